@@ -40,7 +40,7 @@ packages="
   libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev libhwy-dev
   libfontconfig-dev libicu-dev libjpeg-dev libpcre2-dev libpng-dev zlib1g-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  xvfb xauth fonts-dejavu-core poppler-utils chromium
+  xvfb xauth fonts-dejavu-core poppler-utils chromium firefox-esr python3-websocket
 "
 case "$(depends)" in
   *libqt6*)

@@ -5,8 +5,8 @@ and the animation.
 
 A help picture is what a view shows of a proxy after Apply, of the models in Data. Writes
 Documentation/pictures/NAME.png, by default all. Only if named, `window` writes Documentation/window.png, `page`
-Documentation/gallery/page.png, which needs chromium, and `training` Documentation/training.gif. These files are
-committed, so look at them first.
+Documentation/gallery/page.png and `article` Documentation/gallery/article.png, which need chromium, and `training`
+Documentation/training.gif. These files are committed, so look at them first.
 """
 
 import os
@@ -326,6 +326,7 @@ PICTURES = {
     "TransformerTraining": lambda: show(
         "TransformerTraining", *ports(s.TransformerTraining(Steps=500, MeasureEvery=20), 1), kind="XYChartView"
     ),
+    "TransformerWriter": lambda: text("TransformerWriter", ["SaveData('trained/config.json', training)"]),
     "TransformerReader": transformer_reader,
     "VocabularyReader": vocabulary,
     "RandomPrompts": random_prompts,
@@ -527,6 +528,27 @@ def page():
         save(DOCUMENTATION / "gallery" / "page.png", Image.open(taken))
 
 
+def article():
+    """Takes a picture of a chapter of the live article, at three equally probable words."""
+    sys.path.append(str(ROOT / "Testing" / "Python"))
+    from attentionatlas import article
+    from chromium import Chromium
+
+    with tempfile.TemporaryDirectory() as folder, Chromium() as browser:
+        file, taken = pathlib.Path(folder, "article.html"), pathlib.Path(folder, "article.png")
+        article.write(file, pdf=False, states=False)
+        browser.call(
+            "Emulation.setDeviceMetricsOverride", width=1250, height=720, deviceScaleFactor=2, mobile=False
+        )
+        features = [{"name": "prefers-reduced-motion", "value": "reduce"}]
+        browser.call("Emulation.setEmulatedMedia", features=features)
+        browser.open(file, "chapter=sphere")
+        browser.run("document.querySelector('[data-question=unsure] button').click()")
+        browser.settle()
+        browser.picture(taken)
+        save(DOCUMENTATION / "gallery" / "article.png", Image.open(taken))
+
+
 def begin():
     """Starts a new session."""
     s.ResetSession()
@@ -537,7 +559,7 @@ def begin():
 def main(names):
     for name in names or PICTURES:
         begin()
-        {**PICTURES, "window": window, "training": training, "page": page}[name]()
+        {**PICTURES, "window": window, "training": training, "page": page, "article": article}[name]()
 
 
 main(sys.argv[1:])

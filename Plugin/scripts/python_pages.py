@@ -43,6 +43,7 @@ PARTS = [
         "heads", "sentence", "patches", "embedding", "focus", "tokens", "circuits",
     )),
     ("Pages for a browser: atlas.web", "web.py", None),
+    ("The live article: atlas.article", "article.py", ["write"]),
     ("Linked views: atlas.scene", "scene.py", ["save", "build"]),
     ("All figures: atlas.tour", "tour.py", ["render", "render_all"]),
     ("Findings: atlas.findings", "findings/__init__.py", ["render"]),

@@ -1,4 +1,5 @@
-// Makes the script that attentionatlas.web writes into its pages: page.js and what it uses of vtk.js, in one file.
+// Makes the scripts that attentionatlas writes into its pages: page.js and what it uses of vtk.js in one file, and
+// that of the article.
 //
 //     npm ci && npm run build
 //
@@ -25,19 +26,19 @@ function licenseOf(name, folder) {
 
 const result = await build({
   absWorkingDir: here,
-  entryPoints: ["page.js"],
+  entryPoints: { "page.min": "page.js", "article.min": "article/article.js" },
   bundle: true,
   minify: true,
   format: "iife",
   target: ["chrome109", "firefox115", "safari16.4"],
   legalComments: "none",
   charset: "ascii",
-  outfile: join(target, "page.min.js"),
+  outdir: target,
   metafile: true,
 });
 
 // The packages that the result has parts of, with their licenses.
-const parts = Object.values(result.metafile.outputs)[0].inputs;
+const parts = Object.assign({}, ...Object.values(result.metafile.outputs).map(({ inputs }) => inputs));
 const packages = new Set();
 for (const [path, { bytesInOutput }] of Object.entries(parts)) {
   const found = path.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//);
@@ -46,13 +47,15 @@ for (const [path, { bytesInOutput }] of Object.entries(parts)) {
 // A hash of all that the result is made of, by which a test finds a result that is not of its sources.
 const hash = createHash("sha256");
 const isSource = (name) => name.endsWith(".js") || ["build.mjs", "package.json", "package-lock.json"].includes(name);
-for (const name of readdirSync(here).filter(isSource).sort()) {
+const inArticle = readdirSync(join(here, "article")).map((name) => `article/${name}`);
+for (const name of [...readdirSync(here).sort(), ...inArticle.sort()].filter(isSource)) {
   hash.update(`${name}\n`).update(readFileSync(join(here, name)));
 }
-const script = createHash("sha256").update(readFileSync(join(target, "page.min.js")));
-let text = `The file page.min.js contains parts of these packages.
-SHA-256 of its sources: ${hash.digest("hex")}
-SHA-256 of the file: ${script.digest("hex")}
+const sums = ["page.min.js", "article.min.js"].map((name) => createHash("sha256").update(readFileSync(join(target, name))).digest("hex"));
+let text = `The file page.min.js contains parts of these packages; article.min.js of none.
+SHA-256 of their sources: ${hash.digest("hex")}
+SHA-256 of page.min.js: ${sums[0]}
+SHA-256 of article.min.js: ${sums[1]}
 `;
 for (const name of [...packages].sort()) {
   const folder = join(here, "node_modules", name);

@@ -13,14 +13,14 @@ import unittest
 import atlastest
 import chromium
 from atlastest import AtlasTest
-from attentionatlas import web
+from attentionatlas import article, web
 from randomrecording import write_recording
 
 sys.path.insert(0, str(atlastest.SOURCE / "Plugin" / "scripts"))
 import make_site  # noqa: E402
 
 WEB = atlastest.SOURCE / "Plugin" / "web"
-RESULT = pathlib.Path("python", "attentionatlas", "assets", "page.min.js")
+RESULTS = pathlib.Path("python", "attentionatlas", "assets")
 FOUND = """axe.run().then(({violations, passes}) => [passes.length, violations
   .filter(({impact}) => impact === "serious" || impact === "critical")
   .map(({id, help, nodes}) => [id, help, ...nodes.map(({html}) => html.slice(0, 120))].join(" | "))])"""
@@ -33,7 +33,7 @@ class Accessible(AtlasTest):
         cls.folder = atlastest.OUTPUT / "web"
         shutil.rmtree(cls.folder, ignore_errors=True)
         shutil.copytree(WEB, cls.folder, ignore=shutil.ignore_patterns("node_modules"))
-        (atlastest.OUTPUT / RESULT).parent.mkdir(parents=True, exist_ok=True)
+        (atlastest.OUTPUT / RESULTS).mkdir(parents=True, exist_ok=True)
         try:
             cls.npm("ci")
         except RuntimeError as error:
@@ -48,10 +48,11 @@ class Accessible(AtlasTest):
             raise RuntimeError(f"npm {' '.join(arguments)}: {ran.stdout}{ran.stderr}")
 
     def test_script(self):
-        """The script in the package is what the sources and the pinned packages give, to the byte."""
+        """The scripts in the package are what the sources and the pinned packages give, to the byte."""
         self.npm("run", "build")
-        kept = atlastest.SOURCE / "Plugin" / RESULT
-        self.assertEqual((atlastest.OUTPUT / RESULT).read_bytes(), kept.read_bytes())
+        for name in ("page.min.js", "article.min.js"):
+            kept = atlastest.SOURCE / "Plugin" / RESULTS / name
+            self.assertEqual((atlastest.OUTPUT / RESULTS / name).read_bytes(), kept.read_bytes())
 
     def test_pages(self):
         """Every kind of scene, light and dark, as wide as a screen and as a phone, without and with its table."""
@@ -84,6 +85,24 @@ class Accessible(AtlasTest):
             # What it finds where there is an issue: a field without a label.
             browser.run("document.querySelector('label').remove()")
             self.assertIn("label |", "".join(browser.run(FOUND)[1]))
+
+    def test_article(self):
+        """The article, light and dark, as wide as a screen and as a phone, before and after its guesses."""
+        (path,) = article.write(atlastest.OUTPUT / "article.html", steps=100, pdf=False, states=False)
+        axe = (self.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+        with chromium.Chromium() as browser:
+            for theme, phone in (("light", False), ("dark", False), ("light", True), ("dark", True)):
+                browser.prefer(theme)
+                browser.resize(*((390, 844) if phone else (1300, 900)), phone)
+                browser.open(path)
+                browser.run(axe)
+                for guessed in (False, True):
+                    with self.subTest(theme=theme, phone=phone, guessed=guessed):
+                        passed, issues = browser.run(FOUND)
+                        self.assertEqual(issues, [])
+                        self.assertGreater(passed, 20)
+                    browser.run("document.querySelectorAll('fieldset input').forEach(input => input.click())")
+                    browser.settle()
 
     def test_documents(self):
         """The pages of the documents, light and dark."""

@@ -454,11 +454,13 @@ class WebPages(AtlasTest):
             self.assertEqual(lock["packages"][f"node_modules/{name}"]["version"], version)
         hashes = dict(re.findall(r"^SHA-256 of (.*): ([0-9a-f]{64})$", licenses, re.M))
         sources = hashlib.sha256()
-        for path in sorted((atlastest.SOURCE / "Plugin" / "web").iterdir()):
+        root = atlastest.SOURCE / "Plugin" / "web"
+        for path in [*sorted(root.iterdir()), *sorted((root / "article").iterdir())]:
             if path.suffix == ".js" or path.name in ("build.mjs", "package.json", "package-lock.json"):
-                sources.update(f"{path.name}\n".encode() + path.read_bytes())
-        self.assertEqual(hashes["its sources"], sources.hexdigest())
-        self.assertEqual(hashes["the file"], hashlib.sha256((folder / "page.min.js").read_bytes()).hexdigest())
+                sources.update(f"{path.relative_to(root)}\n".encode() + path.read_bytes())
+        self.assertEqual(hashes["their sources"], sources.hexdigest())
+        for name in ("page.min.js", "article.min.js"):
+            self.assertEqual(hashes[name], hashlib.sha256((folder / name).read_bytes()).hexdigest())
         self.assertIn("Redistribution and use in source and binary forms", licenses)
         self.assertLess((folder / "page.min.js").stat().st_size, 1_000_000)
 

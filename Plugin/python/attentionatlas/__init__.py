@@ -12,8 +12,8 @@
         recording.save("run.safetensors")
 
 Modules have a function per figure: figures (of small models), heads, sentence, patches, embedding, focus, tokens and
-circuits. Layers, heads and sequences, in this order, are counted from 0. web writes pages for a browser, scene linked
-views for ParaView, tour all figures, findings a figure for each claim of the literature. paraview.simple has the
+circuits. Layers, heads and sequences, in this order, are counted from 0. web writes pages for a browser, article a live
+article, scene linked views for ParaView, tour all figures, findings a figure for each claim of the literature. paraview.simple has the
 plugin's filters after open or load_plugin.
 
 Run scripts by ParaView's Python: pvpython script.py
@@ -52,8 +52,8 @@ _LATER = {
     "Transformer": "_internal.recording",
 }
 _MODULES = (
-    "circuits", "embedding", "figures", "findings", "focus", "heads", "output", "patches", "scene", "sentence", "tokens",
-    "tour", "web",
+    "article", "circuits", "embedding", "figures", "findings", "focus", "heads", "output", "patches", "scene",
+    "sentence", "tokens", "tour", "web",
 )
 
 

@@ -27,6 +27,7 @@ EXAMPLES = {
         'gpt2/config.json --text "John gave a drink to" -o figures',
     ),
     "web": ("model.safetensors recording.safetensors -o page.html", "recording.safetensors --only map --head 11"),
+    "article": ("-o article.html", "model.safetensors --no-pdf -o article.html"),
     "scene": ("recording.safetensors -o scene.pvsm", "gpt2/config.json -o circuits.pvsm"),
     "findings": ("-o findings", "--only grokking -o findings"),
 }

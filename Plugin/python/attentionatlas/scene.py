@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-from collections.abc import Sequence as Listed
+from collections.abc import Callable, Sequence as Listed
 from typing import Any
 
 from paraview import simple
@@ -130,8 +130,14 @@ def save(path: PathLike, state: PathLike) -> pathlib.Path:
     state = pathlib.Path(state)
     if state.suffix != ".pvsm":
         raise ValueError(f"{state}: expected a name that ends with .pvsm.")
+    file = pathlib.Path(path).resolve()
+    return save_session(lambda: build(file), state)
+
+
+def save_session(make: Callable[[], Any], state: pathlib.Path) -> pathlib.Path:
+    """Writes what a function builds in an empty session as a state, which appears complete or not at all."""
     clear()
-    build(pathlib.Path(path).resolve())
+    make()
     simple.RenderAllViews()
     with complete(state) as temporary:
         simple.SaveState(str(temporary))

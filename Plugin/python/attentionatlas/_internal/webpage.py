@@ -20,7 +20,7 @@ import numpy
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.files import complete
 
-_ASSETS = pathlib.Path(__file__).parents[1] / "assets"
+ASSETS = pathlib.Path(__file__).parents[1] / "assets"
 #: How the script calls the types of arrays.
 _TYPES = {f"{sign}int{8 * size}": f"{short}{size}" for size in (1, 2, 4) for sign, short in (("", "i"), ("u", "u"))}
 _TYPES.update(float32="f4", float64="f8")
@@ -79,14 +79,22 @@ def _described(value: Any, block: Block, key: str = "") -> Any:
     return value
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
     """JSON that cannot end the element it is in."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """The hash of a script or a style, as the policy of a page names it."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def filled(text: str, values: dict[str, str]) -> str:
+    """A text with the values of the names between pairs of @@."""
+    pieces = text.split("@@")
+    pieces[1::2] = [values[name] for name in pieces[1::2]]
+    return "".join(pieces)
 
 
 def checked(path: PathLike) -> pathlib.Path:
@@ -148,21 +156,19 @@ class Page:
             for scene in self.scenes
         ]
         script, style, body = (
-            (_ASSETS / name).read_text(encoding="utf-8") for name in ("page.min.js", "page.css", "page.html")
+            (ASSETS / name).read_text(encoding="utf-8") for name in ("page.min.js", "page.css", "page.html")
         )
         values = {
             "title": html.escape(self.title, quote=True),
             "theme": self.theme,
-            "script-hash": _hash(script),
-            "style-hash": _hash(style),
+            "script-hash": hash_of(script),
+            "style-hash": hash_of(style),
             "style": style,
-            "scenes": _json(scenes),
+            "scenes": json_text(scenes),
             "data": block.text(),
             "script": script,
         }
-        pieces = body.split("@@")
-        pieces[1::2] = [values[name] for name in pieces[1::2]]
-        return "".join(pieces)
+        return filled(body, values)
 
     def save(self, path: PathLike) -> pathlib.Path:
         """Writes the page to a file, which appears complete or not at all; returns its path."""

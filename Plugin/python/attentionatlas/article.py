@@ -1,0 +1,492 @@
+"""The live article: attention on a torus, as a page whose pictures are computed while its reader moves them.
+
+    attention-atlas article [MODEL.safetensors] [-o ARTICLE.html] [--transformer FOLDER] [--text TEXT] [--steps N]
+        [--seed S] [--no-pdf] [--no-states] [--theme system|light|dark]
+
+MODEL is a small attention-only model with next tokens, three to eight heads and at most 24 tokens; without one, a model
+is trained. TRANSFORMER is a folder with config.json and, for the play of its training, checkpoint-* folders. The page
+is one HTML file and needs no network. Beside it are ARTICLE.pdf, its twin for print, which a Chromium browser
+makes, and a folder ARTICLE of ParaView states, one for each chapter, with the data that they show.
+
+    from attentionatlas import article
+    article.write("article.html")
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import html
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence as Listed
+from typing import Any
+
+import numpy
+from paraview import simple
+
+from attentionatlas import scene, web
+from attentionatlas._internal import circuit_scene, recording_scene
+from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.checks import check
+from attentionatlas._internal.files import complete
+from attentionatlas._internal.livemodel import Parameters, Run, Training
+from attentionatlas._internal.model import SmallModel
+from attentionatlas._internal.plugin import load_plugin
+from attentionatlas._internal.readers import Missing, kind_of, make_filter, open_model
+from attentionatlas._internal.recording import Recording, Transformer
+from attentionatlas._internal.space import flat_view
+from attentionatlas._internal.webpage import ASSETS, THEMES, Block, Page, Scene, checked, filled, hash_of, json_text
+
+__all__ = ["TEXT", "TITLE", "write"]
+
+TITLE = "Attention on a torus"
+#: What the trained transformer reads: a phrase twice.
+TEXT = "The LORD is my shepherd; I shall not want. The LORD is my shepherd; I shall not want."
+#: Heads and tokens that the page has room for.
+_HEADS, _TOKENS = (3, 8), (2, 24)
+#: Programs that print a page to a file.
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge")
+
+
+def _check_model(model: SmallModel) -> None:
+    for name, found, (least, most) in (("heads", model.heads, _HEADS), ("tokens", model.tokens, _TOKENS)):
+        if not least <= found <= most:
+            raise ValueError(f"{model.name}: expected a model with {least} to {most} {name}, found {found}.")
+    if model.pair_points()[1] is None:
+        raise ValueError(f"{model.name}: expected a model with next_token, found none.")
+
+
+def _picture(figure: Any, scratch: pathlib.Path) -> str:
+    """A figure as the address of an image in the page."""
+    from attentionatlas.output import save
+
+    path = save(figure, scratch / "figure.png", 160)
+    return f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+class _Scenes:
+    """Scenes of a trained transformer: pages in frames, each with a figure for print and until it is there."""
+
+    def __init__(
+        self, transformer: pathlib.Path, recording: Recording, place: tuple[int, int], scratch: pathlib.Path
+    ) -> None:
+        from attentionatlas import circuits, embedding, sentence
+
+        layer, head = place
+        at: dict[str, Any] = {"layer": layer, "head": head}
+        rows = sum(recording.lengths)
+        perplexity = {"perplexity": min(30.0, rows / 4)}
+        points: dict[str, Any] = {**at, **perplexity}
+        words: dict[str, Any] = {**at, "sequence": min(2, recording.sequences - 1)}
+        self.made = {
+            "embedding": (
+                web.head_embedding(recording, **points),
+                embedding.one_head(recording, **points, width_mm=150),
+            ),
+            "sentence": (web.sentence(recording, **words), sentence.lines(recording, **words, width_mm=120)),
+        }
+        with Transformer(transformer) as model:
+            if model.layers > 1:
+                graph = circuits.composition(model, kind="K", width_mm=150)
+                self.made["composition"] = (web.composition(model), graph)
+        self.pictures = {name: _picture(figure, scratch) for name, (_, figure) in self.made.items()}
+
+    def pages(self, script: str, style: str) -> dict[str, str]:
+        """The pages without what they share, which the article has once."""
+        return {
+            name: self._page(made).replace(script, "@@page-script@@").replace(style, "@@page-style@@")
+            for name, (made, _) in self.made.items()
+        }
+
+    @staticmethod
+    def _page(made: Scene) -> str:
+        return Page([made], made.title).html()
+
+    def place(self, name: str) -> str:
+        """The element of a scene; nothing without one."""
+        if name not in self.made:
+            return ""
+        title = html.escape(self.made[name][0].title, quote=True)
+        caption = html.escape(self.made[name][0].caption)
+        return (
+            f'<figure class="scene" data-scene="{name}" data-title="{title}"><img alt="{title}" src="{self.pictures[name]}">'
+            f"<figcaption>{caption}</figcaption></figure>"
+        )
+
+
+def _views_of_chapters(model: pathlib.Path, training: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    """What shows each chapter about the small model in ParaView."""
+
+    def shown(*sources: Any) -> None:
+        view = flat_view()
+        simple.AssignViewToLayout(view=view, layout=simple.CreateLayout(name="Attention Atlas"))
+        for source in sources:
+            simple.Show(source, view)
+        simple.ResetCamera(view)
+
+    def attention() -> None:
+        reader = open_model(model)
+        shown(simple.AttentionTorus(Input=reader, Quantities=["Attention"]), simple.TokenPairs(Input=reader))
+
+    def circle() -> None:
+        reader = open_model(model)
+        shown(simple.AttentionTorus(Input=reader), simple.TokenPairs(Input=reader))
+        view = simple.CreateRenderView()
+        words = simple.WordCircle(Input=reader)
+        for port in range(2):
+            simple.Show(simple.OutputPort(words, port), view)
+        simple.ResetCamera(view)
+
+    def harmonics() -> None:
+        reader = open_model(model)
+        shown(simple.AttentionTorus(Input=reader, Quantities=["Score"]))
+        simple.Show(simple.ScoreHarmonics(Input=reader), simple.CreateView("SpreadSheetView"))
+
+    def heads() -> None:
+        reader = open_model(model)
+        shown(simple.HeadAccuracySimplex(Input=reader))
+
+    def learning() -> None:
+        proxy = make_filter("AttentionOnlyTraining", {}, training)
+        shown(simple.AttentionTorus(Input=proxy), simple.TokenPairs(Input=proxy))
+
+    def model_scene() -> None:
+        scene.build_model(model)
+
+    return {
+        "two-tokens": attention,
+        "circle": circle,
+        "torus": model_scene,
+        "harmonics": harmonics,
+        "sphere": model_scene,
+        "heads": heads,
+        "training": learning,
+    }
+
+
+def _browser() -> str | None:
+    return next((path for name in _BROWSERS if (path := shutil.which(name))), None)
+
+
+def print_page(page: pathlib.Path, path: pathlib.Path) -> None:
+    """Prints a page to a PDF file with a Chromium browser, which appears complete or not at all.
+
+    Raises Missing without such a browser, OSError where it fails.
+    """
+    browser = _browser()
+    if browser is None:
+        raise Missing("no Chromium browser found; print the page from a browser")
+    with complete(path) as temporary, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        command = [
+            browser,
+            "--headless=new",
+            "--no-sandbox",
+            "--use-gl=angle",
+            "--use-angle=swiftshader",
+            "--enable-unsafe-swiftshader",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--no-pdf-header-footer",
+            "--virtual-time-budget=20000",
+            f"--user-data-dir={profile}",
+            f"--print-to-pdf={temporary}",
+            page.resolve().as_uri(),
+        ]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        if ran.returncode or not temporary.is_file() or temporary.read_bytes()[:5] != b"%PDF-":
+            raise OSError(f"{path}: {browser} printed no PDF: {ran.stderr.strip()[-400:]}")
+
+
+def _of_trained(run: Run, scenes: _Scenes, known: dict[str, str]) -> str:
+    """The chapter about the trained transformer."""
+    text = (ASSETS / "article-trained.html").read_text(encoding="utf-8")
+    _, layers, heads = run.weights.shape[:3]
+    values = known | {"run-layers": str(layers), "run-heads": str(heads), "run-middle": str(run.forming())}
+    return filled(
+        text, values | {f"scene:{name}": scenes.place(name) for name in ("embedding", "sentence", "composition")}
+    )
+
+
+def _state_link(folder: str, name: str, states: Listed[str]) -> str:
+    if name not in states:
+        return ""
+    address = html.escape(f"{folder}/{name}.pvsm", quote=True)
+    return f'<p class="state screen"><a href="{address}" download>Open this scene in ParaView</a></p>'
+
+
+def _shipped(*parts: str) -> pathlib.Path | None:
+    """A file or folder of the data that come along; None without it."""
+    from attentionatlas.findings import models_folder
+
+    folder = models_folder()
+    path = None if folder is None else folder.parent.joinpath(*parts)
+    return path if path is not None and path.exists() else None
+
+
+class _Article:
+    """What the page shows; write makes the files."""
+
+    def __init__(
+        self,
+        model: pathlib.Path | None,
+        transformer: pathlib.Path | None,
+        text: str,
+        steps: int,
+        seed: int,
+        scratch: pathlib.Path,
+    ) -> None:
+        #: The files that the states show.
+        self.model = scratch / "model.safetensors"
+        with self._task(model) as task:
+            if task is not None:
+                _check_model(task)
+            training = Training(task, steps, seed)
+            try:
+                self.training = training
+                if model is None:
+                    training.save(self.model)
+                else:
+                    shutil.copyfile(model, self.model)
+                self.options = {
+                    "steps": steps,
+                    "seed": seed,
+                    "checkpoint_every": max(1, steps // 350),
+                    "heads": training.frames[0].heads,
+                    "model_file": str(self.model),
+                }
+                with SmallModel(self.model) as shown:
+                    self.colors = shown.colors()
+                    self.accuracies = {
+                        "accuracy": self._accuracy(shown),
+                        "without-residual": self._accuracy(shown, Residual="None"),
+                        "hardmax": self._accuracy(shown, Pattern="Hardmax"),
+                        "alone": self._accuracy(shown, HeadWeights=[1] + [0] * (shown.heads - 1)),
+                    }
+                    self.parameters = Parameters(shown.reader)
+                    self.options["head_dimension"] = shown.dimension
+            finally:
+                training.close()
+        self.transformer = transformer
+        self.run = None if transformer is None else Run(transformer, text)
+        self.recording: pathlib.Path | None = None
+        self.scenes: _Scenes | None = None
+        if self.run is not None and transformer is not None:
+            self.recording = scratch / "recording.safetensors"
+            self._record(transformer, text, self.recording)
+            with Recording(self.recording) as recording:
+                self.scenes = _Scenes(transformer, recording, self.run.best(), scratch)
+
+    @staticmethod
+    def _accuracy(model: SmallModel, **properties: Any) -> str:
+        """The share of the token pairs that a model predicts right, for a text."""
+        return _percent(model.pair_points(**properties)[1] or 0.0)
+
+    @staticmethod
+    def _task(model: pathlib.Path | None) -> Any:
+        path = model or _shipped("trained-n5-h3.safetensors")
+        return contextlib.nullcontext(None) if path is None else SmallModel(path)
+
+    @staticmethod
+    def _record(transformer: pathlib.Path, text: str, path: pathlib.Path) -> None:
+        shipped = _shipped("recordings", f"{transformer.name}.safetensors")
+        if shipped is not None and transformer == _shipped("models", transformer.name) and text == TEXT:
+            shutil.copyfile(shipped, path)
+            return
+        with Transformer(transformer) as model, model.record(text, record=["QueriesAndKeys"]) as recording:
+            recording.save(path)
+
+    def write_states(self, folder: pathlib.Path) -> list[str]:
+        """Writes a state for each chapter, and the files that they show, into a folder; returns their names."""
+        folder.mkdir(exist_ok=True)
+        kept = {path: folder.resolve() / path.name for path in (self.model, self.recording) if path is not None}
+        for source, target in kept.items():
+            with complete(target) as temporary:
+                shutil.copyfile(source, temporary)
+        builders = self._builders({path.stem: path for path in kept.values()})
+        for name, build in builders.items():
+            scene.save_session(build, folder / f"{name}.pvsm")
+        scene.clear()
+        return list(builders)
+
+    def _builders(self, files: dict[str, pathlib.Path]) -> dict[str, Callable[[], Any]]:
+        """What shows each chapter in ParaView."""
+        made = _views_of_chapters(files["model"], {**self.options, "model_file": str(files["model"])})
+        if self.recording is not None and self.transformer is not None:
+            recording, config = files["recording"], self.transformer / "config.json"
+            made["trained"] = lambda: recording_scene.build(recording)
+            if self.scenes is not None and "composition" in self.scenes.made:
+                made["composition"] = lambda: circuit_scene.build(config)
+        return made
+
+    def html(self, title: str, theme: str, address: str, states: Listed[str]) -> str:
+        """The text of the page. address: of the folder of states, as seen from the page."""
+        block = Block()
+        training = self.training
+        frames = numpy.array([frame.numbers for frame in training.frames])
+        described: dict[str, Any] = {
+            "model": {
+                **self.parameters.described(self.colors),
+                "numbers": block.add(self.parameters.numbers[None, :]),
+                "frames": block.add(frames),
+                "steps": training.steps,
+                "losses": training.losses,
+                "accuracies": training.accuracies,
+            }
+        }
+        texts = {
+            name: (ASSETS / name).read_text(encoding="utf-8")
+            for name in ("article.min.js", "article.css", "page.min.js", "page.css")
+        }
+        script, style = texts["page.min.js"], texts["page.css"]
+        if self.run is not None and self.scenes is not None:
+            described["run"] = self.run.described(block)
+        pages = self.scenes.pages(script, style) if self.scenes else {}
+        described["frames"] = {"pages": pages, "script": script if pages else "", "style": style if pages else ""}
+        tokens = self.parameters.tokens
+        values = {
+            "title": html.escape(title, quote=True),
+            "theme": theme,
+            "script-hash": hash_of(texts["article.min.js"]),
+            "style-hash": hash_of(texts["article.css"]),
+            "page-script-hash": hash_of(script),
+            "page-style-hash": hash_of(style),
+            "style": texts["article.css"],
+            "script": texts["article.min.js"],
+            "heads": str(self.parameters.heads),
+            "tokens": str(tokens),
+            "pairs": str(tokens**2),
+            "parameters": str(self.parameters.numbers.size),
+            "moved": str(2 * tokens - 1),
+            "moved-angle": f"{float(self.parameters.numbers[0]) + 0.7:.4f}",
+            "steps": f"{training.steps[-1]:,}",
+            "trained-accuracy": _percent(training.accuracies[-1]),
+            **self.accuracies,
+            "middle": str(_middle(training.accuracies)),
+        }
+        values |= {f"state:{name}": _state_link(address, name, states) for name in _CHAPTERS}
+        trained = "" if self.run is None or self.scenes is None else _of_trained(self.run, self.scenes, values)
+        text = (ASSETS / "article.html").read_text(encoding="utf-8")
+        return filled(text, {**values, "trained": trained, "article": json_text(described), "data": block.text()})
+
+
+#: The chapters that may have a state.
+_CHAPTERS = ("two-tokens", "circle", "torus", "harmonics", "sphere", "heads", "training", "trained", "composition")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}&nbsp;%"
+
+
+def _middle(accuracies: list[float]) -> int:
+    """The first step shown at which half of the pairs are right."""
+    return next((i for i, accuracy in enumerate(accuracies) if accuracy >= 0.5), len(accuracies) // 2)
+
+
+def write(
+    path: PathLike = "article.html",
+    model: PathLike | None = None,
+    transformer: PathLike | None = None,
+    *,
+    text: str = TEXT,
+    steps: int = 3500,
+    seed: int = 0,
+    title: str = TITLE,
+    theme: str = "system",
+    pdf: bool = True,
+    states: bool = True,
+) -> list[pathlib.Path]:
+    """Writes the article; returns the paths of its files, of which the page is the first.
+
+    path: the .html file. model: the file of a small model, which must have next tokens, 3 to 8 heads and at most 24
+    tokens; by default one is trained. transformer: a folder with config.json and perhaps checkpoint-* folders; by default
+    language-2 of the data that come along. text: what it reads, at most 64 tokens. steps: of the training, from 100 to
+    100,000. seed: of the training. theme: system, light or dark. pdf: also prints the page, if a Chromium browser is
+    there. states: also writes a folder of ParaView states and their data beside the page. Files appear complete or not at
+    all. Raises FileNotFoundError for a missing file, ValueError for one that is something else, or a value out of range.
+    """
+    path = checked(path)
+    check("steps", steps, 100, 100_000)
+    if theme not in THEMES:
+        raise ValueError(f"theme: expected {', '.join(THEMES)}, found '{theme}'.")
+    load_plugin()
+    chosen = None if model is None else _expected(model, "model", "a small attention-only model")
+    folder = (
+        _shipped("models", "language-2")
+        if transformer is None
+        else _expected(transformer, "transformer", "a transformer")
+    )
+    if folder is not None and folder.name == "config.json":
+        folder = folder.parent
+    made = [path]
+    beside = path.with_suffix("")
+    with tempfile.TemporaryDirectory() as scratch:
+        article = _Article(chosen, folder, text, steps, seed, pathlib.Path(scratch))
+        written = article.write_states(beside) if states else []
+        with complete(path) as temporary:
+            temporary.write_text(article.html(title, theme, beside.name, written), encoding="utf-8")
+        made += [beside / f"{name}.pvsm" for name in written]
+    if pdf:
+        print_page(path, path.with_suffix(".pdf"))
+        made.insert(1, path.with_suffix(".pdf"))
+    return made
+
+
+def _expected(path: PathLike, kind: str, what: str) -> pathlib.Path:
+    """A file that holds what it should."""
+    path = pathlib.Path(path).resolve()
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file.")
+    if kind_of(path) != kind:
+        raise ValueError(f"{path}: expected {what}, found a {kind_of(path)}.")
+    return path
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="attention-atlas article",
+        description="Writes the live article: attention on a torus, as one HTML file whose pictures are computed while "
+        "they are moved. It needs no network. Beside it: a PDF file for print, and ParaView states of its scenes.",
+    )
+    parser.add_argument(
+        "model", nargs="?", metavar="MODEL", help="a small attention-only model (default: one is trained)"
+    )
+    parser.add_argument("-o", "--output", default="article.html", help="the page (default: article.html)")
+    parser.add_argument(
+        "--transformer",
+        metavar="FOLDER",
+        help="a trained transformer, with its checkpoints if it has some (default: language-2 of the data that come along)",
+    )
+    parser.add_argument(
+        "--text", default=TEXT, help="what the transformer reads, with a phrase twice (default: of Psalm 23)"
+    )
+    parser.add_argument("--steps", type=int, default=3500, help="of the training (default: 3500)")
+    parser.add_argument("--seed", type=int, default=0, help="of the training (default: 0)")
+    parser.add_argument("--title", default=TITLE, help=f"of the page (default: {TITLE})")
+    parser.add_argument("--theme", choices=THEMES, default="system", help="of the page (default: system, the reader's)")
+    parser.add_argument("--no-pdf", action="store_true", help="prints no PDF file")
+    parser.add_argument("--no-states", action="store_true", help="writes no ParaView states")
+    return parser
+
+
+def main(arguments: Listed[str] | None = None) -> None:
+    found = _parser().parse_args(arguments)
+    pdf = not found.no_pdf
+    if pdf and _browser() is None:
+        print("left out: the PDF file: no Chromium browser found; print the page from a browser", file=sys.stderr)
+        pdf = False
+    options = {name: getattr(found, name) for name in ("text", "steps", "seed", "title", "theme")}
+    try:
+        made = write(found.output, found.model, found.transformer, pdf=pdf, states=not found.no_states, **options)
+    except (OSError, ValueError) as error:
+        raise SystemExit(str(error)) from error
+    for path in made:
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
