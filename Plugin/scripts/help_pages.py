@@ -42,7 +42,7 @@ CHAPTERS = {
         "HarmonicHead",
         "AttentionOnlyModelWriter",
     ],
-    "A model that learns": ["AttentionOnlyTraining", "TransformerTraining"],
+    "A model that learns": ["AttentionOnlyTraining", "TransformerTraining", "TransformerWriter"],
     "Real transformers": [
         "TransformerReader",
         "RandomPrompts",

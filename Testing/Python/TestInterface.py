@@ -339,6 +339,26 @@ class Interface(AtlasTest):
             curves, accuracy = model.curves(), model.accuracy()
             whole = [value for name, value in zip(accuracy["Name"], accuracy["Accuracy"]) if name == "All Heads"]
             self.assertEqual(whole, [list(curves["Accuracy"])[-1]], "the model of the last step")
+        folder = atlastest.OUTPUT / "trained"
+        shutil.rmtree(folder, ignore_errors=True)
+        sizes = {"vocabulary": 16, "context": 32, "heads": 2, "model_dimension": 32, "batch_size": 4}
+        with atlas.train("RepeatedTokens", steps=4, checkpoint_every=2, **sizes) as model:
+            self.assertEqual(model.save(folder), folder)
+            with model.record(token_ids="1 2 3 1 2 3") as recording:
+                weights = recording.attention(1, 1)
+            with self.assertRaisesRegex(FileNotFoundError, "found no folder"):
+                model.save(folder / "none" / "here")
+            with self.assertRaisesRegex(ValueError, "config.json: expected a folder, found a file"):
+                model.save(folder / "config.json")
+        with atlas.open(folder) as model, model.record(token_ids="1 2 3 1 2 3") as recording:
+            numpy.testing.assert_array_equal(recording.attention(1, 1), weights)
+            with self.assertRaisesRegex(atlas.Missing, "trained: expected a model that was just trained, found one from a file"):
+                model.save(folder)
+        self.assertEqual(sorted(path.name for path in folder.glob("checkpoint-*")), [f"checkpoint-{n}" for n in (0, 2, 4)])
+        with atlas.train("RepeatedTokens", steps=3, **sizes) as model, self.assertRaisesRegex(OSError, "see the error"):
+            model.save(folder)
+        (error,) = self.take_errors()
+        self.assertRegex(error, "trained: expected a folder without another training, found checkpoint-4")
         with self.assertRaisesRegex(ValueError, "task: expected one of RepeatedTokens, .*; found 'Chess'"):
             atlas.train("Chess")
 

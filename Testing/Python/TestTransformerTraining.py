@@ -147,10 +147,46 @@ class TransformerTraining(AtlasTest):
             rows = list(csv.DictReader(file))
         for name, values in table_of(training).items():
             self.assertEqual(str([float(row[name]) for row in rows]), str(values), name)
+        self.assert_saved_as(folder, training)
         goes_on = simple.TransformerTraining(ContinueFrom=str(folder), Steps=60, CheckpointEvery=20)
         whole = simple.TransformerTraining(Seed=3, **{**SMALL, "Steps": 60})
         self.assertEqual(list(goes_on.TimestepValues), [40, 60])
         self.assertEqual(table_of(goes_on)["Held-out Loss"][-1], table_of(whole)["Held-out Loss"][-1])
+
+    def assert_saved_as(self, expected, training):
+        """The writer makes the files of the program, less the state, and adds no other."""
+        folder = atlastest.OUTPUT / "saved"
+        shutil.rmtree(folder, ignore_errors=True)
+        model, curves = (simple.OutputPort(training, port) for port in (0, 1))
+        files = contents(expected)
+        files.pop("training-state.safetensors")
+        for _ in range(2):  # over the files of the same training, too
+            simple.SaveData(str(folder / "config.json"), proxy=model, Curves=curves)
+            self.assertEqual(sorted(contents(folder)), sorted(files))
+            self.assertEqual(contents(folder), files)
+        shutil.rmtree(folder)
+        simple.GetAnimationScene().UpdateAnimationUsingDataTimeSteps()
+        simple.GetAnimationScene().AnimationTime = 20
+        training.UpdatePipeline(20)
+        simple.SaveData(str(folder / "config.json"), proxy=model, Checkpoints=0)
+        at_20 = {name.partition("/")[2]: text for name, text in files.items() if name.startswith("checkpoint-20/")}
+        others = [name for name in files if "/" not in name and name not in at_20 and name != "curves.csv"]
+        self.assertEqual(contents(folder), {**{name: files[name] for name in others}, **at_20})
+        opened = simple.TransformerReader(FileName=str(folder / "config.json"))
+        for path, source, error in (
+            (folder / "model.json", model, "FileName: expected config.json in a folder for the model, found .*model.json"),
+            (expected / "config.json", model, "learned: expected a folder without another training, found training-sta"),
+            (folder / "copy" / "config.json", opened, "input model: expected one that was just trained, found .*config"),
+        ):
+            simple.SaveData(str(path), proxy=source)
+            (text,) = self.take_errors()
+            self.assertRegex(text, error)
+        self.assertEqual(contents(expected)["config.json"], files["config.json"])
+
+
+def contents(folder):
+    """The bytes of the files in a folder, by name."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 if __name__ == "__main__":

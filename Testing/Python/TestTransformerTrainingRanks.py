@@ -1,5 +1,7 @@
 """A transformer that is trained on several MPI ranks is that of one rank, on every rank."""
 
+import shutil
+
 import atlastest
 import numpy
 from atlastest import RANKS, AtlasTest
@@ -49,6 +51,17 @@ class TransformerTrainingRanks(AtlasTest):
         information = simple.OutputPort(self.training, 1).GetDataInformation()
         self.assertEqual(information.GetNumberOfRows(), table.GetNumberOfRows(), "once, on the first rank")
         self.assert_as_on_one_rank("curves", numbers_of(table))
+
+    def test_folder(self):
+        folder = atlastest.OUTPUT / f"trained-on-{RANKS}"
+        shutil.rmtree(folder, ignore_errors=True)
+        model, curves = (simple.OutputPort(self.training, port) for port in (0, 1))
+        simple.SaveData(str(folder / "config.json"), proxy=model, Curves=curves)
+        files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        self.assertEqual(sum(name.endswith("config.json") for name in files), 4, "the model and three checkpoints")
+        self.assert_as_on_one_rank("folder", {name: numpy.frombuffer(text, "u1") for name, text in files.items()})
+        simple.SaveData(str(folder / "model.json"), proxy=model)
+        self.assert_one_error("FileName: expected config.json in a folder for the model")
 
     def test_errors(self):
         self.training.Heads = 33

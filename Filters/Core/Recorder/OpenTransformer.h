@@ -52,6 +52,9 @@ public:
   static std::shared_ptr<const OpenTransformer> Keep(
     const std::filesystem::path& path, const ModelInMemory& model);
 
+  /// What the model is made of, if it is in memory; otherwise null.
+  const ModelInMemory* GetMemory() const { return this->Memory ? &*this->Memory : nullptr; }
+
   const Transformer& GetModel() const { return this->Processed ? *this->Processed : this->Model; }
 
   /// Throws as ReadTokenizer does. After an error the next call reads again.

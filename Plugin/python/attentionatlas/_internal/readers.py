@@ -114,13 +114,28 @@ def write_data(source: Any, path: PathLike) -> pathlib.Path:
     path = pathlib.Path(path)
     if path.suffix != ".safetensors":
         raise ValueError(f"{path}: expected a name that ends with .safetensors.")
-    if not path.resolve().parent.is_dir():
-        raise FileNotFoundError(f"{path}: expected a file in a folder that exists, found no folder {path.parent}.")
-    before = path.stat() if path.exists() else None
-    simple.SaveData(str(path), proxy=source)
-    if not path.exists() or path.stat() == before:
-        raise OSError(f"{path}: cannot be written; see the error reported above.")
+    _write(path, path, proxy=source)
     return path
+
+
+def write_training(training: Any, folder: PathLike, checkpoints: bool) -> pathlib.Path:
+    """Writes what TransformerTraining has trained to a folder; returns its path."""
+    folder = pathlib.Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: expected a folder, found a file.")
+    model, curves = (simple.OutputPort(training, port) for port in (0, 1))
+    _write(folder, folder / "config.json", proxy=model, Curves=curves, Checkpoints=int(checkpoints))
+    return folder
+
+
+def _write(place: pathlib.Path, file: pathlib.Path, **written: Any) -> None:
+    """Lets ParaView write a place, which is a file or a folder with it; raises an error if nothing was written."""
+    if not place.resolve().parent.is_dir():
+        raise FileNotFoundError(f"{place}: expected a place in a folder that exists, found no folder {place.parent}.")
+    before = file.stat() if file.exists() else None
+    simple.SaveData(str(file), **written)
+    if not file.exists() or file.stat() == before:
+        raise OSError(f"{place}: cannot be written; see the error reported above.")
 
 
 def _property(option: str) -> str:

@@ -17,7 +17,7 @@ from attentionatlas._internal import data
 from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, number
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.readers import (
-    Missing, has_images, make_filter, open_recording, open_transformer, write_data,
+    Missing, has_images, make_filter, open_recording, open_transformer, write_data, write_training,
 )
 from attentionatlas._internal.tables import Table, Tables, as_table, summary
 
@@ -71,9 +71,12 @@ class Model(Tables):
 
     def curves(self) -> Table:
         """Loss, accuracy and what else was measured by Step of a training; raises Missing for a model from a file."""
+        self._check_trained()
+        return as_table(data.table(self.reader, 1))
+
+    def _check_trained(self) -> None:
         if self.path is not None:
             raise Missing(f"{self.name}: expected a model that was just trained, found one from a file")
-        return as_table(data.table(self.reader, 1))
 
     def __repr__(self) -> str:
         kind = type(self).__name__
@@ -517,6 +520,17 @@ class Transformer(Model):
             simple.Delete(recorder)
             raise ValueError(f"{self.name}: cannot be recorded on this; see the error reported above.")
         return Recording(recorder, self)
+
+    def save(self, path: PathLike, checkpoints: bool = True) -> pathlib.Path:
+        """Writes a model that was just trained to a folder, which open reads; returns its path.
+
+        The files are those of attention-atlas learn: config.json, model.safetensors, recipe.json, curves.csv and what
+        the task has, such as tokenizer.json. checkpoints: also checkpoint-N, the model after N steps. The training
+        cannot go on from there. Raises Missing for a model from a file, OSError for a folder that cannot be written or
+        has another training.
+        """
+        self._check_trained()
+        return write_training(self.reader, path, checkpoints)
 
     def composition(self, kind: str = "K", processing: str = "TransformerLens") -> Table:
         """Which heads read what heads of earlier layers write: a row per pair with its Score, 0 to 1, and Corrected, that

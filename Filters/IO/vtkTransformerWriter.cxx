@@ -1,0 +1,180 @@
+#include "vtkTransformerWriter.h"
+
+#include "ArrayNames.h"
+#include "CheckpointFiles.h"
+#include "DataFields.h"
+#include "Error.h"
+#include "LearningTask.h"
+#include "ModelConversion.h"
+#include "RecipeFile.h"
+#include "SavedTraining.h"
+#include "TransformerConversion.h"
+
+#include <vtkErrorCode.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkObjectFactory.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+#include <vtkTable.h>
+
+#include <algorithm>
+#include <filesystem>
+
+using SDDP = vtkStreamingDemandDrivenPipeline;
+
+namespace
+{
+
+namespace fs = std::filesystem;
+
+/// Throws atlas::OptionError if a folder has what does not belong to a training with checkpoints at
+/// these times.
+void RequireNoOther(const fs::path& folder, const std::vector<double>& times)
+{
+  const auto fail = [&](const std::string& found)
+  {
+    throw atlas::OptionError(
+      folder.string() + ": expected a folder without another training, found " + found + ".");
+  };
+  for (const auto& [step, path] : atlas::FindCheckpoints(folder))
+  {
+    if (std::find(times.begin(), times.end(), static_cast<double>(step)) == times.end())
+    {
+      fail(path.filename().string());
+    }
+  }
+  std::error_code ignored;
+  if (fs::exists(folder / atlas::TrainingStateFile, ignored))
+  {
+    fail(atlas::TrainingStateFile);
+  }
+}
+
+atlas::LearningCurves ToCurves(vtkTable* table)
+{
+  atlas::LearningCurves curves;
+  curves.rows.resize(static_cast<std::size_t>(table->GetNumberOfRows()));
+  for (vtkIdType column = 0; column < table->GetNumberOfColumns(); ++column)
+  {
+    curves.names.emplace_back(table->GetColumnName(column));
+    for (std::size_t row = 0; row < curves.rows.size(); ++row)
+    {
+      curves.rows[row].push_back(table->GetValue(static_cast<vtkIdType>(row), column).ToDouble());
+    }
+  }
+  return curves;
+}
+
+}
+
+vtkStandardNewMacro(vtkTransformerWriter);
+
+vtkTransformerWriter::vtkTransformerWriter()
+{
+  this->SetNumberOfInputPorts(2);
+}
+
+int vtkTransformerWriter::FillInputPortInformation(int port, vtkInformation* info)
+{
+  if (port == 0)
+  {
+    return this->Superclass::FillInputPortInformation(port, info);
+  }
+  info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkTable");
+  info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
+  return 1;
+}
+
+/// Executes once for each checkpoint, in the order of their steps, after an error, too: all ranks
+/// have to ask for the same times, and the first one alone knows of the error.
+vtkTypeBool vtkTransformerWriter::ProcessRequest(
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkInformation* model = inputVector[0]->GetInformationObject(0);
+  if (request->Has(SDDP::REQUEST_UPDATE_EXTENT()) != 0)
+  {
+    if (this->Next == 0)
+    {
+      this->Failed = false;
+      this->Times.clear();
+      if (this->Checkpoints && model->Has(SDDP::TIME_STEPS()) != 0)
+      {
+        const double* times = model->Get(SDDP::TIME_STEPS());
+        this->Times.assign(times, times + model->Length(SDDP::TIME_STEPS()));
+      }
+    }
+    if (!this->Times.empty())
+    {
+      model->Set(SDDP::UPDATE_TIME_STEP(), this->Times[this->Next]);
+    }
+  }
+  const vtkTypeBool result = this->Superclass::ProcessRequest(request, inputVector, outputVector);
+  if (request->Has(vtkDemandDrivenPipeline::REQUEST_DATA()) != 0)
+  {
+    ++this->Next;
+    this->Failed = this->Failed || this->GetErrorCode() != vtkErrorCode::NoError;
+    if (this->Next < this->Times.size())
+    {
+      request->Set(SDDP::CONTINUE_EXECUTING(), 1);
+    }
+    else
+    {
+      request->Remove(SDDP::CONTINUE_EXECUTING());
+      this->Next = 0;
+      this->SetErrorCode(this->Failed ? vtkErrorCode::CannotOpenFileError : vtkErrorCode::NoError);
+    }
+  }
+  return result;
+}
+
+void vtkTransformerWriter::WriteFile(vtkMultiBlockDataSet* input, const char* fileName)
+{
+  if (this->Failed)
+  {
+    return;
+  }
+  const fs::path path = fs::absolute(fileName);
+  if (path.filename() != atlas::ConfigFile)
+  {
+    throw atlas::OptionError("FileName: expected " + std::string(atlas::ConfigFile) +
+                             " in a folder for the model, found " + fileName + ".");
+  }
+  const fs::path folder = path.parent_path();
+  const auto model = AttentionAtlas::ToTransformer(input);
+  const atlas::ModelInMemory* trained = model->GetMemory();
+  const std::string recipe =
+    AttentionAtlas::FieldText(input->GetFieldData(), AttentionAtlas::ArrayNames::Recipe);
+  if (trained == nullptr)
+  {
+    throw atlas::ModelError(
+      "input model: expected one that was just trained, found " +
+      AttentionAtlas::FieldText(input->GetFieldData(), AttentionAtlas::ModelFileField) +
+      ", which is a file.");
+  }
+  const atlas::TaskOptions task = atlas::ParseRecipe(recipe, "input model").task;
+  const std::vector<std::string> labels = task.kind == atlas::TaskKind::ColorPatches
+                                            ? atlas::MakeTask(task)->Labels()
+                                            : std::vector<std::string>();
+  if (this->Next == 0)
+  {
+    RequireNoOther(folder, this->Times);
+  }
+  if (!this->Times.empty())
+  {
+    const double step = input->GetInformation()->Get(vtkDataObject::DATA_TIME_STEP());
+    const std::string name = "checkpoint-" + std::to_string(static_cast<std::int64_t>(step));
+    atlas::WriteCheckpoint(folder / name, model->GetModel(), {}, atlas::DType::F32, labels);
+    if (this->Next + 1 < this->Times.size())
+    {
+      return;
+    }
+  }
+  std::map<std::string, std::string> files = *trained->files;
+  files[atlas::RecipeFile] = recipe;
+  atlas::WriteCheckpoint(folder, model->GetModel(), files, atlas::DType::F32, labels);
+  if (auto* table = vtkTable::SafeDownCast(this->GetInputDataObject(1, 0)))
+  {
+    atlas::WriteCurves(folder / "curves.csv", ToCurves(table));
+  }
+}
