@@ -30,7 +30,7 @@ import numpy
 from paraview import simple
 
 from attentionatlas import scene, web
-from attentionatlas._internal import circuit_scene, recording_scene
+from attentionatlas._internal import circuit_scene, data, recording_scene
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.files import complete
@@ -206,7 +206,10 @@ def _of_trained(run: Run, scenes: _Scenes, known: dict[str, str]) -> str:
     """The chapter about the trained transformer."""
     text = (ASSETS / "article-trained.html").read_text(encoding="utf-8")
     _, layers, heads = run.weights.shape[:3]
-    values = known | {"run-layers": str(layers), "run-heads": str(heads), "run-middle": str(run.forming())}
+    values = known | {
+        "run-layers": str(layers), "run-heads": str(heads), "run-middle": str(run.forming()),
+        "run-best": ".".join(map(str, run.best())),
+    }
     return filled(
         text, values | {f"scene:{name}": scenes.place(name) for name in ("embedding", "sentence", "composition")}
     )
@@ -265,7 +268,7 @@ class _Article:
                         "accuracy": self._accuracy(shown),
                         "without-residual": self._accuracy(shown, Residual="None"),
                         "hardmax": self._accuracy(shown, Pattern="Hardmax"),
-                        "alone": self._accuracy(shown, HeadWeights=[1] + [0] * (shown.heads - 1)),
+                        **self._alone(shown),
                     }
                     self.parameters = Parameters(shown.reader)
                     self.options["head_dimension"] = shown.dimension
@@ -285,6 +288,16 @@ class _Article:
     def _accuracy(model: SmallModel, **properties: Any) -> str:
         """The share of the token pairs that a model predicts right, for a text."""
         return _percent(model.pair_points(**properties)[1] or 0.0)
+
+    @staticmethod
+    def _alone(model: SmallModel) -> dict[str, str]:
+        """What each head predicts without the others, and what at least one of them does."""
+        heads = range(model.heads)
+        weights = [[float(other == head) for other in heads] for head in heads]
+        pairs = [model.pair_points(HeadWeights=chosen)[0] for chosen in weights]
+        correct = numpy.array([data.point_array(points, "Correct") for points in pairs], bool)
+        shares = [_percent(share) for share in correct.mean(axis=1)]
+        return {"alone": f"{', '.join(shares[:-1])} and {shares[-1]}", "union": _percent(correct.any(axis=0).mean())}
 
     @staticmethod
     def _task(model: pathlib.Path | None) -> Any:
@@ -363,7 +376,8 @@ class _Article:
             "parameters": str(self.parameters.numbers.size),
             "moved": str(2 * tokens - 1),
             "moved-angle": f"{float(self.parameters.numbers[0]) + 0.7:.4f}",
-            "steps": f"{training.steps[-1]:,}",
+            "guess": _percent(max(numpy.bincount(self.parameters.next)) / tokens**2),
+            "done": f"{training.steps[_done(training.accuracies)]:,}",
             "trained-accuracy": _percent(training.accuracies[-1]),
             **self.accuracies,
             "middle": str(_middle(training.accuracies)),
@@ -380,6 +394,12 @@ _CHAPTERS = ("two-tokens", "circle", "torus", "harmonics", "sphere", "heads", "t
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}&nbsp;%"
+
+
+def _done(accuracies: list[float]) -> int:
+    """The first step shown from which the accuracy stays what it is in the end."""
+    others = [i for i, accuracy in enumerate(accuracies) if accuracy != accuracies[-1]]
+    return others[-1] + 1 if others else 0
 
 
 def _middle(accuracies: list[float]) -> int:

@@ -127,7 +127,19 @@ class Article {
       this.observer.observe(canvas);
       new ResizeObserver(() => { view.isOld = true; this.ask(); }).observe(canvas);
     }
+    const place = chapter.section.querySelector(".canvases") ?? chapter.section.querySelector("figure");
+    if (chapter.section.querySelector("canvas[data-kind=class], canvas[data-view=sphere]")) place.after(this.legend());
     chapter.build();
+  }
+
+  /** The colors of the words. */
+  legend() {
+    const words = this.model.colors.map((color, word) => {
+      const swatch = element("i");
+      swatch.style.background = `rgb(${color.join(",")})`;
+      return element("span", {}, swatch, `word ${word}`);
+    });
+    return element("p", { className: "legend" }, ...words);
   }
 
   listen(frames) {

@@ -58,7 +58,7 @@ export class CircleView extends Drawing {
       context.stroke();
       context.setLineDash([]);
       context.fillStyle = ink;
-      context.fillText(String(i + 1), ...at(angle + 0.12, radius * 0.55));
+      context.fillText(`token ${i + 1}`, ...at(angle + 0.22, radius * 0.6));
     });
     evaluator.settings.angles.forEach((angle, token) => {
       context.beginPath();
@@ -71,7 +71,7 @@ export class CircleView extends Drawing {
       context.fillText(String(token), ...at(angle, radius + 19));
     });
     context.fillStyle = soft;
-    context.fillText("0", ...at(0, radius - 22));
+    context.fillText("angle 0", ...at(0, radius - 28));
   }
 
   begin(px, py) {
@@ -236,17 +236,21 @@ export class CurveView extends Drawing {
     draw(({ accuracy }) => accuracy, accent, [6, 3]);
     context.fillStyle = ink;
     context.textAlign = "left";
-    context.fillText(`Loss, from ${largest.toFixed(2)} (solid)`, left, 10);
+    context.fillText("Loss (solid, left)", left, 10);
     context.fillStyle = accent;
     context.textAlign = "right";
-    context.fillText("Accuracy (dashed)", right, 10);
+    context.fillText("Accuracy (dashed, right)", right, 10);
     context.fillStyle = ink;
     context.textAlign = "center";
     for (const i of [0, Math.round(last / 3), Math.round((2 * last) / 3), last]) context.fillText(String(frames[i].step), x(i), bottom + 11);
     context.fillText("step", (left + right) / 2, bottom + 25);
     context.textAlign = "right";
-    context.fillText("1", left - 5, top);
+    context.fillText(largest.toFixed(2), left - 5, top);
     context.fillText("0", left - 5, bottom);
+    context.textAlign = "left";
+    context.fillStyle = accent;
+    context.fillText("1", right + 5, top);
+    context.fillText("0", right + 5, bottom);
     context.strokeStyle = soft;
     context.lineWidth = 1;
     context.beginPath();
