@@ -91,7 +91,7 @@ class Installation(unittest.TestCase):
 
     def test_files(self):
         package = SOURCE / "Plugin" / "python"
-        sources = [*package.rglob("*.py"), *package.rglob("py.typed"), *package.rglob("assets/page.*")]
+        sources = [*package.rglob("*.py"), *package.rglob("py.typed"), *package.rglob("assets/*.*")]
         expected = {
             f"bin/{PROGRAM}",
             COMPLETION,
