@@ -124,6 +124,13 @@ export class Inspector {
     this.announce(`${titleOf(set)}, number ${(this.number + 1).toLocaleString("en")}`);
   }
 
+  /** Shows the item of a row of the table, which stays until a tap elsewhere. */
+  choose(set, number) {
+    Object.assign(this, { set, number });
+    this.reach(this.sets[set]);
+    this.by = "tap";
+  }
+
   announce(title) {
     byId("announced").textContent = `${title}. ${page.dataset.item}`;
   }

@@ -11,7 +11,7 @@ import vtkRenderWindowInteractor from "@kitware/vtk.js/Rendering/Core/RenderWind
 import vtkRenderer from "@kitware/vtk.js/Rendering/Core/Renderer.js";
 
 import { actorsOf } from "./actors.js";
-import { byId, element, page } from "./elements.js";
+import { byId, element, offerThemes, page } from "./elements.js";
 import { Inspector } from "./inspector.js";
 import { Labels } from "./labels.js";
 import { Projection, pick } from "./picking.js";
@@ -256,19 +256,14 @@ class Controls {
   constructor(viewer) {
     this.viewer = viewer;
     this.inspector = new Inspector(viewer);
-    this.table = new Table();
+    this.table = new Table((set, number) => this.inspector.choose(set, number));
     this.tabs = viewer.scenes.map((scene, number) => this.tab(scene, number));
     byId("tabs").append(...this.tabs);
     byId("tabs").hidden = viewer.scenes.length < 2;
     byId("reset").addEventListener("click", () => viewer.reset());
     byId("closer").addEventListener("click", () => viewer.zoom(ZOOM));
     byId("farther").addEventListener("click", () => viewer.zoom(1 / ZOOM));
-    byId("theme").value = page.dataset.theme;
-    byId("theme").addEventListener("change", (event) => {
-      page.dataset.theme = event.target.value;
-      this.redraw();
-    });
-    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    offerThemes(byId("theme"), () => this.redraw());
     byId("search").addEventListener("input", () => this.search());
     viewer.stage.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("hashchange", () => this.follow());

@@ -8,7 +8,9 @@ const ROWS = 100;
 const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
 
 export class Table {
-  constructor() {
+  /** choose: shows an item in the scene, by the number of its set and its own. */
+  constructor(choose) {
+    this.show = choose;
     this.opener = byId("table");
     this.opener.addEventListener("click", () => this.open(byId("rows").hidden));
     byId("kind").addEventListener("change", (event) => this.choose(Number(event.target.value)));
@@ -47,9 +49,13 @@ export class Table {
     this.from = from;
     const end = Math.min(from + ROWS, this.set.count);
     const rows = Array.from({ length: end - from }, (_, i) => {
-      const cells = this.columns.map(({ shown, isText }, column) =>
-        element(column ? "td" : "th", { textContent: shown(from + i), ...(column ? {} : { scope: "row" }), className: isText ? "text" : "" }),
-      );
+      const cells = this.columns.map(({ shown, isText }, column) => {
+        const className = isText ? "text" : "";
+        if (column) return element("td", { textContent: shown(from + i), className });
+        const button = element("button", { type: "button", textContent: shown(from + i), title: "Show in the scene" });
+        button.addEventListener("click", () => this.show(this.sets.indexOf(this.set), from + i));
+        return element("th", { scope: "row", className }, button);
+      });
       return element("tr", {}, ...cells);
     });
     byId("cells").replaceChildren(...rows);

@@ -287,6 +287,10 @@ class Browser(AtlasTest):
         numpy.testing.assert_allclose(found, pair_angles(), atol=6e-4)
         self.assertEqual(self.text("table-caption"), "Torus. Token Pairs: 25 points")
         self.browser.picture(atlastest.OUTPUT / "table.png")
+        self.browser.run("document.querySelectorAll('#cells button')[7].click()")
+        self.assertIn(f"First: 1; Second: 2; Target: {tensors['next_token'][1, 2]}", self.browser.state("item"))
+        self.assertGreater(self.browser.run("document.getElementById('mark').width"), 0)
+        self.assertIn("First: 1; Second: 2", self.text("announced"))
 
         self.browser.run("(k => { k.value = '1'; k.dispatchEvent(new Event('change')); })(document.getElementById('kind'))")
         self.assertEqual(self.text("shown-rows"), "1 to 100 of 4,096")
@@ -319,7 +323,7 @@ class Browser(AtlasTest):
 
     def test_theme(self):
         """A page follows the system while it is open, until its reader chooses; labels follow too."""
-        self.page("theme", web.composition(atlastest.DATA / "models" / "induction" / "config.json"))
+        page = self.page("theme", web.composition(atlastest.DATA / "models" / "induction" / "config.json"))
         for system, choice, is_dark in (
             ("dark", None, True), ("light", None, False), ("light", "dark", True), ("dark", "light", False),
             ("dark", "system", True),
@@ -338,6 +342,9 @@ class Browser(AtlasTest):
             # Labels and dots are the other extreme.
             most = lightness.max() if is_dark else 255 - lightness.min()
             self.assertGreater(most, 230, (system, choice))
+            # The next page that the reader opens has what was chosen.
+            self.open(page)
+            self.assertEqual(self.browser.run("document.documentElement.dataset.theme"), choice or "system")
 
     def test_surfaces(self):
         """Surfaces in space are drawn with light, in the colors of their tokens, and their items are found."""

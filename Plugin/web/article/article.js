@@ -1,7 +1,7 @@
 // The live article: a transformer that the page itself evaluates, in chapters with linked views.
 // attentionatlas.article writes the model and the text into the page.
 
-import { byId, element, page as root } from "../elements.js";
+import { byId, element, offerThemes, page as root } from "../elements.js";
 import { arrayOf, inflated } from "../scene.js";
 import { Chapter } from "./chapter.js";
 import { CircleView, CurveView, MatrixView, SimplexView, TermsView } from "./drawings.js";
@@ -147,14 +147,11 @@ class Article {
       for (const { isIntersecting, target } of seen) if (isIntersecting) this.reach(target);
     }, { rootMargin: "-45% 0px -45% 0px" });
     for (const step of document.querySelectorAll("[data-set]")) steps.observe(step);
-    const theme = byId("theme");
-    theme.value = root.dataset.theme;
     const redraw = () => {
       for (const { views } of this.chapters) for (const view of views) view.isOld = true;
       this.ask();
     };
-    theme.addEventListener("change", () => { root.dataset.theme = theme.value; redraw(); });
-    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    offerThemes(byId("theme"), redraw);
     window.addEventListener("hashchange", () => { if (window.location.hash !== this.written) this.follow(); });
     window.addEventListener("beforeprint", () => this.print(true));
     window.addEventListener("afterprint", () => this.print(false));
