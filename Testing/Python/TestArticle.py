@@ -244,9 +244,11 @@ class Reading(ArticleTest):
                         control.dispatchEvent(new Event(control.tagName === 'SELECT' ? 'change' : 'input', {{bubbles: true}}));
                     }})()"""
                     )
+                    # The address is written a little later.
                     setting = control.removeprefix(f"{name}-")
+                    value = self.chapter(name, f"String(chapter.values['{setting}'])")
                     self.browser.wait(
-                        f"location.hash.includes('chapter={name}') && location.hash.includes('&{setting}=')"
+                        f"location.hash.includes('chapter={name}') && location.hash.includes('&{setting}={value}')"
                     )
                     moved = self.shown(name)
                     self.assertTrue(any((a != b).any() for a, b in zip(moved, before, strict=True)))
@@ -421,6 +423,12 @@ class Reading(ArticleTest):
         self.assertGreater(
             self.browser.run("document.querySelector('[data-scene=embedding] iframe').srcdoc.length"), 400_000
         )
+        for theme in ("dark", "system"):
+            self.browser.run(
+                f"(t => {{ t.value = '{theme}'; t.dispatchEvent(new Event('change')); }})(document.getElementById('theme'))"
+            )
+            text = self.browser.run("document.querySelector('[data-scene=embedding] iframe').srcdoc.slice(0, 200)")
+            self.assertIn(f'data-theme="{theme}"', text)
 
     def test_phone(self):
         """On a phone nothing is wider than the screen, and a tap on a map moves the point."""

@@ -149,6 +149,10 @@ class Article {
     for (const step of document.querySelectorAll("[data-set]")) steps.observe(step);
     const redraw = () => {
       for (const { views } of this.chapters) for (const view of views) view.isOld = true;
+      for (const place of document.querySelectorAll(".scene.live")) {
+        place.querySelector("iframe").remove();
+        this.load(place, frames);
+      }
       this.ask();
     };
     offerThemes(byId("theme"), redraw);
@@ -174,7 +178,8 @@ class Article {
   /** A page of a scene, in a frame of its own, where its picture was. */
   load(place, { pages, script, style }) {
     if (place.querySelector("iframe") || this.isPrinted) return;
-    const text = pages[place.dataset.scene].split("@@page-style@@").join(style).split("@@page-script@@").join(script);
+    const themed = pages[place.dataset.scene].replace('data-theme="system"', `data-theme="${root.dataset.theme}"`);
+    const text = themed.split("@@page-style@@").join(style).split("@@page-script@@").join(script);
     const frame = element("iframe", { title: place.dataset.title });
     frame.setAttribute("sandbox", "allow-scripts allow-downloads");
     frame.srcdoc = text;
