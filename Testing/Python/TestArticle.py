@@ -107,14 +107,16 @@ class Case:
 
 
 class ArticleTest(AtlasTest):
+    files = []
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.folder = atlastest.OUTPUT / "made"
         cls.folder.mkdir(exist_ok=True)
         cls.path = cls.folder / "article.html"
-        if not cls.path.exists():
-            cls.files = article.write(cls.path, title=f"Attention {HOSTILE}", pdf=PROGRAM is not None)
+        if not ArticleTest.files:  # once for all classes
+            ArticleTest.files = article.write(cls.path, title=f"Attention {HOSTILE}", pdf=PROGRAM is not None)
 
 
 class Values(ArticleTest):
