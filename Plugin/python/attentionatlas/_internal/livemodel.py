@@ -28,7 +28,7 @@ class Parameters:
     of each head, unembedding."""
 
     def __init__(self, source: Any) -> None:
-        arrays = {name: self._array(block) for name, block in data.blocks(data.fetch(source)).items()}
+        arrays = {name: self._array(block) for name, block in data.blocks(data.first_part(source)).items()}
         words = arrays["word_embedding"]
         words = words - words.mean(axis=1, keepdims=True)
         u, v = numpy.array([1, 0, -1]) / 2**0.5, numpy.array([-1, 2, -1]) / 6**0.5
