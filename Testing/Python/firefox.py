@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 try:
     import websocket
@@ -39,12 +40,14 @@ class Firefox:
             "0",
             "about:blank",
         ]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for line in self._process.stderr:
-            if found := re.search(r"WebDriver BiDi listening on (ws://\S+)", line):
-                break
-        else:
-            raise RuntimeError("Firefox ended.")
+        log = pathlib.Path(self._profile.name, "log.txt")
+        with log.open("w") as written:
+            self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=written)
+        end = time.monotonic() + PATIENCE
+        while not (found := re.search(r"WebDriver BiDi listening on (ws://\S+)\s", log.read_text())):
+            if self._process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"Firefox does not listen: {log.read_text()[-400:]}")
+            time.sleep(0.05)
         self._number = 0
         self._socket = websocket.create_connection(f"{found[1]}/session", timeout=PATIENCE, suppress_origin=True)
         self.call("session.new", capabilities={})
@@ -55,7 +58,6 @@ class Firefox:
         self._socket.close()
         self._process.terminate()
         self._process.wait(PATIENCE)
-        self._process.stderr.close()
         self._profile.cleanup()
 
     def call(self, method, **parameters):
