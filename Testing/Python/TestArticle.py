@@ -479,6 +479,8 @@ class Files(ArticleTest):
                     if any(getattr(one, "Visibility", 0) for one in view.Representations)
                 ]
                 self.assertTrue(shown or name == "harmonics")
+                for view in simple.GetViews():
+                    self.assertIsNotNone(simple.GetLayout(view))
                 for view in shown:
                     simple.Render(view)
         text = self.path.read_text(encoding="utf-8")

@@ -18,6 +18,7 @@ import argparse
 import base64
 import contextlib
 import html
+import os
 import pathlib
 import shutil
 import subprocess
@@ -39,7 +40,7 @@ from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing, kind_of, make_filter, open_model
 from attentionatlas._internal.recording import Recording, Transformer
-from attentionatlas._internal.space import flat_view
+from attentionatlas._internal.space import PLAIN, flat_view, render_view
 from attentionatlas._internal.webpage import ASSETS, THEMES, Block, Page, Scene, checked, filled, hash_of, json_text
 
 __all__ = ["TEXT", "TITLE", "write"]
@@ -51,6 +52,8 @@ TEXT = "The LORD is my shepherd; I shall not want. The LORD is my shepherd; I sh
 _HEADS, _TOKENS = (3, 8), (2, 24)
 #: Programs that print a page to a file.
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge")
+#: For how long one may print, in seconds.
+_PATIENCE = 300
 
 
 def _check_model(model: SmallModel) -> None:
@@ -122,9 +125,13 @@ class _Scenes:
 def _views_of_chapters(model: pathlib.Path, training: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     """What shows each chapter about the small model in ParaView."""
 
-    def shown(*sources: Any) -> None:
-        view = flat_view()
-        simple.AssignViewToLayout(view=view, layout=simple.CreateLayout(name="Attention Atlas"))
+    def shown(*sources: Any, other: Any = None) -> None:
+        """Shows sources in a flat view, and has another view beside it."""
+        view, layout = flat_view(), simple.CreateLayout(name="Attention Atlas")
+        simple.AssignViewToLayout(view=view, layout=layout, hint=0)
+        if other is not None:
+            right = layout.SplitHorizontal(0, 0.5)
+            simple.AssignViewToLayout(view=other, layout=layout, hint=right + 1)
         for source in sources:
             simple.Show(source, view)
         simple.ResetCamera(view)
@@ -135,8 +142,8 @@ def _views_of_chapters(model: pathlib.Path, training: dict[str, Any]) -> dict[st
 
     def circle() -> None:
         reader = open_model(model)
-        shown(simple.AttentionTorus(Input=reader), simple.TokenPairs(Input=reader))
-        view = simple.CreateRenderView()
+        view = render_view(**PLAIN)
+        shown(simple.AttentionTorus(Input=reader), simple.TokenPairs(Input=reader), other=view)
         words = simple.WordCircle(Input=reader)
         for port in range(2):
             simple.Show(simple.OutputPort(words, port), view)
@@ -144,8 +151,9 @@ def _views_of_chapters(model: pathlib.Path, training: dict[str, Any]) -> dict[st
 
     def harmonics() -> None:
         reader = open_model(model)
-        shown(simple.AttentionTorus(Input=reader, Quantities=["Score"]))
-        simple.Show(simple.ScoreHarmonics(Input=reader), simple.CreateView("SpreadSheetView"))
+        table = simple.CreateView("SpreadSheetView")
+        shown(simple.AttentionTorus(Input=reader, Quantities=["Score"]), other=table)
+        simple.Show(simple.ScoreHarmonics(Input=reader), table)
 
     def heads() -> None:
         reader = open_model(model)
@@ -185,7 +193,7 @@ def print_page(page: pathlib.Path, path: pathlib.Path) -> None:
         command = [
             browser,
             "--headless=new",
-            "--no-sandbox",
+            *(["--no-sandbox"] if os.geteuid() == 0 else []),  # which Chromium has none of for root
             "--use-gl=angle",
             "--use-angle=swiftshader",
             "--enable-unsafe-swiftshader",
@@ -197,7 +205,10 @@ def print_page(page: pathlib.Path, path: pathlib.Path) -> None:
             f"--print-to-pdf={temporary}",
             page.resolve().as_uri(),
         ]
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        try:
+            ran = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE)
+        except subprocess.TimeoutExpired as error:
+            raise OSError(f"{path}: {browser} printed no PDF in {_PATIENCE} seconds.") from error
         if ran.returncode or not temporary.is_file() or temporary.read_bytes()[:5] != b"%PDF-":
             raise OSError(f"{path}: {browser} printed no PDF: {ran.stderr.strip()[-400:]}")
 
@@ -330,10 +341,10 @@ class _Article:
         """What shows each chapter in ParaView."""
         made = _views_of_chapters(files["model"], {**self.options, "model_file": str(files["model"])})
         if self.recording is not None and self.transformer is not None:
-            recording, config = files["recording"], self.transformer / "config.json"
+            recording, transformer = files["recording"], self.transformer
             made["trained"] = lambda: recording_scene.build(recording)
             if self.scenes is not None and "composition" in self.scenes.made:
-                made["composition"] = lambda: circuit_scene.build(config)
+                made["composition"] = lambda: circuit_scene.build(transformer)
         return made
 
     def html(self, title: str, theme: str, address: str, states: Listed[str]) -> str:
@@ -381,6 +392,7 @@ class _Article:
             "trained-accuracy": _percent(training.accuracies[-1]),
             **self.accuracies,
             "middle": str(_middle(training.accuracies)),
+            "first-alone": " ".join(f"weight{head}={int(head == 0)}" for head in range(self.parameters.heads)),
         }
         values |= {f"state:{name}": _state_link(address, name, states) for name in _CHAPTERS}
         trained = "" if self.run is None or self.scenes is None else _of_trained(self.run, self.scenes, values)
@@ -426,8 +438,8 @@ def write(
     tokens; by default one is trained. transformer: a folder with config.json and perhaps checkpoint-* folders; by default
     language-2 of the data that come along. text: what it reads, at most 64 tokens. steps: of the training, from 100 to
     100,000. seed: of the training. theme: system, light or dark. pdf: also prints the page, if a Chromium browser is
-    there. states: also writes a folder of ParaView states and their data beside the page. Files appear complete or not at
-    all. Raises FileNotFoundError for a missing file, ValueError for one that is something else, or a value out of range.
+    there. states: also writes a folder of ParaView states and their data beside the page, which
+    replaces what the session has, as scene.save does. Files appear complete or not at all. Raises FileNotFoundError for a missing file, ValueError for one that is something else, or a value out of range.
     """
     path = checked(path)
     check("steps", steps, 100, 100_000)

@@ -260,7 +260,10 @@ export class Chapter {
     show.addEventListener("click", () => {
       this.isTouched = true;
       const { point, ...values } = question.answer(this);
-      if (point) this.page.setPoint(point, this);
+      if (point) {
+        this.page.setPoint(point, this);
+        for (const view of this.views) view.face?.(this.evaluator.at(...point).output);
+      }
       this.moveTo(values);
     });
     place.append(show, said);
