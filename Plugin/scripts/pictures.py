@@ -544,7 +544,7 @@ def article():
         browser.call("Emulation.setEmulatedMedia", features=features)
         browser.open(file, "chapter=sphere")
         browser.run("document.querySelector('[data-question=unsure] button').click()")
-        browser.settle()
+        time.sleep(2)  # until all pixels are drawn
         browser.picture(taken)
         save(DOCUMENTATION / "gallery" / "article.png", Image.open(taken))
 

@@ -102,11 +102,13 @@ export class Painter {
     if (canvas.width < width) canvas.width = width;
     if (canvas.height < height) canvas.height = height;
     gl.viewport(0, 0, width, height);
-    gl.enable(gl.SCISSOR_TEST);
-    gl.scissor(0, 0, width, height);
     gl.disable(gl.BLEND);
+    // All of the canvas: a copy that is made larger mixes in what is beside it.
+    gl.disable(gl.SCISSOR_TEST);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(0, 0, width, height);
   }
 
   /** A surface. look: place as above; kind, head, largest, isLit, isSphere and boundary as in the shader. */
