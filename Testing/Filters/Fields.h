@@ -5,7 +5,6 @@
 #include "Core/Oracle.h"
 #include "Pipeline.h"
 
-#include <vtkDataArraySelection.h>
 #include <vtkDataSetAttributes.h>
 
 #include <map>
@@ -15,12 +14,6 @@ namespace atlas::test
 
 /// Values at all points, by the names of AttentionTorus' arrays.
 using Fields = std::map<std::string, std::vector<double>>;
-
-inline std::vector<double> Sum(std::vector<double> a, const std::vector<double>& b)
-{
-  std::transform(a.begin(), a.end(), b.begin(), a.begin(), std::plus<>());
-  return a;
-}
 
 /// Computes ClassColor by its definition from Class and Probability.
 inline std::vector<double> ColorsOf(const Fields& fields, int classes)
@@ -33,29 +26,6 @@ inline std::vector<double> ColorsOf(const Fields& fields, int classes)
     colors.insert(colors.end(), color.begin(), color.end());
   }
   return colors;
-}
-
-/// The oracle's values at its points with one of its residuals, such as "none".
-inline Fields OracleFields(const Oracle& oracle, const std::string& residual)
-{
-  Fields fields;
-  const std::vector<std::int64_t> classes = oracle.Integers(residual + ".class");
-  fields["Class"].assign(classes.begin(), classes.end());
-  fields["Probability"] = oracle.Values(residual + ".probability");
-  fields["Logits"] = oracle.Values(residual + ".logits");
-  fields["Output"] = oracle.Values(residual + ".output");
-  fields["ClassColor"] = ColorsOf(fields, static_cast<int>(oracle.GetModel().VocabularySize()));
-  for (std::size_t h = 0; h < oracle.HeadCount(); ++h)
-  {
-    const std::string head = " " + std::to_string(h);
-    fields["Score" + head] = oracle.ValuesOfHead("score", h);
-    fields["Attention" + head] = oracle.ValuesOfHead("attention", h);
-    fields["Word Mix" + head] = oracle.ValuesOfHead("mix.word", h);
-    fields["Position Mix" + head] = oracle.ValuesOfHead("mix.position", h);
-    fields["Mix" + head] = Sum(fields["Word Mix" + head], fields["Position Mix" + head]);
-    fields["Head Output" + head] = oracle.ValuesOfHead("head_output", h);
-  }
-  return fields;
 }
 
 /// The values of the reference evaluator, which is itself tested against the oracle.

@@ -8,9 +8,6 @@
 
 #include <vtkStreamingDemandDrivenPipeline.h>
 
-#include <functional>
-#include <limits>
-
 #include <gmock/gmock.h>
 
 using namespace atlas;
@@ -206,137 +203,17 @@ TEST_F(PublishedModel, SplitsEvenlyOnly)
       HasSubstr("the number of sub-heads must divide the embedding dimension 3, found 2")));
 }
 
-/// A file that cannot be read, and the expected message.
-struct BadFile
-{
-  std::string name;
-  std::function<void(const std::filesystem::path&)> write;
-  std::string message;
-  friend void PrintTo(const BadFile& bad, std::ostream* stream) { *stream << bad.name; }
-};
-
-std::string LengthBytes(std::uint64_t length)
-{
-  std::string bytes;
-  for (int i = 0; i < 8; ++i)
-  {
-    bytes += static_cast<char>(static_cast<unsigned char>(length >> (8 * i)));
-  }
-  return bytes;
-}
-
-/// A file of these bytes.
-BadFile Bytes(const std::string& name, const std::string& bytes, const std::string& message)
-{
-  return { name, [=](const std::filesystem::path& path) { WriteBytes(path, bytes); }, message };
-}
-
-/// A file of this header and 8 bytes of data.
-BadFile Header(const std::string& name, const std::string& header, const std::string& message)
-{
-  return Bytes(name, LengthBytes(header.size()) + header + "DATADATA", message);
-}
-
-/// A file of the hand model with one tensor changed, or removed by an empty shape.
-BadFile Changed(const std::string& name, const std::string& tensor, const Shape& shape,
-  const std::vector<double>& values, const std::string& message)
-{
-  const auto write = [=](const std::filesystem::path& path)
-  {
-    Tensors tensors = MakeTensors(HandModel());
-    tensors.erase(tensor);
-    if (!shape.empty())
-    {
-      tensors[tensor] = Tensor::FromDouble(DType::F32, shape, values);
-    }
-    WriteSafetensors(path, tensors, {});
-  };
-  return { name, write, message };
-}
-
-BadFile NextToken(const std::string& name, std::vector<std::int64_t> values, const Shape& shape,
-  const std::string& message)
-{
-  const auto write = [=](const std::filesystem::path& path)
-  {
-    Tensors tensors = MakeTensors(HandModel());
-    tensors["next_token"] = Tensor::FromInteger(shape, values);
-    WriteSafetensors(path, tensors, {});
-  };
-  return { name, write, message };
-}
-
-constexpr double NotANumber = std::numeric_limits<double>::quiet_NaN();
-constexpr double Infinity = std::numeric_limits<double>::infinity();
-
-std::vector<BadFile> BadFiles()
-{
-  const std::string a = R"({"a":{"dtype":"U8","shape":[)";
-  return {
-    { "Missing", [](const std::filesystem::path&) {}, "cannot open file: No such file" },
-    { "Folder", [](const auto& path) { std::filesystem::create_directory(path); },
-      "expected a regular file" },
-    Bytes("Empty", "", "begins with an 8-byte header length, found 0 bytes"),
-    Bytes("HeaderBeyondFile", LengthBytes(1000) + "{}",
-      "the safetensors header is 1000 bytes long, but only 2 bytes follow"),
-    Bytes("HeaderOf4GB", LengthBytes(4'000'000'000) + "{}",
-      "at most 100000000 bytes, found a length of 4000000000"),
-    Header("HeaderNotJson", "{word}", "the safetensors header is not JSON"),
-    Header("OffsetsOverlap",
-      a + R"(8],"data_offsets":[0,8]},)" +
-        R"("b":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}})",
-      "the data of tensors 'a' and 'b' overlap"),
-    Header("OffsetsLeaveFile", a + R"(9],"data_offsets":[0,9]}})",
-      "tensor 'a': data_offsets [0, 9] are not a range within the 8 bytes of data"),
-    Header("OffsetsOverflow", a + R"(8],"data_offsets":[18446744073709551610,2]}})",
-      "tensor 'a': expected 'data_offsets' to hold integers from 0 to 2^63 - 1"),
-    Header("ShapeOverflows", a + R"(4294967296,4294967296,8],"data_offsets":[0,8]}})",
-      "tensor 'a': shape [4294967296, 4294967296, 8] overflows 64 bits"),
-    Header("UnknownDType", R"({"a":{"dtype":"F8_E5M2","shape":[8],"data_offsets":[0,8]}})",
-      "tensor 'a': unknown dtype 'F8_E5M2'"),
-    Header("OtherKind", a + R"(8],"data_offsets":[0,8]}})", "tensor 'word_embedding' is missing"),
-    Changed("TensorMissing", "heads.1.key", {}, {}, "tensor 'heads.1.key' is missing"),
-    Changed("WrongShape", "unembedding", { 1, 3 }, { 1, 2, 3 },
-      "tensor 'unembedding': expected shape [2, 3] (the vocabulary), found [1, 3]"),
-    Changed("OneRank", "heads.0.query", { 3 }, { 1, 2, 3 },
-      "tensor 'heads.0.query': expected shape [d_h, 3], found [3]"),
-    Changed("OtherDimension", "word_embedding", { 2, 4 }, { 1, 2, 3, 4, 5, 6, 7, 8 },
-      "tensor 'word_embedding': expected shape [N, 3] with a vocabulary N >= 1, found [2, 4]"),
-    Changed("HeadsDisagree", "heads.1.query", { 2, 3 }, { 1, 2, 3, 4, 5, 6 },
-      "tensor 'heads.1.query': expected shape [1, 3], found [2, 3]"),
-    Changed("NoVocabulary", "word_embedding", { 0, 3 }, {}, "N >= 1, found [0, 3]"),
-    Changed("NotANumber", "heads.0.value", { 1, 3 }, { 1, NotANumber, 3 },
-      "tensor 'heads.0.value' holds nan at row 0, column 1; expected finite numbers"),
-    Changed("Infinity", "position_embedding", { 2, 3 }, { 1, 2, 3, 4, 5, -Infinity },
-      "tensor 'position_embedding' holds -inf at row 1, column 2; expected finite numbers"),
-    NextToken("TargetBeyondVocabulary", { 0, 1, 2, 0 }, { 2, 2 },
-      "tensor 'next_token' holds 2 at row 1, column 0; expected a token from 0 to 1"),
-    NextToken("NegativeTarget", { 0, -1, 1, 0 }, { 2, 2 },
-      "tensor 'next_token' holds -1 at row 0, column 1"),
-    NextToken("TargetShape", { 0, 1 }, { 2, 1 },
-      "tensor 'next_token': expected shape [2, 2] (the vocabulary), found [2, 1]"),
-  };
-}
-
-using BadModelFile = testing::TestWithParam<BadFile>;
-
-INSTANTIATE_TEST_SUITE_P(
-  , BadModelFile, testing::ValuesIn(BadFiles()), [](const auto& bad) { return bad.param.name; });
-
-TEST_P(BadModelFile, IsRefusedWithTheReason)
+/// TestSafetensors and TestAttentionOnlyModel of Core have what else may be wrong.
+TEST(AttentionOnlyModelReader, RefusesABadFileAndReadsTheNext)
 {
   const TemporaryDirectory folder;
   const std::filesystem::path path = folder / SomeFile;
-  GetParam().write(path);
   Reader reader(ShippedModel());
   EXPECT_GT(reader.Read()->GetNumberOfBlocks(), 0U);
-
   reader->SetFileName(path.c_str());
   EXPECT_EQ(reader.Read()->GetNumberOfBlocks(), 0U);
   EXPECT_EQ(OutputOf<vtkMultiBlockDataSet>(reader.Get())->GetFieldData()->GetNumberOfArrays(), 0);
-  EXPECT_THAT(reader.TakeErrors(),
-    ElementsAre(AllOf(HasSubstr(path.string() + ": "), HasSubstr(GetParam().message))));
-
+  EXPECT_THAT(reader.TakeErrors(), ElementsAre(HasSubstr(path.string() + ": cannot open file")));
   reader->SetFileName(ShippedModel().c_str());
   EXPECT_GT(reader.Read()->GetNumberOfBlocks(), 0U);
 }

@@ -16,7 +16,6 @@
 #include <vtkUnstructuredGrid.h>
 
 #include <functional>
-#include <limits>
 
 #include <gmock/gmock.h>
 
@@ -172,21 +171,6 @@ TEST(AttentionTorusQuantities, ForgetNamesThatAreNone)
 /// The image at its grid and Points at the oracle's points, for each oracle model.
 using AttentionTorusValues = OracleTest;
 INSTANTIATE_TEST_SUITE_P(, AttentionTorusValues, OracleTest::Models(), OracleTest::Name);
-
-TEST_P(AttentionTorusValues, AtPointsAreThoseOfTheOracle)
-{
-  const Oracle& oracle = GetOracle();
-  Torus torus(oracle.GetModel());
-  torus.ChooseAll();
-  torus.SetPoints(PointsAt(oracle.GetTheta1(), oracle.GetTheta2()));
-  const std::vector<std::string> residuals = { "embedding_position", "embedding", "none" };
-  for (std::size_t residual = 0; residual < residuals.size(); ++residual)
-  {
-    SCOPED_TRACE(residuals[residual]);
-    torus->SetResidual(static_cast<int>(residual));
-    ExpectFields(torus.Update()->GetPointData(), OracleFields(oracle, residuals[residual]));
-  }
-}
 
 TEST_P(AttentionTorusValues, InTheImageAreThoseAtItsAngles)
 {
@@ -405,95 +389,26 @@ TEST(AttentionTorusInput, BeyondPiAreReadModuloATurn)
   }
 }
 
-/// A mistake that a user can make, and the expected message.
-struct Mistake
-{
-  std::string name;
-  std::function<void(Torus&)> make;
-  std::vector<std::string> message;
-  friend void PrintTo(const Mistake& mistake, std::ostream* stream) { *stream << mistake.name; }
-};
-
-std::vector<Mistake> Mistakes()
-{
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const auto resolution = [](int columns, int rows)
-  { return [=](Torus& torus) { torus->SetResolution(columns, rows); }; };
-  const auto quantity = [](const char* name)
-  { return [=](Torus& torus) { torus->SetQuantityArrayStatus(name, 1); }; };
-  const auto weights = [](int count, double last)
-  {
-    return [=](Torus& torus)
-    {
-      torus->SetNumberOfHeadWeights(count);
-      torus->SetHeadWeight(count - 1, last);
-    };
-  };
-  const auto points = [](const std::vector<double>& theta1, const std::vector<double>& theta2)
-  { return [=](Torus& torus) { torus.SetPoints(PointsAt(theta1, theta2)); }; };
-  const std::string atLeastTwo = "Resolution: expected at least 2 points along each angle, found ";
-  return {
-    { "Resolution0", resolution(0, 512), { atLeastTwo + "0 x 512." } },
-    { "Resolution1", resolution(512, 1), { atLeastTwo + "512 x 1." } },
-    { "ResolutionNegative", resolution(-5, 4), { atLeastTwo + "-5 x 4." } },
-    // 10^12 points of 4 + 4 + 3 bytes
-    { "ResolutionBeyondMemory", resolution(1000000, 1000000),
-      { "Resolution: a chart of 1000000 x 1000000 points with 3 arrays would take 10245 GiB",
-        " GiB are free; lower Resolution or choose fewer Quantities." } },
-    { "QuantityUnknown", quantity("Attn"),
-      { "Quantities: 'Attn' is unknown; expected some of Class, Probability, ClassColor, ",
-        "such as 'Attention 0'." } },
-    { "QuantityOfNoHead", quantity("Attention 2"), { "'Attention 2' is unknown", "from 0 to 1" } },
-    { "HeadWeightsTooFew", weights(1, 1),
-      { "HeadWeights: expected one weight for each of the 2 heads of the model", "found 1." } },
-    { "HeadWeightsTooMany", weights(3, 1), { "each of the 2 heads of the model", "found 3." } },
-    { "HeadWeightsNaN", weights(2, nan),
-      { "HeadWeights: expected finite numbers, found nan for head 1." } },
-    { "HeadWeightsInfinite", weights(2, -infinity), { "found -inf for head 1." } },
-    { "PointsNone", points({}, {}), { "Points: expected a dataset with points, found none." } },
-    { "PointsNaN", points({ 0, 1, nan }, { 0, 0, 2 }),
-      { "Points: expected finite angles x and y, found (nan, 2.000000) at point 2." } },
-    { "PointsInfinite", points({ 0, 1 }, { infinity, 0 }), { "(0.000000, inf) at point 0." } },
-    { "RawEmbedding", [](Torus& torus) { torus->SetResidual(vtkAttentionTorus::RAW_EMBEDDING); },
-      { "Residual: RawEmbedding is defined at token pairs only." } },
-    { "NoModel",
-      [](Torus& torus)
-      {
-        vtkNew<vtkMultiBlockDataSet> other;
-        other->SetBlock(0, vtkNew<vtkPolyData>());
-        Connect(torus.Get(), 0, other);
-      },
-      { "input model: tensor 'word_embedding' is missing" } },
-    { "WeightsBeyondSinglePrecision",
-      [](Torus& torus)
-      {
-        HandModel model;
-        model.unembedding *= 1e40;
-        Connect(torus.Get(), 0, DataSetOf(model));
-      },
-      { "the model's weights are too large to be evaluated in single precision" } },
-  };
-}
-
-using AttentionTorusMistake = testing::TestWithParam<Mistake>;
-
-INSTANTIATE_TEST_SUITE_P(, AttentionTorusMistake, testing::ValuesIn(Mistakes()),
-  [](const auto& mistake) { return mistake.param.name; });
-
-TEST_P(AttentionTorusMistake, IsNamedAndGivesNothing)
+/// TestHostileInput.py has what else may be wrong.
+TEST(AttentionTorusErrors, AreOfTheModelAndItsWeights)
 {
   Torus torus(HandModel{});
-  GetParam().make(torus);
-  torus.Update();
-  vtkDataSet* output = torus.GetOutput();
-  EXPECT_TRUE(output == nullptr || output->GetNumberOfPoints() == 0);
-  const std::vector<std::string> errors = torus.TakeErrors();
-  ASSERT_EQ(errors.size(), 1U);
-  for (const std::string& part : GetParam().message)
+  const auto expect = [&torus](const char* message)
   {
-    EXPECT_THAT(errors.front(), HasSubstr(part));
-  }
+    EXPECT_EQ(torus.Update()->GetNumberOfPoints(), 0);
+    EXPECT_THAT(torus.TakeErrors(), ElementsAre(HasSubstr(message)));
+  };
+  torus->SetResidual(vtkAttentionTorus::RAW_EMBEDDING);
+  expect("Residual: RawEmbedding is defined at token pairs only.");
+  torus->SetResidual(vtkAttentionTorus::NONE);
+  HandModel model;
+  model.unembedding *= 1e40;
+  Connect(torus.Get(), 0, DataSetOf(model));
+  expect("the model's weights are too large to be evaluated in single precision");
+  vtkNew<vtkMultiBlockDataSet> other;
+  other->SetBlock(0, vtkNew<vtkPolyData>());
+  Connect(torus.Get(), 0, other);
+  expect("input model: tensor 'word_embedding' is missing");
 }
 
 TEST(AttentionTorusErrors, AreForgottenOnceCorrected)

@@ -3,7 +3,6 @@
 #include "Pipeline.h"
 #include "vtkTokenPairs.h"
 
-#include <vtkCallbackCommand.h>
 #include <vtkDataSet.h>
 #include <vtkNew.h>
 #include <vtkPointData.h>
@@ -17,7 +16,6 @@
 using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 namespace
 {
@@ -92,33 +90,6 @@ TEST(ClassAreasFilter, LeavesOutWhatTheModelDoesNotTell)
   auto* table = Updated<vtkTable>(areas.Get());
   EXPECT_EQ(table->GetNumberOfColumns(), 4);
   EXPECT_EQ(table->GetFieldData()->GetArray("Accuracy"), nullptr);
-}
-
-TEST(ClassAreasFilter, CanBeCancelled)
-{
-  Areas areas(Trained());
-  vtkNew<vtkCallbackCommand> cancel;
-  cancel->SetCallback(
-    [](vtkObject* caller, unsigned long, void*, void*)
-    {
-      auto* self = static_cast<vtkClassAreas*>(caller);
-      self->SetAbortExecute(self->GetProgress() > 0.3 ? 1 : 0);
-    });
-  areas->AddObserver(vtkCommand::ProgressEvent, cancel);
-  areas->Update();
-  EXPECT_EQ(vtkTable::SafeDownCast(areas->GetOutputDataObject(0))->GetNumberOfRows(), 0);
-  areas->RemoveAllObservers();
-  areas->SetAbortExecute(0); // set again by the observer at the end of the update
-  EXPECT_NEAR(Sum(areas.Column("Area")), 1, 1e-12);
-}
-
-TEST(ClassAreasFilter, SaysWhatIsWrong)
-{
-  Areas areas(Trained());
-  areas->SetResolution(0, 5);
-  areas->Update();
-  EXPECT_THAT(areas.TakeErrors(),
-    ElementsAre(HasSubstr("Resolution: expected at least 1 x 1 points, found 0 x 5.")));
 }
 
 }

@@ -5,12 +5,10 @@
 #include "vtkScoreHarmonics.h"
 
 #include <vtkInformation.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkStringArray.h>
 #include <vtkTable.h>
 
 #include <functional>
-#include <limits>
 #include <map>
 #include <numeric>
 
@@ -154,23 +152,6 @@ TEST(ScoreHarmonics, HaveTheNamesOfTheDesign)
     "cos 2t2", "sin 2t2", "cos(t1+t2)", "sin(t1+t2)", "cos(t1-t2)", "sin(t1-t2)" };
   EXPECT_EQ(Texts(table.Update()->GetRowData(), "Harmonic"), expected);
   EXPECT_THAT(Values(table.GetOutput()->GetFieldData(), "VocabularySize"), ElementsAre(2));
-}
-
-TEST(ScoreHarmonics, AreOnRankZeroAlone)
-{
-  for (int rank = 0; rank < 2; ++rank)
-  {
-    HarmonicTable table(HandModel{});
-    table->UpdatePiece(rank, 2, 0);
-    EXPECT_EQ(table.GetOutput()->GetNumberOfRows(), rank == 0 ? 11 : 0);
-  }
-}
-
-TEST(ScoreHarmonics, OfAnEmptyModelAreNone)
-{
-  HarmonicTable table(HandModel{});
-  Connect(table.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
-  EXPECT_EQ(table.Update()->GetNumberOfRows(), 0);
 }
 
 TEST(ScoreHarmonics, OfWeightsBeyondDoubleAreAnError)
@@ -349,50 +330,6 @@ TEST(HarmonicHead, StaysAtTheEndsOfASweep)
   source->SetSweepRange(1, 3);
   EXPECT_THAT(Values(source.UpdateAt(7)->GetFieldData(), "Swept Value"), ElementsAre(3));
   EXPECT_THAT(Values(source.UpdateAt(-7)->GetFieldData(), "Swept Value"), ElementsAre(1));
-}
-
-TEST(HarmonicHead, SaysWhyASweepWouldNotMove)
-{
-  Source source;
-  source->SetResolution(5, 5);
-  source->SetSweptParameter(6);
-  EXPECT_EQ(source.Update()->GetPointData()->GetNumberOfArrays(), 0);
-  EXPECT_THAT(source.TakeErrors(), ElementsAre(HasSubstr("follow from cos(t1+t2)")));
-  source->SetSweptParameter(7);
-  source.Update();
-  EXPECT_THAT(source.TakeErrors(), ElementsAre(HasSubstr("follow from sin(t1+t2)")));
-  source->SetSweptParameter(12);
-  source.Update();
-  EXPECT_THAT(
-    source.TakeErrors(), ElementsAre(HasSubstr("Coefficients, found one of the Product")));
-  source->SetSweptParameter(1);
-  source->SetParametrization(vtkHarmonicHead::PRODUCT);
-  source.Update();
-  EXPECT_THAT(source.TakeErrors(), ElementsAre(HasSubstr("Product, found a coefficient")));
-  source->SetSweptParameter(0);
-  EXPECT_EQ(source.Update()->GetPointData()->GetNumberOfArrays(), 2);
-}
-
-TEST(HarmonicHead, RefusesWhatHasNoScore)
-{
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  Source source;
-  source->SetResolution(1, 5);
-  source.Update();
-  EXPECT_THAT(
-    source.TakeErrors(), ElementsAre(HasSubstr("Resolution: expected at least 2 points")));
-  source->SetResolution(5, 5);
-  source->SetCoefficient(3, nan);
-  source.Update();
-  EXPECT_THAT(source.TakeErrors(), ElementsAre(HasSubstr("found nan for cos t2")));
-  source->SetParametrization(vtkHarmonicHead::PRODUCT);
-  source->SetGamma(std::numeric_limits<double>::infinity());
-  source.Update();
-  EXPECT_THAT(source.TakeErrors(), ElementsAre(HasSubstr("Product: expected finite numbers")));
-  source->SetCoefficient(11, 1);
-  EXPECT_THAT(source.TakeErrors(), ElementsAre(HasSubstr("expected a harmonic from 0 to 10")));
-  source->SetGamma(1);
-  EXPECT_EQ(source.Update()->GetPointData()->GetNumberOfArrays(), 2);
 }
 
 TEST(HarmonicHead, CanBeCancelled)

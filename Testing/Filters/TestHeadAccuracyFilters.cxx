@@ -19,7 +19,6 @@ using namespace atlas;
 using namespace atlas::test;
 using testing::Each;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
 namespace
@@ -96,31 +95,6 @@ TEST(HeadAccuracyTable, HasItsTypes)
   EXPECT_EQ(output->GetColumnByName("Pairs")->GetDataType(), VTK_INT);
   EXPECT_EQ(output->GetNumberOfColumns(), 4);
   EXPECT_EQ(Values(output->GetFieldData(), "Heads"), std::vector<double>{ 3 });
-}
-
-TEST(HeadAccuracyTable, NeedsTargets)
-{
-  Accuracies table(HandModel{});
-  EXPECT_EQ(table.Update()->GetNumberOfRows(), 0);
-  EXPECT_THAT(table.TakeErrors(), ElementsAre(HasSubstr("the tensor 'next_token' [2, 2]")));
-}
-
-TEST(HeadAccuracyTable, IsOnRankZeroAlone)
-{
-  for (int rank = 0; rank < 2; ++rank)
-  {
-    Accuracies table(ModelWithTargets());
-    table->UpdatePiece(rank, 2, 0);
-    EXPECT_EQ(
-      vtkTable::SafeDownCast(table->GetOutputDataObject(0))->GetNumberOfRows(), rank == 0 ? 5 : 0);
-  }
-}
-
-TEST(HeadAccuracyTable, OfAnEmptyModelIsEmpty)
-{
-  Accuracies table(ModelWithTargets());
-  Connect(table.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
-  EXPECT_EQ(table.Update()->GetNumberOfRows(), 0);
 }
 
 TEST(HeadAccuracySimplex, IsAnEquilateralTriangle)
@@ -265,65 +239,6 @@ TEST(HeadAccuracySimplex, HasTheSameBytesEveryTime)
   first->SetResolution(31);
   second->SetResolution(31);
   ExpectSameArrays(first.Update()->GetPointData(), second.Update()->GetPointData());
-}
-
-TEST(HeadAccuracySimplex, IsOnRankZeroAlone)
-{
-  Simplex simplex(ModelWithTargets());
-  simplex->UpdatePiece(1, 2, 0);
-  EXPECT_EQ(vtkPolyData::SafeDownCast(simplex->GetOutputDataObject(0))->GetNumberOfPoints(), 0);
-  simplex->UpdatePiece(0, 2, 0);
-  EXPECT_EQ(vtkPolyData::SafeDownCast(simplex->GetOutputDataObject(0))->GetNumberOfPoints(), 28);
-}
-
-TEST(HeadAccuracySimplex, OfAnEmptyModelIsEmpty)
-{
-  Simplex simplex(ModelWithTargets());
-  Connect(simplex.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
-  EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 0);
-}
-
-TEST(HeadAccuracySimplex, CanBeCancelled)
-{
-  Simplex simplex(ModelWithTargets());
-  simplex->SetAbortExecute(1);
-  EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 0);
-  EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 28);
-}
-
-TEST(HeadAccuracySimplex, SaysWhatIsWrong)
-{
-  const std::string heads =
-    "HeadIndices: expected three different heads of the model, which has 3 (0 to "
-    "2), found ";
-  Simplex simplex(ModelWithTargets());
-  const auto expectError = [&](const std::string& message)
-  {
-    EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 0);
-    EXPECT_THAT(simplex.TakeErrors(), ElementsAre(HasSubstr(message)));
-  };
-  simplex->SetHeadIndices(0, 1, 3);
-  expectError(heads + "0, 1, 3.");
-  simplex->SetHeadIndices(0, 1, 1);
-  expectError(heads + "0, 1, 1.");
-  simplex->SetHeadIndices(0, 1, 2);
-  simplex->SetPair(0, 5);
-  expectError("Pair: expected two tokens from 0 to 4, or -1 and -1 for none, found 0 and 5.");
-  simplex->SetPair(-1, 2);
-  expectError("found -1 and 2.");
-  simplex->SetPair(-1, -1);
-  simplex->SetResolution(0);
-  expectError("Resolution: expected at least 1 segment along each edge, found 0.");
-  simplex->SetResolution(2000000000);
-  expectError("Resolution: a triangle of 2000000000 segments along each edge would take");
-  simplex->SetResolution(1);
-  EXPECT_EQ(simplex.Update()->GetNumberOfPoints(), 3);
-  Connect(simplex.Get(), 0, DataSetOf(HandModel{}));
-  expectError("the tensor 'next_token' [2, 2]");
-  AttentionOnlyModel two = ModelWithTargets();
-  two.heads.pop_back();
-  Connect(simplex.Get(), 0, DataSetOf(two));
-  expectError("which has 2 (0 to 1), found 0, 1, 2.");
 }
 
 }

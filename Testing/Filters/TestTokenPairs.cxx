@@ -5,15 +5,11 @@
 #include "Fields.h"
 #include "Torus.h"
 
-#include <vtkNew.h>
-
 #include <gmock/gmock.h>
 
 using namespace atlas;
 using namespace atlas::test;
 using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 namespace
 {
@@ -165,31 +161,6 @@ TEST(TokenPairs, FollowTheHeadWeights)
       EXPECT_NEAR(output[3 * pair + c], expected[c], 1e-4);
     }
   }
-}
-
-TEST(TokenPairs, AreOnRankZeroAlone)
-{
-  Pairs pairs(HandModel{});
-  pairs->UpdatePiece(1, 2, 0);
-  EXPECT_EQ(pairs.GetOutput()->GetNumberOfPoints(), 0);
-  pairs->UpdatePiece(0, 2, 0);
-  EXPECT_EQ(pairs.GetOutput()->GetNumberOfPoints(), 4);
-}
-
-TEST(TokenPairs, OfAnEmptyModelAreNone)
-{
-  Pairs pairs(HandModel{});
-  Connect(pairs.Get(), 0, vtkNew<vtkMultiBlockDataSet>());
-  EXPECT_EQ(pairs.Update()->GetNumberOfPoints(), 0);
-}
-
-TEST(TokenPairs, NameWrongHeadWeights)
-{
-  Pairs pairs(HandModel{});
-  pairs->SetNumberOfHeadWeights(5);
-  EXPECT_EQ(pairs.Update()->GetNumberOfPoints(), 0);
-  EXPECT_THAT(pairs.TakeErrors(),
-    ElementsAre(HasSubstr("HeadWeights: expected one weight for each of the 2 heads")));
 }
 
 }

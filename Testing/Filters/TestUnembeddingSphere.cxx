@@ -7,18 +7,13 @@
 #include "Pipeline.h"
 
 #include <vtkCellData.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
-#include <vtkNew.h>
 #include <vtkPointData.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <gmock/gmock.h>
 
 using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 namespace
 {
@@ -97,34 +92,20 @@ TEST_P(OracleSphere, HasPolygonsOfThePredictedClass)
   EXPECT_EQ(wrong, 0U);
 }
 
-TEST_P(OracleSphere, IsWatertightAndRound)
+/// TestSphericalVoronoi of Core shows that they cover the sphere.
+TEST_P(OracleSphere, HasThePointsOfItsResolution)
 {
+  const SphericalVoronoi partition = PartitionSphere(GetOracle().GetModel().unembedding);
   Sphere sphere(GetOracle().GetModel());
-  for (const int resolution : { 8, 50, 128 })
+  for (const int resolution : { 8, 128 })
   {
     sphere->SetResolution(resolution);
+    const std::vector<Eigen::Vector3d> points = Tessellate(partition, resolution).points;
     vtkPolyData* cells = sphere.Update();
-    std::vector<std::int64_t> offsets = { 0 };
-    std::vector<std::int64_t> connectivity;
-    for (const std::vector<std::int64_t>& polygon : CellsOf(cells->GetPolys()))
+    ASSERT_EQ(cells->GetNumberOfPoints(), static_cast<vtkIdType>(points.size()));
+    for (std::size_t i = 0; i < points.size(); ++i)
     {
-      connectivity.insert(connectivity.end(), polygon.begin(), polygon.end());
-      offsets.push_back(connectivity.size());
-    }
-    EXPECT_EQ(CountOpenEdges(offsets, connectivity), 0U);
-    double longest = 0;
-    for (std::size_t p = 0; p + 1 < offsets.size(); ++p)
-    {
-      for (std::int64_t i = offsets[p]; i + 1 < offsets[p + 1]; ++i)
-      {
-        const auto at = [&](std::int64_t k) { return Point(cells, connectivity[k]); };
-        longest = std::max(longest, (at(i) - at(i + 1)).norm());
-      }
-    }
-    EXPECT_LE(longest, 2 * std::acos(-1.0) / resolution * 1.01);
-    for (vtkIdType i = 0; i < cells->GetNumberOfPoints(); ++i)
-    {
-      ASSERT_NEAR(Point(cells, i).norm(), 1, 4e-16);
+      ASSERT_EQ(Point(cells, static_cast<vtkIdType>(i)), points[i]);
     }
   }
 }
@@ -214,55 +195,6 @@ TEST(UnembeddingSphere, OfEqualRowsIsThatOfTheFirst)
   EXPECT_THAT(Values(sphere.Update()->GetCellData(), "Class"), testing::Each(0));
   EXPECT_EQ(sphere.GetOutput(2)->GetNumberOfCells(), 0);
   EXPECT_THAT(Values(sphere.GetOutput(1)->GetPointData(), "Reachable"), ElementsAre(1, 0, 0, 0));
-}
-
-/// Asks for a piece of one of the outputs.
-void UpdatePiece(vtkAlgorithm* algorithm, int port, int piece)
-{
-  auto* executive = vtkStreamingDemandDrivenPipeline::SafeDownCast(algorithm->GetExecutive());
-  vtkNew<vtkInformationVector> requests;
-  requests->SetNumberOfInformationObjects(3);
-  for (const int i : { 0, 1, 2 })
-  {
-    vtkInformation* request = requests->GetInformationObject(i);
-    request->Set(vtkStreamingDemandDrivenPipeline::UPDATE_PIECE_NUMBER(), piece);
-    request->Set(vtkStreamingDemandDrivenPipeline::UPDATE_NUMBER_OF_PIECES(), 2);
-    request->Set(vtkStreamingDemandDrivenPipeline::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);
-  }
-  executive->Update(port, requests);
-}
-
-TEST(UnembeddingSphere, IsOnRankZeroAlone)
-{
-  for (const int port : { 0, 1, 2 })
-  {
-    Sphere sphere(HandModel{});
-    UpdatePiece(sphere.Get(), port, 1);
-    EXPECT_EQ(sphere.GetOutput(port)->GetNumberOfPoints(), 0) << port;
-    UpdatePiece(sphere.Get(), port, 0);
-    EXPECT_GT(sphere.GetOutput(port)->GetNumberOfPoints(), 0) << port;
-  }
-}
-
-TEST(UnembeddingSphere, OfAnEmptyModelIsNone)
-{
-  Sphere sphere(HandModel{});
-  Connect(sphere.Get(), 0, vtkNew<vtkMultiBlockDataSet>());
-  EXPECT_EQ(sphere.Update()->GetNumberOfPoints(), 0);
-}
-
-TEST(UnembeddingSphere, NamesWrongResolutions)
-{
-  Sphere sphere(HandModel{});
-  sphere->SetResolution(7);
-  EXPECT_EQ(sphere.Update()->GetNumberOfPoints(), 0);
-  EXPECT_THAT(sphere.TakeErrors(),
-    ElementsAre(HasSubstr("Resolution: expected at least 8 segments of a great circle, found 7")));
-  sphere->SetResolution(2000000000);
-  EXPECT_EQ(sphere.Update()->GetNumberOfPoints(), 0);
-  EXPECT_THAT(sphere.TakeErrors(), ElementsAre(HasSubstr("lower Resolution")));
-  sphere->SetResolution(8);
-  EXPECT_GT(sphere.Update()->GetNumberOfPoints(), 0);
 }
 
 }

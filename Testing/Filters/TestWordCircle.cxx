@@ -186,16 +186,6 @@ TEST(WordCircle, HasItsTypes)
   }
 }
 
-TEST(WordCircle, IsOnRankZeroAlone)
-{
-  Circle circle(HandModel{});
-  circle->UpdatePiece(1, 2, 0);
-  EXPECT_EQ(circle.GetOutput(0)->GetNumberOfPoints(), 0);
-  EXPECT_EQ(circle.GetOutput(1)->GetNumberOfPoints(), 0);
-  circle->UpdatePiece(0, 2, 0);
-  EXPECT_EQ(circle.GetOutput(0)->GetNumberOfPoints(), 4);
-}
-
 TEST(WordCircle, PassesTheUsersFieldDataOn)
 {
   const auto model = DataSetOf(HandModel{});
@@ -212,24 +202,6 @@ TEST(WordCircle, PassesTheUsersFieldDataOn)
     EXPECT_THAT(Values(output->GetFieldData(), "Run"), ElementsAre(7)) << port;
     EXPECT_NE(AttentionAtlas::FormatOf(output), AttentionAtlas::FormatOf(model)) << port;
   }
-}
-
-TEST(WordCircle, OfAnEmptyModelIsNone)
-{
-  Circle circle(HandModel{});
-  Connect(circle.Get(), 0, vtkNew<vtkMultiBlockDataSet>());
-  EXPECT_EQ(circle.Update()->GetNumberOfPoints(), 0);
-}
-
-TEST(WordCircle, ToleratesABadModel)
-{
-  AttentionOnlyModel model = HandModel{};
-  const auto data = DataSetOf(model);
-  data->RemoveBlock(0);
-  Circle circle(model);
-  Connect(circle.Get(), 0, data);
-  EXPECT_EQ(circle.Update()->GetNumberOfPoints(), 0);
-  EXPECT_EQ(circle.TakeErrors().size(), 1U);
 }
 
 }

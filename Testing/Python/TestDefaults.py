@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 import atlastest
 from atlastest import AtlasTest
-from paraview import servermanager
+from paraview import servermanager, simple
 from vtkmodules.vtkCommonDataModel import vtkDataObject
 
 GROUP = "atlas_bare"
@@ -149,6 +149,21 @@ class Defaults(AtlasTest):
         abstract = {"vtkTaskAlgorithm", "vtkHeadAlgorithm", "vtkModelAlgorithm", "vtkTorusAlgorithm", "vtkSafetensorsWriter"}
         classes = {proxy.get("class") for proxy in read_proxies().values()}
         self.assertEqual(our_classes() - abstract - classes, set())
+
+    def test_a_bare_proxy_has_the_default_quantities(self):
+        torus = servermanager.filters.AttentionTorus(Input=atlastest.read_model())
+        names = sorted(atlastest.point_arrays(torus))
+        self.assertEqual(names, ["Class", "ClassColor", "Probability"])
+
+    def test_enumerations_have_the_names_of_the_design(self):
+        torus = simple.AttentionTorus(Input=atlastest.read_model())
+        pairs = simple.TokenPairs(Input=atlastest.read_model())
+        residuals = ["EmbeddingPosition", "Embedding", "None"]
+        self.assertEqual(list(torus.GetProperty("Residual").Available), residuals)
+        residuals.append("RawEmbedding")
+        self.assertEqual(list(pairs.GetProperty("Residual").Available), residuals)
+        self.assertEqual(list(torus.GetProperty("Pattern").Available), ["Softmax", "Hardmax"])
+        self.assertEqual(list(torus.GetProperty("Angles").Available), ["Isometric", "Skewed"])
 
     def test_another_default_is_found(self):
         proxies = copy.deepcopy(read_proxies())

@@ -63,6 +63,7 @@ def filled(shape, value=0.5):
 
 
 WHOLE = atlastest.TRAINED.read_bytes()
+NAN_QUERY = numpy.array([[1, 2, 3], [4, math.nan, 6], [7, 8, 9]], "f4")
 
 #: Files that are no model, and what the reader says.
 MODELS = {
@@ -94,8 +95,11 @@ MODELS = {
     "no words": (trained(word_embedding=filled((0, 3)), next_token=None), "word_embedding"),
     "embeddings of dimension 4": (trained(word_embedding=filled((5, 4))), "word_embedding"),
     "one position": (trained(position_embedding=filled((1, 3))), "position_embedding"),
+    "no key": (trained(heads__1__key=None), "heads.1.key"),
     "a query like no other": (trained(heads__0__query=filled((2, 3))), "heads.0"),
     "an infinite weight": (trained(unembedding=filled((5, 3), math.inf)), "inf"),
+    "a weight that is no number": (trained(heads__0__query=NAN_QUERY), "nan at row 1, column 1"),
+    "targets beyond the vocabulary": (trained(next_token=numpy.full((5, 5), 5, "i8")), "from 0 to 4"),
     "targets below 0": (trained(next_token=numpy.full((5, 5), -1, "i8")), "next_token"),
     "targets of another shape": (trained(next_token=numpy.zeros((5, 4), "i8")), "next_token"),
 }
@@ -142,12 +146,25 @@ ON_MODELS = [
     ("AttentionTorus", {"Quantities": ["Attention 3"]}, "unknown"),
     ("AttentionTorus", {"Quantities": ["Love"]}, "unknown"),
     ("ClassAreas", {"Resolution": [0, 0]}, "Resolution"),
+    ("UnembeddingSphere", {"Resolution": 7}, "at least 8 segments"),
+    ("UnembeddingSphere", {"Resolution": 2 * 10**9}, "lower Resolution"),
     ("TokenPairs", {"HeadWeights": [1, 2, 3, 4]}, "expected one weight for each"),
     ("HeadAccuracySimplex", {"HeadIndices": [0, 1, 3]}, "3"),
     ("HeadAccuracySimplex", {"HeadIndices": [0, 1, 1]}, "1"),
     ("HeadAccuracySimplex", {"HeadIndices": [-1, 0, 1]}, "-1"),
     ("HeadAccuracySimplex", {"Pair": [5, 0]}, "5"),
+    ("HeadAccuracySimplex", {"Pair": [-1, 2]}, "found -1 and 2"),
+    ("HeadAccuracySimplex", {"Resolution": 0}, "at least 1 segment"),
     ("HeadAccuracySimplex", {"Resolution": 10**6}, "memory"),
+]
+
+#: Filters on a chart of a good model.
+ON_CHARTS = [
+    ("TorusDeformation", {"MinorRadius": 2}, "0 < MinorRadius < MajorRadius"),
+    ("TorusDeformation", {"Shape": "Vectors", "Vectors": ["POINTS", "Outputs"]}, "found none named 'Outputs'"),
+    ("TorusDeformation", {"Shape": "Vectors", "Vectors": ["POINTS", "Class"]}, "3 components"),
+    ("SummableColors", {"Vectors": ["Class"]}, "expected 3 components"),
+    ("SummableColors", {"Vectors": ["C"]}, "found none named 'C'"),
 ]
 
 #: Recorders of the oracle's llama that are told something bad.
@@ -155,6 +172,7 @@ RECORDERS = [
     ({"TokenIds": "1 229"}, "229"),
     ({"TokenIds": "1 -1"}, "-1"),
     ({"TokenIds": "1 two"}, "two"),
+    ({"TokenIds": "1\n\n2"}, "sequence 1"),
     ({"TokenIds": "1 99999999999999999999"}, "99999999999999999999"),
     ({"TokenIds": "1 2", "Prompts": "Hello"}, "found 2"),
     ({"Prompts": "Hello"}, "tokenizer"),
@@ -167,7 +185,10 @@ RECORDERS = [
     ({"TokenIds": "1 2", "Ablate": "2,5"}, "Ablate: expected heads"),
     ({"TokenIds": "1 2", "Ablate": "2.0"}, "layer from 0 to 1"),
     ({"TokenIds": "1 2", "Ablate": "1.4"}, "head from 0 to 3"),
+    ({"TokenIds": "1 2", "Ablate": "r1"}, "Ablate: expected heads"),
     ({"TokenIds": "1 2", "PatchFrom": "3 4"}, "PatchSites: expected"),
+    ({"TokenIds": "1 2", "PatchFrom": "1 2\n3", "PatchSites": "r1"}, "expected one line of token ids, found 2"),
+    ({"TokenIds": "1 2", "PatchFrom": "a b", "PatchSites": "r1"}, "PatchFrom"),
     ({"TokenIds": "1 2", "PatchSites": "r1"}, "PatchFrom: expected"),
     ({"TokenIds": "1 2", "PatchFrom": "3 4", "PatchSites": "x1"}, "found 'x1'"),
     ({"TokenIds": "1 2", "PatchFrom": "3 4", "PatchSites": "r1@2"}, "position of sequence 0 from 0 to 1"),
@@ -198,6 +219,19 @@ MAPS = [
     ({"Quantity": "NormWeighted"}, "value norms"),
     ({"Quantity": "Content"}, "quer"),
     ({"Quantity": "Bias"}, "quer"),
+]
+
+#: Lines between the words of the shipped recording.
+SENTENCES = [
+    ({"Threshold": -1}, "Threshold: expected a weight of at least 0"),
+    ({"Sequence": 1}, "expected a sequence"),
+    ({"Layer": 12}, "layer 12"),
+    ({"Head": 12}, "found 12"),
+    ({"Heads": [0, 13]}, "found 13"),
+    ({"SelectedTokens": [99]}, "SelectedTokens: expected tokens"),
+    ({"HiddenTokens": [-1]}, "HiddenTokens: expected tokens"),
+    ({"FirstToken": 99}, "FirstToken: expected a position"),
+    ({"RowsPerPage": -1}, "RowsPerPage: expected at least 0"),
 ]
 
 #: Of all heads.
@@ -250,7 +284,12 @@ CONFIGS = {
 SOURCES = [
     ("AttentionOnlyTraining", {"ModelFile": "/no/such/model.safetensors"}, "cannot open file"),
     ("AttentionOnlyTraining", {"ModelFile": str(atlastest.SOURCE / "LICENSE")}, "header"),
+    ("AttentionOnlyTraining", {"ContinueModel": 1}, "file of a model to continue, found none"),
     ("AttentionOnlyTraining", {"LearningRate": math.nan}, "LearningRate"),
+    ("AttentionOnlyTraining", {"LearningRate": 0.0}, "LearningRate"),
+    ("AttentionOnlyTraining", {"CheckpointEvery": 0}, "at least 1 step"),
+    ("AttentionOnlyTraining", {"Heads": 0}, "Heads: expected at least 1"),
+    ("AttentionOnlyTraining", {"VocabularySize": 10**7}, "a task of 100000000000000 pairs would take"),
     ("AttentionOnlyTraining", {"Specialization": -1.0}, "Specialization"),
     ("AttentionOnlyTraining", {"Steps": 10**9, "CheckpointEvery": 1}, "100000 checkpoints"),
     ("TransformerTraining", {"Task": "Text"}, "text"),
@@ -269,8 +308,14 @@ SOURCES = [
     ("TransformerTraining", {"Positions": "Rotary", "HeadDimension": 15, "Steps": 1}, "even"),
     ("TransformerTraining", {"ContinueFrom": "/no/such/folder"}, "/no/such/folder"),
     ("HarmonicHead", {"Coefficients": [math.nan] * 11}, "Coefficients"),
+    ("HarmonicHead", {"Parametrization": "Product", "Gamma": math.inf}, "Product: expected finite"),
+    ("HarmonicHead", {"SweptParameter": 6}, "follow from cos(t1+t2)"),
+    ("HarmonicHead", {"SweptParameter": 7}, "follow from sin(t1+t2)"),
+    ("HarmonicHead", {"SweptParameter": 12}, "Coefficients, found one of the Product"),
+    ("HarmonicHead", {"SweptParameter": 1, "Parametrization": "Product"}, "Product, found a coefficient"),
     ("HarmonicHead", {"Resolution": [0, 0]}, "at least 2 points"),
     ("HarmonicHead", {"Resolution": [10**6, 10**6]}, "memory"),
+    ("RandomPrompts", {"Length": 0}, "Length: expected at least 1"),
     ("RandomPrompts", {"IdRange": [9, 3]}, "IdRange: the last id: expected at least 9"),
     ("RandomPrompts", {"Length": 10**9, "Count": 10**6}, "memory"),
 ]
@@ -307,9 +352,13 @@ class HostileInput(AtlasTest):
         simple.AttentionOnlyModelReader(registrationName="Good", FileNames=[str(atlastest.TRAINED)])
 
     def check(self, kind, what, source, message):
-        """Updates, expects a single message, and that the source can be shown and deleted."""
+        """Updates, expects a single message and empty outputs, and that the source can be deleted."""
         with self.subTest(f"{kind}: {what}"):
             source.UpdatePipeline()
+            for port in range(source.SMProxy.GetNumberOfOutputPorts()):
+                data = source.GetDataInformation(port)
+                size = max(data.GetNumberOfPoints(), data.DataInformation.GetNumberOfRows())
+                self.assertTrue(size == 0 or "diverged" in message, port)  # which keeps what was reached
             errors = self.take_errors()
             self.assertEqual(len(errors), 1, errors)
             said = errors[0].split("): ", 1)[-1]
@@ -360,6 +409,42 @@ class HostileInput(AtlasTest):
         for name, properties, message in ON_MODELS:
             source = getattr(simple, name)(Input=simple.FindSource("Good"), **properties)
             self.check(name, str(properties), source, message)
+        for name, properties, message in ON_CHARTS:
+            chart = simple.AttentionTorus(Input=simple.FindSource("Good"), Resolution=[9, 9])
+            self.check(name, str(properties), getattr(simple, name)(Input=chart, **properties), message)
+
+    def test_filters_of_bad_files_report_nothing(self):
+        path = str(atlastest.OUTPUT / "none.safetensors")
+        source = atlastest.torus(simple.AttentionOnlyModelReader(FileNames=[path]))
+        source.UpdatePipeline()
+        view = atlastest.chart_view()
+        simple.Show(source, view)
+        simple.Render(view)
+        self.assertTrue(all(path in error for error in self.take_errors()))
+        source.Input = simple.FindSource("Good")
+        self.assertGreater(len(atlastest.point_arrays(source)["Class"]), 0)
+
+    def test_a_corrected_property_is_shown(self):
+        source = atlastest.torus(simple.FindSource("Good"), Resolution=[0, 7])
+        source.UpdatePipeline()
+        self.assert_one_error("found 0 x 7")
+        view = atlastest.chart_view()
+        simple.Show(source, view)
+        simple.Render(view)
+        self.assertTrue(all("found 0 x 7" in error for error in self.take_errors()))
+        source.Resolution = [8, 8]
+        self.assertEqual(len(atlastest.point_arrays(source)["Class"]), 64)
+
+    def test_values_that_no_property_takes(self):
+        with self.assertRaises(ValueError):
+            atlastest.torus(simple.FindSource("Good"), Residual="RawEmbedding")
+
+    def test_sub_heads(self):
+        path = atlastest.ORACLE / "trained-n5-h3.state_dict.safetensors"
+        model = simple.AttentionOnlyModelReader(FileNames=[str(path)], SubHeads=2)
+        self.check("model", "two sub-heads of dimension 3", model, "must divide the embedding dimension 3")
+        model = simple.AttentionOnlyModelReader(FileNames=[str(path)], SubHeads=3)
+        self.assertEqual(atlastest.fetch(model).GetNumberOfBlocks(), 4 * 9 + 4)
 
     def test_models_without_targets(self):
         path = atlastest.OUTPUT / "no-targets.safetensors"
@@ -371,6 +456,7 @@ class HostileInput(AtlasTest):
     def test_points(self):
         for what, angles, message in (
             ("an angle that is no number", [[0, math.nan]], "finite"),
+            ("an angle that is no number, after another", [[0, 1], [2, math.nan]], "(2.0"),
             ("an infinite angle", [[math.inf, 0]], "finite"),
         ):
             torus = simple.AttentionTorus(Input=simple.FindSource("Good"), Points=polydata(angles))
@@ -387,6 +473,9 @@ class HostileInput(AtlasTest):
         for properties, message in MAPS:
             attention = simple.AttentionMap(Input=recording, **properties)
             self.check("AttentionMap", str(properties), attention, message)
+        for properties, message in SENTENCES:
+            sentence = simple.AttentionSentence(Input=recording, **properties)
+            self.check("AttentionSentence", str(properties), sentence, message)
         for properties, message in MATRICES:
             matrix = simple.AttentionMatrix(Input=recording, **properties)
             self.check("AttentionMatrix", str(properties), matrix, message)

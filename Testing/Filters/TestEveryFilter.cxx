@@ -1,0 +1,207 @@
+// What all filters do with nothing, with other data, on several ranks, and when they are canceled.
+
+#include "Embeddings.h"
+#include "vtkAttentionFocus.h"
+#include "vtkAttentionLines.h"
+#include "vtkAttentionMap.h"
+#include "vtkAttentionMatrix.h"
+#include "vtkAttentionSentence.h"
+#include "vtkClassAreas.h"
+#include "vtkHeadAccuracy.h"
+#include "vtkHeadAccuracySimplex.h"
+#include "vtkHeadComposition.h"
+#include "vtkHeadEmbedding.h"
+#include "vtkHeadScores.h"
+#include "vtkScoreHarmonics.h"
+#include "vtkTokenColors.h"
+#include "vtkTokenPairs.h"
+#include "vtkTokenSearch.h"
+#include "vtkUnembeddingSphere.h"
+#include "vtkWordCircle.h"
+
+#include <vtkDataSetAttributes.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
+
+#include <type_traits>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+/// The values of an output for points, cells and rows.
+vtkIdType CountValues(vtkAlgorithm* filter, int port)
+{
+  vtkDataObject* output = filter->GetOutputDataObject(port);
+  vtkIdType count = 0;
+  for (const int type : { vtkDataObject::POINT, vtkDataObject::CELL, vtkDataObject::ROW })
+  {
+    vtkDataSetAttributes* attributes = output->GetAttributes(type);
+    count += attributes == nullptr ? 0 : attributes->GetNumberOfTuples();
+  }
+  return count;
+}
+
+/// Likewise of all outputs, after an update of the first.
+vtkIdType CountUpdated(vtkAlgorithm* filter)
+{
+  filter->Update();
+  vtkIdType count = 0;
+  for (int port = 0; port < filter->GetNumberOfOutputPorts(); ++port)
+  {
+    count += CountValues(filter, port);
+  }
+  return count;
+}
+
+/// The first update is canceled; the next one goes through.
+void ExpectCanBeCanceled(vtkAlgorithm* filter)
+{
+  filter->SetAbortExecute(1);
+  EXPECT_EQ(CountUpdated(filter), 0);
+  EXPECT_GT(CountUpdated(filter), 0);
+}
+
+/// Filters on a recording.
+template<class Filter>
+class OnRecordings : public testing::Test
+{
+};
+using RecordingFilters = testing::Types<vtkAttentionFocus, vtkAttentionMap, vtkAttentionMatrix,
+  vtkAttentionSentence, vtkHeadEmbedding, vtkHeadScores>;
+TYPED_TEST_SUITE(OnRecordings, RecordingFilters, );
+
+TYPED_TEST(OnRecordings, OfNothingAreEmpty)
+{
+  Observed<TypeParam> filter;
+  Connect(filter.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
+  EXPECT_EQ(CountUpdated(filter.Get()), 0);
+}
+
+TYPED_TEST(OnRecordings, RefuseOtherData)
+{
+  const auto data = DataSetOf(SmallRecording());
+  data->GetFieldData()->RemoveArray("Format");
+  Observed<TypeParam> filter;
+  Connect(filter.Get(), 0, data);
+  EXPECT_EQ(CountUpdated(filter.Get()), 0);
+  EXPECT_THAT(filter.TakeErrors(), ElementsAre(HasSubstr("expected the field array 'Format'")));
+}
+
+TYPED_TEST(OnRecordings, CanBeCanceled)
+{
+  Observed<TypeParam> filter;
+  Connect(filter.Get(), 0, DataSetOf(SmallRecording()));
+  ExpectCanBeCanceled(filter.Get());
+}
+
+/// Filters on the points of heads, which some connect with their recording.
+template<class Filter>
+class OnEmbeddings : public testing::Test
+{
+protected:
+  void SetInputs(vtkDataObject* points)
+  {
+    Connect(this->Tested.Get(), 0, points);
+    if constexpr (std::is_same_v<Filter, vtkAttentionLines>)
+    {
+      Connect(this->Tested.Get(), 1, DataSetOf(SmallRecording()));
+    }
+  }
+
+  Observed<Filter> Tested;
+};
+using EmbeddingFilters = testing::Types<vtkAttentionLines, vtkTokenColors, vtkTokenSearch>;
+TYPED_TEST_SUITE(OnEmbeddings, EmbeddingFilters, );
+
+TYPED_TEST(OnEmbeddings, OfNothingAreEmpty)
+{
+  this->SetInputs(vtkSmartPointer<vtkPolyData>::New());
+  this->Tested->Update();
+  EXPECT_EQ(CountValues(this->Tested.Get(), 0), 0);
+}
+
+TYPED_TEST(OnEmbeddings, CanBeCanceled)
+{
+  const Recording recording = SmallRecording();
+  this->SetInputs(Embedding(recording).Data());
+  ExpectCanBeCanceled(this->Tested.Get());
+}
+
+/// Filters on an attention-only model with small outputs.
+template<class Filter>
+class OnSmallModels : public testing::Test
+{
+};
+using SmallModelFilters = testing::Types<vtkClassAreas, vtkHeadAccuracy, vtkHeadAccuracySimplex,
+  vtkScoreHarmonics, vtkTokenPairs, vtkUnembeddingSphere, vtkWordCircle>;
+TYPED_TEST_SUITE(OnSmallModels, SmallModelFilters, );
+
+TYPED_TEST(OnSmallModels, OfNothingAreEmpty)
+{
+  Observed<TypeParam> filter;
+  Connect(filter.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
+  EXPECT_EQ(CountUpdated(filter.Get()), 0);
+}
+
+TYPED_TEST(OnSmallModels, NameWhatIsMissing)
+{
+  const auto model = DataSetOf(ReadAttentionOnlyModel(ShippedModel()));
+  model->RemoveBlock(0);
+  Observed<TypeParam> filter;
+  Connect(filter.Get(), 0, model);
+  EXPECT_EQ(CountUpdated(filter.Get()), 0);
+  EXPECT_THAT(filter.TakeErrors(), ElementsAre(HasSubstr("tensor 'heads.0.key' is missing")));
+}
+
+/// Asks for a piece of two of one of the outputs.
+void UpdatePiece(vtkAlgorithm* filter, int port, int piece)
+{
+  using Pipeline = vtkStreamingDemandDrivenPipeline;
+  vtkNew<vtkInformationVector> requests;
+  requests->SetNumberOfInformationObjects(filter->GetNumberOfOutputPorts());
+  for (int i = 0; i < filter->GetNumberOfOutputPorts(); ++i)
+  {
+    vtkInformation* request = requests->GetInformationObject(i);
+    request->Set(Pipeline::UPDATE_PIECE_NUMBER(), piece);
+    request->Set(Pipeline::UPDATE_NUMBER_OF_PIECES(), 2);
+    request->Set(Pipeline::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);
+  }
+  filter->Update(port, requests);
+}
+
+TYPED_TEST(OnSmallModels, AreOnRankZeroAlone)
+{
+  Observed<TypeParam> filter;
+  Connect(filter.Get(), 0, DataSetOf(ReadAttentionOnlyModel(ShippedModel())));
+  for (int port = 0; port < filter->GetNumberOfOutputPorts(); ++port)
+  {
+    UpdatePiece(filter.Get(), port, 1);
+    EXPECT_EQ(CountValues(filter.Get(), port), 0) << port;
+    UpdatePiece(filter.Get(), port, 0);
+    EXPECT_GT(CountValues(filter.Get(), port), 0) << port;
+  }
+}
+
+TEST(HeadComposition, OfNothingIsEmpty)
+{
+  Observed<vtkHeadComposition> composition;
+  Connect(composition.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
+  EXPECT_EQ(CountUpdated(composition.Get()), 0);
+}
+
+TEST(HeadAccuracySimplex, CanBeCanceled)
+{
+  Observed<vtkHeadAccuracySimplex> simplex;
+  Connect(simplex.Get(), 0, DataSetOf(ReadAttentionOnlyModel(ShippedModel())));
+  ExpectCanBeCanceled(simplex.Get());
+}
+
+}
