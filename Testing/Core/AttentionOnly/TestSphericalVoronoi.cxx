@@ -234,31 +234,6 @@ void ExpectVerticesAreWonByTheirCells(const SphericalVoronoi& partition, const R
 using OracleSphere = OracleTest;
 INSTANTIATE_TEST_SUITE_P(, OracleSphere, OracleTest::Models(), OracleTest::Name);
 
-TEST_P(OracleSphere, PredictsInRandomDirections)
-{
-  ExpectPredictions(GetOracle().GetModel().unembedding, 100000);
-}
-
-TEST_P(OracleSphere, IsCovered)
-{
-  const Rows3& rows = GetOracle().GetModel().unembedding;
-  const SphericalVoronoi partition = PartitionSphere(rows);
-  for (const int resolution : { 8, 33, 128 })
-  {
-    ExpectCovers(partition, rows, resolution);
-  }
-}
-
-TEST_P(OracleSphere, KnowsWhatCanBePredicted)
-{
-  const Rows3& rows = GetOracle().GetModel().unembedding;
-  const SphericalVoronoi partition = PartitionSphere(rows);
-  for (Index c = 0; c < rows.rows(); ++c)
-  {
-    EXPECT_EQ(partition.reachable[c], IsReachableByBruteForce(rows, c)) << c;
-  }
-}
-
 TEST_P(OracleSphere, HasACellForEachClassThatTheOraclePredicts)
 {
   const SphericalVoronoi partition = PartitionSphere(GetOracle().GetModel().unembedding);

@@ -362,35 +362,6 @@ TEST(SentencePiece, UnknownCharactersAreOneTokenOrBytes)
               "unknown characters"));
 }
 
-TEST(SentencePiece, EveryPrefixOfAModelIsRefusedOrRead)
-{
-  const std::string bytes =
-    SentencePieceFile({ Unknown, { "a", -1 }, { "\u2581", -2 }, { "b", 0, 4 } });
-  for (std::size_t length = 0; length < bytes.size(); ++length)
-  {
-    try
-    {
-      Make(bytes.substr(0, length)).Encode("a b", true);
-    }
-    catch (const FormatError&)
-    {
-    }
-  }
-  std::mt19937_64 random(9);
-  for (int i = 0; i < 20000; ++i)
-  {
-    std::string changed = bytes;
-    changed[random() % changed.size()] = static_cast<char>(random() % 256);
-    try
-    {
-      Make(changed).Encode("a b", true);
-    }
-    catch (const FormatError&)
-    {
-    }
-  }
-}
-
 std::string Refusal(const std::string& bytes)
 {
   return MessageOf<FormatError>([&] { Make(bytes); });

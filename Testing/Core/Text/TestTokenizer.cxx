@@ -260,62 +260,6 @@ TEST(OriginalTokenizer, DecodingGivesTheTextBack)
   }
 }
 
-/// Merges by definition: repeatedly the leftmost pair of lowest rank.
-std::vector<std::string> MergeByDefinition(
-  const std::string& word, const std::map<std::pair<std::string, std::string>, int>& ranks)
-{
-  std::vector<std::string> parts;
-  for (const char c : word)
-  {
-    parts.emplace_back(1, c);
-  }
-  while (true)
-  {
-    auto best = ranks.end();
-    std::size_t place = 0;
-    for (std::size_t i = 0; i + 1 < parts.size(); ++i)
-    {
-      const auto found = ranks.find({ parts[i], parts[i + 1] });
-      if (found != ranks.end() && (best == ranks.end() || found->second < best->second))
-      {
-        best = found;
-        place = i;
-      }
-    }
-    if (best == ranks.end())
-    {
-      return parts;
-    }
-    parts[place] += parts[place + 1];
-    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(place) + 1);
-  }
-}
-
-TEST(OriginalTokenizer, LongWordsAreMergedAsShortOnes)
-{
-  std::map<std::pair<std::string, std::string>, int> ranks;
-  int rank = 0;
-  for (const std::string& line : Lines(ReadBytes(Folder / "gpt2-merges.txt")))
-  {
-    const std::size_t space = line.find(' ');
-    ranks.emplace(std::pair(line.substr(0, space), line.substr(space + 1)), rank++);
-  }
-  const Tokenizer gpt2 = Gpt2();
-  std::mt19937_64 random(7);
-  for (const std::size_t length : { 1U, 2U, 5U, 20U, 47U, 48U, 49U, 50U, 64U, 65U, 200U, 500U })
-  {
-    for (const char* letters : { "etaoinshrdlu", "ab", "a", "xs" })
-    {
-      std::string word;
-      for (std::size_t i = 0; i < length; ++i)
-      {
-        word += letters[random() % std::strlen(letters)];
-      }
-      EXPECT_EQ(gpt2.Encode(word, false).tokens, MergeByDefinition(word, ranks)) << word;
-    }
-  }
-}
-
 TEST(OriginalTokenizer, LongTextsAndWordsTakeTheTimeOfTheirLength)
 {
   const Tokenizer gpt2 = Gpt2();
@@ -446,15 +390,6 @@ TEST(Tokenizer, BeginsWithASpaceIfAsked)
   EXPECT_THAT(Tokens(file, ""), IsEmpty());
 }
 
-TEST(Tokenizer, TakesWholeWordsFirstIfAsked)
-{
-  json file = SmallBytePairs();
-  file["model"]["vocab"]["bab"] = 300;
-  EXPECT_THAT(Tokens(file, "bab"), ElementsAre("b", "ab"));
-  file["model"]["ignore_merges"] = true;
-  EXPECT_THAT(Tokens(file, "bab"), ElementsAre("bab"));
-}
-
 json Added(const std::string& content, std::int64_t id, const json& more = json::object())
 {
   json token = { { "content", content }, { "id", id } };
@@ -468,34 +403,6 @@ TEST(Tokenizer, LongestAddedTokenWins)
   file["added_tokens"] = { Added("<s>", 300), Added("<s><s>", 301), Added("s", 82) };
   EXPECT_THAT(Tokens(file, "<s><s><s>as"), ElementsAre("<s><s>", "<s>", "a", "s"));
   EXPECT_EQ(ParseTokenizer(file.dump(), "t.json").VocabularySize(), 302);
-}
-
-TEST(Tokenizer, AddedTokensTakeSpaceAlong)
-{
-  json file = SmallBytePairs();
-  file["added_tokens"] = { Added("<m>", 300, { { "lstrip", true } }),
-    Added("<n>", 301, { { "rstrip", true } }) };
-  EXPECT_THAT(Tokens(file, "a \xe3\x80\x80<m> b"), ElementsAre("a", "<m>", " ", "b"));
-  EXPECT_THAT(Tokens(file, "a <n> \n b<n>"), ElementsAre("a", " ", "<n>", "b", "<n>"));
-  EXPECT_THAT(Tokens(file, "<m>  <m>"), ElementsAre("<m>", "<m>"));
-}
-
-TEST(Tokenizer, AddedTokensMayBeWholeWordsOnly)
-{
-  json file = SmallBytePairs();
-  file["added_tokens"] = { Added("zz", 300, { { "single_word", true } }) };
-  EXPECT_THAT(Tokens(file, "zz-zz"), ElementsAre("zz", "-", "zz"));
-  EXPECT_THAT(Tokens(file, "zzz \xc3\xa9zz"),
-    ElementsAre("z", "z", "z", " ", "\xef\xbf\xbd", "\xef\xbf\xbd", "z", "z"));
-}
-
-TEST(Tokenizer, AddedTokensAreFoundBeforeOrAfterNormalization)
-{
-  json file = SmallWordPieces();
-  file["added_tokens"] = { Added("[X]", 6, { { "normalized", false } }),
-    Added("YY", 7, { { "normalized", true } }) };
-  EXPECT_THAT(
-    Tokens(file, "a[X]yy YY[x]"), ElementsAre("a", "[X]", "YY", "YY", "[UNK]", "[UNK]", "[UNK]"));
 }
 
 TEST(Tokenizer, BloomSplitsAtItsOwnExpression)
@@ -534,32 +441,6 @@ TEST(Tokenizer, SplitsAreKeptOrRemoved)
   EXPECT_THAT(split("a", "Contiguous", true), ElementsAre("a", "b", ".", "a", "b"));
 }
 
-TEST(Tokenizer, LlamaSplitsDigitsAndContractions)
-{
-  json file = SmallBytePairs();
-  file["pre_tokenizer"] = json::parse(R"({"type":"Sequence","pretokenizers":[
-    {"type":"Split","pattern":{"Regex":"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
-     "behavior":"Isolated","invert":false},
-    {"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]})");
-  file["model"]["vocab"]["12"] = 300;
-  file["model"]["vocab"]["34"] = 301;
-  file["model"]["vocab"]["'S"] = 302;
-  file["model"]["merges"] = { "1 2", "3 4", "' S" };
-  EXPECT_THAT(Tokens(file, "1234'S"), ElementsAre("12", "3", "4", "'S")); // 123|4|'S
-}
-
-TEST(Tokenizer, DigitsAreSplit)
-{
-  json file = SmallBytePairs();
-  file["model"]["vocab"]["12"] = 300;
-  file["model"]["merges"] = { "1 2" };
-  file["pre_tokenizer"] = json::parse(R"({"type":"Sequence","pretokenizers":[
-    {"type":"Digits","individual_digits":true},{"type":"ByteLevel","add_prefix_space":false}]})");
-  EXPECT_THAT(Tokens(file, "12"), ElementsAre("1", "2"));
-  file["pre_tokenizer"]["pretokenizers"][0]["individual_digits"] = false;
-  EXPECT_THAT(Tokens(file, "12"), ElementsAre("12"));
-}
-
 TEST(Tokenizer, RobertaFramesPairsWithoutTypes)
 {
   json file = SmallBytePairs();
@@ -572,20 +453,6 @@ TEST(Tokenizer, RobertaFramesPairsWithoutTypes)
   EXPECT_THAT(pair.ids, ElementsAre(300, 256, 301, 301, 257, 301));
   EXPECT_THAT(pair.types, testing::Each(0));
   EXPECT_THAT(tokenizer.EncodePrompt("ab\tab", false).tokens, ElementsAre("ab", "\t", "ab"));
-}
-
-TEST(Tokenizer, NormalizesByUnicodeForms)
-{
-  const auto lengths = [](const char* form)
-  {
-    json file = SmallBytePairs();
-    file["normalizer"] = { { "type", form } };
-    return std::pair(Tokens(file, "\xc3\xa9").size(), Tokens(file, "\xef\xac\x81").size());
-  };
-  EXPECT_EQ(lengths("NFC"), std::pair(2UL, 3UL)); // bytes of U+00E9, and of the ligature fi
-  EXPECT_EQ(lengths("NFD"), std::pair(3UL, 3UL));
-  EXPECT_EQ(lengths("NFKC"), std::pair(2UL, 2UL));
-  EXPECT_EQ(lengths("NFKD"), std::pair(3UL, 2UL));
 }
 
 TEST(Tokenizer, CasedModelsKeepCaseAndAccents)
@@ -848,15 +715,6 @@ TEST(Tokenizer, RefusesFilesThatAreNoJson)
   EXPECT_THAT(refusal("[]"), StartsWith("t.json: expected the file to hold a JSON object, found"));
   EXPECT_THAT(refusal(R"({"model":{"vocab":{"a":1,"a":2}}})"),
     StartsWith("t.json: the file has the name 'a' twice"));
-}
-
-TEST(Tokenizer, NoPrefixOfAFileCrashes)
-{
-  const std::string file = SmallWordPieces().dump();
-  for (std::size_t length = 0; length < file.size(); ++length)
-  {
-    EXPECT_THROW(ParseTokenizer(file.substr(0, length), "t.json"), FormatError);
-  }
 }
 
 TEST(Tokenizer, RefusesBadMergeFiles)
