@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <optional>
 
 namespace atlas
 {
@@ -71,17 +70,6 @@ RowSums SumRow(std::int64_t count, const float* values, float largest)
   return { sum.sum(), weighted.sum() };
 }
 
-/// Scores of a query before the softmax with the keys that it may attend to.
-struct ScoreRow
-{
-  std::int64_t query;
-  std::int64_t firstKey;
-  std::int64_t keys;
-  const float* scores;       ///< [keys]
-  std::optional<float> sink; ///< a further score in the softmax
-  float share = 1;           ///< what the weights of all keys add up to without it
-};
-
 /// What the weights of all keys add up to.
 float ShareOfKeys(const ScoreRow& row, float sum, float largest)
 {
@@ -92,6 +80,26 @@ float ShareOfKeys(const ScoreRow& row, float sum, float largest)
   const double behind = static_cast<double>(*row.sink) - static_cast<double>(largest);
   const auto keys = static_cast<double>(sum);
   return static_cast<float>(keys / (keys + std::exp(behind)));
+}
+
+float Dot(const float* a, const float* b, std::int64_t count)
+{
+  return static_cast<float>(DotProduct(a, b, count));
+}
+
+/// Splits q . k_0 into its cosine and the norms.
+void SplitFirstScore(
+  const RecordedHead& head, std::int64_t row, std::int64_t firstRow, QueryFocus& focus)
+{
+  const float* query = head.query.Row(row);
+  const float* key = head.key.Row(firstRow);
+  const std::int64_t size = head.query.columns;
+  focus.queryNorm = std::sqrt(Dot(query, query, size));
+  focus.firstKeyNorm = std::sqrt(Dot(key, key, size));
+  const float norms = focus.queryNorm * focus.firstKeyNorm;
+  focus.firstCosine = norms > 0 ? std::clamp(Dot(query, key, size) / norms, -1.F, 1.F) : 0;
+}
+
 }
 
 QueryFocus FocusOfScores(const ScoreRow& row)
@@ -120,26 +128,6 @@ QueryFocus FocusOfScores(const ScoreRow& row)
   const float entropy = std::log(sums.sum) - sums.weighted / sums.sum;
   focus.entropy = std::clamp(entropy / std::log(static_cast<float>(row.keys)), 0.F, 1.F);
   return focus;
-}
-
-float Dot(const float* a, const float* b, std::int64_t count)
-{
-  return static_cast<float>(DotProduct(a, b, count));
-}
-
-/// Splits q . k_0 into its cosine and the norms.
-void SplitFirstScore(
-  const RecordedHead& head, std::int64_t row, std::int64_t firstRow, QueryFocus& focus)
-{
-  const float* query = head.query.Row(row);
-  const float* key = head.key.Row(firstRow);
-  const std::int64_t size = head.query.columns;
-  focus.queryNorm = std::sqrt(Dot(query, query, size));
-  focus.firstKeyNorm = std::sqrt(Dot(key, key, size));
-  const float norms = focus.queryNorm * focus.firstKeyNorm;
-  focus.firstCosine = norms > 0 ? std::clamp(Dot(query, key, size) / norms, -1.F, 1.F) : 0;
-}
-
 }
 
 double FocusValue(const QueryFocus& focus, FocusMeasure measure, double sinkThreshold)

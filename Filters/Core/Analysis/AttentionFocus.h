@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace atlas
@@ -30,6 +31,20 @@ struct QueryFocus
   float queryNorm = 0;      ///< |q|
   float firstKeyNorm = 0;   ///< |k_0|
 };
+
+/// Scores of a query before the softmax with the keys that it may attend to.
+struct ScoreRow
+{
+  std::int64_t query;
+  std::int64_t firstKey;
+  std::int64_t keys;
+  const float* scores;       ///< [keys]
+  std::optional<float> sink; ///< a further score in the softmax
+  float share = 1;           ///< what the weights of all keys add up to without it
+};
+
+/// The statistics of a query that follow from its scores: those up to entropy.
+QueryFocus FocusOfScores(const ScoreRow& row);
 
 /// The statistics of one query as numbers.
 enum class FocusMeasure

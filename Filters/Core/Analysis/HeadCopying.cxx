@@ -44,23 +44,6 @@ std::int64_t PlaceIn(const std::vector<std::int64_t>& sorted, std::int64_t id)
   return std::lower_bound(sorted.begin(), sorted.end(), id) - sorted.begin();
 }
 
-/// The share of what is raised that goes to one of the tokens, or -1 if nothing is or if the token
-/// is -1.
-double ShareOf(const Eigen::Ref<const Eigen::RowVectorXf>& logits, std::int64_t token)
-{
-  if (token < 0)
-  {
-    return -1;
-  }
-  const double mean = logits.cast<double>().mean();
-  double raised = 0;
-  for (const float logit : logits)
-  {
-    raised += std::max(static_cast<double>(logit) - mean, 0.0);
-  }
-  return raised > 0 ? std::max(static_cast<double>(logits[token]) - mean, 0.0) / raised : -1;
-}
-
 /// Everything that all heads share.
 class Copying
 {
@@ -161,7 +144,7 @@ private:
       {
         Eigen::Index strongest = 0;
         attention.row(row).maxCoeff(&strongest);
-        const double share = ShareOf(logits.row(row), tokens.token[strongest]);
+        const double share = CopyingShare(logits.row(row), tokens.token[strongest]);
         sum += std::max(share, 0.0);
         queries += share < 0 ? 0 : 1;
       }
@@ -192,6 +175,21 @@ void RequireQuantities(const Recording& recording, const Transformer& model)
   }
 }
 
+}
+
+double CopyingShare(const Eigen::Ref<const Eigen::RowVectorXf>& logits, std::int64_t token)
+{
+  if (token < 0)
+  {
+    return -1;
+  }
+  const double mean = logits.cast<double>().mean();
+  double raised = 0;
+  for (const float logit : logits)
+  {
+    raised += std::max(static_cast<double>(logit) - mean, 0.0);
+  }
+  return raised > 0 ? std::max(static_cast<double>(logits[token]) - mean, 0.0) / raised : -1;
 }
 
 std::vector<double> MeasureCopying(const Recording& recording, const Transformer& model,

@@ -4,10 +4,17 @@
 #include "Recording.h"
 #include "Transformer.h"
 
+#include <cstdint>
 #include <vector>
+
+#include <Eigen/Core>
 
 namespace atlas
 {
+
+/// r(t*) / sum_t r(t) of the logits c(t) of tokens, below; -1 if nothing is raised or `token`, t*,
+/// is -1.
+double CopyingShare(const Eigen::Ref<const Eigen::RowVectorXf>& logits, std::int64_t token);
 
 /// How much heads copy the tokens that they attend to, after Olsson et al. ("In-context learning
 /// and induction heads", 2022), from 0 to 1 for each head: the mean over queries i of

@@ -62,44 +62,6 @@ void AddStripe(PatternSums::Sums& sums, float weight)
   ++sums.stripes;
 }
 
-/// Adds the attention of one query.
-void AddQuery(const float* row, std::int64_t query, std::int64_t keys, const RepeatedTokens& tokens,
-  const PatternOptions& options, PatternSums& sums)
-{
-  auto& [previous, duplicate, induction] = sums.patterns;
-  const auto isExcluded = [&](std::int64_t key)
-  { return (options.excludeFirst && key == 0) || (options.excludeCurrent && key == query); };
-  double attention = std::accumulate(row, row + keys, 0.0);
-  attention -= options.excludeFirst ? static_cast<double>(row[0]) : 0;
-  attention -= options.excludeCurrent && !(options.excludeFirst && query == 0)
-                 ? static_cast<double>(row[query])
-                 : 0;
-  sums.attention += attention;
-  sums.firstAttention += query == 0 ? attention : 0;
-  sums.firstQueries += query == 0 ? 1 : 0;
-  ++sums.queries;
-  if (query > 0)
-  {
-    AddPair(previous, row[query - 1], isExcluded(query - 1));
-    AddStripe(previous, row[query - 1]);
-    sums.sink += static_cast<double>(row[0]);
-    ++sums.sinkQueries;
-  }
-  sums.prefixQueries += tokens.Before(query) >= 0 ? 1 : 0;
-  for (std::int64_t same = tokens.Before(query); same >= 0; same = tokens.Before(same))
-  {
-    AddPair(duplicate, row[same], isExcluded(same));
-    AddPair(induction, row[same + 1], isExcluded(same + 1));
-    sums.prefix += static_cast<double>(row[same + 1]);
-  }
-  const std::int64_t period = tokens.Period();
-  if (period > 0 && query >= tokens.First() + period)
-  {
-    AddStripe(duplicate, row[query - period]);
-    AddStripe(induction, row[query - period + 1]);
-  }
-}
-
 double Ratio(double sum, double count)
 {
   return count > 0 ? sum / count : 0;
@@ -156,6 +118,43 @@ void PatternSums::Add(const PatternSums& other)
   this->sinkQueries += other.sinkQueries;
 }
 
+void PatternSums::AddQuery(const float* row, std::int64_t query, std::int64_t keys,
+  const RepeatedTokens& tokens, const PatternOptions& options)
+{
+  auto& [previousToken, duplicate, induction] = this->patterns;
+  const auto isExcluded = [&](std::int64_t key)
+  { return (options.excludeFirst && key == 0) || (options.excludeCurrent && key == query); };
+  double all = std::accumulate(row, row + keys, 0.0);
+  all -= options.excludeFirst ? static_cast<double>(row[0]) : 0;
+  all -= options.excludeCurrent && !(options.excludeFirst && query == 0)
+           ? static_cast<double>(row[query])
+           : 0;
+  this->attention += all;
+  this->firstAttention += query == 0 ? all : 0;
+  this->firstQueries += query == 0 ? 1 : 0;
+  ++this->queries;
+  if (query > 0)
+  {
+    AddPair(previousToken, row[query - 1], isExcluded(query - 1));
+    AddStripe(previousToken, row[query - 1]);
+    this->sink += static_cast<double>(row[0]);
+    ++this->sinkQueries;
+  }
+  this->prefixQueries += tokens.Before(query) >= 0 ? 1 : 0;
+  for (std::int64_t same = tokens.Before(query); same >= 0; same = tokens.Before(same))
+  {
+    AddPair(duplicate, row[same], isExcluded(same));
+    AddPair(induction, row[same + 1], isExcluded(same + 1));
+    this->prefix += static_cast<double>(row[same + 1]);
+  }
+  const std::int64_t period = tokens.Period();
+  if (period > 0 && query >= tokens.First() + period)
+  {
+    AddStripe(duplicate, row[query - period]);
+    AddStripe(induction, row[query - period + 1]);
+  }
+}
+
 double PatternSums::Score(HeadPattern pattern, PatternMeasure measure) const
 {
   const Sums& sums = this->patterns.at(static_cast<std::size_t>(pattern));
@@ -200,7 +199,7 @@ PatternSums MeasurePatterns(const Recording& recording, const RepeatedTokens& to
   PatternSums sums;
   for (std::int64_t query = begin; query < end; ++query)
   {
-    AddQuery(work.data() + (query - begin) * keys, query, keys, tokens, options, sums);
+    sums.AddQuery(work.data() + (query - begin) * keys, query, keys, tokens, options);
   }
   return sums;
 }

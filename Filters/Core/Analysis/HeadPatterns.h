@@ -88,6 +88,11 @@ struct PatternSums
 
   void Add(const PatternSums& other);
 
+  /// Adds the attention [keys] of a query of a sequence with these tokens; `keys` includes all that
+  /// it may attend to.
+  void AddQuery(const float* weights, std::int64_t query, std::int64_t keys,
+    const RepeatedTokens& tokens, const PatternOptions& options);
+
   /// 0 where there is nothing to divide by.
   double Score(HeadPattern pattern, PatternMeasure measure) const;
 

@@ -397,6 +397,13 @@ void ForEachBlock(const AttentionRows& rows, std::int64_t keys, int threads,
 
 }
 
+HeadScores ScoresOf(
+  const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t head)
+{
+  RequireOneSequence(recording, sequence);
+  return ScoresOf(recording, FindPlace(recording, sequence, layer, head));
+}
+
 std::int64_t AttentionLength(const Recording& recording, std::int64_t sequence)
 {
   const std::int64_t count = recording.SequenceCount();

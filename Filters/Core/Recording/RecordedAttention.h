@@ -57,6 +57,13 @@ bool HasSinks(const Recording& recording, std::int64_t layer, AttentionQuantity 
 /// parts that could be `done`, as "split".
 void RequireUncapped(const Recording& recording, std::int64_t layer, const std::string& done);
 
+struct HeadScores;
+
+/// The recorded queries and keys of a head on a sequence, with all that turns them into attention.
+/// Throws OptionError if the recording does not have them.
+HeadScores ScoresOf(
+  const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t head);
+
 /// Throws OptionError unless this is one sequence of the recording, and not all.
 void RequireOneSequence(const Recording& recording, std::int64_t sequence);
 

@@ -169,6 +169,8 @@ struct Recording
                                       ///< states of the original code; empty, or not recorded for
                                       ///< some l
   SharedMatrix logits;                ///< [tokens, vocabulary]; optional
+  std::vector<double> finalScale;     ///< [tokens], sigma of the final normalization; optional, in
+                                      ///< memory only
 
   std::int64_t SequenceCount() const
   {

@@ -35,7 +35,7 @@ bool RecordChoice::operator==(const RecordChoice& other) const
   const auto tie = [](const RecordChoice& choice)
   {
     return std::tie(choice.queriesAndKeys, choice.values, choice.headOutputs, choice.residual,
-      choice.logits, choice.layers, choice.interventions);
+      choice.logits, choice.finalScale, choice.layers, choice.interventions);
   };
   return tie(*this) == tie(other);
 }

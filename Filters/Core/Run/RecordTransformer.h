@@ -22,6 +22,8 @@ struct RecordChoice
   bool headOutputs = false;
   bool residual = false;
   bool logits = false;
+  bool finalScale = false; ///< sigma of the final normalization, for what follows at once: files
+                           ///< and data objects do not keep it
   std::vector<std::int64_t> layers; ///< layers whose heads are recorded, and the residuals before
                                     ///< and after them; empty: all
 

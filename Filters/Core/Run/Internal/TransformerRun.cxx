@@ -7,6 +7,7 @@
 #include "TransformerEmbedding.h"
 #include "TransformerKernels.h"
 #include "TransformerNorm.h"
+#include "VectorNorm.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +18,7 @@ namespace atlas
 RecordSelection::RecordSelection(const TransformerConfig& config, const RecordOptions& options)
   : Layers(config.layers, options.layers.empty())
   , Residual(options.residual)
-  , Logits(options.logits)
+  , RunsAll(options.logits || options.finalScale)
 {
   for (const std::int64_t layer : options.layers)
   {
@@ -38,7 +39,7 @@ bool RecordSelection::HasResidual(std::int64_t l) const
 std::int64_t RecordSelection::LayersToRun() const
 {
   std::int64_t count = this->Layers.size();
-  while (!this->Logits && count > 0 && !this->HasLayer(count - 1))
+  while (!this->RunsAll && count > 0 && !this->HasLayer(count - 1))
   {
     --count;
   }
@@ -389,6 +390,17 @@ void TransformerRun::Finish()
     return;
   }
   float* x = this->Residual.Row(0);
+  if (this->Options.finalScale)
+  {
+    this->Record.finalScale.resize(this->Record.tokens.Count(), 1);
+    for (std::int64_t row = this->Sequences.FirstRow(); row < this->Sequences.EndRow(); ++row)
+    {
+      this->Record.finalScale[row] = SplitNorm(
+        config, Eigen::Map<const Eigen::RowVectorXf>(this->ResidualRow(row), config.modelDimension)
+                  .cast<double>())
+                                       .sigma;
+    }
+  }
   if (config.finalNorm)
   {
     TransformerNorm(config, this->Weights.finalNorm)

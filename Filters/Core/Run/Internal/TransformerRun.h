@@ -30,7 +30,7 @@ public:
 private:
   std::vector<bool> Layers;
   bool Residual;
-  bool Logits;
+  bool RunsAll; ///< up to what follows the last layer
 };
 
 /// One run of a transformer on an input that passes CheckInput. It applies the layers to the

@@ -1,0 +1,203 @@
+#include "CorpusRun.h"
+
+#include "BatchMeasure.h"
+#include "CorpusWeights.h"
+#include "EncodedPrompt.h"
+#include "Error.h"
+#include "Index.h"
+#include "RecordTransformer.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace atlas
+{
+namespace
+{
+
+std::vector<std::int64_t> LayersOf(const CorpusOptions& options, const TransformerConfig& config)
+{
+  std::vector<std::int64_t> layers = options.layers;
+  if (layers.empty())
+  {
+    layers.resize(config.layers);
+    std::iota(layers.begin(), layers.end(), std::int64_t{ 0 });
+  }
+  std::sort(layers.begin(), layers.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+  if (layers.front() < 0 || layers.back() >= config.layers)
+  {
+    throw OptionError("Layers: expected layers from 0 to " + std::to_string(config.layers - 1) +
+                      ", found " +
+                      std::to_string(layers.front() < 0 ? layers.front() : layers.back()) + ".");
+  }
+  return layers;
+}
+
+void RequireRange(const char* name, std::int64_t value, std::int64_t least, std::int64_t most)
+{
+  if (value < least || value > most)
+  {
+    throw OptionError(std::string(name) + ": expected " + std::to_string(least) + " to " +
+                      std::to_string(most) + ", found " + std::to_string(value) + ".");
+  }
+}
+
+RecordOptions RecordingOf(const CorpusStatistics& statistics, bool hasLogits, int threads)
+{
+  RecordOptions options;
+  options.layers = statistics.options.layers;
+  options.finalScale = hasLogits;
+  options.threads = threads;
+  return options;
+}
+
+/// The windows of the next batch; empty at the end.
+std::vector<CorpusWindow> NextBatch(CorpusText& text, std::int64_t tokens)
+{
+  std::vector<CorpusWindow> windows;
+  std::int64_t count = 0;
+  while (count < tokens)
+  {
+    std::optional<CorpusWindow> window = text.Next();
+    if (!window)
+    {
+      break;
+    }
+    count += static_cast<std::int64_t>(window->tokens.size());
+    windows.push_back(std::move(*window));
+  }
+  return windows;
+}
+
+Recording RecordBatch(
+  const Transformer& model, const std::vector<CorpusWindow>& windows, const RecordOptions& options)
+{
+  TransformerInput input;
+  std::transform(windows.begin(), windows.end(), std::back_inserter(input.tokens),
+    [](const CorpusWindow& window) { return window.tokens; });
+  return RecordTransformer(model, input, options);
+}
+
+/// Fills in the texts of kinds of tokens that have none.
+void LabelKinds(const OpenTransformer& model, CorpusStatistics& statistics)
+{
+  const Tokenizer* tokenizer = FindTokenizer(model);
+  if (tokenizer == nullptr)
+  {
+    return;
+  }
+  statistics.texts.clear();
+  for (const std::int64_t id : statistics.ids)
+  {
+    statistics.texts.push_back(
+      id < tokenizer->VocabularySize() ? tokenizer->Label(id) : std::to_string(id));
+  }
+}
+
+}
+
+CorpusStatistics BeginCorpus(
+  const OpenTransformer& model, const std::string& path, const CorpusOptions& options)
+{
+  const TransformerConfig& config = model.GetModel().GetConfig();
+  RequireRange("Contexts", options.contexts, 0, 1000);
+  RequireRange("Samples", options.samples, 0, 100'000);
+  RequireRange("Batch", options.batch, 1, 1 << 24);
+  CorpusStatistics statistics;
+  statistics.model = path;
+  statistics.options = options;
+  statistics.options.layers = LayersOf(options, config);
+  statistics.options.window = WindowOf(options, config);
+  statistics.headDimension = config.headDimension;
+  for (const std::int64_t layer : statistics.options.layers)
+  {
+    for (std::int64_t h = 0; h < config.heads; ++h)
+    {
+      statistics.places.push_back(
+        { static_cast<std::int32_t>(layer), static_cast<std::int32_t>(h) });
+    }
+  }
+  const std::size_t d = config.headDimension;
+  statistics.heads.resize(statistics.places.size());
+  for (std::size_t h = 0; h < statistics.heads.size(); ++h)
+  {
+    CorpusHead& head = statistics.heads[h];
+    head.scoreScale = config.ScoreScale(statistics.places[h].layer);
+    head.distances.resize(statistics.options.window);
+    head.queryMoment.resize(d * d);
+    head.keyMoment.resize(d * d);
+    head.keySum.resize(d);
+  }
+  if (options.agreement)
+  {
+    statistics.products.resize(statistics.heads.size() * statistics.heads.size());
+  }
+  return statistics;
+}
+
+std::uint64_t CorpusMemory(
+  const OpenTransformer& model, const CorpusOptions& options, std::int64_t kinds)
+{
+  const TransformerConfig& config = model.GetModel().GetConfig();
+  const std::size_t layers = LayersOf(options, config).size();
+  const std::uint64_t heads = layers * ToIndex(config.heads);
+  const std::uint64_t d = config.headDimension;
+  const std::uint64_t window = WindowOf(options, config);
+  const std::uint64_t rows = ToIndex(options.batch) + window;
+  const std::uint64_t ofHead =
+    2 * d * d * sizeof(ExactSum) + ToIndex(kinds) * sizeof(TokenAttention) +
+    CorpusSketchCount * 24 * 1024 + ContextMeasureCount * ToIndex(options.contexts) * window * 4 +
+    2 * 64 * window * sizeof(float) * (options.agreement ? 2 : 1);
+  TransformerInput input;
+  input.tokens.assign(rows / window + 1, std::vector<std::int64_t>(window));
+  RecordOptions recorded;
+  recorded.layers = options.layers;
+  const MemoryEstimate batch = EstimateMemory(model.GetModel(), input, recorded);
+  const std::uint64_t products = options.agreement ? heads * heads * (sizeof(ExactSum) + 4) : 0;
+  const std::uint64_t logits = heads * d * rows * sizeof(float);
+  return heads * ofHead + products + logits + ToIndex(options.samples) * heads * 2 * d * 4 +
+         batch.recording + batch.working + CorpusWeights::Memory(config, layers);
+}
+
+void MeasureCorpus(
+  const OpenTransformer& model, const CorpusRunOptions& run, CorpusStatistics& statistics)
+{
+  CorpusText text(model, run.files, statistics.options, statistics.next);
+  const Transformer& transformer = model.GetModel();
+  const CorpusWeights weights(transformer, statistics.options.layers, run.threads);
+  statistics.hasLogits = weights.HasLogits();
+  const RecordOptions recorded = RecordingOf(statistics, weights.HasLogits(), run.threads);
+  const auto isFull = [&]
+  { return run.tokenLimit > 0 && text.Position().queries >= run.tokenLimit; };
+  const auto done = [&]
+  {
+    const auto tokens = static_cast<double>(text.Position().queries);
+    const double ofLimit = run.tokenLimit > 0 ? tokens / static_cast<double>(run.tokenLimit) : 0.;
+    return std::min(std::max(text.Done(), ofLimit), 1.);
+  };
+  statistics.isComplete = false;
+  while (!statistics.isComplete && !isFull() && (!run.goesOn || run.goesOn(done())))
+  {
+    for (int part = 0; part < run.parts && !statistics.isComplete && !isFull(); ++part)
+    {
+      const std::vector<CorpusWindow> windows = NextBatch(text, statistics.options.batch);
+      statistics.isComplete = windows.empty();
+      if (part == run.part && !windows.empty())
+      {
+        MeasureBatch(
+          RecordBatch(transformer, windows, recorded), windows, weights, run.threads, statistics);
+      }
+    }
+    statistics.next = text.Position();
+  }
+  if (statistics.isComplete && text.Position().queries == 0)
+  {
+    throw OptionError("the text: expected documents with tokens, found none in " +
+                      std::to_string(run.files.size()) + " files.");
+  }
+  LabelKinds(model, statistics);
+  statistics.SortKinds();
+}
+
+}

@@ -1,0 +1,360 @@
+#include "CorpusText.h"
+
+#include "Error.h"
+#include "Index.h"
+#include "JsonText.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <string_view>
+
+namespace atlas
+{
+namespace
+{
+
+std::string KindOf(const std::string& name)
+{
+  return std::filesystem::path(name).extension().string();
+}
+
+std::string_view TextOf(const MappedFile& file)
+{
+  return { reinterpret_cast<const char*>(file.Data()), file.Size() };
+}
+
+/// A line without its end, which may be \r\n.
+std::string_view LineAt(std::string_view text, std::size_t begin)
+{
+  std::string_view line = text.substr(begin, text.find('\n', begin) - begin);
+  if (!line.empty() && line.back() == '\r')
+  {
+    line.remove_suffix(1);
+  }
+  return line;
+}
+
+bool IsBlank(std::string_view line)
+{
+  return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+std::size_t AfterLine(std::string_view text, std::size_t begin)
+{
+  const std::size_t end = text.find('\n', begin);
+  return end == std::string_view::npos ? text.size() : end + 1;
+}
+
+/// Where the document that begins at `begin`, which is not blank, ends.
+std::size_t EndOfDocument(std::string_view text, std::size_t begin, DocumentSplit split)
+{
+  std::size_t end = AfterLine(text, begin);
+  switch (split)
+  {
+    case DocumentSplit::Lines:
+      return end;
+    case DocumentSplit::Paragraphs:
+      while (end < text.size() && !IsBlank(LineAt(text, end)))
+      {
+        end = AfterLine(text, end);
+      }
+      return end;
+    case DocumentSplit::Files:
+      break;
+  }
+  return text.size();
+}
+
+}
+
+std::int64_t WindowOf(const CorpusTextOptions& options, const TransformerConfig& config)
+{
+  const std::int64_t most =
+    config.positions > 0 ? config.positions : std::numeric_limits<std::int32_t>::max();
+  const std::int64_t window = options.window == 0 ? std::min(DefaultWindow, most) : options.window;
+  if (window < 2 || window > most)
+  {
+    throw OptionError("Window: expected 2 to " + std::to_string(most) +
+                      " tokens, the positions of the model, found " + std::to_string(window) + ".");
+  }
+  return window;
+}
+
+CorpusText::CorpusText(const OpenTransformer& model, const std::vector<std::string>& files,
+  const CorpusTextOptions& options, const CorpusPosition& position)
+  : Model(model)
+  , Names(files)
+  , Options(options)
+  , Place(position)
+{
+  const TransformerConfig& config = model.GetModel().GetConfig();
+  if (config.input == InputKind::Images)
+  {
+    throw OptionError("the model: expected one that reads text, found one of images.");
+  }
+  this->Options.window = WindowOf(options, config);
+  if (files.empty())
+  {
+    throw OptionError("Files: expected at least one file of text, found none.");
+  }
+  for (const std::string& name : files)
+  {
+    std::error_code error;
+    this->Sizes.push_back(std::filesystem::file_size(name, error));
+    if (error)
+    {
+      throw FileError(name + ": " + error.message() + ".");
+    }
+  }
+  this->FindSpecialTokens();
+  const auto special = static_cast<std::int64_t>(this->Before.size() + this->After.size());
+  if (options.overlap < 0 || options.overlap > (this->Options.window - special - 1) / 2)
+  {
+    throw OptionError(
+      "Overlap: expected 0 to " +
+      std::to_string(std::max<std::int64_t>(this->Options.window - special - 1, 0) / 2) +
+      " tokens, less than half of the window, found " + std::to_string(options.overlap) + ".");
+  }
+}
+
+/// Splits what the tokenizer adds to a text into what comes before and after it.
+void CorpusText::FindSpecialTokens()
+{
+  const bool hasText = std::any_of(this->Names.begin(), this->Names.end(),
+    [](const std::string& name) { return KindOf(name) != ".npy"; });
+  if (!this->Options.addSpecialTokens || !hasText)
+  {
+    return;
+  }
+  const Tokenizer& tokenizer = this->Model.GetTokenizer();
+  const std::vector<std::int64_t> plain = tokenizer.Encode("a", false).ids;
+  const std::vector<std::int64_t> all = tokenizer.Encode("a", true).ids;
+  const auto found = std::search(all.begin(), all.end(), plain.begin(), plain.end());
+  if (found != all.end())
+  {
+    this->Before.assign(all.begin(), found);
+    this->After.assign(found + static_cast<std::ptrdiff_t>(plain.size()), all.end());
+  }
+}
+
+double CorpusText::Done() const
+{
+  double all = 0;
+  double read = 0;
+  for (std::size_t i = 0; i < this->Sizes.size(); ++i)
+  {
+    const auto size = static_cast<double>(this->Sizes[i]);
+    all += size;
+    if (i < ToIndex(this->Place.file))
+    {
+      read += size;
+    }
+    else if (i == ToIndex(this->Place.file) && KindOf(this->Names[i]) != ".npy")
+    {
+      read += std::min(static_cast<double>(this->Place.offset), size);
+    }
+  }
+  return all > 0 ? read / all : 1;
+}
+
+std::optional<CorpusWindow> CorpusText::Next()
+{
+  if (!this->FindDocument())
+  {
+    return std::nullopt;
+  }
+  const auto special = static_cast<std::int64_t>(this->Before.size() + this->After.size());
+  const std::int64_t most = std::max<std::int64_t>(this->Options.window - special, 1);
+  const std::int64_t length = this->Document.size();
+  CorpusWindow window;
+  const bool isFirst = this->Place.token == 0;
+  const std::int64_t repeated = isFirst ? 0 : this->Options.overlap;
+  window.begin = this->Place.token - repeated;
+  window.special = this->Before.size();
+  window.document = this->Place.document;
+  window.firstQuery = repeated > 0 ? window.special + repeated : 0;
+  const std::int64_t end = std::min(window.begin + most, length);
+  window.count = end - window.begin;
+  window.tokens = this->Before;
+  window.tokens.insert(
+    window.tokens.end(), this->Document.begin() + window.begin, this->Document.begin() + end);
+  window.tokens.insert(window.tokens.end(), this->After.begin(), this->After.end());
+  this->Place.token = end;
+  this->Place.queries += static_cast<std::int64_t>(window.tokens.size()) - window.firstQuery;
+  if (end == length)
+  {
+    this->HasDocument = false;
+    this->Place.offset = this->End;
+    ++this->Place.document;
+    this->Place.token = 0;
+  }
+  return window;
+}
+
+/// Makes the document at the place the current one, or the next one that has tokens.
+bool CorpusText::FindDocument()
+{
+  while (!this->HasDocument && ToIndex(this->Place.file) < this->Names.size())
+  {
+    if (this->Opened != this->Place.file)
+    {
+      const std::string& name = this->Names[this->Place.file];
+      this->File.emplace(name);
+      this->Rows = KindOf(name) == ".npy"
+                     ? ParseNumpy(this->File->Data(), this->File->Size(), nullptr, name)
+                     : LoadedArray();
+      this->Opened = this->Place.file;
+    }
+    if (!this->ReadDocument())
+    {
+      this->File->RequireIntact();
+      ++this->Place.file;
+      this->Place.offset = 0;
+    }
+    else if (this->Place.token >= static_cast<std::int64_t>(this->Document.size()))
+    {
+      this->Place.offset = this->End; // no tokens
+      this->Place.token = 0;
+    }
+    else
+    {
+      this->HasDocument = true;
+    }
+  }
+  return this->HasDocument;
+}
+
+/// Reads the document at the place in the open file; false at its end.
+bool CorpusText::ReadDocument()
+{
+  const std::string kind = KindOf(this->Names[this->Place.file]);
+  return kind == ".npy" ? this->ReadRow() : this->ReadText(kind == ".jsonl");
+}
+
+bool CorpusText::ReadText(bool isJson)
+{
+  const std::string& name = this->Names[this->Place.file];
+  const std::string_view text = TextOf(*this->File);
+  std::size_t begin = this->Place.offset;
+  while (begin < text.size() && IsBlank(LineAt(text, begin)))
+  {
+    begin = AfterLine(text, begin);
+  }
+  if (begin >= text.size())
+  {
+    this->Place.offset = text.size();
+    return false;
+  }
+  const DocumentSplit split = isJson ? DocumentSplit::Lines : this->Options.split;
+  const std::size_t end = EndOfDocument(text, begin, split);
+  std::string_view document = text.substr(begin, end - begin);
+  if (split == DocumentSplit::Lines)
+  {
+    document = LineAt(text, begin);
+  }
+  const auto where = [&]
+  {
+    return name + ", line " +
+           std::to_string(1 + std::count(text.data(), text.data() + begin, '\n'));
+  };
+  try
+  {
+    this->Document =
+      isJson ? this->ParseObject(document, name) : this->ParseDocument(document, name);
+  }
+  catch (const Error& e)
+  {
+    const std::string message = e.what();
+    throw FormatError(
+      where() +
+      (message.compare(0, name.size(), name) == 0 ? message.substr(name.size()) : ": " + message));
+  }
+  this->End = end;
+  return true;
+}
+
+std::vector<std::int64_t> CorpusText::ParseDocument(
+  std::string_view text, const std::string& what) const
+{
+  if (text.find('\0') != std::string_view::npos)
+  {
+    throw FormatError(what + ": expected UTF-8 text, found a zero byte.");
+  }
+  std::vector<std::int64_t> ids = this->Model.GetTokenizer().Encode(text, false).ids;
+  this->CheckIds(ids, what);
+  return ids;
+}
+
+std::vector<std::int64_t> CorpusText::ParseObject(
+  std::string_view line, const std::string& what) const
+{
+  const nlohmann::json object = ParseJson(line, what, "the line");
+  if (!object.is_object())
+  {
+    throw FormatError(what + ": expected a JSON object, found " + Describe(object) + ".");
+  }
+  const auto text = object.find("text");
+  if (text != object.end() && text->is_string())
+  {
+    return this->ParseDocument(text->get_ref<const std::string&>(), what);
+  }
+  for (const char* name : { "tokens", "input_ids" })
+  {
+    const auto found = object.find(name);
+    if (found != object.end() && found->is_array() &&
+        std::all_of(found->begin(), found->end(),
+          [](const nlohmann::json& id) { return id.is_number_integer(); }))
+    {
+      auto ids = found->get<std::vector<std::int64_t>>();
+      this->CheckIds(ids, what);
+      return ids;
+    }
+  }
+  throw FormatError(what +
+                    ": expected a text as \"text\", or integers as \"tokens\" or \"input_ids\", "
+                    "found neither.");
+}
+
+void CorpusText::CheckIds(const std::vector<std::int64_t>& ids, const std::string& what) const
+{
+  const std::int64_t vocabulary = this->Model.GetModel().GetConfig().vocabulary;
+  for (const std::int64_t id : ids)
+  {
+    if (id < 0 || id >= vocabulary)
+    {
+      throw FormatError(what + ": expected token ids from 0 to " + std::to_string(vocabulary - 1) +
+                        ", found " + std::to_string(id) + ".");
+    }
+  }
+}
+
+/// Reads a row of an array of ids.
+bool CorpusText::ReadRow()
+{
+  const std::string& name = this->Names[this->Place.file];
+  const TensorView& array = this->Rows.view;
+  const Shape& shape = array.shape;
+  if (shape.empty() || shape.size() > 2 || IsFloating(array.dtype))
+  {
+    throw FormatError(name + ": expected integers [documents, tokens] or [tokens], found " +
+                      std::string(atlas::Name(array.dtype)) + " " + ToString(shape) + ".");
+  }
+  const std::int64_t rows = shape.size() == 2 ? shape[0] : 1;
+  if (this->Place.offset >= rows)
+  {
+    return false;
+  }
+  const std::int64_t columns = shape.back();
+  this->Document.clear();
+  for (std::int64_t i = 0; i < columns; ++i)
+  {
+    this->Document.push_back(
+      static_cast<std::int64_t>(array.At(ToIndex(this->Place.offset * columns + i))));
+  }
+  this->CheckIds(this->Document, name + ", row " + std::to_string(this->Place.offset));
+  this->End = this->Place.offset + 1;
+  return true;
+}
+
+}

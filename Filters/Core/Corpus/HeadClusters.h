@@ -1,0 +1,43 @@
+#pragma once
+
+#include "CorpusStatistics.h"
+
+#include <cstdint>
+#include <vector>
+
+#include <Eigen/Core>
+
+namespace atlas
+{
+
+/// By what heads are near each other.
+enum class ClusterDistance
+{
+  Statistics, ///< their columns (CorpusColumns, and the mean distance), each divided by its
+              ///< standard deviation over heads: the Euclidean distance
+  Agreement ///< 1 - Agreement of their attention
+};
+
+/// Distances between heads [heads, heads]. Throws OptionError for Agreement if the statistics have
+/// none.
+Eigen::MatrixXd HeadDistances(const CorpusStatistics& statistics, ClusterDistance distance);
+
+/// Two clusters that become one. Heads are clusters 0 ... N - 1, and merge i makes cluster N + i.
+struct HeadMerge
+{
+  std::int64_t first = 0; ///< the lower index
+  std::int64_t second = 0;
+  double distance = 0;    ///< mean distance between the heads of both
+  std::int64_t heads = 0; ///< of the new cluster
+};
+
+/// Merges the nearest two clusters until one is left (average linkage, Sokal and Michener 1958). Of
+/// equal distances, the clusters with the lowest indices. `distances` is symmetric. Takes N^3
+/// steps.
+std::vector<HeadMerge> MergeHeads(const Eigen::MatrixXd& distances);
+
+/// The cluster of each head after merging down to `clusters`, 1 to the number of heads: numbered
+/// from 0 by their first heads. Throws OptionError for a number out of range.
+std::vector<std::int32_t> ClustersOf(const std::vector<HeadMerge>& merges, std::int64_t clusters);
+
+}

@@ -1,0 +1,101 @@
+#include "ScoreParts.h"
+
+#include "Error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <Eigen/Eigenvalues>
+#include <Eigen/SVD>
+
+namespace atlas
+{
+namespace
+{
+
+/// The part i <= j of a symmetric matrix, as a mean.
+Eigen::MatrixXd MeanOf(const std::vector<ExactSum>& sums, std::int64_t d, double count)
+{
+  return Eigen::MatrixXd::NullaryExpr(d, d, [&](Eigen::Index i, Eigen::Index j)
+    { return sums[std::max(i, j) * d + std::min(i, j)].Value() / count; });
+}
+
+/// The square root of a symmetric matrix without negative eigenvalues, and its pseudo-inverse.
+struct Root
+{
+  Eigen::MatrixXd root;
+  Eigen::MatrixXd inverse;
+
+  explicit Root(const Eigen::MatrixXd& matrix)
+  {
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(matrix);
+    const Eigen::VectorXd values = solver.eigenvalues().cwiseMax(0).cwiseSqrt();
+    const double least = values.maxCoeff() * 1e-6; // of the roots: 1e-12 of the variance
+    const Eigen::VectorXd inverted =
+      values.unaryExpr([least](double value) { return value > least ? 1 / value : 0.; });
+    const Eigen::MatrixXd& vectors = solver.eigenvectors();
+    this->root = vectors * values.asDiagonal() * vectors.transpose();
+    this->inverse = vectors * inverted.asDiagonal() * vectors.transpose();
+  }
+};
+
+}
+
+std::size_t FindCorpusHead(
+  const CorpusStatistics& statistics, std::int64_t layer, std::int64_t head)
+{
+  const auto found = std::find_if(statistics.places.begin(), statistics.places.end(),
+    [&](const HeadPlace& place) { return place.layer == layer && place.head == head; });
+  if (found == statistics.places.end())
+  {
+    throw OptionError("expected a head of the statistics, found layer " + std::to_string(layer) +
+                      ", head " + std::to_string(head) + ".");
+  }
+  return found - statistics.places.begin();
+}
+
+ScoreParts FindScoreParts(
+  const CorpusStatistics& statistics, std::int64_t layer, std::int64_t head, std::int64_t most)
+{
+  const CorpusHead& sums = statistics.heads[FindCorpusHead(statistics, layer, head)];
+  if (statistics.tokens == 0)
+  {
+    throw OptionError("score parts: expected statistics of a text, found no tokens.");
+  }
+  const auto count = static_cast<double>(statistics.tokens);
+  const std::int64_t d = statistics.headDimension;
+  ScoreParts result;
+  result.keyMean =
+    Eigen::VectorXd::NullaryExpr(d, [&](Eigen::Index i) { return sums.keySum[i].Value() / count; });
+  const Root queries(MeanOf(sums.queryMoment, d, count));
+  const Root keys(MeanOf(sums.keyMoment, d, count) - result.keyMean * result.keyMean.transpose());
+  const Eigen::JacobiSVD<Eigen::MatrixXd> svd(
+    queries.root * keys.root, Eigen::ComputeFullU | Eigen::ComputeFullV);
+  const double scale = std::abs(sums.scoreScale);
+  const Eigen::VectorXd strengths = svd.singularValues() * scale;
+  result.variance = strengths.squaredNorm();
+  for (Eigen::Index r = 0; r < std::min<Eigen::Index>(most, d); ++r)
+  {
+    if (strengths[r] <= strengths[0] * 1e-6)
+    {
+      break;
+    }
+    ScorePart part;
+    part.strength = strengths[r];
+    part.variance = strengths[r] * strengths[r];
+    part.query = queries.inverse * svd.matrixU().col(r);
+    part.key = keys.inverse * svd.matrixV().col(r);
+    Eigen::Index largest = 0;
+    part.query.cwiseAbs().maxCoeff(&largest);
+    if (part.query[largest] < 0)
+    {
+      part.query *= -1;
+      part.key *= -1;
+    }
+    result.parts.push_back(std::move(part));
+  }
+  return result;
+}
+
+}

@@ -1,0 +1,115 @@
+#include "CorpusFile.h"
+#include "CorpusRun.h"
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "Safetensors.h"
+#include "TemporaryDirectory.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+namespace
+{
+
+struct CorpusFileTest : testing::Test
+{
+  TemporaryDirectory folder;
+  std::shared_ptr<const OpenTransformer> model =
+    OpenTransformer::Open(fs::path(ATLAS_DATA_DIR) / "models" / "language-2", "");
+  CorpusOptions options;
+  CorpusRunOptions run;
+
+  CorpusFileTest()
+  {
+    this->options.batch = 200;
+    this->options.samples = 20;
+    this->options.contexts = 3;
+    this->run.files = { (fs::path(ATLAS_SOURCE_DIR) / "README.md").string() };
+    this->run.tokenLimit = 1000;
+  }
+
+  CorpusStatistics Measured() const
+  {
+    CorpusStatistics statistics = BeginCorpus(*this->model, "a model", this->options);
+    MeasureCorpus(*this->model, this->run, statistics);
+    return statistics;
+  }
+};
+
+}
+
+/// A run that was stopped, written, read and goes on gives the bytes of one that was not.
+TEST_F(CorpusFileTest, IsReadAndGoesOn)
+{
+  const fs::path whole = this->folder / "whole.safetensors";
+  const fs::path part = this->folder / "part.safetensors";
+  WriteCorpus(whole, this->Measured());
+  this->run.tokenLimit = 500;
+  WriteCorpus(part, this->Measured());
+  EXPECT_NE(ReadBytes(part), ReadBytes(whole));
+  CorpusStatistics read = ReadCorpus(part);
+  EXPECT_EQ(read.model, "a model");
+  EXPECT_EQ(read.texts.size(), read.ids.size());
+  this->run.tokenLimit = 1000;
+  MeasureCorpus(*this->model, this->run, read);
+  WriteCorpus(part, read);
+  EXPECT_EQ(ReadBytes(part), ReadBytes(whole));
+  const std::vector<char> bytes = CorpusToBytes(read);
+  EXPECT_EQ(std::string(bytes.begin(), bytes.end()), ReadBytes(whole));
+  EXPECT_EQ(CorpusToBytes(CorpusFromBytes(bytes, "test")), bytes);
+}
+
+TEST_F(CorpusFileTest, WithoutContextsSamplesAndAgreement)
+{
+  this->options.samples = 0;
+  this->options.contexts = 0;
+  this->options.agreement = false;
+  const CorpusStatistics statistics = this->Measured();
+  const std::vector<char> bytes = CorpusToBytes(statistics);
+  EXPECT_EQ(CorpusToBytes(CorpusFromBytes(bytes, "test")), bytes);
+}
+
+TEST_F(CorpusFileTest, RefusesOtherFiles)
+{
+  const CorpusStatistics statistics = this->Measured();
+  const fs::path path = this->folder / "a.safetensors";
+  WriteCorpus(path, statistics);
+  const SafetensorsFile file(path);
+  const auto message = [&](const Metadata& metadata, const TensorViews& tensors)
+  {
+    const fs::path other = this->folder / "b.safetensors";
+    WriteSafetensorViews(other, tensors, metadata);
+    return MessageOf<Error>([&] { ReadCorpus(other); });
+  };
+  Metadata metadata = file.GetMetadata();
+  metadata["format"] = "another";
+  EXPECT_THAT(message(metadata, file.GetTensors()), HasSubstr("expected statistics of a corpus"));
+  for (const auto& [name, view] : file.GetTensors())
+  {
+    TensorViews tensors = file.GetTensors();
+    tensors.erase(name);
+    EXPECT_THAT(message(file.GetMetadata(), tensors),
+      HasSubstr("expected the tensor " + name + ", found none"));
+    if (view.shape.back() > 1)
+    {
+      tensors = file.GetTensors();
+      tensors[name].shape.back() -= 1;
+      EXPECT_THAT(message(file.GetMetadata(), tensors), HasSubstr("expected ")) << name;
+    }
+  }
+  metadata = file.GetMetadata();
+  metadata["options"] = "{\"split\": 3}";
+  EXPECT_THAT(message(metadata, file.GetTensors()), HasSubstr("the entry options"));
+  const std::string bytes = ReadBytes(path);
+  WriteBytes(path, bytes.substr(0, bytes.size() / 2));
+  EXPECT_THAT(MessageOf<Error>([&] { ReadCorpus(path); }), HasSubstr("a.safetensors"));
+}

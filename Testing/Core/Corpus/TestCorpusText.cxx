@@ -1,0 +1,204 @@
+#include "CorpusText.h"
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "TemporaryDirectory.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+namespace
+{
+
+struct CorpusTextTest : testing::Test
+{
+  TemporaryDirectory folder;
+  std::shared_ptr<const OpenTransformer> model =
+    OpenTransformer::Open(fs::path(ATLAS_DATA_DIR) / "models" / "language-2", "");
+
+  std::string Write(const std::string& name, const std::string& content) const
+  {
+    const fs::path path = this->folder.Path() / name;
+    std::ofstream(path, std::ios::binary) << content;
+    return path.string();
+  }
+
+  /// A .npy file of little-endian integers.
+  std::string WriteIds(const std::string& shape, const std::vector<std::int64_t>& ids) const
+  {
+    std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (" + shape + "), }";
+    header.resize(117, ' ');
+    header += '\n';
+    std::string content("\x93NUMPY\x01\x00", 8);
+    content += static_cast<char>(header.size());
+    content += '\0';
+    content += header;
+    content.append(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(std::int64_t));
+    return this->Write("ids.npy", content);
+  }
+
+  std::vector<CorpusWindow> Read(
+    const std::vector<std::string>& files, const CorpusTextOptions& options = {}) const
+  {
+    CorpusText text(*this->model, files, options);
+    std::vector<CorpusWindow> windows;
+    while (auto window = text.Next())
+    {
+      windows.push_back(*window);
+    }
+    EXPECT_EQ(text.Done(), 1);
+    return windows;
+  }
+
+  std::string TextOf(const CorpusWindow& window) const
+  {
+    return this->model->GetTokenizer().Decode(window.tokens);
+  }
+
+  std::vector<std::string> TextsOf(const std::vector<CorpusWindow>& windows) const
+  {
+    std::vector<std::string> texts;
+    for (const CorpusWindow& window : windows)
+    {
+      texts.push_back(this->TextOf(window));
+    }
+    return texts;
+  }
+};
+
+}
+
+TEST_F(CorpusTextTest, SplitsTextIntoDocuments)
+{
+  const std::string file = this->Write("a.txt", "one\r\ntwo\n\n \nthree\nfour");
+  EXPECT_THAT(this->TextsOf(this->Read({ file })), ElementsAre("one", "two", "three", "four"));
+  CorpusTextOptions options;
+  options.split = DocumentSplit::Paragraphs;
+  EXPECT_THAT(
+    this->TextsOf(this->Read({ file }, options)), ElementsAre("one\r\ntwo\n", "three\nfour"));
+  options.split = DocumentSplit::Files;
+  EXPECT_THAT(this->TextsOf(this->Read({ file, file }, options)),
+    ElementsAre("one\r\ntwo\n\n \nthree\nfour", "one\r\ntwo\n\n \nthree\nfour"));
+}
+
+TEST_F(CorpusTextTest, ReadsJsonAndIds)
+{
+  const std::string json = this->Write("a.jsonl",
+    "{\"text\": \"one\\ntwo\"}\n\n{\"meta\": 1, \"tokens\": [3, 4]}\n{\"input_ids\": [5]}");
+  const std::vector<CorpusWindow> windows = this->Read({ json });
+  ASSERT_EQ(windows.size(), 3);
+  EXPECT_EQ(this->TextOf(windows[0]), "one\ntwo");
+  EXPECT_THAT(windows[1].tokens, ElementsAre(3, 4));
+  EXPECT_THAT(windows[2].tokens, ElementsAre(5));
+  EXPECT_EQ(windows[2].document, 2);
+  const std::vector<CorpusWindow> rows = this->Read({ this->WriteIds("2, 2", { 1, 2, 3, 4 }) });
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_THAT(rows[1].tokens, ElementsAre(3, 4));
+  EXPECT_EQ(this->Read({ this->WriteIds("3,", { 1, 2, 3 }) }).size(), 1);
+}
+
+TEST_F(CorpusTextTest, WindowsOverlap)
+{
+  CorpusTextOptions options;
+  options.window = 5;
+  options.overlap = 2;
+  const std::vector<CorpusWindow> windows =
+    this->Read({ this->WriteIds("10,", { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 }) }, options);
+  ASSERT_EQ(windows.size(), 3);
+  EXPECT_THAT(windows[0].tokens, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(windows[1].tokens, ElementsAre(3, 4, 5, 6, 7));
+  EXPECT_THAT(windows[2].tokens, ElementsAre(6, 7, 8, 9));
+  EXPECT_EQ(windows[0].firstQuery, 0);
+  EXPECT_EQ(windows[1].firstQuery, 2);
+  EXPECT_EQ(windows[2].begin, 6);
+}
+
+TEST_F(CorpusTextTest, GoesOnAtAPosition)
+{
+  const std::string file = this->Write("a.txt", "In the beginning God created\nthe heaven\n");
+  CorpusTextOptions options;
+  options.window = 3;
+  const std::vector<CorpusWindow> all = this->Read({ file, file }, options);
+  ASSERT_GT(all.size(), 6);
+  for (std::size_t first = 0; first <= all.size(); ++first)
+  {
+    CorpusText text(*this->model, { file, file }, options);
+    for (std::size_t i = 0; i < first; ++i)
+    {
+      text.Next();
+    }
+    CorpusText rest(*this->model, { file, file }, options, text.Position());
+    for (std::size_t i = first; i < all.size(); ++i)
+    {
+      const auto window = rest.Next();
+      ASSERT_TRUE(window);
+      EXPECT_EQ(window->tokens, all[i].tokens);
+      EXPECT_EQ(window->document, all[i].document);
+      EXPECT_EQ(window->begin, all[i].begin);
+    }
+    EXPECT_FALSE(rest.Next());
+  }
+}
+
+TEST_F(CorpusTextTest, SpecialTokensAreAroundEachWindow)
+{
+  const auto bert = OpenTransformer::Open(fs::path(ATLAS_DATA_DIR) / "models" / "bert", "");
+  CorpusTextOptions options;
+  options.window = 6;
+  CorpusText text(*bert,
+    { this->Write("a.txt", "and god said let there be light and there was light") }, options);
+  const auto ids = bert->GetTokenizer().Encode("", true).ids;
+  ASSERT_EQ(ids.size(), 2);
+  int windows = 0;
+  while (const auto window = text.Next())
+  {
+    EXPECT_EQ(window->tokens.front(), ids[0]);
+    EXPECT_EQ(window->tokens.back(), ids[1]);
+    EXPECT_EQ(window->special, 1);
+    EXPECT_EQ(window->count, static_cast<std::int64_t>(window->tokens.size()) - 2);
+    ++windows;
+  }
+  EXPECT_GT(windows, 1);
+}
+
+TEST_F(CorpusTextTest, RefusesWhatIsNoText)
+{
+  const auto message = [&](const std::string& name, const std::string& content)
+  {
+    const std::string file = this->Write(name, content);
+    return MessageOf<Error>([&] { this->Read({ file }); });
+  };
+  EXPECT_THAT(message("a.txt", "one\nt\xffwo\n"), HasSubstr("a.txt, line 2: "));
+  EXPECT_THAT(message("a.txt", std::string("\0\1", 2)), HasSubstr("found a zero byte"));
+  EXPECT_THAT(
+    message("a.jsonl", "{\"text\": 3}"), HasSubstr("a.jsonl, line 1: expected a text as"));
+  EXPECT_THAT(message("a.jsonl", "[1]"), HasSubstr("expected a JSON object"));
+  EXPECT_THAT(message("a.jsonl", "{\"text\": \"x\"}\n{\"te"), HasSubstr("a.jsonl, line 2: "));
+  EXPECT_THAT(message("a.jsonl", "{\"tokens\": [1000000]}"), HasSubstr("found 1000000"));
+  EXPECT_THAT(MessageOf<Error>([&] { this->Read({ this->WriteIds("1, 1, 1", { 1 }) }); }),
+    HasSubstr("expected integers [documents, tokens]"));
+  EXPECT_THAT(MessageOf<Error>([&] { this->Read({ this->WriteIds("1,", { -1 }) }); }),
+    HasSubstr("row 0: expected token ids"));
+  EXPECT_THAT(MessageOf<OptionError>([&] { this->Read({}); }), HasSubstr("at least one file"));
+  EXPECT_THAT(
+    MessageOf<FileError>([&] { this->Read({ "/no/such.txt" }); }), HasSubstr("/no/such.txt"));
+  CorpusTextOptions options;
+  options.window = 1;
+  EXPECT_THAT(MessageOf<OptionError>([&] { this->Read({ "x" }, options); }), HasSubstr("Window"));
+  options = {};
+  options.window = 8;
+  options.overlap = 4;
+  EXPECT_THAT(MessageOf<OptionError>([&] { this->Read({ this->Write("a.txt", "a") }, options); }),
+    HasSubstr("Overlap: expected 0 to 3"));
+  EXPECT_TRUE(this->Read({ this->Write("a.txt", "") }).empty());
+}

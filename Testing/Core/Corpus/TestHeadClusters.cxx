@@ -1,0 +1,107 @@
+#include "Error.h"
+#include "HeadClusters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+using namespace atlas;
+
+namespace
+{
+
+Eigen::MatrixXd RandomDistances(Eigen::Index count, unsigned seed)
+{
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> draw;
+  const Eigen::MatrixXd points =
+    Eigen::MatrixXd::NullaryExpr(count, 3, [&] { return draw(random); });
+  return Eigen::MatrixXd::NullaryExpr(count, count,
+    [&](Eigen::Index i, Eigen::Index j) { return (points.row(i) - points.row(j)).norm(); });
+}
+
+}
+
+/// Average linkage by its definition: the mean distance of all pairs of both clusters.
+TEST(HeadClusters, AreAverageLinkage)
+{
+  const Eigen::MatrixXd distances = RandomDistances(40, 3);
+  std::vector<std::set<Eigen::Index>> clusters;
+  for (Eigen::Index i = 0; i < 40; ++i)
+  {
+    clusters.push_back({ i });
+  }
+  std::vector<bool> isLeft(40, true);
+  const auto mean = [&](const std::set<Eigen::Index>& a, const std::set<Eigen::Index>& b)
+  {
+    double sum = 0;
+    for (const Eigen::Index i : a)
+    {
+      for (const Eigen::Index j : b)
+      {
+        sum += distances(i, j);
+      }
+    }
+    return sum / static_cast<double>(a.size() * b.size());
+  };
+  const std::vector<HeadMerge> merges = MergeHeads(distances);
+  ASSERT_EQ(merges.size(), 39);
+  for (const HeadMerge& merge : merges)
+  {
+    double least = 1e9;
+    for (std::size_t i = 0; i < clusters.size(); ++i)
+    {
+      for (std::size_t j = i + 1; j < clusters.size(); ++j)
+      {
+        least = isLeft[i] && isLeft[j] ? std::min(least, mean(clusters[i], clusters[j])) : least;
+      }
+    }
+    EXPECT_NEAR(merge.distance, least, 1e-12);
+    EXPECT_NEAR(mean(clusters[merge.first], clusters[merge.second]), least, 1e-12);
+    EXPECT_LT(merge.first, merge.second);
+    std::set<Eigen::Index> both = clusters[merge.first];
+    both.insert(clusters[merge.second].begin(), clusters[merge.second].end());
+    EXPECT_EQ(merge.heads, static_cast<std::int64_t>(both.size()));
+    isLeft[merge.first] = isLeft[merge.second] = false;
+    clusters.push_back(both);
+    isLeft.push_back(true);
+  }
+}
+
+TEST(HeadClusters, AreCut)
+{
+  // Points 0, 1, 10, 11, 30 on a line.
+  const std::vector<double> points = { 0, 30, 10, 1, 11 };
+  const Eigen::MatrixXd distances = Eigen::MatrixXd::NullaryExpr(
+    5, 5, [&](Eigen::Index i, Eigen::Index j) { return std::abs(points[i] - points[j]); });
+  const std::vector<HeadMerge> merges = MergeHeads(distances);
+  EXPECT_EQ(ClustersOf(merges, 5), (std::vector<std::int32_t>{ 0, 1, 2, 3, 4 }));
+  EXPECT_EQ(ClustersOf(merges, 3), (std::vector<std::int32_t>{ 0, 1, 2, 0, 2 }));
+  EXPECT_EQ(ClustersOf(merges, 2), (std::vector<std::int32_t>{ 0, 1, 0, 0, 0 }));
+  EXPECT_EQ(ClustersOf(merges, 1), (std::vector<std::int32_t>(5, 0)));
+  EXPECT_EQ(merges[2].distance, 10); // mean of 10, 11, 9, 10
+  EXPECT_THROW(ClustersOf(merges, 0), OptionError);
+  EXPECT_THROW(ClustersOf(merges, 6), OptionError);
+}
+
+TEST(HeadClusters, DistancesOfStatistics)
+{
+  CorpusStatistics statistics;
+  statistics.heads.resize(3);
+  for (std::size_t h = 0; h < 3; ++h)
+  {
+    statistics.places.push_back({ 0, static_cast<std::int32_t>(h) });
+    statistics.heads[h].counts[0] = 1;
+    statistics.heads[h].sums[static_cast<std::size_t>(CorpusSum::Entropy)].Add(
+      h == 2 ? 0.75 : 0.25);
+  }
+  // One column differs; its standard deviation is 0.5 sqrt(2) / 3.
+  const Eigen::MatrixXd distances = HeadDistances(statistics, ClusterDistance::Statistics);
+  EXPECT_EQ(distances(0, 1), 0);
+  EXPECT_NEAR(distances(0, 2), 3 / std::sqrt(2.), 1e-9);
+  EXPECT_THROW(HeadDistances(statistics, ClusterDistance::Agreement), OptionError);
+}

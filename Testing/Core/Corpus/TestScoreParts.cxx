@@ -1,0 +1,95 @@
+#include "CorpusRun.h"
+#include "Error.h"
+#include "RecordTransformer.h"
+#include "ScoreParts.h"
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+using namespace atlas;
+namespace fs = std::filesystem;
+
+namespace
+{
+
+struct ScorePartsTest : testing::Test
+{
+  std::shared_ptr<const OpenTransformer> model =
+    OpenTransformer::Open(fs::path(ATLAS_DATA_DIR) / "models" / "language-2", "");
+  CorpusStatistics statistics = BeginCorpus(*model, "", {});
+  Recording recording;
+
+  ScorePartsTest()
+  {
+    CorpusRunOptions run;
+    run.files = { (fs::path(ATLAS_SOURCE_DIR) / "Plugin/Documentation/Tutorial.md").string() };
+    run.tokenLimit = 1500;
+    MeasureCorpus(*this->model, run, this->statistics);
+    CorpusText text(*this->model, run.files, this->statistics.options);
+    TransformerInput input;
+    std::int64_t tokens = 0;
+    while (tokens < this->statistics.tokens)
+    {
+      input.tokens.push_back(text.Next()->tokens);
+      tokens += static_cast<std::int64_t>(input.tokens.back().size());
+    }
+    this->recording = RecordTransformer(this->model->GetModel(), input, {});
+  }
+
+  Eigen::MatrixXd MatrixOf(const SharedMatrix& matrix) const
+  {
+    using Rows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    return Eigen::Map<const Rows>(matrix.Row(0), matrix.rows, matrix.columns).cast<double>();
+  }
+};
+
+}
+
+/// The parts add up to the scores, and their contributions to the variance over all pairs of a
+/// query and a key, which is computed pair by pair.
+TEST_F(ScorePartsTest, AddUpToTheScores)
+{
+  for (const HeadPlace& place : { HeadPlace{ 0, 0 }, HeadPlace{ 1, 5 } })
+  {
+    const RecordedHead& head = FindHead(this->recording, place.layer, place.head);
+    const double scale = FindLayer(this->recording, place.layer).scoreScale;
+    const Eigen::MatrixXd queries = this->MatrixOf(head.query);
+    const Eigen::MatrixXd keys = this->MatrixOf(head.key);
+    const Eigen::RowVectorXd mean = keys.colwise().mean();
+    const ScoreParts parts = FindScoreParts(this->statistics, place.layer, place.head, 16);
+    EXPECT_LT((parts.keyMean.transpose() - mean).norm(), 1e-5 * mean.norm());
+    const Eigen::MatrixXd centered = keys.rowwise() - mean;
+    const Eigen::MatrixXd scores = scale * queries * centered.transpose();
+    const auto pairs = static_cast<double>(scores.size());
+    EXPECT_NEAR(parts.variance, scores.squaredNorm() / pairs, 1e-5 * parts.variance);
+    Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(scores.rows(), scores.cols());
+    double variance = 0;
+    double last = 1e30;
+    for (const ScorePart& part : parts.parts)
+    {
+      const Eigen::VectorXd ofQueries = queries * part.query;
+      const Eigen::VectorXd ofKeys = centered * part.key;
+      EXPECT_NEAR(ofQueries.squaredNorm() / static_cast<double>(ofQueries.size()), 1, 1e-4);
+      EXPECT_NEAR(ofKeys.squaredNorm() / static_cast<double>(ofKeys.size()), 1, 1e-4);
+      const Eigen::MatrixXd scoresOfPart = part.strength * ofQueries * ofKeys.transpose();
+      EXPECT_NEAR(scoresOfPart.squaredNorm() / pairs, part.variance, 1e-4 * parts.variance);
+      EXPECT_LE(part.strength, last);
+      last = part.strength;
+      variance += part.variance;
+      sum += scoresOfPart;
+    }
+    EXPECT_NEAR(variance, parts.variance, 1e-9 * parts.variance);
+    EXPECT_LT((sum - scores).norm(), 1e-4 * scores.norm());
+  }
+}
+
+TEST_F(ScorePartsTest, BadInput)
+{
+  EXPECT_THROW(FindScoreParts(this->statistics, 2, 0, 4), OptionError);
+  EXPECT_THROW(FindScoreParts(BeginCorpus(*this->model, "", {}), 0, 0, 4), OptionError);
+  EXPECT_EQ(FindScoreParts(this->statistics, 0, 0, 3).parts.size(), 3);
+}
