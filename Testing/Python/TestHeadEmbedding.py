@@ -13,17 +13,6 @@ TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
 EMBEDDING = atlastest.ORACLE.parent / "embedding"
 
 
-def table_of(embedding):
-    """The columns of the second output, by name."""
-    port = simple.OutputPort(embedding, 1)
-    port.UpdatePipeline()
-    table = embedding.GetClientSideObject().GetOutputDataObject(1)
-    return {
-        table.GetColumnName(c): vtk_to_numpy(table.GetColumn(c)).copy()
-        for c in range(table.GetNumberOfColumns())
-    }
-
-
 def coordinates(embedding):
     return vtk_to_numpy(atlastest.fetch(embedding).GetPoints().GetData()).copy()
 
@@ -68,30 +57,6 @@ class HeadEmbedding(AtlasTest):
         extract.Update()
         self.assertEqual(extract.GetOutput().GetNumberOfPoints(), 2 * 2 * 8)
 
-    def test_t_sne_of_all_heads_in_a_grid(self):
-        embedding = simple.HeadEmbedding(Input=self.recording, Method="TSNE", Perplexity=20)
-        x, y, z = coordinates(embedding).T
-        arrays = atlastest.point_arrays(embedding)
-        self.assertEqual(len(x), 8 * 68)
-        self.assertTrue((z == 0).all())
-        for values, corner in ((x, 1.2 * arrays["Head"]), (y, -1.2 * arrays["Layer"])):
-            self.assertGreaterEqual((values - corner).min(), -1e-6)
-            self.assertLessEqual((values - corner).max(), 1 + 1e-6)
-        table = table_of(embedding)
-        self.assertEqual(list(table["Layer"]), [0] * 4 + [1] * 4)
-        self.assertTrue((table["Iterations"] == 750).all())
-        self.assertTrue((table["KL Divergence"] > 0).all())
-
-    def test_the_table_has_the_correlations_of_the_oracle(self):
-        table = table_of(simple.HeadEmbedding(Input=self.recording, Method="PCA"))
-        for head in range(8):
-            prefix = f"layer.{head // 4}.head.{head % 4}."
-            scale, correlation = self.expected[prefix + "corr.dot_translated.distance.best"]
-            self.assertAlmostEqual(table["Key Scale"][head], scale, 4)
-            self.assertAlmostEqual(table["Correlation"][head], correlation, 4)
-            mean = self.expected[prefix + "spearman.cosine.mean"]
-            self.assertAlmostEqual(table["Rank Correlation"][head], float(mean), 4)
-
     def test_it_is_shown_in_two_colors(self):
         embedding = simple.HeadEmbedding(Input=self.recording, Method="PCA")
         view = simple.CreateRenderView(ViewSize=[400, 300])
@@ -110,16 +75,6 @@ class HeadEmbedding(AtlasTest):
         )
         embedding.UpdatePipelineInformation()
         self.assertEqual(list(embedding.TimestepValues), [0, 10, 20, 30, 35])
-
-    def test_errors_name_what_works(self):
-        embedding = simple.HeadEmbedding(Input=self.recording, Method="TSNE", Perplexity=50)
-        embedding.UpdatePipeline()
-        self.assert_one_error("expected a perplexity from 1 to 22.33", "68 points", "found 50")
-        embedding.Perplexity = 22
-        self.assertEqual(len(coordinates(embedding)), 8 * 68)
-        attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
-        simple.HeadEmbedding(Input=attention).UpdatePipeline()
-        self.assert_one_error("the recording has no queries and keys")
 
     def test_a_recording_of_images(self):
         vit = atlastest.read_safetensors(TRANSFORMERS / "vit" / "expected.safetensors")[0]

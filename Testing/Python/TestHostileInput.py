@@ -224,6 +224,7 @@ MAPS = [
 #: Lines between the words of the shipped recording.
 SENTENCES = [
     ({"Threshold": -1}, "Threshold: expected a weight of at least 0"),
+    ({"Quantity": "NormWeighted"}, "value norms"),
     ({"Sequence": 1}, "expected a sequence"),
     ({"Layer": 12}, "layer 12"),
     ({"Head": 12}, "found 12"),

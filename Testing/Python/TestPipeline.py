@@ -5,15 +5,6 @@ import numpy
 from atlastest import AtlasTest, fetch, point_arrays, torus
 from paraview import simple
 
-HEAD_QUANTITIES = {
-    "Score": "score",
-    "Attention": "attention",
-    "Word Mix": "mix.word",
-    "Position Mix": "mix.position",
-    "Head Output": "head_output",
-}
-
-
 def decided(logits):
     """Where the largest logit leads by more than what single precision may lose."""
     largest = numpy.sort(logits, axis=1)
@@ -29,13 +20,6 @@ class Values(AtlasTest):
         source.Quantities = source.GetProperty("Quantities").Available
         return point_arrays(source), expected
 
-    def test_heads(self):
-        for name in ("trained-n5-h3", "random-n12-h6-d2"):
-            found, expected = self.evaluate(name)
-            for quantity, key in HEAD_QUANTITIES.items():
-                for head in range(expected[key].shape[1]):
-                    self.assert_close(found[f"{quantity} {head}"], expected[key][:, head])
-
     def test_residuals(self):
         for residual in ("EmbeddingPosition", "Embedding", "None"):
             found, expected = self.evaluate("trained-n5-h3", Residual=residual)
@@ -47,15 +31,6 @@ class Values(AtlasTest):
             numpy.testing.assert_array_equal(
                 found["Class"][clear], expected[f"{key}.class"][clear]
             )
-
-    def test_pairs(self):
-        expected, path = self.oracle()
-        pairs = simple.TokenPairs(Input=atlastest.read_model(path))
-        found = point_arrays(pairs)
-        numpy.testing.assert_array_equal(found["Predicted"], expected["pair.class"].ravel())
-        self.assert_close(found["Output"], expected["pair.output"].reshape(-1, 3))
-        accuracy = atlastest.field_value(pairs, "Accuracy")
-        self.assertAlmostEqual(accuracy, expected["pair.accuracy"][0])
 
 
 class Reading(AtlasTest):

@@ -18,7 +18,6 @@ from vtkmodules.vtkCommonDataModel import vtkSelection, vtkSelectionNode
 from vtkmodules.vtkFiltersExtraction import vtkConvertSelection
 
 LAYER, HEAD = 4, 11
-TOKENS = ["Data", " visualization", " em", "powers", " users", " to"]
 AMBER = [230, 140, 0]
 #: What points and words of a recording share.
 INDEX = "Token Index"
@@ -58,52 +57,12 @@ class Proxy(AtlasTest):
         matrix[cell_array(source, "Query"), cell_array(source, "Key")] = cell_array(source, "Weight")
         return matrix
 
-    def test_defaults(self):
-        found = self.sentence()
-        self.assertEqual([found.Sequence, found.Layer, found.Head, list(found.Heads)], [0, 0, 0, []])
-        self.assertEqual([found.Threshold, found.HideFirst, found.HideSpecial], [0, 0, 0])
-        self.assertEqual([found.Direction, found.Quantity, found.Renormalize], ["FromQueries", "Weights", 1])
-
-    def test_weights(self):
-        found = self.sentence(Layer=LAYER, Head=HEAD)
-        numpy.testing.assert_array_equal(self.matrix(found), self.attention[LAYER, HEAD])
-        found.Head = -1
-        mean = self.attention[LAYER].mean(axis=0)
-        numpy.testing.assert_allclose(self.matrix(found), mean, rtol=1e-5)
-        found.Heads = [2, 7]
-        self.assertEqual(set(cell_array(found, "Head")), {2, 7})
-        found.Heads = []
-        found.HideFirst = 1
-        rest = mean.copy()
-        rest[0] = rest[:, 0] = 0
-        rest[1:] /= rest[1:].sum(axis=1, keepdims=True)
-        numpy.testing.assert_allclose(self.matrix(found), rest, rtol=1e-5)
-
     def test_rollout(self):
         found = self.sentence(Layer=2, Quantity="Rollout")
         expected = numpy.eye(6)
         for layer in range(3):
             expected = (self.attention[layer].mean(axis=0) + numpy.eye(6)) / 2 @ expected
         numpy.testing.assert_allclose(self.matrix(found), expected, rtol=1e-5, atol=1e-9)
-
-    def test_norms_that_were_not_recorded(self):
-        self.sentence(Quantity="NormWeighted").UpdatePipeline()
-        self.assert_one_error("the recording has no value norms")
-
-    def test_sums_of_selected_tokens(self):
-        found = self.sentence(Layer=LAYER, Head=HEAD, SelectedTokens=[2, 4])
-        words = data.fetch(found, 1)
-        received = data.point_array(words, "Received")[6:]
-        expected = self.attention[LAYER, HEAD][[2, 4]].sum(axis=0)
-        numpy.testing.assert_allclose(received, expected, rtol=1e-5)
-        found.Direction = "ToKeys"
-        given = data.point_array(data.fetch(found, 1), "Given")[:6]
-        expected = self.attention[LAYER, HEAD][:, [2, 4]].sum(axis=1)
-        numpy.testing.assert_allclose(given, expected, rtol=1e-5)
-
-    def test_a_token_outside(self):
-        self.sentence(SelectedTokens=[6]).UpdatePipeline()
-        self.assert_one_error("SelectedTokens: expected tokens from 0 to 5, found 6")
 
 
 class Links(AtlasTest):

@@ -37,19 +37,6 @@ class Shapes(AtlasTest):
         heads = [f"Head Output {h}" for h in range(3)]
         self.assertEqual(sorted(colors.Vectors), [*heads, "Output"])
 
-    def test_donut(self):
-        deformation = simple.TorusDeformation(Input=self.chart, MajorRadius=4, MinorRadius=0.5)
-        points = positions(deformation)
-        self.assertEqual(points.shape, (63 * 47, 3))
-        distance = numpy.hypot(numpy.hypot(points[:, 0], points[:, 1]) - 4, points[:, 2])
-        self.assertLess(numpy.abs(distance - 0.5).max(), 1e-6)
-
-    def test_vectors_are_the_positions(self):
-        for name in ("Output", ["POINTS", "Head Output 1"]):
-            deformation = simple.TorusDeformation(Input=self.chart, Shape="Vectors", Vectors=name)
-            array = name if isinstance(name, str) else name[1]
-            self.assert_close(positions(deformation), point_arrays(deformation)[array], 1e-7)
-
     def test_normalizations(self):
         deformation = simple.TorusDeformation(Input=self.chart, Shape="Vectors")
         raw = positions(deformation)
@@ -143,15 +130,6 @@ class Shapes(AtlasTest):
         self.assertEqual(list(colored.Vectors), ["Head Output 2"])
         for name, arrays in expected.items():
             self.assert_same_arrays(point_arrays(simple.FindSource(name)), arrays)
-
-    def test_missing_vectors_are_named(self):
-        chart = torus(self.model)
-        deformation = simple.TorusDeformation(Input=chart, Shape="Vectors", Vectors="Output")
-        deformation.UpdatePipeline()
-        self.assert_one_error("none named 'Output'", "Quantities of Attention Torus")
-        chart.Quantities = ["Output"]
-        deformation.UpdatePipeline()
-        self.assertEqual(deformation.GetDataInformation().GetNumberOfPoints(), 63 * 47)
 
 
 if __name__ == "__main__":
