@@ -93,7 +93,7 @@ int vtkSkipTrigrams::RequestInformation(
 }
 
 /// Finds those of this rank's part of the sources.
-std::vector<SkipTrigram> vtkSkipTrigrams::Find(
+atlas::SkipTrigramList vtkSkipTrigrams::Find(
   const atlas::OpenTransformer& open, const Task& task) const
 {
   const atlas::Transformer& model = open.GetModel();
@@ -102,6 +102,7 @@ std::vector<SkipTrigram> vtkSkipTrigrams::Find(
   options.head = this->Head;
   options.top = this->Top;
   options.processes = this->Processing;
+  options.most = this->Tokens.empty() ? this->SourceLimit : 0;
   options.sources = open.GetTokenFinder().FindAll(this->Tokens, "Tokens");
   options.threads = AttentionAtlas::ThreadLimit();
   options.part = task.Ranks().Rank();
@@ -111,7 +112,20 @@ std::vector<SkipTrigram> vtkSkipTrigrams::Find(
     "the search for " + std::to_string(this->Top) + " skip-trigrams of " +
       std::to_string(model.GetConfig().vocabulary) + " tokens",
     "lower Top, or use a machine with more memory.");
-  return atlas::FindSkipTrigrams(model, options).trigrams;
+  return atlas::FindSkipTrigrams(model, options);
+}
+
+/// Which tokens the list is of.
+std::string vtkSkipTrigrams::DescribeSources(std::int64_t vocabulary, bool areAll) const
+{
+  if (!this->Tokens.empty())
+  {
+    const std::size_t count = this->Tokens.size();
+    return count == 1 ? "the given token" : "the " + std::to_string(count) + " given tokens";
+  }
+  return areAll ? "all " + std::to_string(vocabulary) + " tokens"
+                : "the " + std::to_string(this->SourceLimit) + " of " + std::to_string(vocabulary) +
+                    " tokens with the longest keys and values";
 }
 
 void vtkSkipTrigrams::Execute(Task& task)
@@ -123,8 +137,9 @@ void vtkSkipTrigrams::Execute(Task& task)
   }
   const auto model = AttentionAtlas::ToTransformer(input);
   // Each rank searches a part of the sources.
+  const atlas::SkipTrigramList found = this->Find(*model, task);
   const std::vector<SkipTrigram> all =
-    atlas::JoinSkipTrigrams(task.Ranks().Gather(this->Find(*model, task)), this->Top);
+    atlas::JoinSkipTrigrams(task.Ranks().Gather(found.trigrams), this->Top);
   if (task.Ranks().Rank() > 0)
   {
     return;
@@ -140,6 +155,9 @@ void vtkSkipTrigrams::Execute(Task& task)
   {
     AddColumn<vtkIntArray>(output, name, std::vector<int>(all.size(), number));
   }
+  AttentionAtlas::AddField(output->GetFieldData(), Names::Sources,
+    this->DescribeSources(model->GetModel().GetConfig().vocabulary,
+      atlas::AreOfAllSources(all, this->Top, found.leftOut)));
   AttentionAtlas::Describe(output, AttentionAtlas::Formats::SkipTrigrams, this->Processing,
     atlas::LeftOutOfQueryKey(model->GetModel().GetConfig(), this->Processing));
 }

@@ -5,18 +5,19 @@
 
 #include <vtkTaskAlgorithm.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace atlas
 {
 class OpenTransformer;
-struct SkipTrigram;
+struct SkipTrigramList;
 }
 
 /**
  * @class vtkSkipTrigrams
- * @brief The strongest skip-trigrams of a head, over the whole vocabulary.
+ * @brief The strongest skip-trigrams of a head.
  *
  * Input: a language model, as produced by vtkTransformerReader. A skip-trigram "source ...
  * destination output" (Elhage et al. 2021): the head attends from the destination back to the
@@ -27,7 +28,9 @@ struct SkipTrigram;
  *
  * Output: a vtkTable by falling score: Rank (int, from 1), Source, Destination, Output (string),
  * Score, QK, OV (double), Source TokenId, Destination TokenId, Output TokenId, Layer, Head (int).
- * Field data: Processing, Left Out (string).
+ * Field data: Processing, Left Out (string), and Sources (string), which tokens the list is of:
+ * "all 50257 tokens", "the 3 given tokens" or, where SourceLimit left out sources that might have a
+ * place in it, "the 2048 of 50257 tokens with the longest keys and values".
  *
  * On several ranks the sources are shared among them, and the first rank has the table. Canceling
  * leaves it empty.
@@ -65,8 +68,18 @@ public:
 
   ///@{
   /**
+   * The most tokens of the vocabulary that are searched as sources, those with the longest keys and
+   * values, more exactly the largest product of both lengths: they can have the largest scores. 0:
+   * all. Not for Tokens. Default: 2048.
+   */
+  vtkSetMacro(SourceLimit, int);
+  vtkGetMacro(SourceLimit, int);
+  ///@}
+
+  ///@{
+  /**
    * The sources, by text or id (Core's TokenFinder.h). Destinations and outputs are always of the
-   * whole vocabulary. Default: none, which means all.
+   * whole vocabulary. Default: none, which means those of SourceLimit.
    */
   void AddToken(const char* token);
   void ClearTokens();
@@ -99,8 +112,9 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  std::vector<atlas::SkipTrigram> Find(
+  atlas::SkipTrigramList Find(
     const atlas::OpenTransformer& model, const AttentionAtlas::Task& task) const;
+  std::string DescribeSources(std::int64_t vocabulary, bool areAll) const;
 
   vtkSkipTrigrams(const vtkSkipTrigrams&) = delete;
   void operator=(const vtkSkipTrigrams&) = delete;
@@ -108,6 +122,7 @@ private:
   int Layer = 0;
   int Head = 0;
   int Top = 50;
+  int SourceLimit = 2048;
   std::vector<std::string> Tokens;
   bool Processing = true;
   int LayerRange[2] = { 0, 0 };

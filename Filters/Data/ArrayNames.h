@@ -226,6 +226,7 @@ inline constexpr const char* DestinationId = "Destination TokenId";
 inline constexpr const char* OutputId = "Output TokenId";
 inline constexpr const char* QueryKey = "QK";
 inline constexpr const char* OutputValue = "OV";
+inline constexpr const char* Sources = "Sources"; ///< field data: which tokens were searched
 // All views of weights
 inline constexpr const char* LeftOut = "Left Out"; ///< field data: what a circuit leaves out
 

@@ -5,6 +5,8 @@
 #include "Pipeline.h"
 #include "WordModel.h"
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -47,6 +49,31 @@ TEST(SkipTrigrams, AreThoseOfTheOracle)
   }
   EXPECT_THAT(Column(table, "Layer"), Each(1));
   EXPECT_THAT(Texts(table->GetFieldData(), "Left Out"), testing::Contains(HasSubstr("rotary")));
+  EXPECT_THAT(Texts(table->GetFieldData(), "Sources"),
+    ElementsAre("all " + std::to_string(oracle.GetModel().GetConfig().vocabulary) + " tokens"));
+}
+
+TEST(SkipTrigrams, SayWhichSourcesTheyAreOf)
+{
+  WordModel model;
+  Observed<vtkSkipTrigrams> trigrams;
+  trigrams->SetInputConnection(model.Port());
+  trigrams->SetSourceLimit(0);
+  trigrams->SetTop(2000);
+  const auto sources = [&] { return Texts(TableOf(trigrams.Get())->GetFieldData(), "Sources"); };
+  EXPECT_THAT(sources(), ElementsAre("all 211 tokens"));
+  trigrams->SetSourceLimit(3);
+  EXPECT_THAT(sources(), ElementsAre("the 3 of 211 tokens with the longest keys and values"));
+  std::set<double> found;
+  for (const double source : Column(TableOf(trigrams.Get()), "Source TokenId"))
+  {
+    found.insert(source);
+  }
+  EXPECT_LE(found.size(), 3U);
+  trigrams->AddToken("w20");
+  EXPECT_THAT(sources(), ElementsAre("the given token"));
+  trigrams->AddToken("w21");
+  EXPECT_THAT(sources(), ElementsAre("the 2 given tokens"));
 }
 
 TEST(SkipTrigrams, OfSourcesByText)

@@ -666,6 +666,7 @@ class HostileInput(AtlasTest):
             ("HeadCircuit", "no positions", {"Input": reader("bloom"), "Circuit": "PositionQK"}, "found bloom"),
             ("SkipTrigrams", "Head 4", {"Head": 4}, "found 4"),
             ("SkipTrigrams", "Top -1", {"Top": -1}, "found -1"),
+            ("SkipTrigrams", "SourceLimit -1", {"SourceLimit": -1}, "found -1"),
             ("SkipTrigrams", "a word without a tokenizer", {"Tokens": ["the"]}, "no tokenizer"),
         ):
             source = properties.get("Input", model)

@@ -2,6 +2,7 @@
 
 #include "BestItems.h"
 #include "CircuitWeights.h"
+#include "Error.h"
 #include "HeadFactors.h"
 #include "Index.h"
 #include "LargestPartners.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <utility>
 
 namespace atlas
@@ -85,6 +87,15 @@ private:
     }
   };
 
+  /// A source that bounds have not ruled out.
+  struct Candidate
+  {
+    std::int32_t id;
+    PartnerBounds destinations;
+    PartnerBounds outputs;
+    double bound; ///< of its scores
+  };
+
   /// What a block of sources adds.
   struct Part
   {
@@ -97,11 +108,14 @@ private:
   SortedVectors Queries;
   SortedVectors Outputs;
   std::vector<Source> Sources; ///< by falling bound
+  double LeftOut = 0;          ///< the largest bound of a source beyond Options.most
   BestItems<SkipTrigram> Best;
 
   void SortSources();
   double LeastScore() const { return this->Best.IsFull() ? this->Best.Worst().score : 0; }
   Part SearchBlock(std::size_t begin, std::size_t end, double least) const;
+  std::vector<Candidate> BoundBlock(
+    std::size_t begin, std::size_t end, double least, std::int64_t& products) const;
 };
 
 void Search::SortSources()
@@ -123,48 +137,90 @@ void Search::SortSources()
       { id, largest * this->Factors.keys.row(id).norm() * this->Factors.values.row(id).norm() });
   }
   std::sort(all.begin(), all.end(), [](const Source& a, const Source& b) { return a.IsBefore(b); });
+  if (this->Options.most > 0 && this->Options.most < static_cast<std::int64_t>(all.size()))
+  {
+    this->LeftOut = all[this->Options.most].bound;
+    all.resize(this->Options.most, {});
+  }
   for (std::size_t i = this->Options.part; i < all.size(); i += ToIndex(this->Options.parts))
   {
     this->Sources.push_back(all[i]);
   }
 }
 
-/// The best skip-trigrams with the sources of a block that are not below a score.
+/// The best skip-trigrams with the sources of a block that are not below a score. Most sources are
+/// ruled out by bounds of their largest entries in both circuits; only for the others these entries
+/// are searched for, the most promising source first.
 Search::Part Search::SearchBlock(std::size_t begin, std::size_t end, double least) const
 {
+  Part part;
+  std::vector<Candidate> candidates = this->BoundBlock(begin, end, least, part.products);
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b)
+    { return std::tie(b.bound, a.id) < std::tie(a.bound, b.id); });
   const std::size_t top = this->Options.top;
-  std::vector<PartnerSearch> destinations;
+  BestItems<SkipTrigram> best(top);
+  for (const Candidate& candidate : candidates)
+  {
+    const double worst = best.IsFull() ? std::max(least, best.Worst().score) : least;
+    if (candidate.bound < worst)
+    {
+      break; // as are all that follow
+    }
+    const double* key = this->Factors.keys.row(candidate.id).data();
+    const std::vector<Partner> destinations =
+      FindPartners({ key, worst / candidate.outputs.largest / Enlarged }, candidate.destinations,
+        this->Queries, top, part.products);
+    if (destinations.empty())
+    {
+      continue;
+    }
+    const double* value = this->Factors.values.row(candidate.id).data();
+    const std::vector<Partner> outputs =
+      FindPartners({ value, worst / destinations.front().product / Enlarged }, candidate.outputs,
+        this->Outputs, top, part.products);
+    AddTrigrams(candidate.id, destinations, outputs, best);
+    best.Shrink();
+  }
+  part.trigrams = best.Take();
+  return part;
+}
+
+/// The sources of a block that can reach a score, with bounds of their entries.
+std::vector<Search::Candidate> Search::BoundBlock(
+  std::size_t begin, std::size_t end, double least, std::int64_t& products) const
+{
+  std::vector<PartnerSearch> keys;
   for (std::size_t i = begin; i < end; ++i)
   {
     const std::int32_t id = this->Sources[i].id;
     const double reach = this->Factors.values.row(id).norm() * this->Outputs.Largest() * Enlarged;
-    destinations.push_back(
-      { this->Factors.keys.row(id).data(), reach > 0 ? least / reach : 0, {} });
+    keys.push_back({ this->Factors.keys.row(id).data(), reach > 0 ? least / reach : 0 });
   }
-  Part part;
-  part.products = FindPartners(destinations, this->Queries, top);
-  std::vector<PartnerSearch> outputs;
-  std::vector<std::size_t> places; // of their sources
-  for (std::size_t i = 0; i < destinations.size(); ++i)
+  std::vector<PartnerBounds> destinations = BoundPartners(keys, this->Queries, products);
+  std::vector<Candidate> candidates;
+  std::vector<PartnerSearch> values;
+  for (std::size_t i = 0; i < keys.size(); ++i)
   {
-    const std::vector<Partner>& found = destinations[i].found;
-    if (!found.empty() && found[0].product * Enlarged >= destinations[i].least)
+    const double largest = destinations[i].largest;
+    if (largest > 0 && largest * Enlarged >= keys[i].least)
     {
       const std::int32_t id = this->Sources[begin + i].id;
-      outputs.push_back(
-        { this->Factors.values.row(id).data(), least / found[0].product / Enlarged, {} });
-      places.push_back(i);
+      candidates.push_back({ id, std::move(destinations[i]), {}, 0 });
+      values.push_back({ this->Factors.values.row(id).data(), least / largest / Enlarged });
     }
   }
-  part.products += FindPartners(outputs, this->Outputs, top);
-  BestItems<SkipTrigram> best(top);
-  for (std::size_t i = 0; i < outputs.size(); ++i)
+  std::vector<PartnerBounds> outputs = BoundPartners(values, this->Outputs, products);
+  for (std::size_t i = 0; i < candidates.size(); ++i)
   {
-    AddTrigrams(
-      this->Sources[begin + places[i]].id, destinations[places[i]].found, outputs[i].found, best);
+    candidates[i].outputs = std::move(outputs[i]);
+    candidates[i].bound =
+      candidates[i].destinations.largest * candidates[i].outputs.largest * Enlarged;
   }
-  part.trigrams = best.Take();
-  return part;
+  // Without a positive entry in both circuits there is no skip-trigram.
+  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                     [](const Candidate& candidate) { return !(candidate.bound > 0); }),
+    candidates.end());
+  return candidates;
 }
 
 SkipTrigramList Search::Run()
@@ -199,6 +255,7 @@ SkipTrigramList Search::Run()
     this->Best.Shrink();
   }
   list.trigrams = this->Best.Take();
+  list.leftOut = this->LeftOut;
   return list;
 }
 
@@ -209,6 +266,11 @@ SkipTrigramList FindSkipTrigrams(const Transformer& model, const SkipTrigramOpti
   RequireUnembedding(model);
   RequireHead(model, options.layer, options.head);
   RequireTop(options.top);
+  if (options.most < 0)
+  {
+    throw OptionError(
+      "SourceLimit: expected 0 or more, found " + std::to_string(options.most) + ".");
+  }
   const ProcessedWeights weights(model, CircuitSteps(options.processes), options.threads);
   const HeadFactors factors = MakeHeadFactors(
     weights, options.layer, options.head, options.threads, options.progress.Part(0, FactorShare));
@@ -223,6 +285,12 @@ double SkipTrigramBytes(const TransformerConfig& config, const SkipTrigramOption
   const auto lists = static_cast<double>(BlocksInRound(options) + 1);
   return static_cast<double>(config.vocabulary * perToken) +
          lists * 2. * static_cast<double>(options.top) * sizeof(SkipTrigram);
+}
+
+bool AreOfAllSources(const std::vector<SkipTrigram>& trigrams, int top, double leftOut)
+{
+  const bool isFull = static_cast<std::int64_t>(trigrams.size()) >= top;
+  return leftOut <= 0 || (isFull && leftOut < trigrams.back().score);
 }
 
 std::vector<SkipTrigram> JoinSkipTrigrams(const std::vector<SkipTrigram>& all, int top)

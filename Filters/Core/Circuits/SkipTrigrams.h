@@ -39,15 +39,19 @@ struct SkipTrigramOptions
   bool processes = true;             ///< whether weights are processed as TransformerLens does
   int top = 50;                      ///< at least 1
   std::vector<std::int32_t> sources; ///< the tokens that are sources; empty: all
-  int threads = 0;                   ///< as for ThreadCount; results do not depend on it
-  int part = 0;  ///< of the sources, which `parts` processes share: see JoinSkipTrigrams
-  int parts = 1; ///< at least 1
+  std::int64_t most = 0; ///< the most sources that are searched, those with the largest |k| |v|,
+                         ///< where k is the centered key of the token and v its value; 0: all
+  int threads = 0;       ///< as for ThreadCount; results do not depend on it
+  int part = 0;          ///< of the sources, which `parts` processes share: see JoinSkipTrigrams
+  int parts = 1;         ///< at least 1
   Progress progress;
 };
 
 struct SkipTrigramList
 {
   std::vector<SkipTrigram> trigrams; ///< at most `top`, in order
+  double leftOut = 0;  ///< what no score of the sources beyond `most` exceeds; 0 without any; the
+                       ///< same for all parts
   double products = 0; ///< entries of the two circuits that were computed, of 2 V^2; each takes
                        ///< d_head multiplications and additions
 };
@@ -55,8 +59,9 @@ struct SkipTrigramList
 /// The skip-trigrams of a head with the largest scores, among all destinations and outputs of the
 /// vocabulary and the chosen sources. The result is that of computing all V^3 scores in double
 /// precision: for each source only the `top` largest entries of its column of the first circuit and
-/// of its row of the second matter. Blocks of both are computed in single precision; what an exact
-/// bound of lengths and of rounding cannot rule out is computed again.
+/// of its row of the second matter. Products in single precision bound the largest entries of both;
+/// only for sources that an exact bound of lengths and of rounding cannot rule out are the entries
+/// themselves searched for.
 ///
 /// Throws OptionError for options that do not fit, ModelError as RequireUnembedding and
 /// ProcessedWeights do, and FileError for files that were changed.
@@ -64,6 +69,10 @@ SkipTrigramList FindSkipTrigrams(const Transformer& model, const SkipTrigramOpti
 
 /// The memory that it takes at most, in bytes.
 double SkipTrigramBytes(const TransformerConfig& config, const SkipTrigramOptions& options);
+
+/// Whether a list, joined from all parts, is that of all sources, although some were left out: none
+/// of theirs can be in it.
+bool AreOfAllSources(const std::vector<SkipTrigram>& trigrams, int top, double leftOut);
 
 /// Joins lists of parts: the first `top` in order.
 std::vector<SkipTrigram> JoinSkipTrigrams(const std::vector<SkipTrigram>& all, int top);

@@ -221,7 +221,7 @@ def skip_trigrams(model: Transformer, page: Page, layer: int = 0, head: int = 0,
     """The strongest skip-trigrams "source ... destination -> output" of a head, over the whole vocabulary."""
     place = _place(model, layer, head)
     check("top", top, 1, 100)
-    table = model.columns("SkipTrigrams", layer=layer, head=head, top=top)
+    table = model.columns("SkipTrigrams", layer=layer, head=head, top=top, source_limit=0)
     if not len(table["Score"]):
         raise Missing(f"{place} has no skip-trigram with a positive score")
     words = zip(*(legible(table[name]) for name in ("Source", "Destination", "Output")))

@@ -10,6 +10,8 @@
 #include "Reports.h"
 #include "TablesOracle.h"
 
+#include <algorithm>
+#include <numeric>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -148,6 +150,68 @@ TEST(SkipTrigrams, OfChosenSources)
     IdsOf({ all.begin(), all.begin() + 20 }));
 }
 
+/// The tokens with the largest product of the lengths of centered key and value.
+Ids WithLongestVectors(
+  const Transformer& model, std::int64_t layer, std::int64_t head, std::int64_t count)
+{
+  const ProcessedWeights weights(model, WeightSteps::TransformerLens);
+  const HeadFactors factors = MakeHeadFactors(weights, layer, head, 1, {});
+  const Eigen::VectorXd lengths =
+    factors.keys.rowwise().norm().cwiseProduct(factors.values.rowwise().norm());
+  Ids ids(lengths.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  std::sort(ids.begin(), ids.end(),
+    [&](std::int32_t a, std::int32_t b) { return lengths[a] > lengths[b]; });
+  ids.resize(ToIndex(count));
+  return ids;
+}
+
+TEST(SkipTrigrams, OfTheSourcesWithTheLongestKeysAndValues)
+{
+  const TablesOracle oracle("gpt2");
+  const Transformer& model = oracle.GetModel();
+  const std::vector<SkipTrigram> all = BruteForce(model, true, 1, 2);
+  SkipTrigramOptions options;
+  options.layer = 1;
+  options.head = 2;
+  options.top = 1;
+  int complete = 0; // lists that are those of all sources, although some were left out
+  const std::int64_t vocabulary = model.GetConfig().vocabulary;
+  for (options.most = 1; options.most <= vocabulary; ++options.most)
+  {
+    const Ids chosen = WithLongestVectors(model, 1, 2, options.most);
+    const auto isChosen = [&](const SkipTrigram& trigram)
+    { return std::find(chosen.begin(), chosen.end(), trigram.source) != chosen.end(); };
+    const auto first = std::find_if(all.begin(), all.end(), isChosen);
+    const SkipTrigramList found = FindSkipTrigrams(model, options);
+    ASSERT_EQ(IdsOf(found.trigrams), IdsOf({ first, first + 1 })) << options.most;
+    const auto other = std::find_if_not(all.begin(), all.end(), isChosen);
+    EXPECT_EQ(found.leftOut > 0, options.most < vocabulary);
+    EXPECT_TRUE(other == all.end() || other->score <= found.leftOut) << options.most;
+    if (AreOfAllSources(found.trigrams, options.top, found.leftOut))
+    {
+      EXPECT_EQ(IdsOf(found.trigrams), IdsOf({ all.begin(), all.begin() + 1 })) << options.most;
+      ++complete;
+    }
+    else
+    {
+      EXPECT_LT(options.most, vocabulary);
+    }
+  }
+  EXPECT_GT(complete, 1);
+  EXPECT_LT(complete, vocabulary);
+}
+
+TEST(SkipTrigrams, AreOfAllSourcesIfNoOtherCanHaveAPlace)
+{
+  const std::vector<SkipTrigram> two = { { 1, 2, 3, 2, 2, 4 }, { 2, 2, 3, 1, 3, 3 } };
+  EXPECT_TRUE(AreOfAllSources(two, 2, 2.5));
+  EXPECT_FALSE(AreOfAllSources(two, 2, 3)) << "a tie";
+  EXPECT_FALSE(AreOfAllSources(two, 3, 2.5)) << "a place is left";
+  EXPECT_TRUE(AreOfAllSources(two, 3, 0));
+  EXPECT_TRUE(AreOfAllSources({}, 3, 0));
+}
+
 TEST(SkipTrigrams, StopOnRequest)
 {
   const TablesOracle oracle("gpt2");
@@ -167,6 +231,10 @@ TEST(SkipTrigrams, RefuseOptionsThatDoNotFit)
   options.head = 4;
   EXPECT_EQ(MessageOf<OptionError>([&] { FindSkipTrigrams(oracle.GetModel(), options); }),
     "Head: expected a number from 0 to 3, found 4.");
+  options.head = 0;
+  options.most = -1;
+  EXPECT_EQ(MessageOf<OptionError>([&] { FindSkipTrigrams(oracle.GetModel(), options); }),
+    "SourceLimit: expected 0 or more, found -1.");
   const Transformer bert = Transformer::Read(TransformerOracle::Folder("bert"));
   EXPECT_THAT(
     MessageOf<ModelError>([&] { FindSkipTrigrams(bert, {}); }), testing::HasSubstr("found bert"));
@@ -200,12 +268,16 @@ TEST(LargestPartners, AreThoseOfAllProducts)
     std::vector<PartnerSearch> searches;
     for (Eigen::Index i = 0; i < vectors.rows(); ++i)
     {
-      searches.push_back({ vectors.row(i).data(), least, {} });
+      searches.push_back({ vectors.row(i).data(), least });
     }
-    const std::int64_t computed = FindPartners(searches, sorted, 10);
-    EXPECT_LT(computed, vectors.rows() * tokens.rows() * 4 / 5);
-    for (const PartnerSearch& search : searches)
+    std::int64_t bounded = 0;
+    const std::vector<PartnerBounds> bounds = BoundPartners(searches, sorted, bounded);
+    EXPECT_LT(bounded, vectors.rows() * tokens.rows() * 4 / 5);
+    std::int64_t computed = 0;
+    for (std::size_t s = 0; s < searches.size(); ++s)
     {
+      const PartnerSearch& search = searches[s];
+      const std::vector<Partner> found = FindPartners(search, bounds[s], sorted, 10, computed);
       std::vector<Partner> all;
       for (std::int32_t id = 0; id < tokens.rows(); ++id)
       {
@@ -217,13 +289,18 @@ TEST(LargestPartners, AreThoseOfAllProducts)
       }
       std::sort(
         all.begin(), all.end(), [](const Partner& a, const Partner& b) { return a.IsBefore(b); });
-      ASSERT_GE(search.found.size(), std::min<std::size_t>(all.size(), 10));
+      ASSERT_GE(found.size(), std::min<std::size_t>(all.size(), 10));
       for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 10); ++i)
       {
-        EXPECT_EQ(search.found[i].id, all[i].id);
-        EXPECT_EQ(search.found[i].product, all[i].product);
+        EXPECT_EQ(found[i].id, all[i].id);
+        EXPECT_EQ(found[i].product, all[i].product);
       }
+      EXPECT_TRUE(all.empty() || all.front().product <= bounds[s].largest);
+      EXPECT_LE(bounds[s].largest,
+        std::max(all.empty() ? least : all.front().product, least) * (1 + 1e-5) +
+          1e-5 * vectors.row(static_cast<Eigen::Index>(s)).norm() * sorted.Largest());
     }
+    EXPECT_LT(computed, vectors.rows() * tokens.rows() / 2);
   }
 }
 
@@ -232,12 +309,17 @@ TEST(LargestPartners, OfZeroThereAreNone)
   const SingleThreadedBlas blas;
   const DoubleMatrix zero = DoubleMatrix::Zero(5, 4);
   const DoubleMatrix ones = DoubleMatrix::Ones(5, 4);
-  std::vector<PartnerSearch> searches = { { zero.data(), 0, {} } };
-  FindPartners(searches, SortedVectors(ones), 3);
-  EXPECT_THAT(searches[0].found, IsEmpty());
-  searches[0].vector = ones.data();
-  FindPartners(searches, SortedVectors(zero), 3);
-  EXPECT_THAT(searches[0].found, IsEmpty());
+  const auto find = [](const DoubleMatrix& vector, const DoubleMatrix& tokens)
+  {
+    const SortedVectors sorted(tokens);
+    const PartnerSearch search = { vector.data(), 0 };
+    std::int64_t computed = 0;
+    const PartnerBounds bounds = BoundPartners({ search }, sorted, computed).front();
+    EXPECT_EQ(bounds.largest, 0);
+    return FindPartners(search, bounds, sorted, 3, computed);
+  };
+  EXPECT_THAT(find(zero, ones), IsEmpty());
+  EXPECT_THAT(find(ones, zero), IsEmpty());
 }
 
 }

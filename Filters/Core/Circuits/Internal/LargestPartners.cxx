@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 namespace atlas
 {
@@ -38,37 +39,76 @@ float LargestOf(const float* values, std::int64_t count)
   return largest.maxCoeff();
 }
 
-/// The search for one vector.
-class Collector
+/// A vector of a search.
+class UnitVector
 {
 public:
-  Collector(const PartnerSearch& search, const SortedVectors& tokens, std::size_t top)
+  UnitVector(const PartnerSearch& search, const SortedVectors& tokens)
     : Tokens(tokens)
     , Vector(search.vector)
-    , Least(search.least)
     , Length(std::sqrt(DotProduct(this->Vector, this->Vector, tokens.Dimension())))
-    , Best(top)
+    , Error(ErrorBound(tokens.Dimension()))
   {
-    this->UpdateThreshold();
   }
 
   /// Writes the vector, divided by its length.
-  void WriteUnit(float* unit) const
+  void Write(float* unit) const
   {
     std::transform(this->Vector, this->Vector + this->Tokens.Dimension(), unit, [this](double value)
       { return static_cast<float>(this->IsZero() ? 0 : value / this->Length); });
   }
 
-  /// Whether products with vectors of this length, and shorter ones, can be of interest.
-  bool CanReach(float length) const { return !this->IsZero() && length >= this->Threshold; }
+  /// The product with a token.
+  double Product(std::int32_t id) const
+  {
+    return DotProduct(this->Vector, this->Tokens.Rows().row(id).data(), this->Tokens.Dimension());
+  }
+
+  bool IsZero() const { return this->Length == 0 || this->Tokens.Largest() == 0; }
+
+  /// What a product of the unit vector in single precision must reach, so that the product of the
+  /// vector can reach `least`. If it is zero, nothing can.
+  float Threshold(double least) const
+  {
+    const double share = this->IsZero() ? 2 : least / this->Length / this->Tokens.Largest();
+    // Beyond 2 nothing can be reached, and it could overflow.
+    return static_cast<float>(std::min(share, 2.0)) - this->Error;
+  }
+
+  /// The largest product of the vector that can have this product of the unit vector.
+  double Bound(float product) const
+  {
+    return std::max(0., static_cast<double>(product + this->Error) * RoundedUp) * this->Length *
+           this->Tokens.Largest();
+  }
+
+private:
+  static constexpr double RoundedUp = 1 + 1e-6; ///< more than a sum of floats loses
+
+  const SortedVectors& Tokens;
+  const double* Vector;
+  double Length;
+  float Error;
+};
+
+/// The best partners of a vector.
+class Collector
+{
+public:
+  Collector(const UnitVector& vector, const SortedVectors& tokens, double least, std::size_t top)
+    : Vector(vector)
+    , Tokens(tokens)
+    , Least(least)
+    , Best(top)
+    , Threshold(vector.Threshold(least))
+  {
+  }
+
+  bool CanReach(float product) const { return product >= this->Threshold; }
 
   /// Takes products of the unit vector with the tokens from `first` on into account.
   void Add(const float* products, std::int64_t first, std::int64_t count)
   {
-    if (this->IsZero() || LargestOf(products, count) < this->Threshold)
-    {
-      return;
-    }
     for (std::int64_t i = 0; i < count; ++i)
     {
       if (products[i] >= this->Threshold)
@@ -80,50 +120,35 @@ public:
         }
       }
     }
+    this->Settle();
   }
 
-  std::vector<Partner> Take()
-  {
-    this->Settle();
-    return this->Best.Take();
-  }
+  std::vector<Partner> Take() { return this->Best.Take(); }
 
 private:
+  const UnitVector& Vector;
   const SortedVectors& Tokens;
-  const double* Vector;
   double Least;
-  double Length;
   BestItems<Partner> Best;
   std::vector<std::int32_t> Pending;
-  float Threshold = 0; ///< of products of the unit vector, less the error
-
-  bool IsZero() const { return this->Length == 0 || this->Tokens.Largest() == 0; }
+  float Threshold; ///< of products of the unit vector
 
   /// Computes the products of the candidates.
   void Settle()
   {
-    const std::int64_t dimension = this->Tokens.Dimension();
     for (const std::int32_t id : this->Pending)
     {
-      const double product =
-        DotProduct(this->Vector, this->Tokens.Rows().row(id).data(), dimension);
+      const double product = this->Vector.Product(id);
       if (product > 0)
       {
         this->Best.Add({ id, product });
       }
     }
     this->Pending.clear();
-    this->UpdateThreshold();
-  }
-
-  void UpdateThreshold()
-  {
-    const double least =
-      this->Best.IsFull() ? std::max(this->Least, this->Best.Worst().product) : this->Least;
-    const double share = this->IsZero() ? 0 : least / this->Length / this->Tokens.Largest();
-    // Beyond 2 nothing can be reached, and it could overflow.
-    this->Threshold =
-      static_cast<float>(std::min(share, 2.0)) - ErrorBound(this->Tokens.Dimension());
+    if (this->Best.IsFull())
+    {
+      this->Threshold = this->Vector.Threshold(std::max(this->Least, this->Best.Worst().product));
+    }
   }
 };
 
@@ -150,43 +175,82 @@ SortedVectors::SortedVectors(const DoubleMatrix& rows)
   }
 }
 
-std::int64_t FindPartners(
-  std::vector<PartnerSearch>& searches, const SortedVectors& tokens, std::size_t top)
+std::vector<PartnerBounds> BoundPartners(
+  const std::vector<PartnerSearch>& searches, const SortedVectors& tokens, std::int64_t& computed)
 {
   const std::int64_t dimension = tokens.Dimension();
   const std::int64_t count = searches.size();
-  std::vector<Collector> collectors;
+  std::vector<UnitVector> vectors;
   std::vector<float> units(count * dimension);
+  std::vector<float> wanted; // of products: larger than all so far, and not below the least
   for (std::int64_t i = 0; i < count; ++i)
   {
-    collectors.emplace_back(searches[i], tokens, top);
-    collectors.back().WriteUnit(units.data() + i * dimension);
+    vectors.emplace_back(searches[i], tokens);
+    vectors.back().Write(units.data() + i * dimension);
+    wanted.push_back(vectors.back().Threshold(searches[i].least));
   }
+  std::vector<PartnerBounds> bounds(searches.size());
+  std::vector<float> largest(searches.size());
   std::vector<float> products(count * TokensPerProduct);
-  std::int64_t computed = 0;
-  for (std::int64_t begin = 0; begin < tokens.Count() && count > 0; begin += TokensPerProduct)
+  for (std::int64_t begin = 0; begin < tokens.Count(); begin += TokensPerProduct)
   {
     const float length = tokens.LengthOf(begin);
-    const bool isReached = std::any_of(collectors.begin(), collectors.end(),
-      [length](const Collector& collector) { return collector.CanReach(length); });
-    if (!isReached)
+    if (std::none_of(wanted.begin(), wanted.end(), [&](float least) { return length >= least; }))
     {
-      break; // as are all shorter ones
+      for (PartnerBounds& one : bounds)
+      {
+        one.ofBlock.push_back(length);
+      }
+      continue;
     }
     const std::int64_t columns = std::min(TokensPerProduct, tokens.Count() - begin);
     MultiplyMatrices(count, columns, dimension, 1, { units.data(), dimension, false },
       { tokens.Vector(begin), dimension, true }, products.data(), columns);
     for (std::int64_t i = 0; i < count; ++i)
     {
-      collectors[i].Add(products.data() + i * columns, begin, columns);
+      const float found = LargestOf(products.data() + i * columns, columns);
+      bounds[i].ofBlock.push_back(found);
+      largest[i] = std::max(largest[i], found);
+      wanted[i] = std::max(wanted[i], found);
     }
     computed += count * columns;
   }
-  for (std::size_t i = 0; i < searches.size(); ++i)
+  for (std::int64_t i = 0; i < count; ++i)
   {
-    searches[i].found = collectors[i].Take();
+    bounds[i].largest = vectors[i].Bound(largest[i]);
   }
-  return computed;
+  return bounds;
+}
+
+std::vector<Partner> FindPartners(const PartnerSearch& search, const PartnerBounds& bounds,
+  const SortedVectors& tokens, std::size_t top, std::int64_t& computed)
+{
+  const std::int64_t dimension = tokens.Dimension();
+  const UnitVector vector(search, tokens);
+  Collector collector(vector, tokens, search.least, top);
+  std::vector<float> unit(dimension);
+  vector.Write(unit.data());
+  std::vector<std::int64_t> order(bounds.ofBlock.size()); // the most promising first
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b)
+    { return std::tie(bounds.ofBlock[b], a) < std::tie(bounds.ofBlock[a], b); });
+  std::vector<float> products(TokensPerProduct);
+  for (const std::int64_t block : order)
+  {
+    // Another order of the sums gives another error, which was not more than its bound, either.
+    const float bound = bounds.ofBlock[block] + 2 * ErrorBound(dimension);
+    if (!collector.CanReach(bound))
+    {
+      break; // as can no other
+    }
+    const std::int64_t begin = block * TokensPerProduct;
+    const std::int64_t columns = std::min(TokensPerProduct, tokens.Count() - begin);
+    MultiplyMatrices(1, columns, dimension, 1, { unit.data(), dimension, false },
+      { tokens.Vector(begin), dimension, true }, products.data(), columns);
+    collector.Add(products.data(), begin, columns);
+    computed += columns;
+  }
+  return collector.Take();
 }
 
 }

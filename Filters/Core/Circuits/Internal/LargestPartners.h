@@ -56,16 +56,29 @@ struct PartnerSearch
 {
   const double* vector = nullptr; ///< [dimension]
   double least = 0;               ///< products below it are of no interest
-  std::vector<Partner> found;     ///< the result, in order
 };
 
-/// Finds for each vector the `top` tokens with the largest products, as far as these are positive
-/// and not below `least`; some that are below may be among them. Products are those of double
-/// precision, and ties have the smaller id first: blocks of them are computed in single precision,
-/// and those that can be among the largest, by a bound of the error, again. Blocks whose lengths
-/// rule them out are left out (Cauchy-Schwarz). Returns the number of products that were computed.
-/// At most 256 vectors; runs on one thread, under SingleThreadedBlas.
-std::int64_t FindPartners(
-  std::vector<PartnerSearch>& searches, const SortedVectors& tokens, std::size_t top);
+/// How large the products of a vector can be.
+struct PartnerBounds
+{
+  double largest = 0;         ///< of all products, as far as these are not below `least`
+  std::vector<float> ofBlock; ///< of products of the unit vector with each block of tokens, but for
+                              ///< the error of single precision
+};
+
+/// Bounds the products of each vector with all tokens, from products in single precision and a
+/// bound of their error. Blocks of tokens whose lengths rule out that a product is larger than all
+/// before it and reaches `least` are not multiplied (Cauchy-Schwarz). Adds the number of products
+/// that were computed to `computed`. At most 256 vectors; runs on one thread, under
+/// SingleThreadedBlas.
+std::vector<PartnerBounds> BoundPartners(
+  const std::vector<PartnerSearch>& searches, const SortedVectors& tokens, std::int64_t& computed);
+
+/// Finds the `top` tokens with the largest products, in order, as far as these are positive and not
+/// below `least`, which is at least that of the bounds; some that are below may be among them.
+/// Products are those of double precision, and ties have the smaller id first: only the products
+/// that can be among the largest, by their bounds, are computed again.
+std::vector<Partner> FindPartners(const PartnerSearch& search, const PartnerBounds& bounds,
+  const SortedVectors& tokens, std::size_t top, std::int64_t& computed);
 
 }

@@ -575,11 +575,18 @@ class Transformer(Model):
             return matrix.copy()
 
     def skip_trigrams(
-        self, layer: int = 0, head: int = 0, top: int = 50, tokens: Listed[str] = (), processing: str = "TransformerLens"
+        self,
+        layer: int = 0,
+        head: int = 0,
+        top: int = 50,
+        tokens: Listed[str] = (),
+        source_limit: int = 0,
+        processing: str = "TransformerLens",
     ) -> Table:
         """The strongest skip-trigrams "source ... destination -> output" of a head: a row each with the Score, QK x OV.
 
-        top: the number of rows. tokens: texts or #ids of sources; empty: the whole vocabulary.
+        top: the number of rows. tokens: texts or #ids of sources; empty: the vocabulary. source_limit: the most tokens of
+        it that are searched, those with the longest keys and values; 0: all, which takes longer.
         """
         self.check_head(layer, head)
         return self._of("SkipTrigrams", 0, locals())

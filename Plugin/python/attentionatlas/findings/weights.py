@@ -96,7 +96,7 @@ def _trigrams(study: Study) -> list[Any]:
     found = []
     for layer in range(study.layers):
         for head in range(study.heads):
-            table = study.table("SkipTrigrams", Layer=layer, Head=head, Top=TRIGRAMS)
+            table = study.table("SkipTrigrams", Layer=layer, Head=head, Top=TRIGRAMS, SourceLimit=0)
             names = ("Source", "Destination", "Output")
             for i in range(len(table["Score"])):
                 entry = [int(table[f"{name} TokenId"][i]) for name in names]
