@@ -344,9 +344,10 @@ vtkActivationPatching::Map vtkActivationPatching::MakeMap(
   std::vector<double>& differences = found.map.difference;
   const std::vector<double> all = ranks.Gather(differences);
   const std::size_t count = differences.size();
-  for (std::size_t i = 0; i < count; ++i)
+  std::fill(differences.begin(), differences.end(), 0);
+  for (std::size_t i = 0; i < all.size(); ++i)
   {
-    differences[i] = all[i % atlas::ToIndex(ranks.Count()) * count + i];
+    differences[i % count] += all[i]; // 0 but from the rank that has run it
   }
   found.FindEffects();
   return found;

@@ -96,6 +96,42 @@ std::int64_t TokensOf(const TransformerInput& input)
   return tokens;
 }
 
+/// How many copies run together.
+std::int64_t BatchCopies(const TransformerConfig& config, std::int64_t length, std::int64_t period)
+{
+  const std::int64_t copies = BatchFloats / (length * config.modelDimension);
+  return std::max<std::int64_t>(copies / period, 1) * period;
+}
+
+/// How many copies of the prompt fill whole chunks of rows, if copies are packed without padding; 1
+/// if each is padded. The rounding of a copy depends on its place in this period
+/// (PackedSequences::Dense), so that prompt and source are run in all places, which must take less
+/// time than padding does.
+std::int64_t PeriodOf(
+  const TransformerConfig& config, std::int64_t length, const PatchingOptions& options)
+{
+  if (length >= LongTileRows || config.experts > 0) // experts have rows of their own
+  {
+    return 1;
+  }
+  std::int64_t layers = 0; // of all copies
+  for (const ActivationSite& site : PatchingSites(config, length, options))
+  {
+    layers += config.layers - site.layer;
+  }
+  const std::int64_t inputs = config.layers * (options.by == Replacement::Source ? 2 : 1);
+  const std::int64_t period = DensePeriod(length);
+  const std::int64_t padded = BlockCount(length, ChunkRows) * ChunkRows * (layers + inputs);
+  return length * (layers + inputs * period) < padded ? period : 1;
+}
+
+/// So many copies of a sequence.
+PackedSequences CopiesOf(std::int64_t length, std::int64_t count, std::int64_t period)
+{
+  return period > 1 ? PackedSequences::Dense(count, length)
+                    : PackedSequences(std::vector<std::int64_t>(count, length), std::nullopt);
+}
+
 /// One map in the making. All arguments must outlive this object.
 class Patching
 {
@@ -108,15 +144,19 @@ public:
     , Source(source)
     , Options(options)
     , Length(prompt.tokens.front().size())
+    , Period(PeriodOf(this->Config, this->Length, options))
     , Sites(PatchingSites(this->Config, this->Length, options))
     , Runner(model, this->Length, options.threads)
   {
-    for (std::size_t i = options.part; i < this->Sites.size(); i += ToIndex(options.parts))
+    for (std::size_t i = 0; i < this->Sites.size(); ++i)
     {
-      this->Mine.push_back(i);
-      this->Layers += this->Config.layers - this->Sites[i].layer;
+      if (i / ToIndex(this->Period) % ToIndex(options.parts) == ToIndex(options.part))
+      {
+        this->Mine.push_back(i);
+        this->Layers += this->Config.layers - this->Sites[i].layer;
+      }
     }
-    this->Layers += (this->HasSource() ? 2 : 1) * this->Config.layers;
+    this->Layers += (this->HasSource() ? 2 : 1) * this->Config.layers * this->Period;
     this->ReferenceLayers =
       this->HasReference() ? this->Config.layers * TokensOf(options.reference) / this->Length : 0;
     this->Layers += this->ReferenceLayers;
@@ -133,14 +173,13 @@ public:
     map.prompt = logits.Of(this->PromptEnd.data());
     map.source = logits.Of((this->HasSource() ? this->SourceEnd : this->PromptEnd).data());
     map.difference.resize(this->Sites.size());
-    const std::size_t batch =
-      std::max<std::int64_t>(1, BatchFloats / (this->Length * this->Config.modelDimension));
+    const std::size_t batch = BatchCopies(this->Config, this->Length, this->Period);
     for (std::size_t begin = 0; begin < this->Mine.size(); begin += batch)
     {
       const std::size_t end = std::min(begin + batch, this->Mine.size());
       this->RunBatch({ this->Mine.begin() + static_cast<std::ptrdiff_t>(begin),
                        this->Mine.begin() + static_cast<std::ptrdiff_t>(end) },
-        logits, map.difference);
+        logits, map);
     }
     return map;
   }
@@ -152,17 +191,19 @@ private:
   const TransformerInput& Source;
   const PatchingOptions& Options;
   std::int64_t Length;
+  std::int64_t Period; ///< see PeriodOf
   std::vector<ActivationSite> Sites;
-  std::vector<std::size_t> Mine; ///< sites of this part, by layer
+  std::vector<std::size_t> Mine; ///< sites of this part, by layer: whole periods but for the last
   std::int64_t Layers = 0;       ///< of one sequence, to run in all
   std::int64_t LayersDone = 0;
   std::int64_t ReferenceLayers = 0; ///< of them, those of the reference
   LayerRunner Runner;
-  Activations PromptRun;        ///< residual streams before all layers
-  Activations SourceRun;        ///< what is patched
-  std::vector<float> Means;     ///< [layers, width], of the reference
-  std::vector<float> PromptEnd; ///< [d_model], what is multiplied by W_U at the last position
-  std::vector<float> SourceEnd;
+  Activations PromptRun;    ///< residual streams before all layers, in all places of a period
+  Activations SourceRun;    ///< what is patched, likewise
+  std::vector<float> Means; ///< [layers, width], of the reference
+  std::vector<float>
+    PromptEnd; ///< [period, d_model], what is multiplied by W_U at the last position
+  std::vector<float> SourceEnd; ///< likewise
 
   bool HasSource() const { return this->Options.by == Replacement::Source; }
   bool HasReference() const { return this->Options.by == Replacement::MeanOverPrompts; }
@@ -184,11 +225,19 @@ private:
       {
         places.insert({ l, place });
       }
-      found = CaptureActivations(
-        this->Model, input, places, this->Options.threads, this->ProgressOf(this->Config.layers));
-      this->LayersDone += this->Config.layers;
-      const std::vector<float>& last = found.at({ this->Config.layers, ActivationPlace::Residual });
-      end = this->ForLogits({ last.end() - this->Config.modelDimension, last.end() });
+      TransformerInput copies = input;
+      copies.tokens.resize(this->Period, input.tokens.front());
+      if (!input.segments.empty())
+      {
+        copies.segments.resize(this->Period, input.segments.front());
+      }
+      const std::int64_t layers = this->Period * this->Config.layers;
+      found =
+        CaptureActivations(this->Model, copies, CopiesOf(this->Length, this->Period, this->Period),
+          places, this->Options.threads, this->ProgressOf(layers));
+      this->LayersDone += layers;
+      end =
+        this->EndsOf(found.at({ this->Config.layers, ActivationPlace::Residual }), this->Period);
     };
     run(this->Prompt, ActivationPlace::Residual, this->PromptRun, this->PromptEnd);
     if (this->HasSource())
@@ -220,7 +269,28 @@ private:
     this->LayersDone += this->ReferenceLayers;
   }
 
-  /// The logits of a row of ForLogits.
+  /// The values of the copy in which a site is changed, or that replace them, in a run of all
+  /// places.
+  const float* In(const std::vector<float>& run, std::size_t site) const
+  {
+    const std::size_t period = this->Period;
+    return run.data() + site % period * (run.size() / period);
+  }
+
+  /// What is multiplied by W_U at the last position of each copy, given the residual stream.
+  std::vector<float> EndsOf(const std::vector<float>& x, std::int64_t copies) const
+  {
+    const auto d = static_cast<std::ptrdiff_t>(this->Config.modelDimension);
+    std::vector<float> ends;
+    for (std::int64_t i = 1; i <= copies; ++i)
+    {
+      const auto end = x.begin() + i * this->Length * d;
+      ends.insert(ends.end(), end - d, end);
+    }
+    return this->ForLogits(std::move(ends));
+  }
+
+  /// The logits of the first row of ForLogits.
   std::vector<float> LogitsOf(const std::vector<float>& end) const
   {
     const LinearTensors& unembedding = this->Model.GetWeights().unembedding;
@@ -294,8 +364,8 @@ private:
 
   /// Runs the prompt with one of these sites changed in each copy, together from the first changed
   /// layer on.
-  void RunBatch(const std::vector<std::size_t>& batch, const LogitDifference& logits,
-    std::vector<double>& difference)
+  void RunBatch(
+    const std::vector<std::size_t>& batch, const LogitDifference& logits, PatchingMap& map)
   {
     const std::int64_t size = this->Length * this->Config.modelDimension;
     std::vector<float> x(batch.size() * ToIndex(size));
@@ -304,38 +374,40 @@ private:
     {
       for (; active < batch.size() && this->Sites[batch[active]].layer == l; ++active)
       {
-        this->Start(
-          this->Sites[batch[active]], x.data() + static_cast<std::int64_t>(active) * size);
+        this->Start(batch[active], x.data() + static_cast<std::int64_t>(active) * size);
       }
-      const PackedSequences copies(std::vector<std::int64_t>(active, this->Length), std::nullopt);
+      const PackedSequences copies = CopiesOf(this->Length, active, this->Period);
       const auto change = [&](ActivationPlace place, const RowGroup& group, float* values)
       { this->Change(batch, l, place, group, values); };
       const auto layers = static_cast<std::int64_t>(active); // one of each copy
       this->Runner.Run(l, copies, x.data(), change, this->ProgressOf(layers));
       this->LayersDone += layers;
     }
-    this->Measure(batch, x, logits, difference);
+    this->Measure(batch, x, logits, map);
   }
 
   /// Writes the residual stream [length, d_model] before the layer of a site.
-  void Start(const ActivationSite& site, float* x) const
+  void Start(std::size_t index, float* x) const
   {
-    const std::vector<float>& from = this->PromptRun.at({ site.layer, ActivationPlace::Residual });
-    std::copy(from.begin(), from.end(), x);
+    const ActivationSite& site = this->Sites[index];
+    const float* from =
+      this->In(this->PromptRun.at({ site.layer, ActivationPlace::Residual }), index);
+    std::copy_n(from, this->Length * this->Config.modelDimension, x);
     if (site.kind == ActivationKind::Residual)
     {
-      this->ReplaceAt(site, x);
+      this->ReplaceAt(index, x);
     }
   }
 
   /// Replaces the values of the prompt's copy [length, width] at a site.
-  void ReplaceAt(const ActivationSite& site, float* values) const
+  void ReplaceAt(std::size_t index, float* values) const
   {
+    const ActivationSite& site = this->Sites[index];
     const ActivationSlice slice = SliceOf(this->Config, site);
     const float* given = nullptr;
     if (this->HasSource())
     {
-      given = this->SourceRun.at({ site.layer, slice.place }).data();
+      given = this->In(this->SourceRun.at({ site.layer, slice.place }), index);
     }
     else if (this->HasReference())
     {
@@ -351,34 +423,30 @@ private:
     const std::int64_t first = group.begin / this->Length;
     for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
     {
-      const ActivationSite& site = this->Sites[batch[ToIndex(first) + s]];
+      const std::size_t index = batch[ToIndex(first) + s];
+      const ActivationSite& site = this->Sites[index];
       if (site.layer == l && SliceOf(this->Config, site).place == place)
       {
-        this->ReplaceAt(site, values + group.offsets[s] * WidthOf(this->Config, place));
+        this->ReplaceAt(index, values + group.offsets[s] * WidthOf(this->Config, place));
       }
     }
   }
 
+  /// Sets the differences of a batch, without what rounding alone changes in their places.
   void Measure(const std::vector<std::size_t>& batch, const std::vector<float>& x,
-    const LogitDifference& logits, std::vector<double>& difference) const
+    const LogitDifference& logits, PatchingMap& map) const
   {
-    const auto d = static_cast<std::ptrdiff_t>(this->Config.modelDimension);
-    std::vector<float> ends;
-    for (std::size_t i = 1; i <= batch.size(); ++i)
-    {
-      const auto end = x.begin() + static_cast<std::ptrdiff_t>(i) * this->Length * d;
-      ends.insert(ends.end(), end - d, end);
-    }
-    ends = this->ForLogits(std::move(ends));
+    const std::vector<float> ends = this->EndsOf(x, batch.size());
     for (std::size_t i = 0; i < batch.size(); ++i)
     {
-      const double found = logits.Of(ends.data() + static_cast<std::ptrdiff_t>(i) * d);
+      const double found = logits.Of(ends.data() + i * ToIndex(this->Config.modelDimension));
       if (!std::isfinite(found))
       {
         throw ModelError("the run with " + ToText(this->Sites[batch[i]]) +
                          " changed: its logits are not finite; expected finite numbers.");
       }
-      difference[batch[i]] = found;
+      const double same = logits.Of(this->In(this->PromptEnd, batch[i]));
+      map.difference[batch[i]] = found == same ? map.prompt : found + (map.prompt - same);
     }
   }
 
@@ -488,12 +556,12 @@ std::uint64_t PatchingMemory(
   const std::vector<ActivationSite> sites = PatchingSites(config, length, options);
   const std::int64_t kept =
     config.modelDimension * 2 + WidthOf(config, SliceOf(config, sites[0]).place);
-  const std::int64_t row = length * config.modelDimension;
+  const std::int64_t period = PeriodOf(config, length, options);
   const std::int64_t copies =
-    std::min(static_cast<std::int64_t>(sites.size()), std::max<std::int64_t>(1, BatchFloats / row));
-  const PackedSequences batch(std::vector<std::int64_t>(copies, length), std::nullopt);
+    std::min(static_cast<std::int64_t>(sites.size()), BatchCopies(config, length, period));
+  const PackedSequences batch = CopiesOf(length, std::max(copies, period), period);
   const std::int64_t floats =
-    (config.layers + 1) * length * kept + copies * row +
+    (config.layers + 1) * length * kept * period + copies * length * config.modelDimension +
     LayerRunner::WorkingFloats(config, batch.LargestGroup(), options.threads);
   const TransformerWeights& weights = model.GetWeights();
   std::uint64_t widened = WidenedBytes(weights.unembedding);

@@ -129,6 +129,23 @@ TEST(MapPatching, EqualsOneReferenceRunPerSite)
   PatchingOptions options = OptionsOf(ActivationKind::HeadOutput, Replacement::Source);
   options.position = 4;
   ExpectMap(model, inputs, options);
+  ExpectMap(model, TinyPair(15), OptionsOf(ActivationKind::HeadOutput, Replacement::Source));
+}
+
+TEST(MapPatching, GivesExactlyThePromptsDifferenceWhereNothingFollows)
+{
+  const TinyTransformer tiny;
+  const Transformer model = tiny.Make();
+  const std::int64_t last = model.GetConfig().layers - 1;
+  const Inputs inputs = TinyPair(15);
+  const PatchingOptions options = OptionsOf(ActivationKind::MlpOutput, Replacement::Source);
+  const PatchingMap map = MapPatching(model, inputs.prompt, inputs.source, options);
+  const auto sites = PatchingSites(model.GetConfig(), 15, options);
+  for (std::size_t i = 0; i < sites.size(); ++i)
+  {
+    const bool isFollowed = sites[i].layer < last || sites[i].position == 14;
+    EXPECT_EQ(map.difference[i] != map.prompt, isFollowed) << ToText(sites[i]);
+  }
 }
 
 TEST(MapPatching, EqualsTheReferenceOnModels)
@@ -233,15 +250,18 @@ TEST(MapPatching, GivesExactlyThePromptsDifferenceIfNothingChanges)
 {
   const TinyTransformer tiny;
   const Transformer model = tiny.Make();
-  const Inputs inputs = TinyPair(20);
-  for (const ActivationKind kind : { ActivationKind::HeadOutput, ActivationKind::Residual,
-         ActivationKind::AttentionOutput, ActivationKind::MlpOutput })
+  for (const std::size_t length : { 6, 13, 15, 20, 24 }) // with and without padding
   {
-    const PatchingMap map =
-      MapPatching(model, inputs.prompt, inputs.prompt, OptionsOf(kind, Replacement::Source));
-    for (const double difference : map.difference)
+    const Inputs inputs = TinyPair(length);
+    for (const ActivationKind kind : { ActivationKind::HeadOutput, ActivationKind::Residual,
+           ActivationKind::AttentionOutput, ActivationKind::MlpOutput })
     {
-      EXPECT_EQ(difference, map.prompt);
+      const PatchingMap map =
+        MapPatching(model, inputs.prompt, inputs.prompt, OptionsOf(kind, Replacement::Source));
+      for (const double difference : map.difference)
+      {
+        EXPECT_EQ(difference, map.prompt) << length;
+      }
     }
   }
 }
@@ -250,22 +270,26 @@ TEST(MapPatching, GivesTheSameBytesOnAnyNumberOfThreadsAndParts)
 {
   const TinyTransformer tiny;
   const Transformer model = tiny.Make();
-  const Inputs inputs = TinyPair(100); // several groups of rows
-  PatchingOptions options = OptionsOf(ActivationKind::Residual, Replacement::Source);
-  const PatchingMap whole = MapPatching(model, inputs.prompt, inputs.source, options);
-  options.threads = 4;
-  EXPECT_EQ(MapPatching(model, inputs.prompt, inputs.source, options).difference, whole.difference);
-  options.parts = 3;
-  std::vector<double> sum(whole.difference.size());
-  for (options.part = 0; options.part < options.parts; ++options.part)
+  for (const std::size_t length : { 100, 15, 6 }) // several groups of rows; copies without padding
   {
-    const PatchingMap part = MapPatching(model, inputs.prompt, inputs.source, options);
-    for (std::size_t i = 0; i < sum.size(); ++i)
+    const Inputs inputs = TinyPair(length);
+    PatchingOptions options = OptionsOf(ActivationKind::Residual, Replacement::Source);
+    const PatchingMap whole = MapPatching(model, inputs.prompt, inputs.source, options);
+    options.threads = 4;
+    EXPECT_EQ(
+      MapPatching(model, inputs.prompt, inputs.source, options).difference, whole.difference);
+    options.parts = 3;
+    std::vector<double> sum(whole.difference.size());
+    for (options.part = 0; options.part < options.parts; ++options.part)
     {
-      sum[i] += part.difference[i];
+      const PatchingMap part = MapPatching(model, inputs.prompt, inputs.source, options);
+      for (std::size_t i = 0; i < sum.size(); ++i)
+      {
+        sum[i] += part.difference[i];
+      }
     }
+    EXPECT_EQ(sum, whole.difference) << length;
   }
-  EXPECT_EQ(sum, whole.difference);
 }
 
 TEST(MapPatching, ReportsProgressAndStops)

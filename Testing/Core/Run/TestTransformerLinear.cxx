@@ -2,6 +2,7 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "Index.h"
 #include "PackedSequences.h"
 
 #include <algorithm>
@@ -193,6 +194,75 @@ TEST(ApplyLinear, BytesDependNeitherOnThreadsNorOnOtherSequences)
       EXPECT_TRUE(std::equal(alone.begin(), alone.end(), all.begin() + offsets[s] * outputs))
         << "sequence " << s << " of " << inputs << " inputs";
     }
+  }
+}
+
+TEST(RowTiles, AreDense)
+{
+  for (const std::int64_t rows : { 1, 12, 50, 96, 1000 })
+  {
+    std::int64_t row = 0;
+    for (const RowTile& tile : MakeDenseTiles(rows))
+    {
+      EXPECT_EQ(tile.rows, ShortTileRows);
+      EXPECT_LE(static_cast<std::int64_t>(tile.chunks.size()) * ChunkRows, tile.rows);
+      VisitRows(tile,
+        [&](std::int64_t place, std::int64_t found)
+        {
+          EXPECT_EQ(found, row++);
+          EXPECT_EQ(place, found % ShortTileRows);
+        });
+    }
+    EXPECT_EQ(row, rows);
+  }
+}
+
+TEST(PackedSequences, LieDense)
+{
+  for (const auto& [length, period] :
+    std::map<std::int64_t, std::int64_t>{ { 1, 12 }, { 6, 2 }, { 7, 12 }, { 15, 4 }, { 24, 1 } })
+  {
+    EXPECT_EQ(DensePeriod(length), period);
+    const PackedSequences copies = PackedSequences::Dense(500, length);
+    EXPECT_EQ(copies.Rows(), 500 * length);
+    std::int64_t row = 0;
+    for (const RowGroup& group : copies.groups)
+    {
+      EXPECT_EQ(group.begin, row);
+      EXPECT_EQ(group.begin % ChunkRows, 0) << "a row is in its place";
+      EXPECT_EQ(group.begin / length % period, 0);
+      EXPECT_EQ(group.tiles.size(), ToIndex(BlockCount(group.Rows(), ShortTileRows)));
+      EXPECT_EQ(group.positions[ToIndex(group.Rows()) - 1], length - 1);
+      row = group.end;
+    }
+    EXPECT_EQ(row, copies.Rows());
+  }
+}
+
+TEST(ApplyLinear, BytesOfDenseRowsDependOnTheirPlaceAlone)
+{
+  const std::int64_t inputs = 96;
+  const std::int64_t outputs = 130;
+  const std::size_t size = inputs * outputs;
+  const Tensor weight = Tensor::FromDouble(DType::F32, { inputs, outputs }, DoubleNumbers(size, 5));
+  const Linear linear(
+    LinearTensors{ weight.View(), {}, WeightLayout::InputOutput, inputs, outputs, 0, outputs });
+  std::mt19937 generator(6);
+  std::normal_distribution<float> normal;
+  for (const std::int64_t length : { 5, 8, 15 })
+  {
+    std::vector<float> sequence(length * inputs);
+    std::generate(sequence.begin(), sequence.end(), [&] { return normal(generator); });
+    const std::int64_t copies = 30;
+    std::vector<float> from;
+    for (std::int64_t i = 0; i < copies; ++i)
+    {
+      from.insert(from.end(), sequence.begin(), sequence.end());
+    }
+    std::vector<float> to(copies * length * outputs);
+    ApplyLinear(linear, MakeDenseTiles(copies * length), from.data(), to.data(), {}, 2);
+    const std::int64_t step = DensePeriod(length) * length * outputs;
+    EXPECT_TRUE(std::equal(to.begin() + step, to.end(), to.begin())) << length;
   }
 }
 

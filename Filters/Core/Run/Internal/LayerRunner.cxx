@@ -103,10 +103,10 @@ std::int64_t VisitFloats(
 }
 
 Activations CaptureActivations(const Transformer& model, const TransformerInput& input,
-  const std::set<PlaceInLayer>& places, int threads, const Progress& progress)
+  const PackedSequences& sequences, const std::set<PlaceInLayer>& places, int threads,
+  const Progress& progress)
 {
   const TransformerConfig& config = model.GetConfig();
-  const PackedSequences sequence(SequenceLengths(config, input), std::nullopt);
   Activations found;
   const auto keep =
     [&](std::int64_t l, ActivationPlace place, const RowGroup& group, const float* values)
@@ -116,8 +116,15 @@ Activations CaptureActivations(const Transformer& model, const TransformerInput&
       found[{ l, place }].assign(values, values + group.Rows() * WidthOf(config, place));
     }
   };
-  VisitActivations(model, input, sequence, *places.rbegin(), threads, keep, progress);
+  VisitActivations(model, input, sequences, *places.rbegin(), threads, keep, progress);
   return found;
+}
+
+Activations CaptureActivations(const Transformer& model, const TransformerInput& input,
+  const std::set<PlaceInLayer>& places, int threads, const Progress& progress)
+{
+  const PackedSequences sequence(SequenceLengths(model.GetConfig(), input), std::nullopt);
+  return CaptureActivations(model, input, sequence, places, threads, progress);
 }
 
 std::int64_t CaptureFloats(const TransformerConfig& config, std::int64_t length,

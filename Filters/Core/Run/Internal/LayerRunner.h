@@ -52,12 +52,18 @@ void VisitActivations(const Transformer& model, const TransformerInput& input,
 std::int64_t VisitFloats(
   const TransformerConfig& config, const PackedSequences& sequences, int threads);
 
-/// Runs one sequence and returns the matrices at these places. Throws ModelError if a residual
-/// stream is not finite.
+/// Runs sequences of one group and returns the matrices at these places. Throws ModelError if a
+/// residual stream is not finite.
+Activations CaptureActivations(const Transformer& model, const TransformerInput& input,
+  const PackedSequences& sequences, const std::set<PlaceInLayer>& places, int threads,
+  const Progress& progress);
+
+/// Runs one sequence, likewise.
 Activations CaptureActivations(const Transformer& model, const TransformerInput& input,
   const std::set<PlaceInLayer>& places, int threads, const Progress& progress);
 
-/// An upper bound on the floats that CaptureActivations allocates, those of its result included.
+/// An upper bound on the floats that CaptureActivations allocates for one sequence, those of its
+/// result included.
 std::int64_t CaptureFloats(const TransformerConfig& config, std::int64_t length,
   const std::set<PlaceInLayer>& places, int threads);
 

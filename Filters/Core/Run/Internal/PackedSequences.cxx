@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace atlas
 {
@@ -71,6 +72,28 @@ PackedSequences::PackedSequences(
     } while (s < this->run.end && this->offsets[s + 1] - begin <= GroupRows);
     this->groups.push_back(MakeGroup(begin, together));
   }
+}
+
+std::int64_t DensePeriod(std::int64_t length)
+{
+  return ChunkRows / std::gcd(ChunkRows, length);
+}
+
+PackedSequences PackedSequences::Dense(std::int64_t count, std::int64_t length)
+{
+  const std::int64_t period = DensePeriod(length);
+  const std::int64_t together = std::max<std::int64_t>(GroupRows / length / period, 1) * period;
+  PackedSequences sequences(
+    std::vector<std::int64_t>(count, length), SequenceRange{ 0, 0 }); // groups are made here
+  sequences.run.end = count;
+  for (std::int64_t first = 0; first < count; first += together)
+  {
+    const std::vector<std::int64_t> lengths(std::min(together, count - first), length);
+    RowGroup group = MakeGroup(first * length, lengths);
+    group.tiles = MakeDenseTiles(group.Rows());
+    sequences.groups.push_back(std::move(group));
+  }
+  return sequences;
 }
 
 PackedSequences PackedSequences::Continue(std::int64_t past, std::int64_t rows)

@@ -36,6 +36,12 @@ struct PackedSequences
   /// The next `rows` tokens of one sequence, after `past` tokens that were run before.
   static PackedSequences Continue(std::int64_t past, std::int64_t rows);
 
+  /// `count` sequences of `length` tokens, whose tiles are dense. The place of a row in its tile
+  /// modulo ChunkRows is then the same as that of the same token of the sequence after
+  /// DensePeriod(length) others, and groups begin with multiples of it: results for a sequence
+  /// depend on its index modulo DensePeriod, and on nothing else.
+  static PackedSequences Dense(std::int64_t count, std::int64_t length);
+
   std::int64_t past = 0;             ///< see RowGroup
   std::vector<std::int64_t> offsets; ///< first row of each sequence, then the row count
   SequenceRange run;                 ///< sequences that are run
@@ -55,6 +61,10 @@ struct PackedSequences
   std::int64_t LargestGroup() const;  ///< rows
   std::vector<RowTile> Tiles() const; ///< tiles of all rows to run, counted from FirstRow
 };
+
+/// The number of sequences of this length that fill chunks of ChunkRows rows, at least: 1 to
+/// ChunkRows.
+std::int64_t DensePeriod(std::int64_t length);
 
 /// The first row of each sequence, given their lengths, then the row count.
 std::vector<std::int64_t> SequenceOffsets(const std::vector<std::int64_t>& lengths);

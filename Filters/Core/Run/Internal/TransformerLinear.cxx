@@ -145,6 +145,17 @@ std::vector<RowTile> MakeRowTiles(const std::vector<std::int64_t>& lengths)
   return tiles;
 }
 
+std::vector<RowTile> MakeDenseTiles(std::int64_t rows)
+{
+  std::vector<RowTile> tiles;
+  std::int64_t tile = -1;
+  for (std::int64_t row = 0; row < rows; row += ChunkRows)
+  {
+    tile = AddChunk(tiles, tile, ShortTileRows, { row, std::min(ChunkRows, rows - row) });
+  }
+  return tiles;
+}
+
 std::vector<RowTile> JoinTiles(const std::vector<RowTile>& tiles, std::int64_t count)
 {
   const std::int64_t most = std::min(count, LongTileRows / ShortTileRows);

@@ -79,6 +79,10 @@ constexpr std::int64_t LongTileRows = 16 * ChunkRows;
 /// The tiles of consecutive sequences of these lengths.
 std::vector<RowTile> MakeRowTiles(const std::vector<std::int64_t>& lengths);
 
+/// The tiles of this many rows without padding between sequences: the place of a row modulo
+/// ChunkRows is its own. Not for long sequences.
+std::vector<RowTile> MakeDenseTiles(std::int64_t rows);
+
 /// Joins short tiles, `count` at a time, so that OpenBLAS copies the weights into its own order
 /// fewer times. A joined tile has at most LongTileRows rows.
 std::vector<RowTile> JoinTiles(const std::vector<RowTile>& tiles, std::int64_t count);
