@@ -3,29 +3,30 @@
 #include "Safetensors.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <Eigen/Core>
 #include <nlohmann/json.hpp>
 
 namespace atlas::test
 {
 
-/// The architectures of Hugging Face written anew, one by one, as plain loops in double precision,
-/// from the formulas of the original code. It reads config.json itself and asks for weights by
-/// their names there, so that neither settings nor names are those that the product understands.
-/// Weights that it is not given are random: a run then also makes the model's file.
+/// The architectures of Hugging Face written anew, one by one, as plain matrix products in double
+/// precision, from the formulas of the original code. It reads config.json itself and asks for
+/// weights by their names there, so that neither settings nor names are those that the product
+/// understands. Weights that it is not given are random: a run then also makes the model's file.
 class NaiveModel
 {
 public:
-  using Row = std::vector<double>;
-  using Rows = std::vector<Row>; ///< [T, columns]
+  using Index = Eigen::Index;
+  using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
   struct Layer
   {
@@ -93,7 +94,7 @@ public:
   }
 
   /// An image [3, h, w].
-  Run RunImage(const Row& pixels)
+  Run RunImage(const std::vector<double>& pixels)
   {
     return this->Type == "clip_vision_model" ? this->RunClipVision(pixels) : this->RunVit(pixels);
   }
@@ -102,19 +103,19 @@ private:
   /// What the attention of a layer needs besides queries, keys and values.
   struct Attention
   {
-    std::size_t heads = 0;
-    std::size_t keyHeads = 0;
+    Index heads = 0;
+    Index keyHeads = 0;
     double scale = 0;
     bool isCausal = true;
-    std::size_t window = 0;
+    Index window = 0;
     double cap = 0;
-    Row sinks; ///< per head, or empty
+    Rows sinks; ///< [1, heads], or empty
   };
 
   /// A rotation of the first `angles.size() * 2` components of every head.
   struct Rotation
   {
-    Row angles; ///< per pair, radians per position
+    std::vector<double> angles; ///< per pair, radians per position
     double factor = 1;
     bool isInterleaved = false;
   };
@@ -138,9 +139,9 @@ private:
     return Has(this->Config, key) ? this->Config.at(key).get<double>() : otherwise;
   }
 
-  std::size_t Count(const std::string& key, std::size_t otherwise = 0) const
+  Index Count(const std::string& key, Index otherwise = 0) const
   {
-    return Has(this->Config, key) ? this->Config.at(key).get<std::size_t>() : otherwise;
+    return Has(this->Config, key) ? this->Config.at(key).get<Index>() : otherwise;
   }
 
   bool Is(const std::string& key, bool otherwise) const
@@ -160,154 +161,110 @@ private:
 
   // Weights.
 
-  Row Get(const std::string& name, const Shape& shape)
+  /// A tensor as a matrix: a row per index of the first axis, or one row of a vector.
+  Rows Get(const std::string& name, const Shape& shape)
   {
+    const Index rows = shape.size() == 1 ? 1 : shape[0];
+    const Index columns = static_cast<Index>(ElementCount(shape).value()) / rows;
     const auto found = this->Weights.find(name);
-    if (found != this->Weights.end())
-    {
-      if (found->second.View().shape != shape)
-      {
-        throw std::runtime_error(name + " has another shape");
-      }
-      return found->second.View().ToDouble();
-    }
-    if (!this->Makes)
+    if (found == this->Weights.end() && !this->Makes)
     {
       throw std::runtime_error(name + " is not there");
     }
-    Row values(ElementCount(shape).value());
-    const bool isGain =
-      shape.size() == 1 && name.size() > 6 && name.substr(name.size() - 6) == "weight";
-    const double width = shape.size() == 1
-                           ? 0.4
-                           : 2.5 / std::sqrt(static_cast<double>(ElementCount(shape).value()) /
-                                             static_cast<double>(shape[0]));
+    if (found == this->Weights.end())
+    {
+      this->Weights[name] = Tensor::FromDouble(DType::F32, shape, this->Draw(name, rows, columns));
+    }
+    else if (found->second.View().shape != shape)
+    {
+      throw std::runtime_error(name + " has another shape");
+    }
+    const std::vector<double> values = this->Weights.at(name).View().ToDouble();
+    return Eigen::Map<const Rows>(values.data(), rows, columns);
+  }
+
+  std::vector<double> Draw(const std::string& name, Index rows, Index columns)
+  {
+    const bool isGain = rows == 1 && name.size() > 6 && name.substr(name.size() - 6) == "weight";
+    const double width = rows == 1 ? 0.4 : 2.5 / std::sqrt(static_cast<double>(columns));
+    const double centered = isGain && this->Type.substr(0, 5) != "gemma" ? 1 : 0;
+    std::vector<double> values(rows * columns);
     for (double& value : values)
     {
       const double uniform = static_cast<double>(this->Generator() % 20001) / 10000 - 1;
-      const double centered = isGain && this->Type.substr(0, 5) != "gemma" ? 1 : 0;
       value = static_cast<double>(static_cast<float>(centered + width * uniform));
     }
-    this->Weights[name] = Tensor::FromDouble(DType::F32, shape, values);
     return values;
   }
 
-  static std::int64_t Signed(std::size_t size) { return static_cast<std::int64_t>(size); }
-
   /// y = W x + b with W [outputs, inputs].
-  Rows Linear(const Rows& x, const std::string& name, std::size_t outputs, bool hasBias = true)
+  Rows Linear(const Rows& x, const std::string& name, Index outputs, bool hasBias = true)
   {
-    const std::size_t inputs = x[0].size();
-    const Row weight = this->Get(name + ".weight", { Signed(outputs), Signed(inputs) });
-    const Row bias = hasBias ? this->Get(name + ".bias", { Signed(outputs) }) : Row(outputs, 0);
-    Rows y(x.size(), bias);
-    for (std::size_t t = 0; t < x.size(); ++t)
+    Rows y = x * this->Get(name + ".weight", { outputs, x.cols() }).transpose();
+    if (hasBias)
     {
-      for (std::size_t o = 0; o < outputs; ++o)
-      {
-        for (std::size_t i = 0; i < inputs; ++i)
-        {
-          y[t][o] += weight[o * inputs + i] * x[t][i];
-        }
-      }
+      y.rowwise() += this->Get(name + ".bias", { outputs }).row(0);
     }
     return y;
   }
 
-  Rows Embed(const std::vector<std::int64_t>& ids, const std::string& name, std::size_t rows,
-    std::size_t columns)
+  Rows Embed(
+    const std::vector<std::int64_t>& ids, const std::string& name, Index rows, Index columns)
   {
-    const Row table = this->Get(name, { Signed(rows), Signed(columns) });
-    Rows x;
-    for (const std::int64_t id : ids)
+    const Rows table = this->Get(name, { rows, columns });
+    Rows x(static_cast<Index>(ids.size()), columns);
+    for (Index t = 0; t < x.rows(); ++t)
     {
-      const auto first = table.begin() + id * Signed(columns);
-      x.emplace_back(first, first + Signed(columns));
+      x.row(t) = table.row(ids[t]);
     }
     return x;
   }
 
   // Arithmetic.
 
-  static void Add(Rows& to, const Rows& from)
+  /// x / sqrt(mean of squares + eps) of each row.
+  static Rows DividedByRms(const Rows& x, double epsilon)
   {
-    for (std::size_t t = 0; t < to.size(); ++t)
-    {
-      for (std::size_t c = 0; c < to[t].size(); ++c)
-      {
-        to[t][c] += from[t][c];
-      }
-    }
+    const Eigen::ArrayXd squares = x.array().square().rowwise().mean();
+    return (x.array().colwise() / (squares + epsilon).sqrt()).matrix();
   }
 
-  static void Scale(Rows& to, const Row& factors)
+  /// (x - mean) / sqrt(variance + eps) of each row.
+  static Rows Normalized(const Rows& x, double epsilon)
   {
-    for (Row& row : to)
-    {
-      for (std::size_t c = 0; c < row.size(); ++c)
-      {
-        row[c] *= factors[c];
-      }
-    }
+    return DividedByRms(x.colwise() - x.rowwise().mean(), epsilon);
   }
 
-  /// (x - mean) / sqrt(variance + eps) gain + shift over `size` components from `first` on.
-  static void NormalizePart(
-    Row& x, std::size_t first, std::size_t size, double epsilon, const Row& gain, const Row& shift)
+  static Rows Scaled(const Rows& x, const Rows& factors)
   {
-    double mean = 0;
-    for (std::size_t i = 0; i < size; ++i)
-    {
-      mean += x[first + i] / static_cast<double>(size);
-    }
-    double variance = 0;
-    for (std::size_t i = 0; i < size; ++i)
-    {
-      variance += (x[first + i] - mean) * (x[first + i] - mean) / static_cast<double>(size);
-    }
-    for (std::size_t i = 0; i < size; ++i)
-    {
-      x[first + i] =
-        (x[first + i] - mean) / std::sqrt(variance + epsilon) * (gain.empty() ? 1 : gain[i]) +
-        (shift.empty() ? 0 : shift[i]);
-    }
+    return (x.array().rowwise() * factors.row(0).array()).matrix();
   }
 
-  /// Likewise without mean and shift; with gains to which `offset` is added.
-  static void NormalizeRmsPart(
-    Row& x, std::size_t first, std::size_t size, double epsilon, const Row& gain, double offset)
+  Rows LayerNorm(const Rows& x, const std::string& name, double epsilon, bool hasWeights = true)
   {
-    double square = 0;
-    for (std::size_t i = 0; i < size; ++i)
+    Rows y = Normalized(x, epsilon);
+    if (hasWeights)
     {
-      square += x[first + i] * x[first + i] / static_cast<double>(size);
+      y = Scaled(y, this->Get(name + ".weight", { x.cols() }));
+      y.rowwise() += this->Get(name + ".bias", { x.cols() }).row(0);
     }
-    for (std::size_t i = 0; i < size; ++i)
-    {
-      x[first + i] = x[first + i] / std::sqrt(square + epsilon) * (offset + gain[i]);
-    }
+    return y;
   }
 
-  Rows LayerNorm(Rows x, const std::string& name, double epsilon, bool hasWeights = true)
+  Rows RmsNorm(const Rows& x, const std::string& name, double epsilon, double offset)
   {
-    const std::int64_t size = Signed(x[0].size());
-    const Row gain = hasWeights ? this->Get(name + ".weight", { size }) : Row();
-    const Row shift = hasWeights ? this->Get(name + ".bias", { size }) : Row();
-    for (Row& row : x)
-    {
-      NormalizePart(row, 0, row.size(), epsilon, gain, shift);
-    }
-    return x;
+    const Rows gain = this->Get(name + ".weight", { x.cols() });
+    return Scaled(DividedByRms(x, epsilon), (gain.array() + offset).matrix());
   }
 
-  Rows RmsNorm(Rows x, const std::string& name, double epsilon, double offset)
+  /// Calls norm(head, its number) for the part of each head.
+  template<class Norm>
+  static void NormHeads(Rows& x, Index size, const Norm& norm)
   {
-    const Row gain = this->Get(name + ".weight", { Signed(x[0].size()) });
-    for (Row& row : x)
+    for (Index h = 0; h < x.cols() / size; ++h)
     {
-      NormalizeRmsPart(row, 0, row.size(), epsilon, gain, offset);
+      x.middleCols(h * size, size) = norm(Rows(x.middleCols(h * size, size)), h);
     }
-    return x;
   }
 
   static double TanhGelu(double x)
@@ -341,51 +298,23 @@ private:
     throw std::runtime_error("unknown activation " + name);
   }
 
-  static Rows Activate(Rows x, const std::string& name)
+  static Rows Activate(const Rows& x, const std::string& name)
   {
-    for (Row& row : x)
-    {
-      for (double& value : row)
-      {
-        value = Activated(name, value);
-      }
-    }
-    return x;
+    return x.unaryExpr([&](double value) { return Activated(name, value); });
   }
 
-  static void Multiply(Rows& to, const Rows& from)
+  static void Rotate(Rows& x, Index headDimension, const Rotation& rotation)
   {
-    for (std::size_t t = 0; t < to.size(); ++t)
+    const auto half = static_cast<Index>(rotation.angles.size());
+    for (Index t = 0; t < x.rows(); ++t)
     {
-      for (std::size_t c = 0; c < to[t].size(); ++c)
+      for (Index first = 0; first < x.cols(); first += headDimension)
       {
-        to[t][c] *= from[t][c];
-      }
-    }
-  }
-
-  static Rows Columns(const Rows& from, std::size_t first, std::size_t count)
-  {
-    Rows to;
-    for (const Row& row : from)
-    {
-      to.emplace_back(row.begin() + Signed(first), row.begin() + Signed(first + count));
-    }
-    return to;
-  }
-
-  static void Rotate(Rows& x, std::size_t headDimension, const Rotation& rotation)
-  {
-    const std::size_t half = rotation.angles.size();
-    for (std::size_t t = 0; t < x.size(); ++t)
-    {
-      for (std::size_t first = 0; first < x[t].size(); first += headDimension)
-      {
-        for (std::size_t i = 0; i < half; ++i)
+        for (Index i = 0; i < half; ++i)
         {
           const double angle = static_cast<double>(t) * rotation.angles[i];
-          double& a = x[t][first + (rotation.isInterleaved ? 2 * i : i)];
-          double& b = x[t][first + (rotation.isInterleaved ? 2 * i + 1 : i + half)];
+          double& a = x(t, first + (rotation.isInterleaved ? 2 * i : i));
+          double& b = x(t, first + (rotation.isInterleaved ? 2 * i + 1 : i + half));
           const double sine = std::sin(angle) * rotation.factor;
           const double cosine = std::cos(angle) * rotation.factor;
           const double turned = a * cosine - b * sine;
@@ -396,9 +325,9 @@ private:
     }
   }
 
-  static Row PlainAngles(double base, std::size_t rotated)
+  static std::vector<double> PlainAngles(double base, Index rotated)
   {
-    Row angles(rotated / 2);
+    std::vector<double> angles(rotated / 2);
     for (std::size_t i = 0; i < angles.size(); ++i)
     {
       angles[i] = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(rotated));
@@ -411,7 +340,7 @@ private:
 
   /// Scaled as the settings say.
   void ScaleAngles(
-    Rotation& rotation, double base, const nlohmann::json& settings, std::size_t length) const
+    Rotation& rotation, double base, const nlohmann::json& settings, Index length) const
   {
     const double pi = 3.14159265358979323846;
     const std::string kind = settings.contains("rope_type")
@@ -478,7 +407,7 @@ private:
   }
 
   /// The rotation by rope_theta and rope_scaling, or rope_parameters.
-  Rotation UsualRotation(std::size_t headDimension, double part, std::size_t length) const
+  Rotation UsualRotation(std::size_t headDimension, double part, Index length) const
   {
     const char* name = Has(this->Config, "rope_parameters") ? "rope_parameters" : "rope_scaling";
     const nlohmann::json settings =
@@ -488,73 +417,62 @@ private:
     part = settings.value("partial_rotary_factor", part);
     Rotation rotation;
     rotation.angles =
-      PlainAngles(base, static_cast<std::size_t>(static_cast<double>(headDimension) * part));
+      PlainAngles(base, static_cast<Index>(static_cast<double>(headDimension) * part));
     this->ScaleAngles(rotation, base, settings, length);
     return rotation;
   }
 
-  static std::size_t HeadSize(std::size_t columns, const Attention& how)
+  /// Heads of d components together, whose scores are divided by sqrt(d_head).
+  static Attention How(Index heads, Index keyHeads, Index d)
   {
-    if (how.heads == 0)
+    if (heads == 0)
     {
       throw std::runtime_error("no heads");
     }
-    return columns / how.heads;
+    Attention how;
+    how.heads = heads;
+    how.keyHeads = keyHeads;
+    how.scale = 1 / std::sqrt(static_cast<double>(d / heads));
+    return how;
   }
 
   /// The output of an attention block, with what views show of it.
   Rows Attend(const Rows& q, const Rows& k, const Rows& v, const Attention& how,
-    const std::string& name, std::size_t d, bool hasBias, Run& run)
+    const std::string& name, Index d, bool hasBias, Run& run)
   {
-    const std::size_t length = q.size();
-    const std::size_t size = q[0].size() / how.heads;
-    const std::size_t inputs = q[0].size();
-    const Row weight = this->Get(name + ".weight", { Signed(d), Signed(inputs) });
-    const Row bias = hasBias ? this->Get(name + ".bias", { Signed(d) }) : Row(d, 0);
-    Rows sum(length, bias);
-    Layer layer;
-    for (std::size_t h = 0; h < how.heads; ++h)
+    const Index length = q.rows();
+    const Index size = q.cols() / how.heads;
+    const Rows weight = this->Get(name + ".weight", { d, q.cols() });
+    Rows sum = Rows::Zero(length, d);
+    if (hasBias)
     {
-      const std::size_t group = h / (how.heads / how.keyHeads);
-      layer.query.push_back(Columns(q, h * size, size));
-      layer.key.push_back(Columns(k, group * size, size));
-      const Rows values = Columns(v, group * size, size);
-      Rows scores(length, Row(length, 0));
-      Rows attention = scores;
-      Rows output(length, Row(d, 0));
-      for (std::size_t i = 0; i < length; ++i)
+      sum.rowwise() += this->Get(name + ".bias", { d }).row(0);
+    }
+    Layer layer;
+    for (Index h = 0; h < how.heads; ++h)
+    {
+      const Index group = h / (how.heads / how.keyHeads);
+      layer.query.emplace_back(q.middleCols(h * size, size));
+      layer.key.emplace_back(k.middleCols(group * size, size));
+      Rows scores = how.scale * layer.query.back() * layer.key.back().transpose();
+      if (how.cap > 0)
       {
-        double total = how.sinks.empty() ? 0 : std::exp(how.sinks[h]);
-        for (std::size_t j = 0; j < length; ++j)
-        {
-          double& score = scores[i][j];
-          for (std::size_t c = 0; c < size; ++c)
-          {
-            score += layer.query[h][i][c] * layer.key[h][j][c] * how.scale;
-          }
-          score = how.cap > 0 ? how.cap * std::tanh(score / how.cap) : score;
-          const bool isSeen = !how.isCausal || (j <= i && (how.window == 0 || j + how.window > i));
-          attention[i][j] = isSeen ? std::exp(score) : 0;
-          total += attention[i][j];
-        }
-        Row mixed(size, 0);
-        for (std::size_t j = 0; j < length; ++j)
-        {
-          attention[i][j] /= total;
-          for (std::size_t c = 0; c < size; ++c)
-          {
-            mixed[c] += attention[i][j] * values[j][c];
-          }
-        }
-        for (std::size_t o = 0; o < d; ++o)
-        {
-          for (std::size_t c = 0; c < size; ++c)
-          {
-            output[i][o] += weight[o * inputs + h * size + c] * mixed[c];
-          }
-        }
+        scores = how.cap * (scores / how.cap).array().tanh();
       }
-      Add(sum, output);
+      Rows attention = scores.array().exp();
+      for (Index i = 0; i < length; ++i)
+      {
+        for (Index j = 0; j < length; ++j)
+        {
+          const bool isSeen = !how.isCausal || (j <= i && (how.window == 0 || j + how.window > i));
+          attention(i, j) = isSeen ? attention(i, j) : 0;
+        }
+        const double sink = how.sinks.size() == 0 ? 0 : std::exp(how.sinks(0, h));
+        attention.row(i) /= attention.row(i).sum() + sink;
+      }
+      const Rows output = attention * v.middleCols(group * size, size) *
+                          weight.middleCols(h * size, size).transpose();
+      sum += output;
       layer.scores.push_back(scores);
       layer.attention.push_back(attention);
       layer.output.push_back(output);
@@ -563,28 +481,36 @@ private:
     return sum;
   }
 
+  /// Likewise of queries, keys and values that are linear maps to d components; the names are
+  /// those of query, key, value and output.
+  Rows SelfAttend(const Rows& x, const std::array<std::string, 4>& names, const Attention& how,
+    Index d, bool hasInputBias, bool hasOutputBias, Run& run)
+  {
+    const Rows q = this->Linear(x, names[0], d, hasInputBias);
+    const Rows k = this->Linear(x, names[1], d, hasInputBias);
+    const Rows v = this->Linear(x, names[2], d, hasInputBias);
+    return this->Attend(q, k, v, how, names[3], d, hasOutputBias, run);
+  }
+
+  Rows Mlp(const Rows& x, const std::string& up, const std::string& down, Index inner,
+    const std::string& activation, bool hasBias = true)
+  {
+    return this->Linear(
+      Activate(this->Linear(x, up, inner, hasBias), activation), down, x.cols(), hasBias);
+  }
+
   Rows Unembed(const Rows& x, const std::string& head, const std::string& embedding, bool isTied,
     bool hasBias = false)
   {
-    const std::size_t vocabulary = this->Count("vocab_size");
+    const Index vocabulary = this->Count("vocab_size");
     if (!isTied)
     {
       return this->Linear(x, head, vocabulary, hasBias);
     }
-    const std::size_t d = x[0].size();
-    const Row table = this->Get(embedding, { Signed(vocabulary), Signed(d) });
-    const Row bias =
-      hasBias ? this->Get(head + ".bias", { Signed(vocabulary) }) : Row(vocabulary, 0);
-    Rows logits(x.size(), bias);
-    for (std::size_t t = 0; t < x.size(); ++t)
+    Rows logits = x * this->Get(embedding, { vocabulary, x.cols() }).transpose();
+    if (hasBias)
     {
-      for (std::size_t o = 0; o < vocabulary; ++o)
-      {
-        for (std::size_t i = 0; i < d; ++i)
-        {
-          logits[t][o] += table[o * d + i] * x[t][i];
-        }
-      }
+      logits.rowwise() += this->Get(head + ".bias", { vocabulary }).row(0);
     }
     return logits;
   }
@@ -592,9 +518,9 @@ private:
   // Llama and those that are like it.
 
   /// The window of a layer, or 0.
-  std::size_t WindowOf(std::size_t l) const
+  Index WindowOf(Index l) const
   {
-    const std::size_t window = this->Count("sliding_window");
+    const Index window = this->Count("sliding_window");
     if (Has(this->Config, "layer_types"))
     {
       return this->Config.at("layer_types").at(l) == "sliding_attention" ? window : 0;
@@ -620,7 +546,7 @@ private:
     return 0;
   }
 
-  Rotation LlamaRotation(std::size_t l, std::size_t headDimension, std::size_t length) const
+  Rotation LlamaRotation(Index l, Index headDimension, Index length) const
   {
     if (this->Type != "gemma3_text")
     {
@@ -670,73 +596,61 @@ private:
     return this->RmsNorm(x, name, this->RmsEpsilon(), this->Type.substr(0, 5) == "gemma" ? 1 : 0);
   }
 
-  void NormHeadsRms(Rows& x, const std::string& name, std::size_t headDimension)
+  Rows LlamaAttention(const Rows& x, const std::string& name, Index l, Run& run)
   {
-    const Row gain = this->Get(name + ".weight", { Signed(headDimension) });
-    for (Row& row : x)
-    {
-      for (std::size_t first = 0; first < row.size(); first += headDimension)
-      {
-        NormalizeRmsPart(
-          row, first, headDimension, this->RmsEpsilon(), gain, this->Type == "gemma3_text" ? 1 : 0);
-      }
-    }
-  }
-
-  Rows LlamaAttention(const Rows& x, const std::string& name, std::size_t l, Run& run)
-  {
-    Attention how;
-    how.heads = this->Count("num_attention_heads");
-    how.keyHeads = this->Count("num_key_value_heads", how.heads);
-    const std::size_t d = x[0].size();
-    const std::size_t size = this->Count("head_dim", HeadSize(d, how));
+    const Index d = x.cols();
+    const Index heads = this->Count("num_attention_heads");
+    Attention how = How(heads, this->Count("num_key_value_heads", heads), d);
+    const Index size = this->Count("head_dim", d / heads);
     how.scale = 1 / std::sqrt(this->Number("query_pre_attn_scalar", static_cast<double>(size)));
     how.window = this->WindowOf(l);
     how.cap = this->Type == "gemma2" ? this->Cap("attn_logit_softcapping", 50) : 0;
     const bool hasBias = this->Is("attention_bias", this->Type == "gpt_oss");
     if (this->Type == "gpt_oss")
     {
-      how.sinks = this->Get(name + "sinks", { Signed(how.heads) });
+      how.sinks = this->Get(name + "sinks", { heads });
     }
     const bool inputBias = hasBias || this->Type == "qwen2";
+    const Index first = heads * size;
+    const Index second = how.keyHeads * size;
     Rows q;
     Rows k;
     Rows v;
     if (this->Type == "phi3")
     {
-      const std::size_t first = how.heads * size;
-      const std::size_t second = how.keyHeads * size;
       const Rows all = this->Linear(x, name + "qkv_proj", first + 2 * second, false);
-      q = Columns(all, 0, first);
-      k = Columns(all, first, second);
-      v = Columns(all, first + second, second);
+      q = all.leftCols(first);
+      k = all.middleCols(first, second);
+      v = all.rightCols(second);
     }
     else
     {
-      q = this->Linear(x, name + "q_proj", how.heads * size, inputBias);
-      k = this->Linear(x, name + "k_proj", how.keyHeads * size, inputBias);
-      v = this->Linear(x, name + "v_proj", how.keyHeads * size, inputBias);
+      q = this->Linear(x, name + "q_proj", first, inputBias);
+      k = this->Linear(x, name + "k_proj", second, inputBias);
+      v = this->Linear(x, name + "v_proj", second, inputBias);
     }
     if (this->Type == "qwen3" || this->Type == "gemma3_text")
     {
-      this->NormHeadsRms(q, name + "q_norm", size);
-      this->NormHeadsRms(k, name + "k_norm", size);
+      const auto norm = [&](const char* which)
+      {
+        return [this, which, &name](const Rows& part, Index)
+        {
+          const double offset = this->Type == "gemma3_text" ? 1 : 0;
+          return this->RmsNorm(part, name + which, this->RmsEpsilon(), offset);
+        };
+      };
+      NormHeads(q, size, norm("q_norm"));
+      NormHeads(k, size, norm("k_norm"));
     }
     if (this->Type == "olmo" && Has(this->Config, "clip_qkv"))
     {
       const double limit = this->Number("clip_qkv", 0);
       for (Rows* rows : { &q, &k, &v })
       {
-        for (Row& row : *rows)
-        {
-          for (double& value : row)
-          {
-            value = std::clamp(value, -limit, limit);
-          }
-        }
+        *rows = rows->cwiseMax(-limit).cwiseMin(limit);
       }
     }
-    const Rotation rotation = this->LlamaRotation(l, size, x.size());
+    const Rotation rotation = this->LlamaRotation(l, size, x.rows());
     Rotate(q, size, rotation);
     Rotate(k, size, rotation);
     return this->Attend(q, k, v, how, name + "o_proj", d, hasBias, run);
@@ -744,81 +658,65 @@ private:
 
   Rows GatedMlp(const Rows& x, const std::string& name, const std::string& activation, bool hasBias)
   {
-    const std::size_t inner = this->Count("intermediate_size");
+    const Index inner = this->Count("intermediate_size");
     Rows gate;
     Rows up;
     if (this->Type == "phi3")
     {
       const Rows both = this->Linear(x, name + "gate_up_proj", 2 * inner, false);
-      gate = Columns(both, 0, inner);
-      up = Columns(both, inner, inner);
+      gate = both.leftCols(inner);
+      up = both.rightCols(inner);
     }
     else
     {
       gate = this->Linear(x, name + "gate_proj", inner, hasBias);
       up = this->Linear(x, name + "up_proj", inner, hasBias);
     }
-    gate = Activate(gate, activation);
-    Multiply(gate, up);
-    return this->Linear(gate, name + "down_proj", x[0].size(), hasBias);
+    return this->Linear(
+      Activate(gate, activation).cwiseProduct(up), name + "down_proj", x.cols(), hasBias);
   }
 
   /// The experts of gpt-oss, whose matrices are [inputs, outputs], gate and linear part by turns.
   Rows ExpertMlp(const Rows& x, const std::string& name)
   {
-    const std::size_t d = x[0].size();
-    const std::size_t count = this->Count("num_local_experts");
-    const std::size_t chosen = this->Count("num_experts_per_tok");
-    const std::size_t inner = this->Count("intermediate_size");
+    const Index d = x.cols();
+    const Index count = this->Count("num_local_experts");
+    const Index chosen = this->Count("num_experts_per_tok");
+    const Index inner = this->Count("intermediate_size");
     const double limit = this->Number("swiglu_limit", 7);
     const Rows routes = this->Linear(x, name + "router", count);
-    const Row in =
-      this->Get(name + "experts.gate_up_proj", { Signed(count), Signed(d), Signed(2 * inner) });
-    const Row inBias =
-      this->Get(name + "experts.gate_up_proj_bias", { Signed(count), Signed(2 * inner) });
-    const Row out =
-      this->Get(name + "experts.down_proj", { Signed(count), Signed(inner), Signed(d) });
-    const Row outBias = this->Get(name + "experts.down_proj_bias", { Signed(count), Signed(d) });
-    Rows y(x.size(), Row(d, 0));
-    for (std::size_t t = 0; t < x.size(); ++t)
+    const Rows in = this->Get(name + "experts.gate_up_proj", { count, d, 2 * inner });
+    const Rows inBias = this->Get(name + "experts.gate_up_proj_bias", { count, 2 * inner });
+    const Rows out = this->Get(name + "experts.down_proj", { count, inner, d });
+    const Rows outBias = this->Get(name + "experts.down_proj_bias", { count, d });
+    Rows y = Rows::Zero(x.rows(), d);
+    for (Index t = 0; t < x.rows(); ++t)
     {
-      std::vector<std::pair<double, std::size_t>> order;
-      for (std::size_t e = 0; e < count; ++e)
+      std::vector<std::pair<double, Index>> order;
+      for (Index e = 0; e < count; ++e)
       {
-        order.emplace_back(-routes[t][e], e);
+        order.emplace_back(-routes(t, e), e);
       }
       std::sort(order.begin(), order.end());
       double total = 0;
-      for (std::size_t i = 0; i < chosen; ++i)
+      for (Index i = 0; i < chosen; ++i)
       {
         total += std::exp(-order[i].first);
       }
-      for (std::size_t i = 0; i < chosen; ++i)
+      for (Index i = 0; i < chosen; ++i)
       {
-        const std::size_t e = order[i].second;
-        Row hidden(inner);
-        for (std::size_t o = 0; o < inner; ++o)
+        const Index e = order[i].second;
+        const Eigen::Map<const Rows> inMatrix(in.row(e).data(), d, 2 * inner);
+        const Eigen::Map<const Rows> outMatrix(out.row(e).data(), inner, d);
+        const Rows both = x.row(t) * inMatrix + inBias.row(e);
+        Rows hidden(1, inner);
+        for (Index o = 0; o < inner; ++o)
         {
-          double gate = inBias[e * 2 * inner + 2 * o];
-          double up = inBias[e * 2 * inner + 2 * o + 1];
-          for (std::size_t c = 0; c < d; ++c)
-          {
-            gate += x[t][c] * in[(e * d + c) * 2 * inner + 2 * o];
-            up += x[t][c] * in[(e * d + c) * 2 * inner + 2 * o + 1];
-          }
-          gate = std::min(gate, limit);
-          up = std::clamp(up, -limit, limit);
-          hidden[o] = (up + 1) * gate / (1 + std::exp(-1.702 * gate));
+          const double gate = std::min(both(0, 2 * o), limit);
+          const double up = std::clamp(both(0, 2 * o + 1), -limit, limit);
+          hidden(0, o) = (up + 1) * gate / (1 + std::exp(-1.702 * gate));
         }
-        for (std::size_t c = 0; c < d; ++c)
-        {
-          double sum = outBias[e * d + c];
-          for (std::size_t o = 0; o < inner; ++o)
-          {
-            sum += hidden[o] * out[(e * inner + o) * d + c];
-          }
-          y[t][c] += std::exp(-order[i].first) / total * sum;
-        }
+        y.row(t) += std::exp(-order[i].first) / total * (hidden * outMatrix + outBias.row(e));
       }
     }
     return y;
@@ -829,47 +727,33 @@ private:
     const bool isGemma = this->Type.substr(0, 5) == "gemma";
     const bool hasFourNorms = isGemma && this->Type != "gemma";
     const std::string base = this->Prefix("model.");
-    const std::size_t d = this->Count("hidden_size");
+    const Index d = this->Count("hidden_size");
     const std::string activation = isGemma ? "gelu_new" : this->Text("hidden_act", "silu");
     Run run;
     Rows x = this->Embed(ids, base + "embed_tokens.weight", this->Count("vocab_size"), d);
-    if (isGemma)
-    {
-      Scale(x, Row(d, std::sqrt(static_cast<double>(d))));
-    }
-    for (std::size_t l = 0; l < this->Count("num_hidden_layers"); ++l)
+    x *= isGemma ? std::sqrt(static_cast<double>(d)) : 1;
+    for (Index l = 0; l < this->Count("num_hidden_layers"); ++l)
     {
       run.hidden.push_back(x);
       const std::string name = base + "layers." + std::to_string(l) + ".";
       Rows added = this->LlamaAttention(
         this->LlamaNorm(x, name + "input_layernorm"), name + "self_attn.", l, run);
-      if (hasFourNorms)
-      {
-        added = this->LlamaNorm(added, name + "post_attention_layernorm");
-      }
-      Add(x, added);
+      x += hasFourNorms ? this->LlamaNorm(added, name + "post_attention_layernorm") : added;
       const Rows normed = this->LlamaNorm(
         x, name + (hasFourNorms ? "pre_feedforward_layernorm" : "post_attention_layernorm"));
       added = this->Type == "gpt_oss"
                 ? this->ExpertMlp(normed, name + "mlp.")
                 : this->GatedMlp(normed, name + "mlp.", activation, this->Is("mlp_bias", false));
-      if (hasFourNorms)
-      {
-        added = this->LlamaNorm(added, name + "post_feedforward_layernorm");
-      }
-      Add(x, added);
+      x += hasFourNorms ? this->LlamaNorm(added, name + "post_feedforward_layernorm") : added;
     }
     x = this->LlamaNorm(x, base + "norm");
     run.hidden.push_back(x);
     run.logits = this->Unembed(
       x, "lm_head", base + "embed_tokens.weight", this->Is("tie_word_embeddings", isGemma));
     const double cap = this->Type == "gemma2" ? this->Cap("final_logit_softcapping", 30) : 0;
-    for (Row& row : run.logits)
+    if (cap > 0)
     {
-      for (double& logit : row)
-      {
-        logit = cap > 0 ? cap * std::tanh(logit / cap) : logit;
-      }
+      run.logits = cap * (run.logits / cap).array().tanh();
     }
     return run;
   }
@@ -881,30 +765,27 @@ private:
     const bool isPhi = this->Type == "phi";
     const std::string base = this->Prefix(isPhi ? "model." : "transformer.");
     const std::string embedding = base + (isPhi ? "embed_tokens.weight" : "wte.weight");
-    const std::size_t d = this->Count(isPhi ? "hidden_size" : "n_embd");
-    Attention how;
-    how.heads = this->Count(isPhi ? "num_attention_heads" : "n_head");
-    how.keyHeads = isPhi ? this->Count("num_key_value_heads", how.heads) : how.heads;
-    const std::size_t size = HeadSize(d, how);
-    how.scale = 1 / std::sqrt(static_cast<double>(size));
+    const Index d = this->Count(isPhi ? "hidden_size" : "n_embd");
+    const Index heads = this->Count(isPhi ? "num_attention_heads" : "n_head");
+    const Attention how = How(heads, isPhi ? this->Count("num_key_value_heads", heads) : heads, d);
+    const Index size = d / heads;
     const double epsilon = this->Number(isPhi ? "layer_norm_eps" : "layer_norm_epsilon", 1e-5);
-    const std::size_t inner =
-      isPhi ? this->Count("intermediate_size") : this->Count("n_inner", 4 * d);
+    const Index inner = isPhi ? this->Count("intermediate_size") : this->Count("n_inner", 4 * d);
     const std::string activation =
       this->Text(isPhi ? "hidden_act" : "activation_function", "gelu_new");
+    Run run;
+    Rows x = this->Embed(ids, embedding, this->Count("vocab_size"), d);
     Rotation rotation;
     if (isPhi)
     {
-      rotation = this->UsualRotation(size, this->Number("partial_rotary_factor", 0.5), ids.size());
+      rotation = this->UsualRotation(size, this->Number("partial_rotary_factor", 0.5), x.rows());
     }
     else
     {
       rotation.angles = PlainAngles(10000, this->Count("rotary_dim", 64));
       rotation.isInterleaved = true;
     }
-    Run run;
-    Rows x = this->Embed(ids, embedding, this->Count("vocab_size"), d);
-    for (std::size_t l = 0; l < this->Count(isPhi ? "num_hidden_layers" : "n_layer"); ++l)
+    for (Index l = 0; l < this->Count(isPhi ? "num_hidden_layers" : "n_layer"); ++l)
     {
       run.hidden.push_back(x);
       const std::string name = base + (isPhi ? "layers." : "h.") + std::to_string(l) + ".";
@@ -913,18 +794,18 @@ private:
       Rows q = this->Linear(normed, block + "q_proj", how.heads * size, isPhi);
       Rows k = this->Linear(normed, block + "k_proj", how.keyHeads * size, isPhi);
       const Rows v = this->Linear(normed, block + "v_proj", how.keyHeads * size, isPhi);
-      if (isPhi && this->Is("qk_layernorm", false))
+      if (isPhi && this->Is("qk_layernorm", false)) // one for all heads
       {
-        this->NormHeads(q, block + "q_layernorm", size, epsilon);
-        this->NormHeads(k, block + "k_layernorm", size, epsilon);
+        NormHeads(q, size, [&](const Rows& part, Index)
+          { return this->LayerNorm(part, block + "q_layernorm", epsilon); });
+        NormHeads(k, size, [&](const Rows& part, Index)
+          { return this->LayerNorm(part, block + "k_layernorm", epsilon); });
       }
       Rotate(q, size, rotation);
       Rotate(k, size, rotation);
-      Add(x, this->Attend(q, k, v, how, block + (isPhi ? "dense" : "out_proj"), d, isPhi, run));
-      Add(x,
-        this->Linear(Activate(this->Linear(normed, name + (isPhi ? "mlp.fc1" : "mlp.fc_in"), inner),
-                       activation),
-          name + (isPhi ? "mlp.fc2" : "mlp.fc_out"), d));
+      x += this->Attend(q, k, v, how, block + (isPhi ? "dense" : "out_proj"), d, isPhi, run);
+      x += this->Mlp(normed, name + (isPhi ? "mlp.fc1" : "mlp.fc_in"),
+        name + (isPhi ? "mlp.fc2" : "mlp.fc_out"), inner, activation);
     }
     x = this->LayerNorm(x, base + (isPhi ? "final_layernorm" : "ln_f"), epsilon);
     run.hidden.push_back(x);
@@ -933,37 +814,21 @@ private:
     return run;
   }
 
-  /// One LayerNorm for all heads.
-  void NormHeads(Rows& x, const std::string& name, std::size_t headDimension, double epsilon)
-  {
-    const Row gain = this->Get(name + ".weight", { Signed(headDimension) });
-    const Row shift = this->Get(name + ".bias", { Signed(headDimension) });
-    for (Row& row : x)
-    {
-      for (std::size_t first = 0; first < row.size(); first += headDimension)
-      {
-        NormalizePart(row, first, headDimension, epsilon, gain, shift);
-      }
-    }
-  }
-
   Run RunStableLm(const std::vector<std::int64_t>& ids)
   {
     const std::string base = this->Prefix("model.");
-    const std::size_t d = this->Count("hidden_size");
-    Attention how;
-    how.heads = this->Count("num_attention_heads", 32);
-    how.keyHeads = this->Count("num_key_value_heads", 32);
-    const std::size_t size = HeadSize(d, how);
-    how.scale = 1 / std::sqrt(static_cast<double>(size));
+    const Index d = this->Count("hidden_size");
+    const Attention how =
+      How(this->Count("num_attention_heads", 32), this->Count("num_key_value_heads", 32), d);
+    const Index size = d / how.heads;
     const double epsilon = this->Number("layer_norm_eps", 1e-5);
     const bool hasBias = this->Is("use_qkv_bias", false);
     const bool isParallel = this->Is("use_parallel_residual", false);
-    const Rotation rotation =
-      this->UsualRotation(size, this->Number("partial_rotary_factor", 0.25), ids.size());
     Run run;
     Rows x = this->Embed(ids, base + "embed_tokens.weight", this->Count("vocab_size"), d);
-    for (std::size_t l = 0; l < this->Count("num_hidden_layers"); ++l)
+    const Rotation rotation =
+      this->UsualRotation(size, this->Number("partial_rotary_factor", 0.25), x.rows());
+    for (Index l = 0; l < this->Count("num_hidden_layers"); ++l)
     {
       run.hidden.push_back(x);
       const std::string name = base + "layers." + std::to_string(l) + ".";
@@ -979,18 +844,10 @@ private:
       Rotate(q, size, rotation);
       Rotate(k, size, rotation);
       const Rows attended = this->Attend(q, k, v, how, name + "self_attn.o_proj", d, false, run);
-      const std::string activation = this->Text("hidden_act", "silu");
-      if (isParallel)
-      {
-        Add(x, attended);
-        Add(x, this->GatedMlp(normed, name + "mlp.", activation, false));
-      }
-      else
-      {
-        Add(x, attended);
-        Add(x, this->GatedMlp(this->LayerNorm(x, name + "post_attention_layernorm", epsilon),
-                 name + "mlp.", activation, false));
-      }
+      x += attended;
+      x += this->GatedMlp(
+        isParallel ? normed : this->LayerNorm(x, name + "post_attention_layernorm", epsilon),
+        name + "mlp.", this->Text("hidden_act", "silu"), false);
     }
     x = this->LayerNorm(x, base + "norm", epsilon);
     run.hidden.push_back(x);
@@ -999,62 +856,52 @@ private:
     return run;
   }
 
-  void NormEachHead(Rows& x, const std::string& name, std::size_t headDimension, double epsilon)
+  void NormEachHead(Rows& x, const std::string& name, Index size, double epsilon)
   {
-    for (std::size_t h = 0; h < x[0].size() / headDimension; ++h)
-    {
-      const Row gain = this->Get(name + std::to_string(h) + ".weight", { Signed(headDimension) });
-      for (Row& row : x)
+    NormHeads(x, size,
+      [&](const Rows& part, Index h)
       {
-        NormalizePart(row, h * headDimension, headDimension, epsilon, gain, {});
-      }
-    }
+        const Rows gain = this->Get(name + std::to_string(h) + ".weight", { size });
+        return Scaled(Normalized(part, epsilon), gain);
+      });
   }
 
   Run RunGptNeoX(const std::vector<std::int64_t>& ids)
   {
     const std::string base = this->Prefix("gpt_neox.");
-    const std::size_t d = this->Count("hidden_size");
-    Attention how;
-    how.heads = this->Count("num_attention_heads");
-    how.keyHeads = how.heads;
-    const std::size_t size = HeadSize(d, how);
-    how.scale = 1 / std::sqrt(static_cast<double>(size));
+    const Index d = this->Count("hidden_size");
+    const Index heads = this->Count("num_attention_heads");
+    const Attention how = How(heads, heads, d);
+    const Index size = d / heads;
     const double epsilon = this->Number("layer_norm_eps", 1e-5);
     const bool hasBias = this->Is("attention_bias", true);
-    const Rotation rotation =
-      this->UsualRotation(size, this->Number("rotary_pct", 0.25), ids.size());
     Run run;
     Rows x = this->Embed(ids, base + "embed_in.weight", this->Count("vocab_size"), d);
-    for (std::size_t l = 0; l < this->Count("num_hidden_layers"); ++l)
+    const Rotation rotation = this->UsualRotation(size, this->Number("rotary_pct", 0.25), x.rows());
+    for (Index l = 0; l < this->Count("num_hidden_layers"); ++l)
     {
       run.hidden.push_back(x);
       const std::string name = base + "layers." + std::to_string(l) + ".";
       const Rows all = this->Linear(this->LayerNorm(x, name + "input_layernorm", epsilon),
         name + "attention.query_key_value", 3 * d, hasBias);
-      Rows parts[3]; // NOLINT(modernize-avoid-c-arrays)
-      for (std::size_t kind = 0; kind < 3; ++kind)
+      std::array<Rows, 3> parts; // queries, keys and values of a head lie together
+      for (Index kind = 0; kind < 3; ++kind)
       {
-        parts[kind].resize(all.size());
-        for (std::size_t t = 0; t < all.size(); ++t)
+        parts.at(kind).resize(all.rows(), d);
+        for (Index h = 0; h < heads; ++h)
         {
-          for (std::size_t c = 0; c < d; ++c)
-          {
-            parts[kind][t].push_back(all[t][(c / size * 3 + kind) * size + c % size]);
-          }
+          parts.at(kind).middleCols(h * size, size) = all.middleCols((3 * h + kind) * size, size);
         }
       }
       Rotate(parts[0], size, rotation);
       Rotate(parts[1], size, rotation);
       const Rows attended =
         this->Attend(parts[0], parts[1], parts[2], how, name + "attention.dense", d, hasBias, run);
-      Rows between = x;
-      Add(between, attended);
+      const Rows between = x + attended;
       const Rows& second = this->Is("use_parallel_residual", true) ? x : between;
-      Add(between, this->Mlp(this->LayerNorm(second, name + "post_attention_layernorm", epsilon),
-                     name + "mlp.dense_h_to_4h", name + "mlp.dense_4h_to_h",
-                     this->Count("intermediate_size"), this->Text("hidden_act", "gelu")));
-      x = between;
+      x = between + this->Mlp(this->LayerNorm(second, name + "post_attention_layernorm", epsilon),
+                      name + "mlp.dense_h_to_4h", name + "mlp.dense_4h_to_h",
+                      this->Count("intermediate_size"), this->Text("hidden_act", "gelu"));
     }
     x = this->LayerNorm(x, base + "final_layer_norm", epsilon);
     run.hidden.push_back(x);
@@ -1063,22 +910,13 @@ private:
     return run;
   }
 
-  Rows Mlp(const Rows& x, const std::string& up, const std::string& down, std::size_t inner,
-    const std::string& activation, bool hasBias = true)
-  {
-    return this->Linear(
-      Activate(this->Linear(x, up, inner, hasBias), activation), down, x[0].size(), hasBias);
-  }
-
   Run RunOpt(const std::vector<std::int64_t>& ids)
   {
     const std::string base = this->Prefix("model.decoder.");
-    const std::size_t d = this->Count("hidden_size");
-    const std::size_t embedded = this->Count("word_embed_proj_dim", d);
-    Attention how;
-    how.heads = this->Count("num_attention_heads");
-    how.keyHeads = how.heads;
-    how.scale = 1 / std::sqrt(static_cast<double>(HeadSize(d, how)));
+    const Index d = this->Count("hidden_size");
+    const Index embedded = this->Count("word_embed_proj_dim", d);
+    const Index heads = this->Count("num_attention_heads");
+    const Attention how = How(heads, heads, d);
     const bool isBefore = this->Is("do_layer_norm_before", true);
     const bool hasBias = this->Is("enable_bias", true);
     const bool hasGains = this->Is("layer_norm_elementwise_affine", true);
@@ -1088,27 +926,22 @@ private:
     {
       x = this->Linear(x, base + "project_in", d, false);
     }
-    std::vector<std::int64_t> places;
-    for (std::size_t t = 0; t < ids.size(); ++t)
-    {
-      places.push_back(Signed(t) + 2);
-    }
-    Add(x, this->Embed(places, base + "embed_positions.weight",
-             this->Count("max_position_embeddings") + 2, d));
-    for (std::size_t l = 0; l < this->Count("num_hidden_layers"); ++l)
+    x += this->Positions(
+      base + "embed_positions.weight", this->Count("max_position_embeddings") + 2, x, 2);
+    for (Index l = 0; l < this->Count("num_hidden_layers"); ++l)
     {
       run.hidden.push_back(x);
       const std::string name = base + "layers." + std::to_string(l) + ".";
       const auto norm = [&](const Rows& rows, const char* which)
       { return this->LayerNorm(rows, name + which, 1e-5, hasGains); };
       const Rows from = isBefore ? norm(x, "self_attn_layer_norm") : x;
-      Add(x, this->Attend(this->Linear(from, name + "self_attn.q_proj", d, hasBias),
-               this->Linear(from, name + "self_attn.k_proj", d, hasBias),
-               this->Linear(from, name + "self_attn.v_proj", d, hasBias), how,
-               name + "self_attn.out_proj", d, hasBias, run));
+      const std::string block = name + "self_attn.";
+      x += this->SelfAttend(from,
+        { block + "q_proj", block + "k_proj", block + "v_proj", block + "out_proj" }, how, d,
+        hasBias, hasBias, run);
       x = isBefore ? x : norm(x, "self_attn_layer_norm");
-      Add(x, this->Mlp(isBefore ? norm(x, "final_layer_norm") : x, name + "fc1", name + "fc2",
-               this->Count("ffn_dim"), this->Text("activation_function", "relu"), hasBias));
+      x += this->Mlp(isBefore ? norm(x, "final_layer_norm") : x, name + "fc1", name + "fc2",
+        this->Count("ffn_dim"), this->Text("activation_function", "relu"), hasBias);
       x = isBefore ? x : norm(x, "final_layer_norm");
     }
     if (isBefore && !this->Is("_remove_final_layer_norm", false))
@@ -1128,10 +961,9 @@ private:
   Run RunGptNeo(const std::vector<std::int64_t>& ids)
   {
     const std::string base = this->Prefix("transformer.");
-    const std::size_t d = this->Count("hidden_size");
-    Attention how;
-    how.heads = this->Count("num_heads");
-    how.keyHeads = how.heads;
+    const Index d = this->Count("hidden_size");
+    const Index heads = this->Count("num_heads");
+    Attention how = How(heads, heads, d);
     how.scale = 1;
     const double epsilon = this->Number("layer_norm_epsilon", 1e-5);
     std::vector<std::string> kinds;
@@ -1143,7 +975,7 @@ private:
     {
       for (const nlohmann::json& item : this->Config.at("attention_types"))
       {
-        for (std::size_t i = 0; i < item.at(1).get<std::size_t>(); ++i)
+        for (int i = 0; i < item.at(1).get<int>(); ++i)
         {
           for (const nlohmann::json& kind : item.at(0))
           {
@@ -1154,21 +986,19 @@ private:
     }
     Run run;
     Rows x = this->Embed(ids, base + "wte.weight", this->Count("vocab_size"), d);
-    this->AddPositions(x, base + "wpe.weight", this->Count("max_position_embeddings"));
-    for (std::size_t l = 0; l < this->Count("num_layers"); ++l)
+    x += this->Positions(base + "wpe.weight", this->Count("max_position_embeddings"), x);
+    for (Index l = 0; l < this->Count("num_layers"); ++l)
     {
       run.hidden.push_back(x);
       const std::string name = base + "h." + std::to_string(l) + ".";
       const std::string block = name + "attn.attention.";
       how.window = kinds.at(l) == "local" ? this->Count("window_size", 256) : 0;
-      const Rows from = this->LayerNorm(x, name + "ln_1", epsilon);
-      Add(x,
-        this->Attend(this->Linear(from, block + "q_proj", d, false),
-          this->Linear(from, block + "k_proj", d, false),
-          this->Linear(from, block + "v_proj", d, false), how, block + "out_proj", d, true, run));
-      Add(x, this->Mlp(this->LayerNorm(x, name + "ln_2", epsilon), name + "mlp.c_fc",
-               name + "mlp.c_proj", this->Count("intermediate_size", 4 * d),
-               this->Text("activation_function", "gelu_new")));
+      x += this->SelfAttend(this->LayerNorm(x, name + "ln_1", epsilon),
+        { block + "q_proj", block + "k_proj", block + "v_proj", block + "out_proj" }, how, d, false,
+        true, run);
+      x += this->Mlp(this->LayerNorm(x, name + "ln_2", epsilon), name + "mlp.c_fc",
+        name + "mlp.c_proj", this->Count("intermediate_size", 4 * d),
+        this->Text("activation_function", "gelu_new"));
     }
     x = this->LayerNorm(x, base + "ln_f", epsilon);
     run.hidden.push_back(x);
@@ -1177,14 +1007,10 @@ private:
     return run;
   }
 
-  void AddPositions(Rows& x, const std::string& name, std::size_t rows)
+  /// The vectors of positions `first`, first + 1, ... of a table, one for each row of x.
+  Rows Positions(const std::string& name, Index rows, const Rows& x, Index first = 0)
   {
-    std::vector<std::int64_t> places;
-    for (std::size_t t = 0; t < x.size(); ++t)
-    {
-      places.push_back(Signed(t));
-    }
-    Add(x, this->Embed(places, name, rows, x[0].size()));
+    return this->Get(name, { rows, x.cols() }).middleRows(first, x.rows());
   }
 
   // RoBERTa and DistilBERT.
@@ -1193,50 +1019,50 @@ private:
   {
     const bool isRoberta = this->Type == "roberta";
     const std::string base = this->Prefix(isRoberta ? "roberta." : "distilbert.");
-    const std::size_t d = this->Count(isRoberta ? "hidden_size" : "dim");
-    Attention how;
-    how.heads = this->Count(isRoberta ? "num_attention_heads" : "n_heads");
-    how.keyHeads = how.heads;
-    how.scale = 1 / std::sqrt(static_cast<double>(HeadSize(d, how)));
+    const Index d = this->Count(isRoberta ? "hidden_size" : "dim");
+    const Index heads = this->Count(isRoberta ? "num_attention_heads" : "n_heads");
+    Attention how = How(heads, heads, d);
     how.isCausal = false;
     const double epsilon = isRoberta ? this->Number("layer_norm_eps", 1e-12) : 1e-12;
     const std::string activation = this->Text(isRoberta ? "hidden_act" : "activation", "gelu");
-    const std::size_t vocabulary = this->Count("vocab_size");
+    const Index vocabulary = this->Count("vocab_size");
     const std::string embedding = base + "embeddings.word_embeddings.weight";
     Run run;
     Rows x = this->Embed(ids, embedding, vocabulary, d);
-    const auto padding = static_cast<std::int64_t>(this->Count("pad_token_id", 1));
+    const Index padding = this->Count("pad_token_id", 1);
     std::vector<std::int64_t> places;
     std::int64_t seen = 0;
-    for (std::size_t t = 0; t < ids.size(); ++t)
+    for (Index t = 0; t < x.rows(); ++t)
     {
       seen += ids[t] == padding ? 0 : 1;
-      places.push_back(!isRoberta ? Signed(t) : ids[t] == padding ? padding : padding + seen);
+      places.push_back(!isRoberta ? t : ids[t] == padding ? padding : padding + seen);
     }
-    Add(x, this->Embed(places, base + "embeddings.position_embeddings.weight",
-             this->Count("max_position_embeddings"), d));
+    x += this->Embed(places, base + "embeddings.position_embeddings.weight",
+      this->Count("max_position_embeddings"), d);
     if (isRoberta)
     {
-      Add(
-        x, this->Embed(std::vector<std::int64_t>(ids.size(), 0),
-             base + "embeddings.token_type_embeddings.weight", this->Count("type_vocab_size"), d));
+      x.rowwise() += this
+                       ->Get(base + "embeddings.token_type_embeddings.weight",
+                         { this->Count("type_vocab_size"), d })
+                       .row(0);
     }
     x = this->LayerNorm(x, base + "embeddings.LayerNorm", epsilon);
-    for (std::size_t l = 0; l < this->Count(isRoberta ? "num_hidden_layers" : "n_layers"); ++l)
+    for (Index l = 0; l < this->Count(isRoberta ? "num_hidden_layers" : "n_layers"); ++l)
     {
       run.hidden.push_back(x);
       const std::string name =
         base + (isRoberta ? "encoder.layer." : "transformer.layer.") + std::to_string(l) + ".";
       const std::string block = name + (isRoberta ? "attention.self." : "attention.");
-      Add(x, this->Attend(this->Linear(x, block + (isRoberta ? "query" : "q_lin"), d),
-               this->Linear(x, block + (isRoberta ? "key" : "k_lin"), d),
-               this->Linear(x, block + (isRoberta ? "value" : "v_lin"), d), how,
-               name + (isRoberta ? "attention.output.dense" : "attention.out_lin"), d, true, run));
+      x += this->SelfAttend(x,
+        { block + (isRoberta ? "query" : "q_lin"), block + (isRoberta ? "key" : "k_lin"),
+          block + (isRoberta ? "value" : "v_lin"),
+          name + (isRoberta ? "attention.output.dense" : "attention.out_lin") },
+        how, d, true, true, run);
       x = this->LayerNorm(
         x, name + (isRoberta ? "attention.output.LayerNorm" : "sa_layer_norm"), epsilon);
-      Add(x, this->Mlp(x, name + (isRoberta ? "intermediate.dense" : "ffn.lin1"),
-               name + (isRoberta ? "output.dense" : "ffn.lin2"),
-               this->Count(isRoberta ? "intermediate_size" : "hidden_dim"), activation));
+      x += this->Mlp(x, name + (isRoberta ? "intermediate.dense" : "ffn.lin1"),
+        name + (isRoberta ? "output.dense" : "ffn.lin2"),
+        this->Count(isRoberta ? "intermediate_size" : "hidden_dim"), activation);
       x =
         this->LayerNorm(x, name + (isRoberta ? "output.LayerNorm" : "output_layer_norm"), epsilon);
     }
@@ -1252,114 +1078,93 @@ private:
   // Images, and CLIP.
 
   /// Linear maps of the patches, row by row.
-  Rows Patches(const Row& pixels, const std::string& name, std::size_t d, bool hasBias)
+  Rows Patches(const std::vector<double>& pixels, const std::string& name, Index d, bool hasBias)
   {
-    const std::size_t side = this->Count("image_size", 224);
-    const std::size_t patch = this->Count("patch_size", 16);
-    const std::size_t channels = this->Count("num_channels", 3);
-    const Row weight =
-      this->Get(name + ".weight", { Signed(d), Signed(channels), Signed(patch), Signed(patch) });
-    const Row bias = hasBias ? this->Get(name + ".bias", { Signed(d) }) : Row(d, 0);
-    Rows x;
-    for (std::size_t top = 0; top + patch <= side; top += patch)
+    const Index side = this->Count("image_size", 224);
+    const Index patch = this->Count("patch_size", 16);
+    const Index channels = this->Count("num_channels", 3);
+    const Index count = side / patch;
+    Rows flat(count * count, channels * patch * patch);
+    for (Index place = 0; place < flat.rows(); ++place)
     {
-      for (std::size_t left = 0; left + patch <= side; left += patch)
+      for (Index i = 0; i < flat.cols(); ++i)
       {
-        x.push_back(bias);
-        for (std::size_t o = 0; o < d; ++o)
-        {
-          for (std::size_t c = 0; c < channels; ++c)
-          {
-            for (std::size_t i = 0; i < patch; ++i)
-            {
-              for (std::size_t j = 0; j < patch; ++j)
-              {
-                x.back()[o] += weight[((o * channels + c) * patch + i) * patch + j] *
-                               pixels[(c * side + top + i) * side + left + j];
-              }
-            }
-          }
-        }
+        const Index y = place / count * patch + i / patch % patch;
+        const Index x = place % count * patch + i % patch;
+        flat(place, i) = pixels[(i / (patch * patch) * side + y) * side + x];
       }
+    }
+    Rows x = flat * this->Get(name + ".weight", { d, channels, patch, patch }).transpose();
+    if (hasBias)
+    {
+      x.rowwise() += this->Get(name + ".bias", { d }).row(0);
     }
     return x;
   }
 
-  Run RunVit(const Row& pixels)
+  /// Rows one above another.
+  static Rows Stacked(const Rows& above, const Rows& below)
+  {
+    Rows both(above.rows() + below.rows(), above.cols());
+    both << above, below;
+    return both;
+  }
+
+  Run RunVit(const std::vector<double>& pixels)
   {
     const bool isDino = this->Type != "deit" && this->Type != "vit";
     const std::string base = this->Prefix(this->Type + ".");
-    const std::size_t d = this->Count("hidden_size");
-    Attention how;
-    how.heads = this->Count("num_attention_heads");
-    how.keyHeads = how.heads;
-    how.scale = 1 / std::sqrt(static_cast<double>(HeadSize(d, how)));
+    const Index d = this->Count("hidden_size");
+    const Index heads = this->Count("num_attention_heads");
+    Attention how = How(heads, heads, d);
     how.isCausal = false;
     const double epsilon = this->Number("layer_norm_eps", isDino ? 1e-6 : 1e-12);
     const std::string activation = this->Text("hidden_act", "gelu");
     const bool hasBias = this->Is("qkv_bias", true);
-    Rows x{ this->Get(base + "embeddings.cls_token", { 1, 1, Signed(d) }) };
+    Rows first = this->Get(base + "embeddings.cls_token", { 1, 1, d });
     if (this->Type == "deit")
     {
-      x.push_back(this->Get(base + "embeddings.distillation_token", { 1, 1, Signed(d) }));
+      first = Stacked(first, this->Get(base + "embeddings.distillation_token", { 1, 1, d }));
     }
-    for (const Row& patch :
-      this->Patches(pixels, base + "embeddings.patch_embeddings.projection", d, true))
-    {
-      x.push_back(patch);
-    }
-    const Row positions =
-      this->Get(base + "embeddings.position_embeddings", { 1, Signed(x.size()), Signed(d) });
-    for (std::size_t t = 0; t < x.size(); ++t)
-    {
-      for (std::size_t c = 0; c < d; ++c)
-      {
-        x[t][c] += positions[t * d + c];
-      }
-    }
+    Rows x = Stacked(
+      first, this->Patches(pixels, base + "embeddings.patch_embeddings.projection", d, true));
+    const Rows positions = this->Get(base + "embeddings.position_embeddings", { 1, x.rows(), d });
+    x += Eigen::Map<const Rows>(positions.data(), x.rows(), d);
     if (isDino)
     {
-      this->Get(base + "embeddings.mask_token", { 1, Signed(d) });
+      this->Get(base + "embeddings.mask_token", { 1, d });
     }
     if (this->Type == "dinov2_with_registers")
     {
-      const std::size_t registers = this->Count("num_register_tokens", 4);
-      const Row table =
-        this->Get(base + "embeddings.register_tokens", { 1, Signed(registers), Signed(d) });
-      for (std::size_t r = 0; r < registers; ++r)
-      {
-        x.insert(x.begin() + 1 + Signed(r),
-          Row(table.begin() + Signed(r * d), table.begin() + Signed((r + 1) * d)));
-      }
+      const Index registers = this->Count("num_register_tokens", 4);
+      const Rows table = this->Get(base + "embeddings.register_tokens", { 1, registers, d });
+      x = Stacked(Stacked(x.topRows(1), Eigen::Map<const Rows>(table.data(), registers, d)),
+        x.bottomRows(x.rows() - 1));
     }
     Run run;
-    for (std::size_t l = 0; l < this->Count("num_hidden_layers"); ++l)
+    for (Index l = 0; l < this->Count("num_hidden_layers"); ++l)
     {
       run.hidden.push_back(x);
       const std::string name = base + "encoder.layer." + std::to_string(l) + ".";
       const std::string block = name + "attention.attention.";
-      const Rows from = this->LayerNorm(x, name + (isDino ? "norm1" : "layernorm_before"), epsilon);
-      Rows added = this->Attend(this->Linear(from, block + "query", d, hasBias),
-        this->Linear(from, block + "key", d, hasBias),
-        this->Linear(from, block + "value", d, hasBias), how, name + "attention.output.dense", d,
-        true, run);
-      if (isDino)
-      {
-        Scale(added, this->Get(name + "layer_scale1.lambda1", { Signed(d) }));
-      }
-      Add(x, added);
+      const auto scaled = [&](const Rows& added, const char* which)
+      { return isDino ? Scaled(added, this->Get(name + which + ".lambda1", { d })) : added; };
+      const Rows attended = this->SelfAttend(
+        this->LayerNorm(x, name + (isDino ? "norm1" : "layernorm_before"), epsilon),
+        { block + "query", block + "key", block + "value", name + "attention.output.dense" }, how,
+        d, hasBias, true, run);
+      x += scaled(attended, "layer_scale1");
       const Rows normed =
         this->LayerNorm(x, name + (isDino ? "norm2" : "layernorm_after"), epsilon);
       const double ratio = this->Number("mlp_ratio", 4);
-      const auto wide = static_cast<std::size_t>(static_cast<double>(d) * ratio);
+      const auto wide = static_cast<Index>(static_cast<double>(d) * ratio);
+      Rows added;
       if (isDino && this->Is("use_swiglu_ffn", false))
       {
-        const std::size_t inner =
-          (static_cast<std::size_t>(static_cast<double>(wide) * 2 / 3) + 7) / 8 * 8;
+        const Index inner = (static_cast<Index>(static_cast<double>(wide) * 2 / 3) + 7) / 8 * 8;
         const Rows both = this->Linear(normed, name + "mlp.weights_in", 2 * inner);
-        Rows gate = Activate(Columns(both, 0, inner), "silu");
-        Multiply(gate, Columns(both, inner, inner));
-        added = this->Linear(gate, name + "mlp.weights_out", d);
+        const Rows gate = Activate(both.leftCols(inner), "silu");
+        added = this->Linear(gate.cwiseProduct(both.rightCols(inner)), name + "mlp.weights_out", d);
       }
       else
       {
@@ -1367,11 +1172,7 @@ private:
                        : this->Mlp(normed, name + "intermediate.dense", name + "output.dense",
                            this->Count("intermediate_size"), activation);
       }
-      if (isDino)
-      {
-        Scale(added, this->Get(name + "layer_scale2.lambda1", { Signed(d) }));
-      }
-      Add(x, added);
+      x += scaled(added, "layer_scale2");
     }
     run.hidden.push_back(x);
     this->LayerNorm(x, base + "layernorm", epsilon);
@@ -1383,23 +1184,20 @@ private:
     const std::string base = this->Prefix("text_model.");
     Rows x = this->Embed(ids, base + "embeddings.token_embedding.weight", this->Count("vocab_size"),
       this->Count("hidden_size"));
-    this->AddPositions(
-      x, base + "embeddings.position_embedding.weight", this->Count("max_position_embeddings"));
+    x += this->Positions(
+      base + "embeddings.position_embedding.weight", this->Count("max_position_embeddings"), x);
     Run run = this->RunClipLayers(x, base, true);
     this->LayerNorm(x, base + "final_layer_norm", 1e-5);
     return run;
   }
 
-  Run RunClipVision(const Row& pixels)
+  Run RunClipVision(const std::vector<double>& pixels)
   {
     const std::string base = this->Prefix("vision_model.");
-    const std::size_t d = this->Count("hidden_size");
-    Rows x{ this->Get(base + "embeddings.class_embedding", { Signed(d) }) };
-    for (const Row& patch : this->Patches(pixels, base + "embeddings.patch_embedding", d, false))
-    {
-      x.push_back(patch);
-    }
-    this->AddPositions(x, base + "embeddings.position_embedding.weight", x.size());
+    const Index d = this->Count("hidden_size");
+    Rows x = Stacked(this->Get(base + "embeddings.class_embedding", { d }),
+      this->Patches(pixels, base + "embeddings.patch_embedding", d, false));
+    x += this->Positions(base + "embeddings.position_embedding.weight", x.rows(), x);
     x = this->LayerNorm(x, base + "pre_layrnorm", this->Number("layer_norm_eps", 1e-5));
     Run run = this->RunClipLayers(x, base, false);
     this->LayerNorm(x, base + "post_layernorm", 1e-5);
@@ -1408,26 +1206,22 @@ private:
 
   Run RunClipLayers(Rows x, const std::string& base, bool isCausal)
   {
-    const std::size_t d = x[0].size();
+    const Index d = x.cols();
     const double epsilon = this->Number("layer_norm_eps", 1e-5);
-    Attention how;
-    how.heads = this->Count("num_attention_heads");
-    how.keyHeads = how.heads;
-    how.scale = 1 / std::sqrt(static_cast<double>(HeadSize(d, how)));
+    const Index heads = this->Count("num_attention_heads");
+    Attention how = How(heads, heads, d);
     how.isCausal = isCausal;
     Run run;
-    for (std::size_t l = 0; l < this->Count("num_hidden_layers"); ++l)
+    for (Index l = 0; l < this->Count("num_hidden_layers"); ++l)
     {
       run.hidden.push_back(x);
       const std::string name = base + "encoder.layers." + std::to_string(l) + ".";
-      const Rows from = this->LayerNorm(x, name + "layer_norm1", epsilon);
-      Add(x, this->Attend(this->Linear(from, name + "self_attn.q_proj", d),
-               this->Linear(from, name + "self_attn.k_proj", d),
-               this->Linear(from, name + "self_attn.v_proj", d), how, name + "self_attn.out_proj",
-               d, true, run));
-      Add(x, this->Mlp(this->LayerNorm(x, name + "layer_norm2", epsilon), name + "mlp.fc1",
-               name + "mlp.fc2", this->Count("intermediate_size"),
-               this->Text("hidden_act", "quick_gelu")));
+      const std::string block = name + "self_attn.";
+      x += this->SelfAttend(this->LayerNorm(x, name + "layer_norm1", epsilon),
+        { block + "q_proj", block + "k_proj", block + "v_proj", block + "out_proj" }, how, d, true,
+        true, run);
+      x += this->Mlp(this->LayerNorm(x, name + "layer_norm2", epsilon), name + "mlp.fc1",
+        name + "mlp.fc2", this->Count("intermediate_size"), this->Text("hidden_act", "quick_gelu"));
     }
     run.hidden.push_back(x);
     return run;

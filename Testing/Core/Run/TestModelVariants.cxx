@@ -288,7 +288,7 @@ void RunAll(NaiveModel& model, Reference& reference)
     const std::size_t size = reference.input.pixels.size() / images;
     const auto first = reference.input.pixels.begin() + static_cast<std::int64_t>(s * size);
     reference.runs.push_back(
-      model.RunImage(NaiveModel::Row(first, first + static_cast<std::int64_t>(size))));
+      model.RunImage(std::vector<double>(first, first + static_cast<std::int64_t>(size))));
   }
 }
 
@@ -346,7 +346,7 @@ private:
     {
       this->CompareRows("hidden", found, s, found.residual[l], expected.hidden[l]);
     }
-    ASSERT_EQ(found.logits.IsRecorded(), !expected.logits.empty());
+    ASSERT_EQ(found.logits.IsRecorded(), expected.logits.size() != 0);
     if (found.logits.IsRecorded())
     {
       this->CompareRows("logits", found, s, found.logits, expected.logits);
@@ -356,15 +356,15 @@ private:
   void CompareRows(const std::string& name, const Recording& found, std::int64_t s,
     const SharedMatrix& matrix, const NaiveModel::Rows& expected)
   {
-    ASSERT_EQ(found.SequenceLength(s), static_cast<std::int64_t>(expected.size()));
-    ASSERT_EQ(matrix.columns, static_cast<std::int64_t>(expected[0].size())) << name;
+    ASSERT_EQ(found.SequenceLength(s), expected.rows());
+    ASSERT_EQ(matrix.columns, expected.cols()) << name;
     const std::int64_t first = found.sequenceOffsets[s];
-    for (std::size_t t = 0; t < expected.size(); ++t)
+    for (Eigen::Index t = 0; t < expected.rows(); ++t)
     {
-      const float* row = matrix.Row(first + static_cast<std::int64_t>(t));
-      for (std::size_t c = 0; c < expected[t].size(); ++c)
+      const float* row = matrix.Row(first + t);
+      for (Eigen::Index c = 0; c < expected.cols(); ++c)
       {
-        this->Raise(name, static_cast<double>(row[c]) - expected[t][c]);
+        this->Raise(name, static_cast<double>(row[c]) - expected(t, c));
       }
     }
   }
@@ -372,27 +372,23 @@ private:
   void CompareAttention(const Recording& found, std::int64_t s, std::size_t l, std::size_t h,
     const NaiveModel::Layer& expected)
   {
-    const std::size_t length = expected.scores[h].size();
+    const Eigen::Index length = expected.scores[h].rows();
     std::vector<float> scores(length * length);
     std::vector<float> weights(length * length);
-    const auto rows = static_cast<std::int64_t>(length);
     EvaluateAttention(found, s, static_cast<std::int64_t>(l), static_cast<std::int64_t>(h),
-      AttentionQuantity::Scores, 0, rows, scores.data());
+      AttentionQuantity::Scores, 0, length, scores.data());
     EvaluateAttention(found, s, static_cast<std::int64_t>(l), static_cast<std::int64_t>(h),
-      AttentionQuantity::Weights, 0, rows, weights.data());
-    for (std::size_t i = 0; i < length; ++i)
+      AttentionQuantity::Weights, 0, length, weights.data());
+    for (Eigen::Index i = 0; i < length * length; ++i)
     {
-      for (std::size_t j = 0; j < length; ++j)
+      const double weight = expected.attention[h].data()[i];
+      this->Raise("attention", static_cast<double>(weights[i]) - weight);
+      if (weight > 0)
       {
-        const double weight = expected.attention[h][i][j];
-        this->Raise("attention", static_cast<double>(weights[i * length + j]) - weight);
-        if (weight > 0)
-        {
-          // Without a scale (GPT-Neo) they are large.
-          const double score = expected.scores[h][i][j];
-          this->Raise("scores",
-            (static_cast<double>(scores[i * length + j]) - score) / std::max(1.0, std::abs(score)));
-        }
+        // Without a scale (GPT-Neo) they are large.
+        const double score = expected.scores[h].data()[i];
+        this->Raise(
+          "scores", (static_cast<double>(scores[i]) - score) / std::max(1.0, std::abs(score)));
       }
     }
   }
@@ -436,7 +432,7 @@ std::string NameOf(const testing::TestParamInfo<Variant>& info)
 
 INSTANTIATE_TEST_SUITE_P(, ModelVariants, testing::ValuesIn(Variants), NameOf);
 
-TEST_P(ModelVariants, AreThoseOfPlainLoops)
+TEST_P(ModelVariants, AreThoseOfTheNaiveModel)
 {
   const nlohmann::json config = ConfigOf(this->GetParam());
   NaiveModel naive(config, {}, this->GetParam().base);
@@ -523,7 +519,7 @@ TEST_P(NaiveReference, IsTheOriginalCode)
   if (model.GetConfig().embeddingDimension > 0)
   {
     // Its last hidden state is projected in the original code and not here; logits are compared.
-    EXPECT_EQ(reference.runs[0].hidden.back()[0].size(), 48U);
+    EXPECT_EQ(reference.runs[0].hidden.back().cols(), 48);
   }
   Comparison(RecordVariant(model, reference.input), reference).Expect(this->GetParam());
 }
