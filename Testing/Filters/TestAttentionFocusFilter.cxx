@@ -4,7 +4,6 @@
 #include "Recordings.h"
 #include "Tables.h"
 
-#include <cmath>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -13,7 +12,6 @@ using namespace atlas;
 using namespace atlas::test;
 using testing::Each;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
@@ -158,46 +156,6 @@ TEST(AttentionFocus, OfStoredAttentionHasNoVectors)
   EXPECT_THAT(Column(table, "Strongest Is First"), Each(0.4));
 }
 
-TEST(AttentionFocus, NamesWhatIsWrong)
-{
-  const auto expect = [](const Recording& recording, const auto& set, const std::string& message)
-  {
-    Focus focus;
-    Connect(focus.Get(), 0, DataSetOf(recording));
-    set(focus);
-    EXPECT_EQ(TableOf(focus.Get())->GetNumberOfRows(), 0);
-    EXPECT_THAT(focus.TakeErrors(), ElementsAre(HasSubstr(message)));
-  };
-  Recording recording = SmallRecording();
-  expect(
-    recording, [](Focus& focus) { focus->SetSinkThreshold(1.5); },
-    "SinkThreshold: expected a weight from 0 to 1, found 1.5");
-  expect(recording, [](Focus& focus) { focus->SetSinkThreshold(std::nan("")); }, "SinkThreshold");
-  for (RecordedLayer& layer : recording.layers)
-  {
-    for (RecordedHead& head : layer.heads)
-    {
-      head.valueNorm = {};
-    }
-  }
-  expect(
-    recording, [](Focus& focus) { focus->SetQuantity(vtkAttentionFocus::NORM_WEIGHTED); },
-    "value norms");
-  recording.sequenceOffsets = { 0, 1, 2, 3, 4, 5 };
-  recording.tokens.sequence = { 0, 1, 2, 3, 4 };
-  recording.tokens.position = { 0, 0, 0, 0, 0 };
-  expect(recording, [](Focus& focus) { focus->SetExcludeFirst(true); }, "at least 2 tokens");
-  for (RecordedLayer& layer : recording.layers)
-  {
-    for (RecordedHead& head : layer.heads)
-    {
-      head.query = {};
-      head.key = {};
-    }
-  }
-  expect(recording, [](Focus&) {}, "no queries and keys");
-}
-
 TEST(AttentionFocus, OfASingleTokenIsItself)
 {
   Recording recording = SmallRecording();
@@ -208,13 +166,6 @@ TEST(AttentionFocus, OfASingleTokenIsItself)
   Connect(focus.Get(), 0, DataSetOf(recording));
   EXPECT_THAT(Column(TableOf(focus.Get()), "Concentration"), Each(1));
   EXPECT_THAT(Column(TableOf(focus.Get()), "Entropy"), Each(0));
-}
-
-TEST(AttentionFocus, OfNothingIsEmpty)
-{
-  Focus focus;
-  Connect(focus.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
-  EXPECT_EQ(TableOf(focus.Get())->GetNumberOfRows(), 0);
 }
 
 }

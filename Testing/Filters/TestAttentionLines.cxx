@@ -228,17 +228,6 @@ TEST(AttentionLines, OfLongSequences)
   ExpectSameArrays(alone.Update()->GetCellData(), lines.Update()->GetCellData());
 }
 
-TEST(AttentionLines, AreEmptyWithoutData)
-{
-  Lines points(vtkSmartPointer<vtkPolyData>::New(), SmallRecording());
-  EXPECT_EQ(points.Update()->GetNumberOfCells(), 0);
-  Observed<vtkAttentionLines> lines;
-  Connect(lines.Get(), 0, Embedding(SmallRecording()).Data());
-  Connect(lines.Get(), 1, vtkSmartPointer<vtkMultiBlockDataSet>::New());
-  lines->Update();
-  EXPECT_EQ(OutputOf<vtkPolyData>(lines.Get())->GetNumberOfCells(), 0);
-}
-
 /// What is estimated before anything is computed: a line for each query and key at most.
 TEST(AttentionLines, NeedMemoryForTheirLines)
 {
@@ -250,15 +239,6 @@ TEST(AttentionLines, NeedMemoryForTheirLines)
   unsetenv(variable);
   EXPECT_THAT(lines.TakeErrors(), ElementsAre(HasSubstr("up to 400 lines would take ")));
   lines->Modified();
-  EXPECT_GT(lines.Update()->GetNumberOfCells(), 0);
-}
-
-TEST(AttentionLines, CanBeCancelled)
-{
-  const Recording recording = SmallRecording();
-  Lines lines(Embedding(recording).Data(), recording);
-  lines->SetAbortExecute(1);
-  EXPECT_EQ(lines.Update()->GetNumberOfCells(), 0);
   EXPECT_GT(lines.Update()->GetNumberOfCells(), 0);
 }
 

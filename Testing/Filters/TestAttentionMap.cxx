@@ -4,7 +4,6 @@
 #include "Core/Oracle.h"
 #include "RecordedAttention.h"
 #include "Recordings.h"
-#include "vtkRecordingReader.h"
 
 #include <vtkCellData.h>
 #include <vtkCompositeDataSet.h>
@@ -14,7 +13,6 @@
 #include <vtkPolyData.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -57,183 +55,36 @@ public:
   }
 };
 
-/// A quantity of layer 2, sequence 0 of the small recording, by its formula in double.
-std::vector<double> Expected(int head, bool content, bool bias)
-{
-  const Recording recording = SmallRecording();
-  const RecordedLayer& layer = recording.layers[1];
-  const RecordedHead& recorded = layer.heads[head];
-  std::vector<double> values;
-  for (std::int64_t query = 0; query < 3; ++query)
-  {
-    for (std::int64_t key = 0; key < 3; ++key)
-    {
-      double product = 0;
-      for (int c = 0; c < 4; ++c)
-      {
-        product += static_cast<double>(recorded.query.Row(query)[c]) *
-                   static_cast<double>(recorded.key.Row(key)[c]);
-      }
-      const double slope = recording.alibiSlopes[head];
-      values.push_back(
-        (content ? layer.scoreScale * product : 0) + (bias ? slope * static_cast<double>(key) : 0));
-    }
-  }
-  return values;
-}
-
+/// TestRecordedAttention of Core has the values.
 TEST(AttentionMap, ShowsEachQuantity)
 {
-  Map map(DataSetOf(SmallRecording()));
-  map->SetLayer(2);
-  for (const int head : { 0, 1 })
-  {
-    map->SetHead(head);
-    map->SetQuantity(vtkAttentionMap::CONTENT);
-    ExpectClose("content", map.ByQuery("Content"), Expected(head, true, false), 1e-6);
-    map->SetQuantity(vtkAttentionMap::BIAS);
-    ExpectClose("bias", map.ByQuery("Bias"), Expected(head, false, true), 1e-6);
-    map->SetQuantity(vtkAttentionMap::SCORES);
-    const std::vector<double> scores = Expected(head, true, true);
-    ExpectClose("scores", map.ByQuery("Scores"), scores, 1e-6);
-    map->SetQuantity(vtkAttentionMap::WEIGHTS);
-    const double sum1 = std::exp(scores[3]) + std::exp(scores[4]);
-    const double sum2 = std::exp(scores[6]) + std::exp(scores[7]) + std::exp(scores[8]);
-    ExpectClose("weights", map.ByQuery("Weights"),
-      { 1, 0, 0, std::exp(scores[3]) / sum1, std::exp(scores[4]) / sum1, 0,
-        std::exp(scores[6]) / sum2, std::exp(scores[7]) / sum2, std::exp(scores[8]) / sum2 },
-      1e-6);
-  }
-}
-
-/// What the layer says of its scores and of the softmax reaches the map.
-TEST(AttentionMap, ShowsCapsWindowsAndSinks)
-{
   Recording recording = SmallRecording();
-  const double cap = 0.2;
-  recording.layers[1].scoreCap = cap;
-  recording.layers[1].window = 2;
-  recording.layers[1].sinks = { 0.4F, -0.6F };
+  RecordedLayer& layer = recording.layers[1];
+  layer.index = 1; // a rollout needs all layers before it
+  layer.scoreCap = 0.2;
+  layer.window = 2;
+  layer.sinks = { 0.4F, -0.6F };
   Map map(DataSetOf(recording));
-  map->SetLayer(2);
-  for (const int head : { 0, 1 })
-  {
-    map->SetHead(head);
-    std::vector<double> scores = Expected(head, true, false);
-    const std::vector<double> bias = Expected(head, false, true);
-    for (std::size_t i = 0; i < scores.size(); ++i)
-    {
-      scores[i] = cap * std::tanh(scores[i] / cap) + bias[i];
-    }
-    map->SetQuantity(vtkAttentionMap::SCORES);
-    ExpectClose("scores", map.ByQuery("Scores"), scores, 1e-6);
-    map->SetQuantity(vtkAttentionMap::WEIGHTS);
-    const double sink = std::exp(static_cast<double>(recording.layers[1].sinks[head]));
-    const double sum0 = sink + std::exp(scores[0]);
-    const double sum1 = sink + std::exp(scores[3]) + std::exp(scores[4]);
-    const double sum2 = sink + std::exp(scores[7]) + std::exp(scores[8]);
-    ExpectClose("weights", map.ByQuery("Weights"),
-      { std::exp(scores[0]) / sum0, 0, 0, std::exp(scores[3]) / sum1, std::exp(scores[4]) / sum1, 0,
-        0, std::exp(scores[7]) / sum2, std::exp(scores[8]) / sum2 },
-      1e-6);
-  }
-}
-
-TEST(AttentionMap, ShowsMeansOverHeads)
-{
-  Map map(DataSetOf(SmallRecording()));
-  map->SetLayer(2);
-  map->SetHead(-1);
-  map->SetQuantity(vtkAttentionMap::SCORES);
-  std::vector<double> mean = Expected(0, true, true);
-  const std::vector<double> other = Expected(1, true, true);
-  for (std::size_t i = 0; i < mean.size(); ++i)
-  {
-    mean[i] = (mean[i] + other[i]) / 2;
-  }
-  ExpectClose("scores", map.ByQuery("Scores"), mean, 1e-6);
-  EXPECT_THAT(Values(map.Image()->GetFieldData(), "Head"), ElementsAre(-1));
-}
-
-/// Sequences of 3 and 2 tokens: the third row is that of the first sequence alone.
-TEST(AttentionMap, ShowsMeansOverSequences)
-{
-  Map map(DataSetOf(SmallRecording()));
-  const std::vector<double> first = map.ByQuery("Weights");
-  map->SetSequence(1);
-  const std::vector<double> second = map.ByQuery("Weights");
-  map->SetSequence(-1);
-  ExpectClose("weights", map.ByQuery("Weights"),
-    { 1, 0, 0, (first[3] + second[2]) / 2, (first[4] + second[3]) / 2, 0, first[6], first[7],
-      first[8] },
-    1e-6);
-  const std::vector<std::string> tokens = Texts(map.Image()->GetFieldData(), "Query Token");
-  ASSERT_EQ(tokens.size(), 3U);
-  EXPECT_EQ(tokens[2], "2");
-}
-
-TEST(AttentionMap, WeighsByTheNormsOfValues)
-{
-  Recording recording = SmallRecording();
-  Map map(DataSetOf(recording));
-  map->SetLayer(2);
-  map->SetHead(1);
-  std::vector<double> expected = map.ByQuery("Weights");
-  const float* norms = recording.layers[1].heads[1].valueNorm.Row(0);
-  for (std::size_t i = 0; i < expected.size(); ++i)
-  {
-    expected[i] *= static_cast<double>(norms[i % 3]);
-  }
-  map->SetQuantity(vtkAttentionMap::NORM_WEIGHTED);
-  ExpectClose("norm-weighted", map.ByQuery("NormWeighted"), expected, 1e-6);
-
-  for (RecordedLayer& layer : recording.layers)
-  {
-    for (RecordedHead& head : layer.heads)
-    {
-      head.valueNorm = {};
-    }
-  }
-  Map without(DataSetOf(recording));
-  without->SetLayer(2);
-  without->SetQuantity(vtkAttentionMap::NORM_WEIGHTED);
-  EXPECT_EQ(without.Image()->GetNumberOfPoints(), 0);
-  EXPECT_THAT(without.TakeErrors(), ElementsAre(HasSubstr("the recording has no value norms")));
-}
-
-TEST(AttentionMap, RollsLayersOut)
-{
-  Recording recording = SmallRecording();
-  recording.layers[1].index = 1;
-  Map map(DataSetOf(recording));
-  map->SetHead(-1);
-  const std::vector<double> first = map.ByQuery("Weights");
   map->SetLayer(1);
-  const std::vector<double> second = map.ByQuery("Weights");
-  std::vector<double> expected(9);
-  for (std::size_t i = 0; i < 3; ++i)
+  for (int quantity = vtkAttentionMap::WEIGHTS; quantity <= vtkAttentionMap::ROLLOUT; ++quantity)
   {
-    for (std::size_t j = 0; j < 3; ++j)
+    map->SetQuantity(quantity);
+    for (const int head : { -1, 0, 1 })
     {
-      for (std::size_t k = 0; k < 3; ++k)
+      for (const int sequence : { -1, 0, 1 })
       {
-        expected[3 * i + j] +=
-          (second[3 * i + k] + (i == k ? 1 : 0)) / 2 * (first[3 * k + j] + (k == j ? 1 : 0)) / 2;
+        map->SetHead(head);
+        map->SetSequence(sequence);
+        const std::int64_t length = AttentionLength(recording, sequence);
+        std::vector<float> values(length * length);
+        EvaluateAttention(recording, sequence, 1, head, static_cast<AttentionQuantity>(quantity), 0,
+          length, values.data());
+        const char* name = AttentionQuantityNames.at(quantity);
+        EXPECT_EQ(map.ByQuery(name), std::vector<double>(values.begin(), values.end())) << name;
       }
     }
   }
-  map->SetQuantity(vtkAttentionMap::ROLLOUT);
-  for (const int head : { -1, 0, 1 })
-  {
-    map->SetHead(head);
-    ExpectClose("rollout", map.ByQuery("Rollout"), expected, 1e-6);
-  }
-
-  Map gap(DataSetOf(SmallRecording()));
-  gap->SetLayer(2);
-  gap->SetQuantity(vtkAttentionMap::ROLLOUT);
-  EXPECT_EQ(gap.Image()->GetNumberOfPoints(), 0);
-  EXPECT_THAT(gap.TakeErrors(), ElementsAre(HasSubstr("layer 1 is not in the recording")));
+  EXPECT_THAT(Values(map.Image()->GetFieldData(), "Head"), ElementsAre(1));
 }
 
 TEST(AttentionMap, NamesTokensByWhatIsKnownOfThem)
@@ -269,6 +120,8 @@ TEST(AttentionMap, IsAnImageOfTheSequence)
   }
   EXPECT_THAT(Values(image->GetFieldData(), "Sequence"), ElementsAre(1));
 
+  map->SetSequence(-1); // means belong to no tokens
+  EXPECT_EQ(Texts(map.Image()->GetFieldData(), "Query Token").at(2), "2");
   map->SetSequence(0); // of another length
   EXPECT_EQ(map.Image()->GetNumberOfPoints(), 9);
 }
@@ -303,84 +156,6 @@ TEST(AttentionMap, IsTheSameInParts)
         whole[query * tokens + static_cast<std::size_t>(x)]);
     }
   }
-}
-
-TEST(AttentionMap, ShowsWhatIsStored)
-{
-  for (const char* name : { "prompt0", "prompt1", "prompt2" })
-  {
-    const auto path =
-      std::filesystem::path(ATLAS_ORACLE_DIR) / "gpt2" / (std::string(name) + ".safetensors");
-    const SafetensorsFile file(path);
-    Observed<vtkRecordingReader> reader;
-    reader->SetFileName(path.c_str());
-    Map map;
-    map->SetInputConnection(reader->GetOutputPort());
-    for (const int layer : { 0, 5, 11 })
-    {
-      const int head = (7 * layer) % 12;
-      map->SetLayer(layer);
-      map->SetHead(head);
-      map->SetQuantity(vtkAttentionMap::WEIGHTS);
-      const std::vector<double> weights = map.ByQuery("Weights");
-      map->SetQuantity(vtkAttentionMap::SCORES);
-      const std::vector<double> scores = map.ByQuery("Scores");
-      const std::vector<double> all = file.GetTensors().at("attention").ToDouble();
-      const std::size_t size = weights.size();
-      const auto begin = all.begin() + (layer * 12 + head) * static_cast<long>(size);
-      EXPECT_EQ(weights, std::vector<double>(begin, begin + static_cast<long>(size)));
-      const auto tokens = static_cast<std::size_t>(std::lround(std::sqrt(size)));
-      std::vector<double> softmax(size);
-      for (std::size_t query = 0; query < tokens; ++query)
-      {
-        double sum = 0;
-        for (std::size_t key = 0; key <= query; ++key)
-        {
-          softmax[query * tokens + key] = std::exp(scores[query * tokens + key]);
-          sum += softmax[query * tokens + key];
-        }
-        for (std::size_t key = 0; key <= query; ++key)
-        {
-          softmax[query * tokens + key] /= sum;
-        }
-      }
-      ExpectClose("softmax of scores", weights, softmax, 1e-4);
-    }
-  }
-}
-
-TEST(AttentionMap, IsEmptyWithoutRecording)
-{
-  Map map(vtkSmartPointer<vtkMultiBlockDataSet>::New());
-  EXPECT_EQ(map.Image()->GetNumberOfPoints(), 0);
-}
-
-TEST(AttentionMap, CanBeCancelled)
-{
-  Map map(DataSetOf(SmallRecording()));
-  map->SetLayer(2);
-  map->SetAbortExecute(1);
-  EXPECT_EQ(map.Image()->GetPointData()->GetNumberOfArrays(), 0);
-  EXPECT_EQ(map.Image()->GetPointData()->GetNumberOfArrays(), 1);
-}
-
-TEST(AttentionMap, NamesTheRangeOfItsNumbers)
-{
-  Map map(DataSetOf(SmallRecording()));
-  map->SetSequence(2);
-  EXPECT_EQ(map.Image()->GetNumberOfPoints(), 0);
-  EXPECT_THAT(map.TakeErrors(), ElementsAre(HasSubstr("expected a sequence from 0 to 1, found 2")));
-  map->SetSequence(0);
-  map->SetLayer(1);
-  map.Image();
-  EXPECT_THAT(map.TakeErrors(),
-    ElementsAre(HasSubstr("layer 1 is not in the recording, which has layers 0 2")));
-  map->SetLayer(2);
-  map->SetHead(-2);
-  map.Image();
-  EXPECT_THAT(map.TakeErrors(), ElementsAre(HasSubstr("expected a head from 0 to 1, found -2")));
-  map->SetHead(1);
-  EXPECT_EQ(map.Image()->GetNumberOfPoints(), 9);
 }
 
 /// The strongest keys that an independent program found (Testing/Oracle/focus).
@@ -481,25 +256,6 @@ TEST(AttentionMap, NamesTheLayersWhoseBlocksAreThere)
     ElementsAre(HasSubstr("layer 0 is not in the recording, which has layers 2")));
   map->SetLayer(2);
   EXPECT_EQ(map.Image()->GetNumberOfPoints(), 9);
-}
-
-TEST(AttentionMap, RefusesOtherData)
-{
-  const auto data = DataSetOf(SmallRecording());
-  data->GetFieldData()->RemoveArray("Format");
-  Map map(data);
-  EXPECT_EQ(map.Image()->GetNumberOfPoints(), 0);
-  EXPECT_THAT(map.TakeErrors(), ElementsAre(HasSubstr("expected the field array 'Format'")));
-}
-
-TEST(AttentionMap, TellsOneErrorOfABadFile)
-{
-  Observed<vtkRecordingReader> reader;
-  reader->SetFileName("/no such file.npy");
-  Map map;
-  map->SetInputConnection(reader->GetOutputPort());
-  EXPECT_EQ(map.Image()->GetNumberOfPoints(), 0);
-  EXPECT_THAT(reader.TakeErrors(), ElementsAre(HasSubstr("cannot open file")));
 }
 
 }

@@ -6,11 +6,9 @@
 #include "Recordings.h"
 
 #include <vtkDoubleArray.h>
-#include <vtkFloatArray.h>
 #include <vtkImageData.h>
 #include <vtkIntArray.h>
 #include <vtkPointData.h>
-#include <vtkSMPTools.h>
 #include <vtkStringArray.h>
 #include <vtkTable.h>
 
@@ -24,8 +22,6 @@
 using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 namespace
 {
@@ -245,15 +241,6 @@ TEST(AttentionMatrix, ScoresThatAreNoNumbersAreLast)
   EXPECT_EQ(matrix.At("Head", 0, 0), 1);
 }
 
-TEST(AttentionMatrix, NamesTheColumnThatIsMissing)
-{
-  Matrix matrix(SmallRecording());
-  Connect(matrix.Get(), 1, ScoreTable({ { 0, 0, 1 } }, "Sink"));
-  matrix->SetSortBy("Induction");
-  EXPECT_EQ(matrix.Image()->GetNumberOfPoints(), 0);
-  EXPECT_THAT(matrix.TakeErrors(), ElementsAre(HasSubstr("Induction")));
-}
-
 TEST(AttentionMatrix, PartsMakeUpTheWhole)
 {
   const Recording recording = LongRecording(20);
@@ -281,27 +268,6 @@ TEST(AttentionMatrix, PartsMakeUpTheWhole)
   }
 }
 
-TEST(AttentionMatrix, BytesDoNotDependOnThreads)
-{
-  const Recording recording = LongRecording(200);
-  std::vector<std::string> all;
-  for (const int threads : { 1, 3 })
-  {
-    vtkSMPTools::Config config;
-    config.MaxNumberOfThreads = threads;
-    config.Backend = "STDThread";
-    vtkSMPTools::LocalScope(config,
-      [&]
-      {
-        Matrix matrix(recording);
-        auto* values = vtkFloatArray::SafeDownCast(matrix.Image()->GetPointData()->GetScalars());
-        all.emplace_back(reinterpret_cast<const char*>(values->GetPointer(0)),
-          static_cast<std::size_t>(values->GetNumberOfValues()) * sizeof(float));
-      });
-  }
-  EXPECT_TRUE(all[0] == all[1]);
-}
-
 TEST(AttentionMatrix, FollowsItsInput)
 {
   Matrix matrix(SmallRecording());
@@ -313,85 +279,6 @@ TEST(AttentionMatrix, FollowsItsInput)
   const auto after = matrix.ByHead("Weights");
   EXPECT_EQ(after.at({ 0, 1 }), before.at({ 0, 1 }));
   EXPECT_NE(after.at({ 2, 1 }), before.at({ 2, 1 }));
-}
-
-/// Each head with the window, the cap and the sink of its layer.
-TEST(AttentionMatrix, ShowsCapsWindowsAndSinks)
-{
-  Recording recording = SmallRecording();
-  recording.layers[0].window = 1;
-  recording.layers[1].scoreCap = 0.2;
-  recording.layers[1].sinks = { 0.4F, -0.6F };
-  Matrix matrix(recording);
-  const auto heads = matrix.ByHead("Weights");
-  for (const int head : { 0, 1 })
-  {
-    for (int query = 0; query < 3; ++query)
-    {
-      double sum = 0;
-      for (int key = 0; key < 3; ++key)
-      {
-        EXPECT_EQ(heads.at({ 0, head }).at({ query, key }), query == key ? 1 : 0); // itself alone
-        sum += heads.at({ 2, head }).at({ query, key });
-      }
-      EXPECT_LT(sum, 1) << "the sink has its share";
-    }
-    EXPECT_EQ(heads.at({ 2, head }), Expected(recording, 0, 2, head, AttentionQuantity::Weights));
-  }
-}
-
-TEST(AttentionMatrix, IsEmptyWithoutRecording)
-{
-  Matrix matrix(vtkSmartPointer<vtkMultiBlockDataSet>::New());
-  EXPECT_EQ(matrix.Image()->GetNumberOfPoints(), 0);
-  EXPECT_THAT(matrix.Titles(), IsEmpty());
-}
-
-TEST(AttentionMatrix, CanBeCancelled)
-{
-  Matrix matrix(SmallRecording());
-  matrix->SetAbortExecute(1);
-  EXPECT_EQ(matrix.Image()->GetPointData()->GetNumberOfArrays(), 0);
-  EXPECT_EQ(matrix.Image()->GetPointData()->GetNumberOfArrays(), 5);
-}
-
-TEST(AttentionMatrix, TellsWhatIsMissing)
-{
-  Recording recording = SmallRecording();
-  for (RecordedLayer& layer : recording.layers)
-  {
-    for (RecordedHead& head : layer.heads)
-    {
-      head.valueNorm = {};
-    }
-  }
-  Matrix matrix(recording);
-  const auto expectError = [&](const char* text)
-  {
-    EXPECT_EQ(matrix.Image()->GetNumberOfPoints(), 0);
-    EXPECT_THAT(matrix.TakeErrors(), ElementsAre(HasSubstr(text)));
-  };
-  matrix->SetQuantity(vtkAttentionMatrix::NORM_WEIGHTED);
-  expectError("the recording has no value norms");
-  matrix->SetQuantity(vtkAttentionMatrix::ROLLOUT);
-  expectError("layer 1 is not in the recording");
-  matrix->SetQuantity(vtkAttentionMatrix::WEIGHTS);
-  matrix->SetSequence(2);
-  expectError("expected a sequence from 0 to 1, found 2");
-  matrix->SetSequence(0);
-  matrix->SetLayer(1);
-  expectError("layer 1 is not in the recording, which has layers 0 2");
-  matrix->SetLayer(0);
-  EXPECT_GT(matrix.Image()->GetNumberOfPoints(), 0);
-}
-
-TEST(AttentionMatrix, RefusesOtherData)
-{
-  const auto data = DataSetOf(SmallRecording());
-  data->GetFieldData()->RemoveArray("Format");
-  Matrix matrix(data);
-  EXPECT_EQ(matrix.Image()->GetNumberOfPoints(), 0);
-  EXPECT_THAT(matrix.TakeErrors(), ElementsAre(HasSubstr("expected the field array 'Format'")));
 }
 
 TEST(AttentionMatrix, ASequenceOfOneTokenHasOnePoint)

@@ -7,7 +7,6 @@
 #include <vtkCellData.h>
 #include <vtkDoubleArray.h>
 #include <vtkInformation.h>
-#include <vtkSMPTools.h>
 #include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
@@ -76,67 +75,6 @@ public:
     return matrix;
   }
 };
-
-/// Weights of several models are those that the original code computed.
-TEST(AttentionSentence, ShowsTheAttentionOfTheOriginalModels)
-{
-  for (const char* name : { "gpt2", "bert", "llama", "bloom" })
-  {
-    SCOPED_TRACE(name);
-    const TransformerOracle oracle(name);
-    const Recording recording =
-      RecordTransformer(Transformer::Read(oracle.Path() / "config.json"), oracle.Input(), {});
-    const std::int64_t padded = oracle.Get("layer.1.attention").shape[3];
-    Sentence sentence(recording);
-    sentence->SetLayer(1);
-    for (const int head : { 0, 3 })
-    {
-      for (int s = 0; s < recording.SequenceCount(); ++s)
-      {
-        sentence->SetHead(head);
-        sentence->SetSequence(s);
-        const std::vector<double> attention = oracle.Values("layer.1.attention", s);
-        const std::int64_t length = recording.SequenceLength(s);
-        std::vector<double> expected;
-        for (std::int64_t i = 0; i < length; ++i)
-        {
-          const auto row = attention.begin() + (head * padded + i) * padded;
-          expected.insert(expected.end(), row, row + length);
-        }
-        const std::int64_t first = recording.sequenceOffsets[s];
-        ExpectClose("weights", sentence.Matrix(first, length), expected, 1e-5);
-      }
-    }
-  }
-}
-
-/// The two strongest keys of each query, among the lines from a threshold of 0.05 on.
-TEST(AttentionSentence, StrongestLinesAreThoseOfTheOracle)
-{
-  for (const char* name : { "gpt2", "bert" })
-  {
-    const ViewsOracle oracle(name);
-    Sentence sentence(oracle.Source);
-    sentence->SetThreshold(0.05);
-    sentence->SetHead(2);
-    sentence->SetLayer(1);
-    sentence->SetSequence(1);
-    const std::int64_t first = oracle.Source.sequenceOffsets[1];
-    const std::int64_t length = oracle.Source.SequenceLength(1);
-    const std::vector<double> found = sentence.Matrix(first, length);
-    EXPECT_THAT(CellValues(sentence.Lines(), "Weight"), Each(testing::Ge(0.05)));
-    const std::string prefix = "layer.1.head.2.sequence.1.";
-    const std::vector<double> keys = oracle.Values(prefix + "top2_key");
-    const std::vector<double> drawn = oracle.Values(prefix + "top2_drawn");
-    const std::vector<double> top = oracle.Values(prefix + "top2_weight");
-    for (std::size_t i = 0; i < keys.size(); ++i)
-    {
-      const double weight =
-        found[i / 2 * static_cast<std::size_t>(length) + static_cast<std::size_t>(keys[i])];
-      EXPECT_NEAR(weight, drawn[i] != 0 ? top[i] : 0, 1e-5 * top[i]);
-    }
-  }
-}
 
 /// Without the first token, and without the last too, as an independent program computed it.
 TEST(AttentionSentence, HidesTokensAsTheOracle)
@@ -461,43 +399,6 @@ TEST(AttentionSentence, NamesTokensByWhatIsKnownOfThem)
     ElementsAre("class token", "0, 0", "0, 1", "class token", "0, 0", "0, 1"));
 }
 
-TEST(AttentionSentence, OfOneToken)
-{
-  Recording recording = LongRecording(50, { 0 }, 1, 8, 3);
-  recording.sequenceOffsets = { 0, 1, 50 };
-  std::fill(recording.tokens.sequence.begin() + 1, recording.tokens.sequence.end(), 1);
-  for (int i = 1; i < 50; ++i)
-  {
-    recording.tokens.position[i] = i - 1;
-  }
-  Sentence sentence(recording);
-  EXPECT_THAT(CellValues(sentence.Lines(), "Weight"), ElementsAre(1));
-  EXPECT_EQ(sentence.Words()->GetNumberOfPoints(), 2);
-  sentence->SetHideFirst(true);
-  EXPECT_THAT(sentence.Pairs(), IsEmpty());
-}
-
-TEST(AttentionSentence, IsEmptyWithoutData)
-{
-  Observed<vtkAttentionSentence> sentence;
-  Connect(sentence.Get(), 0, vtkSmartPointer<vtkMultiBlockDataSet>::New());
-  for (int port : { 0, 1, 2 })
-  {
-    sentence->Update();
-    auto* data = vtkPolyData::SafeDownCast(sentence->GetOutputDataObject(port));
-    EXPECT_EQ(data->GetNumberOfPoints(), 0);
-  }
-}
-
-TEST(AttentionSentence, DoesNotDependOnThreads)
-{
-  Sentence sentence(LongRecording(50, { 0 }, 1, 8, 3));
-  Sentence alone(LongRecording(50, { 0 }, 1, 8, 3));
-  vtkSMPTools::LocalScope(vtkSMPTools::Config{ 1 }, [&] { alone.Lines(); });
-  ExpectSameArrays(alone.Lines()->GetCellData(), sentence.Lines()->GetCellData());
-  EXPECT_EQ(PointValues(alone.Words(), "Received"), PointValues(sentence.Words(), "Received"));
-}
-
 TEST(AttentionSentence, NeedsMemoryForItsLines)
 {
   Sentence sentence(LongRecording(50, { 0 }, 1, 8, 3));
@@ -510,14 +411,6 @@ TEST(AttentionSentence, NeedsMemoryForItsLines)
   EXPECT_GT(sentence.Lines()->GetNumberOfCells(), 0);
 }
 
-TEST(AttentionSentence, CanBeCancelled)
-{
-  Sentence sentence(SmallRecording());
-  sentence->SetAbortExecute(1);
-  EXPECT_EQ(sentence.Lines()->GetNumberOfCells(), 0);
-  EXPECT_GT(sentence.Lines()->GetNumberOfCells(), 0);
-}
-
 TEST(AttentionSentence, KnowsTheRangesOfItsInput)
 {
   Sentence sentence(SmallRecording());
@@ -526,53 +419,6 @@ TEST(AttentionSentence, KnowsTheRangesOfItsInput)
   EXPECT_EQ(sentence->GetLayerRange()[1], 2);
   EXPECT_EQ(sentence->GetHeadRange()[0], -1);
   EXPECT_EQ(sentence->GetHeadRange()[1], 1);
-}
-
-TEST(AttentionSentence, NamesWhatIsWrong)
-{
-  Sentence sentence(SmallRecording());
-  const auto error = [&sentence]
-  {
-    EXPECT_EQ(sentence.Lines()->GetNumberOfPoints(), 0);
-    EXPECT_EQ(sentence.Words()->GetNumberOfPoints(), 0);
-    return sentence.TakeError();
-  };
-  sentence->SetThreshold(-1);
-  EXPECT_THAT(error(), HasSubstr("Threshold: expected a weight of at least 0, found -1"));
-  sentence->SetThreshold(0);
-  sentence->SetSequence(2);
-  EXPECT_THAT(error(), HasSubstr("expected a sequence"));
-  sentence->SetSequence(0);
-  sentence->SetLayer(1);
-  EXPECT_THAT(error(), HasSubstr("layer 1 is not in the recording, which has layers 0 2"));
-  sentence->SetLayer(0);
-  sentence->SetHead(2);
-  EXPECT_THAT(error(), HasSubstr("expected a head from 0 to 1, found 2"));
-  sentence->SetHead(0);
-  sentence->AddHead(7);
-  EXPECT_THAT(error(), HasSubstr("expected a head from 0 to 1, found 7"));
-  sentence->ClearHeads();
-  sentence->AddSelectedToken(5);
-  EXPECT_THAT(error(), HasSubstr("SelectedTokens: expected tokens from 0 to 4, found 5"));
-  sentence->ClearSelectedTokens();
-  sentence->AddHiddenToken(-1);
-  EXPECT_THAT(error(), HasSubstr("HiddenTokens: expected tokens from 0 to 4, found -1"));
-  sentence->ClearHiddenTokens();
-  sentence->SetFirstToken(3);
-  EXPECT_THAT(error(), HasSubstr("FirstToken: expected a position from 0 to 2, found 3"));
-  sentence->SetFirstToken(0);
-  sentence->SetRowsPerPage(-1);
-  EXPECT_THAT(error(), HasSubstr("RowsPerPage: expected at least 0, found -1"));
-  sentence->SetRowsPerPage(0);
-  sentence->SetQuantity(vtkAttentionSentence::ROLLOUT);
-  sentence->SetLayer(2);
-  EXPECT_THAT(error(), HasSubstr("layer 1"));
-  Recording recording = SmallRecording();
-  recording.tokens.text.clear();
-  Connect(sentence.Get(), 0, DataSetOf(recording));
-  sentence->SetQuantity(vtkAttentionSentence::WEIGHTS);
-  sentence->SetHideSpecial(true);
-  EXPECT_THAT(error(), HasSubstr("HideSpecial: expected a recording with the texts"));
 }
 
 }

@@ -321,38 +321,6 @@ TEST_F(OfGpt2, EmbeddingHasAPointPerHeadAndToken)
   }
 }
 
-TEST_F(OfGpt2, ErrorsNameWhatIsMissing)
-{
-  this->Tokens->SetInputConnection(1, nullptr);
-  EXPECT_EQ(this->Table(0)->GetNumberOfRows(), 0);
-  EXPECT_THAT(this->Tokens.TakeErrors(), ElementsAre(HasSubstr("Model: expected the transformer")));
-
-  TransformerReader other;
-  other->SetFileName((TransformerOracle::Folder("bert") / "config.json").c_str());
-  other->Update();
-  other.TakeWarnings();
-  this->Tokens->SetModelConnection(other->GetOutputPort());
-  this->Table(0);
-  EXPECT_THAT(
-    this->Tokens.TakeErrors(), ElementsAre(HasSubstr("need a causal language model, whose")));
-
-  other->SetFileName((TransformerOracle::Folder("attn-only") / "config.json").c_str());
-  this->Table(0);
-  other.TakeWarnings();
-  EXPECT_THAT(
-    this->Tokens.TakeErrors(), ElementsAre(HasSubstr("needs the model that was recorded")));
-
-  this->Tokens->SetModelConnection(this->Source.Model->GetOutputPort());
-  this->Tokens->ClearVectors();
-  this->Table(0);
-  EXPECT_THAT(
-    this->Tokens.TakeErrors(), ElementsAre(HasSubstr("Vectors: expected at least one of")));
-  this->Tokens->AddVector(9);
-  this->Table(0);
-  EXPECT_THAT(
-    this->Tokens.TakeErrors(), ElementsAre(HasSubstr("Vectors: expected numbers from 0 to 5")));
-}
-
 TEST_F(OfGpt2, CancelLeavesNothing)
 {
   this->Tokens->AddObserver(

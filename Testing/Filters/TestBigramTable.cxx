@@ -13,7 +13,6 @@
 using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 namespace
 {
@@ -73,27 +72,6 @@ TEST(BigramTable, TokensHaveTexts)
   {
     EXPECT_EQ(table->GetValueByName(row, "Next Token").ToString(), WordModel::Text(next[row]));
   }
-}
-
-TEST(BigramTable, TellsWhatIsWrong)
-{
-  WordModel model;
-  Observed<vtkBigramTable> bigrams;
-  bigrams->SetInputConnection(model.Port());
-  bigrams->AddToken("w2l");
-  EXPECT_EQ(TableOf(bigrams.Get())->GetNumberOfRows(), 0);
-  EXPECT_THAT(bigrams.TakeErrors(),
-    ElementsAre(HasSubstr("Tokens: expected a token of the vocabulary or #id, found 'w2l'; the "
-                          "nearest tokens are '\u00B7w2' (#2), ")));
-  bigrams->ClearTokens();
-  bigrams->SetTop(0);
-  TableOf(bigrams.Get());
-  EXPECT_THAT(bigrams.TakeErrors(), ElementsAre(HasSubstr("Top: expected at least 1, found 0.")));
-  OracleModel bert("bert");
-  bigrams->SetTop(1);
-  bigrams->SetInputConnection(bert.Port());
-  TableOf(bigrams.Get());
-  EXPECT_THAT(bigrams.TakeErrors(), ElementsAre(HasSubstr("found bert")));
 }
 
 }

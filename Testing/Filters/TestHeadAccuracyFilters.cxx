@@ -10,7 +10,6 @@
 #include <vtkTable.h>
 
 #include <cmath>
-#include <map>
 
 #include <gmock/gmock.h>
 
@@ -169,28 +168,6 @@ TEST(HeadAccuracySimplex, HasTheAccuracyOfHeadsAtItsCornersAndOfTheModelAtItsCen
     static_cast<float>(accuracyAt(1. / 3, 1. / 3, 1. / 3)), static_cast<float>(expected[3]));
 }
 
-TEST(HeadAccuracySimplex, IsTheMeanOverTargets)
-{
-  const AttentionOnlyModel model = ModelWithTargets();
-  Simplex simplex(model);
-  vtkPointData* data = simplex.Update()->GetPointData();
-  std::map<std::int64_t, double> pairs;
-  for (Eigen::Index i = 0; i < model.nextToken.size(); ++i)
-  {
-    pairs[model.nextToken.data()[i]] += 1;
-  }
-  std::vector<double> mean(28);
-  for (const auto& [target, count] : pairs)
-  {
-    const std::vector<double> values = Values(data, "Accuracy Target " + std::to_string(target));
-    for (std::size_t i = 0; i < mean.size(); ++i)
-    {
-      mean[i] += values[i] * count / 25;
-    }
-  }
-  ExpectClose("Accuracy", Values(data, "Accuracy"), mean, 1e-6);
-}
-
 TEST(HeadAccuracySimplex, HasItsTypesAndOnlyTargetsThatOccur)
 {
   AttentionOnlyModel model = ModelWithTargets();
@@ -230,15 +207,6 @@ TEST(HeadAccuracySimplex, ShowsAPairThatIsTheTokenPairInItsCentre)
       EXPECT_EQ(correct[i], found[i] == target ? 1 : 0);
     }
   }
-}
-
-TEST(HeadAccuracySimplex, HasTheSameBytesEveryTime)
-{
-  Simplex first(ModelWithTargets());
-  Simplex second(ModelWithTargets());
-  first->SetResolution(31);
-  second->SetResolution(31);
-  ExpectSameArrays(first.Update()->GetPointData(), second.Update()->GetPointData());
 }
 
 }

@@ -117,19 +117,4 @@ TEST(HeadCircuit, ShowsPositions)
     ElementsAre(HasSubstr("expected a model with a position embedding, found bloom")));
 }
 
-TEST(HeadCircuit, TellsWhatIsWrong)
-{
-  OracleModel model("gpt2");
-  Observed<vtkHeadCircuit> circuit;
-  circuit->SetInputConnection(model.Port());
-  circuit->SetHead(9);
-  ImageOf(circuit.Get());
-  EXPECT_THAT(
-    circuit.TakeErrors(), ElementsAre(HasSubstr("Head: expected a number from 0 to 3, found 9.")));
-  circuit->SetHead(0);
-  circuit->AddToken("the");
-  ImageOf(circuit.Get());
-  EXPECT_THAT(circuit.TakeErrors(), ElementsAre(HasSubstr("as the model has no tokenizer")));
-}
-
 }

@@ -128,14 +128,4 @@ TEST(HeadCompositionFilter, ShowsLinesFromAThresholdOn)
   EXPECT_EQ(composition.Output()->GetNumberOfPoints(), 8);
 }
 
-TEST(HeadCompositionFilter, WithoutInputIsEmpty)
-{
-  Observed<vtkHeadComposition> composition;
-  const auto nothing = vtkSmartPointer<vtkMultiBlockDataSet>::New();
-  Connect(composition.Get(), 0, nothing);
-  composition->Update();
-  EXPECT_THAT(composition.TakeErrors(), testing::IsEmpty()); // what made it has told why
-  EXPECT_EQ(OutputOf<vtkPolyData>(composition.Get())->GetNumberOfPoints(), 0);
-}
-
 }

@@ -8,7 +8,6 @@
 #include <vtkDataObject.h>
 #include <vtkInformation.h>
 #include <vtkPointData.h>
-#include <vtkSMPTools.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkStringArray.h>
 #include <vtkTable.h>
@@ -315,29 +314,6 @@ TEST(HeadEmbedding, ArrangesHeadsInAGrid)
   }
 }
 
-TEST(HeadEmbedding, IsTheSameOnAnyNumberOfThreads)
-{
-  const Recording recording = RandomRecording(20);
-  for (const int method : { vtkHeadEmbedding::PCA, vtkHeadEmbedding::TSNE, vtkHeadEmbedding::UMAP })
-  {
-    const auto onThreads = [&](int threads)
-    {
-      Embedding embedding(recording);
-      embedding->SetMethod(method);
-      embedding->SetPerplexity(20);
-      embedding->SetIterations(100);
-      std::vector<double> found;
-      vtkSMPTools::LocalScope(vtkSMPTools::Config{ threads, "STDThread", false },
-        [&] { found = embedding.Coordinates(); });
-      return found;
-    };
-    const std::vector<double> one = onThreads(1);
-    EXPECT_EQ(one.size(), 3 * 6 * 400);
-    EXPECT_TRUE(std::all_of(one.begin(), one.end(), [](double x) { return std::isfinite(x); }));
-    EXPECT_EQ(one, onThreads(4));
-  }
-}
-
 TEST(HeadEmbedding, ShowsHowTrueALayoutIs)
 {
   Embedding embedding(RandomRecording(20));
@@ -521,43 +497,6 @@ TEST(HeadEmbedding, IsEmptyAndTriesAgainIfCancelledAtOnce)
   EXPECT_EQ(embedding.Points()->GetNumberOfPoints(), 6 * 120);
 }
 
-TEST(HeadEmbedding, IsEmptyWithoutRecording)
-{
-  Embedding embedding(RandomRecording(1));
-  embedding.Take(vtkSmartPointer<vtkMultiBlockDataSet>::New());
-  EXPECT_EQ(embedding.Points()->GetNumberOfPoints(), 0);
-}
-
-TEST(HeadEmbedding, NamesWhatItCannotShow)
-{
-  Embedding embedding(RandomRecording(2)); // 40 points
-  const auto expect = [&](const std::string& message)
-  {
-    EXPECT_EQ(embedding.Points()->GetNumberOfPoints(), 0);
-    EXPECT_THAT(embedding.TakeErrors(), ElementsAre(HasSubstr(message)));
-  };
-  expect("expected a perplexity from 1 to 13, the largest that works for 40 points, found 50");
-  embedding->SetMethod(vtkHeadEmbedding::UMAP);
-  embedding->SetNeighbors(41);
-  expect("found 41");
-  embedding->SetMethod(vtkHeadEmbedding::PCA);
-  embedding->SetLayer(2);
-  expect("layer 2 is not in the recording, which has layers 0 1");
-  embedding->SetLayer(-1);
-  embedding->SetHead(3);
-  expect("expected a head from 0 to 2, found 3");
-  embedding->SetHead(-1);
-  embedding->SetSequence(2);
-  expect("expected a sequence from 0 to 1, or -1 for all, found 2");
-  embedding->SetSequence(-1);
-  embedding->SetSample(1);
-  expect("expected at least 2 tokens, found 1");
-  embedding->SetSample(0);
-  embedding->SetKeyScaling(vtkHeadEmbedding::FIXED);
-  embedding->SetKeyScale(0);
-  expect("expected a key scale above 0, found 0");
-}
-
 TEST(HeadEmbedding, NamesBadNumbers)
 {
   Recording recording = RandomRecording(2);
@@ -582,23 +521,6 @@ TEST(HeadEmbedding, NamesBadNumbers)
   EXPECT_EQ(embedding.Points()->GetNumberOfPoints(), 2 * 40);
   vtkObject::SetGlobalWarningDisplay(warnings);
   EXPECT_THAT(embedding.Column("Head"), ElementsAre(0, 2));
-}
-
-TEST(HeadEmbedding, NeedsQueriesAndKeys)
-{
-  std::mt19937 generator(3);
-  Recording recording = RandomRecording(2);
-  for (RecordedLayer& layer : recording.layers)
-  {
-    for (RecordedHead& head : layer.heads)
-    {
-      head.weights = { RandomRows(10, 10, generator), RandomRows(10, 10, generator) };
-      head.query = head.key = {};
-    }
-  }
-  Embedding embedding(recording);
-  EXPECT_EQ(embedding.Points()->GetNumberOfPoints(), 0);
-  EXPECT_THAT(embedding.TakeErrors(), ElementsAre(HasSubstr("has no queries and keys")));
 }
 
 }

@@ -22,7 +22,6 @@
 using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 namespace
 {
@@ -186,18 +185,6 @@ TEST(HeadScores, WithoutTokensThereAreNoRepetitions)
   EXPECT_STREQ(scores.Image()->GetPointData()->GetScalars()->GetName(), "Previous Token");
 }
 
-TEST(HeadScores, StripesNeedRepeatedTokens)
-{
-  Recording recording = RepeatedRecording();
-  recording.tokens.id.back() = 7;
-  Scores scores(recording);
-  scores->SetMeasure(vtkHeadScores::STRIPE);
-  EXPECT_EQ(scores.Table()->GetNumberOfRows(), 0);
-  EXPECT_THAT(scores.TakeErrors(), ElementsAre(HasSubstr("Measure Stripe: expected a sequence")));
-  scores->SetMeasure(vtkHeadScores::MUL);
-  EXPECT_EQ(scores.Table()->GetNumberOfRows(), 6);
-}
-
 vtkSmartPointer<vtkMultiBlockDataSet> ModelOf(const std::string& name)
 {
   vtkNew<vtkTransformerReader> reader;
@@ -217,34 +204,6 @@ TEST(HeadScores, CopyingNeedsTheModel)
   const std::vector<HeadPlace> heads = { { 0, 0 }, { 0, 1 }, { 0, 2 }, { 0, 3 }, { 1, 0 }, { 1, 1 },
     { 1, 2 }, { 1, 3 } };
   EXPECT_EQ(scores.Column("Copying"), MeasureCopying(recording, model, heads, 1));
-  Connect(scores.Get(), 1, ModelOf("bloom"));
-  EXPECT_EQ(scores.Table()->GetNumberOfRows(), 0);
-  EXPECT_THAT(
-    scores.TakeErrors(), ElementsAre(HasSubstr("Copying needs the model that was recorded")));
-}
-
-TEST(HeadScores, IsEmptyWithoutRecording)
-{
-  Scores scores(vtkSmartPointer<vtkMultiBlockDataSet>::New());
-  EXPECT_EQ(scores.Table()->GetNumberOfRows(), 0);
-  EXPECT_EQ(scores.Image()->GetNumberOfPoints(), 0);
-}
-
-TEST(HeadScores, CanBeCancelled)
-{
-  Scores scores(RepeatedRecording());
-  scores->SetAbortExecute(1);
-  EXPECT_EQ(scores.Table()->GetNumberOfRows(), 0);
-  EXPECT_EQ(scores.Table()->GetNumberOfRows(), 6);
-}
-
-TEST(HeadScores, RefusesOtherData)
-{
-  const auto data = DataSetOf(RepeatedRecording());
-  data->GetFieldData()->RemoveArray("Format");
-  Scores scores(data);
-  EXPECT_EQ(scores.Table()->GetNumberOfRows(), 0);
-  EXPECT_THAT(scores.TakeErrors(), ElementsAre(HasSubstr("expected the field array 'Format'")));
 }
 
 TEST(HeadScores, OneTokenHasScores)

@@ -17,7 +17,6 @@
 using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 namespace
 {
@@ -127,20 +126,6 @@ TEST(HeadSpectraFilter, OfOneHead)
   spectra->SetCircuit(vtkHeadSpectra::QK);
   EXPECT_EQ(
     TableOf(spectra.Get())->GetFieldData()->GetAbstractArray("Left Out")->GetNumberOfValues(), 4);
-}
-
-TEST(HeadSpectraFilter, NamesWhatIsWrong)
-{
-  Spectra spectra("gpt2");
-  spectra->SetLayer(2);
-  spectra->Update();
-  EXPECT_THAT(
-    spectra.TakeErrors(), ElementsAre(HasSubstr("Layer: expected a number from 0 to 1, or -1")));
-  EXPECT_EQ(TableOf(spectra.Get())->GetNumberOfRows(), 0);
-  Spectra pictures("vit");
-  pictures->SetFull(true);
-  pictures->Update();
-  EXPECT_THAT(pictures.TakeErrors(), ElementsAre(HasSubstr("expected a language model")));
 }
 
 }

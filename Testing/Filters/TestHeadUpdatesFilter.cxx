@@ -117,34 +117,4 @@ TEST(HeadUpdates, HasNoContextWithoutValues)
   EXPECT_THAT(ColumnNames(TableOf(updates.Get())), Not(Contains("Context Magnitude")));
 }
 
-TEST(HeadUpdates, NamesWhatIsWrong)
-{
-  const auto expect = [](const Recording& recording, const std::string& message)
-  {
-    Updates updates;
-    Connect(updates.Get(), 0, DataSetOf(recording));
-    EXPECT_EQ(TableOf(updates.Get())->GetNumberOfRows(), 0);
-    EXPECT_THAT(updates.TakeErrors(), ElementsAre(HasSubstr(message)));
-  };
-  expect(SmallRecording(), "no residual stream before layer 2"); // it has that before layer 0
-  Recording recording = SmallRecording();
-  recording.residual.clear();
-  expect(recording, "record Residual");
-  for (RecordedLayer& layer : recording.layers)
-  {
-    for (RecordedHead& head : layer.heads)
-    {
-      head.output = {};
-    }
-  }
-  expect(recording, "no outputs of layer 0, head 0; record HeadOutputs");
-  Updates updates;
-  OracleModel model("bloom");
-  Connect(updates.Get(), 0, DataSetOf(FocusOracle("gpt2").GetRecording()));
-  updates->SetModelConnection(model.Port());
-  EXPECT_EQ(TableOf(updates.Get())->GetNumberOfRows(), 0);
-  EXPECT_THAT(
-    updates.TakeErrors(), ElementsAre(HasSubstr("Head Updates needs the model that was recorded")));
-}
-
 }

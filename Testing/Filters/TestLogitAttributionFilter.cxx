@@ -13,7 +13,6 @@ using namespace atlas;
 using namespace atlas::test;
 using testing::Each;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 namespace
 {
@@ -147,49 +146,6 @@ TEST(LogitAttribution, KnowsTheRangesOfItsInput)
   attribution->SetTarget(vtkLogitAttribution::PREDICTED);
   attribution->UpdateInformation();
   EXPECT_EQ(attribution->GetPositionRange()[1], 16);
-}
-
-TEST(LogitAttribution, NamesWhatIsWrong)
-{
-  const LogitsOracle oracle("gpt2");
-  const auto expect = [](const Recording& recording, const std::string& model, const auto& set,
-                        const std::string& message)
-  {
-    Attribution attribution(recording, model);
-    set(attribution);
-    EXPECT_EQ(TableOf(attribution.Get())->GetNumberOfRows(), 0);
-    EXPECT_EQ(attribution.Image(1)->GetNumberOfPoints(), 0);
-    EXPECT_THAT(attribution.TakeErrors(), ElementsAre(HasSubstr(message)));
-  };
-  const auto nothing = [](Attribution&) {};
-  Recording recording = oracle.GetRecording();
-  expect(recording, "attn-only", nothing, "Logit Attribution needs the model that was recorded");
-  expect(
-    recording, "gpt2", [](Attribution& attribution) { attribution->SetPosition(16); },
-    "Position: expected a position from 0 to 15, or -1 for all, since the last token has no next");
-  expect(
-    recording, "gpt2", [](Attribution& attribution) { attribution->SetSequence(2); },
-    "expected a sequence from 0 to 1");
-  const auto setToken = [](Attribution& attribution)
-  {
-    attribution->SetTarget(vtkLogitAttribution::TOKEN);
-    attribution->SetTargetToken("#211");
-  };
-  expect(recording, "gpt2", setToken, "TargetToken: expected");
-  expect(
-    recording, "gpt2",
-    [](Attribution& attribution) { attribution->SetTarget(vtkLogitAttribution::TOKEN); },
-    "TargetToken: expected one token, found 0");
-  expect(
-    recording, "gpt2", [](Attribution& attribution) { attribution->SetAgainst("no such"); },
-    "Against: expected");
-  recording.residual.clear();
-  expect(recording, "gpt2", nothing, "HeadOutputs and Residual");
-  const LogitsOracle other("attn-only");
-  Attribution withoutModel(other.GetRecording(), "attn-only");
-  withoutModel->SetModelConnection(nullptr);
-  EXPECT_EQ(TableOf(withoutModel.Get())->GetNumberOfRows(), 0);
-  EXPECT_THAT(withoutModel.TakeErrors(), ElementsAre(HasSubstr("xpected")));
 }
 
 }

@@ -15,7 +15,6 @@
 using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 namespace
 {
@@ -102,32 +101,6 @@ TEST(LogitLens, WritesWordsInTheirCells)
     const vtkIdType point = image->FindPoint(at.data());
     EXPECT_EQ(words[i], cells[point]);
   }
-}
-
-TEST(LogitLens, NamesWhatIsWrong)
-{
-  const LogitsOracle oracle("gpt2");
-  const auto expect = [](const Recording& recording, const std::string& model, const auto& set,
-                        const std::string& message)
-  {
-    Lens lens(recording, model);
-    set(lens);
-    EXPECT_EQ(lens.Image()->GetNumberOfPoints(), 0);
-    EXPECT_EQ(TableOf(lens.Get(), 1)->GetNumberOfRows(), 0);
-    EXPECT_THAT(lens.TakeErrors(), ElementsAre(HasSubstr(message)));
-  };
-  const auto nothing = [](Lens&) {};
-  Recording recording = oracle.GetRecording();
-  expect(recording, "attn-only", nothing, "Logit Lens needs the model that was recorded");
-  expect(
-    recording, "gpt2", [](Lens& lens) { lens->SetTop(0); }, "Top: expected at least 1, found 0");
-  expect(
-    recording, "gpt2", [](Lens& lens) { lens->SetSequence(2); }, "expected a sequence from 0 to 1");
-  recording.residual.clear();
-  expect(recording, "gpt2", nothing, "expected a recording with Residual");
-  const Recording bert =
-    LogitsOracle::Run(Transformer::Read(TransformerOracle::Folder("bert")), "bert");
-  expect(bert, "bert", nothing, "bert");
 }
 
 }

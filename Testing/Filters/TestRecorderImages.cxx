@@ -215,28 +215,6 @@ TEST_F(RecorderImages, PicturesAreABatch)
   EXPECT_NE(noise, smooth);
 }
 
-TEST_F(RecorderImages, ReadsJpeg)
-{
-  WritePng(this->File("smooth.png"), Size, Size, 3, Smooth, VTK_UNSIGNED_CHAR);
-  WriteJpeg(this->File("smooth.jpg"), Size, Size, 3, Smooth, VTK_UNSIGNED_CHAR);
-  ExpectClose("a JPEG", Queries(this->Record({ "smooth.jpg" })),
-    Queries(this->Record({ "smooth.png" })), 0.05);
-  const Pixels gray = [](int x, int y, int) { return Smooth(x, y, 2); };
-  WritePng(this->File("gray.png"), Size, Size, 3, gray, VTK_UNSIGNED_CHAR);
-  WriteJpeg(this->File("gray.jpg"), Size, Size, 1, gray, VTK_UNSIGNED_CHAR);
-  ExpectClose("a gray JPEG", Queries(this->Record({ "gray.jpg" })),
-    Queries(this->Record({ "gray.png" })), 0.05);
-  EXPECT_THAT(this->TakeWarnings(), IsEmpty());
-}
-
-TEST_F(RecorderImages, GrayHasThreeEqualChannels)
-{
-  const Pixels gray = [](int x, int y, int) { return Noise(x, y, 0); };
-  WritePng(this->File("gray.png"), Size, Size, 1, gray, VTK_UNSIGNED_CHAR);
-  WriteValues(this->File("gray.safetensors"), Normalized(gray));
-  ExpectEqual(this->Record({ "gray.png" }), this->Record({ "gray.safetensors" }));
-}
-
 TEST_F(RecorderImages, LeavesTransparencyOutAndSaysSo)
 {
   WritePng(this->File("rgba.png"), Size, Size, 4, Noise, VTK_UNSIGNED_CHAR);
@@ -253,21 +231,6 @@ TEST_F(RecorderImages, LeavesTransparencyOutAndSaysSo)
   const Recording gray = this->Record({ "ga.png" });
   EXPECT_EQ(this->TakeWarnings().size(), 1U);
   ExpectEqual(gray, this->Record({ "gray.safetensors" }));
-}
-
-TEST_F(RecorderImages, KeepsThePrecisionOf16Bits)
-{
-  const Pixels deep = [](int x, int y, int channel)
-  { return 256 * Noise(x, y, channel) + (11 * x + y) % 256; };
-  WritePng(this->File("deep.png"), Size, Size, 3, deep, VTK_UNSIGNED_SHORT);
-  std::vector<double> values;
-  for (int i = 0; i < 3 * Size * Size; ++i)
-  {
-    values.push_back(2 * deep(i % Size, i / Size % Size, i / (Size * Size)) / 65535.0 - 1);
-  }
-  WriteValues(this->File("deep.safetensors"), values);
-  ExpectClose("16 bits", Queries(this->Record({ "deep.png" })),
-    Queries(this->Record({ "deep.safetensors" })), 1e-5);
 }
 
 TEST_F(RecorderImages, ResizesAsTheFileBesideTheModelSays)
@@ -328,69 +291,6 @@ TEST_F(RecorderImages, RefusesOtherFiles)
   EXPECT_EQ(bert.Update()->GetNumberOfBlocks(), 0U);
   EXPECT_THAT(bert.Recorder.TakeErrors(),
     ElementsAre(HasSubstr("expected a model of images, found one of architecture bert")));
-}
-
-TEST_F(RecorderImages, RefusesPicturesThatEndEarly)
-{
-  WritePng(this->File("whole.png"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
-  WriteJpeg(this->File("whole.jpg"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
-  for (const std::string kind : { "PNG", "JPEG" })
-  {
-    const std::string whole = ReadBytes(this->File(kind == "PNG" ? "whole.png" : "whole.jpg"));
-    for (std::size_t size = 8; size < whole.size(); size = 2 * size + 1)
-    {
-      WriteBytes(this->File("cut"), whole.substr(0, size));
-      EXPECT_THAT(this->ErrorOf({ "cut" }),
-        HasSubstr(this->File("cut") + ": cannot be read as " + kind + ": "))
-        << size << " of " << whole.size() << " bytes";
-    }
-  }
-}
-
-TEST_F(RecorderImages, SurvivesDamagedPictures)
-{
-  WritePng(this->File("whole.png"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
-  WriteJpeg(this->File("whole.jpg"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
-  std::mt19937 generator(5);
-  int refused = 0;
-  for (int i = 0; i < 200; ++i)
-  {
-    std::string bytes = ReadBytes(this->File(i % 2 == 0 ? "whole.png" : "whole.jpg"));
-    const std::size_t range = i % 4 < 2 ? 200 : bytes.size() - 8; // mostly the headers
-    bytes[8 + generator() % range] = static_cast<char>(generator() % 256);
-    WriteBytes(this->File("damaged"), bytes);
-    this->SetImages({ "damaged" });
-    this->Vit->Update();
-    const std::vector<std::string> errors = this->Vit->Recorder.TakeErrors();
-    ASSERT_LE(errors.size(), 1U);
-    if (!errors.empty())
-    {
-      EXPECT_THAT(errors[0], HasSubstr(this->File("damaged") + ": "));
-      ++refused;
-    }
-    this->TakeWarnings(); // of another size
-  }
-  EXPECT_GT(refused, 100); // each chunk of a PNG has a checksum
-}
-
-TEST_F(RecorderImages, RefusesHugePictures)
-{
-  // A PNG of 65,536 x 65,536 pixels; the checksum of its header is right.
-  WriteBytes(this->File("huge.png"),
-    std::string("\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\1\0\0\0\1\0\0\x08\2\0\0\0", 29) +
-      "\xe3\xe6\xa7\xb4" +
-      std::string("\0\0\0\0IDAT\x35\xaf\x06\x1e\0\0\0\0IEND\xae\x42\x60\x82", 24));
-  EXPECT_THAT(this->ErrorOf({ "huge.png" }),
-    HasSubstr("huge.png: expected an image of at most 134217728 pixels, found 65536 x 65536."));
-  // A JPEG whose frame says 60,000 x 60,000.
-  WriteJpeg(this->File("huge.jpg"), Size, Size, 3, Noise, VTK_UNSIGNED_CHAR);
-  std::string bytes = ReadBytes(this->File("huge.jpg"));
-  std::size_t frame = bytes.find("\xff\xc2");
-  frame = frame != std::string::npos ? frame : bytes.find("\xff\xc0");
-  ASSERT_NE(frame, std::string::npos);
-  bytes.replace(frame + 5, 4, "\xea\x60\xea\x60");
-  WriteBytes(this->File("huge.jpg"), bytes);
-  EXPECT_THAT(this->ErrorOf({ "huge.jpg" }), HasSubstr("found 60000 x 60000."));
 }
 
 TEST_F(RecorderImages, RefusesPicturesOfManyScans)

@@ -16,7 +16,6 @@
 using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 namespace
 {
@@ -111,45 +110,6 @@ TEST(ScoreAttribution, KnowsTheRangesOfItsInput)
   EXPECT_EQ(attribution->GetHeadRange()[1], 3);
   EXPECT_EQ(attribution->GetPositionRange()[0], -1);
   EXPECT_EQ(attribution->GetPositionRange()[1], 16);
-}
-
-TEST(ScoreAttribution, NamesWhatIsWrong)
-{
-  const LogitsOracle oracle("gpt2");
-  const auto expect = [](const Recording& recording, const std::string& model, const auto& set,
-                        const std::string& message)
-  {
-    Attribution attribution(recording, model);
-    set(attribution);
-    EXPECT_EQ(attribution.Image()->GetNumberOfPoints(), 0);
-    EXPECT_EQ(TableOf(attribution.Get(), 1)->GetNumberOfRows(), 0);
-    EXPECT_THAT(attribution.TakeErrors(), ElementsAre(HasSubstr(message)));
-  };
-  const auto nothing = [](Attribution&) {};
-  Recording recording = oracle.GetRecording();
-  expect(recording, "attn-only", nothing, "Score Attribution needs the model that was recorded");
-  expect(
-    recording, "gpt2", [](Attribution& attribution) { attribution->SetQuery(17); },
-    "Query: expected a position from 0 to 16, or -1, found 17");
-  const auto setKey = [](Attribution& attribution)
-  {
-    attribution->SetQuery(3);
-    attribution->SetKey(4);
-  };
-  expect(recording, "gpt2", setKey, "Key: expected a position from 0 to 3");
-  expect(
-    recording, "gpt2", [](Attribution& attribution) { attribution->SetLayer(2); },
-    "Layer: expected a number from 0 to 1, found 2");
-  expect(
-    recording, "gpt2", [](Attribution& attribution) { attribution->SetTop(0); }, "Top: expected");
-  expect(
-    recording, "gpt2", [](Attribution& attribution) { attribution->SetSequence(2); },
-    "expected a sequence from 0 to 1");
-  recording.residual.clear();
-  expect(recording, "gpt2", nothing, "HeadOutputs and Residual");
-  const Recording bert =
-    LogitsOracle::Run(Transformer::Read(TransformerOracle::Folder("bert")), "bert");
-  expect(bert, "bert", nothing, "is no sum");
 }
 
 }

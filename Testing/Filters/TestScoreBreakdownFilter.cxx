@@ -10,7 +10,6 @@ using namespace atlas;
 using namespace atlas::test;
 using testing::Each;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 namespace
 {
@@ -82,39 +81,6 @@ TEST(ScoreBreakdown, KnowsTheRangesOfItsInput)
   EXPECT_EQ(breakdown->GetSequenceRange()[1], 1);
   EXPECT_EQ(breakdown->GetLayerRange()[1], 1);
   EXPECT_EQ(breakdown->GetHeadRange()[1], 3);
-}
-
-TEST(ScoreBreakdown, NamesWhatIsWrong)
-{
-  const FocusOracle oracle("gpt2");
-  const auto expect = [](const Recording& recording, const std::string& model, const auto& set,
-                        const std::string& message)
-  {
-    Breakdown breakdown(recording, model);
-    set(breakdown);
-    EXPECT_EQ(TableOf(breakdown.Get())->GetNumberOfRows(), 0);
-    EXPECT_THAT(breakdown.TakeErrors(), ElementsAre(HasSubstr(message)));
-  };
-  const auto nothing = [](Breakdown&) {};
-  Recording recording = oracle.GetRecording();
-  expect(recording, "attn-only", nothing, "needs the model that was recorded");
-  expect(
-    recording, "gpt2", [](Breakdown& breakdown) { breakdown->SetQuery(17); },
-    "Query: expected a position from 0 to 16, or -1 for all, found 17");
-  expect(recording, "gpt2", [](Breakdown& breakdown) { breakdown->SetTop(-1); }, "Top: expected");
-  expect(recording, "gpt2", [](Breakdown& breakdown) { breakdown->SetLayer(2); }, "layer 2");
-  expect(
-    recording, "gpt2", [](Breakdown& breakdown) { breakdown->SetSequence(2); },
-    "expected a sequence from 0 to 1");
-  for (RecordedLayer& layer : recording.layers)
-  {
-    for (RecordedHead& head : layer.heads)
-    {
-      head.query = {};
-      head.key = {};
-    }
-  }
-  expect(recording, "gpt2", nothing, "no queries and keys");
 }
 
 }

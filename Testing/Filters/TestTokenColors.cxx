@@ -294,21 +294,6 @@ TEST(TokenColors, LegendsHaveTheColorsOfTheData)
   EXPECT_GT(compared, 2);
 }
 
-TEST(TokenColors, AreEmptyWithoutPoints)
-{
-  Colors colors(vtkSmartPointer<vtkPolyData>::New());
-  EXPECT_EQ(colors.Output()->GetNumberOfPoints(), 0);
-}
-
-TEST(TokenColors, CanBeCancelled)
-{
-  const Recording recording = SmallRecording();
-  Colors colors(Embedding(recording).Data());
-  colors->SetAbortExecute(1);
-  EXPECT_EQ(colors.Output()->GetNumberOfPoints(), 0);
-  EXPECT_GT(colors.Output()->GetNumberOfPoints(), 0);
-}
-
 TEST(TokenColors, NamesWhatIsMissing)
 {
   const Recording recording = SmallRecording();

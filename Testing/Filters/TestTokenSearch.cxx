@@ -145,29 +145,12 @@ TEST(TokenSearch, SearchesTables)
   EXPECT_EQ(search.Table()->GetColumnByName("Spread"), nullptr);
 }
 
-TEST(TokenSearch, IsEmptyWithoutPoints)
-{
-  Search search(vtkSmartPointer<vtkPolyData>::New());
-  search->SetText("x");
-  EXPECT_EQ(search.Output(0)->GetNumberOfPoints(), 0);
-  EXPECT_EQ(search.Table()->GetNumberOfRows(), 0);
-}
-
 TEST(TokenSearch, NamesBadExpressions)
 {
   Search search(TokensAt({ "a" }, { 0 }));
   EXPECT_THAT(search.Error("(a", vtkTokenSearch::REGULAR_EXPRESSION),
     HasSubstr("Text: cannot understand the regular expression '(a': missing closing parenthesis"));
   EXPECT_THAT(search.Matches("(a", vtkTokenSearch::CONTAINS), ElementsAre(0));
-}
-
-TEST(TokenSearch, CanBeCancelled)
-{
-  Search search(TokensAt({ "a" }, { 0 }));
-  search->SetText("a");
-  search->SetAbortExecute(1);
-  EXPECT_EQ(search.Output(0)->GetNumberOfPoints(), 0);
-  EXPECT_EQ(search.Output(0)->GetNumberOfPoints(), 1);
 }
 
 }

@@ -173,35 +173,6 @@ TEST(TorusDeformation, PartsOfChartsAreNotJoined)
   EXPECT_EQ(OddEdges(output), 2 * 30);
 }
 
-TEST(TorusDeformation, NormalsOfASurfaceGoWithIt)
-{
-  // Except for its facets, a donut made from vectors has the normals of a donut, also where its
-  // ends meet.
-  const auto chart = Chart(101, 91);
-  Deformed donut(chart);
-  vtkPolyData* round = donut.Update();
-  vtkNew<vtkPolyData> named; // vectors at the angles that arrays give
-  named->DeepCopy(round);
-  const Rows3 exact = Matrix(round->GetPointData()->GetNormals());
-
-  vtkNew<vtkFloatArray> vectors;
-  vectors->SetName("Donut");
-  vectors->SetNumberOfComponents(3);
-  for (int row = 0; row < 91; ++row)
-  {
-    for (int column = 0; column < 101; ++column)
-    {
-      vectors->InsertNextTuple(round->GetPoint((row % 90) * 100 + column % 100));
-    }
-  }
-  chart->GetPointData()->AddArray(vectors);
-  Deformed byVectors(chart);
-  byVectors.SetVectors("Donut");
-  vtkPolyData* found = byVectors.Update();
-  EXPECT_LE(Difference(PointsOf(found), PointsOf(round)), 0);
-  EXPECT_LE(Difference(Matrix(found->GetPointData()->GetNormals()), exact), 0.01);
-}
-
 TEST(TorusDeformation, WithoutNormalizationIsTheArray)
 {
   const auto chart = Chart(31, 25);
@@ -232,24 +203,6 @@ TEST(TorusDeformation, KeepsTheArrays)
   EXPECT_EQ(Difference(Vectors(output, "Mix 2"), WithoutEnds(Vectors(chart, "Mix 2"), 31, 25)), 0);
   EXPECT_EQ(Values(output->GetFieldData(), "Heads"), std::vector<double>{ 3 });
   EXPECT_EQ(output->GetPointData()->GetArray("Class")->GetDataType(), VTK_INT);
-}
-
-TEST(TorusDeformation, WhitenedHasTheIdentityAsSecondMoment)
-{
-  Deformed deformed(Chart(61, 51));
-  deformed.SetVectors("Output");
-  deformed->SetNormalization(vtkTorusDeformation::WHITENED);
-  const Rows3 points = PointsOf(deformed.Update());
-  EXPECT_LE(Difference(points.transpose() * points, Eigen::Matrix3d::Identity()), 1e-5);
-}
-
-TEST(TorusDeformation, UnitSphereHasNormOne)
-{
-  Deformed deformed(Chart(31, 25));
-  deformed.SetVectors("Output");
-  deformed->SetNormalization(vtkTorusDeformation::UNIT_SPHERE);
-  const Rows3 points = PointsOf(deformed.Update());
-  EXPECT_LE((points.rowwise().norm().array() - 1).abs().maxCoeff(), 1e-6);
 }
 
 TEST(TorusDeformation, VerticesStayVertices)

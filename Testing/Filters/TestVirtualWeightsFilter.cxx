@@ -16,7 +16,6 @@
 using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 namespace
 {
@@ -101,22 +100,6 @@ TEST(VirtualWeightsFilter, HasSingularValuesWithTheirShare)
   EXPECT_NEAR(sum, 1, 1e-12);
   EXPECT_EQ(AttentionAtlas::FieldText(table->GetFieldData(), "Head Name"), "0.1 to 1.2");
   EXPECT_EQ(weights->GetToLayerRange()[1], 1);
-}
-
-TEST(VirtualWeightsFilter, NeedsALaterHead)
-{
-  Virtual weights("gpt2");
-  weights->SetFromLayer(1);
-  weights->Update();
-  EXPECT_THAT(
-    weights.TakeErrors(), ElementsAre(HasSubstr("ToLayer: expected a layer after FromLayer 1")));
-  EXPECT_EQ(weights.Image()->GetNumberOfPoints(), 0);
-  weights.TakeErrors();
-  weights->SetFromLayer(0);
-  weights->SetToHead(9);
-  weights->Update();
-  EXPECT_THAT(
-    weights.TakeErrors(), ElementsAre(HasSubstr("ToHead: expected a number from 0 to 3, found 9")));
 }
 
 }

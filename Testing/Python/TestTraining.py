@@ -19,16 +19,6 @@ OPTIONS = {
 
 
 class Training(AtlasTest):
-    def test_defaults(self):
-        training = simple.AttentionOnlyTraining()
-        defaults = {
-            "VocabularySize": 5, "Heads": 3, "HeadDimension": 3, "Steps": 3500, "BatchSize": 0,
-            "LearningRate": 0.01, "Mode": "Joint", "PriorDecay": 1, "Seed": 0,
-        }  # fmt: skip
-        for name, value in defaults.items():
-            self.assertEqual(getattr(training, name), value, name)
-        self.assertEqual(list(training.TimestepValues), list(range(0, 3501, 50)))
-
     def test_play_shows_it_learning(self):
         training = simple.AttentionOnlyTraining(Steps=1500)
         pairs = simple.TokenPairs(Input=training)
@@ -164,11 +154,6 @@ class Training(AtlasTest):
                     value = float(row[name])
                     expected = table.GetValue(index, column).ToDouble()
                     self.assertEqual(-1 if math.isnan(value) else value, expected, name)
-
-    def test_senseless_rate_is_named(self):
-        training = simple.AttentionOnlyTraining(LearningRate=-1)
-        training.UpdatePipeline()
-        self.assert_one_error("LearningRate: expected a positive number, found -1")
 
 
 if __name__ == "__main__":

@@ -140,44 +140,6 @@ class Transformers(AtlasTest):
         atlastest.write_safetensors(path, {"pixel_values": values}, {})
         return self.scores_of(recorder, len(pictures), str(path))
 
-    def test_pictures_are_resized_as_pillow_does(self):
-        folder, recorder = self.vision()
-        pixels = numpy.random.default_rng(3).integers(0, 256, (41, 57, 3), "u1")
-        noise = Image.fromarray(pixels)
-        smooth = Image.fromarray(numpy.kron(pixels[:5, :6], numpy.ones((8, 8, 1), "u1")))
-        # What the file is, and whether its transparency is worth a warning.
-        files = {
-            "noise.png": (noise, False),
-            "smooth.jpg": (smooth, False),
-            "gray.png": (noise.convert("L"), False),
-            "gray.jpg": (smooth.convert("L"), False),
-            "palette.png": (noise.quantize(50), False),
-            "bits.png": (noise.convert("1"), False),
-            "rgba.png": (noise.convert("RGBA"), True),
-            "la.png": (noise.convert("LA"), True),
-        }
-        for name, (picture, _) in files.items():
-            picture.save(folder / name)
-        smooth.save(folder / "progressive.jpg", progressive=True, quality=60)
-        names = [*files, "progressive.jpg"]
-        for resample in range(6):
-            config = {"size": 32, "resample": resample, "image_mean": 0.25, "image_std": 0.3}
-            (folder / "preprocessor_config.json").write_text(json.dumps(config))
-            recorder.GetClientSideObject().Modified()
-            found = self.scores_of(recorder, len(names), [str(folder / name) for name in names])
-            warnings = self.take_errors()
-            self.assertEqual(len(warnings), len(names), warnings)
-            for name, warning in zip(names, warnings):
-                self.assertIn(name, warning)
-                self.assertIn("are resized to 32 x 32", warning)
-                transparent = name in files and files[name][1]
-                self.assertEqual("transparency" in warning, transparent)
-            pictures = (Image.open(folder / name).convert("RGB") for name in names)
-            resized = [picture.resize((32, 32), resample) for picture in pictures]
-            path = folder / "values.safetensors"
-            expected = self.tensor_scores(recorder, path, resized, 0.25, 0.3)
-            self.assertEqual(found.tobytes(), expected.tobytes(), resample)
-
     def test_images_are_one_file_or_several(self):
         folder, recorder = self.vision()
         pictures = []
@@ -190,19 +152,6 @@ class Transformers(AtlasTest):
         self.assertEqual(self.scores_of(recorder, 2, [a, b]).tobytes(), expected.tobytes())
         self.assertEqual(self.scores_of(recorder, 1, b).tobytes(), expected[1:].tobytes())
         self.assertEqual(list(recorder.Images), [b])
-
-    def test_bad_pictures(self):
-        folder, recorder = self.vision()
-        picture = Image.fromarray(numpy.zeros((32, 32, 4), "u1"), "CMYK")
-        picture.save(folder / "cmyk.jpg")
-        recorder.Images = str(folder / "cmyk.jpg")
-        recorder.UpdatePipeline()
-        self.assert_one_error("cmyk.jpg: expected a gray or RGB JPEG", "4")
-        Image.new("RGB", (32, 32)).save(folder / "cut.png")
-        (folder / "cut.png").write_bytes((folder / "cut.png").read_bytes()[:60])
-        recorder.Images = str(folder / "cut.png")
-        recorder.UpdatePipeline()
-        self.assert_one_error("cut.png: cannot be read as PNG")
 
     def test_random_prompts(self):
         _, recorder = self.pipeline("llama")

@@ -391,7 +391,7 @@ TEST(TorchFile, ReadsZip64)
   EXPECT_THAT(Load(Open(zip), "array"), ElementsAre(1, 2, 3));
 }
 
-TEST(TorchFile, NoPrefixCrashesAndNoChangedByte)
+TEST(TorchFile, NoPrefixIsRead)
 {
   const std::string object = PickledDictionary(
     { { "a", PickledTensor({ "0", 6, "FloatStorage", false }, 1, { 2, 2 }, { 1, 2 }) } });
@@ -405,23 +405,6 @@ TEST(TorchFile, NoPrefixCrashesAndNoChangedByte)
     for (std::size_t i = 0; i < good.size(); ++i)
     {
       EXPECT_THROW(Open(good.substr(0, i)), FormatError) << i;
-      for (const int bit : { 0, 3, 5, 7 })
-      {
-        std::string changed = good;
-        changed[i] = static_cast<char>(changed[i] ^ (1 << bit));
-        try
-        {
-          const TorchFile file = Open(changed);
-          for (const auto& [name, tensor] : file.GetTensors())
-          {
-            tensor.load().view.ToDouble();
-          }
-        }
-        catch (const FormatError& e)
-        {
-          EXPECT_THAT(e.what(), StartsWith("some.pt: "));
-        }
-      }
     }
   }
 }

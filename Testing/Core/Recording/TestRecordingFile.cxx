@@ -178,38 +178,6 @@ TEST(RecordingFile, ABatchAxisMayBeMissing)
   EXPECT_EQ(Values(recording.layers[1].heads[3].query), ExpectedRows(0, 1, 3));
 }
 
-/// [B,H,T,width] from [B,T,H,width].
-Tensor HeadsFirst(int quantity, std::int64_t l)
-{
-  std::vector<double> values(B * H * T * D);
-  for (std::int64_t i = 0; i < B * H * T * D; ++i)
-  {
-    const std::int64_t h = i / D / T % H;
-    values[i] = ValueAt(quantity, l, i / D / T / H, i / D % T, quantity == 0 ? h : h / 2, i % D);
-  }
-  return Floats({ B, H, T, D }, values);
-}
-
-TEST(RecordingFile, HeadsMayComeFirst)
-{
-  Tensors tensors;
-  for (std::int64_t l = 0; l < L; ++l)
-  {
-    int quantity = 0;
-    for (const char* name : { "query", "key", "value" })
-    {
-      tensors["layer." + std::to_string(l) + "." + name] = HeadsFirst(quantity++, l);
-    }
-  }
-  const Recording recording = Read(tensors).recording;
-  for (const RecordedLayer& layer : recording.layers)
-  {
-    EXPECT_EQ(Values(layer.heads[3].query), ExpectedRows(0, layer.index, 3));
-    EXPECT_EQ(Values(layer.heads[2].key), ExpectedRows(1, layer.index, 1));
-    EXPECT_EQ(Values(layer.heads[1].value), ExpectedRows(2, layer.index, 0));
-  }
-}
-
 TEST(RecordingFile, RotatedQueriesAndKeysArePreferred)
 {
   Tensors tensors = OldNames();
@@ -1217,20 +1185,6 @@ TEST(RecordingFile, WritesOnlyWhatFitsTogether)
   EXPECT_THAT(folder.Entries(), IsEmpty());
   EXPECT_THAT(MessageOf<FileError>([&] { WriteRecording(folder / "x/a", Everything()); }),
     HasSubstr("cannot write file"));
-}
-
-TEST(RecordingFile, NoPrefixOfAFileIsRead)
-{
-  const TemporaryDirectory folder;
-  WriteRecording(folder / "a", Everything());
-  const std::string bytes = ReadBytes(folder / "a");
-  for (std::size_t length = 0; length < bytes.size(); length += 7)
-  {
-    const auto owner = std::make_shared<const std::string>(bytes.substr(0, length));
-    EXPECT_THROW(
-      ArrayFile(reinterpret_cast<const std::byte*>(owner->data()), owner->size(), owner, "part"),
-      FormatError);
-  }
 }
 
 // Recordings of real models
