@@ -187,6 +187,36 @@ inline constexpr const char* OrientationHigh = "Orientation High";
 inline constexpr const char* OrientationCount = "Orientation Count";
 inline constexpr const char* Tokens = "Tokens";
 
+// CorpusStatistics, in addition to AttentionFocus's and HeadScores': columns
+inline constexpr const char* Queries = "Queries";
+inline constexpr const char* StrongestWeight = "Strongest Weight";
+inline constexpr const char* MeanDistance = "Mean Distance";     ///< in tokens
+inline constexpr const char* MedianDistance = "Median Distance"; ///< in tokens
+inline constexpr const char* Cluster = "Cluster";                ///< also of HeadScatter
+inline constexpr const char* ClusterColor = "ClusterColor";
+inline constexpr const char* Statistics = "Statistics"; ///< field data: the bytes of a file
+inline constexpr const char* Documents = "Documents";   ///< field data, also Tokens
+inline constexpr const char* Complete = "Complete";     ///< field data: 1 if all was read
+inline constexpr const char* Agreement = "Agreement";   ///< with the head that is compared
+// TopContexts, in addition to Rank from 1, Value, Query and Key as positions, and Kind
+inline constexpr const char* Document = "Document"; ///< from 0
+inline constexpr const char* Text = "Text";
+// HeadTokenTable, in addition to Token and TokenId
+inline constexpr const char* Occurrences = "Occurrences";
+inline constexpr const char* From = "From"; ///< attention per occurrence
+inline constexpr const char* To = "To";
+inline constexpr const char* FromDistance = "From Distance";
+inline constexpr const char* ToDistance = "To Distance";
+inline constexpr const char* FromTotal = "From Total";
+inline constexpr const char* ToTotal = "To Total";
+// ScoreParts, in addition to Token, Document, Position, Kind and Share
+inline constexpr const char* Part = "Part"; ///< from 1
+inline constexpr const char* Strength = "Strength";
+inline constexpr const char* Variance = "Variance";
+inline constexpr const char* Cumulative = "Cumulative";
+inline constexpr const char* Coordinate = "Coordinate";
+inline constexpr const char* End = "End"; ///< Lowest or Highest
+
 // AttentionMap, strongest keys: cell arrays
 inline constexpr const char* KindColor = "KindColor";
 

@@ -66,6 +66,15 @@ CHAPTERS = {
         "HeadScores",
         "RecordingWriter",
     ],
+    "Many texts": [
+        "CorpusStatistics",
+        "CorpusReader",
+        "HeadScatter",
+        "TopContexts",
+        "HeadTokenTable",
+        "ScoreParts",
+        "CorpusWriter",
+    ],
     "Circuits": [
         "BigramTable",
         "HeadCircuit",

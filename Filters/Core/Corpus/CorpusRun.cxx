@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <sstream>
 
 namespace atlas
 {
@@ -134,6 +135,32 @@ CorpusStatistics BeginCorpus(
     statistics.products.resize(statistics.heads.size() * statistics.heads.size());
   }
   return statistics;
+}
+
+void RequireSameOptions(
+  const CorpusStatistics& earlier, const CorpusStatistics& begun, const std::string& source)
+{
+  const auto textOf = [](const CorpusStatistics& statistics)
+  {
+    const CorpusOptions& options = statistics.options;
+    std::ostringstream text;
+    text << statistics.heads.size() << " heads of " << statistics.headDimension
+         << " dimensions, Documents " << NameOf(DocumentSplits, options.split)
+         << ", AddSpecialTokens " << options.addSpecialTokens << ", Window " << options.window
+         << ", Overlap " << options.overlap << ", Contexts " << options.contexts << ", Samples "
+         << options.samples << ", SinkThreshold " << options.sinkThreshold << ", Agreement "
+         << options.agreement << ", BatchTokens " << options.batch << ", Layers";
+    for (const std::int64_t layer : options.layers)
+    {
+      text << ' ' << layer;
+    }
+    return text.str();
+  };
+  if (textOf(earlier) != textOf(begun))
+  {
+    throw OptionError(
+      source + ": expected statistics of " + textOf(begun) + "; found " + textOf(earlier) + ".");
+  }
 }
 
 std::uint64_t CorpusMemory(

@@ -269,21 +269,21 @@ TEST(CorpusRun, IsEqualToBruteForce)
     const std::map<std::string, double> expected = {
       { "Entropy", focus.Mean(FocusMeasure::Entropy) },
       { "Concentration", focus.Mean(FocusMeasure::Concentration) },
-      { "SelfWeight", focus.Mean(FocusMeasure::SelfWeight) },
-      { "FirstWeight", focus.Mean(FocusMeasure::FirstWeight) },
-      { "StrongestIsSelf", focus.Mean(FocusMeasure::StrongestIsSelf) },
-      { "StrongestIsFirst", focus.Mean(FocusMeasure::StrongestIsFirst) },
-      { "SinkRate", focus.Mean(FocusMeasure::SinkRate) },
+      { "Self Weight", focus.Mean(FocusMeasure::SelfWeight) },
+      { "First Weight", focus.Mean(FocusMeasure::FirstWeight) },
+      { "Strongest Is Self", focus.Mean(FocusMeasure::StrongestIsSelf) },
+      { "Strongest Is First", focus.Mean(FocusMeasure::StrongestIsFirst) },
+      { "Sink Rate", focus.Mean(FocusMeasure::SinkRate) },
       { "Sink", patterns.Sink() },
-      { "PrefixMatching", patterns.PrefixMatching() },
-      { "PreviousToken", patterns.Score(HeadPattern::PreviousToken, PatternMeasure::Mul) },
-      { "DuplicateToken", patterns.Score(HeadPattern::DuplicateToken, PatternMeasure::Mul) },
+      { "Prefix Matching", patterns.PrefixMatching() },
+      { "Previous Token", patterns.Score(HeadPattern::PreviousToken, PatternMeasure::Mul) },
+      { "Duplicate Token", patterns.Score(HeadPattern::DuplicateToken, PatternMeasure::Mul) },
       { "Induction", patterns.Score(HeadPattern::Induction, PatternMeasure::Mul) },
-      { "StrongestWeight",
+      { "Strongest Weight",
         std::accumulate(foci.begin(), foci.end(), 0.,
           [](double sum, const QueryFocus& one) { return sum + one.strongestWeight; }) /
           count },
-      { "WrittenNorm", std::accumulate(norms.begin(), norms.end(), 0.) / count },
+      { "Written Norm", std::accumulate(norms.begin(), norms.end(), 0.) / count },
     };
     for (const auto& [name, number] : expected)
     {
@@ -297,7 +297,7 @@ TEST(CorpusRun, IsEqualToBruteForce)
     ASSERT_NE(column, terms.components.end());
     EXPECT_EQ(head.Count(CorpusCount::NextQueries), static_cast<std::int64_t>(targets.size()));
     EXPECT_NEAR(
-      value("NextTokenEffect"), terms.values.col(column - terms.components.begin()).mean(), 1e-5);
+      value("Next Token Effect"), terms.values.col(column - terms.components.begin()).mean(), 1e-5);
     double allWeights = 0;
     double mean = 0;
     for (std::size_t d = 0; d < distances.size(); ++d)
@@ -447,10 +447,10 @@ TEST(CorpusRun, KnownHeadsAreOnTop)
     return std::pair(
       statistics.places[best - statistics.heads.begin()], CorpusValue(*best, *column));
   };
-  const auto [previous, previousValue] = top("PreviousToken");
+  const auto [previous, previousValue] = top("Previous Token");
   EXPECT_EQ(previous.layer, 0);
   EXPECT_GT(previousValue, 0.5);
-  const auto [induction, inductionValue] = top("PrefixMatching");
+  const auto [induction, inductionValue] = top("Prefix Matching");
   EXPECT_EQ(induction.layer, 1);
   EXPECT_GT(inductionValue, 0.1);
 }

@@ -1,0 +1,165 @@
+#include "CorpusConversion.h"
+
+#include "ArrayNames.h"
+#include "CorpusFile.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Error.h"
+
+#include <vtkDoubleArray.h>
+#include <vtkFieldData.h>
+#include <vtkIdTypeArray.h>
+#include <vtkIntArray.h>
+#include <vtkTable.h>
+#include <vtkUnsignedCharArray.h>
+#include <vtkWeakPointer.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+/// The statistics that were last made of an array or made one, so that filters in a pipeline do not
+/// parse them again.
+class Known
+{
+public:
+  static std::shared_ptr<const atlas::CorpusStatistics> Find(vtkDataArray* bytes)
+  {
+    const std::lock_guard<std::mutex> lock(Mutex());
+    const Known& last = Last();
+    return last.Bytes == bytes && last.Time == bytes->GetMTime() ? last.Statistics : nullptr;
+  }
+
+  static void Keep(vtkDataArray* bytes, std::shared_ptr<const atlas::CorpusStatistics> statistics)
+  {
+    const std::lock_guard<std::mutex> lock(Mutex());
+    Last().Bytes = bytes;
+    Last().Time = bytes->GetMTime();
+    Last().Statistics = std::move(statistics);
+  }
+
+private:
+  vtkWeakPointer<vtkDataArray> Bytes;
+  vtkMTimeType Time = 0;
+  std::shared_ptr<const atlas::CorpusStatistics> Statistics;
+
+  static std::mutex& Mutex()
+  {
+    static std::mutex mutex;
+    return mutex;
+  }
+  static Known& Last()
+  {
+    static Known last;
+    return last;
+  }
+};
+
+constexpr const char* Advice = "it comes from Corpus Statistics or a Corpus Reader.";
+
+}
+
+std::string KindText(const atlas::CorpusStatistics& statistics, std::int64_t kind)
+{
+  return statistics.texts.empty() ? std::to_string(statistics.ids[kind]) : statistics.texts[kind];
+}
+
+std::int64_t FindKind(const atlas::CorpusStatistics& statistics, std::int64_t id)
+{
+  const auto found = std::lower_bound(statistics.ids.begin(), statistics.ids.end(), id);
+  if (found == statistics.ids.end() || *found != id)
+  {
+    throw atlas::ModelError(
+      "statistics: expected a token that occurs in the text, found " + std::to_string(id) + ".");
+  }
+  return found - statistics.ids.begin();
+}
+
+std::vector<std::pair<std::string, std::vector<double>>> ColumnsOf(
+  const atlas::CorpusStatistics& statistics)
+{
+  std::vector<std::pair<std::string, std::vector<double>>> columns;
+  const auto add = [&](const char* name, const auto& valueOf)
+  {
+    std::vector<double> values;
+    std::transform(
+      statistics.heads.begin(), statistics.heads.end(), std::back_inserter(values), valueOf);
+    columns.emplace_back(name, std::move(values));
+  };
+  for (const atlas::CorpusColumn& column : atlas::CorpusColumns)
+  {
+    const bool isOfLogits = column.count == atlas::CorpusCount::NextQueries ||
+                            column.count == atlas::CorpusCount::CopyingQueries;
+    if (statistics.hasLogits || !isOfLogits)
+    {
+      add(column.name,
+        [&column](const atlas::CorpusHead& head) { return atlas::CorpusValue(head, column); });
+    }
+  }
+  add(ArrayNames::MeanDistance, atlas::MeanDistance);
+  add(ArrayNames::MedianDistance, atlas::MedianDistance);
+  return columns;
+}
+
+void ToTable(std::shared_ptr<const atlas::CorpusStatistics> statistics, vtkTable* output)
+{
+  output->Initialize();
+  const auto& places = statistics->places;
+  AddColumn<vtkIntArray>(
+    output, ArrayNames::Layer, places, [](const atlas::HeadPlace& place) { return place.layer; });
+  AddColumn<vtkIntArray>(
+    output, ArrayNames::Head, places, [](const atlas::HeadPlace& place) { return place.head; });
+  AddColumn<vtkIdTypeArray>(output, ArrayNames::Queries, statistics->heads,
+    [](const atlas::CorpusHead& head)
+    { return static_cast<vtkIdType>(head.Count(atlas::CorpusCount::Queries)); });
+  for (const auto& [name, values] : ColumnsOf(*statistics))
+  {
+    AddColumn<vtkDoubleArray>(output, name, values);
+  }
+  vtkFieldData* fields = output->GetFieldData();
+  const std::vector<char> file = atlas::CorpusToBytes(*statistics);
+  auto bytes =
+    NewArray<vtkUnsignedCharArray>(ArrayNames::Statistics, static_cast<vtkIdType>(file.size()));
+  std::copy(file.begin(), file.end(), reinterpret_cast<char*>(bytes->GetPointer(0)));
+  fields->AddArray(bytes);
+  AddField(fields, "Model", statistics->model);
+  const auto addCount = [&](const char* name, std::int64_t count)
+  { fields->AddArray(MakeArray<vtkIdTypeArray>(name, std::array{ vtkIdType{ count } })); };
+  addCount(ArrayNames::Documents, statistics->documents);
+  addCount(ArrayNames::Tokens, statistics->tokens);
+  AddField(fields, ArrayNames::Complete, statistics->isComplete ? 1 : 0);
+  SetFormat(output, Formats::Corpus);
+  Known::Keep(bytes, std::move(statistics));
+}
+
+std::shared_ptr<const atlas::CorpusStatistics> ToCorpus(vtkTable* input)
+{
+  if (input == nullptr || input->GetNumberOfRows() == 0)
+  {
+    return nullptr;
+  }
+  RequireFormat(input, Formats::Corpus, "input", Advice);
+  auto* bytes =
+    vtkUnsignedCharArray::SafeDownCast(input->GetFieldData()->GetArray(ArrayNames::Statistics));
+  if (bytes == nullptr)
+  {
+    throw atlas::ModelError(
+      "input: expected the field array Statistics, found none; " + std::string(Advice));
+  }
+  if (auto known = Known::Find(bytes))
+  {
+    return known;
+  }
+  const char* first = reinterpret_cast<const char*>(bytes->GetPointer(0));
+  auto statistics = std::make_shared<const atlas::CorpusStatistics>(
+    atlas::CorpusFromBytes({ first, first + bytes->GetNumberOfValues() }, "input"));
+  Known::Keep(bytes, statistics);
+  return statistics;
+}
+
+}

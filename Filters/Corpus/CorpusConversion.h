@@ -1,0 +1,39 @@
+#pragma once
+
+#include "CorpusStatistics.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+class vtkTable;
+
+/// The VTK form of statistics of a corpus: a vtkTable of the format Corpus with a row per head and
+/// the columns Layer, Head, Queries (integers), those of CorpusColumns, Mean Distance and Median
+/// Distance (double). Next Token Effect and Copying are left out where they were not measured.
+///
+/// Field data: Statistics (unsigned char), the bytes of a file of all statistics; Model (string);
+/// Documents, Tokens (64-bit integer); Complete (int).
+namespace AttentionAtlas
+{
+
+/// Replaces the content of `output`.
+void ToTable(std::shared_ptr<const atlas::CorpusStatistics> statistics, vtkTable* output);
+
+/// The statistics of an input, or null if it has no rows. Throws atlas::ModelError for other data,
+/// and as atlas::CorpusFromBytes.
+std::shared_ptr<const atlas::CorpusStatistics> ToCorpus(vtkTable* input);
+
+/// The text of a kind of token: its id if the model had no tokenizer.
+std::string KindText(const atlas::CorpusStatistics& statistics, std::int64_t kind);
+
+/// The index of the kind of token of an id. Throws atlas::ModelError if there is none.
+std::int64_t FindKind(const atlas::CorpusStatistics& statistics, std::int64_t id);
+
+/// The columns of heads, as they are named.
+std::vector<std::pair<std::string, std::vector<double>>> ColumnsOf(
+  const atlas::CorpusStatistics& statistics);
+
+}

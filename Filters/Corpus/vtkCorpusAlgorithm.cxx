@@ -1,0 +1,41 @@
+#include "vtkCorpusAlgorithm.h"
+
+#include "ArrayNames.h"
+#include "CorpusConversion.h"
+#include "Task.h"
+
+#include <vtkDataArray.h>
+#include <vtkTable.h>
+
+vtkCorpusAlgorithm::vtkCorpusAlgorithm(const std::vector<std::string>& outputs)
+  : vtkTaskAlgorithm({ "vtkTable" }, outputs)
+{
+}
+
+int vtkCorpusAlgorithm::RequestInformation(
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  auto* input = vtkTable::SafeDownCast(AttentionAtlas::UpdateInput(this));
+  const auto find = [input](const char* name, int* range)
+  {
+    auto* column =
+      input != nullptr ? vtkDataArray::SafeDownCast(input->GetColumnByName(name)) : nullptr;
+    const bool isThere = column != nullptr && column->GetNumberOfTuples() > 0;
+    for (int i = 0; i < 2; ++i)
+    {
+      range[i] = isThere ? static_cast<int>(column->GetRange(0)[i]) : 0;
+    }
+  };
+  find(AttentionAtlas::ArrayNames::Layer, this->LayerRange);
+  find(AttentionAtlas::ArrayNames::Head, this->HeadRange);
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
+}
+
+void vtkCorpusAlgorithm::Execute(AttentionAtlas::Task& task)
+{
+  const auto statistics = AttentionAtlas::ToCorpus(task.Input<vtkTable>());
+  if (statistics != nullptr && task.IsFirst())
+  {
+    this->Show(*statistics, task);
+  }
+}

@@ -1,0 +1,264 @@
+#include "vtkHeadScatter.h"
+
+#include "ArrayNames.h"
+#include "ClassPalette.h"
+#include "CorpusConversion.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Error.h"
+#include "HeadClusters.h"
+#include "PanelTitles.h"
+#include "Pi.h"
+#include "Task.h"
+
+#include <vtkCellArray.h>
+#include <vtkCellData.h>
+#include <vtkDoubleArray.h>
+#include <vtkIntArray.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPoints.h>
+#include <vtkPolyData.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Eigenvalues>
+
+namespace Names = AttentionAtlas::ArrayNames;
+
+namespace
+{
+
+using Columns = std::vector<std::pair<std::string, std::vector<double>>>;
+
+const std::vector<double>& FindColumn(
+  const Columns& columns, const std::string& name, const char* property)
+{
+  const auto found = std::find_if(
+    columns.begin(), columns.end(), [&](const auto& column) { return column.first == name; });
+  if (found == columns.end())
+  {
+    std::string names;
+    for (const auto& column : columns)
+    {
+      names += (names.empty() ? "" : ", ") + column.first;
+    }
+    throw atlas::OptionError(
+      std::string(property) + ": expected one of " + names + ", found '" + name + "'.");
+  }
+  return found->second;
+}
+
+/// An axis from a round number below all values to one above.
+struct Axis
+{
+  double first = 0;
+  double step = 1;
+  int steps = 1;
+
+  explicit Axis(const std::vector<double>& values)
+  {
+    const auto [least, largest] = std::minmax_element(values.begin(), values.end());
+    const double range = *largest > *least ? *largest - *least : std::max(std::abs(*largest), 1.);
+    const double rough = range / 4;
+    const double power = std::pow(10, std::floor(std::log10(rough)));
+    const double mantissa = rough / power;
+    this->step = power * (mantissa < 1.5 ? 1 : mantissa < 3.5 ? 2 : mantissa < 7.5 ? 5 : 10);
+    this->first = std::floor(*least / this->step) * this->step;
+    this->steps =
+      std::max(1, static_cast<int>(std::ceil((*largest - this->first) / this->step - 1e-9)));
+  }
+
+  /// Where a value is, from 0 to 1.
+  double At(double value) const { return (value - this->first) / (this->step * this->steps); }
+
+  std::string TextAt(int tick) const
+  {
+    const double value = this->first + this->step * tick;
+    std::array<char, 32> text = {};
+    std::snprintf(text.data(), text.size(), "%.6g", std::abs(value) < this->step / 2 ? 0. : value);
+    return text.data();
+  }
+};
+
+/// Places whose distances are about these: the two leading eigenvectors of the centered squares,
+/// scaled into the square from 0 to 1.
+std::vector<std::array<double, 2>> ScaleDistances(const Eigen::MatrixXd& distances)
+{
+  const Eigen::Index count = distances.rows();
+  const Eigen::MatrixXd center =
+    Eigen::MatrixXd::Identity(count, count) -
+    Eigen::MatrixXd::Constant(count, count, 1. / static_cast<double>(count));
+  const Eigen::MatrixXd products = -0.5 * center * distances.array().square().matrix() * center;
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(products);
+  std::vector<std::array<double, 2>> places(count, { 0, 0 });
+  for (Eigen::Index axis = 0; axis < std::min<Eigen::Index>(2, count); ++axis)
+  {
+    Eigen::VectorXd vector = solver.eigenvectors().col(count - 1 - axis);
+    Eigen::Index largest = 0;
+    vector.cwiseAbs().maxCoeff(&largest);
+    vector *= std::sqrt(std::max(solver.eigenvalues()[count - 1 - axis], 0.)) *
+              (vector[largest] < 0 ? -1 : 1);
+    for (Eigen::Index i = 0; i < count; ++i)
+    {
+      places[i].at(axis) = vector[i];
+    }
+  }
+  double most = 0;
+  for (const auto& place : places)
+  {
+    most = std::max({ most, std::abs(place[0]), std::abs(place[1]) });
+  }
+  for (auto& place : places)
+  {
+    for (double& x : place)
+    {
+      x = 0.5 + (most > 0 ? 0.47 * x / most : 0);
+    }
+  }
+  return places;
+}
+
+/// Radii of discs whose areas grow with values.
+std::vector<double> RadiiOf(const std::vector<double>& values, double largest)
+{
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  std::vector<double> radii;
+  for (const double value : values)
+  {
+    const double share = *most > *least ? (value - *least) / (*most - *least) : 1;
+    radii.push_back(largest * std::sqrt(0.1 + 0.9 * share));
+  }
+  return radii;
+}
+
+void AddDisc(
+  const std::array<double, 2>& place, double radius, vtkPoints* points, vtkCellArray* discs)
+{
+  constexpr int Corners = 32;
+  discs->InsertNextCell(Corners);
+  for (int i = 0; i < Corners; ++i)
+  {
+    const double angle = 2 * atlas::Pi * i / Corners;
+    discs->InsertCellPoint(points->InsertNextPoint(
+      place[0] + radius * std::cos(angle), place[1] + radius * std::sin(angle), 0));
+  }
+}
+
+void AddLine(double x0, double y0, double x1, double y1, vtkPoints* points, vtkCellArray* lines)
+{
+  const std::array<vtkIdType, 2> ends = { points->InsertNextPoint(x0, y0, 0),
+    points->InsertNextPoint(x1, y1, 0) };
+  lines->InsertNextCell(2, ends.data());
+}
+
+}
+
+vtkStandardNewMacro(vtkHeadScatter);
+
+vtkHeadScatter::vtkHeadScatter()
+  : vtkCorpusAlgorithm({ "vtkPolyData", "vtkPolyData", "vtkPolyData" })
+{
+}
+
+void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAtlas::Task& task)
+{
+  const std::vector<atlas::HeadPlace>& heads = statistics.places;
+  const Columns columns = AttentionAtlas::ColumnsOf(statistics);
+  std::vector<std::array<double, 2>> places(heads.size());
+  AttentionAtlas::PanelTitles labels;
+  vtkNew<vtkPoints> ends;
+  vtkNew<vtkCellArray> lines;
+  if (this->Layout == COLUMNS)
+  {
+    const std::vector<double>& x = FindColumn(columns, this->XColumn, "XColumn");
+    const std::vector<double>& y = FindColumn(columns, this->YColumn, "YColumn");
+    const Axis xAxis(x);
+    const Axis yAxis(y);
+    for (std::size_t h = 0; h < heads.size(); ++h)
+    {
+      places[h] = { xAxis.At(x[h]), yAxis.At(y[h]) };
+    }
+    constexpr double Tick = 0.015;
+    AddLine(0, 0, 1, 0, ends, lines);
+    AddLine(0, 0, 0, 1, ends, lines);
+    for (int tick = 0; tick <= xAxis.steps; ++tick)
+    {
+      const double at = static_cast<double>(tick) / xAxis.steps;
+      AddLine(at, 0, at, -Tick, ends, lines);
+      labels.Add(at - 0.02, -0.06, xAxis.TextAt(tick));
+    }
+    for (int tick = 0; tick <= yAxis.steps; ++tick)
+    {
+      const double at = static_cast<double>(tick) / yAxis.steps;
+      AddLine(0, at, -Tick, at, ends, lines);
+      labels.AddToTheLeft(-2 * Tick, at, yAxis.TextAt(tick));
+    }
+    labels.Add(0.35, -0.13, this->XColumn);
+    labels.Add(-0.1, 1.03, this->YColumn);
+  }
+  else
+  {
+    places = ScaleDistances(atlas::HeadDistances(
+      statistics, this->Layout == SIMILAR_ATTENTION ? atlas::ClusterDistance::Agreement
+                                                    : atlas::ClusterDistance::Statistics));
+  }
+  // Discs of all heads cover a part of the square that does not depend on their number.
+  const double largest =
+    std::clamp(0.12 / std::sqrt(static_cast<double>(heads.size())), 0.004, 0.025);
+  const std::vector<double> radii =
+    this->SizeColumn.empty()
+      ? std::vector<double>(heads.size(), largest)
+      : RadiiOf(FindColumn(columns, this->SizeColumn, "SizeColumn"), 1.5 * largest);
+
+  auto* output = task.Output<vtkPolyData>(0);
+  vtkNew<vtkPoints> points;
+  vtkNew<vtkCellArray> discs;
+  const auto nameOf = [](const atlas::HeadPlace& head)
+  { return std::to_string(head.layer) + "." + std::to_string(head.head); };
+  for (std::size_t h = 0; h < heads.size(); ++h)
+  {
+    AddDisc(places[h], radii[h], points, discs);
+    labels.Add(places[h][0] + 0.7 * radii[h], places[h][1] + 0.7 * radii[h], nameOf(heads[h]));
+  }
+  output->SetPoints(points);
+  output->SetPolys(discs);
+  vtkCellData* data = output->GetCellData();
+  data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
+    Names::Layer, heads, [](const atlas::HeadPlace& head) { return head.layer; }));
+  data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
+    Names::Head, heads, [](const atlas::HeadPlace& head) { return head.head; }));
+  data->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(Names::Name, heads, nameOf));
+  const std::vector<std::int32_t> clusters =
+    atlas::ClustersOf(atlas::MergeHeads(atlas::HeadDistances(statistics,
+                        this->ClusterBy == AGREEMENT ? atlas::ClusterDistance::Agreement
+                                                     : atlas::ClusterDistance::Statistics)),
+      std::min<std::int64_t>(this->Clusters, static_cast<std::int64_t>(heads.size())));
+  data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(Names::Cluster, clusters));
+  vtkNew<vtkUnsignedCharArray> colors;
+  colors->SetName(Names::ClusterColor);
+  colors->SetNumberOfComponents(3);
+  for (const std::int32_t cluster : clusters)
+  {
+    colors->InsertNextTypedTuple(atlas::ClassColor(cluster).data());
+  }
+  data->AddArray(colors);
+  for (const auto& [name, values] : columns)
+  {
+    data->AddArray(AttentionAtlas::MakeArray<vtkDoubleArray>(name, values));
+  }
+  data->SetActiveScalars(Names::Cluster);
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HeadScatter);
+  labels.MoveTo(task.Output<vtkPolyData>(1), AttentionAtlas::Formats::HeadScatterLabels);
+  auto* axes = task.Output<vtkPolyData>(2);
+  axes->SetPoints(ends);
+  axes->SetLines(lines);
+  AttentionAtlas::SetFormat(axes, AttentionAtlas::Formats::HeadScatterAxes);
+}
