@@ -123,9 +123,6 @@ private:
   struct Work;
   void FillTables(const Work& work, const AttentionAtlas::Task& task) const;
 
-  vtkAttentionFocus(const vtkAttentionFocus&) = delete;
-  void operator=(const vtkAttentionFocus&) = delete;
-
   int Per = HEAD;
   bool ExcludeFirst = false;
   double SinkThreshold = 0.3;

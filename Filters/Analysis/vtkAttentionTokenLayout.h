@@ -71,9 +71,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkAttentionTokenLayout(const vtkAttentionTokenLayout&) = delete;
-  void operator=(const vtkAttentionTokenLayout&) = delete;
-
   int Vector = 0;
   double Perplexity = 30;
   int Iterations = 1000;

@@ -158,9 +158,6 @@ private:
   void FillOutputs(const atlas::Recording& recording, const AttentionAtlas::TokenNames& names,
     const std::vector<atlas::HeadTokens>& tokens, const AttentionAtlas::Task& task) const;
 
-  vtkAttentionTokens(const vtkAttentionTokens&) = delete;
-  void operator=(const vtkAttentionTokens&) = delete;
-
   std::vector<int> Vectors = { QUERY, KEY, VALUE, QUERY_KEY };
   int Reading = PLAIN;
   int Processing = TRANSFORMER_LENS;

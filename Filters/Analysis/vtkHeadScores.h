@@ -111,9 +111,6 @@ private:
     const AttentionAtlas::Task& task) const;
   Scores ScoresOf(const Measured& measured) const;
 
-  vtkHeadScores(const vtkHeadScores&) = delete;
-  void operator=(const vtkHeadScores&) = delete;
-
   int Measure = MUL;
   bool ExcludeFirst = false;
   bool ExcludeCurrent = false;

@@ -56,9 +56,6 @@ protected:
 
 private:
   struct Work;
-
-  vtkHeadUpdates(const vtkHeadUpdates&) = delete;
-  void operator=(const vtkHeadUpdates&) = delete;
 };
 
 #endif

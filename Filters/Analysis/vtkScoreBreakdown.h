@@ -67,9 +67,6 @@ protected:
 private:
   struct Scores;
 
-  vtkScoreBreakdown(const vtkScoreBreakdown&) = delete;
-  void operator=(const vtkScoreBreakdown&) = delete;
-
   int Query = -1;
   int Top = 0;
 };

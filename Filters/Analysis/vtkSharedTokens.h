@@ -52,9 +52,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkSharedTokens(const vtkSharedTokens&) = delete;
-  void operator=(const vtkSharedTokens&) = delete;
-
   int Vector = 4;
 };
 

@@ -106,9 +106,6 @@ private:
   std::vector<AttentionAtlas::StrongestKey> EvaluateRows(const atlas::Recording& recording,
     const Rows& rows, bool frames, vtkFloatArray* image, const atlas::Progress& progress) const;
 
-  vtkAttentionMap(const vtkAttentionMap&) = delete;
-  void operator=(const vtkAttentionMap&) = delete;
-
   int Quantity = WEIGHTS;
   AttentionAtlas::ArrayPool Pool;
 };

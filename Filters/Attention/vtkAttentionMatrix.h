@@ -153,9 +153,6 @@ private:
   void MakeImage(const AttentionAtlas::MatrixPanels& panels, const Pooled& pooled,
     const AttentionAtlas::Task& task) const;
 
-  vtkAttentionMatrix(const vtkAttentionMatrix&) = delete;
-  void operator=(const vtkAttentionMatrix&) = delete;
-
   int Sequence = 0;
   int Layer = -1;
   int Quantity = WEIGHTS;

@@ -211,9 +211,6 @@ private:
   void ChooseTokens(vtkSelection* selection, Shown& shown) const;
   std::vector<bool> FindHidden(const Shown& shown) const;
 
-  vtkAttentionSentence(const vtkAttentionSentence&) = delete;
-  void operator=(const vtkAttentionSentence&) = delete;
-
   std::vector<int> Heads;
   int Quantity = WEIGHTS;
   double Threshold = 0;

@@ -163,9 +163,6 @@ private:
   std::vector<std::int64_t> ChooseTokens(
     AttentionAtlas::ShownPatches& shown, vtkSelection* selection) const;
 
-  vtkPatchAttention(const vtkPatchAttention&) = delete;
-  void operator=(const vtkPatchAttention&) = delete;
-
   int Quantity = WEIGHTS;
   int Patch[2] = { -1, -1 };
   int Direction = FROM;

@@ -62,9 +62,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkBigramTable(const vtkBigramTable&) = delete;
-  void operator=(const vtkBigramTable&) = delete;
-
   std::vector<std::string> Tokens;
   int Top = 10;
   bool Processing = true;

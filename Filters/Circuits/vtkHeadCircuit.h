@@ -117,9 +117,6 @@ protected:
 private:
   struct Result;
 
-  vtkHeadCircuit(const vtkHeadCircuit&) = delete;
-  void operator=(const vtkHeadCircuit&) = delete;
-
   int Circuit = QUERY_KEY;
   int Layer = 0;
   int Head = 0;

@@ -97,9 +97,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkHeadComposition(const vtkHeadComposition&) = delete;
-  void operator=(const vtkHeadComposition&) = delete;
-
   int Kind = K;
   bool Corrected = true;
   double Threshold = 0;

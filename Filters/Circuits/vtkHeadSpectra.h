@@ -105,9 +105,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkHeadSpectra(const vtkHeadSpectra&) = delete;
-  void operator=(const vtkHeadSpectra&) = delete;
-
   int Circuit = OV;
   bool Full = false;
   int Layer = -1;

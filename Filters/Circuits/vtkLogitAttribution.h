@@ -161,9 +161,6 @@ private:
     const atlas::Recording& recording, std::int64_t begin, std::int64_t end);
   Found Find(const atlas::Recording& recording);
 
-  vtkLogitAttribution(const vtkLogitAttribution&) = delete;
-  void operator=(const vtkLogitAttribution&) = delete;
-
   int Sequence = 0;
   int Position = -1;
   int Target = NEXT_TOKEN;

@@ -90,9 +90,6 @@ private:
   atlas::LensCells Read(const atlas::Recording& recording, const atlas::Transformer& model,
     const AttentionAtlas::Task& task) const;
 
-  vtkLogitLens(const vtkLogitLens&) = delete;
-  void operator=(const vtkLogitLens&) = delete;
-
   int Sequence = 0;
   int Top = 5;
   AttentionAtlas::RecordingRanges Ranges;

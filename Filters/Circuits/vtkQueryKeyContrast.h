@@ -138,9 +138,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkQueryKeyContrast(const vtkQueryKeyContrast&) = delete;
-  void operator=(const vtkQueryKeyContrast&) = delete;
-
   atlas::QueryKeyContrastOptions OptionsOf(const atlas::Recording& recording,
     vtkMultiBlockDataSet* input, const AttentionAtlas::Task& task);
   void MakeOutputs(const atlas::Recording& recording, const atlas::QueryKeyContrast& contrast,

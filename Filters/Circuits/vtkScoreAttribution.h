@@ -119,9 +119,6 @@ protected:
 private:
   struct Memory;
 
-  vtkScoreAttribution(const vtkScoreAttribution&) = delete;
-  void operator=(const vtkScoreAttribution&) = delete;
-
   int Query = -1;
   int Key = -1;
   int Grouping = AUTOMATIC;

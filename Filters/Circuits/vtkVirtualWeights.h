@@ -127,9 +127,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkVirtualWeights(const vtkVirtualWeights&) = delete;
-  void operator=(const vtkVirtualWeights&) = delete;
-
   struct Memory;
   std::vector<std::string> LeftOut(const atlas::TransformerConfig& config) const;
 

@@ -79,9 +79,6 @@ protected:
   int Head = 0;
 
 private:
-  vtkHeadAlgorithm(const vtkHeadAlgorithm&) = delete;
-  void operator=(const vtkHeadAlgorithm&) = delete;
-
   MeansType Means;
   AttentionAtlas::RecordingRanges Ranges;
 };

@@ -278,11 +278,9 @@ int vtkHeadEmbedding::RequestInformation(
   {
     vtkInformation* info = outputVector->GetInformationObject(port);
     info->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
-    if (!times.empty())
+    if (!times.empty()) // else it has those of the recording
     {
-      const std::array<double, 2> range = { times.front(), times.back() };
-      info->Set(SDDP::TIME_STEPS(), times.data(), static_cast<int>(times.size()));
-      info->Set(SDDP::TIME_RANGE(), range.data(), 2);
+      AttentionAtlas::SetTimeSteps(info, times);
     }
   }
   return 1;

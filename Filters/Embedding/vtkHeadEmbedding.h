@@ -299,9 +299,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkHeadEmbedding(const vtkHeadEmbedding&) = delete;
-  void operator=(const vtkHeadEmbedding&) = delete;
-
   struct Part;
   struct Memory;
   Part Choose(const AttentionAtlas::Task& task);

@@ -66,28 +66,20 @@ int vtkAttentionOnlyModelReader::CanReadFile(const char* fileName)
 int vtkAttentionOnlyModelReader::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  vtkInformation* info = outputVector->GetInformationObject(0);
-  info->Remove(vtkStreamingDemandDrivenPipeline::TIME_STEPS());
-  info->Remove(vtkStreamingDemandDrivenPipeline::TIME_RANGE());
-  if (this->FileName.empty())
-  {
-    return 1;
-  }
   std::optional<double> step;
-  try
+  if (!this->FileName.empty())
   {
-    step = TrainingStep(atlas::SafetensorsFile(this->FileName).GetMetadata());
+    try
+    {
+      step = TrainingStep(atlas::SafetensorsFile(this->FileName).GetMetadata());
+    }
+    catch (const std::exception&)
+    {
+      step.reset(); // RequestData gets the same error and reports it once.
+    }
   }
-  catch (const std::exception&)
-  {
-    return 1; // RequestData gets the same error and reports it once.
-  }
-  if (step)
-  {
-    const double range[2] = { *step, *step };
-    info->Set(vtkStreamingDemandDrivenPipeline::TIME_STEPS(), range, 1);
-    info->Set(vtkStreamingDemandDrivenPipeline::TIME_RANGE(), range, 2);
-  }
+  AttentionAtlas::SetTimeSteps(outputVector->GetInformationObject(0),
+    step ? std::vector<double>{ *step } : std::vector<double>());
   return 1;
 }
 

@@ -63,9 +63,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkAttentionOnlyModelReader(const vtkAttentionOnlyModelReader&) = delete;
-  void operator=(const vtkAttentionOnlyModelReader&) = delete;
-
   std::string FileName;
   int SubHeads = 1;
 };

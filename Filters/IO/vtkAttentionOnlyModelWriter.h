@@ -23,10 +23,6 @@ protected:
   ~vtkAttentionOnlyModelWriter() override = default;
 
   void WriteFile(vtkMultiBlockDataSet* input, const char* fileName) override;
-
-private:
-  vtkAttentionOnlyModelWriter(const vtkAttentionOnlyModelWriter&) = delete;
-  void operator=(const vtkAttentionOnlyModelWriter&) = delete;
 };
 
 #endif

@@ -114,9 +114,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkRecordingReader(const vtkRecordingReader&) = delete;
-  void operator=(const vtkRecordingReader&) = delete;
-
   std::string FileName;
   std::string TokensFile;
   std::string Architecture;

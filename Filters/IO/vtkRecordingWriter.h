@@ -23,10 +23,6 @@ protected:
   ~vtkRecordingWriter() override = default;
 
   void WriteFile(vtkMultiBlockDataSet* input, const char* fileName) override;
-
-private:
-  vtkRecordingWriter(const vtkRecordingWriter&) = delete;
-  void operator=(const vtkRecordingWriter&) = delete;
 };
 
 #endif

@@ -40,9 +40,6 @@ protected:
   virtual void WriteFile(vtkMultiBlockDataSet* input, const char* fileName) = 0;
 
 private:
-  vtkSafetensorsWriter(const vtkSafetensorsWriter&) = delete;
-  void operator=(const vtkSafetensorsWriter&) = delete;
-
   char* FileName = nullptr;
 };
 

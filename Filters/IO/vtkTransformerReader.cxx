@@ -65,27 +65,17 @@ int vtkTransformerReader::CanReadFile(const char* fileName)
 int vtkTransformerReader::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  using SDDP = vtkStreamingDemandDrivenPipeline;
-  vtkInformation* info = outputVector->GetInformationObject(0);
   this->Steps.clear();
   if (this->Checkpoints && !this->FileName.empty() && !atlas::IsGgufName(this->FileName))
   {
     this->Steps = atlas::FindCheckpoints(atlas::ModelFolder(this->FileName));
-  }
-  if (this->Steps.empty())
-  {
-    info->Remove(SDDP::TIME_STEPS());
-    info->Remove(SDDP::TIME_RANGE());
-    return 1;
   }
   std::vector<double> times;
   for (const auto& [step, folder] : this->Steps)
   {
     times.push_back(static_cast<double>(step));
   }
-  const std::array<double, 2> range = { times.front(), times.back() };
-  info->Set(SDDP::TIME_STEPS(), times.data(), static_cast<int>(times.size()));
-  info->Set(SDDP::TIME_RANGE(), range.data(), static_cast<int>(range.size()));
+  AttentionAtlas::SetTimeSteps(outputVector->GetInformationObject(0), times);
   return 1;
 }
 

@@ -103,9 +103,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkTransformerReader(const vtkTransformerReader&) = delete;
-  void operator=(const vtkTransformerReader&) = delete;
-
   using CheckpointFolders = std::map<std::int64_t, std::filesystem::path>; ///< by their steps
   using Checkpoint = CheckpointFolders::value_type;
 

@@ -43,9 +43,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkVocabularyReader(const vtkVocabularyReader&) = delete;
-  void operator=(const vtkVocabularyReader&) = delete;
-
   char* FileName = nullptr;
 };
 

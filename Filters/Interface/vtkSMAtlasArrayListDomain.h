@@ -28,9 +28,6 @@ protected:
   int ReadXMLAttributes(vtkSMProperty* prop, vtkPVXMLElement* element) override;
 
 private:
-  vtkSMAtlasArrayListDomain(const vtkSMAtlasArrayListDomain&) = delete;
-  void operator=(const vtkSMAtlasArrayListDomain&) = delete;
-
   void ReplaceOldValues(vtkObject* caller, unsigned long event, void* data);
 };
 

@@ -43,9 +43,6 @@ protected:
   int ReadXMLAttributes(vtkSMProperty* prop, vtkPVXMLElement* element) override;
 
 private:
-  vtkSMAtlasFormatDomain(const vtkSMAtlasFormatDomain&) = delete;
-  void operator=(const vtkSMAtlasFormatDomain&) = delete;
-
   bool HasFormat(vtkPVDataInformation* data) const;
 
   std::vector<std::string> Formats;

@@ -24,10 +24,6 @@ public:
 protected:
   vtkSMAtlasRangeDomain() = default;
   ~vtkSMAtlasRangeDomain() override = default;
-
-private:
-  vtkSMAtlasRangeDomain(const vtkSMAtlasRangeDomain&) = delete;
-  void operator=(const vtkSMAtlasRangeDomain&) = delete;
 };
 
 #endif

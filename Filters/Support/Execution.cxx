@@ -184,6 +184,18 @@ bool IsFirstPiece(vtkInformationVector* outputVector)
   return isFirst;
 }
 
+void SetTimeSteps(vtkInformation* info, const std::vector<double>& times)
+{
+  info->Remove(SDDP::TIME_STEPS());
+  info->Remove(SDDP::TIME_RANGE());
+  if (!times.empty())
+  {
+    const std::array<double, 2> range = { times.front(), times.back() };
+    info->Set(SDDP::TIME_STEPS(), times.data(), static_cast<int>(times.size()));
+    info->Set(SDDP::TIME_RANGE(), range.data(), 2);
+  }
+}
+
 vtkDataObject* UpdateInput(vtkAlgorithm* filter, int inputPort)
 {
   if (filter->GetNumberOfInputConnections(inputPort) == 0)

@@ -7,6 +7,7 @@
 #include <vtkType.h>
 
 #include <functional>
+#include <vector>
 
 class vtkAlgorithm;
 class vtkDataObject;
@@ -55,6 +56,10 @@ ATTENTIONATLASSUPPORT_EXPORT void WithdrawCancel(vtkAlgorithm* filter);
 /// Whether this is the piece, and thus the rank, that holds small outputs. They are empty on all
 /// others, so nothing is drawn or counted twice.
 ATTENTIONATLASSUPPORT_EXPORT bool IsFirstPiece(vtkInformationVector* outputVector);
+
+/// Announces the time steps of an output, in ascending order, or that it has none.
+ATTENTIONATLASSUPPORT_EXPORT void SetTimeSteps(
+  vtkInformation* info, const std::vector<double>& times);
 
 /// Updates the input at a port of a filter, for filters whose information depends on it. Returns
 /// it, or null if there is none; what went wrong has then been told.

@@ -92,9 +92,6 @@ protected:
     vtkInformationVector* outputVector) final;
 
 private:
-  vtkTaskAlgorithm(const vtkTaskAlgorithm&) = delete;
-  void operator=(const vtkTaskAlgorithm&) = delete;
-
   struct Failure;
 
   void Fail(AttentionAtlas::Task& task, const Failure& failure, vtkInformationVector* outputVector);

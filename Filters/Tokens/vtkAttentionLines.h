@@ -88,9 +88,6 @@ private:
   std::vector<vtkIdType> FindSelected(const AttentionAtlas::Task& task) const;
   Lines FindLines(const AttentionAtlas::Task& task, const std::vector<vtkIdType>& selected) const;
 
-  vtkAttentionLines(const vtkAttentionLines&) = delete;
-  void operator=(const vtkAttentionLines&) = delete;
-
   int Top = 2;
   double MinimumWeight = 0.1;
   std::vector<vtkIdType> SelectedTokens;

@@ -27,10 +27,6 @@ protected:
   ~vtkSelectedTokens() override = default;
 
   void Execute(AttentionAtlas::Task& task) override;
-
-private:
-  vtkSelectedTokens(const vtkSelectedTokens&) = delete;
-  void operator=(const vtkSelectedTokens&) = delete;
 };
 
 #endif

@@ -87,9 +87,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkTokenColors(const vtkTokenColors&) = delete;
-  void operator=(const vtkTokenColors&) = delete;
-
   int By = KIND;
   int Periods = 5;
 };

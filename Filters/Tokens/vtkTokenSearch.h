@@ -79,9 +79,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkTokenSearch(const vtkTokenSearch&) = delete;
-  void operator=(const vtkTokenSearch&) = delete;
-
   void FindTexts(vtkDataSetAttributes* arrays, const AttentionAtlas::Task& task,
     vtkUnsignedCharArray* found) const;
   void FindIds(vtkDataSetAttributes* arrays, vtkUnsignedCharArray* found) const;

@@ -116,19 +116,8 @@ int vtkAttentionOnlyTraining::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
   const std::vector<int> steps = this->CheckpointSteps();
-  const std::vector<double> times(steps.begin(), steps.end());
-  vtkInformation* info = outputVector->GetInformationObject(0);
-  if (times.empty())
-  {
-    info->Remove(SDDP::TIME_STEPS());
-    info->Remove(SDDP::TIME_RANGE());
-  }
-  else
-  {
-    const double range[2] = { times.front(), times.back() };
-    info->Set(SDDP::TIME_STEPS(), times.data(), static_cast<int>(times.size()));
-    info->Set(SDDP::TIME_RANGE(), range, 2);
-  }
+  AttentionAtlas::SetTimeSteps(
+    outputVector->GetInformationObject(0), { steps.begin(), steps.end() });
   for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
   {
     outputVector->GetInformationObject(port)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);

@@ -202,9 +202,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkAttentionOnlyTraining(const vtkAttentionOnlyTraining&) = delete;
-  void operator=(const vtkAttentionOnlyTraining&) = delete;
-
   struct Results;
 
   double CheckpointCount() const;

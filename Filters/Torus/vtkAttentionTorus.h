@@ -88,9 +88,6 @@ protected:
   void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
-  vtkAttentionTorus(const vtkAttentionTorus&) = delete;
-  void operator=(const vtkAttentionTorus&) = delete;
-
   void EvaluateImage(atlas::FieldEvaluator& evaluator, AttentionAtlas::FieldOutput& fields,
     const AttentionAtlas::Task& task);
   void EvaluatePoints(atlas::FieldEvaluator& evaluator, AttentionAtlas::FieldOutput& fields,

@@ -45,9 +45,6 @@ protected:
   void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
-  vtkClassAreas(const vtkClassAreas&) = delete;
-  void operator=(const vtkClassAreas&) = delete;
-
   int Resolution[2] = { 1024, 1024 };
 };
 

@@ -149,19 +149,12 @@ int vtkHarmonicHead::RequestInformation(
 {
   vtkInformation* info = outputVector->GetInformationObject(0);
   AttentionAtlas::DescribeChart(this->Resolution, info);
-  info->Remove(SDDP::TIME_STEPS());
-  info->Remove(SDDP::TIME_RANGE());
-  if (this->IsSwept())
+  std::vector<double> times;
+  for (int step = 0; this->IsSwept() && step < this->SweepSteps; ++step)
   {
-    std::vector<double> times(this->SweepSteps);
-    for (int step = 0; step < this->SweepSteps; ++step)
-    {
-      times[step] = static_cast<double>(step) / (this->SweepSteps - 1);
-    }
-    info->Set(SDDP::TIME_STEPS(), times.data(), this->SweepSteps);
-    const double range[2] = { 0, 1 };
-    info->Set(SDDP::TIME_RANGE(), range, 2);
+    times.push_back(static_cast<double>(step) / (this->SweepSteps - 1));
   }
+  AttentionAtlas::SetTimeSteps(info, times);
   return 1;
 }
 

@@ -153,9 +153,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkHarmonicHead(const vtkHarmonicHead&) = delete;
-  void operator=(const vtkHarmonicHead&) = delete;
-
   bool IsSwept() const { return this->SweptParameter != NOTHING; }
   double SweptValueAt(double time) const;
   void CheckSweep() const;

@@ -42,9 +42,6 @@ protected:
   void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
-  vtkHeadAccuracy(const vtkHeadAccuracy&) = delete;
-  void operator=(const vtkHeadAccuracy&) = delete;
-
   int Residual = vtkTorusAlgorithm::EMBEDDING_POSITION;
 };
 

@@ -75,9 +75,6 @@ protected:
   void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
-  vtkHeadAccuracySimplex(const vtkHeadAccuracySimplex&) = delete;
-  void operator=(const vtkHeadAccuracySimplex&) = delete;
-
   void CheckProperties(vtkIdType tokens) const;
 
   int HeadIndices[3] = { 0, 1, 2 };

@@ -49,9 +49,6 @@ protected:
   virtual void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) = 0;
 
 private:
-  vtkModelAlgorithm(const vtkModelAlgorithm&) = delete;
-  void operator=(const vtkModelAlgorithm&) = delete;
-
   int Pieces;
 };
 

@@ -37,10 +37,6 @@ protected:
   ~vtkScoreHarmonics() override = default;
 
   void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
-
-private:
-  vtkScoreHarmonics(const vtkScoreHarmonics&) = delete;
-  void operator=(const vtkScoreHarmonics&) = delete;
 };
 
 #endif

@@ -69,9 +69,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkSummableColors(const vtkSummableColors&) = delete;
-  void operator=(const vtkSummableColors&) = delete;
-
   std::vector<vtkDataArray*> FindVectors(vtkDataSet* input) const;
 
   int Scale = ADDITIVE;

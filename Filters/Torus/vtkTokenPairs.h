@@ -33,10 +33,6 @@ protected:
   ~vtkTokenPairs() override = default;
 
   void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
-
-private:
-  vtkTokenPairs(const vtkTokenPairs&) = delete;
-  void operator=(const vtkTokenPairs&) = delete;
 };
 
 #endif

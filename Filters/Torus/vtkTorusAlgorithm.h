@@ -132,9 +132,6 @@ protected:
   atlas::EvaluationOptions GetOptions() const;
 
 private:
-  vtkTorusAlgorithm(const vtkTorusAlgorithm&) = delete;
-  void operator=(const vtkTorusAlgorithm&) = delete;
-
   int Angles = ISOMETRIC;
   int Pattern = SOFTMAX;
   int Residual = EMBEDDING_POSITION;

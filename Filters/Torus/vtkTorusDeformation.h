@@ -98,9 +98,6 @@ protected:
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkTorusDeformation(const vtkTorusDeformation&) = delete;
-  void operator=(const vtkTorusDeformation&) = delete;
-
   int Shape = DONUT;
   int Normalization = NONE;
   double MajorRadius = 2;

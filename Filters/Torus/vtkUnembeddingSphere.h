@@ -55,9 +55,6 @@ protected:
   void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
 
 private:
-  vtkUnembeddingSphere(const vtkUnembeddingSphere&) = delete;
-  void operator=(const vtkUnembeddingSphere&) = delete;
-
   int Resolution = 128;
 };
 

@@ -40,10 +40,6 @@ protected:
   ~vtkWordCircle() override = default;
 
   void Evaluate(const atlas::AttentionOnlyModel& model, AttentionAtlas::Task& task) override;
-
-private:
-  vtkWordCircle(const vtkWordCircle&) = delete;
-  void operator=(const vtkWordCircle&) = delete;
 };
 
 #endif

@@ -23,8 +23,4 @@ public:
 protected:
   vtkCollectedDiscsRepresentation() = default;
   ~vtkCollectedDiscsRepresentation() override = default;
-
-private:
-  vtkCollectedDiscsRepresentation(const vtkCollectedDiscsRepresentation&) = delete;
-  void operator=(const vtkCollectedDiscsRepresentation&) = delete;
 };

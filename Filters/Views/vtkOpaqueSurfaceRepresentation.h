@@ -23,8 +23,4 @@ protected:
 
   /// Only with a property Opacity below 1.
   bool NeedsOrderedCompositing() override;
-
-private:
-  vtkOpaqueSurfaceRepresentation(const vtkOpaqueSurfaceRepresentation&) = delete;
-  void operator=(const vtkOpaqueSurfaceRepresentation&) = delete;
 };

@@ -52,9 +52,6 @@ protected:
   bool RemoveFromView(vtkView* view) override;
 
 private:
-  vtkSquaresRepresentation(const vtkSquaresRepresentation&) = delete;
-  void operator=(const vtkSquaresRepresentation&) = delete;
-
   void UpdateBounds(vtkInformation* input);
   void Render(vtkInformation* input);
   void BuildLabels(vtkImageData* image);

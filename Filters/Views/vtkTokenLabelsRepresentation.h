@@ -84,9 +84,6 @@ protected:
   bool RemoveFromView(vtkView* view) override;
 
 private:
-  vtkTokenLabelsRepresentation(const vtkTokenLabelsRepresentation&) = delete;
-  void operator=(const vtkTokenLabelsRepresentation&) = delete;
-
   void UpdateBounds(vtkInformation* input);
   void WarnOfMissingFonts();
 

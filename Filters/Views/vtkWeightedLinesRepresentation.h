@@ -38,9 +38,6 @@ protected:
   bool RemoveFromView(vtkView* view) override;
 
 private:
-  vtkWeightedLinesRepresentation(const vtkWeightedLinesRepresentation&) = delete;
-  void operator=(const vtkWeightedLinesRepresentation&) = delete;
-
   struct Lines;
   std::unique_ptr<Lines> Shown;
 };

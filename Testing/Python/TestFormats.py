@@ -35,9 +35,6 @@ class Formats(AtlasTest):
         torus = atlastest.torus(model)
         sphere = simple.UnembeddingSphere(Input=model, Resolution=16)
         circle = simple.WordCircle(Input=model)
-        llama = simple.TransformerReader(FileName=str(LLAMA))
-        run = simple.TransformerRecorder(Input=llama, TokenIds="1 2 3 4 5 6")
-        embedding = simple.HeadEmbedding(Input=run, Method="PCA")
         gpt2 = atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"
         run = simple.TransformerRecorder(
             Input=simple.TransformerReader(FileName=str(gpt2)), TokenIds="1 2 3 4"

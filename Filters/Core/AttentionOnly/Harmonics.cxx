@@ -124,19 +124,6 @@ HarmonicCoefficients ProductHarmonics(const ProductParameters& parameters)
   return result;
 }
 
-double EvaluateHarmonics(const HarmonicCoefficients& coefficients, double theta1, double theta2)
-{
-  const HarmonicCoefficients& k = coefficients;
-  return k[Harmonic::Constant] + k[Harmonic::CosT1] * std::cos(theta1) +
-         k[Harmonic::SinT1] * std::sin(theta1) + k[Harmonic::CosT2] * std::cos(theta2) +
-         k[Harmonic::SinT2] * std::sin(theta2) + k[Harmonic::CosTwiceT2] * std::cos(2 * theta2) +
-         k[Harmonic::SinTwiceT2] * std::sin(2 * theta2) +
-         k[Harmonic::CosSum] * std::cos(theta1 + theta2) +
-         k[Harmonic::SinSum] * std::sin(theta1 + theta2) +
-         k[Harmonic::CosDifference] * std::cos(theta1 - theta2) +
-         k[Harmonic::SinDifference] * std::sin(theta1 - theta2);
-}
-
 HarmonicField::HarmonicField(
   const HarmonicCoefficients& coefficients, Pattern pattern, const std::vector<double>& theta1)
   : Coefficients(coefficients)

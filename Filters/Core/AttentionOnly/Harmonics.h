@@ -96,9 +96,6 @@ struct ProductParameters
 /// The coefficients of that product. Throws OptionError if a parameter is not finite.
 HarmonicCoefficients ProductHarmonics(const ProductParameters& parameters);
 
-/// The value of a trigonometric polynomial, summed term by term in double precision.
-double EvaluateHarmonics(const HarmonicCoefficients& coefficients, double theta1, double theta2);
-
 /// Evaluates a trigonometric polynomial over the rows of a chart in single precision. In a row it
 /// is constant + f cos t1 + g sin t1. All methods are const and may run concurrently; a value
 /// depends only on its point, not on neighboring columns.

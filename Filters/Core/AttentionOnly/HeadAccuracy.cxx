@@ -106,20 +106,6 @@ void RequireTargets(const AttentionOnlyModel& model)
   }
 }
 
-std::vector<int> PredictAlone(const AttentionOnlyModel& model, std::size_t head)
-{
-  const ReferenceEvaluator evaluator(model, WithResidual(Residual::None));
-  const Index n = model.VocabularySize();
-  std::vector<int> predicted;
-  Evaluation at;
-  for (Index pair = 0; pair < n * n; ++pair)
-  {
-    evaluator.AtTokens(pair / n, pair % n, at);
-    predicted.push_back(ArgMax(model.unembedding * at.heads[head].output));
-  }
-  return predicted;
-}
-
 HeadAccuracies CountCorrect(const AttentionOnlyModel& model, Residual residual)
 {
   RequireTargets(model);

@@ -33,9 +33,6 @@ struct HeadAccuracies
 /// residual. Throws ModelError if the model has no targets.
 HeadAccuracies CountCorrect(const AttentionOnlyModel& model, Residual residual);
 
-/// argmax W_U out_h at the pairs (t1, t2), in the order t1 N + t2; the lowest index on a tie.
-std::vector<int> PredictAlone(const AttentionOnlyModel& model, std::size_t head);
-
 /// How many pairs a mixture of heads predicts correctly.
 struct MixtureAccuracy
 {

@@ -1,7 +1,6 @@
 #include "HeadCorrelation.h"
 
 #include "Index.h"
-#include "RecordedAttention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -130,10 +129,10 @@ double PearsonOf(const X& x, const Y& y)
 
 }
 
-/// Weighted sums over pairs. y is the distance or its square, y' its derivative by ln c.
+/// Sums over pairs. y is the distance, y' its derivative by ln c.
 struct HeadCorrelation::Moments
 {
-  double weight = 0;
+  double count = 0;
   double s = 0; ///< the dot products, as all below
   double ss = 0;
   double y = 0;
@@ -238,26 +237,6 @@ void HeadCorrelation::Multiply(const JointVectors& joint)
   }
 }
 
-void HeadCorrelation::WeighByAttention(
-  const Recording& recording, std::int64_t layer, std::int64_t head)
-{
-  this->Weights.resize(this->Dots.size());
-  std::vector<float> row;
-  for (const Query& query : this->Queries)
-  {
-    const std::int64_t first = recording.sequenceOffsets[query.sequence];
-    const std::int64_t position = this->Rows[query.index] - first;
-    row.resize(recording.SequenceLength(query.sequence));
-    EvaluateAttention(recording, query.sequence, layer, head, AttentionQuantity::Weights, position,
-      position + 1, row.data());
-    for (std::int64_t j = 0; j < query.keys; ++j)
-    {
-      const std::int64_t key = this->Rows[query.firstKey + j] - first;
-      this->Weights[query.firstPair + j] = static_cast<double>(row[key]);
-    }
-  }
-}
-
 /// Sums over every step-th block of pairs.
 HeadCorrelation::Moments HeadCorrelation::MomentsOf(
   const CorrelationKind& kind, double logScale, std::int64_t step) const
@@ -275,26 +254,18 @@ HeadCorrelation::Moments HeadCorrelation::MomentsOf(
     const Block& dots = kind.translatedDot ? shifted : plain;
     const Block ofQuery = part(this->QuerySquares) * u;
     const Block ofKey = part(squares) / u;
-    Block y = (ofQuery + ofKey - 2 * (kind.translatedDistance ? shifted : plain)).max(0.);
-    Block dy = 2 * (ofKey - ofQuery);
-    if (!kind.squaredDistance)
-    {
-      y = y.sqrt();
-      dy *= y / (2 * y.square() + Tiny); // 0 where y is
-    }
-    const Block weights =
-      this->Weights.size() > 0 ? Block(part(this->Weights)) : Block(Block::Ones(count));
-    const Block weightedY = weights * y;
-    const Block weightedDots = weights * dots;
-    sum.weight += weights.sum();
-    sum.s += weightedDots.sum();
-    sum.ss += (weightedDots * dots).sum();
-    sum.y += weightedY.sum();
-    sum.dy += (weights * dy).sum();
-    sum.yy += (weightedY * y).sum();
-    sum.ydy += (weightedY * dy).sum();
-    sum.sy += (weightedDots * y).sum();
-    sum.sdy += (weightedDots * dy).sum();
+    const Block y =
+      (ofQuery + ofKey - 2 * (kind.translatedDistance ? shifted : plain)).max(0.).sqrt();
+    const Block dy = 2 * (ofKey - ofQuery) * (y / (2 * y.square() + Tiny)); // 0 where y is
+    sum.count += static_cast<double>(count);
+    sum.s += dots.sum();
+    sum.ss += (dots * dots).sum();
+    sum.y += y.sum();
+    sum.dy += dy.sum();
+    sum.yy += (y * y).sum();
+    sum.ydy += (y * dy).sum();
+    sum.sy += (dots * y).sum();
+    sum.sdy += (dots * dy).sum();
   }
   return sum;
 }
@@ -303,21 +274,21 @@ HeadCorrelation::Slope HeadCorrelation::SlopeAt(
   const CorrelationKind& kind, double logScale, std::int64_t step) const
 {
   const Moments sum = this->MomentsOf(kind, logScale, step);
-  const double s = sum.s / sum.weight;
-  const double y = sum.y / sum.weight;
-  const double dy = sum.dy / sum.weight;
-  const double varianceOfDot = sum.ss / sum.weight - s * s;
-  const double variance = sum.yy / sum.weight - y * y;
-  const double covariance = sum.sy / sum.weight - s * y;
+  const double s = sum.s / sum.count;
+  const double y = sum.y / sum.count;
+  const double dy = sum.dy / sum.count;
+  const double varianceOfDot = sum.ss / sum.count - s * s;
+  const double variance = sum.yy / sum.count - y * y;
+  const double covariance = sum.sy / sum.count - s * y;
   constexpr double relative = 1e-13; // of rounding
-  if (!(varianceOfDot > relative * sum.ss / sum.weight) ||
-      !(variance > relative * sum.yy / sum.weight))
+  if (!(varianceOfDot > relative * sum.ss / sum.count) ||
+      !(variance > relative * sum.yy / sum.count))
   {
     return { NotDefined, NotDefined };
   }
   const double deviation = std::sqrt(varianceOfDot * variance);
-  const double slope = (sum.sdy / sum.weight - s * dy) / deviation -
-                       covariance / deviation * (sum.ydy / sum.weight - y * dy) / variance;
+  const double slope = (sum.sdy / sum.count - s * dy) / deviation -
+                       covariance / deviation * (sum.ydy / sum.count - y * dy) / variance;
   return { covariance / deviation, slope };
 }
 

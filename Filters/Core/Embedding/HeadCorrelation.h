@@ -16,7 +16,6 @@ struct CorrelationKind
 {
   bool translatedDot = true;      ///< q . (k + shift), else q . k
   bool translatedDistance = true; ///< | q / c - c (k + shift) |, else | q / c - c k |
-  bool squaredDistance = false;   ///< its square
 };
 
 /// A scale and the correlation at it.
@@ -47,10 +46,6 @@ public:
     const JointVectors& joint, std::int64_t pairLimit = PairLimit);
 
   std::int64_t PairCount() const { return this->Dots.size(); }
-
-  /// Weighs each pair by the attention of the query to the key from now on. Throws as
-  /// EvaluateAttention does.
-  void WeighByAttention(const Recording& recording, std::int64_t layer, std::int64_t head);
 
   /// The Pearson correlation of dot product and distance at scale c. NaN if either is constant.
   double Pearson(const CorrelationKind& kind, double scale) const;
@@ -86,7 +81,6 @@ private:
   // Per pair:
   Eigen::ArrayXd Dots;           ///< q . k
   Eigen::ArrayXd ShiftDots;      ///< q . shift
-  Eigen::ArrayXd Weights;        ///< empty: all 1
   Eigen::ArrayXd QuerySquares;   ///< |q|^2
   Eigen::ArrayXd KeySquares;     ///< |k|^2
   Eigen::ArrayXd ShiftedSquares; ///< |k + shift|^2

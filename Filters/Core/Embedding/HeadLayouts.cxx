@@ -217,7 +217,7 @@ private:
     const ScaleOptimum scale = this->ScaleOf(joint, correlation);
     layout.scale = scale.scale;
     layout.correlation = scale.correlation;
-    layout.correlationBefore = correlation.Pearson({ false, false, false }, 1);
+    layout.correlationBefore = correlation.Pearson({ false, false }, 1);
     layout.rankCorrelation = correlation.Spearman(true);
   }
 
