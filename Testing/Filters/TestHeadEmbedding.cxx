@@ -488,15 +488,6 @@ TEST(HeadEmbedding, KeepsTheLayoutReachedWhenCancelled)
   EXPECT_EQ(embedding.Coordinates(), reached);
 }
 
-TEST(HeadEmbedding, IsEmptyAndTriesAgainIfCancelledAtOnce)
-{
-  Embedding embedding(RandomRecording(6));
-  embedding->SetMethod(vtkHeadEmbedding::PCA);
-  embedding->SetAbortExecute(1);
-  EXPECT_EQ(embedding.Points()->GetNumberOfPoints(), 0);
-  EXPECT_EQ(embedding.Points()->GetNumberOfPoints(), 6 * 120);
-}
-
 TEST(HeadEmbedding, NamesBadNumbers)
 {
   Recording recording = RandomRecording(2);

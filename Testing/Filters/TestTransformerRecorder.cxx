@@ -275,16 +275,8 @@ TEST(TransformerRecorder, RefusesBadInput)
     EXPECT_EQ(errors.size(), 1U);
     return errors.empty() ? "" : errors[0];
   };
-  recorder->SetTokenIds("1 2");
-  recorder->SetPrompts("cat");
-  EXPECT_THAT(message(), HasSubstr("found 2: Prompts, TokenIds."));
-  recorder->SetPrompts(nullptr);
   recorder->SetTokenIds("1 2\n3 x4");
   EXPECT_THAT(message(), HasSubstr("TokenIds: line 2: expected integers"));
-  recorder->SetTokenIds("1 199");
-  EXPECT_THAT(message(), AllOf(HasSubstr("199"), HasSubstr("198")));
-  recorder->SetTokenIds("1\n\n2");
-  EXPECT_THAT(message(), HasSubstr("sequence 1"));
   recorder->SetTokenIds("1 2");
   recorder->SetSegments("0");
   EXPECT_THAT(message(), HasSubstr("sequence 0"));
@@ -292,9 +284,6 @@ TEST(TransformerRecorder, RefusesBadInput)
   recorder->SetRecordArrayStatus("Logits", 1);
   EXPECT_THAT(message(), HasSubstr("no unembedding"));
   recorder->SetRecordArrayStatus("Logits", 0);
-  recorder->AddLayer(2);
-  EXPECT_THAT(message(), HasSubstr("expected layers from 0 to 1, found 2"));
-  recorder->ClearLayers();
   recorder->SetTokenIds(nullptr);
   recorder->SetPrompts("cat\n\xff");
   EXPECT_THAT(message(), AllOf(HasSubstr("Prompts, line 2: "), HasSubstr("UTF-8")));
@@ -305,37 +294,8 @@ TEST(TransformerRecorder, RefusesBadInput)
   recorder->SetPromptFile("/no such file");
   EXPECT_THAT(message(), HasSubstr("/no such file: cannot open file"));
   recorder->SetPromptFile(nullptr);
-  recorder->AddImage((TransformerOracle::Folder("bert") / "model.safetensors").c_str());
-  EXPECT_THAT(message(), HasSubstr("expected an array 'pixel_values'"));
-  recorder->ClearImages();
-  std::string longLine;
-  for (int i = 0; i < 65; ++i)
-  {
-    longLine += "1 ";
-  }
-  recorder->SetTokenIds(longLine.c_str());
-  EXPECT_THAT(message(), AllOf(HasSubstr("65"), HasSubstr("64")));
   recorder->SetTokenIds("1 2");
   EXPECT_EQ(pipeline.Record().tokens.Count(), 2);
-}
-
-TEST(TransformerRecorder, NeedsATokenizerForTexts)
-{
-  Pipeline pipeline(TransformerOracle::Folder("bloom"));
-  pipeline.Recorder->SetPrompts("cat");
-  EXPECT_EQ(pipeline.Update()->GetNumberOfBlocks(), 0U);
-  EXPECT_THAT(pipeline.Recorder.TakeErrors(), ElementsAre(HasSubstr("tokenizer.json")));
-}
-
-TEST(TransformerRecorder, RefusesOtherData)
-{
-  Warned<vtkTransformerRecorder> recorder;
-  Connect(recorder.Get(), 0, DataSetOf(SmallRecording()));
-  recorder->SetTokenIds("1 2");
-  recorder->Update();
-  EXPECT_THAT(recorder.TakeErrors(),
-    ElementsAre(AllOf(HasSubstr("'attention-atlas.transformer', found 'attention-atlas.recording'"),
-      HasSubstr("give the output of a Transformer Reader"))));
 }
 
 TEST(TransformerRecorder, ReaderTellsOfTheModel)
@@ -356,42 +316,23 @@ TEST(TransformerRecorder, ReaderTellsOfTheModel)
   EXPECT_THAT(Values(model->GetFieldData(), "Image Size"), ElementsAre(0, 0, 0));
 }
 
-TEST(TransformerRecorder, ReaderRefusesBadFiles)
+TEST(TransformerRecorder, ReaderMayBeToldTheArchitecture)
 {
-  const TemporaryDirectory folder;
-  const std::string path = folder / "config.json";
   TransformerReader reader;
   EXPECT_STREQ(reader->GetArchitecture(), "Auto");
-  const auto message = [&]()
-  {
-    reader->SetFileName(path.c_str());
-    reader->Modified();
-    reader->Update();
-    EXPECT_EQ(OutputOf<vtkMultiBlockDataSet>(reader.Get())->GetNumberOfBlocks(), 0U);
-    const std::vector<std::string> errors = reader.TakeErrors();
-    EXPECT_EQ(errors.size(), 1U);
-    return errors.empty() ? "" : errors[0];
-  };
-  EXPECT_THAT(message(), HasSubstr("config.json: cannot open file"));
-  WriteBytes(path, "{");
-  EXPECT_THAT(message(), HasSubstr("the configuration is not JSON"));
-  WriteBytes(path, R"({"model_type": "mamba"})");
-  EXPECT_THAT(message(), AllOf(HasSubstr("mamba"), HasSubstr("gpt2")));
-  WriteBytes(path, ReadBytes(TransformerOracle::Folder("bloom") / "config.json"));
-  EXPECT_THAT(message(), HasSubstr("model.safetensors"));
-  std::filesystem::create_symlink(
-    TransformerOracle::Folder("bloom") / "model.safetensors", folder / "model.safetensors");
+  const std::string path = TransformerOracle::Folder("bloom") / "config.json";
+  reader->SetFileName(path.c_str());
   reader->SetArchitecture("bert");
-  EXPECT_THAT(message(), HasSubstr("missing"));
+  EXPECT_EQ(Updated<vtkMultiBlockDataSet>(reader.Get())->GetNumberOfBlocks(), 0U);
+  EXPECT_THAT(reader.TakeErrors(), ElementsAre(HasSubstr("missing")));
   for (const char* automatic : { "Auto", "", static_cast<const char*>(nullptr) })
   {
     reader->SetArchitecture(automatic);
-    reader->Modified();
-    reader->Update();
-    EXPECT_EQ(OutputOf<vtkMultiBlockDataSet>(reader.Get())->GetNumberOfBlocks(), 1U);
+    EXPECT_EQ(Updated<vtkMultiBlockDataSet>(reader.Get())->GetNumberOfBlocks(), 1U);
   }
   EXPECT_EQ(reader->CanReadFile(path.c_str()), 1);
-  EXPECT_EQ(reader->CanReadFile((folder / "model.safetensors").c_str()), 1);
+  EXPECT_EQ(
+    reader->CanReadFile((TransformerOracle::Folder("bloom") / "model.safetensors").c_str()), 1);
   EXPECT_EQ(reader->CanReadFile(ShippedModel().c_str()), 0);
   reader.TakeWarnings();
 }
@@ -462,19 +403,6 @@ TEST(RandomPrompts, FollowsTheSeed)
   prompts->SetCount(3);
   const std::vector<double> more = prompts.Ids();
   EXPECT_EQ(std::vector<double>(more.begin(), more.begin() + 64), first);
-}
-
-TEST(RandomPrompts, RefusesBadNumbers)
-{
-  Prompts prompts;
-  prompts->SetLength(0);
-  prompts->Update();
-  EXPECT_THAT(prompts.TakeErrors(), ElementsAre(HasSubstr("Length: expected at least 1, found 0")));
-  prompts->SetLength(5);
-  prompts->SetIdRange(7, 6);
-  prompts->Update();
-  EXPECT_THAT(
-    prompts.TakeErrors(), ElementsAre(HasSubstr("the last id: expected at least 7, found 6")));
 }
 
 }

@@ -229,43 +229,6 @@ TEST_F(ReferenceByHand, Whole)
   ExpectNear(at.output, S * Vector3d(3, 4, 1) + at.heads[0].output + at.heads[1].output);
 }
 
-TEST_F(ReferenceByHand, Probability)
-{
-  const Evaluation at = Evaluate();
-  // The unembedding picks r.0 and r.1; r.1 is larger.
-  EXPECT_EQ(at.predicted, 1);
-  ASSERT_EQ(at.logits.size(), 2);
-  EXPECT_NEAR(at.logits[0], at.output[0], 1e-14);
-  EXPECT_NEAR(at.logits[1], at.output[1], 1e-14);
-  EXPECT_NEAR(at.probability, Sigmoid(at.output[1] - at.output[0]), 1e-14);
-}
-
-TEST_F(ReferenceByHand, TokensAreTheirAngles)
-{
-  const ReferenceEvaluator evaluator(Model, Options);
-  ExpectNear(evaluator.TokenEmbedding(0), E1);
-  ExpectNear(evaluator.TokenEmbedding(1), E2);
-  ExpectNear(evaluator.AtTokens(0, 1).output, Evaluate().output);
-}
-
-TEST_F(ReferenceByHand, ScalesTheScoreByTheHeadDimension)
-{
-  HandModel four;
-  for (AttentionHead& head : four.heads)
-  {
-    // Four equal rows add up to four times the score, over sqrt(4).
-    head.query = head.query.row(0).replicate(4, 1).eval();
-    head.key = head.key.row(0).replicate(4, 1).eval();
-    head.value = head.value.row(0).replicate(4, 1).eval();
-    head.output = (head.output.col(0) / 4).replicate(1, 4).eval();
-  }
-  const Evaluation at =
-    ReferenceEvaluator(four, Options).AtAngles(HandModel::Theta1, HandModel::Theta2);
-  const double a = Sigmoid(9);
-  EXPECT_NEAR(at.heads[0].score, 9, 1e-14);
-  ExpectNear(at.heads[0].output, S * (5 * a + 4 * (1 - a)) * Vector3d(1, 2, 3));
-}
-
 TEST_F(ReferenceByHand, PatternWithoutPositionsOrWords)
 {
   Options.positionInPattern = false;
@@ -341,17 +304,6 @@ TEST_F(ReferenceByHand, Residuals)
   ExpectNear(Evaluate().output, Vector3d::Zero());
   Options.residual = Residual::RawEmbedding;
   ExpectNear(ReferenceEvaluator(Model, Options).AtTokens(0, 1).output, Vector3d(-10, 20, -10));
-}
-
-TEST_F(ReferenceByHand, HardmaxPicksOneToken)
-{
-  Options.pattern = Pattern::Hardmax;
-  const Evaluation at = Evaluate();
-  EXPECT_NEAR(at.heads[0].score, 4.5, 1e-14);
-  EXPECT_EQ(at.heads[0].attention, 1);
-  EXPECT_EQ(at.heads[1].attention, 0);
-  ExpectNear(at.heads[0].mix, E1 + P1);
-  ExpectNear(at.heads[1].mix, E2 + P2);
 }
 
 TEST_F(ReferenceByHand, HardmaxAtScoreZeroIsZero)

@@ -3,7 +3,6 @@
 #include "DotProduct.h"
 #include "Lanes.h"
 
-#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -25,24 +24,6 @@ std::vector<float> Numbers(std::size_t count, unsigned seed, float width = 2)
     value = width * (static_cast<float>(generator() % 2001) / 1000 - 1);
   }
   return values;
-}
-
-/// Softmax by its formula, in double.
-std::vector<double> Softmax(const std::vector<double>& scores)
-{
-  const double largest = *std::max_element(scores.begin(), scores.end());
-  double sum = 0;
-  std::vector<double> weights;
-  for (const double score : scores)
-  {
-    weights.push_back(std::exp(score - largest));
-    sum += weights.back();
-  }
-  for (double& weight : weights)
-  {
-    weight /= sum;
-  }
-  return weights;
 }
 
 TEST(DotProduct, IsAddedUpInDoublePrecision)
@@ -87,57 +68,6 @@ struct Head
     return static_cast<double>(0.7F) * sum;
   }
 };
-
-TEST(AttentionKernels, ContentAndBiasAreTheirFormulas)
-{
-  const Head head;
-  std::vector<float> values(3 * 21);
-  EvaluateContent(head.scores, 4, 7, 21, values.data());
-  for (std::int64_t i = 0; i < 3; ++i)
-  {
-    for (std::int64_t j = 0; j < 21; ++j)
-    {
-      EXPECT_NEAR(values[i * 21 + j], head.Content(4 + i, j), 1e-5);
-    }
-  }
-  std::vector<float> biased(2 * 3, 1);
-  AddBias(head.scores, 2, 3, biased.data());
-  EXPECT_THAT(biased, testing::ElementsAre(1, 1.25F, 1.5F, 1, 1.25F, 1.5F));
-}
-
-TEST(AttentionKernels, WeightsAreTheSoftmaxOfWhatTheMaskAllows)
-{
-  for (const AttentionMask mask : { AttentionMask::Causal, AttentionMask::Bidirectional })
-  {
-    Head head;
-    head.scores.mask = mask;
-    constexpr std::int64_t begin = 5;
-    constexpr std::int64_t end = 11;
-    const std::int64_t keys = head.scores.KeyCount(end);
-    EXPECT_EQ(keys, mask == AttentionMask::Causal ? 11 : 21);
-    std::vector<float> values((end - begin) * keys, -1);
-    EvaluateWeights(head.scores, begin, end, keys, values.data());
-    for (std::int64_t query = begin; query < end; ++query)
-    {
-      std::vector<double> scores;
-      for (std::int64_t key = 0; key < keys; ++key)
-      {
-        if (mask == AttentionMask::Bidirectional || key <= query)
-        {
-          scores.push_back(head.Content(query, key) + 0.25 * static_cast<double>(key));
-        }
-      }
-      std::vector<double> expected = Softmax(scores);
-      expected.resize(keys, 0);
-      for (std::size_t key = 0; key < expected.size(); ++key)
-      {
-        const float found = values[static_cast<std::size_t>((query - begin) * keys) + key];
-        EXPECT_NEAR(found, expected[key], 2e-6) << query << ", " << key;
-        EXPECT_TRUE(expected[key] != 0 || found == 0) << "what is masked is exactly 0";
-      }
-    }
-  }
-}
 
 /// By the formulas: c tanh(x / c) + bias, keys j > i - w, and a logit in the sum that has no key.
 TEST(AttentionKernels, CapsWindowsAndSinks)

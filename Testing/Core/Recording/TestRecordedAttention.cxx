@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include <Eigen/Core>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -179,35 +180,32 @@ std::vector<double> MeanOverHeads(const Of& of)
   return mean;
 }
 
-TEST(RecordedAttention, AveragesHeads)
+/// The means of both layers, on all sequences.
+void ExpectMeansOfHeads(const Recording& recording)
 {
-  Recording recording = Make();
-  recording.alibiSlopes = { 0.5, 0.25 };
-  for (const AttentionMask mask : { AttentionMask::Causal, AttentionMask::Bidirectional })
+  for (std::int64_t s = 0; s < 3; ++s)
   {
-    recording.mask = mask;
-    for (std::int64_t s = 0; s < 3; ++s)
+    for (const std::size_t l : { 0U, 1U })
     {
-      ExpectClose("weights", Evaluate(recording, s, 4, AllHeads, AttentionQuantity::Weights),
-        MeanOverHeads([&](std::size_t h) { return WeightsOf(recording, s, 1, h); }), 1e-6);
-      ExpectClose("scores", Evaluate(recording, s, 4, AllHeads, AttentionQuantity::Scores),
-        MeanOverHeads([&](std::size_t h) { return Reference(recording, s, 1, h).scores; }), 1e-6);
+      const std::int64_t layer = recording.layers[l].index;
+      ExpectClose("weights", Evaluate(recording, s, layer, AllHeads, AttentionQuantity::Weights),
+        MeanOverHeads([&](std::size_t h) { return WeightsOf(recording, s, l, h); }), 1e-6);
+      ExpectClose("scores", Evaluate(recording, s, layer, AllHeads, AttentionQuantity::Scores),
+        MeanOverHeads([&](std::size_t h) { return Reference(recording, s, l, h).scores; }), 1e-6);
     }
   }
 }
 
-TEST(RecordedAttention, AveragesHeadsOfWindowsCapsAndSinks)
+TEST(RecordedAttention, AveragesHeads)
 {
   Recording recording = Make();
+  recording.alibiSlopes = { 0.5, 0.25 };
+  ExpectMeansOfHeads(recording);
+  recording.mask = AttentionMask::Bidirectional;
+  ExpectMeansOfHeads(recording);
+  recording = Make();
   AddVariants(recording);
-  for (const std::size_t l : { 0U, 1U })
-  {
-    const std::int64_t layer = recording.layers[l].index;
-    ExpectClose("weights", Evaluate(recording, 2, layer, AllHeads, AttentionQuantity::Weights),
-      MeanOverHeads([&](std::size_t h) { return WeightsOf(recording, 2, l, h); }), 1e-6);
-    ExpectClose("scores", Evaluate(recording, 2, layer, AllHeads, AttentionQuantity::Scores),
-      MeanOverHeads([&](std::size_t h) { return Reference(recording, 2, l, h).scores; }), 1e-6);
-  }
+  ExpectMeansOfHeads(recording);
 }
 
 /// Weights of a head times the norms of the values of their keys.
@@ -261,39 +259,20 @@ TEST(RecordedAttention, WeighsByTheNormsOfValues)
     "with the Transformer Recorder.");
 }
 
-std::vector<double> Product(
-  const std::vector<double>& a, const std::vector<double>& b, std::size_t size)
-{
-  std::vector<double> product(size * size);
-  for (std::size_t i = 0; i < size; ++i)
-  {
-    for (std::size_t j = 0; j < size; ++j)
-    {
-      for (std::size_t k = 0; k < size; ++k)
-      {
-        product[i * size + j] += a[i * size + k] * b[k * size + j];
-      }
-    }
-  }
-  return product;
-}
-
 /// The rollout of `layers` layers, in double.
 std::vector<double> Rollout(const Recording& recording, std::int64_t sequence, std::size_t layers)
 {
-  const std::size_t size = recording.SequenceLength(sequence);
-  std::vector<double> product;
+  using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  const std::int64_t size = recording.SequenceLength(sequence);
+  Matrix product = Matrix::Identity(size, size);
   for (std::size_t layer = 0; layer < layers; ++layer)
   {
-    std::vector<double> rows =
+    const std::vector<double> mean =
       MeanOverHeads([&](std::size_t h) { return WeightsOf(recording, sequence, layer, h); });
-    for (std::size_t i = 0; i < rows.size(); ++i)
-    {
-      rows[i] = (rows[i] + (i / size == i % size ? 1 : 0)) / 2;
-    }
-    product = layer == 0 ? rows : Product(rows, product, size);
+    const Eigen::Map<const Matrix> weights(mean.data(), size, size);
+    product = (weights + Matrix::Identity(size, size)) / 2 * product;
   }
-  return product;
+  return { product.data(), product.data() + product.size() };
 }
 
 TEST(RecordedAttention, RolloutMultipliesLayers)
@@ -348,30 +327,30 @@ std::vector<float> EvaluateMean(
   return values;
 }
 
+/// The mean over the sequences of 3, 1 and 6 tokens of what `of` gives for each.
+template<class Of>
+std::vector<double> MeanOverSequences(const Of& of)
+{
+  Eigen::ArrayXXd sum = Eigen::ArrayXXd::Zero(6, 6); // [key, query]
+  Eigen::ArrayXXd count = sum;
+  for (const auto& [sequence, length] : { std::pair(0, 3), std::pair(1, 1), std::pair(2, 6) })
+  {
+    const std::vector<double> values = of(sequence);
+    sum.topLeftCorner(length, length) +=
+      Eigen::Map<const Eigen::ArrayXXd>(values.data(), length, length);
+    count.topLeftCorner(length, length) += 1;
+  }
+  sum /= count;
+  return { sum.data(), sum.data() + sum.size() };
+}
+
 TEST(RecordedAttention, AveragesSequences)
 {
-  Recording recording = Make(); // of 3, 1 and 6 tokens
+  Recording recording = Make();
   AddNorms(recording);
   recording.mask = AttentionMask::Bidirectional;
-  std::vector<double> mean(36);
-  for (std::size_t i = 0; i < 6; ++i)
-  {
-    for (std::size_t j = 0; j < 6; ++j)
-    {
-      int count = 0;
-      for (const std::int64_t s : { 0, 1, 2 })
-      {
-        const std::size_t length = recording.SequenceLength(s);
-        if (i < length && j < length)
-        {
-          mean[6 * i + j] += NormWeighted(recording, s, 1, 1)[i * length + j];
-          ++count;
-        }
-      }
-      mean[6 * i + j] /= count;
-    }
-  }
-  ExpectClose("mean", EvaluateMean(recording, 4, 1, AttentionQuantity::NormWeighted), mean, 1e-6);
+  ExpectClose("mean", EvaluateMean(recording, 4, 1, AttentionQuantity::NormWeighted),
+    MeanOverSequences([&](std::int64_t s) { return NormWeighted(recording, s, 1, 1); }), 1e-6);
   EXPECT_EQ(AttentionLength(recording, AllSequences), 6);
 }
 
@@ -463,27 +442,8 @@ TEST(RecordedAttention, MeansKeepWhatSinksTake)
   EXPECT_FALSE(HasSinks(recording, 1, AttentionQuantity::Rollout));
   EXPECT_TRUE(HasSinks(recording, 4, AttentionQuantity::Weights));
   EXPECT_TRUE(HasSinks(recording, 4, AttentionQuantity::Rollout));
-  std::vector<double> expected(36);
-  const std::vector<std::int64_t> lengths = { 3, 1, 6 };
-  for (std::size_t i = 0; i < 6; ++i)
-  {
-    double count = 0;
-    for (std::size_t s = 0; s < 3; ++s)
-    {
-      const std::size_t length = lengths[s];
-      const std::vector<double> weights = WeightsOf(recording, static_cast<std::int64_t>(s), 1, 0);
-      for (std::size_t j = 0; j < length && i < length; ++j)
-      {
-        expected[6 * i + j] += weights[i * length + j];
-      }
-      count += i < length ? 1 : 0;
-    }
-    for (std::size_t j = 0; j < 6; ++j)
-    {
-      expected[6 * i + j] /= count;
-    }
-  }
-  ExpectClose("mean", EvaluateMean(recording, 4, 0, AttentionQuantity::Weights), expected, 1e-6);
+  ExpectClose("mean", EvaluateMean(recording, 4, 0, AttentionQuantity::Weights),
+    MeanOverSequences([&](std::int64_t s) { return WeightsOf(recording, s, 1, 0); }), 1e-6);
 }
 
 TEST(RecordedAttention, KnowsTheAllowedKeys)

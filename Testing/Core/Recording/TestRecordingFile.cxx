@@ -515,49 +515,43 @@ TEST(RecordingFile, AttentionIsKeptOnlyIfQueriesAndKeysDoNotGiveIt)
   EXPECT_TRUE(scaled.recording.layers[0].heads[0].HasAttention());
 }
 
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+std::vector<double> Values(const Matrix& matrix)
+{
+  return { matrix.data(), matrix.data() + matrix.size() };
+}
+
+/// Of numbers from -1 to 1, exact in single precision.
+Matrix RandomMatrix(Eigen::Index rows, Eigen::Index columns, std::mt19937& generator)
+{
+  return Matrix::NullaryExpr(
+    rows, columns, [&] { return static_cast<float>(generator() % 2001) / 1000 - 1; });
+}
+
 /// A recording of two sequences of 300 tokens and two heads, whose weights are all below 0.02 for
 /// queries that see many keys; `change` may change the weights [sequence, head, query, key].
 Tensors LongAttention(const std::function<void(std::vector<double>&)>& change)
 {
-  constexpr std::size_t sequences = 2;
-  constexpr std::size_t heads = 2;
-  constexpr std::size_t tokens = 300;
+  constexpr std::int64_t tokens = 300;
   std::mt19937 generator(5);
-  std::vector<double> queries(sequences * tokens * heads * 2);
-  std::vector<double> keys(queries.size());
-  for (std::vector<double>* values : { &queries, &keys })
-  {
-    for (double& value : *values)
-    {
-      value = static_cast<double>(static_cast<float>(generator() % 2001) / 1000 - 1);
-    }
-  }
+  const Matrix queries = RandomMatrix(2 * tokens, 2 * 2, generator);
+  const Matrix keys = RandomMatrix(2 * tokens, 2 * 2, generator);
   std::vector<double> weights;
-  for (std::size_t row = 0; row < sequences * heads * tokens; ++row)
+  for (const auto& [s, h] : { std::pair(0, 0), std::pair(0, 1), std::pair(1, 0), std::pair(1, 1) })
   {
-    const std::size_t s = row / heads / tokens;
-    const std::size_t h = row / tokens % heads;
-    const auto at = [&](const std::vector<double>& values, std::size_t token)
-    { return values.data() + ((s * tokens + token) * heads + h) * 2; };
-    std::vector<double> scores;
-    for (std::size_t j = 0; j < tokens; ++j)
-    {
-      const double* q = at(queries, row % tokens);
-      const double* k = at(keys, j);
-      scores.push_back(std::exp((q[0] * k[0] + q[1] * k[1]) / std::sqrt(2.0)));
-    }
-    const double sum = std::accumulate(scores.begin(), scores.end(), 0.0);
-    for (const double score : scores)
-    {
-      weights.push_back(score / sum);
-    }
+    const Matrix products = queries.block(s * tokens, 2 * h, tokens, 2) *
+                            keys.block(s * tokens, 2 * h, tokens, 2).transpose();
+    Matrix rows = (products.array() / std::sqrt(2.0)).exp();
+    rows.array().colwise() /= rows.array().rowwise().sum().eval();
+    weights.insert(weights.end(), rows.data(), rows.data() + rows.size());
   }
   EXPECT_LT(*std::max_element(weights.begin(), weights.end()), 0.02);
   change(weights);
   Tensors tensors;
-  tensors["blocks.0.attn.hook_q"] = Floats({ sequences, tokens, heads, 2 }, queries);
-  tensors["blocks.0.attn.hook_k"] = Floats({ sequences, tokens, heads, 2 }, keys);
-  tensors["blocks.0.attn.hook_pattern"] = Floats({ sequences, heads, tokens, tokens }, weights);
+  tensors["blocks.0.attn.hook_q"] = Floats({ 2, tokens, 2, 2 }, Values(queries));
+  tensors["blocks.0.attn.hook_k"] = Floats({ 2, tokens, 2, 2 }, Values(keys));
+  tensors["blocks.0.attn.hook_pattern"] = Floats({ 2, 2, tokens, tokens }, weights);
   return tensors;
 }
 
@@ -611,79 +605,45 @@ double Bfloat16(double value)
 /// Causal attention of a head of 64 dimensions on 128 tokens, all numbers rounded to BF16; the
 /// largest score is `largest`. `change` may change the scores [query, key] before they are rounded.
 /// Stores scores, or else weights.
-Tensors LargeScores(
-  double largest, bool scores, const std::function<void(std::vector<double>&)>& change)
+Tensors LargeScores(double largest, bool scores, const std::function<void(Matrix&)>& change)
 {
-  constexpr std::size_t tokens = 128;
-  constexpr std::size_t dimension = 64;
+  constexpr std::int64_t tokens = 128;
+  constexpr std::int64_t dimension = 64;
   std::mt19937 generator(3);
-  std::vector<double> queries(tokens * dimension);
-  std::vector<double> keys(queries.size());
-  for (std::vector<double>* values : { &queries, &keys })
-  {
-    for (double& value : *values)
-    {
-      value = static_cast<double>(generator() % 2001) / 1000 - 1;
-    }
-  }
-  const auto evaluate = [&]
-  {
-    std::vector<double> products(tokens * tokens);
-    for (std::size_t i = 0; i < products.size(); ++i)
-    {
-      const auto query = queries.begin() + static_cast<std::ptrdiff_t>(i / tokens * dimension);
-      const auto key = keys.begin() + static_cast<std::ptrdiff_t>(i % tokens * dimension);
-      products[i] = std::inner_product(query, query + dimension, key, 0.0) / 8;
-    }
-    return products;
-  };
-  double before = 0;
-  const std::vector<double> small = evaluate();
-  for (std::size_t i = 0; i < small.size(); ++i)
-  {
-    before = i % tokens <= i / tokens ? std::max(before, std::abs(small[i])) : before;
-  }
-  for (double& value : queries)
-  {
-    value = Bfloat16(value * largest / before);
-  }
-  std::transform(keys.begin(), keys.end(), keys.begin(), Bfloat16);
-  std::vector<double> stored = evaluate();
+  Matrix queries = RandomMatrix(tokens, dimension, generator);
+  Matrix keys = RandomMatrix(tokens, dimension, generator);
+  const Matrix small = (queries * keys.transpose() / 8).triangularView<Eigen::Lower>();
+  queries = (queries * largest / small.cwiseAbs().maxCoeff()).unaryExpr(&Bfloat16);
+  keys = keys.unaryExpr(&Bfloat16).eval();
+  Matrix stored = queries * keys.transpose() / 8;
   change(stored);
-  std::transform(stored.begin(), stored.end(), stored.begin(), Bfloat16);
-  for (std::size_t query = 0; query < tokens; ++query)
+  stored = stored.unaryExpr(&Bfloat16).eval();
+  for (std::int64_t query = 0; query < tokens; ++query)
   {
-    const auto row = stored.begin() + static_cast<std::ptrdiff_t>(query * tokens);
-    const auto end = row + static_cast<std::ptrdiff_t>(query + 1);
-    std::fill(end, row + tokens, scores ? -std::numeric_limits<double>::infinity() : 0.0);
+    auto seen = stored.row(query).head(query + 1).array();
+    stored.row(query)
+      .tail(tokens - query - 1)
+      .setConstant(scores ? -std::numeric_limits<double>::infinity() : 0.0);
     if (!scores)
     {
-      const double shift = *std::max_element(row, end);
-      std::transform(row, end, row, [shift](double score) { return std::exp(score - shift); });
-      const double sum = std::accumulate(row, end, 0.0);
-      std::transform(row, end, row, [sum](double weight) { return Bfloat16(weight / sum); });
+      seen = (seen - seen.maxCoeff()).exp().eval();
+      seen = (seen / seen.sum()).unaryExpr(&Bfloat16).eval();
     }
   }
   Tensors tensors;
-  tensors["blocks.0.attn.hook_q"] = Floats({ 1, tokens, 1, dimension }, queries);
-  tensors["blocks.0.attn.hook_k"] = Floats({ 1, tokens, 1, dimension }, keys);
+  tensors["blocks.0.attn.hook_q"] = Floats({ 1, tokens, 1, dimension }, Values(queries));
+  tensors["blocks.0.attn.hook_k"] = Floats({ 1, tokens, 1, dimension }, Values(keys));
   tensors[scores ? "blocks.0.attn.hook_attn_scores" : "blocks.0.attn.hook_pattern"] =
-    Floats({ 1, 1, tokens, tokens }, stored);
+    Floats({ 1, 1, tokens, tokens }, Values(stored));
   return tensors;
 }
 
 TEST(RecordingFile, LargeScoresInHalfPrecisionAreThoseOfQueriesAndKeys)
 {
-  const auto scale = [](std::vector<double>& scores)
+  const auto scale = [](Matrix& scores) { scores *= 1.2; };
+  const auto permute = [](Matrix& scores)
   {
-    for (double& score : scores)
-    {
-      score *= 1.2;
-    }
-  };
-  const auto permute = [](std::vector<double>& scores)
-  {
-    const auto row = scores.begin() + std::ptrdiff_t{ 100 } * 128;
+    double* row = scores.row(100).data();
     std::rotate(row, row + 1, row + 101);
   };
   for (const double largest : { 32.0, 73.0 })

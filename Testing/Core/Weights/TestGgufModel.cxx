@@ -5,9 +5,7 @@
 #include "GgufBytes.h"
 #include "JsonText.h"
 #include "ModelsOracle.h"
-#include "Oracle.h"
 #include "RecordTransformer.h"
-#include "RecordedAttention.h"
 #include "Safetensors.h"
 #include "TemporaryDirectory.h"
 #include "Transformer.h"
@@ -16,7 +14,6 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -30,121 +27,7 @@ using namespace testing;
 namespace
 {
 
-/// A model, and what the original code of Hugging Face computed with its dequantized weights
-/// (Testing/Oracle/models/README.md).
-class GgufOracle : public testing::TestWithParam<std::string>
-{
-protected:
-  void SetUp() override
-  {
-    const std::string name = "files/gguf/" + GetParam();
-    this->Path = ModelsOracle(name + ".gguf");
-    const std::filesystem::path expected = ModelsOracle(name + ".expected.safetensors");
-    if (this->Path.empty() || expected.empty())
-    {
-      GTEST_SKIP() << "its files are not there";
-    }
-    this->Expected.emplace(expected);
-  }
-
-  const TensorView& Get(const std::string& quantity) const
-  {
-    return this->Expected->GetTensors().at(quantity);
-  }
-
-  TransformerInput Input() const
-  {
-    TransformerInput input;
-    const TensorView& view = this->Get("input_ids");
-    const std::vector<std::int64_t> ids = view.ToInteger();
-    for (std::int64_t s = 0; s < view.shape[0]; ++s)
-    {
-      const auto begin = ids.begin() + s * view.shape[1];
-      input.tokens.emplace_back(begin, begin + view.shape[1]);
-    }
-    return input;
-  }
-
-  /// The largest deviation of numbers from those of a quantity, from element `begin` on.
-  double Deviation(
-    const std::string& quantity, const float* found, std::int64_t count, std::int64_t begin) const
-  {
-    std::vector<float> expected(count);
-    this->Get(quantity).ToFloat(static_cast<std::uint64_t>(begin),
-      static_cast<std::uint64_t>(begin + count), expected.data());
-    double largest = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i)
-    {
-      const double difference =
-        std::abs(static_cast<double>(found[i]) - static_cast<double>(expected[i]));
-      largest = std::isnan(difference) ? std::numeric_limits<double>::infinity()
-                                       : std::max(largest, difference);
-    }
-    return largest;
-  }
-
-  /// The same of all rows of a quantity [sequences, heads, T, columns], for one head.
-  double RowDeviation(const std::string& quantity, const SharedMatrix& matrix, std::int64_t heads,
-    std::int64_t head) const
-  {
-    const Shape& shape = this->Get(quantity).shape;
-    const std::int64_t size = shape[shape.size() - 2] * shape.back();
-    double largest = 0;
-    for (std::int64_t s = 0; s < shape[0]; ++s)
-    {
-      largest = std::max(largest, this->Deviation(quantity, matrix.Row(s * shape[shape.size() - 2]),
-                                    size, (s * heads + head) * size));
-    }
-    return largest;
-  }
-
-  std::filesystem::path Path;
-  std::optional<SafetensorsFile> Expected;
-};
-
-INSTANTIATE_TEST_SUITE_P(, GgufOracle,
-  testing::Values("llama-f32", "llama-f16", "llama-bf16", "llama-q8_0", "llama-q4_0", "llama-mixed",
-    "llama-ropefreqs", "llama-q4_k_m", "llama-q6_k", "qwen2-q8_0"),
-  atlas::test::OracleTest::Name);
-
-TEST_P(GgufOracle, ComputesWhatTheOriginalCodeDoes)
-{
-  const Transformer model = Transformer::Read(this->Path);
-  RecordOptions options;
-  options.residual = true;
-  options.logits = true;
-  const Recording recording = RecordTransformer(model, this->Input(), options);
-  const std::int64_t heads = model.GetConfig().heads;
-  const std::int64_t length = this->Get("input_ids").shape[1];
-  double largest = 0;
-  for (std::int64_t l = 0; l < model.GetConfig().layers; ++l)
-  {
-    const std::string layer = "layer." + std::to_string(l) + ".";
-    for (std::int64_t h = 0; h < heads; ++h)
-    {
-      const RecordedHead& head = recording.layers[l].heads[h];
-      EXPECT_LE(this->RowDeviation(layer + "query", head.query, heads, h), 2e-5) << l << " " << h;
-      EXPECT_LE(this->RowDeviation(layer + "key", head.key, heads, h), 2e-5) << l << " " << h;
-      for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
-      {
-        std::vector<float> found(length * length);
-        EvaluateAttention(recording, s, l, h, AttentionQuantity::Weights, 0, length, found.data());
-        largest = std::max(largest, this->Deviation(layer + "attention", found.data(),
-                                      length * length, (s * heads + h) * length * length));
-      }
-    }
-  }
-  EXPECT_LE(largest, 2e-5);
-  RecordProperty("attention", testing::PrintToString(largest));
-  for (std::size_t l = 0; l < recording.residual.size(); ++l)
-  {
-    const std::string name = "hidden." + std::to_string(l);
-    EXPECT_LE(this->RowDeviation(name, recording.residual[l], 1, 0), 2e-4) << name;
-  }
-  const double logits = this->RowDeviation("logits", recording.logits, 1, 0);
-  EXPECT_LE(logits, 2e-4);
-  RecordProperty("logits", testing::PrintToString(logits));
-}
+// What models of GGUF files compute is compared with the original code in TestModelParity.cxx.
 
 /// A model from a file in a folder of its own.
 class GgufModel : public testing::Test
