@@ -7,6 +7,7 @@
 #include "LearningTask.h"
 #include "ModelConversion.h"
 #include "RecipeFile.h"
+#include "Safetensors.h"
 #include "SavedTraining.h"
 #include "TransformerConversion.h"
 
@@ -19,7 +20,10 @@
 #include <vtkTable.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
 
@@ -28,9 +32,26 @@ namespace
 
 namespace fs = std::filesystem;
 
+/// Whether a folder has the files of the training with this recipe.
+bool HasTraining(const fs::path& folder, const std::string& recipe)
+{
+  std::ifstream file(folder / atlas::RecipeFile);
+  const std::string found((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  try
+  {
+    return atlas::AreOfOneTraining(found, recipe);
+  }
+  catch (const std::exception&)
+  {
+    return false;
+  }
+}
+
 /// Throws atlas::OptionError if a folder has what does not belong to a training with checkpoints at
-/// these times.
-void RequireNoOther(const fs::path& folder, const std::vector<double>& times)
+/// these times: another checkpoint, unless the folder has the same training (`isSame`), which has
+/// gone on from there, or a state that is not replaced by one of the same training.
+void RequireNoOther(
+  const fs::path& folder, const std::vector<double>& times, bool isSame, bool hasState)
 {
   const auto fail = [&](const std::string& found)
   {
@@ -39,13 +60,15 @@ void RequireNoOther(const fs::path& folder, const std::vector<double>& times)
   };
   for (const auto& [step, path] : atlas::FindCheckpoints(folder))
   {
-    if (std::find(times.begin(), times.end(), static_cast<double>(step)) == times.end())
+    const auto time = static_cast<double>(step);
+    const bool isEarlier = isSame && !times.empty() && time < times.front();
+    if (!isEarlier && std::find(times.begin(), times.end(), time) == times.end())
     {
       fail(path.filename().string());
     }
   }
   std::error_code ignored;
-  if (fs::exists(folder / atlas::TrainingStateFile, ignored))
+  if (fs::exists(folder / atlas::TrainingStateFile, ignored) && !(isSame && hasState))
   {
     fail(atlas::TrainingStateFile);
   }
@@ -152,13 +175,15 @@ void vtkTransformerWriter::WriteFile(vtkMultiBlockDataSet* input, const char* fi
       AttentionAtlas::FieldText(input->GetFieldData(), AttentionAtlas::ModelFileField) +
       ", which is a file.");
   }
-  const atlas::TaskOptions task = atlas::ParseRecipe(recipe, "input model").task;
-  const std::vector<std::string> labels = task.kind == atlas::TaskKind::ColorPatches
-                                            ? atlas::MakeTask(task)->Labels()
-                                            : std::vector<std::string>();
+  const std::vector<std::string> labels =
+    atlas::LabelsOf(atlas::ParseRecipe(recipe, "input model").task);
   if (this->Next == 0)
   {
-    RequireNoOther(folder, this->Times);
+    const bool isSame = HasTraining(folder, recipe);
+    // The last checkpoint has the state, if all are written.
+    const bool hasState = trained->state != nullptr || !this->Times.empty();
+    RequireNoOther(folder, this->Times, isSame, hasState);
+    this->GoesOn = isSame && !this->Times.empty() && this->Times.front() > 0;
   }
   if (!this->Times.empty())
   {
@@ -173,8 +198,14 @@ void vtkTransformerWriter::WriteFile(vtkMultiBlockDataSet* input, const char* fi
   std::map<std::string, std::string> files = *trained->files;
   files[atlas::RecipeFile] = recipe;
   atlas::WriteCheckpoint(folder, model->GetModel(), files, atlas::DType::F32, labels);
+  if (trained->state != nullptr)
+  {
+    atlas::WriteSafetensors(folder / atlas::TrainingStateFile, *trained->state, {});
+  }
   if (auto* table = vtkTable::SafeDownCast(this->GetInputDataObject(1, 0)))
   {
-    atlas::WriteCurves(folder / "curves.csv", ToCurves(table));
+    const fs::path curves = folder / "curves.csv";
+    atlas::WriteCurves(
+      curves, this->GoesOn ? atlas::WithEarlierRows(curves, ToCurves(table)) : ToCurves(table));
   }
 }

@@ -84,7 +84,11 @@ void LearningHistory::Take(const LearningRequest& request, const atlas::Learning
   for (const atlas::LearningCheckpoint& checkpoint : result.checkpoints)
   {
     const std::string path = PathOf(request.recipe, *files, checkpoint);
-    const atlas::ModelInMemory model = { checkpoint.model->GetConfig(), checkpoint.weights, files };
+    atlas::ModelInMemory model = { checkpoint.model->GetConfig(), checkpoint.weights, files, {} };
+    if (checkpoint.step == result.checkpoints.back().step)
+    {
+      model.state = result.state;
+    }
     this->Kept.push_back({ checkpoint.step, path, atlas::OpenTransformer::Keep(path, model) });
   }
   this->Measured = result.curves;

@@ -5,6 +5,7 @@
 #include "CheckpointFiles.h"
 #include "Commands.h"
 #include "Error.h"
+#include "LearningTask.h"
 #include "PairTrainingRuns.h"
 #include "ProgramOptions.h"
 #include "ProgressBar.h"
@@ -16,12 +17,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,42 +136,6 @@ LearningRecipe ToRecipe(
     recipe.task.seed = recipe.seed;
   }
   return recipe;
-}
-
-/// The names of the classes of images; none for tokens.
-std::vector<std::string> LabelsOf(const TaskOptions& task)
-{
-  return task.kind == TaskKind::ColorPatches ? MakeTask(task)->Labels()
-                                             : std::vector<std::string>();
-}
-
-/// The curves with the rows before them of a curves.csv of the same columns, if there is one: of a
-/// training that has gone on.
-LearningCurves WithEarlierRows(const fs::path& path, LearningCurves curves)
-{
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  if (line != Joined(curves.names, [](const std::string& name) { return name; }, ","))
-  {
-    return curves;
-  }
-  std::vector<std::vector<double>> rows;
-  while (std::getline(file, line))
-  {
-    std::istringstream fields(line);
-    std::vector<double> row;
-    for (std::string field; std::getline(fields, field, ',');)
-    {
-      row.push_back(std::strtod(field.c_str(), nullptr));
-    }
-    if (row.size() == curves.names.size() && row[0] < curves.rows.front()[0])
-    {
-      rows.push_back(std::move(row));
-    }
-  }
-  curves.rows.insert(curves.rows.begin(), rows.begin(), rows.end());
-  return curves;
 }
 
 /// The folder of a trained model, written as the training goes.

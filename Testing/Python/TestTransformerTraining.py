@@ -154,12 +154,11 @@ class TransformerTraining(AtlasTest):
         self.assertEqual(table_of(goes_on)["Held-out Loss"][-1], table_of(whole)["Held-out Loss"][-1])
 
     def assert_saved_as(self, expected, training):
-        """The writer makes the files of the program, less the state, and adds no other."""
+        """The writer makes the files of the program, and adds no other."""
         folder = atlastest.OUTPUT / "saved"
         shutil.rmtree(folder, ignore_errors=True)
         model, curves = (simple.OutputPort(training, port) for port in (0, 1))
         files = contents(expected)
-        files.pop("training-state.safetensors")
         for _ in range(2):  # over the files of the same training, too
             simple.SaveData(str(folder / "config.json"), proxy=model, Curves=curves)
             self.assertEqual(sorted(contents(folder)), sorted(files))
@@ -170,18 +169,49 @@ class TransformerTraining(AtlasTest):
         training.UpdatePipeline(20)
         simple.SaveData(str(folder / "config.json"), proxy=model, Checkpoints=0)
         at_20 = {name.partition("/")[2]: text for name, text in files.items() if name.startswith("checkpoint-20/")}
-        others = [name for name in files if "/" not in name and name not in at_20 and name != "curves.csv"]
+        last = (*at_20, "curves.csv", "training-state.safetensors")
+        others = [name for name in files if "/" not in name and name not in last]
         self.assertEqual(contents(folder), {**{name: files[name] for name in others}, **at_20})
         opened = simple.TransformerReader(FileName=str(folder / "config.json"))
+        other = simple.OutputPort(simple.TransformerTraining(Seed=4, **SMALL), 0)
         for path, source, error in (
             (folder / "model.json", model, "FileName: expected config.json in a folder for the model, found .*model.json"),
-            (expected / "config.json", model, "learned: expected a folder without another training, found training-sta"),
+            (expected / "config.json", other, "learned: expected a folder without another training, found training-sta"),
             (folder / "copy" / "config.json", opened, "input model: expected one that was just trained, found .*config"),
         ):
             simple.SaveData(str(path), proxy=source)
             (text,) = self.take_errors()
             self.assertRegex(text, error)
-        self.assertEqual(contents(expected)["config.json"], files["config.json"])
+        self.assertEqual(contents(expected), files)
+
+    def test_saved_training_goes_on(self):
+        """Half a training saved from ParaView and continued has all bytes of one that the program never interrupted."""
+        folder = atlastest.OUTPUT / "goes-on"
+        shutil.rmtree(folder, ignore_errors=True)
+        options = [
+            "--task", "RepeatedTokens", "--vocabulary", 16, "--context", 32, "--heads", 2, "--model-dimension", 32,
+            "--batch-size", 16, "--steps", 40, "--warmup", 5, "--checkpoint-every", 10, "--seed", 3,
+        ]  # fmt: skip
+        done = learn(*options, "-o", folder / "whole")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        whole = contents(folder / "whole")
+
+        def save(place, **settings):
+            training = simple.TransformerTraining(**{**settings, "CheckpointEvery": 10})
+            model, curves = (simple.OutputPort(training, port) for port in (0, 1))
+            simple.SaveData(str(place / "config.json"), proxy=model, Curves=curves)
+
+        for place in (folder / "by-program", folder / "by-source"):
+            save(place, **{**SMALL, "Seed": 3, "Steps": 20})
+            self.assertNotEqual(contents(place)["training-state.safetensors"], whole["training-state.safetensors"])
+        done = learn("--continue", folder / "by-program", "--steps", 40, "--checkpoint-every", 10, "-o", folder / "by-program")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        save(folder / "by-source", ContinueFrom=str(folder / "by-source"), Steps=40)
+        for place in ("by-program", "by-source"):
+            found = contents(folder / place)
+            self.assertEqual(sorted(found), sorted(whole))
+            for name, data in whole.items():
+                self.assertEqual(found[name], data, f"{place}/{name}")
 
 
 def contents(folder):

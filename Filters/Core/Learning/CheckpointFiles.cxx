@@ -2,6 +2,7 @@
 
 #include "AtomicFile.h"
 #include "Error.h"
+#include "Joined.h"
 #include "JsonText.h"
 #include "Safetensors.h"
 #include "WordLevelText.h"
@@ -11,8 +12,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <system_error>
 
 namespace atlas
@@ -492,6 +496,33 @@ void WriteCurves(const std::filesystem::path& path, const LearningCurves& curves
 bool IsCheckpointFolder(const std::filesystem::path& folder)
 {
   return CheckpointStep(folder).has_value();
+}
+
+LearningCurves WithEarlierRows(const std::filesystem::path& path, LearningCurves curves)
+{
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  if (line != Joined(curves.names, [](const std::string& name) { return name; }, ","))
+  {
+    return curves;
+  }
+  std::vector<std::vector<double>> rows;
+  while (std::getline(file, line))
+  {
+    std::istringstream fields(line);
+    std::vector<double> row;
+    for (std::string field; std::getline(fields, field, ',');)
+    {
+      row.push_back(std::strtod(field.c_str(), nullptr));
+    }
+    if (row.size() == curves.names.size() && row[0] < curves.rows.front()[0])
+    {
+      rows.push_back(std::move(row));
+    }
+  }
+  curves.rows.insert(curves.rows.begin(), rows.begin(), rows.end());
+  return curves;
 }
 
 std::map<std::int64_t, std::filesystem::path> FindCheckpoints(const std::filesystem::path& folder)

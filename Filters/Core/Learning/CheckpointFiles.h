@@ -40,6 +40,10 @@ std::map<std::string, std::string> FilesOf(const LearningTask& task);
 /// as the same; NaN is nan. Throws FileError.
 void WriteCurves(const std::filesystem::path& path, const LearningCurves& curves);
 
+/// Curves with the rows before theirs of a curves.csv of the same columns, if there is one: those
+/// of a training that has gone on.
+LearningCurves WithEarlierRows(const std::filesystem::path& path, LearningCurves curves);
+
 /// The folders checkpoint-N in the folder of a model, as the Trainer of Hugging Face makes them, by
 /// N. Only those with a config.json. None if the folder cannot be read.
 std::map<std::int64_t, std::filesystem::path> FindCheckpoints(const std::filesystem::path& folder);

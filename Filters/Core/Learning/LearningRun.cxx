@@ -345,9 +345,10 @@ private:
     if (isEnd || this->Times.checkpoints.count(step) != 0)
     {
       this->Result.checkpoints.push_back(this->Trained.Checkpoint());
+      this->Result.state = std::make_shared<const Tensors>(this->Trained.State());
       if (this->Options.checkpoint)
       {
-        this->Options.checkpoint(this->Result.checkpoints.back(), this->Trained.State());
+        this->Options.checkpoint(this->Result.checkpoints.back(), *this->Result.state);
       }
     }
   }
@@ -410,8 +411,8 @@ double TrainingBytes(const LearningRecipe& recipe, std::int64_t checkpoints)
     std::min(real(recipe.batchSize) * context, shards * std::max(slice, context));
   const double kept = real(model.layers) * (8 * d + 4 * inner + 3 * real(model.mlpDimension));
   const double scores = shards * 2 * block * context;
-  // The checkpoints; the gradients of the shards, moments and copies for measuring.
-  const double models = real(checkpoints) + 3 * shards;
+  // The checkpoints; the gradients of the shards, moments and copies for measuring; the state.
+  const double models = real(checkpoints) + 3 * shards + 3;
   return sizeof(float) * (models * weights + tokens * (kept + 2 * vocabulary) + scores);
 }
 

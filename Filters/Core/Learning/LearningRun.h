@@ -54,6 +54,8 @@ struct LearningOptions
 struct LearningResult
 {
   std::vector<LearningCheckpoint> checkpoints; ///< at step 0, ..., the last step done
+  std::shared_ptr<const Tensors> state; ///< TransformerTrainer::State at the last checkpoint, to
+                                        ///< continue from; empty for TokenPairs
   LearningCurves curves;
   std::map<std::string, std::string> files; ///< FilesOf the task
   std::string divergence;                   ///< a message if the training diverged, with the step

@@ -70,6 +70,12 @@ std::unique_ptr<LearningTask> MakeTask(const TaskOptions& options)
   throw OptionError("Task: expected one of a transformer, found TokenPairs.");
 }
 
+std::vector<std::string> LabelsOf(const TaskOptions& task)
+{
+  return task.kind == TaskKind::ColorPatches ? MakeTask(task)->Labels()
+                                             : std::vector<std::string>();
+}
+
 const std::vector<std::string>& TaskNames()
 {
   static const std::vector<std::string> names = []

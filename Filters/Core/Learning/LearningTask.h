@@ -87,6 +87,9 @@ public:
 /// FileError for the text.
 std::unique_ptr<LearningTask> MakeTask(const TaskOptions& options);
 
+/// The names of the classes of a task of images, without making its pictures; of others none.
+std::vector<std::string> LabelsOf(const TaskOptions& task);
+
 /// The names of the tasks as above, in their order.
 const std::vector<std::string>& TaskNames();
 

@@ -25,6 +25,14 @@ LearningRecipe ReadRecipeToContinue(const std::filesystem::path& path)
 
 }
 
+bool AreOfOneTraining(const std::string& first, const std::string& second)
+{
+  LearningRecipe one = ParseRecipe(first, RecipeFile);
+  const LearningRecipe other = ParseRecipe(second, RecipeFile);
+  one.steps = other.steps;
+  return ToJson(one) == ToJson(other);
+}
+
 SavedTraining::SavedTraining(const std::filesystem::path& folder)
   : recipe(ReadRecipeToContinue(folder / RecipeFile))
   , state(folder / TrainingStateFile)

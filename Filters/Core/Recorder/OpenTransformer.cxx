@@ -181,7 +181,7 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Keep(
   const std::lock_guard<std::mutex> lock(models.mutex);
   std::weak_ptr<const OpenTransformer>& known = models.all[{ path, "", false }];
   std::shared_ptr<const OpenTransformer> kept = known.lock();
-  if (kept == nullptr)
+  if (kept == nullptr || (model.state != nullptr && kept->Memory->state == nullptr))
   {
     kept.reset(new OpenTransformer(path, model, false));
     known = kept;

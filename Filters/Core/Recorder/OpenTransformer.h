@@ -23,7 +23,9 @@ struct ModelInMemory
   TransformerConfig config;
   std::shared_ptr<const Tensors> weights;
   std::shared_ptr<const std::map<std::string, std::string>>
-    files; ///< texts by name, such as tokenizer.json
+    files;                              ///< texts by name, such as tokenizer.json
+  std::shared_ptr<const Tensors> state; ///< TransformerTrainer::State, with which its training can
+                                        ///< be continued; null: none
 };
 
 /// Whether a path is that of a model in memory, which begins with "training:".
@@ -47,8 +49,8 @@ public:
     const std::filesystem::path& path, const std::string& architecture, bool processes = false);
 
   /// Holds a model in memory, and returns it. As long as someone holds it, Open finds it by `path`,
-  /// which must be IsInMemory and differ between models, in this session and in any other. Throws
-  /// ModelError as Transformer does.
+  /// which must be IsInMemory and differ between models, in this session and in any other. Later it
+  /// finds the first that has a state, if any has. Throws ModelError as Transformer does.
   static std::shared_ptr<const OpenTransformer> Keep(
     const std::filesystem::path& path, const ModelInMemory& model);
 

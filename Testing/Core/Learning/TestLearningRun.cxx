@@ -209,6 +209,35 @@ TEST(LearningRun, ContinuesFromItsFolderToTheByte)
   MessageOf<FileError>([&] { SavedTraining(folder / "none"); });
 }
 
+TEST(LearningRun, KeepsTheStateOfItsLastCheckpoint)
+{
+  LearningOptions options;
+  Tensors last;
+  options.checkpoint = [&](const LearningCheckpoint&, const Tensors& state) { last = state; };
+  const LearningResult half = Learn(SmallRecipe(6), options);
+  ASSERT_EQ(half.state->size(), last.size());
+  for (const auto& [name, tensor] : last)
+  {
+    EXPECT_EQ(half.state->at(name).bytes, tensor.bytes) << name;
+  }
+  const LearningResult rest = Learn(SmallRecipe(12), {}, ViewsOf(*half.state));
+  const LearningResult whole = Learn(SmallRecipe(12), {});
+  for (const auto& [name, tensor] : *whole.checkpoints.back().weights)
+  {
+    EXPECT_EQ(tensor.bytes, rest.checkpoints.back().weights->at(name).bytes) << name;
+  }
+}
+
+TEST(LearningRun, RecipesOfOneTrainingDifferInStepsAlone)
+{
+  const std::string recipe = ToJson(SmallRecipe(6));
+  EXPECT_TRUE(AreOfOneTraining(recipe, ToJson(SmallRecipe(12))));
+  LearningRecipe other = SmallRecipe(6);
+  ++other.seed;
+  EXPECT_FALSE(AreOfOneTraining(recipe, ToJson(other)));
+  MessageOf<FormatError>([&] { AreOfOneTraining("", recipe); });
+}
+
 TEST(LearningRun, BadRecipesAreNamed)
 {
   const auto message = [](const auto& change)

@@ -96,6 +96,7 @@ TEST_P(TaskOfKind, NamesItsTokensOrClasses)
   EXPECT_EQ(static_cast<std::int64_t>(names.size()),
     isImages ? config.outputVocabulary : config.vocabulary);
   EXPECT_THAT(isImages ? task->TokenNames() : task->Labels(), IsEmpty());
+  EXPECT_EQ(LabelsOf(OptionsOf(this->GetParam())), task->Labels());
   EXPECT_THAT(names, testing::Each(testing::Not(IsEmpty())));
   std::sort(names.begin(), names.end());
   EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());

@@ -525,9 +525,9 @@ class Transformer(Model):
         """Writes a model that was just trained to a folder, which open reads; returns its path.
 
         The files are those of attention-atlas learn: config.json, model.safetensors, recipe.json, curves.csv and what
-        the task has, such as tokenizer.json. checkpoints: also checkpoint-N, the model after N steps. The training
-        cannot go on from there. Raises Missing for a model from a file, OSError for a folder that cannot be written or
-        has another training.
+        the task has, such as tokenizer.json. checkpoints: also checkpoint-N, the model after N steps. The training can
+        be continued: train(task, continue_from=path, steps=2000), or attention-atlas learn --continue. Raises Missing
+        for a model from a file, OSError for a folder that cannot be written or has another training.
         """
         self._check_trained()
         return write_training(self.reader, path, checkpoints)
@@ -580,13 +580,13 @@ class Transformer(Model):
         head: int = 0,
         top: int = 50,
         tokens: Listed[str] = (),
-        source_limit: int = 0,
+        source_limit: int = 2048,
         processing: str = "TransformerLens",
     ) -> Table:
         """The strongest skip-trigrams "source ... destination -> output" of a head: a row each with the Score, QK x OV.
 
         top: the number of rows. tokens: texts or #ids of sources; empty: the vocabulary. source_limit: the most tokens of
-        it that are searched, those with the longest keys and values; 0: all, which takes longer.
+        it that are searched as sources, those with the longest keys and values; 0: all.
         """
         self.check_head(layer, head)
         return self._of("SkipTrigrams", 0, locals())
