@@ -254,7 +254,6 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
   {
     data->AddArray(AttentionAtlas::MakeArray<vtkDoubleArray>(name, values));
   }
-  data->SetActiveScalars(Names::Cluster);
   AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HeadScatter);
   labels.MoveTo(task.Output<vtkPolyData>(1), AttentionAtlas::Formats::HeadScatterLabels);
   auto* axes = task.Output<vtkPolyData>(2);

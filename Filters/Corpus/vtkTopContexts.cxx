@@ -51,6 +51,20 @@ Kind KindOf(const TopContext& context, std::int32_t position)
   return position == context.key ? KEY : NEITHER;
 }
 
+constexpr const char* Ellipsis = "\u2026";
+
+bool IsNear(const TopContext& context, std::int32_t position, int around)
+{
+  return std::abs(position - context.query) <= around || std::abs(position - context.key) <= around;
+}
+
+std::string TokenAt(
+  const atlas::CorpusStatistics& statistics, const TopContext& context, std::int32_t position)
+{
+  return AttentionAtlas::KindText(
+    statistics, AttentionAtlas::FindKind(statistics, context.tokens[position]));
+}
+
 /// Words and rectangles, a text below another.
 class Page
 {
@@ -75,22 +89,36 @@ public:
     this->X = 0;
     this->AddWord(std::to_string(this->Rank) + ".", NEITHER);
     this->X = std::max(this->X, 2.);
+    std::string run; // of words between marks, which are one label
+    const auto addRun = [this, &run]
+    {
+      if (!run.empty())
+      {
+        this->AddWord(run, NEITHER);
+        run.clear();
+      }
+    };
     bool isLeftOut = false;
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(context.tokens.size()); ++i)
     {
-      const bool isNear =
-        std::abs(i - context.query) <= this->Around || std::abs(i - context.key) <= this->Around;
-      if (isNear)
+      const bool isNear = IsNear(context, i, this->Around);
+      const Kind kind = KindOf(context, i);
+      if (kind != NEITHER)
       {
-        const std::int64_t kind = AttentionAtlas::FindKind(this->Statistics, context.tokens[i]);
-        this->AddWord(AttentionAtlas::KindText(this->Statistics, kind), KindOf(context, i));
+        addRun();
+        this->AddWord(TokenAt(this->Statistics, context, i), kind);
+      }
+      else if (isNear)
+      {
+        run += TokenAt(this->Statistics, context, i);
       }
       else if (!isLeftOut)
       {
-        this->AddWord("\u2026", NEITHER);
+        run += Ellipsis;
       }
       isLeftOut = !isNear;
     }
+    addRun();
   }
 
   void MoveTo(vtkPolyData* words, vtkPolyData* marks)
@@ -133,7 +161,7 @@ private:
   void AddWord(const std::string& text, Kind kind)
   {
     // A row is 1 high, and a line of text 0.6.
-    const double width = 0.6 * atlas::LabelWidth(atlas::ScreenLabel(text)) + 0.06;
+    const double width = 0.6 * atlas::LabelWidth(atlas::ScreenLabel(text)) + 0.12;
     const double y = -static_cast<double>(this->Rank);
     const vtkIdType point = this->Points->InsertNextPoint(this->X, y, 0);
     this->Vertices->InsertNextCell(1, &point);
@@ -175,22 +203,16 @@ std::string TextOf(const atlas::CorpusStatistics& statistics, const TopContext& 
   bool isLeftOut = false;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(context.tokens.size()); ++i)
   {
-    const bool isNear =
-      std::abs(i - context.query) <= around || std::abs(i - context.key) <= around;
+    const bool isNear = IsNear(context, i, around);
     if (isNear)
     {
-      const std::string token = AttentionAtlas::KindText(
-        statistics, AttentionAtlas::FindKind(statistics, context.tokens[i]));
-      const Kind kind = KindOf(context, i);
-      text += kind == QUERY || kind == BOTH ? "[" : "";
-      text += kind == KEY || kind == BOTH ? "(" : "";
-      text += token;
-      text += kind == KEY || kind == BOTH ? ")" : "";
-      text += kind == QUERY || kind == BOTH ? "]" : "";
+      std::string token = TokenAt(statistics, context, i);
+      token = i == context.key ? "(" + token + ")" : token;
+      text += i == context.query ? "[" + token + "]" : token;
     }
     else if (!isLeftOut)
     {
-      text += "\u2026";
+      text += Ellipsis;
     }
     isLeftOut = !isNear;
   }
@@ -218,11 +240,6 @@ void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, AttentionAt
   {
     ranks.push_back(static_cast<int>(i) + 1);
   }
-  const auto tokenAt = [&](const TopContext& context, std::int32_t position)
-  {
-    return AttentionAtlas::KindText(
-      statistics, AttentionAtlas::FindKind(statistics, context.tokens[position]));
-  };
   AddColumn<vtkIntArray>(table, Names::Rank, ranks);
   AddColumn<vtkDoubleArray>(table, Names::Value, contexts,
     [](const TopContext& context) { return static_cast<double>(context.value); });
@@ -235,9 +252,9 @@ void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, AttentionAt
   AddColumn<vtkIntArray>(
     table, Names::Key, contexts, [](const TopContext& context) { return context.key; });
   AddColumn<vtkStringArray>(table, Names::QueryToken, contexts,
-    [&](const TopContext& context) { return tokenAt(context, context.query); });
+    [&](const TopContext& context) { return TokenAt(statistics, context, context.query); });
   AddColumn<vtkStringArray>(table, Names::KeyToken, contexts,
-    [&](const TopContext& context) { return tokenAt(context, context.key); });
+    [&](const TopContext& context) { return TokenAt(statistics, context, context.key); });
   AddColumn<vtkStringArray>(table, Names::Text, contexts,
     [&](const TopContext& context) { return TextOf(statistics, context, this->Around); });
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::TopContexts);

@@ -1,0 +1,397 @@
+#include "vtkCorpusReader.h"
+#include "vtkCorpusStatistics.h"
+#include "vtkCorpusWriter.h"
+#include "vtkHeadScatter.h"
+#include "vtkHeadTokenTable.h"
+#include "vtkScoreParts.h"
+#include "vtkTopContexts.h"
+
+#include "CorpusFile.h"
+#include "CorpusRun.h"
+#include "TemporaryDirectory.h"
+#include "Transformers.h"
+
+#include <vtkCellData.h>
+#include <vtkCommand.h>
+#include <vtkDataArray.h>
+#include <vtkFieldData.h>
+#include <vtkPointData.h>
+#include <vtkPolyData.h>
+#include <vtkStringArray.h>
+#include <vtkTable.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+namespace
+{
+
+struct CorpusFilters : testing::Test
+{
+  TemporaryDirectory folder;
+  fs::path model = fs::path(ATLAS_DATA_DIR) / "models" / "language-2" / "checkpoint-3000";
+  TransformerReader reader;
+  Warned<vtkCorpusStatistics> corpus;
+  std::string text = (fs::path(ATLAS_SOURCE_DIR) / "README.md").string();
+
+  CorpusFilters()
+  {
+    this->reader->SetFileName((this->model / "config.json").c_str());
+    this->corpus->SetInputConnection(this->reader->GetOutputPort());
+    this->corpus->AddFile(this->text.c_str());
+    this->corpus->SetDocuments(vtkCorpusStatistics::PARAGRAPHS);
+    this->corpus->SetTokenLimit(2000);
+    this->corpus->SetBatchTokens(300);
+    this->corpus->SetSamples(64);
+  }
+
+  vtkTable* Table() { return Updated<vtkTable>(this->corpus.Get()); }
+
+  /// What Core measures.
+  CorpusStatistics Measured() const
+  {
+    CorpusOptions options;
+    options.split = DocumentSplit::Paragraphs;
+    options.batch = 300;
+    options.samples = 64;
+    const auto opened = OpenTransformer::Open(this->model / "config.json", "");
+    CorpusStatistics statistics =
+      BeginCorpus(*opened, (this->model / "config.json").string(), options);
+    CorpusRunOptions run;
+    run.files = { this->text };
+    run.tokenLimit = 2000;
+    MeasureCorpus(*opened, run, statistics);
+    return statistics;
+  }
+
+  std::string Bytes(vtkTable* table) const
+  {
+    vtkDataArray* bytes = table->GetFieldData()->GetArray("Statistics");
+    const char* first = static_cast<const char*>(bytes->GetVoidPointer(0));
+    return { first, first + bytes->GetNumberOfValues() };
+  }
+};
+
+double Number(vtkTable* table, vtkIdType row, const char* name)
+{
+  return vtkDataArray::SafeDownCast(table->GetColumnByName(name))->GetComponent(row, 0);
+}
+
+std::string Text(vtkTable* table, vtkIdType row, const char* name)
+{
+  return vtkStringArray::SafeDownCast(table->GetColumnByName(name))->GetValue(row);
+}
+
+}
+
+TEST_F(CorpusFilters, TableHasWhatCoreMeasures)
+{
+  const CorpusStatistics expected = this->Measured();
+  vtkTable* table = this->Table();
+  ASSERT_EQ(table->GetNumberOfRows(), 16);
+  for (vtkIdType row = 0; row < 16; ++row)
+  {
+    EXPECT_EQ(Number(table, row, "Layer"), row / 8);
+    EXPECT_EQ(Number(table, row, "Head"), row % 8);
+    EXPECT_EQ(Number(table, row, "Queries"), static_cast<double>(expected.tokens));
+    for (const CorpusColumn& column : CorpusColumns)
+    {
+      EXPECT_EQ(Number(table, row, column.name), CorpusValue(expected.heads[row], column));
+    }
+    EXPECT_EQ(Number(table, row, "Mean Distance"), MeanDistance(expected.heads[row]));
+  }
+  const std::vector<char> bytes = CorpusToBytes(expected);
+  EXPECT_EQ(this->Bytes(table), std::string(bytes.begin(), bytes.end()));
+}
+
+TEST_F(CorpusFilters, GoesOnWithALargerLimit)
+{
+  const std::string whole = this->Bytes(this->Table());
+  this->corpus->SetTokenLimit(1000);
+  const std::string part = this->Bytes(this->Table());
+  EXPECT_NE(part, whole);
+  this->corpus->SetTokenLimit(2000);
+  EXPECT_EQ(this->Bytes(this->Table()), whole);
+}
+
+/// Canceling in the middle keeps what was measured, and Continue goes on to the same bytes.
+TEST_F(CorpusFilters, CancelKeepsAndContinues)
+{
+  const std::string whole = this->Bytes(this->Table());
+  Warned<vtkCorpusStatistics> other;
+  other->SetInputConnection(this->reader->GetOutputPort());
+  other->AddFile(this->text.c_str());
+  other->SetDocuments(vtkCorpusStatistics::PARAGRAPHS);
+  other->SetTokenLimit(2000);
+  other->SetBatchTokens(300);
+  other->SetSamples(64);
+  struct Canceler : vtkCommand
+  {
+    int calls = 0;
+    static Canceler* New() { return new Canceler; }
+    void Execute(vtkObject* caller, unsigned long, void*) override
+    {
+      if (++this->calls == 3)
+      {
+        vtkAlgorithm::SafeDownCast(caller)->SetAbortExecute(1);
+      }
+    }
+  };
+  const auto canceler = vtkSmartPointer<Canceler>::New();
+  other->AddObserver(vtkCommand::ProgressEvent, canceler);
+  auto* table = Updated<vtkTable>(other.Get());
+  const std::vector<std::string> warnings = other.TakeWarnings();
+  ASSERT_EQ(warnings.size(), 1);
+  EXPECT_THAT(warnings[0], HasSubstr("Continue goes on"));
+  EXPECT_EQ(table->GetNumberOfRows(), 16);
+  EXPECT_GT(Number(table, 0, "Queries"), 0);
+  EXPECT_LT(Number(table, 0, "Queries"), 2000);
+  other->Continue();
+  EXPECT_EQ(this->Bytes(Updated<vtkTable>(other.Get())), whole);
+}
+
+TEST_F(CorpusFilters, IsWrittenAndRead)
+{
+  const std::string file = (this->folder / "corpus.safetensors").string();
+  Observed<vtkCorpusWriter> writer;
+  writer->SetInputConnection(this->corpus->GetOutputPort());
+  writer->SetFileName(file.c_str());
+  writer->Write();
+  EXPECT_EQ(this->folder.Entries(), std::set<std::string>{ "corpus.safetensors" });
+  EXPECT_EQ(ReadBytes(file), this->Bytes(this->Table()));
+  Observed<vtkCorpusReader> read;
+  EXPECT_EQ(vtkCorpusReader::CanReadFile(file.c_str()), 1);
+  EXPECT_EQ(vtkCorpusReader::CanReadFile(this->text.c_str()), 0);
+  read->SetFileName(file.c_str());
+  EXPECT_EQ(this->Bytes(Updated<vtkTable>(read.Get())), ReadBytes(file));
+  Warned<vtkCorpusStatistics> rest;
+  rest->SetInputConnection(this->reader->GetOutputPort());
+  rest->AddFile(this->text.c_str());
+  rest->SetContinueFrom(file.c_str());
+  rest->Update();
+  EXPECT_THAT(rest.TakeError(), HasSubstr("expected statistics of"));
+  rest->SetDocuments(vtkCorpusStatistics::PARAGRAPHS);
+  rest->SetBatchTokens(300);
+  rest->SetSamples(64);
+  rest->SetTokenLimit(2500);
+  this->corpus->SetTokenLimit(2500);
+  EXPECT_EQ(this->Bytes(Updated<vtkTable>(rest.Get())), this->Bytes(this->Table()));
+}
+
+TEST_F(CorpusFilters, TopContextsHaveTheirTokens)
+{
+  const CorpusStatistics expected = this->Measured();
+  Observed<vtkTopContexts> filter;
+  filter->SetInputConnection(this->corpus->GetOutputPort());
+  filter->SetLayer(1);
+  filter->SetHead(5);
+  filter->SetTop(7);
+  filter->SetRecorded(2);
+  for (const int measure : { 0, 1, 2, 3 })
+  {
+    filter->SetMeasure(measure);
+    auto* table = Updated<vtkTable>(filter.Get());
+    const std::vector<TopContext>& contexts = expected.heads[13].contexts[measure];
+    ASSERT_EQ(table->GetNumberOfRows(), 7);
+    for (vtkIdType row = 0; row < 7; ++row)
+    {
+      const TopContext& context = contexts[row];
+      EXPECT_EQ(Number(table, row, "Rank"), row + 1);
+      EXPECT_EQ(Number(table, row, "Value"), static_cast<double>(context.value));
+      EXPECT_EQ(Number(table, row, "Position"), static_cast<double>(context.begin + context.query));
+      const auto tokenAt = [&](std::int32_t position)
+      {
+        const auto id =
+          std::find(expected.ids.begin(), expected.ids.end(), context.tokens[position]);
+        return expected.texts[id - expected.ids.begin()];
+      };
+      EXPECT_EQ(Text(table, row, "Query Token"), tokenAt(context.query));
+      EXPECT_THAT(Text(table, row, "Text"), HasSubstr("(" + tokenAt(context.key) + ")"));
+    }
+    auto* prompts = OutputOf<vtkTable>(filter.Get(), 3);
+    ASSERT_EQ(prompts->GetNumberOfRows(), static_cast<vtkIdType>(contexts[1].tokens.size()));
+    for (vtkIdType row = 0; row < prompts->GetNumberOfRows(); ++row)
+    {
+      EXPECT_EQ(Number(prompts, row, "TokenId"), contexts[1].tokens[row]);
+      EXPECT_EQ(Number(prompts, row, "Sequence"), 0);
+    }
+    auto* marks = OutputOf<vtkPolyData>(filter.Get(), 2);
+    EXPECT_GE(marks->GetNumberOfCells(), 7);
+    EXPECT_LE(marks->GetNumberOfCells(), 14);
+  }
+}
+
+TEST_F(CorpusFilters, HeadTokenTableIsSorted)
+{
+  const CorpusStatistics expected = this->Measured();
+  Observed<vtkHeadTokenTable> filter;
+  filter->SetInputConnection(this->corpus->GetOutputPort());
+  filter->SetLayer(0);
+  filter->SetHead(6);
+  filter->SetMinimumOccurrences(3);
+  const std::vector<const char*> columns = { "To Total", "From Total", "To", "From",
+    "Occurrences" };
+  for (std::size_t by = 0; by < columns.size(); ++by)
+  {
+    filter->SetSortBy(static_cast<int>(by));
+    auto* table = Updated<vtkTable>(filter.Get());
+    const auto count = std::count_if(expected.occurrences.begin(), expected.occurrences.end(),
+      [](std::int64_t number) { return number >= 3; });
+    ASSERT_EQ(table->GetNumberOfRows(), count);
+    for (vtkIdType row = 0; row < count; ++row)
+    {
+      const auto id = std::find(expected.ids.begin(), expected.ids.end(),
+        static_cast<std::int64_t>(Number(table, row, "TokenId")));
+      const std::size_t kind = id - expected.ids.begin();
+      const TokenAttention& token = expected.heads[6].tokens[kind];
+      EXPECT_EQ(Text(table, row, "Token"), expected.texts[kind]);
+      EXPECT_EQ(Number(table, row, "To Total"), token.to.Value());
+      EXPECT_EQ(Number(table, row, "From"),
+        token.from.Value() / static_cast<double>(expected.occurrences[kind]));
+      EXPECT_TRUE(
+        row == 0 || Number(table, row - 1, columns[by]) >= Number(table, row, columns[by]));
+    }
+  }
+  filter->SetTop(4);
+  EXPECT_EQ(Updated<vtkTable>(filter.Get())->GetNumberOfRows(), 4);
+}
+
+/// Inner products of the points of queries and keys are what the three parts add to scores.
+TEST_F(CorpusFilters, ScorePartsArePoints)
+{
+  const CorpusStatistics expected = this->Measured();
+  Observed<vtkScoreParts> filter;
+  filter->SetInputConnection(this->corpus->GetOutputPort());
+  filter->SetLayer(1);
+  filter->SetHead(5);
+  filter->SetParts(16);
+  filter->SetEnds(5);
+  auto* table = Updated<vtkTable>(filter.Get());
+  ASSERT_EQ(table->GetNumberOfRows(), 16);
+  EXPECT_NEAR(Number(table, 15, "Cumulative"), 1, 1e-9);
+  EXPECT_EQ(OutputOf<vtkTable>(filter.Get(), 1)->GetNumberOfRows(), 16 * 2 * 2 * 5);
+  filter->SetParts(3);
+  filter->Update();
+  auto* points = OutputOf<vtkPolyData>(filter.Get(), 2);
+  const std::int64_t samples = expected.samples.size();
+  ASSERT_EQ(samples, 64);
+  ASSERT_EQ(points->GetNumberOfPoints(), 2 * samples);
+  // The three parts hold a known share of the variance of scores; what is left is the rest of it.
+  double shown = 0;
+  double rest = 0;
+  Eigen::VectorXd mean(16);
+  for (int i = 0; i < 16; ++i)
+  {
+    mean[i] = expected.heads[13].keySum[i].Value() / static_cast<double>(expected.tokens);
+  }
+  for (std::int64_t q = 0; q < samples; ++q)
+  {
+    for (std::int64_t k = 0; k < samples; ++k)
+    {
+      const auto vectorOf = [](const std::vector<float>& all) -> Eigen::VectorXd
+      { return Eigen::Map<const Eigen::VectorXf>(all.data() + 13 * 16, 16).cast<double>(); };
+      const double score =
+        vectorOf(expected.samples[q].queries).dot(vectorOf(expected.samples[k].keys) - mean) / 4;
+      double a[3];
+      double b[3];
+      points->GetPoint(q, a);
+      points->GetPoint(samples + k, b);
+      const double part = a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+      shown += part * part;
+      rest += (score - part) * (score - part);
+    }
+  }
+  const double share = Number(OutputOf<vtkTable>(filter.Get()), 2, "Cumulative");
+  EXPECT_NEAR(shown / (shown + rest), share, 0.15); // of 64 tokens of 2000
+  EXPECT_EQ(points->GetPointData()->GetArray("Kind")->GetComponent(0, 0), 0);
+  EXPECT_EQ(points->GetPointData()->GetArray("Kind")->GetComponent(samples, 0), 1);
+}
+
+TEST_F(CorpusFilters, HeadScatterPlacesHeads)
+{
+  Observed<vtkHeadScatter> filter;
+  filter->SetInputConnection(this->corpus->GetOutputPort());
+  filter->SetXColumn("Entropy");
+  filter->SetYColumn("Mean Distance");
+  filter->SetClusters(3);
+  vtkTable* table = this->Table();
+  auto* discs = Updated<vtkPolyData>(filter.Get());
+  ASSERT_EQ(discs->GetNumberOfCells(), 16);
+  const auto centerOf = [&](vtkIdType cell)
+  {
+    const double* box = discs->GetCell(cell)->GetBounds();
+    return std::array<double, 2>{ (box[0] + box[1]) / 2, (box[2] + box[3]) / 2 };
+  };
+  // Places are linear in the columns.
+  for (vtkIdType i = 2; i < 16; ++i)
+  {
+    const auto linear = [&](const char* name, int axis)
+    {
+      const double first = Number(table, 0, name);
+      const double step = Number(table, 1, name) - first;
+      const double at = (Number(table, i, name) - first) / step;
+      const double base = centerOf(0).at(axis);
+      EXPECT_NEAR(centerOf(i).at(axis), base + at * (centerOf(1).at(axis) - base), 1e-3)
+        << name << i;
+    };
+    linear("Entropy", 0);
+    linear("Mean Distance", 1);
+  }
+  double range[2];
+  discs->GetCellData()->GetArray("Cluster")->GetRange(range);
+  EXPECT_EQ(range[0], 0);
+  EXPECT_EQ(range[1], 2);
+  EXPECT_EQ(
+    discs->GetCellData()->GetArray("Copying")->GetComponent(3, 0), Number(table, 3, "Copying"));
+  for (const int layout : { 1, 2 })
+  {
+    filter->SetLayout(layout);
+    discs = Updated<vtkPolyData>(filter.Get());
+    EXPECT_EQ(discs->GetNumberOfCells(), 16);
+    EXPECT_EQ(OutputOf<vtkPolyData>(filter.Get(), 2)->GetNumberOfCells(), 0);
+    const double* box = discs->GetBounds();
+    EXPECT_GE(box[0], 0);
+    EXPECT_LE(box[3], 1);
+  }
+  filter->SetLayout(0);
+  filter->SetYColumn("Nothing");
+  filter->Update();
+  EXPECT_THAT(filter.TakeError(), HasSubstr("YColumn: expected one of Entropy"));
+  filter->SetYColumn("Entropy");
+  this->corpus->SetAgreement(false);
+  filter->SetClusterBy(vtkHeadScatter::AGREEMENT);
+  filter->Update();
+  EXPECT_THAT(filter.TakeError(), HasSubstr("clusters by agreement"));
+}
+
+TEST_F(CorpusFilters, BadInput)
+{
+  this->corpus->SetWindow(129);
+  this->corpus->Update();
+  EXPECT_THAT(this->corpus.TakeError(), HasSubstr("Window: expected 2 to 128"));
+  this->corpus->SetWindow(0);
+  this->corpus->ClearFiles();
+  EXPECT_EQ(this->Table()->GetNumberOfRows(), 0);
+  Observed<vtkHeadTokenTable> filter;
+  filter->SetInputConnection(this->corpus->GetOutputPort());
+  EXPECT_EQ(Updated<vtkTable>(filter.Get())->GetNumberOfRows(), 0);
+  this->corpus->AddFile("/no/such.txt");
+  this->corpus->Update();
+  EXPECT_THAT(this->corpus.TakeError(), HasSubstr("/no/such.txt"));
+  this->corpus->ClearFiles();
+  this->corpus->AddFile(this->text.c_str());
+  filter->SetHead(8);
+  filter->Update();
+  EXPECT_THAT(filter.TakeError(), HasSubstr("found layer 0, head 8"));
+}
