@@ -9,6 +9,7 @@
 namespace atlas::programs
 {
 
+int Corpus(const std::vector<std::string>& arguments);
 int Learn(const std::vector<std::string>& arguments);
 int Map(const std::vector<std::string>& arguments);
 int Record(const std::vector<std::string>& arguments);

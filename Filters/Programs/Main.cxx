@@ -25,13 +25,14 @@ struct Command
   int (*run)(const std::vector<std::string>&); ///< nullptr: a command of the Python package
 };
 
-constexpr std::array<Command, 9> Commands = { {
+constexpr std::array<Command, 10> Commands = { {
   { "view", "ParaView with the plugin, and linked views of a model or a recording", View },
   { "figures", "figures of a model or a recording, as PNG, PDF or SVG", nullptr },
   { "web", "a page for a browser, with scenes to turn and search", nullptr },
   { "article", "attention on a torus, as an article whose pictures are alive", nullptr },
   { "scene", "linked views as a state of ParaView", nullptr },
   { "record", "run a transformer on prompts or pictures, and record its heads", Record },
+  { "corpus", "what every head does over texts of any length", Corpus },
   { "learn", "train a small transformer on a task with a known phenomenon", Learn },
   { "map", "the class map of a small model, of any size", Map },
   { "findings", "claims of the literature, tested on the models that come along", nullptr },

@@ -1,11 +1,15 @@
 #include "ProgramOptions.h"
 
+#include "Prompts.h"
+
 #include <algorithm>
 #include <iostream>
 #include <iterator>
 
 namespace atlas::programs
 {
+
+namespace fs = std::filesystem;
 
 std::optional<cxxopts::ParseResult> Parse(cxxopts::Options options,
   const std::vector<std::string>& arguments, const std::vector<std::string>& examples)
@@ -26,6 +30,49 @@ std::optional<cxxopts::ParseResult> Parse(cxxopts::Options options,
     std::cout << "  " << arguments.front() << " " << example << "\n";
   }
   return std::nullopt;
+}
+
+fs::path ModelOf(const cxxopts::ParseResult& parsed)
+{
+  fs::path model = parsed["model"].as<std::string>();
+  if (!fs::exists(model))
+  {
+    throw FileError(model.string() + ": expected the folder or the file of a model, found none.");
+  }
+  return model;
+}
+
+fs::path OutputOf(const cxxopts::ParseResult& parsed, const std::string& what)
+{
+  if (parsed.count("output") == 0)
+  {
+    throw OptionError("expected --output, " + what + ", found none.");
+  }
+  fs::path output = parsed["output"].as<std::string>();
+  if (output.extension() != ".safetensors")
+  {
+    throw OptionError(
+      "--output: expected a name ending in .safetensors, found '" + output.string() + "'.");
+  }
+  if (!fs::is_directory(fs::absolute(output).parent_path()))
+  {
+    throw FileError(output.string() + ": expected an existing folder, found none.");
+  }
+  return output;
+}
+
+std::vector<std::int64_t> LayersOf(const cxxopts::ParseResult& parsed)
+{
+  if (parsed.count("layers") == 0)
+  {
+    return {};
+  }
+  const auto lines = ParseIntegerLines(parsed["layers"].as<std::string>(), "--layers");
+  if (lines.size() != 1)
+  {
+    throw OptionError("--layers: expected numbers such as 0,4,5, found none.");
+  }
+  return lines.front();
 }
 
 }

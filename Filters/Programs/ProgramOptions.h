@@ -2,6 +2,8 @@
 
 #include "Error.h"
 
+#include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -43,5 +45,15 @@ Number AtLeast(const cxxopts::ParseResult& parsed, const std::string& option, Nu
   return Checked<Number>(
     parsed, option, expected.str(), [least](Number number) { return number >= least; });
 }
+
+/// The path given as `model`, which is there.
+std::filesystem::path ModelOf(const cxxopts::ParseResult& parsed);
+
+/// The safetensors file of --output, in a folder that is there: what comes before it takes time.
+/// `what` says what it is.
+std::filesystem::path OutputOf(const cxxopts::ParseResult& parsed, const std::string& what);
+
+/// The numbers of --layers; none if it is not given.
+std::vector<std::int64_t> LayersOf(const cxxopts::ParseResult& parsed);
 
 }

@@ -7,7 +7,6 @@
 #include "Joined.h"
 #include "ProgramOptions.h"
 #include "ProgressBar.h"
-#include "Prompts.h"
 #include "RecordInput.h"
 #include "RecordingFile.h"
 
@@ -148,15 +147,7 @@ RecordOptions OptionsOf(const cxxopts::ParseResult& parsed)
 {
   RecordOptions options;
   Choose(parsed["record"].as<std::string>(), options);
-  if (parsed.count("layers") != 0)
-  {
-    const auto lines = ParseIntegerLines(parsed["layers"].as<std::string>(), "--layers");
-    if (lines.size() != 1)
-    {
-      throw OptionError("--layers: expected numbers such as 0,4,5, found none.");
-    }
-    options.layers = lines.front();
-  }
+  options.layers = LayersOf(parsed);
   options.threads = AtLeast(parsed, "threads", 0);
   return options;
 }
@@ -185,36 +176,6 @@ void Generate(const cxxopts::ParseResult& parsed,
   GeneratedText().Extend(model, options, recorded, input, steps);
 }
 
-fs::path ModelOf(const cxxopts::ParseResult& parsed)
-{
-  fs::path model = parsed["model"].as<std::string>();
-  if (!fs::exists(model))
-  {
-    throw FileError(model.string() + ": expected the folder or the file of a model, found none.");
-  }
-  return model;
-}
-
-/// The file to write, in a folder that is there: what comes before it takes time.
-fs::path OutputOf(const cxxopts::ParseResult& parsed)
-{
-  if (parsed.count("output") == 0)
-  {
-    throw OptionError("expected --output, the recording to write, found none.");
-  }
-  const fs::path output = parsed["output"].as<std::string>();
-  if (output.extension() != ".safetensors")
-  {
-    throw OptionError(
-      "--output: expected a name ending in .safetensors, found '" + output.string() + "'.");
-  }
-  if (!fs::is_directory(fs::absolute(output).parent_path()))
-  {
-    throw FileError(output.string() + ": expected an existing folder, found none.");
-  }
-  return output;
-}
-
 void Warn(const std::string& name, const std::string& warning)
 {
   if (!warning.empty())
@@ -225,7 +186,7 @@ void Warn(const std::string& name, const std::string& warning)
 
 void Run(const cxxopts::ParseResult& parsed, const std::string& name)
 {
-  const fs::path output = OutputOf(parsed);
+  const fs::path output = OutputOf(parsed, "the recording to write");
   RecordOptions options = OptionsOf(parsed);
   const std::shared_ptr<const OpenTransformer> model = OpenTransformer::Open(ModelOf(parsed),
     parsed.count("architecture") != 0 ? parsed["architecture"].as<std::string>() : "",

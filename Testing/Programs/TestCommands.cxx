@@ -25,7 +25,7 @@ TEST(Commands, HelpListsThem)
     EXPECT_EQ(result.code, 0) << help;
     EXPECT_THAT(result.errors, IsEmpty()) << help;
     for (const char* command :
-      { "view", "figures", "web", "scene", "record", "learn", "map", "findings" })
+      { "view", "figures", "web", "scene", "record", "corpus", "learn", "map", "findings" })
     {
       EXPECT_THAT(result.output, HasSubstr(std::string("\n  ") + command + " ")) << help;
     }
@@ -67,7 +67,7 @@ TEST(Commands, AMistypedOneIsNamed)
 
 TEST(Commands, HelpOfEachHasExamples)
 {
-  for (const std::string command : { "view", "record", "learn", "map" })
+  for (const std::string command : { "view", "record", "corpus", "learn", "map" })
   {
     const ProgramResult result = RunProgram(ATLAS_PROGRAM, command + " --help");
     EXPECT_EQ(result.code, 0) << command;

@@ -1,0 +1,192 @@
+// Runs a transformer on texts and writes what its heads did, as the Corpus Statistics of the plugin
+// with the Corpus Writer does.
+
+#include "Commands.h"
+#include "CorpusFile.h"
+#include "CorpusRun.h"
+#include "Error.h"
+#include "Joined.h"
+#include "ProgramOptions.h"
+#include "ProgressBar.h"
+#include "SystemLimits.h"
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace atlas::programs
+{
+namespace
+{
+
+namespace fs = std::filesystem;
+
+cxxopts::Options Arguments(const std::string& name)
+{
+  using cxxopts::value;
+  const CorpusOptions defaults;
+  cxxopts::Options arguments(name, "Runs a transformer on texts of any length and writes "
+                                   "statistics of its heads, for Corpus Reader\n"
+                                   "and atlas.open. MODEL is the folder of a model, its "
+                                   "config.json or a .gguf file. FILE is text in\n"
+                                   "UTF-8, .jsonl (\"text\", \"tokens\" or \"input_ids\" in each "
+                                   "line) or .npy (token ids, a document\n"
+                                   "a row). Ctrl+C writes what was measured until then.\n");
+  auto add = arguments.add_options();
+  add("model", "a model", value<std::string>());
+  add("files", "texts", value<std::vector<std::string>>());
+  add("o,output", "the statistics to write, a .safetensors file", value<std::string>());
+  add("documents", "what a document of a text file is: " + NamesOf(DocumentSplits),
+    value<std::string>()->default_value("Lines"));
+  add("tokens", "stop after this number of tokens; 0: at the end of the texts",
+    value<std::int64_t>()->default_value("100000"));
+  add("window", "tokens that are run as a sequence; 0: 256, or all positions of the model if fewer",
+    value<std::int64_t>()->default_value("0"));
+  add("overlap", "tokens of a document that a window repeats of the one before, as context",
+    value<std::int64_t>()->default_value("0"));
+  add("layers", "layers to measure, such as 0,4,5; all if not given", value<std::string>());
+  add("contexts", "texts that excite a head most, kept for each head and measure",
+    value<std::int64_t>()->default_value(std::to_string(defaults.contexts)));
+  add("samples", "tokens whose queries and keys are kept, for the parts of scores",
+    value<std::int64_t>()->default_value(std::to_string(defaults.samples)));
+  add("sink-threshold", "a query is at a sink if its weight of the first token is above this",
+    value<double>()->default_value("0.3"));
+  add("no-agreement", "do not compare the attention of all heads");
+  add("no-special-tokens", "leave out tokens such as [CLS], which the model was trained with");
+  add("batch", "tokens that are run at a time",
+    value<std::int64_t>()->default_value(std::to_string(defaults.batch)));
+  add("continue-from", "statistics of these texts with the same options, which go on",
+    value<std::string>());
+  add("architecture", "the model_type of config.json, if that is missing or wrong",
+    value<std::string>());
+  add("threads", "number of threads; 0: one per processor that the process may use",
+    value<int>()->default_value("0"));
+  arguments.parse_positional({ "model", "files" });
+  arguments.positional_help("MODEL FILE...");
+  return arguments;
+}
+
+CorpusOptions OptionsOf(const cxxopts::ParseResult& parsed)
+{
+  const auto count = [&](const char* option, std::int64_t least)
+  { return AtLeast<std::int64_t>(parsed, option, least); };
+  CorpusOptions options;
+  options.split =
+    ParseNamed<OptionError>(DocumentSplits, parsed["documents"].as<std::string>(), "--documents");
+  options.addSpecialTokens = parsed.count("no-special-tokens") == 0;
+  options.window = count("window", 0);
+  options.overlap = count("overlap", 0);
+  options.layers = LayersOf(parsed);
+  options.contexts = count("contexts", 0);
+  options.samples = count("samples", 0);
+  options.sinkThreshold = Checked<double>(parsed, "sink-threshold", "0 to 1",
+    [](double threshold) { return threshold >= 0 && threshold <= 1; });
+  options.agreement = parsed.count("no-agreement") == 0;
+  options.batch = count("batch", 1);
+  return options;
+}
+
+CorpusRunOptions RunOf(const cxxopts::ParseResult& parsed)
+{
+  if (parsed.count("files") == 0)
+  {
+    throw OptionError("expected files with text, found none; --help shows how.");
+  }
+  CorpusRunOptions run;
+  run.files = parsed["files"].as<std::vector<std::string>>();
+  run.tokenLimit = AtLeast<std::int64_t>(parsed, "tokens", 0);
+  run.threads = AtLeast(parsed, "threads", 0);
+  return run;
+}
+
+/// Empty statistics, or those of --continue-from.
+CorpusStatistics Begin(
+  const cxxopts::ParseResult& parsed, const OpenTransformer& model, const fs::path& path)
+{
+  CorpusStatistics begun = BeginCorpus(model, fs::absolute(path).string(), OptionsOf(parsed));
+  if (parsed.count("continue-from") == 0)
+  {
+    return begun;
+  }
+  const std::string source = parsed["continue-from"].as<std::string>();
+  CorpusStatistics earlier = ReadCorpus(source);
+  RequireSameOptions(earlier, begun, source);
+  return earlier;
+}
+
+/// Says how much memory is needed, and throws unless there is as much.
+void RequireCorpusMemory(
+  const std::string& name, const OpenTransformer& model, const CorpusStatistics& statistics)
+{
+  const auto bytes = static_cast<double>(
+    CorpusMemory(model, statistics.options, model.GetModel().GetConfig().vocabulary));
+  RequireMemory(bytes, "the statistics of all heads", "choose --layers, or --no-agreement.");
+  std::cerr << name << ": " << statistics.heads.size() << " heads, at most "
+            << std::ceil(bytes / 1e6) << " MB beside the weights\n";
+}
+
+int Run(const cxxopts::ParseResult& parsed, const std::string& name)
+{
+  const fs::path output = OutputOf(parsed, "the statistics to write");
+  CorpusRunOptions run = RunOf(parsed);
+  fs::path path = ModelOf(parsed);
+  path = fs::is_directory(path) ? path / "config.json" : path; // as a Transformer Reader has it
+  const std::shared_ptr<const OpenTransformer> model = OpenTransformer::Open(
+    path, parsed.count("architecture") != 0 ? parsed["architecture"].as<std::string>() : "");
+  CorpusStatistics statistics = Begin(parsed, *model, path);
+  // Files that cannot be read are found before anything is said.
+  CorpusText(*model, run.files, statistics.options, statistics.next);
+  RequireCorpusMemory(name, *model, statistics);
+  {
+    ProgressBar bar("measuring");
+    run.goesOn = [&](double done)
+    {
+      bar.Show(done, [&] { return std::to_string(statistics.next.queries) + " tokens"; });
+      return !WasInterrupted();
+    };
+    MeasureCorpus(*model, run, statistics);
+  }
+  if (statistics.next.queries == 0)
+  {
+    throw Canceled();
+  }
+  WriteCorpus(output, statistics);
+  std::cout << output.string() << "\n";
+  if (!WasInterrupted())
+  {
+    return 0;
+  }
+  std::cerr << name << ": stopped after " << statistics.next.queries
+            << " tokens. To go on, add to the command: --continue-from '" << output.string()
+            << "'\n";
+  return 130; // as a shell tells of SIGINT
+}
+
+}
+
+int Corpus(const std::vector<std::string>& arguments)
+{
+  const std::string& name = arguments.front();
+  const auto parsed = Parse(Arguments(name), arguments,
+    { "gpt2 book.txt --documents Paragraphs -o book.safetensors",
+      "gpt2/config.json part-1.jsonl part-2.jsonl --tokens 0 -o web.safetensors",
+      "gpt2 book.txt --documents Paragraphs --tokens 1000000 --continue-from book.safetensors "
+      "-o book.safetensors" });
+  if (!parsed)
+  {
+    return 0;
+  }
+  if (parsed->count("model") == 0)
+  {
+    throw OptionError("expected a model, found none; --help shows how.");
+  }
+  CatchInterrupt();
+  return Run(*parsed, name);
+}
+
+}
