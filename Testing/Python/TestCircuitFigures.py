@@ -4,14 +4,12 @@ import atlastest
 import figuretest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import Missing, Recording, circuits, load_plugin
+from attentionatlas import Missing, Recording, circuits
 from matplotlib.collections import LineCollection
 from paraview import simple
 
 ORACLE = atlastest.ORACLE.parent
 CONFIG = ORACLE / "transformers" / "gpt2" / "config.json"
-#: Relative to the largest value, for single precision (Testing/Oracle/analysis/README.md).
-TOLERANCE = 1e-5
 #: What the figures show: layer 1, head 2.
 LAYER, HEAD = 1, 2
 PLACE = {"layer": LAYER, "head": HEAD}
@@ -22,17 +20,6 @@ def expected(kind, name):
     return tensors[name]
 
 
-def write_recording(path):
-    """The oracle's sequences, run by the recorder with all that the figures need."""
-    load_plugin()
-    tensors, _ = atlastest.read_safetensors(CONFIG.parent / "expected.safetensors")
-    ids = "\n".join(" ".join(map(str, row)) for row in tensors["input_ids"])
-    record = [entry for name in ("QueriesAndKeys", "Values", "HeadOutputs", "Residual") for entry in (name, "1")]
-    model = simple.TransformerReader(FileName=str(CONFIG))
-    simple.SaveData(str(path), proxy=simple.TransformerRecorder(Input=model, TokenIds=ids, Record=record))
-    return path
-
-
 def matrix_of(figure, rows, columns):
     """The values of the image of a figure, which repeats each of them."""
     values = figure.axes[0].images[0].get_array()
@@ -40,18 +27,15 @@ def matrix_of(figure, rows, columns):
 
 
 class CircuitFigures(AtlasTest):
+    TOLERANCE = 1e-5  # for single precision (Testing/Oracle/analysis/README.md)
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.recording = write_recording(atlastest.OUTPUT / "gpt2.safetensors")
+        cls.recording = figuretest.record_oracle("gpt2", atlastest.OUTPUT / "gpt2.safetensors")
 
     def opened(self):
         return Recording.opened(self.recording, model=CONFIG)
-
-    def assert_close(self, found, values):
-        values = numpy.asarray(values)
-        scale = max(abs(values).max(), 1e-30)
-        numpy.testing.assert_allclose(numpy.asarray(found, float), values, atol=TOLERANCE * scale, rtol=0)
 
     def test_files(self):
         folder, reasons = atlastest.OUTPUT / "figures", []
@@ -102,7 +86,7 @@ class CircuitFigures(AtlasTest):
         figure = circuits.spectra(CONFIG, layer=LAYER, dpi=60)
         for axes, values in zip(figure.axes, expected("spectra", "ov.eigenvalues")[LAYER]):
             numpy.testing.assert_allclose(
-                numpy.asarray(axes.collections[0].get_offsets()), values, atol=2 * TOLERANCE * abs(values).max()
+                numpy.asarray(axes.collections[0].get_offsets()), values, atol=2 * self.TOLERANCE * abs(values).max()
             )
 
     def test_circuits_of_tokens(self):

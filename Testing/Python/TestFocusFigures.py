@@ -4,30 +4,15 @@ import atlastest
 import figuretest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import Missing, Recording, focus, load_plugin
+from attentionatlas import Missing, Recording, focus
 from matplotlib.patches import Rectangle
-from paraview import simple
 
 TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
 CONFIG = TRANSFORMERS / "bloom" / "config.json"
 EXPECTED, _ = atlastest.read_safetensors(atlastest.ORACLE.parent / "analysis" / "bloom.focus.safetensors")
-#: Relative to the largest value, for single precision (Testing/Oracle/analysis/README.md).
-TOLERANCE = 1e-5
 #: What the figures show: layer 1, head 2 of sequence 1.
 LAYER, HEAD, SEQUENCE = 1, 2, 1
 PLACE = {"layer": LAYER, "head": HEAD, "sequence": SEQUENCE}
-
-
-def write_recording(path):
-    """The oracle's sequences, run by the recorder with all that the figures need."""
-    load_plugin()
-    tensors, _ = atlastest.read_safetensors(TRANSFORMERS / "bloom" / "expected.safetensors")
-    ids = "\n".join(" ".join(map(str, row)) for row in tensors["input_ids"])
-    names = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual")
-    record = [entry for name in names for entry in (name, "1")]
-    model = simple.TransformerReader(FileName=str(CONFIG))
-    simple.SaveData(str(path), proxy=simple.TransformerRecorder(Input=model, TokenIds=ids, Record=record))
-    return path
 
 
 def expected(name, *place):
@@ -36,10 +21,12 @@ def expected(name, *place):
 
 
 class FocusFigures(AtlasTest):
+    TOLERANCE = 1e-5  # for single precision (Testing/Oracle/analysis/README.md)
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.path = write_recording(atlastest.OUTPUT / "bloom.safetensors")
+        cls.path = figuretest.record_oracle("bloom", atlastest.OUTPUT / "bloom.safetensors")
 
     def opened(self):
         return Recording.opened(self.path, model=CONFIG)
@@ -172,11 +159,6 @@ class FocusFigures(AtlasTest):
             with self.assertRaisesRegex(ValueError, "no ScoreBreakdown; see the error"):
                 focus.breakdown(self.path, model=TRANSFORMERS / "gpt2" / "config.json")
             self.assert_one_error("Score Breakdown needs the model that was recorded")
-
-    def assert_close(self, found, values):
-        values = numpy.asarray(values)
-        scale = max(abs(values).max(), 1e-30)
-        numpy.testing.assert_allclose(numpy.asarray(found, float), values, atol=TOLERANCE * scale, rtol=0)
 
 
 if __name__ == "__main__":

@@ -77,10 +77,6 @@ class Interface(AtlasTest):
         cls.recording.close()
         cls.model.close()
 
-    def assert_close(self, found, values, tolerance=2e-5):
-        scale = max(abs(numpy.asarray(values)).max(), 1e-30)
-        numpy.testing.assert_allclose(numpy.asarray(found, float), values, atol=tolerance * scale, rtol=0)
-
     def test_kinds_of_files(self):
         self.assertIsInstance(self.model, atlas.Transformer)
         self.assertEqual((self.model.layers, self.model.heads, self.model.vocabulary), (2, 4, 211))

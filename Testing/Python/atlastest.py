@@ -231,6 +231,9 @@ class AtlasTest(unittest.TestCase):
     A test takes the errors that it expects with take_errors() or assert_one_error().
     """
 
+    #: Of assert_close, relative.
+    TOLERANCE = 2e-5
+
     def setUp(self):
         OUTPUT.mkdir(parents=True, exist_ok=True)
         self.start_session()
@@ -277,11 +280,12 @@ class AtlasTest(unittest.TestCase):
         values, _ = read_safetensors(ORACLE / f"{name}.expected.safetensors")
         return values, ORACLE / f"{name}.safetensors"
 
-    def assert_close(self, found, expected, tolerance=2e-5):
+    def assert_close(self, found, expected, tolerance=None):
         """Expects arrays within `tolerance` of the largest magnitude expected."""
+        found, expected = numpy.asarray(found, float), numpy.asarray(expected, float)
         self.assertEqual(found.shape, expected.shape)
         largest = numpy.abs(expected).max() or 1
-        self.assertLessEqual(numpy.abs(found - expected).max() / largest, tolerance)
+        self.assertLessEqual(numpy.abs(found - expected).max() / largest, tolerance or self.TOLERANCE)
 
     def assert_same_arrays(self, found, expected):
         """Expects dictionaries of equal arrays, to the byte."""

@@ -7,7 +7,9 @@ import zlib
 
 import atlastest
 import numpy
+from attentionatlas import load_plugin
 from matplotlib.image import imread
+from paraview import simple
 
 
 class Expected:
@@ -41,6 +43,18 @@ class Expected:
         logits = output @ self.model["unembedding"].T
         odds = numpy.exp(logits - logits.max(axis=1, keepdims=True))
         return logits.argmax(axis=1), 1 / odds.sum(axis=1)
+
+
+def record_oracle(name, path):
+    """The sequences of an oracle, run by the recorder with all that figures need."""
+    load_plugin()
+    folder = atlastest.ORACLE.parent / "transformers" / name
+    tensors, _ = atlastest.read_safetensors(folder / "expected.safetensors")
+    ids = "\n".join(" ".join(map(str, row)) for row in tensors["input_ids"])
+    record = [entry for name in ("QueriesAndKeys", "Values", "HeadOutputs", "Residual") for entry in (name, "1")]
+    model = simple.TransformerReader(FileName=str(folder / "config.json"))
+    simple.SaveData(str(path), proxy=simple.TransformerRecorder(Input=model, TokenIds=ids, Record=record))
+    return path
 
 
 def grid(count=24):

@@ -8,11 +8,11 @@
 #include "Gather.h"
 #include "HandModel.h"
 #include "Oracle.h"
+#include "RandomModel.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <random>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -87,32 +87,6 @@ std::vector<bool> HasClearSign(const std::vector<double>& scores)
     clear.push_back(score == 0 || std::abs(score) > Margin);
   }
   return clear;
-}
-
-AttentionOnlyModel RandomModel(Eigen::Index classes = 12, std::size_t heads = 6)
-{
-  std::mt19937 engine(20240607); // its sequence is the same everywhere
-  const auto fill = [&](auto& matrix, Eigen::Index rows, Eigen::Index columns)
-  {
-    matrix.resize(rows, columns);
-    for (Eigen::Index i = 0; i < matrix.size(); ++i)
-    {
-      matrix.data()[i] = static_cast<double>(engine()) / 2147483648.0 - 1;
-    }
-  };
-  AttentionOnlyModel model;
-  fill(model.wordEmbedding, classes, 3);
-  fill(model.positionEmbedding, 2, 3);
-  fill(model.unembedding, classes, 3);
-  model.heads.resize(heads);
-  for (AttentionHead& head : model.heads)
-  {
-    fill(head.query, 2, 3);
-    fill(head.key, 2, 3);
-    fill(head.value, 2, 3);
-    fill(head.output, 3, 2);
-  }
-  return model;
 }
 
 std::vector<double> Angles(std::size_t count, double first, double step)
@@ -297,7 +271,7 @@ TEST_P(FieldAgainstReference, TrainedModel)
 
 TEST_P(FieldAgainstReference, RandomModel)
 {
-  CompareAll(RandomModel());
+  CompareAll(RandomModel(12, 6));
 }
 
 /// Checks that the value at a point depends only on the point, to the byte.
@@ -305,7 +279,7 @@ class FieldBytes : public testing::TestWithParam<Pattern>
 {
 protected:
   static constexpr std::size_t Count = 203;
-  const AttentionOnlyModel Model = RandomModel();
+  const AttentionOnlyModel Model = RandomModel(12, 6);
   const std::vector<double> Theta1 = Angles(Count, -3, 0.0311);
   const std::vector<double> Theta2 = Angles(Count, 2, -0.0173);
 
@@ -487,7 +461,7 @@ TEST_P(FieldOnTarget, AnyNumberOfHeadsAndClasses)
 
 TEST_P(FieldOnTarget, AnyNumberOfColumns)
 {
-  const AttentionOnlyModel model = RandomModel();
+  const AttentionOnlyModel model = RandomModel(12, 6);
   for (std::size_t columns = 1; columns <= 300; ++columns)
   {
     SCOPED_TRACE(std::to_string(columns) + " columns");
@@ -607,7 +581,7 @@ TEST_P(FieldOnTarget, EqualAnglesScoreExactlyZeroWithoutPositions)
   for (const AngleMap map : { AngleMap::Isometric, AngleMap::Skewed })
   {
     options.angles = map;
-    const Field field = EvaluatePoints(RandomModel(), options, theta, theta);
+    const Field field = EvaluatePoints(RandomModel(12, 6), options, theta, theta);
     for (const GuardedArray<float>& score : field.Score)
     {
       EXPECT_THAT(score.Elements(), testing::Each(0.F));
@@ -617,7 +591,7 @@ TEST_P(FieldOnTarget, EqualAnglesScoreExactlyZeroWithoutPositions)
 
 TEST_P(FieldOnTarget, ThreadsWriteTheSameBytes)
 {
-  const AttentionOnlyModel model = RandomModel();
+  const AttentionOnlyModel model = RandomModel(12, 6);
   const std::vector<double> angles = Angles(90, -3, 0.07);
   FieldEvaluator evaluator(model, {});
   evaluator.SetColumns(angles);
@@ -668,25 +642,7 @@ protected:
   {
     return EvaluatePoints(Model, Options, { HandModel::Theta1 }, { HandModel::Theta2 });
   }
-
-  std::string RefusalMessage() const
-  {
-    return MessageOf<ModelError>([&] { FieldEvaluator(Model, Options); });
-  }
 };
-
-TEST_F(FieldByHand, HardmaxAtScoreZeroIsZero)
-{
-  Options.pattern = Pattern::Hardmax;
-  Options.wordInPattern = false;
-  Options.positionInPattern = false;
-  for (const Field& field : { AsRow(), AsPoint() })
-  {
-    EXPECT_THAT(field.Score[0].Elements(), testing::ElementsAre(0.F));
-    EXPECT_THAT(field.Attention[0].Elements(), testing::ElementsAre(0.F));
-    EXPECT_THAT(field.Attention[1].Elements(), testing::ElementsAre(0.F));
-  }
-}
 
 TEST_F(FieldByHand, TiesGoToTheLowestClass)
 {
@@ -734,33 +690,28 @@ TEST_F(FieldByHand, LargeNegativeScoresGiveNoAttention)
   }
 }
 
-constexpr const char* TooLarge = "too large to be evaluated in single precision";
-
-TEST_F(FieldByHand, RefusesScoresBeyondFloat)
+TEST_F(FieldByHand, RefusesNumbersBeyondFloat)
 {
-  Model.heads[0].query *= 1e20;
-  Model.heads[0].key *= 1e20;
-  EXPECT_THAT(RefusalMessage(), HasSubstr(TooLarge));
-}
-
-TEST_F(FieldByHand, RefusesLogitsBeyondFloat)
-{
-  Model.unembedding *= 1e38;
-  EXPECT_THAT(RefusalMessage(), HasSubstr(TooLarge));
-}
-
-TEST_F(FieldByHand, RefusesHeadsBeyondFloatEvenIfTheyHaveNoWeight)
-{
-  Model.heads[0].value *= 1e30;
-  Model.heads[0].output *= 1e30;
+  const auto expectRefusal = [this](const char* what, const HandModel& model)
+  {
+    EXPECT_THAT(MessageOf<ModelError>([&] { FieldEvaluator(model, Options); }),
+      HasSubstr("too large to be evaluated in single precision"))
+      << what;
+  };
+  HandModel scores;
+  scores.heads[0].query *= 1e20;
+  scores.heads[0].key *= 1e20;
+  expectRefusal("scores", scores);
+  HandModel logits;
+  logits.unembedding *= 1e38;
+  expectRefusal("logits", logits);
   Options.headWeights = { 0, 1 };
-  EXPECT_THAT(RefusalMessage(), HasSubstr(TooLarge));
-}
-
-TEST_F(FieldByHand, RefusesHeadWeightsBeyondFloat)
-{
+  HandModel heads;
+  heads.heads[0].value *= 1e30;
+  heads.heads[0].output *= 1e30;
+  expectRefusal("a head without weight", heads);
   Options.headWeights = { 1e300, 1 };
-  EXPECT_THAT(RefusalMessage(), HasSubstr(TooLarge));
+  expectRefusal("head weights", Model);
 }
 
 TEST_F(FieldByHand, RefusesTheRawEmbedding)

@@ -5,6 +5,7 @@
 #include "ErrorMessage.h"
 #include "HandModel.h"
 #include "Oracle.h"
+#include "RandomModel.h"
 
 #include <cmath>
 #include <limits>
@@ -50,30 +51,6 @@ public:
   }
   double Angle() { return this->Uniform(-Pi, Pi); }
 
-  template<class Matrix>
-  void Fill(Matrix& matrix, Eigen::Index rows, Eigen::Index columns)
-  {
-    matrix.resize(rows, columns);
-    for (Eigen::Index i = 0; i < matrix.size(); ++i)
-    {
-      matrix.data()[i] = this->Uniform(-2, 2);
-    }
-  }
-
-  AttentionOnlyModel Model(Eigen::Index headDimension)
-  {
-    AttentionOnlyModel model;
-    this->Fill(model.wordEmbedding, 2, 3);
-    this->Fill(model.positionEmbedding, 2, 3);
-    this->Fill(model.unembedding, 2, 3);
-    model.heads.resize(1);
-    this->Fill(model.heads[0].query, headDimension, 3);
-    this->Fill(model.heads[0].key, headDimension, 3);
-    this->Fill(model.heads[0].value, headDimension, 3);
-    this->Fill(model.heads[0].output, 3, headDimension);
-    return model;
-  }
-
 private:
   std::mt19937 Engine{ 7 };
 };
@@ -106,9 +83,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(HarmonicsOfDimension, SeriesIsTheReferenceScoreAnywhere)
 {
   Random random;
-  for (int repeat = 0; repeat < 20; ++repeat)
+  for (unsigned seed = 0; seed < 20; ++seed)
   {
-    const AttentionOnlyModel model = random.Model(GetParam());
+    const AttentionOnlyModel model = RandomModel(2, 1, seed, GetParam());
     const HarmonicCoefficients coefficients = ScoreHarmonics(model, 0);
     const ReferenceEvaluator evaluator(model, {});
     for (int point = 0; point < 20; ++point)
@@ -124,8 +101,7 @@ TEST_P(HarmonicsOfDimension, SeriesIsTheReferenceScoreAnywhere)
 TEST_P(HarmonicsOfDimension, AreTied)
 {
   // By projection onto the tied harmonics, which is independent of the formula.
-  Random random;
-  const AttentionOnlyModel model = random.Model(GetParam());
+  const AttentionOnlyModel model = RandomModel(2, 1, 7, GetParam());
   const ReferenceEvaluator evaluator(model, {});
   HarmonicCoefficients projected{};
   constexpr int n = 8;
@@ -152,8 +128,7 @@ TEST_P(HarmonicsOfDimension, AreTied)
 TEST_P(HarmonicsOfDimension, FreeParametersAreTheRankOfTheDerivative)
 {
   // The number of directions in which the coefficients move when all weights of a head vary.
-  Random random;
-  AttentionOnlyModel model = random.Model(GetParam());
+  AttentionOnlyModel model = RandomModel(2, 1, 7, GetParam());
   std::vector<double*> weights;
   for (Rows3* matrix : { &model.positionEmbedding, &model.heads[0].query, &model.heads[0].key })
   {

@@ -1,6 +1,7 @@
 #include "MixtureRegions.h"
 
 #include "Oracle.h"
+#include "RandomModel.h"
 
 #include <random>
 #include <string>
@@ -56,33 +57,11 @@ void ExpectSameCounts(const AttentionOnlyModel& model)
   }
 }
 
-template<class Matrix>
-void Fill(Matrix& matrix, Index rows, Index columns, std::mt19937& random)
-{
-  matrix.resize(rows, columns);
-  for (Index i = 0; i < matrix.size(); ++i)
-  {
-    matrix.data()[i] = static_cast<double>(random()) / 2147483648. - 1;
-  }
-}
-
-/// A model with weights between -1 and 1. Targets are those that the model itself predicts for
-/// about half of the pairs.
-AttentionOnlyModel RandomModel(Index classes, std::size_t heads, unsigned seed = 1)
+/// A model whose targets are those that it predicts itself for about half of the pairs.
+AttentionOnlyModel ModelWithTargets(Index classes, std::size_t heads, unsigned seed = 1)
 {
   std::mt19937 random(seed);
-  AttentionOnlyModel model;
-  Fill(model.wordEmbedding, classes, 3, random);
-  Fill(model.positionEmbedding, 2, 3, random);
-  Fill(model.unembedding, classes, 3, random);
-  model.heads.resize(heads);
-  for (AttentionHead& head : model.heads)
-  {
-    Fill(head.query, 2, 3, random);
-    Fill(head.key, 2, 3, random);
-    Fill(head.value, 2, 3, random);
-    Fill(head.output, 3, 2, random);
-  }
+  AttentionOnlyModel model = test::RandomModel(classes, heads, seed);
   const ReferenceEvaluator evaluator(model, {});
   model.nextToken.resize(classes, classes);
   for (Index pair = 0; pair < classes * classes; ++pair)
@@ -124,7 +103,7 @@ TEST(MixtureRegions, CountRandomModelsAsPointByPoint)
     for (const std::size_t heads : { 3U, 7U })
     {
       SCOPED_TRACE(testing::Message() << classes << " classes, " << heads << " heads");
-      ExpectSameCounts(RandomModel(classes, heads));
+      ExpectSameCounts(ModelWithTargets(classes, heads));
     }
   }
 }
@@ -133,13 +112,13 @@ TEST(MixtureRegions, CountFineGridsAsPointByPoint)
 {
   for (unsigned seed = 2; seed < 6; ++seed)
   {
-    ExpectSameCounts(RandomModel(9, 3, seed), { 0, 1, 2 }, Residual::None, 200);
+    ExpectSameCounts(ModelWithTargets(9, 3, seed), { 0, 1, 2 }, Residual::None, 200);
   }
 }
 
 TEST(MixtureRegions, GiveTiesOfEqualClassesToTheLowest)
 {
-  AttentionOnlyModel model = RandomModel(9, 4);
+  AttentionOnlyModel model = ModelWithTargets(9, 4);
   model.unembedding.row(3) = model.unembedding.row(0);
   model.unembedding.row(4) = model.unembedding.row(1);
   model.unembedding.row(8) = model.unembedding.row(1);
@@ -150,7 +129,7 @@ TEST(MixtureRegions, GiveTiesOfEqualClassesToTheLowest)
 
 TEST(MixtureRegions, CountEqualHeadsAsPointByPoint)
 {
-  AttentionOnlyModel model = RandomModel(9, 3);
+  AttentionOnlyModel model = ModelWithTargets(9, 3);
   model.heads[1] = model.heads[0];
   ExpectSameCounts(model);
   model.heads[2] = model.heads[0];
@@ -159,7 +138,7 @@ TEST(MixtureRegions, CountEqualHeadsAsPointByPoint)
 
 TEST(MixtureRegions, CountHeadsThatDoNothingAsPointByPoint)
 {
-  AttentionOnlyModel model = RandomModel(9, 3);
+  AttentionOnlyModel model = ModelWithTargets(9, 3);
   model.heads[1].output.setZero();
   ExpectSameCounts(model);
   model.heads[0].output.setZero();
@@ -169,7 +148,7 @@ TEST(MixtureRegions, CountHeadsThatDoNothingAsPointByPoint)
 
 TEST(MixtureRegions, CountAClassThatDiffersOnlyWhereNothingIsAddedAsPointByPoint)
 {
-  AttentionOnlyModel model = RandomModel(9, 3);
+  AttentionOnlyModel model = ModelWithTargets(9, 3);
   for (AttentionHead& head : model.heads)
   {
     head.output.row(1).setZero();
@@ -183,7 +162,7 @@ TEST(MixtureRegions, CountTiesAlongLinesAsPointByPoint)
 {
   for (int alone = 0; alone < 3; ++alone)
   {
-    AttentionOnlyModel model = RandomModel(9, 3);
+    AttentionOnlyModel model = ModelWithTargets(9, 3);
     for (std::size_t i = 0; i < 3; ++i)
     {
       model.heads[i] = model.heads[alone];
@@ -201,7 +180,7 @@ TEST(MixtureRegions, CountNearTiesAsPointByPoint)
   for (const double nearly : { 0., 1e-16, -1e-15, 1e-14, 1e-12, -1e-10 })
   {
     SCOPED_TRACE(nearly);
-    AttentionOnlyModel model = RandomModel(9, 3);
+    AttentionOnlyModel model = ModelWithTargets(9, 3);
     model.heads[1] = model.heads[0];
     model.heads[1].output *= -2 + nearly;
     model.heads[2].output = model.heads[0].output * nearly;
@@ -216,7 +195,7 @@ TEST(MixtureRegions, CountLargeAndSmallNumbersAsPointByPoint)
   for (const double scale : { 1e-320, 1e-200, 1e-160, 1e-100, 1e100, 1e153, 1e155, 1e300 })
   {
     SCOPED_TRACE(scale);
-    AttentionOnlyModel model = RandomModel(6, 3);
+    AttentionOnlyModel model = ModelWithTargets(6, 3);
     for (AttentionHead& head : model.heads)
     {
       head.output *= scale;
@@ -231,7 +210,7 @@ TEST(MixtureRegions, CountLargeAndSmallNumbersAsPointByPoint)
 
 TEST(MixtureRegions, UseMemoryAgain)
 {
-  const HeadMixture mixture(RandomModel(9, 3), { 0, 1, 2 }, Residual::None);
+  const HeadMixture mixture(ModelWithTargets(9, 3), { 0, 1, 2 }, Residual::None);
   const MixtureRegions regions(mixture);
   MixtureRow counts;
   regions.EvaluateRow(20, 0, counts);
