@@ -30,6 +30,7 @@ It returns the matplotlib Figure. Its first argument is what is open, or a file.
 PARTS = [
     ("Files", "__init__.py", None),
     ("Recording", "_internal/recording.py", ["Recording"]),
+    ("Corpus", "_internal/corpus.py", ["Corpus"]),
     ("Models", "_internal/recording.py", ["Transformer"]),
     ("", "_internal/model.py", ["SmallModel"]),
     ("", "_internal/tables.py", ["Tables"]),
@@ -40,7 +41,7 @@ PARTS = [
     ("", "_internal/mixtures.py", None),
     ("", "_internal/learning.py", None),
     *((f"Figures: atlas.{name}", f"{name}.py", None) for name in (
-        "heads", "sentence", "patches", "embedding", "focus", "tokens", "circuits",
+        "heads", "sentence", "patches", "embedding", "focus", "tokens", "circuits", "texts",
     )),
     ("Pages for a browser: atlas.web", "web.py", None),
     ("The live article: atlas.article", "article.py", ["write"]),

@@ -10,11 +10,12 @@
         atlas.save(figure, "heads.pdf")
         atlas.heads.weights(recording, 4, 11, ax=ax)             # into your own Axes
         recording.save("run.safetensors")
+        corpus = model.corpus("book.txt")                        # every head over a text of any length
 
-Modules have a function per figure: figures (of small models), heads, sentence, patches, embedding, focus, tokens and
-circuits. Layers, heads and sequences, in this order, are counted from 0. web writes pages for a browser, article a live
-article, scene linked views for ParaView, tour all figures, findings a figure for each claim of the literature. paraview.simple has the
-plugin's filters after open or load_plugin.
+Modules have a function per figure: figures (of small models), heads, sentence, patches, embedding, focus, tokens,
+circuits and texts. Layers, heads and sequences, in this order, are counted from 0. web writes pages for a browser,
+article a live article, scene linked views for ParaView, tour all figures, findings a figure for each claim of the
+literature. paraview.simple has the plugin's filters after open or load_plugin.
 
 Run scripts by ParaView's Python: pvpython script.py
 """
@@ -28,10 +29,12 @@ from attentionatlas._internal.plugin import load_plugin, plugin_path
 
 if TYPE_CHECKING:
     import pathlib
+    from collections.abc import Sequence
 
     import matplotlib.figure
 
     from attentionatlas._internal.arguments import PathLike
+    from attentionatlas._internal.corpus import Corpus
     from attentionatlas._internal.model import SmallModel
     from attentionatlas._internal.pictures import Picture
     from attentionatlas._internal.readers import Missing
@@ -39,12 +42,13 @@ if TYPE_CHECKING:
     from attentionatlas._internal.webpage import Page
 
 __all__ = [
-    "Missing", "Model", "Recording", "SmallModel", "Transformer", "display", "load_plugin", "open", "plugin_path",
-    "save", "train", "widget",
+    "Corpus", "Missing", "Model", "Recording", "SmallModel", "Transformer", "corpus", "display", "load_plugin", "open",
+    "plugin_path", "save", "train", "widget",
 ]
 
 #: Where names are that are imported when they are first used, as they need ParaView.
 _LATER = {
+    "Corpus": "_internal.corpus",
     "Missing": "_internal.readers",
     "Model": "_internal.recording",
     "Recording": "_internal.recording",
@@ -53,7 +57,7 @@ _LATER = {
 }
 _MODULES = (
     "article", "circuits", "embedding", "figures", "findings", "focus", "heads", "output", "patches", "scene",
-    "sentence", "tokens", "tour", "web",
+    "sentence", "texts", "tokens", "tour", "web",
 )
 
 
@@ -69,12 +73,13 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULES, *_LATER})
 
 
-def open(path: PathLike, model: Transformer | PathLike | None = None) -> Model | Recording:
-    """Opens a file by what it is, for `with` or until close(): a Recording, a SmallModel or a Transformer.
+def open(path: PathLike, model: Transformer | PathLike | None = None) -> Model | Recording | Corpus:
+    """Opens a file by what it is, for `with` or until close(): a Recording, a SmallModel, a Transformer or a Corpus.
 
-    path: a recording (safetensors, npy, npz, pt or pth), a small attention-only model (safetensors), or the
-    config.json, folder or .gguf file of a transformer. model: of a recording, the transformer that was recorded, which
-    some tables and figures need. Loads the plugin. Raises FileNotFoundError for a missing file, ValueError for any other.
+    path: a recording (safetensors, npy, npz, pt or pth), a small attention-only model (safetensors), the config.json,
+    folder or .gguf file of a transformer, or statistics of a corpus (safetensors). model: of a recording, the transformer
+    that was recorded, which some tables and figures need. Loads the plugin. Raises FileNotFoundError for a missing file,
+    ValueError for any other.
     """
     from attentionatlas._internal.opening import open_file
 
@@ -91,6 +96,26 @@ def train(task: str, **options: Any) -> Model:
     from attentionatlas._internal.opening import train
 
     return train(task, **options)
+
+
+def corpus(
+    model: Transformer | PathLike, files: PathLike | Sequence[PathLike], *, documents: str = "Lines",
+    tokens: int | None = 100_000, window: int | None = None, overlap: int = 0, layers: Sequence[int] = (),
+    continue_from: PathLike | None = None, **options: Any,
+) -> Corpus:
+    """Runs a transformer on a text of any length and keeps what its heads do, in memory that does not grow with the text.
+
+    model: opened, or its config.json, folder or .gguf file. files: text in UTF-8, .jsonl ("text", "tokens" or "input_ids"
+    in each line) or .npy (token ids, a document a row). documents: Lines, Paragraphs or Files. tokens: at which the run
+    stops, after a batch; None: at the end. window: the tokens of a sequence; None: 256, or all positions of the model if
+    fewer. overlap: tokens that a window repeats of the one before. layers: those that are measured; none: all.
+    continue_from: a saved Corpus of these files with the same options, which goes on. options: others of the filter
+    CorpusStatistics, such as contexts=50 or agreement=False. Raises ValueError for what cannot be run.
+    """
+    from attentionatlas._internal.corpus import measure
+
+    chosen = {"documents": documents, "window": window, "overlap": overlap, "layers": list(layers) or None}
+    return measure(model, files, tokens, continue_from=continue_from, **chosen, **options)
 
 
 def save(figure: matplotlib.figure.Figure, path: PathLike, dpi: float = 600) -> pathlib.Path:

@@ -25,16 +25,18 @@ EXAMPLES = {
         "recording.safetensors --only sentence --head 0,3,11 --hide-first",
         "recording.safetensors --only tokens --model gpt2/config.json",
         'gpt2/config.json --text "John gave a drink to" -o figures',
+        "corpus.safetensors --layer 4 --head 11 -o figures",
     ),
     "web": ("model.safetensors recording.safetensors -o page.html", "recording.safetensors --only map --head 11"),
     "article": ("-o article.html", "model.safetensors --no-pdf -o article.html"),
     "scene": ("recording.safetensors -o scene.pvsm", "gpt2/config.json -o circuits.pvsm"),
     "findings": ("-o findings", "--only grokking -o findings"),
 }
-#: Modules with figures of recordings and of language models, beside those of the tour.
+#: Modules with figures of recordings, of language models and of corpora, beside those of the tour.
 GROUPS = {
     "recording": ("heads", "sentence", "patches", "embedding", "focus", "tokens"),
     "transformer": ("circuits",),
+    "corpus": ("texts",),
 }
 
 
@@ -101,10 +103,10 @@ def _figures_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="attention-atlas figures",
         description="Renders the figures of small models, of recordings and of language models, which their config.json "
-        "names, and a page that shows them.",
+        "names, and a page that shows them; and those of statistics of a corpus.",
         usage="attention-atlas figures [OPTION...] FILE...",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="a model, a recording, or the config.json of a language model")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a model, a recording, the config.json of a language model, or a corpus")
     parser.add_argument("--list", action="store_true", help="list the figures and exit")
     seen = {"-h", "--help", "--recording", "--transformer"}
     titles = {"tour": "all figures", **{name: f"figures named {name}" for names in GROUPS.values() for name in names}}
@@ -127,7 +129,7 @@ def _list() -> None:
     print("of a small model:")
     for name, figure in FIGURES.items():
         print(f"  {name:24}{figure.title}")
-    for kind, title in (("recording", "of a recording"), ("transformer", "of a language model")):
+    for kind, title in (("recording", "of a recording"), ("transformer", "of a language model"), ("corpus", "of a corpus")):
         print(f"{title}:")
         for name in GROUPS[kind]:
             print(f"  {name:24}{_module(name)._parser().description}")
@@ -140,7 +142,9 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
     groups = [name for kind, group in GROUPS.items() if files[kind] for name in group]
     if names is None:
         chosen = [name for name in groups if arguments.only_of(name, "tour") and not arguments.lacks(name)]
-        calls = [("tour", _of_tour(files))]
+        of_corpora = GROUPS["corpus"] if files["corpus"] else ()  # of which the tour has none
+        chosen += [name for name in of_corpora if name not in chosen]
+        calls = [("tour", _of_tour(files))] if any(paths for kind, paths in files.items() if kind != "corpus") else []
     else:
         known = [*(FIGURES if files["model"] else ()), *groups]
         for name in names:
@@ -150,7 +154,7 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
         tours = [name for name in names if name not in groups]
         calls = [("tour", [*files["model"], "--only", ",".join(tours)])] if tours else []
     for name in chosen:
-        paths = files["transformer" if name in GROUPS["transformer"] else "recording"]
+        paths = files[next(kind for kind, group in GROUPS.items() if name in group)]
         calls += [(name, [path]) for path in paths]
     unused = arguments.unused([name for name, _ in calls])
     if unused:
@@ -159,7 +163,7 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
         try:
             _module(name).main([*words, *arguments.of(name)])
         except SystemExit as reason:
-            if names is not None or name == "tour":
+            if names is not None or name in ("tour", *GROUPS["corpus"]):
                 raise
             print(f"  omitted: {name}: {reason}", file=sys.stderr)
 
@@ -180,12 +184,12 @@ def figures(words: list[str]) -> None:
         return
     arguments = _Arguments(parser, words)
     if not arguments.files:
-        parser.error("expected a model, a recording or the config.json of a language model, found none")
+        parser.error("expected a model, a recording, the config.json of a language model or a corpus, found none")
     only = [values[0] for option, values in arguments.options if option == "--only"]
     arguments.options = [(option, values) for option, values in arguments.options if option != "--only"]
     from attentionatlas._internal.readers import kind_of
 
-    files: dict[str, list[str]] = {"model": [], "recording": [], "transformer": []}
+    files: dict[str, list[str]] = {"model": [], **{kind: [] for kind in GROUPS}}
     for path in arguments.files:
         try:
             files[kind_of(path)].append(path)

@@ -35,7 +35,10 @@ def build(path: PathLike) -> Any:
     """
     load_plugin()
     builders = {"transformer": circuit_scene.build, "model": build_model, "recording": recording_scene.build}
-    return builders[kind_of(path)](path)
+    kind = kind_of(path)
+    if kind not in builders:
+        raise ValueError(f"{path}: expected a model or a recording, found statistics of a corpus, which have no scene.")
+    return builders[kind](path)
 
 
 def build_model(path: PathLike) -> Any:

@@ -336,7 +336,10 @@ def _names(text: str | None) -> list[str]:
 
 def _views(path: pathlib.Path) -> dict[str, tuple[Callable[..., Scene], dict[str, Any]]]:
     """The views of a file, by name."""
-    return VIEWS[kind_of(path)]
+    kind = kind_of(path)
+    if kind == "corpus":
+        raise ValueError(f"{path}: expected a model or a recording, found statistics of a corpus, which have no pages.")
+    return VIEWS[kind]
 
 
 def _of_state(path: pathlib.Path) -> list[Scene]:

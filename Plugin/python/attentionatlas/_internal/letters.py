@@ -86,9 +86,14 @@ def visible(token: str) -> str:
     return text if text.isprintable() and text else repr(token)
 
 
-def legible(tokens: Iterable[str]) -> list[str]:
-    """Tokens as figures write them. Figures that are drawn next in the same style have the fonts that they need."""
-    labels, families = readable(list(map(visible, tokens)))
+def with_fonts(labels: list[str]) -> list[str]:
+    """Labels as figures can write them. Figures that are drawn next in the same style have the fonts that they need."""
+    labels, families = readable(labels)
     known = matplotlib.rcParams["font.family"]
     matplotlib.rcParams["font.family"] = [*known, *(family for family in families if family not in known)]
     return labels
+
+
+def legible(tokens: Iterable[str]) -> list[str]:
+    """Tokens as figures write them, by with_fonts."""
+    return with_fonts(list(map(visible, tokens)))

@@ -9,6 +9,7 @@ from paraview import simple
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.corpus import Corpus
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import kind_of, make_filter
@@ -17,7 +18,7 @@ from attentionatlas._internal.recording import Model, Recording, Transformer
 _EXPECTED = "expected a recording, a small model, or the config.json, folder or .gguf file of a transformer"
 
 
-def open_file(path: PathLike, model: Transformer | PathLike | None = None) -> Model | Recording:
+def open_file(path: PathLike, model: Transformer | PathLike | None = None) -> Model | Recording | Corpus:
     """What attentionatlas.open does."""
     path, kind = pathlib.Path(path), kind_of(path)
     if path.is_dir() and not (path / "config.json").is_file():
@@ -25,6 +26,8 @@ def open_file(path: PathLike, model: Transformer | PathLike | None = None) -> Mo
     try:
         if kind == "transformer":
             return Transformer(path)
+        if kind == "corpus":
+            return Corpus(path)
         return SmallModel(path) if kind == "model" else Recording(path, model)
     except ValueError as error:
         if "see the error" not in str(error):

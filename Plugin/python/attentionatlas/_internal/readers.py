@@ -49,6 +49,12 @@ def open_transformer(path: PathLike, **properties: Any) -> Any:
     return _open(path, "Layers", "TransformerReader", "no model", FileName=str(path), **properties)
 
 
+def open_corpus(path: PathLike) -> Any:
+    """A reader of a file of statistics of a corpus, up to date; raises as open_model."""
+    path = pathlib.Path(path)
+    return _open(path, "Documents", "CorpusReader", registrationName=path.stem, FileName=str(path))
+
+
 def _open(path: pathlib.Path, field: str, name: str, wrong: str = "cannot be read", **properties: Any) -> Any:
     """A reader of the plugin, whose data must have a field. wrong: what is said of others."""
     if not path.is_file():
@@ -74,15 +80,26 @@ def has_images(reader: Any) -> bool:
     return fields.GetArrayInformation("Patch Grid") is not None
 
 
-def is_model(path: PathLike) -> bool:
-    """Whether a file has the tensors of a small attention-only model, by their names."""
+def _header(path: PathLike) -> dict[str, Any]:
+    """What a .safetensors file says of its tensors, by their names; empty for others."""
     try:
         with open(path, "rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
-            names = json.loads(file.read(min(length, 1 << 26)))
+            header = json.loads(file.read(min(length, 1 << 26)))
     except (struct.error, ValueError):
-        return False
-    return isinstance(names, dict) and any(name in names for name in ("word_embedding", "word_emb.weight"))
+        return {}
+    return header if isinstance(header, dict) else {}
+
+
+def is_model(path: PathLike) -> bool:
+    """Whether a file has the tensors of a small attention-only model, by their names."""
+    return any(name in _header(path) for name in ("word_embedding", "word_emb.weight"))
+
+
+def is_corpus(path: PathLike) -> bool:
+    """Whether a file holds statistics of a corpus, by the format that it names."""
+    about = _header(path).get("__metadata__")
+    return isinstance(about, dict) and about.get("format") == "attention-atlas.corpus"
 
 
 #: Files that only transformers have; small models and recordings are .safetensors.
@@ -90,7 +107,8 @@ OF_TRANSFORMERS = (".json", ".gguf", ".pt", ".pth", ".ckpt", ".bin")
 
 
 def kind_of(path: PathLike) -> str:
-    """What a file is, by its name and what is in it: model (a small one), recording or transformer.
+    """What a file is, by its name and what is in it: model (a small one), corpus (its statistics), recording or
+    transformer.
 
     Raises FileNotFoundError for a missing file.
     """
@@ -99,7 +117,7 @@ def kind_of(path: PathLike) -> str:
         raise FileNotFoundError(f"{path}: no such file.")
     if path.is_dir() or path.suffix in OF_TRANSFORMERS:
         return "transformer"
-    return "model" if is_model(path) else "recording"
+    return "model" if is_model(path) else "corpus" if is_corpus(path) else "recording"
 
 
 def label(path: PathLike) -> str:

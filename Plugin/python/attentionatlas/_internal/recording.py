@@ -6,7 +6,7 @@ import html
 import os
 import pathlib
 from collections.abc import Sequence as Listed
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from attentionatlas._internal.readers import (
     Missing, has_images, make_filter, open_recording, open_transformer, write_data, write_training,
 )
 from attentionatlas._internal.tables import Table, Tables, as_table, summary
+
+if TYPE_CHECKING:
+    from attentionatlas._internal.corpus import Corpus
 
 Floats: TypeAlias = NDArray[numpy.floating[Any]]
 #: What tables and figures of recordings need, all of it.
@@ -513,6 +516,12 @@ class Transformer(Model):
             raise
         made._proxies.insert(0, prompts)  # deleted last
         return made
+
+    def corpus(self, files: PathLike | Listed[PathLike], **options: Any) -> Corpus:
+        """Runs the model on a text of any length and keeps what its heads do: attentionatlas.corpus(model, files, ...)."""
+        import attentionatlas
+
+        return attentionatlas.corpus(self, files, **options)
 
     def _recorded(self, recorder: Any) -> Recording:
         recorder.UpdatePipeline()

@@ -1,0 +1,185 @@
+"""What the heads of a transformer do over texts of any length: statistics from a file or just measured, as tables."""
+
+from __future__ import annotations
+
+import html
+import os
+import pathlib
+from collections.abc import Sequence as Listed
+from typing import Any
+
+from paraview import simple
+
+from attentionatlas._internal import data
+from attentionatlas._internal.arguments import PathLike, number
+from attentionatlas._internal.checks import check
+from attentionatlas._internal.readers import make_filter, open_corpus, write_data
+from attentionatlas._internal.recording import Transformer, listed
+from attentionatlas._internal.tables import Table, Tables, as_table, summary
+
+
+class Corpus(Tables):
+    """What the heads of a transformer do over a large text: statistics of all of its tokens.
+
+    source: a file that save or attention-atlas corpus wrote. Raises FileNotFoundError for a missing file, ValueError for
+    one that holds no such statistics. Layers and heads are counted from 0.
+
+    layers: the numbers of those that were measured. head_count: heads of each layer. token_count, document_count: how
+    much was measured. is_complete: whether that is all of the text. columns_of_heads: what is known of each head. path,
+    name: of the file.
+    """
+
+    def __init__(self, source: PathLike | Any) -> None:
+        super().__init__()
+        is_file = isinstance(source, (str, os.PathLike))
+        #: The file; None if it was just measured.
+        self.path: pathlib.Path | None = pathlib.Path(source) if is_file else None
+        self.name = self.path.name if self.path else "corpus"
+        self._owned: Transformer | None = None
+        self._reader = self.own(open_corpus(source) if is_file else source)
+        fields = ("Tokens", "Documents", "Complete")
+        #: How many tokens and documents were measured, and whether these are all of the text.
+        self.token_count, self.document_count, complete = (
+            int(data.field_number(self._reader, name)) for name in fields
+        )
+        self.is_complete = bool(complete)
+        columns = data.table(self._reader)
+        #: The numbers of the layers that were measured, and of the heads of each of them.
+        self.layers: list[int] = sorted(set(columns["Layer"].tolist()))
+        self.head_count = int(columns["Head"].max()) + 1
+        #: What is known of each head, the columns of heads().
+        self.columns_of_heads: list[str] = [name for name in columns if name not in ("Layer", "Head", "Queries")]
+
+    @property
+    def reader(self) -> Any:
+        """The source in ParaView's pipeline, as paraview.simple takes it."""
+        self.check_open()
+        return self._reader
+
+    def close(self) -> None:
+        """Closes the file and frees what was computed from it; a second time does nothing."""
+        super().close()
+        if self._owned is not None:
+            self._owned.close()
+
+    def _inputs(self, name: str) -> dict[str, Any]:
+        return {"Input": self.reader}
+
+    def place(self, layer: int | None = None, head: int = 0) -> tuple[int, int]:
+        """A layer, the first that was measured by default, and head; raises ValueError if there is no such head."""
+        chosen = self.layers[0] if layer is None else number("layer", layer, ())
+        if chosen not in self.layers:
+            raise ValueError(f"layer: expected one of {listed(self.layers)}, found {chosen}.")
+        chosen_head = number("head", head, ())
+        check("head", chosen_head, 0, self.head_count - 1)
+        return chosen, chosen_head
+
+    def heads(self) -> Table:
+        """What each head does, a row per layer and head: Entropy, Concentration, Self Weight, First Weight, Sink,
+        Previous Token, Duplicate Token, Induction, Prefix Matching, Copying, Written Norm, Next Token Effect, Mean
+        Distance and others, as the filter CorpusStatistics has them."""
+        return as_table(data.table(self.reader))
+
+    def tokens(
+        self, layer: int | None = None, head: int = 0, sort_by: str = "ToTotal", minimum_occurrences: int = 1,
+        top: int = 0,
+    ) -> Table:
+        """From which tokens a head attends, and to which: a row per kind of token with its Occurrences, To and From, the
+        attention per occurrence, their sums and distances.
+
+        sort_by: ToTotal, FromTotal, To, From or Occurrences. minimum_occurrences: of the tokens that are listed. top: the
+        number of rows; 0: all.
+        """
+        layer, head = self.place(layer, head)
+        return self._of("HeadTokenTable", 0, locals())
+
+    def contexts(
+        self, layer: int | None = None, head: int = 0, measure: str = "Attention", top: int = 10, around: int = 8
+    ) -> Table:
+        """The texts that excite a head most: a row each with the Value, its Document and Position, the tokens of query
+        and key, and the Text, with [ ] around the query and ( ) around the key.
+
+        measure: Score, Attention, WrittenNorm or NextTokenEffect. top: the number of texts, at most those that were kept.
+        around: tokens on either side of both.
+        """
+        layer, head = self.place(layer, head)
+        return self._of("TopContexts", 0, locals())
+
+    def parts(self, layer: int | None = None, head: int = 0, parts: int = 8) -> Table:
+        """The parts of a head's scores, each the product of a feature of the query and one of the key: a row each with
+        the Share that it has of the variance of scores. parts: their largest number."""
+        layer, head = self.place(layer, head)
+        return self._of("ScoreParts", 0, locals())
+
+    def ends(self, layer: int | None = None, head: int = 0, parts: int = 8, ends: int = 10) -> Table:
+        """The tokens at the ends of these parts: a row per part, Kind (0 query, 1 key), End (Highest, Lowest) and Rank.
+        parts: as above. ends: tokens at each end."""
+        layer, head = self.place(layer, head)
+        return self._of("ScoreParts", 1, locals())
+
+    def clusters(self, count: int = 4, by: str = "Statistics") -> Table:
+        """Groups of heads that are alike: a row per layer and head with its Cluster, by average linkage.
+
+        count: of groups. by: Statistics, the columns of heads(), each divided by its standard deviation; or Agreement,
+        of the attention of heads on the same text.
+        """
+        columns = self.columns("HeadScatter", clusters=count, cluster_by=by)
+        return as_table({name: columns[name] for name in ("Layer", "Head", "Cluster")})
+
+    def save(self, path: PathLike) -> pathlib.Path:
+        """Writes all statistics to a .safetensors file, which appears complete or not at all; returns its path.
+
+        attentionatlas.open reads it, and a run can go on from it: corpus(..., continue_from=path).
+        """
+        return write_data(self.reader, path)
+
+    def _size(self) -> str:
+        rest = "" if self.is_complete else ", not all of the text"
+        return f"{self.token_count} tokens of {self.document_count} documents{rest}"
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return f"<Corpus {self.name}: closed>"
+        return f"<Corpus {self.name}: {len(self.layers)} layers, {self.head_count} heads, {self._size()}>"
+
+    def _repr_html_(self) -> str:
+        """A summary, as Jupyter shows it."""
+        if self.closed:
+            return html.escape(repr(self))
+        rows = {"Layers": listed(self.layers), "Heads": str(self.head_count), "Text": self._size()}
+        columns = data.table(self.reader)
+        for name in ("Previous Token", "Prefix Matching", "Sink", "Duplicate Token"):
+            best = int(columns[name].argmax())
+            rows[f"Highest {name}"] = f"{columns['Layer'][best]}.{columns['Head'][best]}: {columns[name][best]:.3f}"
+        return summary(f"Corpus {self.name}", rows)
+
+
+def measure(
+    model: Transformer | PathLike, files: PathLike | Listed[PathLike], tokens: int | None, **options: Any
+) -> Corpus:
+    """What attentionatlas.corpus does."""
+    if not isinstance(model, Transformer):
+        opened = Transformer(model)
+        try:
+            made = measure(opened, files, tokens, **options)
+        except BaseException:
+            opened.close()
+            raise
+        made._owned = opened
+        return made
+    paths = [pathlib.Path(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
+    if not paths:
+        raise ValueError("files: expected at least one file of text, found none.")
+    if tokens is not None:
+        check("tokens", tokens, 1, (1 << 31) - 1)
+    source = options.get("continue_from")
+    for path in [*paths, *([] if source is None else [pathlib.Path(source)])]:
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such file.")
+    chosen = {"files": list(map(str, paths)), "token_limit": 0 if tokens is None else tokens, **options}
+    measured = make_filter("CorpusStatistics", {"Input": model.reader}, chosen)
+    measured.UpdatePipeline()
+    if data.field_number(measured, "Tokens") is None:
+        simple.Delete(measured)
+        raise ValueError(f"{model.name}: no statistics of this text; see the error reported above.")
+    return Corpus(measured)
