@@ -1,6 +1,7 @@
 """Statistics of heads over a text from Python: they are those of recordings of the same text, by NumPy, and those that
 the command writes; figures show them; and bad input is named."""
 
+import inspect
 import os
 import subprocess
 
@@ -14,6 +15,7 @@ from figuretest import overlaps
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
+from paraview import simple
 
 MODEL = atlastest.DATA / "models" / "language-2"
 #: Prose with words that come again, a document a line.
@@ -180,6 +182,20 @@ class Corpus(AtlasTest):
         numpy.save(ids, numpy.array([[5, 6, 7], [8, 9, 10]]))
         with self.model.corpus(ids) as corpus:
             self.assertEqual((corpus.token_count, corpus.document_count), (6, 2))
+
+    def test_defaults_are_those_of_the_filters(self):
+        for function, made, renamed in (
+            (self.corpus.tokens, simple.HeadTokenTable(Input=self.corpus.reader), {}),
+            (self.corpus.contexts, simple.TopContexts(Input=self.corpus.reader), {}),
+            (self.corpus.ends, simple.ScoreParts(Input=self.corpus.reader), {}),
+            (self.corpus.clusters, simple.HeadScatter(Input=self.corpus.reader), {"count": "Clusters", "by": "ClusterBy"}),
+            (atlas.corpus, simple.CorpusStatistics(Input=self.model.reader), {"tokens": "TokenLimit"}),
+        ):
+            for option, parameter in inspect.signature(function).parameters.items():
+                if parameter.default not in (None, (), parameter.empty):
+                    name = renamed.get(option, "".join(map(str.capitalize, option.split("_"))))
+                    self.assertEqual(str(made.GetPropertyValue(name)).strip("'"), str(parameter.default), option)
+            simple.Delete(made)
 
     def test_summary(self):
         self.assertEqual(

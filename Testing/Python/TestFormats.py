@@ -7,6 +7,7 @@ from atlastest import AtlasTest
 from paraview import servermanager, simple
 
 PREFIX = "attention-atlas."
+LANGUAGE = atlastest.DATA / "models" / "language-2" / "config.json"
 LLAMA = atlastest.ORACLE.parent / "transformers" / "llama" / "config.json"
 
 
@@ -166,6 +167,26 @@ class Formats(AtlasTest):
             for port, name in enumerate(names):
                 self.assertEqual(format_of(source, port), f"{PREFIX}{proxy}.{name}")
 
+    def corpus(self):
+        model = simple.TransformerReader(FileName=str(LANGUAGE), Checkpoints=0)
+        return simple.CorpusStatistics(Input=model, Files=[str(atlastest.SOURCE / "LICENSE")], TokenLimit=100)
+
+    def test_views_of_a_corpus_have_one(self):
+        corpus = self.corpus()
+        path = str(atlastest.OUTPUT / "corpus.safetensors")
+        simple.SaveData(path, proxy=corpus)
+        for source in (corpus, simple.CorpusReader(FileName=path)):
+            self.assertEqual(format_of(source), PREFIX + "corpus")
+        self.assertEqual(format_of(simple.HeadTokenTable(Input=corpus)), PREFIX + "head-token-table")
+        outputs = (
+            (simple.HeadScatter(Input=corpus), "head-scatter", ("heads", "labels", "axes")),
+            (simple.TopContexts(Input=corpus), "top-contexts", ("contexts", "words", "marks", "prompts")),
+            (simple.ScoreParts(Input=corpus), "score-parts", ("parts", "ends", "points")),
+        )
+        for source, proxy, names in outputs:
+            for port, name in enumerate(names):
+                self.assertEqual(format_of(source, port), f"{PREFIX}{proxy}.{name}")
+
     def test_filters_that_add_pass_it_on(self):
         torus = atlastest.torus(atlastest.read_model(), Quantities=["Output"])
         self.assertEqual(format_of(simple.SummableColors(Input=torus)), PREFIX + "attention-torus")
@@ -197,10 +218,16 @@ class Formats(AtlasTest):
             ("filters", "VirtualWeights"): "transformer",
             ("filters", "QueryKeyContrast"): "recording",
             ("filters", "ActivationPatching"): "transformer",
+            ("filters", "CorpusStatistics"): "transformer",
+            ("filters", "HeadScatter"): "corpus",
+            ("filters", "TopContexts"): "corpus",
+            ("filters", "HeadTokenTable"): "corpus",
+            ("filters", "ScoreParts"): "corpus",
             ("writers", "AttentionOnlyModelWriter"): "attention-only",
             ("writers", "RecordingWriter"): "recording",
+            ("writers", "CorpusWriter"): "corpus",
         }
-        for name, source in self.sources().items():
+        for name, source in {**self.sources(), "corpus": self.corpus()}.items():
             source.UpdatePipeline()
             self.assertEqual(format_of(source), PREFIX + name)
             for (group, proxy), mine in wanted.items():

@@ -60,6 +60,20 @@ output.VTKObject.GetFieldData().RemoveArray("Format")
         again = simple.AttentionOnlyModelReader(FileNames=[str(file) for file in written])
         self.assertEqual(list(again.TimestepValues), [100, 250])
 
+    def test_corpus(self):
+        """Every statistic comes back: a file that is read and written again has the same bytes."""
+        config = atlastest.DATA / "models" / "language-2" / "config.json"
+        model = simple.TransformerReader(FileName=str(config), Checkpoints=0)
+        corpus = simple.CorpusStatistics(Input=model, Files=[str(atlastest.SOURCE / "LICENSE")])
+        first, again = atlastest.OUTPUT / "corpus.safetensors", atlastest.OUTPUT / "again.safetensors"
+        simple.SaveData(str(first), proxy=corpus)
+        simple.SaveData(str(again), proxy=simple.CorpusReader(FileName=str(first)))
+        self.assertEqual(again.read_bytes(), first.read_bytes())
+        _, metadata = atlastest.read_safetensors(first)
+        self.assertEqual((metadata["format"], metadata["model"]), ("attention-atlas.corpus", str(config)))
+        simple.SaveData("/no such folder/x.safetensors", proxy=corpus)
+        self.assert_one_error("/no such folder/x.safetensors: cannot write file: No such file or directory.")
+
     def test_unwritable(self):
         simple.SaveData("/no such folder/x.safetensors", proxy=atlastest.read_model())
         self.assert_one_error(
