@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
@@ -63,6 +64,19 @@ std::string TokenAt(
 {
   return AttentionAtlas::KindText(
     statistics, AttentionAtlas::FindKind(statistics, context.tokens[position]));
+}
+
+/// About how wide a label is, in rows, with the space behind it.
+double WidthOf(const std::string& label)
+{
+  double width = atlas::LabelWidth(label); // 0.45 for a letter
+  for (const char letter : label)
+  {
+    width -=
+      std::string_view("iljtfrI.,:;'|!()[]{}`-").find(letter) != std::string_view::npos ? 0.17 : 0;
+    width += std::string_view("mwMW@%").find(letter) != std::string_view::npos ? 0.35 : 0;
+  }
+  return 0.5 * width + 0.2;
 }
 
 /// Words and rectangles, a text below another.
@@ -160,8 +174,7 @@ private:
 
   void AddWord(const std::string& text, Kind kind)
   {
-    // A row is 1 high, and a line of text 0.6.
-    const double width = 0.6 * atlas::LabelWidth(atlas::ScreenLabel(text)) + 0.12;
+    const double width = WidthOf(atlas::ScreenLabel(text));
     const double y = -static_cast<double>(this->Rank);
     const vtkIdType point = this->Points->InsertNextPoint(this->X, y, 0);
     this->Vertices->InsertNextCell(1, &point);

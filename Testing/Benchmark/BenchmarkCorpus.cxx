@@ -13,6 +13,8 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -78,6 +80,7 @@ void Gpt2(benchmark::State& state)
     atlas::ModelInMemory model;
     model.config = atlas::ParseTransformerConfig(Config, "config.json");
     model.weights = std::make_shared<const atlas::Tensors>(Weights());
+    model.files = std::make_shared<const std::map<std::string, std::string>>();
     return atlas::OpenTransformer::Keep("training:benchmark-corpus", model);
   }();
   const std::string file = WriteIds(4 * 1024 / window, window, Vocabulary);

@@ -70,6 +70,10 @@ std::size_t EndOfDocument(std::string_view text, std::size_t begin, DocumentSpli
 
 std::int64_t WindowOf(const CorpusTextOptions& options, const TransformerConfig& config)
 {
+  if (config.input == InputKind::Images)
+  {
+    throw OptionError("the model: expected one that reads text, found one of images.");
+  }
   const std::int64_t most =
     config.positions > 0 ? config.positions : std::numeric_limits<std::int32_t>::max();
   const std::int64_t window = options.window == 0 ? std::min(DefaultWindow, most) : options.window;
@@ -88,12 +92,7 @@ CorpusText::CorpusText(const OpenTransformer& model, const std::vector<std::stri
   , Options(options)
   , Place(position)
 {
-  const TransformerConfig& config = model.GetModel().GetConfig();
-  if (config.input == InputKind::Images)
-  {
-    throw OptionError("the model: expected one that reads text, found one of images.");
-  }
-  this->Options.window = WindowOf(options, config);
+  this->Options.window = WindowOf(options, model.GetModel().GetConfig());
   if (files.empty())
   {
     throw OptionError("Files: expected at least one file of text, found none.");

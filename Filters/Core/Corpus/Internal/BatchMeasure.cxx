@@ -76,6 +76,13 @@ struct Best
   }
 };
 
+/// Which keys a query looks at most: of all, and of those that contexts show.
+struct Looks
+{
+  std::int64_t strongest = 0;
+  std::int64_t other = 0;
+};
+
 /// What is added up of a head over a window, and working memory.
 struct HeadWork
 {
@@ -86,6 +93,9 @@ struct HeadWork
   std::int64_t copying = 0;
   std::vector<double> distances;
   std::vector<double> from, fromDistance, to, toDistance; ///< [length]
+  Eigen::ArrayXf ofDistances, ofTo, ofToDistance;         ///< [length], of one block
+  Eigen::ArrayXf ramp;                                    ///< 0, 1, ... length - 1
+  Eigen::ArrayXf products;
   std::array<Best, ContextMeasureCount> best;
   std::vector<float> scores;  ///< [queries, keys]
   std::vector<float> weights; ///< [queries, keys]
@@ -98,6 +108,7 @@ struct HeadWork
     this->next = 0;
     this->copying = 0;
     this->best = {};
+    this->ramp.setLinSpaced(length, 0, static_cast<float>(length - 1));
     for (auto* list :
       { &this->distances, &this->from, &this->fromDistance, &this->to, &this->toDistance })
     {
@@ -114,11 +125,18 @@ struct HeadWork
 std::int64_t StrongestOther(const float* values, const KeyRange& keys, std::int64_t query)
 {
   std::int64_t strongest = -1;
-  for (std::int64_t j = std::max<std::int64_t>(keys.begin, 1); j < keys.end; ++j)
+  for (const KeyRange& part : { KeyRange{ std::max<std::int64_t>(keys.begin, 1), query },
+         KeyRange{ std::max<std::int64_t>(query + 1, 1), keys.end } })
   {
-    if (j != query && (strongest < 0 || values[j] > values[strongest]))
+    if (part.begin < part.end)
     {
-      strongest = j;
+      const float* first = values + part.begin;
+      const float largest =
+        Eigen::Map<const Eigen::ArrayXf>(first, part.end - part.begin).maxCoeff();
+      if (strongest < 0 || largest > values[strongest])
+      {
+        strongest = std::find(first, values + part.end, largest) - values;
+      }
     }
   }
   return strongest;
@@ -319,7 +337,11 @@ private:
     AddBias(scores, end - begin, keys, work.scores.data());
     work.weights = work.scores;
     NormalizeScores(scores, begin, end, keys, work.weights.data());
-    std::vector<std::int64_t> strongest(end - begin, -1);
+    std::vector<Looks> looks(end - begin);
+    for (Eigen::ArrayXf* list : { &work.ofDistances, &work.ofTo, &work.ofToDistance })
+    {
+      list->setZero(static_cast<Eigen::Index>(window.tokens.size()));
+    }
     for (std::int64_t query = std::max(begin, window.firstQuery); query < end; ++query)
     {
       const float* row = work.scores.data() + (query - begin) * keys;
@@ -333,15 +355,16 @@ private:
       work.patterns.AddQuery(weights, query, keys, repeated, {});
       AddDistances(weights, allowed, query, work);
       const std::int64_t key = StrongestOther(row, allowed, query);
-      strongest[query - begin] = focus.strongest;
+      looks[query - begin] = { focus.strongest, focus.strongest };
       if (key >= 0)
       {
         work.BestOf(ContextMeasure::Score).Offer(row[key], query, key);
         work.BestOf(ContextMeasure::Attention).Offer(weights[key], query, key);
-        strongest[query - begin] = key;
+        looks[query - begin].other = key;
       }
     }
-    this->MeasureWriting(w, place, begin, end, keys, strongest, logits, projection);
+    AddBlock(work);
+    this->MeasureWriting(w, place, begin, end, keys, looks, logits, projection);
   }
 
   void AddToHistograms(std::size_t head, const QueryFocus& focus)
@@ -364,30 +387,54 @@ private:
   static void AddDistances(
     const float* weights, const KeyRange& keys, std::int64_t query, HeadWork& work)
   {
-    double from = 0;
-    double fromDistance = 0;
-    for (std::int64_t j = keys.begin; j < keys.end; ++j)
+    const auto rowOf = [weights](std::int64_t begin, std::int64_t end)
+    { return Eigen::Map<const Eigen::ArrayXf>(weights + begin, end - begin); };
+    const std::int64_t before = std::min(query + 1, keys.end) - keys.begin; // with itself
+    if (before > 0)
     {
-      const auto weight = static_cast<double>(weights[j]);
-      const std::int64_t distance = std::abs(query - j);
-      work.distances[distance] += weight;
-      if (j == 0 || j == query)
-      {
-        continue;
-      }
-      const double product = weight * static_cast<double>(distance);
-      from += weight;
-      fromDistance += product;
-      work.to[j] += weight;
-      work.toDistance[j] += product;
+      work.ofDistances.segment(query - keys.begin - before + 1, before) +=
+        rowOf(keys.begin, keys.begin + before).reverse();
     }
-    work.from[query] += from;
-    work.fromDistance[query] += fromDistance;
+    if (keys.end > query + 1)
+    {
+      work.ofDistances.segment(1, keys.end - query - 1) += rowOf(query + 1, keys.end);
+    }
+    for (const KeyRange& part : { KeyRange{ std::max<std::int64_t>(keys.begin, 1), query },
+           KeyRange{ std::max<std::int64_t>(query + 1, 1), keys.end } })
+    {
+      const std::int64_t count = part.end - part.begin;
+      if (count > 0)
+      {
+        const auto row = rowOf(part.begin, part.end);
+        if (part.end <= query)
+        {
+          work.products = row * work.ramp.segment(query - part.end + 1, count).reverse();
+        }
+        else
+        {
+          work.products = row * work.ramp.segment(part.begin - query, count);
+        }
+        work.ofTo.segment(part.begin, count) += row;
+        work.ofToDistance.segment(part.begin, count) += work.products;
+        work.from[query] += static_cast<double>(row.sum());
+        work.fromDistance[query] += static_cast<double>(work.products.sum());
+      }
+    }
+  }
+
+  /// Adds what AddDistances added up of a block.
+  static void AddBlock(HeadWork& work)
+  {
+    const auto add = [](const Eigen::ArrayXf& block, std::vector<double>& all)
+    { Eigen::Map<Eigen::ArrayXd>(all.data(), block.size()) += block.cast<double>(); };
+    add(work.ofDistances, work.distances);
+    add(work.ofTo, work.to);
+    add(work.ofToDistance, work.toDistance);
   }
 
   /// Measures what a head writes at queries of a block.
   void MeasureWriting(std::size_t w, const Place& place, std::int64_t begin, std::int64_t end,
-    std::int64_t keys, const std::vector<std::int64_t>& strongest, const LogitTokens& logits,
+    std::int64_t keys, const std::vector<Looks>& looks, const LogitTokens& logits,
     const Matrix& projection)
   {
     const CorpusWindow& window = this->Windows[w];
@@ -420,29 +467,20 @@ private:
       const auto norm = static_cast<float>(written.row(row).cast<double>().norm());
       work.Sum(CorpusSum::WrittenNorm) += static_cast<double>(norm);
       this->Sketch(place.index, CorpusSketch::WrittenNorm, norm);
-      work.BestOf(ContextMeasure::WrittenNorm).Offer(norm, query, strongest[row]);
+      work.BestOf(ContextMeasure::WrittenNorm).Offer(norm, query, looks[row].other);
       if (projection.cols() > 0)
       {
-        const auto* attention = work.weights.data() + row * keys;
-        const std::int64_t looked = std::max_element(attention, attention + keys) - attention;
-        this->MeasureLogits(place, window, query, first, effects.row(row),
-          { logits.token[looked], strongest[row] }, logits, work);
+        this->MeasureLogits(
+          place, window, query, first, effects.row(row), looks[row], logits, work);
       }
     }
   }
-
-  /// What a query looks at: the token of its largest weight, and the key that contexts show.
-  struct Looks
-  {
-    std::int64_t token;
-    std::int64_t key;
-  };
 
   void MeasureLogits(const Place& place, const CorpusWindow& window, std::int64_t query,
     std::int64_t first, const Eigen::Ref<const Eigen::RowVectorXf>& effects, const Looks& looks,
     const LogitTokens& logits, HeadWork& work)
   {
-    const double copying = CopyingShare(effects, looks.token);
+    const double copying = CopyingShare(effects, logits.token[looks.strongest]);
     work.Sum(CorpusSum::Copying) += std::max(copying, 0.0);
     work.copying += copying < 0 ? 0 : 1;
     const auto length = static_cast<std::int64_t>(window.tokens.size());
@@ -455,7 +493,7 @@ private:
       ++work.next;
       this->Sketch(place.index, CorpusSketch::NextTokenEffect, effect);
       work.BestOf(ContextMeasure::NextTokenEffect)
-        .Offer(static_cast<float>(effect), query, looks.key);
+        .Offer(static_cast<float>(effect), query, looks.other);
     }
   }
 
@@ -566,16 +604,18 @@ private:
         CorpusHead& head = this->Result.heads[h];
         const auto add = [&](const SharedMatrix& matrix, std::vector<ExactSum>& moment)
         {
-          Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(d, d);
+          Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> rows;
+          Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> sum(d, d);
+          sum.setZero();
           Eigen::RowVectorXd total = Eigen::RowVectorXd::Zero(d);
           for (std::size_t w = 0; w < this->Windows.size(); ++w)
           {
             const std::int64_t first =
               this->Record.sequenceOffsets[w] + this->Windows[w].firstQuery;
-            const Eigen::MatrixXd rows = Eigen::Map<const Matrix>(
-              matrix.Row(first), this->Record.sequenceOffsets[w + 1] - first, d)
-                                           .cast<double>();
-            sum.selfadjointView<Eigen::Lower>().rankUpdate(rows.transpose());
+            const std::int64_t count = this->Record.sequenceOffsets[w + 1] - first;
+            rows = Eigen::Map<const Matrix>(matrix.Row(first), count, d).cast<double>();
+            MultiplyMatrices(
+              d, d, count, 1., { rows.data(), d, true }, { rows.data(), d }, sum.data(), d, true);
             total += rows.colwise().sum();
           }
           for (std::int64_t j = 0; j < d; ++j)
