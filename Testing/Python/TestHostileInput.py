@@ -708,6 +708,68 @@ class HostileInput(AtlasTest):
         spectra = simple.HeadSpectra(Input=self.broken_model(), Full=1)
         self.check("HeadSpectra", "Full with weights of NaN", spectra, "NaN")
 
+    def test_corpus(self):
+        def reader(folder):
+            return simple.TransformerReader(FileName=str(folder / "config.json"), Checkpoints=0)
+
+        def written(name, data):
+            path = atlastest.OUTPUT / name
+            path.write_bytes(data)
+            return [str(path)]
+
+        language = reader(atlastest.DATA / "models" / "language-2")
+        vit = reader(TRANSFORMERS / "vit")
+        vit.UpdatePipeline()
+        self.take_errors()  # of tensors that the model does not use
+        text = written("text.txt", b"In the beginning\nGod created the heaven and the earth.\n")
+        good = simple.CorpusStatistics(Input=language, Files=text, TokenLimit=1, BatchTokens=1, Contexts=1, Samples=8)
+        part = str(atlastest.OUTPUT / "part.safetensors")
+        simple.SaveData(part, proxy=good)
+        ids = written("ids.jsonl", b'{"tokens": [1, 2]}\n{"tokens": [1, 99999]}\n')
+        for what, properties, message in (
+            ("no file", {"Files": ["/no/such/text.txt"]}, "/no/such/text.txt"),
+            ("an empty text", {"Files": written("empty.txt", b"")}, "expected documents with tokens, found none"),
+            ("empty lines", {"Files": written("lines.txt", b"\n\n\n")}, "expected documents with tokens, found none"),
+            ("a zero byte", {"Files": written("zero.txt", b"ab\na\0b\n")}, "line 2: expected UTF-8 text, found a zero byte"),
+            ("a binary file", {"Files": written("binary.txt", bytes(range(128, 256)))}, "found the byte 0x80"),
+            ("token 99999", {"Files": ids}, "99999"),
+            ("an object without a text", {"Files": written("a.jsonl", b'{"title": "a"}')}, "line 1"),
+            ("a line that is no JSON", {"Files": written("b.jsonl", b'{"text": "a"}\n{"text')}, "line 2"),
+            ("an npy of floats", {"Files": written("floats.npy", npy(filled((2, 3))))}, "floats.npy"),
+            ("an npy cut off", {"Files": written("cut.npy", npy(numpy.ones((2, 3), "i8"))[:-9])}, "cut.npy"),
+            ("a model of images", {"Input": vit}, "expected one that reads text, found one of images"),
+            ("Window 1", {"Window": 1}, "found 1"),
+            ("Window 129", {"Window": 129}, "expected 2 to 128 tokens"),
+            ("Overlap 64", {"Overlap": 64}, "found 64"),
+            ("Layer 2", {"Layers": [2]}, "found 2"),
+            ("ContinueFrom no file", {"ContinueFrom": "/no/such.safetensors"}, "/no/such.safetensors"),
+            ("ContinueFrom a text", {"ContinueFrom": text[0]}, "header"),
+            ("ContinueFrom a recording", {"ContinueFrom": str(atlastest.RECORDING)}, "attention-atlas.corpus"),
+            ("ContinueFrom with other options", {"ContinueFrom": part}, "Contexts 1, Samples 8"),
+        ):
+            source = simple.CorpusStatistics(**{"Input": language, "Files": text, **properties})
+            self.check("CorpusStatistics", what, source, message)
+        for what, data, message in (
+            ("an empty file", b"", "0 bytes"),
+            ("a recording", atlastest.RECORDING.read_bytes(), "attention-atlas.corpus"),
+            ("statistics cut off", (atlastest.OUTPUT / "part.safetensors").read_bytes()[:-1], "data_offsets"),
+        ):
+            (path,) = written("bad.safetensors", data)
+            self.check("CorpusReader", what, simple.CorpusReader(FileName=path), message)
+        for name, properties, message in (
+            ("HeadScatter", {"XColumn": "Love"}, "found 'Love'"),
+            ("HeadScatter", {"YColumn": ""}, "YColumn"),
+            ("HeadScatter", {"SizeColumn": "Love"}, "found 'Love'"),
+            ("TopContexts", {"Layer": 2}, "found layer 2"),
+            ("TopContexts", {"Head": 8}, "layer 0, head 8"),
+            ("HeadTokenTable", {"Head": -1}, "layer 0, head -1"),
+            ("ScoreParts", {"Layer": 9}, "found layer 9"),
+        ):
+            self.check(name, str(properties), getattr(simple, name)(Input=good, **properties), message)
+        apart = simple.CorpusStatistics(Input=language, Files=text, Agreement=0)
+        alike = simple.HeadScatter(Input=apart, ClusterBy="Agreement")
+        self.check("HeadScatter", "ClusterBy Agreement without it", alike, "Agreement")
+
     def broken_model(self):
         """A small GPT-2 with an embedding that is not a number."""
         folder = atlastest.OUTPUT / "broken"
