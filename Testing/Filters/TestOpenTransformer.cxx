@@ -295,7 +295,8 @@ atlas::ModelInMemory LettersInMemory(const LetterModel& model)
   return { ParseTransformerConfig(TinyTransformer::Config(), "config.json"),
     std::make_shared<const Tensors>(model.Tiny.tensors),
     std::make_shared<const std::map<std::string, std::string>>(
-      std::map<std::string, std::string>{ { "tokenizer.json", tokenizer } }) };
+      std::map<std::string, std::string>{ { "tokenizer.json", tokenizer } }),
+    {} };
 }
 
 /// A recorder of a model in memory.

@@ -373,10 +373,13 @@ void Evaluate(const Recording& recording, const AttentionRows& rows, float* valu
   }
 }
 
-/// Calls body(block) for blocks of queries that begin at multiples of QueriesPerBlock, on several
-/// threads.
+/// Calls body(rows, whole) for the rows of each block of queries, and the block, on several
+/// threads. Blocks begin at multiples of QueriesPerBlock. What OpenBLAS computes of a row may
+/// depend on its place among all rows of a product, so whole blocks are evaluated whatever rows are
+/// asked for: each row is then the same to the byte on any number of ranks.
 void ForEachBlock(const AttentionRows& rows, std::int64_t keys, int threads,
-  const Progress& progress, const std::function<void(const AttentionRows&)>& body)
+  const Progress& progress,
+  const std::function<void(const AttentionRows&, const AttentionRows&)>& body)
 {
   const std::int64_t first = rows.begin / QueriesPerBlock;
   const std::int64_t last = (rows.end + QueriesPerBlock - 1) / QueriesPerBlock;
@@ -386,10 +389,13 @@ void ForEachBlock(const AttentionRows& rows, std::int64_t keys, int threads,
     ParallelFor(std::min(step, last - done), threads,
       [&](std::int64_t i)
       {
-        AttentionRows block = rows;
-        block.begin = std::max(rows.begin, (done + i) * QueriesPerBlock);
-        block.end = std::min(rows.end, (done + i + 1) * QueriesPerBlock);
-        body(block);
+        AttentionRows whole = rows;
+        whole.begin = (done + i) * QueriesPerBlock;
+        whole.end = std::min(whole.begin + QueriesPerBlock, keys); // as many queries as keys
+        AttentionRows part = whole;
+        part.begin = std::max(rows.begin, whole.begin);
+        part.end = std::min(rows.end, whole.end);
+        body(part, whole);
       });
     progress(std::min(done + step, last) - first, last - first);
   }
@@ -497,8 +503,20 @@ void EvaluateAttentionRows(const Recording& recording, const AttentionRows& rows
     return;
   }
   const std::int64_t keys = AttentionLength(recording, rows.sequence);
-  ForEachBlock(rows, keys, threads, progress, [&](const AttentionRows& block)
-    { Evaluate(recording, block, values + (block.begin - rows.begin) * keys, 1, {}); });
+  ForEachBlock(rows, keys, threads, progress,
+    [&](const AttentionRows& part, const AttentionRows& whole)
+    {
+      float* to = values + (part.begin - rows.begin) * keys;
+      if (part.begin == whole.begin && part.end == whole.end)
+      {
+        Evaluate(recording, whole, to, 1, {});
+        return;
+      }
+      const std::unique_ptr<float[]> all(new float[(whole.end - whole.begin) * keys]);
+      Evaluate(recording, whole, all.get(), 1, {});
+      std::copy_n(
+        all.get() + (part.begin - whole.begin) * keys, (part.end - part.begin) * keys, to);
+    });
 }
 
 void EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& rows,
@@ -525,11 +543,11 @@ void EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& ro
     return;
   }
   ForEachBlock(rows, keys, threads, progress,
-    [&](const AttentionRows& block)
+    [&](const AttentionRows& part, const AttentionRows& whole)
     {
-      const auto values = memoryFor(block);
-      Evaluate(recording, block, values.get(), 1, {});
-      use(block.begin, block.end, values.get());
+      const auto values = memoryFor(whole);
+      Evaluate(recording, whole, values.get(), 1, {});
+      use(part.begin, part.end, values.get() + (part.begin - whole.begin) * keys);
     });
 }
 
