@@ -26,7 +26,7 @@ namespace
 
 namespace fs = std::filesystem;
 
-cxxopts::Options Arguments(const std::string& name)
+cxxopts::Options CorpusArguments(const std::string& name)
 {
   using cxxopts::value;
   const CorpusOptions defaults;
@@ -71,7 +71,7 @@ cxxopts::Options Arguments(const std::string& name)
   return arguments;
 }
 
-CorpusOptions OptionsOf(const cxxopts::ParseResult& parsed)
+CorpusOptions CorpusOptionsOf(const cxxopts::ParseResult& parsed)
 {
   const auto count = [&](const char* option, std::int64_t least)
   { return AtLeast<std::int64_t>(parsed, option, least); };
@@ -105,10 +105,10 @@ CorpusRunOptions RunOf(const cxxopts::ParseResult& parsed)
 }
 
 /// Empty statistics, or those of --continue-from.
-CorpusStatistics Begin(
+CorpusStatistics BeginOrGoOn(
   const cxxopts::ParseResult& parsed, const OpenTransformer& model, const fs::path& path)
 {
-  CorpusStatistics begun = BeginCorpus(model, fs::absolute(path).string(), OptionsOf(parsed));
+  CorpusStatistics begun = BeginCorpus(model, fs::absolute(path).string(), CorpusOptionsOf(parsed));
   if (parsed.count("continue-from") == 0)
   {
     return begun;
@@ -130,7 +130,7 @@ void RequireCorpusMemory(
             << std::ceil(bytes / 1e6) << " MB beside the weights\n";
 }
 
-int Run(const cxxopts::ParseResult& parsed, const std::string& name)
+int MeasureFiles(const cxxopts::ParseResult& parsed, const std::string& name)
 {
   const fs::path output = OutputOf(parsed, "the statistics to write");
   CorpusRunOptions run = RunOf(parsed);
@@ -138,10 +138,12 @@ int Run(const cxxopts::ParseResult& parsed, const std::string& name)
   path = fs::is_directory(path) ? path / "config.json" : path; // as a Transformer Reader has it
   const std::shared_ptr<const OpenTransformer> model = OpenTransformer::Open(
     path, parsed.count("architecture") != 0 ? parsed["architecture"].as<std::string>() : "");
-  CorpusStatistics statistics = Begin(parsed, *model, path);
-  // Files that cannot be read are found before anything is said.
-  CorpusText(*model, run.files, statistics.options, statistics.next);
-  RequireCorpusMemory(name, *model, statistics);
+  CorpusStatistics statistics = BeginOrGoOn(parsed, *model, path);
+  {
+    // Files that cannot be read are found before anything is said.
+    const CorpusText text(*model, run.files, statistics.options, statistics.next);
+    RequireCorpusMemory(name, *model, statistics);
+  }
   {
     ProgressBar bar("measuring");
     run.goesOn = [&](double done)
@@ -172,7 +174,7 @@ int Run(const cxxopts::ParseResult& parsed, const std::string& name)
 int Corpus(const std::vector<std::string>& arguments)
 {
   const std::string& name = arguments.front();
-  const auto parsed = Parse(Arguments(name), arguments,
+  const auto parsed = Parse(CorpusArguments(name), arguments,
     { "gpt2 book.txt --documents Paragraphs -o book.safetensors",
       "gpt2/config.json part-1.jsonl part-2.jsonl --tokens 0 -o web.safetensors",
       "gpt2 book.txt --documents Paragraphs --tokens 1000000 --continue-from book.safetensors "
@@ -186,7 +188,7 @@ int Corpus(const std::vector<std::string>& arguments)
     throw OptionError("expected a model, found none; --help shows how.");
   }
   CatchInterrupt();
-  return Run(*parsed, name);
+  return MeasureFiles(*parsed, name);
 }
 
 }

@@ -68,8 +68,8 @@ struct CorpusWindow
   std::int64_t firstQuery = 0; ///< position of the first token that was in no window before
 };
 
-/// The window that is meant for a model. Throws OptionError for one out of range, and for a model of
-/// images.
+/// The window that is meant for a model. Throws OptionError for one out of range, and for a model
+/// of images.
 std::int64_t WindowOf(const CorpusTextOptions& options, const TransformerConfig& config);
 
 /// Reads documents from files one after another, as windows of tokens. A file is read as its name
