@@ -373,6 +373,12 @@ void Evaluate(const Recording& recording, const AttentionRows& rows, float* valu
   }
 }
 
+/// Whether rows begin and end where blocks do.
+bool IsWhole(const AttentionRows& rows, std::int64_t keys)
+{
+  return rows.begin % QueriesPerBlock == 0 && (rows.end % QueriesPerBlock == 0 || rows.end == keys);
+}
+
 /// Calls body(rows, whole) for the rows of each block of queries, and the block, on several
 /// threads. Blocks begin at multiples of QueriesPerBlock. What OpenBLAS computes of a row may
 /// depend on its place among all rows of a product, so whole blocks are evaluated whatever rows are
@@ -497,17 +503,29 @@ void EvaluateAttentionRows(const Recording& recording, const AttentionRows& rows
   int threads, const Progress& progress)
 {
   RequireQueries(recording, rows);
-  if (rows.quantity == AttentionQuantity::Rollout || rows.begin == rows.end)
+  const std::int64_t keys = AttentionLength(recording, rows.sequence);
+  if (rows.begin == rows.end)
   {
     Evaluate(recording, rows, values, threads, progress);
     return;
   }
-  const std::int64_t keys = AttentionLength(recording, rows.sequence);
+  if (rows.quantity == AttentionQuantity::Rollout && IsWhole(rows, keys))
+  {
+    Evaluate(recording, rows, values, threads, progress);
+    return;
+  }
+  if (rows.quantity == AttentionQuantity::Rollout)
+  {
+    EvaluateAttentionBlocks(
+      recording, rows, [&](std::int64_t begin, std::int64_t end, const float* found)
+      { std::copy_n(found, (end - begin) * keys, values); }, threads, progress);
+    return;
+  }
   ForEachBlock(rows, keys, threads, progress,
     [&](const AttentionRows& part, const AttentionRows& whole)
     {
       float* to = values + (part.begin - rows.begin) * keys;
-      if (part.begin == whole.begin && part.end == whole.end)
+      if (IsWhole(part, keys))
       {
         Evaluate(recording, whole, to, 1, {});
         return;
@@ -537,9 +555,13 @@ void EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& ro
   }
   if (rows.quantity == AttentionQuantity::Rollout)
   {
-    const auto values = memoryFor(rows);
-    Evaluate(recording, rows, values.get(), threads, progress);
-    use(rows.begin, rows.end, values.get());
+    // As ForEachBlock does, all rows together.
+    AttentionRows whole = rows;
+    whole.begin -= rows.begin % QueriesPerBlock;
+    whole.end = std::min(rows.end + QueriesPerBlock - 1 - (rows.end - 1) % QueriesPerBlock, keys);
+    const auto values = memoryFor(whole);
+    Evaluate(recording, whole, values.get(), threads, progress);
+    use(rows.begin, rows.end, values.get() + (rows.begin - whole.begin) * keys);
     return;
   }
   ForEachBlock(rows, keys, threads, progress,

@@ -52,13 +52,15 @@ public:
     const float* values, const float* slab, float* sums) const
   {
     const bool isCausal = this->Record.mask == AttentionMask::Causal;
-    const std::int64_t columns = isCausal ? to : this->Length; // 0 beyond
     ForBlocks(begin, end,
       [&](std::int64_t first, std::int64_t last)
       {
         if (!isCausal || last > from)
         {
-          MultiplyMatrices(last - first, columns, to - from, 1,
+          // Beyond the last row both are 0. What a block computes does not depend on other blocks.
+          const std::int64_t inner = isCausal ? std::min(to, last) : to;
+          const std::int64_t columns = isCausal ? inner : this->Length;
+          MultiplyMatrices(last - first, columns, inner - from, 1,
             { values + (first - begin) * this->Length + from, this->Length },
             { slab, this->Length }, sums + (first - begin) * this->Length, this->Length, true);
         }
