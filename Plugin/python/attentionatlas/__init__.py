@@ -112,10 +112,10 @@ def corpus(
     continue_from: a saved Corpus of these files with the same options, which goes on. options: others of the filter
     CorpusStatistics, such as contexts=50 or agreement=False. Raises ValueError for what cannot be run.
     """
-    from attentionatlas._internal.corpus import measure
+    from attentionatlas._internal import opening
 
-    chosen = {"documents": documents, "window": window, "overlap": overlap, "layers": list(layers) or None}
-    return measure(model, files, tokens, continue_from=continue_from, **chosen, **options)
+    chosen = {"documents": documents, "tokens": tokens, "window": window, "overlap": overlap, "layers": layers}
+    return opening.corpus(model, files, continue_from=continue_from, **chosen, **options)
 
 
 def save(figure: matplotlib.figure.Figure, path: PathLike, dpi: float = 600) -> pathlib.Path:

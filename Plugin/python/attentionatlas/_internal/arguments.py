@@ -41,3 +41,10 @@ def head_option(text: str) -> Head:
 def head_name(head: Head) -> str:
     """A head in words, as titles have it."""
     return "mean of all heads" if number("head", head, ("mean",)) == -1 else f"head {head}"
+
+
+def listed(numbers: list[int]) -> str:
+    """Numbers of layers in words: 0 to 11, or 3, 7, 9."""
+    if len(numbers) > 1 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))

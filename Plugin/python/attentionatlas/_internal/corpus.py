@@ -11,10 +11,9 @@ from typing import Any
 from paraview import simple
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import PathLike, number
+from attentionatlas._internal.arguments import PathLike, listed, number
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.readers import make_filter, open_corpus, write_data
-from attentionatlas._internal.recording import Transformer, listed
+from attentionatlas._internal.readers import Proxies, make_filter, open_corpus, write_data
 from attentionatlas._internal.tables import Table, Tables, as_table, summary
 
 
@@ -35,7 +34,7 @@ class Corpus(Tables):
         #: The file; None if it was just measured.
         self.path: pathlib.Path | None = pathlib.Path(source) if is_file else None
         self.name = self.path.name if self.path else "corpus"
-        self._owned: Transformer | None = None
+        self._owned: Proxies | None = None
         self._reader = self.own(open_corpus(source) if is_file else source)
         fields = ("Tokens", "Documents", "Complete")
         #: How many tokens and documents were measured, and whether these are all of the text.
@@ -155,31 +154,22 @@ class Corpus(Tables):
 
 
 def measure(
-    model: Transformer | PathLike, files: PathLike | Listed[PathLike], tokens: int | None, **options: Any
+    model: Any, name: str, files: PathLike | Listed[PathLike], tokens: int | None, continue_from: PathLike | None,
+    options: dict[str, Any],
 ) -> Corpus:
-    """What attentionatlas.corpus does."""
-    if not isinstance(model, Transformer):
-        opened = Transformer(model)
-        try:
-            made = measure(opened, files, tokens, **options)
-        except BaseException:
-            opened.close()
-            raise
-        made._owned = opened
-        return made
+    """What attentionatlas.corpus does, with the reader of a model and its name."""
     paths = [pathlib.Path(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
     if not paths:
         raise ValueError("files: expected at least one file of text, found none.")
     if tokens is not None:
         check("tokens", tokens, 1, (1 << 31) - 1)
-    source = options.get("continue_from")
-    for path in [*paths, *([] if source is None else [pathlib.Path(source)])]:
+    for path in [*paths, *([] if continue_from is None else [pathlib.Path(continue_from)])]:
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file.")
-    chosen = {"files": list(map(str, paths)), "token_limit": 0 if tokens is None else tokens, **options}
-    measured = make_filter("CorpusStatistics", {"Input": model.reader}, chosen)
+    chosen = {"files": list(map(str, paths)), "token_limit": tokens or 0, "continue_from": continue_from, **options}
+    measured = make_filter("CorpusStatistics", {"Input": model}, chosen)
     measured.UpdatePipeline()
     if data.field_number(measured, "Tokens") is None:
         simple.Delete(measured)
-        raise ValueError(f"{model.name}: no statistics of this text; see the error reported above.")
+        raise ValueError(f"{name}: no statistics of this text; see the error reported above.")
     return Corpus(measured)

@@ -46,3 +46,17 @@ def train(task: str, **options: Any) -> Model:
         simple.Delete(training)
         raise ValueError(f"{task}: no model; see the error reported above.")
     return SmallModel(training) if small else Transformer(training)
+
+
+def corpus(model: Transformer | PathLike, files: Any, **options: Any) -> Corpus:
+    """What attentionatlas.corpus does. A model that is opened for it is closed with it."""
+    if isinstance(model, Transformer):
+        return model.corpus(files, **options)
+    opened = Transformer(model)
+    try:
+        measured = opened.corpus(files, **options)
+    except BaseException:
+        opened.close()
+        raise
+    measured._owned = opened
+    return measured

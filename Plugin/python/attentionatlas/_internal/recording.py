@@ -6,7 +6,7 @@ import html
 import os
 import pathlib
 from collections.abc import Sequence as Listed
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -14,15 +14,13 @@ from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, number
+from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, listed, number
 from attentionatlas._internal.checks import check
+from attentionatlas._internal.corpus import Corpus, measure
 from attentionatlas._internal.readers import (
     Missing, has_images, make_filter, open_recording, open_transformer, write_data, write_training,
 )
 from attentionatlas._internal.tables import Table, Tables, as_table, summary
-
-if TYPE_CHECKING:
-    from attentionatlas._internal.corpus import Corpus
 
 Floats: TypeAlias = NDArray[numpy.floating[Any]]
 #: What tables and figures of recordings need, all of it.
@@ -43,13 +41,6 @@ def _holds_scores(layer: Any) -> bool:
     """Whether a block of a recording holds the queries of a head or blocks of its scores."""
     blocks = data.blocks(layer).items()
     return any(name.endswith(" scores") or data.has_column(block, "Query") for name, block in blocks)
-
-
-def listed(numbers: list[int]) -> str:
-    """Numbers of layers in words: 0 to 11, or 3, 7, 9."""
-    if len(numbers) > 1 and numbers == list(range(numbers[0], numbers[-1] + 1)):
-        return f"{numbers[0]} to {numbers[-1]}"
-    return ", ".join(map(str, numbers))
 
 
 class Model(Tables):
@@ -517,11 +508,14 @@ class Transformer(Model):
         made._proxies.insert(0, prompts)  # deleted last
         return made
 
-    def corpus(self, files: PathLike | Listed[PathLike], **options: Any) -> Corpus:
-        """Runs the model on a text of any length and keeps what its heads do: attentionatlas.corpus(model, files, ...)."""
-        import attentionatlas
-
-        return attentionatlas.corpus(self, files, **options)
+    def corpus(
+        self, files: PathLike | Listed[PathLike], *, documents: str = "Lines", tokens: int | None = 100_000,
+        window: int | None = None, overlap: int = 0, layers: Listed[int] = (), continue_from: PathLike | None = None,
+        **options: Any,
+    ) -> Corpus:
+        """Runs the model on a text of any length and keeps what its heads do: as attentionatlas.corpus."""
+        chosen = {"documents": documents, "window": window, "overlap": overlap, "layers": list(layers) or None}
+        return measure(self.reader, self.name, files, tokens, continue_from, {**chosen, **options})
 
     def _recorded(self, recorder: Any) -> Recording:
         recorder.UpdatePipeline()
