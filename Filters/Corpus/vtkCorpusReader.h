@@ -31,7 +31,7 @@ public:
   /**
    * Whether a file holds statistics of a corpus.
    */
-  static int CanReadFile(VTK_FILEPATH const char* fileName);
+  int CanReadFile(const char* fileName);
 
 protected:
   vtkCorpusReader();

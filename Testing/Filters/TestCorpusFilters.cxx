@@ -171,8 +171,8 @@ TEST_F(CorpusFilters, IsWrittenAndRead)
   EXPECT_EQ(this->folder.Entries(), std::set<std::string>{ "corpus.safetensors" });
   EXPECT_EQ(ReadBytes(file), this->Bytes(this->Table()));
   Observed<vtkCorpusReader> read;
-  EXPECT_EQ(vtkCorpusReader::CanReadFile(file.c_str()), 1);
-  EXPECT_EQ(vtkCorpusReader::CanReadFile(this->text.c_str()), 0);
+  EXPECT_EQ(read->CanReadFile(file.c_str()), 1);
+  EXPECT_EQ(read->CanReadFile(this->text.c_str()), 0);
   read->SetFileName(file.c_str());
   EXPECT_EQ(this->Bytes(Updated<vtkTable>(read.Get())), ReadBytes(file));
   Warned<vtkCorpusStatistics> rest;

@@ -114,14 +114,15 @@ public:
     this->Made.emplace(name, Tensor::FromInteger(shape, stream.GetValues()));
   }
 
-  void Floats(const std::string& name, const Shape& shape, std::vector<double>& values)
+  void Floats(const std::string& name, const Shape& shape, std::vector<double>& values,
+    DType dtype = DType::F64)
   {
     if (this->Reads())
     {
       values = this->Find(name, shape, true).ToDouble();
       return;
     }
-    this->Made.emplace(name, Tensor::FromDouble(DType::F64, shape, values));
+    this->Made.emplace(name, Tensor::FromDouble(dtype, shape, values));
   }
 
   /// The size of the first axis of a tensor that is read.
@@ -374,7 +375,7 @@ void PassSamples(Archive& archive, CorpusStatistics& statistics)
     {
       values.insert(values.end(), (sample.*vectors).begin(), (sample.*vectors).end());
     }
-    archive.Floats(name, { Count(samples.size()), columns }, values);
+    archive.Floats(name, { Count(samples.size()), columns }, values, DType::F32);
     for (std::size_t i = 0; archive.Reads() && i < samples.size(); ++i)
     {
       const auto row = values.begin() + static_cast<std::ptrdiff_t>(i) * columns;

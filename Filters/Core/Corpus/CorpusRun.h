@@ -16,10 +16,10 @@ namespace atlas
 CorpusStatistics BeginCorpus(
   const OpenTransformer& model, const std::string& path, const CorpusOptions& options);
 
-/// Throws OptionError unless statistics of a file, `source`, can go on as those that were begun: the
-/// same heads and options.
-void RequireSameOptions(const CorpusStatistics& earlier, const CorpusStatistics& begun,
-  const std::string& source);
+/// Throws OptionError unless statistics of a file, `source`, can go on as those that were begun:
+/// the same heads and options.
+void RequireSameOptions(
+  const CorpusStatistics& earlier, const CorpusStatistics& begun, const std::string& source);
 
 /// Bytes that MeasureCorpus needs at most beside the weights, for texts that have at most `kinds`
 /// kinds of tokens: statistics, activations of a batch, and weights in another form.

@@ -15,7 +15,7 @@ enum class ClusterDistance
 {
   Statistics, ///< their columns (CorpusColumns, and the mean distance), each divided by its
               ///< standard deviation over heads: the Euclidean distance
-  Agreement ///< 1 - Agreement of their attention
+  Agreement   ///< 1 - Agreement of their attention
 };
 
 /// Distances between heads [heads, heads]. Throws OptionError for Agreement if the statistics have
