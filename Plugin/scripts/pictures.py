@@ -32,6 +32,7 @@ SIZE = (600, 400)
 MARGIN = 16
 MODEL = str(DATA / "trained-n5-h3.safetensors")
 GPT2 = str(DATA / "recordings" / "gpt2-data-visualization.safetensors")
+CORPUS = str(DATA / "corpus" / "language-2.safetensors")
 #: What the language model reads: its heads find what followed "of" and "king" before.
 TEXT = "And Moses spake unto the king of Egypt, and Aaron spake unto the king of Egypt."
 #: Its head that attends to what followed the same word before.
@@ -80,9 +81,9 @@ def picture(name, view):
     save(IMAGES / f"{name}.png", cropped(image))
 
 
-def show(name, *sources, kind="RenderView", direction=None, **properties):
+def show(name, *sources, kind="RenderView", direction=None, zoom=1, **properties):
     """Saves what sources show after Apply. direction: from the center to the camera; None: from above.
-    properties: of the view."""
+    zoom: how many times larger. properties: of the view."""
     more = {"OrientationAxesVisibility": 0} if kind == "RenderView" else {}
     view = s.CreateView(kind, ViewSize=SIZE, **more, **properties)
     for source in sources:
@@ -92,6 +93,7 @@ def show(name, *sources, kind="RenderView", direction=None, **properties):
         view.CameraViewUp = [0, 0, 1]
     if kind == "RenderView":
         s.ResetCamera(view)
+        view.GetActiveCamera().Zoom(zoom)
     picture(name, view)
 
 
@@ -117,7 +119,8 @@ def rows_of(table, columns, count, first=0):
         line = ""
         for name in columns:
             value = data.GetColumnByName(name).GetValue(row)
-            shown = f"{value:.3f}" if isinstance(value, float) else str(value).replace(" ", "\u00b7")
+            word = str(value).replace(" ", "\u00b7").replace("\n", "\\n")
+            shown = f"{value:.3f}" if isinstance(value, float) else word
             line += f"{shown:14}"
         lines.append(line)
     return lines
@@ -295,6 +298,44 @@ def skip_trigrams():
     text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 12))
 
 
+def corpus():
+    """What the heads of the language model do over the King James Bible."""
+    return s.CorpusReader(FileName=CORPUS)
+
+
+def corpus_statistics():
+    """Two statistics of all heads, as bars."""
+    view = s.CreateView("XYBarChartView", ViewSize=SIZE)
+    view.BottomAxisTitle, view.LeftAxisTitle = "Heads of layer 0, then of layer 1", "Mean over queries"
+    view.BottomAxisTitleFontSize = view.LeftAxisTitleFontSize = 14
+    view.BottomAxisTitleBold = view.LeftAxisTitleBold = 0
+    shown = s.Show(corpus(), view)
+    shown.UseIndexForXAxis, shown.SeriesVisibility = 1, ["Previous Token", "Prefix Matching"]
+    picture("CorpusStatistics", view)
+
+
+def corpus_reader():
+    """Some statistics of each head, one head per line."""
+    text("CorpusReader", rows_of(corpus(), ("Layer", "Head", "Entropy", "Sink Rate", "Induction"), 16))
+
+
+def top_contexts():
+    """With less text and smaller letters than after Apply: all words have room in a small view."""
+    words, marks = ports(s.TopContexts(Input=corpus(), Layer=LAYER, Head=HEAD, Around=4), 1, 2)
+    view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
+    s.Show(marks, view)
+    s.Show(words, view).LabelHeight = 0.5
+    s.ResetCamera(view)
+    view.GetActiveCamera().Zoom(1.5)
+    picture("TopContexts", view)
+
+
+def head_token_table():
+    """The tokens to which an induction head attends most, each time that they occur."""
+    tokens = s.HeadTokenTable(Input=corpus(), Layer=LAYER, Head=HEAD, SortBy="To", MinimumOccurrences=1000, Top=16)
+    text("HeadTokenTable", rows_of(tokens, ("Token", "Occurrences", "To", "From", "To Distance"), 16))
+
+
 def unembedding_sphere():
     show("UnembeddingSphere", *ports(s.UnembeddingSphere(Input=small()), 0, 1, 2), direction=(1, -0.6, 0.7))
 
@@ -372,6 +413,15 @@ PICTURES = {
     "QueryKeyContrast": lambda: show(
         "QueryKeyContrast", *ports(s.QueryKeyContrast(Input=recorded(SENTENCES)[1]), 0, 2)
     ),
+    "CorpusStatistics": corpus_statistics,
+    "CorpusReader": corpus_reader,
+    "HeadScatter": lambda: show(
+        "HeadScatter", *ports(s.HeadScatter(Input=corpus(), SizeColumn="Written Norm"), 0, 1, 2), zoom=1.4
+    ),
+    "TopContexts": top_contexts,
+    "HeadTokenTable": head_token_table,
+    "ScoreParts": lambda: show("ScoreParts", *ports(s.ScoreParts(Input=corpus(), Layer=LAYER, Head=HEAD), 2), zoom=1.4),
+    "CorpusWriter": lambda: text("CorpusWriter", ["SaveData('corpus.safetensors', statistics)"]),
 }
 
 
