@@ -17,6 +17,7 @@
 #include <vtkIntArray.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
+#include <vtkPointData.h>
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
 #include <vtkUnsignedCharArray.h>
@@ -139,10 +140,11 @@ std::vector<double> RadiiOf(const std::vector<double>& values, double largest)
   return radii;
 }
 
+constexpr int Corners = 32; ///< of a disc
+
 void AddDisc(
   const std::array<double, 2>& place, double radius, vtkPoints* points, vtkCellArray* discs)
 {
-  constexpr int Corners = 32;
   discs->InsertNextCell(Corners);
   for (int i = 0; i < Corners; ++i)
   {
@@ -230,6 +232,16 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
   }
   output->SetPoints(points);
   output->SetPolys(discs);
+  // Points have them, too, as views select points.
+  std::vector<atlas::HeadPlace> headOfPoint;
+  for (const atlas::HeadPlace& head : heads)
+  {
+    headOfPoint.insert(headOfPoint.end(), Corners, head);
+  }
+  output->GetPointData()->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
+    Names::Layer, headOfPoint, [](const atlas::HeadPlace& head) { return head.layer; }));
+  output->GetPointData()->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
+    Names::Head, headOfPoint, [](const atlas::HeadPlace& head) { return head.head; }));
   vtkCellData* data = output->GetCellData();
   data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
     Names::Layer, heads, [](const atlas::HeadPlace& head) { return head.layer; }));

@@ -16,7 +16,8 @@
  *
  * Output port 0, a vtkPolyData with a disc per head in the square from 0 to 1: the cell arrays
  * Layer, Head, Name (string, such as 1.5) and Cluster (int, from 0), ClusterColor
- * (unsigned char, 3), and all columns of the input.
+ * (unsigned char, 3), and all columns of the input. Layer and Head are also point
+ * arrays.
  *
  * Output port 1, a vtkPolyData of names, titles and numbers of axes for the representation Token
  * Labels. Output port 2, a vtkPolyData of the axes.

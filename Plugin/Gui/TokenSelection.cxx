@@ -259,7 +259,8 @@ std::set<vtkSMProxy*> ModelsOf(vtkSMProxy* proxy)
     {
       continue;
     }
-    if (HasFormat(source, Formats::Recording) || HasFormat(source, Formats::Transformer))
+    if (HasFormat(source, Formats::Recording) || HasFormat(source, Formats::Transformer) ||
+        HasFormat(source, Formats::Corpus))
     {
       models.insert(source);
     }
