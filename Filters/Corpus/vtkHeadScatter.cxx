@@ -228,7 +228,7 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
   for (std::size_t h = 0; h < heads.size(); ++h)
   {
     AddDisc(places[h], radii[h], points, discs);
-    labels.Add(places[h][0] + 0.7 * radii[h], places[h][1] + 0.7 * radii[h], nameOf(heads[h]));
+    labels.AddToTheRight(places[h][0] + radii[h], places[h][1], nameOf(heads[h]));
   }
   output->SetPoints(points);
   output->SetPolys(discs);

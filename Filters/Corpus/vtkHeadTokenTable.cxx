@@ -80,8 +80,13 @@ void vtkHeadTokenTable::Show(const atlas::CorpusStatistics& statistics, Attentio
         token.fromDistance.Value(), token.toDistance.Value() });
     }
   }
-  std::stable_sort(rows.begin(), rows.end(), [this](const Row& a, const Row& b)
-    { return SortValue(a, this->SortBy) > SortValue(b, this->SortBy); });
+  std::sort(rows.begin(), rows.end(),
+    [this](const Row& a, const Row& b)
+    {
+      const double ofA = SortValue(a, this->SortBy);
+      const double ofB = SortValue(b, this->SortBy);
+      return ofA != ofB ? ofA > ofB : a.id < b.id;
+    });
   if (this->Top > 0 && rows.size() > static_cast<std::size_t>(this->Top))
   {
     rows.resize(this->Top);

@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -74,12 +75,14 @@ void AddEnds(const atlas::CorpusStatistics& statistics, const Eigen::MatrixXd& c
   int kind, int part, int most, std::vector<EndRow>& rows)
 {
   std::vector<Eigen::Index> order(statistics.samples.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-  {
-    order[i] = static_cast<Eigen::Index>(i);
-  }
-  std::stable_sort(order.begin(), order.end(),
-    [&](Eigen::Index a, Eigen::Index b) { return coordinates(a, part) > coordinates(b, part); });
+  std::iota(order.begin(), order.end(), Eigen::Index{ 0 });
+  std::sort(order.begin(), order.end(),
+    [&](Eigen::Index a, Eigen::Index b)
+    {
+      const double ofA = coordinates(a, part);
+      const double ofB = coordinates(b, part);
+      return ofA != ofB ? ofA > ofB : a < b;
+    });
   for (const char* end : { "Highest", "Lowest" })
   {
     const auto count = std::min(order.size(), static_cast<std::size_t>(most));

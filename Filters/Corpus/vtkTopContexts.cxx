@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -219,9 +220,11 @@ std::string TextOf(const atlas::CorpusStatistics& statistics, const TopContext& 
     const bool isNear = IsNear(context, i, around);
     if (isNear)
     {
-      std::string token = TokenAt(statistics, context, i);
-      token = i == context.key ? "(" + token + ")" : token;
-      text += i == context.query ? "[" + token + "]" : token;
+      text += i == context.query ? "[" : "";
+      text += i == context.key ? "(" : "";
+      text += TokenAt(statistics, context, i);
+      text += i == context.key ? ")" : "";
+      text += i == context.query ? "]" : "";
     }
     else if (!isLeftOut)
     {
@@ -248,18 +251,15 @@ void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, AttentionAt
   contexts.resize(std::min(contexts.size(), static_cast<std::size_t>(this->Top)));
 
   auto* table = task.Output<vtkTable>(0);
-  std::vector<int> ranks;
-  for (std::size_t i = 0; i < contexts.size(); ++i)
-  {
-    ranks.push_back(static_cast<int>(i) + 1);
-  }
+  std::vector<int> ranks(contexts.size());
+  std::iota(ranks.begin(), ranks.end(), 1);
   AddColumn<vtkIntArray>(table, Names::Rank, ranks);
   AddColumn<vtkDoubleArray>(table, Names::Value, contexts,
     [](const TopContext& context) { return static_cast<double>(context.value); });
   AddColumn<vtkIdTypeArray>(table, Names::Document, contexts,
     [](const TopContext& context) { return static_cast<vtkIdType>(context.document); });
-  AddColumn<vtkIdTypeArray>(table, Names::Position, contexts, [](const TopContext& context)
-    { return static_cast<vtkIdType>(context.begin + context.query); });
+  AddColumn<vtkIdTypeArray>(table, Names::Position, contexts,
+    [](const TopContext& context) { return vtkIdType{ context.begin } + context.query; });
   AddColumn<vtkIntArray>(
     table, Names::Query, contexts, [](const TopContext& context) { return context.query; });
   AddColumn<vtkIntArray>(

@@ -60,7 +60,7 @@ public:
 
   ///@{
   /**
-   * Words that are shown on either side of the query and of the key, at least 0. Default: 8.
+   * Words that are shown on either side of the query and of the key, at least 0. Default: 5.
    */
   vtkSetClampMacro(Around, int, 0, VTK_INT_MAX);
   vtkGetMacro(Around, int);
@@ -86,7 +86,7 @@ private:
 
   int Measure = ATTENTION;
   int Top = 10;
-  int Around = 8;
+  int Around = 5;
   int Recorded = 0;
 };
 

@@ -15,18 +15,27 @@ PanelTitles::PanelTitles()
   this->Sides->SetName(ArrayNames::Side);
 }
 
-void PanelTitles::Add(double x, double y, const std::string& text)
+void PanelTitles::Add(double x, double y, const std::string& text, unsigned char side)
 {
   const vtkIdType point = this->Points->InsertNextPoint(x, y, 0);
   this->Vertices->InsertNextCell(1, &point);
   this->Texts->InsertNextValue(text);
-  this->Sides->InsertNextValue(2);
+  this->Sides->InsertNextValue(side);
+}
+
+void PanelTitles::Add(double x, double y, const std::string& text)
+{
+  this->Add(x, y, text, 2);
+}
+
+void PanelTitles::AddToTheRight(double x, double y, const std::string& text)
+{
+  this->Add(x, y, text, 1);
 }
 
 void PanelTitles::AddToTheLeft(double x, double y, const std::string& text)
 {
-  this->Add(x, y, text);
-  this->Sides->SetValue(this->Sides->GetNumberOfValues() - 1, 0);
+  this->Add(x, y, text, 0);
 }
 
 void PanelTitles::MoveTo(vtkPolyData* output, const char* format)

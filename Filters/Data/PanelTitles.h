@@ -16,20 +16,23 @@ namespace AttentionAtlas
 {
 
 /// Titles of the panels of a view of many heads, for the representation Token Labels: points with
-/// the arrays Token and Side. A title is to the upper right of its point (Side 2), or to the
-/// left (0).
+/// the arrays Token and Side. A title is to the upper right of its point (Side 2), to the
+/// right (1), or to the left (0).
 class ATTENTIONATLASDATA_EXPORT PanelTitles
 {
 public:
   PanelTitles();
 
   void Add(double x, double y, const std::string& text);
+  void AddToTheRight(double x, double y, const std::string& text);
   void AddToTheLeft(double x, double y, const std::string& text);
 
   /// Makes them the content of a data object of this format.
   void MoveTo(vtkPolyData* output, const char* format);
 
 private:
+  void Add(double x, double y, const std::string& text, unsigned char side);
+
   vtkNew<vtkPoints> Points;
   vtkNew<vtkCellArray> Vertices;
   vtkNew<vtkStringArray> Texts;

@@ -319,17 +319,6 @@ def corpus_reader():
     text("CorpusReader", rows_of(corpus(), ("Layer", "Head", "Entropy", "Sink Rate", "Induction"), 16))
 
 
-def top_contexts():
-    """With less text and smaller letters than after Apply: all words have room in a small view."""
-    words, marks = ports(s.TopContexts(Input=corpus(), Layer=LAYER, Head=HEAD, Around=4), 1, 2)
-    view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
-    s.Show(marks, view)
-    s.Show(words, view).LabelHeight = 0.5
-    s.ResetCamera(view)
-    view.GetActiveCamera().Zoom(1.5)
-    picture("TopContexts", view)
-
-
 def head_token_table():
     """The tokens to which an induction head attends most, each time that they occur."""
     tokens = s.HeadTokenTable(Input=corpus(), Layer=LAYER, Head=HEAD, SortBy="To", MinimumOccurrences=1000, Top=16)
@@ -418,7 +407,9 @@ PICTURES = {
     "HeadScatter": lambda: show(
         "HeadScatter", *ports(s.HeadScatter(Input=corpus(), SizeColumn="Written Norm"), 0, 1, 2), zoom=1.4
     ),
-    "TopContexts": top_contexts,
+    "TopContexts": lambda: show(
+        "TopContexts", *ports(s.TopContexts(Input=corpus(), Layer=LAYER, Head=HEAD, Around=4), 1, 2), zoom=1.5
+    ),
     "HeadTokenTable": head_token_table,
     "ScoreParts": lambda: show("ScoreParts", *ports(s.ScoreParts(Input=corpus(), Layer=LAYER, Head=HEAD), 2), zoom=1.4),
     "CorpusWriter": lambda: text("CorpusWriter", ["SaveData('corpus.safetensors', statistics)"]),

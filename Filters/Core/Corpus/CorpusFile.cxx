@@ -439,11 +439,9 @@ void Pass(Archive& archive, CorpusStatistics& statistics)
         stream.Number(place.head);
       }
     });
-  std::vector<double> scales;
-  for (const CorpusHead& head : statistics.heads)
-  {
-    scales.push_back(head.scoreScale);
-  }
+  std::vector<double> scales(statistics.heads.size());
+  std::transform(statistics.heads.begin(), statistics.heads.end(), scales.begin(),
+    [](const CorpusHead& head) { return head.scoreScale; });
   archive.Floats("score_scales", { Count(scales.size()) }, scales);
   for (std::size_t h = 0; h < scales.size(); ++h)
   {

@@ -175,7 +175,7 @@ std::uint64_t CorpusMemory(
   const std::uint64_t ofHead =
     2 * d * d * sizeof(ExactSum) + ToIndex(kinds) * sizeof(TokenAttention) +
     CorpusSketchCount * 24 * 1024 + ContextMeasureCount * ToIndex(options.contexts) * window * 4 +
-    2 * 64 * window * sizeof(float) * (options.agreement ? 2 : 1);
+    128 * window * sizeof(float) * (options.agreement ? 2 : 1);
   TransformerInput input;
   input.tokens.assign(rows / window + 1, std::vector<std::int64_t>(window));
   RecordOptions recorded;
@@ -220,8 +220,7 @@ void MeasureCorpus(
   }
   if (statistics.isComplete && text.Position().queries == 0)
   {
-    throw OptionError("the text: expected documents with tokens, found none in " +
-                      std::to_string(run.files.size()) + " files.");
+    throw OptionError("the text: expected documents with tokens, found none.");
   }
   LabelKinds(model, statistics);
   statistics.SortKinds();

@@ -199,7 +199,7 @@ bool CorpusText::FindDocument()
     if (this->Opened != this->Place.file)
     {
       const std::string& name = this->Names[this->Place.file];
-      this->File.emplace(name);
+      this->File = std::make_unique<MappedFile>(name);
       this->Rows = KindOf(name) == ".npy"
                      ? ParseNumpy(this->File->Data(), this->File->Size(), nullptr, name)
                      : LoadedArray();
@@ -255,7 +255,8 @@ bool CorpusText::ReadText(bool isJson)
   const auto where = [&]
   {
     return name + ", line " +
-           std::to_string(1 + std::count(text.data(), text.data() + begin, '\n'));
+           std::to_string(
+             1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n'));
   };
   try
   {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -102,7 +103,7 @@ private:
   std::vector<std::int64_t> Before;   ///< special tokens before each window
   std::vector<std::int64_t> After;    ///< and after
   std::vector<std::uint64_t> Sizes;   ///< of the files in bytes
-  std::optional<MappedFile> File;     ///< the open one
+  std::unique_ptr<MappedFile> File;   ///< the open one
   std::int64_t Opened = -1;           ///< its index
   LoadedArray Rows;                   ///< if it is an array
   std::vector<std::int64_t> Document; ///< the tokens of the current one

@@ -93,7 +93,7 @@ class Corpus(Tables):
         return self._of("HeadTokenTable", 0, locals())
 
     def contexts(
-        self, layer: int | None = None, head: int = 0, measure: str = "Attention", top: int = 10, around: int = 8
+        self, layer: int | None = None, head: int = 0, measure: str = "Attention", top: int = 10, around: int = 5
     ) -> Table:
         """The texts that excite a head most: a row each with the Value, its Document and Position, the tokens of query
         and key, and the Text, with [ ] around the query and ( ) around the key.
