@@ -5,6 +5,7 @@ The pages are searched in headless Chromium, where there is one.
 
 import html
 import re
+import shutil
 import sys
 import unittest
 import urllib.parse
@@ -57,6 +58,7 @@ class Code(AtlasTest):
     def expect_to_run(self, path):
         text = path.read_text(encoding="utf-8")
         run = [block for block in documents.blocks(text) if block.language in documents.RUN and not block.reason]
+        shutil.rmtree(OUTPUT / documents.name(path), ignore_errors=True)  # what an earlier run saved
         self.assertEqual(documents.run(path, OUTPUT / documents.name(path)), len(run))
         self.assertEqual([line for line in self.take_errors() if not re.search(EXPECTED, line)], [])
         if path.name == "Gallery.md":
