@@ -23,6 +23,7 @@
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
+#include <vtkTable.h>
 
 #include <type_traits>
 
@@ -40,8 +41,10 @@ namespace
 vtkIdType CountValues(vtkAlgorithm* filter, int port)
 {
   vtkDataObject* output = filter->GetOutputDataObject(port);
-  vtkIdType count = 0;
-  for (const int type : { vtkDataObject::POINT, vtkDataObject::CELL, vtkDataObject::ROW })
+  // VTK 9.3 has no attributes of the rows of a table.
+  auto* table = vtkTable::SafeDownCast(output);
+  vtkIdType count = table != nullptr ? table->GetNumberOfRows() : 0;
+  for (const int type : { vtkDataObject::POINT, vtkDataObject::CELL })
   {
     vtkDataSetAttributes* attributes = output->GetAttributes(type);
     count += attributes == nullptr ? 0 : attributes->GetNumberOfTuples();
