@@ -23,7 +23,6 @@
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
-#include <vtkTable.h>
 
 #include <type_traits>
 
@@ -41,10 +40,8 @@ namespace
 vtkIdType CountValues(vtkAlgorithm* filter, int port)
 {
   vtkDataObject* output = filter->GetOutputDataObject(port);
-  // VTK 9.3 has no attributes of the rows of a table.
-  auto* table = vtkTable::SafeDownCast(output);
-  vtkIdType count = table != nullptr ? table->GetNumberOfRows() : 0;
-  for (const int type : { vtkDataObject::POINT, vtkDataObject::CELL })
+  vtkIdType count = 0;
+  for (const int type : { vtkDataObject::POINT, vtkDataObject::CELL, vtkDataObject::ROW })
   {
     vtkDataSetAttributes* attributes = output->GetAttributes(type);
     count += attributes == nullptr ? 0 : attributes->GetNumberOfTuples();
@@ -180,16 +177,20 @@ void UpdatePiece(vtkAlgorithm* filter, int port, int piece)
   filter->Update(port, requests);
 }
 
+/// Each piece of another filter, as on ranks: VTK 9.3 does not execute a filter again for another
+/// piece of a table.
 TYPED_TEST(OnSmallModels, AreOnRankZeroAlone)
 {
-  Observed<TypeParam> filter;
-  Connect(filter.Get(), 0, DataSetOf(ReadAttentionOnlyModel(ShippedModel())));
-  for (int port = 0; port < filter->GetNumberOfOutputPorts(); ++port)
+  const auto model = DataSetOf(ReadAttentionOnlyModel(ShippedModel()));
+  for (const int piece : { 0, 1 })
   {
-    UpdatePiece(filter.Get(), port, 1);
-    EXPECT_EQ(CountValues(filter.Get(), port), 0) << port;
-    UpdatePiece(filter.Get(), port, 0);
-    EXPECT_GT(CountValues(filter.Get(), port), 0) << port;
+    Observed<TypeParam> filter;
+    Connect(filter.Get(), 0, model);
+    for (int port = 0; port < filter->GetNumberOfOutputPorts(); ++port)
+    {
+      UpdatePiece(filter.Get(), port, piece);
+      EXPECT_EQ(CountValues(filter.Get(), port) > 0, piece == 0) << port;
+    }
   }
 }
 
