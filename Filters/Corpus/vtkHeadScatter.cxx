@@ -30,8 +30,6 @@
 #include <utility>
 #include <vector>
 
-#include <Eigen/Eigenvalues>
-
 namespace Names = AttentionAtlas::ArrayNames;
 
 namespace
@@ -89,40 +87,19 @@ struct Axis
   }
 };
 
-/// Places whose distances are about these: the two leading eigenvectors of the centered squares,
-/// scaled into the square from 0 to 1.
-std::vector<std::array<double, 2>> ScaleDistances(const Eigen::MatrixXd& distances)
+/// Places from ScaleDistances in the square from 0 to 1.
+std::vector<std::array<double, 2>> PlacesOf(const atlas::CorpusStatistics& statistics, int layout)
 {
-  const Eigen::Index count = distances.rows();
-  const Eigen::MatrixXd center =
-    Eigen::MatrixXd::Identity(count, count) -
-    Eigen::MatrixXd::Constant(count, count, 1. / static_cast<double>(count));
-  const Eigen::MatrixXd products = -0.5 * center * distances.array().square().matrix() * center;
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(products);
-  std::vector<std::array<double, 2>> places(count, { 0, 0 });
-  for (Eigen::Index axis = 0; axis < std::min<Eigen::Index>(2, count); ++axis)
+  const Eigen::MatrixX2d scaled = atlas::ScaleDistances(atlas::HeadDistances(
+    statistics, layout == vtkHeadScatter::SIMILAR_ATTENTION ? atlas::ClusterDistance::Agreement
+                                                            : atlas::ClusterDistance::Statistics));
+  const double most = scaled.cwiseAbs().maxCoeff();
+  const double scale = most > 0 ? 0.47 / most : 0;
+  std::vector<std::array<double, 2>> places;
+  places.reserve(statistics.heads.size());
+  for (Eigen::Index i = 0; i < scaled.rows(); ++i)
   {
-    Eigen::VectorXd vector = solver.eigenvectors().col(count - 1 - axis);
-    Eigen::Index largest = 0;
-    vector.cwiseAbs().maxCoeff(&largest);
-    vector *= std::sqrt(std::max(solver.eigenvalues()[count - 1 - axis], 0.)) *
-              (vector[largest] < 0 ? -1 : 1);
-    for (Eigen::Index i = 0; i < count; ++i)
-    {
-      places[i].at(axis) = vector[i];
-    }
-  }
-  double most = 0;
-  for (const auto& place : places)
-  {
-    most = std::max({ most, std::abs(place[0]), std::abs(place[1]) });
-  }
-  for (auto& place : places)
-  {
-    for (double& x : place)
-    {
-      x = 0.5 + (most > 0 ? 0.47 * x / most : 0);
-    }
+    places.push_back({ 0.5 + scale * scaled(i, 0), 0.5 + scale * scaled(i, 1) });
   }
   return places;
 }
@@ -208,9 +185,7 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
   }
   else
   {
-    places = ScaleDistances(atlas::HeadDistances(
-      statistics, this->Layout == SIMILAR_ATTENTION ? atlas::ClusterDistance::Agreement
-                                                    : atlas::ClusterDistance::Statistics));
+    places = PlacesOf(statistics, this->Layout);
   }
   // Discs of all heads cover a part of the square that does not depend on their number.
   const double largest =

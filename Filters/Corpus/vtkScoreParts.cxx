@@ -42,34 +42,6 @@ struct EndRow
   const atlas::CorpusSample* sample;
 };
 
-/// The coordinates of the queries (0) or keys (1) that were drawn, [samples, parts].
-Eigen::MatrixXd CoordinatesOf(const atlas::CorpusStatistics& statistics, std::size_t head,
-  const atlas::ScoreParts& parts, int kind)
-{
-  const auto samples = static_cast<Eigen::Index>(statistics.samples.size());
-  const auto count = static_cast<Eigen::Index>(parts.parts.size());
-  const auto d = static_cast<Eigen::Index>(statistics.headDimension);
-  Eigen::MatrixXd coordinates(samples, count);
-  for (Eigen::Index s = 0; s < samples; ++s)
-  {
-    const atlas::CorpusSample& sample = statistics.samples[s];
-    const std::vector<float>& all = kind == 0 ? sample.queries : sample.keys;
-    Eigen::VectorXd vector =
-      Eigen::Map<const Eigen::VectorXf>(all.data() + static_cast<Eigen::Index>(head) * d, d)
-        .cast<double>();
-    if (kind == 1)
-    {
-      vector -= parts.keyMean;
-    }
-    for (Eigen::Index r = 0; r < count; ++r)
-    {
-      const atlas::ScorePart& part = parts.parts[r];
-      coordinates(s, r) = vector.dot(kind == 0 ? part.query : part.key);
-    }
-  }
-  return coordinates;
-}
-
 /// The tokens at both ends of a part.
 void AddEnds(const atlas::CorpusStatistics& statistics, const Eigen::MatrixXd& coordinates,
   int kind, int part, int most, std::vector<EndRow>& rows)
@@ -132,8 +104,9 @@ void vtkScoreParts::Show(const atlas::CorpusStatistics& statistics, AttentionAtl
   AttentionAtlas::AddField(table->GetFieldData(), Names::Variance, found.variance);
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ScoreParts);
 
-  const std::array<Eigen::MatrixXd, 2> coordinates = { CoordinatesOf(statistics, head, found, 0),
-    CoordinatesOf(statistics, head, found, 1) };
+  const std::array<Eigen::MatrixXd, 2> coordinates = { atlas::CoordinatesOf(
+                                                         statistics, head, found, false),
+    atlas::CoordinatesOf(statistics, head, found, true) };
   std::vector<EndRow> rows;
   for (int part = 0; part < static_cast<int>(parts.size()); ++part)
   {

@@ -19,26 +19,6 @@ namespace
 
 using FloatMatrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-/// A sequence, and which of its tokens are the same.
-struct SequenceTokens
-{
-  std::int64_t sequence = 0;
-  std::vector<std::int64_t> rows;  ///< of W_U, of each different token
-  std::vector<std::int64_t> token; ///< of each position: an index of `rows`; -1: without a logit
-};
-
-/// The different ids below `vocabulary`.
-std::vector<std::int64_t> SortedIds(
-  const std::int64_t* begin, const std::int64_t* end, std::int64_t vocabulary)
-{
-  std::vector<std::int64_t> ids;
-  std::copy_if(
-    begin, end, std::back_inserter(ids), [vocabulary](std::int64_t id) { return id < vocabulary; });
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  return ids;
-}
-
 std::int64_t PlaceIn(const std::vector<std::int64_t>& sorted, std::int64_t id)
 {
   return std::lower_bound(sorted.begin(), sorted.end(), id) - sorted.begin();
@@ -58,7 +38,7 @@ public:
     const std::vector<std::int64_t>& ids = recording.tokens.id;
     const std::int64_t vocabulary = this->Weights.OutputVocabulary();
     const std::vector<std::int64_t> all =
-      SortedIds(ids.data(), ids.data() + ids.size(), vocabulary);
+      DifferentIds(ids.data(), ids.data() + ids.size(), vocabulary);
     const std::int64_t d = model.GetConfig().modelDimension;
     this->Unembedding.resize(all.size(), d);
     ParallelFor(all.size(), threads, [&](std::int64_t i)
@@ -67,14 +47,7 @@ public:
     {
       const std::int64_t* first = ids.data() + recording.sequenceOffsets[s];
       const std::int64_t* last = first + recording.SequenceLength(s);
-      const std::vector<std::int64_t> own = SortedIds(first, last, vocabulary);
-      SequenceTokens tokens;
-      tokens.sequence = s;
-      std::transform(own.begin(), own.end(), std::back_inserter(tokens.rows),
-        [&](std::int64_t id) { return PlaceIn(all, id); });
-      std::transform(first, last, std::back_inserter(tokens.token),
-        [&](std::int64_t id) { return id < vocabulary ? PlaceIn(own, id) : -1; });
-      this->Sequences.push_back(tokens);
+      this->Sequences.emplace_back(first, last, vocabulary, all);
     }
   }
 
@@ -84,9 +57,9 @@ public:
   {
     double sum = 0;
     std::int64_t queries = 0;
-    for (const SequenceTokens& tokens : this->Sequences)
+    for (std::int64_t s = 0; s < this->Record.SequenceCount(); ++s)
     {
-      this->AddSequence(place, weights, tokens, sum, queries);
+      this->AddSequence(place, weights, s, sum, queries);
     }
     return queries > 0 ? sum / static_cast<double>(queries) : 0;
   }
@@ -96,10 +69,10 @@ private:
   ProcessedWeights Weights;
   bool HasBias;
   DoubleMatrix Unembedding; ///< [different tokens, d_model]
-  std::vector<SequenceTokens> Sequences;
+  std::vector<LogitTokens> Sequences;
 
   /// W_O W_U of the different tokens of a sequence, [d_head, tokens].
-  FloatMatrix Projection(const ProcessedHead& weights, const SequenceTokens& tokens) const
+  FloatMatrix Projection(const ProcessedHead& weights, const LogitTokens& tokens) const
   {
     const std::int64_t count = tokens.rows.size();
     FloatMatrix projection(weights.output.rows(), count);
@@ -111,14 +84,15 @@ private:
     return projection;
   }
 
-  void AddSequence(const HeadPlace& place, const ProcessedHead& weights,
-    const SequenceTokens& tokens, double& sum, std::int64_t& queries) const
+  void AddSequence(const HeadPlace& place, const ProcessedHead& weights, std::int64_t sequence,
+    double& sum, std::int64_t& queries) const
   {
+    const LogitTokens& tokens = this->Sequences[sequence];
     const SharedMatrix& recorded = FindHead(this->Record, place.layer, place.head).value;
-    const std::int64_t length = this->Record.SequenceLength(tokens.sequence);
+    const std::int64_t length = this->Record.SequenceLength(sequence);
     const std::int64_t dimension = recorded.columns;
     FloatMatrix values = Eigen::Map<const FloatMatrix>(
-      recorded.Row(this->Record.sequenceOffsets[tokens.sequence]), length, dimension);
+      recorded.Row(this->Record.sequenceOffsets[sequence]), length, dimension);
     if (this->HasBias && weights.foldedBias.size() > 0)
     {
       values.rowwise() -= weights.foldedBias.cast<float>();
@@ -134,8 +108,8 @@ private:
     for (std::int64_t begin = 0; begin < length; begin += QueriesPerBlock)
     {
       const std::int64_t rows = std::min(QueriesPerBlock, length - begin);
-      EvaluateAttention(this->Record, tokens.sequence, place.layer, place.head,
-        AttentionQuantity::Weights, begin, begin + rows, attention.data());
+      EvaluateAttention(this->Record, sequence, place.layer, place.head, AttentionQuantity::Weights,
+        begin, begin + rows, attention.data());
       MultiplyMatrices(rows, dimension, length, 1, { attention.data(), length },
         { values.data(), dimension }, mixed.data(), dimension);
       MultiplyMatrices(rows, projection.cols(), dimension, 1, { mixed.data(), dimension },
@@ -175,6 +149,27 @@ void RequireQuantities(const Recording& recording, const Transformer& model)
   }
 }
 
+}
+
+std::vector<std::int64_t> DifferentIds(
+  const std::int64_t* begin, const std::int64_t* end, std::int64_t limit)
+{
+  std::vector<std::int64_t> ids;
+  std::copy_if(
+    begin, end, std::back_inserter(ids), [limit](std::int64_t id) { return id < limit; });
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+LogitTokens::LogitTokens(const std::int64_t* begin, const std::int64_t* end, std::int64_t limit,
+  const std::vector<std::int64_t>& all)
+{
+  const std::vector<std::int64_t> own = DifferentIds(begin, end, limit);
+  std::transform(own.begin(), own.end(), std::back_inserter(this->rows),
+    [&](std::int64_t id) { return PlaceIn(all, id); });
+  std::transform(begin, end, std::back_inserter(this->token),
+    [&](std::int64_t id) { return id < limit ? PlaceIn(own, id) : -1; });
 }
 
 double CopyingShare(const Eigen::Ref<const Eigen::RowVectorXf>& logits, std::int64_t token)

@@ -12,6 +12,23 @@
 namespace atlas
 {
 
+/// The different ids below `limit`, ascending.
+std::vector<std::int64_t> DifferentIds(
+  const std::int64_t* begin, const std::int64_t* end, std::int64_t limit);
+
+/// The tokens of a sequence that have a logit.
+struct LogitTokens
+{
+  std::vector<std::int64_t> rows;  ///< of each different one, ascending by id: its index in `all`
+  std::vector<std::int64_t> token; ///< of each position: an index of `rows`; -1: without a logit
+
+  LogitTokens() = default;
+
+  /// Ids below `limit` have a logit, and are in `all`, DifferentIds of several sequences.
+  LogitTokens(const std::int64_t* begin, const std::int64_t* end, std::int64_t limit,
+    const std::vector<std::int64_t>& all);
+};
+
 /// r(t*) / sum_t r(t) of the logits c(t) of tokens, below; -1 if nothing is raised or `token`, t*,
 /// is -1.
 double CopyingShare(const Eigen::Ref<const Eigen::RowVectorXf>& logits, std::int64_t token);

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <string>
 
+#include <Eigen/Eigenvalues>
+
 namespace atlas
 {
 
@@ -45,6 +47,26 @@ Eigen::MatrixXd HeadDistances(const CorpusStatistics& statistics, ClusterDistanc
   }
   return Eigen::MatrixXd::NullaryExpr(heads, heads,
     [&](Eigen::Index g, Eigen::Index h) { return (values.row(g) - values.row(h)).norm(); });
+}
+
+Eigen::MatrixX2d ScaleDistances(const Eigen::MatrixXd& distances)
+{
+  const Eigen::Index count = distances.rows();
+  const Eigen::MatrixXd center =
+    Eigen::MatrixXd::Identity(count, count) -
+    Eigen::MatrixXd::Constant(count, count, 1. / static_cast<double>(count));
+  const Eigen::MatrixXd products = -0.5 * center * distances.array().square().matrix() * center;
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(products);
+  Eigen::MatrixX2d places = Eigen::MatrixX2d::Zero(count, 2);
+  for (Eigen::Index axis = 0; axis < std::min<Eigen::Index>(2, count); ++axis)
+  {
+    const Eigen::VectorXd vector = solver.eigenvectors().col(count - 1 - axis);
+    Eigen::Index largest = 0;
+    vector.cwiseAbs().maxCoeff(&largest);
+    const double length = std::sqrt(std::max(solver.eigenvalues()[count - 1 - axis], 0.));
+    places.col(axis) = vector * (vector[largest] < 0 ? -length : length);
+  }
+  return places;
 }
 
 std::vector<HeadMerge> MergeHeads(const Eigen::MatrixXd& distances)

@@ -22,6 +22,11 @@ enum class ClusterDistance
 /// none.
 Eigen::MatrixXd HeadDistances(const CorpusStatistics& statistics, ClusterDistance distance);
 
+/// Places of heads in a plane [heads, 2], whose mean is 0 and whose distances are about these:
+/// classical multidimensional scaling (Torgerson, "Multidimensional scaling: I. Theory and method",
+/// 1952). The entry of largest magnitude in each column is positive. `distances` is symmetric.
+Eigen::MatrixX2d ScaleDistances(const Eigen::MatrixXd& distances);
+
 /// Two clusters that become one. Heads are clusters 0 ... N - 1, and merge i makes cluster N + i.
 struct HeadMerge
 {

@@ -98,4 +98,28 @@ ScoreParts FindScoreParts(
   return result;
 }
 
+Eigen::MatrixXd CoordinatesOf(
+  const CorpusStatistics& statistics, std::size_t head, const ScoreParts& parts, bool ofKeys)
+{
+  const auto d = static_cast<Eigen::Index>(statistics.headDimension);
+  const auto count = static_cast<Eigen::Index>(parts.parts.size());
+  Eigen::MatrixXd directions(d, count);
+  for (Eigen::Index r = 0; r < count; ++r)
+  {
+    directions.col(r) = ofKeys ? parts.parts[r].key : parts.parts[r].query;
+  }
+  Eigen::MatrixXd vectors(statistics.samples.size(), d);
+  for (Eigen::Index s = 0; s < vectors.rows(); ++s)
+  {
+    const CorpusSample& sample = statistics.samples[s];
+    const float* first = (ofKeys ? sample.keys : sample.queries).data() + head * d;
+    vectors.row(s) = Eigen::Map<const Eigen::RowVectorXf>(first, d).cast<double>();
+  }
+  if (ofKeys)
+  {
+    vectors.rowwise() -= parts.keyMean.transpose();
+  }
+  return vectors * directions;
+}
+
 }

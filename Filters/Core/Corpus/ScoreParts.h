@@ -40,6 +40,11 @@ struct ScoreParts
 ScoreParts FindScoreParts(
   const CorpusStatistics& statistics, std::int64_t layer, std::int64_t head, std::int64_t most);
 
+/// The coordinates of the queries, or keys, of the tokens that were drawn [samples, parts]: q .
+/// query, or (k - mean k) . key. `head` is its index in the statistics.
+Eigen::MatrixXd CoordinatesOf(
+  const CorpusStatistics& statistics, std::size_t head, const ScoreParts& parts, bool ofKeys);
+
 /// The index of a head in statistics. Throws OptionError if they do not have it.
 std::size_t FindCorpusHead(
   const CorpusStatistics& statistics, std::int64_t layer, std::int64_t head);

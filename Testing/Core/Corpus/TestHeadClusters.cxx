@@ -72,6 +72,24 @@ TEST(HeadClusters, AreAverageLinkage)
   }
 }
 
+/// Distances of points in a plane are kept.
+TEST(HeadClusters, AreScaledToAPlane)
+{
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> draw;
+  const Eigen::MatrixX2d points =
+    Eigen::MatrixX2d::NullaryExpr(12, 2, [&] { return draw(random); });
+  const auto distancesOf = [](const Eigen::MatrixX2d& places) -> Eigen::MatrixXd
+  {
+    return Eigen::MatrixXd::NullaryExpr(places.rows(), places.rows(),
+      [&](Eigen::Index i, Eigen::Index j) { return (places.row(i) - places.row(j)).norm(); });
+  };
+  const Eigen::MatrixX2d scaled = ScaleDistances(distancesOf(points));
+  EXPECT_LT((distancesOf(scaled) - distancesOf(points)).cwiseAbs().maxCoeff(), 1e-9);
+  EXPECT_LT(scaled.colwise().mean().norm(), 1e-12);
+  EXPECT_EQ(ScaleDistances(Eigen::MatrixXd::Zero(1, 1)), Eigen::MatrixX2d::Zero(1, 2));
+}
+
 TEST(HeadClusters, AreCut)
 {
   // Points 0, 1, 10, 11, 30 on a line.

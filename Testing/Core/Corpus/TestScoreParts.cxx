@@ -87,6 +87,26 @@ TEST_F(ScorePartsTest, AddUpToTheScores)
   }
 }
 
+TEST_F(ScorePartsTest, CoordinatesOfTheTokensThatWereDrawn)
+{
+  const ScoreParts parts = FindScoreParts(this->statistics, 1, 5, 3);
+  const Eigen::MatrixXd queries = CoordinatesOf(this->statistics, 13, parts, false);
+  const Eigen::MatrixXd keys = CoordinatesOf(this->statistics, 13, parts, true);
+  ASSERT_EQ(queries.rows(), static_cast<Eigen::Index>(this->statistics.samples.size()));
+  ASSERT_EQ(keys.cols(), 3);
+  const CorpusSample& sample = this->statistics.samples[7];
+  double query = 0;
+  double key = 0;
+  for (std::int64_t i = 0; i < 16; ++i)
+  {
+    query += static_cast<double>(sample.queries[13 * 16 + i]) * parts.parts[2].query[i];
+    key +=
+      (static_cast<double>(sample.keys[13 * 16 + i]) - parts.keyMean[i]) * parts.parts[2].key[i];
+  }
+  EXPECT_NEAR(queries(7, 2), query, 1e-9);
+  EXPECT_NEAR(keys(7, 2), key, 1e-9);
+}
+
 TEST_F(ScorePartsTest, BadInput)
 {
   EXPECT_THROW(FindScoreParts(this->statistics, 2, 0, 4), OptionError);

@@ -21,30 +21,6 @@ namespace
 
 using Matrix = CorpusWeights::Matrix;
 
-/// The kinds of the tokens of a window that have a logit.
-struct LogitTokens
-{
-  std::vector<std::int64_t> columns; ///< of the batch's tokens, of each different token
-  std::vector<std::int64_t> token;   ///< of each position: an index of `columns`, or -1
-};
-
-/// Sorted different ids.
-std::vector<std::int64_t> DifferentIds(
-  const std::int64_t* begin, const std::int64_t* end, std::int64_t limit)
-{
-  std::vector<std::int64_t> ids;
-  std::copy_if(
-    begin, end, std::back_inserter(ids), [limit](std::int64_t id) { return id < limit; });
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  return ids;
-}
-
-std::int64_t PlaceIn(const std::vector<std::int64_t>& sorted, std::int64_t id)
-{
-  return std::lower_bound(sorted.begin(), sorted.end(), id) - sorted.begin();
-}
-
 /// A well-mixed number of a place in the text (the finalizer of MurmurHash3, Appleby).
 std::uint64_t HashOf(std::int64_t document, std::int64_t position)
 {
@@ -260,15 +236,8 @@ private:
 
   LogitTokens LogitTokensOf(const CorpusWindow& window) const
   {
-    LogitTokens tokens;
-    const std::int64_t limit = this->Weights.OutputVocabulary();
     const std::int64_t* ids = window.tokens.data();
-    const std::vector<std::int64_t> own = DifferentIds(ids, ids + window.tokens.size(), limit);
-    std::transform(own.begin(), own.end(), std::back_inserter(tokens.columns),
-      [this](std::int64_t id) { return PlaceIn(this->Ids, id); });
-    std::transform(window.tokens.begin(), window.tokens.end(), std::back_inserter(tokens.token),
-      [&](std::int64_t id) { return id < limit ? PlaceIn(own, id) : -1; });
-    return tokens;
+    return { ids, ids + window.tokens.size(), this->Weights.OutputVocabulary(), this->Ids };
   }
 
   /// The columns of a head's projection that belong to the tokens of a window [d_head, tokens].
@@ -277,12 +246,12 @@ private:
     const std::int64_t dimension = this->Result.headDimension;
     const auto all = this->Projections[place.layer].middleRows(
       static_cast<Eigen::Index>(place.head) * dimension, dimension);
-    Matrix own(dimension, static_cast<Eigen::Index>(tokens.columns.size()));
+    Matrix own(dimension, static_cast<Eigen::Index>(tokens.rows.size()));
     for (Eigen::Index i = 0; i < own.rows(); ++i)
     {
       for (Eigen::Index t = 0; t < own.cols(); ++t)
       {
-        own(i, t) = all(i, tokens.columns[t]);
+        own(i, t) = all(i, tokens.rows[t]);
       }
     }
     return own;
@@ -302,7 +271,7 @@ private:
       [&](std::int64_t h)
       {
         this->Work[h].Begin(length);
-        if (!logits.columns.empty())
+        if (!logits.rows.empty())
         {
           projections[h] = this->ProjectionOf(this->PlaceOf(h), logits);
         }
