@@ -500,10 +500,27 @@ CorpusOptions OptionsFromText(const std::string& text, const std::string& source
   }
 }
 
+/// The entry is optional.
+std::vector<std::uint64_t> SizesFromText(const std::string& text, const std::string& source)
+{
+  if (text.empty())
+  {
+    return {};
+  }
+  try
+  {
+    return ParseJson(text, source, "the entry sizes").get<std::vector<std::uint64_t>>();
+  }
+  catch (const json::exception& e)
+  {
+    throw ModelError(source + ": the entry sizes: " + e.what() + ".");
+  }
+}
+
 Metadata MetadataOf(const CorpusStatistics& statistics)
 {
   return { { "format", CorpusFormat }, { "version", CorpusVersion }, { "model", statistics.model },
-    { "options", OptionsToText(statistics.options) } };
+    { "options", OptionsToText(statistics.options) }, { "sizes", json(statistics.sizes).dump() } };
 }
 
 CorpusStatistics FromContent(const SafetensorsContent& content, const std::string& source)
@@ -522,6 +539,7 @@ CorpusStatistics FromContent(const SafetensorsContent& content, const std::strin
   CorpusStatistics statistics;
   statistics.model = entry("model");
   statistics.options = OptionsFromText(entry("options"), source);
+  statistics.sizes = SizesFromText(entry("sizes"), source);
   Archive archive(content.tensors, source);
   Pass(archive, statistics);
   return statistics;

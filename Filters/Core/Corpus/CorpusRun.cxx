@@ -80,6 +80,26 @@ Recording RecordBatch(
   return RecordTransformer(model, input, options);
 }
 
+/// Throws OptionError unless files that were read, at least in part, are still the same by their
+/// sizes. Others may follow.
+void RequireSameFiles(
+  const CorpusRunOptions& run, const CorpusText& text, const CorpusStatistics& statistics)
+{
+  const std::vector<std::uint64_t>& sizes = text.GetSizes();
+  const std::size_t begun = ToIndex(statistics.next.file) + 1;
+  for (std::size_t i = 0; i < std::min(begun, statistics.sizes.size()); ++i)
+  {
+    if (i >= sizes.size() || sizes[i] != statistics.sizes[i])
+    {
+      const std::string found =
+        i < sizes.size() ? run.files[i] + " of " + std::to_string(sizes[i]) + " bytes" : "none";
+      throw OptionError("the text: expected file " + std::to_string(i + 1) + " of " +
+                        std::to_string(statistics.sizes[i]) +
+                        " bytes, as it was measured before, found " + found + ".");
+    }
+  }
+}
+
 /// Fills in the texts of kinds of tokens that have none.
 void LabelKinds(const OpenTransformer& model, CorpusStatistics& statistics)
 {
@@ -191,6 +211,8 @@ void MeasureCorpus(
   const OpenTransformer& model, const CorpusRunOptions& run, CorpusStatistics& statistics)
 {
   CorpusText text(model, run.files, statistics.options, statistics.next);
+  RequireSameFiles(run, text, statistics);
+  statistics.sizes = text.GetSizes();
   const Transformer& transformer = model.GetModel();
   const CorpusWeights weights(transformer, statistics.options.layers, run.threads);
   statistics.hasLogits = weights.HasLogits();

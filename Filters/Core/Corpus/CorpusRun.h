@@ -42,7 +42,8 @@ struct CorpusRunOptions
 
 /// Runs a model on a text, and adds what its heads do to statistics, which BeginCorpus made of this
 /// model. `statistics.next` is where it begins, and becomes where it ended. Throws as CorpusText
-/// and RecordTransformer do, and OptionError if there are no tokens.
+/// and RecordTransformer do, and OptionError if there are no tokens, or if files that were begun
+/// have other sizes than before.
 void MeasureCorpus(
   const OpenTransformer& model, const CorpusRunOptions& run, CorpusStatistics& statistics);
 

@@ -171,9 +171,10 @@ struct CorpusStatistics
 
   std::int64_t documents = 0; ///< that were begun
   std::int64_t windows = 0;
-  std::int64_t tokens = 0; ///< queries
-  CorpusPosition next;     ///< where the text goes on
-  bool isComplete = false; ///< whether the text was read to its end
+  std::int64_t tokens = 0;          ///< queries
+  std::vector<std::uint64_t> sizes; ///< of the files of the text in bytes; empty: unknown
+  CorpusPosition next;              ///< where the text goes on
+  bool isComplete = false;          ///< whether the text was read to its end
 
   /// The kind of a token id, which is added if it is new.
   std::int64_t KindOf(std::int64_t id);

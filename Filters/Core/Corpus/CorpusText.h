@@ -92,6 +92,9 @@ public:
   /// Where the window after the last one begins.
   const CorpusPosition& Position() const { return this->Place; }
 
+  /// The sizes of the files in bytes.
+  const std::vector<std::uint64_t>& GetSizes() const { return this->Sizes; }
+
   /// How much was read, 0 to 1 of the bytes.
   double Done() const;
 

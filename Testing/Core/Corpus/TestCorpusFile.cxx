@@ -68,6 +68,25 @@ TEST_F(CorpusFileTest, IsReadAndGoesOn)
   EXPECT_EQ(CorpusToBytes(CorpusFromBytes(bytes, "test")), bytes);
 }
 
+TEST_F(CorpusFileTest, GoesOnWithTheSameFilesAlone)
+{
+  const std::string first = (this->folder / "a.txt").string();
+  const std::string second = (this->folder / "b.txt").string();
+  WriteBytes(first, "In the beginning God created the heaven and the earth.\n");
+  WriteBytes(second, "And God said, Let there be light.\n");
+  this->options.batch = 1; // so that batches end where the first file does
+  this->run.files = { first };
+  CorpusStatistics statistics = CorpusFromBytes(CorpusToBytes(this->Measured()), "test");
+  this->run.files = { second };
+  EXPECT_THAT(MessageOf<OptionError>([&] { MeasureCorpus(*this->model, this->run, statistics); }),
+    HasSubstr("expected file 1 of 55 bytes, as it was measured before, found " + second));
+  this->run.files = { first, second };
+  const std::int64_t tokens = statistics.tokens;
+  MeasureCorpus(*this->model, this->run, statistics);
+  EXPECT_GT(statistics.tokens, tokens);
+  EXPECT_EQ(CorpusToBytes(statistics), CorpusToBytes(this->Measured()));
+}
+
 TEST_F(CorpusFileTest, WithoutContextsSamplesAndAgreement)
 {
   this->options.samples = 0;
@@ -106,6 +125,9 @@ TEST_F(CorpusFileTest, RefusesOtherFiles)
       EXPECT_THAT(message(file.GetMetadata(), tensors), HasSubstr("expected ")) << name;
     }
   }
+  metadata = file.GetMetadata();
+  metadata["sizes"] = "{}";
+  EXPECT_THAT(message(metadata, file.GetTensors()), HasSubstr("the entry sizes"));
   metadata = file.GetMetadata();
   metadata["options"] = "{\"split\": 3}";
   EXPECT_THAT(message(metadata, file.GetTensors()), HasSubstr("the entry options"));
