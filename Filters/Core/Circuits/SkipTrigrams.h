@@ -70,8 +70,8 @@ SkipTrigramList FindSkipTrigrams(const Transformer& model, const SkipTrigramOpti
 /// The memory that it takes at most, in bytes.
 double SkipTrigramBytes(const TransformerConfig& config, const SkipTrigramOptions& options);
 
-/// Whether a list, joined from all parts, is that of all sources, although some were left out: none
-/// of theirs can be in it.
+/// Whether a list, joined from all parts, is the same as if no source had been left out, because no
+/// skip-trigram of those sources is large enough to enter it.
 bool AreOfAllSources(const std::vector<SkipTrigram>& trigrams, int top, double leftOut);
 
 /// Joins lists of parts: the first `top` in order.
