@@ -181,7 +181,9 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Keep(
   const std::lock_guard<std::mutex> lock(models.mutex);
   std::weak_ptr<const OpenTransformer>& known = models.all[{ path, "", false }];
   std::shared_ptr<const OpenTransformer> kept = known.lock();
-  if (kept == nullptr || (model.state != nullptr && kept->Memory->state == nullptr))
+  // A model that was known without its state of training is opened again with it.
+  const bool known_state = kept != nullptr && kept->Memory && kept->Memory->state != nullptr;
+  if (kept == nullptr || (model.state != nullptr && !known_state))
   {
     kept.reset(new OpenTransformer(path, model, false));
     known = kept;
