@@ -182,8 +182,8 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Keep(
   std::weak_ptr<const OpenTransformer>& known = models.all[{ path, "", false }];
   std::shared_ptr<const OpenTransformer> kept = known.lock();
   // A model that was known without its state of training is opened again with it.
-  const bool known_state = kept != nullptr && kept->Memory && kept->Memory->state != nullptr;
-  if (kept == nullptr || (model.state != nullptr && !known_state))
+  const ModelInMemory* memory = kept != nullptr ? kept->GetMemory() : nullptr;
+  if (memory == nullptr || (model.state != nullptr && memory->state == nullptr))
   {
     kept.reset(new OpenTransformer(path, model, false));
     known = kept;
