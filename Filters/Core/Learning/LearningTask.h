@@ -36,8 +36,8 @@ struct TaskOptions
   std::int64_t vocabulary = 0; ///< tokens; ModularAddition: p; StatisticalInduction: states
   std::int64_t context = 0;    ///< tokens of a sequence; fixed for ModularAddition, ColorPatches
   std::filesystem::path text;  ///< Text, MaskedText: a UTF-8 file
-  double repeats = 0;          ///< Text: share of the sequences that repeat a stretch, 0 to 1
-  std::int64_t curriculum = 0; ///< Text: first steps on repeated random tokens alone
+  double repeats = 0;          ///< Text, MaskedText: share of the sequences that repeat a stretch
+  std::int64_t curriculum = 0; ///< Text, MaskedText: first steps on repeated random tokens
   double trainShare = 0;       ///< ModularAddition: share of the pairs that are trained on
   std::uint64_t seed = 0;      ///< of all data
 };

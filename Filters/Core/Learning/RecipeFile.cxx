@@ -117,8 +117,10 @@ void ForEachTransformerSetting(Recipe& recipe, const Visit& visit)
     "tokens; p of ModularAddition, states of StatisticalInduction");
   visit("context", task.context, zero, "tokens of a sequence");
   visit("text", task.text, zero, "a UTF-8 text file, for Text and MaskedText");
-  visit("repeats", task.repeats, zero, "Text: share of sequences that repeat a stretch, 0 to 1");
-  visit("curriculum", task.curriculum, zero, "Text: first steps on repeated random tokens alone");
+  visit("repeats", task.repeats, zero,
+    "Text, MaskedText: share of sequences that repeat a stretch, 0 to 1");
+  visit("curriculum", task.curriculum, zero,
+    "Text, MaskedText: first steps on repeated random tokens alone");
   visit(
     "train_share", task.trainShare, zero, "ModularAddition: share of pairs that are trained on");
   visit("data_seed", task.seed, zero, "seed of the data");

@@ -312,6 +312,74 @@ TEST_F(MaskedTextTasks, TargetsRestoreTheText)
   }
 }
 
+/// The tokens of a batch before they were hidden, without [CLS] and [SEP].
+std::vector<std::vector<std::int64_t>> Restored(const TrainingBatch& batch)
+{
+  std::vector<std::vector<std::int64_t>> sequences = batch.input.tokens;
+  auto target = batch.targets.begin();
+  for (std::vector<std::int64_t>& tokens : sequences)
+  {
+    for (std::int64_t& token : tokens)
+    {
+      token = *target < 0 ? token : *target;
+      ++target;
+    }
+    tokens.pop_back();
+    tokens.erase(tokens.begin());
+  }
+  return sequences;
+}
+
+TEST_F(MaskedTextTasks, StretchesAreRepeatedLater)
+{
+  const auto plain = MakeMaskedTextTask(this->Options);
+  this->Options.repeats = 1;
+  const auto repeating = MakeMaskedTextTask(this->Options);
+  for (std::int64_t step = 0; step < 50; ++step)
+  {
+    // Of the same place in the text, as that is drawn first.
+    const std::vector<std::int64_t> before = Restored(plain->MakeBatch(step, 1))[0];
+    const std::vector<std::int64_t> after = Restored(repeating->MakeBatch(step, 1))[0];
+    ASSERT_THAT(after, SizeIs(38));
+    bool isFound = false;
+    for (int length = 16; length <= 18; ++length)
+    {
+      for (int to = length; to + length <= 38; ++to)
+      {
+        for (int from = 0; from + length <= to; ++from)
+        {
+          std::vector<std::int64_t> expected = before;
+          std::copy_n(before.begin() + from, length, expected.begin() + to);
+          isFound = isFound || expected == after;
+        }
+      }
+    }
+    EXPECT_TRUE(isFound) << "step " << step;
+  }
+  EXPECT_EQ(repeating->MakeHeldOut().input.tokens, plain->MakeHeldOut().input.tokens);
+}
+
+TEST_F(MaskedTextTasks, TheCurriculumIsRepeatedTokens)
+{
+  const auto plain = MakeMaskedTextTask(this->Options);
+  this->Options.curriculum = 3;
+  const auto task = MakeMaskedTextTask(this->Options);
+  EXPECT_EQ(task->MakeBatch(3, 4).input.tokens, plain->MakeBatch(3, 4).input.tokens);
+  std::set<std::size_t> periods;
+  for (const std::vector<std::int64_t>& tokens : Restored(task->MakeBatch(2, 200)))
+  {
+    ASSERT_THAT(tokens, SizeIs(38));
+    EXPECT_THAT(tokens, Each(AllOf(Ge(5), Lt(60)))) << "not special";
+    // Tokens of a block are different, so that the first one comes again where the block does.
+    const auto again = std::find(tokens.begin() + 1, tokens.end(), tokens[0]);
+    const std::size_t period = again - tokens.begin();
+    periods.insert(period);
+    EXPECT_TRUE(std::equal(again, tokens.end(), tokens.begin())) << period;
+  }
+  EXPECT_EQ(*periods.begin(), 10U);
+  EXPECT_EQ(*periods.rbegin(), 20U) << "a half of the context of 40";
+}
+
 TEST_F(MaskedTextTasks, IsABert)
 {
   const auto task = MakeMaskedTextTask(this->Options);
@@ -342,6 +410,11 @@ TEST_F(MaskedTextTasks, BadTextsAndOptionsAreRefused)
   this->Options.vocabulary = 60;
   this->Options.context = 60000;
   fails("is too short");
+  this->Options.context = 34;
+  this->Options.repeats = 0.5;
+  fails("Context: expected at least 35 tokens for Repeats, found 34");
+  this->Options.context = 35;
+  MakeMaskedTextTask(this->Options)->MakeBatch(0, 8);
 }
 
 }

@@ -30,6 +30,7 @@ TaskOptions Checked(const TaskOptions& options)
 {
   RequireBetween("Vocabulary", options.vocabulary, SpecialCount + 1, 1000000);
   RequireBetween("Context", options.context, 8, 65536);
+  RequireRepeats(options, -2);
   return options;
 }
 
@@ -65,7 +66,10 @@ public:
     TrainingBatch batch;
     for (std::int64_t i = 0; i < size; ++i)
     {
-      this->Add(batch, this->Text.train, random.Integer(places), random);
+      this->Add(batch,
+        step < this->Options.curriculum ? this->RandomTokens(random)
+                                        : this->TrainingTokens(random.Integer(places), random),
+        random);
     }
     return batch;
   }
@@ -76,7 +80,7 @@ public:
     TrainingBatch batch;
     for (const std::int64_t start : this->Text.HeldOutStarts(this->Window, HeldOutSequences))
     {
-      this->Add(batch, this->Text.heldOut, start, random);
+      this->Add(batch, TextSource::Window(this->Text.heldOut, start, this->Window), random);
     }
     return batch;
   }
@@ -113,10 +117,33 @@ private:
   std::string Vocabulary; ///< vocab.txt; before Text, which sets it
   TextSource Text;
 
-  void Add(TrainingBatch& batch, const std::vector<std::int64_t>& part, std::int64_t first,
-    LearningRandom& random) const
+  /// A block of random tokens that are not special, repeated.
+  std::vector<std::int64_t> RandomTokens(LearningRandom& random) const
   {
-    std::vector<std::int64_t> tokens = TextSource::Window(part, first, this->Window);
+    std::vector<std::int64_t> tokens =
+      DrawRepeatedTokens(random, this->Options.context, this->Options.vocabulary - SpecialCount);
+    tokens.resize(this->Window);
+    for (std::int64_t& token : tokens)
+    {
+      token += SpecialCount;
+    }
+    return tokens;
+  }
+
+  /// A window of the text to train on, in which a stretch may be repeated.
+  std::vector<std::int64_t> TrainingTokens(std::int64_t first, LearningRandom& random) const
+  {
+    std::vector<std::int64_t> tokens = TextSource::Window(this->Text.train, first, this->Window);
+    // Without repeats nothing is drawn, so that trainings from before there were any stay the same.
+    if (this->Options.repeats > 0 && random.Uniform() < this->Options.repeats)
+    {
+      RepeatStretch(tokens, random);
+    }
+    return tokens;
+  }
+
+  void Add(TrainingBatch& batch, std::vector<std::int64_t> tokens, LearningRandom& random) const
+  {
     tokens.insert(tokens.begin(), ClassToken);
     tokens.push_back(Separator);
     std::vector<std::int64_t> targets(tokens.size(), -1);

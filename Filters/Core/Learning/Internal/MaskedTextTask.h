@@ -13,7 +13,10 @@ namespace atlas
 /// (TrainWordPiece). A sequence is [CLS], a window at a random place of the first 90 % of the text,
 /// and [SEP]; there is one segment. Of its words' tokens, 15 %, at least one, are to be predicted:
 /// of these, each is replaced by [MASK] with probability 80 %, by a random token that is not
-/// special with 10 %, or kept. The held-out sequences are up to 64 windows of the last 10 %, with
+/// special with 10 %, or kept. In a share `repeats` of the sequences, a stretch of at least 16
+/// tokens is repeated later in the window, before tokens are hidden. The sequences of the first
+/// `curriculum` steps are a block of random tokens that are not special, repeated: from text alone,
+/// no heads form that copy. The held-out sequences are up to 64 windows of the last 10 %, with
 /// fixed masks.
 ///
 /// Measure, on the held-out sequences: Masked Loss, the mean loss where the token is [MASK].

@@ -165,13 +165,7 @@ public:
 protected:
   void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t /*index*/) const override
   {
-    const std::int64_t period = random.Integer(this->Context / 4, this->Context / 2);
-    std::vector<std::int64_t> tokens = DrawTokens(random, period, this->Vocabulary);
-    for (std::int64_t i = period; i < this->Context; ++i)
-    {
-      tokens.push_back(tokens[i - period]);
-    }
-    AddNextTokens(batch, std::move(tokens), false);
+    AddNextTokens(batch, DrawRepeatedTokens(random, this->Context, this->Vocabulary), false);
   }
 
 private:

@@ -3,10 +3,18 @@
 #include "Error.h"
 #include "Index.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace atlas
 {
+namespace
+{
+
+/// The shortest stretch that is repeated.
+constexpr std::int64_t ShortestStretch = 16;
+
+}
 
 void RequireBetween(
   const std::string& name, std::int64_t value, std::int64_t first, std::int64_t last)
@@ -66,6 +74,47 @@ std::vector<std::int64_t> DrawTokens(
     }
   }
   return tokens;
+}
+
+std::vector<std::int64_t> DrawRepeatedTokens(
+  LearningRandom& random, std::int64_t count, std::int64_t vocabulary)
+{
+  const std::int64_t period = random.Integer(count / 4, count / 2);
+  std::vector<std::int64_t> tokens = DrawTokens(random, period, vocabulary);
+  for (std::int64_t i = period; i < count; ++i)
+  {
+    tokens.push_back(tokens[i - period]);
+  }
+  return tokens;
+}
+
+void RequireRepeats(const TaskOptions& options, std::int64_t more)
+{
+  if (!(options.repeats >= 0 && options.repeats <= 1))
+  {
+    throw OptionError(
+      "Repeats: expected a share from 0 to 1, found " + std::to_string(options.repeats) + ".");
+  }
+  if (options.curriculum < 0)
+  {
+    throw OptionError(
+      "Curriculum: expected 0 steps or more, found " + std::to_string(options.curriculum) + ".");
+  }
+  const std::int64_t least = 2 * ShortestStretch + 1 - more;
+  if (options.repeats > 0 && options.context < least)
+  {
+    throw OptionError("Context: expected at least " + std::to_string(least) +
+                      " tokens for Repeats, found " + std::to_string(options.context) + ".");
+  }
+}
+
+void RepeatStretch(std::vector<std::int64_t>& tokens, LearningRandom& random)
+{
+  const std::int64_t size = tokens.size();
+  const std::int64_t length = random.Integer(ShortestStretch, (size - 1) / 2);
+  const std::int64_t from = random.Integer(0, size - 2 * length);
+  const std::int64_t to = random.Integer(from + length, size - length);
+  std::copy_n(tokens.begin() + from, length, tokens.begin() + to);
 }
 
 std::vector<std::string> NumberNames(std::int64_t count)

@@ -27,6 +27,18 @@ void AddNextTokens(TrainingBatch& batch, std::vector<std::int64_t> tokens, bool 
 std::vector<std::int64_t> DrawTokens(
   LearningRandom& random, std::int64_t count, std::int64_t vocabulary);
 
+/// Draws a block of count / 4 to count / 2 token ids below `vocabulary`, and repeats it until there
+/// are `count`.
+std::vector<std::int64_t> DrawRepeatedTokens(
+  LearningRandom& random, std::int64_t count, std::int64_t vocabulary);
+
+/// Throws OptionError unless Repeats is a share, Curriculum is not negative and, with Repeats, a
+/// sequence of context + `more` tokens has room for RepeatStretch.
+void RequireRepeats(const TaskOptions& options, std::int64_t more);
+
+/// Writes a stretch of tokens, at least 16 and less than half of them, again at a later place.
+void RepeatStretch(std::vector<std::int64_t>& tokens, LearningRandom& random);
+
 /// The share of the rows with a target, among those for which isCounted(row) holds, that are
 /// predicted right; 0 without such rows.
 template<class Function>

@@ -16,28 +16,11 @@ namespace atlas
 namespace
 {
 
-/// The shortest stretch that is repeated.
-constexpr std::int64_t ShortestStretch = 16;
-
 void CheckOptions(const TaskOptions& options)
 {
   RequireBetween("Vocabulary", options.vocabulary, SmallestBpeVocabulary, 1000000);
   RequireBetween("Context", options.context, 8, 65536);
-  if (!(options.repeats >= 0 && options.repeats <= 1))
-  {
-    throw OptionError(
-      "Repeats: expected a share from 0 to 1, found " + std::to_string(options.repeats) + ".");
-  }
-  if (options.curriculum < 0)
-  {
-    throw OptionError(
-      "Curriculum: expected 0 steps or more, found " + std::to_string(options.curriculum) + ".");
-  }
-  if (options.repeats > 0 && options.context < 2 * ShortestStretch)
-  {
-    throw OptionError("Context: expected at least " + std::to_string(2 * ShortestStretch) +
-                      " tokens for Repeats, found " + std::to_string(options.context) + ".");
-  }
+  RequireRepeats(options, 1);
 }
 
 class TextTask : public LearningTask
@@ -104,16 +87,6 @@ private:
   std::int64_t Window; ///< tokens, with the target of the last
   TextSource Text;
   std::unique_ptr<LearningTask> Repeated;
-
-  /// Writes a stretch again at a later place of the window.
-  static void RepeatStretch(std::vector<std::int64_t>& tokens, LearningRandom& random)
-  {
-    const std::int64_t size = tokens.size();
-    const std::int64_t length = random.Integer(ShortestStretch, (size - 1) / 2);
-    const std::int64_t from = random.Integer(0, size - 2 * length);
-    const std::int64_t to = random.Integer(from + length, size - length);
-    std::copy_n(tokens.begin() + from, length, tokens.begin() + to);
-  }
 };
 
 }
