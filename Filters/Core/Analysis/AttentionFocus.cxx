@@ -70,6 +70,24 @@ RowSums SumRow(std::int64_t count, const float* values, float largest)
   return { sum.sum(), weighted.sum() };
 }
 
+/// The same from the softmax times `share`: with w = share e / sum, the sum is share / w of the
+/// largest value, where e = 1.
+RowSums SumRow(
+  std::int64_t count, const float* values, float largest, const float* weights, float share)
+{
+  Lanes weighted = Lanes::Zero();
+  Lanes most = Lanes::Zero();
+  ForLanes(count,
+    [&](std::int64_t i, std::int64_t left)
+    {
+      const Lanes weight = Load(weights + i, left, 0);
+      weighted += weight * (Load(values + i, left, largest) - largest).max(Negligible);
+      most = most.max(weight);
+    });
+  const float sum = share / most.maxCoeff();
+  return { sum, weighted.sum() / share * sum };
+}
+
 /// What the weights of all keys add up to.
 float ShareOfKeys(const ScoreRow& row, float sum, float largest)
 {
@@ -107,8 +125,11 @@ QueryFocus FocusOfScores(const ScoreRow& row)
   const float* scores = row.scores;
   const TopTwo top = FindTopTwo(row.keys, scores);
   const float largest = std::max(top.largest, std::numeric_limits<float>::lowest());
-  const RowSums sums = SumRow(row.keys, scores, largest);
-  const float share = ShareOfKeys(row, sums.sum, largest);
+  const bool weighted = row.weights != nullptr;
+  float share = weighted && row.sink ? static_cast<float>(SumOf(row.keys, row.weights)) : row.share;
+  const RowSums sums = weighted ? SumRow(row.keys, scores, largest, row.weights, share)
+                                : SumRow(row.keys, scores, largest);
+  share = weighted ? share : ShareOfKeys(row, sums.sum, largest);
   const auto weight = [&](float score)
   { return share * std::exp(Behind(score, largest)) / sums.sum; };
   QueryFocus focus;

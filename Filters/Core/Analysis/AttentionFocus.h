@@ -38,9 +38,10 @@ struct ScoreRow
   std::int64_t query;
   std::int64_t firstKey;
   std::int64_t keys;
-  const float* scores;       ///< [keys]
-  std::optional<float> sink; ///< a further score in the softmax
-  float share = 1;           ///< what the weights of all keys add up to without it
+  const float* scores;            ///< [keys]
+  std::optional<float> sink;      ///< a further score in the softmax
+  float share = 1;                ///< what the weights of all keys add up to without it
+  const float* weights = nullptr; ///< [keys], if they are known: then no exponential is needed
 };
 
 /// The statistics of a query that follow from its scores: those up to entropy.

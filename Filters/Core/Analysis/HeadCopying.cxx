@@ -2,6 +2,7 @@
 
 #include "Error.h"
 #include "Index.h"
+#include "Lanes.h"
 #include "MatrixProduct.h"
 #include "Parallel.h"
 #include "ProcessedWeights.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 
 namespace atlas
 {
@@ -178,12 +180,17 @@ double CopyingShare(const Eigen::Ref<const Eigen::RowVectorXf>& logits, std::int
   {
     return -1;
   }
-  const double mean = logits.cast<double>().mean();
-  double raised = 0;
-  for (const float logit : logits)
-  {
-    raised += std::max(static_cast<double>(logit) - mean, 0.0);
-  }
+  const std::int64_t count = logits.size();
+  const double mean = SumOf(count, logits.data()) / static_cast<double>(count);
+  using DoubleLanes = Eigen::Array<double, LaneCount, 1>;
+  DoubleLanes raisedLanes = DoubleLanes::Zero();
+  ForLanes(count,
+    [&](std::int64_t i, std::int64_t left)
+    {
+      const Lanes lanes = Load(logits.data() + i, left, std::numeric_limits<float>::lowest());
+      raisedLanes += (lanes.cast<double>() - mean).max(0.0);
+    });
+  const double raised = raisedLanes.sum();
   return raised > 0 ? std::max(static_cast<double>(logits[token]) - mean, 0.0) / raised : -1;
 }
 

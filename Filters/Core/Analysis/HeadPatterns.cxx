@@ -2,6 +2,7 @@
 
 #include "Error.h"
 #include "Index.h"
+#include "Lanes.h"
 
 #include <algorithm>
 #include <map>
@@ -124,7 +125,7 @@ void PatternSums::AddQuery(const float* row, std::int64_t query, std::int64_t ke
   auto& [previousToken, duplicate, induction] = this->patterns;
   const auto isExcluded = [&](std::int64_t key)
   { return (options.excludeFirst && key == 0) || (options.excludeCurrent && key == query); };
-  double all = std::accumulate(row, row + keys, 0.0);
+  double all = SumOf(keys, row);
   all -= options.excludeFirst ? static_cast<double>(row[0]) : 0;
   all -= options.excludeCurrent && !(options.excludeFirst && query == 0)
            ? static_cast<double>(row[query])

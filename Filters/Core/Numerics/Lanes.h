@@ -47,4 +47,14 @@ void ForLanes(std::int64_t count, const Function& function)
   }
 }
 
+/// The sum of values in double precision.
+inline double SumOf(std::int64_t count, const float* values)
+{
+  using DoubleLanes = Eigen::Array<double, LaneCount, 1>;
+  DoubleLanes sum = DoubleLanes::Zero();
+  ForLanes(count,
+    [&](std::int64_t i, std::int64_t left) { sum += Load(values + i, left, 0).cast<double>(); });
+  return sum.sum();
+}
+
 }

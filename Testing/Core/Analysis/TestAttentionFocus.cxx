@@ -262,6 +262,26 @@ TEST(AttentionFocus, OfASingleTokenAndOfNothing)
   EXPECT_EQ(FocusSums().Mean(FocusMeasure::Entropy), 0);
 }
 
+/// Scores 0, ln 2, ln 4, ln 1, and a sink of ln 8: weights 1, 2, 4, 1 of 16.
+TEST(AttentionFocus, OfScoresIsTheSameWithTheirWeights)
+{
+  const float scores[] = { 0, std::log(2.F), std::log(4.F), 0 };
+  const float weights[] = { 1 / 16.F, 2 / 16.F, 4 / 16.F, 1 / 16.F };
+  ScoreRow row = { 3, 0, 4, scores, std::log(8.F) };
+  for (const float* known : { static_cast<const float*>(nullptr), weights })
+  {
+    row.weights = known;
+    const QueryFocus focus = FocusOfScores(row);
+    EXPECT_EQ(focus.strongest, 2);
+    EXPECT_NEAR(focus.strongestWeight, 0.25, 1e-7);
+    EXPECT_NEAR(focus.selfWeight, 1 / 16., 1e-7);
+    EXPECT_NEAR(focus.firstWeight, 1 / 16., 1e-7);
+    EXPECT_NEAR(focus.concentration, 1 / 8., 1e-7);
+    // Of 1/8, 1/4, 1/2, 1/8: 1.75 bits of 2.
+    EXPECT_NEAR(focus.entropy, 1.75 / 2, 1e-6);
+  }
+}
+
 TEST(AttentionFocus, NamesWhatIsMissing)
 {
   Recording recording = Stored({ { 1 } });

@@ -316,8 +316,8 @@ private:
       const float* row = work.scores.data() + (query - begin) * keys;
       const float* weights = work.weights.data() + (query - begin) * keys;
       const KeyRange allowed = AllowedKeys(this->Record, sequence, names.layer, query);
-      const QueryFocus focus = FocusOfScores(
-        { query, allowed.begin, allowed.end - allowed.begin, row + allowed.begin, scores.sink });
+      const QueryFocus focus = FocusOfScores({ query, allowed.begin, allowed.end - allowed.begin,
+        row + allowed.begin, scores.sink, 1, weights + allowed.begin });
       work.focus.Add(focus, this->Result.options.sinkThreshold);
       this->AddToHistograms(place.index, focus);
       work.Sum(CorpusSum::StrongestWeight) += static_cast<double>(focus.strongestWeight);
@@ -562,7 +562,8 @@ private:
     }
   }
 
-  /// Adds sums over queries and keys, in double precision, of the tokens that count as queries.
+  /// Adds sums over queries and keys of the tokens that count as queries: of a window in single
+  /// precision, of all in double.
   void MeasureMoments()
   {
     const std::int64_t d = this->Result.headDimension;
@@ -573,19 +574,21 @@ private:
         CorpusHead& head = this->Result.heads[h];
         const auto add = [&](const SharedMatrix& matrix, std::vector<ExactSum>& moment)
         {
-          Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> rows;
-          Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> sum(d, d);
-          sum.setZero();
+          Matrix product(d, d); // of a window
+          Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(d, d);
           Eigen::RowVectorXd total = Eigen::RowVectorXd::Zero(d);
           for (std::size_t w = 0; w < this->Windows.size(); ++w)
           {
             const std::int64_t first =
               this->Record.sequenceOffsets[w] + this->Windows[w].firstQuery;
             const std::int64_t count = this->Record.sequenceOffsets[w + 1] - first;
-            rows = Eigen::Map<const Matrix>(matrix.Row(first), count, d).cast<double>();
-            MultiplyMatrices(
-              d, d, count, 1., { rows.data(), d, true }, { rows.data(), d }, sum.data(), d, true);
-            total += rows.colwise().sum();
+            const float* rows = matrix.Row(first);
+            MultiplyMatrices(d, d, count, 1, { rows, d, true }, { rows, d }, product.data(), d);
+            sum += product.cast<double>();
+            for (std::int64_t row = 0; row < count; ++row)
+            {
+              total += Eigen::Map<const Eigen::RowVectorXf>(rows + row * d, d).cast<double>();
+            }
           }
           for (std::int64_t j = 0; j < d; ++j)
           {
