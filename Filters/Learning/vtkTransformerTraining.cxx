@@ -174,6 +174,7 @@ AttentionAtlas::LearningRequest vtkTransformerTraining::GetRequest() const
   Replace(task.context, this->Context, 0, "Context");
   Replace(task.repeats, this->Repeats, -1, "Repeats");
   Replace(task.curriculum, this->Curriculum, -1, "Curriculum");
+  Replace(task.curriculumVocabulary, this->CurriculumVocabulary, 0, "Curriculum Vocabulary");
   Replace(task.trainShare, this->TrainShare, 0, "TrainShare");
   ArchitectureOptions& model = recipe.architecture;
   Replace(model.layers, this->Layers, 0, "Layers");

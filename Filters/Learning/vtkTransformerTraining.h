@@ -117,13 +117,22 @@ public:
 
   ///@{
   /**
-   * TEXT: share of sequences that repeat a stretch, 0 to 1, and the number of first steps on
-   * repeated random tokens alone. -1: as the recipe. Default: -1.
+   * TEXT, MASKED_TEXT: share of sequences that repeat a stretch, 0 to 1, and the number of first
+   * steps on repeated random tokens alone. -1: as the recipe. Default: -1.
    */
   vtkSetMacro(Repeats, double);
   vtkGetMacro(Repeats, double);
   vtkSetMacro(Curriculum, int);
   vtkGetMacro(Curriculum, int);
+  ///@}
+
+  ///@{
+  /**
+   * TEXT: tokens in the first step of the curriculum, which grow by the same factor per step to
+   * all. 0: all from the first step. Default: 0.
+   */
+  vtkSetMacro(CurriculumVocabulary, int);
+  vtkGetMacro(CurriculumVocabulary, int);
   ///@}
 
   ///@{
@@ -267,6 +276,7 @@ private:
   int Context = 0;
   double Repeats = -1;
   int Curriculum = -1;
+  int CurriculumVocabulary = 0;
   double TrainShare = 0;
   int Layers = 0;
   int Heads = 0;

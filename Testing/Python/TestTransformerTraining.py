@@ -20,6 +20,7 @@ SMALL = {
 #: The settings of a recipe that properties replace, by property.
 SETTINGS = {
     "Vocabulary": "vocabulary", "Context": "context", "Repeats": "repeats", "Curriculum": "curriculum",
+    "CurriculumVocabulary": "curriculum_vocabulary",
     "TrainShare": "train_share", "Layers": "layers", "Heads": "heads", "ModelDimension": "model_dimension",
     "HeadDimension": "head_dimension", "MlpDimension": "mlp_dimension", "Positions": "positions",
     "Normalization": "normalization", "Activation": "activation", "Tied": "tied", "BatchSize": "batch_size",

@@ -38,8 +38,10 @@ struct TaskOptions
   std::filesystem::path text;  ///< Text, MaskedText: a UTF-8 file
   double repeats = 0;          ///< Text, MaskedText: share of the sequences that repeat a stretch
   std::int64_t curriculum = 0; ///< Text, MaskedText: first steps on repeated random tokens
-  double trainShare = 0;       ///< ModularAddition: share of the pairs that are trained on
-  std::uint64_t seed = 0;      ///< of all data
+  std::int64_t curriculumVocabulary = 0; ///< Text: tokens of the first of these steps; they grow by
+                                         ///< a factor per step to all; 0: all from the first
+  double trainShare = 0;  ///< ModularAddition: share of the pairs that are trained on
+  std::uint64_t seed = 0; ///< of all data
 };
 
 /// A source of training data with the measures of what is learned. All functions are constant: the

@@ -121,6 +121,8 @@ void ForEachTransformerSetting(Recipe& recipe, const Visit& visit)
     "Text, MaskedText: share of sequences that repeat a stretch, 0 to 1");
   visit("curriculum", task.curriculum, zero,
     "Text, MaskedText: first steps on repeated random tokens alone");
+  visit("curriculum_vocabulary", task.curriculumVocabulary, zero,
+    "Text: tokens of the first of these steps, which grow to all; 0: all");
   visit(
     "train_share", task.trainShare, zero, "ModularAddition: share of pairs that are trained on");
   visit("data_seed", task.seed, zero, "seed of the data");

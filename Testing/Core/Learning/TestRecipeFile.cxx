@@ -23,7 +23,7 @@ namespace
 LearningRecipe OtherRecipe()
 {
   LearningRecipe recipe = DefaultRecipe(TaskKind::SortedList);
-  recipe.task = { TaskKind::SortedList, 11, 12, "some text.txt", 0.25, 13, 0.3, 14 };
+  recipe.task = { TaskKind::SortedList, 11, 12, "some text.txt", 0.25, 13, 9, 0.3, 14 };
   recipe.architecture = { 5, 6, 3, 24, 7, 8, PositionKind::Rotary, NormKind::RmsNorm,
     Activation::Silu, true, false, true };
   recipe.optimizer = { 0.1, 0.2, RateSchedule::Cosine, 15, 0.7, 0.8, 1e-5, 0.4, DecayRule::Blocks,
@@ -45,6 +45,7 @@ TEST(RecipeFile, IsReadAsItWasWritten)
   EXPECT_EQ(found.task.text, "some text.txt");
   EXPECT_EQ(found.task.repeats, 0.25);
   EXPECT_EQ(found.task.curriculum, 13);
+  EXPECT_EQ(found.task.curriculumVocabulary, 9);
   EXPECT_EQ(found.task.trainShare, 0.3);
   EXPECT_EQ(found.task.seed, 14U);
   EXPECT_EQ(found.architecture.keyHeads, 3);

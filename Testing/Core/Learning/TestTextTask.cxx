@@ -178,6 +178,31 @@ TEST_F(TextTasks, TheCurriculumIsRepeatedTokens)
   EXPECT_EQ(config.positions, 40);
 }
 
+/// From 25 tokens to 300 in 4 steps: by the fourth root of 12 in each.
+TEST_F(TextTasks, TheVocabularyOfTheCurriculumGrows)
+{
+  this->Options.curriculum = 4;
+  this->Options.curriculumVocabulary = 25;
+  const auto task = MakeTextTask(this->Options);
+  const std::int64_t expected[] = { 25, 47, 87, 161 };
+  for (std::int64_t step = 0; step < 4; ++step)
+  {
+    std::set<std::int64_t> seen;
+    for (const std::vector<std::int64_t>& tokens : task->MakeBatch(step, 400).input.tokens)
+    {
+      seen.insert(tokens.begin(), tokens.end());
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(seen.size()), expected[step]) << step;
+    EXPECT_EQ(*seen.rbegin(), expected[step] - 1) << step;
+  }
+  TaskOptions plain = this->Options;
+  plain.curriculumVocabulary = 0;
+  EXPECT_EQ(task->MakeBatch(4, 4).input.tokens, MakeTextTask(plain)->MakeBatch(4, 4).input.tokens);
+  plain.curriculumVocabulary = 300;
+  EXPECT_EQ(MakeTextTask(plain)->MakeBatch(0, 4).input.tokens,
+    MakeRepeatedTokensTask(plain)->MakeBatch(0, 4).input.tokens);
+}
+
 TEST_F(TextTasks, BadTextsAndOptionsAreRefused)
 {
   const auto fails = [this](const std::string& message)
@@ -203,6 +228,9 @@ TEST_F(TextTasks, BadTextsAndOptionsAreRefused)
   this->Options.curriculum = -1;
   fails("Curriculum: expected 0 steps or more, found -1");
   this->Options.curriculum = 0;
+  this->Options.curriculumVocabulary = 301;
+  fails("Curriculum Vocabulary: expected 2 to 300, found 301");
+  this->Options.curriculumVocabulary = 0;
   this->Options.text = "";
   fails("Text: expected a text file, found none");
   this->Options.text = this->Folder / "none.txt";

@@ -21,6 +21,10 @@ void CheckOptions(const TaskOptions& options)
   RequireBetween("Vocabulary", options.vocabulary, SmallestBpeVocabulary, 1000000);
   RequireBetween("Context", options.context, 8, 65536);
   RequireRepeats(options, 1);
+  if (options.curriculumVocabulary != 0)
+  {
+    RequireBetween("Curriculum Vocabulary", options.curriculumVocabulary, 2, options.vocabulary);
+  }
 }
 
 class TextTask : public LearningTask
@@ -39,11 +43,16 @@ public:
 
   TrainingBatch MakeBatch(std::int64_t step, std::int64_t size) const override
   {
-    if (step < this->Options.curriculum || size < 1) // which is an error
+    const bool isRepeated = step < this->Options.curriculum;
+    if (size < 1 || (isRepeated && this->Options.curriculumVocabulary == 0)) // size: an error
     {
       return this->Repeated->MakeBatch(step, size);
     }
     LearningRandom random(this->Options.seed, RandomPurpose::Batches, step);
+    if (isRepeated)
+    {
+      return this->MakeCurriculum(random, step, size);
+    }
     const auto places = static_cast<std::int64_t>(this->Text.train.size()) - this->Window + 1;
     TrainingBatch batch;
     for (std::int64_t i = 0; i < size; ++i)
@@ -87,6 +96,22 @@ private:
   std::int64_t Window; ///< tokens, with the target of the last
   TextSource Text;
   std::unique_ptr<LearningTask> Repeated;
+
+  /// Repeated random tokens of a vocabulary that grows by the same factor from step to step. A head
+  /// learns to find the earlier copy of few tokens first, and then of others.
+  TrainingBatch MakeCurriculum(LearningRandom& random, std::int64_t step, std::int64_t size) const
+  {
+    const auto first = static_cast<double>(this->Options.curriculumVocabulary);
+    const auto last = static_cast<double>(this->Options.vocabulary);
+    const double part = static_cast<double>(step) / static_cast<double>(this->Options.curriculum);
+    const std::int64_t tokens = std::llround(first * std::pow(last / first, part));
+    TrainingBatch batch;
+    for (std::int64_t i = 0; i < size; ++i)
+    {
+      AddNextTokens(batch, DrawRepeatedTokens(random, this->Options.context, tokens), false);
+    }
+    return batch;
+  }
 };
 
 }
