@@ -54,6 +54,10 @@ using AttentionAtlas::HeadNameOf;
 using AttentionAtlas::MakeArray;
 
 constexpr double LeastOpacity = 0.15;
+/// Where labels are, as vtkTokenLabelsRepresentation has it.
+constexpr int UpperRight = -1;
+constexpr int Below = 2;
+constexpr int Above = 3;
 
 std::string FromName(const ComposedHeads& pair)
 {
@@ -84,8 +88,9 @@ void FillHeads(int layers, int heads, vtkPolyData* output)
     Names::HeadName, all, [heads](int i) { return HeadNameOf(i / heads, i % heads); }));
 }
 
-/// Makes the heads vertices with labels.
-void FillLabels(vtkPolyData* output)
+/// Makes the heads vertices with labels. Those of the first and the last layer are where no lines
+/// are.
+void FillLabels(int layers, vtkPolyData* output)
 {
   vtkNew<vtkCellArray> vertices;
   for (vtkIdType i = 0; i < output->GetNumberOfPoints(); ++i)
@@ -97,6 +102,14 @@ void FillLabels(vtkPolyData* output)
   tokens->DeepCopy(output->GetPointData()->GetAbstractArray(Names::HeadName));
   tokens->SetName(Names::Token);
   output->GetPointData()->AddArray(tokens);
+  vtkNew<vtkIntArray> sides;
+  sides->SetName(Names::Side);
+  for (vtkIdType i = 0; i < output->GetNumberOfPoints(); ++i)
+  {
+    const double layer = output->GetPoint(i)[1];
+    sides->InsertNextValue(layer == 0 ? Below : layer == layers - 1 ? Above : UpperRight);
+  }
+  output->GetPointData()->AddArray(sides);
 }
 
 /// The pairs that have lines, by rising score.
@@ -130,7 +143,7 @@ struct Lines
   }
 };
 
-/// The weakest and strongest line, as they look on white.
+/// The strongest and the weakest line, as they look on white.
 std::string LegendOf(const Lines& lines, int kind, double baseline)
 {
   std::string text =
@@ -139,6 +152,7 @@ std::string LegendOf(const Lines& lines, int kind, double baseline)
   ends.resize(lines.pairs.size() > 1 ? 2 : 1);
   for (const ComposedHeads& pair : ends)
   {
+    const bool isStrongest = &pair == &ends.front();
     text += "\n";
     for (const std::uint8_t channel : atlas::ClassColor(kind))
     {
@@ -146,7 +160,8 @@ std::string LegendOf(const Lines& lines, int kind, double baseline)
     }
     std::array<char, 32> number = {};
     std::snprintf(number.data(), number.size(), "%.3f", pair.score - baseline);
-    text += number.data() + (", " + FromName(pair) + " to " + ToName(pair));
+    text += std::string(isStrongest ? "wide: " : "thin: ") + number.data() + " (" + FromName(pair) +
+            " to " + ToName(pair) + ")";
   }
   return text;
 }
@@ -274,7 +289,7 @@ void vtkHeadComposition::Execute(Task& task)
   auto* labels = task.Output<vtkPolyData>(2);
   FillHeads(static_cast<int>(config.layers), static_cast<int>(config.heads), graph);
   labels->ShallowCopy(graph);
-  FillLabels(labels);
+  FillLabels(static_cast<int>(config.layers), labels);
   FillLines(lines, static_cast<int>(config.heads), this->Kind, baseline, graph);
   AddHeads(pairs, table->GetRowData());
   AddNumbers<vtkDoubleArray>(pairs, table->GetRowData(), baseline);

@@ -110,6 +110,8 @@ inline constexpr const char* TorusDeformation = "attention-atlas.torus-deformati
 inline constexpr const char* ScoreHarmonics = "attention-atlas.score-harmonics";
 inline constexpr const char* HeadAccuracy = "attention-atlas.head-accuracy";
 inline constexpr const char* HeadAccuracySimplex = "attention-atlas.head-accuracy-simplex";
+inline constexpr const char* HeadAccuracySimplexCorners =
+  "attention-atlas.head-accuracy-simplex.corners";
 inline constexpr const char* UnembeddingCells = "attention-atlas.unembedding-sphere.cells";
 inline constexpr const char* UnembeddingCentres = "attention-atlas.unembedding-sphere.centres";
 inline constexpr const char* UnembeddingArcs = "attention-atlas.unembedding-sphere.arcs";

@@ -5,6 +5,7 @@
 #include "DataFormat.h"
 #include "HeadAccuracy.h"
 #include "MixtureRegions.h"
+#include "PolyOutput.h"
 #include "Task.h"
 
 #include <vtkCellArray.h>
@@ -18,7 +19,9 @@
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
 #include <vtkSmartPointer.h>
+#include <vtkStringArray.h>
 
+#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -45,6 +48,33 @@ vtkSmartPointer<Array> MakeArray(const std::string& name, int components, vtkIdT
   array->SetNumberOfComponents(components);
   array->SetNumberOfTuples(tuples);
   return array;
+}
+
+/// Where a mixture is in the plane of the triangle.
+Eigen::Vector3d PlaceOf(const Eigen::Vector3d& weights)
+{
+  return { weights[0] + weights[1] / 2, weights[1] * std::sqrt(3.0) / 2, 0 };
+}
+
+/// The corners of the triangle, with the names of their heads.
+void SetCorners(const int* heads, vtkPolyData* output)
+{
+  constexpr int below = 2; // as vtkTokenLabelsRepresentation has it
+  constexpr int above = 3;
+  vtkNew<vtkPoints> points;
+  vtkNew<vtkStringArray> names;
+  names->SetName(Names::Token);
+  for (int c = 0; c < 3; ++c)
+  {
+    points->InsertNextPoint(PlaceOf(Eigen::Vector3d::Unit(c)).data());
+    names->InsertNextValue("Head " + std::to_string(heads[c]));
+  }
+  output->SetPoints(points);
+  output->SetVerts(AttentionAtlas::Vertices(3));
+  vtkPointData* data = output->GetPointData();
+  AttentionAtlas::AddIntegers(data, Names::Head, { heads[0], heads[1], heads[2] });
+  data->AddArray(names);
+  AttentionAtlas::AddIntegers(data, Names::Side, { below, above, below });
 }
 
 /// The points of the triangle and their arrays. Rows may be written concurrently.
@@ -141,7 +171,7 @@ private:
   void SetPoint(vtkIdType point)
   {
     const Eigen::Vector3d& weights = this->Weights[point];
-    this->Points->SetPoint(point, weights[0] + weights[1] / 2, weights[1] * std::sqrt(3.0) / 2, 0);
+    this->Points->SetPoint(point, PlaceOf(weights).data());
     for (int c = 0; c < 3; ++c)
     {
       this->Barycentric->SetTypedComponent(point, c, static_cast<float>(weights[c]));
@@ -173,7 +203,7 @@ private:
 vtkStandardNewMacro(vtkHeadAccuracySimplex);
 
 vtkHeadAccuracySimplex::vtkHeadAccuracySimplex()
-  : vtkModelAlgorithm({ "vtkPolyData" })
+  : vtkModelAlgorithm({ "vtkPolyData", "vtkPolyData" })
 {
 }
 
@@ -203,7 +233,8 @@ void vtkHeadAccuracySimplex::CheckProperties(vtkIdType tokens) const
 
 void vtkHeadAccuracySimplex::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
 {
-  auto* output = task.Output<vtkPolyData>();
+  auto* output = task.Output<vtkPolyData>(TRIANGLE);
+  auto* corners = task.Output<vtkPolyData>(CORNERS);
   const vtkIdType tokens = model.VocabularySize();
   this->CheckProperties(tokens);
   const atlas::HeadMixture mixture(model,
@@ -225,4 +256,6 @@ void vtkHeadAccuracySimplex::Evaluate(const atlas::AttentionOnlyModel& model, Ta
     });
   table.MoveTo(output);
   AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HeadAccuracySimplex);
+  SetCorners(this->HeadIndices, corners);
+  AttentionAtlas::SetFormat(corners, AttentionAtlas::Formats::HeadAccuracySimplexCorners);
 }

@@ -7,8 +7,9 @@
  * @class vtkHeadAccuracySimplex
  * @brief The accuracy of mixtures of three heads of an attention-only transformer, on a triangle.
  *
- * Input: the model, with next_token. Output: a vtkPolyData, an equilateral triangle of side 1 in
- * the plane z = 0, divided into equal triangles. A point with the barycentric weights c_0, c_1, c_2
+ * Input: the model, with next_token. First output: a vtkPolyData, an equilateral triangle of side 1
+ * in the plane z = 0, divided into equal triangles. A point with the barycentric weights c_0, c_1,
+ * c_2
  * >= 0, c_0 + c_1 + c_2 = 1, represents the mixture
  *
  *     argmax W_U (residual + sum_i 3 c_i out_{h_i} + sum of out_h of the heads beyond the three)
@@ -24,6 +25,10 @@
  * correctly, 1 or 0, and the class it predicts; only if a pair is chosen
  * - Barycentric (float, 3): c_0, c_1, c_2
  *
+ * Second output: a vtkPolyData, the corners as points c_0 = 1, c_1 = 1, c_2 = 1. Point arrays:
+ * Head (int), the head that has weight 3 there; Token (string), its name "Head 0"; and Side (int),
+ * where a label stands: 2 below, 3 above the point.
+ *
  * Field data: the model's dimensions. Computed in double precision and in parallel; on a tie the
  * lowest class is predicted. On several ranks, rank 0 has the triangle.
  */
@@ -31,6 +36,13 @@ class ATTENTIONATLASTORUS_EXPORT vtkHeadAccuracySimplex : public vtkModelAlgorit
 {
 public:
   static vtkHeadAccuracySimplex* New();
+
+  enum Output
+  {
+    TRIANGLE = 0,
+    CORNERS
+  };
+
   vtkTypeMacro(vtkHeadAccuracySimplex, vtkModelAlgorithm);
 
   ///@{

@@ -53,9 +53,11 @@ constexpr double LetterHeight = 0.76;
 /// Where a label is.
 enum class Anchor
 {
-  UpperRight,
   Left,
-  Right
+  Right,
+  Below,
+  Above,
+  UpperRight
 };
 
 /// A point that can have a label.
@@ -73,11 +75,36 @@ bool IsSet(vtkDataArray* array, vtkIdType point)
   return array != nullptr && array->GetComponent(point, 0) != 0;
 }
 
-/// Where the label of a point is by its Side: 0 left, 1 right, or else above.
+/// Where the label of a point is by its Side: 0 left, 1 right, 2 below, 3 above, or else to the
+/// upper right.
 Anchor AnchorOf(vtkDataArray* side, vtkIdType point)
 {
+  constexpr std::array<Anchor, 4> anchors = { Anchor::Left, Anchor::Right, Anchor::Below,
+    Anchor::Above };
   const double value = side != nullptr ? side->GetComponent(point, 0) : -1;
-  return value == 0 ? Anchor::Left : value == 1 ? Anchor::Right : Anchor::UpperRight;
+  return value >= 0 && value < anchors.size() ? anchors.at(static_cast<std::size_t>(value))
+                                              : Anchor::UpperRight;
+}
+
+/// The lower left corner of a label of some size with an anchor at a point, from which it has a
+/// gap.
+std::array<int, 2> CornerOf(
+  Anchor anchor, std::array<int, 2> point, std::array<int, 2> size, std::array<int, 2> gap)
+{
+  switch (anchor)
+  {
+    case Anchor::Left:
+      return { point[0] - size[0] - gap[0], point[1] - size[1] / 2 };
+    case Anchor::Right:
+      return { point[0] + gap[0], point[1] - size[1] / 2 };
+    case Anchor::Below:
+      return { point[0] - size[0] / 2, point[1] - size[1] - gap[1] };
+    case Anchor::Above:
+      return { point[0] - size[0] / 2, point[1] + gap[1] };
+    case Anchor::UpperRight:
+      break;
+  }
+  return { point[0] + gap[0], point[1] + gap[1] };
 }
 
 /// Adds the points of a dataset that have this Match, in an even order, until there are enough.
@@ -325,11 +352,12 @@ struct vtkTokenLabelsRepresentation::Labels
         candidate.token, this->FontSizeAt(candidate, toScreen, place[1] / place[3]));
       const int width = text.extent[0] * scale[0];
       const int height = text.extent[1] * scale[1];
-      int x = static_cast<int>(place[0] / place[3] * size[0]) + GapInPixels * scale[0];
-      int y = static_cast<int>(place[1] / place[3] * size[1]);
-      x -= candidate.anchor == Anchor::Left ? width + 2 * GapInPixels * scale[0] : 0;
-      y += candidate.anchor == Anchor::UpperRight ? GapInPixels * scale[1] : -height / 2;
-      const int above = candidate.anchor == Anchor::UpperRight ? Room : 0; // rows have their own
+      const auto [x, y] = CornerOf(candidate.anchor,
+        { static_cast<int>(place[0] / place[3] * size[0]),
+          static_cast<int>(place[1] / place[3] * size[1]) },
+        { width, height }, { GapInPixels * scale[0], GapInPixels * scale[1] });
+      const bool isInRow = candidate.anchor == Anchor::Left || candidate.anchor == Anchor::Right;
+      const int above = isInRow ? 0 : Room; // rows have their own
       if (boxes.Place({ x - Room, y - above, x + width + Room, y + height + above }))
       {
         this->Show(text, candidate.isHidden, x, y);

@@ -343,7 +343,7 @@ PICTURES = {
     "SummableColors": summable_colors,
     "UnembeddingSphere": unembedding_sphere,
     "WordCircle": lambda: show("WordCircle", *ports(s.WordCircle(Input=small()), 0, 1), direction=(1, -0.3, 0.25)),
-    "HeadAccuracySimplex": lambda: show("HeadAccuracySimplex", s.HeadAccuracySimplex(Input=small())),
+    "HeadAccuracySimplex": lambda: show("HeadAccuracySimplex", *ports(s.HeadAccuracySimplex(Input=small()), 0, 1)),
     "HeadAccuracy": lambda: show("HeadAccuracy", s.HeadAccuracy(Input=small()), kind="XYBarChartView"),
     "ScoreHarmonics": lambda: show(
         "ScoreHarmonics", s.ScoreHarmonics(Input=small()), kind="XYBarChartView", BottomAxisLabelFontSize=9

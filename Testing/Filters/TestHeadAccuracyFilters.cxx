@@ -7,6 +7,7 @@
 #include "vtkTokenPairs.h"
 
 #include <vtkPointData.h>
+#include <vtkPolyData.h>
 #include <vtkTable.h>
 
 #include <cmath>
@@ -135,6 +136,26 @@ TEST(HeadAccuracySimplex, IsAnEquilateralTriangle)
       ((p[1][0] - p[0][0]) * (p[2][1] - p[0][1]) - (p[2][0] - p[0][0]) * (p[1][1] - p[0][1])) / 2;
   }
   EXPECT_NEAR(normalSum, std::sqrt(3.0) / 4, 1e-6);
+}
+
+TEST(HeadAccuracySimplex, NamesTheHeadsAtItsCorners)
+{
+  Simplex simplex(ModelWithTargets());
+  simplex->SetHeadIndices(2, 0, 1);
+  simplex.Update();
+  vtkPolyData* corners =
+    vtkPolyData::SafeDownCast(simplex->GetOutputDataObject(vtkHeadAccuracySimplex::CORNERS));
+  ASSERT_EQ(corners->GetNumberOfVerts(), 3);
+  vtkPointData* data = corners->GetPointData();
+  EXPECT_THAT(Texts(data, "Token"), ElementsAre("Head 2", "Head 0", "Head 1"));
+  EXPECT_THAT(Values(data, "Head"), ElementsAre(2, 0, 1));
+  const double expected[3][2] = { { 1, 0 }, { 0.5, std::sqrt(0.75) }, { 0, 0 } };
+  for (vtkIdType i = 0; i < 3; ++i)
+  {
+    EXPECT_NEAR(corners->GetPoint(i)[0], expected[i][0], 1e-6);
+    EXPECT_NEAR(corners->GetPoint(i)[1], expected[i][1], 1e-6);
+  }
+  EXPECT_THAT(Values(data, "Side"), ElementsAre(2, 3, 2)) << "labels are outside of the triangle";
 }
 
 TEST(HeadAccuracySimplex, HasTheAccuracyOfHeadsAtItsCornersAndOfTheModelAtItsCentre)

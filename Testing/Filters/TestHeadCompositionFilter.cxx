@@ -8,7 +8,9 @@
 #include <vtkPolyData.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -107,6 +109,32 @@ TEST(HeadCompositionFilter, IsAGraphOfHeads)
   vtkPolyData* heads = composition.Output(2);
   EXPECT_EQ(heads->GetNumberOfVerts(), 8);
   EXPECT_EQ(Texts(heads->GetPointData(), "Token").at(6), "1.2");
+  // Labels are below layer 0 and above the last layer.
+  EXPECT_THAT(Values(heads->GetPointData(), "Side"), ElementsAre(2, 2, 2, 2, 3, 3, 3, 3));
+}
+
+TEST(HeadCompositionFilter, HasALegendOfTheWidestAndTheThinnestLine)
+{
+  Composition composition("gpt2");
+  composition->SetTop(5);
+  vtkPolyData* graph = composition.Output();
+  const std::vector<double> corrected = composition.OfLines("Corrected");
+  const auto line = [&](const std::string& color, const std::string& width, vtkIdType cell)
+  {
+    const auto number = [&](const char* name)
+    {
+      return std::to_string(
+        static_cast<int>(graph->GetCellData()->GetArray(name)->GetComponent(cell, 0)));
+    };
+    std::array<char, 32> score = {};
+    std::snprintf(score.data(), score.size(), "%.3f", corrected[static_cast<std::size_t>(cell)]);
+    return color + " " + width + ": " + score.data() + " (" + number("From Layer") + "." +
+           number("From Head") + " to " + number("To Layer") + "." + number("To Head") + ")";
+  };
+  // The second color of classes, and that of an opacity of 0.15 on white: 255 - 0.15 (255 - c).
+  EXPECT_THAT(Texts(graph->GetFieldData(), "CompositionColor Legend"),
+    ElementsAre("K-composition above chance\n" + line("213 94 0", "wide", 4) + "\n" +
+                line("249 231 217", "thin", 0)));
 }
 
 TEST(HeadCompositionFilter, ShowsLinesFromAThresholdOn)

@@ -127,6 +127,7 @@ class Formats(AtlasTest):
             (simple.ScoreHarmonics(Input=model), 0, "score-harmonics"),
             (simple.HeadAccuracy(Input=model), 0, "head-accuracy"),
             (simple.HeadAccuracySimplex(Input=model, Resolution=8), 0, "head-accuracy-simplex"),
+            (simple.HeadAccuracySimplex(Input=model, Resolution=8), 1, "head-accuracy-simplex.corners"),
             (sphere, 0, "unembedding-sphere.cells"),
             (sphere, 1, "unembedding-sphere.centres"),
             (sphere, 2, "unembedding-sphere.arcs"),

@@ -111,7 +111,7 @@ def _place(model: Transformer, layer: int, head: int) -> str:
 
 @drawn_from(Transformer)
 def composition(model: Transformer, page: Page, kind: str = "K", top: int = 60, threshold: float = 0) -> Any:
-    """Which heads read what heads of earlier layers write, as a graph; the strongest lines are the widest.
+    """Which heads read what heads of earlier layers write, as a graph; the strongest lines are the widest and darkest.
 
     kind: Q, K or V, what of the later head reads. top: the largest number of lines; 0: all. threshold: the least
     score above chance, 1 / sqrt(d_model).
@@ -138,14 +138,18 @@ def composition(model: Transformer, page: Page, kind: str = "K", top: int = 60, 
     axes.scatter(heads, layers, s=9, color=foreground(), linewidths=0, zorder=2)
     used = {tuple(end) for line in ends.astype(int).tolist() for end in line}
     for head, layer in used:
-        axes.annotate(f"{layer}.{head}", (head, layer), (2.5, 2), textcoords="offset points", size="small")
+        # Below layer 0 and above the last one there are no lines.
+        place = {0: ((0, -4), "center", "top"), model.layers - 1: ((0, 3), "center", "bottom")}
+        offset, across, up = place.get(layer, ((2.5, 2), "left", "bottom"))
+        axes.annotate(f"{layer}.{head}", (head, layer), offset, textcoords="offset points", size="small",
+                      horizontalalignment=across, verticalalignment=up)
     axes.set(xlabel="Head", ylabel="Layer", xlim=(-0.5, model.heads - 0.3), ylim=(-0.4, model.layers - 0.6))
     axes.set_xticks(range(0, model.heads, max(1, model.heads // 16)))
     axes.set_yticks(range(0, model.layers, max(1, model.layers // 16)))
     if len(score):
         least, most = lines.get_clim()
         ticks = numpy.linspace(least, most, 5)
-        color_bar(figure, axes, lines, "Score \u2212 chance", ticks, list(map(_number, ticks)))
+        color_bar(figure, axes, lines, "Score \u2212 chance (color, width)", ticks, list(map(_number, ticks)))
     return figure
 
 
