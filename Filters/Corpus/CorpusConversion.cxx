@@ -80,11 +80,22 @@ std::int64_t FindKind(const atlas::CorpusStatistics& statistics, std::int64_t id
   return found - statistics.ids.begin();
 }
 
+std::vector<atlas::CorpusSketch> SketchesOf(const atlas::CorpusStatistics& statistics)
+{
+  std::vector<atlas::CorpusSketch> sketches = { atlas::CorpusSketch::Entropy,
+    atlas::CorpusSketch::Concentration, atlas::CorpusSketch::WrittenNorm };
+  if (statistics.hasLogits)
+  {
+    sketches.push_back(atlas::CorpusSketch::NextTokenEffect);
+  }
+  return sketches;
+}
+
 std::vector<std::pair<std::string, std::vector<double>>> ColumnsOf(
   const atlas::CorpusStatistics& statistics)
 {
   std::vector<std::pair<std::string, std::vector<double>>> columns;
-  const auto add = [&](const char* name, const auto& valueOf)
+  const auto add = [&](const std::string& name, const auto& valueOf)
   {
     std::vector<double> values;
     std::transform(
@@ -103,6 +114,16 @@ std::vector<std::pair<std::string, std::vector<double>>> ColumnsOf(
   }
   add(ArrayNames::MeanDistance, atlas::MeanDistance);
   add(ArrayNames::MedianDistance, atlas::MedianDistance);
+  for (const atlas::CorpusSketch sketch : SketchesOf(statistics))
+  {
+    const std::string name = atlas::CorpusSketchNames[static_cast<std::size_t>(sketch)];
+    for (const auto& [column, quantile] :
+      { std::pair("Median " + name, 0.5), { name + " P5", 0.05 }, { name + " P95", 0.95 } })
+    {
+      add(column, [sketch = sketch, quantile = quantile](const atlas::CorpusHead& head)
+        { return head.Sketch(sketch).Quantile(quantile); });
+    }
+  }
   return columns;
 }
 

@@ -11,8 +11,9 @@
 class vtkTable;
 
 /// The VTK form of statistics of a corpus: a vtkTable of the format Corpus with a row per head and
-/// the columns Layer, Head, Queries (integers), those of CorpusColumns, Mean Distance and Median
-/// Distance (double). Next Token Effect and Copying are left out where they were not measured.
+/// the columns Layer, Head, Queries (integers), those of CorpusColumns, Mean Distance, Median
+/// Distance, and the quantiles Median NAME, NAME P5 and NAME P95 of each of CorpusSketchNames
+/// (double). Next Token Effect and Copying are left out where they were not measured.
 ///
 /// Field data: Statistics (unsigned char), the bytes of a file of all statistics; Model (string);
 /// Documents, Tokens (64-bit integer); Complete (int).
@@ -31,6 +32,9 @@ std::string KindText(const atlas::CorpusStatistics& statistics, std::int64_t kin
 
 /// The index of the kind of token of an id. Throws atlas::ModelError if there is none.
 std::int64_t FindKind(const atlas::CorpusStatistics& statistics, std::int64_t id);
+
+/// What has quantiles in these statistics.
+std::vector<atlas::CorpusSketch> SketchesOf(const atlas::CorpusStatistics& statistics);
 
 /// The columns of heads, as they are named.
 std::vector<std::pair<std::string, std::vector<double>>> ColumnsOf(

@@ -55,6 +55,55 @@ const std::vector<double>& FindColumn(
   return found->second;
 }
 
+/// A column with its unit, where the name does not say it.
+std::string TitleOf(const std::string& column)
+{
+  using Unit = std::pair<const char*, const char*>;
+  for (const auto& [part, unit] : { Unit("Distance", "tokens"), Unit("Next Token Effect", "logits"),
+         Unit("Written Norm", "length"), Unit("Entropy", "share of its maximum"),
+         Unit("Strongest Is", "share of queries"), Unit("Sink Rate", "share of queries"),
+         Unit("Copying", "share of raised logits"), Unit("Concentration", "difference of weights"),
+         Unit("Sink", "weight"), Unit("Token", "weight"), Unit("Induction", "weight"),
+         Unit("Prefix Matching", "weight") })
+  {
+    if (column.find(part) != std::string::npos)
+    {
+      return column + " (" + unit + ")";
+    }
+  }
+  return column;
+}
+
+/// Each cluster with its color and first heads, as Filters/Views reads legends.
+std::string LegendOf(
+  const std::vector<std::int32_t>& clusters, const std::vector<std::string>& names)
+{
+  constexpr std::size_t MostNames = 4;
+  std::vector<std::vector<std::string>> members;
+  for (std::size_t h = 0; h < clusters.size(); ++h)
+  {
+    members.resize(std::max<std::size_t>(members.size(), clusters[h] + 1));
+    members[clusters[h]].push_back(names[h]);
+  }
+  std::string text = "Cluster: heads";
+  for (std::size_t cluster = 0; cluster < members.size(); ++cluster)
+  {
+    text += "\n";
+    for (const std::uint8_t channel : atlas::ClassColor(static_cast<std::int32_t>(cluster)))
+    {
+      text += std::to_string(channel) + " ";
+    }
+    text += std::to_string(cluster) + ":";
+    const std::vector<std::string>& heads = members[cluster];
+    for (std::size_t i = 0; i < std::min(heads.size(), MostNames); ++i)
+    {
+      text += " " + heads[i];
+    }
+    text += heads.size() > MostNames ? " +" + std::to_string(heads.size() - MostNames) : "";
+  }
+  return text;
+}
+
 /// An axis from a round number below all values to one above.
 struct Axis
 {
@@ -180,8 +229,8 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
       AddLine(0, at, -Tick, at, ends, lines);
       labels.AddToTheLeft(-2 * Tick, at, yAxis.TextAt(tick));
     }
-    labels.Add(0.35, -0.13, this->XColumn);
-    labels.Add(-0.1, 1.03, this->YColumn);
+    labels.Add(0.35, -0.13, TitleOf(this->XColumn));
+    labels.AddToTheRight(-0.06, 1.05, TitleOf(this->YColumn));
   }
   else
   {
@@ -198,12 +247,12 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
   auto* output = task.Output<vtkPolyData>(0);
   vtkNew<vtkPoints> points;
   vtkNew<vtkCellArray> discs;
-  const auto nameOf = [](const atlas::HeadPlace& head)
-  { return std::to_string(head.layer) + "." + std::to_string(head.head); };
+  std::vector<std::string> names;
   for (std::size_t h = 0; h < heads.size(); ++h)
   {
     AddDisc(places[h], radii[h], points, discs);
-    labels.AddToTheRight(places[h][0] + radii[h], places[h][1], nameOf(heads[h]));
+    names.push_back(std::to_string(heads[h].layer) + "." + std::to_string(heads[h].head));
+    labels.AddToTheRight(places[h][0] + radii[h], places[h][1], names.back());
   }
   output->SetPoints(points);
   output->SetPolys(discs);
@@ -222,7 +271,7 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
     Names::Layer, heads, [](const atlas::HeadPlace& head) { return head.layer; }));
   data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
     Names::Head, heads, [](const atlas::HeadPlace& head) { return head.head; }));
-  data->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(Names::Name, heads, nameOf));
+  data->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(Names::Name, names));
   const std::vector<std::int32_t> clusters =
     atlas::ClustersOf(atlas::MergeHeads(atlas::HeadDistances(statistics,
                         this->ClusterBy == AGREEMENT ? atlas::ClusterDistance::Agreement
@@ -237,6 +286,8 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
     colors->InsertNextTypedTuple(atlas::ClassColor(cluster).data());
   }
   data->AddArray(colors);
+  AttentionAtlas::AddField(
+    output->GetFieldData(), Names::ClusterColorLegend, LegendOf(clusters, names));
   for (const auto& [name, values] : columns)
   {
     data->AddArray(AttentionAtlas::MakeArray<vtkDoubleArray>(name, values));

@@ -16,11 +16,12 @@
  *
  * Output port 0, a vtkPolyData with a disc per head in the square from 0 to 1: the cell arrays
  * Layer, Head, Name (string, such as 1.5) and Cluster (int, from 0), ClusterColor
- * (unsigned char, 3), and all columns of the input. Layer and Head are also point
- * arrays.
+ * (unsigned char, 3), and all columns of the input. Layer and Head are also point arrays. Field
+ * data: ClusterColor Legend (string), a line "Cluster: heads", then a line "RED GREEN BLUE CLUSTER:
+ * HEADS" for each cluster, with at most four heads and the number of others, such as +2.
  *
- * Output port 1, a vtkPolyData of names, titles and numbers of axes for the representation Token
- * Labels. Output port 2, a vtkPolyData of the axes.
+ * Output port 1, a vtkPolyData of names, titles with units and numbers of axes for the
+ * representation Token Labels. Output port 2, a vtkPolyData of the axes.
  *
  * COLUMNS places heads by XColumn and YColumn. SIMILAR_STATISTICS and SIMILAR_ATTENTION place them
  * so that distances are about those of their statistics, or 1 minus the agreement of their

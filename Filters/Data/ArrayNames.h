@@ -194,6 +194,7 @@ inline constexpr const char* MeanDistance = "Mean Distance";     ///< in tokens
 inline constexpr const char* MedianDistance = "Median Distance"; ///< in tokens
 inline constexpr const char* Cluster = "Cluster";                ///< also of HeadScatter
 inline constexpr const char* ClusterColor = "ClusterColor";
+inline constexpr const char* ClusterColorLegend = "ClusterColor Legend"; ///< field data
 inline constexpr const char* Statistics = "Statistics"; ///< field data: the bytes of a file
 inline constexpr const char* Documents = "Documents";   ///< field data, also Tokens
 inline constexpr const char* Complete = "Complete";     ///< field data: 1 if all was read
@@ -209,6 +210,8 @@ inline constexpr const char* FromDistance = "From Distance";
 inline constexpr const char* ToDistance = "To Distance";
 inline constexpr const char* FromTotal = "From Total";
 inline constexpr const char* ToTotal = "To Total";
+// HeadHistogram, in addition to Value, Count, Share, Cumulative and Entropy
+inline constexpr const char* Quantile = "Quantile"; ///< from 0 to 1
 // ScoreParts, in addition to Token, Document, Position, Kind and Share
 inline constexpr const char* Part = "Part"; ///< from 1
 inline constexpr const char* Strength = "Strength";

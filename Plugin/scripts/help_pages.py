@@ -71,6 +71,7 @@ CHAPTERS = {
         "CorpusReader",
         "HeadScatter",
         "TopContexts",
+        "HeadHistogram",
         "HeadTokenTable",
         "ScoreParts",
         "CorpusWriter",

@@ -405,10 +405,13 @@ PICTURES = {
     "CorpusStatistics": corpus_statistics,
     "CorpusReader": corpus_reader,
     "HeadScatter": lambda: show(
-        "HeadScatter", *ports(s.HeadScatter(Input=corpus(), SizeColumn="Written Norm"), 0, 1, 2), zoom=1.4
+        "HeadScatter", *ports(s.HeadScatter(Input=corpus(), SizeColumn="Written Norm"), 0, 1, 2)
     ),
     "TopContexts": lambda: show(
         "TopContexts", *ports(s.TopContexts(Input=corpus(), Layer=LAYER, Head=HEAD, Around=4), 1, 2), zoom=1.5
+    ),
+    "HeadHistogram": lambda: show(
+        "HeadHistogram", *ports(s.HeadHistogram(Input=corpus(), Layer=LAYER, Head=HEAD), 0), kind="XYBarChartView"
     ),
     "HeadTokenTable": head_token_table,
     "ScoreParts": lambda: show("ScoreParts", *ports(s.ScoreParts(Input=corpus(), Layer=LAYER, Head=HEAD), 2), zoom=1.4),

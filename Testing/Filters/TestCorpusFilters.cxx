@@ -1,6 +1,7 @@
 #include "vtkCorpusReader.h"
 #include "vtkCorpusStatistics.h"
 #include "vtkCorpusWriter.h"
+#include "vtkHeadHistogram.h"
 #include "vtkHeadScatter.h"
 #include "vtkHeadTokenTable.h"
 #include "vtkScoreParts.h"
@@ -24,6 +25,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -110,6 +112,16 @@ TEST_F(CorpusFilters, TableHasWhatCoreMeasures)
       EXPECT_EQ(Number(table, row, column.name), CorpusValue(expected.heads[row], column));
     }
     EXPECT_EQ(Number(table, row, "Mean Distance"), MeanDistance(expected.heads[row]));
+    for (const char* name : { "Entropy", "Concentration", "Written Norm", "Next Token Effect" })
+    {
+      const double low = Number(table, row, (std::string(name) + " P5").c_str());
+      const double median = Number(table, row, (std::string("Median ") + name).c_str());
+      const double high = Number(table, row, (std::string(name) + " P95").c_str());
+      EXPECT_LT(low, median);
+      EXPECT_LT(median, high);
+      EXPECT_LT(low, Number(table, row, name));
+      EXPECT_GT(high, Number(table, row, name));
+    }
   }
   const std::vector<char> bytes = CorpusToBytes(expected);
   EXPECT_EQ(this->Bytes(table), std::string(bytes.begin(), bytes.end()));
@@ -267,6 +279,59 @@ TEST_F(CorpusFilters, HeadTokenTableIsSorted)
   EXPECT_EQ(Updated<vtkTable>(filter.Get())->GetNumberOfRows(), 4);
 }
 
+/// Shares add up to all queries; means that follow from bins and quantiles are those of the table.
+TEST_F(CorpusFilters, HeadHistogramCountsAllQueries)
+{
+  vtkTable* statistics = this->Table();
+  Observed<vtkHeadHistogram> filter;
+  filter->SetInputConnection(this->corpus->GetOutputPort());
+  filter->SetLayer(1);
+  filter->SetHead(5);
+  constexpr vtkIdType Row = 13;
+  for (const auto& [quantity, name] : { std::pair(vtkHeadHistogram::ENTROPY, "Entropy"),
+         { vtkHeadHistogram::STRONGEST_WEIGHT, "Strongest Weight" },
+         { vtkHeadHistogram::DISTANCE, "Mean Distance" } })
+  {
+    filter->SetQuantity(quantity);
+    auto* table = Updated<vtkTable>(filter.Get());
+    const bool isDistance = quantity == vtkHeadHistogram::DISTANCE;
+    ASSERT_EQ(table->GetNumberOfRows(), isDistance ? 128 : 20);
+    double queries = 0;
+    double mean = 0;
+    for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
+    {
+      const double value =
+        isDistance ? static_cast<double>(row) : (static_cast<double>(row) + 0.5) / 20;
+      EXPECT_DOUBLE_EQ(Number(table, row, "Value"), value);
+      queries += Number(table, row, "Count");
+      mean += value * Number(table, row, "Share");
+      EXPECT_NEAR(
+        Number(table, row, "Cumulative"), queries / Number(statistics, Row, "Queries"), 1e-5);
+    }
+    EXPECT_NEAR(queries, Number(statistics, Row, "Queries"), isDistance ? 0.01 : 0);
+    EXPECT_NEAR(mean, Number(statistics, Row, name), isDistance ? 1e-4 : 0.5 / 20);
+  }
+  filter->Update();
+  auto* quantiles = OutputOf<vtkTable>(filter.Get(), 1);
+  ASSERT_EQ(quantiles->GetNumberOfRows(), 101);
+  for (const char* name : { "Entropy", "Concentration", "Written Norm", "Next Token Effect" })
+  {
+    double sum = 0;
+    for (vtkIdType row = 0; row < 101; ++row)
+    {
+      EXPECT_DOUBLE_EQ(Number(quantiles, row, "Quantile"), static_cast<double>(row) / 100);
+      EXPECT_TRUE(row == 0 || Number(quantiles, row, name) >= Number(quantiles, row - 1, name));
+      sum += Number(quantiles, row, name) * (row % 100 == 0 ? 0.5 : 1);
+    }
+    const double range = Number(quantiles, 100, name) - Number(quantiles, 0, name);
+    EXPECT_NEAR(sum / 100, Number(statistics, Row, name), 0.02 * range) << name;
+    EXPECT_EQ(Number(quantiles, 50, name),
+      Number(statistics, Row, (std::string("Median ") + name).c_str()));
+    EXPECT_EQ(
+      Number(quantiles, 95, name), Number(statistics, Row, (std::string(name) + " P95").c_str()));
+  }
+}
+
 /// Inner products of the points of queries and keys are what the three parts add to scores.
 TEST_F(CorpusFilters, ScorePartsArePoints)
 {
@@ -354,6 +419,43 @@ TEST_F(CorpusFilters, HeadScatterPlacesHeads)
   EXPECT_EQ(range[1], 2);
   EXPECT_EQ(
     discs->GetCellData()->GetArray("Copying")->GetComponent(3, 0), Number(table, 3, "Copying"));
+  // The legend names the heads of each cluster in its color.
+  std::istringstream legend(
+    vtkStringArray::SafeDownCast(discs->GetFieldData()->GetAbstractArray("ClusterColor Legend"))
+      ->GetValue(0));
+  std::string line;
+  std::getline(legend, line);
+  EXPECT_EQ(line, "Cluster: heads");
+  std::size_t lines = 0;
+  while (std::getline(legend, line))
+  {
+    std::string cluster = std::to_string(lines++) + ":";
+    std::string color;
+    int members = 0;
+    for (vtkIdType i = 0; i < 16; ++i)
+    {
+      const auto at = [&](const char* name, int component)
+      {
+        return static_cast<int>(discs->GetCellData()->GetArray(name)->GetComponent(i, component));
+      };
+      if (at("Cluster", 0) == static_cast<int>(lines) - 1)
+      {
+        color = std::to_string(at("ClusterColor", 0)) + " " +
+                std::to_string(at("ClusterColor", 1)) + " " +
+                std::to_string(at("ClusterColor", 2)) + " ";
+        cluster += ++members > 4
+                     ? ""
+                     : " " + std::to_string(at("Layer", 0)) + "." + std::to_string(at("Head", 0));
+      }
+    }
+    cluster += members > 4 ? " +" + std::to_string(members - 4) : "";
+    EXPECT_EQ(line, color + cluster);
+  }
+  EXPECT_EQ(lines, 3);
+  auto* labels = vtkStringArray::SafeDownCast(
+    OutputOf<vtkPolyData>(filter.Get(), 1)->GetPointData()->GetAbstractArray("Token"));
+  EXPECT_GE(labels->LookupValue("Mean Distance (tokens)"), 0);
+  EXPECT_GE(labels->LookupValue("Entropy (share of its maximum)"), 0);
   for (const int layout : { 1, 2 })
   {
     filter->SetLayout(layout);

@@ -1,8 +1,11 @@
 """Statistics of heads over a text from Python: they are those of recordings of the same text, by NumPy, and those that
 the command writes; figures show them; and bad input is named."""
 
+import contextlib
 import inspect
 import os
+import resource
+import signal
 import subprocess
 
 import atlastest
@@ -27,6 +30,19 @@ LINES = [
 ]
 LAYER, HEAD = 1, 5
 PROGRAM = os.environ["ATLAS_PROGRAM"]
+
+
+@contextlib.contextmanager
+def full_disk(size):
+    """No file can be larger than this, as on a disk that is full; writes then fail."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 def column(table, name):
@@ -71,6 +87,37 @@ class Corpus(AtlasTest):
             }
             for name, value in expected.items():
                 self.assertAlmostEqual(column(table, name)[row], value, delta=2e-6, msg=f"{name} of {layer}.{head}")
+
+    def test_histograms_are_those_of_recordings(self):
+        """Counts of bins, and numbers of each rank, by NumPy. A weight at the edge of two bins may be in either."""
+        distances, strongest, entropy, second = numpy.zeros(128), [], [], []
+        for weights, _ in self.attention(LAYER, HEAD):
+            rows = numpy.arange(len(weights))
+            numpy.add.at(distances, numpy.abs(numpy.subtract.outer(rows, rows)), weights)
+            ordered = numpy.sort(numpy.pad(weights, ((0, 0), (1, 0))), axis=1)
+            strongest += ordered[:, -1].tolist()
+            second += ordered[:, -2].tolist()
+            bits = -(weights * numpy.log(numpy.where(weights > 0, weights, 1))).sum(axis=1)
+            entropy += (bits / numpy.log(numpy.maximum(rows + 1, 2))).tolist()
+        tokens = len(entropy)
+        for quantity, values in (("Entropy", entropy), ("StrongestWeight", strongest)):
+            table = self.corpus.histogram(LAYER, HEAD, quantity)
+            numpy.testing.assert_allclose(column(table, "Value"), (numpy.arange(20) + 0.5) / 20)
+            counts = numpy.histogram(values, 20, (0, 1))[0]
+            self.assertLessEqual(numpy.abs(column(table, "Count") - counts).sum(), 2, quantity)
+            self.assertEqual(column(table, "Count").sum(), tokens)
+        table = self.corpus.histogram(LAYER, HEAD, "Distance")
+        numpy.testing.assert_allclose(column(table, "Count"), distances, atol=1e-4)
+        numpy.testing.assert_allclose(column(table, "Cumulative"), distances.cumsum() / distances.sum(), atol=1e-5)
+        table = self.corpus.quantiles(LAYER, HEAD)
+        numpy.testing.assert_allclose(column(table, "Quantile"), numpy.arange(101) / 100)
+        ranks = numpy.floor(numpy.arange(101) / 100 * (tokens - 1)).astype(int)
+        heads = self.corpus.heads()
+        for name, values in (("Entropy", entropy), ("Concentration", numpy.subtract(strongest, second))):
+            expected = numpy.sort(values)[ranks]
+            numpy.testing.assert_allclose(column(table, name), expected, rtol=0.0101, atol=2e-6)
+            for quantile, of_head in ((5, f"{name} P5"), (50, f"Median {name}"), (95, f"{name} P95")):
+                self.assertEqual(column(heads, of_head)[8 * LAYER + HEAD], column(table, name)[quantile])
 
     def test_tokens_are_those_of_recordings(self):
         to, from_, occurrences = {}, {}, {}
@@ -160,6 +207,21 @@ class Corpus(AtlasTest):
         with self.assertRaisesRegex(ValueError, "expected a name that ends with .safetensors"):
             self.corpus.save(atlastest.OUTPUT / "corpus.txt")
 
+    def test_full_disk(self):
+        """One error, the file that was there stays, and nothing half-written is left: from the filter and by the command."""
+        folder = atlastest.OUTPUT / "full"
+        folder.mkdir(exist_ok=True)
+        path = folder / "corpus.safetensors"
+        path.write_bytes(b"earlier")
+        command = (PROGRAM, "corpus", MODEL, self.text, "-o", path)
+        with full_disk(4096):
+            simple.SaveData(str(path), proxy=self.corpus.reader)
+            self.assert_one_error(f"{path}: ")
+            done = subprocess.run(command, capture_output=True, text=True, restore_signals=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{path}: ", done.stderr.splitlines()[-1])
+        self.assertEqual([file.read_bytes() for file in folder.iterdir()], [b"earlier"])
+
     def test_goes_on(self):
         part, options = atlastest.OUTPUT / "part.safetensors", {"batch_tokens": 1}
         with atlas.corpus(MODEL, self.text, tokens=1, **options) as corpus:
@@ -185,6 +247,7 @@ class Corpus(AtlasTest):
 
     def test_defaults_are_those_of_the_filters(self):
         for function, made, renamed in (
+            (self.corpus.histogram, simple.HeadHistogram(Input=self.corpus.reader), {}),
             (self.corpus.tokens, simple.HeadTokenTable(Input=self.corpus.reader), {}),
             (self.corpus.contexts, simple.TopContexts(Input=self.corpus.reader), {}),
             (self.corpus.ends, simple.ScoreParts(Input=self.corpus.reader), {}),
@@ -221,6 +284,7 @@ class Corpus(AtlasTest):
             (lambda: atlas.corpus(MODEL, self.text, colour=1), TypeError, "CorpusStatistics: expected an option among"),
             (lambda: atlas.corpus(MODEL, self.text, continue_from="none"), FileNotFoundError, "none: no such file"),
             (lambda: self.corpus.tokens(2), ValueError, "layer: expected one of 0, 1, found 2|0 to 1, found 2"),
+            (lambda: self.corpus.histogram(quantity="Love"), ValueError, "quantity: expected one of Entropy, Strongest"),
             (lambda: self.corpus.parts(0, 8), ValueError, "head: expected 0 to 7, found 8"),
             (lambda: self.corpus.parts(0, "mean"), ValueError, "head: expected a number, found 'mean'"),
             (lambda: self.corpus.contexts(measure="Love"), ValueError, "measure: expected one of Score, Attention"),

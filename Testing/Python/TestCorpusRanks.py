@@ -65,7 +65,7 @@ class Corpus(AtlasTest):
 
     def test_views(self):
         source = self.measured()
-        for name, ports in (("HeadScatter", 1), ("HeadTokenTable", 1), ("TopContexts", 3), ("ScoreParts", 2)):
+        for name, ports in (("HeadScatter", 1), ("HeadHistogram", 2), ("HeadTokenTable", 1), ("TopContexts", 3), ("ScoreParts", 2)):
             filter = getattr(simple, name)(Input=source)
             for port in range(ports):
                 data = self.output(filter, port)

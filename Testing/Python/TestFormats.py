@@ -181,6 +181,7 @@ class Formats(AtlasTest):
         self.assertEqual(format_of(simple.HeadTokenTable(Input=corpus)), PREFIX + "head-token-table")
         outputs = (
             (simple.HeadScatter(Input=corpus), "head-scatter", ("heads", "labels", "axes")),
+            (simple.HeadHistogram(Input=corpus), "head-histogram", ("counts", "quantiles")),
             (simple.TopContexts(Input=corpus), "top-contexts", ("contexts", "words", "marks", "prompts")),
             (simple.ScoreParts(Input=corpus), "score-parts", ("parts", "ends", "points")),
         )
@@ -222,6 +223,7 @@ class Formats(AtlasTest):
             ("filters", "CorpusStatistics"): "transformer",
             ("filters", "HeadScatter"): "corpus",
             ("filters", "TopContexts"): "corpus",
+            ("filters", "HeadHistogram"): "corpus",
             ("filters", "HeadTokenTable"): "corpus",
             ("filters", "ScoreParts"): "corpus",
             ("writers", "AttentionOnlyModelWriter"): "attention-only",

@@ -762,6 +762,7 @@ class HostileInput(AtlasTest):
             ("HeadScatter", {"SizeColumn": "Love"}, "found 'Love'"),
             ("TopContexts", {"Layer": 2}, "found layer 2"),
             ("TopContexts", {"Head": 8}, "layer 0, head 8"),
+            ("HeadHistogram", {"Layer": 2}, "found layer 2"),
             ("HeadTokenTable", {"Head": -1}, "layer 0, head -1"),
             ("ScoreParts", {"Layer": 9}, "found layer 9"),
         ):

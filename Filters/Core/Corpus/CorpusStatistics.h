@@ -62,6 +62,8 @@ enum class CorpusSketch
   NextTokenEffect
 };
 inline constexpr std::size_t CorpusSketchCount = 4;
+inline constexpr std::array<const char*, CorpusSketchCount> CorpusSketchNames = { "Entropy",
+  "Concentration", "Written Norm", "Next Token Effect" };
 
 /// What has a histogram with equal bins from 0 to 1; the last one is closed.
 enum class CorpusHistogram
@@ -126,6 +128,10 @@ struct CorpusHead
     return this->counts[static_cast<std::size_t>(count)];
   }
   double Sum(CorpusSum sum) const { return this->sums[static_cast<std::size_t>(sum)].Value(); }
+  const QuantileSketch& Sketch(CorpusSketch sketch) const
+  {
+    return this->sketches[static_cast<std::size_t>(sketch)];
+  }
 };
 
 /// A token of a document, no special one, with its queries and keys, drawn at random.

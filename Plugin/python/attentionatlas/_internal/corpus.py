@@ -76,8 +76,24 @@ class Corpus(Tables):
     def heads(self) -> Table:
         """What each head does, a row per layer and head: Entropy, Concentration, Self Weight, First Weight, Sink,
         Previous Token, Duplicate Token, Induction, Prefix Matching, Copying, Written Norm, Next Token Effect, Mean
-        Distance and others, as the filter CorpusStatistics has them."""
+        Distance and others, as the filter CorpusStatistics has them. Median Entropy, Entropy P5 and Entropy P95, and those
+        of Concentration, Written Norm and Next Token Effect, are quantiles over queries, within 1 % of the value."""
         return as_table(data.table(self.reader))
+
+    def histogram(self, layer: int | None = None, head: int = 0, quantity: str = "Entropy") -> Table:
+        """How a quantity of a head is distributed over the text: a row per bin with the Value of its middle, the Count,
+        its Share of all and the Cumulative share.
+
+        quantity: Entropy or StrongestWeight of queries, in 20 bins from 0 to 1; or Distance of attention in tokens.
+        """
+        layer, head = self.place(layer, head)
+        return self._of("HeadHistogram", 0, locals())
+
+    def quantiles(self, layer: int | None = None, head: int = 0) -> Table:
+        """The Entropy, Concentration, Written Norm and Next Token Effect of a head below which a part of the queries is: a
+        row for each Quantile from 0 to 1 in steps of 0.01. Values are within 1 %."""
+        layer, head = self.place(layer, head)
+        return self._of("HeadHistogram", 1, locals())
 
     def tokens(
         self, layer: int | None = None, head: int = 0, sort_by: str = "ToTotal", minimum_occurrences: int = 1,
