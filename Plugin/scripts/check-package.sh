@@ -51,6 +51,21 @@ atlas learn --task TokenPairs --steps 20 --checkpoint-every 10 -o run
 atlas map run/step-20.safetensors --size 64 -o map.png
 test -s map.png
 
+# The documents, whose links need no network.
+cat >documents.py <<'END'
+import html, pathlib, re
+
+folder = pathlib.Path("/usr/share/doc/attention-atlas/html")
+pages = sorted(folder.glob("*.html"))
+assert len(pages) > 15, pages
+for page in pages:
+    for link in re.findall(r'(?:src|href)="([^"#]+)', page.read_text(encoding="utf-8")):
+        found = re.match("[a-z]+:", link) or (folder / html.unescape(link)).is_file()
+        assert found, f"{page.name}: {link}"
+print(len(pages), "pages")
+END
+python3 documents.py
+
 # Its pages, and what bash completes.
 apt-get -qq -y -o Dpkg::Use-Pty=0 install man-db >>install.log
 for page in attention-atlas attention-atlas-figures attention-atlas-record attention-atlas-learn; do
@@ -104,7 +119,7 @@ rm -r screen number
 apt-get -qq -y -o Dpkg::Use-Pty=0 purge attention-atlas >>install.log
 for path in /usr/share/attention-atlas /usr/lib/python3/dist-packages/attentionatlas \
   /usr/lib/*/paraview-*/plugins/AttentionAtlas /usr/bin/paraview.conf \
-  /usr/share/paraview/plugins/AttentionAtlas; do
+  /usr/share/paraview/plugins/AttentionAtlas /usr/share/doc/attention-atlas; do
   if [ -e "$path" ] || [ -L "$path" ]; then
     echo "check-package.sh: $path is left over" >&2
     exit 1

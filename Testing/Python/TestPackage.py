@@ -7,6 +7,7 @@ import ast
 import contextlib
 import graphlib
 import gzip
+import html
 import os
 import pathlib
 import re
@@ -98,6 +99,7 @@ class Installation(unittest.TestCase):
             *(f"share/man/man1/{page}.1.gz" for page in PAGES),
             *(f"lib/python3/dist-packages/{path.relative_to(package)}" for path in sources),
             *(f"share/attention-atlas/{name}" for name in files(SOURCE / "Data")),
+            *(f"share/doc/attention-atlas/html/{name}" for name in self.site()),
             *(f"{PLUGIN_FOLDER}/{library.name}" for library in PLUGIN.parent.glob("*.so")),
             f"{PLUGIN_FOLDER.parent}/attentionatlas.plugins.xml",
             "share/doc/attention-atlas/changelog.Debian.gz",
@@ -105,6 +107,22 @@ class Installation(unittest.TestCase):
             *self.lists_of_plugins(),
         }
         self.assertEqual(files(self.prefix), expected)
+
+    def site(self):
+        """The files of the documents as HTML, made afresh; the one that marks their folder is not installed."""
+        with tempfile.TemporaryDirectory() as folder:
+            run("/usr/bin/python3", "-B", SOURCE / "Plugin" / "scripts" / "make_site.py", folder)
+            return {name for name in files(pathlib.Path(folder)) if not name.startswith(".")}
+
+    def test_links_of_the_documents_have_files(self):
+        folder = self.prefix / "share" / "doc" / "attention-atlas" / "html"
+        pages = sorted(folder.glob("*.html"))
+        names = {page.name for page in pages}
+        self.assertLessEqual({"index.html", "Tutorial.html", "Reference.html", "Contributing.html"}, names)
+        for page in pages:
+            for link in re.findall(r'(?:src|href)="([^"#]+)', page.read_text(encoding="utf-8")):
+                if not re.match("[a-z]+:", link):
+                    self.assertTrue((folder / html.unescape(link)).is_file(), f"{page.name}: {link}")
 
     def lists_of_plugins(self):
         """What lists the plugin in ParaView: a link in Debian 13's folder of plugins, else a file beside ParaView."""
