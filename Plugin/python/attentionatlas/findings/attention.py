@@ -240,6 +240,7 @@ def both_directions(study: Study, page: Page) -> Drawn:
     shifts = {"after": 1, "before": -1, "same": 0}
     scores, chance = ({name: _stripes(m, block, shift) for name, shift in shifts.items()} for m in (means, others))
     chosen = {name: highest(scores[name] - chance[name]) for name in ("after", "before")}
+    itself = highest(scores["same"])
     figure, axes = row(page, 4, f"{study.name}: random tokens, each sequence a block of {block} written twice", 60, 2)
     top = max(0.1, *(values.max() for values in scores.values()))
     for panel, name in zip(axes, chosen):
@@ -263,9 +264,11 @@ def both_directions(study: Study, page: Page) -> Drawn:
             f"{name} {number(score, 3)} (head {name_of(chosen[name])}; without repetition {number(usual, 3)})"
             for name, (score, usual) in found.items()
         )
-        + f"; an earlier copy raises a hidden token by {number(gain, 3)} nats",
+        + f"; on the other copy itself {number(scores['same'][itself], 3)} (head {name_of(itself)}; "
+        f"{number(chance['same'][itself], 3)}); an earlier copy raises a hidden token by {number(gain, 3)} nats",
         {**scores, **{f"{name}, control": chance[name] for name in shifts}, "gain of copies": gain},
-        "Mean attention weight from each token of a repeated block to the token after, or before, its other copy; "
+        "Mean attention weight from each token of a repeated block to the token after, or before, its other copy, and to "
+        "this copy itself; "
         f"control: the same offsets in random tokens without repetition. Even attention is {number(even, 3)}.",
         "Holds if in both directions a head has more than 5 times even attention and twice its control. A model copies if "
         f"an earlier copy of the block raises the log probability of a hidden token by at least {COPIES} nats.",

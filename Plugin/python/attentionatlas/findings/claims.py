@@ -238,8 +238,8 @@ FINDINGS = (
         attention.both_directions,
         "Zero on the lower axes is the other copy of the present token, \u22121 the token before it, +1 the one "
         "after it. Gray is the same head on tokens that do not repeat. In a model that guesses hidden tokens, "
-        "copies help only near a hidden token, so these heads have less to gain than in a model that predicts the "
-        "next token.",
+        "the neighbors on both sides say where the other copy is, and what helps is the copy itself: heads of our "
+        "BERT attend to it, not to its neighbors.",
         "Random Prompts (RepeatedBlock) > Transformer Recorder > Attention Map, with Sequence \u22121.",
     ),
     Finding(
