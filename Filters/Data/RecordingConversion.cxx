@@ -31,6 +31,11 @@ constexpr const char* Source = "input recording";
 /// The largest window that arrays of numbers hold exactly; longer than any sequence.
 constexpr std::int64_t LargestWindow = std::int64_t{ 1 } << 53U;
 
+/// As in files.
+constexpr double LargestExperts = 1e6;
+
+constexpr const char* RoutingBlock = "routing";
+
 std::string Numbered(const char* name, std::int64_t number)
 {
   return name + std::to_string(number);
@@ -195,6 +200,19 @@ void AddHeads(vtkMultiBlockDataSet* block, const atlas::RecordedLayer& layer)
   }
 }
 
+void AddRouting(vtkMultiBlockDataSet* block, const atlas::RecordedRouting& routing)
+{
+  if (routing.chosen.IsRecorded())
+  {
+    vtkNew<vtkTable> table;
+    for (const atlas::RoutingQuantity& quantity : atlas::RoutingQuantities)
+    {
+      AddRecorded(table, quantity.label, routing.*quantity.matrix);
+    }
+    AddBlock(block, RoutingBlock, table);
+  }
+}
+
 /// Adds an array of tuples (layer, values ...) of the layers that have some, unless none has.
 template<class ValuesOf>
 void AddLayerField(const char* name, const atlas::Recording& recording, const ValuesOf& valuesOf,
@@ -218,7 +236,7 @@ void AddLayerField(const char* name, const atlas::Recording& recording, const Va
   }
 }
 
-/// Adds caps, windows and sinks.
+/// Adds caps, windows, sinks and numbers of experts.
 void AddVariants(const atlas::Recording& recording, vtkFieldData* fields)
 {
   const auto unlessZero = [](double value)
@@ -232,6 +250,9 @@ void AddVariants(const atlas::Recording& recording, vtkFieldData* fields)
   AddLayerField(
     SinksField, recording, [](const atlas::RecordedLayer& layer)
     { return std::vector<double>(layer.sinks.begin(), layer.sinks.end()); }, fields);
+  AddLayerField(
+    ExpertsField, recording, [&](const atlas::RecordedLayer& layer)
+    { return unlessZero(layer.routing.chosen.IsRecorded() ? layer.routing.experts : 0); }, fields);
 }
 
 void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
@@ -537,7 +558,7 @@ double LayerValue(vtkFieldData* fields, const char* name, std::int64_t layer)
   return values.empty() ? 0 : values.front();
 }
 
-/// A layer with its scale, cap, window and sinks, without heads.
+/// A layer with its scale, cap, window, sinks and number of experts, without heads.
 atlas::RecordedLayer ReadLayer(vtkFieldData* fields, std::int32_t index)
 {
   atlas::RecordedLayer layer;
@@ -551,6 +572,14 @@ atlas::RecordedLayer ReadLayer(vtkFieldData* fields, std::int32_t index)
                             "': expected a number of keys, found " + std::to_string(window) + ".");
   }
   layer.window = static_cast<std::int64_t>(window);
+  const double experts = LayerValue(fields, ExpertsField, index);
+  if (std::trunc(experts) != experts || std::abs(experts) > LargestExperts)
+  {
+    throw atlas::ModelError(std::string(Source) + ": field array '" + ExpertsField +
+                            "': expected a number of experts, found " + std::to_string(experts) +
+                            ".");
+  }
+  layer.routing.experts = static_cast<std::int32_t>(experts);
   for (const double sink : LayerValues(fields, SinksField, index))
   {
     layer.sinks.push_back(static_cast<float>(sink));
@@ -588,6 +617,17 @@ void ReadOneLayer(
   }
 }
 
+void ReadRouting(vtkMultiBlockDataSet* block, atlas::RecordedRouting& routing)
+{
+  if (auto* table = vtkTable::SafeDownCast(FindBlock(block, RoutingBlock)))
+  {
+    for (const atlas::RoutingQuantity& quantity : atlas::RoutingQuantities)
+    {
+      routing.*quantity.matrix = MatrixOf(table, quantity.label, RoutingBlock);
+    }
+  }
+}
+
 void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
 {
   for (const std::int32_t index : NumberedBlocks(input, "layer "))
@@ -602,6 +642,7 @@ void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
     {
       recording.layers.push_back(ReadLayer(input->GetFieldData(), index));
       recording.layers.back().heads = std::move(heads);
+      ReadRouting(block, recording.layers.back().routing);
     }
     if (auto* table = vtkTable::SafeDownCast(FindBlock(block, atlas::ResidualQuantity.name)))
     {
@@ -680,6 +721,7 @@ void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
     if (layer != recording.layers.end())
     {
       AddHeads(block, *layer);
+      AddRouting(block, layer->routing);
     }
     if (l < recording.residual.size() && recording.residual[l].IsRecorded())
     {

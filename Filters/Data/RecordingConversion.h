@@ -18,7 +18,8 @@ class vtkMultiBlockDataSet;
 /// Value
 ///   [d_head], Output [d_model] and Value Norm, as far as they were recorded; and residual, a
 ///   vtkTable with the column Residual [d_model], the stream before layer l, or behind the last for
-///   l = L. Attention
+///   l = L; and routing, a vtkTable with the columns Expert and Expert Weight [experts per token],
+///   the numbers of the experts that the layer chose and their factors. Attention
 ///   that a file held is in blocks named head h weights and head h scores: blocks named sequence s,
 ///   each a vtkTable with a row per query and one column, Weights s or Scores s [keys].
 /// - pictures: a vtkTable with the column Picture (unsigned char [3]), a row per pixel of all
@@ -30,7 +31,8 @@ class vtkMultiBlockDataSet;
 /// Processing (unknown, unprocessed, processed) (string); Layers, Heads, HeadDimension and Rotated
 /// (0, 1) (int); Score Scale (double, a tuple (layer, scale) per recorded layer), and of those
 /// layers that have them Score Cap (double, tuples (layer, cap)), Window (double, tuples (layer,
-/// keys)) and Sinks (double, tuples (layer, logit per head)); ALiBi Slopes (double, per head, only
+/// keys)), Sinks (double, tuples (layer, logit per head)) and, of those with routing, Experts
+/// (double, tuples (layer, number of experts)); ALiBi Slopes (double, per head, only
 /// where there are some); Sequence Offsets (64-bit integers, the first row
 /// of each sequence, then the number of rows). Of runs that were changed Interventions (string,
 /// what was changed, in words). Of images Patch Grid (int, the rows and columns of patches of the
@@ -51,6 +53,7 @@ inline constexpr const char* ScoreScaleField = "Score Scale";
 inline constexpr const char* ScoreCapField = "Score Cap"; ///< this and both below: only where
 inline constexpr const char* WindowField = "Window";      ///< a layer has one
 inline constexpr const char* SinksField = "Sinks";
+inline constexpr const char* ExpertsField = "Experts"; ///< only of layers with routing
 inline constexpr const char* AlibiSlopesField = "ALiBi Slopes";
 inline constexpr const char* SequenceOffsetsField = "Sequence Offsets";
 /// The same at the last time step, for a recording whose sequences grow over time. Optional.

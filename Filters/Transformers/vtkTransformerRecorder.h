@@ -150,8 +150,8 @@ public:
 
   ///@{
   /**
-   * The quantities to record: QueriesAndKeys, Values, HeadOutputs, Residual, Logits. Default:
-   * QueriesAndKeys, Values.
+   * The quantities to record: QueriesAndKeys, Values, HeadOutputs, Residual, Logits, and Routing of
+   * models with experts. Default: QueriesAndKeys, Values.
    */
   vtkDataArraySelection* GetRecord();
   int GetNumberOfRecordArrays();

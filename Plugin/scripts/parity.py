@@ -15,17 +15,17 @@ import subprocess
 import sys
 import tempfile
 
-QUANTITIES = ["scores", "attention", "outputs", "hidden", "logits"]
+QUANTITIES = ["scores", "attention", "outputs", "experts", "hidden", "logits"]
 
 HEAD = """# Parity
 
 How far recordings are from what the original code of each model computes: the largest absolute deviation over all
-layers, heads, tokens and sequences. Allowed are 2e-5 for scores, attention and head outputs (for scores that exceed 16, in
-proportion), and 2e-4 for hidden states and logits (which reach 40).
+layers, heads, tokens and sequences. Allowed are 2e-5 for scores, attention, head outputs and weights of experts, which are
+the same experts (for scores that exceed 16, in proportion), and 2e-4 for hidden states and logits (which reach 40).
 `Plugin/scripts/parity.py` writes this page. Digits change with the processor.
 
 The models are small ones with random weights, made and run by the original code (transformers 4.45; Qwen3, Gemma 3 and
-gpt-oss: layers of 5.10), in single precision. Rows of GGUF are compared with the original code on the same weights,
+gpt-oss: layers of 5.10; other mixtures of experts 4.57), in single precision. Rows of GGUF are compared with the original code on the same weights,
 dequantized by gguf-py. Rows of "GGUF, converted" are models that llama.cpp's script converted; they are compared with
 the original code on the model before the conversion. "-": the original values have no such quantity. Models whose values
 are too large for this repository are compared where `shared/oracle/models` lies beside it.
@@ -36,6 +36,7 @@ TITLES = {
     "scores": "scores",
     "attention": "attention",
     "outputs": "head outputs",
+    "experts": "weights of experts",
     "hidden": "hidden states",
     "logits": "logits",
 }

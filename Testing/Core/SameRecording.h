@@ -92,6 +92,12 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
     {
       ExpectEqual(found.layers[l].heads[h], expected.layers[l].heads[h]);
     }
+    ExpectEqual(found.layers[l].routing.chosen, expected.layers[l].routing.chosen);
+    ExpectEqual(found.layers[l].routing.weights, expected.layers[l].routing.weights);
+    if (expected.layers[l].routing.chosen.IsRecorded())
+    {
+      EXPECT_EQ(found.layers[l].routing.experts, expected.layers[l].routing.experts);
+    }
   }
   ASSERT_EQ(found.residual.size(), expected.residual.size());
   for (std::size_t l = 0; l < expected.residual.size(); ++l)

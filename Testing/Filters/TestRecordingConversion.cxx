@@ -102,6 +102,57 @@ TEST(RecordingConversion, GivesCapsWindowsAndSinksBack)
   }
 }
 
+/// The small recording with routing of layer 2: one of 3 experts.
+Recording RoutedRecording()
+{
+  Recording recording = SmallRecording();
+  RecordedRouting& routing = recording.layers[1].routing;
+  routing = { 3, SharedMatrix::Zero(5, 1), SharedMatrix::Zero(5, 1) };
+  for (std::int64_t row = 0; row < 5; ++row)
+  {
+    *routing.chosen.Row(row) = static_cast<float>(row % 3);
+    *routing.weights.Row(row) = 0.25F * static_cast<float>(row);
+  }
+  return recording;
+}
+
+TEST(RecordingConversion, GivesRoutingBack)
+{
+  const Recording recording = RoutedRecording();
+  const auto data = DataSetOf(recording);
+  EXPECT_THAT(Values(data->GetFieldData(), "Experts"), ElementsAre(2, 3));
+  vtkTable* table = Table(data, "layer 2", "routing");
+  EXPECT_THAT(Names(table->GetRowData()), ElementsAre("Expert", "Expert Weight"));
+  EXPECT_THAT(Values(table->GetRowData(), "Expert"), ElementsAre(0, 1, 2, 0, 1));
+  EXPECT_THAT(Values(table->GetRowData(), "Expert Weight"), ElementsAre(0, 0.25, 0.5, 0.75, 1));
+  ExpectEqual(AttentionAtlas::ToRecording(data), recording);
+  EXPECT_NO_THROW(AttentionAtlas::ToRecording(data, 2, 1));
+  EXPECT_EQ(DataSetOf(SmallRecording())->GetFieldData()->GetAbstractArray("Experts"), nullptr);
+}
+
+TEST(RecordingConversion, RefusesBadRouting)
+{
+  const auto message = [](const auto& damage)
+  {
+    const auto data = DataSetOf(RoutedRecording());
+    damage(data);
+    return MessageOf<ModelError>([&]() { AttentionAtlas::ToRecording(data); });
+  };
+  const auto withCount = [&](double count)
+  {
+    return message([count](vtkMultiBlockDataSet* data)
+      { data->GetFieldData()->GetArray("Experts")->SetComponent(0, 1, count); });
+  };
+  EXPECT_THAT(withCount(2), HasSubstr("layer 2: experts: expected numbers of its 2 experts"));
+  for (const double count : { 1.5, std::nan(""), 1e300 })
+  {
+    EXPECT_THAT(withCount(count), HasSubstr("'Experts': expected a number of experts, found"));
+  }
+  EXPECT_THAT(message([](vtkMultiBlockDataSet* data)
+                { Table(data, "layer 2", "routing")->RemoveColumnByName("Expert"); }),
+    HasSubstr("expected both experts and their weights or neither, found weights alone"));
+}
+
 /// The small recording with attention of layer 2.
 Recording StoredRecording()
 {

@@ -238,7 +238,8 @@ TEST_F(RecordCommand, RefusesWhatItCannotDo)
     { ids + "--layers ''" + output, "--layers: expected numbers such as 0,4,5, found none." },
     { ids + "--record Thoughts" + output,
       "--record: expected all or some of QueriesAndKeys, Values, HeadOutputs, Residual, Logits, "
-      "found 'Thoughts'." },
+      "Routing, found 'Thoughts'." },
+    { ids + "--record Routing" + output, "the model has no experts" },
     { ids + "--generate -1" + output, "--generate: expected 0 to 100000 tokens, found -1." },
     { ids + "--generate 1000" + output, "positions" },
     { ids + "--generate 1 --temperature -1" + output, "--temperature: expected a number" },

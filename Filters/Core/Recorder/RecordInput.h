@@ -17,12 +17,13 @@ struct RecordedQuantity
   const char* name;
   bool RecordChoice::* option;
 };
-inline constexpr std::array<RecordedQuantity, 5> RecordedQuantities = { {
+inline constexpr std::array<RecordedQuantity, 6> RecordedQuantities = { {
   { "QueriesAndKeys", &RecordChoice::queriesAndKeys },
   { "Values", &RecordChoice::values },
   { "HeadOutputs", &RecordChoice::headOutputs },
   { "Residual", &RecordChoice::residual },
   { "Logits", &RecordChoice::logits },
+  { "Routing", &RecordChoice::routing },
 } };
 
 /// Throws as RequireMemory does if a recording does not fit into memory.

@@ -10,11 +10,20 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <sstream>
 
 namespace atlas
 {
 namespace
 {
+
+/// A number without zeros behind.
+std::string ShortNumber(float number)
+{
+  std::ostringstream text;
+  text << number;
+  return text.str();
+}
 
 class Checker
 {
@@ -199,6 +208,47 @@ private:
       }
       previous = layer.index;
       this->CheckVariants(layer);
+      this->CheckRouting(layer);
+    }
+  }
+
+  void CheckRouting(const RecordedLayer& layer) const
+  {
+    const RecordedRouting& routing = layer.routing;
+    if (!routing.chosen.IsRecorded() && !routing.weights.IsRecorded())
+    {
+      return;
+    }
+    const std::string name = NameOf(layer) + ": ";
+    if (routing.chosen.IsRecorded() != routing.weights.IsRecorded())
+    {
+      this->Fail(name + "expected both experts and their weights or neither, found " +
+                 (routing.chosen.IsRecorded() ? "experts" : "weights") + " alone.");
+    }
+    this->CheckRows(name + RoutingQuantities[0].name, routing.chosen);
+    this->CheckColumns(name + RoutingQuantities[1].name, routing.weights, routing.chosen.columns);
+    const float* chosen = routing.chosen.values.get();
+    const float* wrong = std::find_if(chosen, chosen + routing.chosen.Count(),
+      [&](float expert)
+      {
+        return !(expert >= 0 && expert < static_cast<float>(routing.experts)) ||
+               expert != std::trunc(expert);
+      });
+    if (wrong != chosen + routing.chosen.Count())
+    {
+      this->Fail(name + RoutingQuantities[0].name + ": expected numbers of its " +
+                 std::to_string(routing.experts) + " experts, from 0, found " +
+                 ShortNumber(*wrong) + " at token " +
+                 std::to_string((wrong - chosen) / routing.chosen.columns) + ".");
+    }
+    const float* weights = routing.weights.values.get();
+    const float* infinite = std::find_if(weights, weights + routing.weights.Count(),
+      [](float weight) { return !std::isfinite(weight); });
+    if (infinite != weights + routing.weights.Count())
+    {
+      this->Fail(name + RoutingQuantities[1].name + ": expected finite numbers, found " +
+                 ShortNumber(*infinite) + " at token " +
+                 std::to_string((infinite - weights) / routing.weights.columns) + ".");
     }
   }
 
@@ -411,6 +461,10 @@ std::vector<SharedMatrix> TokenMatrices(const Recording& recording)
       {
         add(head.*quantity.matrix);
       }
+    }
+    for (const RoutingQuantity& quantity : RoutingQuantities)
+    {
+      add(layer.routing.*quantity.matrix);
     }
   }
   std::for_each(recording.residual.begin(), recording.residual.end(), add);

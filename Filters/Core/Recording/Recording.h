@@ -136,6 +136,15 @@ struct RecordedHead
   bool HasAttention() const { return !this->weights.empty() || !this->scores.empty(); }
 };
 
+/// Which experts a layer chose for each token, and the factors of their outputs. Expert and weight
+/// number k of a token belong together, by falling weight.
+struct RecordedRouting
+{
+  std::int32_t experts = 0; ///< of the layer, from which they were chosen
+  SharedMatrix chosen;      ///< [tokens, experts per token], numbers of experts, from 0
+  SharedMatrix weights;     ///< [tokens, experts per token]
+};
+
 struct RecordedLayer
 {
   std::int32_t index = 0;  ///< index of the layer in the model, from 0
@@ -146,6 +155,8 @@ struct RecordedLayer
   // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out of { }
   std::vector<float> sinks{}; ///< per head, or empty: a further logit in the softmax, whose weight
                               ///< is dropped, so that weights add up to less than 1 (gpt-oss)
+  // NOLINTNEXTLINE(readability-redundant-member-init): likewise
+  RecordedRouting routing{}; ///< of a layer with experts. Optional
 };
 
 /// The activations of a transformer on some sequences. The attention of any head can be recomputed
@@ -196,7 +207,8 @@ std::vector<SharedMatrix> TokenMatrices(const Recording& recording);
 
 /// Checks that a recording is consistent: offsets, lengths of lists, pictures, rows and columns of
 /// matrices, the same number of heads in every layer, the same dimension of queries and keys, and
-/// caps, windows and sinks: finite, not negative, windows under a causal mask, a sink per head.
+/// caps, windows and sinks: finite, not negative, windows under a causal mask, a sink per head; and
+/// routing: numbers of experts that the layer has, finite weights.
 /// Throws ModelError; the message starts with `source` and names the layer and head.
 void CheckRecording(const Recording& recording, const std::string& source);
 

@@ -28,12 +28,15 @@ struct RecordingContent
 /// sequence_offsets [S + 1]; tokens.position, tokens.id, tokens.segment, tokens.row, tokens.column
 /// [N], tokens.color [N,3]; pictures [S, height, width, 3] (U8); layers.{l}.heads.{h}.query, .key
 /// [N, d_head], .value [N, d_head], .output [N, d_model], .value_norm [N, 1], .weights.{s},
-/// .scores.{s} [length, length] for sequence s; residual.{l} [N, d_model]; logits [N, vocabulary].
+/// .scores.{s} [length, length] for sequence s; layers.{l}.experts, .expert_weights [N, k], the
+/// experts that the layer chose for each token (floats or integers) and their factors; residual.{l}
+/// [N, d_model]; logits [N, vocabulary].
 /// A head without a key or value array shares that of the nearest head before it that has one.
 /// Metadata: format (RecordingFormat), version, architecture, mask (causal, bidirectional), rotated
 /// (true, false), processing (unknown, unprocessed, processed), layer_count, head_count,
 /// score_scales (JSON: layer -> scale, of the recorded layers), alibi_slopes (JSON array), tokens
-/// (JSON array of strings), interventions (text; only of runs that were changed); of pictures whose
+/// (JSON array of strings), interventions (text; only of runs that were changed); of layers with
+/// routing expert_counts (JSON: layer -> its number of experts); of pictures whose
 /// pixels are not in the file picture_size (JSON, [height, width]), picture_sources (JSON, [file,
 /// hash] of each), picture_processing (JSON, as a preprocessor_config.json).
 ///

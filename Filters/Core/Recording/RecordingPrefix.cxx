@@ -37,6 +37,8 @@ public:
       {
         this->Shorten(head);
       }
+      this->Shorten(layer.routing.chosen);
+      this->Shorten(layer.routing.weights);
     }
     for (SharedMatrix& residual : first.residual)
     {

@@ -42,6 +42,18 @@ inline constexpr std::array<StoredQuantity, 2> StoredQuantities = { {
   { "scores", "Scores", &RecordedHead::scores, true },
 } };
 
+/// The experts that a layer chose for each token: matrices with one row per token.
+struct RoutingQuantity
+{
+  const char* name;  ///< in files, layers.{l}.NAME, and in messages
+  const char* label; ///< in tables
+  SharedMatrix RecordedRouting::* matrix;
+};
+inline constexpr std::array<RoutingQuantity, 2> RoutingQuantities = { {
+  { "experts", "Expert", &RecordedRouting::chosen },
+  { "expert_weights", "Expert Weight", &RecordedRouting::weights },
+} };
+
 /// A list with one item per token. Sequences are not listed, as files store their first rows
 /// instead.
 struct TokenQuantity

@@ -35,7 +35,7 @@ bool RecordChoice::operator==(const RecordChoice& other) const
   const auto tie = [](const RecordChoice& choice)
   {
     return std::tie(choice.queriesAndKeys, choice.values, choice.headOutputs, choice.residual,
-      choice.logits, choice.finalScale, choice.layers, choice.interventions);
+      choice.logits, choice.routing, choice.finalScale, choice.layers, choice.interventions);
   };
   return tie(*this) == tie(other);
 }
@@ -56,6 +56,10 @@ void CheckInput(
   if (options.logits && !model.HasLogits())
   {
     throw OptionError("the model has no unembedding, so there are no logits to record.");
+  }
+  if (options.routing && config.experts == 0)
+  {
+    throw OptionError("the model has no experts, so there is no routing to record.");
   }
   CheckInterventions(config, SequenceLengths(config, input), options.interventions);
 }

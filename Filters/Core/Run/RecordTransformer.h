@@ -22,6 +22,7 @@ struct RecordChoice
   bool headOutputs = false;
   bool residual = false;
   bool logits = false;
+  bool routing = false;    ///< which experts were chosen for each token, and their weights
   bool finalScale = false; ///< sigma of the final normalization, for what follows at once: files
                            ///< and data objects do not keep it
   std::vector<std::int64_t> layers; ///< layers whose heads are recorded, and the residuals before
@@ -49,7 +50,7 @@ struct RecordOptions : RecordChoice
 
 /// Checks the arguments of RecordTransformer: the input, like CheckInput in TransformerInput.h,
 /// then the options. Throws OptionError for layers that the model does not have, for logits if the
-/// model has no unembedding, and as CheckInterventions does.
+/// model has no unembedding, for routing if it has no experts, and as CheckInterventions does.
 void CheckInput(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 

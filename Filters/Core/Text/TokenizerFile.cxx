@@ -71,8 +71,8 @@ public:
     }
     static const std::map<std::string, std::string> kinds = { { "albert", "Albert" },
       { "clip", "CLIP" }, { "clip_text_model", "CLIP" }, { "mt5", "T5" }, { "qwen2", "Qwen2" },
-      { "qwen3", "Qwen2" }, { "roberta", "Roberta" }, { "t5", "T5" }, { "umt5", "T5" },
-      { "xlm-roberta", "XLMRoberta" } };
+      { "qwen2_moe", "Qwen2" }, { "qwen3", "Qwen2" }, { "qwen3_moe", "Qwen2" },
+      { "roberta", "Roberta" }, { "t5", "T5" }, { "umt5", "T5" }, { "xlm-roberta", "XLMRoberta" } };
     const std::string source = (this->Folder / "config.json").string();
     const json config = ReadSettings(source);
     const JsonNode model = JsonNode(config, "", source).At("model_type");

@@ -48,6 +48,8 @@ std::string_view NameOf(ArchitectureSwitch one)
       return "limits of queries, keys and values";
     case ArchitectureSwitch::Experts:
       return "experts";
+    case ArchitectureSwitch::LatentAttention:
+      return "latent attention";
     case ArchitectureSwitch::EmbeddingScale:
       return "scaled embeddings";
     case ArchitectureSwitch::EmbeddingProjection:
@@ -100,6 +102,7 @@ std::vector<ArchitectureSwitch> SwitchesOf(const TransformerConfig& config)
   add(config.sinks, Switch::Sinks);
   add(config.projectionClip > 0, Switch::ProjectionClip);
   add(config.experts > 0, Switch::Experts);
+  add(config.keyLatent > 0, Switch::LatentAttention);
   add(config.embeddingScale != 1, Switch::EmbeddingScale);
   add(config.embeddingDimension > 0, Switch::EmbeddingProjection);
   add(config.firstPosition > 0, Switch::ShiftedPositions);

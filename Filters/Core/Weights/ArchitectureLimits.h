@@ -29,6 +29,7 @@ enum class ArchitectureSwitch
   Sinks,
   ProjectionClip, ///< limited queries, keys and values
   Experts,
+  LatentAttention, ///< keys and values, perhaps queries, that are linear in a normalized vector
   EmbeddingScale,
   EmbeddingProjection,
   ShiftedPositions, ///< positions that do not begin in row 0

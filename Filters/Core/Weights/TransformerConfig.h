@@ -40,7 +40,9 @@ enum class QueryKeyNorm
 {
   None,
   OfAllHeads, ///< one gain [d_head] for all heads
-  OfEachHead  ///< a gain [d_head] for each head
+  OfEachHead, ///< a gain [d_head] for each head
+  Together    ///< the components of all heads as one vector, with a gain [H d_head] (OLMoE); then
+              ///< projectionClip
 };
 
 enum class PositionKind
@@ -108,6 +110,7 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::int64_t keyHeads = 0;         ///< H_kv; divides H. Query head h uses key head h / (H / H_kv)
                                      ///< (grouped-query attention, Ainslie et al. 2023)
   std::int64_t headDimension = 0;    ///< d_head
+  std::int64_t valueDimension = 0;   ///< d_head of values; 0: that of queries and keys
   std::int64_t modelDimension = 0;   ///< d_model
   std::int64_t mlpDimension = 0;     ///< 0: no MLP (attention-only)
   std::int64_t vocabulary = 0;       ///< number of token ids; 0 for images
@@ -149,6 +152,12 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
 
   SublayerOrder order = SublayerOrder::Sequential;
   QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
+  std::int64_t keyLatent = 0;   ///< latent attention (DeepSeek-AI 2024): values, and components of
+                                ///< keys that are not rotated, are linear in a normalized vector
+                                ///< of so many components; the rotated ones are those of all heads.
+                                ///< 0: both are linear in the input
+  std::int64_t queryLatent = 0; ///< queries are linear in a normalized vector of so many; 0: in the
+                                ///< input
   bool layerScales = false; ///< what a sublayer adds is multiplied by a vector [d_model] (Touvron
                             ///< et al. 2021: LayerScale)
 
@@ -157,6 +166,7 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   RotaryScaling rotaryScaling;
   std::int64_t rotaryDimension = 0;  ///< the first so many components of a head are rotated; 0: all
   bool rotatesNeighbors = false;     ///< pairs are (2i, 2i + 1), as in GPT-J, not (i, i + half)
+  bool rotatesLast = false;          ///< the last components are rotated, not the first
   double windowRotaryBase = 0;       ///< base in layers with a window (Gemma 3); 0: rotaryBase and
                                      ///< rotaryScaling in all layers
   RotaryScaling windowRotaryScaling; ///< in layers with a window, if they have their own base
@@ -177,9 +187,22 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   bool outputBias = true;    ///< whether W_O has a bias
   bool mlpBias = true;       ///< whether the MLP has biases
   std::int64_t experts = 0;  ///< MLPs per layer, of which a router chooses expertsPerToken for each
-                             ///< token (gpt-oss); 0: one MLP
+                             ///< token (Shazeer et al. 2017); 0: one MLP
   std::int64_t expertsPerToken = 0;
-  double expertLimit = 0; ///< experts: the gate and the linear part are limited to it
+  std::int64_t expertDimension = 0;       ///< mlpDimension of an expert
+  std::int64_t sharedExpertDimension = 0; ///< that of an expert that sees every token, times the
+                                          ///< sigmoid of a gate (Qwen2-MoE); 0: there is none
+  bool sharedExpertHasGate = true;
+  std::int64_t expertGroups = 0; ///< experts are chosen from the expertGroupsPerToken groups with
+                                 ///< the largest scores (DeepSeek-V2); 0: from all
+  std::int64_t expertGroupsPerToken = 0;
+  double expertFactor = 1;         ///< of the weights of experts
+  bool expertWeightsOfAll = false; ///< an expert's weight is its part in the softmax over all
+                                   ///< experts; else over those that were chosen
+  double expertLimit = 0; ///< c > 0: an expert is activation(g) (u + 1), with gate g and linear
+                          ///< part u limited to c (gpt-oss); 0: activation(g) u
+  std::vector<bool> expertLayers; ///< per layer: whether it has experts, or one MLP of
+                                  ///< mlpDimension. Empty: all have
   std::optional<Activation> logitsActivation; ///< of the layer before the unembedding (BERT), if it
                                               ///< is not `activation`
   std::vector<std::int64_t>
@@ -197,6 +220,18 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::int64_t Window(std::int64_t layer) const
   {
     return this->windows.empty() ? 0 : this->windows[layer];
+  }
+
+  /// The number of components of the values of a head.
+  std::int64_t ValueDimension() const
+  {
+    return this->valueDimension > 0 ? this->valueDimension : this->headDimension;
+  }
+
+  /// Whether layer l has experts in place of one MLP.
+  bool HasExperts(std::int64_t layer) const
+  {
+    return this->experts > 0 && (this->expertLayers.empty() || this->expertLayers[layer]);
   }
 
   /// The number of components of a head that are rotated.

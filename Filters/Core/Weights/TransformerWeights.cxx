@@ -371,7 +371,7 @@ private:
       layer.mlpNorm = config.order == SublayerOrder::ParallelOfOneNorm
                         ? layer.attentionNorm
                         : this->GetNorm(prefix, this->Name.mlpNorm);
-      if (config.experts > 0)
+      if (config.HasExperts(l))
       {
         this->BindExperts(layer.experts, prefix);
       }
@@ -410,7 +410,8 @@ private:
     layer.down = this->GetLinear(prefix, this->Name.down, hidden, d, config.mlpBias);
   }
 
-  /// Normalizations [d_head] of the queries or keys of all heads, or of each.
+  /// Normalizations [d_head] of the queries or keys of all heads, or of each, or one of all
+  /// together [heads d_head].
   std::vector<NormTensors> GetHeadNorms(
     const std::string& prefix, const NormNames& names, std::int64_t heads)
   {
@@ -418,6 +419,10 @@ private:
     if (this->Config.queryKeyNorm == QueryKeyNorm::OfAllHeads)
     {
       return { this->GetUnfoldedNorm(prefix, names, dimension) };
+    }
+    if (this->Config.queryKeyNorm == QueryKeyNorm::Together)
+    {
+      return { this->GetUnfoldedNorm(prefix, names, heads * dimension) };
     }
     std::vector<NormTensors> norms;
     const std::size_t star = names.gain.find('*');
@@ -444,16 +449,45 @@ private:
   {
     const TransformerConfig& config = this->Config;
     const std::int64_t d = config.modelDimension;
-    tensors.router = this->GetLinear(prefix, this->Name.router, d, config.experts, true);
-    tensors.in = this->GetExperts(prefix, this->Name.expertsIn, d, 2 * config.mlpDimension);
-    tensors.out = this->GetExperts(prefix, this->Name.expertsOut, config.mlpDimension, d);
+    const std::int64_t hidden = config.expertDimension;
+    const bool hasBias = !this->Name.router.bias.empty();
+    const bool isByTurns = this->Name.expertsUp.weight.empty();
+    tensors.router = this->GetLinear(prefix, this->Name.router, d, config.experts, hasBias);
+    tensors.gate =
+      this->GetExperts(prefix, this->Name.expertsGate, d, isByTurns ? 2 * hidden : hidden);
+    if (!isByTurns)
+    {
+      tensors.up = this->GetExperts(prefix, this->Name.expertsUp, d, hidden);
+    }
+    tensors.down = this->GetExperts(prefix, this->Name.expertsDown, hidden, d);
+    if (config.sharedExpertDimension > 0)
+    {
+      const std::int64_t shared = config.sharedExpertDimension;
+      tensors.sharedGate = this->GetLinear(prefix, { this->Name.sharedGate, {} }, d, shared, false);
+      tensors.sharedUp = this->GetLinear(prefix, { this->Name.sharedUp, {} }, d, shared, false);
+      tensors.sharedDown = this->GetLinear(prefix, { this->Name.sharedDown, {} }, shared, d, false);
+      tensors.sharedFactor = this->GetLinear(prefix, { this->Name.sharedFactor, {} }, d, 1, false);
+    }
   }
 
-  /// Matrices [experts, inputs, outputs] with their biases [experts, outputs].
+  /// A matrix of each expert: tensors of their own, or one [experts, inputs, outputs] with its
+  /// biases [experts, outputs].
   std::vector<LinearTensors> GetExperts(
     const std::string& prefix, const LinearNames& names, std::int64_t inputs, std::int64_t outputs)
   {
     const std::int64_t count = this->Config.experts;
+    const std::size_t star = names.weight.find('*');
+    if (star != std::string_view::npos)
+    {
+      std::vector<LinearTensors> experts;
+      for (std::int64_t e = 0; e < count; ++e)
+      {
+        std::string weight(names.weight);
+        weight.replace(star, 1, std::to_string(e));
+        experts.push_back(this->GetLinear(prefix, { weight, {} }, inputs, outputs, false));
+      }
+      return experts;
+    }
     const TensorView weight =
       this->Get(prefix + std::string(names.weight), { count, inputs, outputs });
     const TensorView bias = this->Get(prefix + std::string(names.bias), { count, outputs });

@@ -40,12 +40,18 @@ struct NormTensors
   TensorView shift;
 };
 
-/// The tensors of the MLPs between which a router chooses for each token (gpt-oss).
+/// The tensors of the MLPs between which a router chooses for each token, one of each list per
+/// expert.
 struct ExpertTensors
 {
-  LinearTensors router;          ///< outputs: a score of each expert
-  std::vector<LinearTensors> in; ///< outputs: gate and linear part of number 0, of number 1, ...
-  std::vector<LinearTensors> out;
+  LinearTensors router;            ///< outputs: a score of each expert
+  std::vector<LinearTensors> gate; ///< without `up`: gate and linear part by turns (gpt-oss)
+  std::vector<LinearTensors> up;   ///< linear part
+  std::vector<LinearTensors> down;
+  LinearTensors sharedGate; ///< these: of the expert that sees every token, if there is one
+  LinearTensors sharedUp;
+  LinearTensors sharedDown;
+  LinearTensors sharedFactor; ///< output: what is before the sigmoid by which it is multiplied
 };
 
 struct LayerTensors
@@ -54,9 +60,14 @@ struct LayerTensors
   LinearTensors query;
   LinearTensors key;
   LinearTensors value;
-  LinearTensors output; ///< inputs: d_head of head 0, of head 1, ...
-  NormTensors mlpNorm;  ///< that of attention, if the layer has one norm
-  LinearTensors gate;   ///< gated MLP only
+  LinearTensors output;        ///< inputs: d_head of head 0, of head 1, ...
+  LinearTensors keyLatent;     ///< latent attention: outputs are the latent vector, then the
+                               ///< rotated components of all keys; key and value read the vector
+  NormTensors keyLatentNorm;   ///< [keyLatent], of the latent vector
+  LinearTensors queryLatent;   ///< likewise of queries; or missing
+  NormTensors queryLatentNorm; ///< [queryLatent]
+  NormTensors mlpNorm;         ///< that of attention, if the layer has one norm
+  LinearTensors gate;          ///< gated MLP only
   LinearTensors up;
   LinearTensors down;
   std::vector<NormTensors> queryNorm; ///< one for all heads, or one for each; empty: none
@@ -66,7 +77,7 @@ struct LayerTensors
   TensorView attentionScale;          ///< [d_model], of what the attention adds; or missing
   TensorView mlpScale;                ///< [d_model], of what the MLP adds; or missing
   TensorView sinks;                   ///< [H]; or missing
-  ExpertTensors experts;              ///< in place of gate, up and down
+  ExpertTensors experts;              ///< in place of gate, up and down, where there are any
 };
 
 /// The tensors of a transformer by purpose, independent of their names in the file.

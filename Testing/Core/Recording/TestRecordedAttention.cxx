@@ -551,6 +551,17 @@ struct Damage
 
 using DamagedRecording = testing::TestWithParam<Damage>;
 
+/// One expert of `experts` for each of 10 tokens, by turns of `turns`.
+RecordedRouting Routing(std::int64_t turns, std::int32_t experts)
+{
+  RecordedRouting routing = { experts, SharedMatrix::Zero(10, 1), SharedMatrix::Zero(10, 1) };
+  for (std::int64_t row = 0; row < 10; ++row)
+  {
+    *routing.chosen.Row(row) = static_cast<float>(row % turns);
+  }
+  return routing;
+}
+
 RecordedHead& LastHead(Recording& recording)
 {
   return recording.layers[1].heads[1];
@@ -601,6 +612,29 @@ INSTANTIATE_TEST_SUITE_P(, DamagedRecording,
       "layer 4: expected a sink for each of the 2 heads, found 1." },
     Damage{ "Sink", [](Recording& r) { r.layers[1].sinks = { 1, std::nanf("") }; },
       "layer 4, head 1: expected a finite sink, found nan." },
+    Damage{ "NoSuchExpert", [](Recording& r) { r.layers[1].routing = Routing(3, 2); },
+      "layer 4: experts: expected numbers of its 2 experts, from 0, found 2 at token 2." },
+    Damage{ "HalfAnExpert",
+      [](Recording& r)
+      {
+        r.layers[1].routing = Routing(2, 2);
+        r.layers[1].routing.chosen.Row(7)[0] = 0.5F;
+      },
+      "layer 4: experts: expected numbers of its 2 experts, from 0, found 0.5 at token 7." },
+    Damage{ "ExpertWeight",
+      [](Recording& r)
+      {
+        r.layers[1].routing = Routing(2, 2);
+        r.layers[1].routing.weights.Row(9)[0] = std::nanf("");
+      },
+      "layer 4: expert_weights: expected finite numbers, found nan at token 9." },
+    Damage{ "ExpertColumns",
+      [](Recording& r)
+      {
+        r.layers[1].routing = Routing(2, 2);
+        r.layers[1].routing.weights = SharedMatrix::Zero(10, 2);
+      },
+      "layer 4: expert_weights: expected shape [10, 1], found [10, 2]." },
     Damage{ "Positions", [](Recording& r) { r.tokens.position.pop_back(); },
       "expected a position for each of the 10 tokens, found 9." },
     Damage{ "Text", [](Recording& r) { r.tokens.text = { "a" }; },

@@ -1031,6 +1031,78 @@ TEST(RecordingFile, BadVariantsAreRefused)
     HasSubstr("layer 1: expected a causal mask, as its window has the last 4096 keys"));
 }
 
+/// Routing of a layer: 2 of 5 experts for each of the 5 tokens.
+Recording Routed()
+{
+  Recording recording = Everything();
+  RecordedRouting& routing = recording.layers[1].routing;
+  routing = { 5, SharedMatrix::Zero(5, 2), SharedMatrix::Zero(5, 2) };
+  for (int i = 0; i < 10; ++i)
+  {
+    routing.chosen.values.get()[i] = static_cast<float>(3 * i % 5);
+    routing.weights.values.get()[i] = 1.0F / static_cast<float>(i + 1);
+  }
+  return recording;
+}
+
+TEST(RecordingFile, RoutingIsKept)
+{
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a", Routed());
+  const SafetensorsFile file(folder / "a");
+  EXPECT_EQ(file.GetMetadata().at("version"), "1"); // older programs leave it out
+  EXPECT_EQ(file.GetMetadata().at("expert_counts"), R"({"3":5})");
+  EXPECT_THAT(file.GetTensors().at("layers.3.experts").shape, ElementsAre(5, 2));
+  const RecordingContent content = ReadRecording(folder / "a");
+  ExpectEqual(content.recording, Routed());
+  EXPECT_THAT(content.warnings, IsEmpty());
+  WriteRecording(folder / "b", content.recording);
+  EXPECT_EQ(ReadBytes(folder / "b"), ReadBytes(folder / "a"));
+
+  WriteRecording(folder / "c", Everything());
+  EXPECT_EQ(SafetensorsFile(folder / "c").GetMetadata().count("expert_counts"), 0U);
+}
+
+/// As a program with PyTorch writes them.
+TEST(RecordingFile, NumbersOfExpertsMayBeIntegers)
+{
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a", Routed());
+  const SafetensorsFile file(folder / "a");
+  TensorViews tensors = file.GetTensors();
+  const std::vector<std::int64_t> numbers = { 0, 3, 1, 4, 2, 0, 3, 1, 4, 2 };
+  tensors["layers.3.experts"] = { DType::I64, { 5, 2 },
+    reinterpret_cast<const std::byte*>(numbers.data()) };
+  WriteSafetensorViews(folder / "b", tensors, file.GetMetadata());
+  ExpectEqual(ReadRecording(folder / "b").recording, Routed());
+}
+
+TEST(RecordingFile, BadRoutingIsRefused)
+{
+  const NativeFile file(Routed());
+  EXPECT_THAT(file.With<ModelError>("expert_counts", R"({"3":4})"),
+    HasSubstr("layer 3: experts: expected numbers of its 4 experts, from 0, found 4 at token 1."));
+  EXPECT_THAT(file.With<FormatError>("expert_counts", R"({"3":-1})"),
+    HasSubstr("metadata 'expert_counts', layer 3: expected a number of experts, found -1"));
+  EXPECT_THAT(file.With<FormatError>("expert_counts", R"({"3":4000000000})"),
+    HasSubstr("expected a number of experts, found 4000000000"));
+  EXPECT_THAT(file.With<FormatError>("expert_counts", R"({"7":4})"),
+    HasSubstr("metadata 'expert_counts': expected layers that score_scales has, found '7'"));
+  EXPECT_THAT(file.Changed([](TensorViews& tensors) { tensors.erase("layers.3.expert_weights"); }),
+    HasSubstr("layer 3: expected both experts and their weights or neither, found experts alone."));
+  const std::vector<float> bad = { 0, 3, 1, 4, 2, 0, 3, std::nanf(""), 4, 2 };
+  const auto replaced = [&](const char* name)
+  {
+    return file.Changed([&](TensorViews& tensors)
+      { tensors.at(name).data = reinterpret_cast<const std::byte*>(bad.data()); });
+  };
+  for (const char* name : { "layers.3.experts", "layers.3.expert_weights" })
+  {
+    EXPECT_THAT(replaced(name), HasSubstr(name));
+    EXPECT_THAT(replaced(name), HasSubstr("nan"));
+  }
+}
+
 TEST(RecordingFile, NativeArraysMustFit)
 {
   const NativeFile file(Everything());

@@ -10,9 +10,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -83,10 +85,13 @@ const std::vector<Case> Cases = { { "clip", Text, "clip_text_model", true },
   { "gpt_neox", "expected.safetensors", "", true }, { "gpt_neox-seq" },
   { "gpt_oss", "expected.safetensors", "", true }, { "gptj", "expected.safetensors", "", true },
   { "llama-linear" }, { "llama-yarn" }, { "llama3" }, { "mistral" }, { "mistral-window" },
-  { "olmo", "expected.safetensors", "", true }, { "opt" },
+  { "mixtral", "expected.safetensors", "", true }, { "olmo", "expected.safetensors", "", true },
+  { "olmoe", "expected.safetensors", "", true }, { "opt" },
   { "opt-proj", "expected.safetensors", "", true }, { "phi" }, { "phi3" },
   { "phi3-longrope", "expected.safetensors", "", true }, { "qwen2" },
-  { "qwen2-tied", "expected.safetensors", "", true }, { "qwen3" },
+  { "qwen2-tied", "expected.safetensors", "", true },
+  { "qwen2_moe", "expected.safetensors", "", true }, { "qwen3" },
+  { "qwen3_moe", "expected.safetensors", "", true },
   { "qwen3-v5", "expected.safetensors", "", true }, { "roberta", "expected.safetensors", "", true },
   { "roberta-mlm" }, { "stablelm" }, Torch("gpt2-zip.pt", "gpt2", "PyTorch, zip"),
   Torch("gpt2-torch2.pt", "gpt2", "PyTorch 2, zip"),
@@ -129,6 +134,7 @@ protected:
     options.headOutputs = true;
     options.residual = true;
     options.logits = this->Model->HasLogits();
+    options.routing = this->Model->GetConfig().experts > 0;
     this->Found = RecordTransformer(*this->Model, this->Expected->Input(), options);
   }
 
@@ -157,6 +163,57 @@ protected:
       }
     }
     return largest;
+  }
+
+  /// The experts of a layer are those of the original code, in the same order.
+  void ExpectChosen(std::size_t l) const
+  {
+    const TensorView& view = this->Expected->Get("layer." + std::to_string(l) + ".experts");
+    const std::vector<std::int64_t> expected = view.ToInteger();
+    const SharedMatrix& found = this->Found.layers[l].routing.chosen;
+    ASSERT_EQ(found.columns, view.shape[2]);
+    std::int64_t row = 0;
+    for (std::int64_t s = 0; s < this->Found.SequenceCount(); ++s)
+    {
+      for (const std::int64_t place : this->Expected->Places(s))
+      {
+        for (std::int64_t k = 0; k < found.columns; ++k)
+        {
+          const std::int64_t expert = expected[(s * view.shape[1] + place) * found.columns + k];
+          EXPECT_EQ(found.Row(row)[k], static_cast<float>(expert)) << "layer " << l;
+        }
+        ++row;
+      }
+    }
+  }
+
+  /// What a layer adds to the residual stream at row `row`, without its heads and output bias: the
+  /// output of its MLP. Not for the last layer, after which there is a normalization.
+  std::vector<double> MlpOutput(std::size_t l, std::int64_t row) const
+  {
+    std::vector<double> output = this->AfterAttention(l, row);
+    for (std::size_t i = 0; i < output.size(); ++i)
+    {
+      output[i] = static_cast<double>(this->Found.residual[l + 1].Row(row)[i]) - output[i];
+    }
+    return output;
+  }
+
+  /// The residual stream between the attention and the MLP of a layer.
+  std::vector<double> AfterAttention(std::size_t l, std::int64_t row) const
+  {
+    const SharedMatrix& before = this->Found.residual[l];
+    const TensorView& bias = this->Model->GetWeights().layers[l].output.bias;
+    std::vector<double> stream(before.Row(row), before.Row(row) + before.columns);
+    for (std::size_t i = 0; i < stream.size(); ++i)
+    {
+      stream[i] += bias.data != nullptr ? bias.At(i) : 0;
+      for (const RecordedHead& head : this->Found.layers[l].heads)
+      {
+        stream[i] += static_cast<double>(head.output.Row(row)[i]);
+      }
+    }
+    return stream;
   }
 
   /// Likewise of the scores or weights that views show, at the pairs that the mask and the window
@@ -274,6 +331,15 @@ TEST_P(ModelParity, IsThatOfTheOriginalCode)
       raise("attention", this->AttentionDeviation(l, h, AttentionQuantity::Weights));
     }
   }
+  for (std::size_t l = 0; l < this->Found.layers.size(); ++l)
+  {
+    const std::string name = "layer." + std::to_string(l) + ".expert_weights";
+    if (this->Expected->Has(name))
+    {
+      this->ExpectChosen(l);
+      raise("experts", this->Deviation(name, this->Found.layers[l].routing.weights, 0));
+    }
+  }
   const std::size_t last = this->Found.residual.size() - 1;
   for (std::size_t l = 0; l <= last; ++l)
   {
@@ -298,6 +364,95 @@ TEST_P(ModelParity, IsThatOfTheOriginalCode)
   }
   std::cout << this->GetParam().folder << ":" << text.str() << "\n";
   Write(NameOf({ this->GetParam(), 0 }), this->GetParam(), deviations);
+}
+
+TEST_P(ModelParity, LayersWithoutExpertsHaveNoRouting)
+{
+  const TransformerConfig& config = this->Model->GetConfig();
+  for (std::size_t l = 0; l < this->Found.layers.size(); ++l)
+  {
+    const RecordedRouting& routing = this->Found.layers[l].routing;
+    const bool expected = this->Expected->Has("layer." + std::to_string(l) + ".experts") ||
+                          config.architecture == "gpt_oss";
+    EXPECT_EQ(routing.chosen.IsRecorded(), expected);
+    EXPECT_EQ(routing.weights.IsRecorded(), expected);
+    EXPECT_EQ(routing.experts, expected ? config.experts : 0);
+  }
+}
+
+/// Shared experts, limits and plain MLPs included.
+TEST_P(ModelParity, WhatAnMlpAddsIsThatOfTheOriginalCode)
+{
+  if (!this->Expected->Has("layer.0.mlp_output"))
+  {
+    GTEST_SKIP() << "the original values have no such quantity";
+  }
+  double largest = 0;
+  for (std::size_t l = 0; l + 1 < this->Found.layers.size(); ++l)
+  {
+    const TensorView& view = this->Expected->Get("layer." + std::to_string(l) + ".mlp_output");
+    std::int64_t row = 0;
+    for (std::int64_t s = 0; s < this->Found.SequenceCount(); ++s)
+    {
+      for (const std::int64_t place : this->Expected->Places(s))
+      {
+        const std::vector<double> found = this->MlpOutput(l, row);
+        for (std::size_t i = 0; i < found.size(); ++i)
+        {
+          const std::int64_t first = (s * view.shape[1] + place) * view.shape[2];
+          Raise(largest, found[i] - view.At(static_cast<std::uint64_t>(first) + i));
+        }
+        ++row;
+      }
+    }
+  }
+  std::cout << this->GetParam().folder << ": mlp " << largest << "\n";
+  EXPECT_LE(largest, Tolerance);
+}
+
+/// gpt-oss, whose original values have no routing: the router of its paper, in double precision, on
+/// the recorded stream between attention and MLP.
+TEST_P(ModelParity, ExpertsAreThoseOfTheLargestScores)
+{
+  const TransformerConfig& config = this->Model->GetConfig();
+  if (config.architecture != "gpt_oss")
+  {
+    GTEST_SKIP() << "only gpt-oss";
+  }
+  for (std::size_t l = 0; l < this->Found.layers.size(); ++l)
+  {
+    const LayerTensors& tensors = this->Model->GetWeights().layers[l];
+    const RecordedRouting& routing = this->Found.layers[l].routing;
+    for (std::int64_t row = 0; row < routing.chosen.rows; ++row)
+    {
+      const std::vector<double> x = this->AfterAttention(l, row);
+      const double squares = std::inner_product(x.begin(), x.end(), x.begin(), 0.0);
+      const double scale = 1 / std::sqrt(squares / static_cast<double>(x.size()) + config.epsilon);
+      std::vector<std::pair<double, std::int64_t>> scores; // less, expert
+      for (std::int64_t e = 0; e < config.experts; ++e)
+      {
+        double score = tensors.experts.router.bias.At(static_cast<std::uint64_t>(e));
+        for (std::size_t i = 0; i < x.size(); ++i)
+        {
+          const std::size_t weight = static_cast<std::size_t>(e) * x.size() + i;
+          score +=
+            tensors.experts.router.weight.At(weight) * x[i] * scale * tensors.mlpNorm.gain.At(i);
+        }
+        scores.emplace_back(-score, e);
+      }
+      std::sort(scores.begin(), scores.end());
+      double sum = 0;
+      for (std::int64_t k = 0; k < config.expertsPerToken; ++k)
+      {
+        sum += std::exp(-scores[k].first);
+      }
+      for (std::int64_t k = 0; k < config.expertsPerToken; ++k)
+      {
+        EXPECT_EQ(routing.chosen.Row(row)[k], static_cast<float>(scores[k].second));
+        EXPECT_NEAR(routing.weights.Row(row)[k], std::exp(-scores[k].first) / sum, Tolerance);
+      }
+    }
+  }
 }
 
 /// A JSON list of numbers.
@@ -363,7 +518,7 @@ TEST(ModelParityOfAll, TheModelsOfThisRepositoryAreThere)
 {
   const auto shipped = std::count_if(Cases.begin(), Cases.end(),
     [](const Case& one) { return one.isShipped && !one.Model().empty(); });
-  EXPECT_EQ(shipped, 26);
+  EXPECT_EQ(shipped, 30);
 }
 
 TEST(ModelParityOfAll, OneEncoderOfClipMustBeChosen)

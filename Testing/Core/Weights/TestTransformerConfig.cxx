@@ -150,6 +150,48 @@ TEST(TransformerConfig, DefaultsOfTodaysModels)
   EXPECT_EQ(clip.activation, Activation::QuickGelu);
 }
 
+TEST(TransformerConfig, MixturesOfExperts)
+{
+  const TransformerConfig mixtral = Parse(Decoder("mixtral"));
+  EXPECT_EQ(mixtral.experts, 8);
+  EXPECT_EQ(mixtral.expertsPerToken, 2);
+  EXPECT_EQ(mixtral.expertDimension, 20);
+  EXPECT_EQ(mixtral.rotaryBase, 1e6);
+  EXPECT_EQ(mixtral.Window(1), 0);
+  EXPECT_FALSE(mixtral.expertWeightsOfAll);
+  EXPECT_TRUE(mixtral.HasExperts(0));
+  EXPECT_EQ(Parse(Decoder("mixtral", R"(, "sliding_window": 5)")).Window(1), 5);
+
+  const TransformerConfig qwen2 = Parse(Decoder("qwen2_moe"));
+  EXPECT_EQ(qwen2.experts, 60);
+  EXPECT_EQ(qwen2.expertsPerToken, 4);
+  EXPECT_EQ(qwen2.expertDimension, 1408);
+  EXPECT_EQ(qwen2.sharedExpertDimension, 5632);
+  EXPECT_TRUE(qwen2.expertWeightsOfAll);
+  EXPECT_TRUE(qwen2.inputBias);
+  EXPECT_FALSE(Parse(Decoder("qwen2_moe", R"(, "norm_topk_prob": true)")).expertWeightsOfAll);
+  const TransformerConfig some = Parse(Decoder("qwen2_moe",
+    R"(, "num_hidden_layers": 5, "decoder_sparse_step": 2, "mlp_only_layers": [3, 4, 9])"));
+  EXPECT_EQ(some.expertLayers, (std::vector<bool>{ false, true, false, false, false }));
+
+  const TransformerConfig qwen3 = Parse(
+    Decoder("qwen3_moe", R"(, "use_sliding_window": true, "sliding_window": 6, "head_dim": 4)"));
+  EXPECT_EQ(qwen3.experts, 128);
+  EXPECT_EQ(qwen3.expertsPerToken, 8);
+  EXPECT_EQ(qwen3.expertDimension, 768);
+  EXPECT_EQ(qwen3.sharedExpertDimension, 0);
+  EXPECT_EQ(qwen3.windows, (std::vector<std::int64_t>{ 6, 6 }));
+  EXPECT_EQ(qwen3.queryKeyNorm, QueryKeyNorm::OfAllHeads);
+
+  const TransformerConfig olmoe = Parse(Decoder("olmoe", R"(, "clip_qkv": 8.0)"));
+  EXPECT_EQ(olmoe.experts, 64);
+  EXPECT_EQ(olmoe.expertsPerToken, 8);
+  EXPECT_EQ(olmoe.expertDimension, 20);
+  EXPECT_EQ(olmoe.projectionClip, 8);
+  EXPECT_EQ(olmoe.queryKeyNorm, QueryKeyNorm::Together);
+  EXPECT_TRUE(olmoe.expertWeightsOfAll);
+}
+
 /// Gemma 3: sliding layers have a base of their own and no scaling, in files of any age.
 TEST(TransformerConfig, RotationsMayDependOnTheLayer)
 {
@@ -313,8 +355,8 @@ INSTANTIATE_TEST_SUITE_P(Architecture, BadTransformerConfig,
       "'model_type' is missing, expected one of bert, bloom, camembert, clip, clip_text_model" },
     BadConfig{ "Unknown", R"({"model_type": "falcon"})",
       "unknown model_type 'falcon', expected one of bert, bloom, camembert, clip" },
-    BadConfig{ "Mixture", R"({"model_type": "mixtral"})",
-      "the model_type 'mixtral' is a mixture of experts, which is not run here; recordings of it "
+    BadConfig{ "Mixture", R"({"model_type": "dbrx"})",
+      "the model_type 'dbrx' is a mixture of experts, which is not run here; recordings of it "
       "that were made elsewhere can be read. Expected one of bert, bloom" },
     BadConfig{ "Recurrent", R"({"model_type": "mamba"})",
       "the model_type 'mamba' is a model with linear attention or a recurrent state, which" },
@@ -413,6 +455,12 @@ INSTANTIATE_TEST_SUITE_P(Variant, BadTransformerConfig,
     BadConfig{ "ExpertsBeyondAll",
       Decoder("gpt_oss", R"(, "num_local_experts": 2, "num_experts_per_tok": 3)"),
       "expected at most 2 experts per token, found 3" },
+    BadConfig{ "LayersOfPlainMlps", Decoder("qwen2_moe", R"(, "mlp_only_layers": [-1])"),
+      "expected 'mlp_only_layers' to be a list of numbers of layers" },
+    BadConfig{ "NoSparseStep", Decoder("qwen3_moe", R"(, "decoder_sparse_step": 0)"),
+      "expected 'decoder_sparse_step' to be an integer from 1 to 2147483647, found 0" },
+    BadConfig{ "WindowsOfQwenMoe", Decoder("qwen2_moe", R"(, "use_sliding_window": true)"),
+      "'use_sliding_window' is true, a variant of attention that is not known" },
     BadConfig{ "PaddingBeyondPositions",
       R"({"model_type": "roberta", "hidden_size": 12, "num_attention_heads": 3,
         "num_hidden_layers": 2, "vocab_size": 7, "max_position_embeddings": 2})",

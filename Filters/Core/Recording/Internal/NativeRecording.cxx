@@ -24,10 +24,16 @@ constexpr const char* SequenceOffsets = "sequence_offsets";
 constexpr const char* ScoreCaps = "score_caps";
 constexpr const char* Windows = "windows";
 constexpr const char* Sinks = "sinks";
+constexpr const char* ExpertCounts = "expert_counts";
 
 std::string HeadName(std::int64_t layer, std::size_t head)
 {
   return "layers." + std::to_string(layer) + ".heads." + std::to_string(head) + ".";
+}
+
+std::string RoutingName(std::int64_t layer, const RoutingQuantity& quantity)
+{
+  return "layers." + std::to_string(layer) + "." + quantity.name;
 }
 
 std::string ResidualName(std::size_t layer)
@@ -79,6 +85,7 @@ public:
       {
         this->ReadHead(layer, h);
       }
+      this->ReadRouting(layer);
     }
     this->ReadResidual();
     if (this->Arrays.Find(LogitsQuantity.name) != nullptr)
@@ -181,7 +188,7 @@ private:
     this->ReadVariants();
   }
 
-  /// Caps, windows and sinks; CheckRecording checks their values.
+  /// Caps, windows, sinks and numbers of experts; CheckRecording checks their values.
   void ReadVariants()
   {
     this->ForEachLayerIn(ScoreCaps, "a number",
@@ -199,6 +206,14 @@ private:
             window.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
         layer.window = isInteger ? window.get<std::int64_t>() : 0;
         return isInteger;
+      });
+    this->ForEachLayerIn(ExpertCounts, "a number of experts",
+      [](const json& count, RecordedLayer& layer)
+      {
+        const bool isCount = count.is_number_unsigned() && count.get<std::uint64_t>() >= 1 &&
+                             count.get<std::uint64_t>() <= MaximumExperts;
+        layer.routing.experts = isCount ? count.get<std::int32_t>() : 0;
+        return isCount;
       });
     this->ForEachLayerIn(Sinks, "an array of a number per head",
       [](const json& sinks, RecordedLayer& layer)
@@ -405,6 +420,31 @@ private:
     }
   }
 
+  /// CheckRecording checks the numbers of experts.
+  void ReadRouting(RecordedLayer& layer)
+  {
+    for (const RoutingQuantity& quantity : RoutingQuantities)
+    {
+      const std::string name = RoutingName(layer.index, quantity);
+      if (const ArrayFile::Entry* entry = this->Arrays.Find(name))
+      {
+        layer.routing.*quantity.matrix = IsFloating(entry->dtype)
+                                           ? this->Arrays.LoadMatrix(name, this->Rows, -1)
+                                           : this->ReadNumbers(name, *entry);
+      }
+    }
+  }
+
+  /// A matrix of integers.
+  SharedMatrix ReadNumbers(const std::string& name, const ArrayFile::Entry& entry)
+  {
+    const std::vector<std::int64_t> numbers = this->Arrays.LoadIntegers(name, { this->Rows, -1 });
+    SharedMatrix matrix = SharedMatrix::Zero(this->Rows, entry.shape[1]);
+    std::transform(numbers.begin(), numbers.end(), matrix.values.get(),
+      [](std::int64_t number) { return static_cast<float>(number); });
+    return matrix;
+  }
+
   void ReadResidual()
   {
     std::vector<SharedMatrix> residual(static_cast<std::size_t>(this->Record.layerCount) + 1);
@@ -454,6 +494,10 @@ public:
       {
         this->AddHead(layer, h);
       }
+      for (const RoutingQuantity& quantity : RoutingQuantities)
+      {
+        this->Add(RoutingName(layer.index, quantity), layer.routing.*quantity.matrix);
+      }
     }
     for (std::size_t l = 0; l < this->Record.residual.size(); ++l)
     {
@@ -497,6 +541,7 @@ public:
         json(this->Record.tokens.text).dump(-1, ' ', false, json::error_handler_t::replace);
     }
     this->AddVariantTexts(texts);
+    this->AddExpertCounts(texts);
     this->AddPictureTexts(texts);
     return texts;
   }
@@ -553,6 +598,23 @@ private:
         texts[key] = values->dump();
         texts["version"] = SecondRecordingVersion;
       }
+    }
+  }
+
+  /// Programs that do not know of routing leave it out, so files with it keep their version.
+  void AddExpertCounts(Metadata& texts) const
+  {
+    json counts = json::object();
+    for (const RecordedLayer& layer : this->Record.layers)
+    {
+      if (layer.routing.chosen.IsRecorded())
+      {
+        counts[std::to_string(layer.index)] = layer.routing.experts;
+      }
+    }
+    if (!counts.empty())
+    {
+      texts[ExpertCounts] = counts.dump();
     }
   }
 

@@ -73,5 +73,7 @@ std::optional<std::pair<std::int64_t, std::string>> ParseIndexed(
 /// Limits on layers and heads, which protect against corrupt files that would exhaust memory.
 inline constexpr std::int64_t MaximumLayers = 10'000;
 inline constexpr std::int64_t MaximumHeads = 1'000'000; ///< of all layers together
+inline constexpr std::uint64_t MaximumExperts =
+  1'000'000; ///< of a layer; floats have these exactly
 
 }

@@ -15,29 +15,30 @@ namespace atlas
 namespace
 {
 
-/// The indices of the largest scores, the largest first, and their softmax.
+/// The indices of the largest scores, the largest first, and their parts in the softmax over all
+/// scores or over those that are kept.
 struct Best
 {
   std::vector<std::size_t> experts;
   std::vector<double> weights;
 
-  Best(const double* scores, std::int64_t count, std::int64_t kept)
+  Best(const double* scores, std::int64_t count, std::int64_t kept, bool isOfAll)
     : experts(count)
   {
     std::iota(this->experts.begin(), this->experts.end(), std::size_t{ 0 });
     std::partial_sort(this->experts.begin(), this->experts.begin() + kept, this->experts.end(),
       [scores](std::size_t a, std::size_t b)
       { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
-    this->experts.resize(kept);
+    const double largest = scores[this->experts.front()];
     double sum = 0;
+    for (std::int64_t e = 0; e < (isOfAll ? count : kept); ++e)
+    {
+      sum += std::exp(scores[this->experts[e]] - largest);
+    }
+    this->experts.resize(kept);
     for (const std::size_t expert : this->experts)
     {
-      this->weights.push_back(std::exp(scores[expert] - scores[this->experts.front()]));
-      sum += this->weights.back();
-    }
-    for (double& weight : this->weights)
-    {
-      weight /= sum;
+      this->weights.push_back(std::exp(scores[expert] - largest) / sum);
     }
   }
 };
@@ -56,14 +57,30 @@ void ApplyGate(float limit, std::int64_t count, const float* both, float* hidden
 
 }
 
-std::int64_t ExpertMlp::WorkingFloats(const TransformerConfig& config, std::int64_t rows)
+ExpertMlp::ExpertMlp(const TransformerConfig& config, const ExpertTensors& tensors)
+  : Config(config)
+  , Tensors(tensors)
+  , SharedGate(tensors.sharedGate)
+  , SharedUp(tensors.sharedUp)
+  , SharedDown(tensors.sharedDown)
+  , SharedFactor(tensors.sharedFactor)
 {
-  return rows * (3 * config.mlpDimension + 2 * config.modelDimension + config.experts);
 }
 
-void ExpertMlp::Add(const RowGroup& group, const float* from, float* to, int threads) const
+std::int64_t ExpertMlp::WorkingFloats(const TransformerConfig& config, std::int64_t rows)
 {
-  const std::vector<Chosen> chosen = this->Choose(group, from, threads);
+  const std::int64_t d = config.modelDimension;
+  const std::int64_t scores = 2 * config.experts; // in double precision
+  const std::int64_t chosen = 3 * config.expertDimension + 2 * d;
+  const std::int64_t shared =
+    config.sharedExpertDimension > 0 ? 2 * config.sharedExpertDimension + d + 2 : 0;
+  return rows * (scores + std::max(chosen, shared));
+}
+
+void ExpertMlp::Add(const RowGroup& group, const float* from, float* to, const RoutingRows& routing,
+  int threads) const
+{
+  const std::vector<Chosen> chosen = this->Choose(group, from, routing, threads);
   for (std::size_t expert = 0; expert < chosen.size(); ++expert)
   {
     if (!chosen[expert].rows.empty())
@@ -71,28 +88,43 @@ void ExpertMlp::Add(const RowGroup& group, const float* from, float* to, int thr
       this->AddExpert(expert, chosen[expert], from, to, threads);
     }
   }
+  if (this->Tensors.sharedDown.Exists())
+  {
+    this->AddShared(group, from, to, threads);
+  }
 }
 
-std::vector<ExpertMlp::Chosen> ExpertMlp::Choose(
-  const RowGroup& group, const float* from, int threads) const
+/// The outputs of a matrix for each row, in double precision: small differences of scores are large
+/// ones of the sum.
+std::vector<double> ExpertMlp::Scores(
+  const Linear& linear, std::int64_t rows, const float* from, int threads) const
 {
-  const std::int64_t count = this->Config.experts;
-  // In double precision: small differences of scores are large ones of the sum.
-  std::vector<double> scores(group.Rows() * count);
-  const Linear router(this->Tensors.router);
+  const std::int64_t count = linear.Outputs();
+  std::vector<double> scores(rows * count);
   const std::int64_t d = this->Config.modelDimension;
-  ParallelFor(group.Rows(), threads,
+  ParallelFor(rows, threads,
     [&](std::int64_t row)
     {
       for (std::int64_t e = 0; e < count; ++e)
       {
-        const float* weights = router.Part(0, e).data;
-        const double bias = static_cast<double>(*router.Bias(e));
+        const float* weights = linear.Part(0, e).data;
+        const float* stored = linear.Bias(e);
+        const double bias = stored != nullptr ? static_cast<double>(*stored) : 0;
         scores[row * count + e] =
           std::inner_product(from + row * d, from + (row + 1) * d, weights, bias, std::plus<>(),
             [](float a, float b) { return static_cast<double>(a) * static_cast<double>(b); });
       }
     });
+  return scores;
+}
+
+std::vector<ExpertMlp::Chosen> ExpertMlp::Choose(
+  const RowGroup& group, const float* from, const RoutingRows& routing, int threads) const
+{
+  const std::int64_t count = this->Config.experts;
+  const std::int64_t kept = this->Config.expertsPerToken;
+  const std::vector<double> scores =
+    this->Scores(Linear(this->Tensors.router), group.Rows(), from, threads);
   std::vector<Chosen> chosen(count);
   for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
   {
@@ -102,13 +134,18 @@ std::vector<ExpertMlp::Chosen> ExpertMlp::Choose(
     }
     for (std::int64_t row = group.offsets[s]; row < group.offsets[s + 1]; ++row)
     {
-      const Best best(scores.data() + row * count, count, this->Config.expertsPerToken);
-      for (std::size_t k = 0; k < best.experts.size(); ++k)
+      const Best best(scores.data() + row * count, count, kept, this->Config.expertWeightsOfAll);
+      for (std::int64_t k = 0; k < kept; ++k)
       {
         Chosen& one = chosen[best.experts[k]];
         one.rows.push_back(row);
         one.weights.push_back(static_cast<float>(best.weights[k]));
         ++one.counts.back();
+        if (routing.experts != nullptr)
+        {
+          routing.experts[row * kept + k] = static_cast<float>(best.experts[k]);
+          routing.weights[row * kept + k] = one.weights.back();
+        }
       }
     }
   }
@@ -121,7 +158,6 @@ void ExpertMlp::AddExpert(
   std::size_t expert, const Chosen& chosen, const float* from, float* to, int threads) const
 {
   const std::int64_t d = this->Config.modelDimension;
-  const std::int64_t m = this->Config.mlpDimension;
   const std::size_t count = chosen.rows.size();
   const std::vector<RowTile> tiles = MakeRowTiles(chosen.counts);
   std::vector<float> values(count * ToIndex(d));
@@ -129,12 +165,9 @@ void ExpertMlp::AddExpert(
   {
     std::copy_n(from + chosen.rows[i] * d, d, values.data() + i * ToIndex(d));
   }
-  std::vector<float> both(count * ToIndex(2 * m));
-  ApplyLinear(Linear(this->Tensors.in[expert]), tiles, values.data(), both.data(), {}, threads);
-  std::vector<float> hidden(count * ToIndex(m));
-  const auto limit = static_cast<float>(this->Config.expertLimit);
-  ApplyGate(limit, hidden.size(), both.data(), hidden.data());
-  ApplyLinear(Linear(this->Tensors.out[expert]), tiles, hidden.data(), values.data(), {}, threads);
+  const std::vector<float> hidden =
+    this->HiddenOf(expert, tiles, static_cast<std::int64_t>(count), values.data(), threads);
+  ApplyLinear(Linear(this->Tensors.down[expert]), tiles, hidden.data(), values.data(), {}, threads);
   for (std::size_t i = 0; i < count; ++i)
   {
     const float* output = values.data() + i * ToIndex(d);
@@ -146,17 +179,74 @@ void ExpertMlp::AddExpert(
   }
 }
 
+/// What W_down of an expert multiplies, for rows of its inputs.
+std::vector<float> ExpertMlp::HiddenOf(std::size_t expert, const std::vector<RowTile>& tiles,
+  std::int64_t rows, const float* from, int threads) const
+{
+  const std::int64_t m = this->Config.expertDimension;
+  const Linear gate(this->Tensors.gate[expert]);
+  std::vector<float> hidden(rows * m);
+  if (this->Tensors.up.empty())
+  {
+    std::vector<float> both(rows * 2 * m);
+    ApplyLinear(gate, tiles, from, both.data(), {}, threads);
+    const auto limit = static_cast<float>(this->Config.expertLimit);
+    ApplyGate(limit, rows * m, both.data(), hidden.data());
+    return hidden;
+  }
+  std::vector<float> linear(rows * m);
+  ApplyLinear(Linear(this->Tensors.up[expert]), tiles, from, linear.data(), {}, threads);
+  ApplyLinear(
+    gate, tiles, from, hidden.data(), { this->Config.activation, linear.data(), false }, threads);
+  return hidden;
+}
+
+void ExpertMlp::AddShared(const RowGroup& group, const float* from, float* to, int threads) const
+{
+  const std::int64_t d = this->Config.modelDimension;
+  const std::int64_t m = this->Config.sharedExpertDimension;
+  std::vector<float> linear(group.Rows() * m);
+  std::vector<float> hidden(group.Rows() * m);
+  ApplyLinear(this->SharedUp, group.tiles, from, linear.data(), {}, threads);
+  ApplyLinear(this->SharedGate, group.tiles, from, hidden.data(),
+    { this->Config.activation, linear.data(), false }, threads);
+  if (!this->Tensors.sharedFactor.Exists())
+  {
+    ApplyLinear(
+      this->SharedDown, group.tiles, hidden.data(), to, { std::nullopt, nullptr, true }, threads);
+    return;
+  }
+  std::vector<float> output(group.Rows() * d);
+  ApplyLinear(this->SharedDown, group.tiles, hidden.data(), output.data(), {}, threads);
+  const std::vector<double> factors = this->Scores(this->SharedFactor, group.Rows(), from, threads);
+  for (std::int64_t row = 0; row < group.Rows(); ++row)
+  {
+    const auto factor = static_cast<float>(1 / (1 + std::exp(-factors[row])));
+    for (std::int64_t j = 0; j < d; ++j)
+    {
+      to[row * d + j] += factor * output[row * d + j];
+    }
+  }
+}
+
 std::uint64_t WidenedBytes(const ExpertTensors& tensors)
 {
   std::uint64_t largest = 0;
-  for (const std::vector<LinearTensors>* list : { &tensors.in, &tensors.out })
+  for (const std::vector<LinearTensors>* list : { &tensors.gate, &tensors.up, &tensors.down })
   {
     for (const LinearTensors& linear : *list)
     {
       largest = std::max(largest, WidenedBytes(linear));
     }
   }
-  return WidenedBytes(tensors.router) + largest;
+  // A gate and a linear part at a time.
+  std::uint64_t bytes = WidenedBytes(tensors.router) + 2 * largest;
+  for (const LinearTensors* shared :
+    { &tensors.sharedGate, &tensors.sharedUp, &tensors.sharedDown, &tensors.sharedFactor })
+  {
+    bytes += WidenedBytes(*shared);
+  }
+  return bytes;
 }
 
 }

@@ -3,31 +3,40 @@
 // Internal to Core.
 
 #include "PackedSequences.h"
+#include "TransformerLinear.h"
 #include "TransformerWeights.h"
 
 namespace atlas
 {
 
-/// The MLPs of a layer between which a router chooses (gpt-oss; OpenAI 2025). Of the scores of all
-/// experts at a token, the largest `expertsPerToken` are kept, the first of equal ones; their
-/// softmax weighs the outputs of their experts. An expert with inputs x computes
-/// ((u + 1) g / (1 + exp(-1.702 g))) W_out + b_out, where gate g and linear part u are the even and
-/// odd outputs of x W_in + b_in, g limited to `expertLimit` from above, u from both sides.
+/// Where the experts of the rows of a group are written, by falling weight; nullptr: nowhere.
+struct RoutingRows
+{
+  float* experts = nullptr; ///< [rows, expertsPerToken], their numbers
+  float* weights = nullptr; ///< [rows, expertsPerToken]
+};
+
+/// The MLPs of a layer between which a router chooses (Shazeer et al. 2017). Of the scores of all
+/// experts at a token, the largest `expertsPerToken` are kept, the first of equal ones. Their
+/// outputs are weighed by the softmax of the scores, over all experts if expertWeightsOfAll, else
+/// over those that are kept, so that weights add up to 1.
+///
+/// An expert with inputs x computes (activation(g) u) W_down, with gate g = x W_gate and linear
+/// part u = x W_up; of gpt-oss (OpenAI 2025) with biases, with u + 1 in place of u, and with both
+/// limited to `expertLimit`: g from above, u from both sides. A shared expert, if there is one,
+/// adds its output at every token, times the sigmoid of a factor if it has one.
 ///
 /// The weights of one expert at a time are widened to single precision.
 class ExpertMlp
 {
 public:
   /// Both arguments must outlive this object.
-  ExpertMlp(const TransformerConfig& config, const ExpertTensors& tensors)
-    : Config(config)
-    , Tensors(tensors)
-  {
-  }
+  ExpertMlp(const TransformerConfig& config, const ExpertTensors& tensors);
 
-  /// Adds the outputs for the rows `from` [rows, d_model] of a group to `to` [rows, d_model]. Runs
-  /// in parallel.
-  void Add(const RowGroup& group, const float* from, float* to, int threads) const;
+  /// Adds the outputs for the rows `from` [rows, d_model] of a group to `to` [rows, d_model], and
+  /// writes the routing. Runs in parallel.
+  void Add(const RowGroup& group, const float* from, float* to, const RoutingRows& routing,
+    int threads) const;
 
   /// An upper bound on the floats that Add allocates for groups of `rows` rows.
   static std::int64_t WorkingFloats(const TransformerConfig& config, std::int64_t rows);
@@ -43,10 +52,20 @@ private:
 
   const TransformerConfig& Config;
   const ExpertTensors& Tensors;
+  Linear SharedGate;
+  Linear SharedUp;
+  Linear SharedDown;
+  Linear SharedFactor;
 
-  std::vector<Chosen> Choose(const RowGroup& group, const float* from, int threads) const;
+  std::vector<double> Scores(
+    const Linear& linear, std::int64_t rows, const float* from, int threads) const;
+  std::vector<Chosen> Choose(
+    const RowGroup& group, const float* from, const RoutingRows& routing, int threads) const;
   void AddExpert(
     std::size_t expert, const Chosen& chosen, const float* from, float* to, int threads) const;
+  std::vector<float> HiddenOf(std::size_t expert, const std::vector<RowTile>& tiles,
+    std::int64_t rows, const float* from, int threads) const;
+  void AddShared(const RowGroup& group, const float* from, float* to, int threads) const;
 };
 
 /// The memory that ExpertMlp allocates for widened weights, in bytes.

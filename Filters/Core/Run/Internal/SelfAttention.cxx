@@ -95,10 +95,17 @@ void SelfAttention::ProjectHeads(const RowGroup& group, const float* from,
   if (fromWithPositions == from)
   {
     this->Project({ query, key, value }, group, from, heads, threads);
-    return;
   }
-  this->Project({ query, key }, group, fromWithPositions, heads, threads);
-  this->Project({ value }, group, from, heads, threads);
+  else
+  {
+    this->Project({ query, key }, group, fromWithPositions, heads, threads);
+    this->Project({ value }, group, from, heads, threads);
+  }
+  if (this->Config.queryKeyNorm == QueryKeyNorm::Together)
+  {
+    this->FinishTogether(query, group, heads, threads);
+    this->FinishTogether(key, group, heads, threads);
+  }
 }
 
 /// The input of queries and keys: `from`, plus the positions for Shortformer (Press et al. 2021).
@@ -159,8 +166,47 @@ void SelfAttention::Project(const std::vector<Projection>& projections, const Ro
   MultiplyTiles(group.tiles, blocks, this->Config.modelDimension, from, visit, threads);
 }
 
+/// Normalizes the queries or keys of all heads together, then limits and rotates them.
+void SelfAttention::FinishTogether(const Projection& projection, const RowGroup& group,
+  const std::vector<HeadRows>& heads, int threads) const
+{
+  const std::int64_t dimension = this->Config.headDimension;
+  const std::int64_t groupSize = this->Config.heads / projection.heads;
+  const auto limit = static_cast<float>(this->Config.projectionClip);
+  ParallelFor(group.Rows(), threads,
+    [&](std::int64_t row)
+    {
+      std::vector<float> all(projection.heads * dimension);
+      const auto rowOf = [&](std::int64_t head)
+      { return heads[head * groupSize].*projection.rows + row * dimension; };
+      for (std::int64_t head = 0; head < projection.heads; ++head)
+      {
+        std::copy_n(rowOf(head), dimension, all.data() + head * dimension);
+      }
+      projection.norms->front().ApplyRow(projection.heads * dimension, all.data(), all.data());
+      if (limit > 0)
+      {
+        LimitRow(limit, projection.heads * dimension, all.data());
+      }
+      for (std::int64_t head = 0; head < projection.heads; ++head)
+      {
+        std::copy_n(all.data() + head * dimension, dimension, rowOf(head));
+        this->Rotate(group, row, rowOf(head));
+      }
+    });
+}
+
+void SelfAttention::Rotate(const RowGroup& group, std::int64_t row, float* values) const
+{
+  const RotationTable* rotation = this->Positions.Rotation(this->Layer, group.lengths[row]);
+  if (rotation != nullptr)
+  {
+    rotation->Apply(group.positions[row], values);
+  }
+}
+
 /// Adds the bias of a query, key or value, and limits, normalizes and rotates it where the model
-/// does so.
+/// does so and not all heads are normalized together.
 void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
   const RowGroup& group, std::int64_t row, float* values) const
 {
@@ -169,6 +215,10 @@ void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
   if (bias != nullptr)
   {
     AddRow(dimension, bias, values);
+  }
+  if (projection.rotated && this->Config.queryKeyNorm == QueryKeyNorm::Together)
+  {
+    return;
   }
   const auto limit = static_cast<float>(this->Config.projectionClip);
   if (limit > 0)
@@ -181,11 +231,9 @@ void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
     const TransformerNorm& norm = norms.size() == 1 ? norms.front() : norms[head];
     norm.ApplyRow(dimension, values, values);
   }
-  const RotationTable* rotation =
-    projection.rotated ? this->Positions.Rotation(this->Layer, group.lengths[row]) : nullptr;
-  if (rotation != nullptr)
+  if (projection.rotated)
   {
-    rotation->Apply(group.positions[row], values);
+    this->Rotate(group, row, values);
   }
 }
 

@@ -72,7 +72,8 @@ private:
   Linear Key;
   Linear Value;
   Linear Output;
-  std::vector<TransformerNorm> QueryNorms; ///< one for all heads, or one for each; empty: none
+  std::vector<TransformerNorm> QueryNorms; ///< one for all heads, or of all together, or one for
+                                           ///< each; empty: none
   std::vector<TransformerNorm> KeyNorms;
   FloatValues Sinks;
 
@@ -82,6 +83,9 @@ private:
     AttentionWorkspace& work, int threads) const;
   void Project(const std::vector<Projection>& projections, const RowGroup& group, const float* from,
     const std::vector<HeadRows>& heads, int threads) const;
+  void FinishTogether(const Projection& projection, const RowGroup& group,
+    const std::vector<HeadRows>& heads, int threads) const;
+  void Rotate(const RowGroup& group, std::int64_t row, float* values) const;
   void FinishHead(const Projection& projection, std::int64_t head, const RowGroup& group,
     std::int64_t row, float* values) const;
   void MixValues(

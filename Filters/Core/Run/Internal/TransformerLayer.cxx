@@ -4,6 +4,8 @@
 #include "Parallel.h"
 #include "TransformerKernels.h"
 
+#include <algorithm>
+
 namespace atlas
 {
 namespace
@@ -20,6 +22,7 @@ bool Changes(const TransformerConfig& config)
 TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerTensors& tensors,
   std::int64_t layer, const PositionEncoding& positions)
   : Config(config)
+  , HasExperts(config.HasExperts(layer))
   , AttentionNorm(config, tensors.attentionNorm)
   , Attention(config, tensors, layer, positions)
   , MlpNorm(config, tensors.mlpNorm)
@@ -35,8 +38,8 @@ TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerT
 std::int64_t TransformerLayer::WorkingFloats(
   const TransformerConfig& config, std::int64_t rows, int threads)
 {
-  const std::int64_t mlp = config.experts > 0 ? ExpertMlp::WorkingFloats(config, rows)
-                                              : rows * (config.gated ? 2 : 1) * config.mlpDimension;
+  const std::int64_t mlp = std::max(
+    ExpertMlp::WorkingFloats(config, rows), rows * (config.gated ? 2 : 1) * config.mlpDimension);
   const std::int64_t copies = 1 + (config.order == SublayerOrder::Parallel ? 1 : 0) +
                               (Changes(config) ? 1 : 0); // of the residual stream
   return rows * copies * config.modelDimension + mlp +
@@ -44,11 +47,12 @@ std::int64_t TransformerLayer::WorkingFloats(
 }
 
 void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
-  LayerWorkspace& work, int threads, const ActivationVisitor& visitor) const
+  LayerWorkspace& work, int threads, const ActivationVisitor& visitor,
+  const RoutingRows& routing) const
 {
   if (this->Config.order != SublayerOrder::Sequential && this->Config.mlpDimension > 0)
   {
-    this->ApplyParallel(group, heads, x, work, threads, visitor);
+    this->ApplyParallel(group, heads, x, work, threads, visitor, routing);
     return;
   }
   this->ApplySublayer(this->AttentionNorm, this->AttentionFinish, group, x, work, threads,
@@ -57,7 +61,8 @@ void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>&
   if (this->Config.mlpDimension > 0)
   {
     this->ApplySublayer(this->MlpNorm, this->MlpFinish, group, x, work, threads,
-      [&](const float* from, float* to) { this->AddMlp(group, from, to, work, threads, visitor); });
+      [&](const float* from, float* to)
+      { this->AddMlp(group, from, to, work, threads, visitor, routing); });
   }
 }
 
@@ -110,7 +115,8 @@ void TransformerLayer::AddFinished(const Finish& finish, const RowGroup& group, 
 
 /// x += A(n1 x) + F(n2 x), where n2 may be n1.
 void TransformerLayer::ApplyParallel(const RowGroup& group, const std::vector<HeadRows>& heads,
-  float* x, LayerWorkspace& work, int threads, const ActivationVisitor& visitor) const
+  float* x, LayerWorkspace& work, int threads, const ActivationVisitor& visitor,
+  const RoutingRows& routing) const
 {
   const std::int64_t d = this->Config.modelDimension;
   const std::size_t size = group.Rows() * d;
@@ -129,15 +135,16 @@ void TransformerLayer::ApplyParallel(const RowGroup& group, const std::vector<He
       this->Attention.Add(group, work.normed.data(), heads, to, work.attention, threads, visitor);
     });
   this->AddFinished(this->MlpFinish, group, x, work, threads,
-    [&](float* to) { this->AddMlp(group, mlpInput, to, work, threads, visitor); });
+    [&](float* to) { this->AddMlp(group, mlpInput, to, work, threads, visitor, routing); });
 }
 
 void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* to,
-  LayerWorkspace& work, int threads, const ActivationVisitor& visitor) const
+  LayerWorkspace& work, int threads, const ActivationVisitor& visitor,
+  const RoutingRows& routing) const
 {
-  if (this->Config.experts > 0)
+  if (this->HasExperts)
   {
-    this->Experts.Add(group, from, to, threads);
+    this->Experts.Add(group, from, to, routing, threads);
     return;
   }
   const Activation activation = this->Config.activation;

@@ -29,10 +29,11 @@ public:
     const PositionEncoding& positions);
 
   /// Applies the layer to the residual stream `x` [rows, d_model] at the rows of a group, and fills
-  /// `heads` as SelfAttention::Add does. `visitor`, unless it is empty, may change Mixed and
-  /// Hidden. Runs in parallel.
+  /// `heads` as SelfAttention::Add does, and `routing` if the layer has experts. `visitor`, unless
+  /// it is empty, may change Mixed and Hidden. Runs in parallel.
   void Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
-    LayerWorkspace& work, int threads, const ActivationVisitor& visitor = {}) const;
+    LayerWorkspace& work, int threads, const ActivationVisitor& visitor = {},
+    const RoutingRows& routing = {}) const;
 
   /// An upper bound on the floats that Apply allocates for groups of `rows` rows.
   static std::int64_t WorkingFloats(
@@ -40,6 +41,7 @@ public:
 
 private:
   const TransformerConfig& Config;
+  bool HasExperts;
   TransformerNorm AttentionNorm;
   SelfAttention Attention;
   TransformerNorm MlpNorm;
@@ -64,9 +66,10 @@ private:
   void AddFinished(const Finish& finish, const RowGroup& group, float* x, LayerWorkspace& work,
     int threads, const AddSublayer& add) const;
   void ApplyParallel(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
-    LayerWorkspace& work, int threads, const ActivationVisitor& visitor) const;
+    LayerWorkspace& work, int threads, const ActivationVisitor& visitor,
+    const RoutingRows& routing) const;
   void AddMlp(const RowGroup& group, const float* from, float* to, LayerWorkspace& work,
-    int threads, const ActivationVisitor& visitor) const;
+    int threads, const ActivationVisitor& visitor, const RoutingRows& routing) const;
 };
 
 /// The memory that a TransformerLayer allocates in addition to the tensors, in bytes.

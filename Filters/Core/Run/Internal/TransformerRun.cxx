@@ -75,7 +75,8 @@ MemoryEstimate TransformerRun::EstimateMemory() const
     if (this->Selected.HasLayer(l))
     {
       recorded += (options.queriesAndKeys ? queries + keys + config.heads : 0) +
-                  (options.values ? keys : 0) + (options.headOutputs ? config.heads * d : 0);
+                  (options.values ? keys : 0) + (options.headOutputs ? config.heads * d : 0) +
+                  (options.routing && config.HasExperts(l) ? 2 * config.expertsPerToken : 0);
     }
   }
   const std::int64_t residual = 2 * d;           // floats per row to run; twice for the logits
@@ -261,6 +262,7 @@ void TransformerRun::RunLayer(
   this->ChangeResidual(l);
   this->RecordResidual(l);
   this->AllocateHeads(l);
+  this->AllocateRouting(l);
   if (this->Sequences.groups.empty())
   {
     return;
@@ -270,7 +272,7 @@ void TransformerRun::RunLayer(
   {
     progress(group.begin - this->Sequences.FirstRow(), this->Sequences.Rows());
     layer.Apply(group, this->RowsOf(l, group), this->ResidualRow(group.begin), this->Work,
-      this->Options.threads, visitor);
+      this->Options.threads, visitor, this->RoutingOf(l, group));
     this->CheckFinite("layer " + std::to_string(l), group.begin, group.end);
   }
 }
@@ -345,6 +347,29 @@ void TransformerRun::AllocateHead(std::size_t h, std::vector<RecordedHead>* reco
   {
     allocate(true, &RecordedHead::valueNorm, false, 1);
   }
+}
+
+void TransformerRun::AllocateRouting(std::int64_t l)
+{
+  if (this->Options.routing && this->Selected.HasLayer(l) && this->Config.HasExperts(l))
+  {
+    const std::int64_t rows = this->Record.tokens.Count();
+    RecordedRouting& routing = this->Record.layers.back().routing;
+    routing.experts = static_cast<std::int32_t>(this->Config.experts);
+    routing.chosen = SharedMatrix::Zero(rows, this->Config.expertsPerToken);
+    routing.weights = SharedMatrix::Zero(rows, this->Config.expertsPerToken);
+  }
+}
+
+/// Where layer l writes its routing of the rows of a group.
+RoutingRows TransformerRun::RoutingOf(std::int64_t l, const RowGroup& group) const
+{
+  if (!this->Selected.HasLayer(l) || !this->Record.layers.back().routing.chosen.IsRecorded())
+  {
+    return {};
+  }
+  const RecordedRouting& routing = this->Record.layers.back().routing;
+  return { routing.chosen.Row(group.begin), routing.weights.Row(group.begin) };
 }
 
 /// Where layer l writes the results of its heads for the rows of a group.

@@ -79,6 +79,8 @@ private:
   void AllocateHeads(std::int64_t l);
   void AllocateHead(std::size_t h, std::vector<RecordedHead>* recorded);
   std::vector<HeadRows> RowsOf(std::int64_t l, const RowGroup& group) const;
+  void AllocateRouting(std::int64_t l);
+  RoutingRows RoutingOf(std::int64_t l, const RowGroup& group) const;
   void Finish();
   void CheckFinite(const std::string& name, std::int64_t begin, std::int64_t end) const;
 };

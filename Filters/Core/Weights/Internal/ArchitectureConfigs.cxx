@@ -670,6 +670,20 @@ TransformerConfig ParseGemma3(const Settings& all)
   return config;
 }
 
+/// The experts of a layer and how many are chosen for each token.
+void ParseExperts(TransformerConfig& config, const Settings& settings, Settings::Keys keys,
+  std::int64_t experts, Settings::Keys keysPerToken, std::int64_t perToken)
+{
+  config.experts = SizeOr(settings, keys, experts);
+  config.expertsPerToken = settings.Size(keysPerToken, perToken);
+  if (config.expertsPerToken > config.experts)
+  {
+    settings.Fail("expected at most " + std::to_string(config.experts) +
+                  " experts per token, found " + std::to_string(config.expertsPerToken) + ".");
+  }
+  config.expertDimension = config.mlpDimension;
+}
+
 TransformerConfig ParseGptOss(const Settings& settings)
 {
   DecoderDefaults defaults = { 131072, 1e-5, false, 64 };
@@ -680,15 +694,90 @@ TransformerConfig ParseGptOss(const Settings& settings)
   config.mlpBias = true;
   config.sinks = true;
   config.activation = Activation::QuickGelu;
-  config.experts = settings.Size({ "num_local_experts" });
-  config.expertsPerToken = settings.Size({ "num_experts_per_tok", "experts_per_token" }, 4);
+  ParseExperts(config, settings, { "num_local_experts" }, 0,
+    { "num_experts_per_tok", "experts_per_token" }, 4);
   config.expertLimit = settings.Number({ "swiglu_limit" }, 7);
-  if (config.expertsPerToken > config.experts)
-  {
-    settings.Fail("expected at most " + std::to_string(config.experts) +
-                  " experts per token, found " + std::to_string(config.expertsPerToken) + ".");
-  }
   ParseWindows(config, settings, 128, [](std::int64_t l) { return l % 2 == 0; });
+  return config;
+}
+
+TransformerConfig ParseMixtral(const Settings& settings)
+{
+  DecoderDefaults defaults = { 131072, 1e-5 };
+  defaults.rotary.base = 1'000'000;
+  TransformerConfig config = ParseDecoder(settings, defaults);
+  ParseActivation(config, settings, "silu");
+  ParseExperts(config, settings, { "num_local_experts" }, 8, { "num_experts_per_tok" }, 2);
+  ParseWindows(config, settings, 0, [](std::int64_t) { return true; });
+  return config;
+}
+
+/// The layers of Qwen2-MoE and Qwen3-MoE that have experts: every decoder_sparse_step-th, but for
+/// those of mlp_only_layers.
+void ParseExpertLayers(TransformerConfig& config, const Settings& settings)
+{
+  RequireFewLayers(config, settings);
+  const std::int64_t step = settings.Size({ "decoder_sparse_step" }, 1);
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    config.expertLayers.push_back((l + 1) % step == 0);
+  }
+  const json* plain = settings.Value({ "mlp_only_layers" });
+  for (const json& layer : plain != nullptr && plain->is_array() ? *plain : json::array())
+  {
+    if (!layer.is_number_unsigned())
+    {
+      settings.Fail("expected 'mlp_only_layers' to be a list of numbers of layers.");
+    }
+    if (layer.get<std::uint64_t>() < ToIndex(config.layers)) // as the original, which asks each
+    {
+      config.expertLayers[layer.get<std::uint64_t>()] = false;
+    }
+  }
+}
+
+TransformerConfig ParseQwen2Moe(const Settings& settings)
+{
+  settings.RefuseVariants({ "use_sliding_window" });
+  TransformerConfig config = ParseDecoder(settings, { 32768 });
+  ParseActivation(config, settings, "silu");
+  config.inputBias = settings.Flag({ "qkv_bias" }, true);
+  ParseExperts(config, settings, { "num_experts" }, 60, { "num_experts_per_tok" }, 4);
+  config.expertDimension = settings.Size({ "moe_intermediate_size" }, 1408);
+  config.sharedExpertDimension = settings.Size({ "shared_expert_intermediate_size" }, 5632);
+  config.expertWeightsOfAll = !settings.Flag({ "norm_topk_prob" }, false);
+  ParseExpertLayers(config, settings);
+  return config;
+}
+
+TransformerConfig ParseQwen3Moe(const Settings& settings)
+{
+  TransformerConfig config = ParseDecoder(settings, { 32768 });
+  ParseActivation(config, settings, "silu");
+  config.inputBias = settings.Flag({ "attention_bias" }, false);
+  config.outputBias = config.inputBias;
+  config.queryKeyNorm = QueryKeyNorm::OfAllHeads;
+  ParseExperts(config, settings, { "num_experts" }, 128, { "num_experts_per_tok" }, 8);
+  config.expertDimension = settings.Size({ "moe_intermediate_size" }, 768);
+  config.expertWeightsOfAll = !settings.Flag({ "norm_topk_prob" }, false);
+  ParseExpertLayers(config, settings);
+  if (settings.Flag({ "use_sliding_window" }, false))
+  {
+    ParseWindows(config, settings, 4096, [](std::int64_t) { return true; });
+  }
+  return config;
+}
+
+TransformerConfig ParseOlmoe(const Settings& settings)
+{
+  TransformerConfig config = ParseDecoder(settings, { 4096, 1e-5 });
+  ParseActivation(config, settings, "silu");
+  config.inputBias = settings.Flag({ "attention_bias" }, false);
+  config.outputBias = config.inputBias;
+  config.queryKeyNorm = QueryKeyNorm::Together;
+  config.projectionClip = settings.Number({ "clip_qkv" }, 0, true);
+  ParseExperts(config, settings, { "num_experts" }, 64, { "num_experts_per_tok" }, 8);
+  config.expertWeightsOfAll = !settings.Flag({ "norm_topk_prob" }, false);
   return config;
 }
 
@@ -766,7 +855,7 @@ TransformerConfig ParseOlmo(const Settings& settings)
 
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 34> Architectures = { {
+constexpr std::array<Named<Parse>, 38> Architectures = { {
   { "bert", ParseBert },
   { "bloom", ParseBloom },
   { "camembert", ParseRoberta },
@@ -789,13 +878,17 @@ constexpr std::array<Named<Parse>, 34> Architectures = { {
   { "llama", ParseLlama },
   { "meta_llama", ParseMetaLlama },
   { "mistral", ParseMistral },
+  { "mixtral", ParseMixtral },
   { "nanogpt", ParseNanoGpt },
   { "olmo", ParseOlmo },
+  { "olmoe", ParseOlmoe },
   { "opt", ParseOpt },
   { "phi", ParsePhi },
   { "phi3", ParsePhi3 },
   { "qwen2", ParseQwen2 },
+  { "qwen2_moe", ParseQwen2Moe },
   { "qwen3", ParseQwen3 },
+  { "qwen3_moe", ParseQwen3Moe },
   { "roberta", ParseRoberta },
   { "stablelm", ParseStableLm },
   { "transformer_lens", ParseTransformerLens },
@@ -809,7 +902,7 @@ constexpr std::string_view Recurrent = "a model with linear attention or a recur
 constexpr std::string_view Pair = "a pair of encoder and decoder";
 
 /// Model types that are not run, and why.
-constexpr std::array<Named<std::string_view>, 37> Refused = { {
+constexpr std::array<Named<std::string_view>, 33> Refused = { {
   { "bart", Pair },
   { "bamba", Recurrent },
   { "dbrx", Mixture },
@@ -832,14 +925,10 @@ constexpr std::array<Named<std::string_view>, 37> Refused = { {
   { "marian", Pair },
   { "mbart", Pair },
   { "minimax", Recurrent },
-  { "mixtral", Mixture },
   { "mt5", Pair },
   { "nemotron_h", Recurrent },
-  { "olmoe", Mixture },
   { "pegasus", Pair },
   { "phimoe", Mixture },
-  { "qwen2_moe", Mixture },
-  { "qwen3_moe", Mixture },
   { "qwen3_next", Recurrent },
   { "recurrent_gemma", Recurrent },
   { "rwkv", Recurrent },

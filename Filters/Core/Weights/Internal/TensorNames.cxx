@@ -300,8 +300,34 @@ constexpr TensorNames GptOssNames()
   names.down = {};
   names.sinks = "self_attn.sinks";
   names.router = { "mlp.router.weight", "mlp.router.bias" };
-  names.expertsIn = { "mlp.experts.gate_up_proj", "mlp.experts.gate_up_proj_bias" };
-  names.expertsOut = { "mlp.experts.down_proj", "mlp.experts.down_proj_bias" };
+  names.expertsGate = { "mlp.experts.gate_up_proj", "mlp.experts.gate_up_proj_bias" };
+  names.expertsDown = { "mlp.experts.down_proj", "mlp.experts.down_proj_bias" };
+  return names;
+}
+
+constexpr TensorNames MixtralNames()
+{
+  TensorNames names = LlamaNames;
+  names.router = { "block_sparse_moe.gate.weight", {} };
+  names.expertsGate = { "block_sparse_moe.experts.*.w1.weight", {} };
+  names.expertsUp = { "block_sparse_moe.experts.*.w3.weight", {} };
+  names.expertsDown = { "block_sparse_moe.experts.*.w2.weight", {} };
+  return names;
+}
+
+/// Qwen2-MoE, Qwen3-MoE and OLMoE. The first has no normalizations of queries and keys, the others
+/// have no shared expert.
+constexpr TensorNames MixtureNames()
+{
+  TensorNames names = NormedLlamaNames();
+  names.router = { "mlp.gate.weight", {} };
+  names.expertsGate = { "mlp.experts.*.gate_proj.weight", {} };
+  names.expertsUp = { "mlp.experts.*.up_proj.weight", {} };
+  names.expertsDown = { "mlp.experts.*.down_proj.weight", {} };
+  names.sharedGate = "mlp.shared_expert.gate_proj.weight";
+  names.sharedUp = "mlp.shared_expert.up_proj.weight";
+  names.sharedDown = "mlp.shared_expert.down_proj.weight";
+  names.sharedFactor = "mlp.shared_expert_gate.weight";
   return names;
 }
 
@@ -345,7 +371,7 @@ constexpr TensorNames StableLmNames()
 }
 
 /// Those that differ from LlamaNames.
-constexpr std::array<Named<TensorNames>, 27> AllNames = { {
+constexpr std::array<Named<TensorNames>, 31> AllNames = { {
   { "bert", BertNames },
   { "bloom", BloomNames },
   { "camembert", RobertaNames() },
@@ -364,11 +390,15 @@ constexpr std::array<Named<TensorNames>, 27> AllNames = { {
   { "gpt_oss", GptOssNames() },
   { "gptj", GptJNames() },
   { "meta_llama", MetaLlamaNames() },
+  { "mixtral", MixtralNames() },
   { "nanogpt", NanoGptNames(true) },
+  { "olmoe", MixtureNames() },
   { "opt", OptNames() },
   { "phi", PhiNames() },
   { "phi3", Phi3Names() },
+  { "qwen2_moe", MixtureNames() },
   { "qwen3", NormedLlamaNames() },
+  { "qwen3_moe", MixtureNames() },
   { "roberta", RobertaNames() },
   { "stablelm", StableLmNames() },
   { "vit", VitNames() },

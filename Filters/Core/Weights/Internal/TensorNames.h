@@ -65,8 +65,13 @@ struct TensorNames
   std::string_view mlpScale = {};       ///< of what the MLP adds
   std::string_view sinks = {};
   LinearNames router = {};
-  LinearNames expertsIn = {}; ///< gate and up by turns
-  LinearNames expertsOut = {};
+  LinearNames expertsGate = {}; ///< of each expert: with "*" for its number; else one tensor of all
+  LinearNames expertsUp = {};   ///< likewise; without a name expertsGate has gate and up by turns
+  LinearNames expertsDown = {}; ///< likewise
+  std::string_view sharedGate = {};
+  std::string_view sharedUp = {};
+  std::string_view sharedDown = {};
+  std::string_view sharedFactor = {};
   LinearNames patches = {};
   std::string_view classToken = {};
   std::string_view distillationToken = {};
