@@ -230,7 +230,8 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
       labels.AddToTheLeft(-2 * Tick, at, yAxis.TextAt(tick));
     }
     labels.Add(0.35, -0.13, TitleOf(this->XColumn));
-    labels.AddToTheRight(-0.06, 1.05, TitleOf(this->YColumn));
+    labels.AddToTheRight(-0.09, 1.05, TitleOf(this->YColumn));
+    AddLine(-0.13, 0, -0.13, 0, ends, lines); // not seen; views leave room for numbers
   }
   else
   {

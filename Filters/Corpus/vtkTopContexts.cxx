@@ -300,6 +300,12 @@ void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, AttentionAt
   AddColumn<vtkIntArray>(
     prompts, Names::TokenId, tokens, [](const std::array<int, 3>& token) { return token[2]; });
   AttentionAtlas::SetFormat(prompts, AttentionAtlas::Formats::TopContextPrompts);
+  if (this->Recorded > 0 && static_cast<std::size_t>(this->Recorded) <= contexts.size())
+  {
+    const TopContext& recorded = contexts[this->Recorded - 1];
+    AttentionAtlas::AddField(prompts->GetFieldData(), Names::Query, recorded.query);
+    AttentionAtlas::AddField(prompts->GetFieldData(), Names::Key, recorded.key);
+  }
   for (int port = 0; port < 4; ++port)
   {
     vtkFieldData* fields = task.Output<vtkDataObject>(port)->GetFieldData();

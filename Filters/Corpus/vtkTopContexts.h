@@ -26,7 +26,8 @@
  * Rank and MarkColor (unsigned char, 3).
  *
  * Output port 3, a vtkTable with the tokens of the windows, for the second input of
- * vtkTransformerRecorder: Sequence, Position and TokenId (int). Field data of all: Layer, Head.
+ * vtkTransformerRecorder: Sequence, Position and TokenId (int). Field data of all: Layer, Head; of
+ * this one, if it has a single text, also Query and Key (int), their positions.
  */
 class ATTENTIONATLASCORPUS_EXPORT vtkTopContexts : public vtkCorpusAlgorithm
 {

@@ -56,15 +56,6 @@ std::optional<int> OnlyValue(vtkPVDataInformation* data, const char* name, int a
   return range && (*range)[0] == (*range)[1] ? std::optional((*range)[0]) : std::nullopt;
 }
 
-/// Whether the output of a source states this format.
-bool HasFormat(vtkSMSourceProxy* source, const char* format)
-{
-  vtkPVArrayInformation* found =
-    source->GetDataInformation(0)->GetArrayInformation(FormatField, vtkDataObject::FIELD);
-  return found != nullptr && found->GetNumberOfStringValues() > 0 &&
-         std::string(found->GetStringValue(0)) == format;
-}
-
 /// The sources of all inputs of a proxy.
 std::vector<vtkSMProxy*> InputsOf(vtkSMProxy* proxy)
 {
@@ -227,6 +218,14 @@ bool SelectsTokens(vtkSMSourceProxy* selection)
     }
   }
   return inputs.GetNumberOfElements() > 0;
+}
+
+bool HasFormat(vtkSMSourceProxy* source, const char* format)
+{
+  vtkPVArrayInformation* found =
+    source->GetDataInformation(0)->GetArrayInformation(FormatField, vtkDataObject::FIELD);
+  return found != nullptr && found->GetNumberOfStringValues() > 0 &&
+         std::string(found->GetStringValue(0)) == format;
 }
 
 vtkSMSourceProxy* RecordingOf(vtkSMProxy* proxy)

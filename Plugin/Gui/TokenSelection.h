@@ -56,6 +56,9 @@ std::optional<HeadNumber> HeadAt(vtkSMSourceProxy* source, int port, double x, d
 /// Whether a selection is one that SelectTokens has made.
 bool SelectsTokens(vtkSMSourceProxy* selection);
 
+/// Whether the first output of a source states this format.
+bool HasFormat(vtkSMSourceProxy* source, const char* format);
+
 /// The nearest source or filter upstream whose output is a recording, or the proxy itself; null if
 /// there is none.
 vtkSMSourceProxy* RecordingOf(vtkSMProxy* proxy);

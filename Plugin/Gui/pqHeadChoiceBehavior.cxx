@@ -1,5 +1,7 @@
 #include "pqHeadChoiceBehavior.h"
 
+#include "ContextChoice.h"
+#include "OpenedViews.h"
 #include "TokenSelection.h"
 
 #include <pqActiveObjects.h>
@@ -15,16 +17,12 @@
 
 #include <vtkCommand.h>
 #include <vtkEventQtSlotConnect.h>
-#include <vtkNew.h>
 #include <vtkPVDataInformation.h>
 #include <vtkPVXMLElement.h>
 #include <vtkRenderWindowInteractor.h>
-#include <vtkRenderer.h>
-#include <vtkSMParaViewPipelineControllerWithRendering.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMRenderViewProxy.h>
 #include <vtkSMSourceProxy.h>
-#include <vtkSMViewLayoutProxy.h>
 #include <vtkSMViewProxy.h>
 #include <vtkType.h>
 
@@ -175,62 +173,6 @@ vtkSMSourceProxy* FindOpener(vtkSMProxy* proxy)
   return nullptr;
 }
 
-/// Where the line of sight through a pixel meets the plane z = 0.
-std::array<double, 2> PlaceInPlane(pqRenderView* view, int x, int y)
-{
-  vtkRenderer* renderer = view->getRenderViewProxy()->GetRenderer();
-  std::array<std::array<double, 4>, 2> ends;
-  for (const int depth : { 0, 1 })
-  {
-    renderer->SetDisplayPoint(x, y, depth);
-    renderer->DisplayToWorld();
-    renderer->GetWorldPoint(ends.at(depth).data());
-  }
-  for (std::array<double, 4>& end : ends)
-  {
-    const double weight = end[3];
-    for (double& coordinate : end)
-    {
-      coordinate /= weight;
-    }
-  }
-  const double height = ends[0][2] - ends[1][2];
-  const double share = height != 0 ? ends[0][2] / height : 0;
-  return { ends[0][0] + share * (ends[1][0] - ends[0][0]),
-    ends[0][1] + share * (ends[1][1] - ends[0][1]) };
-}
-
-/// A new render view to the right of one.
-pqView* SplitView(pqView* view)
-{
-  pqView* beside = pqApplicationCore::instance()->getObjectBuilder()->createView(
-    pqRenderView::renderViewType(), view->getServer());
-  vtkSMViewLayoutProxy* layout = vtkSMViewLayoutProxy::FindLayout(view->getViewProxy());
-  if (layout != nullptr)
-  {
-    layout->RemoveView(beside->getViewProxy());
-    const int left = layout->SplitHorizontal(layout->GetViewLocation(view->getViewProxy()), 0.6);
-    layout->AssignView(left + 1, beside->getViewProxy());
-  }
-  return beside;
-}
-
-/// Shows the outputs of a filter in a view, as Apply does.
-void ShowOutputs(vtkSMSourceProxy* filter, vtkSMViewProxy* view)
-{
-  vtkNew<vtkSMParaViewPipelineControllerWithRendering> controller;
-  filter->UpdatePipeline();
-  for (unsigned int i = 0; i < filter->GetNumberOfOutputPorts(); ++i)
-  {
-    const auto port = static_cast<int>(i);
-    const char* type = controller->GetPreferredViewType(filter, port);
-    if ((type == nullptr || std::string(type) != "None") && view->CanDisplayData(filter, port))
-    {
-      controller->Show(filter, port, view);
-    }
-  }
-}
-
 /// Opens the filter that the hint of `opener` names, for one head, in a view beside `view`.
 pqPipelineSource* OpenBeside(vtkSMSourceProxy* opener, const HeadNumber& number, pqView* view)
 {
@@ -238,7 +180,7 @@ pqPipelineSource* OpenBeside(vtkSMSourceProxy* opener, const HeadNumber& number,
   auto* input =
     Model()->findItem<pqPipelineSource*>(vtkSMPropertyHelper(opener, "Input").GetAsProxy());
   BEGIN_UNDO_SET(QString("Open Head %1 of Layer %2").arg(number.head).arg(number.layer));
-  pqView* beside = SplitView(view);
+  pqView* beside = AttentionAtlas::SplitView(view);
   pqActiveObjects::instance().setActiveView(beside);
   pqPipelineSource* filter =
     pqApplicationCore::instance()->getObjectBuilder()->createFilter("filters", name, input);
@@ -249,7 +191,7 @@ pqPipelineSource* OpenBeside(vtkSMSourceProxy* opener, const HeadNumber& number,
     vtkSMPropertyHelper(proxy, "Dimensions").Set(3);
   }
   SetHead(proxy, number);
-  ShowOutputs(proxy, beside->getViewProxy());
+  AttentionAtlas::ShowOutputs(proxy, beside->getViewProxy());
   filter->setModifiedState(pqProxy::UNMODIFIED);
   beside->resetDisplay();
   END_UNDO_SET();
@@ -310,11 +252,11 @@ void pqHeadChoiceBehavior::hear(pqOutputPort* selected)
   vtkPVDataInformation* shown = selected->getDataInformation();
   const bool showsTokens = AttentionAtlas::TokenAssociation(shown) >= 0;
   const bool showsHeads = AttentionAtlas::ShowsSeveralHeads(shown);
-  if (!showsTokens && !showsHeads)
+  vtkSMSourceProxy* source = selected->getSourceProxy();
+  if (!showsTokens && !showsHeads && !AttentionAtlas::ShowsContexts(source))
   {
     return;
   }
-  vtkSMSourceProxy* source = selected->getSourceProxy();
   const auto points = AttentionAtlas::ExtractSelected(source, selected->getPortNumber(), selection);
   vtkPVDataInformation* found = points->GetDataInformation(0);
   if (found->GetNumberOfPoints() == 0 && found->GetNumberOfRows() == 0)
@@ -330,6 +272,10 @@ void pqHeadChoiceBehavior::hear(pqOutputPort* selected)
   {
     this->Chosen = { selected, number->layer, number->head };
     Follow(source, *number);
+  }
+  if (const auto context = AttentionAtlas::ContextOf(source, found))
+  {
+    AttentionAtlas::RecordContext(*context);
   }
   pqApplicationCore::instance()->render();
 }
@@ -417,16 +363,18 @@ void pqHeadChoiceBehavior::meet(pqView* view)
 
 void pqHeadChoiceBehavior::open(vtkObject* caller)
 {
-  pqRenderView* view = nullptr;
-  for (pqRenderView* candidate : Model()->findItems<pqRenderView*>())
-  {
-    view = candidate->getRenderViewProxy()->GetInteractor() == caller ? candidate : view;
-  }
+  pqRenderView* view = AttentionAtlas::ViewOf(caller);
   if (view == nullptr)
   {
     return;
   }
   const int* place = vtkRenderWindowInteractor::SafeDownCast(caller)->GetEventPosition();
+  if (const auto context = AttentionAtlas::ContextAt(view, place[0], place[1]))
+  {
+    AttentionAtlas::OpenContext(*context, view);
+    pqApplicationCore::instance()->render();
+    return;
+  }
   std::array<int, 4> region = { place[0] - Nearby, place[1] - Nearby, place[0] + Nearby,
     place[1] + Nearby };
   this->Chosen = {};
@@ -455,7 +403,7 @@ void pqHeadChoiceBehavior::open(vtkObject* caller)
 
 void pqHeadChoiceBehavior::choosePanel(pqRenderView* view, int x, int y)
 {
-  const std::array<double, 2> place = PlaceInPlane(view, x, y);
+  const std::array<double, 2> place = AttentionAtlas::PlaceInPlane(view, x, y);
   for (pqRepresentation* shown : view->getRepresentations())
   {
     auto* representation = qobject_cast<pqDataRepresentation*>(shown);

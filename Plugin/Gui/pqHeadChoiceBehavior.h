@@ -26,6 +26,7 @@ class vtkSMSourceProxy;
 /// - A double click on a head chooses it. The hint AtlasShowsHead of the double-clicked filter may
 ///   name a filter in its attribute `opens`. If there is none that shows one head yet, it is opened
 ///   in a view beside, on the same input.
+/// - A text of a corpus that is selected or double-clicked is recorded; see ContextChoice.h.
 class pqHeadChoiceBehavior : public QObject
 {
   Q_OBJECT

@@ -238,6 +238,10 @@ TEST_F(CorpusFilters, TopContextsHaveTheirTokens)
       EXPECT_EQ(Number(prompts, row, "TokenId"), contexts[1].tokens[row]);
       EXPECT_EQ(Number(prompts, row, "Sequence"), 0);
     }
+    const auto fieldOf = [&](const char* name)
+    { return prompts->GetFieldData()->GetArray(name)->GetComponent(0, 0); };
+    EXPECT_EQ(fieldOf("Query"), contexts[1].query);
+    EXPECT_EQ(fieldOf("Key"), contexts[1].key);
     auto* marks = OutputOf<vtkPolyData>(filter.Get(), 2);
     EXPECT_GE(marks->GetNumberOfCells(), 7);
     EXPECT_LE(marks->GetNumberOfCells(), 14);
