@@ -55,9 +55,9 @@ using AttentionAtlas::MakeArray;
 
 constexpr double LeastOpacity = 0.15;
 /// Where labels are, as vtkTokenLabelsRepresentation has it.
-constexpr int UpperRight = -1;
-constexpr int Below = 2;
-constexpr int Above = 3;
+constexpr int UpperRight = 2;
+constexpr int Below = 4;
+constexpr int Above = 5;
 
 std::string FromName(const ComposedHeads& pair)
 {

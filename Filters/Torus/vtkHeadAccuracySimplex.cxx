@@ -59,8 +59,8 @@ Eigen::Vector3d PlaceOf(const Eigen::Vector3d& weights)
 /// The corners of the triangle, with the names of their heads.
 void SetCorners(const int* heads, vtkPolyData* output)
 {
-  constexpr int below = 2; // as vtkTokenLabelsRepresentation has it
-  constexpr int above = 3;
+  constexpr int below = 4; // as vtkTokenLabelsRepresentation has it
+  constexpr int above = 5;
   vtkNew<vtkPoints> points;
   vtkNew<vtkStringArray> names;
   names->SetName(Names::Token);

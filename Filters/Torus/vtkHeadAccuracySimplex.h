@@ -27,7 +27,7 @@
  *
  * Second output: a vtkPolyData, the corners as points c_0 = 1, c_1 = 1, c_2 = 1. Point arrays:
  * Head (int), the head that has weight 3 there; Token (string), its name "Head 0"; and Side (int),
- * where a label stands: 2 below, 3 above the point.
+ * where a label stands: 4 below, 5 above the point.
  *
  * Field data: the model's dimensions. Computed in double precision and in parallel; on a tie the
  * lowest class is predicted. On several ranks, rank 0 has the triangle.

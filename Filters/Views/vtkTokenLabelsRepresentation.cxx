@@ -55,9 +55,9 @@ enum class Anchor
 {
   Left,
   Right,
+  UpperRight,
   Below,
-  Above,
-  UpperRight
+  Above
 };
 
 /// A point that can have a label.
@@ -75,12 +75,12 @@ bool IsSet(vtkDataArray* array, vtkIdType point)
   return array != nullptr && array->GetComponent(point, 0) != 0;
 }
 
-/// Where the label of a point is by its Side: 0 left, 1 right, 2 below, 3 above, or else to the
-/// upper right.
+/// Where the label of a point is by its Side: 0 left, 1 right, 4 below, 5 above; 2 or any other: to
+/// the upper right.
 Anchor AnchorOf(vtkDataArray* side, vtkIdType point)
 {
-  constexpr std::array<Anchor, 4> anchors = { Anchor::Left, Anchor::Right, Anchor::Below,
-    Anchor::Above };
+  constexpr std::array<Anchor, 6> anchors = { Anchor::Left, Anchor::Right, Anchor::UpperRight,
+    Anchor::UpperRight, Anchor::Below, Anchor::Above };
   const double value = side != nullptr ? side->GetComponent(point, 0) : -1;
   return value >= 0 && value < anchors.size() ? anchors.at(static_cast<std::size_t>(value))
                                               : Anchor::UpperRight;

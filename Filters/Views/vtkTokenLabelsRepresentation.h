@@ -15,7 +15,7 @@
 ///
 /// Labels are to the upper right of their points. Where the array Side is, as in the words of an
 /// AttentionSentence, labels of points with 0 end at the left of the point, those of points with 1
-/// begin at its right, those of points with 2 are centered below it, and with 3 above it. Where the
+/// begin at its right, those of points with 4 are centered below it, and with 5 above it. Where the
 /// array Hidden is, labels of points with 1 are gray.
 ///
 /// A leading space is shown as a middle dot, control characters as escape sequences. Labels are

@@ -155,7 +155,7 @@ TEST(HeadAccuracySimplex, NamesTheHeadsAtItsCorners)
     EXPECT_NEAR(corners->GetPoint(i)[0], expected[i][0], 1e-6);
     EXPECT_NEAR(corners->GetPoint(i)[1], expected[i][1], 1e-6);
   }
-  EXPECT_THAT(Values(data, "Side"), ElementsAre(2, 3, 2)) << "labels are outside of the triangle";
+  EXPECT_THAT(Values(data, "Side"), ElementsAre(4, 5, 4)) << "labels are outside of the triangle";
 }
 
 TEST(HeadAccuracySimplex, HasTheAccuracyOfHeadsAtItsCornersAndOfTheModelAtItsCentre)

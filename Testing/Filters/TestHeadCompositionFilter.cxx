@@ -110,7 +110,7 @@ TEST(HeadCompositionFilter, IsAGraphOfHeads)
   EXPECT_EQ(heads->GetNumberOfVerts(), 8);
   EXPECT_EQ(Texts(heads->GetPointData(), "Token").at(6), "1.2");
   // Labels are below layer 0 and above the last layer.
-  EXPECT_THAT(Values(heads->GetPointData(), "Side"), ElementsAre(2, 2, 2, 2, 3, 3, 3, 3));
+  EXPECT_THAT(Values(heads->GetPointData(), "Side"), ElementsAre(4, 4, 4, 4, 5, 5, 5, 5));
 }
 
 TEST(HeadCompositionFilter, HasALegendOfTheWidestAndTheThinnestLine)
