@@ -294,7 +294,6 @@ class Corpus(AtlasTest):
             (lambda: texts.contexts(self.corpus, top=0), ValueError, "top: expected 1 to 50, found 0"),
             (lambda: texts.contexts(self.corpus, measure="Love"), ValueError, "measure: expected one of Score, "),
             (lambda: atlas.Corpus(MODEL / "tokenizer.json"), ValueError, "cannot be read; see the error"),
-            (lambda: atlas.widget(self.corpus.save(atlastest.OUTPUT / "c.safetensors")), ValueError, "found Corpus"),
         ):
             with self.assertRaisesRegex(kind, message):
                 use()

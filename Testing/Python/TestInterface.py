@@ -327,7 +327,7 @@ class Interface(AtlasTest):
         self.assertEqual(atlas.widget(self.recording).scenes[0].title, "Attention map: layer 0, head 0")
         with self.assertRaisesRegex(ValueError, "view: expected one of map, .*; found 'torus'"):
             atlas.widget(self.recording, "torus")
-        with self.assertRaisesRegex(ValueError, "widget: expected a model, a recording, a file or a view, found int"):
+        with self.assertRaisesRegex(ValueError, "widget: expected a model, a recording, .*, a file or a view, found int"):
             atlas.widget(3)
 
     def test_train(self):

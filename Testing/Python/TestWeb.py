@@ -157,6 +157,36 @@ class WebPages(AtlasTest):
         scores = vtk_to_numpy(expected.GetCellData().GetArray("Score"))
         numpy.testing.assert_allclose(page.values(lines["cellArrays"]["Score"])[:, 0], scores, rtol=1e-6)
 
+    def test_corpus(self):
+        """Heads with all of their statistics and a legend of clusters; words and marks of the texts of one of them."""
+        path = atlastest.DATA / "corpus" / "language-2.safetensors"
+        corpus = simple.CorpusReader(FileName=str(path))
+        page = read(web.scatter(path, x="Entropy", y="Mean Distance", clusters=3))
+        discs = next(part for part in page.parts("mesh") if "Cluster" in part.get("cellArrays", {}))
+        expected = servermanager.Fetch(simple.HeadScatter(Input=corpus, Clusters=3)).GetCellData()
+        for name in ("Cluster", "Copying", "Median Entropy"):
+            found = numpy.ravel(page.values(discs["cellArrays"][name]))
+            numpy.testing.assert_allclose(found, vtk_to_numpy(expected.GetArray(name)), rtol=1e-6)
+        (legend,) = page.scenes[0]["legends"]
+        self.assertEqual(legend["title"], "Cluster: heads")
+        self.assertEqual(len(legend["entries"]), 3)
+        labels = next(part for part in page.parts("dots") if part.get("labels"))
+        self.assertIn("Mean Distance (tokens)", page.values(labels["pointArrays"]["Token"]))
+        texts = simple.TopContexts(Input=corpus, Layer=1, Head=5, Measure="Score", Top=3)
+        texts.UpdatePipeline()
+        page = read(web.contexts(path, 1, 5, measure="Score", top=3))
+        self.assertEqual(page.scenes[0]["title"], "Top contexts: layer 1, head 5")
+        words = next(part for part in page.parts("dots") if part.get("labels"))
+        expected = servermanager.Fetch(texts, idx=1).GetPointData().GetAbstractArray("Token")
+        self.assertEqual(
+            page.values(words["pointArrays"]["Token"]), [expected.GetValue(i) for i in range(expected.GetNumberOfValues())]
+        )
+        with self.assertRaisesRegex(ValueError, "x: expected one of|x_column|XColumn"):
+            web.scatter(path, x="Love")
+        self.take_errors()
+        with self.assertRaisesRegex(Missing, "texts are of a single head"):
+            web.contexts(path, head="mean")
+
     def test_no_network(self):
         """No element names another file, and the policy allows just the script and the style in the page."""
         text = web.page(web.torus(atlastest.TRAINED, size=8)).html()

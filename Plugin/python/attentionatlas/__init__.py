@@ -127,12 +127,13 @@ def save(figure: matplotlib.figure.Figure, path: PathLike, dpi: float = 600) -> 
 
 
 def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
-    """A page for a browser, which Jupyter shows in a frame: of a model, a recording or a file, or of a ParaView view.
+    """A page for a browser, which Jupyter shows in a frame: of a model, a recording, statistics of a corpus or a file, or
+    of a ParaView view.
 
-    shown: an opened model or recording, a file, a render view, or scenes of the module web. view: torus,
-    deformed-torus or sphere of a small model; map, sentence, embedding or embedding-3d of a recording; composition of a
-    transformer; by default the first. options: of the function of this view in web, such as layer=4, head=11. Raises
-    ValueError for an unknown view, Missing for what the recording does not hold.
+    shown: what is open, a file, a render view, or scenes of the module web. view: torus, deformed-torus or sphere of a
+    small model; map, sentence, embedding or embedding-3d of a recording; composition of a transformer; scatter or
+    contexts of a corpus; by default the first. options: of the function of this view in web, such as layer=4, head=11.
+    Raises ValueError for an unknown view, Missing for what the recording does not hold.
     """
     from attentionatlas import web
 

@@ -1,12 +1,13 @@
 """Pages for a browser: scenes to be turned, hovered and searched, in one HTML file that needs no network.
 
     attention-atlas web FILE ... -o PAGE.html [--only NAME,...] [--layer L] [--head H] [--sequence S]
-        [--size POINTS] [--kind Q|K|V] [--method TSNE|UMAP|PCA] [--perplexity P] [--seed S] [--title TEXT]
-        [--theme system|light|dark]
+        [--size POINTS] [--kind Q|K|V] [--method TSNE|UMAP|PCA] [--perplexity P] [--seed S] [--x COLUMN] [--y COLUMN]
+        [--measure Score|Attention|WrittenNorm|NextTokenEffect] [--title TEXT] [--theme system|light|dark]
 
 FILE is an attention-only model (torus, deformed-torus, sphere), a recording (map, sentence, and with queries and
-keys embedding, embedding-3d), the config.json of a language model (composition), or a ParaView state, whose
-render views are shown. Each is also a function that returns a scene, and a page is made of any of them:
+keys embedding, embedding-3d), the config.json of a language model (composition), statistics of a corpus (scatter,
+contexts), or a ParaView state, whose render views are shown. Each is also a function that returns a scene, and a page
+is made of any of them:
 
     from attentionatlas import web
     web.page([web.torus("model.safetensors"), web.sphere("model.safetensors")], "page.html")
@@ -34,6 +35,7 @@ from attentionatlas import scene
 from attentionatlas._internal import session
 from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, head_option, number
 from attentionatlas._internal.checks import check
+from attentionatlas._internal.corpus import Corpus
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.opening import open_file
 from attentionatlas._internal.plugin import load_plugin
@@ -43,10 +45,11 @@ from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_v
 from attentionatlas._internal.webpage import THEMES, Page, Scene, checked
 from attentionatlas._internal.webscene import from_view, shows_data
 from attentionatlas.embedding import METHODS
+from attentionatlas.texts import MEASURES
 
 __all__ = [
-    "SCENES", "Page", "Scene", "attention_map", "composition", "deformed_torus", "from_view", "head_embedding",
-    "page", "scenes", "sentence", "sphere", "torus",
+    "SCENES", "Page", "Scene", "attention_map", "composition", "contexts", "deformed_torus", "from_view",
+    "head_embedding", "page", "scatter", "scenes", "sentence", "sphere", "torus",
 ]
 
 P = ParamSpec("P")
@@ -247,6 +250,44 @@ def composition(transformer: Transformer | PathLike, kind: str = "K") -> Scene:
         return from_view(view, f"{kind}-composition of heads", caption)
 
 
+@_keeps_session
+def scatter(
+    corpus: Corpus | PathLike, x: str = "Previous Token", y: str = "Prefix Matching", clusters: int = 4,
+    by: str = "Statistics",
+) -> Scene:
+    """All heads by two of their statistics over a text, in the colors of their clusters; each has all of them as data.
+
+    x, y: columns of Corpus.heads(). clusters, by: as Corpus.clusters.
+    """
+    with Corpus.opened(corpus) as opened, _opened_view(flat=True) as view:
+        made = opened.made("HeadScatter", x_column=x, y_column=y, clusters=clusters, cluster_by=by)
+        for port in range(3):
+            _show(made, view, port)
+        caption = f"{x} to the right, {y} upward. Heads of one color are alike."
+        return from_view(view, f"Heads over {opened.token_count} tokens", caption)
+
+
+@_keeps_session
+def contexts(
+    corpus: Corpus | PathLike, layer: int | None = None, head: int = 0, measure: str = "Attention", top: int = 10
+) -> Scene:
+    """The texts that excite a head most, with the query on green and the key on pink.
+
+    layer: the first that was measured by default. measure, top: as Corpus.contexts. Raises Missing without texts.
+    """
+    with Corpus.opened(corpus) as opened, _opened_view(flat=True) as view:
+        if number("head", head, ("mean",)) == -1:
+            raise Missing("texts are of a single head")
+        place = dict(zip(("layer", "head"), opened.place(layer, head)))
+        made = opened.made("TopContexts", measure=measure, top=top, **place)
+        if made.GetDataInformation(0).GetNumberOfRows() == 0:
+            raise Missing("no texts of heads were kept")
+        _show(made, view, 1, PointSize=0.5)
+        _show(made, view, 2)
+        caption = "In each text the query is on green and the key on pink; what has no room is left out."
+        return from_view(view, f"Top contexts: {_place(made)}", caption)
+
+
 def scenes(title: str | None = None) -> list[Scene]:
     """A scene of each render view of the session that shows data; title: of the first, by default its number."""
     found: list[Scene] = []
@@ -281,6 +322,7 @@ VIEWS: dict[str, dict[str, tuple[Callable[..., Scene], dict[str, Any]]]] = {
         "embedding-3d": (head_embedding, {"dimensions": 3}),
     },
     "transformer": {"composition": (composition, {})},
+    "corpus": {"scatter": (scatter, {}), "contexts": (contexts, {})},
 }
 #: The names of scenes, by what their files are.
 SCENES = {kind: tuple(views) for kind, views in VIEWS.items()}
@@ -298,10 +340,11 @@ def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
             return widget(opened, view, **options)
         finally:
             opened.close()
-    kinds = {SmallModel: "model", Recording: "recording", Transformer: "transformer"}
+    kinds = {SmallModel: "model", Recording: "recording", Transformer: "transformer", Corpus: "corpus"}
     kind = next((name for type_, name in kinds.items() if isinstance(shown, type_)), None)
     if kind is None:
-        raise ValueError(f"widget: expected a model, a recording, a file or a view, found {type(shown).__name__}.")
+        expected = "a model, a recording, statistics of a corpus, a file or a view"
+        raise ValueError(f"widget: expected {expected}, found {type(shown).__name__}.")
     views = VIEWS[kind]
     if view is not None and view not in views:
         raise ValueError(f"view: expected one of {', '.join(views)}; found '{view}'.")
@@ -321,6 +364,8 @@ def _options_of(name: str, found: argparse.Namespace) -> dict[str, Any]:
         "embedding": embedding,
         "embedding-3d": embedding,
         "composition": {"kind": found.kind},
+        "scatter": {"x": found.x, "y": found.y},
+        "contexts": {**place, "measure": found.measure},
     }.get(name, {})
 
 
@@ -336,10 +381,7 @@ def _names(text: str | None) -> list[str]:
 
 def _views(path: pathlib.Path) -> dict[str, tuple[Callable[..., Scene], dict[str, Any]]]:
     """The views of a file, by name."""
-    kind = kind_of(path)
-    if kind == "corpus":
-        raise ValueError(f"{path}: expected a model or a recording, found statistics of a corpus, which have no pages.")
-    return VIEWS[kind]
+    return VIEWS[kind_of(path)]
 
 
 def _of_state(path: pathlib.Path) -> list[Scene]:
@@ -391,7 +433,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "files", nargs="+", metavar="FILE",
-        help="an attention-only model, a recording, the config.json of a language model, or a state (.pvsm)",
+        help="an attention-only model, a recording, the config.json of a language model, statistics of a corpus, or a "
+        "state (.pvsm)",
     )
     known = "; ".join(f"of a {kind}: {', '.join(names)}" for kind, names in SCENES.items())
     parser.add_argument("-o", "--output", default="page.html", help="the page (default: page.html)")
@@ -399,12 +442,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--title", default="Attention Atlas", help="of the page (default: Attention Atlas)")
     parser.add_argument("--theme", choices=THEMES, default="system", help="of the page (default: system, the reader's)")
     parser.add_argument("--sequence", type=int, default=0, help="of a recording (default: 0)")
-    parser.add_argument("--layer", type=int, help="of a recording (default: the first recorded one)")
-    parser.add_argument("--head", type=head_option, default=0, help="of a recording: a number, or mean (default: 0)")
+    parser.add_argument("--layer", type=int, help="of a recording or of texts (default: the first one)")
+    parser.add_argument("--head", type=head_option, default=0, help="of it: a number, or mean (default: 0)")
     parser.add_argument("--method", default="TSNE", help="of embeddings: TSNE, UMAP or PCA (default: TSNE)")
     parser.add_argument("--perplexity", type=float, help="of t-SNE (default: 50)")
     parser.add_argument("--seed", type=int, default=0, help="of t-SNE and UMAP (default: 0)")
     parser.add_argument("--kind", default="K", help="of composition: Q, K or V (default: K)")
+    parser.add_argument("--x", default="Previous Token", metavar="COLUMN", help="of a corpus (default: Previous Token)")
+    parser.add_argument("--y", default="Prefix Matching", metavar="COLUMN", help="upward (default: Prefix Matching)")
+    parser.add_argument("--measure", choices=list(MEASURES), default="Attention", help="of texts (default: Attention)")
     parser.add_argument("--size", type=int, default=512, help="points on a side of the torus (default: 512)")
     return parser
 

@@ -335,8 +335,8 @@ def _color_points(part, data):
 def _dot_size(representation, data):
     """The diameter of dots, in pixels; larger than ParaView's where there is room for it."""
     size = float(representation.PointSize)
-    if size <= 1 and set(_arrays(data.GetPointData())) == {"Token"}:
-        return 0  # the letters of axes
+    if size < 1 or (size == 1 and set(_arrays(data.GetPointData())) == {"Token"}):
+        return 0  # words alone, and the letters of axes
     return max(size, 8 if data.GetNumberOfPoints() <= 500 else 6 if data.GetNumberOfPoints() <= 5000 else 4)
 
 
