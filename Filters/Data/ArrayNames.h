@@ -318,6 +318,11 @@ inline constexpr const char* AgainstTokenId = "Against TokenId"; ///< field data
 inline constexpr const char* NextRank = "Next Rank";
 inline constexpr const char* NextProbability = "Next Probability";
 
+// ExpertRouting, in addition, with Rank from 1, Count and Share: columns, and arrays of the image
+inline constexpr const char* Expert = "Expert";
+inline constexpr const char* ExpertWeight = "Expert Weight";
+inline constexpr const char* MeanWeight = "Mean Weight";
+
 // AttentionSentence, in addition
 inline constexpr const char* Opacity = "Opacity";
 inline constexpr const char* HeadColor = "HeadColor";               ///< with its opacity

@@ -90,7 +90,8 @@ std::string TitleOf(const Coloring& coloring)
          Title("Contribution", "Contribution (logits)"),
          Title("ScoreContribution", "Contribution to score"), Title("Effect", "Effect of patch"),
          Title("Logit Difference", "Difference (logits)"), Title("QK", "QK circuit (score)"),
-         Title("OV", "OV circuit (logits)"), Title("PositionQK", "QK of positions (score)") })
+         Title("OV", "OV circuit (logits)"), Title("PositionQK", "QK of positions (score)"),
+         Title("Expert Weight", "Weight of the expert"), Title("Share", "Share of tokens") })
   {
     if (coloring.array == array)
     {

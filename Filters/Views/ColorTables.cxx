@@ -288,6 +288,10 @@ std::vector<double> FixedScale(const Coloring& coloring)
   {
     return coloring.hasWords ? WordScale : ShareScale;
   }
+  if (coloring.array == "Expert Weight")
+  {
+    return WordScale; // below numbers of experts
+  }
   if (coloring.Shows("Accuracy"))
   {
     return AccuracyScale;

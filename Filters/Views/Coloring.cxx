@@ -167,8 +167,9 @@ bool Coloring::IsSigned() const
 
 bool Coloring::IsShare() const
 {
-  constexpr std::array<const char*, 9> Names = { "Shared Tokens", "NormWeighted", "Rollout",
-    "Previous Token", "Duplicate Token", "Induction", "Prefix Matching", "Copying", "Sink" };
+  constexpr std::array<const char*, 10> Names = { "Shared Tokens", "NormWeighted", "Rollout",
+    "Previous Token", "Duplicate Token", "Induction", "Prefix Matching", "Copying", "Sink",
+    "Share" };
   return std::find(Names.begin(), Names.end(), this->array) != Names.end();
 }
 

@@ -64,6 +64,7 @@ CHAPTERS = {
         "ScoreBreakdown",
         "HeadUpdates",
         "HeadScores",
+        "ExpertRouting",
         "RecordingWriter",
     ],
     "Many texts": [

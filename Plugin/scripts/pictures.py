@@ -247,6 +247,15 @@ def head_scores():
     show("HeadScores", *ports(shown, 1, 2))
 
 
+def expert_routing():
+    """Of a model with random weights: no trained one with experts is small enough."""
+    folder = ROOT / "Testing" / "Oracle" / "models" / "transformers" / "qwen2_moe"
+    reader = s.TransformerReader(FileName=str(folder / "config.json"))
+    ids = " ".join(str((17 * t + 5) % 97) for t in range(14))
+    recording = s.TransformerRecorder(Input=reader, TokenIds=ids, Record=["Routing", "1"])
+    show("ExpertRouting", *ports(s.ExpertRouting(Input=recording, Show="Experts"), 0))
+
+
 def token_colors():
     heads = embedded()[1]
     show("TokenColors", s.TokenColors(Input=heads, By="Norm"), *ports(heads, 2))
@@ -375,6 +384,7 @@ PICTURES = {
     "AttentionFocus": lambda: show("AttentionFocus", s.AttentionFocus(Input=gpt2()), kind="XYPointChartView"),
     "ScoreBreakdown": score_breakdown,
     "HeadUpdates": lambda: show("HeadUpdates", s.HeadUpdates(Input=recorded(SENTENCES)[1]), kind="XYPointChartView"),
+    "ExpertRouting": expert_routing,
     "HeadScores": head_scores,
     "AttentionTokens": lambda: show(
         "AttentionTokens",

@@ -56,6 +56,10 @@ class Formats(AtlasTest):
         sentence = simple.AttentionSentence(Input=recording)
         record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
         outputs = simple.TransformerRecorder(Input=run.Input, TokenIds="1 2 3 4", Record=record)
+        experts = atlastest.ORACLE.parent / "models" / "transformers" / "mixtral" / "config.json"
+        experts = simple.TransformerReader(FileName=str(experts))
+        routed = simple.TransformerRecorder(Input=experts, TokenIds="1 2 3 4", Record=["Routing", "1"])
+        routing = simple.ExpertRouting(Input=routed)
         focus = simple.AttentionFocus(Input=run)
         breakdown = simple.ScoreBreakdown(Input=run, Model=run.Input)
         updates = simple.HeadUpdates(Input=outputs, Model=run.Input)
@@ -74,6 +78,10 @@ class Formats(AtlasTest):
             (lens, 2, "logit-lens.labels"),
             (score, 0, "score-attribution.image"),
             (score, 1, "score-attribution.pairs"),
+            (routing, 0, "expert-routing.image"),
+            (routing, 1, "expert-routing.loads"),
+            (routing, 2, "expert-routing.tokens"),
+            (routing, 3, "expert-routing.labels"),
             (focus, 0, "attention-focus.focus"),
             (focus, 1, "attention-focus.sorted"),
             (simple.AttentionMap(Input=run), 1, "strongest-keys"),
@@ -203,6 +211,7 @@ class Formats(AtlasTest):
             ("filters", "PatchAttention"): "recording",
             ("filters", "AttentionMatrix"): "recording",
             ("filters", "HeadScores"): "recording",
+            ("filters", "ExpertRouting"): "recording",
             ("filters", "HeadEmbedding"): "recording",
             ("filters", "AttentionFocus"): "recording",
             ("filters", "AttentionTokens"): "recording",

@@ -554,6 +554,35 @@ class HostileInput(AtlasTest):
         ):
             self.check(name, what, getattr(simple, name)(**properties), message)
 
+    def test_routing(self):
+        def reader(folder):
+            return simple.TransformerReader(FileName=str(folder / "config.json"))
+
+        plain = reader(TRANSFORMERS / "gpt2")
+        recorder = simple.TransformerRecorder(Input=plain, TokenIds="5 7 9 11", Record=["Routing", "1"])
+        self.check("TransformerRecorder", "routing without experts", recorder, "the model has no experts")
+        without = simple.TransformerRecorder(Input=plain, TokenIds="5 7 9 11")
+        model = reader(atlastest.ORACLE.parent / "models" / "transformers" / "qwen2_moe")
+        routed = simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11", Record=["Routing", "1"])
+        for what, properties, message in (
+            ("no routing", {"Input": without}, "recording with Routing"),
+            ("Sequence 1", {"Input": routed, "Sequence": 1}, "found 1"),
+            ("a layer without experts", {"Input": routed, "Show": "Experts", "Layer": 1}, "one of 0 2, found 1"),
+            ("Top 0", {"Input": routed, "Top": 0}, "found 0"),
+        ):
+            self.check("ExpertRouting", what, simple.ExpertRouting(**properties), message)
+        file = atlastest.OUTPUT / "routed.safetensors"
+        simple.SaveData(str(file), routed)
+        tensors, metadata = atlastest.read_safetensors(file)
+        name = "layers.2.experts"
+        for value, message in ((6, "numbers of its 6 experts, from 0, found 6 at token 1"), (numpy.nan, "nan")):
+            experts = tensors[name].copy()
+            experts[1, 0] = value
+            damaged = atlastest.OUTPUT / "damaged-routing.safetensors"
+            atlastest.write_safetensors(damaged, {**tensors, name: experts}, metadata)
+            recording = simple.RecordingReader(FileName=str(damaged))
+            self.check("recording", f"expert {value}", recording, message)
+
     def test_attribution(self):
         def reader(name):
             return simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))

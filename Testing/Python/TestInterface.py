@@ -30,6 +30,7 @@ PLACE = (LAYER, HEAD, SEQUENCE)
 TABLES = {
     "scores": "HeadScores",
     "focus": "AttentionFocus",
+    "expert_tokens": "ExpertRouting",
     "score_parts": "ScoreBreakdown",
     "attention_tokens": "AttentionTokens",
     "embedding": "HeadEmbedding",

@@ -100,6 +100,15 @@ class Ranks(AtlasTest):
                     )
                     self.assert_recorded(f"{model}-{name}", recorder, 3 + 2 * 4 * 5 + 3)
 
+    def test_routing(self):
+        model = ORACLE.parent / "models" / "transformers" / "qwen2_moe" / "config.json"
+        recorder = simple.TransformerRecorder(
+            Input=simple.TransformerReader(FileName=str(model)),
+            TokenIds="\n".join(" ".join(str(t * 5 % 97) for t in range(n)) for n in (9, 1, 30, 12)),
+            Record=["Routing", "1"],
+        )
+        self.assert_recorded("routing", recorder, 3 + 2 * 2)
+
     def test_interventions(self):
         recorder = simple.TransformerRecorder(
             Input=self.model(),

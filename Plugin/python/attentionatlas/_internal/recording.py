@@ -311,6 +311,16 @@ class Recording(Tables):
         """
         return self._of("AttentionFocus", 0, locals())
 
+    def expert_loads(self) -> Table:
+        """How a model with experts uses them: a row per layer and expert with Count, the tokens that it was chosen for,
+        their Share of all tokens, and the Mean Weight. Needs Routing."""
+        return self._of("ExpertRouting", 1, locals())
+
+    def expert_tokens(self, top: int = 10) -> Table:
+        """The tokens that go to each expert most often: a row per layer, expert and rank with Token, Count, Share (of all
+        places where the token is) and Mean Weight. Needs Routing. top: tokens of each."""
+        return self._of("ExpertRouting", 2, locals())
+
     def strongest_keys(self, layer: int | None = None, head: Head = 0, sequence: Sequence = 0) -> Table:
         """The strongest key of each query of a head: a row per query with Key, Weight, Score and Kind (1: the query
         itself, 2: the first token, 0: another)."""
@@ -474,8 +484,8 @@ class Transformer(Model):
     ) -> Recording:
         """Runs the model and records its heads.
 
-        prompts: a text, or several. record: some of QueriesAndKeys, Values, HeadOutputs, Residual and Logits. options:
-        others of the filter TransformerRecorder, such as maximum_length=64, generate_tokens=20, layers=[0, 5],
+        prompts: a text, or several. record: some of QueriesAndKeys, Values, HeadOutputs, Residual, Logits and, of models
+        with experts, Routing. options: others of the filter TransformerRecorder, such as maximum_length=64, generate_tokens=20, layers=[0, 5],
         token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5". Raises ValueError for what the model
         cannot run.
         """

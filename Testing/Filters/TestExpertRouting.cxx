@@ -1,0 +1,168 @@
+#include "vtkExpertRouting.h"
+
+#include "Recordings.h"
+#include "Tables.h"
+
+#include <vtkImageData.h>
+#include <vtkPointData.h>
+#include <vtkPolyData.h>
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+SharedMatrix Matrix(const std::vector<float>& values)
+{
+  SharedMatrix matrix = SharedMatrix::Zero(5, 2);
+  std::copy(values.begin(), values.end(), matrix.values.get());
+  return matrix;
+}
+
+/// Layer 0 chooses two of three experts for each token, layer 2 the first two of four.
+Recording Routed()
+{
+  Recording recording = SmallRecording();
+  recording.layers[0].routing = { 3, Matrix({ 2, 0, 1, 2, 2, 1, 0, 1, 2, 0 }),
+    Matrix({ 0.75F, 0.25F, 0.5F, 0.5F, 1, 0, 0.625F, 0.375F, 0.75F, 0.25F }) };
+  recording.layers[1].routing = { 4, Matrix({ 0, 1, 0, 1, 0, 1, 0, 1, 0, 1 }),
+    Matrix({ 0.75F, 0.25F, 0.75F, 0.25F, 0.75F, 0.25F, 0.75F, 0.25F, 0.75F, 0.25F }) };
+  return recording;
+}
+
+class Routing : public Observed<vtkExpertRouting>
+{
+public:
+  explicit Routing(const Recording& recording) { Connect(this->Get(), 0, DataSetOf(recording)); }
+
+  /// The image, with a size that was announced.
+  vtkImageData* Image(int width, int height)
+  {
+    this->Get()->UpdateInformation();
+    this->Get()->Update(0);
+    auto* image = vtkImageData::SafeDownCast(this->Get()->GetOutputDataObject(0));
+    EXPECT_EQ(image->GetDimensions()[0], width);
+    EXPECT_EQ(image->GetDimensions()[1], height);
+    return image;
+  }
+};
+
+TEST(ExpertRouting, ShowsTheExpertOfEachTokenAndLayer)
+{
+  Routing routing(Routed());
+  vtkImageData* image = routing.Image(3, 2);
+  vtkPointData* data = image->GetPointData(); // from the bottom: layer 0
+  EXPECT_THAT(Values(data, "Layer"), ElementsAre(0, 0, 0, 2, 2, 2));
+  EXPECT_THAT(Values(data, "Position"), ElementsAre(0, 1, 2, 0, 1, 2));
+  EXPECT_THAT(Values(data, "Expert"), ElementsAre(2, 1, 2, 0, 0, 0));
+  EXPECT_THAT(Values(data, "Expert Weight"), ElementsAre(0.75, 0.5, 1, 0.75, 0.75, 0.75));
+  EXPECT_STREQ(data->GetScalars()->GetName(), "Expert Weight");
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Token"), ElementsAre("2", "0"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Key Token"), ElementsAre("a", " b", " c"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Title"), ElementsAre("Layer"));
+
+  routing->Update(3);
+  auto* labels = vtkPolyData::SafeDownCast(routing->GetOutputDataObject(3));
+  EXPECT_THAT(Texts(labels->GetPointData(), "Token"),
+    ElementsAre("0", "0", "0", "2", "1", "2")); // from the top
+  for (vtkIdType i = 0; i < labels->GetNumberOfPoints(); ++i)
+  {
+    const double* at = labels->GetPoint(i);
+    const vtkIdType point = image->FindPoint(at[0] + 0.4, at[1], 0);
+    EXPECT_EQ(Texts(labels->GetPointData(), "Token")[i],
+      std::to_string(static_cast<int>(Values(data, "Expert")[point])));
+  }
+
+  routing->SetSequence(1);
+  image = routing.Image(2, 2);
+  EXPECT_THAT(Values(image->GetPointData(), "Expert"), ElementsAre(0, 2, 0, 0));
+  EXPECT_THAT(Values(image->GetPointData(), "Token Index"), ElementsAre(3, 4, 3, 4));
+}
+
+TEST(ExpertRouting, ShowsTheWeightsOfTheExpertsOfALayer)
+{
+  Routing routing(Routed());
+  routing->SetShow(vtkExpertRouting::EXPERTS);
+  vtkImageData* image = routing.Image(3, 3);
+  // From the bottom: expert 2.
+  EXPECT_THAT(Values(image->GetPointData(), "Expert"), ElementsAre(2, 2, 2, 1, 1, 1, 0, 0, 0));
+  EXPECT_THAT(Values(image->GetPointData(), "Expert Weight"),
+    ElementsAre(0.75, 0.5, 1, 0, 0.5, 0, 0.25, 0, 0));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Token"), ElementsAre("0", "1", "2"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Title"), ElementsAre("Expert"));
+  routing->Update(3);
+  EXPECT_EQ(vtkPolyData::SafeDownCast(routing->GetOutputDataObject(3))->GetNumberOfPoints(), 0);
+  routing->SetLayer(2);
+  image = routing.Image(3, 4);
+  EXPECT_THAT(Values(image->GetPointData(), "Layer"), Each(2));
+}
+
+TEST(ExpertRouting, ShowsTheLoadOfAllExperts)
+{
+  Routing routing(Routed());
+  routing->SetShow(vtkExpertRouting::LOAD);
+  vtkImageData* image = routing.Image(4, 2);
+  vtkPointData* data = image->GetPointData();
+  EXPECT_THAT(Values(data, "Expert"), ElementsAre(0, 1, 2, -1, 0, 1, 2, 3));
+  EXPECT_THAT(Values(data, "Count"), ElementsAre(3, 3, 4, 0, 5, 5, 0, 0));
+  EXPECT_THAT(Values(data, "Mean Weight"),
+    ElementsAre(0.375, static_cast<double>(0.875F / 3), 0.75, 0, 0.75, 0.25, 0, 0));
+  EXPECT_STREQ(data->GetScalars()->GetName(), "Share");
+  EXPECT_THAT(Texts(image->GetFieldData(), "Key Token"), ElementsAre("0", "1", "2", "3"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Key Title"), ElementsAre("Expert"));
+
+  vtkTable* table = TableOf(routing.Get(), 1);
+  EXPECT_THAT(ColumnNames(table), ElementsAre("Layer", "Expert", "Count", "Share", "Mean Weight"));
+  EXPECT_THAT(Column(table, "Layer"), ElementsAre(0, 0, 0, 2, 2, 2, 2));
+  EXPECT_THAT(Column(table, "Share"), ElementsAre(0.6, 0.6, 0.8, 1, 1, 0, 0));
+}
+
+TEST(ExpertRouting, ListsTheTokensOfExperts)
+{
+  Routing routing(Routed());
+  routing->SetTop(1);
+  vtkTable* table = TableOf(routing.Get(), 2);
+  EXPECT_THAT(ColumnNames(table),
+    ElementsAre("Layer", "Expert", "Rank", "Token", "Count", "Share", "Mean Weight"));
+  // All tokens differ, so the largest weight counts: those of layer 2 are equal.
+  EXPECT_THAT(Texts(table->GetRowData(), "Token"), ElementsAre("d", " b", " c", "a", "a"));
+  EXPECT_THAT(Column(table, "Expert"), ElementsAre(0, 1, 2, 0, 1));
+  EXPECT_THAT(Column(table, "Mean Weight"), ElementsAre(0.625, 0.5, 1, 0.75, 0.25));
+  EXPECT_THAT(Column(table, "Share"), Each(1));
+  routing->SetTop(10);
+  EXPECT_EQ(TableOf(routing.Get(), 2)->GetNumberOfRows(), 20);
+}
+
+TEST(ExpertRouting, TellsWhatIsMissing)
+{
+  const auto error = [](const Recording& recording, const auto& set)
+  {
+    Routing routing(recording);
+    set(routing);
+    routing->Update();
+    return routing.TakeError();
+  };
+  const auto nothing = [](Routing&) {};
+  EXPECT_THAT(error(SmallRecording(), nothing), HasSubstr("expected a recording with Routing"));
+  EXPECT_THAT(error(Routed(), [](Routing& routing) { routing->SetSequence(2); }),
+    HasSubstr("expected a sequence from 0 to 1, found 2"));
+  EXPECT_THAT(error(Routed(), [](Routing& routing) { routing->SetTop(0); }), HasSubstr("found 0"));
+  EXPECT_THAT(error(Routed(),
+                [](Routing& routing)
+                {
+                  routing->SetShow(vtkExpertRouting::EXPERTS);
+                  routing->SetLayer(1);
+                }),
+    HasSubstr("expected a layer with routing, one of 0 2, found 1"));
+}
+
+}
