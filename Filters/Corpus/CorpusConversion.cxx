@@ -117,12 +117,14 @@ std::vector<std::pair<std::string, std::vector<double>>> ColumnsOf(
   for (const atlas::CorpusSketch sketch : SketchesOf(statistics))
   {
     const std::string name = atlas::CorpusSketchNames[static_cast<std::size_t>(sketch)];
-    for (const auto& [column, quantile] :
-      { std::pair("Median " + name, 0.5), { name + " P5", 0.05 }, { name + " P95", 0.95 } })
+    const auto addQuantile = [&](const std::string& column, double quantile)
     {
-      add(column, [sketch = sketch, quantile = quantile](const atlas::CorpusHead& head)
-        { return head.Sketch(sketch).Quantile(quantile); });
-    }
+      add(column,
+        [&](const atlas::CorpusHead& head) { return head.Sketch(sketch).Quantile(quantile); });
+    };
+    addQuantile("Median " + name, 0.5);
+    addQuantile(name + " P5", 0.05);
+    addQuantile(name + " P95", 0.95);
   }
   return columns;
 }
