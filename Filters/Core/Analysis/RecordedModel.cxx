@@ -65,8 +65,9 @@ bool IsQueryOf(const RecordedLayer& layer, Vector x, const ProcessedWeights& sto
 {
   const Transformer& model = stored.GetModel();
   const TransformerConfig& config = model.GetConfig();
-  if (HasSwitch(config, { ArchitectureSwitch::QueryKeyNorms, ArchitectureSwitch::ProjectionClip,
-                          ArchitectureSwitch::RotationFactor }))
+  if (HasSwitch(
+        config, { ArchitectureSwitch::QueryKeyNorms, ArchitectureSwitch::ProjectionClip,
+                  ArchitectureSwitch::RotationFactor, ArchitectureSwitch::LatentAttention }))
   {
     return true;
   }

@@ -70,7 +70,7 @@ std::vector<float> QueryBias(const Transformer& model, std::int64_t layer, std::
   }
   RefuseSwitches(config, "parts of scores",
     { ArchitectureSwitch::QueryKeyNorms, ArchitectureSwitch::ProjectionClip,
-      ArchitectureSwitch::ScoreCap });
+      ArchitectureSwitch::ScoreCap, ArchitectureSwitch::LatentAttention });
   const LinearTensors& query = model.GetWeights().layers[layer].query;
   std::vector<float> bias(config.headDimension, 0.F);
   if (query.bias.data != nullptr)

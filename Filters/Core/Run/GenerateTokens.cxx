@@ -111,7 +111,8 @@ private:
   std::int64_t Capacity; ///< tokens
   int Threads;
   std::int64_t Past = 0;
-  std::vector<float> Cache; ///< [L, 2, H_kv, capacity, d_head], keys and values
+  std::vector<float> Cache; ///< [L, 2, H_kv, capacity, d_head], keys and values, of which
+                            ///< a row may have fewer components
   std::vector<float> Queries;
   std::vector<std::shared_ptr<const TransformerLayer>> Layers; ///< if they are kept
   LayerWorkspace Work;
@@ -138,12 +139,12 @@ private:
     for (std::int64_t h = 0; h < this->Config.heads; ++h)
     {
       const std::int64_t keys = 2 * layer * keyHeads + h / (this->Config.heads / keyHeads);
-      const auto end = [&](std::int64_t matrix)
-      { return this->Cache.data() + (matrix * this->Capacity + this->Past) * dimension; };
+      const auto end = [&](std::int64_t matrix, std::int64_t width)
+      { return this->Cache.data() + matrix * this->Capacity * dimension + this->Past * width; };
       HeadRows& head = heads[h];
       head.query = this->Queries.data() + h * rows * dimension;
-      head.key = end(keys);
-      head.value = end(keys + keyHeads);
+      head.key = end(keys, dimension);
+      head.value = end(keys + keyHeads, this->Config.ValueDimension());
     }
     return heads;
   }

@@ -316,6 +316,7 @@ ProcessedAttention ProcessedWeights::Attention(std::int64_t layer) const
 {
   const TransformerConfig& config = this->Model.GetConfig();
   const LayerTensors& tensors = this->Model.GetWeights().layers[layer];
+  RefuseSwitches(config, "weights of heads", { ArchitectureSwitch::LatentAttention });
   const std::int64_t dimension = config.headDimension;
   const HeadMatrices queries(tensors.query, dimension);
   const HeadMatrices keys(tensors.key, dimension);

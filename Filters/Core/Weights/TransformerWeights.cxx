@@ -336,7 +336,11 @@ private:
     const std::int64_t d = config.modelDimension;
     LayerTensors layer;
     layer.attentionNorm = this->GetNorm(prefix, this->Name.attentionNorm);
-    if (this->Name.fused != Fused::No)
+    if (config.keyLatent > 0)
+    {
+      this->BindLatent(layer, prefix);
+    }
+    else if (this->Name.fused != Fused::No)
     {
       this->BindFused(layer, prefix);
     }
@@ -466,7 +470,11 @@ private:
       tensors.sharedGate = this->GetLinear(prefix, { this->Name.sharedGate, {} }, d, shared, false);
       tensors.sharedUp = this->GetLinear(prefix, { this->Name.sharedUp, {} }, d, shared, false);
       tensors.sharedDown = this->GetLinear(prefix, { this->Name.sharedDown, {} }, shared, d, false);
-      tensors.sharedFactor = this->GetLinear(prefix, { this->Name.sharedFactor, {} }, d, 1, false);
+      if (config.sharedExpertHasGate)
+      {
+        tensors.sharedFactor =
+          this->GetLinear(prefix, { this->Name.sharedFactor, {} }, d, 1, false);
+      }
     }
   }
 
@@ -549,6 +557,35 @@ private:
     }
   }
 
+  /// Latent attention: queries perhaps, keys and values by two factors. The rows of the second one
+  /// of keys and values are, for each head, components of the key that are not rotated, then those
+  /// of the value.
+  void BindLatent(LayerTensors& layer, const std::string& prefix)
+  {
+    const TransformerConfig& config = this->Config;
+    const std::int64_t d = config.modelDimension;
+    const std::int64_t plain = config.headDimension - config.RotatedDimension();
+    const std::int64_t queries = config.heads * config.headDimension;
+    if (config.queryLatent > 0)
+    {
+      layer.queryLatent =
+        this->GetLinear(prefix, this->Name.queryLatent, d, config.queryLatent, false);
+      layer.queryLatentNorm =
+        this->GetUnfoldedNorm(prefix, this->Name.queryLatentNorm, config.queryLatent);
+    }
+    layer.query = this->GetLinear(
+      prefix, this->Name.query, config.queryLatent > 0 ? config.queryLatent : d, queries, false);
+    layer.query.headStep = config.headDimension;
+    layer.keyLatent = this->GetLinear(
+      prefix, this->Name.keyLatent, d, config.keyLatent + config.RotatedDimension(), false);
+    layer.keyLatentNorm = this->GetUnfoldedNorm(prefix, this->Name.keyLatentNorm, config.keyLatent);
+    layer.key = this->GetLinear(prefix, this->Name.key, config.keyLatent,
+      config.heads * (plain + config.ValueDimension()), false);
+    layer.key.headStep = plain + config.ValueDimension();
+    layer.value = layer.key;
+    layer.value.headFirst = plain;
+  }
+
   /// Queries, keys or values in a separate tensor.
   LinearTensors GetHeads(
     const std::string& prefix, const LinearNames& names, std::int64_t heads, bool grouped)
@@ -580,7 +617,7 @@ private:
   LinearTensors GetOutput(const std::string& prefix)
   {
     const TransformerConfig& config = this->Config;
-    const std::int64_t inputs = config.heads * config.headDimension;
+    const std::int64_t inputs = config.heads * config.ValueDimension();
     const std::int64_t d = config.modelDimension;
     if (!this->Lens)
     {

@@ -67,6 +67,15 @@ std::string Decoder(const std::string& type, const std::string& more = "")
          more + "}";
 }
 
+std::string DeepSeek(const std::string& more = "")
+{
+  return Decoder("deepseek_v2",
+    R"(, "kv_lora_rank": 5, "q_lora_rank": null,
+    "qk_nope_head_dim": 4, "qk_rope_head_dim": 2, "n_routed_experts": 8, "num_experts_per_tok": 3,
+    "moe_intermediate_size": 10, "n_shared_experts": 2, "first_k_dense_replace": 1)" +
+      (more.find("v_head_dim") == std::string::npos ? R"(, "v_head_dim": 3)" + more : more));
+}
+
 std::string Phi3(const std::string& more = "")
 {
   return Decoder("phi3", more);
@@ -190,6 +199,29 @@ TEST(TransformerConfig, MixturesOfExperts)
   EXPECT_EQ(olmoe.projectionClip, 8);
   EXPECT_EQ(olmoe.queryKeyNorm, QueryKeyNorm::Together);
   EXPECT_TRUE(olmoe.expertWeightsOfAll);
+}
+
+TEST(TransformerConfig, LatentAttention)
+{
+  const TransformerConfig lite = Parse(DeepSeek());
+  EXPECT_EQ(lite.headDimension, 6);
+  EXPECT_EQ(lite.ValueDimension(), 3);
+  EXPECT_EQ(lite.RotatedDimension(), 2);
+  EXPECT_EQ(lite.keyLatent, 5);
+  EXPECT_EQ(lite.queryLatent, 0);
+  EXPECT_DOUBLE_EQ(lite.ScoreScale(0), 1 / std::sqrt(6.0));
+  EXPECT_EQ(lite.expertGroups, 0);
+  EXPECT_EQ(lite.sharedExpertDimension, 20);
+  EXPECT_FALSE(lite.sharedExpertHasGate);
+  EXPECT_EQ(lite.expertLayers, (std::vector<bool>{ false, true }));
+  const TransformerConfig yarn = Parse(DeepSeek(R"(, "rope_scaling": {"type": "yarn", "factor": 40,
+    "original_max_position_embeddings": 64, "mscale": 0.707, "mscale_all_dim": 0.707},
+    "topk_method": "group_limited_greedy", "n_group": 4, "topk_group": 2)"));
+  const double magnitude = 0.0707 * std::log(40) + 1;
+  EXPECT_NEAR(yarn.ScoreScale(0), magnitude * magnitude / std::sqrt(6.0), 1e-12);
+  EXPECT_DOUBLE_EQ(yarn.rotaryScaling.attentionFactor, 1);
+  EXPECT_EQ(yarn.expertGroups, 4);
+  EXPECT_EQ(yarn.expertGroupsPerToken, 2);
 }
 
 /// Gemma 3: sliding layers have a base of their own and no scaling, in files of any age.
@@ -457,6 +489,13 @@ INSTANTIATE_TEST_SUITE_P(Variant, BadTransformerConfig,
       "expected at most 2 experts per token, found 3" },
     BadConfig{ "LayersOfPlainMlps", Decoder("qwen2_moe", R"(, "mlp_only_layers": [-1])"),
       "expected 'mlp_only_layers' to be a list of numbers of layers" },
+    BadConfig{ "WideValues", DeepSeek(R"(, "v_head_dim": 7)"),
+      "'v_head_dim' to be at most 'qk_nope_head_dim' + 'qk_rope_head_dim', 6, found 7" },
+    BadConfig{ "GroupsOfExperts", DeepSeek(R"(, "topk_method": "group_limited_greedy",
+        "n_group": 4, "topk_group": 1)"),
+      "found 8 experts in 4 groups, 3 of them from 1 groups per token" },
+    BadConfig{ "ScoresOfExperts", DeepSeek(R"(, "scoring_func": "sigmoid")"),
+      "unknown scoring_func 'sigmoid', expected one of softmax" },
     BadConfig{ "NoSparseStep", Decoder("qwen3_moe", R"(, "decoder_sparse_step": 0)"),
       "expected 'decoder_sparse_step' to be an integer from 1 to 2147483647, found 0" },
     BadConfig{ "WindowsOfQwenMoe", Decoder("qwen2_moe", R"(, "use_sliding_window": true)"),

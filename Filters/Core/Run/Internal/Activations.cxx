@@ -34,7 +34,7 @@ std::int64_t WidthOf(const TransformerConfig& config, ActivationPlace place)
   switch (place)
   {
     case ActivationPlace::Mixed:
-      return config.heads * config.headDimension;
+      return config.heads * config.ValueDimension();
     case ActivationPlace::Hidden:
       return config.mlpDimension;
     default:
@@ -50,8 +50,8 @@ ActivationSlice SliceOf(const TransformerConfig& config, const ActivationSite& s
                                                          : ActivationPlace::Mixed;
   slice.width = WidthOf(config, slice.place);
   const bool isHead = site.kind == ActivationKind::HeadOutput;
-  slice.first = isHead ? site.head * config.headDimension : 0;
-  slice.count = isHead ? config.headDimension : slice.width;
+  slice.first = isHead ? site.head * config.ValueDimension() : 0;
+  slice.count = isHead ? config.ValueDimension() : slice.width;
   return slice;
 }
 

@@ -18,7 +18,7 @@ namespace atlas
 enum class ActivationPlace
 {
   Residual, ///< [rows, d_model], before the layer; index L: after all layers
-  Mixed,    ///< [rows, H d_head], the z of all heads, before W_O
+  Mixed,    ///< [rows, H d_value], the z of all heads, before W_O
   Hidden    ///< [rows, mlpDimension], before W_down
 };
 

@@ -22,23 +22,59 @@ struct Best
   std::vector<std::size_t> experts;
   std::vector<double> weights;
 
-  Best(const double* scores, std::int64_t count, std::int64_t kept, bool isOfAll)
-    : experts(count)
+  Best(const double* scores, const TransformerConfig& config)
+    : experts(config.experts)
   {
+    const std::int64_t kept = config.expertsPerToken;
     std::iota(this->experts.begin(), this->experts.end(), std::size_t{ 0 });
-    std::partial_sort(this->experts.begin(), this->experts.begin() + kept, this->experts.end(),
-      [scores](std::size_t a, std::size_t b)
-      { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
+    if (config.expertGroups > 0)
+    {
+      this->KeepGroups(scores, config);
+    }
+    Sort(this->experts, kept, scores);
     const double largest = scores[this->experts.front()];
     double sum = 0;
-    for (std::int64_t e = 0; e < (isOfAll ? count : kept); ++e)
+    for (std::int64_t e = 0; e < (config.expertWeightsOfAll ? config.experts : kept); ++e)
     {
-      sum += std::exp(scores[this->experts[e]] - largest);
+      sum += std::exp(
+        scores[config.expertWeightsOfAll ? ToIndex(e) : this->experts[ToIndex(e)]] - largest);
     }
     this->experts.resize(kept);
     for (const std::size_t expert : this->experts)
     {
-      this->weights.push_back(std::exp(scores[expert] - largest) / sum);
+      this->weights.push_back(config.expertFactor * std::exp(scores[expert] - largest) / sum);
+    }
+  }
+
+private:
+  /// Brings the `count` indices of the largest scores to the front, the first of equal ones.
+  static void Sort(std::vector<std::size_t>& indices, std::int64_t count, const double* scores)
+  {
+    std::partial_sort(indices.begin(), indices.begin() + count, indices.end(),
+      [scores](std::size_t a, std::size_t b)
+      { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
+  }
+
+  /// Leaves the experts of the groups whose best experts have the largest scores.
+  void KeepGroups(const double* scores, const TransformerConfig& config)
+  {
+    const std::size_t size = config.experts / config.expertGroups;
+    std::vector<double> best;
+    for (std::int64_t g = 0; g < config.expertGroups; ++g)
+    {
+      const double* group = scores + ToIndex(g) * size;
+      best.push_back(*std::max_element(group, group + size));
+    }
+    std::vector<std::size_t> groups(best.size());
+    std::iota(groups.begin(), groups.end(), std::size_t{ 0 });
+    Sort(groups, config.expertGroupsPerToken, best.data());
+    this->experts.clear();
+    for (std::int64_t g = 0; g < config.expertGroupsPerToken; ++g)
+    {
+      for (std::size_t e = 0; e < size; ++e)
+      {
+        this->experts.push_back(groups[g] * size + e);
+      }
     }
   }
 };
@@ -134,7 +170,7 @@ std::vector<ExpertMlp::Chosen> ExpertMlp::Choose(
     }
     for (std::int64_t row = group.offsets[s]; row < group.offsets[s + 1]; ++row)
     {
-      const Best best(scores.data() + row * count, count, kept, this->Config.expertWeightsOfAll);
+      const Best best(scores.data() + row * count, this->Config);
       for (std::int64_t k = 0; k < kept; ++k)
       {
         Chosen& one = chosen[best.experts[k]];

@@ -19,7 +19,8 @@ struct RoutingRows
 /// The MLPs of a layer between which a router chooses (Shazeer et al. 2017). Of the scores of all
 /// experts at a token, the largest `expertsPerToken` are kept, the first of equal ones. Their
 /// outputs are weighed by the softmax of the scores, over all experts if expertWeightsOfAll, else
-/// over those that are kept, so that weights add up to 1.
+/// over those that are kept, so that weights add up to 1, times expertFactor. With expertGroups
+/// (DeepSeek-AI 2024), only experts of the groups with the best experts may be kept.
 ///
 /// An expert with inputs x computes (activation(g) u) W_down, with gate g = x W_gate and linear
 /// part u = x W_up; of gpt-oss (OpenAI 2025) with biases, with u + 1 in place of u, and with both

@@ -21,7 +21,14 @@ constexpr std::int64_t QueryBlock = 128;
 /// The number of floats in the values of all heads of one row.
 std::int64_t MixedWidth(const TransformerConfig& config)
 {
-  return config.heads * config.headDimension;
+  return config.heads * config.ValueDimension();
+}
+
+/// The normalization of a latent vector, which has an epsilon of its own in the original code.
+TransformerNorm LatentNorm(TransformerConfig config, const NormTensors& tensors)
+{
+  config.epsilon = 1e-6;
+  return { config, tensors };
 }
 
 /// The norm of a vector x in the metric G, given x and x G.
@@ -43,6 +50,10 @@ SelfAttention::SelfAttention(const TransformerConfig& config, const LayerTensors
   , Key(tensors.key)
   , Value(tensors.value)
   , Output(tensors.output)
+  , QueryLatent(tensors.queryLatent)
+  , KeyLatent(tensors.keyLatent)
+  , QueryLatentNorm(LatentNorm(config, tensors.queryLatentNorm))
+  , KeyLatentNorm(LatentNorm(config, tensors.keyLatentNorm))
   , Sinks(tensors.sinks)
 {
   for (const NormTensors& norm : tensors.queryNorm)
@@ -59,8 +70,10 @@ std::int64_t SelfAttention::WorkingFloats(
   const TransformerConfig& config, std::int64_t rows, int threads)
 {
   const std::int64_t weights = QueryBlock * rows; // of a block of queries
-  const std::int64_t grams = MixedWidth(config) * config.headDimension;
-  return rows * (config.modelDimension + MixedWidth(config)) + grams +
+  const std::int64_t grams = MixedWidth(config) * config.ValueDimension();
+  const std::int64_t latents = 2 * (config.keyLatent + config.queryLatent) +
+                               (config.keyLatent > 0 ? config.RotatedDimension() : 0);
+  return rows * (config.modelDimension + MixedWidth(config) + latents) + grams +
          ThreadCount(threads) * weights;
 }
 
@@ -86,11 +99,19 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
 void SelfAttention::ProjectHeads(const RowGroup& group, const float* from,
   const std::vector<HeadRows>& heads, AttentionWorkspace& work, int threads) const
 {
+  if (this->Config.keyLatent > 0)
+  {
+    this->ProjectLatents(group, from, heads, work, threads);
+    return;
+  }
   const std::int64_t keyHeads = this->Config.keyHeads;
+  const std::int64_t dimension = this->Config.headDimension;
   const Projection query = { &this->Query, this->Config.heads, &HeadRows::query, &this->QueryNorms,
-    true };
-  const Projection key = { &this->Key, keyHeads, &HeadRows::key, &this->KeyNorms, true };
-  const Projection value = { &this->Value, keyHeads, &HeadRows::value, nullptr, false };
+    true, dimension, dimension };
+  const Projection key = { &this->Key, keyHeads, &HeadRows::key, &this->KeyNorms, true, dimension,
+    dimension };
+  const Projection value = { &this->Value, keyHeads, &HeadRows::value, nullptr, false, dimension,
+    dimension };
   const float* fromWithPositions = this->AddPositions(group, from, work.shifted);
   if (fromWithPositions == from)
   {
@@ -106,6 +127,64 @@ void SelfAttention::ProjectHeads(const RowGroup& group, const float* from,
     this->FinishTogether(query, group, heads, threads);
     this->FinishTogether(key, group, heads, threads);
   }
+}
+
+/// The same of latent attention (DeepSeek-AI 2024).
+void SelfAttention::ProjectLatents(const RowGroup& group, const float* from,
+  const std::vector<HeadRows>& heads, AttentionWorkspace& work, int threads) const
+{
+  const std::int64_t rows = group.Rows();
+  const std::int64_t dimension = this->Config.headDimension;
+  const std::int64_t valueDimension = this->Config.ValueDimension();
+  const std::int64_t rotated = this->Config.RotatedDimension();
+  const std::int64_t latent = this->Config.keyLatent;
+  const std::int64_t all = this->Config.heads;
+  const float* queryFrom = from;
+  if (this->Config.queryLatent > 0)
+  {
+    work.queryLatent.resize(rows * this->Config.queryLatent);
+    float* vectors = work.queryLatent.data();
+    ApplyLinear(this->QueryLatent, group.tiles, from, vectors, {}, threads);
+    this->QueryLatentNorm.Apply(rows, this->Config.queryLatent, vectors, vectors, threads);
+    queryFrom = vectors;
+  }
+  this->Project({ { &this->Query, all, &HeadRows::query, nullptr, true, dimension, dimension } },
+    group, queryFrom, heads, threads);
+  work.latents.resize(rows * (latent + rotated));
+  ApplyLinear(this->KeyLatent, group.tiles, from, work.latents.data(), {}, threads);
+  work.keyLatent.resize(rows * latent);
+  ParallelFor(rows, threads,
+    [&](std::int64_t row)
+    {
+      this->KeyLatentNorm.ApplyRow(latent, work.latents.data() + row * (latent + rotated),
+        work.keyLatent.data() + row * latent);
+    });
+  const Projection key = { &this->Key, all, &HeadRows::key, nullptr, false, dimension - rotated,
+    dimension };
+  const Projection value = { &this->Value, all, &HeadRows::value, nullptr, false, valueDimension,
+    valueDimension };
+  this->Project({ key, value }, group, work.keyLatent.data(), heads, threads);
+  this->ShareRotated(group, heads, work.latents, threads);
+}
+
+/// Rotates the last components of the keys, which are those of all heads.
+void SelfAttention::ShareRotated(const RowGroup& group, const std::vector<HeadRows>& heads,
+  std::vector<float>& latents, int threads) const
+{
+  const std::int64_t dimension = this->Config.headDimension;
+  const std::int64_t rotated = this->Config.RotatedDimension();
+  const std::int64_t stride = this->Config.keyLatent + rotated;
+  ParallelFor(group.Rows(), threads,
+    [&](std::int64_t row)
+    {
+      float* shared = latents.data() + row * stride + this->Config.keyLatent;
+      this->Positions.Rotation(this->Layer, group.lengths[row])
+        ->Apply(group.positions[row], shared);
+      for (const HeadRows& head : heads)
+      {
+        std::copy_n(shared, rotated, head.key + (row + 1) * dimension - rotated);
+      }
+    });
 }
 
 /// The input of queries and keys: `from`, plus the positions for Shortformer (Press et al. 2021).
@@ -136,11 +215,11 @@ void SelfAttention::Project(const std::vector<Projection>& projections, const Ro
     std::int64_t first;
     std::int64_t count;
   };
-  const std::int64_t dimension = this->Config.headDimension;
   std::vector<Heads> headsOf; // of a block
   std::vector<ColumnBlock> blocks;
   for (const Projection& projection : projections)
   {
+    const std::int64_t dimension = projection.columns;
     const std::int64_t together = projection.linear->HeadsAreNeighbors(dimension)
                                     ? std::max<std::int64_t>(BlockColumns / dimension, 1)
                                     : 1;
@@ -158,12 +237,13 @@ void SelfAttention::Project(const std::vector<Projection>& projections, const Ro
     for (std::int64_t i = 0; i < headsOf[block].count; ++i)
     {
       const std::int64_t head = headsOf[block].first + i;
-      float* to = heads[head * groupSize].*projection.rows + row * dimension;
-      std::copy_n(product + i * dimension, dimension, to);
+      float* to = heads[head * groupSize].*projection.rows + row * projection.stride;
+      std::copy_n(product + i * projection.columns, projection.columns, to);
       this->FinishHead(projection, head, group, row, to);
     }
   };
-  MultiplyTiles(group.tiles, blocks, this->Config.modelDimension, from, visit, threads);
+  const std::int64_t inner = projections.front().linear->Inputs();
+  MultiplyTiles(group.tiles, blocks, inner, from, visit, threads);
 }
 
 /// Normalizes the queries or keys of all heads together, then limits and rotates them.
@@ -201,7 +281,9 @@ void SelfAttention::Rotate(const RowGroup& group, std::int64_t row, float* value
   const RotationTable* rotation = this->Positions.Rotation(this->Layer, group.lengths[row]);
   if (rotation != nullptr)
   {
-    rotation->Apply(group.positions[row], values);
+    const std::int64_t first =
+      this->Config.rotatesLast ? this->Config.headDimension - this->Config.RotatedDimension() : 0;
+    rotation->Apply(group.positions[row], values + first);
   }
 }
 
@@ -210,7 +292,7 @@ void SelfAttention::Rotate(const RowGroup& group, std::int64_t row, float* value
 void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
   const RowGroup& group, std::int64_t row, float* values) const
 {
-  const std::int64_t dimension = this->Config.headDimension;
+  const std::int64_t dimension = projection.columns;
   const float* bias = projection.linear->HeadBias(head);
   if (bias != nullptr)
   {
@@ -295,9 +377,10 @@ void SelfAttention::MixBlock(const RowGroup& group, std::size_t sequence, std::i
   std::vector<float> weights((end - from) * keys);
   EvaluateWeights(scores, from, end, keys, weights.data());
   const std::int64_t stride = MixedWidth(this->Config);
-  MultiplyMatrices(end - from, dimension, keys - unseen, 1, { weights.data() + unseen, keys },
-    { rows.value + (first - past + unseen) * dimension, dimension },
-    mixed + (first + begin) * stride + head * dimension, stride);
+  const std::int64_t width = this->Config.ValueDimension();
+  MultiplyMatrices(end - from, width, keys - unseen, 1, { weights.data() + unseen, keys },
+    { rows.value + (first - past + unseen) * width, width },
+    mixed + (first + begin) * stride + head * width, stride);
 }
 
 /// Computes the norms of value W_O^h if they are recorded, as sqrt(v (W_O W_O^T) v^T): d_head
@@ -309,7 +392,7 @@ void SelfAttention::MeasureValues(const RowGroup& group, const std::vector<HeadR
   {
     return;
   }
-  const std::int64_t dimension = this->Config.headDimension;
+  const std::int64_t dimension = this->Config.ValueDimension();
   const std::int64_t d = this->Config.modelDimension;
   const std::int64_t stride = MixedWidth(this->Config);
   work.grams.resize(stride * dimension);
@@ -349,7 +432,7 @@ void SelfAttention::SeparateOutputs(
   {
     return;
   }
-  const std::int64_t dimension = this->Config.headDimension;
+  const std::int64_t dimension = this->Config.ValueDimension();
   const std::int64_t d = this->Config.modelDimension;
   const std::int64_t tiles = group.tiles.size();
   ParallelFor(this->Config.heads * tiles, threads,

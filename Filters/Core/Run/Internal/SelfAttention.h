@@ -19,7 +19,7 @@ struct HeadRows
 {
   float* query = nullptr;     ///< [rows, d_head]
   float* key = nullptr;       ///< [rows, d_head]
-  float* value = nullptr;     ///< [rows, d_head]
+  float* value = nullptr;     ///< [rows, d_value]
   float* output = nullptr;    ///< [rows, d_model]; nullptr if not recorded
   float* valueNorm = nullptr; ///< [rows]; nullptr if not recorded
 };
@@ -28,8 +28,11 @@ struct HeadRows
 struct AttentionWorkspace
 {
   std::vector<float> shifted; ///< [rows, d_model], input plus positions, for Shortformer
-  std::vector<float> mixed;   ///< [rows, H d_head], each head's weighted sum of values
-  std::vector<float> grams;   ///< [H, d_head, d_head], W_O W_O^T of each head, for norms of values
+  std::vector<float> mixed;   ///< [rows, H d_value], each head's weighted sum of values
+  std::vector<float> grams; ///< [H, d_value, d_value], W_O W_O^T of each head, for norms of values
+  std::vector<float> latents;     ///< [rows, ...], latent vectors with the rotated part of keys
+  std::vector<float> keyLatent;   ///< [rows, keyLatent], normalized
+  std::vector<float> queryLatent; ///< [rows, queryLatent], normalized
 };
 
 /// The attention of one layer in single precision (Vaswani et al. 2017), with the matrices W_Q,
@@ -62,6 +65,8 @@ private:
     float* HeadRows::* rows = nullptr;
     const std::vector<TransformerNorm>* norms = nullptr; ///< see QueryNorms
     bool rotated = false;                                ///< where the model rotates
+    std::int64_t columns = 0; ///< components of a head that the matrix gives
+    std::int64_t stride = 0;  ///< from row to row of a head; the others come from elsewhere
   };
 
   const TransformerConfig& Config;
@@ -72,6 +77,10 @@ private:
   Linear Key;
   Linear Value;
   Linear Output;
+  Linear QueryLatent; ///< these: latent attention
+  Linear KeyLatent;
+  TransformerNorm QueryLatentNorm;
+  TransformerNorm KeyLatentNorm;
   std::vector<TransformerNorm> QueryNorms; ///< one for all heads, or of all together, or one for
                                            ///< each; empty: none
   std::vector<TransformerNorm> KeyNorms;
@@ -83,6 +92,10 @@ private:
     AttentionWorkspace& work, int threads) const;
   void Project(const std::vector<Projection>& projections, const RowGroup& group, const float* from,
     const std::vector<HeadRows>& heads, int threads) const;
+  void ProjectLatents(const RowGroup& group, const float* from, const std::vector<HeadRows>& heads,
+    AttentionWorkspace& work, int threads) const;
+  void ShareRotated(const RowGroup& group, const std::vector<HeadRows>& heads,
+    std::vector<float>& latents, int threads) const;
   void FinishTogether(const Projection& projection, const RowGroup& group,
     const std::vector<HeadRows>& heads, int threads) const;
   void Rotate(const RowGroup& group, std::int64_t row, float* values) const;

@@ -172,8 +172,8 @@ void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* t
 std::uint64_t WidenedBytes(const LayerTensors& layer)
 {
   std::uint64_t bytes = 0;
-  for (const LinearTensors* linear :
-    { &layer.query, &layer.key, &layer.value, &layer.output, &layer.gate, &layer.up, &layer.down })
+  for (const LinearTensors* linear : { &layer.query, &layer.key, &layer.value, &layer.queryLatent,
+         &layer.keyLatent, &layer.output, &layer.gate, &layer.up, &layer.down })
   {
     bytes += WidenedBytes(*linear);
   }

@@ -66,6 +66,7 @@ MemoryEstimate TransformerRun::EstimateMemory() const
   const std::int64_t d = config.modelDimension;
   const std::int64_t queries = config.heads * config.headDimension;
   const std::int64_t keys = config.keyHeads * config.headDimension;
+  const std::int64_t values = config.keyHeads * config.ValueDimension();
 
   // Floats per row of the recording.
   std::int64_t recorded = options.logits ? this->Weights.unembedding.outputs : 0;
@@ -75,7 +76,7 @@ MemoryEstimate TransformerRun::EstimateMemory() const
     if (this->Selected.HasLayer(l))
     {
       recorded += (options.queriesAndKeys ? queries + keys + config.heads : 0) +
-                  (options.values ? keys : 0) + (options.headOutputs ? config.heads * d : 0) +
+                  (options.values ? values : 0) + (options.headOutputs ? config.heads * d : 0) +
                   (options.routing && config.HasExperts(l) ? 2 * config.expertsPerToken : 0);
     }
   }
@@ -338,7 +339,7 @@ void TransformerRun::AllocateHead(std::size_t h, std::vector<RecordedHead>* reco
   const std::int64_t dimension = this->Config.headDimension;
   allocate(this->Options.queriesAndKeys, &RecordedHead::query, false, dimension);
   allocate(this->Options.queriesAndKeys, &RecordedHead::key, true, dimension);
-  allocate(this->Options.values, &RecordedHead::value, true, dimension);
+  allocate(this->Options.values, &RecordedHead::value, true, this->Config.ValueDimension());
   if (this->Options.headOutputs && recorded != nullptr)
   {
     allocate(true, &RecordedHead::output, false, this->Config.modelDimension);

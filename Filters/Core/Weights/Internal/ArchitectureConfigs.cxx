@@ -781,6 +781,86 @@ TransformerConfig ParseOlmoe(const Settings& settings)
   return config;
 }
 
+/// The experts of DeepSeek-V2. Scores of experts are a softmax; of groups, that of their best
+/// expert.
+void ParseDeepSeekExperts(TransformerConfig& config, const Settings& settings)
+{
+  settings.RefuseVariants({ "norm_topk_prob" }, "a variant of experts");
+  constexpr std::array<Named<bool>, 1> functions = { { { "softmax", true } } };
+  config.expertWeightsOfAll = settings.Choice({ "scoring_func" }, "softmax", functions);
+  constexpr std::array<Named<bool>, 2> methods = { {
+    { "greedy", false },
+    { "group_limited_greedy", true },
+  } };
+  if (settings.Choice({ "topk_method" }, "greedy", methods))
+  {
+    config.expertGroups = settings.Size({ "n_group" });
+    config.expertGroupsPerToken = settings.Size({ "topk_group" });
+    const std::int64_t groups = config.expertGroups;
+    if (config.experts % groups != 0 || config.expertGroupsPerToken > groups ||
+        config.expertsPerToken > config.experts / groups * config.expertGroupsPerToken)
+    {
+      settings.Fail(
+        "expected groups of equally many experts, of which 'topk_group' have as many as "
+        "a token, found " +
+        std::to_string(config.experts) + " experts in " + std::to_string(groups) + " groups, " +
+        std::to_string(config.expertsPerToken) + " of them from " +
+        std::to_string(config.expertGroupsPerToken) + " groups per token.");
+    }
+  }
+  config.expertFactor = settings.Number({ "routed_scaling_factor" }, 1);
+  config.expertDimension = settings.Size({ "moe_intermediate_size" });
+  if (settings.Has({ "n_shared_experts" }))
+  {
+    config.sharedExpertDimension = settings.Size({ "n_shared_experts" }) * config.expertDimension;
+    config.sharedExpertHasGate = false;
+  }
+  const auto first = static_cast<std::int64_t>(
+    settings.Integer({ "first_k_dense_replace" }, 0, 0, std::numeric_limits<std::int32_t>::max()));
+  const std::int64_t step = settings.Size({ "moe_layer_freq" }, 1);
+  RequireFewLayers(config, settings);
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    config.expertLayers.push_back(l >= first && l % step == 0);
+  }
+}
+
+/// DeepSeek-V2 and its Lite: latent attention. head_dim, if there is one, is only the rotated part
+/// of a head.
+TransformerConfig ParseDeepSeekV2(const Settings& settings)
+{
+  settings.RefuseVariants({ "attention_bias" });
+  TransformerConfig config = ParseDecoder(settings);
+  ParseActivation(config, settings, "silu");
+  ParseExperts(config, settings, { "n_routed_experts" }, 0, { "num_experts_per_tok" }, 0);
+  config.keyHeads = config.heads;
+  config.keyLatent = settings.Size({ "kv_lora_rank" });
+  config.queryLatent = settings.Has({ "q_lora_rank" }) ? settings.Size({ "q_lora_rank" }) : 0;
+  config.rotaryDimension = settings.Size({ "qk_rope_head_dim" });
+  config.headDimension = settings.Size({ "qk_nope_head_dim" }) + config.rotaryDimension;
+  config.rotatesNeighbors = true;
+  config.rotatesLast = true;
+  CheckRotatedPart(config, settings);
+  config.valueDimension = settings.Size({ "v_head_dim" });
+  if (config.valueDimension > config.headDimension)
+  {
+    settings.Fail("expected 'v_head_dim' to be at most 'qk_nope_head_dim' + 'qk_rope_head_dim', " +
+                  std::to_string(config.headDimension) + ", found " +
+                  std::to_string(config.valueDimension) + ".");
+  }
+  config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
+  const std::optional<Settings> scaling = settings.Nested({ "rope_parameters", "rope_scaling" });
+  if (scaling && config.rotaryScaling.kind == RotaryScaling::Kind::Yarn &&
+      scaling->Has({ "mscale_all_dim" }))
+  {
+    const double magnitude =
+      YarnMagnitude(config.rotaryScaling.factor, scaling->Number({ "mscale_all_dim" }, 0, true));
+    config.attentionScale /= magnitude * magnitude;
+  }
+  ParseDeepSeekExperts(config, settings);
+  return config;
+}
+
 TransformerConfig ParseGptNeoX(const Settings& settings)
 {
   DecoderDefaults defaults;
@@ -855,13 +935,14 @@ TransformerConfig ParseOlmo(const Settings& settings)
 
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 38> Architectures = { {
+constexpr std::array<Named<Parse>, 39> Architectures = { {
   { "bert", ParseBert },
   { "bloom", ParseBloom },
   { "camembert", ParseRoberta },
   { "clip", RefuseClip },
   { "clip_text_model", ParseClipText },
   { "clip_vision_model", ParseClipVision },
+  { "deepseek_v2", ParseDeepSeekV2 },
   { "deit", ParseDeit },
   { "dinov2", ParseDinoV2 },
   { "dinov2_with_registers", ParseDinoV2 },
@@ -902,12 +983,11 @@ constexpr std::string_view Recurrent = "a model with linear attention or a recur
 constexpr std::string_view Pair = "a pair of encoder and decoder";
 
 /// Model types that are not run, and why.
-constexpr std::array<Named<std::string_view>, 33> Refused = { {
+constexpr std::array<Named<std::string_view>, 32> Refused = { {
   { "bart", Pair },
   { "bamba", Recurrent },
   { "dbrx", Mixture },
   { "deepseek", Mixture },
-  { "deepseek_v2", Latent },
   { "deepseek_v3", Latent },
   { "ernie4_5_moe", Mixture },
   { "falcon_h1", Recurrent },

@@ -21,12 +21,6 @@ constexpr std::array<Named<ScalingKind>, 6> ScalingNames = { {
   { "yarn", ScalingKind::Yarn },
 } };
 
-/// By how much YaRN enlarges queries and keys (Peng et al. 2023, equation 22).
-double YarnMagnitude(double factor, double weight)
-{
-  return factor > 1 ? 0.1 * weight * std::log(factor) + 1 : 1;
-}
-
 void ParseLlama3(RotaryScaling& scaling, const Settings& settings)
 {
   scaling.lowFactor = settings.Number({ "low_freq_factor" }, 1);
@@ -139,6 +133,11 @@ double OriginalPositions(
                                    : static_cast<double>(config.positions));
 }
 
+}
+
+double YarnMagnitude(double factor, double weight)
+{
+  return factor > 1 ? 0.1 * weight * std::log(factor) + 1 : 1;
 }
 
 void CheckRotatedPart(const TransformerConfig& config, const Settings& settings)

@@ -26,6 +26,10 @@ void ParseRotation(
 void ParseRotationByLayer(
   TransformerConfig& config, const Settings& settings, double base, double windowBase);
 
+/// By how much YaRN enlarges queries and keys (Peng et al. 2023, equation 22), with a weight of its
+/// own in DeepSeek-V2.
+double YarnMagnitude(double factor, double weight);
+
 /// Throws ModelError unless the rotated part of each head is even and not larger than the head.
 void CheckRotatedPart(const TransformerConfig& config, const Settings& settings);
 

@@ -331,6 +331,29 @@ constexpr TensorNames MixtureNames()
   return names;
 }
 
+/// Without a latent vector of queries, q_proj gives them.
+constexpr TensorNames DeepSeekNames(bool hasQueryLatent)
+{
+  TensorNames names = MixtureNames();
+  names.queryNorm = {};
+  names.keyNorm = {};
+  if (hasQueryLatent)
+  {
+    names.queryLatent = { "self_attn.q_a_proj.weight", {} };
+    names.queryLatentNorm = { "self_attn.q_a_layernorm.weight", {} };
+    names.query = { "self_attn.q_b_proj.weight", {} };
+  }
+  names.keyLatent = { "self_attn.kv_a_proj_with_mqa.weight", {} };
+  names.keyLatentNorm = { "self_attn.kv_a_layernorm.weight", {} };
+  names.key = { "self_attn.kv_b_proj.weight", {} };
+  names.value = {};
+  names.sharedGate = "mlp.shared_experts.gate_proj.weight";
+  names.sharedUp = "mlp.shared_experts.up_proj.weight";
+  names.sharedDown = "mlp.shared_experts.down_proj.weight";
+  names.sharedFactor = {};
+  return names;
+}
+
 constexpr TensorNames PhiNames()
 {
   TensorNames names = LlamaNames;
@@ -371,12 +394,13 @@ constexpr TensorNames StableLmNames()
 }
 
 /// Those that differ from LlamaNames.
-constexpr std::array<Named<TensorNames>, 31> AllNames = { {
+constexpr std::array<Named<TensorNames>, 32> AllNames = { {
   { "bert", BertNames },
   { "bloom", BloomNames },
   { "camembert", RobertaNames() },
   { "clip_text_model", ClipTextNames() },
   { "clip_vision_model", ClipVisionNames() },
+  { "deepseek_v2", DeepSeekNames(true) },
   { "deit", DeitNames() },
   { "dinov2", DinoV2Names() },
   { "dinov2_with_registers", RegisterNames() },
@@ -406,6 +430,7 @@ constexpr std::array<Named<TensorNames>, 31> AllNames = { {
 } };
 
 constexpr TensorNames UnbiasedNanoGpt = NanoGptNames(false);
+constexpr TensorNames DeepSeekLite = DeepSeekNames(false);
 constexpr TensorNames GatedDinoV2 = GatedDinoV2Names();
 constexpr TensorNames GatedRegisters = GatedRegisterNames();
 
@@ -452,6 +477,10 @@ const TensorNames& NamesFor(const TransformerConfig& config)
   if (!config.mlpBias && config.architecture == "nanogpt")
   {
     return UnbiasedNanoGpt;
+  }
+  if (config.queryLatent == 0 && config.architecture == "deepseek_v2")
+  {
+    return DeepSeekLite;
   }
   const auto* found = FindNamed(AllNames, config.architecture);
   return found != nullptr ? found->value : LlamaNames;

@@ -53,11 +53,15 @@ struct TensorNames
   LinearNames up;
   LinearNames down;
   NormNames finalNorm;
-  LinearNames unembedding;       ///< never with the prefix
-  LinearNames transform = {};    ///< likewise
-  NormNames transformNorm = {};  ///< likewise
-  NormNames queryNorm = {};      ///< of each head: with "*" for its number
-  NormNames keyNorm = {};        ///< likewise
+  LinearNames unembedding;      ///< never with the prefix
+  LinearNames transform = {};   ///< likewise
+  NormNames transformNorm = {}; ///< likewise
+  NormNames queryNorm = {};     ///< of each head: with "*" for its number
+  NormNames keyNorm = {};       ///< likewise
+  LinearNames queryLatent = {}; ///< the first factor of queries; `query` is the second
+  NormNames queryLatentNorm = {};
+  LinearNames keyLatent = {}; ///< the first factor of keys and values; `key` is the second of both
+  NormNames keyLatentNorm = {};
   NormNames attentionAfter = {}; ///< of what the attention adds
   NormNames mlpAfter = {};       ///< of what the MLP adds
   // NOLINTBEGIN(readability-redundant-member-init): tables leave these out
