@@ -46,6 +46,15 @@ TEST(ArchitectureLimits, SwitchesOfTodaysModels)
     SwitchesOf(Parse("mistral", R"(, "sliding_window": 4)")), ElementsAre(Switch::Windows));
   EXPECT_THAT(SwitchesOf(Parse("gpt_oss", R"(, "num_local_experts": 4)")),
     ElementsAre(Switch::Windows, Switch::Sinks, Switch::Experts));
+  EXPECT_THAT(SwitchesOf(Parse("mixtral")), ElementsAre(Switch::Experts));
+  EXPECT_THAT(SwitchesOf(Parse("olmoe", R"(, "clip_qkv": 8.0)")),
+    ElementsAre(Switch::QueryKeyNorms, Switch::ProjectionClip, Switch::Experts));
+  EXPECT_THAT(
+    SwitchesOf(Parse("deepseek_v2", R"(, "kv_lora_rank": 5, "qk_nope_head_dim": 4, "v_head_dim": 3,
+      "qk_rope_head_dim": 2, "n_routed_experts": 4, "num_experts_per_tok": 2,
+      "moe_intermediate_size": 6)")),
+    ElementsAre(
+      Switch::PartialRotation, Switch::NeighborRotation, Switch::Experts, Switch::LatentAttention));
   EXPECT_THAT(SwitchesOf(Parse("olmo", R"(, "clip_qkv": 8.0)")),
     ElementsAre(Switch::NormsWithoutWeights, Switch::ProjectionClip));
   EXPECT_THAT(SwitchesOf(Parse("roberta")), ElementsAre(Switch::ShiftedPositions));
