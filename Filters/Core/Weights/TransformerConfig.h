@@ -201,8 +201,8 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
                                    ///< experts; else over those that were chosen
   double expertLimit = 0; ///< c > 0: an expert is activation(g) (u + 1), with gate g and linear
                           ///< part u limited to c (gpt-oss); 0: activation(g) u
-  std::vector<bool> expertLayers; ///< per layer: whether it has experts, or one MLP of
-                                  ///< mlpDimension. Empty: all have
+  std::vector<bool> expertLayers;             ///< per layer: whether it has experts, or one MLP of
+                                              ///< mlpDimension. Empty: all have
   std::optional<Activation> logitsActivation; ///< of the layer before the unembedding (BERT), if it
                                               ///< is not `activation`
   std::vector<std::int64_t>
