@@ -191,6 +191,10 @@ void Run(const cxxopts::ParseResult& parsed, const std::string& name)
   const std::shared_ptr<const OpenTransformer> model = OpenTransformer::Open(ModelOf(parsed),
     parsed.count("architecture") != 0 ? parsed["architecture"].as<std::string>() : "",
     parsed.count("process-weights") != 0);
+  if (parsed["record"].as<std::string>() == "all")
+  {
+    options.routing = model->GetModel().GetConfig().experts > 0;
+  }
   RecorderInput input = GatherInput(SourcesOf(parsed, *model), *model);
   constexpr std::size_t shown = 5;
   const std::size_t count = input.warnings.size();

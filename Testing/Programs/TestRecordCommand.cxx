@@ -104,6 +104,21 @@ TEST_F(RecordCommand, WritesWhatTheOriginalComputes)
   EXPECT_EQ(found.architecture, "gpt2");
 }
 
+TEST_F(RecordCommand, RecordsTheRoutingOfAModelWithExperts)
+{
+  const std::filesystem::path path =
+    TransformerOracle::Folder("gpt2").parent_path().parent_path() / "models/transformers/mixtral";
+  for (const std::string what : { "all", "Routing" })
+  {
+    const Recording found =
+      this->Written(Quoted(path) + " --record " + what + " --token-ids '3 1 4 1 5'");
+    ASSERT_EQ(found.layers.size(), 2U);
+    EXPECT_EQ(found.layers[1].routing.experts, 5);
+    EXPECT_EQ(found.layers[1].routing.chosen.columns, 2);
+    EXPECT_EQ(found.layers[1].heads[0].query.IsRecorded(), what == "all");
+  }
+}
+
 TEST_F(RecordCommand, TakesPixelValues)
 {
   const TransformerOracle oracle("vit");
