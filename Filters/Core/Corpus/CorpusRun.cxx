@@ -47,6 +47,7 @@ void RequireRange(const char* name, std::int64_t value, std::int64_t least, std:
 RecordOptions RecordingOf(const CorpusStatistics& statistics, bool hasLogits, int threads)
 {
   RecordOptions options;
+  options.valueNorms = false;
   options.layers = statistics.options.layers;
   options.finalScale = hasLogits;
   options.threads = threads;

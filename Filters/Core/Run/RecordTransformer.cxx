@@ -34,8 +34,9 @@ bool RecordChoice::operator==(const RecordChoice& other) const
 {
   const auto tie = [](const RecordChoice& choice)
   {
-    return std::tie(choice.queriesAndKeys, choice.values, choice.headOutputs, choice.residual,
-      choice.logits, choice.routing, choice.finalScale, choice.layers, choice.interventions);
+    return std::tie(choice.queriesAndKeys, choice.valueNorms, choice.values, choice.headOutputs,
+      choice.residual, choice.logits, choice.routing, choice.finalScale, choice.layers,
+      choice.interventions);
   };
   return tie(*this) == tie(other);
 }

@@ -16,8 +16,9 @@ namespace atlas
 /// What is recorded and changed: what a recording of an input depends on.
 struct RecordChoice
 {
-  bool queriesAndKeys = true; ///< and the norms of values, one number per token and head, with
-                              ///< which they give norm-weighted attention
+  bool queriesAndKeys = true;
+  bool valueNorms = true; ///< with queries and keys: the norms of values, one number per token and
+                          ///< head, with which these give norm-weighted attention
   bool values = true;
   bool headOutputs = false;
   bool residual = false;

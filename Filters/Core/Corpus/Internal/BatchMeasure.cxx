@@ -73,8 +73,9 @@ struct HeadWork
   Eigen::ArrayXf ramp;                                    ///< 0, 1, ... length - 1
   Eigen::ArrayXf products;
   std::array<Best, ContextMeasureCount> best;
-  std::vector<float> scores;  ///< [queries, keys]
-  std::vector<float> weights; ///< [queries, keys]
+  std::vector<float> scores; ///< [queries, keys]
+  std::vector<float> ownWeights;
+  float* weights = nullptr; ///< [queries, keys], in ownWeights or among those of all heads
 
   void Begin(std::int64_t length)
   {
@@ -283,11 +284,32 @@ private:
       {
         continue;
       }
-      ParallelFor(heads, this->Threads, [&](std::int64_t h)
-        { this->MeasureBlock(w, this->PlaceOf(h), begin, end, repeated, logits, projections[h]); });
+      const std::int64_t pairs = (end - begin) * this->KeysOf(w, end);
+      if (this->Result.options.agreement)
+      {
+        this->Stacked.resize(heads * pairs); // keeps its memory
+      }
+      ParallelFor(heads, this->Threads,
+        [&](std::int64_t h)
+        {
+          HeadWork& work = this->Work[h];
+          work.scores.resize(pairs);
+          work.ownWeights.resize(this->Result.options.agreement ? 0 : pairs);
+          work.weights = this->Result.options.agreement ? this->Stacked.data() + h * pairs
+                                                        : work.ownWeights.data();
+          this->MeasureBlock(w, this->PlaceOf(h), begin, end, repeated, logits, projections[h]);
+        });
       this->AddProducts(w, begin, end);
     }
     ParallelFor(heads, this->Threads, [&](std::int64_t h) { this->AddWindow(w, h); });
+  }
+
+  /// The keys that queries before `end` of a window may attend to are among the first ones.
+  std::int64_t KeysOf(std::size_t w, std::int64_t end) const
+  {
+    const HeadPlace& first = this->Result.places.front();
+    return ScoresOf(this->Record, static_cast<std::int64_t>(w), first.layer, first.head)
+      .KeyCount(end);
   }
 
   /// Queries begin <= i < end of a head.
@@ -300,12 +322,11 @@ private:
     const HeadScores scores = ScoresOf(this->Record, sequence, names.layer, names.head);
     const std::int64_t keys = scores.KeyCount(end);
     HeadWork& work = this->Work[place.index];
-    work.scores.resize((end - begin) * keys);
     EvaluateContent(scores, begin, end, keys, work.scores.data());
     CapScores(scores, end - begin, keys, work.scores.data());
     AddBias(scores, end - begin, keys, work.scores.data());
-    work.weights = work.scores;
-    NormalizeScores(scores, begin, end, keys, work.weights.data());
+    std::copy(work.scores.begin(), work.scores.end(), work.weights);
+    NormalizeScores(scores, begin, end, keys, work.weights);
     std::vector<Looks> looks(end - begin);
     for (Eigen::ArrayXf* list : { &work.ofDistances, &work.ofTo, &work.ofToDistance })
     {
@@ -314,7 +335,7 @@ private:
     for (std::int64_t query = std::max(begin, window.firstQuery); query < end; ++query)
     {
       const float* row = work.scores.data() + (query - begin) * keys;
-      const float* weights = work.weights.data() + (query - begin) * keys;
+      const float* weights = work.weights + (query - begin) * keys;
       const KeyRange allowed = AllowedKeys(this->Record, sequence, names.layer, query);
       const QueryFocus focus = FocusOfScores({ query, allowed.begin, allowed.end - allowed.begin,
         row + allowed.begin, scores.sink, 1, weights + allowed.begin });
@@ -414,7 +435,7 @@ private:
     const std::int64_t rows = end - begin;
     HeadWork& work = this->Work[place.index];
     Matrix mixed(rows, dimension);
-    MultiplyMatrices(rows, dimension, keys, 1, { work.weights.data(), keys },
+    MultiplyMatrices(rows, dimension, keys, 1, { work.weights, keys },
       { values.Row(first), dimension }, mixed.data(), dimension);
     Matrix written(rows, dimension);
     MultiplyMatrices(rows, dimension, dimension, 1, { mixed.data(), dimension },
@@ -424,7 +445,7 @@ private:
     {
       if (weights.bias.size() > 0)
       {
-        const auto attention = Eigen::Map<const Matrix>(work.weights.data(), rows, keys);
+        const auto attention = Eigen::Map<const Matrix>(work.weights, rows, keys);
         mixed -= attention.rowwise().sum() * weights.bias;
       }
       MultiplyMatrices(rows, projection.cols(), dimension, 1, { mixed.data(), dimension },
@@ -474,16 +495,11 @@ private:
       return;
     }
     const std::int64_t skipped = std::max(this->Windows[w].firstQuery - begin, std::int64_t{ 0 });
-    const std::int64_t keys = this->Work.front().weights.size() / (end - begin);
+    const std::int64_t keys = this->KeysOf(w, end);
     const std::int64_t pairs = (end - begin - skipped) * keys;
     const std::int64_t heads = this->Work.size();
-    this->Stacked.resize(heads, pairs);
-    ParallelFor(heads, this->Threads,
-      [&](std::int64_t h)
-      {
-        std::copy_n(
-          this->Work[h].weights.data() + skipped * keys, pairs, this->Stacked.row(h).data());
-      });
+    const std::int64_t stride = (end - begin) * keys;
+    const float* first = this->Stacked.data() + skipped * keys;
     this->Products.setZero(heads, heads);
     constexpr std::int64_t Rows = 32; // the part g <= h, in parts of this many h
     ParallelFor((heads + Rows - 1) / Rows, this->Threads,
@@ -491,8 +507,8 @@ private:
       {
         const std::int64_t h = part * Rows;
         const std::int64_t last = std::min(h + Rows, heads);
-        MultiplyMatrices(last - h, last, pairs, 1, { this->Stacked.row(h).data(), pairs },
-          { this->Stacked.data(), pairs, true }, this->Products.row(h).data(), heads);
+        MultiplyMatrices(last - h, last, pairs, 1, { first + h * stride, stride },
+          { first, stride, true }, this->Products.row(h).data(), heads);
       });
     for (std::int64_t h = 0; h < heads; ++h)
     {
@@ -640,8 +656,8 @@ private:
     }
   }
 
-  Matrix Stacked;  ///< attention of all heads [heads, pairs]
-  Matrix Products; ///< [heads, heads]
+  std::vector<float> Stacked; ///< attention of all heads in a block [heads, pairs]
+  Matrix Products;            ///< [heads, heads]
 };
 
 }

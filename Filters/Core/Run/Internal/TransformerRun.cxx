@@ -75,9 +75,10 @@ MemoryEstimate TransformerRun::EstimateMemory() const
     recorded += this->Selected.HasResidual(l) ? d : 0;
     if (this->Selected.HasLayer(l))
     {
-      recorded += (options.queriesAndKeys ? queries + keys + config.heads : 0) +
-                  (options.values ? values : 0) + (options.headOutputs ? config.heads * d : 0) +
-                  (options.routing && config.HasExperts(l) ? 2 * config.expertsPerToken : 0);
+      recorded +=
+        (options.queriesAndKeys ? queries + keys + (options.valueNorms ? config.heads : 0) : 0) +
+        (options.values ? values : 0) + (options.headOutputs ? config.heads * d : 0) +
+        (options.routing && config.HasExperts(l) ? 2 * config.expertsPerToken : 0);
     }
   }
   const std::int64_t residual = 2 * d;           // floats per row to run; twice for the logits
@@ -344,7 +345,7 @@ void TransformerRun::AllocateHead(std::size_t h, std::vector<RecordedHead>* reco
   {
     allocate(true, &RecordedHead::output, false, this->Config.modelDimension);
   }
-  if (this->Options.queriesAndKeys && recorded != nullptr)
+  if (this->Options.queriesAndKeys && this->Options.valueNorms && recorded != nullptr)
   {
     allocate(true, &RecordedHead::valueNorm, false, 1);
   }
