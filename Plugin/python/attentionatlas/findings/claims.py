@@ -16,6 +16,8 @@ _INDUCTION = "Olsson et al. 2022, In-context learning and induction heads"
 MODELS = {
     "language-2": "Two layers of attention without MLPs, trained to predict the next token of the King James Bible. The "
     "smallest kind of language model in which induction heads can form.",
+    "language-4": "Four layers of attention without MLPs and a vocabulary of 4,000 tokens, trained on the King James Bible, "
+    "the Devil\u2019s Dictionary and the Jargon File.",
     "language-1": "As language-2, with one layer. It can know which token follows which, and skip-trigrams, but no induction.",
     "language-alibi": "A language model whose positions come from ALiBi: the farther a key, the lower its score, in each "
     "head with another slope.",
@@ -216,8 +218,10 @@ FINDINGS = (
     ),
     _induction("induction", "repeated random tokens", 0.9),
     _induction("language-2", "language model", 0.5),
+    _induction("language-4", "four layers", 0.5),
     _induction_copies("induction", "repeated random tokens"),
     _induction_copies("language-2", "language model"),
+    _induction_copies("language-4", "four layers"),
     _composition("induction", "repeated random tokens"),
     _composition("language-2", "language model"),
     _birth("induction", "repeated random tokens"),
@@ -320,6 +324,7 @@ FINDINGS = (
     ),
     _sinks("language-alibi", "ALiBi model", attention.of_text(attention.sinks)),
     _sinks("language-2", "language model", attention.of_text(attention.sinks)),
+    _sinks("language-4", "four layers", attention.of_text(attention.sinks)),
     _sinks("gpt2", "GPT-2", attention.sinks),
     _concentration("language-alibi", "ALiBi model", attention.of_text(attention.concentration)),
     _concentration("gpt2", "GPT-2", attention.concentration),
