@@ -104,7 +104,7 @@ class Findings(AtlasTest):
         for name in drawn:
             self.assertEqual(atlastest.read_picture(folder / f"{name}.png").shape[1], findings.WIDTH)
         self.assertEqual(page.ids, names)
-        missing = {f.name for f in findings.FINDINGS if f.model in ("bert", "vit")} & set(names)
+        missing = {f.name for f in findings.FINDINGS if f.model in ("bert", "vit", "language-4")} & set(names)
         self.assertEqual({name for name, result in results.items() if isinstance(result, str)}, missing)
         for name in missing:
             self.assertEqual(results[name], "model not found")

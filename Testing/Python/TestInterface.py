@@ -317,8 +317,11 @@ class Interface(AtlasTest):
             self.assertIn("5", words(model._repr_html_()))
 
     def test_widget_of_every_view(self):
-        with atlas.open(atlastest.TRAINED) as small:
-            shown = {"model": small, "recording": self.recording, "transformer": self.model}
+        corpus = atlastest.DATA / "corpus" / "language-2.safetensors"
+        with atlas.open(atlastest.TRAINED) as small, atlas.open(corpus) as statistics:
+            shown = {
+                "model": small, "recording": self.recording, "transformer": self.model, "corpus": statistics,
+            }  # fmt: skip
             for kind, views in atlas.web.SCENES.items():
                 for view in views:
                     options = {"size": 16} if view.endswith("torus") else {}
