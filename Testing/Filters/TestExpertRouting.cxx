@@ -76,8 +76,11 @@ TEST(ExpertRouting, ShowsTheExpertOfEachTokenAndLayer)
     ElementsAre("0", "0", "0", "2", "1", "2")); // from the top
   for (vtkIdType i = 0; i < labels->GetNumberOfPoints(); ++i)
   {
-    const double* at = labels->GetPoint(i);
-    const vtkIdType point = image->FindPoint(at[0] + 0.4, at[1], 0);
+    double at[3];
+    labels->GetPoint(i, at);
+    at[0] += 0.4;
+    at[2] = 0;
+    const vtkIdType point = image->FindPoint(at);
     EXPECT_EQ(Texts(labels->GetPointData(), "Token")[i],
       std::to_string(static_cast<int>(Values(data, "Expert")[point])));
   }
