@@ -77,6 +77,7 @@ template<class List, class Number>
 std::vector<std::string> LabelsOf(const List& list, const Number& number)
 {
   std::vector<std::string> labels;
+  labels.reserve(list.size());
   for (const auto& item : list)
   {
     labels.push_back(std::to_string(number(item)));
@@ -106,7 +107,9 @@ std::vector<std::string> TokensOf(const atlas::Recording& recording, std::int64_
 {
   std::vector<std::string> texts;
   const std::int64_t first = recording.sequenceOffsets[sequence];
-  for (std::int64_t i = 0; i < recording.SequenceLength(sequence); ++i)
+  const std::int64_t length = recording.SequenceLength(sequence);
+  texts.reserve(length);
+  for (std::int64_t i = 0; i < length; ++i)
   {
     texts.push_back(AttentionAtlas::TokenText(recording, first + i));
   }
@@ -290,8 +293,9 @@ void FillLabels(const atlas::Recording& recording, const RoutingGrid& grid, std:
   const std::size_t columns = grid.columns.size();
   for (std::size_t cell = 0; cell < grid.cells.size(); ++cell)
   {
+    const std::size_t row = cell / columns;
     const vtkIdType point = points->InsertNextPoint(
-      static_cast<double>(cell % columns) - 0.4, -static_cast<double>(cell / columns), 0);
+      static_cast<double>(cell % columns) - 0.4, -static_cast<double>(row), 0);
     vertices->InsertNextCell(1, &point);
   }
   output->SetPoints(points);
