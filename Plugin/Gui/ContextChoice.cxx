@@ -57,7 +57,7 @@ unsigned int TokensPort(vtkSMSourceProxy* source)
   return source->GetNumberOfOutputPorts() - 1;
 }
 
-/// The recorders of what a filter shows.
+/// The recorders that run the text which a filter has chosen.
 QList<pqPipelineSource*> RecordersOf(vtkSMSourceProxy* source)
 {
   QList<pqPipelineSource*> found;

@@ -152,12 +152,12 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
 
   SublayerOrder order = SublayerOrder::Sequential;
   QueryKeyNorm queryKeyNorm = QueryKeyNorm::None;
-  std::int64_t keyLatent = 0;   ///< latent attention (DeepSeek-AI 2024): values, and components of
-                                ///< keys that are not rotated, are linear in a normalized vector
-                                ///< of so many components; the rotated ones are those of all heads.
-                                ///< 0: both are linear in the input
-  std::int64_t queryLatent = 0; ///< queries are linear in a normalized vector of so many; 0: in the
-                                ///< input
+  std::int64_t keyLatent = 0;   ///< latent attention (DeepSeek-AI 2024): the dimension of the
+                                ///< normalized latent vector that values, and the components of
+                                ///< keys without rotation, are projected from. All heads share the
+                                ///< rotated components. 0: no latent vector
+  std::int64_t queryLatent = 0; ///< the dimension of the normalized latent vector that queries are
+                                ///< projected from; 0: no latent vector
   bool layerScales = false; ///< what a sublayer adds is multiplied by a vector [d_model] (Touvron
                             ///< et al. 2021: LayerScale)
 
