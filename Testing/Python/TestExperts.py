@@ -29,7 +29,8 @@ class Experts(AtlasTest):
 
     def check_tables(self, recording, values, layers):
         blocks = fetch(recording)
-        names = {blocks.GetMetaData(i).Get(blocks.NAME()): blocks.GetBlock(i) for i in range(blocks.GetNumberOfBlocks())}
+        found = [(blocks.GetMetaData(i).Get(blocks.NAME()), blocks.GetBlock(i)) for i in range(blocks.GetNumberOfBlocks())]
+        names = {name.rpartition("_")[2]: block for name, block in found}  # ParaView 6.1 fetches "Block 0_layer 0"
         for layer in layers:
             block = names[f"layer {layer}"]
             table = block.GetBlock(block.GetNumberOfBlocks() - 1)
