@@ -6,7 +6,8 @@ Expected values are those of the original code, in Testing/Oracle.
 import attentionatlas as atlas
 import atlastest
 import numpy
-from atlastest import AtlasTest, fetch, point_arrays
+from atlastest import AtlasTest, point_arrays
+from attentionatlas._internal import data
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
@@ -28,9 +29,8 @@ class Experts(AtlasTest):
         return [values[f"layer.{layer}.{name}"][self.mask] for name in ("experts", "expert_weights")]
 
     def check_tables(self, recording, values, layers):
-        blocks = fetch(recording)
-        found = [(blocks.GetMetaData(i).Get(blocks.NAME()), blocks.GetBlock(i)) for i in range(blocks.GetNumberOfBlocks())]
-        names = {name.rpartition("_")[2]: block for name, block in found}  # ParaView 6.1 fetches "Block 0_layer 0"
+        blocks = data.first_part(recording)
+        names = data.blocks(blocks)
         for layer in layers:
             block = names[f"layer {layer}"]
             table = block.GetBlock(block.GetNumberOfBlocks() - 1)
