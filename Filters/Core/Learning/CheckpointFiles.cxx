@@ -64,6 +64,8 @@ std::string PositionName(PositionKind position)
       return "rotary";
     case PositionKind::Learned:
     case PositionKind::None:
+    case PositionKind::Sinusoidal:
+    case PositionKind::Relative:
       break;
   }
   return "standard";

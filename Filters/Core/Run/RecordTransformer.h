@@ -27,11 +27,13 @@ struct RecordChoice
   bool finalScale = false; ///< sigma of the final normalization, for what follows at once: files
                            ///< and data objects do not keep it
   std::vector<std::int64_t> layers; ///< layers whose heads are recorded, and the residuals before
-                                    ///< and after them; empty: all
+                                    ///< and after them; empty: all. Of the encoder, those of
+                                    ///< them that it has
 
   /// What is changed during the run. Queries, keys, values and norms of values are those that the
   /// heads compute; head outputs and residuals are those after the change. Every sequence of a run
-  /// with a source has as many tokens as the source.
+  /// with a source has as many tokens as the source. Of a model with an encoder, only the decoder's
+  /// own attention, MLPs and residual stream can be changed, to zero or to the mean over positions.
   Interventions interventions;
 
   bool operator==(const RecordChoice& other) const;
@@ -80,7 +82,14 @@ MemoryEstimate EstimateMemory(
 ///     x += sum_h A_h (n1(x) W_V^h + b_V^h) W_O^h + b_O,   x += MLP(n2(x))
 ///     A_h = softmax(mask(scale q k^T + slope_h j)),  q = n1(x) W_Q^h + b_Q^h,  k likewise
 ///
-/// or with each normalization after its sum (BERT); see TransformerConfig for the variants.
+/// or with each normalization after its sum (BERT); see TransformerConfig for the variants. A model
+/// with an encoder runs it on the source first. With y what it returns, each layer of the decoder
+/// computes, between the two,
+///
+///     x += sum_h C_h (y U_V^h + c_V^h) U_O^h + c_O,   C_h = softmax(scale q k^T)
+///     q = n3(x) U_Q^h + c_Q^h,  k = y U_K^h + c_K^h
+///
+/// The parts `encoder` and `cross` of the recording have the same quantities as the decoder's.
 /// Sequences share matrix products but nothing else: there is no padding. Attention is computed for
 /// blocks of queries and is not stored.
 ///

@@ -95,24 +95,106 @@ void CheckImages(const TransformerConfig& config, const TransformerInput& input)
   }
 }
 
+/// Log-mel features, the input of an encoder alone.
+void CheckSound(const TransformerConfig& config, const TransformerInput& input)
+{
+  if (input.sounds < 1 || !input.tokens.empty())
+  {
+    throw OptionError("expected log-mel features for a model of architecture " +
+                      config.architecture + ", found " +
+                      (input.tokens.empty() ? "none" : "token ids") + ".");
+  }
+  const Shape shape = { input.sounds, config.melBands, 2 * config.positions };
+  if (input.features.size() != ToIndex(shape[0] * shape[1] * shape[2]))
+  {
+    throw OptionError("expected log-mel features of shape " + ToString(shape) + ", found " +
+                      std::to_string(input.features.size()) + " numbers.");
+  }
+}
+
+std::string Describe(const TransformerInput& source)
+{
+  if (source.sounds != 0)
+  {
+    return "log-mel features of " + std::to_string(source.sounds);
+  }
+  return source.tokens.empty() ? "none"
+                               : "source tokens of " + std::to_string(source.tokens.size());
+}
+
+/// What the encoder reads: one source per sequence.
+void CheckSource(const TransformerConfig& config, const TransformerInput& input)
+{
+  const TransformerInput source = SourceOf(input);
+  const bool isSound = config.encoder->input == InputKind::Sound;
+  const std::size_t found = isSound ? ToIndex(source.sounds) : source.tokens.size();
+  if (found != input.tokens.size() || (!isSound && source.sounds != 0))
+  {
+    throw OptionError(std::string("expected ") + (isSound ? "log-mel features" : "source tokens") +
+                      " for each of the " + std::to_string(input.tokens.size()) +
+                      " sequences, since a model of architecture " + config.architecture +
+                      " has an encoder, found " + Describe(source) + ".");
+  }
+  try
+  {
+    CheckInput(*config.encoder, source);
+  }
+  catch (const OptionError& e)
+  {
+    throw OptionError("source: " + std::string(e.what()));
+  }
+}
+
+void RefuseSource(const TransformerConfig& config, const TransformerInput& input)
+{
+  if (!input.source.empty() || input.sounds != 0)
+  {
+    throw OptionError("expected no source, since a model of architecture " + config.architecture +
+                      " has no encoder, found " + Describe(SourceOf(input)) + ".");
+  }
+}
+
 }
 
 bool TransformerInput::operator==(const TransformerInput& other) const
 {
   return this->tokens == other.tokens && this->segments == other.segments &&
-         this->images == other.images && this->pixels == other.pixels;
+         this->images == other.images && this->pixels == other.pixels &&
+         this->source == other.source && this->sounds == other.sounds &&
+         this->features == other.features;
 }
 
 void CheckInput(const TransformerConfig& config, const TransformerInput& input)
 {
-  if (config.input == InputKind::Images)
+  switch (config.input)
   {
-    CheckImages(config, input);
+    case InputKind::Tokens:
+      CheckSequences(config, input);
+      break;
+    case InputKind::Images:
+      CheckImages(config, input);
+      break;
+    case InputKind::Sound:
+      CheckSound(config, input);
+      return;
+  }
+  if (config.encoder == nullptr)
+  {
+    RefuseSource(config, input);
   }
   else
   {
-    CheckSequences(config, input);
+    CheckSource(config, input);
   }
+}
+
+TransformerInput SourceOf(const TransformerInput& input)
+{
+  TransformerInput source;
+  source.tokens = input.source;
+  source.features = input.features;
+  source.sounds = input.sounds;
+  return source;
 }
 
 std::vector<std::int64_t> SequenceLengths(
@@ -121,6 +203,10 @@ std::vector<std::int64_t> SequenceLengths(
   if (config.input == InputKind::Images)
   {
     return std::vector<std::int64_t>(input.images, config.positions);
+  }
+  if (config.input == InputKind::Sound)
+  {
+    return std::vector<std::int64_t>(input.sounds, config.positions);
   }
   std::vector<std::int64_t> lengths;
   lengths.reserve(input.tokens.size());

@@ -8,7 +8,9 @@
 namespace atlas
 {
 
-/// The input of a transformer: sequences of token ids, or images.
+/// The input of a transformer: sequences of token ids, or images. Of one with an encoder and a
+/// decoder, `tokens` are those of the decoder, which begin with TransformerConfig::decoderStart,
+/// and there is a source of each sequence: tokens or sound.
 struct TransformerInput
 {
   std::vector<std::vector<std::int64_t>> tokens;   ///< per sequence; lengths may differ
@@ -16,6 +18,9 @@ struct TransformerInput
                                                    ///< 0
   std::vector<float> pixels; ///< [images, channels, height, width], normalized as in training
   std::int64_t images = 0;
+  std::vector<std::vector<std::int64_t>> source; ///< tokens of the encoder, per sequence
+  std::vector<float> features; ///< log-mel features of the encoder [sounds, bands, frames]
+  std::int64_t sounds = 0;
 
   bool operator==(const TransformerInput& other) const;
 };
@@ -29,11 +34,15 @@ struct SequenceRange
 
 /// Throws OptionError if there are no sequences, or one is empty or longer than the model's
 /// positions (the message says by how much), if a token id or type is outside the model's range, or
-/// if images have a wrong size. The message gives sequence and position.
+/// if images have a wrong size; for a model with an encoder also if there is not one source per
+/// sequence, or for the same reasons in these. The message gives sequence and position.
 void CheckInput(const TransformerConfig& config, const TransformerInput& input);
 
-/// The number of tokens of each sequence. The tokens of an image are its class token and its
-/// patches.
+/// What the encoder of a model reads, as the input of the encoder alone.
+TransformerInput SourceOf(const TransformerInput& input);
+
+/// The number of tokens of each sequence, of the decoder if there is one. The tokens of an image
+/// are its class token and its patches, those of sound its places after the convolutions.
 std::vector<std::int64_t> SequenceLengths(
   const TransformerConfig& config, const TransformerInput& input);
 

@@ -15,6 +15,8 @@ std::string_view NameOf(ArchitectureSwitch one)
 {
   switch (one)
   {
+    case ArchitectureSwitch::Encoder:
+      return "an encoder beside its decoder";
     case ArchitectureSwitch::Parallel:
       return "attention and MLP in parallel";
     case ArchitectureSwitch::NormsAfterToo:
@@ -83,6 +85,7 @@ std::vector<ArchitectureSwitch> SwitchesOf(const TransformerConfig& config)
     }
   };
   const bool rotates = config.position == PositionKind::Rotary;
+  add(config.encoder != nullptr, Switch::Encoder);
   add(config.order != SublayerOrder::Sequential, Switch::Parallel);
   add(config.normPlace == NormPlace::BeforeAndAfter, Switch::NormsAfterToo);
   add(config.queryKeyNorm != QueryKeyNorm::None, Switch::QueryKeyNorms);

@@ -13,6 +13,7 @@ namespace atlas
 /// weights may not know of.
 enum class ArchitectureSwitch
 {
+  Encoder,             ///< an encoder beside the decoder
   Parallel,            ///< attention and MLP in parallel
   NormsAfterToo,       ///< normalizations before and after sublayers
   QueryKeyNorms,       ///< normalized queries and keys

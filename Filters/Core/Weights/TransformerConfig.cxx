@@ -146,6 +146,25 @@ std::vector<double> AlibiSlopes(std::int64_t heads)
   return slopes;
 }
 
+std::int64_t RelativeBucket(const TransformerConfig& config, std::int64_t distance)
+{
+  const bool isCausal = config.mask == AttentionMask::Causal;
+  const std::int64_t count = isCausal ? config.relativeBuckets : config.relativeBuckets / 2;
+  const std::int64_t first = !isCausal && distance > 0 ? count : 0;
+  const std::int64_t length = isCausal ? std::max<std::int64_t>(-distance, 0) : std::abs(distance);
+  const std::int64_t exact = count / 2; // distances with a bucket each
+  if (length < exact)
+  {
+    return first + length;
+  }
+  // In single precision, as the original code.
+  const auto ratio = static_cast<float>(length) / static_cast<float>(exact);
+  const auto longest = static_cast<float>(
+    std::log(static_cast<double>(config.relativeDistance) / static_cast<double>(exact)));
+  const float part = std::log(ratio) / longest * static_cast<float>(count - exact);
+  return first + std::min(exact + static_cast<std::int64_t>(part), count - 1);
+}
+
 namespace
 {
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,7 +55,11 @@ enum class PositionKind
                ///< 2022)
   Rotary,      ///< queries and keys are rotated by an angle that grows with the position (Su et al.
                ///< 2021)
-  None         ///< only the causal mask makes positions differ
+  None,        ///< only the causal mask makes positions differ
+  Sinusoidal,  ///< a vector of sines, then cosines, of the position is added to the embedding
+               ///< (Vaswani et al. 2017; Marian)
+  Relative     ///< a bias of each head for the bucket of the distance key - query is added to the
+               ///< score, the same in all layers (Raffel et al. 2020: T5)
 };
 
 enum class Activation
@@ -69,7 +74,9 @@ enum class Activation
 enum class InputKind
 {
   Tokens,
-  Images
+  Images,
+  Sound ///< log-mel features, which two convolutions turn into tokens (Radford et al. 2023:
+        ///< Whisper)
 };
 
 /// How the frequencies of a rotary embedding are scaled for texts longer than those in training.
@@ -136,6 +143,7 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::int64_t registers = 0;   ///< tokens without positions between these and the patches (Darcet
                                 ///< et al. 2024)
   bool patchBias = true;        ///< whether the embedding of patches has a bias
+  std::int64_t melBands = 0;    ///< of sound; it has 2 positions frames
 
   NormKind norm = NormKind::LayerNorm;
   NormPlace normPlace = NormPlace::BeforeSublayer;
@@ -170,6 +178,8 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   double windowRotaryBase = 0;       ///< base in layers with a window (Gemma 3); 0: rotaryBase and
                                      ///< rotaryScaling in all layers
   RotaryScaling windowRotaryScaling; ///< in layers with a window, if they have their own base
+  std::int64_t relativeBuckets = 0;  ///< Relative: biases of a head; see RelativeBucket
+  std::int64_t relativeDistance = 0; ///< Relative: longer distances share a bias
 
   Activation activation = Activation::Gelu;
   bool gated =
@@ -179,6 +189,7 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   bool scaleByLayer = false;         ///< and also by l + 1 in layer l
   double scoreCap = 0;               ///< c > 0: a score s becomes c tanh(s / c) (Gemma 2)
   double logitCap = 0;               ///< c > 0: a logit s becomes c tanh(s / c)
+  double logitScale = 1;             ///< of what the unembedding reads; d_model^-1/2 in T5
   std::vector<std::int64_t> windows; ///< per layer: query i sees keys j > i - w only; 0: all.
                                      ///< Empty: all 0
   bool sinks = false;        ///< a further logit in each head's softmax, whose weight is dropped
@@ -208,6 +219,13 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::vector<std::int64_t>
     endTokens;                 ///< ids after which a text ends (eos_token_id); empty: unknown
   bool tiedUnembedding = true; ///< a model without an unembedding uses its token embedding instead
+
+  /// Of a model with an encoder and a decoder (Vaswani et al. 2017), which all else describes;
+  /// null: it has none. Between attention and MLP each layer of the decoder has a cross attention,
+  /// whose keys and values are computed from what the encoder returns: scores are scaled, and
+  /// normalizations placed, as those of the attention before.
+  std::shared_ptr<const TransformerConfig> encoder;
+  std::int64_t decoderStart = -1; ///< id with which the decoder's texts begin; -1: unknown
 
   std::int64_t PatchRows() const { return this->imageHeight / this->patchHeight; }
   std::int64_t PatchColumns() const { return this->imageWidth / this->patchWidth; }
@@ -290,6 +308,13 @@ TransformerConfig ReadTransformerConfig(
 /// original code of BLOOM). With P the largest power of two up to H, the first P slopes are
 /// 2^(-8k/P), k = 1 ... P, and the others 2^(-4(2k-1)/P), k = 1 ... H - P.
 std::vector<double> AlibiSlopes(std::int64_t heads);
+
+/// The bucket of the distance key - query for PositionKind::Relative (Raffel et al. 2020), of B
+/// buckets and a longest distance D. With a causal mask, n = B, and keys after the query have
+/// bucket 0. Otherwise n = B / 2, and keys after the query have the second half of the buckets. The
+/// first n / 2 distances have a bucket each, the others up to D share those left by their
+/// logarithm.
+std::int64_t RelativeBucket(const TransformerConfig& config, std::int64_t distance);
 
 /// The rotation in radians per position of each of the r / 2 component pairs of r rotated ones in
 /// layer l: base^(-2i / r) (Su et al. 2021), with its scaling applied. `length` is the number of

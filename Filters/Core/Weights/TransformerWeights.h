@@ -3,6 +3,7 @@
 #include "TransformerConfig.h"
 #include "WeightFiles.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -78,19 +79,27 @@ struct LayerTensors
   TensorView mlpScale;                ///< [d_model], of what the MLP adds; or missing
   TensorView sinks;                   ///< [H]; or missing
   ExpertTensors experts;              ///< in place of gate, up and down, where there are any
+  NormTensors crossNorm;              ///< these: of a decoder beside an encoder
+  LinearTensors crossQuery;
+  LinearTensors crossKey; ///< inputs: what the encoder returns
+  LinearTensors crossValue;
+  LinearTensors crossOutput;
 };
 
 /// The tensors of a transformer by purpose, independent of their names in the file.
 struct TransformerWeights
 {
-  TensorView tokenEmbedding;    ///< [vocabulary, d_model or embeddingDimension]
-  LinearTensors embeddingIn;    ///< from embeddingDimension to d_model, if they differ
-  TensorView positionEmbedding; ///< [positions or more, d_model]; row firstPosition is the first
-  TensorView segmentEmbedding;  ///< [segments, d_model]
-  LinearTensors patchEmbedding; ///< order of inputs: channel, row, column of a patch
-  TensorView classToken;        ///< d_model values
-  TensorView distillationToken; ///< d_model values; or missing
-  TensorView registers;         ///< [1, registers, d_model]; or missing
+  TensorView tokenEmbedding;       ///< [vocabulary, d_model or embeddingDimension]
+  LinearTensors embeddingIn;       ///< from embeddingDimension to d_model, if they differ
+  TensorView positionEmbedding;    ///< [positions or more, d_model]; row firstPosition is the first
+  TensorView segmentEmbedding;     ///< [segments, d_model]
+  LinearTensors patchEmbedding;    ///< order of inputs: channel, row, column of a patch
+  TensorView classToken;           ///< d_model values
+  TensorView distillationToken;    ///< d_model values; or missing
+  TensorView registers;            ///< [1, registers, d_model]; or missing
+  LinearTensors firstConvolution;  ///< of sound, over three frames; order of inputs: band, frame
+  LinearTensors secondConvolution; ///< likewise, of every second place
+  TensorView relativeBias;         ///< [relativeBuckets, H], for PositionKind::Relative
   NormTensors embeddingNorm;
   std::vector<LayerTensors> layers;
   NormTensors finalNorm;
@@ -99,6 +108,8 @@ struct TransformerWeights
   NormTensors logitsNorm;
   LinearTensors embeddingOut; ///< from d_model to embeddingDimension, if they differ
   LinearTensors unembedding;
+
+  std::shared_ptr<const TransformerWeights> encoder; ///< if the model has one
 
   bool normsAreFolded = false; ///< TransformerLens names without gains
   WeightProcessing processing = WeightProcessing::Unknown;

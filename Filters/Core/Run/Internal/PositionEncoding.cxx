@@ -16,6 +16,7 @@ PositionEncoding::PositionEncoding(
   {
     case PositionKind::Learned:
     case PositionKind::None:
+    case PositionKind::Sinusoidal:
       break;
     case PositionKind::Shortformer:
       this->Vectors = FloatValues(weights.positionEmbedding);
@@ -26,6 +27,25 @@ PositionEncoding::PositionEncoding(
     case PositionKind::Rotary:
       this->MakeRotations(config, length);
       break;
+    case PositionKind::Relative:
+      this->MakeDistanceBias(config, weights);
+      break;
+  }
+}
+
+void PositionEncoding::MakeDistanceBias(
+  const TransformerConfig& config, const TransformerWeights& weights)
+{
+  const std::int64_t reach = config.relativeDistance;
+  const FloatValues biases(weights.relativeBias);
+  this->DistanceBias = SharedMatrix::Zero(config.heads, 2 * reach + 1);
+  for (std::int64_t distance = -reach; distance <= reach; ++distance)
+  {
+    const float* row = biases.Data() + RelativeBucket(config, distance) * config.heads;
+    for (std::int64_t head = 0; head < config.heads; ++head)
+    {
+      this->DistanceBias.Row(head)[reach + distance] = row[head];
+    }
   }
 }
 

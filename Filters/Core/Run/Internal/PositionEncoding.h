@@ -3,6 +3,7 @@
 // Internal to Core.
 
 #include "FloatValues.h"
+#include "Recording.h"
 #include "TransformerWeights.h"
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct RotationTable
   void Apply(std::int64_t position, float* values) const;
 };
 
-/// The position encoding inside attention. Learned positions (PositionKind)
+/// The position encoding inside attention. Learned and sinusoidal positions (PositionKind)
 /// are not part of it, as they are added to the embeddings.
 class PositionEncoding
 {
@@ -47,6 +48,10 @@ public:
   /// ALiBi: the slopes of all heads; otherwise empty.
   const std::vector<double>& GetSlopes() const { return this->Slopes; }
 
+  /// T5 (Raffel et al. 2020): the biases [H, 2 D + 1] of the distances key - query = -D ... D; keys
+  /// beyond have that of the end. Otherwise empty.
+  const SharedMatrix& GetDistanceBias() const { return this->DistanceBias; }
+
 private:
   FloatValues Vectors; ///< [positions, d_model], for Shortformer
   std::int64_t Width;  ///< d_model
@@ -58,10 +63,12 @@ private:
   double ShortLength = 0;                  ///< tokens of the longest short sequence
 
   std::vector<double> Slopes; ///< for ALiBi
+  SharedMatrix DistanceBias;  ///< for T5
 
   void MakeRotations(const TransformerConfig& config, std::int64_t length);
   std::vector<RotationTable> TablesOf(
     const TransformerConfig& config, std::int64_t layer, std::int64_t length) const;
+  void MakeDistanceBias(const TransformerConfig& config, const TransformerWeights& weights);
 };
 
 }
