@@ -283,7 +283,15 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
   {
     fields->AddArray(MakeArray<vtkDoubleArray>(AlibiSlopesField, recording.alibiSlopes));
   }
+  if (recording.distanceBias.IsRecorded())
+  {
+    fields->AddArray(ToArray(recording.distanceBias, DistanceBiasField));
+  }
   fields->AddArray(MakeArray<vtkTypeInt64Array>(SequenceOffsetsField, recording.sequenceOffsets));
+  if (!recording.sourceLengths.empty())
+  {
+    fields->AddArray(MakeArray<vtkTypeInt64Array>(SourceLengthsField, recording.sourceLengths));
+  }
 }
 
 void AddPictures(const atlas::RecordedPictures& pictures, vtkMultiBlockDataSet* output)
@@ -687,6 +695,11 @@ void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
   recording.interventions = FieldText(fields, InterventionsField);
   recording.alibiSlopes = ListOf<double>(fields->GetArray(AlibiSlopesField));
   recording.sequenceOffsets = ListOf<std::int64_t>(fields->GetArray(SequenceOffsetsField));
+  recording.sourceLengths = ListOf<std::int64_t>(fields->GetArray(SourceLengthsField));
+  if (auto* bias = vtkFloatArray::SafeDownCast(fields->GetArray(DistanceBiasField)))
+  {
+    recording.distanceBias = ToMatrix(bias);
+  }
 }
 
 /// All of a recording but its matrices.
@@ -741,6 +754,34 @@ void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
   AddPictures(recording.pictures, output);
   AddFields(recording, output->GetFieldData());
   AddPictureFields(recording, output->GetFieldData());
+  for (const auto& [kind, part] : { std::pair(atlas::AttentionKind::Encoder, recording.encoder),
+         std::pair(atlas::AttentionKind::Cross, recording.cross) })
+  {
+    if (part != nullptr)
+    {
+      vtkNew<vtkMultiBlockDataSet> block;
+      ToDataSet(*part, block);
+      AddBlock(output, std::string(atlas::Name(kind)), block);
+    }
+  }
+}
+
+vtkMultiBlockDataSet* FindPart(vtkMultiBlockDataSet* input, atlas::AttentionKind kind)
+{
+  if (kind == atlas::AttentionKind::Decoder)
+  {
+    return input;
+  }
+  const std::string name(atlas::Name(kind));
+  auto* part = vtkMultiBlockDataSet::SafeDownCast(FindBlock(input, name));
+  if (part == nullptr)
+  {
+    throw atlas::OptionError("expected the recording of a transformer with an encoder and a "
+                             "decoder for the attention '" +
+                             name + "', found one of " +
+                             FieldText(input->GetFieldData(), ArchitectureField) + ".");
+  }
+  return part;
 }
 
 atlas::Recording ToRecording(vtkMultiBlockDataSet* input)
@@ -751,6 +792,14 @@ atlas::Recording ToRecording(vtkMultiBlockDataSet* input)
   {
     recording.logits = MatrixOf(table, atlas::LogitsQuantity.label, atlas::LogitsQuantity.name);
   }
+  const auto read = [&](atlas::AttentionKind kind) -> std::shared_ptr<const atlas::Recording>
+  {
+    auto* part =
+      vtkMultiBlockDataSet::SafeDownCast(FindBlock(input, std::string(atlas::Name(kind))));
+    return part == nullptr ? nullptr : std::make_shared<const atlas::Recording>(ToRecording(part));
+  };
+  recording.encoder = read(atlas::AttentionKind::Encoder);
+  recording.cross = read(atlas::AttentionKind::Cross);
   atlas::CheckRecording(recording, Source);
   return recording;
 }

@@ -26,6 +26,8 @@ class vtkMultiBlockDataSet;
 /// images,
 ///   those of the top row first; only if the recording holds the pixels.
 /// - logits: a vtkTable with the column Logits [vocabulary].
+/// - of a transformer with an encoder and a decoder, encoder and cross: blocks that look as this
+///   whole does, with the parts of the recording (Recording.h).
 ///
 /// Field data of the whole: Format, Architecture, Mask (causal, bidirectional) and Weight
 /// Processing (unknown, unprocessed, processed) (string); Layers, Heads, HeadDimension and Rotated
@@ -38,7 +40,9 @@ class vtkMultiBlockDataSet;
 /// what was changed, in words). Of images Patch Grid (int, the rows and columns of patches of the
 /// largest). Of recordings with pictures also Picture Size (int, height and width in pixels) and,
 /// if the pixels are not there, Picture File, Picture Hash (string, per image) and Picture
-/// Processing (string, see RecordedPictures in Recording.h).
+/// Processing (string, see RecordedPictures in Recording.h). Of cross attention Source Lengths
+/// (64-bit integers, the number of tokens of the source with which each sequence begins); of T5
+/// Distance Bias (float [2 D + 1], a tuple per head, the bias for key - query = -D ... D).
 namespace AttentionAtlas
 {
 
@@ -55,6 +59,8 @@ inline constexpr const char* WindowField = "Window";      ///< a layer has one
 inline constexpr const char* SinksField = "Sinks";
 inline constexpr const char* ExpertsField = "Experts"; ///< only of layers with routing
 inline constexpr const char* AlibiSlopesField = "ALiBi Slopes";
+inline constexpr const char* DistanceBiasField = "Distance Bias";   ///< only of T5
+inline constexpr const char* SourceLengthsField = "Source Lengths"; ///< only of cross attention
 inline constexpr const char* SequenceOffsetsField = "Sequence Offsets";
 /// The same at the last time step, for a recording whose sequences grow over time. Optional.
 inline constexpr const char* LastSequenceOffsetsField = "Last Sequence Offsets";
@@ -71,6 +77,11 @@ ATTENTIONATLASDATA_EXPORT void AddLastOffsets(
 /// Replaces the content of `output` by `recording`; they share the memory of matrices.
 ATTENTIONATLASDATA_EXPORT void ToDataSet(
   const atlas::Recording& recording, vtkMultiBlockDataSet* output);
+
+/// The blocks of the part of a recording with a kind of attention, `input` itself for Decoder.
+/// Throws atlas::OptionError if there is none.
+ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* FindPart(
+  vtkMultiBlockDataSet* input, atlas::AttentionKind kind);
 
 /// The recording of these blocks, whose memory it shares. Throws atlas::ModelError if they do not
 /// make up a recording.

@@ -214,14 +214,17 @@ void RankGroup::ShareRows(
   {
     return;
   }
-  const auto rowOf = [&](std::int64_t sequence) { return recording.sequenceOffsets[sequence]; };
-  for (const atlas::SharedMatrix& matrix : atlas::TokenMatrices(recording))
+  for (const atlas::Recording* part : atlas::WithParts(recording))
   {
-    for (int rank = 0; rank < this->Count(); ++rank)
+    const auto rowOf = [&](std::int64_t sequence) { return part->sequenceOffsets[sequence]; };
+    for (const atlas::SharedMatrix& matrix : atlas::TokenMatrices(*part))
     {
-      const atlas::SequenceRange& range = ranges[rank];
-      const std::int64_t begin = rowOf(range.first);
-      this->Send(matrix.Row(begin), (rowOf(range.end) - begin) * matrix.columns, rank);
+      for (int rank = 0; rank < this->Count(); ++rank)
+      {
+        const atlas::SequenceRange& range = ranges[rank];
+        const std::int64_t begin = rowOf(range.first);
+        this->Send(matrix.Row(begin), (rowOf(range.end) - begin) * matrix.columns, rank);
+      }
     }
   }
 }

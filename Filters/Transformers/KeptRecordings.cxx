@@ -25,9 +25,12 @@ std::uint64_t BytesOf(const atlas::RecorderInput& input)
 std::uint64_t BytesOf(const atlas::Recording& recording)
 {
   std::uint64_t bytes = 0;
-  for (const atlas::SharedMatrix& matrix : atlas::TokenMatrices(recording))
+  for (const atlas::Recording* part : atlas::WithParts(recording))
   {
-    bytes += matrix.Count() * sizeof(float);
+    for (const atlas::SharedMatrix& matrix : atlas::TokenMatrices(*part))
+    {
+      bytes += matrix.Count() * sizeof(float);
+    }
   }
   if (recording.pictures.pixels != nullptr)
   {
@@ -62,16 +65,19 @@ std::size_t FingerprintOf(const atlas::Transformer& model)
 std::size_t FingerprintOf(const atlas::Recording& recording)
 {
   std::string numbers;
-  for (const std::vector<std::int64_t>* list : { &recording.sequenceOffsets, &recording.tokens.id })
+  for (const atlas::Recording* part : atlas::WithParts(recording))
   {
-    for (const std::int64_t number : *list)
+    for (const std::vector<std::int64_t>* list : { &part->sequenceOffsets, &part->tokens.id })
     {
-      numbers += std::to_string(number) + ' ';
+      for (const std::int64_t number : *list)
+      {
+        numbers += std::to_string(number) + ' ';
+      }
     }
-  }
-  for (const atlas::SharedMatrix& matrix : atlas::TokenMatrices(recording))
-  {
-    numbers += atlas::ToString({ matrix.rows, matrix.columns });
+    for (const atlas::SharedMatrix& matrix : atlas::TokenMatrices(*part))
+    {
+      numbers += atlas::ToString({ matrix.rows, matrix.columns });
+    }
   }
   return std::hash<std::string>()(numbers);
 }

@@ -105,6 +105,15 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
     ExpectEqual(found.residual[l], expected.residual[l]);
   }
   ExpectEqual(found.logits, expected.logits);
+  EXPECT_EQ(found.sourceLengths, expected.sourceLengths);
+  ExpectEqual(found.distanceBias, expected.distanceBias);
+  const std::vector<const Recording*> parts = WithParts(found);
+  const std::vector<const Recording*> expectedParts = WithParts(expected);
+  ASSERT_EQ(parts.size(), expectedParts.size());
+  for (std::size_t i = 1; i < parts.size(); ++i)
+  {
+    ExpectEqual(*parts[i], *expectedParts[i]);
+  }
 }
 
 }

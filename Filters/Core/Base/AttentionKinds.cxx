@@ -22,6 +22,11 @@ std::string_view Name(AttentionMask mask)
   return NameIn(AttentionMasks, mask);
 }
 
+std::string_view Name(AttentionKind kind)
+{
+  return NameIn(AttentionKindNames, kind);
+}
+
 std::string_view Name(WeightProcessing processing)
 {
   return NameIn(WeightProcessings, processing);

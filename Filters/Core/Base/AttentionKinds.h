@@ -11,17 +11,38 @@ namespace atlas
 /// Which keys a query may attend to, among those of its own sequence.
 enum class AttentionMask
 {
-  Causal,       ///< those at its position and before
-  Bidirectional ///< all of them: no mask
+  Causal,        ///< those at its position and before
+  Bidirectional, ///< all of them: no mask
+  Cross          ///< those of the source, with which the sequence begins; the queries are those of
+                 ///< the target, which follows (Vaswani et al. 2017)
 };
 
 /// Their names in files and data objects.
-inline constexpr std::array<Named<AttentionMask>, 2> AttentionMasks = { {
+inline constexpr std::array<Named<AttentionMask>, 3> AttentionMasks = { {
   { "causal", AttentionMask::Causal },
   { "bidirectional", AttentionMask::Bidirectional },
+  { "cross", AttentionMask::Cross },
 } };
 
 std::string_view Name(AttentionMask mask);
+
+/// The attention of a transformer with an encoder and a decoder (Vaswani et al. 2017). Other
+/// transformers have Decoder alone.
+enum class AttentionKind
+{
+  Decoder, ///< of the target's tokens to each other
+  Encoder, ///< of the source's tokens to each other
+  Cross    ///< of the target's tokens to those of the source
+};
+
+/// Their names, in this order, for blocks of data objects and in files.
+inline constexpr std::array<Named<AttentionKind>, 3> AttentionKindNames = { {
+  { "decoder", AttentionKind::Decoder },
+  { "encoder", AttentionKind::Encoder },
+  { "cross", AttentionKind::Cross },
+} };
+
+std::string_view Name(AttentionKind kind);
 
 /// Whether layer normalizations were folded into the weights and the weights were centered, as
 /// TransformerLens does by default.

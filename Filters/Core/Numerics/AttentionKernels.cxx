@@ -64,17 +64,22 @@ void CapScores(const HeadScores& head, std::int64_t rows, std::int64_t keys, flo
     });
 }
 
-void AddBias(const HeadScores& head, std::int64_t rows, std::int64_t keys, float* values)
+void AddBias(
+  const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
 {
-  if (head.slope == 0)
-  {
-    return;
-  }
-  for (std::int64_t row = 0; row < rows; ++row)
+  for (std::int64_t row = 0; row < end - begin && head.slope != 0; ++row)
   {
     for (std::int64_t key = 0; key < keys; ++key)
     {
       values[row * keys + key] += head.slope * static_cast<float>(key);
+    }
+  }
+  for (std::int64_t query = begin; query < end && head.distanceBias != nullptr; ++query)
+  {
+    float* row = values + (query - begin) * keys;
+    for (std::int64_t key = 0; key < keys; ++key)
+    {
+      row[key] += head.distanceBias[std::clamp(key - query, -head.reach, head.reach)];
     }
   }
 }
@@ -87,9 +92,10 @@ void NormalizeScores(
     float* row = values + (query - begin) * keys;
     const std::int64_t first = head.FirstKey(query);
     const std::int64_t last = head.KeyCount(query + 1);
-    const float largest = head.sink ? *std::max_element(row + first, row + last) : 0;
+    const float largest =
+      head.sink && last > first ? *std::max_element(row + first, row + last) : 0;
     SoftmaxRow(last - first, row + first);
-    if (head.sink)
+    if (head.sink && last > first)
     {
       DropSink(*head.sink, largest, last - first, row + first);
     }
@@ -108,7 +114,7 @@ void EvaluateWeights(
     std::fill_n(values + row * keys, from, 0.0F);
   }
   CapScores(head, end - begin, keys, values);
-  AddBias(head, end - begin, keys, values);
+  AddBias(head, begin, end, keys, values);
   NormalizeScores(head, begin, end, keys, values);
 }
 

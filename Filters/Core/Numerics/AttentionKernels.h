@@ -29,12 +29,25 @@ struct HeadScores
   std::int64_t window = 0; ///< w > 0: query i may attend to keys j > i - w only
   std::optional<float> sink =
     std::nullopt; ///< a further logit in the softmax, whose weight is dropped (gpt-oss)
-  std::int64_t firstQuery = 0; ///< position of the first row of `query`
+  std::int64_t firstQuery = 0;         ///< position of the first row of `query`
+  std::int64_t source = 0;             ///< mask Cross: tokens of the source, the first ones
+  const float* distanceBias = nullptr; ///< added to scores, with 2 reach + 1 values: points to that
+                                       ///< of key - query = 0; those beyond have that of the end
+                                       ///< (T5, Raffel et al. 2020). nullptr: none
+  std::int64_t reach = 0;
 
   /// The number of leading keys that contain all those which queries before `end` may attend to.
   std::int64_t KeyCount(std::int64_t end) const
   {
-    return this->mask == AttentionMask::Causal ? end : this->length;
+    switch (this->mask)
+    {
+      case AttentionMask::Causal:
+        return end;
+      case AttentionMask::Cross:
+        return end > this->source ? this->source : 0;
+      default:
+        return this->length;
+    }
   }
   /// The first key that queries from `begin` on may attend to.
   std::int64_t FirstKey(std::int64_t begin) const
@@ -52,14 +65,16 @@ void EvaluateContent(
 /// Team, "Gemma 2", 2024, section 2).
 void CapScores(const HeadScores& head, std::int64_t rows, std::int64_t keys, float* values);
 
-/// Adds slope * position of the key to each of `rows` rows of `keys` values.
-void AddBias(const HeadScores& head, std::int64_t rows, std::int64_t keys, float* values);
+/// Adds slope * position of the key, and the bias of the distance, to rows of queries begin <= i <
+/// end, of `keys` values each.
+void AddBias(
+  const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values);
 
 /// Turns scores [end - begin, keys] of queries begin <= i < end, packed, into attention in place:
 /// the softmax over the keys that the mask and the window allow, 0 for the others (Vaswani et al.,
 /// "Attention is all you need", 2017). With a sink s the weights are exp(x_j) / (exp(s) + sum_k
 /// exp(x_k)), which add up to less than 1 (OpenAI, "gpt-oss-120b & gpt-oss-20b", 2025). Of `head`,
-/// only length, mask, window and sink are read.
+/// only length, mask, source, window and sink are read.
 void NormalizeScores(
   const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values);
 

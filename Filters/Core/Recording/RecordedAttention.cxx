@@ -39,6 +39,12 @@ Place FindPlace(
     static_cast<std::size_t>(head), ToIndex(sequence) };
 }
 
+/// Mask Cross: the number of tokens of the source; otherwise 0.
+std::int64_t SourceLength(const Recording& recording, std::int64_t sequence)
+{
+  return recording.mask == AttentionMask::Cross ? recording.sourceLengths.at(ToIndex(sequence)) : 0;
+}
+
 /// Which keys queries may attend to, and what takes part in the softmax beside them.
 HeadScores SoftmaxOf(const Recording& recording, const Place& place)
 {
@@ -46,6 +52,7 @@ HeadScores SoftmaxOf(const Recording& recording, const Place& place)
   scores.length = recording.SequenceLength(static_cast<std::int64_t>(place.sequence));
   scores.mask = recording.mask;
   scores.window = place.layer.window;
+  scores.source = SourceLength(recording, static_cast<std::int64_t>(place.sequence));
   if (!place.layer.sinks.empty())
   {
     scores.sink = place.layer.sinks.at(place.h);
@@ -74,6 +81,12 @@ HeadScores ScoresOf(const Recording& recording, const Place& place)
   scores.slope =
     recording.alibiSlopes.empty() ? 0 : static_cast<float>(recording.alibiSlopes[place.h]);
   scores.cap = static_cast<float>(place.layer.scoreCap);
+  if (recording.distanceBias.IsRecorded())
+  {
+    scores.reach = recording.distanceBias.columns / 2;
+    scores.distanceBias =
+      recording.distanceBias.Row(static_cast<std::int64_t>(place.h)) + scores.reach;
+  }
   return scores;
 }
 
@@ -168,7 +181,7 @@ void EvaluatePlain(const Recording& recording, const Place& place, AttentionQuan
   }
   if (quantity != AttentionQuantity::Content)
   {
-    AddBias(scores, end - begin, keys, values);
+    AddBias(scores, begin, end, keys, values);
   }
 }
 
@@ -353,6 +366,15 @@ void RequireQueries(const Recording& recording, const AttentionRows& rows)
     FindHead(recording, rows.layer, rows.head);
   }
   const std::int64_t keys = AttentionLength(recording, rows.sequence);
+  if (recording.mask == AttentionMask::Cross &&
+      (rows.sequence == AllSequences || rows.quantity == AttentionQuantity::Rollout))
+  {
+    throw OptionError(rows.sequence == AllSequences
+                        ? "expected one sequence of cross attention, found all; targets begin at "
+                          "different positions."
+                        : "expected another quantity than Rollout, as layers of cross attention "
+                          "do not follow each other.");
+  }
   if (rows.begin < 0 || rows.begin > rows.end || rows.end > keys)
   {
     throw OptionError("expected queries from 0 to " + std::to_string(keys) + ", found " +
@@ -436,6 +458,29 @@ std::int64_t AttentionLength(const Recording& recording, std::int64_t sequence)
   return longest;
 }
 
+KeyRange QueryPositions(const Recording& recording, std::int64_t sequence)
+{
+  const std::int64_t length = AttentionLength(recording, sequence);
+  if (sequence != AllSequences)
+  {
+    return { SourceLength(recording, sequence), length };
+  }
+  const std::vector<std::int64_t>& sources = recording.sourceLengths;
+  return { sources.empty() ? 0 : *std::min_element(sources.begin(), sources.end()), length };
+}
+
+KeyRange KeyPositions(const Recording& recording, std::int64_t sequence)
+{
+  const std::int64_t length = AttentionLength(recording, sequence);
+  const std::vector<std::int64_t>& sources = recording.sourceLengths;
+  if (recording.mask != AttentionMask::Cross)
+  {
+    return { 0, length };
+  }
+  return { 0, sequence != AllSequences ? SourceLength(recording, sequence)
+                                       : *std::max_element(sources.begin(), sources.end()) };
+}
+
 KeyRange AllowedKeys(
   const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t query)
 {
@@ -443,6 +488,7 @@ KeyRange AllowedKeys(
   scores.length = recording.SequenceLength(sequence);
   scores.mask = recording.mask;
   scores.window = FindLayer(recording, layer).window;
+  scores.source = SourceLength(recording, sequence);
   return { scores.FirstKey(query), scores.KeyCount(query + 1) };
 }
 

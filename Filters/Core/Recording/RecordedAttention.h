@@ -18,7 +18,8 @@ enum class AttentionQuantity
            ///< keys. They add up to 1, or with a sink to less
   Scores,  ///< Content + Bias, before mask and window; with a cap c tanh(Content / c) + Bias
   Content, ///< scoreScale * query . key, before any cap
-  Bias,    ///< slope * position of the key (ALiBi, Press et al. 2022); 0 without slopes
+  Bias,    ///< slope * position of the key (ALiBi, Press et al. 2022), or the bias of the distance
+           ///< from query to key (T5, Raffel et al. 2020); 0 without either
   NormWeighted, ///< Weights * norm(v_j W_O^h), the length of what the key adds to the residual
                 ///< stream through this head, with v_j = x_j W_V^h + b_V^h (Kobayashi et al.,
                 ///< "Attention is not only a weight", 2020)
@@ -43,6 +44,11 @@ struct KeyRange
 
   bool Has(std::int64_t key) const { return key >= this->begin && key < this->end; }
 };
+
+/// The positions of the queries of a sequence, and those of its keys: all, but under the mask Cross
+/// those of the target and those of the source. Of AllSequences, from the first of any to the last.
+KeyRange QueryPositions(const Recording& recording, std::int64_t sequence);
+KeyRange KeyPositions(const Recording& recording, std::int64_t sequence);
 
 /// The keys that a query of a sequence may attend to: by the mask, and by the window of a recorded
 /// layer.
@@ -95,7 +101,9 @@ inline constexpr std::int64_t QueriesPerBlock = 64;
 /// the weights are their softmax, with the layer's window and sinks.
 ///
 /// `layer` is the index of the layer in the model. Throws OptionError if the recording does not
-/// have the sequence, layer, head or query, or has neither the quantity nor what it is computed
+/// have the sequence, layer, head or query, for AllSequences and Rollout of cross attention, whose
+/// sequences differ in where the target begins and whose layers do not follow each other, or has
+/// neither the quantity nor what it is computed
 /// from: queries and keys, value norms for NormWeighted, and all layers in between for Rollout.
 /// Throws FileError if the file that the head is mapped from was truncated or changed. An empty
 /// block (begin = end) is checked in the same way; `values` is then not used.

@@ -39,6 +39,7 @@ public:
   {
     this->CheckTokens();
     this->CheckSequences();
+    this->CheckSources();
     this->CheckPictures();
     this->CheckLayers();
     for (const RecordedLayer& layer : this->Record.layers)
@@ -50,12 +51,14 @@ public:
     {
       this->CheckRows(LogitsQuantity.name, this->Record.logits);
     }
+    this->CheckParts();
   }
 
   void CheckOneHead(std::int64_t index, std::int64_t h) const
   {
     this->CheckTokens();
     this->CheckSequences();
+    this->CheckSources();
     this->CheckPictures();
     this->CheckLayers();
     for (const RecordedLayer& layer : this->Record.layers)
@@ -196,6 +199,73 @@ private:
     }
   }
 
+  /// The number of tokens of the source, with which each sequence begins.
+  void CheckSources() const
+  {
+    const std::vector<std::int64_t>& lengths = this->Record.sourceLengths;
+    const bool isCross = this->Record.mask == AttentionMask::Cross;
+    const std::int64_t expected = isCross ? this->Record.SequenceCount() : 0;
+    if (static_cast<std::int64_t>(lengths.size()) != expected)
+    {
+      this->Fail("expected " + std::to_string(expected) +
+                 " lengths of sources, one per sequence of cross attention, found " +
+                 std::to_string(lengths.size()) + ".");
+    }
+    for (std::int64_t s = 0; s < expected; ++s)
+    {
+      if (lengths[s] < 0 || lengths[s] > this->Record.SequenceLength(s))
+      {
+        this->Fail("sequence " + std::to_string(s) + ": expected a source of 0 to " +
+                   std::to_string(this->Record.SequenceLength(s)) + " tokens, found " +
+                   std::to_string(lengths[s]) + ".");
+      }
+    }
+  }
+
+  void CheckParts() const
+  {
+    const Recording* encoder = this->Record.encoder.get();
+    const Recording* cross = this->Record.cross.get();
+    if (encoder == nullptr && cross == nullptr)
+    {
+      return;
+    }
+    if (encoder == nullptr || cross == nullptr)
+    {
+      this->Fail("expected the attention of both the encoder and across, or of neither, found "
+                 "one alone.");
+    }
+    this->CheckPart(*encoder, AttentionKind::Encoder, AttentionMask::Bidirectional);
+    this->CheckPart(*cross, AttentionKind::Cross, AttentionMask::Cross);
+    for (std::int64_t s = 0; s < this->Record.SequenceCount(); ++s)
+    {
+      const std::int64_t source = encoder->SequenceLength(s);
+      const std::int64_t target = this->Record.SequenceLength(s);
+      if (cross->sourceLengths[s] != source || cross->SequenceLength(s) != source + target)
+      {
+        this->Fail("cross attention, sequence " + std::to_string(s) + ": expected the " +
+                   std::to_string(source) + " tokens of the source and the " +
+                   std::to_string(target) + " of the target, found " +
+                   std::to_string(cross->sourceLengths[s]) + " of " +
+                   std::to_string(cross->SequenceLength(s)) + " to be of the source.");
+      }
+    }
+  }
+
+  void CheckPart(const Recording& part, AttentionKind kind, AttentionMask mask) const
+  {
+    const std::string name(Name(kind));
+    CheckRecording(part, this->Source + ": " + name);
+    if (part.mask != mask || part.encoder != nullptr || part.cross != nullptr ||
+        part.SequenceCount() != this->Record.SequenceCount())
+    {
+      this->Fail(name + ": expected " + std::to_string(this->Record.SequenceCount()) +
+                 " sequences with the mask " + std::string(Name(mask)) +
+                 " and no parts of its own, found " + std::to_string(part.SequenceCount()) +
+                 " with the mask " + std::string(Name(part.mask)) + ".");
+    }
+  }
+
   void CheckLayers() const
   {
     std::int32_t previous = -1;
@@ -313,10 +383,34 @@ private:
                  " as in layer " + std::to_string(first.index) + ", found " +
                  std::to_string(layer.heads.size()) + ".");
     }
+    this->CheckDistanceBias(heads);
     if (!slopes.empty() && slopes.size() != heads)
     {
       this->Fail(NameOf(layer) + ": expected " + std::to_string(heads) + " ALiBi slopes, found " +
                  std::to_string(slopes.size()) + ".");
+    }
+  }
+
+  void CheckDistanceBias(std::size_t heads) const
+  {
+    const SharedMatrix& bias = this->Record.distanceBias;
+    if (!bias.IsRecorded())
+    {
+      return;
+    }
+    if (bias.rows != static_cast<std::int64_t>(heads) || bias.columns % 2 != 1)
+    {
+      this->Fail("the bias of distances: expected " + std::to_string(heads) +
+                 " rows, one per head, of an odd number of values, found shape " +
+                 ToString({ bias.rows, bias.columns }) + ".");
+    }
+    const float* values = bias.values.get();
+    const float* infinite = std::find_if(
+      values, values + bias.Count(), [](float value) { return !std::isfinite(value); });
+    if (infinite != values + bias.Count())
+    {
+      this->Fail(
+        "the bias of distances: expected finite numbers, found " + ShortNumber(*infinite) + ".");
     }
   }
 
@@ -415,6 +509,22 @@ private:
 
 }
 
+const Recording& PartOf(const Recording& recording, AttentionKind kind)
+{
+  if (kind == AttentionKind::Decoder)
+  {
+    return recording;
+  }
+  const auto& part = kind == AttentionKind::Encoder ? recording.encoder : recording.cross;
+  if (part == nullptr)
+  {
+    throw OptionError("expected the recording of a transformer with an encoder and a decoder for "
+                      "the attention '" +
+                      std::string(Name(kind)) + "', found one of " + recording.architecture + ".");
+  }
+  return *part;
+}
+
 const RecordedLayer& FindLayer(const Recording& recording, std::int64_t layer)
 {
   for (const RecordedLayer& recorded : recording.layers)
@@ -440,6 +550,19 @@ const RecordedHead& FindHead(const Recording& recording, std::int64_t layer, std
                       std::to_string(head) + ".");
   }
   return heads[head];
+}
+
+std::vector<const Recording*> WithParts(const Recording& recording)
+{
+  std::vector<const Recording*> all = { &recording };
+  for (const auto& part : { recording.encoder, recording.cross })
+  {
+    if (part != nullptr)
+    {
+      all.push_back(part.get());
+    }
+  }
+  return all;
 }
 
 std::vector<SharedMatrix> TokenMatrices(const Recording& recording)

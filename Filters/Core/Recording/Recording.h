@@ -13,11 +13,12 @@ namespace atlas
 {
 
 /// Values of the metadata entries `format` and `version` in a native file. The second version has
-/// caps, windows or sinks of layers, which readers of the first would leave out; files without them
-/// have the first.
+/// caps, windows or sinks of layers, the third parts or biases of distances, which readers of
+/// earlier ones would leave out; files without them have the first.
 inline constexpr const char* RecordingFormat = "attention-atlas.recording";
 inline constexpr const char* RecordingVersion = "1";
 inline constexpr const char* SecondRecordingVersion = "2";
+inline constexpr const char* ThirdRecordingVersion = "3";
 
 /// In place of a head: all heads of a layer, or their mean. In place of a sequence: all sequences,
 /// or their mean.
@@ -161,13 +162,21 @@ struct RecordedLayer
 
 /// The activations of a transformer on some sequences. The attention of any head can be recomputed
 /// from them (RecordedAttention.h); it is stored only if it cannot.
+///
+/// That of a transformer with an encoder and a decoder has three parts. It is the recording of the
+/// decoder, on the tokens of the target. `encoder` is that of the encoder, on those of the source.
+/// `cross` has the cross attention of the decoder's layers: its sequences are the tokens of the
+/// source, then those of the target. Queries and outputs are 0 at tokens of the source, keys,
+/// values and their norms at tokens of the target.
 struct Recording
 {
   std::string architecture; ///< "gpt2", "bert", ...; free text in recordings made elsewhere
   AttentionMask mask = AttentionMask::Causal;
   std::vector<double> alibiSlopes; ///< per head; empty if there are none. Bias = slope * position
                                    ///< of the key
-  bool rotated = false;            ///< whether a rotary embedding was applied to queries and keys
+  SharedMatrix distanceBias; ///< [heads, 2 D + 1]: bias of each head for key - query = -D ... D;
+                             ///< keys beyond have that of the end (T5). Optional
+  bool rotated = false;      ///< whether a rotary embedding was applied to queries and keys
   WeightProcessing processing = WeightProcessing::Unknown;
   std::string interventions;   ///< what was changed during the run, in words; empty if nothing was
   std::int32_t layerCount = 0; ///< L of the model; `layers` may be a subset
@@ -175,6 +184,8 @@ struct Recording
   RecordedTokens tokens;
   RecordedPictures pictures;                 ///< of images. Optional
   std::vector<std::int64_t> sequenceOffsets; ///< first row of each sequence, then the row count
+  std::vector<std::int64_t> sourceLengths;   ///< mask Cross: per sequence, the number of tokens of
+                                             ///< the source, with which it begins; otherwise empty
   std::vector<RecordedLayer> layers;         ///< in ascending order of index
   std::vector<SharedMatrix> residual; ///< [tokens, d_model] for l = 0 ... L, equal to the hidden
                                       ///< states of the original code; empty, or not recorded for
@@ -182,6 +193,9 @@ struct Recording
   SharedMatrix logits;                ///< [tokens, vocabulary]; optional
   std::vector<double> finalScale;     ///< [tokens], sigma of the final normalization; optional, in
                                       ///< memory only
+
+  std::shared_ptr<const Recording> encoder; ///< both or neither; they have no parts
+  std::shared_ptr<const Recording> cross;
 
   std::int64_t SequenceCount() const
   {
@@ -196,19 +210,26 @@ struct Recording
   }
 };
 
+/// The part of a recording with a kind of attention. Throws OptionError if there is none.
+const Recording& PartOf(const Recording& recording, AttentionKind kind);
+
 /// The layer with index `layer` in the model, and its head number `head`. Throws OptionError, which
 /// names those that are there, if there is none.
 const RecordedLayer& FindLayer(const Recording& recording, std::int64_t layer);
 const RecordedHead& FindHead(const Recording& recording, std::int64_t layer, std::int64_t head);
 
-/// All matrices of a recording that have one row per token. A matrix that heads share is listed
-/// once. The list and its order depend only on what was recorded.
+/// The recording itself, then its parts.
+std::vector<const Recording*> WithParts(const Recording& recording);
+
+/// All matrices of a recording, without its parts, that have one row per token. A matrix that heads
+/// share is listed once. The list and its order depend only on what was recorded.
 std::vector<SharedMatrix> TokenMatrices(const Recording& recording);
 
 /// Checks that a recording is consistent: offsets, lengths of lists, pictures, rows and columns of
 /// matrices, the same number of heads in every layer, the same dimension of queries and keys, and
 /// caps, windows and sinks: finite, not negative, windows under a causal mask, a sink per head; and
-/// routing: numbers of experts that the layer has, finite weights.
+/// routing: numbers of experts that the layer has, finite weights; and parts: the same sequences
+/// in all, masks, lengths of sources.
 /// Throws ModelError; the message starts with `source` and names the layer and head.
 void CheckRecording(const Recording& recording, const std::string& source);
 

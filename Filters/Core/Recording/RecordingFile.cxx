@@ -9,6 +9,8 @@
 #include "Safetensors.h"
 #include "Utf8Text.h"
 
+#include <memory>
+
 namespace atlas
 {
 namespace
@@ -86,6 +88,23 @@ std::string MetadataOr(const Metadata& metadata, const char* key, const std::str
   return found == metadata.end() ? otherwise : found->second;
 }
 
+/// A native part with the strings of its tokens. Null if there is none.
+std::shared_ptr<const Recording> WithTexts(const std::shared_ptr<const Recording>& part,
+  const Metadata& metadata, AttentionKind kind, const std::string& source)
+{
+  const std::string key = std::string(Name(kind)) + ".tokens";
+  const auto text = metadata.find(key);
+  if (part == nullptr || text == metadata.end())
+  {
+    return part;
+  }
+  const std::string origin = source + ": metadata '" + key + "'";
+  auto named = std::make_shared<Recording>(*part);
+  named->tokens.text = ParseTokenTexts(text->second, origin);
+  CheckTexts(*named, origin);
+  return named;
+}
+
 /// The processing that the metadata name. Other software may use this entry for something else,
 /// which gives a warning.
 WeightProcessing ForeignProcessing(
@@ -137,6 +156,8 @@ RecordingContent MakeRecording(
     {
       layer.scoreScale = options.scoreScale.value_or(layer.scoreScale);
     }
+    recording.encoder = WithTexts(recording.encoder, metadata, AttentionKind::Encoder, source);
+    recording.cross = WithTexts(recording.cross, metadata, AttentionKind::Cross, source);
   }
   else
   {

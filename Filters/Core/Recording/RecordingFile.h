@@ -44,6 +44,12 @@ struct RecordingContent
 /// sinks (JSON: layer -> array with a logit per head). A file with one of these has version 2, so
 /// that programs that do not know them refuse it; all others have version 1. Both are read.
 ///
+/// Of a transformer with an encoder and a decoder, these are the arrays and metadata of the
+/// decoder. Those of the parts `encoder` and `cross` have the same names after "encoder." and
+/// "cross."; the latter has source_lengths [S], the number of tokens of the source with which each
+/// sequence begins. Biases of distances (T5) are distance_bias [heads, 2 D + 1], in the parts that
+/// have them. A file with one of these has version 3.
+///
 /// TransformerLens, old names (HookedTransformer), with or without a batch axis B:
 /// blocks.{l}.attn.hook_q [B,T,H,d_head], hook_k, hook_v (grouped: [B,T,H_kv,d_head]), hook_rot_q
 /// and hook_rot_k, which are preferred; hook_result [B,T,H,d_model]; hook_pattern, hook_attn_scores

@@ -4,7 +4,9 @@
 #include "Index.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 namespace atlas
@@ -152,13 +154,24 @@ Recording FirstTokens(const Recording& recording, const std::vector<std::int64_t
       throw OptionError("sequence " + std::to_string(s) + " has " + std::to_string(length) +
                         " tokens, expected its first " + std::to_string(lengths[s]) + ".");
     }
-    if (lengths[s] < length && recording.mask != AttentionMask::Causal)
+    const bool isWhole = lengths[s] == length;
+    const bool keepsSource =
+      recording.mask == AttentionMask::Cross && lengths[s] >= recording.sourceLengths[s];
+    if (!isWhole && !keepsSource && recording.mask != AttentionMask::Causal)
     {
       throw OptionError("expected a causal mask, with which the first tokens do not depend on the "
                         "later ones.");
     }
   }
-  return Prefix(recording, lengths).Make();
+  Recording first = Prefix(recording, lengths).Make();
+  if (recording.cross != nullptr)
+  {
+    std::vector<std::int64_t> both = lengths;
+    std::transform(both.begin(), both.end(), recording.cross->sourceLengths.begin(), both.begin(),
+      std::plus<std::int64_t>());
+    first.cross = std::make_shared<const Recording>(FirstTokens(*recording.cross, both));
+  }
+  return first;
 }
 
 }

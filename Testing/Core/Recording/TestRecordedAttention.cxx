@@ -6,11 +6,13 @@
 #include "LongRecording.h"
 #include "Oracle.h"
 #include "Reports.h"
+#include "TranslatedRecording.h"
 #include "VariantOracle.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -85,13 +87,23 @@ struct Reference
         this->content.push_back(recording.layers[layer].scoreScale * product);
         this->bias.push_back(
           recording.alibiSlopes.empty() ? 0 : recording.alibiSlopes[h] * static_cast<double>(j));
+        if (recording.distanceBias.IsRecorded())
+        {
+          const std::int64_t reach = recording.distanceBias.columns / 2;
+          const std::int64_t distance = std::min(std::max(j - i, -reach), reach);
+          this->bias.back() += static_cast<double>(
+            recording.distanceBias.Row(static_cast<std::int64_t>(h))[reach + distance]);
+        }
         const double cap = recording.layers[layer].scoreCap;
         const double capped =
           cap > 0 ? cap * std::tanh(this->content.back() / cap) : this->content.back();
         this->scores.push_back(capped + this->bias.back());
         const std::int64_t window = recording.layers[layer].window;
-        const bool allowed = (recording.mask == AttentionMask::Bidirectional || j <= i) &&
-                             (window == 0 || j > i - window);
+        const bool allowed =
+          recording.mask == AttentionMask::Cross
+            ? i >= recording.sourceLengths[sequence] && j < recording.sourceLengths[sequence]
+            : (recording.mask == AttentionMask::Bidirectional || j <= i) &&
+                (window == 0 || j > i - window);
         row.push_back(allowed ? std::exp(this->scores.back()) : 0);
         sum += row.back();
       }
@@ -99,7 +111,7 @@ struct Reference
       sum += sinks.empty() ? 0 : std::exp(static_cast<double>(sinks[h]));
       for (const double value : row)
       {
-        this->weights.push_back(value / sum);
+        this->weights.push_back(sum > 0 ? value / sum : 0); // 0: a query of the source
       }
     }
   }
@@ -126,9 +138,9 @@ std::vector<float> Evaluate(const Recording& recording, std::int64_t sequence, s
 
 void ExpectReference(const Recording& recording)
 {
-  for (std::int64_t s = 0; s < 3; ++s)
+  for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
   {
-    for (std::size_t l = 0; l < 2; ++l)
+    for (std::size_t l = 0; l < recording.layers.size(); ++l)
     {
       for (std::size_t h = 0; h < HeadCount; ++h)
       {
@@ -161,6 +173,97 @@ TEST(RecordedAttention, EqualsItsFormulas)
   ExpectReference(recording);
   AddVariants(recording);
   ExpectReference(recording);
+}
+
+/// The three kinds of attention of a transformer with an encoder and a decoder.
+TEST(RecordedAttention, PartsEqualTheirFormulas)
+{
+  const Recording recording = TranslatedRecording();
+  for (const Recording* part : WithParts(recording))
+  {
+    ExpectReference(*part);
+  }
+  const Recording& cross = PartOf(recording, AttentionKind::Cross);
+  EXPECT_EQ(cross.mask, AttentionMask::Cross);
+  EXPECT_EQ(&PartOf(recording, AttentionKind::Decoder), &recording);
+  EXPECT_EQ(&PartOf(recording, AttentionKind::Encoder), recording.encoder.get());
+  const KeyRange queries = QueryPositions(cross, 1);
+  const KeyRange keys = KeyPositions(cross, 1);
+  EXPECT_EQ(queries.begin, 2);
+  EXPECT_EQ(queries.end, 7);
+  EXPECT_EQ(keys.begin, 0);
+  EXPECT_EQ(keys.end, 2);
+  EXPECT_EQ(KeyPositions(cross, AllSequences).end, 4);
+  EXPECT_EQ(QueryPositions(recording, 1).begin, 0);
+  EXPECT_EQ(KeyPositions(recording, 1).end, 5);
+  EXPECT_EQ(AllowedKeys(cross, 0, 0, 3).end, 0); // of the source
+  EXPECT_EQ(AllowedKeys(cross, 0, 0, 4).end, 4);
+}
+
+/// Blocks may begin in the source and end in the target.
+TEST(RecordedAttention, BlocksOfCrossAttentionEqualAllRows)
+{
+  const Recording cross = PartOf(TranslatedRecording(), AttentionKind::Cross);
+  const std::vector<float> all = Evaluate(cross, 0, 2, 1, AttentionQuantity::Weights);
+  std::vector<float> rows(4 * 7);
+  EvaluateAttention(cross, 0, 2, 1, AttentionQuantity::Weights, 2, 6, rows.data());
+  ExpectClose("weights", rows, { all.begin() + 14, all.begin() + 42 }, 1e-6);
+  const std::vector<float> norms = Evaluate(cross, 0, 2, 1, AttentionQuantity::NormWeighted);
+  for (std::int64_t j = 0; j < 4; ++j)
+  {
+    EXPECT_FLOAT_EQ(norms[5 * 7 + j], all[5 * 7 + j] * *cross.layers[2].heads[1].valueNorm.Row(j));
+  }
+}
+
+TEST(RecordedAttention, CrossAttentionHasNeitherMeanNorRollout)
+{
+  const Recording recording = TranslatedRecording();
+  const Recording& cross = *recording.cross;
+  EXPECT_THAT(MessageOf<OptionError>(
+                [&] { EvaluateAttention(cross, AllSequences, 0, 0, {}, 0, 0, nullptr); }),
+    HasSubstr("expected one sequence of cross attention, found all"));
+  EXPECT_THAT(MessageOf<OptionError>([&]
+                { EvaluateAttention(cross, 0, 0, 0, AttentionQuantity::Rollout, 0, 0, nullptr); }),
+    HasSubstr("expected another quantity than Rollout"));
+  EXPECT_THAT(MessageOf<OptionError>([] { PartOf(Make(), AttentionKind::Cross); }),
+    HasSubstr("for the attention 'cross', found one of hand-made."));
+}
+
+/// A part that does not fit the whole.
+TEST(RecordedAttention, PartsThatDoNotFitAreRefused)
+{
+  const Recording whole = TranslatedRecording();
+  const auto message = [](const Recording& recording)
+  { return MessageOf<ModelError>([&] { CheckRecording(recording, "file"); }); };
+  const auto withCross = [&](const std::function<void(Recording&)>& change)
+  {
+    auto cross = *whole.cross;
+    change(cross);
+    Recording changed = whole;
+    changed.cross = std::make_shared<const Recording>(cross);
+    return message(changed);
+  };
+  Recording alone = whole;
+  alone.encoder = nullptr;
+  EXPECT_THAT(message(alone), HasSubstr("found one alone"));
+  alone = whole;
+  alone.encoder = std::make_shared<const Recording>(Make());
+  EXPECT_THAT(
+    message(alone), HasSubstr("encoder: expected 2 sequences with the mask bidirectional"));
+  EXPECT_THAT(withCross([](Recording& r) { r.sourceLengths.pop_back(); }),
+    HasSubstr("file: cross: expected 2 lengths of sources, one per sequence of cross attention, "
+              "found 1."));
+  EXPECT_THAT(withCross([](Recording& r) { r.sourceLengths[1] = 8; }),
+    HasSubstr("sequence 1: expected a source of 0 to 7 tokens, found 8."));
+  EXPECT_THAT(withCross([](Recording& r) { r.sourceLengths[0] = 3; }),
+    HasSubstr("sequence 0: expected the 4 tokens of the source and the 3 of the target, found 3 of "
+              "7 to be of the source."));
+  Recording biased = whole;
+  biased.distanceBias = SharedMatrix::Zero(2, 4);
+  EXPECT_THAT(message(biased), HasSubstr("an odd number of values, found shape [2, 4]."));
+  biased.distanceBias = SharedMatrix::Zero(2, 5);
+  biased.distanceBias.Row(1)[3] = std::nanf("");
+  EXPECT_THAT(message(biased), HasSubstr("expected finite numbers, found nan."));
 }
 
 std::vector<double> WeightsOf(

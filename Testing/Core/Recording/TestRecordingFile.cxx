@@ -7,6 +7,7 @@
 #include "Safetensors.h"
 #include "SameRecording.h"
 #include "TemporaryDirectory.h"
+#include "TranslatedRecording.h"
 
 #include <algorithm>
 #include <cmath>
@@ -284,7 +285,7 @@ TEST(RecordingFile, MisspeltKindsAreErrors)
   const auto message = [](const char* key, const char* text)
   { return MessageOf<ModelError>([&] { Read(OldNames(), { { key, text } }); }); };
   EXPECT_THAT(message("mask", "Causal"),
-    HasSubstr("metadata 'mask': expected one of causal, bidirectional, found 'Causal'."));
+    HasSubstr("metadata 'mask': expected one of causal, bidirectional, cross, found 'Causal'."));
   EXPECT_THAT(message("mask", ""), HasSubstr("found ''."));
 }
 
@@ -886,6 +887,19 @@ TEST(RecordingRoundTrip, KeepsLittle)
   ExpectRoundTrip(recording);
 }
 
+TEST(RecordingRoundTrip, KeepsTheParts)
+{
+  const Recording recording = TranslatedRecording();
+  ExpectRoundTrip(recording);
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a", recording);
+  const ArrayFile file(folder / "a");
+  EXPECT_EQ(file.GetMetadata().at("version"), "3");
+  EXPECT_EQ(file.GetMetadata().at("cross.mask"), "cross");
+  EXPECT_EQ(file.GetEntries().count("cross.source_lengths"), 1U);
+  EXPECT_EQ(file.GetEntries().count("encoder.distance_bias"), 1U);
+}
+
 TEST(RecordingRoundTrip, KeepsWhatOthersWrote)
 {
   ExpectRoundTrip(Read(OldNames()).recording);
@@ -946,10 +960,10 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
   const NativeFile file(Everything());
   const auto with = [&](const std::string& key, const std::string& text)
   { return file.With<FormatError>(key, text); };
-  EXPECT_THAT(with("version", "3"),
-    HasSubstr("expected version 1 or 2 of the format attention-atlas.recording, found '3'"));
+  EXPECT_THAT(with("version", "4"),
+    HasSubstr("expected version 1, 2 or 3 of the format attention-atlas.recording, found '4'"));
   EXPECT_THAT(with("mask", "none"),
-    HasSubstr("metadata 'mask': expected one of causal, bidirectional, found 'none'"));
+    HasSubstr("metadata 'mask': expected one of causal, bidirectional, cross, found 'none'"));
   EXPECT_THAT(with("rotated", "yes"), HasSubstr("expected one of true, false, found 'yes'"));
   EXPECT_THAT(with("processing", ""), HasSubstr("unknown, unprocessed, processed, found ''"));
   EXPECT_THAT(with("layer_count", "-1"), HasSubstr("an integer from 0 to 10000, found '-1'"));

@@ -5,6 +5,7 @@
 #include "RecordTransformer.h"
 #include "SameRecording.h"
 #include "TinyTransformer.h"
+#include "TranslatedRecording.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,6 +86,23 @@ TEST_F(RecordingPrefix, IsTheRecordingOfTheShorterSequences)
       ExpectNear(prefixes[i], matrices[i]);
     }
   }
+}
+
+/// The source stays whole.
+TEST(TranslatedPrefix, CutsTheTargetAlone)
+{
+  const Recording recording = TranslatedRecording();
+  const Recording found = FirstTokens(recording, { 2, 3 });
+  EXPECT_NO_THROW(CheckRecording(found, "prefix"));
+  ExpectEqual(*found.encoder, *recording.encoder);
+  EXPECT_THAT(found.sequenceOffsets, ElementsAre(0, 2, 5));
+  EXPECT_THAT(found.cross->sequenceOffsets, ElementsAre(0, 6, 11));
+  EXPECT_THAT(found.cross->tokens.text,
+    ElementsAre("s0", "s1", "s2", "s3", "t0", "t1", "s0", "s1", "t0", "t1", "t2"));
+  const SharedMatrix& query = found.cross->layers[1].heads[0].query;
+  EXPECT_EQ(query.Row(8)[1], recording.cross->layers[1].heads[0].query.Row(9)[1]);
+  EXPECT_THAT(MessageOf<OptionError>([&] { FirstTokens(*recording.cross, { 3, 7 }); }),
+    HasSubstr("expected a causal mask"));
 }
 
 TEST_F(RecordingPrefix, OneSequenceSharesItsMemory)

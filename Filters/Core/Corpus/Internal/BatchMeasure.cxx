@@ -324,7 +324,7 @@ private:
     HeadWork& work = this->Work[place.index];
     EvaluateContent(scores, begin, end, keys, work.scores.data());
     CapScores(scores, end - begin, keys, work.scores.data());
-    AddBias(scores, end - begin, keys, work.scores.data());
+    AddBias(scores, begin, end, keys, work.scores.data());
     std::copy(work.scores.begin(), work.scores.end(), work.weights);
     NormalizeScores(scores, begin, end, keys, work.weights);
     std::vector<Looks> looks(end - begin);

@@ -25,6 +25,40 @@ constexpr const char* ScoreCaps = "score_caps";
 constexpr const char* Windows = "windows";
 constexpr const char* Sinks = "sinks";
 constexpr const char* ExpertCounts = "expert_counts";
+constexpr const char* SourceLengths = "source_lengths";
+constexpr const char* DistanceBias = "distance_bias";
+
+/// The parts of a transformer with an encoder and a decoder, whose names in files begin with
+/// theirs.
+struct Part
+{
+  AttentionKind kind;
+  std::shared_ptr<const Recording> Recording::* recording;
+};
+constexpr std::array<Part, 2> Parts = { {
+  { AttentionKind::Encoder, &Recording::encoder },
+  { AttentionKind::Cross, &Recording::cross },
+} };
+
+/// What the names of a part begin with.
+std::string PrefixOf(const Part& part)
+{
+  return std::string(Name(part.kind)) + ".";
+}
+
+/// The metadata whose names begin with `prefix`, without it.
+Metadata Within(const Metadata& metadata, const std::string& prefix)
+{
+  Metadata within;
+  for (const auto& [name, text] : metadata)
+  {
+    if (name.compare(0, prefix.size(), prefix) == 0)
+    {
+      within.emplace(name.substr(prefix.size()), text);
+    }
+  }
+  return within;
+}
 
 std::string HeadName(std::int64_t layer, std::size_t head)
 {
@@ -64,6 +98,25 @@ void ForEachTokenList(Tokens& tokens, const Call& call)
   }
 }
 
+void CheckVersion(const Metadata& metadata, const std::string& source)
+{
+  const auto version = metadata.find("version");
+  if (version == metadata.end())
+  {
+    throw FormatError(source + ": expected the metadata 'version', which is missing.");
+  }
+  for (const char* known : { RecordingVersion, SecondRecordingVersion, ThirdRecordingVersion })
+  {
+    if (version->second == known)
+    {
+      return;
+    }
+  }
+  throw FormatError(source + ": expected version " + RecordingVersion + ", " +
+                    SecondRecordingVersion + " or " + ThirdRecordingVersion + " of the format " +
+                    RecordingFormat + ", found '" + version->second + "'.");
+}
+
 /// Reads arrays with native names.
 class NativeReader
 {
@@ -91,6 +144,15 @@ public:
     if (this->Arrays.Find(LogitsQuantity.name) != nullptr)
     {
       this->Record.logits = this->Arrays.LoadMatrix(LogitsQuantity.name, this->Rows, -1);
+    }
+    if (this->Arrays.Find(SourceLengths) != nullptr)
+    {
+      this->Record.sourceLengths = this->Arrays.LoadIntegers(SourceLengths, { -1 });
+    }
+    if (const ArrayFile::Entry* bias = this->Arrays.Find(DistanceBias))
+    {
+      this->Record.distanceBias =
+        this->Arrays.LoadMatrix(DistanceBias, bias->shape.empty() ? -1 : bias->shape[0], -1);
     }
     return std::move(this->Record);
   }
@@ -137,13 +199,6 @@ private:
 
   void ReadMetadata()
   {
-    const std::string& version = this->Text("version");
-    if (version != RecordingVersion && version != SecondRecordingVersion)
-    {
-      this->Fail(std::string("expected version ") + RecordingVersion + " or " +
-                 SecondRecordingVersion + " of the format " + RecordingFormat + ", found '" +
-                 version + "'.");
-    }
     this->Record.architecture = this->Text("architecture");
     this->Record.mask = this->Choose("mask", AttentionMasks);
     this->Record.rotated = this->Choose("rotated", Truths);
@@ -504,6 +559,11 @@ public:
       this->Add(ResidualName(l), this->Record.residual[l]);
     }
     this->Add(LogitsQuantity.name, this->Record.logits);
+    this->Add(DistanceBias, this->Record.distanceBias);
+    if (!this->Record.sourceLengths.empty())
+    {
+      this->Add(SourceLengths, this->Record.sourceLengths);
+    }
     return std::move(this->Tensors);
   }
 
@@ -543,6 +603,10 @@ public:
     this->AddVariantTexts(texts);
     this->AddExpertCounts(texts);
     this->AddPictureTexts(texts);
+    if (this->Record.distanceBias.IsRecorded() || !this->Record.sourceLengths.empty())
+    {
+      texts["version"] = ThirdRecordingVersion;
+    }
     return texts;
   }
 
@@ -672,13 +736,43 @@ private:
 
 Recording ReadNativeRecording(RecordingArrays& arrays, const Metadata& metadata)
 {
-  return NativeReader(arrays, metadata).Read();
+  CheckVersion(metadata, arrays.GetSource());
+  Recording recording = NativeReader(arrays, metadata).Read();
+  for (const Part& part : Parts)
+  {
+    const Metadata within = Within(metadata, PrefixOf(part));
+    if (!within.empty())
+    {
+      arrays.Enter(PrefixOf(part));
+      recording.*part.recording =
+        std::make_shared<const Recording>(NativeReader(arrays, within).Read());
+    }
+  }
+  arrays.Enter({});
+  return recording;
 }
 
 NativeArrays MakeNativeArrays(const Recording& recording)
 {
   NativeWriter writer(recording);
-  return { writer.Views(), writer.Texts() };
+  NativeArrays arrays = { writer.Views(), writer.Texts() };
+  for (const Part& part : Parts)
+  {
+    if (recording.*part.recording != nullptr)
+    {
+      const auto [views, texts] = MakeNativeArrays(*(recording.*part.recording));
+      for (const auto& [name, view] : views)
+      {
+        arrays.views.emplace(PrefixOf(part) + name, view);
+      }
+      for (const auto& [name, text] : texts)
+      {
+        arrays.metadata.emplace(PrefixOf(part) + name, text);
+      }
+      arrays.metadata["version"] = ThirdRecordingVersion;
+    }
+  }
+  return arrays;
 }
 
 }

@@ -100,12 +100,12 @@ std::optional<std::pair<std::int64_t, std::string>> ParseIndexed(
 
 void RecordingArrays::Fail(const std::string& name, const std::string& message) const
 {
-  throw ModelError(this->Source + ": array '" + name + "': " + message);
+  throw ModelError(this->Source + ": array '" + this->Prefix + name + "': " + message);
 }
 
 const ArrayFile::Entry* RecordingArrays::Find(const std::string& name) const
 {
-  const auto found = this->GetEntries().find(name);
+  const auto found = this->GetEntries().find(this->Prefix + name);
   return found == this->GetEntries().end() ? nullptr : &found->second;
 }
 
@@ -121,7 +121,7 @@ LoadedArray RecordingArrays::Load(const std::string& name, const Shape& shape)
     this->Fail(
       name, "expected shape " + Expected(shape) + ", found " + ToString(entry->shape) + ".");
   }
-  this->Used.insert(name);
+  this->Used.insert(this->Prefix + name);
   return entry->load();
 }
 
@@ -208,7 +208,7 @@ SharedMatrix RecordingArrays::LoadMatrix(
 
 void RecordingArrays::Explain(const std::string& name, const std::string& reason)
 {
-  this->Reasons.emplace(name, reason);
+  this->Reasons.emplace(this->Prefix + name, reason);
 }
 
 std::vector<std::string> RecordingArrays::Unused() const

@@ -7,6 +7,8 @@
 
 #include <functional>
 #include <set>
+#include <string>
+#include <utility>
 
 namespace atlas
 {
@@ -20,6 +22,10 @@ public:
     , Source(source)
   {
   }
+
+  /// From here on, the names given to all functions are those of arrays that begin with `prefix`,
+  /// without it.
+  void Enter(std::string prefix) { this->Prefix = std::move(prefix); }
 
   const ArrayFile::Entries& GetEntries() const { return this->File.GetEntries(); }
   const std::string& GetSource() const { return this->Source; }
@@ -53,6 +59,7 @@ public:
 private:
   const ArrayFile& File;
   const std::string& Source;
+  std::string Prefix;
   std::set<std::string, std::less<>> Used;
   std::map<std::string, std::string, std::less<>> Reasons;
 
