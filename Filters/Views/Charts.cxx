@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -169,6 +170,29 @@ vtkPVXMLElement* ChartHint(vtkSMProxy* representation)
   return found != elements.end() ? *found : nullptr;
 }
 
+/// The titles that a hint Chart has for an axis, separated by semicolons.
+std::vector<std::string> TitlesOf(vtkPVXMLElement* hint, const char* attribute)
+{
+  std::vector<std::string> titles;
+  std::istringstream text(hint->GetAttributeOrEmpty(attribute));
+  for (std::string title; std::getline(text, title, ';');)
+  {
+    titles.push_back(title);
+  }
+  return titles;
+}
+
+/// Which of these titles a representation has: that of the value of the property `by` of its
+/// source.
+std::size_t TitleNumber(vtkSMProxy* representation, vtkPVXMLElement* hint)
+{
+  const char* property = hint->GetAttribute("by");
+  vtkSMProxy* source = vtkSMPropertyHelper(representation, "Input").GetAsProxy();
+  return property != nullptr && source != nullptr
+           ? static_cast<std::size_t>(vtkSMPropertyHelper(source, property).GetAsInt())
+           : 0;
+}
+
 /// The places and words of the rows of a table.
 std::vector<std::string> RowLabels(vtkTable* table, const char* column)
 {
@@ -184,7 +208,7 @@ std::vector<std::string> RowLabels(vtkTable* table, const char* column)
 
 }
 
-void TitleChart(vtkSMProxy* representation)
+void TitleChart(vtkSMProxy* representation, bool isNew)
 {
   vtkPVXMLElement* hint = ChartHint(representation);
   vtkSMViewProxy* view = vtkSMViewProxy::FindView(representation);
@@ -193,13 +217,17 @@ void TitleChart(vtkSMProxy* representation)
   {
     return;
   }
+  const std::size_t number = TitleNumber(representation, hint);
   for (const auto& [axis, attribute] : { std::pair(Axes[0], "bottom"), std::pair(Axes[1], "left") })
   {
     vtkSMPropertyHelper title = AxisProperty(view, axis, "Title");
-    const char* old = title.GetAsString();
-    if (old == nullptr || *old == '\0')
+    const std::string old = title.GetAsString() != nullptr ? title.GetAsString() : "";
+    const std::vector<std::string> titles = TitlesOf(hint, attribute);
+    const std::string wanted = number < titles.size() ? titles[number] : "";
+    const bool isOurs = std::find(titles.begin(), titles.end(), old) != titles.end();
+    if (isOurs ? old != wanted : isNew && old.empty())
     {
-      title.Set(hint->GetAttributeOrEmpty(attribute));
+      title.Set(wanted.c_str());
       AxisProperty(view, axis, "TitleFontSize").Set(14);
       AxisProperty(view, axis, "TitleBold").Set(0);
     }

@@ -11,8 +11,9 @@ namespace AttentionAtlas
 {
 
 /// Titles the axes of the view that shows a chart by the attributes `bottom` and `left` of the hint
-/// Chart of its source, see RepresentationHints.h, unless they have titles.
-void TitleChart(vtkSMProxy* representation);
+/// Chart of its source, see RepresentationHints.h, unless they have titles of the user. isNew:
+/// whether the view has just begun to show it; later a title that the user deletes stays away.
+void TitleChart(vtkSMProxy* representation, bool isNew);
 
 /// Puts the words of the column `labels` of the hint Chart in place of the numbers of rows.
 /// `labels`: those that were put before, and are now. Labels of the user are kept. A server's

@@ -103,7 +103,7 @@ private:
   bool HasLegend = false; ///< which comes with the data
 };
 
-/// Labels the rows of a chart in words, at first and with every change of its data.
+/// Titles the axes of a chart and labels its rows in words, with every change of its data.
 class ChartObserver : public vtkCommand
 {
 public:
@@ -121,6 +121,7 @@ public:
     if (this->Representation != nullptr &&
         !IsRestoring(this->Representation->GetSessionProxyManager()))
     {
+      AttentionAtlas::TitleChart(this->Representation, false);
       AttentionAtlas::LabelChart(this->Representation, this->Labels);
     }
   }
@@ -255,7 +256,7 @@ private:
       }
       else if (proxy->GetProperty("SeriesVisibility") != nullptr)
       {
-        AttentionAtlas::TitleChart(proxy);
+        AttentionAtlas::TitleChart(proxy, true);
         std::vector<std::string> labels;
         AttentionAtlas::LabelChart(proxy, labels);
       }

@@ -12,7 +12,8 @@ class vtkSMProxy;
 ///   semicolons): series that a chart hides at first, or the only ones that it shows; these get the
 ///   colors of classes
 /// - Axes (`x`, `y`): flat data have labelled axes with these titles
-/// - Chart (`bottom`, `left`, `labels`): titles of the axes of the chart, unless it has some, and
+/// - Chart (`bottom`, `left`, `by`, `labels`): titles of the axes of the chart, unless it has some:
+///   a title each, or one for each value from 0 of the property `by`, separated by semicolons; and
 ///   the column with the words below its bars; see Charts.h
 /// - FollowArray: see below
 ///

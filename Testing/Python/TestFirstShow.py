@@ -182,6 +182,26 @@ class Charts(FirstShow):
         simple.Show(simple.ClassAreas(Input=self.model), view)
         self.assertEqual((view.LeftAxisTitle, view.BottomAxisTitle), ("mine", "Predicted class"))
 
+    def test_titles_name_the_quantity(self):
+        """With its unit, and that of another quantity once this is chosen; a title of the user stays."""
+        corpus = simple.CorpusReader(FileName=str(atlastest.DATA / "corpus" / "language-2.safetensors"))
+        histogram = simple.HeadHistogram(Input=corpus)
+        view, _ = self.chart("XYBarChartView", histogram)
+        for quantity, titles in (
+            ("Entropy", ("Entropy (share of its maximum)", "Share of queries")),
+            ("Distance", ("Distance (tokens)", "Share of attention")),
+            ("StrongestWeight", ("Strongest weight (share of attention)", "Share of queries")),
+        ):
+            histogram.Quantity = quantity
+            simple.Render(view)
+            self.assertEqual((view.BottomAxisTitle, view.LeftAxisTitle), titles)
+        for own in ("mine", ""):
+            view.BottomAxisTitle = own
+            for quantity, left in (("Distance", "Share of attention"), ("Entropy", "Share of queries")):
+                histogram.Quantity = quantity
+                simple.Render(view)
+                self.assertEqual((view.BottomAxisTitle, view.LeftAxisTitle), (own, left))
+
     def test_heads_are_points_over_layers(self):
         view, shown = self.chart("XYPointChartView", simple.AttentionFocus(Input=self.recording))
         self.assertEqual((shown.UseIndexForXAxis, shown.XArrayName), (0, "Layer"))
