@@ -8,8 +8,10 @@ import { Occupied, placed } from "./placing.js";
 const SLOP = 10;
 
 export class Inspector {
-  constructor(viewer) {
+  /** tapped: called after a tap on an item. */
+  constructor(viewer, tapped) {
     this.viewer = viewer;
+    this.tapped = tapped;
     this.box = byId("box");
     this.mark = byId("mark");
     this.sets = [];
@@ -67,7 +69,9 @@ export class Inspector {
     this.pressed = null;
     if (!began || !event.isPrimary || Math.hypot(event.clientX - began[0], event.clientY - began[1]) > SLOP) return;
     this.show(this.at(event), "tap");
-    if (this.item) this.announce(this.item.part.name);
+    if (!this.item) return;
+    this.announce(this.item.part.name);
+    this.tapped();
   }
 
   leave(by) {

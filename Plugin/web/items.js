@@ -26,6 +26,12 @@ export function setsOf(scene) {
   return sets.sort((a, b) => a.rank - b.rank);
 }
 
+/** The tables that a scene has beside its items. */
+export function tablesOf(scene) {
+  const set = ({ name, count, arrays }) => ({ part: { name }, kind: "Row", first: 0, count, arrays });
+  return (scene.tables ?? []).map(set);
+}
+
 /** "Token Pairs: 25 points" */
 export function titleOf({ part, kind, count }) {
   return `${part.name}: ${count.toLocaleString("en")} ${kind.toLowerCase()}${count === 1 ? "" : "s"}`;

@@ -12,6 +12,7 @@ import vtkRenderer from "@kitware/vtk.js/Rendering/Core/Renderer.js";
 
 import { actorsOf } from "./actors.js";
 import { byId, element, offerThemes, page } from "./elements.js";
+import { Heads } from "./heads.js";
 import { Inspector } from "./inspector.js";
 import { Labels } from "./labels.js";
 import { Projection, pick } from "./picking.js";
@@ -255,8 +256,13 @@ function legendOf(legend) {
 class Controls {
   constructor(viewer) {
     this.viewer = viewer;
-    this.inspector = new Inspector(viewer);
-    this.table = new Table((set, number) => this.inspector.choose(set, number));
+    this.heads = new Heads(viewer.scenes, (key) => this.chooseHead(key));
+    this.inspector = new Inspector(viewer, () => this.chooseItem());
+    const show = (set, number) => {
+      this.inspector.choose(set, number);
+      this.chooseItem();
+    };
+    this.table = new Table(show, (scene, set) => this.heads.find(scene, set));
     this.tabs = viewer.scenes.map((scene, number) => this.tab(scene, number));
     byId("tabs").append(...this.tabs);
     byId("tabs").hidden = viewer.scenes.length < 2;
@@ -303,6 +309,7 @@ class Controls {
     const actions = {
       PageDown: () => inspector.change(1),
       PageUp: () => inspector.change(-1),
+      Enter: () => this.chooseItem(),
       Home: () => inspector.end(false),
       End: () => inspector.end(true),
       Escape: () => {
@@ -344,11 +351,50 @@ class Controls {
     byId("keys").textContent =
       `${drag}, scroll or pinch to zoom, point at an item or tap it to read its data. Keys: arrows step through the ` +
       `items, Page Up and Page Down through their kinds, Escape leaves them; shift and arrows ${shifted}, + and \u2212 ` +
-      "zoom, 0 resets, / searches.";
+      `zoom, 0 resets, / searches.${this.heads.names.size ? " A click on a head, or Enter, shows its texts and tables." : ""}`;
     this.inspector.begin(scene);
     viewer.show(number);
     this.table.begin(scene);
     this.count(scene, number);
+    this.markHead();
+  }
+
+  /** Shows the head that the item in the box is, if it is one. */
+  chooseItem() {
+    const { inspector, viewer } = this;
+    const key = inspector.item ? this.heads.of(viewer.scene, inspector.item) : null;
+    if (key) this.chooseHead(key);
+  }
+
+  /** Shows a head in all scenes; the address keeps it. */
+  chooseHead(key) {
+    const { heads, viewer } = this;
+    heads.choose(key);
+    const rest = new URLSearchParams();
+    if (viewer.number) rest.set("scene", viewer.number);
+    if (viewer.text) rest.set("search", viewer.text);
+    window.location.hash = [key, rest.toString()].filter(Boolean).join("&");
+    this.followed = window.location.hash;
+    this.showHead();
+    const item = page.dataset.item ? ` ${page.dataset.item}` : "";
+    byId("announced").textContent = `Head ${heads.names.get(key)} is shown.${item}`;
+  }
+
+  /** Shows the scene again if it is of the head, and else only where the head is in it. */
+  showHead() {
+    this.viewer.scenes.forEach(({ title }, number) => { this.tabs[number].textContent = title; });
+    if (this.viewer.scene.heads) this.choose(this.viewer.number);
+    else this.markHead();
+  }
+
+  /** Marks the chosen head in the scene and in the table. */
+  markHead() {
+    const { inspector, table, viewer } = this;
+    const numbers = inspector.sets.map((set) => this.heads.find(viewer.scene, set));
+    const set = numbers.findIndex((number) => number >= 0);
+    if (set < 0) return;
+    inspector.choose(set, numbers[set]);
+    table.mark();
   }
 
   count(scene, number) {
@@ -360,9 +406,13 @@ class Controls {
     report("ready", { scene: String(number), points: String(points), cells: String(cells), milliseconds });
   }
 
-  /** What the address asks for: #scene=2&search=the. */
+  /** What the address asks for: #4-11&scene=2&search=the. */
   follow() {
+    if (this.followed === window.location.hash) return;
+    this.followed = window.location.hash;
     const asked = new URLSearchParams(window.location.hash.slice(1));
+    this.heads.choose(this.heads.asked(asked));
+    this.viewer.scenes.forEach(({ title }, i) => { this.tabs[i].textContent = title; });
     const number = Number(asked.get("scene") ?? this.viewer.number ?? 0);
     const text = asked.get("search") ?? this.viewer.text ?? "";
     byId("search").value = text;

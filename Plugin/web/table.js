@@ -1,6 +1,6 @@
 // The data of a scene as a table, by pages, and all of it as a file.
 import { byId, element } from "./elements.js";
-import { columnsOf, setsOf, titleOf } from "./items.js";
+import { columnsOf, setsOf, tablesOf, titleOf } from "./items.js";
 
 /** Rows of a page. */
 const ROWS = 100;
@@ -8,9 +8,11 @@ const ROWS = 100;
 const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
 
 export class Table {
-  /** choose: shows an item in the scene, by the number of its set and its own. */
-  constructor(choose) {
+  /** choose: shows an item in the scene, by the number of its set and its own. find: the number of the item of a
+  set that is marked, or -1. */
+  constructor(choose, find) {
     this.show = choose;
+    this.find = find;
     this.opener = byId("table");
     this.opener.addEventListener("click", () => this.open(byId("rows").hidden));
     byId("kind").addEventListener("change", (event) => this.choose(Number(event.target.value)));
@@ -21,11 +23,13 @@ export class Table {
 
   /** The table of the scene that is shown. */
   begin(scene) {
+    const kept = this.scene === scene ? byId("kind").selectedIndex : 0;
     this.scene = scene;
-    this.sets = setsOf(scene);
+    this.sets = [...setsOf(scene), ...tablesOf(scene)];
     this.opener.hidden = !this.sets.length;
     const option = (set, value) => element("option", { textContent: titleOf(set), value });
     byId("kind").replaceChildren(...this.sets.map(option));
+    byId("kind").selectedIndex = kept < this.sets.length ? kept : 0;
     this.open(!byId("rows").hidden && this.sets.length > 0);
   }
 
@@ -41,7 +45,14 @@ export class Table {
     byId("table-caption").textContent = `${this.scene.title}. ${titleOf(this.set)}`;
     const heads = this.columns.map(({ name }) => element("th", { scope: "col", textContent: name }));
     byId("heads").replaceChildren(...heads);
-    this.turn(0);
+    this.mark();
+  }
+
+  /** Turns to the page with the marked item, if there is one. */
+  mark() {
+    if (byId("rows").hidden) return;
+    this.marked = this.find(this.scene, this.set);
+    this.turn(this.marked < 0 ? 0 : this.marked - (this.marked % ROWS));
   }
 
   /** Shows the page that begins with a row. */
@@ -52,11 +63,14 @@ export class Table {
       const cells = this.columns.map(({ shown, isText }, column) => {
         const className = isText ? "text" : "";
         if (column) return element("td", { textContent: shown(from + i), className });
+        if (this.set.kind === "Row") return element("th", { scope: "row", textContent: shown(from + i), className });
         const button = element("button", { type: "button", textContent: shown(from + i), title: "Show in the scene" });
         button.addEventListener("click", () => this.show(this.sets.indexOf(this.set), from + i));
         return element("th", { scope: "row", className }, button);
       });
-      return element("tr", {}, ...cells);
+      const row = element("tr", {}, ...cells);
+      if (from + i === this.marked) row.setAttribute("aria-current", "true");
+      return row;
     });
     byId("cells").replaceChildren(...rows);
     byId("sheet").scrollTop = 0;

@@ -13,9 +13,10 @@ import atlastest
 import numpy
 from atlastest import AtlasTest
 from attentionatlas import web
+from attentionatlas._internal import data
 from chromium import PROGRAM, Chromium
 from figuretest import Expected
-from paraview import simple
+from paraview import servermanager, simple
 from randomrecording import SIZE, TOKENS, write_recording
 from webpages import Page, pair_angles
 
@@ -32,6 +33,11 @@ CELLS = """[...document.querySelectorAll("#sheet tr")].map(row => [...row.childr
 def value(text):
     """The number that a page writes."""
     return float(text.replace("\N{MINUS SIGN}", "-"))
+
+
+def shown(token):
+    """A token as a page writes it: spaces before it as dots, and line breaks."""
+    return re.sub("^ +", lambda spaces: len(spaces[0]) * "\N{MIDDLE DOT}", token.replace("\n", "\\n"))
 
 
 def separate(a, b):
@@ -320,6 +326,112 @@ class Browser(AtlasTest):
         self.assertGreater(same.mean(), 0.999)  # but for ties in single precision
         numpy.testing.assert_allclose(rows[same, 2], probability[same], atol=1e-4)
         numpy.testing.assert_allclose(rows[:, 3:], theta, atol=1e-6)
+
+    def choose(self, name, value):
+        """Chooses a value of a list."""
+        self.browser.run(
+            f"(l => {{ l.value = '{value}'; l.dispatchEvent(new Event('change')); }})(document.getElementById('{name}'))"
+        )
+        self.browser.settle()
+
+    def disc_on_screen(self, page, layer, head):
+        """Where the disc of a head is in the window."""
+        scene = page.scenes[0]
+        discs = next(part for part in scene["parts"] if "Cluster" in part.get("cellArrays", {}))
+        layers, heads = (page.values(discs["pointArrays"][name])[:, 0] for name in ("Layer", "Head"))
+        place = page.values(discs["points"])[(layers == layer) & (heads == head), :2].mean(axis=0)
+        left, top, right, bottom = self.browser.rectangle("#stage")
+        width, height = right - left, bottom - top
+        extent = scene["camera"]["extent"]
+        scale = height / 2 / max(extent[1], extent[0] * height / width)
+        across, up = scale * (place - scene["camera"]["focalPoint"][:2])
+        return (left + right) / 2 + across, (top + bottom) / 2 - up
+
+    def assert_shows_head(self, layer, head):
+        """In the list, the tabs, and, if its scene is open, with the words of its texts and its table of tokens."""
+        run, key = self.browser.run, f"{layer}-{head}"
+        self.assertEqual((self.browser.state("head"), run("document.getElementById('head').value")), (key, key))
+        title = f"Top contexts: layer {layer}, head {head}"
+        self.assertEqual(run("document.getElementById('tab-1').textContent"), title)
+        if self.browser.state("scene") != "1":
+            return
+        self.assertEqual(self.text("scene-title"), title)
+        place = {"Input": self.corpus, "Layer": layer, "Head": head}
+        texts = simple.TopContexts(Top=3, **place)
+        texts.UpdatePipeline()
+        words = servermanager.Fetch(texts, idx=1).GetPointData().GetAbstractArray("Token")
+        expected = [shown(words.GetValue(i)) for i in range(words.GetNumberOfValues())]
+        self.choose("kind", 0)
+        heads, *rows = run(CELLS)
+        self.assertEqual([row[heads.index("Token")] for row in rows], expected)
+        self.choose("kind", 1 + self.has_marks)
+        heads, *rows = run(CELLS)
+        tokens = data.table(simple.HeadTokenTable(Top=50, **place))
+        self.assertEqual([row[heads.index("Token")] for row in rows], [shown(token) for token in tokens["Token"]])
+        found = [value(row[heads.index("To Total")]) for row in rows]
+        numpy.testing.assert_allclose(found, tokens["To Total"], rtol=6e-4)
+
+    def test_heads(self):
+        """A head that is chosen at its disc, by a key, in the table, the list or the address is shown by all scenes."""
+        file = atlastest.DATA / "corpus" / "language-2.safetensors"
+        self.corpus = simple.CorpusReader(FileName=str(file))
+        scenes = [web.scatter(file), web.contexts(file, 0, 2, top=3, all_heads=True)]
+        self.has_marks = any(part["kind"] == "mesh" for part in scenes[1].parts)
+        path = self.page("heads", scenes)
+        page, run = Page(path.read_text(encoding="utf-8")), self.browser.run
+        address = "window.location.hash"
+        self.assert_shows_head(0, 2)
+        self.assertEqual((self.browser.state("item"), run(address)), (None, ""))
+
+        self.browser.click(*self.disc_on_screen(page, 1, 5))
+        self.assert_shows_head(1, 5)
+        self.assertEqual(run(address), "#1-5")
+        item = self.browser.state("item")
+        self.assertTrue(item.startswith("Layer: 1; Head: 5; Name: 1.5; "), item)
+        self.assertEqual(self.text("announced"), f"Head 1.5 is shown. {item}")
+        self.assertGreater(self.mark_near(*self.disc_on_screen(page, 1, 5)), 40)
+        # The table of all heads marks it.
+        self.click("table")
+        current = "[...document.querySelectorAll('#cells tr[aria-current=true]')].map(row => row.children[3].textContent)"
+        self.assertEqual(run(current), ["1.5"])
+        run("document.querySelectorAll('#cells button')[3].click()")
+        self.assert_shows_head(0, 3)
+        self.assertEqual((run(address), run(current)), ("#0-3", ["0.3"]))
+
+        # Arrows step on from there; Enter chooses.
+        run("document.getElementById('stage').focus()")
+        self.browser.press("ArrowRight")
+        self.assertIn("Head: 4; Name: 0.4", self.browser.state("item"))
+        self.assert_shows_head(0, 3)
+        self.browser.press("Enter")
+        self.assert_shows_head(0, 4)
+        self.assertEqual(run(address), "#0-4")
+
+        # Its texts and tokens, and those of another one from the list.
+        self.click("tab-1")
+        self.assert_shows_head(0, 4)
+        self.choose("head", "1-7")
+        self.assert_shows_head(1, 7)
+        self.assertEqual(run(address), "#1-7&scene=1")
+        self.assertEqual(self.text("announced"), "Head 1.7 is shown.")
+        self.browser.picture(atlastest.OUTPUT / "heads.png")
+        # Back leads to the head before, in the same scene.
+        run("window.history.back()")
+        self.browser.wait("document.documentElement.dataset.head === '0-4'")
+        self.browser.settle()
+        self.assert_shows_head(0, 4)
+        # A link shows its head at once; an unknown one is the first head.
+        self.open(path, "1-3&scene=1")
+        self.click("table")
+        self.assert_shows_head(1, 3)
+        self.open(path, "1-3")
+        self.assertTrue(self.browser.state("item").startswith("Layer: 1; Head: 3; "))
+        self.open(path, "9-9&scene=1")
+        self.click("table")
+        self.assert_shows_head(0, 2)
+        # Pages without a corpus have no such list.
+        self.page("torus", web.torus(atlastest.TRAINED, size=8), "1-3")
+        self.assertTrue(run("document.getElementById('choosing').hidden"))
 
     def test_theme(self):
         """A page follows the system while it is open, until its reader chooses; labels follow too."""

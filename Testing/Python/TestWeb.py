@@ -187,6 +187,48 @@ class WebPages(AtlasTest):
         with self.assertRaisesRegex(Missing, "texts are of a single head"):
             web.contexts(path, head="mean")
 
+    def test_corpus_of_all_heads(self):
+        """Each head has its own texts and tables, those of the filters; the first one is that which was asked for."""
+        path = atlastest.DATA / "corpus" / "language-2.safetensors"
+        corpus = simple.CorpusReader(FileName=str(path))
+        output = atlastest.OUTPUT / "corpus.html"
+        web.main([str(path), "--layer", "1", "--head", "5", "--only", "contexts", "-o", str(output)])
+        page = Page(output.read_text(encoding="utf-8"))
+        (scene,) = page.scenes
+        heads = {(of.pop("layer"), of.pop("head")): of or scene for of in scene["heads"]}
+        self.assertEqual(list(heads), [(layer, head) for layer in range(2) for head in range(8)])
+        self.assertIs(heads[1, 5], scene)
+        for layer, head in ((1, 5), (0, 3), (1, 0)):
+            shown, place = heads[layer, head], {"Input": corpus, "Layer": layer, "Head": head}
+            self.assertEqual(shown["title"], f"Top contexts: layer {layer}, head {head}")
+            texts = simple.TopContexts(**place)
+            texts.UpdatePipeline()
+            expected = servermanager.Fetch(texts, idx=1)
+            words = next(part for part in shown["parts"] if part.get("labels"))
+            numpy.testing.assert_array_equal(page.values(words["points"]), data.points(expected).astype(numpy.float32))
+            found = page.values(words["pointArrays"]["Token"])
+            self.assertEqual(found, data.texts(expected.GetPointData().GetAbstractArray("Token")))
+            parts = simple.ScoreParts(**place)
+            tables = {
+                "Head Token Table": data.table(simple.HeadTokenTable(Top=50, **place)),
+                "Score Parts": data.table(parts),
+                "Ends of Score Parts": data.table(simple.ScoreParts(Parts=4, Ends=5, **place), 1),
+            }
+            self.assertEqual([table["name"] for table in shown["tables"]], list(tables))
+            for table, columns in zip(shown["tables"], tables.values()):
+                self.assertEqual(list(table["arrays"]), list(columns))
+                for name, values in columns.items():
+                    found = page.values(table["arrays"][name])
+                    self.assertEqual(table["count"], len(values))
+                    if isinstance(values, list):
+                        self.assertEqual(found, values)
+                    else:
+                        numpy.testing.assert_allclose(found[:, 0], values, rtol=1e-6)
+        # One head alone has its tables, too.
+        alone = read(web.contexts(path, 0, 3)).scenes[0]
+        self.assertNotIn("heads", alone)
+        self.assertEqual([table["name"] for table in alone["tables"]], list(tables))
+
     def test_no_network(self):
         """No element names another file, and the policy allows just the script and the style in the page."""
         text = web.page(web.torus(atlastest.TRAINED, size=8)).html()

@@ -14,7 +14,8 @@ is made of any of them:
     web.page(web.from_view(GetActiveView()), "view.html")     # whatever a render view shows
     web.sentence("run.safetensors", layer=4, head=11)         # in a notebook: the page in a frame
 
-The address of a page can choose a scene and search: page.html#scene=1&search=the.
+The address of a page can choose a scene and search: page.html#scene=1&search=the. On a page of a corpus it chooses a
+head, here 11 of layer 4: page.html#4-11. Whoever clicks on a head of the scatter finds it in the address.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from typing import Any, ParamSpec
 from paraview import servermanager, simple
 
 from attentionatlas import scene
-from attentionatlas._internal import session
+from attentionatlas._internal import data, session
 from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, head_option, number
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus
@@ -42,8 +43,8 @@ from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing, holds_queries, kind_of, label
 from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_view
-from attentionatlas._internal.webpage import THEMES, Page, Scene, checked
-from attentionatlas._internal.webscene import from_view, shows_data
+from attentionatlas._internal.webpage import THEMES, Page, Scene, Texts, checked
+from attentionatlas._internal.webscene import from_view, numbers, shows_data
 from attentionatlas.embedding import METHODS
 from attentionatlas.texts import MEASURES
 
@@ -59,6 +60,8 @@ Source = Recording | PathLike
 _SHADING: dict[str, Any] = {"Ambient": 0.45, "Diffuse": 0.65}
 #: Points on a side of the torus, at least and at most.
 _SIZES = (2, 4096)
+#: Tokens in the table of a head.
+_ROWS = 50
 
 
 def _keeps_session(make: Callable[P, Scene]) -> Callable[P, Scene]:
@@ -267,25 +270,56 @@ def scatter(
         return from_view(view, f"Heads over {opened.token_count} tokens", caption)
 
 
+def _tables_of_head(corpus: Corpus, layer: int, head: int) -> dict[str, dict[str, Any]]:
+    """From which tokens a head attends and to which, and the parts of its scores with the tokens at their ends."""
+    found = {
+        "Head Token Table": corpus.columns("HeadTokenTable", layer=layer, head=head, top=_ROWS),
+        "Score Parts": corpus.columns("ScoreParts", layer=layer, head=head),
+        "Ends of Score Parts": corpus.columns("ScoreParts", 1, layer=layer, head=head, parts=4, ends=5),
+    }
+    return {
+        name: {column: Texts(values) if isinstance(values, list) else numbers(values) for column, values in columns.items()}
+        for name, columns in found.items()
+        if len(next(iter(columns.values()), ()))
+    }
+
+
 @_keeps_session
 def contexts(
-    corpus: Corpus | PathLike, layer: int | None = None, head: int = 0, measure: str = "Attention", top: int = 10
+    corpus: Corpus | PathLike, layer: int | None = None, head: int = 0, measure: str = "Attention", top: int = 10,
+    all_heads: bool = False,
 ) -> Scene:
-    """The texts that excite a head most, with the query on green and the key on pink.
+    """The texts that excite a head most, with the query on green and the key on pink; and tables of its tokens and of
+    the parts of its scores.
 
-    layer: the first that was measured by default. measure, top: as Corpus.contexts. Raises Missing without texts.
+    layer: the first that was measured by default. measure, top: as Corpus.contexts. all_heads: whether the page has all
+    other heads, too, of which its reader chooses one: in a list, at a scatter of heads, or by the address, as #4-11 for
+    layer 4, head 11. Raises Missing without texts.
     """
     with Corpus.opened(corpus) as opened, _opened_view(flat=True) as view:
         if number("head", head, ("mean",)) == -1:
             raise Missing("texts are of a single head")
-        place = dict(zip(("layer", "head"), opened.place(layer, head)))
-        made = opened.made("TopContexts", measure=measure, top=top, **place)
-        if made.GetDataInformation(0).GetNumberOfRows() == 0:
+        place = opened.place(layer, head)
+        known = data.table(opened.reader)
+        places = list(zip(known["Layer"].tolist(), known["Head"].tolist())) if all_heads else [place]
+        made = opened.made("TopContexts", measure=measure, top=top)
+        found: dict[tuple[int, int], Scene] = {}
+        for of_head in places:
+            made.Layer, made.Head = of_head
+            made.UpdatePipeline()
+            if made.GetDataInformation(0).GetNumberOfRows() == 0:
+                continue
+            if not found:
+                _show(made, view, 1, PointSize=0.5)
+                _show(made, view, 2)
+            caption = "In each text the query is on green and the key on pink; what has no room is left out."
+            found[of_head] = from_view(view, f"Top contexts: {_place(made)}", caption)
+            found[of_head].tables = _tables_of_head(opened, *of_head)
+        if place not in found:
             raise Missing("no texts of heads were kept")
-        _show(made, view, 1, PointSize=0.5)
-        _show(made, view, 2)
-        caption = "In each text the query is on green and the key on pink; what has no room is left out."
-        return from_view(view, f"Top contexts: {_place(made)}", caption)
+        if all_heads:
+            found[place].heads = found
+        return found[place]
 
 
 def scenes(title: str | None = None) -> list[Scene]:
@@ -365,7 +399,7 @@ def _options_of(name: str, found: argparse.Namespace) -> dict[str, Any]:
         "embedding-3d": embedding,
         "composition": {"kind": found.kind},
         "scatter": {"x": found.x, "y": found.y},
-        "contexts": {**place, "measure": found.measure},
+        "contexts": {**place, "measure": found.measure, "all_heads": True},
     }.get(name, {})
 
 
@@ -420,7 +454,7 @@ def _scenes_of(
                 left_out.append(f"{name}: {reason}")
                 continue
             if len(paths) > 1:
-                made.title = f"{label(path)}: {made.title}"
+                made.rename(f"{label(path)}: ")
             yield made
 
 
@@ -429,7 +463,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="attention-atlas web",
         description="Writes a page for the browser, with scenes to be turned, hovered and searched. It is one HTML "
         "file and needs no network.",
-        epilog="The address of the page can choose a scene and search: page.html#scene=1&search=the.",
+        epilog="The address of the page can choose a scene and search: page.html#scene=1&search=the; or a head of a corpus "
+        "by its layer and number: page.html#4-11.",
     )
     parser.add_argument(
         "files", nargs="+", metavar="FILE",

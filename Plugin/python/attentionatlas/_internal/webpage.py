@@ -38,6 +38,9 @@ class Texts:
         self.indices = numpy.array([numbers.setdefault(value, len(numbers)) for value in values], numpy.uint32)
         self.texts = list(numbers)
 
+    def __len__(self) -> int:
+        return len(self.indices)
+
 
 class Block:
     """Arrays one after the other, each described by where it begins and what it holds."""
@@ -112,7 +115,8 @@ class Scene:
 
     title, caption: texts about it. camera: position, focalPoint, viewUp, parallelScale, isParallel, viewAngle and,
     of scenes in the plane, extent: half of what has to be seen, rightward and upward. parts, legends: as
-    dictionaries whose arrays are NumPy's.
+    dictionaries whose arrays are NumPy's. tables: columns by name, by the name of the table, beside those of the parts.
+    heads: what the scene is of other heads, by layer and head, its own head being one of them.
     """
 
     def __init__(
@@ -120,6 +124,37 @@ class Scene:
     ) -> None:
         self.title, self.caption, self.is_flat = title, caption, is_flat
         self.camera, self.parts, self.legends = camera, parts, legends
+        self.tables: dict[str, dict[str, Any]] = {}
+        self.heads: dict[tuple[int, int], Scene] = {}
+
+    def rename(self, prefix: str) -> None:
+        """Begins the title with a text, for all heads."""
+        self.title = f"{prefix}{self.title}"
+        for other in self.heads.values():
+            if other is not self:
+                other.title = f"{prefix}{other.title}"
+
+    def described(self, block: Block) -> dict[str, Any]:
+        """The scene for JSON, its arrays being in the block."""
+        found: dict[str, Any] = {
+            "title": self.title,
+            "caption": self.caption,
+            "isFlat": self.is_flat,
+            "camera": self.camera,
+            "legends": self.legends,
+            "parts": [_described(part, block) for part in self.parts],
+        }
+        if self.tables:
+            found["tables"] = [
+                {"name": name, "count": len(next(iter(arrays.values()))), "arrays": _described(arrays, block)}
+                for name, arrays in self.tables.items()
+            ]
+        if self.heads:
+            found["heads"] = [
+                {"layer": layer, "head": head, **({} if other is self else other.described(block))}
+                for (layer, head), other in self.heads.items()
+            ]
+        return found
 
     def _repr_html_(self) -> str:
         """The page of this scene in a frame, as Jupyter shows it."""
@@ -144,17 +179,7 @@ class Page:
     def html(self) -> str:
         """The text of the page."""
         block = Block()
-        scenes = [
-            {
-                "title": scene.title,
-                "caption": scene.caption,
-                "isFlat": scene.is_flat,
-                "camera": scene.camera,
-                "legends": scene.legends,
-                "parts": [_described(part, block) for part in scene.parts],
-            }
-            for scene in self.scenes
-        ]
+        scenes = [scene.described(block) for scene in self.scenes]
         script, style, body = (
             (ASSETS / name).read_text(encoding="utf-8") for name in ("page.min.js", "page.css", "page.html")
         )

@@ -212,9 +212,8 @@ def _colors(representation, data):
     return "cells" if is_cells else "points", colors
 
 
-def _numbers(array):
-    """An array of the data as the smallest type that holds its integers, or as 32-bit reals."""
-    values = vtk_to_numpy(array)
+def numbers(values):
+    """Numbers [items] or [items, components] as the smallest type that holds their integers, or as 32-bit reals."""
     if values.ndim == 1:
         values = values[:, None]
     if values.dtype.kind == "f":
@@ -241,7 +240,7 @@ def _arrays(attributes):
         if array.IsA("vtkStringArray"):
             found[name] = _strings(array)
         elif attributes.GetArray(name) is not None and array.GetNumberOfTuples():
-            found[name] = _numbers(attributes.GetArray(name))
+            found[name] = numbers(vtk_to_numpy(attributes.GetArray(name)))
     return found
 
 
@@ -372,7 +371,7 @@ def _labels(representation, data):
     for name, key in (("Side", "sides"), ("Hidden", "hidden")):
         array = data.GetPointData().GetArray(name)
         if array is not None:
-            found[key] = _numbers(array)
+            found[key] = numbers(vtk_to_numpy(array))
     return found
 
 
