@@ -62,7 +62,7 @@ int vtkRecordingReader::CanReadFile(const char* fileName)
   {
     // Reading tells what is wrong, but for files that are more often models.
     const std::string ending = std::filesystem::path(fileName).extension().string();
-    return ending == ".pt" || ending == ".pth" ? 0 : 1;
+    return ending == ".pt" || ending == ".pth" || ending == ".json" ? 0 : 1;
   }
 }
 

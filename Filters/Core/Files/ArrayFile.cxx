@@ -3,11 +3,13 @@
 #include "Error.h"
 #include "MappedFile.h"
 #include "Safetensors.h"
+#include "ShardIndex.h"
 #include "TorchFile.h"
 #include "ZipDirectory.h"
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <string_view>
 
 namespace atlas
@@ -34,11 +36,17 @@ std::string MemberName(const std::string& source, const std::string& name)
 
 ArrayFile::ArrayFile(const std::filesystem::path& path)
 {
-  this->File = std::make_shared<const MappedFile>(path);
-  ReadIntact(*this->File,
+  if (path.extension() == ".json")
+  {
+    this->ReadShards(path);
+    return;
+  }
+  const auto file = std::make_shared<const MappedFile>(path);
+  this->Files.push_back(file);
+  ReadIntact(*file,
     [&]
     {
-      this->Parse(this->File->Data(), this->File->Size(), this->File, path.string());
+      this->Parse(file->Data(), file->Size(), file, path.string());
       return true;
     });
 }
@@ -51,10 +59,38 @@ ArrayFile::ArrayFile(const std::byte* data, std::size_t size,
 
 void ArrayFile::RequireIntact() const
 {
-  if (this->File != nullptr)
+  for (const auto& file : this->Files)
   {
-    this->File->RequireIntact();
+    file->RequireIntact();
   }
+}
+
+void ArrayFile::ReadShards(const std::filesystem::path& index)
+{
+  ShardIndex shards = ReadShardIndex(index);
+  std::set<std::filesystem::path> read;
+  for (const auto& [name, path] : shards.files)
+  {
+    if (read.insert(path).second)
+    {
+      ArrayFile shard(path);
+      for (auto& [array, entry] : shard.Arrays)
+      {
+        if (!this->Arrays.emplace(array, std::move(entry)).second)
+        {
+          throw ModelError(
+            MemberName(path.string(), array) + " is in another shard too, expected it once.");
+        }
+      }
+      this->Files.insert(this->Files.end(), shard.Files.begin(), shard.Files.end());
+    }
+    if (this->Arrays.find(name) == this->Arrays.end())
+    {
+      throw ModelError(MemberName(path.string(), name) + " is missing, although " +
+                       index.filename().string() + " lists it.");
+    }
+  }
+  this->Texts = std::move(shards.metadata);
 }
 
 void ArrayFile::Parse(const std::byte* data, std::size_t size,

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace atlas
 {
@@ -17,6 +18,7 @@ class MappedFile;
 /// The named arrays of a safetensors, .npy, .npz or PyTorch file (TorchFile.h); the format is
 /// detected from the first bytes. Opening reads only headers. Arrays of a safetensors, .npy or
 /// PyTorch file are memory-mapped; an array of a .npz file is loaded each time it is requested.
+/// A path that ends in .json is the index of such files, its shards (ShardIndex.h).
 class ArrayFile
 {
 public:
@@ -29,7 +31,8 @@ public:
   using Entries = std::map<std::string, Entry, std::less<>>;
 
   /// Throws FileError or FormatError. Pickles are rejected, but for those of PyTorch's tensors,
-  /// which are read without running them.
+  /// which are read without running them. Throws ModelError if two shards have an array of the same
+  /// name, or none has one that their index lists.
   explicit ArrayFile(const std::filesystem::path& path);
 
   /// Same, from bytes in memory that `owner` keeps alive.
@@ -39,17 +42,18 @@ public:
   /// The arrays by name. The single, unnamed array of a .npy or PyTorch file is called "array".
   const Entries& GetEntries() const { return this->Arrays; }
 
-  /// The metadata of a safetensors file; empty for other formats.
+  /// The metadata of a safetensors file or of an index, not of its shards; empty for other formats.
   const Metadata& GetMetadata() const { return this->Texts; }
 
-  /// Throws FileError if the file was truncated or changed since it was opened; see MappedFile.
+  /// Throws FileError if a file was truncated or changed since it was opened; see MappedFile.
   void RequireIntact() const;
 
 private:
-  std::shared_ptr<const MappedFile> File; ///< nullptr if bytes were given
+  std::vector<std::shared_ptr<const MappedFile>> Files; ///< none if bytes were given
   Entries Arrays;
   Metadata Texts;
 
+  void ReadShards(const std::filesystem::path& index);
   void Parse(const std::byte* data, std::size_t size, const std::shared_ptr<const void>& owner,
     const std::string& source);
 };

@@ -1,32 +1,13 @@
 #include "WeightFiles.h"
 
 #include "Error.h"
-#include "JsonText.h"
+#include "ShardIndex.h"
 #include "TensorFile.h"
 
 #include <set>
-#include <system_error>
 
 namespace atlas
 {
-namespace
-{
-
-using nlohmann::json;
-
-json ReadIndex(const std::filesystem::path& path)
-{
-  json index = ParseJson(ReadFile(path), path.string(), "the index of shards");
-  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
-  {
-    throw FormatError(
-      path.string() + ": expected an object 'weight_map' with the file of each tensor.");
-  }
-  return index["weight_map"];
-}
-
-}
-
 WeightFiles::WeightFiles(TensorViews tensors, std::string source)
   : Views(std::move(tensors))
   , Source(std::move(source))
@@ -42,33 +23,18 @@ WeightFiles WeightFiles::Read(const std::filesystem::path& path)
     files.AddFile(path, false);
     return files;
   }
-  std::set<std::string> shards;
-  const json map = ReadIndex(path);
-  for (const auto& [tensor, shard] : map.items())
+  const ShardIndex index = ReadShardIndex(path);
+  std::set<std::filesystem::path> read;
+  for (const auto& [tensor, file] : index.files)
   {
-    const std::string name = shard.is_string() ? shard.get<std::string>() : std::string();
-    if (name.empty() || name.find('/') != std::string::npos)
+    if (read.insert(file).second)
     {
-      throw FormatError(path.string() + ": tensor '" + tensor +
-                        "': expected the name of a file in the folder of the index.");
-    }
-    if (shards.insert(name).second)
-    {
-      const std::filesystem::path file = path.parent_path() / name;
-      std::error_code ignored;
-      if (!std::filesystem::exists(file, ignored))
-      {
-        std::string message = path.string() + ": the shard '" + name;
-        message.append("', which holds tensor '").append(tensor).append("', is missing.");
-        throw FileError(message);
-      }
       files.AddFile(file, true);
     }
-    const auto origin = files.Origins.find(tensor);
-    if (origin == files.Origins.end())
+    if (files.Origins.find(tensor) == files.Origins.end())
     {
-      throw ModelError((path.parent_path() / name).string() + ": tensor '" + tensor +
-                       "' is missing, although " + path.filename().string() + " lists it.");
+      throw ModelError(file.string() + ": tensor '" + tensor + "' is missing, although " +
+                       path.filename().string() + " lists it.");
     }
   }
   return files;

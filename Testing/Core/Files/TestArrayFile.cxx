@@ -294,6 +294,83 @@ TEST(ArrayFile, ArraysOutliveTheFile)
   EXPECT_THAT(arrays[2].view.ToDouble(), ElementsAre(1, 2));
 }
 
+/// A folder with arrays a and b in files of their own, and their index.
+class ShardedArrays : public testing::Test
+{
+protected:
+  TemporaryDirectory Folder;
+  std::filesystem::path Index = this->Folder / "run.safetensors.index.json";
+
+  ShardedArrays()
+  {
+    this->WriteShard("one.safetensors", "a", 1);
+    this->WriteShard("two.safetensors", "b", 2);
+    this->WriteIndex(R"({"a": "one.safetensors", "b": "two.safetensors"})");
+  }
+
+  void WriteShard(const std::string& file, const std::string& array, double value) const
+  {
+    WriteSafetensors(this->Folder / file,
+      { { array, Tensor::FromDouble(DType::F32, { 1 }, { value }) } }, { { "format", "pt" } });
+  }
+
+  void WriteIndex(const std::string& map) const
+  {
+    WriteBytes(
+      this->Index, R"({"metadata": {"total_size": 8, "format": "x"}, "weight_map": )" + map + "}");
+  }
+};
+
+TEST_F(ShardedArrays, AreReadByTheirIndex)
+{
+  const ArrayFile file(this->Index);
+  ASSERT_EQ(file.GetEntries().size(), 2U);
+  EXPECT_THAT(file.GetEntries().at("a").load().view.ToDouble(), ElementsAre(1));
+  EXPECT_THAT(file.GetEntries().at("b").load().view.ToDouble(), ElementsAre(2));
+  EXPECT_THAT(file.GetMetadata(), ElementsAre(Pair("format", "x"))); // that of the index
+  EXPECT_NO_THROW(file.RequireIntact());
+}
+
+TEST_F(ShardedArrays, AreIntactTogether)
+{
+  const ArrayFile file(this->Index);
+  std::filesystem::resize_file(this->Folder / "two.safetensors", 20);
+  EXPECT_THAT(MessageOf<FileError>([&] { file.RequireIntact(); }), HasSubstr("two.safetensors"));
+}
+
+TEST_F(ShardedArrays, AreThoseThatTheIndexLists)
+{
+  const auto refusal = [this](const std::string& map)
+  {
+    this->WriteIndex(map);
+    return MessageOf<ModelError>([this] { const ArrayFile file(this->Index); });
+  };
+  EXPECT_THAT(refusal(R"({"c": "one.safetensors"})"),
+    EndsWith(
+      "one.safetensors: array 'c' is missing, although run.safetensors.index.json lists it."));
+  this->WriteShard("two.safetensors", "a", 3);
+  EXPECT_THAT(refusal(R"({"a": "one.safetensors", "b": "two.safetensors"})"),
+    EndsWith("two.safetensors: array 'a' is in another shard too, expected it once."));
+}
+
+TEST_F(ShardedArrays, AnIndexListsFilesOfItsFolder)
+{
+  const auto refuse = [this](const std::string& map)
+  {
+    this->WriteIndex(map);
+    const ArrayFile file(this->Index);
+  };
+  for (const char* name :
+    { "3", R"("")", R"("../one.safetensors")", R"("run.safetensors.index.json")" })
+  {
+    EXPECT_THAT(MessageOf<FormatError>([&] { refuse("{\"a\": " + std::string(name) + "}"); }),
+      EndsWith("tensor 'a': expected the name of a file in the folder of the index."))
+      << name;
+  }
+  EXPECT_THAT(MessageOf<FileError>([&] { refuse(R"({"a": "three.safetensors"})"); }),
+    EndsWith("the shard 'three.safetensors', which holds tensor 'a', is missing."));
+}
+
 TEST(ArrayFile, NoPrefixIsRead)
 {
   for (const std::string& good : { GoodNpy, GoodZip, ZipFile({ { "x.npy", GoodNpy } }, true) })

@@ -1,0 +1,66 @@
+#include "ShardIndex.h"
+
+#include "Error.h"
+#include "JsonText.h"
+#include "MappedFile.h"
+
+#include <system_error>
+
+namespace atlas
+{
+namespace
+{
+
+using nlohmann::json;
+
+/// The files of an index are in its folder, and no indices themselves.
+bool IsFileName(const std::string& name)
+{
+  return !name.empty() && name.find('/') == std::string::npos &&
+         std::filesystem::path(name).extension() != ".json";
+}
+
+}
+
+ShardIndex ReadShardIndex(const std::filesystem::path& path)
+{
+  const json index = ParseJson(ReadFile(path), path.string(), "the index of shards");
+  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
+  {
+    throw FormatError(
+      path.string() + ": expected an object 'weight_map' with the file of each tensor.");
+  }
+  ShardIndex shards;
+  for (const auto& [tensor, shard] : index["weight_map"].items())
+  {
+    const std::string name = shard.is_string() ? shard.get<std::string>() : std::string();
+    if (!IsFileName(name))
+    {
+      throw FormatError(path.string() + ": tensor '" + tensor +
+                        "': expected the name of a file in the folder of the index.");
+    }
+    const std::filesystem::path file = path.parent_path() / name;
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored))
+    {
+      std::string message = path.string() + ": the shard '" + name;
+      message.append("', which holds tensor '").append(tensor).append("', is missing.");
+      throw FileError(message);
+    }
+    shards.files.emplace(tensor, file);
+  }
+  const auto metadata = index.find("metadata");
+  if (metadata != index.end() && metadata->is_object())
+  {
+    for (const auto& [key, value] : metadata->items())
+    {
+      if (value.is_string())
+      {
+        shards.metadata.emplace(key, value.get<std::string>());
+      }
+    }
+  }
+  return shards;
+}
+
+}
