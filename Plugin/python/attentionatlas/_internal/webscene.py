@@ -8,6 +8,7 @@ item under the pointer.
 from typing import Any
 
 import numpy
+from numpy.typing import NDArray
 from paraview import servermanager
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkCommonTransforms import vtkTransform
@@ -212,7 +213,7 @@ def _colors(representation, data):
     return "cells" if is_cells else "points", colors
 
 
-def numbers(values):
+def numbers(values: NDArray[Any]) -> NDArray[Any]:
     """Numbers [items] or [items, components] as the smallest type that holds their integers, or as 32-bit reals."""
     if values.ndim == 1:
         values = values[:, None]
