@@ -564,10 +564,10 @@ std::uint64_t PatchingMemory(
     (config.layers + 1) * length * kept * period + copies * length * config.modelDimension +
     LayerRunner::WorkingFloats(config, batch.LargestGroup(), options.threads);
   const TransformerWeights& weights = model.GetWeights();
-  std::uint64_t widened = WidenedBytes(weights.unembedding);
+  std::uint64_t widened = WidenedBytes(weights.unembedding, options.threads);
   for (const LayerTensors& layer : weights.layers)
   {
-    widened = std::max(widened, WidenedBytes(layer));
+    widened = std::max(widened, WidenedBytes(layer, options.threads));
   }
   std::uint64_t reference = 0;
   if (options.by == Replacement::MeanOverPrompts)

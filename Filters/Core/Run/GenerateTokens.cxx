@@ -1,6 +1,7 @@
 #include "GenerateTokens.h"
 
 #include "Error.h"
+#include "FloatValues.h"
 #include "Index.h"
 #include "MappedFile.h"
 #include "MatrixProduct.h"
@@ -10,8 +11,11 @@
 #include "TransformerNorm.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <memory>
+#include <cstddef>
+#include <deque>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -22,8 +26,8 @@ namespace atlas
 namespace
 {
 
-/// Layers whose weights take at most so many bytes in single precision are kept between tokens;
-/// otherwise each token widens them again.
+/// Layers whose weights take at most so many bytes in single precision are kept so between tokens;
+/// otherwise each token widens them again, a block at a time.
 constexpr std::uint64_t KeptBytes = std::uint64_t{ 2 } << 30U;
 
 /// Keys and values of so many tokens.
@@ -33,12 +37,59 @@ std::uint64_t CacheFloats(const TransformerConfig& config, std::int64_t tokens)
          ToIndex(config.headDimension);
 }
 
+/// The matrices of a layer that every token is multiplied by.
+template<class Layer>
+auto MatricesOf(Layer& layer)
+{
+  return std::array{ &layer.query, &layer.key, &layer.value, &layer.queryLatent, &layer.keyLatent,
+    &layer.output, &layer.gate, &layer.up, &layer.down, &layer.experts.sharedGate,
+    &layer.experts.sharedUp, &layer.experts.sharedDown };
+}
+
+/// The tensors of a layer, with its matrices in single precision if it is to keep them so.
+class KeptTensors
+{
+public:
+  KeptTensors(const LayerTensors& layer, bool widens)
+    : Layer(layer)
+  {
+    for (LinearTensors* linear : MatricesOf(this->Layer))
+    {
+      TensorView& weight = linear->weight;
+      if (widens && WidenedBytes(weight) > 0)
+      {
+        const FloatValues& floats = this->Floats.try_emplace(weight.data, weight).first->second;
+        weight.dtype = DType::F32;
+        weight.interleavedRows = 0;
+        weight.data = reinterpret_cast<const std::byte*>(floats.Data());
+      }
+    }
+  }
+
+  const LayerTensors& Get() const { return this->Layer; }
+
+private:
+  LayerTensors Layer;
+  std::map<const std::byte*, FloatValues> Floats; ///< by the data of their tensor
+};
+
 /// All layers in single precision, in bytes, without what the files hold so.
 std::uint64_t WidenedLayers(const Transformer& model)
 {
-  const std::vector<LayerTensors>& layers = model.GetWeights().layers;
-  return std::accumulate(layers.begin(), layers.end(), std::uint64_t{ 0 },
-    [](std::uint64_t sum, const LayerTensors& layer) { return sum + WidenedBytes(layer); });
+  std::uint64_t bytes = 0;
+  for (const LayerTensors& layer : model.GetWeights().layers)
+  {
+    std::map<const std::byte*, std::uint64_t> tensors; // each once
+    for (const LinearTensors* linear : MatricesOf(layer))
+    {
+      tensors[linear->weight.data] = WidenedBytes(linear->weight);
+    }
+    for (const auto& [data, widened] : tensors)
+    {
+      bytes += widened;
+    }
+  }
+  return bytes;
 }
 
 std::int64_t LongestOf(const TransformerInput& input)
@@ -63,12 +114,12 @@ public:
     , Threads(threads)
   {
     this->Cache.resize(CacheFloats(this->Config, capacity));
-    if (WidenedLayers(model) <= KeptBytes)
+    const bool widens = WidenedLayers(model) <= KeptBytes;
+    for (const LayerTensors& layer : model.GetWeights().layers)
     {
-      for (std::int64_t l = 0; l < this->Config.layers; ++l)
-      {
-        this->Layers.push_back(this->MakeLayer(l));
-      }
+      const std::int64_t l = static_cast<std::int64_t>(this->Layers.size());
+      this->Tensors.emplace_back(layer, widens);
+      this->Layers.emplace_back(this->Config, this->Tensors.back().Get(), l, this->Positions);
     }
   }
 
@@ -97,7 +148,7 @@ public:
     const RowGroup& group = sequences.groups.front();
     for (std::int64_t l = 0; l < this->Config.layers; ++l)
     {
-      this->Layer(l)->Apply(group, this->RowsOf(l, rows), x.data(), this->Work, this->Threads);
+      this->Layers[l].Apply(group, this->RowsOf(l, rows), x.data(), this->Work, this->Threads);
     }
     this->Past += rows;
     this->EvaluateLast(x.data() + (rows - 1) * d);
@@ -114,20 +165,10 @@ private:
   std::vector<float> Cache; ///< [L, 2, H_kv, capacity, d_head], keys and values, of which
                             ///< a row may have fewer components
   std::vector<float> Queries;
-  std::vector<std::shared_ptr<const TransformerLayer>> Layers; ///< if they are kept
+  std::deque<KeptTensors> Tensors; ///< of each layer; they stay in place
+  std::deque<TransformerLayer> Layers;
   LayerWorkspace Work;
   std::vector<float> Logits;
-
-  std::shared_ptr<const TransformerLayer> MakeLayer(std::int64_t l) const
-  {
-    return std::make_shared<const TransformerLayer>(
-      this->Config, this->Model.GetWeights().layers[l], l, this->Positions);
-  }
-
-  std::shared_ptr<const TransformerLayer> Layer(std::int64_t l) const
-  {
-    return this->Layers.empty() ? this->MakeLayer(l) : this->Layers[l];
-  }
 
   /// Keys and values are written after those of the past.
   std::vector<HeadRows> RowsOf(std::int64_t layer, std::int64_t rows)

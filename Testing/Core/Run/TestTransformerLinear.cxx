@@ -197,6 +197,133 @@ TEST(ApplyLinear, BytesDependNeitherOnThreadsNorOnOtherSequences)
   }
 }
 
+/// A matrix of random bits, in rows of a type, and the same matrix as floats.
+struct Widened
+{
+  std::vector<std::byte> bytes;
+  std::vector<float> floats;
+  LinearTensors stored;
+  LinearTensors plain;
+
+  Widened(DType dtype, WeightLayout layout, std::int64_t inputs, std::int64_t outputs)
+    : bytes(ToIndex(inputs * outputs) / BlockElements(dtype) * BlockBytes(dtype))
+    , floats(inputs * outputs)
+  {
+    std::mt19937 generator(7);
+    for (std::byte& byte : this->bytes)
+    {
+      byte = static_cast<std::byte>(generator() & 0x3BU); // no number of any type is infinite
+    }
+    const bool isTransposed = layout == WeightLayout::OutputInput;
+    const Shape shape = isTransposed ? Shape{ outputs, inputs } : Shape{ inputs, outputs };
+    this->stored = { { dtype, shape, this->bytes.data() }, {}, layout, inputs, outputs, 0, 4 };
+    this->Update();
+  }
+
+  void Interleave(std::int64_t rows)
+  {
+    this->stored.weight.interleavedRows = rows;
+    this->Update();
+  }
+
+  void Update()
+  {
+    this->stored.weight.ToFloat(0, this->floats.size(), this->floats.data());
+    this->plain = this->stored;
+    this->plain.weight = { DType::F32, this->stored.weight.shape,
+      reinterpret_cast<const std::byte*>(this->floats.data()) };
+  }
+};
+
+std::vector<float> Product(const LinearTensors& tensors, const std::vector<std::int64_t>& lengths,
+  const std::vector<float>& from, int threads)
+{
+  std::vector<float> to(SequenceOffsets(lengths).back() * tensors.outputs);
+  ApplyLinear(Linear(tensors), MakeRowTiles(lengths), from.data(), to.data(), {}, threads);
+  return to;
+}
+
+void ExpectEqualProducts(const Widened& weights)
+{
+  std::mt19937 generator(8);
+  std::normal_distribution<float> normal;
+  for (const std::vector<std::int64_t>& lengths :
+    { std::vector<std::int64_t>{ 1 }, { 13, 5, 40 }, { 192, 3, 500, 47, 1 } })
+  {
+    std::vector<float> from(SequenceOffsets(lengths).back() * weights.stored.inputs);
+    std::generate(from.begin(), from.end(), [&] { return normal(generator); });
+    const std::vector<float> expected = Product(weights.plain, lengths, from, 1);
+    EXPECT_TRUE(std::all_of(
+      expected.begin(), expected.end(), [](float number) { return std::isfinite(number); }));
+    for (const int threads : { 1, 2, 16 })
+    {
+      EXPECT_EQ(Product(weights.stored, lengths, from, threads), expected)
+        << testing::PrintToString(lengths) << ", threads " << threads;
+    }
+  }
+}
+
+const std::vector<DType> Blocks = { DType::Q4_0, DType::Q4_1, DType::Q5_0, DType::Q5_1, DType::Q8_0,
+  DType::Q2_K, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_NL, DType::IQ4_XS,
+  DType::MXFP4 };
+const std::vector<DType> Numbers = { DType::F64, DType::F16, DType::BF16 };
+
+// Blocks of weights are widened to the floats of the whole matrix.
+TEST(ApplyLinear, BytesAreThoseOfWidenedWeights)
+{
+  std::vector<DType> types = Blocks;
+  types.insert(types.end(), Numbers.begin(), Numbers.end());
+  for (const DType dtype : types)
+  {
+    SCOPED_TRACE(Name(dtype));
+    Widened weights(dtype, WeightLayout::OutputInput, 512, 300);
+    ExpectEqualProducts(weights);
+    weights.Interleave(100);
+    ExpectEqualProducts(weights);
+  }
+  for (const DType dtype : Numbers)
+  {
+    SCOPED_TRACE(Name(dtype));
+    ExpectEqualProducts(Widened(dtype, WeightLayout::InputOutput, 512, 300));
+  }
+}
+
+TEST(Linear, PartsOfStoredWeightsAreFloats)
+{
+  Widened weights(DType::Q8_0, WeightLayout::OutputInput, 64, 40);
+  weights.Interleave(8);
+  const Linear linear(weights.stored);
+  EXPECT_FALSE(linear.Block(3, 5).IsInPlace());
+  const MatrixBlock part = linear.Part(3, 5);
+  const MatrixBlock expected = Linear(weights.plain).Part(3, 5);
+  EXPECT_EQ(part.stride, expected.stride);
+  EXPECT_TRUE(part.transposed);
+  EXPECT_TRUE(std::equal(part.data, part.data + 35 * 64 - 3, expected.data));
+  EXPECT_EQ(linear.Part(0, 0).data + 5 * 64 + 3, part.data) << "it is widened once";
+
+  FloatBlock memory;
+  const MatrixBlock block = memory.Of(linear.Head(2), 64, 4); // outputs 8 to 11
+  EXPECT_TRUE(block.transposed);
+  EXPECT_EQ(block.stride, 64);
+  EXPECT_TRUE(std::equal(block.data, block.data + 4 * 64, weights.floats.data() + 8 * 64));
+}
+
+TEST(Linear, BlocksOfHeadsAreFloats)
+{
+  Widened weights(DType::F16, WeightLayout::HeadInputOutput, 64, 40); // 10 heads [64, 4]
+  const Linear linear(weights.stored);
+  FloatBlock memory;
+  const MatrixBlock block = memory.Of(linear.Head(7), 64, 4);
+  EXPECT_FALSE(block.transposed);
+  EXPECT_EQ(block.stride, 4);
+  EXPECT_TRUE(std::equal(block.data, block.data + 64 * 4, weights.floats.data() + 7 * 64 * 4));
+  const MatrixBlock next = memory.Of(linear.Head(8), 64, 4);
+  EXPECT_TRUE(std::equal(next.data, next.data + 64 * 4, weights.floats.data() + 8 * 64 * 4));
+  const Linear plain(weights.plain);
+  EXPECT_EQ(memory.Of(plain.Head(8), 64, 4).data, weights.floats.data() + 8 * 64 * 4)
+    << "floats stay where they are";
+}
+
 TEST(RowTiles, AreDense)
 {
   for (const std::int64_t rows : { 1, 12, 50, 96, 1000 })
@@ -270,7 +397,7 @@ TEST(Linear, HeadsAreParts)
 {
   const Stored stored(WeightLayout::OutputInput);
   const Linear linear(stored.tensors);
-  const MatrixBlock head = linear.Head(4); // outputs 2 + 4 * 3 and on
+  const MatrixBlock head = linear.Head(4).matrix; // outputs 2 + 4 * 3 and on
   ASSERT_TRUE(head.transposed);
   EXPECT_EQ(head.data[head.stride * 1 + 5], static_cast<float>(stored.values[5 * 300 + 15]));
   EXPECT_EQ(linear.HeadBias(4), linear.Bias(14));
@@ -282,11 +409,11 @@ TEST(Linear, HeadsAreParts)
   heads.headFirst = 0;
   heads.headStep = 2;
   const Linear apart(heads);
-  const MatrixBlock seventh = apart.Head(7);
+  const MatrixBlock seventh = apart.Head(7).matrix;
   EXPECT_FALSE(seventh.transposed);
   EXPECT_EQ(seventh.stride, 2);
   const auto* numbers = reinterpret_cast<const float*>(stored.weight.bytes.data());
-  EXPECT_EQ(seventh.data - apart.Head(0).data, 7 * 6 * 2);
+  EXPECT_EQ(seventh.data - apart.Head(0).matrix.data, 7 * 6 * 2);
   EXPECT_EQ(seventh.data[3], numbers[7 * 12 + 3]);
 }
 

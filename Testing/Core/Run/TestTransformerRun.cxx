@@ -2,6 +2,7 @@
 
 #include "Allocations.h"
 #include "TinyTransformer.h"
+#include "TransformerLinear.h"
 #include "TransformerOracle.h"
 
 #include <ostream>
@@ -148,6 +149,39 @@ TEST(RunMemoryOfArchitectures, IsThatOfTheEstimate)
     options.logits = model.HasLogits();
     ExpectEstimate(model, input, options);
   }
+}
+
+/// A matrix of 4,096 x 2,048 weights of 8 bits, which takes 32 MB as floats.
+TEST(MemoryOfStoredWeights, IsThatOfABlockPerThread)
+{
+  constexpr std::int64_t inputs = 2048;
+  constexpr std::int64_t outputs = 4096;
+  const std::vector<std::byte> bytes(inputs * outputs / 32 * 34);
+  LinearTensors tensors;
+  tensors.weight = { DType::Q8_0, { outputs, inputs }, bytes.data() };
+  tensors.inputs = inputs;
+  tensors.outputs = outputs;
+  const Linear linear(tensors);
+  const SingleThreadedBlas blas; // whose threads take memory
+  for (const std::int64_t rows : { 1, 400 })
+  {
+    const std::vector<RowTile> tiles = MakeRowTiles({ rows });
+    const std::vector<float> from(rows * inputs, 1.F);
+    std::vector<float> to(rows * outputs);
+    const auto apply = [&] { ApplyLinear(linear, tiles, from.data(), to.data(), {}, 2); };
+    apply(); // starts threads
+    const std::size_t before = atlas::test::AllocatedBytes();
+    atlas::test::StartPeak();
+    apply();
+    const std::uint64_t peak = atlas::test::PeakBytes() - before;
+    EXPECT_EQ(atlas::test::AllocatedBytes(), before) << "nothing is kept";
+    const std::uint64_t blocks = 2 * 256 * inputs * sizeof(float);
+    EXPECT_EQ(WidenedBytes(tensors, 2), blocks);
+    // A copy of the rows of a tile, and its product, of each thread; lists.
+    const std::uint64_t tile = (rows == 1 ? 48 : 192) * (inputs + 256) * sizeof(float);
+    EXPECT_LE(peak, blocks + 2 * tile + 16384) << rows;
+  }
+  EXPECT_EQ(WidenedBytes(LinearTensors()), 0U);
 }
 
 }

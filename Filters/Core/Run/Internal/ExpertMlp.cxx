@@ -265,24 +265,22 @@ void ExpertMlp::AddShared(const RowGroup& group, const float* from, float* to, i
   }
 }
 
-std::uint64_t WidenedBytes(const ExpertTensors& tensors)
+std::uint64_t WidenedBytes(const ExpertTensors& tensors, int threads)
 {
   std::uint64_t largest = 0;
   for (const std::vector<LinearTensors>* list : { &tensors.gate, &tensors.up, &tensors.down })
   {
     for (const LinearTensors& linear : *list)
     {
-      largest = std::max(largest, WidenedBytes(linear));
+      largest = std::max(largest, WidenedBytes(linear, threads));
     }
   }
-  // A gate and a linear part at a time.
-  std::uint64_t bytes = WidenedBytes(tensors.router) + 2 * largest;
   for (const LinearTensors* shared :
-    { &tensors.sharedGate, &tensors.sharedUp, &tensors.sharedDown, &tensors.sharedFactor })
+    { &tensors.sharedGate, &tensors.sharedUp, &tensors.sharedDown })
   {
-    bytes += WidenedBytes(*shared);
+    largest = std::max(largest, WidenedBytes(*shared, threads));
   }
-  return bytes;
+  return WidenedBytes(tensors.router.weight) + WidenedBytes(tensors.sharedFactor.weight) + largest;
 }
 
 }

@@ -27,7 +27,7 @@ struct RoutingRows
 /// limited to `expertLimit`: g from above, u from both sides. A shared expert, if there is one,
 /// adds its output at every token, times the sigmoid of a factor if it has one.
 ///
-/// The weights of one expert at a time are widened to single precision.
+/// Weights are widened to single precision a block at a time, those of the router as a whole.
 class ExpertMlp
 {
 public:
@@ -69,7 +69,8 @@ private:
   void AddShared(const RowGroup& group, const float* from, float* to, int threads) const;
 };
 
-/// The memory that ExpertMlp allocates for widened weights, in bytes.
-std::uint64_t WidenedBytes(const ExpertTensors& tensors);
+/// The memory that ExpertMlp allocates for widened weights on so many threads, in bytes: blocks of
+/// one matrix at a time, and all of the router.
+std::uint64_t WidenedBytes(const ExpertTensors& tensors, int threads = 0);
 
 }

@@ -169,15 +169,15 @@ void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* t
   ApplyLinear(this->Down, group.tiles, hidden, to, { std::nullopt, nullptr, true }, threads);
 }
 
-std::uint64_t WidenedBytes(const LayerTensors& layer)
+std::uint64_t WidenedBytes(const LayerTensors& layer, int threads)
 {
-  std::uint64_t bytes = 0;
+  std::uint64_t largest = WidenedBytes(layer.experts, threads);
   for (const LinearTensors* linear : { &layer.query, &layer.key, &layer.value, &layer.queryLatent,
          &layer.keyLatent, &layer.output, &layer.gate, &layer.up, &layer.down })
   {
-    bytes += WidenedBytes(*linear);
+    largest = std::max(largest, WidenedBytes(*linear, threads));
   }
-  return bytes + WidenedBytes(layer.experts);
+  return WidenedBytes(layer.output.weight) + largest;
 }
 
 }

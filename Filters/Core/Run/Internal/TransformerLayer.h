@@ -20,7 +20,7 @@ struct LayerWorkspace
   std::vector<float> factors; ///< [rows, mlpDimension], for a gated MLP
 };
 
-/// A layer with its weights in single precision: attention followed by an MLP.
+/// A layer with its weights: attention followed by an MLP, in single precision.
 class TransformerLayer
 {
 public:
@@ -72,7 +72,9 @@ private:
     int threads, const ActivationVisitor& visitor, const RoutingRows& routing) const;
 };
 
-/// The memory that a TransformerLayer allocates in addition to the tensors, in bytes.
-std::uint64_t WidenedBytes(const LayerTensors& layer);
+/// The memory that a TransformerLayer needs for weights in single precision on so many threads, in
+/// bytes: blocks of one matrix at a time, and the matrix that heads write by, which norms of values
+/// and outputs of heads need as a whole.
+std::uint64_t WidenedBytes(const LayerTensors& layer, int threads = 0);
 
 }

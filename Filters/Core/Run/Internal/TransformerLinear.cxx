@@ -42,59 +42,158 @@ std::int64_t AddChunk(
   return index;
 }
 
-/// What one thread does at a time: the product of a tile with blocks begin <= block < end.
+/// What one thread does at a time: the products of some tiles with some blocks.
 struct TilePart
 {
-  const RowTile* tile = nullptr;
-  std::size_t begin = 0;
-  std::size_t end = 0;
+  std::size_t tile = 0;
+  std::size_t endTile = 0;
+  std::size_t block = 0;
+  std::size_t endBlock = 0;
 };
 
-/// Rows that must be copied are multiplied by as many blocks as possible, so that they are copied
-/// once.
-std::vector<TilePart> MakeParts(const std::vector<RowTile>& tiles, std::size_t blocks, int threads)
+/// Parts of one tile and as many blocks as possible, so that rows that must be copied are copied
+/// once; or, if weights must be widened, of one block and as many tiles as possible.
+std::vector<TilePart> MakeParts(std::size_t tiles, std::size_t blocks, bool byBlock, int threads)
 {
+  const std::size_t single = byBlock ? blocks : tiles;
+  const std::size_t several = byBlock ? tiles : blocks;
   const std::int64_t wanted = PartsPerThread * ThreadCount(threads);
-  const std::int64_t perTile =
-    std::min(static_cast<std::int64_t>(blocks), BlockCount(wanted, tiles.size()));
-  const std::size_t step = BlockCount(static_cast<std::int64_t>(blocks), perTile);
+  const std::int64_t perSingle =
+    std::min(static_cast<std::int64_t>(several), BlockCount(wanted, single));
+  const std::size_t step = BlockCount(static_cast<std::int64_t>(several), perSingle);
   std::vector<TilePart> parts;
-  for (const RowTile& tile : tiles)
+  for (std::size_t one = 0; one < single; ++one)
   {
-    for (std::size_t begin = 0; begin < blocks; begin += step)
+    for (std::size_t begin = 0; begin < several; begin += step)
     {
-      parts.push_back({ &tile, begin, std::min(begin + step, blocks) });
+      const std::size_t end = std::min(begin + step, several);
+      parts.push_back(
+        byBlock ? TilePart{ begin, end, one, one + 1 } : TilePart{ one, one + 1, begin, end });
     }
   }
   return parts;
 }
 
+/// Computes the products of a part.
+void MultiplyPart(const TilePart& part, const std::vector<RowTile>& tiles,
+  const std::vector<ColumnBlock>& blocks, std::int64_t inner, const float* from,
+  const RowVisitor& visit)
+{
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  for (std::size_t tile = part.tile; tile < part.endTile; ++tile)
+  {
+    rows = std::max(rows, tiles[tile].rows);
+  }
+  for (std::size_t block = part.block; block < part.endBlock; ++block)
+  {
+    columns = std::max(columns, blocks[block].columns);
+  }
+  const std::unique_ptr<float[]> product(new float[rows * columns]);
+  FloatBlock weights;
+  for (std::size_t t = part.tile; t < part.endTile; ++t)
+  {
+    const RowTile& tile = tiles[t];
+    const TileRows tileRows(tile, inner, from, inner);
+    for (std::size_t block = part.block; block < part.endBlock; ++block)
+    {
+      const ColumnBlock& column = blocks[block];
+      MultiplyTile(tile, column.columns, inner, tileRows.Matrix(),
+        weights.Of(column.weights, inner, column.columns), product.get());
+      VisitRows(tile, [&](std::int64_t place, std::int64_t row)
+        { visit(block, row, product.get() + place * column.columns); });
+    }
+  }
+}
+
+}
+
+MatrixBlock FloatBlock::Of(const WeightBlock& block, std::int64_t inner, std::int64_t columns)
+{
+  if (block.IsInPlace())
+  {
+    return block.matrix;
+  }
+  const bool transposed = block.matrix.transposed;
+  const std::int64_t lines = transposed ? columns : inner; // as they are stored
+  const std::int64_t width = transposed ? inner : columns;
+  if (this->Stored != block.stored || this->First != block.first || this->Columns != columns)
+  {
+    this->Widen(block, lines, width);
+    this->Columns = columns;
+  }
+  return { this->Memory.get(), width, transposed };
+}
+
+void FloatBlock::Widen(const WeightBlock& block, std::int64_t lines, std::int64_t width)
+{
+  if (this->Size < lines * width)
+  {
+    this->Size = lines * width;
+    this->Memory.reset(new float[this->Size]); // each number of which is set below
+  }
+  const bool isPacked = block.matrix.stride == width;
+  const std::int64_t count = isPacked ? lines * width : width;
+  for (std::int64_t line = 0; line < (isPacked ? 1 : lines); ++line)
+  {
+    const std::uint64_t begin = block.first + ToIndex(line * block.matrix.stride);
+    block.stored->ToFloat(begin, begin + ToIndex(count), this->Memory.get() + line * width);
+  }
+  this->Stored = block.stored;
+  this->First = block.first;
 }
 
 Linear::Linear(const LinearTensors& tensors)
   : Tensors(tensors)
-  , Weight(tensors.weight)
   , BiasValues(tensors.bias)
 {
+  if (WidenedBytes(tensors.weight) > 0)
+  {
+    this->Widened = std::make_unique<Whole>();
+  }
+  else
+  {
+    this->InPlace = FloatValues(tensors.weight).Data();
+  }
+}
+
+/// The block whose first number has this index in the tensor.
+WeightBlock Linear::BlockAt(std::uint64_t first, std::int64_t stride, bool transposed) const
+{
+  if (this->Widened != nullptr)
+  {
+    return { { nullptr, stride, transposed }, &this->Tensors.weight, first };
+  }
+  return { { this->InPlace + first, stride, transposed }, nullptr, first };
+}
+
+WeightBlock Linear::Block(std::int64_t input, std::int64_t output) const
+{
+  const std::int64_t inputs = this->Tensors.inputs;
+  const std::int64_t outputs = this->Tensors.outputs;
+  return this->Tensors.layout == WeightLayout::OutputInput
+           ? this->BlockAt(ToIndex(output * inputs + input), inputs, true)
+           : this->BlockAt(ToIndex(input * outputs + output), outputs, false);
 }
 
 MatrixBlock Linear::Part(std::int64_t input, std::int64_t output) const
 {
-  const std::int64_t inputs = this->Tensors.inputs;
-  const std::int64_t outputs = this->Tensors.outputs;
-  const float* weight = this->Weight.Data();
-  return this->Tensors.layout == WeightLayout::OutputInput
-           ? MatrixBlock{ weight + output * inputs + input, inputs, true }
-           : MatrixBlock{ weight + input * outputs + output, outputs, false };
+  const WeightBlock block = this->Block(input, output);
+  if (this->Widened == nullptr)
+  {
+    return block.matrix;
+  }
+  Whole& whole = *this->Widened;
+  std::call_once(whole.once, [&] { whole.values = FloatValues(this->Tensors.weight); });
+  return { whole.values.Data() + block.first, block.matrix.stride, block.matrix.transposed };
 }
 
-MatrixBlock Linear::Head(std::int64_t head) const
+WeightBlock Linear::Head(std::int64_t head) const
 {
   const std::int64_t dimension = this->Tensors.headStep;
   return this->Tensors.layout == WeightLayout::HeadInputOutput
-           ? MatrixBlock{ this->Weight.Data() + head * this->Tensors.inputs * dimension, dimension,
-               false }
-           : this->Part(0, this->Tensors.headFirst + head * this->Tensors.headStep);
+           ? this->BlockAt(ToIndex(head * this->Tensors.inputs * dimension), dimension, false)
+           : this->Block(0, this->Tensors.headFirst + head * this->Tensors.headStep);
 }
 
 bool Linear::HeadsAreNeighbors(std::int64_t dimension) const
@@ -114,9 +213,12 @@ const float* Linear::HeadBias(std::int64_t head) const
   return this->Bias(this->Tensors.headFirst + head * this->Tensors.headStep);
 }
 
-std::uint64_t WidenedBytes(const LinearTensors& tensors)
+std::uint64_t WidenedBytes(const LinearTensors& tensors, int threads)
 {
-  return WidenedBytes(tensors.weight) + WidenedBytes(tensors.bias);
+  const std::int64_t columns = std::min(tensors.outputs, std::max(BlockColumns, tensors.headStep));
+  const std::uint64_t block = ToIndex(tensors.inputs * columns) * sizeof(float);
+  return WidenedBytes(tensors.bias) +
+         (WidenedBytes(tensors.weight) > 0 ? ToIndex(ThreadCount(threads)) * block : 0);
 }
 
 std::vector<RowTile> MakeRowTiles(const std::vector<std::int64_t>& lengths)
@@ -226,27 +328,12 @@ void MultiplyTiles(const std::vector<RowTile>& tiles, const std::vector<ColumnBl
   const auto products = static_cast<std::int64_t>(tiles.size() * blocks.size());
   const std::int64_t joined = products / (PartsPerThread * ThreadCount(threads));
   const std::vector<RowTile> larger = JoinTiles(tiles, std::max<std::int64_t>(joined, 1));
-  const std::vector<TilePart> parts = MakeParts(larger, blocks.size(), threads);
+  const bool isWidened = std::any_of(blocks.begin(), blocks.end(),
+    [](const ColumnBlock& block) { return !block.weights.IsInPlace(); });
+  const std::vector<TilePart> parts =
+    MakeParts(larger.size(), blocks.size(), isWidened && larger.size() > 1, threads);
   ParallelFor(parts.size(), threads,
-    [&](std::int64_t i)
-    {
-      const TilePart& part = parts[i];
-      const TileRows rows(*part.tile, inner, from, inner);
-      std::int64_t columns = 0;
-      for (std::size_t block = part.begin; block < part.end; ++block)
-      {
-        columns = std::max(columns, blocks[block].columns);
-      }
-      const std::unique_ptr<float[]> product(new float[part.tile->rows * columns]);
-      for (std::size_t block = part.begin; block < part.end; ++block)
-      {
-        const ColumnBlock& column = blocks[block];
-        MultiplyTile(
-          *part.tile, column.columns, inner, rows.Matrix(), column.weights, product.get());
-        VisitRows(*part.tile, [&](std::int64_t place, std::int64_t row)
-          { visit(block, row, product.get() + place * column.columns); });
-      }
-    });
+    [&](std::int64_t i) { MultiplyPart(parts[i], larger, blocks, inner, from, visit); });
 }
 
 void ApplyLinear(const Linear& linear, const std::vector<RowTile>& tiles, const float* from,
@@ -256,7 +343,7 @@ void ApplyLinear(const Linear& linear, const std::vector<RowTile>& tiles, const 
   std::vector<ColumnBlock> blocks;
   for (std::int64_t column = 0; column < outputs; column += BlockColumns)
   {
-    blocks.push_back({ linear.Part(0, column), std::min(BlockColumns, outputs - column) });
+    blocks.push_back({ linear.Block(0, column), std::min(BlockColumns, outputs - column) });
   }
   const auto visit = [&](std::size_t block, std::int64_t row, float* product)
   {

@@ -7,13 +7,44 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
 namespace atlas
 {
 
-/// A matrix and its bias, converted to single precision for the lifetime of this object.
+/// A block of a matrix of weights [inner, columns]: floats in place, or numbers of a tensor, which
+/// are widened when they are multiplied.
+struct WeightBlock
+{
+  MatrixBlock matrix;                 ///< without data: how the numbers lie in the tensor
+  const TensorView* stored = nullptr; ///< the tensor, unless the matrix has data
+  std::uint64_t first = 0;            ///< the index of the block's first number there
+
+  bool IsInPlace() const { return this->matrix.data != nullptr; }
+};
+
+/// Memory of one thread for a block of weights as floats.
+class FloatBlock
+{
+public:
+  /// The block [inner, columns] as floats: in place, or in this memory until another block is asked
+  /// for.
+  MatrixBlock Of(const WeightBlock& block, std::int64_t inner, std::int64_t columns);
+
+private:
+  std::unique_ptr<float[]> Memory;
+  std::int64_t Size = 0;
+  const TensorView* Stored = nullptr; ///< what is in the memory
+  std::uint64_t First = 0;
+  std::int64_t Columns = 0;
+
+  void Widen(const WeightBlock& block, std::int64_t lines, std::int64_t width);
+};
+
+/// A matrix and its bias. Weights that are not floats in place stay as they are; products widen a
+/// block of them at a time.
 class Linear
 {
 public:
@@ -25,10 +56,14 @@ public:
   std::int64_t Outputs() const { return this->Tensors.outputs; }
 
   /// The block of W, as [inputs, outputs], that begins at these indices. Not for HeadInputOutput.
+  WeightBlock Block(std::int64_t input, std::int64_t output) const;
+
+  /// The same as floats. Unless they are in place, the first call widens the whole matrix, which
+  /// then lives as long as this object.
   MatrixBlock Part(std::int64_t input, std::int64_t output) const;
 
   /// The block [inputs, d_head] of W for the queries, keys or values of a head.
-  MatrixBlock Head(std::int64_t head) const;
+  WeightBlock Head(std::int64_t head) const;
 
   /// Whether the blocks of heads of this dimension lie side by side, as columns of one matrix.
   bool HeadsAreNeighbors(std::int64_t dimension) const;
@@ -38,13 +73,23 @@ public:
   const float* HeadBias(std::int64_t head) const;
 
 private:
+  struct Whole
+  {
+    std::once_flag once;
+    FloatValues values;
+  };
+
   LinearTensors Tensors;
-  FloatValues Weight;
+  const float* InPlace = nullptr; ///< the weights, if they are floats
+  std::unique_ptr<Whole> Widened; ///< otherwise: for Part
   FloatValues BiasValues;
+
+  WeightBlock BlockAt(std::uint64_t first, std::int64_t stride, bool transposed) const;
 };
 
-/// The memory that Linear allocates in addition to the tensors, in bytes.
-std::uint64_t WidenedBytes(const LinearTensors& tensors);
+/// The memory that ApplyLinear allocates for weights as floats on so many threads (as for
+/// ThreadCount), and Linear for its bias, in bytes.
+std::uint64_t WidenedBytes(const LinearTensors& tensors, int threads = 0);
 
 /// The number of blocks of `block` rows or columns that cover `count` of them.
 inline std::int64_t BlockCount(std::int64_t count, std::int64_t block)
@@ -126,7 +171,7 @@ void VisitRows(const RowTile& tile, const Visitor& visit)
 /// Some columns of a matrix by which rows are multiplied.
 struct ColumnBlock
 {
-  MatrixBlock weights; ///< [inner, columns]
+  WeightBlock weights; ///< [inner, columns]
   std::int64_t columns = 0;
 };
 
@@ -138,7 +183,8 @@ constexpr std::int64_t BlockColumns = 256;
 using RowVisitor = std::function<void(std::size_t block, std::int64_t row, float* product)>;
 
 /// Multiplies the rows of all tiles, `from` [rows, inner], by each block and calls `visit` for each
-/// row and block once. Runs in parallel: calls may come at the same time.
+/// row and block once. Runs in parallel: calls may come at the same time. Each thread has one block
+/// of weights as floats at a time, which it multiplies all its tiles by.
 void MultiplyTiles(const std::vector<RowTile>& tiles, const std::vector<ColumnBlock>& blocks,
   std::int64_t inner, const float* from, const RowVisitor& visit, int threads);
 
