@@ -1,6 +1,7 @@
 #include "GgufModel.h"
 
 #include "Error.h"
+#include "Index.h"
 #include "JsonText.h"
 #include "NamedValues.h"
 
@@ -29,9 +30,10 @@ struct Family
   std::string_view architecture;
   bool interleavesRows; ///< of queries and keys
 };
-constexpr std::array<Family, 14> Families = { {
+constexpr std::array<Family, 18> Families = { {
   { "bert", "bert", false },
   { "bloom", "bloom", false },
+  { "deepseek2", "deepseek_v2", false },
   { "gemma", "gemma", false },
   { "gemma2", "gemma2", false },
   { "gemma3", "gemma3_text", false },
@@ -39,10 +41,13 @@ constexpr std::array<Family, 14> Families = { {
   { "gptneox", "gpt_neox", false },
   { "llama", "llama", true },
   { "olmo", "olmo", true },
+  { "olmoe", "olmoe", false },
   { "phi2", "phi", false },
   { "phi3", "phi3", false },
   { "qwen2", "qwen2", false },
+  { "qwen2moe", "qwen2_moe", false },
   { "qwen3", "qwen3", false },
+  { "qwen3moe", "qwen3_moe", false },
   { "stablelm", "stablelm", false },
 } };
 
@@ -79,7 +84,17 @@ public:
   }
 
   bool Has(const char* key) const { return this->Data.Has(this->Key(key)); }
-  bool HasTensor(const char* name) const { return this->File.GetTensors().count(name) != 0; }
+  bool HasTensor(const std::string& name) const { return this->File.GetTensors().count(name) != 0; }
+  bool HasLatent() const { return this->GetFamily().name == "deepseek2"; }
+  bool HasExperts() const { return this->Integer("expert_count", 0) != 0; }
+
+  /// What Hugging Face calls the architecture. llama.cpp calls Mixtral llama.
+  std::string HuggingFaceName() const
+  {
+    const Family& family = this->GetFamily();
+    return family.name == "llama" && this->HasExperts() ? "mixtral"
+                                                        : std::string(family.architecture);
+  }
 
   std::int64_t Size(const char* key) const
   {
@@ -103,9 +118,14 @@ public:
     return this->Data.Text(this->Key(key), otherwise);
   }
 
-  /// The dimension of a head: as it is stated, or what the model's dimension leaves.
+  /// The dimension of a head: as it is stated, or what the model's dimension leaves. With latent
+  /// attention, the rotated part of it.
   std::int64_t HeadDimension() const
   {
+    if (this->HasLatent())
+    {
+      return this->Size("rope.dimension_count");
+    }
     const std::int64_t heads = this->Size("attention.head_count");
     const std::int64_t dimension = this->Size("embedding_length");
     const std::int64_t keys = this->Size("attention.key_length", dimension / heads);
@@ -192,6 +212,13 @@ void AddRotation(const GgufSettings& settings, json& config)
   AddNumber(settings, "rope.scaling.attn_factor", "attention_factor", rope);
   AddNumber(settings, "rope.scaling.yarn_beta_fast", "beta_fast", rope);
   AddNumber(settings, "rope.scaling.yarn_beta_slow", "beta_slow", rope);
+  if (settings.HasLatent() && settings.Has("rope.scaling.yarn_log_multiplier"))
+  {
+    // llama.cpp has a tenth of it, and no other magnitude than that of all components.
+    const double magnitude = settings.Number("rope.scaling.yarn_log_multiplier") * 10;
+    rope["mscale"] = magnitude;
+    rope["mscale_all_dim"] = magnitude;
+  }
 }
 
 /// Reads what the rotary frequencies are divided by, one number for each rotated pair of a head.
@@ -266,6 +293,112 @@ std::int64_t ScoreScale(const GgufSettings& settings)
            : settings.HeadDimension();
 }
 
+/// The latent attention of DeepSeek-V2. Newer files have the dimensions of a head under other
+/// names, as its keys are the latent vector for llama.cpp.
+void AddLatent(const GgufSettings& settings, json& config)
+{
+  const auto size = [&](const char* name, const char* older)
+  { return settings.Size(settings.Has(name) ? name : older); };
+  const std::int64_t keys = size("attention.key_length_mla", "attention.key_length");
+  const std::int64_t rotated = settings.Size("rope.dimension_count");
+  if (keys <= rotated)
+  {
+    settings.Fail("expected heads with more components than the " + std::to_string(rotated) +
+                  " rotated ones, found " + std::to_string(keys) + ".");
+  }
+  config["qk_rope_head_dim"] = rotated;
+  config["qk_nope_head_dim"] = keys - rotated;
+  config["v_head_dim"] = size("attention.value_length_mla", "attention.value_length");
+  config["kv_lora_rank"] = settings.Size("attention.kv_lora_rank");
+  config["num_key_value_heads"] = settings.Size("attention.head_count");
+  if (settings.HasTensor("blk.0.attn_q_a.weight"))
+  {
+    config["q_lora_rank"] = settings.Size("attention.q_lora_rank");
+  }
+}
+
+/// Rows of the first tensor of this name in a layer: a size of all layers with experts that have
+/// it.
+std::int64_t RowsOfFirst(const GgufSettings& settings, const GgufFile& file, const char* name)
+{
+  for (std::int64_t l = 0; l < settings.Size("block_count"); ++l)
+  {
+    const auto found = file.GetTensors().find("blk." + std::to_string(l) + "." + name);
+    if (found != file.GetTensors().end() && found->second.shape.size() >= 2)
+    {
+      return found->second.shape[found->second.shape.size() - 2];
+    }
+  }
+  settings.Fail(std::string("expected tensors '") + name + "' in layers with experts, found none.");
+}
+
+/// Groups of experts, and shared experts, of DeepSeek-V2.
+void AddDeepSeekExperts(const GgufSettings& settings, json& config)
+{
+  constexpr std::array<const char*, 3> functions = { "softmax", "softmax", "sigmoid" };
+  const std::int64_t function = settings.Integer("expert_gating_func", 1); // 0: not given
+  config["scoring_func"] =
+    0 <= function && function < 3 ? functions.at(ToIndex(function)) : std::to_string(function);
+  config["norm_topk_prob"] = settings.Flag("expert_weights_norm", false);
+  config["first_k_dense_replace"] = settings.Integer("leading_dense_block_count", 0);
+  const double factor =
+    settings.Has("expert_weights_scale") ? settings.Number("expert_weights_scale") : 0;
+  config["routed_scaling_factor"] = factor == 0 ? 1 : factor;
+  if (settings.Integer("expert_shared_count", 0) != 0)
+  {
+    config["n_shared_experts"] = settings.Size("expert_shared_count");
+  }
+  if (settings.Integer("expert_group_count", 0) > 1)
+  {
+    config["topk_method"] = "group_limited_greedy";
+    config["n_group"] = settings.Size("expert_group_count");
+    config["topk_group"] = settings.Size("expert_group_used_count");
+  }
+}
+
+/// A mixture of experts. Which layers have experts follows from the tensors, as do their sizes. How
+/// weights of experts are normed is known to llama.cpp by the architecture.
+void AddExperts(const GgufSettings& settings, const GgufFile& file, json& config)
+{
+  const std::string name = settings.HuggingFaceName();
+  constexpr std::array<std::string_view, 5> known = { "deepseek_v2", "mixtral", "olmoe",
+    "qwen2_moe", "qwen3_moe" };
+  if (std::find(known.begin(), known.end(), name) == known.end())
+  {
+    settings.Fail("expected a model with one MLP per layer, found a mixture of experts.");
+  }
+  for (const char* key : { "num_local_experts", "num_experts", "n_routed_experts" })
+  {
+    config[key] = settings.Size("expert_count");
+  }
+  config["num_experts_per_tok"] = settings.Size("expert_used_count");
+  const std::int64_t rows = RowsOfFirst(settings, file, "ffn_gate_exps.weight");
+  config["moe_intermediate_size"] = rows;
+  if (name == "mixtral" || name == "olmoe")
+  {
+    config["intermediate_size"] = rows;
+  }
+  if (name == "qwen2_moe")
+  {
+    config["shared_expert_intermediate_size"] =
+      RowsOfFirst(settings, file, "ffn_gate_shexp.weight");
+  }
+  config["norm_topk_prob"] = name == "qwen3_moe";
+  if (name == "deepseek_v2")
+  {
+    AddDeepSeekExperts(settings, config);
+    return;
+  }
+  config["mlp_only_layers"] = json::array();
+  for (std::int64_t l = 0; l < settings.Size("block_count"); ++l)
+  {
+    if (!settings.HasTensor("blk." + std::to_string(l) + ".ffn_gate_inp.weight"))
+    {
+      config["mlp_only_layers"].push_back(static_cast<std::uint64_t>(l));
+    }
+  }
+}
+
 /// The settings that only some architectures have.
 void AddVariants(const GgufSettings& settings, json& config)
 {
@@ -273,7 +406,8 @@ void AddVariants(const GgufSettings& settings, json& config)
   const std::int64_t window = settings.Integer("attention.sliding_window", 0);
   if (window != 0)
   {
-    config["model_type"] = family == "llama" ? "mistral" : settings.GetFamily().architecture;
+    config["model_type"] = family == "llama" && !settings.HasExperts() ? std::string("mistral")
+                                                                       : settings.HuggingFaceName();
     config["sliding_window"] = settings.Size("attention.sliding_window");
   }
   else if (family == "gemma3")
@@ -298,7 +432,7 @@ void AddVariants(const GgufSettings& settings, json& config)
 std::string ConfigText(const GgufSettings& settings, const GgufFile& file)
 {
   json config;
-  config["model_type"] = settings.GetFamily().architecture;
+  config["model_type"] = settings.HuggingFaceName();
   config["num_hidden_layers"] = settings.Size("block_count");
   config["num_attention_heads"] = settings.Size("attention.head_count");
   config["num_key_value_heads"] =
@@ -319,9 +453,13 @@ std::string ConfigText(const GgufSettings& settings, const GgufFile& file)
     config[name] = epsilon;
   }
   config["tie_word_embeddings"] = !settings.HasTensor("output.weight");
-  if (settings.Integer("expert_count", 0) != 0)
+  if (settings.HasLatent())
   {
-    settings.Fail("expected a model with one MLP per layer, found a mixture of experts.");
+    AddLatent(settings, config);
+  }
+  if (settings.HasExperts())
+  {
+    AddExperts(settings, file, config);
   }
   constexpr const char* end = "tokenizer.ggml.eos_token_id";
   if (file.GetMetadata().Has(end))

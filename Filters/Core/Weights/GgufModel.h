@@ -18,9 +18,10 @@ std::filesystem::path FindGguf(const std::filesystem::path& path);
 bool IsVocabularyAlone(const std::filesystem::path& path);
 
 /// The configuration of the model in a GGUF file, as llama.cpp converts it: of bert (without the
-/// head that predicts masked words, and DistilBERT and RoBERTa in its form), bloom, gemma, gemma2,
-/// gemma3, gpt2, gptneox, llama (with Mistral, which llama.cpp calls so too), olmo, phi2, phi3,
-/// qwen2, qwen3 and stablelm. Biases are those that the first layer has. The frequencies of a
+/// head that predicts masked words, and DistilBERT and RoBERTa in its form), bloom, deepseek2
+/// (DeepSeek-V2), gemma, gemma2, gemma3, gpt2, gptneox, llama (with Mistral and Mixtral, which
+/// llama.cpp calls so too), olmo, olmoe, phi2, phi3, qwen2, qwen2moe, qwen3, qwen3moe and stablelm.
+/// Biases are those that the first layer has. The frequencies of a
 /// rotary embedding are divided by the numbers in `rope_freqs.weight`, or in
 /// `rope_factors_short.weight` and `rope_factors_long.weight`, if there are such tensors.
 /// `architecture` is as for ParseTransformerConfig. Throws FileError, FormatError if a setting is

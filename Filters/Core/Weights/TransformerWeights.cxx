@@ -100,7 +100,8 @@ private:
     if (!this->Lens)
     {
       const TensorNames& names = NamesFor(this->Config);
-      return this->Gguf     ? GgufNames(this->Config, this->Has("blk.0.attn_qkv.weight"))
+      return this->Gguf     ? GgufNames(this->Config, { this->Has("blk.0.attn_qkv.weight"),
+                                                        this->Has("blk.0.attn_k_b.weight") })
              : this->Bridge ? BridgeNames(names)
                             : names;
     }
@@ -472,14 +473,30 @@ private:
       tensors.sharedDown = this->GetLinear(prefix, { this->Name.sharedDown, {} }, shared, d, false);
       if (config.sharedExpertHasGate)
       {
-        tensors.sharedFactor =
-          this->GetLinear(prefix, { this->Name.sharedFactor, {} }, d, 1, false);
+        tensors.sharedFactor = this->GetSharedFactor(prefix);
       }
     }
   }
 
-  /// A matrix of each expert: tensors of their own, or one [experts, inputs, outputs] with its
-  /// biases [experts, outputs].
+  /// What gives the factor of the shared expert. llama.cpp may leave out its first axis, of size 1.
+  LinearTensors GetSharedFactor(const std::string& prefix)
+  {
+    const std::int64_t d = this->Config.modelDimension;
+    const auto found = this->Files.GetTensors().find(prefix + std::string(this->Name.sharedFactor));
+    if (this->Gguf && found != this->Files.GetTensors().end() && found->second.shape == Shape{ d })
+    {
+      LinearTensors factor;
+      factor.weight = this->Get(found->first);
+      factor.weight.shape = { 1, d };
+      factor.inputs = d;
+      factor.outputs = 1;
+      return factor;
+    }
+    return this->GetLinear(prefix, { this->Name.sharedFactor, {} }, d, 1, false);
+  }
+
+  /// A matrix of each expert: tensors of their own; one [experts, inputs, outputs] with its biases
+  /// [experts, outputs]; or, in a GGUF file, one [experts, outputs, inputs].
   std::vector<LinearTensors> GetExperts(
     const std::string& prefix, const LinearNames& names, std::int64_t inputs, std::int64_t outputs)
   {
@@ -496,20 +513,26 @@ private:
       }
       return experts;
     }
+    const Shape one = this->Gguf ? Shape{ outputs, inputs } : Shape{ inputs, outputs };
     const TensorView weight =
-      this->Get(prefix + std::string(names.weight), { count, inputs, outputs });
-    const TensorView bias = this->Get(prefix + std::string(names.bias), { count, outputs });
+      this->Get(prefix + std::string(names.weight), { count, one[0], one[1] });
+    const TensorView bias = names.bias.empty()
+                              ? TensorView()
+                              : this->Get(prefix + std::string(names.bias), { count, outputs });
     std::vector<LinearTensors> experts;
     for (std::int64_t e = 0; e < count; ++e)
     {
       LinearTensors expert;
-      expert.layout = WeightLayout::InputOutput;
+      expert.layout = this->Gguf ? WeightLayout::OutputInput : WeightLayout::InputOutput;
       expert.inputs = inputs;
       expert.outputs = outputs;
       expert.weight = RowsOf(weight, e, 1);
-      expert.weight.shape = { inputs, outputs };
-      expert.bias = RowsOf(bias, e, 1);
-      expert.bias.shape = { outputs };
+      expert.weight.shape = one;
+      if (bias.data != nullptr)
+      {
+        expert.bias = RowsOf(bias, e, 1);
+        expert.bias.shape = { outputs };
+      }
       experts.push_back(expert);
     }
     return experts;
@@ -579,11 +602,36 @@ private:
     layer.keyLatent = this->GetLinear(
       prefix, this->Name.keyLatent, d, config.keyLatent + config.RotatedDimension(), false);
     layer.keyLatentNorm = this->GetUnfoldedNorm(prefix, this->Name.keyLatentNorm, config.keyLatent);
+    if (!this->Name.value.weight.empty())
+    {
+      this->BindSplitLatent(layer, prefix, plain);
+      return;
+    }
     layer.key = this->GetLinear(prefix, this->Name.key, config.keyLatent,
       config.heads * (plain + config.ValueDimension()), false);
     layer.key.headStep = plain + config.ValueDimension();
     layer.value = layer.key;
     layer.value.headFirst = plain;
+  }
+
+  /// Keys and values from the latent vector as newer GGUF files have them: a tensor of each, with
+  /// the inputs of keys before their outputs.
+  void BindSplitLatent(LayerTensors& layer, const std::string& prefix, std::int64_t plain)
+  {
+    const TransformerConfig& config = this->Config;
+    const std::int64_t values = config.ValueDimension();
+    layer.key.layout = WeightLayout::HeadInputOutput;
+    layer.key.weight = this->Get(
+      prefix + std::string(this->Name.key.weight), { config.heads, config.keyLatent, plain });
+    layer.key.inputs = config.keyLatent;
+    layer.key.outputs = config.heads * plain;
+    layer.key.headStep = plain;
+    layer.value.weight = this->Get(
+      prefix + std::string(this->Name.value.weight), { config.heads, values, config.keyLatent });
+    layer.value.weight.shape = { config.heads * values, config.keyLatent };
+    layer.value.inputs = config.keyLatent;
+    layer.value.outputs = config.heads * values;
+    layer.value.headStep = values;
   }
 
   /// Queries, keys or values in a separate tensor.

@@ -117,16 +117,24 @@ TEST_F(GgufModel, OtherModelsAreRefusedByName)
   EXPECT_THAT(this->Refusal(TinyGguf("mamba")),
     AllOf(StartsWith(this->Path.string() + ": "),
       HasSubstr(
-        "expected a model of one of the architectures bert, bloom, gemma, gemma2, gemma3, gpt2, "
-        "gptneox, llama, olmo, phi2, phi3, qwen2, qwen3, stablelm, found 'mamba'")));
+        "expected a model of one of the architectures bert, bloom, deepseek2, gemma, gemma2, "
+        "gemma3, gpt2, gptneox, llama, olmo, olmoe, phi2, phi3, qwen2, qwen2moe, qwen3, qwen3moe, "
+        "stablelm, found 'mamba'")));
   const auto refusal = [&](const std::function<void(GgufBytes&)>& change)
   {
     GgufBytes bytes = TinyGguf();
     change(bytes);
     return this->Refusal(bytes);
   };
-  EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddInteger("llama.expert_count", 8); }),
-    HasSubstr("found a mixture of experts"));
+  GgufBytes experts = TinyGguf("qwen2");
+  experts.AddInteger("qwen2.expert_count", 8);
+  EXPECT_THAT(this->Refusal(experts), HasSubstr("found a mixture of experts"));
+  experts = TinyGguf();
+  experts.AddInteger("llama.expert_count", 8);
+  EXPECT_THAT(this->Refusal<FormatError>(experts), HasSubstr("'llama.expert_used_count'"));
+  experts.AddInteger("llama.expert_used_count", 2);
+  EXPECT_THAT(this->Refusal(experts),
+    HasSubstr("expected tensors 'ffn_gate_exps.weight' in layers with experts, found none"));
   EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddInteger("llama.rope.dimension_count", 2); }),
     HasSubstr("expected a rotary embedding of all components of a head"));
   EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddInteger("llama.rope.dimension_count", 6); }),

@@ -530,7 +530,38 @@ TensorNames BridgeNames(const TensorNames& huggingFace)
   return names;
 }
 
-TensorNames GgufNames(const TransformerConfig& config, bool isFused)
+namespace
+{
+
+/// The names of llama.cpp for experts and latent attention.
+void AddGgufExperts(TensorNames& names, const TransformerConfig& config, bool splitsLatent)
+{
+  names.router = { "ffn_gate_inp.weight", {} };
+  names.expertsGate = { "ffn_gate_exps.weight", {} };
+  names.expertsUp = { "ffn_up_exps.weight", {} };
+  names.expertsDown = { "ffn_down_exps.weight", {} };
+  names.sharedGate = "ffn_gate_shexp.weight";
+  names.sharedUp = "ffn_up_shexp.weight";
+  names.sharedDown = "ffn_down_shexp.weight";
+  names.sharedFactor = "ffn_gate_inp_shexp.weight";
+  if (config.queryLatent > 0)
+  {
+    names.queryLatent = { "attn_q_a.weight", {} };
+    names.queryLatentNorm = { "attn_q_a_norm.weight", {} };
+    names.query = { "attn_q_b.weight", {} };
+  }
+  if (config.keyLatent > 0)
+  {
+    names.keyLatent = { "attn_kv_a_mqa.weight", {} };
+    names.keyLatentNorm = { "attn_kv_a_norm.weight", {} };
+    names.key = { splitsLatent ? "attn_k_b.weight" : "attn_kv_b.weight", {} };
+    names.value = { splitsLatent ? std::string_view("attn_v_b.weight") : std::string_view(), {} };
+  }
+}
+
+}
+
+TensorNames GgufNames(const TransformerConfig& config, const GgufLayout& layout)
 {
   TensorNames names;
   names.tokens = "token_embd.weight";
@@ -553,7 +584,8 @@ TensorNames GgufNames(const TransformerConfig& config, bool isFused)
   names.keyNorm = { "attn_k_norm.weight", {} };
   names.attentionAfter = { "post_attention_norm.weight", {} };
   names.mlpAfter = { "post_ffw_norm.weight", {} };
-  if (isFused)
+  AddGgufExperts(names, config, layout.splitsLatent);
+  if (layout.isFused)
   {
     names.fused = Fused::KindHead;
     names.query = { "attn_qkv.weight", "attn_qkv.bias" };

@@ -91,9 +91,15 @@ const TensorNames& NamesFor(const TransformerConfig& config);
 /// The names that TransformerBridge, TransformerLens since 3.0, gives the same tensors.
 TensorNames BridgeNames(const TensorNames& huggingFace);
 
-/// The names of llama.cpp in GGUF files. `isFused`: queries, keys and values are one tensor, in
-/// that order, whatever Hugging Face's files have.
-TensorNames GgufNames(const TransformerConfig& config, bool isFused);
+/// What a GGUF file has in another way than the files of Hugging Face.
+struct GgufLayout
+{
+  bool isFused = false;      ///< queries, keys and values are one tensor, in that order
+  bool splitsLatent = false; ///< keys and values from the latent vector are two tensors
+};
+
+/// The names of llama.cpp in GGUF files.
+TensorNames GgufNames(const TransformerConfig& config, const GgufLayout& layout);
 
 /// The names in TransformerLens.
 extern const TensorNames LensNames;
