@@ -6,9 +6,15 @@
 
 #include <Eigen/Core>
 
-namespace atlas
-{
-namespace
+// The loops below are plain. They are compiled for each instruction set; the numbers are the same
+// with all of them.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "Dequantize.cxx"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace atlas::HWY_NAMESPACE
 {
 
 constexpr std::size_t HalfBlock = 16; ///< of 32 elements
@@ -304,9 +310,7 @@ void ForBlocks(
   }
 }
 
-}
-
-void WidenBlocks(DType dtype, const std::byte* blocks, std::size_t count, float* values)
+void WidenBlocksOf(DType dtype, const std::byte* blocks, std::size_t count, float* values)
 {
   const auto widen = [&](const auto& widenBlock)
   { ForBlocks(dtype, blocks, count, values, widenBlock); };
@@ -356,7 +360,7 @@ void WidenBlocks(DType dtype, const std::byte* blocks, std::size_t count, float*
   }
 }
 
-void WidenHalves(const std::byte* halves, std::size_t count, float* values)
+void WidenHalvesOf(const std::byte* halves, std::size_t count, float* values)
 {
   constexpr float scale = 0x1p112F; // between the biases of the exponents, 127 and 15
   constexpr std::uint32_t infinite = 0x7C00U << 13U;
@@ -377,3 +381,26 @@ void WidenHalves(const std::byte* halves, std::size_t count, float* values)
 }
 
 }
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace atlas
+{
+
+HWY_EXPORT(WidenBlocksOf);
+HWY_EXPORT(WidenHalvesOf);
+
+void WidenBlocks(DType dtype, const std::byte* blocks, std::size_t count, float* values)
+{
+  HWY_DYNAMIC_DISPATCH(WidenBlocksOf)(dtype, blocks, count, values);
+}
+
+void WidenHalves(const std::byte* halves, std::size_t count, float* values)
+{
+  HWY_DYNAMIC_DISPATCH(WidenHalvesOf)(halves, count, values);
+}
+
+}
+
+#endif

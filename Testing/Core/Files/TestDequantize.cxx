@@ -1,6 +1,7 @@
 #include "Dequantize.h"
 
 #include "GgufFile.h"
+#include "InstructionSets.h"
 #include "ModelsOracle.h"
 #include "Oracle.h"
 #include "Safetensors.h"
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -154,6 +156,33 @@ TEST(Dequantize, LowHalvesComeBeforeHighOnes)
   const std::vector<float> values = Block(DType::Q4_0, 0x91, { { 0, 1 } });
   EXPECT_THAT(std::vector<float>(values.begin(), values.begin() + 16), Each(-7));
   EXPECT_THAT(std::vector<float>(values.begin() + 16, values.end()), Each(1));
+}
+
+TEST(Dequantize, BytesDoNotDependOnTheInstructionSet)
+{
+  for (const DType dtype : { DType::F16, DType::Q4_0, DType::Q4_1, DType::Q5_0, DType::Q5_1,
+         DType::Q8_0, DType::Q2_K, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K,
+         DType::IQ4_NL, DType::IQ4_XS, DType::MXFP4 })
+  {
+    SCOPED_TRACE(Name(dtype));
+    constexpr std::int64_t count = 5 * 256 + 32; // or only the former
+    const TensorView view = { dtype, { BlockElements(dtype) == 256 ? 5 * 256 : count }, nullptr };
+    std::vector<std::byte> bytes(view.Bytes());
+    std::mt19937 generator(1);
+    std::generate(bytes.begin(), bytes.end(), [&] { return std::byte(generator() & 0xBBU); });
+    TensorView random = view;
+    random.data = bytes.data();
+    UseTarget(SupportedTargets().back());
+    const std::vector<float> expected = Floats(random, 0, random.Count());
+    EXPECT_TRUE(std::all_of(
+      expected.begin(), expected.end(), [](float value) { return std::isfinite(value); }));
+    for (const std::string& target : SupportedTargets())
+    {
+      UseTarget(target);
+      EXPECT_EQ(Floats(random, 0, random.Count()), expected) << target;
+    }
+    UseTarget("");
+  }
 }
 
 /// As Eigen converts each of them.
