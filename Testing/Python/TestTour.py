@@ -5,8 +5,10 @@ import re
 import unittest.mock
 
 import atlastest
+import attentionatlas as atlas
 import numpy
 from atlastest import AtlasTest
+from attentionatlas import __main__ as commands
 from attentionatlas import figures, heads, output, tour
 from attentionatlas._internal import learning, movies
 from figuretest import Expected, Pdf, apart_from_dots, grid, overlaps, pixel_colors
@@ -225,6 +227,41 @@ class Tour(AtlasTest):
         self.assertLess(pixels[0, 0].max(), 60, "a dark page")
         with self.assertRaisesRegex(SystemExit, "figure: expected one of .* found 'nope'"):
             tour.main([str(atlastest.TRAINED), "--only", "nope"])
+
+    def drawn(self, *words):
+        """What the command figures prints."""
+        with unittest.mock.patch("builtins.print") as printed:
+            commands.figures([str(word) for word in words])
+        return [str(call.args[0]) for call in printed.call_args_list if call.args]
+
+    def test_figures_of_a_recording_with_its_model(self):
+        """Each is drawn once, those that need the model, too."""
+        folder, model = self.folder(), atlastest.DATA / "models" / "language-2"
+        path = folder / "text.safetensors"
+        with atlas.open(model) as opened, opened.record("And God said, Let there be light: and there was light.") as ran:
+            ran.save(path)
+        lines = self.drawn(path, "--model", model / "config.json", "--ranks", "2", "--width", "300", "-o", folder)
+        files = [line for line in lines if line.endswith(".png")]
+        self.assertEqual(len(files), len(set(files)))
+        self.assertEqual(sorted(files), sorted(map(str, folder.glob("*.png"))))
+        for name in ("focus-scores", "focus-breakdown", "focus-magnitudes"):
+            self.assertIn(str(folder / f"text-{name}.png"), files)
+        self.assertIn("text-focus-breakdown.png", (folder / "index.html").read_text())
+        self.assertEqual(self.take_errors(), [])
+
+    def test_a_model_without_circuits(self):
+        """Reasons are named where the figures are left out, and nothing is reported as an error."""
+        folder = self.folder()
+        lines = self.drawn(atlastest.DATA / "models" / "bert", "--width", "300", "-o", folder)
+        self.assertEqual(self.take_errors(), [])
+        omitted = [line for line in lines if line.startswith("  omitted: circuits-")]
+        self.assertEqual(len(omitted), 7)
+        self.assertIn(
+            "  omitted: circuits-bigrams: bert: circuits of logits: expected a model whose unembedding reads the residual "
+            "stream, found bert, which has another layer before it.",
+            omitted,
+        )
+        self.assertFalse([line for line in lines if "reported above" in line or line.endswith("..")])
 
 
 if __name__ == "__main__":

@@ -140,11 +140,16 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
     from attentionatlas._internal.catalogue import FIGURES
 
     groups = [name for kind, group in GROUPS.items() if files[kind] for name in group]
+    of_focus: dict[str, Any] = {}
     if names is None:
         chosen = [name for name in groups if arguments.only_of(name, "tour") and not arguments.lacks(name)]
         of_corpora = GROUPS["corpus"] if files["corpus"] else ()  # of which the tour has none
         chosen += [name for name in of_corpora if name not in chosen]
         calls = [("tour", _of_tour(files))] if any(paths for kind, paths in files.items() if kind != "corpus") else []
+        if "focus" in chosen:
+            # The tour draws these figures, with their options.
+            chosen.remove("focus")
+            of_focus = _module("focus").own_options([files["recording"][0], *arguments.of("focus")])
     else:
         known = [*(FIGURES if files["model"] else ()), *groups]
         for name in names:
@@ -156,12 +161,13 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
     for name in chosen:
         paths = files[next(kind for kind, group in GROUPS.items() if name in group)]
         calls += [(name, [path]) for path in paths]
-    unused = arguments.unused([name for name, _ in calls])
+    unused = arguments.unused([name for name, _ in calls] + ["focus"] * bool(of_focus))
     if unused:
         raise SystemExit(f"{unused[0]}: none of the chosen figures takes it; see --only.")
     for name, words in calls:
         try:
-            _module(name).main([*words, *arguments.of(name)])
+            more = {"of_focus": of_focus} if name == "tour" and of_focus else {}
+            _module(name).main([*words, *arguments.of(name)], **more)
         except SystemExit as reason:
             if names is not None or name in ("tour", *GROUPS["corpus"]):
                 raise

@@ -34,7 +34,7 @@ from attentionatlas._internal.arguments import Head, PathLike
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_heads, show_matrix
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.letters import legible
-from attentionatlas._internal.readers import Missing
+from attentionatlas._internal.readers import FilterErrors, Missing
 from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, SIGNED
 from attentionatlas.heads import Figure
@@ -538,10 +538,11 @@ def render_named(
                 continue
             arguments = {key: place[key] for key in figure.arguments}
             try:
-                drawn = figure.draw(ran if name in _OF_TEXT else opened, **arguments, **output.options)
+                with FilterErrors():
+                    drawn = figure.draw(ran if name in _OF_TEXT else opened, **arguments, **output.options)
             except ValueError as missing:  # as for models without an unembedding
                 if reasons is not None:
-                    reasons.append(f"{name}: {missing}")
+                    reasons.append(f"{name}: {str(missing).removesuffix('.')}")
                 continue
             written[name] = output.write(drawn, folder, f"{opened.name}-{name}")
     return written

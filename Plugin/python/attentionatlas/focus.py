@@ -440,9 +440,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+#: Options beside those of all figures of recordings.
+_OWN = ("model", "ranks", "quantity")
+
+
+def own_options(arguments: Listed[str]) -> dict[str, Any]:
+    """The options of the command line that only render_named of this module takes."""
+    found = _parser().parse_args(arguments)
+    return {name: getattr(found, name) for name in _OWN}
+
+
 def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
-    place = {name: getattr(found, name) for name in ("layer", "head", "sequence", "model", "ranks", "quantity")}
+    place = {name: getattr(found, name) for name in ("layer", "head", "sequence", *_OWN)}
     reasons: list[str] = []
     try:
         output = Output(**options(found))

@@ -75,9 +75,9 @@ def _single(head: Head) -> int:
 
 
 def _draw_recording(
-    path: PathLike, folder: pathlib.Path, place: Place, output: Output, progress: Progress
+    path: PathLike, folder: pathlib.Path, place: Place, output: Output, progress: Progress, of_focus: dict[str, Any]
 ) -> Files:
-    """Draws the figures of a recording; returns {name: paths}."""
+    """Draws the figures of a recording; returns {name: paths}. of_focus: options of focus."""
     stem = pathlib.Path(path).stem
     progress(f"{stem}: its heads")
     layer, head, sequence = place
@@ -89,7 +89,7 @@ def _draw_recording(
         progress(f"  omitted: {reason}.")
     progress(f"{stem}: where they look and what they write")
     reasons: list[str] = []
-    files.update(focus.render_named(path, folder, layer, head, sequence, output, reasons))
+    files.update(focus.render_named(path, folder, layer, head, sequence, output, reasons, **of_focus))
     for line in reasons:
         progress(f"  omitted: {line}.")
     return {name: [file] for name, file in files.items()}
@@ -128,6 +128,7 @@ def render_all(
     place: Place = (None, 0, 0),
     transformers: Listed[PathLike] = (),
     text: str | None = None,
+    of_focus: dict[str, Any] | None = None,
     **style: Any,
 ) -> list[pathlib.Path]:
     """Renders figures of several models and index.html, which shows them; returns the figures' paths.
@@ -135,7 +136,7 @@ def render_all(
     As render; raises ValueError for two models of the same file name. recordings: files of recorded
     transformers, with figures of their heads. place: the layer (None: the first), head and sequence that
     their large figures show. transformers: each the config.json of a language model, with figures of its
-    circuits; text: for those of what they do on it.
+    circuits; text: for those of what they do on it. of_focus: model, ranks and quantity, as focus.render has them.
     """
     names = _names(names)
     output = Output(format, width, **style)
@@ -148,7 +149,7 @@ def render_all(
         for stem, path in zip(stems, paths):
             models[stem] = _draw(path, folder, names, output, progress)
         for stem, path in zip(stems[len(paths) :], recordings):
-            models[stem] = _draw_recording(path, folder, place, output, progress)
+            models[stem] = _draw_recording(path, folder, place, output, progress, of_focus or {})
         for stem, config in zip(stems[len(paths) + len(recordings) :], transformers):
             models[stem] = _draw_circuits(config, folder, place, text, output, progress)
     finally:
@@ -249,7 +250,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: Listed[str] | None = None) -> None:
+def main(arguments: Listed[str] | None = None, of_focus: dict[str, Any] | None = None) -> None:
+    """of_focus: as render_all has it."""
     parser = _parser()
     found = parser.parse_args(arguments)
     if not found.models and not found.recording and not found.transformer:
@@ -264,6 +266,7 @@ def main(arguments: Listed[str] | None = None) -> None:
             place=(found.layer, found.head, found.sequence),
             transformers=found.transformer,
             text=found.text,
+            of_focus=of_focus,
             **options(found),
         )
     except (OSError, ValueError) as error:

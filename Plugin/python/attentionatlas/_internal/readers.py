@@ -12,6 +12,8 @@ from typing import Any, Self
 
 import numpy
 from paraview import simple
+from vtkmodules.util.misc import calldata_type
+from vtkmodules.util.vtkConstants import VTK_STRING
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike, number
@@ -34,7 +36,7 @@ def open_model(path: PathLike) -> Any:
 def open_recording(path: PathLike) -> Any:
     """A reader of a recording's file, up to date; raises as open_model."""
     path = pathlib.Path(path)
-    if path.is_dir() or path.is_file() and path.suffix in (".json", ".gguf"):
+    if path.is_dir() or path.is_file() and path.suffix in (".json", ".gguf") and not is_sharded_recording(path):
         raise ValueError(f"{path}: expected a recording, found a model; run it on a text first: Transformer.record.")
     return _open(path, "Rotated", "RecordingReader", registrationName=path.stem, FileName=str(path))
 
@@ -102,7 +104,19 @@ def is_corpus(path: PathLike) -> bool:
     return isinstance(about, dict) and about.get("format") == "attention-atlas.corpus"
 
 
-#: Files that only transformers have; small models and recordings are .safetensors.
+def is_sharded_recording(path: PathLike) -> bool:
+    """Whether a file is the index of the shards of a recording, by the format that it names."""
+    path = pathlib.Path(path)
+    if not path.name.endswith(".index.json"):
+        return False
+    try:
+        about = json.loads(path.read_text(encoding="utf-8")).get("metadata")
+    except (ValueError, AttributeError):
+        return False
+    return isinstance(about, dict) and about.get("format") == "attention-atlas.recording"
+
+
+#: Files that only transformers have, but for indices of recordings; small models and recordings are .safetensors.
 OF_TRANSFORMERS = (".json", ".gguf", ".pt", ".pth", ".ckpt", ".bin")
 
 
@@ -115,6 +129,8 @@ def kind_of(path: PathLike) -> str:
     path = pathlib.Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file.")
+    if is_sharded_recording(path):
+        return "recording"
     if path.is_dir() or path.suffix in OF_TRANSFORMERS:
         return "transformer"
     return "model" if is_model(path) else "corpus" if is_corpus(path) else "recording"
@@ -190,6 +206,42 @@ def _set(proxy: Any, name: str, option: str, value: Any) -> None:
         raise ValueError(f"{option}: cannot be {value!r}: {error}") from error
 
 
+class FilterErrors:
+    """What filters that are made within `with` say when they fail: it is kept here instead of reported, and named by the
+    exception that follows."""
+
+    #: Those that are kept now; None where filters report.
+    current: FilterErrors | None = None
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    def __enter__(self) -> FilterErrors:
+        self._before, FilterErrors.current = FilterErrors.current, self
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        FilterErrors.current = self._before
+
+    def watch(self, proxy: Any) -> None:
+        """Keeps the errors of a proxy in this process."""
+        made = proxy.SMProxy.GetClientSideObject()
+        if made is None:
+            return
+
+        @calldata_type(VTK_STRING)  # type: ignore[misc]
+        def keep(_object: Any, _event: str, text: str) -> None:
+            self.messages.append(text.split("): ", 1)[-1].strip())
+
+        made.AddObserver("ErrorEvent", keep)
+
+
+def why(text: str) -> str:
+    """A text of what is missing, with the message of the filter that failed, or where it is to be read."""
+    kept = FilterErrors.current
+    return kept.messages.pop() if kept is not None and kept.messages else f"{text}; see the error reported above."
+
+
 def make_filter(name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     """A filter of the plugin with inputs and with options, such as exclude_first=True for the property ExcludeFirst.
     Options of None keep the default.
@@ -200,6 +252,8 @@ def make_filter(name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]
     if make is None:
         raise Missing(f"the plugin has no {name}")
     made = make(registrationName=name, **inputs)
+    if FilterErrors.current is not None:
+        FilterErrors.current.watch(made)
     try:
         for option, value in options.items():
             if value is not None:

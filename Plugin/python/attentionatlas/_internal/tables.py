@@ -9,7 +9,7 @@ import numpy
 from numpy.typing import NDArray
 
 from attentionatlas._internal import data
-from attentionatlas._internal.readers import Proxies, make_filter
+from attentionatlas._internal.readers import Proxies, make_filter, why
 
 if TYPE_CHECKING:
     import pandas
@@ -61,7 +61,7 @@ class Tables(Proxies):
         information = made.GetDataInformation(port).DataInformation
         rows = information.GetNumberOfPoints() + information.GetNumberOfRows()
         if rows == 0 and not data.has_format(made, port):
-            raise ValueError(f"{self.name}: no {name}; see the error reported above.")
+            raise ValueError(f"{self.name}: {why(f'no {name}')}")
         return made
 
     def columns(self, name: str, port: int = 0, **options: Any) -> dict[str, Any]:
