@@ -127,7 +127,8 @@ void MeasureUpdates(const Recording& recording, std::int64_t sequence, std::int6
 std::vector<float> OutputBias(const Transformer& model, std::int64_t layer)
 {
   RefuseSwitches(model.GetConfig(), "updates of the residual stream",
-    { ArchitectureSwitch::NormsAfterToo, ArchitectureSwitch::LayerScales });
+    { ArchitectureSwitch::Encoder, ArchitectureSwitch::NormsAfterToo,
+      ArchitectureSwitch::LayerScales });
   std::vector<float> bias(model.GetConfig().modelDimension, 0.F);
   const TensorView& view = model.GetWeights().layers.at(layer).output.bias;
   if (view.data != nullptr)

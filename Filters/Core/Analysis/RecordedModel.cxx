@@ -49,8 +49,8 @@ std::optional<Vector> InputOf(
   const TransformerConfig& config = stored.GetModel().GetConfig();
   const bool isText = config.input == InputKind::Tokens && config.segments == 0;
   const bool isChanged = !recording.interventions.empty(); // perhaps this input too
-  if (HasSwitch(
-        config, { ArchitectureSwitch::EmbeddingProjection, ArchitectureSwitch::ShiftedPositions }))
+  if (HasSwitch(config, { ArchitectureSwitch::Encoder, ArchitectureSwitch::EmbeddingProjection,
+                          ArchitectureSwitch::ShiftedPositions }))
   {
     return std::nullopt;
   }

@@ -1,5 +1,6 @@
 #include "CircuitWeights.h"
 
+#include "ArchitectureLimits.h"
 #include "CircuitFactors.h"
 #include "Error.h"
 #include "FloatValues.h"
@@ -50,6 +51,7 @@ void RequireVocabulary(const Transformer& model)
 void RequireUnembedding(const Transformer& model)
 {
   RequireVocabulary(model);
+  RefuseSwitches(model.GetConfig(), "circuits of logits", { ArchitectureSwitch::Encoder });
   const bool readsResidual =
     !model.GetWeights().logitsTransform.Exists() && !model.GetWeights().embeddingOut.Exists();
   if (!model.HasLogits() || !readsResidual)

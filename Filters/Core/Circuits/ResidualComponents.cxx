@@ -102,6 +102,8 @@ Vector RowOf(const SharedMatrix& matrix, std::int64_t row)
 
 void RequireSum(const TransformerConfig& config)
 {
+  using Switch = ArchitectureSwitch;
+  RefuseSwitches(config, "components of the residual stream", { Switch::Encoder });
   if (config.normPlace == NormPlace::AfterSublayer)
   {
     throw ModelError("components of the residual stream: expected a model whose normalizations "
@@ -109,7 +111,6 @@ void RequireSum(const TransformerConfig& config)
                      config.architecture +
                      ", whose normalizations come after them, so that the stream is no sum.");
   }
-  using Switch = ArchitectureSwitch;
   RefuseSwitches(config, "components of the residual stream",
     { Switch::Parallel, Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset,
       Switch::Sinks, Switch::ProjectionClip, Switch::Experts, Switch::EmbeddingScale,

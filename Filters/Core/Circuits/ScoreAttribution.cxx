@@ -196,7 +196,7 @@ ScoreHead ReadScoreHead(const Transformer& model, std::int64_t layer, std::int64
   RequireHead(model, layer, head);
   using Switch = ArchitectureSwitch;
   RefuseSwitches(config, What,
-    { Switch::QueryKeyNorms, Switch::PartialRotation, Switch::NeighborRotation,
+    { Switch::Encoder, Switch::QueryKeyNorms, Switch::PartialRotation, Switch::NeighborRotation,
       Switch::RotationByLayer, Switch::ScoreCap, Switch::ProjectionClip, Switch::GainOffset });
   const ProcessedWeights stored(model, WeightSteps::Stored, 1);
   const ProcessedAttention attention = stored.Attention(layer);

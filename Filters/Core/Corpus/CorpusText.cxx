@@ -74,6 +74,11 @@ std::int64_t WindowOf(const CorpusTextOptions& options, const TransformerConfig&
   {
     throw OptionError("the model: expected one that reads text, found one of images.");
   }
+  if (config.encoder != nullptr)
+  {
+    throw OptionError("the model: expected one that reads text alone, found one of architecture " +
+                      config.architecture + ", whose decoder needs what its encoder reads.");
+  }
   const std::int64_t most =
     config.positions > 0 ? config.positions : std::numeric_limits<std::int32_t>::max();
   const std::int64_t window = options.window == 0 ? std::min(DefaultWindow, most) : options.window;

@@ -521,7 +521,8 @@ void CheckPatching(const Transformer& model, const TransformerInput& prompt,
     throw OptionError("expected a model with layers, found none to change.");
   }
   RefuseSwitches(config, "comparing logits",
-    { ArchitectureSwitch::LogitCap, ArchitectureSwitch::EmbeddingProjection });
+    { ArchitectureSwitch::Encoder, ArchitectureSwitch::LogitCap,
+      ArchitectureSwitch::EmbeddingProjection });
   CheckInput(config, prompt);
   if (options.by == Replacement::MeanOverPrompts)
   {

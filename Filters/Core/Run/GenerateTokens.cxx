@@ -9,6 +9,7 @@
 #include "TransformerKernels.h"
 #include "TransformerLayer.h"
 #include "TransformerNorm.h"
+#include "TransformerRun.h"
 
 #include <algorithm>
 #include <array>
@@ -43,7 +44,8 @@ auto MatricesOf(Layer& layer)
 {
   return std::array{ &layer.query, &layer.key, &layer.value, &layer.queryLatent, &layer.keyLatent,
     &layer.output, &layer.gate, &layer.up, &layer.down, &layer.experts.sharedGate,
-    &layer.experts.sharedUp, &layer.experts.sharedDown };
+    &layer.experts.sharedUp, &layer.experts.sharedDown, &layer.crossQuery, &layer.crossKey,
+    &layer.crossValue, &layer.crossOutput };
 }
 
 /// The tensors of a layer, with its matrices in single precision if it is to keep them so.
@@ -102,7 +104,21 @@ std::int64_t LongestOf(const TransformerInput& input)
   return static_cast<std::int64_t>(longest);
 }
 
-/// The model at the end of one sequence: keys and values of all its tokens.
+/// The tokens of the longest source; 0: none.
+std::int64_t LongestSource(const TransformerConfig& config, const TransformerInput& input)
+{
+  std::int64_t longest = 0;
+  if (config.encoder != nullptr)
+  {
+    for (const std::int64_t length : SequenceLengths(*config.encoder, SourceOf(input)))
+    {
+      longest = std::max(longest, length);
+    }
+  }
+  return longest;
+}
+
+/// The model at the end of one sequence: keys and values of all its tokens, and of its source.
 class Continuation
 {
 public:
@@ -123,8 +139,18 @@ public:
     }
   }
 
-  /// Forgets all tokens.
+  /// Forgets all tokens, but not the source.
   void Restart() { this->Past = 0; }
+
+  /// Sets what the encoder returns for the source of the sequence that is run next.
+  void SetSource(const SharedMatrix& encoded)
+  {
+    const TransformerConfig& config = this->Config;
+    this->Encoded = encoded;
+    this->Source.emplace(PackedSequences({ encoded.rows }, std::nullopt));
+    this->HasSourceKeys = false;
+    this->SourceCache.resize(CacheFloats(config, encoded.rows));
+  }
 
   /// Whether another token would change the rotation of all tokens before it (LongRope).
   bool IsAtSwitch() const
@@ -148,8 +174,11 @@ public:
     const RowGroup& group = sequences.groups.front();
     for (std::int64_t l = 0; l < this->Config.layers; ++l)
     {
-      this->Layers[l].Apply(group, this->RowsOf(l, rows), x.data(), this->Work, this->Threads);
+      const CrossSource source = this->SourceFor(l, rows);
+      this->Layers[l].Apply(
+        group, this->RowsOf(l, rows), x.data(), this->Work, this->Threads, {}, {}, &source);
     }
+    this->HasSourceKeys = true;
     this->Past += rows;
     this->EvaluateLast(x.data() + (rows - 1) * d);
     return this->Logits;
@@ -165,6 +194,11 @@ private:
   std::vector<float> Cache; ///< [L, 2, H_kv, capacity, d_head], keys and values, of which
                             ///< a row may have fewer components
   std::vector<float> Queries;
+  SharedMatrix Encoded;                  ///< what the encoder returns for the source
+  std::optional<PackedSequences> Source; ///< its tokens
+  bool HasSourceKeys = false;            ///< whether its keys and values are known
+  std::vector<float> CrossQueries;
+  std::vector<float> SourceCache;  ///< [L, 2, H, tokens, d_head], these
   std::deque<KeptTensors> Tensors; ///< of each layer; they stay in place
   std::deque<TransformerLayer> Layers;
   LayerWorkspace Work;
@@ -188,6 +222,29 @@ private:
       head.value = end(keys + keyHeads, this->Config.ValueDimension());
     }
     return heads;
+  }
+
+  /// What the cross attention of a layer reads; nothing without an encoder.
+  CrossSource SourceFor(std::int64_t layer, std::int64_t rows)
+  {
+    CrossSource source;
+    if (!this->Source)
+    {
+      return source;
+    }
+    const std::int64_t dimension = this->Config.headDimension;
+    const std::int64_t size = this->Encoded.rows * dimension;
+    source.group = &this->Source->groups.front();
+    source.rows = this->Encoded.Row(0);
+    source.hasKeys = this->HasSourceKeys;
+    this->CrossQueries.resize(this->Config.heads * rows * dimension);
+    for (std::int64_t h = 0; h < this->Config.heads; ++h)
+    {
+      float* keys = this->SourceCache.data() + (2 * layer * this->Config.heads + h) * size;
+      source.heads.push_back({ this->CrossQueries.data() + h * rows * dimension, keys,
+        keys + this->Config.heads * size, nullptr, nullptr });
+    }
+    return source;
   }
 
   /// The logits of one row of the residual stream.
@@ -293,6 +350,12 @@ std::vector<std::vector<std::int64_t>> Generate(
     std::size_t known = 0; // tokens whose keys and values are kept
     Sampler sampler(options, s);
     continuation.Restart();
+    if (model.GetConfig().encoder != nullptr)
+    {
+      const auto sequence = static_cast<std::int64_t>(s);
+      continuation.SetSource(
+        TransformerRun::Encode(model, input, { sequence, sequence + 1 }, options.threads));
+    }
     bool ended = false;
     for (std::int64_t added = 0; added < options.count && !ended; ++added)
     {
@@ -348,7 +411,10 @@ std::uint64_t GenerationBytes(
   const Transformer& model, const TransformerInput& input, const GenerationOptions& options)
 {
   const std::uint64_t widened = WidenedLayers(model);
-  return CacheFloats(model.GetConfig(), LongestOf(input) + options.count) * sizeof(float) +
+  const TransformerConfig& config = model.GetConfig();
+  const std::int64_t source = LongestSource(config, input);
+  return CacheFloats(config, LongestOf(input) + options.count + source) * sizeof(float) +
+         ToIndex(source * config.modelDimension) * sizeof(float) +
          (widened <= KeptBytes ? widened : 0);
 }
 

@@ -232,6 +232,12 @@ void CheckInterventions(const TransformerConfig& config, const std::vector<std::
       RefuseSwitches(config, "changing an MLP", { ArchitectureSwitch::Experts });
     }
   }
+  if (interventions.NeedSource() || interventions.NeedMeans())
+  {
+    // The decoder of other texts would need their sources too.
+    RefuseSwitches(
+      config, "replacing activations by those of other inputs", { ArchitectureSwitch::Encoder });
+  }
   if (!interventions.NeedSource())
   {
     return;

@@ -6,6 +6,8 @@
 #include "PromptMeans.h"
 #include "TransformerRun.h"
 
+#include <algorithm>
+#include <functional>
 #include <tuple>
 
 namespace atlas
@@ -68,8 +70,14 @@ void CheckInput(
 std::vector<SequenceRange> SplitSequences(
   const Transformer& model, const TransformerInput& input, int parts)
 {
-  const std::vector<std::int64_t> offsets =
-    SequenceOffsets(SequenceLengths(model.GetConfig(), input));
+  const TransformerConfig& config = model.GetConfig();
+  std::vector<std::int64_t> lengths = SequenceLengths(config, input);
+  if (config.encoder != nullptr)
+  {
+    const std::vector<std::int64_t> sources = SequenceLengths(*config.encoder, SourceOf(input));
+    std::transform(lengths.begin(), lengths.end(), sources.begin(), lengths.begin(), std::plus<>());
+  }
+  const std::vector<std::int64_t> offsets = SequenceOffsets(lengths);
   const auto count = static_cast<std::int64_t>(offsets.size()) - 1;
   std::vector<SequenceRange> ranges;
   std::int64_t first = 0;

@@ -152,7 +152,8 @@ DoubleMatrix WithBias(const DoubleMatrix& weight, const Vector& bias)
 /// Throws ModelError unless the model can be processed.
 void RequireProcessable(const TransformerConfig& config, WeightSteps steps)
 {
-  if (steps != WeightSteps::Stored && config.normPlace == NormPlace::AfterSublayer)
+  if (steps != WeightSteps::Stored && config.encoder == nullptr &&
+      config.normPlace == NormPlace::AfterSublayer)
   {
     throw ModelError("weight processing: expected a model whose normalizations come before "
                      "attention and MLP, as in gpt2, found " +
@@ -162,9 +163,9 @@ void RequireProcessable(const TransformerConfig& config, WeightSteps steps)
   {
     using Switch = ArchitectureSwitch;
     RefuseSwitches(config, "weight processing",
-      { Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset, Switch::LogitCap,
-        Switch::Sinks, Switch::ProjectionClip, Switch::Experts, Switch::EmbeddingScale,
-        Switch::EmbeddingProjection });
+      { Switch::Encoder, Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset,
+        Switch::LogitCap, Switch::Sinks, Switch::ProjectionClip, Switch::Experts,
+        Switch::EmbeddingScale, Switch::EmbeddingProjection });
   }
   if (steps == WeightSteps::Refactored)
   {
@@ -191,7 +192,7 @@ ProcessedWeights::ProcessedWeights(const Transformer& model, WeightSteps steps, 
 void ProcessedWeights::RequireUnembedding() const
 {
   RefuseSwitches(this->Model.GetConfig(), "the unembedding of the residual stream",
-    { ArchitectureSwitch::EmbeddingProjection });
+    { ArchitectureSwitch::Encoder, ArchitectureSwitch::EmbeddingProjection });
   if (this->Model.HasLogits())
   {
     std::call_once(this->IsRead, [this] { this->ReadUnembedding(); });

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 #include <set>
+#include <utility>
 
 namespace atlas
 {
@@ -48,7 +50,8 @@ public:
   {
   }
 
-  TransformerWeights Bind()
+  /// Binds all tensors. Those of `encoder` are another binder's.
+  TransformerWeights Bind(const Binder* encoder)
   {
     if (this->Lens)
     {
@@ -64,16 +67,17 @@ public:
                                : this->Lens                 ? WeightProcessing::Unknown
                                                             : WeightProcessing::Unprocessed;
     this->BindEmbedding();
-    for (std::int64_t l = 0; l < this->Config.layers; ++l)
-    {
-      this->Weights.layers.push_back(this->BindLayer(l));
-    }
-    if (this->Config.finalNorm)
-    {
-      this->Weights.finalNorm = this->GetNorm(this->Prefix, this->Name.finalNorm);
-    }
+    this->BindLayers();
     this->BindUnembedding();
-    this->CheckUnused();
+    this->CheckUnused(encoder);
+    return std::move(this->Weights);
+  }
+
+  /// Binds all tensors of an encoder; which of the others are unused is known only later.
+  TransformerWeights BindEncoder()
+  {
+    this->BindEmbedding();
+    this->BindLayers();
     return std::move(this->Weights);
   }
 
@@ -112,8 +116,11 @@ private:
   /// unembedding.
   std::pair<std::string, std::string> FindPrefixes() const
   {
-    const std::string first(
-      !this->Name.tokens.empty() ? this->Name.tokens : this->Name.patches.weight);
+    const std::string first =
+      !this->Name.tokens.empty() ? std::string(this->Name.tokens)
+      : !this->Name.patches.weight.empty()
+        ? std::string(this->Name.patches.weight)
+        : std::string(this->Name.layers) + "0." + std::string(this->Name.attentionNorm.gain);
     const std::string prefix(this->Name.prefix);
     if (!this->Lens && !prefix.empty() && !this->Has(prefix + first))
     {
@@ -251,6 +258,18 @@ private:
     return linear;
   }
 
+  void BindLayers()
+  {
+    for (std::int64_t l = 0; l < this->Config.layers; ++l)
+    {
+      this->Weights.layers.push_back(this->BindLayer(l));
+    }
+    if (this->Config.finalNorm)
+    {
+      this->Weights.finalNorm = this->GetNorm(this->Prefix, this->Name.finalNorm);
+    }
+  }
+
   void BindEmbedding()
   {
     const TransformerConfig& config = this->Config;
@@ -259,10 +278,16 @@ private:
     {
       this->BindPatchEmbedding();
     }
+    else if (config.input == InputKind::Sound)
+    {
+      this->Weights.firstConvolution =
+        this->GetConvolution(this->Name.firstConvolution, config.melBands);
+      this->Weights.secondConvolution = this->GetConvolution(this->Name.secondConvolution, d);
+    }
     else
     {
-      this->Weights.tokenEmbedding = this->Get(this->Prefix + std::string(this->Name.tokens),
-        { config.vocabulary, config.EmbeddingDimension() });
+      this->Weights.tokenEmbedding =
+        this->Get(this->TokensName(), { config.vocabulary, config.EmbeddingDimension() });
       if (config.embeddingDimension > 0)
       {
         this->Weights.embeddingIn = this->GetLinear(
@@ -287,6 +312,15 @@ private:
       // TransformerLens may store one even if it is not used.
       this->Used.emplace(LensNames.positions);
     }
+    if (config.position == PositionKind::Sinusoidal) // older files of Marian hold them
+    {
+      this->Used.insert(this->Prefix + std::string(this->Name.positions));
+    }
+    if (config.position == PositionKind::Relative)
+    {
+      this->Weights.relativeBias = this->Get(this->Prefix + std::string(this->Name.relativeBias),
+        { config.relativeBuckets, config.heads });
+    }
     if (config.segments > 0)
     {
       this->Weights.segmentEmbedding =
@@ -296,6 +330,39 @@ private:
     {
       this->Weights.embeddingNorm = this->GetUnfoldedNorm(this->Prefix, this->Name.embeddingNorm);
     }
+  }
+
+  /// The embedding of tokens. Files may hold that of encoder and decoder once or more often.
+  std::string TokensName()
+  {
+    if (this->Name.sharedTokens.front().empty())
+    {
+      return this->Prefix + std::string(this->Name.tokens);
+    }
+    // The names of both stacks begin with that of the model.
+    const std::size_t end = this->Prefix.rfind('.', this->Prefix.size() - 2);
+    const std::string model = end == std::string::npos ? "" : this->Prefix.substr(0, end + 1);
+    std::string found;
+    for (const std::string_view one : this->Name.sharedTokens)
+    {
+      const std::string name = model + std::string(one);
+      found = found.empty() && this->Has(name) ? name : found;
+      this->Used.insert(name);
+    }
+    return found.empty() ? model + std::string(this->Name.sharedTokens[1]) : found;
+  }
+
+  /// A convolution over three frames is a matrix on their values.
+  LinearTensors GetConvolution(const LinearNames& names, std::int64_t inputs)
+  {
+    constexpr std::int64_t width = 3;
+    const std::int64_t d = this->Config.modelDimension;
+    LinearTensors linear;
+    linear.weight = this->Get(this->Prefix + std::string(names.weight), { d, inputs, width });
+    linear.bias = this->Get(this->Prefix + std::string(names.bias), { d });
+    linear.inputs = inputs * width;
+    linear.outputs = d;
+    return linear;
   }
 
   /// A convolution whose stride equals its size is a matrix on the pixels of a patch.
@@ -370,6 +437,16 @@ private:
     {
       layer.attentionScale = this->Get(prefix + std::string(this->Name.attentionScale), { d });
       layer.mlpScale = this->Get(prefix + std::string(this->Name.mlpScale), { d });
+    }
+    if (config.encoder != nullptr)
+    {
+      const std::int64_t width = config.heads * config.headDimension;
+      layer.crossNorm = this->GetNorm(prefix, this->Name.crossNorm);
+      layer.crossQuery = this->GetHeads(prefix, this->Name.crossQuery, config.heads, false);
+      layer.crossKey = this->GetHeads(prefix, this->Name.crossKey, config.heads, false);
+      layer.crossValue = this->GetHeads(prefix, this->Name.crossValue, config.heads, false);
+      layer.crossOutput =
+        this->GetLinear(prefix, this->Name.crossOutput, width, d, config.outputBias);
     }
     if (config.mlpDimension > 0)
     {
@@ -655,8 +732,9 @@ private:
     }
     else
     {
+      const bool hasBias = config.inputBias && !names.bias.empty(); // Whisper's keys have none
       linear = this->GetLinear(
-        prefix, names, config.modelDimension, heads * config.headDimension, config.inputBias);
+        prefix, names, config.modelDimension, heads * config.headDimension, hasBias);
     }
     linear.headStep = config.headDimension;
     return linear;
@@ -707,8 +785,13 @@ private:
     }
     if (linear.Exists())
     {
-      linear.bias =
-        this->GetOptional(outer + std::string(this->Name.unembedding.bias), { linear.outputs });
+      const bool isRow = config.encoder != nullptr; // BART
+      linear.bias = this->GetOptional(outer + std::string(this->Name.unembedding.bias),
+        isRow ? Shape{ 1, linear.outputs } : Shape{ linear.outputs });
+      if (isRow && linear.bias.data != nullptr)
+      {
+        linear.bias.shape = { linear.outputs };
+      }
       for (const char* copy : { "cls.predictions.decoder.bias", "lm_head.decoder.bias" })
       {
         this->Used.emplace(copy); // of the bias
@@ -773,21 +856,40 @@ private:
              [name](std::string_view part) { return name.find(part) != std::string_view::npos; });
   }
 
+  void CheckLayer(const std::string& name) const
+  {
+    if (this->LayerOf(name) >= this->Config.layers)
+    {
+      this->Fail(name,
+        ": the configuration has only " + std::to_string(this->Config.layers) + " layers, from 0.");
+    }
+  }
+
+  /// Whether a tensor belongs to a layer or a normalization.
+  bool IsPart(std::string_view name) const
+  {
+    return this->LayerOf(name) >= 0 || this->IsNorm(name);
+  }
+
   /// Results without a tensor of a layer or a normalization would be wrong; those of a head are
   /// none of the recording.
-  void CheckUnused()
+  void CheckUnused(const Binder* encoder)
   {
+    if (encoder != nullptr)
+    {
+      this->Used.insert(encoder->Used.begin(), encoder->Used.end());
+    }
     for (const auto& [name, view] : this->Files.GetTensors())
     {
       const std::string_view text = name;
-      if (this->LayerOf(text) >= this->Config.layers)
+      this->CheckLayer(name);
+      if (encoder != nullptr)
       {
-        this->Fail(name, ": the configuration has only " + std::to_string(this->Config.layers) +
-                           " layers, from 0.");
+        encoder->CheckLayer(name);
       }
       if (this->Used.count(text) == 0 && !IsBuffer(text) && !this->IsCopy(text))
       {
-        if (this->LayerOf(text) >= 0 || this->IsNorm(text))
+        if (this->IsPart(text) || (encoder != nullptr && encoder->IsPart(text)))
         {
           this->Fail(name, ": the attention, MLPs and normalizations of " +
                              this->Config.architecture +
@@ -813,7 +915,15 @@ TensorView RowsOf(const TensorView& view, std::int64_t first, std::int64_t count
 
 TransformerWeights BindTransformerWeights(const TransformerConfig& config, const WeightFiles& files)
 {
-  return Binder(config, files).Bind();
+  if (config.encoder == nullptr)
+  {
+    return Binder(config, files).Bind(nullptr);
+  }
+  Binder encoder(*config.encoder, files);
+  auto encoderWeights = std::make_shared<const TransformerWeights>(encoder.BindEncoder());
+  TransformerWeights weights = Binder(config, files).Bind(&encoder);
+  weights.encoder = std::move(encoderWeights);
+  return weights;
 }
 
 }

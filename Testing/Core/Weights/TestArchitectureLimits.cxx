@@ -60,6 +60,9 @@ TEST(ArchitectureLimits, SwitchesOfTodaysModels)
   EXPECT_THAT(SwitchesOf(Parse("roberta")), ElementsAre(Switch::ShiftedPositions));
   EXPECT_THAT(SwitchesOf(Parse("dinov2_with_registers", R"(, "image_size": 32)")),
     ElementsAre(Switch::LayerScales, Switch::MoreImageTokens));
+  EXPECT_THAT(SwitchesOf(Parse("bart", R"(, "d_model": 16, "encoder_layers": 2,
+      "encoder_attention_heads": 2, "decoder_layers": 2, "decoder_attention_heads": 2)")),
+    ElementsAre(Switch::Encoder, Switch::ShiftedPositions));
 }
 
 TEST(ArchitectureLimits, WhatIsNotKnownIsRefusedByName)

@@ -76,6 +76,22 @@ std::string DeepSeek(const std::string& more = "")
       (more.find("v_head_dim") == std::string::npos ? R"(, "v_head_dim": 3)" + more : more));
 }
 
+std::string T5(const std::string& more = "")
+{
+  return R"({"model_type": "t5", "d_model": 12, "d_kv": 5, "d_ff": 20, "num_heads": 3,
+    "num_layers": 2, "vocab_size": 7)" +
+         more + "}";
+}
+
+/// A model with the setting names of BART.
+std::string Pair(const std::string& type, const std::string& more = "")
+{
+  return R"({"model_type": ")" + type +
+         R"(", "d_model": 12, "encoder_layers": 2, "encoder_attention_heads": 3,
+    "decoder_layers": 4, "decoder_attention_heads": 6, "decoder_ffn_dim": 20, "vocab_size": 7)" +
+         more + "}";
+}
+
 std::string Phi3(const std::string& more = "")
 {
   return Decoder("phi3", more);
@@ -382,14 +398,16 @@ std::string NameOf(const testing::TestParamInfo<BadConfig>& bad)
 }
 
 INSTANTIATE_TEST_SUITE_P(Architecture, BadTransformerConfig,
-  testing::Values(
-    BadConfig{ "Missing", "{}",
-      "'model_type' is missing, expected one of bert, bloom, camembert, clip, clip_text_model" },
+  testing::Values(BadConfig{ "Missing", "{}",
+                    "'model_type' is missing, expected one of bart, bert, bloom, camembert, clip, "
+                    "clip_text_model" },
     BadConfig{ "Unknown", R"({"model_type": "falcon"})",
-      "unknown model_type 'falcon', expected one of bert, bloom, camembert, clip" },
+      "unknown model_type 'falcon', expected one of bart, bert, bloom, camembert, clip" },
     BadConfig{ "Mixture", R"({"model_type": "dbrx"})",
       "the model_type 'dbrx' is a mixture of experts, which is not run here; recordings of it "
-      "that were made elsewhere can be read. Expected one of bert, bloom" },
+      "that were made elsewhere can be read. Expected one of bart, bert, bloom" },
+    BadConfig{ "PairThatIsNotRun", R"({"model_type": "pegasus"})",
+      "the model_type 'pegasus' is a pair of encoder and decoder, which is not run here" },
     BadConfig{ "Recurrent", R"({"model_type": "mamba"})",
       "the model_type 'mamba' is a model with linear attention or a recurrent state, which" },
     BadConfig{ "LatentAttention", R"({"model_type": "deepseek_v3"})", "with latent attention" },
@@ -500,6 +518,21 @@ INSTANTIATE_TEST_SUITE_P(Variant, BadTransformerConfig,
       "expected 'decoder_sparse_step' to be an integer from 1 to 2147483647, found 0" },
     BadConfig{ "WindowsOfQwenMoe", Decoder("qwen2_moe", R"(, "use_sliding_window": true)"),
       "'use_sliding_window' is true, a variant of attention that is not known" },
+    BadConfig{ "FewBuckets", T5(R"(, "relative_attention_num_buckets": 3)"),
+      "expected 'relative_attention_num_buckets' to be an integer from 4 to 65536, found 3" },
+    BadConfig{ "ShortDistance", T5(R"(, "relative_attention_max_distance": 16)"),
+      "'relative_attention_max_distance' to be above half of 'relative_attention_num_buckets', "
+      "found 16 and 32" },
+    BadConfig{ "LongDistance", T5(R"(, "relative_attention_max_distance": 65537)"),
+      "'relative_attention_max_distance' to be an integer from 1 to 65536, found 65537" },
+    BadConfig{ "T5Activation", T5(R"(, "feed_forward_proj": "gated-mish")"),
+      "unknown feed_forward_proj 'gated-mish', expected one of gated-gelu, gated-relu" },
+    BadConfig{ "StartBeyondVocabulary", T5(R"(, "decoder_start_token_id": 7)"),
+      "expected 'decoder_start_token_id' to be an integer from 0 to 6, found 7" },
+    BadConfig{ "HeadsOfAnEncoder", Pair("bart", R"(, "encoder_attention_heads": 5)"),
+      "the number of heads, 5, does not divide the dimension of the model, 12" },
+    BadConfig{ "NoMelBands", Pair("whisper", R"(, "num_mel_bins": 0)"),
+      "expected 'num_mel_bins' to be an integer from 1 to 2147483647, found 0" },
     BadConfig{ "PaddingBeyondPositions",
       R"({"model_type": "roberta", "hidden_size": 12, "num_attention_heads": 3,
         "num_hidden_layers": 2, "vocab_size": 7, "max_position_embeddings": 2})",
@@ -546,6 +579,129 @@ TEST_P(BadTransformerConfig, IsRefused)
 {
   EXPECT_THAT(MessageOf<ModelError>([] { Parse(GetParam().text); }),
     AllOf(StartsWith("some/config.json: "), HasSubstr(GetParam().message)));
+}
+
+TEST(TransformerConfig, T5)
+{
+  const TransformerConfig decoder = Parse(T5());
+  ASSERT_NE(decoder.encoder, nullptr);
+  const TransformerConfig& encoder = *decoder.encoder;
+  EXPECT_EQ(encoder.encoder, nullptr);
+  for (const TransformerConfig* config : { &encoder, &decoder })
+  {
+    EXPECT_EQ(config->architecture, "t5");
+    EXPECT_EQ(config->input, InputKind::Tokens);
+    EXPECT_EQ(config->layers, 2);
+    EXPECT_EQ(config->heads, 3);
+    EXPECT_EQ(config->headDimension, 5);
+    EXPECT_EQ(config->modelDimension, 12);
+    EXPECT_EQ(config->mlpDimension, 20);
+    EXPECT_EQ(config->vocabulary, 7);
+    EXPECT_EQ(config->positions, 0);
+    EXPECT_EQ(config->norm, NormKind::RmsNorm);
+    EXPECT_EQ(config->normPlace, NormPlace::BeforeSublayer);
+    EXPECT_EQ(config->epsilon, 1e-6);
+    EXPECT_TRUE(config->finalNorm);
+    EXPECT_EQ(config->position, PositionKind::Relative);
+    EXPECT_EQ(config->relativeBuckets, 32);
+    EXPECT_EQ(config->relativeDistance, 128);
+    EXPECT_EQ(config->ScoreScale(1), 1);
+    EXPECT_EQ(config->activation, Activation::Relu);
+    EXPECT_FALSE(config->gated);
+    EXPECT_FALSE(config->inputBias || config->outputBias || config->mlpBias);
+  }
+  EXPECT_EQ(encoder.mask, AttentionMask::Bidirectional);
+  EXPECT_EQ(decoder.mask, AttentionMask::Causal);
+  EXPECT_TRUE(decoder.tiedUnembedding);
+  EXPECT_EQ(decoder.logitScale, 1 / std::sqrt(12.0));
+  EXPECT_EQ(decoder.decoderStart, 0);
+
+  const TransformerConfig later =
+    Parse(T5(R"(, "num_decoder_layers": 3, "feed_forward_proj": "gated-gelu", "eos_token_id": 1,
+      "tie_word_embeddings": false, "relative_attention_num_buckets": 8, "pad_token_id": 4,
+      "relative_attention_max_distance": 20)"));
+  EXPECT_EQ(later.layers, 3);
+  EXPECT_EQ(later.encoder->layers, 2);
+  EXPECT_TRUE(later.gated && later.encoder->gated);
+  EXPECT_EQ(later.activation, Activation::GeluTanh);
+  EXPECT_FALSE(later.tiedUnembedding);
+  EXPECT_EQ(later.logitScale, 1);
+  EXPECT_EQ(later.encoder->relativeBuckets, 8);
+  EXPECT_EQ(later.encoder->relativeDistance, 20);
+  EXPECT_EQ(later.decoderStart, 4); // the padding
+  EXPECT_THAT(later.endTokens, ElementsAre(1));
+  EXPECT_EQ(Parse(T5(R"(, "decoder_start_token_id": 6)")).decoderStart, 6);
+}
+
+TEST(TransformerConfig, Bart)
+{
+  const TransformerConfig decoder = Parse(Pair("bart", R"(, "scale_embedding": true)"));
+  const TransformerConfig& encoder = *decoder.encoder;
+  EXPECT_EQ(encoder.layers, 2);
+  EXPECT_EQ(encoder.heads, 3);
+  EXPECT_EQ(encoder.mlpDimension, 48);
+  EXPECT_EQ(decoder.layers, 4);
+  EXPECT_EQ(decoder.heads, 6);
+  EXPECT_EQ(decoder.mlpDimension, 20);
+  EXPECT_EQ(encoder.mask, AttentionMask::Bidirectional);
+  EXPECT_EQ(decoder.mask, AttentionMask::Causal);
+  for (const TransformerConfig* config : { &encoder, &decoder })
+  {
+    EXPECT_EQ(config->architecture, "bart");
+    EXPECT_EQ(config->positions, 1024);
+    EXPECT_EQ(config->firstPosition, 2);
+    EXPECT_EQ(config->position, PositionKind::Learned);
+    EXPECT_EQ(config->normPlace, NormPlace::AfterSublayer);
+    EXPECT_TRUE(config->embeddingNorm);
+    EXPECT_FALSE(config->finalNorm);
+    EXPECT_EQ(config->embeddingScale, std::sqrt(12.0));
+    EXPECT_EQ(config->activation, Activation::Gelu);
+  }
+  EXPECT_EQ(decoder.decoderStart, 2);
+  EXPECT_EQ(decoder.logitScale, 1);
+}
+
+TEST(TransformerConfig, Marian)
+{
+  const TransformerConfig decoder =
+    Parse(Pair("marian", R"(, "activation_function": "swish", "max_position_embeddings": 24)"));
+  const TransformerConfig& encoder = *decoder.encoder;
+  for (const TransformerConfig* config : { &encoder, &decoder })
+  {
+    EXPECT_EQ(config->position, PositionKind::Sinusoidal);
+    EXPECT_EQ(config->positions, 24);
+    EXPECT_EQ(config->firstPosition, 0);
+    EXPECT_FALSE(config->embeddingNorm);
+    EXPECT_EQ(config->embeddingScale, 1);
+    EXPECT_EQ(config->activation, Activation::Silu);
+    EXPECT_EQ(config->vocabulary, 7);
+  }
+  EXPECT_EQ(decoder.decoderStart, -1); // 58100 is beyond the vocabulary
+  const TransformerConfig own = Parse(Pair("marian", R"(, "decoder_vocab_size": 9,
+    "share_encoder_decoder_embeddings": false, "decoder_start_token_id": 8)"));
+  EXPECT_EQ(own.encoder->vocabulary, 7);
+  EXPECT_EQ(own.vocabulary, 9);
+  EXPECT_EQ(own.outputVocabulary, 9);
+  EXPECT_EQ(own.decoderStart, 8);
+}
+
+TEST(TransformerConfig, Whisper)
+{
+  const TransformerConfig decoder = Parse(Pair("whisper"));
+  const TransformerConfig& encoder = *decoder.encoder;
+  EXPECT_EQ(encoder.input, InputKind::Sound);
+  EXPECT_EQ(encoder.melBands, 80);
+  EXPECT_EQ(encoder.positions, 1500);
+  EXPECT_EQ(encoder.vocabulary, 0);
+  EXPECT_EQ(decoder.input, InputKind::Tokens);
+  EXPECT_EQ(decoder.positions, 448);
+  for (const TransformerConfig* config : { &encoder, &decoder })
+  {
+    EXPECT_EQ(config->position, PositionKind::Learned);
+    EXPECT_EQ(config->firstPosition, 0);
+    EXPECT_EQ(config->normPlace, NormPlace::BeforeSublayer);
+    EXPECT_TRUE(config->finalNorm);
+  }
 }
 
 TEST(TransformerConfig, EndsOfTextsAreOneIdOrSeveral)

@@ -3,6 +3,8 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "FloatValues.h"
+#include "ModelsOracle.h"
+#include "Safetensors.h"
 #include "TemporaryDirectory.h"
 #include "TestName.h"
 #include "TinyTransformer.h"
@@ -314,6 +316,149 @@ TEST(TransformerWeights, AllTypesAreWidened)
       EXPECT_EQ(floats.Data() == reinterpret_cast<const float*>(data), isFloatArray);
     }
   }
+}
+
+/// A model with encoder and decoder whose tensors can be renamed, added and left out.
+struct PairFile
+{
+  explicit PairFile(const std::string& name)
+    : folder(ModelsOracle("transformers/" + name))
+    , file(folder / "model.safetensors")
+    , views(file.GetTensors())
+  {
+  }
+
+  void Rename(const std::string& from, const std::string& to)
+  {
+    this->views[to] = this->views.at(from);
+    this->views.erase(from);
+  }
+
+  Transformer Read() const
+  {
+    return { ReadTransformerConfig(this->folder / "config.json"),
+      WeightFiles(this->views, "file") };
+  }
+
+  std::string Refusal() const
+  {
+    return MessageOf<ModelError>([&] { this->Read(); });
+  }
+
+  std::filesystem::path folder;
+  SafetensorsFile file;
+  TensorViews views;
+};
+
+class EncoderDecoderWeights : public testing::TestWithParam<std::string>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(, EncoderDecoderWeights,
+  testing::Values("t5", "t5-v1_1", "bart", "marian", "whisper"),
+  [](const auto& name) { return TestName(name.param); });
+
+TEST_P(EncoderDecoderWeights, AllAreUsed)
+{
+  const PairFile pair(GetParam());
+  const Transformer model = pair.Read();
+  const TransformerWeights& weights = model.GetWeights();
+  ASSERT_NE(weights.encoder, nullptr);
+  EXPECT_THAT(weights.unused, IsEmpty());
+  EXPECT_EQ(weights.encoder->encoder, nullptr);
+  EXPECT_FALSE(weights.encoder->unembedding.Exists());
+  EXPECT_TRUE(model.HasLogits());
+  EXPECT_TRUE(weights.layers[0].crossQuery.Exists());
+  EXPECT_FALSE(weights.encoder->layers[0].crossQuery.Exists());
+}
+
+TEST_P(EncoderDecoderWeights, ThoseThatDoNotFitAreNamed)
+{
+  const bool isT5 = GetParam().substr(0, 2) == "t5";
+  const std::string outer = isT5 ? "" : "model.";
+  const std::string layers = isT5 ? "block." : "layers.";
+  const std::string cross =
+    isT5 ? "0.layer.1.EncDecAttention.k.weight" : "0.encoder_attn.k_proj.weight";
+  PairFile missing(GetParam());
+  missing.views.erase(outer + "decoder." + layers + cross);
+  EXPECT_EQ(
+    missing.Refusal(), "file: tensor '" + outer + "decoder." + layers + cross + "' is missing.");
+  for (const std::string stack : { "encoder.", "decoder." })
+  {
+    PairFile deeper(GetParam());
+    const std::string name = outer + stack + layers + "7.weight";
+    deeper.views[name] = deeper.views.begin()->second;
+    EXPECT_THAT(
+      deeper.Refusal(), StartsWith("file: tensor '" + name + "': the configuration has only "));
+    PairFile other(GetParam());
+    const std::string norm = outer + stack + layers + "0.another_norm.weight";
+    other.views[norm] = other.views.begin()->second;
+    EXPECT_THAT(other.Refusal(),
+      StartsWith("file: tensor '" + norm + "': the attention, MLPs and normalizations of " +
+                 (isT5 ? "t5" : GetParam())));
+  }
+}
+
+/// Files hold the embedding that both share once, under any of three names, or several times.
+TEST(TransformerWeights, SharedEmbeddingsAreFoundUnderAnyName)
+{
+  const std::vector<std::string> names = { "model.shared.weight",
+    "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight" };
+  for (const std::string& name : names)
+  {
+    PairFile pair("bart");
+    const TensorView view = pair.views.at("model.shared.weight");
+    pair.Rename("model.shared.weight", name);
+    const Transformer model = pair.Read();
+    EXPECT_EQ(model.GetWeights().tokenEmbedding.data, view.data) << name;
+    EXPECT_EQ(model.GetWeights().encoder->tokenEmbedding.data, view.data) << name;
+    EXPECT_EQ(model.GetWeights().unembedding.weight.data, view.data) << name;
+  }
+  PairFile all("bart");
+  TensorView own = all.views.at("model.shared.weight");
+  all.views[names[1]] = own;
+  own.data += 4; // another tensor than that of the encoder
+  own.shape = { 83, 32 };
+  all.views[names[2]] = own;
+  const Transformer model = all.Read();
+  EXPECT_EQ(model.GetWeights().tokenEmbedding.data, own.data);
+  EXPECT_EQ(model.GetWeights().encoder->tokenEmbedding.data, own.data - 4);
+  EXPECT_THAT(model.GetWeights().unused, IsEmpty());
+  PairFile none("bart");
+  none.views.erase(names[0]);
+  EXPECT_EQ(none.Refusal(), "file: tensor 'model.shared.weight' is missing.");
+}
+
+/// Without the language model around them, names have no prefix.
+TEST(TransformerWeights, PrefixesOfEncodersAndDecodersMayBeMissing)
+{
+  for (const std::string name : { "bart", "whisper" })
+  {
+    PairFile pair(name);
+    const TensorViews views = pair.views;
+    for (const auto& [tensor, view] : views)
+    {
+      if (tensor.rfind("model.", 0) == 0)
+      {
+        pair.Rename(tensor, tensor.substr(6));
+      }
+    }
+    EXPECT_THAT(pair.Read().GetWeights().unused, IsEmpty()) << name;
+  }
+}
+
+/// Older files of T5 hold biases of cross attention that its code does not use, those of Marian
+/// positions that it computes.
+TEST(TransformerWeights, WhatOlderFilesHoldBesidesIsIgnored)
+{
+  PairFile t5("t5");
+  t5.views["decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"] =
+    t5.views.at("decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight");
+  EXPECT_THAT(t5.Read().GetWeights().unused, IsEmpty());
+  PairFile marian("marian");
+  marian.views["model.encoder.embed_positions.weight"] = marian.views.at("model.shared.weight");
+  marian.views["model.decoder.embed_positions.weight"] = marian.views.at("model.shared.weight");
+  EXPECT_THAT(marian.Read().GetWeights().unused, IsEmpty());
 }
 
 }

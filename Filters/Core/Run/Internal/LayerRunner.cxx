@@ -1,5 +1,6 @@
 #include "LayerRunner.h"
 
+#include "ArchitectureLimits.h"
 #include "Error.h"
 #include "Index.h"
 #include "TransformerEmbedding.h"
@@ -62,6 +63,7 @@ void VisitActivations(const Transformer& model, const TransformerInput& input,
   const LayerVisitor& visitor, const Progress& progress)
 {
   const TransformerConfig& config = model.GetConfig();
+  RefuseSwitches(config, "activations of a run", { ArchitectureSwitch::Encoder });
   const std::int64_t d = config.modelDimension;
   const std::int64_t rows = sequences.Rows();
   const bool endsBefore = last.second == ActivationPlace::Residual; // the last layer does not run

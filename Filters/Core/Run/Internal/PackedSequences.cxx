@@ -57,6 +57,12 @@ std::vector<std::int64_t> SequenceOffsets(const std::vector<std::int64_t>& lengt
 
 PackedSequences::PackedSequences(
   const std::vector<std::int64_t>& lengths, const std::optional<SequenceRange>& range)
+  : PackedSequences(lengths, range, std::vector<std::int64_t>(lengths.size(), 0))
+{
+}
+
+PackedSequences::PackedSequences(const std::vector<std::int64_t>& lengths,
+  const std::optional<SequenceRange>& range, const std::vector<std::int64_t>& sources)
   : offsets(SequenceOffsets(lengths))
   , run(RangeToRun(range, lengths.size()))
 {
@@ -64,14 +70,32 @@ PackedSequences::PackedSequences(
   while (s < this->run.end)
   {
     const std::int64_t begin = this->offsets[s];
+    std::int64_t sourceRows = 0;
     std::vector<std::int64_t> together;
     do
     {
       together.push_back(lengths[s]);
+      sourceRows += sources[s];
       ++s;
-    } while (s < this->run.end && this->offsets[s + 1] - begin <= GroupRows);
+    } while (s < this->run.end && this->offsets[s + 1] - begin <= GroupRows &&
+             sourceRows + sources[s] <= GroupRows);
     this->groups.push_back(MakeGroup(begin, together));
   }
+}
+
+PackedSequences PackedSequences::Sources(const std::vector<std::int64_t>& lengths) const
+{
+  PackedSequences sources(lengths, SequenceRange{ 0, 0 }); // groups are made here
+  sources.run = this->run;
+  auto first = lengths.begin() + this->run.first;
+  for (const RowGroup& group : this->groups)
+  {
+    const auto end = first + static_cast<std::ptrdiff_t>(group.offsets.size()) - 1;
+    const std::int64_t begin = sources.offsets[first - lengths.begin()];
+    sources.groups.push_back(MakeGroup(begin, { first, end }));
+    first = end;
+  }
+  return sources;
 }
 
 std::int64_t DensePeriod(std::int64_t length)

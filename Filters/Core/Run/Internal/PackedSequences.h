@@ -33,6 +33,13 @@ struct PackedSequences
   PackedSequences(
     const std::vector<std::int64_t>& lengths, const std::optional<SequenceRange>& range);
 
+  /// Likewise, in groups whose sources, of these lengths, are not longer than a group either.
+  PackedSequences(const std::vector<std::int64_t>& lengths,
+    const std::optional<SequenceRange>& range, const std::vector<std::int64_t>& sources);
+
+  /// The sources of these sequences, in the same groups.
+  PackedSequences Sources(const std::vector<std::int64_t>& lengths) const;
+
   /// The next `rows` tokens of one sequence, after `past` tokens that were run before.
   static PackedSequences Continue(std::int64_t past, std::int64_t rows);
 

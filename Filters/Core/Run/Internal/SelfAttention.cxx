@@ -1,6 +1,5 @@
 #include "SelfAttention.h"
 
-#include "AttentionKernels.h"
 #include "DotProduct.h"
 #include "Index.h"
 #include "MatrixProduct.h"
@@ -84,7 +83,7 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
   this->ProjectHeads(group, from, heads, work, threads);
   work.mixed.resize(group.Rows() * MixedWidth(this->Config));
   this->MeasureValues(group, heads, work, threads);
-  this->MixValues(group, heads, work.mixed.data(), threads);
+  this->MixValues(group, group, heads, work.mixed.data(), threads);
   if (visitor)
   {
     visitor(ActivationPlace::Mixed, group, work.mixed.data());
@@ -92,6 +91,44 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
   this->SeparateOutputs(group, heads, work.mixed.data(), threads);
   ApplyLinear(
     this->Output, group.tiles, work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);
+}
+
+void SelfAttention::AddCross(const RowGroup& group, const float* from, const CrossSource& source,
+  float* to, AttentionWorkspace& work, int threads) const
+{
+  this->Project({ this->Queries(false) }, group, from, source.heads, threads);
+  if (!source.hasKeys)
+  {
+    this->Project(
+      { this->Keys(false), this->Values() }, *source.group, source.rows, source.heads, threads);
+    this->MeasureValues(*source.group, source.heads, work, threads);
+  }
+  work.mixed.resize(group.Rows() * MixedWidth(this->Config));
+  this->MixValues(group, *source.group, source.heads, work.mixed.data(), threads);
+  this->SeparateOutputs(group, source.heads, work.mixed.data(), threads);
+  ApplyLinear(
+    this->Output, group.tiles, work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);
+}
+
+SelfAttention::Projection SelfAttention::Queries(bool rotated) const
+{
+  const std::int64_t dimension = this->Config.headDimension;
+  return { &this->Query, this->Config.heads, &HeadRows::query, &this->QueryNorms, rotated,
+    dimension, dimension };
+}
+
+SelfAttention::Projection SelfAttention::Keys(bool rotated) const
+{
+  const std::int64_t dimension = this->Config.headDimension;
+  return { &this->Key, this->Config.keyHeads, &HeadRows::key, &this->KeyNorms, rotated, dimension,
+    dimension };
+}
+
+SelfAttention::Projection SelfAttention::Values() const
+{
+  const std::int64_t dimension = this->Config.headDimension;
+  return { &this->Value, this->Config.keyHeads, &HeadRows::value, nullptr, false, dimension,
+    dimension };
 }
 
 /// Computes queries, keys and values of all heads, the first two normalized and rotated if the
@@ -104,14 +141,9 @@ void SelfAttention::ProjectHeads(const RowGroup& group, const float* from,
     this->ProjectLatents(group, from, heads, work, threads);
     return;
   }
-  const std::int64_t keyHeads = this->Config.keyHeads;
-  const std::int64_t dimension = this->Config.headDimension;
-  const Projection query = { &this->Query, this->Config.heads, &HeadRows::query, &this->QueryNorms,
-    true, dimension, dimension };
-  const Projection key = { &this->Key, keyHeads, &HeadRows::key, &this->KeyNorms, true, dimension,
-    dimension };
-  const Projection value = { &this->Value, keyHeads, &HeadRows::value, nullptr, false, dimension,
-    dimension };
+  const Projection query = this->Queries(true);
+  const Projection key = this->Keys(true);
+  const Projection value = this->Values();
   const float* fromWithPositions = this->AddPositions(group, from, work.shifted);
   if (fromWithPositions == from)
   {
@@ -319,9 +351,10 @@ void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
   }
 }
 
-/// Applies the attention of each head, in blocks of queries of each sequence.
-void SelfAttention::MixValues(
-  const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed, int threads) const
+/// Applies the attention of each head, in blocks of queries of each sequence, to keys and values of
+/// the same sequences in `keys`: the group itself, or the group of the sources.
+void SelfAttention::MixValues(const RowGroup& group, const RowGroup& keys,
+  const std::vector<HeadRows>& heads, float* mixed, int threads) const
 {
   struct Task
   {
@@ -343,24 +376,50 @@ void SelfAttention::MixValues(
     {
       const Task& task = tasks[i / count];
       const std::int64_t head = i % count;
-      this->MixBlock(group, task.sequence, task.begin, head, heads[head], mixed);
+      this->MixBlock(group, keys, task.sequence, task.begin, head, heads[head], mixed);
     });
 }
 
 /// Computes a head's weighted sums of values for at most QueryBlock queries of a sequence, starting
 /// at row `begin` of the sequence in the group.
-void SelfAttention::MixBlock(const RowGroup& group, std::size_t sequence, std::int64_t begin,
-  std::int64_t head, const HeadRows& rows, float* mixed) const
+void SelfAttention::MixBlock(const RowGroup& group, const RowGroup& keysOf, std::size_t sequence,
+  std::int64_t begin, std::int64_t head, const HeadRows& rows, float* mixed) const
 {
+  const bool isCross = &keysOf != &group;
   const std::int64_t dimension = this->Config.headDimension;
   const std::int64_t first = group.offsets[sequence];
-  const std::int64_t past = group.past; // keys in the rows before those of the group
-  HeadScores scores;
+  const std::int64_t queries = group.offsets[sequence + 1] - first;
+  const std::int64_t past = isCross ? 0 : group.past; // keys in the rows before those of the group
+  const std::int64_t firstKey = keysOf.offsets[sequence] - past;
+  HeadScores scores = this->ScoresOf(head);
+  if (isCross)
+  {
+    scores.mask = AttentionMask::Bidirectional;
+    scores.slope = 0;
+    scores.distanceBias = nullptr;
+  }
   scores.query = rows.query + first * dimension;
   scores.firstQuery = past;
-  scores.key = rows.key + (first - past) * dimension;
-  scores.length = past + group.offsets[sequence + 1] - first;
-  scores.dimension = dimension;
+  scores.key = rows.key + firstKey * dimension;
+  scores.length = keysOf.offsets[sequence + 1] - firstKey;
+  const std::int64_t from = past + begin; // position of the first query
+  const std::int64_t end = std::min(past + queries, from + QueryBlock);
+  const std::int64_t keys = scores.KeyCount(end);
+  const std::int64_t unseen = scores.FirstKey(from); // keys before the window have no weight
+  std::vector<float> weights((end - from) * keys);
+  EvaluateWeights(scores, from, end, keys, weights.data());
+  const std::int64_t stride = MixedWidth(this->Config);
+  const std::int64_t width = this->Config.ValueDimension();
+  MultiplyMatrices(end - from, width, keys - unseen, 1, { weights.data() + unseen, keys },
+    { rows.value + (firstKey + unseen) * width, width },
+    mixed + (first + begin) * stride + head * width, stride);
+}
+
+/// What turns queries and keys of a head into attention.
+HeadScores SelfAttention::ScoresOf(std::int64_t head) const
+{
+  HeadScores scores;
+  scores.dimension = this->Config.headDimension;
   scores.scale = this->Scale;
   scores.slope = this->Positions.Slope(head);
   scores.mask = this->Config.mask;
@@ -370,17 +429,13 @@ void SelfAttention::MixBlock(const RowGroup& group, std::size_t sequence, std::i
   {
     scores.sink = this->Sinks.Data()[head];
   }
-  const std::int64_t from = past + begin; // position of the first query
-  const std::int64_t end = std::min(scores.length, from + QueryBlock);
-  const std::int64_t keys = scores.KeyCount(end);
-  const std::int64_t unseen = scores.FirstKey(from); // keys before the window have no weight
-  std::vector<float> weights((end - from) * keys);
-  EvaluateWeights(scores, from, end, keys, weights.data());
-  const std::int64_t stride = MixedWidth(this->Config);
-  const std::int64_t width = this->Config.ValueDimension();
-  MultiplyMatrices(end - from, width, keys - unseen, 1, { weights.data() + unseen, keys },
-    { rows.value + (first - past + unseen) * width, width },
-    mixed + (first + begin) * stride + head * width, stride);
+  const SharedMatrix& biases = this->Positions.GetDistanceBias();
+  if (biases.IsRecorded())
+  {
+    scores.reach = biases.columns / 2;
+    scores.distanceBias = biases.Row(head) + scores.reach;
+  }
+  return scores;
 }
 
 /// Computes the norms of value W_O^h if they are recorded, as sqrt(v (W_O W_O^T) v^T): d_head

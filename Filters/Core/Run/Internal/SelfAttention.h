@@ -3,6 +3,7 @@
 // Internal to Core.
 
 #include "Activations.h"
+#include "AttentionKernels.h"
 #include "PackedSequences.h"
 #include "PositionEncoding.h"
 #include "TransformerLinear.h"
@@ -35,8 +36,19 @@ struct AttentionWorkspace
   std::vector<float> queryLatent; ///< [rows, queryLatent], normalized
 };
 
+/// What the cross attention of a layer reads for the rows of a group: the source of each of its
+/// sequences.
+struct CrossSource
+{
+  const RowGroup* group = nullptr; ///< the same sequences, with the tokens of their sources
+  const float* rows = nullptr;     ///< [group->Rows(), d_model], what the encoder returns
+  std::vector<HeadRows> heads; ///< query and output: for the rows of the target; the others: for
+                               ///< those of the source
+  bool hasKeys = false;        ///< keys and values are there already, from an earlier call
+};
+
 /// The attention of one layer in single precision (Vaswani et al. 2017), with the matrices W_Q,
-/// W_K, W_V and W_O of its heads.
+/// W_K, W_V and W_O of its heads. That of a decoder to its encoder has matrices of its own.
 class SelfAttention
 {
 public:
@@ -49,6 +61,11 @@ public:
   /// may change the weighted sums of values, Mixed. Runs in parallel.
   void Add(const RowGroup& group, const float* from, const std::vector<HeadRows>& heads, float* to,
     AttentionWorkspace& work, int threads, const ActivationVisitor& visitor) const;
+
+  /// The same with keys and values of a source. Queries are not rotated, no key is masked, and
+  /// scores have no bias.
+  void AddCross(const RowGroup& group, const float* from, const CrossSource& source, float* to,
+    AttentionWorkspace& work, int threads) const;
 
   /// An upper bound on the floats that Add allocates for groups of `rows` rows: its workspace and
   /// the memory of each thread. Tiles of products with weights are small beside them: each thread
@@ -88,6 +105,9 @@ private:
 
   const float* AddPositions(
     const RowGroup& group, const float* from, std::vector<float>& shifted) const;
+  Projection Queries(bool rotated) const;
+  Projection Keys(bool rotated) const;
+  Projection Values() const;
   void ProjectHeads(const RowGroup& group, const float* from, const std::vector<HeadRows>& heads,
     AttentionWorkspace& work, int threads) const;
   void Project(const std::vector<Projection>& projections, const RowGroup& group, const float* from,
@@ -101,10 +121,11 @@ private:
   void Rotate(const RowGroup& group, std::int64_t row, float* values) const;
   void FinishHead(const Projection& projection, std::int64_t head, const RowGroup& group,
     std::int64_t row, float* values) const;
-  void MixValues(
-    const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed, int threads) const;
-  void MixBlock(const RowGroup& group, std::size_t sequence, std::int64_t begin, std::int64_t head,
-    const HeadRows& rows, float* mixed) const;
+  void MixValues(const RowGroup& group, const RowGroup& keys, const std::vector<HeadRows>& heads,
+    float* mixed, int threads) const;
+  void MixBlock(const RowGroup& group, const RowGroup& keysOf, std::size_t sequence,
+    std::int64_t begin, std::int64_t head, const HeadRows& rows, float* mixed) const;
+  HeadScores ScoresOf(std::int64_t head) const;
   void MeasureValues(const RowGroup& group, const std::vector<HeadRows>& heads,
     AttentionWorkspace& work, int threads) const;
   void SeparateOutputs(const RowGroup& group, const std::vector<HeadRows>& heads,

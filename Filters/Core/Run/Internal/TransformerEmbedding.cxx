@@ -6,6 +6,7 @@
 #include "TransformerNorm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace atlas
@@ -74,6 +75,70 @@ void EmbedImages(const TransformerConfig& config, const TransformerWeights& weig
   }
 }
 
+/// The values that a convolution of width 3 reads at each place, in the order band, frame: those of
+/// `count` places, `stride` frames apart, with zeros around the frames. `at(band, frame)` is one of
+/// them.
+template<class At>
+std::vector<float> GatherFrames(
+  std::int64_t count, std::int64_t stride, std::int64_t bands, std::int64_t frames, const At& at)
+{
+  std::vector<float> rows;
+  rows.reserve(ToIndex(count * bands) * 3);
+  for (std::int64_t place = 0; place < count; ++place)
+  {
+    for (std::int64_t band = 0; band < bands; ++band)
+    {
+      for (std::int64_t frame = place * stride - 1; frame <= place * stride + 1; ++frame)
+      {
+        rows.push_back(frame < 0 || frame >= frames ? 0 : at(band, frame));
+      }
+    }
+  }
+  return rows;
+}
+
+/// Writes what two convolutions, each followed by an activation, make of log-mel features: the
+/// second one reads every second place (Radford et al. 2023: Whisper).
+void EmbedSounds(const TransformerConfig& config, const TransformerWeights& weights,
+  const TransformerInput& input, const SequenceRange& sounds, float* x, int threads)
+{
+  const Linear first(weights.firstConvolution);
+  const Linear second(weights.secondConvolution);
+  const LinearFinish finish = { Activation::Gelu, nullptr, false };
+  const std::int64_t d = config.modelDimension;
+  const std::int64_t bands = config.melBands;
+  const std::int64_t frames = 2 * config.positions;
+  std::vector<float> hidden(frames * d);
+  for (std::int64_t sound = sounds.first; sound < sounds.end; ++sound)
+  {
+    const float* features = input.features.data() + sound * bands * frames;
+    std::vector<float> rows = GatherFrames(frames, 1, bands, frames,
+      [&](std::int64_t band, std::int64_t frame) { return features[band * frames + frame]; });
+    ApplyLinear(first, MakeRowTiles({ frames }), rows.data(), hidden.data(), finish, threads);
+    rows = GatherFrames(config.positions, 2, d, frames,
+      [&](std::int64_t band, std::int64_t frame) { return hidden[frame * d + band]; });
+    ApplyLinear(second, MakeRowTiles({ config.positions }), rows.data(), x, finish, threads);
+    x += config.positions * d;
+  }
+}
+
+/// Adds a vector of d numbers to each of `length` rows, of positions from `first` on: sin(p /
+/// 10000^(2 j / d)) for j < d / 2, then the cosines (Vaswani et al. 2017; this order: Marian).
+void AddSinusoids(std::int64_t d, std::int64_t first, std::int64_t length, float* x)
+{
+  const std::int64_t sines = (d + 1) / 2;
+  for (std::int64_t position = first; position < first + length; ++position)
+  {
+    for (std::int64_t i = 0; i < d; ++i, ++x)
+    {
+      const std::int64_t j = i < sines ? i : i - sines;
+      const double angle = static_cast<double>(position) /
+                           std::pow(10000.0, 2 * static_cast<double>(j) / static_cast<double>(d));
+      *x += static_cast<float>(i < sines ? std::sin(angle) : std::cos(angle));
+    }
+  }
+}
+
 /// Adds the embeddings of the tokens of all sequences, scaled or projected if the model does so.
 void EmbedTokens(const TransformerConfig& config, const TransformerWeights& weights,
   const TransformerInput& input, const PackedSequences& sequences, float* x, int threads)
@@ -135,6 +200,10 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
   {
     EmbedImages(config, weights, input, sequences.run, x, threads);
   }
+  else if (config.input == InputKind::Sound)
+  {
+    EmbedSounds(config, weights, input, sequences.run, x, threads);
+  }
   else
   {
     EmbedTokens(config, weights, input, sequences, x, threads);
@@ -147,6 +216,10 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
     {
       AddEmbedding(weights.positionEmbedding, d,
         PositionRows(config, input, s, sequences.past, length), first);
+    }
+    if (config.position == PositionKind::Sinusoidal)
+    {
+      AddSinusoids(d, sequences.past, length, first);
     }
     if (config.segments > 0)
     {
@@ -161,6 +234,13 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
   }
 }
 
+std::int64_t SoundFloats(const TransformerConfig& config)
+{
+  const std::int64_t frames = 2 * config.positions;
+  return frames * (3 * config.melBands + config.modelDimension) +
+         3 * config.positions * config.modelDimension;
+}
+
 const float* TransformForLogits(const TransformerConfig& config, const TransformerWeights& weights,
   const PackedSequences& sequences, const float* x, std::vector<float>& memory, int threads)
 {
@@ -170,11 +250,18 @@ const float* TransformForLogits(const TransformerConfig& config, const Transform
     ApplyLinear(Linear(weights.embeddingOut), sequences.Tiles(), x, memory.data(), {}, threads);
     return memory.data();
   }
+  const std::int64_t d = config.modelDimension;
+  if (config.logitScale != 1)
+  {
+    memory.resize(sequences.Rows() * d);
+    std::transform(x, x + sequences.Rows() * d, memory.begin(),
+      [scale = static_cast<float>(config.logitScale)](float value) { return value * scale; });
+    return memory.data();
+  }
   if (!weights.logitsTransform.Exists())
   {
     return x;
   }
-  const std::int64_t d = config.modelDimension;
   memory.resize(sequences.Rows() * d);
   ApplyLinear(Linear(weights.logitsTransform), sequences.Tiles(), x, memory.data(),
     { config.logitsActivation.value_or(config.activation), nullptr, false }, threads);

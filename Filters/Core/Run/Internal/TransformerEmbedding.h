@@ -8,13 +8,17 @@
 namespace atlas
 {
 
-/// Writes the sum of the embeddings of tokens or patches, positions and segments, normalized if the
-/// model does so, to `x` [rows to run, d_model], which must be 0. Runs in parallel.
+/// Writes the sum of the embeddings of tokens, patches or sound, positions and segments, normalized
+/// if the model does so, to `x` [rows to run, d_model], which must be 0. Runs in parallel.
 void EmbedInput(const TransformerConfig& config, const TransformerWeights& weights,
   const TransformerInput& input, const PackedSequences& sequences, float* x, int threads);
 
-/// What is multiplied by W_U: `x` [rows to run, d_model], or, for BERT and OPT, what is
-/// written to `memory`: norm(activation(transform(x))) or its projection. Runs in parallel.
+/// The floats that EmbedInput allocates for sound.
+std::int64_t SoundFloats(const TransformerConfig& config);
+
+/// What is multiplied by W_U: `x` [rows to run, d_model], or, for BERT, OPT and T5, what is
+/// written to `memory`: norm(activation(transform(x))), its projection or a multiple. Runs in
+/// parallel.
 const float* TransformForLogits(const TransformerConfig& config, const TransformerWeights& weights,
   const PackedSequences& sequences, const float* x, std::vector<float>& memory, int threads);
 

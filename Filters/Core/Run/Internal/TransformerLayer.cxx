@@ -17,6 +17,17 @@ bool Changes(const TransformerConfig& config)
   return config.normPlace == NormPlace::BeforeAndAfter || config.layerScales;
 }
 
+/// The tensors of the cross attention as those of an attention.
+LayerTensors CrossTensors(const LayerTensors& tensors)
+{
+  LayerTensors cross;
+  cross.query = tensors.crossQuery;
+  cross.key = tensors.crossKey;
+  cross.value = tensors.crossValue;
+  cross.output = tensors.crossOutput;
+  return cross;
+}
+
 }
 
 TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerTensors& tensors,
@@ -25,14 +36,20 @@ TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerT
   , HasExperts(config.HasExperts(layer))
   , AttentionNorm(config, tensors.attentionNorm)
   , Attention(config, tensors, layer, positions)
+  , CrossNorm(config, tensors.crossNorm)
   , MlpNorm(config, tensors.mlpNorm)
   , Gate(tensors.gate)
   , Up(tensors.up)
   , Down(tensors.down)
   , Experts(config, tensors.experts)
   , AttentionFinish{ { config, tensors.attentionAfter }, FloatValues(tensors.attentionScale) }
+  , CrossFinish{ { config, {} }, {} }
   , MlpFinish{ { config, tensors.mlpAfter }, FloatValues(tensors.mlpScale) }
 {
+  if (config.encoder != nullptr)
+  {
+    this->Cross.emplace(config, CrossTensors(tensors), layer, positions);
+  }
 }
 
 std::int64_t TransformerLayer::WorkingFloats(
@@ -47,8 +64,8 @@ std::int64_t TransformerLayer::WorkingFloats(
 }
 
 void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
-  LayerWorkspace& work, int threads, const ActivationVisitor& visitor,
-  const RoutingRows& routing) const
+  LayerWorkspace& work, int threads, const ActivationVisitor& visitor, const RoutingRows& routing,
+  const CrossSource* cross) const
 {
   if (this->Config.order != SublayerOrder::Sequential && this->Config.mlpDimension > 0)
   {
@@ -58,6 +75,12 @@ void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>&
   this->ApplySublayer(this->AttentionNorm, this->AttentionFinish, group, x, work, threads,
     [&](const float* from, float* to)
     { this->Attention.Add(group, from, heads, to, work.attention, threads, visitor); });
+  if (this->Cross)
+  {
+    this->ApplySublayer(this->CrossNorm, this->CrossFinish, group, x, work, threads,
+      [&](const float* from, float* to)
+      { this->Cross->AddCross(group, from, *cross, to, work.attention, threads); });
+  }
   if (this->Config.mlpDimension > 0)
   {
     this->ApplySublayer(this->MlpNorm, this->MlpFinish, group, x, work, threads,
@@ -173,11 +196,12 @@ std::uint64_t WidenedBytes(const LayerTensors& layer, int threads)
 {
   std::uint64_t largest = WidenedBytes(layer.experts, threads);
   for (const LinearTensors* linear : { &layer.query, &layer.key, &layer.value, &layer.queryLatent,
-         &layer.keyLatent, &layer.output, &layer.gate, &layer.up, &layer.down })
+         &layer.keyLatent, &layer.output, &layer.gate, &layer.up, &layer.down, &layer.crossQuery,
+         &layer.crossKey, &layer.crossValue, &layer.crossOutput })
   {
     largest = std::max(largest, WidenedBytes(*linear, threads));
   }
-  return WidenedBytes(layer.output.weight) + largest;
+  return WidenedBytes(layer.output.weight) + WidenedBytes(layer.crossOutput.weight) + largest;
 }
 
 }

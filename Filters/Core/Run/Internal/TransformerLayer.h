@@ -6,6 +6,8 @@
 #include "SelfAttention.h"
 #include "TransformerNorm.h"
 
+#include <optional>
+
 namespace atlas
 {
 
@@ -20,7 +22,8 @@ struct LayerWorkspace
   std::vector<float> factors; ///< [rows, mlpDimension], for a gated MLP
 };
 
-/// A layer with its weights: attention followed by an MLP, in single precision.
+/// A layer with its weights: attention followed by an MLP, in single precision. In a decoder beside
+/// an encoder there is a cross attention between them.
 class TransformerLayer
 {
 public:
@@ -30,12 +33,14 @@ public:
 
   /// Applies the layer to the residual stream `x` [rows, d_model] at the rows of a group, and fills
   /// `heads` as SelfAttention::Add does, and `routing` if the layer has experts. `visitor`, unless
-  /// it is empty, may change Mixed and Hidden. Runs in parallel.
+  /// it is empty, may change Mixed and Hidden. `cross` is what a cross attention reads, which must
+  /// be there if the layer has one; its heads are filled too. Runs in parallel.
   void Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
     LayerWorkspace& work, int threads, const ActivationVisitor& visitor = {},
-    const RoutingRows& routing = {}) const;
+    const RoutingRows& routing = {}, const CrossSource* cross = nullptr) const;
 
-  /// An upper bound on the floats that Apply allocates for groups of `rows` rows.
+  /// An upper bound on the floats that Apply allocates for groups, and sources of groups, of `rows`
+  /// rows.
   static std::int64_t WorkingFloats(
     const TransformerConfig& config, std::int64_t rows, int threads);
 
@@ -44,6 +49,8 @@ private:
   bool HasExperts;
   TransformerNorm AttentionNorm;
   SelfAttention Attention;
+  TransformerNorm CrossNorm;
+  std::optional<SelfAttention> Cross;
   TransformerNorm MlpNorm;
   Linear Gate;
   Linear Up;
@@ -57,6 +64,7 @@ private:
     FloatValues scale;
   };
   Finish AttentionFinish;
+  Finish CrossFinish; ///< nothing
   Finish MlpFinish;
 
   template<class AddSublayer>

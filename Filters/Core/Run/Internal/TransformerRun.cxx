@@ -15,14 +15,18 @@
 namespace atlas
 {
 
-RecordSelection::RecordSelection(const TransformerConfig& config, const RecordOptions& options)
+RecordSelection::RecordSelection(
+  const TransformerConfig& config, const RecordOptions& options, bool runsAll)
   : Layers(config.layers, options.layers.empty())
   , Residual(options.residual)
-  , RunsAll(options.logits || options.finalScale)
+  , RunsAll(runsAll || options.logits || options.finalScale)
 {
   for (const std::int64_t layer : options.layers)
   {
-    this->Layers[layer] = true;
+    if (layer < config.layers)
+    {
+      this->Layers[layer] = true;
+    }
   }
 }
 
@@ -46,18 +50,79 @@ std::int64_t RecordSelection::LayersToRun() const
   return count;
 }
 
+/// The run of the encoder, and the cross attention of the decoder.
+struct TransformerRun::EncoderPart
+{
+  TransformerInput input;
+  RecordOptions options;
+  std::unique_ptr<TransformerRun> run;
+  CrossPart cross;
+};
+
+namespace
+{
+
+/// The texts of a model that has an encoder, or those of one that has none.
+PackedSequences SequencesOf(const TransformerConfig& config, const TransformerInput& input,
+  const std::optional<SequenceRange>& range)
+{
+  const std::vector<std::int64_t> lengths = SequenceLengths(config, input);
+  return config.encoder == nullptr
+           ? PackedSequences(lengths, range)
+           : PackedSequences(lengths, range, SequenceLengths(*config.encoder, SourceOf(input)));
+}
+
+/// What is recorded of the encoder: of the layers that it has the same as of the decoder's.
+RecordOptions OptionsOfEncoder(const RecordOptions& options)
+{
+  RecordOptions encoder = options;
+  encoder.logits = false;
+  encoder.routing = false;
+  encoder.finalScale = false;
+  encoder.interventions = {};
+  return encoder;
+}
+
+}
+
 TransformerRun::TransformerRun(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
+  : TransformerRun(model, model.GetConfig(), model.GetWeights(), input, options,
+      SequencesOf(model.GetConfig(), input, options.sequences), false)
+{
+  if (this->Config.encoder == nullptr)
+  {
+    return;
+  }
+  const TransformerConfig& encoder = *this->Config.encoder;
+  TransformerInput source = SourceOf(input);
+  const std::vector<std::int64_t> lengths = SequenceLengths(encoder, source);
+  this->Encoder = std::make_unique<EncoderPart>(EncoderPart{ std::move(source),
+    OptionsOfEncoder(options), nullptr, { this->Config, options, this->Sequences, lengths } });
+  this->Encoder->run.reset(
+    new TransformerRun(model, encoder, *this->Weights.encoder, this->Encoder->input,
+      this->Encoder->options, PackedSequences(lengths, options.sequences), true));
+  const auto work = static_cast<double>(this->Encoder->run->Sequences.Rows() * encoder.layers);
+  const auto rest = static_cast<double>(this->Sequences.Rows() * this->Config.layers);
+  this->EncoderShare = work > 0 ? work / (work + rest) : 0;
+}
+
+TransformerRun::TransformerRun(const Transformer& model, const TransformerConfig& config,
+  const TransformerWeights& weights, const TransformerInput& input, const RecordOptions& options,
+  PackedSequences sequences, bool isEncoder)
   : Model(model)
-  , Config(model.GetConfig())
-  , Weights(model.GetWeights())
+  , Config(config)
+  , Weights(weights)
   , Input(input)
   , Options(options)
-  , Selected(this->Config, options)
-  , Sequences(SequenceLengths(this->Config, input), options.sequences)
+  , Selected(this->Config, options, isEncoder)
+  , Sequences(std::move(sequences))
   , SourceNeeds(SourcePlaces(this->Config, options.interventions))
+  , Name(isEncoder ? "encoder, " : "")
 {
 }
+
+TransformerRun::~TransformerRun() = default;
 
 MemoryEstimate TransformerRun::EstimateMemory() const
 {
@@ -83,7 +148,11 @@ MemoryEstimate TransformerRun::EstimateMemory() const
   }
   const std::int64_t residual = 2 * d;           // floats per row to run; twice for the logits
   const std::int64_t spare = queries + 2 * keys; // floats per row of the largest group
-  const std::int64_t groupRows = this->Sequences.LargestGroup();
+  std::int64_t groupRows = this->Sequences.LargestGroup();
+  if (this->Encoder != nullptr)
+  {
+    groupRows = std::max(groupRows, this->Encoder->cross.GetSources().LargestGroup());
+  }
   std::uint64_t widened = options.logits ? WidenedBytes(this->Weights.unembedding) : 0;
   for (const LayerTensors& layer : this->Weights.layers)
   {
@@ -95,6 +164,23 @@ MemoryEstimate TransformerRun::EstimateMemory() const
                              TransformerLayer::WorkingFloats(config, groupRows, options.threads)) *
                        sizeof(float) +
                      widened;
+  if (this->Config.input == InputKind::Sound)
+  {
+    estimate.working += ToIndex(SoundFloats(config)) * sizeof(float);
+  }
+  if (this->Encoder != nullptr)
+  {
+    const CrossPart& cross = this->Encoder->cross;
+    const MemoryEstimate encoder = this->Encoder->run->EstimateMemory();
+    std::uint64_t layers = 0;
+    for (std::int64_t l = 0; l < config.layers; ++l)
+    {
+      layers += this->Selected.HasLayer(l) ? 1 : 0;
+    }
+    estimate.recording += encoder.recording + layers * cross.RecordedFloats() * sizeof(float);
+    estimate.working += ToIndex(cross.WorkingFloats()) * sizeof(float);
+    estimate.working = std::max(estimate.working, encoder.working);
+  }
   if (!this->SourceNeeds.empty())
   {
     const std::int64_t length = options.interventions.source.tokens.front().size();
@@ -114,10 +200,13 @@ Recording TransformerRun::Run()
   }
   const PositionEncoding positions(this->Config, this->Weights, longest);
   this->Record.alibiSlopes = positions.GetSlopes();
+  this->Record.distanceBias = positions.GetDistanceBias();
   this->Describe();
+  this->RunEncoder();
   this->RunSource();
   this->Embed();
-  const Progress progress = this->Options.progress.Part(this->SourceShare, 1);
+  const Progress progress =
+    this->Options.progress.Part(std::max(this->SourceShare, this->EncoderShare), 1);
   const std::int64_t layers = this->Selected.LayersToRun();
   for (std::int64_t l = 0; l < layers; ++l)
   {
@@ -126,6 +215,37 @@ Recording TransformerRun::Run()
   this->Finish();
   progress(1);
   return std::move(this->Record);
+}
+
+/// Runs the encoder, if there is one.
+void TransformerRun::RunEncoder()
+{
+  if (this->Encoder == nullptr)
+  {
+    return;
+  }
+  std::unique_ptr<TransformerRun> run = std::move(this->Encoder->run);
+  this->Encoder->options.progress = this->Options.progress.Part(0, this->EncoderShare);
+  const auto recording = std::make_shared<Recording>(run->Run());
+  this->Encoder->cross.Begin(*recording, this->Record, run->Residual);
+  this->Record.encoder = recording;
+  this->Record.cross = this->Encoder->cross.GetRecording();
+}
+
+SharedMatrix TransformerRun::Encode(const Transformer& model, const TransformerInput& input,
+  const SequenceRange& sequences, int threads)
+{
+  RecordOptions options;
+  options.queriesAndKeys = false;
+  options.values = false;
+  options.sequences = sequences;
+  options.threads = threads;
+  const TransformerConfig& config = *model.GetConfig().encoder;
+  const TransformerInput source = SourceOf(input);
+  TransformerRun run(model, config, *model.GetWeights().encoder, source, options,
+    SequencesOf(config, source, sequences), true);
+  run.Run();
+  return run.Residual;
 }
 
 /// Runs the other input of the interventions, if they have one.
@@ -237,7 +357,7 @@ void TransformerRun::DescribeSequence(std::int64_t sequence)
       tokens.row.push_back(patch < 0 ? -1 : static_cast<std::int32_t>(patch / columns));
       tokens.column.push_back(patch < 0 ? -1 : static_cast<std::int32_t>(patch % columns));
     }
-    else
+    else if (this->Config.input == InputKind::Tokens)
     {
       tokens.id.push_back(this->Input.tokens[s][t]);
       if (this->Config.segments > 0)
@@ -265,16 +385,27 @@ void TransformerRun::RunLayer(
   this->RecordResidual(l);
   this->AllocateHeads(l);
   this->AllocateRouting(l);
+  if (this->Encoder != nullptr)
+  {
+    this->Encoder->cross.BeginLayer(l, this->Selected.HasLayer(l));
+  }
   if (this->Sequences.groups.empty())
   {
     return;
   }
+  CrossPart* cross = this->Encoder == nullptr ? nullptr : &this->Encoder->cross;
   const TransformerLayer layer(this->Config, this->Weights.layers[l], l, positions);
-  for (const RowGroup& group : this->Sequences.groups)
+  for (std::size_t g = 0; g < this->Sequences.groups.size(); ++g)
   {
+    const RowGroup& group = this->Sequences.groups[g];
+    const CrossSource source = cross == nullptr ? CrossSource() : cross->SourceOf(g);
     progress(group.begin - this->Sequences.FirstRow(), this->Sequences.Rows());
     layer.Apply(group, this->RowsOf(l, group), this->ResidualRow(group.begin), this->Work,
-      this->Options.threads, visitor, this->RoutingOf(l, group));
+      this->Options.threads, visitor, this->RoutingOf(l, group), &source);
+    if (cross != nullptr)
+    {
+      cross->Keep(g);
+    }
     this->CheckFinite("layer " + std::to_string(l), group.begin, group.end);
   }
 }
@@ -458,7 +589,7 @@ void TransformerRun::CheckFinite(
     const std::size_t row = begin + found / d;
     const std::string text =
       std::isnan(x[found]) ? "nan" : std::to_string(x[found]); // regardless of its sign
-    throw ModelError(name + ": an activation is " + text + " (sequence " +
+    throw ModelError(this->Name + name + ": an activation is " + text + " (sequence " +
                      std::to_string(this->Record.tokens.sequence[row]) + ", position " +
                      std::to_string(this->Record.tokens.position[row]) +
                      "); expected finite numbers.");

@@ -2,6 +2,7 @@
 
 // Internal to Core.
 
+#include "CrossPart.h"
 #include "LayerRunner.h"
 #include "PackedSequences.h"
 #include "PositionEncoding.h"
@@ -17,7 +18,10 @@ namespace atlas
 class RecordSelection
 {
 public:
-  RecordSelection(const TransformerConfig& config, const RecordOptions& options);
+  /// `runsAll`: all layers run in any case. Layers that the configuration does not have are
+  /// ignored: they may be those of the decoder alone.
+  RecordSelection(
+    const TransformerConfig& config, const RecordOptions& options, bool runsAll = false);
 
   bool HasLayer(std::int64_t layer) const;
 
@@ -34,8 +38,8 @@ private:
 };
 
 /// One run of a transformer on an input that passes CheckInput. It applies the layers to the
-/// residual stream one by one and keeps the requested quantities. All arguments must outlive this
-/// object.
+/// residual stream one by one and keeps the requested quantities. If there is an encoder, it runs
+/// first. All arguments must outlive this object.
 class TransformerRun
 {
 public:
@@ -43,11 +47,17 @@ public:
   TransformerRun(
     const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 
+  ~TransformerRun();
+
   /// Estimates the memory that Run needs.
   MemoryEstimate EstimateMemory() const;
 
   /// As RecordTransformer. Must be called only once.
   Recording Run();
+
+  /// What the encoder returns for the sources of some sequences: [their tokens, d_model].
+  static SharedMatrix Encode(const Transformer& model, const TransformerInput& input,
+    const SequenceRange& sequences, int threads);
 
 private:
   const Transformer& Model;
@@ -65,7 +75,17 @@ private:
   LayerWorkspace Work;
   std::vector<RecordedHead> Spare; ///< [rows of a group, ...], for quantities of a layer that are
                                    ///< not recorded
+  std::string Name;                ///< in messages: "encoder, ", or empty
 
+  /// The encoder and what is computed from it, if there is one.
+  struct EncoderPart;
+  std::unique_ptr<EncoderPart> Encoder;
+  double EncoderShare = 0; ///< of the work, for the progress
+
+  TransformerRun(const Transformer& model, const TransformerConfig& config,
+    const TransformerWeights& weights, const TransformerInput& input, const RecordOptions& options,
+    PackedSequences sequences, bool isEncoder);
+  void RunEncoder();
   void RunSource();
   void Change(ActivationPlace place, std::int64_t l, const RowGroup& group, float* values) const;
   void ChangeResidual(std::int64_t l);

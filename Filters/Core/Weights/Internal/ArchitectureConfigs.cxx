@@ -1,6 +1,9 @@
 #include "ArchitectureConfigs.h"
 
 #include "ActivationNames.h"
+#include "ConfigParts.h"
+#include "EncoderDecoderConfigs.h"
+#include "ExpertConfigs.h"
 #include "Index.h"
 #include "LensConfig.h"
 #include "RotaryConfig.h"
@@ -18,45 +21,6 @@ namespace
 {
 
 using nlohmann::json;
-
-/// The most layers of a model that has settings by layer.
-constexpr std::int64_t MaximumLayers = 100'000;
-
-/// What a family of decoders assumes where a file leaves a setting out. A size of 0 must be there.
-struct DecoderDefaults
-{
-  std::int64_t positions = 2048;
-  double epsilon = 1e-6;
-  bool isTied = false;
-  std::int64_t headDimension = 0; ///< 0: d_model / H
-  std::int64_t layers = 0;
-  std::int64_t heads = 0;
-  std::int64_t keyHeads = 0; ///< 0: those of queries
-  std::int64_t modelDimension = 0;
-  std::int64_t mlpDimension = 0;
-  std::int64_t vocabulary = 0;
-  RotaryDefaults rotary = {};
-};
-
-/// A size that must be there unless there is a default.
-std::int64_t SizeOr(const Settings& settings, Settings::Keys keys, std::int64_t otherwise)
-{
-  return otherwise > 0 ? settings.Size(keys, otherwise) : settings.Size(keys);
-}
-
-/// Sets d_head = d_model / H, and the divisor of scores to its square root.
-void SplitHeads(TransformerConfig& config, const Settings& settings)
-{
-  if (config.modelDimension % config.heads != 0)
-  {
-    settings.Fail("the number of heads, " + std::to_string(config.heads) +
-                  ", does not divide the dimension of the model, " +
-                  std::to_string(config.modelDimension) + ".");
-  }
-  config.keyHeads = config.heads;
-  config.headDimension = config.modelDimension / config.heads;
-  config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
-}
 
 TransformerConfig ParseGpt2(const Settings& settings)
 {
@@ -164,16 +128,6 @@ std::vector<std::string> NeoLayers(const Settings& settings, std::int64_t layers
     refuse();
   }
   return kinds;
-}
-
-/// Throws ModelError if a model with settings by layer has too many layers.
-void RequireFewLayers(const TransformerConfig& config, const Settings& settings)
-{
-  if (config.layers > MaximumLayers)
-  {
-    settings.Fail("expected at most " + std::to_string(MaximumLayers) + " layers, found " +
-                  std::to_string(config.layers) + ".");
-  }
 }
 
 /// GPT-Neo: scores are not scaled, and every second layer has a window.
@@ -435,78 +389,11 @@ TransformerConfig ParseOpt(const Settings& settings)
   return config;
 }
 
-/// The settings that decoders with rotary embeddings share: as llama, but for what a family
-/// changes.
-TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& defaults = {})
-{
-  settings.RefuseVariants({ "quantization_config" }, "a quantization of weights");
-  TransformerConfig config;
-  config.layers = SizeOr(settings, { "num_hidden_layers" }, defaults.layers);
-  config.heads = SizeOr(settings, { "num_attention_heads" }, defaults.heads);
-  config.modelDimension = SizeOr(settings, { "hidden_size" }, defaults.modelDimension);
-  config.mlpDimension = SizeOr(settings, { "intermediate_size" }, defaults.mlpDimension);
-  config.vocabulary = SizeOr(settings, { "vocab_size" }, defaults.vocabulary);
-  config.positions = settings.Size({ "max_position_embeddings" }, defaults.positions);
-  config.norm = NormKind::RmsNorm;
-  config.epsilon = settings.Number({ "rms_norm_eps" }, defaults.epsilon, true);
-  config.activation = Activation::Silu;
-  config.gated = true;
-  config.lastResidualIsNormed = true;
-  config.inputBias = false;
-  config.outputBias = false;
-  config.mlpBias = false;
-  config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, defaults.isTied);
-  if (settings.Has({ "head_dim" }) || defaults.headDimension > 0)
-  {
-    config.headDimension = settings.Size({ "head_dim" }, defaults.headDimension);
-    config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
-  }
-  else
-  {
-    SplitHeads(config, settings);
-  }
-  config.keyHeads = settings.Size(
-    { "num_key_value_heads" }, defaults.keyHeads > 0 ? defaults.keyHeads : config.heads);
-  ParseRotation(config, settings, defaults.rotary);
-  return config;
-}
-
 /// A LayerNorm in place of RMSNorm.
 void UseLayerNorm(TransformerConfig& config, const Settings& settings)
 {
   config.norm = NormKind::LayerNorm;
   config.epsilon = settings.Number({ "layer_norm_eps" }, 1e-5, true);
-}
-
-void ParseActivation(TransformerConfig& config, const Settings& settings, const char* otherwise)
-{
-  config.activation = settings.Choice({ "hidden_act" }, otherwise, ActivationNames);
-}
-
-/// The windows of the layers that layer_types calls sliding or, without it, of those for which
-/// `slides` is true. Without sliding_window there are `otherwise`, 0: none.
-template<class Slides>
-void ParseWindows(
-  TransformerConfig& config, const Settings& settings, std::int64_t otherwise, const Slides& slides)
-{
-  if (settings.IsNull("sliding_window") || (otherwise == 0 && !settings.Has({ "sliding_window" })))
-  {
-    return;
-  }
-  RequireFewLayers(config, settings);
-  const std::int64_t window = settings.Size({ "sliding_window" }, otherwise);
-  const std::vector<std::string> types = settings.Texts({ "layer_types" }, config.layers);
-  for (std::int64_t l = 0; l < config.layers; ++l)
-  {
-    const std::string type =
-      types.empty() ? (slides(l) ? "sliding_attention" : "full_attention") : types[l];
-    if (type != "sliding_attention" && type != "full_attention")
-    {
-      settings.Fail("unknown layer_types '" + type.substr(0, 80) +
-                    "', expected full_attention or sliding_attention.");
-    }
-    config.windows.push_back(type == "sliding_attention" ? window : 0);
-  }
 }
 
 TransformerConfig ParseLlama(const Settings& settings)
@@ -670,197 +557,6 @@ TransformerConfig ParseGemma3(const Settings& all)
   return config;
 }
 
-/// The experts of a layer and how many are chosen for each token.
-void ParseExperts(TransformerConfig& config, const Settings& settings, Settings::Keys keys,
-  std::int64_t experts, Settings::Keys keysPerToken, std::int64_t perToken)
-{
-  config.experts = SizeOr(settings, keys, experts);
-  config.expertsPerToken = settings.Size(keysPerToken, perToken);
-  if (config.expertsPerToken > config.experts)
-  {
-    settings.Fail("expected at most " + std::to_string(config.experts) +
-                  " experts per token, found " + std::to_string(config.expertsPerToken) + ".");
-  }
-  config.expertDimension = config.mlpDimension;
-}
-
-TransformerConfig ParseGptOss(const Settings& settings)
-{
-  DecoderDefaults defaults = { 131072, 1e-5, false, 64 };
-  defaults.rotary.base = 150'000;
-  TransformerConfig config = ParseDecoder(settings, defaults);
-  config.inputBias = settings.Flag({ "attention_bias" }, true);
-  config.outputBias = config.inputBias;
-  config.mlpBias = true;
-  config.sinks = true;
-  config.activation = Activation::QuickGelu;
-  ParseExperts(config, settings, { "num_local_experts" }, 0,
-    { "num_experts_per_tok", "experts_per_token" }, 4);
-  config.expertLimit = settings.Number({ "swiglu_limit" }, 7);
-  ParseWindows(config, settings, 128, [](std::int64_t l) { return l % 2 == 0; });
-  return config;
-}
-
-TransformerConfig ParseMixtral(const Settings& settings)
-{
-  DecoderDefaults defaults = { 131072, 1e-5 };
-  defaults.rotary.base = 1'000'000;
-  TransformerConfig config = ParseDecoder(settings, defaults);
-  ParseActivation(config, settings, "silu");
-  ParseExperts(config, settings, { "num_local_experts" }, 8, { "num_experts_per_tok" }, 2);
-  ParseWindows(config, settings, 0, [](std::int64_t) { return true; });
-  return config;
-}
-
-/// The layers of Qwen2-MoE and Qwen3-MoE that have experts: every decoder_sparse_step-th, but for
-/// those of mlp_only_layers.
-void ParseExpertLayers(TransformerConfig& config, const Settings& settings)
-{
-  RequireFewLayers(config, settings);
-  const std::int64_t step = settings.Size({ "decoder_sparse_step" }, 1);
-  for (std::int64_t l = 0; l < config.layers; ++l)
-  {
-    config.expertLayers.push_back((l + 1) % step == 0);
-  }
-  const json* plain = settings.Value({ "mlp_only_layers" });
-  for (const json& layer : plain != nullptr && plain->is_array() ? *plain : json::array())
-  {
-    if (!layer.is_number_unsigned())
-    {
-      settings.Fail("expected 'mlp_only_layers' to be a list of numbers of layers.");
-    }
-    if (layer.get<std::uint64_t>() < ToIndex(config.layers)) // as the original, which asks each
-    {
-      config.expertLayers[layer.get<std::uint64_t>()] = false;
-    }
-  }
-}
-
-TransformerConfig ParseQwen2Moe(const Settings& settings)
-{
-  settings.RefuseVariants({ "use_sliding_window" });
-  TransformerConfig config = ParseDecoder(settings, { 32768 });
-  ParseActivation(config, settings, "silu");
-  config.inputBias = settings.Flag({ "qkv_bias" }, true);
-  ParseExperts(config, settings, { "num_experts" }, 60, { "num_experts_per_tok" }, 4);
-  config.expertDimension = settings.Size({ "moe_intermediate_size" }, 1408);
-  config.sharedExpertDimension = settings.Size({ "shared_expert_intermediate_size" }, 5632);
-  config.expertWeightsOfAll = !settings.Flag({ "norm_topk_prob" }, false);
-  ParseExpertLayers(config, settings);
-  return config;
-}
-
-TransformerConfig ParseQwen3Moe(const Settings& settings)
-{
-  TransformerConfig config = ParseDecoder(settings, { 32768 });
-  ParseActivation(config, settings, "silu");
-  config.inputBias = settings.Flag({ "attention_bias" }, false);
-  config.outputBias = config.inputBias;
-  config.queryKeyNorm = QueryKeyNorm::OfAllHeads;
-  ParseExperts(config, settings, { "num_experts" }, 128, { "num_experts_per_tok" }, 8);
-  config.expertDimension = settings.Size({ "moe_intermediate_size" }, 768);
-  config.expertWeightsOfAll = !settings.Flag({ "norm_topk_prob" }, false);
-  ParseExpertLayers(config, settings);
-  if (settings.Flag({ "use_sliding_window" }, false))
-  {
-    ParseWindows(config, settings, 4096, [](std::int64_t) { return true; });
-  }
-  return config;
-}
-
-TransformerConfig ParseOlmoe(const Settings& settings)
-{
-  TransformerConfig config = ParseDecoder(settings, { 4096, 1e-5 });
-  ParseActivation(config, settings, "silu");
-  config.inputBias = settings.Flag({ "attention_bias" }, false);
-  config.outputBias = config.inputBias;
-  config.queryKeyNorm = QueryKeyNorm::Together;
-  config.projectionClip = settings.Number({ "clip_qkv" }, 0, true);
-  ParseExperts(config, settings, { "num_experts" }, 64, { "num_experts_per_tok" }, 8);
-  config.expertWeightsOfAll = !settings.Flag({ "norm_topk_prob" }, false);
-  return config;
-}
-
-/// The experts of DeepSeek-V2. Scores of experts are a softmax; of groups, that of their best
-/// expert.
-void ParseDeepSeekExperts(TransformerConfig& config, const Settings& settings)
-{
-  settings.RefuseVariants({ "norm_topk_prob" }, "a variant of experts");
-  constexpr std::array<Named<bool>, 1> functions = { { { "softmax", true } } };
-  config.expertWeightsOfAll = settings.Choice({ "scoring_func" }, "softmax", functions);
-  constexpr std::array<Named<bool>, 2> methods = { {
-    { "greedy", false },
-    { "group_limited_greedy", true },
-  } };
-  if (settings.Choice({ "topk_method" }, "greedy", methods))
-  {
-    config.expertGroups = settings.Size({ "n_group" });
-    config.expertGroupsPerToken = settings.Size({ "topk_group" });
-    const std::int64_t groups = config.expertGroups;
-    if (config.experts % groups != 0 || config.expertGroupsPerToken > groups ||
-        config.expertsPerToken > config.experts / groups * config.expertGroupsPerToken)
-    {
-      settings.Fail(
-        "expected groups of equally many experts, of which 'topk_group' have as many as "
-        "a token, found " +
-        std::to_string(config.experts) + " experts in " + std::to_string(groups) + " groups, " +
-        std::to_string(config.expertsPerToken) + " of them from " +
-        std::to_string(config.expertGroupsPerToken) + " groups per token.");
-    }
-  }
-  config.expertFactor = settings.Number({ "routed_scaling_factor" }, 1);
-  config.expertDimension = settings.Size({ "moe_intermediate_size" });
-  if (settings.Has({ "n_shared_experts" }))
-  {
-    config.sharedExpertDimension = settings.Size({ "n_shared_experts" }) * config.expertDimension;
-    config.sharedExpertHasGate = false;
-  }
-  const auto first = static_cast<std::int64_t>(
-    settings.Integer({ "first_k_dense_replace" }, 0, 0, std::numeric_limits<std::int32_t>::max()));
-  const std::int64_t step = settings.Size({ "moe_layer_freq" }, 1);
-  RequireFewLayers(config, settings);
-  for (std::int64_t l = 0; l < config.layers; ++l)
-  {
-    config.expertLayers.push_back(l >= first && l % step == 0);
-  }
-}
-
-/// DeepSeek-V2 and its Lite: latent attention. head_dim, if there is one, is only the rotated part
-/// of a head.
-TransformerConfig ParseDeepSeekV2(const Settings& settings)
-{
-  settings.RefuseVariants({ "attention_bias" });
-  TransformerConfig config = ParseDecoder(settings);
-  ParseActivation(config, settings, "silu");
-  ParseExperts(config, settings, { "n_routed_experts" }, 0, { "num_experts_per_tok" }, 0);
-  config.keyHeads = config.heads;
-  config.keyLatent = settings.Size({ "kv_lora_rank" });
-  config.queryLatent = settings.Has({ "q_lora_rank" }) ? settings.Size({ "q_lora_rank" }) : 0;
-  config.rotaryDimension = settings.Size({ "qk_rope_head_dim" });
-  config.headDimension = settings.Size({ "qk_nope_head_dim" }) + config.rotaryDimension;
-  config.rotatesNeighbors = true;
-  config.rotatesLast = true;
-  CheckRotatedPart(config, settings);
-  config.valueDimension = settings.Size({ "v_head_dim" });
-  if (config.valueDimension > config.headDimension)
-  {
-    settings.Fail("expected 'v_head_dim' to be at most 'qk_nope_head_dim' + 'qk_rope_head_dim', " +
-                  std::to_string(config.headDimension) + ", found " +
-                  std::to_string(config.valueDimension) + ".");
-  }
-  config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
-  const std::optional<Settings> scaling = settings.Nested({ "rope_parameters", "rope_scaling" });
-  if (scaling && config.rotaryScaling.kind == RotaryScaling::Kind::Yarn &&
-      scaling->Has({ "mscale_all_dim" }))
-  {
-    const double magnitude =
-      YarnMagnitude(config.rotaryScaling.factor, scaling->Number({ "mscale_all_dim" }, 0, true));
-    config.attentionScale /= magnitude * magnitude;
-  }
-  ParseDeepSeekExperts(config, settings);
-  return config;
-}
-
 TransformerConfig ParseGptNeoX(const Settings& settings)
 {
   DecoderDefaults defaults;
@@ -935,7 +631,8 @@ TransformerConfig ParseOlmo(const Settings& settings)
 
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 39> Architectures = { {
+constexpr std::array<Named<Parse>, 43> Architectures = { {
+  { "bart", ParseBart },
   { "bert", ParseBert },
   { "bloom", ParseBloom },
   { "camembert", ParseRoberta },
@@ -957,6 +654,7 @@ constexpr std::array<Named<Parse>, 39> Architectures = { {
   { "gpt_oss", ParseGptOss },
   { "gptj", ParseGptJ },
   { "llama", ParseLlama },
+  { "marian", ParseMarian },
   { "meta_llama", ParseMetaLlama },
   { "mistral", ParseMistral },
   { "mixtral", ParseMixtral },
@@ -972,8 +670,10 @@ constexpr std::array<Named<Parse>, 39> Architectures = { {
   { "qwen3_moe", ParseQwen3Moe },
   { "roberta", ParseRoberta },
   { "stablelm", ParseStableLm },
+  { "t5", ParseT5 },
   { "transformer_lens", ParseTransformerLens },
   { "vit", ParseVit },
+  { "whisper", ParseWhisper },
   { "xlm-roberta", ParseRoberta },
 } };
 
@@ -983,8 +683,7 @@ constexpr std::string_view Recurrent = "a model with linear attention or a recur
 constexpr std::string_view Pair = "a pair of encoder and decoder";
 
 /// Model types that are not run, and why.
-constexpr std::array<Named<std::string_view>, 32> Refused = { {
-  { "bart", Pair },
+constexpr std::array<Named<std::string_view>, 28> Refused = { {
   { "bamba", Recurrent },
   { "dbrx", Mixture },
   { "deepseek", Mixture },
@@ -1002,7 +701,6 @@ constexpr std::array<Named<std::string_view>, 32> Refused = { {
   { "llama4_text", Mixture },
   { "mamba", Recurrent },
   { "mamba2", Recurrent },
-  { "marian", Pair },
   { "mbart", Pair },
   { "minimax", Recurrent },
   { "mt5", Pair },
@@ -1013,8 +711,6 @@ constexpr std::array<Named<std::string_view>, 32> Refused = { {
   { "recurrent_gemma", Recurrent },
   { "rwkv", Recurrent },
   { "switch_transformers", Mixture },
-  { "t5", Pair },
-  { "whisper", Pair },
   { "zamba2", Recurrent },
 } };
 

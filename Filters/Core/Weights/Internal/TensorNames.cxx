@@ -393,8 +393,102 @@ constexpr TensorNames StableLmNames()
   return names;
 }
 
+/// Where the embedding of a stack may be, in the order in which the original code would take it:
+/// its own, the shared one, or the other stack's.
+constexpr std::array<std::string_view, 3> SharedTokens(bool isEncoder)
+{
+  constexpr std::string_view encoder = "encoder.embed_tokens.weight";
+  constexpr std::string_view decoder = "decoder.embed_tokens.weight";
+  return { isEncoder ? encoder : decoder, "shared.weight", isEncoder ? decoder : encoder };
+}
+
+/// The encoder of T5, or its decoder.
+constexpr TensorNames T5Names(bool isEncoder, bool isGated)
+{
+  TensorNames names;
+  names.prefix = isEncoder ? "encoder." : "decoder.";
+  names.sharedTokens = SharedTokens(isEncoder);
+  names.layers = "block.";
+  names.relativeBias = "block.0.layer.0.SelfAttention.relative_attention_bias.weight";
+  names.query = { "layer.0.SelfAttention.q.weight", {} };
+  names.key = { "layer.0.SelfAttention.k.weight", {} };
+  names.value = { "layer.0.SelfAttention.v.weight", {} };
+  names.output = { "layer.0.SelfAttention.o.weight", {} };
+  names.attentionNorm = { "layer.0.layer_norm.weight", {} };
+  if (isEncoder)
+  {
+    names.gate = { "layer.1.DenseReluDense.wi_0.weight", {} };
+    names.up = {
+      isGated ? "layer.1.DenseReluDense.wi_1.weight" : "layer.1.DenseReluDense.wi.weight", {}
+    };
+    names.down = { "layer.1.DenseReluDense.wo.weight", {} };
+    names.mlpNorm = { "layer.1.layer_norm.weight", {} };
+  }
+  else
+  {
+    names.crossQuery = { "layer.1.EncDecAttention.q.weight", {} };
+    names.crossKey = { "layer.1.EncDecAttention.k.weight", {} };
+    names.crossValue = { "layer.1.EncDecAttention.v.weight", {} };
+    names.crossOutput = { "layer.1.EncDecAttention.o.weight", {} };
+    names.crossNorm = { "layer.1.layer_norm.weight", {} };
+    names.gate = { "layer.2.DenseReluDense.wi_0.weight", {} };
+    names.up = {
+      isGated ? "layer.2.DenseReluDense.wi_1.weight" : "layer.2.DenseReluDense.wi.weight", {}
+    };
+    names.down = { "layer.2.DenseReluDense.wo.weight", {} };
+    names.mlpNorm = { "layer.2.layer_norm.weight", {} };
+    names.unembedding = { "lm_head.weight", {} };
+  }
+  names.finalNorm = { "final_layer_norm.weight", {} };
+  return names;
+}
+
+/// The encoder of BART, or its decoder; Marian has the same.
+constexpr TensorNames BartNames(bool isEncoder)
+{
+  TensorNames names = OptNames();
+  names.prefix = isEncoder ? "model.encoder." : "model.decoder.";
+  names.tokens = {};
+  names.sharedTokens = SharedTokens(isEncoder);
+  names.embeddingNorm = { "layernorm_embedding.weight", "layernorm_embedding.bias" };
+  names.finalNorm = { "layer_norm.weight", "layer_norm.bias" };
+  names.projectIn = {};
+  names.projectOut = {};
+  names.unembedding = {};
+  if (!isEncoder)
+  {
+    names.crossQuery = { "encoder_attn.q_proj.weight", "encoder_attn.q_proj.bias" };
+    names.crossKey = { "encoder_attn.k_proj.weight", "encoder_attn.k_proj.bias" };
+    names.crossValue = { "encoder_attn.v_proj.weight", "encoder_attn.v_proj.bias" };
+    names.crossOutput = { "encoder_attn.out_proj.weight", "encoder_attn.out_proj.bias" };
+    names.crossNorm = { "encoder_attn_layer_norm.weight", "encoder_attn_layer_norm.bias" };
+    names.unembedding = { "lm_head.weight", "final_logits_bias" };
+  }
+  return names;
+}
+
+constexpr TensorNames WhisperNames(bool isEncoder)
+{
+  TensorNames names = BartNames(isEncoder);
+  names.sharedTokens = {};
+  names.key.bias = {};
+  names.crossKey.bias = {};
+  if (isEncoder)
+  {
+    names.firstConvolution = { "conv1.weight", "conv1.bias" };
+    names.secondConvolution = { "conv2.weight", "conv2.bias" };
+  }
+  else
+  {
+    names.tokens = "embed_tokens.weight";
+    names.unembedding = { "proj_out.weight", {} };
+  }
+  return names;
+}
+
 /// Those that differ from LlamaNames.
-constexpr std::array<Named<TensorNames>, 32> AllNames = { {
+constexpr std::array<Named<TensorNames>, 35> AllNames = { {
+  { "bart", BartNames(false) },
   { "bert", BertNames },
   { "bloom", BloomNames },
   { "camembert", RobertaNames() },
@@ -413,6 +507,7 @@ constexpr std::array<Named<TensorNames>, 32> AllNames = { {
   { "gpt_neox", GptNeoXNames() },
   { "gpt_oss", GptOssNames() },
   { "gptj", GptJNames() },
+  { "marian", BartNames(false) },
   { "meta_llama", MetaLlamaNames() },
   { "mixtral", MixtralNames() },
   { "nanogpt", NanoGptNames(true) },
@@ -426,20 +521,33 @@ constexpr std::array<Named<TensorNames>, 32> AllNames = { {
   { "roberta", RobertaNames() },
   { "stablelm", StableLmNames() },
   { "vit", VitNames() },
+  { "whisper", WhisperNames(false) },
   { "xlm-roberta", RobertaNames() },
 } };
 
+/// Of encoders beside decoders.
+constexpr std::array<Named<TensorNames>, 3> EncoderNames = { {
+  { "bart", BartNames(true) },
+  { "marian", BartNames(true) },
+  { "whisper", WhisperNames(true) },
+} };
+
+constexpr TensorNames T5Encoder = T5Names(true, false);
+constexpr TensorNames T5Decoder = T5Names(false, false);
+constexpr TensorNames GatedT5Encoder = T5Names(true, true);
+constexpr TensorNames GatedT5Decoder = T5Names(false, true);
 constexpr TensorNames UnbiasedNanoGpt = NanoGptNames(false);
 constexpr TensorNames DeepSeekLite = DeepSeekNames(false);
 constexpr TensorNames GatedDinoV2 = GatedDinoV2Names();
 constexpr TensorNames GatedRegisters = GatedRegisterNames();
 
 /// Suffixes of the names of stored tensors that are not weights.
-constexpr std::array<std::string_view, 19> Buffers = { "attn.mask", "attention.mask", "attn.IGNORE",
+constexpr std::array<std::string_view, 20> Buffers = { "attn.mask", "attention.mask", "attn.IGNORE",
   "attn.rotary_sin", "attn.rotary_cos", ".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq",
   "rotary_emb.cos_cached", "rotary_emb.sin_cached", "embeddings.position_ids",
   "embeddings.token_type_ids", ".attention.bias", ".attention.masked_bias", "attn.embed_positions",
-  "embeddings.mask_token", "rope.freqs", "freqs_cos", "freqs_sin" };
+  "embeddings.mask_token", "rope.freqs", "freqs_cos", "freqs_sin",
+  "EncDecAttention.relative_attention_bias.weight" };
 
 constexpr std::array<std::string_view, 16> Heads = { "classifier", "cls", "cls_classifier",
   "distillation_classifier", "embed_out", "lm_head", "mlm_head", "nsp_head", "pooler",
@@ -481,6 +589,16 @@ const TensorNames& NamesFor(const TransformerConfig& config)
   if (config.queryLatent == 0 && config.architecture == "deepseek_v2")
   {
     return DeepSeekLite;
+  }
+  const bool isEncoder = config.mask == AttentionMask::Bidirectional;
+  if (config.architecture == "t5")
+  {
+    return isEncoder ? (config.gated ? GatedT5Encoder : T5Encoder)
+                     : (config.gated ? GatedT5Decoder : T5Decoder);
+  }
+  if (const auto* encoder = isEncoder ? FindNamed(EncoderNames, config.architecture) : nullptr)
+  {
+    return encoder->value;
   }
   const auto* found = FindNamed(AllNames, config.architecture);
   return found != nullptr ? found->value : LlamaNames;

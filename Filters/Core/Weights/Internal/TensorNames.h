@@ -64,6 +64,7 @@ struct TensorNames
   NormNames keyLatentNorm = {};
   NormNames attentionAfter = {}; ///< of what the attention adds
   NormNames mlpAfter = {};       ///< of what the MLP adds
+  NormNames crossNorm = {};
   // NOLINTBEGIN(readability-redundant-member-init): tables leave these out
   std::string_view attentionScale = {}; ///< of what the attention adds
   std::string_view mlpScale = {};       ///< of what the MLP adds
@@ -82,10 +83,21 @@ struct TensorNames
   std::string_view registers = {};
   std::string_view projectIn = {};
   std::string_view projectOut = {};
+  std::array<std::string_view, 3> sharedTokens = {}; ///< in place of `tokens`: where the embedding
+                                                     ///< that encoder and decoder share may be; the
+                                                     ///< first that is there counts
+  std::string_view relativeBias = {};
+  LinearNames crossQuery = {};
+  LinearNames crossKey = {};
+  LinearNames crossValue = {};
+  LinearNames crossOutput = {};
+  LinearNames firstConvolution = {};
+  LinearNames secondConvolution = {};
   // NOLINTEND(readability-redundant-member-init)
 };
 
-/// The names of an architecture of Hugging Face.
+/// The names of an architecture of Hugging Face. Those of an encoder beside a decoder, which has
+/// the same architecture, are told by its mask.
 const TensorNames& NamesFor(const TransformerConfig& config);
 
 /// The names that TransformerBridge, TransformerLens since 3.0, gives the same tensors.

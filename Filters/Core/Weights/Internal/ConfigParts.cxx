@@ -1,0 +1,106 @@
+#include "ConfigParts.h"
+
+#include "ActivationNames.h"
+
+#include <cmath>
+
+namespace atlas
+{
+namespace
+{
+
+/// The most layers of a model that has settings by layer.
+constexpr std::int64_t MaximumLayers = 100'000;
+
+}
+
+std::int64_t SizeOr(const Settings& settings, Settings::Keys keys, std::int64_t otherwise)
+{
+  return otherwise > 0 ? settings.Size(keys, otherwise) : settings.Size(keys);
+}
+
+void SplitHeads(TransformerConfig& config, const Settings& settings)
+{
+  if (config.modelDimension % config.heads != 0)
+  {
+    settings.Fail("the number of heads, " + std::to_string(config.heads) +
+                  ", does not divide the dimension of the model, " +
+                  std::to_string(config.modelDimension) + ".");
+  }
+  config.keyHeads = config.heads;
+  config.headDimension = config.modelDimension / config.heads;
+  config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
+}
+
+void RequireFewLayers(const TransformerConfig& config, const Settings& settings)
+{
+  if (config.layers > MaximumLayers)
+  {
+    settings.Fail("expected at most " + std::to_string(MaximumLayers) + " layers, found " +
+                  std::to_string(config.layers) + ".");
+  }
+}
+
+TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& defaults)
+{
+  settings.RefuseVariants({ "quantization_config" }, "a quantization of weights");
+  TransformerConfig config;
+  config.layers = SizeOr(settings, { "num_hidden_layers" }, defaults.layers);
+  config.heads = SizeOr(settings, { "num_attention_heads" }, defaults.heads);
+  config.modelDimension = SizeOr(settings, { "hidden_size" }, defaults.modelDimension);
+  config.mlpDimension = SizeOr(settings, { "intermediate_size" }, defaults.mlpDimension);
+  config.vocabulary = SizeOr(settings, { "vocab_size" }, defaults.vocabulary);
+  config.positions = settings.Size({ "max_position_embeddings" }, defaults.positions);
+  config.norm = NormKind::RmsNorm;
+  config.epsilon = settings.Number({ "rms_norm_eps" }, defaults.epsilon, true);
+  config.activation = Activation::Silu;
+  config.gated = true;
+  config.lastResidualIsNormed = true;
+  config.inputBias = false;
+  config.outputBias = false;
+  config.mlpBias = false;
+  config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, defaults.isTied);
+  if (settings.Has({ "head_dim" }) || defaults.headDimension > 0)
+  {
+    config.headDimension = settings.Size({ "head_dim" }, defaults.headDimension);
+    config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
+  }
+  else
+  {
+    SplitHeads(config, settings);
+  }
+  config.keyHeads = settings.Size(
+    { "num_key_value_heads" }, defaults.keyHeads > 0 ? defaults.keyHeads : config.heads);
+  ParseRotation(config, settings, defaults.rotary);
+  return config;
+}
+
+void ParseActivation(TransformerConfig& config, const Settings& settings, const char* otherwise)
+{
+  config.activation = settings.Choice({ "hidden_act" }, otherwise, ActivationNames);
+}
+
+void ParseWindows(TransformerConfig& config, const Settings& settings, std::int64_t otherwise,
+  const std::function<bool(std::int64_t)>& slides)
+{
+  if (settings.IsNull("sliding_window") || (otherwise == 0 && !settings.Has({ "sliding_window" })))
+  {
+    return;
+  }
+  RequireFewLayers(config, settings);
+  const std::int64_t window = settings.Size({ "sliding_window" }, otherwise);
+  const std::vector<std::string> types = settings.Texts({ "layer_types" }, config.layers);
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    const std::string type =
+      types.empty() ? (slides(l) ? "sliding_attention" : "full_attention") : types[l];
+    if (type != "sliding_attention" && type != "full_attention")
+    {
+      settings.Fail("unknown layer_types '" + type.substr(0, 80) +
+                    "', expected full_attention or sliding_attention.");
+    }
+    config.windows.push_back(type == "sliding_attention" ? window : 0);
+  }
+}
+
+}

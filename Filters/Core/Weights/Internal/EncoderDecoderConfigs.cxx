@@ -1,0 +1,208 @@
+#include "EncoderDecoderConfigs.h"
+
+#include "ActivationNames.h"
+#include "ConfigParts.h"
+#include "NamedValues.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+
+namespace atlas
+{
+namespace
+{
+
+/// The longest distance with a bias of its own that is read; T5 has 128.
+constexpr std::uint64_t LongestDistance = 65'536;
+
+/// Settings of one of the two stacks.
+struct StackKeys
+{
+  const char* layers;
+  const char* heads;
+  const char* mlp;
+};
+constexpr StackKeys EncoderKeys = { "encoder_layers", "encoder_attention_heads",
+  "encoder_ffn_dim" };
+constexpr StackKeys DecoderKeys = { "decoder_layers", "decoder_attention_heads",
+  "decoder_ffn_dim" };
+
+/// What both stacks of BART and its descendants share.
+TransformerConfig ParseStack(const Settings& settings, const StackKeys& keys)
+{
+  TransformerConfig config;
+  config.architecture = settings.Text({ "model_type" }, "");
+  config.layers = settings.Size({ keys.layers });
+  config.heads = settings.Size({ keys.heads });
+  config.modelDimension = settings.Size({ "d_model" });
+  config.mlpDimension = settings.Size({ keys.mlp }, 4 * config.modelDimension);
+  config.activation = settings.Choice({ "activation_function" }, "gelu", ActivationNames);
+  config.lastResidualIsNormed = true;
+  SplitHeads(config, settings);
+  return config;
+}
+
+/// What both stacks of BART and Marian share.
+TransformerConfig ParseTextStack(const Settings& settings, const StackKeys& keys)
+{
+  TransformerConfig config = ParseStack(settings, keys);
+  config.vocabulary = settings.Size({ "vocab_size" });
+  config.positions = settings.Size({ "max_position_embeddings" }, 1024);
+  config.normPlace = NormPlace::AfterSublayer;
+  config.finalNorm = false;
+  if (settings.Flag({ "scale_embedding" }, false))
+  {
+    config.embeddingScale = std::sqrt(static_cast<double>(config.modelDimension));
+  }
+  return config;
+}
+
+/// Gives a decoder its encoder, which is told by its mask and has no logits.
+TransformerConfig Join(TransformerConfig encoder, TransformerConfig decoder)
+{
+  encoder.mask = AttentionMask::Bidirectional;
+  encoder.tiedUnembedding = false;
+  decoder.encoder = std::make_shared<const TransformerConfig>(std::move(encoder));
+  return decoder;
+}
+
+/// The token with which the decoder's texts begin, by default `otherwise` if there is such a token.
+std::int64_t ParseStart(const Settings& settings, std::int64_t vocabulary, std::int64_t otherwise)
+{
+  const char* key = "decoder_start_token_id";
+  if (settings.Has({ key }))
+  {
+    return static_cast<std::int64_t>(settings.Integer({ key }, 0, 0, vocabulary - 1));
+  }
+  return otherwise < vocabulary ? otherwise : -1;
+}
+
+/// Reads what T5 calls feed_forward_proj: an activation, perhaps gated.
+void ParseT5Mlp(TransformerConfig& config, const Settings& settings)
+{
+  struct Kind
+  {
+    bool gated;
+    Activation activation;
+  };
+  constexpr std::array<Named<Kind>, 9> kinds = { {
+    { "gated-gelu", { true, Activation::GeluTanh } },
+    { "gated-relu", { true, Activation::Relu } },
+    { "gated-silu", { true, Activation::Silu } },
+    { "gated-swish", { true, Activation::Silu } },
+    { "gelu", { false, Activation::Gelu } },
+    { "gelu_new", { false, Activation::GeluTanh } },
+    { "relu", { false, Activation::Relu } },
+    { "silu", { false, Activation::Silu } },
+    { "swish", { false, Activation::Silu } },
+  } };
+  const Kind kind = settings.Choice({ "feed_forward_proj" }, "relu", kinds);
+  config.gated = kind.gated;
+  config.activation = kind.activation;
+}
+
+/// The buckets of distances; each direction needs two at least, and longer distances than those
+/// that have a bucket of their own.
+void ParseDistances(TransformerConfig& config, const Settings& settings)
+{
+  constexpr std::uint64_t fewest = 4;
+  config.position = PositionKind::Relative;
+  config.relativeBuckets = static_cast<std::int64_t>(
+    settings.Integer({ "relative_attention_num_buckets" }, 32, fewest, LongestDistance));
+  config.relativeDistance = static_cast<std::int64_t>(
+    settings.Integer({ "relative_attention_max_distance" }, 128, 1, LongestDistance));
+  if (config.relativeDistance <= config.relativeBuckets / 2)
+  {
+    settings.Fail("expected 'relative_attention_max_distance' to be above half of "
+                  "'relative_attention_num_buckets', found " +
+                  std::to_string(config.relativeDistance) + " and " +
+                  std::to_string(config.relativeBuckets) + ".");
+  }
+}
+
+}
+
+TransformerConfig ParseT5(const Settings& settings)
+{
+  TransformerConfig encoder;
+  encoder.architecture = settings.Text({ "model_type" }, "");
+  encoder.layers = settings.Size({ "num_layers" });
+  encoder.heads = settings.Size({ "num_heads" });
+  encoder.keyHeads = encoder.heads;
+  encoder.headDimension = settings.Size({ "d_kv" }, 64);
+  encoder.modelDimension = settings.Size({ "d_model" });
+  encoder.mlpDimension = settings.Size({ "d_ff" }, 2048);
+  encoder.vocabulary = settings.Size({ "vocab_size" });
+  encoder.norm = NormKind::RmsNorm;
+  encoder.epsilon = settings.Number({ "layer_norm_epsilon" }, 1e-6, true);
+  encoder.lastResidualIsNormed = true;
+  encoder.attentionScale = 1;
+  encoder.inputBias = false;
+  encoder.outputBias = false;
+  encoder.mlpBias = false;
+  ParseT5Mlp(encoder, settings);
+  ParseDistances(encoder, settings);
+  TransformerConfig decoder = encoder;
+  decoder.layers = settings.Size({ "num_decoder_layers" }, encoder.layers);
+  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  if (decoder.tiedUnembedding)
+  {
+    decoder.logitScale = 1 / std::sqrt(static_cast<double>(decoder.modelDimension));
+  }
+  const auto padding = static_cast<std::int64_t>(
+    settings.Integer({ "pad_token_id" }, 0, 0, std::numeric_limits<std::int32_t>::max()));
+  decoder.decoderStart = ParseStart(settings, decoder.vocabulary, padding);
+  return Join(std::move(encoder), std::move(decoder));
+}
+
+TransformerConfig ParseBart(const Settings& settings)
+{
+  const auto parse = [&settings](const StackKeys& keys)
+  {
+    TransformerConfig config = ParseTextStack(settings, keys);
+    config.firstPosition = 2;
+    config.embeddingNorm = true;
+    return config;
+  };
+  TransformerConfig decoder = parse(DecoderKeys);
+  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  decoder.decoderStart = ParseStart(settings, decoder.vocabulary, 2);
+  return Join(parse(EncoderKeys), std::move(decoder));
+}
+
+TransformerConfig ParseMarian(const Settings& settings)
+{
+  const auto parse = [&settings](const StackKeys& keys)
+  {
+    TransformerConfig config = ParseTextStack(settings, keys);
+    config.position = PositionKind::Sinusoidal;
+    return config;
+  };
+  TransformerConfig decoder = parse(DecoderKeys);
+  if (!settings.Flag({ "share_encoder_decoder_embeddings" }, true))
+  {
+    decoder.vocabulary = settings.Size({ "decoder_vocab_size" }, decoder.vocabulary);
+  }
+  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  decoder.decoderStart = ParseStart(settings, decoder.vocabulary, 58'100);
+  return Join(parse(EncoderKeys), std::move(decoder));
+}
+
+TransformerConfig ParseWhisper(const Settings& settings)
+{
+  TransformerConfig encoder = ParseStack(settings, EncoderKeys);
+  encoder.input = InputKind::Sound;
+  encoder.melBands = settings.Size({ "num_mel_bins" }, 80);
+  encoder.positions = settings.Size({ "max_source_positions" }, 1500);
+  TransformerConfig decoder = ParseStack(settings, DecoderKeys);
+  decoder.vocabulary = settings.Size({ "vocab_size" });
+  decoder.positions = settings.Size({ "max_target_positions" }, 448);
+  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  decoder.decoderStart = ParseStart(settings, decoder.vocabulary, 50'257);
+  return Join(std::move(encoder), std::move(decoder));
+}
+
+}
