@@ -1,5 +1,5 @@
-"""Cancel.py COMMAND...: runs a command, and clicks at the button Cancel of ParaView's status bar whenever its cross is
-red, until the command ends.
+"""Cancel.py [--once] COMMAND...: runs a command, and clicks at the button Cancel of ParaView's status bar whenever its
+cross is red, until the command ends; once: until the cross is no longer red.
 
 ParaView plays no events of a test while a filter works. So the clicks come from the X server, as those of a user do, by
 its extension XTEST.
@@ -99,15 +99,25 @@ class Display:
         self._fake(BUTTON_RELEASE, LEFT)
 
 
-def main():
+def run(command, once=False):
+    """The exit code of a command, whose work is canceled."""
     display = Display()
-    program = subprocess.Popen(sys.argv[1:])
+    program = subprocess.Popen(command)
+    clicked = False
     while program.poll() is None:
         cross = display.red_cross()
         if cross is not None:
             display.click(*cross)
+            clicked = True
+        elif once and clicked:
+            return program.wait()
         time.sleep(PAUSE)
     return program.returncode
+
+
+def main():
+    once = sys.argv[1] == "--once"
+    return run(sys.argv[1 + once :], once)
 
 
 if __name__ == "__main__":
