@@ -117,6 +117,17 @@ RECORDINGS = {
     "a zip cut off": (".npz", b"PK\x03\x04" + bytes(30), "zip"),
     "a pt file that calls os.system": (".pt", hostile_torch("os-system.pt"), "os.system"),
     "a pt file that contains itself": (".pt", hostile_torch("self-reference.pt"), "in circles"),
+    "an index of no shards": (".safetensors.index.json", b'{"weight_map": []}', "an object 'weight_map'"),
+    "an index of a file elsewhere": (
+        ".safetensors.index.json",
+        b'{"weight_map": {"a": "/etc/passwd"}}',
+        "the name of a file in the folder",
+    ),
+    "an index of a missing shard": (
+        ".safetensors.index.json",
+        b'{"weight_map": {"a": "none.safetensors"}}',
+        "'none.safetensors', which holds tensor 'a'",
+    ),
 }
 
 

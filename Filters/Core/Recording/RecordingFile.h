@@ -20,8 +20,8 @@ struct RecordingContent
   std::vector<std::string> warnings; ///< one per kind of unused array, with the reason
 };
 
-/// Reads a recording from a safetensors, .npy, .npz or PyTorch file; the format is detected from
-/// the content. Arrays that are already stored in the order a recording needs are mapped; others
+/// Reads a recording from a safetensors, .npy, .npz or PyTorch file, or from shards by their index
+/// (ArrayFile.h). Arrays that are already stored in the order a recording needs are mapped; others
 /// are copied once.
 ///
 /// Native names, one array per quantity and head, with N rows for the tokens of all S sequences:

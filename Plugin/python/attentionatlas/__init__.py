@@ -76,10 +76,10 @@ def __dir__() -> list[str]:
 def open(path: PathLike, model: Transformer | PathLike | None = None) -> Model | Recording | Corpus:
     """Opens a file by what it is, for `with` or until close(): a Recording, a SmallModel, a Transformer or a Corpus.
 
-    path: a recording (safetensors, npy, npz, pt or pth), a small attention-only model (safetensors), the config.json,
-    folder or .gguf file of a transformer, or statistics of a corpus (safetensors). model: of a recording, the transformer
-    that was recorded, which some tables and figures need. Loads the plugin. Raises FileNotFoundError for a missing file,
-    ValueError for any other.
+    path: a recording (safetensors, the index.json of its shards, npy, npz, pt or pth), a small attention-only model
+    (safetensors), the config.json, folder or .gguf file of a transformer, or statistics of a corpus (safetensors). model:
+    of a recording, the transformer that was recorded, which some tables and figures need. Loads the plugin. Raises
+    FileNotFoundError for a missing file, ValueError for any other.
     """
     from attentionatlas._internal.opening import open_file
 
