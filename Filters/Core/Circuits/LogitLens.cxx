@@ -25,14 +25,15 @@ constexpr std::int64_t MaximumLogits = std::int64_t{ 1 } << 24;
 /// Rows of logits that one thread makes at a time.
 constexpr std::int64_t RowsPerProduct = 128;
 
-/// The unembedding in single precision.
+/// The unembedding in single precision. Rows of tokens, as all but TransformerLens have them, are
+/// widened a block at a time.
 class Unembedding
 {
 public:
   Unembedding(const Transformer& model, int threads)
     : Model(model)
     , Linear(model.GetWeights().unembedding)
-    , Weight(this->Linear.weight)
+    , Weight(this->HasRows() ? TensorView() : this->Linear.weight)
     , Bias(this->Linear.bias)
     , Cap(static_cast<float>(model.GetConfig().logitCap))
     , Threads(threads)
@@ -54,20 +55,23 @@ public:
 private:
   const Transformer& Model;
   const LinearTensors& Linear;
-  FloatValues Weight;
+  FloatValues Weight; ///< unless it has rows of tokens
   FloatValues Bias;
   float Cap; ///< of logits; 0: none
   int Threads;
+
+  bool HasRows() const { return this->Linear.layout == WeightLayout::OutputInput; }
 
   void ApplyBlock(const float* rows, std::int64_t count, std::int64_t begin, float* logits) const
   {
     const std::int64_t vocabulary = this->Vocabulary();
     const std::int64_t inner = this->Linear.inputs;
     const std::int64_t columns = std::min(BlockColumns, vocabulary - begin);
-    const bool isTransposed = this->Linear.layout == WeightLayout::OutputInput;
+    const FloatValues block(
+      this->HasRows() ? RowsOf(this->Linear.weight, begin, columns) : TensorView());
     MultiplyMatrices(count, columns, inner, 1, { rows, inner },
-      isTransposed ? MatrixBlock{ this->Weight.Data() + begin * inner, inner, true }
-                   : MatrixBlock{ this->Weight.Data() + begin, vocabulary },
+      this->HasRows() ? MatrixBlock{ block.Data(), inner, true }
+                      : MatrixBlock{ this->Weight.Data() + begin, vocabulary },
       logits + begin, vocabulary);
     for (std::int64_t row = 0; this->Bias.Data() != nullptr && row < count; ++row)
     {

@@ -3,6 +3,8 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "LogitsOracle.h"
+#include "ModelsOracle.h"
+#include "RecordTransformer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -118,6 +120,26 @@ TEST_P(OfLens, ThreadsChangeNothing)
 }
 
 INSTANTIATE_TEST_SUITE_P(LogitLens, OfLens, OfLogits::Models(), OfLogits::Name);
+
+// An unembedding of a few bits gives the logits of the model, which TestModelParity compares.
+TEST(LogitLens, ReadsQuantizedWeights)
+{
+  const Transformer model = Transformer::Read(ModelsOracle("files/gguf/llama-q8_0.gguf"));
+  ASSERT_TRUE(IsBlock(model.GetWeights().unembedding.weight.dtype));
+  TransformerInput input;
+  input.tokens = { { 3, 10, 4, 9, 2, 7 } };
+  RecordOptions options;
+  options.logits = true;
+  options.residual = true;
+  const Recording recording = RecordTransformer(model, input, options);
+  const std::vector<float> logits =
+    LensLogits(recording, model, model.GetConfig().layers, 0, recording.logits.rows);
+  ASSERT_EQ(logits.size(), recording.logits.Count());
+  for (std::size_t i = 0; i < logits.size(); ++i)
+  {
+    ASSERT_NEAR(logits[i], recording.logits.Row(0)[i], 1e-5) << i;
+  }
+}
 
 TEST(LogitLens, CanBeCanceled)
 {

@@ -263,16 +263,16 @@ void ExpectEqualProducts(const Widened& weights)
   }
 }
 
-const std::vector<DType> Blocks = { DType::Q4_0, DType::Q4_1, DType::Q5_0, DType::Q5_1, DType::Q8_0,
-  DType::Q2_K, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_NL, DType::IQ4_XS,
-  DType::MXFP4 };
-const std::vector<DType> Numbers = { DType::F64, DType::F16, DType::BF16 };
+const std::vector<DType> BlockTypes = { DType::Q4_0, DType::Q4_1, DType::Q5_0, DType::Q5_1,
+  DType::Q8_0, DType::Q2_K, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::IQ4_NL,
+  DType::IQ4_XS, DType::MXFP4 };
+const std::vector<DType> PlainTypes = { DType::F64, DType::F16, DType::BF16 };
 
 // Blocks of weights are widened to the floats of the whole matrix.
 TEST(ApplyLinear, BytesAreThoseOfWidenedWeights)
 {
-  std::vector<DType> types = Blocks;
-  types.insert(types.end(), Numbers.begin(), Numbers.end());
+  std::vector<DType> types = BlockTypes;
+  types.insert(types.end(), PlainTypes.begin(), PlainTypes.end());
   for (const DType dtype : types)
   {
     SCOPED_TRACE(Name(dtype));
@@ -281,7 +281,7 @@ TEST(ApplyLinear, BytesAreThoseOfWidenedWeights)
     weights.Interleave(100);
     ExpectEqualProducts(weights);
   }
-  for (const DType dtype : Numbers)
+  for (const DType dtype : PlainTypes)
   {
     SCOPED_TRACE(Name(dtype));
     ExpectEqualProducts(Widened(dtype, WeightLayout::InputOutput, 512, 300));
