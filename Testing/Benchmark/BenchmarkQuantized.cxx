@@ -1,5 +1,5 @@
-// Speed and memory of a transformer of the size of Llama 3.2 1B with random weights, stored in
-// different types. The files, of up to 4.9 GB, are written to the system's folder for temporary
+// Speed and memory of transformers of the sizes of Llama 3.2 1B and 3B with random weights, stored
+// in different types. The files, of up to 4.9 GB, are written to the system's folder for temporary
 // files, and removed; ATLAS_MODEL_FOLDER names a folder where they stay for the next run. Counters:
 //   tokens_per_s  tokens recorded, or generated, per second
 //   cpu_tokens_per_s  the same by processor time of all threads
@@ -34,18 +34,18 @@ constexpr std::array<atlas::DType, 6> Types = { atlas::DType::F32, atlas::DType:
 class ModelFile
 {
 public:
-  explicit ModelFile(atlas::DType dtype)
+  ModelFile(atlas::DType dtype, std::int64_t billions)
   {
     const char* folder = std::getenv("ATLAS_MODEL_FOLDER");
     this->Stays = folder != nullptr;
-    const std::string name(atlas::Name(dtype));
+    const std::string name = std::to_string(billions) + "B-" + std::string(atlas::Name(dtype));
     this->Path = this->Stays
                    ? std::filesystem::path(folder) / ("random-llama-" + name + ".gguf")
                    : std::filesystem::temp_directory_path() /
                        ("atlas-benchmark-" + std::to_string(getpid()) + "-" + name + ".gguf");
     if (!std::filesystem::exists(this->Path))
     {
-      RandomLlama::Write(this->Path, dtype);
+      RandomLlama::Write(this->Path, dtype, billions == 1 ? OneBillion : ThreeBillion);
     }
   }
   ~ModelFile()
@@ -89,7 +89,7 @@ void Measure(benchmark::State& state, std::int64_t tokens, const Run& run)
 {
   const atlas::DType dtype = Types.at(static_cast<std::size_t>(state.range(0)));
   state.SetLabel(std::string(atlas::Name(dtype)));
-  const ModelFile file(dtype);
+  const ModelFile file(dtype, state.range(1));
   const atlas::Transformer model = atlas::Transformer::Read(file.GetPath());
   ResetPeakMemory();
   run(model); // the file is read
@@ -110,7 +110,7 @@ void Measure(benchmark::State& state, std::int64_t tokens, const Run& run)
 
 void Record(benchmark::State& state)
 {
-  const std::int64_t length = state.range(1);
+  const std::int64_t length = state.range(2);
   const atlas::TransformerInput input = Tokens(length);
   atlas::RecordOptions options;
   options.logits = true;
@@ -129,7 +129,7 @@ void Generate(benchmark::State& state)
 {
   const atlas::TransformerInput input = Tokens(1);
   atlas::GenerationOptions options;
-  options.count = state.range(1);
+  options.count = state.range(2);
   Measure(state, options.count, [&](const atlas::Transformer& model)
     { benchmark::DoNotOptimize(atlas::GenerateTokens(model, input, options)); });
 }
@@ -137,13 +137,15 @@ void Generate(benchmark::State& state)
 }
 
 BENCHMARK(Record)
-  ->ArgNames({ "type", "length" })
-  ->ArgsProduct({ { 0, 1, 2, 3, 4, 5 }, { 16, 128 } })
+  ->ArgNames({ "type", "billions", "length" })
+  ->ArgsProduct({ { 0, 1, 2, 3, 4, 5 }, { 1 }, { 16, 128 } })
+  ->Args({ 5, 3, 128 })
   ->UseRealTime()
   ->Unit(benchmark::kMillisecond);
 
 BENCHMARK(Generate)
-  ->ArgNames({ "type", "count" })
-  ->ArgsProduct({ { 0, 1, 2, 3, 4, 5 }, { 4 } })
+  ->ArgNames({ "type", "billions", "count" })
+  ->ArgsProduct({ { 0, 1, 2, 3, 4, 5 }, { 1 }, { 4 } })
+  ->Args({ 5, 3, 4 })
   ->UseRealTime()
   ->Unit(benchmark::kMillisecond);

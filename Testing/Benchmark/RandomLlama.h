@@ -15,28 +15,35 @@
 
 #include <Eigen/Core>
 
-/// GGUF files of a llama with 1.24 billion random weights, of the sizes of Llama 3.2 1B.
+/// GGUF files of llamas with random weights.
 namespace atlas::benchmarks
 {
 
-/// What a size of the model is called in a GGUF file, and its value.
-inline constexpr std::array<std::pair<const char*, std::uint32_t>, 6> LlamaSizes = { {
-  { "llama.context_length", 4096 },
-  { "llama.embedding_length", 2048 },
-  { "llama.block_count", 16 },
-  { "llama.feed_forward_length", 8192 },
-  { "llama.attention.head_count", 32 },
-  { "llama.attention.head_count_kv", 8 },
-} };
 inline constexpr std::int64_t LlamaVocabulary = 128256;
+
+/// The sizes of a llama.
+struct LlamaSizes
+{
+  std::int64_t layers;
+  std::int64_t dimension;
+  std::int64_t heads;
+  std::int64_t keyHeads;
+  std::int64_t hidden;
+};
+
+/// 1.24 billion weights: those of Llama 3.2 1B.
+inline constexpr LlamaSizes OneBillion = { 16, 2048, 32, 8, 8192 };
+
+/// 3.21 billion weights: those of Llama 3.2 3B.
+inline constexpr LlamaSizes ThreeBillion = { 28, 3072, 24, 8, 8192 };
 
 class RandomLlama
 {
 public:
   /// Writes a file whose matrices are of a type: F32, F16, BF16, Q8_0, Q4_K or Q6_K.
-  static void Write(const std::filesystem::path& path, DType dtype)
+  static void Write(const std::filesystem::path& path, DType dtype, const LlamaSizes& sizes)
   {
-    RandomLlama(path, dtype).Write();
+    RandomLlama(path, dtype, sizes).Write();
   }
 
 private:
@@ -50,19 +57,19 @@ private:
   };
 
   std::ofstream File;
-  DType Matrices;
+  LlamaSizes Sizes;
   std::vector<Entry> Entries;
   std::uint64_t State = 0x9E3779B97F4A7C15U;
 
-  RandomLlama(const std::filesystem::path& path, DType dtype)
+  RandomLlama(const std::filesystem::path& path, DType dtype, const LlamaSizes& sizes)
     : File(path, std::ios::binary)
-    , Matrices(dtype)
+    , Sizes(sizes)
   {
-    constexpr std::int64_t d = 2048;
-    constexpr std::int64_t keys = 512;
-    constexpr std::int64_t hidden = 8192;
+    const std::int64_t d = sizes.dimension;
+    const std::int64_t keys = d / sizes.heads * sizes.keyHeads;
+    const std::int64_t hidden = sizes.hidden;
     this->Entries.push_back({ "token_embd.weight", { LlamaVocabulary, d }, dtype });
-    for (int l = 0; l < 16; ++l)
+    for (std::int64_t l = 0; l < sizes.layers; ++l)
     {
       const std::string layer = "blk." + std::to_string(l) + ".";
       this->Entries.push_back({ layer + "attn_norm.weight", { d }, DType::F32 });
@@ -80,18 +87,26 @@ private:
 
   void Write()
   {
+    const std::array<std::pair<const char*, std::int64_t>, 6> numbers = { {
+      { "context_length", 4096 },
+      { "embedding_length", this->Sizes.dimension },
+      { "block_count", this->Sizes.layers },
+      { "feed_forward_length", this->Sizes.hidden },
+      { "attention.head_count", this->Sizes.heads },
+      { "attention.head_count_kv", this->Sizes.keyHeads },
+    } };
     this->File << "GGUF";
     this->Put<std::uint32_t>(3);
     this->Put<std::uint64_t>(this->Entries.size());
-    this->Put<std::uint64_t>(LlamaSizes.size() + 3);
+    this->Put<std::uint64_t>(numbers.size() + 3);
     this->PutText("general.architecture");
     this->Put<std::uint32_t>(8);
     this->PutText("llama");
-    for (const auto& [key, value] : LlamaSizes)
+    for (const auto& [key, value] : numbers)
     {
-      this->PutText(key);
+      this->PutText(std::string("llama.") + key);
       this->Put<std::uint32_t>(4);
-      this->Put(value);
+      this->Put(static_cast<std::uint32_t>(value));
     }
     for (const auto& [key, value] : { std::pair{ "llama.attention.layer_norm_rms_epsilon", 1e-5F },
            { "llama.rope.freq_base", 5e5F } })
