@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import math
+import pathlib
 import sys
 import types
 import unittest.mock
@@ -15,7 +16,6 @@ import attentionatlas
 import numpy
 from atlastest import OUTPUT, AtlasTest, main, read_safetensors
 from attentionatlas import record
-from paraview import simple
 
 #: The module in which the fake model is, as those of transformers.
 LIBRARY = types.ModuleType("fake_modeling")
@@ -280,7 +280,16 @@ class Layers(RecordTest):
         given = {"scale": 0.5, "seen": causal}
         for layers in (None, [2, 0]):
             with self.subTest(layers=layers):
-                path = self.write(Model(modules), name, layers=layers)
+                path, there = self.folder / name, []
+                replace = pathlib.Path.replace
+
+                def watched(source, target, path=path, there=there):
+                    there.append(path.exists())
+                    return replace(source, target)
+
+                with unittest.mock.patch.object(pathlib.Path, "replace", watched):
+                    self.write(Model(modules), name, layers=layers)
+                self.assertFalse(any(there))  # no index while the files of two recordings are mixed
                 chosen = layers or [0, 1, 2]
                 count = len(chosen) + 1
                 files = {f"run-{i + 1:05}-of-{count:05}.safetensors" for i in range(count)}
@@ -462,7 +471,17 @@ class Layers(RecordTest):
                 for name, tensor in zip(("query", "key"), parts[part]):
                     expected = numpy.concatenate([tensor.values[b, head, kept[b]] for b in (0, 1)])
                     numpy.testing.assert_array_equal(tensors[f"{prefix}layers.0.heads.{head}.{name}"], expected)
-        simple.RecordingReader(FileName=str(path)).UpdatePipeline()  # without an error or a warning
+        with attentionatlas.open(path) as recording:
+            for kind, mask, rows, columns in (
+                ("Decoder", causal, (0, 3), (0, 3)),
+                ("Encoder", lambda i, j: True, (2, 6), (2, 6)),
+                ("Cross", lambda i, j: True, (0, 5), (2, 6)),
+            ):
+                sequence = int(kind != "Decoder")
+                q, k = (tensor.values[sequence, 1] for tensor in parts[kind.lower()])
+                expected = softmax(q[slice(*rows)], k[slice(*columns)], 0.5, mask)
+                found = recording.part(kind).attention(0, 1, sequence)
+                numpy.testing.assert_allclose(found, expected, atol=2e-6)
 
     def test_what_the_decoder_reads(self):
         """A translation that is given, or else the one that the model generates, each up to its end."""
