@@ -380,6 +380,17 @@ void WidenHalvesOf(const std::byte* halves, std::size_t count, float* values)
   }
 }
 
+void WidenBrainFloatsOf(const std::byte* numbers, std::size_t count, float* values)
+{
+  for (std::size_t i = 0; i < count; ++i)
+  {
+    std::uint16_t upper = 0;
+    std::memcpy(&upper, numbers + i * sizeof(upper), sizeof(upper));
+    const std::uint32_t bits = std::uint32_t{ upper } << 16U;
+    std::memcpy(values + i, &bits, sizeof(bits));
+  }
+}
+
 }
 HWY_AFTER_NAMESPACE();
 
@@ -390,6 +401,7 @@ namespace atlas
 
 HWY_EXPORT(WidenBlocksOf);
 HWY_EXPORT(WidenHalvesOf);
+HWY_EXPORT(WidenBrainFloatsOf);
 
 void WidenBlocks(DType dtype, const std::byte* blocks, std::size_t count, float* values)
 {
@@ -399,6 +411,11 @@ void WidenBlocks(DType dtype, const std::byte* blocks, std::size_t count, float*
 void WidenHalves(const std::byte* halves, std::size_t count, float* values)
 {
   HWY_DYNAMIC_DISPATCH(WidenHalvesOf)(halves, count, values);
+}
+
+void WidenBrainFloats(const std::byte* numbers, std::size_t count, float* values)
+{
+  HWY_DYNAMIC_DISPATCH(WidenBrainFloatsOf)(numbers, count, values);
 }
 
 }

@@ -54,4 +54,7 @@ void WidenBlocks(DType dtype, const std::byte* blocks, std::size_t count, float*
 /// 10 of the mantissa).
 void WidenHalves(const std::byte* halves, std::size_t count, float* values);
 
+/// Computes the floats whose upper halves are `count` numbers of BF16; the lower ones are 0.
+void WidenBrainFloats(const std::byte* numbers, std::size_t count, float* values);
+
 }

@@ -311,7 +311,7 @@ void TensorView::StoredToFloat(std::uint64_t begin, std::uint64_t end, float* va
       WidenHalves(this->data + begin * sizeof(Eigen::half), end - begin, values);
       break;
     case DType::BF16:
-      Narrow<Eigen::bfloat16>(this->data, begin, end, values);
+      WidenBrainFloats(this->data + begin * sizeof(Eigen::bfloat16), end - begin, values);
       break;
     default:
       throw FormatError("expected a floating type (F64, F32, F16, BF16), found " +

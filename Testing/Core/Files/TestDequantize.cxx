@@ -160,8 +160,8 @@ TEST(Dequantize, LowHalvesComeBeforeHighOnes)
 
 TEST(Dequantize, BytesDoNotDependOnTheInstructionSet)
 {
-  for (const DType dtype : { DType::F16, DType::Q4_0, DType::Q4_1, DType::Q5_0, DType::Q5_1,
-         DType::Q8_0, DType::Q2_K, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K,
+  for (const DType dtype : { DType::F16, DType::BF16, DType::Q4_0, DType::Q4_1, DType::Q5_0,
+         DType::Q5_1, DType::Q8_0, DType::Q2_K, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K,
          DType::IQ4_NL, DType::IQ4_XS, DType::MXFP4 })
   {
     SCOPED_TRACE(Name(dtype));
@@ -202,6 +202,21 @@ TEST(Dequantize, AllHalves)
     }
     EXPECT_EQ(values[i], expected) << i;
     EXPECT_EQ(std::signbit(values[i]), std::signbit(expected)) << i;
+  }
+}
+
+/// As Eigen converts each of them.
+TEST(Dequantize, AllBrainFloats)
+{
+  std::vector<std::uint16_t> numbers(65536);
+  std::iota(numbers.begin(), numbers.end(), std::uint16_t{ 0 });
+  const auto* bytes = reinterpret_cast<const std::byte*>(numbers.data());
+  std::vector<float> values(numbers.size());
+  WidenBrainFloats(bytes, numbers.size(), values.data());
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+  {
+    const auto expected = static_cast<float>(Eigen::numext::bit_cast<Eigen::bfloat16>(numbers[i]));
+    EXPECT_EQ(std::memcmp(&values[i], &expected, sizeof(expected)), 0) << i;
   }
 }
 
