@@ -38,7 +38,7 @@ packages="
   libopenmpi-dev openmpi-bin
   libdouble-conversion-dev liblz4-dev liblzma-dev libutfcpp-dev
   libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev libhwy-dev
-  libfontconfig-dev libicu-dev libjpeg-dev libpcre2-dev libpng-dev zlib1g-dev
+  libfontconfig-dev libicu-dev libjpeg-dev libpcre2-dev libpng-dev libsndfile1-dev zlib1g-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   xvfb xauth fonts-dejavu-core poppler-utils chromium firefox-esr python3-websocket
 "

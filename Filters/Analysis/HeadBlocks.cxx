@@ -25,12 +25,13 @@ HeadBlocks::HeadBlocks(const atlas::Recording& recording, const RankGroup& ranks
   {
     for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
     {
-      const std::int64_t length = recording.SequenceLength(s);
-      for (std::int64_t begin = 0; begin < length; begin += atlas::QueriesPerBlock)
+      const atlas::KeyRange queries = atlas::QueryPositions(recording, s);
+      std::int64_t end = 0;
+      for (std::int64_t begin = queries.begin; begin < queries.end; begin = end)
       {
-        const std::int64_t end = std::min(begin + atlas::QueriesPerBlock, length);
+        end = std::min((begin / atlas::QueriesPerBlock + 1) * atlas::QueriesPerBlock, queries.end);
         this->Blocks.push_back({ this->Mine.size(), s, begin, end });
-        this->Weights.push_back((end - begin) * length);
+        this->Weights.push_back((end - begin) * queries.end);
       }
     }
     this->Mine.push_back(this->Heads[h]);

@@ -23,7 +23,8 @@ struct QueryBlock
   std::int64_t end;
 };
 
-/// All queries of a recording in blocks of one head; the heads are shared among ranks.
+/// All queries of a recording (QueryPositions) in blocks of one head; the heads are shared among
+/// ranks.
 class HeadBlocks
 {
 public:

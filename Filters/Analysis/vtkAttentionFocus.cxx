@@ -131,12 +131,15 @@ vtkAttentionFocus::Work::Work(const atlas::Recording& source, const vtkAttention
   , heads(source, ranks)
 {
   RequireOptions(source, this->sinkThreshold, this->excludesFirst);
-  const std::vector<std::int64_t>& offsets = source.sequenceOffsets;
-  for (std::int64_t row = 0; row < source.tokens.Count(); ++row)
+  for (std::int64_t s = 0; s < source.SequenceCount(); ++s)
   {
-    if (!this->excludesFirst || !std::binary_search(offsets.begin(), offsets.end(), row))
+    const atlas::KeyRange positions = atlas::QueryPositions(source, s);
+    for (std::int64_t query = positions.begin; query < positions.end; ++query)
     {
-      this->rows.push_back(row);
+      if (!this->excludesFirst || query > positions.begin)
+      {
+        this->rows.push_back(source.sequenceOffsets[s] + query);
+      }
     }
   }
   this->sums.resize(this->heads.GetBlocks().size());
@@ -166,7 +169,8 @@ void vtkAttentionFocus::Work::Measure(
   found.resize(block.end - block.begin);
   atlas::MeasureFocus(this->recording, block.sequence, place.layer, place.head, this->quantity,
     block.begin, block.end, weights, found.data());
-  if (this->excludesFirst && block.begin == 0)
+  if (this->excludesFirst &&
+      block.begin == atlas::QueryPositions(this->recording, block.sequence).begin)
   {
     found.erase(found.begin());
   }
@@ -278,7 +282,7 @@ void FillSorted(const std::vector<HeadPlace>& heads, const std::vector<atlas::Fo
 }
 
 vtkAttentionFocus::vtkAttentionFocus()
-  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkTable", "vtkTable" }, TOGETHER)
+  : vtkRecordingAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkTable", "vtkTable" }, TOGETHER)
 {
 }
 
@@ -309,12 +313,13 @@ void vtkAttentionFocus::FillTables(const Work& work, const Task& task) const
       [](const atlas::FocusSums& sum, FocusMeasure measure) { return sum.Mean(measure); }, table);
   }
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::AttentionFocus);
+  this->AddKind(table);
   FillSorted(heads, sums, Measures.at(this->Measure), task.Output<vtkTable>(1));
 }
 
 void vtkAttentionFocus::Execute(Task& task)
 {
-  auto* input = task.Input<vtkMultiBlockDataSet>();
+  vtkMultiBlockDataSet* input = this->RequirePart(task);
   if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
     return;

@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasAnalysisModule.h"
 
-#include <vtkTaskAlgorithm.h>
+#include <vtkRecordingAlgorithm.h>
 
 namespace AttentionAtlas
 {
@@ -41,11 +41,11 @@ class RankGroup;
  *
  * On several ranks the heads are shared among them; the first one has the tables.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkAttentionFocus : public vtkTaskAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkAttentionFocus : public vtkRecordingAlgorithm
 {
 public:
   static vtkAttentionFocus* New();
-  vtkTypeMacro(vtkAttentionFocus, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkAttentionFocus, vtkRecordingAlgorithm);
 
   enum PerType
   {

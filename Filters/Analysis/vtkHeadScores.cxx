@@ -156,7 +156,7 @@ void MakeTitles(const std::vector<HeadPlace>& heads, vtkPolyData* output)
 }
 
 vtkHeadScores::vtkHeadScores()
-  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
+  : vtkRecordingAlgorithm({ "vtkMultiBlockDataSet", "vtkMultiBlockDataSet?" },
       { "vtkTable", "vtkImageData", "vtkPolyData" }, TOGETHER | WHOLE_INPUT)
   , Kept(std::make_unique<Memory>())
 {
@@ -167,7 +167,7 @@ vtkHeadScores::~vtkHeadScores() = default;
 int vtkHeadScores::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  vtkMultiBlockDataSet* recording = this->UpdatePart();
   const bool isEmpty = AttentionAtlas::IsEmpty(recording);
   // Never an empty image: VTK would not execute this rank, for which the others would wait.
   AttentionAtlas::AnnounceImage(
@@ -258,7 +258,7 @@ vtkHeadScores::Scores vtkHeadScores::ScoresOf(const Measured& measured) const
 
 void vtkHeadScores::Execute(Task& task)
 {
-  auto* input = task.Input<vtkMultiBlockDataSet>();
+  vtkMultiBlockDataSet* input = this->RequireOneText(task);
   auto* model = task.Input<vtkMultiBlockDataSet>(1);
   if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
@@ -270,7 +270,7 @@ void vtkHeadScores::Execute(Task& task)
   }
   const Measured& measured = this->Kept->measured.Get(task,
     AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), AttentionAtlas::TimeOf(model),
-      this->ExcludeFirst, this->ExcludeCurrent),
+      this->AttentionKind, this->ExcludeFirst, this->ExcludeCurrent),
     [&] { return this->MeasureHeads(input, model, task); });
   const Scores scores = this->ScoresOf(measured);
   scores.MakeImage(measured.heads, task.OutputInformation(1));

@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasAnalysisModule.h"
 
-#include <vtkTaskAlgorithm.h>
+#include <vtkRecordingAlgorithm.h>
 
 #include <memory>
 
@@ -48,11 +48,11 @@ class vtkMultiBlockDataSet;
  * each its part of the image. Another Measure computes no attention again. Canceling leaves all
  * empty.
  */
-class ATTENTIONATLASANALYSIS_EXPORT vtkHeadScores : public vtkTaskAlgorithm
+class ATTENTIONATLASANALYSIS_EXPORT vtkHeadScores : public vtkRecordingAlgorithm
 {
 public:
   static vtkHeadScores* New();
-  vtkTypeMacro(vtkHeadScores, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkHeadScores, vtkRecordingAlgorithm);
 
   enum MeasureType
   {

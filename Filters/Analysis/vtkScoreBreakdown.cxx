@@ -73,11 +73,13 @@ vtkScoreBreakdown::Scores::Scores(const atlas::Recording& recording,
   const atlas::Transformer& model, const vtkScoreBreakdown& filter)
   : sequence(filter.Sequence)
   , place{ filter.Layer, filter.Head }
-  , queryBias(atlas::QueryBias(model, filter.Layer, filter.Head))
+  , queryBias(atlas::QueryBias(
+      model, filter.Layer, filter.Head, static_cast<atlas::AttentionKind>(filter.AttentionKind)))
   , keys(atlas::EvaluateKeyScores(
       recording, this->sequence, filter.Layer, filter.Head, this->queryBias))
 {
-  const std::int64_t length = recording.SequenceLength(this->sequence);
+  const atlas::KeyRange queries = atlas::QueryPositions(recording, this->sequence);
+  const std::int64_t length = queries.end - queries.begin;
   if (filter.Query < -1 || filter.Query >= length)
   {
     throw atlas::OptionError("Query: expected a position from 0 to " + std::to_string(length - 1) +
@@ -88,9 +90,9 @@ vtkScoreBreakdown::Scores::Scores(const atlas::Recording& recording,
     throw atlas::OptionError(
       "Top: expected at least 1, or 0 for all, found " + std::to_string(filter.Top) + ".");
   }
-  this->begin = std::max(filter.Query, 0);
-  this->end = filter.Query == -1 ? length : this->begin + 1;
-  this->top = filter.Top == 0 ? length : std::min<std::int64_t>(filter.Top, length);
+  this->begin = queries.begin + std::max(filter.Query, 0);
+  this->end = filter.Query == -1 ? queries.end : this->begin + 1;
+  this->top = filter.Top == 0 ? queries.end : std::min<std::int64_t>(filter.Top, queries.end);
   this->RequireMemory(recording);
 }
 
@@ -151,11 +153,16 @@ void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vt
   add(Names::Layer, [&](const ScoreParts&) { return static_cast<int>(this->place.layer); });
   add(Names::Head, [&](const ScoreParts&) { return static_cast<int>(this->place.head); });
   add(Names::Sequence, [&](const ScoreParts&) { return static_cast<int>(this->sequence); });
-  add(Names::Query, [](const ScoreParts& part) { return part.query; });
+  add(Names::Query, [begin = atlas::QueryPositions(recording, this->sequence).begin](
+                      const ScoreParts& part) { return part.query - static_cast<int>(begin); });
   add(Names::Key, [](const ScoreParts& part) { return part.key; });
   add(Names::Rank, [](const ScoreParts& part) { return part.rank; });
   real(Names::Score, &ScoreParts::score);
   real(Names::Alibi, &ScoreParts::alibi);
+  if (recording.distanceBias.IsRecorded())
+  {
+    real(Names::DistanceBias, &ScoreParts::distance);
+  }
   real(Names::Bias, &ScoreParts::bias);
   real(Names::Attention, &ScoreParts::attention);
   AddColumn<vtkIdTypeArray>(table, Names::TokenIndex, this->parts,
@@ -171,11 +178,14 @@ void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vt
 
 void vtkScoreBreakdown::Scores::FillKeys(const atlas::Recording& recording, vtkTable* table) const
 {
-  std::vector<std::int64_t> rows(this->keys.bias.size());
+  const std::int64_t keyCount = atlas::KeyPositions(recording, this->sequence).end;
+  std::vector<std::int64_t> rows(keyCount);
   std::iota(rows.begin(), rows.end(), recording.sequenceOffsets[this->sequence]);
   AttentionAtlas::AddTokenColumns(recording, { this->place }, rows, table);
-  AddColumn<vtkDoubleArray>(table, Names::Alibi, atlas::WithoutMean(this->keys.alibi));
-  AddColumn<vtkDoubleArray>(table, Names::Bias, atlas::WithoutMean(this->keys.bias));
+  const auto ofKeys = [&](const std::vector<float>& values)
+  { return atlas::WithoutMean({ values.begin(), values.begin() + keyCount }); };
+  AddColumn<vtkDoubleArray>(table, Names::Alibi, ofKeys(this->keys.alibi));
+  AddColumn<vtkDoubleArray>(table, Names::Bias, ofKeys(this->keys.bias));
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ScoreBreakdownKeys);
 }
 
@@ -187,16 +197,19 @@ vtkScoreBreakdown::vtkScoreBreakdown()
 
 void vtkScoreBreakdown::Execute(Task& task)
 {
-  auto* input = task.Input<vtkMultiBlockDataSet>();
+  vtkMultiBlockDataSet* input = this->RequirePart(task);
   if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
   {
     return;
   }
   const atlas::Recording recording = AttentionAtlas::ToRecording(input);
   const auto transformer = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
-  atlas::RequireSameModel(recording, transformer->GetModel(), "Score Breakdown");
+  atlas::RequireSamePart(recording, transformer->GetModel(),
+    static_cast<atlas::AttentionKind>(this->AttentionKind), "Score Breakdown");
   Scores scores(recording, transformer->GetModel(), *this);
   scores.Evaluate(recording, task.Progress());
   scores.FillScores(recording, task.Output<vtkTable>(0));
   scores.FillKeys(recording, task.Output<vtkTable>(1));
+  this->AddKind(task.Output<vtkTable>(0));
+  this->AddKind(task.Output<vtkTable>(1));
 }

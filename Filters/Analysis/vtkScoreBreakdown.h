@@ -7,7 +7,7 @@
 
 /**
  * @class vtkScoreBreakdown
- * @brief The scores of one head as ALiBi + bias + attention.
+ * @brief The scores of one head as ALiBi + distance bias + bias + attention.
  *
  * Input port 0: a recording (vtkMultiBlockDataSet, as produced by vtkTransformerRecorder and
  * vtkRecordingReader) with queries and keys. Input port 1: the transformer that was recorded, as
@@ -15,13 +15,16 @@
  * j before the softmax is the sum of (Claus, "Attention Focus Plots")
  *
  * - ALiBi: slope * j (Press et al. 2022); 0 without it
+ * - Distance Bias: that of the distance from query to key (T5, Raffel et al. 2020); the column is
+ *   there only if the model has it
  * - Bias: scale * b_Q . k_j, which depends on the key alone; 0 without a bias
  * - Attention: scale * (q_i - b_Q) . k_j
  *
  * Output 0: a vtkTable with the scores of each query from the largest on, with the keys that the
  * mask and the window allow: Layer, Head, Sequence, Query, Key (int; positions), Rank (int, 0 for
- * the largest score of the query), Score, ALiBi, Bias, Attention (float), Token Index (id type: the
- * row of the query's token in the recording; also the pedigree id), Token and Key Token (string).
+ * the largest score of the query), Score, ALiBi, Distance Bias, Bias, Attention (float), Token
+ * Index (id type: the row of the query's token in the recording; also the pedigree id), Token and
+ * Key Token (string).
  *
  * Output 1: a vtkTable with a row per key of the sequence: Layer, Head, Sequence, Position, Token
  * Index, Token, and ALiBi and Bias (double), each minus its mean over the keys, which the softmax

@@ -34,9 +34,9 @@ constexpr std::array<std::array<unsigned char, 3>, 3> KindColors = { {
 } };
 
 /// 0: another key, 1: the query's own position, 2: the first token.
-unsigned char KindOf(const StrongestKey& strongest)
+unsigned char KindOf(const StrongestKey& strongest, bool isOneText)
 {
-  if (strongest.key == strongest.query)
+  if (isOneText && strongest.key == strongest.query)
   {
     return 1;
   }
@@ -46,8 +46,10 @@ unsigned char KindOf(const StrongestKey& strongest)
 }
 
 void FrameStrongestKeys(
-  const std::vector<StrongestKey>& keys, const char* name, vtkPolyData* output)
+  const std::vector<StrongestKey>& keys, const char* name, bool isOneText, vtkPolyData* output)
 {
+  const auto kindOf = [isOneText](const StrongestKey& strongest)
+  { return KindOf(strongest, isOneText); };
   vtkNew<vtkPoints> points;
   vtkNew<vtkCellArray> lines;
   vtkNew<vtkUnsignedCharArray> colors;
@@ -62,12 +64,12 @@ void FrameStrongestKeys(
     points->InsertNextPoint(x + 0.5, y + 0.5, Front);
     points->InsertNextPoint(x - 0.5, y + 0.5, Front);
     lines->InsertNextCell({ first, first + 1, first + 2, first + 3, first });
-    colors->InsertNextTypedTuple(KindColors.at(KindOf(strongest)).data());
+    colors->InsertNextTypedTuple(KindColors.at(kindOf(strongest)).data());
   }
   output->SetPoints(points);
   output->SetLines(lines);
   vtkCellData* arrays = output->GetCellData();
-  arrays->AddArray(MakeArray<vtkUnsignedCharArray>(Names::Kind, keys, KindOf));
+  arrays->AddArray(MakeArray<vtkUnsignedCharArray>(Names::Kind, keys, kindOf));
   arrays->AddArray(colors);
   arrays->AddArray(MakeArray<vtkIntArray>(
     Names::Query, keys, [](const StrongestKey& strongest) { return strongest.query; }));

@@ -21,9 +21,10 @@ struct StrongestKey
 };
 
 /// Draws a square around each of these points of a map, a little in front of it, with the cell
-/// arrays of the second output of vtkAttentionMap. `name`: of the array of values.
+/// arrays of the second output of vtkAttentionMap. `name`: of the array of values. `isOneText`:
+/// whether queries and keys are of the same text, so that a query has a position among the keys.
 void FrameStrongestKeys(
-  const std::vector<StrongestKey>& keys, const char* name, vtkPolyData* output);
+  const std::vector<StrongestKey>& keys, const char* name, bool isOneText, vtkPolyData* output);
 
 /// Adds the array Token Index, the rows of the queries in the recording from `first` on, as
 /// pedigree ids.

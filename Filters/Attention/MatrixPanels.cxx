@@ -15,11 +15,23 @@
 
 namespace AttentionAtlas
 {
+namespace
+{
 
-MatrixPanels::MatrixPanels(const std::vector<int>& layers, int heads, int size, bool isSorted)
+/// The space beside panels of `size` points: a part of them, at least 1.
+int GapOf(int size, int parts)
+{
+  return std::max(size / parts, 1);
+}
+
+}
+
+MatrixPanels::MatrixPanels(
+  const std::vector<int>& layers, int heads, int keys, int queries, bool isSorted)
   : Layers(layers)
   , Columns(std::max(heads, 1))
-  , PanelSize(size)
+  , PanelWidth(keys)
+  , PanelHeight(queries)
   , Sorted(isSorted)
 {
   for (const int layer : layers)
@@ -35,23 +47,23 @@ MatrixPanels::MatrixPanels(const std::vector<int>& layers, int heads, int size, 
 
 int MatrixPanels::ColumnStep() const
 {
-  return this->PanelSize + std::max(this->PanelSize / 16, 1);
+  return this->PanelWidth + GapOf(this->PanelWidth, 16);
 }
 
 int MatrixPanels::RowStep() const
 {
-  return this->Sorted ? this->PanelSize + std::max(this->PanelSize / 4, 1) : this->ColumnStep();
+  return this->PanelHeight + GapOf(this->PanelHeight, this->Sorted ? 4 : 16);
 }
 
 int MatrixPanels::Width() const
 {
-  return this->Places.empty() ? 0 : (this->Columns - 1) * this->ColumnStep() + this->PanelSize;
+  return this->Places.empty() ? 0 : (this->Columns - 1) * this->ColumnStep() + this->PanelWidth;
 }
 
 int MatrixPanels::Height() const
 {
   const auto rows = static_cast<int>(this->Layers.size());
-  return rows == 0 ? 0 : (rows - 1) * this->RowStep() + this->PanelSize;
+  return rows == 0 ? 0 : (rows - 1) * this->RowStep() + this->PanelHeight;
 }
 
 PanelPoint MatrixPanels::PointAt(int x, int y) const
@@ -59,7 +71,7 @@ PanelPoint MatrixPanels::PointAt(int x, int y) const
   PanelPoint point;
   point.query = y % this->RowStep();
   point.key = x % this->ColumnStep();
-  if (point.query < this->PanelSize && point.key < this->PanelSize)
+  if (point.query < this->PanelHeight && point.key < this->PanelWidth)
   {
     point.row = y / this->RowStep();
     point.column = x / this->ColumnStep();
@@ -90,7 +102,7 @@ void MatrixPanels::Sort(const std::map<atlas::HeadPlace, double>& scores)
 
 void MatrixPanels::MakeTitles(vtkPolyData* output) const
 {
-  const int gap = this->RowStep() - this->PanelSize;
+  const int gap = this->RowStep() - this->PanelHeight;
   const double above = 0.25 * gap + 1;
   const bool isOfHeads = !this->Places.empty() && this->Places[0].head != atlas::AllHeads;
   PanelTitles titles;
@@ -98,7 +110,7 @@ void MatrixPanels::MakeTitles(vtkPolyData* output) const
   {
     const double top = -static_cast<double>(row) * this->RowStep();
     titles.AddToTheLeft(
-      -0.5 - above, top - 0.5 * this->PanelSize, "Layer " + std::to_string(this->Layers[row]));
+      -0.5 - above, top - 0.5 * this->PanelHeight, "Layer " + std::to_string(this->Layers[row]));
     for (int column = 0; isOfHeads && (row == 0 || this->Sorted) && column < this->Columns;
       ++column)
     {

@@ -27,13 +27,14 @@ class MatrixPanels
 public:
   MatrixPanels() = default;
 
-  /// Panels of `size` x `size` points. Each layer has `heads` of them, or a single one of all heads
+  /// Panels of keys x queries points. Each layer has `heads` of them, or a single one of all heads
   /// if `heads` is 0. `isSorted`: rows leave space for a title above each panel.
-  MatrixPanels(const std::vector<int>& layers, int heads, int size, bool isSorted);
+  MatrixPanels(const std::vector<int>& layers, int heads, int keys, int queries, bool isSorted);
 
   /// All heads by layer, then number.
   const std::vector<atlas::HeadPlace>& Heads() const { return this->Places; }
-  int Size() const { return this->PanelSize; }
+  int Keys() const { return this->PanelWidth; } ///< points of a panel
+  int Queries() const { return this->PanelHeight; }
   int ColumnStep() const; ///< points from one panel to the next
   int RowStep() const;
   int Width() const; ///< points of the image
@@ -55,7 +56,8 @@ private:
   std::vector<std::size_t> Order; ///< of panels: indices of Places
   std::vector<int> Layers;
   int Columns = 0;
-  int PanelSize = 0;
+  int PanelWidth = 0;
+  int PanelHeight = 0;
   bool Sorted = false;
 };
 

@@ -400,9 +400,9 @@ void FillBars(const SentenceWords& words, const SentenceHeads& heads,
   bars.sum = NewArray<vtkFloatArray>(isKey ? ArrayNames::Received : ArrayNames::Given, 0);
   for (const Word& word : WordsOf(layout))
   {
-    if (word.side != heads.bars || word.page.queryBegin != word.page.keyBegin)
+    if (word.side != heads.bars || !layout.HasBars(word.page, word.side))
     {
-      continue; // a word has its bar once
+      continue;
     }
     double x = layout.BarsBegin(word.page, word.side);
     const double y = layout.Place(word.page, word.side, word.position)[1];

@@ -41,12 +41,13 @@ namespace
 
 void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fields)
 {
-  const std::int64_t length = atlas::AttentionLength(recording, sequence);
-  for (const char* name : { "Key Token", "Query Token" })
+  for (const auto& [name, range] :
+    { std::pair("Key Token", atlas::KeyPositions(recording, sequence)),
+      std::pair("Query Token", atlas::QueryPositions(recording, sequence)) })
   {
     vtkNew<vtkStringArray> labels;
     labels->SetName(name);
-    for (std::int64_t i = 0; i < length; ++i)
+    for (std::int64_t i = range.begin; i < range.end; ++i)
     {
       labels->InsertNextValue(
         sequence == atlas::AllSequences
@@ -104,14 +105,19 @@ vtkAttentionMap::vtkAttentionMap()
 /// The rows of an image and the queries that they show, from the bottom up.
 struct vtkAttentionMap::Rows
 {
-  std::int64_t keys;                ///< all of the sequence, and as many queries
+  std::int64_t length;              ///< of a row of values: all of the sequence
+  atlas::KeyRange queries;          ///< positions of those that are there
+  std::int64_t keys;                ///< the first so many positions
   const std::array<int, 6>& extent; ///< of the part of the image
 
   std::int64_t Width() const { return this->extent[1] - this->extent[0] + 1; }
-  std::int64_t FirstQuery() const { return this->keys - 1 - this->extent[3]; }
-  std::int64_t EndQuery() const { return this->keys - this->extent[2]; }
+  std::int64_t FirstQuery() const { return this->queries.end - 1 - this->extent[3]; }
+  std::int64_t EndQuery() const { return this->queries.end - this->extent[2]; }
 
-  bool AreAll() const { return this->FirstQuery() == 0 && this->EndQuery() == this->keys; }
+  bool AreAll() const
+  {
+    return this->FirstQuery() == this->queries.begin && this->EndQuery() == this->queries.end;
+  }
 
   /// Puts whole rows of queries begin <= i < end where the image has them. Returns the points that
   /// they are.
@@ -122,7 +128,7 @@ struct vtkAttentionMap::Rows
     const std::int64_t last = std::max(first, std::min(end, this->EndQuery()));
     for (std::int64_t query = first; query < last; ++query)
     {
-      const float* row = rows + (query - begin) * this->keys + this->extent[0];
+      const float* row = rows + (query - begin) * this->length + this->extent[0];
       std::copy(row, row + this->Width(), image + (this->EndQuery() - 1 - query) * this->Width());
     }
     if (first == last)
@@ -137,11 +143,12 @@ struct vtkAttentionMap::Rows
 int vtkAttentionMap::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
-  const int tokens = AttentionAtlas::IsEmpty(recording)
-                       ? 0
-                       : AttentionAtlas::SequenceTokens(recording, this->Sequence);
-  AttentionAtlas::AnnounceImage(tokens, tokens, outputVector->GetInformationObject(0));
+  vtkMultiBlockDataSet* recording = this->UpdatePart();
+  const bool isEmpty = AttentionAtlas::IsEmpty(recording);
+  const int tokens = isEmpty ? 0 : AttentionAtlas::SequenceTokens(recording, this->Sequence);
+  const int source = isEmpty ? 0 : AttentionAtlas::SourceTokens(recording, this->Sequence);
+  AttentionAtlas::AnnounceImage(
+    source > 0 ? source : tokens, tokens - source, outputVector->GetInformationObject(0));
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
@@ -152,13 +159,13 @@ std::vector<StrongestKey> vtkAttentionMap::EvaluateRows(const atlas::Recording& 
 {
   const auto quantity = static_cast<AttentionQuantity>(this->Quantity);
   const std::int64_t masked = LongestSequence(recording, this->Sequence);
-  std::vector<StrongestKey> strongest(frames ? rows.keys : 0);
+  std::vector<StrongestKey> strongest(frames ? rows.queries.end : 0, StrongestKey{ 0, -1, 0 });
   AttentionAtlas::RangeCollector ranges({ image });
   std::atomic<bool> isFinite = true; // a recording may hold other numbers
   // Blocks begin at fixed rows, so that values do not depend on the part of the image.
-  const std::int64_t first =
-    frames ? 0 : rows.FirstQuery() / atlas::QueriesPerBlock * atlas::QueriesPerBlock;
-  const std::int64_t last = frames ? rows.keys : rows.EndQuery();
+  const std::int64_t firstRow = frames ? rows.queries.begin : rows.FirstQuery();
+  const std::int64_t first = firstRow / atlas::QueriesPerBlock * atlas::QueriesPerBlock;
+  const std::int64_t last = frames ? rows.queries.end : rows.EndQuery();
   atlas::EvaluateAttentionBlocks(
     recording, { this->Sequence, this->Layer, this->Head, quantity, first, last },
     [&](std::int64_t begin, std::int64_t end, const float* values)
@@ -167,9 +174,9 @@ std::vector<StrongestKey> vtkAttentionMap::EvaluateRows(const atlas::Recording& 
       {
         // Rollout goes beyond the window of a layer; what the mask excludes is 0 in it.
         const atlas::KeyRange keys = quantity == AttentionQuantity::Rollout
-                                       ? atlas::KeyRange{ 0, rows.keys }
+                                       ? atlas::KeyRange{ 0, rows.length }
                                        : atlas::AllowedKeys(recording, masked, this->Layer, query);
-        strongest[query] = FindStrongest(values + (query - begin) * rows.keys, keys, query);
+        strongest[query] = FindStrongest(values + (query - begin) * rows.length, keys, query);
       }
       const auto [from, to] = rows.Copy(begin, end, values, image->GetPointer(0));
       if (atlas::AreFinite(image->GetPointer(from), to - from))
@@ -194,7 +201,7 @@ std::vector<StrongestKey> vtkAttentionMap::EvaluateRows(const atlas::Recording& 
 
 void vtkAttentionMap::Execute(Task& task)
 {
-  auto* input = task.Input<vtkMultiBlockDataSet>();
+  vtkMultiBlockDataSet* input = this->RequirePart(task);
   if (AttentionAtlas::IsEmpty(input))
   {
     return;
@@ -206,24 +213,27 @@ void vtkAttentionMap::Execute(Task& task)
   atlas::EvaluateAttention(
     recording, this->Sequence, this->Layer, this->Head, quantity, 0, 0, nullptr);
   const std::int64_t tokens = atlas::RequireTokens(recording, this->Sequence);
+  const atlas::KeyRange queries = atlas::QueryPositions(recording, this->Sequence);
+  const std::int64_t keys = atlas::KeyPositions(recording, this->Sequence).end;
   std::array<int, 6> extent =
-    AttentionAtlas::RequestedExtent(task.OutputInformation(), tokens, tokens);
-  const Rows rows{ tokens, extent };
+    AttentionAtlas::RequestedExtent(task.OutputInformation(), keys, queries.end - queries.begin);
+  const Rows rows{ tokens, queries, keys, extent };
   const std::int64_t points = rows.Width() * (rows.EndQuery() - rows.FirstQuery());
   const int copies = this->Quantity == ROLLOUT ? 3 : 1; // rows of two layers beside the image
   AttentionAtlas::RequireMemory(static_cast<double>(copies * points) * sizeof(float),
-    "a map of " + std::to_string(rows.keys) + " x " + std::to_string(rows.keys) + " tokens",
+    "a map of " + std::to_string(queries.end - queries.begin) + " x " + std::to_string(keys) +
+      " tokens",
     "record shorter sequences.");
   const vtkSmartPointer<vtkFloatArray> values =
     vtkFloatArray::SafeDownCast(this->Pool.Take(VTK_FLOAT, 1, points));
   this->Pool.ForgetFree();
   values->SetName(atlas::AttentionQuantityNames[this->Quantity]);
   const bool frames = rows.AreAll() || task.Port() == FramePort;
-  const std::vector<StrongestKey> strongest =
+  std::vector<StrongestKey> strongest =
     this->EvaluateRows(recording, rows, frames, values, task.Progress());
   auto* output = task.Output<vtkImageData>();
   output->SetExtent(extent.data());
-  output->SetOrigin(0, static_cast<double>(1 - rows.keys), 0);
+  output->SetOrigin(0, static_cast<double>(1 + queries.begin - queries.end), 0);
   output->SetSpacing(1, 1, 1);
   output->GetPointData()->SetScalars(values);
   AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionMap);
@@ -233,12 +243,18 @@ void vtkAttentionMap::Execute(Task& task)
   {
     task.OutputInformation(FramePort)->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
   }
-  AttentionAtlas::FrameStrongestKeys(strongest, ValueNames.at(this->Quantity), lines);
+  std::for_each(strongest.begin(), strongest.end(),
+    [&](StrongestKey& found) { found.query -= static_cast<int>(queries.begin); });
+  AttentionAtlas::FrameStrongestKeys(
+    strongest, ValueNames.at(this->Quantity), recording.sourceLengths.empty(), lines);
   if (this->Sequence != atlas::AllSequences)
   {
-    AttentionAtlas::AddQueryTokens(strongest, recording.sequenceOffsets[this->Sequence], lines);
+    AttentionAtlas::AddQueryTokens(
+      strongest, recording.sequenceOffsets[this->Sequence] + queries.begin, lines);
   }
   AttentionAtlas::SetFormat(lines, AttentionAtlas::Formats::StrongestKeys);
+  this->AddKind(output);
+  this->AddKind(lines);
   for (vtkFieldData* fields : { output->GetFieldData(), lines->GetFieldData() })
   {
     AttentionAtlas::AddField(fields, "Sequence", this->Sequence);

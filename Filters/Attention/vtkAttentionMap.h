@@ -44,6 +44,9 @@ class vtkFloatArray;
  *   first recorded one to Layer (Abnar and Zuidema 2020), from 0 to 1; the same for all heads. All
  *   layers in between must have been recorded. Computed from all heads of these layers
  *
+ * Of cross attention (AttentionKind CROSS) x are the tokens of the source and -y those of the
+ * target, and positions are those in their own text. It has no mean over sequences.
+ *
  * Field data: Key Token and Query Token (string, in the order of the positions: the tokens or, if
  * unknown, their places in the image, their ids, or their positions from 0; of all sequences, the
  * positions), Sequence, Layer and Head (int).
@@ -55,8 +58,8 @@ class vtkFloatArray;
  * with the largest value among those that mask and window allow (Claus, "Attention Focus Plots",
  * Figure 1); the first of several. A query without a finite value has none. Cell arrays:
  *
- * - Kind (unsigned char): 0 another key, 1 the query's own position, 2 the first token. The first
- *   query, whose own position is that of the first token, has 1
+ * - Kind (unsigned char): 0 another key, 1 the query's own position, not of cross attention, 2 the
+ *   first token. The first query, whose own position is that of the first token, has 1
  * - KindColor (unsigned char, 3): orange, green, purple
  * - Query, Key (int; positions)
  * - Weight, Score, Content, Bias, NormWeighted or Rollout (float): the value, by Quantity

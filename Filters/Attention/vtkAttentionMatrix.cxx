@@ -137,8 +137,10 @@ vtkStandardNewMacro(vtkAttentionMatrix);
 struct vtkAttentionMatrix::Pooled
 {
   std::vector<atlas::HeadPlace> heads; ///< none without a recording
-  std::vector<float> values;           ///< [heads, size, size]
-  std::int64_t tokens = 0;
+  std::vector<float> values;           ///< [heads, bins of queries, bins of keys]
+  std::int64_t tokens = 0;             ///< of the sequence
+  std::int64_t queries = 0;            ///< those with queries, and those with keys
+  std::int64_t keys = 0;
 };
 
 struct vtkAttentionMatrix::LastOutput
@@ -148,8 +150,8 @@ struct vtkAttentionMatrix::LastOutput
 };
 
 vtkAttentionMatrix::vtkAttentionMatrix()
-  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet", "vtkTable?" }, { "vtkImageData", "vtkPolyData" },
-      TOGETHER | WHOLE_INPUT)
+  : vtkRecordingAlgorithm({ "vtkMultiBlockDataSet", "vtkTable?" },
+      { "vtkImageData", "vtkPolyData" }, TOGETHER | WHOLE_INPUT)
   , Last(std::make_unique<LastOutput>())
 {
 }
@@ -163,18 +165,20 @@ bool vtkAttentionMatrix::IsSorted()
 
 MatrixPanels vtkAttentionMatrix::PanelsOf(vtkMultiBlockDataSet* recording, int tokens)
 {
+  const int source = AttentionAtlas::SourceTokens(recording, this->Sequence);
   const int heads =
     this->Quantity == ROLLOUT ? 0 : AttentionAtlas::RecordingRanges(recording).head[1] + 1;
-  const int size = std::min(tokens, this->MaximumSize);
+  const int keys = source > 0 ? source : tokens;
   return { this->Layer >= 0 ? std::vector<int>{ this->Layer }
                             : AttentionAtlas::RecordedLayers(recording),
-    heads, size, this->IsSorted() };
+    heads, std::min(keys, this->MaximumSize), std::min(tokens - source, this->MaximumSize),
+    this->IsSorted() };
 }
 
 int vtkAttentionMatrix::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  vtkMultiBlockDataSet* recording = this->UpdatePart();
   const AttentionAtlas::RecordingRanges ranges(recording);
   const bool isEmpty = AttentionAtlas::IsEmpty(recording);
   this->SequenceRange[0] = this->LayerRange[0] = isEmpty ? 0 : -1;
@@ -193,7 +197,7 @@ int vtkAttentionMatrix::RequestInformation(
 vtkAttentionMatrix::Pooled vtkAttentionMatrix::Pool(const Task& task)
 {
   Pooled pooled;
-  auto* input = task.Input<vtkMultiBlockDataSet>();
+  vtkMultiBlockDataSet* input = this->RequirePart(task);
   if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
     return pooled;
@@ -202,6 +206,9 @@ vtkAttentionMatrix::Pooled vtkAttentionMatrix::Pool(const Task& task)
     this->PanelsOf(input, AttentionAtlas::SequenceTokensNow(input, this->Sequence));
   const atlas::Recording recording = AttentionAtlas::ToRecording(input);
   pooled.tokens = atlas::AttentionLength(recording, this->Sequence);
+  const atlas::KeyRange queries = atlas::QueryPositions(recording, this->Sequence);
+  pooled.queries = queries.end - queries.begin;
+  pooled.keys = atlas::KeyPositions(recording, this->Sequence).end;
   pooled.heads = panels.Heads();
   std::vector<atlas::HeadPlace> mine;
   const std::size_t ranks = task.Ranks().Count();
@@ -210,24 +217,22 @@ vtkAttentionMatrix::Pooled vtkAttentionMatrix::Pool(const Task& task)
     mine.push_back(pooled.heads[i]);
   }
   const int threads = AttentionAtlas::ThreadLimit();
-  const auto size = static_cast<double>(panels.Size());
+  const std::size_t pointsOfHead = atlas::ToIndex(panels.Keys()) * atlas::ToIndex(panels.Queries());
   const auto tokens = static_cast<double>(pooled.tokens);
   const double rows = this->Quantity == ROLLOUT ? 2 * tokens : 128. * threads; // at a time
   const double points = static_cast<double>(panels.Width()) * panels.Height();
-  const std::string side = std::to_string(panels.Size());
   AttentionAtlas::RequireMemory(
     points * BytesPerPoint +
-      2 * static_cast<double>(pooled.heads.size()) * size * size * sizeof(float) +
+      2 * static_cast<double>(pooled.heads.size() * pointsOfHead) * sizeof(float) +
       rows * tokens * sizeof(float),
-    "a matrix of " + std::to_string(pooled.heads.size()) + " heads with " + side + " x " + side +
-      " points each",
+    "a matrix of " + std::to_string(pooled.heads.size()) + " heads with " +
+      std::to_string(panels.Queries()) + " x " + std::to_string(panels.Keys()) + " points each",
     "choose a smaller Maximum Size, or one layer.");
-  const std::size_t pointsOfHead = atlas::ToIndex(panels.Size()) * atlas::ToIndex(panels.Size());
   std::vector<float> values(mine.size() * pointsOfHead);
   atlas::PoolAttention(recording, this->Sequence,
     static_cast<atlas::AttentionQuantity>(this->Quantity), mine,
-    { panels.Size(), static_cast<atlas::AttentionPooling>(this->Pooling) }, values.data(), threads,
-    task.Progress());
+    { this->MaximumSize, static_cast<atlas::AttentionPooling>(this->Pooling) }, values.data(),
+    threads, task.Progress());
   pooled.values = task.Ranks().GatherDealt(values, pooled.heads.size(), pointsOfHead);
   return pooled;
 }
@@ -241,8 +246,8 @@ void vtkAttentionMatrix::MakeImage(
   const std::int64_t width = std::max(extent[1] - extent[0] + 1, 0);
   const std::int64_t height = std::max(extent[3] - extent[2] + 1, 0);
   PointValues points(atlas::AttentionQuantityNames.at(this->Quantity), width * height);
-  const int size = panels.Size();
-  const std::int64_t tokens = pooled.tokens;
+  const int queries = panels.Queries();
+  const int keys = panels.Keys();
   const auto fill = [&](vtkIdType begin, vtkIdType end)
   {
     for (vtkIdType i = begin * width; i < end * width; ++i)
@@ -256,13 +261,14 @@ void vtkAttentionMatrix::MakeImage(
       }
       const std::size_t head = panels.HeadAt(place.row, place.column);
       points.values->SetValue(
-        i, pooled.values[(head * atlas::ToIndex(size) + atlas::ToIndex(place.query)) *
-                           atlas::ToIndex(size) +
+        i, pooled.values[(head * atlas::ToIndex(queries) + atlas::ToIndex(place.query)) *
+                           atlas::ToIndex(keys) +
                          atlas::ToIndex(place.key)]);
       points.layer->SetValue(i, panels.Heads()[head].layer);
       points.head->SetValue(i, panels.Heads()[head].head);
-      points.query->SetValue(i, static_cast<int>(atlas::BinBegin(place.query, size, tokens)));
-      points.key->SetValue(i, static_cast<int>(atlas::BinBegin(place.key, size, tokens)));
+      points.query->SetValue(
+        i, static_cast<int>(atlas::BinBegin(place.query, queries, pooled.queries)));
+      points.key->SetValue(i, static_cast<int>(atlas::BinBegin(place.key, keys, pooled.keys)));
     }
   };
   AttentionAtlas::ParallelFor(0, height, fill);
@@ -272,22 +278,25 @@ void vtkAttentionMatrix::MakeImage(
   image->SetSpacing(1, 1, 1);
   points.AddTo(image->GetPointData());
   AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::AttentionMatrix);
+  this->AddKind(image);
   vtkFieldData* fields = image->GetFieldData();
   AttentionAtlas::AddField(fields, Names::Sequence, this->Sequence);
-  AttentionAtlas::AddField(fields, "Tokens", tokens);
-  AttentionAtlas::AddField(fields, "Panel Size", size);
+  AttentionAtlas::AddField(fields, "Tokens", pooled.tokens);
+  AttentionAtlas::AddField(fields, "Panel Size", keys);
+  AttentionAtlas::AddField(fields, "Panel Height", queries);
   AttentionAtlas::AddField(fields, "Column Step", panels.ColumnStep());
   AttentionAtlas::AddField(fields, "Row Step", panels.RowStep());
 }
 
 void vtkAttentionMatrix::Execute(Task& task)
 {
-  auto* input = task.Input<vtkMultiBlockDataSet>();
+  vtkMultiBlockDataSet* input = this->RequirePart(task);
   auto* table = this->IsSorted() ? task.Input<vtkTable>(1) : nullptr;
   const auto tokens =
     AttentionAtlas::IsEmpty(input) ? 0 : AttentionAtlas::SequenceTokensNow(input, this->Sequence);
-  AttentionAtlas::TaskKey key = AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), tokens,
-    this->Sequence, this->Layer, this->Quantity, this->MaximumSize, this->Pooling);
+  AttentionAtlas::TaskKey key =
+    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), tokens, this->AttentionKind,
+      this->Sequence, this->Layer, this->Quantity, this->MaximumSize, this->Pooling);
   const Pooled& pooled = this->Last->pooled.Get(task, key, [&] { return this->Pool(task); });
   if (pooled.heads.empty())
   {

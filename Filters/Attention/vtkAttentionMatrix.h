@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasAttentionModule.h"
 
-#include <vtkTaskAlgorithm.h>
+#include <vtkRecordingAlgorithm.h>
 
 #include <memory>
 #include <string>
@@ -45,11 +45,11 @@ class MatrixPanels;
  * has the titles. Panels that are known are not computed again when only the order changes.
  * Canceling leaves all empty.
  */
-class ATTENTIONATLASATTENTION_EXPORT vtkAttentionMatrix : public vtkTaskAlgorithm
+class ATTENTIONATLASATTENTION_EXPORT vtkAttentionMatrix : public vtkRecordingAlgorithm
 {
 public:
   static vtkAttentionMatrix* New();
-  vtkTypeMacro(vtkAttentionMatrix, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkAttentionMatrix, vtkRecordingAlgorithm);
 
   enum QuantityType
   {

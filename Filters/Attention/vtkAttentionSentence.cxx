@@ -116,11 +116,13 @@ struct vtkAttentionSentence::Shown
     {
       ends += static_cast<double>(page.queryEnd - page.queryBegin + page.keyEnd - page.keyBegin);
     }
-    const auto rows = static_cast<double>(this->layout->End() - this->layout->First());
+    const auto rows =
+      static_cast<double>(this->layout->Queries().end - this->layout->Queries().begin);
+    const auto keys = static_cast<double>(this->layout->Keys().end - this->layout->Keys().begin);
     const bool addsUp = this->options.quantity != atlas::AttentionQuantity::NormWeighted;
     const double perRow = addsUp && this->options.threshold > 0
-                            ? std::min(rows, 1 / this->options.threshold + 1)
-                            : rows;
+                            ? std::min(keys, 1 / this->options.threshold + 1)
+                            : keys;
     const auto count = static_cast<double>(this->numbers.size());
     const double lines = count * rows * perRow;
     constexpr double bytesPerLine =
@@ -260,11 +262,13 @@ void vtkAttentionSentence::FindWords(vtkSelection* selection, Shown& shown) cons
   shown.words =
     std::make_unique<AttentionAtlas::SentenceWords>(shown.recording, shown.options.sequence);
   shown.words->hidden = shown.options.hidden = this->FindHidden(shown);
-  shown.layout = std::make_unique<atlas::SentenceLayout>(
-    shown.words->tokens.size(), atlas::SentenceLayoutOptions{ this->FirstToken, this->TokenCount,
-                                  this->RowsPerPage, shown.words->Width(), isCausal });
-  shown.options.first = shown.layout->First();
-  shown.options.end = shown.layout->End();
+  shown.layout =
+    std::make_unique<atlas::SentenceLayout>(atlas::QueryPositions(shown.recording, this->Sequence),
+      atlas::KeyPositions(shown.recording, this->Sequence),
+      atlas::SentenceLayoutOptions{
+        this->FirstToken, this->TokenCount, this->RowsPerPage, shown.words->Width(), isCausal });
+  shown.options.queries = shown.layout->Queries();
+  shown.options.keys = shown.layout->Keys();
   shown.RequireMemory();
   AttentionAtlas::FillWords(*shown.words, *shown.layout, shown.wordPoints);
   this->ChooseTokens(selection, shown);
@@ -306,6 +310,7 @@ void vtkAttentionSentence::Fill(const Shown& shown, const Task& task) const
   for (std::size_t port = 0; port < outputs.size(); ++port)
   {
     AttentionAtlas::SetFormat(outputs.at(port), formats.at(port));
+    this->AddKind(outputs.at(port));
     vtkFieldData* fields = outputs.at(port)->GetFieldData();
     AttentionAtlas::AddField(fields, Names::Sequence, this->Sequence);
     AttentionAtlas::AddField(fields, Names::Layer, this->Layer);
@@ -318,7 +323,7 @@ void vtkAttentionSentence::Fill(const Shown& shown, const Task& task) const
 void vtkAttentionSentence::Execute(Task& task)
 {
   Shown shown;
-  shown.input = task.Input<vtkMultiBlockDataSet>();
+  shown.input = this->RequirePart(task);
   if (AttentionAtlas::IsEmpty(shown.input) || !task.IsFirst())
   {
     return;

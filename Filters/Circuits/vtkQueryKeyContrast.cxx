@@ -272,7 +272,7 @@ std::vector<std::string> LeftOut(const atlas::Recording& recording)
 vtkStandardNewMacro(vtkQueryKeyContrast);
 
 vtkQueryKeyContrast::vtkQueryKeyContrast()
-  : vtkTaskAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkPolyData", "vtkTable", "vtkPolyData" })
+  : vtkRecordingAlgorithm({ "vtkMultiBlockDataSet" }, { "vtkPolyData", "vtkTable", "vtkPolyData" })
 {
 }
 
@@ -289,7 +289,7 @@ void vtkQueryKeyContrast::SetColumn(const char* name)
 int vtkQueryKeyContrast::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  const AttentionAtlas::RecordingRanges ranges(AttentionAtlas::UpdateRecording(this));
+  const AttentionAtlas::RecordingRanges ranges(this->UpdatePart());
   this->SequenceRange[1] = ranges.sequence[1];
   this->LayerRange[1] = ranges.layer[1];
   this->HeadRange[1] = ranges.head[1];
@@ -352,6 +352,7 @@ void vtkQueryKeyContrast::MakeOutputs(const atlas::Recording& recording,
   {
     vtkDataObject* data = vtkDataObject::GetData(outputVector, port);
     AttentionAtlas::SetFormat(data, formats.at(port));
+    this->AddKind(data);
     vtkFieldData* fields = data->GetFieldData();
     AddField(fields, Names::By, std::string(ByNames.at(this->By)));
     AddField(fields, Names::PairsInSet, static_cast<double>(contrast.pairs));
@@ -362,7 +363,7 @@ void vtkQueryKeyContrast::MakeOutputs(const atlas::Recording& recording,
 
 void vtkQueryKeyContrast::Execute(Task& task)
 {
-  auto* input = task.Input<vtkMultiBlockDataSet>();
+  vtkMultiBlockDataSet* input = this->RequireOneText(task);
   if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
   {
     return;

@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasCircuitsModule.h"
 
-#include <vtkTaskAlgorithm.h>
+#include <vtkRecordingAlgorithm.h>
 
 #include <string>
 
@@ -47,11 +47,11 @@ struct Recording;
  * Field data of all: By (string), Pairs, Other Pairs (double, their numbers), Left Out (string). On
  * several ranks the first one has all. Canceling leaves all empty.
  */
-class ATTENTIONATLASCIRCUITS_EXPORT vtkQueryKeyContrast : public vtkTaskAlgorithm
+class ATTENTIONATLASCIRCUITS_EXPORT vtkQueryKeyContrast : public vtkRecordingAlgorithm
 {
 public:
   static vtkQueryKeyContrast* New();
-  vtkTypeMacro(vtkQueryKeyContrast, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkQueryKeyContrast, vtkRecordingAlgorithm);
 
   enum ByType
   {

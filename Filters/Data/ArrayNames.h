@@ -172,6 +172,7 @@ inline constexpr const char* Sink = "Sink";
 // above
 inline constexpr const char* KeyToken = "Key Token";
 inline constexpr const char* Alibi = "ALiBi";
+inline constexpr const char* DistanceBias = "Distance Bias";
 inline constexpr const char* Bias = "Bias";
 
 // HeadUpdates, in addition: columns

@@ -719,6 +719,20 @@ atlas::Recording ReadTokensAndFields(vtkMultiBlockDataSet* input)
 void AddLastOffsets(const std::vector<std::int64_t>& offsets, vtkMultiBlockDataSet* output)
 {
   output->GetFieldData()->AddArray(MakeArray<vtkTypeInt64Array>(LastSequenceOffsetsField, offsets));
+  if (auto* cross = vtkMultiBlockDataSet::SafeDownCast(
+        FindBlock(output, std::string(atlas::Name(atlas::AttentionKind::Cross)))))
+  {
+    vtkFieldData* fields = cross->GetFieldData();
+    std::vector<std::int64_t> both = offsets;
+    std::int64_t sources = 0;
+    std::size_t s = 0;
+    for (const auto length : ListOf<std::int64_t>(fields->GetArray(SourceLengthsField)))
+    {
+      sources += length;
+      both.at(++s) += sources;
+    }
+    fields->AddArray(MakeArray<vtkTypeInt64Array>(LastSequenceOffsetsField, both));
+  }
 }
 
 void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
@@ -782,6 +796,14 @@ vtkMultiBlockDataSet* FindPart(vtkMultiBlockDataSet* input, atlas::AttentionKind
                              FieldText(input->GetFieldData(), ArchitectureField) + ".");
   }
   return part;
+}
+
+vtkMultiBlockDataSet* FindPartOf(vtkDataObject* output, vtkMultiBlockDataSet* recording)
+{
+  return output->GetFieldData()->HasArray(AttentionKindField) == 0
+           ? recording
+           : FindPart(recording,
+               ParseField(atlas::AttentionKindNames, output->GetFieldData(), AttentionKindField));
 }
 
 atlas::Recording ToRecording(vtkMultiBlockDataSet* input)

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+class vtkDataObject;
 class vtkMultiBlockDataSet;
 
 /// How a recording looks as VTK data. Blocks, named:
@@ -59,6 +60,7 @@ inline constexpr const char* WindowField = "Window";      ///< a layer has one
 inline constexpr const char* SinksField = "Sinks";
 inline constexpr const char* ExpertsField = "Experts"; ///< only of layers with routing
 inline constexpr const char* AlibiSlopesField = "ALiBi Slopes";
+inline constexpr const char* AttentionKindField = "Attention Kind"; ///< of outputs, see FindPartOf
 inline constexpr const char* DistanceBiasField = "Distance Bias";   ///< only of T5
 inline constexpr const char* SourceLengthsField = "Source Lengths"; ///< only of cross attention
 inline constexpr const char* SequenceOffsetsField = "Sequence Offsets";
@@ -70,7 +72,8 @@ inline constexpr const char* PictureFileField = "Picture File";
 inline constexpr const char* PictureHashField = "Picture Hash";
 inline constexpr const char* PictureProcessingField = "Picture Processing";
 
-/// Tells how long the sequences of a recording over time become: their offsets at the last step.
+/// Tells how long the sequences of a recording over time become: their offsets at the last step,
+/// and those of its part with cross attention.
 ATTENTIONATLASDATA_EXPORT void AddLastOffsets(
   const std::vector<std::int64_t>& offsets, vtkMultiBlockDataSet* output);
 
@@ -82,6 +85,11 @@ ATTENTIONATLASDATA_EXPORT void ToDataSet(
 /// Throws atlas::OptionError if there is none.
 ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* FindPart(
   vtkMultiBlockDataSet* input, atlas::AttentionKind kind);
+
+/// The part to whose tokens the indices of an output of a filter belong, by its field array
+/// AttentionKindField. Throws as FindPart, and atlas::ModelError for a kind that there is not.
+ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* FindPartOf(
+  vtkDataObject* output, vtkMultiBlockDataSet* recording);
 
 /// The recording of these blocks, whose memory it shares. Throws atlas::ModelError if they do not
 /// make up a recording.

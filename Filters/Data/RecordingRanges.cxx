@@ -103,6 +103,14 @@ int SequenceTokens(vtkMultiBlockDataSet* recording, int sequence)
   return LongestBy(grows ? LastSequenceOffsetsField : SequenceOffsetsField, recording, sequence);
 }
 
+int SourceTokens(vtkMultiBlockDataSet* recording, int sequence)
+{
+  vtkDataArray* lengths = recording->GetFieldData()->GetArray(SourceLengthsField);
+  return lengths != nullptr && sequence >= 0 && sequence < lengths->GetNumberOfTuples()
+           ? static_cast<int>(lengths->GetComponent(sequence, 0))
+           : 0;
+}
+
 int SequenceTokensNow(vtkMultiBlockDataSet* recording, int sequence)
 {
   return LongestBy(SequenceOffsetsField, recording, sequence);

@@ -48,4 +48,7 @@ ATTENTIONATLASDATA_EXPORT int SequenceTokens(vtkMultiBlockDataSet* recording, in
 /// The same at this time step.
 ATTENTIONATLASDATA_EXPORT int SequenceTokensNow(vtkMultiBlockDataSet* recording, int sequence);
 
+/// The number of tokens of the source with which a sequence of cross attention begins; 0 of others.
+ATTENTIONATLASDATA_EXPORT int SourceTokens(vtkMultiBlockDataSet* recording, int sequence);
+
 }

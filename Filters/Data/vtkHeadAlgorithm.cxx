@@ -2,7 +2,7 @@
 
 vtkHeadAlgorithm::vtkHeadAlgorithm(MeansType means, const std::vector<std::string>& inputs,
   const std::vector<std::string>& outputs, int options)
-  : vtkTaskAlgorithm(inputs, outputs, options)
+  : vtkRecordingAlgorithm(inputs, outputs, options)
   , Means(means)
 {
 }
@@ -10,7 +10,7 @@ vtkHeadAlgorithm::vtkHeadAlgorithm(MeansType means, const std::vector<std::strin
 int vtkHeadAlgorithm::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  vtkMultiBlockDataSet* recording = this->UpdatePart();
   this->Ranges.Find(recording);
   if (this->Means == WITH_MEANS && !AttentionAtlas::IsEmpty(recording))
   {

@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasDataModule.h"
 #include "RecordingRanges.h"
-#include "vtkTaskAlgorithm.h"
+#include "vtkRecordingAlgorithm.h"
 
 #include <string>
 #include <vector>
@@ -12,10 +12,10 @@
  * @class vtkHeadAlgorithm
  * @brief The base of filters that show a head of a recording, their first input.
  */
-class ATTENTIONATLASDATA_EXPORT vtkHeadAlgorithm : public vtkTaskAlgorithm
+class ATTENTIONATLASDATA_EXPORT vtkHeadAlgorithm : public vtkRecordingAlgorithm
 {
 public:
-  vtkTypeMacro(vtkHeadAlgorithm, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkHeadAlgorithm, vtkRecordingAlgorithm);
 
   ///@{
   /**

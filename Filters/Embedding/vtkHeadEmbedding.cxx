@@ -155,13 +155,6 @@ std::size_t FrameOf(const atlas::LayoutOptions& options, vtkInformationVector* o
   return frame - iterations.begin();
 }
 
-/// The ranges of the input as it is, without an update.
-AttentionAtlas::RecordingRanges RangesOf(vtkHeadEmbedding* filter)
-{
-  return AttentionAtlas::RecordingRanges(
-    vtkMultiBlockDataSet::SafeDownCast(filter->GetInputDataObject(0, 0)));
-}
-
 std::string DescribeProgress(const atlas::LayoutProgress& progress)
 {
   std::string text =
@@ -253,7 +246,7 @@ struct vtkHeadEmbedding::Part
 };
 
 vtkHeadEmbedding::vtkHeadEmbedding()
-  : vtkTaskAlgorithm(
+  : vtkRecordingAlgorithm(
       { "vtkMultiBlockDataSet" }, { "vtkPolyData", "vtkTable", "vtkPolyData" }, TOGETHER)
   , Known(std::make_unique<Memory>())
 {
@@ -268,7 +261,7 @@ int vtkHeadEmbedding::RequestInformation(
   bool ofImages = false;
   if (this->HasFrames() && this->Preset == ATTENTION_VIZ)
   {
-    vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+    vtkMultiBlockDataSet* recording = this->UpdatePart();
     ofImages = recording != nullptr &&
                recording->GetFieldData()->HasArray(AttentionAtlas::PatchGridField) != 0;
   }
@@ -298,26 +291,26 @@ int vtkHeadEmbedding::RequestUpdateExtent(
 
 int* vtkHeadEmbedding::GetSequenceRange()
 {
-  this->SequenceRange[1] = RangesOf(this).sequence[1];
+  this->SequenceRange[1] = AttentionAtlas::RecordingRanges(this->CurrentPart()).sequence[1];
   return this->SequenceRange;
 }
 
 int* vtkHeadEmbedding::GetLayerRange()
 {
-  this->LayerRange[1] = RangesOf(this).layer[1];
+  this->LayerRange[1] = AttentionAtlas::RecordingRanges(this->CurrentPart()).layer[1];
   return this->LayerRange;
 }
 
 int* vtkHeadEmbedding::GetHeadRange()
 {
-  this->HeadRange[1] = RangesOf(this).head[1];
+  this->HeadRange[1] = AttentionAtlas::RecordingRanges(this->CurrentPart()).head[1];
   return this->HeadRange;
 }
 
 double* vtkHeadEmbedding::GetPerplexityRange()
 {
   this->PerplexityRange[1] = 50;
-  const std::int64_t tokens = RangesOf(this).tokens;
+  const std::int64_t tokens = AttentionAtlas::RecordingRanges(this->CurrentPart()).tokens;
   if (tokens > 0)
   {
     const double largest = std::floor(100 * atlas::LargestPerplexity(2 * tokens)) / 100;
@@ -328,7 +321,7 @@ double* vtkHeadEmbedding::GetPerplexityRange()
 
 vtkHeadEmbedding::Part vtkHeadEmbedding::Choose(const Task& task)
 {
-  auto* input = task.Input<vtkMultiBlockDataSet>();
+  vtkMultiBlockDataSet* input = this->RequireOneText(task);
   Part part{ this->Layer >= 0 && this->Head >= 0
                ? AttentionAtlas::ToRecording(input, this->Layer, this->Head)
                : AttentionAtlas::ToRecording(input),
@@ -462,6 +455,7 @@ void vtkHeadEmbedding::MakeOutputs(const Part& part, const Task& task)
   auto* output = task.Output<vtkPolyData>();
   this->Known->AddPointArrays(heads, part.request, output);
   AttentionAtlas::PlacePoints(heads, output);
+  this->AddKind(output);
 }
 
 void vtkHeadEmbedding::Execute(Task& task)

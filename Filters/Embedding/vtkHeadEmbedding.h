@@ -3,7 +3,7 @@
 
 #include "AttentionAtlasEmbeddingModule.h"
 
-#include <vtkTaskAlgorithm.h>
+#include <vtkRecordingAlgorithm.h>
 
 #include <memory>
 #include <vector>
@@ -71,11 +71,11 @@ class RankGroup;
  * receives the other layouts; output 0 of each rank has a part of the heads. Together they are
  * equal to the byte for any number of ranks and threads.
  */
-class ATTENTIONATLASEMBEDDING_EXPORT vtkHeadEmbedding : public vtkTaskAlgorithm
+class ATTENTIONATLASEMBEDDING_EXPORT vtkHeadEmbedding : public vtkRecordingAlgorithm
 {
 public:
   static vtkHeadEmbedding* New();
-  vtkTypeMacro(vtkHeadEmbedding, vtkTaskAlgorithm);
+  vtkTypeMacro(vtkHeadEmbedding, vtkRecordingAlgorithm);
 
   enum MethodType
   {

@@ -37,15 +37,20 @@ cxxopts::Options Arguments(const std::string& name)
   cxxopts::Options arguments(name,
     "Runs a transformer and writes a recording of its heads, for the views and figures of\n"
     "Attention Atlas. MODEL is the folder of a model, its config.json or a .gguf file. INPUT is\n"
-    "prompts, each in quotes, or the PNG and JPEG files of pictures for a model of images.\n");
+    "prompts, each in quotes, the PNG and JPEG files of pictures for a model of images, or sound\n"
+    "files for one that reads sound.\n");
   auto add = arguments.add_options();
   add("model", "a model", value<std::string>());
-  add("input", "prompts or pictures", value<Texts>());
+  add("input", "prompts, pictures or sounds", value<Texts>());
   add("o,output", "the recording to write, a .safetensors file", value<std::string>());
   add("prompts", "file of prompts, one on each line", value<std::string>());
   add(
     "images", "file of a picture, or of pixel values; INPUT is then pictures too", value<Texts>());
   add("token-ids", "token ids instead of prompts, such as \"15496 995\"", value<std::string>());
+  add("target",
+    "what the decoder reads beside a prompt, which is then what the encoder reads; one of each "
+    "prompt",
+    value<Texts>());
   add("layers", "layers to record, such as 0,4,5; all if not given", value<std::string>());
   add("record",
     "what to record, separated by commas, or all: " + Joined(RecordedQuantities, NameOf),
@@ -130,13 +135,23 @@ RecorderSources SourcesOf(const cxxopts::ParseResult& parsed, const OpenTransfor
     sources.imageFiles = parsed["images"].as<Texts>();
   }
   const Texts input = parsed.count("input") != 0 ? parsed["input"].as<Texts>() : Texts();
-  if (parsed.count("images") != 0 || model.GetModel().GetConfig().input == InputKind::Images)
+  const auto& encoder = model.GetModel().GetConfig().encoder;
+  if (encoder != nullptr && encoder->input == InputKind::Sound)
+  {
+    sources.soundFiles = input;
+  }
+  else if (parsed.count("images") != 0 || model.GetModel().GetConfig().input == InputKind::Images)
   {
     sources.imageFiles.insert(sources.imageFiles.end(), input.begin(), input.end());
   }
   else
   {
     sources.prompts = Joined(input, [](const std::string& prompt) { return prompt; }, "\n");
+  }
+  if (parsed.count("target") != 0)
+  {
+    sources.targets =
+      Joined(parsed["target"].as<Texts>(), [](const std::string& target) { return target; }, "\n");
   }
   sources.addSpecialTokens = parsed.count("no-special-tokens") == 0;
   sources.maximumLength = AtLeast<std::int64_t>(parsed, "max-length", 0);

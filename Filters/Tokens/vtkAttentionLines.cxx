@@ -419,8 +419,8 @@ vtkAttentionLines::Lines vtkAttentionLines::FindLines(
   const Task& task, const std::vector<vtkIdType>& selected) const
 {
   auto* input = task.Input<vtkDataSet>();
-  const atlas::Recording recording =
-    AttentionAtlas::ToRecording(task.Input<vtkMultiBlockDataSet>(1));
+  const atlas::Recording recording = AttentionAtlas::ToRecording(
+    AttentionAtlas::FindPartOf(input, task.Input<vtkMultiBlockDataSet>(1)));
   Work work(input, recording, selected, { this->Top, this->MinimumWeight });
   work.RequireMemory(input);
   Lines lines;

@@ -266,7 +266,9 @@ void vtkTokenColors::Execute(Task& task)
   Tokens tokens;
   if (count > 0)
   {
-    tokens = ReadTokens(arrays, count, task.Input<vtkMultiBlockDataSet>(1), quantity);
+    auto* recording = task.Input<vtkMultiBlockDataSet>(1);
+    tokens = ReadTokens(arrays, count,
+      recording == nullptr ? nullptr : AttentionAtlas::FindPartOf(input, recording), quantity);
   }
   std::vector<AttentionAtlas::HeadRows> heads;
   if (quantity == TokenQuantity::Norm)

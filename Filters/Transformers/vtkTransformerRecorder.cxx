@@ -122,6 +122,21 @@ void vtkTransformerRecorder::ClearImages()
   this->Modified();
 }
 
+void vtkTransformerRecorder::AddSound(const char* fileName)
+{
+  if (fileName != nullptr && *fileName != '\0')
+  {
+    this->Sounds.emplace_back(fileName);
+    this->Modified();
+  }
+}
+
+void vtkTransformerRecorder::ClearSounds()
+{
+  this->Sounds.clear();
+  this->Modified();
+}
+
 void vtkTransformerRecorder::AddLayer(int layer)
 {
   this->Layers.push_back(layer);
@@ -132,6 +147,22 @@ void vtkTransformerRecorder::ClearLayers()
 {
   this->Layers.clear();
   this->Modified();
+}
+
+int vtkTransformerRecorder::GetHasEncoder()
+{
+  auto* input = vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0));
+  try
+  {
+    return !AttentionAtlas::IsEmpty(input) &&
+               AttentionAtlas::ToTransformer(input)->GetModel().GetConfig().encoder != nullptr
+             ? 1
+             : 0;
+  }
+  catch (const atlas::Error&) // an update will tell
+  {
+    return 0;
+  }
 }
 
 vtkDataArraySelection* vtkTransformerRecorder::GetRecord()
@@ -221,14 +252,17 @@ struct vtkTransformerRecorder::Run
 atlas::RecorderSources vtkTransformerRecorder::GetSources(Task& task) const
 {
   task.Reads(this->PromptFile.c_str());
-  for (const std::string& image : this->Images)
+  for (const auto* files : { &this->Images, &this->Sounds })
   {
-    task.Reads(image.c_str());
+    for (const std::string& file : *files)
+    {
+      task.Reads(file.c_str());
+    }
   }
   auto* table = task.Input<vtkTable>(1);
   return { this->Prompts, this->PromptFile, this->TokenIds, this->Segments, this->Images,
-    table != nullptr ? std::optional(ReadTable(table)) : std::nullopt, this->AddSpecialTokens,
-    this->MaximumLength };
+    table != nullptr ? std::optional(ReadTable(table)) : std::nullopt, this->Sounds, this->Targets,
+    this->AddSpecialTokens, this->MaximumLength };
 }
 
 /// The options without the sequences of a rank.

@@ -106,6 +106,21 @@ public:
 
   ///@{
   /**
+   * What the decoder of a model with an encoder reads after its start token, one sequence per line:
+   * texts or, if the sequences are token ids, token ids. The sequences then are the source, which
+   * the encoder reads. Null or empty: the start token alone. Default: none.
+   */
+  vtkSetStdStringFromCharMacro(Targets);
+  vtkGetCharFromStdStringMacro(Targets);
+  ///@}
+
+  /**
+   * Whether the model, as it is known without an update, has an encoder beside a decoder.
+   */
+  int GetHasEncoder();
+
+  ///@{
+  /**
    * PNG and JPEG files, one per image, or one safetensors or .npy file with pixel_values [images,
    * channels, height, width], normalized as in the model's training. The kind of a file is detected
    * from its content. Null and empty names are ignored. Default: none.
@@ -118,6 +133,18 @@ public:
   void AddImage(VTK_FILEPATH const char* fileName);
   void ClearImages();
   const std::vector<std::string>& GetImages() const { return this->Images; }
+  ///@}
+
+  ///@{
+  /**
+   * Sound files (WAV, FLAC, Ogg and others) for a model that reads sound, one per sequence, or one
+   * safetensors or .npy file with input_features [sounds, bands, frames]: log-mel features, see
+   * Core's SoundProcessor.h. A sound is cut or filled up to the length that the model reads, with a
+   * warning if it is cut. Null and empty names are ignored. Default: none.
+   */
+  void AddSound(VTK_FILEPATH const char* fileName);
+  void ClearSounds();
+  const std::vector<std::string>& GetSounds() const { return this->Sounds; }
   ///@}
 
   ///@{
@@ -302,6 +329,7 @@ private:
   std::string PromptFile;
   std::string TokenIds;
   std::string Segments;
+  std::string Targets;
   std::string Ablate;
   std::string PatchFrom;
   std::string PatchSites;
@@ -314,6 +342,7 @@ private:
   bool AddSpecialTokens = true;
   bool RecordPictures = true;
   std::vector<std::string> Images;
+  std::vector<std::string> Sounds;
   std::vector<int> Layers;
   vtkNew<vtkDataArraySelection> Record;
   int KeptRecordings = 1024;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "EmbeddingOracle.h"
+#include "LongRecording.h"
 #include "Recording.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ inline Recording TranslatedPart(AttentionMask mask, const std::vector<std::int64
       ofSource.push_back(isSource || mask != AttentionMask::Cross);
       ofTarget.push_back(!isSource || mask != AttentionMask::Cross);
       part.tokens.sequence.push_back(static_cast<std::int32_t>(s));
-      part.tokens.position.push_back(static_cast<std::int32_t>(t));
+      part.tokens.position.push_back(static_cast<std::int32_t>(isSource ? t : t - sources[s]));
       part.tokens.text.push_back(
         (isSource ? "s" : "t") + std::to_string(isSource ? t : t - sources[s]));
     }

@@ -422,10 +422,12 @@ TEST(RecordingConversion, RefusesALostOrMisspeltMask)
     };
   };
   EXPECT_EQ(MessageAfter([](auto* data) { data->GetFieldData()->RemoveArray("Mask"); }),
-    "input recording: field array 'Mask': expected one of causal, bidirectional, but the array is "
+    "input recording: field array 'Mask': expected one of causal, bidirectional, cross, but the "
+    "array is "
     "missing.");
   EXPECT_EQ(MessageAfter(name("Mask", "Causal")),
-    "input recording: field array 'Mask': expected one of causal, bidirectional, found 'Causal'.");
+    "input recording: field array 'Mask': expected one of "
+    "causal, bidirectional, cross, found 'Causal'.");
   EXPECT_THAT(MessageAfter(name("Mask", "")), HasSubstr("found ''."));
   EXPECT_THAT(MessageAfter(name("Weight Processing", "folded")), HasSubstr("found 'folded'."));
 }

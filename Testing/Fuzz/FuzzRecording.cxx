@@ -69,7 +69,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
   {
     return 0;
   }
-  Evaluate(content.recording);
+  for (const Recording* part : WithParts(content.recording))
+  {
+    Evaluate(*part);
+  }
   const std::string written = Written(content.recording);
   const RecordingContent again =
     Parse(reinterpret_cast<const std::byte*>(written.data()), written.size(), {});

@@ -147,7 +147,7 @@ class Defaults(AtlasTest):
 
     def test_every_class_has_a_proxy(self):
         abstract = {
-            "vtkTaskAlgorithm", "vtkHeadAlgorithm", "vtkModelAlgorithm", "vtkTorusAlgorithm", "vtkCorpusAlgorithm",
+            "vtkTaskAlgorithm", "vtkRecordingAlgorithm", "vtkHeadAlgorithm", "vtkModelAlgorithm", "vtkTorusAlgorithm", "vtkCorpusAlgorithm",
             "vtkSafetensorsWriter",
         }
         classes = {proxy.get("class") for proxy in read_proxies().values()}

@@ -32,6 +32,7 @@ FREE_TEXT = {
     ("RecordingReader", "Architecture"),
     ("TransformerRecorder", "Prompts"),
     ("TransformerRecorder", "TokenIds"),
+    ("TransformerRecorder", "Targets"),
     ("TransformerRecorder", "Ablate"),
     ("TransformerRecorder", "PatchFrom"),
     ("TransformerRecorder", "PatchSites"),
@@ -96,9 +97,11 @@ def shown_at_first(element, properties):
         return False
     shown = True
     for decorator in element.findall("Hints/PropertyWidgetDecorator"):
-        other = properties.get(decorator.get("property"))
-        if decorator.get("mode") == "visibility" and other is not None:
-            matches = other.get("default_values") in (decorator.get("value") or decorator.get("values")).split()
+        name = decorator.get("property")
+        # What is known of the input is 0 without one; it is not among the properties.
+        default = properties[name].get("default_values") if name in properties else "0" if name.endswith("Info") else None
+        if decorator.get("mode") == "visibility" and default is not None:
+            matches = default in (decorator.get("value") or decorator.get("values")).split()
             shown = shown and matches != (decorator.get("inverse") == "1")
     return shown
 

@@ -138,7 +138,8 @@ QueryFocus FocusOfScores(const ScoreRow& row)
     row.firstKey + (std::find(scores, scores + row.keys, top.largest) - scores));
   focus.strongestWeight = weight(top.largest);
   focus.strongestScore = top.largest;
-  focus.selfWeight = weight(scores[row.query - row.firstKey]);
+  const std::int64_t self = row.query - row.firstKey; // no key if queries are of another text
+  focus.selfWeight = self < row.keys ? weight(scores[self]) : 0;
   focus.firstWeight = row.firstKey == 0 ? weight(scores[0]) : 0;
   if (row.keys == 1)
   {

@@ -21,7 +21,7 @@ struct QueryFocus
   std::int32_t strongest = 0; ///< position of the key with the largest weight; the first of several
   float strongestWeight = 0;
   float strongestScore = 0; ///< before the softmax; 0 if only weights are known
-  float selfWeight = 0;     ///< of the key at the query's own position
+  float selfWeight = 0;     ///< of the key at the query's own position; 0 of cross attention
   float firstWeight = 0;    ///< of the key at position 0; 0 where the window leaves it out
   float concentration = 0;  ///< largest minus second largest weight; the only one for a single key
   float entropy = 0;        ///< -sum a ln a / ln(keys), 0 to 1, of the keys that are allowed and

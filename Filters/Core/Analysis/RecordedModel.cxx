@@ -173,6 +173,27 @@ void RequireSameModel(const Recording& recording, const Transformer& model, cons
   }
 }
 
+void RequireSamePart(
+  const Recording& part, const Transformer& model, AttentionKind kind, const std::string& what)
+{
+  if (kind == AttentionKind::Decoder)
+  {
+    RequireSameModel(part, model, what);
+    return;
+  }
+  const std::string begin = what + " needs the model that was recorded: ";
+  const TransformerConfig& config = model.GetConfig();
+  if (config.encoder == nullptr)
+  {
+    throw OptionError(begin + "expected one with an encoder and a decoder, found one of " +
+                      config.architecture + ".");
+  }
+  if (!part.layers.empty())
+  {
+    RequireSameSizes(part, kind == AttentionKind::Encoder ? *config.encoder : config, begin);
+  }
+}
+
 void RequireSameProcessing(
   const Recording& recording, const Transformer& model, const std::string& what)
 {

@@ -14,6 +14,11 @@ namespace atlas
 void RequireSameModel(
   const Recording& recording, const Transformer& model, const std::string& what);
 
+/// The same for the part of a recording with a kind of attention: of parts other than Decoder,
+/// whose model has an encoder, only layers, heads and their dimension are compared.
+void RequireSamePart(
+  const Recording& part, const Transformer& model, AttentionKind kind, const std::string& what);
+
 /// Throws OptionError if the weights of one are processed as TransformerLens does and those of the
 /// other are not, if both are known. Queries are the same then, but biases of values belong to
 /// heads in one and to the output bias in the other, and MLPs write other vectors. The message

@@ -1,6 +1,7 @@
 #include "ScoreBreakdown.h"
 
 #include "ArchitectureLimits.h"
+#include "AttentionKernels.h"
 #include "Error.h"
 #include "Index.h"
 #include "MappedFile.h"
@@ -59,9 +60,16 @@ std::vector<float> WithoutBias(
 
 }
 
-std::vector<float> QueryBias(const Transformer& model, std::int64_t layer, std::int64_t head)
+std::vector<float> QueryBias(
+  const Transformer& model, std::int64_t layer, std::int64_t head, AttentionKind kind)
 {
-  const TransformerConfig& config = model.GetConfig();
+  const bool isEncoder = kind == AttentionKind::Encoder;
+  if (kind != AttentionKind::Decoder && model.GetConfig().encoder == nullptr)
+  {
+    throw OptionError("expected a model with an encoder and a decoder, found one of " +
+                      model.GetConfig().architecture + ".");
+  }
+  const TransformerConfig& config = isEncoder ? *model.GetConfig().encoder : model.GetConfig();
   if (layer < 0 || layer >= config.layers || head < 0 || head >= config.heads)
   {
     throw OptionError("expected a model with layer " + std::to_string(layer) + " and head " +
@@ -71,7 +79,9 @@ std::vector<float> QueryBias(const Transformer& model, std::int64_t layer, std::
   RefuseSwitches(config, "parts of scores",
     { ArchitectureSwitch::QueryKeyNorms, ArchitectureSwitch::ProjectionClip,
       ArchitectureSwitch::ScoreCap, ArchitectureSwitch::LatentAttention });
-  const LinearTensors& query = model.GetWeights().layers[layer].query;
+  const TransformerWeights& weights = isEncoder ? *model.GetWeights().encoder : model.GetWeights();
+  const LayerTensors& tensors = weights.layers[layer];
+  const LinearTensors& query = kind == AttentionKind::Cross ? tensors.crossQuery : tensors.query;
   std::vector<float> bias(config.headDimension, 0.F);
   if (query.bias.data != nullptr)
   {
@@ -124,6 +134,7 @@ void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::in
     { recorded.key.Row(first), size, true }, attention.data(), length);
   RequireIntact(recorded.query.values.get());
   RequireIntact(recorded.key.values.get());
+  const HeadScores biases = ScoresOf(recording, sequence, layer, head);
   std::vector<ScoreParts> row;
   for (std::int64_t i = begin; i < end; ++i)
   {
@@ -134,8 +145,12 @@ void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::in
     {
       const float alibi = keys.alibi[j];
       const float bias = keys.bias[j];
+      const float distance =
+        biases.distanceBias == nullptr
+          ? 0
+          : biases.distanceBias[std::clamp(j - i, -biases.reach, biases.reach)];
       row.push_back({ static_cast<std::int32_t>(i), static_cast<std::int32_t>(j), 0,
-        products[j] + bias + alibi, alibi, bias, products[j] });
+        products[j] + bias + alibi + distance, alibi, distance, bias, products[j] });
     }
     const auto kept = row.begin() + std::min(top, allowed.end - allowed.begin);
     std::partial_sort(row.begin(), kept, row.end(), [](const ScoreParts& a, const ScoreParts& b)

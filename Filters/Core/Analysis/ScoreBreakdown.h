@@ -9,9 +9,11 @@
 namespace atlas
 {
 
-/// The bias b_Q [d_head] that a model adds to the queries of a head; zeros if it has none. Throws
-/// OptionError if the model has no such layer or head.
-std::vector<float> QueryBias(const Transformer& model, std::int64_t layer, std::int64_t head);
+/// The bias b_Q [d_head] that a model adds to the queries of a head; zeros if it has none. Of kinds
+/// other than Decoder, those of its encoder or of its cross attention. Throws OptionError if the
+/// model has no such layer or head, or no encoder.
+std::vector<float> QueryBias(const Transformer& model, std::int64_t layer, std::int64_t head,
+  AttentionKind kind = AttentionKind::Decoder);
 
 /// The parts of the scores of one head that depend on the key alone (Claus, "Attention Focus
 /// Plots"): per key of a sequence.
@@ -35,8 +37,9 @@ struct ScoreParts
   std::int32_t key = 0;   ///< the same
   std::int32_t rank = 0;  ///< among the scores of the query, from 0 for the largest; equal ones in
                           ///< the order of their keys
-  float score = 0;        ///< alibi + bias + attention
+  float score = 0;        ///< alibi + distance + bias + attention
   float alibi = 0;
+  float distance = 0; ///< the bias of the distance from query to key (T5); 0 without
   float bias = 0;
   float attention = 0; ///< scale * (q_i - b_Q) . k_j
 };

@@ -100,7 +100,7 @@ bool GeneratedText::IsCurrent(const std::shared_ptr<const OpenTransformer>& mode
   const auto choice = [](const GenerationOptions& o)
   { return std::tie(o.count, o.temperature, o.topK, o.seed, o.ends); };
   return this->Model.lock() == model && choice(this->Options) == choice(options) &&
-         this->Input.tokens == input.tokens;
+         this->Input == input;
 }
 
 void GeneratedText::Extend(const std::shared_ptr<const OpenTransformer>& model,

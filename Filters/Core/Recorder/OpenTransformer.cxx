@@ -267,6 +267,14 @@ const ImageProcessor& OpenTransformer::GetImageProcessor() const
   return *this->Processor;
 }
 
+SoundProcessor OpenTransformer::GetSoundProcessor() const
+{
+  const TransformerConfig& config = this->Model.GetConfig();
+  constexpr std::array<const char*, 1> names = { ImageProcessorFile };
+  return ReadSoundProcessor(
+    FolderOf(names, this->Folder), config.encoder ? *config.encoder : config);
+}
+
 bool OpenTransformer::IsCurrent() const
 {
   return AreCurrent(this->Stamps) && AreCurrent(this->Model.GetFiles().Stamps());

@@ -2,6 +2,7 @@
 
 #include "FileStamp.h"
 #include "ImageProcessor.h"
+#include "SoundProcessor.h"
 #include "TokenFinder.h"
 #include "TokenizerFile.h"
 #include "Transformer.h"
@@ -68,6 +69,9 @@ public:
 
   /// Throws as ReadImageProcessor does. After an error the next call reads again.
   const ImageProcessor& GetImageProcessor() const;
+
+  /// How the encoder's sound becomes features. Throws as ReadSoundProcessor.
+  SoundProcessor GetSoundProcessor() const;
 
 private:
   OpenTransformer(

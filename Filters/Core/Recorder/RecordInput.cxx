@@ -5,6 +5,10 @@
 #include "RecordPictures.h"
 #include "SystemLimits.h"
 
+#include <memory>
+#include <string>
+#include <vector>
+
 namespace atlas
 {
 namespace
@@ -64,6 +68,32 @@ std::string AddPictures(const OpenTransformer& model, const RecorderInput& input
            : "";
 }
 
+/// Gives the parts of a recording the labels of source and target.
+void LabelParts(const RecorderInput& input, Recording& recording)
+{
+  if (recording.cross == nullptr || input.labels.empty() || input.sourceLabels.empty())
+  {
+    return;
+  }
+  auto encoder = std::make_shared<Recording>(*recording.encoder);
+  encoder->tokens.text = input.sourceLabels;
+  auto cross = std::make_shared<Recording>(*recording.cross);
+  auto source = input.sourceLabels.begin();
+  auto target = input.labels.begin();
+  for (std::int64_t s = 0; s < cross->SequenceCount(); ++s)
+  {
+    std::vector<std::string>& texts = cross->tokens.text;
+    const std::int64_t sources = cross->sourceLengths[s];
+    const std::int64_t targets = cross->SequenceLength(s) - sources;
+    texts.insert(texts.end(), source, source + sources);
+    texts.insert(texts.end(), target, target + targets);
+    source += sources;
+    target += targets;
+  }
+  recording.encoder = encoder;
+  recording.cross = cross;
+}
+
 }
 
 void RequireRecordingMemory(
@@ -79,6 +109,7 @@ Recording RecordInput(const OpenTransformer& model, const RecorderInput& input,
 {
   Recording recording = RecordTransformer(model.GetModel(), input.input, options);
   recording.tokens.text = input.labels;
+  LabelParts(input, recording);
   warning = AddPictures(model, input, wantsPictures, recording);
   return recording;
 }

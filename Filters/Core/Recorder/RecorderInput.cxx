@@ -8,11 +8,17 @@
 #include "MappedFile.h"
 #include "PictureFile.h"
 #include "Prompts.h"
+#include "SoundFile.h"
+#include "SoundProcessor.h"
 #include "TokenizerFile.h"
 #include "UnicodeText.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <tuple>
 #include <utility>
 
 namespace atlas
@@ -36,18 +42,20 @@ void RequireOneSource(const RecorderSources& sources)
   add(!sources.promptFile.empty(), "PromptFile");
   add(!sources.tokenIds.empty(), "TokenIds");
   add(!sources.imageFiles.empty(), "Images");
+  add(!sources.soundFiles.empty(), "Sounds");
   add(sources.table.has_value(), "the table of token ids");
   if (found.size() > 1)
   {
     throw OptionError(
-      "expected one of Prompts, PromptFile, TokenIds, Images and a table of token ids, found " +
+      "expected one of Prompts, PromptFile, TokenIds, Images, Sounds and a table of token ids, "
+      "found " +
       std::to_string(found.size()) + ": " +
       Joined(found, [](const std::string& name) { return name; }) + ".");
   }
 }
 
-/// Opens a file that is not a PNG or JPEG image.
-ArrayFile OpenArrays(const std::string& path)
+/// Opens a file that is not `other`, such as a PNG or JPEG image.
+ArrayFile OpenArrays(const std::string& path, const std::string& other)
 {
   try
   {
@@ -55,34 +63,106 @@ ArrayFile OpenArrays(const std::string& path)
   }
   catch (const FormatError& e)
   {
-    throw FormatError(std::string(e.what()) + " It is not a PNG or JPEG image either.");
+    throw FormatError(std::string(e.what()) + " It is not a " + other + " either.");
   }
+}
+
+/// An array of a file, or that of a .npy file, as numbers. `shape`: the names of its dimensions.
+struct NamedArray
+{
+  std::string name;
+  std::vector<std::string> shape;
+  std::string other; ///< what else the file could be
+};
+
+/// The values of the array and the length of its first dimension.
+std::pair<std::vector<float>, std::int64_t> ReadValues(
+  const std::string& path, const NamedArray& wanted)
+{
+  const ArrayFile file = OpenArrays(path, wanted.other);
+  const ArrayFile::Entries& entries = file.GetEntries();
+  auto found = entries.find(wanted.name);
+  found = found != entries.end() ? found : entries.find("array");
+  if (found == entries.end() || found->second.shape.size() != wanted.shape.size() ||
+      !IsFloating(found->second.dtype))
+  {
+    throw ModelError(
+      path + ": expected an array '" + wanted.name + "' [" +
+      Joined(wanted.shape, [](const std::string& side) { return side; }) +
+      "] of floating type, found " +
+      (found == entries.end() ? "none" : "one of shape " + ToString(found->second.shape)) + ".");
+  }
+  std::vector<float> values = ReadIntact(file,
+    [&]
+    {
+      const LoadedArray array = found->second.load();
+      std::vector<float> numbers(array.view.Count());
+      array.view.ToFloat(0, numbers.size(), numbers.data());
+      return numbers;
+    });
+  return { std::move(values), found->second.shape[0] };
 }
 
 /// Images that are normalized as in training: pixel_values [B,3,h,w], or the array of a .npy file.
 void ReadPixelValues(const std::string& path, TransformerInput& input)
 {
-  const ArrayFile file = OpenArrays(path);
-  const ArrayFile::Entries& entries = file.GetEntries();
-  auto found = entries.find("pixel_values");
-  found = found != entries.end() ? found : entries.find("array");
-  if (found == entries.end() || found->second.shape.size() != 4 || !IsFloating(found->second.dtype))
+  std::tie(input.pixels, input.images) = ReadValues(
+    path, { "pixel_values", { "images", "channels", "height", "width" }, "PNG or JPEG image" });
+}
+
+/// Sounds, or one file of log-mel features, for a model whose encoder reads them.
+void ReadSounds(
+  const std::vector<std::string>& paths, const OpenTransformer& model, RecorderInput& result)
+{
+  const std::shared_ptr<const TransformerConfig>& encoder = model.GetModel().GetConfig().encoder;
+  if (encoder == nullptr || encoder->input != InputKind::Sound)
   {
-    throw ModelError(
-      path +
-      ": expected an array 'pixel_values' [images, channels, height, "
-      "width] of floating type, found " +
-      (found == entries.end() ? "none" : "one of shape " + ToString(found->second.shape)) + ".");
+    throw OptionError("Sounds: expected a model that reads sound, found one of architecture " +
+                      model.GetModel().GetConfig().architecture + ".");
   }
-  input.images = found->second.shape[0];
-  input.pixels = ReadIntact(file,
-    [&]
+  const auto other = std::find_if_not(paths.begin(), paths.end(), IsSound);
+  if (other != paths.end() && paths.size() > 1)
+  {
+    throw OptionError("Sounds: expected sounds, or one file with input_features, found " +
+                      std::to_string(paths.size()) + " files, of which " + *other +
+                      " is no sound.");
+  }
+  const SoundProcessor processor = model.GetSoundProcessor();
+  TransformerInput& input = result.input;
+  if (other != paths.end())
+  {
+    std::tie(input.features, input.sounds) =
+      ReadValues(*other, { "input_features", { "sounds", "bands", "frames" }, "sound" });
+  }
+  for (const std::string& path : other != paths.end() ? std::vector<std::string>() : paths)
+  {
+    const Sound sound = ReadSound(path);
+    try
     {
-      const LoadedArray array = found->second.load();
-      std::vector<float> pixels(array.view.Count());
-      array.view.ToFloat(0, pixels.size(), pixels.data());
-      return pixels;
-    });
+      const std::vector<float> features = LogMelFeatures(sound, processor);
+      input.features.insert(input.features.end(), features.begin(), features.end());
+    }
+    catch (const OptionError& e)
+    {
+      throw OptionError(path + ": " + e.what());
+    }
+    ++input.sounds;
+    const auto length = static_cast<std::int64_t>(sound.samples.size());
+    if (length > processor.samples)
+    {
+      result.warnings.push_back(path + ": the model reads its first " +
+                                std::to_string(processor.samples / processor.rate) + " of " +
+                                std::to_string(length / processor.rate) + " seconds.");
+    }
+  }
+  for (std::int64_t place = 0; place < input.sounds * encoder->positions; ++place)
+  {
+    const double seconds =
+      static_cast<double>(place % encoder->positions) * processor.SecondsPerPlace();
+    std::array<char, 32> text = {};
+    std::snprintf(text.data(), text.size(), "%.2f s", seconds);
+    result.sourceLabels.emplace_back(text.data());
+  }
 }
 
 /// "40 x 30"
@@ -190,6 +270,90 @@ void Encode(const RecorderSources& sources, const std::string& text, const std::
   }
 }
 
+/// The tokens of a target without the start token.
+std::vector<std::int64_t> EncodeTarget(const RecorderSources& sources, const std::string& line,
+  std::size_t number, const OpenTransformer& model)
+{
+  std::vector<std::int64_t> ids;
+  try
+  {
+    ids = model.GetTokenizer().EncodePrompt(line, sources.addSpecialTokens).ids;
+  }
+  catch (const Error& e)
+  {
+    throw OptionError("Targets, line " + std::to_string(number + 1) + ": " + e.what());
+  }
+  const std::vector<std::int64_t>& ends = model.GetModel().GetConfig().endTokens;
+  if (!ids.empty() && std::find(ends.begin(), ends.end(), ids.back()) != ends.end())
+  {
+    ids.pop_back();
+  }
+  return ids;
+}
+
+/// What the decoder reads beside `count` sources, without start tokens.
+Sequences ReadTargets(
+  const RecorderSources& sources, const OpenTransformer& model, std::size_t count)
+{
+  Sequences targets;
+  const bool ofSounds = !sources.soundFiles.empty() && FindTokenizer(model) != nullptr;
+  const bool areTexts = !sources.prompts.empty() || !sources.promptFile.empty() || ofSounds;
+  if (sources.targets.empty())
+  {
+    targets.resize(count);
+  }
+  else if (areTexts)
+  {
+    const std::vector<std::string> lines = SplitLines(sources.targets);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+    {
+      targets.push_back(EncodeTarget(sources, lines[i], i, model));
+    }
+  }
+  else
+  {
+    targets = ParseIntegerLines(sources.targets, "Targets");
+  }
+  if (targets.size() != count)
+  {
+    throw OptionError("Targets: expected one of each of the " + std::to_string(count) +
+                      " sequences, found " + std::to_string(targets.size()) + ".");
+  }
+  return targets;
+}
+
+/// Makes the sequences of a model with an encoder its source, and adds the targets.
+void AddTargets(const RecorderSources& sources, const OpenTransformer& model, RecorderInput& result)
+{
+  const TransformerConfig& config = model.GetModel().GetConfig();
+  if (config.encoder == nullptr)
+  {
+    if (!sources.targets.empty())
+    {
+      throw OptionError("Targets: expected a model with an encoder and a decoder, found one of "
+                        "architecture " +
+                        config.architecture + ".");
+    }
+    return;
+  }
+  const bool isSound = config.encoder->input == InputKind::Sound;
+  if (isSound && !result.input.tokens.empty())
+  {
+    throw OptionError("expected Sounds for a model that reads sound, found texts or token ids.");
+  }
+  result.input.source = std::move(result.input.tokens);
+  result.input.tokens =
+    ReadTargets(sources, model, isSound ? result.input.sounds : result.input.source.size());
+  for (std::vector<std::int64_t>& target : result.input.tokens)
+  {
+    target.insert(target.begin(), config.decoderStart);
+  }
+  if (!isSound)
+  {
+    result.sourceLabels = LabelTokens(result.input.source, model);
+  }
+}
+
 /// Cuts sequences off at the maximum length, with a warning.
 void Truncate(std::int64_t maximum, RecorderInput& result)
 {
@@ -242,7 +406,11 @@ RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer&
     ReadImages(sources.imageFiles, model, result);
     return result;
   }
-  if (!sources.prompts.empty() || !sources.promptFile.empty())
+  if (!sources.soundFiles.empty())
+  {
+    ReadSounds(sources.soundFiles, model, result);
+  }
+  else if (!sources.prompts.empty() || !sources.promptFile.empty())
   {
     const bool isFile = sources.prompts.empty();
     Encode(sources, isFile ? ReadFile(sources.promptFile) : sources.prompts,
@@ -255,6 +423,7 @@ RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer&
     result.input.segments = ParseIntegerLines(sources.segments, "Segments");
   }
   Truncate(sources.maximumLength, result);
+  AddTargets(sources, model, result);
   result.labels = LabelTokens(result.input.tokens, model);
   return result;
 }

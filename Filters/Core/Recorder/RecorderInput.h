@@ -11,7 +11,8 @@
 namespace atlas
 {
 
-/// What users give a model to run on: one of these.
+/// What users give a model to run on: one of these, and for a model with an encoder, whose source
+/// it then is, the targets.
 struct RecorderSources
 {
   std::string prompts;                 ///< text, one sequence per line
@@ -20,6 +21,10 @@ struct RecorderSources
   std::string segments;                ///< segments of tokenIds, in the same form
   std::vector<std::string> imageFiles; ///< PNG and JPEG images, or one file with pixel_values
   std::optional<std::vector<std::vector<std::int64_t>>> table; ///< token ids of sequences
+  std::vector<std::string> soundFiles; ///< sounds, or one file with input_features
+  std::string targets; ///< what the decoder of a model with an encoder reads after its start token,
+                       ///< one sequence per line: texts or, if the source is token ids or the
+                       ///< model has no tokenizer for sound, token ids
   bool addSpecialTokens = true;
   std::int64_t maximumLength = 0; ///< 0: no limit
 };
@@ -28,15 +33,18 @@ struct RecorderSources
 struct RecorderInput
 {
   TransformerInput input;
-  std::vector<std::string> labels;   ///< of all tokens, one sequence after another; may be empty
-  std::vector<std::string> pictures; ///< the files of the images, if they are pictures
+  std::vector<std::string> labels; ///< of all tokens, one sequence after another; may be empty
+  std::vector<std::string> sourceLabels; ///< the same of the source of a model with an encoder
+  std::vector<std::string> pictures;     ///< the files of the images, if they are pictures
   std::vector<std::string> warnings;
 
   bool IsEmpty() const { return this->input.tokens.empty() && this->input.images == 0; }
 };
 
 /// Reads the sequences or images from the source that is given; returns an empty input if none is.
-/// Throws Error if there are several sources or one cannot be read.
+/// A target begins with the start token of the decoder and ends before the token that ends a text;
+/// without targets it is the start token alone. Throws Error if there are several sources or one
+/// cannot be read, and if there are targets that the model cannot read, or not one per sequence.
 RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer& model);
 
 /// The readable tokens of all sequences; empty if the model's tokenizer is missing or does not know

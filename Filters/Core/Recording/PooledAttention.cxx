@@ -60,27 +60,47 @@ struct Pool
   }
 };
 
-/// The bins of a sequence.
+/// Some positions in bins.
 struct Bins
 {
-  std::int64_t length;
+  KeyRange positions;
   std::int64_t count;
+
+  Bins(const KeyRange& all, std::int64_t size)
+    : positions(all)
+    , count(BinCount(all.end - all.begin, size))
+  {
+  }
+
+  std::int64_t Begin(std::int64_t bin) const
+  {
+    return this->positions.begin +
+           BinBegin(bin, this->count, this->positions.end - this->positions.begin);
+  }
+};
+
+/// The bins of a map.
+struct MapBins
+{
+  std::int64_t length; ///< of a row of values
+  Bins queries;
+  Bins keys;
   AttentionPooling pooling;
 
-  std::int64_t Begin(std::int64_t bin) const { return BinBegin(bin, this->count, this->length); }
+  std::int64_t Count() const { return this->queries.count * this->keys.count; }
 
   /// Adds a row of values to the pools of its bins.
   void AddRow(const float* row, std::vector<Pool>& pools) const
   {
-    for (std::int64_t bin = 0; bin < this->count; ++bin)
+    for (std::int64_t bin = 0; bin < this->keys.count; ++bin)
     {
-      const std::int64_t begin = this->Begin(bin);
-      pools[bin].Add(row + begin, this->Begin(bin + 1) - begin);
+      const std::int64_t begin = this->keys.Begin(bin);
+      pools[bin].Add(row + begin, this->keys.Begin(bin + 1) - begin);
     }
   }
 
   /// Pools the rows of bins begin <= b < end, which `evaluate` makes in blocks, into [end - begin,
-  /// count] values.
+  /// keys] values.
   template<class Evaluate>
   void PoolRows(std::int64_t begin, std::int64_t end, const Evaluate& evaluate, float* values) const
   {
@@ -89,13 +109,13 @@ struct Bins
     const float* block = nullptr;
     for (std::int64_t bin = begin; bin < end; ++bin)
     {
-      std::vector<Pool> pools(this->count);
-      for (std::int64_t row = this->Begin(bin); row < this->Begin(bin + 1); ++row)
+      std::vector<Pool> pools(this->keys.count);
+      for (std::int64_t row = this->queries.Begin(bin); row < this->queries.Begin(bin + 1); ++row)
       {
         if (row >= last)
         {
           first = row;
-          last = std::min(row + QueriesPerBlock, this->Begin(end));
+          last = std::min(row + QueriesPerBlock, this->queries.Begin(end));
           block = evaluate(first, last);
         }
         this->AddRow(block + (row - first) * this->length, pools);
@@ -110,14 +130,15 @@ struct Bins
 
 /// Pools heads of which rows are cheap.
 void PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
-  const std::vector<HeadPlace>& heads, const Bins& bins, float* values, int threads,
+  const std::vector<HeadPlace>& heads, const MapBins& bins, float* values, int threads,
   const Progress& progress)
 {
-  const std::int64_t together =
-    std::max(QueriesPerBlock * bins.count / bins.length, std::int64_t{ 1 });
-  const std::int64_t perHead = (bins.count + together - 1) / together;
+  const std::int64_t rows = bins.queries.count;
+  const std::int64_t queries = bins.queries.positions.end - bins.queries.positions.begin;
+  const std::int64_t together = std::max(QueriesPerBlock * rows / queries, std::int64_t{ 1 });
+  const std::int64_t perHead = (rows + together - 1) / together;
   const std::int64_t tasks = perHead * static_cast<std::int64_t>(heads.size());
-  const std::int64_t points = std::max(together * bins.length / bins.count, std::int64_t{ 1 });
+  const std::int64_t points = std::max(together * queries / rows, std::int64_t{ 1 });
   const std::int64_t step = std::max(ValuesPerReport / (points * bins.length), std::int64_t{ 1 });
   for (std::int64_t done = 0; done < tasks; done += step)
   {
@@ -133,8 +154,8 @@ void PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
             wanted.quantity, first, last, block.data());
           return block.data();
         };
-        bins.PoolRows(begin, std::min(begin + together, bins.count), evaluate,
-          values + (head * bins.count + begin) * bins.count);
+        bins.PoolRows(begin, std::min(begin + together, rows), evaluate,
+          values + (head * rows + begin) * bins.keys.count);
       });
     progress(std::min(done + step, tasks), tasks);
   }
@@ -142,7 +163,7 @@ void PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
 
 /// Pools heads one after another, of which all rows are evaluated at once.
 void PoolWhole(const Recording& recording, AttentionRows wanted,
-  const std::vector<HeadPlace>& heads, const Bins& bins, float* values, int threads,
+  const std::vector<HeadPlace>& heads, const MapBins& bins, float* values, int threads,
   const Progress& progress)
 {
   std::vector<float> map(bins.length * bins.length);
@@ -153,13 +174,13 @@ void PoolWhole(const Recording& recording, AttentionRows wanted,
     wanted.head = heads[head].head;
     EvaluateAttentionRows(
       recording, wanted, map.data(), threads, progress.Part(head, head + 1, heads.size()));
-    ParallelFor(bins.count, threads,
+    ParallelFor(bins.queries.count, threads,
       [&](std::int64_t bin)
       {
         bins.PoolRows(
           bin, bin + 1,
           [&](std::int64_t row, std::int64_t) { return map.data() + row * bins.length; },
-          values + (static_cast<std::int64_t>(head) * bins.count + bin) * bins.count);
+          values + static_cast<std::int64_t>(head) * bins.Count() + bin * bins.keys.count);
       });
   }
 }
@@ -185,7 +206,8 @@ void PoolAttention(const Recording& recording, std::int64_t sequence, AttentionQ
     throw OptionError("expected a size of at least 1, found " + std::to_string(options.size) + ".");
   }
   const std::int64_t length = RequireTokens(recording, sequence);
-  const Bins bins = { length, BinCount(length, options.size), options.pooling };
+  const MapBins bins = { length, Bins(QueryPositions(recording, sequence), options.size),
+    Bins(KeyPositions(recording, sequence), options.size), options.pooling };
   for (const HeadPlace& head : heads) // before any work
   {
     EvaluateAttention(recording, sequence, head.layer, head.head, quantity, 0, 0, nullptr);

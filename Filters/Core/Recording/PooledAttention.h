@@ -18,7 +18,8 @@ enum class AttentionPooling
 
 struct PoolingOptions
 {
-  std::int64_t size = 64; ///< bins along a side, at least 1. A shorter sequence has a bin per token
+  std::int64_t size = 64; ///< bins along a side, at least 1. A shorter sequence, or text of cross
+                          ///< attention, has a bin per token
   AttentionPooling pooling = AttentionPooling::Maximum;
 };
 
@@ -29,7 +30,7 @@ std::int64_t BinBegin(std::int64_t bin, std::int64_t bins, std::int64_t length);
 
 /// Evaluates the attention of some heads (EvaluateAttention, with AllHeads and AllSequences) as
 /// maps of bins x bins, one after another in `values`. Rows and columns are bins of queries and
-/// keys. If no value of a bin is finite, it is NaN.
+/// keys, of QueryPositions and KeyPositions. If no value of a bin is finite, it is NaN.
 ///
 /// Heads are pooled while they are evaluated, in blocks of a few rows, so that no map of tokens x
 /// tokens is ever in memory; but Rollout, whose cost hardly depends on the number of rows, has one.

@@ -533,6 +533,15 @@ std::int64_t RequireTokens(const Recording& recording, std::int64_t sequence)
                                                 : "sequence " + std::to_string(sequence)) +
                       ": expected at least 1 token, found 0.");
   }
+  const KeyRange queries = QueryPositions(recording, sequence);
+  const std::int64_t keys = KeyPositions(recording, sequence).end;
+  if (queries.begin == queries.end || keys == 0)
+  {
+    throw OptionError("sequence " + std::to_string(sequence) +
+                      ": expected tokens of the source and of the target, found " +
+                      std::to_string(keys) + " and " + std::to_string(queries.end - queries.begin) +
+                      ".");
+  }
   return length;
 }
 

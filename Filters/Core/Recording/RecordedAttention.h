@@ -73,7 +73,7 @@ HeadScores ScoresOf(
 /// Throws OptionError unless this is one sequence of the recording, and not all.
 void RequireOneSequence(const Recording& recording, std::int64_t sequence);
 
-/// As AttentionLength. Throws OptionError also if there are no tokens.
+/// As AttentionLength. Throws OptionError also if there are no tokens, or no queries or keys.
 std::int64_t RequireTokens(const Recording& recording, std::int64_t sequence);
 
 /// How many queries are best evaluated at a time: their values stay in the processor's cache.

@@ -166,8 +166,8 @@ struct RecordedLayer
 /// That of a transformer with an encoder and a decoder has three parts. It is the recording of the
 /// decoder, on the tokens of the target. `encoder` is that of the encoder, on those of the source.
 /// `cross` has the cross attention of the decoder's layers: its sequences are the tokens of the
-/// source, then those of the target. Queries and outputs are 0 at tokens of the source, keys,
-/// values and their norms at tokens of the target.
+/// source, then those of the target, with their positions in their own text. Queries and outputs
+/// are 0 at tokens of the source, keys, values and their norms at tokens of the target.
 struct Recording
 {
   std::string architecture; ///< "gpt2", "bert", ...; free text in recordings made elsewhere

@@ -94,12 +94,12 @@ public:
 
   void AppendLines(std::int64_t query, const float* row, std::vector<AttentionLink>& lines) const
   {
-    if (query < this->Options.first || query >= this->Options.end)
+    if (!this->Options.queries.Has(query))
     {
       return;
     }
-    const std::int64_t end = std::min(this->Options.end, this->Length);
-    for (std::int64_t key = std::max(this->Options.first, std::int64_t{ 0 }); key < end; ++key)
+    const std::int64_t end = std::min(this->Options.keys.end, this->Length);
+    for (std::int64_t key = std::max(this->Options.keys.begin, std::int64_t{ 0 }); key < end; ++key)
     {
       if (row[key] > 0 && static_cast<double>(row[key]) >= this->Options.threshold)
       {

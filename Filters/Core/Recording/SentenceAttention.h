@@ -30,9 +30,9 @@ struct SentenceOptions
   std::vector<bool> chosen;                ///< by position; empty: all tokens are
   TokenSide chosenSide = TokenSide::Query; ///< whether queries or keys are chosen
 
-  double threshold = 0;   ///< lines have at least this weight, at least 0
-  std::int64_t first = 0; ///< lines have both ends at positions first <= i < end
-  std::int64_t end = 0;
+  double threshold = 0; ///< lines have at least this weight, at least 0
+  KeyRange queries;     ///< lines have their ends at these positions
+  KeyRange keys;
 };
 
 /// The attention of one head between the tokens of a sequence of T tokens.
@@ -54,7 +54,7 @@ struct SentenceAttention
 ///   by its sum + b_i: what the softmax gives without the hidden keys, less than 1 for each query.
 /// - Chosen tokens: a_ij = 0 where query i, or key j, is not chosen.
 /// - `given` and `received` are sums of what is left, over all positions and in ascending order.
-/// - Lines are what is left from `threshold` on between positions first to end.
+/// - Lines are what is left from `threshold` on between `queries` and `keys`.
 ///
 /// Uses up to ThreadCount(threads) threads, on whose number the result does not depend, and
 /// 64 MiB or 64 rows, whichever is more. Throws as EvaluateAttention, and OptionError for options

@@ -23,34 +23,48 @@ void Require(bool isRight, const char* name, const std::string& expected, std::i
   }
 }
 
+/// The positions that are shown of these.
+KeyRange PartOf(const KeyRange& all, const SentenceLayoutOptions& options)
+{
+  const std::int64_t length = all.end - all.begin;
+  const std::int64_t first = options.first < length ? options.first : 0;
+  const std::int64_t rest = length - first;
+  const std::int64_t count = options.count > 0 ? std::min(options.count, rest) : rest;
+  return { all.begin + first, all.begin + first + count };
 }
 
-SentenceLayout::SentenceLayout(std::int64_t length, const SentenceLayoutOptions& options)
-  : First_(options.first)
-  , WordWidth(options.wordWidth)
+}
+
+SentenceLayout::SentenceLayout(
+  const KeyRange& queries, const KeyRange& keys, const SentenceLayoutOptions& options)
+  : WordWidth(options.wordWidth)
   , IsCausal(options.isCausal)
 {
-  Require(options.first >= 0 && (options.first < length || options.first == 0), "FirstToken",
-    "a position from 0 to " + std::to_string(std::max<std::int64_t>(length - 1, 0)), options.first);
+  const std::int64_t longest = std::max(queries.end - queries.begin, keys.end - keys.begin);
+  Require(options.first >= 0 && (options.first < longest || options.first == 0), "FirstToken",
+    "a position from 0 to " + std::to_string(std::max<std::int64_t>(longest - 1, 0)),
+    options.first);
   Require(options.count >= 0, "TokenCount", "at least 0", options.count);
   Require(options.rowsPerPage >= 0, "RowsPerPage", "at least 0", options.rowsPerPage);
-  const std::int64_t rest = length - options.first;
-  this->End_ = options.first + (options.count > 0 ? std::min(options.count, rest) : rest);
-  const std::int64_t shown = std::max<std::int64_t>(this->End_ - this->First_, 1);
+  this->Queries_ = PartOf(queries, options);
+  this->Keys_ = PartOf(keys, options);
+  const std::int64_t shown = std::max({ this->Queries_.end - this->Queries_.begin,
+    this->Keys_.end - this->Keys_.begin, std::int64_t{ 1 } });
   this->Rows = options.rowsPerPage > 0 ? std::min(options.rowsPerPage, shown) : shown;
   this->Distance_ = std::clamp(0.4 * static_cast<double>(this->Rows), 8., 24.);
 
   const double width = this->Distance_ + 2 * this->WordWidth + BarLength + PageGap;
   const double height = static_cast<double>(this->Rows) + PageGap;
   double top = 0;
-  for (std::int64_t query = this->First_; query < this->End_; query += this->Rows)
+  const KeyRange& all = this->Queries_;
+  for (std::int64_t query = all.begin; query < all.end; query += this->Rows)
   {
-    const std::int64_t endOfKeys = this->IsCausal ? query + 1 : this->End_;
+    const std::int64_t endOfKeys = this->IsCausal ? query + 1 : this->Keys_.end;
     double left = 0;
-    for (std::int64_t key = this->First_; key < endOfKeys; key += this->Rows)
+    for (std::int64_t key = this->Keys_.begin; key < endOfKeys; key += this->Rows)
     {
-      this->Pages_.push_back({ query, std::min(query + this->Rows, this->End_), key,
-        std::min(key + this->Rows, this->End_), left, top });
+      this->Pages_.push_back({ query, std::min(query + this->Rows, all.end), key,
+        std::min(key + this->Rows, this->Keys_.end), left, top });
       left += width;
     }
     top -= height;
@@ -63,11 +77,21 @@ double SentenceLayout::BarsBegin(const SentencePage& page, TokenSide side) const
                                   : page.left + this->Distance_ + this->WordWidth;
 }
 
+bool SentenceLayout::HasBars(const SentencePage& page, TokenSide side) const
+{
+  if (this->Queries_.begin == this->Keys_.begin) // one text: those of a causal mask are there, too
+  {
+    return page.queryBegin == page.keyBegin;
+  }
+  return side == TokenSide::Key ? page.queryBegin == this->Queries_.begin
+                                : page.keyBegin == this->Keys_.begin;
+}
+
 const SentencePage& SentenceLayout::PageOf(std::int64_t query, std::int64_t key) const
 {
-  const std::int64_t row = (query - this->First_) / this->Rows;
-  const std::int64_t column = (key - this->First_) / this->Rows;
-  const std::int64_t columns = (this->End_ - this->First_ + this->Rows - 1) / this->Rows;
+  const std::int64_t row = (query - this->Queries_.begin) / this->Rows;
+  const std::int64_t column = (key - this->Keys_.begin) / this->Rows;
+  const std::int64_t columns = (this->Keys_.end - this->Keys_.begin + this->Rows - 1) / this->Rows;
   return this->Pages_[(this->IsCausal ? row * (row + 1) / 2 : row * columns) + column];
 }
 

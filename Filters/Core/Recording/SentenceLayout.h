@@ -12,7 +12,8 @@ namespace atlas
 /// How the words of a sequence are laid out.
 struct SentenceLayoutOptions
 {
-  std::int64_t first = 0; ///< the first word that is shown, at least 0
+  std::int64_t first = 0; ///< the first word that is shown, at least 0. Of two texts: of each, but
+                          ///< one that is too short begins with its first word
   std::int64_t count = 0; ///< words that are shown, as far as there are; 0: all from the first
   std::int64_t rowsPerPage = 0; ///< rows of a page, at least 0; 0: one page
   double wordWidth = 0;         ///< of the widest word, in rows
@@ -45,19 +46,29 @@ class SentenceLayout
 public:
   /// Throws OptionError if an option is out of range, naming it as the filter does: FirstToken,
   /// TokenCount, RowsPerPage.
-  SentenceLayout(std::int64_t length, const SentenceLayoutOptions& options);
+  SentenceLayout(std::int64_t length, const SentenceLayoutOptions& options)
+    : SentenceLayout({ 0, length }, { 0, length }, options)
+  {
+  }
+
+  /// The same for queries and keys that are parts of a sequence, those of one text or of two.
+  SentenceLayout(
+    const KeyRange& queries, const KeyRange& keys, const SentenceLayoutOptions& options);
 
   const std::vector<SentencePage>& Pages() const { return this->Pages_; }
 
-  /// The words that are shown, at positions First() <= i < End().
-  std::int64_t First() const { return this->First_; }
-  std::int64_t End() const { return this->End_; }
+  /// The positions of the words that are shown.
+  const KeyRange& Queries() const { return this->Queries_; }
+  const KeyRange& Keys() const { return this->Keys_; }
 
   /// The distance of the two columns: 0.4 of the rows of a page, from 8 to 24.
   double Distance() const { return this->Distance_; }
 
   /// x of the outer ends of the words of a side, where bars begin.
   double BarsBegin(const SentencePage& page, TokenSide side) const;
+
+  /// Whether the words of a side have their bars on this page, where they have them once.
+  bool HasBars(const SentencePage& page, TokenSide side) const;
 
   /// The longest bar.
   static constexpr double BarLength = 4;
@@ -73,8 +84,8 @@ public:
   std::array<double, 4> Bounds() const;
 
 private:
-  std::int64_t First_ = 0;
-  std::int64_t End_ = 0;
+  KeyRange Queries_;
+  KeyRange Keys_;
   std::int64_t Rows = 1;
   double Distance_ = 0;
   double WordWidth = 0;

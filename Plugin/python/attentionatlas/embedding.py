@@ -74,7 +74,7 @@ class Embedding(Proxies):
             if not holds_queries(recording.reader):
                 raise Missing(f"{recording.name} holds no queries and keys")
             chosen = {"dimensions": 2, "method": method, **properties}
-            self.points = self.own(make_filter("HeadEmbedding", {"Input": recording.reader}, chosen))
+            self.points = self.own(make_filter("HeadEmbedding", recording.shown_by("HeadEmbedding"), chosen))
             self.colors = self.own(simple.TokenColors(Input=self.points))
             self.search = self.own(simple.TokenSearch(Input=self.points))
             self.points.UpdatePipeline()

@@ -65,7 +65,7 @@ class _Words:
         self.layer, _, self.sequence = places[0]
         chosen = {"Layer": self.layer, "Head": self.heads[0], "Sequence": self.sequence, **properties}
         several = self.heads if len(self.heads) > 1 else []
-        sentence = recording.own(simple.AttentionSentence(Input=recording.reader))
+        sentence = recording.own(simple.AttentionSentence(**recording.shown_by("AttentionSentence")))
         for name, value in chosen.items():
             setattr(sentence, name, value)
         sentence.Heads = several

@@ -48,7 +48,7 @@ SentenceOptions Whole()
 {
   SentenceOptions options;
   options.sequence = 1;
-  options.end = 4;
+  options.queries = options.keys = { 0, 4 };
   return options;
 }
 
@@ -97,8 +97,7 @@ TEST(SentenceAttention, ThresholdIsOfLinesAlone)
 TEST(SentenceAttention, RangeIsOfLinesAlone)
 {
   SentenceOptions options = Whole();
-  options.first = 1;
-  options.end = 3;
+  options.queries = options.keys = { 1, 3 };
   const SentenceAttention part = Evaluate(options, SentenceWeights);
   EXPECT_THAT(LinesOf(part), ElementsAre(Line(1, 1, 0.5F), Line(2, 1, 0.25F), Line(2, 2, 0.125F)));
   EXPECT_THAT(part.received, ElementsAre(2.75, 0.75, 0.25, 0.25));
@@ -226,7 +225,7 @@ TEST(SentenceAttention, ChosenTokensAreSummed)
 TEST(SentenceAttention, OfOneToken)
 {
   SentenceOptions options;
-  options.end = 1;
+  options.queries = options.keys = { 0, 1 };
   const SentenceAttention one = Evaluate(options, SentenceWeights);
   EXPECT_THAT(LinesOf(one), ElementsAre(Line(0, 0, 1)));
   EXPECT_THAT(one.received, ElementsAre(1));
@@ -270,7 +269,7 @@ TEST(SentenceAttention, OfLongSequences)
   constexpr std::int64_t tokens = 5000; // more weights than a step
   const Recording recording = Long(tokens);
   SentenceOptions options;
-  options.end = tokens;
+  options.queries = options.keys = { 0, tokens };
   options.threshold = 0.2;
   options.hidden.resize(tokens);
   options.hidden[7] = true;

@@ -11,6 +11,7 @@
 
 using namespace atlas;
 using atlas::test::MessageOf;
+using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -36,13 +37,13 @@ TEST(SentenceLayout, ShowsARange)
   options.first = 3;
   options.count = 4;
   const SentenceLayout layout(10, options);
-  EXPECT_EQ(layout.First(), 3);
-  EXPECT_EQ(layout.End(), 7);
+  EXPECT_EQ(layout.Queries().begin, 3);
+  EXPECT_EQ(layout.Queries().end, 7);
   EXPECT_EQ(layout.Place(layout.Pages()[0], TokenSide::Query, 3)[1], 0);
   options.count = 40;
-  EXPECT_EQ(SentenceLayout(10, options).End(), 10);
+  EXPECT_EQ(SentenceLayout(10, options).Keys().end, 10);
   options.count = 0;
-  EXPECT_EQ(SentenceLayout(10, options).End(), 10);
+  EXPECT_EQ(SentenceLayout(10, options).Keys().end, 10);
 }
 
 TEST(SentenceLayout, BarsAreBeyondTheWords)
@@ -85,10 +86,10 @@ void ExpectPages(std::int64_t length, const SentenceLayoutOptions& options)
     }
   }
   EXPECT_EQ(places.size(), words);
-  for (std::int64_t query = layout.First(); query < layout.End(); ++query)
+  for (std::int64_t query = layout.Queries().begin; query < layout.Queries().end; ++query)
   {
-    const std::int64_t end = options.isCausal ? query + 1 : layout.End();
-    for (std::int64_t key = layout.First(); key < end; ++key)
+    const std::int64_t end = options.isCausal ? query + 1 : layout.Queries().end;
+    for (std::int64_t key = layout.Keys().begin; key < end; ++key)
     {
       const SentencePage& page = layout.PageOf(query, key);
       EXPECT_TRUE(query >= page.queryBegin && query < page.queryEnd);
@@ -116,6 +117,37 @@ TEST(SentenceLayout, BreaksIntoPages)
   EXPECT_THAT(SentenceLayout(10, options).Pages(), SizeIs(3 + 2 + 1));
   options.isCausal = false;
   EXPECT_THAT(SentenceLayout(10, options).Pages(), SizeIs(3 * 3));
+}
+
+/// Queries of one text and keys of another, which come before them in the sequence.
+TEST(SentenceLayout, OfTwoTexts)
+{
+  SentenceLayoutOptions options;
+  const KeyRange queries = { 4, 7 };
+  const KeyRange keys = { 0, 4 };
+  const SentenceLayout layout(queries, keys, options);
+  ASSERT_THAT(layout.Pages(), SizeIs(1));
+  const SentencePage& page = layout.Pages()[0];
+  EXPECT_EQ(layout.Place(page, TokenSide::Query, 5), (std::array{ 0., -1. }));
+  EXPECT_EQ(layout.Place(page, TokenSide::Key, 3), (std::array{ 8., -3. }));
+  EXPECT_TRUE(layout.HasBars(page, TokenSide::Key));
+
+  options.rowsPerPage = 2; // 2 x 2 pages
+  const SentenceLayout paged(queries, keys, options);
+  ASSERT_THAT(paged.Pages(), SizeIs(4));
+  EXPECT_EQ(&paged.PageOf(6, 1), &paged.Pages()[2]);
+  std::vector<bool> bars;
+  for (const SentencePage& one : paged.Pages())
+  {
+    bars.push_back(paged.HasBars(one, TokenSide::Key));
+  }
+  EXPECT_THAT(bars, ElementsAre(true, true, false, false)); // beside the first queries
+  EXPECT_TRUE(paged.HasBars(paged.Pages()[2], TokenSide::Query));
+
+  options.first = 3; // the text of queries has no such word, and begins with its first
+  const SentenceLayout part(queries, keys, options);
+  EXPECT_EQ(part.Queries().begin, 4);
+  EXPECT_EQ(part.Keys().begin, 3);
 }
 
 TEST(SentenceLayout, OfNothing)

@@ -332,7 +332,7 @@ INSTANTIATE_TEST_SUITE_P(, GgufExperts,
     ExpertModel{ "deepseek_v2-lite", "deepseek2", true }));
 
 /// What a run records, but for its attention: numbers that are close, and the same experts.
-void ExpectClose(const Recording& expected, const Recording& found)
+void ExpectCloseRecordings(const Recording& expected, const Recording& found)
 {
   const auto compare = [](const SharedMatrix& x, const SharedMatrix& y)
   {
@@ -383,7 +383,8 @@ TEST_P(GgufExperts, ComputeWhatTheOriginalFilesDo)
   options.logits = true;
   options.residual = true;
   options.routing = true;
-  ExpectClose(RecordTransformer(model, input, options), RecordTransformer(found, input, options));
+  ExpectCloseRecordings(
+    RecordTransformer(model, input, options), RecordTransformer(found, input, options));
 }
 
 /// A file of DeepSeek-V2 with other settings.

@@ -28,6 +28,11 @@ RECORD = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual")
 KINDS = {"Q": "queries", "K": "keys", "V": "values"}
 #: Filters whose second input is the model that was recorded.
 _OF_MODEL = ("AttentionTokens", "LogitAttribution", "LogitLens", "ScoreAttribution", "ScoreBreakdown")
+#: Filters that show one kind of attention of a transformer with an encoder and a decoder.
+_OF_KIND = (
+    "AttentionFocus", "AttentionMap", "AttentionMatrix", "AttentionSentence", "HeadEmbedding", "HeadScores",
+    "QueryKeyContrast", "ScoreBreakdown",
+)
 #: Tokens of a sequence that a summary shows.
 _SHOWN = 24
 
@@ -90,13 +95,16 @@ class Recording(Tables):
 
     source: a file (safetensors, npy, npz, pt or pth). model: the transformer that was recorded, which some tables need:
     opened, or its config.json, folder or .gguf file. Raises FileNotFoundError for a missing file, ValueError for one
-    that holds no recording. Sequences, layers and heads are counted from 0.
+    that holds no recording. Sequences, layers and heads are counted from 0. That of a transformer with an encoder and a
+    decoder is the decoder's; part() gives the others.
 
     layers: the numbers of those that were recorded. heads: their number in each layer. has_scores: whether it holds what
     goes into the softmax. has_images: whether sequences are images. path, name: of the file.
     """
 
-    def __init__(self, source: PathLike | Any, model: Transformer | PathLike | None = None) -> None:
+    def __init__(
+        self, source: PathLike | Any, model: Transformer | PathLike | None = None, _kind: str = "Decoder"
+    ) -> None:
         super().__init__()
         is_file = isinstance(source, (str, pathlib.PurePath))
         #: The file; None if the recording was made by Transformer.record.
@@ -104,13 +112,17 @@ class Recording(Tables):
         self.name = self.path.name if self.path else "recording"
         self._model = model
         self._owned: Transformer | None = None
-        self._reader = self.own(open_recording(source) if is_file else source)
+        self._kind = _kind
+        is_part = _kind != "Decoder"
+        self._reader = source if is_part else self.own(open_recording(source) if is_file else source)
         parts = data.first_part(self._reader)
+        if is_part:
+            parts = data.blocks(parts)[_kind.lower()]
         blocks = data.blocks(parts)
         #: The numbers of the layers that were recorded.
         self.layers: list[int] = [int(name.split()[1]) for name, block in blocks.items() if _holds_heads(block)]
         #: The number of heads of each layer.
-        self.heads = int(data.field_number(self._reader, "Heads"))
+        self.heads = int(parts.GetFieldData().GetArray("Heads").GetValue(0))
         offsets = parts.GetFieldData().GetArray("Sequence Offsets")
         self._offsets: list[int] = vtk_to_numpy(offsets).tolist()
         #: Whether it holds what goes into the softmax: queries and keys, or the scores themselves.
@@ -151,6 +163,22 @@ class Recording(Tables):
         """Whether the transformer that was recorded is known."""
         return self._model is not None
 
+    def part(self, kind: str) -> Recording:
+        """The part of the recording of a transformer with an encoder and a decoder, which lasts as long as the whole.
+
+        kind: Decoder, the attention of the target's tokens to each other, which the whole has; Encoder, that of the
+        source's tokens to each other; or Cross, that of the target's tokens to those of the source. The tokens of Cross
+        are the source's, then the target's; its attention() has a row per token of the target and a column per token of
+        the source. Raises Missing if there is no such part.
+        """
+        if kind not in ("Decoder", "Encoder", "Cross"):
+            raise ValueError(f"kind: expected Decoder, Encoder or Cross, found {kind}.")
+        if kind == self._kind:
+            return self
+        if kind != "Decoder" and kind.lower() not in data.blocks(data.first_part(self.reader)):
+            raise Missing(f"{self.name}: expected a transformer with an encoder and a decoder, which has {kind} attention")
+        return Recording(self.reader, self._model, kind)
+
     def close(self) -> None:
         """Closes the file and frees what was computed from it; a second time does nothing."""
         for view, _ in self._kept.values():
@@ -172,8 +200,13 @@ class Recording(Tables):
         return self._kept[view][0]
 
     def _inputs(self, name: str) -> dict[str, Any]:
-        inputs = {"Input": self.reader}
+        inputs = self.shown_by(name)
         return {**inputs, "Model": self.model.reader} if name in _OF_MODEL else inputs
+
+    def shown_by(self, name: str) -> dict[str, Any]:
+        """The properties of a filter that show this recording."""
+        inputs = {"Input": self.reader}
+        return {**inputs, "AttentionKind": self._kind} if name in _OF_KIND else inputs
 
     def place(self, layer: int | None = None, head: Head = 0, sequence: Sequence = 0) -> tuple[int, int, int]:
         """Layer, head and sequence as filters take them; raises ValueError if there is no such head or sequence.
@@ -202,7 +235,7 @@ class Recording(Tables):
         """
         places = dict(zip(("Layer", "Head", "Sequence"), self.place(layer, head, sequence)))
         with self.scope():
-            made = self.own(simple.AttentionMap(Input=self.reader, **places))
+            made = self.own(simple.AttentionMap(**self.shown_by("AttentionMap"), **places))
             known = list(made.GetProperty("Quantity").Available)
             if quantity not in known:
                 raise ValueError(f"quantity: expected one of {', '.join(known)}, found {quantity}.")
@@ -267,15 +300,15 @@ class Recording(Tables):
         """The weights of all heads: [layers, heads, rows, columns], of which at most `size` rows and columns."""
         shown = {"Sequence": self.place(None, 0, sequence)[2], "MaximumSize": min(size, 1024)}
         with self.scope():
-            matrix = self.own(simple.AttentionMatrix(Input=self.reader, **shown))
+            matrix = self.own(simple.AttentionMatrix(**self.shown_by("AttentionMatrix"), **shown))
             matrix.UpdatePipeline()
             if matrix.GetDataInformation().GetNumberOfPoints() == 0:
                 raise ValueError("no weights of all heads; see the error reported above.")
             image = data.image(matrix, "Weights")[::-1]
-            names = ("Panel Size", "Row Step", "Column Step")
-            side, down, right = (int(data.field_number(matrix, name)) for name in names)
+            names = ("Panel Size", "Panel Height", "Row Step", "Column Step")
+            width, height, down, right = (int(data.field_number(matrix, name)) for name in names)
         return numpy.array([
-            [image[row * down :, column * right :][:side, :side] for column in range(self.heads)]
+            [image[row * down :, column * right :][:height, :width] for column in range(self.heads)]
             for row in range(len(self.layers))
         ])
 
@@ -485,9 +518,10 @@ class Transformer(Model):
         """Runs the model and records its heads.
 
         prompts: a text, or several. record: some of QueriesAndKeys, Values, HeadOutputs, Residual, Logits and, of models
-        with experts, Routing. options: others of the filter TransformerRecorder, such as maximum_length=64, generate_tokens=20, layers=[0, 5],
-        token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5". Raises ValueError for what the model
-        cannot run.
+        with experts, Routing. options: others of the filter TransformerRecorder, such as maximum_length=64,
+        generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5",
+        and targets="Das Haus", a line for each prompt, of a model with an encoder, which reads the prompts; see part().
+        Raises ValueError for what the model cannot run.
         """
         texts = [prompts] if isinstance(prompts, str) else prompts
         if texts is not None:

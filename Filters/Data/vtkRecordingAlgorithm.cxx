@@ -1,0 +1,78 @@
+#include "vtkRecordingAlgorithm.h"
+
+#include "DataFields.h"
+#include "Error.h"
+#include "RecordingConversion.h"
+#include "RecordingRanges.h"
+#include "Task.h"
+
+#include <vtkDataObject.h>
+#include <vtkMultiBlockDataSet.h>
+
+#include <string>
+
+namespace
+{
+
+/// The part of a recording with a kind of attention; nullptr if there is none.
+vtkMultiBlockDataSet* PartOrNone(vtkMultiBlockDataSet* recording, atlas::AttentionKind kind)
+{
+  try
+  {
+    return AttentionAtlas::FindPart(recording, kind);
+  }
+  catch (const atlas::OptionError&)
+  {
+    return nullptr;
+  }
+}
+
+}
+
+vtkMultiBlockDataSet* vtkRecordingAlgorithm::UpdatePart()
+{
+  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  this->HasKinds = 0;
+  if (AttentionAtlas::IsEmpty(recording))
+  {
+    return recording;
+  }
+  this->HasKinds = PartOrNone(recording, atlas::AttentionKind::Cross) != nullptr ? 1 : 0;
+  return PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
+}
+
+vtkMultiBlockDataSet* vtkRecordingAlgorithm::CurrentPart()
+{
+  auto* recording = vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0));
+  return AttentionAtlas::IsEmpty(recording)
+           ? recording
+           : PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
+}
+
+vtkMultiBlockDataSet* vtkRecordingAlgorithm::RequirePart(const AttentionAtlas::Task& task) const
+{
+  auto* recording = task.Input<vtkMultiBlockDataSet>();
+  return AttentionAtlas::IsEmpty(recording)
+           ? recording
+           : AttentionAtlas::FindPart(
+               recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
+}
+
+vtkMultiBlockDataSet* vtkRecordingAlgorithm::RequireOneText(const AttentionAtlas::Task& task) const
+{
+  if (this->AttentionKind == CROSS)
+  {
+    throw atlas::OptionError("AttentionKind: expected Decoder or Encoder, whose queries and keys "
+                             "are of one text, found Cross.");
+  }
+  return this->RequirePart(task);
+}
+
+void vtkRecordingAlgorithm::AddKind(vtkDataObject* output) const
+{
+  if (this->AttentionKind != DECODER)
+  {
+    AttentionAtlas::AddField(output->GetFieldData(), AttentionAtlas::AttentionKindField,
+      std::string(atlas::Name(static_cast<atlas::AttentionKind>(this->AttentionKind))));
+  }
+}

@@ -1,0 +1,85 @@
+#ifndef vtkRecordingAlgorithm_h
+#define vtkRecordingAlgorithm_h
+
+#include "AttentionAtlasDataModule.h"
+#include "vtkTaskAlgorithm.h"
+
+#include <string>
+#include <vector>
+
+class vtkDataObject;
+class vtkMultiBlockDataSet;
+
+/**
+ * @class vtkRecordingAlgorithm
+ * @brief The base of filters that show one kind of attention of a recording, their first input.
+ *
+ * The recording of a transformer with an encoder and a decoder has three kinds; others have one.
+ */
+class ATTENTIONATLASDATA_EXPORT vtkRecordingAlgorithm : public vtkTaskAlgorithm
+{
+public:
+  vtkTypeMacro(vtkRecordingAlgorithm, vtkTaskAlgorithm);
+
+  enum AttentionKindType
+  {
+    DECODER = 0,
+    ENCODER = 1,
+    CROSS = 2
+  };
+
+  ///@{
+  /**
+   * The kind of attention of a transformer with an encoder and a decoder. DECODER: of the target's
+   * tokens to each other. ENCODER: of the source's tokens to each other. CROSS: of the target's
+   * tokens to those of the source. Other transformers have DECODER, which is their own attention.
+   * Default: DECODER.
+   */
+  vtkSetClampMacro(AttentionKind, int, DECODER, CROSS);
+  vtkGetMacro(AttentionKind, int);
+  ///@}
+
+  /**
+   * Whether the input, as of the last UpdateInformation, has three kinds of attention.
+   */
+  int GetHasKinds() { return this->HasKinds; }
+
+protected:
+  using vtkTaskAlgorithm::vtkTaskAlgorithm;
+  ~vtkRecordingAlgorithm() override = default;
+
+  /**
+   * Updates the input. Returns its part with the chosen kind of attention; nullptr if there is
+   * none, which RequirePart will tell. For RequestInformation.
+   */
+  vtkMultiBlockDataSet* UpdatePart();
+
+  /**
+   * The same without an update: the part of the input as it is.
+   */
+  vtkMultiBlockDataSet* CurrentPart();
+
+  /**
+   * The part of the first input with the chosen kind of attention; an empty input as it is. Throws
+   * atlas::OptionError if there is none. For Execute.
+   */
+  vtkMultiBlockDataSet* RequirePart(const AttentionAtlas::Task& task) const;
+
+  /**
+   * The same for filters of tokens of one text. Throws atlas::OptionError for CROSS.
+   */
+  vtkMultiBlockDataSet* RequireOneText(const AttentionAtlas::Task& task) const;
+
+  /**
+   * Adds the field array Attention Kind (string: encoder, cross), which tells to which tokens the
+   * indices of an output belong. Outputs of DECODER have none.
+   */
+  void AddKind(vtkDataObject* output) const;
+
+  int AttentionKind = DECODER;
+
+private:
+  int HasKinds = 0;
+};
+
+#endif
