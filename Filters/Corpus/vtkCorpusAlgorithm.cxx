@@ -7,8 +7,21 @@
 #include <vtkDataArray.h>
 #include <vtkTable.h>
 
-vtkCorpusAlgorithm::vtkCorpusAlgorithm(const std::vector<std::string>& outputs)
-  : vtkTaskAlgorithm({ "vtkTable" }, outputs)
+namespace
+{
+
+std::vector<std::string> InputTypes(const std::vector<std::string>& more)
+{
+  std::vector<std::string> types = { "vtkTable" };
+  types.insert(types.end(), more.begin(), more.end());
+  return types;
+}
+
+}
+
+vtkCorpusAlgorithm::vtkCorpusAlgorithm(
+  const std::vector<std::string>& outputs, const std::vector<std::string>& moreInputs)
+  : vtkTaskAlgorithm(InputTypes(moreInputs), outputs)
 {
 }
 

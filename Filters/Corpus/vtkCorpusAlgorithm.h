@@ -51,7 +51,12 @@ public:
   ///@}
 
 protected:
-  explicit vtkCorpusAlgorithm(const std::vector<std::string>& outputs);
+  /**
+   * The types of the outputs, and of the inputs behind the statistics, as vtkTaskAlgorithm has
+   * them.
+   */
+  explicit vtkCorpusAlgorithm(
+    const std::vector<std::string>& outputs, const std::vector<std::string>& moreInputs = {});
   ~vtkCorpusAlgorithm() override = default;
 
   /**

@@ -76,6 +76,7 @@ atlas::CorpusOptions vtkCorpusStatistics::GetOptions() const
   options.layers.assign(this->Layers.begin(), this->Layers.end());
   options.contexts = this->Contexts;
   options.samples = this->Samples;
+  options.sampleValues = this->SampleValues;
   options.sinkThreshold = this->SinkThreshold;
   options.agreement = this->Agreement;
   options.batch = this->BatchTokens;
@@ -87,8 +88,8 @@ std::string vtkCorpusStatistics::KeyOf(const atlas::OpenTransformer& model) cons
 {
   std::ostringstream key;
   key << this->Documents << ' ' << this->AddSpecialTokens << ' ' << this->Window << ' '
-      << this->Overlap << ' ' << this->Contexts << ' ' << this->Samples << ' '
-      << this->SinkThreshold << ' ' << this->Agreement << ' ' << this->BatchTokens << ' '
+      << this->Overlap << ' ' << this->Contexts << ' ' << this->Samples << ' ' << this->SampleValues
+      << ' ' << this->SinkThreshold << ' ' << this->Agreement << ' ' << this->BatchTokens << ' '
       << this->ContinueFrom;
   for (const int layer : this->Layers)
   {

@@ -126,6 +126,16 @@ public:
 
   ///@{
   /**
+   * Whether values are kept, too: of these tokens, and their covariance over all of the text, for
+   * the OUTPUTS of vtkScoreParts. Default: off.
+   */
+  vtkSetMacro(SampleValues, bool);
+  vtkGetMacro(SampleValues, bool);
+  vtkBooleanMacro(SampleValues, bool);
+  ///@}
+
+  ///@{
+  /**
    * A query is at a sink if its weight of the first key is above this, 0 to 1. Default: 0.3.
    */
   vtkSetClampMacro(SinkThreshold, double, 0, 1);
@@ -190,6 +200,7 @@ private:
   std::vector<int> Layers;
   int Contexts = 20;
   int Samples = 1024;
+  bool SampleValues = false;
   double SinkThreshold = 0.3;
   bool Agreement = true;
   int BatchTokens = 1024;

@@ -4,13 +4,19 @@
 #include "CorpusConversion.h"
 #include "DataFields.h"
 #include "DataFormat.h"
+#include "Error.h"
+#include "OutputParts.h"
+#include "RecordingRanges.h"
 #include "ScoreParts.h"
 #include "Task.h"
+#include "TokenNames.h"
+#include "TransformerConversion.h"
 
 #include <vtkCellArray.h>
 #include <vtkDoubleArray.h>
 #include <vtkIdTypeArray.h>
 #include <vtkIntArray.h>
+#include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
@@ -21,8 +27,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
@@ -31,7 +40,43 @@ using AttentionAtlas::AddColumn;
 namespace
 {
 
-/// A token at an end of a part.
+/// What a coordinate belongs to: values of the array Kind.
+enum class CoordinateKind
+{
+  Query = 0,
+  Key = 1,
+  Embedding = 2,
+  Logit = 3,
+  Value = 4
+};
+
+/// A token, and where it is in the text; -1 of one of the vocabulary.
+struct Place
+{
+  std::int32_t token = 0;
+  std::int64_t document = -1;
+  std::int64_t position = -1;
+  std::string text;
+};
+
+/// Tokens of a kind with their coordinates [tokens, parts].
+struct Tokens
+{
+  CoordinateKind kind = CoordinateKind::Query;
+  Eigen::MatrixXd coordinates;
+  std::vector<Place> places;
+  bool isDrawn = false; ///< from the text, and shown as points
+};
+
+/// The parts of a head with the tokens that have coordinates.
+struct Found
+{
+  double variance = 0;
+  std::vector<double> strengths;
+  std::vector<Tokens> tokens;
+};
+
+/// A token at an end of a part, or a point.
 struct EndRow
 {
   int part;
@@ -39,32 +84,101 @@ struct EndRow
   const char* end;
   int rank;
   double coordinate;
-  const atlas::CorpusSample* sample;
+  const Place* place;
 };
 
 /// The tokens at both ends of a part.
-void AddEnds(const atlas::CorpusStatistics& statistics, const Eigen::MatrixXd& coordinates,
-  int kind, int part, int most, std::vector<EndRow>& rows)
+void AddEnds(const Tokens& tokens, int part, int most, std::vector<EndRow>& rows)
 {
-  std::vector<Eigen::Index> order(statistics.samples.size());
+  std::vector<Eigen::Index> order(tokens.places.size());
   std::iota(order.begin(), order.end(), Eigen::Index{ 0 });
-  std::sort(order.begin(), order.end(),
-    [&](Eigen::Index a, Eigen::Index b)
-    {
-      const double ofA = coordinates(a, part);
-      const double ofB = coordinates(b, part);
-      return ofA != ofB ? ofA > ofB : a < b;
-    });
-  for (const char* end : { "Highest", "Lowest" })
+  const auto count = std::min(order.size(), static_cast<std::size_t>(most));
+  for (const bool isHigh : { true, false })
   {
-    const auto count = std::min(order.size(), static_cast<std::size_t>(most));
+    // What is before among equals in the one order is behind in the other.
+    const auto isBefore = [&](Eigen::Index a, Eigen::Index b)
+    {
+      const double ofA = tokens.coordinates(a, part);
+      const double ofB = tokens.coordinates(b, part);
+      return (ofA != ofB ? ofA > ofB : a < b) == isHigh && a != b;
+    };
+    std::partial_sort(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(), isBefore);
     for (std::size_t i = 0; i < count; ++i)
     {
-      rows.push_back({ part + 1, kind, end, static_cast<int>(i) + 1, coordinates(order[i], part),
-        &statistics.samples[order[i]] });
+      rows.push_back({ part + 1, static_cast<int>(tokens.kind), isHigh ? "Highest" : "Lowest",
+        static_cast<int>(i) + 1, tokens.coordinates(order[i], part), &tokens.places[order[i]] });
     }
-    std::reverse(order.begin(), order.end());
   }
+}
+
+std::vector<Place> DrawnPlaces(const atlas::CorpusStatistics& statistics)
+{
+  std::vector<Place> places;
+  for (const atlas::CorpusSample& sample : statistics.samples)
+  {
+    places.push_back({ sample.token, sample.document, sample.position,
+      AttentionAtlas::KindText(statistics, AttentionAtlas::FindKind(statistics, sample.token)) });
+  }
+  return places;
+}
+
+/// The tokens of a vocabulary with as many as there are rows.
+std::vector<Place> VocabularyPlaces(const AttentionAtlas::TokenNames& names, Eigen::Index count)
+{
+  std::vector<Place> places;
+  for (Eigen::Index id = 0; id < count; ++id)
+  {
+    const auto token = static_cast<std::int32_t>(id);
+    places.push_back({ token, -1, -1, names.Of(token) });
+  }
+  return places;
+}
+
+Found PartsOfScores(const atlas::CorpusStatistics& statistics, int layer, int head, int most)
+{
+  const std::size_t index = atlas::FindCorpusHead(statistics, layer, head);
+  const atlas::ScoreParts parts = atlas::FindScoreParts(statistics, layer, head, most);
+  Found found;
+  found.variance = parts.variance;
+  for (const atlas::ScorePart& part : parts.parts)
+  {
+    found.strengths.push_back(part.strength);
+  }
+  for (const bool ofKeys : { false, true })
+  {
+    found.tokens.push_back({ ofKeys ? CoordinateKind::Key : CoordinateKind::Query,
+      atlas::CoordinatesOf(statistics, index, parts, ofKeys), DrawnPlaces(statistics), true });
+  }
+  return found;
+}
+
+Found PartsOfOutputs(const atlas::CorpusStatistics& statistics,
+  const std::shared_ptr<const atlas::OpenTransformer>& model, int layer, int head, int most)
+{
+  const std::size_t index = atlas::FindCorpusHead(statistics, layer, head);
+  const int threads = AttentionAtlas::ThreadLimit();
+  const atlas::ProcessedWeights weights(
+    model->GetModel(), atlas::WeightSteps::TransformerLens, threads);
+  const atlas::OutputParts parts = atlas::FindOutputParts(statistics, weights, layer, head, most);
+  Found found;
+  found.variance = parts.variance;
+  for (const atlas::OutputPart& part : parts.parts)
+  {
+    found.strengths.push_back(part.strength);
+  }
+  const AttentionAtlas::TokenNames names(model);
+  const auto add = [&](CoordinateKind kind, Eigen::MatrixXd coordinates)
+  {
+    std::vector<Place> places = VocabularyPlaces(names, coordinates.rows());
+    found.tokens.push_back({ kind, std::move(coordinates), std::move(places), false });
+  };
+  add(CoordinateKind::Embedding,
+    atlas::EmbeddingCoordinates(model->GetModel(), layer, head, parts, threads));
+  add(CoordinateKind::Logit, atlas::LogitEffects(weights, parts, threads));
+  found.tokens.push_back({ CoordinateKind::Value,
+    atlas::OutputCoordinates(statistics, index, parts), DrawnPlaces(statistics), true });
+  return found;
 }
 
 }
@@ -72,54 +186,51 @@ void AddEnds(const atlas::CorpusStatistics& statistics, const Eigen::MatrixXd& c
 vtkStandardNewMacro(vtkScoreParts);
 
 vtkScoreParts::vtkScoreParts()
-  : vtkCorpusAlgorithm({ "vtkTable", "vtkTable", "vtkPolyData" })
+  : vtkCorpusAlgorithm({ "vtkTable", "vtkTable", "vtkPolyData" }, { "vtkMultiBlockDataSet?" })
 {
 }
 
 void vtkScoreParts::Show(const atlas::CorpusStatistics& statistics, AttentionAtlas::Task& task)
 {
-  const std::size_t head = atlas::FindCorpusHead(statistics, this->Layer, this->Head);
-  const atlas::ScoreParts found =
-    atlas::FindScoreParts(statistics, this->Layer, this->Head, this->Parts);
-  const std::vector<atlas::ScorePart>& parts = found.parts;
+  auto* model = task.Input<vtkMultiBlockDataSet>(1);
+  if (this->Circuit == OUTPUTS && AttentionAtlas::IsEmpty(model))
+  {
+    throw atlas::OptionError("Outputs: expected the Model of the statistics, found none.");
+  }
+  const Found found = this->Circuit == OUTPUTS
+                        ? PartsOfOutputs(statistics, AttentionAtlas::ToTransformer(model),
+                            this->Layer, this->Head, this->Parts)
+                        : PartsOfScores(statistics, this->Layer, this->Head, this->Parts);
+  const std::vector<double>& strengths = found.strengths;
 
   auto* table = task.Output<vtkTable>(0);
   double sum = 0;
   std::vector<double> cumulative;
   std::vector<int> numbers;
-  for (const atlas::ScorePart& part : parts)
+  for (const double strength : strengths)
   {
-    sum += part.variance / found.variance;
+    sum += strength * strength / found.variance;
     cumulative.push_back(sum);
     numbers.push_back(static_cast<int>(numbers.size()) + 1);
   }
   AddColumn<vtkIntArray>(table, Names::Part, numbers);
+  AddColumn<vtkDoubleArray>(table, Names::Strength, strengths);
   AddColumn<vtkDoubleArray>(
-    table, Names::Strength, parts, [](const atlas::ScorePart& part) { return part.strength; });
-  AddColumn<vtkDoubleArray>(
-    table, Names::Variance, parts, [](const atlas::ScorePart& part) { return part.variance; });
-  AddColumn<vtkDoubleArray>(table, Names::Share, parts,
-    [&](const atlas::ScorePart& part) { return part.variance / found.variance; });
+    table, Names::Variance, strengths, [](double strength) { return strength * strength; });
+  AddColumn<vtkDoubleArray>(table, Names::Share, strengths,
+    [&](double strength) { return strength * strength / found.variance; });
   AddColumn<vtkDoubleArray>(table, Names::Cumulative, cumulative);
   AttentionAtlas::AddField(table->GetFieldData(), Names::Variance, found.variance);
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ScoreParts);
 
-  const std::array<Eigen::MatrixXd, 2> coordinates = { atlas::CoordinatesOf(
-                                                         statistics, head, found, false),
-    atlas::CoordinatesOf(statistics, head, found, true) };
   std::vector<EndRow> rows;
-  for (int part = 0; part < static_cast<int>(parts.size()); ++part)
+  for (int part = 0; part < static_cast<int>(strengths.size()); ++part)
   {
-    for (const int kind : { 0, 1 })
+    for (const Tokens& tokens : found.tokens)
     {
-      AddEnds(statistics, coordinates.at(kind), kind, part, this->Ends, rows);
+      AddEnds(tokens, part, this->Ends, rows);
     }
   }
-  const auto textOf = [&](const atlas::CorpusSample* sample)
-  {
-    return AttentionAtlas::KindText(
-      statistics, AttentionAtlas::FindKind(statistics, sample->token));
-  };
   auto* ends = task.Output<vtkTable>(1);
   AddColumn<vtkIntArray>(ends, Names::Part, rows, [](const EndRow& row) { return row.part; });
   AddColumn<vtkIntArray>(ends, Names::Kind, rows, [](const EndRow& row) { return row.kind; });
@@ -128,32 +239,35 @@ void vtkScoreParts::Show(const atlas::CorpusStatistics& statistics, AttentionAtl
   AddColumn<vtkDoubleArray>(
     ends, Names::Coordinate, rows, [](const EndRow& row) { return row.coordinate; });
   AddColumn<vtkStringArray>(
-    ends, Names::Token, rows, [&](const EndRow& row) { return textOf(row.sample); });
+    ends, Names::Token, rows, [](const EndRow& row) { return row.place->text; });
   AddColumn<vtkIntArray>(
-    ends, Names::TokenId, rows, [](const EndRow& row) { return row.sample->token; });
+    ends, Names::TokenId, rows, [](const EndRow& row) { return row.place->token; });
   AddColumn<vtkIdTypeArray>(ends, Names::Document, rows,
-    [](const EndRow& row) { return static_cast<vtkIdType>(row.sample->document); });
+    [](const EndRow& row) { return static_cast<vtkIdType>(row.place->document); });
   AddColumn<vtkIdTypeArray>(ends, Names::Position, rows,
-    [](const EndRow& row) { return static_cast<vtkIdType>(row.sample->position); });
+    [](const EndRow& row) { return static_cast<vtkIdType>(row.place->position); });
   AttentionAtlas::SetFormat(ends, AttentionAtlas::Formats::ScorePartEnds);
 
   auto* output = task.Output<vtkPolyData>(2);
   vtkNew<vtkPoints> points;
   vtkNew<vtkCellArray> vertices;
   std::vector<EndRow> drawn;
-  for (const int kind : { 0, 1 })
+  for (const Tokens& tokens : found.tokens)
   {
-    for (Eigen::Index s = 0; s < coordinates.at(kind).rows(); ++s)
+    for (std::size_t s = 0; tokens.isDrawn && s < tokens.places.size(); ++s)
     {
       std::array<double, 3> place = { 0, 0, 0 };
-      for (std::size_t r = 0; r < std::min<std::size_t>(3, parts.size()); ++r)
+      for (std::size_t r = 0; r < std::min<std::size_t>(3, strengths.size()); ++r)
       {
+        // The inner product of a query and a key is the score; a value is what it writes.
+        const double scale =
+          tokens.kind == CoordinateKind::Value ? strengths[r] : std::sqrt(strengths[r]);
         place.at(r) =
-          coordinates.at(kind)(s, static_cast<Eigen::Index>(r)) * std::sqrt(parts[r].strength);
+          tokens.coordinates(static_cast<Eigen::Index>(s), static_cast<Eigen::Index>(r)) * scale;
       }
       const vtkIdType point = points->InsertNextPoint(place.data());
       vertices->InsertNextCell(1, &point);
-      drawn.push_back({ 0, kind, "", 0, 0, &statistics.samples[s] });
+      drawn.push_back({ 0, static_cast<int>(tokens.kind), "", 0, 0, &tokens.places[s] });
     }
   }
   output->SetPoints(points);
@@ -162,13 +276,13 @@ void vtkScoreParts::Show(const atlas::CorpusStatistics& statistics, AttentionAtl
   data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
     Names::Kind, drawn, [](const EndRow& row) { return row.kind; }));
   data->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(
-    Names::Token, drawn, [&](const EndRow& row) { return textOf(row.sample); }));
+    Names::Token, drawn, [](const EndRow& row) { return row.place->text; }));
   data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
-    Names::TokenId, drawn, [](const EndRow& row) { return row.sample->token; }));
+    Names::TokenId, drawn, [](const EndRow& row) { return row.place->token; }));
   data->AddArray(AttentionAtlas::MakeArray<vtkIdTypeArray>(Names::Document, drawn,
-    [](const EndRow& row) { return static_cast<vtkIdType>(row.sample->document); }));
+    [](const EndRow& row) { return static_cast<vtkIdType>(row.place->document); }));
   data->AddArray(AttentionAtlas::MakeArray<vtkIdTypeArray>(Names::Position, drawn,
-    [](const EndRow& row) { return static_cast<vtkIdType>(row.sample->position); }));
+    [](const EndRow& row) { return static_cast<vtkIdType>(row.place->position); }));
   AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::ScorePartPoints);
   for (vtkDataObject* one : { static_cast<vtkDataObject*>(table), static_cast<vtkDataObject*>(ends),
          static_cast<vtkDataObject*>(output) })

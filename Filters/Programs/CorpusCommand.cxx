@@ -54,6 +54,7 @@ cxxopts::Options CorpusArguments(const std::string& name)
     value<std::int64_t>()->default_value(std::to_string(defaults.contexts)));
   add("samples", "tokens whose queries and keys are kept, for the parts of scores",
     value<std::int64_t>()->default_value(std::to_string(defaults.samples)));
+  add("sample-values", "keep their values, too, for the parts of what heads write");
   add("sink-threshold", "a query is at a sink if its weight of the first token is above this",
     value<double>()->default_value("0.3"));
   add("no-agreement", "do not compare the attention of all heads");
@@ -84,6 +85,7 @@ CorpusOptions CorpusOptionsOf(const cxxopts::ParseResult& parsed)
   options.layers = LayersOf(parsed);
   options.contexts = count("contexts", 0);
   options.samples = count("samples", 0);
+  options.sampleValues = parsed.count("sample-values") != 0;
   options.sinkThreshold = Checked<double>(parsed, "sink-threshold", "0 to 1",
     [](double threshold) { return threshold >= 0 && threshold <= 1; });
   options.agreement = parsed.count("no-agreement") == 0;

@@ -387,6 +387,68 @@ TEST_F(CorpusFilters, ScorePartsArePoints)
   EXPECT_EQ(points->GetPointData()->GetArray("Kind")->GetComponent(samples, 0), 1);
 }
 
+/// With all tokens drawn, the points have the mean 0 and the variances of the parts along the axes,
+/// which are not correlated.
+TEST_F(CorpusFilters, OutputPartsArePrincipalComponents)
+{
+  this->corpus->SetSampleValues(true);
+  this->corpus->SetAddSpecialTokens(false);
+  this->corpus->SetSamples(100000);
+  Observed<vtkScoreParts> filter;
+  filter->SetInputConnection(this->corpus->GetOutputPort());
+  filter->SetModelConnection(this->reader->GetOutputPort());
+  filter->SetCircuit(vtkScoreParts::OUTPUTS);
+  filter->SetLayer(1);
+  filter->SetHead(5);
+  filter->SetParts(3);
+  filter->SetEnds(2);
+  auto* table = Updated<vtkTable>(filter.Get());
+  ASSERT_EQ(table->GetNumberOfRows(), 3);
+  auto* points = OutputOf<vtkPolyData>(filter.Get(), 2);
+  const auto tokens = static_cast<vtkIdType>(Number(this->Table(), 0, "Queries"));
+  ASSERT_EQ(points->GetNumberOfPoints(), tokens);
+  EXPECT_EQ(points->GetPointData()->GetArray("Kind")->GetRange()[0], 4);
+  for (int i = 0; i < 3; ++i)
+  {
+    const double variance = Number(table, i, "Variance");
+    EXPECT_NEAR(Number(table, i, "Strength"), std::sqrt(variance), 1e-12);
+    double mean = 0;
+    for (vtkIdType p = 0; p < tokens; ++p)
+    {
+      mean += points->GetPoint(p)[i] / static_cast<double>(tokens);
+    }
+    EXPECT_NEAR(mean, 0, 1e-4 * std::sqrt(variance));
+    for (int j = 0; j <= i; ++j)
+    {
+      double product = 0;
+      for (vtkIdType p = 0; p < tokens; ++p)
+      {
+        const double* place = points->GetPoint(p);
+        product += place[i] * place[j] / static_cast<double>(tokens);
+      }
+      EXPECT_NEAR(product, i == j ? variance : 0, 1e-3 * Number(table, 0, "Variance"));
+    }
+  }
+  auto* ends = OutputOf<vtkTable>(filter.Get(), 1);
+  ASSERT_EQ(ends->GetNumberOfRows(), 3 * 3 * 2 * 2);
+  EXPECT_EQ(Number(ends, 0, "Kind"), 2);
+  EXPECT_EQ(Text(ends, 0, "End"), "Highest");
+  EXPECT_GE(Number(ends, 0, "Coordinate"), Number(ends, 1, "Coordinate"));
+  EXPECT_LE(Number(ends, 2, "Coordinate"), Number(ends, 3, "Coordinate"));
+  EXPECT_EQ(Number(ends, 4, "Kind"), 3);
+  EXPECT_EQ(Number(ends, 4, "Document"), -1);
+  EXPECT_EQ(Number(ends, 8, "Kind"), 4);
+  EXPECT_GE(Number(ends, 8, "Document"), 0);
+  // It needs the model, and values.
+  filter->SetModelConnection(nullptr);
+  filter->Update();
+  EXPECT_THAT(filter.TakeError(), HasSubstr("expected the Model of the statistics, found none"));
+  filter->SetModelConnection(this->reader->GetOutputPort());
+  this->corpus->SetSampleValues(false);
+  filter->Update();
+  EXPECT_THAT(filter.TakeError(), HasSubstr("measure the text with Sample Values"));
+}
+
 TEST_F(CorpusFilters, HeadScatterPlacesHeads)
 {
   Observed<vtkHeadScatter> filter;

@@ -135,7 +135,12 @@ TEST_F(CorpusCommand, OptionsSayWhatIsMeasured)
   ASSERT_THAT(found.heads, SizeIs(4));
   EXPECT_THAT(found.heads[0].contexts[1], SizeIs(1));
   EXPECT_EQ(found.heads[0].Sum(CorpusSum::SinkRate), 0); // no weight is above 1
+  EXPECT_EQ(found.valueDimension, 0);
   EXPECT_EQ(this->Written(text + " --documents Files").documents, 1);
+  const CorpusStatistics sampled = this->Written(text + " --samples 2 --sample-values");
+  EXPECT_TRUE(sampled.options.sampleValues);
+  ASSERT_THAT(sampled.samples, SizeIs(2));
+  EXPECT_EQ(sampled.samples[0].values.size(), sampled.samples[0].keys.size());
 }
 
 TEST_F(CorpusCommand, GoesOnWhereItStopped)

@@ -140,6 +140,43 @@ class Corpus(AtlasTest):
         self.assertEqual(len(few), 3)
         self.assertEqual(column(few, "Occurrences").tolist(), sorted(occurrences.values())[-3:][::-1])
 
+    def test_output_parts_are_those_of_recordings(self):
+        """The variances of what a head writes along its principal directions, by NumPy from recorded values; and the
+        tokens at their ends."""
+        corpus = self.model.corpus(self.text, sample_values=True)
+        self.addCleanup(corpus.close)
+        values = numpy.concatenate([self.recording.values(LAYER, HEAD, line) for line in range(len(LINES))]).astype(float)
+        tensors, _ = atlastest.read_safetensors(MODEL / "model.safetensors")
+        writing = tensors[f"blocks.{LAYER}.attn.W_O"][HEAD].astype(float)
+        written = (values - values.mean(axis=0)) @ (writing - writing.mean(axis=1, keepdims=True))
+        expected = numpy.linalg.svd(written / len(values) ** 0.5, compute_uv=False)[:4]
+        table = corpus.parts(LAYER, HEAD, 4, circuit="OV", model=MODEL)
+        numpy.testing.assert_allclose(column(table, "Strength"), expected, rtol=1e-4)
+        shares = expected**2 / (written**2).mean(axis=0).sum()
+        numpy.testing.assert_allclose(column(table, "Share"), shares, rtol=1e-4)
+        # The coordinates of values are those of the text, in the order of principal components.
+        ends = corpus.ends(LAYER, HEAD, 1, ends=3, circuit="OV", model=self.model)
+        self.assertEqual(column(ends, "Kind").tolist(), [2] * 6 + [3] * 6 + [4] * 6)
+        first = written @ numpy.linalg.svd(written, full_matrices=False)[2][0] / expected[0]
+        first *= numpy.sign(first[numpy.abs(first).argmax()])
+        found = column(ends, "Coordinate")[12:]
+        found = found * numpy.sign(found[numpy.abs(found).argmax()])
+        highest, lowest = (set(numpy.round(order[:3], 3)) for order in (numpy.sort(first)[::-1], numpy.sort(first)))
+        halves = [set(numpy.round(found[:3], 3)), set(numpy.round(found[3:], 3))]
+        self.assertIn(highest, halves)
+        self.assertIn(lowest, halves)
+        self.assertEqual(set(column(ends, "Document")[:12].tolist()), {-1})
+        with self.assertRaisesRegex(ValueError, "circuit: expected QK or OV, found 'KQ'"):
+            corpus.parts(circuit="KQ")
+        for bad, message in (
+            (lambda: corpus.parts(circuit="OV"), "expected the Model of the statistics"),
+            (lambda: self.corpus.parts(circuit="OV", model=MODEL), "with Sample Values"),
+            (lambda: corpus.parts(circuit="OV", model=atlastest.DATA / "models" / "induction"), "expected that of the statistics"),
+        ):
+            with self.assertRaises(ValueError):
+                bad()
+            self.assertIn(message, "".join(self.take_errors()))
+
     def test_contexts_are_those_of_recordings(self):
         best = []
         for line, (weights, tokens) in enumerate(self.attention(LAYER, HEAD)):
@@ -250,15 +287,17 @@ class Corpus(AtlasTest):
             (self.corpus.histogram, simple.HeadHistogram(Input=self.corpus.reader), {}),
             (self.corpus.tokens, simple.HeadTokenTable(Input=self.corpus.reader), {}),
             (self.corpus.contexts, simple.TopContexts(Input=self.corpus.reader), {}),
-            (self.corpus.ends, simple.ScoreParts(Input=self.corpus.reader), {}),
+            (self.corpus.ends, simple.ScoreParts(Input=self.corpus.reader), {"circuit": None}),
             (self.corpus.clusters, simple.HeadScatter(Input=self.corpus.reader), {"count": "Clusters", "by": "ClusterBy"}),
             (atlas.corpus, simple.CorpusStatistics(Input=self.model.reader), {"tokens": "TokenLimit"}),
         ):
             for option, parameter in inspect.signature(function).parameters.items():
-                if parameter.default not in (None, (), parameter.empty):
-                    name = renamed.get(option, "".join(map(str.capitalize, option.split("_"))))
+                name = renamed.get(option, "".join(map(str.capitalize, option.split("_"))))
+                if name is not None and parameter.default not in (None, (), parameter.empty):
                     self.assertEqual(str(made.GetPropertyValue(name)).strip("'"), str(parameter.default), option)
             simple.Delete(made)
+        parts = [column(part, "Strength").tolist() for part in (self.corpus.parts(), self.corpus.table("ScoreParts"))]
+        self.assertEqual(*parts)
 
     def test_summary(self):
         self.assertEqual(

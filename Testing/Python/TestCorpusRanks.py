@@ -10,7 +10,7 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 
 MODEL = atlastest.DATA / "models" / "language-2" / "config.json"
 TEXTS = [str(atlastest.SOURCE / "Plugin" / "Documentation" / name) for name in ("Glossary.md", "Tutorial.md")]
-OPTIONS = {"Documents": "Paragraphs", "BatchTokens": 200, "Samples": 100, "Contexts": 5}
+OPTIONS = {"Documents": "Paragraphs", "BatchTokens": 200, "Samples": 100, "SampleValues": 1, "Contexts": 5}
 
 
 def numbers(attributes):

@@ -805,8 +805,11 @@ class HostileInput(AtlasTest):
             ("HeadHistogram", {"Layer": 2}, "found layer 2"),
             ("HeadTokenTable", {"Head": -1}, "layer 0, head -1"),
             ("ScoreParts", {"Layer": 9}, "found layer 9"),
+            ("ScoreParts", {"Circuit": "Outputs (OV)"}, "expected the Model of the statistics"),
         ):
             self.check(name, str(properties), getattr(simple, name)(Input=good, **properties), message)
+        outputs = {"Circuit": "Outputs (OV)", "Model": language}
+        self.check("ScoreParts", "Outputs without values", simple.ScoreParts(Input=good, **outputs), "Sample Values")
         apart = simple.CorpusStatistics(Input=language, Files=text, Agreement=0)
         alike = simple.HeadScatter(Input=apart, ClusterBy="Agreement")
         self.check("HeadScatter", "ClusterBy Agreement without it", alike, "Agreement")

@@ -39,7 +39,7 @@ SLOW = DATA / "trained-n5-h3-slow.safetensors"
 #: The colors of classes 0 to 4: the palette of Okabe and Ito (2008).
 PALETTE = [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0]]
 
-_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "u1"}
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
 
 
 def read_safetensors(path):

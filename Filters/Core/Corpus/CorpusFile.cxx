@@ -223,6 +223,13 @@ void PassHeads(Archive& archive, CorpusStatistics& statistics)
   pass("key_moment", { d * d, 2 },
     [](Stream& stream, CorpusHead& head) { stream.Sums(head.keyMoment); });
   pass("key_sum", { d, 2 }, [](Stream& stream, CorpusHead& head) { stream.Sums(head.keySum); });
+  if (const std::int64_t ofValues = statistics.valueDimension; ofValues > 0)
+  {
+    pass("value_moment", { ofValues * ofValues, 2 },
+      [](Stream& stream, CorpusHead& head) { stream.Sums(head.valueMoment); });
+    pass("value_sum", { ofValues, 2 },
+      [](Stream& stream, CorpusHead& head) { stream.Sums(head.valueSum); });
+  }
   pass("tokens", { Count(statistics.ids.size()), 4 },
     [](Stream& stream, CorpusHead& head)
     {
@@ -367,9 +374,10 @@ void PassSamples(Archive& archive, CorpusStatistics& statistics)
         stream.Number(sample.token);
       }
     });
-  const std::int64_t columns = Count(statistics.heads.size()) * statistics.headDimension;
-  const auto pass = [&](const char* name, std::vector<float> CorpusSample::* vectors)
+  const auto pass =
+    [&](const char* name, std::vector<float> CorpusSample::* vectors, std::int64_t dimension)
   {
+    const std::int64_t columns = Count(statistics.heads.size()) * dimension;
     std::vector<double> values;
     for (const CorpusSample& sample : samples)
     {
@@ -382,8 +390,12 @@ void PassSamples(Archive& archive, CorpusStatistics& statistics)
       (samples[i].*vectors).assign(row, row + columns);
     }
   };
-  pass("sample_queries", &CorpusSample::queries);
-  pass("sample_keys", &CorpusSample::keys);
+  pass("sample_queries", &CorpusSample::queries, statistics.headDimension);
+  pass("sample_keys", &CorpusSample::keys, statistics.headDimension);
+  if (statistics.valueDimension > 0)
+  {
+    pass("sample_values", &CorpusSample::values, statistics.valueDimension);
+  }
 }
 
 void Pass(Archive& archive, CorpusStatistics& statistics)
@@ -408,6 +420,7 @@ void Pass(Archive& archive, CorpusStatistics& statistics)
     constexpr std::int64_t Most = 1 << 20;
     const std::int64_t d = statistics.headDimension;
     const std::int64_t window = statistics.options.window;
+    const std::int64_t ofValues = statistics.valueDimension;
     if (d < 1 || d > Most || window < 2 || next.file < 0 || next.offset < 0 || next.token < 0)
     {
       throw ModelError(archive.GetSource() + ": totals or window: a number is out of range.");
@@ -421,12 +434,19 @@ void Pass(Archive& archive, CorpusStatistics& statistics)
     archive.Integer("key_moment", { Count(statistics.heads.size()), d * d, 2 }, [](Stream&) {});
     archive.Integer("tokens", { Count(statistics.heads.size()), Count(statistics.ids.size()), 4 },
       [](Stream&) {});
+    if (ofValues > 0)
+    {
+      const Shape shape = { Count(statistics.heads.size()), ofValues * ofValues, 2 };
+      archive.Integer("value_moment", shape, [](Stream&) {});
+    }
     for (CorpusHead& head : statistics.heads)
     {
       head.distances.resize(window);
       head.queryMoment.resize(d * d);
       head.keyMoment.resize(d * d);
       head.keySum.resize(d);
+      head.valueMoment.resize(ofValues * ofValues);
+      head.valueSum.resize(ofValues);
       head.tokens.resize(statistics.ids.size());
     }
   }
@@ -517,10 +537,33 @@ std::vector<std::uint64_t> SizesFromText(const std::string& text, const std::str
   }
 }
 
+/// The entry is there if values were sampled.
+std::int64_t ValueDimensionOf(const std::string& text, const std::string& source)
+{
+  constexpr std::int64_t Most = 1 << 20;
+  if (text.empty())
+  {
+    return 0;
+  }
+  const json value = ParseJson(text, source, "the entry value_dimension");
+  if (!value.is_number_integer() || value < 1 || value > Most)
+  {
+    throw ModelError(source + ": the entry value_dimension: expected 1 to " + std::to_string(Most) +
+                     ", found " + text + ".");
+  }
+  return value.get<std::int64_t>();
+}
+
 Metadata MetadataOf(const CorpusStatistics& statistics)
 {
-  return { { "format", CorpusFormat }, { "version", CorpusVersion }, { "model", statistics.model },
-    { "options", OptionsToText(statistics.options) }, { "sizes", json(statistics.sizes).dump() } };
+  Metadata metadata = { { "format", CorpusFormat }, { "version", CorpusVersion },
+    { "model", statistics.model }, { "options", OptionsToText(statistics.options) },
+    { "sizes", json(statistics.sizes).dump() } };
+  if (statistics.valueDimension > 0)
+  {
+    metadata.emplace("value_dimension", std::to_string(statistics.valueDimension));
+  }
+  return metadata;
 }
 
 CorpusStatistics FromContent(const SafetensorsContent& content, const std::string& source)
@@ -540,6 +583,8 @@ CorpusStatistics FromContent(const SafetensorsContent& content, const std::strin
   statistics.model = entry("model");
   statistics.options = OptionsFromText(entry("options"), source);
   statistics.sizes = SizesFromText(entry("sizes"), source);
+  statistics.valueDimension = ValueDimensionOf(entry("value_dimension"), source);
+  statistics.options.sampleValues = statistics.valueDimension > 0;
   Archive archive(content.tensors, source);
   Pass(archive, statistics);
   return statistics;

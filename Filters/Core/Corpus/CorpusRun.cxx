@@ -132,6 +132,7 @@ CorpusStatistics BeginCorpus(
   statistics.options.layers = LayersOf(options, config);
   statistics.options.window = WindowOf(options, config);
   statistics.headDimension = config.headDimension;
+  statistics.valueDimension = options.sampleValues ? config.ValueDimension() : 0;
   for (const std::int64_t layer : statistics.options.layers)
   {
     for (std::int64_t h = 0; h < config.heads; ++h)
@@ -150,6 +151,8 @@ CorpusStatistics BeginCorpus(
     head.queryMoment.resize(d * d);
     head.keyMoment.resize(d * d);
     head.keySum.resize(d);
+    head.valueMoment.resize(statistics.valueDimension * statistics.valueDimension);
+    head.valueSum.resize(statistics.valueDimension);
   }
   if (options.agreement)
   {
@@ -170,7 +173,8 @@ void RequireSameOptions(
          << ", AddSpecialTokens " << options.addSpecialTokens << ", Window " << options.window
          << ", Overlap " << options.overlap << ", Contexts " << options.contexts << ", Samples "
          << options.samples << ", SinkThreshold " << options.sinkThreshold << ", Agreement "
-         << options.agreement << ", BatchTokens " << options.batch << ", Layers";
+         << options.agreement << ", BatchTokens " << options.batch
+         << (options.sampleValues ? ", SampleValues 1" : "") << ", Layers";
     for (const std::int64_t layer : options.layers)
     {
       text << ' ' << layer;
@@ -191,10 +195,11 @@ std::uint64_t CorpusMemory(
   const std::size_t layers = LayersOf(options, config).size();
   const std::uint64_t heads = layers * ToIndex(config.heads);
   const std::uint64_t d = config.headDimension;
+  const std::uint64_t ofValues = options.sampleValues ? config.ValueDimension() : 0;
   const std::uint64_t window = WindowOf(options, config);
   const std::uint64_t rows = ToIndex(options.batch) + window;
   const std::uint64_t ofHead =
-    2 * d * d * sizeof(ExactSum) + ToIndex(kinds) * sizeof(TokenAttention) +
+    (2 * d * d + ofValues * ofValues) * sizeof(ExactSum) + ToIndex(kinds) * sizeof(TokenAttention) +
     CorpusSketchCount * 24 * 1024 + ContextMeasureCount * ToIndex(options.contexts) * window * 4 +
     128 * window * sizeof(float) * (options.agreement ? 2 : 1);
   TransformerInput input;
@@ -204,8 +209,9 @@ std::uint64_t CorpusMemory(
   const MemoryEstimate batch = EstimateMemory(model.GetModel(), input, recorded);
   const std::uint64_t products = options.agreement ? heads * heads * (sizeof(ExactSum) + 4) : 0;
   const std::uint64_t logits = heads * d * rows * sizeof(float);
-  return heads * ofHead + products + logits + ToIndex(options.samples) * heads * 2 * d * 4 +
-         batch.recording + batch.working + CorpusWeights::Memory(config, layers);
+  return heads * ofHead + products + logits +
+         ToIndex(options.samples) * heads * (2 * d + ofValues) * 4 + batch.recording +
+         batch.working + CorpusWeights::Memory(config, layers);
 }
 
 void MeasureCorpus(

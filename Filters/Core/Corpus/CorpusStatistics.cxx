@@ -88,6 +88,8 @@ void AddHead(const CorpusHead& from, CorpusHead& to)
   AddLists(from.queryMoment, to.queryMoment);
   AddLists(from.keyMoment, to.keyMoment);
   AddLists(from.keySum, to.keySum);
+  AddLists(from.valueMoment, to.valueMoment);
+  AddLists(from.valueSum, to.valueSum);
 }
 
 }

@@ -121,6 +121,9 @@ struct CorpusHead
   std::vector<ExactSum> queryMoment;  ///< [d_head, d_head], the part i <= j of sum q_i q_j
   std::vector<ExactSum> keyMoment;    ///< the same of keys
   std::vector<ExactSum> keySum;       ///< [d_head]
+  std::vector<ExactSum>
+    valueMoment;                  ///< [d_value, d_value], as keyMoment; empty without sampleValues
+  std::vector<ExactSum> valueSum; ///< [d_value], likewise
   std::array<std::vector<TopContext>, ContextMeasureCount> contexts; ///< from the best one
 
   std::int64_t Count(CorpusCount count) const
@@ -143,6 +146,7 @@ struct CorpusSample
   std::int32_t token = 0;     ///< id
   std::vector<float> queries; ///< [heads, d_head]
   std::vector<float> keys;    ///< [heads, d_head]
+  std::vector<float> values;  ///< [heads, d_value]; empty without sampleValues
 };
 
 /// What is measured and kept. Statistics of different options cannot be added.
@@ -151,6 +155,7 @@ struct CorpusOptions : CorpusTextOptions
   std::vector<std::int64_t> layers; ///< whose heads are measured; empty: all
   std::int64_t contexts = 20;       ///< kept of each head and measure, 0 to 1000
   std::int64_t samples = 1024;      ///< tokens whose queries and keys are kept, 0 to 100,000
+  bool sampleValues = false;        ///< whether their values are kept, too, for OutputParts.h
   double sinkThreshold = 0.3;       ///< of SinkRate
   bool agreement = true;            ///< whether heads are compared with each other
   std::int64_t batch = 1024;        ///< tokens that are run at a time, at least; at least 1
@@ -163,8 +168,9 @@ struct CorpusStatistics
   std::string model; ///< its path
   CorpusOptions options;
   std::int64_t headDimension = 0;
-  bool hasLogits = false;        ///< whether NextTokenEffect and Copying are measured
-  std::vector<HeadPlace> places; ///< of the heads, by layer and head
+  std::int64_t valueDimension = 0; ///< of values; 0 without sampleValues
+  bool hasLogits = false;          ///< whether NextTokenEffect and Copying are measured
+  std::vector<HeadPlace> places;   ///< of the heads, by layer and head
   std::vector<CorpusHead> heads;
 
   std::vector<std::int64_t> ids;  ///< of the kinds of tokens that occurred

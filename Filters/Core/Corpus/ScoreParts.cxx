@@ -1,47 +1,16 @@
 #include "ScoreParts.h"
 
 #include "Error.h"
+#include "MomentRoot.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
-#include <Eigen/Eigenvalues>
 #include <Eigen/SVD>
 
 namespace atlas
 {
-namespace
-{
-
-/// The part i <= j of a symmetric matrix, as a mean.
-Eigen::MatrixXd MeanOf(const std::vector<ExactSum>& sums, std::int64_t d, double count)
-{
-  return Eigen::MatrixXd::NullaryExpr(d, d, [&](Eigen::Index i, Eigen::Index j)
-    { return sums[std::max(i, j) * d + std::min(i, j)].Value() / count; });
-}
-
-/// The square root of a symmetric matrix without negative eigenvalues, and its pseudo-inverse.
-struct Root
-{
-  Eigen::MatrixXd root;
-  Eigen::MatrixXd inverse;
-
-  explicit Root(const Eigen::MatrixXd& matrix)
-  {
-    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(matrix);
-    const Eigen::VectorXd values = solver.eigenvalues().cwiseMax(0).cwiseSqrt();
-    const double least = values.maxCoeff() * 1e-6; // of the roots: 1e-12 of the variance
-    const Eigen::VectorXd inverted =
-      values.unaryExpr([least](double value) { return value > least ? 1 / value : 0.; });
-    const Eigen::MatrixXd& vectors = solver.eigenvectors();
-    this->root = vectors * values.asDiagonal() * vectors.transpose();
-    this->inverse = vectors * inverted.asDiagonal() * vectors.transpose();
-  }
-};
-
-}
-
 std::size_t FindCorpusHead(
   const CorpusStatistics& statistics, std::int64_t layer, std::int64_t head)
 {
@@ -68,8 +37,9 @@ ScoreParts FindScoreParts(
   ScoreParts result;
   result.keyMean =
     Eigen::VectorXd::NullaryExpr(d, [&](Eigen::Index i) { return sums.keySum[i].Value() / count; });
-  const Root queries(MeanOf(sums.queryMoment, d, count));
-  const Root keys(MeanOf(sums.keyMoment, d, count) - result.keyMean * result.keyMean.transpose());
+  const MomentRoot queries(MeanMoment(sums.queryMoment, d, count));
+  const MomentRoot keys(
+    MeanMoment(sums.keyMoment, d, count) - result.keyMean * result.keyMean.transpose());
   const Eigen::JacobiSVD<Eigen::MatrixXd> svd(
     queries.root * keys.root, Eigen::ComputeFullU | Eigen::ComputeFullV);
   const double scale = std::abs(sums.scoreScale);

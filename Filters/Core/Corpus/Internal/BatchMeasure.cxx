@@ -578,11 +578,10 @@ private:
     }
   }
 
-  /// Adds sums over queries and keys of the tokens that count as queries: of a window in single
-  /// precision, of all in double.
+  /// Adds sums over queries, keys and values of the tokens that count as queries: of a window in
+  /// single precision, of all in double.
   void MeasureMoments()
   {
-    const std::int64_t d = this->Result.headDimension;
     ParallelFor(this->Work.size(), this->Threads,
       [&](std::int64_t h)
       {
@@ -590,6 +589,7 @@ private:
         CorpusHead& head = this->Result.heads[h];
         const auto add = [&](const SharedMatrix& matrix, std::vector<ExactSum>& moment)
         {
+          const std::int64_t d = matrix.columns;
           Matrix product(d, d); // of a window
           Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(d, d);
           Eigen::RowVectorXd total = Eigen::RowVectorXd::Zero(d);
@@ -615,11 +615,18 @@ private:
           }
           return total;
         };
-        add(recorded.query, head.queryMoment);
-        const Eigen::RowVectorXd total = add(recorded.key, head.keyMoment);
-        for (std::int64_t i = 0; i < d; ++i)
+        const auto addTo = [](const Eigen::RowVectorXd& total, std::vector<ExactSum>& sum)
         {
-          head.keySum[i].Add(total[i]);
+          for (Eigen::Index i = 0; i < total.size(); ++i)
+          {
+            sum[i].Add(total[i]);
+          }
+        };
+        add(recorded.query, head.queryMoment);
+        addTo(add(recorded.key, head.keyMoment), head.keySum);
+        if (this->Result.options.sampleValues)
+        {
+          addTo(add(recorded.value, head.valueMoment), head.valueSum);
         }
       });
   }
@@ -650,6 +657,10 @@ private:
           { to.insert(to.end(), from.Row(row), from.Row(row) + from.columns); };
           append(head.query, sample.queries);
           append(head.key, sample.keys);
+          if (this->Result.options.sampleValues)
+          {
+            append(head.value, sample.values);
+          }
         }
         this->Result.Keep(std::move(sample));
       }

@@ -6,7 +6,7 @@ import html
 import os
 import pathlib
 from collections.abc import Sequence as Listed
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paraview import simple
 
@@ -15,6 +15,12 @@ from attentionatlas._internal.arguments import PathLike, listed, number
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.readers import Proxies, make_filter, open_corpus, write_data
 from attentionatlas._internal.tables import Table, Tables, as_table, summary
+
+if TYPE_CHECKING:
+    from attentionatlas._internal.recording import Transformer
+
+#: What ScoreParts splits.
+_CIRCUITS = {"QK": "Scores (QK)", "OV": "Outputs (OV)"}
 
 
 class Corpus(Tables):
@@ -120,17 +126,42 @@ class Corpus(Tables):
         layer, head = self.place(layer, head)
         return self._of("TopContexts", 0, locals())
 
-    def parts(self, layer: int | None = None, head: int = 0, parts: int = 8) -> Table:
-        """The parts of a head's scores, each the product of a feature of the query and one of the key: a row each with
-        the Share that it has of the variance of scores. parts: their largest number."""
-        layer, head = self.place(layer, head)
-        return self._of("ScoreParts", 0, locals())
+    def _parts(
+        self, port: int, layer: int | None, head: int, circuit: str, model: Any, options: dict[str, int]
+    ) -> Table:
+        from attentionatlas._internal.recording import Transformer
 
-    def ends(self, layer: int | None = None, head: int = 0, parts: int = 8, ends: int = 10) -> Table:
-        """The tokens at the ends of these parts: a row per part, Kind (0 query, 1 key), End (Highest, Lowest) and Rank.
-        parts: as above. ends: tokens at each end."""
+        if circuit not in _CIRCUITS:
+            raise ValueError(f"circuit: expected {' or '.join(_CIRCUITS)}, found '{circuit}'.")
         layer, head = self.place(layer, head)
-        return self._of("ScoreParts", 1, locals())
+        chosen = {"layer": layer, "head": head, "circuit": _CIRCUITS[circuit], **options}
+        if model is None:
+            return self.table("ScoreParts", port, **chosen)
+        with Transformer.opened(model) as opened:
+            return self.table("ScoreParts", port, model=opened.reader, **chosen)
+
+    def parts(
+        self, layer: int | None = None, head: int = 0, parts: int = 8, circuit: str = "QK",
+        model: Transformer | PathLike | None = None,
+    ) -> Table:
+        """The parts of a head's scores, each the product of a feature of the query and one of the key: a row each with
+        the Share that it has of the variance of scores.
+
+        parts: their largest number. circuit: QK; or OV, the parts of what the head writes, by their share of its
+        variance. These need the model that was measured, open or its file, and statistics with sample_values=True.
+        """
+        return self._parts(0, layer, head, circuit, model, {"parts": parts})
+
+    def ends(
+        self, layer: int | None = None, head: int = 0, parts: int = 8, ends: int = 10, circuit: str = "QK",
+        model: Transformer | PathLike | None = None,
+    ) -> Table:
+        """The tokens at the ends of these parts: a row per part, Kind, End (Highest, Lowest) and Rank.
+
+        Kind: 0 query, 1 key; of OV 2, tokens whose embedding the head reads most; 3, whose logit the part raises most;
+        4, values of the text. parts, circuit, model: as above. ends: tokens at each end.
+        """
+        return self._parts(1, layer, head, circuit, model, {"parts": parts, "ends": ends})
 
     def clusters(self, count: int = 4, by: str = "Statistics") -> Table:
         """Groups of heads that are alike: a row per layer and head with its Cluster, by average linkage.
