@@ -9,12 +9,34 @@ using namespace atlas;
 namespace
 {
 
+/// What an encoder reads, if there is one.
+void AddSource(const TransformerConfig& config, TransformerInput& input)
+{
+  if (config.encoder == nullptr)
+  {
+    return;
+  }
+  const TransformerConfig& encoder = *config.encoder;
+  if (encoder.input == InputKind::Tokens)
+  {
+    input.source = { { encoder.vocabulary - 1 }, { 0, encoder.vocabulary / 2 } };
+    return;
+  }
+  input.sounds = 2;
+  constexpr std::int64_t largest = 64; // sound is given, in a program
+  if (encoder.melBands <= largest && encoder.positions <= largest)
+  {
+    input.features.resize(input.sounds * encoder.melBands * 2 * encoder.positions, 0.5F);
+  }
+}
+
 TransformerInput InputFor(const TransformerConfig& config)
 {
   TransformerInput input;
   if (config.input == InputKind::Tokens)
   {
     input.tokens = { { 0, config.vocabulary - 1 }, { config.vocabulary / 2 } };
+    AddSource(config, input);
     return input;
   }
   input.images = 1;

@@ -1,9 +1,29 @@
 #include "FuzzTarget.h"
 #include "Transformer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 using namespace atlas;
+
+namespace
+{
+
+/// Every distance has a bucket, and those beyond the longest one that of the end.
+void CheckBuckets(const TransformerConfig& config)
+{
+  const std::int64_t longest = config.relativeDistance;
+  for (std::int64_t distance = -longest - 2; distance <= longest + 2; ++distance)
+  {
+    const std::int64_t bucket = RelativeBucket(config, distance);
+    fuzz::Require(bucket >= 0 && bucket < config.relativeBuckets, "a bucket of each distance");
+    const std::int64_t nearest = std::clamp(distance, -longest, longest);
+    fuzz::Require(bucket == RelativeBucket(config, nearest), "one bucket beyond the longest");
+  }
+}
+
+}
 
 /// The reader of config.json, and what is derived from it.
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
@@ -25,6 +45,13 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
   {
     fuzz::Require(
       AlibiSlopes(config.heads).size() == static_cast<std::size_t>(config.heads), "a slope a head");
+  }
+  for (const TransformerConfig* stack : { &std::as_const(config), config.encoder.get() })
+  {
+    if (stack != nullptr && stack->position == PositionKind::Relative)
+    {
+      CheckBuckets(*stack);
+    }
   }
   fuzz::Require(!std::isnan(config.ScoreScale(config.layers - 1)), "a scale of scores");
   fuzz::Require(!fuzz::Read([&] { Transformer(config, WeightFiles({}, fuzz::Source)); }),

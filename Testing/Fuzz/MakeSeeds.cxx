@@ -434,6 +434,109 @@ void WriteTransformers(const SeedWriter& seeds)
     lens);
 }
 
+/// Models whose decoders attend to encoders.
+void WriteEncoderDecoders(const SeedWriter& seeds)
+{
+  const auto model = [&](const std::string& name, const std::string& config, const Tensors& tensors)
+  {
+    seeds.Write("TransformerConfig", name, config);
+    seeds.Write("Transformer", name, config + '\0' + Safetensors(tensors));
+  };
+  const auto add = [](Tensors& tensors, const std::string& name, const Shape& shape, bool hasBias)
+  {
+    tensors[name + ".weight"] = Numbers(shape);
+    if (hasBias)
+    {
+      tensors[name + ".bias"] = Numbers({ shape[0] });
+    }
+  };
+  Tensors t5 = { { "shared.weight", Numbers({ 3, 4 }) } };
+  Tensors bart = { { "shared.weight", Numbers({ 3, 4 }) },
+    { "final_logits_bias", Numbers({ 1, 3 }) } };
+  Tensors whisper;
+  add(whisper, "encoder.conv1", { 4, 2, 3 }, true);
+  add(whisper, "encoder.conv2", { 4, 4, 3 }, true);
+  add(whisper, "encoder.embed_positions", { 2, 4 }, false);
+  add(whisper, "decoder.embed_tokens", { 3, 4 }, false);
+  add(whisper, "decoder.embed_positions", { 2, 4 }, false);
+  for (const std::string stack : { "encoder.", "decoder." })
+  {
+    std::vector<std::string> blocks = { "layer.0.SelfAttention." };
+    std::vector<std::string> attentions = { "self_attn" };
+    if (stack == "decoder.")
+    {
+      blocks.emplace_back("layer.1.EncDecAttention.");
+      attentions.emplace_back("encoder_attn");
+    }
+    const std::string block = stack + "block.0.";
+    for (const std::string& attention : blocks)
+    {
+      for (const char* kind : { "q", "k", "v" })
+      {
+        add(t5, block + attention + kind, { 6, 4 }, false);
+      }
+      add(t5, block + attention + "o", { 4, 6 }, false);
+    }
+    add(t5, block + blocks[0] + "relative_attention_bias", { 4, 2 }, false);
+    const std::string mlp = block + "layer." + std::to_string(blocks.size()) + ".DenseReluDense.";
+    add(t5, mlp + "wi_0", { 3, 4 }, false);
+    add(t5, mlp + "wi_1", { 3, 4 }, false);
+    add(t5, mlp + "wo", { 4, 3 }, false);
+    for (std::size_t i = 0; i <= blocks.size(); ++i)
+    {
+      add(t5, block + "layer." + std::to_string(i) + ".layer_norm", { 4 }, false);
+    }
+    add(t5, stack + "final_layer_norm", { 4 }, false);
+    const std::string layer = stack + "layers.0.";
+    for (Tensors* tensors : { &bart, &whisper })
+    {
+      for (const std::string& attention : attentions)
+      {
+        for (const std::string kind : { ".q_proj", ".k_proj", ".v_proj", ".out_proj" })
+        {
+          const bool hasBias = tensors == &bart || kind != ".k_proj";
+          add(*tensors, layer + attention + kind, { 4, 4 }, hasBias);
+        }
+        add(*tensors, layer + attention + "_layer_norm", { 4 }, true);
+      }
+      add(*tensors, layer + "fc1", { 3, 4 }, true);
+      add(*tensors, layer + "fc2", { 4, 3 }, true);
+      add(*tensors, layer + "final_layer_norm", { 4 }, true);
+    }
+    add(bart, stack + "embed_positions", { 4, 4 }, false);
+    add(bart, stack + "layernorm_embedding", { 4 }, true);
+    add(whisper, stack + "layer_norm", { 4 }, true);
+  }
+  model("t5",
+    R"({"model_type": "t5", "num_layers": 1, "num_decoder_layers": 1, "num_heads": 2, )"
+    R"("d_model": 4, "d_kv": 3, "d_ff": 3, "vocab_size": 3, "feed_forward_proj": "gated-gelu", )"
+    R"("relative_attention_num_buckets": 4, "relative_attention_max_distance": 3, )"
+    R"("layer_norm_epsilon": 1e-6, "decoder_start_token_id": 0, "pad_token_id": 0})",
+    t5);
+  const std::string sizes =
+    R"(, "d_model": 4, "encoder_layers": 1, "encoder_attention_heads": 2, "encoder_ffn_dim": 3, )"
+    R"("decoder_layers": 1, "decoder_attention_heads": 2, "decoder_ffn_dim": 3, "vocab_size": 3, )"
+    R"("activation_function": "gelu", )";
+  model("bart",
+    R"({"model_type": "bart")" + sizes + R"("max_position_embeddings": 2, )" +
+      R"("scale_embedding": true, "decoder_start_token_id": 2})",
+    bart);
+  for (const std::string stack : { "encoder.", "decoder." })
+  {
+    bart.erase(stack + "embed_positions.weight");
+    bart.erase(stack + "layernorm_embedding.weight");
+    bart.erase(stack + "layernorm_embedding.bias");
+  }
+  model("marian",
+    R"({"model_type": "marian")" + sizes + R"("max_position_embeddings": 2, )" +
+      R"("decoder_vocab_size": 3, "share_encoder_decoder_embeddings": true})",
+    bart);
+  model("whisper",
+    R"({"model_type": "whisper")" + sizes + R"("num_mel_bins": 2, "max_source_positions": 2, )" +
+      R"("max_target_positions": 2})",
+    whisper);
+}
+
 void WriteTokenizers(const SeedWriter& seeds)
 {
   const std::string end(1, '\0');
@@ -609,6 +712,7 @@ int main(int argc, char** argv)
     WriteTorch(seeds);
     WriteRecordings(seeds);
     WriteTransformers(seeds);
+    WriteEncoderDecoders(seeds);
     WriteTokenizers(seeds);
     WriteCharacterTokenizers(seeds);
     WriteTokenizerModels(seeds);

@@ -107,15 +107,8 @@ std::int64_t LongestOf(const TransformerInput& input)
 /// The tokens of the longest source; 0: none.
 std::int64_t LongestSource(const TransformerConfig& config, const TransformerInput& input)
 {
-  std::int64_t longest = 0;
-  if (config.encoder != nullptr)
-  {
-    for (const std::int64_t length : SequenceLengths(*config.encoder, SourceOf(input)))
-    {
-      longest = std::max(longest, length);
-    }
-  }
-  return longest;
+  const std::vector<std::int64_t> lengths = SourceLengths(config, input);
+  return lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
 }
 
 /// The model at the end of one sequence: keys and values of all its tokens, and of its source.

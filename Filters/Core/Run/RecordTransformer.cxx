@@ -72,11 +72,8 @@ std::vector<SequenceRange> SplitSequences(
 {
   const TransformerConfig& config = model.GetConfig();
   std::vector<std::int64_t> lengths = SequenceLengths(config, input);
-  if (config.encoder != nullptr)
-  {
-    const std::vector<std::int64_t> sources = SequenceLengths(*config.encoder, SourceOf(input));
-    std::transform(lengths.begin(), lengths.end(), sources.begin(), lengths.begin(), std::plus<>());
-  }
+  const std::vector<std::int64_t> sources = SourceLengths(config, input);
+  std::transform(sources.begin(), sources.end(), lengths.begin(), lengths.begin(), std::plus<>());
   const std::vector<std::int64_t> offsets = SequenceOffsets(lengths);
   const auto count = static_cast<std::int64_t>(offsets.size()) - 1;
   std::vector<SequenceRange> ranges;

@@ -11,6 +11,17 @@ namespace atlas
 namespace
 {
 
+std::vector<std::int64_t> LengthsOf(const std::vector<std::vector<std::int64_t>>& sequences)
+{
+  std::vector<std::int64_t> lengths;
+  lengths.reserve(sequences.size());
+  for (const std::vector<std::int64_t>& sequence : sequences)
+  {
+    lengths.push_back(sequence.size());
+  }
+  return lengths;
+}
+
 /// Throws OptionError unless all of `values` are from 0 to count - 1.
 void CheckIds(const char* name, std::size_t sequence, const std::vector<std::int64_t>& values,
   std::int64_t count)
@@ -95,16 +106,9 @@ void CheckImages(const TransformerConfig& config, const TransformerInput& input)
   }
 }
 
-/// Log-mel features, the input of an encoder alone.
-void CheckSound(const TransformerConfig& config, const TransformerInput& input)
+void CheckFeatures(const TransformerConfig& encoder, const TransformerInput& input)
 {
-  if (input.sounds < 1 || !input.tokens.empty())
-  {
-    throw OptionError("expected log-mel features for a model of architecture " +
-                      config.architecture + ", found " +
-                      (input.tokens.empty() ? "none" : "token ids") + ".");
-  }
-  const Shape shape = { input.sounds, config.melBands, 2 * config.positions };
+  const Shape shape = { input.sounds, encoder.melBands, 2 * encoder.positions };
   if (input.features.size() != ToIndex(shape[0] * shape[1] * shape[2]))
   {
     throw OptionError("expected log-mel features of shape " + ToString(shape) + ", found " +
@@ -112,32 +116,40 @@ void CheckSound(const TransformerConfig& config, const TransformerInput& input)
   }
 }
 
-std::string Describe(const TransformerInput& source)
+/// What there is of sources.
+std::string DescribeSource(const TransformerInput& input)
 {
-  if (source.sounds != 0)
+  if (input.sounds != 0)
   {
-    return "log-mel features of " + std::to_string(source.sounds);
+    return "log-mel features of " + std::to_string(input.sounds);
   }
-  return source.tokens.empty() ? "none"
-                               : "source tokens of " + std::to_string(source.tokens.size());
+  return input.source.empty() ? "none" : "source tokens of " + std::to_string(input.source.size());
 }
 
 /// What the encoder reads: one source per sequence.
 void CheckSource(const TransformerConfig& config, const TransformerInput& input)
 {
-  const TransformerInput source = SourceOf(input);
   const bool isSound = config.encoder->input == InputKind::Sound;
-  const std::size_t found = isSound ? ToIndex(source.sounds) : source.tokens.size();
-  if (found != input.tokens.size() || (!isSound && source.sounds != 0))
+  const std::size_t found = isSound ? ToIndex(input.sounds) : input.source.size();
+  if (found != input.tokens.size() || (!isSound && input.sounds != 0))
   {
     throw OptionError(std::string("expected ") + (isSound ? "log-mel features" : "source tokens") +
                       " for each of the " + std::to_string(input.tokens.size()) +
                       " sequences, since a model of architecture " + config.architecture +
-                      " has an encoder, found " + Describe(source) + ".");
+                      " has an encoder, found " + DescribeSource(input) + ".");
   }
   try
   {
-    CheckInput(*config.encoder, source);
+    if (isSound)
+    {
+      CheckFeatures(*config.encoder, input);
+    }
+    else
+    {
+      TransformerInput source;
+      source.tokens = input.source;
+      CheckSequences(*config.encoder, source);
+    }
   }
   catch (const OptionError& e)
   {
@@ -150,7 +162,7 @@ void RefuseSource(const TransformerConfig& config, const TransformerInput& input
   if (!input.source.empty() || input.sounds != 0)
   {
     throw OptionError("expected no source, since a model of architecture " + config.architecture +
-                      " has no encoder, found " + Describe(SourceOf(input)) + ".");
+                      " has no encoder, found " + DescribeSource(input) + ".");
   }
 }
 
@@ -166,17 +178,13 @@ bool TransformerInput::operator==(const TransformerInput& other) const
 
 void CheckInput(const TransformerConfig& config, const TransformerInput& input)
 {
-  switch (config.input)
+  if (config.input == InputKind::Images)
   {
-    case InputKind::Tokens:
-      CheckSequences(config, input);
-      break;
-    case InputKind::Images:
-      CheckImages(config, input);
-      break;
-    case InputKind::Sound:
-      CheckSound(config, input);
-      return;
+    CheckImages(config, input);
+  }
+  else
+  {
+    CheckSequences(config, input);
   }
   if (config.encoder == nullptr)
   {
@@ -186,15 +194,6 @@ void CheckInput(const TransformerConfig& config, const TransformerInput& input)
   {
     CheckSource(config, input);
   }
-}
-
-TransformerInput SourceOf(const TransformerInput& input)
-{
-  TransformerInput source;
-  source.tokens = input.source;
-  source.features = input.features;
-  source.sounds = input.sounds;
-  return source;
 }
 
 std::vector<std::int64_t> SequenceLengths(
@@ -208,13 +207,18 @@ std::vector<std::int64_t> SequenceLengths(
   {
     return std::vector<std::int64_t>(input.sounds, config.positions);
   }
-  std::vector<std::int64_t> lengths;
-  lengths.reserve(input.tokens.size());
-  for (const std::vector<std::int64_t>& sequence : input.tokens)
+  return LengthsOf(input.tokens);
+}
+
+std::vector<std::int64_t> SourceLengths(
+  const TransformerConfig& config, const TransformerInput& input)
+{
+  if (config.encoder == nullptr)
   {
-    lengths.push_back(sequence.size());
+    return {};
   }
-  return lengths;
+  return config.encoder->input == InputKind::Sound ? SequenceLengths(*config.encoder, input)
+                                                   : LengthsOf(input.source);
 }
 
 }

@@ -38,12 +38,13 @@ struct SequenceRange
 /// sequence, or for the same reasons in these. The message gives sequence and position.
 void CheckInput(const TransformerConfig& config, const TransformerInput& input);
 
-/// What the encoder of a model reads, as the input of the encoder alone.
-TransformerInput SourceOf(const TransformerInput& input);
-
 /// The number of tokens of each sequence, of the decoder if there is one. The tokens of an image
 /// are its class token and its patches, those of sound its places after the convolutions.
 std::vector<std::int64_t> SequenceLengths(
+  const TransformerConfig& config, const TransformerInput& input);
+
+/// The number of tokens of each source; none for a model without an encoder.
+std::vector<std::int64_t> SourceLengths(
   const TransformerConfig& config, const TransformerInput& input);
 
 }

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -201,4 +202,14 @@ TEST_F(CorpusTextTest, RefusesWhatIsNoText)
   EXPECT_THAT(MessageOf<OptionError>([&] { this->Read({ this->Write("a.txt", "a") }, options); }),
     HasSubstr("Overlap: expected 0 to 3"));
   EXPECT_TRUE(this->Read({ this->Write("a.txt", "") }).empty());
+}
+
+TEST(CorpusWindow, DecodersBesideEncodersAreRefused)
+{
+  TransformerConfig config;
+  config.architecture = "t5";
+  config.encoder = std::make_shared<const TransformerConfig>();
+  EXPECT_EQ(MessageOf<OptionError>([&] { WindowOf({}, config); }),
+    "the model: expected one that reads text alone, found one of architecture t5, whose decoder "
+    "needs what its encoder reads.");
 }

@@ -1,3 +1,4 @@
+#include "ActivationPatching.h"
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "GenerateTokens.h"
@@ -332,7 +333,7 @@ TEST_P(EncoderDecoderParity, CrossAttentionHasQueriesOfTargetsAndKeysOfSources)
     for (std::int64_t i = 0; i < source + target; ++i)
     {
       const std::int64_t row = cross.sequenceOffsets[s] + i;
-      EXPECT_EQ(cross.tokens.position[row], i);
+      EXPECT_EQ(cross.tokens.position[row], i < source ? i : i - source);
       const bool isSource = i < source;
       const bool isSound = this->Expected->Input.sounds > 0;
       EXPECT_EQ(cross.tokens.id[row], !isSource  ? this->Expected->Input.tokens[s][i - source]
@@ -963,6 +964,17 @@ TEST(EncoderDecoder, HeadsOfTheDecoderCanBeSetToZero)
   }
 }
 
+TEST(EncoderDecoder, ActivationPatchingIsRefused)
+{
+  const PairOracle oracle("t5");
+  const Transformer model = Transformer::Read(PairOracle::Folder("t5"));
+  TransformerInput prompt = oracle.Input;
+  prompt.tokens.resize(1);
+  prompt.source.resize(1);
+  EXPECT_EQ(MessageOf<ModelError>([&] { CheckPatching(model, prompt, prompt, PatchingOptions()); }),
+    "comparing logits: expected a model without an encoder beside its decoder, found t5.");
+}
+
 TEST(EncoderDecoder, MissingSourcesAreNamed)
 {
   const PairOracle bart("bart");
@@ -992,7 +1004,7 @@ TEST(EncoderDecoder, MissingSourcesAreNamed)
   input = whisper.Input;
   input.features.pop_back();
   EXPECT_EQ(message("whisper", input),
-    "source: expected log-mel features of shape [2,16,40], found 1279 numbers.");
+    "source: expected log-mel features of shape [2, 16, 40], found 1279 numbers.");
   input = bart.Input;
   input.source[1] = {};
   EXPECT_EQ(message("bart", input), "source: sequence 1 is empty, expected at least one token.");

@@ -1,11 +1,14 @@
 #include "TransformerRun.h"
 
 #include "Allocations.h"
+#include "ModelsOracle.h"
 #include "TinyTransformer.h"
 #include "TransformerLinear.h"
 #include "TransformerOracle.h"
 
+#include <algorithm>
 #include <ostream>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -129,6 +132,39 @@ TEST(RunMemoryOfOneToken, IsThatOfTheEstimateAndATilePerThread)
   constexpr std::uint64_t lists = 8192; // of rows, heads and tokens
   EXPECT_LE(PeakOf(model, TinyInput({ 1 }), options),
     estimate.recording + estimate.working + 2 * tile + lists);
+}
+
+/// The encoder, the decoder and the cross attention of T5, on texts of many lengths; what the
+/// encoder needs is given back before the decoder runs.
+TEST(RunMemoryOfEncoders, IsThatOfTheEstimate)
+{
+  const Transformer model = Transformer::Read(ModelsOracle("transformers/t5"));
+  const auto texts = [](const std::vector<std::size_t>& lengths)
+  {
+    std::vector<std::vector<std::int64_t>> tokens;
+    for (const std::size_t length : lengths)
+    {
+      tokens.emplace_back(length, 3);
+    }
+    return tokens;
+  };
+  std::vector<std::size_t> reversed = Mixed;
+  std::reverse(reversed.begin(), reversed.end());
+  const std::vector<std::pair<std::vector<std::size_t>, std::vector<std::size_t>>> cases = {
+    { One, One }, { { 900 }, { 20 } }, { { 20 }, { 900 } }, { Long, Long }, { Mixed, reversed },
+    { std::vector<std::size_t>(300, 40), Short }
+  };
+  for (const auto& [source, target] : cases)
+  {
+    TransformerInput input;
+    input.source = texts(source);
+    input.tokens = texts(target);
+    for (const int threads : { 1, 4 })
+    {
+      ExpectEstimate(model, input, Everything(threads));
+      ExpectEstimate(model, input, LastLayer(threads));
+    }
+  }
 }
 
 TEST(RunMemoryOfArchitectures, IsThatOfTheEstimate)

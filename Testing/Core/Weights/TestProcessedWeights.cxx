@@ -283,4 +283,32 @@ TEST(ProcessedWeights, AreTheSameOnAnyNumberOfThreads)
   EXPECT_EQ(one.UnembeddingColumns(7, 150), four.UnembeddingColumns(7, 150));
 }
 
+/// The weights of a decoder's own heads can be read as they are stored, but what they write is
+/// changed by its attention to the encoder.
+TEST(ProcessedWeights, OfDecodersBesideEncodersAreStoredOnes)
+{
+  for (const std::string name : { "t5", "bart" })
+  {
+    const Transformer model = Transformer::Read(ModelsOracle("transformers/" + name));
+    EXPECT_EQ(MessageOf<ModelError>([&] { ProcessedWeights(model, WeightSteps::TransformerLens); }),
+      "weight processing: expected a model without an encoder beside its decoder, found " + name +
+        ".");
+    const ProcessedWeights stored(model, WeightSteps::Stored);
+    const DoubleMatrix query = stored.Attention(1).heads[2].query;        // [d_model, d_head]
+    const TensorView& weight = model.GetWeights().layers[1].query.weight; // [H d_head, d_model]
+    for (Eigen::Index row = 0; row < query.rows(); ++row)
+    {
+      for (Eigen::Index column = 0; column < query.cols(); ++column)
+      {
+        const Eigen::Index place = (2 * query.cols() + column) * query.rows() + row;
+        EXPECT_EQ(query(row, column), weight.At(static_cast<std::uint64_t>(place)));
+      }
+    }
+    EXPECT_EQ(MessageOf<ModelError>([&] { stored.UnembeddingColumns(0, 1); }),
+      "the unembedding of the residual stream: expected a model without an encoder beside its "
+      "decoder, found " +
+        name + ".");
+  }
+}
+
 }

@@ -111,7 +111,7 @@ void CrossPart::Describe(const Recording& encoder, const Recording& decoder)
       const Recording& of = isSource ? encoder : decoder;
       const std::size_t row = of.sequenceOffsets[s] + (isSource ? i : i - source);
       record.tokens.sequence.push_back(static_cast<std::int32_t>(s));
-      record.tokens.position.push_back(static_cast<std::int32_t>(i));
+      record.tokens.position.push_back(static_cast<std::int32_t>(isSource ? i : i - source));
       record.tokens.id.push_back(of.tokens.id.empty() ? -1 : of.tokens.id[row]); // -1: sound
     }
     record.sourceLengths.push_back(source);

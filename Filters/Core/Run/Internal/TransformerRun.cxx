@@ -53,7 +53,7 @@ std::int64_t RecordSelection::LayersToRun() const
 /// The run of the encoder, and the cross attention of the decoder.
 struct TransformerRun::EncoderPart
 {
-  TransformerInput input;
+  TransformerInput texts; ///< that it reads; sound is in the input of the whole
   RecordOptions options;
   std::unique_ptr<TransformerRun> run;
   CrossPart cross;
@@ -67,9 +67,16 @@ PackedSequences SequencesOf(const TransformerConfig& config, const TransformerIn
   const std::optional<SequenceRange>& range)
 {
   const std::vector<std::int64_t> lengths = SequenceLengths(config, input);
-  return config.encoder == nullptr
-           ? PackedSequences(lengths, range)
-           : PackedSequences(lengths, range, SequenceLengths(*config.encoder, SourceOf(input)));
+  return config.encoder == nullptr ? PackedSequences(lengths, range)
+                                   : PackedSequences(lengths, range, SourceLengths(config, input));
+}
+
+/// The sources of texts as an input of their own.
+TransformerInput TextsOf(const TransformerInput& input)
+{
+  TransformerInput texts;
+  texts.tokens = input.source;
+  return texts;
 }
 
 /// What is recorded of the encoder: of the layers that it has the same as of the decoder's.
@@ -95,13 +102,12 @@ TransformerRun::TransformerRun(
     return;
   }
   const TransformerConfig& encoder = *this->Config.encoder;
-  TransformerInput source = SourceOf(input);
-  const std::vector<std::int64_t> lengths = SequenceLengths(encoder, source);
-  this->Encoder = std::make_unique<EncoderPart>(EncoderPart{ std::move(source),
+  const std::vector<std::int64_t> lengths = SourceLengths(this->Config, input);
+  this->Encoder = std::make_unique<EncoderPart>(EncoderPart{ TextsOf(input),
     OptionsOfEncoder(options), nullptr, { this->Config, options, this->Sequences, lengths } });
-  this->Encoder->run.reset(
-    new TransformerRun(model, encoder, *this->Weights.encoder, this->Encoder->input,
-      this->Encoder->options, PackedSequences(lengths, options.sequences), true));
+  this->Encoder->run.reset(new TransformerRun(model, encoder, *this->Weights.encoder,
+    encoder.input == InputKind::Sound ? input : this->Encoder->texts, this->Encoder->options,
+    PackedSequences(lengths, options.sequences), true));
   const auto work = static_cast<double>(this->Encoder->run->Sequences.Rows() * encoder.layers);
   const auto rest = static_cast<double>(this->Sequences.Rows() * this->Config.layers);
   this->EncoderShare = work > 0 ? work / (work + rest) : 0;
@@ -241,9 +247,10 @@ SharedMatrix TransformerRun::Encode(const Transformer& model, const TransformerI
   options.sequences = sequences;
   options.threads = threads;
   const TransformerConfig& config = *model.GetConfig().encoder;
-  const TransformerInput source = SourceOf(input);
-  TransformerRun run(model, config, *model.GetWeights().encoder, source, options,
-    SequencesOf(config, source, sequences), true);
+  const TransformerInput texts = TextsOf(input);
+  TransformerRun run(model, config, *model.GetWeights().encoder,
+    config.input == InputKind::Sound ? input : texts, options,
+    PackedSequences(SourceLengths(model.GetConfig(), input), sequences), true);
   run.Run();
   return run.Residual;
 }
