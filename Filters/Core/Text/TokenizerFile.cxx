@@ -3,6 +3,7 @@
 #include "ByteLevelSplits.h"
 #include "Error.h"
 #include "MappedFile.h"
+#include "MarianTokenizer.h"
 #include "SentencePieceFile.h"
 #include "SentencePieceParts.h"
 #include "TiktokenFile.h"
@@ -70,9 +71,10 @@ public:
       return kind == "PreTrained" ? std::string() : kind;
     }
     static const std::map<std::string, std::string> kinds = { { "albert", "Albert" },
-      { "clip", "CLIP" }, { "clip_text_model", "CLIP" }, { "mt5", "T5" }, { "qwen2", "Qwen2" },
-      { "qwen2_moe", "Qwen2" }, { "qwen3", "Qwen2" }, { "qwen3_moe", "Qwen2" },
-      { "roberta", "Roberta" }, { "t5", "T5" }, { "umt5", "T5" }, { "xlm-roberta", "XLMRoberta" } };
+      { "bart", "Bart" }, { "clip", "CLIP" }, { "clip_text_model", "CLIP" }, { "mt5", "T5" },
+      { "qwen2", "Qwen2" }, { "qwen2_moe", "Qwen2" }, { "qwen3", "Qwen2" },
+      { "qwen3_moe", "Qwen2" }, { "roberta", "Roberta" }, { "t5", "T5" }, { "umt5", "T5" },
+      { "xlm-roberta", "XLMRoberta" } };
     const std::string source = (this->Folder / "config.json").string();
     const json config = ReadSettings(source);
     const JsonNode model = JsonNode(config, "", source).At("model_type");
@@ -213,20 +215,21 @@ Tokenizer ReadBytePairTokenizer(const std::filesystem::path& directory)
       ": a vocabulary for byte pair encoding needs merges.txt beside it, found none.");
   }
   static const std::map<std::string, const char*> splits = { { "", "gpt-2" }, { "GPT2", "gpt-2" },
-    { "CodeGen", "gpt-2" }, { "Roberta", "gpt-2" }, { "Qwen2", "qwen2" }, { "CLIP", "clip" } };
+    { "CodeGen", "gpt-2" }, { "Roberta", "gpt-2" }, { "Bart", "gpt-2" }, { "Qwen2", "qwen2" },
+    { "CLIP", "clip" } };
   const FolderSettings settings(directory);
   const std::string kind = settings.Kind();
   const auto split = splits.find(kind);
   if (split == splits.end())
   {
-    settings.FailKind("GPT2Tokenizer, CodeGenTokenizer, RobertaTokenizer, Qwen2Tokenizer or "
-                      "CLIPTokenizer");
+    settings.FailKind("GPT2Tokenizer, CodeGenTokenizer, RobertaTokenizer, BartTokenizer, "
+                      "Qwen2Tokenizer or CLIPTokenizer");
   }
   const auto parts =
     ParseByteLevelParts(ReadFile(vocabularyPath), vocabularyPath.string(), ReadFile(mergesPath),
       mergesPath.string(), split->second, settings.At("add_prefix_space").Bool(false));
   AddKnownTokens(*parts, { "<|endoftext|>" });
-  if (kind == "Roberta")
+  if (kind == "Roberta" || kind == "Bart")
   {
     AddKnownTokens(*parts, { "<s>", "<pad>", "</s>", "<unk>" });
     if (const std::optional<std::int64_t> mask = parts->IdOf("<mask>"))
@@ -478,6 +481,13 @@ Tokenizer ReadCharacterTokenizer(const std::filesystem::path& path)
   text.decoder = { { "type", "Fuse" } };
   return ParseTokenizer(text.Text(), source);
 }
+
+bool HasMarianFiles(const std::filesystem::path& directory, const char* model)
+{
+  return std::filesystem::exists(directory / model) &&
+         std::filesystem::exists(directory / MarianVocabularyFile);
+}
+
 }
 
 Tokenizer ReadTokenizer(const std::filesystem::path& directory)
@@ -499,6 +509,10 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
       return ReadSentencePieceTokenizer(directory, name);
     }
   }
+  if (HasMarianFiles(directory, MarianSourceFile))
+  {
+    return ReadMarianTokenizer(directory, MarianSourceFile);
+  }
   if (std::filesystem::exists(directory / "vocab.json"))
   {
     return ReadBytePairTokenizer(directory);
@@ -515,6 +529,14 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
                   ": expected the tokenizer files tokenizer.json, tokenizer.model, vocab.json and "
                   "merges.txt, vocab.txt, or meta.pkl, found none of them; token ids can be given "
                   "instead of text.");
+}
+
+Tokenizer ReadTargetTokenizer(const std::filesystem::path& directory)
+{
+  const bool isMarian = !std::filesystem::exists(directory / "tokenizer.json") &&
+                        HasMarianFiles(directory, MarianSourceFile) &&
+                        HasMarianFiles(directory, MarianTargetFile);
+  return isMarian ? ReadMarianTokenizer(directory, MarianTargetFile) : ReadTokenizer(directory);
 }
 
 }

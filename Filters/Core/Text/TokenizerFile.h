@@ -51,21 +51,25 @@ Tokenizer ParseWordPieceTokenizer(
   std::string_view vocabulary, const std::string& source, const WordPieceOptions& options = {});
 
 /// The files in a model directory that ReadTokenizer looks for.
-inline constexpr std::array<const char*, 10> TokenizerFiles = { "tokenizer.json", "tokenizer.model",
+inline constexpr std::array<const char*, 12> TokenizerFiles = { "tokenizer.json", "tokenizer.model",
   "spiece.model", "sentencepiece.bpe.model", "vocab.json", "merges.txt", "added_tokens.json",
-  "vocab.txt", "meta.pkl", "tokenizer_config.json" };
+  "vocab.txt", "meta.pkl", "tokenizer_config.json", "source.spm", "target.spm" };
 
 /// Reads the tokenizer from a model directory. It looks for tokenizer.json; then for a
 /// SentencePiece model, tokenizer.model, spiece.model or sentencepiece.bpe.model, of which the
-/// first may be tiktoken's ranks, as Meta gives those of Llama 3; then for vocab.json with
-/// merges.txt; then for vocab.txt; then for the meta.pkl of nanoGPT, whose tokens are characters.
-/// All but the first and the last use tokenizer_config.json and, but for vocab.txt,
-/// added_tokens.json, for what they leave out: tokenizer_class (else
-/// config.json's model_type) decides what is added to texts, how words are split (GPT-2, RoBERTa,
-/// Qwen2, CLIP) and which ids pieces have (XLM-R); add_bos_token, add_eos_token, bos_token,
-/// eos_token, extra_ids, added_tokens_decoder, add_prefix_space; do_lower_case, keep_accents,
-/// strip_accents, tokenize_chinese_chars. Throws FileError if none of these files exists, and
-/// FormatError if one is invalid or of a class that needs tokenizer.json.
+/// first may be tiktoken's ranks, as Meta gives those of Llama 3; then for source.spm with
+/// vocab.json, as Marian has them; then for vocab.json with merges.txt; then for vocab.txt; then
+/// for the meta.pkl of nanoGPT, whose tokens are characters. All but the first and the last use
+/// tokenizer_config.json and, but for vocab.txt, added_tokens.json, for what they leave out:
+/// tokenizer_class (else config.json's model_type) decides what is added to texts, how words are
+/// split (GPT-2, RoBERTa, BART, Qwen2, CLIP) and which ids pieces have (XLM-R); add_bos_token,
+/// add_eos_token, bos_token, eos_token, extra_ids, added_tokens_decoder, add_prefix_space;
+/// do_lower_case, keep_accents, strip_accents, tokenize_chinese_chars. Throws FileError if none of
+/// these files exists, and FormatError if one is invalid or of a class that needs tokenizer.json.
 Tokenizer ReadTokenizer(const std::filesystem::path& directory);
+
+/// The same for the texts of a decoder beside an encoder: of Marian the tokenizer of target.spm,
+/// whose ids are of the same vocabulary; otherwise that of ReadTokenizer.
+Tokenizer ReadTargetTokenizer(const std::filesystem::path& directory);
 
 }

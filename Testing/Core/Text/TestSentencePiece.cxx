@@ -613,4 +613,94 @@ TEST(VocabularyFolder, OfClipMarksTheEndsOfWords)
   EXPECT_EQ(tokenizer.Decode({ 258, 259 }), "cat ! ");
 }
 
+/// A vocabulary in JSON of tokens in the order of their ids.
+std::string VocabularyOf(const std::vector<std::string>& tokens)
+{
+  json vocabulary = json::object();
+  for (std::size_t id = 0; id < tokens.size(); ++id)
+  {
+    vocabulary[tokens[id]] = id;
+  }
+  return vocabulary.dump();
+}
+
+/// The texts of T5's model, whose pieces have other ids here: those from the end.
+TEST(MarianTokenizer, PiecesHaveTheIdsOfTheVocabulary)
+{
+  const TemporaryDirectory folder;
+  std::filesystem::copy(Folder / "spm-t5" / "tokenizer.model", folder / "source.spm");
+  std::vector<std::string> tokens =
+    ParseSentencePieceModel(ReadBytes(folder / "source.spm"), "model").tokens;
+  const auto last = static_cast<std::int64_t>(tokens.size()) - 1;
+  std::reverse(tokens.begin(), tokens.end());
+  WriteBytes(folder / "vocab.json", VocabularyOf(tokens));
+  const Tokenizer tokenizer = ReadTokenizer(folder.Path());
+  EXPECT_EQ(tokenizer.VocabularySize(), last + 1);
+  std::size_t compared = 0;
+  for (const json& item : Cases("spm-t5"))
+  {
+    Ids ids = item.at("ids_with_special").get<Ids>();
+    if (*std::max_element(ids.begin(), ids.end()) > last)
+    {
+      continue; // <extra_id_0> of T5
+    }
+    for (std::int64_t& id : ids)
+    {
+      id = last - id;
+    }
+    const auto text = item.at("text").get<std::string>();
+    EXPECT_EQ(tokenizer.Encode(text, true).ids, ids) << text;
+    ids.pop_back();
+    EXPECT_EQ(tokenizer.Decode(ids), item.at("decoded").get<std::string>()) << text;
+    ++compared;
+  }
+  EXPECT_GE(compared, 50U);
+}
+
+/// Both languages share ids, but texts of each are split by its own model.
+TEST(MarianTokenizer, TargetsAreSplitByTheirOwnModel)
+{
+  const TemporaryDirectory folder;
+  WriteBytes(
+    folder / "source.spm", SentencePieceFile({ { "<unk>", 0, 2 }, { "<s>", 0, 3 }, { "</s>", 0, 3 },
+                             { "\u2581ab", -1 }, { "\u2581", -3 }, { "a", -2 }, { "b", -2 } }));
+  WriteBytes(folder / "target.spm",
+    SentencePieceFile({ { "<unk>", 0, 2 }, { "<s>", 0, 3 }, { "</s>", 0, 3 }, { "\u2581a", -1 },
+      { "\u2581", -3 }, { "a", -2 }, { "b", -2 }, { "c", -4 } }));
+  const std::vector<std::string> tokens = { "</s>", "<unk>", "a", "b", "\u2581ab", "\u2581a",
+    "\u2581", "c", ">>fra<<", "<pad>" };
+  WriteBytes(folder / "vocab.json", VocabularyOf(tokens));
+  const Tokenizer source = ReadTokenizer(folder.Path());
+  const Tokenizer target = ReadTargetTokenizer(folder.Path());
+  EXPECT_THAT(source.Encode("ab b", true).ids, ElementsAre(4, 6, 3, 0));
+  EXPECT_THAT(target.Encode("ab b", true).ids, ElementsAre(5, 3, 6, 3, 0));
+  EXPECT_THAT(source.Encode("abc", true).ids, ElementsAre(4, 1, 0)); // c is of the target
+  EXPECT_THAT(target.Encode("abc", true).ids, ElementsAre(5, 3, 7, 0));
+  EXPECT_THAT(source.Encode(">>fra<< ab", true).ids, ElementsAre(8, 4, 0));
+  EXPECT_EQ(source.Decode({ 5, 3, 7 }), "abc");
+  EXPECT_EQ(source.Label(5), " a");
+  EXPECT_THAT(ReadTargetTokenizer(Folder / "spm-t5").Encode("a", true).ids,
+    ElementsAreArray(ReadTokenizer(Folder / "spm-t5").Encode("a", true).ids));
+}
+
+TEST(MarianTokenizer, VocabulariesThatDoNotFitAreRefused)
+{
+  const TemporaryDirectory folder;
+  WriteBytes(folder / "source.spm", SentencePieceFile({ { "<unk>", 0, 2 }, { "a", -2 } }));
+  const auto refusal = [&](const std::string& vocabulary)
+  {
+    WriteBytes(folder / "vocab.json", vocabulary);
+    return MessageOf<FormatError>([&] { ReadTokenizer(folder.Path()); });
+  };
+  EXPECT_THAT(refusal(R"({"a": 0, "</s>": 1})"),
+    HasSubstr("vocab.json: expected a token '<unk>', found none"));
+  EXPECT_THAT(refusal(R"({"a": 0, "<unk>": 1})"),
+    HasSubstr("vocab.json: expected a token '</s>', found none"));
+  EXPECT_THAT(refusal(R"({"a": 0, "<unk>": 1, "</s>": 3})"),
+    HasSubstr("vocab.json: expected a token of each id below 4, found none of 2"));
+  EXPECT_THAT(refusal("[]"), HasSubstr("vocab.json"));
+  WriteBytes(folder / "source.spm", "no model");
+  EXPECT_THAT(refusal(R"({"a": 0, "<unk>": 1, "</s>": 2})"), HasSubstr("source.spm"));
+}
+
 }

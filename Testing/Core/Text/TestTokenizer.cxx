@@ -483,7 +483,8 @@ TEST(Tokenizer, ReadsSettingsOfADirectory)
   WriteBytes(folder / "tokenizer_config.json", R"({"tokenizer_class":"OtherTokenizer"})");
   EXPECT_THAT(MessageOf<FormatError>([&] { ReadTokenizer(folder.Path()); }),
     HasSubstr("tokenizer_class: expected GPT2Tokenizer, CodeGenTokenizer, RobertaTokenizer, "
-              "Qwen2Tokenizer or CLIPTokenizer, or a file tokenizer.json that says how this one "
+              "BartTokenizer, Qwen2Tokenizer or CLIPTokenizer, or a file tokenizer.json that says "
+              "how this one "
               "works, found \"OtherTokenizer\""));
 }
 
