@@ -66,7 +66,7 @@ std::vector<SequenceRange> SplitSequences(
 struct MemoryEstimate
 {
   std::uint64_t recording = 0; ///< size of the recording, in bytes
-  std::uint64_t working = 0;   ///< peak of additional bytes while running; mapped files of F32
+  std::uint64_t working = 0;   ///< peak of additional bytes while running; mapped files of
                                ///< weights are not included
 };
 
