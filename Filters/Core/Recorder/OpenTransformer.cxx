@@ -191,6 +191,11 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Keep(
   return kept;
 }
 
+std::filesystem::path OpenTransformer::TokenizerFolder() const
+{
+  return FolderOf(TokenizerFiles, this->Folder, this->Model.GetFiles().FileOf(""));
+}
+
 /// Parses tokenizer.json, of the folder or in memory, or the tokenizer in a GGUF file.
 Tokenizer OpenTransformer::MakeTokenizer() const
 {
@@ -200,7 +205,7 @@ Tokenizer OpenTransformer::MakeTokenizer() const
   }
   if (!this->Memory)
   {
-    return ReadTokenizer(FolderOf(TokenizerFiles, this->Folder, this->Model.GetFiles().FileOf("")));
+    return ReadTokenizer(this->TokenizerFolder());
   }
   const char* name = TokenizerFiles.front();
   const auto found = this->Memory->files->find(name);
@@ -236,6 +241,20 @@ const Tokenizer& OpenTransformer::GetTokenizer() const
     this->Texts = this->MakeTokenizer();
   }
   return *this->Texts;
+}
+
+const Tokenizer& OpenTransformer::GetTargetTokenizer() const
+{
+  if (this->Memory || !this->Gguf.empty() || this->Model.GetConfig().encoder == nullptr)
+  {
+    return this->GetTokenizer();
+  }
+  const std::lock_guard<std::mutex> lock(this->Mutex);
+  if (!this->Targets)
+  {
+    this->Targets = ReadTargetTokenizer(this->TokenizerFolder());
+  }
+  return *this->Targets;
 }
 
 const TokenFinder& OpenTransformer::GetTokenFinder() const

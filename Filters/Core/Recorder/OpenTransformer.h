@@ -63,6 +63,10 @@ public:
   /// Throws as ReadTokenizer does. After an error the next call reads again.
   const Tokenizer& GetTokenizer() const;
 
+  /// The tokenizer of what a decoder beside an encoder reads: the same, except of Marian. Throws
+  /// likewise.
+  const Tokenizer& GetTargetTokenizer() const;
+
   /// Finds tokens by text or id; by id alone if the tokenizer is missing or invalid. Made when it
   /// is first requested.
   const TokenFinder& GetTokenFinder() const;
@@ -87,10 +91,12 @@ private:
   std::optional<Transformer> Processed; ///< reads them
   mutable std::mutex Mutex;             ///< guards the members below until they are set
   mutable std::optional<Tokenizer> Texts;
+  mutable std::optional<Tokenizer> Targets;  ///< if they are of files
   mutable std::optional<TokenFinder> Finder; ///< uses the tokenizer
   mutable std::optional<ImageProcessor> Processor;
 
   void Process(const std::filesystem::path& path);
+  std::filesystem::path TokenizerFolder() const;
   Tokenizer MakeTokenizer() const;
   ImageProcessor MakeImageProcessor() const;
   bool IsCurrent() const;

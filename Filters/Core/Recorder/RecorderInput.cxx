@@ -277,7 +277,7 @@ std::vector<std::int64_t> EncodeTarget(const RecorderSources& sources, const std
   std::vector<std::int64_t> ids;
   try
   {
-    ids = model.GetTokenizer().EncodePrompt(line, sources.addSpecialTokens).ids;
+    ids = model.GetTargetTokenizer().EncodePrompt(line, sources.addSpecialTokens).ids;
   }
   catch (const Error& e)
   {
@@ -335,6 +335,11 @@ void AddTargets(const RecorderSources& sources, const OpenTransformer& model, Re
                         config.architecture + ".");
     }
     return;
+  }
+  if (config.decoderStart < 0)
+  {
+    throw OptionError("expected a token with which targets begin, decoder_start_token_id of "
+                      "config.json, found none in the vocabulary.");
   }
   const bool isSound = config.encoder->input == InputKind::Sound;
   if (isSound && !result.input.tokens.empty())

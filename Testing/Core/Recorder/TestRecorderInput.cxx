@@ -1,0 +1,87 @@
+#include "RecorderInput.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "ModelsOracle.h"
+#include "SentencePieceBytes.h"
+#include "TemporaryDirectory.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+using Ids = std::vector<std::int64_t>;
+
+/// Marian with a tokenizer of its own for each language.
+class MarianInput : public testing::Test
+{
+protected:
+  void SetUp() override
+  {
+    const std::filesystem::path model = ModelsOracle("transformers/marian");
+    std::filesystem::copy(model / "model.safetensors", this->Folder / "model.safetensors");
+    this->WriteConfig(ReadBytes(model / "config.json"));
+    WriteBytes(this->Folder / "source.spm",
+      SentencePieceFile(
+        { { "<unk>", 0, 2 }, { "\u2581ab", -1 }, { "\u2581", -3 }, { "a", -2 }, { "b", -2 } }));
+    WriteBytes(this->Folder / "target.spm",
+      SentencePieceFile(
+        { { "<unk>", 0, 2 }, { "\u2581a", -1 }, { "\u2581", -3 }, { "a", -2 }, { "b", -2 } }));
+    WriteBytes(this->Folder / "vocab.json",
+      R"({"</s>": 0, "<unk>": 1, "a": 2, "b": 3, "\u2581ab": 4, "\u2581a": 5, "\u2581": 6})");
+  }
+
+  void WriteConfig(const std::string& text) const
+  {
+    WriteBytes(this->Folder / "config.json", text);
+  }
+
+  RecorderInput Gather(const std::string& prompts, const std::string& targets) const
+  {
+    RecorderSources sources;
+    sources.prompts = prompts;
+    sources.targets = targets;
+    return GatherInput(sources, *OpenTransformer::Open(this->Folder.Path(), ""));
+  }
+
+  TemporaryDirectory Folder;
+};
+
+/// The decoder's texts begin with its start token, and do not end.
+TEST_F(MarianInput, SourcesAndTargetsAreSplitByTheirOwnModels)
+{
+  const RecorderInput input = this->Gather("ab b\nb", "ab b\na");
+  EXPECT_THAT(input.input.source, ElementsAre(Ids{ 4, 6, 3, 0 }, Ids{ 6, 3, 0 }));
+  EXPECT_THAT(input.input.tokens, ElementsAre(Ids{ 82, 5, 3, 6, 3 }, Ids{ 82, 5 }));
+}
+
+TEST_F(MarianInput, WithoutTargetsTheDecoderReadsItsStartAlone)
+{
+  EXPECT_THAT(this->Gather("ab\nb", "").input.tokens, ElementsAre(Ids{ 82 }, Ids{ 82 }));
+}
+
+TEST_F(MarianInput, TargetsThatDoNotFitAreRefused)
+{
+  EXPECT_THAT(MessageOf<OptionError>([&] { this->Gather("ab\nb", "a"); }),
+    HasSubstr("Targets: expected one of each of the 2 sequences, found 1"));
+  std::string config = ReadBytes(this->Folder / "config.json");
+  const std::string key = "decoder_start_token_id";
+  config.replace(config.find(key), key.size(), "another_token_id");
+  this->WriteConfig(config);
+  EXPECT_THAT(MessageOf<OptionError>([&] { this->Gather("ab", "a"); }),
+    HasSubstr("expected a token with which targets begin, decoder_start_token_id of config.json, "
+              "found none in the vocabulary"));
+}
+
+}
