@@ -115,6 +115,7 @@ void AddEnds(const Tokens& tokens, int part, int most, std::vector<EndRow>& rows
 std::vector<Place> DrawnPlaces(const atlas::CorpusStatistics& statistics)
 {
   std::vector<Place> places;
+  places.reserve(statistics.samples.size());
   for (const atlas::CorpusSample& sample : statistics.samples)
   {
     places.push_back({ sample.token, sample.document, sample.position,
@@ -127,6 +128,7 @@ std::vector<Place> DrawnPlaces(const atlas::CorpusStatistics& statistics)
 std::vector<Place> VocabularyPlaces(const AttentionAtlas::TokenNames& names, Eigen::Index count)
 {
   std::vector<Place> places;
+  places.reserve(count);
   for (Eigen::Index id = 0; id < count; ++id)
   {
     const auto token = static_cast<std::int32_t>(id);
