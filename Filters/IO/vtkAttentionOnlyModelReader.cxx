@@ -15,6 +15,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 
@@ -59,7 +60,8 @@ int vtkAttentionOnlyModelReader::CanReadFile(const char* fileName)
   }
   catch (const std::exception&)
   {
-    return 1;
+    // Reading tells what is wrong, but for the index of a recording.
+    return std::filesystem::path(fileName).extension() == ".json" ? 0 : 1;
   }
 }
 

@@ -146,6 +146,8 @@ TEST(AttentionOnlyModelReader, LooksIntoAFileBeforeItTakesIt)
   EXPECT_EQ(reader->CanReadFile(ShippedModel().c_str()), 1);
   EXPECT_EQ(reader->CanReadFile((folder / "damaged.safetensors").c_str()), 1);
   EXPECT_EQ(reader->CanReadFile((folder / "other.safetensors").c_str()), 0);
+  WriteBytes(folder / "run.safetensors.index.json", "{}");
+  EXPECT_EQ(reader->CanReadFile((folder / "run.safetensors.index.json").c_str()), 0);
 }
 
 TEST(AttentionOnlyModelReader, NeedsAFileName)

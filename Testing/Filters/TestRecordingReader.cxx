@@ -105,7 +105,16 @@ TEST(RecordingReader, KnowsItsFiles)
   const TemporaryDirectory folder;
   WriteSafetensors(folder / "a.safetensors", Activations(), {});
   WriteBytes(folder / "damaged.safetensors", "x");
+  std::string map;
+  for (const auto& [name, tensor] : Activations())
+  {
+    map += (map.empty() ? "\"" : ", \"") + name + "\": \"a.safetensors\"";
+  }
+  WriteBytes(folder / "a.safetensors.index.json", "{\"weight_map\": {" + map + "}}");
+  WriteBytes(folder / "damaged.json", "{}");
   FileReader reader(ShippedRecording());
+  EXPECT_EQ(reader->CanReadFile((folder / "a.safetensors.index.json").c_str()), 1);
+  EXPECT_EQ(reader->CanReadFile((folder / "damaged.json").c_str()), 0);
   EXPECT_EQ(reader->CanReadFile(ShippedRecording().c_str()), 1);
   EXPECT_EQ(reader->CanReadFile((folder / "a.safetensors").c_str()), 1);
   EXPECT_EQ(reader->CanReadFile((folder / "damaged.safetensors").c_str()), 1);

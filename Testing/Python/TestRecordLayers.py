@@ -16,6 +16,7 @@ import attentionatlas
 import numpy
 from atlastest import OUTPUT, AtlasTest, main, read_safetensors
 from attentionatlas import record
+from paraview import simple
 
 #: The module in which the fake model is, as those of transformers.
 LIBRARY = types.ModuleType("fake_modeling")
@@ -296,6 +297,8 @@ class Layers(RecordTest):
                 self.assertEqual({file.name for file in self.folder.iterdir()}, files | {name})
                 self.assertEqual(set(json.loads(path.read_text())["weight_map"].values()), files)
                 self.expect(path, {layer: (pairs[layer], given) for layer in chosen})
+                opened = simple.OpenDataFile(str(path))
+                self.assertEqual(opened.SMProxy.GetXMLName(), "RecordingReader")
 
     def test_a_run_that_fails(self):
         """What was there stays as it was."""
