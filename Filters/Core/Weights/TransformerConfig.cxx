@@ -122,6 +122,13 @@ TransformerConfig ReadTransformerConfig(
     {
       config.endTokens = EndTokens(settings, config.outputVocabulary);
     }
+    const json* start = settings.Value({ "decoder_start_token_id" }); // as the ends, of new files
+    const auto id =
+      start != nullptr && start->is_number_integer() ? start->get<std::int64_t>() : -1;
+    if (config.encoder != nullptr && id >= 0 && id < config.vocabulary)
+    {
+      config.decoderStart = id;
+    }
   }
   return config;
 }

@@ -685,6 +685,23 @@ TEST(TransformerConfig, Marian)
   EXPECT_EQ(own.decoderStart, 8);
 }
 
+/// New files say with which token texts begin only there; a number that is no id counts as none.
+TEST(TransformerConfig, StartOfTargetsMayBeInTheSettingsOfGeneration)
+{
+  const TemporaryDirectory folder;
+  WriteBytes(folder / "config.json", Pair("marian"));
+  const auto start = [&](const std::string& settings)
+  {
+    WriteBytes(folder / "generation_config.json", settings);
+    return ReadTransformerConfig(folder / "config.json").decoderStart;
+  };
+  EXPECT_EQ(start("{}"), -1);
+  EXPECT_EQ(start(R"({"decoder_start_token_id": 6})"), 6);
+  EXPECT_EQ(start(R"({"decoder_start_token_id": 7})"), -1);
+  EXPECT_EQ(start(R"({"decoder_start_token_id": -1})"), -1);
+  EXPECT_EQ(start(R"({"decoder_start_token_id": null})"), -1);
+}
+
 TEST(TransformerConfig, Whisper)
 {
   const TransformerConfig decoder = Parse(Pair("whisper"));
@@ -735,6 +752,8 @@ TEST(TransformerConfig, GenerationConfigNamesTheEndTokens)
   EXPECT_THAT(ends(), testing::ElementsAre(2));
   WriteBytes(folder / "generation_config.json", R"({"eos_token_id": [7, 8]})");
   EXPECT_THAT(ends(), testing::ElementsAre(7, 8));
+  WriteBytes(folder / "generation_config.json", R"({"decoder_start_token_id": 1})");
+  EXPECT_EQ(ReadTransformerConfig(folder / "config.json").decoderStart, -1) << "has no encoder";
   WriteBytes(folder / "generation_config.json", "[]");
   EXPECT_THAT(MessageOf<FormatError>(ends),
     testing::HasSubstr("generation_config.json: expected a JSON object, found"));
