@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <sstream>
 #include <utility>
 
@@ -22,7 +24,8 @@ using Integers = std::vector<std::int64_t>;
 class Stream
 {
 public:
-  Stream() = default;
+  /// For `count` numbers that are written.
+  explicit Stream(std::int64_t count) { this->Values.reserve(count); }
   explicit Stream(Integers values)
     : Values(std::move(values))
     , Reads(true)
@@ -109,7 +112,8 @@ public:
       use(stream);
       return;
     }
-    Stream stream;
+    Stream stream(std::accumulate(
+      shape.begin(), shape.end(), std::int64_t{ 1 }, std::multiplies<std::int64_t>()));
     use(stream);
     this->Made.emplace(name, Tensor::FromInteger(shape, stream.GetValues()));
   }
@@ -136,7 +140,8 @@ public:
     return found->second.shape.front();
   }
 
-  const Tensors& GetMade() const { return this->Made; }
+  /// What was made; call once.
+  Tensors TakeMade() { return std::move(this->Made); }
   const std::string& GetSource() const { return this->Source; }
 
 private:
@@ -595,7 +600,7 @@ Tensors TensorsOf(const CorpusStatistics& statistics)
   CorpusStatistics copy = statistics;
   Archive archive;
   Pass(archive, copy);
-  return archive.GetMade();
+  return archive.TakeMade();
 }
 
 }
