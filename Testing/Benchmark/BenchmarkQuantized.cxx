@@ -13,10 +13,14 @@
 #include "RandomLlama.h"
 #include "RecordTransformer.h"
 
+#include <array>
+#include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <benchmark/benchmark.h>
 #include <unistd.h>
@@ -65,6 +69,20 @@ private:
   bool Stays = false;
 };
 
+/// The file of a type and size, which stays until another one is asked for.
+const std::filesystem::path& FileOf(std::size_t type, std::int64_t billions)
+{
+  static std::unique_ptr<ModelFile> file;
+  static std::pair<std::size_t, std::int64_t> current;
+  if (file == nullptr || current != std::pair(type, billions))
+  {
+    file.reset(); // before there is another
+    file = std::make_unique<ModelFile>(Types.at(type), billions);
+    current = { type, billions };
+  }
+  return file->GetPath();
+}
+
 double ProcessorSeconds()
 {
   timespec time{};
@@ -87,10 +105,10 @@ atlas::TransformerInput Tokens(std::int64_t length)
 template<class Run>
 void Measure(benchmark::State& state, std::int64_t tokens, const Run& run)
 {
-  const atlas::DType dtype = Types.at(static_cast<std::size_t>(state.range(0)));
-  state.SetLabel(std::string(atlas::Name(dtype)));
-  const ModelFile file(dtype, state.range(1));
-  const atlas::Transformer model = atlas::Transformer::Read(file.GetPath());
+  const auto type = static_cast<std::size_t>(state.range(0));
+  state.SetLabel(std::string(atlas::Name(Types.at(type))));
+  const std::filesystem::path& path = FileOf(type, state.range(1));
+  const atlas::Transformer model = atlas::Transformer::Read(path);
   ResetPeakMemory();
   run(model); // the file is read
   const double before = ProcessorSeconds();
@@ -100,7 +118,7 @@ void Measure(benchmark::State& state, std::int64_t tokens, const Run& run)
   }
   const double processor = ProcessorSeconds() - before;
   const auto all = static_cast<double>(static_cast<std::int64_t>(state.iterations()) * tokens);
-  const double size = static_cast<double>(std::filesystem::file_size(file.GetPath())) / MiB;
+  const double size = static_cast<double>(std::filesystem::file_size(path)) / MiB;
   state.counters["tokens_per_s"] = benchmark::Counter(all, benchmark::Counter::kIsRate);
   state.counters["cpu_tokens_per_s"] = all / processor;
   state.counters["file_MiB"] = size;
