@@ -594,6 +594,46 @@ class HostileInput(AtlasTest):
             recording = simple.RecordingReader(FileName=str(damaged))
             self.check("recording", f"expert {value}", recording, message)
 
+    def test_encoder_and_decoder(self):
+        models = atlastest.ORACLE.parent / "models" / "transformers"
+
+        def reader(name):
+            return simple.TransformerReader(FileName=str(models / name / "config.json"))
+
+        bart, whisper = reader("bart"), reader("whisper")
+        plain = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
+        noise = atlastest.OUTPUT / "noise.wav"
+        noise.write_bytes(b"no sound")
+        for model, properties, message in (
+            (plain, {"TokenIds": "5 7", "Targets": "9"}, "a model with an encoder and a decoder, found one of"),
+            (plain, {"Sounds": [str(noise)]}, "expected a model that reads sound, found one of"),
+            (bart, {"TokenIds": "5 7\n9", "Targets": "4"}, "expected one of each of the 2 sequences, found 1"),
+            (bart, {"TokenIds": "5 7", "Targets": "400"}, "found 400"),
+            (bart, {"TokenIds": "5 700"}, "found 700"),
+            (whisper, {"TokenIds": "5 7"}, "expected Sounds for a model that reads sound"),
+            (whisper, {"Sounds": [str(noise)]}, "noise.wav: expected a sound"),
+            (whisper, {"Sounds": [str(noise), "b.npy"]}, "of which b.npy is no sound"),
+        ):
+            self.check("TransformerRecorder", str(properties), simple.TransformerRecorder(Input=model, **properties), message)
+        both = simple.TransformerRecorder(Input=bart, TokenIds="5 7 9", Targets="8 6")
+        single = simple.TransformerRecorder(Input=plain, TokenIds="5 7 9")
+        for name, given, properties, message in (
+            ("AttentionMap", single, {"AttentionKind": "Cross"}, "for the attention 'cross', found one of gpt2"),
+            ("AttentionMap", both, {"AttentionKind": "Encoder", "Layer": 7}, "layer 7 is not in the recording"),
+            ("AttentionMap", both, {"AttentionKind": "Cross", "Sequence": -1}, "found all"),
+            ("AttentionSentence", both, {"AttentionKind": "Cross", "Quantity": "Rollout"}, "another quantity than Rollout"),
+            ("HeadEmbedding", both, {"AttentionKind": "Cross"}, "of one text, found Cross"),
+        ):
+            self.check(name, str(properties), getattr(simple, name)(Input=given, **properties), message)
+        file = atlastest.OUTPUT / "translated.safetensors"
+        simple.SaveData(str(file), both)
+        tensors, metadata = atlastest.read_safetensors(file)
+        for lengths, message in (([9], "expected a source of 0 to 6 tokens, found 9"), ([2], "found 2 of 6"), ([], "found 0")):
+            damaged = atlastest.OUTPUT / "damaged-translation.safetensors"
+            changed = {**tensors, "cross.source_lengths": numpy.array(lengths, "int64")}
+            atlastest.write_safetensors(damaged, changed, metadata)
+            self.check("recording", f"sources of {lengths} tokens", simple.RecordingReader(FileName=str(damaged)), message)
+
     def test_attribution(self):
         def reader(name):
             return simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
