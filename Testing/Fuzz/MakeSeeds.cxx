@@ -7,6 +7,7 @@
 #include "Safetensors.h"
 #include "SentencePieceBytes.h"
 #include "TorchBytes.h"
+#include "TranslatedRecording.h"
 
 #include <cstdio>
 #include <cstring>
@@ -267,6 +268,14 @@ void WriteRecordings(const SeedWriter& seeds)
   stream.str({});
   WriteRecording(stream, variants);
   seeds.Write("Recording", "variants", stream.str());
+  Recording routed = SmallRecording();
+  routed.layers[0].routing = { 3, SharedMatrix::Zero(3, 2), SharedMatrix::Zero(3, 2) };
+  stream.str({});
+  WriteRecording(stream, routed);
+  seeds.Write("Recording", "routed", stream.str());
+  stream.str({});
+  WriteRecording(stream, test::TranslatedRecording());
+  seeds.Write("Recording", "translated", stream.str());
   Recording stored = SmallRecording();
   for (RecordedHead& head : stored.layers[0].heads)
   {
