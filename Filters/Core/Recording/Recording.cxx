@@ -513,6 +513,7 @@ const Recording& PartOf(const Recording& recording, AttentionKind kind)
 {
   if (kind == AttentionKind::Decoder)
   {
+    // NOLINTNEXTLINE(bugprone-return-const-ref-from-parameter): lasts as its parts do
     return recording;
   }
   const auto& part = kind == AttentionKind::Encoder ? recording.encoder : recording.cross;

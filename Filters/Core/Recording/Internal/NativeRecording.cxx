@@ -30,18 +30,18 @@ constexpr const char* DistanceBias = "distance_bias";
 
 /// The parts of a transformer with an encoder and a decoder, whose names in files begin with
 /// theirs.
-struct Part
+struct NativePart
 {
   AttentionKind kind;
   std::shared_ptr<const Recording> Recording::* recording;
 };
-constexpr std::array<Part, 2> Parts = { {
+constexpr std::array<NativePart, 2> NativeParts = { {
   { AttentionKind::Encoder, &Recording::encoder },
   { AttentionKind::Cross, &Recording::cross },
 } };
 
 /// What the names of a part begin with.
-std::string PrefixOf(const Part& part)
+std::string PrefixOf(const NativePart& part)
 {
   return std::string(Name(part.kind)) + ".";
 }
@@ -738,7 +738,7 @@ Recording ReadNativeRecording(RecordingArrays& arrays, const Metadata& metadata)
 {
   CheckVersion(metadata, arrays.GetSource());
   Recording recording = NativeReader(arrays, metadata).Read();
-  for (const Part& part : Parts)
+  for (const NativePart& part : NativeParts)
   {
     const Metadata within = Within(metadata, PrefixOf(part));
     if (!within.empty())
@@ -756,7 +756,7 @@ NativeArrays MakeNativeArrays(const Recording& recording)
 {
   NativeWriter writer(recording);
   NativeArrays arrays = { writer.Views(), writer.Texts() };
-  for (const Part& part : Parts)
+  for (const NativePart& part : NativeParts)
   {
     if (recording.*part.recording != nullptr)
     {
