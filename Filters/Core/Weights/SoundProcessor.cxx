@@ -49,6 +49,7 @@ double ToFrequency(double mel)
 std::vector<double> MelFilters(const SoundProcessor& processor)
 {
   const std::int64_t bins = processor.window / 2 + 1;
+  const std::int64_t half = processor.rate / 2; // Hz, of the last bin
   const double highest = ToMel(HighestFrequency);
   const auto edge = [&](std::int64_t i)
   {
@@ -62,8 +63,8 @@ std::vector<double> MelFilters(const SoundProcessor& processor)
     const double high = edge(band + 2);
     for (std::int64_t bin = 0; bin < bins; ++bin)
     {
-      const double frequency = static_cast<double>(processor.rate / 2) * static_cast<double>(bin) /
-                               static_cast<double>(bins - 1);
+      const double frequency =
+        static_cast<double>(half) * static_cast<double>(bin) / static_cast<double>(bins - 1);
       const double weight =
         std::min((frequency - low) / (middle - low), (high - frequency) / (high - middle));
       filters.push_back(std::max(weight, 0.) * 2 / (high - low));
