@@ -6,18 +6,15 @@ import html
 import os
 import pathlib
 from collections.abc import Sequence as Listed
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paraview import simple
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike, listed, number
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.readers import Proxies, make_filter, open_corpus, write_data
+from attentionatlas._internal.readers import Proxies, make_filter, open_corpus, open_transformer, write_data
 from attentionatlas._internal.tables import Table, Tables, as_table, summary
-
-if TYPE_CHECKING:
-    from attentionatlas._internal.recording import Transformer
 
 #: What ScoreParts splits.
 _CIRCUITS = {"QK": "Scores (QK)", "OV": "Outputs (OV)"}
@@ -129,20 +126,20 @@ class Corpus(Tables):
     def _parts(
         self, port: int, layer: int | None, head: int, circuit: str, model: Any, options: dict[str, int]
     ) -> Table:
-        from attentionatlas._internal.recording import Transformer
-
         if circuit not in _CIRCUITS:
             raise ValueError(f"circuit: expected {' or '.join(_CIRCUITS)}, found '{circuit}'.")
         layer, head = self.place(layer, head)
         chosen = {"layer": layer, "head": head, "circuit": _CIRCUITS[circuit], **options}
         if model is None:
             return self.table("ScoreParts", port, **chosen)
-        with Transformer.opened(model) as opened:
-            return self.table("ScoreParts", port, model=opened.reader, **chosen)
+        with self.scope():
+            is_open = hasattr(model, "reader")
+            reader = model.reader if is_open else self.own(open_transformer(model, Checkpoints=0))
+            return self.table("ScoreParts", port, model=reader, **chosen)
 
     def parts(
         self, layer: int | None = None, head: int = 0, parts: int = 8, circuit: str = "QK",
-        model: Transformer | PathLike | None = None,
+        model: Any = None,
     ) -> Table:
         """The parts of a head's scores, each the product of a feature of the query and one of the key: a row each with
         the Share that it has of the variance of scores.
@@ -154,7 +151,7 @@ class Corpus(Tables):
 
     def ends(
         self, layer: int | None = None, head: int = 0, parts: int = 8, ends: int = 10, circuit: str = "QK",
-        model: Transformer | PathLike | None = None,
+        model: Any = None,
     ) -> Table:
         """The tokens at the ends of these parts: a row per part, Kind, End (Highest, Lowest) and Rank.
 
