@@ -4,12 +4,11 @@
 #include "MomentRoot.h"
 #include "Parallel.h"
 #include "ScoreParts.h"
+#include "ThinSvd.h"
 #include "VectorNorm.h"
 
 #include <algorithm>
 #include <string>
-
-#include <Eigen/SVD>
 
 namespace atlas
 {
@@ -86,8 +85,8 @@ OutputParts FindOutputParts(const CorpusStatistics& statistics, const ProcessedW
     MeanMoment(sums.valueMoment, d, count) - result.valueMean * result.valueMean.transpose());
   const DoubleMatrix output = weights.Attention(layer).heads[head].output;
   const Eigen::MatrixXd written = values.root * output;
-  const Eigen::BDCSVD<Eigen::MatrixXd> svd(written, Eigen::ComputeThinU | Eigen::ComputeThinV);
-  const Eigen::VectorXd& strengths = svd.singularValues();
+  const ThinSvd svd = DecomposeThin(written);
+  const Eigen::VectorXd& strengths = svd.values;
   result.variance = strengths.squaredNorm();
   for (Eigen::Index r = 0; r < std::min<Eigen::Index>(most, strengths.size()); ++r)
   {
@@ -98,8 +97,8 @@ OutputParts FindOutputParts(const CorpusStatistics& statistics, const ProcessedW
     OutputPart part;
     part.strength = strengths[r];
     part.variance = strengths[r] * strengths[r];
-    part.reading = values.inverse * svd.matrixU().col(r);
-    part.writing = svd.matrixV().col(r);
+    part.reading = values.inverse * svd.u.col(r);
+    part.writing = svd.v.col(r);
     Eigen::Index largest = 0;
     part.writing.cwiseAbs().maxCoeff(&largest);
     if (part.writing[largest] < 0)
