@@ -159,13 +159,14 @@ int MeasureFiles(const cxxopts::ParseResult& parsed, const std::string& name)
   {
     throw Canceled();
   }
-  WriteCorpus(output, statistics);
+  const std::int64_t tokens = statistics.next.queries;
+  WriteCorpus(output, std::move(statistics));
   std::cout << output.string() << "\n";
   if (!WasInterrupted())
   {
     return 0;
   }
-  std::cerr << name << ": stopped after " << statistics.next.queries
+  std::cerr << name << ": stopped after " << tokens
             << " tokens. To go on, add to the command: --continue-from '" << output.string()
             << "'\n";
   return 130; // as a shell tells of SIGINT

@@ -595,19 +595,19 @@ CorpusStatistics FromContent(const SafetensorsContent& content, const std::strin
   return statistics;
 }
 
-Tensors TensorsOf(const CorpusStatistics& statistics)
+Tensors TensorsOf(CorpusStatistics statistics)
 {
-  CorpusStatistics copy = statistics;
   Archive archive;
-  Pass(archive, copy);
+  Pass(archive, statistics);
   return archive.TakeMade();
 }
 
 }
 
-void WriteCorpus(const std::filesystem::path& path, const CorpusStatistics& statistics)
+void WriteCorpus(const std::filesystem::path& path, CorpusStatistics statistics)
 {
-  WriteSafetensors(path, TensorsOf(statistics), MetadataOf(statistics));
+  const Metadata metadata = MetadataOf(statistics);
+  WriteSafetensors(path, TensorsOf(std::move(statistics)), metadata);
 }
 
 CorpusStatistics ReadCorpus(const std::filesystem::path& path)

@@ -15,8 +15,8 @@ inline constexpr const char* CorpusFormat = "attention-atlas.corpus";
 inline constexpr const char* CorpusVersion = "1";
 
 /// Writes statistics as a safetensors file, from which a run can go on (MeasureCorpus): to a
-/// temporary name that is renamed. Throws FileError.
-void WriteCorpus(const std::filesystem::path& path, const CorpusStatistics& statistics);
+/// temporary name that is renamed. Those that are moved here are not copied. Throws FileError.
+void WriteCorpus(const std::filesystem::path& path, CorpusStatistics statistics);
 
 /// Reads such a file. Throws FileError, FormatError if it has another format, and ModelError if its
 /// tensors do not fit each other; the message begins with the name.
