@@ -58,6 +58,20 @@ class HeadViews(AtlasTest):
         scores.Measure = "Stripe"
         self.assert_as_on_one_rank("scores-stripe", self.table(scores))
 
+    def test_kinds_of_attention(self):
+        model = atlastest.ORACLE.parent / "models" / "transformers" / "bart" / "config.json"
+        recording = simple.TransformerRecorder(
+            Input=simple.TransformerReader(FileName=str(model)),
+            TokenIds="5 7 9 11\n8 6 4\n3 12 15 20 22", Targets="9 8\n7\n6 5 4",
+        )
+        for kind in ("Decoder", "Encoder", "Cross"):
+            shown = {"Input": recording, "AttentionKind": kind}
+            self.assert_image(f"map-{kind}", simple.AttentionMap(Sequence=2, Layer=1, **shown))
+            self.assert_image(f"matrix-{kind}", simple.AttentionMatrix(Sequence=2, **shown))
+            focus = self.table(simple.AttentionFocus(Per="Query", **shown))
+            self.assertTrue(focus)
+            self.assert_as_on_one_rank(f"focus-{kind}", focus)
+
     def test_patching(self):
         patching = simple.ActivationPatching(
             Input=self.model, Prompt="1 2 3 4 5 6 7", PatchFrom="7 9 3 2 8 6 7", Target="#3", Against="#8"

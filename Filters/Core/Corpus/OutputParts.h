@@ -11,7 +11,8 @@
 namespace atlas
 {
 
-/// A part of what a head writes: ((v - mean v) . reading) strength writing, for every value v.
+/// A principal component of what a head writes. For a value v it contributes
+/// strength ((v - mean v) . reading) writing.
 struct OutputPart
 {
   double strength = 0;     ///< at least 0
@@ -20,7 +21,7 @@ struct OutputPart
   Eigen::VectorXd writing; ///< [d_model], of length 1; those of two parts are orthogonal
 };
 
-/// The parts of what a head writes, by falling variance, and what they add up to.
+/// The principal components of what a head writes, by falling variance, and the total variance.
 ///
 /// A head that attends to one token alone writes v W_O, with the value v = x W_V + b_V of what it
 /// reads of this token. With the covariance C of values over the corpus, the variance of v W_O,

@@ -63,8 +63,8 @@ public:
   /// Throws as ReadTokenizer does. After an error the next call reads again.
   const Tokenizer& GetTokenizer() const;
 
-  /// The tokenizer of what a decoder beside an encoder reads: the same, except of Marian. Throws
-  /// likewise.
+  /// The tokenizer of the decoder's text. Only Marian has one that differs from the encoder's.
+  /// Throws as GetTokenizer.
   const Tokenizer& GetTargetTokenizer() const;
 
   /// Finds tokens by text or id; by id alone if the tokenizer is missing or invalid. Made when it

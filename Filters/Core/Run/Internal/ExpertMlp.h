@@ -69,8 +69,8 @@ private:
   void AddShared(const RowGroup& group, const float* from, float* to, int threads) const;
 };
 
-/// The memory that ExpertMlp allocates for widened weights on so many threads, in bytes: blocks of
-/// one matrix at a time, and all of the router.
+/// The bytes that ExpertMlp allocates for widened weights: a block of columns for each of so many
+/// threads, and the whole router.
 std::uint64_t WidenedBytes(const ExpertTensors& tensors, int threads = 0);
 
 }

@@ -33,8 +33,8 @@ public:
 
   /// Applies the layer to the residual stream `x` [rows, d_model] at the rows of a group, and fills
   /// `heads` as SelfAttention::Add does, and `routing` if the layer has experts. `visitor`, unless
-  /// it is empty, may change Mixed and Hidden. `cross` is what a cross attention reads, which must
-  /// be there if the layer has one; its heads are filled too. Runs in parallel.
+  /// it is empty, may change Mixed and Hidden. A layer with cross attention needs
+  /// `cross`, what it reads, whose heads are filled, too. Runs in parallel.
   void Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
     LayerWorkspace& work, int threads, const ActivationVisitor& visitor = {},
     const RoutingRows& routing = {}, const CrossSource* cross = nullptr) const;
