@@ -496,7 +496,6 @@ void Sentence(benchmark::State& state)
   sentence->SetThreshold(0.01);
   atlas::SentenceOptions options;
   options.threshold = 0.01;
-  options.end = tokens;
   atlas::SentenceAttention attention;
   Compare(
     state,
