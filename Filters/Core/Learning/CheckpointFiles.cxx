@@ -66,6 +66,7 @@ std::string PositionName(PositionKind position)
     case PositionKind::None:
     case PositionKind::Sinusoidal:
     case PositionKind::Relative:
+    case PositionKind::RotaryOfPatches:
       break;
   }
   return "standard";

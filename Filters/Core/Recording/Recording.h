@@ -73,8 +73,13 @@ struct RecordedTokens
   std::vector<std::int64_t> id;       ///< id in the vocabulary; empty for images
   std::vector<std::string> text;      ///< UTF-8; empty if unknown
   std::vector<std::int32_t> segment;  ///< token type (BERT); empty if there are none
-  std::vector<std::int32_t> row;      ///< row of the patch, from the top; -1 for a class token
-  std::vector<std::int32_t> column;   ///< column of the patch, from the left; -1 for a class token
+  std::vector<std::int32_t> row;      ///< row of the patch, from the top; -1 for a class token or a
+                                      ///< word
+  std::vector<std::int32_t> column;   ///< column of the patch, from the left; likewise
+  std::vector<std::int32_t> picture;  ///< pictures among words: the entry of RecordedPictures of
+                                      ///< which the token is a part; -1 for a word. Empty in
+                                      ///< recordings of words alone, and of pictures alone, where
+                                      ///< it is the sequence
 
   SharedMatrix color; ///< [tokens, 3], mean red, green and blue of the patch, 0 to 1; -1 for a
                       ///< class token. Optional
@@ -92,21 +97,60 @@ struct PictureSource
   std::string hash; ///< of its pixels, as the model saw them: PictureHash in RecordPictures.h
 };
 
+/// What one of the pictures of a recording of pictures among words shows. A picture that was cut
+/// into tiles is there once, with the patches of all tiles, and, if the model sees all of it in
+/// small, too, a second time. Each group of frames of a film is a picture of its own.
+struct PictureContent
+{
+  std::int32_t picture = 0; ///< the picture or film, from 0, in the order of all texts
+  std::int32_t frame = 0;   ///< of a film: its first frame; 0 for a picture
+  std::int32_t frames = 1;  ///< frames that its tokens stand for
+  bool isSmall = false;     ///< all of a picture whose tiles are there, too
+  std::int32_t height = 0;  ///< in pixels, a whole number of tokens, like the width
+  std::int32_t width = 0;
+};
+
 /// The pictures of a recording of images as the model saw them: resized and cropped to its input
 /// size, before normalization, with 8 bits per channel. Either their pixels are recorded, or the
 /// files from which the same pixels can be made again; neither in recordings made elsewhere.
 struct RecordedPictures
 {
-  std::int64_t count = 0;  ///< one per image, that is per sequence; 0: there are no pictures
-  std::int64_t height = 0; ///< of each, in pixels; a whole number of patches
-  std::int64_t width = 0;  ///< of each, in pixels
+  std::int64_t count = 0;  ///< one per image, that is per sequence, or of `contents`; 0: there are
+                           ///< no pictures
+  std::int64_t height = 0; ///< of each, in pixels; a whole number of patches. 0 with `contents`
+  std::int64_t width = 0;  ///< of each, in pixels; likewise
+  std::vector<PictureContent> contents; ///< pictures among words; otherwise empty
   std::shared_ptr<std::uint8_t> pixels; ///< [count, height, width, 3]: red, green, blue; top row
-                                        ///< first. May point into memory that is owned elsewhere
+                                        ///< first; with `contents` one after another. May point
+                                        ///< into memory that is owned elsewhere
   std::vector<PictureSource> sources;   ///< per image, if there are no pixels; otherwise empty
   std::string processing; ///< how to make the pixels from the sources: JSON in the form of a
                           ///< preprocessor_config.json
 
   bool IsEmpty() const { return this->count == 0; }
+
+  /// The height and width of a picture in pixels.
+  std::int64_t HeightOf(std::int64_t picture) const
+  {
+    return this->contents.empty() ? this->height : this->contents[picture].height;
+  }
+  std::int64_t WidthOf(std::int64_t picture) const
+  {
+    return this->contents.empty() ? this->width : this->contents[picture].width;
+  }
+
+  /// The first byte of a picture in `pixels`; for `count` the number of all bytes.
+  std::uint64_t FirstByte(std::int64_t picture) const
+  {
+    std::uint64_t bytes = 0;
+    for (std::int64_t i = 0; i < (this->contents.empty() ? 0 : picture); ++i)
+    {
+      bytes += std::uint64_t{ 3 } * static_cast<std::uint64_t>(this->HeightOf(i)) *
+               static_cast<std::uint64_t>(this->WidthOf(i));
+    }
+    return this->contents.empty() ? this->BytesPerPicture() * static_cast<std::uint64_t>(picture)
+                                  : bytes;
+  }
   std::uint64_t BytesPerPicture() const
   {
     return std::uint64_t{ 3 } * static_cast<std::uint64_t>(this->height) *
@@ -157,7 +201,9 @@ struct RecordedLayer
   std::vector<float> sinks{}; ///< per head, or empty: a further logit in the softmax, whose weight
                               ///< is dropped, so that weights add up to less than 1 (gpt-oss)
   // NOLINTNEXTLINE(readability-redundant-member-init): likewise
-  RecordedRouting routing{}; ///< of a layer with experts. Optional
+  RecordedRouting routing{};    ///< of a layer with experts. Optional
+  std::int64_t patchWindow = 0; ///< w > 0, of images: a patch sees those whose row / w and column /
+                                ///< w, rounded down, are its own (Qwen2.5-VL)
 };
 
 /// The activations of a transformer on some sequences. The attention of any head can be recomputed
@@ -168,6 +214,10 @@ struct RecordedLayer
 /// `cross` has the cross attention of the decoder's layers: its sequences are the tokens of the
 /// source, then those of the target, with their positions in their own text. Queries and outputs
 /// are 0 at tokens of the source, keys, values and their norms at tokens of the target.
+///
+/// That of a model of pictures among words is the recording of the text, and `encoder` is that of
+/// the encoder of images, whose sequences are the images that it sees: tiles and whole pictures, or
+/// groups of frames.
 struct Recording
 {
   std::string architecture; ///< "gpt2", "bert", ...; free text in recordings made elsewhere
@@ -194,8 +244,9 @@ struct Recording
   std::vector<double> finalScale;     ///< [tokens], sigma of the final normalization; optional, in
                                       ///< memory only
 
-  std::shared_ptr<const Recording> encoder; ///< both or neither; they have no parts
-  std::shared_ptr<const Recording> cross;
+  std::shared_ptr<const Recording> encoder; ///< these have no parts
+  std::shared_ptr<const Recording> cross;   ///< only with `encoder`; without it, that is one of
+                                            ///< images
 
   std::int64_t SequenceCount() const
   {

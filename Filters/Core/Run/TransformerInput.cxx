@@ -172,6 +172,7 @@ bool TransformerInput::operator==(const TransformerInput& other) const
 {
   return this->tokens == other.tokens && this->segments == other.segments &&
          this->images == other.images && this->pixels == other.pixels &&
+         this->tiles == other.tiles && this->extents == other.extents &&
          this->source == other.source && this->sounds == other.sounds &&
          this->features == other.features;
 }

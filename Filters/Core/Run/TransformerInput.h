@@ -1,5 +1,6 @@
 #pragma once
 
+#include "ImagePlaces.h"
 #include "TransformerConfig.h"
 
 #include <cstdint>
@@ -16,8 +17,14 @@ struct TransformerInput
   std::vector<std::vector<std::int64_t>> tokens;   ///< per sequence; lengths may differ
   std::vector<std::vector<std::int64_t>> segments; ///< token types, of the same lengths; empty: all
                                                    ///< 0
-  std::vector<float> pixels; ///< [images, channels, height, width], normalized as in training
-  std::int64_t images = 0;
+  std::vector<float> pixels; ///< [images, channels, height, width], normalized as in training. For
+                             ///< an encoder of any size [patches, channels, patchFrames,
+                             ///< patchHeight, patchWidth]: of each of `extents` in turn by groups
+                             ///< of frames, then squares of merge x merge patches by rows, then the
+                             ///< patches of the square by rows
+  std::int64_t images = 0;   ///< images of one size; 0 for an encoder of any size
+  std::vector<TilePlace> tiles;     ///< these two: of pictures among words. Per image
+  std::vector<PatchExtent> extents; ///< per picture or film, for an encoder of any size
   std::vector<std::vector<std::int64_t>> source; ///< tokens of the encoder, per sequence
   std::vector<float> features; ///< log-mel features of the encoder [sounds, bands, frames]
   std::int64_t sounds = 0;
@@ -31,6 +38,23 @@ struct SequenceRange
   std::int64_t first = 0;
   std::int64_t end = 0;
 };
+
+/// The token of a text that stands for a square of patches. Its picture is an entry of `extents`,
+/// or one of `tiles`.
+struct ImageToken
+{
+  std::int64_t sequence = 0;
+  std::int64_t position = 0; ///< in the sequence
+  std::int64_t image = 0;    ///< index of the entry of `tiles` or `extents`
+  std::int64_t frame = 0;    ///< group of frames of a film; 0 for a picture
+  std::int64_t row = 0;      ///< among the tokens of this image or group of frames, from the top
+  std::int64_t column = 0;   ///< likewise, from the left
+};
+
+/// The image tokens of all sequences, by sequence, then position: the n-th has the n-th vector of
+/// the projector, those of films counted apart. Throws OptionError if there are more or fewer than
+/// the pictures have; the message says how many of each. `config` has `vision`.
+std::vector<ImageToken> ImageTokens(const TransformerConfig& config, const TransformerInput& input);
 
 /// Throws OptionError if there are no sequences, or one is empty or longer than the model's
 /// positions (the message says by how much), if a token id or type is outside the model's range, or

@@ -58,8 +58,12 @@ enum class PositionKind
   None,        ///< only the causal mask makes positions differ
   Sinusoidal,  ///< a vector of sines, then cosines, of the position is added to the embedding
                ///< (Vaswani et al. 2017; Marian)
-  Relative     ///< a bias of each head for the bucket of the distance key - query is added to the
-               ///< score, the same in all layers (Raffel et al. 2020: T5)
+  RotaryOfPatches, ///< the first half of the component pairs of a head is rotated by the row of the
+                   ///< patch, the second half by its column, each with the frequencies of
+                   ///< headDimension / 2 components; pairs are (i, i + half) (Wang et al. 2024:
+                   ///< Qwen2-VL)
+  Relative ///< a bias of each head for the bucket of the distance key - query is added to the
+           ///< score, the same in all layers (Raffel et al. 2020: T5)
 };
 
 enum class Activation
@@ -105,6 +109,8 @@ struct RotaryScaling
   std::vector<double> longFactors;  ///< LongRope, per pair: for longer texts
 };
 
+struct VisionConfig;
+
 /// Everything that defines a transformer except its weights: its sizes and the structure of its
 /// blocks. One forward pass can thus serve all architectures.
 struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by purpose
@@ -143,7 +149,9 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::int64_t registers = 0;   ///< tokens without positions between these and the patches (Darcet
                                 ///< et al. 2024)
   bool patchBias = true;        ///< whether the embedding of patches has a bias
-  std::int64_t melBands = 0;    ///< of sound; it has 2 positions frames
+  std::int64_t patchFrames = 1; ///< frames of a film that a patch covers; a picture is so many
+                                ///< equal frames (Qwen2-VL)
+  std::int64_t melBands = 0; ///< of sound; it has 2 positions frames
 
   NormKind norm = NormKind::LayerNorm;
   NormPlace normPlace = NormPlace::BeforeSublayer;
@@ -185,13 +193,17 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   bool gated =
     false; ///< MLP: (activation(x W_gate) * (x W_up)) W_down, else activation(x W_up) W_down
   AttentionMask mask = AttentionMask::Causal;
-  double attentionScale = 0;         ///< scores are divided by it; usually sqrt(d_head)
-  bool scaleByLayer = false;         ///< and also by l + 1 in layer l
-  double scoreCap = 0;               ///< c > 0: a score s becomes c tanh(s / c) (Gemma 2)
-  double logitCap = 0;               ///< c > 0: a logit s becomes c tanh(s / c)
-  double logitScale = 1;             ///< of what the unembedding reads; d_model^-1/2 in T5
-  std::vector<std::int64_t> windows; ///< per layer: query i sees keys j > i - w only; 0: all.
-                                     ///< Empty: all 0
+  double attentionScale = 0;              ///< scores are divided by it; usually sqrt(d_head)
+  bool scaleByLayer = false;              ///< and also by l + 1 in layer l
+  double scoreCap = 0;                    ///< c > 0: a score s becomes c tanh(s / c) (Gemma 2)
+  double logitCap = 0;                    ///< c > 0: a logit s becomes c tanh(s / c)
+  double logitScale = 1;                  ///< of what the unembedding reads; d_model^-1/2 in T5
+  std::vector<std::int64_t> windows;      ///< per layer: query i sees keys j > i - w only; 0: all.
+                                          ///< Empty: all 0
+  std::vector<std::int64_t> patchWindows; ///< per layer, of images: side of the square windows, in
+                                          ///< patches from the top left, within which patches
+                                          ///< attend to each other (Qwen2.5-VL); 0: all. Empty:
+                                          ///< all 0
   bool sinks = false;        ///< a further logit in each head's softmax, whose weight is dropped
   double projectionClip = 0; ///< c > 0: queries, keys and values are limited to -c ... c (OLMo)
   bool inputBias = true;     ///< whether queries, keys and values have biases
@@ -227,6 +239,9 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::shared_ptr<const TransformerConfig> encoder;
   std::int64_t decoderStart = -1; ///< id with which the decoder's texts begin; -1: unknown
 
+  std::shared_ptr<const VisionConfig> vision; ///< of a model that reads pictures among words, which
+                                              ///< all else describes; null: it reads words alone
+
   std::int64_t PatchRows() const { return this->imageHeight / this->patchHeight; }
   std::int64_t PatchColumns() const { return this->imageWidth / this->patchWidth; }
 
@@ -238,6 +253,12 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::int64_t Window(std::int64_t layer) const
   {
     return this->windows.empty() ? 0 : this->windows[layer];
+  }
+
+  /// The window of patches of layer l, or 0.
+  std::int64_t PatchWindow(std::int64_t layer) const
+  {
+    return this->patchWindows.empty() ? 0 : this->patchWindows[layer];
   }
 
   /// The number of components of the values of a head.
@@ -278,6 +299,46 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
 
   /// Images: the tokens before the patches.
   std::int64_t TokensBeforePatches() const { return this->classTokens + this->registers; }
+
+  /// Images: whether they may have any size; imageHeight and imageWidth are 0 then.
+  bool ReadsAnySize() const { return this->input == InputKind::Images && this->imageHeight == 0; }
+};
+
+/// How a model turns pictures into tokens among words: an encoder of patches, then a projector,
+/// whose vectors take the places of image tokens in the text (Liu et al. 2023: LLaVA).
+///
+/// The projector joins the hidden states of merge x merge neighboring patches, row by row, to one
+/// vector (pixel unshuffle, patch merger), and maps it to the d_model of the text by one or two
+/// matrices.
+struct VisionConfig
+{
+  /// Where the projector normalizes.
+  enum class ProjectorNorm
+  {
+    None,
+    OfPatches, ///< each patch, before it is joined to others (Qwen2-VL), as the encoder's norm
+    OfMerged   ///< the joined vector (InternVL), LayerNorm
+  };
+
+  std::shared_ptr<const TransformerConfig> encoder; ///< its input is Images, it has no logits
+  std::int64_t layersRead = 0; ///< the projector reads the output of this number of layers
+                               ///< (LLaVA: all but the last), then the encoder's finalNorm, if
+                               ///< all are read and it has one, and never class tokens
+  std::int64_t merge = 1;      ///< patches on a side of the square that makes a token
+  ProjectorNorm projectorNorm = ProjectorNorm::None;
+  double projectorEpsilon = 1e-5; ///< of this norm
+  bool projectorHasTwo = true;    ///< two matrices with an activation between them, else one
+  Activation projectorActivation = Activation::Gelu;
+
+  std::int64_t imageToken = -1; ///< id that stands for each token of a picture
+  std::int64_t filmToken = -1;  ///< that of a film, if the model reads any; -1: it does not
+
+  /// Multimodal rotary positions (Wang et al. 2024: Qwen2-VL): of the component pairs, so many are
+  /// rotated by the frame's position, the row's and the column's; a word has the same for all
+  /// three, and positions go on from the largest + 1. Empty: every token has the position after the
+  /// one before.
+  std::vector<std::int64_t> rotarySections;
+  double positionsPerSecond = 0; ///< of frames (Qwen2.5-VL); 0: a position per pair of frames
 };
 
 /// The names of the supported architectures, separated by ", ".

@@ -86,6 +86,8 @@ struct LayerTensors
   LinearTensors crossOutput;
 };
 
+struct VisionWeights;
+
 /// The tensors of a transformer by purpose, independent of their names in the file.
 struct TransformerWeights
 {
@@ -110,11 +112,22 @@ struct TransformerWeights
   LinearTensors unembedding;
 
   std::shared_ptr<const TransformerWeights> encoder; ///< if the model has one
+  std::shared_ptr<const VisionWeights> vision;       ///< if it reads pictures among words
 
   bool normsAreFolded = false; ///< TransformerLens names without gains
   WeightProcessing processing = WeightProcessing::Unknown;
   std::vector<std::string>
     unused; ///< tensors of heads and poolers that are not used, for a warning
+};
+
+/// The tensors of the encoder of images and of the projector of a model of pictures among words.
+struct VisionWeights
+{
+  TransformerWeights encoder; ///< with patchFrames, the inputs of patchEmbedding are by channel,
+                              ///< frame, row and column
+  NormTensors projectorNorm;  ///< [d_model of the encoder], or as many times as patches are joined
+  LinearTensors projectorIn;  ///< inputs: the joined vector, by patches
+  LinearTensors projectorOut; ///< missing if the projector has one matrix
 };
 
 /// Rows first <= r < first + count of a tensor, along its first axis, as a tensor with as many

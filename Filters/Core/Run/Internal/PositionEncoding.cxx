@@ -17,6 +17,7 @@ PositionEncoding::PositionEncoding(
     case PositionKind::Learned:
     case PositionKind::None:
     case PositionKind::Sinusoidal:
+    case PositionKind::RotaryOfPatches: // by the place of a patch, not by its position
       break;
     case PositionKind::Shortformer:
       this->Vectors = FloatValues(weights.positionEmbedding);
