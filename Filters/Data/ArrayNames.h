@@ -337,4 +337,20 @@ inline constexpr const char* Hidden = "Hidden";
 inline constexpr const char* Received = "Received";
 inline constexpr const char* Given = "Given";
 
+// BindTokens: arrays of points or cells, and field data
+inline constexpr const char* BoundToken = "Bound Token"; ///< position in the sequence; -1: none
+inline constexpr const char* TokenWeights = "Token Weights";
+inline constexpr const char* TokenBinding = "Token Binding";
+inline constexpr const char* TokenAssociation = "Token Association";
+inline constexpr const char* TokenArray = "Token Array";
+inline constexpr const char* WeightArray = "Weight Array";
+inline constexpr const char* FirstToken = "First Token";
+inline constexpr const char* TokensPerStep = "Tokens Per Step";
+inline constexpr const char* TimeStep = "Time Step";
+
+// SpatialAttention, in addition to Attention, and the names of tokens: columns
+inline constexpr const char* Places = "Places";
+inline constexpr const char* PlaceWeight = "Place Weight";
+inline constexpr const char* Center = "Center";
+
 }
