@@ -1,0 +1,201 @@
+#include "PlaceBinding.h"
+
+#include "Error.h"
+#include "Parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+namespace atlas
+{
+namespace
+{
+
+/// Places that a thread checks at a time.
+constexpr std::int64_t PlacesPerPart = std::int64_t{ 1 } << 16U;
+
+void CheckWidth(const BoundPlaces& places, std::int64_t tokens, const std::string& source)
+{
+  if (places.tokens == nullptr && places.count > 0 &&
+      (places.firstToken < 0 || places.firstToken + places.width > tokens))
+  {
+    throw OptionError(source + ": expected weights of at most " +
+                      std::to_string(std::max<std::int64_t>(tokens - places.firstToken, 0)) +
+                      " slices, one per token from " + std::to_string(places.firstToken) +
+                      " on, found " + std::to_string(places.width) + ".");
+  }
+}
+
+void CheckTokens(const BoundPlaces& places, std::int64_t begin, std::int64_t end,
+  std::int64_t tokens, const std::string& source)
+{
+  if (places.tokens == nullptr)
+  {
+    return;
+  }
+  const std::int32_t* first = places.tokens + begin * places.width;
+  const std::int32_t* last = places.tokens + end * places.width;
+  const std::int32_t* wrong = std::find_if(
+    first, last, [tokens](std::int32_t token) { return token < NoToken || token >= tokens; });
+  if (wrong != last)
+  {
+    throw OptionError(source + ": expected tokens from 0 to " + std::to_string(tokens - 1) +
+                      ", or -1 for none, found " + std::to_string(*wrong) + " at place " +
+                      std::to_string((wrong - places.tokens) / places.width) + ".");
+  }
+}
+
+double LargestWeight(
+  const BoundPlaces& places, std::int64_t begin, std::int64_t end, const std::string& source)
+{
+  if (places.weights == nullptr)
+  {
+    return 1;
+  }
+  float largest = 0;
+  for (std::int64_t place = begin; place < end; ++place)
+  {
+    const float* row = places.weights + place * places.width;
+    float ofRow = 0;
+    bool isFinite = true;
+    for (std::int64_t s = 0; s < places.width; ++s)
+    {
+      const float size = std::abs(row[s]);
+      isFinite = isFinite && size <= std::numeric_limits<float>::max();
+      ofRow = std::max(ofRow, size);
+    }
+    if (!isFinite)
+    {
+      throw OptionError(
+        source + ": expected finite weights, found others at place " + std::to_string(place) + ".");
+    }
+    largest = std::max(largest, ofRow);
+  }
+  return static_cast<double>(largest);
+}
+
+double LargestCoordinate(
+  std::int64_t begin, std::int64_t end, const PositionOf& positionOf, const std::string& source)
+{
+  double largest = 0;
+  std::array<double, 3> position;
+  for (std::int64_t place = begin; place < end; ++place)
+  {
+    positionOf(place, position.data());
+    for (const double x : position)
+    {
+      if (!std::isfinite(x))
+      {
+        throw OptionError(source + ": expected finite positions, found " + std::to_string(x) +
+                          " at place " + std::to_string(place) + ".");
+      }
+      largest = std::max(largest, std::abs(x));
+    }
+  }
+  return largest;
+}
+
+template<class Body>
+void ForParts(std::int64_t count, int threads, const Body& body)
+{
+  ParallelFor((count + PlacesPerPart - 1) / PlacesPerPart, threads, [&](std::int64_t part)
+    { body(part * PlacesPerPart, std::min((part + 1) * PlacesPerPart, count)); });
+}
+
+}
+
+void PlaceLimits::Add(const PlaceLimits& other)
+{
+  this->length = std::max(this->length, other.length);
+  this->weight = std::max(this->weight, other.weight);
+  this->places += other.places;
+}
+
+PlaceLimits CheckPlaces(const BoundPlaces& places, const PositionOf& positionOf,
+  std::int64_t tokens, const std::string& source, int threads)
+{
+  CheckWidth(places, tokens, source);
+  PlaceLimits limits;
+  std::mutex mutex;
+  ForParts(places.count, threads,
+    [&](std::int64_t begin, std::int64_t end)
+    {
+      CheckTokens(places, begin, end, tokens, source);
+      const PlaceLimits part = { LargestCoordinate(begin, end, positionOf, source),
+        LargestWeight(places, begin, end, source), end - begin };
+      const std::lock_guard<std::mutex> lock(mutex);
+      limits.Add(part);
+    });
+  return limits;
+}
+
+void RequireFinite(
+  std::int64_t count, const PositionOf& positionOf, const std::string& source, int threads)
+{
+  ForParts(count, threads, [&](std::int64_t begin, std::int64_t end)
+    { LargestCoordinate(begin, end, positionOf, source); });
+}
+
+std::int64_t PatchLattice::PatchAt(const double* position) const
+{
+  std::int64_t patch = 0;
+  for (std::size_t axis = 3; axis-- > 0;)
+  {
+    const double at = (position[axis] - this->origin[axis]) / this->size[axis];
+    const auto count = static_cast<double>(this->counts[axis]);
+    if (!(at >= 0 && at <= count))
+    {
+      return NoToken;
+    }
+    const auto index = static_cast<std::int64_t>(at);
+    patch = patch * this->counts[axis] + std::min(index, this->counts[axis] - 1);
+  }
+  return patch;
+}
+
+void CheckLattice(const PatchLattice& lattice, std::int64_t tokens)
+{
+  double patches = 1;
+  for (std::size_t axis = 0; axis < 3; ++axis)
+  {
+    const double size = lattice.size[axis];
+    if (!(size > 0) || !std::isfinite(size))
+    {
+      throw OptionError("PatchSize: expected numbers above 0, found " + std::to_string(size) + ".");
+    }
+    if (!std::isfinite(lattice.origin[axis]))
+    {
+      throw OptionError(
+        "GridOrigin: expected finite numbers, found " + std::to_string(lattice.origin[axis]) + ".");
+    }
+    if (lattice.counts[axis] < 1)
+    {
+      throw OptionError("PatchCounts: expected numbers of at least 1, found " +
+                        std::to_string(lattice.counts[axis]) + ".");
+    }
+    patches *= static_cast<double>(lattice.counts[axis]);
+  }
+  if (patches > static_cast<double>(tokens))
+  {
+    throw OptionError("PatchCounts: expected at most " + std::to_string(tokens) +
+                      " patches, one per token, found " + std::to_string(lattice.counts[0]) +
+                      " x " + std::to_string(lattice.counts[1]) + " x " +
+                      std::to_string(lattice.counts[2]) + ".");
+  }
+}
+
+std::vector<Residue> DistinctResidues(std::vector<Residue> residues)
+{
+  std::sort(residues.begin(), residues.end());
+  residues.erase(std::unique(residues.begin(), residues.end()), residues.end());
+  return residues;
+}
+
+std::int64_t NumberOf(const std::vector<Residue>& distinct, const Residue& residue)
+{
+  return std::lower_bound(distinct.begin(), distinct.end(), residue) - distinct.begin();
+}
+
+}
