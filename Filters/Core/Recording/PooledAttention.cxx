@@ -4,11 +4,15 @@
 #include "Index.h"
 #include "MatrixProduct.h"
 #include "Parallel.h"
+#include "StreamedScores.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <Eigen/Core>
 
@@ -19,6 +23,12 @@ namespace
 
 /// Values between two reports of progress.
 constexpr std::int64_t ValuesPerReport = std::int64_t{ 1 } << 26;
+
+/// Longer sequences are pooled without rows where that is possible.
+constexpr std::int64_t LongestInRows = 4096;
+
+/// Cells of keys over which the exponentials of a query are summed.
+constexpr std::int64_t KeyCells = 1024;
 
 /// What is known of some values.
 struct Pool
@@ -60,23 +70,27 @@ struct Pool
   }
 };
 
-/// Some positions in bins.
+/// Some positions in bins: those from edges[b] to edges[b + 1].
 struct Bins
 {
-  KeyRange positions;
-  std::int64_t count;
+  std::vector<std::int64_t> edges;
 
+  explicit Bins(std::vector<std::int64_t> begins)
+    : edges(std::move(begins))
+  {
+  }
   Bins(const KeyRange& all, std::int64_t size)
-    : positions(all)
-    , count(BinCount(all.end - all.begin, size))
   {
+    const std::int64_t count = BinCount(all.end - all.begin, size);
+    for (std::int64_t bin = 0; bin <= count; ++bin)
+    {
+      this->edges.push_back(all.begin + BinBegin(bin, count, all.end - all.begin));
+    }
   }
 
-  std::int64_t Begin(std::int64_t bin) const
-  {
-    return this->positions.begin +
-           BinBegin(bin, this->count, this->positions.end - this->positions.begin);
-  }
+  std::int64_t Count() const { return static_cast<std::int64_t>(this->edges.size()) - 1; }
+  std::int64_t Begin(std::int64_t bin) const { return this->edges[ToIndex(bin)]; }
+  std::int64_t Length() const { return this->edges.back() - this->edges.front(); }
 };
 
 /// The bins of a map.
@@ -87,12 +101,12 @@ struct MapBins
   Bins keys;
   AttentionPooling pooling;
 
-  std::int64_t Count() const { return this->queries.count * this->keys.count; }
+  std::int64_t Count() const { return this->queries.Count() * this->keys.Count(); }
 
   /// Adds a row of values to the pools of its bins.
   void AddRow(const float* row, std::vector<Pool>& pools) const
   {
-    for (std::int64_t bin = 0; bin < this->keys.count; ++bin)
+    for (std::int64_t bin = 0; bin < this->keys.Count(); ++bin)
     {
       const std::int64_t begin = this->keys.Begin(bin);
       pools[bin].Add(row + begin, this->keys.Begin(bin + 1) - begin);
@@ -109,7 +123,7 @@ struct MapBins
     const float* block = nullptr;
     for (std::int64_t bin = begin; bin < end; ++bin)
     {
-      std::vector<Pool> pools(this->keys.count);
+      std::vector<Pool> pools(this->keys.Count());
       for (std::int64_t row = this->queries.Begin(bin); row < this->queries.Begin(bin + 1); ++row)
       {
         if (row >= last)
@@ -133,8 +147,8 @@ void PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
   const std::vector<HeadPlace>& heads, const MapBins& bins, float* values, int threads,
   const Progress& progress)
 {
-  const std::int64_t rows = bins.queries.count;
-  const std::int64_t queries = bins.queries.positions.end - bins.queries.positions.begin;
+  const std::int64_t rows = bins.queries.Count();
+  const std::int64_t queries = bins.queries.Length();
   const std::int64_t together = std::max(QueriesPerBlock * rows / queries, std::int64_t{ 1 });
   const std::int64_t perHead = (rows + together - 1) / together;
   const std::int64_t tasks = perHead * static_cast<std::int64_t>(heads.size());
@@ -155,7 +169,7 @@ void PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
           return block.data();
         };
         bins.PoolRows(begin, std::min(begin + together, rows), evaluate,
-          values + (head * rows + begin) * bins.keys.count);
+          values + (head * rows + begin) * bins.keys.Count());
       });
     progress(std::min(done + step, tasks), tasks);
   }
@@ -174,14 +188,30 @@ void PoolWhole(const Recording& recording, AttentionRows wanted,
     wanted.head = heads[head].head;
     EvaluateAttentionRows(
       recording, wanted, map.data(), threads, progress.Part(head, head + 1, heads.size()));
-    ParallelFor(bins.queries.count, threads,
+    ParallelFor(bins.queries.Count(), threads,
       [&](std::int64_t bin)
       {
         bins.PoolRows(
           bin, bin + 1,
           [&](std::int64_t row, std::int64_t) { return map.data() + row * bins.length; },
-          values + static_cast<std::int64_t>(head) * bins.Count() + bin * bins.keys.count);
+          values + static_cast<std::int64_t>(head) * bins.Count() + bin * bins.keys.Count());
       });
+  }
+}
+
+/// Pools rows that are evaluated.
+void PoolEvaluated(const Recording& recording, const AttentionRows& wanted,
+  const std::vector<HeadPlace>& heads, const MapBins& bins, float* values, int threads,
+  const Progress& progress)
+{
+  const SingleThreadedBlas blas;
+  if (wanted.quantity == AttentionQuantity::Rollout)
+  {
+    PoolWhole(recording, wanted, heads, bins, values, threads, progress);
+  }
+  else
+  {
+    PoolInBlocks(recording, wanted, heads, bins, values, threads, progress);
   }
 }
 
@@ -206,22 +236,56 @@ void PoolAttention(const Recording& recording, std::int64_t sequence, AttentionQ
     throw OptionError("expected a size of at least 1, found " + std::to_string(options.size) + ".");
   }
   const std::int64_t length = RequireTokens(recording, sequence);
-  const MapBins bins = { length, Bins(QueryPositions(recording, sequence), options.size),
-    Bins(KeyPositions(recording, sequence), options.size), options.pooling };
+  const Bins queries(QueryPositions(recording, sequence), options.size);
+  const Bins keys(KeyPositions(recording, sequence), options.size);
   for (const HeadPlace& head : heads) // before any work
   {
     EvaluateAttention(recording, sequence, head.layer, head.head, quantity, 0, 0, nullptr);
   }
-  const AttentionRows wanted = { sequence, 0, 0, quantity, 0, 0 };
-  const SingleThreadedBlas blas;
-  if (quantity == AttentionQuantity::Rollout)
+  if (length <= LongestInRows)
   {
-    PoolWhole(recording, wanted, heads, bins, values, threads, progress);
+    PoolEvaluated(recording, { sequence, 0, 0, quantity, 0, 0 }, heads,
+      { length, queries, keys, options.pooling }, values, threads, progress);
+    return;
   }
-  else
+  for (std::size_t i = 0; i < heads.size(); ++i)
   {
-    PoolInBlocks(recording, wanted, heads, bins, values, threads, progress);
+    PoolCells(recording, { sequence, heads[i].layer, heads[i].head, quantity }, queries.edges,
+      keys.edges, options.pooling, values + i * ToIndex(queries.Count() * keys.Count()), threads,
+      progress.Part(i, i + 1, heads.size()));
   }
+}
+
+void PoolCells(const Recording& recording, const MapPlace& place,
+  const std::vector<std::int64_t>& queryEdges, const std::vector<std::int64_t>& keyEdges,
+  AttentionPooling pooling, float* values, int threads, const Progress& progress)
+{
+  const std::optional<StreamedMap> map =
+    FindStreamed(recording, place.sequence, place.layer, place.head, place.quantity);
+  if (!map)
+  {
+    const HeadPlace head = { static_cast<std::int32_t>(place.layer),
+      static_cast<std::int32_t>(place.head) };
+    PoolEvaluated(recording, { place.sequence, 0, 0, place.quantity, 0, 0 }, { head },
+      { RequireTokens(recording, place.sequence), Bins(queryEdges), Bins(keyEdges), pooling },
+      values, threads, progress);
+    return;
+  }
+  const KeyRange keys = KeyPositions(recording, place.sequence);
+  const bool hasAllKeys = keyEdges.front() <= keys.begin && keyEdges.back() >= keys.end;
+  std::optional<Normalizers> normalizers;
+  Progress rest = progress;
+  if (map->IsNormalized() && !(hasAllKeys && place.quantity == AttentionQuantity::Weights))
+  {
+    normalizers = FindNormalizers(*map, { queryEdges.front(), queryEdges.back() },
+      Bins(keys, KeyCells).edges, threads, progress.Part(0, 0.5));
+    rest = progress.Part(0.5, 1);
+  }
+  const PooledCells cells = PoolStreamed(
+    *map, queryEdges, keyEdges, normalizers ? &*normalizers : nullptr, nullptr, threads, rest);
+  const std::vector<float>& wanted =
+    pooling == AttentionPooling::Maximum ? cells.largest : cells.mean;
+  std::copy(wanted.begin(), wanted.end(), values);
 }
 
 }

@@ -34,10 +34,36 @@ std::int64_t BinBegin(std::int64_t bin, std::int64_t bins, std::int64_t length);
 ///
 /// Heads are pooled while they are evaluated, in blocks of a few rows, so that no map of tokens x
 /// tokens is ever in memory; but Rollout, whose cost hardly depends on the number of rows, has one.
+/// Sequences of more than 4096 tokens are pooled as PoolCells says.
 /// Uses up to ThreadCount(threads) threads; values do not depend on their number. Throws as
 /// EvaluateAttention, and OptionError for a size below 1.
 void PoolAttention(const Recording& recording, std::int64_t sequence, AttentionQuantity quantity,
   const std::vector<HeadPlace>& heads, const PoolingOptions& options, float* values, int threads,
   const Progress& progress = {});
+
+/// The map of a head on a sequence: what EvaluateAttention takes.
+struct MapPlace
+{
+  std::int64_t sequence = 0;
+  std::int64_t layer = 0;
+  std::int64_t head = 0;
+  AttentionQuantity quantity = AttentionQuantity::Weights;
+};
+
+/// Pools a map to cells of queries and keys that begin at these positions, ascending; the last
+/// number is the end of the last cell. `values`: [cells of queries, cells of keys].
+///
+/// Where attention follows from queries and keys of one head on one sequence (Weights, Scores,
+/// Content, NormWeighted), scores are reduced as they are computed, in tiles that stay in the
+/// processor's cache (an online softmax: Milakov and Gimelshein 2018; tiles: Dao et al. 2022).
+/// Each cell of a query has its largest score m and s = sum exp(x - m); its largest weight is exp(m
+/// - M) / S and the sum of its weights s exp(m - M) / S, with the maximum M and the sum S over all
+/// keys. So every pair is evaluated once, none is left out, and values are exact but for rounding.
+/// Pairs that a causal mask or a window excludes cost nothing. Memory grows with the cells and the
+/// tokens, not with the pairs. If the cells do not have all keys, M and S need a second pass.
+/// Other maps are evaluated in rows, as PoolAttention does it.
+void PoolCells(const Recording& recording, const MapPlace& place,
+  const std::vector<std::int64_t>& queryEdges, const std::vector<std::int64_t>& keyEdges,
+  AttentionPooling pooling, float* values, int threads, const Progress& progress = {});
 
 }

@@ -1,0 +1,367 @@
+#include "ZoomedAttention.h"
+
+#include "Error.h"
+#include "ErrorMessage.h"
+#include "LongRecording.h"
+#include "Oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::ElementsAre;
+
+namespace
+{
+
+constexpr double None = -std::numeric_limits<double>::infinity();
+
+/// Attention of the only sequence by its definition, in double precision: [tokens, tokens].
+std::vector<double> MapByDefinition(
+  const Recording& recording, std::int64_t head, AttentionQuantity quantity)
+{
+  const RecordedLayer& layer = recording.layers.front();
+  const RecordedHead& rows = layer.heads[head];
+  const std::int64_t length = recording.SequenceLength(0);
+  const std::int64_t source = recording.sourceLengths.empty() ? 0 : recording.sourceLengths[0];
+  std::vector<double> map(length * length);
+  for (std::int64_t i = 0; i < length; ++i)
+  {
+    double* row = map.data() + i * length;
+    double sum = layer.sinks.empty() ? 0 : std::exp(static_cast<double>(layer.sinks[head]));
+    for (std::int64_t j = 0; j < length; ++j)
+    {
+      double score = 0;
+      for (std::int64_t p = 0; p < rows.query.columns; ++p)
+      {
+        score +=
+          static_cast<double>(rows.query.Row(i)[p]) * static_cast<double>(rows.key.Row(j)[p]);
+      }
+      score *= layer.scoreScale;
+      if (quantity != AttentionQuantity::Content)
+      {
+        score = layer.scoreCap > 0 ? layer.scoreCap * std::tanh(score / layer.scoreCap) : score;
+        score +=
+          recording.alibiSlopes.empty() ? 0 : recording.alibiSlopes[head] * static_cast<double>(j);
+        if (recording.distanceBias.IsRecorded())
+        {
+          const std::int64_t reach = recording.distanceBias.columns / 2;
+          score += static_cast<double>(
+            recording.distanceBias.Row(head)[std::clamp(j - i, -reach, reach) + reach]);
+        }
+      }
+      const bool isSeen = recording.mask == AttentionMask::Causal
+                            ? j <= i && (layer.window == 0 || j > i - layer.window)
+                            : recording.mask == AttentionMask::Bidirectional || j < source;
+      const bool isScore =
+        quantity == AttentionQuantity::Scores || quantity == AttentionQuantity::Content;
+      row[j] = isScore ? score : isSeen ? std::exp(score) : 0;
+      sum += row[j];
+    }
+    for (std::int64_t j = 0; j < length; ++j)
+    {
+      if (quantity == AttentionQuantity::Weights || quantity == AttentionQuantity::NormWeighted)
+      {
+        row[j] /= sum;
+      }
+      if (quantity == AttentionQuantity::NormWeighted)
+      {
+        row[j] *= static_cast<double>(rows.valueNorm.Row(j)[0]);
+      }
+    }
+  }
+  return map;
+}
+
+/// Pools a map pair by pair.
+std::vector<double> PoolMap(const std::vector<double>& map, std::int64_t length,
+  const MapCells& cells, AttentionPooling pooling)
+{
+  const std::size_t count = cells.Rows() * cells.Columns();
+  std::vector<double> largest(count, None);
+  std::vector<double> sum(count);
+  std::vector<double> pairs(count);
+  for (std::int64_t i = cells.queries.begin; i < cells.queries.end; ++i)
+  {
+    for (std::int64_t j = cells.keys.begin; j < cells.keys.end; ++j)
+    {
+      const std::size_t cell = (i - cells.queries.begin) / cells.queryCell * cells.Columns() +
+                               (j - cells.keys.begin) / cells.keyCell;
+      largest[cell] = std::max(largest[cell], map[i * length + j]);
+      sum[cell] += map[i * length + j];
+      ++pairs[cell];
+    }
+  }
+  std::transform(sum.begin(), sum.end(), pairs.begin(), sum.begin(), std::divides<double>());
+  return pooling == AttentionPooling::Maximum ? largest : sum;
+}
+
+/// One layer with two heads and what its scores may have beside products.
+Recording Masked(const std::string& kind, std::int64_t length)
+{
+  Recording recording = LongRecording(length, { 1 });
+  RecordedLayer& layer = recording.layers[0];
+  std::mt19937 generator(3);
+  for (RecordedHead& head : layer.heads)
+  {
+    head.valueNorm = RandomRows(length, 1, generator);
+    std::for_each(head.valueNorm.Row(0), head.valueNorm.Row(length),
+      [](float& norm) { norm = 3 * std::abs(norm); });
+    head.valueNorm.Row(length / 2)[0] = 0;
+  }
+  if (kind == "bidirectional" || kind == "distances")
+  {
+    recording.mask = AttentionMask::Bidirectional;
+  }
+  if (kind == "cross")
+  {
+    recording.mask = AttentionMask::Cross;
+    recording.sourceLengths = { length / 3 };
+  }
+  if (kind == "window" || kind == "all")
+  {
+    layer.window = 70;
+  }
+  if (kind == "sinks" || kind == "all")
+  {
+    layer.sinks = { 1.5F, -0.5F };
+  }
+  if (kind == "slopes" || kind == "all")
+  {
+    recording.alibiSlopes = { 0.01, 0.002 };
+  }
+  if (kind == "cap" || kind == "all")
+  {
+    layer.scoreCap = 1.5;
+  }
+  if (kind == "distances")
+  {
+    recording.distanceBias = RandomRows(2, 2 * 20 + 1, generator);
+  }
+  return recording;
+}
+
+MapCells CellsOf(const Recording& recording, const MapWindow& window, std::int64_t size,
+  std::int64_t baseCells = BaseCells)
+{
+  return ChooseCells(
+    QueryPositions(recording, 0), KeyPositions(recording, 0), window, size, baseCells);
+}
+
+TEST(ZoomedAttention, CellsArePowersOfTwoAndBeginAtMultiplesOfThem)
+{
+  const MapCells all = ChooseCells({ 0, 100000 }, { 0, 100000 }, {}, 1024);
+  EXPECT_EQ(all.queryCell, 128); // 100000 / 64 = 1563 are more than 1024
+  EXPECT_EQ(all.Rows(), 782);
+  EXPECT_EQ(all.keys.end, 100000);
+  const MapCells part =
+    ChooseCells({ 0, 100000 }, { 0, 100000 }, { { 5001, 8001 }, { 99000, 200000 } }, 1000);
+  EXPECT_EQ(part.queryCell, 4);
+  EXPECT_EQ(part.queries.begin, 5000);
+  EXPECT_EQ(part.queries.end, 8004);
+  EXPECT_EQ(part.keyCell, 1);
+  EXPECT_EQ(part.keys.begin, 99000);
+  EXPECT_EQ(part.keys.end, 100000);
+}
+
+/// 5000 to 8004 are 751 cells of 4; with cells of 2 there would be 1501.
+TEST(ZoomedAttention, WindowsAreExtendedToWholeCells)
+{
+  EXPECT_EQ(ChooseCells({ 0, 9000 }, { 0, 9000 }, { { 5001, 8001 }, {} }, 751).queryCell, 4);
+  EXPECT_EQ(ChooseCells({ 0, 9000 }, { 0, 9000 }, { { 5001, 8001 }, {} }, 750).queryCell, 8);
+  // The queries of cross attention begin at 40, with which their first cell begins.
+  const MapCells cross = ChooseCells({ 40, 90 }, { 0, 40 }, { { 43, 60 }, {} }, 8);
+  EXPECT_EQ(cross.queryCell, 4);
+  EXPECT_EQ(cross.queries.begin, 40);
+  EXPECT_EQ(cross.queries.end, 60);
+}
+
+/// A high and wide window has too many pairs to be evaluated; the base of 10^5 tokens has cells of
+/// 32.
+TEST(ZoomedAttention, LargeWindowsHaveCellsOfTheBase)
+{
+  const MapCells wide = ChooseCells({ 0, 100000 }, { 0, 100000 }, { {}, { 0, 16000 } }, 1024);
+  EXPECT_EQ(wide.queryCell, 128);
+  EXPECT_EQ(wide.keyCell, 32);
+  const MapCells narrow = ChooseCells({ 0, 100000 }, { 0, 100000 }, { {}, { 0, 1000 } }, 1024);
+  EXPECT_EQ(narrow.keyCell, 1);
+  EXPECT_EQ(MessageOf<OptionError>([] { ChooseCells({ 0, 9 }, { 0, 9 }, {}, 0); }),
+    "expected a size of at least 1, found 0.");
+}
+
+/// All masks and biases, from the base, finer than it, and across tiles of queries; each value
+/// against a loop over the pairs of its cell.
+TEST(ZoomedAttention, PoolsWindowsOfAllMasks)
+{
+  constexpr std::int64_t length = 301;
+  for (const std::string kind :
+    { "causal", "bidirectional", "cross", "window", "sinks", "slopes", "cap", "distances", "all" })
+  {
+    const Recording recording = Masked(kind, length);
+    for (const AttentionQuantity quantity : { AttentionQuantity::Weights, AttentionQuantity::Scores,
+           AttentionQuantity::Content, AttentionQuantity::NormWeighted })
+    {
+      const std::vector<double> map = MapByDefinition(recording, 1, quantity);
+      ZoomedAttention zoomed({ 0, 1, 1, quantity }, 40); // cells of 8
+      for (const MapWindow& window : { MapWindow{ {}, {} }, { { 130, 290 }, { 0, 95 } },
+             { { 200, 213 }, { 10, 90 } }, { { 299, 300 }, { 2, 3 } }, { { 0, 301 }, { 50, 53 } } })
+      {
+        for (const std::int64_t size : { 5, 40, 100 })
+        {
+          const MapCells cells = CellsOf(recording, window, size, 40);
+          for (const AttentionPooling pooling :
+            { AttentionPooling::Maximum, AttentionPooling::Mean })
+          {
+            const std::vector<float> found = zoomed.Pool(recording, cells, pooling, 2);
+            ExpectClose(kind + ", " + AttentionQuantityNames[static_cast<int>(quantity)], found,
+              PoolMap(map, length, cells, pooling), 2e-5);
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Numbers of keys that fill no chunk of the kernel, and cells larger than a chunk.
+TEST(ZoomedAttention, PoolsAnyBins)
+{
+  constexpr std::int64_t length = 250;
+  const Recording recording = Masked("all", length);
+  const std::vector<std::int64_t> queryEdges = { 3, 4, 100, 101, 250 };
+  const std::vector<std::int64_t> keyEdges = { 0, 1, 34, 99, 100, 250 };
+  for (const AttentionQuantity quantity :
+    { AttentionQuantity::Weights, AttentionQuantity::NormWeighted })
+  {
+    const std::vector<double> map = MapByDefinition(recording, 0, quantity);
+    for (const std::size_t last : { keyEdges.size(), keyEdges.size() - 1 }) // all keys, and a part
+    {
+      const std::vector<std::int64_t> edges(
+        keyEdges.begin(), keyEdges.begin() + static_cast<std::ptrdiff_t>(last));
+      std::vector<float> found((queryEdges.size() - 1) * (edges.size() - 1));
+      PoolCells(recording, { 0, 1, 0, quantity }, queryEdges, edges, AttentionPooling::Mean,
+        found.data(), 2);
+      std::vector<double> expected;
+      for (std::size_t row = 0; row + 1 < queryEdges.size(); ++row)
+      {
+        for (std::size_t column = 0; column + 1 < edges.size(); ++column)
+        {
+          double sum = 0;
+          for (std::int64_t i = queryEdges[row]; i < queryEdges[row + 1]; ++i)
+          {
+            for (std::int64_t j = edges[column]; j < edges[column + 1]; ++j)
+            {
+              sum += map[i * length + j];
+            }
+          }
+          expected.push_back(sum / static_cast<double>((queryEdges[row + 1] - queryEdges[row]) *
+                                                       (edges[column + 1] - edges[column])));
+        }
+      }
+      ExpectClose("bins", found, expected, 2e-5);
+    }
+  }
+}
+
+/// Equal queries and keys: query i gives each of the keys 0 to i the weight 1 / (i + 1). The
+/// sequence is so long that PoolAttention, too, pools it without rows.
+TEST(ZoomedAttention, UniformWeightsOfALongSequence)
+{
+  constexpr std::int64_t length = 5000;
+  Recording recording = LongRecording(length, { 0 }, 1);
+  RecordedHead& head = recording.layers[0].heads[0];
+  std::fill_n(head.query.Row(0), head.query.Count(), 1.0F);
+  std::fill_n(head.key.Row(0), head.key.Count(), 1.0F);
+  const MapCells cells = CellsOf(recording, {}, 5000 / 128 + 1);
+  ASSERT_EQ(cells.queryCell, 128);
+  ZoomedAttention zoomed({ 0, 0, 0, AttentionQuantity::Weights });
+  const std::vector<float> largest = zoomed.Pool(recording, cells, AttentionPooling::Maximum, 2);
+  EXPECT_FLOAT_EQ(largest[0], 1);
+  EXPECT_FLOAT_EQ(largest[cells.Columns()], 1.F / 129);
+  EXPECT_EQ(largest[1], 0); // behind the mask
+  const std::vector<float> means = zoomed.Pool(recording, cells, AttentionPooling::Mean, 2);
+  double sum = 0; // over the queries 128 to 255
+  for (int i = 129; i <= 256; ++i)
+  {
+    sum += 1. / i;
+  }
+  EXPECT_FLOAT_EQ(means[cells.Columns()], static_cast<float>(sum / 128));
+  std::vector<float> halves(4);
+  PoolAttention(recording, 0, AttentionQuantity::Weights, { { 0, 0 } },
+    { 2, AttentionPooling::Maximum }, halves.data(), 2);
+  EXPECT_THAT(
+    halves, ElementsAre(1, 0, testing::FloatEq(1.F / 2501), testing::FloatEq(1.F / 2501)));
+}
+
+TEST(ZoomedAttention, BytesDependNeitherOnThreadsNorOnEarlierWindows)
+{
+  const Recording recording = Masked("all", 2000);
+  const MapCells all = CellsOf(recording, {}, 100, 250);
+  const MapCells part = CellsOf(recording, { { 900, 1700 }, { 800, 1600 } }, 200, 250);
+  for (const AttentionQuantity quantity :
+    { AttentionQuantity::Weights, AttentionQuantity::NormWeighted })
+  {
+    const MapPlace place = { 0, 1, 0, quantity };
+    const auto pool = [&](const MapCells& cells, ZoomedAttention& zoomed, int threads)
+    { return zoomed.Pool(recording, cells, AttentionPooling::Mean, threads); };
+    ZoomedAttention first(place, 250);
+    ZoomedAttention second(place, 250);
+    const std::vector<float> wide = pool(all, first, 1);
+    const std::vector<float> narrow = pool(part, second, 3);
+    EXPECT_EQ(pool(part, first, 1), narrow);
+    EXPECT_EQ(pool(all, second, 3), wide);
+  }
+}
+
+/// Means over heads, and attention that is stored, are evaluated in rows.
+TEST(ZoomedAttention, PoolsWhatHasNoQueriesAndKeysOfItsOwn)
+{
+  constexpr std::int64_t length = 90;
+  Recording recording = Masked("causal", length);
+  std::vector<double> mean = MapByDefinition(recording, 0, AttentionQuantity::Weights);
+  const std::vector<double> other = MapByDefinition(recording, 1, AttentionQuantity::Weights);
+  std::transform(mean.begin(), mean.end(), other.begin(), mean.begin(),
+    [](double a, double b) { return (a + b) / 2; });
+  const MapCells cells = CellsOf(recording, { { 20, 80 }, { 10, 30 } }, 16);
+  ZoomedAttention heads({ 0, 1, AllHeads, AttentionQuantity::Weights });
+  ExpectClose("mean", heads.Pool(recording, cells, AttentionPooling::Maximum, 2),
+    PoolMap(mean, length, cells, AttentionPooling::Maximum), 1e-5);
+  SharedMatrix weights = SharedMatrix::Zero(length, length);
+  std::copy(other.begin(), other.end(), weights.Row(0));
+  recording.layers[0].heads[0].weights = { weights };
+  ZoomedAttention stored({ 0, 1, 0, AttentionQuantity::Weights });
+  ExpectClose("stored", stored.Pool(recording, cells, AttentionPooling::Mean, 2),
+    PoolMap(other, length, cells, AttentionPooling::Mean), 1e-5);
+}
+
+TEST(ZoomedAttention, CanBeStoppedAndTriedAgain)
+{
+  const Recording recording = Masked("causal", 400);
+  const MapCells cells = CellsOf(recording, {}, 64);
+  ZoomedAttention zoomed({ 0, 1, 0, AttentionQuantity::Weights });
+  const auto pool = [&](const Progress& progress)
+  { return zoomed.Pool(recording, cells, AttentionPooling::Maximum, 1, progress); };
+  EXPECT_THROW(pool([](double) { throw Canceled(); }), Canceled);
+  std::vector<double> reports;
+  EXPECT_EQ(pool([&](double done) { reports.push_back(done); }).size(), 50 * 50);
+  ASSERT_FALSE(reports.empty());
+  EXPECT_EQ(reports.back(), 1);
+}
+
+TEST(ZoomedAttention, WhatTheRecordingLacksIsRefused)
+{
+  const Recording recording = LongRecording(30);
+  ZoomedAttention zoomed({ 0, 1, 7, AttentionQuantity::Weights });
+  EXPECT_EQ(MessageOf<OptionError>([&]
+              { zoomed.Pool(recording, CellsOf(recording, {}, 8), AttentionPooling::Maximum, 1); }),
+    "expected a head from 0 to 1, found 7.");
+}
+
+}
