@@ -155,6 +155,27 @@ void ShowTokens(
   filter->UpdateVTKObjects();
 }
 
+/// Whether a selection in an output of a filter chooses its query: its first output's.
+bool ShowsPlaces(pqOutputPort* port)
+{
+  vtkPVXMLElement* hints = port->getSourceProxy()->GetHints();
+  return port->getPortNumber() == 0 && hints != nullptr &&
+         hints->FindNestedElementByName("AtlasShowsPlace") != nullptr;
+}
+
+/// Lets a filter show the query at the middle of what was selected in its output.
+void ShowPlace(vtkSMSourceProxy* filter, vtkPVDataInformation* selected)
+{
+  const double* bounds = selected->GetBounds();
+  const std::array<double, 3> middle = { (bounds[0] + bounds[1]) / 2, (bounds[2] + bounds[3]) / 2,
+    (bounds[4] + bounds[5]) / 2 };
+  BEGIN_UNDO_SET("Show Attention of Place");
+  vtkSMPropertyHelper(filter, "QueryBy").Set(1); // the probe
+  vtkSMPropertyHelper(filter, "Probe").Set(middle.data(), 3);
+  filter->UpdateVTKObjects();
+  END_UNDO_SET();
+}
+
 /// The nearest filter upstream whose hint names a filter to open.
 vtkSMSourceProxy* FindOpener(vtkSMProxy* proxy)
 {
@@ -253,7 +274,8 @@ void pqHeadChoiceBehavior::hear(pqOutputPort* selected)
   const bool showsTokens = AttentionAtlas::TokenAssociation(shown) >= 0;
   const bool showsHeads = AttentionAtlas::ShowsSeveralHeads(shown);
   vtkSMSourceProxy* source = selected->getSourceProxy();
-  if (!showsTokens && !showsHeads && !AttentionAtlas::ShowsContexts(source))
+  const bool showsPlaces = ShowsPlaces(selected);
+  if (!showsTokens && !showsHeads && !showsPlaces && !AttentionAtlas::ShowsContexts(source))
   {
     return;
   }
@@ -262,6 +284,10 @@ void pqHeadChoiceBehavior::hear(pqOutputPort* selected)
   if (found->GetNumberOfPoints() == 0 && found->GetNumberOfRows() == 0)
   {
     return;
+  }
+  if (showsPlaces)
+  {
+    ShowPlace(source, found);
   }
   if (showsTokens)
   {

@@ -67,6 +67,7 @@ CHAPTERS = {
         "ExpertRouting",
         "RecordingWriter",
     ],
+    "Meshes, volumes and molecules": ["BindTokens", "SpatialAttention"],
     "Many texts": [
         "CorpusStatistics",
         "CorpusReader",

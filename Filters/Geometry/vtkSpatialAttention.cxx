@@ -1,0 +1,205 @@
+#include "vtkSpatialAttention.h"
+
+#include "ArrayNames.h"
+#include "ArrayRanges.h"
+#include "ChosenPlaces.h"
+#include "DataFields.h"
+#include "DataFormat.h"
+#include "Error.h"
+#include "RecordingConversion.h"
+#include "SpatialAttention.h"
+#include "SpatialOutput.h"
+#include "Task.h"
+#include "TokenMeshes.h"
+
+#include <vtkDataObject.h>
+#include <vtkDataSetAttributes.h>
+#include <vtkFloatArray.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
+#include <vtkObjectFactory.h>
+#include <vtkPolyData.h>
+#include <vtkSelection.h>
+#include <vtkTable.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace Names = AttentionAtlas::ArrayNames;
+using AttentionAtlas::BoundMeshes;
+using AttentionAtlas::Task;
+
+namespace
+{
+
+/// The quantities of this filter, in the order of QuantityType.
+constexpr std::array<atlas::AttentionQuantity, 3> Quantities = { atlas::AttentionQuantity::Weights,
+  atlas::AttentionQuantity::NormWeighted, atlas::AttentionQuantity::Rollout };
+
+/// The part of a recording with a kind of attention; nullptr if there is none.
+vtkMultiBlockDataSet* PartOrNone(vtkMultiBlockDataSet* recording, atlas::AttentionKind kind)
+{
+  try
+  {
+    return AttentionAtlas::FindPart(recording, kind);
+  }
+  catch (const atlas::OptionError&)
+  {
+    return nullptr;
+  }
+}
+
+}
+
+vtkStandardNewMacro(vtkSpatialAttention);
+
+/// What does not depend on the query: kept while the dataset is the same.
+struct vtkSpatialAttention::Known
+{
+  AttentionAtlas::LastResult<BoundMeshes> bound;
+  std::vector<AttentionAtlas::TokenMesh> meshes;
+  AttentionAtlas::Binding binding;
+  const BoundMeshes* all = nullptr;
+};
+
+/// The query, and where it is.
+struct vtkSpatialAttention::Query
+{
+  atlas::TokenMix mix;
+  atlas::TokenPlaces center;
+};
+
+vtkSpatialAttention::vtkSpatialAttention()
+  : vtkTaskAlgorithm({ "vtkDataSet|vtkCompositeDataSet", "vtkMultiBlockDataSet", "vtkSelection?" },
+      { "=vtkDataObject", "vtkPolyData", "vtkPolyData", "vtkTable" }, TOGETHER)
+  , Last(std::make_unique<Known>())
+{
+}
+
+vtkSpatialAttention::~vtkSpatialAttention() = default;
+
+int vtkSpatialAttention::RequestInformation(
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  auto* recording = vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this, 1));
+  this->HasKinds = 0;
+  if (!AttentionAtlas::IsEmpty(recording))
+  {
+    this->HasKinds = PartOrNone(recording, atlas::AttentionKind::Cross) != nullptr ? 1 : 0;
+    recording = PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
+  }
+  this->Ranges.Find(recording);
+  if (!AttentionAtlas::IsEmpty(recording))
+  {
+    this->Ranges.sequence[0] = this->Ranges.head[0] = -1;
+  }
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
+}
+
+int vtkSpatialAttention::RequestUpdateExtent(
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  this->Superclass::RequestUpdateExtent(request, inputVector, outputVector);
+  AttentionAtlas::KeepRequest(inputVector[1]->GetInformationObject(0));
+  return 1;
+}
+
+vtkSpatialAttention::Query vtkSpatialAttention::FindQuery(
+  const Known& known, const Task& task) const
+{
+  auto* selection = task.Input<vtkSelection>(2);
+  const bool isSelected = selection != nullptr && selection->GetNumberOfNodes() > 0;
+  if (!isSelected && this->QueryBy == TOKEN)
+  {
+    const std::int64_t token = this->Token;
+    const bool isThere = token >= 0 && token < known.all->sums.TokenCount();
+    return { { { token, 1 } }, isThere ? known.all->sums.Of(token) : atlas::TokenPlaces() };
+  }
+  std::array<double, 3> probe;
+  std::copy_n(this->Probe, 3, probe.begin());
+  const atlas::PlaceSums chosen =
+    isSelected ? AttentionAtlas::SumSelected(known.meshes, known.binding, *known.all,
+                   task.Input<vtkDataObject>(), selection, task.Ranks())
+               : AttentionAtlas::SumNearest(*known.all, probe, task.Ranks());
+  atlas::TokenMix mix = atlas::MixOf(chosen, !known.binding.weights.empty());
+  const std::int64_t steps = this->QueryStep < 0 ? 0 : this->QueryStep - known.binding.step;
+  return { atlas::Shifted(mix, steps * known.binding.tokensPerStep), chosen.OfAll() };
+}
+
+void vtkSpatialAttention::Execute(Task& task)
+{
+  auto* input = task.Input<vtkDataObject>();
+  auto* whole = task.Input<vtkMultiBlockDataSet>(1);
+  if (AttentionAtlas::IsEmpty(whole))
+  {
+    return;
+  }
+  if (!std::isfinite(this->Bend))
+  {
+    throw atlas::OptionError(
+      "Bend: expected a finite number, found " + std::to_string(this->Bend) + ".");
+  }
+  AttentionAtlas::RequireFormat(whole, AttentionAtlas::Formats::Recording, "Recording",
+    "give the output of a Transformer Recorder or a Recording Reader.");
+  Known& known = *this->Last;
+  known.meshes = AttentionAtlas::CopyMeshes(input, task.Output<vtkDataObject>());
+  const std::optional<AttentionAtlas::Binding> binding =
+    AttentionAtlas::FindBinding(known.meshes, task.Ranks());
+  if (!binding)
+  {
+    return; // there are no places
+  }
+  known.binding = *binding;
+  atlas::SpatialOptions options;
+  options.sequence = this->Sequence;
+  options.layer = this->Layer;
+  options.head = this->Head;
+  options.quantity = Quantities.at(this->Quantity);
+  options.direction = static_cast<atlas::SpatialDirection>(this->Direction);
+  options.threads = AttentionAtlas::ThreadLimit();
+  options.progress = task.Progress();
+  const atlas::Recording recording = AttentionAtlas::ToRecording(
+    AttentionAtlas::FindPart(whole, static_cast<atlas::AttentionKind>(this->AttentionKind)),
+    this->Layer, this->Head, options.quantity);
+  const std::int64_t tokens = atlas::RequireTokens(recording, this->Sequence);
+  known.all = &known.bound.Get(task, AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), tokens),
+    [&] { return AttentionAtlas::BindMeshes(known.meshes, known.binding, tokens, task.Ranks()); });
+  const Query query = this->FindQuery(known, task);
+  options.query = query.mix;
+  const std::vector<float> values = atlas::EvaluateSpatialAttention(recording, options);
+  std::vector<float> shared = values;
+  if (this->DivideAmongPlaces)
+  {
+    atlas::DivideByPlaces(known.all->sums, shared);
+  }
+  for (std::size_t i = 0; i < known.meshes.size(); ++i)
+  {
+    const atlas::BoundPlaces& places = known.all->meshes[i].places;
+    vtkNew<vtkFloatArray> attention;
+    attention->SetName(Names::Attention);
+    attention->SetNumberOfTuples(places.count);
+    atlas::SpreadOverPlaces(places, shared, attention->GetPointer(0), options.threads);
+    AttentionAtlas::RangeCollector ranges({ attention });
+    AttentionAtlas::ParallelFor(
+      0, places.count, [&ranges](vtkIdType begin, vtkIdType end) { ranges.Add(begin, end); });
+    auto* arrays = AttentionAtlas::AttributesOf(known.meshes[i].output, known.binding.association);
+    arrays->AddArray(attention);
+    arrays->SetActiveScalars(Names::Attention);
+    ranges.Store();
+  }
+  if (task.IsFirst())
+  {
+    const AttentionAtlas::ShownQuery shown = { recording, options, known.all->sums, values,
+      query.center, atlas::LargestTokens(values, this->Count) };
+    AttentionAtlas::MakeLines(shown, this->Bend, task.Output<vtkPolyData>(1));
+    AttentionAtlas::MakeMark(shown, task.Output<vtkPolyData>(2));
+    AttentionAtlas::MakeTokenTable(shown, task.Output<vtkTable>(3));
+  }
+}
