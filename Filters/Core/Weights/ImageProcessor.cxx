@@ -1,6 +1,7 @@
 #include "ImageProcessor.h"
 
 #include "Error.h"
+#include "ImageSettings.h"
 #include "Index.h"
 #include "JsonSettings.h"
 #include "JsonText.h"
@@ -283,21 +284,25 @@ Size ParseSize(const Settings& settings, const char* key, Size otherwise)
   return settings.Extent({ key }, 0);
 }
 
-void ParseResize(ImageProcessor& processor, const Settings& settings)
+void ParseResize(const Settings& settings, ImageProcessor& processor)
 {
-  processor.resize = settings.Flag({ "do_resize" }, true);
   const auto size = FindNested(settings, "size");
   if (size && size->Has({ "shortest_edge" }))
   {
     size->RefuseVariants({ "longest_edge", "max_height", "max_width" }, "a bound of sizes");
     processor.shortestEdge = size->Size({ "shortest_edge" });
   }
-  else
+  else if (settings.Has({ "size" }))
   {
-    std::tie(processor.height, processor.width) =
-      ParseSize(settings, "size", { processor.height, processor.width });
+    processor.shortestEdge = 0;
+    std::tie(processor.height, processor.width) = ParseSize(settings, "size", { 0, 0 });
   }
-  const double filter = settings.Number({ "resample" }, 2, true);
+}
+
+void ParseFilter(const Settings& settings, ImageProcessor& processor)
+{
+  const double filter =
+    settings.Number({ "resample" }, static_cast<double>(processor.filter), true);
   if (filter > 5 || filter != std::floor(filter))
   {
     settings.Fail("unknown resample " + std::to_string(filter) +
@@ -308,10 +313,14 @@ void ParseResize(ImageProcessor& processor, const Settings& settings)
 }
 
 /// Reads one number per channel.
-std::array<double, Channels> ParseChannels(const Settings& settings, const char* key)
+void ParseChannels(
+  const Settings& settings, const char* key, std::array<double, Channels>& channels)
 {
-  const std::vector<double> numbers = settings.Numbers({ key }, Channels, 0.5);
-  return { numbers[0], numbers[1], numbers[2] };
+  if (settings.Has({ key }))
+  {
+    const std::vector<double> numbers = settings.Numbers({ key }, Channels, 0.5);
+    channels = { numbers[0], numbers[1], numbers[2] };
+  }
 }
 
 }
@@ -359,20 +368,31 @@ ImageProcessor ParseImageProcessor(
     throw FormatError(source + ": expected the configuration to be a JSON object, found " +
                       object.type_name() + ".");
   }
-  const Settings settings(object, source);
-  settings.RefuseVariants({ "do_pad", "do_flip_channel_order", "do_align_long_axis", "do_thumbnail",
-                            "crop_pct", "offset" },
-    "a step of preprocessing");
   ImageProcessor processor = DefaultImageProcessor(config);
-  ParseResize(processor, settings);
-  processor.crop = settings.Flag({ "do_center_crop" }, false);
-  std::tie(processor.cropHeight, processor.cropWidth) =
-    ParseSize(settings, "crop_size", { processor.cropHeight, processor.cropWidth });
+  ParseImageSettings(Settings(object, source), true, processor);
+  return processor;
+}
+
+void ParseImageSettings(const Settings& settings, bool hasSizes, ImageProcessor& processor)
+{
+  settings.RefuseVariants(
+    { "do_flip_channel_order", "do_align_long_axis", "do_thumbnail", "crop_pct", "offset" },
+    "a step of preprocessing");
+  processor.resize = settings.Flag({ "do_resize" }, true);
+  if (hasSizes)
+  {
+    settings.RefuseVariants({ "do_pad" }, "a step of preprocessing");
+    ParseResize(settings, processor);
+    processor.crop = settings.Flag({ "do_center_crop" }, processor.crop);
+    std::tie(processor.cropHeight, processor.cropWidth) =
+      ParseSize(settings, "crop_size", { processor.cropHeight, processor.cropWidth });
+  }
+  ParseFilter(settings, processor);
   processor.rescale = settings.Flag({ "do_rescale" }, true);
   processor.factor = settings.Number({ "rescale_factor" }, processor.factor);
   processor.normalize = settings.Flag({ "do_normalize" }, true);
-  processor.mean = ParseChannels(settings, "image_mean");
-  processor.deviation = ParseChannels(settings, "image_std");
+  ParseChannels(settings, "image_mean", processor.mean);
+  ParseChannels(settings, "image_std", processor.deviation);
   for (const double deviation : processor.deviation)
   {
     if (static_cast<float>(deviation) <= 0)
@@ -381,7 +401,6 @@ ImageProcessor ParseImageProcessor(
         "expected 'image_std' to be positive, found " + std::to_string(deviation) + ".");
     }
   }
-  return processor;
 }
 
 ImageProcessor ReadImageProcessor(
@@ -440,9 +459,8 @@ Picture ResizeAndCrop(Picture picture, const ImageProcessor& processor)
   return picture;
 }
 
-std::vector<float> Preprocess(Picture picture, const ImageProcessor& processor)
+std::vector<float> Normalized(const Picture& picture, const ImageProcessor& processor)
 {
-  picture = ResizeAndCrop(std::move(picture), processor);
   const std::size_t count = ToIndex(picture.height) * ToIndex(picture.width);
   const double byte = 255.0 / picture.maximum;
   const double factor = processor.rescale ? processor.factor : 1;
@@ -459,6 +477,11 @@ std::vector<float> Preprocess(Picture picture, const ImageProcessor& processor)
     }
   }
   return pixels;
+}
+
+std::vector<float> Preprocess(Picture picture, const ImageProcessor& processor)
+{
+  return Normalized(ResizeAndCrop(std::move(picture), processor), processor);
 }
 
 }

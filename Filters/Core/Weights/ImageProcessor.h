@@ -99,6 +99,9 @@ inline double Brightness(const ImageProcessor& processor, std::size_t channel, f
   return brightness > 0 ? std::min(brightness, 1.0) : 0; // 0 for NaN, if `factor` is 0
 }
 
+/// The last steps of Preprocess, rescaling and normalization: [3, height, width].
+std::vector<float> Normalized(const Picture& picture, const ImageProcessor& processor);
+
 /// Converts an image to the input of the model, [3, height, width]. Throws OptionError with both
 /// sizes if the result does not have the size that the model expects, and as Resample does.
 std::vector<float> Preprocess(Picture picture, const ImageProcessor& processor);
