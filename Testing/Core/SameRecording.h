@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -46,6 +47,14 @@ inline void ExpectEqual(const RecordedPictures& found, const RecordedPictures& e
   EXPECT_EQ(found.height, expected.height);
   EXPECT_EQ(found.width, expected.width);
   EXPECT_EQ(found.processing, expected.processing);
+  ASSERT_EQ(found.contents.size(), expected.contents.size());
+  for (std::size_t i = 0; i < expected.contents.size(); ++i)
+  {
+    const PictureContent& a = found.contents[i];
+    const PictureContent& b = expected.contents[i];
+    EXPECT_EQ(std::tie(a.picture, a.frame, a.frames, a.isSmall, a.height, a.width),
+      std::tie(b.picture, b.frame, b.frames, b.isSmall, b.height, b.width));
+  }
   ASSERT_EQ(found.sources.size(), expected.sources.size());
   for (std::size_t s = 0; s < expected.sources.size(); ++s)
   {
@@ -55,7 +64,7 @@ inline void ExpectEqual(const RecordedPictures& found, const RecordedPictures& e
   ASSERT_EQ(found.pixels != nullptr, expected.pixels != nullptr);
   if (expected.pixels != nullptr)
   {
-    const auto bytes = static_cast<std::size_t>(expected.count) * expected.BytesPerPicture();
+    const std::size_t bytes = expected.FirstByte(expected.count);
     EXPECT_EQ(std::memcmp(found.pixels.get(), expected.pixels.get(), bytes), 0);
   }
 }
@@ -77,6 +86,7 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
   EXPECT_EQ(found.tokens.segment, expected.tokens.segment);
   EXPECT_EQ(found.tokens.row, expected.tokens.row);
   EXPECT_EQ(found.tokens.column, expected.tokens.column);
+  EXPECT_EQ(found.tokens.picture, expected.tokens.picture);
   ExpectEqual(found.tokens.color, expected.tokens.color);
   ExpectEqual(found.pictures, expected.pictures);
   ASSERT_EQ(found.layers.size(), expected.layers.size());
@@ -86,6 +96,7 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
     EXPECT_EQ(found.layers[l].scoreScale, expected.layers[l].scoreScale);
     EXPECT_EQ(found.layers[l].scoreCap, expected.layers[l].scoreCap);
     EXPECT_EQ(found.layers[l].window, expected.layers[l].window);
+    EXPECT_EQ(found.layers[l].patchWindow, expected.layers[l].patchWindow);
     EXPECT_EQ(found.layers[l].sinks, expected.layers[l].sinks);
     ASSERT_EQ(found.layers[l].heads.size(), expected.layers[l].heads.size());
     for (std::size_t h = 0; h < expected.layers[l].heads.size(); ++h)

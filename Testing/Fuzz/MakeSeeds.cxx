@@ -3,6 +3,7 @@
 #include "GgufBytes.h"
 #include "NumpyBytes.h"
 #include "PictureBytes.h"
+#include "PicturedRecording.h"
 #include "RecordingFile.h"
 #include "Safetensors.h"
 #include "SentencePieceBytes.h"
@@ -276,6 +277,9 @@ void WriteRecordings(const SeedWriter& seeds)
   stream.str({});
   WriteRecording(stream, test::TranslatedRecording());
   seeds.Write("Recording", "translated", stream.str());
+  stream.str({});
+  WriteRecording(stream, test::PicturedRecording());
+  seeds.Write("Recording", "pictured", stream.str());
   Recording stored = SmallRecording();
   for (RecordedHead& head : stored.layers[0].heads)
   {

@@ -4,8 +4,10 @@
 #include "Index.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -20,21 +22,106 @@ constexpr std::int64_t WeightsInMemory = std::int64_t{ 1 } << 24U;
 /// Throws if two tokens are the same patch.
 void RequireDistinct(const PatchGrid& grid)
 {
-  std::vector<std::pair<std::int32_t, std::int32_t>> places;
+  std::vector<std::array<std::int32_t, 3>> places;
   for (std::size_t i = 0; i < grid.row.size(); ++i)
   {
     if (grid.row[i] >= 0)
     {
-      places.emplace_back(grid.row[i], grid.column[i]);
+      places.push_back({ grid.picture.empty() ? 0 : grid.picture[i], grid.row[i], grid.column[i] });
     }
   }
   std::sort(places.begin(), places.end());
   const auto twice = std::adjacent_find(places.begin(), places.end());
   if (twice != places.end())
   {
-    throw ModelError("expected a token per patch, found two of row " +
-                     std::to_string(twice->first) + ", column " + std::to_string(twice->second) +
-                     ".");
+    const auto& [picture, row, column] = *twice;
+    throw ModelError("expected a token per patch, found two of row " + std::to_string(row) +
+                     ", column " + std::to_string(column) +
+                     (grid.picture.empty() ? "." : " of picture " + std::to_string(picture) + "."));
+  }
+}
+
+/// Throws unless the grid has patches, and not too many.
+void RequireSize(const PatchGrid& grid, std::int64_t sequence)
+{
+  if (grid.rows == 0 || grid.columns == 0 || grid.rows > MaximumPatches / grid.columns)
+  {
+    throw ModelError("image " + std::to_string(sequence) + ": expected 1 to " +
+                     std::to_string(MaximumPatches) + " patches, found " +
+                     std::to_string(grid.rows) + " rows and " + std::to_string(grid.columns) +
+                     " columns.");
+  }
+}
+
+/// Throws unless all images have the same patches, token by token.
+void RequireSameImages(const Recording& recording)
+{
+  const RecordedTokens& tokens = recording.tokens;
+  const std::int64_t length = recording.SequenceLength(0);
+  for (std::int64_t s = 1; s < recording.SequenceCount(); ++s)
+  {
+    const std::int64_t begin = recording.sequenceOffsets[s];
+    const bool isSame =
+      recording.SequenceLength(s) == length &&
+      std::equal(tokens.row.begin(), tokens.row.begin() + length, tokens.row.begin() + begin) &&
+      std::equal(
+        tokens.column.begin(), tokens.column.begin() + length, tokens.column.begin() + begin);
+    if (!isSame)
+    {
+      throw OptionError(
+        "expected images of the same patches for their mean, found others in image " +
+        std::to_string(s) + " than in image 0.");
+    }
+  }
+}
+
+/// Finds the pictures of a text, and puts those that are shown side by side.
+void PlacePictures(const Recording& recording, std::int64_t begin, std::int64_t end,
+  std::int64_t shown, PatchGrid& grid)
+{
+  const auto first = recording.tokens.picture.begin();
+  std::vector<std::int32_t> entries(first + begin, first + end);
+  std::sort(entries.begin(), entries.end());
+  entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
+  entries.erase(entries.begin(), std::lower_bound(entries.begin(), entries.end(), 0));
+  if (entries.empty())
+  {
+    throw OptionError("expected a sequence with pictures among its words, found words alone.");
+  }
+  const auto count = static_cast<std::int64_t>(entries.size());
+  if (shown < AllPictures || shown >= count)
+  {
+    throw OptionError("Picture: expected one from 0 to " + std::to_string(count - 1) +
+                      ", or -1 for all of the sequence, found " + std::to_string(shown) + ".");
+  }
+  for (const std::int32_t entry : entries)
+  {
+    grid.pictures.push_back({ entry });
+  }
+  for (std::int64_t row = begin; row < end; ++row)
+  {
+    const std::int32_t entry = recording.tokens.picture[row];
+    const auto number = std::lower_bound(entries.begin(), entries.end(), entry) - entries.begin();
+    grid.picture.push_back(entry < 0 ? -1 : static_cast<std::int32_t>(number));
+    if (entry >= 0)
+    {
+      PatchPicture& picture = grid.pictures[number];
+      const std::size_t i = row - begin;
+      picture.rows = std::max(picture.rows, std::int64_t{ 1 } + grid.row[i]);
+      picture.columns = std::max(picture.columns, std::int64_t{ 1 } + grid.column[i]);
+    }
+  }
+  constexpr std::int64_t gap = 1;
+  grid.rows = grid.columns = 0;
+  for (std::int64_t n = 0; n < count; ++n)
+  {
+    if (shown == AllPictures || shown == n)
+    {
+      PatchPicture& picture = grid.pictures[n];
+      picture.left = grid.columns == 0 ? 0 : grid.columns + gap;
+      grid.columns = picture.left + picture.columns;
+      grid.rows = std::max(grid.rows, picture.rows);
+    }
   }
 }
 
@@ -71,10 +158,20 @@ public:
   {
   }
 
+  /// Whether anything that is shown depends on the row of a query.
+  bool Needs(std::int64_t query) const
+  {
+    return this->Options.direction == PatchDirection::To || this->HasLinks(query) ||
+           this->IsChosen(query);
+  }
+
   void Add(std::int64_t query, const float* row)
   {
     this->AddWeights(query, row);
-    this->AddLinks(query, row);
+    if (this->HasLinks(query))
+    {
+      this->AddLinks(query, row);
+    }
   }
 
   PatchAttention Take()
@@ -84,6 +181,10 @@ public:
     for (const double sum : this->Sums)
     {
       this->Found.weights.push_back(static_cast<float>(sum / parts));
+    }
+    for (const std::int64_t token : this->Grid.classTokens)
+    {
+      this->Found.onWords += this->Sums[token] / parts;
     }
     return std::move(this->Found);
   }
@@ -95,17 +196,28 @@ private:
   std::vector<double> Sums; ///< of the weights of each token
   PatchAttention Found;
 
-  void AddWeights(std::int64_t query, const float* row)
+  bool IsChosen(std::int64_t query) const
   {
     const std::vector<std::int64_t>& chosen = this->Options.tokens;
+    return std::binary_search(chosen.begin(), chosen.end(), query);
+  }
+
+  /// Words have no place from which an arrow could go.
+  bool HasLinks(std::int64_t query) const
+  {
+    return !this->Grid.IsAmongWords() || this->Grid.IsPatch(query);
+  }
+
+  void AddWeights(std::int64_t query, const float* row)
+  {
     if (this->Options.direction == PatchDirection::To)
     {
-      for (const std::int64_t token : chosen)
+      for (const std::int64_t token : this->Options.tokens)
       {
         this->Sums[query] += static_cast<double>(row[token]);
       }
     }
-    else if (std::binary_search(chosen.begin(), chosen.end(), query))
+    else if (this->IsChosen(query))
     {
       std::transform(this->Sums.begin(), this->Sums.end(), row, this->Sums.begin(),
         [](double sum, float weight) { return sum + static_cast<double>(weight); });
@@ -115,14 +227,14 @@ private:
   void AddLinks(std::int64_t query, const float* row)
   {
     const std::int64_t strongest = std::max_element(row, row + this->Tokens) - row;
-    const bool isMarked = strongest == query || !this->Grid.IsPatch(strongest);
+    const bool isMarked = strongest == query || this->Grid.IsWord(strongest);
     if (isMarked)
     {
       this->AddLink(query, strongest, row, this->Found.marks);
     }
     if (this->Options.arrows == PatchArrows::Strongest)
     {
-      if (!isMarked)
+      if (!isMarked && this->HasLinks(strongest))
       {
         this->AddLink(query, strongest, row, this->Found.arrows);
       }
@@ -130,7 +242,7 @@ private:
     }
     for (std::int64_t key = 0; key < this->Tokens; ++key)
     {
-      if (key != query && !(isMarked && key == strongest))
+      if (key != query && !(isMarked && key == strongest) && this->HasLinks(key))
       {
         this->AddLink(query, key, row, this->Found.arrows);
       }
@@ -148,9 +260,68 @@ private:
   }
 };
 
+/// The layers whose mean is shown.
+std::vector<std::int64_t> LayersOf(const Recording& recording, const PatchOptions& options)
+{
+  if (options.layer != AllLayers)
+  {
+    return { options.layer };
+  }
+  if (options.quantity == AttentionQuantity::Rollout)
+  {
+    throw OptionError("Layer: expected one for Rollout, which goes through all layers up to it, "
+                      "found their mean.");
+  }
+  std::vector<std::int64_t> layers;
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    layers.push_back(layer.index);
+  }
+  if (layers.empty())
+  {
+    throw OptionError("Layer: expected recorded layers for their mean, found none.");
+  }
+  return layers;
 }
 
-PatchGrid FindPatches(const Recording& recording, std::int64_t sequence)
+/// The first query from `begin` on whose row is needed; `end` if there is none.
+std::int64_t NextNeeded(const Collector& collector, std::int64_t begin, std::int64_t end)
+{
+  while (begin < end && !collector.Needs(begin))
+  {
+    ++begin;
+  }
+  return begin;
+}
+
+/// The mean of rows over layers. `ofLayer` is memory for one of several.
+void EvaluateLayers(const Recording& recording, const std::vector<std::int64_t>& layers,
+  AttentionRows rows, std::vector<float>& ofLayer, std::vector<float>& values,
+  const Progress& progress, int threads)
+{
+  const std::size_t count = layers.size();
+  for (std::size_t l = 0; l < count; ++l)
+  {
+    rows.layer = layers[l];
+    EvaluateAttentionRows(recording, rows, l == 0 ? values.data() : ofLayer.data(), threads,
+      progress.Part(static_cast<std::int64_t>(l), static_cast<std::int64_t>(l + 1),
+        static_cast<std::int64_t>(count)));
+    if (l > 0)
+    {
+      std::transform(
+        values.begin(), values.end(), ofLayer.begin(), values.begin(), std::plus<float>());
+    }
+  }
+  if (count > 1)
+  {
+    const auto parts = static_cast<float>(count);
+    std::for_each(values.begin(), values.end(), [parts](float& value) { value /= parts; });
+  }
+}
+
+}
+
+PatchGrid FindPatches(const Recording& recording, std::int64_t sequence, std::int64_t picture)
 {
   const RecordedTokens& tokens = recording.tokens;
   if (tokens.row.empty() || tokens.column.empty())
@@ -159,15 +330,20 @@ PatchGrid FindPatches(const Recording& recording, std::int64_t sequence)
                       "one of architecture '" +
                       recording.architecture + "' without.");
   }
-  const std::int64_t length = AttentionLength(recording, sequence);
+  AttentionLength(recording, sequence); // checks that it is there
+  const bool isAmongWords = !tokens.picture.empty();
+  if (sequence == AllSequences)
+  {
+    if (isAmongWords)
+    {
+      throw OptionError("expected one sequence of pictures among words, found the mean over all, "
+                        "whose positions have no pictures of their own.");
+    }
+    RequireSameImages(recording);
+  }
   const std::size_t image = std::max<std::int64_t>(sequence, 0);
   const std::int64_t begin = recording.sequenceOffsets[image];
   const std::int64_t end = recording.sequenceOffsets[image + 1];
-  if (end - begin != length)
-  {
-    throw OptionError("expected images of as many patches each for their mean, found " +
-                      std::to_string(end - begin) + " and " + std::to_string(length) + " tokens.");
-  }
   PatchGrid grid;
   grid.row.assign(tokens.row.begin() + begin, tokens.row.begin() + end);
   grid.column.assign(tokens.column.begin() + begin, tokens.column.begin() + end);
@@ -181,57 +357,137 @@ PatchGrid FindPatches(const Recording& recording, std::int64_t sequence)
     grid.rows = std::max(grid.rows, std::int64_t{ 1 } + grid.row[i]);
     grid.columns = std::max(grid.columns, std::int64_t{ 1 } + grid.column[i]);
   }
-  if (grid.rows == 0 || grid.rows > MaximumPatches / grid.columns)
+  if (isAmongWords)
   {
-    throw ModelError("image " + std::to_string(sequence) + ": expected 1 to " +
-                     std::to_string(MaximumPatches) + " patches, found " +
-                     std::to_string(grid.rows) + " rows and " + std::to_string(grid.columns) +
-                     " columns.");
+    PlacePictures(recording, begin, end, picture, grid);
   }
+  RequireSize(grid, sequence);
   RequireDistinct(grid);
   return grid;
 }
 
-std::vector<std::int64_t> ChoosePatch(const PatchGrid& grid, std::int64_t row, std::int64_t column)
+std::vector<std::int64_t> ChoosePatch(
+  const PatchGrid& grid, std::int64_t row, std::int64_t column, std::int64_t picture)
 {
-  if (row == -1 && column == -1 && !grid.classTokens.empty())
+  const bool isAmongWords = grid.IsAmongWords();
+  const bool isAll = row == -1 && column == -1;
+  if (isAll && !isAmongWords && !grid.classTokens.empty())
   {
     return { grid.classTokens.front() };
+  }
+  const auto count = static_cast<std::int64_t>(grid.pictures.size());
+  if (isAmongWords && (picture < 0 || picture >= count))
+  {
+    throw OptionError("PatchPicture: expected a picture of the sequence from 0 to " +
+                      std::to_string(count - 1) + ", found " + std::to_string(picture) + ".");
   }
   std::vector<std::int64_t> tokens;
   for (std::size_t i = 0; i < grid.row.size(); ++i)
   {
-    if ((grid.row[i] == row && grid.column[i] == column) || (row == -1 && column == -1))
+    if ((isAmongWords && grid.picture[i] != picture) || (isAll && grid.row[i] < 0))
+    {
+      continue;
+    }
+    if (isAll || (grid.row[i] == row && grid.column[i] == column))
     {
       tokens.push_back(static_cast<std::int64_t>(i));
     }
   }
   if (tokens.empty())
   {
-    throw OptionError("Patch: expected a row from 0 to " + std::to_string(grid.rows - 1) +
-                      " and a column from 0 to " + std::to_string(grid.columns - 1) +
-                      ", or -1 -1 for the class token, found " + std::to_string(row) + " " +
-                      std::to_string(column) + ".");
+    const std::int64_t rows = isAmongWords ? grid.pictures[picture].rows : grid.rows;
+    const std::int64_t columns = isAmongWords ? grid.pictures[picture].columns : grid.columns;
+    throw OptionError("Patch: expected a row from 0 to " + std::to_string(rows - 1) +
+                      " and a column from 0 to " + std::to_string(columns - 1) + ", or -1 -1 for " +
+                      (isAmongWords ? "none" : "the class token") + ", found " +
+                      std::to_string(row) + " " + std::to_string(column) + ".");
   }
   return tokens;
 }
 
+std::int64_t ChooseToken(const PatchGrid& grid, std::int64_t position)
+{
+  const auto count = static_cast<std::int64_t>(grid.row.size());
+  if (position < -1 || position >= count)
+  {
+    throw OptionError("Token: expected a position from 0 to " + std::to_string(count - 1) +
+                      ", or -1 for the last one, found " + std::to_string(position) + ".");
+  }
+  return position < 0 ? count - 1 : position;
+}
+
+std::optional<ImagePlace> FindImage(
+  const RecordedPictures& pictures, const Recording& encoder, std::int64_t sequence)
+{
+  const auto entries = static_cast<std::int64_t>(pictures.contents.size());
+  if (sequence < 0 || sequence >= encoder.SequenceCount() || entries == 0)
+  {
+    return std::nullopt;
+  }
+  if (encoder.SequenceCount() == entries)
+  {
+    return ImagePlace{ sequence, 0, 0, pictures.HeightOf(sequence), pictures.WidthOf(sequence) };
+  }
+  // Tiles of one size: the pixels of all pictures, and the patches that they are.
+  const PatchGrid grid = FindPatches(encoder, sequence);
+  const auto patches =
+    static_cast<std::uint64_t>(grid.rows * grid.columns * encoder.SequenceCount());
+  const std::uint64_t pixels = pictures.FirstByte(entries) / 3;
+  const auto side = static_cast<std::int64_t>(
+    std::llround(std::sqrt(static_cast<double>(pixels) / static_cast<double>(patches))));
+  if (static_cast<std::uint64_t>(side * side) * patches != pixels)
+  {
+    return std::nullopt;
+  }
+  const std::int64_t height = side * grid.rows;
+  const std::int64_t width = side * grid.columns;
+  std::int64_t first = 0; // image of a picture
+  for (std::int64_t entry = 0; entry < entries; ++entry)
+  {
+    const std::int64_t rows = pictures.HeightOf(entry) / height;
+    const std::int64_t columns = pictures.WidthOf(entry) / width;
+    if (rows * height != pictures.HeightOf(entry) || columns * width != pictures.WidthOf(entry))
+    {
+      return std::nullopt;
+    }
+    const std::int64_t tile = sequence - first;
+    if (tile < rows * columns)
+    {
+      return ImagePlace{ entry, tile / columns * height, tile % columns * width, height, width };
+    }
+    first += rows * columns;
+  }
+  return std::nullopt;
+}
+
 PatchAttention EvaluatePatches(const Recording& recording, const PatchOptions& options)
 {
-  const PatchGrid grid = FindPatches(recording, options.sequence);
+  const PatchGrid grid = FindPatches(recording, options.sequence, options.picture);
   const std::int64_t tokens = grid.row.size();
   CheckOptions(options, tokens);
-  AttentionRows rows = { options.sequence, options.layer, options.head, options.quantity, 0, 0 };
-  EvaluateAttentionRows(recording, rows, nullptr, options.threads); // checks the place
+  const std::vector<std::int64_t> layers = LayersOf(recording, options);
+  AttentionRows rows = { options.sequence, layers.front(), options.head, options.quantity, 0, 0 };
+  for (const std::int64_t layer : layers) // checks the places
+  {
+    rows.layer = layer;
+    EvaluateAttentionRows(recording, rows, nullptr, options.threads);
+  }
   Collector collector(options, grid);
   const std::int64_t step = std::clamp(WeightsInMemory / tokens / QueriesPerBlock * QueriesPerBlock,
     QueriesPerBlock, tokens + QueriesPerBlock);
   std::vector<float> values(ToIndex(std::min(step, tokens)) * ToIndex(tokens));
+  std::vector<float> ofLayer(layers.size() > 1 ? values.size() : 0);
   for (rows.begin = 0; rows.begin < tokens; rows.begin = rows.end)
   {
+    const std::int64_t next = NextNeeded(collector, rows.begin, tokens);
+    if (next == tokens)
+    {
+      break;
+    }
+    rows.begin = std::max(rows.begin, next / QueriesPerBlock * QueriesPerBlock);
     rows.end = std::min(rows.begin + step, tokens);
-    EvaluateAttentionRows(recording, rows, values.data(), options.threads,
-      options.progress.Part(rows.begin, rows.end, tokens));
+    EvaluateLayers(recording, layers, rows, ofLayer, values,
+      options.progress.Part(rows.begin, rows.end, tokens), options.threads);
     for (std::int64_t query = rows.begin; query < rows.end; ++query)
     {
       collector.Add(query, values.data() + (query - rows.begin) * tokens);

@@ -145,6 +145,12 @@ private:
   void CheckPictures() const
   {
     const RecordedPictures& pictures = this->Record.pictures;
+    this->CheckPlaces();
+    if (!pictures.contents.empty())
+    {
+      this->CheckContents();
+      return;
+    }
     if (pictures.IsEmpty())
     {
       return;
@@ -159,19 +165,93 @@ private:
                  std::to_string(this->Record.SequenceCount()) + " images, found " +
                  std::to_string(pictures.count) + ".");
     }
-    if (pictures.height < 1 || pictures.width < 1 || pictures.height > MaximumPictureSide ||
-        pictures.width > MaximumPictureSide)
-    {
-      this->Fail("expected pictures of 1 to " + std::to_string(MaximumPictureSide) +
-                 " pixels on a side, found " + std::to_string(pictures.width) + " x " +
-                 std::to_string(pictures.height) + ".");
-    }
+    this->CheckSides(pictures.height, pictures.width);
     if (pictures.pixels == nullptr &&
         static_cast<std::int64_t>(pictures.sources.size()) != pictures.count)
     {
       this->Fail("expected the pixels of the " + std::to_string(pictures.count) +
                  " pictures or a file for each, found " + std::to_string(pictures.sources.size()) +
                  " files.");
+    }
+  }
+
+  void CheckSides(std::int64_t height, std::int64_t width) const
+  {
+    if (height < 1 || width < 1 || height > MaximumPictureSide || width > MaximumPictureSide)
+    {
+      this->Fail("expected pictures of 1 to " + std::to_string(MaximumPictureSide) +
+                 " pixels on a side, found " + std::to_string(width) + " x " +
+                 std::to_string(height) + ".");
+    }
+  }
+
+  /// The picture, row and column of each token of pictures among words.
+  void CheckPlaces() const
+  {
+    const RecordedTokens& tokens = this->Record.tokens;
+    if (tokens.picture.empty())
+    {
+      return;
+    }
+    if (tokens.row.empty() || tokens.column.empty())
+    {
+      this->Fail("expected rows and columns of tokens that are parts of pictures, found none.");
+    }
+    const std::vector<PictureContent>& contents = this->Record.pictures.contents;
+    const auto known = static_cast<std::int32_t>(contents.size());
+    for (std::int64_t i = 0; i < this->Rows; ++i)
+    {
+      const std::int32_t picture = tokens.picture[i];
+      const std::int32_t row = tokens.row[i];
+      const std::int32_t column = tokens.column[i];
+      const bool isWord = picture == -1 && row == -1 && column == -1;
+      const bool isPart = picture >= 0 && row >= 0 && column >= 0;
+      const bool isInside =
+        known == 0 || (isPart && picture < known && row < contents[picture].height &&
+                        column < contents[picture].width);
+      if (!isWord && !(isPart && isInside))
+      {
+        this->Fail("token " + std::to_string(i) + ": expected a place in one of the " +
+                   (known == 0 ? "" : std::to_string(known) + " ") +
+                   "pictures, or -1 -1 -1 for a word, found picture " + std::to_string(picture) +
+                   ", row " + std::to_string(row) + ", column " + std::to_string(column) + ".");
+      }
+    }
+  }
+
+  /// What pictures show: those among words, or those of an encoder of images, one per sequence.
+  void CheckContents() const
+  {
+    const RecordedPictures& pictures = this->Record.pictures;
+    const auto count = static_cast<std::int64_t>(pictures.contents.size());
+    if (pictures.count != count || pictures.height != 0 || pictures.width != 0)
+    {
+      this->Fail("expected " + std::to_string(count) + " pictures of sizes of their own, found " +
+                 std::to_string(pictures.count) + " of " + std::to_string(pictures.width) + " x " +
+                 std::to_string(pictures.height) + " pixels.");
+    }
+    const bool isAmongWords = !this->Record.tokens.picture.empty();
+    if (!isAmongWords && (count != this->Record.SequenceCount() || this->Record.tokens.row.empty()))
+    {
+      this->Fail("expected the picture of each token, or a picture for each of the " +
+                 std::to_string(this->Record.SequenceCount()) + " images, found " +
+                 std::to_string(count) + " pictures.");
+    }
+    for (const PictureContent& content : pictures.contents)
+    {
+      this->CheckSides(content.height, content.width);
+      if (content.picture < 0 || content.frame < 0 || content.frames < 1)
+      {
+        this->Fail("expected numbers of a picture and its frames of at least 0, and 1 frame or "
+                   "more, found picture " +
+                   std::to_string(content.picture) + ", frame " + std::to_string(content.frame) +
+                   ", " + std::to_string(content.frames) + " frames.");
+      }
+    }
+    if (!pictures.sources.empty() && static_cast<std::int64_t>(pictures.sources.size()) != count)
+    {
+      this->Fail("expected a file for each of the " + std::to_string(count) +
+                 " pictures or for none, found " + std::to_string(pictures.sources.size()) + ".");
     }
   }
 
@@ -230,10 +310,19 @@ private:
     {
       return;
     }
-    if (encoder == nullptr || cross == nullptr)
+    const bool isAmongWords = !this->Record.tokens.picture.empty();
+    if (isAmongWords ? cross != nullptr : (encoder == nullptr) != (cross == nullptr))
     {
-      this->Fail("expected the attention of both the encoder and across, or of neither, found "
-                 "one alone.");
+      this->Fail(isAmongWords
+                   ? "expected the attention of the encoder of images alone beside that of words "
+                     "and pictures, found attention across."
+                   : "expected the attention of both the encoder and across, or of neither, found "
+                     "one alone.");
+    }
+    if (isAmongWords)
+    {
+      this->CheckEncoderOfImages(*encoder);
+      return;
     }
     this->CheckPart(*encoder, AttentionKind::Encoder, AttentionMask::Bidirectional);
     this->CheckPart(*cross, AttentionKind::Cross, AttentionMask::Cross);
@@ -249,6 +338,19 @@ private:
                    std::to_string(cross->sourceLengths[s]) + " of " +
                    std::to_string(cross->SequenceLength(s)) + " to be of the source.");
       }
+    }
+  }
+
+  void CheckEncoderOfImages(const Recording& encoder) const
+  {
+    const std::string name(Name(AttentionKind::Encoder));
+    CheckRecording(encoder, this->Source + ": " + name);
+    if (encoder.mask != AttentionMask::Bidirectional || encoder.encoder != nullptr ||
+        encoder.tokens.row.empty() || encoder.tokens.column.empty() ||
+        !encoder.tokens.picture.empty())
+    {
+      this->Fail(name + ": expected images with rows and columns of their patches, without a mask, "
+                        "words or parts of its own.");
     }
   }
 
@@ -345,6 +447,18 @@ private:
       this->Fail(NameOf(layer) + ": expected a causal mask, as its window has the last " +
                  std::to_string(layer.window) + " keys, found " +
                  std::string(Name(this->Record.mask)) + ".");
+    }
+    const bool isOfImages = !this->Record.tokens.row.empty() && this->Record.tokens.picture.empty();
+    if (layer.patchWindow < 0 ||
+        (layer.patchWindow > 0 &&
+          (!isOfImages || this->Record.mask != AttentionMask::Bidirectional)))
+    {
+      this->Fail(
+        NameOf(layer) +
+        ": expected a window of at least 1 patch on a side, of images without a mask, or 0 "
+        "for none, found " +
+        std::to_string(layer.patchWindow) + " under the mask " +
+        std::string(Name(this->Record.mask)) + ".");
     }
     if (!layer.sinks.empty() && !layer.heads.empty() && layer.sinks.size() != layer.heads.size())
     {
@@ -519,9 +633,13 @@ const Recording& PartOf(const Recording& recording, AttentionKind kind)
   const auto& part = kind == AttentionKind::Encoder ? recording.encoder : recording.cross;
   if (part == nullptr)
   {
-    throw OptionError("expected the recording of a transformer with an encoder and a decoder for "
-                      "the attention '" +
-                      std::string(Name(kind)) + "', found one of " + recording.architecture + ".");
+    throw OptionError(
+      "expected the recording of a transformer with " +
+      std::string(recording.encoder == nullptr
+                    ? "an encoder and a decoder"
+                    : "cross attention, which one of pictures among words has not,") +
+      " for the attention '" + std::string(Name(kind)) + "', found one of " +
+      recording.architecture + ".");
   }
   return *part;
 }

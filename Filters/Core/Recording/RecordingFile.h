@@ -14,6 +14,10 @@
 namespace atlas
 {
 
+/// The version of files with pictures among words, windows of patches or an encoder of images,
+/// beside the versions of Recording.h.
+inline constexpr const char* FourthRecordingVersion = "4";
+
 struct RecordingContent
 {
   Recording recording;
@@ -50,6 +54,14 @@ struct RecordingContent
 /// sequence begins. Biases of distances (T5) are distance_bias [heads, 2 D + 1], in the parts that
 /// have them. A file with one of these has version 3.
 ///
+/// Of a model of pictures among words, tokens.picture [N] has the picture of each token, from 0,
+/// and -1 for words, whose tokens.row and tokens.column are -1, too; the part `encoder` is that of
+/// the encoder of images. The metadata picture_contents (JSON) have the numbers of each picture:
+/// [picture or film, first frame, frames, 1 if it is all of a picture whose tiles are there, too,
+/// height, width in pixels]. Its pixels follow those of the one before in pictures [pixels, 3]; or
+/// picture_sources has its file. Layers of an encoder with windows of patches have patch_windows
+/// (JSON: layer -> patches on a side). A file with one of these has version 4.
+///
 /// TransformerLens, old names (HookedTransformer), with or without a batch axis B:
 /// blocks.{l}.attn.hook_q [B,T,H,d_head], hook_k, hook_v (grouped: [B,T,H_kv,d_head]), hook_rot_q
 /// and hook_rot_k, which are preferred; hook_result [B,T,H,d_model]; hook_pattern, hook_attn_scores
@@ -68,7 +80,8 @@ struct RecordingContent
 ///
 /// Token ids: token_ids, tokens, hook_tokens or input_ids [B,T] or [T]; token_type_ids;
 /// attention_mask, where 0 marks padding, which is dropped. Token strings: metadata `tokens`
-/// (JSON), or a file.
+/// (JSON), or a file. Pictures among words: token_picture, token_row, token_column [B,T] or [T],
+/// the picture, row and column of each token of a picture, from 0, and -1 for words.
 ///
 /// Metadata `tokens` and `processing` of foreign files that say something else are not used, which
 /// gives a warning.

@@ -81,6 +81,7 @@ private:
     this->Shorten(tokens.segment);
     this->Shorten(tokens.row);
     this->Shorten(tokens.column);
+    this->Shorten(tokens.picture);
     this->Shorten(tokens.color);
   }
 

@@ -66,13 +66,14 @@ struct TokenQuantity
     list;
   bool isOptional = true;
 };
-inline constexpr std::array<TokenQuantity, 6> TokenQuantities = { {
+inline constexpr std::array<TokenQuantity, 7> TokenQuantities = { {
   { "position", "Position", "position", &RecordedTokens::position, false },
   { "id", "TokenId", "token id", &RecordedTokens::id },
   { nullptr, "Token", "token text", &RecordedTokens::text },
   { "segment", "Segment", "segment", &RecordedTokens::segment },
   { "row", "Row", "patch row", &RecordedTokens::row },
   { "column", "Column", "patch column", &RecordedTokens::column },
+  { "picture", "Picture", "picture", &RecordedTokens::picture },
 } };
 
 /// The mean colors of patches, a matrix with one row per token.
@@ -87,14 +88,16 @@ inline constexpr ColorQuantity PatchColorQuantity = { "tokens.color", "Patch Col
 /// The pictures of images.
 struct PictureQuantity
 {
-  const char* name;       ///< in files: the pixels [images, height, width, 3], and the block
+  const char* name;       ///< in files: the pixels [images, height, width, 3], of pictures among
+                          ///< words [pixels of all, 3]; and the block
   const char* label;      ///< in tables
   const char* size;       ///< in metadata: [height, width], of pictures whose pixels are elsewhere
   const char* sources;    ///< in metadata: an array of [file, hash]
   const char* processing; ///< in metadata
+  const char* contents;   ///< in metadata: an array of the numbers of each PictureContent
 };
 inline constexpr PictureQuantity Pictures = { "pictures", "Picture", "picture_size",
-  "picture_sources", "picture_processing" };
+  "picture_sources", "picture_processing", "picture_contents" };
 
 /// A matrix of the whole recording, or of each layer, with one row per token.
 struct StreamQuantity

@@ -50,7 +50,7 @@ std::vector<bool> FindSpecialTokens(const Recording& recording, std::int64_t seq
   for (std::int64_t i = 0; i < length; ++i)
   {
     const std::size_t row = first + i;
-    special[i] = (row < tokens.row.size() && tokens.row[row] < 0) ||
+    special[i] = (tokens.picture.empty() && row < tokens.row.size() && tokens.row[row] < 0) ||
                  (row < tokens.text.size() && IsSpecialToken(tokens.text[row]));
   }
   return special;

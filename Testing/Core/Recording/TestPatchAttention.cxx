@@ -5,10 +5,12 @@
 #include "ErrorMessage.h"
 #include "Index.h"
 #include "OracleFile.h"
+#include "PicturedRecording.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -409,6 +411,218 @@ TEST(PatchAttention, OfManyPatches)
 
   options.progress = [](double) { throw Canceled(); };
   EXPECT_THROW(EvaluatePatches(recording, options), Canceled);
+}
+
+/// Options for text `sequence` of PicturedRecording.
+PatchOptions OfText(std::int64_t sequence, std::int64_t token)
+{
+  PatchOptions options = Of(token, PatchArrows::Strongest, 0.1);
+  options.sequence = sequence;
+  return options;
+}
+
+TEST(PatchAttention, PicturesAmongWordsAreSideBySide)
+{
+  const Recording recording = PicturedRecording();
+  const PatchGrid both = FindPatches(recording, 0);
+  EXPECT_TRUE(both.IsAmongWords());
+  EXPECT_EQ(both.rows, 2);
+  EXPECT_EQ(both.columns, 3 + 1 + 1);
+  ASSERT_THAT(both.pictures, SizeIs(2));
+  EXPECT_EQ(both.pictures[1].entry, 1);
+  EXPECT_EQ(both.pictures[1].left, 4);
+  EXPECT_THAT(both.classTokens, ElementsAre(0, 7, 10));
+  EXPECT_THAT(both.picture, ElementsAre(-1, 0, 0, 0, 0, 0, 0, -1, 1, 1, -1));
+  EXPECT_EQ(both.Column(6), 2);
+  EXPECT_EQ(both.Column(9), 4);
+
+  const PatchGrid second = FindPatches(recording, 0, 1);
+  EXPECT_EQ(second.rows, 2);
+  EXPECT_EQ(second.columns, 1);
+  EXPECT_EQ(second.Column(9), 0);
+  EXPECT_TRUE(second.IsPatch(8));
+  EXPECT_FALSE(second.IsPatch(6)); // of the other picture
+  EXPECT_FALSE(second.IsWord(6));
+
+  const PatchGrid film = FindPatches(recording, 1); // two groups of frames
+  EXPECT_EQ(film.rows, 1);
+  EXPECT_EQ(film.columns, 2 + 1 + 2);
+  EXPECT_EQ(film.pictures[0].entry, 2);
+  EXPECT_EQ(film.pictures[1].entry, 3);
+}
+
+TEST(PatchAttention, ChoosesTokensAndPatchesOfPictures)
+{
+  const PatchGrid grid = FindPatches(PicturedRecording(), 0);
+  EXPECT_EQ(ChooseToken(grid, -1), 10);
+  EXPECT_EQ(ChooseToken(grid, 7), 7);
+  EXPECT_THAT(ChoosePatch(grid, 1, 2), ElementsAre(6));
+  EXPECT_THAT(ChoosePatch(grid, 1, 0, 1), ElementsAre(9));
+  EXPECT_THAT(ChoosePatch(grid, -1, -1, 1), ElementsAre(8, 9));
+  for (const std::int64_t token : { -2, 11 })
+  {
+    EXPECT_THAT(MessageOf<OptionError>([&] { ChooseToken(grid, token); }),
+      HasSubstr("Token: expected a position from 0 to 10, or -1 for the last one, found " +
+                std::to_string(token)));
+  }
+  EXPECT_THAT(MessageOf<OptionError>([&] { ChoosePatch(grid, 0, 1, 1); }),
+    HasSubstr("Patch: expected a row from 0 to 1 and a column from 0 to 0"));
+  EXPECT_THAT(MessageOf<OptionError>([&] { ChoosePatch(grid, 0, 0, 2); }),
+    HasSubstr("PatchPicture: expected a picture of the sequence from 0 to 1, found 2"));
+}
+
+/// Every query of every head gives all its weight to one token, known in closed form: that token
+/// alone lights up, and the rest is on words.
+TEST(PatchAttention, TheRightSquareLightsUp)
+{
+  const Recording recording = PicturedRecording();
+  for (std::int64_t i = 0; i < 8; ++i)
+  {
+    const std::int64_t sequence = i % 2;
+    const std::int64_t head = i / 2 % 2;
+    const std::int64_t layer = i / 4;
+    const PatchGrid grid = FindPatches(recording, sequence);
+    const std::int64_t length = recording.SequenceLength(sequence);
+    for (std::int64_t query = 0; query < length; ++query)
+    {
+      PatchOptions options = OfText(sequence, query);
+      options.layer = layer;
+      options.head = head;
+      const std::int64_t key = KeyOf(layer, head, query);
+      std::vector<float> expected(length, 0);
+      expected[key] = 1;
+      const PatchAttention found = Evaluate(recording, options);
+      EXPECT_EQ(found.weights, expected);
+      EXPECT_EQ(found.onWords, grid.IsWord(key) ? 1 : 0);
+
+      options.direction = PatchDirection::To;
+      double words = 0;
+      for (std::int64_t other = 0; other < length; ++other)
+      {
+        expected[other] = KeyOf(layer, head, other) == query ? 1 : 0;
+        words += grid.IsWord(other) ? static_cast<double>(expected[other]) : 0;
+      }
+      const PatchAttention to = Evaluate(recording, options);
+      EXPECT_EQ(to.weights, expected);
+      EXPECT_EQ(to.onWords, words);
+    }
+  }
+}
+
+/// In layer 0, head 0, query i attends to i / 2: patches 2 to 6 to 1, 1, 2, 2 and 3, patch 8 to 4,
+/// 9 to 4, and patch 1 to the word 0.
+TEST(PatchAttention, ArrowsAreBetweenPatchesAlone)
+{
+  const Recording recording = PicturedRecording();
+  PatchOptions options = OfText(0, 10);
+  const PatchAttention both = Evaluate(recording, options);
+  EXPECT_THAT(Pairs(both.arrows), ElementsAre(Link(2, 1), Link(3, 1), Link(4, 2), Link(5, 2),
+                                    Link(6, 3), Link(8, 4), Link(9, 4)));
+  EXPECT_THAT(Pairs(both.marks), ElementsAre(Link(1, 0)));
+  options.arrows = PatchArrows::Above;
+  EXPECT_EQ(Pairs(Evaluate(recording, options).arrows), Pairs(both.arrows));
+  options.picture = 1; // whose patches attend to the other picture
+  for (const PatchArrows arrows : { PatchArrows::Above, PatchArrows::Strongest })
+  {
+    options.arrows = arrows;
+    EXPECT_THAT(Evaluate(recording, options).arrows, IsEmpty());
+    EXPECT_THAT(Evaluate(recording, options).marks, IsEmpty());
+  }
+  options.picture = 0;
+  EXPECT_THAT(Evaluate(recording, options).arrows, SizeIs(5));
+}
+
+TEST(PatchAttention, MeansOverHeadsAndLayers)
+{
+  const Recording recording = PicturedRecording();
+  PatchOptions options = OfText(0, 10);
+  const auto expect = [&](const std::vector<std::int64_t>& keys)
+  {
+    std::vector<double> expected(11, 0);
+    for (const std::int64_t key : keys)
+    {
+      expected[key] += 1. / static_cast<double>(keys.size());
+    }
+    ExpectClose("mean", Evaluate(recording, options).weights, expected, 1e-7);
+  };
+  options.head = AllHeads;
+  expect({ 10 / 2, 10 / 3 });
+  options.layer = AllLayers;
+  expect({ 10 / 2, 10 / 3, 10, 20 / 3 });
+  options.head = 1;
+  expect({ 10 / 3, 20 / 3 });
+  options.quantity = AttentionQuantity::Rollout;
+  EXPECT_THAT(MessageOf<OptionError>([&] { Evaluate(recording, options); }),
+    HasSubstr("Layer: expected one for Rollout"));
+}
+
+TEST(PatchAttention, RefusesPicturesThatThereAreNot)
+{
+  Recording recording = PicturedRecording();
+  const auto refusal = [&](std::int64_t sequence, std::int64_t picture)
+  { return MessageOf<OptionError>([&] { FindPatches(recording, sequence, picture); }); };
+  EXPECT_THAT(refusal(0, 2), HasSubstr("Picture: expected one from 0 to 1, or -1 for all of the "
+                                       "sequence, found 2"));
+  EXPECT_THAT(refusal(0, -2), HasSubstr("found -2"));
+  EXPECT_THAT(
+    refusal(AllSequences, -1), HasSubstr("expected one sequence of pictures among words"));
+  recording.tokens.column[2] = 0;
+  EXPECT_THAT(MessageOf<ModelError>([&] { FindPatches(recording, 0); }),
+    HasSubstr("found two of row 0, column 0 of picture 0"));
+  for (auto* list : { &recording.tokens.picture, &recording.tokens.row, &recording.tokens.column })
+  {
+    list->assign(17, -1);
+  }
+  EXPECT_THAT(refusal(1, -1), HasSubstr("found words alone"));
+}
+
+/// Images of different sizes: a grid of their own each, and no mean.
+TEST(PatchAttention, OfImagesOfTheirOwnSizes)
+{
+  const Recording images = *PicturedRecording().encoder;
+  const PatchGrid first = FindPatches(images, 0);
+  EXPECT_EQ(first.rows, 4);
+  EXPECT_EQ(first.columns, 6);
+  EXPECT_EQ(FindPatches(images, 3).columns, 4);
+  EXPECT_THAT(MessageOf<OptionError>([&] { FindPatches(images, AllSequences); }),
+    HasSubstr("expected images of the same patches for their mean, found others in image 1"));
+  PatchOptions options = Of(6 * 3 + 5, PatchArrows::Strongest, 0); // the last: of window 1, 2
+  std::vector<float> expected(24, 0);
+  expected[6 * 2 + 4] = 1;
+  EXPECT_EQ(Evaluate(images, options).weights, expected);
+}
+
+TEST(PatchAttention, FindsImagesOfTheEncoderInPictures)
+{
+  const Recording text = PicturedRecording();
+  const auto expect = [](const std::optional<ImagePlace>& found, const ImagePlace& expected)
+  {
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->entry, expected.entry);
+    EXPECT_EQ(found->top, expected.top);
+    EXPECT_EQ(found->left, expected.left);
+    EXPECT_EQ(found->height, expected.height);
+    EXPECT_EQ(found->width, expected.width);
+  };
+  expect(FindImage(text.pictures, *text.encoder, 0), { 0, 0, 0, 8, 12 });
+  expect(FindImage(text.pictures, *text.encoder, 3), { 3, 0, 0, 4, 8 });
+  EXPECT_FALSE(FindImage(text.pictures, *text.encoder, 4));
+  EXPECT_FALSE(FindImage({}, *text.encoder, 0));
+
+  // A picture of 2 x 3 tiles, then in small, and one of a single tile: 8 images of 2 x 4 patches of
+  // 2 pixels.
+  RecordedPictures tiled;
+  tiled.contents = { { 0, 0, 1, false, 8, 24 }, { 0, 0, 1, true, 4, 8 }, { 1, 0, 1, false, 4, 8 } };
+  tiled.count = 3;
+  const Recording images = WindowedImages(std::vector(8, std::pair(2, 4)));
+  for (std::int64_t tile = 0; tile < 6; ++tile)
+  {
+    expect(FindImage(tiled, images, tile), { 0, 4 * (tile / 3), 8 * (tile % 3), 4, 8 });
+  }
+  expect(FindImage(tiled, images, 6), { 1, 0, 0, 4, 8 });
+  expect(FindImage(tiled, images, 7), { 2, 0, 0, 4, 8 });
+  const Recording others = WindowedImages(std::vector(7, std::pair(2, 4)));
+  EXPECT_FALSE(FindImage(tiled, others, 0));
 }
 
 }

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "NumpyBytes.h"
+#include "PicturedRecording.h"
 #include "Reports.h"
 #include "Safetensors.h"
 #include "SameRecording.h"
@@ -900,6 +901,53 @@ TEST(RecordingRoundTrip, KeepsTheParts)
   EXPECT_EQ(file.GetEntries().count("encoder.distance_bias"), 1U);
 }
 
+TEST(RecordingRoundTrip, KeepsPicturesAmongWords)
+{
+  Recording recording = PicturedRecording();
+  ExpectRoundTrip(recording);
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a", recording);
+  const ArrayFile file(folder / "a");
+  EXPECT_EQ(file.GetMetadata().at("version"), "4");
+  EXPECT_EQ(file.GetMetadata().at("picture_contents"),
+    "[[0,0,1,0,8,12],[1,0,1,0,8,4],[2,0,2,0,4,8],[2,2,2,0,4,8]]");
+  EXPECT_EQ(file.GetMetadata().at("encoder.patch_windows"), R"({"0":2})");
+  EXPECT_EQ(file.GetMetadata().count("picture_size"), 0U);
+  EXPECT_THAT(file.GetEntries().at("pictures").shape, ElementsAre(96 + 32 + 32 + 32, 3));
+  EXPECT_THAT(file.GetEntries().at("tokens.picture").shape, ElementsAre(17));
+
+  recording.pictures.contents[1].isSmall = true;
+  recording.pictures.pixels = nullptr;
+  recording.pictures.processing = "{}";
+  for (const char* name : { "a.png", "b.png", "film-0.png", "film-1.png" })
+  {
+    recording.pictures.sources.push_back({ name, "0123" });
+  }
+  ExpectRoundTrip(recording);
+  recording.pictures.sources.clear();
+  recording.pictures.processing.clear();
+  ExpectRoundTrip(recording); // of another program, without pictures
+  recording.encoder = nullptr;
+  ExpectRoundTrip(recording);
+  recording.pictures = {};
+  ExpectRoundTrip(recording);
+}
+
+/// An encoder of images of any size alone, with their pictures.
+TEST(RecordingRoundTrip, KeepsImagesOfTheirOwnSizes)
+{
+  const Recording text = PicturedRecording();
+  Recording images = *text.encoder;
+  ExpectRoundTrip(images);
+  images.pictures = text.pictures;
+  ExpectRoundTrip(images);
+  images.pictures = {};
+  images.layers[0].patchWindow = 0;
+  const TemporaryDirectory folder;
+  WriteRecording(folder / "a", images);
+  EXPECT_EQ(ArrayFile(folder / "a").GetMetadata().at("version"), "1"); // as ever
+}
+
 TEST(RecordingRoundTrip, KeepsWhatOthersWrote)
 {
   ExpectRoundTrip(Read(OldNames()).recording);
@@ -960,8 +1008,8 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
   const NativeFile file(Everything());
   const auto with = [&](const std::string& key, const std::string& text)
   { return file.With<FormatError>(key, text); };
-  EXPECT_THAT(with("version", "4"),
-    HasSubstr("expected version 1, 2 or 3 of the format attention-atlas.recording, found '4'"));
+  EXPECT_THAT(with("version", "5"),
+    HasSubstr("expected version 1, 2, 3 or 4 of the format attention-atlas.recording, found '5'"));
   EXPECT_THAT(with("mask", "none"),
     HasSubstr("metadata 'mask': expected one of causal, bidirectional, cross, found 'none'"));
   EXPECT_THAT(with("rotated", "yes"), HasSubstr("expected one of true, false, found 'yes'"));
@@ -1043,6 +1091,79 @@ TEST(RecordingFile, BadVariantsAreRefused)
     HasSubstr("layer 3, head 3: expected a finite sink, found inf"));
   EXPECT_THAT(model("mask", "bidirectional"),
     HasSubstr("layer 1: expected a causal mask, as its window has the last 4096 keys"));
+}
+
+TEST(RecordingFile, BadPicturesAmongWordsAreRefused)
+{
+  const NativeFile file(PicturedRecording());
+  const auto format = [&](const std::string& contents)
+  { return file.With<FormatError>("picture_contents", contents); };
+  for (const char* contents : { "{}", "[]", "3" })
+  {
+    EXPECT_THAT(format(contents), HasSubstr("'picture_contents': expected an array of pictures"));
+  }
+  for (const char* entry : { "[0,0,1,0,8]", "[0,0,1,0,8,-12]", "[0,0,1,2,8,12]", "[0,0,1,0,8,1.5]",
+         R"([0,0,1,0,8,"12"])", "7" })
+  {
+    EXPECT_THAT(format(std::string("[") + entry + "]"),
+      AllOf(HasSubstr("'picture_contents': expected arrays of six numbers of at least 0"),
+        HasSubstr(std::string("found ") + entry)));
+  }
+  EXPECT_THAT(file.With<FormatError>("encoder.patch_windows", R"({"0":"a"})"),
+    HasSubstr("metadata 'patch_windows', layer 0: expected an integer of 64 bits"));
+  const auto model = [&](const std::string& contents)
+  { return file.With<ModelError>("picture_contents", contents); };
+  // More, fewer and huge pixels; each the others as they are.
+  const std::string others = ",[1,0,1,0,8,4],[2,0,2,0,4,8],[2,2,2,0,4,8]]";
+  for (const char* first :
+    { "[0,0,1,0,8,16]", "[0,0,1,0,8,8]", "[0,0,1,0,99999999999999,99999]", "[0,0,1,0,0,12]" })
+  {
+    EXPECT_THAT(model("[" + (first + others)), HasSubstr("array 'pictures': expected shape"));
+  }
+  EXPECT_THAT(model("[[0,0,0,0,8,12]" + others), HasSubstr("1 frame or more, found picture 0"));
+  EXPECT_THAT(file.With<ModelError>("encoder.patch_windows", R"({"0":-2})"),
+    HasSubstr("layer 0: expected a window of at least 1 patch on a side"));
+
+  const auto place = [&](const char* name, std::int32_t value)
+  {
+    const std::vector<std::int32_t> list(17, value);
+    return file.Changed([&](TensorViews& tensors)
+      { tensors[name] = { DType::I32, { 17 }, reinterpret_cast<const std::byte*>(list.data()) }; });
+  };
+  EXPECT_THAT(place("tokens.picture", 4),
+    HasSubstr("token 0: expected a place in one of the 4 pictures, or -1 -1 -1 for a word, found "
+              "picture 4, row -1, column -1"));
+  EXPECT_THAT(place("tokens.picture", -2), HasSubstr("found picture -2"));
+  EXPECT_THAT(place("tokens.row", 8), HasSubstr("found picture -1, row 8"));
+  EXPECT_THAT(place("tokens.column", -1), HasSubstr("token 1: expected a place"));
+  EXPECT_THAT(file.Changed([](TensorViews& tensors) { tensors.erase("tokens.row"); }),
+    HasSubstr("expected rows and columns of tokens that are parts of pictures"));
+  EXPECT_THAT(file.Changed([](TensorViews& tensors) { tensors.erase("tokens.picture"); }),
+    HasSubstr("expected"));
+}
+
+/// Pictures among words of other programs.
+TEST(RecordingFile, ReadsWhichTokensArePixels)
+{
+  Tensors tensors = OldNames();
+  const auto places = [](const std::vector<std::int64_t>& values)
+  { return Tensor::FromInteger({ B, T }, values); };
+  tensors["token_picture"] = places({ -1, 0, 0, 1, -1, -1 });
+  tensors["token_row"] = places({ -1, 0, 1, 0, -1, -1 });
+  tensors["token_column"] = places({ -1, 0, 0, 5, -1, -1 });
+  const RecordingContent content = Read(tensors);
+  EXPECT_THAT(content.recording.tokens.picture, ElementsAre(-1, 0, 0, 1, -1, -1));
+  EXPECT_THAT(content.recording.tokens.row, ElementsAre(-1, 0, 1, 0, -1, -1));
+  EXPECT_THAT(content.recording.tokens.column, ElementsAre(-1, 0, 0, 5, -1, -1));
+  EXPECT_TRUE(content.recording.pictures.IsEmpty());
+  EXPECT_THAT(content.warnings, IsEmpty());
+  tensors["token_row"] = places({ -1, 0, 1, -1, -1, -1 });
+  EXPECT_THAT(Refusal(tensors), HasSubstr("token 3: expected a place in one of the pictures"));
+  tensors["token_row"] = places({ -1, 0, 1, -2, -1, -1 });
+  EXPECT_THAT(
+    Refusal(tensors), HasSubstr("array 'token_row': expected integers of 32 bits from -1"));
+  tensors.erase("token_row");
+  EXPECT_THAT(Refusal(tensors), HasSubstr("expected rows and columns of tokens"));
 }
 
 /// Routing of a layer: 2 of 5 experts for each of the 5 tokens.

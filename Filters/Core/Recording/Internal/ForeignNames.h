@@ -82,6 +82,9 @@ struct ForeignNames
   static constexpr std::array<const char*, 4> TokenIds = { "token_ids", "tokens", "hook_tokens",
     "input_ids" };
   static constexpr const char* TokenTypes = "token_type_ids";
+  static constexpr const char* TokenPicture = "token_picture";
+  static constexpr const char* TokenRow = "token_row";
+  static constexpr const char* TokenColumn = "token_column";
   static constexpr const char* PaddingMask = "attention_mask";
 };
 

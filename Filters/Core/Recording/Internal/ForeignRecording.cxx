@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
+#include <utility>
 
 namespace atlas
 {
@@ -108,6 +110,31 @@ private:
         this->Tokens.ReadIntegers(this->Arrays, ForeignNames::TokenTypes))
       {
         tokens.segment.push_back(static_cast<std::int32_t>(type));
+      }
+    }
+    this->ReadPlaces();
+  }
+
+  /// Which tokens are parts of pictures; CheckRecording checks that all three are there.
+  void ReadPlaces()
+  {
+    RecordedTokens& tokens = this->Record.tokens;
+    for (const auto& [name, list] : { std::pair(ForeignNames::TokenPicture, &tokens.picture),
+           std::pair(ForeignNames::TokenRow, &tokens.row),
+           std::pair(ForeignNames::TokenColumn, &tokens.column) })
+    {
+      if (this->Arrays.Find(name) == nullptr)
+      {
+        continue;
+      }
+      for (const std::int64_t place : this->Tokens.ReadIntegers(this->Arrays, name))
+      {
+        if (place < -1 || place > std::numeric_limits<std::int32_t>::max())
+        {
+          this->Arrays.Fail(
+            name, "expected integers of 32 bits from -1 on, found " + std::to_string(place) + ".");
+        }
+        list->push_back(static_cast<std::int32_t>(place));
       }
     }
   }

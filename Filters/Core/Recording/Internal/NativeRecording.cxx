@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "JsonText.h"
 #include "RecordingArrays.h"
+#include "RecordingFile.h"
 #include "RecordingQuantities.h"
 
 #include <algorithm>
@@ -20,9 +21,13 @@ namespace
 using nlohmann::json;
 
 constexpr std::array<Named<bool>, 2> Truths = { { { "true", true }, { "false", false } } };
+/// The numbers of a picture in the metadata, and the largest that are kept as they are.
+constexpr std::size_t PictureContentNumbers = 6;
+constexpr std::uint64_t MaximumPictureNumber = 1'000'000'000;
 constexpr const char* SequenceOffsets = "sequence_offsets";
 constexpr const char* ScoreCaps = "score_caps";
 constexpr const char* Windows = "windows";
+constexpr const char* PatchWindows = "patch_windows";
 constexpr const char* Sinks = "sinks";
 constexpr const char* ExpertCounts = "expert_counts";
 constexpr const char* SourceLengths = "source_lengths";
@@ -105,7 +110,8 @@ void CheckVersion(const Metadata& metadata, const std::string& source)
   {
     throw FormatError(source + ": expected the metadata 'version', which is missing.");
   }
-  for (const char* known : { RecordingVersion, SecondRecordingVersion, ThirdRecordingVersion })
+  for (const char* known :
+    { RecordingVersion, SecondRecordingVersion, ThirdRecordingVersion, FourthRecordingVersion })
   {
     if (version->second == known)
     {
@@ -113,8 +119,9 @@ void CheckVersion(const Metadata& metadata, const std::string& source)
     }
   }
   throw FormatError(source + ": expected version " + RecordingVersion + ", " +
-                    SecondRecordingVersion + " or " + ThirdRecordingVersion + " of the format " +
-                    RecordingFormat + ", found '" + version->second + "'.");
+                    SecondRecordingVersion + ", " + ThirdRecordingVersion + " or " +
+                    FourthRecordingVersion + " of the format " + RecordingFormat + ", found '" +
+                    version->second + "'.");
 }
 
 /// Reads arrays with native names.
@@ -252,16 +259,20 @@ private:
         layer.scoreCap = cap.is_number() ? cap.get<double>() : 0;
         return cap.is_number();
       });
-    this->ForEachLayerIn(Windows, "an integer of 64 bits",
-      [](const json& window, RecordedLayer& layer)
-      {
-        const bool isInteger =
-          window.is_number_integer() &&
-          (!window.is_number_unsigned() ||
-            window.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
-        layer.window = isInteger ? window.get<std::int64_t>() : 0;
-        return isInteger;
-      });
+    for (const auto& [key, place] : { std::pair(Windows, &RecordedLayer::window),
+           std::pair(PatchWindows, &RecordedLayer::patchWindow) })
+    {
+      this->ForEachLayerIn(key, "an integer of 64 bits",
+        [place = place](const json& window, RecordedLayer& layer)
+        {
+          const bool isInteger =
+            window.is_number_integer() &&
+            (!window.is_number_unsigned() ||
+              window.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
+          layer.*place = isInteger ? window.get<std::int64_t>() : 0;
+          return isInteger;
+        });
+    }
     this->ForEachLayerIn(ExpertCounts, "a number of experts",
       [](const json& count, RecordedLayer& layer)
       {
@@ -362,6 +373,7 @@ private:
   void ReadPictures()
   {
     RecordedPictures& pictures = this->Record.pictures;
+    this->ReadPictureContents(pictures);
     const ArrayFile::Entry* entry = this->Arrays.Find(Pictures.name);
     if (entry == nullptr)
     {
@@ -373,15 +385,60 @@ private:
       this->Arrays.Fail(
         Pictures.name, "expected U8, found " + std::string(Name(entry->dtype)) + ".");
     }
-    const LoadedArray array =
-      this->Arrays.Load(Pictures.name, { this->Record.SequenceCount(), -1, -1, 3 });
-    pictures.count = array.view.shape[0];
-    pictures.height = array.view.shape[1];
-    pictures.width = array.view.shape[2];
+    const bool isAmongWords = !pictures.contents.empty();
+    const auto pixels = static_cast<std::int64_t>(pictures.FirstByte(pictures.count) / 3);
+    const LoadedArray array = this->Arrays.Load(Pictures.name,
+      isAmongWords ? Shape{ pixels, 3 } : Shape{ this->Record.SequenceCount(), -1, -1, 3 });
+    if (!isAmongWords)
+    {
+      pictures.count = array.view.shape[0];
+      pictures.height = array.view.shape[1];
+      pictures.width = array.view.shape[2];
+    }
     // Never written to, as values of matrices.
-    auto* pixels =
-      const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(array.view.data));
-    pictures.pixels = { std::const_pointer_cast<void>(array.owner), pixels };
+    auto* bytes = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(array.view.data));
+    pictures.pixels = { std::const_pointer_cast<void>(array.owner), bytes };
+  }
+
+  /// A number of a picture, cut so that sizes in bytes have 64 bits; CheckRecording checks it.
+  static std::int32_t PictureNumber(const json& number)
+  {
+    return static_cast<std::int32_t>(
+      std::min<std::uint64_t>(number.get<std::uint64_t>(), MaximumPictureNumber));
+  }
+
+  /// What pictures among words show.
+  void ReadPictureContents(RecordedPictures& pictures)
+  {
+    if (this->Texts.count(Pictures.contents) == 0)
+    {
+      return;
+    }
+    const std::string what = std::string("metadata '") + Pictures.contents + "'";
+    const json contents =
+      ParseJson(this->Text(Pictures.contents), this->Arrays.GetSource(), "the " + what);
+    if (!contents.is_array() || contents.empty())
+    {
+      this->Fail(what + ": expected an array of pictures, found " + Describe(contents) + ".");
+    }
+    for (const json& content : contents)
+    {
+      const auto isNumber = [](const json& number) { return number.is_number_unsigned(); };
+      if (!content.is_array() || content.size() != PictureContentNumbers ||
+          !std::all_of(content.begin(), content.end(), isNumber) ||
+          content[3].get<std::uint64_t>() > 1)
+      {
+        this->Fail(what +
+                   ": expected arrays of six numbers of at least 0, [picture, frame, frames, "
+                   "0 or 1, height, width], found " +
+                   content.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80) +
+                   ".");
+      }
+      pictures.contents.push_back(
+        { PictureNumber(content[0]), PictureNumber(content[1]), PictureNumber(content[2]),
+          content[3].get<int>() == 1, PictureNumber(content[4]), PictureNumber(content[5]) });
+    }
+    pictures.count = static_cast<std::int64_t>(pictures.contents.size());
   }
 
   /// The files of pictures whose pixels are not in the file.
@@ -394,7 +451,8 @@ private:
     const std::string& source = this->Arrays.GetSource();
     const auto parse = [&](const char* key)
     { return ParseJson(this->Text(key), source, std::string("the metadata '") + key + "'"); };
-    const json size = parse(Pictures.size);
+    const bool isAmongWords = !pictures.contents.empty();
+    const json size = isAmongWords ? json::array({ 0U, 0U }) : parse(Pictures.size);
     const json files = parse(Pictures.sources);
     if (!size.is_array() || size.size() != 2 || !size[0].is_number_unsigned() ||
         !size[1].is_number_unsigned() || !files.is_array())
@@ -419,7 +477,10 @@ private:
       }
       pictures.sources.push_back({ file[0].get<std::string>(), file[1].get<std::string>() });
     }
-    pictures.count = static_cast<std::int64_t>(pictures.sources.size());
+    if (!isAmongWords)
+    {
+      pictures.count = static_cast<std::int64_t>(pictures.sources.size());
+    }
     pictures.processing = this->Text(Pictures.processing);
   }
 
@@ -607,6 +668,13 @@ public:
     {
       texts["version"] = ThirdRecordingVersion;
     }
+    const std::vector<RecordedLayer>& layers = this->Record.layers;
+    if (!this->Record.tokens.picture.empty() || !this->Record.pictures.contents.empty() ||
+        std::any_of(layers.begin(), layers.end(),
+          [](const RecordedLayer& layer) { return layer.patchWindow != 0; }))
+    {
+      texts["version"] = FourthRecordingVersion;
+    }
     return texts;
   }
 
@@ -627,8 +695,11 @@ private:
   {
     if (pictures.pixels != nullptr)
     {
+      const auto pixels = static_cast<std::int64_t>(pictures.FirstByte(pictures.count) / 3);
       this->Tensors.emplace(Pictures.name,
-        TensorView{ DType::U8, { pictures.count, pictures.height, pictures.width, 3 },
+        TensorView{ DType::U8,
+          pictures.contents.empty() ? Shape{ pictures.count, pictures.height, pictures.width, 3 }
+                                    : Shape{ pixels, 3 },
           reinterpret_cast<const std::byte*>(pictures.pixels.get()) });
     }
   }
@@ -637,6 +708,7 @@ private:
   {
     json caps = json::object();
     json windows = json::object();
+    json patchWindows = json::object();
     json sinks = json::object();
     for (const RecordedLayer& layer : this->Record.layers)
     {
@@ -649,13 +721,17 @@ private:
       {
         windows[name] = layer.window;
       }
+      if (layer.patchWindow != 0)
+      {
+        patchWindows[name] = layer.patchWindow;
+      }
       if (!layer.sinks.empty())
       {
         sinks[name] = layer.sinks;
       }
     }
-    for (const auto& [key, values] :
-      { std::pair(ScoreCaps, &caps), std::pair(Windows, &windows), std::pair(Sinks, &sinks) })
+    for (const auto& [key, values] : { std::pair(ScoreCaps, &caps), std::pair(Windows, &windows),
+           std::pair(Sinks, &sinks), std::pair(PatchWindows, &patchWindows) })
     {
       if (!values->empty())
       {
@@ -685,6 +761,16 @@ private:
   void AddPictureTexts(Metadata& texts) const
   {
     const RecordedPictures& pictures = this->Record.pictures;
+    json contents = json::array();
+    for (const PictureContent& content : pictures.contents)
+    {
+      contents.push_back(json::array({ content.picture, content.frame, content.frames,
+        content.isSmall ? 1 : 0, content.height, content.width }));
+    }
+    if (!contents.empty())
+    {
+      texts[Pictures.contents] = contents.dump();
+    }
     if (pictures.sources.empty())
     {
       return;
@@ -694,7 +780,10 @@ private:
     {
       files.push_back(json::array({ source.file, source.hash }));
     }
-    texts[Pictures.size] = json::array({ pictures.height, pictures.width }).dump();
+    if (pictures.contents.empty())
+    {
+      texts[Pictures.size] = json::array({ pictures.height, pictures.width }).dump();
+    }
     texts[Pictures.sources] = files.dump(-1, ' ', false, json::error_handler_t::replace);
     texts[Pictures.processing] = pictures.processing;
   }
@@ -756,6 +845,13 @@ NativeArrays MakeNativeArrays(const Recording& recording)
 {
   NativeWriter writer(recording);
   NativeArrays arrays = { writer.Views(), writer.Texts() };
+  std::string& version = arrays.metadata["version"];
+  if (recording.encoder != nullptr)
+  {
+    // Readers of the third version expect both parts.
+    version = std::max(version,
+      std::string(recording.cross != nullptr ? ThirdRecordingVersion : FourthRecordingVersion));
+  }
   for (const NativePart& part : NativeParts)
   {
     if (recording.*part.recording != nullptr)
@@ -769,7 +865,7 @@ NativeArrays MakeNativeArrays(const Recording& recording)
       {
         arrays.metadata.emplace(PrefixOf(part) + name, text);
       }
-      arrays.metadata["version"] = ThirdRecordingVersion;
+      version = std::max(version, texts.at("version")); // of one digit
     }
   }
   return arrays;
