@@ -67,7 +67,7 @@ CHAPTERS = {
         "ExpertRouting",
         "RecordingWriter",
     ],
-    "Meshes, volumes and molecules": ["BindTokens", "SpatialAttention"],
+    "Meshes, volumes and molecules": ["MmcifReader", "BindTokens", "SpatialAttention"],
     "Many texts": [
         "CorpusStatistics",
         "CorpusReader",
