@@ -1,5 +1,7 @@
 #include "ProgressBar.h"
 
+#include "RemainingTime.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -75,9 +77,10 @@ void ProgressBar::Show(double done, const std::function<std::string()>& text)
 
 Progress ProgressBar::Report()
 {
-  return [this](double done)
+  return [this, time = RemainingTime()](double done)
   {
-    this->Show(done);
+    const std::string left = time(done);
+    this->Show(done, left.empty() ? std::function<std::string()>() : [&] { return left; });
     if (WasInterrupted())
     {
       throw Canceled();

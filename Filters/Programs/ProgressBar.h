@@ -23,7 +23,8 @@ public:
   /// shown, and comes last.
   void Show(double done, const std::function<std::string()>& text = {});
 
-  /// Reports to this, which must outlive it, and stops what it reports on after Ctrl+C.
+  /// Reports to this, which must outlive it, and stops what it reports on after Ctrl+C. Of what
+  /// takes longer than a minute the text is the time that is left.
   Progress Report();
 
 private:

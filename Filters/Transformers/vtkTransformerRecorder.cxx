@@ -9,6 +9,7 @@
 #include "RecorderInterventions.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
+#include "RemainingTime.h"
 #include "Task.h"
 #include "TransformerConversion.h"
 
@@ -383,6 +384,12 @@ void vtkTransformerRecorder::Execute(Task& task)
     return;
   }
   run.options = this->GetOptions(sources, run, task);
+  run.options.progress = [this, &task, time = atlas::RemainingTime()](double done)
+  {
+    const std::string left = time(done);
+    this->SetProgressText(left.empty() ? nullptr : left.c_str());
+    task.Progress()(done);
+  };
   atlas::TextSteps steps(run.Input(), this->TokensToShow(task));
   this->Generate(run, steps);
   run.ranges = atlas::SplitSequences(run.Model(), run.Input().input, ranks.Count());
