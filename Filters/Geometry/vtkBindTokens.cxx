@@ -3,6 +3,7 @@
 #include "ArrayNames.h"
 #include "DataFormat.h"
 #include "Error.h"
+#include "NearestPoints.h"
 #include "PlaceBinding.h"
 #include "PointArrays.h"
 #include "RecordingConversion.h"
@@ -22,9 +23,6 @@
 #include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
-#include <vtkStaticPointLocator.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkStringArray.h>
 
@@ -271,18 +269,7 @@ void vtkBindTokens::BindToNearest(
   const auto at = [&positions](std::int64_t token, double* position)
   { std::copy_n(positions.begin() + 3 * token, 3, position); };
   atlas::RequireFinite(count, at, "TokenPositions", 1);
-  vtkNew<vtkPoints> points;
-  points->SetDataTypeToDouble();
-  points->SetNumberOfPoints(count);
-  for (std::int64_t i = 0; i < count; ++i)
-  {
-    points->SetPoint(i, positions.data() + 3 * i);
-  }
-  vtkNew<vtkPolyData> places;
-  places->SetPoints(points);
-  vtkNew<vtkStaticPointLocator> locator;
-  locator->SetDataSet(places);
-  locator->BuildLocator();
+  const atlas::NearestPoints nearest(positions);
   for (const TokenMesh& mesh : meshes)
   {
     const std::int64_t all = AttentionAtlas::CountPlaces(mesh.input, this->Places);
@@ -296,7 +283,7 @@ void vtkBindTokens::BindToNearest(
         for (vtkIdType i = begin; i < end; ++i)
         {
           positionOf(i, position.data());
-          bound->SetValue(i, static_cast<int>(first + locator->FindClosestPoint(position.data())));
+          bound->SetValue(i, static_cast<int>(first + nearest.Find(position.data())));
         }
       });
     AttentionAtlas::AttributesOf(mesh.output, this->Places)->AddArray(bound);
