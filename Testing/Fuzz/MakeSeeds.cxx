@@ -651,6 +651,19 @@ void WritePictures(const SeedWriter& seeds)
   seeds.Write("Picture", "jpeg-color", JpegFile(3));
 }
 
+void WriteProteins(const SeedWriter& seeds)
+{
+  const std::string position = "_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n";
+  seeds.Write("Mmcif", "loop",
+    "data_1ABC\n_struct.title 'of \"two\"' # atoms\n_struct.text\n;in\nlines\n;\nloop_\n" +
+      position +
+      "_atom_site.group_PDB\n_atom_site.label_atom_id\n_atom_site.auth_asym_id\n"
+      "_atom_site.auth_seq_id\n_atom_site.label_seq_id\n"
+      "1 2.5 -3e1 ATOM \"C1'\" A 27 1\n4 5 6(2) HETATM O B 101 .\nloop_\n_a.b\n1\n");
+  seeds.Write("Mmcif", "single",
+    "data_x\n_atom_site.Cartn_x 1\n_atom_site.Cartn_y 2\n_atom_site.Cartn_z 3\n");
+}
+
 void WriteImageProcessors(const SeedWriter& seeds)
 {
   const auto write = [&](const char* name, const char* text)
@@ -730,6 +743,7 @@ int main(int argc, char** argv)
     WriteCharacterTokenizers(seeds);
     WriteTokenizerModels(seeds);
     WritePictures(seeds);
+    WriteProteins(seeds);
     WriteImageProcessors(seeds);
     WriteShardIndices(seeds);
     WriteGgufs(seeds);
