@@ -25,7 +25,7 @@ std::vector<FileStamp> StampsOf(
   const std::filesystem::path& path, const std::filesystem::path& folder)
 {
   std::vector<const char*> names = { ConfigFile, GenerationConfigFile, MetaConfigFile, WeightsFile,
-    ShardIndexFile, TorchWeightsFile, TorchShardIndexFile, ImageProcessorFile };
+    ShardIndexFile, TorchWeightsFile, TorchShardIndexFile, ImageProcessorFile, ProcessorFile };
   names.insert(names.end(), TokenizerFiles.begin(), TokenizerFiles.end());
   std::vector<FileStamp> stamps;
   if (path != folder)
@@ -284,6 +284,18 @@ const ImageProcessor& OpenTransformer::GetImageProcessor() const
     this->Processor = this->MakeImageProcessor();
   }
   return *this->Processor;
+}
+
+const VisionProcessor& OpenTransformer::GetVisionProcessor() const
+{
+  const std::lock_guard<std::mutex> lock(this->Mutex);
+  if (!this->PicturesAmongWords)
+  {
+    constexpr std::array<const char*, 2> names = { ImageProcessorFile, ProcessorFile };
+    this->PicturesAmongWords =
+      ReadVisionProcessor(FolderOf(names, this->Folder), this->Model.GetConfig());
+  }
+  return *this->PicturesAmongWords;
 }
 
 SoundProcessor OpenTransformer::GetSoundProcessor() const

@@ -6,6 +6,7 @@
 #include "TokenFinder.h"
 #include "TokenizerFile.h"
 #include "Transformer.h"
+#include "VisionProcessor.h"
 
 #include <filesystem>
 #include <map>
@@ -74,6 +75,9 @@ public:
   /// Throws as ReadImageProcessor does. After an error the next call reads again.
   const ImageProcessor& GetImageProcessor() const;
 
+  /// The same for the pictures of a model of pictures among words. Throws as ReadVisionProcessor.
+  const VisionProcessor& GetVisionProcessor() const;
+
   /// How the encoder's sound becomes features. Throws as ReadSoundProcessor.
   SoundProcessor GetSoundProcessor() const;
 
@@ -94,6 +98,7 @@ private:
   mutable std::optional<Tokenizer> Targets;  ///< if they are of files
   mutable std::optional<TokenFinder> Finder; ///< uses the tokenizer
   mutable std::optional<ImageProcessor> Processor;
+  mutable std::optional<VisionProcessor> PicturesAmongWords;
 
   void Process(const std::filesystem::path& path);
   std::filesystem::path TokenizerFolder() const;

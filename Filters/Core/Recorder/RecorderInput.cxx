@@ -7,6 +7,7 @@
 #include "Joined.h"
 #include "MappedFile.h"
 #include "PictureFile.h"
+#include "PicturePrompts.h"
 #include "Prompts.h"
 #include "SoundFile.h"
 #include "SoundProcessor.h"
@@ -28,7 +29,8 @@ namespace
 
 using Sequences = std::vector<std::vector<std::int64_t>>;
 
-void RequireOneSource(const RecorderSources& sources)
+/// `hasPictures`: whether Images go with another source.
+void RequireOneSource(const RecorderSources& sources, bool hasPictures)
 {
   std::vector<std::string> found;
   const auto add = [&](bool isGiven, const char* name)
@@ -41,7 +43,7 @@ void RequireOneSource(const RecorderSources& sources)
   add(!sources.prompts.empty(), "Prompts");
   add(!sources.promptFile.empty(), "PromptFile");
   add(!sources.tokenIds.empty(), "TokenIds");
-  add(!sources.imageFiles.empty(), "Images");
+  add(!sources.imageFiles.empty() && !hasPictures, "Images");
   add(!sources.soundFiles.empty(), "Sounds");
   add(sources.table.has_value(), "the table of token ids");
   if (found.size() > 1)
@@ -242,10 +244,10 @@ void ReadImages(
 }
 
 /// Encodes each line; an error message gives the line.
-void Encode(const RecorderSources& sources, const std::string& text, const std::string& name,
-  const Tokenizer& tokenizer, RecorderInput& result)
+void Encode(const RecorderSources& sources, const std::vector<std::string>& lines,
+  const std::string& name, const Tokenizer& tokenizer, RecorderInput& result)
 {
-  for (const std::string& line : SplitLines(text))
+  for (const std::string& line : lines)
   {
     const std::string place =
       name + ", line " + std::to_string(result.input.tokens.size() + 1) + ": ";
@@ -268,6 +270,31 @@ void Encode(const RecorderSources& sources, const std::string& text, const std::
       result.input.segments.emplace_back(encoding.types.begin(), encoding.types.end());
     }
   }
+}
+
+bool HasTexts(const RecorderSources& sources)
+{
+  return !sources.prompts.empty() || !sources.promptFile.empty();
+}
+
+/// Texts, and what messages call them.
+struct NamedText
+{
+  std::string text;
+  std::string name;
+};
+
+NamedText TextOf(const RecorderSources& sources)
+{
+  return sources.prompts.empty() ? NamedText{ ReadFile(sources.promptFile), sources.promptFile }
+                                 : NamedText{ sources.prompts, "Prompts" };
+}
+
+void ReadIds(const RecorderSources& sources, RecorderInput& result)
+{
+  result.input.tokens =
+    sources.table ? *sources.table : ParseIntegerLines(sources.tokenIds, "TokenIds");
+  result.input.segments = ParseIntegerLines(sources.segments, "Segments");
 }
 
 /// The tokens of a target without the start token.
@@ -382,6 +409,68 @@ void Truncate(std::int64_t maximum, RecorderInput& result)
   }
 }
 
+/// Throws OptionError unless each sequence has as many image tokens as `expected`, so that a
+/// picture is neither written otherwise nor cut.
+void RequirePictures(const PicturePrompts& pictures, const std::vector<std::int64_t>& expected,
+  const RecorderInput& result, const std::string& reason)
+{
+  for (std::size_t s = 0; s < expected.size(); ++s)
+  {
+    const std::int64_t found = pictures.CountTokens(result.input.tokens[s]);
+    if (found != expected[s])
+    {
+      throw OptionError("sequence " + std::to_string(s) + ": expected " +
+                        std::to_string(expected[s]) + " image tokens, found " +
+                        std::to_string(found) + reason);
+    }
+  }
+}
+
+/// Reads words and the pictures among them.
+void ReadWords(const RecorderSources& sources, const OpenTransformer& model, RecorderInput& result)
+{
+  const bool hasTexts = HasTexts(sources);
+  if (!hasTexts && sources.tokenIds.empty() && !sources.table)
+  {
+    if (!sources.imageFiles.empty())
+    {
+      throw OptionError("expected Prompts, PromptFile, TokenIds or a table of token ids beside "
+                        "Images for a model of architecture " +
+                        model.GetModel().GetConfig().architecture + ", found none.");
+    }
+    return;
+  }
+  VisionPixels pixels = ReadVisionPixels(
+    sources.imageFiles, sources.framesPerFilm, sources.framesPerSecond, model, result.warnings);
+  const PicturePrompts pictures(model, pixels);
+  if (hasTexts)
+  {
+    const NamedText text = TextOf(sources);
+    Encode(sources, pictures.Expand(SplitLines(text.text), text.name), text.name,
+      model.GetTokenizer(), result);
+  }
+  else
+  {
+    ReadIds(sources, result);
+    pictures.Expand(result.input.tokens, sources.table ? "table of token ids" : "TokenIds");
+  }
+  std::vector<std::int64_t> counts;
+  for (const std::vector<std::int64_t>& sequence : result.input.tokens)
+  {
+    counts.push_back(pictures.CountTokens(sequence));
+  }
+  Truncate(sources.maximumLength, result);
+  RequirePictures(pictures, counts, result, "; MaximumLength would cut off a picture.");
+  for (const std::string& file : sources.imageFiles)
+  {
+    result.pictures.push_back(std::filesystem::absolute(file).string());
+  }
+  result.input.pixels = std::move(pixels.pixels);
+  result.input.images = pixels.images;
+  result.input.tiles = std::move(pixels.tiles);
+  result.input.extents = std::move(pixels.extents);
+}
+
 }
 
 std::vector<std::string> LabelTokens(const Sequences& sequences, const OpenTransformer& model)
@@ -404,8 +493,21 @@ std::vector<std::string> LabelTokens(const Sequences& sequences, const OpenTrans
 
 RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer& model)
 {
-  RequireOneSource(sources);
+  const bool hasPictures = model.GetModel().GetConfig().vision != nullptr;
+  RequireOneSource(sources, hasPictures);
   RecorderInput result;
+  if (hasPictures)
+  {
+    ReadWords(sources, model, result);
+    result.labels = LabelTokens(result.input.tokens, model);
+    return result;
+  }
+  if (sources.framesPerFilm != 0)
+  {
+    throw OptionError("FramesPerFilm: expected 0, since a model of architecture " +
+                      model.GetModel().GetConfig().architecture + " reads no films, found " +
+                      std::to_string(sources.framesPerFilm) + ".");
+  }
   if (!sources.imageFiles.empty())
   {
     ReadImages(sources.imageFiles, model, result);
@@ -415,17 +517,14 @@ RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer&
   {
     ReadSounds(sources.soundFiles, model, result);
   }
-  else if (!sources.prompts.empty() || !sources.promptFile.empty())
+  else if (HasTexts(sources))
   {
-    const bool isFile = sources.prompts.empty();
-    Encode(sources, isFile ? ReadFile(sources.promptFile) : sources.prompts,
-      isFile ? sources.promptFile : "Prompts", model.GetTokenizer(), result);
+    const NamedText text = TextOf(sources);
+    Encode(sources, SplitLines(text.text), text.name, model.GetTokenizer(), result);
   }
   else
   {
-    result.input.tokens =
-      sources.table ? *sources.table : ParseIntegerLines(sources.tokenIds, "TokenIds");
-    result.input.segments = ParseIntegerLines(sources.segments, "Segments");
+    ReadIds(sources, result);
   }
   Truncate(sources.maximumLength, result);
   AddTargets(sources, model, result);

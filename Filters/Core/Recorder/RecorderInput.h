@@ -12,7 +12,8 @@ namespace atlas
 {
 
 /// What users give a model to run on: one of these, and for a model with an encoder, whose source
-/// it then is, the targets.
+/// it then is, the targets. For a model of pictures among words also imageFiles beside one of the
+/// others; how texts speak of them is in PicturePrompts.h.
 struct RecorderSources
 {
   std::string prompts;                 ///< text, one sequence per line
@@ -27,6 +28,9 @@ struct RecorderSources
                        ///< model has no tokenizer for sound, token ids
   bool addSpecialTokens = true;
   std::int64_t maximumLength = 0; ///< 0: no limit
+  std::int64_t framesPerFilm = 0; ///< so many of imageFiles are the frames of a film (Qwen2-VL); 0:
+                                  ///< they are pictures
+  double framesPerSecond = 2;     ///< of films
 };
 
 /// The input on which a model is run and recorded.
@@ -35,7 +39,8 @@ struct RecorderInput
   TransformerInput input;
   std::vector<std::string> labels; ///< of all tokens, one sequence after another; may be empty
   std::vector<std::string> sourceLabels; ///< the same of the source of a model with an encoder
-  std::vector<std::string> pictures;     ///< the files of the images, if they are pictures
+  std::vector<std::string> pictures;     ///< the files of the images or frames, if they are
+                                         ///< pictures
   std::vector<std::string> warnings;
 
   bool IsEmpty() const { return this->input.tokens.empty() && this->input.images == 0; }

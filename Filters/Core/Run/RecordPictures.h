@@ -3,6 +3,8 @@
 #include "ImageProcessor.h"
 #include "Recording.h"
 #include "TransformerConfig.h"
+#include "TransformerInput.h"
+#include "VisionProcessor.h"
 
 #include <cstdint>
 #include <memory>
@@ -29,10 +31,34 @@ std::uint64_t PictureBytes(const TransformerConfig& config, std::int64_t images)
 RecordedPictures RecordPictures(const std::vector<float>& pixels, const TransformerConfig& config,
   const ImageProcessor& processor, const std::vector<std::string>& files, bool keepPixels);
 
-/// The pixels [height, width, 3] of the picture of a sequence, top row first: those recorded, or
-/// those of its file, read and processed again. Throws OptionError, with the file, if it is missing
-/// or no picture, or if its pixels have changed since they were recorded; FileError if the file
-/// that the recording is mapped from was truncated or changed. There must be pictures.
+/// What the entries of RecordedPictures show for an input with pictures among words: each picture
+/// with all its tiles, followed, if it is there, by all of it in small; or each group of frames.
+/// `config` has `vision`.
+std::vector<PictureContent> PictureContents(
+  const TransformerConfig& config, const TransformerInput& input);
+
+/// The bytes of these pictures.
+std::uint64_t PictureBytes(const std::vector<PictureContent>& contents);
+
+/// The same for pictures among words, with PictureContents: tiles are joined, and of a group of
+/// frames the first one is shown. `files` are one per picture, or the frames of all films, which
+/// have equally many. Patches at the right and lower edge of a tile that no token covers are left
+/// out.
+RecordedPictures RecordPictures(const TransformerInput& input, const TransformerConfig& config,
+  const VisionProcessor& processor, const std::vector<std::string>& files, bool keepPixels);
+
+/// The mean colors of the squares of an input's pictures that tokens cover, [tokens, 3], by their
+/// entry in PictureContents, row and column; -1 for tokens with entry -1. A square has `rows` x
+/// `columns` pixels.
+SharedMatrix SquareColors(const TransformerInput& input, const TransformerConfig& config,
+  const VisionProcessor& processor, const RecordedTokens& tokens, std::int64_t rows,
+  std::int64_t columns);
+
+/// The pixels [height, width, 3] of the picture of a sequence, or of an entry of `contents`, top
+/// row first: those recorded, or those of its file, read and processed again. Throws OptionError,
+/// with the file, if it is missing or no picture, or if its pixels have changed since they were
+/// recorded; FileError if the file that the recording is mapped from was truncated or changed.
+/// There must be pictures.
 std::shared_ptr<const std::uint8_t> FindPicture(
   const RecordedPictures& pictures, std::int64_t sequence);
 

@@ -1,0 +1,432 @@
+#include "PicturePrompts.h"
+
+#include "EncodedPrompt.h"
+#include "Error.h"
+#include "PictureFile.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr std::string_view ImageMarker = "<image>";
+constexpr std::string_view FilmMarker = "<video>";
+
+constexpr const char* FakeToken = "<fake_token_around_image>";
+constexpr const char* GlobalToken = "<global-img>";
+
+std::string RowColumnToken(const TilePlace& tile)
+{
+  return "<row_" + std::to_string(tile.row + 1) + "_col_" + std::to_string(tile.column + 1) + ">";
+}
+
+/// The place of the next of several markers in a text, and its length.
+std::pair<std::size_t, std::size_t> FindMarker(
+  std::string_view text, std::size_t from, const std::vector<std::string>& markers)
+{
+  std::pair<std::size_t, std::size_t> found = { std::string_view::npos, 0 };
+  for (const std::string& marker : markers)
+  {
+    const std::size_t place = marker.empty() ? std::string_view::npos : text.find(marker, from);
+    if (place < found.first || (place == found.first && marker.size() > found.second))
+    {
+      found = { place, marker.size() };
+    }
+  }
+  return found;
+}
+
+std::int64_t CountMarkers(
+  const std::vector<std::string>& texts, const std::vector<std::string>& markers)
+{
+  std::int64_t count = 0;
+  for (const std::string& text : texts)
+  {
+    for (auto marker = FindMarker(text, 0, markers); marker.first != std::string_view::npos;
+      marker = FindMarker(text, marker.first + marker.second, markers))
+    {
+      ++count;
+    }
+  }
+  return count;
+}
+
+/// "1 picture", "2 pictures"
+std::string Counted(std::int64_t count, const std::string& what)
+{
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+/// The number of tokens of each picture.
+std::vector<std::int64_t> TokensOf(const TransformerConfig& config, const VisionPixels& pixels)
+{
+  const VisionConfig& vision = *config.vision;
+  const std::int64_t square = vision.merge * vision.merge;
+  std::vector<std::int64_t> tokens;
+  for (const PatchExtent& extent : pixels.extents)
+  {
+    tokens.push_back(extent.Count() / square);
+  }
+  for (const TilePlace& tile : pixels.tiles)
+  {
+    tokens.resize(static_cast<std::size_t>(tile.picture) + 1);
+    tokens.back() +=
+      vision.encoder->PatchRows() / vision.merge * (vision.encoder->PatchColumns() / vision.merge);
+  }
+  return tokens;
+}
+
+}
+
+PicturePrompts::PicturePrompts(const OpenTransformer& model, const VisionPixels& pixels)
+  : Model(model)
+  , Pixels(pixels)
+  , AreFilms(!pixels.extents.empty() && pixels.extents.front().isFilm)
+  , Tokens(TokensOf(model.GetModel().GetConfig(), pixels))
+{
+}
+
+std::int64_t PicturePrompts::TokenId() const
+{
+  const VisionConfig& vision = *this->Model.GetModel().GetConfig().vision;
+  return this->AreFilms ? vision.filmToken : vision.imageToken;
+}
+
+std::string PicturePrompts::What() const
+{
+  return this->AreFilms ? "film" : "picture";
+}
+
+/// The spelling of the model's own token; empty if its tokenizer does not know it.
+std::string PicturePrompts::OwnMarker() const
+{
+  const Tokenizer& tokenizer = this->Model.GetTokenizer();
+  const std::int64_t id = this->TokenId();
+  if (id < 0 || id >= tokenizer.VocabularySize())
+  {
+    return {};
+  }
+  std::string label = tokenizer.Label(id);
+  return tokenizer.IdOf(label) == id ? label : std::string();
+}
+
+/// Throws OptionError unless the tokenizer has all tokens.
+void PicturePrompts::RequireTokens(const std::vector<std::string>& tokens) const
+{
+  const Tokenizer& tokenizer = this->Model.GetTokenizer();
+  for (const std::string& token : tokens)
+  {
+    if (!tokenizer.IdOf(token))
+    {
+      throw OptionError("expected a tokenizer with the token '" + token +
+                        "', which a model of architecture " +
+                        this->Model.GetModel().GetConfig().architecture +
+                        " has around pictures, found none; give Token Ids instead.");
+    }
+  }
+}
+
+/// The image token so many times.
+std::string PicturePrompts::Repeated(std::int64_t count) const
+{
+  const std::string token = this->OwnMarker();
+  if (token.empty())
+  {
+    throw OptionError("expected a tokenizer in which token " + std::to_string(this->TokenId()) +
+                      " stands for a part of a " + this->What() +
+                      ", found none; give Token Ids instead.");
+  }
+  std::string text;
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    text += token;
+  }
+  return text;
+}
+
+/// The tiles of a picture and all of it in small, with the tokens around them (SmolVLM).
+std::string PicturePrompts::Tiles(std::int64_t picture) const
+{
+  this->RequireTokens({ FakeToken, GlobalToken });
+  const std::vector<TilePlace>& tiles = this->Pixels.tiles;
+  const std::int64_t images = std::count_if(
+    tiles.begin(), tiles.end(), [&](const TilePlace& tile) { return tile.picture == picture; });
+  const std::string tokens = this->Repeated(this->Tokens[picture] / images);
+  std::string text;
+  for (const TilePlace& tile : tiles)
+  {
+    if (tile.picture != picture)
+    {
+      continue;
+    }
+    if (tile.IsWhole())
+    {
+      text += (images > 1 ? "\n" : "") + std::string(FakeToken) + GlobalToken + tokens + FakeToken;
+      continue;
+    }
+    this->RequireTokens({ RowColumnToken(tile) });
+    text += FakeToken + RowColumnToken(tile) + tokens;
+    text += tile.column + 1 == tile.columns ? "\n" : "";
+  }
+  return text;
+}
+
+/// A picture in the text of the model.
+std::string PicturePrompts::Written(std::int64_t picture, bool isOwnMarker) const
+{
+  switch (this->Model.GetVisionProcessor().steps)
+  {
+    case PictureSteps::Split:
+      return this->Tiles(picture);
+    case PictureSteps::Grid:
+      this->RequireTokens({ "<img>", "</img>" });
+      return "<img>" + this->Repeated(this->Tokens[picture]) + "</img>";
+    case PictureSteps::AnySize:
+      if (!isOwnMarker)
+      {
+        this->RequireTokens({ "<|vision_start|>", "<|vision_end|>" });
+        return "<|vision_start|>" + this->Repeated(this->Tokens[picture]) + "<|vision_end|>";
+      }
+      break;
+    case PictureSteps::Whole:
+      break;
+  }
+  return this->Repeated(this->Tokens[picture]);
+}
+
+std::vector<std::string> PicturePrompts::Expand(
+  const std::vector<std::string>& texts, const std::string& name) const
+{
+  const std::string own = this->OwnMarker();
+  const std::string common(this->AreFilms ? FilmMarker : ImageMarker);
+  const std::vector<std::string> markers = { common, own };
+  const std::string spelled = common + (own.empty() || own == common ? "" : " or " + own);
+  if (this->Count() > 0 && !this->AreFilms && CountMarkers(texts, { std::string(FilmMarker) }) > 0)
+  {
+    throw OptionError(name + ": expected the marker " + spelled +
+                      " for pictures, found <video>; set FramesPerFilm if Images are the frames of "
+                      "films.");
+  }
+  const std::int64_t found = CountMarkers(texts, markers);
+  std::vector<std::string> expanded;
+  if (found == 0 && this->Count() > 0 && texts.size() == 1)
+  {
+    std::string text;
+    for (std::int64_t picture = 0; picture < this->Count(); ++picture)
+    {
+      text += this->Written(picture, false);
+    }
+    expanded.push_back(text + texts.front());
+    return expanded;
+  }
+  if (found != this->Count())
+  {
+    throw OptionError(name + ": expected a marker, " + spelled + ", for each " + this->What() +
+                      " of Images, of which there " + (this->Count() == 1 ? "is " : "are ") +
+                      std::to_string(this->Count()) + ", found " + std::to_string(found) + " in " +
+                      Counted(static_cast<std::int64_t>(texts.size()), "line") + ".");
+  }
+  std::int64_t picture = 0;
+  for (const std::string& text : texts)
+  {
+    std::string& line = expanded.emplace_back();
+    std::size_t end = 0;
+    for (auto marker = FindMarker(text, 0, markers); marker.first != std::string_view::npos;
+      marker = FindMarker(text, end, markers))
+    {
+      line += text.substr(end, marker.first - end);
+      line += this->Written(
+        picture++, !own.empty() && text.compare(marker.first, marker.second, own) == 0);
+      end = marker.first + marker.second;
+    }
+    line += text.substr(end);
+  }
+  return expanded;
+}
+
+void PicturePrompts::Expand(
+  std::vector<std::vector<std::int64_t>>& sequences, const std::string& name) const
+{
+  std::int64_t found = 0;
+  std::int64_t all = 0;
+  for (const std::vector<std::int64_t>& sequence : sequences)
+  {
+    found += this->CountTokens(sequence);
+  }
+  for (const std::int64_t tokens : this->Tokens)
+  {
+    all += tokens;
+  }
+  if (found == all)
+  {
+    return;
+  }
+  if (found != this->Count())
+  {
+    throw OptionError(name + ": expected the token " + std::to_string(this->TokenId()) +
+                      " once for each " + this->What() + " of Images, " +
+                      std::to_string(this->Count()) + ", or for each of their tokens, " +
+                      std::to_string(all) + ", found it " + Counted(found, "time") + ".");
+  }
+  const PictureSteps steps = this->Model.GetVisionProcessor().steps;
+  const bool isPlain = steps == PictureSteps::Whole || steps == PictureSteps::AnySize;
+  std::int64_t picture = 0;
+  for (std::vector<std::int64_t>& sequence : sequences)
+  {
+    std::vector<std::int64_t> expanded;
+    for (const std::int64_t id : sequence)
+    {
+      if (id != this->TokenId())
+      {
+        expanded.push_back(id);
+        continue;
+      }
+      const std::vector<std::int64_t> tokens =
+        isPlain ? std::vector<std::int64_t>(this->Tokens[picture], id)
+                : this->Model.GetTokenizer().Encode(this->Written(picture, true), false).ids;
+      expanded.insert(expanded.end(), tokens.begin(), tokens.end());
+      ++picture;
+    }
+    sequence = std::move(expanded);
+  }
+}
+
+std::int64_t PicturePrompts::CountTokens(const std::vector<std::int64_t>& sequence) const
+{
+  return std::count(sequence.begin(), sequence.end(), this->TokenId());
+}
+
+namespace
+{
+
+/// "40 x 30"
+std::string SidesText(std::int64_t width, std::int64_t height)
+{
+  return std::to_string(width) + " x " + std::to_string(height);
+}
+
+/// How a picture was changed for the model; empty if it was not.
+std::string ChangesOf(const std::string& path, const PictureFile& file,
+  const VisionProcessor& processor, const VisionPixels& pixels)
+{
+  std::int64_t height = processor.image.modelHeight;
+  std::int64_t width = processor.image.modelWidth;
+  std::string tiles;
+  if (!pixels.extents.empty())
+  {
+    height = pixels.extents.back().rows * processor.patchSize;
+    width = pixels.extents.back().columns * processor.patchSize;
+  }
+  else if (pixels.tiles.back().rows * pixels.tiles.back().columns > 1)
+  {
+    const TilePlace& tile = pixels.tiles.back();
+    height *= tile.rows;
+    width *= tile.columns;
+    tiles = ", " + SidesText(tile.columns, tile.rows) + " tiles";
+  }
+  std::string changes;
+  if (file.picture.width != width || file.picture.height != height)
+  {
+    changes =
+      "its " + SidesText(file.picture.width, file.picture.height) +
+      " pixels (width x height) are " +
+      (processor.steps == PictureSteps::Whole && processor.image.crop ? "resized and cropped to "
+                                                                      : "resized to ") +
+      SidesText(width, height) + tiles;
+  }
+  if (file.hasTransparency)
+  {
+    changes += std::string(changes.empty() ? "" : ", and ") + "its transparency is ignored";
+  }
+  return changes.empty() ? changes : path + ": " + changes + ".";
+}
+
+/// Throws OptionError unless Images are whole films for the model.
+void CheckFilms(const std::vector<std::string>& files, std::int64_t framesPerFilm,
+  double framesPerSecond, const TransformerConfig& config)
+{
+  if (framesPerFilm == 0)
+  {
+    return;
+  }
+  if (config.vision->filmToken < 0)
+  {
+    throw OptionError("FramesPerFilm: expected 0, since a model of architecture " +
+                      config.architecture + " reads no films, found " +
+                      std::to_string(framesPerFilm) + ".");
+  }
+  if (framesPerFilm < 0 || files.size() % static_cast<std::size_t>(framesPerFilm) != 0)
+  {
+    throw OptionError("FramesPerFilm: expected a number of frames that makes whole films of the " +
+                      std::to_string(files.size()) + " files of Images, found " +
+                      std::to_string(framesPerFilm) + ".");
+  }
+  if (!(std::isfinite(framesPerSecond) && framesPerSecond > 0))
+  {
+    throw OptionError("FramesPerSecond: expected a positive number, found " +
+                      std::to_string(framesPerSecond) + ".");
+  }
+}
+
+}
+
+VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_t framesPerFilm,
+  double framesPerSecond, const OpenTransformer& model, std::vector<std::string>& warnings)
+{
+  const TransformerConfig& config = model.GetModel().GetConfig();
+  const auto other = std::find_if_not(files.begin(), files.end(), IsPicture);
+  if (other != files.end())
+  {
+    throw OptionError("Images: expected PNG or JPEG images for a model of architecture " +
+                      config.architecture + ", found " + *other + ", which is neither.");
+  }
+  CheckFilms(files, framesPerFilm, framesPerSecond, config);
+  VisionPixels pixels;
+  if (files.empty())
+  {
+    return pixels;
+  }
+  const VisionProcessor& processor = model.GetVisionProcessor();
+  std::vector<Picture> frames;
+  for (const std::string& path : files)
+  {
+    PictureFile file = ReadPicture(path);
+    try
+    {
+      if (framesPerFilm == 0)
+      {
+        AddPicture(file.picture, processor, pixels);
+      }
+      else
+      {
+        frames.push_back(file.picture);
+        if (static_cast<std::int64_t>(frames.size()) < framesPerFilm)
+        {
+          continue;
+        }
+        AddFilm(frames, 1 / framesPerSecond, processor, pixels);
+        frames.clear();
+      }
+    }
+    catch (const OptionError& e)
+    {
+      throw OptionError(path + ": " + e.what());
+    }
+    const std::string changes = ChangesOf(path, file, processor, pixels);
+    if (!changes.empty())
+    {
+      warnings.push_back(changes);
+    }
+  }
+  return pixels;
+}
+
+}

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "OpenTransformer.h"
+#include "VisionProcessor.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace atlas
+{
+
+/// How the pictures, or films, among words are written in the texts of a model. A marker stands for
+/// the next one: <image>, or <video> for a film, or the spelling of the model's own token. Each
+/// becomes what the original's processor makes of it:
+///
+/// LLaVA: an image token for each token of the picture. Qwen2-VL: the same, between
+/// <|vision_start|> and <|vision_end|> unless the marker is the model's own. InternVL: the same,
+/// between <img> and
+/// </img>. SmolVLM: the tokens of each tile after <fake_token_around_image> and <row_R_col_C>, a
+/// new line after each row, another one, and those of the whole picture between
+/// <fake_token_around_image><global-img> and <fake_token_around_image>; the last alone if there are
+/// no tiles.
+class PicturePrompts
+{
+public:
+  /// `pixels` are those of all texts, `model` has VisionConfig, both must outlive this object.
+  PicturePrompts(const OpenTransformer& model, const VisionPixels& pixels);
+
+  /// The number of pictures, or films.
+  std::int64_t Count() const { return this->Tokens.size(); }
+
+  /// The texts with the model's own tokens. Without markers the pictures come first in a single
+  /// text. Throws OptionError, which begins with `name`, if there are not as many markers as
+  /// pictures, or the tokenizer lacks a token.
+  std::vector<std::string> Expand(
+    const std::vector<std::string>& texts, const std::string& name) const;
+
+  /// The same for sequences of token ids, whose markers are the model's own token. They are kept if
+  /// it is there as often as the pictures have tokens.
+  void Expand(std::vector<std::vector<std::int64_t>>& sequences, const std::string& name) const;
+
+  /// The ids of image tokens in a sequence.
+  std::int64_t CountTokens(const std::vector<std::int64_t>& sequence) const;
+
+private:
+  const OpenTransformer& Model;
+  const VisionPixels& Pixels;
+  bool AreFilms = false;
+  std::vector<std::int64_t> Tokens; ///< of each picture
+
+  std::int64_t TokenId() const;
+  std::string What() const;
+  std::string OwnMarker() const;
+  std::string Repeated(std::int64_t count) const;
+  std::string Tiles(std::int64_t picture) const;
+  std::string Written(std::int64_t picture, bool isOwnMarker) const;
+  void RequireTokens(const std::vector<std::string>& tokens) const;
+};
+
+/// The pictures of files, or the films that they are frames of, as the input of a model with
+/// VisionConfig. Appends to `warnings` how they were changed. `framesPerFilm` 0: pictures. Throws
+/// OptionError if a file is no picture, or cannot be read as the model's processor demands, if the
+/// model reads no films, or if the frames do not make whole films.
+VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_t framesPerFilm,
+  double framesPerSecond, const OpenTransformer& model, std::vector<std::string>& warnings);
+
+}
