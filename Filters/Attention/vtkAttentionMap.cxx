@@ -10,6 +10,7 @@
 #include "Task.h"
 #include "TokenText.h"
 #include "ValueRanges.h"
+#include "ZoomedAttention.h"
 
 #include <vtkDataObject.h>
 #include <vtkDemandDrivenPipeline.h>
@@ -39,15 +40,15 @@ using AttentionAtlas::Task;
 namespace
 {
 
-void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fields)
+/// The tokens with which the cells begin.
+void AddLabels(const atlas::Recording& recording, int sequence, const atlas::MapCells& cells,
+  vtkFieldData* fields)
 {
-  for (const auto& [name, range] :
-    { std::pair("Key Token", atlas::KeyPositions(recording, sequence)),
-      std::pair("Query Token", atlas::QueryPositions(recording, sequence)) })
+  const auto add = [&](const char* name, const atlas::KeyRange& range, std::int64_t cell)
   {
     vtkNew<vtkStringArray> labels;
     labels->SetName(name);
-    for (std::int64_t i = range.begin; i < range.end; ++i)
+    for (std::int64_t i = range.begin; i < range.end; i += cell)
     {
       labels->InsertNextValue(
         sequence == atlas::AllSequences
@@ -55,7 +56,24 @@ void AddLabels(const atlas::Recording& recording, int sequence, vtkFieldData* fi
           : AttentionAtlas::TokenText(recording, recording.sequenceOffsets[sequence] + i));
     }
     fields->AddArray(labels);
-  }
+  };
+  add("Key Token", cells.keys, cells.keyCell);
+  add("Query Token", cells.queries, cells.queryCell);
+}
+
+/// Where the first point of a side is: in the middle of its cell.
+double Middle(std::int64_t position, std::int64_t cell)
+{
+  return static_cast<double>(position) + static_cast<double>(cell - 1) / 2;
+}
+
+/// Places an image of cells. `source`: the position of the first query of all.
+void PlaceImage(const atlas::MapCells& cells, std::int64_t source, std::array<double, 3>& origin,
+  std::array<double, 3>& spacing)
+{
+  spacing = { static_cast<double>(cells.keyCell), static_cast<double>(cells.queryCell), 1 };
+  const std::int64_t last = cells.queries.begin - source + (cells.Rows() - 1) * cells.queryCell;
+  origin = { Middle(cells.keys.begin, cells.keyCell), 0 - Middle(last, cells.queryCell), 0 };
 }
 
 /// The output with frames.
@@ -96,18 +114,27 @@ StrongestKey FindStrongest(const float* row, const atlas::KeyRange& keys, std::i
 
 vtkStandardNewMacro(vtkAttentionMap);
 
+/// What is kept of the map of a head.
+struct vtkAttentionMap::LastOutput
+{
+  AttentionAtlas::LastResult<std::shared_ptr<atlas::ZoomedAttention>> zoomed;
+};
+
 vtkAttentionMap::vtkAttentionMap()
   : vtkHeadAlgorithm(
       WITH_MEANS, { "vtkMultiBlockDataSet" }, { "vtkImageData", "vtkPolyData" }, WHOLE_INPUT)
+  , Last(std::make_unique<LastOutput>())
 {
 }
+
+vtkAttentionMap::~vtkAttentionMap() = default;
 
 /// The rows of an image and the queries that they show, from the bottom up.
 struct vtkAttentionMap::Rows
 {
   std::int64_t length;              ///< of a row of values: all of the sequence
-  atlas::KeyRange queries;          ///< positions of those that are there
-  std::int64_t keys;                ///< the first so many positions
+  atlas::KeyRange queries;          ///< positions of those that are shown
+  atlas::KeyRange keys;             ///< likewise
   const std::array<int, 6>& extent; ///< of the part of the image
 
   std::int64_t Width() const { return this->extent[1] - this->extent[0] + 1; }
@@ -128,7 +155,7 @@ struct vtkAttentionMap::Rows
     const std::int64_t last = std::max(first, std::min(end, this->EndQuery()));
     for (std::int64_t query = first; query < last; ++query)
     {
-      const float* row = rows + (query - begin) * this->length + this->extent[0];
+      const float* row = rows + (query - begin) * this->length + this->keys.begin + this->extent[0];
       std::copy(row, row + this->Width(), image + (this->EndQuery() - 1 - query) * this->Width());
     }
     if (first == last)
@@ -147,9 +174,40 @@ int vtkAttentionMap::RequestInformation(
   const bool isEmpty = AttentionAtlas::IsEmpty(recording);
   const int tokens = isEmpty ? 0 : AttentionAtlas::SequenceTokens(recording, this->Sequence);
   const int source = isEmpty ? 0 : AttentionAtlas::SourceTokens(recording, this->Sequence);
+  vtkInformation* info = outputVector->GetInformationObject(0);
+  const atlas::MapCells cells = this->CellsOf(source, tokens);
   AttentionAtlas::AnnounceImage(
-    source > 0 ? source : tokens, tokens - source, outputVector->GetInformationObject(0));
+    static_cast<int>(cells.Columns()), static_cast<int>(cells.Rows()), info);
+  std::array<double, 3> origin;
+  std::array<double, 3> spacing;
+  PlaceImage(cells, source, origin, spacing);
+  info->Set(vtkDataObject::ORIGIN(), origin.data(), 3);
+  info->Set(vtkDataObject::SPACING(), spacing.data(), 3);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
+}
+
+/// Whether the map has too many queries or keys for a point each. `source`: tokens of the source,
+/// of cross attention; otherwise 0.
+bool vtkAttentionMap::IsPooled(std::int64_t source, std::int64_t tokens) const
+{
+  return std::max(tokens - source, source > 0 ? source : tokens) > this->MaximumSize;
+}
+
+/// The cells that are shown.
+atlas::MapCells vtkAttentionMap::CellsOf(std::int64_t source, std::int64_t tokens) const
+{
+  if (tokens == 0)
+  {
+    return {};
+  }
+  const atlas::KeyRange queries = { source, tokens };
+  const atlas::KeyRange keys = { 0, source > 0 ? source : tokens };
+  const atlas::MapWindow window = { { source + std::max(this->QueryWindow[0], 0),
+                                      source + this->QueryWindow[1] },
+    { std::max(this->KeyWindow[0], 0), this->KeyWindow[1] } };
+  const bool isPooled = this->IsPooled(source, tokens);
+  return atlas::ChooseCells(queries, keys, window, isPooled ? this->Resolution : tokens,
+    isPooled ? atlas::BaseCells : tokens);
 }
 
 /// Evaluates the rows on several threads. Returns the strongest key of each query, where `frames`
@@ -194,9 +252,95 @@ std::vector<StrongestKey> vtkAttentionMap::EvaluateRows(const atlas::Recording& 
     ranges.Store();
   }
   strongest.erase(std::remove_if(strongest.begin(), strongest.end(),
-                    [](const StrongestKey& found) { return found.key < 0; }),
+                    [&](const StrongestKey& found) { return !rows.keys.Has(found.key); }),
     strongest.end());
   return strongest;
+}
+
+/// Shows pooled cells.
+void vtkAttentionMap::ShowCells(
+  const atlas::Recording& recording, const atlas::MapCells& cells, Task& task)
+{
+  const double tokens = static_cast<double>(atlas::AttentionLength(recording, this->Sequence));
+  const double pairs = this->Quantity == ROLLOUT ? 3 * tokens * tokens : 0;
+  const auto base = static_cast<double>(atlas::BaseCells * atlas::BaseCells);
+  AttentionAtlas::RequireMemory((pairs + 2 * std::min(base, tokens * tokens) +
+                                  2 * static_cast<double>(cells.Rows() * cells.Columns())) *
+                                  sizeof(float),
+    "a map of " + std::to_string(static_cast<std::int64_t>(tokens)) + " tokens",
+    "record shorter sequences.");
+  const AttentionAtlas::TaskKey key =
+    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(this->RequirePart(task)), this->AttentionKind,
+      this->Sequence, this->Layer, this->Head, this->Quantity);
+  const std::shared_ptr<atlas::ZoomedAttention>& zoomed = this->Last->zoomed.Get(task, key,
+    [&]
+    {
+      return std::make_shared<atlas::ZoomedAttention>(atlas::MapPlace{
+        this->Sequence, this->Layer, this->Head, static_cast<AttentionQuantity>(this->Quantity) });
+    });
+  const std::vector<float> values =
+    zoomed->Pool(recording, cells, static_cast<atlas::AttentionPooling>(this->Pooling),
+      AttentionAtlas::ThreadLimit(), task.Progress());
+  const std::array<int, 6> extent =
+    AttentionAtlas::RequestedExtent(task.OutputInformation(), cells.Columns(), cells.Rows());
+  auto* output = task.Output<vtkImageData>();
+  output->SetExtent(extent[0], extent[1], extent[2], extent[3], extent[4], extent[5]);
+  vtkNew<vtkFloatArray> points;
+  points->SetName(atlas::AttentionQuantityNames[this->Quantity]);
+  points->SetNumberOfValues(output->GetNumberOfPoints());
+  float* to = points->GetPointer(0);
+  for (int y = extent[2]; y <= extent[3]; ++y)
+  {
+    const float* row = values.data() + (cells.Rows() - 1 - y) * cells.Columns();
+    to = std::copy(row + extent[0], row + extent[1] + 1, to);
+  }
+  output->GetPointData()->SetScalars(points);
+  output->GetFieldData()->AddArray(AttentionAtlas::MakeArray<vtkIntArray>("Cell Size",
+    std::array{ cells.keyCell, cells.queryCell },
+    [](std::int64_t cell) { return static_cast<int>(cell); }));
+  AttentionAtlas::FrameStrongestKeys({}, ValueNames.at(this->Quantity),
+    recording.sourceLengths.empty(), task.Output<vtkPolyData>(FramePort));
+}
+
+/// Shows a point for each pair.
+void vtkAttentionMap::ShowRows(
+  const atlas::Recording& recording, const atlas::MapCells& cells, Task& task)
+{
+  const std::int64_t tokens = atlas::RequireTokens(recording, this->Sequence);
+  const std::int64_t source = atlas::QueryPositions(recording, this->Sequence).begin;
+  std::array<int, 6> extent =
+    AttentionAtlas::RequestedExtent(task.OutputInformation(), cells.Columns(), cells.Rows());
+  const Rows rows{ tokens, cells.queries, cells.keys, extent };
+  const std::int64_t points = rows.Width() * (rows.EndQuery() - rows.FirstQuery());
+  const int copies = this->Quantity == ROLLOUT ? 3 : 1; // rows of two layers beside the image
+  AttentionAtlas::RequireMemory(static_cast<double>(copies * points) * sizeof(float),
+    "a map of " + std::to_string(cells.Rows()) + " x " + std::to_string(cells.Columns()) +
+      " tokens",
+    "record shorter sequences.");
+  const vtkSmartPointer<vtkFloatArray> values =
+    vtkFloatArray::SafeDownCast(this->Pool.Take(VTK_FLOAT, 1, points));
+  this->Pool.ForgetFree();
+  values->SetName(atlas::AttentionQuantityNames[this->Quantity]);
+  const bool frames = rows.AreAll() || task.Port() == FramePort;
+  std::vector<StrongestKey> strongest =
+    this->EvaluateRows(recording, rows, frames, values, task.Progress());
+  auto* output = task.Output<vtkImageData>();
+  output->SetExtent(extent.data());
+  output->GetPointData()->SetScalars(values);
+  auto* lines = task.Output<vtkPolyData>(FramePort);
+  if (!frames) // made when they are asked for
+  {
+    task.OutputInformation(FramePort)->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
+  }
+  std::for_each(strongest.begin(), strongest.end(),
+    [&](StrongestKey& found) { found.query -= static_cast<int>(source); });
+  AttentionAtlas::FrameStrongestKeys(
+    strongest, ValueNames.at(this->Quantity), recording.sourceLengths.empty(), lines);
+  if (this->Sequence != atlas::AllSequences)
+  {
+    AttentionAtlas::AddQueryTokens(
+      strongest, recording.sequenceOffsets[this->Sequence] + source, lines);
+  }
 }
 
 void vtkAttentionMap::Execute(Task& task)
@@ -213,46 +357,26 @@ void vtkAttentionMap::Execute(Task& task)
   atlas::EvaluateAttention(
     recording, this->Sequence, this->Layer, this->Head, quantity, 0, 0, nullptr);
   const std::int64_t tokens = atlas::RequireTokens(recording, this->Sequence);
-  const atlas::KeyRange queries = atlas::QueryPositions(recording, this->Sequence);
-  const std::int64_t keys = atlas::KeyPositions(recording, this->Sequence).end;
-  std::array<int, 6> extent =
-    AttentionAtlas::RequestedExtent(task.OutputInformation(), keys, queries.end - queries.begin);
-  const Rows rows{ tokens, queries, keys, extent };
-  const std::int64_t points = rows.Width() * (rows.EndQuery() - rows.FirstQuery());
-  const int copies = this->Quantity == ROLLOUT ? 3 : 1; // rows of two layers beside the image
-  AttentionAtlas::RequireMemory(static_cast<double>(copies * points) * sizeof(float),
-    "a map of " + std::to_string(queries.end - queries.begin) + " x " + std::to_string(keys) +
-      " tokens",
-    "record shorter sequences.");
-  const vtkSmartPointer<vtkFloatArray> values =
-    vtkFloatArray::SafeDownCast(this->Pool.Take(VTK_FLOAT, 1, points));
-  this->Pool.ForgetFree();
-  values->SetName(atlas::AttentionQuantityNames[this->Quantity]);
-  const bool frames = rows.AreAll() || task.Port() == FramePort;
-  std::vector<StrongestKey> strongest =
-    this->EvaluateRows(recording, rows, frames, values, task.Progress());
+  const std::int64_t source = atlas::QueryPositions(recording, this->Sequence).begin;
+  const atlas::MapCells cells = this->CellsOf(source, tokens);
+  if (this->IsPooled(source, tokens))
+  {
+    this->ShowCells(recording, cells, task);
+  }
+  else
+  {
+    this->ShowRows(recording, cells, task);
+  }
+  std::array<double, 3> origin;
+  std::array<double, 3> spacing;
+  PlaceImage(cells, source, origin, spacing);
   auto* output = task.Output<vtkImageData>();
-  output->SetExtent(extent.data());
-  output->SetOrigin(0, static_cast<double>(1 + queries.begin - queries.end), 0);
-  output->SetSpacing(1, 1, 1);
-  output->GetPointData()->SetScalars(values);
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionMap);
-  AddLabels(recording, this->Sequence, output->GetFieldData());
   auto* lines = task.Output<vtkPolyData>(FramePort);
-  if (!frames) // made when they are asked for
-  {
-    task.OutputInformation(FramePort)->Set(vtkDemandDrivenPipeline::DATA_NOT_GENERATED(), 1);
-  }
-  std::for_each(strongest.begin(), strongest.end(),
-    [&](StrongestKey& found) { found.query -= static_cast<int>(queries.begin); });
-  AttentionAtlas::FrameStrongestKeys(
-    strongest, ValueNames.at(this->Quantity), recording.sourceLengths.empty(), lines);
-  if (this->Sequence != atlas::AllSequences)
-  {
-    AttentionAtlas::AddQueryTokens(
-      strongest, recording.sequenceOffsets[this->Sequence] + queries.begin, lines);
-  }
+  output->SetOrigin(origin.data());
+  output->SetSpacing(spacing.data());
+  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionMap);
   AttentionAtlas::SetFormat(lines, AttentionAtlas::Formats::StrongestKeys);
+  AddLabels(recording, this->Sequence, cells, output->GetFieldData());
   this->AddKind(output);
   this->AddKind(lines);
   for (vtkFieldData* fields : { output->GetFieldData(), lines->GetFieldData() })

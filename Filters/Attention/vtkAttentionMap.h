@@ -6,6 +6,8 @@
 
 #include <vtkHeadAlgorithm.h>
 
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace AttentionAtlas
@@ -16,6 +18,7 @@ struct StrongestKey;
 namespace atlas
 {
 class Progress;
+struct MapCells;
 struct Recording;
 }
 class vtkFloatArray;
@@ -56,7 +59,8 @@ class vtkFloatArray;
  *
  * Output 1: a vtkPolyData with a closed line for each query, a frame around the square of the key
  * with the largest value among those that mask and window allow (Claus, "Attention Focus Plots",
- * Figure 1); the first of several. A query without a finite value has none. Cell arrays:
+ * Figure 1); the first of several. A query without a finite value, or whose key is not in the
+ * window, has none. Cell arrays:
  *
  * - Kind (unsigned char): 0 another key, 1 the query's own position, not of cross attention, 2 the
  *   first token. The first query, whose own position is that of the first token, has 1
@@ -67,6 +71,17 @@ class vtkFloatArray;
  *   of all sequences
  *
  * Field data: Sequence, Layer and Head (int).
+ *
+ * QueryWindow and KeyWindow show a part of the map, at its place: point (x, y) is the same pair of
+ * positions in any window. If there are more than MaximumSize queries or keys, windowed or not, the
+ * map is pooled: a point shows the maximum or mean of a cell of 2^a queries and 2^b keys, which
+ * begin at multiples of these, and is in its middle; the spacing is 2^b and 2^a. Cells are the
+ * smallest with which the window, extended to whole ones, has at most Resolution of them along each
+ * side; of very many pairs they are larger. Key Token and Query Token are then those of the first
+ * tokens of cells, Cell Size (field data, int) is 2^b and 2^a, and there are no frames. All pairs
+ * take part: formulas and what is kept of a head, so that another window of it is there at once,
+ * are in Core's ZoomedAttention.h. Means over heads and sequences, and attention that is stored,
+ * keep nothing; Rollout needs memory for all pairs.
  *
  * The size of the image depends on the recording, so UpdateInformation updates the input. On
  * several ranks the first one has both outputs.
@@ -96,9 +111,68 @@ public:
   vtkGetMacro(Quantity, int);
   ///@}
 
+  enum PoolingType
+  {
+    MAXIMUM = 0,
+    MEAN = 1
+  };
+
+  ///@{
+  /**
+   * The queries that are shown: the first position, and the one behind the last. If the second is
+   * not larger, all. Default: 0, 0.
+   */
+  vtkSetVector2Macro(QueryWindow, int);
+  vtkGetVector2Macro(QueryWindow, int);
+  ///@}
+
+  ///@{
+  /**
+   * The keys that are shown, likewise. Default: 0, 0.
+   */
+  vtkSetVector2Macro(KeyWindow, int);
+  vtkGetVector2Macro(KeyWindow, int);
+  ///@}
+
+  ///@{
+  /**
+   * The largest number of queries or keys of which each has a point, at least 1. Maps of more are
+   * pooled. Default: 4096.
+   */
+  vtkSetClampMacro(MaximumSize, int, 1, VTK_INT_MAX);
+  vtkGetMacro(MaximumSize, int);
+  ///@}
+
+  ///@{
+  /**
+   * The largest number of points along a side of what is shown of a map that is pooled, from 1 to
+   * 4096. Default: 1024.
+   */
+  vtkSetClampMacro(Resolution, int, 1, 4096);
+  vtkGetMacro(Resolution, int);
+  ///@}
+
+  ///@{
+  /**
+   * How values are pooled: MAXIMUM, or MEAN, of all queries and keys of a cell, also where the mask
+   * excludes a key. Default: MAXIMUM.
+   */
+  vtkSetClampMacro(Pooling, int, MAXIMUM, MEAN);
+  vtkGetMacro(Pooling, int);
+  ///@}
+
+  ///@{
+  /**
+   * Whether ParaView sets the windows of a pooled map to what is visible of it (pqZoomBehavior of
+   * the plugin). Changes nothing else. Default: on.
+   */
+  vtkSetMacro(FollowCamera, bool);
+  vtkGetMacro(FollowCamera, bool);
+  ///@}
+
 protected:
   vtkAttentionMap();
-  ~vtkAttentionMap() override = default;
+  ~vtkAttentionMap() override;
 
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
@@ -106,11 +180,26 @@ protected:
 
 private:
   struct Rows;
+  struct LastOutput;
   std::vector<AttentionAtlas::StrongestKey> EvaluateRows(const atlas::Recording& recording,
     const Rows& rows, bool frames, vtkFloatArray* image, const atlas::Progress& progress) const;
 
+  atlas::MapCells CellsOf(std::int64_t source, std::int64_t tokens) const;
+  bool IsPooled(std::int64_t source, std::int64_t tokens) const;
+  void ShowCells(
+    const atlas::Recording& recording, const atlas::MapCells& cells, AttentionAtlas::Task& task);
+  void ShowRows(
+    const atlas::Recording& recording, const atlas::MapCells& cells, AttentionAtlas::Task& task);
+
   int Quantity = WEIGHTS;
+  int QueryWindow[2] = { 0, 0 };
+  int KeyWindow[2] = { 0, 0 };
+  int MaximumSize = 4096;
+  int Resolution = 1024;
+  int Pooling = MAXIMUM;
+  bool FollowCamera = true;
   AttentionAtlas::ArrayPool Pool;
+  std::unique_ptr<LastOutput> Last;
 };
 
 #endif

@@ -11,6 +11,7 @@
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "Task.h"
+#include "ZoomedAttention.h"
 
 #include <vtkDataSetAttributes.h>
 #include <vtkFloatArray.h>
@@ -26,10 +27,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +46,18 @@ namespace
 {
 
 constexpr double BytesPerPoint = sizeof(float) + 4 * sizeof(int);
+
+/// Cells of the bases of all heads, at most, unless panels have more: 512 MB.
+constexpr std::int64_t CellsOfBases = std::int64_t{ 1 } << 26;
+
+/// How large the base of each of some heads is.
+std::int64_t BaseOf(std::int64_t heads, std::int64_t size)
+{
+  const double share =
+    std::sqrt(static_cast<double>(CellsOfBases / std::max(heads, std::int64_t{ 1 })));
+  return std::clamp(
+    static_cast<std::int64_t>(share), std::min(size, atlas::BaseCells), atlas::BaseCells);
+}
 
 /// The rows of a table of heads: layer, head and the number of a column, one after another.
 std::vector<double> ScoresOf(vtkTable* table, const char* column)
@@ -141,11 +157,26 @@ struct vtkAttentionMatrix::Pooled
   std::int64_t tokens = 0;             ///< of the sequence
   std::int64_t queries = 0;            ///< those with queries, and those with keys
   std::int64_t keys = 0;
+  std::optional<atlas::MapCells> cells; ///< of a window
+  std::int64_t source = 0;              ///< the position of the first query
+
+  /// The positions in their text where a row and a column of a panel begin.
+  std::int64_t QueryAt(std::int64_t row, std::int64_t rows) const
+  {
+    return this->cells ? this->cells->queries.begin - this->source + row * this->cells->queryCell
+                       : atlas::BinBegin(row, rows, this->queries);
+  }
+  std::int64_t KeyAt(std::int64_t column, std::int64_t columns) const
+  {
+    return this->cells ? this->cells->keys.begin + column * this->cells->keyCell
+                       : atlas::BinBegin(column, columns, this->keys);
+  }
 };
 
 struct vtkAttentionMatrix::LastOutput
 {
   AttentionAtlas::LastResult<Pooled> pooled;
+  AttentionAtlas::LastResult<std::shared_ptr<std::vector<atlas::ZoomedAttention>>> zoomed;
   AttentionAtlas::LastResult<MatrixPanels> panels; ///< sorted
 };
 
@@ -163,16 +194,40 @@ bool vtkAttentionMatrix::IsSorted()
   return !this->SortBy.empty() && this->GetNumberOfInputConnections(1) > 0;
 }
 
+bool vtkAttentionMatrix::HasWindow() const
+{
+  return this->QueryWindow[1] > std::max(this->QueryWindow[0], 0) ||
+         this->KeyWindow[1] > std::max(this->KeyWindow[0], 0);
+}
+
+/// The cells of a window.
+atlas::MapCells vtkAttentionMatrix::CellsOf(
+  std::int64_t source, std::int64_t tokens, std::int64_t heads) const
+{
+  const atlas::MapWindow window = { { source + std::max(this->QueryWindow[0], 0),
+                                      source + this->QueryWindow[1] },
+    { std::max(this->KeyWindow[0], 0), this->KeyWindow[1] } };
+  return atlas::ChooseCells({ source, tokens }, { 0, source > 0 ? source : tokens }, window,
+    this->MaximumSize, BaseOf(heads, this->MaximumSize));
+}
+
 MatrixPanels vtkAttentionMatrix::PanelsOf(vtkMultiBlockDataSet* recording, int tokens)
 {
   const int source = AttentionAtlas::SourceTokens(recording, this->Sequence);
   const int heads =
     this->Quantity == ROLLOUT ? 0 : AttentionAtlas::RecordingRanges(recording).head[1] + 1;
-  const int keys = source > 0 ? source : tokens;
-  return { this->Layer >= 0 ? std::vector<int>{ this->Layer }
-                            : AttentionAtlas::RecordedLayers(recording),
-    heads, std::min(keys, this->MaximumSize), std::min(tokens - source, this->MaximumSize),
-    this->IsSorted() };
+  const std::vector<int> layers =
+    this->Layer >= 0 ? std::vector<int>{ this->Layer } : AttentionAtlas::RecordedLayers(recording);
+  int keys = std::min(source > 0 ? source : tokens, this->MaximumSize);
+  int queries = std::min(tokens - source, this->MaximumSize);
+  if (this->HasWindow() && tokens > source)
+  {
+    const atlas::MapCells cells =
+      this->CellsOf(source, tokens, static_cast<std::int64_t>(layers.size()) * std::max(heads, 1));
+    keys = static_cast<int>(cells.Columns());
+    queries = static_cast<int>(cells.Rows());
+  }
+  return { layers, heads, keys, queries, this->IsSorted() };
 }
 
 int vtkAttentionMatrix::RequestInformation(
@@ -191,6 +246,39 @@ int vtkAttentionMatrix::RequestInformation(
   AttentionAtlas::AnnounceImage(std::max(panels.Width(), 1), std::max(panels.Height(), 1),
     outputVector->GetInformationObject(0));
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
+}
+
+/// Pools a window of some heads, one after another, with what is known of them.
+std::vector<float> vtkAttentionMatrix::PoolWindow(const atlas::Recording& recording,
+  const std::vector<atlas::HeadPlace>& heads, std::int64_t all, const atlas::MapCells& cells,
+  const Task& task)
+{
+  const std::int64_t base = BaseOf(all, this->MaximumSize);
+  const AttentionAtlas::TaskKey key =
+    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(this->RequirePart(task)), this->AttentionKind,
+      this->Sequence, this->Layer, this->Quantity, base);
+  const auto& zoomed = this->Last->zoomed.Get(task, key,
+    [&]
+    {
+      auto made = std::make_shared<std::vector<atlas::ZoomedAttention>>();
+      for (const atlas::HeadPlace& head : heads)
+      {
+        made->emplace_back(atlas::MapPlace{ this->Sequence, head.layer, head.head,
+                             static_cast<atlas::AttentionQuantity>(this->Quantity) },
+          base);
+      }
+      return made;
+    });
+  std::vector<float> values;
+  const atlas::Progress progress = task.Progress();
+  for (std::size_t i = 0; i < heads.size(); ++i)
+  {
+    const std::vector<float> one =
+      (*zoomed)[i].Pool(recording, cells, static_cast<atlas::AttentionPooling>(this->Pooling),
+        AttentionAtlas::ThreadLimit(), progress.Part(i, i + 1, heads.size()));
+    values.insert(values.end(), one.begin(), one.end());
+  }
+  return values;
 }
 
 /// Pools the heads with all ranks.
@@ -229,6 +317,15 @@ vtkAttentionMatrix::Pooled vtkAttentionMatrix::Pool(const Task& task)
       std::to_string(panels.Queries()) + " x " + std::to_string(panels.Keys()) + " points each",
     "choose a smaller Maximum Size, or one layer.");
   std::vector<float> values(mine.size() * pointsOfHead);
+  if (this->HasWindow())
+  {
+    const auto all = static_cast<std::int64_t>(pooled.heads.size());
+    pooled.source = queries.begin;
+    pooled.cells = this->CellsOf(queries.begin, pooled.tokens, all);
+    values = this->PoolWindow(recording, mine, all, *pooled.cells, task);
+    pooled.values = task.Ranks().GatherDealt(values, pooled.heads.size(), pointsOfHead);
+    return pooled;
+  }
   atlas::PoolAttention(recording, this->Sequence,
     static_cast<atlas::AttentionQuantity>(this->Quantity), mine,
     { this->MaximumSize, static_cast<atlas::AttentionPooling>(this->Pooling) }, values.data(),
@@ -266,9 +363,8 @@ void vtkAttentionMatrix::MakeImage(
                          atlas::ToIndex(place.key)]);
       points.layer->SetValue(i, panels.Heads()[head].layer);
       points.head->SetValue(i, panels.Heads()[head].head);
-      points.query->SetValue(
-        i, static_cast<int>(atlas::BinBegin(place.query, queries, pooled.queries)));
-      points.key->SetValue(i, static_cast<int>(atlas::BinBegin(place.key, keys, pooled.keys)));
+      points.query->SetValue(i, static_cast<int>(pooled.QueryAt(place.query, queries)));
+      points.key->SetValue(i, static_cast<int>(pooled.KeyAt(place.key, keys)));
     }
   };
   AttentionAtlas::ParallelFor(0, height, fill);
@@ -296,7 +392,8 @@ void vtkAttentionMatrix::Execute(Task& task)
     AttentionAtlas::IsEmpty(input) ? 0 : AttentionAtlas::SequenceTokensNow(input, this->Sequence);
   AttentionAtlas::TaskKey key =
     AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), tokens, this->AttentionKind,
-      this->Sequence, this->Layer, this->Quantity, this->MaximumSize, this->Pooling);
+      this->Sequence, this->Layer, this->Quantity, this->MaximumSize, this->Pooling,
+      this->QueryWindow[0], this->QueryWindow[1], this->KeyWindow[0], this->KeyWindow[1]);
   const Pooled& pooled = this->Last->pooled.Get(task, key, [&] { return this->Pool(task); });
   if (pooled.heads.empty())
   {

@@ -5,14 +5,22 @@
 
 #include <vtkRecordingAlgorithm.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 class vtkMultiBlockDataSet;
 
 namespace AttentionAtlas
 {
 class MatrixPanels;
+}
+namespace atlas
+{
+struct HeadPlace;
+struct MapCells;
+struct Recording;
 }
 
 /**
@@ -27,6 +35,11 @@ class MatrixPanels;
  * Each panel is the map of a head as vtkAttentionMap shows it: queries downward, keys rightward. A
  * sequence with more tokens than MaximumSize is pooled: bin b of B holds the tokens from
  * floor(b T / B) on, and a point shows the maximum or mean of a bin of queries and a bin of keys.
+ * With a window (QueryWindow, KeyWindow) panels show that part of the maps, pooled to cells of 2^a
+ * queries and 2^b keys, which begin at multiples of these: the smallest with which the window,
+ * extended to whole cells, has at most MaximumSize of them along each side. What makes further
+ * windows fast is kept for each head: Core's ZoomedAttention.h.
+ *
  * Layers run downward and heads rightward, with gaps between panels. Formulas: Core's
  * PooledAttention.h.
  *
@@ -100,11 +113,28 @@ public:
 
   ///@{
   /**
-   * The largest number of points along a side of a panel, at least 1. Longer sequences are pooled.
+   * The largest number of points along a side of a panel, at least 1. More tokens are pooled.
    * Default: 64.
    */
   vtkSetClampMacro(MaximumSize, int, 1, VTK_INT_MAX);
   vtkGetMacro(MaximumSize, int);
+  ///@}
+
+  ///@{
+  /**
+   * The queries that are shown: the first position, and the one behind the last. If the second is
+   * not larger, all. Default: 0, 0.
+   */
+  vtkSetVector2Macro(QueryWindow, int);
+  vtkGetVector2Macro(QueryWindow, int);
+  ///@}
+
+  ///@{
+  /**
+   * The keys that are shown, likewise. Default: 0, 0.
+   */
+  vtkSetVector2Macro(KeyWindow, int);
+  vtkGetVector2Macro(KeyWindow, int);
   ///@}
 
   ///@{
@@ -148,7 +178,12 @@ private:
   struct LastOutput;
 
   bool IsSorted();
+  bool HasWindow() const;
+  atlas::MapCells CellsOf(std::int64_t source, std::int64_t tokens, std::int64_t heads) const;
   AttentionAtlas::MatrixPanels PanelsOf(vtkMultiBlockDataSet* recording, int tokens);
+  std::vector<float> PoolWindow(const atlas::Recording& recording,
+    const std::vector<atlas::HeadPlace>& heads, std::int64_t all, const atlas::MapCells& cells,
+    const AttentionAtlas::Task& task);
   Pooled Pool(const AttentionAtlas::Task& task);
   void MakeImage(const AttentionAtlas::MatrixPanels& panels, const Pooled& pooled,
     const AttentionAtlas::Task& task) const;
@@ -157,6 +192,8 @@ private:
   int Layer = -1;
   int Quantity = WEIGHTS;
   int MaximumSize = 64;
+  int QueryWindow[2] = { 0, 0 };
+  int KeyWindow[2] = { 0, 0 };
   int Pooling = MAXIMUM;
   std::string SortBy;
   int SequenceRange[2] = { 0, 0 };

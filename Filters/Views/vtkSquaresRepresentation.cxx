@@ -37,8 +37,6 @@ constexpr int FontSize = 48;
 /// Heights and distances, in squares.
 constexpr double LabelHeight = 0.72;
 constexpr double Gap = 0.3;
-/// Where the upper row begins.
-constexpr double Top = 0.5;
 /// The assumed width of a letter, in squares; most letters are narrower.
 constexpr double LetterWidth = 0.4;
 
@@ -150,7 +148,11 @@ struct Layout
 {
   vtkIdType columns;
   vtkIdType rows;
-  double step;      ///< distance of columns, in squares
+  double step;      ///< distance of columns
+  double rowStep;   ///< distance of rows
+  double unit;      ///< the side of a square, the smaller one of a rectangle
+  double first;     ///< the middle of the first column
+  double bottomRow; ///< the middle of the last row
   bool labelled;    ///< whether each token has a label
   double labelRoom; ///< space for the labels
   double title;     ///< height of the axis titles
@@ -159,20 +161,27 @@ struct Layout
     : columns(Tokens(image, "Key Token")->GetNumberOfValues())
     , rows(Tokens(image, "Query Token")->GetNumberOfValues())
     , step(image->GetSpacing()[0])
+    , rowStep(image->GetSpacing()[1])
+    , unit(std::min(step, rowStep))
+    , first(image->GetOrigin()[0])
+    , bottomRow(image->GetOrigin()[1])
     , labelled(this->Longer() <= vtkSquaresRepresentation::MaximumLabels)
-    , labelRoom(labelled ? Gap + LetterWidth * static_cast<double>(
-                                                 std::max(LongestToken(Tokens(image, "Key Token")),
-                                                   LongestToken(Tokens(image, "Query Token"))))
-                         : 0)
-    , title(std::max(LabelHeight, static_cast<double>(this->Longer()) / 30))
+    , labelRoom(labelled
+                  ? unit * (Gap + LetterWidth * static_cast<double>(
+                                                  std::max(LongestToken(Tokens(image, "Key Token")),
+                                                    LongestToken(Tokens(image, "Query Token")))))
+                  : 0)
+    , title(unit * std::max(LabelHeight, static_cast<double>(this->Longer()) / 30))
   {
   }
 
   vtkIdType Longer() const { return std::max(this->columns, this->rows); }
-  double Left() const { return -0.5 * this->step; }
+  double Left() const { return this->first - 0.5 * this->step; }
   double Right() const { return this->Left() + this->Width(); }
-  double Bottom() const { return 0.5 - static_cast<double>(this->rows); }
+  double Bottom() const { return this->bottomRow - 0.5 * this->rowStep; }
+  double Top() const { return this->Bottom() + this->Height(); }
   double Width() const { return this->step * static_cast<double>(this->columns); }
+  double Height() const { return this->rowStep * static_cast<double>(this->rows); }
   double Room() const { return this->labelRoom + 2 * this->title; }
 };
 
@@ -312,7 +321,7 @@ void vtkSquaresRepresentation::UpdateBounds(vtkInformation* input)
     const auto half = [&](double side) { return std::max(side / 2, 1.6 * layout.title); };
     bounds = { layout.Left() - layout.Room(),
       (layout.Left() + layout.Right()) / 2 + half(layout.Width()), layout.Bottom() - layout.Room(),
-      (layout.Bottom() + Top) / 2 + half(static_cast<double>(layout.rows)), 0, 0 };
+      (layout.Bottom() + layout.Top()) / 2 + half(layout.Height()), 0, 0 };
   }
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
 }
@@ -351,6 +360,9 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
   const double left = layout.Left();
   const double right = layout.Right();
   const double bottom = layout.Bottom();
+  const double top = layout.Top();
+  const double gap = layout.unit * Gap;
+  const double labelHeight = layout.unit * LabelHeight;
   double widest = 0;
   const auto add = [&](const std::string& text, const Place& place, double height)
   {
@@ -365,21 +377,23 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
   for (vtkIdType i = 0; layout.labelled && i < layout.rows; ++i)
   {
     add(Readable(Tokens(image, "Query Token")->GetValue(i)),
-      { left - Gap, -static_cast<double>(i), false, false }, LabelHeight);
+      { left - gap, top - layout.rowStep * (static_cast<double>(i) + 0.5), false, false },
+      labelHeight);
   }
   for (vtkIdType i = 0; layout.labelled && i < layout.columns; ++i)
   {
     add(Readable(Tokens(image, "Key Token")->GetValue(i)),
-      { layout.step * static_cast<double>(i), bottom - Gap, true, false }, LabelHeight);
+      { layout.first + layout.step * static_cast<double>(i), bottom - gap, true, false },
+      labelHeight);
   }
-  const double distance = Gap + widest + layout.title;
-  add(AxisTitle(image, "Query"), { left - distance, (bottom + Top) / 2, true, true }, layout.title);
+  const double distance = gap + widest + layout.title;
+  add(AxisTitle(image, "Query"), { left - distance, (bottom + top) / 2, true, true }, layout.title);
   add(
     AxisTitle(image, "Key"), { (left + right) / 2, bottom - distance, false, true }, layout.title);
 
   vtkNew<vtkPoints> corners;
-  corners->InsertNextPoint(left, Top, 0);
-  corners->InsertNextPoint(right, Top, 0);
+  corners->InsertNextPoint(left, top, 0);
+  corners->InsertNextPoint(right, top, 0);
   corners->InsertNextPoint(right, bottom, 0);
   corners->InsertNextPoint(left, bottom, 0);
   vtkNew<vtkCellArray> line;

@@ -258,4 +258,95 @@ TEST(AttentionMap, NamesTheLayersWhoseBlocksAreThere)
   EXPECT_EQ(map.Image()->GetNumberOfPoints(), 9);
 }
 
+/// The largest weight of queries and keys from the first to before the second.
+double LargestWeight(
+  const Recording& recording, std::pair<int, int> queries, std::pair<int, int> keys)
+{
+  const std::int64_t length = recording.SequenceLength(0);
+  std::vector<float> values(length * length);
+  EvaluateAttention(recording, 0, 1, 1, AttentionQuantity::Weights, 0, length, values.data());
+  float largest = 0;
+  for (int i = queries.first; i < queries.second; ++i)
+  {
+    const auto row = values.begin() + i * length;
+    largest = std::max(largest, *std::max_element(row + keys.first, row + keys.second));
+  }
+  return static_cast<double>(largest);
+}
+
+/// The value at a place of an image.
+double At(vtkImageData* image, double x, double y)
+{
+  const vtkIdType id = image->FindPoint(x, y, 0);
+  return id < 0 ? -1 : image->GetPointData()->GetScalars()->GetComponent(id, 0);
+}
+
+TEST(AttentionMap, ShowsAWindowAtItsPlace)
+{
+  const Recording recording = LongRecording(30);
+  Map map(DataSetOf(recording));
+  map->SetLayer(1);
+  map->SetHead(1);
+  map->SetQueryWindow(20, 27);
+  map->SetKeyWindow(12, 17);
+  vtkImageData* image = map.Image();
+  ASSERT_EQ(image->GetDimensions()[0], 5);
+  ASSERT_EQ(image->GetDimensions()[1], 7);
+  for (int query = 20; query < 27; ++query)
+  {
+    for (int key = 12; key < 17; ++key)
+    {
+      EXPECT_DOUBLE_EQ(
+        At(image, key, -query), LargestWeight(recording, { query, query + 1 }, { key, key + 1 }));
+    }
+  }
+  EXPECT_THAT(Texts(image->GetFieldData(), "Key Token"), ElementsAre("12", "13", "14", "15", "16"));
+  for (const double key : Values(map.Frames()->GetCellData(), "Key"))
+  {
+    EXPECT_TRUE(key >= 12 && key < 17) << key;
+  }
+  map->SetKeyWindow(25, 1000); // what is not there is left out
+  EXPECT_EQ(map.Image()->GetDimensions()[0], 5);
+}
+
+/// 30 tokens as 8 cells of 4, of which the last has 2; then a window in which each pair has a
+/// point.
+TEST(AttentionMap, PoolsWhatIsTooLarge)
+{
+  const Recording recording = LongRecording(30);
+  Map map(DataSetOf(recording));
+  map->SetLayer(1);
+  map->SetHead(1);
+  map->SetMaximumSize(29);
+  map->SetResolution(8);
+  vtkImageData* image = map.Image();
+  ASSERT_EQ(image->GetDimensions()[0], 8);
+  ASSERT_EQ(image->GetDimensions()[1], 8);
+  EXPECT_THAT(Values(image->GetFieldData(), "Cell Size"), ElementsAre(4, 4));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Token"),
+    ElementsAre("0", "4", "8", "12", "16", "20", "24", "28"));
+  for (int query = 0; query < 30; query += 4)
+  {
+    for (int key = 0; key < 30; key += 4)
+    {
+      const double expected = LargestWeight(
+        recording, { query, std::min(query + 4, 30) }, { key, std::min(key + 4, 30) });
+      EXPECT_NEAR(At(image, key + 1.5, -query - 1.5), expected, 1e-6) << query << ", " << key;
+    }
+  }
+  EXPECT_EQ(map.Frames()->GetNumberOfCells(), 0);
+  map->SetQueryWindow(9, 16);
+  map->SetKeyWindow(3, 6);
+  image = map.Image();
+  EXPECT_THAT(Values(image->GetFieldData(), "Cell Size"), ElementsAre(1, 1));
+  EXPECT_EQ(image->GetDimensions()[1], 7);
+  EXPECT_NEAR(At(image, 5, -9), LargestWeight(recording, { 9, 10 }, { 5, 6 }), 1e-6);
+  EXPECT_NEAR(At(image, 3, -15), LargestWeight(recording, { 15, 16 }, { 3, 4 }), 1e-6);
+  map->SetPooling(vtkAttentionMap::MEAN);
+  map->SetQueryWindow(0, 0);
+  map->SetKeyWindow(0, 0);
+  map->SetResolution(1); // a row adds up to 1: 30 rows, 900 pairs
+  EXPECT_NEAR(Values(map.Image()->GetPointData(), "Weights").at(0), 1. / 30, 1e-6);
+}
+
 }

@@ -289,4 +289,30 @@ TEST(AttentionMatrix, ASequenceOfOneTokenHasOnePoint)
   EXPECT_EQ(found.at({ 1, 0 }).at({ 0, 0 }), 1);
 }
 
+/// Queries 9 to 15 in cells of 2 from 8 on, keys 3 to 5 one by one.
+TEST(AttentionMatrix, ShowsAWindowOfAllHeads)
+{
+  const Recording recording = LongRecording(30);
+  Matrix matrix(recording);
+  matrix->SetMaximumSize(4);
+  matrix->SetQueryWindow(9, 16);
+  matrix->SetKeyWindow(3, 6);
+  const auto heads = matrix.ByHead("Weights");
+  ASSERT_EQ(heads.size(), 6U);
+  for (const auto& [head, values] : heads)
+  {
+    const auto all = Expected(recording, 0, head.first, head.second, AttentionQuantity::Weights);
+    ASSERT_EQ(values.size(), 12U);
+    for (const auto& [pair, value] : values)
+    {
+      EXPECT_EQ(pair.first % 2, 0);
+      const double expected = std::max(all.at(pair), all.at({ pair.first + 1, pair.second }));
+      EXPECT_NEAR(value, expected, 1e-6);
+    }
+  }
+  EXPECT_THAT(Values(matrix.Image()->GetFieldData(), "Panel Height"), ElementsAre(4));
+  EXPECT_EQ(matrix.At("Query", 0, 0), 8);
+  EXPECT_EQ(matrix.At("Key", 0, 0), 3);
+}
+
 }
