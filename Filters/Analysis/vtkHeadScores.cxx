@@ -66,6 +66,7 @@ struct vtkHeadScores::Measured
   std::optional<std::vector<double>> copying; ///< none without a transformer
   bool knowsTokens = false;
   bool repeats = false; ///< whether a sequence repeats a block
+  bool isCross = false;
 };
 
 struct vtkHeadScores::Memory
@@ -125,8 +126,13 @@ void vtkHeadScores::Scores::MakeImage(
     Names::Layer, shown, [&](std::size_t head) { return static_cast<int>(heads[head].layer); }));
   data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
     Names::Head, shown, [&](std::size_t head) { return static_cast<int>(heads[head].head); }));
-  data->SetActiveScalars(
-    data->HasArray(Names::Induction) != 0 ? Names::Induction : Names::PreviousToken);
+  for (const char* name : { Names::Sink, Names::PreviousToken, Names::Induction }) // the last one
+  {
+    if (data->HasArray(name) != 0)
+    {
+      data->SetActiveScalars(name);
+    }
+  }
   AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::HeadScoresImage);
 }
 
@@ -185,6 +191,7 @@ vtkHeadScores::Measured vtkHeadScores::MeasureHeads(
   const std::vector<atlas::RepeatedTokens> tokens = TokensOf(recording);
   Measured found;
   found.knowsTokens = !tokens.empty() && tokens.front().AreKnown();
+  found.isCross = recording.mask == atlas::AttentionMask::Cross;
   found.repeats = std::any_of(tokens.begin(), tokens.end(),
     [](const atlas::RepeatedTokens& sequence) { return sequence.Period() > 0; });
   const AttentionAtlas::HeadBlocks blocks(recording, task.Ranks());
@@ -230,6 +237,12 @@ vtkHeadScores::Measured vtkHeadScores::MeasureHeads(
 vtkHeadScores::Scores vtkHeadScores::ScoresOf(const Measured& measured) const
 {
   const auto measure = static_cast<atlas::PatternMeasure>(this->Measure);
+  if (measure == atlas::PatternMeasure::Stripe && measured.isCross)
+  {
+    throw atlas::OptionError(
+      "Measure: expected Mul or Abs of cross attention, which has no diagonal "
+      "of a repeated block, found Stripe.");
+  }
   if (measure == atlas::PatternMeasure::Stripe && measured.knowsTokens && !measured.repeats)
   {
     throw atlas::OptionError(
@@ -240,10 +253,16 @@ vtkHeadScores::Scores vtkHeadScores::ScoresOf(const Measured& measured) const
   Scores scores;
   const auto addPattern = [&](const char* name, HeadPattern pattern)
   { scores.Add(name, sums, [=](const PatternSums& sum) { return sum.Score(pattern, measure); }); };
-  addPattern(Names::PreviousToken, HeadPattern::PreviousToken);
+  if (!measured.isCross)
+  {
+    addPattern(Names::PreviousToken, HeadPattern::PreviousToken);
+  }
   if (measured.knowsTokens)
   {
     addPattern(Names::DuplicateToken, HeadPattern::DuplicateToken);
+  }
+  if (measured.knowsTokens && !measured.isCross)
+  {
     addPattern(Names::Induction, HeadPattern::Induction);
     scores.Add(
       Names::PrefixMatching, sums, [](const PatternSums& sum) { return sum.PrefixMatching(); });
@@ -258,13 +277,13 @@ vtkHeadScores::Scores vtkHeadScores::ScoresOf(const Measured& measured) const
 
 void vtkHeadScores::Execute(Task& task)
 {
-  vtkMultiBlockDataSet* input = this->RequireOneText(task);
+  vtkMultiBlockDataSet* input = this->RequirePart(task);
   auto* model = task.Input<vtkMultiBlockDataSet>(1);
   if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
   {
     return;
   }
-  if (task.Ranks().Any(AttentionAtlas::IsEmpty(model)))
+  if (this->AttentionKind == CROSS || task.Ranks().Any(AttentionAtlas::IsEmpty(model)))
   {
     model = nullptr;
   }

@@ -39,6 +39,11 @@ class vtkMultiBlockDataSet;
  * Formulas: Core's HeadPatterns.h. Recordings without token ids and texts, such as those of images,
  * have no Duplicate Token, Induction and Prefix Matching.
  *
+ * Cross attention has Duplicate Token, where token j of the source is token i of the target (has
+ * the same text or, without texts, id), and Sink, the mean attention of all queries to the first
+ * token of the source. The other scores are about tokens of one text. Of sound it has Sink alone.
+ * Measure is then MUL or ABS.
+ *
  * Output port 0: a vtkTable with a row per head: Layer, Head (int) and the scores (double).
  * Output port 1: a vtkImageData with a point per head, x = head, y = -row of the layer among those
  * recorded, with the same arrays. Output port 2: the numbers of layers and heads, a vtkPolyData

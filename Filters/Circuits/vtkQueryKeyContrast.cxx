@@ -137,10 +137,13 @@ std::vector<std::int64_t> GroupsOfColumn(vtkTable* tokens, const std::string& na
   return Numbered(values);
 }
 
-/// The groups of equal tokens.
-std::vector<std::int64_t> GroupsOfTokens(const atlas::RecordedTokens& tokens)
+/// The groups of equal tokens: of equal ids or, if these are unknown, texts. In cross attention of
+/// equal texts, if they are known, as source and target may have vocabularies of their own.
+std::vector<std::int64_t> GroupsOfTokens(const atlas::Recording& recording)
 {
-  if (!tokens.id.empty())
+  const atlas::RecordedTokens& tokens = recording.tokens;
+  const bool isCross = recording.mask == atlas::AttentionMask::Cross;
+  if (!tokens.id.empty() && !(isCross && !tokens.text.empty()))
   {
     return tokens.id;
   }
@@ -160,25 +163,26 @@ double RootMeanSquare(const float* values, std::size_t count)
 }
 
 /// A head as vtkHeadEmbedding lays it out: the projections, on a common scale.
-std::shared_ptr<atlas::HeadLayout> LayoutOf(const atlas::Recording& recording,
-  const HeadContrast& contrast, const std::vector<std::int64_t>& rows)
+std::shared_ptr<atlas::HeadLayout> LayoutOf(
+  const atlas::Recording& recording, const HeadContrast& contrast, const atlas::JointRows& rows)
 {
   auto layout = std::make_shared<atlas::HeadLayout>();
   layout->place = contrast.place;
-  layout->points = atlas::ProjectOnContrast(recording, contrast, rows);
-  const std::size_t half = layout->points.size() / 2;
-  const double queries = RootMeanSquare(layout->points.data(), half);
-  const double keys = RootMeanSquare(layout->points.data() + half, half);
+  layout->points = atlas::ProjectOnContrast(recording, contrast, rows.queries, rows.keys);
+  const std::size_t begin = 3 * rows.queries.size(); // of the keys
+  const double queries = RootMeanSquare(layout->points.data(), begin);
+  const double keys = RootMeanSquare(layout->points.data() + begin, 3 * rows.keys.size());
   const auto scale = queries > 0 && keys > 0 ? static_cast<float>(std::sqrt(queries / keys)) : 1.F;
   for (std::size_t i = 0; i < layout->points.size(); ++i)
   {
-    layout->points[i] *= i < half ? 1 / scale : scale;
+    layout->points[i] *= i < begin ? 1 / scale : scale;
   }
   const atlas::RecordedHead& head =
     atlas::FindHead(recording, contrast.place.layer, contrast.place.head);
-  for (const atlas::SharedMatrix* matrix : { &head.query, &head.key })
+  for (const auto& [matrix, ofPart] :
+    { std::pair(&head.query, &rows.queries), std::pair(&head.key, &rows.keys) })
   {
-    for (const std::int64_t row : rows)
+    for (const std::int64_t row : *ofPart)
     {
       const float* values = matrix->Row(row);
       layout->norms.push_back(static_cast<float>(
@@ -189,7 +193,7 @@ std::shared_ptr<atlas::HeadLayout> LayoutOf(const atlas::Recording& recording,
 }
 
 void AddProjections(const atlas::Recording& recording, const atlas::QueryKeyContrast& contrast,
-  const std::vector<std::int64_t>& rows, vtkPolyData* output)
+  const atlas::JointRows& rows, vtkPolyData* output)
 {
   vtkNew<vtkFloatArray> array;
   array->SetName(Names::Projection);
@@ -198,7 +202,8 @@ void AddProjections(const atlas::Recording& recording, const atlas::QueryKeyCont
   float* next = array->GetPointer(0);
   for (const HeadContrast& head : contrast.heads)
   {
-    const std::vector<float> projected = atlas::ProjectOnContrast(recording, head, rows);
+    const std::vector<float> projected =
+      atlas::ProjectOnContrast(recording, head, rows.queries, rows.keys);
     next = std::copy(projected.begin(), projected.end(), next);
   }
   output->GetPointData()->AddArray(array);
@@ -306,7 +311,7 @@ atlas::QueryKeyContrastOptions vtkQueryKeyContrast::OptionsOf(
   atlas::QueryKeyContrastOptions options;
   if (this->By == SAME_TOKEN)
   {
-    options.group = GroupsOfTokens(recording.tokens);
+    options.group = GroupsOfTokens(recording);
   }
   else if (this->By == COLUMN)
   {
@@ -325,8 +330,9 @@ atlas::QueryKeyContrastOptions vtkQueryKeyContrast::OptionsOf(
 void vtkQueryKeyContrast::MakeOutputs(const atlas::Recording& recording,
   const atlas::QueryKeyContrast& contrast, vtkInformationVector* outputVector) const
 {
-  const std::vector<std::int64_t> rows = atlas::ChooseTokens(recording, { this->Sequence, 0, 0 });
-  const double points = 2. * static_cast<double>(rows.size() * contrast.heads.size());
+  const atlas::JointRows rows = atlas::ChooseTokens(recording, { this->Sequence, 0, 0 });
+  const double points =
+    static_cast<double>(rows.Points()) * static_cast<double>(contrast.heads.size());
   AttentionAtlas::RequireMemory(points * (AttentionAtlas::BytesPerPoint() + 28),
     "the queries and keys of " + std::to_string(contrast.heads.size()) + " heads",
     "choose fewer layers, heads or sequences.");
@@ -363,7 +369,7 @@ void vtkQueryKeyContrast::MakeOutputs(const atlas::Recording& recording,
 
 void vtkQueryKeyContrast::Execute(Task& task)
 {
-  vtkMultiBlockDataSet* input = this->RequireOneText(task);
+  vtkMultiBlockDataSet* input = this->RequirePart(task);
   if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
   {
     return;

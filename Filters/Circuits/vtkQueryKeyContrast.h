@@ -25,7 +25,8 @@ struct Recording;
  *
  *     D = mean of q_i k_j^T over the pairs in the set - mean of q_i k_j^T over all other pairs,
  *
- * over pairs of a query i and a key j of the same sequence (of causal models j <= i), and its
+ * over pairs of a query i and a key j of the same sequence (of causal models j <= i; of cross
+ * attention i of the target and j of the source), and its
  * singular value decomposition D = U S V^T: the difference of two uncentered cross-covariances.
  * Queries along a left singular vector and keys along the right one have larger scores in the set.
  * Queries and keys are those recorded, after any rotation. Formula: Core's QueryKeyContrast.h.
@@ -63,8 +64,8 @@ public:
   ///@{
   /**
    * The set of pairs. SAME_TOKEN: query and key are the same token of the vocabulary.
-   * PREVIOUS_TOKEN: the key is Distance tokens before the query. COLUMN: both have the same value
-   * in the column Column of the recording's tokens. Default: SAME_TOKEN.
+   * PREVIOUS_TOKEN: the key is Distance tokens before the query; not of cross attention. COLUMN:
+   * both have the same value in the column Column of the recording's tokens. Default: SAME_TOKEN.
    */
   vtkSetClampMacro(By, int, SAME_TOKEN, COLUMN);
   vtkGetMacro(By, int);

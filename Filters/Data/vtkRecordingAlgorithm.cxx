@@ -58,16 +58,6 @@ vtkMultiBlockDataSet* vtkRecordingAlgorithm::RequirePart(const AttentionAtlas::T
                recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
 }
 
-vtkMultiBlockDataSet* vtkRecordingAlgorithm::RequireOneText(const AttentionAtlas::Task& task) const
-{
-  if (this->AttentionKind == CROSS)
-  {
-    throw atlas::OptionError("AttentionKind: expected Decoder or Encoder, whose queries and keys "
-                             "are of one text, found Cross.");
-  }
-  return this->RequirePart(task);
-}
-
 void vtkRecordingAlgorithm::AddKind(vtkDataObject* output) const
 {
   if (this->AttentionKind != DECODER)

@@ -66,11 +66,6 @@ protected:
   vtkMultiBlockDataSet* RequirePart(const AttentionAtlas::Task& task) const;
 
   /**
-   * The same for filters of tokens of one text. Throws atlas::OptionError for CROSS.
-   */
-  vtkMultiBlockDataSet* RequireOneText(const AttentionAtlas::Task& task) const;
-
-  /**
    * Adds the field array Attention Kind (string: encoder, cross), which tells to which tokens the
    * indices of an output belong. Outputs of DECODER have none.
    */

@@ -51,27 +51,28 @@ Array* AddArray(const EmbeddedHeads& heads, const char* name, vtkDataSetAttribut
   return array;
 }
 
-/// Adds an array with the number or text of each token, for all its queries and keys.
+/// Adds an array with the number or text of the token of each point, which are the same in all
+/// heads.
 template<class Array, class Value>
 void AddOfTokens(
   const EmbeddedHeads& heads, const char* name, const Value& valueOf, vtkDataSetAttributes* data)
 {
   auto* array = AddArray<Array>(heads, name, data);
-  const auto tokens = static_cast<vtkIdType>(heads.rows.size());
-  ParallelFor(0, array->GetNumberOfValues() / tokens,
+  const auto points = static_cast<vtkIdType>(heads.PointsPerHead());
+  ParallelFor(0, array->GetNumberOfValues() / points,
     [&](vtkIdType begin, vtkIdType end)
     {
-      for (vtkIdType i = begin * tokens; i < end * tokens; ++i)
+      for (vtkIdType i = begin * points; i < end * points; ++i)
       {
-        array->SetValue(i, valueOf(i % tokens));
+        array->SetValue(i, valueOf(i % points));
       }
     });
 }
 
-/// Adds an array with a number of each head, for all its points, or of each half of them: those of
+/// Adds an array with a number of each head, for all its points, or of each part of them: those of
 /// queries and those of keys.
 template<class Array, class Value>
-void AddOfHalves(
+void AddOfParts(
   const EmbeddedHeads& heads, const char* name, const Value& valueOf, vtkDataSetAttributes* data)
 {
   auto* next = AddArray<Array>(heads, name, data)->GetPointer(0);
@@ -79,21 +80,52 @@ void AddOfHalves(
   {
     for (const bool isKey : { false, true })
     {
-      next = std::fill_n(next, heads.rows.size(), valueOf(*layout, isKey));
+      const std::vector<std::int64_t>& rows = isKey ? heads.rows.keys : heads.rows.queries;
+      next = std::fill_n(next, rows.size(), valueOf(*layout, isKey));
     }
   }
 }
 
-/// How often each id occurs in the recording.
-std::unordered_map<std::int64_t, int> CountIds(const atlas::RecordedTokens& tokens)
+/// The text of a token. In cross attention a sequence has two, the source and the target.
+struct TextOfToken
 {
-  std::unordered_map<std::int64_t, int> counts;
-  for (const std::int64_t id : tokens.id)
-  {
-    ++counts[id];
-  }
-  return counts;
+  std::int64_t length;
+  bool isTarget; ///< of cross attention
+};
+
+TextOfToken TextOf(const atlas::Recording& recording, std::int64_t row)
+{
+  const std::int64_t sequence = recording.tokens.sequence[row];
+  const std::int64_t first = recording.sequenceOffsets[sequence];
+  const std::int64_t length = recording.SequenceLength(sequence);
+  const std::int64_t source =
+    recording.mask == atlas::AttentionMask::Cross ? recording.sourceLengths[sequence] : length;
+  return row < first + source ? TextOfToken{ source, false } : TextOfToken{ length - source, true };
 }
+
+/// How often each id occurs in the recording; in cross attention in all sources, or in all targets.
+class IdCounts
+{
+public:
+  explicit IdCounts(const atlas::Recording& recording)
+    : Record(recording)
+  {
+    for (std::int64_t row = 0; row < recording.tokens.Count(); ++row)
+    {
+      ++this->Counts[ToIndex(TextOf(recording, row).isTarget)][recording.tokens.id[row]];
+    }
+  }
+
+  int Of(std::int64_t row) const
+  {
+    return this->Counts.at(ToIndex(TextOf(this->Record, row).isTarget))
+      .at(this->Record.tokens.id[row]);
+  }
+
+private:
+  const atlas::Recording& Record;
+  std::array<std::unordered_map<std::int64_t, int>, 2> Counts; ///< of sources, of targets
+};
 
 /// Adds an array of three components for each point, still to be set.
 template<class Array>
@@ -110,9 +142,10 @@ Array* AddTriples(const EmbeddedHeads& heads, const char* name, vtkDataSetAttrib
 void AddPatchColors(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
 {
   float* next = AddTriples<vtkFloatArray>(heads, ArrayNames::PatchColor, data)->GetPointer(0);
-  for (std::size_t half = 0; half < 2 * heads.layouts.size(); ++half)
+  const std::vector<std::int64_t> rows = heads.rows.All();
+  for (std::size_t head = 0; head < heads.layouts.size(); ++head)
   {
-    for (const std::int64_t row : heads.rows)
+    for (const std::int64_t row : rows)
     {
       next = std::copy_n(heads.recording.tokens.color.Row(row), 3, next);
     }
@@ -126,13 +159,14 @@ void AddColors(const EmbeddedHeads& heads, vtkPolyData* output)
   const auto* positions =
     vtkFloatArray::SafeDownCast(data->GetArray(ArrayNames::RelativePosition))->GetPointer(0);
   auto* colors = AddTriples<vtkUnsignedCharArray>(heads, ArrayNames::TokenColor, data);
-  const auto tokens = static_cast<vtkIdType>(heads.rows.size());
-  ParallelFor(0, heads.PointCount() / tokens,
+  const auto points = static_cast<vtkIdType>(heads.PointsPerHead());
+  const auto queries = static_cast<vtkIdType>(heads.rows.queries.size());
+  ParallelFor(0, heads.PointCount() / points,
     [&](vtkIdType begin, vtkIdType end)
     {
-      for (vtkIdType i = begin * tokens; i < end * tokens; ++i)
+      for (vtkIdType i = begin * points; i < end * points; ++i)
       {
-        const auto kind = static_cast<atlas::TokenKind>(i / tokens % 2);
+        const auto kind = i % points < queries ? atlas::TokenKind::Query : atlas::TokenKind::Key;
         colors->SetTypedTuple(i, atlas::ShadedColor(kind, positions[i]).data());
       }
     });
@@ -154,7 +188,8 @@ void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
 {
   const atlas::Recording& recording = heads.recording;
   const atlas::RecordedTokens& tokens = recording.tokens;
-  const auto rowOf = [&](std::size_t i) { return heads.rows[i]; };
+  const std::vector<std::int64_t> rows = heads.rows.All(); // of the points of each head
+  const auto rowOf = [&](std::size_t i) { return rows[i]; };
   const auto add = [&](const char* name, const std::vector<std::int32_t>& list)
   {
     if (!list.empty())
@@ -170,16 +205,16 @@ void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
     [&](std::size_t i)
     {
       const std::size_t row = rowOf(i);
-      const std::int64_t last = recording.SequenceLength(tokens.sequence[row]) - 1;
+      const std::int64_t last = TextOf(recording, rowOf(i)).length - 1;
       return last > 0 ? static_cast<float>(tokens.position[row]) / static_cast<float>(last) : 0.F;
     },
     data);
   if (!tokens.id.empty())
   {
-    const std::unordered_map<std::int64_t, int> counts = CountIds(tokens);
+    const IdCounts counts(recording);
     const auto idOf = [&](std::size_t i) { return tokens.id[rowOf(i)]; };
     AddOfTokens<vtkIntArray>(
-      heads, ArrayNames::TokenCount, [&](std::size_t i) { return counts.at(idOf(i)); }, data);
+      heads, ArrayNames::TokenCount, [&](std::size_t i) { return counts.Of(rowOf(i)); }, data);
     AddOfTokens<vtkTypeInt64Array>(heads, ArrayNames::TokenId, idOf, data);
   }
   add(ArrayNames::Segment, tokens.segment);
@@ -190,8 +225,8 @@ void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
     AddPatchColors(heads, data);
   }
   std::vector<std::string> texts;
-  texts.reserve(heads.rows.size());
-  for (const std::int64_t row : heads.rows)
+  texts.reserve(rows.size());
+  for (const std::int64_t row : rows)
   {
     texts.emplace_back(TokenText(recording, row));
   }
@@ -295,29 +330,31 @@ void AddPointArrays(const EmbeddedHeads& heads, vtkPolyData* output)
   const vtkIdType count = heads.PointCount();
   vtkNew<vtkCellArray> vertices;
   vertices->AllocateExact(count, count);
-  const auto tokens = static_cast<vtkIdType>(heads.rows.size());
-  for (vtkIdType head = 0; head < count; head += 2 * tokens)
+  const auto queries = static_cast<vtkIdType>(heads.rows.queries.size());
+  const auto keys = static_cast<vtkIdType>(heads.rows.keys.size());
+  for (vtkIdType head = 0; head < count; head += queries + keys)
   {
-    for (vtkIdType token = 0; token < tokens; ++token)
+    for (vtkIdType i = 0; i < std::max(queries, keys); ++i)
     {
-      std::array<vtkIdType, 2> points = { head + token, head + tokens + token };
-      if (token % 2 == 1)
+      for (const bool isKey : { i % 2 == 1, i % 2 == 0 }) // now one first, now the other
       {
-        std::swap(points[0], points[1]);
+        const vtkIdType point = head + (isKey ? queries : 0) + i;
+        if (i < (isKey ? keys : queries))
+        {
+          vertices->InsertNextCell(1, &point);
+        }
       }
-      vertices->InsertNextCell(1, &points[0]);
-      vertices->InsertNextCell(1, &points[1]);
     }
   }
   output->SetVerts(vertices);
   vtkPointData* data = output->GetPointData();
-  AddOfHalves<vtkUnsignedCharArray>(
+  AddOfParts<vtkUnsignedCharArray>(
     heads, ArrayNames::Kind,
     [](const atlas::HeadLayout&, bool isKey) { return static_cast<unsigned char>(isKey); }, data);
-  AddOfHalves<vtkIntArray>(
+  AddOfParts<vtkIntArray>(
     heads, ArrayNames::Layer,
     [](const atlas::HeadLayout& layout, bool) { return layout.place.layer; }, data);
-  AddOfHalves<vtkIntArray>(
+  AddOfParts<vtkIntArray>(
     heads, ArrayNames::Head,
     [](const atlas::HeadLayout& layout, bool) { return layout.place.head; }, data);
   AddNorms(heads, data);

@@ -20,7 +20,7 @@ namespace AttentionAtlas
 struct EmbeddedHeads
 {
   const atlas::Recording& recording;
-  const std::vector<std::int64_t>& rows; ///< of the tokens
+  const atlas::JointRows& rows; ///< of the tokens
   const atlas::LayoutOptions& options;
   bool isGrid;
   bool isOneHead;    ///< whether one head was asked for, which is at the origin also in a grid
@@ -29,7 +29,7 @@ struct EmbeddedHeads
   bool isCentered = false; ///< in a grid: the origin is the center of the square, and all axes have
                            ///< one scale
 
-  std::size_t PointsPerHead() const { return 2 * this->rows.size(); }
+  std::size_t PointsPerHead() const { return this->rows.Points(); }
   std::int64_t PointCount() const
   {
     return static_cast<std::int64_t>(this->PointsPerHead()) *

@@ -65,10 +65,11 @@ std::vector<atlas::HeadPlace> ChooseHeads(const atlas::Recording& recording, int
 }
 
 /// A hash of the tokens that are laid out and of what else correlations depend on.
-std::uint64_t HashTokens(const atlas::Recording& recording, const std::vector<std::int64_t>& rows)
+std::uint64_t HashTokens(const atlas::Recording& recording, const atlas::JointRows& rows)
 {
   auto hash = static_cast<std::uint64_t>(recording.mask);
-  for (const auto* list : { &rows, &recording.sequenceOffsets, &recording.tokens.id })
+  for (const auto* list : { &rows.queries, &rows.keys, &recording.sequenceOffsets,
+         &recording.tokens.id, &recording.sourceLengths })
   {
     hash = atlas::HashValues(list->data(), list->size() * sizeof(std::int64_t), hash);
   }
@@ -241,7 +242,7 @@ struct vtkHeadEmbedding::Memory
 struct vtkHeadEmbedding::Part
 {
   atlas::Recording recording;
-  std::vector<std::int64_t> rows; ///< of the chosen tokens
+  atlas::JointRows rows; ///< of the chosen tokens
   atlas::LayoutRequest request;
 };
 
@@ -313,7 +314,8 @@ double* vtkHeadEmbedding::GetPerplexityRange()
   const std::int64_t tokens = AttentionAtlas::RecordingRanges(this->CurrentPart()).tokens;
   if (tokens > 0)
   {
-    const double largest = std::floor(100 * atlas::LargestPerplexity(2 * tokens)) / 100;
+    const std::int64_t points = this->AttentionKind == CROSS ? tokens : 2 * tokens;
+    const double largest = std::floor(100 * atlas::LargestPerplexity(points)) / 100;
     this->PerplexityRange[1] = std::clamp(largest, 1., 50.);
   }
   return this->PerplexityRange;
@@ -321,7 +323,7 @@ double* vtkHeadEmbedding::GetPerplexityRange()
 
 vtkHeadEmbedding::Part vtkHeadEmbedding::Choose(const Task& task)
 {
-  vtkMultiBlockDataSet* input = this->RequireOneText(task);
+  vtkMultiBlockDataSet* input = this->RequirePart(task);
   Part part{ this->Layer >= 0 && this->Head >= 0
                ? AttentionAtlas::ToRecording(input, this->Layer, this->Head)
                : AttentionAtlas::ToRecording(input),
@@ -329,7 +331,7 @@ vtkHeadEmbedding::Part vtkHeadEmbedding::Choose(const Task& task)
   part.request = RequestOf(this, part.recording, input);
   part.rows = atlas::ChooseTokens(
     part.recording, { this->Sequence, this->Sample, static_cast<std::uint64_t>(this->Seed) });
-  const std::int64_t points = 2 * static_cast<std::int64_t>(part.rows.size());
+  const std::int64_t points = part.rows.Points();
   if (input->GetFieldData()->HasArray(AttentionAtlas::LastSequenceOffsetsField) != 0)
   {
     // The options are those of the whole text; its first time steps have fewer points.
@@ -372,19 +374,19 @@ void vtkHeadEmbedding::LayOut(Part& part, const Task& task)
   ranks.RequireSame(atlas::HashValues(part.request.contents.data(),
     part.request.contents.size() * sizeof(std::uint64_t), part.request.tokens));
   const std::vector<atlas::LayoutTask> mine = this->DealMissing(part, ranks);
-  const std::int64_t tokens = part.rows.size();
+  const std::int64_t points = part.rows.Points();
   const std::int64_t heads = part.request.heads.size();
   const atlas::HeadPlace& first = part.request.heads[0];
   const std::int64_t dimension =
     atlas::HeadWithKeys(part.recording, first.layer, first.head).query.columns;
   const int threads = AttentionAtlas::ThreadLimit();
   const auto [ofLayouts, working] =
-    atlas::EstimateLayoutMemory(tokens, dimension, heads, part.request.options, threads);
+    atlas::EstimateLayoutMemory(points, dimension, heads, part.request.options, threads);
   AttentionAtlas::RequireMemory(
     ofLayouts + (mine.empty() ? 0 : working) +
-      2. * static_cast<double>(tokens * heads) / ranks.Count() * AttentionAtlas::BytesPerPoint(),
-    "the joint embedding of " + std::to_string(heads) + " heads with " +
-      std::to_string(2 * tokens) + " points each",
+      static_cast<double>(points * heads) / ranks.Count() * AttentionAtlas::BytesPerPoint(),
+    "the joint embedding of " + std::to_string(heads) + " heads with " + std::to_string(points) +
+      " points each",
     "choose fewer layers or heads, or a smaller Sample of tokens.");
   bool isCanceled = false;
   const std::vector<atlas::HeadLayout> done =

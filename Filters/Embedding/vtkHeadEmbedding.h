@@ -25,7 +25,8 @@ class RankGroup;
  * vtkRecordingReader) with queries and keys. In each head the queries and keys of all chosen tokens
  * are joined in one space, where a small distance means a large dot product (Yeh et al. 2023,
  * AttentionViz), and laid out by principal components, t-SNE or UMAP. Formulas: Core's
- * JointVectors.h, HeadCorrelation.h, Principal.h, TSne.h and Umap.h.
+ * JointVectors.h, HeadCorrelation.h, Principal.h, TSne.h and Umap.h. In cross attention the queries
+ * are of the tokens of the target and the keys of those of the source, so their numbers differ.
  *
  * Output 0: a vtkPolyData with a vertex per query and key: head by head in the order of layers and
  * heads, the queries of all chosen tokens and then their keys. The vertices alternate between them,
@@ -35,10 +36,11 @@ class RankGroup;
  * - Token Index (id type): the row of the token in the recording; also the pedigree id, so that a
  *   selection of tokens holds in all heads and in other views of the recording
  * - Layer, Head, Sequence, Position (int), Token (string)
- * - Relative Position (float): from 0 for the first token of the sequence to 1 for the last
+ * - Relative Position (float): from 0 for the first token of the sequence to 1 for the last; in
+ *   cross attention of its text
  * - Norm (float): |q| or |k| before translation and scaling
- * - TokenId (64-bit integer), Token Count (int): how often the id occurs in the recording; only if
- *   ids are known
+ * - TokenId (64-bit integer), Token Count (int): how often the id occurs in the recording, in cross
+ *   attention in its sources or its targets; only if ids are known
  * - Segment (int): the token type; only if segments are known
  * - Row, Column (int): of the patch, -1 for a class token, and Patch Color (float [3]), its mean
  *   red, green and blue, 0 to 1, if known; only for images
@@ -263,7 +265,8 @@ public:
 
   ///@{
   /**
-   * The largest number of tokens, drawn at random; 0 for all. Default: 0.
+   * The largest number of tokens, of cross attention of each text, drawn at random; 0 for all.
+   * Default: 0.
    */
   vtkSetClampMacro(Sample, int, 0, VTK_INT_MAX);
   vtkGetMacro(Sample, int);

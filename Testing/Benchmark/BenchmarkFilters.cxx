@@ -441,7 +441,7 @@ void Embedding(benchmark::State& state)
   const atlas::Recording recording = MakeRecording(state.range(0));
   Shown<vtkHeadEmbedding> embedding(DataSetOf(recording));
   embedding->SetMethod(vtkHeadEmbedding::PCA);
-  const std::vector<std::int64_t> rows = atlas::ChooseTokens(recording, {});
+  const atlas::JointRows rows = atlas::ChooseTokens(recording, {});
   std::vector<atlas::LayoutTask> tasks(Heads);
   for (std::int32_t h = 0; h < Heads; ++h)
   {

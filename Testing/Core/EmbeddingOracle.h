@@ -145,7 +145,7 @@ class OfEmbedding : public testing::TestWithParam<std::string>
 protected:
   EmbeddingOracle Expected{ GetParam() };
   Recording Record = this->Expected.MakeRecording();
-  std::vector<std::int64_t> Rows = ChooseTokens(this->Record, {});
+  JointRows Rows = ChooseTokens(this->Record, {});
 
   /// Calls check(layer, head, prefix of its quantities) for each head.
   template<class Check>

@@ -2,8 +2,10 @@
 
 #include "Core/Oracle.h"
 #include "Core/TranslatedRecording.h"
+#include "Index.h"
 #include "RecordedAttention.h"
 #include "Recordings.h"
+#include "TSne.h"
 #include "Tables.h"
 #include "vtkAttentionFocus.h"
 #include "vtkAttentionLines.h"
@@ -15,7 +17,9 @@
 #include "vtkQueryKeyContrast.h"
 
 #include <vtkCellData.h>
+#include <vtkDataArray.h>
 #include <vtkFieldData.h>
+#include <vtkIdList.h>
 #include <vtkImageData.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
@@ -23,6 +27,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -206,22 +213,186 @@ TEST(AttentionKinds, FocusOfCrossAttentionIsOfTheTarget)
   EXPECT_THAT(Values(table->GetRowData(), "Token Index")[0], 4);
 }
 
-/// Views of one text say so.
-TEST(AttentionKinds, ViewsOfOneTextRefuseTwo)
+/// A recording whose texts share words: the source "a b c a", the target "b a x", and one of which
+/// none is in both.
+Recording WithWords()
 {
-  const auto error = [](auto& view)
-  {
-    view.Get()->Update();
-    return view.TakeError();
-  };
-  const std::string message = "AttentionKind: expected Decoder or Encoder, whose queries and keys "
-                              "are of one text, found Cross.";
+  Recording recording = TranslatedRecording();
+  auto cross = std::make_shared<Recording>(*recording.cross);
+  cross->tokens.text = { "a", "b", "c", "a", "b", "a", "x", "s", "s", "t", "t", "t", "t", "t" };
+  recording.cross = cross;
+  return recording;
+}
+
+TEST(AttentionKinds, ScoresOfCrossAttentionAreCopiesAndTheSink)
+{
   Shown<vtkHeadScores> scores(vtkHeadScores::CROSS);
+  Connect(scores.Get(), 0, DataSetOf(WithWords()));
+  auto* table = Updated<vtkTable>(scores.Get());
+  EXPECT_EQ(table->GetNumberOfColumns(), 4); // Layer, Head, and two scores
+  const std::vector<double> copies = Values(table->GetRowData(), "Duplicate Token");
+  const std::vector<double> sinks = Values(table->GetRowData(), "Sink");
+  ASSERT_EQ(copies.size(), 3 * 2);
+  for (int head = 0; head < 6; ++head)
+  {
+    const std::vector<double> one = CrossWeights(0, head / 2, head % 2);
+    const std::vector<double> other = CrossWeights(1, head / 2, head % 2);
+    EXPECT_NEAR(copies[head], (one[1] + one[4] + one[7]) / 8, 1e-6); // of 3 + 5 queries
+    EXPECT_NEAR(sinks[head],
+      (one[0] + one[4] + one[8] + other[0] + other[2] + other[4] + other[6] + other[8]) / 8, 1e-6);
+  }
+  auto* image = vtkImageData::SafeDownCast(scores->GetOutputDataObject(1));
+  EXPECT_STREQ(image->GetPointData()->GetScalars()->GetName(), "Sink");
+  EXPECT_EQ(FromTheTop(image, "Duplicate Token"), copies);
+  scores->SetMeasure(vtkHeadScores::STRIPE);
+  scores.Get()->Update();
+  EXPECT_THAT(scores.TakeError(), HasSubstr("Measure: expected Mul or Abs of cross attention"));
+}
+
+TEST(AttentionKinds, ScoresOfSoundAreTheSink)
+{
+  Recording recording = WithWords();
+  auto cross = std::make_shared<Recording>(*recording.cross);
+  cross->tokens.text.clear();
+  cross->tokens.id = { -1, -1, -1, -1, 1, 2, 3, -1, -1, 1, 2, 3, 4, 5 };
+  recording.cross = cross;
+  Shown<vtkHeadScores> scores(vtkHeadScores::CROSS);
+  Connect(scores.Get(), 0, DataSetOf(recording));
+  auto* table = Updated<vtkTable>(scores.Get());
+  EXPECT_EQ(table->GetNumberOfColumns(), 3);
+  EXPECT_NE(table->GetColumnByName("Sink"), nullptr);
+}
+
+TEST(AttentionKinds, AnEmbeddingOfCrossAttentionHasQueriesOfTheTargetAndKeysOfTheSource)
+{
+  const Recording recording = WithWords();
   Shown<vtkHeadEmbedding> embedding(vtkHeadEmbedding::CROSS);
+  Connect(embedding.Get(), 0, DataSetOf(recording));
+  embedding->SetArrangement(vtkHeadEmbedding::OVERLAID);
+  embedding->SetKeyScaling(vtkHeadEmbedding::FIXED);
+  auto* points = Updated<vtkPolyData>(embedding.Get());
+  ASSERT_EQ(points->GetNumberOfPoints(), 6 * (8 + 6)); // heads, tokens of targets and of sources
+  const std::vector<double> kinds = Values(points->GetPointData(), "Kind");
+  const std::vector<double> rows = Values(points->GetPointData(), "Token Index");
+  const std::vector<double> norms = Values(points->GetPointData(), "Norm");
+  const std::vector<std::int64_t> expected = { 4, 5, 6, 9, 10, 11, 12, 13, 0, 1, 2, 3, 7, 8 };
+  for (std::size_t i = 0; i < rows.size(); ++i)
+  {
+    EXPECT_EQ(kinds[i], i % 14 < 8 ? 0 : 1);
+    EXPECT_EQ(rows[i], expected[i % 14]);
+    const RecordedHead& head = recording.cross->layers[i / 28].heads[i / 14 % 2];
+    const float* vector = (i % 14 < 8 ? head.query : head.key).Row(expected[i % 14]);
+    EXPECT_NEAR(norms[i], std::sqrt(std::inner_product(vector, vector + 5, vector, 0.)), 1e-5);
+  }
+  const std::vector<std::string> texts = Texts(points->GetPointData(), "Token");
+  EXPECT_EQ(texts[14 + 1], "a"); // of the target
+  EXPECT_EQ(texts[14 + 10], "c");
+  const std::vector<double> positions = Values(points->GetPointData(), "Relative Position");
+  EXPECT_THAT(std::vector<double>(positions.begin(), positions.begin() + 4),
+    ElementsAre(0, 0.5, 1, 0)); // in their own text
+  EXPECT_EQ(positions[8 + 3], 1);
+  EXPECT_EQ(positions[8 + 5], 1);
+  EXPECT_THAT(Texts(points->GetFieldData(), "Attention Kind"), ElementsAre("cross"));
+  std::vector<bool> isShown(rows.size());
+  vtkNew<vtkIdList> cell;
+  for (vtkIdType i = 0; i < points->GetNumberOfCells(); ++i)
+  {
+    points->GetCellPoints(i, cell);
+    ASSERT_EQ(cell->GetNumberOfIds(), 1);
+    isShown[cell->GetId(0)] = true;
+  }
+  EXPECT_EQ(points->GetNumberOfCells(), points->GetNumberOfPoints());
+  EXPECT_EQ(std::count(isShown.begin(), isShown.end(), true), points->GetNumberOfPoints());
+  auto* table = vtkTable::SafeDownCast(embedding->GetOutputDataObject(1));
+  EXPECT_NEAR(Values(table->GetRowData(), "Query Norm")[3],
+    std::accumulate(norms.begin() + 3 * 14, norms.begin() + 3 * 14 + 8, 0.) / 8, 1e-5);
+
+  embedding->SetSequence(1);
+  embedding->SetLayer(2);
+  embedding->SetHead(0);
+  EXPECT_EQ(Updated<vtkPolyData>(embedding.Get())->GetNumberOfPoints(), 5 + 2);
+  embedding->SetSequence(-1);
+  embedding->SetSample(3);
+  EXPECT_EQ(Updated<vtkPolyData>(embedding.Get())->GetNumberOfPoints(), 3 + 3);
+  EXPECT_EQ(embedding->GetPerplexityRange()[1], // of 14 points
+    std::floor(100 * LargestPerplexity(14)) / 100);
+}
+
+/// Lines of cross attention go from the target to the source.
+TEST(AttentionKinds, LinesOfCrossAttentionFollowTheEmbedding)
+{
+  const auto data = DataSetOf(TranslatedRecording());
+  vtkNew<vtkHeadEmbedding> embedding;
+  Connect(embedding, 0, data);
+  embedding->SetAttentionKind(vtkHeadEmbedding::CROSS);
+  vtkNew<vtkAttentionLines> lines;
+  Connect(lines, 0, Updated<vtkPolyData>(embedding));
+  Connect(lines, 1, data);
+  lines->SetTop(10);
+  lines->SetMinimumWeight(0);
+  auto* found = Updated<vtkPolyData>(lines);
+  EXPECT_EQ(found->GetNumberOfCells(), 6 * (3 * 4 + 5 * 2));
+  const std::vector<double> weights = Values(found->GetCellData(), "Weight");
+  const std::vector<double> queries = Values(found->GetCellData(), "Query");
+  const std::vector<double> keys = Values(found->GetCellData(), "Key");
+  const std::vector<double> expected = CrossWeights(0, 0, 0);
+  for (std::size_t i = 0; i < 12; ++i)
+  {
+    EXPECT_EQ(weights[i], expected[ToIndex(std::llround(4 * (queries[i] - 4) + keys[i]))]);
+  }
+}
+
+TEST(AttentionKinds, AContrastOfCrossAttentionIsOfTwoTexts)
+{
   Shown<vtkQueryKeyContrast> contrast(vtkQueryKeyContrast::CROSS);
-  EXPECT_THAT(error(scores), HasSubstr(message));
-  EXPECT_THAT(error(embedding), HasSubstr(message));
-  EXPECT_THAT(error(contrast), HasSubstr(message));
+  Connect(contrast.Get(), 0, DataSetOf(WithWords()));
+  auto* points = Updated<vtkPolyData>(contrast.Get());
+  ASSERT_EQ(points->GetNumberOfPoints(), 6 * (8 + 6));
+  EXPECT_THAT(Values(points->GetFieldData(), "Pairs"), ElementsAre(3)); // b, a a
+  EXPECT_THAT(Values(points->GetFieldData(), "Other Pairs"), ElementsAre(3 * 4 + 5 * 2 - 3));
+  EXPECT_THAT(Texts(points->GetFieldData(), "Attention Kind"), ElementsAre("cross"));
+  const Recording cross = *WithWords().cross;
+  const std::vector<double> rows = Values(points->GetPointData(), "Token Index");
+  const std::vector<double> kinds = Values(points->GetPointData(), "Kind");
+  EXPECT_EQ(rows[8], 0);
+  EXPECT_EQ(kinds[7], 0);
+  EXPECT_EQ(kinds[8], 1);
+  // The score differences are those of the means over the pairs of all queries and keys.
+  auto* table = vtkTable::SafeDownCast(contrast->GetOutputDataObject(1));
+  const std::vector<double> differences = Values(table->GetRowData(), "Score Difference");
+  ASSERT_EQ(differences.size(), 6 * 5);
+  for (std::int64_t head = 0; head < 6; ++head)
+  {
+    double in = 0;
+    double all = 0;
+    for (std::int64_t s = 0; s < 2; ++s)
+    {
+      const std::int64_t length = cross.SequenceLength(s);
+      std::vector<float> scores(length * length);
+      EvaluateAttention(
+        cross, s, head / 2, head % 2, AttentionQuantity::Scores, 0, length, scores.data());
+      const std::vector<std::string>& texts = cross.tokens.text;
+      const std::int64_t first = cross.sequenceOffsets[s];
+      for (std::int64_t i = cross.sourceLengths[s]; i < length; ++i)
+      {
+        for (std::int64_t j = 0; j < cross.sourceLengths[s]; ++j)
+        {
+          const double score = scores[i * length + j];
+          all += score;
+          in += texts[first + i] == texts[first + j] ? score : 0;
+        }
+      }
+    }
+    EXPECT_NEAR(differences[5 * head], in / 3 - (all - in) / 19, 1e-5);
+  }
+  contrast->SetBy(vtkQueryKeyContrast::COLUMN);
+  contrast->SetColumn("Position");
+  EXPECT_THAT(Values(Updated<vtkPolyData>(contrast.Get())->GetFieldData(), "Pairs"),
+    ElementsAre(3 + 2)); // of the shorter text
+  contrast->SetBy(vtkQueryKeyContrast::PREVIOUS_TOKEN);
+  contrast.Get()->Update();
+  EXPECT_THAT(contrast.TakeError(),
+    HasSubstr("By: expected pairs of equal values, found those at a distance"));
 }
 
 TEST(AttentionKinds, AreMissingFromOtherRecordings)

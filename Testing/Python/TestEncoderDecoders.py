@@ -113,6 +113,75 @@ class EncoderDecoders(AtlasTest):
                 entropy = -(weights * numpy.log(weights)).sum(axis=1) / numpy.log(weights.shape[1])
                 self.assert_close(numpy.array(focus["Entropy"])[: len(entropy)], entropy)
 
+    def cross(self, quantity, layer, head):
+        """A quantity of all tokens of the targets, or for key of the sources: [tokens, columns]."""
+        sides = self.sources if quantity == "key" else self.targets
+        array = self.values[f"cross.layer.{layer}.{quantity}"][:, head]
+        return numpy.concatenate([array[s, : len(side)] for s, side in enumerate(sides)]).astype(float)
+
+    def test_scores_of_cross_attention(self):
+        for name in ("t5", "bart"):
+            self.expected(name)
+            table = data.table(simple.HeadScores(Input=self.record(name), AttentionKind="Cross"))
+            with self.subTest(model=name):
+                self.assertEqual(set(table), {"Layer", "Head", "Duplicate Token", "Sink"})
+                copies, sinks = [], []
+                for layer, head in zip(table["Layer"], table["Head"]):
+                    both = [self.attention("Cross", layer, head, s) for s in range(2)]
+                    sinks.append(numpy.concatenate([weights[:, 0] for weights in both]).mean())
+                    same = [numpy.equal.outer(self.targets[s], self.sources[s]) for s in range(2)]
+                    self.assertTrue(any(pairs.any() for pairs in same))
+                    found = sum((weights * pairs).sum() for weights, pairs in zip(both, same))
+                    copies.append(found / sum(weights.sum() for weights in both))
+                self.assert_close(table["Sink"], numpy.array(sinks))
+                self.assert_close(table["Duplicate Token"], numpy.array(copies))
+
+    def test_an_embedding_of_cross_attention(self):
+        self.expected("bart")
+        embedding = simple.HeadEmbedding(
+            Input=self.record("bart"), AttentionKind="Cross", Arrangement="Overlaid", KeyScaling="None"
+        )
+        points, heads = atlastest.point_arrays(embedding), data.table(embedding, 1)
+        source, target = sum(map(len, self.sources)), sum(map(len, self.targets))
+        places = data.points(data.fetch(embedding))
+        for row, (layer, head) in enumerate(zip(heads["Layer"], heads["Head"])):
+            query, key = self.cross("query", layer, head), self.cross("key", layer, head)
+            first = row * (source + target)
+            norms = numpy.linalg.norm(numpy.concatenate([query, key]), axis=1)
+            self.assert_close(points["Norm"][first : first + source + target], norms, 1e-4)
+            key = key + query.mean(axis=0) - key.mean(axis=0)
+            joint = numpy.concatenate([query, key])
+            joint -= joint.mean(axis=0)
+            values, axes = numpy.linalg.svd(joint, full_matrices=False)[1:]
+            self.assertAlmostEqual(heads["Variance Explained"][row], (values[:2] ** 2).sum() / (values**2).sum(), 5)
+            found = places[first : first + source + target, :2]
+            self.assert_close(abs(found), abs(joint @ axes[:2].T), 1e-3)
+            dots, distances = [], []
+            starts = [numpy.cumsum([0] + [len(side) for side in sides]) for sides in (self.targets, self.sources)]
+            for s in range(2):
+                q = query[starts[0][s] : starts[0][s + 1]]
+                k = key[starts[1][s] : starts[1][s + 1]]
+                dots.append((q @ k.T).ravel())
+                distances.append(numpy.linalg.norm(q[:, None] - k[None], axis=2).ravel())
+            pearson = numpy.corrcoef(numpy.concatenate(dots), numpy.concatenate(distances))[0, 1]
+            self.assertAlmostEqual(heads["Correlation"][row], pearson, 5)
+
+    def test_a_contrast_of_cross_attention(self):
+        self.expected("bart")
+        contrast = simple.QueryKeyContrast(Input=self.record("bart"), AttentionKind="Cross")
+        table = data.table(contrast, 1)
+        columns = (table[name] for name in ("Layer", "Head", "Index", "Score Difference"))
+        for layer, head, index, value in zip(*columns):
+            if index > 0:
+                continue
+            scores, same = [], []
+            for s in range(2):
+                shape = len(self.targets[s]), len(self.sources[s])
+                scores.append(self.values[f"cross.layer.{layer}.scores"][s, head, : shape[0], : shape[1]].ravel())
+                same.append(numpy.equal.outer(self.targets[s], self.sources[s]).ravel())
+            scores, same = numpy.concatenate(scores).astype(float), numpy.concatenate(same)
+            self.assert_close(value, scores[same].mean() - scores[~same].mean(), 1e-4)
+
     def test_sounds(self):
         self.expected("whisper")
         folder = MODELS / "whisper"

@@ -47,6 +47,22 @@ class HeadEmbedding(AtlasTest):
             embedding = simple.HeadEmbedding(Input=self.recording, Method=method, Perplexity=20)
             self.check(method, embedding)
 
+    def test_cross_attention(self):
+        """Queries of targets of 9 tokens in all, with the start token of each, and keys of sources of 12."""
+        model = atlastest.ORACLE.parent / "models" / "transformers" / "bart" / "config.json"
+        recording = simple.TransformerRecorder(
+            Input=simple.TransformerReader(FileName=str(model)),
+            TokenIds="5 7 9 11\n8 6 4\n3 12 15 20 22", Targets="9 8\n7\n6 5 4",
+        )
+        for method in ("PCA", "TSNE"):
+            embedding = simple.HeadEmbedding(
+                Input=recording, AttentionKind="Cross", Method=method, Perplexity=4, Iterations=100
+            )
+            arrays, parts = self.arrays(embedding)
+            self.assertEqual(len(arrays["Points"]), 8 * (9 + 12))
+            self.assertEqual(parts, RANKS)
+            self.assert_as_on_one_rank(f"cross-{method}", arrays)
+
     def test_a_change_is_the_same_everywhere(self):
         embedding = simple.HeadEmbedding(Input=self.recording, Method="TSNE", Perplexity=20)
         embedding.UpdatePipeline()

@@ -71,6 +71,10 @@ class HeadViews(AtlasTest):
             focus = self.table(simple.AttentionFocus(Per="Query", **shown))
             self.assertTrue(focus)
             self.assert_as_on_one_rank(f"focus-{kind}", focus)
+            scores = simple.HeadScores(**shown)
+            self.assertTrue(self.table(scores))
+            self.assert_as_on_one_rank(f"scores-{kind}", self.table(scores))
+            self.assert_image(f"scores-{kind}-image", scores, 1)
 
     def test_patching(self):
         patching = simple.ActivationPatching(

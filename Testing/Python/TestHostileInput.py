@@ -622,7 +622,9 @@ class HostileInput(AtlasTest):
             ("AttentionMap", both, {"AttentionKind": "Encoder", "Layer": 7}, "layer 7 is not in the recording"),
             ("AttentionMap", both, {"AttentionKind": "Cross", "Sequence": -1}, "found all"),
             ("AttentionSentence", both, {"AttentionKind": "Cross", "Quantity": "Rollout"}, "another quantity than Rollout"),
-            ("HeadEmbedding", both, {"AttentionKind": "Cross"}, "of one text, found Cross"),
+            ("HeadScores", both, {"AttentionKind": "Cross", "Measure": "Stripe"}, "expected Mul or Abs of cross attention"),
+            ("QueryKeyContrast", both, {"AttentionKind": "Cross", "By": 1}, "found those at a distance"),
+            ("HeadEmbedding", both, {"AttentionKind": "Cross", "Sample": 1}, "at least 2 tokens of each text, found 1 of"),
         ):
             self.check(name, str(properties), getattr(simple, name)(Input=given, **properties), message)
         file = atlastest.OUTPUT / "translated.safetensors"

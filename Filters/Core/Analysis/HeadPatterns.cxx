@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <string>
 
 namespace atlas
 {
@@ -86,17 +87,22 @@ RepeatedTokens::RepeatedTokens(const Recording& recording, std::int64_t sequence
       this->BlockBegin = this->BlockLength > 0 ? 1 : 0;
     }
   };
-  if (!recording.tokens.id.empty())
+  const std::vector<std::int64_t>& ids = recording.tokens.id;
+  const std::vector<std::string>& texts = recording.tokens.text;
+  const bool isCross = recording.mask == AttentionMask::Cross;
+  const bool isSound =
+    isCross && std::any_of(ids.begin(), ids.end(), [](std::int64_t id) { return id < 0; });
+  if (isSound || (ids.empty() && texts.empty()))
   {
-    find(recording.tokens.id.data() + first);
+    this->Previous.assign(length, -1);
   }
-  else if (!recording.tokens.text.empty())
+  else if (ids.empty() || (isCross && !texts.empty()))
   {
-    find(recording.tokens.text.data() + first);
+    find(texts.data() + first);
   }
   else
   {
-    this->Previous.assign(length, -1);
+    find(ids.data() + first);
   }
 }
 
@@ -156,6 +162,24 @@ void PatternSums::AddQuery(const float* row, std::int64_t query, std::int64_t ke
   }
 }
 
+void PatternSums::AddCrossQuery(const float* row, std::int64_t query, std::int64_t sources,
+  const RepeatedTokens& tokens, const PatternOptions& options)
+{
+  this->attention += SumOf(sources, row) - (options.excludeFirst ? static_cast<double>(row[0]) : 0);
+  ++this->queries;
+  this->sink += static_cast<double>(row[0]);
+  ++this->sinkQueries;
+  PatternSums::Sums& duplicate =
+    this->patterns[static_cast<std::size_t>(HeadPattern::DuplicateToken)];
+  for (std::int64_t same = tokens.Before(query); same >= 0; same = tokens.Before(same))
+  {
+    if (same < sources)
+    {
+      AddPair(duplicate, row[same], options.excludeFirst && same == 0);
+    }
+  }
+}
+
 double PatternSums::Score(HeadPattern pattern, PatternMeasure measure) const
 {
   const Sums& sums = this->patterns.at(static_cast<std::size_t>(pattern));
@@ -197,10 +221,20 @@ PatternSums MeasurePatterns(const Recording& recording, const RepeatedTokens& to
   const std::int64_t keys = AttentionLength(recording, sequence);
   work.resize(std::max<std::int64_t>(std::min(end, keys) - begin, 0) * keys);
   EvaluateAttention(recording, sequence, layer, head, quantity, begin, end, work.data());
+  const bool isCross = recording.mask == AttentionMask::Cross;
+  const std::int64_t sources = KeyPositions(recording, sequence).end;
   PatternSums sums;
   for (std::int64_t query = begin; query < end; ++query)
   {
-    sums.AddQuery(work.data() + (query - begin) * keys, query, keys, tokens, options);
+    const float* row = work.data() + (query - begin) * keys;
+    if (!isCross)
+    {
+      sums.AddQuery(row, query, keys, tokens, options);
+    }
+    else if (sources > 0)
+    {
+      sums.AddCrossQuery(row, query, sources, tokens, options);
+    }
   }
   return sums;
 }

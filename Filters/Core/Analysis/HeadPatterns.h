@@ -39,17 +39,21 @@ struct PatternOptions
   bool excludeCurrent = false; ///< the query's own position
 };
 
-/// Which tokens of a sequence are the same: by their ids or, if these are unknown, their texts.
+/// Which tokens of a sequence are the same: by their ids or, if these are unknown, their texts. In
+/// cross attention by their texts or, if these are unknown, their ids, as source and target may
+/// have vocabularies of their own.
 class RepeatedTokens
 {
 public:
   /// Throws OptionError if the recording does not have the sequence.
   RepeatedTokens(const Recording& recording, std::int64_t sequence);
 
-  /// False if there are neither ids nor texts, as for images. There are no repetitions then.
+  /// False if there are neither ids nor texts, as for images, or in cross attention if the source
+  /// has none, as sound. There are no repetitions then.
   bool AreKnown() const { return this->Known; }
 
-  /// The last position before `position` with the same token, or -1.
+  /// The last position before `position` with the same token, or -1. In cross attention positions
+  /// are those of the source, then those of the target.
   std::int64_t Before(std::int64_t position) const { return this->Previous[position]; }
 
   /// The smallest P such that each token from position First() + P on is the one P before, if the
@@ -93,6 +97,12 @@ struct PatternSums
   void AddQuery(const float* weights, std::int64_t query, std::int64_t keys,
     const RepeatedTokens& tokens, const PatternOptions& options);
 
+  /// The same of cross attention, in which only DuplicateToken and Sink are defined: the attention
+  /// of a query of the target, whose position follows those of the `sources` keys of the source.
+  /// DuplicateToken: key j is of the same token as query i. The sink is that of all queries.
+  void AddCrossQuery(const float* weights, std::int64_t query, std::int64_t sources,
+    const RepeatedTokens& tokens, const PatternOptions& options);
+
   /// 0 where there is nothing to divide by.
   double Score(HeadPattern pattern, PatternMeasure measure) const;
 
@@ -100,14 +110,15 @@ struct PatternSums
   /// (prefix matching, Olsson et al. 2022); 0 without such queries.
   double PrefixMatching() const;
 
-  /// The mean attention of queries i >= 1 to the first key (Xiao et al. 2023, "Efficient streaming
-  /// language models with attention sinks"); 0 without such queries.
+  /// The mean attention of queries i >= 1, in cross attention of all, to the first key (Xiao et al.
+  /// 2023, "Efficient streaming language models with attention sinks"); 0 without such queries.
   double Sink() const;
 };
 
-/// The sums of queries begin <= i < end of a sequence. `tokens` are those of the sequence; `work`
-/// is working memory, which may be used again. Costs the attention and, for a token that has
-/// occurred n times before, n steps. Throws as EvaluateAttention.
+/// The sums of queries begin <= i < end of a sequence, in cross attention of positions of the
+/// target (QueryPositions). `tokens` are those of the sequence; `work` is working memory, which may
+/// be used again. Costs the attention and, for a token that has occurred n times before, n steps.
+/// Throws as EvaluateAttention.
 PatternSums MeasurePatterns(const Recording& recording, const RepeatedTokens& tokens,
   std::int64_t sequence, std::int64_t layer, std::int64_t head, std::int64_t begin,
   std::int64_t end, const PatternOptions& options, std::vector<float>& work);

@@ -6,12 +6,14 @@
 #include "MappedFile.h"
 #include "MatrixProduct.h"
 #include "Parallel.h"
+#include "RecordedAttention.h"
 #include "ThinSvd.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -29,10 +31,13 @@ constexpr std::int64_t QueriesPerSum = 256;
 /// The tokens of a sequence.
 struct SequencePairs
 {
-  std::int64_t first = 0; ///< row of the recording
-  std::int64_t length = 0;
+  std::int64_t first = 0;          ///< row of the recording
+  KeyRange queries;                ///< their positions
+  std::int64_t keys = 0;           ///< the first ones have keys
   std::vector<std::int64_t> group; ///< of each position, numbered from 0; empty: by distance
   std::int64_t groups = 0;
+
+  std::int64_t QueryCount() const { return this->queries.end - this->queries.begin; }
 };
 
 SequencePairs PairsOf(
@@ -40,9 +45,10 @@ SequencePairs PairsOf(
 {
   SequencePairs pairs;
   pairs.first = recording.sequenceOffsets[sequence];
-  pairs.length = recording.SequenceLength(sequence);
+  pairs.queries = QueryPositions(recording, sequence);
+  pairs.keys = KeyPositions(recording, sequence).end;
   std::unordered_map<std::int64_t, std::int64_t> numbers;
-  for (std::int64_t i = 0; i < pairs.length && !group.empty(); ++i)
+  for (std::int64_t i = 0; i < pairs.queries.end && !group.empty(); ++i)
   {
     const std::int64_t next = numbers.size();
     pairs.group.push_back(numbers.emplace(group[pairs.first + i], next).first->second);
@@ -54,12 +60,14 @@ SequencePairs PairsOf(
 /// Which keys a query may attend to.
 struct AllowedPairs
 {
-  bool isCausal = false;
+  AttentionMask mask = AttentionMask::Causal;
   std::int64_t window = 0; ///< of the layer; 0: none
+
+  bool IsCausal() const { return this->mask == AttentionMask::Causal; }
 };
 
-/// For each query of a sequence the sums of a quantity of keys, rows [length, columns]: over those
-/// in the set, and over all that make up a pair with it.
+/// For each query of a sequence the sums of a quantity of keys, rows [keys, columns]: over those in
+/// the set, and over all that make up a pair with it.
 class KeySums
 {
 public:
@@ -72,18 +80,18 @@ public:
     , Total(Eigen::RowVectorXd::Zero(keys.cols()))
     , OfGroup(DoubleMatrix::Zero(pairs.groups, keys.cols()))
   {
-    for (std::int64_t j = 0; j < pairs.length && !allowed.isCausal; ++j)
+    for (std::int64_t j = 0; j < pairs.keys && !allowed.IsCausal(); ++j)
     {
       this->AddKey(j, 1);
     }
   }
 
-  /// The sums of query i. Call for i = 0, 1, ...
+  /// The sums of the query at position i. Call for each, in their order.
   template<class Row>
   void Evaluate(std::int64_t i, Row&& inSet, Row&& all)
   {
     const std::int64_t window = this->Allowed.window;
-    if (this->Allowed.isCausal)
+    if (this->Allowed.IsCausal())
     {
       this->AddKey(i, 1);
     }
@@ -91,7 +99,8 @@ public:
     {
       this->AddKey(i - window, -1);
     }
-    const bool leavesSelf = !this->Options.includesSelf;
+    const bool leavesSelf =
+      !this->Options.includesSelf && this->Allowed.mask != AttentionMask::Cross;
     all = this->Total;
     if (leavesSelf)
     {
@@ -116,7 +125,7 @@ public:
     {
       inSet += this->Keys.row(i - distance);
     }
-    if (!this->Allowed.isCausal && distance > 0 && i + distance < this->Pairs.length)
+    if (!this->Allowed.IsCausal() && distance > 0 && i + distance < this->Pairs.keys)
     {
       inSet += this->Keys.row(i + distance);
     }
@@ -148,27 +157,29 @@ struct Sums
   DoubleMatrix all;
 };
 
-DoubleMatrix RowsOf(const SharedMatrix& matrix, const SequencePairs& pairs)
+DoubleMatrix RowsOf(const SharedMatrix& matrix, std::int64_t first, std::int64_t count)
 {
-  return RowMatrix(matrix.Row(pairs.first), pairs.length, matrix.columns).cast<double>();
+  return RowMatrix(matrix.Row(first), count, matrix.columns).cast<double>();
 }
 
 void AddPairs(const RecordedHead& head, const SequencePairs& pairs, const AllowedPairs& allowed,
   const QueryKeyContrastOptions& options, Sums& sums)
 {
-  const DoubleMatrix queries = RowsOf(head.query, pairs);
-  const DoubleMatrix keys = RowsOf(head.key, pairs);
+  const std::int64_t length = pairs.QueryCount();
+  const std::int64_t first = pairs.queries.begin;
+  const DoubleMatrix queries = RowsOf(head.query, pairs.first + first, length);
+  const DoubleMatrix keys = RowsOf(head.key, pairs.first, pairs.keys);
   KeySums keySums(pairs, keys, allowed, options);
   const std::int64_t dimension = queries.cols();
-  const std::int64_t rows = std::min(QueriesPerSum, pairs.length);
+  const std::int64_t rows = std::min(QueriesPerSum, length);
   DoubleMatrix inSet(rows, dimension);
   DoubleMatrix all(rows, dimension);
-  for (std::int64_t begin = 0; begin < pairs.length; begin += rows)
+  for (std::int64_t begin = 0; begin < length; begin += rows)
   {
-    const std::int64_t count = std::min(rows, pairs.length - begin);
+    const std::int64_t count = std::min(rows, length - begin);
     for (std::int64_t i = 0; i < count; ++i)
     {
-      keySums.Evaluate(begin + i, inSet.row(i), all.row(i));
+      keySums.Evaluate(first + begin + i, inSet.row(i), all.row(i));
     }
     const DoubleMatrixBlock block = { queries.data() + begin * dimension, dimension, true };
     for (const auto& [from, to] : { std::pair(&inSet, &sums.inSet), std::pair(&all, &sums.all) })
@@ -190,11 +201,11 @@ struct PairCounts
 PairCounts CountPairs(
   const SequencePairs& pairs, const AllowedPairs& allowed, const QueryKeyContrastOptions& options)
 {
-  const DoubleMatrix ones = DoubleMatrix::Ones(pairs.length, 1);
+  const DoubleMatrix ones = DoubleMatrix::Ones(pairs.keys, 1);
   KeySums sums(pairs, ones, allowed, options);
   DoubleMatrix found(2, 1);
   PairCounts counts;
-  for (std::int64_t i = 0; i < pairs.length; ++i)
+  for (std::int64_t i = pairs.queries.begin; i < pairs.queries.end; ++i)
   {
     sums.Evaluate(i, found.row(0), found.row(1));
     counts.pairs += std::llround(found(0, 0));
@@ -272,9 +283,14 @@ public:
   Contrast(const Recording& recording, const QueryKeyContrastOptions& options)
     : Record(recording)
     , Options(options)
-    , IsCausal(recording.mask == AttentionMask::Causal)
   {
     RequireIndex("Sequence", options.sequence, recording.SequenceCount(), true);
+    if (recording.mask == AttentionMask::Cross && options.group.empty())
+    {
+      throw OptionError(
+        "By: expected pairs of equal values, found those at a distance; the queries "
+        "and keys of cross attention are of two texts.");
+    }
     const std::int64_t first = std::max<std::int64_t>(options.sequence, 0);
     const std::int64_t last = options.sequence < 0 ? recording.SequenceCount() : first + 1;
     for (std::int64_t s = first; s < last; ++s)
@@ -341,14 +357,13 @@ public:
 private:
   const Recording& Record;
   const QueryKeyContrastOptions& Options;
-  bool IsCausal;
   std::vector<SequencePairs> Sequences;
   std::map<std::int64_t, PairCounts> Counts; ///< by window
   QueryKeyContrast Found;
 
   AllowedPairs AllowedIn(std::int64_t layer) const
   {
-    return { this->IsCausal, FindLayer(this->Record, layer).window };
+    return { this->Record.mask, FindLayer(this->Record, layer).window };
   }
 
   HeadContrast Evaluate(const HeadPlace& place) const
@@ -360,7 +375,7 @@ private:
     Sums sums{ DoubleMatrix::Zero(dimension, dimension), DoubleMatrix::Zero(dimension, dimension) };
     for (const SequencePairs& pairs : this->Sequences)
     {
-      if (pairs.length > 0)
+      if (pairs.QueryCount() > 0 && pairs.keys > 0)
       {
         AddPairs(head, pairs, allowed, this->Options, sums);
       }
@@ -390,16 +405,17 @@ QueryKeyContrast FindQueryKeyContrast(
   return Contrast(recording, options).Find();
 }
 
-std::vector<float> ProjectOnContrast(
-  const Recording& recording, const HeadContrast& contrast, const std::vector<std::int64_t>& rows)
+std::vector<float> ProjectOnContrast(const Recording& recording, const HeadContrast& contrast,
+  const std::vector<std::int64_t>& queries, const std::vector<std::int64_t>& keys)
 {
   const RecordedHead& head = FindHead(recording, contrast.place.layer, contrast.place.head);
   std::vector<float> projected;
-  projected.reserve(6 * rows.size());
-  for (const auto& [matrix, directions] : { std::pair(&head.query, &contrast.queryDirections),
-         std::pair(&head.key, &contrast.keyDirections) })
+  projected.reserve(3 * (queries.size() + keys.size()));
+  for (const auto& [matrix, directions, rows] :
+    { std::tuple(&head.query, &contrast.queryDirections, &queries),
+      std::tuple(&head.key, &contrast.keyDirections, &keys) })
   {
-    for (const std::int64_t row : rows)
+    for (const std::int64_t row : *rows)
     {
       const Eigen::RowVectorXd vector =
         RowMatrix(matrix->Row(row), 1, matrix->columns).cast<double>();

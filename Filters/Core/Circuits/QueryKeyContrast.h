@@ -14,7 +14,7 @@ namespace atlas
 struct QueryKeyContrastOptions
 {
   /// A number per token of the recording. Pairs of equal numbers are compared with all others. If
-  /// it is empty, those whose positions differ by `distance` are.
+  /// it is empty, those whose positions differ by `distance` are; not of cross attention.
   std::vector<std::int64_t> group;
   std::int64_t distance = 1;  ///< of the key before the query, at least 0; without a causal mask
                               ///< also after it
@@ -55,20 +55,22 @@ struct QueryKeyContrast
 /// and its singular value decomposition D = U S V^T: directions u_r of queries and v_r of keys
 /// along which a large product (q . u_r) (k . v_r) means that a pair is in the set. It is the
 /// difference of two uncentered cross-covariances of queries and keys. With a causal mask only
-/// pairs that can attend count, j <= i and within the window of the layer. Queries and keys are
-/// those of the recording: after any rotation, without ALiBi and before any cap of scores.
+/// pairs that can attend count, j <= i and within the window of the layer. In cross attention i is
+/// a token of the target and j one of the source. Queries and keys are those of the recording:
+/// after any rotation, without ALiBi and before any cap of scores.
 ///
 /// Sums over keys are running sums, one for each group, so the time grows with the tokens and not
 /// with the pairs. Throws OptionError for a layer, head or sequence that is not there, for heads
-/// whose queries and keys were not recorded, and if one of the two sets of pairs is empty;
+/// whose queries and keys were not recorded, if one of the two sets of pairs is empty, and for a
+/// distance in cross attention;
 /// FileError if the file that a head is mapped from was truncated or changed; and ModelError for
 /// queries or keys that are not finite.
 QueryKeyContrast FindQueryKeyContrast(
   const Recording& recording, const QueryKeyContrastOptions& options);
 
-/// q . u_r of the queries and then k . v_r of the keys of these rows of the recording, for the
-/// first three singular vectors, r = 0 ... 2: [2 rows, 3], row-major; 0 beyond d_head.
-std::vector<float> ProjectOnContrast(
-  const Recording& recording, const HeadContrast& contrast, const std::vector<std::int64_t>& rows);
+/// q . u_r of these queries and then k . v_r of these keys, rows of the recording, for the first
+/// three singular vectors, r = 0 ... 2: [queries + keys, 3], row-major; 0 beyond d_head.
+std::vector<float> ProjectOnContrast(const Recording& recording, const HeadContrast& contrast,
+  const std::vector<std::int64_t>& queries, const std::vector<std::int64_t>& keys);
 
 }

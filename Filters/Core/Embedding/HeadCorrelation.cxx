@@ -74,9 +74,9 @@ RowMajor PlainVectors(const JointVectors& joint)
 {
   RowMajor vectors =
     Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(
-      joint.values.data(), 2 * joint.tokens, joint.dimension)
+      joint.values.data(), joint.queries + joint.keys, joint.dimension)
       .cast<double>();
-  vectors.bottomRows(joint.tokens).rowwise() -=
+  vectors.bottomRows(joint.keys).rowwise() -=
     Eigen::Map<const Eigen::RowVectorXd>(joint.shift.data(), joint.dimension);
   return vectors;
 }
@@ -150,40 +150,40 @@ struct HeadCorrelation::Slope
   double slope;
 };
 
-HeadCorrelation::HeadCorrelation(const Recording& recording, const std::vector<std::int64_t>& rows,
+HeadCorrelation::HeadCorrelation(const Recording& recording, const JointRows& rows,
   const JointVectors& joint, std::int64_t pairLimit)
-  : Rows(rows)
 {
-  this->FindQueries(recording, pairLimit);
+  this->FindQueries(recording, rows, pairLimit);
   this->Multiply(joint);
 }
 
-void HeadCorrelation::FindQueries(const Recording& recording, std::int64_t limit)
+void HeadCorrelation::FindQueries(
+  const Recording& recording, const JointRows& rows, std::int64_t limit)
 {
-  const std::int64_t tokens = this->Rows.size();
+  const auto placeOf = [](const std::vector<std::int64_t>& list, std::int64_t row) -> std::int64_t
+  { return std::lower_bound(list.begin(), list.end(), row) - list.begin(); };
+  const std::int64_t queries = rows.queries.size();
   std::vector<Query> all;
   std::int64_t pairs = 0;
-  for (std::int64_t begin = 0; begin < tokens;)
+  for (std::int64_t begin = 0; begin < queries;)
   {
-    const std::int64_t sequence = recording.tokens.sequence[this->Rows[begin]];
+    const std::int64_t sequence = recording.tokens.sequence[rows.queries[begin]];
     const std::int64_t last = recording.sequenceOffsets[ToIndex(sequence) + 1];
-    std::int64_t end = begin;
-    while (end < tokens && this->Rows[end] < last)
-    {
-      ++end;
-    }
+    const std::int64_t end = placeOf(rows.queries, last);
+    const std::int64_t firstKey = placeOf(rows.keys, recording.sequenceOffsets[sequence]);
+    const std::int64_t ofSequence = placeOf(rows.keys, last) - firstKey;
     for (std::int64_t i = begin; i < end; ++i)
     {
       const std::int64_t keys =
-        recording.mask == AttentionMask::Causal ? i + 1 - begin : end - begin;
-      all.push_back({ i, sequence, begin, keys, 0 });
+        recording.mask == AttentionMask::Causal ? i + 1 - begin : ofSequence;
+      all.push_back({ i, sequence, firstKey, keys, 0 });
       pairs += keys;
     }
     begin = end;
   }
   const std::int64_t step = std::max<std::int64_t>((pairs + limit - 1) / limit, 1);
   pairs = 0;
-  for (std::int64_t i = step - 1; i < tokens; i += step)
+  for (std::int64_t i = step - 1; i < queries; i += step)
   {
     this->Queries.push_back(all[i]);
     this->Queries.back().firstPair = pairs;
@@ -196,8 +196,8 @@ void HeadCorrelation::Multiply(const JointVectors& joint)
 {
   const RowMajor vectors = PlainVectors(joint);
   const Eigen::Map<const Eigen::VectorXd> shift(joint.shift.data(), joint.dimension);
-  const auto queries = vectors.topRows(joint.tokens);
-  const auto keys = vectors.bottomRows(joint.tokens);
+  const auto queries = vectors.topRows(joint.queries);
+  const auto keys = vectors.bottomRows(joint.keys);
   const Eigen::ArrayXd querySquares = queries.rowwise().squaredNorm();
   const Eigen::ArrayXd keySquares = keys.rowwise().squaredNorm();
   const Eigen::ArrayXd shiftedSquares =

@@ -42,8 +42,8 @@ public:
   static constexpr std::int64_t PairLimit = std::int64_t{ 1 } << 20;
 
   /// For the joint vectors, unscaled, of these rows of the recording.
-  HeadCorrelation(const Recording& recording, const std::vector<std::int64_t>& rows,
-    const JointVectors& joint, std::int64_t pairLimit = PairLimit);
+  HeadCorrelation(const Recording& recording, const JointRows& rows, const JointVectors& joint,
+    std::int64_t pairLimit = PairLimit);
 
   std::int64_t PairCount() const { return this->Dots.size(); }
 
@@ -67,16 +67,15 @@ private:
   /// A query with the keys that it sees, which are consecutive.
   struct Query
   {
-    std::int64_t index;    ///< among the tokens
+    std::int64_t index;    ///< among the queries
     std::int64_t sequence; ///< of the recording
-    std::int64_t firstKey; ///< among the tokens
+    std::int64_t firstKey; ///< among the keys
     std::int64_t keys;
     std::int64_t firstPair;
   };
   struct Moments;
   struct Slope;
 
-  std::vector<std::int64_t> Rows;
   std::vector<Query> Queries;
   // Per pair:
   Eigen::ArrayXd Dots;           ///< q . k
@@ -85,7 +84,7 @@ private:
   Eigen::ArrayXd KeySquares;     ///< |k|^2
   Eigen::ArrayXd ShiftedSquares; ///< |k + shift|^2
 
-  void FindQueries(const Recording& recording, std::int64_t limit);
+  void FindQueries(const Recording& recording, const JointRows& rows, std::int64_t limit);
   void Multiply(const JointVectors& joint);
   Moments MomentsOf(const CorrelationKind& kind, double logScale, std::int64_t step) const;
   double LowestOnGrid(const CorrelationKind& kind) const;

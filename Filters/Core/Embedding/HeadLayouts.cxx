@@ -110,8 +110,8 @@ Layout RunTSne(const PointView& points, const TSneOptions& options)
 class Work
 {
 public:
-  Work(const Recording& recording, const std::vector<std::int64_t>& rows,
-    const std::vector<LayoutTask>& tasks, const LayoutOptions& options)
+  Work(const Recording& recording, const JointRows& rows, const std::vector<LayoutTask>& tasks,
+    const LayoutOptions& options)
     : Record(recording)
     , Rows(rows)
     , Tasks(tasks)
@@ -123,7 +123,7 @@ public:
 
   void Run(int threads)
   {
-    const bool isLarge = 2 * static_cast<std::int64_t>(this->Rows.size()) >= ParallelPoints;
+    const bool isLarge = this->Rows.Points() >= ParallelPoints;
     const SingleThreadedBlas blas;
     ParallelFor(this->Tasks.size(), isLarge ? 1 : threads,
       [&](std::int64_t i)
@@ -166,7 +166,7 @@ public:
 
 private:
   const Recording& Record;
-  const std::vector<std::int64_t>& Rows;
+  const JointRows& Rows;
   const std::vector<LayoutTask>& Tasks;
   const LayoutOptions& Options;
   std::vector<std::optional<HeadLayout>> Results;
@@ -381,12 +381,11 @@ std::vector<int> FrameIterations(const LayoutOptions& options)
   return iterations;
 }
 
-std::vector<HeadLayout> LayOutHeads(const Recording& recording,
-  const std::vector<std::int64_t>& rows, const std::vector<LayoutTask>& tasks,
-  const LayoutOptions& options, int threads,
+std::vector<HeadLayout> LayOutHeads(const Recording& recording, const JointRows& rows,
+  const std::vector<LayoutTask>& tasks, const LayoutOptions& options, int threads,
   const std::function<bool(const LayoutProgress&)>& progress)
 {
-  CheckLayoutOptions(2 * static_cast<std::int64_t>(rows.size()), options);
+  CheckLayoutOptions(rows.Points(), options);
   Work work(recording, rows, tasks, options);
   if (tasks.empty() || (progress && !progress(work.Progress())))
   {
@@ -434,10 +433,10 @@ std::vector<HeadLayout> LayOutHeads(const Recording& recording,
   return work.TakeResults();
 }
 
-LayoutMemory EstimateLayoutMemory(std::int64_t tokens, std::int64_t dimension, std::int64_t heads,
+LayoutMemory EstimateLayoutMemory(std::int64_t points, std::int64_t dimension, std::int64_t heads,
   const LayoutOptions& options, int threads)
 {
-  const auto points = 2 * static_cast<double>(tokens);
+  const auto ofPoints = static_cast<double>(points);
   const auto frames = static_cast<double>(FrameIterations(options).size());
   const double perPoint = sizeof(float) * ((1 + frames) * options.dimensions + 1);
   // The vectors in single and double precision; neighbors with their weights, once as found and
@@ -445,10 +444,10 @@ LayoutMemory EstimateLayoutMemory(std::int64_t tokens, std::int64_t dimension, s
   const double edges = options.method == LayoutMethod::Principal ? 0
                        : options.method == LayoutMethod::TSne    ? 3 * options.perplexity
                                                                  : options.neighbors;
-  const double ofHead = points * (16. * static_cast<double>(dimension) + 40 * edges + 200);
+  const double ofHead = ofPoints * (16. * static_cast<double>(dimension) + 40 * edges + 200);
   const std::int64_t atOnce =
-    2 * tokens >= ParallelPoints ? 1 : std::min<std::int64_t>(heads, ThreadCount(threads));
-  return { static_cast<double>(heads) * points * perPoint, static_cast<double>(atOnce) * ofHead };
+    points >= ParallelPoints ? 1 : std::min<std::int64_t>(heads, ThreadCount(threads));
+  return { static_cast<double>(heads) * ofPoints * perPoint, static_cast<double>(atOnce) * ofHead };
 }
 
 std::uint64_t HashValues(const void* values, std::size_t bytes, std::uint64_t seed)

@@ -59,9 +59,10 @@ void CheckLayoutOptions(std::int64_t points, const LayoutOptions& options);
 struct HeadLayout
 {
   HeadPlace place;
-  std::vector<float> points; ///< [2 tokens, dimensions]: queries, then keys
-  std::vector<float> norms;  ///< [2 tokens], before translation
-  std::vector<float> frames; ///< [frames, 2 tokens, dimensions]: earlier layouts, if asked for
+  std::vector<float> points; ///< [queries + keys, dimensions]
+  std::vector<float> norms;  ///< [queries + keys], before translation
+  std::vector<float> frames; ///< [frames, queries + keys, dimensions]: earlier layouts, if asked
+                             ///< for
   double scale;              ///< c
   double correlation;        ///< Pearson, of q . (k + shift) and | q / c - c (k + shift) |
   double correlationBefore;  ///< Pearson, of q . k and |q - k|
@@ -109,19 +110,19 @@ struct LayoutProgress
 ///
 /// A head whose queries or keys are all equal has an error instead of a layout. Throws as
 /// CheckLayoutOptions and JoinQueriesAndKeys do otherwise.
-std::vector<HeadLayout> LayOutHeads(const Recording& recording,
-  const std::vector<std::int64_t>& rows, const std::vector<LayoutTask>& tasks,
-  const LayoutOptions& options, int threads,
+std::vector<HeadLayout> LayOutHeads(const Recording& recording, const JointRows& rows,
+  const std::vector<LayoutTask>& tasks, const LayoutOptions& options, int threads,
   const std::function<bool(const LayoutProgress&)>& progress);
 inline constexpr std::int64_t ParallelPoints = 50000;
 
-/// The memory in bytes that LayOutHeads takes for its result, and beside it while it runs.
+/// The memory in bytes that LayOutHeads takes for its result, and beside it while it runs; `points`
+/// are those of a head.
 struct LayoutMemory
 {
   double layouts;
   double working;
 };
-LayoutMemory EstimateLayoutMemory(std::int64_t tokens, std::int64_t dimension, std::int64_t heads,
+LayoutMemory EstimateLayoutMemory(std::int64_t points, std::int64_t dimension, std::int64_t heads,
   const LayoutOptions& options, int threads);
 
 /// What a set of layouts is made from.

@@ -3,9 +3,11 @@
 #include "Error.h"
 #include "Index.h"
 #include "MappedFile.h"
+#include "RecordedAttention.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
 #include <random>
 #include <string>
@@ -43,16 +45,16 @@ void CopyRows(const SharedMatrix& matrix, const std::vector<std::int64_t>& rows,
   }
 }
 
-/// The mean of rows [begin, begin + tokens).
-Eigen::VectorXd MeanOf(const JointVectors& joint, std::int64_t begin)
+/// The mean of rows [begin, begin + count).
+Eigen::VectorXd MeanOf(const JointVectors& joint, std::int64_t begin, std::int64_t count)
 {
   Eigen::VectorXd sum = Eigen::VectorXd::Zero(joint.dimension);
   const PointView view = joint.View();
-  for (std::int64_t i = begin; i < begin + joint.tokens; ++i)
+  for (std::int64_t i = begin; i < begin + count; ++i)
   {
     sum += Eigen::Map<const Eigen::VectorXf>(view.Row(i), joint.dimension).cast<double>();
   }
-  return sum / static_cast<double>(joint.tokens);
+  return sum / static_cast<double>(count);
 }
 
 std::vector<double> NormsOf(const JointVectors& joint)
@@ -75,15 +77,55 @@ double MeanOf(const double* values, std::int64_t count)
 
 void Translate(JointVectors& joint)
 {
-  const Eigen::VectorXd shift = MeanOf(joint, 0) - MeanOf(joint, joint.tokens);
+  const Eigen::VectorXd shift =
+    MeanOf(joint, 0, joint.queries) - MeanOf(joint, joint.queries, joint.keys);
   joint.shift.assign(shift.begin(), shift.end());
-  for (std::int64_t i = joint.tokens; i < 2 * joint.tokens; ++i)
+  for (std::int64_t i = joint.queries; i < joint.queries + joint.keys; ++i)
   {
     Row key(joint.values.data() + i * joint.dimension, joint.dimension);
     key = (key.cast<double>() + shift).cast<float>();
   }
 }
 
+/// Keeps `sample` of the rows, drawn at random; all if it is 0.
+void DrawSample(std::int64_t sample, std::mt19937_64& generator, std::vector<std::int64_t>& rows)
+{
+  if (sample > 0 && sample < static_cast<std::int64_t>(rows.size()))
+  {
+    for (std::size_t i = 0; i < ToIndex(sample); ++i) // Fisher and Yates
+    {
+      std::swap(rows[i], rows[i + generator() % (rows.size() - i)]);
+    }
+    rows.resize(sample);
+    std::sort(rows.begin(), rows.end());
+  }
+}
+
+/// The rows of a sequence, or with -1 of all: of its queries, or of its keys.
+std::vector<std::int64_t> RowsOf(const Recording& recording, std::int64_t sequence,
+  KeyRange (*positions)(const Recording&, std::int64_t))
+{
+  const std::int64_t first = std::max<std::int64_t>(sequence, 0);
+  const std::int64_t last = sequence < 0 ? recording.SequenceCount() : first + 1;
+  std::vector<std::int64_t> rows;
+  for (std::int64_t s = first; s < last; ++s)
+  {
+    const KeyRange range = positions(recording, s);
+    const std::size_t count = rows.size();
+    rows.resize(count + ToIndex(range.end - range.begin));
+    std::iota(rows.begin() + static_cast<std::ptrdiff_t>(count), rows.end(),
+      recording.sequenceOffsets[s] + range.begin);
+  }
+  return rows;
+}
+
+}
+
+std::vector<std::int64_t> JointRows::All() const
+{
+  std::vector<std::int64_t> all = this->queries;
+  all.insert(all.end(), this->keys.begin(), this->keys.end());
+  return all;
 }
 
 const RecordedHead& HeadWithKeys(const Recording& recording, std::int64_t layer, std::int64_t h)
@@ -96,7 +138,7 @@ const RecordedHead& HeadWithKeys(const Recording& recording, std::int64_t layer,
   return head;
 }
 
-std::vector<std::int64_t> ChooseTokens(const Recording& recording, const TokenChoice& choice)
+JointRows ChooseTokens(const Recording& recording, const TokenChoice& choice)
 {
   const std::int64_t sequences = recording.SequenceCount();
   if (choice.sequence < -1 || choice.sequence >= sequences)
@@ -109,52 +151,51 @@ std::vector<std::int64_t> ChooseTokens(const Recording& recording, const TokenCh
     throw OptionError("expected a sample of 0 tokens, for all, or more, found " +
                       std::to_string(choice.sample) + ".");
   }
-  const bool isOne = choice.sequence >= 0;
-  const std::int64_t begin = isOne ? recording.sequenceOffsets[choice.sequence] : 0;
-  const std::int64_t end =
-    isOne ? recording.sequenceOffsets[ToIndex(choice.sequence) + 1] : recording.tokens.Count();
-  std::vector<std::int64_t> rows(end - begin);
-  std::iota(rows.begin(), rows.end(), begin);
-  if (choice.sample > 0 && choice.sample < end - begin)
+  const bool isCross = recording.mask == AttentionMask::Cross;
+  std::mt19937_64 generator(choice.seed);
+  JointRows rows;
+  rows.queries = RowsOf(recording, choice.sequence, QueryPositions);
+  DrawSample(choice.sample, generator, rows.queries);
+  rows.keys = isCross ? RowsOf(recording, choice.sequence, KeyPositions) : rows.queries;
+  if (isCross)
   {
-    std::mt19937_64 generator(choice.seed);
-    for (std::size_t i = 0; i < ToIndex(choice.sample); ++i) // Fisher and Yates
-    {
-      std::swap(rows[i], rows[i + generator() % (rows.size() - i)]);
-    }
-    rows.resize(choice.sample);
-    std::sort(rows.begin(), rows.end());
+    DrawSample(choice.sample, generator, rows.keys);
   }
-  if (rows.size() < 2)
+  if (rows.queries.size() < 2 || rows.keys.size() < 2)
   {
-    throw OptionError(
-      "a joint embedding: expected at least 2 tokens, found " + std::to_string(rows.size()) + ".");
+    const std::string found = std::to_string(rows.queries.size());
+    throw OptionError("a joint embedding: expected at least 2 tokens" +
+                      (isCross ? " of each text, found " + found + " of the target and " +
+                                   std::to_string(rows.keys.size()) + " of the source."
+                               : ", found " + found + "."));
   }
   return rows;
 }
 
 double JointVectors::QueryNorm() const
 {
-  return MeanOf(this->norms.data(), this->tokens);
+  return MeanOf(this->norms.data(), this->queries);
 }
 
 double JointVectors::KeyNorm() const
 {
-  return MeanOf(this->norms.data() + this->tokens, this->tokens);
+  return MeanOf(this->norms.data() + this->queries, this->keys);
 }
 
 JointVectors JoinQueriesAndKeys(const Recording& recording, std::int64_t layer, std::int64_t h,
-  const std::vector<std::int64_t>& rows, bool translate)
+  const JointRows& rows, bool translate)
 {
   const RecordedHead& head = HeadWithKeys(recording, layer, h);
   const std::string name = "layer " + std::to_string(layer) + ", head " + std::to_string(h) + ", ";
   JointVectors joint;
-  joint.tokens = static_cast<std::int64_t>(rows.size());
+  joint.queries = static_cast<std::int64_t>(rows.queries.size());
+  joint.keys = static_cast<std::int64_t>(rows.keys.size());
   joint.dimension = head.query.columns;
-  joint.values.resize(2 * rows.size() * ToIndex(joint.dimension));
+  joint.values.resize(ToIndex(rows.Points() * joint.dimension));
   joint.shift.resize(joint.dimension);
-  CopyRows(head.query, rows, name + "queries", joint.values.data());
-  CopyRows(head.key, rows, name + "keys", joint.values.data() + joint.tokens * joint.dimension);
+  CopyRows(head.query, rows.queries, name + "queries", joint.values.data());
+  CopyRows(
+    head.key, rows.keys, name + "keys", joint.values.data() + joint.queries * joint.dimension);
   joint.norms = NormsOf(joint);
   if (translate)
   {
@@ -166,16 +207,16 @@ JointVectors JoinQueriesAndKeys(const Recording& recording, std::int64_t layer, 
 double NormScale(const JointVectors& joint)
 {
   const std::vector<double> norms = NormsOf(joint);
-  const double query = MeanOf(norms.data(), joint.tokens);
-  const double key = MeanOf(norms.data() + joint.tokens, joint.tokens);
+  const double query = MeanOf(norms.data(), joint.queries);
+  const double key = MeanOf(norms.data() + joint.queries, joint.keys);
   return query > 0 && key > 0 ? std::sqrt(query / key) : 1;
 }
 
 void ScaleJointVectors(double scale, JointVectors& joint)
 {
-  const std::int64_t half = joint.tokens * joint.dimension;
-  Row queries(joint.values.data(), half);
-  Row keys(joint.values.data() + half, half);
+  const std::int64_t begin = joint.queries * joint.dimension;
+  Row queries(joint.values.data(), begin);
+  Row keys(joint.values.data() + begin, joint.keys * joint.dimension);
   queries = (queries.cast<double>() / scale).cast<float>();
   keys = (keys.cast<double>() * scale).cast<float>();
 }

@@ -244,6 +244,64 @@ TEST(RepeatedTokens, AreThoseOfTheSameIdOrText)
     "expected a sequence from 0 to 0, found 1.");
 }
 
+/// A source of the tokens 5 7 5 and a target of 7 5 9, with weights that were given.
+Recording Translated(const std::vector<std::int64_t>& ids)
+{
+  Recording recording = LongRecording(6);
+  recording.mask = AttentionMask::Cross;
+  recording.sourceLengths = { 3 };
+  recording.tokens.id = ids;
+  SharedMatrix weights = SharedMatrix::Zero(6, 6);
+  const std::vector<float> rows = { 0.25F, 0.5F, 0.25F, 0.5F, 0.125F, 0.375F, 0, 1, 0 };
+  for (std::size_t i = 0; i < 3; ++i)
+  {
+    std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(3 * i), 3,
+      weights.Row(3 + static_cast<std::int64_t>(i)));
+  }
+  recording.layers.front().heads[0].weights = { weights };
+  return recording;
+}
+
+TEST(HeadPatterns, OfCrossAttentionAreCopiesAndTheSink)
+{
+  const Recording recording = Translated({ 5, 7, 5, 7, 5, 9 });
+  const auto measure = [&](const PatternOptions& options)
+  {
+    const RepeatedTokens tokens(recording, 0);
+    std::vector<float> work;
+    PatternSums sums = MeasurePatterns(recording, tokens, 0, 1, 0, 3, 5, options, work);
+    sums.Add(MeasurePatterns(recording, tokens, 0, 1, 0, 5, 6, options, work));
+    return sums;
+  };
+  const PatternSums all = measure({});
+  // 7 has the weight 0.5 on itself, 5 has 0.5 and 0.375, 9 is not in the source.
+  EXPECT_EQ(all.Score(HeadPattern::DuplicateToken, PatternMeasure::Mul), 1.375 / 3);
+  // |A - D|: 0.25 + 0.5 + 0.25, 0.5 + 0.125 + 0.625, 1
+  EXPECT_EQ(all.Score(HeadPattern::DuplicateToken, PatternMeasure::Abs), 1 - 3.25 / 3);
+  EXPECT_EQ(all.Sink(), 0.75 / 3);
+  Recording labeled = recording; // with vocabularies of their own, in which 5 and 8 are a
+  labeled.tokens.id = { 5, 7, 5, 6, 8, 5 };
+  labeled.tokens.text = { "a", "b", "a", "b", "a", "c" };
+  const RepeatedTokens texts(labeled, 0);
+  std::vector<float> work;
+  EXPECT_EQ(MeasurePatterns(labeled, texts, 0, 1, 0, 3, 6, {}, work)
+              .Score(HeadPattern::DuplicateToken, PatternMeasure::Mul),
+    all.Score(HeadPattern::DuplicateToken, PatternMeasure::Mul));
+  const PatternSums rest = measure({ true, true });
+  EXPECT_EQ(rest.Score(HeadPattern::DuplicateToken, PatternMeasure::Mul), 0.875 / 2.25);
+  EXPECT_EQ(rest.Sink(), all.Sink());
+}
+
+TEST(HeadPatterns, OfSoundAreNoCopies)
+{
+  const Recording sound = Translated({ -1, -1, -1, 7, 5, 7 });
+  const RepeatedTokens tokens(sound, 0);
+  EXPECT_FALSE(tokens.AreKnown());
+  EXPECT_EQ(tokens.Before(5), -1);
+  std::vector<float> work;
+  EXPECT_EQ(MeasurePatterns(sound, tokens, 0, 1, 0, 3, 6, {}, work).Sink(), 0.25);
+}
+
 TEST(HeadPatterns, OneTokenHasNoScores)
 {
   Recording recording = LongRecording(1);

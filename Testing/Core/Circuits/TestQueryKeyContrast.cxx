@@ -6,6 +6,7 @@
 #include "TestName.h"
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
+#include "TranslatedRecording.h"
 
 #include <algorithm>
 #include <cmath>
@@ -56,7 +57,10 @@ struct BruteForce
       {
         for (std::int64_t j = begin; j < end; ++j)
         {
-          if ((recording.mask == AttentionMask::Causal && j > i) ||
+          const bool isApart =
+            recording.mask == AttentionMask::Cross &&
+            (i - begin < recording.sourceLengths[s] || j - begin >= recording.sourceLengths[s]);
+          if ((recording.mask == AttentionMask::Causal && j > i) || isApart ||
               (window > 0 && j <= i - window) || (i == j && !options.includesSelf))
           {
             continue;
@@ -218,6 +222,41 @@ TEST(QueryKeyContrast, OfWindows)
   const std::int64_t most = FindQueryKeyContrast(recording, options).others;
   options.layer = -1;
   EXPECT_EQ(FindQueryKeyContrast(recording, options).others, most);
+}
+
+/// Queries are of the target and keys of the source.
+TEST(QueryKeyContrast, OfCrossAttentionIsOverPairsOfTwoTexts)
+{
+  const Recording cross = *TranslatedRecording().cross;
+  QueryKeyContrastOptions options;
+  options.group = { 1, 2, 1, 3, 2, 1, 4, 5, 6, 6, 5, 5, 2, 3 };
+  const IsInSet isAlike = [&](std::int64_t i, std::int64_t j)
+  { return options.group[i] == options.group[j]; };
+  for (const bool includesSelf : { false, true })
+  {
+    options.includesSelf = includesSelf;
+    ExpectEqual(cross, isAlike, options);
+  }
+  EXPECT_EQ(FindQueryKeyContrast(cross, options).pairs, 1 + 2 + 3); // 2, 1 1, 5 5 6
+  EXPECT_EQ(FindQueryKeyContrast(cross, options).others, 3 * 4 + 5 * 2 - 6);
+  options.sequence = 1;
+  ExpectEqual(cross, isAlike, options);
+
+  const QueryKeyContrast found = FindQueryKeyContrast(cross, options);
+  const HeadContrast& head = found.heads[0];
+  const std::vector<float> projected = ProjectOnContrast(cross, head, { 9, 13 }, { 7 });
+  ASSERT_EQ(projected.size(), 3 * 3);
+  double key = 0;
+  for (Eigen::Index d = 0; d < 5; ++d)
+  {
+    key += cross.layers[0].heads[0].key.Row(7)[d] * head.keyDirections(d, 1);
+  }
+  EXPECT_NEAR(projected[6 + 1], key, 1e-6);
+
+  options.group.clear();
+  EXPECT_EQ(MessageOf<OptionError>([&] { FindQueryKeyContrast(cross, options); }),
+    "By: expected pairs of equal values, found those at a distance; the queries and keys of cross "
+    "attention are of two texts.");
 }
 
 TEST(QueryKeyContrast, NamesWhatIsMissing)

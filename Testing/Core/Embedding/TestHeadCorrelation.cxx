@@ -1,10 +1,13 @@
 #include "HeadCorrelation.h"
 
 #include "EmbeddingOracle.h"
+#include "TranslatedRecording.h"
 
 #include <cmath>
 #include <string>
 #include <vector>
+
+#include <Eigen/Core>
 
 #include <gtest/gtest.h>
 
@@ -90,6 +93,71 @@ TEST_P(OracleCorrelation, SpearmanIsThatOfTheOracle)
       ExpectClose("mean_at_scales", atScales,
         this->Expected.Values(prefix + "spearman.euclidean.mean_at_scales"), Tolerance);
     });
+}
+
+/// Pairs of a query of the target and a key of the source of the same sequence, one by one.
+TEST(HeadCorrelation, OfCrossAttentionIsOverPairsOfTwoTexts)
+{
+  const Recording cross = *TranslatedRecording().cross;
+  const JointRows rows = ChooseTokens(cross, {});
+  const JointVectors joint = JoinQueriesAndKeys(cross, 1, 0, rows, true);
+  const RecordedHead& head = cross.layers[1].heads[0];
+  const double scale = 1.25;
+  std::vector<double> dots;
+  std::vector<double> distances;
+  for (const std::int64_t query : rows.queries)
+  {
+    for (const std::int64_t key : rows.keys)
+    {
+      if (cross.tokens.sequence[query] == cross.tokens.sequence[key])
+      {
+        double dot = 0;
+        double square = 0;
+        for (std::size_t d = 0; d < 5; ++d)
+        {
+          const double q = head.query.Row(query)[d];
+          const double k = head.key.Row(key)[d] + joint.shift[d];
+          dot += q * k;
+          square += std::pow(q / scale - k * scale, 2);
+        }
+        dots.push_back(dot);
+        distances.push_back(std::sqrt(square));
+      }
+    }
+  }
+  const HeadCorrelation correlation(cross, rows, joint);
+  ASSERT_EQ(correlation.PairCount(), 3 * 4 + 5 * 2);
+  const Eigen::Map<const Eigen::ArrayXd> x(dots.data(), 22);
+  const Eigen::Map<const Eigen::ArrayXd> y(distances.data(), 22);
+  const double pearson = ((x - x.mean()) * (y - y.mean())).sum() /
+                         std::sqrt((x - x.mean()).square().sum() * (y - y.mean()).square().sum());
+  EXPECT_NEAR(correlation.Pearson({}, scale), pearson, 1e-8); // shifted keys are floats
+
+  // Two keys have the ranks 1 and 2 twice, in the same order or in the other.
+  const std::vector<double> ofQueries = correlation.SpearmanOfQueries(false, scale);
+  ASSERT_EQ(ofQueries.size(), 3 + 5);
+  for (std::size_t i = 0; i < 5; ++i)
+  {
+    const std::size_t pair = 3 * 4 + 2 * i;
+    const bool isSame = (dots[pair] < dots[pair + 1]) == (distances[pair] < distances[pair + 1]);
+    EXPECT_NEAR(ofQueries[3 + i], isSame ? 1 : -1, 1e-12);
+  }
+}
+
+/// A text of which no token was drawn has no pairs.
+TEST(HeadCorrelation, OfTextsWithoutKeysIsNotDefined)
+{
+  const Recording cross = *TranslatedRecording().cross;
+  const JointRows apart = { { 4, 5 }, { 7, 8 } };
+  const HeadCorrelation none(cross, apart, JoinQueriesAndKeys(cross, 0, 0, apart, true));
+  EXPECT_EQ(none.PairCount(), 0);
+  EXPECT_TRUE(std::isnan(none.Pearson({}, 1)));
+  EXPECT_EQ(none.LowestPearson({}).scale, 1);
+  EXPECT_TRUE(std::isnan(none.Spearman(true)));
+  const JointRows half = { { 4, 5, 9 }, { 7, 8 } };
+  const HeadCorrelation some(cross, half, JoinQueriesAndKeys(cross, 0, 0, half, true));
+  EXPECT_EQ(some.PairCount(), 2);
+  EXPECT_NEAR(std::abs(some.Pearson({}, 1)), 1, 1e-10); // of two points
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -25,7 +25,7 @@ class OfHeads : public testing::Test
 protected:
   const EmbeddingOracle Oracle{ "gpt2" };
   const Recording Record = this->Oracle.MakeRecording();
-  const std::vector<std::int64_t> Rows = ChooseTokens(this->Record, {});
+  const JointRows Rows = ChooseTokens(this->Record, {});
 
   static std::vector<LayoutTask> Tasks()
   {

@@ -3,7 +3,10 @@
 #include "EmbeddingOracle.h"
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "TranslatedRecording.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <string>
@@ -29,6 +32,8 @@ SharedMatrix MatrixOf(std::int64_t columns, const std::vector<float>& values)
   std::copy(values.begin(), values.end(), matrix.values.get());
   return matrix;
 }
+
+const JointRows All = { { 0, 1, 2 }, { 0, 1, 2 } };
 
 /// Two sequences of 2 and 1 tokens, one head in layer 3.
 Recording Small()
@@ -73,14 +78,14 @@ INSTANTIATE_TEST_SUITE_P(All, JointVectorsOfEmbedding,
 TEST(JointVectors, TranslationGivesQueriesAndKeysTheSameMean)
 {
   const Recording recording = Small();
-  const JointVectors plain = JoinQueriesAndKeys(recording, 3, 0, { 0, 1, 2 }, false);
+  const JointVectors plain = JoinQueriesAndKeys(recording, 3, 0, All, false);
   EXPECT_THAT(plain.values, ElementsAre(3, 4, 0, 2, 6, 0, 1, 0, 0, 1, 2, 2));
   EXPECT_THAT(plain.shift, ElementsAre(0, 0));
   EXPECT_THAT(plain.norms, ElementsAre(5, 2, 6, 1, 1, std::sqrt(8.)));
   EXPECT_DOUBLE_EQ(plain.QueryNorm(), 13. / 3);
   EXPECT_DOUBLE_EQ(plain.KeyNorm(), (2 + std::sqrt(8.)) / 3);
 
-  const JointVectors joint = JoinQueriesAndKeys(recording, 3, 0, { 0, 1, 2 }, true);
+  const JointVectors joint = JoinQueriesAndKeys(recording, 3, 0, All, true);
   EXPECT_THAT(joint.shift, ElementsAre(2, 1));
   EXPECT_THAT(joint.values, ElementsAre(3, 4, 0, 2, 6, 0, 3, 1, 2, 2, 4, 3));
   EXPECT_EQ(joint.norms, plain.norms);
@@ -89,17 +94,74 @@ TEST(JointVectors, TranslationGivesQueriesAndKeysTheSameMean)
 TEST(JointVectors, TokensAreThoseOfASequenceOrASample)
 {
   Recording recording = Small();
-  EXPECT_THAT(ChooseTokens(recording, {}), ElementsAre(0, 1, 2));
-  EXPECT_THAT(ChooseTokens(recording, { 0 }), ElementsAre(0, 1));
+  EXPECT_THAT(ChooseTokens(recording, {}).All(), ElementsAre(0, 1, 2, 0, 1, 2));
+  EXPECT_THAT(ChooseTokens(recording, { 0 }).All(), ElementsAre(0, 1, 0, 1));
   recording.tokens.sequence.assign(1000, 0);
   recording.sequenceOffsets = { 0, 1000 };
-  const std::vector<std::int64_t> rows = ChooseTokens(recording, { -1, 100, 7 });
+  const auto choose = [&](const TokenChoice& choice)
+  {
+    const JointRows chosen = ChooseTokens(recording, choice);
+    EXPECT_EQ(chosen.queries, chosen.keys);
+    return chosen.queries;
+  };
+  const std::vector<std::int64_t> rows = choose({ -1, 100, 7 });
   EXPECT_EQ(rows.size(), 100);
   EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end()));
   EXPECT_EQ(std::set<std::int64_t>(rows.begin(), rows.end()).size(), 100);
-  EXPECT_EQ(rows, ChooseTokens(recording, { -1, 100, 7 }));
-  EXPECT_NE(rows, ChooseTokens(recording, { -1, 100, 8 }));
-  EXPECT_EQ(ChooseTokens(recording, { -1, 2000, 7 }).size(), 1000);
+  EXPECT_EQ(rows, choose({ -1, 100, 7 }));
+  EXPECT_NE(rows, choose({ -1, 100, 8 }));
+  EXPECT_EQ(choose({ -1, 2000, 7 }).size(), 1000);
+}
+
+/// Sources of 4 and 2 tokens, targets of 3 and 5.
+TEST(JointVectors, OfCrossAttentionAreOfTwoTexts)
+{
+  const Recording cross = *TranslatedRecording().cross;
+  EXPECT_THAT(ChooseTokens(cross, {}).queries, ElementsAre(4, 5, 6, 9, 10, 11, 12, 13));
+  EXPECT_THAT(ChooseTokens(cross, {}).keys, ElementsAre(0, 1, 2, 3, 7, 8));
+  const JointRows rows = ChooseTokens(cross, { 1 });
+  EXPECT_THAT(rows.queries, ElementsAre(9, 10, 11, 12, 13));
+  EXPECT_THAT(rows.keys, ElementsAre(7, 8));
+
+  const RecordedHead& head = cross.layers[2].heads[1];
+  const JointVectors joint = JoinQueriesAndKeys(cross, 2, 1, rows, true);
+  ASSERT_EQ(joint.values.size(), 7 * 5);
+  for (std::size_t d = 0; d < 5; ++d)
+  {
+    double query = 0;
+    for (const std::int64_t row : rows.queries)
+    {
+      query += static_cast<double>(head.query.Row(row)[d]) / 5;
+      EXPECT_EQ(joint.values[(row - 9) * 5 + d], head.query.Row(row)[d]);
+    }
+    const double key = static_cast<double>(head.key.Row(7)[d] + head.key.Row(8)[d]) / 2;
+    EXPECT_NEAR(joint.shift[d], query - key, VectorTolerance);
+    EXPECT_NEAR(joint.values[30 + d], head.key.Row(8)[d] + query - key, VectorTolerance);
+  }
+  double norms = 0; // of the queries
+  for (std::size_t i = 0; i < 5; ++i)
+  {
+    double squares = 0;
+    for (std::size_t d = 0; d < 5; ++d)
+    {
+      squares += std::pow(joint.values[i * 5 + d], 2);
+    }
+    norms += std::sqrt(squares) / 5;
+    EXPECT_NEAR(joint.norms[i], std::sqrt(squares), VectorTolerance);
+  }
+  EXPECT_NEAR(joint.QueryNorm(), norms, VectorTolerance);
+  EXPECT_NEAR(joint.KeyNorm(), (joint.norms[5] + joint.norms[6]) / 2, VectorTolerance);
+
+  const JointRows sample = ChooseTokens(cross, { -1, 3, 1 });
+  EXPECT_EQ(sample.queries.size(), 3);
+  EXPECT_EQ(sample.keys.size(), 3);
+  const auto isOfSource = [](std::int64_t row) { return row < 4 || row == 7 || row == 8; };
+  EXPECT_TRUE(std::none_of(sample.queries.begin(), sample.queries.end(), isOfSource));
+  EXPECT_TRUE(std::all_of(sample.keys.begin(), sample.keys.end(), isOfSource));
+  EXPECT_EQ(MessageOf<OptionError>([&] { ChooseTokens(cross, { 0, 1 }); }),
+    "a joint embedding: expected at least 2 tokens of each text, found 1 of the target and 1 of "
+    "the "
+    "source.");
 }
 
 TEST(JointVectors, NamesWhatItCannotTake)
@@ -113,7 +175,7 @@ TEST(JointVectors, NamesWhatItCannotTake)
   EXPECT_THAT(choose({ -1, -3 }), HasSubstr("expected a sample"));
 
   const auto join = [&](const Recording& one, std::int64_t layer, std::int64_t head)
-  { JoinQueriesAndKeys(one, layer, head, { 0, 1, 2 }, true); };
+  { JoinQueriesAndKeys(one, layer, head, All, true); };
   EXPECT_THAT(MessageOf<OptionError>([&]() { join(recording, 0, 0); }),
     HasSubstr("layer 0 is not in the recording, which has layers 3"));
   EXPECT_THAT(MessageOf<OptionError>([&]() { join(recording, 3, 1); }),
@@ -123,7 +185,7 @@ TEST(JointVectors, NamesWhatItCannotTake)
 TEST(JointVectors, NamesTheHeadWithBadNumbers)
 {
   const auto join = [](const Recording& recording)
-  { JoinQueriesAndKeys(recording, 3, 0, { 0, 1, 2 }, true); };
+  { JoinQueriesAndKeys(recording, 3, 0, All, true); };
   Recording recording = Small();
   recording.layers[0].heads[0].key.Row(1)[1] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THAT(MessageOf<ModelError>([&]() { join(recording); }),

@@ -326,7 +326,8 @@ class Recording(Tables):
 
     def scores(self, measure: str = "Mul", exclude_first: bool = False, exclude_current: bool = False) -> Table:
         """What each head is known for: a row per layer and head, with the share of its attention on the token before
-        and on earlier copies of the same token, induction, prefix matching and sink, each 0 to 1.
+        and on earlier copies of the same token, induction, prefix matching and sink, each 0 to 1. Cross attention has
+        the share on the same tokens of the source, and the sink.
 
         measure: Mul, Abs or Stripe, how attention is compared with a pattern. exclude_first, exclude_current: without
         attention to the first token, or to the query itself.
