@@ -78,9 +78,10 @@ void vtkVocabularyReader::Execute(AttentionAtlas::Task& task)
   }
   task.Reads(this->FileName);
   const std::filesystem::path path = this->FileName;
-  const atlas::Tokenizer tokenizer = atlas::IsGgufName(path)
-                                       ? atlas::ReadGgufTokenizer(path)
-                                       : atlas::ReadTokenizer(path.parent_path());
+  const bool isOfTargets = path.filename().string().rfind("target", 0) == 0; // of Marian
+  const atlas::Tokenizer tokenizer = atlas::IsGgufName(path) ? atlas::ReadGgufTokenizer(path)
+                                     : isOfTargets ? atlas::ReadTargetTokenizer(path.parent_path())
+                                                   : atlas::ReadTokenizer(path.parent_path());
   const Tokens tokens = TokensOf(tokenizer);
   auto* output = task.Output<vtkTable>();
   namespace Names = AttentionAtlas::ArrayNames;

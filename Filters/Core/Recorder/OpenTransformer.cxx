@@ -245,7 +245,8 @@ const Tokenizer& OpenTransformer::GetTokenizer() const
 
 const Tokenizer& OpenTransformer::GetTargetTokenizer() const
 {
-  if (this->Memory || !this->Gguf.empty() || this->Model.GetConfig().encoder == nullptr)
+  if (this->Memory || !this->Gguf.empty() || this->Model.GetConfig().encoder == nullptr ||
+      !HasTargetTokenizer(this->TokenizerFolder()))
   {
     return this->GetTokenizer();
   }

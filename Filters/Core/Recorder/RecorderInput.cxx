@@ -29,6 +29,24 @@ namespace
 
 using Sequences = std::vector<std::vector<std::int64_t>>;
 
+/// The labels of all tokens; empty without a tokenizer, or one that does not have them all.
+std::vector<std::string> LabelBy(const Tokenizer* tokenizer, const Sequences& sequences)
+{
+  std::vector<std::string> labels;
+  for (const std::vector<std::int64_t>& sequence : sequences)
+  {
+    for (const std::int64_t id : sequence)
+    {
+      if (tokenizer == nullptr || id < 0 || id >= tokenizer->VocabularySize())
+      {
+        return {};
+      }
+      labels.push_back(tokenizer->Label(id));
+    }
+  }
+  return labels;
+}
+
 /// `hasPictures`: whether Images go with another source.
 void RequireOneSource(const RecorderSources& sources, bool hasPictures)
 {
@@ -382,7 +400,7 @@ void AddTargets(const RecorderSources& sources, const OpenTransformer& model, Re
   }
   if (!isSound)
   {
-    result.sourceLabels = LabelTokens(result.input.source, model);
+    result.sourceLabels = LabelBy(FindTokenizer(model), result.input.source);
   }
 }
 
@@ -475,20 +493,14 @@ void ReadWords(const RecorderSources& sources, const OpenTransformer& model, Rec
 
 std::vector<std::string> LabelTokens(const Sequences& sequences, const OpenTransformer& model)
 {
-  const Tokenizer* tokenizer = FindTokenizer(model);
-  std::vector<std::string> labels;
-  for (const std::vector<std::int64_t>& sequence : sequences)
+  try
   {
-    for (const std::int64_t id : sequence)
-    {
-      if (tokenizer == nullptr || id < 0 || id >= tokenizer->VocabularySize())
-      {
-        return {};
-      }
-      labels.push_back(tokenizer->Label(id));
-    }
+    return LabelBy(&model.GetTargetTokenizer(), sequences);
   }
-  return labels;
+  catch (const Error&)
+  {
+    return {};
+  }
 }
 
 RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer& model)

@@ -71,10 +71,10 @@ public:
       return kind == "PreTrained" ? std::string() : kind;
     }
     static const std::map<std::string, std::string> kinds = { { "albert", "Albert" },
-      { "bart", "Bart" }, { "clip", "CLIP" }, { "clip_text_model", "CLIP" }, { "mt5", "T5" },
-      { "qwen2", "Qwen2" }, { "qwen2_moe", "Qwen2" }, { "qwen3", "Qwen2" },
-      { "qwen3_moe", "Qwen2" }, { "roberta", "Roberta" }, { "t5", "T5" }, { "umt5", "T5" },
-      { "xlm-roberta", "XLMRoberta" } };
+      { "bart", "Bart" }, { "clip", "CLIP" }, { "clip_text_model", "CLIP" }, { "mbart", "MBart" },
+      { "mt5", "T5" }, { "pegasus", "Pegasus" }, { "qwen2", "Qwen2" }, { "qwen2_moe", "Qwen2" },
+      { "qwen3", "Qwen2" }, { "qwen3_moe", "Qwen2" }, { "roberta", "Roberta" }, { "t5", "T5" },
+      { "umt5", "T5" }, { "xlm-roberta", "XLMRoberta" } };
     const std::string source = (this->Folder / "config.json").string();
     const json config = ReadSettings(source);
     const JsonNode model = JsonNode(config, "", source).At("model_type");
@@ -511,7 +511,7 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
   }
   if (HasMarianFiles(directory, MarianSourceFile))
   {
-    return ReadMarianTokenizer(directory, MarianSourceFile);
+    return ReadMarianTokenizer(directory, MarianSourceFile, MarianVocabularyFile);
   }
   if (std::filesystem::exists(directory / "vocab.json"))
   {
@@ -533,10 +533,17 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
 
 Tokenizer ReadTargetTokenizer(const std::filesystem::path& directory)
 {
-  const bool isMarian = !std::filesystem::exists(directory / "tokenizer.json") &&
-                        HasMarianFiles(directory, MarianSourceFile) &&
-                        HasMarianFiles(directory, MarianTargetFile);
-  return isMarian ? ReadMarianTokenizer(directory, MarianTargetFile) : ReadTokenizer(directory);
+  const bool hasTwo = std::filesystem::exists(directory / MarianTargetVocabularyFile);
+  return HasTargetTokenizer(directory)
+           ? ReadMarianTokenizer(directory, MarianTargetFile,
+               hasTwo ? MarianTargetVocabularyFile : MarianVocabularyFile)
+           : ReadTokenizer(directory);
+}
+
+bool HasTargetTokenizer(const std::filesystem::path& directory)
+{
+  return !std::filesystem::exists(directory / "tokenizer.json") &&
+         HasMarianFiles(directory, MarianSourceFile) && HasMarianFiles(directory, MarianTargetFile);
 }
 
 }

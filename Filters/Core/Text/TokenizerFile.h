@@ -51,9 +51,10 @@ Tokenizer ParseWordPieceTokenizer(
   std::string_view vocabulary, const std::string& source, const WordPieceOptions& options = {});
 
 /// The files in a model directory that ReadTokenizer looks for.
-inline constexpr std::array<const char*, 12> TokenizerFiles = { "tokenizer.json", "tokenizer.model",
+inline constexpr std::array<const char*, 13> TokenizerFiles = { "tokenizer.json", "tokenizer.model",
   "spiece.model", "sentencepiece.bpe.model", "vocab.json", "merges.txt", "added_tokens.json",
-  "vocab.txt", "meta.pkl", "tokenizer_config.json", "source.spm", "target.spm" };
+  "vocab.txt", "meta.pkl", "tokenizer_config.json", "source.spm", "target.spm",
+  "target_vocab.json" };
 
 /// Reads the tokenizer from a model directory. It looks for tokenizer.json; then for a
 /// SentencePiece model, tokenizer.model, spiece.model or sentencepiece.bpe.model, of which the
@@ -69,7 +70,11 @@ inline constexpr std::array<const char*, 12> TokenizerFiles = { "tokenizer.json"
 Tokenizer ReadTokenizer(const std::filesystem::path& directory);
 
 /// The same for the texts of a decoder beside an encoder: of Marian the tokenizer of target.spm,
-/// whose ids are of the same vocabulary; otherwise that of ReadTokenizer.
+/// whose ids are of the same vocabulary, unless there is a target_vocab.json; otherwise that of
+/// ReadTokenizer.
 Tokenizer ReadTargetTokenizer(const std::filesystem::path& directory);
+
+/// Whether those two differ.
+bool HasTargetTokenizer(const std::filesystem::path& directory);
 
 }

@@ -29,9 +29,7 @@ class MarianInput : public testing::Test
 protected:
   void SetUp() override
   {
-    const std::filesystem::path model = ModelsOracle("transformers/marian");
-    std::filesystem::copy(model / "model.safetensors", this->Folder / "model.safetensors");
-    this->WriteConfig(ReadBytes(model / "config.json"));
+    this->Copy("marian");
     WriteBytes(this->Folder / "source.spm",
       SentencePieceFile(
         { { "<unk>", 0, 2 }, { "\u2581ab", -1 }, { "\u2581", -3 }, { "a", -2 }, { "b", -2 } }));
@@ -40,6 +38,14 @@ protected:
         { { "<unk>", 0, 2 }, { "\u2581a", -1 }, { "\u2581", -3 }, { "a", -2 }, { "b", -2 } }));
     WriteBytes(this->Folder / "vocab.json",
       R"({"</s>": 0, "<unk>": 1, "a": 2, "b": 3, "\u2581ab": 4, "\u2581a": 5, "\u2581": 6})");
+  }
+
+  void Copy(const std::string& name) const
+  {
+    const std::filesystem::path model = ModelsOracle("transformers/" + name);
+    std::filesystem::copy(model / "model.safetensors", this->Folder / "model.safetensors",
+      std::filesystem::copy_options::overwrite_existing);
+    this->WriteConfig(ReadBytes(model / "config.json"));
   }
 
   void WriteConfig(const std::string& text) const
@@ -64,6 +70,23 @@ TEST_F(MarianInput, SourcesAndTargetsAreSplitByTheirOwnModels)
   const RecorderInput input = this->Gather("ab b\nb", "ab b\na");
   EXPECT_THAT(input.input.source, ElementsAre(Ids{ 4, 6, 3, 0 }, Ids{ 6, 3, 0 }));
   EXPECT_THAT(input.input.tokens, ElementsAre(Ids{ 82, 5, 3, 6, 3 }, Ids{ 82, 5 }));
+}
+
+/// The target's 41 tokens are not those of the source, whose ids they share.
+TEST_F(MarianInput, TargetsMayHaveAVocabularyOfTheirOwn)
+{
+  this->Copy("marian-two");
+  std::string vocabulary = R"({"</s>": 0, "<unk>": 1, "\u2581": 2, "b": 3, "a": 4, "\u2581a": 5)";
+  for (int id = 6; id < 41; ++id)
+  {
+    vocabulary += ", \"" + std::to_string(id) + "\": " + std::to_string(id);
+  }
+  WriteBytes(this->Folder / "target_vocab.json", vocabulary + "}");
+  const RecorderInput input = this->Gather("ab b\nb", "ab b\na");
+  EXPECT_THAT(input.input.source, ElementsAre(Ids{ 4, 6, 3, 0 }, Ids{ 6, 3, 0 }));
+  EXPECT_THAT(input.input.tokens, ElementsAre(Ids{ 40, 5, 3, 2, 3 }, Ids{ 40, 5 }));
+  EXPECT_THAT(input.sourceLabels, ElementsAre(" ab", " ", "b", "</s>", " ", "b", "</s>"));
+  EXPECT_THAT(input.labels, ElementsAre("40", " a", "b", " ", "b", "40", " a"));
 }
 
 TEST_F(MarianInput, WithoutTargetsTheDecoderReadsItsStartAlone)

@@ -250,8 +250,10 @@ std::string PairName(const testing::TestParamInfo<std::string>& info)
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-  , EncoderDecoderParity, testing::Values("t5", "t5-v1_1", "bart", "marian", "whisper"), PairName);
+INSTANTIATE_TEST_SUITE_P(, EncoderDecoderParity,
+  testing::Values(
+    "t5", "t5-v1_1", "mt5", "bart", "mbart", "pegasus", "marian", "marian-two", "whisper"),
+  PairName);
 
 /// The row of a model in the table of deviations, if Plugin/scripts/parity.py asks for it.
 void WritePair(

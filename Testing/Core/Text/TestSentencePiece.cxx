@@ -289,6 +289,13 @@ TEST(ModelTokenizer, ModelFilesTellTheirKindByTheirName)
   EXPECT_THAT(MessageOf<FormatError>([&] { ReadTokenizer(folder.Path()); }),
     HasSubstr("tokenizer_class: expected LlamaTokenizer, GemmaTokenizer, T5Tokenizer, "
               "AlbertTokenizer or XLMRobertaTokenizer, or a file tokenizer.json that says"));
+  std::filesystem::remove(folder / "tokenizer_config.json");
+  for (const char* type : { "mbart", "pegasus" }) // which have ids of their own for these pieces
+  {
+    WriteBytes(folder / "config.json", R"({"model_type": ")" + std::string(type) + R"("})");
+    EXPECT_THAT(MessageOf<FormatError>([&] { ReadTokenizer(folder.Path()); }),
+      HasSubstr("or a file tokenizer.json that says"));
+  }
 }
 
 // The tests below need no oracle.
@@ -681,6 +688,28 @@ TEST(MarianTokenizer, TargetsAreSplitByTheirOwnModel)
   EXPECT_EQ(source.Label(5), " a");
   EXPECT_THAT(ReadTargetTokenizer(Folder / "spm-t5").Encode("a", true).ids,
     ElementsAreArray(ReadTokenizer(Folder / "spm-t5").Encode("a", true).ids));
+}
+
+/// Each language has ids of its own.
+TEST(MarianTokenizer, TargetsMayHaveAVocabularyOfTheirOwn)
+{
+  const TemporaryDirectory folder;
+  const std::string model =
+    SentencePieceFile({ { "<unk>", 0, 2 }, { "a", -2 }, { "b", -2 }, { "\u2581", -3 } });
+  WriteBytes(folder / "source.spm", model);
+  WriteBytes(folder / "target.spm", model);
+  WriteBytes(folder / "vocab.json", VocabularyOf({ "</s>", "<unk>", "a", "b", "\u2581" }));
+  WriteBytes(
+    folder / "target_vocab.json", VocabularyOf({ "b", "a", "\u2581", "</s>", "<unk>", "<pad>" }));
+  const Tokenizer source = ReadTokenizer(folder.Path());
+  const Tokenizer target = ReadTargetTokenizer(folder.Path());
+  EXPECT_THAT(source.Encode("ab", true).ids, ElementsAre(4, 2, 3, 0));
+  EXPECT_THAT(target.Encode("abc", true).ids, ElementsAre(2, 1, 0, 4, 3));
+  EXPECT_EQ(source.Label(2), target.Label(1));
+  EXPECT_EQ(target.VocabularySize(), 6);
+  WriteBytes(folder / "target_vocab.json", "[]");
+  EXPECT_THAT(MessageOf<FormatError>([&] { ReadTargetTokenizer(folder.Path()); }),
+    HasSubstr("target_vocab.json"));
 }
 
 TEST(MarianTokenizer, VocabulariesThatDoNotFitAreRefused)

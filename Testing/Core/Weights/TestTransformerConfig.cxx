@@ -406,8 +406,8 @@ INSTANTIATE_TEST_SUITE_P(Architecture, BadTransformerConfig,
     BadConfig{ "Mixture", R"({"model_type": "dbrx"})",
       "the model_type 'dbrx' is a mixture of experts, which is not run here; recordings of it "
       "that were made elsewhere can be read. Expected one of bart, bert, bloom" },
-    BadConfig{ "PairThatIsNotRun", R"({"model_type": "pegasus"})",
-      "the model_type 'pegasus' is a pair of encoder and decoder, which is not run here" },
+    BadConfig{ "PairThatIsNotRun", R"({"model_type": "umt5"})",
+      "the model_type 'umt5' is a pair of encoder and decoder, which is not run here" },
     BadConfig{ "Recurrent", R"({"model_type": "mamba"})",
       "the model_type 'mamba' is a model with linear attention or a recurrent state, which" },
     BadConfig{ "LatentAttention", R"({"model_type": "deepseek_v3"})", "with latent attention" },
@@ -659,6 +659,49 @@ TEST(TransformerConfig, Bart)
   }
   EXPECT_EQ(decoder.decoderStart, 2);
   EXPECT_EQ(decoder.logitScale, 1);
+}
+
+/// What differs from T5 is what files may leave out.
+TEST(TransformerConfig, MT5)
+{
+  std::string text = T5("");
+  text.replace(text.find("\"t5\""), 4, "\"mt5\"");
+  const TransformerConfig decoder = Parse(text);
+  EXPECT_EQ(decoder.architecture, "mt5");
+  EXPECT_FALSE(decoder.tiedUnembedding);
+  EXPECT_EQ(decoder.logitScale, 1);
+  for (const TransformerConfig* config : { &decoder, decoder.encoder.get() })
+  {
+    EXPECT_TRUE(config->gated);
+    EXPECT_EQ(config->activation, Activation::GeluTanh);
+    EXPECT_EQ(config->position, PositionKind::Relative);
+    EXPECT_EQ(config->ScoreScale(0), 1);
+  }
+}
+
+TEST(TransformerConfig, MBartAndPegasus)
+{
+  for (const std::string name : { "mbart", "pegasus" })
+  {
+    const bool isMBart = name == "mbart";
+    const TransformerConfig decoder = Parse(Pair(name, R"(, "scale_embedding": true)"));
+    for (const TransformerConfig* config : { &decoder, decoder.encoder.get() })
+    {
+      EXPECT_EQ(config->normPlace, NormPlace::BeforeSublayer);
+      EXPECT_TRUE(config->finalNorm);
+      EXPECT_TRUE(config->lastResidualIsNormed);
+      EXPECT_EQ(config->embeddingNorm, isMBart);
+      EXPECT_EQ(config->position, isMBart ? PositionKind::Learned : PositionKind::Sinusoidal);
+      EXPECT_EQ(config->firstPosition, isMBart ? 2 : 0);
+      EXPECT_EQ(config->embeddingScale, std::sqrt(12.0));
+      EXPECT_EQ(config->activation, Activation::Gelu);
+      EXPECT_EQ(config->vocabulary, 7);
+    }
+    EXPECT_EQ(decoder.encoder->mask, AttentionMask::Bidirectional);
+    EXPECT_TRUE(decoder.tiedUnembedding);
+    EXPECT_EQ(decoder.decoderStart, isMBart ? -1 : 0); // of mBART a language
+    EXPECT_EQ(Parse(Pair(name, R"(, "decoder_start_token_id": 2)")).decoderStart, 2);
+  }
 }
 
 TEST(TransformerConfig, Marian)

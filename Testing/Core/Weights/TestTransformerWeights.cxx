@@ -355,7 +355,8 @@ class EncoderDecoderWeights : public testing::TestWithParam<std::string>
 };
 
 INSTANTIATE_TEST_SUITE_P(, EncoderDecoderWeights,
-  testing::Values("t5", "t5-v1_1", "bart", "marian", "whisper"),
+  testing::Values(
+    "t5", "t5-v1_1", "mt5", "bart", "mbart", "pegasus", "marian", "marian-two", "whisper"),
   [](const auto& name) { return TestName(name.param); });
 
 TEST_P(EncoderDecoderWeights, AllAreUsed)
@@ -372,13 +373,28 @@ TEST_P(EncoderDecoderWeights, AllAreUsed)
   EXPECT_FALSE(weights.encoder->layers[0].crossQuery.Exists());
 }
 
+/// Of Marian with a vocabulary for each language.
+TEST(TransformerWeights, EachStackMayHaveAnEmbeddingOfItsOwn)
+{
+  const PairFile pair("marian-two");
+  const Transformer model = pair.Read();
+  const TransformerWeights& weights = model.GetWeights();
+  EXPECT_EQ(weights.tokenEmbedding.data, pair.views.at("model.decoder.embed_tokens.weight").data);
+  EXPECT_EQ(weights.unembedding.weight.data, weights.tokenEmbedding.data);
+  EXPECT_EQ(weights.tokenEmbedding.shape[0], 41);
+  EXPECT_EQ(
+    weights.encoder->tokenEmbedding.data, pair.views.at("model.encoder.embed_tokens.weight").data);
+  EXPECT_EQ(weights.encoder->tokenEmbedding.shape[0], 47);
+}
+
 TEST_P(EncoderDecoderWeights, ThoseThatDoNotFitAreNamed)
 {
-  const bool isT5 = GetParam().substr(0, 2) == "t5";
+  const bool isT5 = GetParam().find("t5") != std::string::npos;
   const std::string outer = isT5 ? "" : "model.";
   const std::string layers = isT5 ? "block." : "layers.";
   const std::string cross =
     isT5 ? "0.layer.1.EncDecAttention.k.weight" : "0.encoder_attn.k_proj.weight";
+  const PairFile pair(GetParam());
   PairFile missing(GetParam());
   missing.views.erase(outer + "decoder." + layers + cross);
   EXPECT_EQ(
@@ -395,7 +411,7 @@ TEST_P(EncoderDecoderWeights, ThoseThatDoNotFitAreNamed)
     other.views[norm] = other.views.begin()->second;
     EXPECT_THAT(other.Refusal(),
       StartsWith("file: tensor '" + norm + "': the attention, MLPs and normalizations of " +
-                 (isT5 ? "t5" : GetParam())));
+                 pair.Read().GetConfig().architecture + ","));
   }
 }
 

@@ -86,9 +86,10 @@ SentencePieceTable WithIdsOf(
 
 }
 
-Tokenizer ReadMarianTokenizer(const std::filesystem::path& folder, const char* model)
+Tokenizer ReadMarianTokenizer(
+  const std::filesystem::path& folder, const char* model, const char* vocabularyFile)
 {
-  const std::string vocabularySource = (folder / MarianVocabularyFile).string();
+  const std::string vocabularySource = (folder / vocabularyFile).string();
   const std::string modelSource = (folder / model).string();
   const nlohmann::json value = ParseJson(ReadFile(vocabularySource), vocabularySource);
   const std::shared_ptr<Vocabulary> vocabulary =

@@ -10,14 +10,17 @@ namespace atlas
 {
 
 /// The files of a tokenizer of Marian: SentencePiece models of both languages, whose pieces have
-/// the ids of one vocabulary.
+/// the ids of one vocabulary or, with the last file, of one for each language.
 inline constexpr const char* MarianSourceFile = "source.spm";
 inline constexpr const char* MarianTargetFile = "target.spm";
 inline constexpr const char* MarianVocabularyFile = "vocab.json";
+inline constexpr const char* MarianTargetVocabularyFile = "target_vocab.json";
 
-/// Makes the tokenizer of one of the two models in a folder. Texts end with </s>. A code of the
-/// target's language, such as >>fra<<, is a token. Throws FileError if a file is missing, and
-/// FormatError if one is invalid, or if <unk> or </s> is not in the vocabulary.
-Tokenizer ReadMarianTokenizer(const std::filesystem::path& folder, const char* model);
+/// Makes the tokenizer of one of the two models in a folder, with the ids of a vocabulary there.
+/// Texts end with </s>. A code of the target's language, such as >>fra<<, is a token. Throws
+/// FileError if a file is missing, and FormatError if one is invalid, or if <unk> or </s> is not in
+/// the vocabulary.
+Tokenizer ReadMarianTokenizer(
+  const std::filesystem::path& folder, const char* model, const char* vocabulary);
 
 }

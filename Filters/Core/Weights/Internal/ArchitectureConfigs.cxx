@@ -631,7 +631,7 @@ TransformerConfig ParseOlmo(const Settings& settings)
 
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 43> Architectures = { {
+constexpr std::array<Named<Parse>, 46> Architectures = { {
   { "bart", ParseBart },
   { "bert", ParseBert },
   { "bloom", ParseBloom },
@@ -655,13 +655,16 @@ constexpr std::array<Named<Parse>, 43> Architectures = { {
   { "gptj", ParseGptJ },
   { "llama", ParseLlama },
   { "marian", ParseMarian },
+  { "mbart", ParseMBart },
   { "meta_llama", ParseMetaLlama },
   { "mistral", ParseMistral },
   { "mixtral", ParseMixtral },
+  { "mt5", ParseMT5 },
   { "nanogpt", ParseNanoGpt },
   { "olmo", ParseOlmo },
   { "olmoe", ParseOlmoe },
   { "opt", ParseOpt },
+  { "pegasus", ParsePegasus },
   { "phi", ParsePhi },
   { "phi3", ParsePhi3 },
   { "qwen2", ParseQwen2 },
@@ -683,7 +686,7 @@ constexpr std::string_view Recurrent = "a model with linear attention or a recur
 constexpr std::string_view Pair = "a pair of encoder and decoder";
 
 /// Model types that are not run, and why.
-constexpr std::array<Named<std::string_view>, 28> Refused = { {
+constexpr std::array<Named<std::string_view>, 26> Refused = { {
   { "bamba", Recurrent },
   { "dbrx", Mixture },
   { "deepseek", Mixture },
@@ -701,16 +704,14 @@ constexpr std::array<Named<std::string_view>, 28> Refused = { {
   { "llama4_text", Mixture },
   { "mamba", Recurrent },
   { "mamba2", Recurrent },
-  { "mbart", Pair },
   { "minimax", Recurrent },
-  { "mt5", Pair },
   { "nemotron_h", Recurrent },
-  { "pegasus", Pair },
   { "phimoe", Mixture },
   { "qwen3_next", Recurrent },
   { "recurrent_gemma", Recurrent },
   { "rwkv", Recurrent },
   { "switch_transformers", Mixture },
+  { "umt5", Pair },
   { "zamba2", Recurrent },
 } };
 

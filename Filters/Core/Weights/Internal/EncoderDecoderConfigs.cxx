@@ -45,14 +45,12 @@ TransformerConfig ParseStack(const Settings& settings, const StackKeys& keys)
   return config;
 }
 
-/// What both stacks of BART and Marian share.
+/// What both stacks of BART, mBART, Marian and Pegasus share.
 TransformerConfig ParseTextStack(const Settings& settings, const StackKeys& keys)
 {
   TransformerConfig config = ParseStack(settings, keys);
   config.vocabulary = settings.Size({ "vocab_size" });
   config.positions = settings.Size({ "max_position_embeddings" }, 1024);
-  config.normPlace = NormPlace::AfterSublayer;
-  config.finalNorm = false;
   if (settings.Flag({ "scale_embedding" }, false))
   {
     config.embeddingScale = std::sqrt(static_cast<double>(config.modelDimension));
@@ -81,7 +79,7 @@ std::int64_t ParseStart(const Settings& settings, std::int64_t vocabulary, std::
 }
 
 /// Reads what T5 calls feed_forward_proj: an activation, perhaps gated.
-void ParseT5Mlp(TransformerConfig& config, const Settings& settings)
+void ParseT5Mlp(TransformerConfig& config, const Settings& settings, const char* otherwise)
 {
   struct Kind
   {
@@ -99,7 +97,7 @@ void ParseT5Mlp(TransformerConfig& config, const Settings& settings)
     { "silu", { false, Activation::Silu } },
     { "swish", { false, Activation::Silu } },
   } };
-  const Kind kind = settings.Choice({ "feed_forward_proj" }, "relu", kinds);
+  const Kind kind = settings.Choice({ "feed_forward_proj" }, otherwise, kinds);
   config.gated = kind.gated;
   config.activation = kind.activation;
 }
@@ -123,9 +121,15 @@ void ParseDistances(TransformerConfig& config, const Settings& settings)
   }
 }
 
+/// Normalizations are after the sublayers, and none is behind the last.
+void NormAfterSublayers(TransformerConfig& config)
+{
+  config.normPlace = NormPlace::AfterSublayer;
+  config.finalNorm = false;
 }
 
-TransformerConfig ParseT5(const Settings& settings)
+/// What T5 and mT5 share but for what their files may leave out.
+TransformerConfig ParseT5s(const Settings& settings, const char* mlp, bool isTied)
 {
   TransformerConfig encoder;
   encoder.architecture = settings.Text({ "model_type" }, "");
@@ -143,11 +147,11 @@ TransformerConfig ParseT5(const Settings& settings)
   encoder.inputBias = false;
   encoder.outputBias = false;
   encoder.mlpBias = false;
-  ParseT5Mlp(encoder, settings);
+  ParseT5Mlp(encoder, settings, mlp);
   ParseDistances(encoder, settings);
   TransformerConfig decoder = encoder;
   decoder.layers = settings.Size({ "num_decoder_layers" }, encoder.layers);
-  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, isTied);
   if (decoder.tiedUnembedding)
   {
     decoder.logitScale = 1 / std::sqrt(static_cast<double>(decoder.modelDimension));
@@ -158,13 +162,33 @@ TransformerConfig ParseT5(const Settings& settings)
   return Join(std::move(encoder), std::move(decoder));
 }
 
+/// What both stacks of BART and mBART share.
+TransformerConfig ParseBartStack(const Settings& settings, const StackKeys& keys)
+{
+  TransformerConfig config = ParseTextStack(settings, keys);
+  config.firstPosition = 2;
+  config.embeddingNorm = true;
+  return config;
+}
+
+}
+
+TransformerConfig ParseT5(const Settings& settings)
+{
+  return ParseT5s(settings, "relu", true);
+}
+
+TransformerConfig ParseMT5(const Settings& settings)
+{
+  return ParseT5s(settings, "gated-gelu", false);
+}
+
 TransformerConfig ParseBart(const Settings& settings)
 {
   const auto parse = [&settings](const StackKeys& keys)
   {
-    TransformerConfig config = ParseTextStack(settings, keys);
-    config.firstPosition = 2;
-    config.embeddingNorm = true;
+    TransformerConfig config = ParseBartStack(settings, keys);
+    NormAfterSublayers(config);
     return config;
   };
   TransformerConfig decoder = parse(DecoderKeys);
@@ -173,11 +197,34 @@ TransformerConfig ParseBart(const Settings& settings)
   return Join(parse(EncoderKeys), std::move(decoder));
 }
 
+TransformerConfig ParseMBart(const Settings& settings)
+{
+  TransformerConfig decoder = ParseBartStack(settings, DecoderKeys);
+  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  decoder.decoderStart = ParseStart(settings, decoder.vocabulary, -1); // a language
+  return Join(ParseBartStack(settings, EncoderKeys), std::move(decoder));
+}
+
+TransformerConfig ParsePegasus(const Settings& settings)
+{
+  const auto parse = [&settings](const StackKeys& keys)
+  {
+    TransformerConfig config = ParseTextStack(settings, keys);
+    config.position = PositionKind::Sinusoidal;
+    return config;
+  };
+  TransformerConfig decoder = parse(DecoderKeys);
+  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  decoder.decoderStart = ParseStart(settings, decoder.vocabulary, 0);
+  return Join(parse(EncoderKeys), std::move(decoder));
+}
+
 TransformerConfig ParseMarian(const Settings& settings)
 {
   const auto parse = [&settings](const StackKeys& keys)
   {
     TransformerConfig config = ParseTextStack(settings, keys);
+    NormAfterSublayers(config);
     config.position = PositionKind::Sinusoidal;
     return config;
   };

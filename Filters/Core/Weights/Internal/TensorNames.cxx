@@ -443,7 +443,7 @@ constexpr TensorNames T5Names(bool isEncoder, bool isGated)
   return names;
 }
 
-/// The encoder of BART, or its decoder; Marian has the same.
+/// The encoder of BART, or its decoder; mBART, Marian and Pegasus have the same.
 constexpr TensorNames BartNames(bool isEncoder)
 {
   TensorNames names = OptNames();
@@ -487,7 +487,7 @@ constexpr TensorNames WhisperNames(bool isEncoder)
 }
 
 /// Those that differ from LlamaNames.
-constexpr std::array<Named<TensorNames>, 35> AllNames = { {
+constexpr std::array<Named<TensorNames>, 37> AllNames = { {
   { "bart", BartNames(false) },
   { "bert", BertNames },
   { "bloom", BloomNames },
@@ -508,11 +508,13 @@ constexpr std::array<Named<TensorNames>, 35> AllNames = { {
   { "gpt_oss", GptOssNames() },
   { "gptj", GptJNames() },
   { "marian", BartNames(false) },
+  { "mbart", BartNames(false) },
   { "meta_llama", MetaLlamaNames() },
   { "mixtral", MixtralNames() },
   { "nanogpt", NanoGptNames(true) },
   { "olmoe", MixtureNames() },
   { "opt", OptNames() },
+  { "pegasus", BartNames(false) },
   { "phi", PhiNames() },
   { "phi3", Phi3Names() },
   { "qwen2_moe", MixtureNames() },
@@ -526,9 +528,11 @@ constexpr std::array<Named<TensorNames>, 35> AllNames = { {
 } };
 
 /// Of encoders beside decoders.
-constexpr std::array<Named<TensorNames>, 3> EncoderNames = { {
+constexpr std::array<Named<TensorNames>, 5> EncoderNames = { {
   { "bart", BartNames(true) },
   { "marian", BartNames(true) },
+  { "mbart", BartNames(true) },
+  { "pegasus", BartNames(true) },
   { "whisper", WhisperNames(true) },
 } };
 
@@ -591,7 +595,7 @@ const TensorNames& NamesFor(const TransformerConfig& config)
     return DeepSeekLite;
   }
   const bool isEncoder = config.mask == AttentionMask::Bidirectional;
-  if (config.architecture == "t5")
+  if (config.architecture == "t5" || config.architecture == "mt5")
   {
     return isEncoder ? (config.gated ? GatedT5Encoder : T5Encoder)
                      : (config.gated ? GatedT5Decoder : T5Decoder);
