@@ -134,21 +134,22 @@ void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::in
     { recorded.key.Row(first), size, true }, attention.data(), length);
   RequireIntact(recorded.query.values.get());
   RequireIntact(recorded.key.values.get());
-  const HeadScores biases = ScoresOf(recording, sequence, layer, head);
+  HeadScores biases = ScoresOf(recording, sequence, layer, head);
+  biases.slope = 0; // the part of ALiBi is in `keys`
+  std::vector<float> distances(length);
   std::vector<ScoreParts> row;
   for (std::int64_t i = begin; i < end; ++i)
   {
     const KeyRange allowed = AllowedKeys(recording, sequence, layer, i);
     const float* products = attention.data() + (i - begin) * length;
+    std::fill(distances.begin(), distances.end(), 0.0F);
+    AddBias(biases, i, i + 1, allowed.end, distances.data());
     row.clear();
     for (std::int64_t j = allowed.begin; j < allowed.end; ++j)
     {
       const float alibi = keys.alibi[j];
       const float bias = keys.bias[j];
-      const float distance =
-        biases.distanceBias == nullptr
-          ? 0
-          : biases.distanceBias[std::clamp(j - i, -biases.reach, biases.reach)];
+      const float distance = distances[j];
       row.push_back({ static_cast<std::int32_t>(i), static_cast<std::int32_t>(j), 0,
         products[j] + bias + alibi + distance, alibi, distance, bias, products[j] });
     }
