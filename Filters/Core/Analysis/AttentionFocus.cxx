@@ -214,12 +214,13 @@ void MeasureFocus(const Recording& recording, std::int64_t sequence, std::int64_
   RequireOneSequence(recording, sequence);
   EvaluateAttention(recording, sequence, layer, head, quantity, 0, 0, nullptr); // checks the place
   const RecordedHead& recorded = FindHead(recording, layer, head);
-  const bool hasScores = quantity == AttentionQuantity::Weights && recorded.weights.empty();
+  const RecordedLayer& recordedLayer = FindLayer(recording, layer);
+  const bool hasScores = quantity == AttentionQuantity::Weights && recorded.weights.empty() &&
+                         recordedLayer.patchWindow == 0; // scores are there for all keys
   const std::int64_t keys = recording.SequenceLength(sequence);
   work.resize(std::max<std::int64_t>(end - begin, 0) * keys);
   EvaluateAttention(recording, sequence, layer, head,
     hasScores ? AttentionQuantity::Scores : quantity, begin, end, work.data());
-  const RecordedLayer& recordedLayer = FindLayer(recording, layer);
   const bool hasSink = quantity == AttentionQuantity::Weights && !recordedLayer.sinks.empty();
   const std::int64_t first = recording.sequenceOffsets[sequence];
   for (std::int64_t query = begin; query < end; ++query)

@@ -79,6 +79,11 @@ std::int64_t WindowOf(const CorpusTextOptions& options, const TransformerConfig&
     throw OptionError("the model: expected one that reads text alone, found one of architecture " +
                       config.architecture + ", whose decoder needs what its encoder reads.");
   }
+  if (config.vision != nullptr)
+  {
+    throw OptionError("the model: expected one that reads text alone, found one of architecture " +
+                      config.architecture + "; choose the architecture of its text.");
+  }
   const std::int64_t most =
     config.positions > 0 ? config.positions : std::numeric_limits<std::int32_t>::max();
   const std::int64_t window = options.window == 0 ? std::min(DefaultWindow, most) : options.window;

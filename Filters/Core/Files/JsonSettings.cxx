@@ -189,6 +189,12 @@ std::optional<Settings> Settings::Nested(Keys keys) const
   return Settings(*entry.second, this->Source);
 }
 
+Settings Settings::NestedOrEmpty(Keys keys) const
+{
+  static const json nothing = json::object();
+  return this->Nested(keys).value_or(Settings(nothing, this->Source));
+}
+
 void Settings::RefuseVariants(Keys keys, const std::string& what) const
 {
   for (const char* key : keys)

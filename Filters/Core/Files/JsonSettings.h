@@ -87,6 +87,9 @@ public:
   /// A nested object, or std::nullopt if it is missing.
   std::optional<Settings> Nested(Keys keys) const;
 
+  /// Likewise, but one without settings if it is missing.
+  Settings NestedOrEmpty(Keys keys) const;
+
   /// Throws ModelError if any of `keys` is switched on; `what` describes it, for example "a variant
   /// of attention".
   void RefuseVariants(Keys keys, const std::string& what = "a variant of attention") const;

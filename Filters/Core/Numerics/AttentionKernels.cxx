@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace atlas
 {
@@ -20,6 +21,39 @@ void DropSink(float sink, float largest, std::int64_t count, float* row)
   const double ratio = std::exp(static_cast<double>(sink) - static_cast<double>(largest));
   const auto share = static_cast<float>(1 / (1 + weight * ratio));
   std::for_each(row, row + count, [share](float& value) { value *= share; });
+}
+
+/// Turns the scores of keys first <= j < last of a query into its attention.
+void NormalizeRow(
+  const std::optional<float>& sink, std::int64_t first, std::int64_t last, float* row)
+{
+  const bool drops = sink && last > first;
+  const float largest = drops ? *std::max_element(row + first, row + last) : 0;
+  SoftmaxRow(last - first, row + first);
+  if (drops)
+  {
+    DropSink(*sink, largest, last - first, row + first);
+  }
+}
+
+/// The same of the keys of these that are in the query's window of patches.
+void NormalizeWindow(
+  const HeadScores& head, std::int64_t query, std::int64_t first, std::int64_t last, float* row)
+{
+  std::vector<float> seen;
+  for (std::int64_t key = first; key < last; ++key)
+  {
+    if (head.SharesWindow(query, key))
+    {
+      seen.push_back(row[key]);
+    }
+  }
+  NormalizeRow(head.sink, 0, static_cast<std::int64_t>(seen.size()), seen.data());
+  auto next = seen.begin();
+  for (std::int64_t key = first; key < last; ++key)
+  {
+    row[key] = head.SharesWindow(query, key) ? *next++ : 0;
+  }
 }
 
 /// Products of queries with keys from <= j < keys, in rows of `keys` values of which these
@@ -92,12 +126,13 @@ void NormalizeScores(
     float* row = values + (query - begin) * keys;
     const std::int64_t first = head.FirstKey(query);
     const std::int64_t last = head.KeyCount(query + 1);
-    const float largest =
-      head.sink && last > first ? *std::max_element(row + first, row + last) : 0;
-    SoftmaxRow(last - first, row + first);
-    if (head.sink && last > first)
+    if (head.patchWindow > 0)
     {
-      DropSink(*head.sink, largest, last - first, row + first);
+      NormalizeWindow(head, query, first, last, row);
+    }
+    else
+    {
+      NormalizeRow(head.sink, first, last, row);
     }
     std::fill(row, row + first, 0.0F);
     std::fill(row + last, row + keys, 0.0F);

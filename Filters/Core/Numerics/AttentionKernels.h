@@ -35,6 +35,21 @@ struct HeadScores
                                        ///< of key - query = 0; those beyond have that of the end
                                        ///< (T5, Raffel et al. 2020). nullptr: none
   std::int64_t reach = 0;
+  std::int64_t patchWindow = 0; ///< w > 0, of images: a query may attend to keys whose row / w and
+                                ///< column / w, rounded down, are its own (Bai et al. 2025:
+                                ///< Qwen2.5-VL)
+  const std::int32_t* patchRow = nullptr;    ///< with a window: of each token of the sequence
+  const std::int32_t* patchColumn = nullptr; ///< likewise
+
+  /// Whether the tokens at positions i and j are in the same window of patches, or there are none.
+  bool SharesWindow(std::int64_t i, std::int64_t j) const
+  {
+    const auto number = [this](std::int32_t place)
+    { return place < 0 ? -1 : place / this->patchWindow; };
+    return this->patchWindow == 0 ||
+           (number(this->patchRow[i]) == number(this->patchRow[j]) &&
+             number(this->patchColumn[i]) == number(this->patchColumn[j]));
+  }
 
   /// The number of leading keys that contain all those which queries before `end` may attend to.
   std::int64_t KeyCount(std::int64_t end) const
@@ -74,12 +89,12 @@ void AddBias(
 /// the softmax over the keys that the mask and the window allow, 0 for the others (Vaswani et al.,
 /// "Attention is all you need", 2017). With a sink s the weights are exp(x_j) / (exp(s) + sum_k
 /// exp(x_k)), which add up to less than 1 (OpenAI, "gpt-oss-120b & gpt-oss-20b", 2025). Of `head`,
-/// only length, mask, source, window and sink are read.
+/// only length, mask, source, windows and sink are read.
 void NormalizeScores(
   const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values);
 
 /// The attention of queries begin <= i < end to the first `keys` keys, at least KeyCount(end):
-/// values [end - begin, keys], packed; 0 where the mask or the window forbids it. Scores of keys
+/// values [end - begin, keys], packed; 0 where the mask or a window forbids it. Scores of keys
 /// before FirstKey(begin) are not computed.
 void EvaluateWeights(
   const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values);

@@ -45,14 +45,28 @@ std::int64_t SourceLength(const Recording& recording, std::int64_t sequence)
   return recording.mask == AttentionMask::Cross ? recording.sourceLengths.at(ToIndex(sequence)) : 0;
 }
 
+/// Which keys queries may attend to.
+HeadScores MaskOf(const Recording& recording, std::int64_t sequence, const RecordedLayer& layer)
+{
+  HeadScores scores;
+  scores.length = recording.SequenceLength(sequence);
+  scores.mask = recording.mask;
+  scores.window = layer.window;
+  scores.source = SourceLength(recording, sequence);
+  scores.patchWindow = layer.patchWindow;
+  if (layer.patchWindow > 0)
+  {
+    const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+    scores.patchRow = recording.tokens.row.data() + first;
+    scores.patchColumn = recording.tokens.column.data() + first;
+  }
+  return scores;
+}
+
 /// Which keys queries may attend to, and what takes part in the softmax beside them.
 HeadScores SoftmaxOf(const Recording& recording, const Place& place)
 {
-  HeadScores scores;
-  scores.length = recording.SequenceLength(static_cast<std::int64_t>(place.sequence));
-  scores.mask = recording.mask;
-  scores.window = place.layer.window;
-  scores.source = SourceLength(recording, static_cast<std::int64_t>(place.sequence));
+  HeadScores scores = MaskOf(recording, static_cast<std::int64_t>(place.sequence), place.layer);
   if (!place.layer.sinks.empty())
   {
     scores.sink = place.layer.sinks.at(place.h);
@@ -484,12 +498,14 @@ KeyRange KeyPositions(const Recording& recording, std::int64_t sequence)
 KeyRange AllowedKeys(
   const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t query)
 {
-  HeadScores scores;
-  scores.length = recording.SequenceLength(sequence);
-  scores.mask = recording.mask;
-  scores.window = FindLayer(recording, layer).window;
-  scores.source = SourceLength(recording, sequence);
+  const HeadScores scores = MaskOf(recording, sequence, FindLayer(recording, layer));
   return { scores.FirstKey(query), scores.KeyCount(query + 1) };
+}
+
+bool HasKey(const Recording& recording, std::int64_t sequence, std::int64_t layer,
+  std::int64_t query, std::int64_t key)
+{
+  return MaskOf(recording, sequence, FindLayer(recording, layer)).SharesWindow(query, key);
 }
 
 bool HasSinks(const Recording& recording, std::int64_t layer, AttentionQuantity quantity)

@@ -51,9 +51,13 @@ KeyRange QueryPositions(const Recording& recording, std::int64_t sequence);
 KeyRange KeyPositions(const Recording& recording, std::int64_t sequence);
 
 /// The keys that a query of a sequence may attend to: by the mask, and by the window of a recorded
-/// layer.
+/// layer. Of those in between, a window of patches may have some only (HasKey).
 KeyRange AllowedKeys(
   const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t query);
+
+/// Whether the window of patches of a query has a key, or the layer has none.
+bool HasKey(const Recording& recording, std::int64_t sequence, std::int64_t layer,
+  std::int64_t query, std::int64_t key);
 
 /// Whether a sink of the layer, or for Rollout of any layer up to it, takes part of the attention,
 /// so that Weights and Rollout add up to less than 1.

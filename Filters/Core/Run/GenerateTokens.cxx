@@ -5,6 +5,7 @@
 #include "Index.h"
 #include "MappedFile.h"
 #include "MatrixProduct.h"
+#include "PictureTokens.h"
 #include "TransformerEmbedding.h"
 #include "TransformerKernels.h"
 #include "TransformerLayer.h"
@@ -16,6 +17,7 @@
 #include <cmath>
 #include <cstddef>
 #include <deque>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -115,10 +117,11 @@ std::int64_t LongestSource(const TransformerConfig& config, const TransformerInp
 class Continuation
 {
 public:
-  Continuation(const Transformer& model, std::int64_t capacity, int threads)
+  /// For so many tokens, with rotations by positions below `positions`.
+  Continuation(const Transformer& model, std::int64_t capacity, std::int64_t positions, int threads)
     : Model(model)
     , Config(model.GetConfig())
-    , Positions(this->Config, model.GetWeights(), capacity)
+    , Positions(this->Config, model.GetWeights(), positions)
     , Capacity(capacity)
     , Threads(threads)
   {
@@ -145,6 +148,18 @@ public:
     this->SourceCache.resize(CacheFloats(config, encoded.rows));
   }
 
+  /// Sets what image tokens of the sequence that is run next have in place of their embeddings, one
+  /// row per token, at these positions.
+  void SetPictures(const SharedMatrix& features, std::vector<std::int64_t> positions)
+  {
+    this->Features = features;
+    this->FeaturePositions = std::move(positions);
+  }
+
+  /// Sets the places by which the tokens of the sequence that is run next are rotated. Later ones
+  /// have the positions after the largest.
+  void SetPlaces(std::vector<RotaryPlace> places) { this->Places = std::move(places); }
+
   /// Whether another token would change the rotation of all tokens before it (LongRope).
   bool IsAtSwitch() const
   {
@@ -159,11 +174,23 @@ public:
   {
     const std::int64_t d = this->Config.modelDimension;
     const std::int64_t rows = tokens.size();
-    const PackedSequences sequences = PackedSequences::Continue(this->Past, rows);
+    PackedSequences sequences = PackedSequences::Continue(this->Past, rows);
     TransformerInput input;
     input.tokens.push_back(tokens);
     std::vector<float> x(rows * d);
     EmbedInput(this->Config, this->Model.GetWeights(), input, sequences, x.data(), this->Threads);
+    for (std::size_t i = 0; i < this->FeaturePositions.size(); ++i)
+    {
+      const std::int64_t row = this->FeaturePositions[i] - this->Past;
+      if (row >= 0 && row < rows)
+      {
+        std::copy_n(this->Features.Row(static_cast<std::int64_t>(i)), d, x.data() + row * d);
+      }
+    }
+    if (!this->Places.empty())
+    {
+      sequences.SetPlaces(this->NextPlaces(rows));
+    }
     const RowGroup& group = sequences.groups.front();
     for (std::int64_t l = 0; l < this->Config.layers; ++l)
     {
@@ -190,12 +217,33 @@ private:
   SharedMatrix Encoded;                  ///< what the encoder returns for the source
   std::optional<PackedSequences> Source; ///< its tokens
   bool HasSourceKeys = false;            ///< whether its keys and values are known
+  SharedMatrix Features;                 ///< of image tokens
+  std::vector<std::int64_t> FeaturePositions;
+  std::vector<RotaryPlace> Places; ///< of the given tokens
   std::vector<float> CrossQueries;
   std::vector<float> SourceCache;  ///< [L, 2, H, tokens, d_head], these
   std::deque<KeptTensors> Tensors; ///< of each layer; they stay in place
   std::deque<TransformerLayer> Layers;
   LayerWorkspace Work;
   std::vector<float> Logits;
+
+  /// The places of the next tokens.
+  std::vector<RotaryPlace> NextPlaces(std::int64_t rows) const
+  {
+    std::int64_t next = 0;
+    for (const RotaryPlace& place : this->Places)
+    {
+      next = std::max(next, *std::max_element(place.begin(), place.end()) + 1);
+    }
+    std::vector<RotaryPlace> places;
+    const std::int64_t given = this->Places.size();
+    for (std::int64_t t = this->Past; t < this->Past + rows; ++t)
+    {
+      const std::int64_t position = next + t - given;
+      places.push_back(t < given ? this->Places[t] : RotaryPlace{ position, position, position });
+    }
+    return places;
+  }
 
   /// Keys and values are written after those of the past.
   std::vector<HeadRows> RowsOf(std::int64_t layer, std::int64_t rows)
@@ -258,6 +306,17 @@ private:
       throw ModelError("generating: the logit of token " + std::to_string(found) +
                        " after position " + std::to_string(this->Past - 1) +
                        " is not finite; expected finite numbers.");
+    }
+    if (this->Config.vision != nullptr) // which stand for pictures that there are not
+    {
+      for (const std::int64_t token :
+        { this->Config.vision->imageToken, this->Config.vision->filmToken })
+      {
+        if (token >= 0 && token < static_cast<std::int64_t>(this->Logits.size()))
+        {
+          this->Logits[token] = -std::numeric_limits<float>::infinity();
+        }
+      }
     }
   }
 };
@@ -328,12 +387,71 @@ void Require(bool condition, const std::string& message)
   }
 }
 
+/// Where the image tokens of texts are, and by which places all tokens are rotated.
+class GivenPictures
+{
+public:
+  GivenPictures(const TransformerConfig& config, const TransformerInput& input)
+    : Offsets(SequenceOffsets(SequenceLengths(config, input)))
+  {
+    if (config.vision != nullptr)
+    {
+      this->Tokens = ImageTokens(config, input);
+    }
+    if (config.vision != nullptr && !config.vision->rotarySections.empty())
+    {
+      this->Places = TextPlaces(config, input);
+    }
+  }
+
+  /// The largest position of all places; -1: there are none.
+  std::int64_t LastPosition() const
+  {
+    std::int64_t last = -1;
+    for (const RotaryPlace& place : this->Places)
+    {
+      last = std::max(last, *std::max_element(place.begin(), place.end()));
+    }
+    return last;
+  }
+
+  std::vector<std::int64_t> PositionsIn(std::int64_t sequence) const
+  {
+    std::vector<std::int64_t> positions;
+    for (const ImageToken& token : this->Tokens)
+    {
+      if (token.sequence == sequence)
+      {
+        positions.push_back(token.position);
+      }
+    }
+    return positions;
+  }
+
+  std::vector<RotaryPlace> PlacesOf(std::int64_t sequence) const
+  {
+    return this->Places.empty()
+             ? this->Places
+             : std::vector<RotaryPlace>(this->Places.begin() + this->Offsets[sequence],
+                 this->Places.begin() + this->Offsets[sequence + 1]);
+  }
+
+private:
+  std::vector<std::int64_t> Offsets;
+  std::vector<ImageToken> Tokens;
+  std::vector<RotaryPlace> Places; ///< empty: by position alone
+};
+
 /// The tokens of all sequences; see GenerateTokens.
 std::vector<std::vector<std::int64_t>> Generate(
   const Transformer& model, const TransformerInput& input, const GenerationOptions& options)
 {
   const SingleThreadedBlas blas;
-  Continuation continuation(model, LongestOf(input) + options.count, options.threads);
+  const TransformerConfig& config = model.GetConfig();
+  const GivenPictures pictures(config, input);
+  const std::int64_t capacity = LongestOf(input) + options.count;
+  Continuation continuation(model, capacity,
+    std::max(capacity, pictures.LastPosition() + 1 + options.count), options.threads);
   const double all = static_cast<double>(input.tokens.size()) * static_cast<double>(options.count);
   std::vector<std::vector<std::int64_t>> generated(input.tokens.size());
   for (std::size_t s = 0; s < generated.size(); ++s)
@@ -343,11 +461,18 @@ std::vector<std::vector<std::int64_t>> Generate(
     std::size_t known = 0; // tokens whose keys and values are kept
     Sampler sampler(options, s);
     continuation.Restart();
-    if (model.GetConfig().encoder != nullptr)
+    const auto sequence = static_cast<std::int64_t>(s);
+    if (config.encoder != nullptr)
     {
-      const auto sequence = static_cast<std::int64_t>(s);
       continuation.SetSource(
         TransformerRun::Encode(model, input, { sequence, sequence + 1 }, options.threads));
+    }
+    if (config.vision != nullptr)
+    {
+      continuation.SetPictures(
+        TransformerRun::EncodePictures(model, input, { sequence, sequence + 1 }, options.threads),
+        pictures.PositionsIn(sequence));
+      continuation.SetPlaces(pictures.PlacesOf(sequence));
     }
     bool ended = false;
     for (std::int64_t added = 0; added < options.count && !ended; ++added)

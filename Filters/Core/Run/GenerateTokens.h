@@ -38,7 +38,8 @@ std::uint64_t GenerationBytes(
 /// The tokens that the model adds to each sequence of an input that passes CheckInput, one after
 /// another, each from the logits at the token before. Keys and values of earlier tokens are kept,
 /// so that a token costs one row of each matrix product. Of equally probable tokens the one with
-/// the smaller id comes first. A model with an encoder reads the source of each sequence once.
+/// the smaller id comes first. A model with an encoder reads the source of each sequence, or its
+/// pictures, once; tokens that stand for parts of pictures are never added.
 ///
 /// On one machine with one version of OpenBLAS, tokens are the same for any number of threads.
 /// Throws as CheckInput and CheckGeneration do, ModelError if a logit is infinite or NaN, and

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "Index.h"
 #include "MappedFile.h"
+#include "PictureTokens.h"
 #include "PromptMeans.h"
 #include "TransformerRun.h"
 
@@ -72,7 +73,8 @@ std::vector<SequenceRange> SplitSequences(
 {
   const TransformerConfig& config = model.GetConfig();
   std::vector<std::int64_t> lengths = SequenceLengths(config, input);
-  const std::vector<std::int64_t> sources = SourceLengths(config, input);
+  const std::vector<std::int64_t> sources =
+    config.vision == nullptr ? SourceLengths(config, input) : EncoderRows(config, input);
   std::transform(sources.begin(), sources.end(), lengths.begin(), lengths.begin(), std::plus<>());
   const std::vector<std::int64_t> offsets = SequenceOffsets(lengths);
   const auto count = static_cast<std::int64_t>(offsets.size()) - 1;

@@ -90,6 +90,11 @@ MemoryEstimate EstimateMemory(
 ///     q = n3(x) U_Q^h + c_Q^h,  k = y U_K^h + c_K^h
 ///
 /// The parts `encoder` and `cross` of the recording have the same quantities as the decoder's.
+///
+/// A model of pictures among words runs its encoder on the pictures of the sequences first. The
+/// vectors that the projector makes of patches replace the embeddings of image tokens. `encoder` is
+/// there if there are pictures. Tokens have their places in `pictures`, which has no pixels.
+///
 /// Sequences share matrix products but nothing else: there is no padding. Attention is computed for
 /// blocks of queries and is not stored.
 ///

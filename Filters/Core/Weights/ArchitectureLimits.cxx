@@ -85,7 +85,7 @@ std::vector<ArchitectureSwitch> SwitchesOf(const TransformerConfig& config)
     }
   };
   const bool rotates = config.position == PositionKind::Rotary;
-  add(config.encoder != nullptr, Switch::Encoder);
+  add(config.encoder != nullptr || config.vision != nullptr, Switch::Encoder);
   add(config.order != SublayerOrder::Sequential, Switch::Parallel);
   add(config.normPlace == NormPlace::BeforeAndAfter, Switch::NormsAfterToo);
   add(config.queryKeyNorm != QueryKeyNorm::None, Switch::QueryKeyNorms);

@@ -13,7 +13,7 @@ namespace atlas
 /// weights may not know of.
 enum class ArchitectureSwitch
 {
-  Encoder,             ///< an encoder beside the decoder
+  Encoder,             ///< an encoder beside the decoder, of its source or of pictures
   Parallel,            ///< attention and MLP in parallel
   NormsAfterToo,       ///< normalizations before and after sublayers
   QueryKeyNorms,       ///< normalized queries and keys

@@ -98,7 +98,9 @@ TransformerConfig ParseTransformerConfig(
   {
     config.outputVocabulary = config.vocabulary;
   }
-  config.endTokens = EndTokens(settings, config.outputVocabulary);
+  const bool hasEnds = config.vision == nullptr || settings.Has({ "eos_token_id" });
+  config.endTokens = EndTokens(
+    hasEnds ? settings : settings.NestedOrEmpty({ "text_config" }), config.outputVocabulary);
   return config;
 }
 
@@ -213,11 +215,14 @@ std::vector<float> RotaryFrequencies(
   using Kind = RotaryScaling::Kind;
   const RotaryScaling& scaling = config.RotaryScalingOf(layer);
   const double base = config.HasOwnRotation(layer) ? config.windowRotaryBase : config.rotaryBase;
-  const auto rotated = static_cast<double>(config.RotatedDimension());
+  const bool isOfPatches = config.position == PositionKind::RotaryOfPatches;
+  const auto rotated =
+    static_cast<double>(isOfPatches ? config.headDimension / 2 : config.RotatedDimension());
   const bool isLong = static_cast<double>(length) > scaling.originalPositions;
   std::vector<float> frequencies;
-  for (std::int64_t i = 0; i < config.RotatedDimension() / 2; ++i)
+  for (std::int64_t pair = 0; pair < config.RotatedDimension() / 2; ++pair)
   {
+    const std::int64_t i = isOfPatches ? pair % (config.headDimension / 4) : pair;
     double frequency = std::pow(base, -2 * static_cast<double>(i) / rotated);
     if (scaling.kind == Kind::LongRope)
     {

@@ -81,6 +81,47 @@ public:
     return std::move(this->Weights);
   }
 
+  /// Likewise of an encoder of images, with the projector of the whole model.
+  VisionWeights BindVision(const TransformerConfig& whole)
+  {
+    const VisionConfig& vision = *whole.vision;
+    VisionWeights weights;
+    weights.encoder = this->BindEncoder();
+    if (whole.architecture == "llava") // it does not read what the last normalization gives
+    {
+      this->Used.insert(this->Prefix + std::string(this->Name.finalNorm.gain));
+      this->Used.insert(this->Prefix + std::string(this->Name.finalNorm.shift));
+    }
+    const ProjectorNames& names = ProjectorNamesFor(whole);
+    std::string prefix = this->Prefix;
+    for (const std::string_view outer : ProjectorPrefixes)
+    {
+      prefix = this->Has(std::string(outer) + std::string(names.in.weight)) ? outer : prefix;
+    }
+    const bool isOfPatches = vision.projectorNorm == VisionConfig::ProjectorNorm::OfPatches;
+    const std::int64_t inputs = vision.merge * vision.merge * this->Config.modelDimension;
+    if (isOfPatches)
+    {
+      weights.projectorNorm = this->GetUnfoldedNorm(prefix, names.norm);
+    }
+    else if (vision.projectorNorm == VisionConfig::ProjectorNorm::OfMerged)
+    {
+      weights.projectorNorm.gain = this->Get(prefix + std::string(names.norm.gain), { inputs });
+      weights.projectorNorm.shift = this->Get(prefix + std::string(names.norm.shift), { inputs });
+    }
+    // LLaVA may have no biases.
+    const bool hasBias = this->Has(prefix + std::string(names.in.bias)) ||
+                         this->Has(prefix + std::string(names.out.bias));
+    const std::int64_t d = whole.modelDimension;
+    const std::int64_t hidden = isOfPatches ? inputs : d;
+    weights.projectorIn = this->GetLinear(prefix, names.in, inputs, hidden, hasBias);
+    if (vision.projectorHasTwo)
+    {
+      weights.projectorOut = this->GetLinear(prefix, names.out, hidden, d, hasBias);
+    }
+    return weights;
+  }
+
 private:
   const TransformerConfig& Config;
   const WeightFiles& Files;
@@ -124,11 +165,15 @@ private:
     const std::string prefix(this->Name.prefix);
     if (!this->Lens && !prefix.empty() && !this->Has(prefix + first))
     {
-      for (const OuterPrefix& outer : OuterPrefixes)
+      const bool isOfImages = this->Config.input == InputKind::Images;
+      const OuterPrefix* outer = isOfImages ? OuterImagePrefixes.data() : OuterPrefixes.data();
+      const OuterPrefix* end =
+        outer + (isOfImages ? OuterImagePrefixes.size() : OuterPrefixes.size());
+      for (; outer != end; ++outer)
       {
-        if (this->Has(std::string(outer.base) + first))
+        if (this->Has(std::string(outer->base) + first))
         {
-          return { std::string(outer.base), std::string(outer.head) };
+          return { std::string(outer->base), std::string(outer->head) };
         }
       }
       // One that ends otherwise, such as "decoder." of "model.decoder.".
@@ -371,19 +416,26 @@ private:
     const TransformerConfig& config = this->Config;
     const std::int64_t d = config.modelDimension;
     LinearTensors& linear = this->Weights.patchEmbedding;
-    linear.weight = this->Get(this->Prefix + std::string(this->Name.patches.weight),
-      { d, config.channels, config.patchHeight, config.patchWidth });
+    Shape shape = { d, config.channels, config.patchHeight, config.patchWidth };
+    if (config.ReadsAnySize())
+    {
+      shape.insert(shape.begin() + 2, config.patchFrames);
+    }
+    linear.weight = this->Get(this->Prefix + std::string(this->Name.patches.weight), shape);
     if (config.patchBias)
     {
       linear.bias = this->Get(this->Prefix + std::string(this->Name.patches.bias), { d });
     }
-    linear.inputs = config.channels * config.patchHeight * config.patchWidth;
+    linear.inputs = config.channels * config.patchFrames * config.patchHeight * config.patchWidth;
     linear.outputs = d;
-    const std::string token = this->Prefix + std::string(this->Name.classToken);
-    this->Weights.classToken = this->Get(token);
-    if (this->Weights.classToken.Count() != ToIndex(d))
+    if (config.classTokens > 0)
     {
-      this->Get(token, { 1, 1, d }); // its message
+      const std::string token = this->Prefix + std::string(this->Name.classToken);
+      this->Weights.classToken = this->Get(token);
+      if (this->Weights.classToken.Count() != ToIndex(d))
+      {
+        this->Get(token, { 1, 1, d }); // its message
+      }
     }
     if (config.classTokens > 1)
     {
@@ -915,6 +967,14 @@ TensorView RowsOf(const TensorView& view, std::int64_t first, std::int64_t count
 
 TransformerWeights BindTransformerWeights(const TransformerConfig& config, const WeightFiles& files)
 {
+  if (config.vision != nullptr)
+  {
+    Binder encoder(*config.vision->encoder, files);
+    auto vision = std::make_shared<const VisionWeights>(encoder.BindVision(config));
+    TransformerWeights weights = Binder(config, files).Bind(&encoder);
+    weights.vision = std::move(vision);
+    return weights;
+  }
   if (config.encoder == nullptr)
   {
     return Binder(config, files).Bind(nullptr);

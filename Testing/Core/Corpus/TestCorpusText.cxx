@@ -212,4 +212,10 @@ TEST(CorpusWindow, DecodersBesideEncodersAreRefused)
   EXPECT_EQ(MessageOf<OptionError>([&] { WindowOf({}, config); }),
     "the model: expected one that reads text alone, found one of architecture t5, whose decoder "
     "needs what its encoder reads.");
+  config.encoder = nullptr;
+  config.architecture = "llava";
+  config.vision = std::make_shared<const VisionConfig>();
+  EXPECT_EQ(MessageOf<OptionError>([&] { WindowOf({}, config); }),
+    "the model: expected one that reads text alone, found one of architecture llava; choose the "
+    "architecture of its text.");
 }

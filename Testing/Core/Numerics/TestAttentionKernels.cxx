@@ -131,6 +131,46 @@ TEST(AttentionKernels, ExtremeSinks)
 }
 
 /// Capped values do not depend on where they lie in a row.
+/// Patches of two rows and five columns in windows of two: queries see keys in their own, and a
+/// class token sees itself.
+TEST(AttentionKernels, WindowsOfPatches)
+{
+  const std::vector<std::int32_t> rows = { -1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2 };
+  const std::vector<std::int32_t> columns = { -1, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 4 };
+  const std::vector<int> window = { 0, 1, 1, 2, 2, 3, 1, 1, 2, 2, 3, 4 }; // counted by hand
+  const auto length = static_cast<std::int64_t>(rows.size());
+  HeadScores head;
+  head.length = length;
+  head.mask = AttentionMask::Bidirectional;
+  head.patchWindow = 2;
+  head.patchRow = rows.data();
+  head.patchColumn = columns.data();
+  head.sink = 0.5F;
+  std::vector<float> values(length * length);
+  for (std::int64_t i = 0; i < length * length; ++i)
+  {
+    values[i] = static_cast<float>(i * i % 7);
+  }
+  const std::vector<float> scores = values;
+  NormalizeScores(head, 0, length, length, values.data());
+  for (std::int64_t q = 0; q < length; ++q)
+  {
+    double sum = std::exp(0.5);
+    for (std::int64_t k = 0; k < length; ++k)
+    {
+      const auto score = static_cast<double>(scores[q * length + k]);
+      sum += window[q] == window[k] ? std::exp(score) : 0;
+    }
+    for (std::int64_t k = 0; k < length; ++k)
+    {
+      const auto score = static_cast<double>(scores[q * length + k]);
+      const double expected = window[q] == window[k] ? std::exp(score) / sum : 0;
+      EXPECT_NEAR(values[q * length + k], expected, 1e-6) << q << " " << k;
+      EXPECT_EQ(values[q * length + k] == 0, window[q] != window[k]);
+    }
+  }
+}
+
 TEST(AttentionKernels, CapsAreOfEachValue)
 {
   HeadScores head;

@@ -63,6 +63,8 @@ TEST(ArchitectureLimits, SwitchesOfTodaysModels)
   EXPECT_THAT(SwitchesOf(Parse("bart", R"(, "d_model": 16, "encoder_layers": 2,
       "encoder_attention_heads": 2, "decoder_layers": 2, "decoder_attention_heads": 2)")),
     ElementsAre(Switch::Encoder, Switch::ShiftedPositions));
+  EXPECT_THAT(SwitchesOf(Parse("smolvlm", R"(, "image_token_id": 5, "scale_factor": 1)")),
+    ElementsAre(Switch::Encoder));
 }
 
 TEST(ArchitectureLimits, WhatIsNotKnownIsRefusedByName)

@@ -132,6 +132,13 @@ Deviation Compare(const Recording& stored, const Recording& computed, const Comp
   head.mask = stored.mask;
   const RecordedLayer& layer = FindLayer(stored, block.layer);
   head.window = layer.window;
+  if (layer.patchWindow > 0)
+  {
+    const std::int64_t first = stored.sequenceOffsets[block.sequence];
+    head.patchWindow = layer.patchWindow;
+    head.patchRow = stored.tokens.row.data() + first;
+    head.patchColumn = stored.tokens.column.data() + first;
+  }
   if (!layer.sinks.empty())
   {
     head.sink = layer.sinks.at(block.head);

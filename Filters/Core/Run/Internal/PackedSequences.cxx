@@ -133,6 +133,14 @@ PackedSequences PackedSequences::Continue(std::int64_t past, std::int64_t rows)
   return sequences;
 }
 
+void PackedSequences::SetPlaces(const std::vector<RotaryPlace>& places)
+{
+  for (RowGroup& group : this->groups)
+  {
+    group.places.assign(places.begin() + group.begin, places.begin() + group.end);
+  }
+}
+
 std::int64_t PackedSequences::Length(std::int64_t sequence) const
 {
   return this->offsets[sequence + 1] - this->offsets[sequence];

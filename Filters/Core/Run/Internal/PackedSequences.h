@@ -5,10 +5,14 @@
 #include "TransformerInput.h"
 #include "TransformerLinear.h"
 
+#include <array>
 #include <optional>
 
 namespace atlas
 {
+
+/// Frame, row and column by which a token is rotated, each for a part of the component pairs.
+using RotaryPlace = std::array<std::int64_t, 3>;
 
 /// A group of sequences that share matrix products.
 struct RowGroup
@@ -20,6 +24,7 @@ struct RowGroup
   std::vector<std::int64_t> offsets;   ///< first row of each sequence, then the row count
   std::vector<std::int64_t> positions; ///< of each row in its sequence
   std::vector<std::int64_t> lengths;   ///< of each row's sequence
+  std::vector<RotaryPlace> places;     ///< of each row; empty: by its position alone
   std::vector<RowTile> tiles;
 
   std::int64_t Rows() const { return this->end - this->begin; }
@@ -53,6 +58,10 @@ struct PackedSequences
   std::vector<std::int64_t> offsets; ///< first row of each sequence, then the row count
   SequenceRange run;                 ///< sequences that are run
   std::vector<RowGroup> groups;      ///< groups of the sequences in `run`
+
+  /// Gives the rows of all groups their places, of which there is one for each row of all
+  /// sequences.
+  void SetPlaces(const std::vector<RotaryPlace>& places);
 
   std::int64_t Length(std::int64_t sequence) const; ///< tokens
 

@@ -17,7 +17,6 @@ PositionEncoding::PositionEncoding(
     case PositionKind::Learned:
     case PositionKind::None:
     case PositionKind::Sinusoidal:
-    case PositionKind::RotaryOfPatches: // by the place of a patch, not by its position
       break;
     case PositionKind::Shortformer:
       this->Vectors = FloatValues(weights.positionEmbedding);
@@ -26,6 +25,7 @@ PositionEncoding::PositionEncoding(
       this->Slopes = AlibiSlopes(config.heads);
       break;
     case PositionKind::Rotary:
+    case PositionKind::RotaryOfPatches:
       this->MakeRotations(config, length);
       break;
     case PositionKind::Relative:
@@ -63,6 +63,43 @@ void RotationTable::Apply(std::int64_t position, float* values) const
     values[i * step] = a * cosine[i] - b * sine[i];
     values[i * step + other] = b * cosine[i] + a * sine[i];
   }
+}
+
+void RotationTable::Apply(const RotaryPlace& place, float* values) const
+{
+  for (std::int64_t i = 0; i < this->pairs; ++i)
+  {
+    const std::int64_t at = place[this->axes[i]] * this->pairs + i;
+    const float a = values[i];
+    const float b = values[i + this->pairs];
+    values[i] = a * this->cosines[at] - b * this->sines[at];
+    values[i + this->pairs] = b * this->cosines[at] + a * this->sines[at];
+  }
+}
+
+namespace
+{
+
+/// The number of a place by which each pair is rotated; empty: by the position.
+std::vector<std::uint8_t> AxesOf(const TransformerConfig& config)
+{
+  std::vector<std::int64_t> sections;
+  if (config.position == PositionKind::RotaryOfPatches)
+  {
+    sections = { 0, config.headDimension / 4, config.headDimension / 4 };
+  }
+  else if (config.vision != nullptr)
+  {
+    sections = config.vision->rotarySections;
+  }
+  std::vector<std::uint8_t> axes;
+  for (std::size_t axis = 0; axis < sections.size(); ++axis)
+  {
+    axes.insert(axes.end(), ToIndex(sections[axis]), static_cast<std::uint8_t>(axis));
+  }
+  return axes;
+}
+
 }
 
 void PositionEncoding::MakeRotations(const TransformerConfig& config, std::int64_t length)
@@ -107,6 +144,7 @@ std::vector<RotationTable> PositionEncoding::TablesOf(
     RotationTable table;
     table.pairs = static_cast<std::int64_t>(frequencies.size());
     table.neighbors = config.rotatesNeighbors;
+    table.axes = AxesOf(config);
     table.cosines.reserve(length * table.pairs);
     table.sines.reserve(table.cosines.capacity());
     for (std::int64_t position = 0; position < length; ++position)

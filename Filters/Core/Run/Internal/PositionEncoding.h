@@ -3,6 +3,7 @@
 // Internal to Core.
 
 #include "FloatValues.h"
+#include "PackedSequences.h"
 #include "Recording.h"
 #include "TransformerWeights.h"
 
@@ -16,13 +17,16 @@ namespace atlas
 /// original code.
 struct RotationTable
 {
-  std::int64_t pairs = 0;     ///< r / 2 of r rotated components
-  bool neighbors = false;     ///< pairs are (2i, 2i + 1), not (i, i + r / 2)
-  std::vector<float> cosines; ///< [length, pairs], of the angles
+  std::int64_t pairs = 0;         ///< r / 2 of r rotated components
+  bool neighbors = false;         ///< pairs are (2i, 2i + 1), not (i, i + r / 2)
+  std::vector<std::uint8_t> axes; ///< per pair: 0, 1 or 2, the number of a place by which it is
+                                  ///< rotated; empty: by the position
+  std::vector<float> cosines;     ///< [length, pairs], of the angles
   std::vector<float> sines;
 
-  /// Rotates a query or key at a position.
+  /// Rotates a query or key at a position, or at a place.
   void Apply(std::int64_t position, float* values) const;
+  void Apply(const RotaryPlace& place, float* values) const;
 };
 
 /// The position encoding inside attention. Learned and sinusoidal positions (PositionKind)
@@ -30,7 +34,7 @@ struct RotationTable
 class PositionEncoding
 {
 public:
-  /// Prepares sequences of at most `length` tokens.
+  /// Prepares sequences of at most `length` tokens, or positions in places below it.
   PositionEncoding(
     const TransformerConfig& config, const TransformerWeights& weights, std::int64_t length);
 

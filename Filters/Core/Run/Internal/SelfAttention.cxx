@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 namespace atlas
 {
@@ -72,8 +74,10 @@ std::int64_t SelfAttention::WorkingFloats(
   const std::int64_t grams = MixedWidth(config) * config.ValueDimension();
   const std::int64_t latents = 2 * (config.keyLatent + config.queryLatent) +
                                (config.keyLatent > 0 ? config.RotatedDimension() : 0);
+  const std::int64_t gathered = // of a window
+    config.patchWindows.empty() ? 0 : rows * (2 * config.headDimension + config.ValueDimension());
   return rows * (config.modelDimension + MixedWidth(config) + latents) + grams +
-         ThreadCount(threads) * weights;
+         ThreadCount(threads) * (weights + gathered);
 }
 
 void SelfAttention::Add(const RowGroup& group, const float* from,
@@ -315,7 +319,14 @@ void SelfAttention::Rotate(const RowGroup& group, std::int64_t row, float* value
   {
     const std::int64_t first =
       this->Config.rotatesLast ? this->Config.headDimension - this->Config.RotatedDimension() : 0;
-    rotation->Apply(group.positions[row], values + first);
+    if (group.places.empty())
+    {
+      rotation->Apply(group.positions[row], values + first);
+    }
+    else
+    {
+      rotation->Apply(group.places[row], values + first);
+    }
   }
 }
 
@@ -356,6 +367,11 @@ void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
 void SelfAttention::MixValues(const RowGroup& group, const RowGroup& keys,
   const std::vector<HeadRows>& heads, float* mixed, int threads) const
 {
+  if (this->Config.PatchWindow(this->Layer) > 0)
+  {
+    this->MixWindows(group, heads, mixed, threads);
+    return;
+  }
   struct Task
   {
     std::size_t sequence;
@@ -413,6 +429,69 @@ void SelfAttention::MixBlock(const RowGroup& group, const RowGroup& keysOf, std:
   MultiplyMatrices(end - from, width, keys - unseen, 1, { weights.data() + unseen, keys },
     { rows.value + (firstKey + unseen) * width, width },
     mixed + (first + begin) * stride + head * width, stride);
+}
+
+/// The same of patches that attend to their windows.
+void SelfAttention::MixWindows(
+  const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed, int threads) const
+{
+  const std::int64_t side = this->Config.PatchWindow(this->Layer);
+  std::vector<std::vector<std::int64_t>> windows; // their rows
+  for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
+  {
+    std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::int64_t>> found;
+    for (std::int64_t row = group.offsets[s]; row < group.offsets[s + 1]; ++row)
+    {
+      const RotaryPlace& place = group.places[row];
+      found[{ place[1] / side, place[2] / side }].push_back(row);
+    }
+    for (auto& [place, rows] : found)
+    {
+      windows.push_back(std::move(rows));
+    }
+  }
+  const std::int64_t count = heads.size();
+  ParallelFor(static_cast<std::int64_t>(windows.size()) * count, threads, [&](std::int64_t i)
+    { this->MixWindow(windows[i / count], i % count, heads[i % count], mixed); });
+}
+
+/// Computes a head's weighted sums of values for the rows of a window.
+void SelfAttention::MixWindow(const std::vector<std::int64_t>& rows, std::int64_t head,
+  const HeadRows& from, float* mixed) const
+{
+  const std::int64_t dimension = this->Config.headDimension;
+  const std::int64_t width = this->Config.ValueDimension();
+  const std::int64_t count = rows.size();
+  const auto gather = [&](const float* matrix, std::int64_t columns)
+  {
+    std::vector<float> gathered(count * columns);
+    for (std::int64_t i = 0; i < count; ++i)
+    {
+      std::copy_n(matrix + rows[i] * columns, columns, gathered.data() + i * columns);
+    }
+    return gathered;
+  };
+  const std::vector<float> queries = gather(from.query, dimension);
+  const std::vector<float> keys = gather(from.key, dimension);
+  const std::vector<float> values = gather(from.value, width);
+  HeadScores scores = this->ScoresOf(head);
+  scores.query = queries.data();
+  scores.key = keys.data();
+  scores.length = count;
+  std::vector<float> weights(std::min(count, QueryBlock) * count);
+  std::vector<float> sums(std::min(count, QueryBlock) * width);
+  for (std::int64_t begin = 0; begin < count; begin += QueryBlock)
+  {
+    const std::int64_t end = std::min(begin + QueryBlock, count);
+    EvaluateWeights(scores, begin, end, count, weights.data());
+    MultiplyMatrices(end - begin, width, count, 1, { weights.data(), count },
+      { values.data(), width }, sums.data(), width);
+    for (std::int64_t i = begin; i < end; ++i)
+    {
+      std::copy_n(sums.data() + (i - begin) * width, width,
+        mixed + rows[i] * MixedWidth(this->Config) + head * width);
+    }
+  }
 }
 
 /// What turns queries and keys of a head into attention.

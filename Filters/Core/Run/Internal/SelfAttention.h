@@ -125,6 +125,10 @@ private:
     float* mixed, int threads) const;
   void MixBlock(const RowGroup& group, const RowGroup& keysOf, std::size_t sequence,
     std::int64_t begin, std::int64_t head, const HeadRows& rows, float* mixed) const;
+  void MixWindows(
+    const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed, int threads) const;
+  void MixWindow(const std::vector<std::int64_t>& rows, std::int64_t head, const HeadRows& from,
+    float* mixed) const;
   HeadScores ScoresOf(std::int64_t head) const;
   void MeasureValues(const RowGroup& group, const std::vector<HeadRows>& heads,
     AttentionWorkspace& work, int threads) const;

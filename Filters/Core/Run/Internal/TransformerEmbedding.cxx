@@ -196,7 +196,13 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
   const TransformerInput& input, const PackedSequences& sequences, float* x, int threads)
 {
   const std::int64_t d = config.modelDimension;
-  if (config.input == InputKind::Images)
+  if (config.ReadsAnySize())
+  {
+    const Linear embedding(weights.patchEmbedding);
+    const float* patches = input.pixels.data() + sequences.FirstRow() * embedding.Inputs();
+    ApplyLinear(embedding, sequences.Tiles(), patches, x, {}, threads);
+  }
+  else if (config.input == InputKind::Images)
   {
     EmbedImages(config, weights, input, sequences.run, x, threads);
   }

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "Index.h"
 #include "MatrixProduct.h"
+#include "PictureTokens.h"
 #include "PromptMeans.h"
 #include "TransformerEmbedding.h"
 #include "TransformerKernels.h"
@@ -11,15 +12,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 namespace atlas
 {
 
 RecordSelection::RecordSelection(
-  const TransformerConfig& config, const RecordOptions& options, bool runsAll)
+  const TransformerConfig& config, const RecordOptions& options, std::int64_t least)
   : Layers(config.layers, options.layers.empty())
   , Residual(options.residual)
-  , RunsAll(runsAll || options.logits || options.finalScale)
+  , Least(options.logits || options.finalScale ? config.layers : least)
 {
   for (const std::int64_t layer : options.layers)
   {
@@ -43,20 +46,22 @@ bool RecordSelection::HasResidual(std::int64_t l) const
 std::int64_t RecordSelection::LayersToRun() const
 {
   std::int64_t count = this->Layers.size();
-  while (!this->RunsAll && count > 0 && !this->HasLayer(count - 1))
+  while (count > this->Least && !this->HasLayer(count - 1))
   {
     --count;
   }
   return count;
 }
 
-/// The run of the encoder, and the cross attention of the decoder.
+/// The run of the encoder, and the cross attention of the decoder or the places of pictures.
 struct TransformerRun::EncoderPart
 {
-  TransformerInput texts; ///< that it reads; sound is in the input of the whole
+  TransformerInput texts; ///< that it reads; sound and pictures are in the input of the whole
   RecordOptions options;
   std::unique_ptr<TransformerRun> run;
-  CrossPart cross;
+  std::optional<CrossPart> cross;
+  std::vector<ImageToken> tokens; ///< of the text
+  SharedMatrix features;          ///< of those of the sequences to run, [tokens, d_model]
 };
 
 namespace
@@ -95,37 +100,89 @@ RecordOptions OptionsOfEncoder(const RecordOptions& options)
 TransformerRun::TransformerRun(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
   : TransformerRun(model, model.GetConfig(), model.GetWeights(), input, options,
-      SequencesOf(model.GetConfig(), input, options.sequences), false)
+      SequencesOf(model.GetConfig(), input, options.sequences), -1)
 {
-  if (this->Config.encoder == nullptr)
+  if (this->Config.encoder != nullptr)
   {
-    return;
+    this->BeginCross();
   }
-  const TransformerConfig& encoder = *this->Config.encoder;
-  const std::vector<std::int64_t> lengths = SourceLengths(this->Config, input);
-  this->Encoder = std::make_unique<EncoderPart>(EncoderPart{ TextsOf(input),
-    OptionsOfEncoder(options), nullptr, { this->Config, options, this->Sequences, lengths } });
-  this->Encoder->run.reset(new TransformerRun(model, encoder, *this->Weights.encoder,
-    encoder.input == InputKind::Sound ? input : this->Encoder->texts, this->Encoder->options,
-    PackedSequences(lengths, options.sequences), true));
-  const auto work = static_cast<double>(this->Encoder->run->Sequences.Rows() * encoder.layers);
-  const auto rest = static_cast<double>(this->Sequences.Rows() * this->Config.layers);
-  this->EncoderShare = work > 0 ? work / (work + rest) : 0;
+  if (this->Config.vision != nullptr)
+  {
+    this->BeginPictures();
+  }
+  if (this->Encoder != nullptr)
+  {
+    const TransformerRun& run = *this->Encoder->run;
+    const auto work = static_cast<double>(run.Sequences.Rows() * run.Config.layers);
+    const auto rest = static_cast<double>(this->Sequences.Rows() * this->Config.layers);
+    this->EncoderShare = work > 0 ? work / (work + rest) : 0;
+  }
 }
 
 TransformerRun::TransformerRun(const Transformer& model, const TransformerConfig& config,
   const TransformerWeights& weights, const TransformerInput& input, const RecordOptions& options,
-  PackedSequences sequences, bool isEncoder)
+  PackedSequences sequences, std::int64_t readLayer)
   : Model(model)
   , Config(config)
   , Weights(weights)
   , Input(input)
   , Options(options)
-  , Selected(this->Config, options, isEncoder)
+  , Selected(this->Config, options, std::max<std::int64_t>(readLayer, 0))
   , Sequences(std::move(sequences))
   , SourceNeeds(SourcePlaces(this->Config, options.interventions))
-  , Name(isEncoder ? "encoder, " : "")
+  , ReadLayer(readLayer)
+  , Name(readLayer >= 0 ? "encoder, " : "")
 {
+  if (config.ReadsAnySize())
+  {
+    this->Places = PatchPlaces(*model.GetConfig().vision, input);
+  }
+  else if (config.vision != nullptr && !config.vision->rotarySections.empty())
+  {
+    this->Places = TextPlaces(config, input);
+  }
+  if (!this->Places.empty())
+  {
+    this->Sequences.SetPlaces(this->Places);
+  }
+}
+
+/// Prepares the run of the encoder, and the cross attention.
+void TransformerRun::BeginCross()
+{
+  const TransformerConfig& encoder = *this->Config.encoder;
+  const std::vector<std::int64_t> lengths = SourceLengths(this->Config, this->Input);
+  this->Encoder = std::make_unique<EncoderPart>();
+  this->Encoder->texts = TextsOf(this->Input);
+  this->Encoder->options = OptionsOfEncoder(this->Options);
+  this->Encoder->cross.emplace(this->Config, this->Options, this->Sequences, lengths);
+  this->Encoder->run.reset(new TransformerRun(this->Model, encoder, *this->Weights.encoder,
+    encoder.input == InputKind::Sound ? this->Input : this->Encoder->texts, this->Encoder->options,
+    PackedSequences(lengths, this->Options.sequences), encoder.layers));
+}
+
+/// Prepares the run of the encoder of images, if there are any.
+void TransformerRun::BeginPictures()
+{
+  std::vector<ImageToken> tokens = ImageTokens(this->Config, this->Input);
+  if (tokens.empty())
+  {
+    return;
+  }
+  const VisionConfig& vision = *this->Config.vision;
+  const SequenceRange range = EncoderRange(this->Config, this->Input, tokens, this->Sequences.run);
+  this->Encoder = std::make_unique<EncoderPart>();
+  this->Encoder->options = OptionsOfEncoder(this->Options);
+  this->Encoder->options.sequences = range;
+  this->Encoder->tokens = std::move(tokens);
+  this->Encoder->run.reset(new TransformerRun(this->Model, *vision.encoder,
+    this->Weights.vision->encoder, this->Input, this->Encoder->options,
+    PackedSequences(SequenceLengths(*vision.encoder, this->Input), range), vision.layersRead));
+}
+
+CrossPart* TransformerRun::Cross() const
+{
+  return this->Encoder != nullptr && this->Encoder->cross ? &*this->Encoder->cross : nullptr;
 }
 
 TransformerRun::~TransformerRun() = default;
@@ -155,9 +212,9 @@ MemoryEstimate TransformerRun::EstimateMemory() const
   const std::int64_t residual = 2 * d;           // floats per row to run; twice for the logits
   const std::int64_t spare = queries + 2 * keys; // floats per row of the largest group
   std::int64_t groupRows = this->Sequences.LargestGroup();
-  if (this->Encoder != nullptr)
+  if (const CrossPart* cross = this->Cross())
   {
-    groupRows = std::max(groupRows, this->Encoder->cross.GetSources().LargestGroup());
+    groupRows = std::max(groupRows, cross->GetSources().LargestGroup());
   }
   std::uint64_t widened = options.logits ? WidenedBytes(this->Weights.unembedding) : 0;
   for (const LayerTensors& layer : this->Weights.layers)
@@ -174,18 +231,29 @@ MemoryEstimate TransformerRun::EstimateMemory() const
   {
     estimate.working += ToIndex(SoundFloats(config)) * sizeof(float);
   }
-  if (this->Encoder != nullptr)
+  if (this->ReadLayer >= 0 && this->ReadLayer < this->Selected.LayersToRun())
   {
-    const CrossPart& cross = this->Encoder->cross;
-    const MemoryEstimate encoder = this->Encoder->run->EstimateMemory();
+    estimate.working += ToIndex(this->Sequences.Rows() * d) * sizeof(float);
+  }
+  if (const CrossPart* cross = this->Cross())
+  {
     std::uint64_t layers = 0;
     for (std::int64_t l = 0; l < config.layers; ++l)
     {
       layers += this->Selected.HasLayer(l) ? 1 : 0;
     }
-    estimate.recording += encoder.recording + layers * cross.RecordedFloats() * sizeof(float);
-    estimate.working += ToIndex(cross.WorkingFloats()) * sizeof(float);
-    estimate.working = std::max(estimate.working, encoder.working);
+    estimate.recording += layers * cross->RecordedFloats() * sizeof(float);
+    estimate.working += ToIndex(cross->WorkingFloats()) * sizeof(float);
+  }
+  if (this->Encoder != nullptr)
+  {
+    const TransformerRun& run = *this->Encoder->run;
+    const MemoryEstimate encoder = run.EstimateMemory();
+    const std::int64_t projected =
+      config.vision == nullptr ? 0 : ProjectFloats(config, run.Sequences);
+    estimate.recording += encoder.recording;
+    estimate.working =
+      std::max(estimate.working, encoder.working + ToIndex(projected) * sizeof(float));
   }
   if (!this->SourceNeeds.empty())
   {
@@ -204,6 +272,10 @@ Recording TransformerRun::Run()
   {
     longest = std::max(longest, this->Sequences.Length(s));
   }
+  for (const RotaryPlace& place : this->Places)
+  {
+    longest = std::max(longest, *std::max_element(place.begin(), place.end()) + 1);
+  }
   const PositionEncoding positions(this->Config, this->Weights, longest);
   this->Record.alibiSlopes = positions.GetSlopes();
   this->Record.distanceBias = positions.GetDistanceBias();
@@ -216,9 +288,15 @@ Recording TransformerRun::Run()
   const std::int64_t layers = this->Selected.LayersToRun();
   for (std::int64_t l = 0; l < layers; ++l)
   {
+    if (l == this->ReadLayer)
+    {
+      this->Read = SharedMatrix::Zero(this->Residual.rows, this->Residual.columns);
+      std::copy_n(this->Residual.values.get(), this->Residual.Count(), this->Read.values.get());
+    }
     this->RunLayer(l, positions, progress.Part(l, l + 1, layers));
   }
   this->Finish();
+  this->Read = this->Read.IsRecorded() ? this->Read : this->Residual;
   progress(1);
   return std::move(this->Record);
 }
@@ -233,9 +311,35 @@ void TransformerRun::RunEncoder()
   std::unique_ptr<TransformerRun> run = std::move(this->Encoder->run);
   this->Encoder->options.progress = this->Options.progress.Part(0, this->EncoderShare);
   const auto recording = std::make_shared<Recording>(run->Run());
-  this->Encoder->cross.Begin(*recording, this->Record, run->Residual);
+  if (CrossPart* cross = this->Cross())
+  {
+    cross->Begin(*recording, this->Record, run->Read);
+    this->Record.cross = cross->GetRecording();
+  }
+  else
+  {
+    this->Encoder->features =
+      ProjectPictures(this->Model, run->Sequences, run->Read.values.get(), this->Options.threads);
+    DescribePictures(this->Config, this->Input, this->Encoder->tokens, this->Record);
+  }
   this->Record.encoder = recording;
-  this->Record.cross = this->Encoder->cross.GetRecording();
+}
+
+SharedMatrix TransformerRun::EncodePictures(const Transformer& model, const TransformerInput& input,
+  const SequenceRange& sequences, int threads)
+{
+  RecordOptions options;
+  options.queriesAndKeys = false;
+  options.values = false;
+  options.layers = { std::numeric_limits<std::int64_t>::max() }; // none
+  options.threads = threads;
+  const TransformerConfig& config = model.GetConfig();
+  const TransformerConfig& encoder = *config.vision->encoder;
+  options.sequences = EncoderRange(config, input, ImageTokens(config, input), sequences);
+  TransformerRun run(model, encoder, model.GetWeights().vision->encoder, input, options,
+    PackedSequences(SequenceLengths(encoder, input), options.sequences), config.vision->layersRead);
+  run.Run();
+  return ProjectPictures(model, run.Sequences, run.Read.values.get(), threads);
 }
 
 SharedMatrix TransformerRun::Encode(const Transformer& model, const TransformerInput& input,
@@ -250,9 +354,9 @@ SharedMatrix TransformerRun::Encode(const Transformer& model, const TransformerI
   const TransformerInput texts = TextsOf(input);
   TransformerRun run(model, config, *model.GetWeights().encoder,
     config.input == InputKind::Sound ? input : texts, options,
-    PackedSequences(SourceLengths(model.GetConfig(), input), sequences), true);
+    PackedSequences(SourceLengths(model.GetConfig(), input), sequences), config.layers);
   run.Run();
-  return run.Residual;
+  return run.Read;
 }
 
 /// Runs the other input of the interventions, if they have one.
@@ -334,7 +438,8 @@ void TransformerRun::Describe()
 {
   this->Record.architecture = this->Config.architecture;
   this->Record.mask = this->Config.mask;
-  this->Record.rotated = this->Config.position == PositionKind::Rotary;
+  this->Record.rotated = this->Config.position == PositionKind::Rotary ||
+                         this->Config.position == PositionKind::RotaryOfPatches;
   this->Record.processing = this->Weights.processing;
   this->Record.interventions = ToText(this->Options.interventions);
   this->Record.layerCount = static_cast<std::int32_t>(this->Config.layers);
@@ -357,7 +462,13 @@ void TransformerRun::DescribeSequence(std::int64_t sequence)
   {
     tokens.sequence.push_back(static_cast<std::int32_t>(s));
     tokens.position.push_back(static_cast<std::int32_t>(t));
-    if (this->Config.input == InputKind::Images)
+    if (this->Config.ReadsAnySize())
+    {
+      const RotaryPlace& place = this->Places[this->Sequences.offsets[s] + t];
+      tokens.row.push_back(static_cast<std::int32_t>(place[1]));
+      tokens.column.push_back(static_cast<std::int32_t>(place[2]));
+    }
+    else if (this->Config.input == InputKind::Images)
     {
       const std::int64_t columns = this->Config.PatchColumns();
       const std::int64_t patch = t - this->Config.TokensBeforePatches();
@@ -381,6 +492,19 @@ void TransformerRun::Embed()
   this->Residual = SharedMatrix::Zero(this->Sequences.Rows(), this->Config.modelDimension);
   EmbedInput(this->Config, this->Weights, this->Input, this->Sequences, this->Residual.Row(0),
     this->Options.threads);
+  if (this->Encoder != nullptr && this->Config.vision != nullptr)
+  {
+    const float* feature = this->Encoder->features.values.get();
+    for (const ImageToken& token : this->Encoder->tokens)
+    {
+      if (token.sequence >= this->Sequences.run.first && token.sequence < this->Sequences.run.end)
+      {
+        const std::int64_t row = this->Sequences.offsets[token.sequence] + token.position;
+        std::copy_n(feature, this->Config.modelDimension, this->ResidualRow(row));
+        feature += this->Config.modelDimension;
+      }
+    }
+  }
   this->CheckFinite("the embedding", this->Sequences.FirstRow(), this->Sequences.EndRow());
 }
 
@@ -392,15 +516,15 @@ void TransformerRun::RunLayer(
   this->RecordResidual(l);
   this->AllocateHeads(l);
   this->AllocateRouting(l);
-  if (this->Encoder != nullptr)
+  CrossPart* cross = this->Cross();
+  if (cross != nullptr)
   {
-    this->Encoder->cross.BeginLayer(l, this->Selected.HasLayer(l));
+    cross->BeginLayer(l, this->Selected.HasLayer(l));
   }
   if (this->Sequences.groups.empty())
   {
     return;
   }
-  CrossPart* cross = this->Encoder == nullptr ? nullptr : &this->Encoder->cross;
   const TransformerLayer layer(this->Config, this->Weights.layers[l], l, positions);
   for (std::size_t g = 0; g < this->Sequences.groups.size(); ++g)
   {
@@ -441,6 +565,7 @@ void TransformerRun::AllocateHeads(std::int64_t l)
     layer.scoreScale = this->Config.ScoreScale(l);
     layer.scoreCap = this->Config.scoreCap;
     layer.window = this->Config.Window(l);
+    layer.patchWindow = this->Config.PatchWindow(l);
     if (this->Config.sinks)
     {
       const FloatValues sinks(this->Weights.layers[l].sinks);

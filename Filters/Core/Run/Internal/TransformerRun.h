@@ -18,10 +18,10 @@ namespace atlas
 class RecordSelection
 {
 public:
-  /// `runsAll`: all layers run in any case. Layers that the configuration does not have are
-  /// ignored: they may be those of the decoder alone.
+  /// `least`: the number of layers that run in any case. Layers that the configuration does not
+  /// have are ignored: they may be those of the decoder alone.
   RecordSelection(
-    const TransformerConfig& config, const RecordOptions& options, bool runsAll = false);
+    const TransformerConfig& config, const RecordOptions& options, std::int64_t least = 0);
 
   bool HasLayer(std::int64_t layer) const;
 
@@ -34,7 +34,7 @@ public:
 private:
   std::vector<bool> Layers;
   bool Residual;
-  bool RunsAll; ///< up to what follows the last layer
+  std::int64_t Least;
 };
 
 /// One run of a transformer on an input that passes CheckInput. It applies the layers to the
@@ -55,6 +55,10 @@ public:
   /// As RecordTransformer. Must be called only once.
   Recording Run();
 
+  /// What the projector makes of the pictures of some sequences: [their image tokens, d_model].
+  static SharedMatrix EncodePictures(const Transformer& model, const TransformerInput& input,
+    const SequenceRange& sequences, int threads);
+
   /// What the encoder returns for the sources of some sequences: [their tokens, d_model].
   static SharedMatrix Encode(const Transformer& model, const TransformerInput& input,
     const SequenceRange& sequences, int threads);
@@ -71,7 +75,10 @@ private:
   Activations Source;
   double SourceShare = 0; ///< of the work, for the progress
   Recording Record;
-  SharedMatrix Residual; ///< x, [rows to run, d_model]
+  SharedMatrix Residual;           ///< x, [rows to run, d_model]
+  SharedMatrix Read;               ///< of an encoder: what the decoder or projector reads
+  std::int64_t ReadLayer;          ///< the number of layers before it, or -1
+  std::vector<RotaryPlace> Places; ///< of the rows of all sequences; empty: by position alone
   LayerWorkspace Work;
   std::vector<RecordedHead> Spare; ///< [rows of a group, ...], for quantities of a layer that are
                                    ///< not recorded
@@ -84,7 +91,10 @@ private:
 
   TransformerRun(const Transformer& model, const TransformerConfig& config,
     const TransformerWeights& weights, const TransformerInput& input, const RecordOptions& options,
-    PackedSequences sequences, bool isEncoder);
+    PackedSequences sequences, std::int64_t readLayer);
+  void BeginCross();
+  void BeginPictures();
+  CrossPart* Cross() const;
   void RunEncoder();
   void RunSource();
   void Change(ActivationPlace place, std::int64_t l, const RowGroup& group, float* values) const;

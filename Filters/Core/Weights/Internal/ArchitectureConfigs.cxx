@@ -7,11 +7,13 @@
 #include "Index.h"
 #include "LensConfig.h"
 #include "RotaryConfig.h"
+#include "VisionConfigs.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <tuple>
 
@@ -232,24 +234,6 @@ TransformerConfig ParseDistilBert(const Settings& settings)
   return config;
 }
 
-/// The extents of images and patches, and the number of tokens that follow from them.
-void ParseImages(TransformerConfig& config, const Settings& settings, std::int64_t patch)
-{
-  config.input = InputKind::Images;
-  std::tie(config.imageHeight, config.imageWidth) = settings.Extent({ "image_size" }, 224);
-  std::tie(config.patchHeight, config.patchWidth) = settings.Extent({ "patch_size" }, patch);
-  config.channels = settings.Size({ "num_channels" }, 3);
-  if (config.imageHeight % config.patchHeight != 0 || config.imageWidth % config.patchWidth != 0)
-  {
-    settings.Fail("the patches of " + std::to_string(config.patchHeight) + " x " +
-                  std::to_string(config.patchWidth) + " pixels do not fill an image of " +
-                  std::to_string(config.imageHeight) + " x " + std::to_string(config.imageWidth) +
-                  ".");
-  }
-  config.positions = config.PatchRows() * config.PatchColumns() + config.TokensBeforePatches();
-  config.tiedUnembedding = false;
-}
-
 TransformerConfig ParseVit(const Settings& settings)
 {
   TransformerConfig config = ParseEncoder(settings);
@@ -280,14 +264,7 @@ TransformerConfig ParseDinoV2(const Settings& settings)
   ParseImages(config, settings, hasRegisters ? 16 : 14);
   config.inputBias = settings.Flag({ "qkv_bias" }, true);
   config.layerScales = true;
-  const double hidden =
-    static_cast<double>(config.modelDimension) * settings.Number({ "mlp_ratio" }, 4);
-  if (hidden < 1 || hidden > std::numeric_limits<std::int32_t>::max())
-  {
-    settings.Fail("expected 'mlp_ratio' to give an MLP of at least one number, found " +
-                  std::to_string(hidden) + ".");
-  }
-  config.mlpDimension = static_cast<std::int64_t>(hidden);
+  config.mlpDimension = ScaledWidth(config, settings);
   if (settings.Flag({ "use_swiglu_ffn" }, false))
   {
     // As in the original code: two thirds, rounded up to whole eights.
@@ -396,15 +373,20 @@ void UseLayerNorm(TransformerConfig& config, const Settings& settings)
   config.epsilon = settings.Number({ "layer_norm_eps" }, 1e-5, true);
 }
 
-TransformerConfig ParseLlama(const Settings& settings)
+TransformerConfig ParseLlamaFamily(const Settings& settings, const DecoderDefaults& defaults)
 {
   settings.RefuseVariants({ "sliding_window", "attn_logit_softcapping", "num_local_experts" });
-  TransformerConfig config = ParseDecoder(settings);
+  TransformerConfig config = ParseDecoder(settings, defaults);
   ParseActivation(config, settings, "silu");
   config.inputBias = settings.Flag({ "attention_bias" }, false);
   config.outputBias = config.inputBias;
   config.mlpBias = settings.Flag({ "mlp_bias" }, false);
   return config;
+}
+
+TransformerConfig ParseLlama(const Settings& settings)
+{
+  return ParseLlamaFamily(settings, {});
 }
 
 /// The width of the MLP in Meta's code, which its files do not hold: 2/3 of 4 d_model, perhaps
@@ -458,12 +440,17 @@ TransformerConfig ParseMetaLlama(const Settings& settings)
   return config;
 }
 
-TransformerConfig ParseMistral(const Settings& settings)
+TransformerConfig ParseMistralFamily(const Settings& settings, const DecoderDefaults& defaults)
 {
-  TransformerConfig config = ParseDecoder(settings, { 131072 });
+  TransformerConfig config = ParseDecoder(settings, defaults);
   ParseActivation(config, settings, "silu");
   ParseWindows(config, settings, 4096, [](std::int64_t) { return true; });
   return config;
+}
+
+TransformerConfig ParseMistral(const Settings& settings)
+{
+  return ParseMistralFamily(settings, { 131072 });
 }
 
 /// Windows of Qwen2 and Qwen3: of the layers from max_window_layers on, if they are switched on.
@@ -477,24 +464,34 @@ void ParseQwenWindows(TransformerConfig& config, const Settings& settings)
   }
 }
 
-TransformerConfig ParseQwen2(const Settings& settings)
+TransformerConfig ParseQwen2Family(const Settings& settings, const DecoderDefaults& defaults)
 {
-  TransformerConfig config = ParseDecoder(settings, { 32768 });
+  TransformerConfig config = ParseDecoder(settings, defaults);
   ParseActivation(config, settings, "silu");
   config.inputBias = true;
   ParseQwenWindows(config, settings);
   return config;
 }
 
-TransformerConfig ParseQwen3(const Settings& settings)
+TransformerConfig ParseQwen2(const Settings& settings)
 {
-  TransformerConfig config = ParseDecoder(settings, { 32768 });
+  return ParseQwen2Family(settings, { 32768 });
+}
+
+TransformerConfig ParseQwen3Family(const Settings& settings, const DecoderDefaults& defaults)
+{
+  TransformerConfig config = ParseDecoder(settings, defaults);
   ParseActivation(config, settings, "silu");
   config.inputBias = settings.Flag({ "attention_bias" }, false);
   config.outputBias = config.inputBias;
   config.queryKeyNorm = QueryKeyNorm::OfAllHeads;
   ParseQwenWindows(config, settings);
   return config;
+}
+
+TransformerConfig ParseQwen3(const Settings& settings)
+{
+  return ParseQwen3Family(settings, { 32768 });
 }
 
 /// What all Gemmas share: gains are stored less 1, and embeddings are scaled. Gemma 1 was published
@@ -631,7 +628,7 @@ TransformerConfig ParseOlmo(const Settings& settings)
 
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 46> Architectures = { {
+constexpr std::array<Named<Parse>, 52> Architectures = { {
   { "bart", ParseBart },
   { "bert", ParseBert },
   { "bloom", ParseBloom },
@@ -653,7 +650,10 @@ constexpr std::array<Named<Parse>, 46> Architectures = { {
   { "gpt_neox", ParseGptNeoX },
   { "gpt_oss", ParseGptOss },
   { "gptj", ParseGptJ },
+  { "idefics3", ParseSmolVlm },
+  { "internvl", ParseInternVl },
   { "llama", ParseLlama },
+  { "llava", ParseLlava },
   { "marian", ParseMarian },
   { "mbart", ParseMBart },
   { "meta_llama", ParseMetaLlama },
@@ -668,10 +668,13 @@ constexpr std::array<Named<Parse>, 46> Architectures = { {
   { "phi", ParsePhi },
   { "phi3", ParsePhi3 },
   { "qwen2", ParseQwen2 },
+  { "qwen2_5_vl", ParseQwen2Vl },
   { "qwen2_moe", ParseQwen2Moe },
+  { "qwen2_vl", ParseQwen2Vl },
   { "qwen3", ParseQwen3 },
   { "qwen3_moe", ParseQwen3Moe },
   { "roberta", ParseRoberta },
+  { "smolvlm", ParseSmolVlm },
   { "stablelm", ParseStableLm },
   { "t5", ParseT5 },
   { "transformer_lens", ParseTransformerLens },
@@ -717,6 +720,62 @@ constexpr std::array<Named<std::string_view>, 26> Refused = { {
 
 }
 
+namespace
+{
+
+TransformerConfig ParseQwenOfPictures(const Settings& settings)
+{
+  DecoderDefaults defaults = { 32768, 1e-5, false, 0, 80, 64, 8, 8192, 29568, 152064 };
+  defaults.rotary.base = 1e6;
+  return ParseQwen2Family(settings, defaults);
+}
+
+/// Texts of models of pictures among words, with the sizes that their files may leave out.
+constexpr std::array<Named<Parse>, 8> TextParts = { {
+  { "llama",
+    [](const Settings& settings)
+    {
+      return ParseLlamaFamily(settings, { 2048, 1e-6, false, 0, 32, 32, 0, 4096, 11008, 32000 });
+    } },
+  { "mistral",
+    [](const Settings& settings)
+    {
+      return ParseMistralFamily(
+        settings, { 131072, 1e-6, false, 0, 32, 32, 8, 4096, 14336, 32000 });
+    } },
+  { "qwen2",
+    [](const Settings& settings)
+    {
+      return ParseQwen2Family(settings, { 32768, 1e-6, false, 0, 32, 32, 0, 4096, 22016, 151936 });
+    } },
+  { "qwen2_5_vl", ParseQwenOfPictures }, // of files without a text_config
+  { "qwen2_5_vl_text", ParseQwenOfPictures },
+  { "qwen2_vl", ParseQwenOfPictures },
+  { "qwen2_vl_text", ParseQwenOfPictures },
+  { "qwen3",
+    [](const Settings& settings)
+    {
+      return ParseQwen3Family(
+        settings, { 32768, 1e-6, false, 128, 32, 32, 32, 4096, 22016, 151936 });
+    } },
+} };
+
+}
+
+TransformerConfig ParseTextPart(
+  const Settings& all, const Settings& settings, const std::string& name)
+{
+  const auto* part = FindNamed(TextParts, name);
+  if (part == nullptr)
+  {
+    settings.Fail("unknown model_type '" + name.substr(0, 80) + "' of the text, expected one of " +
+                  NamesOf(TextParts) + ".");
+  }
+  TransformerConfig config = part->value(settings);
+  config.tiedUnembedding = config.tiedUnembedding || all.Flag({ "tie_word_embeddings" }, false);
+  return config;
+}
+
 std::string KnownArchitectures()
 {
   return NamesOf(Architectures);
@@ -745,7 +804,12 @@ TransformerConfig ParseArchitecture(const Settings& settings)
                   "read. Expected one of " +
                   KnownArchitectures() + ".");
   }
-  return settings.Choice({ "model_type" }, "", Architectures)(settings);
+  const Parse parse = settings.Choice({ "model_type" }, "", Architectures);
+  const bool isWhole = parse == ParseQwen2Vl; // which reads its text itself
+  const std::optional<Settings> text = settings.Nested({ "text_config" });
+  return text && !isWhole && FindNamed(TextParts, name) != nullptr
+           ? ParseTextPart(settings, *text, name)
+           : parse(settings);
 }
 
 }

@@ -17,4 +17,9 @@ std::string ArchitectureBySettings(const Settings& settings);
 /// it is.
 TransformerConfig ParseArchitecture(const Settings& settings);
 
+/// Parses the text of a model of pictures among words, whose settings are a part of `all`, or all.
+/// Sizes that are missing are those of the original code of the model_type `name`.
+TransformerConfig ParseTextPart(
+  const Settings& all, const Settings& settings, const std::string& name);
+
 }

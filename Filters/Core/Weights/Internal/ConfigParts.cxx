@@ -3,6 +3,8 @@
 #include "ActivationNames.h"
 
 #include <cmath>
+#include <limits>
+#include <tuple>
 
 namespace atlas
 {
@@ -73,6 +75,36 @@ TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& 
     { "num_key_value_heads" }, defaults.keyHeads > 0 ? defaults.keyHeads : config.heads);
   ParseRotation(config, settings, defaults.rotary);
   return config;
+}
+
+void ParseImages(
+  TransformerConfig& config, const Settings& settings, std::int64_t patch, std::int64_t image)
+{
+  config.input = InputKind::Images;
+  std::tie(config.imageHeight, config.imageWidth) = settings.Extent({ "image_size" }, image);
+  std::tie(config.patchHeight, config.patchWidth) = settings.Extent({ "patch_size" }, patch);
+  config.channels = settings.Size({ "num_channels" }, 3);
+  if (config.imageHeight % config.patchHeight != 0 || config.imageWidth % config.patchWidth != 0)
+  {
+    settings.Fail("the patches of " + std::to_string(config.patchHeight) + " x " +
+                  std::to_string(config.patchWidth) + " pixels do not fill an image of " +
+                  std::to_string(config.imageHeight) + " x " + std::to_string(config.imageWidth) +
+                  ".");
+  }
+  config.positions = config.PatchRows() * config.PatchColumns() + config.TokensBeforePatches();
+  config.tiedUnembedding = false;
+}
+
+std::int64_t ScaledWidth(const TransformerConfig& config, const Settings& settings)
+{
+  const double width =
+    static_cast<double>(config.modelDimension) * settings.Number({ "mlp_ratio" }, 4);
+  if (width < 1 || width > std::numeric_limits<std::int32_t>::max())
+  {
+    settings.Fail("expected 'mlp_ratio' to give an MLP of at least one number, found " +
+                  std::to_string(width) + ".");
+  }
+  return static_cast<std::int64_t>(width);
 }
 
 void ParseActivation(TransformerConfig& config, const Settings& settings, const char* otherwise)

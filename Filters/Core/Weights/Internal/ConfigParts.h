@@ -40,6 +40,13 @@ void RequireFewLayers(const TransformerConfig& config, const Settings& settings)
 /// changes.
 TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& defaults = {});
 
+/// The extents of images and patches, and the number of tokens that follow from them.
+void ParseImages(TransformerConfig& config, const Settings& settings, std::int64_t patch,
+  std::int64_t image = 224);
+
+/// The width of an MLP that is mlp_ratio times d_model, by default 4 times.
+std::int64_t ScaledWidth(const TransformerConfig& config, const Settings& settings);
+
 void ParseActivation(TransformerConfig& config, const Settings& settings, const char* otherwise);
 
 /// The windows of the layers that layer_types calls sliding or, without it, of those for which

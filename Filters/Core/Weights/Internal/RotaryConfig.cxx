@@ -12,11 +12,13 @@ namespace
 
 using ScalingKind = RotaryScaling::Kind;
 
-constexpr std::array<Named<ScalingKind>, 6> ScalingNames = { {
+constexpr std::array<Named<ScalingKind>, 8> ScalingNames = { {
   { "default", ScalingKind::None },
+  { "dynamic", ScalingKind::None }, // differs beyond max_position_embeddings only
   { "linear", ScalingKind::Linear },
   { "llama3", ScalingKind::Llama3 },
   { "longrope", ScalingKind::LongRope },
+  { "mrope", ScalingKind::None },  // in three sections, of words all the same
   { "su", ScalingKind::LongRope }, // its first name
   { "yarn", ScalingKind::Yarn },
 } };

@@ -182,6 +182,68 @@ constexpr TensorNames ClipVisionNames()
   return names;
 }
 
+/// SigLIP, and the encoder of SmolVLM.
+constexpr TensorNames SiglipNames()
+{
+  TensorNames names = ClipVisionNames();
+  names.patches.bias = "embeddings.patch_embedding.bias";
+  names.classToken = {};
+  names.embeddingNorm = {};
+  return names;
+}
+
+constexpr TensorNames InternVlVisionNames()
+{
+  TensorNames names = VitNames();
+  names.prefix = "vision_tower.";
+  names.query = { "attention.q_proj.weight", "attention.q_proj.bias" };
+  names.key = { "attention.k_proj.weight", "attention.k_proj.bias" };
+  names.value = { "attention.v_proj.weight", "attention.v_proj.bias" };
+  names.output = { "attention.projection_layer.weight", "attention.projection_layer.bias" };
+  names.queryNorm = { "attention.q_norm.weight", {} };
+  names.keyNorm = { "attention.k_norm.weight", {} };
+  names.up = { "mlp.fc1.weight", "mlp.fc1.bias" };
+  names.down = { "mlp.fc2.weight", "mlp.fc2.bias" };
+  names.attentionScale = "lambda_1";
+  names.mlpScale = "lambda_2";
+  return names;
+}
+
+constexpr TensorNames QwenVisionNames(bool isGated)
+{
+  TensorNames names;
+  names.prefix = "visual.";
+  names.patches = { "patch_embed.proj.weight", {} };
+  names.layers = "blocks.";
+  names.fused = Fused::KindHead;
+  names.query = { "attn.qkv.weight", "attn.qkv.bias" };
+  names.output = { "attn.proj.weight", "attn.proj.bias" };
+  names.attentionNorm = { "norm1.weight", "norm1.bias" };
+  names.mlpNorm = { "norm2.weight", "norm2.bias" };
+  if (isGated)
+  {
+    names.gate = { "mlp.gate_proj.weight", "mlp.gate_proj.bias" };
+    names.up = { "mlp.up_proj.weight", "mlp.up_proj.bias" };
+    names.down = { "mlp.down_proj.weight", "mlp.down_proj.bias" };
+  }
+  else
+  {
+    names.up = { "mlp.fc1.weight", "mlp.fc1.bias" };
+    names.down = { "mlp.fc2.weight", "mlp.fc2.bias" };
+  }
+  return names;
+}
+
+/// The projector of LLaVA and InternVL.
+constexpr ProjectorNames MultiModalNames = { { "multi_modal_projector.layer_norm.weight",
+                                               "multi_modal_projector.layer_norm.bias" },
+  { "multi_modal_projector.linear_1.weight", "multi_modal_projector.linear_1.bias" },
+  { "multi_modal_projector.linear_2.weight", "multi_modal_projector.linear_2.bias" } };
+constexpr ProjectorNames ConnectorNames = { {}, { "connector.modality_projection.proj.weight", {} },
+  {} };
+constexpr ProjectorNames MergerNames = { { "merger.ln_q.weight", "merger.ln_q.bias" },
+  { "merger.mlp.0.weight", "merger.mlp.0.bias" }, { "merger.mlp.2.weight", "merger.mlp.2.bias" } };
+
 constexpr TensorNames GptJNames()
 {
   TensorNames names = Gpt2Names;
@@ -487,7 +549,7 @@ constexpr TensorNames WhisperNames(bool isEncoder)
 }
 
 /// Those that differ from LlamaNames.
-constexpr std::array<Named<TensorNames>, 37> AllNames = { {
+constexpr std::array<Named<TensorNames>, 44> AllNames = { {
   { "bart", BartNames(false) },
   { "bert", BertNames },
   { "bloom", BloomNames },
@@ -507,6 +569,10 @@ constexpr std::array<Named<TensorNames>, 37> AllNames = { {
   { "gpt_neox", GptNeoXNames() },
   { "gpt_oss", GptOssNames() },
   { "gptj", GptJNames() },
+  { "idefics3", NormedLlamaNames() },
+  { "internvl", NormedLlamaNames() },
+  { "internvl_vision", InternVlVisionNames() },
+  { "llava", NormedLlamaNames() },
   { "marian", BartNames(false) },
   { "mbart", BartNames(false) },
   { "meta_llama", MetaLlamaNames() },
@@ -521,6 +587,9 @@ constexpr std::array<Named<TensorNames>, 37> AllNames = { {
   { "qwen3", NormedLlamaNames() },
   { "qwen3_moe", MixtureNames() },
   { "roberta", RobertaNames() },
+  { "siglip_vision_model", SiglipNames() },
+  { "smolvlm", NormedLlamaNames() },
+  { "smolvlm_vision", SiglipNames() },
   { "stablelm", StableLmNames() },
   { "vit", VitNames() },
   { "whisper", WhisperNames(false) },
@@ -528,11 +597,13 @@ constexpr std::array<Named<TensorNames>, 37> AllNames = { {
 } };
 
 /// Of encoders beside decoders.
-constexpr std::array<Named<TensorNames>, 5> EncoderNames = { {
+constexpr std::array<Named<TensorNames>, 7> EncoderNames = { {
   { "bart", BartNames(true) },
   { "marian", BartNames(true) },
   { "mbart", BartNames(true) },
   { "pegasus", BartNames(true) },
+  { "qwen2_5_vl", QwenVisionNames(true) },
+  { "qwen2_vl", QwenVisionNames(false) },
   { "whisper", WhisperNames(true) },
 } };
 
@@ -553,8 +624,8 @@ constexpr std::array<std::string_view, 20> Buffers = { "attn.mask", "attention.m
   "embeddings.mask_token", "rope.freqs", "freqs_cos", "freqs_sin",
   "EncDecAttention.relative_attention_bias.weight" };
 
-constexpr std::array<std::string_view, 16> Heads = { "classifier", "cls", "cls_classifier",
-  "distillation_classifier", "embed_out", "lm_head", "mlm_head", "nsp_head", "pooler",
+constexpr std::array<std::string_view, 17> Heads = { "classifier", "cls", "cls_classifier",
+  "distillation_classifier", "embed_out", "head", "lm_head", "mlm_head", "nsp_head", "pooler",
   "pre_classifier", "qa_outputs", "score", "vocab_layer_norm", "vocab_projector", "vocab_transform",
   "logit_scale" };
 
@@ -606,6 +677,13 @@ const TensorNames& NamesFor(const TransformerConfig& config)
   }
   const auto* found = FindNamed(AllNames, config.architecture);
   return found != nullptr ? found->value : LlamaNames;
+}
+
+const ProjectorNames& ProjectorNamesFor(const TransformerConfig& config)
+{
+  return !config.vision->projectorHasTwo                                          ? ConnectorNames
+         : config.vision->projectorNorm == VisionConfig::ProjectorNorm::OfPatches ? MergerNames
+                                                                                  : MultiModalNames;
 }
 
 TensorNames BridgeNames(const TensorNames& huggingFace)

@@ -100,6 +100,17 @@ struct TensorNames
 /// the same architecture, are told by its mask.
 const TensorNames& NamesFor(const TransformerConfig& config);
 
+/// The projector of a model of pictures among words.
+struct ProjectorNames
+{
+  NormNames norm;
+  LinearNames in;
+  LinearNames out;
+};
+
+/// The names of the projector of a model of pictures among words.
+const ProjectorNames& ProjectorNamesFor(const TransformerConfig& config);
+
 /// The names that TransformerBridge, TransformerLens since 3.0, gives the same tensors.
 TensorNames BridgeNames(const TensorNames& huggingFace);
 
@@ -126,11 +137,27 @@ struct OuterPrefix
   std::string_view base;
   std::string_view head;
 };
-inline constexpr std::array<OuterPrefix, 3> OuterPrefixes = { {
+inline constexpr std::array<OuterPrefix, 4> OuterPrefixes = { {
   { "language_model.model.", "language_model." },
   { "model.language_model.", "" },
+  { "model.text_model.", "" },
   { "language_model.", "" },
 } };
+
+/// Those of encoders of images inside of others.
+inline constexpr std::array<OuterPrefix, 8> OuterImagePrefixes = { {
+  { "vision_tower.vision_model.", "" },
+  { "model.vision_tower.vision_model.", "" },
+  { "model.vision_tower.", "" },
+  { "vision_tower.", "" },
+  { "model.visual.", "" },
+  { "visual.", "" },
+  { "model.vision_model.", "" },
+  { "vision_model.", "" },
+} };
+
+/// Prefixes of projectors that are not behind that of the encoder.
+inline constexpr std::array<std::string_view, 2> ProjectorPrefixes = { "", "model." };
 
 /// Whether a stored tensor is no weight: a mask, positions, or rotary frequencies.
 bool IsBuffer(std::string_view name);
