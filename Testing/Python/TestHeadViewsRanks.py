@@ -39,6 +39,14 @@ class HeadViews(AtlasTest):
                 )
                 self.assert_image(f"map-{quantity}-{sequence}", attention)
 
+    def test_pooled_maps(self):
+        attention = simple.AttentionMap(Input=self.recording, MaximumSize=30, Resolution=20, Head=1)
+        self.assert_image("map-pooled", attention)
+        attention.QueryWindow, attention.Pooling = (30, 47), "Mean"
+        self.assert_image("map-window", attention)
+        matrix = simple.AttentionMatrix(Input=self.recording, MaximumSize=12, KeyWindow=(10, 33))
+        self.assert_image("matrix-window", matrix)
+
     def test_matrix(self):
         matrix = simple.AttentionMatrix(Input=self.recording, MaximumSize=25)
         self.assert_image("matrix", matrix)
