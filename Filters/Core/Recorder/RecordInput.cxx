@@ -5,6 +5,7 @@
 #include "RecordPictures.h"
 #include "SystemLimits.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,12 +48,98 @@ void AddPatchColors(const TransformerConfig& config, const ImageProcessor& proce
   }
 }
 
+/// How the pictures among words became pixels; the usual way if the model's folder does not say.
+VisionProcessor VisionProcessorOf(const OpenTransformer& model)
+{
+  try
+  {
+    return model.GetVisionProcessor();
+  }
+  catch (const Error&) // without pictures it does not matter
+  {
+    return DefaultVisionProcessor(model.GetModel().GetConfig());
+  }
+}
+
+/// What users should know if the pixels of pictures would take too much memory.
+std::string TooLarge(std::size_t pictures)
+{
+  return "the " + std::to_string(pictures) +
+         " pictures take more than 256 MiB, so only the names of their files are recorded.";
+}
+
+/// Gives image tokens the labels "picture: row, column".
+void LabelSquares(RecordedTokens& tokens)
+{
+  for (std::size_t i = 0; i < tokens.picture.size() && !tokens.text.empty(); ++i)
+  {
+    if (tokens.picture[i] >= 0)
+    {
+      tokens.text[i] = std::to_string(tokens.picture[i]) + ": " + std::to_string(tokens.row[i]) +
+                       ", " + std::to_string(tokens.column[i]);
+    }
+  }
+}
+
+/// The encoder's part: its images are the tiles, or the groups of frames.
+void AddEncoderPictures(const TransformerConfig& config, const VisionProcessor& processor,
+  const TransformerInput& input, bool keepsPixels, Recording& recording)
+{
+  if (recording.encoder == nullptr)
+  {
+    return;
+  }
+  const TransformerConfig& images = *config.vision->encoder;
+  auto encoder = std::make_shared<Recording>(*recording.encoder);
+  RecordedTokens& tokens = encoder->tokens;
+  if (images.ReadsAnySize())
+  {
+    RecordedTokens places = tokens; // groups are entries of the pictures
+    places.picture = tokens.sequence;
+    tokens.color =
+      SquareColors(input, config, processor, places, images.patchHeight, images.patchWidth);
+    encoder->pictures = keepsPixels ? recording.pictures : RecordedPictures();
+  }
+  else
+  {
+    AddPatchColors(images, processor.image, input, *encoder);
+    encoder->pictures = RecordPictures(input.pixels, images, processor.image, {}, keepsPixels);
+  }
+  recording.encoder = encoder;
+}
+
+/// The same as AddPictures for pictures among words.
+std::string AddPicturesAmongWords(const OpenTransformer& model, const RecorderInput& input,
+  bool wantsPictures, Recording& recording)
+{
+  const TransformerConfig& config = model.GetModel().GetConfig();
+  LabelSquares(recording.tokens);
+  if (input.input.tiles.empty() && input.input.extents.empty())
+  {
+    return {};
+  }
+  const VisionProcessor processor = VisionProcessorOf(model);
+  const std::vector<PictureContent> contents = PictureContents(config, input.input);
+  const bool fits = PictureBytes(contents) <= MaximumPictureBytes / 2; // the encoder has them, too
+  recording.pictures =
+    RecordPictures(input.input, config, processor, input.pictures, wantsPictures && fits);
+  const VisionConfig& vision = *config.vision;
+  recording.tokens.color = SquareColors(input.input, config, processor, recording.tokens,
+    vision.merge * vision.encoder->patchHeight, vision.merge * vision.encoder->patchWidth);
+  AddEncoderPictures(config, processor, input.input, wantsPictures && fits, recording);
+  return wantsPictures && !fits ? TooLarge(contents.size()) : "";
+}
+
 /// Records the mean colors of the patches and, if wanted and small enough, the pictures of images
 /// with three channels; nothing for other input. Returns what users should know, or nothing.
 std::string AddPictures(const OpenTransformer& model, const RecorderInput& input,
   bool wantsPictures, Recording& recording)
 {
   const TransformerConfig& config = model.GetModel().GetConfig();
+  if (config.vision != nullptr)
+  {
+    return AddPicturesAmongWords(model, input, wantsPictures, recording);
+  }
   if (config.input != InputKind::Images || config.channels != 3)
   {
     return {};
@@ -62,10 +149,7 @@ std::string AddPictures(const OpenTransformer& model, const RecorderInput& input
   const bool fits = PictureBytes(config, input.input.images) <= MaximumPictureBytes;
   recording.pictures =
     RecordPictures(input.input.pixels, config, processor, input.pictures, wantsPictures && fits);
-  return wantsPictures && !fits
-           ? "the " + std::to_string(input.input.images) +
-               " pictures take more than 256 MiB, so only the names of their files are recorded."
-           : "";
+  return wantsPictures && !fits ? TooLarge(input.input.images) : "";
 }
 
 /// Gives the parts of a recording the labels of source and target.
@@ -102,6 +186,33 @@ void RequireRecordingMemory(
   const MemoryEstimate memory = EstimateMemory(model, input, options);
   RequireMemory(static_cast<double>(memory.recording + memory.working), "the recording",
     "give fewer or shorter sequences, or record fewer layers or quantities.");
+}
+
+std::vector<SequenceRange> EncoderRanges(const TransformerConfig& config,
+  const TransformerInput& input, const std::vector<SequenceRange>& texts)
+{
+  std::vector<std::int64_t> first = { 0 }; // sequence of each picture, then their number
+  for (std::int64_t image = 0; image < input.images; ++image)
+  {
+    first.push_back(first.back() + 1);
+  }
+  for (const PatchExtent& extent : input.extents)
+  {
+    first.push_back(first.back() + extent.frames);
+  }
+  const std::vector<ImageToken> tokens = ImageTokens(config, input);
+  const auto before = [&](std::int64_t text)
+  {
+    const auto token = std::find_if(
+      tokens.begin(), tokens.end(), [&](const ImageToken& one) { return one.sequence >= text; });
+    return token == tokens.end() ? first.back() : first[token->image];
+  };
+  std::vector<SequenceRange> ranges;
+  for (const SequenceRange& range : texts)
+  {
+    ranges.push_back({ before(range.first), before(range.end) });
+  }
+  return ranges;
 }
 
 Recording RecordInput(const OpenTransformer& model, const RecorderInput& input,

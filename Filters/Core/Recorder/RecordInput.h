@@ -7,6 +7,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 namespace atlas
 {
@@ -30,9 +31,15 @@ inline constexpr std::array<RecordedQuantity, 6> RecordedQuantities = { {
 void RequireRecordingMemory(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
 
+/// The sequences of the encoder that the pictures of some ranges of texts are, for a model of
+/// pictures among words.
+std::vector<SequenceRange> EncoderRanges(const TransformerConfig& config,
+  const TransformerInput& input, const std::vector<SequenceRange>& texts);
+
 /// Runs a model on an input and records it, as RecordTransformer does, with the texts of tokens or,
 /// of images with three channels, the mean colors of the patches and, if wanted and small enough,
-/// the pictures. What users should know is left in `warning`.
+/// the pictures. The text of a token of a picture among words is "picture: row, column", from 0.
+/// What users should know is left in `warning`.
 Recording RecordInput(const OpenTransformer& model, const RecorderInput& input,
   const RecordOptions& options, bool wantsPictures, std::string& warning);
 
