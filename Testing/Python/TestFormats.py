@@ -70,6 +70,8 @@ class Formats(AtlasTest):
         lens = simple.LogitLens(Input=outputs, Model=run.Input)
         score = simple.ScoreAttribution(Input=outputs, Model=run.Input)
         patching = simple.ActivationPatching(Input=reader, Prompt="1 2 3", PatchFrom="4 5 6", Target="#1", Against="#2")
+        bound = simple.BindTokens(Input=simple.Plane(), Recording=run, Method="Grid")
+        spatial = simple.SpatialAttention(Input=bound, Recording=run)
         expected = [
             (logits, 0, "logit-attribution.terms"),
             (logits, 1, "logit-attribution.image"),
@@ -108,6 +110,9 @@ class Formats(AtlasTest):
             (search, 1, "head-embedding.points"),
             (search, 2, "token-search.heads"),
             (simple.AttentionLines(Input=embedding, Recording=run), 0, "attention-lines"),
+            (spatial, 1, "spatial-attention.lines"),
+            (spatial, 2, "spatial-attention.marks"),
+            (spatial, 3, "spatial-attention.tokens"),
             (patches, 0, "patch-attention.patches"),
             (patches, 1, "patch-attention.arrows"),
             (patches, 2, "patch-attention.marks"),

@@ -15,6 +15,7 @@ import unittest
 
 import atlastest
 import numpy
+import randomrecording
 from atlastest import AtlasTest
 from paraview import simple
 from vtkmodules.util.numpy_support import numpy_to_vtk
@@ -543,6 +544,55 @@ class HostileInput(AtlasTest):
         for properties, message in PATCHES:
             patches = simple.PatchAttention(Input=recorder, **properties)
             self.check("PatchAttention", str(properties), patches, message)
+
+    def test_geometry(self):
+        recording = simple.RecordingReader(FileName=str(randomrecording.write_recording(atlastest.OUTPUT / "r.safetensors")))
+        mesh = simple.ProgrammableFilter(Input=simple.Plane(XResolution=2, YResolution=1), CopyArrays=1)
+        mesh.Script = """
+import numpy
+for name, array in (
+    ("good", [0, 1, 2, 3, -1, 5]), ("far", [0, 1, 2, 10, -1, 5]), ("half", [0.5] * 6), ("below", [-2] * 6),
+    ("wide", numpy.ones((6, 12), "f4")), ("nan", numpy.full((6, 2), numpy.nan, "f4")), ("pair", numpy.zeros((6, 2))),
+):
+    output.PointData.append(numpy.array(array), name)
+"""
+        nowhere = polydata([[0, math.nan], [1, 0]])
+        both = simple.GroupDatasets(Input=[simple.Plane(), simple.Line()])
+        many = simple.Line(Resolution=20)
+        for what, properties, message in (
+            ("no array", {"TokenArray": "none"}, "expected a point array 'none'"),
+            ("a token out of range", {"TokenArray": "far"}, "found 10 at place 3"),
+            ("a token that is no integer", {"TokenArray": "half"}, "found 0.5"),
+            ("a token below -1", {"TokenArray": "below"}, "found -2"),
+            ("two tokens for a place", {"TokenArray": "pair"}, "found 2"),
+            ("FirstToken -1", {"TokenArray": "good", "FirstToken": -1}, "found -1"),
+            ("weights of 12 slices", {"Method": "Weights", "WeightArray": "wide"}, "at most 10 slices"),
+            ("weights that are no numbers", {"Method": "Weights", "WeightArray": "nan"}, "finite weights"),
+            ("no positions of tokens", {"Method": "Nearest"}, "found none"),
+            ("positions that are no numbers", {"Method": "Nearest", "TokenPositions": nowhere}, "nan at place 0"),
+            ("two meshes of tokens", {"Method": "Nearest", "TokenPositions": both}, "expected one mesh"),
+            ("21 positions of 10 tokens", {"Method": "Nearest", "TokenPositions": many}, "found 21"),
+            ("a mesh that is nowhere", {"Input": nowhere, "Method": "Grid"}, "nan at place 0"),
+            ("a patch of size 0", {"Method": "Grid", "PatchSize": [1, 0, 1]}, "PatchSize"),
+            ("11 patches", {"Method": "Grid", "PatchCounts": [11, 1, 1]}, "at most 10 patches"),
+            ("no residues", {"Method": "Residues"}, "'residue', which ResidueArray names"),
+        ):
+            bound = simple.BindTokens(**{"Input": mesh, "Recording": recording, **properties})
+            self.check("BindTokens", what, bound, message)
+        good = simple.BindTokens(Input=mesh, Recording=recording, TokenArray="good")
+        for what, properties, message in (
+            ("a mesh that is not bound", {"Input": mesh}, "apply Bind Tokens first"),
+            ("Token 10", {"Token": 10}, "from 0 to 9, found 10"),
+            ("Layer 2", {"Layer": 2}, "layer 2"),
+            ("Head 3", {"Head": 3}, "head"),
+            ("Sequence 3", {"Sequence": 3}, "sequence"),
+            ("a probe at a place without a token", {"QueryBy": "Probe", "Probe": [0, 0.5, 0]}, "found none"),
+            ("a probe that is nowhere", {"QueryBy": "Probe", "Probe": [math.nan, 0, 0]}, "Probe"),
+            ("no norms", {"Quantity": "NormWeighted"}, "value norms"),
+            ("Bend nan", {"Bend": math.nan}, "Bend"),
+        ):
+            shown = simple.SpatialAttention(**{"Input": good, "Recording": recording, **properties})
+            self.check("SpatialAttention", what, shown, message)
 
     def test_focus(self):
         model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))

@@ -1,0 +1,113 @@
+"""Attention on a mesh that ranks share: each place has the value that it has on one rank, and lines and table are equal
+to the byte.
+
+On the first of its numbers of ranks this test leaves its arrays for the others.
+"""
+
+import atlastest
+import numpy
+import randomrecording
+from atlastest import RANKS, AtlasTest
+from paraview import servermanager, simple
+from vtkmodules.util.numpy_support import vtk_to_numpy
+
+SLICES = """
+import numpy
+data = inputs[0].VTKObject
+centers = numpy.array([data.GetCell(i).GetBounds() for i in range(data.GetNumberOfCells())]).reshape(-1, 6)
+centers = centers[:, ::2] + 0.5
+odds = numpy.exp(numpy.sin(centers @ numpy.arange(1.0, 13).reshape(3, 4)))
+weights = (odds / odds.sum(axis=1, keepdims=True)).astype("f4")
+output.CellData.append(weights, "Slices")
+output.CellData.append((centers * [1, 100, 10000]).sum(axis=1), "Place")
+output.CellData.append((centers.sum(axis=1) % 10).astype("i4"), "Number")
+"""
+
+
+class GeometryRanks(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        path = atlastest.OUTPUT / f"recording-{self.id().split('.')[-1]}.safetensors"
+        randomrecording.write_recording(path)
+        self.recording = simple.RecordingReader(FileName=str(path))
+        wavelet = simple.Wavelet(WholeExtent=[0, 9, 0, 8, 0, 7])
+        self.mesh = simple.ProgrammableFilter(Input=wavelet, CopyArrays=1, Script=SLICES)
+
+    def attention(self, properties, **binding):
+        bound = simple.BindTokens(Input=self.mesh, Recording=self.recording, Places="Cells", **binding)
+        return simple.SpatialAttention(Input=bound, Recording=self.recording, Layer=1, **properties)
+
+    def parts(self, source, port):
+        simple.OutputPort(source, port).UpdatePipeline()
+        return [servermanager.Fetch(source, rank, idx=port) for rank in range(RANKS)]
+
+    def expect(self, name, shown):
+        """Cells of all ranks in the order of their places; lines, mark and table of the first."""
+        cells = [part.GetCellData() for part in self.parts(shown, 0)]
+        place, attention = (
+            numpy.concatenate([vtk_to_numpy(each.GetArray(array)) for each in cells])
+            for array in ("Place", "Attention")
+        )
+        self.assertEqual(len(place), 9 * 8 * 7)
+        if RANKS > 1:
+            self.assertNotIn(len(place), [each.GetNumberOfTuples() for each in cells])  # each has a part
+        found = {"Attention": attention[numpy.argsort(place)]}
+        for port, attributes in ((1, "GetCellData"), (2, "GetCellData"), (3, "GetRowData")):
+            parts = self.parts(shown, port)
+            for part in parts[1:]:
+                self.assertEqual(getattr(part, attributes)().GetNumberOfTuples(), 0)
+            first = getattr(parts[0], attributes)()
+            for i in range(first.GetNumberOfArrays() if first.GetNumberOfTuples() else 0):  # ranks send no empty ones
+                array = first.GetAbstractArray(i)
+                if array.IsNumeric():
+                    found[f"{port} {array.GetName()}"] = vtk_to_numpy(array).copy()
+            if port < 3 and first.GetNumberOfTuples():
+                found[f"{port} Points"] = vtk_to_numpy(parts[0].GetPoints().GetData()).copy()
+        self.assertGreater(len(found["3 Weight"]), 2)
+        self.assertIn("2 Points", found)
+        self.assertEqual("1 Points" in found, shown.Direction != "Holds")
+        self.assert_as_on_one_rank(name, found)
+
+    def test_by_tokens(self):
+        grid = {"Method": "Grid", "PatchSize": [5, 2, 8], "PatchCounts": [2, 4, 1], "FirstToken": 1}
+        for name, properties in (
+            ("token", {"Token": 8, "Head": 2}),
+            ("mean", {"Token": 8, "Head": -1, "DivideAmongPlaces": 1}),
+            ("rollout", {"Token": 8, "Quantity": "Rollout", "Bend": 0.2}),
+            ("probe", {"QueryBy": "Probe", "Probe": [4.1, 7.7, 3]}),
+            ("to", {"QueryBy": "Probe", "Probe": [4.1, 0.7, 3], "Direction": "To"}),
+        ):
+            self.expect(f"tokens-{name}", self.attention(properties, **grid))
+
+    def test_by_slices(self):
+        weights = {"Method": "Weights", "WeightArray": "Slices", "FirstToken": 4}
+        for name, properties in (
+            ("token", {"Token": 7}),
+            ("divided", {"Token": 7, "DivideAmongPlaces": 1, "Sequence": 2}),
+            ("probe", {"QueryBy": "Probe", "Probe": [4.1, 7.7, 3], "Head": 1}),
+            ("holds", {"QueryBy": "Probe", "Probe": [0, 0, 0], "Direction": "Holds"}),
+        ):
+            self.expect(f"slices-{name}", self.attention(properties, **weights))
+
+    def test_by_nearest_and_residues(self):
+        line = simple.Line(Point1=[0, 0, 0], Point2=[9, 8, 7], Resolution=9)
+        self.expect("nearest", self.attention({"Token": 8}, Method="Nearest", TokenPositions=line))
+        self.expect("residues", self.attention({"Token": 8}, Method="Residues", ResidueArray="Number"))
+
+    def test_a_region_over_all_ranks(self):
+        shown = self.attention({}, Method="Weights", WeightArray="Slices", FirstToken=4)
+        shown.Selection = simple.ThresholdSelectionSource(ArrayName="Number", Thresholds=[3, 3], FieldType="CELL")
+        self.expect("region", shown)
+
+    def test_an_error_of_one_rank_is_told_once(self):
+        """The last layer of cells, which the last rank has, is in a patch that no token is."""
+        self.mesh.Script = SLICES + """
+output.CellData.append(numpy.where(centers[:, 2] > 6, 10, 0).astype("i4"), "Wrong")
+"""
+        shown = self.attention({}, Method="Array", TokenArray="Wrong")
+        shown.UpdatePipeline()
+        self.assert_one_error("expected tokens from 0 to 9, or -1 for none, found 10")
+
+
+if __name__ == "__main__":
+    atlastest.main()
