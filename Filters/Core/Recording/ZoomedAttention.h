@@ -56,9 +56,9 @@ MapCells ChooseCells(const KeyRange& queries, const KeyRange& keys, const MapWin
 /// and the same, to the byte, on any number of threads and in any order of windows.
 ///
 /// The base takes as long as PoolCells for all tokens, twice for NormWeighted, and 8 bytes per
-/// cell: 134 MB at most. It is made at the first window; sequences that have no more tokens than a
-/// base has cells, too. Maps that are evaluated in rows (PoolCells) have no base, so that each
-/// window costs its rows.
+/// cell: 134 MB at most. It is made at the first window. Of a short sequence its cells are single
+/// pairs. Maps that are evaluated in rows (PoolCells) have no base, so that each window costs its
+/// rows.
 class ZoomedAttention
 {
 public:
