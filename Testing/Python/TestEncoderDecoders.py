@@ -136,6 +136,17 @@ class EncoderDecoders(AtlasTest):
                 self.assert_close(table["Sink"], numpy.array(sinks))
                 self.assert_close(table["Duplicate Token"], numpy.array(copies))
 
+    def test_scores_are_colored_by_one_that_the_kind_has(self):
+        self.expected("bart")
+        view = simple.CreateRenderView()
+        scores = simple.HeadScores(Input=self.record("bart"))
+        display = simple.Show(simple.OutputPort(scores, 1), view)
+        simple.Render(view)
+        self.assertEqual(display.ColorArrayName[1], "Induction")
+        scores.AttentionKind = "Cross"
+        simple.Render(view)
+        self.assertEqual(display.ColorArrayName[1], "Sink")
+
     def test_an_embedding_of_cross_attention(self):
         self.expected("bart")
         embedding = simple.HeadEmbedding(
