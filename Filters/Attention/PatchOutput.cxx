@@ -22,6 +22,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,8 @@ constexpr double MarkRadius = 0.17;
 constexpr int CircleCorners = 24;
 /// Where no color is known.
 constexpr std::uint8_t Gray = 220;
+/// Between pictures.
+constexpr std::uint8_t White = 255;
 
 /// Cells with corners of their own.
 class Shapes
@@ -77,7 +80,7 @@ std::vector<Place> Rectangle(const ShownPatches& shown, std::int64_t token, doub
 {
   const Place center = shown.Center(token);
   const double x = share / 2;
-  const double y = share / 2 * shown.PatchHeight();
+  const double y = share / 2 * shown.patchHeight;
   return { { center[0] - x, center[1] - y }, { center[0] + x, center[1] - y },
     { center[0] + x, center[1] + y }, { center[0] - x, center[1] + y } };
 }
@@ -149,6 +152,11 @@ void AddTokens(
     output, ArrayNames::Row, rows, [&](const auto& row) { return shown.grid.row[tokenOf(row)]; });
   AddOf<vtkIntArray>(output, ArrayNames::Column, rows,
     [&](const auto& row) { return shown.grid.column[tokenOf(row)]; });
+  if (shown.grid.IsAmongWords())
+  {
+    AddOf<vtkIntArray>(output, ArrayNames::Picture, rows,
+      [&](const auto& row) { return shown.grid.picture[tokenOf(row)]; });
+  }
 }
 
 /// The arrays of cells that stand for a query and a key.
@@ -174,16 +182,32 @@ void Finish(const ShownPatches& shown, const char* format, vtkPolyData* output)
   AddField(fields, "Sequence", shown.options.sequence);
   AddField(fields, "Layer", shown.options.layer);
   AddField(fields, "Head", shown.options.head);
+  if (shown.grid.IsAmongWords())
+  {
+    AddField(fields, ArrayNames::WeightOnWords, shown.attention.onWords);
+  }
 }
 
 /// What is drawn on the picture is visible on any: cyan to the strongest keys, green around what
 /// was chosen.
 constexpr std::array<std::uint8_t, 3> KeyMark = { 0, 217, 242 };
 constexpr std::array<std::uint8_t, 3> ChosenMark = { 51, 230, 51 };
-constexpr const char* MarkLegend = "Marks\n0 217 242 strongest key\n51 230 51 chosen patch";
+constexpr const char* MarkLegend = "\n0 217 242 strongest key\n51 230 51 chosen patch";
+
+/// What the legend begins with: of pictures among words, how much goes to words, which have no
+/// cells.
+std::string LegendTitle(const ShownPatches& shown)
+{
+  const bool isShare = shown.options.direction == atlas::PatchDirection::From &&
+                       shown.options.quantity != atlas::AttentionQuantity::NormWeighted;
+  return shown.grid.IsAmongWords() && isShare
+           ? std::to_string(std::lround(100 * shown.attention.onWords)) + "% of attention on words"
+           : "Marks";
+}
 
 /// Gives all cells a color, and the legend of these colors.
-void AddMarkColor(const std::array<std::uint8_t, 3>& color, vtkPolyData* output)
+void AddMarkColor(
+  const ShownPatches& shown, const std::array<std::uint8_t, 3>& color, vtkPolyData* output)
 {
   vtkNew<vtkUnsignedCharArray> colors;
   colors->SetName(ArrayNames::MarkColor);
@@ -193,24 +217,25 @@ void AddMarkColor(const std::array<std::uint8_t, 3>& color, vtkPolyData* output)
     colors->InsertNextTypedTuple(color.data());
   }
   output->GetCellData()->AddArray(colors);
-  AddField(output->GetFieldData(), ArrayNames::MarkColorLegend, std::string(MarkLegend));
+  AddField(output->GetFieldData(), ArrayNames::MarkColorLegend, LegendTitle(shown) + MarkLegend);
 }
 
-/// The color of each patch, row by row.
-std::vector<std::array<std::uint8_t, 3>> PatchColors(const ShownPatches& shown)
+/// The color of each patch of a picture, row by row.
+std::vector<std::array<std::uint8_t, 3>> PatchColors(
+  const ShownPatches& shown, const CanvasPart& part)
 {
   const atlas::PatchGrid& grid = shown.grid;
-  std::vector<std::array<std::uint8_t, 3>> colors(grid.rows * grid.columns, { Gray, Gray, Gray });
+  std::vector<std::array<std::uint8_t, 3>> colors(part.rows * part.columns, { Gray, Gray, Gray });
   const atlas::SharedMatrix& mean = shown.recording.tokens.color;
   for (std::size_t i = 0; mean.IsRecorded() && shown.options.sequence >= 0 && i < grid.row.size();
     ++i)
   {
-    if (grid.row[i] >= 0)
+    if (grid.row[i] >= 0 && (part.number < 0 || grid.picture[i] == part.number))
     {
       const float* color = mean.Row(shown.TokenIndex(static_cast<std::int64_t>(i)));
-      std::transform(color, color + 3, colors[grid.row[i] * grid.columns + grid.column[i]].begin(),
-        [](float part)
-        { return static_cast<std::uint8_t>(std::lround(255 * std::clamp(part, 0.0F, 1.0F))); });
+      std::transform(color, color + 3, colors[grid.row[i] * part.columns + grid.column[i]].begin(),
+        [](float channel)
+        { return static_cast<std::uint8_t>(std::lround(255 * std::clamp(channel, 0.0F, 1.0F))); });
     }
   }
   return colors;
@@ -223,41 +248,32 @@ std::int64_t ShownPatches::TokenIndex(std::int64_t token) const
   return this->recording.sequenceOffsets[std::max<std::int64_t>(this->options.sequence, 0)] + token;
 }
 
-double ShownPatches::PatchHeight() const
-{
-  const atlas::RecordedPictures& pictures = this->recording.pictures;
-  return pictures.IsEmpty() ? 1
-                            : static_cast<double>(pictures.height * this->grid.columns) /
-                                static_cast<double>(pictures.width * this->grid.rows);
-}
-
 std::array<double, 2> ShownPatches::Center(std::int64_t token) const
 {
   if (this->grid.IsPatch(token))
   {
     const std::size_t i = token;
-    return { static_cast<double>(this->grid.column[i]), -this->grid.row[i] * this->PatchHeight() };
+    return { static_cast<double>(this->grid.Column(token)),
+      -this->grid.row[i] * this->patchHeight };
   }
   const auto& others = this->grid.classTokens;
   const auto number = std::find(others.begin(), others.end(), token) - others.begin();
-  return { ClassColumn, -static_cast<double>(number) * this->PatchHeight() };
+  return { ClassColumn, -static_cast<double>(number) * this->patchHeight };
 }
 
 void MakePatches(const ShownPatches& shown, vtkPolyData* output)
 {
   Shapes shapes;
-  std::vector<std::int64_t> tokens(shown.attention.weights.size());
-  for (std::size_t i = 0; i < tokens.size(); ++i)
+  const std::vector<std::int64_t>& tokens = shown.tokens;
+  for (const std::int64_t token : tokens)
   {
-    tokens[i] = static_cast<std::int64_t>(i);
-    shapes.Add(Rectangle(shown, tokens[i]), PatchLevel);
+    shapes.Add(Rectangle(shown, token), PatchLevel);
   }
   output->SetPoints(shapes.GetPoints());
   output->SetPolys(shapes.GetCells());
-  output->GetCellData()->SetScalars(
-    MakeArray<vtkFloatArray>(ArrayNames::Weight, shown.attention.weights));
-  output->GetCellData()->AddArray(
-    MakeArray<vtkFloatArray>(ArrayNames::Heat, shown.attention.weights));
+  const auto weightOf = [&](std::int64_t token) { return shown.attention.weights[token]; };
+  output->GetCellData()->SetScalars(MakeArray<vtkFloatArray>(ArrayNames::Weight, tokens, weightOf));
+  output->GetCellData()->AddArray(MakeArray<vtkFloatArray>(ArrayNames::Heat, tokens, weightOf));
   AddTokens(shown, tokens, [](std::int64_t token) { return token; }, output);
   AddPlace(shown, tokens, output);
   Finish(shown, Formats::PatchAttentionPatches, output);
@@ -280,7 +296,7 @@ void MakeArrows(const ShownPatches& shown, vtkPolyData* output)
   output->SetPoints(shapes.GetPoints());
   output->SetPolys(shapes.GetCells());
   AddLinks(shown, shown.attention.arrows, output);
-  AddMarkColor(KeyMark, output);
+  AddMarkColor(shown, KeyMark, output);
   Finish(shown, Formats::PatchAttentionArrows, output);
 }
 
@@ -302,15 +318,21 @@ void MakeMarks(const ShownPatches& shown, vtkPolyData* output)
   AddTokens(shown, marks, [](const Link& mark) { return std::int64_t{ mark.query }; }, output);
   AddOf<vtkUnsignedCharArray>(output, ArrayNames::Mark, marks,
     [](const Link& mark) { return static_cast<unsigned char>(mark.query != mark.key); });
-  AddMarkColor(KeyMark, output);
+  AddMarkColor(shown, KeyMark, output);
   Finish(shown, Formats::PatchAttentionMarks, output);
 }
 
 void MakeFrames(const ShownPatches& shown, vtkPolyData* output)
 {
   const std::vector<std::int64_t>& chosen = shown.options.tokens;
-  const std::vector<std::int64_t> framed =
+  std::vector<std::int64_t> framed =
     chosen.size() < shown.grid.row.size() ? chosen : std::vector<std::int64_t>();
+  if (shown.grid.IsAmongWords()) // words have no place
+  {
+    framed.erase(std::remove_if(framed.begin(), framed.end(),
+                   [&](std::int64_t token) { return !shown.grid.IsPatch(token); }),
+      framed.end());
+  }
   Shapes shapes;
   for (const std::int64_t token : framed)
   {
@@ -322,38 +344,131 @@ void MakeFrames(const ShownPatches& shown, vtkPolyData* output)
   output->SetLines(shapes.GetCells());
   AddTokens(shown, framed, [](std::int64_t token) { return token; }, output);
   AddPlace(shown, framed, output);
-  AddMarkColor(ChosenMark, output);
+  AddMarkColor(shown, ChosenMark, output);
   Finish(shown, Formats::PatchAttentionFrames, output);
 }
 
-void MakePicture(const ShownPatches& shown, const std::uint8_t* pixels,
-  const std::array<int, 2>& size, const std::array<int, 6>& extent, vtkImageData* output)
+PatchCanvas FindCanvas(const atlas::Recording& recording, const atlas::PatchGrid& grid,
+  std::int64_t sequence, const atlas::RecordedPictures& pictures)
 {
-  const std::int64_t width = size[0];
-  const std::int64_t height = size[1];
+  PatchCanvas canvas;
+  const atlas::RecordedPictures& own = recording.pictures;
+  if (!grid.IsAmongWords())
+  {
+    const bool isOwn = !own.IsEmpty();
+    const std::optional<atlas::ImagePlace> place =
+      isOwn ? atlas::ImagePlace{ sequence, 0, 0, own.HeightOf(std::max<std::int64_t>(sequence, 0)),
+        own.WidthOf(std::max<std::int64_t>(sequence, 0)) }
+            : atlas::FindImage(pictures, recording, sequence);
+    CanvasPart part;
+    part.rows = grid.rows;
+    part.columns = grid.columns;
+    part.source = place.value_or(atlas::ImagePlace{ -1, 0, 0, grid.rows, grid.columns });
+    part.height = part.source.height;
+    part.width = part.source.width;
+    canvas.parts.push_back(part);
+  }
+  for (std::size_t n = 0; n < grid.pictures.size(); ++n)
+  {
+    const atlas::PatchPicture& picture = grid.pictures[n];
+    if (picture.IsShown())
+    {
+      const bool isKnown = picture.entry < own.count;
+      CanvasPart part;
+      part.number = static_cast<std::int64_t>(n);
+      part.left = picture.left;
+      part.rows = picture.rows;
+      part.columns = picture.columns;
+      part.source = { isKnown ? picture.entry : -1, 0, 0,
+        isKnown ? own.HeightOf(picture.entry) : picture.rows,
+        isKnown ? own.WidthOf(picture.entry) : picture.columns };
+      canvas.parts.push_back(part);
+    }
+  }
+  const CanvasPart& first = canvas.parts.front();
+  canvas.patchHeight = static_cast<double>(first.source.height * first.columns) /
+                       static_cast<double>(first.source.width * first.rows);
+  std::int64_t width = first.width;
+  std::int64_t height = first.height;
+  if (grid.IsAmongWords())
+  {
+    // The pixels of a patch: usually those of all pictures, otherwise the most.
+    std::int64_t tall = 1;
+    std::int64_t wide = 1;
+    for (const CanvasPart& part : canvas.parts)
+    {
+      tall = std::max(tall, (part.source.height + part.rows - 1) / part.rows);
+      wide = std::max(wide, (part.source.width + part.columns - 1) / part.columns);
+    }
+    constexpr std::int64_t most = atlas::MaximumPictureSide * atlas::MaximumPictureSide;
+    if (tall > most / grid.rows / wide / grid.columns)
+    {
+      tall = wide = 1;
+    }
+    for (CanvasPart& part : canvas.parts)
+    {
+      part.x = part.left * wide;
+      part.height = part.rows * tall;
+      part.width = part.columns * wide;
+    }
+    width = grid.columns * wide;
+    height = grid.rows * tall;
+  }
+  for (CanvasPart& part : canvas.parts)
+  {
+    const bool isTile = part.source.entry >= 0 && own.IsEmpty();
+    part.sourceWidth = isTile ? pictures.WidthOf(part.source.entry) : part.source.width;
+  }
+  canvas.size = { static_cast<int>(width), static_cast<int>(height) };
+  return canvas;
+}
+
+void MakePicture(const ShownPatches& shown, const PatchCanvas& canvas,
+  const std::vector<std::shared_ptr<const std::uint8_t>>& pixels, const std::array<int, 6>& extent,
+  vtkImageData* output)
+{
+  const std::int64_t width = canvas.size[0];
+  const std::int64_t height = canvas.size[1];
   const atlas::PatchGrid& grid = shown.grid;
-  const std::vector<std::array<std::uint8_t, 3>> colors =
-    pixels == nullptr ? PatchColors(shown) : std::vector<std::array<std::uint8_t, 3>>();
   output->SetExtent(extent[0], extent[1], extent[2], extent[3], 0, 0);
   vtkNew<vtkUnsignedCharArray> values;
   values->SetName(ArrayNames::PictureColor);
   values->SetNumberOfComponents(3);
   values->SetNumberOfTuples(output->GetNumberOfPoints());
-  std::uint8_t* value = values->GetPointer(0);
-  for (std::int64_t y = extent[2]; y <= extent[3]; ++y)
+  std::fill_n(values->GetPointer(0), values->GetNumberOfValues(), White);
+  const std::int64_t line = std::int64_t{ 1 } + extent[1] - extent[0];
+  for (std::size_t n = 0; n < canvas.parts.size(); ++n)
   {
-    const std::int64_t row = height - 1 - y; // of the picture, from the top
-    for (std::int64_t x = extent[0]; x <= extent[1]; ++x, value += 3)
+    const CanvasPart& part = canvas.parts[n];
+    const atlas::ImagePlace& source = part.source;
+    const std::uint8_t* all = pixels[n].get();
+    const std::vector<std::array<std::uint8_t, 3>> colors =
+      all == nullptr ? PatchColors(shown, part) : std::vector<std::array<std::uint8_t, 3>>();
+    const std::int64_t begin = std::max<std::int64_t>(part.x, extent[0]);
+    const std::int64_t end = std::min<std::int64_t>(part.x + part.width, extent[1] + 1);
+    for (std::int64_t y = extent[2]; y <= extent[3] && begin < end; ++y)
     {
-      const std::int64_t patch = row * grid.rows / height * grid.columns + x * grid.columns / width;
-      const std::uint8_t* color =
-        pixels != nullptr ? pixels + 3 * (row * width + x) : colors[patch].data();
-      std::copy_n(color, 3, value);
+      const std::int64_t row = height - 1 - y; // from the top
+      if (row >= part.height)
+      {
+        continue;
+      }
+      std::uint8_t* value = values->GetPointer(3 * ((y - extent[2]) * line + begin - extent[0]));
+      for (std::int64_t x = begin; x < end; ++x, value += 3)
+      {
+        const std::int64_t column = x - part.x;
+        const std::int64_t patch =
+          row * part.rows / part.height * part.columns + column * part.columns / part.width;
+        const std::int64_t pixel =
+          (source.top + row * source.height / part.height) * part.sourceWidth + source.left +
+          column * source.width / part.width;
+        std::copy_n(all != nullptr ? all + 3 * pixel : colors[patch].data(), 3, value);
+      }
     }
   }
   // The middle of each pixel, of which a patch has some; that of the first patch is at 0, 0.
   const double step = static_cast<double>(grid.columns) / static_cast<double>(width);
-  const double tall = shown.PatchHeight();
+  const double tall = shown.patchHeight;
   const double rise = tall * static_cast<double>(grid.rows) / static_cast<double>(height);
   output->SetSpacing(step, rise, 1);
   output->SetOrigin((step - 1) / 2, tall / 2 - rise * (static_cast<double>(height) - 0.5), 0);

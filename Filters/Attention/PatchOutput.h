@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 class vtkImageData;
 class vtkPolyData;
@@ -13,19 +15,18 @@ class vtkPolyData;
 namespace AttentionAtlas
 {
 
-/// An image of a recording and what is shown of it.
+/// An image of a recording, or the pictures of a text, and what is shown of it.
 struct ShownPatches
 {
   const atlas::Recording& recording;
   const atlas::PatchOptions& options;
   atlas::PatchGrid grid;
+  double patchHeight = 1;           ///< whose width is 1
+  std::vector<std::int64_t> tokens; ///< those that have cells, in the order of these
   atlas::PatchAttention attention;
 
   /// The row of a token of the image in the recording's tokens.
   std::int64_t TokenIndex(std::int64_t token) const;
-
-  /// The height of a patch, whose width is 1.
-  double PatchHeight() const;
 
   /// The center of the cell of a token.
   std::array<double, 2> Center(std::int64_t token) const;
@@ -34,21 +35,50 @@ struct ShownPatches
 /// The bytes that an arrow takes, about.
 inline constexpr double BytesPerArrow = 256;
 
-/// A cell per token: its place and arrays, and its weight.
+/// A cell per token of `tokens`: its place and arrays, and its weight.
 void MakePatches(const ShownPatches& shown, vtkPolyData* output);
 
 /// A filled arrow per link from one token to another.
 void MakeArrows(const ShownPatches& shown, vtkPolyData* output);
 
-/// A disc or a square per token that attends most to itself or to a class token.
+/// A disc or a square per token that attends most to itself or to a class token or word.
 void MakeMarks(const ShownPatches& shown, vtkPolyData* output);
 
 /// A frame around each of the chosen tokens, unless all are chosen.
 void MakeFrames(const ShownPatches& shown, vtkPolyData* output);
 
-/// The part `extent` of the picture of `size` (width, height) pixels, from its `pixels` [height,
-/// width, 3]; without pixels, each patch in its mean color or, if that is unknown, in gray.
-void MakePicture(const ShownPatches& shown, const std::uint8_t* pixels,
-  const std::array<int, 2>& size, const std::array<int, 6>& extent, vtkImageData* output);
+/// A picture on the canvas of all that are shown.
+struct CanvasPart
+{
+  std::int64_t number = -1; ///< in PatchGrid::pictures; -1: an image
+  std::int64_t left = 0;    ///< column of the grid
+  std::int64_t rows = 0;    ///< of patches
+  std::int64_t columns = 0;
+  std::int64_t x = 0;      ///< first column of pixels on the canvas
+  std::int64_t height = 0; ///< in pixels of the canvas, like the width
+  std::int64_t width = 0;
+  atlas::ImagePlace source;     ///< its pixels; its entry is -1 if none are recorded
+  std::int64_t sourceWidth = 0; ///< of the whole entry
+};
+
+/// What the picture of a view consists of.
+struct PatchCanvas
+{
+  std::vector<CanvasPart> parts;
+  std::array<int, 2> size = { 1, 1 }; ///< width and height in pixels
+  double patchHeight = 1;             ///< whose width is 1
+};
+
+/// The canvas of the pictures of a grid. `pictures`: those of the recording of the text, if that of
+/// the grid is of its encoder of images.
+PatchCanvas FindCanvas(const atlas::Recording& recording, const atlas::PatchGrid& grid,
+  std::int64_t sequence, const atlas::RecordedPictures& pictures);
+
+/// The part `extent` of the picture of a canvas, from the pixels [height, width, 3] of the entries
+/// of its parts; where these are null, each patch in its mean color or, if that is unknown, in
+/// gray.
+void MakePicture(const ShownPatches& shown, const PatchCanvas& canvas,
+  const std::vector<std::shared_ptr<const std::uint8_t>>& pixels, const std::array<int, 6>& extent,
+  vtkImageData* output);
 
 }

@@ -87,7 +87,7 @@ vtkSmartPointer<vtkUnsignedCharArray> SidesOf(const std::vector<Word>& words)
 vtkSmartPointer<vtkIdTypeArray> RowsOf(const SentenceWords& words, const std::vector<Word>& places)
 {
   return MakeArray<vtkIdTypeArray>(ArrayNames::TokenIndex, places,
-    [&](const Word& word) { return words.firstRow + word.position; });
+    [&](const Word& word) { return static_cast<vtkIdType>(words.rows[word.position]); });
 }
 
 /// The ends of the lines of all words, those of one head after those of another.
@@ -232,14 +232,21 @@ SentenceWords::SentenceWords(const atlas::Recording& recording, std::int64_t cho
   , hidden(atlas::AttentionLength(recording, chosen))
 {
   const bool isOne = chosen != atlas::AllSequences;
-  this->firstRow = isOne ? recording.sequenceOffsets[chosen] : 0;
-  for (std::size_t i = 0; i < this->hidden.size(); ++i)
+  const std::int64_t firstRow = isOne ? recording.sequenceOffsets[chosen] : 0;
+  this->endRow = firstRow + static_cast<std::int64_t>(this->hidden.size());
+  for (std::int64_t row = firstRow; row < this->endRow; ++row)
   {
-    this->tokens.push_back(isOne
-                             ? TokenText(recording, this->firstRow + static_cast<std::int64_t>(i))
-                             : std::to_string(i));
+    this->rows.push_back(row);
+    this->tokens.push_back(isOne ? TokenText(recording, row) : std::to_string(row));
     this->labels.push_back(atlas::ScreenLabel(this->tokens.back()));
   }
+}
+
+std::int64_t SentenceWords::WordOf(std::int64_t row) const
+{
+  return row >= this->endRow
+           ? -1
+           : std::upper_bound(this->rows.begin(), this->rows.end(), row) - this->rows.begin() - 1;
 }
 
 double SentenceWords::Width() const
@@ -309,8 +316,8 @@ void FillWords(const SentenceWords& words, const atlas::SentenceLayout& layout, 
   data->AddArray(SidesOf(places));
   data->AddArray(MakeArray<vtkIntArray>(
     ArrayNames::Sequence, places, [&](const Word&) { return static_cast<int>(words.sequence); }));
-  data->AddArray(MakeArray<vtkIntArray>(ArrayNames::Position, places,
-    [](const Word& word) { return static_cast<int>(word.position); }));
+  data->AddArray(MakeArray<vtkIntArray>(ArrayNames::Position, places, [&](const Word& word)
+    { return static_cast<int>(words.rows[word.position] - words.rows.front()); }));
   data->AddArray(MakeArray<vtkUnsignedCharArray>(ArrayNames::Hidden, places,
     [&](const Word& word) { return static_cast<unsigned char>(words.hidden[word.position]); }));
   const auto rows = RowsOf(words, places);
@@ -321,20 +328,14 @@ void FillWords(const SentenceWords& words, const atlas::SentenceLayout& layout, 
   }
 }
 
-void AddSums(const SentenceHeads& heads, vtkPolyData* words)
+void AddSums(const SentenceHeads& heads, const atlas::SentenceLayout& layout, vtkPolyData* words)
 {
   vtkPointData* data = words->GetPointData();
-  auto* position = vtkIntArray::SafeDownCast(data->GetArray(ArrayNames::Position));
-  const vtkIdType count = words->GetNumberOfPoints();
-  const auto received = NewArray<vtkFloatArray>(ArrayNames::Received, count);
-  const auto given = NewArray<vtkFloatArray>(ArrayNames::Given, count);
-  for (vtkIdType i = 0; i < count; ++i)
-  {
-    received->SetValue(i, static_cast<float>(heads.Received(position->GetValue(i))));
-    given->SetValue(i, static_cast<float>(heads.Given(position->GetValue(i))));
-  }
-  data->AddArray(received);
-  data->AddArray(given);
+  const std::vector<Word> places = WordsOf(layout);
+  data->AddArray(MakeArray<vtkFloatArray>(ArrayNames::Received, places,
+    [&](const Word& word) { return static_cast<float>(heads.Received(word.position)); }));
+  data->AddArray(MakeArray<vtkFloatArray>(ArrayNames::Given, places,
+    [&](const Word& word) { return static_cast<float>(heads.Given(word.position)); }));
   CacheRanges(data);
 }
 
@@ -365,8 +366,8 @@ void FillLines(const SentenceWords& words, const SentenceHeads& heads,
       const double share = std::min(static_cast<double>(line.weight) / heads.scale, 1.);
       cells->InsertNextCell(2, ends.PointsOf(h, line).data());
       weight->SetValue(i, line.weight);
-      query->SetValue(i, words.firstRow + line.query);
-      key->SetValue(i, words.firstRow + line.key);
+      query->SetValue(i, words.rows[line.query]);
+      key->SetValue(i, words.rows[line.key]);
       layer->SetValue(i, heads.layer);
       head->SetValue(i, heads.heads[h].head);
       opacity->SetValue(i, static_cast<float>(share));
@@ -416,7 +417,7 @@ void FillBars(const SentenceWords& words, const SentenceHeads& heads,
       bars.Add(x, y, perWeight * sum);
       x += perWeight * sum;
       bars.sum->InsertNextValue(static_cast<float>(sum));
-      bars.row->InsertNextValue(words.firstRow + word.position);
+      bars.row->InsertNextValue(words.rows[word.position]);
       bars.layer->InsertNextValue(heads.layer);
       bars.head->InsertNextValue(heads.heads[h].head);
       const atlas::Rgb color = ColorOf(heads, h);

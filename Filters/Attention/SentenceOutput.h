@@ -15,17 +15,21 @@ class vtkPolyData;
 namespace AttentionAtlas
 {
 
-/// The words of a sequence, by position.
+/// The words of a sequence, by position. A word may have several tokens, see JoinedPictures.h.
 struct SentenceWords
 {
   std::int64_t sequence = 0;
-  std::int64_t firstRow = 0;       ///< of the recording's tokens
+  std::vector<std::int64_t> rows;  ///< of the recording's tokens: the first of each word
+  std::int64_t endRow = 0;         ///< behind the last of them
   std::vector<std::string> tokens; ///< see vtkAttentionSentence
   std::vector<std::string> labels;
   std::vector<bool> hidden;
 
   /// For atlas::AllSequences the words are positions.
   SentenceWords(const atlas::Recording& recording, std::int64_t sequence);
+
+  /// The word of a row of the recording's tokens; -1 if it is of another sequence.
+  std::int64_t WordOf(std::int64_t row) const;
 
   /// The width of the widest label, at most 16, in heights of a line.
   double Width() const;
@@ -59,7 +63,7 @@ void FillWords(
   const SentenceWords& words, const atlas::SentenceLayout& layout, vtkPolyData* output);
 
 /// Adds Received and Given to these.
-void AddSums(const SentenceHeads& heads, vtkPolyData* words);
+void AddSums(const SentenceHeads& heads, const atlas::SentenceLayout& layout, vtkPolyData* words);
 
 /// Fills the lines of all heads.
 void FillLines(const SentenceWords& words, const SentenceHeads& heads,

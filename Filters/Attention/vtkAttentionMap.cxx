@@ -4,6 +4,7 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "MapFrames.h"
+#include "MapPictures.h"
 #include "RecordedAttention.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
@@ -78,6 +79,8 @@ void PlaceImage(const atlas::MapCells& cells, std::int64_t source, std::array<do
 
 /// The output with frames.
 constexpr int FramePort = 1;
+/// The output with bands of pictures.
+constexpr int PicturePort = 2;
 
 /// Names of the arrays of StrongestKey::value, by quantity.
 constexpr std::array<const char*, 6> ValueNames = { "Weight", "Score", "Content", "Bias",
@@ -121,8 +124,8 @@ struct vtkAttentionMap::LastOutput
 };
 
 vtkAttentionMap::vtkAttentionMap()
-  : vtkHeadAlgorithm(
-      WITH_MEANS, { "vtkMultiBlockDataSet" }, { "vtkImageData", "vtkPolyData" }, WHOLE_INPUT)
+  : vtkHeadAlgorithm(WITH_MEANS, { "vtkMultiBlockDataSet" },
+      { "vtkImageData", "vtkPolyData", "vtkPolyData" }, WHOLE_INPUT)
   , Last(std::make_unique<LastOutput>())
 {
 }
@@ -376,10 +379,15 @@ void vtkAttentionMap::Execute(Task& task)
   output->SetSpacing(spacing.data());
   AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionMap);
   AttentionAtlas::SetFormat(lines, AttentionAtlas::Formats::StrongestKeys);
+  auto* pictures = task.Output<vtkPolyData>(PicturePort);
+  AttentionAtlas::FillPictureBands(recording, this->Sequence, cells.queries, cells.keys, pictures);
+  AttentionAtlas::SetFormat(pictures, AttentionAtlas::Formats::AttentionMapPictures);
   AddLabels(recording, this->Sequence, cells, output->GetFieldData());
   this->AddKind(output);
   this->AddKind(lines);
-  for (vtkFieldData* fields : { output->GetFieldData(), lines->GetFieldData() })
+  this->AddKind(pictures);
+  for (vtkFieldData* fields :
+    { output->GetFieldData(), lines->GetFieldData(), pictures->GetFieldData() })
   {
     AttentionAtlas::AddField(fields, "Sequence", this->Sequence);
     AttentionAtlas::AddField(fields, "Layer", this->Layer);

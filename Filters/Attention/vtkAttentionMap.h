@@ -72,6 +72,12 @@ class vtkFloatArray;
  *
  * Field data: Sequence, Layer and Head (int).
  *
+ * Output 2: a vtkPolyData with bands above and left of the map, a rectangle for each run of tokens
+ * of a picture among words; of other recordings, and of all sequences, without cells. Cell arrays:
+ * Picture (int, among those of the sequence), Side (unsigned char: 0 query, 1 key), First Token,
+ * Last Token (int, positions), MarkColor (unsigned char, 3, by picture). Field data: MarkColor
+ * Legend (string), Sequence, Layer and Head.
+ *
  * QueryWindow and KeyWindow show a part of the map, at its place: point (x, y) is the same pair of
  * positions in any window. If there are more than MaximumSize queries or keys, windowed or not, the
  * map is pooled: a point shows the maximum or mean of a cell of 2^a queries and 2^b keys, which
@@ -84,7 +90,7 @@ class vtkFloatArray;
  * keep nothing; Rollout needs memory for all pairs.
  *
  * The size of the image depends on the recording, so UpdateInformation updates the input. On
- * several ranks the first one has both outputs.
+ * several ranks the first one has all outputs.
  */
 class ATTENTIONATLASATTENTION_EXPORT vtkAttentionMap : public vtkHeadAlgorithm
 {

@@ -6,6 +6,7 @@
 #include "Error.h"
 #include "Index.h"
 #include "Joined.h"
+#include "JoinedPictures.h"
 #include "PointArrays.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
@@ -57,10 +58,10 @@ std::vector<bool> FlagsOf(const std::vector<vtkIdType>& rows, const char* proper
       throw atlas::OptionError(std::string(property) + ": expected tokens from 0 to " +
                                std::to_string(tokens - 1) + ", found " + std::to_string(row) + ".");
     }
-    const std::int64_t position = row - words.firstRow;
-    if (position >= 0 && position < static_cast<std::int64_t>(flags.size()))
+    const std::int64_t word = words.WordOf(row);
+    if (word >= 0)
     {
-      flags[position] = true;
+      flags[word] = true;
     }
   }
   return flags;
@@ -81,8 +82,12 @@ vtkStandardNewMacro(vtkAttentionSentence);
 struct vtkAttentionSentence::Shown
 {
   vtkMultiBlockDataSet* input = nullptr;
-  std::vector<int> numbers; ///< of the heads
-  atlas::Recording recording;
+  std::vector<int> numbers;   ///< of the heads
+  bool joins = false;         ///< whether pictures are joined
+  atlas::Recording recording; ///< of one sequence of words, if pictures are joined
+  std::int64_t tokens = 0;    ///< of the recording of the input
+  atlas::AttentionQuantity quantity = atlas::AttentionQuantity::Weights; ///< of the input
+  std::int64_t sequence = 0;                                             ///< likewise
   std::unique_ptr<AttentionAtlas::SentenceWords> words;
   std::unique_ptr<atlas::SentenceLayout> layout;
   atlas::SentenceOptions options;
@@ -94,10 +99,20 @@ struct vtkAttentionSentence::Shown
   {
     this->options.head = head;
     this->recording =
-      AttentionAtlas::ToRecording(this->input, this->options.layer, head, this->options.quantity);
+      AttentionAtlas::ToRecording(this->input, this->options.layer, head, this->quantity);
     // Checks that all is there, before anything is allocated.
-    atlas::EvaluateAttention(this->recording, this->options.sequence, this->options.layer, head,
-      this->options.quantity, 0, 0, nullptr);
+    atlas::EvaluateAttention(
+      this->recording, this->sequence, this->options.layer, head, this->quantity, 0, 0, nullptr);
+  }
+
+  /// Makes the recording one of words, of which a picture is one.
+  void Join(const atlas::Progress& progress)
+  {
+    const atlas::JoinedWords joined = atlas::JoinPictures(this->recording, this->sequence);
+    this->recording = atlas::JoinAttention(this->recording,
+      { this->sequence, this->options.layer, this->options.head, this->quantity, 0, 0 }, joined,
+      AttentionAtlas::ThreadLimit(), progress);
+    this->options.head = 0;
   }
 
   /// The number of tokens that can be named: of all sequences or, for their mean, of positions.
@@ -105,7 +120,7 @@ struct vtkAttentionSentence::Shown
   {
     return this->options.sequence == atlas::AllSequences
              ? static_cast<std::int64_t>(this->words->tokens.size())
-             : this->recording.tokens.Count();
+             : this->tokens;
   }
 
   /// Throws if the words and the most lines that there can be do not fit into memory.
@@ -188,7 +203,8 @@ std::vector<bool> vtkAttentionSentence::FindHidden(const Shown& shown) const
   }
   if (this->HideSpecial)
   {
-    const std::vector<bool> special = atlas::FindSpecialTokens(shown.recording, this->Sequence);
+    const std::vector<bool> special =
+      atlas::FindSpecialTokens(shown.recording, shown.options.sequence);
     std::transform(hidden.begin(), hidden.end(), special.begin(), hidden.begin(),
       [](bool isHidden, bool isSpecial) { return isHidden || isSpecial; });
   }
@@ -218,7 +234,8 @@ void vtkAttentionSentence::ChooseTokens(vtkSelection* selection, Shown& shown) c
       vtkPointData* words = found->GetPointData();
       const bool isKey = words->GetArray(Names::Side)->GetComponent(i, 0) != 0;
       positions.at(isKey ? 1 : 0)
-        .push_back(static_cast<std::int64_t>(words->GetArray(Names::Position)->GetComponent(i, 0)));
+        .push_back(shown.words->WordOf(
+          static_cast<std::int64_t>(words->GetArray(Names::TokenIndex)->GetComponent(i, 0))));
     }
     if (this->SelectedTokens.empty() && positions[0].empty() != positions[1].empty())
     {
@@ -235,7 +252,8 @@ void vtkAttentionSentence::ChooseTokens(vtkSelection* selection, Shown& shown) c
 }
 
 /// Finds the words that are shown, and which tokens are hidden and chosen.
-void vtkAttentionSentence::FindWords(vtkSelection* selection, Shown& shown) const
+void vtkAttentionSentence::FindWords(
+  vtkSelection* selection, Shown& shown, const atlas::Progress& progress) const
 {
   for (const int head : this->Heads.empty() ? std::vector<int>{ this->Head } : this->Heads)
   {
@@ -248,9 +266,9 @@ void vtkAttentionSentence::FindWords(vtkSelection* selection, Shown& shown) cons
   {
     shown.numbers.resize(1);
   }
-  shown.options.sequence = this->Sequence;
+  shown.sequence = shown.options.sequence = this->Sequence;
   shown.options.layer = shown.heads.layer = this->Layer;
-  shown.options.quantity = SentenceQuantities.at(this->Quantity);
+  shown.quantity = shown.options.quantity = SentenceQuantities.at(this->Quantity);
   shown.options.threshold = this->Threshold;
   shown.options.renormalize = this->Renormalize;
   bool isCausal = this->RowsPerPage > 0;
@@ -259,12 +277,35 @@ void vtkAttentionSentence::FindWords(vtkSelection* selection, Shown& shown) cons
     shown.Read(shown.numbers[h]);
     isCausal = isCausal && IsCausal(shown.recording, this->Sequence);
   }
+  shown.tokens = shown.recording.tokens.Count();
+  shown.joins = this->JoinPictures && !shown.recording.tokens.picture.empty() &&
+                this->Sequence != atlas::AllSequences;
+  std::vector<std::int64_t> rows;
+  std::int64_t endRow = 0;
+  if (shown.joins)
+  {
+    const std::int64_t begin = shown.recording.sequenceOffsets[this->Sequence];
+    rows = atlas::JoinPictures(shown.recording, this->Sequence).first;
+    std::for_each(rows.begin(), rows.end(), [begin](std::int64_t& row) { row += begin; });
+    endRow = rows.back();
+    rows.pop_back();
+    shown.options.sequence = 0;
+    shown.options.quantity = atlas::AttentionQuantity::Weights;
+    shown.Join(progress);
+  }
   shown.words =
     std::make_unique<AttentionAtlas::SentenceWords>(shown.recording, shown.options.sequence);
+  shown.words->sequence = this->Sequence;
+  if (shown.joins)
+  {
+    shown.words->rows = rows;
+    shown.words->endRow = endRow;
+  }
   shown.words->hidden = shown.options.hidden = this->FindHidden(shown);
+  const std::int64_t sequence = shown.options.sequence;
   shown.layout =
-    std::make_unique<atlas::SentenceLayout>(atlas::QueryPositions(shown.recording, this->Sequence),
-      atlas::KeyPositions(shown.recording, this->Sequence),
+    std::make_unique<atlas::SentenceLayout>(atlas::QueryPositions(shown.recording, sequence),
+      atlas::KeyPositions(shown.recording, sequence),
       atlas::SentenceLayoutOptions{
         this->FirstToken, this->TokenCount, this->RowsPerPage, shown.words->Width(), isCausal });
   shown.options.queries = shown.layout->Queries();
@@ -283,6 +324,10 @@ void vtkAttentionSentence::Evaluate(Shown& shown, const atlas::Progress& progres
     if (h > 0) // the first has been read
     {
       shown.Read(shown.numbers[h]);
+      if (shown.joins)
+      {
+        shown.Join(progress.Part(h, h + 1, shown.numbers.size()));
+      }
     }
     AttentionAtlas::SentenceHead head{ shown.numbers[h], {} };
     atlas::EvaluateSentence(shown.recording, shown.options, head.attention,
@@ -302,7 +347,7 @@ void vtkAttentionSentence::Fill(const Shown& shown, const Task& task) const
   const std::array<vtkPolyData*, 3> outputs = { task.Output<vtkPolyData>(0),
     task.Output<vtkPolyData>(1), task.Output<vtkPolyData>(2) };
   AttentionAtlas::FillLines(*shown.words, shown.heads, *shown.layout, outputs[0]);
-  AttentionAtlas::AddSums(shown.heads, shown.wordPoints);
+  AttentionAtlas::AddSums(shown.heads, *shown.layout, shown.wordPoints);
   outputs[1]->ShallowCopy(shown.wordPoints);
   AttentionAtlas::FillBars(*shown.words, shown.heads, *shown.layout, outputs[2]);
   const std::array<const char*, 3> formats = { AttentionAtlas::Formats::SentenceLines,
@@ -320,6 +365,19 @@ void vtkAttentionSentence::Fill(const Shown& shown, const Task& task) const
   }
 }
 
+int vtkAttentionSentence::RequestInformation(
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkMultiBlockDataSet* part = this->UpdatePart();
+  this->HasPictures =
+    !AttentionAtlas::IsEmpty(part) &&
+        part->GetFieldData()->HasArray(AttentionAtlas::PictureContentsField) != 0 &&
+        part->GetFieldData()->HasArray(AttentionAtlas::PatchGridField) == 0
+      ? 1
+      : 0;
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
+}
+
 void vtkAttentionSentence::Execute(Task& task)
 {
   Shown shown;
@@ -328,7 +386,7 @@ void vtkAttentionSentence::Execute(Task& task)
   {
     return;
   }
-  this->FindWords(task.Input<vtkSelection>(1), shown);
+  this->FindWords(task.Input<vtkSelection>(1), shown, task.Progress());
   this->Evaluate(shown, task.Progress());
   this->Fill(shown, task);
 }

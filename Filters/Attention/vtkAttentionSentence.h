@@ -57,6 +57,10 @@ class vtkSelection;
  * of the same queries and keys. Cell arrays: Received or Given
  * (float), Token Index, Layer, Head, HeadColor.
  *
+ * The tokens of a picture among words that follow each other are one word with JoinPictures: what
+ * it receives is the sum over its tokens, what it gives their mean, see Core's JoinedPictures.h.
+ * Its Token Index and Position are those of the first token.
+ *
  * The words of the mean over sequences (Sequence -1) are positions.
  *
  * Field data of all: Sequence, Layer, HeadColor Legend (string), and View Bounds (double [4], least
@@ -154,6 +158,20 @@ public:
 
   ///@{
   /**
+   * Whether the tokens of a picture among words are one word. FirstToken and TokenCount then count
+   * such words. Default: true.
+   */
+  vtkSetMacro(JoinPictures, bool);
+  vtkGetMacro(JoinPictures, bool);
+  ///@}
+
+  /**
+   * Whether the input, as of the last UpdateInformation, has pictures among words.
+   */
+  int GetHasPictures() { return this->HasPictures; }
+
+  ///@{
+  /**
    * Tokens to which the lines are restricted, on the side of Direction: rows in the recording's
    * tokens, together with those of the selection. None, without a selection: all tokens. If none is
    * in the sequence there are no lines. Default: none.
@@ -201,11 +219,13 @@ protected:
   vtkAttentionSentence();
   ~vtkAttentionSentence() override = default;
 
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
   struct Shown;
-  void FindWords(vtkSelection* selection, Shown& shown) const;
+  void FindWords(vtkSelection* selection, Shown& shown, const atlas::Progress& progress) const;
   void Evaluate(Shown& shown, const atlas::Progress& progress) const;
   void Fill(const Shown& shown, const AttentionAtlas::Task& task) const;
   void ChooseTokens(vtkSelection* selection, Shown& shown) const;
@@ -218,6 +238,8 @@ private:
   bool HideSpecial = false;
   std::vector<vtkIdType> HiddenTokens;
   bool Renormalize = true;
+  bool JoinPictures = true;
+  int HasPictures = 0;
   std::vector<vtkIdType> SelectedTokens;
   int Direction = FROM_QUERIES;
   int FirstToken = 0;

@@ -29,6 +29,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <memory>
+#include <optional>
 #include <string>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
@@ -45,24 +47,31 @@ constexpr std::array<atlas::AttentionQuantity, 3> PatchQuantities = {
   atlas::AttentionQuantity::Rollout
 };
 
-/// The width and height of the pictures of a recording in pixels; without pictures, a pixel per
-/// patch; 1, 1 if there are none, so that something is asked for and the error told.
-std::array<int, 2> PictureSize(vtkMultiBlockDataSet* recording)
+/// In place of a layer: none, so that tokens and pictures alone are read.
+constexpr std::int64_t NoLayer = -1;
+
+/// The width and height of the pictures of a recording in pixels, if all have the same; 1, 1 for
+/// sizes that there are not, so that something is asked for and the error told.
+std::optional<std::array<int, 2>> CommonSize(vtkMultiBlockDataSet* recording)
 {
-  for (const char* name : { AttentionAtlas::PictureSizeField, AttentionAtlas::PatchGridField })
+  vtkDataArray* size = recording->GetFieldData()->GetArray(AttentionAtlas::PictureSizeField);
+  if (size == nullptr || size->GetNumberOfValues() != 2)
   {
-    vtkDataArray* size = recording->GetFieldData()->GetArray(name);
-    if (size != nullptr && size->GetNumberOfValues() == 2)
-    {
-      const double height = size->GetComponent(0, 0);
-      const double width = size->GetComponent(0, 1);
-      const auto most = static_cast<double>(atlas::MaximumPictureSide * atlas::MaximumPictureSide);
-      return height >= 1 && width >= 1 && height * width <= most
-               ? std::array{ static_cast<int>(width), static_cast<int>(height) }
-               : std::array{ 1, 1 };
-    }
+    return std::nullopt;
   }
-  return { 1, 1 };
+  const double height = size->GetComponent(0, 0);
+  const double width = size->GetComponent(0, 1);
+  const auto most = static_cast<double>(atlas::MaximumPictureSide * atlas::MaximumPictureSide);
+  return height >= 1 && width >= 1 && height * width <= most
+           ? std::array{ static_cast<int>(width), static_cast<int>(height) }
+           : std::array{ 1, 1 };
+}
+
+/// The pictures of the text of which `part` is the encoder of images; none of other parts.
+atlas::RecordedPictures PicturesOf(vtkMultiBlockDataSet* recording, vtkMultiBlockDataSet* part)
+{
+  return part == recording ? atlas::RecordedPictures()
+                           : AttentionAtlas::ToRecording(recording, NoLayer, 0).pictures;
 }
 
 /// The part of a picture of that size that is asked for, or that belongs to the piece of the output
@@ -143,13 +152,45 @@ int vtkPatchAttention::RequestInformation(
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
   const std::array<int, 2> size =
-    AttentionAtlas::IsEmpty(recording) ? std::array{ 0, 0 } : PictureSize(recording);
+    AttentionAtlas::IsEmpty(recording) ? std::array{ 0, 0 } : this->FindSize(recording);
   const std::array<int, 6> extent = { 0, size[0] - 1, 0, size[1] - 1, 0, size[0] == 0 ? -1 : 0 };
   vtkInformation* info = outputVector->GetInformationObject(PicturePort);
   info->Set(SDDP::WHOLE_EXTENT(), extent.data(), 6);
   info->Set(vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT(), 1);
   vtkDataObject::SetPointDataActiveScalarInfo(info, VTK_UNSIGNED_CHAR, 3);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
+}
+
+/// The size of the picture, from the recording that has been updated; what else the filter tells of
+/// its input. 1, 1 if there is no such picture, so that something is asked for and the error told.
+std::array<int, 2> vtkPatchAttention::FindSize(vtkMultiBlockDataSet* recording)
+{
+  this->HasWords = 0;
+  this->PictureRange[1] = this->TokenRange[1] = 0;
+  vtkMultiBlockDataSet* part = this->CurrentPart();
+  if (part == nullptr)
+  {
+    return { 1, 1 };
+  }
+  if (const auto common = CommonSize(part))
+  {
+    return *common;
+  }
+  try
+  {
+    const atlas::Recording read = AttentionAtlas::ToRecording(part, NoLayer, 0);
+    this->HasWords = read.tokens.picture.empty() ? 0 : 1;
+    this->TokenRange[1] = AttentionAtlas::SequenceTokens(part, this->Sequence) - 1;
+    const atlas::PatchGrid all = atlas::FindPatches(read, this->Sequence);
+    this->PictureRange[1] = std::max(0, static_cast<int>(all.pictures.size()) - 1);
+    return AttentionAtlas::FindCanvas(read, atlas::FindPatches(read, this->Sequence, this->Picture),
+      this->Sequence, PicturesOf(recording, part))
+      .size;
+  }
+  catch (const atlas::Error&) // told by Execute
+  {
+    return { 1, 1 };
+  }
 }
 
 /// The positions of the chosen tokens in the image, rising.
@@ -170,8 +211,18 @@ std::vector<std::int64_t> vtkPatchAttention::ChooseTokens(
   if (selection != nullptr && selection->GetNumberOfNodes() > 0)
   {
     shown.attention.weights.assign(tokens, 0); // the cells, for now
+    const std::vector<std::int64_t> cells = shown.tokens;
+    for (std::size_t i = 0; i < tokens; ++i) // words are selected in other views
+    {
+      const auto token = static_cast<std::int64_t>(i);
+      if (!std::binary_search(cells.begin(), cells.end(), token))
+      {
+        shown.tokens.push_back(token);
+      }
+    }
     vtkNew<vtkPolyData> patches;
     MakePatches(shown, patches);
+    shown.tokens = cells;
     const std::vector<std::int64_t> selected = ::SelectedTokens(selection, patches);
     rows.insert(rows.end(), selected.begin(), selected.end());
   }
@@ -184,24 +235,37 @@ std::vector<std::int64_t> vtkPatchAttention::ChooseTokens(
       chosen.push_back(token);
     }
   }
-  return chosen.empty() ? atlas::ChoosePatch(shown.grid, this->Patch[0], this->Patch[1]) : chosen;
+  if (!chosen.empty())
+  {
+    return chosen;
+  }
+  if (shown.grid.IsAmongWords() && this->Patch[0] == -1 && this->Patch[1] == -1)
+  {
+    return { atlas::ChooseToken(shown.grid, this->Token) };
+  }
+  return atlas::ChoosePatch(shown.grid, this->Patch[0], this->Patch[1], this->PatchPicture);
 }
 
 /// Makes the picture; tells once per image if there is none.
-void vtkPatchAttention::ShowPicture(const AttentionAtlas::ShownPatches& shown, const Task& task)
+void vtkPatchAttention::ShowPicture(const AttentionAtlas::ShownPatches& shown,
+  const AttentionAtlas::PatchCanvas& canvas, const atlas::RecordedPictures& pictures,
+  const Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  const atlas::RecordedPictures& pictures = shown.recording.pictures;
   const std::pair<vtkMTimeType, int> place = { AttentionAtlas::TimeOf(input), this->Sequence };
   const bool isTold = !task.IsFirst() || this->Told == place || this->Sequence < 0;
-  std::shared_ptr<const std::uint8_t> pixels;
+  std::vector<std::shared_ptr<const std::uint8_t>> pixels(canvas.parts.size());
+  bool isMissing = false;
   try
   {
-    if (!pictures.IsEmpty() && this->Sequence >= 0)
+    for (std::size_t n = 0; n < pixels.size(); ++n)
     {
-      pixels = atlas::FindPicture(pictures, this->Sequence);
+      const std::int64_t entry = canvas.parts[n].source.entry;
+      const bool isThere = entry >= 0 && (pictures.pixels != nullptr || !pictures.sources.empty());
+      pixels[n] = isThere ? atlas::FindPicture(pictures, entry) : nullptr;
+      isMissing = isMissing || !isThere;
     }
-    else if (!isTold)
+    if (isMissing && !isTold)
     {
       vtkWarningMacro(<< "the recording has no pictures, so patches have their mean colors, as far "
                          "as they were recorded; record the images again with RecordPictures on.");
@@ -214,22 +278,30 @@ void vtkPatchAttention::ShowPicture(const AttentionAtlas::ShownPatches& shown, c
       vtkErrorMacro(<< e.what() << " Its patches have their mean colors; record the images again.");
     }
   }
-  this->Told = pixels == nullptr ? place : std::pair<vtkMTimeType, int>();
-  const std::array<int, 2> size = PictureSize(input);
+  const bool isWhole = std::all_of(
+    pixels.begin(), pixels.end(), [](const auto& picture) { return picture != nullptr; });
+  this->Told = isWhole ? std::pair<vtkMTimeType, int>() : place;
   MakePicture(
-    shown, pixels.get(), size, PartOf(size, task), task.Output<vtkImageData>(PicturePort));
+    shown, canvas, pixels, PartOf(canvas.size, task), task.Output<vtkImageData>(PicturePort));
 }
 
 void vtkPatchAttention::Execute(Task& task)
 {
-  auto* input = task.Input<vtkMultiBlockDataSet>();
+  if (this->AttentionKind == CROSS)
+  {
+    throw atlas::OptionError(
+      "AttentionKind: expected Decoder or Encoder, which pictures have, found "
+      "Cross.");
+  }
+  vtkMultiBlockDataSet* input = this->RequirePart(task);
   if (AttentionAtlas::IsEmpty(input))
   {
     return;
   }
   atlas::PatchOptions options;
   options.sequence = this->Sequence;
-  options.layer = this->Layer;
+  options.picture = this->Picture;
+  options.layer = this->MeanOfLayers ? atlas::AllLayers : this->Layer;
   options.head = this->Head;
   options.quantity = PatchQuantities.at(this->Quantity);
   options.direction = static_cast<atlas::PatchDirection>(this->Direction);
@@ -238,9 +310,23 @@ void vtkPatchAttention::Execute(Task& task)
   options.threads = AttentionAtlas::ThreadLimit();
   options.progress = task.Progress();
   const atlas::Recording recording =
-    AttentionAtlas::ToRecording(input, this->Layer, this->Head, options.quantity);
+    this->MeanOfLayers
+      ? AttentionAtlas::ToRecording(input)
+      : AttentionAtlas::ToRecording(input, this->Layer, this->Head, options.quantity);
   AttentionAtlas::ShownPatches shown{ recording, options,
-    atlas::FindPatches(recording, this->Sequence), {} };
+    atlas::FindPatches(recording, this->Sequence, this->Picture), 1, {}, {} };
+  const atlas::RecordedPictures ofText = PicturesOf(task.Input<vtkMultiBlockDataSet>(), input);
+  const AttentionAtlas::PatchCanvas canvas =
+    AttentionAtlas::FindCanvas(recording, shown.grid, this->Sequence, ofText);
+  shown.patchHeight = canvas.patchHeight;
+  for (std::size_t i = 0; i < shown.grid.row.size(); ++i)
+  {
+    const auto token = static_cast<std::int64_t>(i);
+    if (!shown.grid.IsAmongWords() || shown.grid.IsPatch(token))
+    {
+      shown.tokens.push_back(token);
+    }
+  }
   if (task.IsFirst())
   {
     options.tokens = this->ChooseTokens(shown, task.Input<vtkSelection>(1));
@@ -253,5 +339,10 @@ void vtkPatchAttention::Execute(Task& task)
     MakeMarks(shown, task.Output<vtkPolyData>(2));
     MakeFrames(shown, task.Output<vtkPolyData>(4));
   }
-  this->ShowPicture(shown, task);
+  this->ShowPicture(
+    shown, canvas, recording.pictures.IsEmpty() ? ofText : recording.pictures, task);
+  for (const int port : { 0, 1, 2, 4 })
+  {
+    this->AddKind(task.Output<vtkPolyData>(port));
+  }
 }

@@ -27,6 +27,7 @@ inline constexpr const char* Recording = "attention-atlas.recording"; ///< also 
 inline constexpr const char* Vocabulary = "attention-atlas.vocabulary";
 inline constexpr const char* RandomPrompts = "attention-atlas.random-prompts";
 inline constexpr const char* AttentionMap = "attention-atlas.attention-map";
+inline constexpr const char* AttentionMapPictures = "attention-atlas.attention-map.pictures";
 inline constexpr const char* AttentionMatrix = "attention-atlas.attention-matrix.heads";
 inline constexpr const char* AttentionMatrixTitles = "attention-atlas.attention-matrix.titles";
 inline constexpr const char* HeadEmbeddingPoints = "attention-atlas.head-embedding.points";

@@ -12,6 +12,7 @@
 #include <vtkTypeInt64Array.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -35,6 +36,9 @@ constexpr std::int64_t LargestWindow = std::int64_t{ 1 } << 53U;
 constexpr double LargestExperts = 1e6;
 
 constexpr const char* RoutingBlock = "routing";
+
+/// The numbers of a picture in the field array PictureContentsField.
+constexpr int PictureContentNumbers = 6;
 
 std::string Numbered(const char* name, std::int64_t number)
 {
@@ -143,7 +147,8 @@ const char* SequenceColumn(bool ofImages)
 vtkSmartPointer<vtkTable> TokenTable(const atlas::RecordedTokens& tokens)
 {
   auto table = vtkSmartPointer<vtkTable>::New();
-  AddRecorded(table, SequenceColumn(!tokens.row.empty()), tokens.sequence);
+  AddRecorded(
+    table, SequenceColumn(!tokens.row.empty() && tokens.picture.empty()), tokens.sequence);
   for (const atlas::TokenQuantity& quantity : atlas::TokenQuantities)
   {
     std::visit([&](auto list) { AddRecorded(table, quantity.label, tokens.*list); }, quantity.list);
@@ -236,7 +241,7 @@ void AddLayerField(const char* name, const atlas::Recording& recording, const Va
   }
 }
 
-/// Adds caps, windows, sinks and numbers of experts.
+/// Adds caps, windows of keys and of patches, sinks and numbers of experts.
 void AddVariants(const atlas::Recording& recording, vtkFieldData* fields)
 {
   const auto unlessZero = [](double value)
@@ -247,6 +252,10 @@ void AddVariants(const atlas::Recording& recording, vtkFieldData* fields)
   AddLayerField(
     WindowField, recording, [&](const atlas::RecordedLayer& layer)
     { return unlessZero(static_cast<double>(std::min(layer.window, LargestWindow))); }, fields);
+  AddLayerField(
+    PatchWindowField, recording, [&](const atlas::RecordedLayer& layer)
+    { return unlessZero(static_cast<double>(std::min(layer.patchWindow, LargestWindow))); },
+    fields);
   AddLayerField(
     SinksField, recording, [](const atlas::RecordedLayer& layer)
     { return std::vector<double>(layer.sinks.begin(), layer.sinks.end()); }, fields);
@@ -294,15 +303,35 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
   }
 }
 
+/// The pixels of all pictures.
+std::int64_t PixelsOf(const atlas::RecordedPictures& pictures)
+{
+  return static_cast<std::int64_t>(pictures.FirstByte(pictures.count) / 3);
+}
+
 void AddPictures(const atlas::RecordedPictures& pictures, vtkMultiBlockDataSet* output)
 {
   if (pictures.pixels != nullptr)
   {
     vtkNew<vtkTable> table;
-    table->AddColumn(ToArray(pictures.pixels, pictures.count * pictures.height * pictures.width, 3,
-      atlas::Pictures.label));
+    table->AddColumn(ToArray(pictures.pixels, PixelsOf(pictures), 3, atlas::Pictures.label));
     AddBlock(output, atlas::Pictures.name, table);
   }
+}
+
+/// Adds what pictures among words show: a tuple per picture.
+void AddContents(const std::vector<atlas::PictureContent>& contents, vtkFieldData* fields)
+{
+  vtkNew<vtkIntArray> array;
+  array->SetName(PictureContentsField);
+  array->SetNumberOfComponents(PictureContentNumbers);
+  for (const atlas::PictureContent& content : contents)
+  {
+    const std::array<int, PictureContentNumbers> tuple = { content.picture, content.frame,
+      content.frames, content.isSmall ? 1 : 0, content.height, content.width };
+    array->InsertNextTypedTuple(tuple.data());
+  }
+  fields->AddArray(array);
 }
 
 /// Adds a height and a width.
@@ -320,7 +349,7 @@ void AddSize(vtkFieldData* fields, const char* name, std::int64_t height, std::i
 void AddPictureFields(const atlas::Recording& recording, vtkFieldData* fields)
 {
   const atlas::RecordedTokens& tokens = recording.tokens;
-  if (!tokens.row.empty() && !tokens.column.empty())
+  if (!tokens.row.empty() && !tokens.column.empty() && tokens.picture.empty())
   {
     AddSize(fields, PatchGridField,
       std::int64_t{ 1 } + *std::max_element(tokens.row.begin(), tokens.row.end()),
@@ -331,7 +360,14 @@ void AddPictureFields(const atlas::Recording& recording, vtkFieldData* fields)
   {
     return;
   }
-  AddSize(fields, PictureSizeField, pictures.height, pictures.width);
+  if (pictures.contents.empty())
+  {
+    AddSize(fields, PictureSizeField, pictures.height, pictures.width);
+  }
+  else
+  {
+    AddContents(pictures.contents, fields);
+  }
   if (!pictures.sources.empty())
   {
     const std::vector<atlas::PictureSource>& sources = pictures.sources;
@@ -418,7 +454,7 @@ std::shared_ptr<std::uint8_t> ReadPixels(
     return nullptr;
   }
   auto* pixels = vtkUnsignedCharArray::SafeDownCast(table->GetColumnByName(atlas::Pictures.label));
-  const std::int64_t expected = pictures.count * pictures.height * pictures.width;
+  const std::int64_t expected = PixelsOf(pictures);
   if (pixels == nullptr || pixels->GetNumberOfComponents() != 3 ||
       pixels->GetNumberOfTuples() != expected)
   {
@@ -430,21 +466,67 @@ std::shared_ptr<std::uint8_t> ReadPixels(
   return ToBytes(pixels);
 }
 
+/// What pictures among words show; CheckRecording checks the numbers.
+std::vector<atlas::PictureContent> ReadContents(vtkFieldData* fields)
+{
+  std::vector<atlas::PictureContent> contents;
+  vtkDataArray* array = fields->GetArray(PictureContentsField);
+  if (array == nullptr)
+  {
+    return contents;
+  }
+  if (array->GetNumberOfComponents() != PictureContentNumbers)
+  {
+    throw atlas::ModelError(std::string(Source) + ": field array '" + PictureContentsField +
+                            "': expected tuples of 6 numbers, found " +
+                            std::to_string(array->GetNumberOfComponents()) + " components.");
+  }
+  for (vtkIdType i = 0; i < array->GetNumberOfTuples(); ++i)
+  {
+    const auto number = [&](int component)
+    {
+      constexpr double largest = std::numeric_limits<std::int32_t>::max();
+      const double value = array->GetComponent(i, component);
+      return static_cast<std::int32_t>(value >= -1 && value <= largest ? value : -1);
+    };
+    contents.push_back({ number(0), number(1), number(2), number(3) != 0, number(4), number(5) });
+  }
+  return contents;
+}
+
+/// Whether all pictures have sides that a picture may have.
+bool HaveSides(const atlas::RecordedPictures& pictures)
+{
+  const auto isSide = [](std::int64_t side)
+  { return side > 0 && side <= atlas::MaximumPictureSide; };
+  for (std::int64_t i = 0; i < pictures.count; ++i)
+  {
+    if (!isSide(pictures.HeightOf(i)) || !isSide(pictures.WidthOf(i)))
+    {
+      return false;
+    }
+  }
+  return true;
+}
+
 atlas::RecordedPictures ReadPictures(vtkMultiBlockDataSet* input, std::int64_t images)
 {
   vtkFieldData* fields = input->GetFieldData();
   vtkDataArray* size = fields->GetArray(PictureSizeField);
   atlas::RecordedPictures pictures;
-  if (size == nullptr || size->GetNumberOfTuples() != 1 || size->GetNumberOfComponents() != 2)
+  pictures.contents = ReadContents(fields);
+  pictures.count = static_cast<std::int64_t>(pictures.contents.size());
+  if (pictures.contents.empty())
   {
-    return pictures;
+    if (size == nullptr || size->GetNumberOfTuples() != 1 || size->GetNumberOfComponents() != 2)
+    {
+      return pictures;
+    }
+    pictures.count = images;
+    pictures.height = static_cast<std::int64_t>(size->GetComponent(0, 0));
+    pictures.width = static_cast<std::int64_t>(size->GetComponent(0, 1));
   }
-  pictures.count = images;
-  pictures.height = static_cast<std::int64_t>(size->GetComponent(0, 0));
-  pictures.width = static_cast<std::int64_t>(size->GetComponent(0, 1));
-  const auto isSide = [](std::int64_t side)
-  { return side > 0 && side <= atlas::MaximumPictureSide; };
-  if (isSide(pictures.height) && isSide(pictures.width)) // else CheckRecording refuses them
+  if (HaveSides(pictures)) // else CheckRecording refuses them
   {
     pictures.pixels = ReadPixels(input, pictures);
   }
@@ -566,20 +648,29 @@ double LayerValue(vtkFieldData* fields, const char* name, std::int64_t layer)
   return values.empty() ? 0 : values.front();
 }
 
-/// A layer with its scale, cap, window, sinks and number of experts, without heads.
+/// A window of a layer, 0 if it has none. `things`: what it has some of.
+std::int64_t WindowOf(
+  vtkFieldData* fields, const char* name, const char* things, std::int64_t layer)
+{
+  const double window = LayerValue(fields, name, layer);
+  if (std::trunc(window) != window || std::abs(window) > static_cast<double>(LargestWindow))
+  {
+    throw atlas::ModelError(std::string(Source) + ": field array '" + name +
+                            "': expected a number of " + things + ", found " +
+                            std::to_string(window) + ".");
+  }
+  return static_cast<std::int64_t>(window);
+}
+
+/// A layer with its scale, cap, windows, sinks and number of experts, without heads.
 atlas::RecordedLayer ReadLayer(vtkFieldData* fields, std::int32_t index)
 {
   atlas::RecordedLayer layer;
   layer.index = index;
   layer.scoreScale = ScaleOf(fields, index);
   layer.scoreCap = LayerValue(fields, ScoreCapField, index);
-  const double window = LayerValue(fields, WindowField, index);
-  if (std::trunc(window) != window || std::abs(window) > static_cast<double>(LargestWindow))
-  {
-    throw atlas::ModelError(std::string(Source) + ": field array '" + WindowField +
-                            "': expected a number of keys, found " + std::to_string(window) + ".");
-  }
-  layer.window = static_cast<std::int64_t>(window);
+  layer.window = WindowOf(fields, WindowField, "keys", index);
+  layer.patchWindow = WindowOf(fields, PatchWindowField, "patches", index);
   const double experts = LayerValue(fields, ExpertsField, index);
   if (std::trunc(experts) != experts || std::abs(experts) > LargestExperts)
   {

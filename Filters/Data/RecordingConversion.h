@@ -14,7 +14,9 @@ class vtkMultiBlockDataSet;
 /// its
 ///   sequence), TokenId (64-bit integer), Token (string), Segment (int); of images Image, Position,
 ///   Row, Column (int; -1 for a class token), Patch Color (float [3], mean red, green and blue, 0
-///   to 1; -1 for a class token). Columns that are not known are absent.
+///   to 1; -1 for a class token). Of pictures among words Sequence, Row, Column and Picture Number
+///   (int; the picture of which the token is a part, -1 for a word). Columns that are not known are
+///   absent.
 /// - layer l: blocks named head h, a vtkTable with a row per token and the columns Query, Key,
 /// Value
 ///   [d_head], Output [d_model] and Value Norm, as far as they were recorded; and residual, a
@@ -28,22 +30,26 @@ class vtkMultiBlockDataSet;
 ///   those of the top row first; only if the recording holds the pixels.
 /// - logits: a vtkTable with the column Logits [vocabulary].
 /// - of a transformer with an encoder and a decoder, encoder and cross: blocks that look as this
-///   whole does, with the parts of the recording (Recording.h).
+///   whole does, with the parts of the recording (Recording.h). Of a model of pictures among words
+///   encoder alone, with the attention in its encoder of images.
 ///
 /// Field data of the whole: Format, Architecture, Mask (causal, bidirectional) and Weight
 /// Processing (unknown, unprocessed, processed) (string); Layers, Heads, HeadDimension and Rotated
 /// (0, 1) (int); Score Scale (double, a tuple (layer, scale) per recorded layer), and of those
 /// layers that have them Score Cap (double, tuples (layer, cap)), Window (double, tuples (layer,
-/// keys)), Sinks (double, tuples (layer, logit per head)) and, of those with routing, Experts
-/// (double, tuples (layer, number of experts)); ALiBi Slopes (double, per head, only
-/// where there are some); Sequence Offsets (64-bit integers, the first row
-/// of each sequence, then the number of rows). Of runs that were changed Interventions (string,
-/// what was changed, in words). Of images Patch Grid (int, the rows and columns of patches of the
-/// largest). Of recordings with pictures also Picture Size (int, height and width in pixels) and,
-/// if the pixels are not there, Picture File, Picture Hash (string, per image) and Picture
-/// Processing (string, see RecordedPictures in Recording.h). Of cross attention Source Lengths
-/// (64-bit integers, the number of tokens of the source with which each sequence begins); of T5
-/// Distance Bias (float [2 D + 1], a tuple per head, the bias for key - query = -D ... D).
+/// keys)), Patch Window (double, tuples (layer, patches on a side)), Sinks (double, tuples (layer,
+/// logit per head)) and, of those with routing, Experts (double, tuples (layer, number of
+/// experts)); ALiBi Slopes (double, per head, only where there are some); Sequence Offsets (64-bit
+/// integers, the first row of each sequence, then the number of rows). Of runs that were changed
+/// Interventions (string, what was changed, in words). Of images Patch Grid (int, the rows and
+/// columns of patches of the largest). Of recordings with pictures also Picture Size (int, height
+/// and width in pixels) and, if the pixels are not there, Picture File, Picture Hash (string, per
+/// image) and Picture Processing (string, see RecordedPictures in Recording.h). Of pictures among
+/// words, instead of Patch Grid and Picture Size, Picture Contents (int, a tuple per picture: the
+/// picture or film, its first frame, the number of frames, 1 if it is all of a picture whose tiles
+/// are there, too, height and width in pixels). Of cross attention Source Lengths (64-bit integers,
+/// the number of tokens of the source with which each sequence begins); of T5 Distance Bias (float
+/// [2 D + 1], a tuple per head, the bias for key - query = -D ... D).
 namespace AttentionAtlas
 {
 
@@ -58,7 +64,8 @@ inline constexpr const char* ScoreScaleField = "Score Scale";
 inline constexpr const char* ScoreCapField = "Score Cap"; ///< this and both below: only where
 inline constexpr const char* WindowField = "Window";      ///< a layer has one
 inline constexpr const char* SinksField = "Sinks";
-inline constexpr const char* ExpertsField = "Experts"; ///< only of layers with routing
+inline constexpr const char* PatchWindowField = "Patch Window"; ///< likewise
+inline constexpr const char* ExpertsField = "Experts";          ///< only of layers with routing
 inline constexpr const char* AlibiSlopesField = "ALiBi Slopes";
 inline constexpr const char* AttentionKindField = "Attention Kind"; ///< of outputs, see FindPartOf
 inline constexpr const char* DistanceBiasField = "Distance Bias";   ///< only of T5
@@ -68,6 +75,7 @@ inline constexpr const char* SequenceOffsetsField = "Sequence Offsets";
 inline constexpr const char* LastSequenceOffsetsField = "Last Sequence Offsets";
 inline constexpr const char* PatchGridField = "Patch Grid";
 inline constexpr const char* PictureSizeField = "Picture Size";
+inline constexpr const char* PictureContentsField = "Picture Contents"; ///< only among words
 inline constexpr const char* PictureFileField = "Picture File";
 inline constexpr const char* PictureHashField = "Picture Hash";
 inline constexpr const char* PictureProcessingField = "Picture Processing";

@@ -13,11 +13,14 @@ std::string TokenText(const atlas::Recording& recording, std::int64_t row)
   {
     return tokens.text[i];
   }
-  if (i < tokens.row.size())
+  const bool isAmongWords = i < tokens.picture.size();
+  if (i < tokens.row.size() && (!isAmongWords || tokens.picture[i] >= 0))
   {
-    return tokens.row[i] < 0
-             ? "class token"
-             : std::to_string(tokens.row[i]) + ", " + std::to_string(tokens.column[i]);
+    const std::string place =
+      std::to_string(tokens.row[i]) + ", " + std::to_string(tokens.column[i]);
+    return isAmongWords        ? std::to_string(tokens.picture[i]) + ": " + place
+           : tokens.row[i] < 0 ? "class token"
+                               : place;
   }
   return std::to_string(i < tokens.id.size() ? tokens.id[i] : tokens.position[i]);
 }

@@ -37,7 +37,7 @@ vtkMultiBlockDataSet* vtkRecordingAlgorithm::UpdatePart()
   {
     return recording;
   }
-  this->HasKinds = PartOrNone(recording, atlas::AttentionKind::Cross) != nullptr ? 1 : 0;
+  this->HasKinds = PartOrNone(recording, atlas::AttentionKind::Encoder) != nullptr ? 1 : 0;
   return PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
 }
 

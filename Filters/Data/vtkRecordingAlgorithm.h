@@ -14,7 +14,8 @@ class vtkMultiBlockDataSet;
  * @class vtkRecordingAlgorithm
  * @brief The base of filters that show one kind of attention of a recording, their first input.
  *
- * The recording of a transformer with an encoder and a decoder has three kinds; others have one.
+ * The recording of a transformer with an encoder and a decoder has three kinds, that of a model of
+ * pictures among words two, without CROSS; others have one.
  */
 class ATTENTIONATLASDATA_EXPORT vtkRecordingAlgorithm : public vtkTaskAlgorithm
 {
@@ -32,15 +33,16 @@ public:
   /**
    * The kind of attention of a transformer with an encoder and a decoder. DECODER: of the target's
    * tokens to each other. ENCODER: of the source's tokens to each other. CROSS: of the target's
-   * tokens to those of the source. Other transformers have DECODER, which is their own attention.
-   * Default: DECODER.
+   * tokens to those of the source. Of a model of pictures among words DECODER is the attention of
+   * words and pictures, ENCODER that of patches within its encoder of images. Other transformers
+   * have DECODER, which is their own attention. Default: DECODER.
    */
   vtkSetClampMacro(AttentionKind, int, DECODER, CROSS);
   vtkGetMacro(AttentionKind, int);
   ///@}
 
   /**
-   * Whether the input, as of the last UpdateInformation, has three kinds of attention.
+   * Whether the input, as of the last UpdateInformation, has several kinds of attention.
    */
   int GetHasKinds() { return this->HasKinds; }
 

@@ -26,6 +26,8 @@
 #include <vtkSMViewProxy.h>
 #include <vtkType.h>
 
+#include <QTimer>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -121,6 +123,24 @@ bool IsOpen(vtkSMSourceProxy* opener, const QList<pqPipelineSource*>& filters)
     [&name](pqPipelineSource* filter) { return name == filter->getProxy()->GetXMLName(); });
 }
 
+void SetSelectedTokens(vtkSMSourceProxy* filter, const std::vector<vtkIdType>& tokens)
+{
+  vtkSMPropertyHelper list(filter, "SelectedTokens");
+  list.SetNumberOfElements(static_cast<unsigned int>(tokens.size()));
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+  {
+    list.Set(static_cast<unsigned int>(i), tokens[i]);
+  }
+}
+
+/// Whether a filter shows the attention of words on pictures.
+bool ShowsPicturesOfWords(vtkSMProxy* filter)
+{
+  vtkPVXMLElement* hints = filter->GetHints();
+  return hints != nullptr && hints->FindNestedElementByName("AtlasShowsPatch") != nullptr &&
+         vtkSMPropertyHelper(filter, "HasWordsInfo", true).GetAsInt() != 0;
+}
+
 /// Lets a filter that can show chosen tokens alone show these, which were selected in its output;
 /// none: all.
 void ShowTokens(
@@ -133,15 +153,18 @@ void ShowTokens(
   }
   if (hints->FindNestedElementByName("AtlasShowsTokens") != nullptr)
   {
-    vtkSMPropertyHelper list(filter, "SelectedTokens");
-    list.SetNumberOfElements(static_cast<unsigned int>(tokens.size()));
-    for (std::size_t i = 0; i < tokens.size(); ++i)
-    {
-      list.Set(static_cast<unsigned int>(i), tokens[i]);
-    }
+    SetSelectedTokens(filter, tokens);
     if (const auto side = AttentionAtlas::OnlyValue(selected, "Side"))
     {
       vtkSMPropertyHelper(filter, "Direction").Set(*side);
+    }
+  }
+  if (ShowsPicturesOfWords(filter)) // in place of words that were selected elsewhere
+  {
+    SetSelectedTokens(filter, {});
+    if (const auto picture = AttentionAtlas::OnlyValue(selected, "Picture"))
+    {
+      vtkSMPropertyHelper(filter, "PatchPicture").Set(*picture);
     }
   }
   const auto row = AttentionAtlas::OnlyValue(selected, "Row");
@@ -163,17 +186,24 @@ bool ShowsPlaces(pqOutputPort* port)
          hints->FindNestedElementByName("AtlasShowsPlace") != nullptr;
 }
 
-/// Lets a filter show the query at the middle of what was selected in its output.
-void ShowPlace(vtkSMSourceProxy* filter, vtkPVDataInformation* selected)
+/// Lets a filter show the query at the middle of what was selected in its output: after the
+/// selection, of which ParaView keeps nothing to undo.
+void ShowPlace(pqPipelineSource* filter, vtkPVDataInformation* selected)
 {
   const double* bounds = selected->GetBounds();
   const std::array<double, 3> middle = { (bounds[0] + bounds[1]) / 2, (bounds[2] + bounds[3]) / 2,
     (bounds[4] + bounds[5]) / 2 };
-  BEGIN_UNDO_SET("Show Attention of Place");
-  vtkSMPropertyHelper(filter, "QueryBy").Set(1); // the probe
-  vtkSMPropertyHelper(filter, "Probe").Set(middle.data(), 3);
-  filter->UpdateVTKObjects();
-  END_UNDO_SET();
+  QTimer::singleShot(0, filter,
+    [filter, middle]
+    {
+      vtkSMProxy* proxy = filter->getProxy();
+      BEGIN_UNDO_SET("Show Attention of Place");
+      vtkSMPropertyHelper(proxy, "QueryBy").Set(1); // the probe
+      vtkSMPropertyHelper(proxy, "Probe").Set(middle.data(), 3);
+      proxy->UpdateVTKObjects();
+      END_UNDO_SET();
+      pqApplicationCore::instance()->render();
+    });
 }
 
 /// The nearest filter upstream whose hint names a filter to open.
@@ -287,7 +317,7 @@ void pqHeadChoiceBehavior::hear(pqOutputPort* selected)
   }
   if (showsPlaces)
   {
-    ShowPlace(source, found);
+    ShowPlace(selected->getSource(), found);
   }
   if (showsTokens)
   {
@@ -315,9 +345,19 @@ void pqHeadChoiceBehavior::selectTokens(pqOutputPort* selected, vtkSMSourceProxy
   }
   BEGIN_UNDO_SET("Show Selected Tokens");
   ShowTokens(selected->getSourceProxy(), tokens, points->GetDataInformation(0));
-  END_UNDO_SET();
   this->Tokens = tokens;
   this->Recording = AttentionAtlas::RecordingOf(selected->getSourceProxy());
+  for (pqPipelineSource* source : Model()->findItems<pqPipelineSource*>())
+  {
+    vtkSMSourceProxy* proxy = vtkSMSourceProxy::SafeDownCast(source->getProxy());
+    if (proxy != nullptr && proxy != selected->getSourceProxy() && ShowsPicturesOfWords(proxy) &&
+        AttentionAtlas::RecordingOf(proxy) == this->Recording)
+    {
+      SetSelectedTokens(proxy, tokens);
+      proxy->UpdateVTKObjects();
+    }
+  }
+  END_UNDO_SET();
   this->Busy = true;
   for (pqPipelineSource* source : Model()->findItems<pqPipelineSource*>())
   {

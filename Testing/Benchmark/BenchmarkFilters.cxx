@@ -11,6 +11,8 @@
 // - Embedding: KeyTranslation of Head Embedding, by principal components; tokens. Arranged: the
 //   same with Arrangement, which needs no layout; beside a plain copy of the coordinates.
 // - Sentence: Head of Attention Sentence, with the lines from Threshold 0.01 on; tokens.
+// - Words: Head of Patch Attention, of the last word on three pictures that are most of the text;
+//   tokens.
 //
 // Counters: kernel_ms and filter_over_kernel, medians; cpu_ms and cpu_over_kernel, the same of the
 // processor time of all threads, which other programs do not change; faults, the pages that the
@@ -23,6 +25,7 @@
 #include "FieldEvaluation.h"
 #include "HeadLayouts.h"
 #include "ModelConversion.h"
+#include "PatchAttention.h"
 #include "Pi.h"
 #include "RandomMatrix.h"
 #include "RecordedAttention.h"
@@ -36,6 +39,7 @@
 #include "vtkAttentionSentence.h"
 #include "vtkAttentionTorus.h"
 #include "vtkHeadEmbedding.h"
+#include "vtkPatchAttention.h"
 #include "vtkTokenPairs.h"
 #include "vtkTorusDeformation.h"
 
@@ -45,6 +49,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -511,6 +516,55 @@ void Sentence(benchmark::State& state)
     });
 }
 
+/// Three pictures of a third of the tokens each, in rows of 16 tokens of 28 x 28 pixels, then
+/// words.
+atlas::Recording WithPictures(atlas::Recording recording)
+{
+  constexpr std::int32_t columns = 16;
+  constexpr std::int32_t side = 28;
+  atlas::RecordedTokens& tokens = recording.tokens;
+  const auto count = static_cast<std::int32_t>(tokens.Count());
+  const std::int32_t rows = (count - 4) / 3 / columns;
+  for (std::int32_t i = 0; i < count; ++i)
+  {
+    const std::int32_t picture = i / (rows * columns);
+    const std::int32_t square = i % (rows * columns);
+    tokens.picture.push_back(picture < 3 ? picture : -1);
+    tokens.row.push_back(picture < 3 ? square / columns : -1);
+    tokens.column.push_back(picture < 3 ? square % columns : -1);
+  }
+  atlas::RecordedPictures& pictures = recording.pictures;
+  for (std::int32_t picture = 0; picture < 3; ++picture)
+  {
+    pictures.contents.push_back({ picture, 0, 1, false, rows * side, columns * side });
+  }
+  pictures.count = 3;
+  const std::shared_ptr<std::uint8_t[]> pixels(new std::uint8_t[pictures.FirstByte(3)]());
+  pictures.pixels = { pixels, pixels.get() };
+  return recording;
+}
+
+void Words(benchmark::State& state)
+{
+  const atlas::Recording recording = WithPictures(MakeRecording(state.range(0)));
+  Shown<vtkPatchAttention> patches(DataSetOf(recording));
+  atlas::PatchOptions options;
+  options.tokens = { state.range(0) - 1 };
+  options.threads = AttentionAtlas::ThreadLimit();
+  Compare(
+    state,
+    [&](int i)
+    {
+      patches->SetHead(i % Heads);
+      patches.Update();
+    },
+    [&](int i)
+    {
+      options.head = i % Heads;
+      benchmark::DoNotOptimize(atlas::EvaluatePatches(recording, options));
+    });
+}
+
 void Settings(benchmark::internal::Benchmark* benchmark)
 {
   benchmark->UseManualTime()->Unit(benchmark::kMillisecond);
@@ -526,3 +580,4 @@ BENCHMARK(Map)->Arg(512)->Arg(2048)->Apply(Settings);
 BENCHMARK(Embedding)->Arg(256)->Arg(2048)->Apply(Settings);
 BENCHMARK(Arranged)->Arg(256)->Arg(2048)->Apply(Settings);
 BENCHMARK(Sentence)->Arg(64)->Arg(512)->Apply(Settings);
+BENCHMARK(Words)->Arg(512)->Arg(2048)->Apply(Settings);

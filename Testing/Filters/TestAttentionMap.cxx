@@ -2,6 +2,7 @@
 
 #include "Core/FocusOracle.h"
 #include "Core/Oracle.h"
+#include "Core/PicturedRecording.h"
 #include "RecordedAttention.h"
 #include "Recordings.h"
 
@@ -347,6 +348,40 @@ TEST(AttentionMap, PoolsWhatIsTooLarge)
   map->SetKeyWindow(0, 0);
   map->SetResolution(1); // a row adds up to 1: 30 rows, 900 pairs
   EXPECT_NEAR(Values(map.Image()->GetPointData(), "Weights").at(0), 1. / 30, 1e-6);
+}
+
+/// Bands beside the queries and above the keys of pictures, a token wide, half a token away: in the
+/// first text tokens 1 to 6 and 8 to 9.
+TEST(AttentionMap, MarksWhichTokensArePixels)
+{
+  Map map(DataSetOf(PicturedRecording()));
+  map.Image();
+  auto* bands = Updated<vtkPolyData>(map.Get(), 2);
+  vtkCellData* cells = bands->GetCellData();
+  EXPECT_THAT(Values(cells, "Picture"), ElementsAre(0, 1, 0, 1));
+  EXPECT_THAT(Values(cells, "Side"), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(Values(cells, "First Token"), ElementsAre(1, 8, 1, 8));
+  EXPECT_THAT(Values(cells, "Last Token"), ElementsAre(6, 9, 6, 9));
+  const auto bounds = [&](vtkIdType cell)
+  {
+    double found[6];
+    bands->GetCellBounds(cell, found);
+    return std::vector<double>(found, found + 4);
+  };
+  EXPECT_THAT(bounds(0), ElementsAre(-2, -1, -6.5, -0.5));
+  EXPECT_THAT(bounds(1), ElementsAre(-2, -1, -9.5, -7.5));
+  EXPECT_THAT(bounds(2), ElementsAre(0.5, 6.5, 1, 2));
+  EXPECT_THAT(bounds(3), ElementsAre(7.5, 9.5, 1, 2));
+  EXPECT_THAT(Texts(bands->GetFieldData(), "MarkColor Legend"),
+    ElementsAre(testing::AllOf(HasSubstr("picture 0\n"), HasSubstr("picture 1"))));
+  map->SetSequence(1); // a film: two groups of frames, one after the other
+  EXPECT_THAT(Values(Updated<vtkPolyData>(map.Get(), 2)->GetCellData(), "First Token"),
+    ElementsAre(1, 3, 1, 3));
+  map->SetSequence(0);
+  map->SetAttentionKind(vtkAttentionMap::ENCODER); // of images alone
+  EXPECT_EQ(Updated<vtkPolyData>(map.Get(), 2)->GetNumberOfCells(), 0);
+  Map words(DataSetOf(SmallRecording()));
+  EXPECT_EQ(Updated<vtkPolyData>(words.Get(), 2)->GetNumberOfCells(), 0);
 }
 
 }

@@ -1,6 +1,7 @@
 #include "vtkAttentionSentence.h"
 
 #include "ClassPalette.h"
+#include "Core/PicturedRecording.h"
 #include "Embeddings.h"
 #include "RecordedAttention.h"
 
@@ -419,6 +420,49 @@ TEST(AttentionSentence, KnowsTheRangesOfItsInput)
   EXPECT_EQ(sentence->GetLayerRange()[1], 2);
   EXPECT_EQ(sentence->GetHeadRange()[0], -1);
   EXPECT_EQ(sentence->GetHeadRange()[1], 1);
+}
+
+/// In head 0 of layer 0, token i gives all to i / 2; the second text is the tokens 11 to 16, of
+/// which 12, 13 and 14, 15 are two pictures.
+TEST(AttentionSentence, APictureIsOneWord)
+{
+  Sentence sentence(PicturedRecording());
+  sentence->SetSequence(1);
+  sentence->UpdateInformation();
+  EXPECT_EQ(sentence->GetHasPictures(), 1);
+  EXPECT_THAT(Texts(sentence.Words()->GetPointData(), "Token"),
+    ElementsAre("a", "picture 2 (2 tokens)", "picture 3 (2 tokens)", "b", "a",
+      "picture 2 (2 tokens)", "picture 3 (2 tokens)", "b"));
+  EXPECT_THAT(
+    PointValues(sentence.Words(), "Token Index"), ElementsAre(11, 12, 14, 16, 11, 12, 14, 16));
+  EXPECT_THAT(PointValues(sentence.Words(), "Position"), ElementsAre(0, 1, 3, 5, 0, 1, 3, 5));
+  EXPECT_THAT(PointValues(sentence.Words(), "Sequence"), Each(1));
+  // 12 to 11, 13 and 14 to 12, 15 and 16 to 13.
+  EXPECT_THAT(sentence.Pairs(),
+    ElementsAre(Pair(11, 11), Pair(12, 11), Pair(12, 12), Pair(14, 12), Pair(16, 12)));
+  EXPECT_THAT(CellValues(sentence.Lines(), "Weight"), ElementsAre(1, 0.5, 0.5, 1, 1));
+  EXPECT_THAT(
+    PointValues(sentence.Words(), "Received"), ElementsAre(1.5, 2.5, 0, 0, 1.5, 2.5, 0, 0));
+  EXPECT_THAT(CellValues(sentence.Bars(), "Token Index"), ElementsAre(11, 12));
+
+  sentence->AddSelectedToken(15); // a token of the second picture
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(14, 12)));
+  sentence->ClearSelectedTokens();
+  sentence->SetSelectionConnection(nullptr);
+  Connect(sentence.Get(), 1, SelectionOf({ 16 }, vtkSelectionNode::PEDIGREEIDS));
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(16, 12)));
+  sentence->SetInputConnection(1, nullptr);
+  sentence->AddHiddenToken(13); // and with it all of the picture
+  EXPECT_THAT(sentence.Pairs(), ElementsAre(Pair(11, 11)));
+  sentence->ClearHiddenTokens();
+  sentence->AddHead(0);
+  sentence->AddHead(1); // 12 and 13 to 11, 14 to 12, 15 to 12, 16 to 12
+  EXPECT_THAT(CellValues(sentence.Lines(), "Weight"), ElementsAre(1, 0.5, 0.5, 1, 1, 1, 1, 1, 1));
+
+  sentence->ClearHeads();
+  sentence->SetJoinPictures(false);
+  EXPECT_EQ(sentence.Words()->GetNumberOfPoints(), 12);
+  EXPECT_THAT(sentence.Pairs(), SizeIs(6));
 }
 
 }

@@ -2,6 +2,7 @@
 
 #include "RecordedAttention.h"
 
+#include "Core/PicturedRecording.h"
 #include "TemporaryDirectory.h"
 #include "Transformers.h"
 
@@ -419,6 +420,252 @@ TEST_F(PatchAttentionFilter, CanBeCancelled)
   patches->SetAbortExecute(1);
   EXPECT_EQ(patches.Update()->GetNumberOfCells(), 0);
   EXPECT_EQ(patches.Update()->GetNumberOfCells(), Tokens);
+}
+
+/// The pixels of an image, from the top, as ByteOf gives them.
+void ExpectPixels(vtkImageData* image, int left, std::int64_t picture, int height, int width,
+  int top = 0, int begin = 0)
+{
+  const int all = image->GetDimensions()[1];
+  for (int y = 0; y < height; ++y)
+  {
+    for (int x = 0; x < width; ++x)
+    {
+      for (int channel = 0; channel < 3; ++channel)
+      {
+        ASSERT_EQ(image->GetScalarComponentAsDouble(left + x, all - 1 - y, 0, channel),
+          ByteOf(picture, top + y, begin + x, channel))
+          << y << " " << x;
+      }
+    }
+  }
+}
+
+/// Every head gives all weight of a query to one token: its square alone has all heat.
+TEST(PatchAttentionOfWords, TheRightSquareHasTheHeat)
+{
+  const Recording recording = PicturedRecording();
+  Patches patches(DataSetOf(recording));
+  for (int i = 0; i < 8; ++i)
+  {
+    const int sequence = i % 2;
+    patches->SetSequence(sequence);
+    patches->SetHead(i / 2 % 2);
+    patches->SetLayer(i / 4);
+    for (int token = 0; token < recording.SequenceLength(sequence); ++token)
+    {
+      patches->SetToken(token);
+      const std::vector<double> tokens = patches.Cells("Token Index");
+      const std::vector<double> weights = patches.Cells("Weight");
+      const std::int64_t row = recording.sequenceOffsets[sequence] + KeyOf(i / 4, i / 2 % 2, token);
+      double sum = 0;
+      for (std::size_t cell = 0; cell < tokens.size(); ++cell)
+      {
+        EXPECT_EQ(weights[cell], tokens[cell] == static_cast<double>(row) ? 1 : 0);
+        sum += weights[cell];
+      }
+      const bool isWord = recording.tokens.picture[row] < 0;
+      EXPECT_EQ(sum, isWord ? 0 : 1);
+      EXPECT_THAT(
+        Values(patches.Update()->GetFieldData(), "Weight on Words"), ElementsAre(isWord ? 1 : 0));
+    }
+  }
+}
+
+TEST(PatchAttentionOfWords, PicturesAreSideBySideUnderTheirPatches)
+{
+  Patches patches(DataSetOf(PicturedRecording()));
+  patches->UpdateInformation();
+  EXPECT_EQ(patches->GetHasWords(), 1);
+  EXPECT_EQ(patches->GetPictureRange()[1], 1);
+  EXPECT_EQ(patches->GetTokenRange()[1], 10);
+  vtkImageData* image = patches.Picture();
+  ASSERT_THAT(std::vector<int>(image->GetDimensions(), image->GetDimensions() + 3),
+    ElementsAre((3 + 1 + 1) * TokenPixels, 2 * TokenPixels, 1));
+  ExpectPixels(image, 0, 0, 8, 12);
+  ExpectPixels(image, 16, 1, 8, 4);
+  for (int x = 12; x < 16; ++x)
+  {
+    EXPECT_EQ(image->GetScalarComponentAsDouble(x, 3, 0, 1), 255); // white between them
+  }
+  // A square covers its pixels, whose middles are points.
+  vtkPolyData* cells = patches.Update();
+  ASSERT_EQ(cells->GetNumberOfCells(), 8);
+  EXPECT_THAT(patches.Cells("Picture"), ElementsAre(0, 0, 0, 0, 0, 0, 1, 1));
+  EXPECT_THAT(patches.Cells("Row"), ElementsAre(0, 0, 0, 1, 1, 1, 0, 1));
+  EXPECT_THAT(patches.Cells("Column"), ElementsAre(0, 1, 2, 0, 1, 2, 0, 0));
+  EXPECT_THAT(patches.Cells("Position"), ElementsAre(1, 2, 3, 4, 5, 6, 8, 9));
+  double bounds[6];
+  cells->GetCellBounds(7, bounds); // the lower square of the second picture
+  for (int y = 0; y < 8; ++y)
+  {
+    for (int x = 0; x < 20; ++x)
+    {
+      double point[3];
+      image->GetPoint((7 - y) * 20 + x, point);
+      const bool isInside = point[0] > bounds[0] && point[0] < bounds[1] && point[1] > bounds[2] &&
+                            point[1] < bounds[3];
+      EXPECT_EQ(isInside, x >= 16 && y >= 4);
+    }
+  }
+  patches->SetPicture(1);
+  image = patches.Picture();
+  EXPECT_THAT(std::vector<int>(image->GetDimensions(), image->GetDimensions() + 2),
+    ElementsAre(TokenPixels, 2 * TokenPixels));
+  ExpectPixels(image, 0, 1, 8, 4);
+  EXPECT_THAT(patches.Cells("Position"), ElementsAre(8, 9));
+  patches->SetSequence(1); // a film: two groups of frames
+  patches->SetPicture(-1);
+  image = patches.Picture();
+  EXPECT_THAT(std::vector<int>(image->GetDimensions(), image->GetDimensions() + 2),
+    ElementsAre((2 + 1 + 2) * TokenPixels, TokenPixels));
+  ExpectPixels(image, 0, 2, 4, 8);
+  ExpectPixels(image, 12, 3, 4, 8);
+  EXPECT_THAT(patches.TakeWarnings(), IsEmpty());
+}
+
+/// Words are selected in other views of the recording; patches here.
+TEST(PatchAttentionOfWords, WordsAndPatchesAreChosen)
+{
+  Patches patches(DataSetOf(PicturedRecording()));
+  const auto expect = [&](const std::vector<std::int64_t>& chosen)
+  {
+    std::vector<double> expected(8, 0);
+    const std::vector<double> positions = patches.Cells("Position");
+    for (const std::int64_t token : chosen)
+    {
+      for (std::size_t cell = 0; cell < 8; ++cell)
+      {
+        expected[cell] += positions[cell] == static_cast<double>(KeyOf(0, 0, token))
+                            ? 1. / static_cast<double>(chosen.size())
+                            : 0;
+      }
+    }
+    ExpectClose("weights", patches.Cells("Weight"), expected, 1e-6);
+  };
+  expect({ 10 });                                        // the last word
+  EXPECT_THAT(patches.Update(4)->GetNumberOfCells(), 0); // it has no place
+  patches->SetPatch(1, 0);
+  patches->SetPatchPicture(1);
+  expect({ 9 });
+  EXPECT_THAT(patches.Cells("Position", 4), ElementsAre(9));
+  using Node = vtkSelectionNode;
+  for (const int content : { Node::PEDIGREEIDS, Node::VALUES })
+  {
+    Connect(patches.Get(), 1, SelectionOf({ 7 }, content, Node::POINT)); // a word
+    expect({ 7 });
+    Connect(patches.Get(), 1, SelectionOf({ 7, 10, 8 }, content, Node::ROW));
+    expect({ 7, 10, 8 });
+  }
+  Connect(patches.Get(), 1, SelectionOf({ 6 }, Node::INDICES, Node::CELL)); // cell 6 is token 8
+  expect({ 8 });
+  patches->SetInputConnection(1, nullptr);
+  patches->AddSelectedToken(10);
+  expect({ 10 });
+  patches->AddSelectedToken(14); // of the other text
+  expect({ 10 });
+}
+
+TEST(PatchAttentionOfWords, ArrowsMarksAndMeans)
+{
+  Patches patches(DataSetOf(PicturedRecording()));
+  EXPECT_THAT(patches.Links(1), ElementsAre(Link(2, 1), Link(3, 1), Link(4, 2), Link(5, 2),
+                                  Link(6, 3), Link(8, 4), Link(9, 4)));
+  EXPECT_THAT(patches.Links(2), ElementsAre(Link(1, 0)));
+  EXPECT_THAT(patches.Cells("Mark", 2), ElementsAre(1)); // to a word
+  EXPECT_THAT(Texts(patches.Update(1)->GetFieldData(), "MarkColor Legend"),
+    ElementsAre(testing::StartsWith("0% of attention on words\n")));
+  patches->SetToken(1);
+  EXPECT_THAT(Texts(patches.Update(1)->GetFieldData(), "MarkColor Legend"),
+    ElementsAre(testing::StartsWith("100% of attention on words\n")));
+  patches->SetToken(-1);
+  patches->SetHead(-1);
+  patches->SetMeanOfLayers(true); // keys 5, 3, 10 and 6, of which 10 is a word
+  EXPECT_THAT(patches.Cells("Weight"), ElementsAre(0, 0, 0.25, 0, 0.25, 0.25, 0, 0));
+  EXPECT_THAT(Values(patches.Update()->GetFieldData(), "Weight on Words"), ElementsAre(0.25));
+  EXPECT_THAT(patches.Cells("Layer"), Each(-1));
+}
+
+/// With the pictures of the text, also without pixels of its own; then in tiles.
+TEST(PatchAttentionOfWords, ShowsTheEncodersImages)
+{
+  Recording recording = PicturedRecording();
+  Patches patches(DataSetOf(recording));
+  patches->SetAttentionKind(vtkPatchAttention::ENCODER);
+  patches->SetPatch(3, 5);
+  vtkImageData* image = patches.Picture();
+  EXPECT_THAT(std::vector<int>(image->GetDimensions(), image->GetDimensions() + 2),
+    ElementsAre(6 * PatchPixels, 4 * PatchPixels));
+  ExpectPixels(image, 0, 0, 8, 12);
+  std::vector<double> expected(24, 0);
+  expected[2 * 6 + 4] = 1; // the first of its window
+  EXPECT_EQ(patches.Cells("Weight"), expected);
+  EXPECT_EQ(patches.Update()->GetCellData()->GetArray("Picture"), nullptr);
+  EXPECT_THAT(Texts(patches.Update()->GetFieldData(), "Attention Kind"), ElementsAre("encoder"));
+  patches->SetSequence(2);
+  patches->SetPatch(1, 1);
+  image = patches.Picture();
+  EXPECT_THAT(std::vector<int>(image->GetDimensions(), image->GetDimensions() + 2),
+    ElementsAre(4 * PatchPixels, 2 * PatchPixels));
+  ExpectPixels(image, 0, 2, 4, 8);
+  EXPECT_EQ(patches->GetHasWords(), 0);
+  EXPECT_EQ(patches->GetHasKinds(), 1);
+  EXPECT_THAT(patches.TakeWarnings(), IsEmpty());
+
+  // Two tiles of the first picture: 4 x 3 patches each; the others are a tile each of this size.
+  Recording tiled = PicturedRecording();
+  tiled.pictures.contents = { { 0, 0, 1, false, 8, 12 }, { 1, 0, 1, false, 8, 6 } };
+  tiled.pictures.count = 2;
+  for (std::int32_t& picture : tiled.tokens.picture)
+  {
+    picture = std::min(picture, 1);
+  }
+  tiled.encoder =
+    std::make_shared<const Recording>(WindowedImages({ { 4, 3 }, { 4, 3 }, { 4, 3 } }));
+  Patches tiles(DataSetOf(tiled));
+  tiles->SetAttentionKind(vtkPatchAttention::ENCODER);
+  tiles->SetSequence(1);
+  image = tiles.Picture();
+  EXPECT_THAT(
+    std::vector<int>(image->GetDimensions(), image->GetDimensions() + 2), ElementsAre(6, 8));
+  ExpectPixels(image, 0, 0, 8, 6, 0, 6);
+
+  patches->SetAttentionKind(vtkPatchAttention::CROSS);
+  EXPECT_THAT(patches.Error(), HasSubstr("AttentionKind: expected Decoder or Encoder"));
+}
+
+TEST(PatchAttentionOfWords, WithoutPicturesPatchesHaveColors)
+{
+  Recording recording = PicturedRecording();
+  recording.pictures = {};
+  recording.tokens.color = SharedMatrix::Zero(17, 3);
+  recording.tokens.color.Row(8)[1] = 1;
+  Patches patches(DataSetOf(recording));
+  vtkImageData* image = patches.Picture(); // a pixel per token
+  EXPECT_THAT(
+    std::vector<int>(image->GetDimensions(), image->GetDimensions() + 2), ElementsAre(5, 2));
+  EXPECT_EQ(image->GetScalarComponentAsDouble(4, 1, 0, 1), 255);
+  EXPECT_EQ(image->GetScalarComponentAsDouble(4, 1, 0, 0), 0);
+  EXPECT_EQ(image->GetScalarComponentAsDouble(3, 1, 0, 0), 255); // between them
+  EXPECT_EQ(image->GetScalarComponentAsDouble(2, 1, 0, 0), 0);
+  EXPECT_THAT(patches.TakeWarnings(), ElementsAre(HasSubstr("the recording has no pictures")));
+}
+
+TEST(PatchAttentionOfWords, RefusesWhatThereIsNot)
+{
+  Patches patches(DataSetOf(PicturedRecording()));
+  patches->SetToken(11);
+  EXPECT_THAT(patches.Error(), HasSubstr("Token: expected a position from 0 to 10"));
+  patches->SetToken(-1);
+  patches->SetPicture(2);
+  EXPECT_THAT(patches.Error(), HasSubstr("Picture: expected one from 0 to 1"));
+  patches->SetPicture(-1);
+  patches->SetPatch(0, 1);
+  patches->SetPatchPicture(1);
+  EXPECT_THAT(patches.Error(), HasSubstr("Patch: expected a row from 0 to 1"));
+  patches->SetPatch(-1, -1);
+  patches->SetSequence(-1);
+  EXPECT_THAT(patches.Error(), HasSubstr("expected one sequence of pictures among words"));
 }
 
 }

@@ -1,6 +1,7 @@
 #include "RecordingConversion.h"
 
 #include "Core/ErrorMessage.h"
+#include "Core/PicturedRecording.h"
 #include "Error.h"
 #include "Recordings.h"
 #include "SharedArray.h"
@@ -213,6 +214,53 @@ TEST(RecordingConversion, GivesPicturesBack)
   recording.pictures.sources = { { "a.png", "12" }, { "b.png", "34" } };
   recording.pictures.processing = "{}";
   ExpectEqual(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
+}
+
+TEST(RecordingConversion, GivesPicturesAmongWordsBack)
+{
+  Recording recording = PicturedRecording();
+  const auto data = DataSetOf(recording);
+  auto* tokens = vtkTable::SafeDownCast(Block(data, "tokens"));
+  EXPECT_THAT(Names(tokens->GetRowData()),
+    ElementsAre("Column", "Picture Number", "Position", "Row", "Sequence", "Token", "TokenId"));
+  EXPECT_THAT(Values(data->GetFieldData(), "Picture Contents"),
+    ElementsAre(0, 0, 1, 0, 8, 12, 1, 0, 1, 0, 8, 4, 2, 0, 2, 0, 4, 8, 2, 2, 2, 0, 4, 8));
+  for (const char* name : { "Picture Size", "Patch Grid" })
+  {
+    EXPECT_EQ(data->GetFieldData()->GetAbstractArray(name), nullptr);
+  }
+  auto* encoder = vtkMultiBlockDataSet::SafeDownCast(Block(data, "encoder"));
+  EXPECT_THAT(Values(encoder->GetFieldData(), "Patch Window"), ElementsAre(0, 2));
+  ExpectEqual(AttentionAtlas::ToRecording(data), recording);
+  ExpectEqual(AttentionAtlas::ToRecording(encoder), *recording.encoder);
+
+  recording.pictures.contents[1].isSmall = true;
+  recording.pictures.pixels = nullptr;
+  recording.pictures.sources.assign(4, { "a.png", "0123" });
+  recording.pictures.processing = "{}";
+  ExpectEqual(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
+  recording.pictures.sources.clear();
+  recording.pictures.processing.clear();
+  recording.encoder = nullptr;
+  ExpectEqual(AttentionAtlas::ToRecording(DataSetOf(recording)), recording);
+}
+
+TEST(RecordingConversion, RefusesDamagedPicturesAmongWords)
+{
+  const auto message = [](int component, double value)
+  {
+    const auto data = DataSetOf(PicturedRecording());
+    data->GetFieldData()->GetArray("Picture Contents")->SetComponent(0, component, value);
+    return MessageOf<ModelError>([&]() { AttentionAtlas::ToRecording(data); });
+  };
+  EXPECT_THAT(message(4, 12), HasSubstr("expected a column 'Picture' of 240 pixels of 3 bytes"));
+  EXPECT_THAT(message(4, -8), HasSubstr("expected a place in one of the 4 pictures"));
+  EXPECT_THAT(message(5, 1e300), HasSubstr("expected a place in one of the 4 pictures"));
+  EXPECT_THAT(message(2, 0), HasSubstr("1 frame or more"));
+  const auto data = DataSetOf(PicturedRecording());
+  data->GetFieldData()->GetArray("Picture Contents")->SetNumberOfComponents(5);
+  EXPECT_THAT(MessageOf<ModelError>([&]() { AttentionAtlas::ToRecording(data); }),
+    HasSubstr("'Picture Contents': expected tuples of 6 numbers, found 5"));
 }
 
 TEST(RecordingConversion, RefusesDamagedPictures)

@@ -87,6 +87,7 @@ class Formats(AtlasTest):
             (focus, 0, "attention-focus.focus"),
             (focus, 1, "attention-focus.sorted"),
             (simple.AttentionMap(Input=run), 1, "strongest-keys"),
+            (simple.AttentionMap(Input=run), 2, "attention-map.pictures"),
             (breakdown, 0, "score-breakdown.scores"),
             (breakdown, 1, "score-breakdown.keys"),
             (updates, 0, "head-updates.updates"),

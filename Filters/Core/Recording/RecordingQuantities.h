@@ -73,7 +73,7 @@ inline constexpr std::array<TokenQuantity, 7> TokenQuantities = { {
   { "segment", "Segment", "segment", &RecordedTokens::segment },
   { "row", "Row", "patch row", &RecordedTokens::row },
   { "column", "Column", "patch column", &RecordedTokens::column },
-  { "picture", "Picture", "picture", &RecordedTokens::picture },
+  { "picture", "Picture Number", "picture", &RecordedTokens::picture },
 } };
 
 /// The mean colors of patches, a matrix with one row per token.
