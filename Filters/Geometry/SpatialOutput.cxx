@@ -174,11 +174,9 @@ void MakeMark(const ShownQuery& shown, vtkPolyData* output)
 void MakeTokenTable(const ShownQuery& shown, vtkTable* output)
 {
   const std::vector<std::int64_t>& tokens = shown.largest;
-  std::vector<atlas::TokenPlaces> places;
-  for (const std::int64_t token : tokens)
-  {
-    places.push_back(shown.places.Of(token));
-  }
+  std::vector<atlas::TokenPlaces> places(tokens.size());
+  std::transform(tokens.begin(), tokens.end(), places.begin(),
+    [&](std::int64_t token) { return shown.places.Of(token); });
   AddColumn<vtkIdTypeArray>(output, Names::TokenIndex, tokens,
     [&](std::int64_t token) { return static_cast<vtkIdType>(shown.TokenIndex(token)); });
   AddColumn<vtkIntArray>(

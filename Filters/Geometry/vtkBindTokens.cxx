@@ -100,7 +100,7 @@ vtkSmartPointer<vtkIntArray> TokensOf(
   const int components = array->GetNumberOfComponents();
   const auto tokens = NewTokens(array->GetNumberOfTuples(), components);
   int* token = tokens->GetPointer(0);
-  constexpr double largest = std::numeric_limits<int>::max() / 2;
+  constexpr double largest = std::numeric_limits<int>::max() / 2.0;
   for (const double number : vtk::DataArrayValueRange(array))
   {
     if (!(number >= -1 && number <= largest) || number != std::floor(number))
@@ -458,6 +458,12 @@ void vtkBindTokens::Execute(Task& task)
   binding.step = this->StepOf(task);
   const std::int64_t first = this->FirstToken + binding.step * binding.tokensPerStep;
   binding.firstToken = first;
+  if (first >= tokens)
+  {
+    throw atlas::OptionError("FirstToken: expected less than " + std::to_string(tokens) +
+                             " tokens in front of those of places, found " + std::to_string(first) +
+                             " with those of earlier time steps.");
+  }
   switch (this->Method)
   {
     case NEAREST:

@@ -287,6 +287,8 @@ TEST(BindTokens, NamesWhatIsWrong)
     HasSubstr("Input: expected tokens from 0 to 3, or -1 for none, found 4 at place 1."));
   binding->SetTokenArray("two");
   EXPECT_THAT(binding.Error(), HasSubstr("expected one token per place, found 2"));
+  binding->SetFirstToken(4);
+  EXPECT_THAT(binding.Error(), HasSubstr("FirstToken: expected less than 4 tokens in front"));
   binding->SetFirstToken(-1);
   EXPECT_THAT(binding.Error(), HasSubstr("FirstToken: expected a number of at least 0, found -1"));
 }

@@ -249,7 +249,7 @@ std::int32_t IntegerOf(const std::optional<std::string>& text, std::int32_t othe
   if (number != std::floor(number) || std::abs(number) > std::numeric_limits<std::int32_t>::max())
   {
     throw FormatError(source + ": atom " + std::to_string(row) + ": expected an integer as " +
-                      item + ", found '" + *text + "'.");
+                      item + ", found '" + text.value_or("") + "'.");
   }
   return static_cast<std::int32_t>(number);
 }

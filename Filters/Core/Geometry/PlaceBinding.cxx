@@ -14,7 +14,7 @@ namespace
 {
 
 /// Places that a thread checks at a time.
-constexpr std::int64_t PlacesPerPart = std::int64_t{ 1 } << 16U;
+constexpr std::int64_t PlacesPerCheck = std::int64_t{ 1 } << 16U;
 
 void CheckWidth(const BoundPlaces& places, std::int64_t tokens, const std::string& source)
 {
@@ -100,8 +100,8 @@ double LargestCoordinate(
 template<class Body>
 void ForParts(std::int64_t count, int threads, const Body& body)
 {
-  ParallelFor((count + PlacesPerPart - 1) / PlacesPerPart, threads, [&](std::int64_t part)
-    { body(part * PlacesPerPart, std::min((part + 1) * PlacesPerPart, count)); });
+  ParallelFor((count + PlacesPerCheck - 1) / PlacesPerCheck, threads, [&](std::int64_t part)
+    { body(part * PlacesPerCheck, std::min((part + 1) * PlacesPerCheck, count)); });
 }
 
 }
