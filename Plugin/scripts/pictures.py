@@ -242,6 +242,61 @@ def patch_attention():
         show("PatchAttention", *ports(shown, *range(5)))
 
 
+def on_a_sphere():
+    """120 tokens on a sphere by hand, which attend to a ring around them: the mesh, and its attention."""
+    step = numpy.arange(120)
+    z = 1 - (2 * step + 1) / len(step)
+    angle = numpy.pi * (1 + 5**0.5) * step
+    places = numpy.stack([numpy.sqrt(1 - z**2) * numpy.cos(angle), numpy.sqrt(1 - z**2) * numpy.sin(angle), z], axis=1)
+    odds = numpy.exp(-40 * (places @ places.T - 0.5) ** 2)
+    folder = tempfile.mkdtemp()
+    path = os.path.join(folder, "attention.npy")
+    numpy.save(path, (odds / odds.sum(axis=1, keepdims=True)).astype("f4")[None, None])
+    numpy.savetxt(os.path.join(folder, "places.csv"), places / 2, delimiter=",", header="x,y,z", comments="")
+    recording = s.RecordingReader(FileName=path)
+    table = s.CSVReader(FileName=[os.path.join(folder, "places.csv")])
+    tokens = s.TableToPoints(Input=table, XColumn="x", YColumn="y", ZColumn="z")
+    mesh = s.Sphere(ThetaResolution=128, PhiResolution=128)
+    bound = s.BindTokens(Input=mesh, Recording=recording, Method="Nearest", TokenPositions=tokens)
+    return bound, s.SpatialAttention(
+        Input=bound, Recording=recording, QueryBy="Probe", Probe=[0.1, -0.5, 0.1], Bend=0.3, Count=12
+    )
+
+
+def mmcif_reader():
+    """Two helices, as proteins have them: 3.6 residues per turn, 1.5 angstroms apart."""
+    items = ("group_PDB", "label_atom_id", "auth_asym_id", "auth_seq_id", "Cartn_x", "Cartn_y", "Cartn_z")
+    lines = ["data_helices", "loop_", *(f"_atom_site.{item}" for item in items)]
+    for chain, side in (("A", 0), ("B", 10)):
+        for residue in range(40):
+            for atom, radius, turn, rise in (("N", 1.5, -0.47, -0.9), ("CA", 2.3, 0, 0), ("C", 1.6, 0.45, 1.1)):
+                angle = residue * 2 * numpy.pi / 3.6 + turn
+                x, y, z = radius * numpy.cos(angle) + side, radius * numpy.sin(angle), 1.5 * residue + rise
+                lines.append(f"ATOM {atom} {chain} {residue + 1} {z:.3f} {x:.3f} {y:.3f}")
+    path = os.path.join(tempfile.mkdtemp(), "helices.cif")
+    pathlib.Path(path).write_text("\n".join(lines) + "\n")
+    view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
+    shown = s.Show(s.MmcifReader(FileName=path), view)
+    shown.SetRepresentationType("Point Gaussian")
+    shown.GaussianRadius = 0.8
+    s.ColorBy(shown, ("POINTS", "residue"))
+    s.ResetCamera(view)
+    picture("MmcifReader", view)
+
+
+def bind_tokens():
+    bound = on_a_sphere()[0]
+    view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
+    s.ColorBy(s.Show(bound, view), ("POINTS", "Bound Token"))
+    view.CameraPosition, view.CameraViewUp = [0.3, -3, 0.8], [0, 0, 1]
+    s.ResetCamera(view)
+    picture("BindTokens", view)
+
+
+def spatial_attention():
+    show("SpatialAttention", *ports(on_a_sphere()[1], 0, 1, 2), direction=[0.3, -3, 0.8])
+
+
 def head_scores():
     shown = s.HeadScores(Input=recorded()[1])
     show("HeadScores", *ports(shown, 1, 2))
@@ -377,6 +432,9 @@ PICTURES = {
         "AttentionSentence", *ports(s.AttentionSentence(Input=gpt2(), Layer=4, Heads=[3, 11]), 0, 1, 2)
     ),
     "PatchAttention": patch_attention,
+    "MmcifReader": mmcif_reader,
+    "BindTokens": bind_tokens,
+    "SpatialAttention": spatial_attention,
     "HeadEmbedding": lambda: show("HeadEmbedding", *ports(embedded()[1], 0, 2)),
     "TokenColors": token_colors,
     "TokenSearch": token_search,
