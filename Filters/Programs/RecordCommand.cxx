@@ -38,14 +38,21 @@ cxxopts::Options Arguments(const std::string& name)
     "Runs a transformer and writes a recording of its heads, for the views and figures of\n"
     "Attention Atlas. MODEL is the folder of a model, its config.json or a .gguf file. INPUT is\n"
     "prompts, each in quotes, the PNG and JPEG files of pictures for a model of images, or sound\n"
-    "files for one that reads sound.\n");
+    "files for one that reads sound. For a model of pictures among words, INPUT is prompts in "
+    "which\n"
+    "<image> stands for the next picture of --images, and <video> for the next film.\n");
   auto add = arguments.add_options();
   add("model", "a model", value<std::string>());
   add("input", "prompts, pictures or sounds", value<Texts>());
   add("o,output", "the recording to write, a .safetensors file", value<std::string>());
   add("prompts", "file of prompts, one on each line", value<std::string>());
-  add(
-    "images", "file of a picture, or of pixel values; INPUT is then pictures too", value<Texts>());
+  add("images",
+    "file of a picture, or of pixel values; INPUT is then pictures too, unless the model reads "
+    "pictures among words",
+    value<Texts>());
+  add("frames-per-film", "so many of --images are the frames of a film; 0: they are pictures",
+    value<std::int64_t>()->default_value("0"));
+  add("frames-per-second", "of films", value<double>()->default_value("2"));
   add("token-ids", "token ids instead of prompts, such as \"15496 995\"", value<std::string>());
   add("target",
     "what the decoder reads beside a prompt, which is then what the encoder reads; one of each "
@@ -140,7 +147,8 @@ RecorderSources SourcesOf(const cxxopts::ParseResult& parsed, const OpenTransfor
   {
     sources.soundFiles = input;
   }
-  else if (parsed.count("images") != 0 || model.GetModel().GetConfig().input == InputKind::Images)
+  else if (model.GetModel().GetConfig().vision == nullptr &&
+           (parsed.count("images") != 0 || model.GetModel().GetConfig().input == InputKind::Images))
   {
     sources.imageFiles.insert(sources.imageFiles.end(), input.begin(), input.end());
   }
@@ -155,6 +163,9 @@ RecorderSources SourcesOf(const cxxopts::ParseResult& parsed, const OpenTransfor
   }
   sources.addSpecialTokens = parsed.count("no-special-tokens") == 0;
   sources.maximumLength = AtLeast<std::int64_t>(parsed, "max-length", 0);
+  sources.framesPerFilm = AtLeast<std::int64_t>(parsed, "frames-per-film", 0);
+  sources.framesPerSecond = Checked<double>(parsed, "frames-per-second", "a positive number",
+    [](double number) { return std::isfinite(number) && number > 0; });
   return sources;
 }
 
@@ -249,7 +260,8 @@ int Record(const std::vector<std::string>& arguments)
     { "gpt2 \"Data visualization empowers users to\" -o run.safetensors",
       "gpt2/config.json --prompts prompts.txt --record all -o run.safetensors",
       "gpt2 \"Once upon a time\" --generate 20 --temperature 0.8 -o story.safetensors",
-      "vit cat.png dog.png -o pictures.safetensors" });
+      "vit cat.png dog.png -o pictures.safetensors",
+      "llava \"What is this? <image>\" --images cat.png -o cat.safetensors" });
   if (!parsed)
   {
     return 0;

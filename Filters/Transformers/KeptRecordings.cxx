@@ -31,11 +31,8 @@ std::uint64_t BytesOf(const atlas::Recording& recording)
     {
       bytes += matrix.Count() * sizeof(float);
     }
-  }
-  if (recording.pictures.pixels != nullptr)
-  {
-    bytes +=
-      static_cast<std::uint64_t>(recording.pictures.count) * recording.pictures.BytesPerPicture();
+    const atlas::RecordedPictures& pictures = part->pictures;
+    bytes += pictures.pixels != nullptr ? pictures.FirstByte(pictures.count) : 0;
   }
   return bytes;
 }

@@ -77,6 +77,22 @@ std::vector<std::vector<std::int64_t>> ReadTable(vtkTable* table)
   return rows;
 }
 
+/// The settings of the model of an input, or nullptr.
+const atlas::TransformerConfig* FindConfig(vtkDataObject* input)
+{
+  auto* model = vtkMultiBlockDataSet::SafeDownCast(input);
+  try
+  {
+    return AttentionAtlas::IsEmpty(model)
+             ? nullptr
+             : &AttentionAtlas::ToTransformer(model)->GetModel().GetConfig();
+  }
+  catch (const atlas::Error&) // an update will tell
+  {
+    return nullptr;
+  }
+}
+
 /// The means over other prompts that interventions need, of which each rank has run a part.
 std::vector<float> MeansOverRanks(const atlas::Transformer& model,
   const atlas::TransformerInput& input, const atlas::RecordOptions& options,
@@ -152,18 +168,14 @@ void vtkTransformerRecorder::ClearLayers()
 
 int vtkTransformerRecorder::GetHasEncoder()
 {
-  auto* input = vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0));
-  try
-  {
-    return !AttentionAtlas::IsEmpty(input) &&
-               AttentionAtlas::ToTransformer(input)->GetModel().GetConfig().encoder != nullptr
-             ? 1
-             : 0;
-  }
-  catch (const atlas::Error&) // an update will tell
-  {
-    return 0;
-  }
+  const atlas::TransformerConfig* config = FindConfig(this->GetInputDataObject(0, 0));
+  return config != nullptr && config->encoder != nullptr ? 1 : 0;
+}
+
+int vtkTransformerRecorder::GetReadsFilms()
+{
+  const atlas::TransformerConfig* config = FindConfig(this->GetInputDataObject(0, 0));
+  return config != nullptr && config->vision != nullptr && config->vision->filmToken >= 0 ? 1 : 0;
 }
 
 vtkDataArraySelection* vtkTransformerRecorder::GetRecord()
@@ -250,6 +262,23 @@ struct vtkTransformerRecorder::Run
   const atlas::RecorderInput& Input() const { return this->key.input; }
 };
 
+/// Sends the rows of all sequences to every rank. The encoder of pictures among words has sequences
+/// of its own.
+void vtkTransformerRecorder::ShareRows(
+  const Run& run, const AttentionAtlas::RankGroup& ranks, const atlas::Recording& recording)
+{
+  const atlas::TransformerConfig& config = run.Model().GetConfig();
+  if (config.vision == nullptr || recording.encoder == nullptr)
+  {
+    ranks.ShareRows(recording, run.ranges);
+    return;
+  }
+  atlas::Recording text = recording; // shares its matrices
+  text.encoder.reset();
+  ranks.ShareRows(text, run.ranges);
+  ranks.ShareRows(*recording.encoder, atlas::EncoderRanges(config, run.Input().input, run.ranges));
+}
+
 atlas::RecorderSources vtkTransformerRecorder::GetSources(Task& task) const
 {
   task.Reads(this->PromptFile.c_str());
@@ -263,7 +292,7 @@ atlas::RecorderSources vtkTransformerRecorder::GetSources(Task& task) const
   auto* table = task.Input<vtkTable>(1);
   return { this->Prompts, this->PromptFile, this->TokenIds, this->Segments, this->Images,
     table != nullptr ? std::optional(ReadTable(table)) : std::nullopt, this->Sounds, this->Targets,
-    this->AddSpecialTokens, this->MaximumLength };
+    this->AddSpecialTokens, this->MaximumLength, this->FramesPerFilm, this->FramesPerSecond };
 }
 
 /// The options without the sequences of a rank.
@@ -349,7 +378,7 @@ atlas::Recording vtkTransformerRecorder::FindOrRecord(const Run& run, const Task
   {
     vtkWarningMacro(<< warning);
   }
-  ranks.ShareRows(recording, run.ranges);
+  ShareRows(run, ranks, recording);
   this->Kept->Keep(run.key, recording, fingerprint);
   return recording;
 }

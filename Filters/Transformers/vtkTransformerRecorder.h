@@ -25,6 +25,7 @@ struct TextSteps;
 namespace AttentionAtlas
 {
 class KeptRecordings;
+class RankGroup;
 }
 
 /**
@@ -35,7 +36,9 @@ class KeptRecordings;
  * (optional): a vtkTable with one row per token and the columns TokenId and, for several sequences,
  * Sequence; the same in each piece. The sequences come from that table or from one of Prompts,
  * PromptFile, TokenIds and Images. If more than one of them is set, an error lists them; if none is
- * set, the output is empty.
+ * set, the output is empty. For a model of pictures among words, such as LLaVA, Images go with one
+ * of the others: in a text <image> stands for the next picture, <video> for the next film, or the
+ * model's own token; a single text without them comes after all pictures (Core's PicturePrompts.h).
  *
  * The model stays open between executions, so an edited prompt opens none of its files. A file that
  * was changed is read again by the next execution. The last recordings are kept (KeptRecordings).
@@ -134,6 +137,29 @@ public:
   void ClearImages();
   const std::vector<std::string>& GetImages() const { return this->Images; }
   ///@}
+
+  ///@{
+  /**
+   * The number of Images that are the frames of one film, for Qwen2-VL and Qwen2.5-VL. 0: Images
+   * are pictures. Default: 0.
+   */
+  vtkSetClampMacro(FramesPerFilm, int, 0, VTK_INT_MAX);
+  vtkGetMacro(FramesPerFilm, int);
+  ///@}
+
+  ///@{
+  /**
+   * The frames of a film in a second, at which they were taken: Qwen2.5-VL counts the seconds.
+   * Positive. Default: 2.
+   */
+  vtkSetMacro(FramesPerSecond, double);
+  vtkGetMacro(FramesPerSecond, double);
+  ///@}
+
+  /**
+   * Whether the model, as it is known without an update, reads films among words.
+   */
+  int GetReadsFilms();
 
   ///@{
   /**
@@ -318,6 +344,8 @@ private:
   atlas::RecorderSources GetSources(AttentionAtlas::Task& task) const;
   atlas::RecordOptions GetOptions(
     const atlas::RecorderSources& sources, const Run& run, const AttentionAtlas::Task& task) const;
+  static void ShareRows(
+    const Run& run, const AttentionAtlas::RankGroup& ranks, const atlas::Recording& recording);
   void Generate(Run& run, atlas::TextSteps& steps) const;
   atlas::Recording RecordAll(
     const Run& run, const AttentionAtlas::Task& task, std::string& warning) const;
@@ -335,6 +363,8 @@ private:
   std::string PatchSites;
   int AblateTo = ZERO;
   int MaximumLength = 0;
+  int FramesPerFilm = 0;
+  double FramesPerSecond = 2;
   int GenerateTokens = 0;
   double Temperature = 0;
   int TopK = 0;

@@ -680,6 +680,26 @@ void WriteImageProcessors(const SeedWriter& seeds)
                 R"("do_pad": false, "offset": null})");
 }
 
+void WriteVisionProcessors(const SeedWriter& seeds)
+{
+  const auto write = [&](const char* name, const char* text)
+  { seeds.Write("VisionProcessor", name, text); };
+  write("empty", "{}");
+  write("llava", R"({"image_processor_type": "CLIPImageProcessor", "do_center_crop": true, )"
+                 R"("crop_size": 12, "size": {"shortest_edge": 14}, "resample": 3})");
+  write("internvl", R"({"image_processor_type": "GotOcr2ImageProcessorFast", "min_patches": 2, )"
+                    R"("max_patches": 6, "size": {"height": 16, "width": 16}})");
+  write("smolvlm", R"({"image_processor_type": "SmolVLMImageProcessor", "do_pad": true, )"
+                   R"("do_image_splitting": true, "size": {"longest_edge": 48}, )"
+                   R"("max_image_size": {"longest_edge": 16}, "image_std": 0.5})");
+  write("qwen", R"({"image_processor_type": "Qwen2VLImageProcessor", "min_pixels": 64, )"
+                R"("max_pixels": 512, "patch_size": 4, "merge_size": 2, )"
+                R"("temporal_patch_size": 2})");
+  write("nested", R"({"image_processor": {"size": {"shortest_edge": 64, "longest_edge": 512}}})");
+  write("recorded", R"({"image_processor_type": "GotOcr2ImageProcessor", "model_size": [16, 16], )"
+                    R"("size": [16, 16], "max_patches": 3})");
+}
+
 void WriteShardIndices(const SeedWriter& seeds)
 {
   seeds.Write("ShardIndex", "both",
@@ -745,6 +765,7 @@ int main(int argc, char** argv)
     WritePictures(seeds);
     WriteProteins(seeds);
     WriteImageProcessors(seeds);
+    WriteVisionProcessors(seeds);
     WriteShardIndices(seeds);
     WriteGgufs(seeds);
   }

@@ -208,6 +208,29 @@ RECORDERS = [
     ({"TokenIds": "1 2", "PatchFrom": "3 229", "PatchSites": "r1"}, "229"),
 ]
 
+#: Models of pictures among words, and a picture.
+PICTURED = atlastest.ORACLE.parent / "models" / "transformers"
+SEEN = str(PICTURED / "llava" / "picture-0.png")
+
+#: Recorders of models of pictures among words that are told something bad. They have no tokenizer.
+RECORDERS_OF_PICTURES = [
+    ("llava", {"Images": [SEEN]}, "expected Prompts, PromptFile, TokenIds or a table of token ids beside Images"),
+    ("llava", {"Prompts": "What? <image>", "Images": [SEEN]}, "tokenizer"),
+    ("llava", {"TokenIds": "1 60 60", "Images": [SEEN]}, "1, or for each of their tokens, 9, found it 2 times"),
+    ("llava", {"TokenIds": "1 60"}, "60"),
+    ("llava", {"TokenIds": "1 2", "Images": [SEEN]}, "found it 0 times"),
+    ("llava", {"TokenIds": "1 60", "Images": [str(atlastest.RECORDING)]}, "expected PNG or JPEG images"),
+    ("llava", {"TokenIds": "1 60", "Images": ["/no/such/picture.png"]}, "No such file"),
+    ("llava", {"TokenIds": "1 60", "Images": [SEEN], "FramesPerFilm": 1}, "reads no films, found 1"),
+    ("llava", {"TokenIds": "1 60", "Images": [SEEN], "MaximumLength": 5}, "would cut off a picture"),
+    ("llava", {"TokenIds": "1 2", "Prompts": "a", "Images": [SEEN]}, "found 2: Prompts, TokenIds"),
+    ("internvl", {"TokenIds": "1 60", "Images": [SEEN]}, "tokenizer"),
+    ("qwen2_vl", {"TokenIds": "59", "Images": [SEEN], "FramesPerFilm": 2}, "whole films of the 1 files"),
+    ("qwen2_vl", {"TokenIds": "60", "Images": [SEEN], "FramesPerFilm": 1}, "the token 59 once for each film"),
+    ("qwen2_vl", {"TokenIds": "59", "Images": [SEEN], "FramesPerFilm": 1, "FramesPerSecond": 0}, "FramesPerSecond"),
+    ("qwen2_moe", {"TokenIds": "1", "FramesPerFilm": 3}, "FramesPerFilm: expected 0"),
+]
+
 #: Maps of effects of a model with 229 tokens.
 PATCHING = [
     ({}, "no tokenizer"),
@@ -924,11 +947,33 @@ for name, array in (
             recorder = simple.TransformerRecorder(Input=model, **properties)
             self.check("TransformerRecorder", str(properties), recorder, message)
 
-    def folder(self):
+    def test_recorders_of_pictures(self):
+        for name, properties, message in RECORDERS_OF_PICTURES:
+            model = simple.TransformerReader(FileName=str(PICTURED / name / "config.json"))
+            recorder = simple.TransformerRecorder(Input=model, **properties)
+            told = {key: ["a.png"] if value == [SEEN] else value for key, value in properties.items()}
+            self.check("TransformerRecorder", f"{name}: {told}", recorder, message)
+
+    def test_processors_of_pictures(self):
+        for name, settings, message in (
+            ("llava", "[1]", "JSON object"),
+            ("llava", '{"image_std": 0}', "image_std"),
+            ("internvl", '{"max_patches": -3}', "max_patches"),
+            ("smolvlm", '{"size": {"longest_edge": "long"}}', "longest_edge"),
+            ("qwen2_vl", '{"max_pixels": 1e99}', "max_pixels"),
+            ("qwen2_vl", '{"min_pixels": NaN}', "not JSON"),
+        ):
+            folder = self.folder(PICTURED / name)
+            (folder / "preprocessor_config.json").write_text(settings)
+            model = simple.TransformerReader(FileName=str(folder / "config.json"))
+            recorder = simple.TransformerRecorder(Input=model, TokenIds="60", Images=[SEEN])
+            self.check("preprocessor_config.json", f"{name}: {settings}", recorder, message)
+
+    def folder(self, source=TRANSFORMERS / "llama"):
         """A new copy of a transformer's."""
         folder = atlastest.OUTPUT / "transformer"
         shutil.rmtree(folder, ignore_errors=True)
-        return shutil.copytree(TRANSFORMERS / "llama", folder)
+        return shutil.copytree(source, folder)
 
     def test_tokenizers(self):
         folder = self.folder()

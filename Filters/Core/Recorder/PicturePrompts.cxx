@@ -313,40 +313,25 @@ std::string SidesText(std::int64_t width, std::int64_t height)
   return std::to_string(width) + " x " + std::to_string(height);
 }
 
-/// How a picture was changed for the model; empty if it was not.
-std::string ChangesOf(const std::string& path, const PictureFile& file,
-  const VisionProcessor& processor, const VisionPixels& pixels)
+/// What of a picture the model does not see; empty if it sees all.
+std::string LossesOf(
+  const std::string& path, const PictureFile& file, const VisionProcessor& processor)
 {
-  std::int64_t height = processor.image.modelHeight;
-  std::int64_t width = processor.image.modelWidth;
-  std::string tiles;
-  if (!pixels.extents.empty())
+  const ImageProcessor& image = processor.image;
+  const Picture& picture = file.picture;
+  std::string losses;
+  if (processor.steps == PictureSteps::Whole && image.crop &&
+      picture.width * image.modelHeight != picture.height * image.modelWidth)
   {
-    height = pixels.extents.back().rows * processor.patchSize;
-    width = pixels.extents.back().columns * processor.patchSize;
-  }
-  else if (pixels.tiles.back().rows * pixels.tiles.back().columns > 1)
-  {
-    const TilePlace& tile = pixels.tiles.back();
-    height *= tile.rows;
-    width *= tile.columns;
-    tiles = ", " + SidesText(tile.columns, tile.rows) + " tiles";
-  }
-  std::string changes;
-  if (file.picture.width != width || file.picture.height != height)
-  {
-    changes =
-      "its " + SidesText(file.picture.width, file.picture.height) +
-      " pixels (width x height) are " +
-      (processor.steps == PictureSteps::Whole && processor.image.crop ? "resized and cropped to "
-                                                                      : "resized to ") +
-      SidesText(width, height) + tiles;
+    losses = "its " + SidesText(picture.width, picture.height) +
+             " pixels (width x height) are resized and cropped to " +
+             SidesText(image.modelWidth, image.modelHeight);
   }
   if (file.hasTransparency)
   {
-    changes += std::string(changes.empty() ? "" : ", and ") + "its transparency is ignored";
+    losses += std::string(losses.empty() ? "" : ", and ") + "its transparency is ignored";
   }
-  return changes.empty() ? changes : path + ": " + changes + ".";
+  return losses.empty() ? losses : path + ": " + losses + ".";
 }
 
 /// Throws OptionError unless Images are whole films for the model.
@@ -398,7 +383,12 @@ VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_
   std::vector<Picture> frames;
   for (const std::string& path : files)
   {
-    PictureFile file = ReadPicture(path);
+    const PictureFile file = ReadPicture(path);
+    const std::string losses = LossesOf(path, file, processor);
+    if (!losses.empty())
+    {
+      warnings.push_back(losses);
+    }
     try
     {
       if (framesPerFilm == 0)
@@ -419,11 +409,6 @@ VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_
     catch (const OptionError& e)
     {
       throw OptionError(path + ": " + e.what());
-    }
-    const std::string changes = ChangesOf(path, file, processor, pixels);
-    if (!changes.empty())
-    {
-      warnings.push_back(changes);
     }
   }
   return pixels;

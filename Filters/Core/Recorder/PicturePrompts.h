@@ -59,9 +59,9 @@ private:
 };
 
 /// The pictures of files, or the films that they are frames of, as the input of a model with
-/// VisionConfig. Appends to `warnings` how they were changed. `framesPerFilm` 0: pictures. Throws
-/// OptionError if a file is no picture, or cannot be read as the model's processor demands, if the
-/// model reads no films, or if the frames do not make whole films.
+/// VisionConfig. Appends to `warnings` what it does not see of them. `framesPerFilm` 0: pictures.
+/// Throws OptionError if a file is no picture, or cannot be read as the model's processor demands,
+/// if the model reads no films, or if the frames do not make whole films.
 VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_t framesPerFilm,
   double framesPerSecond, const OpenTransformer& model, std::vector<std::string>& warnings);
 

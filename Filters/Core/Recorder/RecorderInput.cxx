@@ -463,9 +463,10 @@ void ReadWords(const RecorderSources& sources, const OpenTransformer& model, Rec
   const PicturePrompts pictures(model, pixels);
   if (hasTexts)
   {
+    const Tokenizer& tokenizer = model.GetTokenizer(); // without one the text is not read
     const NamedText text = TextOf(sources);
-    Encode(sources, pictures.Expand(SplitLines(text.text), text.name), text.name,
-      model.GetTokenizer(), result);
+    Encode(
+      sources, pictures.Expand(SplitLines(text.text), text.name), text.name, tokenizer, result);
   }
   else
   {
@@ -531,8 +532,9 @@ RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer&
   }
   else if (HasTexts(sources))
   {
+    const Tokenizer& tokenizer = model.GetTokenizer(); // without one the text is not read
     const NamedText text = TextOf(sources);
-    Encode(sources, SplitLines(text.text), text.name, model.GetTokenizer(), result);
+    Encode(sources, SplitLines(text.text), text.name, tokenizer, result);
   }
   else
   {

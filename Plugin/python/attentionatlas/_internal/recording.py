@@ -522,6 +522,8 @@ class Transformer(Model):
         with experts, Routing. options: others of the filter TransformerRecorder, such as maximum_length=64,
         generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5",
         and targets="Das Haus", a line for each prompt, of a model with an encoder, which reads the prompts; see part().
+        Of a model of pictures among words, images are those that <image> in the prompts stands for, and
+        frames_per_film=8 makes films of them, for <video>.
         Raises ValueError for what the model cannot run.
         """
         texts = [prompts] if isinstance(prompts, str) else prompts
