@@ -25,8 +25,9 @@ the same experts (for scores that exceed 16, in proportion), and 2e-4 for hidden
 `Plugin/scripts/parity.py` writes this page. Digits change with the processor.
 
 The models are small ones with random weights, made and run by the original code (transformers 4.45; Qwen3, Gemma 3 and
-gpt-oss: layers of 5.10; other mixtures of experts, and models with an encoder and a decoder: 4.57), in single precision. Models
-with an encoder and a decoder have a row for each kind of attention. Rows of GGUF are compared with the
+gpt-oss: layers of 5.10; other mixtures of experts, models with an encoder and a decoder, and those of pictures among words: 4.57),
+in single precision. Models with an encoder and a decoder have a row for each kind of attention, those of pictures among words one
+for their encoder of images and one for their text ("decoder"). Rows of GGUF are compared with the
 original code on the same weights, dequantized by gguf-py. Rows of "GGUF, converted" are models that llama.cpp's script converted; they are compared with
 the original code on the model before the conversion. "-": the original values have no such quantity. Models whose values
 are too large for this repository are compared where `shared/oracle/models` lies beside it.

@@ -431,8 +431,9 @@ std::vector<ImageToken> ImageTokens(const TransformerConfig& config, const Trans
     if (found != expected && (!film || id >= 0))
     {
       throw OptionError("expected " + std::to_string(expected) + " tokens with the id " +
-                        std::to_string(id) + " for the " + std::to_string(entries) +
-                        (film ? " films" : " images") + ", found " + std::to_string(found) + ".");
+                        std::to_string(id) + " for " + std::to_string(entries) +
+                        (film ? " film" : " image") + (entries == 1 ? "" : "s") + ", found " +
+                        std::to_string(found) + ".");
     }
   }
   std::vector<ImageToken> tokens;
