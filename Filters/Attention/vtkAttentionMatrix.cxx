@@ -48,13 +48,13 @@ namespace
 constexpr double BytesPerPoint = sizeof(float) + 4 * sizeof(int);
 
 /// Cells of the bases of all heads, at most, unless panels have more: 512 MB.
-constexpr std::int64_t CellsOfBases = std::int64_t{ 1 } << 26;
+constexpr double CellsOfBases = 1 << 26;
 
 /// How large the base of each of some heads is.
 std::int64_t BaseOf(std::int64_t heads, std::int64_t size)
 {
   const double share =
-    std::sqrt(static_cast<double>(CellsOfBases / std::max(heads, std::int64_t{ 1 })));
+    std::sqrt(CellsOfBases / static_cast<double>(std::max(heads, std::int64_t{ 1 })));
   return std::clamp(
     static_cast<std::int64_t>(share), std::min(size, atlas::BaseCells), atlas::BaseCells);
 }
@@ -270,7 +270,7 @@ std::vector<float> vtkAttentionMatrix::PoolWindow(const atlas::Recording& record
       return made;
     });
   std::vector<float> values;
-  const atlas::Progress progress = task.Progress();
+  const atlas::Progress& progress = task.Progress();
   for (std::size_t i = 0; i < heads.size(); ++i)
   {
     const std::vector<float> one =
