@@ -140,6 +140,18 @@ class Ranks(AtlasTest):
         self.take_errors()  # the reader's warning of tensors that are not used
         self.assert_recorded("images", recorder, 6 + 2 * 4 * 4)
 
+    def test_pictures_among_words(self):
+        """The encoder of pictures has sequences of its own: tiles, or groups of frames."""
+        folder = ORACLE.parent / "models" / "transformers"
+        for name, tokens in (("llava", "1 60\n2 3\n60 4 60"), ("qwen2_5_vl", "5 6\n7 60\n60 8 60")):
+            with self.subTest(model=name):
+                images = [str(folder / name / f"picture-{i}.png") for i in (0, 1, 0)]
+                reader = simple.TransformerReader(FileName=str(folder / name / "config.json"))
+                recorder = simple.TransformerRecorder(Input=reader, TokenIds=tokens, Images=images)
+                recorder.UpdatePipeline()
+                self.take_errors()  # warnings of pictures that are resized
+                self.assert_recorded(f"pictures-{name}", recorder, 8 + 2 * 4 * 4 + 6 + 2 * 2 * 4)
+
     def test_an_error_of_all_is_told_once(self):
         recorder = simple.TransformerRecorder(Input=self.model(), TokenIds="1 2\n3 9999\n4")
         recorder.UpdatePipeline()
