@@ -123,6 +123,7 @@ Coloring::Coloring(vtkSMProxy* representation)
   {
     this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
   }
+  this->onPlaces = data->GetArrayInformation("Token Binding", vtkDataObject::FIELD) != nullptr;
   this->hasWords = data->GetArrayInformation("Token", vtkDataObject::POINT) != nullptr;
   const std::string legendField = this->array + LegendEnd;
   auto* texts = data->GetArrayInformation(legendField.c_str(), vtkDataObject::FIELD);

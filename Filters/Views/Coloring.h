@@ -36,6 +36,7 @@ struct Coloring
   std::string
     legend; ///< of categories, and of colors with a field array "... Legend"; see SetLegend
   bool hasWords = false; ///< whether its points have words (Token), which are written on them
+  bool onPlaces = false; ///< whether its places are tokens (Bind Tokens)
   bool ours = false;     ///< from a filter of this plugin, or computed from such data
 
   explicit Coloring(vtkSMProxy* representation);
@@ -55,7 +56,11 @@ struct Coloring
   bool HasLegend() const { return !this->legend.empty(); }
 
   /// Whether weights are shown as heat, from 0 to the largest of the data.
-  bool IsHeat() const { return this->IsKnown() && this->array == "Heat"; }
+  bool IsHeat() const
+  {
+    return this->IsKnown() &&
+           (this->array == "Heat" || (this->onPlaces && this->array == "Attention"));
+  }
 
   /// Whether entries of circuits, contributions or effects are shown, from less than 0 to more,
   /// with white at 0 and equally long sides that end at the largest magnitude of the data.

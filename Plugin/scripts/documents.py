@@ -25,7 +25,7 @@ DOCUMENTATION = ROOT / "Plugin" / "Documentation"
 README = ROOT / "README.md"
 #: The documents in the order in which a reader meets them, by their names; others follow.
 ORDER = (
-    "README Tutorial Gallery Requests Scripting Models Troubleshooting Reference Python Building Performance Learning "
+    "README Tutorial Gallery Requests Scripting Geometry Models Troubleshooting Reference Python Building Performance Learning "
     "Training Findings Parity bad-input Glossary Changes"
 ).split()
 #: Pages of these names are not those of their files.

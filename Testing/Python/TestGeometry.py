@@ -201,6 +201,12 @@ output.PointData.append((odds / odds.sum(axis=1, keepdims=True)).astype("f4"), "
         simple.Render(view)
         self.assertEqual(list(displays[0].ColorArrayName), ["CELLS", "Attention"])
         self.assertEqual(list(displays[1].ColorArrayName), ["CELLS", "MarkColor"])
+        table = displays[0].LookupTable
+        self.assertEqual(table.RGBPoints[0], 0)
+        self.assertAlmostEqual(table.RGBPoints[-4], self.weights[7].max(), delta=1e-6)  # as heat of patches
+        shown.Token = 4
+        simple.Render(view)
+        self.assertAlmostEqual(table.RGBPoints[-4], self.weights[4].max(), delta=1e-6)
         self.assertEqual(displays[1].LineWidth, 3)
         self.assertEqual(displays[2].PointSize, 14)
 
