@@ -138,7 +138,7 @@ TEST(HeadCorrelation, OfCrossAttentionIsOverPairsOfTwoTexts)
   ASSERT_EQ(ofQueries.size(), 3 + 5);
   for (std::size_t i = 0; i < 5; ++i)
   {
-    const std::size_t pair = 3 * 4 + 2 * i;
+    const std::size_t pair = 12 + 2 * i;
     const bool isSame = (dots[pair] < dots[pair + 1]) == (distances[pair] < distances[pair + 1]);
     EXPECT_NEAR(ofQueries[3 + i], isSame ? 1 : -1, 1e-12);
   }
