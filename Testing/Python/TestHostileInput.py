@@ -570,15 +570,14 @@ class HostileInput(AtlasTest):
 
     def test_geometry(self):
         recording = simple.RecordingReader(FileName=str(randomrecording.write_recording(atlastest.OUTPUT / "r.safetensors")))
-        mesh = simple.ProgrammableFilter(Input=simple.Plane(XResolution=2, YResolution=1), CopyArrays=1)
-        mesh.Script = """
-import numpy
-for name, array in (
-    ("good", [0, 1, 2, 3, -1, 5]), ("far", [0, 1, 2, 10, -1, 5]), ("half", [0.5] * 6), ("below", [-2] * 6),
-    ("wide", numpy.ones((6, 12), "f4")), ("nan", numpy.full((6, 2), numpy.nan, "f4")), ("pair", numpy.zeros((6, 2))),
-):
-    output.PointData.append(numpy.array(array), name)
-"""
+        mesh = polydata([[x, y] for y in (-0.5, 0.5) for x in (-0.5, 0, 0.5)])
+        for name, values in (
+            ("good", [0, 1, 2, 3, -1, 5]), ("far", [0, 1, 2, 10, -1, 5]), ("half", [0.5] * 6), ("below", [-2] * 6),
+            ("wide", filled((6, 12))), ("nan", filled((6, 2), math.nan)), ("pair", filled((6, 2), 0)),
+        ):
+            array = numpy_to_vtk(numpy.array(values), deep=True)
+            array.SetName(name)
+            mesh.GetClientSideObject().GetOutputDataObject(0).GetPointData().AddArray(array)
         nowhere = polydata([[0, math.nan], [1, 0]])
         both = simple.GroupDatasets(Input=[simple.Plane(), simple.Line()])
         many = simple.Line(Resolution=20)
