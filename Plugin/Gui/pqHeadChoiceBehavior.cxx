@@ -349,7 +349,7 @@ void pqHeadChoiceBehavior::selectTokens(pqOutputPort* selected, vtkSMSourceProxy
   this->Recording = AttentionAtlas::RecordingOf(selected->getSourceProxy());
   for (pqPipelineSource* source : Model()->findItems<pqPipelineSource*>())
   {
-    vtkSMSourceProxy* proxy = vtkSMSourceProxy::SafeDownCast(source->getProxy());
+    auto* proxy = vtkSMSourceProxy::SafeDownCast(source->getProxy());
     if (proxy != nullptr && proxy != selected->getSourceProxy() && ShowsPicturesOfWords(proxy) &&
         AttentionAtlas::RecordingOf(proxy) == this->Recording)
     {

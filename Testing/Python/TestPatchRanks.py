@@ -5,6 +5,7 @@ On the first of its numbers of ranks this test leaves its arrays for the others.
 
 import atlastest
 import numpy
+import picturedrecording
 from atlastest import RANKS, AtlasTest
 from attentionatlas._internal import data
 from paraview import servermanager, simple
@@ -53,6 +54,19 @@ class PatchRanks(AtlasTest):
             pixels = sum(part.GetNumberOfPoints() for part in parts)
             self.assertLess(pixels, 32 * 32 + 33 * RANKS)  # parts share their borders
             self.cells(0)
+
+    def test_words_on_pictures(self):
+        path = picturedrecording.write_recording(atlastest.OUTPUT / "pictured.safetensors")
+        recording = simple.RecordingReader(FileName=str(path))
+        self.patches = simple.PatchAttention(Input=recording, Token=picturedrecording.DISC)
+        for port in (0, 1, 2):
+            arrays = self.cells(port)
+            self.assertGreater(len(arrays["Head"]), 0)
+            self.assert_as_on_one_rank(f"words-{port}", arrays)
+        whole = data.image(self.patches, "PictureColor", port=3)[::-1]
+        for left, picture in zip((0, 5 * picturedrecording.TOKEN), picturedrecording.pictures()):
+            height, width = picture.shape[:2]
+            numpy.testing.assert_array_equal(whole[:height, left : left + width], picture)
 
     def test_a_selection_holds(self):
         self.patches.Selection = simple.IDSelectionSource(IDs=[0, 5], FieldType="CELL")

@@ -238,7 +238,7 @@ def render_named(
     """Renders the figures of a recording; returns {name in FIGURES: path}.
 
     As render; the scores are omitted if the recording holds attention weights only, and figures of patches
-    unless it is one of images.
+    unless it is one of images or of pictures among words.
     """
     output = output or Output()
     place = {"layer": layer, "head": head, "sequence": sequence, "quantity": quantity}
@@ -246,7 +246,7 @@ def render_named(
     with Recording.opened(path) as recording:
         folder.mkdir(parents=True, exist_ok=True)
         missing = [] if recording.has_scores else ["scores"]
-        missing += [] if recording.has_images else ["patches", "patches-heads"]
+        missing += [] if recording.has_images or recording.has_pictures else ["patches", "patches-heads"]
         for name, figure in FIGURES.items():
             if name in missing:
                 continue

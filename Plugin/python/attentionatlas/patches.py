@@ -1,13 +1,14 @@
-"""The attention of a vision transformer on the picture that it saw, laid out for print.
+"""The attention of a transformer on the pictures that it saw, laid out for print.
 
     attention-atlas figures RECORDING -o DIR [--sequence S] [--layer L] [--head H|mean]
-        [--patch ROW COLUMN] [--direction From|To] [--quantity Weights|NormWeighted|Rollout]
+        [--patch ROW COLUMN] [--token POSITION] [--picture N] [--direction From|To] [--quantity Weights|NormWeighted|Rollout]
         [--arrows Strongest|Above|None] [--threshold W] [--opacity O]
         [--width-mm MM] [--font-size PT] [--dark] [--format png|pdf|svg] [--width PIXELS]
 
 The heat of a patch or of the class token, with arrows from each patch to its strongest key and marks of the
 patches that attend most to themselves or to the class token; and the heat of every head. Each is also a
-function that returns a matplotlib Figure: one_head("run.safetensors", layer=4, head=11, patch=(3, 7)).
+function that returns a matplotlib Figure: one_head("run.safetensors", layer=4, head=11, patch=(3, 7)). Of pictures
+among words, what a word attends to on all pictures of its text: one_head("run.safetensors", token=40).
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ class _View:
     """A view of one image, of which properties may change."""
 
     def __init__(self, recording: Recording, sequence: int, **properties: Any) -> None:
-        if not recording.has_images:
+        if not (recording.has_images or recording.has_pictures):
             raise ValueError("expected a recording of images, whose tokens have a row and a column.")
-        self.proxy = recording.own(simple.PatchAttention(Input=recording.reader, Sequence=sequence))
+        self.recording, self.sequence = recording, sequence
+        self.proxy = recording.own(simple.PatchAttention(**recording.shown_by("PatchAttention"), Sequence=sequence))
         for name, value in properties.items():
             setattr(self.proxy, name, value)
 
@@ -58,6 +60,10 @@ class _View:
         #: The height of a patch, whose width is 1.
         self.tall = float(numpy.ptp(data.points(cells)[:4, 1]))
         self.cells = self.shapes(cells)
+        if self.recording.has_pictures:  # side by side
+            self.column = numpy.array([round(float(cell[:, 0].mean())) for cell in self.cells])
+        #: The part of the attention that goes to words, which are not in the picture.
+        self.on_words = data.field_number(self.proxy, "Weight on Words")
         return self
 
     def shapes(self, cells: Any) -> list[Any]:
@@ -83,8 +89,10 @@ class _View:
         rows, columns = (
             numpy.arange(pixels) * patches // pixels for pixels, patches in zip(picture.shape, heat.shape)
         )
-        colors = _HEAT(heat[numpy.ix_(rows, columns)])[..., :3]
-        return (1 - opacity) * picture / 255 + opacity * colors
+        heat = heat[numpy.ix_(rows, columns)]
+        colors = _HEAT(heat)[..., :3]
+        mixed = (1 - opacity) * picture / 255 + opacity * colors
+        return numpy.where(numpy.isnan(heat)[..., None] & self.recording.has_pictures, picture / 255, mixed)
 
     def show(self, axes: Any, largest: float, opacity: float) -> None:
         """Draws the picture and the heat upon it, and the class tokens beside it."""
@@ -99,8 +107,17 @@ class _View:
         axes.set_axis_off()
 
 
+def _chosen(view: _View, patch: tuple[int, int]) -> str:
+    """The patch or token whose attention is shown, in words."""
+    if tuple(patch) != CLASS_TOKEN:
+        return f"the patch in row {patch[0]}, column {patch[1]}"
+    if not view.recording.has_pictures:
+        return "the class token"
+    return f"\u201c{view.recording.tokens(view.sequence)[int(view.proxy.Token)].strip()}\u201d"
+
+
 def _title(view: _View, patch: tuple[int, int], direction: str, quantity: str) -> str:
-    what = "the class token" if tuple(patch) == CLASS_TOKEN else f"the patch in row {patch[0]}, column {patch[1]}"
+    what = _chosen(view, patch)
     verb = {"From": f"what {what} attends to", "To": f"what attends to {what}"}[direction]
     # Rollout is the same for all heads.
     head = "" if quantity == "Rollout" else ", " + head_name(int(view.proxy.Head))
@@ -129,7 +146,8 @@ def _draw_arrows(axes: Any, view: _View, threshold: float) -> None:
     if marks:
         axes.add_collection(PolyCollection(marks, zorder=4, **style))
         kinds = vtk_to_numpy(output.GetCellData().GetArray("Mark"))
-        for kind, marker, label in ((0, "o", "most to itself"), (1, "s", "most to the class token")):
+        other = "most to a word" if view.recording.has_pictures else "most to the class token"
+        for kind, marker, label in ((0, "o", "most to itself"), (1, "s", other)):
             if (kinds == kind).any():
                 handles.append(Line2D([], [], color=_ARROWS, marker=marker, linestyle="", label=label))
     if handles:
@@ -168,19 +186,22 @@ def _check(direction: str, arrows: str, opacity: float) -> None:
 def one_head(
     recording: Recording, page: Page, layer: int | None = None, head: Head = 0, sequence: int = 0,
     patch: tuple[int, int] = CLASS_TOKEN, direction: str = "From", quantity: str = "Weights", arrows: str = "Strongest",
-    threshold: float = 0.1, opacity: float = 0.5, selected: Listed[int] = (),
+    threshold: float = 0.1, opacity: float = 0.5, selected: Listed[int] = (), token: int = -1, picture: int = -1,
 ) -> Any:
     """The heat of a patch on the picture of one image, with arrows and marks of all patches.
 
     layer: the first recorded one by default. head: a number, or "mean". sequence: the image. patch: its row and column;
     (-1, -1) is the class token. selected: rows in the recording's tokens, in place of one patch. opacity: of the heat,
-    0 to 1. Other arguments are properties of PatchAttention; without arrows, "None", there are no marks either.
+    0 to 1. Of pictures among words: token: the position of the chosen one, if there is no patch, -1 is the last;
+    picture: the one to show, and that of the patch, of those of the text, -1 is all. Other arguments are properties of
+    PatchAttention; without arrows, "None", there are no marks either.
     """
     _check(direction, arrows, opacity)
     layer, head, sequence = recording.place(layer, head, sequence)
     chosen = {"Patch": list(patch), "Direction": direction, "Quantity": quantity, "Layer": layer, "Head": head}
     chosen |= {"ArrowThreshold": threshold, "SelectedTokens": list(selected)}
     chosen["Arrows"] = "Strongest" if arrows == "None" else arrows
+    chosen |= {"Token": token, "Picture": picture, "PatchPicture": max(picture, 0)}
     view = _View(recording, sequence, **chosen).read()
     figure, (axes,) = page.panels(1)
     largest = max(float(view.weight.max()), 1e-30)
@@ -190,7 +211,9 @@ def one_head(
     _draw_frames(axes, view)
     _place(axes, view)
     title = _title(view, patch, direction, quantity)
-    axes.set_title(title if not len(selected) else f"{title.split(':')[0]}: {len(selected)} selected tokens")
+    title = title if not len(selected) else f"{title.split(':')[0]}: {len(selected)} selected tokens"
+    is_share = view.on_words is not None and direction == "From" and quantity != "NormWeighted"
+    axes.set_title(f"{title}; {view.on_words:.0%} on words" if is_share else title)
     _scale(figure, axes, quantity, largest)
     return page.fit(figure)
 
@@ -198,21 +221,22 @@ def one_head(
 @drawn_from(Recording)
 def all_heads(
     recording: Recording, page: Page, sequence: int = 0, patch: tuple[int, int] = CLASS_TOKEN, direction: str = "From",
-    quantity: str = "Weights", opacity: float = 0.5,
+    quantity: str = "Weights", opacity: float = 0.5, token: int = -1, picture: int = -1,
 ) -> Any:
-    """The heat of a patch in every layer (rows) and head (columns), each up to its own largest weight."""
+    """The heat of a patch or word in every layer (rows) and head (columns), each up to its own largest weight."""
     _check(direction, "None", opacity)
-    view = _View(recording, sequence, Patch=list(patch), Direction=direction, Quantity=quantity)
+    chosen = {"Token": token, "Picture": picture, "PatchPicture": max(picture, 0)}
+    view = _View(recording, sequence, Patch=list(patch), Direction=direction, Quantity=quantity, **chosen)
     figure, (axes,) = page.panels(1)
-    step, picture = 1.08, None
+    step, pixels = 1.08, None
     for row, layer in enumerate(recording.layers):
         for head in range(recording.heads):
             view.proxy.Layer, view.proxy.Head = layer, head
             heat = view.read().heat()
-            picture = view.picture() if picture is None else picture
+            pixels = view.picture() if pixels is None else pixels
             extent = (head * step, head * step + 1, row * step + 1, row * step)
             largest = max(float(numpy.nanmax(heat)), 1e-30)
-            axes.imshow(view.mixed(picture, largest, opacity), extent=extent, interpolation="nearest")
+            axes.imshow(view.mixed(pixels, largest, opacity), extent=extent, interpolation="nearest")
     axes.set(xlim=(-0.04, recording.heads * step), ylim=(len(recording.layers) * step, -0.04))
     axes.set_aspect(view.tall * heat.shape[0] / heat.shape[1])
     title = _title(view, patch, direction, quantity).split(": ")[1]
@@ -235,7 +259,8 @@ def render(
     """Renders the figures of an image of a recording; returns their paths. place: as for one_head."""
     output = output or Output()
     folder, stem = pathlib.Path(folder), pathlib.Path(path).stem
-    common = {key: place[key] for key in ("patch", "direction", "quantity", "opacity") if key in place}
+    shared = ("patch", "direction", "quantity", "opacity", "token", "picture")
+    common = {key: place[key] for key in shared if key in place}
     with Recording.opened(path) as recording:
         figures = {
             "patches": one_head(recording, layer, head, sequence, **place, **output.options),
@@ -248,7 +273,7 @@ def render(
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="attention-atlas figures",
-        description="Renders the attention of a vision transformer on the picture that it saw.",
+        description="Renders the attention of a transformer on the pictures that it saw.",
     )
     parser.add_argument("recordings", nargs="+", metavar="RECORDING", help="of images, safetensors")
     add_options(parser)
@@ -259,6 +284,8 @@ def _parser() -> argparse.ArgumentParser:
         "--patch", type=int, nargs=2, default=CLASS_TOKEN, metavar=("ROW", "COLUMN"),
         help="(default: the class token)",
     )
+    parser.add_argument("--token", type=int, default=-1, help="of pictures among words: its position (default: the last)")
+    parser.add_argument("--picture", type=int, default=-1, help="the one to show of a text (default: all)")
     for name, values in (
         ("direction", ("From", "To")),
         ("quantity", ("Weights", "NormWeighted", "Rollout")),
@@ -273,6 +300,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
     names = ("sequence", "layer", "head", "patch", "direction", "quantity", "arrows", "threshold", "opacity")
+    names += ("token", "picture")
     place = {name: getattr(found, name) for name in names}
     try:
         for path in found.recordings:

@@ -257,6 +257,36 @@ class _Rows:
         return numpy.concatenate([values[b][kept] for b, kept in enumerate(self.kept)])
 
 
+def _places(config: Any, ids: Sequence[int], grids: Mapping[str, Any], images: int) -> Any:
+    """Picture, row and column of each token of pictures among words, -1 for words; None where that is not known.
+
+    It is for pictures with a grid (Qwen2-VL), of which each group of frames is a picture, and for LLaVA's squares.
+    """
+    import numpy
+
+    ids = numpy.asarray(ids)
+    merge = getattr(getattr(config, "vision_config", None), "spatial_merge_size", 1)
+    found = numpy.full((3, len(ids)), -1, "<i4")
+    pictures = 0
+    for name, token in (("image_grid_thw", "image_token_id"), ("video_grid_thw", "video_token_id")):
+        squares = numpy.flatnonzero(ids == getattr(config, token, None))
+        grid = [(t, h // merge, w // merge) for t, h, w in grids.get(name, numpy.empty((0, 3))).tolist()]
+        if name == "image_grid_thw" and not grid and images and config.model_type == "llava":
+            token_id = getattr(config, "image_token_id", None) or getattr(config, "image_token_index", None)
+            squares = numpy.flatnonzero(ids == token_id)
+            grid = [(1, *[math.isqrt(len(squares) // images)] * 2)] * images
+        if len(squares) != sum(t * h * w for t, h, w in grid):
+            return None
+        done = 0
+        for frames, rows, columns in grid:
+            for _ in range(frames):
+                of_picture = squares[done : done + rows * columns]
+                found[0, of_picture] = pictures
+                found[1:, of_picture] = numpy.divmod(numpy.arange(rows * columns), columns)
+                pictures, done = pictures + 1, done + rows * columns
+    return found if pictures else None
+
+
 class _Part:
     """What is known of the encoder, the decoder or the cross attention of a run."""
 
@@ -286,6 +316,9 @@ class _Run:
         self.layers, self.values, self.dtype, self.language = layers, values, dtype, part == "language"
         named = [of + name for of in ("", "decoder_") for name in ("input_ids", "attention_mask")]
         self.inputs = {name: _array(inputs[name]) for name in named if inputs.get(name) is not None}
+        grids = ("image_grid_thw", "video_grid_thw")
+        self.grids = {name: _array(inputs[name]) for name in grids if inputs.get(name) is not None}
+        self.images = len(inputs["pixel_values"]) if inputs.get("pixel_values") is not None else 0
         self.modules = list(model.named_modules())
         self.names = {id(module): name for name, module in self.modules}
         self.encoder = self._encoder() if getattr(self.config, "is_encoder_decoder", False) else None
@@ -488,6 +521,7 @@ class _Run:
             texts |= {part.prefix + name: text for name, text in described.items()}
             variants = bool(part.caps or part.windows or part.sinks)
             version = max(version, 3 if part.prefix or part.bias is not None else 2 if variants else 1)
+            version = 4 if "tokens.picture" in arrays else version
         self.files.add(arrays)
         self.files.metadata = {**texts, "version": str(version)}
 
@@ -502,6 +536,10 @@ class _Run:
         }
         if all(part.ids is not None for part in rows):
             arrays["tokens.id"] = ("I64", numpy.array(self._ids(rows), "<i8"))
+            if self.language and not prefix:
+                places = _places(self.config, self._ids(rows), self.grids, self.images)
+                names = ("picture", "row", "column") if places is not None else ()
+                arrays |= {f"tokens.{name}": ("I32", places[i]) for i, name in enumerate(names)}
         if len(rows) > 1:
             arrays["source_lengths"] = ("I64", lengths[0].astype("<i8"))
         return {prefix + name: array for name, array in arrays.items()}

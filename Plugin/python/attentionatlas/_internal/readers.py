@@ -82,6 +82,12 @@ def has_images(reader: Any) -> bool:
     return fields.GetArrayInformation("Patch Grid") is not None
 
 
+def has_pictures(reader: Any) -> bool:
+    """Whether a recording is one of pictures among words."""
+    fields = reader.GetDataInformation().DataInformation.GetFieldDataInformation()
+    return not has_images(reader) and fields.GetArrayInformation("Picture Contents") is not None
+
+
 def _header(path: PathLike) -> dict[str, Any]:
     """What a .safetensors file says of its tensors, by their names; empty for others."""
     try:

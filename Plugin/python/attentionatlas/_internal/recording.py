@@ -18,7 +18,7 @@ from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_na
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus, measure
 from attentionatlas._internal.readers import (
-    Missing, has_images, make_filter, open_recording, open_transformer, write_data, write_training,
+    Missing, has_pictures, make_filter, open_recording, open_transformer, write_data, write_training,
 )
 from attentionatlas._internal.tables import Table, Tables, as_table, summary
 
@@ -30,7 +30,7 @@ KINDS = {"Q": "queries", "K": "keys", "V": "values"}
 _OF_MODEL = ("AttentionTokens", "LogitAttribution", "LogitLens", "ScoreAttribution", "ScoreBreakdown")
 #: Filters that show one kind of attention of a transformer with an encoder and a decoder.
 _OF_KIND = (
-    "AttentionFocus", "AttentionMap", "AttentionMatrix", "AttentionSentence", "HeadEmbedding", "HeadScores",
+    "AttentionFocus", "AttentionMap", "AttentionMatrix", "AttentionSentence", "HeadEmbedding", "HeadScores", "PatchAttention",
     "QueryKeyContrast", "ScoreBreakdown",
 )
 #: Tokens of a sequence that a summary shows.
@@ -99,7 +99,8 @@ class Recording(Tables):
     decoder is the decoder's; part() gives the others.
 
     layers: the numbers of those that were recorded. heads: their number in each layer. has_scores: whether it holds what
-    goes into the softmax. has_images: whether sequences are images. path, name: of the file.
+    goes into the softmax. has_images: whether sequences are images. has_pictures: whether pictures are among its words.
+    path, name: of the file.
     """
 
     def __init__(
@@ -128,7 +129,9 @@ class Recording(Tables):
         #: Whether it holds what goes into the softmax: queries and keys, or the scores themselves.
         self.has_scores = any(map(_holds_scores, blocks.values()))
         #: Whether the sequences are images.
-        self.has_images = has_images(self._reader)
+        self.has_images = parts.GetFieldData().HasArray("Patch Grid") == 1
+        #: Whether there are pictures among the words of its texts.
+        self.has_pictures = not is_part and has_pictures(self._reader)
         self._kept: dict[type, tuple[Any, Any]] = {}
 
     @property

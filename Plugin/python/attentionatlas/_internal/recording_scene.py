@@ -15,7 +15,7 @@ from typing import Any
 from paraview import servermanager, simple
 
 from attentionatlas._internal.arguments import PathLike
-from attentionatlas._internal.readers import has_images, holds_queries, open_recording
+from attentionatlas._internal.readers import has_images, has_pictures, holds_queries, open_recording
 from attentionatlas._internal.space import PLAIN, flat_view, render_view
 
 #: Of the properties that all views of one head share.
@@ -48,6 +48,8 @@ def build(path: PathLike) -> Any:
     else:
         shown.append(show(simple.AttentionSentence(registrationName="Words", Input=recording), words, range(3)))
         simple.Show(simple.OutputPort(shown[-1], 1), table)
+    if has_pictures(recording):
+        shown.append(_show_pictures(recording))
     if holds_queries(recording):
         shown.append(_show_embedding(recording, shown[0]))
     link(shown)
@@ -62,6 +64,14 @@ def show(source: Any, view: Any, ports: Iterable[int] = (0,)) -> Any:
         simple.Show(simple.OutputPort(source, port), view)
     simple.ResetCamera(view)
     return source
+
+
+def _show_pictures(recording: Any) -> Any:
+    """What the last word attends to on the pictures among the words, in a layout of its own."""
+    layout = simple.CreateLayout(name="Pictures")
+    view = flat_view()
+    simple.AssignViewToLayout(view=view, layout=layout, hint=0)
+    return show(simple.PatchAttention(registrationName="Pictures", Input=recording), view, range(5))
 
 
 def _show_embedding(recording: Any, head: Any) -> Any:
