@@ -291,6 +291,19 @@ PATCHES = [
     ({"SelectedTokens": [34]}, "found 34"),
 ]
 
+#: Of two pictures among words, a text of 39 tokens.
+WORDS_ON_PICTURES = [
+    ({"Token": 39}, "Token: expected a position from 0 to 38, or -1 for the last one, found 39"),
+    ({"Token": -2}, "found -2"),
+    ({"Picture": 2}, "Picture: expected one from 0 to 1, or -1 for all of the sequence, found 2"),
+    ({"Patch": [0, 4]}, "Patch: expected a row from 0 to 3"),
+    ({"Patch": [0, 0], "PatchPicture": 2}, "PatchPicture: expected a picture of the sequence from 0 to 1, found 2"),
+    ({"Sequence": -1}, "expected one sequence of pictures among words"),
+    ({"MeanOfLayers": 1, "Quantity": "Rollout"}, "Layer: expected one for Rollout"),
+    ({"AttentionKind": "Encoder"}, "for the attention 'encoder'"),
+    ({"AttentionKind": "Cross"}, "AttentionKind: expected Decoder or Encoder"),
+]
+
 EMBEDDINGS = [
     ({"Method": "TSNE", "Perplexity": 50}, "the largest that works for 24 points"),
     ({"Method": "TSNE", "Perplexity": 0}, "found 0"),
@@ -567,6 +580,10 @@ class HostileInput(AtlasTest):
         for properties, message in PATCHES:
             patches = simple.PatchAttention(Input=recorder, **properties)
             self.check("PatchAttention", str(properties), patches, message)
+        pictured = simple.RecordingReader(FileName=str(atlastest.DATA / "recordings" / "words-and-pictures.safetensors"))
+        for properties, message in WORDS_ON_PICTURES:
+            patches = simple.PatchAttention(Input=pictured, **properties)
+            self.check("PatchAttention", f"words, {properties}", patches, message)
 
     def test_geometry(self):
         recording = simple.RecordingReader(FileName=str(randomrecording.write_recording(atlastest.OUTPUT / "r.safetensors")))

@@ -53,6 +53,16 @@ TEST(SpecialTokens, AreClassTokensOfImages)
   EXPECT_THAT(FindSpecialTokens(recording, 1), ElementsAre(true, false, false));
 }
 
+/// Words beside pictures have no row either.
+TEST(SpecialTokens, AreNotAllWordsBesidePictures)
+{
+  Recording recording = MakeTokens();
+  recording.tokens.text = { "a", "b", "[CLS]", "0: 0, 0", "c" };
+  recording.tokens.picture = { -1, -1, -1, 0, -1 };
+  recording.tokens.row = recording.tokens.column = recording.tokens.picture;
+  EXPECT_THAT(FindSpecialTokens(recording, 1), ElementsAre(true, false, false));
+}
+
 TEST(SpecialTokens, NeedTexts)
 {
   EXPECT_THAT(MessageOf<OptionError>([] { FindSpecialTokens(MakeTokens(), 0); }),
