@@ -50,7 +50,10 @@ public:
     BRACKETS,
     BELIEF_STATES,
     COLOR_PATCHES,
-    MASKED_TEXT
+    MASKED_TEXT,
+    LATTICE_PROTEIN,
+    VOLUME_PATCHES,
+    POINT_CLOUD
   };
   enum PositionsType
   {
@@ -92,7 +95,7 @@ public:
   /**
    * What is learned: a TaskType, in the order of Core's TaskKind. Default: REPEATED_TOKENS.
    */
-  vtkSetClampMacro(Task, int, REPEATED_TOKENS, MASKED_TEXT);
+  vtkSetClampMacro(Task, int, REPEATED_TOKENS, POINT_CLOUD);
   vtkGetMacro(Task, int);
   ///@}
 

@@ -132,6 +132,42 @@ LearningRecipe MaskedTextRecipe()
   return recipe;
 }
 
+LearningRecipe LatticeProteinRecipe()
+{
+  LearningRecipe recipe = RecipeOf(TaskKind::LatticeProtein, 3e-3, 2000);
+  recipe.task.vocabulary = 21;
+  recipe.task.context = 36;
+  recipe.architecture = { 1, 4, 0, 64 };
+  recipe.optimizer.warmup = 100;
+  recipe.optimizer.schedule = RateSchedule::Cosine;
+  return recipe;
+}
+
+/// A ViT on tokens that are places.
+LearningRecipe PlacesRecipe(TaskKind kind, std::int64_t context, std::int64_t steps)
+{
+  LearningRecipe recipe = RecipeOf(kind, 3e-3, steps);
+  recipe.task.context = context;
+  recipe.architecture = { 1, 4, 0, 64, 0, 128 };
+  recipe.architecture.activation = Activation::Gelu;
+  recipe.optimizer.warmup = 100;
+  recipe.optimizer.schedule = RateSchedule::Cosine;
+  recipe.batchSize = 32;
+  return recipe;
+}
+
+LearningRecipe VolumePatchesRecipe()
+{
+  return PlacesRecipe(TaskKind::VolumePatches, 65, 1000);
+}
+
+LearningRecipe PointCloudRecipe()
+{
+  LearningRecipe recipe = PlacesRecipe(TaskKind::PointCloud, 145, 1500);
+  recipe.architecture.heads = 2;
+  return recipe;
+}
+
 LearningRecipe TokenPairsRecipe()
 {
   LearningRecipe recipe = RecipeOf(TaskKind::TokenPairs, 1e-2, 3500);
@@ -166,6 +202,12 @@ LearningRecipe DefaultRecipe(TaskKind kind)
       return ColorPatchesRecipe();
     case TaskKind::MaskedText:
       return MaskedTextRecipe();
+    case TaskKind::LatticeProtein:
+      return LatticeProteinRecipe();
+    case TaskKind::VolumePatches:
+      return VolumePatchesRecipe();
+    case TaskKind::PointCloud:
+      return PointCloudRecipe();
     case TaskKind::TokenPairs:
       break;
   }

@@ -92,7 +92,7 @@ LearningRecipe DefaultRecipe(TaskKind kind);
 TrainingOptions ToPairTraining(const LearningRecipe& recipe);
 
 /// The configuration of the model of a recipe: architecture transformer_lens; bert for MaskedText;
-/// vit for ColorPatches. Throws OptionError with the name of the first invalid option.
+/// vit for images. Throws OptionError with the name of the first invalid option.
 TransformerConfig MakeConfig(const ArchitectureOptions& architecture, const LearningTask& task);
 
 }

@@ -4,14 +4,17 @@
 #include "BracketsTask.h"
 #include "ColorPatchesTask.h"
 #include "Error.h"
+#include "LatticeProteinTask.h"
 #include "LearningRecipe.h"
 #include "MaskedTextTask.h"
 #include "ModularAdditionTask.h"
 #include "NamedValues.h"
+#include "PointCloudTask.h"
 #include "RepeatedTokensTask.h"
 #include "SortedListTask.h"
 #include "StatisticalInductionTask.h"
 #include "TextTask.h"
+#include "VolumePatchesTask.h"
 
 #include <array>
 
@@ -20,13 +23,14 @@ namespace atlas
 namespace
 {
 
-constexpr std::array<Named<TaskKind>, 10> Tasks = {
+constexpr std::array<Named<TaskKind>, 13> Tasks = {
   { { "RepeatedTokens", TaskKind::RepeatedTokens }, { "Text", TaskKind::Text },
     { "StatisticalInduction", TaskKind::StatisticalInduction },
     { "ModularAddition", TaskKind::ModularAddition }, { "SortedList", TaskKind::SortedList },
     { "Brackets", TaskKind::Brackets }, { "BeliefStates", TaskKind::BeliefStates },
     { "ColorPatches", TaskKind::ColorPatches }, { "MaskedText", TaskKind::MaskedText },
-    { "TokenPairs", TaskKind::TokenPairs } }
+    { "LatticeProtein", TaskKind::LatticeProtein }, { "VolumePatches", TaskKind::VolumePatches },
+    { "PointCloud", TaskKind::PointCloud }, { "TokenPairs", TaskKind::TokenPairs } }
 };
 
 /// The options with the sizes of the task for those that are 0.
@@ -64,6 +68,12 @@ std::unique_ptr<LearningTask> MakeTask(const TaskOptions& options)
       return MakeColorPatchesTask(completed);
     case TaskKind::MaskedText:
       return MakeMaskedTextTask(completed);
+    case TaskKind::LatticeProtein:
+      return MakeLatticeProteinTask(completed);
+    case TaskKind::VolumePatches:
+      return MakeVolumePatchesTask(completed);
+    case TaskKind::PointCloud:
+      return MakePointCloudTask(completed);
     case TaskKind::TokenPairs:
       break;
   }
@@ -72,8 +82,9 @@ std::unique_ptr<LearningTask> MakeTask(const TaskOptions& options)
 
 std::vector<std::string> LabelsOf(const TaskOptions& task)
 {
-  return task.kind == TaskKind::ColorPatches ? MakeTask(task)->Labels()
-                                             : std::vector<std::string>();
+  const bool isOfImages = task.kind == TaskKind::ColorPatches ||
+                          task.kind == TaskKind::VolumePatches || task.kind == TaskKind::PointCloud;
+  return isOfImages ? MakeTask(task)->Labels() : std::vector<std::string>();
 }
 
 const std::vector<std::string>& TaskNames()

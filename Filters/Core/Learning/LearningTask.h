@@ -26,6 +26,9 @@ enum class TaskKind
   BeliefStates,         ///< the Mess3 process: its belief simplex (Shai et al. 2024)
   ColorPatches,         ///< images of gradients, stripes and shapes: a small ViT
   MaskedText,           ///< a text file with masked tokens: a small BERT
+  LatticeProtein,       ///< hidden residues of a protein on a lattice: attention finds its contacts
+  VolumePatches,        ///< blocks of a volume, each of which tells what the opposite block shows
+  PointCloud,           ///< points, each of which tells the color of the nearest landmark
   TokenPairs ///< the next token of each pair: the attention-only model of the torus (PairTrainer)
 };
 
@@ -34,7 +37,8 @@ struct TaskOptions
 {
   TaskKind kind = TaskKind::RepeatedTokens;
   std::int64_t vocabulary = 0; ///< tokens; ModularAddition: p; StatisticalInduction: states
-  std::int64_t context = 0;    ///< tokens of a sequence; fixed for ModularAddition, ColorPatches
+  std::int64_t context = 0;    ///< tokens of a sequence; fixed for ModularAddition, images
+                               ///< and LatticeProtein
   std::filesystem::path text;  ///< Text, MaskedText: a UTF-8 file
   double repeats = 0;          ///< Text, MaskedText: share of the sequences that repeat a stretch
   std::int64_t curriculum = 0; ///< Text, MaskedText: first steps on repeated random tokens
@@ -73,7 +77,7 @@ public:
   virtual std::vector<double> Measure(const Transformer& model, int threads) const = 0;
 
   /// Files beside the weights by name, such as tokenizer.json or preprocessor_config.json, with
-  /// which other programs and the recorder read texts or pictures.
+  /// which other programs and the recorder read texts or pictures, or the places of the tokens.
   virtual std::map<std::string, std::string> Files() const = 0;
 
   /// The texts of the token ids, such as "0", ..., "52", "=", from which MakeTask's caller makes a

@@ -90,8 +90,9 @@ def train(task: str, **options: Any) -> Model:
     """Trains a model until its last step: a SmallModel for the task TokenPairs, else a Transformer.
 
     task: TokenPairs, RepeatedTokens, Text, StatisticalInduction, ModularAddition, SortedList, Brackets, BeliefStates,
-    ColorPatches or MaskedText. options: of the filters AttentionOnlyTraining and TransformerTraining, such as
-    steps=500, heads=2, seed=1. The model's curves() are what was measured. Raises ValueError for a bad value.
+    ColorPatches, MaskedText, LatticeProtein, VolumePatches or PointCloud. options: of the filters AttentionOnlyTraining
+    and TransformerTraining, such as steps=500, heads=2, seed=1. The model's curves() are what was measured. Raises
+    ValueError for a bad value.
     """
     from attentionatlas._internal.opening import train
 

@@ -23,7 +23,7 @@ namespace
 /// The tasks that need no file.
 const std::vector<TaskKind> Generated = { TaskKind::RepeatedTokens, TaskKind::StatisticalInduction,
   TaskKind::ModularAddition, TaskKind::SortedList, TaskKind::Brackets, TaskKind::BeliefStates,
-  TaskKind::ColorPatches };
+  TaskKind::ColorPatches, TaskKind::LatticeProtein, TaskKind::VolumePatches, TaskKind::PointCloud };
 
 std::string NameOf(TaskKind kind)
 {
@@ -107,9 +107,10 @@ INSTANTIATE_TEST_SUITE_P(LearningTask, TaskOfKind, testing::ValuesIn(Generated),
 
 TEST(LearningTask, HasNames)
 {
-  EXPECT_THAT(TaskNames(),
-    ElementsAre("RepeatedTokens", "Text", "StatisticalInduction", "ModularAddition", "SortedList",
-      "Brackets", "BeliefStates", "ColorPatches", "MaskedText", "TokenPairs"));
+  EXPECT_THAT(
+    TaskNames(), ElementsAre("RepeatedTokens", "Text", "StatisticalInduction", "ModularAddition",
+                   "SortedList", "Brackets", "BeliefStates", "ColorPatches", "MaskedText",
+                   "LatticeProtein", "VolumePatches", "PointCloud", "TokenPairs"));
   EXPECT_EQ(ParseTask("MaskedText"), TaskKind::MaskedText);
   EXPECT_EQ(ParseTask("RepeatedTokens"), TaskKind::RepeatedTokens);
   const std::string message = MessageOf<OptionError>([] { ParseTask("Chess"); });
@@ -157,9 +158,17 @@ TEST(LearningTask, RejectsSizesThatATaskDoesNotHave)
     EXPECT_EQ(
       MessageOfTask(options), "Vocabulary: expected 0 or 3, as the task has no other, found 64.");
   }
-  options = OptionsOf(TaskKind::ColorPatches);
-  options.vocabulary = 64;
-  EXPECT_THAT(MessageOfTask(options), HasSubstr("Vocabulary: expected 0 for ColorPatches"));
+  for (const TaskKind kind :
+    { TaskKind::ColorPatches, TaskKind::VolumePatches, TaskKind::PointCloud })
+  {
+    options = OptionsOf(kind);
+    options.vocabulary = 64;
+    EXPECT_THAT(MessageOfTask(options), HasSubstr("Vocabulary: expected 0 for " + NameOf(kind)));
+  }
+  options = OptionsOf(TaskKind::LatticeProtein);
+  options.context = 35;
+  EXPECT_EQ(
+    MessageOfTask(options), "Context: expected 0 or 36, as the task has no other, found 35.");
 }
 
 TEST(LearningTask, RejectsSharesOutOfRange)

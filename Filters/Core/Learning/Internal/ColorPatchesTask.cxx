@@ -1,7 +1,6 @@
 #include "ColorPatchesTask.h"
 
 #include "ColorPictureDrawing.h"
-#include "Error.h"
 #include "ImageProcessor.h"
 #include "Index.h"
 
@@ -32,12 +31,7 @@ public:
   explicit ColorPatchesTask(const TaskOptions& options)
     : SequenceTask(options.seed, HeldOutPictures)
   {
-    if (options.vocabulary != 0)
-    {
-      throw OptionError(
-        "Vocabulary: expected 0 for ColorPatches, as images have no token ids, found " +
-        std::to_string(options.vocabulary) + ".");
-    }
+    RequireNoVocabulary(options, "ColorPatches");
     RequireFixed("Context", options.context, Patches + 1);
     TransformerConfig config;
     this->SetSizes(config);

@@ -35,6 +35,28 @@ void RequireFixed(const std::string& name, std::int64_t value, std::int64_t only
   }
 }
 
+void RequireNoVocabulary(const TaskOptions& options, const std::string& task)
+{
+  if (options.vocabulary != 0)
+  {
+    throw OptionError("Vocabulary: expected 0 for " + task +
+                      ", as images have no token ids, found " + std::to_string(options.vocabulary) +
+                      ".");
+  }
+}
+
+void SetImages(TransformerConfig& config, const PixelImages& images)
+{
+  config.input = InputKind::Images;
+  config.vocabulary = 0;
+  config.outputVocabulary = images.classes;
+  config.positions = images.side * images.side + 1;
+  config.imageHeight = config.imageWidth = images.side;
+  config.patchHeight = config.patchWidth = 1;
+  config.channels = images.channels;
+  config.mask = AttentionMask::Bidirectional;
+}
+
 void RequireFree(const TransformerConfig& config, const std::string& task)
 {
   if (config.tiedUnembedding)

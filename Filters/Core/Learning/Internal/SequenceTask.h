@@ -16,6 +16,20 @@ void RequireBetween(
 /// Throws OptionError, which begins with the name, unless the value is the only possible one.
 void RequireFixed(const std::string& name, std::int64_t value, std::int64_t only);
 
+/// Throws OptionError for a vocabulary, for tasks of images.
+void RequireNoVocabulary(const TaskOptions& options, const std::string& task);
+
+/// Square images whose patches are pixels, each of which may get a class.
+struct PixelImages
+{
+  std::int64_t channels = 0;
+  std::int64_t side = 0;
+  std::int64_t classes = 0;
+};
+
+/// Sets what a task of such images determines.
+void SetImages(TransformerConfig& config, const PixelImages& images);
+
 /// Throws OptionError if the unembedding is tied, for tasks whose outputs are not their tokens.
 void RequireFree(const TransformerConfig& config, const std::string& task);
 
