@@ -25,8 +25,8 @@ DOCUMENTATION = ROOT / "Plugin" / "Documentation"
 README = ROOT / "README.md"
 #: The documents in the order in which a reader meets them, by their names; others follow.
 ORDER = (
-    "README Tutorial Gallery Requests Scripting Geometry Models Troubleshooting Reference Python Building Performance Learning "
-    "Training Findings Parity bad-input Glossary Changes"
+    "README Tutorial Gallery Requests Scripting Geometry Examples Models Troubleshooting Reference Python Building "
+    "Performance Learning Training Findings Parity bad-input Glossary Changes"
 ).split()
 #: Pages of these names are not those of their files.
 NAMES = {README: "index", ROOT / ".github" / "CONTRIBUTING.md": "Contributing", ROOT / "Data" / "README.md": "Data"}

@@ -20,7 +20,7 @@ MARK = ".attention-atlas-site"
 #: Groups of pages in the navigation, by names of documents; others are at the end.
 GROUPS = {
     "Begin": ("README", "Tutorial", "Gallery", "Requests"),
-    "Use": ("Models", "Scripting", "Geometry", "Reference", "Python", "Troubleshooting", "bad-input"),
+    "Use": ("Models", "Scripting", "Geometry", "Examples", "Reference", "Python", "Troubleshooting", "bad-input"),
     "Learn": ("Learning", "Training", "Findings", "Glossary"),
     "Build": ("Building", "Performance", "Parity", "Contributing", "Data", "Changes"),
 }

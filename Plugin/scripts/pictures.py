@@ -297,6 +297,96 @@ def spatial_attention():
     show("SpatialAttention", *ports(on_a_sphere()[1], 0, 1, 2), direction=[0.3, -3, 0.8])
 
 
+def geometry_example(name, data, query, count=3, **binding):
+    """An example on geometry with the mean attention of a query."""
+    recording = s.RecordingReader(FileName=str(DATA / "geometry" / f"{name}.safetensors"))
+    bound = s.BindTokens(Input=data, Recording=recording, **binding)
+    return s.SpatialAttention(Input=bound, Recording=recording, Head=-1, Count=count, **query)
+
+
+def balls(data, size):
+    """Balls at points, which keep the arrays of the points."""
+    glyph = s.Glyph(Input=data, GlyphType="Sphere", ScaleFactor=size, GlyphMode="All Points")
+    glyph.ScaleArray = ["POINTS", "No scale array"]
+    glyph.GlyphType.ThetaResolution = glyph.GlyphType.PhiResolution = 24
+    return glyph
+
+
+def example_view(name, direction, up=(0, 0, 1), zoom=1):
+    view = s.GetActiveView()
+    view.CameraPosition = [f + d for f, d in zip(view.CameraFocalPoint, direction)]
+    view.CameraViewUp = up
+    s.ResetCamera(view)
+    view.GetActiveCamera().Zoom(zoom)
+    picture(name, view)
+
+
+def protein_contacts():
+    view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
+    chain = s.PDBReader(FileName=str(DATA / "models" / "protein" / "chain.pdb"))
+    shown = geometry_example("protein", chain, {"Token": 16}, 4, Method="Residues")
+    s.UpdatePipeline(proxy=shown)
+    points = s.servermanager.Fetch(chain).GetPoints()
+    line = s.PolyLineSource(Points=[x for i in range(points.GetNumberOfPoints()) for x in points.GetPoint(i)])
+    s.Show(s.Tube(Input=line, Radius=0.25), view).DiffuseColor = [0.8, 0.8, 0.8]
+    s.ColorBy(s.Show(balls(s.OutputPort(shown, 0), 1.6), view), ("POINTS", "Attention"))
+    for port in (1, 2):
+        s.Show(s.OutputPort(shown, port), view)
+    example_view("ProteinContacts", (2, -3, 1), zoom=1.1)
+
+
+def volume_blocks():
+    view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
+    volume = s.XMLImageDataReader(FileName=[str(DATA / "models" / "volume" / "volume.vti")])
+    grid = {"PatchSize": [4, 4, 4], "PatchCounts": [4, 4, 4], "FirstToken": 1}
+    shown = geometry_example("volume", volume, {"Token": 13}, 1, Method="Grid", Places="Cells", **grid)
+    dense = s.CellDatatoPointData(Input=s.OutputPort(shown, 0))
+    inside = s.Contour(Input=dense, ContourBy=["POINTS", "Density"], Isosurfaces=[110])
+    shapes = s.Show(inside, view)
+    s.ColorBy(shapes, None)
+    shapes.Opacity = 0.35
+    key = s.Threshold(Input=s.OutputPort(shown, 0), Scalars=["CELLS", "Attention"])
+    key.LowerThreshold, key.UpperThreshold, key.ThresholdMethod = 0.1, 1, "Between"
+    block = s.Show(key, view, "UnstructuredGridRepresentation")
+    s.ColorBy(block, ("CELLS", "Attention"))
+    block.Opacity = 0.5
+    for port in (1, 2):
+        s.Show(s.OutputPort(shown, port), view)
+    s.Show(s.Outline(Input=volume), view)
+    example_view("VolumeBlocks", (2, -3, 1.2))
+
+
+def nearest_landmarks():
+    view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
+    cloud = s.XMLPolyDataReader(FileName=[str(DATA / "models" / "points" / "points.vtp")])
+    query = {"QueryBy": "Probe", "Probe": [0, -0.6, 0.2]}
+    shown = geometry_example("points", cloud, query, Method="Array", TokenArray="Token")
+    s.ColorBy(s.Show(balls(s.OutputPort(shown, 0), 0.07), view), ("POINTS", "Attention"))
+    marks = s.Threshold(Input=cloud, Scalars=["POINTS", "Landmark"])
+    marks.LowerThreshold, marks.UpperThreshold, marks.ThresholdMethod = 1, 1, "Between"
+    ring = s.Show(balls(marks, 0.14), view)
+    s.ColorBy(ring, None)
+    ring.Opacity = 0.3
+    for port in (1, 2):
+        s.Show(s.OutputPort(shown, port), view)
+    s.Show(s.Outline(Input=cloud), view)
+    example_view("NearestLandmarks", (1.5, -3, 1))
+
+
+def heat_slices():
+    view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
+    mesh = s.XMLUnstructuredGridReader(FileName=[str(DATA / "geometry" / "heat.vtu")])
+    query = {"QueryBy": "Probe", "Probe": [0.12, 0.6, 0], "Layer": 1}
+    shown = geometry_example("heat", mesh, query, 3, Method="Weights", WeightArray="Slices")
+    s.ColorBy(s.Show(s.OutputPort(shown, 0), view), ("POINTS", "Attention"))
+    regions = s.Show(s.Contour(Input=mesh, ContourBy=["POINTS", "Region"], Isosurfaces=[0.5]), view)
+    s.ColorBy(regions, None)
+    regions.DiffuseColor, regions.LineWidth = [0, 0, 0], 2
+    for port in (1, 2):
+        s.Show(s.OutputPort(shown, port), view)
+    example_view("HeatSlices", (0, 0, 1), up=(0, 1, 0))
+
+
 def head_scores():
     shown = s.HeadScores(Input=recorded()[1])
     show("HeadScores", *ports(shown, 1, 2))
@@ -435,6 +525,10 @@ PICTURES = {
     "MmcifReader": mmcif_reader,
     "BindTokens": bind_tokens,
     "SpatialAttention": spatial_attention,
+    "ProteinContacts": protein_contacts,
+    "VolumeBlocks": volume_blocks,
+    "NearestLandmarks": nearest_landmarks,
+    "HeatSlices": heat_slices,
     "HeadEmbedding": lambda: show("HeadEmbedding", *ports(embedded()[1], 0, 2)),
     "TokenColors": token_colors,
     "TokenSearch": token_search,
