@@ -6,6 +6,8 @@
 //   share_of_blas      the first by the second
 //   peak_MiB           largest resident memory of the process while recording
 //   weights_MiB, recording_MiB, working_MiB  its components: known, and estimated beforehand
+// RecordPictures: a model of pictures among words, of Qwen2.5-VL's kind and as many layers of the
+// same width in its encoder. Counter: patches_per_s, with their part of the text
 
 #include "MatrixProduct.h"
 #include "RandomGpt2.h"
@@ -13,6 +15,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -126,6 +129,103 @@ void Record(benchmark::State& state)
   state.counters["share_of_blas"] = multiplied / recorded;
 }
 
+constexpr std::int64_t PatchSide = 14;
+constexpr std::int64_t Merged = 4; ///< patches of a token
+constexpr std::int64_t ImageToken = 50256;
+
+/// Qwen2.5-VL with random weights, of a text and an encoder of GPT-2's width.
+const atlas::Transformer& PictureModel()
+{
+  static atlas::Tensors tensors;
+  static const atlas::Transformer model = []
+  {
+    constexpr std::int64_t d = ModelDimension;
+    constexpr std::int64_t hidden = 2048;
+    const auto linear =
+      [](const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias)
+    {
+      AddTensor(tensors, name + ".weight", { outputs, inputs }, 0, 0.04);
+      if (bias)
+      {
+        AddTensor(tensors, name + ".bias", { outputs }, 0, 0.04);
+      }
+    };
+    const auto norm = [](const std::string& name)
+    { AddTensor(tensors, name + ".weight", { d }, 1, 0.1); };
+    AddTensor(tensors, "model.embed_tokens.weight", { Vocabulary, d }, 0, 0.1);
+    AddTensor(
+      tensors, "visual.patch_embed.proj.weight", { d, 3, 2, PatchSide, PatchSide }, 0, 0.04);
+    for (std::int64_t l = 0; l < LayerCount; ++l)
+    {
+      const std::string layer = "model.layers." + std::to_string(l) + ".";
+      const std::string block = "visual.blocks." + std::to_string(l) + ".";
+      for (const char* name : { "q_proj", "k_proj", "v_proj" })
+      {
+        linear(layer + "self_attn." + name, d, d, true);
+      }
+      linear(layer + "self_attn.o_proj", d, d, false);
+      linear(block + "attn.qkv", d, 3 * d, true);
+      linear(block + "attn.proj", d, d, true);
+      for (const bool isText : { true, false })
+      {
+        const std::string mlp = (isText ? layer : block) + "mlp.";
+        linear(mlp + "gate_proj", d, hidden, !isText);
+        linear(mlp + "up_proj", d, hidden, !isText);
+        linear(mlp + "down_proj", hidden, d, !isText);
+      }
+      norm(layer + "input_layernorm");
+      norm(layer + "post_attention_layernorm");
+      norm(block + "norm1");
+      norm(block + "norm2");
+    }
+    norm("model.norm");
+    norm("visual.merger.ln_q");
+    linear("visual.merger.mlp.0", Merged * d, Merged * d, true);
+    linear("visual.merger.mlp.2", Merged * d, d, true);
+    atlas::TensorViews views;
+    for (const auto& [name, tensor] : tensors)
+    {
+      views.emplace(name, tensor.View());
+    }
+    const char* config = R"({"model_type": "qwen2_5_vl", "hidden_size": 768,
+      "num_attention_heads": 12, "num_key_value_heads": 12, "num_hidden_layers": 12,
+      "intermediate_size": 2048, "vocab_size": 50257, "max_position_embeddings": 4096,
+      "image_token_id": 50256, "video_token_id": 50255, "tie_word_embeddings": true,
+      "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]},
+      "vision_config": {"depth": 12, "hidden_size": 768, "num_heads": 12,
+        "intermediate_size": 2048, "out_hidden_size": 768, "patch_size": 14, "window_size": 112,
+        "fullatt_block_indexes": [5, 11]}})";
+    return atlas::Transformer(
+      atlas::ParseTransformerConfig(config, "config"), atlas::WeightFiles(views, "random"));
+  }();
+  return model;
+}
+
+void RecordPictures(benchmark::State& state)
+{
+  const std::int64_t side = state.range(0);
+  atlas::TransformerInput input = Input(1, 64);
+  std::vector<std::int64_t>& text = input.tokens[0];
+  for (std::int64_t& token : text)
+  {
+    token = token >= ImageToken - 1 ? 0 : token;
+  }
+  text.insert(text.begin() + 1, side * side / Merged, ImageToken);
+  input.extents = { { 1, side, side, false, 1 } };
+  input.pixels.assign(side * side * 3 * 2 * PatchSide * PatchSide, 0.5F);
+  const atlas::RecordOptions options;
+  ResetPeakMemory();
+  atlas::RecordTransformer(PictureModel(), input, options);
+  state.counters["peak_MiB"] = PeakMemory();
+  for (auto _ : state)
+  {
+    benchmark::DoNotOptimize(atlas::RecordTransformer(PictureModel(), input, options));
+  }
+  state.counters["patches_per_s"] = benchmark::Counter(
+    static_cast<double>(static_cast<std::int64_t>(state.iterations()) * side * side),
+    benchmark::Counter::kIsRate);
+}
+
 }
 
 BENCHMARK(Record)
@@ -136,5 +236,12 @@ BENCHMARK(Record)
   ->Args({ 1, 16 })
   ->Args({ 1, 4096 })
   ->UseManualTime()
+  ->MinTime(3)
+  ->Unit(benchmark::kMillisecond);
+BENCHMARK(RecordPictures)
+  ->ArgNames({ "side" })
+  ->Arg(16)
+  ->Arg(32)
+  ->UseRealTime()
   ->MinTime(3)
   ->Unit(benchmark::kMillisecond);

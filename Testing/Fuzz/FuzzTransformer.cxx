@@ -2,6 +2,7 @@
 #include "RecordTransformer.h"
 #include "Safetensors.h"
 
+#include <algorithm>
 #include <optional>
 
 using namespace atlas;
@@ -30,6 +31,38 @@ void AddSource(const TransformerConfig& config, TransformerInput& input)
   }
 }
 
+/// A picture behind the first words, if the model reads any.
+void AddPicture(const TransformerConfig& config, TransformerInput& input)
+{
+  if (config.vision == nullptr)
+  {
+    return;
+  }
+  const VisionConfig& vision = *config.vision;
+  const TransformerConfig& encoder = *vision.encoder;
+  const bool isAnySize = encoder.ReadsAnySize();
+  constexpr std::int64_t largest = 16; // a picture is given, in a program
+  const std::int64_t height = isAnySize ? vision.merge * encoder.patchHeight : encoder.imageHeight;
+  const std::int64_t width = isAnySize ? vision.merge * encoder.patchWidth : encoder.imageWidth;
+  if (std::max({ encoder.channels, encoder.patchFrames, height, width }) > largest)
+  {
+    return;
+  }
+  std::int64_t tokens = 1;
+  if (isAnySize)
+  {
+    input.extents = { { 1, vision.merge, vision.merge, false, 1 } };
+  }
+  else
+  {
+    input.tiles.resize(1);
+    input.images = 1;
+    tokens = encoder.PatchRows() / vision.merge * (encoder.PatchColumns() / vision.merge);
+  }
+  input.pixels.resize(encoder.channels * encoder.patchFrames * height * width, 0.5F);
+  input.tokens[0].insert(input.tokens[0].end(), tokens, vision.imageToken);
+}
+
 TransformerInput InputFor(const TransformerConfig& config)
 {
   TransformerInput input;
@@ -37,6 +70,7 @@ TransformerInput InputFor(const TransformerConfig& config)
   {
     input.tokens = { { 0, config.vocabulary - 1 }, { config.vocabulary / 2 } };
     AddSource(config, input);
+    AddPicture(config, input);
     return input;
   }
   input.images = 1;

@@ -53,6 +53,18 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
       CheckBuckets(*stack);
     }
   }
+  if (config.vision != nullptr)
+  {
+    const TransformerConfig& encoder = *config.vision->encoder;
+    fuzz::Require(encoder.ReadsAnySize() || encoder.PatchRows() % config.vision->merge == 0,
+      "tokens that fill an image");
+    fuzz::Require(config.vision->layersRead >= 0 && config.vision->layersRead <= encoder.layers,
+      "layers that are read");
+    if (encoder.position == PositionKind::RotaryOfPatches && encoder.headDimension <= largest)
+    {
+      RotaryFrequencies(encoder);
+    }
+  }
   fuzz::Require(!std::isnan(config.ScoreScale(config.layers - 1)), "a scale of scores");
   fuzz::Require(!fuzz::Read([&] { Transformer(config, WeightFiles({}, fuzz::Source)); }),
     "that weights are missing");

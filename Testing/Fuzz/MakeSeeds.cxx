@@ -550,6 +550,94 @@ void WriteEncoderDecoders(const SeedWriter& seeds)
     whisper);
 }
 
+/// Models of pictures among words: one of images of one size, and one of any size with windows.
+void WriteVisionModels(const SeedWriter& seeds)
+{
+  const auto model = [&](const std::string& name, const std::string& config, const Tensors& tensors)
+  {
+    seeds.Write("TransformerConfig", name, config);
+    seeds.Write("Transformer", name, config + '\0' + Safetensors(tensors));
+  };
+  const auto add = [](Tensors& tensors, const std::string& name, const Shape& shape, bool hasBias)
+  {
+    tensors[name + ".weight"] = Numbers(shape);
+    if (hasBias)
+    {
+      tensors[name + ".bias"] = Numbers({ shape[0] });
+    }
+  };
+  const auto addText =
+    [&](Tensors& tensors, const std::string& base, const std::string& head, std::int64_t d)
+  {
+    const std::string layer = base + "layers.0.";
+    const bool hasBias = d == 8; // Qwen2
+    add(tensors, base + "embed_tokens", { 5, d }, false);
+    add(tensors, base + "norm", { d }, false);
+    add(tensors, head, { 5, d }, false);
+    for (const char* kind : { "q", "k", "v" })
+    {
+      add(tensors, layer + "self_attn." + kind + "_proj", { d, d }, hasBias);
+    }
+    add(tensors, layer + "self_attn.o_proj", { d, d }, false);
+    add(tensors, layer + "mlp.gate_proj", { 3, d }, false);
+    add(tensors, layer + "mlp.up_proj", { 3, d }, false);
+    add(tensors, layer + "mlp.down_proj", { d, 3 }, false);
+    add(tensors, layer + "input_layernorm", { d }, false);
+    add(tensors, layer + "post_attention_layernorm", { d }, false);
+  };
+  Tensors llava;
+  addText(llava, "language_model.model.", "language_model.lm_head", 4);
+  const std::string tower = "vision_tower.vision_model.";
+  const std::string layer = tower + "encoder.layers.0.";
+  llava[tower + "embeddings.class_embedding"] = Numbers({ 4 });
+  add(llava, tower + "embeddings.patch_embedding", { 4, 1, 2, 2 }, false);
+  add(llava, tower + "embeddings.position_embedding", { 5, 4 }, false);
+  add(llava, tower + "pre_layrnorm", { 4 }, true);
+  for (const char* kind : { "q_proj", "k_proj", "v_proj", "out_proj" })
+  {
+    add(llava, layer + "self_attn." + kind, { 4, 4 }, true);
+  }
+  add(llava, layer + "layer_norm1", { 4 }, true);
+  add(llava, layer + "layer_norm2", { 4 }, true);
+  add(llava, layer + "mlp.fc1", { 3, 4 }, true);
+  add(llava, layer + "mlp.fc2", { 4, 3 }, true);
+  add(llava, "multi_modal_projector.linear_1", { 4, 4 }, true);
+  add(llava, "multi_modal_projector.linear_2", { 4, 4 }, true);
+  const std::string text =
+    R"("num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 3, )"
+    R"("vocab_size": 5, "max_position_embeddings": 16)";
+  model("llava",
+    R"({"model_type": "llava", "image_token_index": 3, "vision_feature_layer": -1, )"
+    R"("text_config": {"model_type": "llama", "hidden_size": 4, )" +
+      text +
+      R"(}, "vision_config": {"model_type": "clip_vision_model", "hidden_size": 4, )"
+      R"("num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 3, )"
+      R"("image_size": 4, "patch_size": 2, "num_channels": 1}})",
+    llava);
+  Tensors qwen;
+  addText(qwen, "model.", "lm_head", 8);
+  const std::string block = "visual.blocks.0.";
+  add(qwen, "visual.patch_embed.proj", { 8, 1, 2, 2, 2 }, false);
+  add(qwen, block + "norm1", { 8 }, false);
+  add(qwen, block + "norm2", { 8 }, false);
+  add(qwen, block + "attn.qkv", { 24, 8 }, true);
+  add(qwen, block + "attn.proj", { 8, 8 }, true);
+  add(qwen, block + "mlp.gate_proj", { 3, 8 }, true);
+  add(qwen, block + "mlp.up_proj", { 3, 8 }, true);
+  add(qwen, block + "mlp.down_proj", { 8, 3 }, true);
+  add(qwen, "visual.merger.ln_q", { 8 }, false);
+  add(qwen, "visual.merger.mlp.0", { 32, 32 }, true);
+  add(qwen, "visual.merger.mlp.2", { 8, 32 }, true);
+  model("qwen2_5_vl",
+    R"({"model_type": "qwen2_5_vl", "image_token_id": 3, "video_token_id": 1, "hidden_size": 8, )"
+    R"("num_key_value_heads": 2, )" +
+      text +
+      R"(, "rope_scaling": {"mrope_section": [1, 1, 0]}, "vision_config": {"depth": 1, )"
+      R"("hidden_size": 8, "num_heads": 2, "intermediate_size": 3, "out_hidden_size": 8, )"
+      R"("in_channels": 1, "patch_size": 2, "window_size": 4, "fullatt_block_indexes": []}})",
+    qwen);
+}
+
 void WriteTokenizers(const SeedWriter& seeds)
 {
   const std::string end(1, '\0');
@@ -759,6 +847,7 @@ int main(int argc, char** argv)
     WriteRecordings(seeds);
     WriteTransformers(seeds);
     WriteEncoderDecoders(seeds);
+    WriteVisionModels(seeds);
     WriteTokenizers(seeds);
     WriteCharacterTokenizers(seeds);
     WriteTokenizerModels(seeds);
