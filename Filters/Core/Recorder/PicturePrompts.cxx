@@ -71,6 +71,7 @@ std::vector<std::int64_t> TokensOf(const TransformerConfig& config, const Vision
   const VisionConfig& vision = *config.vision;
   const std::int64_t square = vision.merge * vision.merge;
   std::vector<std::int64_t> tokens;
+  tokens.reserve(pixels.extents.size());
   for (const PatchExtent& extent : pixels.extents)
   {
     tokens.push_back(extent.Count() / square);
@@ -159,7 +160,8 @@ std::string PicturePrompts::Tiles(std::int64_t picture) const
   const std::vector<TilePlace>& tiles = this->Pixels.tiles;
   const std::int64_t images = std::count_if(
     tiles.begin(), tiles.end(), [&](const TilePlace& tile) { return tile.picture == picture; });
-  const std::string tokens = this->Repeated(this->Tokens[picture] / images);
+  const std::string tokens =
+    this->Repeated(this->Tokens[picture] / std::max<std::int64_t>(images, 1));
   std::string text;
   for (const TilePlace& tile : tiles)
   {

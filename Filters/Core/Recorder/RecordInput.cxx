@@ -192,6 +192,7 @@ std::vector<SequenceRange> EncoderRanges(const TransformerConfig& config,
   const TransformerInput& input, const std::vector<SequenceRange>& texts)
 {
   std::vector<std::int64_t> first = { 0 }; // sequence of each picture, then their number
+  first.reserve(static_cast<std::size_t>(input.images) + input.extents.size() + 1);
   for (std::int64_t image = 0; image < input.images; ++image)
   {
     first.push_back(first.back() + 1);
@@ -208,6 +209,7 @@ std::vector<SequenceRange> EncoderRanges(const TransformerConfig& config,
     return token == tokens.end() ? first.back() : first[token->image];
   };
   std::vector<SequenceRange> ranges;
+  ranges.reserve(texts.size());
   for (const SequenceRange& range : texts)
   {
     ranges.push_back({ before(range.first), before(range.end) });

@@ -474,6 +474,7 @@ void ReadWords(const RecorderSources& sources, const OpenTransformer& model, Rec
     pictures.Expand(result.input.tokens, sources.table ? "table of token ids" : "TokenIds");
   }
   std::vector<std::int64_t> counts;
+  counts.reserve(result.input.tokens.size());
   for (const std::vector<std::int64_t>& sequence : result.input.tokens)
   {
     counts.push_back(pictures.CountTokens(sequence));

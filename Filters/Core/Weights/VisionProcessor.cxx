@@ -192,8 +192,8 @@ void ParseAnySize(
   processor.patchSize = require("patch_size", encoder.patchHeight);
   processor.merge = require("merge_size", config.vision->merge);
   processor.patchFrames = require("temporal_patch_size", encoder.patchFrames);
-  processor.minimumPixels = 56 * 56;
-  processor.maximumPixels = 28 * 28 * 1280;
+  processor.minimumPixels = std::int64_t{ 56 } * 56;
+  processor.maximumPixels = std::int64_t{ 28 } * 28 * 1280;
   if (const auto size = settings.Nested({ "size" }))
   {
     processor.minimumPixels =
@@ -638,14 +638,14 @@ SeenPicture SeePicture(const Picture& picture, const VisionProcessor& processor)
 
 void AddPicture(const Picture& picture, const VisionProcessor& processor, VisionPixels& pixels)
 {
-  const SeenPicture seen = SeePicture(picture, processor);
   if (processor.steps != PictureSteps::AnySize)
   {
-    AddTiles(seen, processor, pixels);
+    AddTiles(SeePicture(picture, processor), processor, pixels);
     return;
   }
-  const Size size = { seen.tiled->height, seen.tiled->width };
-  const std::vector<float> planes = Normalized(*seen.tiled, processor.image);
+  const Picture seen = SeeAnySize(picture, AnySizeOf(picture, processor), processor);
+  const Size size = { seen.height, seen.width };
+  const std::vector<float> planes = Normalized(seen, processor.image);
   const std::vector<const std::vector<float>*> frames(processor.patchFrames, &planes);
   AddGroup(frames, size, processor, pixels.pixels);
   pixels.extents.push_back(ExtentOf(size, 1, processor));
@@ -681,6 +681,7 @@ void AddFilm(const std::vector<Picture>& frames, double seconds, const VisionPro
       planes.push_back(Normalized(picture, processor.image));
     }
     std::vector<const std::vector<float>*> planesOf;
+    planesOf.reserve(planes.size());
     for (const std::vector<float>& plane : planes)
     {
       planesOf.push_back(&plane);
