@@ -356,6 +356,7 @@ protected:
     const std::vector<Region>& regions)
   {
     std::vector<Picture> frames;
+    frames.reserve(regions.size());
     for (const Region& region : regions)
     {
       frames.push_back(PictureOf(width, height, region));

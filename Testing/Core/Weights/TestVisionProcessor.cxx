@@ -168,7 +168,8 @@ std::pair<std::int64_t, std::int64_t> GridOf(
   const VisionProcessor& processor, std::int64_t width, std::int64_t height)
 {
   const SeenPicture seen = SeePicture(Blank(width, height), processor);
-  return processor.steps == PictureSteps::AnySize ? std::pair(seen.tiled->height, seen.tiled->width)
+  const Picture all = seen.tiled.value_or(Picture());
+  return processor.steps == PictureSteps::AnySize ? std::pair(all.height, all.width)
                                                   : std::pair(seen.rows, seen.columns);
 }
 
@@ -196,7 +197,7 @@ TEST(VisionProcessor, OneTileHasNoSmallPicture)
   EXPECT_TRUE(SeePicture(Blank(16, 32), processor).whole);
   processor.maximumTiles = 1;
   const SeenPicture seen = SeePicture(Blank(16, 32), processor);
-  EXPECT_EQ(seen.tiled->height, 16);
+  EXPECT_EQ(seen.tiled.value_or(Picture()).height, 16);
   EXPECT_FALSE(seen.whole);
 }
 
@@ -220,7 +221,7 @@ TEST(VisionProcessor, SplitsFollowTheLongerSide)
   processor.splits = false;
   const SeenPicture seen = SeePicture(Blank(45, 21), processor);
   EXPECT_FALSE(seen.tiled);
-  EXPECT_EQ(seen.whole->width, 16);
+  EXPECT_EQ(seen.whole.value_or(Picture()).width, 16);
 }
 
 TEST(VisionProcessor, AnySizeStaysBetweenItsBounds)
