@@ -538,8 +538,7 @@ TEST_P(FoundPictures, AreRefusedIfTheRecordingDoesNotFit)
   EXPECT_NO_THROW(FindPicture(pictures, 0));
   for (const char* processing : { "", "[]", "{}", R"({"model_size": [0, 1]})",
          R"({"model_size": [2147483647, 2147483647], "image_processor_type": "ViTImageProcessor"})",
-         R"({"patch_size": 2147483647, "merge_size": 2147483647, "temporal_patch_size": 1, )"
-         R"("resample": 0})",
+         R"({"patch_size": 2147483647, "merge_size": 9, "temporal_patch_size": 1, "resample": 0})",
          R"({"patch_size": 5, "merge_size": 3, "temporal_patch_size": 1, "do_resize": false})",
          R"({"model_size": [3, 3], "image_processor_type": "Idefics3ImageProcessor"})",
          R"({"model_size": [3, 3], "image_processor_type": "GotOcr2ImageProcessor"})" })
