@@ -139,12 +139,12 @@ inline constexpr const char* Query = "Query"; ///< row in the recording's tokens
 inline constexpr const char* Key = "Key";     ///< the same
 
 // PatchAttention, in addition to Weight, Query, Key and the names of tokens
-inline constexpr const char* Mark = "Mark";                 ///< 0 itself, 1 a class token or word
-inline constexpr const char* Picture = "Picture";           ///< among those of the text, from 0
+inline constexpr const char* Mark = "Mark";       ///< 0 itself, 1 a class token or word
+inline constexpr const char* Picture = "Picture"; ///< among those of the text, from 0
 inline constexpr const char* WeightOnWords = "Weight on Words"; ///< field data
-inline constexpr const char* Heat = "Heat";                 ///< Weight, with colors of its own
-inline constexpr const char* PictureColor = "PictureColor"; ///< of pixels
-inline constexpr const char* MarkColor = "MarkColor";       ///< of arrows, marks and frames
+inline constexpr const char* Heat = "Heat";                     ///< Weight, with colors of its own
+inline constexpr const char* PictureColor = "PictureColor";     ///< of pixels
+inline constexpr const char* MarkColor = "MarkColor";           ///< of arrows, marks and frames
 inline constexpr const char* MarkColorLegend = "MarkColor Legend"; ///< field data
 
 // AttentionMap: bands of pictures, in addition to Picture, Side, MarkColor and First Token

@@ -91,9 +91,9 @@ struct ImagePlace
   std::int64_t width = 0;
 };
 
-/// Where image `sequence` of `encoder` is in the pictures of its text: all of one, a tile, or a group
-/// of frames. Follows from the sizes of the pictures and the patches of the images, of which there
-/// are as many as pictures, or which all have the same size. std::nullopt if they do not fit.
+/// Where image `sequence` of `encoder` is in the pictures of its text: all of one, a tile, or a
+/// group of frames. Follows from the sizes of the pictures and the patches of the images, of which
+/// there are as many as pictures, or which all have the same size. std::nullopt if they do not fit.
 std::optional<ImagePlace> FindImage(
   const RecordedPictures& pictures, const Recording& encoder, std::int64_t sequence);
 
