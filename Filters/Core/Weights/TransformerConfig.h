@@ -151,7 +151,7 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   bool patchBias = true;        ///< whether the embedding of patches has a bias
   std::int64_t patchFrames = 1; ///< frames of a film that a patch covers; a picture is so many
                                 ///< equal frames (Qwen2-VL)
-  std::int64_t melBands = 0; ///< of sound; it has 2 positions frames
+  std::int64_t melBands = 0;    ///< of sound; it has 2 positions frames
 
   NormKind norm = NormKind::LayerNorm;
   NormPlace normPlace = NormPlace::BeforeSublayer;

@@ -300,8 +300,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
     names = ("sequence", "layer", "head", "patch", "direction", "quantity", "arrows", "threshold", "opacity")
-    names += ("token", "picture")
-    place = {name: getattr(found, name) for name in names}
+    place = {name: getattr(found, name) for name in (*names, "token", "picture")}
     try:
         for path in found.recordings:
             for file in render(path, found.output, output=Output(**options(found)), **place):

@@ -274,7 +274,8 @@ def _places(config: Any, ids: Sequence[int], grids: Mapping[str, Any], images: i
         if name == "image_grid_thw" and not grid and images and config.model_type == "llava":
             token_id = getattr(config, "image_token_id", None) or getattr(config, "image_token_index", None)
             squares = numpy.flatnonzero(ids == token_id)
-            grid = [(1, *[math.isqrt(len(squares) // images)] * 2)] * images
+            side = math.isqrt(len(squares) // images)
+            grid = [(1, side, side)] * images
         if len(squares) != sum(t * h * w for t, h, w in grid):
             return None
         done = 0
