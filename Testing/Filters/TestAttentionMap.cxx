@@ -278,7 +278,8 @@ double LargestWeight(
 /// The value at a place of an image.
 double At(vtkImageData* image, double x, double y)
 {
-  const vtkIdType id = image->FindPoint(x, y, 0);
+  double point[3] = { x, y, 0 };
+  const vtkIdType id = image->FindPoint(point);
   return id < 0 ? -1 : image->GetPointData()->GetScalars()->GetComponent(id, 0);
 }
 

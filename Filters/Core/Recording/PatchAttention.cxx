@@ -273,6 +273,7 @@ std::vector<std::int64_t> LayersOf(const Recording& recording, const PatchOption
                       "found their mean.");
   }
   std::vector<std::int64_t> layers;
+  layers.reserve(recording.layers.size());
   for (const RecordedLayer& layer : recording.layers)
   {
     layers.push_back(layer.index);

@@ -53,10 +53,10 @@ HeadScores MaskOf(const Recording& recording, std::int64_t sequence, const Recor
   scores.mask = recording.mask;
   scores.window = layer.window;
   scores.source = SourceLength(recording, sequence);
-  scores.patchWindow = layer.patchWindow;
   if (layer.patchWindow > 0)
   {
     const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
+    scores.patchWindow = layer.patchWindow;
     scores.patchRow = recording.tokens.row.data() + first;
     scores.patchColumn = recording.tokens.column.data() + first;
   }

@@ -259,11 +259,12 @@ private:
         layer.scoreCap = cap.is_number() ? cap.get<double>() : 0;
         return cap.is_number();
       });
-    for (const auto& [key, place] : { std::pair(Windows, &RecordedLayer::window),
+    for (const auto& windows : { std::pair(Windows, &RecordedLayer::window),
            std::pair(PatchWindows, &RecordedLayer::patchWindow) })
     {
-      this->ForEachLayerIn(key, "an integer of 64 bits",
-        [place = place](const json& window, RecordedLayer& layer)
+      const auto place = windows.second;
+      this->ForEachLayerIn(windows.first, "an integer of 64 bits",
+        [place](const json& window, RecordedLayer& layer)
         {
           const bool isInteger =
             window.is_number_integer() &&
