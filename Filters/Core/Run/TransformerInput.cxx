@@ -459,10 +459,11 @@ std::vector<ImageToken> ImageTokens(const TransformerConfig& config, const Trans
                           (isOfFilm ? "film" : "picture") + " in place of token " +
                           std::to_string(within) + " of image " + std::to_string(image) + ".");
       }
-      const std::int64_t perFrame = grid.rows * grid.columns;
+      const std::int64_t columns = std::max(grid.columns, std::int64_t{ 1 });
+      const std::int64_t perFrame = std::max(grid.rows, std::int64_t{ 1 }) * columns;
       tokens.push_back({ static_cast<std::int64_t>(s), static_cast<std::int64_t>(t),
-        static_cast<std::int64_t>(image), within / perFrame, within % perFrame / grid.columns,
-        within % grid.columns });
+        static_cast<std::int64_t>(image), within / perFrame, within % perFrame / columns,
+        within % columns });
       ++within;
       if (within == grid.Count())
       {

@@ -465,15 +465,18 @@ std::vector<float> Normalized(const Picture& picture, const ImageProcessor& proc
   const double byte = 255.0 / picture.maximum;
   const double factor = processor.rescale ? processor.factor : 1;
   std::vector<float> pixels(Channels * count);
-  for (std::size_t i = 0; i < pixels.size(); ++i)
+  for (std::size_t channel = 0; channel < Channels; ++channel)
   {
-    const std::size_t channel = i / count;
-    const double value = picture.pixels[Channels * (i % count) + channel] * byte;
-    pixels[i] = static_cast<float>(value * factor); // each step rounds, as in the original
-    if (processor.normalize)
+    for (std::size_t i = 0; i < count; ++i)
     {
-      pixels[i] = (pixels[i] - static_cast<float>(processor.mean[channel])) /
-                  static_cast<float>(processor.deviation[channel]);
+      const double value = picture.pixels[Channels * i + channel] * byte;
+      float& pixel = pixels[channel * count + i];
+      pixel = static_cast<float>(value * factor); // each step rounds, as in the original
+      if (processor.normalize)
+      {
+        pixel = (pixel - static_cast<float>(processor.mean[channel])) /
+                static_cast<float>(processor.deviation[channel]);
+      }
     }
   }
   return pixels;

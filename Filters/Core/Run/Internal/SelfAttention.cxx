@@ -435,7 +435,7 @@ void SelfAttention::MixBlock(const RowGroup& group, const RowGroup& keysOf, std:
 void SelfAttention::MixWindows(
   const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed, int threads) const
 {
-  const std::int64_t side = this->Config.PatchWindow(this->Layer);
+  const std::int64_t side = std::max(this->Config.PatchWindow(this->Layer), std::int64_t{ 1 });
   std::vector<std::vector<std::int64_t>> windows; // their rows
   for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
   {

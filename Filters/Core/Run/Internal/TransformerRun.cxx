@@ -182,7 +182,12 @@ void TransformerRun::BeginPictures()
 
 CrossPart* TransformerRun::Cross() const
 {
-  return this->Encoder != nullptr && this->Encoder->cross ? &*this->Encoder->cross : nullptr;
+  if (this->Encoder == nullptr)
+  {
+    return nullptr;
+  }
+  std::optional<CrossPart>& cross = this->Encoder->cross;
+  return cross.has_value() ? &*cross : nullptr;
 }
 
 TransformerRun::~TransformerRun() = default;
