@@ -80,7 +80,7 @@ void PlaceImage(const atlas::MapCells& cells, std::int64_t source, std::array<do
 /// The output with frames.
 constexpr int FramePort = 1;
 /// The output with bands of pictures.
-constexpr int PicturePort = 2;
+constexpr int BandsPort = 2;
 
 /// Names of the arrays of StrongestKey::value, by quantity.
 constexpr std::array<const char*, 6> ValueNames = { "Weight", "Score", "Content", "Bias",
@@ -379,7 +379,7 @@ void vtkAttentionMap::Execute(Task& task)
   output->SetSpacing(spacing.data());
   AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionMap);
   AttentionAtlas::SetFormat(lines, AttentionAtlas::Formats::StrongestKeys);
-  auto* pictures = task.Output<vtkPolyData>(PicturePort);
+  auto* pictures = task.Output<vtkPolyData>(BandsPort);
   AttentionAtlas::FillPictureBands(recording, this->Sequence, cells.queries, cells.keys, pictures);
   AttentionAtlas::SetFormat(pictures, AttentionAtlas::Formats::AttentionMapPictures);
   AddLabels(recording, this->Sequence, cells, output->GetFieldData());

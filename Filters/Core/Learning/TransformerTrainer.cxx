@@ -216,7 +216,7 @@ void CheckOptimizer(const OptimizerOptions& options)
 }
 
 /// The tensors of a state whose names begin with `prefix`, without it.
-TensorViews Group(const TensorViews& state, const std::string& prefix)
+TensorViews GroupOf(const TensorViews& state, const std::string& prefix)
 {
   TensorViews group;
   for (const auto& [name, view] : state)
@@ -322,9 +322,9 @@ public:
                        std::to_string(count) + ".");
     }
     const TransformerConfig& config = this->Parameters.GetConfig();
-    const ParameterBlock<float> weights(config, Group(state, "weights."));
-    const ParameterBlock<float> first(config, Group(state, "first."));
-    const ParameterBlock<float> second(config, Group(state, "second."));
+    const ParameterBlock<float> weights(config, GroupOf(state, "weights."));
+    const ParameterBlock<float> first(config, GroupOf(state, "first."));
+    const ParameterBlock<float> second(config, GroupOf(state, "second."));
     std::copy_n(weights.Values(), weights.Size(), this->Parameters.Values());
     this->Optimizer.first.assign(first.Values(), first.Values() + first.Size());
     this->Optimizer.second.assign(second.Values(), second.Values() + second.Size());
