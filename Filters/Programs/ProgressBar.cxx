@@ -79,7 +79,7 @@ Progress ProgressBar::Report()
 {
   return [this, time = RemainingTime()](double done)
   {
-    const std::string left = time(done);
+    std::string left = time(done);
     this->Show(done, left.empty() ? std::function<std::string()>() : [&] { return left; });
     if (WasInterrupted())
     {
