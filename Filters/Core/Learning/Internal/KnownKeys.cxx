@@ -49,7 +49,7 @@ KnownKeyAttention MeasureKnownKeys(const Transformer& model, const TransformerIn
 std::string PixelFile(const TransformerInput& input, const std::vector<std::int64_t>& shape)
 {
   const std::vector<double> pixels(
-    input.pixels.begin(), input.pixels.begin() + ElementCount(shape).value());
+    input.pixels.begin(), input.pixels.begin() + ElementCount(shape).value_or(0));
   const Tensor tensor = Tensor::FromDouble(DType::F32, shape, pixels);
   std::ostringstream file;
   WriteSafetensorViews(file, { { "pixel_values", tensor.View() } }, {});

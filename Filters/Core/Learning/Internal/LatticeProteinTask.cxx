@@ -124,6 +124,7 @@ public:
   std::vector<std::string> TokenNames() const override
   {
     std::vector<std::string> names;
+    names.reserve(AminoAcids.size() + 1);
     for (const auto& [letter, name] : AminoAcids)
     {
       names.emplace_back(1, letter);
