@@ -21,10 +21,10 @@ public:
     return Describe(passed.count(), done);
   }
 
-  /// The same after so many seconds.
+  /// What operator() returns when `seconds` have passed.
   static std::string Describe(double seconds, double done)
   {
-    constexpr double leastSeconds = 1; // the beginning tells little
+    constexpr double leastSeconds = 1; // the first second is no measure of the rest
     constexpr double leastDone = 0.005;
     constexpr double minute = 60;
     constexpr double hour = 3600;

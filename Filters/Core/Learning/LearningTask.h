@@ -27,8 +27,8 @@ enum class TaskKind
   ColorPatches,         ///< images of gradients, stripes and shapes: a small ViT
   MaskedText,           ///< a text file with masked tokens: a small BERT
   LatticeProtein,       ///< hidden residues of a protein on a lattice: attention finds its contacts
-  VolumePatches,        ///< blocks of a volume, each of which tells what the opposite block shows
-  PointCloud,           ///< points, each of which tells the color of the nearest landmark
+  VolumePatches,        ///< blocks of a volume, each of which names what the opposite block shows
+  PointCloud,           ///< points, each of which names the color of the nearest landmark
   TokenPairs ///< the next token of each pair: the attention-only model of the torus (PairTrainer)
 };
 

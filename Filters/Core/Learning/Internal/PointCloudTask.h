@@ -8,7 +8,7 @@ namespace atlas
 {
 
 /// Clouds of 144 points in the cube from -1 to 1, of which 12, anywhere in the list, are landmarks
-/// of one of four colors. Each other point must tell the color of the landmark next to it. A ViT
+/// of one of four colors. Each other point must name the color of the landmark next to it. A ViT
 /// whose patches are points learns them: images of 12 x 12 pixels, whose 9 channels are x, y, z,
 /// x^2 + y^2 + z^2, 1 at a landmark and else 0, and likewise for each color. Point p, a pixel by
 /// rows, is token p + 1.

@@ -7,7 +7,7 @@
 namespace atlas
 {
 
-/// Volumes of 16 x 16 x 16 voxels in blocks of 4 x 4 x 4, each of which must tell what the block
+/// Volumes of 16 x 16 x 16 voxels in blocks of 4 x 4 x 4, each of which must name what the block
 /// opposite the center shows: a query has one key that it needs. A ViT whose patches are blocks
 /// learns them: images of 8 x 8 pixels with 64 channels. Block (i, j, k), i along x, is pixel
 /// p = i + 4 j + 16 k, counted by rows, and token p + 1; its voxels are the channels, x first. Its
