@@ -312,8 +312,21 @@ def balls(data, size):
     return glyph
 
 
+def shown_attention(view):
+    """What a view shows with the array Attention on its points."""
+    sources = [shown.Input for shown in view.Representations if hasattr(shown, "ColorArrayName") and shown.Visibility]
+    return [source for source in sources if source.PointData.GetArray("Attention")]
+
+
 def example_view(name, direction, up=(0, 0, 1), zoom=1):
     view = s.GetActiveView()
+    heat = s.GetColorTransferFunction("Attention")  # also where filters of ParaView show it
+    heat.ApplyPreset("Inferno (matplotlib)", True)
+    largest = max(source.PointData["Attention"].GetRange()[1] for source in shown_attention(view))
+    heat.RescaleTransferFunction(0, largest)
+    for shown in view.Representations:
+        if getattr(shown, "ColorArrayName", None) and shown.ColorArrayName[1]:
+            shown.SetScalarBarVisibility(view, False)
     view.CameraPosition = [f + d for f, d in zip(view.CameraFocalPoint, direction)]
     view.CameraViewUp = up
     s.ResetCamera(view)
