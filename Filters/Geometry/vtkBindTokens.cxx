@@ -253,6 +253,31 @@ void vtkBindTokens::BindByArray(const Meshes& meshes, std::int64_t first) const
   }
 }
 
+/// Binds each place to the token that `tokenAt` finds at its position.
+template<class TokenAt>
+void vtkBindTokens::BindByPosition(
+  const Meshes& meshes, const Task& task, const TokenAt& tokenAt) const
+{
+  for (const TokenMesh& mesh : meshes)
+  {
+    const std::int64_t all = AttentionAtlas::CountPlaces(mesh.input, this->Places);
+    const atlas::PositionOf positionOf = AttentionAtlas::PositionsOf(mesh.input, this->Places);
+    atlas::RequireFinite(all, positionOf, mesh.name, AttentionAtlas::ThreadLimit());
+    const auto bound = NewTokens(all);
+    AttentionAtlas::ParallelSteps(all, PlacesPerStep, task.Progress(),
+      [&](vtkIdType begin, vtkIdType end)
+      {
+        std::array<double, 3> position;
+        for (vtkIdType i = begin; i < end; ++i)
+        {
+          positionOf(i, position.data());
+          bound->SetValue(i, tokenAt(position.data()));
+        }
+      });
+    AttentionAtlas::AttributesOf(mesh.output, this->Places)->AddArray(bound);
+  }
+}
+
 void vtkBindTokens::BindToNearest(
   const Meshes& meshes, std::int64_t first, std::int64_t tokens, const Task& task) const
 {
@@ -270,24 +295,8 @@ void vtkBindTokens::BindToNearest(
   { std::copy_n(positions.begin() + 3 * token, 3, position); };
   atlas::RequireFinite(count, at, "TokenPositions", 1);
   const atlas::NearestPoints nearest(positions);
-  for (const TokenMesh& mesh : meshes)
-  {
-    const std::int64_t all = AttentionAtlas::CountPlaces(mesh.input, this->Places);
-    const atlas::PositionOf positionOf = AttentionAtlas::PositionsOf(mesh.input, this->Places);
-    atlas::RequireFinite(all, positionOf, mesh.name, AttentionAtlas::ThreadLimit());
-    const auto bound = NewTokens(all);
-    AttentionAtlas::ParallelSteps(all, PlacesPerStep, task.Progress(),
-      [&](vtkIdType begin, vtkIdType end)
-      {
-        std::array<double, 3> position;
-        for (vtkIdType i = begin; i < end; ++i)
-        {
-          positionOf(i, position.data());
-          bound->SetValue(i, static_cast<int>(first + nearest.Find(position.data())));
-        }
-      });
-    AttentionAtlas::AttributesOf(mesh.output, this->Places)->AddArray(bound);
-  }
+  this->BindByPosition(meshes, task,
+    [&](const double* position) { return static_cast<int>(first + nearest.Find(position)); });
 }
 
 void vtkBindTokens::BindToGrid(
@@ -298,26 +307,12 @@ void vtkBindTokens::BindToGrid(
   std::copy_n(this->PatchSize, 3, lattice.size.begin());
   std::copy_n(this->PatchCounts, 3, lattice.counts.begin());
   atlas::CheckLattice(lattice, std::max<std::int64_t>(tokens - first, 0));
-  for (const TokenMesh& mesh : meshes)
-  {
-    const std::int64_t all = AttentionAtlas::CountPlaces(mesh.input, this->Places);
-    const atlas::PositionOf positionOf = AttentionAtlas::PositionsOf(mesh.input, this->Places);
-    atlas::RequireFinite(all, positionOf, mesh.name, AttentionAtlas::ThreadLimit());
-    const auto bound = NewTokens(all);
-    AttentionAtlas::ParallelSteps(all, PlacesPerStep, task.Progress(),
-      [&](vtkIdType begin, vtkIdType end)
-      {
-        std::array<double, 3> position;
-        for (vtkIdType i = begin; i < end; ++i)
-        {
-          positionOf(i, position.data());
-          const std::int64_t patch = lattice.PatchAt(position.data());
-          bound->SetValue(
-            i, patch == atlas::NoToken ? atlas::NoToken : static_cast<int>(first + patch));
-        }
-      });
-    AttentionAtlas::AttributesOf(mesh.output, this->Places)->AddArray(bound);
-  }
+  this->BindByPosition(meshes, task,
+    [&](const double* position)
+    {
+      const std::int64_t patch = lattice.PatchAt(position);
+      return patch == atlas::NoToken ? atlas::NoToken : static_cast<int>(first + patch);
+    });
 }
 
 void vtkBindTokens::BindResidues(const Meshes& meshes, std::int64_t first, const Task& task) const

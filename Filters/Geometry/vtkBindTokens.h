@@ -184,6 +184,9 @@ private:
 
   std::int64_t StepOf(const AttentionAtlas::Task& task) const;
   void BindByArray(const Meshes& meshes, std::int64_t first) const;
+  template<class TokenAt>
+  void BindByPosition(
+    const Meshes& meshes, const AttentionAtlas::Task& task, const TokenAt& tokenAt) const;
   void BindToNearest(const Meshes& meshes, std::int64_t first, std::int64_t tokens,
     const AttentionAtlas::Task& task) const;
   void BindToGrid(const Meshes& meshes, std::int64_t first, std::int64_t tokens,
