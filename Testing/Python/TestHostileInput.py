@@ -4,6 +4,7 @@ The documentation has a table of all inputs and their messages. The test writes 
 from where it is copied when messages change.
 """
 
+import html
 import io
 import json
 import math
@@ -384,7 +385,9 @@ def page(rows):
         "|---|---|---|",
     ]
     for row in rows:
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
+        # An input may have a word such as <image>, which is text here, not a tag.
+        cells = [html.escape(cell, quote=False).replace("|", "\\|") for cell in row]
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
