@@ -24,19 +24,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::CappedTag<float, AttractionUnit>;
 using V = hn::Vec<D>;
-using DI = hn::RebindToSigned<D>;
 using DU = hn::RebindToUnsigned<D>;
 inline constexpr std::size_t LaneCount = hn::MaxLanes(D());
-
-HWY_INLINE hn::Vec<DI> LoadIndex(const std::uint16_t* from)
-{
-  return hn::PromoteTo(DI(), hn::LoadU(hn::Rebind<std::uint16_t, D>(), from));
-}
-
-HWY_INLINE hn::Vec<DI> LoadIndex(const std::uint32_t* from)
-{
-  return hn::BitCast(DI(), hn::LoadU(DU(), from));
-}
 
 HWY_INLINE V LoadWeight(const std::uint16_t* from)
 {
@@ -45,39 +34,95 @@ HWY_INLINE V LoadWeight(const std::uint16_t* from)
     D(), hn::Add(hn::ShiftLeft<12>(bits), hn::Set(DU(), AttractionExponent << 23U)));
 }
 
-/// Coordinates of the points of a vector of indices.
+/// The floats from one point to the next.
 template<std::size_t Dimensions>
-HWY_INLINE void GatherPoints(const float* points, hn::Vec<DI> index, V* at)
-{
-  constexpr std::size_t stride = Dimensions == 2 ? 2 : 4;
-  const D d;
+inline constexpr std::size_t Stride = Dimensions == 2 ? 2 : 4;
+
 #if HWY_TARGET == HWY_SCALAR
-  const hn::Vec<DI> first = hn::Mul(index, hn::Set(DI(), static_cast<std::int32_t>(stride)));
-  at[0] = hn::GatherIndex(d, points, first);
-  at[1] = hn::GatherIndex(d, points + 1, first);
-#else
-  // x and y are loaded together.
-  const hn::Repartition<double, D> dd;
-  const hn::RebindToSigned<decltype(dd)> dl;
-  const hn::Half<DI> half;
-  const auto* pairs = reinterpret_cast<const double*>(points);
-  auto low = hn::PromoteTo(dl, hn::LowerHalf(half, index));
-  auto high = hn::PromoteTo(dl, hn::UpperHalf(half, index));
-  if constexpr (stride == 4)
+
+template<std::size_t Dimensions, class Index>
+HWY_INLINE void GatherPoints(const float* points, const Index* index, V* at)
+{
+  for (std::size_t i = 0; i < Dimensions; ++i)
   {
-    low = hn::Add(low, low);
-    high = hn::Add(high, high);
-  }
-  const V first = hn::BitCast(d, hn::GatherIndex(dd, pairs, low));
-  const V second = hn::BitCast(d, hn::GatherIndex(dd, pairs, high));
-  at[0] = hn::ConcatEven(d, second, first);
-  at[1] = hn::ConcatOdd(d, second, first);
-#endif
-  if constexpr (Dimensions == 3)
-  {
-    at[2] = hn::GatherIndex(d, points + 2, hn::ShiftLeft<2>(index));
+    at[i] = hn::Set(D(), points[*index * Stride<Dimensions> + i]);
   }
 }
+
+#else
+
+using Block = hn::Vec<hn::FixedTag<float, 4>>;
+
+/// A point in 2-D, twice, or one in 3-D.
+template<std::size_t Dimensions>
+HWY_INLINE Block LoadPoint(const float* point)
+{
+  const hn::FixedTag<float, 4> d;
+  if constexpr (Dimensions == 3)
+  {
+    return hn::LoadU(d, point);
+  }
+  double both = 0;
+  std::memcpy(&both, point, sizeof both);
+  return hn::BitCast(d, hn::Set(hn::FixedTag<double, 2>(), both));
+}
+
+/// Of each four points: x0 x1 y0 y1, x2 x3 y2 y3, and in 3-D z0 z1 . ., z2 z3 . .
+template<std::size_t Dimensions, class DF, class Index>
+HWY_INLINE void GatherHalves(DF d, const float* points, const Index* index, hn::Vec<DF>* halves)
+{
+  constexpr std::size_t count = 2 * (Dimensions - 1);
+  if constexpr (hn::MaxLanes(DF()) == 4)
+  {
+    Block point[4];
+    for (std::size_t i = 0; i < 4; ++i)
+    {
+      point[i] = LoadPoint<Dimensions>(points + index[i] * Stride<Dimensions>);
+    }
+    for (std::size_t i = 0; i < 2; ++i)
+    {
+      halves[i] = hn::InterleaveLower(d, point[2 * i], point[2 * i + 1]);
+      if constexpr (Dimensions == 3)
+      {
+        halves[2 + i] = hn::InterleaveUpper(d, point[2 * i], point[2 * i + 1]);
+      }
+    }
+  }
+  else
+  {
+    const hn::Half<DF> half;
+    hn::Vec<hn::Half<DF>> low[count];
+    hn::Vec<hn::Half<DF>> high[count];
+    GatherHalves<Dimensions>(half, points, index, low);
+    GatherHalves<Dimensions>(half, points, index + hn::MaxLanes(half), high);
+    for (std::size_t i = 0; i < count; ++i)
+    {
+      halves[i] = hn::Combine(d, high[i], low[i]);
+    }
+  }
+}
+
+/// Coordinates of the points of a vector of indices. They are loaded one by one: gather
+/// instructions take twice as long on many processors.
+template<std::size_t Dimensions, class Index>
+HWY_INLINE void GatherPoints(const float* points, const Index* index, V* at)
+{
+  const D d;
+  const hn::Repartition<double, D> dd;
+  V halves[2 * (Dimensions - 1)];
+  GatherHalves<Dimensions>(d, points, index, halves);
+  const auto first = hn::BitCast(dd, halves[0]);
+  const auto second = hn::BitCast(dd, halves[1]);
+  at[0] = hn::BitCast(d, hn::InterleaveLower(dd, first, second));
+  at[1] = hn::BitCast(d, hn::InterleaveUpper(dd, first, second));
+  if constexpr (Dimensions == 3)
+  {
+    at[2] = hn::BitCast(
+      d, hn::InterleaveLower(dd, hn::BitCast(dd, halves[2]), hn::BitCast(dd, halves[3])));
+  }
+}
+
+#endif
 
 /// 1 / x within a few units in the last place, for x from 1 to 1e37.
 HWY_INLINE V Inverse(V x)
@@ -91,20 +136,19 @@ template<std::size_t Dimensions, bool IsDivergence, class Index>
 HWY_INLINE void EvaluateRow(const float* points, std::size_t row, const Index* index,
   const std::uint16_t* weights, std::size_t count, float* value)
 {
-  constexpr std::size_t stride = Dimensions == 2 ? 2 : 4;
   const D d;
   const V one = hn::Set(d, 1.F);
   V own[Dimensions];
   V sum[Dimensions];
   for (std::size_t i = 0; i < Dimensions; ++i)
   {
-    own[i] = hn::Set(d, points[row * stride + i]);
+    own[i] = hn::Set(d, points[row * Stride<Dimensions> + i]);
     sum[i] = hn::Zero(d);
   }
   for (std::size_t e = 0; e < count; e += LaneCount)
   {
     V at[Dimensions];
-    GatherPoints<Dimensions>(points, LoadIndex(index + e), at);
+    GatherPoints<Dimensions>(points, index + e, at);
     const V p = LoadWeight(weights + e);
     V t = one;
     for (std::size_t i = 0; i < Dimensions; ++i)
@@ -156,7 +200,6 @@ template<std::size_t Dimensions>
 HWY_INLINE void Attract(const PackedAffinities& packed, const float* points, std::size_t first,
   std::size_t last, float* attraction)
 {
-  constexpr std::size_t stride = Dimensions == 2 ? 2 : 4;
   ForRows(packed, first, last,
     [&](std::size_t row, const auto* index, const std::uint16_t* weights, std::size_t count)
       HWY_ATTR
@@ -165,7 +208,7 @@ HWY_INLINE void Attract(const PackedAffinities& packed, const float* points, std
       EvaluateRow<Dimensions, false>(points, row, index, weights, count, value);
       for (std::size_t i = 0; i < Dimensions; ++i)
       {
-        attraction[row * stride + i] = packed.scale * value[i];
+        attraction[row * Stride<Dimensions> + i] = packed.scale * value[i];
       }
     });
 }

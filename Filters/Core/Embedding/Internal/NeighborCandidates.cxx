@@ -17,35 +17,46 @@ namespace atlas::HWY_NAMESPACE
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Appends what reaches the threshold to the lists, which have room for all and one vector more.
-/// Returns the new number. The lists may be where the scores are, if at the beginning.
+/// Bit i is set where scores[i] reaches the threshold; scores are whole vectors, at most 64.
+HWY_INLINE std::uint64_t WhichReach(const float* scores, std::size_t count, float threshold)
+{
+  const hn::ScalableTag<float> d;
+  const auto least = hn::Set(d, threshold);
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < count; i += hn::Lanes(d))
+  {
+    std::uint8_t bytes[8] = {};
+    hn::StoreMaskBits(d, hn::Ge(hn::LoadU(d, scores + i), least), bytes);
+    bits |= (bytes[0] + 256ULL * bytes[1]) << i;
+  }
+  return bits;
+}
+
+/// Appends what reaches the threshold to the lists, which have room for all. Returns the new
+/// number. The lists may be where the scores are, if at the beginning.
 std::size_t KeepScores(const float* scores, const std::uint32_t* index, std::size_t count,
   std::uint32_t first, float threshold, std::size_t kept, float* keptScores,
   std::uint32_t* keptIndex)
 {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToUnsigned<decltype(d)> du;
-  const std::size_t lanes = hn::Lanes(d);
-  const auto least = hn::Set(d, threshold);
-  std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes)
+  const auto keep = [&](std::size_t i)
   {
-    const auto score = hn::LoadU(d, scores + i);
-    const auto reaches = hn::Ge(score, least);
-    if (!hn::AllFalse(d, reaches))
+    keptIndex[kept] = index ? index[i] : first + static_cast<std::uint32_t>(i);
+    keptScores[kept++] = scores[i];
+  };
+  constexpr std::size_t word = 64;
+  std::size_t i = 0;
+  for (; i + word <= count; i += word)
+  {
+    for (std::uint64_t bits = WhichReach(scores + i, word, threshold); bits != 0; bits &= bits - 1)
     {
-      const auto number =
-        index ? hn::LoadU(du, index + i) : hn::Iota(du, first + static_cast<std::uint32_t>(i));
-      hn::CompressStore(number, hn::RebindMask(du, reaches), du, keptIndex + kept);
-      kept += hn::CompressStore(score, reaches, d, keptScores + kept);
+      keep(i + hwy::Num0BitsBelowLS1Bit_Nonzero64(bits));
     }
   }
   for (; i < count; ++i)
   {
     if (scores[i] >= threshold)
     {
-      keptIndex[kept] = index ? index[i] : first + static_cast<std::uint32_t>(i);
-      keptScores[kept++] = scores[i];
+      keep(i);
     }
   }
   return kept;
@@ -133,14 +144,6 @@ HWY_EXPORT(KeepScores);
 HWY_EXPORT(ReachedBy);
 HWY_EXPORT(SquaresOf);
 
-namespace
-{
-
-/// Room for the vector that is written at once.
-constexpr std::size_t Slack = 64;
-
-}
-
 void NeighborCandidates::Begin(std::size_t wanted, float margin)
 {
   this->Wanted = wanted;
@@ -152,7 +155,7 @@ void NeighborCandidates::Begin(std::size_t wanted, float margin)
 
 void NeighborCandidates::Append(const float* scores, std::size_t count, std::uint32_t first)
 {
-  const std::size_t room = this->Kept + count + Slack;
+  const std::size_t room = this->Kept + count;
   if (this->Indices.size() < room)
   {
     this->Indices.resize(room);
