@@ -4,21 +4,19 @@
 #include "Index.h"
 #include "MatrixProduct.h"
 #include "NamedValues.h"
-#include "Parallel.h"
+#include "ParallelProgress.h"
 #include "RecordedAttention.h"
 #include "RecordedModel.h"
 #include "TopTokens.h"
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 namespace atlas
@@ -526,19 +524,12 @@ void Finder::SearchBlocks(TopTokenPool& pool) const
   const std::int64_t first = this->Options.part;
   const std::int64_t step = this->Options.parts;
   const std::int64_t blocks = first < all ? (all - first + step - 1) / step : 0;
-  const std::thread::id caller = std::this_thread::get_id();
-  std::atomic<std::int64_t> done = 0;
-  ParallelFor(blocks, this->Options.threads,
+  ParallelFor(blocks, this->Options.threads, this->Options.progress,
     [&](std::int64_t block)
     {
       std::unique_ptr<TopTokens> list = pool.Take();
       this->SearchBlock((first + block * step) * BlockTokens, *list);
       pool.Return(std::move(list));
-      const std::int64_t searched = ++done;
-      if (std::this_thread::get_id() == caller)
-      {
-        this->Options.progress(searched, blocks);
-      }
     });
 }
 

@@ -6,15 +6,13 @@
 #include "InstructionSets.h"
 #include "MatrixProduct.h"
 #include "NeighborCandidates.h"
-#include "Parallel.h"
+#include "ParallelProgress.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <utility>
 
 namespace atlas
@@ -252,18 +250,8 @@ NeighborLists FindNeighbors(
   const SingleThreadedBlas blas;
   const NeighborSearch search(points, metric, lists);
   const std::int64_t blocks = (points.count + RowBlock - 1) / RowBlock;
-  const std::thread::id caller = std::this_thread::get_id();
-  std::atomic<std::int64_t> done = 0;
-  ParallelFor(blocks, threads,
-    [&](std::int64_t block)
-    {
-      search.Search(block * RowBlock);
-      const std::int64_t searched = ++done;
-      if (std::this_thread::get_id() == caller)
-      {
-        progress(searched, blocks);
-      }
-    });
+  ParallelFor(
+    blocks, threads, progress, [&](std::int64_t block) { search.Search(block * RowBlock); });
   return lists;
 }
 

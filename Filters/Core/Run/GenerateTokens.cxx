@@ -196,7 +196,7 @@ public:
     {
       const CrossSource source = this->SourceFor(l, rows);
       this->Layers[l].Apply(
-        group, this->RowsOf(l, rows), x.data(), this->Work, this->Threads, {}, {}, &source);
+        group, this->RowsOf(l, rows), x.data(), this->Work, this->Threads, {}, {}, {}, &source);
     }
     this->HasSourceKeys = true;
     this->Past += rows;

@@ -1,18 +1,16 @@
 #include "StreamedScores.h"
 
 #include "Index.h"
-#include "Parallel.h"
+#include "ParallelProgress.h"
 #include "ScoreTiles.h"
 #include "ValueRanges.h"
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <thread>
 
 namespace atlas
 {
@@ -92,25 +90,6 @@ double SumIn(const float* values, std::int64_t count)
     sum += static_cast<double>(values[i]);
   }
   return sum;
-}
-
-/// Calls body(i) for 0 <= i < count on several threads. The calling thread reports progress.
-void ForEachTask(std::int64_t count, int threads, const Progress& progress,
-  const std::function<void(std::int64_t)>& body)
-{
-  const std::thread::id caller = std::this_thread::get_id();
-  std::atomic<std::int64_t> done = 0;
-  ParallelFor(count, threads,
-    [&](std::int64_t i)
-    {
-      body(i);
-      ++done;
-      if (std::this_thread::get_id() == caller)
-      {
-        progress(done.load(), count);
-      }
-    });
-  progress(1.0);
 }
 
 /// The scores of QueriesPerTile queries with all keys, in cells.
@@ -389,7 +368,7 @@ Normalizers FindNormalizers(const StreamedMap& map, const KeyRange& queries,
   Normalizers found = { std::vector<float>(ToIndex(queries.end)),
     std::vector<float>(ToIndex(queries.end)) };
   const std::int64_t tasks = (queries.end - queries.begin + QueriesPerTask - 1) / QueriesPerTask;
-  ForEachTask(tasks, threads, progress,
+  ParallelFor(tasks, threads, progress,
     [&](std::int64_t task)
     {
       TileRow row(map, keyEdges);
@@ -405,6 +384,7 @@ Normalizers FindNormalizers(const StreamedMap& map, const KeyRange& queries,
         std::copy_n(scale.second, end - query, found.factor.begin() + query);
       }
     });
+  progress(1.0);
   return found;
 }
 
@@ -423,7 +403,7 @@ PooledCells PoolStreamed(const StreamedMap& map, const std::vector<std::int64_t>
   }
   const std::int64_t queries = queryEdges.back() - queryEdges.front();
   const std::int64_t together = std::max(QueriesPerTask * rows / queries, std::int64_t{ 1 });
-  ForEachTask((rows + together - 1) / together, threads, progress,
+  ParallelFor((rows + together - 1) / together, threads, progress,
     [&](std::int64_t task)
     {
       const std::int64_t begin = task * together;
@@ -431,6 +411,7 @@ PooledCells PoolStreamed(const StreamedMap& map, const std::vector<std::int64_t>
       some.Add(normalizers, found);
       some.CopyTo(cells);
     });
+  progress(1.0);
   return cells;
 }
 

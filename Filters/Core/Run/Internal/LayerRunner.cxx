@@ -52,9 +52,12 @@ void LayerRunner::Run(std::int64_t l, const PackedSequences& sequences, float* x
   const std::vector<HeadRows> heads = this->RowsOf(sequences.LargestGroup());
   for (const RowGroup& group : sequences.groups)
   {
-    layer.Apply(group, heads, x + (group.begin - sequences.FirstRow()) * config.modelDimension,
-      this->Work, this->Threads, visitor);
-    progress(group.end - sequences.FirstRow(), sequences.Rows());
+    const std::int64_t first = sequences.FirstRow();
+    const Progress ofGroup =
+      progress.Part(group.begin - first, group.end - first, sequences.Rows());
+    layer.Apply(group, heads, x + (group.begin - first) * config.modelDimension, this->Work,
+      this->Threads, ofGroup, visitor);
+    ofGroup(1);
   }
 }
 

@@ -3,7 +3,7 @@
 #include "DotProduct.h"
 #include "Index.h"
 #include "MatrixProduct.h"
-#include "Parallel.h"
+#include "ParallelProgress.h"
 #include "TransformerKernels.h"
 
 #include <algorithm>
@@ -82,12 +82,14 @@ std::int64_t SelfAttention::WorkingFloats(
 
 void SelfAttention::Add(const RowGroup& group, const float* from,
   const std::vector<HeadRows>& heads, float* to, AttentionWorkspace& work, int threads,
-  const ActivationVisitor& visitor) const
+  const ActivationVisitor& visitor, const Progress& progress) const
 {
   this->ProjectHeads(group, from, heads, work, threads);
   work.mixed.resize(group.Rows() * MixedWidth(this->Config));
   this->MeasureValues(group, heads, work, threads);
-  this->MixValues(group, group, heads, work.mixed.data(), threads);
+  const double projected = this->ProjectionWork(group);
+  this->MixValues(group, group, heads, work.mixed.data(), threads,
+    progress.Part(projected, projected + this->MixingWork(group), this->Work(group)));
   if (visitor)
   {
     visitor(ActivationPlace::Mixed, group, work.mixed.data());
@@ -95,6 +97,39 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
   this->SeparateOutputs(group, heads, work.mixed.data(), threads);
   ApplyLinear(
     this->Output, group.tiles, work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);
+}
+
+/// The multiplications of queries, keys and values.
+double SelfAttention::ProjectionWork(const RowGroup& group) const
+{
+  const double columns = static_cast<double>(
+    this->Config.heads * this->Config.headDimension +
+    this->Config.keyHeads * (this->Config.headDimension + this->Config.ValueDimension()));
+  return static_cast<double>(group.Rows() * this->Config.modelDimension) * columns;
+}
+
+/// The multiplications of scores and of weighted sums of values.
+double SelfAttention::MixingWork(const RowGroup& group) const
+{
+  const bool isCausal = this->Config.mask == AttentionMask::Causal;
+  const std::int64_t window = this->Config.Window(this->Layer);
+  double pairs = 0;
+  for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
+  {
+    const std::int64_t queries = group.offsets[s + 1] - group.offsets[s];
+    std::int64_t keys = group.past + (isCausal ? (queries + 1) / 2 : queries);
+    keys = window > 0 ? std::min(keys, window) : keys;
+    pairs += static_cast<double>(queries) * static_cast<double>(keys);
+  }
+  return pairs * static_cast<double>(this->Config.heads *
+                                     (this->Config.headDimension + this->Config.ValueDimension()));
+}
+
+double SelfAttention::Work(const RowGroup& group) const
+{
+  const auto outputs = static_cast<double>(MixedWidth(this->Config) * this->Config.modelDimension);
+  return this->ProjectionWork(group) + this->MixingWork(group) +
+         static_cast<double>(group.Rows()) * outputs;
 }
 
 void SelfAttention::AddCross(const RowGroup& group, const float* from, const CrossSource& source,
@@ -108,7 +143,7 @@ void SelfAttention::AddCross(const RowGroup& group, const float* from, const Cro
     this->MeasureValues(*source.group, source.heads, work, threads);
   }
   work.mixed.resize(group.Rows() * MixedWidth(this->Config));
-  this->MixValues(group, *source.group, source.heads, work.mixed.data(), threads);
+  this->MixValues(group, *source.group, source.heads, work.mixed.data(), threads, {});
   this->SeparateOutputs(group, source.heads, work.mixed.data(), threads);
   ApplyLinear(
     this->Output, group.tiles, work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);
@@ -365,11 +400,11 @@ void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
 /// Applies the attention of each head, in blocks of queries of each sequence, to keys and values of
 /// the same sequences in `keys`: the group itself, or the group of the sources.
 void SelfAttention::MixValues(const RowGroup& group, const RowGroup& keys,
-  const std::vector<HeadRows>& heads, float* mixed, int threads) const
+  const std::vector<HeadRows>& heads, float* mixed, int threads, const Progress& progress) const
 {
   if (this->Config.PatchWindow(this->Layer) > 0)
   {
-    this->MixWindows(group, heads, mixed, threads);
+    this->MixWindows(group, heads, mixed, threads, progress);
     return;
   }
   struct Task
@@ -387,7 +422,7 @@ void SelfAttention::MixValues(const RowGroup& group, const RowGroup& keys,
     }
   }
   const std::int64_t count = heads.size();
-  ParallelFor(static_cast<std::int64_t>(tasks.size()) * count, threads,
+  ParallelFor(static_cast<std::int64_t>(tasks.size()) * count, threads, progress,
     [&](std::int64_t i)
     {
       const Task& task = tasks[i / count];
@@ -432,8 +467,8 @@ void SelfAttention::MixBlock(const RowGroup& group, const RowGroup& keysOf, std:
 }
 
 /// The same of patches that attend to their windows.
-void SelfAttention::MixWindows(
-  const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed, int threads) const
+void SelfAttention::MixWindows(const RowGroup& group, const std::vector<HeadRows>& heads,
+  float* mixed, int threads, const Progress& progress) const
 {
   const std::int64_t side = std::max(this->Config.PatchWindow(this->Layer), std::int64_t{ 1 });
   std::vector<std::vector<std::int64_t>> windows; // their rows
@@ -451,7 +486,8 @@ void SelfAttention::MixWindows(
     }
   }
   const std::int64_t count = heads.size();
-  ParallelFor(static_cast<std::int64_t>(windows.size()) * count, threads, [&](std::int64_t i)
+  ParallelFor(static_cast<std::int64_t>(windows.size()) * count, threads, progress,
+    [&](std::int64_t i)
     { this->MixWindow(windows[i / count], i % count, heads[i % count], mixed); });
 }
 

@@ -6,6 +6,7 @@
 #include "AttentionKernels.h"
 #include "PackedSequences.h"
 #include "PositionEncoding.h"
+#include "Progress.h"
 #include "TransformerLinear.h"
 #include "TransformerNorm.h"
 
@@ -58,9 +59,14 @@ public:
 
   /// Computes to += sum_h A_h (from W_V^h + b_V^h) W_O^h + b_O, see RecordTransformer; `from`
   /// [rows, d_model] may be the same as `to`. Fills the H `heads`. `visitor`, unless it is empty,
-  /// may change the weighted sums of values, Mixed. Runs in parallel.
+  /// may change the weighted sums of values, Mixed. Runs in parallel. `progress` is that of the
+  /// weighted sums, beside which the rest of a long sequence is short.
   void Add(const RowGroup& group, const float* from, const std::vector<HeadRows>& heads, float* to,
-    AttentionWorkspace& work, int threads, const ActivationVisitor& visitor) const;
+    AttentionWorkspace& work, int threads, const ActivationVisitor& visitor,
+    const Progress& progress) const;
+
+  /// About how many multiplications Add needs for a group.
+  double Work(const RowGroup& group) const;
 
   /// The same with keys and values of a source. Queries are not rotated, no key is masked, and
   /// scores have no bias.
@@ -122,11 +128,13 @@ private:
   void FinishHead(const Projection& projection, std::int64_t head, const RowGroup& group,
     std::int64_t row, float* values) const;
   void MixValues(const RowGroup& group, const RowGroup& keys, const std::vector<HeadRows>& heads,
-    float* mixed, int threads) const;
+    float* mixed, int threads, const Progress& progress) const;
   void MixBlock(const RowGroup& group, const RowGroup& keysOf, std::size_t sequence,
     std::int64_t begin, std::int64_t head, const HeadRows& rows, float* mixed) const;
-  void MixWindows(
-    const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed, int threads) const;
+  void MixWindows(const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed,
+    int threads, const Progress& progress) const;
+  double ProjectionWork(const RowGroup& group) const;
+  double MixingWork(const RowGroup& group) const;
   void MixWindow(const std::vector<std::int64_t>& rows, std::int64_t head, const HeadRows& from,
     float* mixed) const;
   HeadScores ScoresOf(std::int64_t head) const;

@@ -64,17 +64,19 @@ std::int64_t TransformerLayer::WorkingFloats(
 }
 
 void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
-  LayerWorkspace& work, int threads, const ActivationVisitor& visitor, const RoutingRows& routing,
-  const CrossSource* cross) const
+  LayerWorkspace& work, int threads, const Progress& progress, const ActivationVisitor& visitor,
+  const RoutingRows& routing, const CrossSource* cross) const
 {
+  const double attended = this->Attention.Work(group);
+  const Progress attending = progress.Part(0.0, attended, attended + this->MlpWork(group));
   if (this->Config.order != SublayerOrder::Sequential && this->Config.mlpDimension > 0)
   {
-    this->ApplyParallel(group, heads, x, work, threads, visitor, routing);
+    this->ApplyParallel(group, heads, x, work, threads, attending, visitor, routing);
     return;
   }
   this->ApplySublayer(this->AttentionNorm, this->AttentionFinish, group, x, work, threads,
     [&](const float* from, float* to)
-    { this->Attention.Add(group, from, heads, to, work.attention, threads, visitor); });
+    { this->Attention.Add(group, from, heads, to, work.attention, threads, visitor, attending); });
   if (this->Cross)
   {
     this->ApplySublayer(this->CrossNorm, this->CrossFinish, group, x, work, threads,
@@ -138,8 +140,8 @@ void TransformerLayer::AddFinished(const Finish& finish, const RowGroup& group, 
 
 /// x += A(n1 x) + F(n2 x), where n2 may be n1.
 void TransformerLayer::ApplyParallel(const RowGroup& group, const std::vector<HeadRows>& heads,
-  float* x, LayerWorkspace& work, int threads, const ActivationVisitor& visitor,
-  const RoutingRows& routing) const
+  float* x, LayerWorkspace& work, int threads, const Progress& progress,
+  const ActivationVisitor& visitor, const RoutingRows& routing) const
 {
   const std::int64_t d = this->Config.modelDimension;
   const std::size_t size = group.Rows() * d;
@@ -155,10 +157,23 @@ void TransformerLayer::ApplyParallel(const RowGroup& group, const std::vector<He
   this->AddFinished(this->AttentionFinish, group, x, work, threads,
     [&](float* to)
     {
-      this->Attention.Add(group, work.normed.data(), heads, to, work.attention, threads, visitor);
+      this->Attention.Add(
+        group, work.normed.data(), heads, to, work.attention, threads, visitor, progress);
     });
   this->AddFinished(this->MlpFinish, group, x, work, threads,
     [&](float* to) { this->AddMlp(group, mlpInput, to, work, threads, visitor, routing); });
+}
+
+/// About how many multiplications the MLP needs for a group.
+double TransformerLayer::MlpWork(const RowGroup& group) const
+{
+  const std::int64_t hidden = this->HasExperts
+                                ? this->Config.expertsPerToken * this->Config.expertDimension +
+                                    this->Config.sharedExpertDimension
+                                : this->Config.mlpDimension;
+  const std::int64_t matrices = this->HasExperts || this->Config.gated ? 3 : 2;
+  return static_cast<double>(group.Rows() * this->Config.modelDimension) *
+         static_cast<double>(matrices * hidden);
 }
 
 void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* to,

@@ -36,8 +36,9 @@ public:
   /// it is empty, may change Mixed and Hidden. A layer with cross attention needs
   /// `cross`, what it reads, whose heads are filled, too. Runs in parallel.
   void Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
-    LayerWorkspace& work, int threads, const ActivationVisitor& visitor = {},
-    const RoutingRows& routing = {}, const CrossSource* cross = nullptr) const;
+    LayerWorkspace& work, int threads, const Progress& progress,
+    const ActivationVisitor& visitor = {}, const RoutingRows& routing = {},
+    const CrossSource* cross = nullptr) const;
 
   /// An upper bound on the floats that Apply allocates for groups, and sources of groups, of `rows`
   /// rows.
@@ -74,8 +75,9 @@ private:
   void AddFinished(const Finish& finish, const RowGroup& group, float* x, LayerWorkspace& work,
     int threads, const AddSublayer& add) const;
   void ApplyParallel(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
-    LayerWorkspace& work, int threads, const ActivationVisitor& visitor,
+    LayerWorkspace& work, int threads, const Progress& progress, const ActivationVisitor& visitor,
     const RoutingRows& routing) const;
+  double MlpWork(const RowGroup& group) const;
   void AddMlp(const RowGroup& group, const float* from, float* to, LayerWorkspace& work,
     int threads, const ActivationVisitor& visitor, const RoutingRows& routing) const;
 };

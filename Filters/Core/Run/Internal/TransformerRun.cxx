@@ -535,9 +535,12 @@ void TransformerRun::RunLayer(
   {
     const RowGroup& group = this->Sequences.groups[g];
     const CrossSource source = cross == nullptr ? CrossSource() : cross->SourceOf(g);
-    progress(group.begin - this->Sequences.FirstRow(), this->Sequences.Rows());
+    const std::int64_t first = this->Sequences.FirstRow();
+    const Progress ofGroup =
+      progress.Part(group.begin - first, group.end - first, this->Sequences.Rows());
+    ofGroup(0);
     layer.Apply(group, this->RowsOf(l, group), this->ResidualRow(group.begin), this->Work,
-      this->Options.threads, visitor, this->RoutingOf(l, group), &source);
+      this->Options.threads, ofGroup, visitor, this->RoutingOf(l, group), &source);
     if (cross != nullptr)
     {
       cross->Keep(g);

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "Parallel.h"
+#include "Progress.h"
+
+#include <atomic>
+#include <thread>
+
+namespace atlas
+{
+
+/// ParallelFor that reports the fraction of bodies that are done: the calling thread does, after
+/// each of its own bodies. What the report throws ends the loop as what a body throws does.
+inline void ParallelFor(std::int64_t count, int threads, const Progress& progress,
+  const std::function<void(std::int64_t)>& body)
+{
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<std::int64_t> done = 0;
+  ParallelFor(count, threads,
+    [&](std::int64_t i)
+    {
+      body(i);
+      const std::int64_t all = ++done;
+      if (std::this_thread::get_id() == caller)
+      {
+        progress(all, count);
+      }
+    });
+}
+
+}
