@@ -21,32 +21,44 @@ static_assert(UmapGroup % hn::MaxLanes(D()) == 0, "groups are whole vectors");
 
 /// ln x for x > 0 that are normal. With x = 2^n f and f in [sqrt(1/2), sqrt(2)), a polynomial for
 /// ln f / (f - 1), whose error is at most 2e-7 of it.
-HWY_INLINE V Logarithm(V x)
+template<std::size_t K>
+HWY_INLINE Batch<K> Logarithm(const Batch<K>& x)
 {
   const D d;
   const DI di;
   // The exponent of x / sqrt(1/2), whose bits are subtracted.
-  const auto bits = hn::Sub(hn::BitCast(di, x), hn::Set(di, 0x3F3504F3));
-  const auto exponent = hn::ShiftRight<23>(bits);
-  const V f = hn::BitCast(d, hn::Sub(hn::BitCast(di, x), hn::ShiftLeft<23>(exponent)));
-  const V t = hn::Sub(f, hn::Set(d, 1.F));
-  V p = hn::Set(d, -0.101340567F);
-  p = hn::MulAdd(p, t, hn::Set(d, 0.162341898F));
-  p = hn::MulAdd(p, t, hn::Set(d, -0.172470133F));
-  p = hn::MulAdd(p, t, hn::Set(d, 0.19898565F));
-  p = hn::MulAdd(p, t, hn::Set(d, -0.249700717F));
-  p = hn::MulAdd(p, t, hn::Set(d, 0.333351141F));
-  p = hn::MulAdd(p, t, hn::Set(d, -0.500003631F));
-  p = hn::MulAdd(p, t, hn::Set(d, 0.999999943F));
-  return hn::MulAdd(hn::ConvertTo(d, exponent), hn::Set(d, 0.693147181F), hn::Mul(p, t));
+  const auto root = hn::Set(di, 0x3F3504F3);
+  const auto exponentOf = [&](V v) HWY_ATTR
+  { return hn::ShiftRight<23>(hn::Sub(hn::BitCast(di, v), root)); };
+  const Batch<K> t = Map(
+    [&](V v) HWY_ATTR
+    {
+      const auto f = hn::Sub(hn::BitCast(di, v), hn::ShiftLeft<23>(exponentOf(v)));
+      return hn::Sub(hn::BitCast(d, f), hn::Set(d, 1.F));
+    },
+    x);
+  const V highest = hn::Set(d, -0.101340567F);
+  const V next = hn::Set(d, 0.162341898F);
+  Batch<K> p = Map([&](V v) HWY_ATTR { return hn::MulAdd(highest, v, next); }, t);
+  p = MulAdd(p, t, -0.172470133F);
+  p = MulAdd(p, t, 0.19898565F);
+  p = MulAdd(p, t, -0.249700717F);
+  p = MulAdd(p, t, 0.333351141F);
+  p = MulAdd(p, t, -0.500003631F);
+  p = MulAdd(p, t, 0.999999943F);
+  const V ln2 = hn::Set(d, 0.693147181F);
+  return Map([&](V v, V q, V u) HWY_ATTR
+    { return hn::MulAdd(hn::ConvertTo(d, exponentOf(v)), ln2, hn::Mul(q, u)); }, x, p, t);
 }
 
 /// x^power
-HWY_INLINE V Power(V x, V power)
+template<std::size_t K>
+HWY_INLINE Batch<K> Power(const Batch<K>& x, V power)
 {
-  const V limit = hn::Set(D(), ExpLimit);
-  const V exponent = hn::Mul(power, Logarithm(x));
-  return ExpInRange(Batch<1>{ { hn::Max(hn::Min(exponent, limit), hn::Neg(limit)) } }).v[0];
+  const V highest = hn::Set(D(), ExpLimit);
+  const V lowest = hn::Neg(highest);
+  return ExpInRange(Map([&](V v) HWY_ATTR
+    { return hn::Max(hn::Min(hn::Mul(power, v), highest), lowest); }, Logarithm(x)));
 }
 
 /// The forces on one vector of places.
@@ -70,34 +82,120 @@ struct Forces
   }
 };
 
+/// The values of indices, loaded one by one: gather instructions take longer on many processors.
+template<class DF>
+HWY_INLINE hn::Vec<DF> LoadEach(DF d, const float* values, const std::int32_t* index)
+{
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(d, values[*index]);
+#else
+  if constexpr (hn::MaxLanes(DF()) == 4)
+  {
+    const hn::Repartition<double, DF> dd;
+    const auto first =
+      hn::InterleaveLower(d, hn::Set(d, values[index[0]]), hn::Set(d, values[index[1]]));
+    const auto second =
+      hn::InterleaveLower(d, hn::Set(d, values[index[2]]), hn::Set(d, values[index[3]]));
+    return hn::BitCast(d, hn::InterleaveLower(dd, hn::BitCast(dd, first), hn::BitCast(dd, second)));
+  }
+  else
+  {
+    const hn::Half<DF> half;
+    const auto low = LoadEach(half, values, index);
+    return hn::Combine(d, LoadEach(half, values, index + hn::MaxLanes(half)), low);
+  }
+#endif
+}
+
+/// The forces of K columns of edges, the first of which begins with edge `first`.
+template<std::size_t Dimensions, std::size_t K>
+HWY_INLINE void AddAttraction(const GroupedEdges& edges, std::int64_t first, const UmapCurve& curve,
+  const PlaceCoordinates& from, Forces<Dimensions>& forces)
+{
+  const D d;
+  const V one = hn::Set(d, 1.F);
+  const V a = hn::Set(d, static_cast<float>(curve.a));
+  const V factor = hn::Set(d, static_cast<float>(4 * curve.a * curve.b));
+  V difference[K][Dimensions];
+  Batch<K> square;
+  Batch<K> weight;
+  for (std::size_t k = 0; k < K; ++k)
+  {
+    const std::int64_t e = first + static_cast<std::int64_t>(k) * UmapGroup;
+    V other[Dimensions];
+    for (std::size_t c = 0; c < Dimensions; ++c)
+    {
+      other[c] = LoadEach(d, from[c].data(), edges.target.data() + e);
+    }
+    square.v[k] = forces.Difference(other, difference[k]);
+    weight.v[k] = hn::Mul(factor, hn::LoadU(d, edges.weight.data() + e));
+  }
+  const Batch<K> pull = Map([&](V s, V powered, V w) HWY_ATTR
+    { return hn::Div(hn::Mul(w, powered), hn::MulAdd(hn::Mul(a, s), powered, one)); }, square,
+    Power(square, hn::Set(d, static_cast<float>(curve.b - 1))), weight);
+  for (std::size_t k = 0; k < K; ++k)
+  {
+    forces.stiffness = hn::Add(forces.stiffness, pull.v[k]);
+    for (std::size_t c = 0; c < Dimensions; ++c)
+    {
+      forces.sum[c] = hn::MulAdd(pull.v[k], difference[k][c], forces.sum[c]);
+    }
+  }
+}
+
 template<std::size_t Dimensions>
 HWY_INLINE void Attract(const GroupedEdges& edges, std::int64_t group, std::int64_t lane,
   const UmapCurve& curve, const PlaceCoordinates& from, Forces<Dimensions>& forces)
 {
-  const D d;
-  const DI di;
-  const V one = hn::Set(d, 1.F);
-  const V power = hn::Set(d, static_cast<float>(curve.b - 1));
-  const V a = hn::Set(d, static_cast<float>(curve.a));
-  const V factor = hn::Set(d, static_cast<float>(4 * curve.a * curve.b));
-  for (std::int64_t e = edges.begin[group] * UmapGroup + lane;
-    e < edges.begin[static_cast<std::size_t>(group) + 1] * UmapGroup; e += UmapGroup)
+  constexpr std::int64_t atOnce = 4;
+  const std::int64_t end = edges.begin[static_cast<std::size_t>(group) + 1];
+  std::int64_t column = edges.begin[group];
+  for (; column + atOnce <= end; column += atOnce)
   {
-    const auto target = hn::LoadU(di, edges.target.data() + e);
+    AddAttraction<Dimensions, atOnce>(edges, column * UmapGroup + lane, curve, from, forces);
+  }
+  for (; column < end; ++column)
+  {
+    AddAttraction<Dimensions, 1>(edges, column * UmapGroup + lane, curve, from, forces);
+  }
+}
+
+/// The forces of K places that repel one vector of places.
+template<std::size_t Dimensions, std::size_t K>
+HWY_INLINE void AddRepulsion(const std::int64_t* shifts, std::int64_t place, const UmapCurve& curve,
+  const PlaceCoordinates& from, const Forces<Dimensions>& forces, V* push)
+{
+  const D d;
+  const V one = hn::Set(d, 1.F);
+  const V least = hn::Set(d, 0.001F);
+  const V highest = hn::Set(d, 4.F);
+  const V lowest = hn::Set(d, -4.F);
+  const V a = hn::Set(d, static_cast<float>(curve.a));
+  const V factor = hn::Set(d, static_cast<float>(2 * curve.b));
+  V difference[K][Dimensions];
+  Batch<K> square;
+  for (std::size_t k = 0; k < K; ++k)
+  {
     V other[Dimensions];
     for (std::size_t c = 0; c < Dimensions; ++c)
     {
-      other[c] = hn::GatherIndex(d, from[c].data(), target);
+      other[c] = hn::LoadU(d, from[c].data() + place + shifts[k]);
     }
-    V difference[Dimensions];
-    const V square = forces.Difference(other, difference);
-    const V powered = Power(square, power);
-    const V weight = hn::Mul(factor, hn::LoadU(d, edges.weight.data() + e));
-    const V pull = hn::Div(hn::Mul(weight, powered), hn::MulAdd(hn::Mul(a, square), powered, one));
-    forces.stiffness = hn::Add(forces.stiffness, pull);
+    square.v[k] = forces.Difference(other, difference[k]);
+  }
+  const Batch<K> strength = Map(
+    [&](V s, V powered) HWY_ATTR
+    {
+      const V similarity = hn::MulAdd(a, powered, one);
+      return hn::Div(factor, hn::Mul(hn::Add(least, s), similarity));
+    },
+    square, Power(square, hn::Set(d, static_cast<float>(curve.b))));
+  for (std::size_t k = 0; k < K; ++k)
+  {
     for (std::size_t c = 0; c < Dimensions; ++c)
     {
-      forces.sum[c] = hn::MulAdd(pull, difference[c], forces.sum[c]);
+      const V force = hn::Mul(strength.v[k], difference[k][c]);
+      push[c] = hn::Add(push[c], hn::Max(hn::Min(force, highest), lowest));
     }
   }
 }
@@ -107,33 +205,22 @@ HWY_INLINE void Repel(const GroupedEdges& edges, std::int64_t place, const UmapS
   const PlaceCoordinates& from, Forces<Dimensions>& forces)
 {
   const D d;
-  const V one = hn::Set(d, 1.F);
-  const V least = hn::Set(d, 0.001F);
-  const V limit = hn::Set(d, 4.F);
-  const V power = hn::Set(d, static_cast<float>(step.curve.b));
-  const V a = hn::Set(d, static_cast<float>(step.curve.a));
-  const V factor = hn::Set(d, static_cast<float>(2 * step.curve.b));
   V push[Dimensions];
   for (V& sum : push)
   {
     sum = hn::Zero(d);
   }
-  for (const std::int64_t shift : step.shifts)
+  constexpr std::size_t atOnce = 6;
+  const std::size_t count = step.shifts.size();
+  std::size_t shift = 0;
+  for (; shift + atOnce <= count; shift += atOnce)
   {
-    V other[Dimensions];
-    for (std::size_t c = 0; c < Dimensions; ++c)
-    {
-      other[c] = hn::LoadU(d, from[c].data() + place + shift);
-    }
-    V difference[Dimensions];
-    const V square = forces.Difference(other, difference);
-    const V similarity = hn::MulAdd(a, Power(square, power), one);
-    const V strength = hn::Div(factor, hn::Mul(hn::Add(least, square), similarity));
-    for (std::size_t c = 0; c < Dimensions; ++c)
-    {
-      const V force = hn::Mul(strength, difference[c]);
-      push[c] = hn::Add(push[c], hn::Max(hn::Min(force, limit), hn::Neg(limit)));
-    }
+    AddRepulsion<Dimensions, atOnce>(
+      step.shifts.data() + shift, place, step.curve, from, forces, push);
+  }
+  for (; shift < count; ++shift)
+  {
+    AddRepulsion<Dimensions, 1>(step.shifts.data() + shift, place, step.curve, from, forces, push);
   }
   const V scale = hn::Mul(hn::Set(d, step.repulsion), hn::LoadU(d, edges.repulsion.data() + place));
   for (std::size_t c = 0; c < Dimensions; ++c)
