@@ -51,11 +51,11 @@ HWY_INLINE void GatherPoints(const float* points, const Index* index, V* at)
 
 #else
 
-using Block = hn::Vec<hn::FixedTag<float, 4>>;
+using FourLanes = hn::Vec<hn::FixedTag<float, 4>>;
 
 /// A point in 2-D, twice, or one in 3-D.
 template<std::size_t Dimensions>
-HWY_INLINE Block LoadPoint(const float* point)
+HWY_INLINE FourLanes LoadPoint(const float* point)
 {
   const hn::FixedTag<float, 4> d;
   if constexpr (Dimensions == 3)
@@ -74,7 +74,7 @@ HWY_INLINE void GatherHalves(DF d, const float* points, const Index* index, hn::
   constexpr std::size_t count = 2 * (Dimensions - 1);
   if constexpr (hn::MaxLanes(DF()) == 4)
   {
-    Block point[4];
+    FourLanes point[4];
     for (std::size_t i = 0; i < 4; ++i)
     {
       point[i] = LoadPoint<Dimensions>(points + index[i] * Stride<Dimensions>);
