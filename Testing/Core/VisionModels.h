@@ -49,6 +49,10 @@ inline SeenSizes SizesOf(const std::string& architecture)
   {
     return { architecture, 12, 4, 1, 1 };
   }
+  if (architecture == "llava-siglip" || architecture == "llava-padded")
+  {
+    return { architecture, 14, 4, 1, 1 };
+  }
   return architecture.substr(0, 4) == "qwen" ? SeenSizes{ architecture, 0, 4, 2, 2 }
                                              : SeenSizes{ architecture, 16, 4, 2, 1 };
 }

@@ -31,16 +31,32 @@ std::uint8_t ToByte(double brightness)
   return static_cast<std::uint8_t>(std::floor(White * brightness + 0.5));
 }
 
-/// The pixels of one image, from its planes of channels.
-void ToPicture(
-  const float* planes, std::size_t count, const ImageProcessor& processor, std::uint8_t* pixels)
+struct PixelSquare
 {
-  for (std::size_t channel = 0; channel < Channels; ++channel)
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+};
+
+/// The part of an image that patches cover, from the top left.
+PixelSquare CoveredPart(const TransformerConfig& config)
+{
+  return { config.PatchRows() * config.patchHeight, config.PatchColumns() * config.patchWidth };
+}
+
+/// The pixels of a part of an image, from the planes of its channels.
+void ToPicture(const float* planes, const TransformerConfig& config, PixelSquare part,
+  const ImageProcessor& processor, std::uint8_t* pixels)
+{
+  for (std::int64_t y = 0; y < part.height; ++y)
   {
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::int64_t x = 0; x < part.width; ++x)
     {
-      pixels[Channels * i + channel] =
-        ToByte(Brightness(processor, channel, planes[channel * count + i]));
+      const float* pixel = planes + y * config.imageWidth + x;
+      for (std::size_t channel = 0; channel < Channels; ++channel)
+      {
+        *pixels++ = ToByte(Brightness(processor, channel, *pixel));
+        pixel += config.imageHeight * config.imageWidth;
+      }
     }
   }
 }
@@ -56,9 +72,27 @@ std::shared_ptr<std::uint8_t> ToBytes(const Picture& picture)
   return bytes;
 }
 
+/// How the pictures of an encoder are made again. Whatever its patches do not cover is not shown;
+/// then the size of its images is a setting, too.
+std::string ProcessingOf(
+  const TransformerConfig& config, PixelSquare shown, const ImageProcessor& processor)
+{
+  if (shown.height == config.imageHeight && shown.width == config.imageWidth)
+  {
+    return ToJson(processor);
+  }
+  VisionProcessor whole;
+  whole.image = processor;
+  return ToJson(whole);
+}
+
 /// The processor that made the pictures; of the model only the size of its images matters.
 ImageProcessor ProcessorOf(const RecordedPictures& pictures)
 {
+  if (pictures.processing.find("\"model_size\"") != std::string::npos)
+  {
+    return ParseVisionProcessor(pictures.processing, "how pictures were processed").image;
+  }
   TransformerConfig config;
   config.channels = Channels;
   config.imageHeight = pictures.height;
@@ -73,12 +107,6 @@ struct PictureEntry
   std::int64_t first = 0; ///< image, or number in the input's pixels of any size
   std::int64_t rows = 1;  ///< of tiles
   std::int64_t columns = 1;
-};
-
-struct PixelSquare
-{
-  std::int64_t height = 0;
-  std::int64_t width = 0;
 };
 
 /// The pixels of a token.
@@ -285,13 +313,29 @@ std::shared_ptr<std::uint8_t> ToEntry(
   return ToBytes(joined);
 }
 
+/// The part of a picture from its top left, at most all of it.
+Picture TopLeft(const Picture& picture, PixelSquare part)
+{
+  Picture result = { std::min(part.height, picture.height), std::min(part.width, picture.width),
+    picture.maximum, {} };
+  for (std::int64_t y = 0; y < result.height; ++y)
+  {
+    const auto from =
+      picture.pixels.begin() + static_cast<std::ptrdiff_t>(Channels) * (y * picture.width);
+    result.pixels.insert(
+      result.pixels.end(), from, from + static_cast<std::ptrdiff_t>(Channels) * result.width);
+  }
+  return result;
+}
+
 /// Makes the picture of a file again; null if it has another size by now.
 std::shared_ptr<std::uint8_t> MakeAgain(
   const RecordedPictures& pictures, std::int64_t index, Picture picture)
 {
   if (pictures.contents.empty())
   {
-    return ToBytes(ResizeAndCrop(std::move(picture), ProcessorOf(pictures)));
+    const Picture seen = ResizeAndCrop(std::move(picture), ProcessorOf(pictures));
+    return ToBytes(TopLeft(seen, { pictures.height, pictures.width }));
   }
   const VisionProcessor processor =
     ParseVisionProcessor(pictures.processing, "how pictures were processed");
@@ -340,18 +384,21 @@ std::string FileOf(const PictureEntry& entry, const std::vector<std::string>& fi
 
 std::uint64_t PictureBytes(const TransformerConfig& config, std::int64_t images)
 {
+  const PixelSquare shown = CoveredPart(config);
   return static_cast<std::uint64_t>(images) * Channels *
-         static_cast<std::uint64_t>(config.imageHeight * config.imageWidth);
+         static_cast<std::uint64_t>(shown.height * shown.width);
 }
 
 RecordedPictures RecordPictures(const std::vector<float>& pixels, const TransformerConfig& config,
   const ImageProcessor& processor, const std::vector<std::string>& files, bool keepPixels)
 {
   RecordedPictures pictures;
-  pictures.height = config.imageHeight;
-  pictures.width = config.imageWidth;
+  const PixelSquare shown = CoveredPart(config);
+  pictures.height = shown.height;
+  pictures.width = shown.width;
   const std::uint64_t bytes = pictures.BytesPerPicture();
-  const std::size_t images = pixels.size() / bytes;
+  const std::size_t size = Channels * ToIndex(config.imageHeight * config.imageWidth);
+  const std::size_t images = pixels.size() / size;
   if (!keepPixels && files.size() != images)
   {
     return {};
@@ -361,7 +408,7 @@ RecordedPictures RecordPictures(const std::vector<float>& pixels, const Transfor
   for (std::size_t image = 0; image < images; ++image)
   {
     std::uint8_t* place = pictures.pixels.get() + (keepPixels ? image * bytes : 0);
-    ToPicture(pixels.data() + image * bytes, bytes / Channels, processor, place);
+    ToPicture(pixels.data() + image * size, config, shown, processor, place);
     if (!keepPixels)
     {
       pictures.sources.push_back(
@@ -371,7 +418,7 @@ RecordedPictures RecordPictures(const std::vector<float>& pixels, const Transfor
   if (!keepPixels)
   {
     pictures.pixels.reset();
-    pictures.processing = ToJson(processor);
+    pictures.processing = ProcessingOf(config, shown, processor);
   }
   return pictures;
 }

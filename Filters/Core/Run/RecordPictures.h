@@ -24,7 +24,8 @@ std::uint64_t PictureBytes(const TransformerConfig& config, std::int64_t images)
 /// The pictures that a model sees, from its input `pixels` [images, 3, height, width]: the
 /// normalization of `processor` is taken back (Brightness) and each channel rounded to 8 bits.
 /// Those of files are exactly the resized and cropped pixels; 16-bit files are rounded. The model's
-/// images must have 3 channels.
+/// images must have 3 channels. What patches do not cover, at the right and lower edge, is left
+/// out.
 ///
 /// With `keepPixels` the pixels themselves are recorded. Otherwise only the names of `files`, one
 /// per image, with a hash of the pixels; nothing if `files` is empty.

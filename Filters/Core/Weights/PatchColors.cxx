@@ -19,12 +19,16 @@ std::vector<float> PatchColors(const std::vector<float>& pixels, std::int64_t im
     const std::size_t c = plane % channels;
     for (std::int64_t y = 0; y < config.imageHeight; ++y)
     {
-      for (std::int64_t x = 0; x < config.imageWidth; ++x)
+      const std::int64_t row = y / config.patchHeight;
+      for (std::int64_t x = 0; x < config.imageWidth; ++x, ++pixel)
       {
-        const std::int64_t patch =
-          y / config.patchHeight * columns + x / config.patchWidth + plane / channels * patches;
-        sums[static_cast<std::size_t>(patch * channels) + c] +=
-          Brightness(processor, c, pixels[pixel++]);
+        const std::int64_t column = x / config.patchWidth;
+        if (row < config.PatchRows() && column < columns)
+        {
+          const std::int64_t patch = row * columns + column + plane / channels * patches;
+          sums[static_cast<std::size_t>(patch * channels) + c] +=
+            Brightness(processor, c, pixels[pixel]);
+        }
       }
     }
   }

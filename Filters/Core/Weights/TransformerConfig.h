@@ -141,8 +141,8 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
 
   std::int64_t imageHeight = 0; ///< pixels
   std::int64_t imageWidth = 0;  ///< pixels
-  std::int64_t patchHeight = 0; ///< pixels; divides the height
-  std::int64_t patchWidth = 0;  ///< pixels; divides the width
+  std::int64_t patchHeight = 0; ///< pixels; what remains of the height is not seen
+  std::int64_t patchWidth = 0;  ///< pixels; what remains of the width is not seen
   std::int64_t channels = 0;    ///< color channels of an image
   std::int64_t classTokens = 1; ///< before the patches: the class token, then that for distillation
                                 ///< (DeiT)

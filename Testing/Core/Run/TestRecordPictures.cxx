@@ -50,6 +50,8 @@ TransformerConfig ConfigOf(std::int64_t height, std::int64_t width)
   config.channels = 3;
   config.imageHeight = height;
   config.imageWidth = width;
+  config.patchHeight = 1;
+  config.patchWidth = 1;
   return config;
 }
 
@@ -124,6 +126,35 @@ TEST_F(RecordPicturesTest, AreCroppedAsTheModelSeesThem)
   }
   EXPECT_EQ(PixelsOf(Record(file, config, processor, true)), expected);
   EXPECT_EQ(PixelsOf(Record(file, config, processor, false)), expected);
+}
+
+/// Patches of 3 x 4 pixels (height x width) leave the last row and two columns of an image unused.
+TEST_F(RecordPicturesTest, AreWhatPatchesCover)
+{
+  const std::string file = this->Write("wide.png", Png(12, 9, Pattern));
+  TransformerConfig config = ConfigOf(7, 10);
+  config.patchHeight = 3;
+  config.patchWidth = 4;
+  const ImageProcessor processor = ParseImageProcessor(
+    R"({"do_resize": false, "do_center_crop": true, "image_mean": 0.25})", "test", config);
+  std::vector<int> expected;
+  for (int i = 0; i < 3 * 6 * 8; ++i)
+  {
+    expected.push_back(Pattern(1 + i / 3 % 8, 1 + i / 24, i % 3));
+  }
+  for (const bool keepsPixels : { true, false })
+  {
+    const RecordedPictures pictures = Record(file, config, processor, keepsPixels);
+    EXPECT_EQ(pictures.count, 1);
+    EXPECT_EQ(pictures.height, 6);
+    EXPECT_EQ(pictures.width, 8);
+    EXPECT_EQ(PixelsOf(pictures), expected);
+  }
+  EXPECT_EQ(PictureBytes(config, 2), 2U * 3 * 6 * 8);
+  // Each image is read from its own place.
+  std::vector<float> two = Preprocess(ReadPicture(file).picture, processor);
+  two.insert(two.begin(), two.size(), 0.5F);
+  EXPECT_EQ(PixelsOf(RecordPictures(two, config, processor, {}, true), 1), expected);
 }
 
 TEST_F(RecordPicturesTest, OfGrayPalettesAndDeepPixels)

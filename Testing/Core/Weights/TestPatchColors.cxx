@@ -65,6 +65,21 @@ TEST(PatchColors, AreTheMeansOfTheirPixels)
   ExpectClose("bytes", PatchColors(Input(both, processor), 2, Config(), processor), expected, 1e-6);
 }
 
+/// A row below and a column beside the patches change nothing.
+TEST(PatchColors, LeaveOutWhatNoPatchCovers)
+{
+  TransformerConfig config = Config();
+  config.imageHeight = 3;
+  config.imageWidth = 5;
+  const std::vector<double> channel = { 0, 51, 255, 255, 9, 102, 51, 255, 255, 9, 9, 9, 9, 9, 9 };
+  const std::vector<double> none(15, 0);
+  const ImageProcessor processor;
+  ExpectClose("covered",
+    PatchColors(
+      Input({ channel, none, none, none, channel, none }, processor), 2, config, processor),
+    { 0.2, 0, 0, 1, 0, 0, 0, 0.2, 0, 0, 1, 0 }, 1e-6);
+}
+
 TEST(PatchColors, AreClippedPixelByPixel)
 {
   std::vector<float> pixels(24, 3); // 2 after the default normalization

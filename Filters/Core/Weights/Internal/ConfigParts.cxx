@@ -84,10 +84,10 @@ void ParseImages(
   std::tie(config.imageHeight, config.imageWidth) = settings.Extent({ "image_size" }, image);
   std::tie(config.patchHeight, config.patchWidth) = settings.Extent({ "patch_size" }, patch);
   config.channels = settings.Size({ "num_channels" }, 3);
-  if (config.imageHeight % config.patchHeight != 0 || config.imageWidth % config.patchWidth != 0)
+  if (config.imageHeight < config.patchHeight || config.imageWidth < config.patchWidth)
   {
-    settings.Fail("the patches of " + std::to_string(config.patchHeight) + " x " +
-                  std::to_string(config.patchWidth) + " pixels do not fill an image of " +
+    settings.Fail("patches of " + std::to_string(config.patchHeight) + " x " +
+                  std::to_string(config.patchWidth) + " pixels do not fit in an image of " +
                   std::to_string(config.imageHeight) + " x " + std::to_string(config.imageWidth) +
                   ".");
   }
