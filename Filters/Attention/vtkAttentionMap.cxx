@@ -97,14 +97,16 @@ std::int64_t LongestSequence(const atlas::Recording& recording, int sequence)
   return longest;
 }
 
-/// The strongest of a range of keys in a row of values, as far as these are finite; the first of
-/// several. Its key is -1 if there is none.
-StrongestKey FindStrongest(const float* row, const atlas::KeyRange& keys, std::int64_t query)
+/// The strongest of a range of keys in a row of values, as far as these are finite and the query
+/// has the key; the first of several. Its key is -1 if there is none.
+template<class HasKey>
+StrongestKey FindStrongest(
+  const float* row, const atlas::KeyRange& keys, std::int64_t query, const HasKey& hasKey)
 {
   StrongestKey strongest = { static_cast<int>(query), -1, 0 };
   for (std::int64_t key = keys.begin; key < keys.end; ++key)
   {
-    if (std::isfinite(row[key]) && (strongest.key < 0 || row[key] > strongest.value))
+    if (std::isfinite(row[key]) && (strongest.key < 0 || row[key] > strongest.value) && hasKey(key))
     {
       strongest.key = static_cast<int>(key);
       strongest.value = row[key];
@@ -234,10 +236,17 @@ std::vector<StrongestKey> vtkAttentionMap::EvaluateRows(const atlas::Recording& 
       for (std::int64_t query = begin; frames && query < end; ++query)
       {
         // Rollout goes beyond the window of a layer; what the mask excludes is 0 in it.
-        const atlas::KeyRange keys = quantity == AttentionQuantity::Rollout
+        const bool isRollout = quantity == AttentionQuantity::Rollout;
+        const atlas::KeyRange keys = isRollout
                                        ? atlas::KeyRange{ 0, rows.length }
                                        : atlas::AllowedKeys(recording, masked, this->Layer, query);
-        strongest[query] = FindStrongest(values + (query - begin) * rows.length, keys, query);
+        const auto hasKey = [&](std::int64_t key)
+        {
+          return isRollout || this->Sequence == atlas::AllSequences ||
+                 atlas::HasKey(recording, masked, this->Layer, query, key);
+        };
+        strongest[query] =
+          FindStrongest(values + (query - begin) * rows.length, keys, query, hasKey);
       }
       const auto [from, to] = rows.Copy(begin, end, values, image->GetPointer(0));
       if (atlas::AreFinite(image->GetPointer(from), to - from))

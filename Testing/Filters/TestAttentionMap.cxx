@@ -385,4 +385,26 @@ TEST(AttentionMap, MarksWhichTokensArePixels)
   EXPECT_EQ(Updated<vtkPolyData>(words.Get(), 2)->GetNumberOfCells(), 0);
 }
 
+/// Scores are there for all keys, but the strongest one is in the window of the query.
+TEST(AttentionMap, TheStrongestKeyIsInTheWindowOfPatches)
+{
+  Recording recording = WindowedImages({ { 2, 4 } });
+  RecordedHead& head = recording.layers[0].heads[0];
+  head.weights.clear();
+  head.query = SharedMatrix::Zero(8, 1);
+  head.key = SharedMatrix::Zero(8, 1);
+  for (std::int64_t i = 0; i < 8; ++i)
+  {
+    *head.query.Row(i) = 1;
+    *head.key.Row(i) = static_cast<float>(i); // the score of each query
+  }
+  Map map(DataSetOf(recording));
+  for (const int quantity : { vtkAttentionMap::WEIGHTS, vtkAttentionMap::SCORES })
+  {
+    map->SetQuantity(quantity);
+    map.Image();
+    EXPECT_THAT(Values(map.Frames()->GetCellData(), "Key"), ElementsAre(5, 5, 7, 7, 5, 5, 7, 7));
+  }
+}
+
 }

@@ -118,6 +118,39 @@ void SplitFirstScore(
   focus.firstCosine = norms > 0 ? std::clamp(Dot(query, key, size) / norms, -1.F, 1.F) : 0;
 }
 
+/// The keys in the window of patches of a query.
+std::vector<std::int64_t> KeysOfWindow(const Recording& recording, std::int64_t sequence,
+  std::int64_t layer, std::int64_t query, const KeyRange& allowed)
+{
+  std::vector<std::int64_t> keys;
+  for (std::int64_t key = allowed.begin; key < allowed.end; ++key)
+  {
+    if (HasKey(recording, sequence, layer, query, key))
+    {
+      keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+/// The statistics of a row of which only some keys, rising, are allowed.
+QueryFocus FocusOfKeys(
+  const ScoreRow& row, const std::vector<std::int64_t>& keys, std::vector<float>& scores)
+{
+  scores.resize(keys.size());
+  std::transform(keys.begin(), keys.end(), scores.begin(),
+    [&](std::int64_t key) { return row.scores[key - row.firstKey]; });
+  ScoreRow some = row;
+  some.firstKey = keys.front() == 0 ? 0 : 1; // whether the first of them is the first of all
+  some.keys = static_cast<std::int64_t>(keys.size());
+  some.scores = scores.data();
+  some.query = some.firstKey + (std::find(keys.begin(), keys.end(), row.query) - keys.begin());
+  QueryFocus focus = FocusOfScores(some);
+  focus.query = static_cast<std::int32_t>(row.query);
+  focus.strongest = static_cast<std::int32_t>(keys[focus.strongest - some.firstKey]);
+  return focus;
+}
+
 }
 
 QueryFocus FocusOfScores(const ScoreRow& row)
@@ -215,17 +248,25 @@ void MeasureFocus(const Recording& recording, std::int64_t sequence, std::int64_
   EvaluateAttention(recording, sequence, layer, head, quantity, 0, 0, nullptr); // checks the place
   const RecordedHead& recorded = FindHead(recording, layer, head);
   const RecordedLayer& recordedLayer = FindLayer(recording, layer);
-  const bool hasScores = quantity == AttentionQuantity::Weights && recorded.weights.empty() &&
-                         recordedLayer.patchWindow == 0; // scores are there for all keys
+  const bool hasScores = quantity == AttentionQuantity::Weights && recorded.weights.empty();
+  // Rollout goes beyond the window of a layer.
+  const bool hasPatchWindow =
+    recordedLayer.patchWindow > 0 && quantity != AttentionQuantity::Rollout;
   const std::int64_t keys = recording.SequenceLength(sequence);
   work.resize(std::max<std::int64_t>(end - begin, 0) * keys);
   EvaluateAttention(recording, sequence, layer, head,
     hasScores ? AttentionQuantity::Scores : quantity, begin, end, work.data());
   const bool hasSink = quantity == AttentionQuantity::Weights && !recordedLayer.sinks.empty();
   const std::int64_t first = recording.sequenceOffsets[sequence];
+  std::vector<std::int64_t> window;
+  std::vector<float> ofWindow;
   for (std::int64_t query = begin; query < end; ++query)
   {
     const KeyRange allowed = AllowedKeys(recording, sequence, layer, query);
+    if (hasPatchWindow && (query == begin || !HasKey(recording, sequence, layer, query - 1, query)))
+    {
+      window = KeysOfWindow(recording, sequence, layer, query, allowed);
+    }
     float* values = work.data() + (query - begin) * keys + allowed.begin;
     ScoreRow row = { query, allowed.begin, allowed.end - allowed.begin, values, {} };
     if (hasSink && hasScores)
@@ -242,7 +283,7 @@ void MeasureFocus(const Recording& recording, std::int64_t sequence, std::int64_
         { Store(Load(values + i, left, 1).log(), left, values + i); });
     }
     QueryFocus& found = focus[query - begin];
-    found = FocusOfScores(row);
+    found = hasPatchWindow ? FocusOfKeys(row, window, ofWindow) : FocusOfScores(row);
     found.strongestScore = hasScores ? found.strongestScore : 0;
     if (recorded.query.IsRecorded() && recorded.key.IsRecorded())
     {

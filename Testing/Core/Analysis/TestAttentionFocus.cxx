@@ -3,11 +3,15 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "FocusOracle.h"
+#include "PicturedRecording.h"
 #include "RecordingFile.h"
 #include "VariantOracle.h"
 
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -236,6 +240,98 @@ TEST(AttentionFocus, OfStoredWeights)
   EXPECT_NEAR(focus[2].entropy, 0, 1e-6);
   EXPECT_EQ(focus[2].queryNorm, 0); // not recorded
   EXPECT_EQ(focus[2].strongestScore, 0);
+}
+
+/// Images of 3 x 5 patches in windows of 2 x 2, 2 x 1, 1 x 2 and 1 x 1, against a loop over the
+/// pairs of patches: from queries and keys, from stored scores, and from stored weights.
+TEST(AttentionFocus, OfWindowsOfPatches)
+{
+  constexpr std::int64_t Columns = 5;
+  constexpr std::int64_t Count = 3 * Columns;
+  Recording recording = WindowedImages({ { 3, Columns } });
+  RecordedLayer& layer = recording.layers[0];
+  layer.scoreScale = 0.5;
+  RecordedHead& head = layer.heads[0];
+  head.weights.clear();
+  head.query = SharedMatrix::Zero(Count, 3);
+  head.key = SharedMatrix::Zero(Count, 3);
+  for (std::int64_t i = 0; i < Count * 3; ++i)
+  {
+    head.query.values.get()[i] = static_cast<float>((i * 7) % 11) - 5;
+    head.key.values.get()[i] = static_cast<float>((i * 5 + 2) % 13) - 6;
+  }
+  const auto windowOf = [](std::int64_t i) { return std::pair(i / Columns / 2, i % Columns / 2); };
+  const auto scoreOf = [&](std::int64_t i, std::int64_t j)
+  {
+    return 0.5 * std::inner_product(head.query.Row(i), head.query.Row(i) + 3, head.key.Row(j), 0.);
+  };
+  SharedMatrix scores = SharedMatrix::Zero(Count, Count);
+  SharedMatrix weights = SharedMatrix::Zero(Count, Count);
+  std::vector<QueryFocus> expected(Count);
+  for (std::int64_t i = 0; i < Count; ++i)
+  {
+    double sum = 0;
+    double keys = 0;
+    for (std::int64_t j = 0; j < Count; ++j)
+    {
+      const bool isThere = windowOf(i) == windowOf(j);
+      sum += isThere ? std::exp(scoreOf(i, j)) : 0;
+      keys += isThere ? 1 : 0;
+      scores.Row(i)[j] = static_cast<float>(isThere ? scoreOf(i, j) : 1000);
+    }
+    QueryFocus& focus = expected[i];
+    focus.strongestWeight = -1;
+    double second = 0;
+    double entropy = 0;
+    for (std::int64_t j = 0; j < Count; ++j)
+    {
+      const double weight = windowOf(i) == windowOf(j) ? std::exp(scoreOf(i, j)) / sum : 0;
+      weights.Row(i)[j] = static_cast<float>(weight);
+      entropy -= weight > 0 ? weight * std::log(weight) : 0;
+      if (weight > static_cast<double>(focus.strongestWeight))
+      {
+        second = std::max<double>(focus.strongestWeight, 0);
+        focus.strongest = static_cast<std::int32_t>(j);
+        focus.strongestWeight = static_cast<float>(weight);
+        focus.strongestScore = static_cast<float>(scoreOf(i, j));
+      }
+      else
+      {
+        second = std::max(second, weight);
+      }
+    }
+    focus.selfWeight = weights.Row(i)[i];
+    focus.firstWeight = weights.Row(i)[0];
+    focus.concentration =
+      static_cast<float>(static_cast<double>(focus.strongestWeight) - (keys > 1 ? second : 0));
+    focus.entropy = static_cast<float>(keys > 1 ? entropy / std::log(keys) : 0);
+  }
+  for (const std::string source : { "queries and keys", "scores", "weights" })
+  {
+    SCOPED_TRACE(source);
+    head.scores.clear();
+    if (source == "scores")
+    {
+      head.scores = { scores };
+    }
+    if (source == "weights")
+    {
+      head.weights = { weights };
+    }
+    const std::vector<QueryFocus> found = Measure(recording, 0, 0, 0);
+    for (std::int64_t i = 0; i < Count; ++i)
+    {
+      const QueryFocus& focus = expected[i];
+      EXPECT_EQ(found[i].query, i);
+      EXPECT_EQ(found[i].strongest, focus.strongest);
+      EXPECT_NEAR(found[i].strongestWeight, focus.strongestWeight, 1e-6);
+      EXPECT_NEAR(found[i].strongestScore, source == "weights" ? 0 : focus.strongestScore, 1e-5);
+      EXPECT_NEAR(found[i].selfWeight, focus.selfWeight, 1e-6);
+      EXPECT_NEAR(found[i].firstWeight, focus.firstWeight, 1e-6);
+      EXPECT_NEAR(found[i].concentration, focus.concentration, 1e-6);
+      EXPECT_NEAR(found[i].entropy, focus.entropy, 1e-5);
+    }
+  }
 }
 
 TEST(AttentionFocus, OfNormWeightedAttentionIsAShare)
