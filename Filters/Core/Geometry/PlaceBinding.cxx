@@ -1,7 +1,7 @@
 #include "PlaceBinding.h"
 
 #include "Error.h"
-#include "Parallel.h"
+#include "PlaceSteps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,9 +12,6 @@ namespace atlas
 {
 namespace
 {
-
-/// Places that a thread checks at a time.
-constexpr std::int64_t PlacesPerCheck = std::int64_t{ 1 } << 16U;
 
 void CheckWidth(const BoundPlaces& places, std::int64_t tokens, const std::string& source)
 {
@@ -97,13 +94,6 @@ double LargestCoordinate(
   return largest;
 }
 
-template<class Body>
-void ForParts(std::int64_t count, int threads, const Body& body)
-{
-  ParallelFor((count + PlacesPerCheck - 1) / PlacesPerCheck, threads, [&](std::int64_t part)
-    { body(part * PlacesPerCheck, std::min((part + 1) * PlacesPerCheck, count)); });
-}
-
 }
 
 void PlaceLimits::Add(const PlaceLimits& other)
@@ -114,13 +104,13 @@ void PlaceLimits::Add(const PlaceLimits& other)
 }
 
 PlaceLimits CheckPlaces(const BoundPlaces& places, const PositionOf& positionOf,
-  std::int64_t tokens, const std::string& source, int threads)
+  std::int64_t tokens, const std::string& source, int threads, const Progress& progress)
 {
   CheckWidth(places, tokens, source);
   PlaceLimits limits;
   std::mutex mutex;
-  ForParts(places.count, threads,
-    [&](std::int64_t begin, std::int64_t end)
+  ForPlaces(places.count, places.width, threads, progress,
+    [&](std::int64_t /*part*/, std::int64_t begin, std::int64_t end)
     {
       CheckTokens(places, begin, end, tokens, source);
       const PlaceLimits part = { LargestCoordinate(begin, end, positionOf, source),
@@ -131,10 +121,11 @@ PlaceLimits CheckPlaces(const BoundPlaces& places, const PositionOf& positionOf,
   return limits;
 }
 
-void RequireFinite(
-  std::int64_t count, const PositionOf& positionOf, const std::string& source, int threads)
+void RequireFinite(std::int64_t count, const PositionOf& positionOf, const std::string& source,
+  int threads, const Progress& progress)
 {
-  ForParts(count, threads, [&](std::int64_t begin, std::int64_t end)
+  ForPlaces(count, 0, threads, progress,
+    [&](std::int64_t /*part*/, std::int64_t begin, std::int64_t end)
     { LargestCoordinate(begin, end, positionOf, source); });
 }
 

@@ -63,11 +63,11 @@ struct PlaceLimits
 /// the first `tokens` ones and not NoToken, for slices that are more than the tokens, and for
 /// positions or weights that are not finite.
 PlaceLimits CheckPlaces(const BoundPlaces& places, const PositionOf& positionOf,
-  std::int64_t tokens, const std::string& source, int threads);
+  std::int64_t tokens, const std::string& source, int threads, const Progress& progress = {});
 
 /// Throws OptionError, beginning with `source`, unless the positions of all places are finite.
-void RequireFinite(
-  std::int64_t count, const PositionOf& positionOf, const std::string& source, int threads);
+void RequireFinite(std::int64_t count, const PositionOf& positionOf, const std::string& source,
+  int threads, const Progress& progress = {});
 
 /// A grid of patches: boxes of the same size, whose tokens are in the order of x, then y, then z.
 struct PatchLattice

@@ -1,11 +1,10 @@
 #include "PlaceSums.h"
 
-#include "Parallel.h"
+#include "PlaceSteps.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <mutex>
 
 namespace atlas
 {
@@ -116,39 +115,39 @@ void PlaceSums::AddSlices(const BoundPlaces& places, const PositionOf& positionO
   }
 }
 
-void PlaceSums::Add(
-  const BoundPlaces& places, const PositionOf& positionOf, const std::uint8_t* left, int threads)
+void PlaceSums::Add(const BoundPlaces& places, const PositionOf& positionOf,
+  const std::uint8_t* left, int threads, const Progress& progress)
 {
-  const std::int64_t parts = ThreadCount(threads);
   const std::int64_t perBlock = std::int64_t{ 1 } << static_cast<unsigned>(ExactBits - this->Bits);
   const bool isDense = places.tokens == nullptr;
-  std::mutex mutex;
-  ParallelFor(parts, threads,
-    [&](std::int64_t part)
+  const int parts = ThreadCount(threads);
+  std::vector<std::vector<std::int64_t>> ofParts(
+    parts, std::vector<std::int64_t>(this->Sums.size(), 0));
+  ForPlaces(places.count, places.width, parts, progress,
+    [&](std::int64_t part, std::int64_t begin, std::int64_t end)
     {
-      const std::int64_t begin = places.count * part / parts;
-      const std::int64_t end = places.count * (part + 1) / parts;
-      std::vector<std::int64_t> sums(this->Sums.size(), 0);
       std::array<double, 3> position;
       for (std::int64_t place = begin; place < end;)
       {
         if (isDense)
         {
           const std::int64_t next = std::min(place + perBlock, end);
-          this->AddSlices(places, positionOf, left, place, next, sums);
+          this->AddSlices(places, positionOf, left, place, next, ofParts[part]);
           place = next;
           continue;
         }
         if (left == nullptr || left[place] == 0)
         {
           positionOf(place, position.data());
-          this->AddPlace(places, place, position.data(), sums);
+          this->AddPlace(places, place, position.data(), ofParts[part]);
         }
         ++place;
       }
-      const std::lock_guard<std::mutex> lock(mutex);
-      this->AddNumbers(sums.data());
     });
+  for (const std::vector<std::int64_t>& sums : ofParts)
+  {
+    this->AddNumbers(sums.data());
+  }
 }
 
 void PlaceSums::Add(

@@ -28,9 +28,10 @@ public:
   /// `limits`: of all places, on all ranks.
   PlaceSums(std::int64_t tokens, const PlaceLimits& limits);
 
-  /// Adds all places but those whose entry of `left` is not 0; nullptr: all.
-  void Add(
-    const BoundPlaces& places, const PositionOf& positionOf, const std::uint8_t* left, int threads);
+  /// Adds all places but those whose entry of `left` is not 0; nullptr: all. Canceled, it adds
+  /// none.
+  void Add(const BoundPlaces& places, const PositionOf& positionOf, const std::uint8_t* left,
+    int threads, const Progress& progress = {});
 
   /// Adds some places alone.
   void Add(const BoundPlaces& places, const PositionOf& positionOf,

@@ -2,7 +2,9 @@
 
 #include "Error.h"
 #include "ErrorMessage.h"
+#include "Reports.h"
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -82,6 +84,24 @@ TEST(CheckPlaces, FindsLimits)
   EXPECT_EQ(limits.length, 2);
   EXPECT_EQ(limits.weight, 3);
   EXPECT_EQ(limits.places, 3);
+}
+
+TEST(CheckPlaces, ReportsProgressAndCanBeCanceled)
+{
+  const std::vector<std::int32_t> tokens(1'000'000, 0);
+  BoundPlaces places;
+  places.count = 1'000'000;
+  places.tokens = tokens.data();
+  std::vector<double> reports;
+  EXPECT_EQ(CheckPlaces(places, OnALine, 1, "", 2, KeepReports(reports)).length, 999'999);
+  EXPECT_GT(reports.size(), 2U);
+  EXPECT_TRUE(std::is_sorted(reports.begin(), reports.end()));
+  EXPECT_EQ(reports.back(), 1);
+  reports.clear();
+  EXPECT_THROW(CheckPlaces(places, OnALine, 1, "", 2, KeepReports(reports, 1)), Canceled);
+  EXPECT_THROW(RequireFinite(places.count, OnALine, "", 1, KeepReports(reports, 2)),
+    Canceled); // its first one
+  EXPECT_LT(reports.back(), 1);
 }
 
 TEST(CheckPlaces, RefusesWhatIsWrong)

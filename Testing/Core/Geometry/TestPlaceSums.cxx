@@ -1,5 +1,7 @@
 #include "PlaceSums.h"
 
+#include "Reports.h"
+
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -9,7 +11,9 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
+using namespace atlas::test;
 using testing::DoubleNear;
+using testing::Each;
 using testing::ElementsAre;
 
 namespace
@@ -147,6 +151,33 @@ TEST(PlaceSums, DoNotDependOnPartsThreadsAndForm)
   PlaceSums ofChosen(8, limits);
   ofChosen.Add(all, positions, chosen);
   EXPECT_EQ(ofChosen.Numbers(), whole.Numbers());
+}
+
+/// A million places, of which the first quarter is of token 0.
+TEST(PlaceSums, ReportProgressAndAddNothingWhenCanceled)
+{
+  constexpr std::int64_t count = 1'000'000;
+  std::vector<std::int32_t> tokens(count, 1);
+  std::fill_n(tokens.begin(), count / 4, 0);
+  BoundPlaces places;
+  places.count = count;
+  places.tokens = tokens.data();
+  const auto at = [](std::int64_t place, double* position)
+  { std::fill_n(position, 3, static_cast<double>(place)); };
+  PlaceSums sums(2, { count, 1, count });
+  std::vector<double> reports;
+  EXPECT_THROW(sums.Add(places, at, nullptr, 2, KeepReports(reports, 2)), Canceled);
+  EXPECT_EQ(reports.size(), 2U);
+  EXPECT_LT(reports.back(), 1);
+  EXPECT_THAT(sums.Numbers(), Each(0));
+  reports.clear();
+  sums.Add(places, at, nullptr, 3, KeepReports(reports));
+  EXPECT_GT(reports.size(), 2U);
+  EXPECT_TRUE(std::is_sorted(reports.begin(), reports.end()));
+  EXPECT_EQ(reports.back(), 1);
+  EXPECT_EQ(sums.Of(0).places, count / 4);
+  EXPECT_EQ(sums.Of(1).places, count - count / 4);
+  EXPECT_NEAR(sums.Of(0).center[2], (count / 4 - 1) / 2.0, 1e-6);
 }
 
 }
