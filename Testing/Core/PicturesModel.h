@@ -19,7 +19,7 @@ namespace atlas::test
 /// others are words: w0, w1, ...
 inline std::map<std::int64_t, std::string> PictureTokens(const std::string& architecture)
 {
-  if (architecture == "llava")
+  if (architecture == "llava" || architecture == "llava-siglip")
   {
     return { { 60, "<image>" } };
   }

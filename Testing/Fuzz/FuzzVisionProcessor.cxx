@@ -75,5 +75,11 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
     }
   }
   fuzz::Read([&] { ParseVisionProcessor(fuzz::Text(data, size), fuzz::Source); });
+  fuzz::Read(
+    [&]
+    {
+      ParseFilmProcessor(
+        fuzz::Text(data, size), fuzz::Source, test::SeeingModel(test::SizesOf("qwen2_vl")));
+    });
   return 0;
 }

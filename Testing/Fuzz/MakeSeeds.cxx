@@ -775,6 +775,10 @@ void WriteVisionProcessors(const SeedWriter& seeds)
   write("empty", "{}");
   write("llava", R"({"image_processor_type": "CLIPImageProcessor", "do_center_crop": true, )"
                  R"("crop_size": 12, "size": {"shortest_edge": 14}, "resample": 3})");
+  write("padded", R"({"image_processor_type": "LlavaImageProcessor", "do_pad": true, )"
+                  R"("do_center_crop": false, "size": 12, "image_mean": [0.5, 0.25, 1]})");
+  write("film", R"({"video_processor_type": "Qwen2VLVideoProcessor", "min_pixels": 64, )"
+                R"("max_pixels": 512, "patch_size": 4})");
   write("internvl", R"({"image_processor_type": "GotOcr2ImageProcessorFast", "min_patches": 2, )"
                     R"("max_patches": 6, "size": {"height": 16, "width": 16}})");
   write("smolvlm", R"({"image_processor_type": "SmolVLMImageProcessor", "do_pad": true, )"

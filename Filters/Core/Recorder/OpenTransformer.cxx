@@ -299,6 +299,19 @@ const VisionProcessor& OpenTransformer::GetVisionProcessor() const
   return *this->PicturesAmongWords;
 }
 
+const VisionProcessor& OpenTransformer::GetFilmProcessor() const
+{
+  const std::lock_guard<std::mutex> lock(this->Mutex);
+  if (!this->FilmsAmongWords)
+  {
+    constexpr std::array<const char*, 3> names = { FilmProcessorFile, ImageProcessorFile,
+      ProcessorFile };
+    this->FilmsAmongWords =
+      ReadFilmProcessor(FolderOf(names, this->Folder), this->Model.GetConfig());
+  }
+  return *this->FilmsAmongWords;
+}
+
 SoundProcessor OpenTransformer::GetSoundProcessor() const
 {
   const TransformerConfig& config = this->Model.GetConfig();

@@ -78,6 +78,9 @@ public:
   /// The same for the pictures of a model of pictures among words. Throws as ReadVisionProcessor.
   const VisionProcessor& GetVisionProcessor() const;
 
+  /// The same for the frames of films. Throws as ReadFilmProcessor.
+  const VisionProcessor& GetFilmProcessor() const;
+
   /// How the encoder's sound becomes features. Throws as ReadSoundProcessor.
   SoundProcessor GetSoundProcessor() const;
 
@@ -99,6 +102,7 @@ private:
   mutable std::optional<TokenFinder> Finder; ///< uses the tokenizer
   mutable std::optional<ImageProcessor> Processor;
   mutable std::optional<VisionProcessor> PicturesAmongWords;
+  mutable std::optional<VisionProcessor> FilmsAmongWords;
 
   void Process(const std::filesystem::path& path);
   std::filesystem::path TokenizerFolder() const;

@@ -101,6 +101,11 @@ std::int64_t PicturePrompts::TokenId() const
   return this->AreFilms ? vision.filmToken : vision.imageToken;
 }
 
+PictureSteps PicturePrompts::Steps() const
+{
+  return this->AreFilms ? PictureSteps::AnySize : this->Model.GetVisionProcessor().steps;
+}
+
 std::string PicturePrompts::What() const
 {
   return this->AreFilms ? "film" : "picture";
@@ -184,7 +189,7 @@ std::string PicturePrompts::Tiles(std::int64_t picture) const
 /// A picture in the text of the model.
 std::string PicturePrompts::Written(std::int64_t picture, bool isOwnMarker) const
 {
-  switch (this->Model.GetVisionProcessor().steps)
+  switch (this->Steps())
   {
     case PictureSteps::Split:
       return this->Tiles(picture);
@@ -278,7 +283,7 @@ void PicturePrompts::Expand(
                       std::to_string(this->Count()) + ", or for each of their tokens, " +
                       std::to_string(all) + ", found it " + Counted(found, "time") + ".");
   }
-  const PictureSteps steps = this->Model.GetVisionProcessor().steps;
+  const PictureSteps steps = this->Steps();
   const bool isPlain = steps == PictureSteps::Whole || steps == PictureSteps::AnySize;
   std::int64_t picture = 0;
   for (std::vector<std::int64_t>& sequence : sequences)
@@ -322,7 +327,7 @@ std::string LossesOf(
   const ImageProcessor& image = processor.image;
   const Picture& picture = file.picture;
   std::string losses;
-  if (processor.steps == PictureSteps::Whole && image.crop &&
+  if (processor.steps == PictureSteps::Whole && image.crop && !processor.padsToSquare &&
       picture.width * image.modelHeight != picture.height * image.modelWidth)
   {
     losses = "its " + SidesText(picture.width, picture.height) +
@@ -381,7 +386,8 @@ VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_
   {
     return pixels;
   }
-  const VisionProcessor& processor = model.GetVisionProcessor();
+  const VisionProcessor& processor =
+    framesPerFilm == 0 ? model.GetVisionProcessor() : model.GetFilmProcessor();
   std::vector<Picture> frames;
   for (const std::string& path : files)
   {

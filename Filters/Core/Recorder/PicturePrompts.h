@@ -50,6 +50,7 @@ private:
   std::vector<std::int64_t> Tokens; ///< of each picture
 
   std::int64_t TokenId() const;
+  PictureSteps Steps() const;
   std::string What() const;
   std::string OwnMarker() const;
   std::string Repeated(std::int64_t count) const;

@@ -48,12 +48,14 @@ void AddPatchColors(const TransformerConfig& config, const ImageProcessor& proce
   }
 }
 
-/// How the pictures among words became pixels; the usual way if the model's folder does not say.
-VisionProcessor VisionProcessorOf(const OpenTransformer& model)
+/// How the pictures, or films, among words became pixels; the usual way if the model's folder does
+/// not say.
+VisionProcessor VisionProcessorOf(const OpenTransformer& model, const TransformerInput& input)
 {
+  const bool areFilms = !input.extents.empty() && input.extents.front().isFilm;
   try
   {
-    return model.GetVisionProcessor();
+    return areFilms ? model.GetFilmProcessor() : model.GetVisionProcessor();
   }
   catch (const Error&) // without pictures it does not matter
   {
@@ -118,7 +120,7 @@ std::string AddPicturesAmongWords(const OpenTransformer& model, const RecorderIn
   {
     return {};
   }
-  const VisionProcessor processor = VisionProcessorOf(model);
+  const VisionProcessor processor = VisionProcessorOf(model, input.input);
   const std::vector<PictureContent> contents = PictureContents(config, input.input);
   const bool fits = PictureBytes(contents) <= MaximumPictureBytes / 2; // the encoder has them, too
   recording.pictures =

@@ -369,8 +369,15 @@ ImageProcessor ParseImageProcessor(
                       object.type_name() + ".");
   }
   ImageProcessor processor = DefaultImageProcessor(config);
-  ParseImageSettings(Settings(object, source), true, processor);
+  const Settings settings(object, source);
+  RefusePadding(settings);
+  ParseImageSettings(settings, true, processor);
   return processor;
+}
+
+void RefusePadding(const Settings& settings)
+{
+  settings.RefuseVariants({ "do_pad" }, "a step of preprocessing");
 }
 
 void ParseImageSettings(const Settings& settings, bool hasSizes, ImageProcessor& processor)
@@ -381,7 +388,6 @@ void ParseImageSettings(const Settings& settings, bool hasSizes, ImageProcessor&
   processor.resize = settings.Flag({ "do_resize" }, true);
   if (hasSizes)
   {
-    settings.RefuseVariants({ "do_pad" }, "a step of preprocessing");
     ParseResize(settings, processor);
     processor.crop = settings.Flag({ "do_center_crop" }, processor.crop);
     std::tie(processor.cropHeight, processor.cropWidth) =
@@ -457,6 +463,26 @@ Picture ResizeAndCrop(Picture picture, const ImageProcessor& processor)
                       SizeText(expected) + ", the input size of the model.");
   }
   return picture;
+}
+
+Picture PadToSquare(const Picture& picture, const std::array<double, Channels>& color)
+{
+  const std::int64_t side = std::max(picture.height, picture.width);
+  Picture square = EmptyPicture(picture, { side, side });
+  for (std::size_t i = 0; i < square.pixels.size(); ++i)
+  {
+    const double byte = std::floor(std::clamp(color[i % Channels], 0.0, 1.0) * 255);
+    square.pixels[i] = static_cast<std::uint16_t>(std::lround(byte * picture.maximum / 255));
+  }
+  const std::int64_t top = (side - picture.height) / 2;
+  const std::int64_t left = (side - picture.width) / 2;
+  for (std::int64_t y = 0; y < picture.height; ++y)
+  {
+    std::copy_n(picture.pixels.data() + Channels * ToIndex(y * picture.width),
+      Channels * ToIndex(picture.width),
+      square.pixels.data() + Channels * ToIndex((top + y) * side + left));
+  }
+  return square;
 }
 
 std::vector<float> Normalized(const Picture& picture, const ImageProcessor& processor)

@@ -35,7 +35,16 @@ constexpr std::uint64_t MostTiles = 1000;
 /// The proportions from which on pictures of any size are refused.
 constexpr double MostElongated = 200;
 
+/// The known value of video_processor_type, with the number of pixels of a frame if its file does
+/// not say.
+constexpr const char* FilmType = "Qwen2VLVideoProcessor";
+constexpr std::pair<std::int64_t, std::int64_t> FilmPixels = { 128 * 28 * 28, 768 * 28 * 28 };
+constexpr std::pair<std::int64_t, std::int64_t> PicturePixels = { 56 * 56, 1280 * 28 * 28 };
+
 using Size = std::pair<std::int64_t, std::int64_t>; ///< height, width
+
+/// The processor that can pad pictures to squares.
+constexpr const char* PaddingType = "LlavaImageProcessor";
 
 /// The known values of image_processor_type, without an ending Fast.
 struct ProcessorType
@@ -46,7 +55,7 @@ struct ProcessorType
 };
 constexpr std::array<ProcessorType, 9> ProcessorTypes = { {
   { "CLIPImageProcessor", PictureSteps::Whole, true },
-  { "LlavaImageProcessor", PictureSteps::Whole, true },
+  { PaddingType, PictureSteps::Whole, true },
   { "SiglipImageProcessor", PictureSteps::Whole, false },
   { "ViTImageProcessor", PictureSteps::Whole, false },
   { "GotOcr2ImageProcessor", PictureSteps::Grid, true },
@@ -93,6 +102,11 @@ const ProcessorType& ParseType(const Settings& settings, const TransformerConfig
   return *type;
 }
 
+bool PadsToSquares(const ProcessorType& type)
+{
+  return type.name == std::string_view(PaddingType);
+}
+
 /// The settings that images share with ImageProcessor.
 ImageProcessor ParseBase(
   const Settings& settings, const ProcessorType& type, const TransformerConfig& encoder)
@@ -113,8 +127,12 @@ ImageProcessor ParseBase(
   {
     image.filter = ResampleFilter::Lanczos;
   }
-  ParseImageSettings(
-    settings, type.value == PictureSteps::Whole || type.value == PictureSteps::Grid, image);
+  const bool hasSizes = type.value == PictureSteps::Whole || type.value == PictureSteps::Grid;
+  if (hasSizes && !PadsToSquares(type))
+  {
+    RefusePadding(settings);
+  }
+  ParseImageSettings(settings, hasSizes, image);
   return image;
 }
 
@@ -169,8 +187,9 @@ void ParseSplit(
   processor.longestEdge = size ? size->Size({ "longest_edge" }) : 4 * encoder.imageHeight;
 }
 
-void ParseAnySize(
-  const Settings& settings, const TransformerConfig& config, VisionProcessor& processor)
+/// `pixels`: the fewest and the most of a picture, if the settings do not say.
+void ParseAnySize(const Settings& settings, const TransformerConfig& config,
+  std::pair<std::int64_t, std::int64_t> pixels, VisionProcessor& processor)
 {
   const TransformerConfig& encoder = *config.vision->encoder;
   const auto require = [&settings](const char* name, std::int64_t expected)
@@ -192,8 +211,7 @@ void ParseAnySize(
   processor.patchSize = require("patch_size", encoder.patchHeight);
   processor.merge = require("merge_size", config.vision->merge);
   processor.patchFrames = require("temporal_patch_size", encoder.patchFrames);
-  processor.minimumPixels = std::int64_t{ 56 } * 56;
-  processor.maximumPixels = std::int64_t{ 28 } * 28 * 1280;
+  std::tie(processor.minimumPixels, processor.maximumPixels) = pixels;
   if (const auto size = settings.Nested({ "size" }))
   {
     processor.minimumPixels =
@@ -221,11 +239,37 @@ json ParseSettingsObject(std::string_view text, const std::string& source)
   return object;
 }
 
-/// The part of the settings that is about images.
-const json& ImagePart(const json& object)
+/// The part of the settings that is about images, or films; all of them if there is none.
+const json& PartOf(const json& object, const char* name)
 {
-  const auto part = object.find("image_processor");
+  const auto part = object.find(name);
   return part != object.end() && part->is_object() ? *part : object;
+}
+
+constexpr const char* ImagePart = "image_processor";
+constexpr const char* FilmPart = "video_processor";
+
+/// The text of the first of these files of a folder that has the settings, and its path. Those of
+/// ProcessorFile are in a part.
+std::optional<std::pair<std::string, std::string>> FindSettings(
+  const std::filesystem::path& folder, const std::array<const char*, 2>& names, const char* part)
+{
+  for (const char* name : names)
+  {
+    const std::filesystem::path path = folder / name;
+    if (!std::filesystem::exists(path))
+    {
+      continue;
+    }
+    const MappedFile file(path);
+    const std::string_view text(reinterpret_cast<const char*>(file.Data()), file.Size());
+    const json all = ParseJson(text, path.string(), "the configuration");
+    if (name != std::string_view(ProcessorFile) || (all.is_object() && all.contains(part)))
+    {
+      return std::pair(std::string(text), path.string());
+    }
+  }
+  return std::nullopt;
 }
 
 VisionProcessor ParseProcessor(
@@ -240,6 +284,7 @@ VisionProcessor ParseProcessor(
   switch (processor.steps)
   {
     case PictureSteps::Whole:
+      processor.padsToSquare = PadsToSquares(type) && settings.Flag({ "do_pad" }, false);
       break;
     case PictureSteps::Grid:
       ParseGrid(settings, encoder, processor);
@@ -248,8 +293,27 @@ VisionProcessor ParseProcessor(
       ParseSplit(settings, encoder, processor);
       break;
     case PictureSteps::AnySize:
-      ParseAnySize(settings, config, processor);
+      ParseAnySize(settings, config, PicturePixels, processor);
   }
+  return processor;
+}
+
+VisionProcessor ParseFilm(
+  const json& object, const std::string& source, const TransformerConfig& config)
+{
+  const Settings settings(object, source);
+  const std::string name = settings.Text({ "video_processor_type" }, FilmType);
+  if (name != FilmType || !config.vision->encoder->ReadsAnySize())
+  {
+    settings.Fail("expected the video_processor_type '" + std::string(FilmType) +
+                  "' and a model that reads films, found '" + name.substr(0, 80) +
+                  "' and architecture " + config.architecture + ".");
+  }
+  VisionProcessor processor;
+  processor.steps = PictureSteps::AnySize;
+  processor.image =
+    ParseBase(settings, { FilmType, PictureSteps::AnySize, true }, *config.vision->encoder);
+  ParseAnySize(settings, config, FilmPixels, processor);
   return processor;
 }
 
@@ -531,29 +595,30 @@ VisionProcessor ParseVisionProcessor(
   std::string_view text, const std::string& source, const TransformerConfig& config)
 {
   const json object = ParseSettingsObject(text, source);
-  return ParseProcessor(ImagePart(object), source, config);
+  return ParseProcessor(PartOf(object, ImagePart), source, config);
 }
 
 VisionProcessor ReadVisionProcessor(
   const std::filesystem::path& folder, const TransformerConfig& config)
 {
-  for (const char* name : { ImageProcessorFile, ProcessorFile })
-  {
-    const std::filesystem::path path = folder / name;
-    if (!std::filesystem::exists(path))
-    {
-      continue;
-    }
-    const MappedFile file(path);
-    const std::string_view text(reinterpret_cast<const char*>(file.Data()), file.Size());
-    const json all = ParseJson(text, path.string(), "the configuration");
-    if (name == std::string_view(ImageProcessorFile) ||
-        (all.is_object() && all.contains("image_processor")))
-    {
-      return ParseVisionProcessor(text, path.string(), config);
-    }
-  }
-  return DefaultVisionProcessor(config);
+  const auto found = FindSettings(folder, { ImageProcessorFile, ProcessorFile }, ImagePart);
+  return found ? ParseVisionProcessor(found->first, found->second, config)
+               : DefaultVisionProcessor(config);
+}
+
+VisionProcessor ParseFilmProcessor(
+  std::string_view text, const std::string& source, const TransformerConfig& config)
+{
+  const json object = ParseSettingsObject(text, source);
+  return ParseFilm(PartOf(object, FilmPart), source, config);
+}
+
+VisionProcessor ReadFilmProcessor(
+  const std::filesystem::path& folder, const TransformerConfig& config)
+{
+  const auto found = FindSettings(folder, { FilmProcessorFile, ProcessorFile }, FilmPart);
+  return found ? ParseFilmProcessor(found->first, found->second, config)
+               : ReadVisionProcessor(folder, config);
 }
 
 std::string ToJson(const VisionProcessor& processor)
@@ -566,6 +631,11 @@ std::string ToJson(const VisionProcessor& processor)
   switch (processor.steps)
   {
     case PictureSteps::Whole:
+      if (processor.padsToSquare)
+      {
+        settings["image_processor_type"] = PaddingType;
+        settings["do_pad"] = true;
+      }
       break;
     case PictureSteps::Grid:
       settings["min_patches"] = processor.minimumTiles;
@@ -630,7 +700,9 @@ SeenPicture SeePicture(const Picture& picture, const VisionProcessor& processor)
     default:
     {
       SeenPicture seen;
-      seen.whole = ResizeAndCrop(picture, processor.image);
+      seen.whole =
+        ResizeAndCrop(processor.padsToSquare ? PadToSquare(picture, processor.image.mean) : picture,
+          processor.image);
       return seen;
     }
   }

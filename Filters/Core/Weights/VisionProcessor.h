@@ -18,7 +18,7 @@ namespace atlas
 /// How the pictures among words become the input of a model's encoder of images.
 enum class PictureSteps
 {
-  Whole,  ///< each is one image: resized, cropped (LLaVA; CLIP's processor)
+  Whole,  ///< each is one image: padded, resized, cropped (LLaVA; CLIP's processor)
   Grid,   ///< tiles of the grid whose proportions are nearest, then all of it in small (InternVL;
           ///< GOT-OCR2's processor)
   Split,  ///< the longer side gets a length, both are extended to whole tiles; then all of it in
@@ -28,6 +28,9 @@ enum class PictureSteps
 
 /// The settings of these steps, as in the image processors of Hugging Face. Sizes are rounded as
 /// there. Tiles of a picture are by rows, from the top left, before all of it in small.
+///
+/// Whole: with padsToSquare a picture becomes the middle of a square of the mean color, rounded
+/// down to bytes, before it is resized.
 ///
 /// Grid: of all grids of minimumTiles to maximumTiles tiles that with the proportions nearest to
 /// the picture's, to whose size it is resized, bicubic as in the original. Of two that are equally
@@ -46,6 +49,8 @@ struct VisionProcessor
   PictureSteps steps = PictureSteps::Whole;
   ImageProcessor image; ///< all steps of Whole; of the others the filter, rescaling and
                         ///< normalization, and the size of a tile, modelHeight x modelWidth
+
+  bool padsToSquare = false; ///< Whole
 
   std::int64_t minimumTiles = 1; ///< Grid
   std::int64_t maximumTiles = 12;
@@ -66,12 +71,12 @@ VisionProcessor DefaultVisionProcessor(const TransformerConfig& config);
 
 /// Reads the text of a preprocessor_config.json, or of a processor_config.json with
 /// `image_processor`, in which later versions keep the same settings: image_processor_type, and,
-/// beside the settings of ParseImageProcessor, min_patches, max_patches (crop_to_patches is always
-/// on, as the original's processor of texts and pictures has it), size with longest_edge,
-/// do_image_splitting, max_image_size; size with shortest_edge and longest_edge or min_pixels and
-/// max_pixels, also outside of it, patch_size, merge_size and temporal_patch_size. Missing
-/// settings have their default. Throws as ParseImageProcessor does, also if sizes are not those of
-/// the model.
+/// beside the settings of ParseImageProcessor, do_pad (of LlavaImageProcessor), min_patches,
+/// max_patches (crop_to_patches is always on, as the original's processor of texts and pictures has
+/// it), size with longest_edge, do_image_splitting, max_image_size; size with shortest_edge and
+/// longest_edge or min_pixels and max_pixels, also outside of it, patch_size, merge_size and
+/// temporal_patch_size. Missing settings have their default. Throws as ParseImageProcessor does,
+/// also if sizes are not those of the model.
 VisionProcessor ParseVisionProcessor(
   std::string_view text, const std::string& source, const TransformerConfig& config);
 
@@ -81,6 +86,21 @@ inline constexpr const char* ProcessorFile = "processor_config.json";
 /// Reads ImageProcessorFile of a model's folder, or else ProcessorFile, or returns the default.
 /// Throws as ParseVisionProcessor does, and FileError.
 VisionProcessor ReadVisionProcessor(
+  const std::filesystem::path& folder, const TransformerConfig& config);
+
+/// Where versions of the original from 4.52 on keep the settings for films.
+inline constexpr const char* FilmProcessorFile = "video_preprocessor_config.json";
+
+/// Reads the text of such a file, or of a processor_config.json with `video_processor`: the
+/// settings that ParseVisionProcessor names for pictures of any size. Missing numbers of pixels are
+/// those of the original's processor of films, 128 * 28 * 28 and 768 * 28 * 28. What chooses frames
+/// is not read. Throws as ParseVisionProcessor does, also if the model reads images of one size.
+VisionProcessor ParseFilmProcessor(
+  std::string_view text, const std::string& source, const TransformerConfig& config);
+
+/// Reads FilmProcessorFile of a model's folder, or `video_processor` of ProcessorFile. Without them
+/// films are processed like pictures. Throws as ParseFilmProcessor and ReadVisionProcessor.
+VisionProcessor ReadFilmProcessor(
   const std::filesystem::path& folder, const TransformerConfig& config);
 
 /// All settings of a processor, in the form of a preprocessor_config.json; and the same processor

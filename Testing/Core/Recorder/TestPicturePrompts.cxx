@@ -3,13 +3,16 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "ModelOracle.h"
+#include "ModelsOracle.h"
 #include "PicturesModel.h"
 #include "RecordInput.h"
 #include "RecordPictures.h"
+#include "VisionProcessor.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -122,6 +125,32 @@ TEST_F(PicturePromptsTest, AreThoseOfTheOriginalOfLlava)
     HasSubstr("its 26 x 20 pixels (width x height) are resized and cropped to 12 x 12."));
 }
 
+/// Pictures are padded, so nothing of them is cut off.
+TEST_F(PicturePromptsTest, AreThoseOfTheOriginalOfLlavaWithSiglip)
+{
+  this->Use("llava-siglip", { 0, 1 });
+  const std::vector<Ids> expected = this->Expected();
+  const RecorderInput input = this->Gather(
+    TextOf(expected[0], { 60 }, " <image>") + "\n" + TextOf(expected[1], { 60 }, "<image>"));
+  EXPECT_EQ(input.input.tokens, expected);
+  this->ExpectPixels(input, "pixel_values");
+  EXPECT_THAT(input.warnings, IsEmpty());
+  const auto model = this->Open();
+  std::string warning;
+  const Recording kept = RecordInput(*model, input, {}, true, warning);
+  CheckRecording(kept, "test");
+  EXPECT_EQ(kept.encoder->pictures.HeightOf(0), 12);
+  const Recording named = RecordInput(*model, input, {}, false, warning);
+  for (int picture = 0; picture < 2; ++picture)
+  {
+    const auto pixels = FindPicture(kept.pictures, picture);
+    const auto found = FindPicture(named.pictures, picture);
+    const auto encoder = FindPicture(kept.encoder->pictures, picture);
+    EXPECT_TRUE(std::equal(pixels.get(), pixels.get() + 3 * 12 * 12, found.get()));
+    EXPECT_TRUE(std::equal(pixels.get(), pixels.get() + 3 * 12 * 12, encoder.get()));
+  }
+}
+
 TEST_F(PicturePromptsTest, AreThoseOfTheOriginalOfInternVL)
 {
   for (const char* marker : { " <image>", "<IMG_CONTEXT>" })
@@ -173,6 +202,40 @@ TEST_F(PicturePromptsTest, AreThoseOfTheOriginalOfQwen)
   EXPECT_EQ(film.input.extents[0].frames, 2);
   EXPECT_EQ(film.input.extents[0].seconds, 0.5);
   this->ExpectPixels(film, "pixel_values_videos");
+}
+
+/// Films have settings of their own, pictures keep theirs.
+TEST_F(PicturePromptsTest, FramesAreThoseOfTheOriginalOfFilms)
+{
+  this->Use("qwen2_vl", { 1, 2, 3 });
+  const std::filesystem::path film = ModelsOracle("transformers/qwen2_vl-film");
+  std::filesystem::copy(
+    film / FilmProcessorFile, std::filesystem::path(this->Model->Path()) / FilmProcessorFile);
+  this->Sources.framesPerFilm = 3;
+  const RecorderInput input = this->Gather("w3 <video> w5");
+  const ModelOracle oracle(film / "expected.safetensors");
+  ASSERT_EQ(input.input.extents.size(), 1U);
+  EXPECT_THAT(oracle.Get("video_grid_thw").ToInteger(),
+    ElementsAre(
+      input.input.extents[0].frames, input.input.extents[0].rows, input.input.extents[0].columns));
+  std::vector<float> expected(oracle.Get("pixel_values_videos").Count());
+  oracle.Get("pixel_values_videos").ToFloat(0, expected.size(), expected.data());
+  EXPECT_THAT(input.input.pixels, Pointwise(FloatNear(1e-6F), expected));
+  const auto model = this->Open();
+  std::string warning;
+  const Recording kept = RecordInput(*model, input, {}, true, warning);
+  const Recording named = RecordInput(*model, input, {}, false, warning);
+  ASSERT_EQ(kept.pictures.count, 2);
+  const auto pixels = FindPicture(kept.pictures, 1);
+  const auto found = FindPicture(named.pictures, 1);
+  EXPECT_TRUE(std::equal(pixels.get(), pixels.get() + 3 * 24 * 32, found.get()));
+  // By the mean and the deviation of red in the file.
+  const std::size_t group = expected.size() / 2;
+  EXPECT_EQ(pixels.get()[0], std::lround(255 * (expected[group] * 0.25 + 0.5)));
+  this->Sources.framesPerFilm = 0;
+  const RecorderInput pictures = this->Gather("w3 <image> w5 <image> <image>");
+  EXPECT_EQ(pictures.input.extents[0].rows, 2);
+  EXPECT_EQ(pictures.input.extents[0].columns, 4);
 }
 
 /// The tokens around the model's own marker are those that the text has.

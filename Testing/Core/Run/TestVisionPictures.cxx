@@ -98,8 +98,9 @@ Extent Scaled(double begin, double end, double length, double scaled, double cut
     return isBorder || !isInside ||
            std::abs(edge - std::round(edge / side) * side) >= extent.margin;
   };
-  extent.isClear =
-    extent.isClear && clear(extent.begin, begin == 0) && clear(extent.end, end == length);
+  // The end of the picture is no edge unless it is padded.
+  extent.isClear = extent.isClear && clear(extent.begin, begin == 0 && cut >= 0) &&
+                   clear(extent.end, end == length && scaled - cut >= entry);
   return extent;
 }
 
@@ -170,6 +171,11 @@ struct SeenInput
   std::int64_t CountTokens() const
   {
     const TransformerConfig& encoder = *this->config.vision->encoder;
+    if (!encoder.ReadsAnySize())
+    {
+      return this->input.images * (encoder.imageHeight / this->token) *
+             (encoder.imageWidth / this->token);
+    }
     const std::int64_t patches = encoder.channels * encoder.patchFrames * encoder.patchHeight *
                                  encoder.patchWidth * this->config.vision->merge *
                                  this->config.vision->merge;
@@ -311,6 +317,8 @@ protected:
   {
     const std::string& name = GetParam();
     return SeeingModel(name == "llava"               ? SeenSizes{ name, 64, 16, 1, 1 }
+                       : name == "llava-siglip"      ? SeenSizes{ name, 75, 16, 1, 1 }
+                       : name == "llava-padded"      ? SeenSizes{ name, 75, 16, 1, 1 }
                        : name.substr(0, 4) == "qwen" ? SeenSizes{ "qwen2_vl", 0, 8, 2, 2 }
                                                      : SeenSizes{ name, 64, 8, 2, 1 });
   }
@@ -323,14 +331,22 @@ protected:
     processor.longestEdge = cases.Integer(40, 256);
     processor.minimumPixels = 64 * cases.Integer(1, 100);
     processor.maximumPixels = processor.minimumPixels + 256 * cases.Integer(1, 100);
-    if (processor.steps == PictureSteps::Whole)
+    if (GetParam() == "llava-padded")
     {
-      processor.image.shortestEdge = cases.Integer(64, 90);
+      processor.padsToSquare = true;
+      processor.image.mean = { 0.125, 0.5, 0.5 }; // padding is dark, too
+      processor.image.shortestEdge = 0;
+      processor.image.crop = false;
+    }
+    else if (processor.steps == PictureSteps::Whole)
+    {
+      processor.image.shortestEdge = cases.Integer(processor.image.modelHeight, 90);
     }
     return processor;
   }
 
-  /// That of LLaVA is cut off: its shorter side gets a length, then the middle is kept.
+  /// That of LLaVA is cut off: its shorter side gets a length, then the middle is kept. Or it is in
+  /// the middle of a square that gets the size of the model.
   static Placement PlacementOf(
     const Picture& picture, const VisionProcessor& processor, const PictureContent& content)
   {
@@ -342,10 +358,21 @@ protected:
     const auto width = static_cast<double>(picture.width);
     const auto height = static_cast<double>(picture.height);
     Placement placement;
+    if (processor.padsToSquare)
+    {
+      const double scale =
+        static_cast<double>(processor.image.modelHeight) / std::max(width, height);
+      placement.width = width * scale;
+      placement.height = height * scale;
+      placement.left = -std::floor((std::max(width, height) - width) / 2) * scale;
+      placement.top = -std::floor((std::max(width, height) - height) / 2) * scale;
+      return placement;
+    }
     placement.width = std::floor(width <= height ? shorter : shorter * width / height);
     placement.height = std::floor(width <= height ? shorter * height / width : shorter);
-    placement.left = std::floor((placement.width - 64) / 2);
-    placement.top = std::floor((placement.height - 64) / 2);
+    const auto side = static_cast<double>(processor.image.modelHeight);
+    placement.left = std::floor((placement.width - side) / 2);
+    placement.top = std::floor((placement.height - side) / 2);
     return placement;
   }
 
@@ -435,7 +462,8 @@ TEST_P(VisionPictures, MarkTheRightRegion)
 }
 
 INSTANTIATE_TEST_SUITE_P(Preprocessing, VisionPictures,
-  Values("llava", "internvl", "smolvlm", "qwen2_vl", "qwen2_vl-film"),
+  Values(
+    "llava", "llava-siglip", "llava-padded", "internvl", "smolvlm", "qwen2_vl", "qwen2_vl-film"),
   [](const auto& one) { return TestName(one.param); });
 
 /// Pictures are found again in their files, and a changed one is refused.
@@ -466,7 +494,8 @@ TEST_P(FoundPictures, AreThoseOfTheirFiles)
 {
   const bool isFilm = GetParam() == "film";
   const TransformerConfig model = SeeingModel(SizesOf(isFilm ? "qwen2_vl" : GetParam()));
-  const VisionProcessor processor = DefaultVisionProcessor(model);
+  VisionProcessor processor = DefaultVisionProcessor(model);
+  processor.padsToSquare = GetParam() == "llava-padded";
   std::vector<std::string> files;
   std::vector<Picture> pictures;
   for (int i = 0; i < 4; ++i)
@@ -561,7 +590,7 @@ TEST_P(FoundPictures, AreRefusedIfTheRecordingDoesNotFit)
 }
 
 INSTANTIATE_TEST_SUITE_P(Preprocessing, FoundPictures,
-  Values("llava", "internvl", "smolvlm", "qwen2_vl", "film"),
+  Values("llava", "llava-siglip", "llava-padded", "internvl", "smolvlm", "qwen2_vl", "film"),
   [](const auto& one) { return TestName(one.param); });
 
 /// Neither pixels nor files: what the pictures show is still known.

@@ -107,6 +107,16 @@ TEST(VisionProcessor, CropsLikeTheOriginalOfLlava)
   ExpectPixels(pixels.pixels, FloatsOf(oracle.expected.Get("pixel_values")));
 }
 
+/// A wide and a tall picture become squares of the mean color.
+TEST(VisionProcessor, PadsLikeTheOriginalOfLlava)
+{
+  const SeenOracle oracle("llava-siglip");
+  EXPECT_TRUE(ReadVisionProcessor(oracle.folder, oracle.config).padsToSquare);
+  const VisionPixels pixels = oracle.PixelsOf({ 0, 1 });
+  EXPECT_EQ(pixels.images, 2);
+  ExpectPixels(pixels.pixels, FloatsOf(oracle.expected.Get("pixel_values")));
+}
+
 TEST(VisionProcessor, CutsTilesLikeTheOriginalOfInternVL)
 {
   const SeenOracle oracle("internvl");
@@ -156,6 +166,19 @@ TEST(VisionProcessor, PairsTheFramesOfAFilm)
   EXPECT_TRUE(pixels.extents[0].isFilm);
   EXPECT_EQ(pixels.extents[0].seconds, 0.5);
   ExpectPixels(pixels.pixels, FloatsOf(oracle.expected.Get("pixel_values_videos")));
+}
+
+/// A film has settings of its own.
+TEST(VisionProcessor, ResizesFramesLikeTheOriginalOfFilms)
+{
+  const SeenOracle oracle("qwen2_vl");
+  const std::filesystem::path folder = ModelsOracle("transformers/qwen2_vl-film");
+  const ModelOracle expected(folder / "expected.safetensors");
+  VisionPixels pixels;
+  AddFilm({ oracle.ReadPicture(1), oracle.ReadPicture(2), oracle.ReadPicture(3) }, 1,
+    ReadFilmProcessor(folder, oracle.config), pixels);
+  ExpectExtents(pixels.extents, expected.Get("video_grid_thw").ToInteger());
+  ExpectPixels(pixels.pixels, FloatsOf(expected.Get("pixel_values_videos")));
 }
 
 Picture Blank(std::int64_t width, std::int64_t height)
@@ -291,12 +314,73 @@ TEST(VisionProcessor, IsReadFromTheFolderOfTheModel)
   EXPECT_EQ(ReadVisionProcessor(folder.Path(), model).maximumTiles, 5);
 }
 
+TEST(VisionProcessor, OfFilmsIsReadFromItsOwnFile)
+{
+  const TemporaryDirectory folder;
+  const TransformerConfig model = SeeingModel(SizesOf("qwen2_vl"));
+  const auto most = [&] { return ReadFilmProcessor(folder.Path(), model).maximumPixels; };
+  EXPECT_EQ(most(), 1003520); // as pictures
+  WriteBytes(folder / "processor_config.json",
+    R"({"image_processor": {"max_pixels": 7000}, "processor_class": "Qwen2VLProcessor"})");
+  EXPECT_EQ(most(), 7000);
+  WriteBytes(folder / "preprocessor_config.json", R"({"max_pixels": 6000})");
+  EXPECT_EQ(most(), 6000);
+  WriteBytes(folder / "processor_config.json",
+    R"({"image_processor": {"max_pixels": 7000}, "video_processor": {"max_pixels": 500000}})");
+  EXPECT_EQ(most(), 500000);
+  WriteBytes(folder / "video_preprocessor_config.json",
+    R"({"video_processor_type": "Qwen2VLVideoProcessor", "fps": 2, "resample": 2})");
+  EXPECT_EQ(most(), 602112);
+  const VisionProcessor film = ReadFilmProcessor(folder.Path(), model);
+  EXPECT_EQ(film.minimumPixels, 100352);
+  EXPECT_EQ(film.image.filter, ResampleFilter::Bilinear);
+  EXPECT_EQ(ReadVisionProcessor(folder.Path(), model).maximumPixels, 6000);
+  const auto refusal = [&](const std::string& architecture, const std::string& text)
+  {
+    return MessageOf<ModelError>(
+      [&] { ParseFilmProcessor(text, "test", SeeingModel(SizesOf(architecture))); });
+  };
+  EXPECT_EQ(refusal("qwen2_vl", R"({"video_processor_type": "InternVLVideoProcessor"})"),
+    "test: expected the video_processor_type 'Qwen2VLVideoProcessor' and a model that reads films, "
+    "found 'InternVLVideoProcessor' and architecture qwen2_vl.");
+  EXPECT_THAT(refusal("internvl", "{}"), HasSubstr("and architecture internvl."));
+  EXPECT_THAT(refusal("qwen2_vl", R"({"patch_size": 14})"), HasSubstr("to be the model's 4"));
+}
+
+/// By hand: 5 x 2 pixels get rows of the mean's bytes, one above and two below.
+TEST(VisionProcessor, PaddingIsTheMeanRoundedDown)
+{
+  VisionProcessor processor = DefaultVisionProcessor(SeeingModel({ "llava", 5, 1 }));
+  processor.padsToSquare = true;
+  processor.image.crop = false;
+  processor.image.shortestEdge = 0;
+  processor.image.mean = { 0.5, 0.999, 0.2 }; // 127.5, 254.7 and 51
+  const Picture wide = SeePicture(Blank(5, 2), processor).whole.value_or(Picture());
+  ASSERT_EQ(wide.height, 5);
+  ASSERT_EQ(wide.width, 5);
+  const std::vector<int> rows = { 0, 1, 1, 0, 0 };
+  for (std::size_t i = 0; i < wide.pixels.size(); ++i)
+  {
+    const std::vector<int> color =
+      rows[i / 15] == 1 ? std::vector{ 128, 128, 128 } : std::vector{ 127, 254, 51 };
+    EXPECT_EQ(wide.pixels[i], color[i % 3]) << i;
+  }
+  Picture deep = Blank(2, 5);
+  deep.maximum = 65535;
+  const Picture tall = SeePicture(deep, processor).whole.value_or(Picture());
+  EXPECT_EQ(tall.pixels[0], 127 * 257);
+  EXPECT_EQ(tall.pixels[3], 128);
+  EXPECT_EQ(tall.pixels[12], 127 * 257);
+}
+
 /// Settings that differ from all defaults survive.
 TEST(VisionProcessor, IsMadeAgainFromItsSettings)
 {
   for (const auto& [architecture, text] :
     { std::pair<std::string, std::string>("llava", R"({"size": {"shortest_edge": 14},
         "crop_size": 12, "resample": 1, "image_mean": 0.25, "do_rescale": false})"),
+      { "llava", R"({"image_processor_type": "LlavaImageProcessor", "do_pad": true,
+        "size": 12, "do_center_crop": false, "image_mean": 0.125})" },
       { "internvl", R"({"min_patches": 2, "max_patches": 5, "image_std": 0.125})" },
       { "smolvlm", R"({"do_image_splitting": false, "size": {"longest_edge": 40}})" },
       { "qwen2_vl", R"({"min_pixels": 70, "max_pixels": 700, "do_normalize": false})" } })
@@ -331,6 +415,9 @@ TEST(VisionProcessor, RefusesWhatTheModelCannotRead)
       "unknown image_processor_type 'PixtralImageProcessor', expected one of" },
     { "llava", R"({"image_processor_type": 3})", "expected 'image_processor_type' to be a string" },
     { "llava", R"({"do_pad": true})", "'do_pad' is true, a step of preprocessing" },
+    { "llava", R"({"image_processor_type": "LlavaImageProcessor", "do_pad": 1})",
+      "expected 'do_pad' to be true or false, found 1" },
+    { "internvl", R"({"do_pad": true})", "'do_pad' is true, a step of preprocessing" },
     { "llava", R"({"image_std": [0.1, 0, 0.1]})", "expected 'image_std' to be positive" },
     { "llava", R"({"image_processor_type": "Qwen2VLImageProcessor"})",
       "expected an image_processor_type for images of one size" },
