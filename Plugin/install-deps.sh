@@ -1,18 +1,23 @@
 #!/bin/sh
-# install-deps.sh [--all]: installs the packages needed to build, test and run Attention Atlas on
-# Debian 12, 13 and unstable; with --all also those for the preset lint (static analysis, and npm for
-# web pages) and for other releases of Debian (in-debian.sh). The release's own ParaView decides which
-# Qt and which VTK are installed. It is quick if everything is already installed, and uses sudo only if
-# it does not run as root.
+# install-deps.sh [--all] [--peers]: installs the packages needed to build, test and run Attention Atlas
+# on Debian 12, 13 and unstable; with --all also those for the preset lint (static analysis, and npm for
+# web pages) and for other releases of Debian (in-debian.sh); with --peers also the programs that the
+# preset benchmark compares with, as far as the release has them. The release's own ParaView decides
+# which Qt and which VTK are installed. It is quick if everything is already installed, and uses sudo
+# only if it does not run as root.
 set -eu
 
-case "$*" in
-  "" | --all) ;;
-  *)
-    echo "usage: install-deps.sh [--all]" >&2
-    exit 2
-    ;;
-esac
+all="" peers=""
+for option in "$@"; do
+  case "$option" in
+    --all) all=yes ;;
+    --peers) peers=yes ;;
+    *)
+      echo "usage: install-deps.sh [--all] [--peers]" >&2
+      exit 2
+      ;;
+  esac
+done
 
 sudo=""
 [ "$(id -u)" = 0 ] || sudo="sudo"
@@ -58,9 +63,19 @@ case "$(depends)" in
   *libvtk9*) packages="$packages libvtk9-dev libvtk9-qt-dev" ;; # ParaView built on the release's VTK
 esac
 
-if [ -n "$*" ]; then
+if [ -n "$all" ]; then
   packages="$packages $analysis debootstrap"
   command -v npm >/dev/null || packages="$packages npm" # or that of another nodejs, which conflicts
+fi
+
+if [ -n "$peers" ]; then
+  for package in python3-sklearn umap-learn python3-torch libsentencepiece-dev; do
+    if apt-cache show "$package" >/dev/null 2>&1; then
+      packages="$packages $package"
+    else
+      echo "install-deps.sh: this release has no $package" >&2
+    fi
+  done
 fi
 
 missing=""

@@ -9,15 +9,13 @@
 #include "CorpusRun.h"
 #include "RandomGpt2.h"
 #include "RecordTransformer.h"
+#include "TokenIds.h"
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
-#include <vector>
 
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
@@ -40,33 +38,6 @@ double PeakBytes()
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) * 1024;
-}
-
-/// Token ids by Zipf's law, a document a row, as a .npy file.
-std::string WriteIds(std::int64_t documents, std::int64_t length, std::int64_t vocabulary)
-{
-  std::mt19937 random(3);
-  std::vector<double> weights(vocabulary);
-  for (std::int64_t i = 0; i < vocabulary; ++i)
-  {
-    weights[i] = 1 / static_cast<double>(i + 1);
-  }
-  std::discrete_distribution<std::int64_t> draw(weights.begin(), weights.end());
-  const std::filesystem::path path =
-    std::filesystem::temp_directory_path() / ("corpus-" + std::to_string(length) + ".npy");
-  std::ofstream stream(path, std::ios::binary);
-  std::string header = "{'descr': '<i8', 'fortran_order': False, 'shape': (" +
-                       std::to_string(documents) + ", " + std::to_string(length) + "), }";
-  header.resize(117, ' ');
-  header += '\n';
-  stream.write("\x93NUMPY\x01\x00\x76\x00", 10);
-  stream << header;
-  for (std::int64_t i = 0; i < documents * length; ++i)
-  {
-    const std::int64_t id = draw(random);
-    stream.write(reinterpret_cast<const char*>(&id), sizeof(id));
-  }
-  return path.string();
 }
 
 /// A model of the size of GPT-2 small with random weights: 4 batches of 1,024 tokens in windows of
@@ -112,6 +83,7 @@ void Gpt2(benchmark::State& state)
     recording += Seconds(middle, end);
     state.SetIterationTime(Seconds(begin, middle));
   }
+  std::filesystem::remove(file);
   const double tokens = 4096. * static_cast<double>(state.iterations());
   state.counters["tokens_per_s"] = tokens / measuring;
   state.counters["recorder_tokens_per_s"] = tokens / recording;
@@ -145,6 +117,7 @@ void Language2(benchmark::State& state)
     atlas::MeasureCorpus(*opened, run, statistics);
     benchmark::DoNotOptimize(statistics.tokens);
   }
+  std::filesystem::remove(file);
   state.counters["tokens_per_s"] = benchmark::Counter(
     static_cast<double>(tokens * state.iterations()), benchmark::Counter::kIsRate);
   state.counters["peak_MiB"] = PeakBytes() / MiB;

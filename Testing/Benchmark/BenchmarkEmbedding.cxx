@@ -1,7 +1,7 @@
 // Speed and quality of t-SNE and what it consists of, on one thread.
 //
 // The points of a head are those of the .npy file that ATLAS_EMBEDDING_POINTS names, or generated
-// ones. Where python3 has scikit-learn, it places the points of the head too. Counters:
+// ones. Where scikit-learn is installed, it places the points of the head too. Counters:
 //   divergence       Kullback-Leibler, exact, with the affinities of 50 as perplexity
 //   trustworthiness  and kept: EmbeddingQuality.h with 15 neighbors
 
@@ -39,7 +39,7 @@ void ReportTSne(benchmark::State& state, const std::vector<float>& layout, int d
   ReportQuality(state, Head().View(), layout, dimensions);
 }
 
-/// Arguments: dimensions of the layout, iterations.
+/// Arguments: dimensions of the layout, steps of the descent.
 void TSneOfHead(benchmark::State& state)
 {
   atlas::TSneOptions options;
@@ -56,7 +56,7 @@ void TSneOfHead(benchmark::State& state)
 /// The same head by scikit-learn: its CPU time.
 void ScikitLearnOfHead(benchmark::State& state)
 {
-  const std::vector<float> layout = PlaceByPackage(state, ATLAS_SCIKIT_LEARN);
+  const std::vector<float> layout = PlaceByPackage(state, "scikit_learn_tsne.py");
   if (!layout.empty())
   {
     ReportTSne(state, layout, 2);
@@ -107,7 +107,7 @@ void TSneOfGenerated(benchmark::State& state)
 }
 
 BENCHMARK(TSneOfHead)
-  ->ArgNames({ "dimensions", "iterations" })
+  ->ArgNames({ "dimensions", "steps" })
   ->Args({ 2, 750 })
   ->Args({ 2, 250 })
   ->Args({ 3, 750 })

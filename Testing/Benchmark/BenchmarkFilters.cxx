@@ -20,14 +20,15 @@
 
 #include "AttentionEvaluation.h"
 #include "AttentionOnlyModel.h"
+#include "Cost.h"
 #include "Deformation.h"
 #include "Execution.h"
 #include "FieldEvaluation.h"
 #include "HeadLayouts.h"
+#include "HeadRecordings.h"
 #include "ModelConversion.h"
 #include "PatchAttention.h"
 #include "Pi.h"
-#include "RandomMatrix.h"
 #include "RecordedAttention.h"
 #include "RecordingConversion.h"
 #include "SentenceAttention.h"
@@ -45,16 +46,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <memory>
-#include <random>
-#include <string>
 #include <vector>
-
-#include <sys/resource.h>
 
 #include <vtkFloatArray.h>
 #include <vtkImageData.h>
@@ -70,39 +65,7 @@
 namespace
 {
 
-/// What a call takes.
-struct Cost
-{
-  double seconds;
-  double processor; ///< seconds of all threads
-  double faults;    ///< of pages
-
-  template<class Function>
-  explicit Cost(const Function& function)
-  {
-    const rusage before = Usage();
-    const auto begin = std::chrono::steady_clock::now();
-    function();
-    this->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    const rusage after = Usage();
-    this->processor = ProcessorTime(after) - ProcessorTime(before);
-    this->faults = static_cast<double>(after.ru_minflt - before.ru_minflt);
-  }
-
-private:
-  static rusage Usage()
-  {
-    rusage usage = {};
-    getrusage(RUSAGE_SELF, &usage);
-    return usage;
-  }
-  static double ProcessorTime(const rusage& usage)
-  {
-    constexpr double micro = 1e-6;
-    return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           micro * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-  }
-};
+using atlas::benchmarks::Cost;
 
 /// A filter of some data, whose first output is kept as ParaView keeps it.
 template<class Filter>
@@ -386,31 +349,10 @@ void Pairs(benchmark::State& state)
 
 constexpr int Heads = 8;
 
-/// Eight heads of dimension 64 on one causal sequence.
+/// Eight heads on one causal sequence.
 atlas::Recording MakeRecording(std::int64_t tokens)
 {
-  std::mt19937 generator(1);
-  atlas::Recording recording;
-  recording.layerCount = 1;
-  recording.sequenceOffsets = { 0, tokens };
-  for (std::int64_t t = 0; t < tokens; ++t)
-  {
-    recording.tokens.sequence.push_back(0);
-    recording.tokens.position.push_back(static_cast<std::int32_t>(t));
-    recording.tokens.id.push_back(t);
-    recording.tokens.text.push_back("token " + std::to_string(t));
-  }
-  atlas::RecordedLayer layer;
-  layer.scoreScale = 0.125;
-  for (int h = 0; h < Heads; ++h)
-  {
-    atlas::RecordedHead head;
-    head.query = RandomMatrix(tokens, 64, generator);
-    head.key = RandomMatrix(tokens, 64, generator);
-    layer.heads.push_back(head);
-  }
-  recording.layers.push_back(layer);
-  return recording;
+  return atlas::benchmarks::MakeRecording(tokens, Heads, tokens);
 }
 
 vtkSmartPointer<vtkMultiBlockDataSet> DataSetOf(const atlas::Recording& recording)
@@ -516,37 +458,9 @@ void Sentence(benchmark::State& state)
     });
 }
 
-/// Three pictures of a third of the tokens each, in rows of 16 tokens of 28 x 28 pixels, then
-/// words.
-atlas::Recording WithPictures(atlas::Recording recording)
-{
-  constexpr std::int32_t columns = 16;
-  constexpr std::int32_t side = 28;
-  atlas::RecordedTokens& tokens = recording.tokens;
-  const auto count = static_cast<std::int32_t>(tokens.Count());
-  const std::int32_t rows = (count - 4) / 3 / columns;
-  for (std::int32_t i = 0; i < count; ++i)
-  {
-    const std::int32_t picture = i / (rows * columns);
-    const std::int32_t square = i % (rows * columns);
-    tokens.picture.push_back(picture < 3 ? picture : -1);
-    tokens.row.push_back(picture < 3 ? square / columns : -1);
-    tokens.column.push_back(picture < 3 ? square % columns : -1);
-  }
-  atlas::RecordedPictures& pictures = recording.pictures;
-  for (std::int32_t picture = 0; picture < 3; ++picture)
-  {
-    pictures.contents.push_back({ picture, 0, 1, false, rows * side, columns * side });
-  }
-  pictures.count = 3;
-  const std::shared_ptr<std::uint8_t[]> pixels(new std::uint8_t[pictures.FirstByte(3)]());
-  pictures.pixels = { pixels, pixels.get() };
-  return recording;
-}
-
 void Words(benchmark::State& state)
 {
-  const atlas::Recording recording = WithPictures(MakeRecording(state.range(0)));
+  const atlas::Recording recording = atlas::benchmarks::WithPictures(MakeRecording(state.range(0)));
   Shown<vtkPatchAttention> patches(DataSetOf(recording));
   atlas::PatchOptions options;
   options.tokens = { state.range(0) - 1 };

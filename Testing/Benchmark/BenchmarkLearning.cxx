@@ -5,19 +5,20 @@
 //   tokens_per_s       training tokens per second
 //   gflops             rate of the products within the step
 //   share_of_products  time of the products alone by that of the step
-//   torch_to_step      time of a step of torch by that of ours; absent without python3-torch
+//   torch_to_step      time of a step of torch by that of ours; absent without python3-torch, which
+//   the label says then
 
 #include "LearningRecipe.h"
 #include "MatrixProduct.h"
+#include "Peer.h"
 #include "TransformerTrainer.h"
 #include <Parallel.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
+#include <cstdint>
 #include <limits>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -166,17 +167,16 @@ private:
   }
 };
 
-/// Seconds of the fastest step of torch; 0 if it is not installed.
-double TorchSeconds(int threads)
+/// The fastest step of torch.
+atlas::benchmarks::PeerTime TorchTime(int threads)
 {
-  const std::string command =
-    "python3 '" + std::string(ATLAS_TORCH_STEP) + "' " + std::to_string(Layers) + ' ' +
-    std::to_string(Heads) + ' ' + std::to_string(Dimension) + ' ' + std::to_string(Vocabulary) +
-    ' ' + std::to_string(Context) + ' ' + std::to_string(Batch) + ' ' + std::to_string(Steps) +
-    ' ' + std::to_string(threads) + " 2>/dev/null";
-  const std::unique_ptr<FILE, int (*)(FILE*)> output(popen(command.c_str(), "r"), pclose);
-  double seconds = 0;
-  return output && std::fscanf(output.get(), "%lf", &seconds) == 1 ? seconds : 0;
+  std::string arguments;
+  for (const std::int64_t argument : { Layers, Heads, Dimension, Vocabulary, Context, Batch,
+         std::int64_t{ Steps }, std::int64_t{ threads } })
+  {
+    arguments += std::to_string(argument) + ' ';
+  }
+  return atlas::benchmarks::RunPeer("torch_training_step.py", arguments);
 }
 
 void Step(benchmark::State& state)
@@ -192,18 +192,22 @@ void Step(benchmark::State& state)
   double step = std::numeric_limits<double>::max();
   double alone = step;
   double torch = step;
+  std::string problem;
   for (auto _ : state)
   {
     const double fastest = FastestOf(Steps, [&] { trainer.Step(batch); });
     alone = std::min(alone, FastestOf(Steps, [&] { products.Run(threads); }));
-    torch = std::min(torch, TorchSeconds(threads));
+    const atlas::benchmarks::PeerTime peer = TorchTime(threads);
+    torch = std::min(torch, peer.seconds);
+    problem = peer.problem;
     step = std::min(step, fastest);
     state.SetIterationTime(fastest);
   }
   state.counters["tokens_per_s"] = Batch * Context / step;
   state.counters["gflops"] = 1e-9 * Products::Flops() / step;
   state.counters["share_of_products"] = alone / step;
-  if (torch > 0)
+  state.SetLabel(problem);
+  if (problem.empty())
   {
     state.counters["torch_to_step"] = torch / step;
   }

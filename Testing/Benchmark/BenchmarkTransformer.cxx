@@ -4,18 +4,27 @@
 //   tokens_per_s       tokens recorded per second
 //   blas_tokens_per_s  tokens per second if the matrix products were all
 //   share_of_blas      the first by the second
+//   torch_to_record    time of torch, keeping queries, keys and values, by ours, the fastest of
+//   each;
+//                      absent without python3-torch, which the label says then
 //   peak_MiB           largest resident memory of the process while recording
 //   weights_MiB, recording_MiB, working_MiB  its components: known, and estimated beforehand
 // RecordPictures: a model of pictures among words, of Qwen2.5-VL's kind and as many layers of the
 // same width in its encoder. Counter: patches_per_s, with their part of the text
 
 #include "MatrixProduct.h"
+#include "Peer.h"
 #include "RandomGpt2.h"
 #include "RecordTransformer.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -96,6 +105,21 @@ double Seconds(const Function& function)
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+/// The fastest of a few runs of torch on all threads. It is asked once for each size, since Google
+/// Benchmark finds the number of iterations by trial.
+PeerTime TorchTime(std::int64_t sequences, std::int64_t length)
+{
+  static std::map<std::pair<std::int64_t, std::int64_t>, PeerTime> known;
+  const auto [found, isNew] = known.try_emplace({ sequences, length });
+  if (isNew)
+  {
+    found->second =
+      RunPeer("torch_recording.py", std::to_string(sequences) + ' ' + std::to_string(length) +
+                                      " 3 " + std::to_string(std::thread::hardware_concurrency()));
+  }
+  return found->second;
+}
+
 void Record(benchmark::State& state)
 {
   const std::int64_t sequences = state.range(0);
@@ -114,11 +138,13 @@ void Record(benchmark::State& state)
   products.Run();
   double recorded = 0;
   double multiplied = 0;
+  double fastest = std::numeric_limits<double>::max();
   for (auto _ : state)
   {
     const double seconds =
       Seconds([&] { benchmark::DoNotOptimize(atlas::RecordTransformer(Model(), input, options)); });
     recorded += seconds;
+    fastest = std::min(fastest, seconds);
     multiplied += Seconds([&] { products.Run(); });
     state.SetIterationTime(seconds);
   }
@@ -127,6 +153,12 @@ void Record(benchmark::State& state)
   state.counters["tokens_per_s"] = tokens / recorded;
   state.counters["blas_tokens_per_s"] = tokens / multiplied;
   state.counters["share_of_blas"] = multiplied / recorded;
+  const PeerTime torch = TorchTime(sequences, length);
+  state.SetLabel(torch.problem);
+  if (torch.problem.empty())
+  {
+    state.counters["torch_to_record"] = torch.seconds / fastest;
+  }
 }
 
 constexpr std::int64_t PatchSide = 14;

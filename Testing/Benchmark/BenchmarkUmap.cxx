@@ -2,7 +2,7 @@
 //
 // The points of a head are those of the .npy file that ATLAS_EMBEDDING_POINTS names, or generated
 // ones. ATLAS_UMAP_POINTS names one more number of generated points, such as 1000000, to place.
-// Where python3 has umap-learn, it places the points of the head too.
+// Where umap-learn is installed, it places the points of the head too.
 
 #include "ApproximateNeighbors.h"
 #include "EmbeddingPoints.h"
@@ -51,7 +51,7 @@ void UmapOfHeadFromNeighbors(benchmark::State& state)
 /// The same head by umap-learn: its CPU time.
 void UmapLearnOfHead(benchmark::State& state)
 {
-  const std::vector<float> layout = PlaceByPackage(state, ATLAS_UMAP_LEARN);
+  const std::vector<float> layout = PlaceByPackage(state, "umap_learn.py");
   if (!layout.empty())
   {
     ReportQuality(state, Head().View(), layout, 2);

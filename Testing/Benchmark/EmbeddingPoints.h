@@ -2,17 +2,17 @@
 
 #include "ArrayFile.h"
 #include "EmbeddingQuality.h"
+#include "Peer.h"
 #include "PointView.h"
 
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <random>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -124,36 +124,63 @@ inline void ReportQuality(benchmark::State& state, const atlas::PointView& point
   state.counters["kept"] = quality.neighborsKept;
 }
 
-/// Places the head by a script of another package, which prints its CPU seconds and writes the
-/// layout [points, 2]. Empty, and the benchmark skipped, if that does not work.
+/// Removes a file at its end.
+struct TemporaryFile
+{
+  std::filesystem::path path;
+
+  explicit TemporaryFile(const std::string& suffix)
+    : path(std::filesystem::temp_directory_path() /
+           ("atlas-embedding-" + std::to_string(getpid()) + suffix))
+  {
+  }
+  ~TemporaryFile()
+  {
+    std::error_code ignored;
+    std::filesystem::remove(this->path, ignored);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+};
+
+/// Writes points as a .npy file.
+inline void WritePoints(const atlas::PointView& points, const std::filesystem::path& path)
+{
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" +
+                       std::to_string(points.count) + ", " + std::to_string(points.dimension) +
+                       "), }";
+  header.resize(117, ' ');
+  header += '\n';
+  std::ofstream stream(path, std::ios::binary);
+  stream.write("\x93NUMPY\x01\x00\x76\x00", 10);
+  stream << header;
+  stream.write(reinterpret_cast<const char*>(points.values),
+    static_cast<std::streamsize>(sizeof(float)) * points.count * points.dimension);
+}
+
+/// Places the head by a script of another package, which prints its CPU seconds, or what is
+/// missing, and writes the layout [points, 2]. Empty, and the benchmark skipped, if that does not
+/// work.
 inline std::vector<float> PlaceByPackage(benchmark::State& state, const char* script)
 {
-  if (!HeadFile())
-  {
-    state.SkipWithError("ATLAS_EMBEDDING_POINTS names no file");
-    return {};
-  }
-  namespace fs = std::filesystem;
-  const fs::path file =
-    fs::temp_directory_path() / ("atlas-embedding-" + std::to_string(getpid()) + ".f32");
-  const std::string command = "python3 '" + std::string(script) + "' '" + HeadFile() + "' '" +
-                              file.string() + "' 2>/dev/null";
+  const TemporaryFile points(".npy");
+  const TemporaryFile file(".f32");
+  WritePoints(Head().View(), points.path);
   for (auto _ : state)
   {
-    const std::unique_ptr<FILE, int (*)(FILE*)> output(popen(command.c_str(), "r"), pclose);
-    double seconds = 0;
-    if (!output || std::fscanf(output.get(), "%lf", &seconds) != 1)
+    const PeerTime time =
+      RunPeer(script, "'" + points.path.string() + "' '" + file.path.string() + "'");
+    if (!time.problem.empty())
     {
-      state.SkipWithError("python3 cannot run the package");
+      state.SkipWithError(time.problem.c_str());
       return {};
     }
-    state.SetIterationTime(seconds);
+    state.SetIterationTime(time.seconds);
   }
   std::vector<float> layout(Head().View().count * 2);
-  std::ifstream(file, std::ios::binary)
+  std::ifstream(file.path, std::ios::binary)
     .read(reinterpret_cast<char*>(layout.data()),
       static_cast<std::streamsize>(layout.size() * sizeof(float)));
-  fs::remove(file);
   return layout;
 }
 

@@ -4,7 +4,7 @@ BenchmarkEmbedding with.
 
     scikit_learn_tsne.py POINTS.npy LAYOUT.f32
 
-Writes the layout as float32 numbers and prints the CPU seconds that it took.
+Writes the layout as float32 numbers and prints the CPU seconds that it took, or that the package is missing.
 """
 
 import os
@@ -16,7 +16,11 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import numpy as np
-from sklearn.manifold import TSNE
+
+try:
+    from sklearn.manifold import TSNE
+except ImportError:
+    sys.exit(print("python3-sklearn is not installed"))
 
 warnings.simplefilter("ignore")
 
@@ -24,7 +28,11 @@ warnings.simplefilter("ignore")
 def place(points):
     """The layout with the settings of TSneOptions: Cosine is Euclidean between unit vectors."""
     unit = points / np.linalg.norm(points, axis=1, keepdims=True)
-    program = TSNE(perplexity=50, n_iter=750, init="pca", learning_rate="auto", n_jobs=1)
+    settings = {"perplexity": 50, "init": "pca", "learning_rate": "auto", "n_jobs": 1}
+    try:
+        program = TSNE(max_iter=750, **settings)
+    except TypeError:  # before 1.5
+        program = TSNE(n_iter=750, **settings)
     return program.fit_transform(unit)
 
 

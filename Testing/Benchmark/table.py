@@ -5,9 +5,11 @@ each path reaches.
     table.py RESULT.json [RESULT.json ...]
 """
 
-import json
 import re
 import sys
+
+from results import read
+from run import processor
 
 COUNTERS = {
     "of_write": "of plain writes",
@@ -20,18 +22,6 @@ NUMBERS = {
     "cpu_ms": "processor time, ms",
     "cpu_over_kernel": "processor time over kernel's",
 }
-
-
-def processor():
-    """The processor's name, where Linux tells it."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as info:
-            for line in info:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return "unknown processor"
 
 
 def number(value, unit):
@@ -69,7 +59,7 @@ def table(results):
         # Google Benchmark divides by the iterations of all threads, each of which does its share.
         time = result["real_time"] * result.get("threads", 1)
         yield row(
-            [re.sub("/(real_time|min_time:[0-9.]+|iterations:[0-9]+)", "", result["name"])]
+            [re.sub("/(real_time|manual_time|process_time|min_time:[0-9.]+|iterations:[0-9]+)", "", result["name"])]
             + [f"{time:.3g} {result['time_unit']}", rate(result)]
             + [number(written, "B/s") if written else ""]
             + [(f"{result[c]:.3g}" if c in NUMBERS else f"{result[c]:.0%}") if c in result else "" for c in counters]
@@ -81,14 +71,14 @@ def main(paths):
         sys.exit(__doc__)
     for index, path in enumerate(paths):
         try:
-            with open(path, encoding="utf-8") as file:
-                report = json.load(file)
-            context, results = report["context"], report["benchmarks"]
-        except (OSError, ValueError, KeyError) as error:
-            sys.exit(f"{path}: expected the JSON of a Google Benchmark, found {error!r}")
+            context, results = read(path)
+        except ValueError as error:
+            sys.exit(str(error))
         if index == 0:
-            print(f"{processor()}, {context['num_cpus']} cores, {context['date']}\n")
+            print(f"{processor()[0]}, {context['num_cpus']} cores, {context['date']}\n")
         print(f"## {context['executable'].rsplit('/', 1)[-1]}\n")
+        if context.get("others") is not None:
+            print(f"Other programs used {context['others']:.0%} of the processors.\n")
         print("\n".join(table(results)) + "\n")
 
 

@@ -4,14 +4,17 @@ python3-torch), to compare it with.
 
     torch_training_step.py LAYERS HEADS D VOCABULARY CONTEXT BATCH STEPS THREADS
 
-Prints the seconds of the fastest step. Attention is written as torch users write it: one product
+Prints the seconds of the fastest step, or that the package is missing. Attention is written as torch users write it: one product
 for queries, keys and values, a masked softmax over all keys, torch.optim.AdamW with clipping.
 """
 
 import sys
 import time
 
-import torch
+try:
+    import torch
+except ImportError:
+    sys.exit(print("python3-torch is not installed"))
 
 
 class Layer(torch.nn.Module):

@@ -4,7 +4,7 @@
     umap_learn.py POINTS.npy LAYOUT.f32
 
 Writes the layout as float32 numbers and prints the CPU seconds that it took, without the
-compilation of umap-learn itself.
+compilation of umap-learn itself, or that the package is missing.
 """
 
 import os
@@ -16,7 +16,11 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
     os.environ[variable] = "1"
 
 import numpy as np
-import umap
+
+try:
+    import umap
+except ImportError:
+    sys.exit(print("umap-learn is not installed"))
 
 warnings.simplefilter("ignore")
 
