@@ -31,6 +31,8 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
 using atlas::ToIndex;
@@ -151,11 +153,20 @@ struct vtkAttentionSentence::Shown
   }
 };
 
+/// What is kept of the heads: another page or threshold changes their lines alone.
+struct vtkAttentionSentence::LastOutput
+{
+  AttentionAtlas::LastResult<std::vector<atlas::SentenceSums>> sums;
+};
+
 vtkAttentionSentence::vtkAttentionSentence()
   : vtkHeadAlgorithm(WITH_MEANS, { "vtkMultiBlockDataSet", "vtkSelection?" },
       { "vtkPolyData", "vtkPolyData", "vtkPolyData" })
+  , Last(std::make_unique<LastOutput>())
 {
 }
+
+vtkAttentionSentence::~vtkAttentionSentence() = default;
 
 void vtkAttentionSentence::AddHead(int head)
 {
@@ -316,24 +327,53 @@ void vtkAttentionSentence::FindWords(
 }
 
 /// Evaluates the heads.
-void vtkAttentionSentence::Evaluate(Shown& shown, const atlas::Progress& progress) const
+void vtkAttentionSentence::Evaluate(Shown& shown, const Task& task) const
 {
-  float largest = 0;
-  for (std::size_t h = 0; h < shown.numbers.size(); ++h)
+  const auto evaluate = [&](const std::vector<atlas::SentenceSums>* known)
   {
-    if (h > 0) // the first has been read
+    for (std::size_t h = 0; h < shown.numbers.size(); ++h)
     {
-      shown.Read(shown.numbers[h]);
-      if (shown.joins)
+      const atlas::Progress progress = task.Progress().Part(h, h + 1, shown.numbers.size());
+      if (h > 0) // the first has been read
       {
-        shown.Join(progress.Part(h, h + 1, shown.numbers.size()));
+        shown.Read(shown.numbers[h]);
+        if (shown.joins)
+        {
+          shown.Join(progress);
+        }
       }
+      AttentionAtlas::SentenceHead head{ shown.numbers[h], {} };
+      atlas::EvaluateSentence(shown.recording, shown.options, head.attention,
+        AttentionAtlas::ThreadLimit(), progress, known != nullptr ? &(*known)[h] : nullptr);
+      shown.heads.heads.push_back(std::move(head));
     }
-    AttentionAtlas::SentenceHead head{ shown.numbers[h], {} };
-    atlas::EvaluateSentence(shown.recording, shown.options, head.attention,
-      AttentionAtlas::ThreadLimit(), progress.Part(h, h + 1, shown.numbers.size()));
-    largest = std::max(largest, head.attention.largest);
-    shown.heads.heads.push_back(std::move(head));
+  };
+  AttentionAtlas::TaskKey key = AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(shown.input),
+    this->AttentionKind, this->Sequence, this->Layer, this->Quantity, this->Renormalize,
+    shown.joins, static_cast<int>(shown.options.chosenSide), shown.numbers.size());
+  key.insert(key.end(), shown.numbers.begin(), shown.numbers.end());
+  key.insert(key.end(), shown.options.hidden.begin(), shown.options.hidden.end());
+  key.insert(key.end(), shown.options.chosen.begin(), shown.options.chosen.end());
+  const std::vector<atlas::SentenceSums>& sums = this->Last->sums.Get(task, key,
+    [&]
+    {
+      evaluate(nullptr);
+      std::vector<atlas::SentenceSums> found;
+      found.reserve(shown.numbers.size());
+      for (const AttentionAtlas::SentenceHead& head : shown.heads.heads)
+      {
+        found.push_back(head.attention);
+      }
+      return found;
+    });
+  if (shown.heads.heads.empty())
+  {
+    evaluate(&sums);
+  }
+  float largest = 0;
+  for (const atlas::SentenceSums& head : sums)
+  {
+    largest = std::max(largest, head.largest);
   }
   if (this->Quantity == NORM_WEIGHTED && largest > 0)
   {
@@ -387,6 +427,6 @@ void vtkAttentionSentence::Execute(Task& task)
     return;
   }
   this->FindWords(task.Input<vtkSelection>(1), shown, task.Progress());
-  this->Evaluate(shown, task.Progress());
+  this->Evaluate(shown, task);
   this->Fill(shown, task);
 }

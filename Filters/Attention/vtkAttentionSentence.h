@@ -5,6 +5,7 @@
 
 #include <vtkHeadAlgorithm.h>
 
+#include <memory>
 #include <vector>
 
 namespace atlas
@@ -217,7 +218,7 @@ public:
 
 protected:
   vtkAttentionSentence();
-  ~vtkAttentionSentence() override = default;
+  ~vtkAttentionSentence() override;
 
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
@@ -225,8 +226,9 @@ protected:
 
 private:
   struct Shown;
+  struct LastOutput;
   void FindWords(vtkSelection* selection, Shown& shown, const atlas::Progress& progress) const;
-  void Evaluate(Shown& shown, const atlas::Progress& progress) const;
+  void Evaluate(Shown& shown, const AttentionAtlas::Task& task) const;
   void Fill(const Shown& shown, const AttentionAtlas::Task& task) const;
   void ChooseTokens(vtkSelection* selection, Shown& shown) const;
   std::vector<bool> FindHidden(const Shown& shown) const;
@@ -245,6 +247,7 @@ private:
   int FirstToken = 0;
   int TokenCount = 0;
   int RowsPerPage = 0;
+  std::unique_ptr<LastOutput> Last;
 };
 
 #endif

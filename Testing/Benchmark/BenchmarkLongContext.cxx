@@ -5,6 +5,8 @@
 // - Zoomed: windows of such a head, of which the base is known: its lower left half, quarter, ...
 // to
 //   1,024 tokens; a full row and a full column of such windows; each at 1,024 x 1,024.
+// - FirstPage, NextPage: a head of Attention Sentence, 200 tokens of a text with their sums over
+//   all of it, which the next page has from the first; tokens.
 // - Recorded: a rotary model of the size of GPT-2 small; tokens of its only sequence.
 //
 // Counters: cpu_s, the processor time of all threads, which other programs do not change;
@@ -14,6 +16,7 @@
 
 #include "RandomGpt2.h"
 #include "RecordTransformer.h"
+#include "SentenceAttention.h"
 #include "ZoomedAttention.h"
 
 #include <algorithm>
@@ -115,6 +118,36 @@ void Zoomed(benchmark::State& state)
     benchmark::Counter(ProcessorTime() - begin, benchmark::Counter::kAvgIterations);
 }
 
+SentenceOptions PageAt(std::int64_t begin)
+{
+  SentenceOptions options;
+  options.threshold = 0.01;
+  options.queries = options.keys = { begin, begin + 200 };
+  return options;
+}
+
+void FirstPage(benchmark::State& state)
+{
+  const Recording recording = OneHead(state.range(0), true);
+  SentenceAttention page;
+  for (auto _ : state)
+  {
+    EvaluateSentence(recording, PageAt(state.range(0) / 2), page, 0);
+  }
+}
+
+void NextPage(benchmark::State& state)
+{
+  const Recording recording = OneHead(state.range(0), true);
+  SentenceAttention first;
+  EvaluateSentence(recording, PageAt(0), first, 0);
+  SentenceAttention page;
+  for (auto _ : state)
+  {
+    EvaluateSentence(recording, PageAt(state.range(0) / 2), page, 0, {}, &first);
+  }
+}
+
 /// A llama of GPT-2's width, heads and layers.
 const Transformer& RotaryModel()
 {
@@ -190,6 +223,8 @@ BENCHMARK(Pooled)
   ->Unit(benchmark::kSecond)
   ->UseRealTime();
 BENCHMARK(Zoomed)->Arg(100000)->Iterations(3)->Unit(benchmark::kSecond)->UseRealTime();
+BENCHMARK(FirstPage)->Arg(1 << 12)->Arg(1 << 14)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(NextPage)->Arg(1 << 12)->Arg(1 << 14)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(Recorded)
   ->Arg(4096)
   ->Arg(8192)

@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <set>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -382,6 +384,37 @@ TEST(AttentionSentence, ShowsARange)
   Sentence whole(LongRecording(50, { 0 }, 1, 8, 3));
   EXPECT_EQ(
     PointValues(sentence.Words(), "Received")[7], PointValues(whole.Words(), "Received")[62]);
+}
+
+/// Sums are kept from page to page, but not beyond a setting on which they depend.
+TEST(AttentionSentence, APageIsTheSameAfterAnother)
+{
+  const Recording recording = LongRecording(200, { 0 }, 2, 8, 3);
+  using Change = std::function<void(vtkAttentionSentence&)>;
+  const std::vector<Change> changes = { [](auto& sentence) { sentence.SetTokenCount(20); },
+    [](auto& sentence) { sentence.SetFirstToken(70); }, [](auto& sentence)
+    { sentence.SetThreshold(0.01); }, [](auto& sentence) { sentence.SetHead(1); },
+    [](auto& sentence) { sentence.SetFirstToken(90); }, [](auto& sentence)
+    { sentence.SetHideFirst(true); }, [](auto& sentence) { sentence.AddSelectedToken(95); },
+    [](auto& sentence) { sentence.SetDirection(vtkAttentionSentence::TO_KEYS); },
+    [](auto& sentence) { sentence.SetQuantity(vtkAttentionSentence::ROLLOUT); },
+    [](auto& sentence) { sentence.SetHead(-1); } };
+  Sentence kept(recording);
+  kept.Lines();
+  for (std::size_t i = 0; i < changes.size(); ++i)
+  {
+    SCOPED_TRACE(i);
+    Sentence fresh(recording);
+    for (std::size_t k = 0; k <= i; ++k)
+    {
+      changes[k](*fresh.Get());
+    }
+    changes[i](*kept.Get());
+    EXPECT_EQ(CellValues(kept.Lines(), "Weight"), CellValues(fresh.Lines(), "Weight"));
+    EXPECT_EQ(PointValues(kept.Words(), "Received"), PointValues(fresh.Words(), "Received"));
+    EXPECT_EQ(PointValues(kept.Words(), "Given"), PointValues(fresh.Words(), "Given"));
+    EXPECT_EQ(kept.Bars()->GetNumberOfCells(), fresh.Bars()->GetNumberOfCells());
+  }
 }
 
 /// Without texts, words are ids or, without these, positions; patches are named by their place.

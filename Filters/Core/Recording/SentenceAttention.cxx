@@ -40,6 +40,19 @@ void CheckOptions(const SentenceOptions& options, std::int64_t length)
   }
 }
 
+/// The queries that are shown, in whole blocks: values depend in their last bits on where blocks
+/// begin and end.
+KeyRange ShownBlocks(const SentenceOptions& options, std::int64_t length)
+{
+  const std::int64_t begin = std::max<std::int64_t>(options.queries.begin, 0);
+  const std::int64_t end = std::min(options.queries.end, length);
+  if (begin >= end)
+  {
+    return {};
+  }
+  return { begin - begin % QueriesPerBlock, std::min(BlockCount(end) * QueriesPerBlock, length) };
+}
+
 bool IsSet(const std::vector<bool>& flags, std::int64_t i)
 {
   return !flags.empty() && flags[i];
@@ -141,9 +154,9 @@ struct Part
   float largest = 0;
 };
 
-/// Turns the values of queries begin <= i < end into lines and sums.
-void AddRows(
-  Step& step, std::int64_t begin, std::int64_t end, SentenceAttention& result, int threads)
+/// Turns the values of queries begin <= i < end into lines and, with `sums`, into sums.
+void AddRows(Step& step, std::int64_t begin, std::int64_t end, bool sums, SentenceAttention& result,
+  int threads)
 {
   std::vector<Part> parts(BlockCount(end - begin));
   const std::int64_t length = result.given.size();
@@ -156,6 +169,10 @@ void AddRows(
       float* row = step.Row(query - begin);
       step.Choose(query, row);
       step.AppendLines(query, row, part.lines);
+      if (!sums)
+      {
+        continue;
+      }
       result.given[query] = std::accumulate(row, row + length, 0.0);
       part.largest = std::max(part.largest, *std::max_element(row, row + length));
     }
@@ -172,7 +189,7 @@ void AddRows(
       }
     }
   };
-  ParallelFor(BlockCount(length), threads, receiveBlock);
+  ParallelFor(sums ? BlockCount(length) : 0, threads, receiveBlock);
   for (const Part& part : parts)
   {
     result.lines.insert(result.lines.end(), part.lines.begin(), part.lines.end());
@@ -183,25 +200,27 @@ void AddRows(
 }
 
 void EvaluateSentence(const Recording& recording, const SentenceOptions& options,
-  SentenceAttention& result, int threads, const Progress& progress)
+  SentenceAttention& result, int threads, const Progress& progress, const SentenceSums* known)
 {
   EvaluateAttention(recording, options.sequence, options.layer, options.head, options.quantity, 0,
     0, nullptr); // checks the place
   const std::int64_t length = AttentionLength(recording, options.sequence);
   CheckOptions(options, length);
-  result = {};
-  result.given.resize(length);
-  result.received.resize(length);
+  const std::vector<double> zeros(length);
+  result = { known != nullptr ? *known : SentenceSums{ zeros, zeros, 0 }, {} };
   const bool isAttention = options.quantity == AttentionQuantity::Weights ||
                            options.quantity == AttentionQuantity::Rollout;
   Step step(options, length, isAttention && HasSinks(recording, options.layer, options.quantity));
-  AttentionRows rows{ options.sequence, options.layer, options.head, options.quantity, 0, 0 };
-  for (; rows.end < length; rows.begin = rows.end)
+  const KeyRange queries = known != nullptr ? ShownBlocks(options, length) : KeyRange{ 0, length };
+  AttentionRows rows{ options.sequence, options.layer, options.head, options.quantity,
+    queries.begin, queries.begin };
+  for (; rows.end < queries.end; rows.begin = rows.end)
   {
-    rows.end = std::min(rows.begin + step.Rows(), length);
-    EvaluateAttentionRows(
-      recording, rows, step.Row(0), threads, progress.Part(rows.begin, rows.end, length));
-    AddRows(step, rows.begin, rows.end, result, threads);
+    rows.end = std::min(rows.begin + step.Rows(), queries.end);
+    EvaluateAttentionRows(recording, rows, step.Row(0), threads,
+      progress.Part(
+        rows.begin - queries.begin, rows.end - queries.begin, queries.end - queries.begin));
+    AddRows(step, rows.begin, rows.end, known == nullptr, result, threads);
   }
 }
 

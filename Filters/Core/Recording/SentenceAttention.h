@@ -35,13 +35,18 @@ struct SentenceOptions
   KeyRange keys;
 };
 
-/// The attention of one head between the tokens of a sequence of T tokens.
-struct SentenceAttention
+/// Sums of the attention of one head over a sequence of T tokens.
+struct SentenceSums
+{
+  std::vector<double> given;    ///< [T], by each query: the sum over keys
+  std::vector<double> received; ///< [T], by each key: the sum over queries
+  float largest = 0;            ///< weight between any two tokens
+};
+
+/// The attention of one head between the tokens of a sequence.
+struct SentenceAttention : SentenceSums
 {
   std::vector<AttentionLink> lines; ///< by query, then key; weights are above 0
-  std::vector<double> given;        ///< [T], by each query: the sum over keys
-  std::vector<double> received;     ///< [T], by each key: the sum over queries
-  float largest = 0;                ///< weight between any two tokens
 };
 
 /// Evaluates EvaluateAttention's values a_ij of a head, in this order:
@@ -56,11 +61,15 @@ struct SentenceAttention
 /// - `given` and `received` are sums of what is left, over all positions and in ascending order.
 /// - Lines are what is left from `threshold` on between `queries` and `keys`.
 ///
+/// With `known`, the sums of an earlier call whose options had another threshold or other ranges at
+/// most, those are not computed again, and no queries but those that are shown.
+///
 /// Uses up to ThreadCount(threads) threads, on whose number the result does not depend, and
 /// 64 MiB or 64 rows, whichever is more. Throws as EvaluateAttention, and OptionError for options
 /// outside their range.
 void EvaluateSentence(const Recording& recording, const SentenceOptions& options,
-  SentenceAttention& result, int threads, const Progress& progress = {});
+  SentenceAttention& result, int threads, const Progress& progress = {},
+  const SentenceSums* known = nullptr);
 
 /// Whether no query of a sequence attends to a later key, by the mask and by the weights that are
 /// stored for heads of the recording. The sequence must be there, or be AllSequences.

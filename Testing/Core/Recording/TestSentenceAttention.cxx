@@ -316,6 +316,32 @@ TEST(SentenceAttention, OfLongSequences)
   EXPECT_EQ(alone.given, result.given);
 }
 
+TEST(SentenceAttention, AnotherPageHasTheSameLinesAndSums)
+{
+  constexpr std::int64_t tokens = 5000;
+  const Recording recording = Long(tokens);
+  SentenceOptions options;
+  options.queries = options.keys = { 0, tokens };
+  options.threshold = 0.001;
+  options.hidden.resize(tokens);
+  options.hidden[7] = true;
+  SentenceAttention whole;
+  EvaluateSentence(recording, options, whole, 1);
+
+  for (const KeyRange& queries : { KeyRange{ 3001, 3050 }, { 4990, 6000 }, { 60, 70 }, { 8, 8 } })
+  {
+    options.queries = queries;
+    SentenceAttention page;
+    EvaluateSentence(recording, options, page, 1);
+    SentenceAttention next;
+    EvaluateSentence(recording, options, next, 2, {}, &whole);
+    EXPECT_EQ(LinesOf(next), LinesOf(page)); // to the last bit
+    EXPECT_EQ(next.given, whole.given);
+    EXPECT_EQ(next.received, whole.received);
+    EXPECT_EQ(next.largest, whole.largest);
+  }
+}
+
 TEST(SentenceAttention, CanBeCanceled)
 {
   SentenceAttention result;
