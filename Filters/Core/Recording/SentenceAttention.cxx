@@ -62,8 +62,9 @@ bool IsSet(const std::vector<bool>& flags, std::int64_t i)
 class Step
 {
 public:
-  Step(const SentenceOptions& options, std::int64_t length, bool hasSinks)
+  Step(const SentenceOptions& options, std::int64_t length, std::int64_t queries, bool hasSinks)
     : Options(options)
+    , Queries(queries)
     , Length(length)
     , HasSinks(hasSinks)
     , HasHidden(
@@ -77,7 +78,7 @@ public:
   {
     const std::int64_t perBlock = QueriesPerBlock * std::max<std::int64_t>(this->Length, 1);
     const std::int64_t most = std::max<std::int64_t>(WeightsAtOnce / perBlock, 1);
-    return std::min(most * QueriesPerBlock, this->Length);
+    return std::min(most * QueriesPerBlock, this->Queries);
   }
 
   float* Row(std::int64_t row) { return this->Values.data() + row * this->Length; }
@@ -124,6 +125,7 @@ public:
 
 private:
   const SentenceOptions& Options;
+  std::int64_t Queries; ///< of all steps
   std::int64_t Length;
   bool HasSinks;
   bool HasHidden;
@@ -210,16 +212,17 @@ void EvaluateSentence(const Recording& recording, const SentenceOptions& options
   result = { known != nullptr ? *known : SentenceSums{ zeros, zeros, 0 }, {} };
   const bool isAttention = options.quantity == AttentionQuantity::Weights ||
                            options.quantity == AttentionQuantity::Rollout;
-  Step step(options, length, isAttention && HasSinks(recording, options.layer, options.quantity));
   const KeyRange queries = known != nullptr ? ShownBlocks(options, length) : KeyRange{ 0, length };
+  const std::int64_t count = queries.end - queries.begin;
+  Step step(
+    options, length, count, isAttention && HasSinks(recording, options.layer, options.quantity));
   AttentionRows rows{ options.sequence, options.layer, options.head, options.quantity,
     queries.begin, queries.begin };
   for (; rows.end < queries.end; rows.begin = rows.end)
   {
     rows.end = std::min(rows.begin + step.Rows(), queries.end);
     EvaluateAttentionRows(recording, rows, step.Row(0), threads,
-      progress.Part(
-        rows.begin - queries.begin, rows.end - queries.begin, queries.end - queries.begin));
+      progress.Part(rows.begin - queries.begin, rows.end - queries.begin, count));
     AddRows(step, rows.begin, rows.end, known == nullptr, result, threads);
   }
 }
