@@ -29,16 +29,33 @@ vtkMultiBlockDataSet* PartOrNone(vtkMultiBlockDataSet* recording, atlas::Attenti
 
 }
 
+int vtkRecordingAlgorithm::GetHasKinds()
+{
+  auto* recording = vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0));
+  return !AttentionAtlas::IsEmpty(recording) &&
+             PartOrNone(recording, atlas::AttentionKind::Encoder) != nullptr
+           ? 1
+           : 0;
+}
+
+int* vtkRecordingAlgorithm::GetKindRange()
+{
+  auto* recording = vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0));
+  this->KindRange[1] = this->GetHasKinds() != 0 ? ENCODER : DECODER;
+  if (AttentionAtlas::IsEmpty(recording) ||
+      PartOrNone(recording, atlas::AttentionKind::Cross) != nullptr)
+  {
+    this->KindRange[1] = CROSS;
+  }
+  return this->KindRange;
+}
+
 vtkMultiBlockDataSet* vtkRecordingAlgorithm::UpdatePart()
 {
   vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
-  this->HasKinds = 0;
-  if (AttentionAtlas::IsEmpty(recording))
-  {
-    return recording;
-  }
-  this->HasKinds = PartOrNone(recording, atlas::AttentionKind::Encoder) != nullptr ? 1 : 0;
-  return PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
+  return AttentionAtlas::IsEmpty(recording)
+           ? recording
+           : PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
 }
 
 vtkMultiBlockDataSet* vtkRecordingAlgorithm::CurrentPart()

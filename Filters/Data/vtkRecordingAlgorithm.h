@@ -42,9 +42,14 @@ public:
   ///@}
 
   /**
-   * Whether the input, as of the last UpdateInformation, has several kinds of attention.
+   * Whether the input as it is, without an update, has several kinds of attention.
    */
-  int GetHasKinds() { return this->HasKinds; }
+  int GetHasKinds();
+
+  /**
+   * The first and last kind of attention that it has; all kinds if there is no recording.
+   */
+  int* GetKindRange() VTK_SIZEHINT(2);
 
 protected:
   using vtkTaskAlgorithm::vtkTaskAlgorithm;
@@ -76,7 +81,7 @@ protected:
   int AttentionKind = DECODER;
 
 private:
-  int HasKinds = 0;
+  int KindRange[2] = { DECODER, CROSS };
 };
 
 #endif

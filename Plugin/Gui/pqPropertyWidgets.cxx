@@ -14,7 +14,9 @@
 #include <vtkSMEnumerationDomain.h>
 #include <vtkSMProperty.h>
 #include <vtkSMProxy.h>
+#include <vtkWeakPointer.h>
 
+#include <QAbstractItemModel>
 #include <QComboBox>
 #include <QHash>
 #include <QRegularExpression>
@@ -68,19 +70,35 @@ Words WordsOf(vtkSMProperty* property)
   return words;
 }
 
+void NameItems(QComboBox* box, const Words& words)
+{
+  const QSignalBlocker blocker(box);
+  for (int i = 0; i < box->count(); ++i)
+  {
+    const QString name = box->itemData(i).toString();
+    box->setItemText(i, words.value(name, name));
+  }
+}
+
 void ShowWords(pqPropertyWidget* widget, const Words& words)
 {
+  const vtkWeakPointer<vtkSMProperty> property = widget->property();
   for (QComboBox* box : widget->findChildren<QComboBox*>())
   {
-    const QSignalBlocker blocker(box);
     // Long words are cut off in a narrow panel, which otherwise could be no narrower.
     box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     box->setMinimumContentsLength(8);
-    for (int i = 0; i < box->count(); ++i)
+    NameItems(box, words);
+    // The choices can depend on the input.
+    const auto again = [box, property]()
     {
-      const QString name = box->itemData(i).toString();
-      box->setItemText(i, words.value(name, name));
-    }
+      if (property != nullptr)
+      {
+        NameItems(box, WordsOf(property));
+      }
+    };
+    QObject::connect(
+      box->model(), &QAbstractItemModel::rowsInserted, box, again, Qt::QueuedConnection);
   }
   for (QTreeView* list : widget->findChildren<QTreeView*>())
   {

@@ -217,7 +217,7 @@ def values(element):
     found = [", ".join(choice(entry) for entry in listed) for listed in element.findall("Hints/AtlasWords")]
     for domain in element:
         if domain.tag.endswith("EnumerationDomain"):
-            found.append(", ".join(choice(entry) for entry in domain))
+            found.append(", ".join(choice(entry) for entry in domain.iter("Entry")))
         elif domain.tag == "StringListDomain":
             found.append(", ".join(entry.get("value") for entry in domain))
         elif domain.tag == "BooleanDomain":

@@ -109,6 +109,35 @@ class PicturesAmongWords(AtlasTest):
             self.assertRegex(error, cropped + "|mismatching in number of components for array '(Query|Key|Value)'")
         super().tearDown()
 
+    def test_the_kinds_of_attention_are_those_of_the_recording(self):
+        """The attention of words and pictures, and that of the encoder of images; cross attention of others alone."""
+        self.expected("llava")
+        text = self.text("llava", self.sequences[0], "<image>")
+        pictured = self.record(Prompts=text, Images=self.pictures("llava", self.numbers[:1]))
+        bart = simple.TransformerReader(FileName=str(MODELS / "bart" / "config.json"))
+        translated = simple.TransformerRecorder(Input=bart, TokenIds="5 7 9", Targets="8 6")
+        plain = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        kinds = ["Decoder", "Encoder", "Cross"]
+        filters = ("AttentionMap", "AttentionMatrix", "AttentionSentence", "PatchAttention", "HeadScores", "HeadEmbedding")
+        for name in filters:
+            with self.subTest(filter=name):
+                shown = getattr(simple, name)(Input=pictured)
+                choices = shown.GetProperty("AttentionKind")
+                shown.UpdatePipelineInformation()
+                self.assertEqual(choices.Available, kinds[:2])
+                shown.AttentionKind = "Encoder"
+                with self.assertRaisesRegex(ValueError, "Cross is not a valid value"):
+                    shown.AttentionKind = "Cross"
+                shown.Input = translated
+                self.assertEqual(choices.Available, kinds)  # not known yet
+                shown.UpdatePipelineInformation()
+                self.assertEqual(choices.Available, kinds)
+                shown.AttentionKind = "Cross"
+                shown.Input = plain
+                shown.UpdatePipelineInformation()
+                self.assertEqual(choices.Available, kinds[:1])
+        self.take_errors()  # of pictures that are not there
+
     def test_texts_are_those_of_the_original(self):
         for name in AROUND:
             with self.subTest(model=name):

@@ -190,10 +190,10 @@ class Properties(unittest.TestCase):
             return
         found = re.search(r"Default: (.+)\.$", documentation(element))
         self.assertTrue(found, documentation(element))
-        kinds = {domain.tag: domain for domain in domains(element)}
+        kinds = {domain.tag.replace("Atlas", ""): domain for domain in domains(element)}
         enumeration = kinds.get("EnumerationDomain")
         if enumeration is not None:
-            texts = {entry.get("value"): entry.get("text") for entry in enumeration}
+            texts = {entry.get("value"): entry.get("text") for entry in enumeration.iter("Entry")}
             self.assertEqual(found[1], " ".join(texts[default] for default in defaults))
         elif "BooleanDomain" in kinds:
             self.assertEqual(found[1], "on" if defaults == ["1"] else "off")
@@ -211,7 +211,7 @@ class Properties(unittest.TestCase):
             self.assertNotRegex(documentation(element), other)
             for domain in domains(element):
                 if domain.tag.endswith("EnumerationDomain"):
-                    texts = [entry.get("text") for entry in domain]
+                    texts = [entry.get("text") for entry in domain.iter("Entry")]
                     self.assertNotIn("Auto", texts[1:])
 
         self.each(check)
