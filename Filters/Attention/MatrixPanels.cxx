@@ -100,7 +100,7 @@ void MatrixPanels::Sort(const std::map<atlas::HeadPlace, double>& scores)
   }
 }
 
-void MatrixPanels::MakeTitles(vtkPolyData* output) const
+void MatrixPanels::MakeTitles(vtkPolyData* output, const char* format, double height) const
 {
   const int gap = this->RowStep() - this->PanelHeight;
   const double above = 0.25 * gap + 1;
@@ -109,17 +109,17 @@ void MatrixPanels::MakeTitles(vtkPolyData* output) const
   for (std::size_t row = 0; row < this->Layers.size(); ++row)
   {
     const double top = -static_cast<double>(row) * this->RowStep();
-    titles.AddToTheLeft(
-      -0.5 - above, top - 0.5 * this->PanelHeight, "Layer " + std::to_string(this->Layers[row]));
+    titles.AddToTheLeft(-0.5 - above, height * (top - 0.5 * this->PanelHeight),
+      "Layer " + std::to_string(this->Layers[row]));
     for (int column = 0; isOfHeads && (row == 0 || this->Sorted) && column < this->Columns;
       ++column)
     {
       const std::size_t head = this->HeadAt(static_cast<int>(row), column);
-      titles.Add(static_cast<double>(column) * this->ColumnStep() - 0.5, top + above,
+      titles.Add(static_cast<double>(column) * this->ColumnStep() - 0.5, height * (top + above),
         "Head " + std::to_string(this->Places[head].head));
     }
   }
-  titles.MoveTo(output, Formats::AttentionMatrixTitles);
+  titles.MoveTo(output, format);
 }
 
 }

@@ -35,6 +35,7 @@ public:
   const std::vector<atlas::HeadPlace>& Heads() const { return this->Places; }
   int Keys() const { return this->PanelWidth; } ///< points of a panel
   int Queries() const { return this->PanelHeight; }
+  int PanelsInRow() const { return this->Columns; }
   int ColumnStep() const; ///< points from one panel to the next
   int RowStep() const;
   int Width() const; ///< points of the image
@@ -49,7 +50,9 @@ public:
   /// Shows the heads of each layer by falling score; those without one, or NaN, are last.
   void Sort(const std::map<atlas::HeadPlace, double>& scores);
 
-  void MakeTitles(vtkPolyData* output) const;
+  /// The titles of layers and heads, in an output of a format. `height`: that of a point, whose
+  /// width is 1.
+  void MakeTitles(vtkPolyData* output, const char* format, double height = 1) const;
 
 private:
   std::vector<atlas::HeadPlace> Places;

@@ -22,6 +22,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -182,7 +183,7 @@ void Finish(const ShownPatches& shown, const char* format, vtkPolyData* output)
   AddField(fields, "Sequence", shown.options.sequence);
   AddField(fields, "Layer", shown.options.layer);
   AddField(fields, "Head", shown.options.head);
-  if (shown.grid.IsAmongWords())
+  if (shown.grid.IsAmongWords() && shown.IsOfOneHead())
   {
     AddField(fields, ArrayNames::WeightOnWords, shown.attention.onWords);
   }
@@ -200,7 +201,7 @@ std::string LegendTitle(const ShownPatches& shown)
 {
   const bool isShare = shown.options.direction == atlas::PatchDirection::From &&
                        shown.options.quantity != atlas::AttentionQuantity::NormWeighted;
-  return shown.grid.IsAmongWords() && isShare
+  return shown.grid.IsAmongWords() && shown.IsOfOneHead() && isShare
            ? std::to_string(std::lround(100 * shown.attention.onWords)) + "% of attention on words"
            : "Marks";
 }
@@ -277,6 +278,62 @@ void MakePatches(const ShownPatches& shown, vtkPolyData* output)
   AddTokens(shown, tokens, [](std::int64_t token) { return token; }, output);
   AddPlace(shown, tokens, output);
   Finish(shown, Formats::PatchAttentionPatches, output);
+}
+
+void MakePatchesOfHeads(const ShownPatches& shown, const PatchPanels& heads,
+  const std::vector<std::int64_t>& others, vtkPolyData* output)
+{
+  struct Cell
+  {
+    std::size_t head;
+    std::int64_t token;
+  };
+  const std::vector<atlas::HeadPlace>& places = heads.panels.Heads();
+  std::vector<float> largest(places.size(), 0);
+  std::vector<Cell> cells;
+  for (std::size_t head = 0; head < places.size(); ++head)
+  {
+    for (const std::int64_t token : shown.tokens)
+    {
+      if (shown.grid.IsPatch(token))
+      {
+        cells.push_back({ head, token });
+        largest[head] = std::max(largest[head], heads.weights[head][token]);
+      }
+    }
+  }
+  std::transform(others.begin(), others.end(), std::back_inserter(cells),
+    [](std::int64_t token) { return Cell{ 0, token }; });
+  Shapes shapes;
+  const auto columns = static_cast<std::size_t>(heads.panels.PanelsInRow());
+  for (const Cell& cell : cells)
+  {
+    const auto x = static_cast<double>(cell.head % columns) * heads.panels.ColumnStep();
+    const double y =
+      static_cast<double>(cell.head / columns) * heads.panels.RowStep() * shown.patchHeight;
+    std::vector<Place> corners = Rectangle(shown, cell.token);
+    for (Place& corner : corners)
+    {
+      corner = { corner[0] + x, corner[1] - y };
+    }
+    shapes.Add(corners, PatchLevel);
+  }
+  output->SetPoints(shapes.GetPoints());
+  output->SetPolys(shapes.GetCells());
+  const auto weightOf = [&](const Cell& cell) { return heads.weights[cell.head][cell.token]; };
+  output->GetCellData()->SetScalars(MakeArray<vtkFloatArray>(ArrayNames::Weight, cells, weightOf));
+  AddOf<vtkFloatArray>(output, ArrayNames::RelativeHeat, cells, [&](const Cell& cell)
+    { return largest[cell.head] > 0 ? weightOf(cell) / largest[cell.head] : 0; });
+  AddTokens(shown, cells, [](const Cell& cell) { return cell.token; }, output);
+  AddOf<vtkIntArray>(
+    output, ArrayNames::Layer, cells, [&](const Cell& cell) { return places[cell.head].layer; });
+  AddOf<vtkIntArray>(
+    output, ArrayNames::Head, cells, [&](const Cell& cell) { return places[cell.head].head; });
+  AddOf<vtkIntArray>(output, ArrayNames::Sequence, cells,
+    [&](const Cell&) { return static_cast<int>(shown.options.sequence); });
+  CacheRanges(output->GetCellData());
+  SetFormat(output, Formats::PatchAttentionPatches);
+  AddField(output->GetFieldData(), "Sequence", shown.options.sequence);
 }
 
 void MakeArrows(const ShownPatches& shown, vtkPolyData* output)
@@ -420,7 +477,40 @@ PatchCanvas FindCanvas(const atlas::Recording& recording, const atlas::PatchGrid
     part.sourceWidth = isTile ? pictures.WidthOf(part.source.entry) : part.source.width;
   }
   canvas.size = { static_cast<int>(width), static_cast<int>(height) };
+  canvas.rows = grid.rows;
+  canvas.columns = grid.columns;
   return canvas;
+}
+
+PatchCanvas RepeatCanvas(const PatchCanvas& canvas, const MatrixPanels& panels)
+{
+  PatchCanvas repeated;
+  repeated.patchHeight = canvas.patchHeight;
+  repeated.rows = panels.Height();
+  repeated.columns = panels.Width();
+  // The pixels of a patch, and of all patches.
+  const auto pixelsOf = [](std::int64_t pixels, std::int64_t patches, std::int64_t all)
+  {
+    const std::int64_t own = (pixels + patches - 1) / patches;
+    return std::clamp<std::int64_t>(MaximumGridSide / all, 1, own);
+  };
+  const std::int64_t wide = pixelsOf(canvas.size[0], canvas.columns, repeated.columns);
+  const std::int64_t tall = pixelsOf(canvas.size[1], canvas.rows, repeated.rows);
+  repeated.size = { static_cast<int>(wide * repeated.columns),
+    static_cast<int>(tall * repeated.rows) };
+  for (std::size_t head = 0; head < panels.Heads().size(); ++head)
+  {
+    const auto columns = static_cast<std::size_t>(panels.PanelsInRow());
+    for (CanvasPart part : canvas.parts)
+    {
+      part.x = wide * (part.left + static_cast<std::int64_t>(head % columns) * panels.ColumnStep());
+      part.y = tall * static_cast<std::int64_t>(head / columns) * panels.RowStep();
+      part.width = wide * part.columns;
+      part.height = tall * part.rows;
+      repeated.parts.push_back(part);
+    }
+  }
+  return repeated;
 }
 
 void MakePicture(const ShownPatches& shown, const PatchCanvas& canvas,
@@ -429,7 +519,6 @@ void MakePicture(const ShownPatches& shown, const PatchCanvas& canvas,
 {
   const std::int64_t width = canvas.size[0];
   const std::int64_t height = canvas.size[1];
-  const atlas::PatchGrid& grid = shown.grid;
   output->SetExtent(extent[0], extent[1], extent[2], extent[3], 0, 0);
   vtkNew<vtkUnsignedCharArray> values;
   values->SetName(ArrayNames::PictureColor);
@@ -448,8 +537,8 @@ void MakePicture(const ShownPatches& shown, const PatchCanvas& canvas,
     const std::int64_t end = std::min<std::int64_t>(part.x + part.width, extent[1] + 1);
     for (std::int64_t y = extent[2]; y <= extent[3] && begin < end; ++y)
     {
-      const std::int64_t row = height - 1 - y; // from the top
-      if (row >= part.height)
+      const std::int64_t row = height - 1 - y - part.y; // from the top
+      if (row < 0 || row >= part.height)
       {
         continue;
       }
@@ -467,9 +556,9 @@ void MakePicture(const ShownPatches& shown, const PatchCanvas& canvas,
     }
   }
   // The middle of each pixel, of which a patch has some; that of the first patch is at 0, 0.
-  const double step = static_cast<double>(grid.columns) / static_cast<double>(width);
+  const double step = static_cast<double>(canvas.columns) / static_cast<double>(width);
   const double tall = shown.patchHeight;
-  const double rise = tall * static_cast<double>(grid.rows) / static_cast<double>(height);
+  const double rise = tall * static_cast<double>(canvas.rows) / static_cast<double>(height);
   output->SetSpacing(step, rise, 1);
   output->SetOrigin((step - 1) / 2, tall / 2 - rise * (static_cast<double>(height) - 0.5), 0);
   output->GetPointData()->SetScalars(values);

@@ -412,6 +412,6 @@ void vtkAttentionMatrix::Execute(Task& task)
   this->MakeImage(panels, pooled, task);
   if (task.IsFirst())
   {
-    panels.MakeTitles(task.Output<vtkPolyData>(1));
+    panels.MakeTitles(task.Output<vtkPolyData>(1), AttentionAtlas::Formats::AttentionMatrixTitles);
   }
 }

@@ -1,13 +1,17 @@
 #include "vtkPatchAttention.h"
 
 #include "ArrayNames.h"
+#include "DataFormat.h"
 #include "Error.h"
 #include "Index.h"
+#include "MatrixPanels.h"
+#include "PanelTitles.h"
 #include "PatchAttention.h"
 #include "PatchOutput.h"
 #include "PointArrays.h"
 #include "RecordPictures.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "Task.h"
 
 #include <vtkCellData.h>
@@ -29,6 +33,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +45,7 @@ namespace
 {
 
 constexpr int PicturePort = 3;
+constexpr int TitlesPort = 5;
 
 /// The quantities of this filter, in the order of QuantityType.
 constexpr std::array<atlas::AttentionQuantity, 3> PatchQuantities = {
@@ -131,7 +137,8 @@ vtkStandardNewMacro(vtkPatchAttention);
 
 vtkPatchAttention::vtkPatchAttention()
   : vtkHeadAlgorithm(WITH_MEANS, { "vtkMultiBlockDataSet", "vtkSelection?" },
-      { "vtkPolyData", "vtkPolyData", "vtkPolyData", "vtkImageData", "vtkPolyData" }, WHOLE_INPUT)
+      { "vtkPolyData", "vtkPolyData", "vtkPolyData", "vtkImageData", "vtkPolyData", "vtkPolyData" },
+      WHOLE_INPUT)
 {
 }
 
@@ -172,7 +179,8 @@ std::array<int, 2> vtkPatchAttention::FindSize(vtkMultiBlockDataSet* recording)
   {
     return { 1, 1 };
   }
-  if (const auto common = CommonSize(part))
+  const auto common = CommonSize(part);
+  if (common && !this->AllHeads)
   {
     return *common;
   }
@@ -183,9 +191,11 @@ std::array<int, 2> vtkPatchAttention::FindSize(vtkMultiBlockDataSet* recording)
     this->TokenRange[1] = AttentionAtlas::SequenceTokens(part, this->Sequence) - 1;
     const atlas::PatchGrid all = atlas::FindPatches(read, this->Sequence);
     this->PictureRange[1] = std::max(0, static_cast<int>(all.pictures.size()) - 1);
-    return AttentionAtlas::FindCanvas(read, atlas::FindPatches(read, this->Sequence, this->Picture),
-      this->Sequence, PicturesOf(recording, part))
-      .size;
+    const AttentionAtlas::PatchCanvas canvas =
+      AttentionAtlas::FindCanvas(read, atlas::FindPatches(read, this->Sequence, this->Picture),
+        this->Sequence, PicturesOf(recording, part));
+    return this->AllHeads ? AttentionAtlas::RepeatCanvas(canvas, this->PanelsOf(part, canvas)).size
+                          : canvas.size;
   }
   catch (const atlas::Error&) // told by Execute
   {
@@ -193,9 +203,19 @@ std::array<int, 2> vtkPatchAttention::FindSize(vtkMultiBlockDataSet* recording)
   }
 }
 
+/// The panels of all heads of a part of the recording.
+AttentionAtlas::MatrixPanels vtkPatchAttention::PanelsOf(
+  vtkMultiBlockDataSet* part, const AttentionAtlas::PatchCanvas& canvas) const
+{
+  const int heads =
+    this->Quantity == ROLLOUT ? 0 : AttentionAtlas::RecordingRanges(part).head[1] + 1;
+  return { AttentionAtlas::RecordedLayers(part), heads, static_cast<int>(canvas.columns),
+    static_cast<int>(canvas.rows), false };
+}
+
 /// The positions of the chosen tokens in the image, rising.
-std::vector<std::int64_t> vtkPatchAttention::ChooseTokens(
-  AttentionAtlas::ShownPatches& shown, vtkSelection* selection) const
+std::vector<std::int64_t> vtkPatchAttention::ChooseTokens(AttentionAtlas::ShownPatches& shown,
+  const AttentionAtlas::MatrixPanels& panels, vtkSelection* selection) const
 {
   std::vector<std::int64_t> rows(this->SelectedTokens.begin(), this->SelectedTokens.end());
   const std::int64_t count = shown.recording.tokens.Count();
@@ -212,17 +232,28 @@ std::vector<std::int64_t> vtkPatchAttention::ChooseTokens(
   {
     shown.attention.weights.assign(tokens, 0); // the cells, for now
     const std::vector<std::int64_t> cells = shown.tokens;
-    for (std::size_t i = 0; i < tokens; ++i) // words are selected in other views
+    std::vector<std::int64_t> others; // words are selected in other views
+    for (std::size_t i = 0; i < tokens; ++i)
     {
       const auto token = static_cast<std::int64_t>(i);
-      if (!std::binary_search(cells.begin(), cells.end(), token))
+      const bool isShown = std::binary_search(cells.begin(), cells.end(), token);
+      if (!isShown || (this->AllHeads && !shown.grid.IsPatch(token)))
       {
-        shown.tokens.push_back(token);
+        others.push_back(token);
       }
     }
     vtkNew<vtkPolyData> patches;
-    MakePatches(shown, patches);
-    shown.tokens = cells;
+    if (this->AllHeads)
+    {
+      MakePatchesOfHeads(
+        shown, { panels, { panels.Heads().size(), shown.attention.weights } }, others, patches);
+    }
+    else
+    {
+      shown.tokens.insert(shown.tokens.end(), others.begin(), others.end());
+      MakePatches(shown, patches);
+      shown.tokens = cells;
+    }
     const std::vector<std::int64_t> selected = ::SelectedTokens(selection, patches);
     rows.insert(rows.end(), selected.begin(), selected.end());
   }
@@ -255,6 +286,7 @@ void vtkPatchAttention::ShowPicture(const AttentionAtlas::ShownPatches& shown,
   const std::pair<vtkMTimeType, int> place = { AttentionAtlas::TimeOf(input), this->Sequence };
   const bool isTold = !task.IsFirst() || this->Told == place || this->Sequence < 0;
   std::vector<std::shared_ptr<const std::uint8_t>> pixels(canvas.parts.size());
+  std::map<std::int64_t, std::shared_ptr<const std::uint8_t>> known; // by entry
   bool isMissing = false;
   try
   {
@@ -262,7 +294,11 @@ void vtkPatchAttention::ShowPicture(const AttentionAtlas::ShownPatches& shown,
     {
       const std::int64_t entry = canvas.parts[n].source.entry;
       const bool isThere = entry >= 0 && (pictures.pixels != nullptr || !pictures.sources.empty());
-      pixels[n] = isThere ? atlas::FindPicture(pictures, entry) : nullptr;
+      if (isThere && known.count(entry) == 0)
+      {
+        known[entry] = atlas::FindPicture(pictures, entry);
+      }
+      pixels[n] = isThere ? known[entry] : nullptr;
       isMissing = isMissing || !isThere;
     }
     if (isMissing && !isTold)
@@ -283,6 +319,52 @@ void vtkPatchAttention::ShowPicture(const AttentionAtlas::ShownPatches& shown,
   this->Told = isWhole ? std::pair<vtkMTimeType, int>() : place;
   MakePicture(
     shown, canvas, pixels, PartOf(canvas.size, task), task.Output<vtkImageData>(PicturePort));
+}
+
+/// Shows one head.
+void vtkPatchAttention::ShowHead(
+  AttentionAtlas::ShownPatches& shown, atlas::PatchOptions& options, const Task& task)
+{
+  options.tokens = this->ChooseTokens(shown, {}, task.Input<vtkSelection>(1));
+  shown.attention = atlas::EvaluatePatches(shown.recording, options);
+  AttentionAtlas::RequireMemory(
+    static_cast<double>(shown.attention.arrows.size()) * AttentionAtlas::BytesPerArrow,
+    std::to_string(shown.attention.arrows.size()) + " arrows", "raise ArrowThreshold.");
+  MakePatches(shown, task.Output<vtkPolyData>(0));
+  MakeArrows(shown, task.Output<vtkPolyData>(1));
+  MakeMarks(shown, task.Output<vtkPolyData>(2));
+  MakeFrames(shown, task.Output<vtkPolyData>(4));
+}
+
+/// Shows all heads. Their arrows, marks and frames would hide small pictures.
+void vtkPatchAttention::ShowAllHeads(AttentionAtlas::ShownPatches& shown,
+  atlas::PatchOptions& options, const AttentionAtlas::MatrixPanels& panels, const Task& task)
+{
+  const std::vector<atlas::HeadPlace>& heads = panels.Heads();
+  AttentionAtlas::RequireMemory(static_cast<double>(heads.size()) *
+                                  static_cast<double>(shown.tokens.size()) *
+                                  AttentionAtlas::BytesPerPatch,
+    "the patches of " + std::to_string(heads.size()) + " heads", "turn AllHeads off.");
+  options.tokens = this->ChooseTokens(shown, panels, task.Input<vtkSelection>(1));
+  AttentionAtlas::PatchPanels shownHeads = { panels, {} };
+  const atlas::Progress progress = options.progress;
+  for (std::size_t i = 0; i < heads.size(); ++i)
+  {
+    options.layer = heads[i].layer;
+    options.head = heads[i].head;
+    options.progress = progress.Part(i, i + 1, heads.size());
+    shownHeads.weights.push_back(atlas::EvaluatePatches(shown.recording, options).weights);
+  }
+  MakePatchesOfHeads(shown, shownHeads, {}, task.Output<vtkPolyData>(0));
+  shown.attention = {};
+  options.tokens.clear();
+  options.layer = atlas::AllLayers;
+  options.head = atlas::AllHeads;
+  MakeArrows(shown, task.Output<vtkPolyData>(1));
+  MakeMarks(shown, task.Output<vtkPolyData>(2));
+  MakeFrames(shown, task.Output<vtkPolyData>(4));
+  panels.MakeTitles(task.Output<vtkPolyData>(TitlesPort),
+    AttentionAtlas::Formats::PatchAttentionTitles, shown.patchHeight);
 }
 
 void vtkPatchAttention::Execute(Task& task)
@@ -310,13 +392,13 @@ void vtkPatchAttention::Execute(Task& task)
   options.threads = AttentionAtlas::ThreadLimit();
   options.progress = task.Progress();
   const atlas::Recording recording =
-    this->MeanOfLayers
+    this->MeanOfLayers || this->AllHeads
       ? AttentionAtlas::ToRecording(input)
       : AttentionAtlas::ToRecording(input, this->Layer, this->Head, options.quantity);
   AttentionAtlas::ShownPatches shown{ recording, options,
     atlas::FindPatches(recording, this->Sequence, this->Picture), 1, {}, {} };
   const atlas::RecordedPictures ofText = PicturesOf(task.Input<vtkMultiBlockDataSet>(), input);
-  const AttentionAtlas::PatchCanvas canvas =
+  AttentionAtlas::PatchCanvas canvas =
     AttentionAtlas::FindCanvas(recording, shown.grid, this->Sequence, ofText);
   shown.patchHeight = canvas.patchHeight;
   for (std::size_t i = 0; i < shown.grid.row.size(); ++i)
@@ -327,17 +409,20 @@ void vtkPatchAttention::Execute(Task& task)
       shown.tokens.push_back(token);
     }
   }
-  if (task.IsFirst())
+  if (task.IsFirst() && !this->AllHeads)
   {
-    options.tokens = this->ChooseTokens(shown, task.Input<vtkSelection>(1));
-    shown.attention = atlas::EvaluatePatches(recording, options);
-    AttentionAtlas::RequireMemory(
-      static_cast<double>(shown.attention.arrows.size()) * AttentionAtlas::BytesPerArrow,
-      std::to_string(shown.attention.arrows.size()) + " arrows", "raise ArrowThreshold.");
-    MakePatches(shown, task.Output<vtkPolyData>(0));
-    MakeArrows(shown, task.Output<vtkPolyData>(1));
-    MakeMarks(shown, task.Output<vtkPolyData>(2));
-    MakeFrames(shown, task.Output<vtkPolyData>(4));
+    this->ShowHead(shown, options, task);
+    AttentionAtlas::PanelTitles().MoveTo(
+      task.Output<vtkPolyData>(TitlesPort), AttentionAtlas::Formats::PatchAttentionTitles);
+  }
+  if (this->AllHeads)
+  {
+    const AttentionAtlas::MatrixPanels panels = this->PanelsOf(input, canvas);
+    canvas = AttentionAtlas::RepeatCanvas(canvas, panels);
+    if (task.IsFirst())
+    {
+      this->ShowAllHeads(shown, options, panels, task);
+    }
   }
   this->ShowPicture(
     shown, canvas, recording.pictures.IsEmpty() ? ofText : recording.pictures, task);

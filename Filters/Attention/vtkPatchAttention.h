@@ -15,10 +15,12 @@ class vtkSelection;
 
 namespace atlas
 {
+struct PatchOptions;
 struct RecordedPictures;
 }
 namespace AttentionAtlas
 {
+class MatrixPanels;
 struct PatchCanvas;
 struct ShownPatches;
 }
@@ -71,6 +73,13 @@ struct ShownPatches;
  *
  * Output 4, vtkPolyData: frames around the chosen tokens that have cells, with Token Index,
  * Position, Row, Column, Layer, Head and Sequence.
+ *
+ * With AllHeads the picture is there once for each head, layers downward and heads rightward, with
+ * gaps. Output 0 then has a cell per head and patch, without class tokens, with the Layer and Head
+ * of each and, in place of Heat, RelativeHeat (float): the weight as a share of the largest weight
+ * of a patch of its head. Outputs 1, 2 and 4 are empty, and the picture has at most 4096 pixels on
+ * a side, or one per patch. Output 5, vtkPolyData: the titles of layers and heads, with vertices
+ * and the point array Token (string), to be shown as Token Labels; empty without AllHeads.
  *
  * Outputs 1, 2 and 4 also have the cell array MarkColor (unsigned char [3]), cyan for keys and
  * green for what was chosen, and the field array MarkColor Legend (string).
@@ -142,6 +151,15 @@ public:
    */
   vtkSetMacro(MeanOfLayers, bool);
   vtkGetMacro(MeanOfLayers, bool);
+  ///@}
+
+  ///@{
+  /**
+   * Whether all heads of all recorded layers are shown, in place of one: the picture once for each,
+   * as panels in a grid. ROLLOUT has one panel per layer. Default: false.
+   */
+  vtkSetMacro(AllHeads, bool);
+  vtkGetMacro(AllHeads, bool);
   ///@}
 
   ///@{
@@ -229,8 +247,14 @@ private:
     const AttentionAtlas::PatchCanvas& canvas, const atlas::RecordedPictures& pictures,
     const AttentionAtlas::Task& task);
   std::array<int, 2> FindSize(vtkMultiBlockDataSet* recording);
-  std::vector<std::int64_t> ChooseTokens(
-    AttentionAtlas::ShownPatches& shown, vtkSelection* selection) const;
+  AttentionAtlas::MatrixPanels PanelsOf(
+    vtkMultiBlockDataSet* part, const AttentionAtlas::PatchCanvas& canvas) const;
+  void ShowHead(AttentionAtlas::ShownPatches& shown, atlas::PatchOptions& options,
+    const AttentionAtlas::Task& task);
+  void ShowAllHeads(AttentionAtlas::ShownPatches& shown, atlas::PatchOptions& options,
+    const AttentionAtlas::MatrixPanels& panels, const AttentionAtlas::Task& task);
+  std::vector<std::int64_t> ChooseTokens(AttentionAtlas::ShownPatches& shown,
+    const AttentionAtlas::MatrixPanels& panels, vtkSelection* selection) const;
 
   int HasWords = 0;
   int PictureRange[2] = { -1, 0 };
@@ -239,6 +263,7 @@ private:
   int Token = -1;
   int PatchPicture = 0;
   bool MeanOfLayers = false;
+  bool AllHeads = false;
   int Quantity = WEIGHTS;
   int Patch[2] = { -1, -1 };
   int Direction = FROM;

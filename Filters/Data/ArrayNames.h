@@ -143,7 +143,8 @@ inline constexpr const char* Mark = "Mark";       ///< 0 itself, 1 a class token
 inline constexpr const char* Picture = "Picture"; ///< among those of the text, from 0
 inline constexpr const char* WeightOnWords = "Weight on Words"; ///< field data
 inline constexpr const char* Heat = "Heat";                     ///< Weight, with colors of its own
-inline constexpr const char* PictureColor = "PictureColor";     ///< of pixels
+inline constexpr const char* RelativeHeat = "RelativeHeat"; ///< Weight / the largest of the head
+inline constexpr const char* PictureColor = "PictureColor"; ///< of pixels
 inline constexpr const char* MarkColor = "MarkColor";           ///< of arrows, marks and frames
 inline constexpr const char* MarkColorLegend = "MarkColor Legend"; ///< field data
 

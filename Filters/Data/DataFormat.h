@@ -45,6 +45,7 @@ inline constexpr const char* PatchAttentionArrows = "attention-atlas.patch-atten
 inline constexpr const char* PatchAttentionMarks = "attention-atlas.patch-attention.marks";
 inline constexpr const char* PatchAttentionPicture = "attention-atlas.patch-attention.picture";
 inline constexpr const char* PatchAttentionFrames = "attention-atlas.patch-attention.frames";
+inline constexpr const char* PatchAttentionTitles = "attention-atlas.patch-attention.titles";
 inline constexpr const char* SpatialAttentionLines = "attention-atlas.spatial-attention.lines";
 inline constexpr const char* SpatialAttentionMarks = "attention-atlas.spatial-attention.marks";
 inline constexpr const char* SpatialAttentionTokens = "attention-atlas.spatial-attention.tokens";

@@ -83,11 +83,12 @@ std::string TitleOf(const Coloring& coloring)
   }
   using Title = std::pair<const char*, const char*>;
   for (const auto& [array, title] : { Title("ClassColor", "Class"), Title("TargetColor", "Target"),
-         Title("Heat", "Attention weight"), Title("Weight", "Attention weight"),
-         Title("Weights", "Attention weight"), Title("Scores", "Attention score"),
-         Title("Content", "Score of content"), Title("Bias", "Score of position"),
-         Title("NormWeighted", "Norm of weight x value"), Title("Accuracy", "Accuracy (share)"),
-         Title("Contribution", "Contribution (logits)"),
+         Title("Heat", "Attention weight"),
+         Title("RelativeHeat", "Share of the head's largest weight"),
+         Title("Weight", "Attention weight"), Title("Weights", "Attention weight"),
+         Title("Scores", "Attention score"), Title("Content", "Score of content"),
+         Title("Bias", "Score of position"), Title("NormWeighted", "Norm of weight x value"),
+         Title("Accuracy", "Accuracy (share)"), Title("Contribution", "Contribution (logits)"),
          Title("ScoreContribution", "Contribution to score"), Title("Effect", "Effect of patch"),
          Title("Logit Difference", "Difference (logits)"), Title("QK", "QK circuit (score)"),
          Title("OV", "OV circuit (logits)"), Title("PositionQK", "QK of positions (score)"),
@@ -178,7 +179,8 @@ bool HasTexts(vtkSMProxy* representation)
 {
   const char* type = vtkSMPropertyHelper(representation, "Representation", true).GetAsString();
   return type != nullptr && type == std::string("Token Labels") &&
-         vtkSMPropertyHelper(representation, "LabelHeight").GetAsDouble() == 0;
+         vtkSMPropertyHelper(representation, "LabelHeight").GetAsDouble() == 0 &&
+         ShownData(representation)->GetNumberOfPoints() > 0;
 }
 
 /// Shares of a view that data must leave free.

@@ -58,8 +58,8 @@ struct Coloring
   /// Whether weights are shown as heat, from 0 to the largest of the data.
   bool IsHeat() const
   {
-    return this->IsKnown() &&
-           (this->array == "Heat" || (this->onPlaces && this->array == "Attention"));
+    return this->IsKnown() && (this->array == "Heat" || this->array == "RelativeHeat" ||
+                                (this->onPlaces && this->array == "Attention"));
   }
 
   /// Whether entries of circuits, contributions or effects are shown, from less than 0 to more,

@@ -260,14 +260,14 @@ void ApplyElement(vtkSMProxy* representation, vtkPVXMLElement* element)
   }
 }
 
-/// The point array that takes the place of the one that colors a representation if that no longer
-/// exists; otherwise null.
+/// The array that takes the place of the one that colors a representation, on points or on cells,
+/// if that no longer exists; otherwise null.
 const char* Successor(vtkSMProxy* representation, vtkPVXMLElement* follow)
 {
+  const vtkSMPropertyHelper coloring(representation, "ColorArrayName", true);
   vtkPVDataSetAttributesInformation* arrays =
-    ShownData(representation)->GetAttributeInformation(vtkDataObject::POINT);
-  const char* name =
-    vtkSMPropertyHelper(representation, "ColorArrayName", true).GetInputArrayNameToProcess();
+    ShownData(representation)->GetAttributeInformation(coloring.GetInputArrayAssociation());
+  const char* name = coloring.GetInputArrayNameToProcess();
   if (name == nullptr || *name == '\0' || arrays == nullptr || arrays->GetNumberOfArrays() == 0 ||
       arrays->GetArrayInformation(name) != nullptr)
   {
@@ -283,14 +283,17 @@ const char* Successor(vtkSMProxy* representation, vtkPVXMLElement* follow)
   return arrays->GetArrayInformation(0)->GetName();
 }
 
-/// Colors a representation by a point array, and replaces the legend of the previous array.
+/// Colors a representation by another array, on points or on cells as the previous one, and
+/// replaces the legend of that.
 void Recolor(vtkSMProxy* representation, const char* array)
 {
   vtkSMProxy* view = vtkSMViewProxy::FindView(representation);
   vtkSmartPointer<vtkSMProxy> table =
     vtkSMPropertyHelper(representation, "LookupTable", true).GetAsProxy();
   const bool hasBar = view != nullptr && ColorMaps::IsScalarBarVisible(representation, view);
-  ColorMaps::SetScalarColoring(representation, array, vtkDataObject::POINT);
+  const int association =
+    vtkSMPropertyHelper(representation, "ColorArrayName", true).GetInputArrayAssociation();
+  ColorMaps::SetScalarColoring(representation, array, association);
   if (hasBar)
   {
     vtkNew<vtkSMTransferFunctionManager> tables;

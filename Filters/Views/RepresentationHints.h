@@ -28,9 +28,9 @@ void ApplyHints(vtkSMProxy* representation);
 void UseOpaqueSurface(vtkSMProxy* representation);
 
 /// If the array of a representation no longer exists and its source has the hint FollowArray,
-/// colors the representation by one that does: the first of the attribute `names` of the hint,
-/// separated by semicolons, or the first point array if the hint has none. Such sources have one
-/// array that is named after its content.
+/// colors the representation by one that does, on points or cells as it was: the first of the
+/// attribute `names` of the hint, separated by semicolons, or the first array if the hint has none.
+/// Such sources have one array that is named after its content.
 void FollowArray(vtkSMProxy* representation);
 
 }

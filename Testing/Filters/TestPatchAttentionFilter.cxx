@@ -16,6 +16,7 @@
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkUnsignedCharArray.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -414,6 +415,95 @@ TEST_F(PatchAttentionFilter, SelectedTokensAreChosen)
   EXPECT_THAT(patches.Cells("Token Index", 4), ElementsAre(Tokens));
 }
 
+/// The places of cells and pixels follow from 4 x 4 patches with a gap of one.
+TEST_F(PatchAttentionFilter, AllHeadsAreAGrid)
+{
+  constexpr int Step = 5;
+  Patches patches(DataSetOf(this->Record()));
+  patches->SetSequence(1);
+  patches->SetPatch(2, 1); // token 10
+  patches->SetAllHeads(true);
+  const auto expect = [&]()
+  {
+    const std::vector<double> layers = patches.Cells("Layer");
+    const std::vector<double> heads = patches.Cells("Head");
+    const std::vector<double> positions = patches.Cells("Position");
+    const std::vector<double> weights = patches.Cells("Weight");
+    const std::vector<double> heat = patches.Cells("RelativeHeat");
+    vtkPolyData* cells = patches.Update();
+    ASSERT_EQ(cells->GetNumberOfCells(), 2 * 4 * 16);
+    for (int i = 0; i < 2 * 4 * 16; ++i)
+    {
+      const int layer = i / 64;
+      const int head = i / 16 % 4;
+      const int patch = i % 16;
+      EXPECT_EQ(layers[i], layer);
+      EXPECT_EQ(heads[i], head);
+      EXPECT_EQ(positions[i], 1 + patch); // without the class token
+      const std::vector<double> row = this->Row(layer, 1, head, 10);
+      EXPECT_NEAR(weights[i], row[1 + patch], 1e-5);
+      EXPECT_NEAR(heat[i], row[1 + patch] / *std::max_element(row.begin() + 1, row.end()), 1e-4);
+      double bounds[6];
+      cells->GetCellBounds(i, bounds);
+      EXPECT_NEAR(bounds[0], Step * head + patch % 4 - 0.5, 1e-5);
+      EXPECT_NEAR(bounds[1], Step * head + patch % 4 + 0.5, 1e-5);
+      EXPECT_NEAR(bounds[2], -(Step * layer + patch / 4) - 0.5, 1e-5);
+      EXPECT_NEAR(bounds[3], -(Step * layer + patch / 4) + 0.5, 1e-5);
+    }
+    EXPECT_EQ(cells->GetCellData()->GetArray("Heat"), nullptr);
+  };
+  expect();
+  for (const int port : { 1, 2, 4 })
+  {
+    EXPECT_EQ(patches.Update(port)->GetNumberOfCells(), 0);
+  }
+  EXPECT_THAT(Texts(patches.Update(5)->GetPointData(), "Token"),
+    ElementsAre("Layer 0", "Head 0", "Head 1", "Head 2", "Head 3", "Layer 1"));
+
+  patches->SetPatch(-1, -1); // a patch that is selected in any of the pictures
+  Connect(patches.Get(), 1,
+    SelectionOf({ 6 * 16 + 9 }, vtkSelectionNode::INDICES, vtkSelectionNode::CELL));
+  expect();
+  patches->SetInputConnection(1, nullptr);
+
+  patches->SetQuantity(vtkPatchAttention::ROLLOUT);
+  EXPECT_EQ(patches.Update()->GetNumberOfCells(), 2 * 16);
+  EXPECT_THAT(patches.Cells("Head"), Each(-1));
+  EXPECT_THAT(Texts(patches.Update(5)->GetPointData(), "Token"), ElementsAre("Layer 0", "Layer 1"));
+  patches->SetAllHeads(false);
+  EXPECT_EQ(patches.Update(5)->GetNumberOfCells(), 0);
+}
+
+/// Each head has the picture under its patches; white is between them.
+TEST_F(PatchAttentionFilter, AllHeadsHaveThePicture)
+{
+  this->WritePicture("picture.png");
+  Patches patches(DataSetOf(this->RecordFile("picture.png")));
+  patches->SetAllHeads(true);
+  vtkImageData* picture = patches.Picture();
+  const int width = (4 * 4 + 3) * 8;
+  const int height = (2 * 4 + 1) * 8;
+  ASSERT_THAT(std::vector<int>(picture->GetDimensions(), picture->GetDimensions() + 3),
+    ElementsAre(width, height, 1));
+  EXPECT_EQ(picture->GetOrigin()[0], -0.5 + 1 / 16.); // the middle of the first pixel
+  EXPECT_EQ(picture->GetOrigin()[1], 0.5 - 9 + 1 / 16.);
+  EXPECT_EQ(picture->GetSpacing()[0], 1 / 8.);
+  EXPECT_EQ(picture->GetSpacing()[1], 1 / 8.);
+  for (int y = 0; y < height; ++y) // from the top
+  {
+    for (int x = 0; x < width; ++x)
+    {
+      const bool isGap = x % 40 >= Size || y % 40 >= Size;
+      for (int channel = 0; channel < 3; ++channel)
+      {
+        ASSERT_EQ(picture->GetScalarComponentAsDouble(x, height - 1 - y, 0, channel),
+          isGap ? 255 : Value(x % 40, y % 40, channel));
+      }
+    }
+  }
+  EXPECT_THAT(patches.TakeWarnings(), IsEmpty());
+}
+
 TEST_F(PatchAttentionFilter, CanBeCancelled)
 {
   Patches patches(DataSetOf(this->Record()));
@@ -632,6 +722,45 @@ TEST(PatchAttentionOfWords, ShowsTheEncodersImages)
 
   patches->SetAttentionKind(vtkPatchAttention::CROSS);
   EXPECT_THAT(patches.Error(), HasSubstr("AttentionKind: expected Decoder or Encoder"));
+}
+
+/// Panels of two pictures of 2 x 3 and 2 x 1 tokens with a gap of one column; the weight of a query
+/// goes to one token.
+TEST(PatchAttentionOfWords, AllHeadsOfAWord)
+{
+  Patches patches(DataSetOf(PicturedRecording()));
+  patches->SetAllHeads(true);
+  Connect(patches.Get(), 1, SelectionOf({ 7 }, vtkSelectionNode::VALUES, vtkSelectionNode::ROW));
+  const std::vector<double> weights = patches.Cells("Weight");
+  const std::vector<double> positions = patches.Cells("Position");
+  ASSERT_EQ(weights.size(), 2U * 2U * 8U);
+  for (int i = 0; i < 32; ++i)
+  {
+    const auto key = static_cast<double>(KeyOf(i / 16, i / 8 % 2, 7));
+    EXPECT_EQ(weights[i], positions[i] == key ? 1 : 0);
+  }
+  EXPECT_EQ(patches.Update()->GetFieldData()->GetArray("Weight on Words"), nullptr);
+  EXPECT_THAT(Texts(patches.Update(1)->GetFieldData(), "MarkColor Legend"),
+    ElementsAre(testing::StartsWith("Marks\n")));
+  vtkImageData* image = patches.Picture();
+  ASSERT_THAT(std::vector<int>(image->GetDimensions(), image->GetDimensions() + 2),
+    ElementsAre((5 + 1 + 5) * TokenPixels, (2 + 1 + 2) * TokenPixels));
+  for (int i = 0; i < 4; ++i)
+  {
+    const int left = i % 2 * 6 * TokenPixels;
+    const int top = i / 2 * 3 * TokenPixels;
+    const int height = 5 * TokenPixels;
+    for (int y = 0; y < 2 * TokenPixels; ++y)
+    {
+      EXPECT_EQ(
+        image->GetScalarComponentAsDouble(left, height - 1 - top - y, 0, 1), ByteOf(0, y, 0, 1));
+      EXPECT_EQ(
+        image->GetScalarComponentAsDouble(left + 4 * TokenPixels + 1, height - 1 - top - y, 0, 2),
+        ByteOf(1, y, 1, 2));
+      EXPECT_EQ(
+        image->GetScalarComponentAsDouble(left + 3 * TokenPixels, height - 1 - top - y, 0, 0), 255);
+    }
+  }
 }
 
 TEST(PatchAttentionOfWords, WithoutPicturesPatchesHaveColors)

@@ -119,6 +119,7 @@ class Formats(AtlasTest):
             (patches, 2, "patch-attention.marks"),
             (patches, 3, "patch-attention.picture"),
             (patches, 4, "patch-attention.frames"),
+            (patches, 5, "patch-attention.titles"),
             (model, 0, "attention-only"),
             (recording, 0, "recording"),
             (simple.RandomPrompts(), 0, "random-prompts"),

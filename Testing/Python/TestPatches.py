@@ -149,6 +149,39 @@ class Patches(AtlasTest):
         expected = 0.5 * picture()[2::PATCH, 2::PATCH].reshape(16, 3) + 0.5 * colors
         numpy.testing.assert_allclose(pixel_colors(figure, axes, path, places), expected, atol=4)
 
+    def test_all_heads_in_a_view(self):
+        """The same picture as the figure's: a grid with a gap of a patch, each head up to its largest weight."""
+        filter = simple.PatchAttention(Input=self.recording, Patch=[0, 0], AllHeads=1)
+        zoom = 20
+        view = atlastest.chart_view(zoom * 20)
+        shown = [simple.Show(simple.OutputPort(filter, port), view) for port in range(5)]
+        simple.Render(view)
+        view.CameraFocalPoint, view.CameraPosition, view.CameraParallelScale = [9.5, -9.5, 0], [9.5, -9.5, 10], 10
+        self.assertEqual(list(shown[0].ColorArrayName), ["CELLS", "RelativeHeat"])
+        pixels = atlastest.picture(view, "grid")[::-1]
+        left, top = 5 * HEAD, 5 * LAYER
+        steps = ((numpy.arange(4) + 0.25) * zoom).astype(int)
+        found = pixels[numpy.ix_(top * zoom + steps, left * zoom + steps)]
+        heat = (self.weights[1, 1:] / self.weights[1, 1:].max()).reshape(4, 4)
+        colors = patches._HEAT(heat)[..., :3] * 255
+        inside = int(0.25 * PATCH)
+        expected = 0.5 * picture()[inside::PATCH, inside::PATCH] + 0.5 * colors
+        numpy.testing.assert_allclose(found, expected, atol=16)  # colors change from pixel to pixel
+        shown[0].SetScalarBarVisibility(view, True)
+        title = simple.GetScalarBar(shown[0].LookupTable, view).Title
+        self.assertEqual(title, "Share of the head's largest weight")
+        filter.AllHeads = 0  # the heat of one head has another name
+        simple.Render(view)
+        self.assertEqual(list(shown[0].ColorArrayName), ["CELLS", "Heat"])
+        filter.AllHeads = 1
+        simple.Render(view)
+        self.assertEqual(list(shown[0].ColorArrayName), ["CELLS", "RelativeHeat"])
+        titles = simple.Show(simple.OutputPort(filter, 5), view)
+        self.assertEqual(titles.Representation, "Token Labels")
+        names = data.fetch(filter, 5).GetPointData().GetAbstractArray("Token")
+        expected = ["Layer 0", "Head 0", "Head 1", "Head 2", "Head 3", "Layer 1"]
+        self.assertEqual([names.GetValue(i) for i in range(names.GetNumberOfValues())], expected)
+
     def test_files(self):
         folder = atlastest.OUTPUT / "figures"
         paths = patches.render(self.path, folder, layer=LAYER, head=-1, direction="To")

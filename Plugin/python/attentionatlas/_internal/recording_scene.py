@@ -43,7 +43,7 @@ def build(path: PathLike) -> Any:
     show(simple.AttentionMatrix(registrationName="All heads", Input=recording), matrix, (0, 1))
     shown = [show(simple.AttentionMap(registrationName="Head", Input=recording), head)]
     if has_images(recording):
-        shown.append(show(simple.PatchAttention(registrationName="Picture", Input=recording), words, range(5)))
+        shown.append(show(simple.PatchAttention(registrationName="Picture", Input=recording), words, range(6)))
         simple.Show(shown[-1], table)
     else:
         shown.append(show(simple.AttentionSentence(registrationName="Words", Input=recording), words, range(3)))
@@ -71,7 +71,7 @@ def _show_pictures(recording: Any) -> Any:
     layout = simple.CreateLayout(name="Pictures")
     view = flat_view()
     simple.AssignViewToLayout(view=view, layout=layout, hint=0)
-    return show(simple.PatchAttention(registrationName="Pictures", Input=recording), view, range(5))
+    return show(simple.PatchAttention(registrationName="Pictures", Input=recording), view, range(6))
 
 
 def _show_embedding(recording: Any, head: Any) -> Any:
