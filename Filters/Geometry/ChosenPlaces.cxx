@@ -160,17 +160,24 @@ Candidate NearestOf(
 }
 
 BoundMeshes BindMeshes(const std::vector<TokenMesh>& meshes, const Binding& binding,
-  std::int64_t tokens, const RankGroup& ranks)
+  std::int64_t tokens, const RankGroup& ranks, const atlas::Progress& progress)
 {
   const int threads = ThreadLimit();
+  // As long as a mesh takes: centers of cells, checks and sums.
+  constexpr double centersEnd = 0.3;
+  const atlas::Progress checks = progress.Part(0, 0.5);
+  const atlas::Progress additions = progress.Part(0.5, 1);
   std::vector<BoundMesh> bound;
   atlas::PlaceLimits mine;
-  for (const TokenMesh& mesh : meshes)
+  for (std::size_t i = 0; i < meshes.size(); ++i)
   {
-    bound.push_back({ PlacesOf(mesh, binding), PositionsOf(mesh.input, binding.association),
+    const TokenMesh& mesh = meshes[i];
+    const atlas::Progress ofMesh = checks.Part(i, i + 1, meshes.size());
+    bound.push_back({ PlacesOf(mesh, binding),
+      PositionsOf(mesh.input, binding.association, ofMesh.Part(0, centersEnd)),
       GhostsOf(mesh.input, binding.association) });
-    mine.Add(
-      atlas::CheckPlaces(bound.back().places, bound.back().positionOf, tokens, mesh.name, threads));
+    mine.Add(atlas::CheckPlaces(bound.back().places, bound.back().positionOf, tokens, mesh.name,
+      threads, ofMesh.Part(centersEnd, 1)));
   }
   atlas::PlaceLimits limits;
   for (const atlas::PlaceLimits& other : ranks.Gather(std::vector{ mine }))
@@ -178,10 +185,11 @@ BoundMeshes BindMeshes(const std::vector<TokenMesh>& meshes, const Binding& bind
     limits.Add(other);
   }
   atlas::PlaceSums sums(tokens, limits);
-  for (const BoundMesh& mesh : bound)
+  for (std::size_t i = 0; i < bound.size(); ++i)
   {
-    sums.Add(
-      mesh.places, mesh.positionOf, mesh.ghosts.empty() ? nullptr : mesh.ghosts.data(), threads);
+    const BoundMesh& mesh = bound[i];
+    sums.Add(mesh.places, mesh.positionOf, mesh.ghosts.empty() ? nullptr : mesh.ghosts.data(),
+      threads, additions.Part(i, i + 1, bound.size()));
   }
   AddRanks(sums, ranks);
   return { std::move(bound), limits, std::move(sums) };

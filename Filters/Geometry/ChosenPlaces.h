@@ -39,7 +39,7 @@ struct BoundMeshes
 
 /// Checks the places of all meshes and adds them up, on all ranks. Throws as atlas::CheckPlaces.
 BoundMeshes BindMeshes(const std::vector<TokenMesh>& meshes, const Binding& binding,
-  std::int64_t tokens, const RankGroup& ranks);
+  std::int64_t tokens, const RankGroup& ranks, const atlas::Progress& progress);
 
 /// The sums of the places of a selection, on all ranks. Cells of a selection stand for their points
 /// where points are bound, and points for the cells around them where cells are.

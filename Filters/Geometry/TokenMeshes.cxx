@@ -13,10 +13,13 @@
 #include <vtkFieldData.h>
 #include <vtkFloatArray.h>
 #include <vtkIdList.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
 #include <vtkIntArray.h>
 #include <vtkNew.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
@@ -30,6 +33,7 @@ namespace
 {
 
 namespace Names = ArrayNames;
+using SDDP = vtkStreamingDemandDrivenPipeline;
 
 constexpr const char* OfTokens = "tokens";
 constexpr const char* OfSlices = "slices";
@@ -42,8 +46,12 @@ vtkSmartPointer<vtkDataObject> ShallowCopyOf(vtkDataObject* data)
   return copy;
 }
 
+/// Cells between two reports of progress.
+constexpr vtkIdType CellsPerStep = vtkIdType{ 1 } << 18;
+
 /// The means of the points of each cell.
-std::shared_ptr<const std::vector<double>> CentersOf(vtkDataSet* mesh)
+std::shared_ptr<const std::vector<double>> CentersOf(
+  vtkDataSet* mesh, const atlas::Progress& progress)
 {
   const vtkIdType cells = mesh->GetNumberOfCells();
   auto centers = std::make_shared<std::vector<double>>(3 * cells, 0.0);
@@ -52,7 +60,7 @@ std::shared_ptr<const std::vector<double>> CentersOf(vtkDataSet* mesh)
   {
     surface->BuildCells(); // which the threads would else do at the same time
   }
-  ParallelFor(0, cells,
+  ParallelSteps(cells, CellsPerStep, progress,
     [&](vtkIdType begin, vtkIdType end)
     {
       vtkNew<vtkIdList> points;
@@ -72,6 +80,13 @@ std::shared_ptr<const std::vector<double>> CentersOf(vtkDataSet* mesh)
       }
     });
   return centers;
+}
+
+std::vector<double> TimesOf(vtkInformation* info)
+{
+  const int count = info != nullptr ? info->Length(SDDP::TIME_STEPS()) : 0;
+  const double* times = count > 0 ? info->Get(SDDP::TIME_STEPS()) : nullptr;
+  return { times, times + count };
 }
 
 std::int64_t IntegerField(vtkFieldData* fields, const char* name)
@@ -133,6 +148,23 @@ std::vector<TokenMesh> CopyMeshes(vtkDataObject* input, vtkDataObject* output)
   return meshes;
 }
 
+void AddTimes(vtkInformationVector** inputs, int other, vtkInformationVector* outputs)
+{
+  const std::vector<double> added = TimesOf(inputs[other]->GetInformationObject(0));
+  if (added.empty())
+  {
+    return;
+  }
+  std::vector<double> times = TimesOf(inputs[0]->GetInformationObject(0));
+  times.insert(times.end(), added.begin(), added.end());
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  for (int port = 0; port < outputs->GetNumberOfInformationObjects(); ++port)
+  {
+    SetTimeSteps(outputs->GetInformationObject(port), times);
+  }
+}
+
 vtkDataSetAttributes* AttributesOf(vtkDataSet* mesh, int association)
 {
   return mesh->GetAttributes(association);
@@ -148,14 +180,14 @@ std::string PlaceName(int association)
   return association == vtkDataObject::POINT ? "point" : "cell";
 }
 
-atlas::PositionOf PositionsOf(vtkDataSet* mesh, int association)
+atlas::PositionOf PositionsOf(vtkDataSet* mesh, int association, const atlas::Progress& progress)
 {
   if (association == vtkDataObject::POINT)
   {
     return [held = vtkSmartPointer<vtkDataSet>(mesh)](std::int64_t place, double* position)
     { held->GetPoint(place, position); };
   }
-  return [centers = CentersOf(mesh)](std::int64_t place, double* position)
+  return [centers = CentersOf(mesh, progress)](std::int64_t place, double* position)
   { std::copy_n(centers->begin() + 3 * place, 3, position); };
 }
 

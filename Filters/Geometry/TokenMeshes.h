@@ -13,6 +13,7 @@
 class vtkDataObject;
 class vtkDataSetAttributes;
 class vtkFieldData;
+class vtkInformationVector;
 
 /// Datasets and composite datasets whose points or cells are tokens.
 namespace AttentionAtlas
@@ -32,6 +33,10 @@ struct TokenMesh
 /// meshes in their order; on several ranks, a mesh of which another rank has the places is empty.
 std::vector<TokenMesh> CopyMeshes(vtkDataObject* input, vtkDataObject* output);
 
+/// Announces the time steps of the first input and of another one together: those of the first
+/// alone would keep an output while the other changes.
+void AddTimes(vtkInformationVector** inputs, int other, vtkInformationVector* outputs);
+
 /// The point or cell data of a mesh. `association`: vtkDataObject::POINT or CELL.
 vtkDataSetAttributes* AttributesOf(vtkDataSet* mesh, int association);
 
@@ -43,7 +48,7 @@ std::string PlaceName(int association);
 
 /// The positions of the points of a mesh, or of the centers of its cells: the means of their
 /// points.
-atlas::PositionOf PositionsOf(vtkDataSet* mesh, int association);
+atlas::PositionOf PositionsOf(vtkDataSet* mesh, int association, const atlas::Progress& progress);
 
 /// Of each place 1 if another piece has it, too, or it is hidden; empty if none is.
 std::vector<std::uint8_t> GhostsOf(vtkDataSet* mesh, int association);

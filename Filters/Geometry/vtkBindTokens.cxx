@@ -44,7 +44,10 @@ namespace
 constexpr const char* HeteroArray = "ishetatm"; // of vtkPDBReader
 
 /// Places between two reports of progress.
-constexpr vtkIdType PlacesPerStep = vtkIdType{ 1 } << 20;
+constexpr vtkIdType PlacesPerStep = vtkIdType{ 1 } << 18;
+
+/// How much of the work is done when places are bound, and must be checked.
+constexpr double BoundAt = 0.8;
 
 /// The tokens of the longest sequence of all parts of a recording; 0 if there are none.
 std::int64_t CountTokens(vtkMultiBlockDataSet* recording)
@@ -200,6 +203,14 @@ vtkBindTokens::vtkBindTokens()
 {
 }
 
+/// Tokens may move in time.
+int vtkBindTokens::RequestInformation(
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  AttentionAtlas::AddTimes(inputVector, 2, outputVector);
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
+}
+
 int vtkBindTokens::RequestUpdateExtent(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
@@ -258,20 +269,25 @@ template<class TokenAt>
 void vtkBindTokens::BindByPosition(
   const Meshes& meshes, const Task& task, const TokenAt& tokenAt) const
 {
-  for (const TokenMesh& mesh : meshes)
+  const atlas::Progress binding = task.Progress().Part(0, BoundAt);
+  for (std::size_t i = 0; i < meshes.size(); ++i)
   {
+    const TokenMesh& mesh = meshes[i];
+    const atlas::Progress ofMesh = binding.Part(i, i + 1, meshes.size());
     const std::int64_t all = AttentionAtlas::CountPlaces(mesh.input, this->Places);
-    const atlas::PositionOf positionOf = AttentionAtlas::PositionsOf(mesh.input, this->Places);
-    atlas::RequireFinite(all, positionOf, mesh.name, AttentionAtlas::ThreadLimit());
+    const atlas::PositionOf positionOf =
+      AttentionAtlas::PositionsOf(mesh.input, this->Places, ofMesh.Part(0, 0.2));
+    atlas::RequireFinite(
+      all, positionOf, mesh.name, AttentionAtlas::ThreadLimit(), ofMesh.Part(0.2, 0.3));
     const auto bound = NewTokens(all);
-    AttentionAtlas::ParallelSteps(all, PlacesPerStep, task.Progress(),
+    AttentionAtlas::ParallelSteps(all, PlacesPerStep, ofMesh.Part(0.3, 1),
       [&](vtkIdType begin, vtkIdType end)
       {
         std::array<double, 3> position;
-        for (vtkIdType i = begin; i < end; ++i)
+        for (vtkIdType place = begin; place < end; ++place)
         {
-          positionOf(i, position.data());
-          bound->SetValue(i, tokenAt(position.data()));
+          positionOf(place, position.data());
+          bound->SetValue(place, tokenAt(position.data()));
         }
       });
     AttentionAtlas::AttributesOf(mesh.output, this->Places)->AddArray(bound);
@@ -476,13 +492,14 @@ void vtkBindTokens::Execute(Task& task)
     default:
       this->BindByArray(meshes, first);
   }
+  const atlas::Progress checks = task.Progress().Part(BoundAt, 1);
   for (std::size_t i = 0; i < meshes.size(); ++i)
   {
     const TokenMesh bound = { meshes[i].output, meshes[i].output, meshes[i].name };
     const auto anywhere = [](std::int64_t, double* position) { std::fill_n(position, 3, 0.0); };
     atlas::CheckPlaces(AttentionAtlas::PlacesOf(bound, binding), anywhere, tokens, bound.name,
-      AttentionAtlas::ThreadLimit());
+      AttentionAtlas::ThreadLimit(), checks.Part(i, i + 1, meshes.size()));
     AttentionAtlas::WriteBinding(binding, bound.output->GetFieldData());
-    task.Progress()(i + 1, meshes.size());
+    checks(i + 1, meshes.size());
   }
 }

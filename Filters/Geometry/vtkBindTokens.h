@@ -41,7 +41,8 @@ struct TokenMesh;
  * (point, cell), Token Array and Weight Array (string), First Token (that of slice 0), Tokens Per
  * Step and Time Step (int). vtkSpatialAttention reads them.
  *
- * On several ranks each has its part of the dataset. Canceling leaves the output empty.
+ * Time steps are those of the dataset and of the positions of tokens. On several ranks each has its
+ * part of the dataset. Canceling leaves the output empty.
  */
 class ATTENTIONATLASGEOMETRY_EXPORT vtkBindTokens : public vtkTaskAlgorithm
 {
@@ -175,6 +176,8 @@ protected:
   vtkBindTokens();
   ~vtkBindTokens() override = default;
 
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
   int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
   void Execute(AttentionAtlas::Task& task) override;

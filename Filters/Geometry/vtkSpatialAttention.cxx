@@ -43,6 +43,9 @@ namespace
 constexpr std::array<atlas::AttentionQuantity, 3> Quantities = { atlas::AttentionQuantity::Weights,
   atlas::AttentionQuantity::NormWeighted, atlas::AttentionQuantity::Rollout };
 
+/// How much of the work is done when all places are added up.
+constexpr double SummedAt = 0.8;
+
 /// The part of a recording with a kind of attention; nullptr if there is none.
 vtkMultiBlockDataSet* PartOrNone(vtkMultiBlockDataSet* recording, atlas::AttentionKind kind)
 {
@@ -88,11 +91,17 @@ vtkSpatialAttention::~vtkSpatialAttention() = default;
 int vtkSpatialAttention::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
+  AttentionAtlas::AddTimes(inputVector, 1, outputVector);
   auto* recording = vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this, 1));
   this->HasKinds = 0;
+  this->KindRange[1] = CROSS;
   if (!AttentionAtlas::IsEmpty(recording))
   {
-    this->HasKinds = PartOrNone(recording, atlas::AttentionKind::Cross) != nullptr ? 1 : 0;
+    this->HasKinds = PartOrNone(recording, atlas::AttentionKind::Encoder) != nullptr ? 1 : 0;
+    if (PartOrNone(recording, atlas::AttentionKind::Cross) == nullptr)
+    {
+      this->KindRange[1] = this->HasKinds != 0 ? ENCODER : DECODER;
+    }
     recording = PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
   }
   this->Ranges.Find(recording);
@@ -164,13 +173,19 @@ void vtkSpatialAttention::Execute(Task& task)
   options.quantity = Quantities.at(this->Quantity);
   options.direction = static_cast<atlas::SpatialDirection>(this->Direction);
   options.threads = AttentionAtlas::ThreadLimit();
-  options.progress = task.Progress();
   const atlas::Recording recording = AttentionAtlas::ToRecording(
     AttentionAtlas::FindPart(whole, static_cast<atlas::AttentionKind>(this->AttentionKind)),
     this->Layer, this->Head, options.quantity);
   const std::int64_t tokens = atlas::RequireTokens(recording, this->Sequence);
+  double summed = 0; // of the progress
   known.all = &known.bound.Get(task, AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), tokens),
-    [&] { return AttentionAtlas::BindMeshes(known.meshes, known.binding, tokens, task.Ranks()); });
+    [&]
+    {
+      summed = SummedAt;
+      return AttentionAtlas::BindMeshes(
+        known.meshes, known.binding, tokens, task.Ranks(), task.Progress().Part(0, SummedAt));
+    });
+  options.progress = task.Progress().Part(summed, 1);
   const Query query = this->FindQuery(known, task);
   options.query = query.mix;
   const std::vector<float> values = atlas::EvaluateSpatialAttention(recording, options);

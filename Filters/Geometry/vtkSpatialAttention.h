@@ -42,6 +42,9 @@ class vtkMultiBlockDataSet;
  *
  * Field data of outputs 1 and 2: Layer, Head and Sequence (int).
  *
+ * Time steps are those of the dataset and of the recording, which may be one of a model's
+ * checkpoints.
+ *
  * On several ranks each has its part of the dataset, and the first one the other outputs, which are
  * equal to the byte on any number of ranks. Places that are ghosts count once. Canceling leaves the
  * outputs empty.
@@ -103,9 +106,14 @@ public:
   ///@}
 
   /**
-   * Whether the recording, as of the last UpdateInformation, has three kinds of attention.
+   * Whether the recording, as of the last UpdateInformation, has several kinds of attention.
    */
   int GetHasKinds() { return this->HasKinds; }
+
+  /**
+   * The first and last kind of attention that it has; all kinds if there is no recording.
+   */
+  int* GetKindRange() VTK_SIZEHINT(2) { return this->KindRange; }
 
   ///@{
   /**
@@ -249,6 +257,7 @@ private:
   bool DivideAmongPlaces = false;
 
   int HasKinds = 0;
+  int KindRange[2] = { DECODER, CROSS };
   AttentionAtlas::RecordingRanges Ranges;
   std::unique_ptr<Known> Last;
 };

@@ -1,6 +1,7 @@
 #include "vtkBindTokens.h"
 
 #include "SpatialRecording.h"
+#include "TimedSource.h"
 
 #include <vtkCellData.h>
 #include <vtkDoubleArray.h>
@@ -130,6 +131,27 @@ TEST(BindTokens, ToTheNearest)
   EXPECT_THAT(binding.Points(), ElementsAre(0, 0, 0, 0, 0));
   several->SetBlock(2, Line({ 2 }));
   EXPECT_THAT(binding.Error(), HasSubstr("TokenPositions: expected one mesh"));
+}
+
+/// The tokens 0 and 1 move apart, while the dataset stays.
+TEST(BindTokens, ToTokensThatMove)
+{
+  vtkNew<TimedSource> moving;
+  moving->Set({ 0, 1, 3 },
+    [](double time, vtkMultiBlockDataSet* output) { output->SetBlock(0, Line({ -time, time })); });
+  Binding binding(Line({ -2.5, -0.25, 0.25, 2.5 }));
+  binding->SetMethod(vtkBindTokens::NEAREST);
+  binding->SetInputConnection(2, moving->GetOutputPort());
+  EXPECT_THAT(TimesOf(binding.Get()), ElementsAre(0, 1, 3));
+  const auto at = [&](double time)
+  {
+    binding->UpdateTimeStep(time);
+    return Values(OutputOf<vtkDataSet>(binding.Get())->GetPointData(), "Bound Token");
+  };
+  EXPECT_THAT(at(0), ElementsAre(0, 0, 0, 0)); // of two at one place the first
+  EXPECT_THAT(at(1), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(at(3), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(at(0), ElementsAre(0, 0, 0, 0));
 }
 
 /// Cells of a volume of 4 x 2 x 1 cells, of which two by two are a patch.

@@ -1,7 +1,9 @@
 #include "vtkBindTokens.h"
 #include "vtkSpatialAttention.h"
 
+#include "Core/TranslatedRecording.h"
 #include "SpatialRecording.h"
+#include "TimedSource.h"
 
 #include <vtkCellData.h>
 #include <vtkFloatArray.h>
@@ -14,6 +16,7 @@
 #include <vtkTable.h>
 #include <vtkUnsignedCharArray.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -103,6 +106,33 @@ public:
     EXPECT_EQ(OutputOf<vtkDataSet>(this->Get())->GetNumberOfPoints(), 0);
     EXPECT_EQ(OutputOf<vtkTable>(this->Get(), 3)->GetNumberOfRows(), 0);
     return this->TakeError();
+  }
+};
+
+/// Cancels a filter once, when half of its work is done, and keeps the progress until then.
+class CancelAtHalf
+{
+public:
+  std::vector<double> Reports;
+
+  explicit CancelAtHalf(vtkAlgorithm* filter)
+    : Filter(filter)
+    , Tag(filter->AddObserver(vtkCommand::ProgressEvent, this, &CancelAtHalf::Add))
+  {
+  }
+
+private:
+  vtkAlgorithm* Filter;
+  unsigned long Tag;
+
+  void Add()
+  {
+    this->Reports.push_back(this->Filter->GetProgress());
+    if (this->Reports.back() >= 0.5)
+    {
+      this->Filter->SetAbortExecute(1);
+      this->Filter->RemoveObserver(this->Tag);
+    }
   }
 };
 
@@ -354,6 +384,190 @@ TEST(SpatialAttentionFilter, StepsOfTimeAreTokens)
   EXPECT_THAT(at(0.5, 1), ElementsAre(0.25, 0.25));   // token 2 to 0 and 1
 }
 
+/// A row of FirstHead at the six points.
+std::vector<double> AtSixPoints(int query)
+{
+  std::vector<double> values;
+  for (const std::size_t token : { 0, 0, 1, 2, 4, 3 })
+  {
+    values.push_back(token == 4 ? 0 : static_cast<double>(FirstHead[4 * query + token]));
+  }
+  return values;
+}
+
+/// At time t the query i attends as the query i + t does at the beginning; the dataset stays.
+TEST(SpatialAttentionFilter, ARecordingChangesInTime)
+{
+  const auto recordingAt = [](double time, vtkMultiBlockDataSet* output)
+  {
+    Recording recording = SpatialRecording();
+    SharedMatrix& weights = recording.layers[0].heads[0].weights[0];
+    for (int i = 0; i < 4; ++i)
+    {
+      std::copy_n(FirstHead.begin() + 4 * ((i + static_cast<int>(time)) % 4), 4, weights.Row(i));
+    }
+    AttentionAtlas::ToDataSet(recording, output);
+  };
+  vtkNew<TimedSource> recorded;
+  recorded->Set({ 0, 1, 2, 3 }, recordingAt);
+  Spatial spatial(SixPoints());
+  spatial->SetInputConnection(1, recorded->GetOutputPort());
+  EXPECT_THAT(TimesOf(spatial.Get()), ElementsAre(0, 1, 2, 3));
+  spatial.Binding->Update();
+  const vtkMTimeType bound = spatial.Binding->GetOutputDataObject(0)->GetMTime();
+  for (const int time : { 0, 1, 2, 3, 1 })
+  {
+    spatial->UpdateTimeStep(time);
+    EXPECT_EQ(
+      Values(OutputOf<vtkDataSet>(spatial.Get())->GetPointData(), "Attention"), AtSixPoints(time))
+      << time;
+    EXPECT_EQ(Values(OutputOf<vtkTable>(spatial.Get(), 3)->GetRowData(), "Weight")[0],
+      *std::max_element(FirstHead.begin() + 4 * time, FirstHead.begin() + 4 * time + 4));
+  }
+  EXPECT_EQ(spatial.Binding->GetOutputDataObject(0)->GetMTime(), bound); // not bound again
+}
+
+/// Times of the dataset and of the recording are announced together.
+TEST(SpatialAttentionFilter, HasTheTimesOfBothInputs)
+{
+  vtkNew<TimedSource> recorded;
+  recorded->Set({ 1, 2, 4 }, [](double, vtkMultiBlockDataSet* output)
+    { AttentionAtlas::ToDataSet(SpatialRecording(), output); });
+  vtkNew<TimedSource> meshes;
+  meshes->Set(
+    { 0, 2, 3 }, [](double, vtkMultiBlockDataSet* output) { output->SetBlock(0, SixPoints()); });
+  Spatial spatial(SixPoints());
+  spatial.Binding->SetInputConnection(0, meshes->GetOutputPort());
+  spatial->SetInputConnection(1, recorded->GetOutputPort());
+  EXPECT_THAT(TimesOf(spatial.Binding.Get()), ElementsAre(0, 2, 3));
+  EXPECT_THAT(TimesOf(spatial.Get()), ElementsAre(0, 1, 2, 3, 4));
+}
+
+/// The attention of a query to all tokens of its sequence: a softmax over the source's tokens of
+/// the cross attention, over all of the encoder, whose scores have a bias by distance.
+std::vector<double> DirectAttention(
+  const Recording& part, std::int64_t sequence, std::int64_t head, std::int64_t query)
+{
+  const RecordedLayer& layer = part.layers.back();
+  const RecordedHead& recorded = layer.heads[head];
+  const std::int64_t first = part.sequenceOffsets[sequence];
+  const std::int64_t length = part.sequenceOffsets[sequence + 1] - first;
+  const std::int64_t keys =
+    part.mask == AttentionMask::Cross ? part.sourceLengths[sequence] : length;
+  std::vector<double> odds(length, 0);
+  double sum = 0;
+  for (std::int64_t key = 0; key < keys; ++key)
+  {
+    double score = 0;
+    for (std::int64_t c = 0; c < recorded.query.columns; ++c)
+    {
+      score += layer.scoreScale * static_cast<double>(recorded.query.Row(first + query)[c]) *
+               static_cast<double>(recorded.key.Row(first + key)[c]);
+    }
+    if (part.mask != AttentionMask::Cross)
+    {
+      const std::int64_t distance = std::clamp<std::int64_t>(key - query, -2, 2);
+      score += static_cast<double>(part.distanceBias.Row(head)[distance + 2]);
+    }
+    odds[key] = std::exp(score);
+    sum += odds[key];
+  }
+  std::for_each(odds.begin(), odds.end(), [sum](double& value) { value /= sum; });
+  return odds;
+}
+
+/// Points at x = 0, 1, ..., one for each token.
+vtkSmartPointer<vtkPolyData> PointPerToken(int count)
+{
+  std::vector<double> x;
+  vtkNew<vtkIntArray> tokens;
+  tokens->SetName("token");
+  for (int i = 0; i < count; ++i)
+  {
+    x.push_back(i);
+    tokens->InsertNextValue(i);
+  }
+  const auto mesh = PointsAt(x, std::vector<double>(x.size(), 0));
+  mesh->GetPointData()->AddArray(tokens);
+  return mesh;
+}
+
+void ExpectNear(const std::vector<double>& found, const std::vector<double>& expected)
+{
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i)
+  {
+    EXPECT_NEAR(found[i], expected[i], 1e-6) << i;
+  }
+}
+
+/// Sequence 0 has four tokens of the source, then three of the target.
+TEST(SpatialAttentionFilter, CrossAttentionIsOfTargetToSource)
+{
+  const Recording recording = TranslatedRecording();
+  Spatial spatial(PointPerToken(7), recording);
+  spatial->SetAttentionKind(vtkSpatialAttention::CROSS);
+  spatial->SetLayer(2);
+  spatial->SetHead(1);
+  spatial->SetQueryBy(vtkSpatialAttention::PROBE);
+  std::vector<std::vector<double>> rows(7);
+  for (int query = 4; query < 7; ++query)
+  {
+    rows[query] = DirectAttention(*recording.cross, 0, 1, query);
+    spatial->SetProbe(query, 0.25, 0);
+    ExpectNear(spatial.Points(), rows[query]);
+  }
+  EXPECT_THAT(Texts(spatial.Table()->GetRowData(), "Token"), Each(HasSubstr("s")));
+  EXPECT_THAT(Values(spatial.Mark()->GetCellData(), "Token Index"), ElementsAre(6));
+  EXPECT_EQ(spatial.Lines()->GetNumberOfLines(), 4);
+
+  spatial->SetDirection(vtkSpatialAttention::TO);
+  for (int key = 0; key < 4; ++key)
+  {
+    spatial->SetProbe(key, 0, 0.25);
+    ExpectNear(spatial.Points(), { 0, 0, 0, 0, rows[4][key], rows[5][key], rows[6][key] });
+  }
+  EXPECT_THAT(Texts(spatial.Table()->GetRowData(), "Token"), Each(HasSubstr("t")));
+  spatial->SetProbe(4, 0, 0); // of the target
+  EXPECT_THAT(spatial.Error(), HasSubstr("query: expected tokens from 0 to 3, found 4."));
+  spatial->SetDirection(vtkSpatialAttention::FROM);
+  spatial->SetProbe(3, 0, 0);
+  EXPECT_THAT(spatial.Error(), HasSubstr("query: expected tokens from 4 to 6, found 3."));
+
+  Connect(spatial.Get(), 2, SelectionOf({ 4, 6 })); // a region of the target: the mean
+  std::vector<double> mean;
+  for (std::size_t key = 0; key < 7; ++key)
+  {
+    mean.push_back((rows[4][key] + rows[6][key]) / 2);
+  }
+  ExpectNear(spatial.Points(), mean);
+  EXPECT_EQ(spatial->GetHasKinds(), 1);
+  EXPECT_EQ(spatial->GetKindRange()[1], vtkSpatialAttention::CROSS);
+  EXPECT_EQ(spatial->GetLayerRange()[1], 2);
+}
+
+/// The encoder has the four tokens of the source. As of pictures among words, there is no cross
+/// attention.
+TEST(SpatialAttentionFilter, TheEncoderHasItsOwnTokens)
+{
+  Recording recording = TranslatedRecording();
+  recording.cross.reset();
+  Spatial spatial(PointPerToken(4), recording);
+  spatial->UpdateInformation();
+  EXPECT_EQ(spatial->GetHasKinds(), 1);
+  EXPECT_EQ(spatial->GetKindRange()[1], vtkSpatialAttention::ENCODER);
+  spatial->SetAttentionKind(vtkSpatialAttention::ENCODER);
+  spatial->SetLayer(1);
+  for (int query = 0; query < 4; ++query)
+  {
+    spatial->SetToken(query);
+    ExpectNear(spatial.Points(), DirectAttention(*recording.encoder, 0, 0, query));
+  }
+  EXPECT_EQ(spatial->GetLayerRange()[1], 1);
+  spatial->SetAttentionKind(vtkSpatialAttention::DECODER); // of three tokens
+  EXPECT_THAT(spatial.Error(), HasSubstr("expected tokens from 0 to 2, or -1 for none, found 3"));
+}
+
 TEST(SpatialAttentionFilter, NamesWhatIsWrong)
 {
   const auto mesh = SixPoints();
@@ -403,6 +617,31 @@ TEST(SpatialAttentionFilter, CanBeCanceled)
   EXPECT_EQ(spatial.Points().size(), 6U);
 }
 
+/// Half a million places of four slices, whose checks and sums take several reports.
+TEST(SpatialAttentionFilter, CanBeCanceledWhileItAddsUpPlaces)
+{
+  constexpr vtkIdType count = 500'000;
+  vtkNew<vtkImageData> mesh;
+  mesh->SetDimensions(static_cast<int>(count), 1, 1);
+  vtkNew<vtkFloatArray> weights;
+  weights->SetName("slices");
+  weights->SetNumberOfComponents(4);
+  weights->SetNumberOfTuples(count);
+  weights->Fill(0.25);
+  mesh->GetPointData()->AddArray(weights);
+  Spatial spatial(mesh);
+  spatial.BindSlices();
+  spatial.Binding->SetFirstToken(0);
+  spatial.Binding->Update();
+  const CancelAtHalf canceler(spatial.Get());
+  spatial->Update();
+  EXPECT_GT(canceler.Reports.size(), 3U);
+  EXPECT_LT(canceler.Reports.back(), 0.8); // within the sums
+  EXPECT_EQ(OutputOf<vtkDataSet>(spatial.Get())->GetNumberOfPoints(), 0);
+  EXPECT_EQ(spatial.Points().size(), static_cast<std::size_t>(count));
+  EXPECT_THAT(spatial.Column("Places"), Each(count));
+}
+
 TEST(SpatialAttentionFilter, OfNothingIsEmpty)
 {
   Spatial spatial(vtkSmartPointer<vtkPolyData>::New());
@@ -434,6 +673,7 @@ TEST(SpatialAttentionFilter, KnowsTheRangesOfTheRecording)
   EXPECT_EQ(spatial->GetSequenceRange()[1], 1);
   EXPECT_EQ(spatial->GetLayerRange()[1], 0);
   EXPECT_EQ(spatial->GetHasKinds(), 0);
+  EXPECT_EQ(spatial->GetKindRange()[1], vtkSpatialAttention::DECODER);
 }
 
 }
