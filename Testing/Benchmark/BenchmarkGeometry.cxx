@@ -1,5 +1,5 @@
 // Attention on a mesh of random places. Counters:
-//   GB_per_s       of the weights of slices that a new query reads
+//   GB_per_s       of all weights of slices, of which a new query reads those it needs
 //   memory_GB_per_s  what adding the same bytes up alone reads
 
 #include "Parallel.h"
@@ -40,13 +40,15 @@ double SecondsToRead(const std::vector<float>& numbers)
     });
 }
 
-/// A new query on places of slices: its attention as a value per place.
-void QueryOfSlices(benchmark::State& state)
+/// A new query on places of slices: its attention to the first of them, or all, as values of
+/// places.
+void SpreadSlices(benchmark::State& state, std::int64_t attended)
 {
   const std::int64_t places = state.range(0);
   const std::int64_t width = state.range(1);
   const std::vector<float> weights = SlicesOf(places, width);
-  const std::vector<float> attention(width, 1.0F / static_cast<float>(width));
+  std::vector<float> attention(width, 0);
+  std::fill_n(attention.begin(), attended, 1.0F / static_cast<float>(attended));
   std::vector<float> values(places);
   const atlas::BoundPlaces bound = { places, width, nullptr, weights.data(), 0 };
   for (auto _ : state)
@@ -59,11 +61,23 @@ void QueryOfSlices(benchmark::State& state)
     benchmark::Counter(bytes / 1e9, benchmark::Counter::kIsIterationInvariantRate);
   state.counters["memory_GB_per_s"] = bytes / 1e9 / SecondsToRead(weights);
 }
+
+void QueryOfSlices(benchmark::State& state)
+{
+  SpreadSlices(state, state.range(1));
+}
 BENCHMARK(QueryOfSlices)
   ->Args({ 1'000'000, 64 })
   ->Args({ 10'000'000, 64 })
   ->Unit(benchmark::kMillisecond)
   ->UseRealTime();
+
+/// What one slice holds.
+void QueryOfOneSlice(benchmark::State& state)
+{
+  SpreadSlices(state, 1);
+}
+BENCHMARK(QueryOfOneSlice)->Args({ 10'000'000, 64 })->Unit(benchmark::kMillisecond)->UseRealTime();
 
 /// The same with a token per place.
 void QueryOfTokens(benchmark::State& state)

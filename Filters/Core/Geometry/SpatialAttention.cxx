@@ -106,17 +106,32 @@ std::vector<float> EvaluateTo(
   return found;
 }
 
+/// The first slices of the groups of LaneCount slices whose values are not all 0. The others add
+/// nothing to a place, and their weights need not be read.
+std::vector<std::int64_t> GroupsWithValues(const float* values, std::int64_t width)
+{
+  std::vector<std::int64_t> groups;
+  for (std::int64_t s = 0; s + LaneCount <= width; s += LaneCount)
+  {
+    if (std::any_of(values + s, values + s + LaneCount, [](float value) { return value != 0; }))
+    {
+      groups.push_back(s);
+    }
+  }
+  return groups;
+}
+
 /// The value of a place with weights of all slices: in lanes, whose sums are added in the end.
-float MixOfSlices(const float* weights, const float* values, std::int64_t width)
+float MixOfSlices(const float* weights, const float* values, std::int64_t width,
+  const std::vector<std::int64_t>& groups)
 {
   Lanes sum = Lanes::Zero();
-  const std::int64_t whole = width / LaneCount * LaneCount;
-  for (std::int64_t s = 0; s < whole; s += LaneCount)
+  for (const std::int64_t s : groups)
   {
     sum += Eigen::Map<const Lanes>(weights + s) * Eigen::Map<const Lanes>(values + s);
   }
   float rest = 0;
-  for (std::int64_t s = whole; s < width; ++s)
+  for (std::int64_t s = width / LaneCount * LaneCount; s < width; ++s)
   {
     rest += weights[s] * values[s];
   }
@@ -208,6 +223,9 @@ void SpreadOverPlaces(
 {
   const std::int64_t parts = (places.count + PlacesPerPart - 1) / PlacesPerPart;
   const bool isDense = places.tokens == nullptr;
+  const float* ofSlices = ofTokens.data() + places.firstToken;
+  const std::vector<std::int64_t> groups =
+    isDense ? GroupsWithValues(ofSlices, places.width) : std::vector<std::int64_t>();
   ParallelFor(parts, threads,
     [&](std::int64_t part)
     {
@@ -215,8 +233,8 @@ void SpreadOverPlaces(
       const std::int64_t end = std::min(begin + PlacesPerPart, places.count);
       for (std::int64_t place = begin; place < end; ++place)
       {
-        values[place] = isDense ? MixOfSlices(places.weights + place * places.width,
-                                    ofTokens.data() + places.firstToken, places.width)
+        values[place] = isDense ? MixOfSlices(places.weights + place * places.width, ofSlices,
+                                    places.width, groups)
                                 : MixOfTokens(places, place, ofTokens);
       }
     });

@@ -68,7 +68,8 @@ void DivideByPlaces(const PlaceSums& places, std::vector<float>& ofTokens);
 
 /// The value of each place: the sum over its tokens of their weights times `ofTokens`, the values
 /// of the tokens; 0 without a token. Places are as CheckPlaces accepts them. On several threads, at
-/// the speed of memory; a value depends on nothing but its own place.
+/// the speed of memory; a value depends on nothing but its own place. Weights of slices whose
+/// values are 0 are not read if their neighbors' are 0, too, as of a query that holds one slice.
 void SpreadOverPlaces(
   const BoundPlaces& places, const std::vector<float>& ofTokens, float* values, int threads);
 

@@ -207,6 +207,30 @@ TEST(SpatialAttention, SpreadsOverPlacesBySlices)
   }
 }
 
+/// A query that holds one slice: each place has its weight of it, to the bit, whatever the others.
+TEST(SpatialAttention, SpreadsOneSliceAlone)
+{
+  for (const std::int64_t width : { 19, 64 })
+  {
+    constexpr std::int64_t count = 1000;
+    std::mt19937 generator(4);
+    const SharedMatrix weights = RandomRows(count, width, generator);
+    const BoundPlaces places = { count, width, nullptr, weights.values.get(), 1 };
+    for (const std::int64_t slice : { std::int64_t{ 0 }, std::int64_t{ 17 }, width - 1 })
+    {
+      std::vector<float> ofTokens(width + 1, 0);
+      ofTokens[0] = 5; // of a token in front of the slices
+      ofTokens[1 + slice] = 1;
+      std::vector<float> values(count, -1);
+      SpreadOverPlaces(places, ofTokens, values.data(), 2);
+      for (std::int64_t i = 0; i < count; ++i)
+      {
+        ASSERT_EQ(values[i], weights.Row(i)[slice]) << width << ", " << slice << ", " << i;
+      }
+    }
+  }
+}
+
 TEST(SpatialAttention, QueriesOfPlacesAreMeans)
 {
   const auto somewhere = [](std::int64_t, double* position) { std::fill_n(position, 3, 1.0); };
