@@ -12,7 +12,8 @@
 // each
 //   query
 // - HeadScores, AttentionFocus: 8 heads on sequences of 128 tokens
-// - HeadEmbedding, TokenColors: queries and keys like those of a head (EmbeddingPoints.h)
+// - HeadEmbedding, TokenColors: queries and keys like those of a head (EmbeddingPoints.h). Below
+//   100,000 points t-SNE and UMAP search all pairs for neighbors, so sizes go beyond
 // - AttentionTokens, LogitLens, TransformerRecorder: a rotary model of two layers; the recorder
 // runs
 //   one sequence, attention tokens are of 32 tokens
@@ -529,10 +530,10 @@ BENCHMARK_CAPTURE(HeadEmbedding, Principal, vtkHeadEmbedding::PCA, "n")
   ->Apply(Sizes<17>);
 BENCHMARK_CAPTURE(HeadEmbedding, TSne, vtkHeadEmbedding::TSNE, "n log n")
   ->ArgName("points")
-  ->Apply(Sizes<16>);
+  ->Apply(Sizes<18, 2>);
 BENCHMARK_CAPTURE(HeadEmbedding, Umap, vtkHeadEmbedding::UMAP, "n log n")
   ->ArgName("points")
-  ->Apply(Sizes<16>);
+  ->Apply(Sizes<18, 2>);
 BENCHMARK(TokenColors)->ArgName("points")->Apply(Sizes<18>);
 BENCHMARK(AttentionTokens)->ArgName("words")->Apply(Sizes<17>);
 BENCHMARK(LogitLens)->ArgName("tokens")->Apply(Sizes<15>);

@@ -45,12 +45,12 @@ class Results:
 
 
 def number(value, digits=2):
-    """A number to so many digits, or all those before its point."""
+    """A number to so many digits; to three or more if they are all before its point."""
     if value == 0:
         return "0"
     rounded = float(f"{value:.{digits}g}")
     if abs(rounded) >= 10 ** (digits - 1):
-        return f"{value:,.0f}"
+        return f"{float(f'{value:.{max(digits, 3)}g}'):,.0f}"
     return f"{rounded:.10f}".rstrip("0").rstrip(".")
 
 

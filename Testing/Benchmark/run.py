@@ -85,6 +85,7 @@ def main(path, command):
     result.unlink(missing_ok=True)
     status, others = run(command)
     if status:
+        result.unlink(missing_ok=True)  # of which only a part is there
         sys.exit(f"{command[0]}: exit status {status}")
     report = json.loads(result.read_text(encoding="utf-8"))
     name, instructions = processor()

@@ -15,9 +15,8 @@ import warnings
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import numpy as np
-
 try:
+    import numpy as np
     import umap
 except ImportError:
     sys.exit(print("umap-learn is not installed"))
