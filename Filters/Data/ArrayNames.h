@@ -145,7 +145,7 @@ inline constexpr const char* WeightOnWords = "Weight on Words"; ///< field data
 inline constexpr const char* Heat = "Heat";                     ///< Weight, with colors of its own
 inline constexpr const char* RelativeHeat = "RelativeHeat"; ///< Weight / the largest of the head
 inline constexpr const char* PictureColor = "PictureColor"; ///< of pixels
-inline constexpr const char* MarkColor = "MarkColor";           ///< of arrows, marks and frames
+inline constexpr const char* MarkColor = "MarkColor";       ///< of arrows, marks and frames
 inline constexpr const char* MarkColorLegend = "MarkColor Legend"; ///< field data
 
 // AttentionMap: bands of pictures, in addition to Picture, Side, MarkColor and First Token
