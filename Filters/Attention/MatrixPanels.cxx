@@ -100,7 +100,8 @@ void MatrixPanels::Sort(const std::map<atlas::HeadPlace, double>& scores)
   }
 }
 
-void MatrixPanels::MakeTitles(vtkPolyData* output, const char* format, double height) const
+void MatrixPanels::MakeTitles(
+  vtkPolyData* output, const char* format, double height, double room) const
 {
   const int gap = this->RowStep() - this->PanelHeight;
   const double above = 0.25 * gap + 1;
@@ -109,7 +110,7 @@ void MatrixPanels::MakeTitles(vtkPolyData* output, const char* format, double he
   for (std::size_t row = 0; row < this->Layers.size(); ++row)
   {
     const double top = -static_cast<double>(row) * this->RowStep();
-    titles.AddToTheLeft(-0.5 - above, height * (top - 0.5 * this->PanelHeight),
+    titles.AddToTheLeft(-0.5 - above - room, height * (top - 0.5 * this->PanelHeight),
       "Layer " + std::to_string(this->Layers[row]));
     for (int column = 0; isOfHeads && (row == 0 || this->Sorted) && column < this->Columns;
       ++column)

@@ -51,8 +51,10 @@ public:
   void Sort(const std::map<atlas::HeadPlace, double>& scores);
 
   /// The titles of layers and heads, in an output of a format. `height`: that of a point, whose
-  /// width is 1.
-  void MakeTitles(vtkPolyData* output, const char* format, double height = 1) const;
+  /// width is 1. `room`: what is left free for labels between the titles of layers and the panels,
+  /// in points.
+  void MakeTitles(
+    vtkPolyData* output, const char* format, double height = 1, double room = 0) const;
 
 private:
   std::vector<atlas::HeadPlace> Places;

@@ -23,6 +23,7 @@
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
+#include <vtkStringArray.h>
 #include <vtkTable.h>
 
 #include <algorithm>
@@ -44,6 +45,36 @@ using AttentionAtlas::Task;
 
 namespace
 {
+
+/// Images with more points on a side have no labels, which could not be read: as
+/// vtkSquaresRepresentation::MaximumLabels.
+constexpr int MaximumLabels = 256;
+
+/// The texts of the tokens of a sequence; none if they are not known.
+std::vector<std::string> TextsOf(const atlas::Recording& recording, std::int64_t sequence)
+{
+  if (sequence == atlas::AllSequences || recording.tokens.text.empty())
+  {
+    return {};
+  }
+  const auto first = recording.tokens.text.begin();
+  return { first + recording.sequenceOffsets[atlas::ToIndex(sequence)],
+    first + recording.sequenceOffsets[atlas::ToIndex(sequence) + 1] };
+}
+
+/// What vtkSquaresRepresentation leaves free for labels and the title of an axis beside an image of
+/// `points` on its longer side, in points.
+double LabelRoom(const std::vector<std::string>& texts, int points)
+{
+  std::size_t longest = 0; // in letters of UTF-8
+  for (const std::string& text : texts)
+  {
+    const auto letters = std::count_if(text.begin(), text.end(),
+      [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+    longest = std::max(longest, static_cast<std::size_t>(letters));
+  }
+  return 0.3 + 0.4 * static_cast<double>(longest) + 2 * std::max(0.72, points / 30.);
+}
 
 constexpr double BytesPerPoint = sizeof(float) + 4 * sizeof(int);
 
@@ -159,6 +190,7 @@ struct vtkAttentionMatrix::Pooled
   std::int64_t keys = 0;
   std::optional<atlas::MapCells> cells; ///< of a window
   std::int64_t source = 0;              ///< the position of the first query
+  std::vector<std::string> texts;       ///< of the sequence; none if they are not known
 
   /// The positions in their text where a row and a column of a panel begin.
   std::int64_t QueryAt(std::int64_t row, std::int64_t rows) const
@@ -297,6 +329,7 @@ vtkAttentionMatrix::Pooled vtkAttentionMatrix::Pool(const Task& task)
   const atlas::KeyRange queries = atlas::QueryPositions(recording, this->Sequence);
   pooled.queries = queries.end - queries.begin;
   pooled.keys = atlas::KeyPositions(recording, this->Sequence).end;
+  pooled.texts = TextsOf(recording, this->Sequence);
   pooled.heads = panels.Heads();
   std::vector<atlas::HeadPlace> mine;
   const std::size_t ranks = task.Ranks().Count();
@@ -332,6 +365,16 @@ vtkAttentionMatrix::Pooled vtkAttentionMatrix::Pool(const Task& task)
     threads, task.Progress());
   pooled.values = task.Ranks().GatherDealt(values, pooled.heads.size(), pointsOfHead);
   return pooled;
+}
+
+/// Whether rows and columns have the texts of tokens.
+bool vtkAttentionMatrix::HasLabels(const MatrixPanels& panels, const Pooled& pooled)
+{
+  const bool isPooled = pooled.cells
+                          ? pooled.cells->queryCell > 1 || pooled.cells->keyCell > 1
+                          : panels.Queries() < pooled.queries || panels.Keys() < pooled.keys;
+  return !isPooled && !pooled.texts.empty() && panels.Width() <= MaximumLabels &&
+         panels.Height() <= MaximumLabels;
 }
 
 /// Makes the part of the image that is asked for.
@@ -382,6 +425,34 @@ void vtkAttentionMatrix::MakeImage(
   AttentionAtlas::AddField(fields, "Panel Height", queries);
   AttentionAtlas::AddField(fields, "Column Step", panels.ColumnStep());
   AttentionAtlas::AddField(fields, "Row Step", panels.RowStep());
+  if (HasLabels(panels, pooled))
+  {
+    const std::int64_t target = pooled.tokens - pooled.queries; // the first position of queries
+    const auto add = [&](const char* name, int count, const auto& textAt)
+    {
+      vtkNew<vtkStringArray> labels;
+      labels->SetName(name);
+      for (int i = 0; i < count; ++i)
+      {
+        labels->InsertNextValue(textAt(i));
+      }
+      fields->AddArray(labels);
+    };
+    add(Names::KeyToken, panels.Width(),
+      [&](int x)
+      {
+        const int key = x % panels.ColumnStep();
+        return key < keys ? pooled.texts[atlas::ToIndex(pooled.KeyAt(key, keys))] : std::string();
+      });
+    add(Names::QueryToken, panels.Height(),
+      [&](int y)
+      {
+        const int query = y % panels.RowStep();
+        return query < queries
+                 ? pooled.texts[atlas::ToIndex(target + pooled.QueryAt(query, queries))]
+                 : std::string();
+      });
+  }
 }
 
 void vtkAttentionMatrix::Execute(Task& task)
@@ -412,6 +483,10 @@ void vtkAttentionMatrix::Execute(Task& task)
   this->MakeImage(panels, pooled, task);
   if (task.IsFirst())
   {
-    panels.MakeTitles(task.Output<vtkPolyData>(1), AttentionAtlas::Formats::AttentionMatrixTitles);
+    const double room = HasLabels(panels, pooled)
+                          ? LabelRoom(pooled.texts, std::max(panels.Width(), panels.Height()))
+                          : 0;
+    panels.MakeTitles(
+      task.Output<vtkPolyData>(1), AttentionAtlas::Formats::AttentionMatrixTitles, 1, room);
   }
 }

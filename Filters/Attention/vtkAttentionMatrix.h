@@ -48,7 +48,10 @@ struct Recording;
  * 1. Point arrays: one named after Quantity (float; NaN in gaps), and Layer, Head, Query and Key
  * (int; -1 in gaps), where Query and Key are the first positions of the bins. Rollout has one panel
  * per layer, of Head -1. Field data: Sequence, Panel Size (bins along a side), Column Step and Row
- * Step (points from one panel to the next) and Tokens (T).
+ * Step (points from one panel to the next) and Tokens (T). Where each point stands for one query
+ * and one key, the texts of tokens are known, and the image has at most 256 points on a side, also
+ * Key Token and Query Token (string): the texts of the columns from the left and of the rows from
+ * the top, empty in gaps. The representation Squares labels them.
  *
  * Output port 1: the titles of layers and heads, a vtkPolyData with vertices and the point array
  * Token (string), to be shown as Token Labels. If the heads are sorted, each panel has its own.
@@ -187,6 +190,7 @@ private:
   Pooled Pool(const AttentionAtlas::Task& task);
   void MakeImage(const AttentionAtlas::MatrixPanels& panels, const Pooled& pooled,
     const AttentionAtlas::Task& task) const;
+  static bool HasLabels(const AttentionAtlas::MatrixPanels& panels, const Pooled& pooled);
 
   int Sequence = 0;
   int Layer = -1;

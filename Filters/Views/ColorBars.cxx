@@ -25,6 +25,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -272,9 +273,19 @@ Extent ExtentOf(const std::vector<vtkSMProxy*>& shown, vtkCamera* camera, double
   {
     return { radius, radius, false };
   }
-  // Both sides grow by the same length r: (w + r)^2 + (h + r)^2 = (2 radius)^2.
   const double w = box.GetLength(0);
-  const double h = box.GetLength(1);
+  double h = box.GetLength(1);
+  // Room on one side moves the middle by half of it. Panels with titles at their left have room for
+  // labels below them only.
+  std::array<double, 3> middle;
+  box.GetCenter(middle.data());
+  const double* focus = camera->GetFocalPoint();
+  const double below = 2 * (middle[1] - focus[1] - std::max(middle[0] - focus[0], 0.));
+  if (below > 0.01 * h)
+  {
+    h += below;
+  }
+  // Otherwise both sides grow by the same length r: (w + r)^2 + (h + r)^2 = (2 radius)^2.
   const double under = 8 * radius * radius - (w - h) * (w - h);
   const double grown = std::max(0., (std::sqrt(std::max(0., under)) - w - h) / 2);
   return { (w + grown) / 2, (h + grown) / 2, true };

@@ -112,7 +112,7 @@ bool HasTokens(vtkDataObject* image)
 }
 
 /// A token as a label: without surrounding spaces; a token of only white space is shown by escape
-/// sequences.
+/// sequences, and an empty one has no label.
 std::string Readable(const std::string& token)
 {
   constexpr const char* Space = " \t\n\r";
@@ -120,6 +120,10 @@ std::string Readable(const std::string& token)
   if (first != std::string::npos)
   {
     return token.substr(first, token.find_last_not_of(Space) - first + 1);
+  }
+  if (token.empty())
+  {
+    return {};
   }
   std::string text = "'";
   for (const char c : token)
@@ -366,6 +370,10 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
   double widest = 0;
   const auto add = [&](const std::string& text, const Place& place, double height)
   {
+    if (text.empty())
+    {
+      return;
+    }
     double width = 0;
     if (const auto label = MakeText(text, place, height, width))
     {

@@ -19,10 +19,10 @@ class vtkRenderer;
 ///
 /// An image with the field arrays Key Token and Query Token, such as that of an AttentionMap, gets
 /// a frame, axis titles, and these texts below the columns and beside the rows. The field arrays
-/// Key Title and Query Title replace the titles "Key" and "Query". Columns may be further apart
-/// than rows, as the squares are then rectangles. Texts are black on a light background and white
-/// on a dark one, and scale with the squares. If there are more than MaximumLabels rows or columns,
-/// they are not labeled.
+/// Key Title and Query Title replace the titles "Key" and "Query". Empty texts, as in the gaps of
+/// an AttentionMatrix, have no label. Columns may be further apart than rows, as the squares are
+/// then rectangles. Texts are black on a light background and white on a dark one, and scale with
+/// the squares. If there are more than MaximumLabels rows or columns, they are not labeled.
 class ATTENTIONATLASVIEWS_EXPORT vtkSquaresRepresentation : public vtkImageSliceRepresentation
 {
 public:

@@ -181,6 +181,9 @@ TEST(AttentionKinds, AMatrixOfCrossAttentionHasPanelsOfTwoTexts)
     EXPECT_EQ(all[i / 4 * 9 + 5 + i % 4], expected[i]);
   }
   EXPECT_THAT(Values(image->GetFieldData(), "Panel Height"), ElementsAre(3));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Key Token"),
+    ElementsAre("s0", "s1", "s2", "s3", "", "s0", "s1", "s2", "s3"));
+  EXPECT_THAT(Texts(image->GetFieldData(), "Query Token"), ElementsAre("t0", "t1", "t2"));
   matrix->SetMaximumSize(2);
   matrix->SetPooling(vtkAttentionMatrix::MAXIMUM);
   const std::vector<double> pooled = FromTheTop(Updated<vtkImageData>(matrix.Get()), "Weights");

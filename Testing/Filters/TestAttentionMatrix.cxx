@@ -315,4 +315,47 @@ TEST(AttentionMatrix, ShowsAWindowOfAllHeads)
   EXPECT_EQ(matrix.At("Key", 0, 0), 3);
 }
 
+/// Of rows and columns, also of a window and of two texts; gaps have none.
+TEST(AttentionMatrix, SmallPanelsHaveTheTextsOfTokens)
+{
+  Matrix matrix(SmallRecording()); // a, b, c in 2 x 2 panels
+  const auto texts = [&](const char* name) { return Texts(matrix.Image()->GetFieldData(), name); };
+  const auto hasTexts = [](Matrix& shown)
+  {
+    vtkFieldData* fields = shown.Image()->GetFieldData();
+    EXPECT_EQ(fields->HasArray("Key Token"), fields->HasArray("Query Token"));
+    return fields->HasArray("Key Token") != 0;
+  };
+  EXPECT_THAT(texts("Key Token"), ElementsAre("a", " b", " c", "", "a", " b", " c"));
+  EXPECT_THAT(texts("Query Token"), ElementsAre("a", " b", " c", "", "a", " b", " c"));
+  const double beside = matrix.Titles().at("Layer 2").first;
+  EXPECT_LT(beside, -0.5 - 0.3 - 2 * 0.4 - 2 * 0.72); // a label, and the title of the axis
+  matrix->SetQueryWindow(1, 3);
+  matrix->SetKeyWindow(2, 3);
+  EXPECT_THAT(texts("Key Token"), ElementsAre(" c", "", " c"));
+  EXPECT_THAT(texts("Query Token"), ElementsAre(" b", " c", "", " b", " c"));
+  matrix->SetMaximumSize(1); // a point stands for two queries
+  EXPECT_FALSE(hasTexts(matrix));
+  matrix->SetQueryWindow(0, 0);
+  matrix->SetKeyWindow(0, 0);
+  EXPECT_FALSE(hasTexts(matrix));
+  matrix->SetMaximumSize(64);
+  matrix->SetSequence(-1);
+  EXPECT_FALSE(hasTexts(matrix));
+  EXPECT_GT(matrix.Titles().at("Layer 2").first, beside);
+
+  Recording recording = SmallRecording();
+  recording.tokens.text.clear();
+  Matrix plain(recording);
+  EXPECT_FALSE(hasTexts(plain));
+  recording = LongRecording(130); // two heads: 260 columns and gaps
+  recording.tokens.text.assign(130, "a");
+  Matrix large(recording);
+  large->SetMaximumSize(200);
+  EXPECT_FALSE(hasTexts(large));
+  large->SetKeyWindow(0, 60);
+  large->SetQueryWindow(0, 60);
+  EXPECT_EQ(Texts(large.Image()->GetFieldData(), "Key Token").size(), 2 * 60U + 3U);
+}
+
 }
