@@ -308,9 +308,9 @@ void MakePatchesOfHeads(const ShownPatches& shown, const PatchPanels& heads,
   const auto columns = static_cast<std::size_t>(heads.panels.PanelsInRow());
   for (const Cell& cell : cells)
   {
-    const auto x = static_cast<double>(cell.head % columns) * heads.panels.ColumnStep();
-    const double y =
-      static_cast<double>(cell.head / columns) * heads.panels.RowStep() * shown.patchHeight;
+    const std::size_t row = cell.head / columns;
+    const double x = static_cast<double>(cell.head % columns) * heads.panels.ColumnStep();
+    const double y = static_cast<double>(row) * heads.panels.RowStep() * shown.patchHeight;
     std::vector<Place> corners = Rectangle(shown, cell.token);
     for (Place& corner : corners)
     {
