@@ -369,7 +369,7 @@ def geometry(of):
         if result:
             rates = [counter(result, name, rate) for name in ("GB_per_s", "memory_GB_per_s")]
             rows.append([title, time(seconds(result)), *rates])
-    return table(["what", ">time", ">read", ">read by adding numbers up"], rows)
+    return table(["what", ">time", ">rate of all weights", ">rate of a plain read"], rows)
 
 
 def binding(of):
