@@ -4,7 +4,7 @@
     run.py RESULT.json PROGRAM [ARGUMENT...]
 
 The program writes RESULT.json, of which "context" then also has
-  processor     the name that Linux tells
+  processor     the name that Linux reports
   instructions  the widest vector instructions: AVX-512, AVX2 or another
   others        the share of the processors' time that was not this program's, 0 to 1
   peers         versions of the other programs by package, null for those that are not installed

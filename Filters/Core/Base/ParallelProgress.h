@@ -9,8 +9,9 @@
 namespace atlas
 {
 
-/// ParallelFor that reports the fraction of bodies that are done: the calling thread does, after
-/// each of its own bodies. What the report throws ends the loop as what a body throws does.
+/// ParallelFor with a report of progress: the fraction of bodies that are done, from the calling
+/// thread, after each body that it ran. An exception of the report, such as Canceled, ends the loop
+/// like an exception of a body.
 inline void ParallelFor(std::int64_t count, int threads, const Progress& progress,
   const std::function<void(std::int64_t)>& body)
 {

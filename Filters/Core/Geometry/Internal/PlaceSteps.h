@@ -17,7 +17,7 @@ void ForPlaces(
   std::int64_t count, std::int64_t width, int threads, const Progress& progress, const Body& body)
 {
   constexpr std::int64_t entriesPerReport = std::int64_t{ 1 } << 22U;
-  constexpr std::int64_t ofPosition = 8; // takes as long as so many entries
+  constexpr std::int64_t ofPosition = 8; // checking a position takes as long as 8 entries
   const std::int64_t parts = ThreadCount(threads);
   const std::int64_t step = std::max(entriesPerReport / (width + ofPosition), parts);
   for (std::int64_t done = 0; done < count; done += step)
