@@ -36,28 +36,27 @@ void SetComponentRanges(vtkInformation* information, vtkInformationInformationVe
   information->Set(key, components);
 }
 
-/// The ranges of the tuples begin <= i < end; none for an array of another type.
-atlas::ValueRanges RangesOf(vtkDataArray* array, vtkIdType begin, vtkIdType end)
+/// Extends ranges by the tuples begin <= i < end, if the array is of one of three types.
+void AddTuples(atlas::ValueRanges& ranges, vtkDataArray* array, vtkIdType begin, vtkIdType end)
 {
   const int components = array->GetNumberOfComponents();
   if (begin >= end || components == 0)
   {
-    return {};
+    return;
   }
   const vtkIdType first = begin * components;
-  if (auto* floats = vtkFloatArray::SafeDownCast(array))
+  if (auto* floats = vtkFloatArray::FastDownCast(array))
   {
-    return atlas::RangesOf(floats->GetPointer(first), components, end - begin);
+    ranges.Add(floats->GetPointer(first), components, end - begin);
   }
-  if (auto* integers = vtkIntArray::SafeDownCast(array))
+  else if (auto* integers = vtkIntArray::FastDownCast(array))
   {
-    return atlas::RangesOf(integers->GetPointer(first), components, end - begin);
+    ranges.Add(integers->GetPointer(first), components, end - begin);
   }
-  if (auto* bytes = vtkUnsignedCharArray::SafeDownCast(array))
+  else if (auto* bytes = vtkUnsignedCharArray::FastDownCast(array))
   {
-    return atlas::RangesOf(bytes->GetPointer(first), components, end - begin);
+    ranges.Add(bytes->GetPointer(first), components, end - begin);
   }
-  return {};
 }
 
 void StoreRanges(vtkDataArray* array, const atlas::ValueRanges& ranges)
@@ -88,16 +87,29 @@ RangeCollector::RangeCollector(const std::vector<vtkDataArray*>& arrays)
 
 void RangeCollector::Add(vtkIdType begin, vtkIdType end)
 {
-  std::vector<atlas::ValueRanges> parts;
-  parts.reserve(this->Arrays.size());
-  for (vtkDataArray* array : this->Arrays)
+  Part(*this).Add(begin, end);
+}
+
+RangeCollector::Part::Part(RangeCollector& all)
+  : All(all)
+  , Ranges(all.Arrays.size())
+{
+}
+
+RangeCollector::Part::~Part()
+{
+  const std::lock_guard<std::mutex> lock(this->All.Mutex);
+  for (std::size_t i = 0; i < this->Ranges.size(); ++i)
   {
-    parts.push_back(RangesOf(array, begin, end));
+    this->All.Ranges[i].Join(this->Ranges[i]);
   }
-  const std::lock_guard<std::mutex> lock(this->Mutex);
-  for (std::size_t i = 0; i < parts.size(); ++i)
+}
+
+void RangeCollector::Part::Add(vtkIdType begin, vtkIdType end)
+{
+  for (std::size_t i = 0; i < this->Ranges.size(); ++i)
   {
-    this->Ranges[i].Join(parts[i]);
+    AddTuples(this->Ranges[i], this->All.Arrays[i], begin, end);
   }
 }
 

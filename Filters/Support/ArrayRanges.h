@@ -30,6 +30,21 @@ public:
   /// Adds the tuples begin <= i < end of all arrays. Several threads may call it.
   void Add(vtkIdType begin, vtkIdType end);
 
+  /// Adds many short parts on one thread. They are stored from its end on.
+  class Part
+  {
+  public:
+    explicit Part(RangeCollector& all);
+    ~Part();
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+    void Add(vtkIdType begin, vtkIdType end);
+
+  private:
+    RangeCollector& All;
+    std::vector<atlas::ValueRanges> Ranges;
+  };
+
   /// Stores what was added in VTK's cache.
   void Store() const;
 

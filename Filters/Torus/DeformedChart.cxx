@@ -301,6 +301,7 @@ void DeformedChart::PlaceDonut(const atlas::Donut& donut, vtkPolyData* output)
   ParallelFor(0, this->RowCount,
     [&](vtkIdType begin, vtkIdType end)
     {
+      RangeCollector::Part part(ranges);
       for (vtkIdType row = begin; row < end; ++row)
       {
         const auto angle =
@@ -309,7 +310,7 @@ void DeformedChart::PlaceDonut(const atlas::Donut& donut, vtkPolyData* output)
         if (!hasNormals)
         {
           grid.Normals(angle, normals->GetPointer(3 * row * columns));
-          ranges.Add(row * columns, (row + 1) * columns);
+          part.Add(row * columns, (row + 1) * columns);
         }
       }
     });

@@ -2,9 +2,11 @@
 
 #include "ArrayRanges.h"
 #include "DataFormat.h"
+#include "Execution.h"
 #include "FieldEvaluation.h"
 #include "FieldOutput.h"
 #include "ModelConversion.h"
+#include "ParallelProgress.h"
 #include "Task.h"
 #include "TorusChart.h"
 
@@ -19,8 +21,8 @@
 #include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -32,26 +34,15 @@ using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace
 {
 
-/// Evaluates `count` rows or points in parallel, one part at a time, so that the main thread can
-/// report progress and react to Cancel in between.
-void EvaluateInChunks(vtkIdType count, const atlas::Progress& progress,
+/// Evaluates `count` rows or points in parallel, in parts that are short enough for threads to end
+/// together, and for the main thread to report progress and react to Cancel in between.
+void EvaluateInParts(vtkIdType count, const atlas::Progress& progress,
   const std::function<void(vtkIdType, vtkIdType)>& evaluate)
 {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::duration<double> wanted(0.05); // of a part
-  constexpr vtkIdType parts = 50;                       // if the first one is slow
-  constexpr vtkIdType growth = 10;
-  vtkIdType size = std::max<vtkIdType>(count / parts, 1);
-  for (vtkIdType begin = 0; begin < count;)
-  {
-    const vtkIdType end = std::min(begin + size, count);
-    const auto start = Clock::now();
-    AttentionAtlas::ParallelFor(begin, end, evaluate);
-    const std::chrono::duration<double> taken = Clock::now() - start;
-    size = taken * growth < wanted ? size * growth : size;
-    begin = end;
-    progress(end, count);
-  }
+  constexpr vtkIdType most = 64;
+  const vtkIdType parts = std::min(count, most);
+  atlas::ParallelFor(parts, AttentionAtlas::ThreadLimit(), progress,
+    [&](std::int64_t part) { evaluate(count * part / parts, count * (part + 1) / parts); });
 }
 
 }
@@ -178,15 +169,22 @@ void vtkAttentionTorus::EvaluateImage(
   evaluator.SetColumns(theta1);
   const atlas::FieldArrays arrays = fields.Allocate(this->Pool, columns * rows);
   AttentionAtlas::RangeCollector ranges(fields.Arrays());
-  EvaluateInChunks(rows, task.Progress(),
+  EvaluateInParts(rows, task.Progress(),
     [&](vtkIdType begin, vtkIdType end)
     {
+      constexpr vtkIdType together = 2048; // points, which are still in the processor's cache
+      AttentionAtlas::RangeCollector::Part part(ranges);
+      vtkIdType added = begin;
       for (vtkIdType row = begin; row < end; ++row)
       {
         evaluator.EvaluateRow(
           AttentionAtlas::ChartAngle(extent[2] + static_cast<int>(row), this->Resolution[1]),
           arrays, row * columns);
-        ranges.Add(row * columns, (row + 1) * columns);
+        if (row + 1 == end || (row + 1 - added) * columns >= together)
+        {
+          part.Add(added * columns, (row + 1) * columns);
+          added = row + 1;
+        }
       }
     });
   fields.Attach(output->GetPointData());
@@ -222,7 +220,7 @@ void vtkAttentionTorus::EvaluatePoints(
     theta2[i] = point[1];
   }
   const atlas::FieldArrays arrays = fields.Allocate(this->Pool, count);
-  EvaluateInChunks(count, task.Progress(), [&](vtkIdType begin, vtkIdType end)
+  EvaluateInParts(count, task.Progress(), [&](vtkIdType begin, vtkIdType end)
     { evaluator.EvaluatePoints(theta1.data(), theta2.data(), begin, end, arrays); });
   fields.Attach(output->GetPointData());
 }

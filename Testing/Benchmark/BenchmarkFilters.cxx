@@ -3,7 +3,7 @@
 // kept until the next one is there, as ParaView does.
 //
 // - HeadWeights: Attention Torus; points along each side. Class, Probability, ClassColor and
-//   Attention of three heads.
+//   Attention of three heads. ClassMap: the same without Attention.
 // - Donut: MajorRadius of Torus Deformation; points along each side. Surface: the same with Shape
 //   Vectors, where the chart is new each time.
 // - Pairs: HeadWeights of Token Pairs; tokens.
@@ -153,14 +153,14 @@ atlas::AttentionOnlyModel ShippedModel()
 class ChartKernel
 {
 public:
-  ChartKernel(const atlas::AttentionOnlyModel& model, int side)
+  ChartKernel(const atlas::AttentionOnlyModel& model, int side, bool hasAttention)
     : Model(model)
     , Side(side)
     , Points(static_cast<std::size_t>(side) * static_cast<std::size_t>(side))
     , Predicted(this->Points)
     , Probability(this->Points)
     , Color(3 * this->Points)
-    , Attention(model.HeadCount(), std::vector<float>(this->Points))
+    , Attention(hasAttention ? model.HeadCount() : 0, std::vector<float>(this->Points))
   {
     this->Arrays.predicted = this->Predicted.data();
     this->Arrays.probability = this->Probability.data();
@@ -204,15 +204,15 @@ private:
   atlas::FieldArrays Arrays;
 };
 
-void HeadWeights(benchmark::State& state)
+void CompareCharts(benchmark::State& state, bool hasAttention)
 {
   const auto side = static_cast<int>(state.range(0));
   const atlas::AttentionOnlyModel model = ShippedModel();
   Shown<vtkAttentionTorus> torus(DataSetOf(model));
   torus->SetResolution(side, side);
-  torus->SetQuantityArrayStatus("Attention", 1);
+  torus->SetQuantityArrayStatus("Attention", hasAttention ? 1 : 0);
   torus->SetNumberOfHeadWeights(3);
-  ChartKernel kernel(model, side);
+  ChartKernel kernel(model, side, hasAttention);
   const auto weight = [](int i) { return 1 - 1e-3 * i; };
   Compare(
     state,
@@ -222,6 +222,16 @@ void HeadWeights(benchmark::State& state)
       torus.Update();
     },
     [&](int i) { kernel.Run(weight(i)); });
+}
+
+void HeadWeights(benchmark::State& state)
+{
+  CompareCharts(state, true);
+}
+
+void ClassMap(benchmark::State& state)
+{
+  CompareCharts(state, false);
 }
 
 /// A chart with the default quantities and the outputs of the model.
@@ -487,6 +497,7 @@ void Settings(benchmark::internal::Benchmark* benchmark)
 }
 
 BENCHMARK(HeadWeights)->Arg(512)->Arg(2000)->Apply(Settings);
+BENCHMARK(ClassMap)->Arg(512)->Arg(2000)->Apply(Settings);
 BENCHMARK(Donut)->Arg(512)->Arg(1024)->Arg(2000)->Apply(Settings);
 BENCHMARK(Surface)->Arg(512)->Arg(1024)->Arg(2000)->Apply(Settings);
 BENCHMARK(Pairs)->Arg(50)->Arg(500)->Apply(Settings);

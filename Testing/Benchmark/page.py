@@ -175,6 +175,8 @@ def many_points(of, family):
 
 FILTERS = (
     ("`AttentionTorus`: *Head Weights*, 2000 x 2000 points, attention of 3 heads", "HeadWeights", 2000),
+    ("`AttentionTorus`: the same without attention", "ClassMap", 2000),
+    ("`AttentionTorus`: the same of 512 x 512 points", "ClassMap", 512),
     ("`TorusDeformation`: a radius of the donut, 1024 x 1024 points", "Donut", 1024),
     ("`TorusDeformation`: new vectors, whitened, 1024 x 1024 points", "Surface", 1024),
     ("`TokenPairs`: *Head Weights*, 50 tokens", "Pairs", 50),

@@ -94,9 +94,12 @@ TEST(RangeCollector, HasTheRangesOfAllParts)
   }
   RangeCollector ranges({ floats, integers, bytes, doubles });
   ranges.Add(60, 100);
-  ranges.Add(0, 1);
-  ranges.Add(1, 60);
-  ranges.Add(7, 7);
+  {
+    RangeCollector::Part part(ranges);
+    part.Add(0, 1);
+    part.Add(1, 60);
+    part.Add(7, 7);
+  }
   ranges.Store();
   EXPECT_EQ(floats->GetRange()[0], 0);
   EXPECT_EQ(floats->GetRange()[1], 0.5 * 96);

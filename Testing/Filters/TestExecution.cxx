@@ -117,6 +117,8 @@ std::string RefusalIn(const atlas::test::ControlGroup& group, double bytes)
   std::array<int, 2> answer;
   EXPECT_EQ(pipe(start.data()), 0);
   EXPECT_EQ(pipe(answer.data()), 0);
+  AttentionAtlas::RequireMemory(
+    1, "the test", "wait."); // what this process knows is not the child's
   const pid_t child = fork();
   if (child == 0)
   {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -186,7 +188,7 @@ double FreeWithinProcess()
   const char* kibibytes = std::getenv("ATLAS_MEMORY_LIMIT_KIB");
   const double given = kibibytes == nullptr ? 0 : std::atof(kibibytes);
   limit = given > 0 ? std::min(limit, Kibibyte * given) : limit;
-  return limit - MemoryOfProcess();
+  return limit == Unlimited ? limit : limit - MemoryOfProcess();
 }
 
 /// "1.5 GiB"
@@ -264,6 +266,42 @@ Free FindFree(const fs::path& root)
   return { std::max(free, 0.), ofGroups <= free };
 }
 
+/// What was free a moment ago, less what was granted since. To read it again takes half a
+/// millisecond, longer than many filters take after a change of a slider.
+class KnownMemory
+{
+public:
+  /// Whether so little is asked for that what is known is enough to grant it.
+  bool Grant(double bytes)
+  {
+    constexpr double share = 1. / 16;
+    constexpr std::chrono::seconds moment(1);
+    const std::lock_guard<std::mutex> lock(this->Mutex);
+    if (this->Process != ::getpid() || Clock::now() - this->Time > moment ||
+        bytes > share * this->Free)
+    {
+      return false;
+    }
+    this->Free -= bytes;
+    return true;
+  }
+
+  void Set(double free)
+  {
+    const std::lock_guard<std::mutex> lock(this->Mutex);
+    this->Free = free;
+    this->Time = Clock::now();
+    this->Process = ::getpid();
+  }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  std::mutex Mutex; ///< of all below
+  double Free = 0;
+  Clock::time_point Time;
+  pid_t Process = 0; ///< that asked; 0 if none has. A fork may be in another group.
+};
+
 }
 
 double FreeMemory(const fs::path& root)
@@ -273,6 +311,11 @@ double FreeMemory(const fs::path& root)
 
 void RequireMemory(double bytes, const std::string& what, const std::string& advice)
 {
+  static KnownMemory known;
+  if (bytes <= FreeWithinProcess() && known.Grant(bytes))
+  {
+    return;
+  }
   const Free free = FindFree("/");
   if (bytes > free.bytes)
   {
@@ -280,6 +323,7 @@ void RequireMemory(double bytes, const std::string& what, const std::string& adv
       what + " would take " + Size(bytes) + " of memory, but only " + Size(free.bytes) +
       " are free" + (free.isOfGroups ? " within the limit of this container; " : "; ") + advice);
   }
+  known.Set(free.bytes - bytes);
 }
 
 }

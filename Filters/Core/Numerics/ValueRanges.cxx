@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
@@ -38,19 +39,21 @@ struct Extremes
     this->least = hn::Min(this->least, values);
     this->largest = hn::Max(this->largest, values);
   }
-  HWY_INLINE void Finish(double& lowest, double& highest) const
+  HWY_INLINE void Extend(double& lowest, double& highest) const
   {
     const D d;
     HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(D())];
     hn::Store(this->least, d, lanes);
-    lowest = static_cast<double>(*std::min_element(lanes, lanes + hn::Lanes(d)));
+    const auto low = *std::min_element(lanes, lanes + hn::Lanes(d));
     hn::Store(this->largest, d, lanes);
-    highest = static_cast<double>(*std::max_element(lanes, lanes + hn::Lanes(d)));
+    const auto high = *std::max_element(lanes, lanes + hn::Lanes(d));
+    lowest = std::min(lowest, static_cast<double>(low));
+    highest = std::max(highest, static_cast<double>(high));
   }
 };
 
-/// The ranges of the first of many numbers, as many as fill vectors, at least one vector. Returns
-/// how many.
+/// Extends ranges by the first of many numbers, as many as fill vectors, at least one vector.
+/// Returns how many.
 template<class Value>
 std::size_t NumbersOf(const Value* values, std::size_t count, ValueRanges& ranges)
 {
@@ -63,7 +66,7 @@ std::size_t NumbersOf(const Value* values, std::size_t count, ValueRanges& range
   {
     all.Add(hn::LoadU(d, values + i));
   }
-  all.Finish(ranges.least[0], ranges.largest[0]);
+  all.Extend(ranges.least[0], ranges.largest[0]);
   return i;
 }
 
@@ -112,9 +115,9 @@ std::size_t TriplesOf(const Value* values, std::size_t count, ValueRanges& range
   }
   for (std::size_t c = 0; c < 3; ++c)
   {
-    components[c].Finish(ranges.least[c], ranges.largest[c]);
+    components[c].Extend(ranges.least[c], ranges.largest[c]);
   }
-  squares.Finish(ranges.leastSquare, ranges.largestSquare);
+  squares.Extend(ranges.leastSquare, ranges.largestSquare);
   return i;
 }
 
@@ -154,25 +157,9 @@ namespace
 /// No vector has more numbers or triples.
 constexpr std::ptrdiff_t MostLanes = 64;
 
-/// Ranges with the components of the first tuple.
-template<class Value>
-ValueRanges Begun(const Value* values, std::ptrdiff_t components)
-{
-  ValueRanges ranges;
-  for (std::ptrdiff_t c = 0; c < components; ++c)
-  {
-    const auto value = static_cast<double>(values[c]);
-    ranges.least.push_back(value);
-    ranges.leastSquare += components > 1 ? value * value : 0;
-  }
-  ranges.largest = ranges.least;
-  ranges.largestSquare = ranges.leastSquare;
-  return ranges;
-}
-
 /// Extends ranges by the tuples begin <= i < end.
 template<class Value>
-void Extend(ValueRanges& ranges, const Value* values, std::ptrdiff_t components,
+void AddTuples(ValueRanges& ranges, const Value* values, std::ptrdiff_t components,
   std::ptrdiff_t begin, std::ptrdiff_t end)
 {
   for (std::ptrdiff_t i = begin; i < end; ++i)
@@ -235,22 +222,26 @@ void ValueRanges::Join(const ValueRanges& other)
 }
 
 template<class Value>
-ValueRanges RangesOf(const Value* values, std::ptrdiff_t components, std::ptrdiff_t tuples)
+void ValueRanges::Add(const Value* values, std::ptrdiff_t components, std::ptrdiff_t tuples)
 {
-  ValueRanges ranges = Begun(values, components);
+  if (this->least.empty())
+  {
+    this->least.assign(components, std::numeric_limits<double>::infinity());
+    this->largest.assign(components, -std::numeric_limits<double>::infinity());
+    this->leastSquare = components > 1 ? std::numeric_limits<double>::infinity() : 0;
+  }
   std::size_t done = 0;
   if (tuples >= MostLanes)
   {
     InitializeTarget();
-    done = Vectors(values, components, tuples, ranges);
+    done = Vectors(values, components, tuples, *this);
   }
-  Extend(ranges, values, components, static_cast<std::ptrdiff_t>(done), tuples);
-  return ranges;
+  AddTuples(*this, values, components, static_cast<std::ptrdiff_t>(done), tuples);
 }
 
-template ValueRanges RangesOf(const float*, std::ptrdiff_t, std::ptrdiff_t);
-template ValueRanges RangesOf(const int*, std::ptrdiff_t, std::ptrdiff_t);
-template ValueRanges RangesOf(const unsigned char*, std::ptrdiff_t, std::ptrdiff_t);
+template void ValueRanges::Add(const float*, std::ptrdiff_t, std::ptrdiff_t);
+template void ValueRanges::Add(const int*, std::ptrdiff_t, std::ptrdiff_t);
+template void ValueRanges::Add(const unsigned char*, std::ptrdiff_t, std::ptrdiff_t);
 
 bool AreFinite(const float* values, std::ptrdiff_t count)
 {

@@ -15,14 +15,14 @@ struct ValueRanges
                                ///< component
   double largestSquare = 0;    ///< likewise
 
+  /// Extends these ranges by `tuples` x `components` values; both sizes are at least 1 and no value
+  /// is NaN. Value is float, int or unsigned char.
+  template<class Value>
+  void Add(const Value* values, std::ptrdiff_t components, std::ptrdiff_t tuples);
+
   /// Extends these ranges by those of other tuples. Ranges without components mean no tuples.
   void Join(const ValueRanges& other);
 };
-
-/// Computes the ranges of `tuples` x `components` values; both sizes are at least 1 and no value is
-/// NaN. Value is float, int or unsigned char.
-template<class Value>
-ValueRanges RangesOf(const Value* values, std::ptrdiff_t components, std::ptrdiff_t tuples);
 
 /// Whether none of these values is NaN or infinite.
 bool AreFinite(const float* values, std::ptrdiff_t count);

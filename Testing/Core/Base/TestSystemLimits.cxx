@@ -214,8 +214,10 @@ TEST(SystemLimits, TheEnvironmentLimitsTheProcess)
   const std::string found = message(2.5 * 1024 * 1048576);
   EXPECT_EQ(found.rfind("the test would take 2.50 GiB of memory, but only ", 0), 0U) << found;
   EXPECT_NE(found.find(" are free; wait."), std::string::npos) << found;
+  EXPECT_EQ(message(1024), "");
   ::setenv(variable, "1", 1); // less than the process has
   EXPECT_EQ(FreeMemory(), 0);
+  EXPECT_NE(message(1024), "") << "what was free a moment ago is not asked";
   ::unsetenv(variable);
 }
 

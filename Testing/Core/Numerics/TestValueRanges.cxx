@@ -20,6 +20,14 @@ using testing::IsEmpty;
 namespace
 {
 
+template<class Value>
+ValueRanges RangesOf(const Value* values, std::ptrdiff_t components, std::ptrdiff_t tuples)
+{
+  ValueRanges ranges;
+  ranges.Add(values, components, tuples);
+  return ranges;
+}
+
 TEST(ValueRanges, OfNumbers)
 {
   const std::vector<float> values = { 3, -2, 7.5, 0 };
@@ -120,6 +128,21 @@ TEST(ValueRanges, AreJoined)
   EXPECT_THAT(joined.largest, ElementsAre(1, 2));
   EXPECT_EQ(joined.leastSquare, 5);
   EXPECT_EQ(joined.largestSquare, 10);
+}
+
+TEST(ValueRanges, AreExtended)
+{
+  std::vector<unsigned char> values(3 * 200, 7);
+  values[3] = 90; // the largest red, and of the first 100 tuples the longest
+  values[3 * 199 + 2] = 5;
+  ValueRanges ranges;
+  ranges.Add(values.data(), 3, 100);
+  EXPECT_THAT(ranges.least, ElementsAre(7, 7, 7));
+  ranges.Add(values.data() + 300, 3, 100);
+  EXPECT_THAT(ranges.least, ElementsAre(7, 7, 5));
+  EXPECT_THAT(ranges.largest, ElementsAre(90, 7, 7));
+  EXPECT_EQ(ranges.leastSquare, 49 + 49 + 25);
+  EXPECT_EQ(ranges.largestSquare, 8100 + 49 + 49);
 }
 
 TEST(ValueRanges, WithoutTuplesAddNothing)
