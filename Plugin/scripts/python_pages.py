@@ -52,7 +52,7 @@ PARTS = [
 ]
 #: What only our own modules use.
 _INTERNAL = {"made", "columns", "kept", "place", "panels", "head_scores", "own", "check_head", "filter", "chart",
-             "pair_points", "deformed", "colors", "check_open", "scope", "opened"}
+             "pair_points", "deformed", "colors", "check_open", "scope", "opened", "sides"}
 
 
 def _draws(function):

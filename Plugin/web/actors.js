@@ -290,6 +290,7 @@ function picture(scene, part) {
 /** The actors of a part. found: which points match a search, or null. */
 export function actorsOf(scene, part, theme, found) {
   if (part.kind === "image") return [picture(scene, part)];
+  if (part.kind === "tiles") return []; // drawn over the scene
   if (part.kind === "discs") return [discs(scene, part, theme, found)];
   if (part.kind === "dots") return part.size > 0 ? [dots(scene, part, theme, found)] : [];
   const actors = [];

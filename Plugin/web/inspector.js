@@ -3,6 +3,7 @@
 import { describe, itemOf, outlineOf, setsOf, titleOf } from "./items.js";
 import { byId, element, page } from "./elements.js";
 import { Occupied, placed } from "./placing.js";
+import { isTiled, pixelFrom } from "./tiles.js";
 
 /** A tap moves less, in pixels. */
 const SLOP = 10;
@@ -95,7 +96,9 @@ export class Inspector {
   step(right, up = 0) {
     const set = this.sets[this.set];
     if (!set) return;
-    if (set.part.kind === "image" && up) {
+    if (isTiled(set.part)) {
+      this.number = pixelFrom(set.part, this.item, right, up);
+    } else if (set.part.kind === "image" && up) {
       const number = this.number + up * set.part.dimensions[0];
       if (number >= 0 && number < set.count) this.number = number;
     } else {
@@ -123,7 +126,7 @@ export class Inspector {
   reach(set) {
     const item = itemOf(set, this.number);
     const isSeen = ([x, y]) => x >= 0 && y >= 0 && x <= this.viewer.stage.clientWidth && y <= this.viewer.stage.clientHeight;
-    if (!outlineOf(this.viewer.scene, this.viewer.shownProjection, item).corners.some(isSeen)) this.viewer.reset();
+    if (!outlineOf(this.viewer.scene, this.viewer.shownProjection, item).corners.some(isSeen)) this.viewer.reveal(item);
     this.show(item, "keys");
     this.announce(`${titleOf(set)}, number ${(this.number + 1).toLocaleString("en")}`);
   }

@@ -2,6 +2,7 @@
 import { offsetsOf } from "./actors.js";
 import { shownToken } from "./labels.js";
 import { arrayOf, exact, written } from "./scene.js";
+import { cornersOf, describePixel, isTiled, middleOf } from "./tiles.js";
 
 /** The radius of the mark around a point, in pixels, at least. */
 const RADIUS = 9;
@@ -15,7 +16,10 @@ export function setsOf(scene) {
     if (count && !isEmpty(arrays)) sets.push({ rank, part, kind, first, count, arrays });
   };
   for (const part of scene.parts.filter(({ isPicked }) => isPicked)) {
-    if (part.kind === "image") add(3, part, "Point", part.pointArrays, part.dimensions[0] * part.dimensions[1]);
+    if (isTiled(part)) {
+      const count = () => part.view.level.dimensions[0] * part.view.level.dimensions[1];
+      sets.push({ rank: 3, part, kind: "Pixel", first: 0, get count() { return count(); }, arrays: {} });
+    } else if (part.kind === "image") add(3, part, "Point", part.pointArrays, part.dimensions[0] * part.dimensions[1]);
     else if (part.kind !== "mesh") add(0, part, "Point", part.pointArrays, part.points.count);
     else if (isEmpty(part.cellArrays)) add(2, part, "Point", part.pointArrays, part.points.count);
     else {
@@ -39,11 +43,14 @@ export function titleOf({ part, kind, count }) {
 
 /** The item with a number in its set, as pick() returns items. */
 export function itemOf({ part, kind, first }, number) {
+  if (kind === "Pixel") return { part, level: part.view.level, point: number };
   return kind === "Point" ? { part, point: number } : { part, cell: first + number };
 }
 
 /** The names and values of an item. */
-export function describe(scene, { part, point, cell }) {
+export function describe(scene, item) {
+  const { part, point, cell } = item;
+  if (isTiled(part)) return describePixel(scene, item);
   const rows = [];
   const add = (arrays, item) => {
     for (const [name, array] of Object.entries(arrays ?? {})) {
@@ -90,7 +97,8 @@ export function columnsOf(scene, set) {
 }
 
 /** An item on the screen: the corners of its outline, and the radius around its only corner if it is a point. */
-export function outlineOf(scene, projection, { part, point, cell }) {
+export function outlineOf(scene, projection, item) {
+  const { part, point, cell } = item;
   const at = (place) => {
     const shown = new Float64Array(3);
     projection.apply(...place, shown, 0);
@@ -102,6 +110,11 @@ export function outlineOf(scene, projection, { part, point, cell }) {
     const offsets = offsetsOf(scene, cells);
     const points = arrayOf(scene.buffer, cells.points).subarray(offsets(cell - cells.first), offsets(cell - cells.first + 1));
     return { corners: [...points].map((corner) => at(placeOf(scene, part, corner))), isClosed: Boolean(isFace) };
+  }
+  if (isTiled(part)) {
+    const corners = cornersOf(item).map(at);
+    const isLarge = Math.abs(corners[1][0] - corners[0][0]) >= RADIUS;
+    return isLarge ? { corners, isClosed: true } : { corners: [at(middleOf(item))], radius: RADIUS };
   }
   const place = placeOf(scene, part, point);
   if (part.kind === "image") {

@@ -18,6 +18,7 @@ import { Labels } from "./labels.js";
 import { Projection, pick } from "./picking.js";
 import { inflated, matches } from "./scene.js";
 import { Table } from "./table.js";
+import { drawTiles, isTiled, middleOf } from "./tiles.js";
 
 /** A turn and a step by an arrow key; a zoom by a key. */
 const TURN = 5;
@@ -25,6 +26,8 @@ const STEP = 0.05;
 const ZOOM = 1.2;
 /** A search waits until no letter has been typed for so long, in milliseconds. */
 const PAUSE = 200;
+/** The address keeps the place on a map once it has not changed for so long. */
+const REST = 250;
 
 const began = performance.now();
 
@@ -174,7 +177,38 @@ class Viewer {
     this.shownProjection = this.projection();
     const count = this.labels.draw(this.scene, this.shownProjection, this.shownTheme, this.found);
     page.dataset.labels = count;
+    for (const part of this.scene.parts.filter(isTiled)) {
+      drawTiles(this.labels.context, this.scene, part, this.shownProjection, this.shownTheme);
+    }
     this.onDrawn?.();
+    this.onPlaced?.();
+  }
+
+  /** The place on a map: the query and the key in the middle of the stage, and how many tokens it is high. */
+  place() {
+    const camera = this.renderer.getActiveCamera();
+    const [x, y] = camera.getFocalPoint();
+    return [-y, x, 2 * camera.getParallelScale()].map((value) => Number(value.toFixed(3)));
+  }
+
+  /** Shows a place on a map. */
+  lookAt(query, key, tokens) {
+    this.isWhole = false;
+    const camera = this.renderer.getActiveCamera();
+    camera.setFocalPoint(key, -query, 0);
+    camera.setPosition(key, -query, 1);
+    camera.setParallelScale(tokens / 2);
+    this.render();
+  }
+
+  /** Moves to an item that is outside of the stage. */
+  reveal(item) {
+    if (!isTiled(item.part)) {
+      this.reset();
+      return;
+    }
+    const [x, y] = middleOf(item);
+    this.lookAt(-y, x, this.place()[2]);
   }
 
   zoom(factor) {
@@ -273,6 +307,10 @@ class Controls {
     byId("search").addEventListener("input", () => this.search());
     viewer.stage.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("hashchange", () => this.follow());
+    viewer.onPlaced = () => {
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => this.keepPlace(), REST);
+    };
   }
 
   tab(scene, number) {
@@ -380,6 +418,25 @@ class Controls {
     byId("announced").textContent = `Head ${heads.names.get(key)} is shown.${item}`;
   }
 
+  /** Lets the address keep the place on a map, from which Back does not lead to the places before. */
+  keepPlace() {
+    const { viewer } = this;
+    if (!viewer.scene.parts.some(isTiled)) return;
+    const kept = new URLSearchParams(window.location.hash.slice(1));
+    kept.delete("at");
+    kept.delete("scene");
+    if (viewer.number) kept.set("scene", viewer.number);
+    if (!viewer.isWhole) kept.set("at", viewer.place());
+    const address = `#${kept.toString().replaceAll("%2C", ",").replace(/=(?=&|$)/g, "")}`;
+    if (address === (window.location.hash || "#")) return;
+    try {
+      window.history.replaceState(null, "", address);
+      this.followed = window.location.hash;
+    } catch {
+      // A page in a frame may have no address of its own.
+    }
+  }
+
   /** Shows the scene again if it is of the head, and else only where the head is in it. */
   showHead() {
     this.viewer.scenes.forEach(({ title }, number) => { this.tabs[number].textContent = title; });
@@ -399,7 +456,7 @@ class Controls {
 
   count(scene, number) {
     const sum = (of) => scene.parts.reduce((total, part) => total + (of(part) ?? 0), 0);
-    const points = sum((part) => (part.kind === "image" ? part.dimensions[0] * part.dimensions[1] : part.points.count));
+    const points = sum((part) => (part.dimensions ? part.dimensions[0] * part.dimensions[1] : part.points.count));
     const cells = sum((part) => (part.lines?.count ?? 0) + (part.polys?.count ?? 0));
     byId("status").textContent = counted(points, "point") + (cells ? `, ${cells.toLocaleString("en")} lines and faces` : "");
     const milliseconds = String(Math.round(performance.now() - began));
@@ -418,6 +475,9 @@ class Controls {
     byId("search").value = text;
     this.viewer.text = text;
     this.choose(Number.isInteger(number) && this.viewer.scenes[number] ? number : 0);
+    const at = (asked.get("at") ?? "").split(",").map(Number);
+    const isPlace = at.length === 3 && at.every(Number.isFinite) && at[2] > 0;
+    if (isPlace && this.viewer.scene.parts.some(isTiled)) this.viewer.lookAt(...at);
   }
 }
 

@@ -1,6 +1,7 @@
 // What lies below the pointer.
 import { arrayOf } from "./scene.js";
 import { offsetsOf } from "./actors.js";
+import { isTiled, pixelAt } from "./tiles.js";
 
 /** How near the pointer has to be, in pixels. */
 const NEAR_POINT = 7;
@@ -245,6 +246,8 @@ export function pick(scene, projection, x, y) {
   for (const part of scene.parts) {
     const point = part.kind === "image" ? pixelOf(part, projection, x, y) : null;
     if (point !== null) return { part, point };
+    const pixel = isTiled(part) ? pixelAt(part, projection, x, y) : null;
+    if (pixel) return pixel;
   }
   return null;
 }

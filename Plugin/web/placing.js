@@ -1,6 +1,7 @@
 // Where a box of text goes so that it covers neither what it is about nor, where there is room, the scene.
 import { arrayOf } from "./scene.js";
 import { offsetsOf } from "./actors.js";
+import { isTiled } from "./tiles.js";
 
 const TILE = 16;
 /** Between a box and its item, in pixels. */
@@ -21,6 +22,7 @@ export class Occupied {
     this.tiles = new Uint8Array(this.columns * this.rows);
     for (const part of scene.parts) {
       if (part.kind === "image") this.addImage(part, projection);
+      else if (isTiled(part)) this.addPlane([0, -part.sides[1], 0], [part.sides[0], 0, 0], projection);
       else this.addMesh(scene, part, projection);
     }
     for (const box of labels) this.addBox(box);
@@ -40,10 +42,15 @@ export class Occupied {
   }
 
   addImage(part, projection) {
-    const ends = new Float64Array(6);
     const [x, y, z] = part.origin;
-    projection.apply(x, y, z, ends, 0);
-    projection.apply(x + part.spacing[0] * part.dimensions[0], y + part.spacing[1] * part.dimensions[1], z, ends, 3);
+    const end = [x + part.spacing[0] * part.dimensions[0], y + part.spacing[1] * part.dimensions[1], z];
+    this.addPlane(part.origin, end, projection);
+  }
+
+  addPlane(low, high, projection) {
+    const ends = new Float64Array(6);
+    projection.apply(...low, ends, 0);
+    projection.apply(...high, ends, 3);
     this.addBox([Math.min(ends[0], ends[3]), Math.min(ends[1], ends[4]), Math.max(ends[0], ends[3]), Math.max(ends[1], ends[4])]);
   }
 

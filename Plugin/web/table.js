@@ -25,7 +25,8 @@ export class Table {
   begin(scene) {
     const kept = this.scene === scene ? byId("kind").selectedIndex : 0;
     this.scene = scene;
-    this.sets = [...setsOf(scene), ...tablesOf(scene)];
+    const hasData = ({ arrays }) => Object.keys(arrays).length > 0;
+    this.sets = [...setsOf(scene).filter(hasData), ...tablesOf(scene)];
     this.opener.hidden = !this.sets.length;
     const option = (set, value) => element("option", { textContent: titleOf(set), value });
     byId("kind").replaceChildren(...this.sets.map(option));

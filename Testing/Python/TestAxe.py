@@ -61,7 +61,8 @@ class Accessible(AtlasTest):
         settings = {"method": "TSNE", "perplexity": 10, "iterations": 100}
         scenes = [
             web.torus(atlastest.TRAINED, 32), web.deformed_torus(atlastest.TRAINED, 32), web.sphere(atlastest.TRAINED),
-            web.attention_map(recording), web.sentence(recording), web.head_embedding(recording, **settings),
+            web.attention_map(recording), web.attention_map(recording, cell=1), web.sentence(recording),
+            web.head_embedding(recording, **settings),
             web.head_embedding(recording, dimensions=3, **settings),
             web.composition(atlastest.DATA / "models" / "induction" / "config.json"),
             web.scatter(corpus), web.contexts(corpus, all_heads=True),

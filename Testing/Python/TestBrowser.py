@@ -17,7 +17,7 @@ from attentionatlas._internal import data
 from chromium import PROGRAM, Chromium
 from figuretest import Expected
 from paraview import servermanager, simple
-from randomrecording import SIZE, TOKENS, write_recording
+from randomrecording import SIZE, TOKENS, write_recording, write_text
 from webpages import Page, pair_angles
 
 HOSTILE = [
@@ -493,6 +493,122 @@ class Browser(AtlasTest):
             item = self.point(0.5, down)
             self.assertRegex(item, r"\bWall: \S+$")
             self.assertEqual(value(item.split()[-1]), expected)
+
+    def pixel(self, across, down):
+        """The pixel of the map of a long text at a place of the stage: its weights, and positions of queries and keys."""
+        item = self.point(across, down)
+        found = re.fullmatch(
+            r"Largest weight: (.*); Query positions?: (.*); Query tokens?: (.*); Key positions?: (.*); Key tokens?: (.*)", item
+        )
+        self.assertIsNotNone(found, item)
+        weights, *sides = found.groups()
+        ranges = []
+        for positions, tokens in (sides[:2], sides[2:]):
+            ends = [int(number.replace(",", "")) for number in positions.split(" to ")]
+            ranges.append(slice(ends[0], ends[-1] + 1))
+            words = "".join(self.words[ranges[-1]])
+            self.assertTrue(words.startswith(tokens.replace("\N{MIDDLE DOT}", " ").rstrip("\N{HORIZONTAL ELLIPSIS}")), item)
+        return weights, *ranges
+
+    def assert_pixel(self, across, down):
+        """The pixel at a place has the largest weight of its pairs, and the color of that; returns its middle."""
+        text, queries, keys = self.pixel(across, down)
+        weight = self.long_weights[queries, keys].max()
+        low, high = map(value, text.split(" to ")) if " to " in text else (0, value(text.split(" ")[-1]))
+        self.assertTrue(low * 0.994 <= weight <= high * 1.006, (text, weight))
+        return (queries.start + queries.stop) / 2, (keys.start + keys.stop) / 2
+
+    def wheel(self, across, down, clicks):
+        """Turns the wheel over a place, away from the reader to come closer."""
+        x, y = self.place(across, down)
+        for _ in range(clicks):
+            self.browser.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-120)
+            self.browser.settle()
+        time.sleep(0.5)  # in which the wheel comes to rest
+
+    def drag(self, begin, end):
+        for kind, at, buttons in (("mousePressed", begin, 1), ("mouseMoved", end, 1), ("mouseReleased", end, 0)):
+            x, y = self.place(*at)
+            self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=buttons, clickCount=1)
+            self.browser.settle()
+
+    def test_tiles(self):
+        """The map of a long text: zooming shows the tiles of finer levels at the same place; the address keeps it."""
+        self.words = [f" <b>{number}" for number in range(1500)]
+        file = atlastest.OUTPUT / "long.safetensors"
+        self.long_weights = write_text(file, self.words)
+        path = self.page("tiles", web.attention_map(file))
+        run, state = self.browser.run, self.browser.state
+        self.browser.picture(atlastest.OUTPUT / "tiles.png")
+        # At first all of the text: 1,500 tokens are shown by less pixels than that.
+        self.assertEqual((state("cell"), state("tiles")), ("4", "0-0 1-0 1-1"))
+        places = [(0.45, 0.5), (0.4, 0.8), (0.5, 0.6)]
+        for place in places:
+            self.assert_pixel(*place)
+        masked, queries, keys = self.pixel(0.6, 0.2)
+        self.assertEqual(masked, "0")
+        self.assertGreater(keys.start, queries.stop)
+
+        # The wheel keeps what is under the pointer.
+        query, key = self.assert_pixel(0.45, 0.6)
+        self.wheel(0.45, 0.6, 24)
+        self.assertEqual(state("cell"), "1")
+        closer = self.assert_pixel(0.45, 0.6)
+        self.assertLess(max(abs(query - closer[0]), abs(key - closer[1])), 12)
+        # Of 21 tiles only those are drawn that can be seen.
+        drawn = [tuple(map(int, tile.split("-"))) for tile in state("tiles").split()]
+        self.assertIn((int(closer[0]) // 256, int(closer[1]) // 256), drawn)
+        self.assertLess(len(drawn), 9)
+        for place in places:
+            self.assert_pixel(*place)
+
+        # A drag moves the map; keys step, move and zoom.
+        before = self.assert_pixel(0.5, 0.5)
+        self.drag((0.5, 0.5), (0.6, 0.4))
+        after = self.assert_pixel(0.6, 0.4)
+        self.assertLess(max(abs(a - b) for a, b in zip(before, after)), 2)
+        run("document.getElementById('stage').focus()")
+        self.browser.press("ArrowRight")
+        first = [int(n.replace(",", "")) for n in re.findall(r"position: ([0-9,]+)", state("item"))]
+        self.browser.press("ArrowDown")
+        self.browser.press("ArrowRight")
+        second = [int(n.replace(",", "")) for n in re.findall(r"position: ([0-9,]+)", state("item"))]
+        self.assertEqual(second, [first[0] + 1, first[1] + 1])
+        self.assertIn(state("item"), self.text("announced"))
+        self.assertIn(f"Query token: \N{MIDDLE DOT}<b>{second[0]};", state("item"))
+        tags = run("document.body.querySelectorAll('b').length")
+        self.assertEqual(tags, run("document.querySelectorAll('.legend > b').length"))
+        for _ in range(8):
+            self.browser.press("+")
+        self.browser.picture(atlastest.OUTPUT / "tiles-closer.png")
+
+        # The address leads to the same place.
+        self.browser.press("Escape")
+        time.sleep(0.5)
+        address, shown = run("window.location.hash"), (state("cell"), state("tiles"))
+        self.assertRegex(address, r"^#at=[\d.]+,[\d.]+,[\d.]+$")
+        here = self.assert_pixel(0.52, 0.47)
+        self.open(path, address[1:])
+        self.assertEqual((state("cell"), state("tiles")), shown)
+        self.assertEqual(self.assert_pixel(0.52, 0.47), here)
+        # The color of a pixel is that of its step.
+        page = Page(path.read_text(encoding="utf-8"))
+        (part,) = page.parts("tiles")
+        level = part["levels"]["1"]
+        query, key = (int(middle) for middle in here)
+        number = page.values(level["numbers"])[:, 0].tolist().index(query // 256 * 6 + key // 256)
+        step = page.values(level["steps"])[number, query % 256 * 256 + key % 256]
+        self.browser.point(1, 1)
+        stage = self.stage("tiles-place")
+        row, column = (int(share * count) for share, count in zip((0.47, 0.52), stage.shape))
+        near = stage[row - 1 : row + 2, column - 1 : column + 2].reshape(-1, 3).astype(int)
+        self.assertLessEqual(numpy.abs(near - page.values(part["palette"])[step]).max(axis=1).min(), 1)
+        self.click("reset")
+        time.sleep(0.5)
+        self.assertEqual((run("window.location.hash"), state("cell")), ("", "4"))
+        # The table has the strongest pixels; the map has no items of its own in it.
+        self.click("table")
+        self.assertEqual(self.text("table-caption"), "Attention map: layer 0, head 0. Strongest pixels of one pair: 100 rows")
 
     def test_broken_page(self):
         """A page whose data are damaged says so."""

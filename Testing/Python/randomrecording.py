@@ -1,4 +1,4 @@
-"""A small recording of random queries and keys."""
+"""Small recordings of random queries and keys."""
 
 import json
 import math
@@ -8,6 +8,33 @@ import numpy
 
 TOKENS = [" the", " cat", " sat", ".", "The", " dog"] * 5
 LAYERS, HEADS, SIZE = 2, 3, 8
+METADATA = {
+    "format": "attention-atlas.recording",
+    "version": "1",
+    "architecture": "random",
+    "mask": "causal",
+    "rotated": "false",
+    "processing": "unprocessed",
+}
+
+
+def write_text(path, tokens, mask="causal"):
+    """Queries and keys of one head, from random numbers, of one text; returns the weights [queries, keys] as well."""
+    generator = numpy.random.default_rng(1)
+    query, key = (generator.normal(size=(len(tokens), SIZE)).astype(numpy.float32) for _ in range(2))
+    tensors = {
+        "sequence_offsets": numpy.array([0, len(tokens)], dtype=numpy.int64),
+        "tokens.position": numpy.arange(len(tokens), dtype=numpy.int32),
+        "layers.0.heads.0.query": query,
+        "layers.0.heads.0.key": key,
+    }
+    metadata = {**METADATA, "mask": mask, "layer_count": "1", "head_count": "1", "tokens": json.dumps(tokens)}
+    atlastest.write_safetensors(path, tensors, {**metadata, "score_scales": json.dumps({"0": 1 / math.sqrt(SIZE)})})
+    scores = query.astype(float) @ key.astype(float).T / math.sqrt(SIZE)
+    if mask == "causal":
+        scores[~numpy.tri(len(tokens), dtype=bool)] = -numpy.inf
+    weights = numpy.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def write_recording(path, tokens=TOKENS):
@@ -23,12 +50,7 @@ def write_recording(path, tokens=TOKENS):
                 values = generator.normal(size=(len(tokens), SIZE)).astype(numpy.float32)
                 tensors[f"layers.{layer}.heads.{head}.{name}"] = values
     metadata = {
-        "format": "attention-atlas.recording",
-        "version": "1",
-        "architecture": "random",
-        "mask": "causal",
-        "rotated": "false",
-        "processing": "unprocessed",
+        **METADATA,
         "layer_count": str(LAYERS),
         "head_count": str(HEADS),
         "score_scales": json.dumps({str(layer): 1 / math.sqrt(SIZE) for layer in range(LAYERS)}),

@@ -1,7 +1,7 @@
 """Pages for a browser: scenes to be turned, hovered and searched, in one HTML file that needs no network.
 
     attention-atlas web FILE ... -o PAGE.html [--only NAME,...] [--layer L] [--head H] [--sequence S]
-        [--size POINTS] [--kind Q|K|V] [--method TSNE|UMAP|PCA] [--perplexity P] [--seed S] [--x COLUMN] [--y COLUMN]
+        [--pooling Maximum|Mean] [--cell TOKENS] [--megabytes M] [--size POINTS] [--kind Q|K|V] [--method TSNE|UMAP|PCA] [--perplexity P] [--seed S] [--x COLUMN] [--y COLUMN]
         [--measure Score|Attention|WrittenNorm|NextTokenEffect] [--title TEXT] [--theme system|light|dark]
 
 FILE is an attention-only model (torus, deformed-torus, sphere), a recording (map, sentence, and with queries and
@@ -15,7 +15,8 @@ is made of any of them:
     web.sentence("run.safetensors", layer=4, head=11)         # in a notebook: the page in a frame
 
 The address of a page can choose a scene and search: page.html#scene=1&search=the. On a page of a corpus it chooses a
-head, here 11 of layer 4: page.html#4-11. Whoever clicks on a head of the scatter finds it in the address.
+head, here 11 of layer 4: page.html#4-11. Whoever clicks on a head of the scatter finds it in the address. On the map of
+a long text it keeps the place: page.html#at=9000,120,500 has query 9,000 and key 120 in the middle, and is 500 tokens high.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from typing import Any, ParamSpec
 from paraview import servermanager, simple
 
 from attentionatlas import scene
-from attentionatlas._internal import data, session
+from attentionatlas._internal import data, session, tiles
 from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, head_option, number
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus
@@ -43,14 +44,15 @@ from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing, holds_queries, kind_of, label
 from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_view
+from attentionatlas._internal.tiles import MapSize
 from attentionatlas._internal.webpage import THEMES, Page, Scene, Texts, checked
 from attentionatlas._internal.webscene import from_view, numbers, shows_data
 from attentionatlas.embedding import METHODS
 from attentionatlas.texts import MEASURES
 
 __all__ = [
-    "SCENES", "Page", "Scene", "attention_map", "composition", "contexts", "deformed_torus", "from_view",
-    "head_embedding", "page", "scatter", "scenes", "sentence", "sphere", "torus",
+    "SCENES", "MapSize", "Page", "Scene", "attention_map", "composition", "contexts", "deformed_torus", "from_view",
+    "head_embedding", "map_size", "page", "scatter", "scenes", "sentence", "sphere", "torus",
 ]
 
 P = ParamSpec("P")
@@ -182,16 +184,40 @@ def _place(made: Any) -> str:
     return f"layer {made.Layer}, {head_name(int(made.Head))}"
 
 
+def map_size(
+    recording: Source, sequence: Sequence = 0, cell: int | None = None, megabytes: float = 20
+) -> MapSize | None:
+    """How large the map of a long text will be in a page, at most, and how fine; None for that of a text of at most
+    1,024 tokens, which has a point for each pair. Arguments and errors are those of attention_map."""
+    with Recording.opened(recording) as opened:
+        place = opened.place(sequence=sequence)[2]
+        is_long = cell is not None or max(map(len, opened.sides(place))) > tiles.POINTS
+        return tiles.size(opened, place, cell, megabytes) if is_long else None
+
+
 @_keeps_session
-def attention_map(recording: Source, layer: int | None = None, head: Head = 0, sequence: Sequence = 0) -> Scene:
+def attention_map(
+    recording: Source, layer: int | None = None, head: Head = 0, sequence: Sequence = 0, pooling: str = "Maximum",
+    cell: int | None = None, megabytes: float = 20,
+) -> Scene:
     """The attention matrix of one head with its tokens.
 
-    layer: the first recorded one by default. head, sequence: a number, or "mean".
+    layer: the first recorded one by default. head, sequence: a number, or "mean". A text of more than 1,024 tokens is
+    pooled, as the filter AttentionMap does it from all pairs, to an image pyramid: whoever zooms in sees more.
+    pooling: Maximum or Mean, what its pixels are of their pairs. cell: queries, and keys, of a pixel where it is finest,
+    a power of 2, of texts of any length; by default as few as fit. megabytes: what the page may take, from 1 to 256;
+    map_size says beforehand what it takes. Raises ValueError for what does not fit, and for a sequence without tokens.
     """
-    with _of_head("AttentionMap", recording, True, layer, head, sequence) as (made, view):
-        _show(made, view)
-        caption = "Each row is a query, each column a key."
-        return from_view(view, f"Attention map: {_place(made)}", caption)
+    with Recording.opened(recording) as opened:
+        place = opened.place(layer, head, sequence)
+        asked = map_size(opened, "mean" if place[2] == -1 else place[2], cell, megabytes)
+        pooled = {} if asked is None else {"maximum_size": 1, "resolution": 16}
+        with _of_head("AttentionMap", opened, True, layer, head, sequence, pooling=pooling, **pooled) as (made, view):
+            title = f"Attention map: {_place(made)}"
+            if asked is not None:
+                return tiles.scene(opened, made, view, asked, pooling, title)
+            _show(made, view)
+            return from_view(view, title, "Each row is a query, each column a key.")
 
 
 @_keeps_session
@@ -386,6 +412,11 @@ def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
     return page(make(shown, **{**fixed, **options}))
 
 
+def _size_of(found: argparse.Namespace) -> dict[str, Any]:
+    """The arguments of the size of a map on the command line."""
+    return {"cell": found.cell, "megabytes": found.megabytes}
+
+
 def _options_of(name: str, found: argparse.Namespace) -> dict[str, Any]:
     """The arguments of a view on the command line."""
     place = {"layer": found.layer, "head": found.head}
@@ -393,7 +424,7 @@ def _options_of(name: str, found: argparse.Namespace) -> dict[str, Any]:
     return {
         "torus": {"size": found.size},
         "deformed-torus": {"size": min(found.size, 256)},
-        "map": {**place, "sequence": found.sequence},
+        "map": {**place, "sequence": found.sequence, "pooling": found.pooling, **_size_of(found)},
         "sentence": {**place, "sequence": found.sequence},
         "embedding": embedding,
         "embedding-3d": embedding,
@@ -449,6 +480,9 @@ def _scenes_of(
             if name not in names:
                 continue
             try:
+                size = map_size(path, found.sequence, **_size_of(found)) if name == "map" else None
+                if size is not None:
+                    print(f"map: {size}", file=sys.stderr, flush=True)
                 made = make(path, **fixed, **_options_of(name, found))
             except Missing as reason:
                 left_out.append(f"{name}: {reason}")
@@ -463,8 +497,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="attention-atlas web",
         description="Writes a page for the browser, with scenes to be turned, hovered and searched. It is one HTML "
         "file and needs no network.",
-        epilog="The address of the page can choose a scene and search: page.html#scene=1&search=the; or a head of a corpus "
-        "by its layer and number: page.html#4-11.",
+        epilog="The address of the page can choose a scene and search: page.html#scene=1&search=the; a head of a corpus "
+        "by its layer and number: page.html#4-11; or a place on the map of a long text: page.html#at=9000,120,500.",
     )
     parser.add_argument(
         "files", nargs="+", metavar="FILE",
@@ -479,6 +513,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sequence", type=int, default=0, help="of a recording (default: 0)")
     parser.add_argument("--layer", type=int, help="of a recording or of texts (default: the first one)")
     parser.add_argument("--head", type=head_option, default=0, help="of it: a number, or mean (default: 0)")
+    parser.add_argument("--pooling", choices=("Maximum", "Mean"), default="Maximum", help="of the map of a long text")
+    parser.add_argument("--cell", type=int, metavar="TOKENS", help="of a pixel of such a map (default: as few as fit)")
+    parser.add_argument("--megabytes", type=float, default=20, help="that such a map may take (default: 20)")
     parser.add_argument("--method", default="TSNE", help="of embeddings: TSNE, UMAP or PCA (default: TSNE)")
     parser.add_argument("--perplexity", type=float, help="of t-SNE (default: 50)")
     parser.add_argument("--seed", type=int, default=0, help="of t-SNE and UMAP (default: 0)")

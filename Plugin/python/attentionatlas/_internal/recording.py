@@ -126,6 +126,10 @@ class Recording(Tables):
         self.heads = int(parts.GetFieldData().GetArray("Heads").GetValue(0))
         offsets = parts.GetFieldData().GetArray("Sequence Offsets")
         self._offsets: list[int] = vtk_to_numpy(offsets).tolist()
+        sources = parts.GetFieldData().GetArray("Source Lengths")
+        self._sources: list[int] = [] if sources is None else vtk_to_numpy(sources).tolist()
+        #: Whether each token attends to itself and those before it.
+        self.is_causal = parts.GetFieldData().GetAbstractArray("Mask").GetValue(0) == "causal"
         #: Whether it holds what goes into the softmax: queries and keys, or the scores themselves.
         self.has_scores = any(map(_holds_scores, blocks.values()))
         #: Whether the sequences are images.
@@ -250,13 +254,18 @@ class Recording(Tables):
             matrix: Floats = data.image(made, quantity)[::-1].copy()
             return matrix
 
+    def _parts(self) -> Any:
+        """The data of this kind of attention."""
+        parts = data.first_part(self.reader)
+        return parts if self._kind == "Decoder" else data.blocks(parts)[self._kind.lower()]
+
     def _rows(self, sequence: int) -> slice:
         check("sequence", sequence, 0, self.sequences - 1)
         return slice(self._offsets[sequence], self._offsets[sequence + 1])
 
     def _vectors(self, blocks: tuple[str, ...], column: str, record: str, sequence: int) -> Floats:
         """The rows of a column of a block of the recording that are of one sequence."""
-        rows, block = self._rows(sequence), data.first_part(self.reader)
+        rows, block = self._rows(sequence), self._parts()
         for name in blocks:
             block = data.blocks(block).get(name)
         if not data.has_column(block, column):
@@ -294,7 +303,7 @@ class Recording(Tables):
 
     def tokens(self, sequence: int = 0) -> list[str]:
         """The tokens of a sequence as texts; as ids, or else positions, where their texts are not known."""
-        table = data.blocks(data.first_part(self.reader)).get("tokens")
+        table = data.blocks(self._parts()).get("tokens")
         rows = range(*self._rows(sequence).indices(self._offsets[-1]))
         column = table and next(filter(None, map(table.GetColumnByName, ("Token", "TokenId"))), None)
         return [str(column.GetValue(row)) if column else str(row - rows.start) for row in rows]
@@ -464,6 +473,19 @@ class Recording(Tables):
         """
         layer, head, sequence = self.place(layer, head, sequence)
         return self._of("ScoreAttribution", 1, locals())
+
+    def sides(self, sequence: int = 0) -> tuple[list[str], list[str]]:
+        """The tokens of the rows and of the columns of a map, the same list where they are the same; positions of the
+        mean over sequences, -1. Raises ValueError without tokens."""
+        if sequence == -1:
+            texts = [str(position) for position in range(max(self.lengths, default=0))]
+        else:
+            texts = self.tokens(sequence)
+        source = self._sources[max(sequence, 0)] if self._sources else 0
+        sides = (texts[source:], texts[:source]) if self._sources else (texts, texts)
+        if not all(sides):
+            raise ValueError(f"sequence: expected one with tokens, found that {sequence} has none.")
+        return sides
 
     def __repr__(self) -> str:
         if self.closed:

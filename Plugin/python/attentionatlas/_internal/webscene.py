@@ -188,7 +188,7 @@ def _moved(data, representation):
     return mover.GetOutput()
 
 
-def _bytes(color):
+def _bytes(color: Any) -> list[int]:
     return [round(255 * channel) for channel in color]
 
 
@@ -553,11 +553,11 @@ def _legend(representation, data):
         return None
     points = numpy.array(list(table.RGBPoints)).reshape(-1, 4)
     low, high = points[0, 0], points[-1, 0]
-    shades = _shades(table.SMProxy.GetClientSideObject(), numpy.linspace(low, high, 17))
-    return {"title": title, "ramp": shades, "range": [float(low), float(high)]}
+    ramp = shades(table.SMProxy.GetClientSideObject(), numpy.linspace(low, high, 17))
+    return {"title": title, "ramp": ramp, "range": [float(low), float(high)]}
 
 
-def _shades(table, values):
+def shades(table: Any, values: Any) -> list[list[int]]:
     """The colors of a table at values."""
     colors, color = [], [0.0, 0.0, 0.0]
     for value in values:
