@@ -12,6 +12,7 @@
 #include "RemainingTime.h"
 #include "Task.h"
 #include "TransformerConversion.h"
+#include "VisionProcessor.h"
 
 #include <vtkDataArray.h>
 #include <vtkDataArraySelection.h>
@@ -175,7 +176,7 @@ int vtkTransformerRecorder::GetHasEncoder()
 int vtkTransformerRecorder::GetReadsFilms()
 {
   const atlas::TransformerConfig* config = FindConfig(this->GetInputDataObject(0, 0));
-  return config != nullptr && config->vision != nullptr && config->vision->filmToken >= 0 ? 1 : 0;
+  return config != nullptr && atlas::ReadsFilms(*config) ? 1 : 0;
 }
 
 vtkDataArraySelection* vtkTransformerRecorder::GetRecord()

@@ -140,8 +140,8 @@ public:
 
   ///@{
   /**
-   * The number of Images that are the frames of one film, for Qwen2-VL and Qwen2.5-VL. 0: Images
-   * are pictures. Default: 0.
+   * The number of Images that are the frames of one film, for Qwen2-VL, Qwen2.5-VL, InternVL and
+   * SmolVLM. 0: Images are pictures. Default: 0.
    */
   vtkSetClampMacro(FramesPerFilm, int, 0, VTK_INT_MAX);
   vtkGetMacro(FramesPerFilm, int);
@@ -149,8 +149,8 @@ public:
 
   ///@{
   /**
-   * The frames of a film in a second, at which they were taken: Qwen2.5-VL counts the seconds.
-   * Positive. Default: 2.
+   * The frames of a film in a second, at which they were taken: Qwen2.5-VL counts the seconds,
+   * SmolVLM reads the time of each frame. Positive. Default: 2.
    */
   vtkSetMacro(FramesPerSecond, double);
   vtkGetMacro(FramesPerSecond, double);

@@ -4,6 +4,8 @@
 #include "TemporaryDirectory.h"
 #include "WordLevelText.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -65,6 +67,54 @@ public:
     return this->Source / ("picture-" + std::to_string(number) + ".png");
   }
 
+  /// Makes the words w10, w11, ... these.
+  void NameWords(const std::vector<std::string>& words)
+  {
+    constexpr std::int64_t first = 10;
+    for (const std::string& word : words)
+    {
+      this->Words.emplace(first + static_cast<std::int64_t>(this->Words.size()), word);
+    }
+    this->WriteTokenizer();
+  }
+
+  /// The ids of a text.
+  std::vector<std::int64_t> IdsOf(const std::string& text) const
+  {
+    std::vector<std::int64_t> ids;
+    std::size_t begin = 0;
+    while ((begin = text.find_first_not_of(' ', begin)) != std::string::npos)
+    {
+      const auto token = std::find_if(this->Tokens.begin(), this->Tokens.end(),
+        [&](const auto& one) { return text.compare(begin, one.second.size(), one.second) == 0; });
+      if (token != this->Tokens.end())
+      {
+        ids.push_back(token->first);
+        begin += token->second.size();
+        continue;
+      }
+      if (text[begin] == '\n')
+      {
+        ++begin;
+        continue;
+      }
+      const std::size_t end = std::min(text.find_first_of(" \n<", begin + 1), text.size());
+      const std::string word = text.substr(begin, end - begin);
+      const auto known = std::find_if(this->Words.begin(), this->Words.end(),
+        [&](const auto& one) { return one.second == word; });
+      if (known != this->Words.end())
+      {
+        ids.push_back(known->first);
+      }
+      else if (word.front() == 'w')
+      {
+        ids.push_back(std::stoll(word.substr(1)));
+      }
+      begin = end;
+    }
+    return ids;
+  }
+
   /// Writes the tokenizer without a token.
   void WriteTokenizer(const std::string& without = {}) const
   {
@@ -72,7 +122,8 @@ public:
     nlohmann::json added = nlohmann::json::array();
     for (std::int64_t id = 0; id < 64; ++id)
     {
-      words.push_back("w" + std::to_string(id));
+      const auto word = this->Words.find(id);
+      words.push_back(word != this->Words.end() ? word->second : "w" + std::to_string(id));
       const auto token = this->Tokens.find(id);
       if (token != this->Tokens.end() && token->second != without)
       {
@@ -93,6 +144,7 @@ public:
 
 private:
   std::map<std::int64_t, std::string> Tokens;
+  std::map<std::int64_t, std::string> Words;
   std::filesystem::path Source;
   TemporaryDirectory Folder;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 using namespace atlas;
 
@@ -75,11 +76,18 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
     }
   }
   fuzz::Read([&] { ParseVisionProcessor(fuzz::Text(data, size), fuzz::Source); });
-  fuzz::Read(
-    [&]
+  for (const char* name : { "internvl", "smolvlm", "qwen2_vl" })
+  {
+    const TransformerConfig model = test::SeeingModel(test::SizesOf(name));
+    VisionProcessor processor;
+    const auto parse = [&]
+    { processor = ParseFilmProcessor(fuzz::Text(data, size), fuzz::Source, model); };
+    if (fuzz::Read(parse))
     {
-      ParseFilmProcessor(
-        fuzz::Text(data, size), fuzz::Source, test::SeeingModel(test::SizesOf("qwen2_vl")));
-    });
+      const std::string settings = ToJson(processor);
+      fuzz::Require(ToJson(ParseVisionProcessor(settings, fuzz::Source)) == settings,
+        "the same settings of films again");
+    }
+  }
   return 0;
 }

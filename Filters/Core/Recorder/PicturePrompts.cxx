@@ -2,12 +2,14 @@
 
 #include "EncodedPrompt.h"
 #include "Error.h"
+#include "FilmText.h"
 #include "PictureFile.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -87,10 +89,13 @@ std::vector<std::int64_t> TokensOf(const TransformerConfig& config, const Vision
 
 }
 
-PicturePrompts::PicturePrompts(const OpenTransformer& model, const VisionPixels& pixels)
+PicturePrompts::PicturePrompts(
+  const OpenTransformer& model, const VisionPixels& pixels, double framesPerSecond)
   : Model(model)
   , Pixels(pixels)
-  , AreFilms(!pixels.extents.empty() && pixels.extents.front().isFilm)
+  , FramesPerSecond(framesPerSecond)
+  , AreFilms(
+      !pixels.filmFrames.empty() || (!pixels.extents.empty() && pixels.extents.front().isFilm))
   , Tokens(TokensOf(model.GetModel().GetConfig(), pixels))
 {
 }
@@ -98,12 +103,13 @@ PicturePrompts::PicturePrompts(const OpenTransformer& model, const VisionPixels&
 std::int64_t PicturePrompts::TokenId() const
 {
   const VisionConfig& vision = *this->Model.GetModel().GetConfig().vision;
-  return this->AreFilms ? vision.filmToken : vision.imageToken;
+  return this->AreFilms && !this->AreTiledFilms() ? vision.filmToken : vision.imageToken;
 }
 
 PictureSteps PicturePrompts::Steps() const
 {
-  return this->AreFilms ? PictureSteps::AnySize : this->Model.GetVisionProcessor().steps;
+  return this->AreFilms ? this->Model.GetFilmProcessor().steps
+                        : this->Model.GetVisionProcessor().steps;
 }
 
 std::string PicturePrompts::What() const
@@ -186,8 +192,8 @@ std::string PicturePrompts::Tiles(std::int64_t picture) const
   return text;
 }
 
-/// A picture in the text of the model.
-std::string PicturePrompts::Written(std::int64_t picture, bool isOwnMarker) const
+/// A picture, or a film of any size, in the text of the model.
+std::string PicturePrompts::PictureText(std::int64_t picture, bool isOwnMarker) const
 {
   switch (this->Steps())
   {
@@ -209,10 +215,39 @@ std::string PicturePrompts::Written(std::int64_t picture, bool isOwnMarker) cons
   return this->Repeated(this->Tokens[picture]);
 }
 
+/// A film whose frames are pictures, in the text of the model.
+std::string PicturePrompts::FilmText(std::int64_t film) const
+{
+  const std::vector<std::int64_t>& films = this->Pixels.filmFrames;
+  const std::int64_t first =
+    std::accumulate(films.begin(), films.begin() + film, std::int64_t{ 0 });
+  const std::int64_t frames = films[film];
+  const auto secondsOf = [this](std::int64_t frame)
+  { return static_cast<double>(frame) / this->FramesPerSecond; };
+  const bool isGrid = this->Steps() == PictureSteps::Grid;
+  std::string text = isGrid ? ""
+                            : "You are provided the following series of " + InWords(frames) +
+                                " frames from a " + DurationText(secondsOf(frames - 1)) +
+                                " [H:MM:SS] video.\n";
+  for (std::int64_t frame = 0; frame < frames; ++frame)
+  {
+    text += isGrid ? (frame == 0 ? "" : "\n") + ("Frame" + std::to_string(frame + 1) + ": ")
+                   : "\nFrame from " + MinutesText(secondsOf(frame)) + ":";
+    text += this->PictureText(first + frame, false);
+  }
+  return isGrid ? text : text + "\n\n";
+}
+
+/// A picture or film in the text of the model.
+std::string PicturePrompts::Written(std::int64_t number, bool isOwnMarker) const
+{
+  return this->AreTiledFilms() ? this->FilmText(number) : this->PictureText(number, isOwnMarker);
+}
+
 std::vector<std::string> PicturePrompts::Expand(
   const std::vector<std::string>& texts, const std::string& name) const
 {
-  const std::string own = this->OwnMarker();
+  const std::string own = this->AreTiledFilms() ? std::string() : this->OwnMarker();
   const std::string common(this->AreFilms ? FilmMarker : ImageMarker);
   const std::vector<std::string> markers = { common, own };
   const std::string spelled = common + (own.empty() || own == common ? "" : " or " + own);
@@ -222,14 +257,20 @@ std::vector<std::string> PicturePrompts::Expand(
                       " for pictures, found <video>; set FramesPerFilm if Images are the frames of "
                       "films.");
   }
+  const std::string picture(ImageMarker);
+  if (this->AreFilms && CountMarkers(texts, { picture }) > 0)
+  {
+    throw OptionError(name + ": expected the marker " + spelled + " for films, found " + picture +
+                      "; set FramesPerFilm to 0 if Images are pictures.");
+  }
   const std::int64_t found = CountMarkers(texts, markers);
   std::vector<std::string> expanded;
   if (found == 0 && this->Count() > 0 && texts.size() == 1)
   {
     std::string text;
-    for (std::int64_t picture = 0; picture < this->Count(); ++picture)
+    for (std::int64_t number = 0; number < this->Count(); ++number)
     {
-      text += this->Written(picture, false);
+      text += this->Written(number, false);
     }
     expanded.push_back(text + texts.front());
     return expanded;
@@ -241,7 +282,7 @@ std::vector<std::string> PicturePrompts::Expand(
                       std::to_string(this->Count()) + ", found " + std::to_string(found) + " in " +
                       Counted(static_cast<std::int64_t>(texts.size()), "line") + ".");
   }
-  std::int64_t picture = 0;
+  std::int64_t number = 0;
   for (const std::string& text : texts)
   {
     std::string& line = expanded.emplace_back();
@@ -251,7 +292,7 @@ std::vector<std::string> PicturePrompts::Expand(
     {
       line += text.substr(end, marker.first - end);
       line += this->Written(
-        picture++, !own.empty() && text.compare(marker.first, marker.second, own) == 0);
+        number++, !own.empty() && text.compare(marker.first, marker.second, own) == 0);
       end = marker.first + marker.second;
     }
     line += text.substr(end);
@@ -349,7 +390,7 @@ void CheckFilms(const std::vector<std::string>& files, std::int64_t framesPerFil
   {
     return;
   }
-  if (config.vision->filmToken < 0)
+  if (!ReadsFilms(config))
   {
     throw OptionError("FramesPerFilm: expected 0, since a model of architecture " +
                       config.architecture + " reads no films, found " +

@@ -21,14 +21,22 @@ namespace atlas
 /// new line after each row, another one, and those of the whole picture between
 /// <fake_token_around_image><global-img> and <fake_token_around_image>; the last alone if there are
 /// no tiles.
+///
+/// A film of Qwen2-VL is written as its picture. One of InternVL has a line "Frame1: " for each
+/// frame, followed by its picture. One of SmolVLM begins with "You are provided the following
+/// series of three frames from a 0:00:01 [H:MM:SS] video.", where the time is that of the last
+/// frame, rounded down; then come, each in a line, "Frame from 00:01:" and the picture.
 class PicturePrompts
 {
 public:
   /// `pixels` are those of all texts, `model` has VisionConfig, both must outlive this object.
-  PicturePrompts(const OpenTransformer& model, const VisionPixels& pixels);
+  PicturePrompts(const OpenTransformer& model, const VisionPixels& pixels, double framesPerSecond);
 
   /// The number of pictures, or films.
-  std::int64_t Count() const { return this->Tokens.size(); }
+  std::int64_t Count() const
+  {
+    return this->AreTiledFilms() ? this->Pixels.filmFrames.size() : this->Tokens.size();
+  }
 
   /// The texts with the model's own tokens. Without markers the pictures come first in a single
   /// text. Throws OptionError, which begins with `name`, if there are not as many markers as
@@ -46,16 +54,20 @@ public:
 private:
   const OpenTransformer& Model;
   const VisionPixels& Pixels;
+  double FramesPerSecond = 1;
   bool AreFilms = false;
-  std::vector<std::int64_t> Tokens; ///< of each picture
+  std::vector<std::int64_t> Tokens; ///< of each picture; of films in tiles, of each frame
 
+  bool AreTiledFilms() const { return !this->Pixels.filmFrames.empty(); }
   std::int64_t TokenId() const;
   PictureSteps Steps() const;
   std::string What() const;
   std::string OwnMarker() const;
   std::string Repeated(std::int64_t count) const;
   std::string Tiles(std::int64_t picture) const;
-  std::string Written(std::int64_t picture, bool isOwnMarker) const;
+  std::string PictureText(std::int64_t picture, bool isOwnMarker) const;
+  std::string FilmText(std::int64_t film) const;
+  std::string Written(std::int64_t number, bool isOwnMarker) const;
   void RequireTokens(const std::vector<std::string>& tokens) const;
 };
 

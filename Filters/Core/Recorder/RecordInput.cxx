@@ -6,6 +6,7 @@
 #include "SystemLimits.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,9 +51,10 @@ void AddPatchColors(const TransformerConfig& config, const ImageProcessor& proce
 
 /// How the pictures, or films, among words became pixels; the usual way if the model's folder does
 /// not say.
-VisionProcessor VisionProcessorOf(const OpenTransformer& model, const TransformerInput& input)
+VisionProcessor VisionProcessorOf(const OpenTransformer& model, const RecorderInput& input)
 {
-  const bool areFilms = !input.extents.empty() && input.extents.front().isFilm;
+  const std::vector<PatchExtent>& extents = input.input.extents;
+  const bool areFilms = !input.filmFrames.empty() || (!extents.empty() && extents.front().isFilm);
   try
   {
     return areFilms ? model.GetFilmProcessor() : model.GetVisionProcessor();
@@ -68,6 +70,20 @@ std::string TooLarge(std::size_t pictures)
 {
   return "the " + std::to_string(pictures) +
          " pictures take more than 256 MiB, so only the names of their files are recorded.";
+}
+
+/// Says of which films pictures are the frames. To the model they are pictures.
+void NameFrames(const std::vector<std::int64_t>& filmFrames, std::vector<PictureContent>& contents)
+{
+  auto content = contents.begin();
+  for (std::size_t film = 0; film < filmFrames.size(); ++film)
+  {
+    for (std::int64_t frame = 0; frame < filmFrames[film]; ++frame, ++content)
+    {
+      content->picture = static_cast<std::int32_t>(film);
+      content->frame = static_cast<std::int32_t>(frame);
+    }
+  }
 }
 
 /// Gives image tokens the labels "picture: row, column".
@@ -120,11 +136,12 @@ std::string AddPicturesAmongWords(const OpenTransformer& model, const RecorderIn
   {
     return {};
   }
-  const VisionProcessor processor = VisionProcessorOf(model, input.input);
+  const VisionProcessor processor = VisionProcessorOf(model, input);
   const std::vector<PictureContent> contents = PictureContents(config, input.input);
   const bool fits = PictureBytes(contents) <= MaximumPictureBytes / 2; // the encoder has them, too
   recording.pictures =
     RecordPictures(input.input, config, processor, input.pictures, wantsPictures && fits);
+  NameFrames(input.filmFrames, recording.pictures.contents);
   const VisionConfig& vision = *config.vision;
   recording.tokens.color = SquareColors(input.input, config, processor, recording.tokens,
     vision.merge * vision.encoder->patchHeight, vision.merge * vision.encoder->patchWidth);

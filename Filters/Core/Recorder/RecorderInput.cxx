@@ -460,7 +460,7 @@ void ReadWords(const RecorderSources& sources, const OpenTransformer& model, Rec
   }
   VisionPixels pixels = ReadVisionPixels(
     sources.imageFiles, sources.framesPerFilm, sources.framesPerSecond, model, result.warnings);
-  const PicturePrompts pictures(model, pixels);
+  const PicturePrompts pictures(model, pixels, sources.framesPerSecond);
   if (hasTexts)
   {
     const Tokenizer& tokenizer = model.GetTokenizer(); // without one the text is not read
@@ -485,6 +485,7 @@ void ReadWords(const RecorderSources& sources, const OpenTransformer& model, Rec
   {
     result.pictures.push_back(std::filesystem::absolute(file).string());
   }
+  result.filmFrames = pixels.filmFrames;
   result.input.pixels = std::move(pixels.pixels);
   result.input.images = pixels.images;
   result.input.tiles = std::move(pixels.tiles);

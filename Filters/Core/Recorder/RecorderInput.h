@@ -28,8 +28,8 @@ struct RecorderSources
                        ///< model has no tokenizer for sound, token ids
   bool addSpecialTokens = true;
   std::int64_t maximumLength = 0; ///< 0: no limit
-  std::int64_t framesPerFilm = 0; ///< so many of imageFiles are the frames of a film (Qwen2-VL); 0:
-                                  ///< they are pictures
+  std::int64_t framesPerFilm = 0; ///< so many of imageFiles are the frames of a film; 0: they are
+                                  ///< pictures
   double framesPerSecond = 2;     ///< of films
 };
 
@@ -41,6 +41,7 @@ struct RecorderInput
   std::vector<std::string> sourceLabels; ///< the same of the source of a model with an encoder
   std::vector<std::string> pictures;     ///< the files of the images or frames, if they are
                                          ///< pictures
+  std::vector<std::int64_t> filmFrames;  ///< as in VisionPixels
   std::vector<std::string> warnings;
 
   bool IsEmpty() const { return this->input.tokens.empty() && this->input.images == 0; }

@@ -35,9 +35,7 @@ constexpr std::uint64_t MostTiles = 1000;
 /// The proportions from which on pictures of any size are refused.
 constexpr double MostElongated = 200;
 
-/// The known value of video_processor_type, with the number of pixels of a frame if its file does
-/// not say.
-constexpr const char* FilmType = "Qwen2VLVideoProcessor";
+/// The numbers of pixels of a frame, and of a picture, of any size if the file does not say.
 constexpr std::pair<std::int64_t, std::int64_t> FilmPixels = { 128 * 28 * 28, 768 * 28 * 28 };
 constexpr std::pair<std::int64_t, std::int64_t> PicturePixels = { 56 * 56, 1280 * 28 * 28 };
 
@@ -63,6 +61,13 @@ constexpr std::array<ProcessorType, 9> ProcessorTypes = { {
   { "Idefics3ImageProcessor", PictureSteps::Split, false },
   { "Qwen2VLImageProcessor", PictureSteps::AnySize, true },
   { "Qwen2_5_VLImageProcessor", PictureSteps::AnySize, true },
+} };
+
+/// The known values of video_processor_type, by what a model's pictures become.
+constexpr std::array<ProcessorType, 3> FilmTypes = { {
+  { "Qwen2VLVideoProcessor", PictureSteps::AnySize, true },
+  { "InternVLVideoProcessor", PictureSteps::Grid, true },
+  { "SmolVLMVideoProcessor", PictureSteps::Split, false },
 } };
 
 /// The type of a model whose file does not say.
@@ -298,22 +303,83 @@ VisionProcessor ParseProcessor(
   return processor;
 }
 
+/// The processor of films of a model that reads them.
+const ProcessorType& FilmTypeOf(const TransformerConfig& config)
+{
+  const PictureSteps steps = TypeOf(config).value;
+  return *std::find_if(FilmTypes.begin(), FilmTypes.end(),
+    [steps](const ProcessorType& type) { return type.value == steps; });
+}
+
+/// A frame is one tile.
+void ParseFilmGrid(
+  const Settings& settings, const TransformerConfig& encoder, VisionProcessor& processor)
+{
+  ParseGrid(settings, encoder, processor);
+  processor.minimumTiles = processor.maximumTiles = 1;
+  ImageProcessor& image = processor.image;
+  if (image.crop)
+  {
+    RequireModelSize(settings, "crop_size", { image.cropHeight, image.cropWidth }, encoder);
+    image.crop = false; // of frames of this size nothing is cut off
+  }
+}
+
+/// A frame gets the length of the longer side, then that of a tile, always bicubic in place of
+/// Lanczos.
+void ParseFilmSplit(
+  const Settings& settings, const TransformerConfig& encoder, VisionProcessor& processor)
+{
+  ParseSplit(settings, encoder, processor);
+  if (settings.Has({ "video_sampling" }) && !settings.Has({ "size" }))
+  {
+    const Settings sampling = settings.NestedOrEmpty({ "video_sampling" });
+    processor.longestEdge = sampling.NestedOrEmpty({ "video_size" }).Size({ "longest_edge" });
+  }
+  processor.splits = false;
+  processor.longestEdge = std::min(processor.longestEdge, LongestSplit);
+  if (!processor.image.resize)
+  {
+    settings.Fail("expected 'do_resize' to be on, since frames have the size of a tile.");
+  }
+  if (processor.image.filter == ResampleFilter::Lanczos)
+  {
+    processor.image.filter = ResampleFilter::Bicubic;
+  }
+}
+
 VisionProcessor ParseFilm(
   const json& object, const std::string& source, const TransformerConfig& config)
 {
   const Settings settings(object, source);
-  const std::string name = settings.Text({ "video_processor_type" }, FilmType);
-  if (name != FilmType || !config.vision->encoder->ReadsAnySize())
+  if (!ReadsFilms(config))
   {
-    settings.Fail("expected the video_processor_type '" + std::string(FilmType) +
-                  "' and a model that reads films, found '" + name.substr(0, 80) +
-                  "' and architecture " + config.architecture + ".");
+    settings.Fail(
+      "expected a model that reads films, found one of architecture " + config.architecture + ".");
   }
+  const ProcessorType& type = FilmTypeOf(config);
+  const std::string name = settings.Text({ "video_processor_type" }, type.name);
+  if (name != type.name)
+  {
+    settings.Fail("expected the video_processor_type '" + std::string(type.name) +
+                  "' for a model of architecture " + config.architecture + ", found '" +
+                  name.substr(0, 80) + "'.");
+  }
+  const TransformerConfig& encoder = *config.vision->encoder;
   VisionProcessor processor;
-  processor.steps = PictureSteps::AnySize;
-  processor.image =
-    ParseBase(settings, { FilmType, PictureSteps::AnySize, true }, *config.vision->encoder);
-  ParseAnySize(settings, config, FilmPixels, processor);
+  processor.steps = type.value;
+  processor.image = ParseBase(settings, type, encoder);
+  switch (processor.steps)
+  {
+    case PictureSteps::Grid:
+      ParseFilmGrid(settings, encoder, processor);
+      break;
+    case PictureSteps::Split:
+      ParseFilmSplit(settings, encoder, processor);
+      break;
+    default:
+      ParseAnySize(settings, config, FilmPixels, processor);
+  }
   return processor;
 }
 
@@ -586,6 +652,13 @@ PatchExtent ExtentOf(Size size, std::int64_t groups, const VisionProcessor& proc
 
 }
 
+bool ReadsFilms(const TransformerConfig& config)
+{
+  return config.vision != nullptr &&
+         (config.vision->filmToken >= 0 || config.architecture == "internvl" ||
+           config.architecture == "smolvlm");
+}
+
 VisionProcessor DefaultVisionProcessor(const TransformerConfig& config)
 {
   return ParseProcessor(json::object(), "the settings of pictures by default", config);
@@ -616,9 +689,18 @@ VisionProcessor ParseFilmProcessor(
 VisionProcessor ReadFilmProcessor(
   const std::filesystem::path& folder, const TransformerConfig& config)
 {
-  const auto found = FindSettings(folder, { FilmProcessorFile, ProcessorFile }, FilmPart);
-  return found ? ParseFilmProcessor(found->first, found->second, config)
-               : ReadVisionProcessor(folder, config);
+  if (const auto found = FindSettings(folder, { FilmProcessorFile, ProcessorFile }, FilmPart))
+  {
+    return ParseFilmProcessor(found->first, found->second, config);
+  }
+  if (config.vision->encoder->ReadsAnySize())
+  {
+    return ReadVisionProcessor(folder, config);
+  }
+  const auto found = FindSettings(folder, { ImageProcessorFile, ProcessorFile }, ImagePart);
+  return found ? ParseFilm(PartOf(ParseSettingsObject(found->first, found->second), ImagePart),
+                   found->second, config)
+               : ParseFilm(json::object(), "the settings of films by default", config);
 }
 
 std::string ToJson(const VisionProcessor& processor)
@@ -727,6 +809,15 @@ void AddFilm(const std::vector<Picture>& frames, double seconds, const VisionPro
   VisionPixels& pixels)
 {
   const auto count = static_cast<std::int64_t>(frames.size());
+  if (processor.steps != PictureSteps::AnySize)
+  {
+    for (const Picture& frame : frames)
+    {
+      AddPicture(frame, processor, pixels);
+    }
+    pixels.filmFrames.push_back(count);
+    return;
+  }
   const std::int64_t groups = (count + processor.patchFrames - 1) / processor.patchFrames;
   const Size size = AnySizeOf(frames.front(), processor);
   Size seen;

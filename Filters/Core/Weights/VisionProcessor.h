@@ -65,6 +65,10 @@ struct VisionProcessor
   std::int64_t maximumPixels = 0;
 };
 
+/// Whether a model reads films: with a token of their own (Qwen2-VL), or frame by frame as pictures
+/// of one image each (InternVL, SmolVLM).
+bool ReadsFilms(const TransformerConfig& config);
+
 /// The processor of a model with VisionConfig whose folder does not say: that of the original code
 /// for its architecture, with the model's sizes. Throws ModelError unless images have 3 channels.
 VisionProcessor DefaultVisionProcessor(const TransformerConfig& config);
@@ -92,14 +96,18 @@ VisionProcessor ReadVisionProcessor(
 inline constexpr const char* FilmProcessorFile = "video_preprocessor_config.json";
 
 /// Reads the text of such a file, or of a processor_config.json with `video_processor`: the
-/// settings that ParseVisionProcessor names for pictures of any size. Missing numbers of pixels are
-/// those of the original's processor of films, 128 * 28 * 28 and 768 * 28 * 28. What chooses frames
-/// is not read. Throws as ParseVisionProcessor does, also if the model reads images of one size.
+/// settings that ParseVisionProcessor names. What chooses frames is not read. Throws as
+/// ParseVisionProcessor does, also if the model reads no films.
+///
+/// AnySize: missing numbers of pixels are those of the original's processor of films, 128 * 28 * 28
+/// and 768 * 28 * 28. Grid: a frame is one tile. Split: a frame is not split, and resized bicubic
+/// where the file says Lanczos, as in the original; without `size` its longer side is that of
+/// `video_size` in `video_sampling`.
 VisionProcessor ParseFilmProcessor(
   std::string_view text, const std::string& source, const TransformerConfig& config);
 
 /// Reads FilmProcessorFile of a model's folder, or `video_processor` of ProcessorFile. Without them
-/// films are processed like pictures. Throws as ParseFilmProcessor and ReadVisionProcessor.
+/// films have the settings of pictures. Throws as ParseFilmProcessor and ReadVisionProcessor.
 VisionProcessor ReadFilmProcessor(
   const std::filesystem::path& folder, const TransformerConfig& config);
 
@@ -128,14 +136,17 @@ struct VisionPixels
   std::int64_t images = 0;
   std::vector<TilePlace> tiles;
   std::vector<PatchExtent> extents;
+  std::vector<std::int64_t> filmFrames; ///< of films in tiles: the frames of each, each of which is
+                                        ///< a picture of `tiles`; empty: these are pictures
 };
 
 /// Adds a picture. Throws as SeePicture does.
 void AddPicture(const Picture& picture, const VisionProcessor& processor, VisionPixels& pixels);
 
-/// Adds a film, for a processor of any size: all frames get the size of the first one, and the last
-/// is repeated until they are a multiple of patchFrames. `seconds` are between two frames. There
-/// must be frames. Throws as SeePicture does.
+/// Adds a film, by the processor of films. AnySize: all frames get the size of the first one, and
+/// the last is repeated until they are a multiple of patchFrames. `seconds` are between two frames.
+/// Otherwise each frame is a picture. There must be frames, and not pictures beside films in tiles.
+/// Throws as SeePicture does.
 void AddFilm(const std::vector<Picture>& frames, double seconds, const VisionProcessor& processor,
   VisionPixels& pixels);
 

@@ -4,6 +4,7 @@
 #include "ErrorMessage.h"
 #include "ModelOracle.h"
 #include "ModelsOracle.h"
+#include "PicturePrompts.h"
 #include "PicturesModel.h"
 #include "RecordInput.h"
 #include "RecordPictures.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
@@ -21,6 +23,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 using namespace atlas;
 using namespace atlas::test;
@@ -237,6 +240,153 @@ TEST_F(PicturePromptsTest, FramesAreThoseOfTheOriginalOfFilms)
   EXPECT_EQ(pictures.input.extents[0].rows, 2);
   EXPECT_EQ(pictures.input.extents[0].columns, 4);
 }
+
+/// The prompts, token ids and pixels of films whose frames are pictures.
+class FilmsInTiles
+  : public PicturePromptsTest
+  , public WithParamInterface<std::string>
+{
+protected:
+  std::filesystem::path Oracle = ModelsOracle("transformers/" + GetParam() + "-film");
+
+  void SetUp() override
+  {
+    this->Use(GetParam());
+    this->Model->NameWords({ "Frame1:", "Frame2:", "Frame3:", "You", "are", "provided", "the",
+      "following", "series", "of", "three", "frames", "from", "a", "0:00:01", "[H:MM:SS]", "video.",
+      "Frame", "00:00:", "00:01:" });
+    std::filesystem::copy(this->Oracle / FilmProcessorFile,
+      std::filesystem::path(this->Model->Path()) / FilmProcessorFile);
+  }
+
+  /// The files of so many frames, of which the first three are those of the oracle.
+  void UseFrames(std::int64_t frames)
+  {
+    const std::filesystem::path folder = ModelsOracle("transformers/qwen2_vl");
+    this->Sources.imageFiles.clear();
+    for (std::int64_t frame = 0; frame < frames; ++frame)
+    {
+      this->Sources.imageFiles.push_back(
+        folder / ("picture-" + std::to_string(frame % 3 + 1) + ".png"));
+    }
+  }
+};
+
+TEST_P(FilmsInTiles, AreWrittenAsTheOriginalDoes)
+{
+  const ModelOracle oracle(this->Oracle / "expected.safetensors");
+  const auto model = this->Open();
+  const nlohmann::json cases = nlohmann::json::parse(oracle.Text("prompts"));
+  ASSERT_GT(cases.size(), 2U);
+  for (const nlohmann::json& one : cases)
+  {
+    SCOPED_TRACE(one.dump());
+    const auto texts = one["texts"].get<std::vector<std::string>>();
+    const std::int64_t frames = one["frames"];
+    const double framesPerSecond = one["fps"];
+    std::int64_t films = 0;
+    for (const std::string& text : texts)
+    {
+      films += text.find("<video>") != std::string::npos ? 1 : 0;
+      films += text.find("<video>") != text.rfind("<video>") ? 1 : 0;
+    }
+    this->UseFrames(films * frames);
+    std::vector<std::string> warnings;
+    const VisionPixels pixels =
+      ReadVisionPixels(this->Sources.imageFiles, frames, framesPerSecond, *model, warnings);
+    const PicturePrompts prompts(*model, pixels, framesPerSecond);
+    EXPECT_EQ(prompts.Count(), films);
+    EXPECT_EQ(prompts.Expand(texts, "Prompts"), one["expected"].get<std::vector<std::string>>());
+  }
+}
+
+TEST_P(FilmsInTiles, AreTheInputOfTheModel)
+{
+  const ModelOracle oracle(this->Oracle / "expected.safetensors");
+  const nlohmann::json first = nlohmann::json::parse(oracle.Text("prompts"))[0];
+  const std::string expected = first["expected"][0];
+  this->UseFrames(3);
+  this->Sources.framesPerFilm = 3;
+  const RecorderInput input = this->Gather(first["texts"][0]);
+  EXPECT_EQ(input.input.tokens, std::vector<Ids>{ this->Model->IdsOf(expected) });
+  EXPECT_EQ(std::count(input.input.tokens[0].begin(), input.input.tokens[0].end(), 60), 3 * 4);
+  std::vector<float> pixels(oracle.Get("pixel_values").Count());
+  oracle.Get("pixel_values").ToFloat(0, pixels.size(), pixels.data());
+  EXPECT_THAT(input.input.pixels, Pointwise(FloatNear(1e-6F), pixels));
+  // With ids, the image token stands for the film, or is there for each of its tokens.
+  this->Sources.prompts.clear();
+  for (const std::string& ids : { std::string("3 60 5"), [&]
+         {
+           std::string all;
+           for (const std::int64_t id : input.input.tokens[0])
+           {
+             all += std::to_string(id) + " ";
+           }
+           return all;
+         }() })
+  {
+    this->Sources.tokenIds = ids;
+    EXPECT_EQ(GatherInput(this->Sources, *this->Open()).input.tokens, input.input.tokens);
+  }
+  this->Sources.tokenIds = "3 60 60";
+  EXPECT_EQ(MessageOf<OptionError>([&] { GatherInput(this->Sources, *this->Open()); }),
+    "TokenIds: expected the token 60 once for each film of Images, 1, or for each of their tokens, "
+    "12, found it 2 times.");
+}
+
+/// Frames are recorded as such, and found again in their files.
+TEST_P(FilmsInTiles, AreRecorded)
+{
+  this->UseFrames(6);
+  this->Sources.framesPerFilm = 3;
+  const RecorderInput input = this->Gather("<video> w3\nw5 <video>");
+  EXPECT_EQ(input.input.images, 6);
+  const auto model = this->Open();
+  std::string warning;
+  const Recording kept = RecordInput(*model, input, {}, true, warning);
+  CheckRecording(kept, "test");
+  ASSERT_EQ(kept.pictures.count, 6);
+  for (std::int32_t i = 0; i < 6; ++i)
+  {
+    const PictureContent& content = kept.pictures.contents[i];
+    EXPECT_EQ(content.picture, i / 3);
+    EXPECT_EQ(content.frame, i % 3);
+    EXPECT_EQ(content.frames, 1);
+    EXPECT_FALSE(content.isSmall);
+  }
+  EXPECT_EQ(kept.tokens.text[kept.tokens.Count() - 1], GetParam() == "internvl" ? "</img>" : "\n");
+  EXPECT_EQ(std::count(kept.tokens.text.begin(), kept.tokens.text.end(), "5: 1, 1"), 1);
+  // By the mean and the deviation of red in the file.
+  const auto pixels = FindPicture(kept.pictures, 1);
+  EXPECT_EQ(
+    pixels.get()[0], std::lround(255 * (input.input.pixels[std::size_t{ 3 * 256 }] * 0.25 + 0.5)));
+  const Recording named = RecordInput(*model, input, {}, false, warning);
+  EXPECT_EQ(named.pictures.sources[4].file, this->Sources.imageFiles[4]);
+  for (int frame = 0; frame < 6; ++frame)
+  {
+    const auto expected = FindPicture(kept.pictures, frame);
+    const auto found = FindPicture(named.pictures, frame);
+    EXPECT_TRUE(std::equal(expected.get(), expected.get() + 3 * 16 * 16, found.get())) << frame;
+  }
+  EXPECT_EQ(kept.encoder->SequenceCount(), 6);
+}
+
+TEST_P(FilmsInTiles, HaveAMarkerOfTheirOwn)
+{
+  this->UseFrames(3);
+  this->Sources.framesPerFilm = 3;
+  EXPECT_EQ(this->Refusal("w1 <image> w3"),
+    "Prompts: expected the marker <video> for films, found <image>; set FramesPerFilm to 0 if "
+    "Images are pictures.");
+  EXPECT_EQ(this->Refusal("<video> <video>"),
+    "Prompts: expected a marker, <video>, for each film of Images, of which there is 1, found 2 in "
+    "1 line.");
+  this->Sources.framesPerFilm = 2;
+  EXPECT_THAT(this->Refusal("<video>"), HasSubstr("that makes whole films of the 3 files"));
+}
+
+INSTANTIATE_TEST_SUITE_P(PicturePrompts, FilmsInTiles, Values("internvl", "smolvlm"),
+  [](const auto& one) { return one.param; });
 
 /// The tokens around the model's own marker are those that the text has.
 TEST_F(PicturePromptsTest, TheOwnMarkerOfQwenStandsForItsTokensAlone)

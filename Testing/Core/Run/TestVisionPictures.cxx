@@ -316,15 +316,20 @@ protected:
   static TransformerConfig Model()
   {
     const std::string& name = GetParam();
-    return SeeingModel(name == "llava"               ? SeenSizes{ name, 64, 16, 1, 1 }
-                       : name == "llava-siglip"      ? SeenSizes{ name, 75, 16, 1, 1 }
-                       : name == "llava-padded"      ? SeenSizes{ name, 75, 16, 1, 1 }
-                       : name.substr(0, 4) == "qwen" ? SeenSizes{ "qwen2_vl", 0, 8, 2, 2 }
-                                                     : SeenSizes{ name, 64, 8, 2, 1 });
+    return SeeingModel(name == "llava"          ? SeenSizes{ name, 64, 16, 1, 1 }
+                       : name == "llava-siglip" ? SeenSizes{ name, 75, 16, 1, 1 }
+                       : name == "llava-padded" ? SeenSizes{ name, 75, 16, 1, 1 }
+                       : name.substr(0, 4) == "qwen"
+                         ? SeenSizes{ "qwen2_vl", 0, 8, 2, 2 }
+                         : SeenSizes{ name.substr(0, name.find('-')), 64, 8, 2, 1 });
   }
 
   static VisionProcessor Settings(Cases& cases)
   {
+    if (IsTiledFilm())
+    {
+      return ParseFilmProcessor("{}", "test", Model());
+    }
     VisionProcessor processor = DefaultVisionProcessor(Model());
     processor.maximumTiles = cases.Integer(1, 9);
     processor.minimumTiles = cases.Integer(1, processor.maximumTiles);
@@ -376,7 +381,8 @@ protected:
     return placement;
   }
 
-  static bool IsFilm() { return GetParam() == "qwen2_vl-film"; }
+  static bool IsFilm() { return GetParam().find("-film") != std::string::npos; }
+  static bool IsTiledFilm() { return IsFilm() && GetParam() != "qwen2_vl-film"; }
 
   /// Pictures, or a film, with these regions.
   static SeenInput See(const VisionProcessor& processor, std::int64_t width, std::int64_t height,
@@ -416,7 +422,8 @@ protected:
       for (std::int64_t entry = 0; entry < sizes.recording.pictures.count; ++entry)
       {
         const PictureContent& content = sizes.recording.pictures.contents[entry];
-        isClear = isClear && FindTokens(regions[content.frame], picture,
+        const std::int32_t frame = IsTiledFilm() ? content.picture : content.frame;
+        isClear = isClear && FindTokens(regions[frame], picture,
                                PlacementOf(picture, sizes.processor, content), entry, content,
                                sizes.token, expected);
       }
@@ -462,8 +469,8 @@ TEST_P(VisionPictures, MarkTheRightRegion)
 }
 
 INSTANTIATE_TEST_SUITE_P(Preprocessing, VisionPictures,
-  Values(
-    "llava", "llava-siglip", "llava-padded", "internvl", "smolvlm", "qwen2_vl", "qwen2_vl-film"),
+  Values("llava", "llava-siglip", "llava-padded", "internvl", "internvl-film", "smolvlm",
+    "smolvlm-film", "qwen2_vl", "qwen2_vl-film"),
   [](const auto& one) { return TestName(one.param); });
 
 /// Pictures are found again in their files, and a changed one is refused.

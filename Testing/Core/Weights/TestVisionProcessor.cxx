@@ -181,6 +181,28 @@ TEST(VisionProcessor, ResizesFramesLikeTheOriginalOfFilms)
   ExpectPixels(pixels.pixels, FloatsOf(expected.Get("pixel_values_videos")));
 }
 
+/// Each frame is a picture of one image.
+TEST(VisionProcessor, ResizesFramesLikeTheOriginalsOfInternVLAndSmolVLM)
+{
+  const SeenOracle frames("qwen2_vl");
+  for (const std::string name : { "internvl", "smolvlm" })
+  {
+    SCOPED_TRACE(name);
+    const std::filesystem::path folder = ModelsOracle("transformers/" + name + "-film");
+    const ModelOracle expected(folder / "expected.safetensors");
+    VisionPixels pixels;
+    AddFilm({ frames.ReadPicture(1), frames.ReadPicture(2), frames.ReadPicture(3) }, 1,
+      ReadFilmProcessor(folder, SeeingModel(SizesOf(name))), pixels);
+    EXPECT_EQ(pixels.images, 3);
+    EXPECT_THAT(pixels.filmFrames, ElementsAre(3));
+    EXPECT_THAT(pixels.extents, IsEmpty());
+    const std::int64_t place = name == "internvl" ? 0 : -1;
+    EXPECT_THAT(pixels.tiles, ElementsAre(TilePlace{ 0, place, place },
+                                TilePlace{ 1, place, place }, TilePlace{ 2, place, place }));
+    ExpectPixels(pixels.pixels, FloatsOf(expected.Get("pixel_values")));
+  }
+}
+
 Picture Blank(std::int64_t width, std::int64_t height)
 {
   return { height, width, 255, std::vector<std::uint16_t>(3 * width * height, 128) };
@@ -341,10 +363,64 @@ TEST(VisionProcessor, OfFilmsIsReadFromItsOwnFile)
       [&] { ParseFilmProcessor(text, "test", SeeingModel(SizesOf(architecture))); });
   };
   EXPECT_EQ(refusal("qwen2_vl", R"({"video_processor_type": "InternVLVideoProcessor"})"),
-    "test: expected the video_processor_type 'Qwen2VLVideoProcessor' and a model that reads films, "
-    "found 'InternVLVideoProcessor' and architecture qwen2_vl.");
-  EXPECT_THAT(refusal("internvl", "{}"), HasSubstr("and architecture internvl."));
+    "test: expected the video_processor_type 'Qwen2VLVideoProcessor' for a model of architecture "
+    "qwen2_vl, found 'InternVLVideoProcessor'.");
+  EXPECT_EQ(refusal("llava", "{}"),
+    "test: expected a model that reads films, found one of architecture llava.");
   EXPECT_THAT(refusal("qwen2_vl", R"({"patch_size": 14})"), HasSubstr("to be the model's 4"));
+}
+
+/// Without a file of their own films have the settings of pictures, of which some are others for
+/// frames.
+TEST(VisionProcessor, OfFilmsInTilesHasTheSettingsOfPictures)
+{
+  const TemporaryDirectory folder;
+  const TransformerConfig internvl = SeeingModel(SizesOf("internvl"));
+  const TransformerConfig smolvlm = SeeingModel(SizesOf("smolvlm"));
+  VisionProcessor film = ReadFilmProcessor(folder.Path(), internvl);
+  EXPECT_EQ(film.steps, PictureSteps::Grid);
+  EXPECT_EQ(film.maximumTiles, 1);
+  EXPECT_DOUBLE_EQ(film.image.mean[1], 0.4578275);
+  film = ReadFilmProcessor(folder.Path(), smolvlm);
+  EXPECT_EQ(film.steps, PictureSteps::Split);
+  EXPECT_FALSE(film.splits);
+  EXPECT_EQ(film.longestEdge, 64);
+  WriteBytes(folder / "preprocessor_config.json",
+    R"({"image_processor_type": "GotOcr2ImageProcessor", "min_patches": 2, "max_patches": 5,
+      "image_mean": 0.25, "resample": 2})");
+  film = ReadFilmProcessor(folder.Path(), internvl);
+  EXPECT_EQ(film.minimumTiles, 1);
+  EXPECT_EQ(film.maximumTiles, 1);
+  EXPECT_EQ(film.image.mean[0], 0.25);
+  EXPECT_EQ(film.image.filter, ResampleFilter::Bilinear);
+  WriteBytes(folder / "preprocessor_config.json",
+    R"({"image_processor_type": "SmolVLMImageProcessor", "size": {"longest_edge": 48},
+      "resample": 1, "video_sampling": {"video_size": {"longest_edge": 40}}})");
+  film = ReadFilmProcessor(folder.Path(), smolvlm);
+  EXPECT_EQ(film.longestEdge, 48);
+  EXPECT_EQ(film.image.filter, ResampleFilter::Bicubic);
+  WriteBytes(folder / "video_preprocessor_config.json",
+    R"({"video_processor_type": "SmolVLMVideoProcessor", "resample": 2,
+      "video_sampling": {"fps": 1, "max_frames": 64, "video_size": {"longest_edge": 40}}})");
+  film = ReadFilmProcessor(folder.Path(), smolvlm);
+  EXPECT_EQ(film.longestEdge, 40);
+  EXPECT_EQ(film.image.filter, ResampleFilter::Bilinear);
+  const auto parse = [](const std::string& architecture, const std::string& text)
+  { return ParseFilmProcessor(text, "test", SeeingModel(SizesOf(architecture))); };
+  EXPECT_EQ(parse("smolvlm", R"({"size": {"longest_edge": 5000}})").longestEdge, 4096);
+  EXPECT_FALSE(parse("internvl", R"({"do_center_crop": true, "crop_size": 16})").image.crop);
+  const auto refusal = [&](const std::string& architecture, const std::string& text)
+  { return MessageOf<ModelError>([&] { parse(architecture, text); }); };
+  EXPECT_THAT(refusal("internvl", R"({"do_center_crop": true, "crop_size": 8})"),
+    HasSubstr("expected 'crop_size' to be the model's 16 x 16 pixels"));
+  EXPECT_THAT(refusal("internvl", R"({"size": {"height": 384, "width": 384}})"),
+    HasSubstr("expected 'size' to be the model's 16 x 16 pixels"));
+  EXPECT_THAT(
+    refusal("smolvlm", R"({"do_resize": false})"), HasSubstr("expected 'do_resize' to be on"));
+  EXPECT_THAT(refusal("smolvlm", R"({"video_sampling": {"fps": 1}})"),
+    HasSubstr("'longest_edge' is missing"));
+  EXPECT_THAT(refusal("smolvlm", R"({"video_processor_type": "InternVLVideoProcessor"})"),
+    HasSubstr("expected the video_processor_type 'SmolVLMVideoProcessor'"));
 }
 
 /// By hand: 5 x 2 pixels get rows of the mean's bytes, one above and two below.
