@@ -136,6 +136,7 @@ void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::in
   RequireIntact(recorded.key.values.get());
   HeadScores biases = ScoresOf(recording, sequence, layer, head);
   biases.slope = 0; // the part of ALiBi is in `keys`
+  const bool hasPatchWindow = FindLayer(recording, layer).patchWindow > 0;
   std::vector<float> distances(length);
   std::vector<ScoreParts> row;
   for (std::int64_t i = begin; i < end; ++i)
@@ -147,13 +148,17 @@ void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::in
     row.clear();
     for (std::int64_t j = allowed.begin; j < allowed.end; ++j)
     {
+      if (hasPatchWindow && !HasKey(recording, sequence, layer, i, j))
+      {
+        continue;
+      }
       const float alibi = keys.alibi[j];
       const float bias = keys.bias[j];
       const float distance = distances[j];
       row.push_back({ static_cast<std::int32_t>(i), static_cast<std::int32_t>(j), 0,
         products[j] + bias + alibi + distance, alibi, distance, bias, products[j] });
     }
-    const auto kept = row.begin() + std::min(top, allowed.end - allowed.begin);
+    const auto kept = row.begin() + std::min(top, static_cast<std::int64_t>(row.size()));
     std::partial_sort(row.begin(), kept, row.end(), [](const ScoreParts& a, const ScoreParts& b)
       { return a.score != b.score ? a.score > b.score : a.key < b.key; });
     for (auto part = row.begin(); part != kept; ++part)

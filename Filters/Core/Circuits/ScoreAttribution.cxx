@@ -114,12 +114,12 @@ public:
            this->Alibi(key);
   }
 
-  /// The key of the largest score of a query.
-  std::int64_t StrongestKey(std::int64_t query, const KeyRange& allowed) const
+  /// The key of the largest score of a query, of those that it can attend to.
+  std::int64_t StrongestKey(std::int64_t query, const std::vector<std::int64_t>& keys) const
   {
-    std::int64_t strongest = allowed.begin;
-    double largest = this->At(query, allowed.begin);
-    for (std::int64_t key = allowed.begin + 1; key < allowed.end; ++key)
+    std::int64_t strongest = keys.front();
+    double largest = this->At(query, strongest);
+    for (const std::int64_t key : keys)
     {
       const double score = this->At(query, key);
       if (score > largest)
@@ -137,6 +137,21 @@ private:
   double Slope;
   std::int64_t First;
 };
+
+/// The keys that a query can attend to, rising; at least one.
+std::vector<std::int64_t> KeysOf(const Recording& recording, const ScorePlace& place)
+{
+  const KeyRange allowed = AllowedKeys(recording, place.sequence, place.layer, place.query);
+  std::vector<std::int64_t> keys;
+  for (std::int64_t key = allowed.begin; key < allowed.end; ++key)
+  {
+    if (HasKey(recording, place.sequence, place.layer, place.query, key))
+    {
+      keys.push_back(key);
+    }
+  }
+  return keys;
+}
 
 /// Checks a place, and finds the positions that it leaves open.
 ScorePlace Found(const Recording& recording, const ScorePlace& asked)
@@ -157,16 +172,18 @@ ScorePlace Found(const Recording& recording, const ScorePlace& asked)
   const std::int64_t length = recording.SequenceLength(place.sequence);
   place.query = PositionOf(asked.query, length, length - 1, "Query");
   place.key = PositionOf(asked.key, length, -1, "Key");
-  const KeyRange allowed = AllowedKeys(recording, place.sequence, place.layer, place.query);
-  if (place.key != -1 && !allowed.Has(place.key))
+  const std::vector<std::int64_t> keys = KeysOf(recording, place);
+  if (place.key != -1 && !std::binary_search(keys.begin(), keys.end(), place.key))
   {
-    throw OptionError("Key: expected a position from " + std::to_string(allowed.begin) + " to " +
-                      std::to_string(allowed.end - 1) + ", which the query can attend to, found " +
-                      std::to_string(place.key) + ".");
+    const bool hasPatchWindow = FindLayer(recording, place.layer).patchWindow > 0;
+    throw OptionError("Key: expected a position from " + std::to_string(keys.front()) + " to " +
+                      std::to_string(keys.back()) +
+                      (hasPatchWindow ? " in the query's window of patches" : "") +
+                      ", which the query can attend to, found " + std::to_string(place.key) + ".");
   }
   if (place.key == -1)
   {
-    place.key = RecordedScores(recording, place).StrongestKey(place.query, allowed);
+    place.key = RecordedScores(recording, place).StrongestKey(place.query, keys);
   }
   return place;
 }

@@ -3,9 +3,13 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "FocusOracle.h"
+#include "PicturedRecording.h"
 #include "RecordedAttention.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -200,6 +204,67 @@ TEST(ScoreBreakdown, OfWindowsButNotOfCaps)
   EXPECT_EQ(MessageOf<ModelError>([&] { EvaluateKeyScores(recording, 0, 1, 2, bias); }),
     "layer 1: the model caps scores (attn_logit_softcapping), so they are no sums that could be "
     "split.");
+}
+
+/// Images of 3 x 5 patches in windows of 2 x 2, 2 x 1, 1 x 2 and 1 x 1, against a loop over the
+/// pairs of patches.
+TEST(ScoreBreakdown, OfWindowsOfPatches)
+{
+  constexpr std::int64_t Columns = 5;
+  constexpr std::int64_t Count = 3 * Columns;
+  Recording recording = WindowedImages({ { 3, Columns } });
+  recording.layers[0].scoreScale = 0.5;
+  RecordedHead& head = recording.layers[0].heads[0];
+  head.weights.clear();
+  head.query = SharedMatrix::Zero(Count, 3);
+  head.key = SharedMatrix::Zero(Count, 3);
+  for (std::int64_t i = 0; i < Count * 3; ++i)
+  {
+    head.query.values.get()[i] = static_cast<float>((i * 7) % 11) - 5;
+    head.key.values.get()[i] = static_cast<float>((i * 5 + 2) % 13) - 6;
+  }
+  const std::vector<float> bias = { 1, -2, 0.5 };
+  const auto product = [](const float* a, const float* b)
+  { return 0.5F * (a[0] * b[0] + a[1] * b[1] + a[2] * b[2]); };
+  const KeyScores keys = EvaluateKeyScores(recording, 0, 0, 0, bias);
+  for (const std::int64_t top : { 1, 3, 1000 })
+  {
+    std::vector<ScoreParts> expected;
+    for (std::int32_t i = 0; i < Count; ++i)
+    {
+      std::vector<ScoreParts> row;
+      for (std::int32_t j = 0; j < Count; ++j)
+      {
+        if (i / Columns / 2 == j / Columns / 2 && i % Columns / 2 == j % Columns / 2)
+        {
+          ScoreParts part;
+          part.query = i;
+          part.key = j;
+          part.score = product(head.query.Row(i), head.key.Row(j));
+          part.bias = product(bias.data(), head.key.Row(j));
+          row.push_back(part);
+        }
+      }
+      std::stable_sort(row.begin(), row.end(),
+        [](const ScoreParts& a, const ScoreParts& b) { return a.score > b.score; });
+      const auto kept = std::min(static_cast<std::size_t>(top), row.size());
+      expected.insert(expected.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(kept));
+    }
+    std::vector<ScoreParts> parts;
+    AppendScoreParts(recording, 0, 0, 0, bias, keys, 0, 7, top, parts);
+    AppendScoreParts(recording, 0, 0, 0, bias, keys, 7, Count, top, parts);
+    ASSERT_THAT(parts, SizeIs(expected.size()));
+    for (std::size_t i = 0; i < parts.size(); ++i)
+    {
+      EXPECT_EQ(parts[i].query, expected[i].query);
+      EXPECT_EQ(parts[i].key, expected[i].key);
+      EXPECT_NEAR(parts[i].score, expected[i].score, 1e-5);
+      EXPECT_NEAR(parts[i].bias, expected[i].bias, 1e-5);
+      EXPECT_NEAR(parts[i].attention, expected[i].score - expected[i].bias, 1e-5);
+      const bool isFirst = i == 0 || parts[i - 1].query != parts[i].query;
+      EXPECT_EQ(parts[i].rank, isFirst ? 0 : parts[i - 1].rank + 1);
+    }
+  }
 }
 
 TEST(ScoreBreakdown, HasNoBiasWithoutOne)

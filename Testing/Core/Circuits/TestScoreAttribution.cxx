@@ -7,6 +7,9 @@
 #include "RecordedAttention.h"
 
 #include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -200,6 +203,56 @@ TEST(ScoreAttribution, OfImages)
       largest = std::max(largest, std::abs(terms.score));
     });
   EXPECT_LE(miss, LogitsTolerance * largest);
+}
+
+/// Patches attend to those of their window, the class token to itself: the strongest key is one of
+/// these, by a loop over all pairs.
+TEST(ScoreAttribution, OfWindowsOfPatches)
+{
+  const Transformer vit = Transformer::Read(TransformerOracle::Folder("vit"));
+  RecordOptions options;
+  options.headOutputs = true;
+  options.residual = true;
+  Recording recording = RecordTransformer(vit, TransformerOracle("vit").Input(), options);
+  recording.layers[1].patchWindow = 2;
+  const ProcessedWeights weights(vit, WeightSteps::TransformerLens);
+  const ResidualWeights residual(weights);
+  const ScoreHead head = ReadScoreHead(vit, 1, 2);
+  const std::int64_t length = recording.SequenceLength(0);
+  const auto windowOf = [&](std::int64_t token)
+  {
+    const std::int32_t row = recording.tokens.row[token];
+    const std::int32_t column = recording.tokens.column[token];
+    return row < 0 ? std::pair(-1, -1) : std::pair(row / 2, column / 2);
+  };
+  int outside = 0; // queries whose strongest key of all is in another window
+  for (std::int64_t query = 0; query < length; ++query)
+  {
+    std::int64_t expected = -1;
+    std::int64_t ofAll = 0;
+    for (std::int64_t key = 0; key < length; ++key)
+    {
+      const float score = RecordedScore(recording, { 0, 1, 2, query, key });
+      ofAll = score > RecordedScore(recording, { 0, 1, 2, query, ofAll }) ? key : ofAll;
+      if (windowOf(key) != windowOf(query))
+      {
+        EXPECT_THAT(MessageOf<OptionError>(
+                      [&] { AttributeScore(recording, residual, head, { 0, 1, 2, query, key }); }),
+          AllOf(
+            HasSubstr("in the query's window of patches, which the query can attend to, found "),
+            HasSubstr(" " + std::to_string(key) + ".")));
+      }
+      else if (expected < 0 || score > RecordedScore(recording, { 0, 1, 2, query, expected }))
+      {
+        expected = key;
+      }
+    }
+    const ScoreTerms terms = AttributeScore(recording, residual, head, { 0, 1, 2, query, -1 });
+    EXPECT_EQ(terms.place.key, expected);
+    EXPECT_NEAR(terms.score, RecordedScore(recording, terms.place), 1e-5);
+    outside += ofAll != expected ? 1 : 0;
+  }
+  EXPECT_GT(outside, 3);
 }
 
 /// Rotated by other factors before and after its 16 original positions.
