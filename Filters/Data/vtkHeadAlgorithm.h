@@ -10,7 +10,7 @@
 
 /**
  * @class vtkHeadAlgorithm
- * @brief The base of filters that show a head of a recording, their first input.
+ * @brief The base of filters that show a head of a recording.
  */
 class ATTENTIONATLASDATA_EXPORT vtkHeadAlgorithm : public vtkRecordingAlgorithm
 {
@@ -45,9 +45,9 @@ public:
 
   ///@{
   /**
-   * The first and last sequence, recorded layer and head of the input as of the last
+   * The first and last sequence, recorded layer and head of the recording as of the last
    * UpdateInformation; in a filter with means, sequences and heads begin with -1. 0, 0 without
-   * input.
+   * a recording.
    */
   int* GetSequenceRange() VTK_SIZEHINT(2) { return this->Ranges.sequence; }
   int* GetLayerRange() VTK_SIZEHINT(2) { return this->Ranges.layer; }
@@ -69,7 +69,7 @@ protected:
   ~vtkHeadAlgorithm() override = default;
 
   /**
-   * Updates the input and finds the ranges.
+   * Updates the recording and finds the ranges.
    */
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;

@@ -31,7 +31,8 @@ vtkMultiBlockDataSet* PartOrNone(vtkMultiBlockDataSet* recording, atlas::Attenti
 
 int vtkRecordingAlgorithm::GetHasKinds()
 {
-  auto* recording = vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0));
+  auto* recording =
+    vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(this->RecordingPort(), 0));
   return !AttentionAtlas::IsEmpty(recording) &&
              PartOrNone(recording, atlas::AttentionKind::Encoder) != nullptr
            ? 1
@@ -40,7 +41,8 @@ int vtkRecordingAlgorithm::GetHasKinds()
 
 int* vtkRecordingAlgorithm::GetKindRange()
 {
-  auto* recording = vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0));
+  auto* recording =
+    vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(this->RecordingPort(), 0));
   this->KindRange[1] = this->GetHasKinds() != 0 ? ENCODER : DECODER;
   if (AttentionAtlas::IsEmpty(recording) ||
       PartOrNone(recording, atlas::AttentionKind::Cross) != nullptr)
@@ -52,7 +54,8 @@ int* vtkRecordingAlgorithm::GetKindRange()
 
 vtkMultiBlockDataSet* vtkRecordingAlgorithm::UpdatePart()
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  auto* recording =
+    vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this, this->RecordingPort()));
   return AttentionAtlas::IsEmpty(recording)
            ? recording
            : PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
@@ -60,7 +63,8 @@ vtkMultiBlockDataSet* vtkRecordingAlgorithm::UpdatePart()
 
 vtkMultiBlockDataSet* vtkRecordingAlgorithm::CurrentPart()
 {
-  auto* recording = vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(0, 0));
+  auto* recording =
+    vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(this->RecordingPort(), 0));
   return AttentionAtlas::IsEmpty(recording)
            ? recording
            : PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
@@ -68,7 +72,7 @@ vtkMultiBlockDataSet* vtkRecordingAlgorithm::CurrentPart()
 
 vtkMultiBlockDataSet* vtkRecordingAlgorithm::RequirePart(const AttentionAtlas::Task& task) const
 {
-  auto* recording = task.Input<vtkMultiBlockDataSet>();
+  auto* recording = task.Input<vtkMultiBlockDataSet>(this->RecordingPort());
   return AttentionAtlas::IsEmpty(recording)
            ? recording
            : AttentionAtlas::FindPart(

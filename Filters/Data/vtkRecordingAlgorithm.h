@@ -12,7 +12,8 @@ class vtkMultiBlockDataSet;
 
 /**
  * @class vtkRecordingAlgorithm
- * @brief The base of filters that show one kind of attention of a recording, their first input.
+ * @brief The base of filters that show one kind of attention of a recording, mostly their first
+ * input.
  *
  * The recording of a transformer with an encoder and a decoder has three kinds, that of a model of
  * pictures among words two, without CROSS; others have one.
@@ -42,7 +43,7 @@ public:
   ///@}
 
   /**
-   * Whether the input as it is, without an update, has several kinds of attention.
+   * Whether the recording as it is, without an update, has several kinds of attention.
    */
   int GetHasKinds();
 
@@ -56,18 +57,23 @@ protected:
   ~vtkRecordingAlgorithm() override = default;
 
   /**
-   * Updates the input. Returns its part with the chosen kind of attention; nullptr if there is
+   * The input port of the recording: the first one, unless a filter says otherwise.
+   */
+  virtual int RecordingPort() const { return 0; }
+
+  /**
+   * Updates the recording. Returns its part with the chosen kind of attention; nullptr if there is
    * none, which RequirePart will tell. For RequestInformation.
    */
   vtkMultiBlockDataSet* UpdatePart();
 
   /**
-   * The same without an update: the part of the input as it is.
+   * The same without an update: the part of the recording as it is.
    */
   vtkMultiBlockDataSet* CurrentPart();
 
   /**
-   * The part of the first input with the chosen kind of attention; an empty input as it is. Throws
+   * The part of the recording with the chosen kind of attention; an empty one as it is. Throws
    * atlas::OptionError if there is none. For Execute.
    */
   vtkMultiBlockDataSet* RequirePart(const AttentionAtlas::Task& task) const;

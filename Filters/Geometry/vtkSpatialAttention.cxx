@@ -7,6 +7,7 @@
 #include "DataFormat.h"
 #include "Error.h"
 #include "RecordingConversion.h"
+#include "RecordingRanges.h"
 #include "SpatialAttention.h"
 #include "SpatialOutput.h"
 #include "Task.h"
@@ -27,6 +28,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -45,19 +48,6 @@ constexpr std::array<atlas::AttentionQuantity, 3> Quantities = { atlas::Attentio
 
 /// How much of the work is done when all places are added up.
 constexpr double SummedAt = 0.8;
-
-/// The part of a recording with a kind of attention; nullptr if there is none.
-vtkMultiBlockDataSet* PartOrNone(vtkMultiBlockDataSet* recording, atlas::AttentionKind kind)
-{
-  try
-  {
-    return AttentionAtlas::FindPart(recording, kind);
-  }
-  catch (const atlas::OptionError&)
-  {
-    return nullptr;
-  }
-}
 
 }
 
@@ -80,7 +70,8 @@ struct vtkSpatialAttention::Query
 };
 
 vtkSpatialAttention::vtkSpatialAttention()
-  : vtkTaskAlgorithm({ "vtkDataSet|vtkCompositeDataSet", "vtkMultiBlockDataSet", "vtkSelection?" },
+  : vtkHeadAlgorithm(WITH_MEANS,
+      { "vtkDataSet|vtkCompositeDataSet", "vtkMultiBlockDataSet", "vtkSelection?" },
       { "=vtkDataObject", "vtkPolyData", "vtkPolyData", "vtkTable" }, TOGETHER)
   , Last(std::make_unique<Known>())
 {
@@ -92,23 +83,6 @@ int vtkSpatialAttention::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   AttentionAtlas::AddTimes(inputVector, 1, outputVector);
-  auto* recording = vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this, 1));
-  this->HasKinds = 0;
-  this->KindRange[1] = CROSS;
-  if (!AttentionAtlas::IsEmpty(recording))
-  {
-    this->HasKinds = PartOrNone(recording, atlas::AttentionKind::Encoder) != nullptr ? 1 : 0;
-    if (PartOrNone(recording, atlas::AttentionKind::Cross) == nullptr)
-    {
-      this->KindRange[1] = this->HasKinds != 0 ? ENCODER : DECODER;
-    }
-    recording = PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
-  }
-  this->Ranges.Find(recording);
-  if (!AttentionAtlas::IsEmpty(recording))
-  {
-    this->Ranges.sequence[0] = this->Ranges.head[0] = -1;
-  }
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
@@ -173,9 +147,8 @@ void vtkSpatialAttention::Execute(Task& task)
   options.quantity = Quantities.at(this->Quantity);
   options.direction = static_cast<atlas::SpatialDirection>(this->Direction);
   options.threads = AttentionAtlas::ThreadLimit();
-  const atlas::Recording recording = AttentionAtlas::ToRecording(
-    AttentionAtlas::FindPart(whole, static_cast<atlas::AttentionKind>(this->AttentionKind)),
-    this->Layer, this->Head, options.quantity);
+  const atlas::Recording recording =
+    AttentionAtlas::ToRecording(this->RequirePart(task), this->Layer, this->Head, options.quantity);
   const std::int64_t tokens = atlas::RequireTokens(recording, this->Sequence);
   double summed = 0; // of the progress
   known.all = &known.bound.Get(task, AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), tokens),

@@ -3,13 +3,9 @@
 
 #include "AttentionAtlasGeometryModule.h"
 
-#include <RecordingRanges.h>
-#include <vtkTaskAlgorithm.h>
+#include <vtkHeadAlgorithm.h>
 
-#include <cstdint>
 #include <memory>
-
-class vtkMultiBlockDataSet;
 
 /**
  * @class vtkSpatialAttention
@@ -49,18 +45,11 @@ class vtkMultiBlockDataSet;
  * equal to the byte on any number of ranks. Places that are ghosts count once. Canceling leaves the
  * outputs empty.
  */
-class ATTENTIONATLASGEOMETRY_EXPORT vtkSpatialAttention : public vtkTaskAlgorithm
+class ATTENTIONATLASGEOMETRY_EXPORT vtkSpatialAttention : public vtkHeadAlgorithm
 {
 public:
   static vtkSpatialAttention* New();
-  vtkTypeMacro(vtkSpatialAttention, vtkTaskAlgorithm);
-
-  enum AttentionKindType
-  {
-    DECODER = 0,
-    ENCODER = 1,
-    CROSS = 2
-  };
+  vtkTypeMacro(vtkSpatialAttention, vtkHeadAlgorithm);
 
   enum QuantityType
   {
@@ -94,59 +83,6 @@ public:
   {
     this->SetInputConnection(2, selection);
   }
-  ///@}
-
-  ///@{
-  /**
-   * The kind of attention of a transformer with an encoder and a decoder, as in
-   * vtkRecordingAlgorithm. Default: DECODER.
-   */
-  vtkSetClampMacro(AttentionKind, int, DECODER, CROSS);
-  vtkGetMacro(AttentionKind, int);
-  ///@}
-
-  /**
-   * Whether the recording, as of the last UpdateInformation, has several kinds of attention.
-   */
-  int GetHasKinds() { return this->HasKinds; }
-
-  /**
-   * The first and last kind of attention that it has; all kinds if there is no recording.
-   */
-  int* GetKindRange() VTK_SIZEHINT(2) { return this->KindRange; }
-
-  ///@{
-  /**
-   * The sequence, from 0; -1: the mean over all. Default: 0.
-   */
-  vtkSetMacro(Sequence, int);
-  vtkGetMacro(Sequence, int);
-  ///@}
-
-  ///@{
-  /**
-   * The layer of the model, from 0. Default: 0.
-   */
-  vtkSetMacro(Layer, int);
-  vtkGetMacro(Layer, int);
-  ///@}
-
-  ///@{
-  /**
-   * The head, from 0; -1: the mean over those of the layer. Default: 0.
-   */
-  vtkSetMacro(Head, int);
-  vtkGetMacro(Head, int);
-  ///@}
-
-  ///@{
-  /**
-   * The first and last sequence, layer and head of the recording as of the last UpdateInformation;
-   * sequences and heads begin with -1. 0, 0 without a recording.
-   */
-  int* GetSequenceRange() VTK_SIZEHINT(2) { return this->Ranges.sequence; }
-  int* GetLayerRange() VTK_SIZEHINT(2) { return this->Ranges.layer; }
-  int* GetHeadRange() VTK_SIZEHINT(2) { return this->Ranges.head; }
   ///@}
 
   ///@{
@@ -230,6 +166,7 @@ protected:
   vtkSpatialAttention();
   ~vtkSpatialAttention() override;
 
+  int RecordingPort() const override { return 1; }
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
   int RequestUpdateExtent(vtkInformation* request, vtkInformationVector** inputVector,
@@ -242,10 +179,6 @@ private:
 
   Query FindQuery(const Known& known, const AttentionAtlas::Task& task) const;
 
-  int AttentionKind = DECODER;
-  int Sequence = 0;
-  int Layer = 0;
-  int Head = 0;
   int Quantity = WEIGHTS;
   int Direction = FROM;
   int QueryBy = TOKEN;
@@ -255,10 +188,6 @@ private:
   int Count = 10;
   double Bend = 0;
   bool DivideAmongPlaces = false;
-
-  int HasKinds = 0;
-  int KindRange[2] = { DECODER, CROSS };
-  AttentionAtlas::RecordingRanges Ranges;
   std::unique_ptr<Known> Last;
 };
 
