@@ -9,6 +9,7 @@
 #include "RecordedAttention.h"
 #include "Safetensors.h"
 #include "SameRecording.h"
+#include "TemporaryDirectory.h"
 #include "TestName.h"
 #include "VisionOracle.h"
 
@@ -16,6 +17,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -336,6 +338,62 @@ TEST(VisionLanguage, FramesOfFilmsHavePositionsByTime)
   {
     EXPECT_EQ(places[i % places.size()][i / places.size()], expected[i]);
   }
+}
+
+/// vision_feature_layer -1 is the output of the last layer before the encoder's last normalization,
+/// as LLaVA's own code reads it (llava-interleave-qwen): by loops over what the original code
+/// computed up to there.
+TEST(VisionLanguage, TheLastLayerOfSiglipIsReadBeforeItsNorm)
+{
+  const std::filesystem::path source = VisionOracle::Folder("llava-siglip");
+  const TemporaryDirectory folder;
+  std::ifstream file(source / ConfigFile);
+  nlohmann::json config = nlohmann::json::parse(file);
+  EXPECT_EQ(config["vision_feature_layer"], -2);
+  config["vision_feature_layer"] = -1;
+  WriteBytes(folder / ConfigFile, config.dump());
+  std::filesystem::copy(source / "model.safetensors", folder / "model.safetensors");
+  const VisionOracle oracle("llava-siglip");
+  const Recording found =
+    RecordTransformer(Transformer::Read(folder.Path()), oracle.Input, AllOfPictures());
+  const SafetensorsFile weights(source / "model.safetensors");
+  const auto map = [&](const std::string& name, const std::vector<double>& x)
+  {
+    const TensorViews& tensors = weights.GetTensors();
+    const std::vector<double> matrix =
+      tensors.at("multi_modal_projector." + name + ".weight").ToDouble();
+    std::vector<double> y = tensors.at("multi_modal_projector." + name + ".bias").ToDouble();
+    for (std::size_t i = 0; i < y.size(); ++i)
+    {
+      for (std::size_t j = 0; j < x.size(); ++j)
+      {
+        y[i] += matrix[i * x.size() + j] * x[j];
+      }
+    }
+    return y;
+  };
+  const std::vector<double> hidden = oracle.Get("vision.hidden.2").ToDouble();
+  constexpr std::size_t columns = 12;
+  const std::int64_t tokens = oracle.Get("image_tokens").shape[0];
+  ASSERT_EQ(hidden.size(), static_cast<std::size_t>(tokens) * columns);
+  double largest = 0;
+  for (std::int64_t i = 0; i < tokens; ++i)
+  {
+    const auto first = hidden.begin() + i * static_cast<std::int64_t>(columns);
+    std::vector<double> inner = map("linear_1", { first, first + columns });
+    for (double& x : inner)
+    {
+      x *= 0.5 * (1 + std::erf(x / std::sqrt(2.)));
+    }
+    const std::vector<double> expected = map("linear_2", inner);
+    const std::vector<std::int64_t> place = oracle.Row("image_tokens", i);
+    const float* row = found.residual[0].Row(found.sequenceOffsets[place[0]] + place[1]);
+    for (std::size_t c = 0; c < expected.size(); ++c)
+    {
+      RaiseTo(largest, static_cast<double>(row[c]) - expected[c]);
+    }
+  }
+  EXPECT_LE(largest, VisionStreamTolerance);
 }
 
 /// Tokens, one after another, against runs of the whole text as it grows.

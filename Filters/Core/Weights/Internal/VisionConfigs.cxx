@@ -263,7 +263,9 @@ TransformerConfig ParseLlava(const Settings& settings)
     settings.IsNested({ "vision_config" })
       ? part.Choice({ "model_type" }, "clip_vision_model", encoders)(part)
       : ParseClipEncoder(part, { 24, 16, 1024, 4096, 336, 14, "quick_gelu" });
-  encoder.finalNorm = false; // the original reads what is before it
+  // The layers are read before it, also the last one (vision_feature_layer -1), as LLaVA's own code
+  // does. Version 4.57 of transformers gives SigLIP's last layer after it, later ones do not.
+  encoder.finalNorm = false;
   VisionConfig vision;
   vision.layersRead = ParseLayersRead(settings, encoder.layers, -2);
   vision.projectorActivation = settings.Choice({ "projector_hidden_act" }, "gelu", ActivationNames);
