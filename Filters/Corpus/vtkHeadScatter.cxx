@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -146,7 +147,7 @@ std::vector<std::array<double, 2>> PlacesOf(const atlas::CorpusStatistics& stati
   const double scale = most > 0 ? 0.47 / most : 0;
   std::vector<std::array<double, 2>> places;
   places.reserve(statistics.heads.size());
-  for (Eigen::Index i = 0; i < scaled.rows(); ++i)
+  for (std::int64_t i = 0; i < scaled.rows(); ++i)
   {
     places.push_back({ 0.5 + scale * scaled(i, 0), 0.5 + scale * scaled(i, 1) });
   }

@@ -90,13 +90,13 @@ struct EndRow
 /// The tokens at both ends of a part.
 void AddEnds(const Tokens& tokens, int part, int most, std::vector<EndRow>& rows)
 {
-  std::vector<Eigen::Index> order(tokens.places.size());
-  std::iota(order.begin(), order.end(), Eigen::Index{ 0 });
+  std::vector<std::int64_t> order(tokens.places.size());
+  std::iota(order.begin(), order.end(), std::int64_t{ 0 });
   const auto count = std::min(order.size(), static_cast<std::size_t>(most));
   for (const bool isHigh : { true, false })
   {
     // What is before among equals in the one order is behind in the other.
-    const auto isBefore = [&](Eigen::Index a, Eigen::Index b)
+    const auto isBefore = [&](std::int64_t a, std::int64_t b)
     {
       const double ofA = tokens.coordinates(a, part);
       const double ofB = tokens.coordinates(b, part);
@@ -125,11 +125,11 @@ std::vector<Place> DrawnPlaces(const atlas::CorpusStatistics& statistics)
 }
 
 /// The tokens of a vocabulary with as many as there are rows.
-std::vector<Place> VocabularyPlaces(const AttentionAtlas::TokenNames& names, Eigen::Index count)
+std::vector<Place> VocabularyPlaces(const AttentionAtlas::TokenNames& names, std::int64_t count)
 {
   std::vector<Place> places;
   places.reserve(count);
-  for (Eigen::Index id = 0; id < count; ++id)
+  for (std::int64_t id = 0; id < count; ++id)
   {
     const auto token = static_cast<std::int32_t>(id);
     places.push_back({ token, -1, -1, names.Of(token) });
@@ -265,7 +265,7 @@ void vtkScoreParts::Show(const atlas::CorpusStatistics& statistics, AttentionAtl
         const double scale =
           tokens.kind == CoordinateKind::Value ? strengths[r] : std::sqrt(strengths[r]);
         place.at(r) =
-          tokens.coordinates(static_cast<Eigen::Index>(s), static_cast<Eigen::Index>(r)) * scale;
+          tokens.coordinates(static_cast<std::int64_t>(s), static_cast<std::int64_t>(r)) * scale;
       }
       const vtkIdType point = points->InsertNextPoint(place.data());
       vertices->InsertNextCell(1, &point);

@@ -13,6 +13,7 @@
 #include <vtkTable.h>
 #include <vtkTypeInt64Array.h>
 
+#include <cstdint>
 #include <cstring>
 
 namespace AttentionAtlas
@@ -125,7 +126,7 @@ void ToDataSet(const atlas::AttentionOnlyModel& model, vtkMultiBlockDataSet* out
   vtkFieldData* fields = output->GetFieldData();
   SetFormat(output, Formats::AttentionOnly);
   AddField(fields, VocabularySizeField, model.VocabularySize());
-  AddField(fields, HeadsField, static_cast<Eigen::Index>(model.HeadCount()));
+  AddField(fields, HeadsField, static_cast<std::int64_t>(model.HeadCount()));
   AddField(fields, HeadDimensionField, model.HeadDimension());
   AddField(fields, EmbeddingDimensionField, model.wordEmbedding.cols());
   for (const auto& [key, text] : model.metadata)

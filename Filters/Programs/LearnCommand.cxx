@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -362,7 +363,7 @@ LearningCurves TrainPairs(const LearningRecipe& recipe, int seeds, int threads, 
   {
     std::vector<double> row = { static_cast<double>(run.options.seed), run.last.loss,
       run.last.accuracy, run.learned < 0 ? std::nan("") : run.learned };
-    for (const Eigen::Index correct : run.heads.alone)
+    for (const std::int64_t correct : run.heads.alone)
     {
       row.push_back(run.heads.Share(correct));
     }

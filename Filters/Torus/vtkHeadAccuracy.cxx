@@ -11,6 +11,7 @@
 #include <vtkInformationVector.h>
 #include <vtkObjectFactory.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ using AttentionAtlas::AddColumn;
 struct Row
 {
   std::string name;
-  Eigen::Index correct;
+  std::int64_t correct;
 };
 
 }

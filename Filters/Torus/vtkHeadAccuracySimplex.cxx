@@ -23,6 +23,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -159,7 +160,7 @@ public:
 
 private:
   static void SetShares(
-    vtkFloatArray* array, vtkIdType begin, const int* parts, vtkIdType count, Eigen::Index whole)
+    vtkFloatArray* array, vtkIdType begin, const int* parts, vtkIdType count, std::int64_t whole)
   {
     for (vtkIdType i = 0; i < count; ++i)
     {

@@ -156,12 +156,21 @@ vtkDataArray* FindVectors(vtkDataSet* data, const std::string& name)
   return array;
 }
 
+/// Rows function(theta_1, theta_2) at some points.
+template<class Function>
+Rows3 MakeRows(const Angles& angles, Function&& function)
+{
+  Rows3 rows(angles.theta1.size(), 3);
+  ForEach(angles.theta1.size(),
+    [&](std::int64_t i) { rows.row(i) = function(angles.theta1[i], angles.theta2[i]); });
+  return rows;
+}
+
 /// The vectors of an array at some points.
 Rows3 VectorsAt(vtkDataArray* array, const std::vector<vtkIdType>& ids)
 {
   Rows3 vectors(ids.size(), 3);
-  ForEach(ids.size(), [&](std::size_t i)
-    { array->GetTuple(ids[i], vectors.row(static_cast<Eigen::Index>(i)).data()); });
+  ForEach(ids.size(), [&](std::int64_t i) { array->GetTuple(ids[i], vectors.row(i).data()); });
   return vectors;
 }
 
@@ -171,43 +180,18 @@ Rows3 InterpolateChart(
 {
   std::array<double, 4> bounds;
   std::copy_n(chart->GetBounds(), bounds.size(), bounds.begin());
-  Rows3 vectors(angles.theta1.size(), 3);
-  ForEach(angles.theta1.size(),
-    [&](std::size_t i)
+  return MakeRows(angles,
+    [&](double theta1, double theta2)
     {
       Eigen::RowVector3d sum = Eigen::RowVector3d::Zero();
-      for (const atlas::GridCorner& corner :
-        atlas::BilinearCorners(grid, bounds, angles.theta1[i], angles.theta2[i]))
+      for (const atlas::GridCorner& corner : atlas::BilinearCorners(grid, bounds, theta1, theta2))
       {
         Eigen::RowVector3d value;
         array->GetTuple(corner.point, value.data());
         sum += corner.weight * value;
       }
-      vectors.row(static_cast<Eigen::Index>(i)) = sum;
+      return sum;
     });
-  return vectors;
-}
-
-Rows3 DonutPoints(const atlas::Donut& donut, const Angles& angles)
-{
-  Rows3 points(angles.theta1.size(), 3);
-  ForEach(angles.theta1.size(),
-    [&](std::size_t i)
-    {
-      points.row(static_cast<Eigen::Index>(i)) = donut.Point(angles.theta1[i], angles.theta2[i]);
-    });
-  return points;
-}
-
-Rows3 DonutNormals(const atlas::Donut& donut, const Angles& angles)
-{
-  Rows3 normals(angles.theta1.size(), 3);
-  ForEach(angles.theta1.size(),
-    [&](std::size_t i)
-    {
-      normals.row(static_cast<Eigen::Index>(i)) = donut.Normal(angles.theta1[i], angles.theta2[i]);
-    });
-  return normals;
 }
 
 /// Selected rows of `values` as an array of floats.
@@ -335,7 +319,8 @@ struct Form
   {
     if (this->isDonut)
     {
-      return DonutPoints(this->donut, angles);
+      return MakeRows(
+        angles, [this](double theta1, double theta2) { return this->donut.Point(theta1, theta2); });
     }
     const Arrays arrays = this->FindArrays(data);
     const Rows3 own = arrays.own != nullptr
@@ -441,7 +426,9 @@ void DeformOther(
   }
   if (form.isDonut)
   {
-    AddNormals(output, DonutNormals(form.donut, angles), rows);
+    const auto normal = [&](double theta1, double theta2)
+    { return form.donut.Normal(theta1, theta2); };
+    AddNormals(output, MakeRows(angles, normal), rows);
   }
   else
   {

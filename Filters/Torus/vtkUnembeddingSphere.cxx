@@ -18,6 +18,7 @@
 #include <vtkPolyData.h>
 
 #include <algorithm>
+#include <cstdint>
 
 using AttentionAtlas::Task;
 
@@ -29,20 +30,6 @@ namespace Names = AttentionAtlas::ArrayNames;
 /// A generous estimate of the bytes per point of the sphere: the point, a quad and their arrays,
 /// both here and in Core.
 constexpr double BytesPerSpherePoint = 240;
-
-vtkSmartPointer<vtkFloatArray> Normals(const std::vector<Eigen::Vector3d>& points)
-{
-  auto normals = vtkSmartPointer<vtkFloatArray>::New();
-  normals->SetName("Normals");
-  normals->SetNumberOfComponents(3);
-  normals->SetNumberOfTuples(static_cast<vtkIdType>(points.size()));
-  for (std::size_t i = 0; i < points.size(); ++i)
-  {
-    const Eigen::Vector3f normal = points[i].cast<float>();
-    normals->SetTypedTuple(static_cast<vtkIdType>(i), normal.data());
-  }
-  return normals;
-}
 
 void SetCells(const atlas::SphereTessellation& sphere, vtkPolyData* output)
 {
@@ -60,7 +47,10 @@ void SetCells(const atlas::SphereTessellation& sphere, vtkPolyData* output)
   }
   output->SetPoints(points);
   output->SetPolys(polygons);
-  output->GetPointData()->SetNormals(Normals(sphere.points));
+  vtkNew<vtkFloatArray> normals;
+  normals->DeepCopy(points->GetData());
+  normals->SetName("Normals");
+  output->GetPointData()->SetNormals(normals);
   AttentionAtlas::AddIntegers(output->GetCellData(), Names::Class, sphere.owners);
   AttentionAtlas::AddClassColors(output->GetCellData(), Names::ClassColor, sphere.owners);
 }
@@ -70,7 +60,7 @@ void SetCentres(
 {
   std::vector<Eigen::Vector3d> centres;
   std::vector<int> classes;
-  for (Eigen::Index c = 0; c < rows.rows(); ++c)
+  for (std::int64_t c = 0; c < rows.rows(); ++c)
   {
     centres.emplace_back(rows.row(c).transpose().stableNormalized()); // 0 for a zero row
     classes.push_back(static_cast<int>(c));

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 using AttentionAtlas::Task;
 
@@ -55,14 +56,14 @@ void AddAngles(vtkPolyData* output, const std::vector<double>& angles)
 
 void SetTokens(const atlas::Rows3& embeddings, vtkPolyData* output)
 {
-  const Eigen::Index tokens = embeddings.rows();
+  const std::int64_t tokens = embeddings.rows();
   std::vector<Vector3d> positions;
   std::vector<double> angles;
   std::vector<int> token;
   std::vector<int> normalized;
   for (const bool isNormalized : { false, true })
   {
-    for (Eigen::Index t = 0; t < tokens; ++t)
+    for (std::int64_t t = 0; t < tokens; ++t)
     {
       const Vector3d raw = embeddings.row(t).transpose();
       const Vector3d e = atlas::LayerNorm(raw);
@@ -92,7 +93,7 @@ void SetTokens(const atlas::Rows3& embeddings, vtkPolyData* output)
 double HalfSide(const atlas::Rows3& embeddings)
 {
   double half = Radius;
-  for (Eigen::Index t = 0; t < embeddings.rows(); ++t)
+  for (std::int64_t t = 0; t < embeddings.rows(); ++t)
   {
     const Eigen::RowVector3d row = embeddings.row(t);
     half = std::max(half, (row.array() - row.mean()).matrix().stableNorm());
