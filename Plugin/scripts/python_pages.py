@@ -44,6 +44,7 @@ PARTS = [
         "heads", "sentence", "patches", "embedding", "focus", "tokens", "circuits", "texts",
     )),
     ("Pages for a browser: atlas.web", "web.py", None),
+    ("", "_internal/tiles.py", ["MapSize"]),
     ("The live article: atlas.article", "article.py", ["write"]),
     ("Linked views: atlas.scene", "scene.py", ["save", "build"]),
     ("All figures: atlas.tour", "tour.py", ["render", "render_all"]),

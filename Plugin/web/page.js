@@ -18,7 +18,7 @@ import { Labels } from "./labels.js";
 import { Projection, pick } from "./picking.js";
 import { inflated, matches } from "./scene.js";
 import { Table } from "./table.js";
-import { drawTiles, isTiled, middleOf } from "./tiles.js";
+import { drawTiles, isTiled, middleOf, roomOf } from "./tiles.js";
 
 /** A turn and a step by an arrow key; a zoom by a key. */
 const TURN = 5;
@@ -148,7 +148,9 @@ class Viewer {
     const { clientWidth: width, clientHeight: height } = this.stage;
     if (given.extent) {
       // Half of what has to be seen, rightward and upward.
-      camera.setParallelScale(Math.max(given.extent[1], (given.extent[0] * height) / width));
+      const [across, up] = roomOf(this.scene);
+      const [right, top] = [Math.max(width - 2 * across, width / 2), Math.max(height - 2 * up, height / 2)];
+      camera.setParallelScale(height * Math.max(given.extent[1] / top, given.extent[0] / right));
     } else {
       camera.setParallelScale(given.parallelScale * Math.max(1, height / width));
       if (!given.isParallel && height > width) camera.dolly(width / height);

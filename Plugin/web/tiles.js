@@ -18,6 +18,9 @@ const OF_PIXEL = 80;
 
 export const isTiled = ({ kind }) => kind === "tiles";
 
+/** What a scene needs at each side for its axes, rightward and upward, in pixels. */
+export const roomOf = ({ parts }) => (parts.some(isTiled) ? [ROOM.numbers.left, ROOM.numbers.below] : [0, 0]);
+
 const clamp = (value, low, high) => Math.max(low, Math.min(value, high));
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
 

@@ -37,6 +37,10 @@ _ROWS, _LETTERS = 100, 60
 _MEASURES = {"Maximum": "Largest weight", "Mean": "Mean weight"}
 
 
+def _counted(count: int, name: str) -> str:
+    return f"{count:,} {name}" + "s" * (count != 1)
+
+
 class MapSize(NamedTuple):
     """How large the map of a long text is in a page, at most, before it is made.
 
@@ -52,7 +56,7 @@ class MapSize(NamedTuple):
     def __str__(self) -> str:
         pairs = "single pairs" if self.cell == 1 else f"{self.cell} x {self.cell} pairs a pixel"
         return (
-            f"{self.tiles:,} tiles of {SIZE} x {SIZE} pixels in {self.levels} levels, down to {pairs}: "
+            f"{_counted(self.tiles, 'tile')} of {SIZE} x {SIZE} pixels in {_counted(self.levels, 'level')}, down to {pairs}: "
             f"at most {self.megabytes:.1f} MB"
         )
 
@@ -231,13 +235,12 @@ def scene(recording: Recording, made: Any, view: Any, asked: MapSize, pooling: s
         "parallelScale": half[1],
         "isParallel": True,
         "viewAngle": 30.0,
-        "extent": [1.3 * half[0], 1.16 * half[1]],
+        "extent": half,
     }
     pixels = "one pair" if asked.cell == 1 else f"{asked.cell} x {asked.cell} pairs"
-    caption = (
-        f"Each row is a query, each column a key. A pixel is the {measure.lower()} of its pairs: of {pixels} where it is "
-        "finest, and of 2 x 2 pixels of the finer level in each coarser one."
-    )
+    finest = "the weight of one pair" if asked.cell == 1 else f"the {measure.lower()} of {pixels}"
+    farther = "" if len(levels) == 1 else f"; farther out, {'of more' if asked.cell > 1 else f'the {measure.lower()} of more'}"
+    caption = f"Each row is a query, each column a key. Zoomed in, a pixel is {finest}{farther}."
     legend = {"title": f"{measure}, logarithmic", "ramp": [colors[round(i * (_STEPS - 1) / 16)] for i in range(17)], "range": list(ends)}
     found = Scene(title, caption, True, camera, [part], [legend])
     if len(strongest[measure]):
