@@ -201,12 +201,13 @@ std::string LegendTitle(const ShownPatches& shown)
 {
   const bool isShare = shown.options.direction == atlas::PatchDirection::From &&
                        shown.options.quantity != atlas::AttentionQuantity::NormWeighted;
-  return shown.grid.IsAmongWords() && shown.IsOfOneHead() && isShare
+  return shown.grid.IsAmongWords() && isShare
            ? std::to_string(std::lround(100 * shown.attention.onWords)) + "% of attention on words"
            : "Marks";
 }
 
-/// Gives all cells a color, and the legend of these colors.
+/// Gives all cells a color, and the legend of these colors, which would explain nothing beside all
+/// heads, where there are no cells.
 void AddMarkColor(
   const ShownPatches& shown, const std::array<std::uint8_t, 3>& color, vtkPolyData* output)
 {
@@ -218,7 +219,10 @@ void AddMarkColor(
     colors->InsertNextTypedTuple(color.data());
   }
   output->GetCellData()->AddArray(colors);
-  AddField(output->GetFieldData(), ArrayNames::MarkColorLegend, LegendTitle(shown) + MarkLegend);
+  if (shown.IsOfOneHead())
+  {
+    AddField(output->GetFieldData(), ArrayNames::MarkColorLegend, LegendTitle(shown) + MarkLegend);
+  }
 }
 
 /// The color of each patch of a picture, row by row.

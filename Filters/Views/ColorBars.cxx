@@ -341,6 +341,40 @@ void ShowBar(vtkSMProxy* representation, vtkSMViewProxy* view)
   ColorMaps::SetScalarBarVisibility(representation, view, true);
 }
 
+bool HideLegend(vtkSMProxy* representation, vtkSMViewProxy* view)
+{
+  vtkSMProxy* table = TableOf(representation);
+  vtkSMProxy* bar = table != nullptr
+                      ? vtkSMTransferFunctionProxy::FindScalarBarRepresentation(table, view)
+                      : nullptr;
+  if (bar == nullptr || Number(bar, "Visibility") == 0)
+  {
+    return false;
+  }
+  const std::vector<vtkSMProxy*> shown = Visible(view);
+  if (std::any_of(shown.begin(), shown.end(), [&](vtkSMProxy* other)
+        { return IsData(other) && TableOf(other) == table && Coloring(other).HasLegend(); }))
+  {
+    return false;
+  }
+  ColorMaps::SetScalarBarVisibility(representation, view, false);
+  return true;
+}
+
+void ShowLegend(vtkSMProxy* representation, vtkSMViewProxy* view, bool wasHidden)
+{
+  vtkSMProxy* table = TableOf(representation);
+  if (wasHidden)
+  {
+    ColorMaps::SetScalarBarVisibility(representation, view, true);
+  }
+  else if (table != nullptr &&
+           vtkSMTransferFunctionProxy::FindScalarBarRepresentation(table, view) == nullptr)
+  {
+    ShowBar(representation, view);
+  }
+}
+
 void CompleteBar(vtkSMProxy* bar)
 {
   vtkSMProxy* table = TableOf(bar);

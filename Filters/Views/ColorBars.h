@@ -17,6 +17,13 @@ bool AreBarsByHand();
 /// representation in the view uses it.
 void ShowBar(vtkSMProxy* representation, vtkSMViewProxy* view);
 
+/// Hides the legend of a representation whose data has none any more, unless other data in the view
+/// has it. Returns whether it was shown and is now hidden.
+bool HideLegend(vtkSMProxy* representation, vtkSMViewProxy* view);
+
+/// Shows a legend again that HideLegend hid, or as ShowBar the first one of data that had none.
+void ShowLegend(vtkSMProxy* representation, vtkSMViewProxy* view, bool wasHidden);
+
 /// Completes a new bar: a title in words with the unit, short numbers at its ends. Colors that no
 /// legend explains get no bar.
 void CompleteBar(vtkSMProxy* bar);

@@ -65,6 +65,7 @@ public:
       {
         AttentionAtlas::CompleteImageChart(this->Representation);
       }
+      this->FollowLegend();
     }
     // The array may be chosen before there is data, and other data may have another legend.
     if (event == vtkCommand::ModifiedEvent || this->Waits || this->HasLegend)
@@ -82,6 +83,7 @@ public:
     }
     const Coloring coloring(this->Representation);
     this->HasLegend = coloring.HasLegend();
+    this->Array = coloring.array;
     this->Waits = !coloring.array.empty() && coloring.arrayInformation == nullptr;
     if (coloring.IsKnown())
     {
@@ -99,8 +101,33 @@ public:
 
 private:
   vtkWeakPointer<vtkSMProxy> Representation;
+  std::string Array;
   bool Waits = false;     ///< waiting for the data of the array
   bool HasLegend = false; ///< which comes with the data
+  bool HidLegend = false; ///< since the data had none
+
+  /// The same colors may lose their legend with new data, as the marks of patches do beside all
+  /// heads, and get it again.
+  void FollowLegend()
+  {
+    const Coloring coloring(this->Representation);
+    vtkSMViewProxy* view = vtkSMViewProxy::FindView(this->Representation);
+    if (this->Waits || coloring.array != this->Array || view == nullptr ||
+        coloring.HasLegend() == this->HasLegend ||
+        !AttentionAtlas::EndsWith(coloring.array, "Color"))
+    {
+      return;
+    }
+    if (this->HasLegend)
+    {
+      this->HasLegend = false;
+      this->HidLegend = AttentionAtlas::HideLegend(this->Representation, view);
+      return;
+    }
+    this->Update(); // its entries
+    AttentionAtlas::ShowLegend(this->Representation, view, this->HidLegend);
+    this->HidLegend = false;
+  }
 };
 
 /// Titles the axes of a chart and labels its rows in words, with every change of its data.

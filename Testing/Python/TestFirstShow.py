@@ -51,6 +51,24 @@ class Bars(FirstShow):
         simple.Show(simple.SummableColors(Input=torus), view)
         self.assertEqual(bars(view), [])
 
+    def test_a_legend_goes_and_comes_with_its_colors(self):
+        """The marks of patches are there for one head, and not for all of them."""
+        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING.parent / "words-and-pictures.safetensors"))
+        patches = simple.PatchAttention(Input=recording)
+
+        def shown(view, all_heads):
+            patches.AllHeads = all_heads
+            simple.Render(view)
+            return [list(bar.LookupTable.Annotations)[1::2] for bar in bars(view)]
+
+        view = self.view()
+        displays = [simple.Show(simple.OutputPort(patches, port), view) for port in (1, 2, 4)]
+        for all_heads in (0, 1, 0, 1, 0):
+            self.assertEqual(shown(view, all_heads), [] if all_heads else [["strongest key", "chosen patch"]])
+        displays[0].SetScalarBarVisibility(view, False)
+        for all_heads in (1, 0):
+            self.assertEqual(shown(view, all_heads), [], "hidden by the user")
+
     def test_other_data_are_left_alone(self):
         view = self.view()
         sphere = simple.Elevation(Input=simple.Sphere(), LowPoint=[0, 0, -1], HighPoint=[0, 0, 1])
