@@ -226,6 +226,8 @@ RECORDERS_OF_PICTURES = [
     ("llava", {"TokenIds": "1 60", "Images": [SEEN], "MaximumLength": 5}, "would cut off a picture"),
     ("llava", {"TokenIds": "1 2", "Prompts": "a", "Images": [SEEN]}, "found 2: Prompts, TokenIds"),
     ("internvl", {"TokenIds": "1 60", "Images": [SEEN]}, "tokenizer"),
+    ("internvl", {"TokenIds": "60 60", "Images": [SEEN], "FramesPerFilm": 1}, "60 once for each film of Images, 1"),
+    ("smolvlm", {"TokenIds": "60", "Images": [SEEN], "FramesPerFilm": 2}, "whole films of the 1 files"),
     ("qwen2_vl", {"TokenIds": "59", "Images": [SEEN], "FramesPerFilm": 2}, "whole films of the 1 files"),
     ("qwen2_vl", {"TokenIds": "60", "Images": [SEEN], "FramesPerFilm": 1}, "the token 59 once for each film"),
     ("qwen2_vl", {"TokenIds": "59", "Images": [SEEN], "FramesPerFilm": 1, "FramesPerSecond": 0}, "FramesPerSecond"),
