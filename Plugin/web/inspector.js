@@ -49,7 +49,7 @@ export class Inspector {
   request(event) {
     if (event.pointerType !== "mouse" || event.buttons || (this.item && this.by !== "pointer")) return;
     const isWaiting = this.event;
-    this.event = event;
+    this.event = this.last = event;
     if (isWaiting) return;
     requestAnimationFrame(() => {
       const last = this.event;
@@ -170,6 +170,11 @@ export class Inspector {
   /** Puts the mark and the box where the item is now. */
   follow() {
     if (!this.item) return;
+    const { part, level } = this.item;
+    if (this.by === "pointer" && isTiled(part) && level !== part.view.level) {
+      this.show(this.at(this.last), "pointer"); // the finer or coarser pixel that is there now
+      return;
+    }
     const { scene, shownProjection: projection, labels } = this.viewer;
     const outline = outlineOf(scene, projection, this.item);
     const [xs, ys] = [0, 1].map((axis) => outline.corners.map((corner) => corner[axis]));

@@ -553,6 +553,7 @@ class Browser(AtlasTest):
         query, key = self.assert_pixel(0.45, 0.6)
         self.wheel(0.45, 0.6, 24)
         self.assertEqual(state("cell"), "1")
+        self.assertRegex(state("item"), r"Query position: \d")  # the item under the pointer is a finer one now
         closer = self.assert_pixel(0.45, 0.6)
         self.assertLess(max(abs(query - closer[0]), abs(key - closer[1])), 12)
         # Of 21 tiles only those are drawn that can be seen.
