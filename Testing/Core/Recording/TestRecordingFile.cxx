@@ -8,10 +8,13 @@
 #include "TemporaryDirectory.h"
 
 #include <cmath>
+#include <cstddef>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <Eigen/Core>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
