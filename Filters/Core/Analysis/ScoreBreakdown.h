@@ -45,8 +45,8 @@ struct ScoreParts
 };
 
 /// Splits the `top` largest scores of each of the queries begin <= i < end with the keys that the
-/// mask and the window, also of patches, allow, by query, then rank. Appends to `parts`. Throws as EvaluateKeyScores,
-/// whose result is `keys`.
+/// mask and the window, also of patches, allow, by query, then rank. Appends to `parts`. Throws as
+/// EvaluateKeyScores, whose result is `keys`.
 void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::int64_t layer,
   std::int64_t head, const std::vector<float>& queryBias, const KeyScores& keys, std::int64_t begin,
   std::int64_t end, std::int64_t top, std::vector<ScoreParts>& parts);
