@@ -10,8 +10,8 @@ namespace atlas
 {
 
 /// ParallelFor with a report of progress: the fraction of bodies that are done, from the calling
-/// thread, after each body that it ran. An exception of the report, such as Canceled, ends the loop
-/// like an exception of a body.
+/// thread, after each body that it ran and, as others may have run all, at the end. An exception of
+/// the report, such as Canceled, ends the loop like an exception of a body.
 inline void ParallelFor(std::int64_t count, int threads, const Progress& progress,
   const std::function<void(std::int64_t)>& body)
 {
@@ -27,6 +27,10 @@ inline void ParallelFor(std::int64_t count, int threads, const Progress& progres
         progress(all, count);
       }
     });
+  if (count > 0)
+  {
+    progress(count, count);
+  }
 }
 
 }

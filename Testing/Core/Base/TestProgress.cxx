@@ -1,7 +1,11 @@
 #include "Progress.h"
 
+#include "ParallelProgress.h"
 #include "Reports.h"
 
+#include <cstdint>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -10,6 +14,7 @@
 using namespace atlas;
 using atlas::test::KeepReports;
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 namespace
 {
@@ -42,6 +47,28 @@ TEST(Progress, ThrowsWhatTheReportThrows)
   whole(0);
   EXPECT_THROW(whole.Part(0.5, 1)(0), Canceled);
   EXPECT_THAT(reports, ElementsAre(0, 0.5));
+}
+
+TEST(Progress, OfALoopEndsOnTheCallingThreadWhicheverRanIt)
+{
+  constexpr int count = 8;
+  for (int repeat = 0; repeat < 50; ++repeat)
+  {
+    std::vector<double> reports;
+    std::set<std::thread::id> threads;
+    const auto keep = [&](double done)
+    {
+      reports.push_back(done);
+      threads.insert(std::this_thread::get_id());
+    };
+    ParallelFor(count, 3, Progress(keep), [](std::int64_t) {});
+    ASSERT_FALSE(reports.empty());
+    EXPECT_EQ(reports.back(), 1);
+    EXPECT_THAT(threads, ElementsAre(std::this_thread::get_id()));
+  }
+  std::vector<double> none;
+  ParallelFor(0, 3, KeepReports(none), [](std::int64_t) {});
+  EXPECT_THAT(none, IsEmpty());
 }
 
 }
