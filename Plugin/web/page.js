@@ -460,7 +460,8 @@ class Controls {
     const sum = (of) => scene.parts.reduce((total, part) => total + (of(part) ?? 0), 0);
     const points = sum((part) => (part.dimensions ? part.dimensions[0] * part.dimensions[1] : part.points.count));
     const cells = sum((part) => (part.lines?.count ?? 0) + (part.polys?.count ?? 0));
-    byId("status").textContent = counted(points, "point") + (cells ? `, ${cells.toLocaleString("en")} lines and faces` : "");
+    const kind = scene.parts.some(isTiled) ? "pixel" : "point";
+    byId("status").textContent = counted(points, kind) + (cells ? `, ${cells.toLocaleString("en")} lines and faces` : "");
     const milliseconds = String(Math.round(performance.now() - began));
     report("ready", { scene: String(number), points: String(points), cells: String(cells), milliseconds });
   }
