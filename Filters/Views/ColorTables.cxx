@@ -90,15 +90,23 @@ void PrepareClassTable(vtkSMProxy* table, int classes, bool isNew)
   }
 }
 
-/// Sets the titles of the color bars of a table.
-void TitleBars(vtkSMProxy* table, const std::string& title)
+/// The titles of legends as they were last set here, by array: another one is the user's.
+std::map<std::string, std::string>& LegendTitles()
+{
+  static std::map<std::string, std::string> titles;
+  return titles;
+}
+
+/// Sets the titles of the color bars of a table, of all or of those that have the title `from`.
+void TitleBars(vtkSMProxy* table, const std::string& title, const std::string* from)
 {
   vtkNew<vtkSMProxyIterator> bars;
   bars->SetSession(table->GetSession());
   for (bars->Begin("scalar_bars"); !bars->IsAtEnd(); bars->Next())
   {
     vtkSMProxy* bar = bars->GetProxy();
-    if (vtkSMPropertyHelper(bar, "LookupTable", true).GetAsProxy() == table)
+    if (vtkSMPropertyHelper(bar, "LookupTable", true).GetAsProxy() == table &&
+        (from == nullptr || *from == vtkSMPropertyHelper(bar, "Title").GetAsString()))
     {
       vtkSMPropertyHelper(bar, "Title").Set(title.c_str());
       bar->UpdateVTKObjects();
@@ -119,8 +127,8 @@ std::vector<std::string> AnnotationsOf(vtkSMProxy* table)
 }
 
 /// Makes a legend that is written as one text, see TokenLegend.h in Filters/Tokens, that of a
-/// table, unless it is.
-void SetLegend(vtkSMProxy* table, const std::string& legend)
+/// table, unless it is; then its title alone.
+void SetLegend(vtkSMProxy* table, const std::string& array, const std::string& legend)
 {
   std::istringstream lines(legend);
   std::string title;
@@ -140,11 +148,17 @@ void SetLegend(vtkSMProxy* table, const std::string& legend)
     }
     texts.push_back(line);
   }
+  const std::string before = LegendTitles().emplace(array, title).first->second;
+  LegendTitles()[array] = title;
   if (AnnotationsOf(table) == texts)
   {
+    if (before != title)
+    {
+      TitleBars(table, title, &before);
+    }
     return;
   }
-  TitleBars(table, title);
+  TitleBars(table, title, nullptr);
   vtkSMPropertyHelper annotations(table, "Annotations");
   annotations.SetNumberOfElements(static_cast<unsigned int>(2 * texts.size()));
   for (unsigned int i = 0; i < texts.size(); ++i)
@@ -393,7 +407,7 @@ void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager
   const bool isNew = IsNew(table) || (first && !IsOwned(table, coloring.arrayInformation, manager));
   if (coloring.HasLegend())
   {
-    SetLegend(table, coloring.legend);
+    SetLegend(table, coloring.array, coloring.legend);
   }
   else if (coloring.ShowsClasses())
   {

@@ -69,6 +69,24 @@ class Bars(FirstShow):
         for all_heads in (1, 0):
             self.assertEqual(shown(view, all_heads), [], "hidden by the user")
 
+    def test_the_title_of_a_legend_follows_the_data(self):
+        """How much of the attention goes to words, of a token of the first picture and of the first word; a title of the
+        user stays."""
+        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING.parent / "words-and-pictures.safetensors"))
+        patches = simple.PatchAttention(Input=recording)
+        view = self.view()
+        simple.Show(simple.OutputPort(patches, 1), view)
+        simple.Show(simple.OutputPort(patches, 2), view)
+        for token, share in ((-1, 20), (0, 100), (2, 0), (0, 100)):
+            patches.Token = token
+            simple.Render(view)
+            self.assertEqual(titles(view), [f"{share}% of attention on words"])
+        (bar,) = bars(view)
+        bar.Title = "mine"
+        patches.Token = 2
+        simple.Render(view)
+        self.assertEqual(titles(view), ["mine"])
+
     def test_other_data_are_left_alone(self):
         view = self.view()
         sphere = simple.Elevation(Input=simple.Sphere(), LowPoint=[0, 0, -1], HighPoint=[0, 0, 1])
