@@ -100,6 +100,14 @@ private:
   std::array<std::uint32_t, Size> Slots;
 };
 
+/// The lists in the form that neighbors of neighbors are read from: of each place, those that are
+/// new first.
+struct PlaceLists
+{
+  std::vector<std::uint32_t> places; ///< [places, neighbors]
+  std::vector<int> news;             ///< how many are new
+};
+
 /// For each place, those that have it in their lists.
 struct ReverseLists
 {
@@ -182,6 +190,7 @@ private:
   std::uint64_t Seed;
   int Threads;
   std::vector<float> Values;        ///< the points in their places
+  std::vector<float> Units;         ///< their unit vectors, if only angles count
   std::vector<double> Scales;       ///< by which they are multiplied
   Eigen::VectorXd Mean;             ///< 0 if the metric has a fixed origin
   std::vector<std::uint32_t> Order; ///< the point in each place
@@ -270,16 +279,29 @@ private:
     this->Order = cells;
     this->Values.swap(values);
     this->Scales.swap(scales);
+    this->Units.resize(this->IsCosine ? this->Values.size() : 0);
+    for (std::size_t i = 0; i < this->Units.size(); ++i)
+    {
+      const double scale = this->Scales[i / ToIndex(this->Dimension)];
+      this->Units[i] = static_cast<float>(static_cast<double>(this->Values[i]) * scale);
+    }
     std::iota(cells.begin(), cells.end(), 0U);
   }
 
   PointView Places() const { return { this->Values.data(), this->Count, this->Dimension }; }
 
+  /// Inserts others into the list of a place. Leaves in `others` those that may have been near
+  /// enough.
   void InsertAll(
-    std::uint32_t place, const std::vector<std::uint32_t>& others, std::vector<double>& squares)
+    std::uint32_t place, std::vector<std::uint32_t>& others, std::vector<double>& squares)
   {
-    SquaresBetween(this->Places(), this->Scales, place, others, squares);
     Candidate* list = this->Lists.data() + static_cast<std::int64_t>(place) * this->Neighbors;
+    // Unit vectors are rounded by 2^-24 of their length.
+    const double rounding = this->IsCosine ? 0x1p-22 : 0;
+    const std::vector<float>& rows = this->IsCosine ? this->Units : this->Values;
+    KeepNear(rows.data() + static_cast<std::int64_t>(place) * this->Dimension, rows.data(),
+      this->Dimension, static_cast<double>(list[this->Neighbors - 1].square), rounding, others);
+    SquaresBetween(this->Places(), this->Scales, place, others, squares);
     for (std::size_t i = 0; i < others.size(); ++i)
     {
       Insert(list, this->Neighbors, { static_cast<float>(squares[i]), others[i], true });
@@ -312,7 +334,9 @@ private:
           static_cast<float>(static_cast<double>(row[c]) * this->Scales[places[i]] - this->Mean[c]);
       }
     }
-    Matrix scores = (rows.rowwise().squaredNorm() * -0.5F).transpose().replicate(size, 1);
+    const Eigen::RowVectorXf halfSquares = rows.rowwise().squaredNorm() * -0.5F;
+    Matrix scores(size, size);
+    scores.rowwise() = halfSquares;
     MultiplyMatrices(size, size, this->Dimension, 1, { rows.data(), this->Dimension },
       { rows.data(), this->Dimension, true }, scores.data(), size, true);
     NeighborCandidates candidates;
@@ -360,16 +384,37 @@ private:
     return reverse;
   }
 
+  /// The lists as they are now, whose places are then no longer new.
+  PlaceLists Publish()
+  {
+    PlaceLists lists{ std::vector<std::uint32_t>(this->Lists.size()),
+      std::vector<int>(this->Count) };
+    ParallelFor((this->Count + GroupPoints - 1) / GroupPoints, this->Threads,
+      [&](std::int64_t group)
+      {
+        const std::int64_t end = std::min((group + 1) * GroupPoints, this->Count);
+        for (std::int64_t i = group * GroupPoints; i < end; ++i)
+        {
+          Candidate* list = this->Lists.data() + i * this->Neighbors;
+          std::uint32_t* first = lists.places.data() + i * this->Neighbors;
+          std::uint32_t* last = first + this->Neighbors;
+          for (int k = 0; k < this->Neighbors; ++k)
+          {
+            const bool isNew = std::exchange(list[k].isNew, false);
+            *(isNew ? first++ : --last) = list[k].place;
+            lists.news[i] += isNew ? 1 : 0;
+          }
+        }
+      });
+    return lists;
+  }
+
   /// Tries, for each point, the neighbors of its neighbors and of the points of which it is a
   /// neighbor, unless they were tried before. Returns the share of neighbors that were replaced.
   double TryNeighborsOfNeighbors()
   {
     const ReverseLists reverse = this->Reverse();
-    const std::vector<Candidate> before = this->Lists;
-    for (Candidate& candidate : this->Lists)
-    {
-      candidate.isNew = false;
-    }
+    const PlaceLists before = this->Publish();
     std::atomic<std::int64_t> replaced = 0;
     ParallelFor((this->Count + GroupPoints - 1) / GroupPoints, this->Threads,
       [&](std::int64_t group)
@@ -391,34 +436,35 @@ private:
     return static_cast<double>(replaced) / static_cast<double>(this->Lists.size());
   }
 
-  void ListNeighborsOfNeighbors(std::uint32_t place, const std::vector<Candidate>& lists,
+  void ListNeighborsOfNeighbors(std::uint32_t place, const PlaceLists& lists,
     const ReverseLists& reverse, SeenPlaces& seen, std::vector<std::uint32_t>& others) const
   {
     const auto listOf = [&](std::uint32_t of)
-    { return lists.data() + static_cast<std::int64_t>(of) * this->Neighbors; };
+    { return lists.places.data() + static_cast<std::int64_t>(of) * this->Neighbors; };
     seen.Clear();
     seen.Add(place);
     others.clear();
-    const Candidate* own = listOf(place);
+    const std::uint32_t* own = listOf(place);
     for (int k = 0; k < this->Neighbors; ++k)
     {
-      seen.Add(own[k].place);
+      seen.Add(own[k]);
     }
     // What is neither new in one list nor in the other was tried in the last pass.
     const auto add = [&](std::uint32_t between, bool all)
     {
-      const Candidate* list = listOf(between);
-      for (int k = 0; k < this->Neighbors; ++k)
+      const std::uint32_t* list = listOf(between);
+      const int count = all ? this->Neighbors : lists.news[between];
+      for (int k = 0; k < count; ++k)
       {
-        if ((all || list[k].isNew) && seen.Add(list[k].place))
+        if (seen.Add(list[k]))
         {
-          others.push_back(list[k].place);
+          others.push_back(list[k]);
         }
       }
     };
     for (int k = 0; k < this->Neighbors; ++k)
     {
-      add(own[k].place, own[k].isNew);
+      add(own[k], k < lists.news[place]);
     }
     for (std::int64_t e = reverse.begin[place]; e < reverse.begin[ToIndex(place) + 1]; ++e)
     {

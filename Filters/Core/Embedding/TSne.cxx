@@ -65,28 +65,56 @@ struct SparseRows
   std::vector<float> value;
 };
 
-/// The transpose; its rows have ascending columns.
-SparseRows Transpose(const SparseRows& matrix)
+/// The transpose; its rows have ascending columns. Entries are first sorted by blocks of columns:
+/// the rows of a block stay in the cache while they fill, which all rows of many points do not.
+SparseRows Transpose(const SparseRows& matrix, int threads)
 {
+  constexpr unsigned blockBits = 9;
+  struct Entry
+  {
+    std::uint32_t column;
+    std::uint32_t row;
+    float value;
+  };
+  const std::size_t rows = matrix.begin.size() - 1;
   SparseRows transposed;
-  transposed.begin.resize(matrix.begin.size());
-  transposed.index.resize(matrix.index.size());
-  transposed.value.resize(matrix.value.size());
+  transposed.begin.resize(rows + 1);
   for (const std::uint32_t column : matrix.index)
   {
     ++transposed.begin[column + 1];
   }
   std::partial_sum(transposed.begin.begin(), transposed.begin.end(), transposed.begin.begin());
-  std::vector<std::int64_t> next(transposed.begin.begin(), transposed.begin.end() - 1);
-  for (std::size_t row = 0; row + 1 < matrix.begin.size(); ++row)
+  const std::size_t blocks = (rows + (1U << blockBits) - 1) >> blockBits;
+  std::vector<std::int64_t> nextOfBlock(blocks);
+  for (std::size_t block = 0; block < blocks; ++block)
+  {
+    nextOfBlock[block] = transposed.begin[block << blockBits];
+  }
+  const std::vector<std::int64_t> begins = nextOfBlock;
+  std::vector<Entry> entries(matrix.index.size());
+  for (std::size_t row = 0; row < rows; ++row)
   {
     for (std::size_t e = matrix.begin[row]; e < ToIndex(matrix.begin[row + 1]); ++e)
     {
-      const std::size_t to = next[matrix.index[e]]++;
-      transposed.index[to] = static_cast<std::uint32_t>(row);
-      transposed.value[to] = matrix.value[e];
+      const std::uint32_t column = matrix.index[e];
+      entries[nextOfBlock[column >> blockBits]++] = { column, static_cast<std::uint32_t>(row),
+        matrix.value[e] };
     }
   }
+  transposed.index.resize(entries.size());
+  transposed.value.resize(entries.size());
+  std::vector<std::int64_t> next(transposed.begin.begin(), transposed.begin.end() - 1);
+  ParallelFor(static_cast<std::int64_t>(blocks), threads,
+    [&](std::int64_t block)
+    {
+      for (std::int64_t e = begins[block]; e < nextOfBlock[block]; ++e)
+      {
+        const Entry& entry = entries[e];
+        const std::int64_t to = next[entry.column]++;
+        transposed.index[to] = entry.row;
+        transposed.value[to] = entry.value;
+      }
+    });
   return transposed;
 }
 
@@ -451,8 +479,8 @@ Affinities TSneAffinities(
           [](double p) { return static_cast<float>(p); });
       }
     });
-  const SparseRows transposed = Transpose(rows);
-  return Symmetrized(Transpose(transposed), transposed);
+  const SparseRows transposed = Transpose(rows, threads);
+  return Symmetrized(Transpose(transposed, threads), transposed);
 }
 
 Layout TSne(const PointView& points, const NeighborLists& neighbors, const TSneOptions& options)

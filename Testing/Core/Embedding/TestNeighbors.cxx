@@ -5,12 +5,16 @@
 #include "ErrorMessage.h"
 #include "EveryTarget.h"
 #include "ExtendedNeighbors.h"
+#include "NeighborCandidates.h"
 #include "Reports.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <numeric>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -225,6 +229,89 @@ TEST(ExtendedNeighbors, AreMostlyTheNearest)
     EXPECT_TRUE(std::equal(found.index.begin(), found.index.begin() + 20, exact.index.begin()));
   }
 }
+
+TEST(ExtendedNeighbors, AreTheNearestOfTheListsOfNeighbors)
+{
+  constexpr std::int64_t count = 500;
+  const std::vector<float> values = RandomPoints(count, 7, 6);
+  const PointView points = { values.data(), count, 7 };
+  for (const PointMetric metric : { PointMetric::Cosine, PointMetric::Euclidean })
+  {
+    const NeighborLists known = FindNeighbors(points, metric, 6, 1);
+    const NeighborLists found = ExtendNeighbors(points, metric, known, 12, 2);
+    const auto listOf = [&known](std::uint32_t i)
+    { return std::vector<std::uint32_t>(&known.index[6 * i], &known.index[6 * i] + 6); };
+    for (std::uint32_t i = 0; i < count; ++i)
+    {
+      std::set<std::uint32_t> others;
+      for (const std::uint32_t j : listOf(i))
+      {
+        const std::vector<std::uint32_t> behind = listOf(j);
+        others.insert(j);
+        others.insert(behind.begin(), behind.end());
+      }
+      others.erase(i);
+      std::vector<double> distances;
+      for (const std::uint32_t j : others)
+      {
+        distances.push_back(DistanceOf(points, metric, i, j));
+      }
+      std::sort(distances.begin(), distances.end());
+      distances.resize(12, distances.back()); // filled with the farthest
+      for (std::size_t k = 0; k < 12; ++k)
+      {
+        EXPECT_EQ(others.count(found.index[12 * i + k]), 1U);
+        EXPECT_NEAR(found.distance[12 * i + k], distances[k], 1e-6);
+      }
+    }
+  }
+}
+
+using NearRowsOnTarget = OnTarget;
+
+TEST_P(NearRowsOnTarget, AreKeptAndNoneThatIsMuchFarther)
+{
+  for (const std::int64_t dimension : { 1, 5, 16, 67 })
+  {
+    constexpr std::int64_t count = 300;
+    const std::vector<float> values = RandomPoints(count, dimension, 7);
+    const PointView points = { values.data(), count, dimension };
+    std::vector<double> squares(count);
+    for (std::int64_t j = 0; j < count; ++j)
+    {
+      squares[j] = std::pow(DistanceOf(points, PointMetric::Euclidean, 0, j), 2);
+    }
+    for (const double limit : { squares[0], squares[1], squares[100], squares[299] })
+    {
+      std::vector<std::uint32_t> kept(count);
+      std::iota(kept.begin(), kept.end(), 0U);
+      KeepNear(values.data(), values.data(), dimension, limit, 1e-8, kept);
+      EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));
+      for (std::uint32_t j = 0; j < count; ++j)
+      {
+        const bool isKept = std::binary_search(kept.begin(), kept.end(), j);
+        EXPECT_TRUE(isKept || squares[j] > limit);
+        EXPECT_FALSE(isKept && squares[j] > limit * 1.0001 + 1e-12);
+      }
+    }
+  }
+}
+
+TEST_P(NearRowsOnTarget, AreAllKeptWithoutALimit)
+{
+  // The squares of these distances are no floats.
+  const std::vector<float> values = { 0, 1e30F, -3e38F, 3e38F };
+  std::vector<std::uint32_t> kept = { 3, 1, 2, 0 };
+  KeepNear(values.data() + 2, values.data(), 1, std::numeric_limits<double>::infinity(), 0, kept);
+  EXPECT_EQ(kept, std::vector<std::uint32_t>({ 3, 1, 2, 0 }));
+  KeepNear(values.data() + 2, values.data(), 1, 1e70, 0, kept);
+  EXPECT_EQ(kept, std::vector<std::uint32_t>({ 3, 1, 2, 0 }));
+  KeepNear(values.data() + 2, values.data(), 1, 1, 0, kept);
+  EXPECT_EQ(kept, std::vector<std::uint32_t>({ 2 }));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  All, NearRowsOnTarget, NearRowsOnTarget::Targets(), NearRowsOnTarget::Name);
 
 TEST(ExtendedNeighbors, AreFilledWhereThereAreTooFew)
 {

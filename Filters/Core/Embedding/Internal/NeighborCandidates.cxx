@@ -3,12 +3,14 @@
 #include "InstructionSets.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "NeighborCandidates.cxx"
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before this header, which is read once per target.
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -100,32 +102,84 @@ float ReachedBy(const float* scores, std::size_t count, std::size_t wanted)
   return low;
 }
 
-void SquaresOf(const float* x, double scale, const float* points, const double* scales,
-  std::int64_t dimension, const std::uint32_t* index, std::size_t count, double* squares)
+/// How many rows ahead the next ones are asked for. Rows of many points are not in the cache, and
+/// otherwise too few are loaded at once.
+inline constexpr std::size_t RowsAhead = 6;
+
+HWY_INLINE void PrefetchRow(const float* row, std::size_t size)
+{
+  constexpr std::size_t line = 64 / sizeof(float);
+  for (std::size_t i = 0; i < size; i += line)
+  {
+    hwy::Prefetch(row + i);
+  }
+}
+
+std::size_t KeepNearRows(const float* x, const float* rows, std::int64_t dimension,
+  const std::uint32_t* index, std::size_t count, float limit, std::uint32_t* near)
+{
+  const hn::ScalableTag<float> d;
+  const std::size_t size = dimension;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto rowOf = [&](std::size_t c)
+  { return rows + static_cast<std::size_t>(index[c]) * size; };
+  std::size_t kept = 0;
+  for (std::size_t c = 0; c < count; ++c)
+  {
+    if (c + RowsAhead < count)
+    {
+      PrefetchRow(rowOf(c + RowsAhead), size);
+    }
+    const float* y = rowOf(c);
+    auto sum = hn::Zero(d);
+    std::size_t i = 0;
+    for (; i + lanes <= size; i += lanes)
+    {
+      const auto difference = hn::Sub(hn::LoadU(d, x + i), hn::LoadU(d, y + i));
+      sum = hn::MulAdd(difference, difference, sum);
+    }
+    float square = hn::GetLane(hn::SumOfLanes(d, sum));
+    for (; i < size; ++i)
+    {
+      square += (x[i] - y[i]) * (x[i] - y[i]);
+    }
+    near[kept] = index[c];
+    kept += square > limit ? 0 : 1;
+  }
+  return kept;
+}
+
+/// `x` is multiplied by its scale.
+void SquaresOf(const double* x, const float* points, const double* scales, std::int64_t dimension,
+  const std::uint32_t* index, std::size_t count, double* squares)
 {
   const hn::ScalableTag<double> d;
   const hn::Rebind<float, decltype(d)> df;
   const std::size_t size = dimension;
   const std::size_t lanes = hn::Lanes(d);
-  const auto ofX = hn::Set(d, scale);
+  const auto rowOf = [&](std::size_t c)
+  { return points + static_cast<std::size_t>(index[c]) * size; };
   for (std::size_t c = 0; c < count; ++c)
   {
-    const float* y = points + static_cast<std::size_t>(index[c]) * size;
+    if (c + RowsAhead < count)
+    {
+      hwy::Prefetch(scales + index[c + RowsAhead]);
+      PrefetchRow(rowOf(c + RowsAhead), size);
+    }
+    const float* y = rowOf(c);
     const auto ofY = hn::Set(d, -scales[index[c]]);
     auto sum = hn::Zero(d);
     std::size_t i = 0;
     for (; i + lanes <= size; i += lanes)
     {
-      const auto fromX = hn::Mul(hn::PromoteTo(d, hn::LoadU(df, x + i)), ofX);
       const auto fromY = hn::Mul(hn::PromoteTo(d, hn::LoadU(df, y + i)), ofY);
-      const auto difference = hn::Add(fromX, fromY);
+      const auto difference = hn::Add(hn::LoadU(d, x + i), fromY);
       sum = hn::MulAdd(difference, difference, sum);
     }
     double square = hn::GetLane(hn::SumOfLanes(d, sum));
     for (; i < size; ++i)
     {
-      const double difference =
-        static_cast<double>(x[i]) * scale - static_cast<double>(y[i]) * scales[index[c]];
+      const double difference = x[i] - static_cast<double>(y[i]) * scales[index[c]];
       square += difference * difference;
     }
     squares[c] = square;
@@ -140,6 +194,7 @@ HWY_AFTER_NAMESPACE();
 namespace atlas
 {
 
+HWY_EXPORT(KeepNearRows);
 HWY_EXPORT(KeepScores);
 HWY_EXPORT(ReachedBy);
 HWY_EXPORT(SquaresOf);
@@ -182,11 +237,31 @@ void NeighborCandidates::Prune()
     this->Kept, 0, this->Threshold, 0, this->Scores.data(), this->Indices.data());
 }
 
+void KeepNear(const float* x, const float* rows, std::int64_t dimension, double limit,
+  double rounding, std::vector<std::uint32_t>& index)
+{
+  // Differences of coordinates, their squares and the sum are rounded, and `limit`.
+  const double relative = 1 + static_cast<double>(dimension + 8) *
+                                static_cast<double>(std::numeric_limits<float>::epsilon());
+  const double distance = std::sqrt(limit) + rounding;
+  const double largest =
+    distance * distance * relative + static_cast<double>(std::numeric_limits<float>::min());
+  const float asFloat = largest < static_cast<double>(std::numeric_limits<float>::max())
+                          ? static_cast<float>(largest)
+                          : std::numeric_limits<float>::infinity();
+  index.resize(HWY_DYNAMIC_DISPATCH(KeepNearRows)(
+    x, rows, dimension, index.data(), index.size(), asFloat, index.data()));
+}
+
 void SquaredDistances(const float* x, double scale, const float* points, const double* scales,
   std::int64_t dimension, const std::uint32_t* index, std::size_t count, double* squares)
 {
+  static thread_local std::vector<double> scaled;
+  scaled.resize(dimension);
+  std::transform(x, x + dimension, scaled.begin(),
+    [scale](float value) { return static_cast<double>(value) * scale; });
   HWY_DYNAMIC_DISPATCH(SquaresOf)
-  (x, scale, points, scales, dimension, index, count, squares);
+  (scaled.data(), points, scales, dimension, index, count, squares);
 }
 
 }

@@ -35,6 +35,12 @@ private:
   void Prune();
 };
 
+/// Leaves out of `index` what is certainly farther from x than the square root of `limit`: rows of
+/// `rows` whose coordinates, like those of x, are rounded by up to half of `rounding` in all. What
+/// is nearer stays, in its order. x and each row have `dimension` values.
+void KeepNear(const float* x, const float* rows, std::int64_t dimension, double limit,
+  double rounding, std::vector<std::uint32_t>& index);
+
 /// Computes |scale x - scales[j] y_j|^2 in double precision for the rows y_j of `points` that
 /// `index` lists. x and y_j have `dimension` values.
 void SquaredDistances(const float* x, double scale, const float* points, const double* scales,

@@ -200,32 +200,39 @@ HWY_INLINE void AddRepulsion(const std::int64_t* shifts, std::int64_t place, con
   }
 }
 
+/// Places that are moved together: so many that those that repel them are read in long runs, which
+/// the processor reads ahead.
+inline constexpr std::int64_t TilePlaces = 256;
+
+/// What attracts and repels the places of a tile, by axis.
 template<std::size_t Dimensions>
-HWY_INLINE void Repel(const GroupedEdges& edges, std::int64_t place, const UmapStep& step,
-  const PlaceCoordinates& from, Forces<Dimensions>& forces)
+struct TileForces
+{
+  HWY_ALIGN float sum[Dimensions][TilePlaces];
+  HWY_ALIGN float push[Dimensions][TilePlaces]; ///< as if each place had a repulsion of 1
+  HWY_ALIGN float stiffness[TilePlaces];
+};
+
+/// Adds what K places do to each place of a tile.
+template<std::size_t Dimensions, std::size_t K>
+HWY_INLINE void RepelTile(const std::int64_t* shifts, std::int64_t begin, std::int64_t count,
+  const UmapCurve& curve, const PlaceCoordinates& from, TileForces<Dimensions>& tile)
 {
   const D d;
-  V push[Dimensions];
-  for (V& sum : push)
+  for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d)))
   {
-    sum = hn::Zero(d);
-  }
-  constexpr std::size_t atOnce = 6;
-  const std::size_t count = step.shifts.size();
-  std::size_t shift = 0;
-  for (; shift + atOnce <= count; shift += atOnce)
-  {
-    AddRepulsion<Dimensions, atOnce>(
-      step.shifts.data() + shift, place, step.curve, from, forces, push);
-  }
-  for (; shift < count; ++shift)
-  {
-    AddRepulsion<Dimensions, 1>(step.shifts.data() + shift, place, step.curve, from, forces, push);
-  }
-  const V scale = hn::Mul(hn::Set(d, step.repulsion), hn::LoadU(d, edges.repulsion.data() + place));
-  for (std::size_t c = 0; c < Dimensions; ++c)
-  {
-    forces.sum[c] = hn::NegMulAdd(scale, push[c], forces.sum[c]);
+    Forces<Dimensions> forces;
+    V push[Dimensions];
+    for (std::size_t c = 0; c < Dimensions; ++c)
+    {
+      forces.place[c] = hn::LoadU(d, from[c].data() + begin + i);
+      push[c] = hn::Load(d, tile.push[c] + i);
+    }
+    AddRepulsion<Dimensions, K>(shifts, begin + i, curve, from, forces, push);
+    for (std::size_t c = 0; c < Dimensions; ++c)
+    {
+      hn::Store(push[c], d, tile.push[c] + i);
+    }
   }
 }
 
@@ -237,23 +244,57 @@ void Move(const GroupedEdges& edges, const UmapStep& step, std::int64_t begin, s
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const V rate = hn::Set(d, step.rate);
   const V momentum = hn::Set(d, step.momentum);
-  for (std::int64_t place = begin * UmapGroup; place < end * UmapGroup; place += lanes)
+  TileForces<Dimensions> tile;
+  for (std::int64_t first = begin * UmapGroup; first < end * UmapGroup; first += TilePlaces)
   {
-    Forces<Dimensions> forces;
-    forces.stiffness = hn::Zero(d);
-    for (std::size_t c = 0; c < Dimensions; ++c)
+    const std::int64_t count =
+      end * UmapGroup - first < TilePlaces ? end * UmapGroup - first : TilePlaces;
+    for (std::int64_t i = 0; i < count; i += lanes)
     {
-      forces.place[c] = hn::LoadU(d, from[c].data() + place);
-      forces.sum[c] = hn::Zero(d);
+      const std::int64_t place = first + i;
+      Forces<Dimensions> forces;
+      forces.stiffness = hn::Zero(d);
+      for (std::size_t c = 0; c < Dimensions; ++c)
+      {
+        forces.place[c] = hn::LoadU(d, from[c].data() + place);
+        forces.sum[c] = hn::Zero(d);
+      }
+      Attract(edges, place / UmapGroup, place % UmapGroup, step.curve, from, forces);
+      for (std::size_t c = 0; c < Dimensions; ++c)
+      {
+        hn::Store(forces.sum[c], d, tile.sum[c] + i);
+        hn::Store(hn::Zero(d), d, tile.push[c] + i);
+      }
+      hn::Store(forces.stiffness, d, tile.stiffness + i);
     }
-    Attract(edges, place / UmapGroup, place % UmapGroup, step.curve, from, forces);
-    Repel(edges, place, step, from, forces);
-    const V part = hn::Div(rate, hn::MulAdd(rate, forces.stiffness, hn::Set(d, 1.F)));
-    for (std::size_t c = 0; c < Dimensions; ++c)
+    constexpr std::size_t atOnce = 6;
+    const std::size_t shifts = step.shifts.size();
+    std::size_t shift = 0;
+    for (; shift + atOnce <= shifts; shift += atOnce)
     {
-      const V last = hn::Sub(forces.place[c], hn::LoadU(d, to[c].data() + place));
-      const V again = hn::MulAdd(momentum, last, forces.place[c]);
-      hn::StoreU(hn::MulAdd(part, forces.sum[c], again), d, to[c].data() + place);
+      RepelTile<Dimensions, atOnce>(
+        step.shifts.data() + shift, first, count, step.curve, from, tile);
+    }
+    for (; shift < shifts; ++shift)
+    {
+      RepelTile<Dimensions, 1>(step.shifts.data() + shift, first, count, step.curve, from, tile);
+    }
+    for (std::int64_t i = 0; i < count; i += lanes)
+    {
+      const std::int64_t place = first + i;
+      const V scale =
+        hn::Mul(hn::Set(d, step.repulsion), hn::LoadU(d, edges.repulsion.data() + place));
+      const V part =
+        hn::Div(rate, hn::MulAdd(rate, hn::Load(d, tile.stiffness + i), hn::Set(d, 1.F)));
+      for (std::size_t c = 0; c < Dimensions; ++c)
+      {
+        const V own = hn::LoadU(d, from[c].data() + place);
+        const V sum =
+          hn::NegMulAdd(scale, hn::Load(d, tile.push[c] + i), hn::Load(d, tile.sum[c] + i));
+        const V last = hn::Sub(own, hn::LoadU(d, to[c].data() + place));
+        const V again = hn::MulAdd(momentum, last, own);
+        hn::StoreU(hn::MulAdd(part, sum, again), d, to[c].data() + place);
+      }
     }
   }
 }
