@@ -123,19 +123,29 @@ public:
   {
     const Eigen::Index last = this->Below.rows() - 1;
     const Eigen::Index left = column > 0 ? column - 1 : this->Grid.closed1 ? last : -1;
-    RowVector3d sum = RowVector3d::Zero();
+    // Numbers of their own stay in registers. A vector went through memory at each addition.
+    double x = 0;
+    double y = 0;
+    double z = 0;
+    const auto add = [&](const Rows3& quads, Eigen::Index quad)
+    {
+      const double* normal = quads.data() + 3 * quad;
+      x += normal[0];
+      y += normal[1];
+      z += normal[2];
+    };
     for (const Rows3* quads : { &this->Below, &this->Above })
     {
       if (left >= 0)
       {
-        sum += quads->row(left);
+        add(*quads, left);
       }
       if (column <= last)
       {
-        sum += quads->row(column);
+        add(*quads, column);
       }
     }
-    return sum;
+    return { x, y, z };
   }
 
   /// Goes on to the next row, of this number.
