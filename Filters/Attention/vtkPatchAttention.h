@@ -119,7 +119,7 @@ public:
   ///@{
   /**
    * The picture to show, of those among the words of the sequence, from 0; each group of frames of
-   * a film is one. -1: all of them. Default: -1.
+   * a film, or each frame where frames are pictures, is one. -1: all of them. Default: -1.
    */
   vtkSetMacro(Picture, int);
   vtkGetMacro(Picture, int);

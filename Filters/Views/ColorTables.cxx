@@ -393,6 +393,14 @@ void FitScale(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   }
 }
 
+void MeetLegend(const Coloring& coloring)
+{
+  if (coloring.HasLegend())
+  {
+    LegendTitles().emplace(coloring.array, coloring.legend.substr(0, coloring.legend.find('\n')));
+  }
+}
+
 void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager* manager)
 {
   const std::vector<double> fixed = FixedScale(coloring);

@@ -14,6 +14,10 @@ struct Coloring;
 /// `first`: whether the representation is new.
 void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager* manager);
 
+/// Takes the title of the array's legend, if it has one, as set here: it follows the data until the
+/// user has another one.
+void MeetLegend(const Coloring& coloring);
+
 /// Fits the table of heat or of signed values to the largest magnitude that representations show
 /// with it, unless the user has changed it. Does nothing for other arrays.
 void FitScale(const Coloring& coloring, vtkSMSessionProxyManager* manager);

@@ -65,6 +65,7 @@ public:
       {
         AttentionAtlas::CompleteImageChart(this->Representation);
       }
+      this->MeetLegend();
       this->FollowLegend();
     }
     // The array may be chosen before there is data, and other data may have another legend.
@@ -83,6 +84,7 @@ public:
     }
     const Coloring coloring(this->Representation);
     this->HasLegend = coloring.HasLegend();
+    this->HidLegend = this->HidLegend && coloring.array == this->Array;
     this->Array = coloring.array;
     this->Waits = !coloring.array.empty() && coloring.arrayInformation == nullptr;
     if (coloring.IsKnown())
@@ -105,6 +107,18 @@ private:
   bool Waits = false;     ///< waiting for the data of the array
   bool HasLegend = false; ///< which comes with the data
   bool HidLegend = false; ///< since the data had none
+
+  /// Takes the legend of a state that was loaded as it is, to follow what comes after it.
+  void MeetLegend()
+  {
+    const Coloring coloring(this->Representation);
+    if (this->Array.empty() && coloring.arrayInformation != nullptr)
+    {
+      this->Array = coloring.array;
+      this->HasLegend = coloring.HasLegend();
+      AttentionAtlas::MeetLegend(coloring);
+    }
+  }
 
   /// The same colors may lose their legend with new data, as the marks of patches do beside all
   /// heads, and get it again.

@@ -423,12 +423,13 @@ class Controls {
   /** Lets the address keep the place on a map, from which Back does not lead to the places before. */
   keepPlace() {
     const { viewer } = this;
-    if (!viewer.scene.parts.some(isTiled)) return;
+    const hasTiles = viewer.scene.parts.some(isTiled);
     const kept = new URLSearchParams(window.location.hash.slice(1));
+    if (!hasTiles && !kept.has("at")) return;
     kept.delete("at");
     kept.delete("scene");
     if (viewer.number) kept.set("scene", viewer.number);
-    if (!viewer.isWhole) kept.set("at", viewer.place());
+    if (hasTiles && !viewer.isWhole) kept.set("at", viewer.place());
     const address = `#${kept.toString().replaceAll("%2C", ",").replace(/=(?=&|$)/g, "")}`;
     if (address === (window.location.hash || "#")) return;
     try {

@@ -4,7 +4,7 @@ import { element, page } from "./elements.js";
 import { shownToken } from "./labels.js";
 import { arrayOf } from "./scene.js";
 
-/** Tiles that are kept as pictures. */
+/** Tiles that are kept as pictures, at least; twice as many as a window shows. */
 const KEPT = 96;
 /** Room of an axis for numbers and for tokens, and between its marks, in pixels. */
 const ROOM = { numbers: { left: 84, below: 42 }, tokens: { left: 130, below: 124 } };
@@ -44,17 +44,22 @@ function tileAt(scene, level, row, column, size) {
   return level.places.get(row * Math.ceil(level.dimensions[0] / size) + column);
 }
 
+/** A palette as pixels, each a number. */
+function colorsOf(palette) {
+  const bytes = new Uint8Array((palette.length / 3) * 4).fill(255);
+  for (let i = 0; i < palette.length; ++i) bytes[4 * Math.floor(i / 3) + (i % 3)] = palette[i];
+  return new Uint32Array(bytes.buffer);
+}
+
 function paint(scene, part, level, place) {
   const { size } = part;
   const steps = arrayOf(scene.buffer, level.steps).subarray(place * size * size, (place + 1) * size * size);
-  const palette = arrayOf(scene.buffer, part.palette);
+  part.colors ??= colorsOf(arrayOf(scene.buffer, part.palette));
   const canvas = element("canvas", { width: size, height: size });
   const context = canvas.getContext("2d");
   const image = context.createImageData(size, size);
-  for (let i = 0; i < steps.length; ++i) {
-    image.data.set(palette.subarray(3 * steps[i], 3 * steps[i] + 3), 4 * i);
-    image.data[4 * i + 3] = 255;
-  }
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < steps.length; ++i) pixels[i] = part.colors[steps[i]];
   context.putImageData(image, 0, 0);
   return canvas;
 }
@@ -65,7 +70,7 @@ function pictureOf(scene, part, level, place) {
   const found = part.pictures.get(name) ?? paint(scene, part, level, place);
   part.pictures.delete(name); // the last one that is used is the last one of all
   part.pictures.set(name, found);
-  if (part.pictures.size > KEPT) part.pictures.delete(part.pictures.keys().next().value);
+  if (part.pictures.size > Math.max(KEPT, 2 * part.shown)) part.pictures.delete(part.pictures.keys().next().value);
   return found;
 }
 
@@ -89,6 +94,7 @@ export function drawTiles(context, scene, part, projection, theme) {
   const first = (begin) => Math.max(0, Math.floor(-begin / step / side));
   const last = (begin, room, count) => Math.min(Math.ceil(count / side), Math.ceil((room - begin) / step / side));
   const drawn = [];
+  part.shown = (last(top, height, queries) - first(top)) * (last(left, width, keys) - first(left));
   for (let row = first(top); row < last(top, height, queries); ++row) {
     for (let column = first(left); column < last(left, width, keys); ++column) {
       const place = tileAt(scene, level, row, column, part.size);

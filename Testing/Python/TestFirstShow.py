@@ -87,6 +87,23 @@ class Bars(FirstShow):
         simple.Render(view)
         self.assertEqual(titles(view), ["mine"])
 
+    def test_the_title_of_a_legend_follows_the_data_of_a_state(self):
+        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING.parent / "words-and-pictures.safetensors"))
+        patches = simple.PatchAttention(registrationName="Patches", Input=recording)
+        view = self.view()
+        simple.Show(simple.OutputPort(patches, 1), view)
+        simple.Show(simple.OutputPort(patches, 2), view)
+        simple.Render(view)
+        state = str(atlastest.OUTPUT / "legend.pvsm")
+        simple.SaveState(state)
+        self.start_session()
+        simple.LoadState(state)
+        (view,) = simple.GetViews()
+        for token, share in ((-1, 20), (0, 100), (2, 0)):
+            simple.FindSource("Patches").Token = token
+            simple.Render(view)
+            self.assertEqual(titles(view), [f"{share}% of attention on words"])
+
     def test_other_data_are_left_alone(self):
         view = self.view()
         sphere = simple.Elevation(Input=simple.Sphere(), LowPoint=[0, 0, -1], HighPoint=[0, 0, 1])

@@ -17,6 +17,7 @@ inline void ParallelFor(std::int64_t count, int threads, const Progress& progres
 {
   const std::thread::id caller = std::this_thread::get_id();
   std::atomic<std::int64_t> done = 0;
+  std::int64_t reported = 0;
   ParallelFor(count, threads,
     [&](std::int64_t i)
     {
@@ -24,10 +25,11 @@ inline void ParallelFor(std::int64_t count, int threads, const Progress& progres
       const std::int64_t all = ++done;
       if (std::this_thread::get_id() == caller)
       {
+        reported = all;
         progress(all, count);
       }
     });
-  if (count > 0)
+  if (reported < count)
   {
     progress(count, count);
   }

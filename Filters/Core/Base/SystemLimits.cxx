@@ -1,8 +1,9 @@
 #include "SystemLimits.h"
 
+#include "KnownMemory.h"
+
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -266,42 +267,6 @@ Free FindFree(const fs::path& root)
   return { std::max(free, 0.), ofGroups <= free };
 }
 
-/// What was free a moment ago, less what was granted since. To read it again takes half a
-/// millisecond, longer than many filters take after a change of a slider.
-class KnownMemory
-{
-public:
-  /// Whether so little is asked for that what is known is enough to grant it.
-  bool Grant(double bytes)
-  {
-    constexpr double share = 1. / 16;
-    constexpr std::chrono::seconds moment(1);
-    const std::lock_guard<std::mutex> lock(this->Mutex);
-    if (this->Process != ::getpid() || Clock::now() - this->Time > moment ||
-        bytes > share * this->Free)
-    {
-      return false;
-    }
-    this->Free -= bytes;
-    return true;
-  }
-
-  void Set(double free)
-  {
-    const std::lock_guard<std::mutex> lock(this->Mutex);
-    this->Free = free;
-    this->Time = Clock::now();
-    this->Process = ::getpid();
-  }
-
-private:
-  using Clock = std::chrono::steady_clock;
-  std::mutex Mutex; ///< of all below
-  double Free = 0;
-  Clock::time_point Time;
-  pid_t Process = 0; ///< that asked; 0 if none has. A fork may be in another group.
-};
-
 }
 
 double FreeMemory(const fs::path& root)
@@ -311,8 +276,12 @@ double FreeMemory(const fs::path& root)
 
 void RequireMemory(double bytes, const std::string& what, const std::string& advice)
 {
+  static std::mutex mutex;
   static KnownMemory known;
-  if (bytes <= FreeWithinProcess() && known.Grant(bytes))
+  // Where another thread asks, or did in a process that was forked meanwhile, this one reads anew.
+  const std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
+  const auto now = KnownMemory::Clock::now();
+  if (lock && bytes <= FreeWithinProcess() && known.Grant(bytes, ::getpid(), now))
   {
     return;
   }
@@ -323,7 +292,10 @@ void RequireMemory(double bytes, const std::string& what, const std::string& adv
       what + " would take " + Size(bytes) + " of memory, but only " + Size(free.bytes) +
       " are free" + (free.isOfGroups ? " within the limit of this container; " : "; ") + advice);
   }
-  known.Set(free.bytes - bytes);
+  if (lock)
+  {
+    known.Set(free.bytes - bytes, ::getpid(), now);
+  }
 }
 
 }

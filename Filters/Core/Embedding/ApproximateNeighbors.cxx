@@ -531,6 +531,16 @@ NeighborLists FindNeighborsApproximately(const PointView& points, PointMetric me
   {
     throw OptionError("neighbors: expected at least 1, found " + std::to_string(count) + ".");
   }
+  // Squared distances of cells are in single precision, which must hold them.
+  const double limit = std::sqrt(static_cast<double>(std::numeric_limits<float>::max()) / 8 /
+                                 static_cast<double>(points.dimension));
+  const std::int64_t numbers = points.count * points.dimension;
+  if (metric == PointMetric::Euclidean &&
+      std::any_of(points.values, points.values + numbers,
+        [limit](float number) { return std::abs(number) > limit; }))
+  {
+    return FindNeighbors(points, metric, count, threads, progress);
+  }
   InitializeTarget();
   const SingleThreadedBlas blas;
   return NeighborDescent(points, metric, count, seed, threads).Find(progress);

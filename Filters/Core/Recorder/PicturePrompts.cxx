@@ -402,9 +402,10 @@ void CheckFilms(const std::vector<std::string>& files, std::int64_t framesPerFil
                       std::to_string(files.size()) + " files of Images, found " +
                       std::to_string(framesPerFilm) + ".");
   }
-  if (!(std::isfinite(framesPerSecond) && framesPerSecond > 0))
+  constexpr double slowest = 1e-6; // so that the seconds of all frames are numbers
+  if (!(std::isfinite(framesPerSecond) && framesPerSecond >= slowest))
   {
-    throw OptionError("FramesPerSecond: expected a positive number, found " +
+    throw OptionError("FramesPerSecond: expected a number of at least 0.000001, found " +
                       std::to_string(framesPerSecond) + ".");
   }
 }

@@ -514,7 +514,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--layer", type=int, help="of a recording or of texts (default: the first one)")
     parser.add_argument("--head", type=head_option, default=0, help="of it: a number, or mean (default: 0)")
     parser.add_argument("--pooling", choices=("Maximum", "Mean"), default="Maximum", help="of the map of a long text")
-    parser.add_argument("--cell", type=int, metavar="TOKENS", help="of a pixel of such a map (default: as few as fit)")
+    parser.add_argument("--cell", type=int, metavar="TOKENS", help="tokens on each side of the finest pixels (default: the fewest that fit)")
     parser.add_argument("--megabytes", type=float, default=20, help="that such a map may take (default: 20)")
     parser.add_argument("--method", default="TSNE", help="of embeddings: TSNE, UMAP or PCA (default: TSNE)")
     parser.add_argument("--perplexity", type=float, help="of t-SNE (default: 50)")

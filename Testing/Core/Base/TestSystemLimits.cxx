@@ -1,9 +1,11 @@
 #include "SystemLimits.h"
 
 #include "ControlGroup.h"
+#include "KnownMemory.h"
 #include "Parallel.h"
 #include "TemporaryDirectory.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -219,6 +221,22 @@ TEST(SystemLimits, TheEnvironmentLimitsTheProcess)
   EXPECT_EQ(FreeMemory(), 0);
   EXPECT_NE(message(1024), "") << "what was free a moment ago is not asked";
   ::unsetenv(variable);
+}
+
+TEST(KnownMemory, GrantsLittleForASecond)
+{
+  using std::chrono::milliseconds;
+  constexpr pid_t process = 7;
+  const KnownMemory::Clock::time_point begin;
+  KnownMemory known;
+  EXPECT_FALSE(known.Grant(0, process, begin)) << "nothing is known";
+  known.Set(1600, process, begin);
+  EXPECT_FALSE(known.Grant(101, process, begin));
+  EXPECT_FALSE(known.Grant(1, process + 1, begin));
+  EXPECT_TRUE(known.Grant(100, process, begin + milliseconds(1000)));
+  EXPECT_FALSE(known.Grant(94, process, begin)) << "1500 are left";
+  EXPECT_TRUE(known.Grant(93, process, begin));
+  EXPECT_FALSE(known.Grant(1, process, begin + milliseconds(1001)));
 }
 
 TEST(SystemLimits, OfAGroupThatTheTestMakes)

@@ -117,6 +117,15 @@ TEST(FindNeighborsApproximately, FewPointsAreExact)
     FindNeighbors(cloud.View(), PointMetric::Cosine, 14, 1).index);
 }
 
+TEST(FindNeighborsApproximately, HugeCoordinatesAreExact)
+{
+  Cloud cloud(3000);
+  std::for_each(cloud.values.begin(), cloud.values.end(), [](float& value) { value *= 1e25F; });
+  const NeighborLists lists =
+    FindNeighborsApproximately(cloud.View(), PointMetric::Euclidean, 14, 0, 1);
+  EXPECT_EQ(lists.index, FindNeighbors(cloud.View(), PointMetric::Euclidean, 14, 1).index);
+}
+
 TEST(FindNeighborsApproximately, ProgressStops)
 {
   const Cloud cloud(5000);

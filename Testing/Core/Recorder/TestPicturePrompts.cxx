@@ -494,7 +494,8 @@ TEST_F(PicturePromptsTest, FilmsNeedAModelThatReadsThem)
     HasSubstr("a number of frames that makes whole films of the 3 files of Images, found 2"));
   this->Sources.framesPerFilm = 3;
   this->Sources.framesPerSecond = 0;
-  EXPECT_THAT(this->Refusal("<video>"), HasSubstr("FramesPerSecond: expected a positive number"));
+  EXPECT_THAT(
+    this->Refusal("<video>"), HasSubstr("FramesPerSecond: expected a number of at least 0.000001"));
 }
 
 TEST_F(PicturePromptsTest, PicturesGoWithTexts)

@@ -102,17 +102,20 @@ def size(recording: Recording, sequence: int, cell: int | None, megabytes: float
 
 def _pooled(values: Any, counts: tuple[Any, Any], factors: tuple[int, int], is_mean: bool) -> tuple[Any, tuple[Any, Any]]:
     """Larger cells of factors[0] x factors[1] others, with the queries of their rows and the keys of their columns."""
-    made = []
-    for axis, (count, factor) in enumerate(zip(counts, factors)):
-        starts = numpy.arange(0, len(count), factor)
-        total = numpy.add.reduceat(count, starts)
-        shape = (-1, 1) if axis == 0 else (1, -1)
+    starts = [numpy.arange(0, len(count), factor) for count, factor in zip(counts, factors)]
+    totals = numpy.add.reduceat(counts[0], starts[0]), numpy.add.reduceat(counts[1], starts[1])
+    made = numpy.empty([len(total) for total in totals], numpy.float32)
+    for begin in range(0, len(made), SIZE):
+        band = slice(begin, begin + SIZE)
+        part = values[begin * factors[0] : (begin + SIZE) * factors[0]].astype(float)
+        rows = counts[0][begin * factors[0] : (begin + SIZE) * factors[0]]
         if is_mean:
-            values = numpy.add.reduceat(values * count.reshape(shape), starts, axis) / total.reshape(shape)
+            part = numpy.add.reduceat(part * rows[:, None], numpy.arange(0, len(rows), factors[0])) / totals[0][band, None]
+            made[band] = numpy.add.reduceat(part * counts[1], starts[1], 1) / totals[1]
         else:
-            values = numpy.maximum.reduceat(values, starts, axis)
-        made.append(total)
-    return values, (made[0], made[1])
+            part = numpy.maximum.reduceat(part, numpy.arange(0, len(rows), factors[0]))
+            made[band] = numpy.maximum.reduceat(part, starts[1], 1)
+    return made, totals
 
 
 def _lengths(side: int, cell: int) -> NDArray[Any]:
@@ -125,7 +128,7 @@ def _finest(made: Any, sides: tuple[int, int], cell: int, is_mean: bool) -> NDAr
     """The pixels [queries, keys] of the finest level, window by window."""
     is_whole = max(sides) <= _RESOLUTION * cell
     span = max(sides) if is_whole else max(cell, min(_WINDOW, _RESOLUTION * cell))
-    whole = numpy.zeros([-(-side // cell) for side in sides])
+    whole = numpy.zeros([-(-side // cell) for side in sides], numpy.float32)
     for top in range(0, sides[0], span):
         for left in range(0, sides[1], span):
             ends = min(top + span, sides[0]), min(left + span, sides[1])
@@ -136,7 +139,7 @@ def _finest(made: Any, sides: tuple[int, int], cell: int, is_mean: bool) -> NDAr
                 raise ValueError(f"no Weights of layer {made.Layer}, head {made.Head}; see the error reported above.")
             columns, rows, _ = image.GetDimensions()
             spacing = image.GetSpacing()
-            values = data.point_array(image, "Weights").reshape(rows, columns)[::-1].astype(float)
+            values = data.point_array(image, "Weights").reshape(rows, columns)[::-1]
             # A window that ends with the text can be finer than the others.
             given = int(spacing[1]), int(spacing[0])
             counts = _lengths(ends[0] - top, given[0]), _lengths(ends[1] - left, given[1])
@@ -163,15 +166,16 @@ def _steps(values: NDArray[Any], low: float, high: float) -> NDArray[numpy.uint8
 
 def _level(values: NDArray[Any], cell: int, ends: tuple[float, float]) -> dict[str, Any]:
     """The tiles of a level that have a weight above 0: their numbers, by rows, and their pixels."""
-    steps = _steps(values, *ends)
-    rows, columns = (-(-count // SIZE) for count in steps.shape)
+    rows, columns = (-(-count // SIZE) for count in values.shape)
     padded = numpy.zeros((rows * SIZE, columns * SIZE), numpy.uint8)
-    padded[: steps.shape[0], : steps.shape[1]] = steps
+    for begin in range(0, len(values), SIZE):
+        steps = _steps(values[begin : begin + SIZE].astype(float), *ends)
+        padded[begin : begin + len(steps), : steps.shape[1]] = steps
     tiles = padded.reshape(rows, SIZE, columns, SIZE).swapaxes(1, 2).reshape(rows * columns, SIZE * SIZE)
     shown = tiles.any(axis=1)
     return {
         "cell": cell,
-        "dimensions": [steps.shape[1], steps.shape[0]],
+        "dimensions": [values.shape[1], values.shape[0]],
         "numbers": numpy.flatnonzero(shown).astype(numpy.uint32),
         "steps": tiles[shown],
     }
@@ -180,9 +184,12 @@ def _level(values: NDArray[Any], cell: int, ends: tuple[float, float]) -> dict[s
 def _strongest(values: NDArray[Any], cell: int, texts: tuple[list[str], list[str]], measure: str) -> dict[str, Any]:
     """The pixels of the finest level with the largest weights, the largest first."""
     flat = values.ravel()
-    count = min(_ROWS, int((flat > 0).sum()))
-    found = numpy.argpartition(-flat, count - 1)[:count] if count else numpy.zeros(0, int)
-    found = found[numpy.lexsort((found, -flat[found]))]
+    found = numpy.zeros(0, int)
+    for begin in range(0, flat.size, SIZE * values.shape[1]):
+        band = flat[begin : begin + SIZE * values.shape[1]]
+        some = numpy.argpartition(-band, min(_ROWS, band.size) - 1)[:_ROWS] + begin
+        found = numpy.concatenate([found, some[flat[some] > 0]])
+        found = found[numpy.lexsort((found, -flat[found]))][:_ROWS]
     columns: dict[str, Any] = {}
     for name, numbers, of in zip(("Query", "Key"), divmod(found, values.shape[1]), texts):
         columns[f"{name} Position"] = (cell * numbers).astype(numpy.int32)[:, None]
@@ -239,7 +246,7 @@ def scene(recording: Recording, made: Any, view: Any, asked: MapSize, pooling: s
     }
     pixels = "one pair" if asked.cell == 1 else f"{asked.cell} x {asked.cell} pairs"
     finest = "the weight of one pair" if asked.cell == 1 else f"the {measure.lower()} of {pixels}"
-    farther = "" if len(levels) == 1 else f"; farther out, {'of more' if asked.cell > 1 else f'the {measure.lower()} of more'}"
+    farther = "" if len(levels) == 1 else f"; farther out, {'of more pairs' if asked.cell > 1 else f'the {measure.lower()} of more pairs'}"
     caption = f"Each row is a query, each column a key. Zoomed in, a pixel is {finest}{farther}."
     legend = {"title": f"{measure}, logarithmic", "ramp": [colors[round(i * (_STEPS - 1) / 16)] for i in range(17)], "range": list(ends)}
     found = Scene(title, caption, True, camera, [part], [legend])
