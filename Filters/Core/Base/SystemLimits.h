@@ -33,7 +33,8 @@ double AvailableMemory(const std::filesystem::path& root = "/");
 /// ATLAS_MEMORY_LIMIT_KIB sets.
 double FreeMemory(const std::filesystem::path& root = "/");
 
-/// Throws std::runtime_error if `bytes` exceeds FreeMemory(). The message begins with `what`, which
+/// Throws std::runtime_error if `bytes` exceeds FreeMemory(), which is not read again for a second
+/// after a call if a sixteenth of what is left holds them. The message begins with `what`, which
 /// needs the memory, and ends with `advice`, what to change.
 void RequireMemory(double bytes, const std::string& what, const std::string& advice);
 

@@ -99,7 +99,8 @@ struct PictureSource
 
 /// What one of the pictures of a recording of pictures among words shows. A picture that was cut
 /// into tiles is there once, with the patches of all tiles, and, if the model sees all of it in
-/// small, too, a second time. Each group of frames of a film is a picture of its own.
+/// small, too, a second time. Each group of frames of a film is a picture of its own, or each frame
+/// where frames are pictures.
 struct PictureContent
 {
   std::int32_t picture = 0; ///< the picture or film, from 0, in the order of all texts

@@ -331,7 +331,7 @@ struct VisionConfig
   Activation projectorActivation = Activation::Gelu;
 
   std::int64_t imageToken = -1; ///< id that stands for each token of a picture
-  std::int64_t filmToken = -1;  ///< that of a film, if the model reads any; -1: it does not
+  std::int64_t filmToken = -1;  ///< that of a film; -1: no films, or their frames are pictures
 
   /// Multimodal rotary positions (Wang et al. 2024: Qwen2-VL): of the component pairs, so many are
   /// rotated by the frame's position, the row's and the column's; a word has the same for all
