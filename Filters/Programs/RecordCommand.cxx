@@ -50,7 +50,7 @@ cxxopts::Options Arguments(const std::string& name)
     "file of a picture, or of pixel values; INPUT is then pictures too, unless the model reads "
     "pictures among words",
     value<Texts>());
-  add("frames-per-film", "so many of --images are the frames of a film; 0: they are pictures",
+  add("frames-per-film", "number of consecutive --images that make up a film; 0: each is a picture",
     value<std::int64_t>()->default_value("0"));
   add("frames-per-second", "of films", value<double>()->default_value("2"));
   add("token-ids", "token ids instead of prompts, such as \"15496 995\"", value<std::string>());

@@ -10,7 +10,7 @@ const KEPT = 96;
 const ROOM = { numbers: { left: 84, below: 42 }, tokens: { left: 130, below: 124 } };
 const APART = { left: 36, below: 84 };
 const FONT = '12px "DejaVu Sans", "Noto Sans", Verdana, Arial, sans-serif';
-/** A token is written where it has so many pixels. */
+/** Tokens are labeled where each is at least this many pixels wide. */
 const LETTERS = 15;
 /** Letters of the tokens of an axis, and of those of a pixel, at most. */
 const OF_AXIS = 14;

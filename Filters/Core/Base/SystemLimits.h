@@ -33,9 +33,10 @@ double AvailableMemory(const std::filesystem::path& root = "/");
 /// ATLAS_MEMORY_LIMIT_KIB sets.
 double FreeMemory(const std::filesystem::path& root = "/");
 
-/// Throws std::runtime_error if `bytes` exceeds FreeMemory(), which is not read again for a second
-/// after a call if a sixteenth of what is left holds them. The message begins with `what`, which
-/// needs the memory, and ends with `advice`, what to change.
+/// Throws std::runtime_error if `bytes` exceeds FreeMemory(). Reading that takes half a
+/// millisecond. For a second, therefore, up to a sixteenth of what is left is granted without
+/// reading it again. The message begins with `what`, which needs the memory, and ends with
+/// `advice`, what to change.
 void RequireMemory(double bytes, const std::string& what, const std::string& advice);
 
 }

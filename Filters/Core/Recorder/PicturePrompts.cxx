@@ -146,7 +146,7 @@ void PicturePrompts::RequireTokens(const std::vector<std::string>& tokens) const
   }
 }
 
-/// The image token so many times.
+/// The image token, repeated `count` times.
 std::string PicturePrompts::Repeated(std::int64_t count) const
 {
   const std::string token = this->OwnMarker();

@@ -28,8 +28,8 @@ struct RecorderSources
                        ///< model has no tokenizer for sound, token ids
   bool addSpecialTokens = true;
   std::int64_t maximumLength = 0; ///< 0: no limit
-  std::int64_t framesPerFilm = 0; ///< so many of imageFiles are the frames of a film; 0: they are
-                                  ///< pictures
+  std::int64_t framesPerFilm = 0; ///< number of consecutive imageFiles that make up a film; 0: each
+                                  ///< file is a picture
   double framesPerSecond = 2;     ///< of films
 };
 

@@ -24,7 +24,7 @@ from attentionatlas.focus import updates as head_updates
 
 #: A head is one of positions if so much of the variance of its weights depends on positions alone ...
 SHARE = 0.8
-#: ... and the weight on its favorite offset is so many times that of even attention.
+#: ... and the weight on its favorite offset is at least this many times that of uniform attention.
 PEAK = 3
 #: Layers that a model needs to have early and later ones.
 DEEP = 4
