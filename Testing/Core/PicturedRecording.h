@@ -60,6 +60,26 @@ inline Recording WindowedImages(const std::vector<std::pair<std::int32_t, std::i
   return recording;
 }
 
+/// One such image, with queries and keys of three components in place of weights. Scores are half
+/// of their products.
+inline Recording WindowedQueriesAndKeys(std::int64_t rows, std::int64_t columns)
+{
+  Recording recording =
+    WindowedImages({ { static_cast<std::int32_t>(rows), static_cast<std::int32_t>(columns) } });
+  recording.layers[0].scoreScale = 0.5;
+  RecordedHead& head = recording.layers[0].heads[0];
+  const std::int64_t patches = rows * columns;
+  head.weights.clear();
+  head.query = SharedMatrix::Zero(patches, 3);
+  head.key = SharedMatrix::Zero(patches, 3);
+  for (std::int64_t i = 0; i < patches * 3; ++i)
+  {
+    head.query.values.get()[i] = static_cast<float>((i * 7) % 11) - 5;
+    head.key.values.get()[i] = static_cast<float>((i * 5 + 2) % 13) - 6;
+  }
+  return recording;
+}
+
 /// A recording of pictures among words, of two layers of two heads, in which each query gives all
 /// its weight to one key. The texts, with the pictures as rows x columns of tokens:
 ///

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "ModelsOracle.h"
+#include "RecordTransformer.h"
 #include "Safetensors.h"
 #include "TransformerInput.h"
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -105,5 +107,24 @@ private:
                         this->Input.images * shape[axes - 3] * shape[axes - 2] * shape[axes - 1]));
   }
 };
+
+inline constexpr double VisionTolerance = 2e-5;       ///< of scores, attention and head outputs
+inline constexpr double VisionStreamTolerance = 2e-4; ///< of hidden states and logits
+
+/// Everything that the original code gives.
+inline RecordOptions AllOfPictures()
+{
+  RecordOptions options;
+  options.headOutputs = true;
+  options.residual = true;
+  options.logits = true;
+  return options;
+}
+
+/// Not with std::max, which would lose NaN.
+inline void RaiseTo(double& largest, double difference)
+{
+  largest = std::abs(difference) <= largest ? largest : std::abs(difference);
+}
 
 }

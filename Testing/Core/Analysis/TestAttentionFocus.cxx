@@ -248,18 +248,8 @@ TEST(AttentionFocus, OfWindowsOfPatches)
 {
   constexpr std::int64_t Columns = 5;
   constexpr std::int64_t Count = 3 * Columns;
-  Recording recording = WindowedImages({ { 3, Columns } });
-  RecordedLayer& layer = recording.layers[0];
-  layer.scoreScale = 0.5;
-  RecordedHead& head = layer.heads[0];
-  head.weights.clear();
-  head.query = SharedMatrix::Zero(Count, 3);
-  head.key = SharedMatrix::Zero(Count, 3);
-  for (std::int64_t i = 0; i < Count * 3; ++i)
-  {
-    head.query.values.get()[i] = static_cast<float>((i * 7) % 11) - 5;
-    head.key.values.get()[i] = static_cast<float>((i * 5 + 2) % 13) - 6;
-  }
+  Recording recording = WindowedQueriesAndKeys(3, Columns);
+  RecordedHead& head = recording.layers[0].heads[0];
   const auto windowOf = [](std::int64_t i) { return std::pair(i / Columns / 2, i % Columns / 2); };
   const auto scoreOf = [&](std::int64_t i, std::int64_t j)
   {

@@ -212,17 +212,8 @@ TEST(ScoreBreakdown, OfWindowsOfPatches)
 {
   constexpr std::int64_t Columns = 5;
   constexpr std::int64_t Count = 3 * Columns;
-  Recording recording = WindowedImages({ { 3, Columns } });
-  recording.layers[0].scoreScale = 0.5;
-  RecordedHead& head = recording.layers[0].heads[0];
-  head.weights.clear();
-  head.query = SharedMatrix::Zero(Count, 3);
-  head.key = SharedMatrix::Zero(Count, 3);
-  for (std::int64_t i = 0; i < Count * 3; ++i)
-  {
-    head.query.values.get()[i] = static_cast<float>((i * 7) % 11) - 5;
-    head.key.values.get()[i] = static_cast<float>((i * 5 + 2) % 13) - 6;
-  }
+  const Recording recording = WindowedQueriesAndKeys(3, Columns);
+  const RecordedHead& head = recording.layers[0].heads[0];
   const std::vector<float> bias = { 1, -2, 0.5 };
   const auto product = [](const float* a, const float* b)
   { return 0.5F * (a[0] * b[0] + a[1] * b[1] + a[2] * b[2]); };

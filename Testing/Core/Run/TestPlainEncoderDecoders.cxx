@@ -2,9 +2,9 @@
 
 #include "MappedFile.h"
 #include "PairOracle.h"
+#include "PlainWeights.h"
 #include "RecordTransformer.h"
 #include "RecordedAttention.h"
-#include "Safetensors.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,10 +26,10 @@ namespace
 
 /// What the encoder reads, read again in plain double precision: T5 and BART written anew, from
 /// their formulas. It takes weights by their names in the file, and settings from config.json.
-class PlainPair
+class PlainPair : private PlainWeights
 {
 public:
-  using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using PlainWeights::Rows;
 
   struct Result
   {
@@ -40,8 +40,8 @@ public:
   };
 
   explicit PlainPair(const std::string& name)
-    : Config(nlohmann::json::parse(ReadFile(PairOracle::Folder(name) / "config.json")))
-    , File(PairOracle::Folder(name) / "model.safetensors")
+    : PlainWeights(PairOracle::Folder(name) / "model.safetensors")
+    , Config(nlohmann::json::parse(ReadFile(PairOracle::Folder(name) / "config.json")))
     , IsT5(this->Config["model_type"] == "t5")
     , IsMarian(this->Config["model_type"] == "marian")
     , D(this->Config["d_model"])
@@ -71,35 +71,13 @@ public:
 
 private:
   nlohmann::json Config;
-  SafetensorsFile File;
   bool IsT5;
   bool IsMarian;
   Eigen::Index D;
   Eigen::Index Heads;
   Eigen::Index Head;
 
-  bool Has(const std::string& name) const { return this->File.GetTensors().count(name) != 0; }
   std::string Shared() const { return this->IsT5 ? "shared.weight" : "model.shared.weight"; }
-
-  /// A matrix; a vector as one row.
-  Rows Get(const std::string& name) const
-  {
-    const TensorView& view = this->File.GetTensors().at(name);
-    const std::vector<double> values = view.ToDouble();
-    const Eigen::Index rows = view.shape.size() == 1 ? 1 : view.shape[0];
-    return Eigen::Map<const Rows>(
-      values.data(), rows, static_cast<Eigen::Index>(values.size()) / rows);
-  }
-
-  Rows Linear(const Rows& x, const std::string& name) const
-  {
-    Rows y = x * this->Get(name + ".weight").transpose();
-    if (this->Has(name + ".bias"))
-    {
-      y.rowwise() += this->Get(name + ".bias").row(0);
-    }
-    return y;
-  }
 
   Rows Norm(Rows x, const std::string& name) const
   {
