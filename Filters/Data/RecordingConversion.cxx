@@ -271,6 +271,10 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
   AddField(fields, ArchitectureField, recording.architecture);
   AddField(fields, MaskField, std::string(atlas::Name(recording.mask)));
   AddField(fields, WeightProcessingField, std::string(atlas::Name(recording.processing)));
+  if (recording.products != atlas::ProductPrecision::Single)
+  {
+    AddField(fields, ProductsField, std::string(atlas::Name(recording.products)));
+  }
   if (!recording.interventions.empty())
   {
     AddField(fields, InterventionsField, recording.interventions);
@@ -779,6 +783,9 @@ void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
   recording.processing = fields->GetAbstractArray(WeightProcessingField) == nullptr
                            ? atlas::WeightProcessing::Unknown
                            : ParseField(atlas::WeightProcessings, fields, WeightProcessingField);
+  recording.products = fields->GetAbstractArray(ProductsField) == nullptr
+                         ? atlas::ProductPrecision::Single
+                         : ParseField(atlas::ProductPrecisions, fields, ProductsField);
   const std::vector<int> layers = ListOf<int>(fields->GetArray(LayersField));
   const std::vector<int> rotated = ListOf<int>(fields->GetArray(RotatedField));
   recording.layerCount = layers.empty() ? 0 : layers[0];

@@ -57,6 +57,7 @@ namespace AttentionAtlas
 inline constexpr const char* ArchitectureField = "Architecture";
 inline constexpr const char* MaskField = "Mask";
 inline constexpr const char* WeightProcessingField = "Weight Processing";
+inline constexpr const char* ProductsField = "Products"; ///< of a recording: only if not single
 inline constexpr const char* InterventionsField = "Interventions"; ///< only of changed runs
 inline constexpr const char* LayersField = "Layers";
 inline constexpr const char* RotatedField = "Rotated";

@@ -64,6 +64,7 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
     (atlas::IsInMemory(path) ? path : std::filesystem::absolute(path)).string());
   AddField(fields, ModelTypeField, architecture);
   AddField(fields, ProcessingField, std::string(processes ? ProcessedByLens : "None"));
+  AddField(fields, ProductsField, std::string(atlas::Name(model.GetProducts())));
   AddField(fields, MaskField, std::string(atlas::Name(config.mask)));
   AddField(fields, WeightProcessingField, std::string(atlas::Name(model.GetWeights().processing)));
   AddField(fields, LayersField, config.layers);
@@ -89,8 +90,12 @@ std::shared_ptr<const atlas::OpenTransformer> ToTransformer(vtkMultiBlockDataSet
       "Model: expected the transformer that was recorded, from a Transformer Reader, found none.");
   }
   vtkFieldData* fields = input->GetFieldData();
+  const std::string products = FieldText(fields, ProductsField);
   return atlas::OpenTransformer::Open(RequireModelFile(input), FieldText(fields, ModelTypeField),
-    FieldText(fields, ProcessingField) == ProcessedByLens);
+    FieldText(fields, ProcessingField) == ProcessedByLens,
+    products.empty() ? atlas::ProductPrecision::Single
+                     : atlas::ParseNamed<atlas::ModelError>(atlas::ProductPrecisions, products,
+                         "input model: field array 'Products'"));
 }
 
 }

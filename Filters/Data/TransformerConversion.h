@@ -17,7 +17,8 @@ class vtkMultiBlockDataSet;
 /// (string) and Bytes (64-bit integer).
 ///
 /// Field data: Format, Architecture, Model File, Model Type (the type that replaces the one in
-/// config.json, or empty), Processing (None, TransformerLens), Mask and Weight Processing (string);
+/// config.json, or empty), Processing (None, TransformerLens), Products (single, bf16), Mask and
+/// Weight Processing (string);
 /// Layers, Heads, KeyHeads, HeadDimension, EmbeddingDimension, VocabularySize and Positions (int;
 /// 0: no limit); Image Size (int, a tuple of channels, height and width in pixels, 0 for text).
 namespace AttentionAtlas

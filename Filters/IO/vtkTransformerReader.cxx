@@ -105,13 +105,16 @@ const vtkTransformerReader::Checkpoint* vtkTransformerReader::CheckpointAt(
 const atlas::OpenTransformer& vtkTransformerReader::Open(
   const std::filesystem::path& path, const std::string& architecture, bool processes)
 {
-  auto model = atlas::OpenTransformer::Open(path, architecture, processes);
+  const auto products = this->Products == BFLOAT16 ? atlas::ProductPrecision::Bfloat16
+                                                   : atlas::ProductPrecision::Single;
+  auto model = atlas::OpenTransformer::Open(path, architecture, processes, products);
   std::set<std::filesystem::path> kept;
   for (const auto& [step, folder] : this->Steps)
   {
     kept.insert(folder / atlas::ConfigFile);
   }
-  const std::string openedAs = architecture + (processes ? ", processed" : "");
+  const std::string openedAs =
+    architecture + (processes ? ", processed, " : ", ") + std::string(atlas::Name(products));
   const bool onlyOne = processes || openedAs != std::exchange(this->OpenedAs, openedAs);
   for (auto open = this->Models.begin(); open != this->Models.end();)
   {

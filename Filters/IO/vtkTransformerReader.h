@@ -78,6 +78,22 @@ public:
   vtkGetMacro(Processing, int);
   ///@}
 
+  enum ProductsType
+  {
+    SINGLE = 0,
+    BFLOAT16 = 1
+  };
+
+  ///@{
+  /**
+   * The numbers that runs of the model multiply activations and weights in. SINGLE: floats.
+   * BFLOAT16: both are rounded to BF16, which is faster on processors with AVX512-BF16 alone; see
+   * SetProducts of Core's Transformer.h. Default: SINGLE.
+   */
+  vtkSetClampMacro(Products, int, SINGLE, BFLOAT16);
+  vtkGetMacro(Products, int);
+  ///@}
+
   ///@{
   /**
    * Whether the output is over time if there are checkpoints. Off: the model in FileName alone.
@@ -109,11 +125,12 @@ private:
   std::string FileName;
   std::string Architecture = "Auto";
   int Processing = NONE;
+  int Products = SINGLE;
   bool Checkpoints = true;
   CheckpointFolders Steps;
   std::map<std::filesystem::path, std::shared_ptr<const atlas::OpenTransformer>>
     Models;             ///< that stay open
-  std::string OpenedAs; ///< the architecture and processing of these
+  std::string OpenedAs; ///< the architecture, processing and products of these
 
   const Checkpoint* CheckpointAt(vtkInformation* outputInfo) const;
   const atlas::OpenTransformer& Open(

@@ -76,6 +76,10 @@ cxxopts::Options Arguments(const std::string& name)
   add("architecture", "the model_type of config.json, if that is missing or wrong",
     value<std::string>());
   add("process-weights", "process weights as TransformerLens does");
+  add("products",
+    "numbers in which activations and weights are multiplied: " + NamesOf(ProductPrecisions) +
+      "; bf16 is faster on processors with AVX512-BF16",
+    value<std::string>()->default_value(std::string(Name(ProductPrecision::Single))));
   add("threads", "number of threads; 0: one per processor that the process may use",
     value<int>()->default_value("0"));
   arguments.parse_positional({ "model", "input" });
@@ -216,7 +220,8 @@ void Run(const cxxopts::ParseResult& parsed, const std::string& name)
   RecordOptions options = OptionsOf(parsed);
   const std::shared_ptr<const OpenTransformer> model = OpenTransformer::Open(ModelOf(parsed),
     parsed.count("architecture") != 0 ? parsed["architecture"].as<std::string>() : "",
-    parsed.count("process-weights") != 0);
+    parsed.count("process-weights") != 0,
+    ParseNamed<OptionError>(ProductPrecisions, parsed["products"].as<std::string>(), "--products"));
   if (parsed["record"].as<std::string>() == "all")
   {
     options.routing = model->GetModel().GetConfig().experts > 0;

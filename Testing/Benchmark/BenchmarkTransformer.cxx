@@ -9,9 +9,13 @@
 //                      absent without python3-torch, which the label says then
 //   peak_MiB           largest resident memory of the process while recording
 //   weights_MiB, recording_MiB, working_MiB  its components: known, and estimated beforehand
+// RecordBfloat16: the same with products of BF16, in turn with those of floats. Counters:
+//   tokens_per_s, torch_to_record  as above
+//   floats_to_bfloat16  time with products of floats by that with products of BF16
 // RecordPictures: a model of pictures among words, of Qwen2.5-VL's kind and as many layers of the
 // same width in its encoder. Counter: patches_per_s, with their part of the text
 
+#include "Bfloat16Product.h"
 #include "MatrixProduct.h"
 #include "Peer.h"
 #include "RandomGpt2.h"
@@ -161,6 +165,47 @@ void Record(benchmark::State& state)
   }
 }
 
+void RecordBfloat16(benchmark::State& state)
+{
+  if (!atlas::HasBfloat16Products())
+  {
+    state.SkipWithError("the processor has no AVX512-BF16");
+    return;
+  }
+  const std::int64_t sequences = state.range(0);
+  const std::int64_t length = state.range(1);
+  const atlas::TransformerInput input = Input(sequences, length);
+  const atlas::RecordOptions options;
+  atlas::Transformer rounded = Model();
+  rounded.SetProducts(atlas::ProductPrecision::Bfloat16);
+  const auto time = [&](const atlas::Transformer& model)
+  {
+    return Seconds(
+      [&] { benchmark::DoNotOptimize(atlas::RecordTransformer(model, input, options)); });
+  };
+  double recorded = 0;
+  double withFloats = 0;
+  double fastest = std::numeric_limits<double>::max();
+  for (auto _ : state)
+  {
+    const double seconds = time(rounded);
+    recorded += seconds;
+    fastest = std::min(fastest, seconds);
+    withFloats += time(Model());
+    state.SetIterationTime(seconds);
+  }
+  state.counters["tokens_per_s"] =
+    static_cast<double>(static_cast<std::int64_t>(state.iterations()) * sequences * length) /
+    recorded;
+  state.counters["floats_to_bfloat16"] = withFloats / recorded;
+  const PeerTime torch = TorchTime(sequences, length);
+  state.SetLabel(torch.problem);
+  if (torch.problem.empty())
+  {
+    state.counters["torch_to_record"] = torch.seconds / fastest;
+  }
+}
+
 constexpr std::int64_t PatchSide = 14;
 constexpr std::int64_t Merged = 4; ///< patches of a token
 constexpr std::int64_t ImageToken = 50256;
@@ -267,6 +312,15 @@ BENCHMARK(Record)
   ->Args({ 1, 1024 })
   ->Args({ 1, 16 })
   ->Args({ 1, 4096 })
+  ->UseManualTime()
+  ->MinTime(3)
+  ->Unit(benchmark::kMillisecond);
+BENCHMARK(RecordBfloat16)
+  ->ArgNames({ "sequences", "length" })
+  ->Args({ 1, 512 })
+  ->Args({ 32, 32 })
+  ->Args({ 1, 1024 })
+  ->Args({ 1, 16 })
   ->UseManualTime()
   ->MinTime(3)
   ->Unit(benchmark::kMillisecond);

@@ -254,6 +254,21 @@ def recording(of):
     return table(titles + [">peak memory, with weights"], rows)
 
 
+def recording_bfloat16(of):
+    rows = []
+    for result in of.all("RecordBfloat16"):
+        if "tokens_per_s" not in result:  # the processor has no such products
+            continue
+        arguments = take_apart(result["name"])[1]
+        rows.append(
+            [f"{arguments['sequences']} x {int(arguments['length']):,}", time(seconds(result))]
+            + [counter(result, "tokens_per_s", number), counter(result, "floats_to_bfloat16", times)]
+            + [counter(result, "torch_to_record", times) or result.get("label", "")]
+        )
+    titles = ["tokens", ">time", ">tokens per second", ">time with floats, times this", ">time of torch, times this"]
+    return table(titles, rows)
+
+
 def training(of):
     rows = []
     for result in of.all("Step"):
@@ -421,6 +436,7 @@ TABLES = {
     "starts": ("BenchmarkParaView", starts),
     "ranks": ("BenchmarkParaView", ranks),
     "recording": ("BenchmarkTransformer", recording),
+    "recording with BF16": ("BenchmarkTransformer", recording_bfloat16),
     "training": ("BenchmarkLearning", training),
     "tokenizers": ("BenchmarkTokenizers", tokenizers),
     "attention tokens": ("BenchmarkAttentionTokens", attention_tokens),
@@ -440,6 +456,7 @@ COMPARED = {
     "t-SNE": "python3-sklearn",
     "UMAP": "umap-learn",
     "recording": "python3-torch",
+    "recording with BF16": "python3-torch",
     "training": "python3-torch",
     "tokenizers": "libsentencepiece-dev",
 }

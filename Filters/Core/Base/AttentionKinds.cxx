@@ -32,4 +32,9 @@ std::string_view Name(WeightProcessing processing)
   return NameIn(WeightProcessings, processing);
 }
 
+std::string_view Name(ProductPrecision products)
+{
+  return NameIn(ProductPrecisions, products);
+}
+
 }

@@ -62,4 +62,20 @@ inline constexpr std::array<Named<WeightProcessing>, 3> WeightProcessings = { {
 
 std::string_view Name(WeightProcessing processing);
 
+/// The numbers that products of activations and weights are computed from. Sums are in single
+/// precision in any case.
+enum class ProductPrecision
+{
+  Single,
+  Bfloat16 ///< both factors are rounded to BF16, floats with 8 significant bits
+};
+
+/// Their names in files and data objects.
+inline constexpr std::array<Named<ProductPrecision>, 2> ProductPrecisions = { {
+  { "single", ProductPrecision::Single },
+  { "bf16", ProductPrecision::Bfloat16 },
+} };
+
+std::string_view Name(ProductPrecision products);
+
 }

@@ -69,11 +69,11 @@ bool AreCurrent(const std::vector<FileStamp>& stamps)
 
 constexpr std::string_view MemoryPrefix = "training:";
 
-/// The models that are open, shared by all filters of the process, by path, architecture and
-/// whether they are processed. Models are opened one at a time.
+/// The models that are open, shared by all filters of the process, by path, architecture, whether
+/// they are processed, and the precision of their products. Models are opened one at a time.
 struct OpenModels
 {
-  using Key = std::tuple<std::filesystem::path, std::string, bool>;
+  using Key = std::tuple<std::filesystem::path, std::string, bool, ProductPrecision>;
 
   std::mutex mutex;
   std::map<Key, std::weak_ptr<const OpenTransformer>> all;
@@ -93,6 +93,12 @@ struct OpenModels
   }
 };
 
+/// The key of a model that Keep holds.
+OpenModels::Key MemoryKey(const std::filesystem::path& path)
+{
+  return { path, "", false, ProductPrecision::Single };
+}
+
 }
 
 bool IsInMemory(const std::filesystem::path& path)
@@ -100,29 +106,25 @@ bool IsInMemory(const std::filesystem::path& path)
   return path.native().compare(0, MemoryPrefix.size(), MemoryPrefix) == 0;
 }
 
-OpenTransformer::OpenTransformer(
-  const std::filesystem::path& path, const std::string& architecture, bool processes)
+OpenTransformer::OpenTransformer(const std::filesystem::path& path, const std::string& architecture)
   : Folder(ModelFolder(path))
   , Gguf(FindGguf(path))
   , Stamps(StampsOf(path, this->Folder))
   , Model(Transformer::Read(path, architecture))
 {
-  if (processes)
-  {
-    this->Process(path);
-  }
 }
 
-OpenTransformer::OpenTransformer(
-  const std::filesystem::path& path, const ModelInMemory& model, bool processes)
+OpenTransformer::OpenTransformer(const std::filesystem::path& path, const ModelInMemory& model)
   : Memory(model)
   , Folder(path)
   , Model(model.config, WeightFiles(ViewsOf(*model.weights), path.string()))
 {
-  if (processes)
-  {
-    this->Process(path);
-  }
+}
+
+/// Sets the precision of the model that is given.
+void OpenTransformer::SetProducts(ProductPrecision products)
+{
+  (this->Processed ? *this->Processed : this->Model).SetProducts(products);
 }
 
 /// Makes the processed weights.
@@ -140,27 +142,28 @@ void OpenTransformer::Process(const std::filesystem::path& path)
     WeightFiles(ViewsOf(this->ProcessedWeights), path.string() + ", processed"));
 }
 
-std::shared_ptr<const OpenTransformer> OpenTransformer::Open(
-  const std::filesystem::path& path, const std::string& architecture, bool processes)
+std::shared_ptr<const OpenTransformer> OpenTransformer::Open(const std::filesystem::path& path,
+  const std::string& architecture, bool processes, ProductPrecision products)
 {
   OpenModels& models = OpenModels::Get();
   const std::lock_guard<std::mutex> lock(models.mutex);
   models.ForgetClosed();
   const bool isInMemory = IsInMemory(path);
   const std::filesystem::path place = isInMemory ? path : std::filesystem::absolute(path);
-  const OpenModels::Key key = { place, isInMemory ? "" : architecture, processes };
-  std::shared_ptr<const OpenTransformer> open = models.all[key].lock();
-  if (open != nullptr && open->IsCurrent())
+  const OpenModels::Key key = { place, isInMemory ? "" : architecture, processes, products };
+  const std::shared_ptr<const OpenTransformer> known = models.all[key].lock();
+  if (known != nullptr && known->IsCurrent())
   {
-    return open;
+    return known;
   }
+  std::shared_ptr<OpenTransformer> open;
   if (!isInMemory)
   {
-    open.reset(new OpenTransformer(place, architecture, processes));
+    open.reset(new OpenTransformer(place, architecture));
   }
   else
   {
-    const std::shared_ptr<const OpenTransformer> kept = models.all[{ place, "", false }].lock();
+    const std::shared_ptr<const OpenTransformer> kept = models.all[MemoryKey(place)].lock();
     const std::optional<ModelInMemory> model = kept != nullptr ? kept->Memory : std::nullopt;
     if (!model)
     {
@@ -168,8 +171,13 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Open(
                        ": expected a model that was trained in this session, found none; "
                        "its training is gone or was done with other settings.");
     }
-    open.reset(new OpenTransformer(place, *model, processes));
+    open.reset(new OpenTransformer(place, *model));
   }
+  if (processes)
+  {
+    open->Process(place);
+  }
+  open->SetProducts(products);
   models.all[key] = open;
   return open;
 }
@@ -179,13 +187,13 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Keep(
 {
   OpenModels& models = OpenModels::Get();
   const std::lock_guard<std::mutex> lock(models.mutex);
-  std::weak_ptr<const OpenTransformer>& known = models.all[{ path, "", false }];
+  std::weak_ptr<const OpenTransformer>& known = models.all[MemoryKey(path)];
   std::shared_ptr<const OpenTransformer> kept = known.lock();
   // A model that was known without its state of training is opened again with it.
   const ModelInMemory* memory = kept != nullptr ? kept->GetMemory() : nullptr;
   if (memory == nullptr || (model.state != nullptr && memory->state == nullptr))
   {
-    kept.reset(new OpenTransformer(path, model, false));
+    kept.reset(new OpenTransformer(path, model));
     known = kept;
   }
   return kept;

@@ -41,14 +41,15 @@ class OpenTransformer
 public:
   /// Returns the model with this path and architecture, which are as for Transformer::Read.
   /// `processes`: its weights are processed as TransformerLens does (ProcessedWeights.h), which
-  /// takes memory for all of them.
+  /// takes memory for all of them. `products`: the precision of products with weights.
   /// As long as someone holds the model, every call returns the same object and opens no files. If
   /// one of its files was changed, added or removed, the model is read again; earlier holders keep
   /// the old one. Throws as Transformer::Read and ProcessedTensors do, and
   /// std::runtime_error if there is not enough memory. Throws ModelError for a model in
   /// memory that nobody holds any more.
-  static std::shared_ptr<const OpenTransformer> Open(
-    const std::filesystem::path& path, const std::string& architecture, bool processes = false);
+  static std::shared_ptr<const OpenTransformer> Open(const std::filesystem::path& path,
+    const std::string& architecture, bool processes = false,
+    ProductPrecision products = ProductPrecision::Single);
 
   /// Holds a model in memory, and returns it. As long as someone holds it, Open finds it by `path`,
   /// which must be IsInMemory and differ between models, in this session and in any other. Later it
@@ -85,9 +86,8 @@ public:
   SoundProcessor GetSoundProcessor() const;
 
 private:
-  OpenTransformer(
-    const std::filesystem::path& path, const std::string& architecture, bool processes);
-  OpenTransformer(const std::filesystem::path& path, const ModelInMemory& model, bool processes);
+  OpenTransformer(const std::filesystem::path& path, const std::string& architecture);
+  OpenTransformer(const std::filesystem::path& path, const ModelInMemory& model);
 
   std::optional<ModelInMemory> Memory; ///< what the model is made of, unless it is in files
   std::filesystem::path Folder;        ///< or the path in memory
@@ -105,6 +105,7 @@ private:
   mutable std::optional<VisionProcessor> FilmsAmongWords;
 
   void Process(const std::filesystem::path& path);
+  void SetProducts(ProductPrecision products);
   std::filesystem::path TokenizerFolder() const;
   Tokenizer MakeTokenizer() const;
   ImageProcessor MakeImageProcessor() const;

@@ -229,6 +229,7 @@ struct Recording
                              ///< keys beyond have that of the end (T5). Optional
   bool rotated = false;      ///< whether a rotary embedding was applied to queries and keys
   WeightProcessing processing = WeightProcessing::Unknown;
+  ProductPrecision products = ProductPrecision::Single; ///< of activations and weights
   std::string interventions;   ///< what was changed during the run, in words; empty if nothing was
   std::int32_t layerCount = 0; ///< L of the model; `layers` may be a subset
 

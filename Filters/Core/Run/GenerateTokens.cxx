@@ -40,16 +40,6 @@ std::uint64_t CacheFloats(const TransformerConfig& config, std::int64_t tokens)
          ToIndex(config.headDimension);
 }
 
-/// The matrices of a layer that every token is multiplied by.
-template<class Layer>
-auto MatricesOf(Layer& layer)
-{
-  return std::array{ &layer.query, &layer.key, &layer.value, &layer.queryLatent, &layer.keyLatent,
-    &layer.output, &layer.gate, &layer.up, &layer.down, &layer.experts.sharedGate,
-    &layer.experts.sharedUp, &layer.experts.sharedDown, &layer.crossQuery, &layer.crossKey,
-    &layer.crossValue, &layer.crossOutput };
-}
-
 /// The tensors of a layer, with its matrices in single precision if it is to keep them so.
 class KeptTensors
 {

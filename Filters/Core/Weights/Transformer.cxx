@@ -91,6 +91,12 @@ Transformer::Transformer(TransformerConfig config, WeightFiles files)
 {
 }
 
+void Transformer::SetProducts(ProductPrecision products)
+{
+  this->Products = products;
+  atlas::SetProducts(this->Weights, products);
+}
+
 Transformer Transformer::Read(const std::filesystem::path& path, const std::string& architecture)
 {
   const std::filesystem::path gguf = FindGguf(path);

@@ -45,6 +45,14 @@ public:
   const WeightFiles& GetFiles() const { return this->Files; }
   const TransformerWeights& GetWeights() const { return this->Weights; }
 
+  /// Sets the precision of products with weights; by default it is Single. Results are then those
+  /// of a model whose weights and activations are rounded where they are multiplied; attention,
+  /// norms and what is added to the residual stream are in single precision. BF16 is faster on
+  /// processors with AVX512-BF16 alone (HasBfloat16Products); on others, results are the same but
+  /// for the rounding of sums.
+  void SetProducts(ProductPrecision products);
+  ProductPrecision GetProducts() const { return this->Products; }
+
   /// Whether the model has an unembedding.
   bool HasLogits() const { return this->Weights.unembedding.Exists(); }
 
@@ -52,6 +60,7 @@ private:
   TransformerConfig Config;
   WeightFiles Files;
   TransformerWeights Weights;
+  ProductPrecision Products = ProductPrecision::Single;
 };
 
 }

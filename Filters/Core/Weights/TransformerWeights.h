@@ -3,6 +3,7 @@
 #include "TransformerConfig.h"
 #include "WeightFiles.h"
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct LinearTensors
   std::int64_t outputs = 0;
   std::int64_t headFirst = 0; ///< queries, keys, values: the first output of head h is
   std::int64_t headStep = 0;  ///< headFirst + h headStep
+  ProductPrecision products = ProductPrecision::Single; ///< of x W
 
   bool Exists() const { return this->weight.data != nullptr; }
 };
@@ -120,6 +122,16 @@ struct TransformerWeights
     unused; ///< tensors of heads and poolers that are not used, for a warning
 };
 
+/// The matrices of a layer that every token is multiplied by.
+template<class Layer>
+auto MatricesOf(Layer& layer)
+{
+  return std::array{ &layer.query, &layer.key, &layer.value, &layer.queryLatent, &layer.keyLatent,
+    &layer.output, &layer.gate, &layer.up, &layer.down, &layer.experts.sharedGate,
+    &layer.experts.sharedUp, &layer.experts.sharedDown, &layer.crossQuery, &layer.crossKey,
+    &layer.crossValue, &layer.crossOutput };
+}
+
 /// The tensors of the encoder of images and of the projector of a model of pictures among words.
 struct VisionWeights
 {
@@ -129,6 +141,11 @@ struct VisionWeights
   LinearTensors projectorIn;  ///< inputs: the joined vector, by patches
   LinearTensors projectorOut; ///< missing if the projector has one matrix
 };
+
+/// Sets the precision of all products with weights, those of the encoder of sound or text, of
+/// images and of the projector included. Routers, which choose experts, and what weighs the shared
+/// expert stay in single precision.
+void SetProducts(TransformerWeights& weights, ProductPrecision products);
 
 /// Rows first <= r < first + count of a tensor, along its first axis, as a tensor with as many
 /// axes. Nothing is copied.

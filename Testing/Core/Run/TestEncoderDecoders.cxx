@@ -3,6 +3,7 @@
 #include "ErrorMessage.h"
 #include "GenerateTokens.h"
 #include "PairOracle.h"
+#include "ParityRow.h"
 #include "RecordTransformer.h"
 #include "RecordedAttention.h"
 #include "Safetensors.h"
@@ -10,9 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -164,26 +163,6 @@ INSTANTIATE_TEST_SUITE_P(, EncoderDecoderParity,
     "t5", "t5-v1_1", "mt5", "bart", "mbart", "pegasus", "marian", "marian-two", "whisper"),
   PairName);
 
-/// The row of a model in the table of deviations, if Plugin/scripts/parity.py asks for it.
-void WritePair(
-  const std::string& model, AttentionKind kind, const std::map<std::string, double>& deviations)
-{
-  const char* folder = std::getenv("ATLAS_PARITY_DIR");
-  if (folder == nullptr)
-  {
-    return;
-  }
-  const std::string part(Name(kind));
-  std::ofstream file(std::filesystem::path(folder) / (model + "_" + part + ".json"));
-  file << R"({"model": ")" << model << R"(", "architecture": ")" << part
-       << R"(", "file": "safetensors", "dtype": "F32")";
-  for (const auto& [quantity, deviation] : deviations)
-  {
-    file << ", \"" << quantity << "\": " << deviation;
-  }
-  file << "}\n";
-}
-
 TEST_P(EncoderDecoderParity, IsThatOfTheOriginalCode)
 {
   CheckRecording(this->Found, "recording");
@@ -205,8 +184,15 @@ TEST_P(EncoderDecoderParity, IsThatOfTheOriginalCode)
       text << " " << name << " " << deviation;
     }
     std::cout << this->GetParam() << ", " << Name(kind) << ":" << text.str() << "\n";
-    WritePair(this->GetParam(), kind, deviations);
+    const std::string part(Name(kind));
+    Write(
+      this->GetParam() + "_" + part, { this->GetParam(), part, "safetensors", "F32", deviations });
   }
+}
+
+TEST_P(EncoderDecoderParity, ProductsOfBfloat16AreNear)
+{
+  CompareBfloat16(this->GetParam(), *this->Model, this->Expected->Input, Everything(), this->Found);
 }
 
 TEST_P(EncoderDecoderParity, GreedyTokensAreThoseOfTheOriginalCode)

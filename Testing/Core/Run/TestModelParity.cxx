@@ -2,13 +2,12 @@
 #include "ErrorMessage.h"
 #include "ModelOracle.h"
 #include "ModelsOracle.h"
+#include "ParityRow.h"
 #include "RecordTransformer.h"
 #include "RecordedAttention.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -132,12 +131,11 @@ protected:
     }
     this->Expected.emplace(values);
     this->Model.emplace(Transformer::Read(path, this->GetParam().architecture));
-    RecordOptions options;
-    options.headOutputs = true;
-    options.residual = true;
-    options.logits = this->Model->HasLogits();
-    options.routing = this->Model->GetConfig().experts > 0;
-    this->Found = RecordTransformer(*this->Model, this->Expected->Input(), options);
+    this->Options.headOutputs = true;
+    this->Options.residual = true;
+    this->Options.logits = this->Model->HasLogits();
+    this->Options.routing = this->Model->GetConfig().experts > 0;
+    this->Found = RecordTransformer(*this->Model, this->Expected->Input(), this->Options);
   }
 
   /// The largest deviation of a matrix [tokens, columns] from the expected [B, H, T, columns] at
@@ -271,6 +269,7 @@ protected:
 
   std::optional<ModelOracle> Expected;
   std::optional<Transformer> Model;
+  RecordOptions Options;
   Recording Found;
 
   static void Raise(double& largest, double difference)
@@ -281,25 +280,6 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(, ModelParity, testing::ValuesIn(Cases), NameOf);
-
-/// The row of a model in the table of deviations, if Plugin/scripts/parity.py asks for it.
-void Write(
-  const std::string& name, const Case& one, const std::map<std::string, double>& deviations)
-{
-  const char* folder = std::getenv("ATLAS_PARITY_DIR");
-  if (folder == nullptr)
-  {
-    return;
-  }
-  std::ofstream file(std::filesystem::path(folder) / (name + ".json"));
-  file << R"({"model": ")" << one.Name() << R"(", "architecture": ")" << one.architecture
-       << R"(", "file": ")" << one.file << R"(", "dtype": ")" << one.dtype << '"';
-  for (const auto& [quantity, deviation] : deviations)
-  {
-    file << ", \"" << quantity << "\": " << deviation;
-  }
-  file << "}\n";
-}
 
 TEST_P(ModelParity, IsThatOfTheOriginalCode)
 {
@@ -365,7 +345,18 @@ TEST_P(ModelParity, IsThatOfTheOriginalCode)
     text << " " << name << " " << deviation;
   }
   std::cout << this->GetParam().folder << ":" << text.str() << "\n";
-  Write(NameOf({ this->GetParam(), 0 }), this->GetParam(), deviations);
+  const Case& one = this->GetParam();
+  Write(NameOf({ one, 0 }), { one.Name(), one.architecture, one.file, one.dtype, deviations });
+}
+
+TEST_P(ModelParity, ProductsOfBfloat16AreNear)
+{
+  const Case& one = this->GetParam();
+  if (one.IsFile() || one.architecture != "")
+  {
+    GTEST_SKIP() << "another file of the same architecture";
+  }
+  CompareBfloat16(one.Name(), *this->Model, this->Expected->Input(), this->Options, this->Found);
 }
 
 TEST_P(ModelParity, LayersWithoutExpertsHaveNoRouting)

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "GenerateTokens.h"
+#include "ParityRow.h"
 #include "PictureTokens.h"
 #include "RecordTransformer.h"
 #include "RecordedAttention.h"
@@ -14,7 +15,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -140,25 +140,6 @@ INSTANTIATE_TEST_SUITE_P(, VisionLanguageParity,
   testing::Values("llava", "llava-siglip", "internvl", "smolvlm", "qwen2_vl", "qwen2_5_vl"),
   [](const auto& one) { return TestName(one.param); });
 
-/// The row of a model in the table of deviations, if Plugin/scripts/parity.py asks for it.
-void WriteVision(const std::string& model, const std::string& part,
-  const std::map<std::string, double>& deviations)
-{
-  const char* folder = std::getenv("ATLAS_PARITY_DIR");
-  if (folder == nullptr)
-  {
-    return;
-  }
-  std::ofstream file(std::filesystem::path(folder) / (model + "_" + part + ".json"));
-  file << R"({"model": ")" << model << R"(", "architecture": ")" << part
-       << R"(", "file": "safetensors", "dtype": "F32")";
-  for (const auto& [quantity, deviation] : deviations)
-  {
-    file << ", \"" << quantity << "\": " << deviation;
-  }
-  file << "}\n";
-}
-
 TEST_P(VisionLanguageParity, IsThatOfTheOriginalCode)
 {
   CheckRecording(this->Found, "recording");
@@ -205,8 +186,15 @@ TEST_P(VisionLanguageParity, IsThatOfTheOriginalCode)
     }
     std::cout << this->GetParam() << ", " << (isText ? "text" : "encoder") << ":" << text.str()
               << "\n";
-    WriteVision(this->GetParam(), isText ? "decoder" : "encoder", deviations);
+    const std::string kind = isText ? "decoder" : "encoder";
+    Write(
+      this->GetParam() + "_" + kind, { this->GetParam(), kind, "safetensors", "F32", deviations });
   }
+}
+
+TEST_P(VisionLanguageParity, ProductsOfBfloat16AreNear)
+{
+  CompareBfloat16(this->GetParam(), *this->Model, this->Input(), AllOfPictures(), this->Found);
 }
 
 /// What the projector gives is at the image tokens before the first layer.

@@ -212,6 +212,10 @@ private:
     this->Record.processing = this->Choose("processing", WeightProcessings);
     this->Record.layerCount =
       static_cast<std::int32_t>(this->Integer("layer_count", MaximumLayers));
+    if (this->Texts.count("products") != 0)
+    {
+      this->Record.products = this->Choose("products", ProductPrecisions);
+    }
     if (this->Texts.count("interventions") != 0)
     {
       this->Record.interventions = this->Text("interventions");
@@ -649,6 +653,10 @@ public:
       { "head_count", std::to_string(heads) },
       { "score_scales", scales.dump() },
     };
+    if (this->Record.products != ProductPrecision::Single)
+    {
+      texts["products"] = Name(this->Record.products);
+    }
     if (!this->Record.interventions.empty())
     {
       texts["interventions"] = this->Record.interventions;

@@ -98,6 +98,7 @@ void CrossPart::Describe(const Recording& encoder, const Recording& decoder)
   record.architecture = decoder.architecture;
   record.mask = AttentionMask::Cross;
   record.processing = decoder.processing;
+  record.products = decoder.products;
   record.interventions = decoder.interventions;
   record.layerCount = decoder.layerCount;
   record.sequenceOffsets = { 0 };

@@ -1,5 +1,6 @@
 #include "TransformerLinear.h"
 
+#include "Bfloat16Product.h"
 #include "Index.h"
 #include "Parallel.h"
 #include "TransformerKernels.h"
@@ -42,6 +43,12 @@ std::int64_t AddChunk(
   return index;
 }
 
+/// Whether weights are rounded to BF16.
+bool Rounds(const std::vector<ColumnBlock>& blocks)
+{
+  return blocks.front().weights.products == ProductPrecision::Bfloat16;
+}
+
 /// What one thread does at a time: the products of some tiles with some blocks.
 struct TilePart
 {
@@ -52,7 +59,7 @@ struct TilePart
 };
 
 /// Parts of one tile and as many blocks as possible, so that rows that must be copied are copied
-/// once; or, if weights must be widened, of one block and as many tiles as possible.
+/// once; or, if weights must be widened or rounded, of one block and as many tiles as possible.
 std::vector<TilePart> MakeParts(std::size_t tiles, std::size_t blocks, bool byBlock, int threads)
 {
   const std::size_t single = byBlock ? blocks : tiles;
@@ -74,10 +81,9 @@ std::vector<TilePart> MakeParts(std::size_t tiles, std::size_t blocks, bool byBl
   return parts;
 }
 
-/// Computes the products of a part.
-void MultiplyPart(const TilePart& part, const std::vector<RowTile>& tiles,
-  const std::vector<ColumnBlock>& blocks, std::int64_t inner, const float* from,
-  const RowVisitor& visit)
+/// The most rows of the tiles of a part, and the most columns of its blocks.
+std::pair<std::int64_t, std::int64_t> LargestOf(
+  const TilePart& part, const std::vector<RowTile>& tiles, const std::vector<ColumnBlock>& blocks)
 {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
@@ -89,17 +95,64 @@ void MultiplyPart(const TilePart& part, const std::vector<RowTile>& tiles,
   {
     columns = std::max(columns, blocks[block].columns);
   }
+  return { rows, columns };
+}
+
+/// Computes the products of a part by the machine's own products of BF16.
+void MultiplyBfloat16Part(const TilePart& part, const std::vector<RowTile>& tiles,
+  const std::vector<ColumnBlock>& blocks, std::int64_t inner, const float* from,
+  const RowVisitor& visit)
+{
+  FloatBlock weights;
+  Bfloat16Columns columns;
+  Bfloat16Rows rows(inner);
+  std::vector<float> product;
+  for (std::size_t block = part.block; block < part.endBlock; ++block)
+  {
+    const ColumnBlock& column = blocks[block];
+    columns.Set(weights.Of(column.weights, inner, column.columns), inner, column.columns);
+    for (std::size_t t = part.tile; t < part.endTile; ++t)
+    {
+      rows.Clear();
+      VisitRows(tiles[t], [&](std::int64_t, std::int64_t row) { rows.Add(from + row * inner); });
+      product.resize(ToIndex(rows.Count() * columns.Stride()));
+      columns.Multiply(rows, product.data());
+      float* next = product.data();
+      VisitRows(tiles[t],
+        [&](std::int64_t, std::int64_t row)
+        {
+          visit(block, row, next);
+          next += columns.Stride();
+        });
+    }
+  }
+}
+
+/// Computes the products of a part.
+void MultiplyPart(const TilePart& part, const std::vector<RowTile>& tiles,
+  const std::vector<ColumnBlock>& blocks, std::int64_t inner, const float* from,
+  const RowVisitor& visit)
+{
+  const bool rounds = Rounds(blocks);
+  if (rounds && HasBfloat16Products())
+  {
+    MultiplyBfloat16Part(part, tiles, blocks, inner, from, visit);
+    return;
+  }
+  const auto [rows, columns] = LargestOf(part, tiles, blocks);
   const std::unique_ptr<float[]> product(new float[rows * columns]);
   FloatBlock weights;
   for (std::size_t t = part.tile; t < part.endTile; ++t)
   {
     const RowTile& tile = tiles[t];
-    const TileRows tileRows(tile, inner, from, inner);
+    const TileRows tileRows =
+      rounds ? TileRows::Rounded(tile, inner, from, inner) : TileRows(tile, inner, from, inner);
     for (std::size_t block = part.block; block < part.endBlock; ++block)
     {
       const ColumnBlock& column = blocks[block];
-      MultiplyTile(tile, column.columns, inner, tileRows.Matrix(),
-        weights.Of(column.weights, inner, column.columns), product.get());
+      const MatrixBlock b = rounds ? weights.Rounded(column.weights, inner, column.columns)
+                                   : weights.Of(column.weights, inner, column.columns);
+      MultiplyTile(tile, column.columns, inner, tileRows.Matrix(), b, product.get());
       VisitRows(tile, [&](std::int64_t place, std::int64_t row)
         { visit(block, row, product.get() + place * column.columns); });
     }
@@ -125,19 +178,47 @@ MatrixBlock FloatBlock::Of(const WeightBlock& block, std::int64_t inner, std::in
   return { this->Memory.get(), width, transposed };
 }
 
+MatrixBlock FloatBlock::Rounded(const WeightBlock& block, std::int64_t inner, std::int64_t columns)
+{
+  const bool transposed = block.matrix.transposed;
+  const std::int64_t lines = transposed ? columns : inner;
+  const std::int64_t width = transposed ? inner : columns;
+  if (!block.IsInPlace())
+  {
+    this->Widen(block, lines, width);
+  }
+  else
+  {
+    float* to = this->Reserve(lines * width);
+    for (std::int64_t line = 0; line < lines; ++line)
+    {
+      to = std::copy_n(block.matrix.data + line * block.matrix.stride, width, to);
+    }
+  }
+  this->Stored = nullptr; // these are not the numbers of a tensor
+  RoundToBfloat16(lines * width, this->Memory.get());
+  return { this->Memory.get(), width, transposed };
+}
+
+float* FloatBlock::Reserve(std::int64_t size)
+{
+  if (this->Size < size)
+  {
+    this->Size = size;
+    this->Memory.reset(new float[size]); // each number of which is set by the caller
+  }
+  return this->Memory.get();
+}
+
 void FloatBlock::Widen(const WeightBlock& block, std::int64_t lines, std::int64_t width)
 {
-  if (this->Size < lines * width)
-  {
-    this->Size = lines * width;
-    this->Memory.reset(new float[this->Size]); // each number of which is set below
-  }
+  float* to = this->Reserve(lines * width);
   const bool isPacked = block.matrix.stride == width;
   const std::int64_t count = isPacked ? lines * width : width;
   for (std::int64_t line = 0; line < (isPacked ? 1 : lines); ++line)
   {
     const std::uint64_t begin = block.first + ToIndex(line * block.matrix.stride);
-    block.stored->ToFloat(begin, begin + ToIndex(count), this->Memory.get() + line * width);
+    block.stored->ToFloat(begin, begin + ToIndex(count), to + line * width);
   }
   this->Stored = block.stored;
   this->First = block.first;
@@ -160,11 +241,12 @@ Linear::Linear(const LinearTensors& tensors)
 /// The block whose first number has this index in the tensor.
 WeightBlock Linear::BlockAt(std::uint64_t first, std::int64_t stride, bool transposed) const
 {
+  const ProductPrecision products = this->Tensors.products;
   if (this->Widened != nullptr)
   {
-    return { { nullptr, stride, transposed }, &this->Tensors.weight, first };
+    return { { nullptr, stride, transposed }, &this->Tensors.weight, first, products };
   }
-  return { { this->InPlace + first, stride, transposed }, nullptr, first };
+  return { { this->InPlace + first, stride, transposed }, nullptr, first, products };
 }
 
 WeightBlock Linear::Block(std::int64_t input, std::int64_t output) const
@@ -216,9 +298,17 @@ const float* Linear::HeadBias(std::int64_t head) const
 std::uint64_t WidenedBytes(const LinearTensors& tensors, int threads)
 {
   const std::int64_t columns = std::min(tensors.outputs, std::max(BlockColumns, tensors.headStep));
-  const std::uint64_t block = ToIndex(tensors.inputs * columns) * sizeof(float);
-  return WidenedBytes(tensors.bias) +
-         (WidenedBytes(tensors.weight) > 0 ? ToIndex(ThreadCount(threads)) * block : 0);
+  const bool rounds = tensors.products == ProductPrecision::Bfloat16;
+  std::uint64_t block = 0; // of one thread
+  if (rounds || WidenedBytes(tensors.weight) > 0)
+  {
+    block += ToIndex(tensors.inputs * columns) * sizeof(float);
+  }
+  if (rounds)
+  {
+    block += ToIndex(tensors.inputs * (columns + LongTileRows)) * sizeof(float);
+  }
+  return WidenedBytes(tensors.bias) + ToIndex(ThreadCount(threads)) * block;
 }
 
 std::vector<RowTile> MakeRowTiles(const std::vector<std::int64_t>& lengths)
@@ -292,6 +382,21 @@ TileRows::TileRows(const RowTile& tile, std::int64_t inner, const float* from, s
     this->Rows = { from + tile.chunks.front().begin * stride, stride };
     return;
   }
+  this->Take(tile, inner, from, stride);
+}
+
+TileRows TileRows::Rounded(
+  const RowTile& tile, std::int64_t inner, const float* from, std::int64_t stride)
+{
+  TileRows rows;
+  rows.Take(tile, inner, from, stride);
+  RoundToBfloat16(tile.rows * inner, rows.Copy.get());
+  return rows;
+}
+
+/// Copies the rows.
+void TileRows::Take(const RowTile& tile, std::int64_t inner, const float* from, std::int64_t stride)
+{
   this->Copy.reset(new float[tile.rows * inner]); // each number of which is set below
   this->Rows = { this->Copy.get(), inner };
   float* to = this->Copy.get();
@@ -328,8 +433,9 @@ void MultiplyTiles(const std::vector<RowTile>& tiles, const std::vector<ColumnBl
   const auto products = static_cast<std::int64_t>(tiles.size() * blocks.size());
   const std::int64_t joined = products / (PartsPerThread * ThreadCount(threads));
   const std::vector<RowTile> larger = JoinTiles(tiles, std::max<std::int64_t>(joined, 1));
-  const bool isWidened = std::any_of(blocks.begin(), blocks.end(),
-    [](const ColumnBlock& block) { return !block.weights.IsInPlace(); });
+  const bool isWidened =
+    Rounds(blocks) || std::any_of(blocks.begin(), blocks.end(),
+                        [](const ColumnBlock& block) { return !block.weights.IsInPlace(); });
   const std::vector<TilePart> parts =
     MakeParts(larger.size(), blocks.size(), isWidened && larger.size() > 1, threads);
   ParallelFor(parts.size(), threads,

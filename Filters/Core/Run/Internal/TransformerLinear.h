@@ -15,12 +15,13 @@ namespace atlas
 {
 
 /// A block of a matrix of weights [inner, columns]: floats in place, or numbers of a tensor, which
-/// are widened when they are multiplied.
+/// are widened when they are multiplied; or either, to be rounded to BF16.
 struct WeightBlock
 {
   MatrixBlock matrix;                 ///< without data: how the numbers lie in the tensor
   const TensorView* stored = nullptr; ///< the tensor, unless the matrix has data
   std::uint64_t first = 0;            ///< the index of the block's first number there
+  ProductPrecision products = ProductPrecision::Single;
 
   bool IsInPlace() const { return this->matrix.data != nullptr; }
 };
@@ -33,6 +34,9 @@ public:
   /// for.
   MatrixBlock Of(const WeightBlock& block, std::int64_t inner, std::int64_t columns);
 
+  /// A copy of it in this memory, rounded to BF16.
+  MatrixBlock Rounded(const WeightBlock& block, std::int64_t inner, std::int64_t columns);
+
 private:
   std::unique_ptr<float[]> Memory;
   std::int64_t Size = 0;
@@ -40,6 +44,7 @@ private:
   std::uint64_t First = 0;
   std::int64_t Columns = 0;
 
+  float* Reserve(std::int64_t size);
   void Widen(const WeightBlock& block, std::int64_t lines, std::int64_t width);
 };
 
@@ -142,9 +147,16 @@ public:
 
   MatrixBlock Matrix() const { return this->Rows; }
 
+  /// Likewise, rounded to BF16.
+  static TileRows Rounded(
+    const RowTile& tile, std::int64_t inner, const float* from, std::int64_t stride);
+
 private:
   std::unique_ptr<float[]> Copy;
   MatrixBlock Rows;
+
+  TileRows() = default;
+  void Take(const RowTile& tile, std::int64_t inner, const float* from, std::int64_t stride);
 };
 
 /// Computes product = rows b, where `rows` are those of the tile, b is [inner, columns] and
@@ -184,7 +196,8 @@ using RowVisitor = std::function<void(std::size_t block, std::int64_t row, float
 
 /// Multiplies the rows of all tiles, `from` [rows, inner], by each block and calls `visit` for each
 /// row and block once. Runs in parallel: calls may come at the same time. Each thread has one block
-/// of weights as floats at a time, which it multiplies all its tiles by.
+/// of weights as floats at a time, which it multiplies all its tiles by. All blocks have the
+/// precision of the first.
 void MultiplyTiles(const std::vector<RowTile>& tiles, const std::vector<ColumnBlock>& blocks,
   std::int64_t inner, const float* from, const RowVisitor& visit, int threads);
 

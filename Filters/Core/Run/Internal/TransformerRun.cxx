@@ -446,6 +446,7 @@ void TransformerRun::Describe()
   this->Record.rotated = this->Config.position == PositionKind::Rotary ||
                          this->Config.position == PositionKind::RotaryOfPatches;
   this->Record.processing = this->Weights.processing;
+  this->Record.products = this->Model.GetProducts();
   this->Record.interventions = ToText(this->Options.interventions);
   this->Record.layerCount = static_cast<std::int32_t>(this->Config.layers);
   this->Record.sequenceOffsets = this->Sequences.offsets;

@@ -1,0 +1,160 @@
+#include "EveryTarget.h"
+#include "PackedSequences.h"
+#include "SameRecording.h"
+#include "TinyTransformer.h"
+#include "TransformerLinear.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <Eigen/Core>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using namespace atlas::test;
+
+namespace
+{
+
+/// With each instruction set: that of AVX512-BF16 where the machine has it, else products of
+/// rounded floats.
+using RoundedProducts = OnTarget;
+
+INSTANTIATE_TEST_SUITE_P(, RoundedProducts, OnTarget::Targets(), OnTarget::Name);
+
+double RoundedToEightBits(double value)
+{
+  return static_cast<double>(static_cast<float>(Eigen::bfloat16(static_cast<float>(value))));
+}
+
+std::vector<double> FineNumbers(std::size_t count, unsigned seed)
+{
+  std::mt19937 generator(seed);
+  std::vector<double> values(count);
+  for (double& value : values)
+  {
+    value = static_cast<double>(generator() % 20011) / 10000 - 1;
+  }
+  return values;
+}
+
+TEST_P(RoundedProducts, AreThoseOfRoundedNumbers)
+{
+  constexpr std::int64_t inputs = 96;
+  constexpr std::int64_t outputs = 300; // more than a block
+  const std::vector<double> weights = FineNumbers(inputs * outputs, 1);
+  for (const DType dtype : { DType::F32, DType::F64 }) // in place, or widened
+  {
+    for (const WeightLayout layout : { WeightLayout::InputOutput, WeightLayout::OutputInput })
+    {
+      const Tensor weight = Tensor::FromDouble(dtype, { inputs, outputs }, weights);
+      const Tensor bias = Tensor::FromDouble(DType::F32, { outputs }, FineNumbers(outputs, 2));
+      LinearTensors tensors = { weight.View(), bias.View(), layout, inputs, outputs, 0, 0 };
+      tensors.products = ProductPrecision::Bfloat16;
+      const std::vector<std::int64_t> lengths = { 13, 5, 40, 200 };
+      const std::int64_t rows = SequenceOffsets(lengths).back();
+      const std::vector<double> numbers = FineNumbers(rows * inputs, 3);
+      const std::vector<float> from(numbers.begin(), numbers.end());
+      std::vector<float> found(rows * outputs);
+      ApplyLinear(Linear(tensors), MakeRowTiles(lengths), from.data(), found.data(), {}, 2);
+      for (std::int64_t r = 0; r < rows; r += 7)
+      {
+        for (std::int64_t c = 0; c < outputs; ++c)
+        {
+          double expected = bias.View().At(c);
+          for (std::int64_t i = 0; i < inputs; ++i)
+          {
+            const double stored =
+              weights[layout == WeightLayout::OutputInput ? c * inputs + i : i * outputs + c];
+            expected += RoundedToEightBits(static_cast<double>(from[r * inputs + i])) *
+                        RoundedToEightBits(stored);
+          }
+          ASSERT_NEAR(found[r * outputs + c], expected, 2e-5)
+            << atlas::Name(dtype) << " " << r << " " << c;
+        }
+      }
+    }
+  }
+}
+
+RecordOptions AllQuantities(int threads)
+{
+  RecordOptions options;
+  options.headOutputs = true;
+  options.residual = true;
+  options.logits = true;
+  options.threads = threads;
+  return options;
+}
+
+TEST_P(RoundedProducts, BytesDoNotDependOnThreadsOrOtherSequences)
+{
+  const TinyTransformer tiny;
+  Transformer model = tiny.Make();
+  model.SetProducts(ProductPrecision::Bfloat16);
+  const TransformerInput input = TinyInput({ 1, 300, 5, 32, 130, 17 });
+  const Recording together = RecordTransformer(model, input, AllQuantities(1));
+  CheckRecording(together, "recording");
+  EXPECT_EQ(together.products, ProductPrecision::Bfloat16);
+  for (const int threads : { 2, 3 })
+  {
+    const Recording again = RecordTransformer(model, input, AllQuantities(threads));
+    ExpectEqual(again.logits, together.logits);
+    ExpectEqual(again.layers[1].heads[2].query, together.layers[1].heads[2].query);
+  }
+  for (std::size_t s = 0; s < input.tokens.size(); ++s)
+  {
+    TransformerInput one;
+    one.tokens = { input.tokens[s] };
+    const Recording alone = RecordTransformer(model, one, AllQuantities(2));
+    const std::int64_t first = together.sequenceOffsets[s];
+    EXPECT_TRUE(std::equal(
+      alone.logits.Row(0), alone.logits.Row(alone.logits.rows), together.logits.Row(first)))
+      << s;
+  }
+}
+
+/// The rounding is there, and small: 2^-9 of each number.
+TEST_P(RoundedProducts, AreNearThoseOfFloats)
+{
+  const TinyTransformer tiny;
+  Transformer model = tiny.Make();
+  const TransformerInput input = TinyInput({ 20, 32 });
+  const Recording exact = RecordTransformer(model, input, AllQuantities(2));
+  EXPECT_EQ(exact.products, ProductPrecision::Single);
+  model.SetProducts(ProductPrecision::Bfloat16);
+  const Recording rounded = RecordTransformer(model, input, AllQuantities(2));
+  double largest = 0;
+  double difference = 0;
+  for (std::uint64_t i = 0; i < exact.logits.Count(); ++i)
+  {
+    const auto expected = static_cast<double>(exact.logits.values.get()[i]);
+    largest = std::max(largest, std::abs(expected));
+    difference = std::max(
+      difference, std::abs(static_cast<double>(rounded.logits.values.get()[i]) - expected));
+  }
+  EXPECT_GT(difference, 1e-5 * largest);
+  EXPECT_LT(difference, 0.03 * largest);
+  model.SetProducts(ProductPrecision::Single);
+  ExpectEqual(RecordTransformer(model, input, AllQuantities(2)).logits, exact.logits);
+}
+
+TEST_P(RoundedProducts, MemoryIsInTheEstimate)
+{
+  const TinyTransformer tiny;
+  Transformer model = tiny.Make();
+  const TransformerInput input = TinyInput({ 320, 320 });
+  const MemoryEstimate before = EstimateMemory(model, input, AllQuantities(2));
+  model.SetProducts(ProductPrecision::Bfloat16);
+  const MemoryEstimate after = EstimateMemory(model, input, AllQuantities(2));
+  EXPECT_EQ(after.recording, before.recording);
+  // Of a thread: a block of weights, and the rows of a tile, both of the widest matrix.
+  constexpr std::int64_t hidden = TinyTransformer::HiddenDimension;
+  constexpr std::int64_t block = hidden * TinyTransformer::ModelDimension;
+  EXPECT_GE(
+    after.working, before.working + (block + hidden * LongTileRows) * sizeof(std::uint16_t));
+}
+
+}
