@@ -97,39 +97,15 @@ std::int64_t TokensOf(const TransformerInput& input)
 }
 
 /// How many copies run together.
-std::int64_t BatchCopies(const TransformerConfig& config, std::int64_t length, std::int64_t period)
+std::int64_t BatchCopies(const TransformerConfig& config, std::int64_t length)
 {
-  const std::int64_t copies = BatchFloats / (length * config.modelDimension);
-  return std::max<std::int64_t>(copies / period, 1) * period;
-}
-
-/// How many copies of the prompt fill whole chunks of rows, if copies are packed without padding; 1
-/// if each is padded. The rounding of a copy depends on its place in this period
-/// (PackedSequences::Dense), so that prompt and source are run in all places, which must take less
-/// time than padding does.
-std::int64_t PeriodOf(
-  const TransformerConfig& config, std::int64_t length, const PatchingOptions& options)
-{
-  if (length >= LongTileRows || config.experts > 0) // experts have rows of their own
-  {
-    return 1;
-  }
-  std::int64_t layers = 0; // of all copies
-  for (const ActivationSite& site : PatchingSites(config, length, options))
-  {
-    layers += config.layers - site.layer;
-  }
-  const std::int64_t inputs = config.layers * (options.by == Replacement::Source ? 2 : 1);
-  const std::int64_t period = DensePeriod(length);
-  const std::int64_t padded = BlockCount(length, ChunkRows) * ChunkRows * (layers + inputs);
-  return length * (layers + inputs * period) < padded ? period : 1;
+  return std::max<std::int64_t>(BatchFloats / (length * config.modelDimension), 1);
 }
 
 /// So many copies of a sequence.
-PackedSequences CopiesOf(std::int64_t length, std::int64_t count, std::int64_t period)
+PackedSequences CopiesOf(std::int64_t length, std::int64_t count)
 {
-  return period > 1 ? PackedSequences::Dense(count, length)
-                    : PackedSequences(std::vector<std::int64_t>(count, length), std::nullopt);
+  return { std::vector<std::int64_t>(count, length), std::nullopt };
 }
 
 /// One map in the making. All arguments must outlive this object.
@@ -144,19 +120,18 @@ public:
     , Source(source)
     , Options(options)
     , Length(prompt.tokens.front().size())
-    , Period(PeriodOf(this->Config, this->Length, options))
     , Sites(PatchingSites(this->Config, this->Length, options))
     , Runner(model, this->Length, options.threads)
   {
     for (std::size_t i = 0; i < this->Sites.size(); ++i)
     {
-      if (i / ToIndex(this->Period) % ToIndex(options.parts) == ToIndex(options.part))
+      if (i % ToIndex(options.parts) == ToIndex(options.part))
       {
         this->Mine.push_back(i);
         this->Layers += this->Config.layers - this->Sites[i].layer;
       }
     }
-    this->Layers += (this->HasSource() ? 2 : 1) * this->Config.layers * this->Period;
+    this->Layers += (this->HasSource() ? 2 : 1) * this->Config.layers;
     this->ReferenceLayers =
       this->HasReference() ? this->Config.layers * TokensOf(options.reference) / this->Length : 0;
     this->Layers += this->ReferenceLayers;
@@ -173,7 +148,7 @@ public:
     map.prompt = logits.Of(this->PromptEnd.data());
     map.source = logits.Of((this->HasSource() ? this->SourceEnd : this->PromptEnd).data());
     map.difference.resize(this->Sites.size());
-    const std::size_t batch = BatchCopies(this->Config, this->Length, this->Period);
+    const std::size_t batch = BatchCopies(this->Config, this->Length);
     for (std::size_t begin = 0; begin < this->Mine.size(); begin += batch)
     {
       const std::size_t end = std::min(begin + batch, this->Mine.size());
@@ -191,18 +166,16 @@ private:
   const TransformerInput& Source;
   const PatchingOptions& Options;
   std::int64_t Length;
-  std::int64_t Period; ///< see PeriodOf
   std::vector<ActivationSite> Sites;
-  std::vector<std::size_t> Mine; ///< sites of this part, by layer: whole periods but for the last
+  std::vector<std::size_t> Mine; ///< sites of this part, by layer
   std::int64_t Layers = 0;       ///< of one sequence, to run in all
   std::int64_t LayersDone = 0;
   std::int64_t ReferenceLayers = 0; ///< of them, those of the reference
   LayerRunner Runner;
-  Activations PromptRun;    ///< residual streams before all layers, in all places of a period
-  Activations SourceRun;    ///< what is patched, likewise
-  std::vector<float> Means; ///< [layers, width], of the reference
-  std::vector<float>
-    PromptEnd; ///< [period, d_model], what is multiplied by W_U at the last position
+  Activations PromptRun;        ///< residual streams before all layers
+  Activations SourceRun;        ///< what is patched
+  std::vector<float> Means;     ///< [layers, width], of the reference
+  std::vector<float> PromptEnd; ///< [d_model], what is multiplied by W_U at the last position
   std::vector<float> SourceEnd; ///< likewise
 
   bool HasSource() const { return this->Options.by == Replacement::Source; }
@@ -225,19 +198,10 @@ private:
       {
         places.insert({ l, place });
       }
-      TransformerInput copies = input;
-      copies.tokens.resize(this->Period, input.tokens.front());
-      if (!input.segments.empty())
-      {
-        copies.segments.resize(this->Period, input.segments.front());
-      }
-      const std::int64_t layers = this->Period * this->Config.layers;
-      found =
-        CaptureActivations(this->Model, copies, CopiesOf(this->Length, this->Period, this->Period),
-          places, this->Options.threads, this->ProgressOf(layers));
-      this->LayersDone += layers;
-      end =
-        this->EndsOf(found.at({ this->Config.layers, ActivationPlace::Residual }), this->Period);
+      found = CaptureActivations(
+        this->Model, input, places, this->Options.threads, this->ProgressOf(this->Config.layers));
+      this->LayersDone += this->Config.layers;
+      end = this->EndsOf(found.at({ this->Config.layers, ActivationPlace::Residual }), 1);
     };
     run(this->Prompt, ActivationPlace::Residual, this->PromptRun, this->PromptEnd);
     if (this->HasSource())
@@ -269,14 +233,6 @@ private:
     this->LayersDone += this->ReferenceLayers;
   }
 
-  /// The values of the copy in which a site is changed, or that replace them, in a run of all
-  /// places.
-  const float* In(const std::vector<float>& run, std::size_t site) const
-  {
-    const std::size_t period = this->Period;
-    return run.data() + site % period * (run.size() / period);
-  }
-
   /// What is multiplied by W_U at the last position of each copy, given the residual stream.
   std::vector<float> EndsOf(const std::vector<float>& x, std::int64_t copies) const
   {
@@ -295,8 +251,7 @@ private:
   {
     const LinearTensors& unembedding = this->Model.GetWeights().unembedding;
     std::vector<float> logits(unembedding.outputs);
-    ApplyLinear(Linear(unembedding), MakeRowTiles({ 1 }), end.data(), logits.data(), {},
-      this->Options.threads);
+    ApplyLinear(Linear(unembedding), 1, end.data(), logits.data(), {}, this->Options.threads);
     return logits;
   }
 
@@ -376,7 +331,7 @@ private:
       {
         this->Start(batch[active], x.data() + static_cast<std::int64_t>(active) * size);
       }
-      const PackedSequences copies = CopiesOf(this->Length, active, this->Period);
+      const PackedSequences copies = CopiesOf(this->Length, active);
       const auto change = [&](ActivationPlace place, const RowGroup& group, float* values)
       { this->Change(batch, l, place, group, values); };
       const auto layers = static_cast<std::int64_t>(active); // one of each copy
@@ -390,9 +345,8 @@ private:
   void Start(std::size_t index, float* x) const
   {
     const ActivationSite& site = this->Sites[index];
-    const float* from =
-      this->In(this->PromptRun.at({ site.layer, ActivationPlace::Residual }), index);
-    std::copy_n(from, this->Length * this->Config.modelDimension, x);
+    const std::vector<float>& from = this->PromptRun.at({ site.layer, ActivationPlace::Residual });
+    std::copy(from.begin(), from.end(), x);
     if (site.kind == ActivationKind::Residual)
     {
       this->ReplaceAt(index, x);
@@ -407,7 +361,7 @@ private:
     const float* given = nullptr;
     if (this->HasSource())
     {
-      given = this->In(this->SourceRun.at({ site.layer, slice.place }), index);
+      given = this->SourceRun.at({ site.layer, slice.place }).data();
     }
     else if (this->HasReference())
     {
@@ -432,7 +386,7 @@ private:
     }
   }
 
-  /// Sets the differences of a batch, without what rounding alone changes in their places.
+  /// Sets the differences of a batch.
   void Measure(const std::vector<std::size_t>& batch, const std::vector<float>& x,
     const LogitDifference& logits, PatchingMap& map) const
   {
@@ -445,8 +399,7 @@ private:
         throw ModelError("the run with " + ToText(this->Sites[batch[i]]) +
                          " changed: its logits are not finite; expected finite numbers.");
       }
-      const double same = logits.Of(this->In(this->PromptEnd, batch[i]));
-      map.difference[batch[i]] = found == same ? map.prompt : found + (map.prompt - same);
+      map.difference[batch[i]] = found;
     }
   }
 
@@ -557,12 +510,11 @@ std::uint64_t PatchingMemory(
   const std::vector<ActivationSite> sites = PatchingSites(config, length, options);
   const std::int64_t kept =
     config.modelDimension * 2 + WidthOf(config, SliceOf(config, sites[0]).place);
-  const std::int64_t period = PeriodOf(config, length, options);
   const std::int64_t copies =
-    std::min(static_cast<std::int64_t>(sites.size()), BatchCopies(config, length, period));
-  const PackedSequences batch = CopiesOf(length, std::max(copies, period), period);
+    std::min(static_cast<std::int64_t>(sites.size()), BatchCopies(config, length));
+  const PackedSequences batch = CopiesOf(length, copies);
   const std::int64_t floats =
-    (config.layers + 1) * length * kept * period + copies * length * config.modelDimension +
+    (config.layers + 1) * length * kept + copies * length * config.modelDimension +
     LayerRunner::WorkingFloats(config, batch.LargestGroup(), options.threads);
   const TransformerWeights& weights = model.GetWeights();
   std::uint64_t widened = WidenedBytes(weights.unembedding, options.threads);

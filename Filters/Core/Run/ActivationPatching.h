@@ -65,8 +65,8 @@ std::uint64_t PatchingMemory(
 /// source's run, zero or their mean over positions or other prompts (activation patching: Vig et
 /// al. 2020; Wang et al. 2023), and measures the logit difference at the last position. A run
 /// begins at the layer of its site, with the residual stream of the prompt's run. Runs share matrix
-/// products, without padding between short prompts if that takes less time, and two columns of W_U
-/// are all that is computed of the logits. In single precision; logits in double precision.
+/// products, and two columns of W_U are all that is computed of the logits. In single precision;
+/// logits in double precision.
 ///
 /// `prompt` and `source` are one sequence each, of equal length; `source` is used only for
 /// Replacement::Source. Results are equal to the byte for any number of threads and parts, and a

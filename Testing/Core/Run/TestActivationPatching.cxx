@@ -250,7 +250,7 @@ TEST(MapPatching, GivesExactlyThePromptsDifferenceIfNothingChanges)
 {
   const TinyTransformer tiny;
   const Transformer model = tiny.Make();
-  for (const std::size_t length : { 6, 13, 15, 20, 24 }) // with and without padding
+  for (const std::size_t length : { 6, 13, 15, 20, 24 })
   {
     const Inputs inputs = TinyPair(length);
     for (const ActivationKind kind : { ActivationKind::HeadOutput, ActivationKind::Residual,
@@ -270,7 +270,7 @@ TEST(MapPatching, GivesTheSameBytesOnAnyNumberOfThreadsAndParts)
 {
   const TinyTransformer tiny;
   const Transformer model = tiny.Make();
-  for (const std::size_t length : { 100, 15, 6 }) // several groups of rows; copies without padding
+  for (const std::size_t length : { 100, 15, 6 }) // one group of rows, or several
   {
     const Inputs inputs = TinyPair(length);
     PatchingOptions options = OptionsOf(ActivationKind::Residual, Replacement::Source);

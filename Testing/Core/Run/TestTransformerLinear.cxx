@@ -7,7 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <memory>
+#include <numeric>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -34,60 +35,24 @@ std::vector<double> DoubleNumbers(std::size_t count, unsigned seed)
 const std::vector<std::vector<std::int64_t>> Lengths = { { 1 }, { 12 }, { 13, 5, 40 },
   { 192, 3, 500, 47, 1 }, { 1000 }, { 2, 2, 2, 2, 2, 2, 2 } };
 
-TEST(RowTiles, HoldEveryRowOnce)
+TEST(VisitProducts, TakesEveryRowOnce)
 {
-  for (const std::vector<std::int64_t>& lengths : Lengths)
+  const std::vector<float> unit = { 1, 0, 0, 1 };
+  PackedColumns columns;
+  columns.Set({ unit.data(), 2 }, 2, 2);
+  for (const std::int64_t rows : { 1, 12, 192, 193, 1000 })
   {
-    const std::vector<std::int64_t> offsets = SequenceOffsets(lengths);
-    std::map<std::int64_t, int> rows;
-    for (const RowTile& tile : MakeRowTiles(lengths))
-    {
-      EXPECT_TRUE(tile.rows == ShortTileRows || tile.rows == LongTileRows);
-      EXPECT_LE(static_cast<std::int64_t>(tile.chunks.size()) * ChunkRows, tile.rows);
-      for (const RowChunk& chunk : tile.chunks)
+    std::vector<float> from(rows * 3); // a stride of 3
+    std::iota(from.begin(), from.end(), 0.F);
+    std::int64_t next = 0;
+    VisitProducts(columns, rows, from.data(), 3,
+      [&](std::int64_t row, const float* product)
       {
-        EXPECT_LE(chunk.rows, ChunkRows);
-        const auto sequence =
-          std::upper_bound(offsets.begin(), offsets.end(), chunk.begin) - offsets.begin() - 1;
-        const std::int64_t first = offsets[sequence];
-        EXPECT_EQ((chunk.begin - first) % ChunkRows, 0) << "its place is that in its sequence";
-        EXPECT_LE(chunk.begin + chunk.rows, offsets[static_cast<std::size_t>(sequence) + 1]);
-        for (std::int64_t row = chunk.begin; row < chunk.begin + chunk.rows; ++row)
-        {
-          ++rows[row];
-        }
-      }
-    }
-    EXPECT_EQ(static_cast<std::int64_t>(rows.size()), offsets.back());
-    EXPECT_THAT(rows, testing::Each(testing::Pair(testing::_, 1)));
-  }
-}
-
-TEST(RowTiles, ShortOnesAreJoined)
-{
-  const std::vector<std::int64_t> lengths = { 200, 30, 30, 30, 30, 30, 400, 30, 1 };
-  const std::vector<RowTile> tiles = MakeRowTiles(lengths);
-  for (const auto& [count, expected] :
-    std::map<std::int64_t, std::size_t>{ { 1, 9 }, { 3, 5 }, { 4, 5 }, { 100, 5 } })
-  { // 3 long tiles, 6 short ones
-    const std::vector<RowTile> joined = JoinTiles(tiles, count);
-    std::vector<std::int64_t> before;
-    std::vector<std::int64_t> after;
-    for (const RowTile& tile : tiles)
-    {
-      VisitRows(tile, [&](std::int64_t, std::int64_t row) { before.push_back(row); });
-    }
-    for (const RowTile& tile : joined)
-    {
-      EXPECT_LE(tile.joined, std::min<std::int64_t>(count, 4)) << "no more than a long tile's rows";
-      EXPECT_TRUE(tile.rows == LongTileRows || tile.rows == tile.joined * ShortTileRows);
-      EXPECT_LE(static_cast<std::int64_t>(tile.chunks.size()) * ChunkRows, tile.rows);
-      VisitRows(tile, [&](std::int64_t, std::int64_t row) { after.push_back(row); });
-    }
-    EXPECT_EQ(joined.size(), expected) << count;
-    std::sort(before.begin(), before.end());
-    std::sort(after.begin(), after.end());
-    EXPECT_EQ(before, after);
+        EXPECT_EQ(row, next++);
+        EXPECT_THAT(
+          std::vector<float>(product, product + 2), ElementsAre(from[row * 3], from[row * 3 + 1]));
+      });
+    EXPECT_EQ(next, rows);
   }
 }
 
@@ -143,11 +108,11 @@ TEST(ApplyLinear, IsTheProductWithItsBias)
       const std::vector<double> factors = DoubleNumbers(size * Stored::Outputs, 4);
       const std::vector<float> factor(factors.begin(), factors.end());
       std::vector<float> product(factor.size(), 100);
-      ApplyLinear(linear, MakeRowTiles(lengths), from.data(), product.data(),
+      ApplyLinear(linear, SequenceOffsets(lengths).back(), from.data(), product.data(),
         { Activation::Relu, factor.data(), false }, 2);
       std::vector<float> sum = factor;
-      ApplyLinear(
-        linear, MakeRowTiles(lengths), from.data(), sum.data(), { std::nullopt, nullptr, true }, 2);
+      ApplyLinear(linear, SequenceOffsets(lengths).back(), from.data(), sum.data(),
+        { std::nullopt, nullptr, true }, 2);
       double error = 0;
       for (std::size_t i = 0; i < product.size(); ++i)
       {
@@ -162,10 +127,9 @@ TEST(ApplyLinear, IsTheProductWithItsBias)
   }
 }
 
-// The number of threads decides how many tiles are joined.
 TEST(ApplyLinear, BytesDependNeitherOnThreadsNorOnOtherSequences)
 {
-  for (const std::int64_t inputs : { 33, 768 }) // tiles are joined for the latter alone
+  for (const std::int64_t inputs : { 33, 768 })
   {
     const std::int64_t outputs = 300;
     const std::size_t size = inputs * outputs;
@@ -182,7 +146,7 @@ TEST(ApplyLinear, BytesDependNeitherOnThreadsNorOnOtherSequences)
     const auto apply = [&](const std::vector<std::int64_t>& of, const float* rows, int threads)
     {
       std::vector<float> to(SequenceOffsets(of).back() * outputs);
-      ApplyLinear(linear, MakeRowTiles(of), rows, to.data(), {}, threads);
+      ApplyLinear(linear, SequenceOffsets(of).back(), rows, to.data(), {}, threads);
       return to;
     };
     const std::vector<float> all = apply(lengths, from.data(), 1);
@@ -239,7 +203,8 @@ std::vector<float> Product(const LinearTensors& tensors, const std::vector<std::
   const std::vector<float>& from, int threads)
 {
   std::vector<float> to(SequenceOffsets(lengths).back() * tensors.outputs);
-  ApplyLinear(Linear(tensors), MakeRowTiles(lengths), from.data(), to.data(), {}, threads);
+  ApplyLinear(
+    Linear(tensors), SequenceOffsets(lengths).back(), from.data(), to.data(), {}, threads);
   return to;
 }
 
@@ -301,8 +266,8 @@ TEST(Linear, PartsOfStoredWeightsAreFloats)
   EXPECT_TRUE(std::equal(part.data, part.data + 35 * 64 - 3, expected.data));
   EXPECT_EQ(linear.Part(0, 0).data + 5 * 64 + 3, part.data) << "it is widened once";
 
-  FloatBlock memory;
-  const MatrixBlock block = memory.Of(linear.Head(2), 64, 4); // outputs 8 to 11
+  std::unique_ptr<float[]> memory;
+  const MatrixBlock block = FloatsOf(linear.Head(2), 64, 4, memory); // outputs 8 to 11
   EXPECT_TRUE(block.transposed);
   EXPECT_EQ(block.stride, 64);
   EXPECT_TRUE(std::equal(block.data, block.data + 4 * 64, weights.floats.data() + 8 * 64));
@@ -312,85 +277,14 @@ TEST(Linear, BlocksOfHeadsAreFloats)
 {
   Widened weights(DType::F16, WeightLayout::HeadInputOutput, 64, 40); // 10 heads [64, 4]
   const Linear linear(weights.stored);
-  FloatBlock memory;
-  const MatrixBlock block = memory.Of(linear.Head(7), 64, 4);
+  std::unique_ptr<float[]> memory;
+  const MatrixBlock block = FloatsOf(linear.Head(7), 64, 4, memory);
   EXPECT_FALSE(block.transposed);
   EXPECT_EQ(block.stride, 4);
   EXPECT_TRUE(std::equal(block.data, block.data + 64 * 4, weights.floats.data() + 7 * 64 * 4));
-  const MatrixBlock next = memory.Of(linear.Head(8), 64, 4);
-  EXPECT_TRUE(std::equal(next.data, next.data + 64 * 4, weights.floats.data() + 8 * 64 * 4));
   const Linear plain(weights.plain);
-  EXPECT_EQ(memory.Of(plain.Head(8), 64, 4).data, weights.floats.data() + 8 * 64 * 4)
+  EXPECT_EQ(FloatsOf(plain.Head(8), 64, 4, memory).data, weights.floats.data() + 8 * 64 * 4)
     << "floats stay where they are";
-}
-
-TEST(RowTiles, AreDense)
-{
-  for (const std::int64_t rows : { 1, 12, 50, 96, 1000 })
-  {
-    std::int64_t row = 0;
-    for (const RowTile& tile : MakeDenseTiles(rows))
-    {
-      EXPECT_EQ(tile.rows, ShortTileRows);
-      EXPECT_LE(static_cast<std::int64_t>(tile.chunks.size()) * ChunkRows, tile.rows);
-      VisitRows(tile,
-        [&](std::int64_t place, std::int64_t found)
-        {
-          EXPECT_EQ(found, row++);
-          EXPECT_EQ(place, found % ShortTileRows);
-        });
-    }
-    EXPECT_EQ(row, rows);
-  }
-}
-
-TEST(PackedSequences, LieDense)
-{
-  for (const auto& [length, period] :
-    std::map<std::int64_t, std::int64_t>{ { 1, 12 }, { 6, 2 }, { 7, 12 }, { 15, 4 }, { 24, 1 } })
-  {
-    EXPECT_EQ(DensePeriod(length), period);
-    const PackedSequences copies = PackedSequences::Dense(500, length);
-    EXPECT_EQ(copies.Rows(), 500 * length);
-    std::int64_t row = 0;
-    for (const RowGroup& group : copies.groups)
-    {
-      EXPECT_EQ(group.begin, row);
-      EXPECT_EQ(group.begin % ChunkRows, 0) << "a row is in its place";
-      EXPECT_EQ(group.begin / length % period, 0);
-      EXPECT_EQ(group.tiles.size(), ToIndex(BlockCount(group.Rows(), ShortTileRows)));
-      EXPECT_EQ(group.positions[ToIndex(group.Rows()) - 1], length - 1);
-      row = group.end;
-    }
-    EXPECT_EQ(row, copies.Rows());
-  }
-}
-
-TEST(ApplyLinear, BytesOfDenseRowsDependOnTheirPlaceAlone)
-{
-  const std::int64_t inputs = 96;
-  const std::int64_t outputs = 130;
-  const std::size_t size = inputs * outputs;
-  const Tensor weight = Tensor::FromDouble(DType::F32, { inputs, outputs }, DoubleNumbers(size, 5));
-  const Linear linear(
-    LinearTensors{ weight.View(), {}, WeightLayout::InputOutput, inputs, outputs, 0, outputs });
-  std::mt19937 generator(6);
-  std::normal_distribution<float> normal;
-  for (const std::int64_t length : { 5, 8, 15 })
-  {
-    std::vector<float> sequence(length * inputs);
-    std::generate(sequence.begin(), sequence.end(), [&] { return normal(generator); });
-    const std::int64_t copies = 30;
-    std::vector<float> from;
-    for (std::int64_t i = 0; i < copies; ++i)
-    {
-      from.insert(from.end(), sequence.begin(), sequence.end());
-    }
-    std::vector<float> to(copies * length * outputs);
-    ApplyLinear(linear, MakeDenseTiles(copies * length), from.data(), to.data(), {}, 2);
-    const std::int64_t step = DensePeriod(length) * length * outputs;
-    EXPECT_TRUE(std::equal(to.begin() + step, to.end(), to.begin())) << length;
-  }
 }
 
 TEST(Linear, HeadsAreParts)

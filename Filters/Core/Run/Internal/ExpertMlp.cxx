@@ -162,48 +162,38 @@ std::vector<ExpertMlp::Chosen> ExpertMlp::Choose(
   const std::vector<double> scores =
     this->Scores(Linear(this->Tensors.router), group.Rows(), from, threads);
   std::vector<Chosen> chosen(count);
-  for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
+  for (std::int64_t row = 0; row < group.Rows(); ++row)
   {
-    for (Chosen& one : chosen)
+    const Best best(scores.data() + row * count, this->Config);
+    for (std::int64_t k = 0; k < kept; ++k)
     {
-      one.counts.push_back(0);
-    }
-    for (std::int64_t row = group.offsets[s]; row < group.offsets[s + 1]; ++row)
-    {
-      const Best best(scores.data() + row * count, this->Config);
-      for (std::int64_t k = 0; k < kept; ++k)
+      Chosen& one = chosen[best.experts[k]];
+      one.rows.push_back(row);
+      one.weights.push_back(static_cast<float>(best.weights[k]));
+      if (routing.experts != nullptr)
       {
-        Chosen& one = chosen[best.experts[k]];
-        one.rows.push_back(row);
-        one.weights.push_back(static_cast<float>(best.weights[k]));
-        ++one.counts.back();
-        if (routing.experts != nullptr)
-        {
-          routing.experts[row * kept + k] = static_cast<float>(best.experts[k]);
-          routing.weights[row * kept + k] = one.weights.back();
-        }
+        routing.experts[row * kept + k] = static_cast<float>(best.experts[k]);
+        routing.weights[row * kept + k] = one.weights.back();
       }
     }
   }
   return chosen;
 }
 
-/// The rows of each sequence make up tiles of their own, so that results do not depend on the other
-/// sequences.
 void ExpertMlp::AddExpert(
   std::size_t expert, const Chosen& chosen, const float* from, float* to, int threads) const
 {
   const std::int64_t d = this->Config.modelDimension;
   const std::size_t count = chosen.rows.size();
-  const std::vector<RowTile> tiles = MakeRowTiles(chosen.counts);
   std::vector<float> values(count * ToIndex(d));
   for (std::size_t i = 0; i < count; ++i)
   {
     std::copy_n(from + chosen.rows[i] * d, d, values.data() + i * ToIndex(d));
   }
   const std::vector<float> hidden =
-    this->HiddenOf(expert, tiles, static_cast<std::int64_t>(count), values.data(), threads);
-  ApplyLinear(Linear(this->Tensors.down[expert]), tiles, hidden.data(), values.data(), {}, threads);
+    this->HiddenOf(expert, static_cast<std::int64_t>(count), values.data(), threads);
+  ApplyLinear(Linear(this->Tensors.down[expert]), static_cast<std::int64_t>(count), hidden.data(),
+    values.data(), {}, threads);
   for (std::size_t i = 0; i < count; ++i)
   {
     const float* output = values.data() + i * ToIndex(d);
@@ -216,8 +206,8 @@ void ExpertMlp::AddExpert(
 }
 
 /// What W_down of an expert multiplies, for rows of its inputs.
-std::vector<float> ExpertMlp::HiddenOf(std::size_t expert, const std::vector<RowTile>& tiles,
-  std::int64_t rows, const float* from, int threads) const
+std::vector<float> ExpertMlp::HiddenOf(
+  std::size_t expert, std::int64_t rows, const float* from, int threads) const
 {
   const std::int64_t m = this->Config.expertDimension;
   const Linear gate(this->Tensors.gate[expert]);
@@ -225,15 +215,15 @@ std::vector<float> ExpertMlp::HiddenOf(std::size_t expert, const std::vector<Row
   if (this->Tensors.up.empty())
   {
     std::vector<float> both(rows * 2 * m);
-    ApplyLinear(gate, tiles, from, both.data(), {}, threads);
+    ApplyLinear(gate, rows, from, both.data(), {}, threads);
     const auto limit = static_cast<float>(this->Config.expertLimit);
     ApplyGate(limit, rows * m, both.data(), hidden.data());
     return hidden;
   }
   std::vector<float> linear(rows * m);
-  ApplyLinear(Linear(this->Tensors.up[expert]), tiles, from, linear.data(), {}, threads);
+  ApplyLinear(Linear(this->Tensors.up[expert]), rows, from, linear.data(), {}, threads);
   ApplyLinear(
-    gate, tiles, from, hidden.data(), { this->Config.activation, linear.data(), false }, threads);
+    gate, rows, from, hidden.data(), { this->Config.activation, linear.data(), false }, threads);
   return hidden;
 }
 
@@ -243,17 +233,17 @@ void ExpertMlp::AddShared(const RowGroup& group, const float* from, float* to, i
   const std::int64_t m = this->Config.sharedExpertDimension;
   std::vector<float> linear(group.Rows() * m);
   std::vector<float> hidden(group.Rows() * m);
-  ApplyLinear(this->SharedUp, group.tiles, from, linear.data(), {}, threads);
-  ApplyLinear(this->SharedGate, group.tiles, from, hidden.data(),
+  ApplyLinear(this->SharedUp, group.Rows(), from, linear.data(), {}, threads);
+  ApplyLinear(this->SharedGate, group.Rows(), from, hidden.data(),
     { this->Config.activation, linear.data(), false }, threads);
   if (!this->Tensors.sharedFactor.Exists())
   {
     ApplyLinear(
-      this->SharedDown, group.tiles, hidden.data(), to, { std::nullopt, nullptr, true }, threads);
+      this->SharedDown, group.Rows(), hidden.data(), to, { std::nullopt, nullptr, true }, threads);
     return;
   }
   std::vector<float> output(group.Rows() * d);
-  ApplyLinear(this->SharedDown, group.tiles, hidden.data(), output.data(), {}, threads);
+  ApplyLinear(this->SharedDown, group.Rows(), hidden.data(), output.data(), {}, threads);
   const std::vector<double> factors = this->Scores(this->SharedFactor, group.Rows(), from, threads);
   for (std::int64_t row = 0; row < group.Rows(); ++row)
   {

@@ -48,7 +48,6 @@ private:
   {
     std::vector<std::int64_t> rows;
     std::vector<float> weights;
-    std::vector<std::int64_t> counts; ///< of each sequence
   };
 
   const TransformerConfig& Config;
@@ -64,8 +63,8 @@ private:
     const RowGroup& group, const float* from, const RoutingRows& routing, int threads) const;
   void AddExpert(
     std::size_t expert, const Chosen& chosen, const float* from, float* to, int threads) const;
-  std::vector<float> HiddenOf(std::size_t expert, const std::vector<RowTile>& tiles,
-    std::int64_t rows, const float* from, int threads) const;
+  std::vector<float> HiddenOf(
+    std::size_t expert, std::int64_t rows, const float* from, int threads) const;
   void AddShared(const RowGroup& group, const float* from, float* to, int threads) const;
 };
 

@@ -108,10 +108,10 @@ std::int64_t VisitFloats(
 }
 
 Activations CaptureActivations(const Transformer& model, const TransformerInput& input,
-  const PackedSequences& sequences, const std::set<PlaceInLayer>& places, int threads,
-  const Progress& progress)
+  const std::set<PlaceInLayer>& places, int threads, const Progress& progress)
 {
   const TransformerConfig& config = model.GetConfig();
+  const PackedSequences sequences(SequenceLengths(config, input), std::nullopt);
   Activations found;
   const auto keep =
     [&](std::int64_t l, ActivationPlace place, const RowGroup& group, const float* values)
@@ -123,13 +123,6 @@ Activations CaptureActivations(const Transformer& model, const TransformerInput&
   };
   VisitActivations(model, input, sequences, *places.rbegin(), threads, keep, progress);
   return found;
-}
-
-Activations CaptureActivations(const Transformer& model, const TransformerInput& input,
-  const std::set<PlaceInLayer>& places, int threads, const Progress& progress)
-{
-  const PackedSequences sequence(SequenceLengths(model.GetConfig(), input), std::nullopt);
-  return CaptureActivations(model, input, sequence, places, threads, progress);
 }
 
 std::int64_t CaptureFloats(const TransformerConfig& config, std::int64_t length,

@@ -52,13 +52,8 @@ void VisitActivations(const Transformer& model, const TransformerInput& input,
 std::int64_t VisitFloats(
   const TransformerConfig& config, const PackedSequences& sequences, int threads);
 
-/// Runs sequences of one group and returns the matrices at these places. Throws ModelError if a
-/// residual stream is not finite.
-Activations CaptureActivations(const Transformer& model, const TransformerInput& input,
-  const PackedSequences& sequences, const std::set<PlaceInLayer>& places, int threads,
-  const Progress& progress);
-
-/// Runs one sequence, likewise.
+/// Runs one sequence and returns the matrices at these places. Throws ModelError if a residual
+/// stream is not finite.
 Activations CaptureActivations(const Transformer& model, const TransformerInput& input,
   const std::set<PlaceInLayer>& places, int threads, const Progress& progress);
 

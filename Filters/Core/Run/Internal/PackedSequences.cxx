@@ -33,7 +33,6 @@ RowGroup MakeGroup(std::int64_t begin, const std::vector<std::int64_t>& lengths)
   group.begin = begin;
   group.offsets = SequenceOffsets(lengths);
   group.end = begin + group.offsets.back();
-  group.tiles = MakeRowTiles(lengths);
   for (const std::int64_t length : lengths)
   {
     const auto first = group.positions.insert(group.positions.end(), ToIndex(length), 0);
@@ -98,28 +97,6 @@ PackedSequences PackedSequences::Sources(const std::vector<std::int64_t>& length
   return sources;
 }
 
-std::int64_t DensePeriod(std::int64_t length)
-{
-  return ChunkRows / std::gcd(ChunkRows, length);
-}
-
-PackedSequences PackedSequences::Dense(std::int64_t count, std::int64_t length)
-{
-  const std::int64_t period = DensePeriod(length);
-  const std::int64_t together = std::max<std::int64_t>(GroupRows / length / period, 1) * period;
-  PackedSequences sequences(
-    std::vector<std::int64_t>(count, length), SequenceRange{ 0, 0 }); // groups are made here
-  sequences.run.end = count;
-  for (std::int64_t first = 0; first < count; first += together)
-  {
-    const std::vector<std::int64_t> lengths(std::min(together, count - first), length);
-    RowGroup group = MakeGroup(first * length, lengths);
-    group.tiles = MakeDenseTiles(group.Rows());
-    sequences.groups.push_back(std::move(group));
-  }
-  return sequences;
-}
-
 PackedSequences PackedSequences::Continue(std::int64_t past, std::int64_t rows)
 {
   PackedSequences sequences({ rows }, std::nullopt);
@@ -170,16 +147,6 @@ std::int64_t PackedSequences::LargestGroup() const
     rows = std::max(rows, group.Rows());
   }
   return rows;
-}
-
-std::vector<RowTile> PackedSequences::Tiles() const
-{
-  std::vector<std::int64_t> lengths;
-  for (std::int64_t s = this->run.first; s < this->run.end; ++s)
-  {
-    lengths.push_back(this->Length(s));
-  }
-  return MakeRowTiles(lengths);
 }
 
 }

@@ -3,7 +3,6 @@
 // Internal to Core: the rows of the matrices in a transformer run.
 
 #include "TransformerInput.h"
-#include "TransformerLinear.h"
 
 #include <array>
 #include <optional>
@@ -25,7 +24,6 @@ struct RowGroup
   std::vector<std::int64_t> positions; ///< of each row in its sequence
   std::vector<std::int64_t> lengths;   ///< of each row's sequence
   std::vector<RotaryPlace> places;     ///< of each row; empty: by its position alone
-  std::vector<RowTile> tiles;
 
   std::int64_t Rows() const { return this->end - this->begin; }
 };
@@ -48,12 +46,6 @@ struct PackedSequences
   /// The next `rows` tokens of one sequence, after `past` tokens that were run before.
   static PackedSequences Continue(std::int64_t past, std::int64_t rows);
 
-  /// `count` sequences of `length` tokens, whose tiles are dense. The place of a row in its tile
-  /// modulo ChunkRows is then the same as that of the same token of the sequence after
-  /// DensePeriod(length) others, and groups begin with multiples of it: results for a sequence
-  /// depend on its index modulo DensePeriod, and on nothing else.
-  static PackedSequences Dense(std::int64_t count, std::int64_t length);
-
   std::int64_t past = 0;             ///< see RowGroup
   std::vector<std::int64_t> offsets; ///< first row of each sequence, then the row count
   SequenceRange run;                 ///< sequences that are run
@@ -74,13 +66,8 @@ struct PackedSequences
   /// The number of rows to run, FirstRow() <= row < EndRow().
   std::int64_t Rows() const { return this->EndRow() - this->FirstRow(); }
 
-  std::int64_t LargestGroup() const;  ///< rows
-  std::vector<RowTile> Tiles() const; ///< tiles of all rows to run, counted from FirstRow
+  std::int64_t LargestGroup() const; ///< rows
 };
-
-/// The number of sequences of this length that fill chunks of ChunkRows rows, at least: 1 to
-/// ChunkRows.
-std::int64_t DensePeriod(std::int64_t length);
 
 /// The first row of each sequence, given their lengths, then the row count.
 std::vector<std::int64_t> SequenceOffsets(const std::vector<std::int64_t>& lengths);

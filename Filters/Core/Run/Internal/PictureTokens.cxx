@@ -217,14 +217,14 @@ SharedMatrix ProjectPictures(
   TransformerConfig encoder = *vision.encoder;
   const std::int64_t d = encoder.modelDimension;
   const std::int64_t square = vision.merge * vision.merge;
-  std::vector<std::int64_t> counts; // of tokens of each sequence
+  std::int64_t tokens = 0;
   std::vector<float> joined;
   joined.reserve(ToIndex(sequences.Rows() * d));
   for (std::int64_t s = sequences.run.first; s < sequences.run.end; ++s)
   {
     const float* rows = encoded + (sequences.offsets[s] - sequences.FirstRow()) * d;
     const std::int64_t patches = sequences.Length(s) - encoder.TokensBeforePatches();
-    counts.push_back(patches / square);
+    tokens += patches / square;
     for (std::int64_t i = 0; i < patches; ++i)
     {
       std::int64_t patch = i;
@@ -237,8 +237,6 @@ SharedMatrix ProjectPictures(
       joined.insert(joined.end(), from, from + d);
     }
   }
-  const std::int64_t tokens = SequenceOffsets(counts).back();
-  const std::vector<RowTile> tiles = MakeRowTiles(counts);
   encoder.epsilon = vision.projectorEpsilon;
   if (vision.projectorNorm == Norm::OfMerged)
   {
@@ -255,13 +253,13 @@ SharedMatrix ProjectPictures(
   SharedMatrix features = SharedMatrix::Zero(tokens, outputs);
   if (!vision.projectorHasTwo)
   {
-    ApplyLinear(Linear(weights.projectorIn), tiles, joined.data(), features.Row(0), {}, threads);
+    ApplyLinear(Linear(weights.projectorIn), tokens, joined.data(), features.Row(0), {}, threads);
     return features;
   }
   std::vector<float> hidden(ToIndex(tokens * weights.projectorIn.outputs));
-  ApplyLinear(Linear(weights.projectorIn), tiles, joined.data(), hidden.data(),
+  ApplyLinear(Linear(weights.projectorIn), tokens, joined.data(), hidden.data(),
     { vision.projectorActivation, nullptr, false }, threads);
-  ApplyLinear(Linear(weights.projectorOut), tiles, hidden.data(), features.Row(0), {}, threads);
+  ApplyLinear(Linear(weights.projectorOut), tokens, hidden.data(), features.Row(0), {}, threads);
   return features;
 }
 

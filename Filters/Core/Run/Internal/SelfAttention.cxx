@@ -96,7 +96,7 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
   }
   this->SeparateOutputs(group, heads, work.mixed.data(), threads);
   ApplyLinear(
-    this->Output, group.tiles, work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);
+    this->Output, group.Rows(), work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);
 }
 
 /// The multiplications of queries, keys and values.
@@ -146,7 +146,7 @@ void SelfAttention::AddCross(const RowGroup& group, const float* from, const Cro
   this->MixValues(group, *source.group, source.heads, work.mixed.data(), threads, {});
   this->SeparateOutputs(group, source.heads, work.mixed.data(), threads);
   ApplyLinear(
-    this->Output, group.tiles, work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);
+    this->Output, group.Rows(), work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);
 }
 
 SelfAttention::Projection SelfAttention::Queries(bool rotated) const
@@ -215,14 +215,14 @@ void SelfAttention::ProjectLatents(const RowGroup& group, const float* from,
   {
     work.queryLatent.resize(rows * this->Config.queryLatent);
     float* vectors = work.queryLatent.data();
-    ApplyLinear(this->QueryLatent, group.tiles, from, vectors, {}, threads);
+    ApplyLinear(this->QueryLatent, rows, from, vectors, {}, threads);
     this->QueryLatentNorm.Apply(rows, this->Config.queryLatent, vectors, vectors, threads);
     queryFrom = vectors;
   }
   this->Project({ { &this->Query, all, &HeadRows::query, nullptr, true, dimension, dimension } },
     group, queryFrom, heads, threads);
   work.latents.resize(rows * (latent + rotated));
-  ApplyLinear(this->KeyLatent, group.tiles, from, work.latents.data(), {}, threads);
+  ApplyLinear(this->KeyLatent, rows, from, work.latents.data(), {}, threads);
   work.keyLatent.resize(rows * latent);
   ParallelFor(rows, threads,
     [&](std::int64_t row)
@@ -314,7 +314,7 @@ void SelfAttention::Project(const std::vector<Projection>& projections, const Ro
     }
   };
   const std::int64_t inner = projections.front().linear->Inputs();
-  MultiplyTiles(group.tiles, blocks, inner, from, visit, threads);
+  MultiplyRows(group.Rows(), blocks, inner, from, visit, threads);
 }
 
 /// Normalizes the queries or keys of all heads together, then limits and rotates them.
@@ -553,6 +553,19 @@ HeadScores SelfAttention::ScoresOf(std::int64_t head) const
   return scores;
 }
 
+/// Calls visit(head, first row, rows) for parts of the rows of each head, in parallel.
+template<class Visitor>
+void SelfAttention::VisitHeads(std::int64_t rows, int threads, const Visitor& visit) const
+{
+  const std::int64_t parts = BlockCount(rows, RowsAtOnce);
+  ParallelFor(this->Config.heads * parts, threads,
+    [&](std::int64_t i)
+    {
+      const std::int64_t first = i % parts * RowsAtOnce;
+      visit(i / parts, first, std::min(RowsAtOnce, rows - first));
+    });
+}
+
 /// Computes the norms of value W_O^h if they are recorded, as sqrt(v (W_O W_O^T) v^T): d_head
 /// rather than d_model multiplications per number of v.
 void SelfAttention::MeasureValues(const RowGroup& group, const std::vector<HeadRows>& heads,
@@ -574,22 +587,18 @@ void SelfAttention::MeasureValues(const RowGroup& group, const std::vector<HeadR
         { output.data, output.stride, !output.transposed },
         work.grams.data() + head * dimension * dimension, dimension);
     });
-  const std::int64_t tiles = group.tiles.size();
-  ParallelFor(this->Config.heads * tiles, threads,
-    [&](std::int64_t i)
+  VisitHeads(group.Rows(), threads,
+    [&](std::int64_t head, std::int64_t first, std::int64_t count)
     {
-      const std::int64_t head = i / tiles;
-      const RowTile& tile = group.tiles[i % tiles];
       const HeadRows& rows = heads[head];
-      const TileRows values(tile, dimension, rows.value, dimension);
-      std::vector<float> products(tile.rows * dimension);
-      MultiplyTile(tile, dimension, dimension, values.Matrix(),
-        { work.grams.data() + head * dimension * dimension, dimension }, products.data());
-      VisitRows(tile,
-        [&](std::int64_t place, std::int64_t row)
+      PackedColumns gram;
+      gram.Set(
+        { work.grams.data() + head * dimension * dimension, dimension }, dimension, dimension);
+      VisitProducts(gram, count, rows.value + first * dimension, dimension,
+        [&](std::int64_t row, const float* product)
         {
-          rows.valueNorm[row] =
-            NormOf(rows.value + row * dimension, products.data() + place * dimension, dimension);
+          rows.valueNorm[first + row] =
+            NormOf(rows.value + (first + row) * dimension, product, dimension);
         });
     });
 }
@@ -604,18 +613,15 @@ void SelfAttention::SeparateOutputs(
   }
   const std::int64_t dimension = this->Config.ValueDimension();
   const std::int64_t d = this->Config.modelDimension;
-  const std::int64_t tiles = group.tiles.size();
-  ParallelFor(this->Config.heads * tiles, threads,
-    [&](std::int64_t i)
+  const std::int64_t stride = MixedWidth(this->Config);
+  VisitHeads(group.Rows(), threads,
+    [&](std::int64_t head, std::int64_t first, std::int64_t count)
     {
-      const std::int64_t head = i / tiles;
-      const RowTile& tile = group.tiles[i % tiles];
-      const TileRows rows(tile, dimension, mixed + head * dimension, MixedWidth(this->Config));
-      std::vector<float> products(tile.rows * d);
-      MultiplyTile(
-        tile, d, dimension, rows.Matrix(), this->Output.Part(head * dimension, 0), products.data());
-      VisitRows(tile, [&](std::int64_t place, std::int64_t row)
-        { std::copy_n(products.data() + place * d, d, heads[head].output + row * d); });
+      PackedColumns output;
+      output.Set(this->Output.Part(head * dimension, 0), dimension, d);
+      VisitProducts(output, count, mixed + first * stride + head * dimension, stride,
+        [&](std::int64_t row, const float* product)
+        { std::copy_n(product, d, heads[head].output + (first + row) * d); });
     });
 }
 

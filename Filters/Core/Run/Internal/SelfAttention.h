@@ -74,8 +74,8 @@ public:
     AttentionWorkspace& work, int threads) const;
 
   /// An upper bound on the floats that Add allocates for groups of `rows` rows: its workspace and
-  /// the memory of each thread. Tiles of products with weights are small beside them: each thread
-  /// has one, LongTileRows x (inputs + BlockColumns) at most.
+  /// the memory of each thread. Products with weights are small beside them: each thread has
+  /// one, RowsAtOnce x BlockColumns at most.
   static std::int64_t WorkingFloats(
     const TransformerConfig& config, std::int64_t rows, int threads);
 
@@ -142,6 +142,8 @@ private:
     AttentionWorkspace& work, int threads) const;
   void SeparateOutputs(const RowGroup& group, const std::vector<HeadRows>& heads,
     const float* mixed, int threads) const;
+  template<class Visitor>
+  void VisitHeads(std::int64_t rows, int threads, const Visitor& visit) const;
 };
 
 }

@@ -70,7 +70,7 @@ void EmbedImages(const TransformerConfig& config, const TransformerWeights& weig
         x += token->Count();
       }
     }
-    ApplyLinear(embedding, MakeRowTiles({ patches }), pixels.data(), x, {}, threads);
+    ApplyLinear(embedding, patches, pixels.data(), x, {}, threads);
     x += patches * d;
   }
 }
@@ -114,10 +114,10 @@ void EmbedSounds(const TransformerConfig& config, const TransformerWeights& weig
     const float* features = input.features.data() + sound * bands * frames;
     std::vector<float> rows = GatherFrames(frames, 1, bands, frames,
       [&](std::int64_t band, std::int64_t frame) { return features[band * frames + frame]; });
-    ApplyLinear(first, MakeRowTiles({ frames }), rows.data(), hidden.data(), finish, threads);
+    ApplyLinear(first, frames, rows.data(), hidden.data(), finish, threads);
     rows = GatherFrames(config.positions, 2, d, frames,
       [&](std::int64_t band, std::int64_t frame) { return hidden[frame * d + band]; });
-    ApplyLinear(second, MakeRowTiles({ config.positions }), rows.data(), x, finish, threads);
+    ApplyLinear(second, config.positions, rows.data(), x, finish, threads);
     x += config.positions * d;
   }
 }
@@ -160,7 +160,7 @@ void EmbedTokens(const TransformerConfig& config, const TransformerWeights& weig
   }
   if (isProjected)
   {
-    ApplyLinear(Linear(weights.embeddingIn), sequences.Tiles(), embedded, x, {}, threads);
+    ApplyLinear(Linear(weights.embeddingIn), sequences.Rows(), embedded, x, {}, threads);
   }
 }
 
@@ -200,7 +200,7 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
   {
     const Linear embedding(weights.patchEmbedding);
     const float* patches = input.pixels.data() + sequences.FirstRow() * embedding.Inputs();
-    ApplyLinear(embedding, sequences.Tiles(), patches, x, {}, threads);
+    ApplyLinear(embedding, sequences.Rows(), patches, x, {}, threads);
   }
   else if (config.input == InputKind::Images)
   {
@@ -253,7 +253,7 @@ const float* TransformForLogits(const TransformerConfig& config, const Transform
   if (weights.embeddingOut.Exists())
   {
     memory.resize(sequences.Rows() * config.EmbeddingDimension());
-    ApplyLinear(Linear(weights.embeddingOut), sequences.Tiles(), x, memory.data(), {}, threads);
+    ApplyLinear(Linear(weights.embeddingOut), sequences.Rows(), x, memory.data(), {}, threads);
     return memory.data();
   }
   const std::int64_t d = config.modelDimension;
@@ -269,7 +269,7 @@ const float* TransformForLogits(const TransformerConfig& config, const Transform
     return x;
   }
   memory.resize(sequences.Rows() * d);
-  ApplyLinear(Linear(weights.logitsTransform), sequences.Tiles(), x, memory.data(),
+  ApplyLinear(Linear(weights.logitsTransform), sequences.Rows(), x, memory.data(),
     { config.logitsActivation.value_or(config.activation), nullptr, false }, threads);
   TransformerNorm(config, weights.logitsNorm)
     .Apply(sequences.Rows(), d, memory.data(), memory.data(), threads);
@@ -281,7 +281,7 @@ void EvaluateLogits(const TransformerConfig& config, const TransformerWeights& w
 {
   std::vector<float> memory;
   x = TransformForLogits(config, weights, sequences, x, memory, threads);
-  ApplyLinear(Linear(weights.unembedding), sequences.Tiles(), x, logits, {}, threads);
+  ApplyLinear(Linear(weights.unembedding), sequences.Rows(), x, logits, {}, threads);
   if (config.logitCap > 0)
   {
     const std::int64_t count = weights.unembedding.outputs;

@@ -193,18 +193,18 @@ void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* t
   {
     work.factors.resize(size);
     float* factors = work.factors.data();
-    ApplyLinear(this->Up, group.tiles, from, factors, {}, threads);
-    ApplyLinear(this->Gate, group.tiles, from, hidden, { activation, factors, false }, threads);
+    ApplyLinear(this->Up, group.Rows(), from, factors, {}, threads);
+    ApplyLinear(this->Gate, group.Rows(), from, hidden, { activation, factors, false }, threads);
   }
   else
   {
-    ApplyLinear(this->Up, group.tiles, from, hidden, { activation, nullptr, false }, threads);
+    ApplyLinear(this->Up, group.Rows(), from, hidden, { activation, nullptr, false }, threads);
   }
   if (visitor)
   {
     visitor(ActivationPlace::Hidden, group, hidden);
   }
-  ApplyLinear(this->Down, group.tiles, hidden, to, { std::nullopt, nullptr, true }, threads);
+  ApplyLinear(this->Down, group.Rows(), hidden, to, { std::nullopt, nullptr, true }, threads);
 }
 
 std::uint64_t WidenedBytes(const LayerTensors& layer, int threads)

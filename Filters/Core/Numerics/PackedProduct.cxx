@@ -1,0 +1,441 @@
+#include "PackedProduct.h"
+
+#include "Index.h"
+#include "InstructionSets.h"
+
+#include <Eigen/Core>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+
+// Highway before 1.1 does not know these instructions, so they are used directly.
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define ATLAS_HAS_BFLOAT16 1
+#define ATLAS_BFLOAT16 __attribute__((target("avx512f,avx512bw,avx512bf16")))
+#else
+#define ATLAS_HAS_BFLOAT16 0
+#endif
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "PackedProduct.cxx"
+#include <hwy/foreach_target.h>
+// foreach_target.h must come before this header, which is read once per target.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace atlas::HWY_NAMESPACE
+{
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Columns that are packed together. Those of two vectors are multiplied in one pass.
+constexpr std::int64_t PanelColumns = 32;
+
+/// The sums of so many rows and two vectors of columns are in registers.
+constexpr std::int64_t PassRows = 6;
+
+/// The products of Rows rows and two vectors of columns, which are `PanelColumns` apart.
+template<std::int64_t Rows, class D>
+HWY_INLINE void MultiplyPass(D d, std::int64_t inner, const float* from, std::int64_t stride,
+  const float* columns, float* product, std::int64_t productStride)
+{
+  using V = hn::Vec<D>;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  V sums[Rows][2];
+  for (std::int64_t r = 0; r < Rows; ++r)
+  {
+    sums[r][0] = hn::Zero(d);
+    sums[r][1] = hn::Zero(d);
+  }
+  for (std::int64_t i = 0; i < inner; ++i)
+  {
+    const V first = hn::LoadU(d, columns + i * PanelColumns);
+    const V second = hn::LoadU(d, columns + i * PanelColumns + lanes);
+    for (std::int64_t r = 0; r < Rows; ++r)
+    {
+      const V number = hn::Set(d, from[r * stride + i]);
+      sums[r][0] = hn::MulAdd(number, first, sums[r][0]);
+      sums[r][1] = hn::MulAdd(number, second, sums[r][1]);
+    }
+  }
+  for (std::int64_t r = 0; r < Rows; ++r)
+  {
+    hn::StoreU(sums[r][0], d, product + r * productStride);
+    hn::StoreU(sums[r][1], d, product + r * productStride + lanes);
+  }
+}
+
+/// The products of rows and a panel.
+void MultiplyPanel(std::int64_t rows, std::int64_t inner, const float* from, std::int64_t stride,
+  const float* panel, float* product, std::int64_t productStride)
+{
+  const hn::CappedTag<float, PanelColumns / 2> d;
+  const auto columns = 2 * static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t c = 0; c < PanelColumns; c += columns)
+  {
+    const auto pass = [&](auto count, std::int64_t row)
+    {
+      MultiplyPass<decltype(count)::value>(d, inner, from + row * stride, stride, panel + c,
+        product + row * productStride + c, productStride);
+    };
+    std::int64_t row = 0;
+    for (; row + PassRows <= rows; row += PassRows)
+    {
+      pass(std::integral_constant<std::int64_t, PassRows>(), row);
+    }
+    for (; row + 2 <= rows; row += 2)
+    {
+      pass(std::integral_constant<std::int64_t, 2>(), row);
+    }
+    if (row < rows)
+    {
+      pass(std::integral_constant<std::int64_t, 1>(), row);
+    }
+  }
+}
+
+}
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace atlas
+{
+
+HWY_EXPORT(MultiplyPanel);
+
+namespace
+{
+
+using HWY_NAMESPACE::PanelColumns;
+using HWY_NAMESPACE::PassRows;
+
+std::int64_t PanelCount(std::int64_t columns)
+{
+  return (columns + PanelColumns - 1) / PanelColumns;
+}
+
+/// Copies a panel of columns of b, of which there are `columns`; the others are 0.
+void PackPanel(
+  const MatrixBlock& b, std::int64_t first, std::int64_t inner, std::int64_t columns, float* to)
+{
+  if (!b.transposed)
+  {
+    for (std::int64_t i = 0; i < inner; ++i)
+    {
+      float* end = std::copy_n(b.data + i * b.stride + first, columns, to);
+      to += PanelColumns;
+      std::fill(end, to, 0.F);
+    }
+    return;
+  }
+  std::fill_n(to, columns < PanelColumns ? inner * PanelColumns : 0, 0.F);
+  constexpr std::int64_t block = 16; // lines that stay in the cache
+  for (std::int64_t begin = 0; begin < inner; begin += block)
+  {
+    const std::int64_t end = std::min(begin + block, inner);
+    for (std::int64_t c = 0; c < columns; ++c)
+    {
+      const float* from = b.data + (first + c) * b.stride;
+      for (std::int64_t i = begin; i < end; ++i)
+      {
+        to[i * PanelColumns + c] = from[i];
+      }
+    }
+  }
+}
+
+#if ATLAS_HAS_BFLOAT16
+
+// GCC 12 warns of the undefined vectors in its own headers.
+#if !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
+constexpr std::int64_t VectorLanes = 16; ///< floats of a vector
+
+bool HasInstructions()
+{
+  static const bool has = __builtin_cpu_supports("avx512bf16") != 0 &&
+                          __builtin_cpu_supports("avx512bw") != 0 &&
+                          __builtin_cpu_supports("avx512f") != 0;
+  return has;
+}
+
+std::int64_t PairCount(std::int64_t inner)
+{
+  return (inner + 1) / 2;
+}
+
+/// The mask of the first `count` lanes, of all if there are more.
+__mmask16 FirstLanes(std::int64_t count)
+{
+  const std::int64_t lanes = std::clamp<std::int64_t>(count, 0, VectorLanes);
+  return static_cast<__mmask16>((1U << static_cast<unsigned>(lanes)) - 1U);
+}
+
+/// Rounds `inner` floats to pairs.
+ATLAS_BFLOAT16 void RoundRow(std::int64_t inner, const float* from, std::uint32_t* to)
+{
+  for (std::int64_t i = 0; i < inner; i += 2 * VectorLanes)
+  {
+    const __m512 low = _mm512_maskz_loadu_ps(FirstLanes(inner - i), from + i);
+    const __mmask16 highLanes = FirstLanes(inner - i - VectorLanes);
+    const __m512 high =
+      _mm512_maskz_loadu_ps(highLanes, highLanes == 0 ? from : from + i + VectorLanes);
+    const auto pairs = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
+    _mm512_mask_storeu_epi32(to + i / 2, FirstLanes(PairCount(inner - i)), pairs);
+  }
+}
+
+/// 16 floats of each of two rows as pairs.
+ATLAS_BFLOAT16 __m512i RoundPairs(__m512 first, __m512 second)
+{
+  const auto low = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(first));
+  const auto high = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(second));
+  return _mm512_or_si512(
+    _mm512_cvtepu16_epi32(low), _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16));
+}
+
+/// A panel of columns of b, of which there are `columns`; the others are 0.
+ATLAS_BFLOAT16 void PackPairs(
+  const float* b, std::int64_t stride, std::int64_t inner, std::int64_t columns, std::uint32_t* to)
+{
+  for (std::int64_t i = 0; i < inner; i += 2)
+  {
+    const float* first = b + i * stride;
+    const float* second = i + 1 < inner ? first + stride : first;
+    for (std::int64_t c = 0; c < PanelColumns; c += VectorLanes)
+    {
+      const __mmask16 lanes = FirstLanes(columns - c);
+      const std::int64_t place = lanes == 0 ? 0 : c;
+      const __mmask16 secondLanes = i + 1 < inner ? lanes : __mmask16{ 0 };
+      const __m512i pairs = RoundPairs(_mm512_maskz_loadu_ps(lanes, first + place),
+        _mm512_maskz_loadu_ps(secondLanes, second + place));
+      _mm512_storeu_si512(to, pairs);
+      to += VectorLanes;
+    }
+  }
+}
+
+/// Likewise of columns that are stored as rows. `work` has PanelColumns times the pairs.
+ATLAS_BFLOAT16 void PackTransposedPairs(const float* b, std::int64_t stride, std::int64_t inner,
+  std::int64_t columns, std::uint32_t* work, std::uint32_t* to)
+{
+  const std::int64_t pairs = PairCount(inner);
+  for (std::int64_t c = 0; c < columns; ++c)
+  {
+    RoundRow(inner, b + c * stride, work + c * pairs);
+  }
+  std::fill(work + columns * pairs, work + PanelColumns * pairs, 0U);
+  const __m512i steps =
+    _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+      _mm512_set1_epi32(static_cast<int>(pairs)));
+  for (std::int64_t i = 0; i < pairs; ++i)
+  {
+    for (std::int64_t c = 0; c < PanelColumns; c += VectorLanes)
+    {
+      _mm512_storeu_si512(to, _mm512_i32gather_epi32(steps, work + c * pairs + i, 4));
+      to += VectorLanes;
+    }
+  }
+}
+
+/// The products of Rows rows and a panel.
+template<std::int64_t Rows>
+ATLAS_BFLOAT16 void MultiplyPairs(std::int64_t pairs, const std::uint32_t* rows,
+  const std::uint32_t* panel, float* product, std::int64_t stride)
+{
+  constexpr std::int64_t vectors = PanelColumns / VectorLanes;
+  __m512 sums[Rows][vectors];
+  for (std::int64_t r = 0; r < Rows; ++r)
+  {
+    for (std::int64_t v = 0; v < vectors; ++v)
+    {
+      sums[r][v] = _mm512_setzero_ps();
+    }
+  }
+  for (std::int64_t i = 0; i < pairs; ++i)
+  {
+    __m512bh columns[vectors];
+    for (std::int64_t v = 0; v < vectors; ++v)
+    {
+      columns[v] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(panel + v * VectorLanes));
+    }
+    panel += PanelColumns;
+    for (std::int64_t r = 0; r < Rows; ++r)
+    {
+      const auto pair =
+        reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(rows[r * pairs + i])));
+      for (std::int64_t v = 0; v < vectors; ++v)
+      {
+        sums[r][v] = _mm512_dpbf16_ps(sums[r][v], pair, columns[v]);
+      }
+    }
+  }
+  for (std::int64_t r = 0; r < Rows; ++r)
+  {
+    for (std::int64_t v = 0; v < vectors; ++v)
+    {
+      _mm512_storeu_ps(product + r * stride + v * VectorLanes, sums[r][v]);
+    }
+  }
+}
+
+using PairProduct = void (*)(
+  std::int64_t, const std::uint32_t*, const std::uint32_t*, float*, std::int64_t);
+
+/// By the number of rows, less one.
+constexpr std::array<PairProduct, PassRows> PairProducts = { MultiplyPairs<1>, MultiplyPairs<2>,
+  MultiplyPairs<3>, MultiplyPairs<4>, MultiplyPairs<5>, MultiplyPairs<6> };
+
+#if !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+/// Packs columns as pairs.
+std::vector<std::uint32_t> PairsOf(const MatrixBlock& b, std::int64_t inner, std::int64_t columns)
+{
+  const std::int64_t size = PairCount(inner) * PanelColumns;
+  std::vector<std::uint32_t> packed(ToIndex(PanelCount(columns) * size));
+  std::vector<std::uint32_t> work(b.transposed ? ToIndex(size) : 0);
+  for (std::int64_t panel = 0; panel < PanelCount(columns); ++panel)
+  {
+    const std::int64_t first = panel * PanelColumns;
+    const std::int64_t count = std::min(PanelColumns, columns - first);
+    std::uint32_t* to = packed.data() + panel * size;
+    if (b.transposed)
+    {
+      PackTransposedPairs(b.data + first * b.stride, b.stride, inner, count, work.data(), to);
+    }
+    else
+    {
+      PackPairs(b.data + first, b.stride, inner, count, to);
+    }
+  }
+  return packed;
+}
+
+/// The products of rows and packed pairs.
+void MultiplyPacked(const std::vector<std::uint32_t>& packed, std::int64_t inner,
+  std::int64_t panels, std::int64_t rows, const float* from, std::int64_t stride, float* product)
+{
+  const std::int64_t pairs = PairCount(inner);
+  const std::unique_ptr<std::uint32_t[]> rounded(new std::uint32_t[ToIndex(rows * pairs)]);
+  for (std::int64_t row = 0; row < rows; ++row)
+  {
+    RoundRow(inner, from + row * stride, rounded.get() + row * pairs);
+  }
+  for (std::int64_t panel = 0; panel < panels; ++panel)
+  {
+    const std::uint32_t* columns = packed.data() + panel * pairs * PanelColumns;
+    for (std::int64_t row = 0; row < rows; row += PassRows)
+    {
+      const std::int64_t passed = std::min(PassRows, rows - row);
+      PairProducts[ToIndex(passed - 1)](pairs, rounded.get() + row * pairs, columns,
+        product + (row * panels + panel) * PanelColumns, panels * PanelColumns);
+    }
+  }
+}
+
+#else
+
+bool HasInstructions()
+{
+  return false;
+}
+
+std::vector<std::uint32_t> PairsOf(const MatrixBlock&, std::int64_t, std::int64_t)
+{
+  return {};
+}
+
+void MultiplyPacked(const std::vector<std::uint32_t>&, std::int64_t, std::int64_t, std::int64_t,
+  const float*, std::int64_t, float*)
+{
+}
+
+#endif
+
+}
+
+bool HasBfloat16Products()
+{
+  const std::string target = CurrentTarget();
+  return HasInstructions() && (target.rfind("AVX3", 0) == 0 || target.rfind("AVX10", 0) == 0);
+}
+
+void RoundToBfloat16(std::int64_t count, float* values)
+{
+  std::transform(values, values + count, values,
+    [](float value) { return static_cast<float>(Eigen::bfloat16(value)); });
+}
+
+void PackedColumns::Set(
+  const MatrixBlock& b, std::int64_t inner, std::int64_t columns, ProductPrecision products)
+{
+  this->Inner = inner;
+  this->Columns = columns;
+  this->Products = products;
+  this->Pairs.clear();
+  if (products == ProductPrecision::Bfloat16 && HasBfloat16Products())
+  {
+    this->Pairs = PairsOf(b, inner, columns);
+    return;
+  }
+  const std::int64_t size = inner * PanelColumns;
+  this->Floats.resize(ToIndex(PanelCount(columns) * size));
+  for (std::int64_t panel = 0; panel < PanelCount(columns); ++panel)
+  {
+    const std::int64_t first = panel * PanelColumns;
+    PackPanel(
+      b, first, inner, std::min(PanelColumns, columns - first), this->Floats.data() + panel * size);
+  }
+  if (products == ProductPrecision::Bfloat16)
+  {
+    RoundToBfloat16(static_cast<std::int64_t>(this->Floats.size()), this->Floats.data());
+  }
+}
+
+std::int64_t PackedColumns::Stride() const
+{
+  return PanelCount(this->Columns) * PanelColumns;
+}
+
+void PackedColumns::Multiply(
+  std::int64_t rows, const float* from, std::int64_t stride, float* product) const
+{
+  const std::int64_t panels = PanelCount(this->Columns);
+  if (!this->Pairs.empty())
+  {
+    MultiplyPacked(this->Pairs, this->Inner, panels, rows, from, stride, product);
+    return;
+  }
+  std::vector<float> rounded;
+  if (this->Products == ProductPrecision::Bfloat16)
+  {
+    rounded.resize(ToIndex(rows * this->Inner));
+    for (std::int64_t row = 0; row < rows; ++row)
+    {
+      std::copy_n(from + row * stride, this->Inner, rounded.data() + row * this->Inner);
+    }
+    RoundToBfloat16(rows * this->Inner, rounded.data());
+    from = rounded.data();
+    stride = this->Inner;
+  }
+  InitializeTarget();
+  for (std::int64_t panel = 0; panel < panels; ++panel)
+  {
+    HWY_DYNAMIC_DISPATCH(MultiplyPanel)
+    (rows, this->Inner, from, stride, this->Floats.data() + panel * this->Inner * PanelColumns,
+      product + panel * PanelColumns, this->Stride());
+  }
+}
+
+}
+
+#endif

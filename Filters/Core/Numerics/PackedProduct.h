@@ -1,0 +1,47 @@
+#pragma once
+
+#include "AttentionKinds.h"
+#include "MatrixProduct.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace atlas
+{
+
+/// Whether this machine multiplies numbers of BF16, floats with 8 significant bits, twice as fast
+/// as floats (AVX512-BF16), and the instruction set in use (InstructionSets.h) is AVX-512.
+bool HasBfloat16Products();
+
+/// Rounds floats to numbers of BF16, ties to even.
+void RoundToBfloat16(std::int64_t count, float* values);
+
+/// The columns of a matrix [inner, columns] in the order in which they are multiplied. Sums are in
+/// single precision, in the order of the inner index. A row of a product thus depends on its own
+/// row alone, whatever it is computed with; OpenBLAS, whose kernels take several rows at a time,
+/// sums in an order that depends on the place of a row. It differs between instruction sets.
+class PackedColumns
+{
+public:
+  /// Replaces the columns by those of b. Sizes are at least 1. With Bfloat16 both factors of all
+  /// products are rounded to BF16.
+  void Set(const MatrixBlock& b, std::int64_t inner, std::int64_t columns,
+    ProductPrecision products = ProductPrecision::Single);
+
+  /// The floats between the rows of a product: the number of columns, rounded up.
+  std::int64_t Stride() const;
+
+  /// Computes product = from b, [rows, Stride()]; what is beyond the columns is 0. `from` is [rows,
+  /// inner] with the given stride.
+  void Multiply(std::int64_t rows, const float* from, std::int64_t stride, float* product) const;
+
+private:
+  std::int64_t Inner = 0;
+  std::int64_t Columns = 0;
+  ProductPrecision Products = ProductPrecision::Single;
+  std::vector<float> Floats;        ///< [panels, inner, columns of a panel]
+  std::vector<std::uint32_t> Pairs; ///< or [panels, inner / 2, columns of a panel], numbers of BF16
+                                    ///< in pairs, the first in the lower half
+};
+
+}
