@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <string>
 
 // Highway before 1.1 does not know these instructions, so they are used directly.
@@ -31,18 +30,37 @@ namespace atlas::HWY_NAMESPACE
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Columns that are packed together. Those of two vectors are multiplied in one pass.
-constexpr std::int64_t PanelColumns = 32;
-
-/// The sums of so many rows and two vectors of columns are in registers.
+/// The sums of so many rows and a panel are in registers.
 constexpr std::int64_t PassRows = 6;
 
-/// The products of Rows rows and two vectors of columns, which are `PanelColumns` apart.
-template<std::int64_t Rows, class D>
-HWY_INLINE void MultiplyPass(D d, std::int64_t inner, const float* from, std::int64_t stride,
-  const float* columns, float* product, std::int64_t productStride)
+/// A panel has the columns of two vectors.
+using PanelVector = hn::CappedTag<float, 16>;
+
+std::int64_t PanelWidth()
 {
-  using V = hn::Vec<D>;
+  return 2 * static_cast<std::int64_t>(hn::Lanes(PanelVector()));
+}
+
+/// Copies a whole panel of columns [inner, PanelWidth()].
+void CopyPanel(std::int64_t inner, const float* from, std::int64_t stride, float* to)
+{
+  const PanelVector d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = 0; i < inner; ++i)
+  {
+    hn::StoreU(hn::LoadU(d, from + i * stride), d, to);
+    hn::StoreU(hn::LoadU(d, from + i * stride + lanes), d, to + lanes);
+    to += 2 * lanes;
+  }
+}
+
+/// The products of Rows rows and a panel.
+template<std::int64_t Rows>
+HWY_INLINE void MultiplyPass(std::int64_t inner, const float* from, std::int64_t stride,
+  const float* panel, float* product, std::int64_t productStride)
+{
+  using V = hn::Vec<PanelVector>;
+  const PanelVector d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   V sums[Rows][2];
   for (std::int64_t r = 0; r < Rows; ++r)
@@ -52,8 +70,9 @@ HWY_INLINE void MultiplyPass(D d, std::int64_t inner, const float* from, std::in
   }
   for (std::int64_t i = 0; i < inner; ++i)
   {
-    const V first = hn::LoadU(d, columns + i * PanelColumns);
-    const V second = hn::LoadU(d, columns + i * PanelColumns + lanes);
+    const V first = hn::LoadU(d, panel);
+    const V second = hn::LoadU(d, panel + lanes);
+    panel += 2 * lanes;
     for (std::int64_t r = 0; r < Rows; ++r)
     {
       const V number = hn::Set(d, from[r * stride + i]);
@@ -72,28 +91,23 @@ HWY_INLINE void MultiplyPass(D d, std::int64_t inner, const float* from, std::in
 void MultiplyPanel(std::int64_t rows, std::int64_t inner, const float* from, std::int64_t stride,
   const float* panel, float* product, std::int64_t productStride)
 {
-  const hn::CappedTag<float, PanelColumns / 2> d;
-  const auto columns = 2 * static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t c = 0; c < PanelColumns; c += columns)
+  const auto pass = [&](auto count, std::int64_t row)
   {
-    const auto pass = [&](auto count, std::int64_t row)
-    {
-      MultiplyPass<decltype(count)::value>(d, inner, from + row * stride, stride, panel + c,
-        product + row * productStride + c, productStride);
-    };
-    std::int64_t row = 0;
-    for (; row + PassRows <= rows; row += PassRows)
-    {
-      pass(std::integral_constant<std::int64_t, PassRows>(), row);
-    }
-    for (; row + 2 <= rows; row += 2)
-    {
-      pass(std::integral_constant<std::int64_t, 2>(), row);
-    }
-    if (row < rows)
-    {
-      pass(std::integral_constant<std::int64_t, 1>(), row);
-    }
+    MultiplyPass<decltype(count)::value>(
+      inner, from + row * stride, stride, panel, product + row * productStride, productStride);
+  };
+  std::int64_t row = 0;
+  for (; row + PassRows <= rows; row += PassRows)
+  {
+    pass(std::integral_constant<std::int64_t, PassRows>(), row);
+  }
+  for (; row + 2 <= rows; row += 2)
+  {
+    pass(std::integral_constant<std::int64_t, 2>(), row);
+  }
+  if (row < rows)
+  {
+    pass(std::integral_constant<std::int64_t, 1>(), row);
   }
 }
 
@@ -105,44 +119,54 @@ HWY_AFTER_NAMESPACE();
 namespace atlas
 {
 
+HWY_EXPORT(CopyPanel);
 HWY_EXPORT(MultiplyPanel);
+HWY_EXPORT(PanelWidth);
 
 namespace
 {
 
-using HWY_NAMESPACE::PanelColumns;
 using HWY_NAMESPACE::PassRows;
 
-std::int64_t PanelCount(std::int64_t columns)
+constexpr std::int64_t PairWidth = 32; ///< columns of a panel of pairs
+
+std::int64_t PanelsOf(std::int64_t columns, std::int64_t width)
 {
-  return (columns + PanelColumns - 1) / PanelColumns;
+  return (columns + width - 1) / width;
 }
 
-/// Copies a panel of columns of b, of which there are `columns`; the others are 0.
-void PackPanel(
-  const MatrixBlock& b, std::int64_t first, std::int64_t inner, std::int64_t columns, float* to)
+/// Copies the columns of b from `first` on, as many as `width` or all that there are, to a panel
+/// [inner, width]; the others are 0.
+void PackPanel(const MatrixBlock& b, std::int64_t first, std::int64_t inner, std::int64_t columns,
+  std::int64_t width, float* to)
 {
+  const std::int64_t count = std::min(width, columns - first);
+  if (!b.transposed && count == width)
+  {
+    HWY_DYNAMIC_DISPATCH(CopyPanel)(inner, b.data + first, b.stride, to);
+    return;
+  }
   if (!b.transposed)
   {
     for (std::int64_t i = 0; i < inner; ++i)
     {
-      float* end = std::copy_n(b.data + i * b.stride + first, columns, to);
-      to += PanelColumns;
+      float* end = std::copy_n(b.data + i * b.stride + first, count, to);
+      to += width;
       std::fill(end, to, 0.F);
     }
     return;
   }
-  std::fill_n(to, columns < PanelColumns ? inner * PanelColumns : 0, 0.F);
+  std::fill_n(to, count < width ? inner * width : 0, 0.F);
   constexpr std::int64_t block = 16; // lines that stay in the cache
   for (std::int64_t begin = 0; begin < inner; begin += block)
   {
     const std::int64_t end = std::min(begin + block, inner);
-    for (std::int64_t c = 0; c < columns; ++c)
+    for (std::int64_t c = 0; c < count; ++c)
     {
       const float* from = b.data + (first + c) * b.stride;
       for (std::int64_t i = begin; i < end; ++i)
       {
-        to[i * PanelColumns + c] = from[i];
+        to[i * width + c] = from[i];
       }
     }
   }
@@ -209,7 +233,7 @@ ATLAS_BFLOAT16 void PackPairs(
   {
     const float* first = b + i * stride;
     const float* second = i + 1 < inner ? first + stride : first;
-    for (std::int64_t c = 0; c < PanelColumns; c += VectorLanes)
+    for (std::int64_t c = 0; c < PairWidth; c += VectorLanes)
     {
       const __mmask16 lanes = FirstLanes(columns - c);
       const std::int64_t place = lanes == 0 ? 0 : c;
@@ -222,7 +246,7 @@ ATLAS_BFLOAT16 void PackPairs(
   }
 }
 
-/// Likewise of columns that are stored as rows. `work` has PanelColumns times the pairs.
+/// Likewise of columns that are stored as rows. `work` has PairWidth times the pairs.
 ATLAS_BFLOAT16 void PackTransposedPairs(const float* b, std::int64_t stride, std::int64_t inner,
   std::int64_t columns, std::uint32_t* work, std::uint32_t* to)
 {
@@ -231,13 +255,13 @@ ATLAS_BFLOAT16 void PackTransposedPairs(const float* b, std::int64_t stride, std
   {
     RoundRow(inner, b + c * stride, work + c * pairs);
   }
-  std::fill(work + columns * pairs, work + PanelColumns * pairs, 0U);
+  std::fill(work + columns * pairs, work + PairWidth * pairs, 0U);
   const __m512i steps =
     _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
       _mm512_set1_epi32(static_cast<int>(pairs)));
   for (std::int64_t i = 0; i < pairs; ++i)
   {
-    for (std::int64_t c = 0; c < PanelColumns; c += VectorLanes)
+    for (std::int64_t c = 0; c < PairWidth; c += VectorLanes)
     {
       _mm512_storeu_si512(to, _mm512_i32gather_epi32(steps, work + c * pairs + i, 4));
       to += VectorLanes;
@@ -250,7 +274,7 @@ template<std::int64_t Rows>
 ATLAS_BFLOAT16 void MultiplyPairs(std::int64_t pairs, const std::uint32_t* rows,
   const std::uint32_t* panel, float* product, std::int64_t stride)
 {
-  constexpr std::int64_t vectors = PanelColumns / VectorLanes;
+  constexpr std::int64_t vectors = PairWidth / VectorLanes;
   __m512 sums[Rows][vectors];
   for (std::int64_t r = 0; r < Rows; ++r)
   {
@@ -266,7 +290,7 @@ ATLAS_BFLOAT16 void MultiplyPairs(std::int64_t pairs, const std::uint32_t* rows,
     {
       columns[v] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(panel + v * VectorLanes));
     }
-    panel += PanelColumns;
+    panel += PairWidth;
     for (std::int64_t r = 0; r < Rows; ++r)
     {
       const auto pair =
@@ -300,13 +324,13 @@ constexpr std::array<PairProduct, PassRows> PairProducts = { MultiplyPairs<1>, M
 /// Packs columns as pairs.
 std::vector<std::uint32_t> PairsOf(const MatrixBlock& b, std::int64_t inner, std::int64_t columns)
 {
-  const std::int64_t size = PairCount(inner) * PanelColumns;
-  std::vector<std::uint32_t> packed(ToIndex(PanelCount(columns) * size));
+  const std::int64_t size = PairCount(inner) * PairWidth;
+  std::vector<std::uint32_t> packed(ToIndex(PanelsOf(columns, PairWidth) * size));
   std::vector<std::uint32_t> work(b.transposed ? ToIndex(size) : 0);
-  for (std::int64_t panel = 0; panel < PanelCount(columns); ++panel)
+  for (std::int64_t panel = 0; panel < PanelsOf(columns, PairWidth); ++panel)
   {
-    const std::int64_t first = panel * PanelColumns;
-    const std::int64_t count = std::min(PanelColumns, columns - first);
+    const std::int64_t first = panel * PairWidth;
+    const std::int64_t count = std::min(PairWidth, columns - first);
     std::uint32_t* to = packed.data() + panel * size;
     if (b.transposed)
     {
@@ -332,12 +356,12 @@ void MultiplyPacked(const std::vector<std::uint32_t>& packed, std::int64_t inner
   }
   for (std::int64_t panel = 0; panel < panels; ++panel)
   {
-    const std::uint32_t* columns = packed.data() + panel * pairs * PanelColumns;
+    const std::uint32_t* columns = packed.data() + panel * pairs * PairWidth;
     for (std::int64_t row = 0; row < rows; row += PassRows)
     {
       const std::int64_t passed = std::min(PassRows, rows - row);
       PairProducts[ToIndex(passed - 1)](pairs, rounded.get() + row * pairs, columns,
-        product + (row * panels + panel) * PanelColumns, panels * PanelColumns);
+        product + (row * panels + panel) * PairWidth, panels * PairWidth);
     }
   }
 }
@@ -379,40 +403,41 @@ void PackedColumns::Set(
   const MatrixBlock& b, std::int64_t inner, std::int64_t columns, ProductPrecision products)
 {
   this->Inner = inner;
-  this->Columns = columns;
   this->Products = products;
   this->Pairs.clear();
   if (products == ProductPrecision::Bfloat16 && HasBfloat16Products())
   {
     this->Pairs = PairsOf(b, inner, columns);
+    this->Width = PairWidth;
+    this->Panels = PanelsOf(columns, this->Width);
     return;
   }
-  const std::int64_t size = inner * PanelColumns;
-  this->Floats.resize(ToIndex(PanelCount(columns) * size));
-  for (std::int64_t panel = 0; panel < PanelCount(columns); ++panel)
+  InitializeTarget();
+  this->Width = HWY_DYNAMIC_DISPATCH(PanelWidth)();
+  this->Panels = PanelsOf(columns, this->Width);
+  const std::int64_t size = this->Panels * inner * this->Width;
+  if (this->Capacity < size)
   {
-    const std::int64_t first = panel * PanelColumns;
-    PackPanel(
-      b, first, inner, std::min(PanelColumns, columns - first), this->Floats.data() + panel * size);
+    this->Capacity = size;
+    this->Floats.reset(new float[ToIndex(size)]); // each number of which is set below
+  }
+  for (std::int64_t panel = 0; panel < this->Panels; ++panel)
+  {
+    PackPanel(b, panel * this->Width, inner, columns, this->Width,
+      this->Floats.get() + panel * inner * this->Width);
   }
   if (products == ProductPrecision::Bfloat16)
   {
-    RoundToBfloat16(static_cast<std::int64_t>(this->Floats.size()), this->Floats.data());
+    RoundToBfloat16(size, this->Floats.get());
   }
-}
-
-std::int64_t PackedColumns::Stride() const
-{
-  return PanelCount(this->Columns) * PanelColumns;
 }
 
 void PackedColumns::Multiply(
   std::int64_t rows, const float* from, std::int64_t stride, float* product) const
 {
-  const std::int64_t panels = PanelCount(this->Columns);
   if (!this->Pairs.empty())
   {
-    MultiplyPacked(this->Pairs, this->Inner, panels, rows, from, stride, product);
+    MultiplyPacked(this->Pairs, this->Inner, this->Panels, rows, from, stride, product);
     return;
   }
   std::vector<float> rounded;
@@ -427,12 +452,11 @@ void PackedColumns::Multiply(
     from = rounded.data();
     stride = this->Inner;
   }
-  InitializeTarget();
-  for (std::int64_t panel = 0; panel < panels; ++panel)
+  for (std::int64_t panel = 0; panel < this->Panels; ++panel)
   {
     HWY_DYNAMIC_DISPATCH(MultiplyPanel)
-    (rows, this->Inner, from, stride, this->Floats.data() + panel * this->Inner * PanelColumns,
-      product + panel * PanelColumns, this->Stride());
+    (rows, this->Inner, from, stride, this->Floats.get() + panel * this->Inner * this->Width,
+      product + panel * this->Width, this->Stride());
   }
 }
 

@@ -4,6 +4,7 @@
 #include "MatrixProduct.h"
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace atlas
@@ -29,7 +30,7 @@ public:
     ProductPrecision products = ProductPrecision::Single);
 
   /// The floats between the rows of a product: the number of columns, rounded up.
-  std::int64_t Stride() const;
+  std::int64_t Stride() const { return this->Panels * this->Width; }
 
   /// Computes product = from b, [rows, Stride()]; what is beyond the columns is 0. `from` is [rows,
   /// inner] with the given stride.
@@ -37,10 +38,12 @@ public:
 
 private:
   std::int64_t Inner = 0;
-  std::int64_t Columns = 0;
+  std::int64_t Width = 0; ///< columns of a panel
+  std::int64_t Panels = 0;
   ProductPrecision Products = ProductPrecision::Single;
-  std::vector<float> Floats;        ///< [panels, inner, columns of a panel]
-  std::vector<std::uint32_t> Pairs; ///< or [panels, inner / 2, columns of a panel], numbers of BF16
+  std::unique_ptr<float[]> Floats;  ///< [panels, inner, width]
+  std::int64_t Capacity = 0;        ///< of these
+  std::vector<std::uint32_t> Pairs; ///< or [panels, inner / 2, width], numbers of BF16
                                     ///< in pairs, the first in the lower half
 };
 
