@@ -54,6 +54,62 @@ void CopyPanel(std::int64_t inner, const float* from, std::int64_t stride, float
   }
 }
 
+constexpr std::int64_t SquareSide = 4;
+
+/// Transposes a square: four numbers of each of four columns, which are stored as rows.
+HWY_INLINE void TransposeSquare(
+  const float* from, std::int64_t stride, float* to, std::int64_t width)
+{
+#if HWY_TARGET == HWY_SCALAR
+  for (std::int64_t i = 0; i < SquareSide * SquareSide; ++i)
+  {
+    to[i / SquareSide * width + i % SquareSide] = from[i % SquareSide * stride + i / SquareSide];
+  }
+#else
+  const hn::FixedTag<float, SquareSide> d;
+  const auto first = hn::LoadU(d, from);
+  const auto second = hn::LoadU(d, from + stride);
+  const auto third = hn::LoadU(d, from + 2 * stride);
+  const auto fourth = hn::LoadU(d, from + 3 * stride);
+  const auto low = hn::InterleaveLower(d, first, second);
+  const auto lowNext = hn::InterleaveLower(d, third, fourth);
+  const auto high = hn::InterleaveUpper(d, first, second);
+  const auto highNext = hn::InterleaveUpper(d, third, fourth);
+  hn::StoreU(hn::ConcatLowerLower(d, lowNext, low), d, to);
+  hn::StoreU(hn::ConcatUpperUpper(d, lowNext, low), d, to + width);
+  hn::StoreU(hn::ConcatLowerLower(d, highNext, high), d, to + 2 * width);
+  hn::StoreU(hn::ConcatUpperUpper(d, highNext, high), d, to + 3 * width);
+#endif
+}
+
+/// Copies `columns` columns, which are stored as rows, to a panel [inner, width].
+void TransposePanel(std::int64_t inner, std::int64_t columns, const float* from,
+  std::int64_t stride, std::int64_t width, float* to)
+{
+  constexpr std::int64_t block = 128; // of each column: what is written stays in the cache
+  const std::int64_t inSquares = columns / SquareSide * SquareSide;
+  for (std::int64_t begin = 0; begin < inner; begin += block)
+  {
+    const std::int64_t end = std::min(begin + block, inner);
+    const std::int64_t squaresEnd = begin + (end - begin) / SquareSide * SquareSide;
+    for (std::int64_t c = 0; c < columns; c += c < inSquares ? SquareSide : 1)
+    {
+      std::int64_t i = begin;
+      for (; c < inSquares && i < squaresEnd; i += SquareSide)
+      {
+        TransposeSquare(from + c * stride + i, stride, to + i * width + c, width);
+      }
+      for (; i < end; ++i)
+      {
+        for (std::int64_t j = c; j < (c < inSquares ? c + SquareSide : c + 1); ++j)
+        {
+          to[i * width + j] = from[j * stride + i];
+        }
+      }
+    }
+  }
+}
+
 /// The products of Rows rows and a panel.
 template<std::int64_t Rows>
 HWY_INLINE void MultiplyPass(std::int64_t inner, const float* from, std::int64_t stride,
@@ -122,6 +178,7 @@ namespace atlas
 HWY_EXPORT(CopyPanel);
 HWY_EXPORT(MultiplyPanel);
 HWY_EXPORT(PanelWidth);
+HWY_EXPORT(TransposePanel);
 
 namespace
 {
@@ -157,19 +214,8 @@ void PackPanel(const MatrixBlock& b, std::int64_t first, std::int64_t inner, std
     return;
   }
   std::fill_n(to, count < width ? inner * width : 0, 0.F);
-  constexpr std::int64_t block = 16; // lines that stay in the cache
-  for (std::int64_t begin = 0; begin < inner; begin += block)
-  {
-    const std::int64_t end = std::min(begin + block, inner);
-    for (std::int64_t c = 0; c < count; ++c)
-    {
-      const float* from = b.data + (first + c) * b.stride;
-      for (std::int64_t i = begin; i < end; ++i)
-      {
-        to[i * width + c] = from[i];
-      }
-    }
-  }
+  HWY_DYNAMIC_DISPATCH(TransposePanel)
+  (inner, count, b.data + first * b.stride, b.stride, width, to);
 }
 
 #if ATLAS_HAS_BFLOAT16
