@@ -296,7 +296,8 @@ TEST(Linear, HeadsAreParts)
   EXPECT_EQ(head.data[head.stride * 1 + 5], static_cast<float>(stored.values[5 * 300 + 15]));
   EXPECT_EQ(linear.HeadBias(4), linear.Bias(14));
   EXPECT_EQ(*linear.Bias(14), static_cast<float>(stored.biases[14]));
-  EXPECT_EQ(WidenedBytes(stored.tensors), 0U);
+  constexpr std::uint64_t block = Stored::Inputs * BlockColumns * sizeof(float); // packed
+  EXPECT_EQ(WidenedBytes(stored.tensors, 2), 2 * block);
 
   LinearTensors heads = stored.tensors; // [50 heads, 6, 2] of the same numbers
   heads.layout = WeightLayout::HeadInputOutput;
