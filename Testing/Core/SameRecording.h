@@ -75,6 +75,7 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
   EXPECT_EQ(found.mask, expected.mask);
   EXPECT_EQ(found.alibiSlopes, expected.alibiSlopes);
   EXPECT_EQ(found.rotated, expected.rotated);
+  EXPECT_EQ(found.products, expected.products);
   EXPECT_EQ(found.processing, expected.processing);
   EXPECT_EQ(found.interventions, expected.interventions);
   EXPECT_EQ(found.layerCount, expected.layerCount);

@@ -16,6 +16,8 @@
 #include <vtkTypeInt64Array.h>
 #include <vtkVariant.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -81,6 +83,37 @@ TEST(TransformerRecorder, RecordsImages)
   const Recording recording = pipeline.Record();
   EXPECT_EQ(recording.SequenceCount(), 2);
   ExpectRows(oracle, recording, "layer.1.query", 3, recording.layers[1].heads[3].query, 1e-4);
+}
+
+/// A recording says that its products were rounded. Choosing floats again gives the bytes of
+/// before.
+TEST(TransformerRecorder, UsesTheProductsOfTheModel)
+{
+  const TransformerOracle oracle("gpt2");
+  Pipeline pipeline(oracle.Path());
+  pipeline.Recorder->SetTokenIds(Lines(oracle.Input().tokens).c_str());
+  const Recording exact = pipeline.Record();
+  EXPECT_EQ(exact.products, ProductPrecision::Single);
+  pipeline.Model->SetProducts(vtkTransformerReader::BFLOAT16);
+  const Recording rounded = pipeline.Record();
+  EXPECT_EQ(rounded.products, ProductPrecision::Bfloat16);
+  const SharedMatrix& query = exact.layers[1].heads[0].query;
+  const SharedMatrix& other = rounded.layers[1].heads[0].query;
+  double largest = 0;
+  double difference = 0;
+  for (std::uint64_t i = 0; i < query.Count(); ++i)
+  {
+    const auto expected = static_cast<double>(query.values.get()[i]);
+    largest = std::max(largest, std::abs(expected));
+    difference =
+      std::max(difference, std::abs(static_cast<double>(other.values.get()[i]) - expected));
+  }
+  EXPECT_GT(difference, 1e-5 * largest);
+  EXPECT_LT(difference, 0.05 * largest);
+  pipeline.Model->SetProducts(vtkTransformerReader::SINGLE);
+  const Recording again = pipeline.Record();
+  EXPECT_TRUE(std::equal(query.values.get(), query.values.get() + query.Count(),
+    again.layers[1].heads[0].query.values.get()));
 }
 
 TEST(TransformerRecorder, RecordsWhatIsAskedFor)

@@ -251,6 +251,9 @@ class Installation(unittest.TestCase):
                 atlas("figures", model, *surface, "-o", "figures")
                 atlas("figures", recording, "--only", "sentence", "--head", "0,3", "--width", "300", "-o", "figures")
                 atlas("record", config, "In the beginning", "--record", "all", "-o", "run.safetensors")
+                atlas("record", config, "In the beginning", "--products", "bf16", "-o", "rounded.safetensors")
+                head = (pathlib.Path(folder) / "rounded.safetensors").read_bytes()[:100_000]
+                self.assertIn(b'"products":"bf16"', head)
                 atlas("figures", "run.safetensors", "--only", "heads", "--width", "300", "-o", "figures")
                 atlas("web", model, "run.safetensors", "--only", "torus,map", "-o", "page.html")
                 atlas("scene", "run.safetensors", "-o", "scene.pvsm")

@@ -49,6 +49,7 @@ Recording Everything()
   recording.alibiSlopes = { 0.1, 0.7, 1.0 / 3, 1e-9 };
   recording.rotated = true;
   recording.processing = WeightProcessing::Processed;
+  recording.products = ProductPrecision::Bfloat16;
   recording.layerCount = 5;
   recording.sequenceOffsets = { 0, 2, 2, 5, 5 };
   recording.tokens.sequence = { 0, 0, 2, 2, 2 };
@@ -265,6 +266,7 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
   EXPECT_THAT(with("mask", "none"),
     HasSubstr("metadata 'mask': expected one of causal, bidirectional, cross, found 'none'"));
   EXPECT_THAT(with("rotated", "yes"), HasSubstr("expected one of true, false, found 'yes'"));
+  EXPECT_THAT(with("products", "half"), HasSubstr("single, bf16, found 'half'"));
   EXPECT_THAT(with("processing", ""), HasSubstr("unknown, unprocessed, processed, found ''"));
   EXPECT_THAT(with("layer_count", "-1"), HasSubstr("an integer from 0 to 10000, found '-1'"));
   EXPECT_THAT(with("head_count", "99999999"), HasSubstr("metadata 'head_count': expected"));
