@@ -147,7 +147,7 @@ HWY_INLINE void MultiplyPass(std::int64_t inner, const float* from, std::int64_t
 void MultiplyPanel(std::int64_t rows, std::int64_t inner, const float* from, std::int64_t stride,
   const float* panel, float* product, std::int64_t productStride)
 {
-  const auto pass = [&](auto count, std::int64_t row)
+  const auto pass = [&](auto count, std::int64_t row) HWY_ATTR
   {
     MultiplyPass<decltype(count)::value>(
       inner, from + row * stride, stride, panel, product + row * productStride, productStride);

@@ -151,7 +151,7 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Open(const std::filesyst
   const bool isInMemory = IsInMemory(path);
   const std::filesystem::path place = isInMemory ? path : std::filesystem::absolute(path);
   const OpenModels::Key key = { place, isInMemory ? "" : architecture, processes, products };
-  const std::shared_ptr<const OpenTransformer> known = models.all[key].lock();
+  std::shared_ptr<const OpenTransformer> known = models.all[key].lock();
   if (known != nullptr && known->IsCurrent())
   {
     return known;
