@@ -41,15 +41,16 @@ class vtkMultiBlockDataSet;
 /// logit per head)) and, of those with routing, Experts (double, tuples (layer, number of
 /// experts)); ALiBi Slopes (double, per head, only where there are some); Sequence Offsets (64-bit
 /// integers, the first row of each sequence, then the number of rows). Of runs that were changed
-/// Interventions (string, what was changed, in words). Of images Patch Grid (int, the rows and
-/// columns of patches of the largest). Of recordings with pictures also Picture Size (int, height
-/// and width in pixels) and, if the pixels are not there, Picture File, Picture Hash (string, per
-/// image) and Picture Processing (string, see RecordedPictures in Recording.h). Of pictures among
-/// words, instead of Patch Grid and Picture Size, Picture Contents (int, a tuple per picture: the
-/// picture or film, its first frame, the number of frames, 1 if it is all of a picture whose tiles
-/// are there, too, height and width in pixels). Of cross attention Source Lengths (64-bit integers,
-/// the number of tokens of the source with which each sequence begins); of T5 Distance Bias (float
-/// [2 D + 1], a tuple per head, the bias for key - query = -D ... D).
+/// Interventions (string, what was changed, in words); of runs whose products are not those of
+/// floats Products (string, bf16). Of images Patch Grid (int, the rows and columns of patches of
+/// the largest). Of recordings with pictures also Picture Size (int, height and width in pixels)
+/// and, if the pixels are not there, Picture File, Picture Hash (string, per image) and Picture
+/// Processing (string, see RecordedPictures in Recording.h). Of pictures among words, instead of
+/// Patch Grid and Picture Size, Picture Contents (int, a tuple per picture: the picture or film,
+/// its first frame, the number of frames, 1 if it is all of a picture whose tiles are there, too,
+/// height and width in pixels). Of cross attention Source Lengths (64-bit integers, the number of
+/// tokens of the source with which each sequence begins); of T5 Distance Bias (float [2 D + 1], a
+/// tuple per head, the bias for key - query = -D ... D).
 namespace AttentionAtlas
 {
 

@@ -63,8 +63,7 @@ cxxopts::Options CorpusArguments(const std::string& name)
     value<std::int64_t>()->default_value(std::to_string(defaults.batch)));
   add("continue-from", "statistics of these texts with the same options, which go on",
     value<std::string>());
-  add("architecture", "the model_type of config.json, if that is missing or wrong",
-    value<std::string>());
+  AddModelOptions(add);
   add("threads", "number of threads; 0: one per processor that the process may use",
     value<int>()->default_value("0"));
   arguments.parse_positional({ "model", "files" });
@@ -138,8 +137,7 @@ int MeasureFiles(const cxxopts::ParseResult& parsed, const std::string& name)
   CorpusRunOptions run = RunOf(parsed);
   fs::path path = ModelOf(parsed);
   path = fs::is_directory(path) ? path / "config.json" : path; // as a Transformer Reader has it
-  const std::shared_ptr<const OpenTransformer> model = OpenTransformer::Open(
-    path, parsed.count("architecture") != 0 ? parsed["architecture"].as<std::string>() : "");
+  const std::shared_ptr<const OpenTransformer> model = OpenModel(parsed, path);
   CorpusStatistics statistics = BeginOrGoOn(parsed, *model, path);
   {
     // Files that cannot be read are found before anything is said.

@@ -1,5 +1,7 @@
 #include "ProgramOptions.h"
 
+#include "AttentionKinds.h"
+#include "NamedValues.h"
 #include "Prompts.h"
 
 #include <algorithm>
@@ -40,6 +42,25 @@ fs::path ModelOf(const cxxopts::ParseResult& parsed)
     throw FileError(model.string() + ": expected the folder or the file of a model, found none.");
   }
   return model;
+}
+
+void AddModelOptions(cxxopts::OptionAdder& add)
+{
+  using cxxopts::value;
+  add("architecture", "the model_type of config.json, if that is missing or wrong",
+    value<std::string>());
+  add("products",
+    "numbers in which activations and weights are multiplied: " + NamesOf(ProductPrecisions) +
+      "; bf16 is faster on processors with AVX512-BF16",
+    value<std::string>()->default_value(std::string(Name(ProductPrecision::Single))));
+}
+
+std::shared_ptr<const OpenTransformer> OpenModel(
+  const cxxopts::ParseResult& parsed, const fs::path& path, bool processes)
+{
+  return OpenTransformer::Open(path,
+    parsed.count("architecture") != 0 ? parsed["architecture"].as<std::string>() : "", processes,
+    ParseNamed<OptionError>(ProductPrecisions, parsed["products"].as<std::string>(), "--products"));
 }
 
 fs::path OutputOf(const cxxopts::ParseResult& parsed, const std::string& what)

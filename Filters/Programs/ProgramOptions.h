@@ -1,9 +1,11 @@
 #pragma once
 
 #include "Error.h"
+#include "OpenTransformer.h"
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -48,6 +50,13 @@ Number AtLeast(const cxxopts::ParseResult& parsed, const std::string& option, Nu
 
 /// The path given as `model`, which is there.
 std::filesystem::path ModelOf(const cxxopts::ParseResult& parsed);
+
+/// Adds --architecture and --products: how a model is read.
+void AddModelOptions(cxxopts::OptionAdder& add);
+
+/// The model of a path, read as these options say.
+std::shared_ptr<const OpenTransformer> OpenModel(
+  const cxxopts::ParseResult& parsed, const std::filesystem::path& path, bool processes = false);
 
 /// The safetensors file of --output, in a folder that is there: what comes before it takes time.
 /// `what` says what it is.

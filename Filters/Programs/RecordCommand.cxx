@@ -73,13 +73,8 @@ cxxopts::Options Arguments(const std::string& name)
     value<std::int64_t>()->default_value("0"));
   add("no-special-tokens", "leave out tokens such as [CLS], which the model was trained with");
   add("no-pictures", "record the names of pictures, not their pixels");
-  add("architecture", "the model_type of config.json, if that is missing or wrong",
-    value<std::string>());
+  AddModelOptions(add);
   add("process-weights", "process weights as TransformerLens does");
-  add("products",
-    "numbers in which activations and weights are multiplied: " + NamesOf(ProductPrecisions) +
-      "; bf16 is faster on processors with AVX512-BF16",
-    value<std::string>()->default_value(std::string(Name(ProductPrecision::Single))));
   add("threads", "number of threads; 0: one per processor that the process may use",
     value<int>()->default_value("0"));
   arguments.parse_positional({ "model", "input" });
@@ -218,10 +213,8 @@ void Run(const cxxopts::ParseResult& parsed, const std::string& name)
 {
   const fs::path output = OutputOf(parsed, "the recording to write");
   RecordOptions options = OptionsOf(parsed);
-  const std::shared_ptr<const OpenTransformer> model = OpenTransformer::Open(ModelOf(parsed),
-    parsed.count("architecture") != 0 ? parsed["architecture"].as<std::string>() : "",
-    parsed.count("process-weights") != 0,
-    ParseNamed<OptionError>(ProductPrecisions, parsed["products"].as<std::string>(), "--products"));
+  const std::shared_ptr<const OpenTransformer> model =
+    OpenModel(parsed, ModelOf(parsed), parsed.count("process-weights") != 0);
   if (parsed["record"].as<std::string>() == "all")
   {
     options.routing = model->GetModel().GetConfig().experts > 0;

@@ -124,6 +124,17 @@ PeerTime TorchTime(std::int64_t sequences, std::int64_t length)
   return found->second;
 }
 
+/// Beside the fastest of our runs.
+void CompareWithTorch(benchmark::State& state, double fastest)
+{
+  const PeerTime torch = TorchTime(state.range(0), state.range(1));
+  state.SetLabel(torch.problem);
+  if (torch.problem.empty())
+  {
+    state.counters["torch_to_record"] = torch.seconds / fastest;
+  }
+}
+
 void Record(benchmark::State& state)
 {
   const std::int64_t sequences = state.range(0);
@@ -157,12 +168,7 @@ void Record(benchmark::State& state)
   state.counters["tokens_per_s"] = tokens / recorded;
   state.counters["blas_tokens_per_s"] = tokens / multiplied;
   state.counters["share_of_blas"] = multiplied / recorded;
-  const PeerTime torch = TorchTime(sequences, length);
-  state.SetLabel(torch.problem);
-  if (torch.problem.empty())
-  {
-    state.counters["torch_to_record"] = torch.seconds / fastest;
-  }
+  CompareWithTorch(state, fastest);
 }
 
 void RecordBfloat16(benchmark::State& state)
@@ -198,12 +204,7 @@ void RecordBfloat16(benchmark::State& state)
     static_cast<double>(static_cast<std::int64_t>(state.iterations()) * sequences * length) /
     recorded;
   state.counters["floats_to_bfloat16"] = withFloats / recorded;
-  const PeerTime torch = TorchTime(sequences, length);
-  state.SetLabel(torch.problem);
-  if (torch.problem.empty())
-  {
-    state.counters["torch_to_record"] = torch.seconds / fastest;
-  }
+  CompareWithTorch(state, fastest);
 }
 
 constexpr std::int64_t PatchSide = 14;

@@ -10,6 +10,17 @@
 namespace atlas::test
 {
 
+/// Everything that a run of a language model can record.
+inline RecordOptions AllQuantities(int threads = 0)
+{
+  RecordOptions options;
+  options.headOutputs = true;
+  options.residual = true;
+  options.logits = true;
+  options.threads = threads;
+  return options;
+}
+
 /// A random GPT-2 whose sizes are all different, for tests that need no expected values.
 struct TinyTransformer
 {

@@ -280,6 +280,11 @@ TEST(OpenTransformer, IsOneForAllThreads)
   EXPECT_EQ(std::set(tokenizers.begin(), tokenizers.end()).size(), 1U);
   EXPECT_NE(OpenTransformer::Open(model / "config.json", "gpt2"), found[0]) << "architecture";
   EXPECT_NE(OpenTransformer::Open(model / "config.json", "", true), found[0]) << "processing";
+  const auto rounded =
+    OpenTransformer::Open(model / "config.json", "", false, ProductPrecision::Bfloat16);
+  EXPECT_NE(rounded, found[0]) << "products";
+  EXPECT_EQ(rounded->GetModel().GetProducts(), ProductPrecision::Bfloat16);
+  EXPECT_EQ(found[0]->GetModel().GetProducts(), ProductPrecision::Single);
   // Nobody but the holders keeps the files open.
   const std::weak_ptr<const OpenTransformer> last = found[0];
   found.clear();
@@ -337,6 +342,9 @@ TEST(OpenTransformer, AModelInMemoryIsProcessed)
   const std::string path = "training:letters/processed";
   const auto kept = OpenTransformer::Keep(path, LettersInMemory(model));
   const auto processed = OpenTransformer::Open(path, "", true);
+  const auto rounded = OpenTransformer::Open(path, "", true, ProductPrecision::Bfloat16);
+  EXPECT_EQ(rounded->GetModel().GetProducts(), ProductPrecision::Bfloat16);
+  EXPECT_EQ(kept->GetModel().GetProducts(), ProductPrecision::Single);
   EXPECT_EQ(OpenTransformer::Open(path, "", true), processed);
   const Tensors expected = ProcessedTensors(model.Tiny.Make());
   const TensorViews& found = processed->GetModel().GetFiles().GetTensors();

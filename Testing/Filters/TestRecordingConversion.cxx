@@ -45,6 +45,19 @@ vtkTable* Table(vtkMultiBlockDataSet* recording, const std::string& layer, const
   return vtkTable::SafeDownCast(Block(parent, name));
 }
 
+TEST(RecordingConversion, KeepsProductsThatAreNotThoseOfFloats)
+{
+  Recording recording = SmallRecording();
+  EXPECT_EQ(DataSetOf(recording)->GetFieldData()->GetAbstractArray("Products"), nullptr);
+  recording.products = ProductPrecision::Bfloat16;
+  const auto data = DataSetOf(recording);
+  ExpectEqual(AttentionAtlas::ToRecording(data), recording);
+  vtkStringArray::SafeDownCast(data->GetFieldData()->GetAbstractArray("Products"))
+    ->SetValue(0, "half");
+  EXPECT_THAT(MessageOf<ModelError>([&]() { AttentionAtlas::ToRecording(data); }),
+    HasSubstr("field array 'Products': expected one of single, bf16, found 'half'"));
+}
+
 TEST(RecordingConversion, NamesBlocksAndColumns)
 {
   const auto data = DataSetOf(SmallRecording());

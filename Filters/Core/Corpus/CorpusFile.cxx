@@ -568,6 +568,10 @@ Metadata MetadataOf(const CorpusStatistics& statistics)
   {
     metadata.emplace("value_dimension", std::to_string(statistics.valueDimension));
   }
+  if (statistics.precision != ProductPrecision::Single)
+  {
+    metadata.emplace("precision", Name(statistics.precision));
+  }
   return metadata;
 }
 
@@ -590,6 +594,11 @@ CorpusStatistics FromContent(const SafetensorsContent& content, const std::strin
   statistics.sizes = SizesFromText(entry("sizes"), source);
   statistics.valueDimension = ValueDimensionOf(entry("value_dimension"), source);
   statistics.options.sampleValues = statistics.valueDimension > 0;
+  if (!entry("precision").empty())
+  {
+    statistics.precision = ParseNamed<ModelError>(
+      ProductPrecisions, entry("precision"), source + ": the entry precision");
+  }
   Archive archive(content.tensors, source);
   Pass(archive, statistics);
   return statistics;

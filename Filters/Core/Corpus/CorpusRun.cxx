@@ -131,6 +131,7 @@ CorpusStatistics BeginCorpus(
   statistics.options = options;
   statistics.options.layers = LayersOf(options, config);
   statistics.options.window = WindowOf(options, config);
+  statistics.precision = model.GetModel().GetProducts();
   statistics.headDimension = config.headDimension;
   statistics.valueDimension = options.sampleValues ? config.ValueDimension() : 0;
   for (const std::int64_t layer : statistics.options.layers)
@@ -173,8 +174,9 @@ void RequireSameOptions(
          << ", AddSpecialTokens " << options.addSpecialTokens << ", Window " << options.window
          << ", Overlap " << options.overlap << ", Contexts " << options.contexts << ", Samples "
          << options.samples << ", SinkThreshold " << options.sinkThreshold << ", Agreement "
-         << options.agreement << ", BatchTokens " << options.batch
-         << (options.sampleValues ? ", SampleValues 1" : "") << ", Layers";
+         << options.agreement << ", BatchTokens " << options.batch << ", Products "
+         << Name(statistics.precision) << (options.sampleValues ? ", SampleValues 1" : "")
+         << ", Layers";
     for (const std::int64_t layer : options.layers)
     {
       text << ' ' << layer;

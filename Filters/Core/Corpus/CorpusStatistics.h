@@ -168,9 +168,10 @@ struct CorpusStatistics
   std::string model; ///< its path
   CorpusOptions options;
   std::int64_t headDimension = 0;
-  std::int64_t valueDimension = 0; ///< of values; 0 without sampleValues
-  bool hasLogits = false;          ///< whether NextTokenEffect and Copying are measured
-  std::vector<HeadPlace> places;   ///< of the heads, by layer and head
+  std::int64_t valueDimension = 0;                       ///< of values; 0 without sampleValues
+  ProductPrecision precision = ProductPrecision::Single; ///< of the model's products
+  bool hasLogits = false;        ///< whether NextTokenEffect and Copying are measured
+  std::vector<HeadPlace> places; ///< of the heads, by layer and head
   std::vector<CorpusHead> heads;
 
   std::vector<std::int64_t> ids;  ///< of the kinds of tokens that occurred

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <type_traits>
 
 // Highway before 1.1 does not know these instructions, so they are used directly.
 #if defined(__x86_64__)

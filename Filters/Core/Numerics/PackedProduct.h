@@ -32,8 +32,9 @@ public:
   /// The floats between the rows of a product: the number of columns, rounded up.
   std::int64_t Stride() const { return this->Panels * this->Width; }
 
-  /// Computes product = from b, [rows, Stride()]; what is beyond the columns is 0. `from` is [rows,
-  /// inner] with the given stride.
+  /// Computes product = from b, [rows, Stride()]; what is beyond the columns has no meaning.
+  /// `from` is [rows, inner] with the given stride. The instruction set is that of Set. Where the
+  /// machine multiplies BF16, numbers below 2^-126 count as 0.
   void Multiply(std::int64_t rows, const float* from, std::int64_t stride, float* product) const;
 
 private:

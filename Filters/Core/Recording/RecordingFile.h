@@ -37,7 +37,8 @@ struct RecordingContent
 /// [N, d_model]; logits [N, vocabulary].
 /// A head without a key or value array shares that of the nearest head before it that has one.
 /// Metadata: format (RecordingFormat), version, architecture, mask (causal, bidirectional), rotated
-/// (true, false), processing (unknown, unprocessed, processed), layer_count, head_count,
+/// (true, false), processing (unknown, unprocessed, processed), products (single, bf16; only if not
+/// single), layer_count, head_count,
 /// score_scales (JSON: layer -> scale, of the recorded layers), alibi_slopes (JSON array), tokens
 /// (JSON array of strings), interventions (text; only of runs that were changed); of layers with
 /// routing expert_counts (JSON: layer -> its number of experts); of pictures whose

@@ -517,11 +517,7 @@ std::uint64_t PatchingMemory(
     (config.layers + 1) * length * kept + copies * length * config.modelDimension +
     LayerRunner::WorkingFloats(config, batch.LargestGroup(), options.threads);
   const TransformerWeights& weights = model.GetWeights();
-  std::uint64_t widened = WidenedBytes(weights.unembedding, options.threads);
-  for (const LayerTensors& layer : weights.layers)
-  {
-    widened = std::max(widened, WidenedBytes(layer, options.threads));
-  }
+  const std::uint64_t widened = WidenedBytes(weights, options.threads);
   std::uint64_t reference = 0;
   if (options.by == Replacement::MeanOverPrompts)
   {

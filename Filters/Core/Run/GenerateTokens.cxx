@@ -13,7 +13,6 @@
 #include "TransformerRun.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <deque>

@@ -122,7 +122,8 @@ std::uint64_t PromptSumsMemory(
   const std::size_t sums =
     ToIndex(MeanColumns(config, options.interventions)) * (sequences.offsets.size() - 1);
   return sums * (sizeof(double) + sizeof(float)) +
-         ToIndex(VisitFloats(config, sequences, options.threads)) * sizeof(float);
+         ToIndex(VisitFloats(config, sequences, options.threads)) * sizeof(float) +
+         WidenedBytes(model.GetWeights(), options.threads);
 }
 
 std::vector<float> MeansOverOthers(

@@ -37,6 +37,47 @@ std::vector<std::filesystem::path> Checkpoints(const std::filesystem::path& fold
 namespace
 {
 
+/// Sets the precision of all products with weights, those of the encoder of sound or text, of
+/// images and of the projector included. Routers, which choose experts, and what weighs the shared
+/// expert stay in single precision.
+void SetProductsOf(TransformerWeights& weights, ProductPrecision products)
+{
+  for (LinearTensors* linear : { &weights.embeddingIn, &weights.patchEmbedding,
+         &weights.firstConvolution, &weights.secondConvolution, &weights.logitsTransform,
+         &weights.embeddingOut, &weights.unembedding })
+  {
+    linear->products = products;
+  }
+  for (LayerTensors& layer : weights.layers)
+  {
+    for (LinearTensors* linear : MatricesOf(layer))
+    {
+      linear->products = products;
+    }
+    for (auto* experts : { &layer.experts.gate, &layer.experts.up, &layer.experts.down })
+    {
+      for (LinearTensors& linear : *experts)
+      {
+        linear.products = products;
+      }
+    }
+  }
+  if (weights.encoder != nullptr)
+  {
+    auto encoder = std::make_shared<TransformerWeights>(*weights.encoder);
+    SetProductsOf(*encoder, products);
+    weights.encoder = std::move(encoder);
+  }
+  if (weights.vision != nullptr)
+  {
+    auto vision = std::make_shared<VisionWeights>(*weights.vision);
+    SetProductsOf(vision->encoder, products);
+    vision->projectorIn.products = products;
+    vision->projectorOut.products = products;
+    weights.vision = std::move(vision);
+  }
+}
+
 /// Whether the configuration is in the weights, or in a params.json beside them.
 bool HasOwnConfig(const std::filesystem::path& path, const std::filesystem::path& folder)
 {
@@ -94,7 +135,7 @@ Transformer::Transformer(TransformerConfig config, WeightFiles files)
 void Transformer::SetProducts(ProductPrecision products)
 {
   this->Products = products;
-  atlas::SetProducts(this->Weights, products);
+  SetProductsOf(this->Weights, products);
 }
 
 Transformer Transformer::Read(const std::filesystem::path& path, const std::string& architecture)

@@ -956,44 +956,6 @@ private:
 
 }
 
-void SetProducts(TransformerWeights& weights, ProductPrecision products)
-{
-  for (LinearTensors* linear : { &weights.embeddingIn, &weights.patchEmbedding,
-         &weights.firstConvolution, &weights.secondConvolution, &weights.logitsTransform,
-         &weights.embeddingOut, &weights.unembedding })
-  {
-    linear->products = products;
-  }
-  for (LayerTensors& layer : weights.layers)
-  {
-    for (LinearTensors* linear : MatricesOf(layer))
-    {
-      linear->products = products;
-    }
-    for (auto* experts : { &layer.experts.gate, &layer.experts.up, &layer.experts.down })
-    {
-      for (LinearTensors& linear : *experts)
-      {
-        linear.products = products;
-      }
-    }
-  }
-  if (weights.encoder != nullptr)
-  {
-    auto encoder = std::make_shared<TransformerWeights>(*weights.encoder);
-    SetProducts(*encoder, products);
-    weights.encoder = std::move(encoder);
-  }
-  if (weights.vision != nullptr)
-  {
-    auto vision = std::make_shared<VisionWeights>(*weights.vision);
-    SetProducts(vision->encoder, products);
-    vision->projectorIn.products = products;
-    vision->projectorOut.products = products;
-    weights.vision = std::move(vision);
-  }
-}
-
 TensorView RowsOf(const TensorView& view, std::int64_t first, std::int64_t count)
 {
   TensorView rows = view;

@@ -132,6 +132,15 @@ auto MatricesOf(Layer& layer)
     &layer.crossValue, &layer.crossOutput };
 }
 
+/// The matrices before and behind all layers.
+template<class Weights>
+auto MatricesBesideLayers(Weights& weights)
+{
+  return std::array{ &weights.embeddingIn, &weights.patchEmbedding, &weights.firstConvolution,
+    &weights.secondConvolution, &weights.logitsTransform, &weights.embeddingOut,
+    &weights.unembedding };
+}
+
 /// The tensors of the encoder of images and of the projector of a model of pictures among words.
 struct VisionWeights
 {
@@ -141,11 +150,6 @@ struct VisionWeights
   LinearTensors projectorIn;  ///< inputs: the joined vector, by patches
   LinearTensors projectorOut; ///< missing if the projector has one matrix
 };
-
-/// Sets the precision of all products with weights, those of the encoder of sound or text, of
-/// images and of the projector included. Routers, which choose experts, and what weighs the shared
-/// expert stay in single precision.
-void SetProducts(TransformerWeights& weights, ProductPrecision products);
 
 /// Rows first <= r < first + count of a tensor, along its first axis, as a tensor with as many
 /// axes. Nothing is copied.

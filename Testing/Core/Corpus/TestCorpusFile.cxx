@@ -47,6 +47,20 @@ struct CorpusFileTest : testing::Test
 
 }
 
+/// Statistics of rounded products say so, and are not joined to those of floats.
+TEST_F(CorpusFileTest, KeepsThePrecisionOfProducts)
+{
+  const CorpusStatistics exact = BeginCorpus(*this->model, "a model", this->options);
+  EXPECT_EQ(CorpusFromBytes(CorpusToBytes(exact), "test").precision, ProductPrecision::Single);
+  const auto rounded = OpenTransformer::Open(
+    fs::path(ATLAS_DATA_DIR) / "models" / "language-2", "", false, ProductPrecision::Bfloat16);
+  const CorpusStatistics other = BeginCorpus(*rounded, "a model", this->options);
+  const CorpusStatistics read = CorpusFromBytes(CorpusToBytes(other), "test");
+  EXPECT_EQ(read.precision, ProductPrecision::Bfloat16);
+  EXPECT_NO_THROW(RequireSameOptions(read, other, "test"));
+  EXPECT_THROW(RequireSameOptions(read, exact, "test"), OptionError);
+}
+
 /// A run that was stopped, written, read and goes on gives the bytes of one that was not.
 TEST_F(CorpusFileTest, IsReadAndGoesOn)
 {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -79,16 +81,6 @@ TEST_P(RoundedProducts, AreThoseOfRoundedNumbers)
   }
 }
 
-RecordOptions AllQuantities(int threads)
-{
-  RecordOptions options;
-  options.headOutputs = true;
-  options.residual = true;
-  options.logits = true;
-  options.threads = threads;
-  return options;
-}
-
 TEST_P(RoundedProducts, BytesDoNotDependOnThreadsOrOtherSequences)
 {
   const TinyTransformer tiny;
@@ -113,6 +105,36 @@ TEST_P(RoundedProducts, BytesDoNotDependOnThreadsOrOtherSequences)
     EXPECT_TRUE(std::equal(
       alone.logits.Row(0), alone.logits.Row(alone.logits.rows), together.logits.Row(first)))
       << s;
+  }
+}
+
+/// Outputs of heads are rounded as the product of all heads is, so that they add up to it.
+TEST_P(RoundedProducts, OutputsOfHeadsAddUpToTheStream)
+{
+  const TinyTransformer tiny;
+  Transformer model = tiny.Make();
+  model.SetProducts(ProductPrecision::Bfloat16);
+  const TransformerInput input = TinyInput({ 20 });
+  RecordOptions options = AllQuantities(2);
+  for (const ActivationSite& site :
+    ParseSites("m0", "sites")) // so that the MLP writes its bias alone
+  {
+    options.interventions.list.push_back({ site, Replacement::Zero });
+  }
+  const Recording recording = RecordTransformer(model, input, options);
+  const std::vector<double> bias = tiny.tensors.at("h.0.attn.c_proj.bias").View().ToDouble();
+  const std::vector<double> mlpBias = tiny.tensors.at("h.0.mlp.c_proj.bias").View().ToDouble();
+  for (std::int64_t row = 0; row < 20; ++row)
+  {
+    for (std::int64_t i = 0; i < TinyTransformer::ModelDimension; ++i)
+    {
+      double sum = static_cast<double>(recording.residual[0].Row(row)[i]) + bias[i] + mlpBias[i];
+      for (const RecordedHead& head : recording.layers[0].heads)
+      {
+        sum += static_cast<double>(head.output.Row(row)[i]);
+      }
+      EXPECT_NEAR(recording.residual[1].Row(row)[i], sum, 2e-5);
+    }
   }
 }
 

@@ -18,16 +18,6 @@ using namespace atlas::test;
 namespace
 {
 
-RecordOptions Everything(int threads)
-{
-  RecordOptions options;
-  options.headOutputs = true;
-  options.residual = true;
-  options.logits = true;
-  options.threads = threads;
-  return options;
-}
-
 RecordOptions LastLayer(int threads)
 {
   RecordOptions options;
@@ -91,7 +81,7 @@ TEST_P(RunMemory, IsThatOfTheEstimate)
   const Transformer model = tiny.Make();
   const Case& c = GetParam();
   ExpectEstimate(
-    model, TinyInput(c.lengths), c.everything ? Everything(c.threads) : LastLayer(c.threads));
+    model, TinyInput(c.lengths), c.everything ? AllQuantities(c.threads) : LastLayer(c.threads));
 }
 
 TEST_P(RunMemory, OfHalvesIsThatOfTheEstimate)
@@ -104,7 +94,7 @@ TEST_P(RunMemory, OfHalvesIsThatOfTheEstimate)
   const Transformer model = tiny.Make();
   const Case& c = GetParam();
   ExpectEstimate(
-    model, TinyInput(c.lengths), c.everything ? Everything(c.threads) : LastLayer(c.threads));
+    model, TinyInput(c.lengths), c.everything ? AllQuantities(c.threads) : LastLayer(c.threads));
 }
 
 TEST(RunMemoryOfInterventions, IsThatOfTheEstimate)
@@ -126,7 +116,7 @@ TEST(RunMemoryOfOneToken, IsThatOfTheEstimate)
 {
   const TinyTransformer tiny;
   const Transformer model = tiny.Make();
-  const RecordOptions options = Everything(2);
+  const RecordOptions options = AllQuantities(2);
   const MemoryEstimate estimate = EstimateMemory(model, TinyInput({ 1 }), options);
   constexpr std::uint64_t lists = 8192; // of rows, heads and tokens
   EXPECT_LE(
@@ -160,7 +150,7 @@ TEST(RunMemoryOfEncoders, IsThatOfTheEstimate)
     input.tokens = texts(target);
     for (const int threads : { 1, 4 })
     {
-      ExpectEstimate(model, input, Everything(threads));
+      ExpectEstimate(model, input, AllQuantities(threads));
       ExpectEstimate(model, input, LastLayer(threads));
     }
   }
@@ -180,7 +170,7 @@ TEST(RunMemoryOfArchitectures, IsThatOfTheEstimate)
     }
     SCOPED_TRACE(name);
     ExpectEstimate(model, input, LastLayer(2));
-    RecordOptions options = Everything(2);
+    RecordOptions options = AllQuantities(2);
     options.logits = model.HasLogits();
     ExpectEstimate(model, input, options);
   }
@@ -215,7 +205,7 @@ TEST(MemoryOfStoredWeights, IsThatOfABlockPerThread)
     const std::uint64_t product = std::min<std::int64_t>(rows, RowsAtOnce) * 256 * sizeof(float);
     EXPECT_LE(peak, blocks + 2 * product + 16384) << rows;
   }
-  EXPECT_EQ(WidenedBytes(LinearTensors()), 0U);
+  EXPECT_EQ(WidenedBytes(LinearTensors(), 2), 0U);
 }
 
 }

@@ -70,6 +70,6 @@ private:
 
 /// The bytes that ExpertMlp allocates for widened weights: a block of columns for each of so many
 /// threads, and the whole router.
-std::uint64_t WidenedBytes(const ExpertTensors& tensors, int threads = 0);
+std::uint64_t WidenedBytes(const ExpertTensors& tensors, int threads);
 
 }

@@ -618,7 +618,8 @@ void SelfAttention::SeparateOutputs(
     [&](std::int64_t head, std::int64_t first, std::int64_t count)
     {
       PackedColumns output;
-      output.Set(this->Output.Part(head * dimension, 0), dimension, d);
+      output.Set(this->Output.Part(head * dimension, 0), dimension, d,
+        this->Output.Block(0, 0).products); // so that outputs add up to what all heads write
       VisitProducts(output, count, mixed + first * stride + head * dimension, stride,
         [&](std::int64_t row, const float* product)
         { std::copy_n(product, d, heads[head].output + (first + row) * d); });

@@ -74,8 +74,8 @@ public:
     AttentionWorkspace& work, int threads) const;
 
   /// An upper bound on the floats that Add allocates for groups of `rows` rows: its workspace and
-  /// the memory of each thread. Products with weights are small beside them: each thread has
-  /// one, RowsAtOnce x BlockColumns at most.
+  /// the memory of each thread. The outputs of heads and products with weights need more, see
+  /// TransformerRun::EstimateMemory.
   static std::int64_t WorkingFloats(
     const TransformerConfig& config, std::int64_t rows, int threads);
 

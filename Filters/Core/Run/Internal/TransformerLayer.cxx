@@ -219,4 +219,18 @@ std::uint64_t WidenedBytes(const LayerTensors& layer, int threads)
   return WidenedBytes(layer.output.weight) + WidenedBytes(layer.crossOutput.weight) + largest;
 }
 
+std::uint64_t WidenedBytes(const TransformerWeights& weights, int threads)
+{
+  std::uint64_t largest = 0;
+  for (const LinearTensors* linear : MatricesBesideLayers(weights))
+  {
+    largest = std::max(largest, WidenedBytes(*linear, threads));
+  }
+  for (const LayerTensors& layer : weights.layers)
+  {
+    largest = std::max(largest, WidenedBytes(layer, threads));
+  }
+  return largest;
+}
+
 }

@@ -85,6 +85,9 @@ private:
 /// The memory that a TransformerLayer needs for weights in single precision on so many threads, in
 /// bytes: blocks of one matrix at a time, and the matrix that heads write by, which norms of values
 /// and outputs of heads need as a whole.
-std::uint64_t WidenedBytes(const LayerTensors& layer, int threads = 0);
+std::uint64_t WidenedBytes(const LayerTensors& layer, int threads);
+
+/// The largest of these of all matrices of a model without its encoder.
+std::uint64_t WidenedBytes(const TransformerWeights& weights, int threads);
 
 }

@@ -14,8 +14,26 @@ namespace
 /// The number of parts of equal work for each thread, so that none waits long for another.
 constexpr std::int64_t PartsPerThread = 3;
 
-/// Rows of a part are whole passes of the kernel.
-constexpr std::int64_t PartRows = 12;
+/// Rows of a part are a multiple of this, so that packing a block is little beside its products.
+constexpr std::int64_t PartRows = 48;
+
+/// The number of parts in which a product is to be computed.
+std::int64_t WantedParts(int threads)
+{
+  return PartsPerThread * ThreadCount(threads);
+}
+
+/// The columns that ApplyLinear multiplies at once: narrow blocks rather than few rows for each
+/// thread, since every part packs its block.
+std::int64_t BlockWidth(std::int64_t outputs, int threads)
+{
+  std::int64_t width = BlockColumns;
+  while (width > LeastBlockColumns && BlockCount(outputs, width) < WantedParts(threads))
+  {
+    width /= 2;
+  }
+  return width;
+}
 
 }
 
@@ -113,7 +131,9 @@ const float* Linear::HeadBias(std::int64_t head) const
 
 std::uint64_t WidenedBytes(const LinearTensors& tensors, int threads)
 {
-  const std::int64_t columns = std::min(tensors.outputs, std::max(BlockColumns, tensors.headStep));
+  const std::int64_t width = tensors.headStep > 0 ? std::max(BlockColumns, tensors.headStep)
+                                                  : BlockWidth(tensors.outputs, threads);
+  const std::int64_t columns = std::min(tensors.outputs, width);
   std::uint64_t block = ToIndex(tensors.inputs * columns) * sizeof(float); // packed
   if (WidenedBytes(tensors.weight) > 0)
   {
@@ -133,10 +153,9 @@ void MultiplyRows(std::int64_t rows, const std::vector<ColumnBlock>& blocks, std
   {
     return;
   }
-  const std::int64_t wanted = PartsPerThread * ThreadCount(threads);
   const auto count = static_cast<std::int64_t>(blocks.size());
   const std::int64_t step =
-    BlockCount(BlockCount(rows, BlockCount(wanted, count)), PartRows) * PartRows;
+    BlockCount(BlockCount(rows, BlockCount(WantedParts(threads), count)), PartRows) * PartRows;
   const std::int64_t parts = BlockCount(rows, step); // of each block
   ParallelFor(count * parts, threads,
     [&](std::int64_t i)
@@ -158,14 +177,15 @@ void ApplyLinear(const Linear& linear, std::int64_t rows, const float* from, flo
   const LinearFinish& finish, int threads)
 {
   const std::int64_t outputs = linear.Outputs();
+  const std::int64_t width = BlockWidth(outputs, threads);
   std::vector<ColumnBlock> blocks;
-  for (std::int64_t column = 0; column < outputs; column += BlockColumns)
+  for (std::int64_t column = 0; column < outputs; column += width)
   {
-    blocks.push_back({ linear.Block(0, column), std::min(BlockColumns, outputs - column) });
+    blocks.push_back({ linear.Block(0, column), std::min(width, outputs - column) });
   }
   const auto visit = [&](std::size_t block, std::int64_t row, float* product)
   {
-    const std::int64_t column = static_cast<std::int64_t>(block) * BlockColumns;
+    const std::int64_t column = static_cast<std::int64_t>(block) * width;
     const std::int64_t columns = blocks[block].columns;
     const std::int64_t offset = row * outputs + column;
     if (linear.Bias(column) != nullptr)

@@ -79,7 +79,7 @@ private:
 
 /// The memory that ApplyLinear allocates for weights on so many threads (as for ThreadCount), and
 /// Linear for its bias, in bytes.
-std::uint64_t WidenedBytes(const LinearTensors& tensors, int threads = 0);
+std::uint64_t WidenedBytes(const LinearTensors& tensors, int threads);
 
 /// The number of blocks of `block` rows or columns that cover `count` of them.
 inline std::int64_t BlockCount(std::int64_t count, std::int64_t block)
@@ -97,8 +97,9 @@ struct ColumnBlock
   std::int64_t columns = 0;
 };
 
-/// The most columns that are multiplied at once. A block of them stays in the cache.
+/// The most and the fewest columns that are multiplied at once. A block of them stays in the cache.
 constexpr std::int64_t BlockColumns = 256;
+constexpr std::int64_t LeastBlockColumns = 64;
 
 /// What is done with a row of a product: the index of the block, the row, and its product with the
 /// block [columns], which may be changed.
@@ -124,8 +125,9 @@ void VisitProducts(const PackedColumns& b, std::int64_t rows, const float* from,
 }
 
 /// Multiplies rows, `from` [rows, inner], by each block and calls `visit` for each row and block
-/// once. Runs in parallel: calls may come at the same time. Each thread has one block of weights as
-/// floats at a time. A row's products depend on no other row (PackedColumns).
+/// once. Runs in parallel: calls may come at the same time. Each thread has one packed block of
+/// weights at a time and, while it packs, the same as floats unless they are in place. A row's
+/// products depend on no other row (PackedColumns).
 void MultiplyRows(std::int64_t rows, const std::vector<ColumnBlock>& blocks, std::int64_t inner,
   const float* from, const RowVisitor& visit, int threads);
 

@@ -221,14 +221,15 @@ MemoryEstimate TransformerRun::EstimateMemory() const
   {
     groupRows = std::max(groupRows, cross->GetSources().LargestGroup());
   }
-  std::uint64_t widened = options.logits ? WidenedBytes(this->Weights.unembedding) : 0;
-  for (const LayerTensors& layer : this->Weights.layers)
-  {
-    widened = std::max(widened, WidenedBytes(layer));
-  }
+  const std::uint64_t widened = WidenedBytes(this->Weights, options.threads);
+  // Of each thread: a head's part of the matrix that heads write by, and its products.
+  const std::int64_t outputs = options.headOutputs
+                                 ? ThreadCount(options.threads) *
+                                     (config.ValueDimension() + std::min(groupRows, RowsAtOnce)) * d
+                                 : 0;
   MemoryEstimate estimate;
   estimate.recording = ToIndex(this->Sequences.offsets.back()) * ToIndex(recorded) * sizeof(float);
-  estimate.working = ToIndex(this->Sequences.Rows() * residual + groupRows * spare +
+  estimate.working = ToIndex(this->Sequences.Rows() * residual + groupRows * spare + outputs +
                              TransformerLayer::WorkingFloats(config, groupRows, options.threads)) *
                        sizeof(float) +
                      widened;
@@ -256,9 +257,16 @@ MemoryEstimate TransformerRun::EstimateMemory() const
     const MemoryEstimate encoder = run.EstimateMemory();
     const std::int64_t projected =
       config.vision == nullptr ? 0 : ProjectFloats(config, run.Sequences);
+    std::uint64_t projector = 0;
+    if (config.vision != nullptr)
+    {
+      const VisionWeights& vision = *this->Weights.vision;
+      projector = std::max(WidenedBytes(vision.projectorIn, options.threads),
+        WidenedBytes(vision.projectorOut, options.threads));
+    }
     estimate.recording += encoder.recording;
     estimate.working =
-      std::max(estimate.working, encoder.working + ToIndex(projected) * sizeof(float));
+      std::max(estimate.working, encoder.working + ToIndex(projected) * sizeof(float) + projector);
   }
   if (!this->SourceNeeds.empty())
   {
