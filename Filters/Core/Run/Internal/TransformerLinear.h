@@ -77,8 +77,8 @@ private:
   WeightBlock BlockAt(std::uint64_t first, std::int64_t stride, bool transposed) const;
 };
 
-/// The memory that ApplyLinear allocates for weights on so many threads (as for ThreadCount), and
-/// Linear for its bias, in bytes.
+/// The bytes that ApplyLinear allocates for blocks of weights with this number of threads (see
+/// ThreadCount), and Linear for its bias.
 std::uint64_t WidenedBytes(const LinearTensors& tensors, int threads);
 
 /// The number of blocks of `block` rows or columns that cover `count` of them.
