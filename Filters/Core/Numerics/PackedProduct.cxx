@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 // Highway before 1.1 does not know these instructions, so they are used directly.
 #if defined(__x86_64__)
@@ -369,16 +371,18 @@ constexpr std::array<PairProduct, PassRows> PairProducts = { MultiplyPairs<1>, M
 #endif
 
 /// Packs columns as pairs.
-std::vector<std::uint32_t> PairsOf(const MatrixBlock& b, std::int64_t inner, std::int64_t columns)
+AlignedNumbers<std::uint32_t> PairsOf(
+  const MatrixBlock& b, std::int64_t inner, std::int64_t columns)
 {
   const std::int64_t size = PairCount(inner) * PairWidth;
-  std::vector<std::uint32_t> packed(ToIndex(PanelsOf(columns, PairWidth) * size));
+  AlignedNumbers<std::uint32_t> packed;
+  packed.Allocate(PanelsOf(columns, PairWidth) * size);
   std::vector<std::uint32_t> work(b.transposed ? ToIndex(size) : 0);
   for (std::int64_t panel = 0; panel < PanelsOf(columns, PairWidth); ++panel)
   {
     const std::int64_t first = panel * PairWidth;
     const std::int64_t count = std::min(PairWidth, columns - first);
-    std::uint32_t* to = packed.data() + panel * size;
+    std::uint32_t* to = packed.Data() + panel * size;
     if (b.transposed)
     {
       PackTransposedPairs(b.data + first * b.stride, b.stride, inner, count, work.data(), to);
@@ -392,8 +396,8 @@ std::vector<std::uint32_t> PairsOf(const MatrixBlock& b, std::int64_t inner, std
 }
 
 /// The products of rows and packed pairs.
-void MultiplyPacked(const std::vector<std::uint32_t>& packed, std::int64_t inner,
-  std::int64_t panels, std::int64_t rows, const float* from, std::int64_t stride, float* product)
+void MultiplyPacked(const std::uint32_t* packed, std::int64_t inner, std::int64_t panels,
+  std::int64_t rows, const float* from, std::int64_t stride, float* product)
 {
   const std::int64_t pairs = PairCount(inner);
   const std::unique_ptr<std::uint32_t[]> rounded(new std::uint32_t[ToIndex(rows * pairs)]);
@@ -403,7 +407,7 @@ void MultiplyPacked(const std::vector<std::uint32_t>& packed, std::int64_t inner
   }
   for (std::int64_t panel = 0; panel < panels; ++panel)
   {
-    const std::uint32_t* columns = packed.data() + panel * pairs * PairWidth;
+    const std::uint32_t* columns = packed + panel * pairs * PairWidth;
     for (std::int64_t row = 0; row < rows; row += PassRows)
     {
       const std::int64_t passed = std::min(PassRows, rows - row);
@@ -420,13 +424,13 @@ bool HasInstructions()
   return false;
 }
 
-std::vector<std::uint32_t> PairsOf(const MatrixBlock&, std::int64_t, std::int64_t)
+AlignedNumbers<std::uint32_t> PairsOf(const MatrixBlock&, std::int64_t, std::int64_t)
 {
   return {};
 }
 
-void MultiplyPacked(const std::vector<std::uint32_t>&, std::int64_t, std::int64_t, std::int64_t,
-  const float*, std::int64_t, float*)
+void MultiplyPacked(const std::uint32_t*, std::int64_t, std::int64_t, std::int64_t, const float*,
+  std::int64_t, float*)
 {
 }
 
@@ -451,7 +455,7 @@ void PackedColumns::Set(
 {
   this->Inner = inner;
   this->Products = products;
-  this->Pairs.clear();
+  this->Pairs.Clear();
   if (products == ProductPrecision::Bfloat16 && HasBfloat16Products())
   {
     this->Pairs = PairsOf(b, inner, columns);
@@ -466,25 +470,25 @@ void PackedColumns::Set(
   if (this->Capacity < size)
   {
     this->Capacity = size;
-    this->Floats.reset(new float[ToIndex(size)]); // each number of which is set below
+    this->Floats.Allocate(size);
   }
   for (std::int64_t panel = 0; panel < this->Panels; ++panel)
   {
     PackPanel(b, panel * this->Width, inner, columns, this->Width,
-      this->Floats.get() + panel * inner * this->Width);
+      this->Floats.Data() + panel * inner * this->Width);
   }
   if (products == ProductPrecision::Bfloat16)
   {
-    RoundToBfloat16(size, this->Floats.get());
+    RoundToBfloat16(size, this->Floats.Data());
   }
 }
 
 void PackedColumns::Multiply(
   std::int64_t rows, const float* from, std::int64_t stride, float* product) const
 {
-  if (!this->Pairs.empty())
+  if (this->Pairs.Data() != nullptr)
   {
-    MultiplyPacked(this->Pairs, this->Inner, this->Panels, rows, from, stride, product);
+    MultiplyPacked(this->Pairs.Data(), this->Inner, this->Panels, rows, from, stride, product);
     return;
   }
   std::vector<float> rounded;
@@ -502,7 +506,7 @@ void PackedColumns::Multiply(
   for (std::int64_t panel = 0; panel < this->Panels; ++panel)
   {
     HWY_DYNAMIC_DISPATCH(MultiplyPanel)
-    (rows, this->Inner, from, stride, this->Floats.get() + panel * this->Inner * this->Width,
+    (rows, this->Inner, from, stride, this->Floats.Data() + panel * this->Inner * this->Width,
       product + panel * this->Width, this->Stride());
   }
 }

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "AttentionKinds.h"
+#include "Index.h"
 #include "MatrixProduct.h"
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 namespace atlas
 {
@@ -16,6 +16,32 @@ bool HasBfloat16Products();
 
 /// Rounds floats to numbers of BF16, ties to even.
 void RoundToBfloat16(std::int64_t count, float* values);
+
+/// Numbers that begin with a line of the cache, so that vectors of them lie in one line each.
+template<class Number>
+class AlignedNumbers
+{
+public:
+  /// Replaces them by `count` others, which are not set yet. glibc before 2.38 finds no free memory
+  /// for aligned operator new, so that the process would grow.
+  void Allocate(std::int64_t count)
+  {
+    this->Memory.reset(new Number[ToIndex(count) + LineBytes / sizeof(Number)]);
+    const auto address = reinterpret_cast<std::uintptr_t>(this->Memory.get());
+    this->First = this->Memory.get() + (LineBytes - address % LineBytes) / sizeof(Number);
+  }
+
+  void Clear() { *this = {}; }
+
+  /// Or nullptr if there are none.
+  Number* Data() const { return this->First; }
+
+private:
+  static constexpr std::size_t LineBytes = 64;
+
+  std::unique_ptr<Number[]> Memory;
+  Number* First = nullptr;
+};
 
 /// The columns of a matrix [inner, columns] in the order in which they are multiplied. Sums are in
 /// single precision, in the order of the inner index. A row of a product thus depends on its own
@@ -42,10 +68,11 @@ private:
   std::int64_t Width = 0; ///< columns of a panel
   std::int64_t Panels = 0;
   ProductPrecision Products = ProductPrecision::Single;
-  std::unique_ptr<float[]> Floats;  ///< [panels, inner, width]
-  std::int64_t Capacity = 0;        ///< of these
-  std::vector<std::uint32_t> Pairs; ///< or [panels, inner / 2, width], numbers of BF16
-                                    ///< in pairs, the first in the lower half
+  std::int64_t Capacity = 0; ///< numbers of Floats
+
+  AlignedNumbers<float> Floats; ///< [panels, inner, width]
+  /// Or numbers of BF16 [panels, inner / 2, width] in pairs, the first in the lower half.
+  AlignedNumbers<std::uint32_t> Pairs;
 };
 
 }

@@ -39,7 +39,8 @@ void Transform(const float* x, std::size_t count, float* out, const Function& fu
 void ExponentialOf(const float* x, std::size_t count, float* out)
 {
   const V limit = hn::Set(D(), ExpLimit);
-  Transform(x, count, out, [&](V v) HWY_ATTR
+  Transform(x, count, out,
+    [&](V v) HWY_ATTR
     { return ExpInRange(Batch<1>{ { hn::Max(hn::Min(v, limit), hn::Neg(limit)) } }).v[0]; });
 }
 
@@ -67,6 +68,22 @@ HWY_INLINE void ForRow(float* values, std::size_t count, float fill, const Funct
     hn::Store(function(hn::Load(d, rest)), d, rest);
     std::copy_n(rest, count - i, values + i);
   }
+}
+
+void MultiplyByLogisticOf(float linear, float cubic, std::size_t count, float* values)
+{
+  const D d;
+  const V first = hn::Set(d, linear);
+  const V third = hn::Set(d, cubic);
+  const V limit = hn::Set(d, ExpLimit);
+  ForRow(values, count, 0,
+    [&](V x) HWY_ATTR
+    {
+      // Beyond the limit the function changes no more, and the cube could overflow.
+      const V limited = hn::Max(hn::Min(x, limit), hn::Neg(limit));
+      const V slope = hn::MulAdd(third, hn::Mul(limited, limited), first);
+      return hn::Mul(x, Logistic(Batch<1>{ { hn::Mul(limited, slope) } }).v[0]);
+    });
 }
 
 float LargestOf(const float* values, std::size_t count)
@@ -122,6 +139,7 @@ namespace atlas
 
 HWY_EXPORT(ExponentialOf);
 HWY_EXPORT(LogisticOf);
+HWY_EXPORT(MultiplyByLogisticOf);
 HWY_EXPORT(SoftmaxRowOf);
 
 void Exponential(const float* x, std::size_t count, float* out)
@@ -134,6 +152,12 @@ void Logistic(const float* x, std::size_t count, float* out)
 {
   InitializeTarget();
   HWY_DYNAMIC_DISPATCH(LogisticOf)(x, count, out);
+}
+
+void MultiplyByLogistic(float linear, float cubic, std::int64_t count, float* values)
+{
+  InitializeTarget();
+  HWY_DYNAMIC_DISPATCH(MultiplyByLogisticOf)(linear, cubic, count, values);
 }
 
 void SoftmaxRow(std::int64_t count, float* values)

@@ -111,7 +111,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(VectorMath, TheExponentialIsWithinItsError)
 {
   ExpectError(
-    atlas::Exponential, [](double x) { return std::exp(x); }, 2.3, [](float x, float found)
+    atlas::Exponential, [](double x) { return std::exp(x); }, 2.3,
+    [](float x, float found)
     { return x > 0 ? found > 8e37F && std::isfinite(found) : found > 0 && found < 1.3e-38F; });
 }
 
@@ -120,6 +121,20 @@ TEST_P(VectorMath, TheLogisticFunctionIsWithinItsError)
   ExpectError(
     atlas::Logistic, [](double x) { return 1 / (1 + std::exp(-x)); }, 3.6,
     [](float x, float found) { return x > 0 ? found == 1 : found > 0 && found < 1.3e-38F; });
+}
+
+void Silu(const float* x, std::size_t count, float* out)
+{
+  std::copy_n(x, count, out);
+  atlas::MultiplyByLogistic(1, 0, static_cast<std::int64_t>(count), out);
+}
+
+TEST_P(VectorMath, SiluIsWithinItsError)
+{
+  ExpectError(
+    Silu, [](double x) { return x / (1 + std::exp(-x)); }, 4.1,
+    [](float x, float found)
+    { return x > 0 ? found == x : std::abs(found) <= 1.3e-38F * std::abs(x); });
 }
 
 TEST_P(VectorMath, IsExactWhereThePlotIsRead)
@@ -140,7 +155,7 @@ TEST_P(VectorMath, AValueDependsOnItsArgumentAlone)
   {
     x.push_back(-12.3F + 0.37F * static_cast<float>(i));
   }
-  for (const Function function : { atlas::Exponential, atlas::Logistic })
+  for (const Function function : { atlas::Exponential, atlas::Logistic, Silu })
   {
     std::vector<float> whole(x.size());
     function(x.data(), x.size(), whole.data());

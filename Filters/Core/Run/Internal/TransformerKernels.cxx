@@ -1,6 +1,7 @@
 #include "TransformerKernels.h"
 
 #include "Lanes.h"
+#include "VectorMath.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,25 +29,14 @@ float MeanSquare(std::int64_t count, const float* values, float center)
   return sum.sum() / static_cast<float>(count);
 }
 
-Lanes Apply(Activation activation, const Lanes& x)
+constexpr float RootHalf = 0.70710678F;
+constexpr float RootEightOverPi = 1.59576912F;
+
+template<class Function>
+void ReplaceRow(std::int64_t count, float* values, const Function& function)
 {
-  constexpr float rootHalf = 0.70710678F;
-  constexpr float rootTwoOverPi = 0.79788456F;
-  constexpr float cubic = 0.044715F;
-  switch (activation)
-  {
-    case Activation::Gelu:
-      return 0.5F * x * (1 + (rootHalf * x).erf());
-    case Activation::GeluTanh:
-      return 0.5F * x * (1 + (rootTwoOverPi * (x + cubic * x.cube())).tanh());
-    case Activation::Relu:
-      return 0.5F * (x + x.abs()); // preserves NaN
-    case Activation::Silu:
-      return x / (1 + (-x).exp());
-    case Activation::QuickGelu:
-      return x / (1 + (-1.702F * x).exp());
-  }
-  return x;
+  ForLanes(count, [&](std::int64_t i, std::int64_t left)
+    { Store(function(Load(values + i, left, 0)), left, values + i); });
 }
 
 }
@@ -78,8 +68,26 @@ void NormalizeRow(const NormParameters& norm, std::int64_t count, const float* f
 
 void Activate(Activation activation, std::int64_t count, float* values)
 {
-  ForLanes(count, [&](std::int64_t i, std::int64_t left)
-    { Store(Apply(activation, Load(values + i, left, 0)), left, values + i); });
+  switch (activation)
+  {
+    case Activation::Gelu:
+      ReplaceRow(count, values,
+        [](const Lanes& x) -> Lanes { return 0.5F * x * (1 + (RootHalf * x).erf()); });
+      return;
+    case Activation::GeluTanh:
+      MultiplyByLogistic(RootEightOverPi, 0.044715F * RootEightOverPi, count, values);
+      return;
+    case Activation::Relu:
+      ReplaceRow(count, values,
+        [](const Lanes& x) -> Lanes { return 0.5F * (x + x.abs()); }); // preserves NaN
+      return;
+    case Activation::Silu:
+      MultiplyByLogistic(1, 0, count, values);
+      return;
+    case Activation::QuickGelu:
+      MultiplyByLogistic(1.702F, 0, count, values);
+      return;
+  }
 }
 
 void AddRow(std::int64_t count, const float* addend, float* values)
@@ -100,12 +108,7 @@ void MultiplyRow(std::int64_t count, const float* factor, float* values)
 
 void CapRow(float cap, std::int64_t count, float* values)
 {
-  ForLanes(count,
-    [&](std::int64_t i, std::int64_t left)
-    {
-      const Lanes x = Load(values + i, left, 0) / cap;
-      Store(cap * x.tanh(), left, values + i);
-    });
+  ReplaceRow(count, values, [cap](const Lanes& x) -> Lanes { return cap * (x / cap).tanh(); });
 }
 
 void LimitRow(float limit, std::int64_t count, float* values)
