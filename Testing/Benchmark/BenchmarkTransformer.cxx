@@ -1,12 +1,13 @@
-// Speed and memory of a transformer of the size of GPT-2 small with random weights, beside the same
-// matrix products by OpenBLAS alone on all threads. Both are timed in turn in each iteration, so
-// that they meet the same machine. Counters:
+// Speed and memory of a transformer of the size of GPT-2 small with random weights, on a number of
+// threads, beside the same matrix products by OpenBLAS alone. Both are timed in turn in each
+// iteration, so that they meet the same machine. Counters:
 //   tokens_per_s       tokens recorded per second
-//   blas_tokens_per_s  tokens per second if the matrix products were all
+//   blas_tokens_per_s  tokens per second if the matrix products were all; with all threads only
 //   share_of_blas      the first by the second
 //   torch_to_record    time of torch, keeping queries, keys and values, by ours, the fastest of
-//   each;
-//                      absent without python3-torch, which the label says then
+//                      each; absent without python3-torch, which the label says then
+//   spinning_torch_to_record  the same where torch's threads use the processor while they wait, as
+//                      they do unless they are told not to; with several threads only
 //   peak_MiB           largest resident memory of the process while recording
 //   weights_MiB, recording_MiB, working_MiB  its components: known, and estimated beforehand
 // RecordBfloat16: the same with products of BF16, in turn with those of floats. Counters:
@@ -28,7 +29,6 @@
 #include <map>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -109,29 +109,42 @@ double Seconds(const Function& function)
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// The fastest of a few runs of torch on all threads. It is asked once for each size, since Google
-/// Benchmark finds the number of iterations by trial.
-PeerTime TorchTime(std::int64_t sequences, std::int64_t length)
+std::int64_t AllThreads()
 {
-  static std::map<std::pair<std::int64_t, std::int64_t>, PeerTime> known;
-  const auto [found, isNew] = known.try_emplace({ sequences, length });
+  return std::thread::hardware_concurrency();
+}
+
+/// The fastest of a few runs of torch. It is asked once for each size, since Google Benchmark finds
+/// the number of iterations by trial.
+PeerTime TorchTime(
+  std::int64_t sequences, std::int64_t length, std::int64_t threads, const std::string& waiting)
+{
+  static std::map<std::string, PeerTime> known;
+  const std::string arguments = std::to_string(sequences) + ' ' + std::to_string(length) + " 4 " +
+                                std::to_string(threads) + ' ' + waiting;
+  const auto [found, isNew] = known.try_emplace(arguments);
   if (isNew)
   {
-    found->second =
-      RunPeer("torch_recording.py", std::to_string(sequences) + ' ' + std::to_string(length) +
-                                      " 3 " + std::to_string(std::thread::hardware_concurrency()));
+    found->second = RunPeer("torch_recording.py", arguments);
   }
   return found->second;
 }
 
 /// Beside the fastest of our runs.
-void CompareWithTorch(benchmark::State& state, double fastest)
+void CompareWithTorch(benchmark::State& state, std::int64_t threads, double fastest)
 {
-  const PeerTime torch = TorchTime(state.range(0), state.range(1));
+  const auto time = [&](const std::string& waiting)
+  { return TorchTime(state.range(0), state.range(1), threads, waiting); };
+  const PeerTime torch = time("sleep");
   state.SetLabel(torch.problem);
-  if (torch.problem.empty())
+  if (!torch.problem.empty())
   {
-    state.counters["torch_to_record"] = torch.seconds / fastest;
+    return;
+  }
+  state.counters["torch_to_record"] = torch.seconds / fastest;
+  if (threads > 1)
+  {
+    state.counters["spinning_torch_to_record"] = time("spin").seconds / fastest;
   }
 }
 
@@ -139,8 +152,10 @@ void Record(benchmark::State& state)
 {
   const std::int64_t sequences = state.range(0);
   const std::int64_t length = state.range(1);
+  const std::int64_t threads = state.range(2) == 0 ? AllThreads() : state.range(2);
   const atlas::TransformerInput input = Input(sequences, length);
-  const atlas::RecordOptions options;
+  atlas::RecordOptions options;
+  options.threads = static_cast<int>(threads);
   const atlas::MemoryEstimate estimate = atlas::EstimateMemory(Model(), input, options);
   ResetPeakMemory();
   atlas::RecordTransformer(Model(), input, options);
@@ -160,15 +175,21 @@ void Record(benchmark::State& state)
       Seconds([&] { benchmark::DoNotOptimize(atlas::RecordTransformer(Model(), input, options)); });
     recorded += seconds;
     fastest = std::min(fastest, seconds);
-    multiplied += Seconds([&] { products.Run(); });
+    if (threads == AllThreads())
+    {
+      multiplied += Seconds([&] { products.Run(); });
+    }
     state.SetIterationTime(seconds);
   }
   const auto tokens =
     static_cast<double>(static_cast<std::int64_t>(state.iterations()) * sequences * length);
   state.counters["tokens_per_s"] = tokens / recorded;
-  state.counters["blas_tokens_per_s"] = tokens / multiplied;
-  state.counters["share_of_blas"] = multiplied / recorded;
-  CompareWithTorch(state, fastest);
+  if (threads == AllThreads())
+  {
+    state.counters["blas_tokens_per_s"] = tokens / multiplied;
+    state.counters["share_of_blas"] = multiplied / recorded;
+  }
+  CompareWithTorch(state, threads, fastest);
 }
 
 void RecordBfloat16(benchmark::State& state)
@@ -204,7 +225,7 @@ void RecordBfloat16(benchmark::State& state)
     static_cast<double>(static_cast<std::int64_t>(state.iterations()) * sequences * length) /
     recorded;
   state.counters["floats_to_bfloat16"] = withFloats / recorded;
-  CompareWithTorch(state, fastest);
+  CompareWithTorch(state, AllThreads(), fastest);
 }
 
 constexpr std::int64_t PatchSide = 14;
@@ -307,12 +328,15 @@ void RecordPictures(benchmark::State& state)
 }
 
 BENCHMARK(Record)
-  ->ArgNames({ "sequences", "length" })
-  ->Args({ 1, 512 })
-  ->Args({ 32, 32 })
-  ->Args({ 1, 1024 })
-  ->Args({ 1, 16 })
-  ->Args({ 1, 4096 })
+  ->ArgNames({ "sequences", "length", "threads" }) // 0: all
+  ->Args({ 1, 512, 0 })
+  ->Args({ 32, 32, 0 })
+  ->Args({ 1, 1024, 0 })
+  ->Args({ 1, 16, 0 })
+  ->Args({ 1, 4096, 0 })
+  ->Args({ 1, 512, 1 })
+  ->Args({ 32, 32, 1 })
+  ->Args({ 1, 1024, 1 })
   ->UseManualTime()
   ->MinTime(3)
   ->Unit(benchmark::kMillisecond);

@@ -244,13 +244,16 @@ def recording(of):
     rows = []
     for result in of.all("Record"):
         arguments = take_apart(result["name"])[1]
+        threads = "all" if arguments["threads"] == "0" else arguments["threads"]
         rows.append(
-            [f"{arguments['sequences']} x {int(arguments['length']):,}", time(seconds(result))]
-            + [counter(result, "tokens_per_s", number), counter(result, "share_of_blas", share)]
+            [f"{arguments['sequences']} x {int(arguments['length']):,}", threads]
+            + [time(seconds(result)), counter(result, "tokens_per_s", number)]
+            + [counter(result, "share_of_blas", share)]
             + [counter(result, "torch_to_record", times) or result.get("label", "")]
-            + [counter(result, "peak_MiB", memory)]
+            + [counter(result, "spinning_torch_to_record", times), counter(result, "peak_MiB", memory)]
         )
-    titles = ["tokens", ">time", ">tokens per second", ">rate of the products alone", ">time of torch, times ours"]
+    titles = ["tokens", ">threads", ">time", ">tokens per second", ">rate of the products alone"]
+    titles += [">time of torch, times ours", ">the same as it comes"]
     return table(titles + [">peak memory, with weights"], rows)
 
 
@@ -264,9 +267,10 @@ def recording_bfloat16(of):
             [f"{arguments['sequences']} x {int(arguments['length']):,}", time(seconds(result))]
             + [counter(result, "tokens_per_s", number), counter(result, "floats_to_bfloat16", times)]
             + [counter(result, "torch_to_record", times) or result.get("label", "")]
+            + [counter(result, "spinning_torch_to_record", times)]
         )
-    titles = ["tokens", ">time", ">tokens per second", ">time with floats, times this", ">time of torch, times this"]
-    return table(titles, rows)
+    titles = ["tokens", ">time", ">tokens per second", ">time with floats, times this"]
+    return table(titles + [">time of torch, times this", ">the same as it comes"], rows)
 
 
 def training(of):

@@ -2,18 +2,17 @@
 """Runs a transformer of the size of GPT-2 small with torch (Debian: python3-torch) and keeps the
 queries, keys and values of all heads, to compare BenchmarkTransformer with.
 
-    torch_recording.py SEQUENCES LENGTH RUNS THREADS
+    torch_recording.py SEQUENCES LENGTH RUNS THREADS sleep|spin
 
-Prints the seconds of the fastest run, or that the package is missing.
+The last is what threads do while they wait (torch_peer.py). Prints the seconds of the fastest run, or that the package is missing.
 """
 
 import sys
 import time
 
-try:
-    import torch
-except ImportError:
-    sys.exit(print("python3-torch is not installed"))
+import torch_peer
+
+torch = torch_peer.load(int(sys.argv[4]), sys.argv[5])
 
 LAYERS, HEADS, D, VOCABULARY, POSITIONS = 12, 12, 768, 50257, 4096
 
@@ -42,9 +41,7 @@ class Layer(torch.nn.Module):
 
 
 def main():
-    sequences, length, runs, threads = map(int, sys.argv[1:])
-    torch.set_num_threads(threads)
-    torch.manual_seed(0)
+    sequences, length, runs = map(int, sys.argv[1:4])
     tokens, positions = torch.nn.Embedding(VOCABULARY, D), torch.nn.Embedding(POSITIONS, D)
     layers = [Layer() for _ in range(LAYERS)]
     ids = torch.randint(VOCABULARY, (sequences, length))

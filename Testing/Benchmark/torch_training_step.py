@@ -4,17 +4,16 @@ python3-torch), to compare it with.
 
     torch_training_step.py LAYERS HEADS D VOCABULARY CONTEXT BATCH STEPS THREADS
 
-Prints the seconds of the fastest step, or that the package is missing. Attention is written as torch users write it: one product
-for queries, keys and values, a masked softmax over all keys, torch.optim.AdamW with clipping.
+Prints the seconds of the fastest step, or that the package is missing. Threads sleep while they wait (torch_peer.py). Attention is
+written as torch users write it: one product for queries, keys and values, a masked softmax over all keys, torch.optim.AdamW with clipping.
 """
 
 import sys
 import time
 
-try:
-    import torch
-except ImportError:
-    sys.exit(print("python3-torch is not installed"))
+import torch_peer
+
+torch = torch_peer.load(int(sys.argv[8]), "sleep")
 
 
 class Layer(torch.nn.Module):
@@ -54,9 +53,7 @@ class Model(torch.nn.Module):
 
 
 def main():
-    layers, heads, d, vocabulary, context, batch, steps, threads = map(int, sys.argv[1:])
-    torch.set_num_threads(threads)
-    torch.manual_seed(0)
+    layers, heads, d, vocabulary, context, batch, steps = map(int, sys.argv[1:8])
     model = Model(layers, heads, d, vocabulary, context)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     ids = torch.randint(vocabulary, (batch, context))
