@@ -39,8 +39,7 @@ void Transform(const float* x, std::size_t count, float* out, const Function& fu
 void ExponentialOf(const float* x, std::size_t count, float* out)
 {
   const V limit = hn::Set(D(), ExpLimit);
-  Transform(x, count, out,
-    [&](V v) HWY_ATTR
+  Transform(x, count, out, [&](V v) HWY_ATTR
     { return ExpInRange(Batch<1>{ { hn::Max(hn::Min(v, limit), hn::Neg(limit)) } }).v[0]; });
 }
 

@@ -111,8 +111,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(VectorMath, TheExponentialIsWithinItsError)
 {
   ExpectError(
-    atlas::Exponential, [](double x) { return std::exp(x); }, 2.3,
-    [](float x, float found)
+    atlas::Exponential, [](double x) { return std::exp(x); }, 2.3, [](float x, float found)
     { return x > 0 ? found > 8e37F && std::isfinite(found) : found > 0 && found < 1.3e-38F; });
 }
 
@@ -132,8 +131,7 @@ void Silu(const float* x, std::size_t count, float* out)
 TEST_P(VectorMath, SiluIsWithinItsError)
 {
   ExpectError(
-    Silu, [](double x) { return x / (1 + std::exp(-x)); }, 4.1,
-    [](float x, float found)
+    Silu, [](double x) { return x / (1 + std::exp(-x)); }, 4.1, [](float x, float found)
     { return x > 0 ? found == x : std::abs(found) <= 1.3e-38F * std::abs(x); });
 }
 
