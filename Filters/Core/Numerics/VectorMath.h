@@ -16,10 +16,10 @@ void Exponential(const float* x, std::size_t count, float* out);
 /// result is that at -87.3, 1.2e-38.
 void Logistic(const float* x, std::size_t count, float* out);
 
-/// Multiplies each x of a row by 1 / (1 + e^-y), where y = linear x + cubic x^3, which are at least
-/// 1 and 0. It is SiLU for 1 and 0; GELU with a hyperbolic tangent, x (1 + tanh(y / 2)) / 2, and
-/// quick GELU with the constants of theirs. The errors are those of Logistic and of y. A NaN stays
-/// so.
+/// Multiplies each x of a row by 1 / (1 + e^-y), where y = linear x + cubic x^3, linear is at least
+/// 1 and cubic at least 0. For 1 and 0 this is SiLU. Quick GELU and GELU with a hyperbolic tangent,
+/// x (1 + tanh(y / 2)) / 2, have other constants. The errors are those of Logistic and of y. A NaN
+/// stays so.
 void MultiplyByLogistic(float linear, float cubic, std::int64_t count, float* values);
 
 /// Softmax of a row in place: x_i becomes exp(x_i - max x) / sum_j exp(x_j - max x), the maximum
