@@ -4,7 +4,8 @@ queries, keys and values of all heads, to compare BenchmarkTransformer with.
 
     torch_recording.py SEQUENCES LENGTH RUNS THREADS sleep|spin
 
-The last is what threads do while they wait (torch_peer.py). Prints the seconds of the fastest run, or that the package is missing.
+The last is what threads do while they wait (torch_peer.py). Prints the seconds of the fastest run, or that the
+package is missing.
 """
 
 import sys

@@ -4,8 +4,9 @@ python3-torch), to compare it with.
 
     torch_training_step.py LAYERS HEADS D VOCABULARY CONTEXT BATCH STEPS THREADS
 
-Prints the seconds of the fastest step, or that the package is missing. Threads sleep while they wait (torch_peer.py). Attention is
-written as torch users write it: one product for queries, keys and values, a masked softmax over all keys, torch.optim.AdamW with clipping.
+Prints the seconds of the fastest step, or that the package is missing. Threads sleep while they wait (torch_peer.py).
+Attention is written as torch users write it: one product for queries, keys and values, a masked softmax over all keys,
+torch.optim.AdamW with clipping.
 """
 
 import sys

@@ -22,8 +22,8 @@ template<class Number>
 class AlignedNumbers
 {
 public:
-  /// Replaces them by `count` others, which are not set yet. glibc before 2.38 finds no free memory
-  /// for aligned operator new, so that the process would grow.
+  /// Replaces them by `count` others, which are not set yet. They are not from aligned operator
+  /// new, with which recordings took 60 MiB more (measured with glibc 2.36).
   void Allocate(std::int64_t count)
   {
     this->Memory.reset(new Number[ToIndex(count) + LineBytes / sizeof(Number)]);
