@@ -45,7 +45,7 @@ packages="
   libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev libhwy-dev
   libfontconfig-dev libicu-dev libjpeg-dev libpcre2-dev libpng-dev libsndfile1-dev zlib1g-dev
   libgtest-dev libgmock-dev libbenchmark-dev
-  xvfb xauth fonts-dejavu-core poppler-utils chromium firefox-esr python3-websocket
+  xvfb xauth openbox fonts-dejavu-core poppler-utils chromium firefox-esr python3-websocket
 "
 case "$(depends)" in
   *libqt6*)
@@ -62,6 +62,13 @@ esac
 case "$(depends)" in
   *libvtk9*) packages="$packages libvtk9-dev libvtk9-qt-dev" ;; # ParaView built on the release's VTK
 esac
+
+# Gemmi was renamed after Debian 13, and in Debian 12 does not ask for the parser that it uses.
+if apt-cache show libgemmi-dev >/dev/null 2>&1; then
+  packages="$packages libgemmi-dev"
+else
+  packages="$packages gemmi-dev tao-pegtl-dev"
+fi
 
 if [ -n "$all" ]; then
   packages="$packages $analysis debootstrap"

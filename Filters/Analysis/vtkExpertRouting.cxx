@@ -324,7 +324,7 @@ vtkExpertRouting::~vtkExpertRouting() = default;
 int vtkExpertRouting::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  vtkMultiBlockDataSet* recording = AttentionAtlas::OutlineOfRecording(this);
   const AttentionAtlas::RecordingRanges ranges(recording);
   std::copy_n(ranges.sequence, 2, this->SequenceRange);
   std::fill_n(this->LayerRange, 2, 0);

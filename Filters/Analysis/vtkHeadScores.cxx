@@ -173,7 +173,7 @@ vtkHeadScores::~vtkHeadScores() = default;
 int vtkHeadScores::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = this->UpdatePart();
+  vtkMultiBlockDataSet* recording = this->OutlineOfPart();
   const bool isEmpty = AttentionAtlas::IsEmpty(recording);
   // Never an empty image: VTK would not execute this rank, for which the others would wait.
   AttentionAtlas::AnnounceImage(

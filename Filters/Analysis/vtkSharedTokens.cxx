@@ -189,7 +189,7 @@ int vtkSharedTokens::RequestInformation(
   int last = -1;
   try
   {
-    auto* table = vtkTable::SafeDownCast(AttentionAtlas::UpdateInput(this));
+    auto* table = vtkTable::SafeDownCast(AttentionAtlas::OutlineOf(this));
     last = static_cast<int>(AttentionAtlas::HeadsIn(table).size()) - 1;
   }
   catch (const atlas::Error&)

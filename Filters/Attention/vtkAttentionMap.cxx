@@ -175,7 +175,7 @@ struct vtkAttentionMap::Rows
 int vtkAttentionMap::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = this->UpdatePart();
+  vtkMultiBlockDataSet* recording = this->OutlineOfPart();
   const bool isEmpty = AttentionAtlas::IsEmpty(recording);
   const int tokens = isEmpty ? 0 : AttentionAtlas::SequenceTokens(recording, this->Sequence);
   const int source = isEmpty ? 0 : AttentionAtlas::SourceTokens(recording, this->Sequence);
@@ -398,7 +398,8 @@ void vtkAttentionMap::Execute(Task& task)
   for (vtkFieldData* fields :
     { output->GetFieldData(), lines->GetFieldData(), pictures->GetFieldData() })
   {
-    AttentionAtlas::AddField(fields, "Sequence", this->Sequence);
+    AttentionAtlas::AddSequence(
+      this->Sequence, AttentionAtlas::SequenceText(recording, this->Sequence), fields);
     AttentionAtlas::AddField(fields, "Layer", this->Layer);
     AttentionAtlas::AddField(fields, "Head", this->Head);
   }

@@ -52,7 +52,8 @@ class vtkFloatArray;
  *
  * Field data: Key Token and Query Token (string, in the order of the positions: the tokens or, if
  * unknown, their places in the image, their ids, or their positions from 0; of all sequences, the
- * positions), Sequence, Layer and Head (int).
+ * positions), Sequence, Layer and Head (int), and Sequence Text (string: how the text begins, if it
+ * is known).
  *
  * The mean over the sequences (Sequence -1) is over those that have both positions; its rows of
  * Weights and Rollout are divided by their sum.
@@ -70,13 +71,13 @@ class vtkFloatArray;
  * - Token Index (id type): the row of the query's token in the recording; also the pedigree id. Not
  *   of all sequences
  *
- * Field data: Sequence, Layer and Head (int).
+ * Field data: Sequence, Sequence Text, Layer and Head, as in output 0.
  *
  * Output 2: a vtkPolyData with bands above and left of the map, a rectangle for each run of tokens
  * of a picture among words; of other recordings, and of all sequences, without cells. Cell arrays:
  * Picture (int, among those of the sequence), Side (unsigned char: 0 query, 1 key), First Token,
  * Last Token (int, positions), MarkColor (unsigned char, 3, by picture). Field data: MarkColor
- * Legend (string), Sequence, Layer and Head.
+ * Legend (string), Sequence, Sequence Text, Layer and Head.
  *
  * QueryWindow and KeyWindow show a part of the map, at its place: point (x, y) is the same pair of
  * positions in any window. If there are more than MaximumSize queries or keys, windowed or not, the

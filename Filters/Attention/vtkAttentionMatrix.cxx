@@ -11,6 +11,7 @@
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "Task.h"
+#include "TokenText.h"
 #include "ZoomedAttention.h"
 
 #include <vtkDataSetAttributes.h>
@@ -191,6 +192,7 @@ struct vtkAttentionMatrix::Pooled
   std::optional<atlas::MapCells> cells; ///< of a window
   std::int64_t source = 0;              ///< the position of the first query
   std::vector<std::string> texts;       ///< of the sequence; none if they are not known
+  std::string text;                     ///< how that begins
 
   /// The positions in their text where a row and a column of a panel begin.
   std::int64_t QueryAt(std::int64_t row, std::int64_t rows) const
@@ -265,7 +267,7 @@ MatrixPanels vtkAttentionMatrix::PanelsOf(vtkMultiBlockDataSet* recording, int t
 int vtkAttentionMatrix::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = this->UpdatePart();
+  vtkMultiBlockDataSet* recording = this->OutlineOfPart();
   const AttentionAtlas::RecordingRanges ranges(recording);
   const bool isEmpty = AttentionAtlas::IsEmpty(recording);
   this->SequenceRange[0] = this->LayerRange[0] = isEmpty ? 0 : -1;
@@ -330,6 +332,7 @@ vtkAttentionMatrix::Pooled vtkAttentionMatrix::Pool(const Task& task)
   pooled.queries = queries.end - queries.begin;
   pooled.keys = atlas::KeyPositions(recording, this->Sequence).end;
   pooled.texts = TextsOf(recording, this->Sequence);
+  pooled.text = AttentionAtlas::SequenceText(recording, this->Sequence);
   pooled.heads = panels.Heads();
   std::vector<atlas::HeadPlace> mine;
   const std::size_t ranks = task.Ranks().Count();
@@ -419,7 +422,7 @@ void vtkAttentionMatrix::MakeImage(
   AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::AttentionMatrix);
   this->AddKind(image);
   vtkFieldData* fields = image->GetFieldData();
-  AttentionAtlas::AddField(fields, Names::Sequence, this->Sequence);
+  AttentionAtlas::AddSequence(this->Sequence, pooled.text, fields);
   AttentionAtlas::AddField(fields, "Tokens", pooled.tokens);
   AttentionAtlas::AddField(fields, "Panel Size", keys);
   AttentionAtlas::AddField(fields, "Panel Height", queries);

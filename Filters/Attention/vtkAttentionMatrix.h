@@ -47,8 +47,9 @@ struct Recording;
  * is
  * 1. Point arrays: one named after Quantity (float; NaN in gaps), and Layer, Head, Query and Key
  * (int; -1 in gaps), where Query and Key are the first positions of the bins. Rollout has one panel
- * per layer, of Head -1. Field data: Sequence, Panel Size (bins along a side), Column Step and Row
- * Step (points from one panel to the next) and Tokens (T). Where each point stands for one query
+ * per layer, of Head -1. Field data: Sequence, Sequence Text (string: how the text begins, if it
+ * is known), Panel Size (bins along a side), Column Step and Row Step (points from one panel to the
+ * next) and Tokens (T). Where each point stands for one query
  * and one key, the texts of tokens are known, and the image has at most 256 points on a side, also
  * Key Token and Query Token (string): the texts of the columns from the left and of the rows from
  * the top, empty in gaps. The representation Squares labels them.

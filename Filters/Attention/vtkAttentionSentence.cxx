@@ -13,6 +13,7 @@
 #include "SentenceOutput.h"
 #include "SpecialTokens.h"
 #include "Task.h"
+#include "TokenText.h"
 
 #include <vtkDataSet.h>
 #include <vtkExtractSelection.h>
@@ -397,7 +398,8 @@ void vtkAttentionSentence::Fill(const Shown& shown, const Task& task) const
     AttentionAtlas::SetFormat(outputs.at(port), formats.at(port));
     this->AddKind(outputs.at(port));
     vtkFieldData* fields = outputs.at(port)->GetFieldData();
-    AttentionAtlas::AddField(fields, Names::Sequence, this->Sequence);
+    AttentionAtlas::AddSequence(this->Sequence,
+      AttentionAtlas::SequenceText(shown.recording, shown.options.sequence), fields);
     AttentionAtlas::AddField(fields, Names::Layer, this->Layer);
     AttentionAtlas::AddField(fields, Names::HeadColorLegend, shown.heads.Legend());
     fields->AddArray(
@@ -408,7 +410,7 @@ void vtkAttentionSentence::Fill(const Shown& shown, const Task& task) const
 int vtkAttentionSentence::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* part = this->UpdatePart();
+  vtkMultiBlockDataSet* part = this->OutlineOfPart();
   this->HasPictures =
     !AttentionAtlas::IsEmpty(part) &&
         part->GetFieldData()->HasArray(AttentionAtlas::PictureContentsField) != 0 &&

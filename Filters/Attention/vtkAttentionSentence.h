@@ -64,8 +64,9 @@ class vtkSelection;
  *
  * The words of the mean over sequences (Sequence -1) are positions.
  *
- * Field data of all: Sequence, Layer, HeadColor Legend (string), and View Bounds (double [4], least
- * and largest x and y of words and bars, which a view makes room for).
+ * Field data of all: Sequence, Sequence Text (string: how the text begins, if it is known), Layer,
+ * HeadColor Legend (string), and View Bounds (double [4], least and largest x and y of words and
+ * bars, which a view makes room for).
  *
  * The ranges of properties depend on the recording, so UpdateInformation updates the input. On
  * several ranks the first one has all. Canceling leaves the outputs empty.

@@ -157,7 +157,7 @@ void vtkPatchAttention::ClearSelectedTokens()
 int vtkPatchAttention::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  vtkMultiBlockDataSet* recording = AttentionAtlas::OutlineOfRecording(this);
   const std::array<int, 2> size =
     AttentionAtlas::IsEmpty(recording) ? std::array{ 0, 0 } : this->FindSize(recording);
   const std::array<int, 6> extent = { 0, size[0] - 1, 0, size[1] - 1, 0, size[0] == 0 ? -1 : 0 };
@@ -174,7 +174,7 @@ std::array<int, 2> vtkPatchAttention::FindSize(vtkMultiBlockDataSet* recording)
 {
   this->HasWords = 0;
   this->PictureRange[1] = this->TokenRange[1] = 0;
-  vtkMultiBlockDataSet* part = this->CurrentPart();
+  vtkMultiBlockDataSet* part = this->KnownPart();
   if (part == nullptr)
   {
     return { 1, 1 };

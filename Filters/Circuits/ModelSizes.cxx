@@ -40,7 +40,7 @@ ModelSizes::ModelSizes(vtkMultiBlockDataSet* model)
 
 ModelSizes ModelSizes::OfInput(vtkAlgorithm* filter)
 {
-  return ModelSizes(vtkMultiBlockDataSet::SafeDownCast(UpdateInput(filter)));
+  return ModelSizes(vtkMultiBlockDataSet::SafeDownCast(OutlineOf(filter)));
 }
 
 void Describe(vtkDataObject* output, const char* format, bool processes,

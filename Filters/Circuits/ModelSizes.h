@@ -22,7 +22,7 @@ struct ModelSizes
   ModelSizes() = default;
   explicit ModelSizes(vtkMultiBlockDataSet* model);
 
-  /// Those of the input of a filter, which is updated.
+  /// Those of the input of a filter, by its outline.
   static ModelSizes OfInput(vtkAlgorithm* filter);
 };
 

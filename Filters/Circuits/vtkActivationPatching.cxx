@@ -11,7 +11,6 @@
 #include "Task.h"
 #include "TokenNames.h"
 #include "TransformerConversion.h"
-#include "Utf8Text.h"
 
 #include <vtkDoubleArray.h>
 #include <vtkImageData.h>
@@ -43,9 +42,9 @@ using AttentionAtlas::Task;
 namespace
 {
 
-/// Reads a prompt: a text or, of a model without a tokenizer, token ids.
-EncodedPrompt ReadPrompt(
-  const OpenTransformer& model, const std::string& text, const std::string& name)
+/// Encodes a prompt: a text or, of a model without a tokenizer, token ids.
+EncodedPrompt Encode(
+  const OpenTransformer& model, const std::string& prompt, const std::string& name)
 {
   if (model.GetModel().GetConfig().input != atlas::InputKind::Tokens)
   {
@@ -53,11 +52,11 @@ EncodedPrompt ReadPrompt(
   }
   if (atlas::FindTokenizer(model) != nullptr)
   {
-    return atlas::EncodePrompt(model, text, name);
+    return atlas::EncodePrompt(model, prompt, name);
   }
   try
   {
-    return atlas::ParsePrompt(model, text, name);
+    return atlas::ParsePrompt(model, prompt, name);
   }
   catch (const atlas::OptionError& e)
   {
@@ -66,14 +65,14 @@ EncodedPrompt ReadPrompt(
   }
 }
 
-/// Reads prompts, one per line; no lines are none.
-atlas::TransformerInput ReadPrompts(
-  const OpenTransformer& model, const std::string& text, const std::string& name)
+/// Encodes prompts as one input.
+atlas::TransformerInput EncodeAll(
+  const OpenTransformer& model, const std::vector<std::string>& prompts, const std::string& name)
 {
   atlas::TransformerInput input;
-  for (const std::string& line : atlas::SplitLines(text))
+  for (const std::string& text : prompts)
   {
-    const EncodedPrompt prompt = ReadPrompt(model, line, name);
+    const EncodedPrompt prompt = Encode(model, text, name);
     input.tokens.push_back(prompt.input.tokens.front());
     input.segments.insert(
       input.segments.end(), prompt.input.segments.begin(), prompt.input.segments.end());
@@ -268,7 +267,7 @@ std::array<int, 2> vtkActivationPatching::MapSize(vtkMultiBlockDataSet* input)
   {
     this->Model = AttentionAtlas::ToTransformer(input);
     const atlas::TransformerConfig& config = this->Model->GetModel().GetConfig();
-    const std::size_t length = ReadPrompt(*this->Model, this->Prompt, "Prompt").labels.size();
+    const std::size_t length = this->ReadPrompt(this->Prompt, "Prompt").labels.size();
     return { static_cast<int>(
                this->Site == HEAD_OUTPUT ? config.heads : static_cast<std::int64_t>(length)),
       std::max(static_cast<int>(config.layers), 1) };
@@ -283,11 +282,22 @@ int vtkActivationPatching::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   const std::array<int, 2> size =
-    this->MapSize(vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this)));
+    this->MapSize(vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this)));
   // Never an empty image: VTK would not execute this rank, for which the others would wait.
   AttentionAtlas::AnnounceImage(
     std::max(size[0], 1), std::max(size[1], 1), outputVector->GetInformationObject(1), VTK_DOUBLE);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
+}
+
+atlas::PromptFormat vtkActivationPatching::Format() const
+{
+  return static_cast<atlas::PromptFormat>(this->PromptFormat);
+}
+
+/// The tokens of a property that is one prompt.
+EncodedPrompt vtkActivationPatching::ReadPrompt(const std::string& text, const char* name) const
+{
+  return Encode(*this->Model, atlas::ReadPrompt(text, this->Format(), name), name);
 }
 
 atlas::PatchingOptions vtkActivationPatching::Options() const
@@ -298,7 +308,9 @@ atlas::PatchingOptions vtkActivationPatching::Options() const
   options.position = this->Position;
   if (this->Mode == MEAN_OVER_PROMPTS)
   {
-    options.reference = ReadPrompts(*this->Model, this->ReferencePrompts, "ReferencePrompts");
+    const char* name = "ReferencePrompts";
+    options.reference = EncodeAll(
+      *this->Model, atlas::ReadPrompts(this->ReferencePrompts, this->Format(), name), name);
   }
   options.target = FindToken(*this->Model, this->Target, "Target");
   options.against = FindToken(*this->Model, this->Against, "Against");
@@ -312,13 +324,13 @@ vtkActivationPatching::Map vtkActivationPatching::MakeMap(
 {
   this->Model = AttentionAtlas::ToTransformer(input);
   const atlas::Transformer& model = this->Model->GetModel();
-  const EncodedPrompt prompt = ReadPrompt(*this->Model, this->Prompt, "Prompt");
+  const EncodedPrompt prompt = this->ReadPrompt(this->Prompt, "Prompt");
   Map found;
   found.hasSource = this->Mode == PATCH;
   EncodedPrompt source;
   if (found.hasSource)
   {
-    source = ReadPrompt(*this->Model, this->PatchFrom, "PatchFrom");
+    source = this->ReadPrompt(this->PatchFrom, "PatchFrom");
     atlas::RequireSameLength(prompt.labels, source.labels);
   }
   const AttentionAtlas::RankGroup& ranks = task.Ranks();

@@ -15,6 +15,8 @@ class vtkMultiBlockDataSet;
 namespace atlas
 {
 class OpenTransformer;
+enum class PromptFormat;
+struct EncodedPrompt;
 struct PatchingOptions;
 }
 
@@ -52,6 +54,13 @@ public:
     ZERO = 1,
     MEAN_OVER_POSITIONS = 2,
     MEAN_OVER_PROMPTS = 3
+  };
+
+  enum PromptFormatType
+  {
+    LINES = 0,
+    ONE_TEXT = 1,
+    JSON_LINES = 2
   };
 
   enum SiteType
@@ -94,11 +103,21 @@ public:
 
   ///@{
   /**
-   * The data set of MEAN_OVER_PROMPTS, one prompt per line, of any lengths; as Prompt, texts or
+   * The data set of MEAN_OVER_PROMPTS, as PromptFormat says, of any lengths; as Prompt, texts or
    * token ids. Null or empty: none, and the outputs are empty. Default: none.
    */
   vtkSetStdStringFromCharMacro(ReferencePrompts);
   vtkGetCharFromStdStringMacro(ReferencePrompts);
+  ///@}
+
+  ///@{
+  /**
+   * How Prompt, PatchFrom and ReferencePrompts are written (Core's Prompts.h): LINES, one prompt
+   * per line; ONE_TEXT, one prompt with its line breaks; JSON_LINES, a JSON string, or an object
+   * that has one as "text" or "prompt", per line. Default: LINES.
+   */
+  vtkSetClampMacro(PromptFormat, int, LINES, JSON_LINES);
+  vtkGetMacro(PromptFormat, int);
   ///@}
 
   ///@{
@@ -153,6 +172,8 @@ private:
 
   bool IsAsked(vtkMultiBlockDataSet* model) const;
   std::array<int, 2> MapSize(vtkMultiBlockDataSet* model);
+  atlas::PromptFormat Format() const;
+  atlas::EncodedPrompt ReadPrompt(const std::string& text, const char* name) const;
   atlas::PatchingOptions Options() const;
   Map MakeMap(vtkMultiBlockDataSet* model, const AttentionAtlas::Task& task);
 
@@ -164,6 +185,7 @@ private:
   std::string ReferencePrompts;
   std::string Target;
   std::string Against;
+  int PromptFormat = LINES;
   int Mode = PATCH;
   int Site = HEAD_OUTPUT;
   int Position = -1;

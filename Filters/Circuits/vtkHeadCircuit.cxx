@@ -225,7 +225,7 @@ void vtkHeadCircuit::ClearTokens()
 int vtkHeadCircuit::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  auto* input = vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this));
+  auto* input = vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this));
   const AttentionAtlas::ModelSizes sizes(input);
   this->LayerRange[1] = std::max(0, sizes.layers - 1);
   this->HeadRange[1] = std::max(0, sizes.heads - 1);

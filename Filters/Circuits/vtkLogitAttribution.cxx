@@ -161,6 +161,9 @@ struct vtkLogitAttribution::Found
         { return AttentionAtlas::TokenText(this->recording, target.row); }));
     fields->AddArray(MakeArray<vtkStringArray>(Names::QueryToken, groups.groups,
       [](const NamedComponent& component) { return component.name; }));
+    const std::int32_t sequence = this->recording.tokens.sequence[this->targets.front().row];
+    AttentionAtlas::AddSequence(
+      sequence, AttentionAtlas::SequenceText(this->recording, sequence), fields);
     AttentionAtlas::AddField(fields, Names::KeyTitle, std::string("Token"));
     AttentionAtlas::AddField(fields, Names::QueryTitle, std::string("Component"));
     AttentionAtlas::Describe(image, AttentionAtlas::Formats::LogitAttributionImage, processes, {});
@@ -192,7 +195,7 @@ void vtkLogitAttribution::SetAgainst(const char* token)
 /// tells.
 void vtkLogitAttribution::Announce(vtkInformation* info)
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  vtkMultiBlockDataSet* recording = AttentionAtlas::OutlineOfRecording(this);
   this->Ranges.Find(recording);
   std::fill_n(this->PositionRange, 2, 0);
   if (AttentionAtlas::IsEmpty(recording))
@@ -208,7 +211,7 @@ void vtkLogitAttribution::Announce(vtkInformation* info)
   try
   {
     const auto model = AttentionAtlas::ToTransformer(
-      vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this, 1)));
+      vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this, 1)));
     const atlas::TransformerConfig& config = model->GetModel().GetConfig();
     std::vector<NamedComponent> components = atlas::NamedComponentsBefore(config, config.layers);
     components.push_back({ "b_U", {}, false });

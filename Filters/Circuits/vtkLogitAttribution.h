@@ -36,7 +36,8 @@ struct Recording;
  * Output 1: a vtkImageData with a point per component (downward) and position (rightward), and the
  * point arrays Contribution, Component, Layer, Head, Position, Token Index, TokenId and Target.
  * Many components are joined, see Grouping. Field data: the labels Key Token (the tokens) and Query
- * Token (the components).
+ * Token (the components), Sequence (int) and Sequence Text (string: how the text begins, if it is
+ * known).
  *
  * Field data of both: Logit, Sum and Miss (double, a value per position: the logit as recorded, the
  * sum of the contributions, and their difference), Processing, and, if it is a difference of

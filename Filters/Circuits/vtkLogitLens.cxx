@@ -53,7 +53,7 @@ constexpr int TablePort = 1;
 constexpr int LabelPort = 2;
 
 /// Distance of columns, for words.
-constexpr double Step = 3;
+constexpr double Step = 2;
 
 /// A token of a cell.
 struct Entry
@@ -139,6 +139,8 @@ void FillImage(const atlas::Recording& recording, const Lens& lens, vtkInformati
   std::reverse(layers.begin(), layers.end());
   fields->AddArray(MakeArray<vtkStringArray>(
     Names::QueryToken, layers, [](std::int32_t layer) { return std::to_string(layer); }));
+  AttentionAtlas::AddSequence(static_cast<int>(lens.sequence),
+    AttentionAtlas::SequenceText(recording, lens.sequence), fields);
   AttentionAtlas::AddField(fields, Names::KeyTitle, std::string("Token"));
   AttentionAtlas::AddField(fields, Names::QueryTitle, std::string("Layer"));
   AttentionAtlas::Describe(image, AttentionAtlas::Formats::LogitLens, false, {});
@@ -222,7 +224,7 @@ vtkLogitLens::~vtkLogitLens() = default;
 int vtkLogitLens::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  vtkMultiBlockDataSet* recording = AttentionAtlas::OutlineOfRecording(this);
   this->Ranges.Find(recording);
   int rows = 0;
   int columns = 0;

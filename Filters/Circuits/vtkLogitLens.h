@@ -31,7 +31,8 @@ class Transformer;
  * with the largest logit, its Token (string), TokenId (int) and Logit (float); Next Rank (int: 1 if
  * the token that follows in the text has the largest logit) and Next Probability (float), both -1
  * at the last position; Layer, Position, Sequence (int) and Token Index. Field data: the labels Key
- * Token (the tokens of the text) and Query Token (the layers).
+ * Token (the tokens of the text) and Query Token (the layers), Sequence (int) and Sequence Text
+ * (string: how the text begins, if it is known). Columns are twice as wide as rows are high.
  *
  * Output 1: a vtkTable with a row per cell and rank: Layer, Sequence, Position (int), Token Index
  * (id type; the pedigree id), Rank (int, from 1), Token (string), TokenId (int), Logit and

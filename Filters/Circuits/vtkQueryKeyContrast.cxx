@@ -259,7 +259,11 @@ std::vector<std::string> LeftOut(const atlas::Recording& recording)
   { return std::any_of(recording.layers.begin(), recording.layers.end(), isThere); };
   if (has([](const atlas::RecordedLayer& layer) { return layer.window > 0; }))
   {
-    left.emplace_back("keys before the windows of layers");
+    left.emplace_back("keys outside the windows of layers");
+  }
+  if (has([](const atlas::RecordedLayer& layer) { return layer.chunk > 0; }))
+  {
+    left.emplace_back("keys before the chunks of layers");
   }
   if (has([](const atlas::RecordedLayer& layer) { return layer.scoreCap > 0; }))
   {
@@ -294,7 +298,7 @@ void vtkQueryKeyContrast::SetColumn(const char* name)
 int vtkQueryKeyContrast::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  const AttentionAtlas::RecordingRanges ranges(this->UpdatePart());
+  const AttentionAtlas::RecordingRanges ranges(this->OutlineOfPart());
   this->SequenceRange[1] = ranges.sequence[1];
   this->LayerRange[1] = ranges.layer[1];
   this->HeadRange[1] = ranges.head[1];

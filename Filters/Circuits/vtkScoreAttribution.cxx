@@ -72,7 +72,8 @@ void AddFields(const atlas::Recording& recording, const ScoreTerms& terms, vtkFi
   AddField(fields, Names::Score, terms.score);
   AddField(fields, Names::Sum, terms.sum);
   AddField(fields, Names::Miss, terms.sum - terms.score);
-  AddField(fields, Names::Sequence, place.sequence);
+  AttentionAtlas::AddSequence(static_cast<int>(place.sequence),
+    AttentionAtlas::SequenceText(recording, place.sequence), fields);
   AddField(fields, Names::Layer, place.layer);
   AddField(fields, Names::Head, place.head);
   AddField(fields, Names::Query, place.query);
@@ -162,7 +163,7 @@ int vtkScoreAttribution::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   this->Superclass::RequestInformation(request, inputVector, outputVector); // finds the ranges
-  vtkMultiBlockDataSet* recording = AttentionAtlas::UpdateRecording(this);
+  vtkMultiBlockDataSet* recording = AttentionAtlas::OutlineOfRecording(this);
   std::fill_n(this->PositionRange, 2, 0);
   int size = 0;
   if (!AttentionAtlas::IsEmpty(recording))
@@ -174,7 +175,7 @@ int vtkScoreAttribution::RequestInformation(
     try
     {
       const auto model = AttentionAtlas::ToTransformer(
-        vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this, 1)));
+        vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this, 1)));
       const bool hasAlibi =
         recording->GetFieldData()->HasArray(AttentionAtlas::AlibiSlopesField) != 0;
       size = CountGroups(model->GetModel().GetConfig(), hasAlibi,

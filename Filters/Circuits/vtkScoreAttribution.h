@@ -30,7 +30,8 @@
  *
  * Field data of both: Score, Sum and Miss (double: the score as recorded, the sum of all
  * contributions, and their difference), Sequence, Layer, Head, Query and Key (int, positions),
- * Query Text, Key Text and Processing (string).
+ * Sequence Text (how the text begins, if it is known), Query Text, Key Text and Processing
+ * (string).
  *
  * The size of the image depends on the recording and the model, so UpdateInformation updates both.
  * On several ranks the first one has the table.

@@ -10,6 +10,7 @@
 #include <vtkFieldData.h>
 #include <vtkIdTypeArray.h>
 #include <vtkIntArray.h>
+#include <vtkSmartPointer.h>
 #include <vtkTable.h>
 #include <vtkUnsignedCharArray.h>
 #include <vtkWeakPointer.h>
@@ -41,6 +42,16 @@ public:
     Last().Bytes = bytes;
     Last().Time = bytes->GetMTime();
     Last().Statistics = std::move(statistics);
+  }
+
+  static void Forget(const atlas::CorpusStatistics& statistics)
+  {
+    const std::lock_guard<std::mutex> lock(Mutex());
+    if (Last().Statistics.get() == &statistics)
+    {
+      Last().Statistics.reset();
+      Last().Bytes = nullptr;
+    }
   }
 
 private:
@@ -145,10 +156,13 @@ void ToTable(std::shared_ptr<const atlas::CorpusStatistics> statistics, vtkTable
     AddColumn<vtkDoubleArray>(output, name, values);
   }
   vtkFieldData* fields = output->GetFieldData();
-  const std::vector<char> file = atlas::CorpusToBytes(*statistics);
-  auto bytes =
-    NewArray<vtkUnsignedCharArray>(ArrayNames::Statistics, static_cast<vtkIdType>(file.size()));
-  std::copy(file.begin(), file.end(), reinterpret_cast<char*>(bytes->GetPointer(0)));
+  vtkSmartPointer<vtkUnsignedCharArray> bytes;
+  atlas::CorpusToMemory(*statistics,
+    [&](std::size_t size)
+    {
+      bytes = NewArray<vtkUnsignedCharArray>(ArrayNames::Statistics, static_cast<vtkIdType>(size));
+      return reinterpret_cast<char*>(bytes->GetPointer(0));
+    });
   fields->AddArray(bytes);
   AddField(fields, "Model", statistics->model);
   const auto addCount = [&](const char* name, std::int64_t count)
@@ -158,6 +172,13 @@ void ToTable(std::shared_ptr<const atlas::CorpusStatistics> statistics, vtkTable
   AddField(fields, ArrayNames::Complete, statistics->isComplete ? 1 : 0);
   SetFormat(output, Formats::Corpus);
   Known::Keep(bytes, std::move(statistics));
+}
+
+atlas::CorpusStatistics TakeCorpus(std::shared_ptr<atlas::CorpusStatistics>& statistics)
+{
+  Known::Forget(*statistics);
+  const auto mine = std::move(statistics);
+  return mine.use_count() == 1 ? std::move(*mine) : *mine;
 }
 
 std::shared_ptr<const atlas::CorpusStatistics> ToCorpus(vtkTable* input)
@@ -180,7 +201,7 @@ std::shared_ptr<const atlas::CorpusStatistics> ToCorpus(vtkTable* input)
   }
   const char* first = reinterpret_cast<const char*>(bytes->GetPointer(0));
   auto statistics = std::make_shared<const atlas::CorpusStatistics>(
-    atlas::CorpusFromBytes({ first, first + bytes->GetNumberOfValues() }, "input"));
+    atlas::CorpusFromBytes(first, static_cast<std::size_t>(bytes->GetNumberOfValues()), "input"));
   Known::Keep(bytes, statistics);
   return statistics;
 }

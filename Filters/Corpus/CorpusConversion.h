@@ -20,8 +20,15 @@ class vtkTable;
 namespace AttentionAtlas
 {
 
+/// Field data of Top Contexts (string): by what texts were found.
+inline constexpr const char* MeasureField = "Measure";
+
 /// Replaces the content of `output`.
 void ToTable(std::shared_ptr<const atlas::CorpusStatistics> statistics, vtkTable* output);
+
+/// Statistics that ToTable was given, to change them: the table may still be shown. They are copied
+/// only if a filter is reading them.
+atlas::CorpusStatistics TakeCorpus(std::shared_ptr<atlas::CorpusStatistics>& statistics);
 
 /// The statistics of an input, or null if it has no rows. Throws atlas::ModelError for other data,
 /// and as atlas::CorpusFromBytes.

@@ -28,7 +28,7 @@ vtkCorpusAlgorithm::vtkCorpusAlgorithm(
 int vtkCorpusAlgorithm::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  auto* input = vtkTable::SafeDownCast(AttentionAtlas::UpdateInput(this));
+  auto* input = vtkTable::SafeDownCast(AttentionAtlas::OutlineOf(this));
   const auto find = [input](const char* name, int* range)
   {
     auto* column =

@@ -1,22 +1,35 @@
 #include "vtkCorpusStatistics.h"
 
+#include "ArrayNames.h"
 #include "CorpusConversion.h"
 #include "CorpusFile.h"
 #include "CorpusRun.h"
 #include "DataFields.h"
 #include "Error.h"
+#include "Execution.h"
+#include "ModelConversion.h"
+#include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "TransformerConversion.h"
 
+#include <vtkDataArray.h>
+#include <vtkFieldData.h>
+#include <vtkInformation.h>
+#include <vtkInformationVector.h>
+#include <vtkIntArray.h>
 #include <vtkMultiBlockDataSet.h>
+#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkTable.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 using AttentionAtlas::Task;
 
@@ -27,8 +40,9 @@ struct vtkCorpusStatistics::State
 {
   std::string key; ///< what it depends on; empty: nothing is known
   std::shared_ptr<const atlas::OpenTransformer> model;
-  atlas::CorpusStatistics statistics; ///< of all ranks, on the first one; empty on the others
-  int limit = 0;                      ///< TokenLimit of the last run
+  std::shared_ptr<atlas::CorpusStatistics>
+    statistics;  ///< of all ranks, on the first one; empty on the others
+  int limit = 0; ///< TokenLimit of the last run
 };
 
 vtkCorpusStatistics::vtkCorpusStatistics()
@@ -64,6 +78,33 @@ void vtkCorpusStatistics::ClearLayers()
 {
   this->Layers.clear();
   this->Modified();
+}
+
+/// The layers and heads that the statistics will have.
+int vtkCorpusStatistics::RequestInformation(
+  vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
+{
+  vtkNew<vtkTable> outline;
+  auto* model = vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this));
+  if (!AttentionAtlas::IsEmpty(model))
+  {
+    const auto last = [model](const char* field)
+    { return static_cast<int>(model->GetFieldData()->GetArray(field)->GetComponent(0, 0)) - 1; };
+    std::vector<int> layers = { 0, last(AttentionAtlas::LayersField) };
+    if (!this->Layers.empty())
+    {
+      const auto [least, largest] = std::minmax_element(this->Layers.begin(), this->Layers.end());
+      layers = { *least, *largest };
+    }
+    std::vector<int> heads = { 0, last(AttentionAtlas::HeadsField) };
+    for (const auto& [name, values] : { std::pair(AttentionAtlas::ArrayNames::Layer, &layers),
+           std::pair(AttentionAtlas::ArrayNames::Head, &heads) })
+    {
+      outline->AddColumn(AttentionAtlas::MakeArray<vtkIntArray>(name, *values));
+    }
+  }
+  AttentionAtlas::Announce(outputVector->GetInformationObject(0), outline);
+  return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
 atlas::CorpusOptions vtkCorpusStatistics::GetOptions() const
@@ -108,69 +149,83 @@ std::string vtkCorpusStatistics::KeyOf(const atlas::OpenTransformer& model) cons
 
 /// Begins with nothing, or with a file of earlier statistics.
 void vtkCorpusStatistics::Begin(
-  const atlas::OpenTransformer& model, const std::string& path, bool isFirst)
+  const atlas::OpenTransformer& model, const std::string& path, Task& task)
 {
-  atlas::CorpusStatistics begun = atlas::BeginCorpus(model, path, this->GetOptions());
+  const atlas::Progress goesOn = [&](double) { task.Progress()(0); };
+  atlas::CorpusStatistics begun =
+    atlas::BeginCorpus(model, path, this->GetOptions(), AttentionAtlas::ThreadLimit(), goesOn);
   if (!this->ContinueFrom.empty())
   {
-    atlas::CorpusStatistics earlier = atlas::ReadCorpus(this->ContinueFrom);
-    atlas::RequireSameOptions(earlier, begun, this->ContinueFrom);
-    begun.next = earlier.next;
-    begun.isComplete = earlier.isComplete;
-    if (isFirst)
+    atlas::CorpusStatistics earlier = atlas::ContinueCorpus(
+      model, atlas::ReadCorpus(this->ContinueFrom), begun, this->Files, this->ContinueFrom, goesOn);
+    if (task.Ranks().Rank() != 0)
     {
-      begun = std::move(earlier);
+      earlier.ForgetSums();
     }
+    begun = std::move(earlier);
   }
-  this->Kept->statistics = std::move(begun);
+  this->RequireMemory(model, begun, task.Ranks().Count());
+  this->Kept->statistics = std::make_shared<atlas::CorpusStatistics>(std::move(begun));
+}
+
+/// Requires the memory for the batches of all kinds of tokens that were seen and one more.
+void vtkCorpusStatistics::RequireMemory(
+  const atlas::OpenTransformer& model, const atlas::CorpusStatistics& statistics, int ranks) const
+{
+  const atlas::CorpusMemory memory = atlas::EstimateCorpusMemory(
+    model, statistics.options, atlas::KindsAfterBatch(model, statistics));
+  AttentionAtlas::RequireMemory(static_cast<double>(memory.Total(ranks > 1 ? 2 : 1)),
+    "the statistics of all heads", "choose fewer Layers, or switch Agreement off.");
 }
 
 /// Goes on with all ranks. What was known is lost if it fails.
 void vtkCorpusStatistics::Run(const atlas::OpenTransformer& model, Task& task)
 {
   const AttentionAtlas::RankGroup& ranks = task.Ranks();
-  atlas::CorpusStatistics mine = std::move(this->Kept->statistics);
-  const std::string path = mine.model;
+  atlas::CorpusStatistics mine = AttentionAtlas::TakeCorpus(this->Kept->statistics);
+  const bool isFirst = ranks.Rank() == 0;
   atlas::CorpusRunOptions run;
   run.files = this->Files;
   run.tokenLimit = this->TokenLimit;
   run.threads = AttentionAtlas::ThreadLimit();
   run.part = ranks.Rank();
   run.parts = ranks.Count();
+  bool isStopped = false;
   bool isCanceled = false;
+  std::string shortage;
   run.goesOn = [&](double done)
   {
-    isCanceled = ranks.Any(!task.GoesOn(done));
-    return !isCanceled;
+    isCanceled = !task.GoesOn(done);
+    shortage = atlas::FindShortage(model, mine);
+    isStopped = ranks.Any(isCanceled || !shortage.empty());
+    return !isStopped;
   };
   atlas::MeasureCorpus(model, run, mine);
-  const std::vector<std::vector<char>> all =
-    ranks.Count() > 1 ? ranks.Share(ranks.Rank() == 0 ? std::vector<char>() : CorpusToBytes(mine))
-                      : std::vector<std::vector<char>>();
-  for (std::size_t rank = 1; rank < all.size(); ++rank)
+  for (int rank = 1; rank < ranks.Count(); ++rank)
   {
-    if (ranks.Rank() == 0)
+    // One after the other, as each may be large.
+    const std::vector<std::vector<char>> all =
+      ranks.Share(ranks.Rank() == rank ? CorpusToBytes(mine) : std::vector<char>());
+    if (isFirst)
     {
       mine.Add(atlas::CorpusFromBytes(all[rank], "rank " + std::to_string(rank)));
     }
   }
-  if (ranks.Rank() != 0)
+  if (!isFirst)
   {
-    atlas::CorpusStatistics empty = atlas::BeginCorpus(model, path, this->GetOptions());
-    empty.next = mine.next;
-    empty.isComplete = mine.isComplete;
-    mine = std::move(empty);
+    mine.ForgetSums();
   }
-  this->Kept->statistics = std::move(mine);
+  this->Kept->statistics = std::make_shared<atlas::CorpusStatistics>(std::move(mine));
   this->Kept->limit = this->TokenLimit;
-  if (isCanceled)
+  if (isStopped)
   {
     task.KeepCanceled(); // what was seen until then is the result
-    if (ranks.Rank() == 0)
+    if (isFirst)
     {
-      vtkWarningMacro("Canceled after "
-                      << this->Kept->statistics.next.queries
-                      << " tokens, whose statistics are shown. Continue goes on.");
+      vtkWarningMacro(<< (shortage.empty() ? "Canceled" : shortage + " Stopped") << " after "
+                      << this->Kept->statistics->next.queries
+                      << " tokens, whose statistics are shown."
+                      << (shortage.empty() ? " Continue goes on." : ""));
     }
   }
 }
@@ -196,15 +251,12 @@ void vtkCorpusStatistics::Execute(Task& task)
   const std::string key = this->KeyOf(*model);
   State& kept = *this->Kept;
   const bool isTooFar = this->TokenLimit > 0 && kept.limit != this->TokenLimit &&
-                        kept.statistics.next.queries >= this->TokenLimit;
+                        kept.statistics != nullptr &&
+                        kept.statistics->next.queries >= this->TokenLimit;
   if (ranks.Any(kept.key != key || kept.model != model || isTooFar))
   {
     kept.key.clear();
-    const std::int64_t kinds = model->GetModel().GetConfig().vocabulary;
-    AttentionAtlas::RequireMemory(
-      static_cast<double>(atlas::CorpusMemory(*model, this->GetOptions(), kinds)),
-      "the statistics of all heads", "choose fewer Layers, or switch Agreement off.");
-    this->Begin(*model, path, ranks.Rank() == 0);
+    this->Begin(*model, path, task);
   }
   ranks.RequireSame(std::hash<std::string>()(key));
   kept.key.clear(); // unless the run succeeds
@@ -213,7 +265,6 @@ void vtkCorpusStatistics::Execute(Task& task)
   kept.model = model;
   if (task.IsFirst())
   {
-    AttentionAtlas::ToTable(
-      std::make_shared<const atlas::CorpusStatistics>(kept.statistics), task.Output<vtkTable>());
+    AttentionAtlas::ToTable(kept.statistics, task.Output<vtkTable>());
   }
 }

@@ -22,7 +22,8 @@ class OpenTransformer;
  *
  * Input: a language model (vtkMultiBlockDataSet, as produced by vtkTransformerReader). Files are
  * read as documents (Core's CorpusText.h), each document as windows of tokens, and windows are run
- * in batches. Sums are kept, and no activations (Core's CorpusStatistics.h has all quantities).
+ * in batches. A document of more than 100 MiB is read as several. Sums are kept, and no activations
+ * (Core's CorpusStatistics.h has all quantities).
  *
  * Output: a vtkTable with a row per head and all statistics as a field array (CorpusConversion.h),
  * in the first piece. It is the input of the other filters of this module.
@@ -163,8 +164,8 @@ public:
 
   ///@{
   /**
-   * A file of statistics with the same options, from which the run goes on. Null or empty: none.
-   * Default: none.
+   * A file of statistics of the same model and texts with the same options, from which the run
+   * goes on. A difference is an error. Null or empty: none. Default: none.
    */
   vtkSetStdStringFromCharMacro(ContinueFrom);
   vtkGetCharFromStdStringMacro(ContinueFrom);
@@ -179,6 +180,8 @@ protected:
   vtkCorpusStatistics();
   ~vtkCorpusStatistics() override;
 
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
@@ -188,7 +191,10 @@ private:
   struct State;
   atlas::CorpusOptions GetOptions() const;
   std::string KeyOf(const atlas::OpenTransformer& model) const;
-  void Begin(const atlas::OpenTransformer& model, const std::string& path, bool isFirst);
+  void Begin(
+    const atlas::OpenTransformer& model, const std::string& path, AttentionAtlas::Task& task);
+  void RequireMemory(const atlas::OpenTransformer& model, const atlas::CorpusStatistics& statistics,
+    int ranks) const;
   void Run(const atlas::OpenTransformer& model, AttentionAtlas::Task& task);
 
   std::vector<std::string> Files;

@@ -20,6 +20,7 @@
 #include <vtkPointData.h>
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
+#include <vtkTable.h>
 #include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
@@ -27,6 +28,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,11 +140,10 @@ struct Axis
 };
 
 /// Places from ScaleDistances in the square from 0 to 1.
-std::vector<std::array<double, 2>> PlacesOf(const atlas::CorpusStatistics& statistics, int layout)
+std::vector<std::array<double, 2>> PlacesOf(
+  const atlas::CorpusStatistics& statistics, atlas::ClusterDistance distance)
 {
-  const Eigen::MatrixX2d scaled = atlas::ScaleDistances(atlas::HeadDistances(
-    statistics, layout == vtkHeadScatter::SIMILAR_ATTENTION ? atlas::ClusterDistance::Agreement
-                                                            : atlas::ClusterDistance::Statistics));
+  const Eigen::MatrixX2d scaled = atlas::ScaleDistances(atlas::HeadDistances(statistics, distance));
   const double most = scaled.cwiseAbs().maxCoeff();
   const double scale = most > 0 ? 0.47 / most : 0;
   std::vector<std::array<double, 2>> places;
@@ -190,17 +191,31 @@ void AddLine(double x0, double y0, double x1, double y1, vtkPoints* points, vtkC
 
 }
 
+struct vtkHeadScatter::Results
+{
+  AttentionAtlas::LastResult<std::vector<std::array<double, 2>>> places; ///< unless by columns
+  AttentionAtlas::LastResult<std::vector<atlas::HeadMerge>> merges;
+};
+
 vtkStandardNewMacro(vtkHeadScatter);
 
 vtkHeadScatter::vtkHeadScatter()
   : vtkCorpusAlgorithm({ "vtkPolyData", "vtkPolyData", "vtkPolyData" })
+  , Last(std::make_unique<Results>())
 {
 }
+
+vtkHeadScatter::~vtkHeadScatter() = default;
 
 void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAtlas::Task& task)
 {
   const std::vector<atlas::HeadPlace>& heads = statistics.places;
   const Columns columns = AttentionAtlas::ColumnsOf(statistics);
+  const auto keyOf = [&](atlas::ClusterDistance distance)
+  {
+    return AttentionAtlas::MakeKey(
+      AttentionAtlas::TimeOf(task.Input<vtkTable>()), static_cast<int>(distance));
+  };
   std::vector<std::array<double, 2>> places(heads.size());
   AttentionAtlas::PanelTitles labels;
   vtkNew<vtkPoints> ends;
@@ -236,7 +251,10 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
   }
   else
   {
-    places = PlacesOf(statistics, this->Layout);
+    const auto distance = this->Layout == SIMILAR_ATTENTION ? atlas::ClusterDistance::Agreement
+                                                            : atlas::ClusterDistance::Statistics;
+    places =
+      this->Last->places.Get(task, keyOf(distance), [&] { return PlacesOf(statistics, distance); });
   }
   // Discs of all heads cover a part of the square that does not depend on their number.
   const double largest =
@@ -274,11 +292,12 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
   data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
     Names::Head, heads, [](const atlas::HeadPlace& head) { return head.head; }));
   data->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(Names::Name, names));
-  const std::vector<std::int32_t> clusters =
-    atlas::ClustersOf(atlas::MergeHeads(atlas::HeadDistances(statistics,
-                        this->ClusterBy == AGREEMENT ? atlas::ClusterDistance::Agreement
-                                                     : atlas::ClusterDistance::Statistics)),
-      std::min<std::int64_t>(this->Clusters, static_cast<std::int64_t>(heads.size())));
+  const auto by = this->ClusterBy == AGREEMENT ? atlas::ClusterDistance::Agreement
+                                               : atlas::ClusterDistance::Statistics;
+  const std::vector<atlas::HeadMerge>& merges = this->Last->merges.Get(task, keyOf(by),
+    [&] { return atlas::MergeHeads(atlas::HeadDistances(statistics, by), task.Progress()); });
+  const std::vector<std::int32_t> clusters = atlas::ClustersOf(
+    merges, std::min<std::int64_t>(this->Clusters, static_cast<std::int64_t>(heads.size())));
   data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(Names::Cluster, clusters));
   vtkNew<vtkUnsignedCharArray> colors;
   colors->SetName(Names::ClusterColor);

@@ -5,6 +5,7 @@
 
 #include <vtkCorpusAlgorithm.h>
 
+#include <memory>
 #include <string>
 
 /**
@@ -12,7 +13,8 @@
  * @brief A point for each head, placed by two of its statistics over a corpus, or near heads like
  * it.
  *
- * Heads are also grouped into clusters by average linkage (Core's HeadClusters.h).
+ * Heads are also grouped into clusters by average linkage (Core's HeadClusters.h), which is
+ * computed again only for another input or ClusterBy.
  *
  * Output port 0, a vtkPolyData with a disc per head in the square from 0 to 1: the cell arrays
  * Layer, Head, Name (string, such as 1.5) and Cluster (int, from 0), ClusterColor
@@ -92,13 +94,16 @@ public:
 
 protected:
   vtkHeadScatter();
-  ~vtkHeadScatter() override = default;
+  ~vtkHeadScatter() override;
 
   void Show(const atlas::CorpusStatistics& statistics, AttentionAtlas::Task& task) override;
 
 private:
   vtkHeadScatter(const vtkHeadScatter&) = delete;
   void operator=(const vtkHeadScatter&) = delete;
+
+  struct Results;
+  std::unique_ptr<Results> Last; ///< kept while other properties change
 
   int Layout = COLUMNS;
   std::string XColumn = "Previous Token";

@@ -235,6 +235,15 @@ std::string TextOf(const atlas::CorpusStatistics& statistics, const TopContext& 
   return text;
 }
 
+/// The name of a measure, with what it counts otherwise than the model does.
+std::string MeasureText(const atlas::CorpusStatistics& statistics, int measure)
+{
+  const bool hasBias = statistics.hasAlibi &&
+                       static_cast<atlas::ContextMeasure>(measure) == atlas::ContextMeasure::Score;
+  return std::string(atlas::ContextMeasureNames.at(measure)) +
+         (hasBias ? ", with the bias of ALiBi by distance" : "");
+}
+
 }
 
 vtkStandardNewMacro(vtkTopContexts);
@@ -311,5 +320,7 @@ void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, AttentionAt
     vtkFieldData* fields = task.Output<vtkDataObject>(port)->GetFieldData();
     AttentionAtlas::AddField(fields, Names::Layer, this->Layer);
     AttentionAtlas::AddField(fields, Names::Head, this->Head);
+    AttentionAtlas::AddField(
+      fields, AttentionAtlas::MeasureField, MeasureText(statistics, this->Measure));
   }
 }

@@ -11,7 +11,9 @@
  *
  * A text is a window of a document. Its best pair of a query and a key counts: by their score or
  * weight, where the key is neither the query nor the first token; or its best query, by what the
- * head writes or adds to the logit of the next token, with the key of its largest weight.
+ * head writes or adds to the logit of the next token, with the key of its largest weight. In scores
+ * ALiBi counts by distance, as slope x (key - query): scores of different places can be compared,
+ * and the attention is the same.
  *
  * Output port 0, a vtkTable with a row per text: Rank (int, from 1), Value (double), Document,
  * Position (id type: of the query in the document), Query, Key (int: positions in the window),
@@ -26,8 +28,9 @@
  * Rank and MarkColor (unsigned char, 3).
  *
  * Output port 3, a vtkTable with the tokens of the windows, for the second input of
- * vtkTransformerRecorder: Sequence, Position and TokenId (int). Field data of all: Layer, Head; of
- * this one, if it has a single text, also Query and Key (int), their positions.
+ * vtkTransformerRecorder: Sequence, Position and TokenId (int). Field data of all: Layer, Head and
+ * Measure (string), such as "Score, with the bias of ALiBi by distance"; of this one, if it has a
+ * single text, also Query and Key (int), their positions.
  */
 class ATTENTIONATLASCORPUS_EXPORT vtkTopContexts : public vtkCorpusAlgorithm
 {

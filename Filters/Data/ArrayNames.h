@@ -102,6 +102,7 @@ inline constexpr const char* Kind = "Kind";              ///< 0 query, 1 key
 inline constexpr const char* TokenIndex = "Token Index"; ///< row in the recording's tokens
 inline constexpr const char* Layer = "Layer";
 inline constexpr const char* Sequence = "Sequence";
+inline constexpr const char* SequenceText = "Sequence Text"; ///< field data
 inline constexpr const char* Position = "Position";
 inline constexpr const char* RelativePosition = "Relative Position";
 inline constexpr const char* Norm = "Norm";

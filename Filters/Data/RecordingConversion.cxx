@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <type_traits>
@@ -241,7 +242,7 @@ void AddLayerField(const char* name, const atlas::Recording& recording, const Va
   }
 }
 
-/// Adds caps, windows of keys and of patches, sinks and numbers of experts.
+/// Adds caps, windows of keys and of patches, chunks, sinks and numbers of experts.
 void AddVariants(const atlas::Recording& recording, vtkFieldData* fields)
 {
   const auto unlessZero = [](double value)
@@ -256,6 +257,9 @@ void AddVariants(const atlas::Recording& recording, vtkFieldData* fields)
     PatchWindowField, recording, [&](const atlas::RecordedLayer& layer)
     { return unlessZero(static_cast<double>(std::min(layer.patchWindow, LargestWindow))); },
     fields);
+  AddLayerField(
+    ChunkField, recording, [&](const atlas::RecordedLayer& layer)
+    { return unlessZero(static_cast<double>(std::min(layer.chunk, LargestWindow))); }, fields);
   AddLayerField(
     SinksField, recording, [](const atlas::RecordedLayer& layer)
     { return std::vector<double>(layer.sinks.begin(), layer.sinks.end()); }, fields);
@@ -666,7 +670,7 @@ std::int64_t WindowOf(
   return static_cast<std::int64_t>(window);
 }
 
-/// A layer with its scale, cap, windows, sinks and number of experts, without heads.
+/// A layer with its scale, cap, windows, chunks, sinks and number of experts, without heads.
 atlas::RecordedLayer ReadLayer(vtkFieldData* fields, std::int32_t index)
 {
   atlas::RecordedLayer layer;
@@ -675,6 +679,7 @@ atlas::RecordedLayer ReadLayer(vtkFieldData* fields, std::int32_t index)
   layer.scoreCap = LayerValue(fields, ScoreCapField, index);
   layer.window = WindowOf(fields, WindowField, "keys", index);
   layer.patchWindow = WindowOf(fields, PatchWindowField, "patches", index);
+  layer.chunk = WindowOf(fields, ChunkField, "tokens", index);
   const double experts = LayerValue(fields, ExpertsField, index);
   if (std::trunc(experts) != experts || std::abs(experts) > LargestExperts)
   {
@@ -833,9 +838,11 @@ void AddLastOffsets(const std::vector<std::int64_t>& offsets, vtkMultiBlockDataS
   }
 }
 
-void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
+namespace
 {
-  output->Initialize();
+
+void AddRecording(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
+{
   AddBlock(output, "tokens", TokenTable(recording.tokens));
   for (std::int32_t index = 0; index <= recording.layerCount; ++index)
   {
@@ -872,10 +879,65 @@ void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
     if (part != nullptr)
     {
       vtkNew<vtkMultiBlockDataSet> block;
-      ToDataSet(*part, block);
+      AddRecording(*part, block);
       AddBlock(output, std::string(atlas::Name(kind)), block);
     }
   }
+}
+
+/// A table whose columns ParaView does not list among those of the data that it is a part of.
+class UnlistedTable : public vtkTable
+{
+public:
+  static UnlistedTable* New() { VTK_STANDARD_NEW_BODY(UnlistedTable); }
+
+  vtkFieldData* GetAttributesAsFieldData(int type) override
+  {
+    return type == vtkDataObject::ROW ? nullptr : this->vtkTable::GetAttributesAsFieldData(type);
+  }
+
+protected:
+  /// What filters and Fetch make copies of, which are not listed either.
+  vtkObjectBase* NewInstanceInternal() const override { return UnlistedTable::New(); }
+};
+
+/// Makes tables unlisted that have a column of another size than the first one of its name.
+/// ParaView lists a column once for all tables, and prints a warning for each such pair.
+void UnlistOtherSizes(vtkMultiBlockDataSet* output, std::map<std::string, int>& sizes)
+{
+  for (unsigned int i = 0; i < output->GetNumberOfBlocks(); ++i)
+  {
+    if (auto* blocks = vtkMultiBlockDataSet::SafeDownCast(output->GetBlock(i)))
+    {
+      UnlistOtherSizes(blocks, sizes);
+    }
+    else if (auto* table = vtkTable::SafeDownCast(output->GetBlock(i)))
+    {
+      bool isListed = true;
+      for (vtkIdType column = 0; column < table->GetNumberOfColumns(); ++column)
+      {
+        const int size = table->GetColumn(column)->GetNumberOfComponents();
+        isListed =
+          isListed && sizes.emplace(table->GetColumnName(column), size).first->second == size;
+      }
+      if (!isListed)
+      {
+        vtkNew<UnlistedTable> unlisted;
+        unlisted->ShallowCopy(table);
+        output->SetBlock(i, unlisted);
+      }
+    }
+  }
+}
+
+}
+
+void ToDataSet(const atlas::Recording& recording, vtkMultiBlockDataSet* output)
+{
+  output->Initialize();
+  AddRecording(recording, output);
+  std::map<std::string, int> sizes;
+  UnlistOtherSizes(output, sizes);
 }
 
 vtkMultiBlockDataSet* FindPart(vtkMultiBlockDataSet* input, atlas::AttentionKind kind)

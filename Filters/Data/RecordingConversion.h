@@ -37,7 +37,8 @@ class vtkMultiBlockDataSet;
 /// Processing (unknown, unprocessed, processed) (string); Layers, Heads, HeadDimension and Rotated
 /// (0, 1) (int); Score Scale (double, a tuple (layer, scale) per recorded layer), and of those
 /// layers that have them Score Cap (double, tuples (layer, cap)), Window (double, tuples (layer,
-/// keys)), Patch Window (double, tuples (layer, patches on a side)), Sinks (double, tuples (layer,
+/// keys)), Patch Window (double, tuples (layer, patches on a side)), Chunk (double, tuples (layer,
+/// tokens)), Sinks (double, tuples (layer,
 /// logit per head)) and, of those with routing, Experts (double, tuples (layer, number of
 /// experts)); ALiBi Slopes (double, per head, only where there are some); Sequence Offsets (64-bit
 /// integers, the first row of each sequence, then the number of rows). Of runs that were changed
@@ -67,6 +68,7 @@ inline constexpr const char* ScoreCapField = "Score Cap"; ///< this and both bel
 inline constexpr const char* WindowField = "Window";      ///< a layer has one
 inline constexpr const char* SinksField = "Sinks";
 inline constexpr const char* PatchWindowField = "Patch Window"; ///< likewise
+inline constexpr const char* ChunkField = "Chunk";              ///< likewise
 inline constexpr const char* ExpertsField = "Experts";          ///< only of layers with routing
 inline constexpr const char* AlibiSlopesField = "ALiBi Slopes";
 inline constexpr const char* AttentionKindField = "Attention Kind"; ///< of outputs, see FindPartOf

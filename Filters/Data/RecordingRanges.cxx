@@ -76,9 +76,9 @@ void RecordingRanges::Find(vtkMultiBlockDataSet* recording)
   }
 }
 
-vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter)
+vtkMultiBlockDataSet* OutlineOfRecording(vtkAlgorithm* filter)
 {
-  return vtkMultiBlockDataSet::SafeDownCast(UpdateInput(filter));
+  return vtkMultiBlockDataSet::SafeDownCast(OutlineOf(filter));
 }
 
 bool IsEmpty(vtkMultiBlockDataSet* recording)

@@ -32,8 +32,8 @@ struct ATTENTIONATLASDATA_EXPORT RecordingRanges
   void Find(vtkMultiBlockDataSet* recording);
 };
 
-/// The same for a recording.
-ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* UpdateRecording(vtkAlgorithm* filter);
+/// OutlineOf for a recording.
+ATTENTIONATLASDATA_EXPORT vtkMultiBlockDataSet* OutlineOfRecording(vtkAlgorithm* filter);
 
 /// Whether there is nothing recorded, or no recording.
 ATTENTIONATLASDATA_EXPORT bool IsEmpty(vtkMultiBlockDataSet* recording);

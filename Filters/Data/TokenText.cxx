@@ -1,9 +1,28 @@
 #include "TokenText.h"
 
+#include "ArrayNames.h"
+#include "DataFields.h"
 #include "Index.h"
+#include "RecordedAttention.h"
+#include "UnicodeText.h"
+
+#include <algorithm>
+#include <vector>
 
 namespace AttentionAtlas
 {
+namespace
+{
+
+/// The largest number of characters of the beginning of a text.
+constexpr std::int64_t BeginningLength = 40;
+
+bool BeginsCharacter(char c)
+{
+  return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+}
+
+}
 
 std::string TokenText(const atlas::Recording& recording, std::int64_t row)
 {
@@ -23,6 +42,46 @@ std::string TokenText(const atlas::Recording& recording, std::int64_t row)
                                : place;
   }
   return std::to_string(i < tokens.id.size() ? tokens.id[i] : tokens.position[i]);
+}
+
+std::string SequenceText(const atlas::Recording& recording, std::int64_t sequence)
+{
+  const std::vector<std::string>& texts = recording.tokens.text;
+  if (sequence < 0 || texts.empty())
+  {
+    return {};
+  }
+  const atlas::KeyRange range = atlas::QueryPositions(recording, sequence);
+  const auto begin = texts.begin() + recording.sequenceOffsets[sequence] + range.begin;
+  const auto end = begin + (range.end - range.begin);
+  // Tokens of words without their spaces are separated by these.
+  const bool hasSpaces = std::any_of(
+    begin, end, [](const std::string& text) { return !text.empty() && text[0] == ' '; });
+  std::string all;
+  std::int64_t characters = 0;
+  for (auto token = begin; token != end; ++token)
+  {
+    const std::string space = hasSpaces || token == begin ? "" : " ";
+    for (const char c : space + atlas::ReplaceInvalidUtf8(*token))
+    {
+      characters += BeginsCharacter(c) ? 1 : 0;
+      if (characters > BeginningLength)
+      {
+        return all + "\u2026";
+      }
+      all += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    }
+  }
+  return all;
+}
+
+void AddSequence(int sequence, const std::string& text, vtkFieldData* fields)
+{
+  AddField(fields, ArrayNames::Sequence, sequence);
+  if (!text.empty())
+  {
+    AddField(fields, ArrayNames::SequenceText, text);
+  }
 }
 
 }

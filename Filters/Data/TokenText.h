@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+class vtkFieldData;
+
 namespace AttentionAtlas
 {
 
@@ -14,5 +16,15 @@ namespace AttentionAtlas
 /// sequence.
 ATTENTIONATLASDATA_EXPORT std::string TokenText(
   const atlas::Recording& recording, std::int64_t row);
+
+/// How the text of a sequence begins, with an ellipsis if there is more: of cross attention that of
+/// the target. Empty without texts, and for the mean over all sequences, -1.
+ATTENTIONATLASDATA_EXPORT std::string SequenceText(
+  const atlas::Recording& recording, std::int64_t sequence);
+
+/// Adds the field arrays Sequence (int), and Sequence Text (string) if it is not empty, which a
+/// view names the sequence by.
+ATTENTIONATLASDATA_EXPORT void AddSequence(
+  int sequence, const std::string& text, vtkFieldData* fields);
 
 }

@@ -63,6 +63,7 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
   AddField(fields, ModelFileField,
     (atlas::IsInMemory(path) ? path : std::filesystem::absolute(path)).string());
   AddField(fields, ModelTypeField, architecture);
+  AddField(fields, AdapterField, model.GetAdapter().string());
   AddField(fields, ProcessingField, std::string(processes ? ProcessedByLens : "None"));
   AddField(fields, ProductsField, std::string(atlas::Name(model.GetProducts())));
   AddField(fields, MaskField, std::string(atlas::Name(config.mask)));

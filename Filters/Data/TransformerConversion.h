@@ -17,15 +17,16 @@ class vtkMultiBlockDataSet;
 /// (string) and Bytes (64-bit integer).
 ///
 /// Field data: Format, Architecture, Model File, Model Type (the type that replaces the one in
-/// config.json, or empty), Processing (None, TransformerLens), Products (single, bf16), Mask and
-/// Weight Processing (string);
-/// Layers, Heads, KeyHeads, HeadDimension, EmbeddingDimension, VocabularySize and Positions (int;
-/// 0: no limit); Image Size (int, a tuple of channels, height and width in pixels, 0 for text).
+/// config.json, or empty), Adapter (the folder of the one that was applied, or empty), Processing
+/// (None, TransformerLens), Products (single, bf16), Mask and Weight Processing (string); Layers,
+/// Heads, KeyHeads, HeadDimension, EmbeddingDimension, VocabularySize and Positions (int; 0: no
+/// limit); Image Size (int, a tuple of channels, height and width in pixels, 0 for text).
 namespace AttentionAtlas
 {
 
 inline constexpr const char* ModelFileField = "Model File";
 inline constexpr const char* ModelTypeField = "Model Type";
+inline constexpr const char* AdapterField = "Adapter";
 inline constexpr const char* ProcessingField = "Processing";
 inline constexpr const char* ImageSizeField = "Image Size";
 

@@ -10,7 +10,7 @@ vtkHeadAlgorithm::vtkHeadAlgorithm(MeansType means, const std::vector<std::strin
 int vtkHeadAlgorithm::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = this->UpdatePart();
+  vtkMultiBlockDataSet* recording = this->OutlineOfPart();
   this->Ranges.Find(recording);
   if (this->Means == WITH_MEANS && !AttentionAtlas::IsEmpty(recording))
   {

@@ -2,6 +2,7 @@
 
 #include "DataFields.h"
 #include "Error.h"
+#include "Execution.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "Task.h"
@@ -32,7 +33,7 @@ vtkMultiBlockDataSet* PartOrNone(vtkMultiBlockDataSet* recording, atlas::Attenti
 int vtkRecordingAlgorithm::GetHasKinds()
 {
   auto* recording =
-    vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(this->RecordingPort(), 0));
+    vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::KnownOutline(this, this->RecordingPort()));
   return !AttentionAtlas::IsEmpty(recording) &&
              PartOrNone(recording, atlas::AttentionKind::Encoder) != nullptr
            ? 1
@@ -42,7 +43,7 @@ int vtkRecordingAlgorithm::GetHasKinds()
 int* vtkRecordingAlgorithm::GetKindRange()
 {
   auto* recording =
-    vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(this->RecordingPort(), 0));
+    vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::KnownOutline(this, this->RecordingPort()));
   this->KindRange[1] = this->GetHasKinds() != 0 ? ENCODER : DECODER;
   if (AttentionAtlas::IsEmpty(recording) ||
       PartOrNone(recording, atlas::AttentionKind::Cross) != nullptr)
@@ -52,19 +53,19 @@ int* vtkRecordingAlgorithm::GetKindRange()
   return this->KindRange;
 }
 
-vtkMultiBlockDataSet* vtkRecordingAlgorithm::UpdatePart()
+vtkMultiBlockDataSet* vtkRecordingAlgorithm::OutlineOfPart()
 {
   auto* recording =
-    vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::UpdateInput(this, this->RecordingPort()));
+    vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this, this->RecordingPort()));
   return AttentionAtlas::IsEmpty(recording)
            ? recording
            : PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
 }
 
-vtkMultiBlockDataSet* vtkRecordingAlgorithm::CurrentPart()
+vtkMultiBlockDataSet* vtkRecordingAlgorithm::KnownPart()
 {
   auto* recording =
-    vtkMultiBlockDataSet::SafeDownCast(this->GetInputDataObject(this->RecordingPort(), 0));
+    vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::KnownOutline(this, this->RecordingPort()));
   return AttentionAtlas::IsEmpty(recording)
            ? recording
            : PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));

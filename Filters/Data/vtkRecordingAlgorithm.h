@@ -43,7 +43,7 @@ public:
   ///@}
 
   /**
-   * Whether the recording as it is, without an update, has several kinds of attention.
+   * Whether the recording, as far as it is known without an update, has several kinds of attention.
    */
   int GetHasKinds();
 
@@ -62,15 +62,15 @@ protected:
   virtual int RecordingPort() const { return 0; }
 
   /**
-   * Updates the recording. Returns its part with the chosen kind of attention; nullptr if there is
-   * none, which RequirePart will tell. For RequestInformation.
+   * The outline of the recording (OutlineOf in Execution.h): its part with the chosen kind of
+   * attention; nullptr if there is none, which RequirePart will tell. For RequestInformation.
    */
-  vtkMultiBlockDataSet* UpdatePart();
+  vtkMultiBlockDataSet* OutlineOfPart();
 
   /**
-   * The same without an update: the part of the recording as it is.
+   * The same without an update (KnownOutline).
    */
-  vtkMultiBlockDataSet* CurrentPart();
+  vtkMultiBlockDataSet* KnownPart();
 
   /**
    * The part of the recording with the chosen kind of attention; an empty one as it is. Throws

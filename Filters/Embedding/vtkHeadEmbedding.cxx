@@ -1,6 +1,7 @@
 #include "vtkHeadEmbedding.h"
 
 #include "EmbeddingOutput.h"
+#include "HashValues.h"
 #include "HeadLayouts.h"
 #include "Index.h"
 #include "LayoutBytes.h"
@@ -262,7 +263,7 @@ int vtkHeadEmbedding::RequestInformation(
   bool ofImages = false;
   if (this->HasFrames() && this->Preset == ATTENTION_VIZ)
   {
-    vtkMultiBlockDataSet* recording = this->UpdatePart();
+    vtkMultiBlockDataSet* recording = this->OutlineOfPart();
     ofImages = recording != nullptr &&
                recording->GetFieldData()->HasArray(AttentionAtlas::PatchGridField) != 0;
   }
@@ -292,26 +293,26 @@ int vtkHeadEmbedding::RequestUpdateExtent(
 
 int* vtkHeadEmbedding::GetSequenceRange()
 {
-  this->SequenceRange[1] = AttentionAtlas::RecordingRanges(this->CurrentPart()).sequence[1];
+  this->SequenceRange[1] = AttentionAtlas::RecordingRanges(this->KnownPart()).sequence[1];
   return this->SequenceRange;
 }
 
 int* vtkHeadEmbedding::GetLayerRange()
 {
-  this->LayerRange[1] = AttentionAtlas::RecordingRanges(this->CurrentPart()).layer[1];
+  this->LayerRange[1] = AttentionAtlas::RecordingRanges(this->KnownPart()).layer[1];
   return this->LayerRange;
 }
 
 int* vtkHeadEmbedding::GetHeadRange()
 {
-  this->HeadRange[1] = AttentionAtlas::RecordingRanges(this->CurrentPart()).head[1];
+  this->HeadRange[1] = AttentionAtlas::RecordingRanges(this->KnownPart()).head[1];
   return this->HeadRange;
 }
 
 double* vtkHeadEmbedding::GetPerplexityRange()
 {
   this->PerplexityRange[1] = 50;
-  const std::int64_t tokens = AttentionAtlas::RecordingRanges(this->CurrentPart()).tokens;
+  const std::int64_t tokens = AttentionAtlas::RecordingRanges(this->KnownPart()).tokens;
   if (tokens > 0)
   {
     const std::int64_t points = this->AttentionKind == CROSS ? tokens : 2 * tokens;

@@ -134,8 +134,10 @@ std::vector<TokenMesh> CopyMeshes(vtkDataObject* input, vtkDataObject* output)
   copies->CopyStructure(composite);
   copies->GetFieldData()->PassData(composite->GetFieldData());
   const auto blocks = vtkSmartPointer<vtkCompositeDataIterator>::Take(composite->NewIterator());
+  bool hasBlocks = false;
   for (blocks->InitTraversal(); !blocks->IsDoneWithTraversal(); blocks->GoToNextItem())
   {
+    hasBlocks = true;
     vtkDataObject* block = blocks->GetCurrentDataObject();
     const auto copy = ShallowCopyOf(block);
     copies->SetDataSet(blocks, copy);
@@ -144,6 +146,11 @@ std::vector<TokenMesh> CopyMeshes(vtkDataObject* input, vtkDataObject* output)
       meshes.push_back({ mesh, vtkDataSet::SafeDownCast(copy),
         "Input, block " + std::to_string(blocks->GetCurrentFlatIndex()) });
     }
+  }
+  if (hasBlocks && meshes.empty())
+  {
+    throw atlas::OptionError("Input: expected a dataset with points or cells, found one with none "
+                             "of them, such as a recording.");
   }
   return meshes;
 }

@@ -31,6 +31,7 @@ struct TokenMesh
 
 /// Makes the output a shallow copy of the input, a dataset or a composite of them. Returns its
 /// meshes in their order; on several ranks, a mesh of which another rank has the places is empty.
+/// Throws atlas::OptionError for a composite of other data, such as tables.
 std::vector<TokenMesh> CopyMeshes(vtkDataObject* input, vtkDataObject* output);
 
 /// Announces the time steps of the first input and of another one together: those of the first

@@ -8,6 +8,8 @@
 #include "PointArrays.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
+#include "SpecialTokens.h"
+#include "StructureArrays.h"
 #include "Task.h"
 #include "TokenMeshes.h"
 
@@ -30,6 +32,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -41,18 +45,17 @@ using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace
 {
 
-constexpr const char* HeteroArray = "ishetatm"; // of vtkPDBReader
-
 /// Places between two reports of progress.
 constexpr vtkIdType PlacesPerStep = vtkIdType{ 1 } << 18;
 
 /// How much of the work is done when places are bound, and must be checked.
 constexpr double BoundAt = 0.8;
 
-/// The tokens of the longest sequence of all parts of a recording; 0 if there are none.
-std::int64_t CountTokens(vtkMultiBlockDataSet* recording)
+/// The part of a recording with the longest sequence, and the tokens of this sequence; 0 if there
+/// are none.
+std::pair<vtkMultiBlockDataSet*, std::int64_t> FindLongest(vtkMultiBlockDataSet* recording)
 {
-  std::int64_t tokens = 0;
+  std::pair<vtkMultiBlockDataSet*, std::int64_t> longest = { nullptr, 0 };
   for (const auto kind :
     { atlas::AttentionKind::Decoder, atlas::AttentionKind::Encoder, atlas::AttentionKind::Cross })
   {
@@ -65,12 +68,46 @@ std::int64_t CountTokens(vtkMultiBlockDataSet* recording)
     {
       continue; // it has one kind of attention
     }
-    if (AttentionAtlas::RecordingRanges(part).tokens > 0)
+    const std::int64_t tokens = AttentionAtlas::RecordingRanges(part).tokens > 0
+                                  ? AttentionAtlas::SequenceTokensNow(part, -1)
+                                  : 0;
+    if (tokens > longest.second)
     {
-      tokens = std::max<std::int64_t>(tokens, AttentionAtlas::SequenceTokensNow(part, -1));
+      longest = { part, tokens };
     }
   }
-  return tokens;
+  return longest;
+}
+
+/// The special tokens at the end of the longest sequence, such as one that ends it.
+std::int64_t CountSpecialTokensAtEnd(vtkMultiBlockDataSet* recording)
+{
+  const auto [part, tokens] = FindLongest(recording);
+  const atlas::Recording longest = AttentionAtlas::ToRecording(part);
+  const std::vector<std::int64_t>& offsets = longest.sequenceOffsets;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
+  {
+    if (offsets[i + 1] - offsets[i] == tokens)
+    {
+      const auto rows = static_cast<std::int64_t>(longest.tokens.text.size());
+      while (count < tokens && offsets[i + 1] <= rows &&
+             atlas::IsSpecialToken(longest.tokens.text[offsets[i + 1] - 1 - count]))
+      {
+        ++count;
+      }
+      break;
+    }
+  }
+  return count;
+}
+
+/// A number with up to six digits.
+std::string ShortText(double number)
+{
+  std::ostringstream text;
+  text << number;
+  return text.str();
 }
 
 vtkSmartPointer<vtkIntArray> NewTokens(std::int64_t places, int components = 1)
@@ -96,22 +133,27 @@ vtkDataArray* RequireArray(
   return array;
 }
 
-/// The whole numbers of an array as tokens, `first` added; -1 stays as it is.
+/// The whole numbers of an array as tokens, `first` added; -1 stays as it is. `left`: the tokens
+/// from the first one on.
 vtkSmartPointer<vtkIntArray> TokensOf(
-  const TokenMesh& mesh, vtkDataArray* array, std::int64_t first)
+  const TokenMesh& mesh, vtkDataArray* array, std::int64_t first, std::int64_t left)
 {
   const int components = array->GetNumberOfComponents();
   const auto tokens = NewTokens(array->GetNumberOfTuples(), components);
   int* token = tokens->GetPointer(0);
-  constexpr double largest = std::numeric_limits<int>::max() / 2.0;
+  const auto largest = static_cast<double>(left - 1);
   for (const double number : vtk::DataArrayValueRange(array))
   {
     if (!(number >= -1 && number <= largest) || number != std::floor(number))
     {
-      throw atlas::OptionError(mesh.name + ": array '" + std::string(array->GetName()) +
-                               "': expected tokens from 0 on, or -1 for none, found " +
-                               std::to_string(number) + " at place " +
-                               std::to_string((token - tokens->GetPointer(0)) / components) + ".");
+      std::array<double, 2> range;
+      array->GetRange(range.data(), -1);
+      throw atlas::OptionError(mesh.name + ": expected tokens from 0 to " + ShortText(largest) +
+                               ", or -1 for none, found " + ShortText(number) + " at place " +
+                               std::to_string((token - tokens->GetPointer(0)) / components) +
+                               "; the array '" + std::string(array->GetName()) +
+                               "' has values from " + ShortText(range[0]) + " to " +
+                               ShortText(range[1]) + ".");
     }
     *token++ = number == -1 ? atlas::NoToken : static_cast<int>(number) + static_cast<int>(first);
   }
@@ -163,33 +205,153 @@ std::vector<double> SharePositions(
   return ranks.Any(!isSame) ? all : mine;
 }
 
-/// The chain of each place: a number, or a text of up to eight bytes as one.
+/// The name of a chain as a number: its bytes, the first one highest.
+std::int64_t ChainNumber(const std::string& name, const std::string& source)
+{
+  if (name.size() > sizeof(std::int64_t))
+  {
+    throw atlas::OptionError(source + ": expected names of chains of at most " +
+                             std::to_string(sizeof(std::int64_t)) + " bytes, found '" + name +
+                             "'.");
+  }
+  std::uint64_t number = 0;
+  for (std::size_t c = 0; c < sizeof(std::int64_t); ++c)
+  {
+    const unsigned char byte = c < name.size() ? static_cast<unsigned char>(name[c]) : 0;
+    number = (number << 8U) | byte;
+  }
+  return static_cast<std::int64_t>(number);
+}
+
+/// The same back, and a number of vtkPDBReader, which is that of a letter.
+std::string ChainName(std::int64_t chain)
+{
+  constexpr std::int64_t firstLetter = 32;
+  if (chain >= 0 && chain < firstLetter)
+  {
+    return std::to_string(chain);
+  }
+  const auto number = static_cast<std::uint64_t>(chain);
+  std::string name;
+  for (int shift = 56; shift >= 0; shift -= 8)
+  {
+    const auto byte = static_cast<char>(number >> static_cast<unsigned int>(shift));
+    name += byte == '\0' ? "" : std::string(1, byte);
+  }
+  return name;
+}
+
+/// The chain of each place: a number, or a name as one.
 std::vector<std::int64_t> ChainsOf(
   const TokenMesh& mesh, int association, const std::string& name, std::int64_t places)
 {
   std::vector<std::int64_t> chains(places, 0);
   vtkAbstractArray* array =
     AttentionAtlas::AttributesOf(mesh.input, association)->GetAbstractArray(name.c_str());
-  if (auto* texts = vtkStringArray::SafeDownCast(array))
+  for (vtkIdType i = 0; i < static_cast<vtkIdType>(places); ++i)
   {
-    for (vtkIdType i = 0; i < static_cast<vtkIdType>(places); ++i)
+    if (auto* texts = vtkStringArray::SafeDownCast(array))
     {
-      const std::string text = texts->GetValue(i);
-      for (std::size_t c = 0; c < sizeof(std::int64_t); ++c)
-      {
-        const unsigned char byte = c < text.size() ? static_cast<unsigned char>(text[c]) : 0;
-        chains[i] = static_cast<std::int64_t>((static_cast<std::uint64_t>(chains[i]) << 8U) | byte);
-      }
+      chains[i] = ChainNumber(texts->GetValue(i), mesh.name);
     }
-  }
-  else if (auto* numbers = vtkDataArray::SafeDownCast(array))
-  {
-    for (vtkIdType i = 0; i < static_cast<vtkIdType>(places); ++i)
+    else if (auto* numbers = vtkDataArray::SafeDownCast(array))
     {
       chains[i] = static_cast<std::int64_t>(numbers->GetComponent(i, 0));
     }
   }
   return chains;
+}
+
+/// The residue of each place of a mesh, and whether it is one of a polymer.
+struct PlaceResidues
+{
+  std::vector<atlas::Residue> residues;
+  std::vector<bool> areOfPolymer;
+  bool isBySequence = false; ///< by the places in sequences that vtkMmcifReader gives
+};
+
+PlaceResidues ResiduesOf(const TokenMesh& mesh, int association, const std::string& chainArray,
+  const std::string& residueArray)
+{
+  namespace Arrays = AttentionAtlas::StructureArrays;
+  const std::int64_t places = AttentionAtlas::CountPlaces(mesh.input, association);
+  PlaceResidues found;
+  if (places == 0)
+  {
+    return found;
+  }
+  auto* attributes = AttentionAtlas::AttributesOf(mesh.input, association);
+  const std::vector<std::int64_t> numbers =
+    AttentionAtlas::Integers(RequireArray(mesh, association, residueArray, "ResidueArray"));
+  const std::vector<std::int64_t> chains = ChainsOf(mesh, association, chainArray, places);
+  auto* insertions = vtkStringArray::SafeDownCast(attributes->GetAbstractArray(Arrays::Insertion));
+  vtkDataArray* sequence = attributes->GetArray(Arrays::Sequence);
+  vtkDataArray* hetero = attributes->GetArray(Arrays::Hetero);
+  found.isBySequence = sequence != nullptr && insertions != nullptr &&
+                       (residueArray == Arrays::Residue || residueArray == Arrays::Sequence);
+  for (vtkIdType i = 0; i < static_cast<vtkIdType>(places); ++i)
+  {
+    const bool isOfPolymer = found.isBySequence
+                               ? sequence->GetComponent(i, 0) > 0
+                               : hetero == nullptr || hetero->GetComponent(i, 0) == 0;
+    const std::string insertion = insertions == nullptr ? "" : insertions->GetValue(i);
+    const std::int64_t code = insertion.empty() ? 0 : static_cast<unsigned char>(insertion[0]);
+    const std::int64_t number = found.isBySequence && isOfPolymer
+                                  ? static_cast<std::int64_t>(sequence->GetComponent(i, 0))
+                                  : numbers[i] * 256 + code;
+    found.residues.push_back({ chains[i], number });
+    found.areOfPolymer.push_back(isOfPolymer);
+  }
+  return found;
+}
+
+/// Adds all residues of the sequences of a mesh, with those that have no atoms, of chains that have
+/// some.
+void AddSequences(const TokenMesh& mesh, std::vector<atlas::Residue>& residues)
+{
+  namespace Arrays = AttentionAtlas::StructureArrays;
+  vtkFieldData* fields = mesh.input->GetFieldData();
+  auto* names = vtkStringArray::SafeDownCast(fields->GetAbstractArray(Arrays::Chain));
+  vtkDataArray* lengths = fields->GetArray(Arrays::Length);
+  if (names == nullptr || lengths == nullptr)
+  {
+    return;
+  }
+  std::set<std::int64_t> known;
+  for (const atlas::Residue& residue : residues)
+  {
+    known.insert(residue.chain);
+  }
+  const vtkIdType count = std::min(names->GetNumberOfValues(), lengths->GetNumberOfTuples());
+  for (vtkIdType i = 0; i < count; ++i)
+  {
+    const std::int64_t chain = ChainNumber(names->GetValue(i), mesh.name);
+    const auto length = static_cast<std::int64_t>(lengths->GetComponent(i, 0));
+    for (std::int64_t n = 1; known.count(chain) > 0 && n <= length; ++n)
+    {
+      residues.push_back({ chain, n });
+    }
+  }
+}
+
+/// "chain A 20, chain B 14" of a list by chain.
+std::string CountsOfChains(const std::vector<atlas::Residue>& residues)
+{
+  std::string counts;
+  for (auto begin = residues.begin(); begin != residues.end();)
+  {
+    const auto end = std::find_if(begin, residues.end(),
+      [begin](const atlas::Residue& residue) { return residue.chain != begin->chain; });
+    counts += (counts.empty() ? "chain " : ", chain ") + ChainName(begin->chain) + " " +
+              std::to_string(end - begin);
+    begin = end;
+  }
+  return counts;
+}
+
+bool Contains(const std::vector<atlas::Residue>& distinct, const atlas::Residue& residue)
+{
+  return std::binary_search(distinct.begin(), distinct.end(), residue);
 }
 
 }
@@ -245,13 +407,19 @@ std::int64_t vtkBindTokens::StepOf(const Task& task) const
          steps;
 }
 
-void vtkBindTokens::BindByArray(const Meshes& meshes, std::int64_t first) const
+void vtkBindTokens::BindByArray(const Meshes& meshes, std::int64_t first, std::int64_t tokens) const
 {
   for (const TokenMesh& mesh : meshes)
   {
     if (AttentionAtlas::CountPlaces(mesh.input, this->Places) == 0)
     {
       continue;
+    }
+    if (this->TokenArray.empty())
+    {
+      throw atlas::OptionError("TokenArray: expected an array of tokens from 0 to " +
+                               std::to_string(tokens - 1) +
+                               ", found no name; choose one, or another Method.");
     }
     vtkDataArray* array = RequireArray(mesh, this->Places, this->TokenArray, "TokenArray");
     if (array->GetNumberOfComponents() != 1)
@@ -260,7 +428,8 @@ void vtkBindTokens::BindByArray(const Meshes& meshes, std::int64_t first) const
                                "': expected one token per place, found " +
                                std::to_string(array->GetNumberOfComponents()) + ".");
     }
-    AttentionAtlas::AttributesOf(mesh.output, this->Places)->AddArray(TokensOf(mesh, array, first));
+    AttentionAtlas::AttributesOf(mesh.output, this->Places)
+      ->AddArray(TokensOf(mesh, array, first, tokens - first));
   }
 }
 
@@ -331,57 +500,105 @@ void vtkBindTokens::BindToGrid(
     });
 }
 
-void vtkBindTokens::BindResidues(const Meshes& meshes, std::int64_t first, const Task& task) const
+/// Compares the number of residues with that of the tokens from the first one on.
+void vtkBindTokens::CompareWithTokens(const std::string& found, std::int64_t residues,
+  std::int64_t first, vtkMultiBlockDataSet* recording) const
 {
-  std::vector<atlas::Residue> mine; // of all places
-  std::vector<bool> isBound;
-  for (const TokenMesh& mesh : meshes)
+  const std::int64_t left = FindLongest(recording).second - first;
+  if (residues > left)
   {
-    const std::int64_t places = AttentionAtlas::CountPlaces(mesh.input, this->Places);
-    if (places == 0)
-    {
-      continue;
-    }
-    vtkDataArray* numbers = RequireArray(mesh, this->Places, this->ResidueArray, "ResidueArray");
-    vtkDataArray* hetero =
-      this->HeteroAtoms
-        ? nullptr
-        : AttentionAtlas::AttributesOf(mesh.input, this->Places)->GetArray(HeteroArray);
-    const std::vector<std::int64_t> chains = ChainsOf(mesh, this->Places, this->ChainArray, places);
-    const std::vector<std::int64_t> residues = AttentionAtlas::Integers(numbers);
-    for (vtkIdType i = 0; i < static_cast<vtkIdType>(places); ++i)
-    {
-      mine.push_back({ chains[i], residues[i] });
-      isBound.push_back(hetero == nullptr || hetero->GetComponent(i, 0) == 0);
-    }
+    throw atlas::OptionError("Input: expected at most " + std::to_string(left) +
+                             " residues, one per token from " + std::to_string(first) +
+                             " on, found " + found +
+                             ". Choose the chains that were recorded, such as by Threshold.");
   }
-  std::vector<atlas::Residue> own;
-  for (std::size_t i = 0; i < mine.size(); ++i)
+  const std::int64_t expected = this->TokensPerStep > 0
+                                  ? std::min<std::int64_t>(left, this->TokensPerStep)
+                                  : left - CountSpecialTokensAtEnd(recording);
+  if (residues < expected)
   {
-    if (isBound[i])
-    {
-      own.push_back(mine[i]);
-    }
-  }
-  const std::vector<atlas::Residue> distinct =
-    atlas::DistinctResidues(task.Ranks().Gather(atlas::DistinctResidues(std::move(own))));
-  std::size_t place = 0;
-  for (const TokenMesh& mesh : meshes)
-  {
-    const std::int64_t places = AttentionAtlas::CountPlaces(mesh.input, this->Places);
-    const auto bound = NewTokens(places);
-    for (vtkIdType i = 0; i < static_cast<vtkIdType>(places); ++i, ++place)
-    {
-      bound->SetValue(i, isBound[place]
-                           ? static_cast<int>(first + atlas::NumberOf(distinct, mine[place]))
-                           : atlas::NoToken);
-    }
-    AttentionAtlas::AttributesOf(mesh.output, this->Places)->AddArray(bound);
+    vtkWarningMacro(<< "Input: expected " << expected << " residues, one per token from " << first
+                    << " on, found " << found
+                    << ". Tokens are those of other residues if the recording has other chains, "
+                       "First Token is not the number of tokens in front of them, or the dataset "
+                       "lacks residues that were not resolved: Mmcif Reader counts those, too.");
   }
 }
 
-void vtkBindTokens::BindWeights(
-  const Meshes& meshes, std::int64_t first, AttentionAtlas::Binding& binding) const
+void vtkBindTokens::BindResidues(
+  const Meshes& meshes, std::int64_t first, vtkMultiBlockDataSet* recording, const Task& task) const
+{
+  std::vector<PlaceResidues> ofMeshes;
+  std::vector<atlas::Residue> own;
+  for (const TokenMesh& mesh : meshes)
+  {
+    ofMeshes.push_back(ResiduesOf(mesh, this->Places, this->ChainArray, this->ResidueArray));
+    const PlaceResidues& places = ofMeshes.back();
+    std::vector<atlas::Residue> ofPolymer;
+    for (std::size_t i = 0; i < places.residues.size(); ++i)
+    {
+      if (places.areOfPolymer[i])
+      {
+        ofPolymer.push_back(places.residues[i]);
+      }
+    }
+    if (places.isBySequence)
+    {
+      AddSequences(mesh, ofPolymer);
+    }
+    own.insert(own.end(), ofPolymer.begin(), ofPolymer.end());
+  }
+  const auto gather = [&task](std::vector<atlas::Residue>& mine)
+  { return atlas::DistinctResidues(task.Ranks().Gather(atlas::DistinctResidues(mine))); };
+  const std::vector<atlas::Residue> residues = gather(own);
+  own.clear();
+  for (PlaceResidues& places : ofMeshes)
+  {
+    for (std::size_t i = 0; i < places.residues.size(); ++i)
+    {
+      if (places.areOfPolymer[i] || !this->HeteroAtoms)
+      {
+        continue;
+      }
+      places.areOfPolymer[i] = !places.isBySequence && Contains(residues, places.residues[i]);
+      if (!places.areOfPolymer[i])
+      {
+        own.push_back(places.residues[i]);
+      }
+    }
+  }
+  const std::vector<atlas::Residue> others = gather(own); // ligands and water
+  const auto count = static_cast<std::int64_t>(residues.size());
+  const auto all = count + static_cast<std::int64_t>(others.size());
+  if (task.IsFirst() && all > 0)
+  {
+    this->CompareWithTokens(
+      std::to_string(all) + ": " + CountsOfChains(residues) +
+        (others.empty() ? ""
+                        : (residues.empty() ? "" : ", ") + std::string("ligands and water ") +
+                            std::to_string(others.size())),
+      all, first, recording);
+  }
+  for (std::size_t m = 0; m < meshes.size(); ++m)
+  {
+    const PlaceResidues& places = ofMeshes[m];
+    const auto bound = NewTokens(static_cast<std::int64_t>(places.residues.size()));
+    for (std::size_t i = 0; i < places.residues.size(); ++i)
+    {
+      const atlas::Residue& residue = places.residues[i];
+      const std::int64_t token = places.areOfPolymer[i]
+                                   ? first + atlas::NumberOf(residues, residue)
+                                   : first + count + atlas::NumberOf(others, residue);
+      const bool isBound = places.areOfPolymer[i] || this->HeteroAtoms;
+      bound->SetValue(
+        static_cast<vtkIdType>(i), isBound ? static_cast<int>(token) : atlas::NoToken);
+    }
+    AttentionAtlas::AttributesOf(meshes[m].output, this->Places)->AddArray(bound);
+  }
+}
+
+void vtkBindTokens::BindWeights(const Meshes& meshes, std::int64_t first, std::int64_t tokens,
+  AttentionAtlas::Binding& binding) const
 {
   const bool isSparse = !this->SliceArray.empty();
   binding.tokens = isSparse ? Names::BoundToken : "";
@@ -415,7 +632,7 @@ void vtkBindTokens::BindWeights(
                                  std::to_string(slices->GetNumberOfComponents()) + ".");
       }
       AttentionAtlas::AttributesOf(mesh.output, this->Places)
-        ->AddArray(TokensOf(mesh, slices, first));
+        ->AddArray(TokensOf(mesh, slices, first, tokens - first));
     }
   }
   if (isFloat)
@@ -447,7 +664,7 @@ void vtkBindTokens::Execute(Task& task)
   }
   AttentionAtlas::RequireFormat(recording, AttentionAtlas::Formats::Recording, "Recording",
     "give the output of a Transformer Recorder or a Recording Reader.");
-  const std::int64_t tokens = CountTokens(recording);
+  const std::int64_t tokens = FindLongest(recording).second;
   if (tokens == 0)
   {
     throw atlas::OptionError("Recording: expected tokens, found none.");
@@ -484,13 +701,13 @@ void vtkBindTokens::Execute(Task& task)
       this->BindToGrid(meshes, first, tokens, task);
       break;
     case WEIGHTS:
-      this->BindWeights(meshes, first, binding);
+      this->BindWeights(meshes, first, tokens, binding);
       break;
     case RESIDUES:
-      this->BindResidues(meshes, first, task);
+      this->BindResidues(meshes, first, recording, task);
       break;
     default:
-      this->BindByArray(meshes, first);
+      this->BindByArray(meshes, first, tokens);
   }
   const atlas::Progress checks = task.Progress().Part(BoundAt, 1);
   for (std::size_t i = 0; i < meshes.size(); ++i)

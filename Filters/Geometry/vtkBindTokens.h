@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+class vtkMultiBlockDataSet;
+
 namespace AttentionAtlas
 {
 struct Binding;
@@ -28,11 +30,17 @@ struct TokenMesh;
  * - Bound Token (int): the position of the place's token in its sequence, -1 for none. By ARRAY it
  *   is the number in the array TokenArray; by NEAREST that of the nearest token; by GRID that of
  *   the patch of a grid, in the order of x, then y, then z, with none outside; by RESIDUES the
- *   number of the residue among all, by chain, then number, each from 0.
+ *   number of the residue among all, by chain, then number, from 0; ligands and water, if they have
+ *   tokens, come after all residues. Of structures of vtkMmcifReader, residues count by their place
+ *   in the sequence, so that those without atoms have tokens, too.
  * - by WEIGHTS (soft slices, as in Transolver, Wu et al. 2024) the array WeightArray (float
  *   [slices]), where slice s is token s; a copy named Token Weights (float) of one of another type.
  *   With SliceArray, whose components are the tokens of the weights, rows are sparse, and Bound
  *   Token has as many components.
+ *
+ * By RESIDUES, the number of residues is compared with that of the tokens from FirstToken on, less
+ * special tokens at the end: more residues are an error, fewer ones a warning, which counts them by
+ * chain.
  *
  * The position of a cell is the mean of its points. FirstToken and, where steps of time are tokens,
  * TokensPerStep times the number of the time step are added to all tokens.
@@ -136,7 +144,8 @@ public:
   ///@{
   /**
    * For RESIDUES: the names of the arrays of chains (numbers or texts; without it there is one
-   * chain) and of residue numbers, as the reader of .pdb files names them. Default: chain, residue.
+   * chain) and of residue numbers, as readers of .pdb files name them. With residue, structures of
+   * vtkMmcifReader count by their array sequence. Default: chain, residue.
    */
   vtkSetStdStringFromCharMacro(ChainArray);
   vtkGetCharFromStdStringMacro(ChainArray);
@@ -146,8 +155,9 @@ public:
 
   ///@{
   /**
-   * For RESIDUES: whether atoms of ligands and water, by the array ishetatm, have tokens. Default:
-   * off.
+   * For RESIDUES: whether atoms of ligands and water have tokens, behind those of residues: those
+   * without a place in a sequence or, without the array sequence, those that ishetatm marks.
+   * Default: off.
    */
   vtkSetMacro(HeteroAtoms, bool);
   vtkGetMacro(HeteroAtoms, bool);
@@ -186,7 +196,7 @@ private:
   using Meshes = std::vector<AttentionAtlas::TokenMesh>;
 
   std::int64_t StepOf(const AttentionAtlas::Task& task) const;
-  void BindByArray(const Meshes& meshes, std::int64_t first) const;
+  void BindByArray(const Meshes& meshes, std::int64_t first, std::int64_t tokens) const;
   template<class TokenAt>
   void BindByPosition(
     const Meshes& meshes, const AttentionAtlas::Task& task, const TokenAt& tokenAt) const;
@@ -194,10 +204,12 @@ private:
     const AttentionAtlas::Task& task) const;
   void BindToGrid(const Meshes& meshes, std::int64_t first, std::int64_t tokens,
     const AttentionAtlas::Task& task) const;
-  void BindResidues(
-    const Meshes& meshes, std::int64_t first, const AttentionAtlas::Task& task) const;
-  void BindWeights(
-    const Meshes& meshes, std::int64_t first, AttentionAtlas::Binding& binding) const;
+  void CompareWithTokens(const std::string& found, std::int64_t residues, std::int64_t first,
+    vtkMultiBlockDataSet* recording) const;
+  void BindResidues(const Meshes& meshes, std::int64_t first, vtkMultiBlockDataSet* recording,
+    const AttentionAtlas::Task& task) const;
+  void BindWeights(const Meshes& meshes, std::int64_t first, std::int64_t tokens,
+    AttentionAtlas::Binding& binding) const;
 
   int Method = ARRAY;
   int Places = POINTS;

@@ -2,10 +2,12 @@
 
 #include "DataFields.h"
 #include "Error.h"
-#include "MmcifFile.h"
+#include "StructureArrays.h"
+#include "StructureFile.h"
 #include "Task.h"
 
 #include <vtkCellArray.h>
+#include <vtkFieldData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkNew.h>
@@ -35,19 +37,20 @@ void vtkMmcifReader::Execute(AttentionAtlas::Task& task)
 {
   if (this->FileName == nullptr || this->FileName[0] == '\0')
   {
-    throw atlas::OptionError("FileName: expected a .cif file, found none.");
+    throw atlas::OptionError("FileName: expected a .cif or .pdb file, found none.");
   }
   if (!task.IsFirst())
   {
     return;
   }
-  using atlas::CifAtom;
+  using atlas::StructureAtom;
+  namespace Names = AttentionAtlas::StructureArrays;
   task.Reads(this->FileName);
-  const std::vector<CifAtom> atoms = atlas::ReadMmcif(this->FileName);
+  const atlas::Structure structure = atlas::ReadStructure(this->FileName);
   vtkNew<vtkPoints> points;
   points->SetDataTypeToDouble();
   vtkNew<vtkCellArray> vertices;
-  for (const CifAtom& atom : atoms)
+  for (const StructureAtom& atom : structure.atoms)
   {
     vertices->InsertNextCell({ points->InsertNextPoint(atom.position.data()) });
   }
@@ -58,17 +61,23 @@ void vtkMmcifReader::Execute(AttentionAtlas::Task& task)
   {
     using Array = std::remove_pointer_t<decltype(type)>;
     output->GetPointData()->AddArray(AttentionAtlas::MakeArray<Array>(
-      name, atoms, [&](const CifAtom& atom) { return atom.*value; }));
+      name, structure.atoms, [&](const StructureAtom& atom) { return atom.*value; }));
   };
   vtkStringArray* const text = nullptr;
   vtkIntArray* const number = nullptr;
   vtkUnsignedCharArray* const flag = nullptr;
-  add(text, "atom_types", &CifAtom::name);
-  add(text, "element", &CifAtom::element);
-  add(text, "residue_name", &CifAtom::residueName);
-  add(text, "chain", &CifAtom::chain);
-  add(number, "residue", &CifAtom::residue);
-  add(number, "sequence", &CifAtom::sequence);
-  add(flag, "ishetatm", &CifAtom::isHetero);
-  add(number, "model", &CifAtom::model);
+  add(text, Names::Atom, &StructureAtom::name);
+  add(text, Names::Element, &StructureAtom::element);
+  add(text, Names::ResidueName, &StructureAtom::residueName);
+  add(text, Names::Chain, &StructureAtom::chain);
+  add(number, Names::Residue, &StructureAtom::residue);
+  add(text, Names::Insertion, &StructureAtom::insertion);
+  add(number, Names::Sequence, &StructureAtom::sequence);
+  add(flag, Names::Hetero, &StructureAtom::isHetero);
+  add(number, Names::Model, &StructureAtom::model);
+  using atlas::StructureChain;
+  output->GetFieldData()->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(
+    Names::Chain, structure.chains, [](const StructureChain& chain) { return chain.name; }));
+  output->GetFieldData()->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
+    Names::Length, structure.chains, [](const StructureChain& chain) { return chain.length; }));
 }

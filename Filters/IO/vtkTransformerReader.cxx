@@ -1,10 +1,10 @@
 #include "vtkTransformerReader.h"
 
+#include "Adapter.h"
 #include "CheckpointConfig.h"
 #include "CheckpointFiles.h"
 #include "Error.h"
 #include "GgufModel.h"
-#include "Joined.h"
 #include "Task.h"
 #include "TransformerConversion.h"
 
@@ -48,13 +48,13 @@ int vtkTransformerReader::CanReadFile(const char* fileName)
 {
   const std::filesystem::path path = fileName;
   const std::string ending = path.extension().string();
-  std::error_code ignored;
-  const bool hasConfig = std::filesystem::exists(path.parent_path() / atlas::ConfigFile, ignored);
+  const bool hasConfig = atlas::ModelFile(path.parent_path()) != path.parent_path();
   const bool isTorch =
     std::find(TorchEndings.begin(), TorchEndings.end(), ending) != TorchEndings.end() &&
     std::find(OtherTorchFiles.begin(), OtherTorchFiles.end(), path.stem().string()) ==
       OtherTorchFiles.end();
   return path.filename() == atlas::ConfigFile || path.filename() == atlas::MetaConfigFile ||
+             path.filename() == atlas::AdapterConfigFile ||
              (atlas::IsGgufName(path) && !atlas::IsVocabularyAlone(path)) ||
              (hasConfig && (isTorch || ending == ".safetensors")) ||
              (isTorch && atlas::IsTransformerCheckpoint(path))
@@ -111,7 +111,7 @@ const atlas::OpenTransformer& vtkTransformerReader::Open(
   std::set<std::filesystem::path> kept;
   for (const auto& [step, folder] : this->Steps)
   {
-    kept.insert(folder / atlas::ConfigFile);
+    kept.insert(atlas::ModelFile(folder));
   }
   const std::string openedAs =
     architecture + (processes ? ", processed, " : ", ") + std::string(atlas::Name(products));
@@ -135,7 +135,7 @@ void vtkTransformerReader::Execute(Task& task)
   const bool processes = this->Processing == TRANSFORMER_LENS;
   const Checkpoint* checkpoint = this->CheckpointAt(task.OutputInformation());
   const std::filesystem::path path = checkpoint == nullptr ? std::filesystem::path(this->FileName)
-                                                           : checkpoint->second / atlas::ConfigFile;
+                                                           : atlas::ModelFile(checkpoint->second);
   task.Reads(this->FileName.c_str());
   task.Reads(path.c_str());
   try
@@ -148,12 +148,16 @@ void vtkTransformerReader::Execute(Task& task)
       output->GetInformation()->Set(
         vtkDataObject::DATA_TIME_STEP(), static_cast<double>(checkpoint->first));
     }
-    const std::string unused = atlas::Joined(
-      model.GetWeights().unused, [](const std::string& tensor) { return "'" + tensor + "'"; });
-    if (!unused.empty())
+    std::error_code ignored;
+    if (model.GetAdapter().empty() && !atlas::IsGgufName(path) &&
+        std::filesystem::exists(atlas::ModelFolder(path) / atlas::AdapterConfigFile, ignored))
     {
-      vtkWarningMacro(<< path.string() << ": no part of " << model.GetConfig().architecture
-                      << " has the names of these tensors, which are not used: " << unused << ".");
+      vtkWarningMacro(<< path.string() << ": these weights alone were opened, without the adapter "
+                      << "beside them; open " << atlas::AdapterConfigFile << " for both.");
+    }
+    for (const std::string& warning : atlas::UnusedWarnings(path, model))
+    {
+      vtkWarningMacro(<< warning);
     }
   }
   catch (const std::exception&)

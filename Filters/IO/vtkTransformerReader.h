@@ -25,8 +25,9 @@ class OpenTransformer;
  * PyTorch (.bin, .pt, .pth, .ckpt) with a config.json beside it; a checkpoint of nanoGPT, llama2.c
  * or TransformerLens that holds its own configuration; Meta's params.json; or a GGUF file of
  * llama.cpp (of an architecture that ReadGgufConfig names), which contains configuration and
- * tokenizer. Architectures: those of KnownArchitectures in TransformerConfig.h, among them models
- * of TransformerLens.
+ * tokenizer; or the adapter_config.json of an adapter (Adapter.h), which is applied to its base, as
+ * it is for a config.json beside it. Architectures: those of KnownArchitectures in
+ * TransformerConfig.h, among them models of TransformerLens.
  *
  * Output: a light vtkMultiBlockDataSet that describes the model (see TransformerConversion.h), the
  * same in each piece. Weights stay in their files, which are mapped for as long as the reader

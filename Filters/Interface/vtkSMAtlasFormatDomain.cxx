@@ -9,8 +9,34 @@
 #include <vtkSMUncheckedPropertyHelper.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <sstream>
+
+namespace
+{
+
+/// The names in a list that semicolons separate.
+std::vector<std::string> NamesIn(const char* list)
+{
+  std::vector<std::string> names;
+  std::istringstream stream(list);
+  for (std::string name; std::getline(stream, name, ';');)
+  {
+    names.push_back(name);
+  }
+  return names;
+}
+
+bool HasArray(vtkPVDataInformation* data, const std::string& name)
+{
+  constexpr std::array<int, 3> Places = { vtkDataObject::POINT, vtkDataObject::CELL,
+    vtkDataObject::ROW };
+  return std::any_of(Places.begin(), Places.end(),
+    [&](int place) { return data->GetArrayInformation(name.c_str(), place) != nullptr; });
+}
+
+}
 
 vtkStandardNewMacro(vtkSMAtlasFormatDomain);
 
@@ -18,15 +44,30 @@ int vtkSMAtlasFormatDomain::ReadXMLAttributes(vtkSMProperty* prop, vtkPVXMLEleme
 {
   std::istringstream formats(element->GetAttributeOrEmpty("formats"));
   this->Formats.assign(std::istream_iterator<std::string>(formats), {});
+  this->Fields = NamesIn(element->GetAttributeOrEmpty("fields"));
+  this->Arrays = NamesIn(element->GetAttributeOrEmpty("arrays"));
   this->AcceptsAbsent = std::string(element->GetAttributeOrEmpty("absent")) == "accepted";
   return this->Superclass::ReadXMLAttributes(prop, element);
 }
 
-bool vtkSMAtlasFormatDomain::HasFormat(vtkPVDataInformation* data) const
+bool vtkSMAtlasFormatDomain::Fits(vtkPVDataInformation* data) const
 {
   if (data == nullptr || data->IsNull())
   {
     return false;
+  }
+  const bool hasField =
+    this->Fields.empty() ||
+    std::any_of(this->Fields.begin(), this->Fields.end(), [data](const std::string& name)
+      { return data->GetArrayInformation(name.c_str(), vtkDataObject::FIELD) != nullptr; });
+  if (!hasField || !std::all_of(this->Arrays.begin(), this->Arrays.end(),
+                     [data](const std::string& name) { return HasArray(data, name); }))
+  {
+    return false;
+  }
+  if (this->Formats.empty())
+  {
+    return true;
   }
   vtkPVArrayInformation* array = data->GetArrayInformation("Format", vtkDataObject::FIELD);
   if (array == nullptr)
@@ -57,7 +98,7 @@ int vtkSMAtlasFormatDomain::IsInDomain(vtkSMProperty* property)
       return NOT_IN_DOMAIN;
     }
     input->CreateOutputPorts();
-    if (!this->HasFormat(input->GetDataInformation(inputs.GetOutputPort(i))))
+    if (!this->Fits(input->GetDataInformation(inputs.GetOutputPort(i))))
     {
       return NOT_IN_DOMAIN;
     }

@@ -22,6 +22,10 @@ class vtkPVDataInformation;
  * `formats` is a list separated by spaces. Data without a format, that is without the array, is in
  * the domain only if the element has the attribute absent="accepted". This is for data that users
  * make themselves, in a Programmable Source for example; the filter reports what it lacks.
+ *
+ * `fields` and `arrays` are further limits, lists separated by semicolons: the data must have one
+ * of these field arrays, and all of these arrays of points, cells or rows. Without `formats` the
+ * data may have any format.
  */
 class ATTENTIONATLASINTERFACE_EXPORT vtkSMAtlasFormatDomain : public vtkSMDomain
 {
@@ -32,7 +36,8 @@ public:
 
   /**
    * IN_DOMAIN if every (unchecked) input of the property has one of the formats, or none where that
-   * is accepted; otherwise, and if there is no input or no data yet, NOT_IN_DOMAIN.
+   * is accepted, and the fields and arrays; otherwise, and if there is no input or no data yet,
+   * NOT_IN_DOMAIN.
    */
   int IsInDomain(vtkSMProperty* property) override;
 
@@ -43,9 +48,11 @@ protected:
   int ReadXMLAttributes(vtkSMProperty* prop, vtkPVXMLElement* element) override;
 
 private:
-  bool HasFormat(vtkPVDataInformation* data) const;
+  bool Fits(vtkPVDataInformation* data) const;
 
   std::vector<std::string> Formats;
+  std::vector<std::string> Fields;
+  std::vector<std::string> Arrays;
   bool AcceptsAbsent = false;
 };
 

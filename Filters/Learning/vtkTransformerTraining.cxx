@@ -4,7 +4,9 @@
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Error.h"
+#include "Execution.h"
 #include "LearningHistory.h"
+#include "RankGroup.h"
 #include "RecipeFile.h"
 #include "SavedTraining.h"
 #include "Task.h"
@@ -92,6 +94,7 @@ void ReplaceKind(Setting& setting, int value, std::initializer_list<Setting> kin
 struct vtkTransformerTraining::Results
 {
   AttentionAtlas::LearningHistory history;
+  AttentionAtlas::LearningHistory untrained; ///< the model before the first step, for the outline
   std::shared_ptr<const atlas::OpenTransformer> given; ///< the model of the output
 };
 
@@ -105,21 +108,32 @@ vtkTransformerTraining::vtkTransformerTraining()
 
 vtkTransformerTraining::~vtkTransformerTraining() = default;
 
-/// Tells the steps that are planned; none if the training is impossible, which RequestData reports.
+/// Tells the steps that are planned, and the model before the first one, which has the layers,
+/// heads and tokens of all; none if the training is impossible, which RequestData reports.
 int vtkTransformerTraining::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
   std::vector<double> times;
+  vtkNew<vtkMultiBlockDataSet> outline;
   try
   {
-    const std::vector<std::int64_t> steps = this->GetRequest().CheckpointSteps();
+    AttentionAtlas::LearningRequest request = this->GetRequest();
+    const std::vector<std::int64_t> steps = request.CheckpointSteps();
     times.assign(steps.begin(), steps.end());
+    request.recipe.steps = 0;
+    request.continueFrom.clear();
+    AttentionAtlas::LearningHistory& untrained = this->Trained->untrained;
+    untrained.Update(request, AttentionAtlas::RankGroup(), [](auto&&...) { return true; });
+    const AttentionAtlas::KeptModel& kept = untrained.Models().front();
+    AttentionAtlas::ToDataSet(kept.model->GetModel(), kept.path, "", false, outline);
   }
   catch (const std::exception&)
   {
     times.clear();
+    outline->Initialize();
   }
   vtkInformation* info = outputVector->GetInformationObject(0);
+  AttentionAtlas::Announce(info, outline);
   if (times.empty())
   {
     info->Remove(SDDP::TIME_STEPS());

@@ -10,10 +10,12 @@
 #include "ProgressBar.h"
 #include "SystemLimits.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -61,7 +63,8 @@ cxxopts::Options CorpusArguments(const std::string& name)
   add("no-special-tokens", "leave out tokens such as [CLS], which the model was trained with");
   add("batch", "tokens that are run at a time",
     value<std::int64_t>()->default_value(std::to_string(defaults.batch)));
-  add("continue-from", "statistics of these texts with the same options, which go on",
+  add("continue-from",
+    "statistics of this model and these texts with the same options, which go on",
     value<std::string>());
   AddModelOptions(add);
   add("threads", "number of threads; 0: one per processor that the process may use",
@@ -106,29 +109,39 @@ CorpusRunOptions RunOf(const cxxopts::ParseResult& parsed)
 }
 
 /// Empty statistics, or those of --continue-from.
-CorpusStatistics BeginOrGoOn(
-  const cxxopts::ParseResult& parsed, const OpenTransformer& model, const fs::path& path)
+CorpusStatistics BeginOrGoOn(const cxxopts::ParseResult& parsed, const OpenTransformer& model,
+  const fs::path& path, const CorpusRunOptions& run)
 {
-  CorpusStatistics begun = BeginCorpus(model, fs::absolute(path).string(), CorpusOptionsOf(parsed));
+  const Progress goesOn = [](double)
+  {
+    if (WasInterrupted())
+    {
+      throw Canceled();
+    }
+  };
+  CorpusStatistics begun =
+    BeginCorpus(model, fs::absolute(path).string(), CorpusOptionsOf(parsed), run.threads, goesOn);
   if (parsed.count("continue-from") == 0)
   {
     return begun;
   }
   const std::string source = parsed["continue-from"].as<std::string>();
-  CorpusStatistics earlier = ReadCorpus(source);
-  RequireSameOptions(earlier, begun, source);
-  return earlier;
+  return ContinueCorpus(model, ReadCorpus(source), begun, run.files, source, goesOn);
 }
 
-/// Says how much memory is needed, and throws unless there is as much.
-void RequireCorpusMemory(
-  const std::string& name, const OpenTransformer& model, const CorpusStatistics& statistics)
+/// Says how much memory is needed, and throws unless there is as much for the first batch.
+void RequireCorpusMemory(const std::string& name, const OpenTransformer& model,
+  const CorpusStatistics& statistics, const CorpusRunOptions& run)
 {
-  const auto bytes = static_cast<double>(
-    CorpusMemory(model, statistics.options, model.GetModel().GetConfig().vocabulary));
-  RequireMemory(bytes, "the statistics of all heads", "choose --layers, or --no-agreement.");
+  const auto bytes = [&](std::int64_t kinds)
+  { return static_cast<double>(EstimateCorpusMemory(model, statistics.options, kinds).Total()); };
+  const double least = bytes(KindsAfterBatch(model, statistics));
+  RequireMemory(least, "the statistics of all heads", "choose --layers, or --no-agreement.");
+  const std::int64_t tokens =
+    run.tokenLimit > 0 ? run.tokenLimit : std::numeric_limits<std::int64_t>::max();
+  const double most = std::max(least, bytes(KindsAfter(model, statistics, tokens)));
   std::cerr << name << ": " << statistics.heads.size() << " heads, at most "
-            << std::ceil(bytes / 1e6) << " MB beside the weights\n";
+            << std::ceil(most / 1e6) << " MB beside the weights\n";
 }
 
 int MeasureFiles(const cxxopts::ParseResult& parsed, const std::string& name)
@@ -136,20 +149,22 @@ int MeasureFiles(const cxxopts::ParseResult& parsed, const std::string& name)
   const fs::path output = OutputOf(parsed, "the statistics to write");
   CorpusRunOptions run = RunOf(parsed);
   fs::path path = ModelOf(parsed);
-  path = fs::is_directory(path) ? path / "config.json" : path; // as a Transformer Reader has it
-  const std::shared_ptr<const OpenTransformer> model = OpenModel(parsed, path);
-  CorpusStatistics statistics = BeginOrGoOn(parsed, *model, path);
+  path = fs::is_directory(path) ? ModelFile(path) : path; // as a Transformer Reader has it
+  const std::shared_ptr<const OpenTransformer> model = OpenModel(parsed, name, path);
+  CorpusStatistics statistics = BeginOrGoOn(parsed, *model, path, run);
   {
     // Files that cannot be read are found before anything is said.
     const CorpusText text(*model, run.files, statistics.options, statistics.next);
-    RequireCorpusMemory(name, *model, statistics);
+    RequireCorpusMemory(name, *model, statistics, run);
   }
+  std::string shortage;
   {
     ProgressBar bar("measuring");
     run.goesOn = [&](double done)
     {
       bar.Show(done, [&] { return std::to_string(statistics.next.queries) + " tokens"; });
-      return !WasInterrupted();
+      shortage = FindShortage(*model, statistics);
+      return !WasInterrupted() && shortage.empty();
     };
     MeasureCorpus(*model, run, statistics);
   }
@@ -158,8 +173,13 @@ int MeasureFiles(const cxxopts::ParseResult& parsed, const std::string& name)
     throw Canceled();
   }
   const std::int64_t tokens = statistics.next.queries;
-  WriteCorpus(output, std::move(statistics));
+  WriteCorpus(output, statistics);
   std::cout << output.string() << "\n";
+  if (!shortage.empty())
+  {
+    std::cerr << name << ": stopped after " << tokens << " tokens: " << shortage << "\n";
+    return 1;
+  }
   if (!WasInterrupted())
   {
     return 0;

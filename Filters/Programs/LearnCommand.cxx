@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -22,8 +23,13 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 namespace atlas::programs
 {
@@ -31,13 +37,6 @@ namespace
 {
 
 namespace fs = std::filesystem;
-
-/// The name of a setting as an option: - for _.
-std::string OptionOf(std::string setting)
-{
-  std::replace(setting.begin(), setting.end(), '_', '-');
-  return setting;
-}
 
 cxxopts::Options Arguments()
 {
@@ -139,6 +138,28 @@ LearningRecipe ToRecipe(
   return recipe;
 }
 
+/// Keeps other trainings of this program out of a folder, as long as it lives.
+class FolderLock
+{
+public:
+  explicit FolderLock(const fs::path& folder)
+    : Folder(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC))
+  {
+    if (this->Folder >= 0 && ::flock(this->Folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    {
+      ::close(this->Folder);
+      throw FileError(folder.string() +
+                      ": expected a folder that no other training writes to, found one that does.");
+    }
+  }
+  ~FolderLock() { ::close(this->Folder); }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+private:
+  int Folder = -1; ///< -1 where it cannot be opened, which writing will tell
+};
+
 /// The folder of a trained model, written as the training goes.
 class ModelFolder
 {
@@ -156,10 +177,16 @@ public:
   /// what another training left in the folder.
   void WriteStep(const LearningCheckpoint& checkpoint, const Tensors& state)
   {
-    if (!this->HasBegun)
+    if (!this->Lock)
     {
+      std::error_code error;
+      fs::create_directories(this->Folder, error);
+      if (error)
+      {
+        throw FileError(this->Folder.string() + ": " + error.message() + ".");
+      }
+      this->Lock.emplace(this->Folder);
       this->Begin(checkpoint.step);
-      this->HasBegun = true;
     }
     if (checkpoint.pairs != nullptr)
     {
@@ -189,12 +216,11 @@ private:
   std::int64_t Steps;
   DType Type;
   std::vector<std::string> Labels;
-  bool HasBegun = false;
+  std::optional<FolderLock> Lock;
 
   /// Writes the recipe and removes checkpoints that a training from this step on does not reach.
   void Begin(std::int64_t first) const
   {
-    fs::create_directories(this->Folder);
     for (const auto& [step, path] : FindCheckpoints(this->Folder))
     {
       if (first == 0 || step > first)

@@ -2,6 +2,7 @@
 
 #include "Commands.h"
 #include "Error.h"
+#include "ProgramOptions.h"
 #include "Progress.h"
 #include "Utf8Text.h"
 
@@ -55,7 +56,9 @@ void PrintHelp(std::ostream& stream)
        "  attention-atlas record gpt2 \"Data visualization empowers users to\" -o run.safetensors\n"
        "  attention-atlas view run.safetensors\n"
        "  attention-atlas figures run.safetensors -o figures\n"
-       "  attention-atlas web run.safetensors -o page.html\n";
+       "  attention-atlas web run.safetensors -o page.html\n"
+       "\nMODEL is a file or a folder on this machine, such as gpt2 after\n"
+       "'hf download openai-community/gpt2 --local-dir gpt2'.\n";
 }
 
 std::u32string Characters(const std::string& text)
@@ -124,7 +127,7 @@ int main(int argc, char** argv)
   }
   catch (const std::exception& e) // includes those of cxxopts
   {
-    std::cerr << program << ": " << e.what() << "\n";
+    std::cerr << program << ": " << WithOptions(e.what()) << "\n";
     return 1;
   }
 }

@@ -90,6 +90,20 @@ void SetDisplay()
   }
 }
 
+/// Throws FileError for a file that is not there, before ParaView takes seconds to start. Files are
+/// the words before the first option; behind one a word may be its value.
+void RequireFiles(const std::vector<std::string>& arguments)
+{
+  for (auto word = arguments.begin() + 1; word != arguments.end() && word->rfind('-', 0) != 0;
+    ++word)
+  {
+    if (!fs::exists(*word))
+    {
+      throw FileError(*word + ": no such file.");
+    }
+  }
+}
+
 bool DrawsNothing(const std::string& argument)
 {
   return argument == "-h" || argument == "--help" || argument == "--list";
@@ -195,15 +209,17 @@ int View(const std::vector<std::string>& arguments)
     throw OptionError("a window needs a display: expected the variable DISPLAY or "
                       "WAYLAND_DISPLAY, found neither. figures and web need none.");
   }
-  SetPaths();
   const std::string file =
     parsed->count("file") == 0 ? "" : (*parsed)["file"].as<std::vector<std::string>>().front();
-  if (file.empty() || fs::path(file).extension() == ".pvsm")
+  const bool isState = fs::path(file).extension() == ".pvsm";
+  if (!file.empty() && !fs::exists(file))
   {
-    if (!file.empty() && !fs::exists(file))
-    {
-      throw FileError(file + ": expected a state of ParaView, found no file.");
-    }
+    throw FileError(file + ": expected " + (isState ? "a state of ParaView" : "a file to show") +
+                    ", found no file.");
+  }
+  SetPaths();
+  if (file.empty() || isState)
+  {
     options.insert(options.begin(), file.empty() ? 0 : 1, "--state=" + file);
     BecomeParaView(options);
   }
@@ -233,6 +249,7 @@ int View(const std::vector<std::string>& arguments)
 
 int RunPython(const std::string& command, const std::vector<std::string>& arguments)
 {
+  RequireFiles(arguments);
   SetPaths();
   if (std::none_of(arguments.begin(), arguments.end(), DrawsNothing))
   {

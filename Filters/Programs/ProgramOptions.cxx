@@ -2,9 +2,12 @@
 
 #include "AttentionKinds.h"
 #include "NamedValues.h"
+#include "PictureFile.h"
 #include "Prompts.h"
+#include "RecipeFile.h"
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <iterator>
 
@@ -12,6 +15,49 @@ namespace atlas::programs
 {
 
 namespace fs = std::filesystem;
+
+namespace
+{
+
+/// The property ModelDimension of the setting model_dimension.
+std::string PropertyOf(const std::string& setting)
+{
+  std::string property;
+  bool isFirst = true;
+  for (const char letter : setting)
+  {
+    property +=
+      letter == '_' ? "" : std::string(1, isFirst ? static_cast<char>(letter - 'a' + 'A') : letter);
+    isFirst = letter == '_';
+  }
+  return property;
+}
+
+/// A message of cxxopts, which names a value in quotes, with the option that it was given for.
+std::string WithPlace(const std::string& message, const std::vector<std::string>& words)
+{
+  if (message.find("incorrect syntax") != std::string::npos)
+  {
+    return message + "; what begins with a dash and is no option follows --.";
+  }
+  for (std::size_t i = 1; i < words.size(); ++i)
+  {
+    const std::size_t equals = words[i].find('=');
+    const bool isOption = words[i].rfind("--", 0) == 0;
+    const bool isJoined = isOption && equals != std::string::npos;
+    const std::string value = isJoined               ? words[i].substr(equals + 1)
+                              : i + 1 < words.size() ? words[i + 1]
+                                                     : "";
+    if (isOption && !value.empty() &&
+        message.find(value + "\u2019 failed to parse") != std::string::npos)
+    {
+      return words[i].substr(0, equals) + ": expected a number, found '" + value + "'.";
+    }
+  }
+  return message;
+}
+
+}
 
 std::optional<cxxopts::ParseResult> Parse(cxxopts::Options options,
   const std::vector<std::string>& arguments, const std::vector<std::string>& examples)
@@ -21,7 +67,17 @@ std::optional<cxxopts::ParseResult> Parse(cxxopts::Options options,
   std::vector<const char*> words;
   std::transform(arguments.begin(), arguments.end(), std::back_inserter(words),
     [](const std::string& argument) { return argument.c_str(); });
-  cxxopts::ParseResult parsed = options.parse(static_cast<int>(words.size()), words.data());
+  cxxopts::ParseResult parsed = [&]
+  {
+    try
+    {
+      return options.parse(static_cast<int>(words.size()), words.data());
+    }
+    catch (const std::exception& e) // of cxxopts, whose classes have other names in each version
+    {
+      throw OptionError(WithPlace(e.what(), arguments));
+    }
+  }();
   if (parsed.count("help") == 0)
   {
     return parsed;
@@ -34,12 +90,64 @@ std::optional<cxxopts::ParseResult> Parse(cxxopts::Options options,
   return std::nullopt;
 }
 
+std::string OptionOf(std::string setting)
+{
+  std::replace(setting.begin(), setting.end(), '_', '-');
+  return setting;
+}
+
+std::string WithOptions(std::string message)
+{
+  constexpr std::array<Named<std::string_view>, 15> properties = { {
+    { "MaximumLength", "--max-length" },
+    { "FramesPerFilm", "--frames-per-film" },
+    { "FramesPerSecond", "--frames-per-second" },
+    { "GenerateTokens", "--generate" },
+    { "TopK", "--top-k" },
+    { "PromptFile", "--prompts" },
+    { "TokenIds", "--token-ids" },
+    { "Token Ids", "--token-ids" },
+    { "Targets:", "--target:" },
+    { "Targets,", "--target," },
+    { "Layers:", "--layers:" },
+    { "Window:", "--window:" },
+    { "Overlap:", "--overlap:" },
+    { "Contexts:", "--contexts:" },
+    { "Samples:", "--samples:" },
+  } };
+  for (const RecipeSetting& setting : RecipeSettings())
+  {
+    const std::string property = PropertyOf(setting.name) + ":";
+    if (message.compare(0, property.size(), property) == 0)
+    {
+      message.replace(0, property.size(), "--" + OptionOf(setting.name) + ":");
+    }
+  }
+  for (const auto& [property, option] : properties)
+  {
+    for (auto place = message.find(property); place != std::string::npos;
+      place = message.find(property, place + option.size()))
+    {
+      message.replace(place, property.size(), option);
+    }
+  }
+  return message;
+}
+
 fs::path ModelOf(const cxxopts::ParseResult& parsed)
 {
   fs::path model = parsed["model"].as<std::string>();
   if (!fs::exists(model))
   {
-    throw FileError(model.string() + ": expected the folder or the file of a model, found none.");
+    throw FileError(model.string() +
+                    ": expected the folder or the file of a model, found none. Models are not "
+                    "downloaded: huggingface.co has many, and 'hf download NAME --local-dir "
+                    "FOLDER' gets one.");
+  }
+  if (fs::is_regular_file(model) && IsPicture(model.string()))
+  {
+    throw FileError(
+      model.string() + ": expected the folder or the file of a model, found a picture.");
   }
   return model;
 }
@@ -55,12 +163,25 @@ void AddModelOptions(cxxopts::OptionAdder& add)
     value<std::string>()->default_value(std::string(Name(ProductPrecision::Single))));
 }
 
-std::shared_ptr<const OpenTransformer> OpenModel(
-  const cxxopts::ParseResult& parsed, const fs::path& path, bool processes)
+void Warn(const std::string& name, const std::string& warning)
 {
-  return OpenTransformer::Open(path,
+  if (!warning.empty())
+  {
+    std::cerr << name << ": warning: " << WithOptions(warning) << "\n";
+  }
+}
+
+std::shared_ptr<const OpenTransformer> OpenModel(
+  const cxxopts::ParseResult& parsed, const std::string& name, const fs::path& path, bool processes)
+{
+  auto model = OpenTransformer::Open(path,
     parsed.count("architecture") != 0 ? parsed["architecture"].as<std::string>() : "", processes,
     ParseNamed<OptionError>(ProductPrecisions, parsed["products"].as<std::string>(), "--products"));
+  for (const std::string& warning : UnusedWarnings(path, model->GetModel()))
+  {
+    Warn(name, warning);
+  }
+  return model;
 }
 
 fs::path OutputOf(const cxxopts::ParseResult& parsed, const std::string& what)

@@ -48,15 +48,25 @@ Number AtLeast(const cxxopts::ParseResult& parsed, const std::string& option, Nu
     parsed, option, expected.str(), [least](Number number) { return number >= least; });
 }
 
+/// The name of a recipe's setting as an option: - for _.
+std::string OptionOf(std::string setting);
+
+/// A message of Core with the names that properties of ParaView have as options of a command.
+std::string WithOptions(std::string message);
+
 /// The path given as `model`, which is there.
 std::filesystem::path ModelOf(const cxxopts::ParseResult& parsed);
 
 /// Adds --architecture and --products: how a model is read.
 void AddModelOptions(cxxopts::OptionAdder& add);
 
-/// The model of a path, read as these options say.
-std::shared_ptr<const OpenTransformer> OpenModel(
-  const cxxopts::ParseResult& parsed, const std::filesystem::path& path, bool processes = false);
+/// Prints a warning of a command, unless it is empty.
+void Warn(const std::string& name, const std::string& warning);
+
+/// The model of a path, read as these options say. Settings and tensors of it that are not used are
+/// printed as warnings of the command `name`.
+std::shared_ptr<const OpenTransformer> OpenModel(const cxxopts::ParseResult& parsed,
+  const std::string& name, const std::filesystem::path& path, bool processes = false);
 
 /// The safetensors file of --output, in a folder that is there: what comes before it takes time.
 /// `what` says what it is.

@@ -7,6 +7,7 @@
 #include "Joined.h"
 #include "ProgramOptions.h"
 #include "ProgressBar.h"
+#include "Prompts.h"
 #include "RecordInput.h"
 #include "RecordingFile.h"
 
@@ -14,6 +15,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,21 +33,37 @@ std::string NameOf(const RecordedQuantity& quantity)
   return quantity.name;
 }
 
+/// The list of --record without that option.
+std::string RecordedByDefault()
+{
+  std::vector<RecordedQuantity> chosen;
+  std::copy_if(RecordedQuantities.begin(), RecordedQuantities.end(), std::back_inserter(chosen),
+    [](const RecordedQuantity& quantity) { return quantity.byDefault; });
+  return Joined(chosen, NameOf, ",");
+}
+
 cxxopts::Options Arguments(const std::string& name)
 {
   using cxxopts::value;
   cxxopts::Options arguments(name,
     "Runs a transformer and writes a recording of its heads, for the views and figures of\n"
     "Attention Atlas. MODEL is the folder of a model, its config.json or a .gguf file. INPUT is\n"
-    "prompts, each in quotes, the PNG and JPEG files of pictures for a model of images, or sound\n"
-    "files for one that reads sound. For a model of pictures among words, INPUT is prompts in "
-    "which\n"
-    "<image> stands for the next picture of --images, and <video> for the next film.\n");
+    "prompts, each in quotes, with its line breaks; the PNG and JPEG files of pictures for a "
+    "model\n"
+    "of images; or sound files for one that reads sound. For a model of pictures among words, "
+    "INPUT\n"
+    "is prompts in which <image> stands for the next picture of --images, and <video> for the "
+    "next\n"
+    "film. A prompt that begins with a dash follows --.\n");
   auto add = arguments.add_options();
   add("model", "a model", value<std::string>());
   add("input", "prompts, pictures or sounds", value<Texts>());
   add("o,output", "the recording to write, a .safetensors file", value<std::string>());
-  add("prompts", "file of prompts, one on each line", value<std::string>());
+  add("prompts",
+    "file of prompts, one on each line; or .jsonl, with a JSON string on each line or an object "
+    "that "
+    "has one as \"text\" or \"prompt\"",
+    value<std::string>());
   add("images",
     "file of a picture, or of pixel values; INPUT is then pictures too, unless the model reads "
     "pictures among words",
@@ -60,8 +78,9 @@ cxxopts::Options Arguments(const std::string& name)
     value<Texts>());
   add("layers", "layers to record, such as 0,4,5; all if not given", value<std::string>());
   add("record",
-    "what to record, separated by commas, or all: " + Joined(RecordedQuantities, NameOf),
-    value<std::string>()->default_value("QueriesAndKeys,Values"));
+    "what to record, separated by commas, or all that the model has: " +
+      Joined(RecordedQuantities, NameOf),
+    value<std::string>()->default_value(RecordedByDefault()));
   add("generate", "number of tokens that the model adds to each prompt",
     value<std::int64_t>()->default_value("0"));
   add("temperature", "of the choice of these tokens; 0: the most probable one",
@@ -123,7 +142,7 @@ void Choose(const std::string& list, RecordChoice& choice)
   }
 }
 
-/// What the model is run on. Prompts of the command line are lines of one text.
+/// What the model is run on.
 RecorderSources SourcesOf(const cxxopts::ParseResult& parsed, const OpenTransformer& model)
 {
   RecorderSources sources;
@@ -153,13 +172,13 @@ RecorderSources SourcesOf(const cxxopts::ParseResult& parsed, const OpenTransfor
   }
   else
   {
-    sources.prompts = Joined(input, [](const std::string& prompt) { return prompt; }, "\n");
+    sources.prompts = WritePrompts(input, "prompt");
   }
   if (parsed.count("target") != 0)
   {
-    sources.targets =
-      Joined(parsed["target"].as<Texts>(), [](const std::string& target) { return target; }, "\n");
+    sources.targets = WritePrompts(parsed["target"].as<Texts>(), "--target");
   }
+  sources.promptFormat = PromptFormat::JsonLines;
   sources.addSpecialTokens = parsed.count("no-special-tokens") == 0;
   sources.maximumLength = AtLeast<std::int64_t>(parsed, "max-length", 0);
   sources.framesPerFilm = AtLeast<std::int64_t>(parsed, "frames-per-film", 0);
@@ -201,24 +220,13 @@ void Generate(const cxxopts::ParseResult& parsed,
   GeneratedText().Extend(model, options, recorded, input, steps);
 }
 
-void Warn(const std::string& name, const std::string& warning)
-{
-  if (!warning.empty())
-  {
-    std::cerr << name << ": warning: " << warning << "\n";
-  }
-}
-
 void Run(const cxxopts::ParseResult& parsed, const std::string& name)
 {
   const fs::path output = OutputOf(parsed, "the recording to write");
   RecordOptions options = OptionsOf(parsed);
   const std::shared_ptr<const OpenTransformer> model =
-    OpenModel(parsed, ModelOf(parsed), parsed.count("process-weights") != 0);
-  if (parsed["record"].as<std::string>() == "all")
-  {
-    options.routing = model->GetModel().GetConfig().experts > 0;
-  }
+    OpenModel(parsed, name, ModelOf(parsed), parsed.count("process-weights") != 0);
+  LeaveOutMissing(model->GetModel(), options);
   RecorderInput input = GatherInput(SourcesOf(parsed, *model), *model);
   constexpr std::size_t shown = 5;
   const std::size_t count = input.warnings.size();

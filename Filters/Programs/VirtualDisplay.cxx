@@ -27,7 +27,8 @@ namespace
 /// The milliseconds that a server may take to start.
 constexpr int LongestStart = 30000;
 
-/// A file in memory that programs started from here can open by its path.
+/// A file in memory that programs started from here can open by its path, also those that inherit
+/// no open files. This process becomes ParaView's Python, and keeps its number.
 struct MemoryFile
 {
   int descriptor;
@@ -35,7 +36,7 @@ struct MemoryFile
 
   explicit MemoryFile(const char* name)
     : descriptor(::memfd_create(name, 0))
-    , path("/proc/self/fd/" + std::to_string(this->descriptor))
+    , path("/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(this->descriptor))
   {
     if (this->descriptor < 0)
     {

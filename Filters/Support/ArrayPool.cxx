@@ -1,78 +1,118 @@
 #include "ArrayPool.h"
 
-#include <vtkFloatArray.h>
-#include <vtkInformation.h>
-#include <vtkIntArray.h>
-#include <vtkUnsignedCharArray.h>
-
 #include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
 
 namespace AttentionAtlas
 {
 namespace
 {
 
-/// KiB of all arrays that are kept.
-constexpr unsigned long Limit = 512UL * 1024;
+/// Bytes of all arrays that are kept.
+constexpr std::size_t Limit = std::size_t{ 512 } << 20U;
 
-/// The memory of an array, which a shallow copy of the array shares.
-template<class Array>
-struct BufferOf : Array
+}
+
+/// Memory for the values of an array. Arrays that share it, as shallow copies do, free it together.
+struct ArrayPool::Block
 {
-  static auto Member() { return &BufferOf::Buffer; }
+  /// Which arrays hold now.
+  struct Lent
+  {
+    std::mutex mutex;
+    std::map<void*, std::shared_ptr<Block>> blocks;
+  };
+
+  explicit Block(std::size_t bytes)
+    : Bytes(bytes)
+    , Memory(std::malloc(bytes))
+  {
+    if (this->Memory == nullptr && bytes > 0)
+    {
+      throw std::bad_alloc();
+    }
+  }
+  ~Block() { std::free(this->Memory); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  static Lent& OfAll()
+  {
+    static auto* lent = new Lent; // arrays may outlive it
+    return *lent;
+  }
+
+  /// The memory, for an array, which calls Return in the end.
+  static void* Lend(const std::shared_ptr<Block>& block)
+  {
+    Lent& lent = OfAll();
+    const std::lock_guard<std::mutex> lock(lent.mutex);
+    lent.blocks[block->Memory] = block;
+    return block->Memory;
+  }
+
+  /// Called with the values that arrays held, which are others once an array has another size.
+  static void Return(void* values)
+  {
+    Lent& lent = OfAll();
+    const std::lock_guard<std::mutex> lock(lent.mutex);
+    if (lent.blocks.erase(values) == 0)
+    {
+      std::free(values);
+    }
+  }
+
+  std::size_t Bytes;
+  void* Memory;
 };
 
-template<class Array>
-bool OwnsItsBuffer(vtkDataArray* array)
-{
-  auto* typed = Array::SafeDownCast(array);
-  return typed == nullptr || (typed->*BufferOf<Array>::Member())->GetReferenceCount() == 1;
-}
-
-/// Whether nobody else holds the array or its memory.
-bool IsFree(const vtkSmartPointer<vtkDataArray>& array)
-{
-  return array->GetReferenceCount() == 1 && OwnsItsBuffer<vtkFloatArray>(array) &&
-         OwnsItsBuffer<vtkIntArray>(array) && OwnsItsBuffer<vtkUnsignedCharArray>(array);
-}
-
-}
+ArrayPool::ArrayPool() = default;
+ArrayPool::~ArrayPool() = default;
 
 vtkSmartPointer<vtkDataArray> ArrayPool::Take(int type, int components, vtkIdType tuples)
 {
-  const auto free = std::find_if(this->Arrays.begin(), this->Arrays.end(),
-    [&](const vtkSmartPointer<vtkDataArray>& array)
-    {
-      return IsFree(array) && array->GetDataType() == type &&
-             array->GetNumberOfComponents() == components && array->GetNumberOfTuples() == tuples;
-    });
-  if (free != this->Arrays.end())
-  {
-    (*free)->SetName(nullptr);
-    (*free)->GetInformation()->Clear();
-    (*free)->Modified();
-    return *free;
-  }
-  const auto array = vtkSmartPointer<vtkDataArray>::Take(vtkDataArray::CreateDataArray(type));
+  auto array = vtkSmartPointer<vtkDataArray>::Take(vtkDataArray::CreateDataArray(type));
   array->SetNumberOfComponents(components);
-  array->SetNumberOfTuples(tuples);
-  this->Arrays.push_back(array);
+  const vtkIdType values = components * tuples;
+  if (values == 0)
+  {
+    return array;
+  }
+  const std::size_t bytes = static_cast<std::size_t>(values) * array->GetDataTypeSize();
+  auto free = std::find_if(this->Blocks.begin(), this->Blocks.end(),
+    [bytes](const std::shared_ptr<Block>& block)
+    { return block.use_count() == 1 && block->Bytes == bytes; });
+  if (free == this->Blocks.end())
+  {
+    free = this->Blocks.insert(free, std::make_shared<Block>(bytes));
+  }
+  array->SetVoidArray(Block::Lend(*free), values, 0, vtkDataArray::VTK_DATA_ARRAY_USER_DEFINED);
+  array->SetArrayFreeFunction(&Block::Return);
   return array;
 }
 
 void ArrayPool::ForgetFree()
 {
-  this->Arrays.erase(
-    std::remove_if(this->Arrays.begin(), this->Arrays.end(), IsFree), this->Arrays.end());
-  unsigned long size = 0;
-  for (const vtkSmartPointer<vtkDataArray>& array : this->Arrays)
+  this->Blocks.erase(std::remove_if(this->Blocks.begin(), this->Blocks.end(),
+                       [](const std::shared_ptr<Block>& block) { return block.use_count() == 1; }),
+    this->Blocks.end());
+  if (this->Size() > Limit)
   {
-    size += array->GetActualMemorySize();
+    this->Blocks.clear();
   }
-  if (size > Limit)
+}
+
+std::size_t ArrayPool::Size() const
+{
+  std::size_t bytes = 0;
+  for (const std::shared_ptr<Block>& block : this->Blocks)
   {
-    this->Arrays.clear();
+    bytes += block->Bytes;
   }
+  return bytes;
 }
 
 }

@@ -1,10 +1,12 @@
 #include "Execution.h"
 
 #include "Parallel.h"
+#include "vtkTaskAlgorithm.h"
 
 #include <vtkAlgorithm.h>
 #include <vtkDataObject.h>
 #include <vtkInformation.h>
+#include <vtkInformationObjectBaseKey.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiProcessController.h>
 #include <vtkSMPTools.h>
@@ -16,6 +18,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <unistd.h>
 
@@ -25,12 +28,6 @@ namespace AttentionAtlas
 {
 namespace
 {
-
-/// The abort request of a filter. Its setter would count as a change of the filter.
-struct AbortRequest : vtkAlgorithm
-{
-  static auto Member() { return &AbortRequest::AbortExecute; }
-};
 
 /// Whether a filter, or one before it whose result it would use, is asked to stop.
 bool IsAskedToStop(vtkAlgorithm* filter)
@@ -170,7 +167,14 @@ bool IsCanceled(vtkAlgorithm* filter)
 
 void WithdrawCancel(vtkAlgorithm* filter)
 {
-  filter->*AbortRequest::Member() = 0;
+  if (auto* task = vtkTaskAlgorithm::SafeDownCast(filter))
+  {
+    task->WithdrawCancel();
+  }
+  else
+  {
+    filter->SetAbortExecute(0);
+  }
 }
 
 bool IsFirstPiece(vtkInformationVector* outputVector)
@@ -196,8 +200,60 @@ void SetTimeSteps(vtkInformation* info, const std::vector<double>& times)
   }
 }
 
-vtkDataObject* UpdateInput(vtkAlgorithm* filter, int inputPort)
+namespace
 {
+
+/// The key of what was announced. It lives as long as the program, as VTK's own keys do.
+vtkInformationObjectBaseKey* OutlineKey()
+{
+  static auto* key = vtkInformationObjectBaseKey::MakeKey("OUTLINE", "AttentionAtlas");
+  return key;
+}
+
+/// The output that is the input at a port: its producer and the port of that. ParaView puts a
+/// filter of its own behind some outputs, which passes the data on.
+std::pair<vtkAlgorithm*, int> ProducerOf(vtkAlgorithm* filter, int inputPort)
+{
+  std::pair<vtkAlgorithm*, int> producer = { nullptr, 0 };
+  if (filter->GetNumberOfInputConnections(inputPort) > 0)
+  {
+    producer.first = filter->GetInputAlgorithm(inputPort, 0, producer.second);
+  }
+  while (producer.first != nullptr && producer.first->IsA("vtkPVPostFilter") != 0 &&
+         producer.first->GetNumberOfInputConnections(0) > 0)
+  {
+    producer.first = producer.first->GetInputAlgorithm(0, 0, producer.second);
+  }
+  return producer;
+}
+
+/// What an output was announced to be; null if it was not.
+vtkDataObject* AnnouncedOf(const std::pair<vtkAlgorithm*, int>& producer)
+{
+  vtkInformation* info =
+    producer.first == nullptr ? nullptr : producer.first->GetOutputInformation(producer.second);
+  return info == nullptr ? nullptr : vtkDataObject::SafeDownCast(info->Get(OutlineKey()));
+}
+
+}
+
+void Announce(vtkInformation* info, vtkDataObject* outline)
+{
+  info->Set(OutlineKey(), outline); // nullptr removes it
+}
+
+vtkDataObject* KnownOutline(vtkAlgorithm* filter, int inputPort)
+{
+  vtkDataObject* announced = AnnouncedOf(ProducerOf(filter, inputPort));
+  return announced != nullptr ? announced : filter->GetInputDataObject(inputPort, 0);
+}
+
+vtkDataObject* OutlineOf(vtkAlgorithm* filter, int inputPort)
+{
+  if (vtkDataObject* announced = AnnouncedOf(ProducerOf(filter, inputPort)))
+  {
+    return announced;
+  }
   if (filter->GetNumberOfInputConnections(inputPort) == 0)
   {
     return nullptr;
@@ -205,15 +261,19 @@ vtkDataObject* UpdateInput(vtkAlgorithm* filter, int inputPort)
   int port = 0;
   vtkAlgorithm* producer = filter->GetInputAlgorithm(inputPort, 0, port);
   vtkNew<vtkInformation> request; // of the piece that will be asked for in the end
-  KeepRequest(request);
+  auto* task = vtkTaskAlgorithm::SafeDownCast(filter);
+  KeepRequest(request, task == nullptr ? nullptr : task->GetController());
   vtkNew<vtkInformationVector> requests;
   requests->SetInformationObject(port, request);
   return producer->Update(port, requests) != 0 ? filter->GetInputDataObject(inputPort, 0) : nullptr;
 }
 
-void KeepRequest(vtkInformation* info)
+void KeepRequest(vtkInformation* info, vtkMultiProcessController* controller)
 {
-  auto* controller = vtkMultiProcessController::GetGlobalController();
+  if (controller == nullptr)
+  {
+    controller = vtkMultiProcessController::GetGlobalController();
+  }
   info->Set(SDDP::UPDATE_PIECE_NUMBER(), controller ? controller->GetLocalProcessId() : 0);
   info->Set(SDDP::UPDATE_NUMBER_OF_PIECES(), controller ? controller->GetNumberOfProcesses() : 1);
   info->Set(SDDP::UPDATE_NUMBER_OF_GHOST_LEVELS(), 0);

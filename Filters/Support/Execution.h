@@ -13,6 +13,7 @@ class vtkAlgorithm;
 class vtkDataObject;
 class vtkInformation;
 class vtkInformationVector;
+class vtkMultiProcessController;
 
 /// Threads, memory and pieces of the filters.
 namespace AttentionAtlas
@@ -50,7 +51,8 @@ ATTENTIONATLASSUPPORT_EXPORT bool ReportProgress(vtkAlgorithm* filter, double do
 /// Whether the user has canceled the filter, one before it, one that it is a part of, or an input.
 ATTENTIONATLASSUPPORT_EXPORT bool IsCanceled(vtkAlgorithm* filter);
 
-/// Takes back the request to cancel a filter, which VTK 9.2 keeps for the next execution.
+/// Takes back the request to cancel a filter, which VTK 9.2 keeps for the next execution. It does
+/// not count as a change of one of our filters (vtkTaskAlgorithm).
 ATTENTIONATLASSUPPORT_EXPORT void WithdrawCancel(vtkAlgorithm* filter);
 
 /// Whether this is the piece, and thus the rank, that holds small outputs. They are empty on all
@@ -61,13 +63,25 @@ ATTENTIONATLASSUPPORT_EXPORT bool IsFirstPiece(vtkInformationVector* outputVecto
 ATTENTIONATLASSUPPORT_EXPORT void SetTimeSteps(
   vtkInformation* info, const std::vector<double>& times);
 
-/// Updates the input at a port of a filter, for filters whose information depends on it. Returns
-/// it, or null if there is none; what went wrong has then been told.
-ATTENTIONATLASSUPPORT_EXPORT vtkDataObject* UpdateInput(vtkAlgorithm* filter, int port = 0);
+/// Announces what an output will be, before it is computed: a data object of its class with the
+/// final field data, whose numbers need not be there; nullptr: it is not known. For
+/// RequestInformation of what takes long to compute, so that filters behind it know layers, heads
+/// and lengths, on which their images and ranges depend, and nothing runs.
+ATTENTIONATLASSUPPORT_EXPORT void Announce(vtkInformation* info, vtkDataObject* outline);
 
-/// Asks for what UpdateInput asked for, so that the recording is not made again. For
-/// RequestUpdateExtent, with the information of the first input.
-ATTENTIONATLASSUPPORT_EXPORT void KeepRequest(vtkInformation* info);
+/// What the input at a port of a filter will be, for RequestInformation: what was announced, or
+/// else the input itself, which is updated. Null if there is none; what went wrong has then been
+/// told.
+ATTENTIONATLASSUPPORT_EXPORT vtkDataObject* OutlineOf(vtkAlgorithm* filter, int port = 0);
+
+/// The same without an update: what was announced, or else the input as it is. Null without one.
+ATTENTIONATLASSUPPORT_EXPORT vtkDataObject* KnownOutline(vtkAlgorithm* filter, int port = 0);
+
+/// Asks for what OutlineOf asks for, the piece of this rank, so that the recording is not made
+/// again. For RequestUpdateExtent, with the information of the first input. `controller`: of the
+/// filter; nullptr: the global one.
+ATTENTIONATLASSUPPORT_EXPORT void KeepRequest(
+  vtkInformation* info, vtkMultiProcessController* controller = nullptr);
 
 /// When a data object was changed or updated last; 0 without one.
 ATTENTIONATLASSUPPORT_EXPORT vtkMTimeType TimeOf(vtkDataObject* data);

@@ -29,10 +29,9 @@ constexpr vtkIdType MessageSize = vtkIdType{ 1 } << 28;
 
 }
 
-RankGroup::RankGroup(vtkInformationVector* outputVector)
+RankGroup::RankGroup(vtkMultiProcessController* controller, vtkInformationVector* outputVector)
 {
   using SDDP = vtkStreamingDemandDrivenPipeline;
-  auto* controller = vtkMultiProcessController::GetGlobalController();
   vtkInformation* info = outputVector->GetInformationObject(0);
   if (controller != nullptr && controller->GetNumberOfProcesses() > 1 &&
       info->Get(SDDP::UPDATE_NUMBER_OF_PIECES()) == controller->GetNumberOfProcesses() &&

@@ -20,8 +20,8 @@ class vtkMultiProcessController;
 namespace AttentionAtlas
 {
 
-/// The ranks that execute a filter together: all ranks if there are as many pieces as ranks and
-/// each is asked for its own, else only this one, and nothing is sent.
+/// The ranks that execute a filter together: all ranks of its controller if there are as many
+/// pieces as ranks and each is asked for its own, else only this one, and nothing is sent.
 ///
 /// The ranks exchange what they know by the functions below, each rank the same ones in the same
 /// order. An exchange begins with a few numbers of every rank: which exchange it is, and whether
@@ -38,7 +38,8 @@ public:
   /// This rank alone.
   RankGroup() = default;
 
-  explicit RankGroup(vtkInformationVector* outputVector);
+  /// `controller`: nullptr without one.
+  RankGroup(vtkMultiProcessController* controller, vtkInformationVector* outputVector);
 
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;

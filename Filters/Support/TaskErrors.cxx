@@ -77,14 +77,16 @@ void TaskErrors::Clear()
   this->Files.reset();
 }
 
-void TaskErrors::Touch(vtkAlgorithm* filter)
+bool TaskErrors::AreMended()
 {
-  if (this->Files != nullptr && !std::all_of(this->Files->all.begin(), this->Files->all.end(),
-                                  [](const atlas::FileStamp& stamp) { return stamp.IsCurrent(); }))
+  const bool areMended =
+    this->Files != nullptr && !std::all_of(this->Files->all.begin(), this->Files->all.end(),
+                                [](const atlas::FileStamp& stamp) { return stamp.IsCurrent(); });
+  if (areMended)
   {
     this->Files.reset();
-    filter->Modified();
   }
+  return areMended;
 }
 
 }

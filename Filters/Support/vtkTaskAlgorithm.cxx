@@ -6,8 +6,10 @@
 #include <vtkCompositeDataPipeline.h>
 #include <vtkDataObject.h>
 #include <vtkDataObjectTypes.h>
+#include <vtkErrorCode.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
+#include <vtkMultiProcessController.h>
 #include <vtkSmartPointer.h>
 
 #include <algorithm>
@@ -42,9 +44,8 @@ bool IsAsInput(const std::string& type)
 }
 
 /// Empties all outputs, so that no partial results remain, and makes the next update compute them.
-void LeaveCanceled(vtkAlgorithm* filter, vtkInformationVector* outputVector)
+void LeaveCanceled(vtkInformationVector* outputVector)
 {
-  AttentionAtlas::WithdrawCancel(filter);
   for (int port = 0; port < outputVector->GetNumberOfInformationObjects(); ++port)
   {
     vtkInformation* info = outputVector->GetInformationObject(port);
@@ -58,6 +59,7 @@ void LeaveCanceled(vtkAlgorithm* filter, vtkInformationVector* outputVector)
 /// How a task failed on this rank.
 struct vtkTaskAlgorithm::Failure
 {
+  unsigned long code = vtkErrorCode::UnknownError;
   std::optional<std::string> error; ///< none: it was canceled
   bool isKnown = false;             ///< to all ranks
   bool isOfAll = false;             ///< of data or options, which all ranks have
@@ -75,10 +77,34 @@ vtkTaskAlgorithm::vtkTaskAlgorithm(
   this->SetNumberOfOutputPorts(static_cast<int>(outputs.size()));
 }
 
-vtkMTimeType vtkTaskAlgorithm::GetMTime()
+vtkTaskAlgorithm::~vtkTaskAlgorithm() = default;
+
+void vtkTaskAlgorithm::SetController(vtkMultiProcessController* controller)
 {
-  this->Errors.Touch(this);
-  return this->Superclass::GetMTime();
+  if (this->Controller != controller)
+  {
+    this->Controller = controller;
+    this->Modified();
+  }
+}
+
+vtkMultiProcessController* vtkTaskAlgorithm::GetController() const
+{
+  return this->Controller ? this->Controller.Get()
+                          : vtkMultiProcessController::GetGlobalController();
+}
+
+int vtkTaskAlgorithm::ComputePipelineMTime(
+  vtkInformation*, vtkInformationVector**, vtkInformationVector*, int, vtkMTimeType* mtime)
+{
+  vtkMultiProcessController* controller = this->GetController();
+  if ((controller == nullptr || controller->GetNumberOfProcesses() == 1) &&
+      this->Errors.AreMended())
+  {
+    this->Modified();
+  }
+  *mtime = this->GetMTime();
+  return 1;
 }
 
 int vtkTaskAlgorithm::FillInputPortInformation(int port, vtkInformation* info)
@@ -171,7 +197,7 @@ int vtkTaskAlgorithm::RequestUpdateExtent(
       vtkInformation* info = inputVector[port]->GetInformationObject(i);
       if ((this->Options & WHOLE_INPUT) != 0)
       {
-        AttentionAtlas::KeepRequest(info);
+        AttentionAtlas::KeepRequest(info, this->GetController());
       }
       else
       {
@@ -201,7 +227,7 @@ int vtkTaskAlgorithm::RequestData(
   std::optional<RankGroup> group(std::in_place);
   if ((this->Options & TOGETHER) != 0)
   {
-    group.emplace(outputVector);
+    group.emplace(this->GetController(), outputVector);
   }
   const RankGroup& ranks = *group;
   Task task(this, request, inputVector, outputVector, ranks);
@@ -212,7 +238,8 @@ int vtkTaskAlgorithm::RequestData(
     this->Execute(task);
     ranks.Finish();
     this->Errors.Clear();
-    AttentionAtlas::WithdrawCancel(this); // it came too late, and would cancel the next execution
+    this->ErrorCode = vtkErrorCode::NoError; // the setter would count as a change of the filter
+    this->WithdrawCancel(); // it came too late, and would cancel the next execution
     if (this->ShowsMatrix())
     {
       this->Shown.Answered(request, outputVector);
@@ -224,15 +251,23 @@ int vtkTaskAlgorithm::RequestData(
   }
   catch (const AttentionAtlas::KnownError& e)
   {
-    this->Fail(task, { e.what(), true, true }, outputVector);
+    this->Fail(task, { vtkErrorCode::UnknownError, e.what(), true, true }, outputVector);
+  }
+  catch (const atlas::FileError& e)
+  {
+    this->Fail(task, { vtkErrorCode::CannotOpenFileError, e.what(), false, true }, outputVector);
+  }
+  catch (const atlas::FormatError& e)
+  {
+    this->Fail(task, { vtkErrorCode::FileFormatError, e.what(), false, true }, outputVector);
   }
   catch (const atlas::Error& e)
   {
-    this->Fail(task, { e.what(), false, true }, outputVector);
+    this->Fail(task, { vtkErrorCode::UnknownError, e.what(), false, true }, outputVector);
   }
   catch (const std::exception& e)
   {
-    this->Fail(task, { e.what(), false, false }, outputVector);
+    this->Fail(task, { vtkErrorCode::UnknownError, e.what(), false, false }, outputVector);
   }
   this->SetProgressText(nullptr);
   return 1;
@@ -245,9 +280,13 @@ void vtkTaskAlgorithm::Fail(Task& task, const Failure& failure, vtkInformationVe
     isTogether && !failure.isKnown ? task.Ranks().Leave(failure.error) : failure.error;
   if (!error)
   {
-    LeaveCanceled(this, outputVector);
+    this->ErrorCode = vtkErrorCode::NoError;
+    this->Errors.Clear();
+    this->WithdrawCancel();
+    LeaveCanceled(outputVector);
     return;
   }
+  this->ErrorCode = failure.code;
   ClearOutputs(outputVector);
   // Files may differ between the ranks.
   const bool isOfAll = failure.isOfAll && task.GetFiles().empty();

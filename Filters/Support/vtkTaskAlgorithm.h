@@ -6,9 +6,12 @@
 #include "TaskErrors.h"
 
 #include <vtkDataObjectAlgorithm.h>
+#include <vtkSmartPointer.h>
 
 #include <string>
 #include <vector>
+
+class vtkMultiProcessController;
 
 namespace AttentionAtlas
 {
@@ -24,12 +27,14 @@ class Task;
  * else about an execution is here:
  * - All outputs are empty before Execute. It fills them.
  * - If Execute throws, all outputs are empty again and the filter reports the error, unless that is
- *   the last one and nothing has changed since. RequestData returns 1 in any case: 0 would leave
- *   downstream filters with the extent of this attempt, and other ranks waiting.
+ *   the last one and nothing has changed since. GetLastError and GetErrorCode keep it until the
+ * next success. RequestData returns 1 in any case: 0 would leave downstream filters with the extent
+ * of this attempt, and other ranks waiting.
  * - If Execute throws atlas::Canceled, as the progress of the task does once the user has canceled,
  *   all outputs are empty, and the next update computes them again, even if nothing has changed.
  * - After an error, files that were read (Task::Reads) are read again by the next update once they,
- *   or files beside them, were changed.
+ *   or files beside them, were changed. On several ranks this takes a change of the filter, such as
+ *   by Reload Files: a rank that saw new files before the others would execute, and wait, alone.
  * - On several ranks, a filter with TOGETHER executes on all of them at once: if a rank fails or is
  *   canceled, wherever it is, all do, and the first one reports the error. With ALONE, each rank
  *   executes for itself; what is wrong with data or options (atlas::Error) is reported by the first
@@ -41,9 +46,28 @@ public:
   vtkTypeMacro(vtkTaskAlgorithm, vtkDataObjectAlgorithm);
 
   /**
-   * Includes the time when files changed that could not be read.
+   * The message of the last execution if it failed; empty if it did not. GetErrorCode has a code of
+   * vtkErrorCode.h: CannotOpenFileError, FileFormatError, or UnknownError for any other error.
+   * On several ranks, all have the error of a filter that executes on all of them at once.
    */
-  vtkMTimeType GetMTime() override;
+  const char* GetLastError() const { return this->Errors.Text().c_str(); }
+
+  /**
+   * The ranks that can execute together. Default: nullptr, the global controller.
+   */
+  void SetController(vtkMultiProcessController* controller);
+  vtkMultiProcessController* GetController() const;
+
+  /**
+   * Takes back the request to cancel, which does not count as a change of the filter.
+   */
+  void WithdrawCancel() { this->AbortExecute = 0; }
+
+  /**
+   * Looks whether files were changed that could not be read.
+   */
+  int ComputePipelineMTime(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector, int requestFromOutputPort, vtkMTimeType* mtime) override;
 
 protected:
   enum OptionType
@@ -61,7 +85,7 @@ protected:
    */
   vtkTaskAlgorithm(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
     int options = ALONE);
-  ~vtkTaskAlgorithm() override = default;
+  ~vtkTaskAlgorithm() override;
 
   /**
    * Computes the outputs of the task. Throws std::exception with what is wrong. It may set the
@@ -99,6 +123,7 @@ private:
   std::vector<std::string> Inputs;
   std::vector<std::string> Outputs;
   int Options;
+  vtkSmartPointer<vtkMultiProcessController> Controller;
   AttentionAtlas::TaskErrors Errors;
   AttentionAtlas::ImageRequest Shown; ///< of a matrix, by each rank alone
 

@@ -13,11 +13,12 @@ namespace
 atlas::EncodedPrompt ReadSource(const InterventionSources& interventions,
   const atlas::RecorderSources& sources, const atlas::OpenTransformer& model)
 {
+  const std::string prompt =
+    atlas::ReadPrompt(interventions.patchFrom, sources.promptFormat, "PatchFrom");
   const bool isText = !sources.prompts.empty() || !sources.promptFile.empty();
   atlas::EncodedPrompt source =
-    isText
-      ? atlas::EncodePrompt(model, interventions.patchFrom, "PatchFrom", sources.addSpecialTokens)
-      : atlas::ParsePrompt(model, interventions.patchFrom, "PatchFrom");
+    isText ? atlas::EncodePrompt(model, prompt, "PatchFrom", sources.addSpecialTokens)
+           : atlas::ParsePrompt(model, prompt, "PatchFrom");
   const std::size_t most = sources.maximumLength;
   if (most > 0 && source.labels.size() > most) // as the sequences
   {

@@ -1,6 +1,7 @@
 #include "vtkTransformerRecorder.h"
 
 #include "Error.h"
+#include "Execution.h"
 #include "GeneratedText.h"
 #include "KeptRecordings.h"
 #include "PromptMeans.h"
@@ -20,6 +21,7 @@
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
+#include <vtkSmartPointer.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkTable.h>
 
@@ -46,10 +48,9 @@ constexpr atlas::Replacement AblationBy[] = { atlas::Replacement::Zero,
 /// The arrays, selected as Core does by default.
 void AddArrays(vtkDataArraySelection* selection)
 {
-  const atlas::RecordOptions defaults;
   for (const atlas::RecordedQuantity& array : atlas::RecordedQuantities)
   {
-    selection->AddArray(array.name, defaults.*array.option);
+    selection->AddArray(array.name, array.byDefault);
   }
 }
 
@@ -228,6 +229,7 @@ int vtkTransformerRecorder::RequestInformation(
     info->Set(SDDP::TIME_STEPS(), times.data(), static_cast<int>(times.size()));
     info->Set(SDDP::TIME_RANGE(), range.data(), 2);
   }
+  AttentionAtlas::Announce(outputVector->GetInformationObject(0), this->MakeOutline());
   return 1;
 }
 
@@ -280,36 +282,72 @@ void vtkTransformerRecorder::ShareRows(
   ranks.ShareRows(*recording.encoder, atlas::EncoderRanges(config, run.Input().input, run.ranges));
 }
 
-atlas::RecorderSources vtkTransformerRecorder::GetSources(Task& task) const
+atlas::RecorderSources vtkTransformerRecorder::GetSources(vtkTable* table) const
 {
-  task.Reads(this->PromptFile.c_str());
-  for (const auto* files : { &this->Images, &this->Sounds })
-  {
-    for (const std::string& file : *files)
-    {
-      task.Reads(file.c_str());
-    }
-  }
-  auto* table = task.Input<vtkTable>(1);
   return { this->Prompts, this->PromptFile, this->TokenIds, this->Segments, this->Images,
     table != nullptr ? std::optional(ReadTable(table)) : std::nullopt, this->Sounds, this->Targets,
-    this->AddSpecialTokens, this->MaximumLength, this->FramesPerFilm, this->FramesPerSecond };
+    this->AddSpecialTokens, this->MaximumLength, this->FramesPerFilm, this->FramesPerSecond,
+    static_cast<atlas::PromptFormat>(this->PromptFormat) };
 }
 
-/// The options without the sequences of a rank.
-atlas::RecordOptions vtkTransformerRecorder::GetOptions(
-  const atlas::RecorderSources& sources, const Run& run, const Task& task) const
+/// What the recording will be, without a run of the model: its tokens and sequences, and zeros in
+/// place of all numbers. It is empty if there is nothing to record, or something is wrong, which
+/// Execute tells. Null if it is not known, as a model may end the text that it generates early.
+vtkSmartPointer<vtkMultiBlockDataSet> vtkTransformerRecorder::MakeOutline()
+{
+  if (this->GenerateTokens > 0)
+  {
+    return nullptr;
+  }
+  auto outline = vtkSmartPointer<vtkMultiBlockDataSet>::New();
+  try
+  {
+    auto* input = vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this));
+    if (AttentionAtlas::IsEmpty(input))
+    {
+      return outline;
+    }
+    const auto model = AttentionAtlas::ToTransformer(input);
+    const atlas::RecorderInput read = atlas::GatherInput(
+      this->GetSources(vtkTable::SafeDownCast(AttentionAtlas::OutlineOf(this, 1))), *model);
+    if (!read.IsEmpty())
+    {
+      atlas::RecordOptions options = this->GetChoice(model->GetModel());
+      options.sequences = { 0, 0 };
+      std::string warning;
+      AttentionAtlas::ToDataSet(
+        atlas::RecordInput(*model, read, options, this->RecordPictures, warning), outline);
+    }
+  }
+  catch (const std::exception&)
+  {
+    outline->Initialize();
+  }
+  return outline;
+}
+
+/// What is recorded.
+atlas::RecordOptions vtkTransformerRecorder::GetChoice(const atlas::Transformer& model) const
 {
   atlas::RecordOptions options;
   for (const atlas::RecordedQuantity& array : atlas::RecordedQuantities)
   {
     options.*array.option = this->Record->ArrayIsEnabled(array.name) != 0;
   }
+  atlas::LeaveOutMissing(model, options);
+  options.layers.assign(this->Layers.begin(), this->Layers.end());
+  options.threads = AttentionAtlas::ThreadLimit();
+  return options;
+}
+
+/// The options without the sequences of a rank.
+atlas::RecordOptions vtkTransformerRecorder::GetOptions(
+  const atlas::RecorderSources& sources, const Run& run, const Task& task) const
+{
+  atlas::RecordOptions options = this->GetChoice(run.Model());
   options.interventions = AttentionAtlas::GatherInterventions(
     { this->Ablate, AblationBy[this->AblateTo], this->PatchFrom, this->PatchSites }, sources,
     run.Input(), *run.model);
-  options.layers.assign(this->Layers.begin(), this->Layers.end());
-  options.threads = AttentionAtlas::ThreadLimit();
   options.progress = task.Progress();
   atlas::CheckInput(run.Model(), run.Input().input, options);
   return options;
@@ -398,7 +436,15 @@ void vtkTransformerRecorder::Execute(Task& task)
   }
   Run run;
   this->Model = run.model = AttentionAtlas::ToTransformer(input);
-  const atlas::RecorderSources sources = this->GetSources(task);
+  task.Reads(this->PromptFile.c_str());
+  for (const auto* files : { &this->Images, &this->Sounds })
+  {
+    for (const std::string& file : *files)
+    {
+      task.Reads(file.c_str());
+    }
+  }
+  const atlas::RecorderSources sources = this->GetSources(task.Input<vtkTable>(1));
   run.key = { run.model, atlas::GatherInput(sources, *run.model), {}, this->PatchFrom,
     this->RecordPictures };
   for (const std::string& warning : run.Input().warnings)

@@ -4,6 +4,7 @@
 #include "AttentionAtlasTransformersModule.h"
 
 #include <vtkNew.h>
+#include <vtkSmartPointer.h>
 #include <vtkTaskAlgorithm.h>
 
 #include <cstdint>
@@ -12,6 +13,8 @@
 #include <vector>
 
 class vtkDataArraySelection;
+class vtkMultiBlockDataSet;
+class vtkTable;
 
 namespace atlas
 {
@@ -21,6 +24,7 @@ struct RecordOptions;
 struct RecorderSources;
 struct Recording;
 struct TextSteps;
+class Transformer;
 }
 namespace AttentionAtlas
 {
@@ -68,6 +72,13 @@ public:
   static vtkTransformerRecorder* New();
   vtkTypeMacro(vtkTransformerRecorder, vtkTaskAlgorithm);
 
+  enum PromptFormatType
+  {
+    LINES = 0,
+    ONE_TEXT = 1,
+    JSON_LINES = 2
+  };
+
   /**
    * Connects the table of token ids.
    */
@@ -75,7 +86,7 @@ public:
 
   ///@{
   /**
-   * Texts, one sequence per line, for the tokenizer in the model's folder. For a model with
+   * Texts, as PromptFormat says, for the tokenizer in the model's folder. For a model with
    * segments, a tab separates the two segments of a pair. Null or empty: none. Default: none.
    */
   vtkSetStdStringFromCharMacro(Prompts);
@@ -84,7 +95,18 @@ public:
 
   ///@{
   /**
-   * A UTF-8 file of such texts. Null or empty: none. Default: none.
+   * How Prompts, Targets and PatchFrom are written (Core's Prompts.h): LINES, one prompt per line;
+   * ONE_TEXT, one prompt with its line breaks; JSON_LINES, a JSON string, or an object that has one
+   * as "text" or "prompt", per line. Default: LINES.
+   */
+  vtkSetClampMacro(PromptFormat, int, LINES, JSON_LINES);
+  vtkGetMacro(PromptFormat, int);
+  ///@}
+
+  ///@{
+  /**
+   * A UTF-8 file of texts: JSON lines if its name ends with .jsonl, else one per line. Null or
+   * empty: none. Default: none.
    */
   vtkSetStdStringFromCharMacro(PromptFile);
   vtkGetCharFromStdStringMacro(PromptFile);
@@ -109,7 +131,7 @@ public:
 
   ///@{
   /**
-   * What the decoder of a model with an encoder reads after its start token, one sequence per line:
+   * What the decoder of a model with an encoder reads after its start token, as PromptFormat says:
    * texts or, if the sequences are token ids, token ids. The sequences then are the source, which
    * the encoder reads. Null or empty: the start token alone. Default: none.
    */
@@ -204,7 +226,8 @@ public:
   ///@{
   /**
    * The quantities to record: QueriesAndKeys, Values, HeadOutputs, Residual, Logits, and Routing of
-   * models with experts. Default: QueriesAndKeys, Values.
+   * models with experts. If all are chosen, those that the model has are recorded. Default: those
+   * that figures need, QueriesAndKeys, Values, HeadOutputs and Residual.
    */
   vtkDataArraySelection* GetRecord();
   int GetNumberOfRecordArrays();
@@ -341,7 +364,9 @@ private:
   void operator=(const vtkTransformerRecorder&) = delete;
 
   struct Run;
-  atlas::RecorderSources GetSources(AttentionAtlas::Task& task) const;
+  vtkSmartPointer<vtkMultiBlockDataSet> MakeOutline();
+  atlas::RecorderSources GetSources(vtkTable* table) const;
+  atlas::RecordOptions GetChoice(const atlas::Transformer& model) const;
   atlas::RecordOptions GetOptions(
     const atlas::RecorderSources& sources, const Run& run, const AttentionAtlas::Task& task) const;
   static void ShareRows(
@@ -361,6 +386,7 @@ private:
   std::string Ablate;
   std::string PatchFrom;
   std::string PatchSites;
+  int PromptFormat = LINES;
   int AblateTo = ZERO;
   int MaximumLength = 0;
   int FramesPerFilm = 0;

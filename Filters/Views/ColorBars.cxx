@@ -2,6 +2,8 @@
 
 #include "ColorMaps.h"
 #include "Coloring.h"
+#include "Ink.h"
+#include "vtkDiagramView.h"
 
 #include <vtkBoundingBox.h>
 #include <vtkCamera.h>
@@ -27,6 +29,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -109,6 +112,24 @@ bool IsExplained(const Coloring& coloring)
   return !coloring.ShowsColors() || coloring.HasLegend() || coloring.ShowsClasses();
 }
 
+/// A representation of our data that a bar explains; null if there is none.
+vtkSMProxy* OurDataOf(vtkSMProxy* bar)
+{
+  vtkSMProxy* table = TableOf(bar);
+  vtkNew<vtkSMProxyIterator> representations;
+  representations->SetSession(bar->GetSession());
+  for (representations->Begin("representations"); table != nullptr && !representations->IsAtEnd();
+    representations->Next())
+  {
+    vtkSMProxy* data = representations->GetProxy();
+    if (IsData(data) && TableOf(data) == table && Coloring(data).ours)
+    {
+      return data;
+    }
+  }
+  return nullptr;
+}
+
 /// Hides a bar whenever it is shown.
 class BarHider : public vtkCommand
 {
@@ -137,17 +158,40 @@ public:
 /// Letters are about half as wide as they are high.
 constexpr double LetterWidth = 0.55;
 
+/// The size of the letters of a bar in a diagram, in points, as of other texts there.
+constexpr int DiagramFontSize = 12;
+
+/// The letters of a number on a bar.
+std::size_t LettersOf(double number)
+{
+  std::array<char, 32> text;
+  return static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%#.3g", number));
+}
+
 /// How wide a bar is in pixels.
 double WidthOf(vtkSMProxy* bar)
 {
   vtkSMProxy* table = TableOf(bar);
-  vtkSMPropertyHelper annotations(table, "Annotations");
-  std::size_t letters = Number(table, "IndexedLookup") != 0 ? 1 : 7; // of a number
-  for (unsigned int i = 1; letters != 7 && i < annotations.GetNumberOfElements(); i += 2)
+  std::size_t letters = 1;
+  if (Number(table, "IndexedLookup") != 0)
   {
-    letters = std::max(letters, std::string(annotations.GetAsString(i)).size());
+    vtkSMPropertyHelper annotations(table, "Annotations");
+    for (unsigned int i = 1; i < annotations.GetNumberOfElements(); i += 2)
+    {
+      letters = std::max(letters, std::string(annotations.GetAsString(i)).size());
+    }
   }
-  return Number(bar, "ScalarBarThickness") + 2. * Number(bar, "TitleFontSize") +
+  else
+  {
+    vtkSMPropertyHelper points(table, "RGBPoints"); // a value and its color by turns
+    const unsigned int count = points.GetNumberOfElements() / 4;
+    for (unsigned int i = 0; i < count; i += std::max(count - 1, 1U))
+    {
+      letters = std::max(letters, LettersOf(points.GetAsDouble(4 * i)));
+    }
+  }
+  constexpr double Gaps = 16; // to the border, and between bar, numbers and title
+  return Gaps + Number(bar, "ScalarBarThickness") + 2. * Number(bar, "TitleFontSize") +
          LetterWidth * static_cast<double>(letters) * Number(bar, "LabelFontSize");
 }
 
@@ -194,13 +238,18 @@ struct Margins
 };
 
 /// The margins around our data: beside their color bars and, if all of these are in the lower right
-/// corner, above them. None without bars and axes.
-std::vector<Margins> RoomsFor(const std::vector<vtkSMProxy*>& shown, double width, double height)
+/// corner, above them. None without bars and axes, unless the view is a diagram, whose title takes
+/// the room above.
+std::vector<Margins> RoomsFor(
+  const std::vector<vtkSMProxy*>& shown, double width, double height, vtkDiagramView* diagram)
 {
+  const bool isDiagram = diagram != nullptr;
+  const vtkDiagramView::Room texts = isDiagram ? diagram->GetTextRoom() : vtkDiagramView::Room();
   constexpr double Gap = 8;       // in pixels, as the others
   constexpr double AxisRoom = 92; // title, numbers and ticks
   constexpr double TextRoom = 52;
   constexpr double TextHeight = 20;
+  constexpr double LabelRoom = 24; // half of a short text, in the middle above its point
   double bars = 0;
   double tallest = 0;
   double left = 0;
@@ -226,17 +275,24 @@ std::vector<Margins> RoomsFor(const std::vector<vtkSMProxy*>& shown, double widt
     }
   }
   const double bottom = left == AxisRoom ? AxisRoom : 0;
-  if (bars == 0 && bottom == 0)
+  if (bars == 0 && bottom == 0 && !isDiagram)
   {
     return {};
   }
+  if (isDiagram)
+  {
+    top = std::max(top, texts.top) + vtkDiagramView::TitleHeight;
+    left = std::max({ left, LabelRoom, texts.left });
+  }
+  const double right = std::max(isDiagram ? LabelRoom : 0, texts.right + bars);
+  const double under = std::max({ bottom, isDiagram ? TextHeight : 0, texts.bottom });
   const auto share = [](double room, double side) { return std::min((room + Gap) / side, 0.4); };
-  std::vector<Margins> rooms = { { share(left, width), share(bars, width), share(bottom, height),
+  std::vector<Margins> rooms = { { share(left, width), share(right, width), share(under, height),
     share(top, height) } };
   if (isLow && bottom == 0)
   {
-    rooms.push_back(
-      { share(left, width), share(0, width), tallest + share(Gap, height), share(top, height) });
+    rooms.push_back({ share(left, width), share(isDiagram ? LabelRoom : 0, width),
+      tallest + share(std::max(Gap, under), height), share(top, height) });
   }
   return rooms;
 }
@@ -248,6 +304,12 @@ struct Extent
   double up;
   bool isFlat; ///< as seen by the camera
 };
+
+/// What a diagram shows, with the room of its texts.
+Extent ExtentOf(const std::array<double, 6>& bounds)
+{
+  return { (bounds[1] - bounds[0]) / 2, (bounds[3] - bounds[2]) / 2, true };
+}
 
 /// What the camera, which was just reset, looks at: a box around its focal point with a diagonal
 /// that is known from its scale, and that holds the bounds of the data. It is larger than these by
@@ -301,15 +363,18 @@ bool AreBarsByHand()
 
 void SetInk(vtkSMProxy* proxy, vtkSMViewProxy* view)
 {
+  vtkSMProxy* data = IsBar(proxy) ? OurDataOf(proxy) : proxy;
   vtkSMProxy* target = IsBar(proxy) ? proxy : AxesOf(proxy);
-  if (target == nullptr || view->GetProperty("UseColorPaletteForBackground") == nullptr ||
+  const bool isOurs =
+    data != nullptr && (RepresentationHint(data) != nullptr || Coloring(data).ours);
+  if (target == nullptr || !isOurs ||
+      view->GetProperty("UseColorPaletteForBackground") == nullptr ||
       Number(view, "UseColorPaletteForBackground") != 0)
   {
     return;
   }
   const std::vector<double> back = vtkSMPropertyHelper(view, "Background").GetDoubleArray();
-  const bool isLight = 0.299 * back[0] + 0.587 * back[1] + 0.114 * back[2] > 0.5;
-  const std::vector<double> ink(3, isLight ? 0 : 1);
+  const std::vector<double> ink(3, InkOn(back.data()));
   for (const char* name : { "TitleColor", "LabelColor", "GridColor", "XTitleColor", "YTitleColor",
          "XLabelColor", "YLabelColor" })
   {
@@ -319,6 +384,19 @@ void SetInk(vtkSMProxy* proxy, vtkSMViewProxy* view)
     }
   }
   target->UpdateVTKObjects();
+}
+
+void FitBar(vtkSMProxy* bar, vtkSMViewProxy* view)
+{
+  if (!IsBar(bar) || vtkDiagramView::SafeDownCast(view->GetClientSideObject()) == nullptr)
+  {
+    return;
+  }
+  for (const char* name : { "TitleFontSize", "LabelFontSize" })
+  {
+    vtkSMPropertyHelper(bar, name).Set(DiagramFontSize);
+  }
+  bar->UpdateVTKObjects();
 }
 
 void ShowBar(vtkSMProxy* representation, vtkSMViewProxy* view)
@@ -377,44 +455,33 @@ void ShowLegend(vtkSMProxy* representation, vtkSMViewProxy* view, bool wasHidden
 
 void CompleteBar(vtkSMProxy* bar)
 {
-  vtkSMProxy* table = TableOf(bar);
-  vtkNew<vtkSMProxyIterator> representations;
-  representations->SetSession(bar->GetSession());
-  for (representations->Begin("representations"); !representations->IsAtEnd();
-    representations->Next())
+  vtkSMProxy* data = OurDataOf(bar);
+  if (data == nullptr)
   {
-    vtkSMProxy* data = representations->GetProxy();
-    if (table == nullptr || !IsData(data) || TableOf(data) != table)
-    {
-      continue;
-    }
-    const Coloring coloring(data);
-    if (!coloring.ours)
-    {
-      continue;
-    }
-    if (!IsExplained(coloring))
-    {
-      vtkNew<BarHider> hider; // kept alive by the observed property
-      hider->Observe(bar);
-      return;
-    }
-    const std::string title = TitleOf(coloring);
-    if (!title.empty())
-    {
-      vtkSMPropertyHelper(bar, "Title").Set(title.c_str());
-      vtkSMPropertyHelper(bar, "ComponentTitle").Set("");
-    }
-    // A line for each entry of a legend, in a view of usual height.
-    const double entries = vtkSMPropertyHelper(table, "Annotations").GetNumberOfElements() / 2.;
-    vtkSMPropertyHelper length(bar, "ScalarBarLength");
-    length.Set(std::clamp(0.055 * entries, length.GetAsDouble(), 0.9));
-    // Whose default shows 0 as 0.0e+00.
-    vtkSMPropertyHelper(bar, "RangeLabelFormat")
-      .Set(vtkSMPropertyHelper(bar, "LabelFormat").GetAsString());
-    bar->UpdateVTKObjects();
     return;
   }
+  const Coloring coloring(data);
+  if (!IsExplained(coloring))
+  {
+    vtkNew<BarHider> hider; // kept alive by the observed property
+    hider->Observe(bar);
+    return;
+  }
+  const std::string title = TitleOf(coloring);
+  if (!title.empty())
+  {
+    vtkSMPropertyHelper(bar, "Title").Set(title.c_str());
+    vtkSMPropertyHelper(bar, "ComponentTitle").Set("");
+  }
+  // A line for each entry of a legend, in a view of usual height.
+  const double entries =
+    vtkSMPropertyHelper(TableOf(bar), "Annotations").GetNumberOfElements() / 2.;
+  vtkSMPropertyHelper length(bar, "ScalarBarLength");
+  length.Set(std::clamp(0.055 * entries, length.GetAsDouble(), 0.9));
+  // Whose default shows 0 as 0.0e+00.
+  vtkSMPropertyHelper(bar, "RangeLabelFormat")
+    .Set(vtkSMPropertyHelper(bar, "LabelFormat").GetAsString());
+  bar->UpdateVTKObjects();
 }
 
 void MakeRoom(vtkSMViewProxy* view)
@@ -425,14 +492,16 @@ void MakeRoom(vtkSMViewProxy* view)
   const double letters = renderView->GetRenderWindow()->GetDPI() / 72.;
   const double width = size.GetAsDouble(0) / letters;
   const double height = size.GetAsDouble(1) / letters;
-  const std::vector<Margins> rooms = RoomsFor(shown, width, height);
+  auto* diagram = vtkDiagramView::SafeDownCast(renderView->GetClientSideObject());
+  const std::vector<Margins> rooms = RoomsFor(shown, width, height, diagram);
   if (rooms.empty() || width <= 0 || height <= 0)
   {
     return;
   }
   vtkCamera* camera = renderView->GetActiveCamera();
   const double aspect = width / height;
-  const Extent data = ExtentOf(shown, camera, aspect);
+  const Extent data =
+    diagram != nullptr ? ExtentOf(diagram->GetDataBounds()) : ExtentOf(shown, camera, aspect);
   if (data.up == 0)
   {
     return;
@@ -466,6 +535,12 @@ void MakeRoom(vtkSMViewProxy* view)
   const vtkVector3d above = back.Cross(right);
   vtkVector3d focus;
   camera->GetFocalPoint(focus.GetData());
+  if (diagram != nullptr)
+  {
+    const std::array<double, 6> bounds = diagram->GetDataBounds();
+    focus.SetX((bounds[0] + bounds[1]) / 2);
+    focus.SetY((bounds[2] + bounds[3]) / 2);
+  }
   focus = focus - (x * half * aspect) * right - (y * half) * above;
   const double distance = isParallel ? camera->GetDistance() : half / tangent;
   camera->SetFocalPoint(focus.GetData());

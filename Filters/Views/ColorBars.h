@@ -32,6 +32,9 @@ void CompleteBar(vtkSMProxy* bar);
 /// a view whose background is not that of the color palette.
 void SetInk(vtkSMProxy* proxy, vtkSMViewProxy* view);
 
+/// Gives the texts of a bar in a diagram the size of other texts there.
+void FitBar(vtkSMProxy* bar, vtkSMViewProxy* view);
+
 /// After a view has reset its camera: moves and zooms it so that our data lie beside their color
 /// bars and axis labels, and not below them. Does nothing in views without these.
 void MakeRoom(vtkSMViewProxy* view);

@@ -304,6 +304,7 @@ private:
       else
       {
         AttentionAtlas::SetInk(proxy, view);
+        AttentionAtlas::FitBar(proxy, view);
         AttentionAtlas::ShowBar(proxy, view);
       }
     }

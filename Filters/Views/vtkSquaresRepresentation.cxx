@@ -1,8 +1,13 @@
 #include "vtkSquaresRepresentation.h"
 
+#include "Ink.h"
+#include "vtkDiagramView.h"
+
 #include <vtkActor.h>
 #include <vtkAlgorithmOutput.h>
+#include <vtkCamera.h>
 #include <vtkCellArray.h>
+#include <vtkCommand.h>
 #include <vtkFieldData.h>
 #include <vtkFloatArray.h>
 #include <vtkImageData.h>
@@ -18,7 +23,9 @@
 #include <vtkPolyData.h>
 #include <vtkPolyDataMapper.h>
 #include <vtkProperty.h>
+#include <vtkRenderWindow.h>
 #include <vtkRenderer.h>
+#include <vtkSmartPointer.h>
 #include <vtkStringArray.h>
 #include <vtkTextProperty.h>
 #include <vtkTextRenderer.h>
@@ -26,14 +33,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <utility>
 
 namespace
 {
 
-/// The font size at which labels are rendered before they are scaled to the squares, in pixels.
+/// The font size at which labels are rendered before they are scaled, in pixels.
 constexpr int FontSize = 48;
+/// In a diagram, the height of a line of text and the distance of texts, in the size of letters.
+constexpr double Line = 1.2;
+constexpr double TextGap = 0.5;
 /// Heights and distances, in squares.
 constexpr double LabelHeight = 0.72;
 constexpr double Gap = 0.3;
@@ -189,20 +200,29 @@ struct Layout
   double Room() const { return this->labelRoom + 2 * this->title; }
 };
 
-/// The position of the end or the center of a text, in squares.
-struct Place
+/// How a text lies at its place.
+struct Lie
 {
-  double x;
-  double y;
   bool upwards; ///< rotated by 90 degrees
   bool centred; ///< otherwise the text ends there
 };
 
-/// White text with a height in squares, on a rectangle that is drawn only where there are letters.
-/// Its length is stored in `width`. The actor is opaque, since with several ranks only opaque
-/// actors are drawn in front of the background.
-vtkSmartPointer<vtkActor> MakeText(
-  const std::string& text, const Place& place, double height, double& width)
+/// The width of a text in the size of its letters; 0 if it cannot be drawn.
+double TextWidth(const std::string& text)
+{
+  vtkNew<vtkTextProperty> style;
+  style->SetFontSize(FontSize);
+  std::array<int, 4> box = { 0, -1, 0, -1 };
+  vtkTextRenderer* renderer = vtkTextRenderer::GetInstance();
+  return renderer != nullptr && renderer->GetBoundingBox(style, text, box.data(), 72)
+           ? static_cast<double>(box[1] - box[0] + 1) / FontSize
+           : 0;
+}
+
+/// White text with letters of the size 1, on a rectangle that is drawn only where there are
+/// letters, at the origin. The actor is opaque, since with several ranks only opaque actors are
+/// drawn in front of the background.
+vtkSmartPointer<vtkActor> MakeText(const std::string& text, const Lie& lie)
 {
   vtkNew<vtkTextProperty> style;
   style->SetFontSize(FontSize);
@@ -217,10 +237,9 @@ vtkSmartPointer<vtkActor> MakeText(
   std::array<int, 3> pixels;
   image->GetDimensions(pixels.data());
 
-  const double scale = height / FontSize;
-  width = size[0] * scale;
-  const double begin = place.centred ? -width / 2 : -width;
-  const double half = size[1] * scale / 2;
+  const double width = static_cast<double>(size[0]) / FontSize;
+  const double begin = lie.centred ? -width / 2 : -width;
+  const double half = static_cast<double>(size[1]) / FontSize / 2;
   vtkNew<vtkPoints> corners;
   vtkNew<vtkFloatArray> coordinates;
   coordinates->SetNumberOfComponents(2);
@@ -228,8 +247,7 @@ vtkSmartPointer<vtkActor> MakeText(
   {
     const double along = begin + right * width;
     const double across = (2 * up - 1) * half;
-    corners->InsertNextPoint(
-      place.x + (place.upwards ? -across : along), place.y + (place.upwards ? along : across), 0);
+    corners->InsertNextPoint(lie.upwards ? -across : along, lie.upwards ? along : across, 0);
     coordinates->InsertNextTuple2(right * static_cast<double>(size[0]) / pixels[0],
       up * static_cast<double>(size[1]) / pixels[1]);
   }
@@ -254,7 +272,85 @@ vtkSmartPointer<vtkActor> MakeText(
   return actor;
 }
 
+/// The tokens of an axis that have labels: all, or an even choice of MaximumLabels.
+vtkIdType StrideOf(vtkIdType count)
+{
+  return (count + vtkSquaresRepresentation::MaximumLabels - 1) /
+         vtkSquaresRepresentation::MaximumLabels;
 }
+
+/// The width of the widest label of an axis, in the size of its letters.
+double WidestLabel(vtkStringArray* tokens)
+{
+  double widest = 0;
+  const vtkIdType count = tokens->GetNumberOfValues();
+  for (vtkIdType i = 0; i < count; i += StrideOf(count))
+  {
+    widest = std::max(widest, TextWidth(Readable(tokens->GetValue(i))));
+  }
+  return widest;
+}
+
+/// All that the labels of an image depend on.
+std::string TextsOf(vtkImageData* image)
+{
+  std::string all;
+  for (const double* numbers : { image->GetOrigin(), image->GetSpacing() })
+  {
+    all.append(reinterpret_cast<const char*>(numbers), 3 * sizeof(double));
+  }
+  for (const char* axis : { "Query", "Key" })
+  {
+    vtkStringArray* tokens = Tokens(image, (axis + std::string(" Token")).c_str());
+    for (vtkIdType i = 0; i < tokens->GetNumberOfValues(); ++i)
+    {
+      all += tokens->GetValue(i) + '\0';
+    }
+    all += AxisTitle(image, axis) + '\0';
+  }
+  return all;
+}
+
+/// Whether an image has several panels, whose texts the panels' titles have left room for.
+bool HasPanels(vtkDataObject* image)
+{
+  vtkStringArray* queries = Tokens(image, "Query Token");
+  const vtkIdType count = queries->GetNumberOfValues();
+  for (vtkIdType i = 0; i < count; ++i)
+  {
+    if (queries->GetValue(i).empty())
+    {
+      return true;
+    }
+  }
+  return false;
+}
+
+}
+
+/// A text beside the squares.
+struct vtkSquaresRepresentation::Label
+{
+  vtkSmartPointer<vtkActor> actor;
+  bool isRow = false; ///< at the left of the squares, otherwise below them
+  bool isTitle = false;
+  vtkIdType index = 0; ///< among the rows or columns that can have labels
+  double along = 0;    ///< where it is on its axis
+  double width = 0;    ///< in the size of letters
+};
+
+/// Where squares are, with the sizes of their texts in the scene.
+struct vtkSquaresRepresentation::Grid
+{
+  double left;
+  double bottom;
+  double step;    ///< of columns that can have labels
+  double rowStep; ///< of such rows
+  double letters;
+  double titleLetters;
+  double gap;
+  bool hasPanels;
+};
 
 vtkStandardNewMacro(vtkSquaresRepresentation);
 
@@ -321,6 +417,16 @@ void vtkSquaresRepresentation::UpdateBounds(vtkInformation* input)
   if (this->TokenLabels && HasTokens(this->SliceData))
   {
     const Layout layout(this->SliceData);
+    if (this->IsDiagram && !HasPanels(this->SliceData))
+    {
+      const double beside = TextSize * (2 * TextGap + Line);
+      const double half = TextSize / 2;
+      vtkDiagramView::SafeDownCast(this->GetView())
+        ->AddTextRoom({ beside + TextSize * WidestLabel(Tokens(this->SliceData, "Query Token")),
+          half, beside + TextSize * WidestLabel(Tokens(this->SliceData, "Key Token")), half });
+      vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
+      return;
+    }
     // The axis titles are longer than the sides of a map of a few tokens.
     const auto half = [&](double side) { return std::max(side / 2, 1.6 * layout.title); };
     bounds = { layout.Left() - layout.Room(),
@@ -353,7 +459,14 @@ void vtkSquaresRepresentation::Render(vtkInformation* input)
 
 void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
 {
+  // Another head of the same text has the same labels, which take longest to make.
+  const std::string texts = HasTokens(image) ? TextsOf(image) : "";
+  if (!this->Labels.empty() && texts == this->Texts)
+  {
+    return;
+  }
   this->ClearLabels();
+  this->Texts = texts;
   auto* controller = vtkMultiProcessController::GetGlobalController();
   const bool isFirst = controller == nullptr || controller->GetLocalProcessId() == 0;
   if (!isFirst || this->Renderer == nullptr || !HasTokens(image))
@@ -365,39 +478,36 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
   const double right = layout.Right();
   const double bottom = layout.Bottom();
   const double top = layout.Top();
-  const double gap = layout.unit * Gap;
-  const double labelHeight = layout.unit * LabelHeight;
-  double widest = 0;
-  const auto add = [&](const std::string& text, const Place& place, double height)
+  this->Shown = std::make_unique<Grid>(
+    Grid{ left, bottom, layout.step * static_cast<double>(StrideOf(layout.columns)),
+      layout.rowStep * static_cast<double>(StrideOf(layout.rows)), layout.unit * LabelHeight,
+      layout.title, layout.unit * Gap, HasPanels(image) });
+  const auto add = [&](const std::string& text, Label label)
   {
-    if (text.empty())
+    const Lie lie = { label.isRow == label.isTitle, label.isTitle };
+    label.actor = text.empty() ? nullptr : MakeText(text, lie);
+    if (label.actor != nullptr)
     {
-      return;
+      label.width = TextWidth(text);
+      this->Renderer->AddActor(label.actor);
+      this->Labels.push_back(std::move(label));
     }
-    double width = 0;
-    if (const auto label = MakeText(text, place, height, width))
-    {
-      this->Renderer->AddActor(label);
-      this->Labels.push_back(label);
-    }
-    widest = std::max(widest, width);
   };
-  for (vtkIdType i = 0; layout.labelled && i < layout.rows; ++i)
+  for (const bool isRow : { true, false })
   {
-    add(Readable(Tokens(image, "Query Token")->GetValue(i)),
-      { left - gap, top - layout.rowStep * (static_cast<double>(i) + 0.5), false, false },
-      labelHeight);
+    const std::string axis = isRow ? "Query" : "Key";
+    vtkStringArray* tokens = Tokens(image, (axis + " Token").c_str());
+    const vtkIdType count = tokens->GetNumberOfValues();
+    for (vtkIdType i = 0; (layout.labelled || this->IsDiagram) && i < count; i += StrideOf(count))
+    {
+      const auto place = static_cast<double>(i);
+      add(Readable(tokens->GetValue(i)),
+        { nullptr, isRow, false, i / StrideOf(count),
+          isRow ? top - layout.rowStep * (place + 0.5) : layout.first + layout.step * place });
+    }
+    const double middle = isRow ? (bottom + top) / 2 : (left + right) / 2;
+    add(AxisTitle(image, axis), { nullptr, isRow, true, 0, middle });
   }
-  for (vtkIdType i = 0; layout.labelled && i < layout.columns; ++i)
-  {
-    add(Readable(Tokens(image, "Key Token")->GetValue(i)),
-      { layout.first + layout.step * static_cast<double>(i), bottom - gap, true, false },
-      labelHeight);
-  }
-  const double distance = gap + widest + layout.title;
-  add(AxisTitle(image, "Query"), { left - distance, (bottom + top) / 2, true, true }, layout.title);
-  add(
-    AxisTitle(image, "Key"), { (left + right) / 2, bottom - distance, false, true }, layout.title);
 
   vtkNew<vtkPoints> corners;
   corners->InsertNextPoint(left, top, 0);
@@ -418,9 +528,9 @@ void vtkSquaresRepresentation::UpdateLabels()
 {
   const bool shown = this->GetVisibility() && this->TokenLabels && !this->Labels.empty();
   this->Frame->SetVisibility(shown);
-  for (const auto& label : this->Labels)
+  for (const Label& label : this->Labels)
   {
-    label->SetVisibility(shown);
+    label.actor->SetVisibility(shown);
   }
   if (!shown || this->Renderer == nullptr)
   {
@@ -429,25 +539,77 @@ void vtkSquaresRepresentation::UpdateLabels()
   // The background as shown by the view.
   std::array<double, 3> back;
   this->Renderer->GetBackground(back.data());
-  const double luminance = 0.299 * back[0] + 0.587 * back[1] + 0.114 * back[2];
-  const double ink = luminance > 0.5 ? 0 : 1;
+  const double ink = AttentionAtlas::InkOn(back.data());
   vtkMatrix4x4* matrix = this->Actor->GetMatrix();
   this->Frame->GetProperty()->SetColor(ink, ink, ink);
   this->Frame->SetUserMatrix(matrix);
-  for (const auto& label : this->Labels)
+  for (const Label& label : this->Labels)
   {
-    label->SetUserMatrix(matrix);
-    label->GetProperty()->SetColor(ink, ink, ink);
+    label.actor->SetUserMatrix(matrix);
+    label.actor->GetProperty()->SetColor(ink, ink, ink);
+  }
+}
+
+/// Before each rendering: sizes of letters and distances follow the camera of a diagram.
+void vtkSquaresRepresentation::PlaceLabels()
+{
+  if (this->Labels.empty() || !this->Frame->GetVisibility())
+  {
+    return;
+  }
+  Grid grid = *this->Shown;
+  std::array<vtkIdType, 2> every = { 1, 1 }; // columns and rows with labels
+  vtkCamera* camera = this->Renderer->GetActiveCamera();
+  bool isLegible = true;
+  if (this->IsDiagram && camera->GetParallelProjection() != 0)
+  {
+    vtkRenderWindow* window = this->Renderer->GetRenderWindow();
+    const double height =
+      static_cast<double>(this->Renderer->GetSize()[1]) / window->GetTileScale()[1];
+    const double point = 2 * camera->GetParallelScale() / height * window->GetDPI() / 72;
+    const double text = TextSize * point;
+    isLegible = !grid.hasPanels || grid.letters >= SmallestText * point;
+    grid.letters = grid.hasPanels ? std::min(grid.letters, text) : text;
+    grid.titleLetters = grid.hasPanels ? std::min(grid.titleLetters, text) : text;
+    grid.gap = TextGap * grid.letters;
+    for (const bool isRow : { false, true })
+    {
+      const double step = isRow ? grid.rowStep : grid.step;
+      every.at(isRow ? 1 : 0) =
+        std::max<vtkIdType>(1, std::llround(std::ceil(Line * grid.letters / step)));
+    }
+  }
+  for (const bool isRow : { false, true })
+  {
+    double widest = 0;
+    for (const bool isTitle : { false, true }) // behind the labels
+    {
+      for (const Label& label : this->Labels)
+      {
+        if (label.isRow != isRow || label.isTitle != isTitle)
+        {
+          continue;
+        }
+        const bool isShown = isTitle || (isLegible && label.index % every.at(isRow ? 1 : 0) == 0);
+        const double letters = isTitle ? grid.titleLetters : grid.letters;
+        const double away = grid.gap + (isTitle ? widest + letters : 0);
+        widest = isShown ? std::max(widest, label.width * letters) : widest;
+        label.actor->SetVisibility(isShown);
+        label.actor->SetScale(letters);
+        label.actor->SetPosition(
+          isRow ? grid.left - away : label.along, isRow ? label.along : grid.bottom - away, 0);
+      }
+    }
   }
 }
 
 void vtkSquaresRepresentation::ClearLabels()
 {
-  for (const auto& label : this->Labels)
+  for (const Label& label : this->Labels)
   {
     if (this->Renderer != nullptr)
     {
-      this->Renderer->RemoveActor(label);
+      this->Renderer->RemoveActor(label.actor);
     }
   }
   this->Labels.clear();
@@ -461,6 +623,9 @@ bool vtkSquaresRepresentation::AddToView(vtkView* view)
   }
   this->Renderer = vtkPVRenderView::SafeDownCast(view)->GetRenderer();
   this->Renderer->AddActor(this->Frame);
+  this->IsDiagram = vtkDiagramView::SafeDownCast(view) != nullptr;
+  this->Observer = this->Renderer->AddObserver(
+    vtkCommand::StartEvent, this, &vtkSquaresRepresentation::PlaceLabels);
   this->ShownTime = 0;
   return true;
 }
@@ -471,6 +636,7 @@ bool vtkSquaresRepresentation::RemoveFromView(vtkView* view)
   if (this->Renderer != nullptr)
   {
     this->Renderer->RemoveActor(this->Frame);
+    this->Renderer->RemoveObserver(this->Observer);
   }
   this->Renderer = nullptr;
   return this->Superclass::RemoveFromView(view);

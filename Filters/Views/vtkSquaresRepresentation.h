@@ -5,9 +5,10 @@
 #include <vtkImageData.h>
 #include <vtkImageSliceRepresentation.h>
 #include <vtkNew.h>
-#include <vtkSmartPointer.h>
 #include <vtkWeakPointer.h>
 
+#include <memory>
+#include <string>
 #include <vector>
 
 class vtkActor;
@@ -21,8 +22,13 @@ class vtkRenderer;
 /// a frame, axis titles, and these texts below the columns and beside the rows. The field arrays
 /// Key Title and Query Title replace the titles "Key" and "Query". Empty texts, as in the gaps of
 /// an AttentionMatrix, have no label. Columns may be further apart than rows, as the squares are
-/// then rectangles. Texts are black on a light background and white on a dark one, and scale with
-/// the squares. If there are more than MaximumLabels rows or columns, they are not labeled.
+/// then rectangles. Texts are black on a light background and white on a dark one.
+///
+/// In a diagram, letters have TextSize. Where rows or columns are too narrow for that, every
+/// second, third ... one has a label, so zooming in shows more of them; those of an AttentionMatrix
+/// shrink with the squares instead, down to SmallestText, below which they are left out. In other
+/// views, texts scale with the squares. Of more than MaximumLabels rows or columns, an even choice
+/// can have labels in a diagram, and none in other views.
 class ATTENTIONATLASVIEWS_EXPORT vtkSquaresRepresentation : public vtkImageSliceRepresentation
 {
 public:
@@ -31,6 +37,9 @@ public:
   void PrintSelf(ostream& os, vtkIndent indent) override;
 
   static constexpr int MaximumLabels = 256;
+  /// The sizes of letters in a diagram, in points.
+  static constexpr double TextSize = 12;
+  static constexpr double SmallestText = 6;
 
   ///@{
   /**
@@ -56,12 +65,19 @@ private:
   void Render(vtkInformation* input);
   void BuildLabels(vtkImageData* image);
   void UpdateLabels();
+  void PlaceLabels();
   void ClearLabels();
 
   bool TokenLabels = true;
   vtkWeakPointer<vtkRenderer> Renderer;
   vtkNew<vtkActor> Frame;
-  std::vector<vtkSmartPointer<vtkActor>> Labels;
+  struct Label;
+  struct Grid;
+  std::vector<Label> Labels;
+  std::string Texts;           ///< of these, and where they are
+  std::unique_ptr<Grid> Shown; ///< where the squares are that these belong to
+  bool IsDiagram = false;      ///< the view
+  unsigned long Observer = 0;
   vtkNew<vtkImageData> Squares;
   vtkMTimeType ShownTime = 0; ///< of the image that these and the labels belong to
 };

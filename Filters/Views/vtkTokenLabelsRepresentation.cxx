@@ -1,5 +1,6 @@
 #include "vtkTokenLabelsRepresentation.h"
 
+#include "Ink.h"
 #include "LabelFonts.h"
 #include "LabelPlacement.h"
 #include "ScreenText.h"
@@ -279,9 +280,9 @@ struct vtkTokenLabelsRepresentation::Labels
   {
     std::array<double, 3> back;
     this->backgroundRenderer->GetBackground(back.data());
-    const double luminance = 0.299 * back[0] + 0.587 * back[1] + 0.114 * back[2];
-    this->ink.fill(luminance > 0.5 ? 0 : 1);
-    this->faint.fill(luminance > 0.5 ? 0.6 : 0.65);
+    const double gray = AttentionAtlas::InkOn(back.data());
+    this->ink.fill(gray);
+    this->faint.fill(gray == 0 ? 0.6 : 0.65);
   }
 
   /// From the scene to the screen, x and y from 0 to 1. The camera is that of a tile.

@@ -4,7 +4,6 @@
 #include "OpenedViews.h"
 #include "TokenSelection.h"
 
-#include <pqActiveObjects.h>
 #include <pqApplicationCore.h>
 #include <pqCoreUtilities.h>
 #include <pqDataRepresentation.h>
@@ -213,8 +212,6 @@ void OpenContext(const Context& context, pqRenderView* view)
   auto* contexts = Model()->findItem<pqPipelineSource*>(context.source);
   BEGIN_UNDO_SET(TitleOf(context));
   Choose(context);
-  pqView* beside = SplitView(view);
-  pqActiveObjects::instance().setActiveView(beside);
   const QMap<QString, QList<pqOutputPort*>> inputs = { { "Input", { model->getOutputPort(0) } },
     { "Tokens", { contexts->getOutputPort(static_cast<int>(TokensPort(context.source))) } } };
   pqPipelineSource* recorder =
@@ -222,6 +219,7 @@ void OpenContext(const Context& context, pqRenderView* view)
   recorder->setModifiedState(pqProxy::UNMODIFIED);
   vtkSMSourceProxy::SafeDownCast(recorder->getProxy())->UpdatePipeline();
   pqPipelineSource* opened = builder->createFilter("filters", HintOf(context, "opens"), recorder);
+  pqView* beside = ViewForOpened(view);
   auto* proxy = vtkSMSourceProxy::SafeDownCast(opened->getProxy());
   for (const char* name : { "Layer", "Head" })
   {

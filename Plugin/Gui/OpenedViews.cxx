@@ -2,11 +2,13 @@
 
 #include <pqActiveObjects.h>
 #include <pqApplicationCore.h>
+#include <pqDataRepresentation.h>
 #include <pqObjectBuilder.h>
 #include <pqRenderView.h>
 #include <pqServerManagerModel.h>
 
 #include <vtkNew.h>
+#include <vtkPVXMLElement.h>
 #include <vtkRenderWindowInteractor.h>
 #include <vtkRenderer.h>
 #include <vtkSMParaViewPipelineControllerWithRendering.h>
@@ -15,7 +17,44 @@
 #include <vtkSMViewLayoutProxy.h>
 #include <vtkSMViewProxy.h>
 
+#include <algorithm>
 #include <string>
+
+namespace
+{
+
+/// The type of view in which a hint shows an output; empty if there is none.
+QString HintedView(vtkPVXMLElement* hints, int port)
+{
+  for (unsigned int i = 0; i < hints->GetNumberOfNestedElements(); ++i)
+  {
+    vtkPVXMLElement* hint = hints->GetNestedElement(i);
+    int of = port;
+    hint->GetScalarAttribute("port", &of);
+    if (hint->GetName() == std::string("View") && of == port)
+    {
+      return hint->GetAttributeOrEmpty("type");
+    }
+  }
+  return {};
+}
+
+/// A new render view to the right of one.
+pqView* SplitView(pqView* view)
+{
+  pqView* beside = pqApplicationCore::instance()->getObjectBuilder()->createView(
+    pqRenderView::renderViewType(), view->getServer());
+  vtkSMViewLayoutProxy* layout = vtkSMViewLayoutProxy::FindLayout(view->getViewProxy());
+  if (layout != nullptr)
+  {
+    layout->RemoveView(beside->getViewProxy());
+    const int left = layout->SplitHorizontal(layout->GetViewLocation(view->getViewProxy()), 0.6);
+    layout->AssignView(left + 1, beside->getViewProxy());
+  }
+  return beside;
+}
+
+}
 
 namespace AttentionAtlas
 {
@@ -55,18 +94,46 @@ std::array<double, 2> PlaceInPlane(pqRenderView* view, int x, int y)
     ends[0][1] + share * (ends[1][1] - ends[0][1]) };
 }
 
-pqView* SplitView(pqView* view)
+QString PreferredView(vtkSMProxy* source)
 {
-  pqView* beside = pqApplicationCore::instance()->getObjectBuilder()->createView(
-    pqRenderView::renderViewType(), view->getServer());
-  vtkSMViewLayoutProxy* layout = vtkSMViewLayoutProxy::FindLayout(view->getViewProxy());
-  if (layout != nullptr)
+  vtkPVXMLElement* hints = source->GetHints();
+  auto* filter = vtkSMSourceProxy::SafeDownCast(source);
+  if (hints == nullptr || filter == nullptr ||
+      hints->FindNestedElementByName("AtlasRepresentation") == nullptr)
   {
-    layout->RemoveView(beside->getViewProxy());
-    const int left = layout->SplitHorizontal(layout->GetViewLocation(view->getViewProxy()), 0.6);
-    layout->AssignView(left + 1, beside->getViewProxy());
+    return {};
   }
-  return beside;
+  for (int port = 0; port < static_cast<int>(filter->GetNumberOfOutputPorts()); ++port)
+  {
+    QString type = HintedView(hints, port);
+    if (type.isEmpty() && hints->FindNestedElementByName("RepresentationType") != nullptr)
+    {
+      return pqRenderView::renderViewType();
+    }
+    if (type != "None")
+    {
+      return type;
+    }
+  }
+  return {};
+}
+
+bool IsEmpty(pqView* view)
+{
+  const QList<pqRepresentation*> shown = view->getRepresentations();
+  return std::none_of(shown.begin(), shown.end(),
+    [](pqRepresentation* one) { return qobject_cast<pqDataRepresentation*>(one) != nullptr; });
+}
+
+pqView* ViewForOpened(pqView* view)
+{
+  pqActiveObjects& active = pqActiveObjects::instance();
+  if (active.activeView() == view || active.activeView() == nullptr ||
+      !IsEmpty(active.activeView()))
+  {
+    active.setActiveView(SplitView(view));
+  }
+  return active.activeView();
 }
 
 void ShowOutputs(vtkSMSourceProxy* filter, vtkSMViewProxy* view)

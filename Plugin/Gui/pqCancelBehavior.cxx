@@ -10,54 +10,38 @@
 #include <pqServer.h>
 #include <pqServerManagerModel.h>
 
+#include <QAbstractButton>
 #include <QCoreApplication>
 #include <QEvent>
 #include <QEventLoop>
-#include <QMetaObject>
 #include <QWidget>
 #include <QWindow>
 
 #include <vtkAlgorithm.h>
+#include <vtkCommand.h>
 #include <vtkDemandDrivenPipeline.h>
+#include <vtkEventQtSlotConnect.h>
 #include <vtkSMProxy.h>
 
 namespace
 {
+
+constexpr const char* ButtonName = "AbortButton";
+/// Between two times at which events are processed.
+constexpr std::chrono::milliseconds Pause(50);
 
 pqProgressManager* Progress()
 {
   return pqApplicationCore::instance()->getProgressManager();
 }
 
-/// The VTK object of a source or filter of this plugin in this process, if its class name is "vtk"
-/// followed by `name`; otherwise null.
-vtkAlgorithm* OurAlgorithm(pqPipelineSource* source, const QString& name)
+/// The VTK object of a source or filter of this plugin in this process; null for others.
+vtkAlgorithm* OurAlgorithm(pqPipelineSource* source)
 {
   vtkSMProxy* proxy = source->getProxy();
-  if (!IsOurs(proxy) || source->getServer()->isRemote() || "vtk" + name != proxy->GetVTKClassName())
-  {
-    return nullptr;
-  }
-  return vtkAlgorithm::SafeDownCast(proxy->GetClientSideObject());
-}
-
-/// Calls function(algorithm) for all our algorithms of this class name. Returns whether there are
-/// any.
-template<class Function>
-bool ForEach(const QString& name, const Function& function)
-{
-  bool found = false;
-  const auto sources =
-    pqApplicationCore::instance()->getServerManagerModel()->findItems<pqPipelineSource*>();
-  for (pqPipelineSource* source : sources)
-  {
-    if (vtkAlgorithm* algorithm = OurAlgorithm(source, name))
-    {
-      found = true;
-      function(algorithm);
-    }
-  }
-  return found;
+  return IsOurs(proxy) && !source->getServer()->isRemote()
+           ? vtkAlgorithm::SafeDownCast(proxy->GetClientSideObject())
+           : nullptr;
 }
 
 /// When an algorithm or what it depends on was last changed, as of its last update.
@@ -101,18 +85,21 @@ bool IsInput(QEvent::Type type)
   }
 }
 
-bool IsMouse(QEvent::Type type)
+/// The second of two clicks that follow each other soon is a double click, also if each of them is
+/// meant for a work of its own.
+bool IsClick(QEvent::Type type)
 {
-  return type == QEvent::MouseButtonPress || type == QEvent::MouseButtonRelease;
+  return type == QEvent::MouseButtonPress || type == QEvent::MouseButtonRelease ||
+         type == QEvent::MouseButtonDblClick;
 }
 
 /// Whether to block input while events are processed: all except clicks on the button. A click
 /// first arrives at a window, which passes it on to its widget.
 bool BlockInput(QObject* object, QEvent* event)
 {
-  const bool isButton = object->objectName() == "AbortButton";
+  const bool isButton = object->objectName() == ButtonName;
   const bool isWindow = !object->isWidgetType();
-  return !(IsMouse(event->type()) && (isButton || isWindow));
+  return !(IsClick(event->type()) && (isButton || isWindow));
 }
 
 }
@@ -126,17 +113,19 @@ pqCancelBehavior::~pqCancelBehavior() = default;
 
 void pqCancelBehavior::startup()
 {
-  pqProgressManager* progress = Progress();
-  this->connect(progress, SIGNAL(progress(const QString&, int)), SLOT(hear(const QString&, int)));
-  if (progress->metaObject()->indexOfSignal("abort()") >= 0) // since 6.1, ParaView itself cancels
+  auto* model = pqApplicationCore::instance()->getServerManagerModel();
+  this->connect(model, SIGNAL(sourceAdded(pqPipelineSource*)), SLOT(meet(pqPipelineSource*)));
+  for (pqPipelineSource* source : model->findItems<pqPipelineSource*>())
   {
-    this->connect(progress, SIGNAL(abort()), SLOT(cancel()));
+    this->meet(source);
   }
-  this->connect(progress, SIGNAL(progressEndEvent()), SLOT(rest()));
+  this->connect(Progress(), SIGNAL(progressEndEvent()), SLOT(rest()));
 }
 
 void pqCancelBehavior::shutdown()
 {
+  this->Connector->Disconnect();
+  pqApplicationCore::instance()->getServerManagerModel()->disconnect(this);
   Progress()->disconnect(this);
 }
 
@@ -155,22 +144,35 @@ bool pqCancelBehavior::eventFilter(QObject* object, QEvent* event)
   return false;
 }
 
-void pqCancelBehavior::hear(const QString& name, int)
+void pqCancelBehavior::meet(pqPipelineSource* source)
 {
-  if (this->Hearing || !ForEach(name, [](vtkAlgorithm*) {}))
+  if (vtkAlgorithm* algorithm = OurAlgorithm(source))
+  {
+    this->Connector->Connect(algorithm, vtkCommand::ProgressEvent, this, SLOT(hear(vtkObject*)));
+  }
+}
+
+/// The progress that ParaView passes on is named by a text, which some algorithms set to what they
+/// are at, and is left out while the percentage is the same. So each algorithm is heard itself.
+void pqCancelBehavior::hear(vtkObject* algorithm)
+{
+  const auto now = std::chrono::steady_clock::now();
+  const bool isSame = this->Working == algorithm;
+  if (this->Hearing || (isSame && now - this->Heard < Pause) || !this->findButton())
   {
     return;
   }
-  this->Working = name;
+  this->Working = vtkAlgorithm::SafeDownCast(algorithm);
   this->Hearing = true;
   UnblockWindow();
   this->cancelAgain();
-  Progress()->setEnableAbort(true);
+  this->Button->setEnabled(true);
   const bool before = Progress()->unblockEvents(true);
   QCoreApplication::instance()->installEventFilter(this);
   QCoreApplication::processEvents(QEventLoop::X11ExcludeTimers);
   Progress()->unblockEvents(before);
   this->Hearing = false;
+  this->Heard = std::chrono::steady_clock::now();
   this->remember();
   if (this->Canceled.empty())
   {
@@ -178,45 +180,57 @@ void pqCancelBehavior::hear(const QString& name, int)
   }
 }
 
+/// Finds the button, which ParaView makes after it has loaded plugins. Returns whether it is there.
+bool pqCancelBehavior::findButton()
+{
+  QWidget* window = pqCoreUtilities::mainWidget();
+  if (this->Button == nullptr && window != nullptr)
+  {
+    this->Button = window->findChild<QAbstractButton*>(ButtonName);
+    if (this->Button != nullptr)
+    {
+      this->connect(this->Button, SIGNAL(pressed()), SLOT(cancel()));
+    }
+  }
+  return this->Button != nullptr;
+}
+
 void pqCancelBehavior::cancel()
 {
-  // Other than SetAbortExecute, it does not count as a change.
-  ForEach(
-    this->Working, [](vtkAlgorithm* algorithm) { algorithm->SetAbortExecuteAndUpdateTime(); });
+  this->Stopping = true;
+  if (this->Working != nullptr)
+  {
+    // Other than SetAbortExecute, it does not count as a change.
+    this->Working->SetAbortExecuteAndUpdateTime();
+  }
 }
 
 void pqCancelBehavior::cancelAgain()
 {
-  ForEach(this->Working,
-    [this](vtkAlgorithm* algorithm)
-    {
-      const auto found = this->Canceled.find(algorithm);
-      if (found != this->Canceled.end() && found->second == PipelineTime(algorithm))
-      {
-        algorithm->SetAbortExecuteAndUpdateTime();
-      }
-    });
+  const auto found = this->Canceled.find(this->Working);
+  const bool wasCanceled =
+    found != this->Canceled.end() && found->second == PipelineTime(this->Working);
+  if (this->Stopping || wasCanceled)
+  {
+    this->cancel();
+  }
 }
 
 void pqCancelBehavior::remember()
 {
-  ForEach(this->Working,
-    [this](vtkAlgorithm* algorithm)
-    {
-      if (algorithm->GetAbortExecute() != 0)
-      {
-        this->Canceled[algorithm] = PipelineTime(algorithm);
-      }
-    });
+  if (this->Working != nullptr && this->Working->GetAbortExecute() != 0)
+  {
+    this->Canceled[this->Working] = PipelineTime(this->Working);
+  }
 }
 
 void pqCancelBehavior::rest()
 {
-  if (!this->Working.isEmpty())
+  this->Stopping = false;
+  if (this->Working != nullptr)
   {
-    // Others of the same class were not running.
-    ForEach(this->Working, AttentionAtlas::WithdrawCancel);
-    this->Working.clear();
-    Progress()->setEnableAbort(false);
+    AttentionAtlas::WithdrawCancel(this->Working); // of what was canceled as it ended
+    this->Working = nullptr;
+    this->Button->setEnabled(false);
   }
 }

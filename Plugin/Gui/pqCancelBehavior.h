@@ -2,24 +2,34 @@
 #define pqCancelBehavior_h
 
 #include <QObject>
+#include <QPointer>
 
+#include <vtkNew.h>
 #include <vtkType.h>
+#include <vtkWeakPointer.h>
 
+#include <chrono>
 #include <map>
 
+class QAbstractButton;
+class pqPipelineSource;
 class vtkAlgorithm;
+class vtkEventQtSlotConnect;
+class vtkObject;
 
 /// Makes the button next to ParaView's progress bar cancel a running source or filter of this
 /// plugin. ParaView before 6.1 never enables that button itself and does not process clicks until
 /// the work is done. ParaView 6.1 does and cancels by itself, but takes only double clicks, none
-/// before the first percent, and none in tests. Whenever one of our filters reports progress,
-/// events are processed. Of the user's events only clicks on the button pass, and no timers, as
-/// these could update the running pipeline. This does not work with a remote server, which cannot
-/// be interrupted in this way; there nothing changes.
+/// before the first percent, none while the percentage stays the same, and none in tests. Whenever
+/// one of our algorithms itself reports progress, events are processed, at most every 50 ms. Of the
+/// user's events only clicks on the button pass, and no timers, as these could update the running
+/// pipeline. This does not work with a remote server, which cannot be interrupted in this way;
+/// there nothing changes.
 ///
-/// The rest of an Apply, which shows the outputs, would start what was canceled again, several
-/// times. It is canceled again, unless it or its input has changed, until the user's next click or
-/// key.
+/// A click stops whatever of ours runs until the update ends: also what follows an input that was
+/// nearly done. The rest of an Apply, which shows the outputs, would start what was canceled again,
+/// several times. It is canceled again, unless it or its input has changed, until the user's next
+/// click or key.
 class pqCancelBehavior : public QObject
 {
   Q_OBJECT
@@ -37,15 +47,21 @@ public:
 private:
   Q_DISABLE_COPY(pqCancelBehavior)
 
-  Q_SLOT void hear(const QString& name, int percent);
+  Q_SLOT void meet(pqPipelineSource* source);
+  Q_SLOT void hear(vtkObject* algorithm);
   Q_SLOT void cancel();
   Q_SLOT void rest();
 
+  bool findButton();
   void cancelAgain();
   void remember();
 
-  QString Working; ///< class name of the running algorithm, without vtk
+  vtkNew<vtkEventQtSlotConnect> Connector;
+  QPointer<QAbstractButton> Button;
+  vtkWeakPointer<vtkAlgorithm> Working; ///< the algorithm that runs
+  std::chrono::steady_clock::time_point Heard;
   bool Hearing = false;
+  bool Stopping = false;                          ///< until the update ends
   std::map<vtkAlgorithm*, vtkMTimeType> Canceled; ///< with the times of their pipelines
 };
 

@@ -4,7 +4,6 @@
 #include "OpenedViews.h"
 #include "TokenSelection.h"
 
-#include <pqActiveObjects.h>
 #include <pqApplicationCore.h>
 #include <pqDataRepresentation.h>
 #include <pqObjectBuilder.h>
@@ -15,11 +14,14 @@
 #include <pqServerManagerModel.h>
 #include <pqUndoStack.h>
 
+#include <vtkCollection.h>
 #include <vtkCommand.h>
 #include <vtkEventQtSlotConnect.h>
 #include <vtkPVDataInformation.h>
 #include <vtkPVXMLElement.h>
 #include <vtkRenderWindowInteractor.h>
+#include <vtkSMEnumerationDomain.h>
+#include <vtkSMProperty.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMRenderViewProxy.h>
 #include <vtkSMSourceProxy.h>
@@ -99,7 +101,41 @@ void SetHead(vtkSMProxy* proxy, const HeadNumber& number)
   proxy->UpdateVTKObjects();
 }
 
-/// Lets the filters of the same model as a filter show this head.
+/// Lets a filter show the text, the quantity and the kind of attention that another filter on the
+/// same recording shows, as far as it has them.
+void Carry(vtkSMProxy* from, vtkSMProxy* to)
+{
+  if (AttentionAtlas::RecordingOf(from) != AttentionAtlas::RecordingOf(to))
+  {
+    return;
+  }
+  for (const char* name : { "AttentionKind", "Sequence", "Quantity" })
+  {
+    vtkSMProperty* shown = from->GetProperty(name);
+    vtkSMProperty* property = to->GetProperty(name);
+    if (shown == nullptr || property == nullptr)
+    {
+      continue;
+    }
+    int value = vtkSMPropertyHelper(shown).GetAsInt();
+    auto* words = shown->FindDomain<vtkSMEnumerationDomain>();
+    auto* known = property->FindDomain<vtkSMEnumerationDomain>();
+    if (words != nullptr && known != nullptr)
+    {
+      const char* word = words->GetEntryTextForValue(value);
+      value =
+        word != nullptr && known->HasEntryText(word) != 0 ? known->GetEntryValueForText(word) : -1;
+    }
+    if (value >= 0) // not the mean of all texts, nor what only the other one has
+    {
+      vtkSMPropertyHelper(property).Set(value);
+    }
+  }
+  to->UpdateVTKObjects();
+}
+
+/// Lets the filters of the same model as a filter show this head, of the same text where they are
+/// of the same recording.
 void Follow(vtkSMProxy* filter, const HeadNumber& number)
 {
   const QList<pqPipelineSource*> views = FindViewsOfHeads(filter);
@@ -110,6 +146,7 @@ void Follow(vtkSMProxy* filter, const HeadNumber& number)
   BEGIN_UNDO_SET(QString("Show Head %1 of Layer %2").arg(number.head).arg(number.layer));
   for (pqPipelineSource* view : views)
   {
+    Carry(filter, view->getProxy());
     SetHead(view->getProxy(), number);
   }
   END_UNDO_SET();
@@ -206,6 +243,28 @@ void ShowPlace(pqPipelineSource* filter, vtkPVDataInformation* selected)
     });
 }
 
+/// Whether a selection in an output chooses tokens, a head, a place or a text.
+bool Chooses(pqOutputPort* port)
+{
+  vtkPVDataInformation* shown = port->getDataInformation();
+  return AttentionAtlas::TokenAssociation(shown) >= 0 || AttentionAtlas::ShowsSeveralHeads(shown) ||
+         ShowsPlaces(port) || AttentionAtlas::ShowsContexts(port->getSourceProxy());
+}
+
+/// The output whose points are in a region of a view, in front of others; null if there are none.
+/// Selects nothing.
+pqOutputPort* FindShown(pqRenderView* view, const std::array<int, 4>& region)
+{
+  vtkNew<vtkCollection> representations;
+  vtkNew<vtkCollection> selections;
+  BEGIN_UNDO_EXCLUDE();
+  view->getRenderViewProxy()->SelectSurfacePoints(region.data(), representations, selections);
+  END_UNDO_EXCLUDE();
+  auto* found = vtkSMProxy::SafeDownCast(representations->GetItemAsObject(0));
+  auto* shown = found != nullptr ? Model()->findItem<pqDataRepresentation*>(found) : nullptr;
+  return shown != nullptr ? shown->getOutputPortFromInput() : nullptr;
+}
+
 /// The nearest filter upstream whose hint names a filter to open.
 vtkSMSourceProxy* FindOpener(vtkSMProxy* proxy)
 {
@@ -231,16 +290,16 @@ pqPipelineSource* OpenBeside(vtkSMSourceProxy* opener, const HeadNumber& number,
   auto* input =
     Model()->findItem<pqPipelineSource*>(vtkSMPropertyHelper(opener, "Input").GetAsProxy());
   BEGIN_UNDO_SET(QString("Open Head %1 of Layer %2").arg(number.head).arg(number.layer));
-  pqView* beside = AttentionAtlas::SplitView(view);
-  pqActiveObjects::instance().setActiveView(beside);
   pqPipelineSource* filter =
     pqApplicationCore::instance()->getObjectBuilder()->createFilter("filters", name, input);
+  pqView* beside = AttentionAtlas::ViewForOpened(view);
   auto* proxy = vtkSMSourceProxy::SafeDownCast(filter->getProxy());
   if (name == opener->GetXMLName()) // with the same settings, but in space
   {
     proxy->Copy(opener);
     vtkSMPropertyHelper(proxy, "Dimensions").Set(3);
   }
+  Carry(opener, proxy);
   SetHead(proxy, number);
   AttentionAtlas::ShowOutputs(proxy, beside->getViewProxy());
   filter->setModifiedState(pqProxy::UNMODIFIED);
@@ -300,31 +359,28 @@ void pqHeadChoiceBehavior::hear(pqOutputPort* selected)
     this->forget();
     return;
   }
-  vtkPVDataInformation* shown = selected->getDataInformation();
-  const bool showsTokens = AttentionAtlas::TokenAssociation(shown) >= 0;
-  const bool showsHeads = AttentionAtlas::ShowsSeveralHeads(shown);
-  vtkSMSourceProxy* source = selected->getSourceProxy();
-  const bool showsPlaces = ShowsPlaces(selected);
-  if (!showsTokens && !showsHeads && !showsPlaces && !AttentionAtlas::ShowsContexts(source))
+  if (!Chooses(selected))
   {
     return;
   }
+  vtkPVDataInformation* shown = selected->getDataInformation();
+  vtkSMSourceProxy* source = selected->getSourceProxy();
   const auto points = AttentionAtlas::ExtractSelected(source, selected->getPortNumber(), selection);
   vtkPVDataInformation* found = points->GetDataInformation(0);
   if (found->GetNumberOfPoints() == 0 && found->GetNumberOfRows() == 0)
   {
     return;
   }
-  if (showsPlaces)
+  if (ShowsPlaces(selected))
   {
     ShowPlace(selected->getSource(), found);
   }
-  if (showsTokens)
+  if (AttentionAtlas::TokenAssociation(shown) >= 0)
   {
     this->selectTokens(selected, points);
   }
   const auto number = AttentionAtlas::OnlyHead(found);
-  if (showsHeads && number)
+  if (number && AttentionAtlas::ShowsSeveralHeads(shown))
   {
     this->Chosen = { selected, number->layer, number->head };
     Follow(source, *number);
@@ -444,13 +500,25 @@ void pqHeadChoiceBehavior::open(vtkObject* caller)
   std::array<int, 4> region = { place[0] - Nearby, place[1] - Nearby, place[0] + Nearby,
     place[1] + Nearby };
   this->Chosen = {};
-  view->selectPointsOnSurface(region.data());
+  pqOutputPort* shown = FindShown(view, region);
+  if (shown != nullptr && !Chooses(shown))
+  {
+    return; // the user's own selection stays as it is
+  }
+  if (shown != nullptr)
+  {
+    view->selectPointsOnSurface(region.data());
+  }
   if (this->Chosen.port == nullptr)
   {
     this->choosePanel(view, place[0], place[1]);
   }
   if (this->Chosen.port == nullptr)
   {
+    if (shown == nullptr && view->getProxy()->GetProperty("FitToData") != nullptr)
+    {
+      view->resetDisplay(); // a diagram
+    }
     return;
   }
   vtkSMSourceProxy* source = this->Chosen.port->getSourceProxy();

@@ -21,6 +21,7 @@
 #include <QHash>
 #include <QRegularExpression>
 #include <QSignalBlocker>
+#include <QStandardItemModel>
 #include <QStyledItemDelegate>
 #include <QTreeView>
 
@@ -106,6 +107,27 @@ void ShowWords(pqPropertyWidget* widget, const Words& words)
   }
 }
 
+/// Lets no one choose "(none)", the first entry of a list of inputs, where an input is needed.
+void RefuseNone(pqPropertyWidget* widget)
+{
+  for (QComboBox* box : widget->findChildren<QComboBox*>())
+  {
+    auto* entries = qobject_cast<QStandardItemModel*>(box->model());
+    const auto refuse = [entries]
+    {
+      if (QStandardItem* none = entries->item(0))
+      {
+        none->setEnabled(false);
+      }
+    };
+    if (entries != nullptr)
+    {
+      refuse();
+      QObject::connect(entries, &QAbstractItemModel::rowsInserted, box, refuse);
+    }
+  }
+}
+
 /// The first sentence of a text. The point of "et al." ends none.
 QString FirstSentence(const QString& text)
 {
@@ -158,6 +180,10 @@ void pqPropertyWidgets::createDefaultWidgetDecorators(pqPropertyWidget* widget)
   if (const Words words = WordsOf(property); !words.isEmpty())
   {
     ShowWords(widget, words);
+  }
+  if (FindHint(property, "AtlasNeeded") != nullptr)
+  {
+    RefuseNone(widget);
   }
   if (vtkSMDocumentation* documentation = property->GetDocumentation())
   {

@@ -16,6 +16,7 @@
 #include <QCheckBox>
 #include <QGridLayout>
 #include <QLabel>
+#include <QLineEdit>
 #include <QSlider>
 
 #include <algorithm>
@@ -25,6 +26,9 @@
 
 namespace
 {
+
+/// The width of a number beside a slider, in letters.
+constexpr int NumberLetters = 10;
 
 struct Limits
 {
@@ -113,7 +117,8 @@ pqSpecialValueWidget::pqSpecialValueWidget(
 
 pqSpecialValueWidget::~pqSpecialValueWidget() = default;
 
-/// One number has the box beside it, several have it below.
+/// The box is below the numbers, whose sliders then have the width of the panel but for a number of
+/// NumberLetters.
 template<typename Number>
 void pqSpecialValueWidget::addNumbers(const QList<QString>& labels)
 {
@@ -133,15 +138,12 @@ void pqSpecialValueWidget::addNumbers(const QList<QString>& labels)
     QObject::connect(number, &Number::valueChanged, this, &pqSpecialValueWidget::valueChanged);
     QObject::connect(number, &Number::valueEdited, this, &pqSpecialValueWidget::finishEdit);
     this->Numbers.push_back(number);
+    for (QLineEdit* edit : number->template findChildren<QLineEdit*>())
+    {
+      edit->setMaximumWidth(NumberLetters * edit->fontMetrics().averageCharWidth());
+    }
   }
-  if (several)
-  {
-    grid->addWidget(this->Box, 1, 0, 1, grid->columnCount());
-  }
-  else
-  {
-    grid->addWidget(this->Box, 0, 2);
-  }
+  grid->addWidget(this->Box, 1, 0, 1, grid->columnCount());
 }
 
 QVariant pqSpecialValueWidget::value() const

@@ -1,5 +1,7 @@
 #include "pqViewBehavior.h"
 
+#include "OpenedViews.h"
+
 #include <pqActiveObjects.h>
 #include <pqApplicationCore.h>
 #include <pqDataRepresentation.h>
@@ -7,8 +9,11 @@
 #include <pqPipelineSource.h>
 #include <pqRenderView.h>
 #include <pqServerManagerModel.h>
+#include <pqUndoStack.h>
 
+#include <vtkNew.h>
 #include <vtkPVXMLElement.h>
+#include <vtkSMParaViewPipelineControllerWithRendering.h>
 #include <vtkSMProxy.h>
 #include <vtkSMRenderViewProxy.h>
 #include <vtkSMViewLayoutProxy.h>
@@ -27,13 +32,6 @@ bool IsShownByUs(pqPipelineSource* source)
   return hints != nullptr && hints->FindNestedElementByName("AtlasRepresentation") != nullptr;
 }
 
-/// Whether the hints of a proxy, which all our proxies have, state how a render view shows it.
-bool IsShownInRenderView(pqPipelineSource* source)
-{
-  vtkPVXMLElement* hints = source->getProxy()->GetHints();
-  return IsShownByUs(source) && hints->FindNestedElementByName("RepresentationType") != nullptr;
-}
-
 /// Whether nothing but outputs of a source is visible in a view.
 bool ShowsOnly(pqView* view, pqPipelineSource* source)
 {
@@ -46,20 +44,56 @@ bool ShowsOnly(pqView* view, pqPipelineSource* source)
     });
 }
 
-/// A visible render view of the active layout, or null.
-pqView* FindRenderView()
+/// A view of the active layout that meets a condition, the active one before others, or null.
+template<class Condition>
+pqView* FindView(Condition condition)
 {
-  vtkSMViewLayoutProxy* layout = pqActiveObjects::instance().activeLayout();
-  const auto views =
-    pqApplicationCore::instance()->getServerManagerModel()->findItems<pqRenderView*>();
-  for (pqRenderView* view : views)
+  pqActiveObjects& active = pqActiveObjects::instance();
+  QList<pqView*> views =
+    pqApplicationCore::instance()->getServerManagerModel()->findItems<pqView*>();
+  views.push_front(active.activeView());
+  vtkSMViewLayoutProxy* layout = active.activeLayout();
+  for (pqView* view : views)
   {
-    if (layout == nullptr || layout->GetViewLocation(view->getViewProxy()) >= 0)
+    if (view != nullptr && condition(view) &&
+        (layout == nullptr || layout->GetViewLocation(view->getViewProxy()) >= 0))
     {
       return view;
     }
   }
   return nullptr;
+}
+
+/// A new view, in the active cell of the layout if that is empty, or beside it.
+pqView* CreateView(const QString& type, pqServer* server)
+{
+  pqActiveObjects& active = pqActiveObjects::instance();
+  vtkSMViewLayoutProxy* layout = active.activeLayout();
+  const int location = active.activeLayoutLocation();
+  pqView* view = pqApplicationCore::instance()->getObjectBuilder()->createView(type, server);
+  vtkNew<vtkSMParaViewPipelineControllerWithRendering> controller;
+  controller->AssignViewToLayout(view->getViewProxy(), layout, location);
+  return view;
+}
+
+/// An empty view of a type, or a new one in the place of an empty render view, or beside the
+/// others.
+pqView* FindOwnView(const QString& type, pqServer* server)
+{
+  const auto isEmpty = [](const QString& wanted)
+  {
+    return FindView([&wanted](pqView* view)
+      { return wanted == view->getProxy()->GetXMLName() && AttentionAtlas::IsEmpty(view); });
+  };
+  if (pqView* view = isEmpty(type))
+  {
+    return view;
+  }
+  if (pqView* place = isEmpty(pqRenderView::renderViewType()))
+  {
+    pqApplicationCore::instance()->getObjectBuilder()->destroy(place);
+  }
+  return CreateView(type, server);
 }
 
 }
@@ -76,10 +110,13 @@ void pqViewBehavior::startup()
   pqObjectBuilder* builder = pqApplicationCore::instance()->getObjectBuilder();
   this->connect(builder, SIGNAL(sourceCreated(pqPipelineSource*)), SLOT(meet(pqPipelineSource*)));
   this->connect(builder, SIGNAL(filterCreated(pqPipelineSource*)), SLOT(meet(pqPipelineSource*)));
+  this->connect(pqApplicationCore::instance()->getServerManagerModel(),
+    SIGNAL(sourceRemoved(pqPipelineSource*)), SLOT(forget(pqPipelineSource*)));
 }
 
 void pqViewBehavior::shutdown()
 {
+  pqApplicationCore::instance()->getServerManagerModel()->disconnect(this);
   pqApplicationCore::instance()->getObjectBuilder()->disconnect(this);
 }
 
@@ -91,16 +128,43 @@ void pqViewBehavior::meet(pqPipelineSource* source)
       SIGNAL(representationAdded(pqPipelineSource*, pqDataRepresentation*, int)),
       SLOT(frame(pqPipelineSource*, pqDataRepresentation*)));
   }
-  pqActiveObjects& active = pqActiveObjects::instance();
-  if (!IsShownInRenderView(source) || qobject_cast<pqRenderView*>(active.activeView()) != nullptr)
+  const QString type = AttentionAtlas::PreferredView(source->getProxy());
+  if (type == pqRenderView::renderViewType())
   {
-    return;
+    pqView* view =
+      FindView([&type](pqView* other) { return type == other->getProxy()->GetXMLName(); });
+    pqActiveObjects::instance().setActiveView(
+      view != nullptr ? view : CreateView(type, source->getServer()));
   }
-  pqView* view = FindRenderView();
-  active.setActiveView(view != nullptr
-                         ? view
-                         : pqApplicationCore::instance()->getObjectBuilder()->createView(
-                             pqRenderView::renderViewType(), source->getServer()));
+  else if (!type.isEmpty() && type != "SpreadSheetView")
+  {
+    BEGIN_UNDO_EXCLUDE();
+    pqView* view = FindOwnView(type, source->getServer());
+    END_UNDO_EXCLUDE();
+    this->Own[source] = view;
+    pqActiveObjects::instance().setActiveView(view);
+  }
+}
+
+void pqViewBehavior::forget(pqPipelineSource* source)
+{
+  // Later: all of a session may be about to go.
+  QTimer::singleShot(0, this,
+    [view = this->Own.take(source)]
+    {
+      if (view != nullptr && AttentionAtlas::IsEmpty(view))
+      {
+        BEGIN_UNDO_EXCLUDE();
+        vtkSMViewLayoutProxy* layout = vtkSMViewLayoutProxy::FindLayout(view->getViewProxy());
+        const int location = layout != nullptr ? layout->GetViewLocation(view->getViewProxy()) : 0;
+        pqApplicationCore::instance()->getObjectBuilder()->destroy(view);
+        if (location > 0) // not the only cell
+        {
+          layout->Collapse(location);
+        }
+        END_UNDO_EXCLUDE();
+      }
+    });
 }
 
 void pqViewBehavior::frame(pqPipelineSource* source, pqDataRepresentation* shown)

@@ -5,7 +5,9 @@ import { columnsOf, setsOf, tablesOf, titleOf } from "./items.js";
 /** Rows of a page. */
 const ROWS = 100;
 
-const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
+/** A text as a cell of CSV. A spreadsheet takes one that begins with these characters as a formula, unless an apostrophe
+comes first. */
+const quoted = (text) => `"${text.replace(/^[=+\-@\t\r\n]/, "'$&").replaceAll('"', '""')}"`;
 
 export class Table {
   /** choose: shows an item in the scene, by the number of its set and its own. find: the number of the item of a

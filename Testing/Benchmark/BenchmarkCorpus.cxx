@@ -3,7 +3,7 @@
 //   tokens_per_s          tokens measured per second
 //   recorder_tokens_per_s tokens recorded per second, queries, keys and values
 //   share_of_recorder     the first by the second
-//   statistics_MiB        the estimate of CorpusMemory
+//   statistics_MiB        the estimate of EstimateCorpusMemory
 //   peak_MiB              largest resident memory of the process so far, with weights
 
 #include "CorpusRun.h"
@@ -89,7 +89,7 @@ void Gpt2(benchmark::State& state)
   state.counters["recorder_tokens_per_s"] = tokens / recording;
   state.counters["share_of_recorder"] = recording / measuring;
   state.counters["statistics_MiB"] =
-    static_cast<double>(atlas::CorpusMemory(*opened, options, Vocabulary)) / MiB;
+    static_cast<double>(atlas::EstimateCorpusMemory(*opened, options, Vocabulary).Total()) / MiB;
   state.counters["peak_MiB"] = PeakBytes() / MiB;
 }
 BENCHMARK(Gpt2)

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace atlas::test
@@ -97,9 +98,9 @@ private:
   std::uint64_t Count = 0;
 };
 
-/// A llama of one layer, two heads of four components that share a key, 5 tokens and a tokenizer of
-/// single characters. `architecture` may be another.
-inline GgufBytes TinyGguf(const std::string& architecture = "llama")
+/// The settings of a llama of one layer, two heads of four components that share a key, 5 tokens
+/// and a tokenizer of single characters. `architecture` may be another.
+inline GgufBytes TinyGgufSettings(const std::string& architecture = "llama")
 {
   GgufBytes file;
   file.AddText("general.architecture", architecture);
@@ -120,17 +121,28 @@ inline GgufBytes TinyGguf(const std::string& architecture = "llama")
     LittleEndian(1, 4) + LittleEndian(1, 4) + LittleEndian(1, 4) + LittleEndian(1, 4) +
       LittleEndian(3, 4));
   file.AddTexts("tokenizer.ggml.merges", { "a b" });
-  file.AddFloats("token_embd.weight", { 5, 8 });
-  file.AddFloats("blk.0.attn_norm.weight", { 8 });
-  file.AddFloats("blk.0.attn_q.weight", { 8, 8 });
-  file.AddFloats("blk.0.attn_k.weight", { 4, 8 });
-  file.AddFloats("blk.0.attn_v.weight", { 4, 8 });
-  file.AddFloats("blk.0.attn_output.weight", { 8, 8 });
-  file.AddFloats("blk.0.ffn_norm.weight", { 8 });
-  file.AddFloats("blk.0.ffn_gate.weight", { 6, 8 });
-  file.AddFloats("blk.0.ffn_up.weight", { 6, 8 });
-  file.AddFloats("blk.0.ffn_down.weight", { 8, 6 });
-  file.AddFloats("output_norm.weight", { 8 });
+  return file;
+}
+
+/// The names and shapes of its tensors.
+inline std::vector<std::pair<std::string, Shape>> TinyGgufTensors()
+{
+  return { { "token_embd.weight", { 5, 8 } }, { "blk.0.attn_norm.weight", { 8 } },
+    { "blk.0.attn_q.weight", { 8, 8 } }, { "blk.0.attn_k.weight", { 4, 8 } },
+    { "blk.0.attn_v.weight", { 4, 8 } }, { "blk.0.attn_output.weight", { 8, 8 } },
+    { "blk.0.ffn_norm.weight", { 8 } }, { "blk.0.ffn_gate.weight", { 6, 8 } },
+    { "blk.0.ffn_up.weight", { 6, 8 } }, { "blk.0.ffn_down.weight", { 8, 6 } },
+    { "output_norm.weight", { 8 } } };
+}
+
+/// The whole model.
+inline GgufBytes TinyGguf(const std::string& architecture = "llama")
+{
+  GgufBytes file = TinyGgufSettings(architecture);
+  for (const auto& [name, shape] : TinyGgufTensors())
+  {
+    file.AddFloats(name, shape);
+  }
   return file;
 }
 

@@ -98,6 +98,7 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
     EXPECT_EQ(found.layers[l].scoreCap, expected.layers[l].scoreCap);
     EXPECT_EQ(found.layers[l].window, expected.layers[l].window);
     EXPECT_EQ(found.layers[l].patchWindow, expected.layers[l].patchWindow);
+    EXPECT_EQ(found.layers[l].chunk, expected.layers[l].chunk);
     EXPECT_EQ(found.layers[l].sinks, expected.layers[l].sinks);
     ASSERT_EQ(found.layers[l].heads.size(), expected.layers[l].heads.size());
     for (std::size_t h = 0; h < expected.layers[l].heads.size(); ++h)

@@ -3,6 +3,7 @@
 #include "ActivationPatching.h"
 #include "Core/ReferenceTransformer.h"
 #include "Tables.h"
+#include "TemporaryDirectory.h"
 #include "Transformers.h"
 
 #include <vtkCallbackCommand.h>
@@ -11,6 +12,8 @@
 #include <vtkPointData.h>
 #include <vtkStringArray.h>
 #include <vtkTable.h>
+
+#include <filesystem>
 
 #include <gmock/gmock.h>
 
@@ -185,6 +188,40 @@ TEST(ActivationPatching, AblatesToTheMeanOverReferencePrompts)
     MapPatching(model, prompt, {}, options).difference);
   patching.Filter->SetReferencePrompts("4 8 2\n7 99999");
   patching.ExpectError("ReferencePrompts: sequence 1, position 1: expected a token id from 0 to");
+}
+
+/// A model of the oracle with a tokenizer of its own: a token per letter and per line break.
+TEST(ActivationPatching, PromptsMayHaveLineBreaks)
+{
+  const TemporaryDirectory folder;
+  for (const char* name : { "config.json", "model.safetensors" })
+  {
+    std::filesystem::create_symlink(TransformerOracle::Folder("gpt2") / name, folder / name);
+  }
+  WriteBytes(folder / "vocab.json", R"({"a": 0, "b": 1, "\u010a": 2})");
+  WriteBytes(folder / "merges.txt", "#version: 0.2\n");
+  Patching patching;
+  vtkActivationPatching* filter = patching.Filter.Get();
+  patching.Model->SetFileName((folder / "config.json").c_str());
+  filter->SetSite(vtkActivationPatching::RESIDUAL);
+  filter->SetPrompt("a\nb");
+  filter->SetPatchFrom("b\na");
+  patching.ExpectError("Prompt: expected one prompt, found 2 lines; set PromptFormat to OneText if "
+                       "it has line breaks.");
+  filter->SetPromptFormat(vtkActivationPatching::ONE_TEXT);
+  const std::vector<double> effects = patching.Column("Effect");
+  EXPECT_THAT(effects, SizeIs(6)); // two layers of three tokens
+  filter->SetPromptFormat(vtkActivationPatching::JSON_LINES);
+  filter->SetPrompt(R"("a\nb")");
+  filter->SetPatchFrom(R"({"prompt": "b\na"})");
+  EXPECT_EQ(patching.Column("Effect"), effects);
+  filter->SetPatchFrom(R"({"prompt": "b\na", "id": 1})");
+  patching.ExpectError("PatchFrom: only the text of each line is read, and not its \"id\".");
+  filter->SetMode(vtkActivationPatching::MEAN_OVER_PROMPTS);
+  filter->SetReferencePrompts(R"("a\n\nb")");
+  EXPECT_THAT(patching.Column("Effect"), SizeIs(6));
+  filter->SetReferencePrompts("\"a\"\nb");
+  patching.ExpectError("ReferencePrompts, line 2: the line is not JSON");
 }
 
 TEST(ActivationPatching, StopsWhenAsked)

@@ -56,6 +56,30 @@ public:
   }
 };
 
+/// How a text begins: 40 characters, with spaces between tokens that have none.
+TEST(AttentionMap, SaysHowTheTextBegins)
+{
+  const auto textOf = [](const Recording& recording, int sequence)
+  {
+    Map map(DataSetOf(recording));
+    map->SetSequence(sequence);
+    vtkFieldData* fields = map.Image()->GetFieldData();
+    return fields->GetAbstractArray("Sequence Text") != nullptr ? Texts(fields, "Sequence Text")[0]
+                                                                : "none";
+  };
+  Recording recording = SmallRecording();
+  EXPECT_EQ(textOf(recording, 0), "a b c");
+  EXPECT_EQ(textOf(recording, 1), "d e");
+  EXPECT_EQ(textOf(recording, -1), "none");
+  recording.tokens.text = { "[CLS]", "two\n", "[SEP]", std::string(39, 'x') + "\u00E9", "y" };
+  EXPECT_EQ(textOf(recording, 0), "[CLS] two  [SEP]");
+  EXPECT_EQ(textOf(recording, 1), std::string(39, 'x') + "\u00E9\u2026");
+  recording.tokens.text[3] = std::string(50, 'x');
+  EXPECT_EQ(textOf(recording, 1), std::string(40, 'x') + "\u2026");
+  recording.tokens.text.clear();
+  EXPECT_EQ(textOf(recording, 0), "none");
+}
+
 /// TestRecordedAttention of Core has the values.
 TEST(AttentionMap, ShowsEachQuantity)
 {

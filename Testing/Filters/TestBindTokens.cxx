@@ -262,6 +262,33 @@ TEST(BindTokens, ByChainsWithNames)
   EXPECT_THAT(binding.Points(), ElementsAre(2, 1, 0));
 }
 
+TEST(BindTokens, ChainsWithLongNamesAreRefused)
+{
+  const auto atoms = Line({ 0 });
+  atoms->GetPointData()->AddArray(ArrayOf<vtkIntArray, int>("residue", { 1 }));
+  vtkNew<vtkStringArray> chains;
+  chains->SetName("chain");
+  chains->InsertNextValue("ABCDEFGHI");
+  atoms->GetPointData()->AddArray(chains);
+  Binding binding(atoms);
+  binding->SetMethod(vtkBindTokens::RESIDUES);
+  EXPECT_THAT(binding.Error(), HasSubstr("at most 8 bytes, found 'ABCDEFGHI'"));
+}
+
+/// The recording has four tokens.
+TEST(BindTokens, CountsResiduesByChain)
+{
+  const auto atoms = Line({ 0, 1, 2, 3, 4 });
+  atoms->GetPointData()->AddArray(ArrayOf<vtkIntArray, int>("residue", { 1, 2, 3, 1, 2 }));
+  atoms->GetPointData()->AddArray(
+    ArrayOf<vtkUnsignedCharArray, unsigned char>("chain", { 'A', 'A', 'A', 'B', 'B' }));
+  Binding binding(atoms);
+  binding->SetMethod(vtkBindTokens::RESIDUES);
+  EXPECT_THAT(binding.Error(),
+    HasSubstr("Input: expected at most 4 residues, one per token from 0 on, found 5: chain A 3, "
+              "chain B 2."));
+}
+
 TEST(BindTokens, OfBlocks)
 {
   const auto blocks = vtkSmartPointer<vtkMultiBlockDataSet>::New();
@@ -299,14 +326,19 @@ TEST(BindTokens, NamesWhatIsWrong)
   mesh->GetPointData()->AddArray(ArrayOf<vtkIntArray, int>("far", { 0, 4, 0 }));
   mesh->GetPointData()->AddArray(ArrayOf<vtkIntArray, int>("two", { 0, 1, 2, 3, 0, 0 }, 2));
   Binding binding(mesh);
+  binding->SetTokenArray("");
+  EXPECT_THAT(binding.Error(), HasSubstr("TokenArray: expected an array of tokens from 0 to 3"));
   binding->SetTokenArray("none");
   EXPECT_THAT(binding.Error(),
     HasSubstr("Input: expected a point array 'none', which TokenArray names, found none."));
   binding->SetTokenArray("half");
-  EXPECT_THAT(binding.Error(), HasSubstr("found 0.500000 at place 0"));
+  EXPECT_THAT(binding.Error(),
+    HasSubstr("Input: expected tokens from 0 to 3, or -1 for none, found 0.5 at place 0; the array "
+              "'half' has values from 0 to 0.5."));
   binding->SetTokenArray("far");
   EXPECT_THAT(binding.Error(),
-    HasSubstr("Input: expected tokens from 0 to 3, or -1 for none, found 4 at place 1."));
+    HasSubstr("Input: expected tokens from 0 to 3, or -1 for none, found 4 at place 1; the array "
+              "'far' has values from 0 to 4."));
   binding->SetTokenArray("two");
   EXPECT_THAT(binding.Error(), HasSubstr("expected one token per place, found 2"));
   binding->SetFirstToken(4);

@@ -292,9 +292,9 @@ TEST(KeptRecordings, AnotherInputOrOptionIsRecorded)
   EXPECT_NE(PlaceOf(watched.At(0)), PlaceOf(patched));
   recorder->SetPatchFrom(nullptr);
   recorder->SetPatchSites(nullptr);
-  recorder->SetRecordArrayStatus("Residual", 1);
-  EXPECT_TRUE(differs());
   recorder->SetRecordArrayStatus("Residual", 0);
+  EXPECT_TRUE(differs());
+  recorder->SetRecordArrayStatus("Residual", 1);
   EXPECT_FALSE(differs());
 }
 

@@ -201,6 +201,113 @@ TEST_F(CorpusFilters, IsWrittenAndRead)
   EXPECT_EQ(this->Bytes(Updated<vtkTable>(rest.Get())), this->Bytes(this->Table()));
 }
 
+/// A file of another model, or of another text of the same size, is refused.
+TEST_F(CorpusFilters, GoesOnWithTheSameModelAndTextAlone)
+{
+  const std::string file = (this->folder / "corpus.safetensors").string();
+  const std::string verse = (this->folder / "text.txt").string();
+  WriteBytes(verse, "In the beginning God created the heaven and the earth.\n");
+  const auto measured = [&](vtkCorpusStatistics* filter, vtkAlgorithm* input)
+  {
+    filter->SetInputConnection(input->GetOutputPort());
+    filter->AddFile(verse.c_str());
+    filter->SetSamples(8);
+  };
+  {
+    Warned<vtkCorpusStatistics> first;
+    measured(first.Get(), this->reader.Get());
+    Observed<vtkCorpusWriter> writer;
+    writer->SetInputConnection(first->GetOutputPort());
+    writer->SetFileName(file.c_str());
+    writer->Write();
+  }
+  TransformerReader other;
+  other->SetFileName(
+    (this->model.parent_path() / "checkpoint-2297" / "config.json").string().c_str());
+  Warned<vtkCorpusStatistics> ofOther;
+  measured(ofOther.Get(), other.Get());
+  ofOther->SetContinueFrom(file.c_str());
+  ofOther->Update();
+  EXPECT_THAT(ofOther.TakeError(), HasSubstr("found those of one with other weights, then at "));
+  WriteBytes(verse, "In the beginning Dog created the heaven and the earth.\n");
+  Warned<vtkCorpusStatistics> ofText;
+  measured(ofText.Get(), this->reader.Get());
+  ofText->SetContinueFrom(file.c_str());
+  ofText->Update();
+  EXPECT_THAT(ofText.TakeError(), HasSubstr("text.txt had other tokens when it was measured."));
+}
+
+/// In place of the layout and the clusters alone, which take long for many heads, other properties
+/// compute what they change.
+TEST_F(CorpusFilters, HeadScatterKeepsItsClusters)
+{
+  Observed<vtkHeadScatter> filter;
+  filter->SetInputConnection(this->corpus->GetOutputPort());
+  struct Reports : vtkCommand
+  {
+    int count = 0;
+    int last = 0; ///< report at which the filter is canceled
+    static Reports* New() { return new Reports; }
+    void Execute(vtkObject* caller, unsigned long, void*) override
+    {
+      if (++this->count == this->last)
+      {
+        vtkAlgorithm::SafeDownCast(caller)->SetAbortExecute(1);
+      }
+    }
+  };
+  const auto reports = vtkSmartPointer<Reports>::New();
+  filter->AddObserver(vtkCommand::ProgressEvent, reports);
+  const auto clusters = [&]
+  {
+    reports->count = 0;
+    auto* discs = Updated<vtkPolyData>(filter.Get());
+    vtkDataArray* array = discs->GetCellData()->GetArray("Cluster");
+    std::vector<double> numbers;
+    for (vtkIdType i = 0; array != nullptr && i < array->GetNumberOfTuples(); ++i)
+    {
+      numbers.push_back(array->GetComponent(i, 0));
+    }
+    return numbers;
+  };
+  const std::vector<double> first = clusters();
+  ASSERT_EQ(first.size(), 16);
+  const int whole = reports->count;
+  EXPECT_GE(whole, 15); // one for each merge
+  filter->SetXColumn("Entropy");
+  EXPECT_EQ(clusters(), first);
+  EXPECT_LT(reports->count, whole - 10);
+  filter->SetClusters(1);
+  EXPECT_EQ(clusters(), std::vector<double>(16, 0));
+  EXPECT_LT(reports->count, whole - 10);
+  filter->SetClusters(4);
+  filter->SetClusterBy(vtkHeadScatter::AGREEMENT);
+  reports->last = 5;
+  EXPECT_TRUE(clusters().empty());
+  reports->last = 0;
+  EXPECT_EQ(clusters().size(), 16);
+  EXPECT_GE(reports->count, 15);
+}
+
+/// Of a model with ALiBi, the output says how its bias counts.
+TEST_F(CorpusFilters, TopContextsSayHowAlibiCounts)
+{
+  const auto measureOf = [&](int measure)
+  {
+    Observed<vtkTopContexts> filter;
+    filter->SetInputConnection(this->corpus->GetOutputPort());
+    filter->SetMeasure(measure);
+    vtkFieldData* fields = Updated<vtkTable>(filter.Get())->GetFieldData();
+    return std::string(
+      vtkStringArray::SafeDownCast(fields->GetAbstractArray("Measure"))->GetValue(0));
+  };
+  EXPECT_EQ(measureOf(vtkTopContexts::SCORE), "Score");
+  this->reader->SetFileName(
+    (fs::path(ATLAS_DATA_DIR) / "models" / "language-alibi" / "config.json").string().c_str());
+  EXPECT_EQ(measureOf(vtkTopContexts::SCORE), "Score, with the bias of ALiBi by distance");
+  EXPECT_EQ(measureOf(vtkTopContexts::ATTENTION), "Attention");
+}
+
 TEST_F(CorpusFilters, TopContextsHaveTheirTokens)
 {
   const CorpusStatistics expected = this->Measured();

@@ -4,6 +4,8 @@
 #include "SpatialRecording.h"
 #include "TemporaryDirectory.h"
 
+#include <vtkCallbackCommand.h>
+#include <vtkNew.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
 
@@ -62,9 +64,68 @@ TEST(MmcifReader, ReadsAtomsWithTheArraysOfPdbFiles)
   binding->SetMethod(vtkBindTokens::RESIDUES);
   const auto tokens = [&]
   { return Values(Updated<vtkPolyData>(binding.Get())->GetPointData(), "Bound Token"); };
-  EXPECT_THAT(tokens(), ElementsAre(1, 1, 0, -1));
-  binding->SetResidueArray("sequence"); // which tells insertions apart
+  EXPECT_THAT(tokens(), ElementsAre(1, 2, 0, -1)); // by the sequence, whatever authors count
+  binding->SetResidueArray("sequence");
   EXPECT_THAT(tokens(), ElementsAre(1, 2, 0, -1));
+  binding->HeteroAtomsOn();
+  EXPECT_THAT(tokens(), ElementsAre(1, 2, 0, 3)); // behind all residues
+}
+
+/// Water first, a modified residue, a residue that was not resolved, and a chain without atoms of
+/// its last residue: four tokens.
+TEST(MmcifReader, TokensWithoutAtomsAreCounted)
+{
+  const TemporaryDirectory folder;
+  std::ofstream(folder / "protein.cif") << R"(data_x
+loop_
+_struct_asym.id
+_struct_asym.entity_id
+A 1
+loop_
+_entity_poly_seq.entity_id
+_entity_poly_seq.num
+1 1
+1 2
+1 3
+1 4
+loop_
+_atom_site.group_PDB
+_atom_site.label_asym_id
+_atom_site.label_seq_id
+_atom_site.auth_seq_id
+_atom_site.Cartn_x
+_atom_site.Cartn_y
+_atom_site.Cartn_z
+HETATM W . 1 0 0 0
+HETATM A 1 7 1 0 0
+ATOM   A 3 9 2 0 0
+)";
+  Observed<vtkMmcifReader> reader;
+  reader->SetFileName((folder / "protein.cif").c_str());
+  vtkFieldData* fields = Updated<vtkPolyData>(reader.Get())->GetFieldData();
+  EXPECT_THAT(Texts(fields, "chain"), ElementsAre("A"));
+  EXPECT_THAT(Values(fields, "sequence_length"), ElementsAre(4));
+
+  Observed<vtkBindTokens> binding;
+  binding->SetInputConnection(0, reader->GetOutputPort());
+  Connect(binding.Get(), 1, DataSetOf(SpatialRecording()));
+  binding->SetMethod(vtkBindTokens::RESIDUES);
+  int warnings = 0;
+  vtkNew<vtkCallbackCommand> count;
+  count->SetClientData(&warnings);
+  count->SetCallback(
+    [](vtkObject*, unsigned long, void* data, void*) { ++*static_cast<int*>(data); });
+  binding->AddObserver(vtkCommand::WarningEvent, count);
+  const auto tokens = [&]
+  { return Values(Updated<vtkPolyData>(binding.Get())->GetPointData(), "Bound Token"); };
+  EXPECT_THAT(tokens(), ElementsAre(-1, 0, 2));
+  EXPECT_EQ(warnings, 0);
+  std::ofstream(folder / "protein.pdb")
+    << "ATOM      1  CA  GLY A   7       1.000   0.000   0.000\n"
+    << "ATOM      2  CA  GLY A   9       2.000   0.000   0.000\n";
+  reader->SetFileName((folder / "protein.pdb").c_str());
+  EXPECT_THAT(tokens(), ElementsAre(0, 1));
+  EXPECT_EQ(warnings, 1); // two residues for four tokens
 }
 
 TEST(MmcifReader, NamesWhatIsWrong)
@@ -72,7 +133,7 @@ TEST(MmcifReader, NamesWhatIsWrong)
   const TemporaryDirectory folder;
   Observed<vtkMmcifReader> reader;
   EXPECT_EQ(Updated<vtkPolyData>(reader.Get())->GetNumberOfPoints(), 0);
-  EXPECT_THAT(reader.TakeError(), HasSubstr("FileName: expected a .cif file, found none."));
+  EXPECT_THAT(reader.TakeError(), HasSubstr("FileName: expected a .cif or .pdb file, found none."));
   reader->SetFileName((folder / "wrong.cif").c_str());
   reader->Update();
   EXPECT_THAT(reader.TakeError(), HasSubstr("wrong.cif"));

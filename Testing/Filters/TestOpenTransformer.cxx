@@ -9,6 +9,7 @@
 #include "Transformers.h"
 
 #include <chrono>
+#include <future>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -236,6 +237,43 @@ TEST(OpenTransformer, AFileThatAppearsIsNoticed)
   WriteBytes(model / "added_tokens.json", R"({"bc": 12})");
   pipeline.Recorder->SetPrompts("abcd");
   EXPECT_THAT(pipeline.Record().tokens.id, ElementsAre(0, 12, 3));
+}
+
+/// Whatever a model may have beside its weights.
+TEST(OpenTransformer, EveryFileThatAppearsIsNoticed)
+{
+  std::vector<std::string> names = { ImageProcessorFile, ProcessorFile, FilmProcessorFile,
+    "generation_config.json" };
+  names.insert(names.end(), TokenizerFiles.begin(), TokenizerFiles.end());
+  const LetterModel model;
+  for (const std::string& name : names)
+  {
+    const auto open = OpenTransformer::Open(model.Path(), "");
+    EXPECT_EQ(OpenTransformer::Open(model.Path(), ""), open);
+    const std::string before =
+      std::filesystem::exists(model / name) ? ReadBytes(model / name) : std::string();
+    WriteBytes(model / name, before + "{}");
+    EXPECT_NE(OpenTransformer::Open(model.Path(), ""), open) << name;
+    std::filesystem::remove(model / name);
+  }
+}
+
+/// The long configuration of one model is read while another one opens.
+TEST(OpenTransformer, AModelDoesNotWaitForAnother)
+{
+  const LetterModel slow;
+  const LetterModel fast;
+  WriteBytes(
+    slow / "config.json", std::string(std::size_t{ 1 } << 26U, ' ') + TinyTransformer::Config());
+  OpenedFiles opened(slow.Path());
+  const auto other =
+    std::async(std::launch::async, [&slow] { return OpenTransformer::Open(slow.Path(), ""); });
+  while (opened.Take().count("config.json") == 0)
+  {
+    std::this_thread::yield();
+  }
+  EXPECT_NE(OpenTransformer::Open(fast.Path(), ""), nullptr);
+  EXPECT_EQ(other.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
 }
 
 TEST(OpenTransformer, AFileThatIsGoneIsOneError)

@@ -116,6 +116,17 @@ TEST(TransformerRecorder, UsesTheProductsOfTheModel)
     again.layers[1].heads[0].query.values.get()));
 }
 
+TEST(TransformerRecorder, RecordsWhatFiguresNeedByDefault)
+{
+  Pipeline pipeline(TransformerOracle::Folder("gpt2"));
+  pipeline.Recorder->SetTokenIds("1 2");
+  const Recording found = pipeline.Record();
+  const RecordedHead& head = found.layers[0].heads[0];
+  EXPECT_TRUE(head.query.IsRecorded() && head.value.IsRecorded() && head.output.IsRecorded());
+  EXPECT_TRUE(found.residual[0].IsRecorded());
+  EXPECT_FALSE(found.logits.IsRecorded());
+}
+
 TEST(TransformerRecorder, RecordsWhatIsAskedFor)
 {
   const TransformerOracle oracle("bloom");
@@ -296,6 +307,21 @@ TEST(TransformerRecorder, ReadsACorrectedFileAtTheNextUpdate)
   EXPECT_EQ(words.Record().SequenceCount(), 1);
 }
 
+TEST(TransformerRecorder, APromptMayHaveLineBreaks)
+{
+  const BertWithWords model;
+  Pipeline pipeline(model.Path());
+  vtkTransformerRecorder* recorder = pipeline.Recorder.Get();
+  recorder->SetPrompts("the cat\nsat");
+  EXPECT_EQ(pipeline.Record().SequenceCount(), 2) << "as before there was a format";
+  recorder->SetPromptFormat(vtkTransformerRecorder::ONE_TEXT);
+  EXPECT_EQ(pipeline.Record().SequenceCount(), 1);
+  recorder->SetPromptFormat(vtkTransformerRecorder::JSON_LINES);
+  recorder->SetPrompts("\"the cat\\nsat\"\n{\"text\": \"sat\", \"id\": 1}");
+  EXPECT_EQ(pipeline.Record().SequenceCount(), 2);
+  EXPECT_THAT(pipeline.Recorder.TakeWarnings(), ElementsAre(HasSubstr("not its \"id\"")));
+}
+
 TEST(TransformerRecorder, RefusesBadInput)
 {
   const BertWithWords model;
@@ -319,10 +345,10 @@ TEST(TransformerRecorder, RefusesBadInput)
   recorder->SetRecordArrayStatus("Logits", 0);
   recorder->SetTokenIds(nullptr);
   recorder->SetPrompts("cat\n\xff");
-  EXPECT_THAT(message(), AllOf(HasSubstr("Prompts, line 2: "), HasSubstr("UTF-8")));
+  EXPECT_THAT(message(), AllOf(HasSubstr("Prompts, prompt 2: "), HasSubstr("UTF-8")));
   recorder->AddSpecialTokensOff();
   recorder->SetPrompts("cat\n\nsat");
-  EXPECT_THAT(message(), HasSubstr("Prompts, line 2: expected a text, found no tokens"));
+  EXPECT_THAT(message(), HasSubstr("Prompts, prompt 2: expected a text, found no tokens"));
   recorder->SetPrompts(nullptr);
   recorder->SetPromptFile("/no such file");
   EXPECT_THAT(message(), HasSubstr("/no such file: cannot open file"));

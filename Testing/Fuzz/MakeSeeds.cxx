@@ -1,4 +1,5 @@
 #include "AttentionOnlyModel.h"
+#include "CorpusFile.h"
 #include "Error.h"
 #include "GgufBytes.h"
 #include "NumpyBytes.h"
@@ -742,14 +743,27 @@ void WritePictures(const SeedWriter& seeds)
 void WriteProteins(const SeedWriter& seeds)
 {
   const std::string position = "_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n";
-  seeds.Write("Mmcif", "loop",
+  seeds.Write("Structure", "loop",
     "data_1ABC\n_struct.title 'of \"two\"' # atoms\n_struct.text\n;in\nlines\n;\nloop_\n" +
       position +
       "_atom_site.group_PDB\n_atom_site.label_atom_id\n_atom_site.auth_asym_id\n"
       "_atom_site.auth_seq_id\n_atom_site.label_seq_id\n"
       "1 2.5 -3e1 ATOM \"C1'\" A 27 1\n4 5 6(2) HETATM O B 101 .\nloop_\n_a.b\n1\n");
-  seeds.Write("Mmcif", "single",
+  seeds.Write("Structure", "single",
     "data_x\n_atom_site.Cartn_x 1\n_atom_site.Cartn_y 2\n_atom_site.Cartn_z 3\n");
+  seeds.Write("Structure", "sequence",
+    "data_x\nloop_\n_struct_asym.id\n_struct_asym.entity_id\nA 1\n"
+    "loop_\n_entity_poly_seq.entity_id\n_entity_poly_seq.num\n1 1\n1 2\nloop_\n" +
+      position +
+      "_atom_site.label_asym_id\n_atom_site.label_seq_id\n_atom_site.pdbx_PDB_ins_code\n"
+      "1 2 3 A 1 ?\n4 5 6 A 2 A\n7 8 9 W . ?\n");
+  const std::string atoms =
+    "ATOM      1  CA  GLY A  -1       1.000   2.000   3.000  1.00  0.00           C\n"
+    "HETATM    2 SE   MSE A   0A      4.800   2.000   3.000  1.00  0.00          SE\n";
+  seeds.Write("Structure", "pdb",
+    "SEQRES   1 A    3  GLY MSE ALA\n" + atoms + "TER\n" +
+      "HETATM    3  O   HOH A 301       7.000   2.000   3.000\nEND\n");
+  seeds.Write("Structure", "models", "MODEL 1\n" + atoms + "ENDMDL\nMODEL 2\n" + atoms);
 }
 
 void WriteImageProcessors(const SeedWriter& seeds)
@@ -790,6 +804,89 @@ void WriteVisionProcessors(const SeedWriter& seeds)
   write("nested", R"({"image_processor": {"size": {"shortest_edge": 64, "longest_edge": 512}}})");
   write("recorded", R"({"image_processor_type": "GotOcr2ImageProcessor", "model_size": [16, 16], )"
                     R"("size": [16, 16], "max_patches": 3})");
+}
+
+/// Statistics of a text of three kinds of tokens, of two heads.
+CorpusStatistics SmallStatistics(bool hasValues)
+{
+  CorpusStatistics statistics;
+  statistics.model = "model/config.json";
+  statistics.fingerprint = { "0123456789abcdef", "fedcba9876543210" };
+  statistics.textHashes = { 7 };
+  statistics.sizes = { 40 };
+  statistics.options.window = 4;
+  statistics.options.overlap = 1;
+  statistics.options.layers = { 1 };
+  statistics.options.contexts = 2;
+  statistics.options.samples = 2;
+  statistics.options.sampleValues = hasValues;
+  statistics.headDimension = 2;
+  statistics.valueDimension = hasValues ? 2 : 0;
+  statistics.hasLogits = hasValues;
+  statistics.hasAlibi = !hasValues;
+  statistics.places = { { 1, 0 }, { 1, 1 } };
+  statistics.ids = { 0, 5, 9 };
+  statistics.texts = { "a", " b", "\xE2\x82\xAC" };
+  statistics.occurrences = { 2, 1, 1 };
+  statistics.documents = 1;
+  statistics.windows = 2;
+  statistics.tokens = 4;
+  statistics.next = { 0, 0, 0, 4, 4 };
+  statistics.heads.resize(2);
+  for (CorpusHead& head : statistics.heads)
+  {
+    head.scoreScale = 0.5;
+    head.counts.fill(4);
+    head.distances.resize(4);
+    for (const auto moment : { &CorpusHead::queryMoment, &CorpusHead::keyMoment })
+    {
+      (head.*moment).resize(4);
+      (head.*moment)[0].Add(2.5);
+      (head.*moment)[3].Add(1.5);
+    }
+    head.keySum.resize(2);
+    if (hasValues)
+    {
+      head.valueMoment.resize(4);
+      head.valueSum.resize(2);
+    }
+    head.tokens.resize(3);
+    head.tokens[1].to.Add(0.25);
+    head.sums[0].Add(3.75);
+    head.distances[1].Add(0.5);
+    head.histograms[0][3] = 4;
+    head.sketches[0].Add(0.125);
+    head.contexts[0] = { { 1.5F, 0, 0, 2, 1, { 0, 5, 9 } } };
+    head.contexts[1] = { { 0.75F, 0, 0, 1, 1, { 0, 5 } }, { 0.5F, 0, 3, 1, 0, { 9, 0 } } };
+  }
+  statistics.products.resize(4);
+  statistics.products[0].Add(1);
+  statistics.products[3].Add(2);
+  for (const std::uint64_t order : { 3U, 8U })
+  {
+    CorpusSample sample = { order, 0, 1, 5, { 1, 2, 3, 4 }, { 4, 3, 2, 1 }, {} };
+    sample.values.resize(hasValues ? 4 : 0);
+    statistics.samples.push_back(sample);
+  }
+  return statistics;
+}
+
+void WriteCorpora(const SeedWriter& seeds)
+{
+  const auto write = [&](const char* name, const CorpusStatistics& statistics)
+  {
+    const std::vector<char> bytes = CorpusToBytes(statistics);
+    seeds.Write("Corpus", name, { bytes.begin(), bytes.end() });
+  };
+  write("plain", SmallStatistics(false));
+  write("values", SmallStatistics(true));
+  CorpusStatistics older = SmallStatistics(false);
+  older.fingerprint = {};
+  older.texts.clear();
+  older.products.clear();
+  older.options.agreement = false;
+  older.precision = ProductPrecision::Bfloat16;
+  write("older", older);
 }
 
 void WriteShardIndices(const SeedWriter& seeds)
@@ -859,6 +956,7 @@ int main(int argc, char** argv)
     WriteProteins(seeds);
     WriteImageProcessors(seeds);
     WriteVisionProcessors(seeds);
+    WriteCorpora(seeds);
     WriteShardIndices(seeds);
     WriteGgufs(seeds);
   }

@@ -3,6 +3,7 @@ once, goes on, and saves FOLDER/continued.safetensors. Fails unless these are, t
 attention-atlas, measures of the same text without a break.
 """
 
+import os
 import pathlib
 import random
 import subprocess
@@ -29,7 +30,9 @@ def main():
     ))
     write_text(text)
     continued.unlink(missing_ok=True)
-    failed = Cancel.run(command, once=True)
+    log = pathlib.Path(os.environ["CANCEL_LOG"])
+    log.write_text("", encoding="utf-8")
+    failed = Cancel.run(command, Cancel.Works(log))
     if failed:
         return failed
     measure = [program, "corpus", model, text, "--tokens", str(TOKENS), "-o", whole]

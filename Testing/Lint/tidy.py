@@ -5,18 +5,23 @@
 BUILD holds compile_commands.json. Most of the time goes into the headers of VTK, Eigen and the standard library,
 which are read and searched once this way. The static analyzer takes an included file for a header unless the
 name of the file that includes it contains UnifiedSource, as in WebKit. It begins at the functions of all sources,
-except those that it has followed from another function.
+except those that it has followed from another function. It gives a function up after 40,000 states instead of
+225,000, which halves its time.
+
+With ATLAS_TIDY_END, in seconds since 1970, a folder is skipped after that time.
 
 Ends with 1 if there is a warning, or a source in FOLDER that is not compiled.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
+import time
 
 
 def compiled_sources(entry):
@@ -62,6 +67,9 @@ def main():
     parser.add_argument("--build", required=True, type=pathlib.Path, help="the build folder")
     parser.add_argument("folder", type=pathlib.Path)
     options = parser.parse_args()
+    if time.time() > float(os.environ.get("ATLAS_TIDY_END", "inf")):
+        print("Skipped: the time of ATLAS_TIDY_END is over.")
+        return
     folder = options.folder.resolve()
     groups = grouped(json.loads((options.build / "compile_commands.json").read_text()), folder)
     expected = {*folder.glob("*.cxx"), *folder.glob("Internal/*.cxx")}
@@ -82,7 +90,8 @@ def main():
     (place / "compile_commands.json").write_text(json.dumps(commands, indent=1))
     # These search the file that clang-tidy is called with alone, which includes the sources.
     checks = "--checks=-misc-unused-using-decls,-misc-unused-alias-decls"
-    command = [options.tidy, "-p", place, f"--config-file={source_tree / '.clang-tidy'}", checks, "--quiet"]
+    limit = [f"--extra-arg={word}" for word in ("-Xclang", "-analyzer-config", "-Xclang", "max-nodes=40000")]
+    command = [options.tidy, "-p", place, f"--config-file={source_tree / '.clang-tidy'}", checks, "--quiet", *limit]
     files = [entry["file"] for entry in commands]
     sys.exit(subprocess.run([*command, "--warnings-as-errors=*", *files], check=False).returncode != 0)
 

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 using atlas::test::ProgramResult;
 using atlas::test::RunProgram;
@@ -65,6 +67,37 @@ TEST(Commands, AMistypedOneIsNamed)
   EXPECT_THAT(other.errors, Not(HasSubstr("Did you mean")));
 }
 
+TEST(Commands, FilesAreMissedBeforeParaViewStarts)
+{
+  for (const std::string command : { "figures", "web", "scene", "article" })
+  {
+    const ProgramResult result = RunProgram(ATLAS_PROGRAM, command + " none.safetensors -o page");
+    EXPECT_EQ(result.code, 1) << command;
+    EXPECT_EQ(result.errors, "attention-atlas " + command + ": none.safetensors: no such file.\n");
+  }
+}
+
+TEST(Commands, WrongWordsAreNamedWithTheirOption)
+{
+  for (const auto& [typed, message] : {
+         std::pair("record m a --max-length 0x -o r.safetensors",
+           "record: --max-length: expected a number, found '0x'."),
+         std::pair("record m a --max-length=0x -o r.safetensors",
+           "record: --max-length: expected a number, found '0x'."),
+         std::pair("record m '- a' -o r.safetensors",
+           "has incorrect syntax; what begins with a dash and is no option follows --."),
+         std::pair("learn --task Chess -o run", "learn: --task: expected one of RepeatedTokens"),
+         std::pair("learn --task RepeatedTokens --heads 0 -o run", "learn: --heads: expected"),
+         std::pair("learn --task Text -o run", "learn: --text: expected a text file, found none."),
+       })
+  {
+    const ProgramResult result = RunProgram(ATLAS_PROGRAM, typed);
+    EXPECT_EQ(result.code, 1) << typed;
+    EXPECT_THAT(result.errors, HasSubstr(message)) << typed;
+    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << typed;
+  }
+}
+
 TEST(Commands, HelpOfEachHasExamples)
 {
   for (const std::string command : { "view", "record", "corpus", "learn", "map" })
@@ -89,6 +122,8 @@ TEST(Commands, ViewSaysWhatIsMissing)
   EXPECT_EQ(missing.code, 1);
   EXPECT_EQ(missing.errors,
     "attention-atlas view: none.pvsm: expected a state of ParaView, found no file.\n");
+  EXPECT_EQ(RunProgram(ATLAS_PROGRAM, "view none.safetensors").errors,
+    "attention-atlas view: none.safetensors: expected a file to show, found no file.\n");
   const ProgramResult many = RunProgram(ATLAS_PROGRAM, "view one.pvsm two.pvsm");
   EXPECT_EQ(many.code, 1);
   EXPECT_EQ(many.errors, "attention-atlas view: expected one file, found more; options of ParaView "

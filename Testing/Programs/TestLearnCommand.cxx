@@ -10,6 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -173,6 +177,21 @@ TEST(LearnCommand, WritesHalfPrecision)
   EXPECT_EQ(file.GetTensors().begin()->second.dtype, DType::F16);
 }
 
+TEST(LearnCommand, TwoTrainingsDoNotWriteToOneFolder)
+{
+  const TemporaryDirectory folder;
+  const int other = ::open(folder.Path().c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  const ProgramResult result = Learn(Small + "--steps 2 -o " + Quoted(folder.Path()));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.errors, "attention-atlas learn: " + folder.Path().string() +
+                             ": expected a folder that no other training writes to, found one that "
+                             "does.\n");
+  EXPECT_THAT(folder.Entries(), IsEmpty());
+  ::close(other);
+  EXPECT_EQ(Learn(Small + "--steps 2 -o " + Quoted(folder.Path())).code, 0);
+}
+
 TEST(LearnCommand, RefusesWhatItCannotDo)
 {
   const TemporaryDirectory folder;
@@ -195,9 +214,9 @@ TEST(LearnCommand, RefusesWhatItCannotDo)
     { "--task TokenPairs --layers 2 " + output, "--layers: unknown setting 'layers'" },
     { task + output + "--mode Joint", "--mode: unknown setting 'mode'" },
     { "--task TokenPairs --mode Both " + output, "--mode: unknown mode 'Both'" },
-    { "--task TokenPairs --prior-decay 2 " + output, "PriorDecay: expected a number in (0, 1]" },
+    { "--task TokenPairs --prior-decay 2 " + output, "--prior-decay: expected a number in (0, 1]" },
     { "--task TokenPairs --model /no/such " + output, "/no/such" },
-    { task + output + "--heads 65", "HeadDimension: 65 heads do not fit" },
+    { task + output + "--heads 65", "--head-dimension: 65 heads do not fit" },
     { task + output + "--positions Sinus", "--positions: unknown positions 'Sinus'" },
     { "--task Text " + output + "--text /no/such.txt", "/no/such.txt" },
     { task + output + "--model-dimension 1000000",

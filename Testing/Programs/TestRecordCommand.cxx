@@ -1,8 +1,11 @@
 // attention-atlas record, run as its users run it.
 
+#include "MappedFile.h"
+#include "ModelsOracle.h"
 #include "PictureBytes.h"
 #include "Program.h"
 #include "RecordingFile.h"
+#include "Safetensors.h"
 #include "SameRecording.h"
 #include "TransformerOracle.h"
 
@@ -17,6 +20,7 @@
 
 using namespace atlas;
 using atlas::test::ExpectRows;
+using atlas::test::ModelsOracle;
 using atlas::test::ProgramResult;
 using atlas::test::Quoted;
 using atlas::test::RunProgram;
@@ -55,7 +59,7 @@ protected:
   {
     const std::filesystem::path folder = this->Folder / "letters";
     std::filesystem::copy(TransformerOracle::Folder("gpt2"), folder);
-    test::WriteBytes(folder / "vocab.json", R"({"a": 0, "b": 1, "c": 2, ",": 3})");
+    test::WriteBytes(folder / "vocab.json", R"({"a": 0, "b": 1, "c": 2, ",": 3, "\u010a": 4})");
     test::WriteBytes(folder / "merges.txt", "#version: 0.2\n");
     return "'" + folder.string() + "'";
   }
@@ -104,6 +108,28 @@ TEST_F(RecordCommand, WritesWhatTheOriginalComputes)
   EXPECT_EQ(found.architecture, "gpt2");
 }
 
+/// The folder of an adapter stands for its base with it.
+TEST_F(RecordCommand, AppliesAnAdapter)
+{
+  const std::filesystem::path oracle = ModelsOracle("adapters/llama-lora");
+  const std::filesystem::path folder = this->Folder / "adapter";
+  std::filesystem::copy(oracle / "adapter", folder);
+  std::string settings = test::ReadBytes(folder / "adapter_config.json");
+  const std::string none = R"("base_model_name_or_path": null)";
+  settings.replace(settings.find(none), none.size(),
+    R"("base_model_name_or_path": ")" + (oracle / "base").string() + "\"");
+  test::WriteBytes(folder / "adapter_config.json", settings);
+  const SafetensorsFile expected(oracle / "expected.safetensors");
+  std::string ids;
+  for (const std::int64_t id : expected.GetTensors().at("0.input_ids").ToInteger())
+  {
+    ids += std::to_string(id) + " ";
+  }
+  const Recording found = this->Written(Quoted(folder) + " --record all --token-ids '" + ids + "'");
+  test::ExpectClose("logits", test::Rows(found.logits, 0, 19),
+    expected.GetTensors().at("0.logits").ToDouble(), 2e-5);
+}
+
 TEST_F(RecordCommand, RecordsTheRoutingOfAModelWithExperts)
 {
   const std::filesystem::path path =
@@ -117,6 +143,23 @@ TEST_F(RecordCommand, RecordsTheRoutingOfAModelWithExperts)
     EXPECT_EQ(found.layers[1].routing.chosen.columns, 2);
     EXPECT_EQ(found.layers[1].heads[0].query.IsRecorded(), what == "all");
   }
+}
+
+/// All is what there is: no logits of an encoder alone, no routing without experts.
+TEST_F(RecordCommand, RecordsAllThatAModelHas)
+{
+  const TransformerOracle oracle("vit");
+  const Recording found = this->Written(Quoted(oracle.Path()) + " --record all --images " +
+                                        Quoted(oracle.Path() / "expected.safetensors"));
+  ExpectHeads(oracle, found);
+  ExpectRows(oracle, found, "hidden.1", 0, found.residual.at(1), 2e-4);
+  EXPECT_FALSE(found.logits.IsRecorded());
+  const std::filesystem::path encoder =
+    TransformerOracle::Folder("gpt2").parent_path().parent_path() /
+    "models/transformers/distilbert";
+  const Recording text = this->Written(Quoted(encoder) + " --record all --token-ids '3 1 4 1 5'");
+  EXPECT_EQ(text.tokens.Count(), 5);
+  EXPECT_TRUE(text.layers.at(0).heads.at(0).output.IsRecorded());
 }
 
 TEST_F(RecordCommand, TakesPixelValues)
@@ -176,10 +219,79 @@ TEST_F(RecordCommand, TokenizesPrompts)
     ReadRecording(this->Folder / "cut.safetensors").recording.tokens.id, ElementsAre(0, 1, 1));
 }
 
+TEST_F(RecordCommand, NamesSettingsThatAreNotKnown)
+{
+  const std::string model = this->WithLetters();
+  const std::filesystem::path config = this->Folder / "letters" / "config.json";
+  std::string text = ReadFile(config);
+  test::WriteBytes(config, text.insert(text.find('{') + 1, R"("my_notes": "mine", )"));
+  const ProgramResult result = Run(model + " ab -o " + Quoted(this->Folder / "known.safetensors"));
+  EXPECT_THAT(
+    result.errors, HasSubstr("warning: " + (this->Folder / "letters").string() +
+                             ": these settings are not known, and are not used: 'my_notes'."));
+}
+
+TEST_F(RecordCommand, KeepsLineBreaksOfPrompts)
+{
+  const std::string model = this->WithLetters();
+  const Recording found = this->Written(model + " 'a\nb\n' 'c\n\na'");
+  EXPECT_THAT(found.tokens.id, ElementsAre(0, 4, 1, 4, 2, 4, 4, 0));
+  EXPECT_THAT(found.sequenceOffsets, ElementsAre(0, 4, 8));
+  test::WriteBytes(
+    this->Folder / "prompts.jsonl", "\"a\\nb\\n\"\n{\"id\": 7, \"prompt\": \"c\\n\\na\"}\n");
+  const std::string output = this->Folder / "file.safetensors";
+  const ProgramResult result =
+    Run(model + " --prompts " + Quoted(this->Folder / "prompts.jsonl") + " -o " + Quoted(output));
+  EXPECT_THAT(
+    result.errors, HasSubstr("warning: " + (this->Folder / "prompts.jsonl").string() +
+                             ": only the text of each line is read, and not its \"id\"."));
+  EXPECT_EQ(ReadRecording(output).recording.tokens.id, found.tokens.id);
+}
+
+TEST_F(RecordCommand, SaysWhatIsWrongWithPrompts)
+{
+  const std::string model = this->WithLetters();
+  const std::string output = " -o " + Quoted(this->Folder / "run.safetensors");
+  test::WriteBytes(this->Folder / "list.json", "[\"a\"]");
+  test::WriteBytes(this->Folder / "bad.jsonl", "\"a\"\n{\"messages\": []}\n");
+  test::WriteBytes(this->Folder / "empty.txt", "");
+  const std::string folder = this->Folder.Path().string() + "/";
+  const std::string list = folder + "list.json";
+  const std::string long_ = " '" + std::string(400, 'a') + "'";
+  for (const auto& [arguments, message] :
+    std::vector<std::pair<std::string, std::string>>{
+      { " ''", "prompt 1: expected a text, found no tokens." },
+      { " a ''", "prompt 2: expected a text, found no tokens." },
+      { " --prompts " + list, list + ": expected a text with one prompt per line, or JSON lines" },
+      { " --prompts " + folder + "bad.jsonl", "bad.jsonl, line 2: expected a prompt as" },
+      { " --prompts " + folder + "empty.txt",
+        "empty.txt: expected at least one prompt, found none." },
+      { " --prompts " + folder + "none.txt", "none.txt: cannot open file" },
+      { long_, "positions of the model; shorten it, or set --max-length to cut it off." },
+      { " a --target b", "--target: expected a model with an encoder and a decoder" } })
+  {
+    const ProgramResult result = Run(model + arguments + output);
+    EXPECT_EQ(result.code, 1) << arguments;
+    EXPECT_THAT(result.errors, HasSubstr(message)) << arguments;
+    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
+  }
+}
+
+TEST_F(RecordCommand, RecordsWhatFiguresNeed)
+{
+  const Recording found =
+    this->Written(Quoted(TransformerOracle::Folder("gpt2")) + " --token-ids '5 3 2'");
+  const RecordedHead& head = found.layers.front().heads.front();
+  EXPECT_TRUE(head.query.IsRecorded() && head.value.IsRecorded() && head.output.IsRecorded());
+  EXPECT_TRUE(found.residual.front().IsRecorded());
+  EXPECT_FALSE(found.logits.IsRecorded());
+  EXPECT_THAT(Run("--help").output, HasSubstr("QueriesAndKeys,Values,HeadOutputs,Residual"));
+}
+
 TEST_F(RecordCommand, RecordsWhatIsChosen)
 {
   const std::string model = Quoted(TransformerOracle::Folder("gpt2")) + " --token-ids '5 3 2' ";
-  const Recording layer = this->Written(model + "--layers 1");
+  const Recording layer = this->Written(model + "--layers 1 --record QueriesAndKeys,Values");
   ASSERT_EQ(layer.layers.size(), 1U);
   EXPECT_EQ(layer.layers.front().index, 1);
   EXPECT_EQ(layer.layerCount, 2);
@@ -241,16 +353,16 @@ TEST_F(RecordCommand, RefusesWhatItCannotDo)
     { ids + "-o /no/such/run.safetensors",
       "/no/such/run.safetensors: expected an existing folder, found none." },
     { model + output, "expected prompts, --prompts, --token-ids or pictures, found none." },
-    { "/no/such/model text" + output,
-      "/no/such/model: expected the folder or the file of a model, found none." },
+    { "/no/such/model text" + output, "/no/such/model: expected the folder or the file of a model, "
+                                      "found none. Models are not downloaded: " },
     { model + " text" + output, "tokenizer" },
-    { ids + "text" + output, "found 2: Prompts, TokenIds" },
+    { ids + "text" + output, "found 2: Prompts, --token-ids" },
     { model + " --prompts /no/such.txt" + output, "tokenizer.json" },
     { model + " --images /no/such.png" + output, "/no/such.png" },
     { model + " --token-ids '1 x'" + output, "line 1" },
     { model + " --token-ids 100000" + output, "100000" },
-    { ids + "--frames-per-film 2" + output,
-      "FramesPerFilm: expected 0, since a model of architecture gpt2 reads no films, found 2." },
+    { ids + "--frames-per-film 2" + output, "--frames-per-film: expected 0, since a model of "
+                                            "architecture gpt2 reads no films, found 2." },
     { ids + "--frames-per-second 0" + output, "--frames-per-second: expected a positive number" },
     { ids + "--layers 7" + output, "7" },
     { ids + "--layers ''" + output, "--layers: expected numbers such as 0,4,5, found none." },

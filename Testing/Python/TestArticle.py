@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import unittest
 
@@ -116,7 +117,11 @@ class ArticleTest(AtlasTest):
         cls.folder.mkdir(exist_ok=True)
         cls.path = cls.folder / "article.html"
         if not ArticleTest.files:  # once for all classes
+            sphere = simple.Sphere(registrationName="Of the caller")
+            view = simple.CreateView("RenderView")
+            simple.Show(sphere, view)
             ArticleTest.files = article.write(cls.path, title=f"Attention {HOSTILE}", pdf=PROGRAM is not None)
+            ArticleTest.session = list(simple.GetSources().values()) == [sphere] and simple.GetRenderViews() == [view]
 
 
 class Values(ArticleTest):
@@ -465,14 +470,31 @@ class Reading(ArticleTest):
 
 
 class Files(ArticleTest):
+    def test_session(self):
+        """What the caller had is there as it was, and nothing beside it."""
+        self.assertTrue(ArticleTest.session)
+
     def test_states(self):
-        """The states beside the page open, and show data of the files beside them."""
-        folder = self.folder / "article"
+        """The states beside the page open wherever the folder is, and show data of the files beside them."""
+        folder = atlastest.OUTPUT / "a reader's folder"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.move(self.folder / "article", folder)
+        self.addCleanup(shutil.move, folder, self.folder / "article")
         for name in (*NAMES, "composition"):
             with self.subTest(name):
                 simple.ResetSession()
                 self.start_session()
-                simple.LoadState(str(folder / f"{name}.pvsm"))
+                self.assertNotIn(str(self.folder), (folder / f"{name}.pvsm").read_text(encoding="utf-8"))
+                simple.LoadState(str(folder / f"{name}.pvsm"), data_directory=str(folder))
+                files = [
+                    path
+                    for source in simple.GetSources().values()
+                    for key in ("FileName", "FileNames", "ModelFile")
+                    if source.GetProperty(key) is not None
+                    for path in numpy.atleast_1d(source.GetPropertyValue(key)).tolist()
+                ]
+                self.assertTrue(files)
+                self.assertEqual({pathlib.Path(path).is_relative_to(folder) for path in files}, {True}, files)
                 shown = [
                     view
                     for view in simple.GetRenderViews()

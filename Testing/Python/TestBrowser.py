@@ -327,6 +327,30 @@ class Browser(AtlasTest):
         numpy.testing.assert_allclose(rows[same, 2], probability[same], atol=1e-4)
         numpy.testing.assert_allclose(rows[:, 3:], theta, atol=1e-6)
 
+    def test_texts_are_no_formulas(self):
+        """A spreadsheet would compute what begins like a formula."""
+        formulas = ["=1+1", "+1", "-1", "@sum"]
+        path = write_recording(atlastest.OUTPUT / "formulas.safetensors", ([*formulas, "plain"] * 6)[:30])
+        self.page("formulas", web.sentence(path, layer=0, head=0))
+        self.click("table")
+        cells = set()
+        for kind in self.browser.run("[...document.getElementById('kind').options].map(option => option.value)"):
+            self.choose("kind", kind)
+            folder = atlastest.OUTPUT / "formulas" / kind
+            for earlier in folder.glob("*.csv"):
+                earlier.unlink()
+            self.browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+            self.click("csv")
+            end = time.monotonic() + 30
+            while not list(folder.glob("*.csv")) and time.monotonic() < end:
+                time.sleep(0.05)
+            (file,) = folder.glob("*.csv")
+            with file.open(newline="", encoding="utf-8") as opened:
+                cells.update(cell for row in csv.reader(opened) for cell in row)
+        self.assertIn("plain", cells)
+        self.assertLessEqual({f"'{text}" for text in formulas}, cells)
+        self.assertFalse({"=1+1", "+1", "@sum"} & cells)
+
     def choose(self, name, value):
         """Chooses a value of a list."""
         self.browser.run(

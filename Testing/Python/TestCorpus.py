@@ -13,7 +13,6 @@ import attentionatlas as atlas
 import numpy
 from atlastest import AtlasTest
 from attentionatlas import texts
-from attentionatlas._internal import data
 from figuretest import overlaps
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
@@ -173,9 +172,8 @@ class Corpus(AtlasTest):
             (lambda: self.corpus.parts(circuit="OV", model=MODEL), "with Sample Values"),
             (lambda: corpus.parts(circuit="OV", model=atlastest.DATA / "models" / "induction"), "expected that of the statistics"),
         ):
-            with self.assertRaises(ValueError):
+            with self.assertRaisesRegex(atlas.Error, message):
                 bad()
-            self.assertIn(message, "".join(self.take_errors()))
 
     def test_contexts_are_those_of_recordings(self):
         best = []
@@ -311,7 +309,7 @@ class Corpus(AtlasTest):
         corpus.close()
         self.assertEqual(repr(corpus), "<Corpus corpus: closed>")
         for use in (corpus.heads, corpus.tokens, lambda: texts.scatter(corpus)):
-            with self.assertRaisesRegex(ValueError, "expected an open file, found that it was closed"):
+            with self.assertRaisesRegex(ValueError, "corpus is closed|safetensors is closed"):
                 use()
 
     def test_bad_input(self):
@@ -332,14 +330,12 @@ class Corpus(AtlasTest):
             (lambda: texts.scatter(self.corpus, clusters=0), ValueError, "clusters: expected 1 to 20, found 0"),
             (lambda: texts.contexts(self.corpus, top=0), ValueError, "top: expected 1 to 50, found 0"),
             (lambda: texts.contexts(self.corpus, measure="Love"), ValueError, "measure: expected one of Score, "),
-            (lambda: atlas.Corpus(MODEL / "tokenizer.json"), ValueError, "cannot be read; see the error"),
+            (lambda: atlas.Corpus(MODEL / "tokenizer.json"), ValueError, "tokenizer.json: "),
         ):
             with self.assertRaisesRegex(kind, message):
                 use()
-        self.assertEqual(len(self.take_errors()), 1)
-        with self.assertRaisesRegex(ValueError, "language-2: no statistics of this text; see the error"):
+        with self.assertRaisesRegex(atlas.Error, "Window: expected 2 to 128 tokens, the positions of the model, found 1."):
             atlas.corpus(MODEL, self.text, window=1)
-        self.assert_one_error("Window: expected 2 to 128 tokens, the positions of the model, found 1.")
 
 
 class TextFigures(AtlasTest):
@@ -471,7 +467,6 @@ class TextFigures(AtlasTest):
         """table() makes those of any filter of a corpus."""
         table = self.corpus.table("HeadScatter", layout="SimilarAttention")
         self.assertEqual(len(table), 16)
-        self.assertEqual(data.has_format(self.corpus.reader), True)
 
 
 if __name__ == "__main__":

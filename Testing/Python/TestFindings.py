@@ -123,6 +123,13 @@ class Findings(AtlasTest):
             self.assertEqual(verdict, verdicts[result.holds])
             self.assertEqual(bool(reason), result.holds is None, name)
 
+    def test_the_page_of_some_findings_has_their_models(self):
+        self.rendered("grokking", "copying")
+        text = (atlastest.OUTPUT / "some" / "index.html").read_text(encoding="utf-8")
+        table = text[text.index("<h2>The models</h2>") : text.index("<h2>All findings</h2>")]
+        self.assertEqual(re.findall("<tr><td><b>([^<]+)</b>", table), ["language-1", "modular"])
+        self.assertNotIn("not found", table)
+
     def test_unknown_name(self):
         with self.assertRaisesRegex(ValueError, "finding: expected one of .*grokking.*; found 'groking'"):
             self.rendered("groking")

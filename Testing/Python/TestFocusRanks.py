@@ -50,7 +50,7 @@ class Focus(AtlasTest):
             self.assert_as_on_one_rank(f"{name}-image", self.image_arrays(shown))
 
     def test_errors_come_once(self):
-        recording = simple.TransformerRecorder(Input=self.model, TokenIds="1 2 3")
+        recording = simple.TransformerRecorder(Input=self.model, TokenIds="1 2 3", Record=["QueriesAndKeys"])
         for source, message in (
             (simple.AttentionFocus(Input=recording, SinkThreshold=2), "SinkThreshold"),
             (simple.HeadUpdates(Input=recording), "record HeadOutputs"),

@@ -130,12 +130,52 @@ class Geometry(AtlasTest):
         atoms = simple.PDBReader(FileName=str(atlastest.OUTPUT / "protein.pdb"))
         bound = simple.BindTokens(Input=atoms, Recording=self.recording, Method="Residues", FirstToken=1)
         tokens = arrays(bound)["Bound Token"]
+        self.assert_one_error("expected 9 residues, one per token from 1 on, found 5: chain A 4, chain B 1.")
         self.assertEqual([token - 1 if token >= 0 else -1 for token in tokens], RESIDUES)
         shown = self.attention(bound, QueryBy="Probe", Probe=[17, 12, 13])  # residue 12, token 4
         expected = [self.weights[4][token + 1] if token >= 0 else 0 for token in RESIDUES]
         numpy.testing.assert_allclose(arrays(shown)["Attention"], expected, atol=1e-6)
         bound.HeteroAtoms = 1
         self.assertEqual(arrays(bound)["Bound Token"][-1], 1 + 5)
+        self.assert_one_error("found 6: chain A 4, chain B 1, ligands and water 1.")
+
+    def test_it_begins_with_what_fits(self):
+        """Of the arrays of a dataset those are offered whose values can be tokens, and a method that fits is chosen."""
+        mesh = simple.XMLUnstructuredGridReader(FileName=[str(atlastest.DATA / "geometry" / "heat.vtu")])
+        recording = simple.RecordingReader(FileName=str(atlastest.DATA / "geometry" / "heat.safetensors"))
+        self.assertEqual(simple.BindTokens(Input=mesh, Recording=recording).Method, "Array", "nothing is known yet")
+        mesh.UpdatePipeline()
+        bound = simple.BindTokens(Input=mesh, Recording=recording)
+        self.assertEqual((bound.Method, bound.WeightArray), ("Weights", "Slices"))
+        self.assertNotIn("Temperature", bound.GetProperty("TokenArray").GetAvailable())
+        self.assertNotIn("Temperature", bound.GetProperty("WeightArray").GetAvailable())
+        bound.UpdatePipeline()
+        bound.Method, bound.TokenArray = "Array", "Temperature"
+        bound.UpdatePipeline()
+        self.assert_one_error("expected tokens from 0 to 23, or -1 for none", "'Temperature' has values from")
+        atoms = simple.PDBReader(FileName=str(atlastest.OUTPUT / "protein.pdb"))
+        atoms.UpdatePipeline()
+        self.assertEqual(simple.BindTokens(Input=atoms, Recording=self.recording).Method, "Residues")
+        named = "output.PointData.append(numpy.arange(8) % 4, 'Token'); output.PointData.append(numpy.arange(8) % 3, 'Part')"
+        numbered = simple.ProgrammableFilter(Input=atoms, CopyArrays=1, Script=f"import numpy\n{named}")
+        numbered.UpdatePipeline()
+        bound = simple.BindTokens(Input=numbered, Recording=self.recording)
+        self.assertEqual((bound.Method, bound.TokenArray), ("Array", "Token"))
+        self.assertIn("Part", bound.GetProperty("TokenArray").GetAvailable())
+        numbered.Script = "import numpy; output.PointData.append(numpy.arange(8) % 3, 'Part')"
+        numbered.UpdatePipeline()
+        chosen = simple.BindTokens(Input=numbered, Recording=self.recording, TokenArray="Part")
+        self.assertEqual((chosen.Method, chosen.TokenArray), ("Array", "Part"))
+
+    def test_a_wrong_input_is_one_sentence(self):
+        sphere = simple.Sphere()
+        shown = simple.SpatialAttention(Input=sphere, Recording=self.recording)
+        shown.UpdatePipeline()
+        self.assert_one_error("Input: expected data with tokens, found none; apply Bind Tokens first.")
+        for make in (simple.SpatialAttention, simple.BindTokens):  # the inputs the wrong way round
+            shown = make(Input=self.recording, Recording=self.recording)
+            shown.UpdatePipeline()
+            self.assert_one_error("Input: expected a dataset with points or cells")
 
     def test_nearest_tokens(self):
         plane = simple.Plane(XResolution=9, YResolution=3)

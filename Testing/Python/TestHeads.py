@@ -83,9 +83,8 @@ class Heads(AtlasTest):
         numpy.testing.assert_allclose(self.cells_of(figure.axes[0].images[0], 6), expected, atol=1e-6)
         with self.assertRaisesRegex(ValueError, "quantity: expected one of .*, found Bias"):
             heads.weights(atlastest.RECORDING, quantity="Bias")
-        with self.assertRaisesRegex(ValueError, "no NormWeighted of layer 4, head 0"):
+        with self.assertRaisesRegex(ValueError, "no value norms"):
             heads.weights(atlastest.RECORDING, LAYER, quantity="NormWeighted")
-        self.assertIn("no value norms", "".join(self.take_errors()))
 
     def test_head_scores(self):
         tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)
@@ -118,9 +117,8 @@ class Heads(AtlasTest):
             heads.render(atlastest.RECORDING, atlastest.OUTPUT, head=12, width=400)
         with self.assertRaisesRegex(ValueError, "layer: expected one of 0 to 11, found 12"):
             heads.weights(atlastest.RECORDING, layer=12)
-        with self.assertRaisesRegex(ValueError, "cannot be read"):
+        with self.assertRaisesRegex(ValueError, "LICENSE: "):
             heads.render(atlastest.SOURCE / "LICENSE", atlastest.OUTPUT)
-        self.assertEqual(len(self.take_errors()), 1)
 
 
 if __name__ == "__main__":

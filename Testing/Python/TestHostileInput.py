@@ -39,6 +39,16 @@ def npy(array, **options):
     return file.getvalue()
 
 
+def patched(path, name, at, value):
+    """The bytes of a file of statistics with another number in a tensor."""
+    tensors, metadata = atlastest.read_safetensors(path)
+    tensors[name] = tensors[name].copy()
+    tensors[name].flat[at] = value
+    changed = atlastest.OUTPUT / "patched.safetensors"
+    atlastest.write_safetensors(changed, tensors, metadata)
+    return changed.read_bytes()
+
+
 def trained(**changes):
     """The bytes of the trained model with tensors replaced, or removed by None; `__` is a dot."""
     tensors, metadata = atlastest.read_safetensors(atlastest.TRAINED)
@@ -90,8 +100,8 @@ MODELS = {
     ),
     "one offset": (framed({"a": {**TENSOR, "data_offsets": [0]}}, b"1234"), "data_offsets"),
     "tensors that overlap": (framed({"a": TENSOR, "b": TENSOR}, b"1234"), "tensors 'a' and 'b' overlap"),
-    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(100), "header"),
-    "a text": (b"Attention is all you need, they say, and so do we.", "header"),
+    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(100), "expected a safetensors file, found a PNG picture"),
+    "a text": (b"Attention is all you need, they say, and so do we.", "expected a safetensors file, found a text"),
     "no head": (trained(**{name: None for h in range(3) for name in head(h)}), "heads.0.query"),
     "a gap between heads": (trained(**dict.fromkeys(head(1))), "without a gap, but head 1"),
     "no words": (trained(word_embedding=filled((0, 3)), next_token=None), "word_embedding"),
@@ -200,7 +210,7 @@ RECORDERS = [
     ({"TokenIds": "1 2", "Ablate": "1.4"}, "head from 0 to 3"),
     ({"TokenIds": "1 2", "Ablate": "r1"}, "Ablate: expected heads"),
     ({"TokenIds": "1 2", "PatchFrom": "3 4"}, "PatchSites: expected"),
-    ({"TokenIds": "1 2", "PatchFrom": "1 2\n3", "PatchSites": "r1"}, "expected one line of token ids, found 2"),
+    ({"TokenIds": "1 2", "PatchFrom": "1 2\n3", "PatchSites": "r1"}, "PatchFrom: expected one prompt, found 2 lines"),
     ({"TokenIds": "1 2", "PatchFrom": "a b", "PatchSites": "r1"}, "PatchFrom"),
     ({"TokenIds": "1 2", "PatchSites": "r1"}, "PatchFrom: expected"),
     ({"TokenIds": "1 2", "PatchFrom": "3 4", "PatchSites": "x1"}, "found 'x1'"),
@@ -239,7 +249,7 @@ PATCHING = [
     ({}, "no tokenizer"),
     ({"Prompt": "1 2", "PatchFrom": "3 4 5"}, "as many tokens"),
     ({"Prompt": "1 2", "PatchFrom": "3 229"}, "229"),
-    ({"Prompt": "1 2\n3 4", "PatchFrom": "3 4"}, "one line"),
+    ({"Prompt": "1 2\n3 4", "PatchFrom": "3 4"}, "expected one prompt, found 2 lines"),
     ({"Prompt": "1 2", "PatchFrom": "1 2"}, "other logits"),
     ({"Prompt": "1 2", "PatchFrom": "3 4", "Target": "#229"}, "229"),
     ({"Prompt": "1 2", "PatchFrom": "3 4", "Target": "#7", "Against": "#7"}, "another token"),
@@ -308,7 +318,7 @@ WORDS_ON_PICTURES = [
 ]
 
 EMBEDDINGS = [
-    ({"Method": "TSNE", "Perplexity": 50}, "the largest that works for 24 points"),
+    ({"Method": "TSNE", "Perplexity": 49}, "the largest that works for 24 points"),
     ({"Method": "TSNE", "Perplexity": 0}, "found 0"),
     ({"Method": "TSNE", "Perplexity": math.nan}, "found nan"),
     ({"Method": "UMAP", "Neighbors": 25}, "25"),
@@ -335,7 +345,7 @@ CONFIGS = {
 #: Sources that are told something bad.
 SOURCES = [
     ("AttentionOnlyTraining", {"ModelFile": "/no/such/model.safetensors"}, "cannot open file"),
-    ("AttentionOnlyTraining", {"ModelFile": str(atlastest.SOURCE / "LICENSE")}, "header"),
+    ("AttentionOnlyTraining", {"ModelFile": str(atlastest.SOURCE / "LICENSE")}, "expected a safetensors file, found a text"),
     ("AttentionOnlyTraining", {"ContinueModel": 1}, "file of a model to continue, found none"),
     ("AttentionOnlyTraining", {"LearningRate": math.nan}, "LearningRate"),
     ("AttentionOnlyTraining", {"LearningRate": 0.0}, "LearningRate"),
@@ -642,13 +652,13 @@ class HostileInput(AtlasTest):
         model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
         other = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
         attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
-        plain = simple.TransformerRecorder(Input=model, TokenIds="1 2 3 4")
+        plain = simple.TransformerRecorder(Input=model, TokenIds="1 2 3 4", Record=["QueriesAndKeys"])
         single = simple.TransformerRecorder(Input=model, TokenIds="5")
         for name, what, properties, message in (
             ("AttentionFocus", "SinkThreshold nan", {"Input": plain, "SinkThreshold": math.nan}, "found nan"),
             ("AttentionFocus", "a token", {"Input": single, "ExcludeFirst": 1}, "at least 2 tokens"),
             ("AttentionFocus", "stored attention", {"Input": attention, "Quantity": "NormWeighted"}, "norms"),
-            ("ScoreBreakdown", "no model", {"Input": plain}, "found none"),
+            ("ScoreBreakdown", "no model", {"Input": plain, "Model": None}, "found none"),
             ("ScoreBreakdown", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
             ("ScoreBreakdown", "stored attention", {"Input": attention, "Model": other}, "model that was"),
             ("ScoreBreakdown", "Sequence -1", {"Input": plain, "Model": model, "Sequence": -1}, "found -1, all"),
@@ -657,7 +667,10 @@ class HostileInput(AtlasTest):
             ("HeadUpdates", "queries and keys alone", {"Input": plain}, "record HeadOutputs"),
             ("HeadUpdates", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
         ):
-            self.check(name, what, getattr(simple, name)(**properties), message)
+            made = getattr(simple, name)(**properties)
+            if "Model" in properties and properties["Model"] is None:
+                made.Model = None  # which was chosen
+            self.check(name, what, made, message)
 
     def test_routing(self):
         def reader(folder):
@@ -737,7 +750,7 @@ class HostileInput(AtlasTest):
         record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
         model = reader("gpt2")
         other = reader("llama")
-        plain = simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11")
+        plain = simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11", Record=["QueriesAndKeys"])
         full = {"Input": simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11", Record=record), "Model": model}
         single = simple.TransformerRecorder(Input=model, TokenIds="5", Record=record)
         processed = simple.TransformerReader(
@@ -758,7 +771,7 @@ class HostileInput(AtlasTest):
         attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
         for name, what, properties, message in (
             ("ScoreAttribution", "Sequence -1", full | {"Sequence": -1}, "found -1, all"),
-            ("LogitAttribution", "no model", {"Input": plain}, "found none"),
+            ("LogitAttribution", "no model", {"Input": plain, "Model": None}, "found none"),
             ("LogitAttribution", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
             ("LogitAttribution", "queries and keys alone", {"Input": plain, "Model": model}, "HeadOutputs and Residual"),
             ("LogitAttribution", "BERT", {"Input": after, "Model": bert}, "is no sum"),
@@ -773,13 +786,13 @@ class HostileInput(AtlasTest):
             ("LogitAttribution", "a replaced stream", full | {"Input": patched}, "r1 replaced"),
             ("LogitAttribution", "a replaced MLP", full | {"Input": last}, "m1 replaced"),
             ("LogitAttribution", "a head of zeros", full | {"Input": ablated}, "choose Processing None"),
-            ("LogitLens", "no model", {"Input": plain}, "found none"),
+            ("LogitLens", "no model", {"Input": plain, "Model": None}, "found none"),
             ("LogitLens", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
             ("LogitLens", "queries and keys alone", {"Input": plain, "Model": model}, "recording with Residual"),
             ("LogitLens", "BERT", {"Input": after, "Model": bert}, "bert"),
             ("LogitLens", "Top 0", full | {"Top": 0}, "found 0"),
             ("LogitLens", "Sequence 1", full | {"Sequence": 1}, "found 1"),
-            ("ScoreAttribution", "no model", {"Input": plain}, "found none"),
+            ("ScoreAttribution", "no model", {"Input": plain, "Model": None}, "found none"),
             ("ScoreAttribution", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
             ("ScoreAttribution", "queries and keys alone", {"Input": plain, "Model": model}, "HeadOutputs and Residual"),
             ("ScoreAttribution", "stored attention", {"Input": attention, "Model": model}, "model that was"),
@@ -790,7 +803,10 @@ class HostileInput(AtlasTest):
             ("ScoreAttribution", "Key 2 of query 1", full | {"Query": 1, "Key": 2}, "found 2"),
             ("ScoreAttribution", "Top 0", full | {"Top": 0}, "found 0"),
         ):
-            self.check(name, what, getattr(simple, name)(**properties), message)
+            made = getattr(simple, name)(**properties)
+            if "Model" in properties and properties["Model"] is None:
+                made.Model = None  # which was chosen
+            self.check(name, what, made, message)
 
     def test_attention_tokens(self):
         def reader(name):
@@ -801,9 +817,11 @@ class HostileInput(AtlasTest):
 
         model = reader("gpt2")
         plain = {"Input": recording("gpt2"), "Model": model}
+        alone = simple.AttentionTokens(Input=plain["Input"])
+        alone.Model = None  # which was chosen
+        self.check("AttentionTokens", "no model", alone, "Model: expected the transformer")
         attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
         for what, properties, message in (
-            ("no model", {"Input": plain["Input"]}, "Model: expected the transformer"),
             ("another model", {**plain, "Model": reader("bloom")}, "model that was recorded"),
             ("stored attention", {"Input": attention, "Model": model}, "no queries"),
             ("DotProduct", {**plain, "Vectors": "DotProduct"}, "PublishedCode"),
@@ -901,6 +919,10 @@ class HostileInput(AtlasTest):
         good = simple.CorpusStatistics(Input=language, Files=text, TokenLimit=1, BatchTokens=1, Contexts=1, Samples=8)
         part = str(atlastest.OUTPUT / "part.safetensors")
         simple.SaveData(part, proxy=good)
+        other = written("other.txt", b"On the beginning\nGod created the heaven and the earth.\n")  # as many bytes
+        same = {"ContinueFrom": part, "Contexts": 1, "Samples": 8, "BatchTokens": 1}
+        older = str(atlastest.DATA / "corpus" / "language-2.safetensors")
+        checkpoint = reader(atlastest.DATA / "models" / "language-2" / "checkpoint-2297")
         ids = written("ids.jsonl", b'{"tokens": [1, 2]}\n{"tokens": [1, 99999]}\n')
         for what, properties, message in (
             ("no file", {"Files": ["/no/such/text.txt"]}, "/no/such/text.txt"),
@@ -919,9 +941,24 @@ class HostileInput(AtlasTest):
             ("Overlap 64", {"Overlap": 64}, "found 64"),
             ("Layer 2", {"Layers": [2]}, "found 2"),
             ("ContinueFrom no file", {"ContinueFrom": "/no/such.safetensors"}, "/no/such.safetensors"),
-            ("ContinueFrom a text", {"ContinueFrom": text[0]}, "header"),
+            ("ContinueFrom a text", {"ContinueFrom": text[0]}, "expected a safetensors file, found a text"),
             ("ContinueFrom a recording", {"ContinueFrom": str(atlastest.RECORDING)}, "attention-atlas.corpus"),
             ("ContinueFrom with other options", {"ContinueFrom": part}, "Contexts 1, Samples 8"),
+            (
+                "ContinueFrom statistics of other weights",
+                {"Input": checkpoint, **same},
+                "found those of one with other weights",
+            ),
+            (
+                "ContinueFrom statistics of another text",
+                {"Files": other, **same},
+                "other.txt had other tokens when it was measured",
+            ),
+            (
+                "ContinueFrom statistics of an older version",
+                {"ContinueFrom": older, "Documents": "Paragraphs", "Contexts": 10, "Samples": 256},
+                "which can be shown but not continued",
+            ),
         ):
             source = simple.CorpusStatistics(**{"Input": language, "Files": text, **properties})
             self.check("CorpusStatistics", what, source, message)
@@ -929,6 +966,12 @@ class HostileInput(AtlasTest):
             ("an empty file", b"", "0 bytes"),
             ("a recording", atlastest.RECORDING.read_bytes(), "attention-atlas.corpus"),
             ("statistics cut off", (atlastest.OUTPUT / "part.safetensors").read_bytes()[:-1], "data_offsets"),
+            ("a text that goes on at token -1", patched(part, "totals", 9, -1), "where no window can begin"),
+            ("heads of dimension 0", patched(part, "totals", 0, 0), "the dimension of heads is out of range"),
+            ("a head twice", patched(part, "places", 3, 0), "all heads of each of the layers"),
+            ("an unknown token", patched(part, "context_tokens", 0, 99999), "expected tokens of ids"),
+            ("a query beyond its window", patched(part, "contexts", 5, 1 << 40), "contexts: expected numbers from"),
+            ("-1 queries", patched(part, "counts", 0, -1), "counts: expected numbers from 0"),
         ):
             (path,) = written("bad.safetensors", data)
             self.check("CorpusReader", what, simple.CorpusReader(FileName=path), message)
@@ -1019,6 +1062,40 @@ class HostileInput(AtlasTest):
             path = atlastest.OUTPUT / "model.gguf"
             shutil.copyfile(hostile / f"{name}.gguf", path)
             self.check("transformer", what, simple.TransformerReader(FileName=str(path)), message)
+
+    def test_adapters(self):
+        oracle = TRANSFORMERS.parent / "models" / "adapters" / "llama-lora"
+        folder = atlastest.OUTPUT / "adapted"
+        settings, weights = folder / "adapter_config.json", folder / "adapter_model.safetensors"
+
+        def setting(**changes):
+            settings.write_text(json.dumps({**json.loads(settings.read_text()), **changes}))
+
+        def elsewhere():
+            (folder / "config.json").unlink()
+            setting(base_model_name_or_path="meta-llama/Llama-2-7b-hf")
+
+        def other_module():
+            tensors, metadata = atlastest.read_safetensors(weights)
+            renamed = {name.replace("layers.2", "layers.3"): values for name, values in tensors.items()}
+            atlastest.write_safetensors(weights, renamed, metadata)
+
+        for what, change, message in (
+            ("an adapter without its base", elsewhere, "'meta-llama/Llama-2-7b-hf', found none. Copy"),
+            ("an adapter that is not LoRA", lambda: setting(peft_type="IA3"), "found 'IA3'"),
+            ("an adapter of rank 0", lambda: setting(r=0), "expected 'r' to be an integer from 1"),
+            ("an adapter of another rank", lambda: setting(r=8), "expected the shape [8, 80], found [4, 80]"),
+            ("an adapter that is off for some tokens", lambda: setting(alora_invocation_tokens=[5]), "alora_invocation_tokens"),
+            ("an adapter of more layers", other_module, "has no such module"),
+            ("an adapter cut off", lambda: os.truncate(weights, 3000), "adapter_model.safetensors"),
+            ("settings of an adapter alone", weights.unlink, "found the settings alone"),
+        ):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            for path in (*(oracle / "base").iterdir(), *(oracle / "adapter").iterdir()):
+                shutil.copyfile(path, folder / path.name)
+            change()
+            self.check("transformer", what, simple.TransformerReader(FileName=str(settings)), message)
 
     def test_weights(self):
         def call_system(path):

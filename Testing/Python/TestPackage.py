@@ -296,6 +296,8 @@ class Installation(unittest.TestCase):
             )
             self.assertIn("figure 1 of", process.stdout.readline())
             children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            names = [pathlib.Path(f"/proc/{child}/comm").read_text().strip() for child in children]
+            own = pathlib.Path(f"/proc/{process.pid}/comm").read_text().strip()
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=120)
             self.assertEqual((process.returncode, of_ours(errors)), (-signal.SIGINT, ""))
@@ -303,7 +305,9 @@ class Installation(unittest.TestCase):
             while any(pathlib.Path(f"/proc/{child}/exe").exists() for child in children):
                 self.assertLess(time.monotonic(), deadline, "the display is still there")
                 time.sleep(0.1)
-            self.assertEqual(bool(children), NEEDS_DISPLAY)
+            self.assertEqual(names.count("Xvfb"), NEEDS_DISPLAY, names)
+            self.assertEqual(names.count(own), 1, f"the process that cleans up, among {names}")  # others are MPI's
+            self.assertEqual(os.listdir(folder), [], "figures that nobody asked to keep")
 
     def test_errors_of_the_command(self):
         program = self.prefix / "bin" / PROGRAM
@@ -320,6 +324,31 @@ class Installation(unittest.TestCase):
         self.assertIn("--only: expected some of layer-norm, class-map", fails("figures", model, "--only", "class"))
         self.assertIn("--patch: none of the chosen figures", fails("figures", model, "--patch", "1", "2"))
         self.assertIn("none.safetensors", fails("scene", "none.safetensors"))
+        began = time.monotonic()
+        self.assertEqual(fails("web", "none.gguf"), "attention-atlas web: none.gguf: no such file.\n")
+        self.assertLess(time.monotonic() - began, 1, "ParaView was started for nothing")
+        with tempfile.TemporaryDirectory() as folder:
+            picture = pathlib.Path(folder, "run.safetensors")
+            picture.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(100)))
+            self.assertIn("expected a safetensors file, found a PNG picture.", fails("figures", picture, "-o", folder))
+            file = pathlib.Path(folder, "file")
+            file.touch()
+            self.assertEqual(fails("figures", model, "-o", file), f"attention-atlas figures: {file}: file exists.\n")
+
+    def test_figures_are_chosen_by_the_names_of_their_files(self):
+        program, recording = self.prefix / "bin" / PROGRAM, SOURCE / "Data" / "recordings" / "language-2.safetensors"
+        with tempfile.TemporaryDirectory() as folder:
+            run(program, "figures", recording, "--only", "weights,focus-self", "-o", folder, env=self.nothing())
+            self.assertEqual(files(pathlib.Path(folder)), {"language-2-weights.png", "language-2-focus-self.png"})
+
+    def test_a_new_recording_has_what_figures_need(self):
+        program, model = self.prefix / "bin" / PROGRAM, SOURCE / "Data" / "models" / "language-2"
+        with tempfile.TemporaryDirectory() as folder:
+            recording = pathlib.Path(folder, "run.safetensors")
+            run(program, "record", model, "And God said, Let there be light", "-o", recording, env=self.nothing())
+            lines = run(program, "figures", recording, "-o", folder, "--width", "300", env=self.nothing())
+            omitted = [line for line in lines.splitlines() if "omitted" in line]
+            self.assertEqual(len([line for line in omitted if "needs the model" not in line]), 0, omitted)
 
     def test_recordings_are_those_of_the_plugin(self):
         """record writes the bytes that the recorder of the plugin and the writer write."""

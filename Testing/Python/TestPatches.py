@@ -209,12 +209,11 @@ class Patches(AtlasTest):
             ({"direction": "Up"}, "direction: expected From or To, found 'Up'"),
             ({"arrows": "All"}, "arrows: expected Strongest, Above or None, found 'All'"),
             ({"opacity": 2}, "opacity: expected 0 to 1, found 2"),
-            ({"patch": (4, 0)}, "no attention of layer 0; see the error"),
+            ({"patch": (4, 0)}, "Patch: expected a row from 0 to 3"),
             ({"layer": 7}, "layer: expected one of 0 to 1, found 7"),
         ):
             with self.assertRaisesRegex(ValueError, message):
                 patches.one_head(self.path, **options)
-        self.take_errors()
 
 
 if __name__ == "__main__":

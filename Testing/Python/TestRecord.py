@@ -1,6 +1,7 @@
 """attentionatlas.record: what it makes of libraries that behave as theirs do, the plugin reads. The shipped recording is
 what its command makes."""
 
+import contextlib
 import os
 import shlex
 import subprocess
@@ -35,6 +36,11 @@ class Tensor:
         return self.values
 
     detach = cpu = contiguous = lambda self: self
+
+    def to(self, device):
+        moved = Tensor(self.values)
+        moved.device = device
+        return moved
 
 
 def attentions(scores):
@@ -93,9 +99,45 @@ class Record(AtlasTest):
         recording = record.record_hugging_face(model, tokenizer, "".join(TEXT))
         self.check(atlastest.OUTPUT / "face.safetensors", recording, "gpt2")
 
+    def test_hugging_face_on_a_device(self):
+        """Inputs move to the device of the model, gradients are not kept, and some layers can be asked for."""
+        weights, gradients = self.expected.astype("f4"), []
+
+        def model(input_ids, output_attentions):
+            self.assertEqual(input_ids.device, "cuda")
+            self.assertEqual(gradients, ["off"])
+            return types.SimpleNamespace(attentions=tuple(Tensor(layer) for layer in weights))
+
+        model.config, model.device = types.SimpleNamespace(model_type="gpt2"), "cuda"
+
+        def tokenizer(text, return_tensors):
+            return {"input_ids": Tensor(numpy.arange(TOKENS)[None])}
+
+        tokenizer.convert_ids_to_tokens = lambda ids: [TEXT[i] for i in ids]
+
+        @contextlib.contextmanager
+        def no_grad():
+            gradients.append("off")
+            yield
+            gradients.clear()
+
+        with unittest.mock.patch.dict(sys.modules, torch=types.SimpleNamespace(no_grad=no_grad)):
+            recording = record.record_hugging_face(model, tokenizer, "".join(TEXT), layers=[1], dtype="float16")
+            with self.assertRaisesRegex(ValueError, r"layers: expected some of \[0, 1\], found 2"):
+                record.record_hugging_face(model, tokenizer, "".join(TEXT), layers=[2])
+        path = atlastest.OUTPUT / "some.safetensors"
+        record.save(path, *recording)
+        reader = simple.RecordingReader(FileName=str(path))
+        for head in range(HEADS):
+            attention = atlastest.fetch(simple.AttentionMap(Input=reader, Layer=1, Head=head))
+            found = vtk_to_numpy(attention.GetPointData().GetArray("Weights")).reshape(TOKENS, TOKENS)[::-1]
+            numpy.testing.assert_allclose(found, self.expected[1, 0, head], atol=5e-4)
+
     def test_hugging_face_without_attention(self):
         def model(input_ids, output_attentions):
             return types.SimpleNamespace(attentions=(None,))
+
+        model.config = types.SimpleNamespace(model_type="gpt2")
 
         def tokenizer(text, return_tensors):
             return {"input_ids": Tensor([[1]])}
@@ -134,6 +176,17 @@ class Record(AtlasTest):
                 recording = record.record_transformer_lens(model, "".join(TEXT))
                 self.check(atlastest.OUTPUT / "bridge.safetensors", recording, "gpt2")
 
+    def test_layers_of_transformer_lens(self):
+        model = self.lens(self.cache("hook_q", "hook_k", (1, TOKENS, HEADS, SIZE)), attn_scale=SIZE**0.5)
+        tensors, _, _ = record.record_transformer_lens(model, "".join(TEXT), layers=[1], dtype="float16")
+        self.assertEqual(set(tensors), {"blocks.1.attn.hook_q", "blocks.1.attn.hook_k", "tokens"})
+        self.assertEqual(tensors["blocks.1.attn.hook_q"].dtype, "f2")
+        for options, message in (
+            ({"layers": [2]}, r"layers: expected some of \[0, 1\], found 2"), ({"dtype": "bfloat16"}, "float32 or float16"),
+        ):
+            with self.assertRaisesRegex(ValueError, message):
+                record.record_transformer_lens(model, "".join(TEXT), **options)
+
     def test_rotary_without_rotated_queries(self):
         cache = self.cache("q.hook_out", "k.hook_out", (1, TOKENS, HEADS, SIZE))
         model = self.lens(cache, positional_embedding_type="rotary")
@@ -150,10 +203,13 @@ class Record(AtlasTest):
         with unittest.mock.patch.dict(sys.modules, {"transformer_lens": lens}):
             self.assertEqual(record.load_transformer_lens("gpt2"), "hooked gpt2")
         bridge = types.ModuleType("transformer_lens.model_bridge")
-        bridge.TransformerBridge = types.SimpleNamespace(boot_transformers=lambda name: f"bridge {name}")
+        bridge.TransformerBridge = types.SimpleNamespace(
+            boot_transformers=lambda name, device=None: f"bridge {name}" + (f" on {device}" if device else "")
+        )
         modules = {"transformer_lens": lens, "transformer_lens.model_bridge": bridge}
         with unittest.mock.patch.dict(sys.modules, modules):
             self.assertEqual(record.load_transformer_lens("gpt2"), "bridge gpt2")
+            self.assertEqual(record.load_transformer_lens("gpt2", "cuda"), "bridge gpt2 on cuda")
 
     def test_shipped_recording(self):
         """The command in Data/README.md makes recordings/language-2.safetensors, but for the rounding of the machine."""

@@ -273,6 +273,43 @@ class Layers(RecordTest):
         path = self.write(Model({"h.0.attn": Attention(*pair, self.mask(2), scaling=1.0)}))
         self.expect(path, {0: (pair, {"scale": 1.0, "seen": lambda i, j: j <= i < j + 2})})
 
+    def test_windows_on_both_sides(self):
+        """As ModernBERT has them: by the mask, or declared, with and without padding."""
+        declared, shown = self.pair(), self.pair()
+        i, j = numpy.ogrid[:6, :6]
+        mask = additive((abs(i - j) < 2) & (self.kept[:, None, None, :] > 0))
+        modules = {
+            "h.0.attn": Attention(*declared, causal=False, scaling=1.0, sliding_window=3),
+            "h.1.attn": Attention(*shown, mask, causal=False, scaling=1.0),
+        }
+        path = self.write(Model(modules, "sdpa"))
+        self.expect(
+            path,
+            {
+                0: (declared, {"scale": 1.0, "seen": lambda i, j: abs(i - j) < 3}),
+                1: (shown, {"scale": 1.0, "seen": lambda i, j: abs(i - j) < 2}),
+            },
+        )
+        self.assertEqual(read_safetensors(path)[1]["windows"], '{"0": 3, "1": 2}')
+
+    def test_chunks(self):
+        """As Llama 4 has them: by the mask, which counts from the first token that is no padding, or declared."""
+        shown, declared, whole = (self.pair() for _ in range(3))
+        place = numpy.arange(6) - numpy.array([[0], [2]])  # by sequence, of each token
+        seen = (place[:, :, None] // 3 == place[:, None, :] // 3) & (place[:, None, :] <= place[:, :, None])
+        mask = additive(seen[:, None] & (self.kept[:, None, None, :] > 0))
+        config = types.SimpleNamespace(layer_types=["chunked_attention"] * 2 + ["full_attention"], attention_chunk_size=3)
+        modules = {
+            "h.0.attn": Attention(*shown, mask, scaling=1.0),
+            "h.1.attn": Attention(*declared, config=config, layer_idx=1, scaling=1.0),
+            "h.2.attn": Attention(*whole, config=config, layer_idx=2, scaling=1.0),
+        }
+        path = self.write(Model(modules, "sdpa"))
+        given = {"scale": 1.0, "seen": lambda i, j: j <= i and i // 3 == j // 3}
+        self.expect(path, {0: (shown, given), 1: (declared, given), 2: (whole, {"scale": 1.0, "seen": causal})})
+        about = read_safetensors(path)[1]
+        self.assertEqual((about["version"], about["chunks"]), ("5", '{"0": 3, "1": 3}'))
+
     def test_shards(self):
         """A file per layer, and one of tokens; a shorter recording of the same name takes their place."""
         pairs = [self.pair() for _ in range(3)]
@@ -364,14 +401,12 @@ class Layers(RecordTest):
         biased[:, :, :, 3] += 0.5
         by_head = numpy.repeat(self.mask().values, 4, axis=1)
         by_head[:, 2, 5, 4] = -numpy.inf
-        bidirectional = {"is_causal": False, "sliding_window": 2}
         for implementation, mask, given, message in (
             ("eager", Tensor(prefix), {}, "found another"),
             ("eager", Tensor(biased), {}, "a bias that is added to scores"),
             ("eager", Tensor(by_head), {}, "a mask that all heads share"),
             ("sdpa", self.mask(), {"softcap": 5.0}, "sdpa leaves out this model's cap of scores"),
             ("sdpa", self.mask(), {"s_aux": Tensor([0.0])}, "sdpa leaves out this model's sinks"),
-            ("flash_attention_2", None, bidirectional, "found one of 2 keys on both sides"),
         ):
             with self.subTest(message):
                 module = Attention(*self.pair(), mask, scaling=0.5, **given)
@@ -646,6 +681,25 @@ class Command(RecordTest):
                 self.assertEqual(loaded, loads)
                 self.assertEqual("Bloom: its attention does not go through" in told, not words)
                 numpy.testing.assert_array_equal(written.pop("attention"), weights[None])
+        words = "--attention --layers 0 --dtype float16".split()
+        with unittest.mock.patch.dict(sys.modules, {"safetensors.numpy": module}):
+            self.run_main(model, *words)
+        found = written.pop("layer.0.attention")
+        self.assertEqual(found.dtype, "f2")
+        numpy.testing.assert_array_equal(found, weights)
+
+    def test_options_that_do_not_apply(self):
+        """They are refused by name, not left out."""
+        for words, message in (
+            ("--attention --values", "--values: is not for attention alone"),
+            ("--attention --target x", "--target: is not for attention alone"),
+            ("--transformer-lens --implementation sdpa", "--implementation: is not for a run of TransformerLens"),
+            ("--transformer-lens --attention", "expected one of them, found both"),
+        ):
+            with self.subTest(words), contextlib.redirect_stderr(io.StringIO()) as told:
+                with self.assertRaises(SystemExit):
+                    record.main(["fake", "a text", *words.split()])
+                self.assertIn(message, told.getvalue())
 
 
 if __name__ == "__main__":

@@ -123,10 +123,11 @@ class RecordingScene(SceneTest):
 
     def test_views_of_one_head_show_the_same(self):
         self.load(write_recording(atlastest.OUTPUT / "random.safetensors"))
-        head, words, one = (simple.FindSource(n) for n in ("Head", "Words", "Embedding of the head"))
+        heads, head, words, one = map(simple.FindSource, ("All heads", "Head", "Words", "Embedding of the head"))
         head.Layer, head.Head, head.Sequence = 1, 2, 2
         self.assertEqual((words.Layer, words.Head, words.Sequence), (1, 2, 2))
         self.assertEqual((one.Layer, one.Head, one.Sequence), (1, 2, -1))
+        self.assertEqual((heads.Layer, heads.Sequence), (-1, 2))
         words.Head = 0
         self.assertEqual((head.Head, one.Head), (0, 0))
         self.assertEqual(simple.FindSource("Embedding").Head, -1)
@@ -158,9 +159,8 @@ class CircuitScene(SceneTest):
     def test_says_what_is_wrong(self):
         path = atlastest.OUTPUT / "config.json"
         path.write_text("{}")
-        with self.assertRaisesRegex(ValueError, "config.json: no model"):
+        with self.assertRaisesRegex(ValueError, "config.json: .*model_type"):
             scene.save(path, self.state)
-        self.assertEqual(len(self.take_errors()), 1)
         self.assertFalse(self.state.exists())
 
 

@@ -16,7 +16,7 @@ import unittest.mock
 import atlastest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import load_plugin, plugin_path
+from attentionatlas import Error, load_plugin, plugin_path, update
 from paraview import servermanager, simple
 from webpages import Page
 
@@ -156,6 +156,9 @@ def show_recording():
     arrays.update(pictures("labels", view))
     display.TokenLabels = False
     arrays.update(pictures("squares", view))
+    diagram = simple.CreateView("AttentionDiagram", ViewSize=[400, 400])
+    simple.Show(attention, diagram)
+    arrays.update(pictures("diagram", diagram))
     path = atlastest.OUTPUT / "saved.safetensors"
     path.unlink(missing_ok=True)
     simple.SaveData(str(path), proxy=recording)
@@ -237,6 +240,11 @@ class WithPlugin(ServerTest):
         self.assert_one_error("/no such file: cannot open file")
         simple.RecordingReader(FileName="/no such recording.npy").UpdatePipeline()
         self.assert_one_error("/no such recording.npy")
+        torus.Resolution = [0, 7]
+        with self.assertRaisesRegex(Error, "^Resolution: expected at least 2 points along each angle, found 0 x 7.$"):
+            update(torus)
+        with self.assertRaisesRegex(Error, "/no such file: cannot open file"):
+            update(atlastest.read_model("/no such file"))  # by a reader within another
         self.assertTrue(self.server.is_running())
 
 

@@ -2,6 +2,7 @@
 
 import html.parser
 import re
+import shutil
 import unittest.mock
 
 import atlastest
@@ -38,18 +39,17 @@ class Page(html.parser.HTMLParser):
 class Tour(AtlasTest):
     def folder(self):
         folder = atlastest.OUTPUT / self.id().rsplit(".", 1)[-1]
-        folder.mkdir(exist_ok=True)
-        for file in folder.iterdir():
-            file.unlink()
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
         return folder
 
     def pages(self):
-        """Collects the figures that are written while a test runs, by their paths."""
+        """Collects the figures that are written while a test runs, by the names of their files."""
         seen, save = {}, output.save
 
         def remember(figure, path, *options):
-            seen[save(figure, path, *options)] = figure
-            return path
+            seen[path.name] = figure
+            return save(figure, path, *options)
 
         self.replace(output, "save", remember)
         return seen
@@ -88,8 +88,8 @@ class Tour(AtlasTest):
             self.assertEqual(pixels.shape[1], WIDTH, path)
             corners = pixels[[0, 0, -1, -1], [0, -1, 0, -1]]
             self.assertEqual(corners.min(), 255, f"{path}: a white page")
-            self.assertEqual(overlaps(pages[path]), [], path)
-            self.check_panels(pages[path], pixels, path)
+            self.assertEqual(overlaps(pages[path.name]), [], path)
+            self.check_panels(pages[path.name], pixels, path)
 
     def check_panels(self, figure, pixels, path):
         """Each panel has a content: colours or lines other than the page's."""
@@ -128,7 +128,7 @@ class Tour(AtlasTest):
         expected = [*drawn, "focus-scores", "focus-self", "focus-first", "focus-concentration"]
         self.assertEqual(len(written), len(expected))
         for path in written:
-            self.assertEqual(overlaps(pages[path]), [], path)
+            self.assertEqual(overlaps(pages[path.name]), [], path)
         page = Page((folder / "index.html").read_text(encoding="utf-8"))
         self.assertEqual({folder / link for link in page.links if not link.startswith("#")}, set(written))
         self.assertEqual(page.figures, len(expected))
@@ -137,11 +137,11 @@ class Tour(AtlasTest):
         """The file, as rendered, has the class that NumPy computes at each point."""
         pages = self.pages()
         (path,) = tour.render(atlastest.TRAINED, self.folder(), ["class-map"], width=WIDTH)
-        axes, theta = pages[path].axes[0], grid(31)
+        axes, theta = pages[path.name].axes[0], grid(31)
         theta = theta[apart_from_dots(axes, theta)]
         classes, probability = Expected(atlastest.TRAINED, theta).classes()
         sure = probability > 0.99
-        found = pixel_colors(pages[path], axes, path, theta[sure])
+        found = pixel_colors(pages[path.name], axes, path, theta[sure])
         expected = numpy.array(atlastest.PALETTE)[classes[sure]]
         self.assertLess(numpy.abs(found - expected).max(), 25)
         self.assertEqual(set(classes[sure]), set(range(5)))
@@ -171,9 +171,8 @@ class Tour(AtlasTest):
         self.assertEqual(list(folder.iterdir()), [], "and nothing is written")
         bad = folder / "bad.safetensors"
         bad.write_bytes(b"")
-        with self.assertRaisesRegex(ValueError, "bad.safetensors: cannot be read"):
+        with self.assertRaisesRegex(ValueError, "bad.safetensors: .*found 0 bytes"):
             tour.render(bad, folder)
-        self.assert_one_error("bad.safetensors", "found 0 bytes")
         self.assertEqual(simple.GetSources(), {})
 
     def test_model_of_one_head(self):
@@ -257,7 +256,7 @@ class Tour(AtlasTest):
         omitted = [line for line in lines if line.startswith("  omitted: circuits-")]
         self.assertEqual(len(omitted), 7)
         self.assertIn(
-            "  omitted: circuits-bigrams: bert: circuits of logits: expected a model whose unembedding reads the residual "
+            "  omitted: circuits-bigrams: circuits of logits: expected a model whose unembedding reads the residual "
             "stream, found bert, which has another layer before it.",
             omitted,
         )

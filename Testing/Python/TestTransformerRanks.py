@@ -67,13 +67,17 @@ def ids(lengths):
     return "\n".join(" ".join(str((7 * t + 3 * s) % 101) for t in range(n)) for s, n in enumerate(lengths))
 
 
+#: Of each head, the arrays Query, Key, Value and ValueNorm.
+OF_HEADS = ["QueriesAndKeys", "Values"]
+
+
 class Ranks(AtlasTest):
     def model(self, name="llama"):
         return simple.TransformerReader(FileName=str(ORACLE / name / "config.json"))
 
     def recorder(self):
         prompts = simple.RandomPrompts(Length=60, Count=2, IdRange=[0, 228])
-        return simple.TransformerRecorder(Input=self.model(), Tokens=prompts)
+        return simple.TransformerRecorder(Input=self.model(), Tokens=prompts, Record=OF_HEADS)
 
     def assert_recorded(self, name, recorder, count):
         """Expects so many arrays on every rank, with the bytes that they have on one."""
@@ -117,6 +121,7 @@ class Ranks(AtlasTest):
             AblateTo="MeanOverPrompts",
             PatchFrom=ids([0, 20]).strip(),
             PatchSites="0.3 r1@5 m1",
+            Record=OF_HEADS,
         )
         self.assert_recorded("interventions", recorder, 3 + 2 * 4 * 4)
         recorder.PatchFrom = "1 2"
@@ -135,7 +140,7 @@ class Ranks(AtlasTest):
 
     def test_images(self):
         images = [str(ORACLE / "vit" / "expected.safetensors")]
-        recorder = simple.TransformerRecorder(Input=self.model("vit"), Images=images)
+        recorder = simple.TransformerRecorder(Input=self.model("vit"), Images=images, Record=OF_HEADS)
         recorder.UpdatePipeline()
         self.take_errors()  # the reader's warning of tensors that are not used
         self.assert_recorded("images", recorder, 6 + 2 * 4 * 4)
@@ -147,13 +152,13 @@ class Ranks(AtlasTest):
             with self.subTest(model=name):
                 images = [str(folder / name / f"picture-{i}.png") for i in (0, 1, 0)]
                 reader = simple.TransformerReader(FileName=str(folder / name / "config.json"))
-                recorder = simple.TransformerRecorder(Input=reader, TokenIds=tokens, Images=images)
+                recorder = simple.TransformerRecorder(Input=reader, TokenIds=tokens, Images=images, Record=OF_HEADS)
                 recorder.UpdatePipeline()
                 self.take_errors()  # warnings of pictures that are resized
                 self.assert_recorded(f"pictures-{name}", recorder, 8 + 2 * 4 * 4 + 6 + 2 * 2 * 4)
 
     def test_an_error_of_all_is_told_once(self):
-        recorder = simple.TransformerRecorder(Input=self.model(), TokenIds="1 2\n3 9999\n4")
+        recorder = simple.TransformerRecorder(Input=self.model(), TokenIds="1 2\n3 9999\n4", Record=OF_HEADS)
         recorder.UpdatePipeline()
         self.assert_one_error("sequence 1, position 1: expected a token id", "found 9999")
         recorder.UpdatePipeline()  # no rank waits for one that has nothing new to do
@@ -176,13 +181,57 @@ class Ranks(AtlasTest):
         config = folder / "config.json"
         config.write_bytes((ORACLE / "llama" / "config.json").read_bytes())
         model = simple.TransformerReader(FileName=str(config))
-        recorder = simple.TransformerRecorder(Input=model)
+        recorder = simple.TransformerRecorder(Input=model, Record=OF_HEADS)
         for tokens, sequence in (("1 2\n3 4\n5 200", 2), ("1 200\n3 4\n5 6", 0)):
             recorder.TokenIds = tokens
             recorder.UpdatePipeline()
             self.assert_one_error(f"activation is nan (sequence {sequence}, position 1)")
         recorder.TokenIds = ids([20, 20, 20])
         self.assert_recorded("without", recorder, 3 + 2 * 4 * 4)
+
+    def test_no_rank_sees_new_files_alone(self):
+        """Each rank has files of its own, and those of the first one are mended before the others."""
+        folder = atlastest.OUTPUT / "own"
+        ranks = [folder / str(rank) for rank in range(RANKS)]
+        for place in ranks:
+            place.mkdir(parents=True, exist_ok=True)
+            (place / "model.safetensors").write_bytes((ORACLE / "llama" / "model.safetensors").read_bytes())
+            (place / "config.json").write_text("{")
+        source = simple.ProgrammableSource(OutputDataSetType="vtkTable")
+        source.Script = f"""
+import os
+from vtkmodules.vtkCommonCore import vtkLogger
+from vtkmodules.vtkParallelCore import vtkMultiProcessController
+controller = vtkMultiProcessController.GetGlobalController()
+rank = controller.GetLocalProcessId() if controller else 0
+os.chdir({str(folder)!r} + "/" + str(rank))
+if rank: # the errors of the others are of their own files, and are not read here
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
+"""
+        before = os.getcwd()
+        source.UpdatePipeline()
+        try:
+            reader = simple.TransformerReader(FileName="config.json")
+            recorder = simple.TransformerRecorder(Input=reader, TokenIds=ids([20, 20, 20]), Record=OF_HEADS)
+            recorder.UpdatePipeline()
+            for error in self.take_errors():
+                self.assertIn("config.json", error)
+            for mended in ranks:
+                (mended / "config.json").write_bytes((ORACLE / "llama" / "config.json").read_bytes())
+                recorder.UpdatePipeline()
+            if RANKS > 1:  # a single rank has read it again
+                self.assertEqual(arrays_of(servermanager.Fetch(recorder, 0)), {})
+                simple.ReloadFiles(reader)
+                recorder.UpdatePipeline()
+            self.assert_recorded("own", recorder, 3 + 2 * 4 * 4)
+        finally:
+            source.Script = f"""
+import os
+from vtkmodules.vtkCommonCore import vtkLogger
+os.chdir({before!r})
+vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_WARNING)
+"""
+            source.UpdatePipeline()
 
     def test_a_cancel_on_one_is_that_of_all(self):
         recorder = self.recorder()

@@ -3,8 +3,10 @@
 import json
 import pathlib
 import shutil
+from xml.etree import ElementTree
 
 import atlastest
+import attentionatlas as atlas
 import numpy
 from atlastest import AtlasTest, point_arrays
 from PIL import Image
@@ -166,6 +168,56 @@ class Transformers(AtlasTest):
         labels = tokens_of(atlastest.fetch(attention))
         self.assertEqual(labels[:15], labels[5:])
 
+    def adapter(self):
+        """A folder with a model and an adapter of it, and what both compute."""
+        oracle = ORACLE / "models" / "adapters" / "llama-lora"
+        folder = pathlib.Path(atlastest.OUTPUT, "adapted")
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for path in (*(oracle / "base").iterdir(), *(oracle / "adapter").iterdir()):
+            shutil.copyfile(path, folder / path.name)
+        expected, _ = atlastest.read_safetensors(oracle / "expected.safetensors")
+        return folder, expected
+
+    def test_adapter_is_applied(self):
+        folder, expected = self.adapter()
+        ids = " ".join(map(str, expected["0.input_ids"].ravel()))
+
+        def weights(name):
+            model = simple.TransformerReader(FileName=str(folder / name))
+            recorder = simple.TransformerRecorder(Input=model, TokenIds=ids)
+            found = matrix(simple.AttentionMap(Input=recorder, Layer=2, Head=3))
+            field = atlastest.fetch(model).GetFieldData().GetAbstractArray("Adapter").GetValue(0)
+            return found, field
+
+        for name in ("config.json", "adapter_config.json", "adapter_model.safetensors"):
+            found, field = weights(name)
+            self.assert_close(found, expected["0.attention.2"][3], 1e-4)
+            self.assertEqual(field, str(folder))
+            self.assertEqual(self.take_errors(), [])
+        found, field = weights("model.safetensors")
+        self.assertGreater(numpy.abs(found - expected["0.attention.2"][3]).max(), 1e-3)
+        self.assertEqual(field, "")
+        self.assertIn("these weights alone were opened, without the adapter", self.take_errors()[0])
+
+    def test_adapter_elsewhere(self):
+        folder, expected = self.adapter()
+        ids = " ".join(map(str, expected["0.input_ids"].ravel()))
+        base = folder / "base"
+        base.mkdir()
+        for name in ("config.json", "model.safetensors"):
+            (folder / name).rename(base / name)
+        path = folder / "adapter_config.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "base_model_name_or_path": "base"}))
+        self.assertEqual(simple.OpenDataFile(str(path)).GetXMLName(), "TransformerReader")
+        for place in (folder, path, folder / "adapter_model.safetensors"):
+            with atlas.open(place) as model:
+                self.assertEqual(model.name, "adapted" if place != folder / "adapter_model.safetensors" else place.stem)
+                found = matrix(simple.AttentionMap(Input=model.record(token_ids=ids).reader, Layer=2, Head=3))
+                self.assert_close(found, expected["0.attention.2"][3], 1e-4)
+        with atlas.open(base / "model.safetensors") as model:
+            self.assertEqual(model.layers, 3)
+
     def test_opens_a_config(self):
         path = ORACLE / "transformers" / "llama" / "config.json"
         self.assertEqual(simple.OpenDataFile(str(path)).GetXMLName(), "TransformerReader")
@@ -193,6 +245,38 @@ class Transformers(AtlasTest):
         self.assert_same_arrays(point_arrays(again), expected)
         warnings = self.take_errors()
         self.assertTrue(all("are left out" in warning for warning in warnings), warnings)
+
+    def test_every_analysis_needs_the_products_that_were_recorded(self):
+        """Parts of a recording add up to it if the model multiplies the same numbers."""
+        path = str(atlastest.DATA / "models" / "language-2" / "config.json")
+        quantities = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual", "Logits")
+        record = [entry for name in quantities for entry in (name, "1")]
+        precisions = {"Single Precision": "single", "BF16": "bf16"}
+        models = {name: simple.TransformerReader(FileName=path, Products=name) for name in precisions}
+        recordings = {
+            name: simple.TransformerRecorder(Input=model, TokenIds="1 2 3 4", Record=record)
+            for name, model in models.items()
+        }
+        analyses = set()
+        for xml in sorted((atlastest.SOURCE / "XML").glob("*.xml")):
+            for proxy in ElementTree.parse(xml).getroot().iter("SourceProxy"):
+                inputs = {
+                    port.get("name"): port.find("AtlasFormatDomain").get("formats")
+                    for port in proxy.iter("InputProperty")
+                    if port.find("AtlasFormatDomain") is not None
+                }
+                if inputs == {"Input": "attention-atlas.recording", "Model": "attention-atlas.transformer"}:
+                    analyses.add(proxy.get("name"))
+        self.assertLessEqual({"AttentionTokens", "HeadScores", "HeadUpdates", "LogitLens", "ScoreBreakdown"}, analyses)
+        for analysis in sorted(analyses):
+            for recorded, given in (("BF16", "Single Precision"), ("Single Precision", "BF16")):
+                with self.subTest(analysis, recorded=recorded):
+                    source = getattr(simple, analysis)(Input=recordings[recorded], Model=models[given])
+                    source.UpdatePipeline()
+                    self.assert_one_error(
+                        "needs the model that was recorded: expected products in "
+                        f"{precisions[recorded]} as in the recording, found {precisions[given]}"
+                    )
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ PROXIES = help_pages.read(XML)
 OF_USERS = [proxy for (group, _), proxy in PROXIES.items() if group in help_pages.GROUPS]
 #: Properties with any text, for which ParaView has no domain, by proxy and property.
 FREE_TEXT = {
+    ("AttentionDiagram", "Title"),
+    ("AttentionDiagram", "ShownTitle"),
     ("RecordingReader", "Architecture"),
     ("TransformerRecorder", "Prompts"),
     ("TransformerRecorder", "TokenIds"),
@@ -191,7 +193,7 @@ class Properties(unittest.TestCase):
         found = re.search(r"Default: (.+)\.$", documentation(element))
         self.assertTrue(found, documentation(element))
         kinds = {domain.tag.replace("Atlas", ""): domain for domain in domains(element)}
-        enumeration = kinds.get("EnumerationDomain")
+        enumeration = next((kinds[tag] for tag in kinds if tag.endswith("EnumerationDomain")), None)
         if enumeration is not None:
             texts = {entry.get("value"): entry.get("text") for entry in enumeration.iter("Entry")}
             self.assertEqual(found[1], " ".join(texts[default] for default in defaults))

@@ -114,7 +114,13 @@ class Chromium:
 
     def settle(self):
         """Waits until what was asked for is on the screen."""
-        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+        frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+        try:
+            self.run(frames)
+        except RuntimeError as error:
+            if "navigated" not in str(error):
+                raise
+            self.run(frames)  # of the page that was opened meanwhile
 
     def state(self, name):
         """A data attribute of the page."""

@@ -94,6 +94,17 @@ std::string Sizes(std::size_t layers, std::size_t heads, std::int64_t dimension)
          std::to_string(dimension);
 }
 
+void RequireSameProducts(
+  const Recording& recording, const Transformer& model, const std::string& begin)
+{
+  if (recording.products != model.GetProducts())
+  {
+    throw OptionError(begin + "expected products in " + std::string(Name(recording.products)) +
+                      " as in the recording, found " + std::string(Name(model.GetProducts())) +
+                      "; change Products of the Transformer Reader.");
+  }
+}
+
 /// The number of layers, as far as it is known.
 void RequireSameLayers(
   const Recording& recording, const TransformerConfig& config, const std::string& begin)
@@ -149,6 +160,7 @@ void RequireSameModel(const Recording& recording, const Transformer& model, cons
     RequireSameSizes(recording, model.GetConfig(), begin);
   }
   RequireSameTokens(recording, model.GetConfig(), begin);
+  RequireSameProducts(recording, model, begin);
   if (recording.layers.empty() || recording.tokens.Count() == 0)
   {
     return;
@@ -192,6 +204,7 @@ void RequireSamePart(
   {
     RequireSameSizes(part, kind == AttentionKind::Encoder ? *config.encoder : config, begin);
   }
+  RequireSameProducts(part, model, begin);
 }
 
 void RequireSameProcessing(

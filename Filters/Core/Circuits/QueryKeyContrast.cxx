@@ -1,5 +1,6 @@
 #include "QueryKeyContrast.h"
 
+#include "AttentionKernels.h"
 #include "CircuitFactors.h"
 #include "Error.h"
 #include "Index.h"
@@ -10,6 +11,7 @@
 #include "ThinSvd.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <string>
@@ -31,6 +33,7 @@ constexpr std::int64_t QueriesPerSum = 256;
 /// The tokens of a sequence.
 struct SequencePairs
 {
+  std::int64_t sequence = 0;
   std::int64_t first = 0;          ///< row of the recording
   KeyRange queries;                ///< their positions
   std::int64_t keys = 0;           ///< the first ones have keys
@@ -44,6 +47,7 @@ SequencePairs PairsOf(
   const Recording& recording, std::int64_t sequence, const std::vector<std::int64_t>& group)
 {
   SequencePairs pairs;
+  pairs.sequence = sequence;
   pairs.first = recording.sequenceOffsets[sequence];
   pairs.queries = QueryPositions(recording, sequence);
   pairs.keys = KeyPositions(recording, sequence).end;
@@ -57,21 +61,12 @@ SequencePairs PairsOf(
   return pairs;
 }
 
-/// Which keys a query may attend to.
-struct AllowedPairs
-{
-  AttentionMask mask = AttentionMask::Causal;
-  std::int64_t window = 0; ///< of the layer; 0: none
-
-  bool IsCausal() const { return this->mask == AttentionMask::Causal; }
-};
-
 /// For each query of a sequence the sums of a quantity of keys, rows [keys, columns]: over those in
 /// the set, and over all that make up a pair with it.
 class KeySums
 {
 public:
-  KeySums(const SequencePairs& pairs, const DoubleMatrix& keys, const AllowedPairs& allowed,
+  KeySums(const SequencePairs& pairs, const DoubleMatrix& keys, const HeadScores& allowed,
     const QueryKeyContrastOptions& options)
     : Pairs(pairs)
     , Keys(keys)
@@ -80,24 +75,25 @@ public:
     , Total(Eigen::RowVectorXd::Zero(keys.cols()))
     , OfGroup(DoubleMatrix::Zero(pairs.groups, keys.cols()))
   {
-    for (std::int64_t j = 0; j < pairs.keys && !allowed.IsCausal(); ++j)
-    {
-      this->AddKey(j, 1);
-    }
   }
 
   /// The sums of the query at position i. Call for each, in their order.
   template<class Row>
   void Evaluate(std::int64_t i, Row&& inSet, Row&& all)
   {
-    const std::int64_t window = this->Allowed.window;
-    if (this->Allowed.IsCausal())
+    if (this->Allowed.patchWindow > 0)
     {
-      this->AddKey(i, 1);
+      this->SumWindow(i);
     }
-    if (window > 0 && i >= window)
+    for (const std::int64_t end = this->Allowed.KeyCount(i + 1); this->Summed.end < end;
+      ++this->Summed.end)
     {
-      this->AddKey(i - window, -1);
+      this->AddKey(this->Summed.end, 1);
+    }
+    for (const std::int64_t first = this->Allowed.FirstKey(i); this->Summed.begin < first;
+      ++this->Summed.begin)
+    {
+      this->AddKey(this->Summed.begin, -1);
     }
     const bool leavesSelf =
       !this->Options.includesSelf && this->Allowed.mask != AttentionMask::Cross;
@@ -121,23 +117,43 @@ public:
     {
       return;
     }
-    if (i >= distance && (window == 0 || distance < window))
+    const auto add = [&](std::int64_t j)
     {
-      inSet += this->Keys.row(i - distance);
-    }
-    if (!this->Allowed.IsCausal() && distance > 0 && i + distance < this->Pairs.keys)
+      if (this->Summed.Has(j) && this->Allowed.SharesWindow(i, j))
+      {
+        inSet += this->Keys.row(j);
+      }
+    };
+    add(i - distance);
+    if (distance > 0)
     {
-      inSet += this->Keys.row(i + distance);
+      add(i + distance);
     }
   }
 
 private:
   const SequencePairs& Pairs;
   const DoubleMatrix& Keys;
-  AllowedPairs Allowed;
+  const HeadScores& Allowed;
   const QueryKeyContrastOptions& Options;
+  KeyRange Summed; ///< the keys that the last query may attend to
   Eigen::RowVectorXd Total;
   DoubleMatrix OfGroup;
+
+  /// Sums the keys in the window of patches of the query at position i, which follow in no order.
+  void SumWindow(std::int64_t i)
+  {
+    this->Total.setZero();
+    this->OfGroup.setZero();
+    this->Summed = { this->Allowed.FirstKey(i), this->Allowed.KeyCount(i + 1) };
+    for (std::int64_t j = this->Summed.begin; j < this->Summed.end; ++j)
+    {
+      if (this->Allowed.SharesWindow(i, j))
+      {
+        this->AddKey(j, 1);
+      }
+    }
+  }
 
   /// Adds a key, or with -1 takes it away.
   void AddKey(std::int64_t j, double sign)
@@ -162,7 +178,7 @@ DoubleMatrix RowsOf(const SharedMatrix& matrix, std::int64_t first, std::int64_t
   return RowMatrix(matrix.Row(first), count, matrix.columns).cast<double>();
 }
 
-void AddPairs(const RecordedHead& head, const SequencePairs& pairs, const AllowedPairs& allowed,
+void AddPairs(const RecordedHead& head, const SequencePairs& pairs, const HeadScores& allowed,
   const QueryKeyContrastOptions& options, Sums& sums)
 {
   const std::int64_t length = pairs.QueryCount();
@@ -199,7 +215,7 @@ struct PairCounts
 
 /// The numbers of pairs, by the same sums of ones.
 PairCounts CountPairs(
-  const SequencePairs& pairs, const AllowedPairs& allowed, const QueryKeyContrastOptions& options)
+  const SequencePairs& pairs, const HeadScores& allowed, const QueryKeyContrastOptions& options)
 {
   const DoubleMatrix ones = DoubleMatrix::Ones(pairs.keys, 1);
   KeySums sums(pairs, ones, allowed, options);
@@ -304,11 +320,11 @@ public:
   {
     for (const HeadPlace& place : heads)
     {
-      const AllowedPairs allowed = this->AllowedIn(place.layer);
-      const auto [found, isNew] = this->Counts.emplace(allowed.window, PairCounts());
+      const auto [found, isNew] = this->Counts.emplace(this->LimitsOf(place), PairCounts());
       for (std::size_t s = 0; s < this->Sequences.size() && isNew; ++s)
       {
-        const PairCounts counts = CountPairs(this->Sequences[s], allowed, this->Options);
+        const PairCounts counts =
+          CountPairs(this->Sequences[s], this->AllowedIn(place, this->Sequences[s]), this->Options);
         found->second.pairs += counts.pairs;
         found->second.others += counts.others;
       }
@@ -358,26 +374,33 @@ private:
   const Recording& Record;
   const QueryKeyContrastOptions& Options;
   std::vector<SequencePairs> Sequences;
-  std::map<std::int64_t, PairCounts> Counts; ///< by window
+  using Limits = std::array<std::int64_t, 3>; ///< window, chunk and window of patches of a layer
+  std::map<Limits, PairCounts> Counts;
   QueryKeyContrast Found;
 
-  AllowedPairs AllowedIn(std::int64_t layer) const
+  Limits LimitsOf(const HeadPlace& place) const
   {
-    return { this->Record.mask, FindLayer(this->Record, layer).window };
+    const RecordedLayer& layer = FindLayer(this->Record, place.layer);
+    return { layer.window, layer.chunk, layer.patchWindow };
+  }
+
+  /// Which keys queries may attend to.
+  HeadScores AllowedIn(const HeadPlace& place, const SequencePairs& pairs) const
+  {
+    return MaskOf(this->Record, pairs.sequence, FindLayer(this->Record, place.layer));
   }
 
   HeadContrast Evaluate(const HeadPlace& place) const
   {
     const RecordedHead& head = FindHead(this->Record, place.layer, place.head);
-    const AllowedPairs allowed = this->AllowedIn(place.layer);
-    const PairCounts& counts = this->Counts.at(allowed.window);
+    const PairCounts& counts = this->Counts.at(this->LimitsOf(place));
     const std::int64_t dimension = head.query.columns;
     Sums sums{ DoubleMatrix::Zero(dimension, dimension), DoubleMatrix::Zero(dimension, dimension) };
     for (const SequencePairs& pairs : this->Sequences)
     {
       if (pairs.QueryCount() > 0 && pairs.keys > 0)
       {
-        AddPairs(head, pairs, allowed, this->Options, sums);
+        AddPairs(head, pairs, this->AllowedIn(place, pairs), this->Options, sums);
       }
     }
     if (!sums.all.allFinite() || !sums.inSet.allFinite())

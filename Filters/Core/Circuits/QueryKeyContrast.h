@@ -55,16 +55,16 @@ struct QueryKeyContrast
 /// and its singular value decomposition D = U S V^T: directions u_r of queries and v_r of keys
 /// along which a large product (q . u_r) (k . v_r) means that a pair is in the set. It is the
 /// difference of two uncentered cross-covariances of queries and keys. With a causal mask only
-/// pairs that can attend count, j <= i and within the window of the layer. In cross attention i is
-/// a token of the target and j one of the source. Queries and keys are those of the recording:
-/// after any rotation, without ALiBi and before any cap of scores.
+/// pairs that can attend count, j <= i and within the window and chunk of the layer; of images
+/// those in the same window of patches. In cross attention i is a token of the target and j one of
+/// the source. Queries and keys are those of the recording: after any rotation, without ALiBi and
+/// before any cap of scores.
 ///
 /// Sums over keys are running sums, one for each group, so the time grows with the tokens and not
-/// with the pairs. Throws OptionError for a layer, head or sequence that is not there, for heads
-/// whose queries and keys were not recorded, if one of the two sets of pairs is empty, and for a
-/// distance in cross attention;
-/// FileError if the file that a head is mapped from was truncated or changed; and ModelError for
-/// queries or keys that are not finite.
+/// with the pairs, but for windows of patches. Throws OptionError for a layer, head or sequence
+/// that is not there, for heads whose queries and keys were not recorded, if one of the two sets of
+/// pairs is empty, and for a distance in cross attention; FileError if the file that a head is
+/// mapped from was truncated or changed; and ModelError for queries or keys that are not finite.
 QueryKeyContrast FindQueryKeyContrast(
   const Recording& recording, const QueryKeyContrastOptions& options);
 

@@ -1,15 +1,19 @@
 #include "CorpusFile.h"
 
+#include "AtomicFile.h"
 #include "Error.h"
+#include "HashValues.h"
 #include "Index.h"
 #include "JsonText.h"
 #include "Safetensors.h"
+#include "SafetensorsLayout.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <numeric>
-#include <sstream>
+#include <limits>
 #include <utility>
 
 namespace atlas
@@ -20,309 +24,506 @@ namespace
 using nlohmann::json;
 using Integers = std::vector<std::int64_t>;
 
-/// Numbers that become a tensor, or come from one in the same order.
-class Stream
-{
-public:
-  /// For `count` numbers that are written.
-  explicit Stream(std::int64_t count) { this->Values.reserve(count); }
-  explicit Stream(Integers values)
-    : Values(std::move(values))
-    , Reads(true)
-  {
-  }
-
-  void Number(std::int64_t& value)
-  {
-    if (this->Reads)
-    {
-      value = this->Values[this->At++];
-    }
-    else
-    {
-      this->Values.push_back(value);
-    }
-  }
-  void Number(std::int32_t& value)
-  {
-    std::int64_t wide = value;
-    this->Number(wide);
-    value = static_cast<std::int32_t>(wide);
-  }
-  void Sum(ExactSum& sum)
-  {
-    std::int64_t high = sum.High();
-    std::int64_t low = sum.Low();
-    this->Number(high);
-    this->Number(low);
-    sum = ExactSum::FromBits(high, low);
-  }
-  template<int Bits>
-  void Sum(FixedSum<Bits>& sum)
-  {
-    std::int64_t stored = sum.Stored();
-    this->Number(stored);
-    sum = FixedSum<Bits>::FromStored(stored);
-  }
-  template<class List>
-  void Sums(List& sums)
-  {
-    for (auto& sum : sums)
-    {
-      this->Sum(sum);
-    }
-  }
-  template<class List>
-  void Numbers(List& numbers)
-  {
-    for (auto& number : numbers)
-    {
-      this->Number(number);
-    }
-  }
-
-  Integers& GetValues() { return this->Values; }
-
-private:
-  Integers Values;
-  std::size_t At = 0;
-  bool Reads = false;
-};
-
-/// Tensors that are made from statistics, or that statistics are made from.
-class Archive
-{
-public:
-  Archive() = default;
-  Archive(const TensorViews& tensors, std::string source)
-    : Read(&tensors)
-    , Source(std::move(source))
-  {
-  }
-
-  bool Reads() const { return this->Read != nullptr; }
-
-  /// Calls use(stream) for a tensor of integers.
-  template<class Use>
-  void Integer(const std::string& name, const Shape& shape, const Use& use)
-  {
-    if (this->Reads())
-    {
-      Stream stream(this->Find(name, shape, false).ToInteger());
-      use(stream);
-      return;
-    }
-    Stream stream(std::accumulate(
-      shape.begin(), shape.end(), std::int64_t{ 1 }, std::multiplies<std::int64_t>()));
-    use(stream);
-    this->Made.emplace(name, Tensor::FromInteger(shape, stream.GetValues()));
-  }
-
-  void Floats(const std::string& name, const Shape& shape, std::vector<double>& values,
-    DType dtype = DType::F64)
-  {
-    if (this->Reads())
-    {
-      values = this->Find(name, shape, true).ToDouble();
-      return;
-    }
-    this->Made.emplace(name, Tensor::FromDouble(dtype, shape, values));
-  }
-
-  /// The size of the first axis of a tensor that is read.
-  std::int64_t CountOf(const std::string& name) const
-  {
-    const auto found = this->Read->find(name);
-    if (found == this->Read->end() || found->second.shape.empty())
-    {
-      throw ModelError(this->Source + ": expected the tensor " + name + ", found none.");
-    }
-    return found->second.shape.front();
-  }
-
-  /// What was made; call once.
-  Tensors TakeMade() { return std::move(this->Made); }
-  const std::string& GetSource() const { return this->Source; }
-
-private:
-  const TensorViews* Read = nullptr;
-  std::string Source;
-  Tensors Made;
-
-  const TensorView& Find(const std::string& name, const Shape& shape, bool isFloating) const
-  {
-    this->CountOf(name);
-    const TensorView& view = this->Read->find(name)->second;
-    if (view.shape != shape || IsFloating(view.dtype) != isFloating)
-    {
-      throw ModelError(this->Source + ": expected " + name + " as " +
-                       (isFloating ? "numbers " : "integers ") + ToString(shape) + ", found " +
-                       std::string(Name(view.dtype)) + " " + ToString(view.shape) + ".");
-    }
-    return view;
-  }
-};
+/// The value of the metadata entry `alibi`: how it counts in scores of contexts.
+constexpr const char* AlibiByDistance = "by distance";
 
 std::int64_t Count(std::size_t size)
 {
   return static_cast<std::int64_t>(size);
 }
 
-void PassSketches(Archive& archive, std::vector<CorpusHead>& heads)
+/// Numbers that are written to where a tensor is.
+class NumbersOut
+{
+public:
+  explicit NumbersOut(std::byte* to)
+    : To(to)
+  {
+  }
+
+  void Integer(std::int64_t value) { this->Put(value); }
+  void Count(std::int64_t value) { this->Put(value); }
+  void Flag(bool value) { this->Put<std::int64_t>(value ? 1 : 0); }
+  void Sum(const ExactSum& sum)
+  {
+    this->Put(sum.High());
+    this->Put(sum.Low());
+  }
+  template<int Bits>
+  void Sum(const FixedSum<Bits>& sum)
+  {
+    this->Put(sum.Stored());
+  }
+  void Double(double value) { this->Put(value); }
+  void Float(float value) { this->Put(value); }
+  void WideFloat(float value) { this->Put(static_cast<double>(value)); }
+
+private:
+  std::byte* To;
+
+  template<class Value>
+  void Put(Value value)
+  {
+    std::memcpy(this->To, &value, sizeof(value));
+    this->To += sizeof(value);
+  }
+};
+
+/// Numbers that are read from a tensor. What could not have been written throws ModelError.
+class NumbersIn
+{
+public:
+  NumbersIn(const TensorView& view, std::string what)
+    : From(view.data)
+    , What(std::move(what))
+  {
+  }
+
+  void Integer(std::int64_t& value) { value = this->Get<std::int64_t>(); }
+  void Integer(std::int32_t& value)
+  {
+    value = static_cast<std::int32_t>(this->Between(
+      std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()));
+  }
+  void Integer(std::uint64_t& value)
+  {
+    value = static_cast<std::uint64_t>(this->Get<std::int64_t>());
+  }
+  void Integer(char& letter)
+  {
+    letter = static_cast<char>(this->Between(
+      std::numeric_limits<signed char>::min(), std::numeric_limits<unsigned char>::max()));
+  }
+  /// Not negative, and so small that all counts of a file can be added up.
+  void Count(std::int64_t& value) { value = this->Between(0, std::int64_t{ 1 } << 48); }
+  void Flag(bool& value) { value = this->Get<std::int64_t>() != 0; }
+  void Sum(ExactSum& sum)
+  {
+    const std::int64_t high = this->Between(-Half, Half);
+    sum = ExactSum::FromBits(high, this->Get<std::int64_t>());
+  }
+  template<int Bits>
+  void Sum(FixedSum<Bits>& sum)
+  {
+    sum = FixedSum<Bits>::FromStored(this->Between(-Half, Half));
+  }
+  void Double(double& value) { value = this->Finite(this->Get<double>()); }
+  void Float(float& value) { value = this->Finite(this->Get<float>()); }
+  void WideFloat(float& value)
+  {
+    const auto wide = this->Get<double>();
+    if (!(std::abs(wide) <= static_cast<double>(std::numeric_limits<float>::max())))
+    {
+      throw ModelError(this->What + ": expected finite numbers in single precision, found " +
+                       std::to_string(wide) + ".");
+    }
+    value = static_cast<float>(wide);
+  }
+
+private:
+  static constexpr std::int64_t Half = std::int64_t{ 1 } << 62; ///< so that a sum can grow
+  const std::byte* From;
+  std::string What;
+
+  template<class Value>
+  Value Get()
+  {
+    const auto value = LoadElement<Value>(this->From, 0);
+    this->From += sizeof(value);
+    return value;
+  }
+  std::int64_t Between(std::int64_t least, std::int64_t most)
+  {
+    const auto value = this->Get<std::int64_t>();
+    if (value < least || value > most)
+    {
+      throw ModelError(this->What + ": expected numbers from " + std::to_string(least) + " to " +
+                       std::to_string(most) + ", found " + std::to_string(value) + ".");
+    }
+    return value;
+  }
+  template<class Value>
+  Value Finite(Value value) const
+  {
+    if (!std::isfinite(value))
+    {
+      throw ModelError(
+        this->What + ": expected finite numbers, found " + std::to_string(value) + ".");
+    }
+    return value;
+  }
+};
+
+template<class Numbers, class List>
+void PassSums(Numbers& numbers, List& sums)
+{
+  for (auto& sum : sums)
+  {
+    numbers.Sum(sum);
+  }
+}
+
+template<class Numbers, class List>
+void PassCounts(Numbers& numbers, List& counts)
+{
+  for (auto& count : counts)
+  {
+    numbers.Count(count);
+  }
+}
+
+template<class Numbers, class List>
+void PassIntegers(Numbers& numbers, List& integers)
+{
+  for (auto& integer : integers)
+  {
+    numbers.Integer(integer);
+  }
+}
+
+/// The tensors of a file that is made: first their shapes, then, once it is known where each is,
+/// their numbers.
+class Writer
+{
+public:
+  static constexpr bool Reads = false;
+
+  template<class Use>
+  void Tensor(const std::string& name, const Shape& shape, DType dtype, const Use& use)
+  {
+    if (this->Data == nullptr)
+    {
+      this->Views.insert_or_assign(name, TensorView{ dtype, shape, nullptr });
+      return;
+    }
+    NumbersOut numbers(this->Data + this->Layout.offsets.at(name));
+    use(numbers);
+  }
+
+  /// What a list has that is written.
+  std::int64_t RowsOf(const std::string& /*name*/, const Shape& /*columns*/, std::size_t rows) const
+  {
+    return Count(rows);
+  }
+  template<class List>
+  static void Resize(const List& /*list*/, std::int64_t /*size*/)
+  {
+  }
+
+  /// Returns the number of bytes of the file.
+  std::size_t LayOut(const Metadata& metadata)
+  {
+    this->Layout = LayOutSafetensors(this->Views, metadata);
+    return this->Layout.dataEnd;
+  }
+  void WriteTo(char* bytes)
+  {
+    std::copy(this->Layout.header.begin(), this->Layout.header.end(), bytes);
+    this->Data = reinterpret_cast<std::byte*>(bytes);
+  }
+
+private:
+  TensorViews Views;
+  SafetensorsLayout Layout;
+  std::byte* Data = nullptr;
+};
+
+/// The tensors of a file that is read. Lists are resized for those alone whose shape was found.
+class Reader
+{
+public:
+  static constexpr bool Reads = true;
+
+  Reader(const TensorViews& tensors, std::string source)
+    : Tensors(tensors)
+    , Source(std::move(source))
+  {
+  }
+
+  template<class Use>
+  void Tensor(const std::string& name, const Shape& shape, DType dtype, const Use& use) const
+  {
+    const TensorView& view = this->Find(name);
+    if (view.shape != shape || view.dtype != dtype)
+    {
+      this->Fail("expected " + name + " as " + std::string(Name(dtype)) + " " + ToString(shape) +
+                 ", found " + Describe(view) + ".");
+    }
+    NumbersIn numbers(view, this->Source + ": " + name);
+    use(numbers);
+  }
+
+  /// The rows of a tensor of integers with these columns.
+  std::int64_t RowsOf(const std::string& name, const Shape& columns, std::size_t /*rows*/) const
+  {
+    const TensorView& view = this->Find(name);
+    if (view.dtype != DType::I64 || view.shape.empty() ||
+        Shape(view.shape.begin() + 1, view.shape.end()) != columns)
+    {
+      Shape shape = columns;
+      shape.insert(shape.begin(), view.shape.empty() ? 0 : view.shape.front());
+      this->Fail(
+        "expected " + name + " as I64 " + ToString(shape) + ", found " + Describe(view) + ".");
+    }
+    return view.shape.front();
+  }
+  template<class List>
+  static void Resize(List& list, std::int64_t size)
+  {
+    list.resize(ToIndex(size));
+  }
+
+  [[noreturn]] void Fail(const std::string& message) const
+  {
+    throw ModelError(this->Source + ": " + message);
+  }
+  void Require(bool holds, const char* message) const
+  {
+    if (!holds)
+    {
+      this->Fail(message);
+    }
+  }
+
+private:
+  const TensorViews& Tensors;
+  std::string Source;
+
+  static std::string Describe(const TensorView& view)
+  {
+    return std::string(Name(view.dtype)) + " " + ToString(view.shape);
+  }
+  const TensorView& Find(const std::string& name) const
+  {
+    const auto found = this->Tensors.find(name);
+    if (found == this->Tensors.end())
+    {
+      this->Fail("expected the tensor " + name + ", found none.");
+    }
+    return found->second;
+  }
+};
+
+template<class Archive, class Heads>
+void PassSketches(Archive& archive, Heads& heads)
 {
   QuantileSketch model;
   model.Add(0);
   const std::int64_t bins = Count(model.GetBins().size());
-  archive.Integer("sketches", { Count(heads.size()), Count(CorpusSketchCount), bins },
-    [&](Stream& stream)
+  archive.Tensor("sketches", { Count(heads.size()), Count(CorpusSketchCount), bins }, DType::I64,
+    [&](auto& numbers)
     {
-      for (CorpusHead& head : heads)
+      for (auto& head : heads)
       {
-        for (QuantileSketch& sketch : head.sketches)
+        for (auto& sketch : head.sketches)
         {
           Integers counts = sketch.GetBins();
           counts.resize(bins);
-          stream.Numbers(counts);
-          const bool isEmpty = std::all_of(
-            counts.begin(), counts.end(), [](std::int64_t count) { return count == 0; });
-          sketch = QuantileSketch::FromBins(
-            isEmpty ? Integers() : std::move(counts), archive.GetSource().c_str());
+          PassCounts(numbers, counts);
+          if constexpr (Archive::Reads)
+          {
+            const bool isEmpty = std::all_of(
+              counts.begin(), counts.end(), [](std::int64_t count) { return count == 0; });
+            sketch = QuantileSketch::FromBins(isEmpty ? Integers() : std::move(counts), "sketches");
+          }
         }
       }
     });
 }
 
-void PassHeads(Archive& archive, CorpusStatistics& statistics)
+template<class Archive, class Statistics>
+void PassHeads(Archive& archive, Statistics& statistics)
 {
-  std::vector<CorpusHead>& heads = statistics.heads;
-  const std::int64_t count = Count(heads.size());
+  auto& heads = statistics.heads;
   const std::int64_t d = statistics.headDimension;
   const auto pass = [&](const char* name, Shape shape, const auto& ofHead)
   {
-    shape.insert(shape.begin(), count);
-    archive.Integer(name, shape,
-      [&](Stream& stream)
+    shape.insert(shape.begin(), Count(heads.size()));
+    archive.Tensor(name, shape, DType::I64,
+      [&](auto& numbers)
       {
-        for (CorpusHead& head : heads)
+        for (auto& head : heads)
         {
-          ofHead(stream, head);
+          ofHead(numbers, head);
         }
       });
   };
+  const auto passSums = [&](const char* name, std::int64_t size, const Shape& columns, auto list)
+  {
+    Shape shape = columns;
+    shape.insert(shape.begin(), size);
+    pass(name, shape,
+      [&](auto& numbers, auto& head)
+      {
+        Archive::Resize(head.*list, size);
+        PassSums(numbers, head.*list);
+      });
+  };
   pass("sums", { Count(CorpusSumCount), 2 },
-    [](Stream& stream, CorpusHead& head) { stream.Sums(head.sums); });
+    [](auto& numbers, auto& head) { PassSums(numbers, head.sums); });
   pass("counts", { Count(CorpusCountCount) },
-    [](Stream& stream, CorpusHead& head) { stream.Numbers(head.counts); });
+    [](auto& numbers, auto& head) { PassCounts(numbers, head.counts); });
   pass("histograms", { Count(CorpusHistogramCount), Count(HistogramBins) },
-    [](Stream& stream, CorpusHead& head)
+    [](auto& numbers, auto& head)
     {
       for (auto& histogram : head.histograms)
       {
-        stream.Numbers(histogram);
+        PassCounts(numbers, histogram);
       }
     });
-  pass("distances", { statistics.options.window },
-    [](Stream& stream, CorpusHead& head) { stream.Sums(head.distances); });
-  pass("query_moment", { d * d, 2 },
-    [](Stream& stream, CorpusHead& head) { stream.Sums(head.queryMoment); });
-  pass("key_moment", { d * d, 2 },
-    [](Stream& stream, CorpusHead& head) { stream.Sums(head.keyMoment); });
-  pass("key_sum", { d, 2 }, [](Stream& stream, CorpusHead& head) { stream.Sums(head.keySum); });
+  passSums("distances", statistics.options.window, {}, &CorpusHead::distances);
+  passSums("query_moment", d * d, { 2 }, &CorpusHead::queryMoment);
+  passSums("key_moment", d * d, { 2 }, &CorpusHead::keyMoment);
+  passSums("key_sum", d, { 2 }, &CorpusHead::keySum);
   if (const std::int64_t ofValues = statistics.valueDimension; ofValues > 0)
   {
-    pass("value_moment", { ofValues * ofValues, 2 },
-      [](Stream& stream, CorpusHead& head) { stream.Sums(head.valueMoment); });
-    pass("value_sum", { ofValues, 2 },
-      [](Stream& stream, CorpusHead& head) { stream.Sums(head.valueSum); });
+    passSums("value_moment", ofValues * ofValues, { 2 }, &CorpusHead::valueMoment);
+    passSums("value_sum", ofValues, { 2 }, &CorpusHead::valueSum);
   }
-  pass("tokens", { Count(statistics.ids.size()), 4 },
-    [](Stream& stream, CorpusHead& head)
+  const std::int64_t kinds = Count(statistics.ids.size());
+  pass("tokens", { kinds, 4 },
+    [kinds](auto& numbers, auto& head)
     {
-      for (TokenAttention& token : head.tokens)
+      Archive::Resize(head.tokens, kinds);
+      for (auto& token : head.tokens)
       {
-        stream.Sum(token.from);
-        stream.Sum(token.fromDistance);
-        stream.Sum(token.to);
-        stream.Sum(token.toDistance);
+        numbers.Sum(token.from);
+        numbers.Sum(token.fromDistance);
+        numbers.Sum(token.to);
+        numbers.Sum(token.toDistance);
       }
     });
   PassSketches(archive, heads);
 }
 
 /// A context with its head and measure.
+template<class Context>
 struct ContextRow
 {
   std::int64_t head = 0;
   std::int64_t measure = 0;
   std::int64_t count = 0; ///< tokens
-  TopContext context;
+  Context* context = nullptr;
 };
 
-void PassContexts(Archive& archive, CorpusStatistics& statistics)
+template<class Archive, class Context>
+void PassContexts(Archive& archive, std::vector<ContextRow<Context>>& rows,
+  const std::function<void(const ContextRow<Context>&)>& check)
 {
-  std::vector<ContextRow> rows;
-  std::vector<double> values;
+  archive.Tensor("contexts", { Count(rows.size()), 7 }, DType::I64,
+    [&](auto& numbers)
+    {
+      for (auto& row : rows)
+      {
+        numbers.Integer(row.head);
+        numbers.Integer(row.measure);
+        numbers.Integer(row.context->document);
+        numbers.Integer(row.context->begin);
+        numbers.Integer(row.count);
+        numbers.Integer(row.context->query);
+        numbers.Integer(row.context->key);
+      }
+    });
+  std::int64_t all = 0;
+  for (const auto& row : rows)
+  {
+    check(row);
+    all += row.count;
+  }
+  archive.Tensor("context_values", { Count(rows.size()) }, DType::F64,
+    [&](auto& numbers)
+    {
+      for (auto& row : rows)
+      {
+        numbers.WideFloat(row.context->value);
+      }
+    });
+  archive.Tensor("context_tokens", { all }, DType::I64,
+    [&](auto& numbers)
+    {
+      for (auto& row : rows)
+      {
+        Archive::Resize(row.context->tokens, row.count);
+        PassIntegers(numbers, row.context->tokens);
+      }
+    });
+}
+
+/// Throws ModelError unless tokens are among the kinds of the statistics.
+void RequireKnownTokens(const Reader& reader, const CorpusStatistics& statistics,
+  const std::vector<std::int32_t>& tokens, const char* message)
+{
+  reader.Require(
+    std::all_of(tokens.begin(), tokens.end(), [&](std::int64_t id)
+      { return std::binary_search(statistics.ids.begin(), statistics.ids.end(), id); }),
+    message);
+}
+
+void PassContexts(Writer& writer, const CorpusStatistics& statistics)
+{
+  std::vector<ContextRow<const TopContext>> rows;
   for (std::size_t h = 0; h < statistics.heads.size(); ++h)
   {
     for (std::size_t m = 0; m < ContextMeasureCount; ++m)
     {
       for (const TopContext& context : statistics.heads[h].contexts[m])
       {
-        rows.push_back({ Count(h), Count(m), Count(context.tokens.size()), context });
-        values.push_back(static_cast<double>(context.value));
+        rows.push_back({ Count(h), Count(m), Count(context.tokens.size()), &context });
       }
     }
   }
-  if (archive.Reads())
+  PassContexts<Writer, const TopContext>(writer, rows, [](const auto& /*row*/) {});
+}
+
+void PassContexts(const Reader& reader, CorpusStatistics& statistics)
+{
+  std::vector<TopContext> contexts;
+  Reader::Resize(contexts, reader.RowsOf("contexts", { 7 }, 0));
+  std::vector<ContextRow<TopContext>> rows;
+  rows.reserve(contexts.size());
+  for (TopContext& context : contexts)
   {
-    rows.resize(ToIndex(archive.CountOf("contexts")));
+    rows.push_back({ 0, 0, 0, &context });
   }
-  archive.Integer("contexts", { Count(rows.size()), 7 },
-    [&](Stream& stream)
+  PassContexts<const Reader, TopContext>(reader, rows,
+    [&](const ContextRow<TopContext>& row)
     {
-      for (ContextRow& row : rows)
-      {
-        for (std::int64_t* number :
-          { &row.head, &row.measure, &row.context.document, &row.context.begin, &row.count })
-        {
-          stream.Number(*number);
-        }
-        stream.Number(row.context.query);
-        stream.Number(row.context.key);
-      }
+      const TopContext& context = *row.context;
+      reader.Require(row.head >= 0 && row.head < Count(statistics.heads.size()) &&
+                       row.measure >= 0 && row.measure < Count(ContextMeasureCount) &&
+                       row.count >= 1 && row.count <= statistics.options.window &&
+                       context.query >= 0 && context.query < row.count && context.key >= 0 &&
+                       context.key < row.count && context.document >= 0 && context.begin >= 0,
+        "contexts: a head, measure or position is out of range.");
     });
-  std::int64_t all = 0;
-  for (ContextRow& row : rows)
+  for (const ContextRow<TopContext>& row : rows)
   {
-    if (row.head < 0 || row.head >= Count(statistics.heads.size()) || row.measure < 0 ||
-        row.measure >= Count(ContextMeasureCount) || row.count < 1 ||
-        row.count > statistics.options.window || row.context.query < 0 ||
-        row.context.query >= row.count || row.context.key < 0 || row.context.key >= row.count)
-    {
-      throw ModelError(
-        archive.GetSource() + ": contexts: a head, measure or position is out of range.");
-    }
-    all += row.count;
-  }
-  archive.Floats("context_values", { Count(rows.size()) }, values);
-  archive.Integer("context_tokens", { all },
-    [&](Stream& stream)
-    {
-      for (ContextRow& row : rows)
-      {
-        row.context.tokens.resize(row.count);
-        stream.Numbers(row.context.tokens);
-      }
-    });
-  for (std::size_t i = 0; archive.Reads() && i < rows.size(); ++i)
-  {
-    rows[i].context.value = static_cast<float>(values[i]);
-    statistics.Keep(ToIndex(rows[i].head), static_cast<ContextMeasure>(rows[i].measure),
-      std::move(rows[i].context));
+    RequireKnownTokens(
+      reader, statistics, row.context->tokens, "context_tokens: expected tokens of ids.");
+    statistics.Keep(
+      ToIndex(row.head), static_cast<ContextMeasure>(row.measure), std::move(*row.context));
   }
 }
 
-void PassTexts(Archive& archive, CorpusStatistics& statistics)
+/// The texts of kinds of tokens as one, and where each ends.
+template<class Archive>
+void PassTexts(Archive& archive, Integers& ends, std::string& all)
+{
+  archive.Tensor("text_ends", { Count(ends.size()) }, DType::I64,
+    [&](auto& numbers) { PassIntegers(numbers, ends); });
+  const std::int64_t count = ends.empty() ? 0 : ends.back();
+  archive.Tensor("texts", { count }, DType::I64,
+    [&](auto& numbers)
+    {
+      if constexpr (Archive::Reads)
+      {
+        all.resize(count);
+      }
+      PassIntegers(numbers, all);
+    });
+}
+
+void PassTexts(Writer& writer, const CorpusStatistics& statistics)
 {
   std::string all;
   Integers ends;
@@ -331,69 +532,60 @@ void PassTexts(Archive& archive, CorpusStatistics& statistics)
     all += text;
     ends.push_back(Count(all.size()));
   }
-  if (archive.Reads())
-  {
-    ends.resize(ToIndex(archive.CountOf("text_ends")));
-  }
-  archive.Integer(
-    "text_ends", { Count(ends.size()) }, [&](Stream& stream) { stream.Numbers(ends); });
-  Integers bytes(all.begin(), all.end());
-  bytes.resize(ends.empty() ? 0 : ToIndex(std::max<std::int64_t>(ends.back(), 0)));
+  PassTexts<Writer>(writer, ends, all);
+}
+
+void PassTexts(const Reader& reader, CorpusStatistics& statistics)
+{
+  Integers ends(reader.RowsOf("text_ends", {}, 0));
+  std::string all;
+  PassTexts<const Reader>(reader, ends, all);
   if (!std::is_sorted(ends.begin(), ends.end()) || (!ends.empty() && ends.front() < 0) ||
       (!ends.empty() && ends.size() != statistics.ids.size()))
   {
-    throw ModelError(archive.GetSource() +
-                     ": text_ends: expected rising numbers, one for each of " +
-                     std::to_string(statistics.ids.size()) + " ids.");
+    reader.Fail("text_ends: expected rising numbers, one for each of " +
+                std::to_string(statistics.ids.size()) + " ids.");
   }
-  archive.Integer("texts", { Count(bytes.size()) }, [&](Stream& stream) { stream.Numbers(bytes); });
-  if (archive.Reads())
+  std::int64_t begin = 0;
+  for (const std::int64_t end : ends)
   {
-    all.assign(bytes.begin(), bytes.end());
-    std::int64_t begin = 0;
-    for (const std::int64_t end : ends)
-    {
-      statistics.texts.push_back(all.substr(begin, end - begin));
-      begin = end;
-    }
+    statistics.texts.push_back(all.substr(begin, end - begin));
+    begin = end;
   }
 }
 
-void PassSamples(Archive& archive, CorpusStatistics& statistics)
+template<class Archive, class Statistics>
+void PassSamples(Archive& archive, Statistics& statistics)
 {
-  std::vector<CorpusSample>& samples = statistics.samples;
-  if (archive.Reads())
-  {
-    samples.resize(ToIndex(archive.CountOf("samples")));
-  }
-  archive.Integer("samples", { Count(samples.size()), 4 },
-    [&](Stream& stream)
+  auto& samples = statistics.samples;
+  const std::int64_t count = archive.RowsOf("samples", { 4 }, samples.size());
+  archive.Tensor("samples", { count, 4 }, DType::I64,
+    [&](auto& numbers)
     {
-      for (CorpusSample& sample : samples)
+      Archive::Resize(samples, count);
+      for (auto& sample : samples)
       {
-        auto order = static_cast<std::int64_t>(sample.order);
-        stream.Number(order);
-        sample.order = static_cast<std::uint64_t>(order);
-        stream.Number(sample.document);
-        stream.Number(sample.position);
-        stream.Number(sample.token);
+        numbers.Integer(sample.order);
+        numbers.Integer(sample.document);
+        numbers.Integer(sample.position);
+        numbers.Integer(sample.token);
       }
     });
-  const auto pass =
-    [&](const char* name, std::vector<float> CorpusSample::* vectors, std::int64_t dimension)
+  const auto pass = [&](const char* name, auto vectors, std::int64_t dimension)
   {
     const std::int64_t columns = Count(statistics.heads.size()) * dimension;
-    std::vector<double> values;
-    for (const CorpusSample& sample : samples)
-    {
-      values.insert(values.end(), (sample.*vectors).begin(), (sample.*vectors).end());
-    }
-    archive.Floats(name, { Count(samples.size()), columns }, values, DType::F32);
-    for (std::size_t i = 0; archive.Reads() && i < samples.size(); ++i)
-    {
-      const auto row = values.begin() + static_cast<std::ptrdiff_t>(i) * columns;
-      (samples[i].*vectors).assign(row, row + columns);
-    }
+    archive.Tensor(name, { count, columns }, DType::F32,
+      [&](auto& numbers)
+      {
+        for (auto& sample : samples)
+        {
+          Archive::Resize(sample.*vectors, columns);
+          for (auto& value : sample.*vectors)
+          {
+            numbers.Float(value);
+          }
+        }
+      });
   };
   pass("sample_queries", &CorpusSample::queries, statistics.headDimension);
   pass("sample_keys", &CorpusSample::keys, statistics.headDimension);
@@ -403,89 +595,140 @@ void PassSamples(Archive& archive, CorpusStatistics& statistics)
   }
 }
 
-void Pass(Archive& archive, CorpusStatistics& statistics)
+/// What a file must have before lists of its sizes are made.
+void CheckTotals(const Reader& reader, const CorpusStatistics& statistics)
 {
-  std::int64_t hasLogits = statistics.hasLogits ? 1 : 0;
-  std::int64_t isComplete = statistics.isComplete ? 1 : 0;
-  CorpusPosition& next = statistics.next;
-  archive.Integer("totals", { 11 },
-    [&](Stream& stream)
+  constexpr std::int64_t Most = 1 << 20;
+  reader.Require(statistics.headDimension >= 1 && statistics.headDimension <= Most,
+    "totals: the dimension of heads is out of range.");
+  reader.Require(statistics.next.IsPossible(statistics.options.overlap),
+    "totals: the text goes on where no window can begin.");
+}
+
+bool IsRising(const Integers& numbers)
+{
+  return std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) ==
+         numbers.end();
+}
+
+/// The heads are all of each of some layers, as the options have them.
+void CheckPlaces(const Reader& reader, const CorpusStatistics& statistics)
+{
+  const std::vector<HeadPlace>& places = statistics.places;
+  const std::vector<std::int64_t>& layers = statistics.options.layers;
+  bool isValid =
+    !places.empty() && !layers.empty() && places.size() % layers.size() == 0 && IsRising(layers);
+  const std::size_t heads = isValid ? places.size() / layers.size() : 1;
+  for (std::size_t i = 0; isValid && i < places.size(); ++i)
+  {
+    isValid = places[i].layer >= 0 && places[i].layer == layers[i / heads] &&
+              places[i].head == Count(i % heads);
+  }
+  reader.Require(isValid, "places: expected all heads of each of the layers of the options.");
+}
+
+void CheckKinds(const Reader& reader, const CorpusStatistics& statistics)
+{
+  const Integers& ids = statistics.ids;
+  reader.Require(
+    IsRising(ids) && (ids.empty() || ids.front() >= 0), "ids: expected rising numbers from 0.");
+}
+
+void CheckSamples(const Reader& reader, const CorpusStatistics& statistics)
+{
+  reader.Require(Count(statistics.samples.size()) <= statistics.options.samples,
+    "samples: expected at most those of the options.");
+  std::vector<std::int32_t> tokens;
+  for (std::size_t i = 0; i < statistics.samples.size(); ++i)
+  {
+    const CorpusSample& sample = statistics.samples[i];
+    tokens.push_back(sample.token);
+    reader.Require(
+      i == 0 || statistics.samples[i - 1].order <= sample.order, "samples: expected rising order.");
+  }
+  RequireKnownTokens(reader, statistics, tokens, "samples: expected tokens of ids.");
+}
+
+template<class Archive, class Statistics>
+void Pass(Archive& archive, Statistics& statistics)
+{
+  auto& next = statistics.next;
+  archive.Tensor("totals", { 11 }, DType::I64,
+    [&](auto& numbers)
     {
-      for (std::int64_t* number : { &statistics.headDimension, &hasLogits, &statistics.documents,
-             &statistics.windows, &statistics.tokens, &isComplete, &next.file, &next.offset,
-             &next.document, &next.token, &next.queries })
+      numbers.Integer(statistics.headDimension);
+      numbers.Flag(statistics.hasLogits);
+      numbers.Count(statistics.documents);
+      numbers.Count(statistics.windows);
+      numbers.Count(statistics.tokens);
+      numbers.Flag(statistics.isComplete);
+      numbers.Count(next.file);
+      numbers.Integer(next.offset);
+      numbers.Count(next.document);
+      numbers.Integer(next.token);
+      numbers.Count(next.queries);
+    });
+  if constexpr (Archive::Reads)
+  {
+    CheckTotals(archive, statistics);
+  }
+  const std::int64_t heads = archive.RowsOf("places", { 2 }, statistics.places.size());
+  archive.Tensor("places", { heads, 2 }, DType::I64,
+    [&](auto& numbers)
+    {
+      Archive::Resize(statistics.places, heads);
+      for (auto& place : statistics.places)
       {
-        stream.Number(*number);
+        numbers.Integer(place.layer);
+        numbers.Integer(place.head);
       }
     });
-  statistics.hasLogits = hasLogits != 0;
-  statistics.isComplete = isComplete != 0;
-  if (archive.Reads())
+  if constexpr (Archive::Reads)
   {
-    constexpr std::int64_t Most = 1 << 20;
-    const std::int64_t d = statistics.headDimension;
-    const std::int64_t window = statistics.options.window;
-    const std::int64_t ofValues = statistics.valueDimension;
-    if (d < 1 || d > Most || window < 2 || next.file < 0 || next.offset < 0 || next.token < 0)
-    {
-      throw ModelError(archive.GetSource() + ": totals or window: a number is out of range.");
-    }
-    statistics.places.resize(ToIndex(archive.CountOf("places")));
-    statistics.heads.resize(statistics.places.size());
-    statistics.ids.resize(ToIndex(archive.CountOf("ids")));
-    statistics.occurrences.resize(statistics.ids.size());
-    // Checked before memory for it is reserved.
-    archive.Integer("distances", { Count(statistics.heads.size()), window }, [](Stream&) {});
-    archive.Integer("key_moment", { Count(statistics.heads.size()), d * d, 2 }, [](Stream&) {});
-    archive.Integer("tokens", { Count(statistics.heads.size()), Count(statistics.ids.size()), 4 },
-      [](Stream&) {});
-    if (ofValues > 0)
-    {
-      const Shape shape = { Count(statistics.heads.size()), ofValues * ofValues, 2 };
-      archive.Integer("value_moment", shape, [](Stream&) {});
-    }
-    for (CorpusHead& head : statistics.heads)
-    {
-      head.distances.resize(window);
-      head.queryMoment.resize(d * d);
-      head.keyMoment.resize(d * d);
-      head.keySum.resize(d);
-      head.valueMoment.resize(ofValues * ofValues);
-      head.valueSum.resize(ofValues);
-      head.tokens.resize(statistics.ids.size());
-    }
+    CheckPlaces(archive, statistics);
   }
-  archive.Integer("places", { Count(statistics.places.size()), 2 },
-    [&](Stream& stream)
+  archive.Tensor("score_scales", { heads }, DType::F64,
+    [&](auto& numbers)
     {
-      for (HeadPlace& place : statistics.places)
+      Archive::Resize(statistics.heads, heads);
+      for (auto& head : statistics.heads)
       {
-        stream.Number(place.layer);
-        stream.Number(place.head);
+        numbers.Double(head.scoreScale);
       }
     });
-  std::vector<double> scales(statistics.heads.size());
-  std::transform(statistics.heads.begin(), statistics.heads.end(), scales.begin(),
-    [](const CorpusHead& head) { return head.scoreScale; });
-  archive.Floats("score_scales", { Count(scales.size()) }, scales);
-  for (std::size_t h = 0; h < scales.size(); ++h)
+  const std::int64_t kinds = archive.RowsOf("ids", {}, statistics.ids.size());
+  archive.Tensor("ids", { kinds }, DType::I64,
+    [&](auto& numbers)
+    {
+      Archive::Resize(statistics.ids, kinds);
+      PassIntegers(numbers, statistics.ids);
+    });
+  archive.Tensor("occurrences", { kinds }, DType::I64,
+    [&](auto& numbers)
+    {
+      Archive::Resize(statistics.occurrences, kinds);
+      PassCounts(numbers, statistics.occurrences);
+    });
+  if constexpr (Archive::Reads)
   {
-    statistics.heads[h].scoreScale = scales[h];
+    CheckKinds(archive, statistics);
   }
-  archive.Integer("ids", { Count(statistics.ids.size()) },
-    [&](Stream& stream) { stream.Numbers(statistics.ids); });
-  archive.Integer("occurrences", { Count(statistics.ids.size()) },
-    [&](Stream& stream) { stream.Numbers(statistics.occurrences); });
   PassHeads(archive, statistics);
   PassContexts(archive, statistics);
   PassTexts(archive, statistics);
   PassSamples(archive, statistics);
-  const std::int64_t heads = Count(statistics.heads.size());
+  if constexpr (Archive::Reads)
+  {
+    CheckSamples(archive, statistics);
+  }
   if (statistics.options.agreement)
   {
-    statistics.products.resize(heads * heads);
-    archive.Integer(
-      "products", { heads, heads, 2 }, [&](Stream& stream) { stream.Sums(statistics.products); });
+    archive.Tensor("products", { heads, heads, 2 }, DType::I64,
+      [&](auto& numbers)
+      {
+        Archive::Resize(statistics.products, heads * heads);
+        PassSums(numbers, statistics.products);
+      });
   }
 }
 
@@ -500,23 +743,56 @@ std::string OptionsToText(const CorpusOptions& options)
     .dump();
 }
 
+/// Throws ModelError for what is no integer; numbers with a point are not converted.
+void RequireInteger(const json& value, const std::string& what)
+{
+  if (!value.is_number_integer())
+  {
+    throw ModelError(what + ": expected an integer, found " + Describe(value) + ".");
+  }
+}
+
 CorpusOptions OptionsFromText(const std::string& text, const std::string& source)
 {
   const json object = ParseJson(text, source, "the entry options");
   try
   {
+    const auto integer = [&](const char* name)
+    {
+      const json& value = object.at(name);
+      RequireInteger(value, source + ": the entry options: " + name);
+      return value.get<std::int64_t>();
+    };
     CorpusOptions options;
     options.split =
       ParseNamed<ModelError>(DocumentSplits, object.at("split").get<std::string>(), source);
     options.addSpecialTokens = object.at("special_tokens").get<bool>();
-    options.window = object.at("window").get<std::int64_t>();
-    options.overlap = object.at("overlap").get<std::int64_t>();
-    options.layers = object.at("layers").get<Integers>();
-    options.contexts = object.at("contexts").get<std::int64_t>();
-    options.samples = object.at("samples").get<std::int64_t>();
+    options.window = integer("window");
+    options.overlap = integer("overlap");
+    for (const json& layer : object.at("layers"))
+    {
+      RequireInteger(layer, source + ": the entry options: layers");
+      options.layers.push_back(layer.get<std::int64_t>());
+    }
+    options.contexts = integer("contexts");
+    options.samples = integer("samples");
     options.sinkThreshold = object.at("sink_threshold").get<double>();
     options.agreement = object.at("agreement").get<bool>();
-    options.batch = object.at("batch").get<std::int64_t>();
+    options.batch = integer("batch");
+    const auto require = [&](bool holds, const char* name)
+    {
+      if (!holds)
+      {
+        throw ModelError(source + ": the entry options: " + name + " is out of range.");
+      }
+    };
+    require(
+      options.window >= 2 && options.window <= std::numeric_limits<std::int32_t>::max(), "window");
+    require(options.overlap >= 0 && options.overlap <= (options.window - 1) / 2, "overlap");
+    require(options.contexts >= 0 && options.contexts <= MostContexts, "contexts");
+    require(options.samples >= 0 && options.samples <= MostSamples, "samples");
+    require(options.batch >= 1 && options.batch <= MostBatch, "batch");
+    require(options.sinkThreshold >= 0 && options.sinkThreshold <= 1, "sink_threshold");
     return options;
   }
   catch (const json::exception& e)
@@ -532,13 +808,55 @@ std::vector<std::uint64_t> SizesFromText(const std::string& text, const std::str
   {
     return {};
   }
+  std::vector<std::uint64_t> sizes;
+  const json list = ParseJson(text, source, "the entry sizes");
+  if (!list.is_array())
+  {
+    throw ModelError(
+      source + ": the entry sizes: expected an array, found " + Describe(list) + ".");
+  }
+  for (const json& size : list)
+  {
+    RequireInteger(size, source + ": the entry sizes");
+    sizes.push_back(size.get<std::uint64_t>());
+  }
+  return sizes;
+}
+
+json FingerprintsOf(const CorpusStatistics& statistics)
+{
+  json texts = json::array();
+  for (const std::uint64_t hash : statistics.textHashes)
+  {
+    texts.push_back(HashText(hash));
+  }
+  return { { "configuration", statistics.fingerprint.configuration },
+    { "weights", statistics.fingerprint.weights }, { "texts", std::move(texts) } };
+}
+
+/// Files of older versions do not have the entry.
+void ReadFingerprints(
+  const std::string& text, const std::string& source, CorpusStatistics& statistics)
+{
+  if (text.empty())
+  {
+    return;
+  }
+  const json object = ParseJson(text, source, "the entry fingerprints");
   try
   {
-    return ParseJson(text, source, "the entry sizes").get<std::vector<std::uint64_t>>();
+    statistics.fingerprint = { object.at("configuration").get<std::string>(),
+      object.at("weights").get<std::string>() };
+    for (const json& digits : object.at("texts"))
+    {
+      const auto hash = digits.get<std::string>();
+      statistics.textHashes.push_back(
+        std::strtoull(hash.c_str(), nullptr, 16)); // what is no hash differs from all
+    }
   }
   catch (const json::exception& e)
   {
-    throw ModelError(source + ": the entry sizes: " + e.what() + ".");
+    throw ModelError(source + ": the entry fingerprints: " + e.what() + ".");
   }
 }
 
@@ -572,6 +890,14 @@ Metadata MetadataOf(const CorpusStatistics& statistics)
   {
     metadata.emplace("precision", Name(statistics.precision));
   }
+  if (!statistics.fingerprint.weights.empty())
+  {
+    metadata.emplace("fingerprints", FingerprintsOf(statistics).dump());
+  }
+  if (statistics.hasAlibi)
+  {
+    metadata.emplace("alibi", AlibiByDistance);
+  }
   return metadata;
 }
 
@@ -599,24 +925,42 @@ CorpusStatistics FromContent(const SafetensorsContent& content, const std::strin
     statistics.precision = ParseNamed<ModelError>(
       ProductPrecisions, entry("precision"), source + ": the entry precision");
   }
-  Archive archive(content.tensors, source);
-  Pass(archive, statistics);
+  ReadFingerprints(entry("fingerprints"), source, statistics);
+  statistics.hasAlibi = entry("alibi") == AlibiByDistance;
+  Reader reader(content.tensors, source);
+  Pass(reader, statistics);
   return statistics;
 }
 
-Tensors TensorsOf(CorpusStatistics statistics)
-{
-  Archive archive;
-  Pass(archive, statistics);
-  return archive.TakeMade();
 }
 
+void CorpusToMemory(
+  const CorpusStatistics& statistics, const std::function<char*(std::size_t)>& allocate)
+{
+  Writer writer;
+  Pass(writer, statistics);
+  writer.WriteTo(allocate(writer.LayOut(MetadataOf(statistics))));
+  Pass(writer, statistics);
 }
 
-void WriteCorpus(const std::filesystem::path& path, CorpusStatistics statistics)
+std::vector<char> CorpusToBytes(const CorpusStatistics& statistics)
 {
-  const Metadata metadata = MetadataOf(statistics);
-  WriteSafetensors(path, TensorsOf(std::move(statistics)), metadata);
+  std::vector<char> bytes;
+  CorpusToMemory(statistics,
+    [&](std::size_t size)
+    {
+      bytes.resize(size);
+      return bytes.data();
+    });
+  return bytes;
+}
+
+void WriteCorpus(const std::filesystem::path& path, const CorpusStatistics& statistics)
+{
+  AtomicFile file(path);
+  const std::vector<char> bytes = CorpusToBytes(statistics);
+  file.Write(bytes.data(), bytes.size());
+  file.Commit();
 }
 
 CorpusStatistics ReadCorpus(const std::filesystem::path& path)
@@ -626,20 +970,15 @@ CorpusStatistics ReadCorpus(const std::filesystem::path& path)
     file, [&] { return FromContent({ file.GetTensors(), file.GetMetadata() }, path.string()); });
 }
 
-std::vector<char> CorpusToBytes(const CorpusStatistics& statistics)
+CorpusStatistics CorpusFromBytes(const char* bytes, std::size_t size, const std::string& source)
 {
-  std::ostringstream stream;
-  const Tensors tensors = TensorsOf(statistics);
-  WriteSafetensorViews(stream, ViewsOf(tensors), MetadataOf(statistics));
-  const std::string bytes = stream.str();
-  return { bytes.begin(), bytes.end() };
+  return FromContent(
+    ParseSafetensors(reinterpret_cast<const std::byte*>(bytes), size, source), source);
 }
 
 CorpusStatistics CorpusFromBytes(const std::vector<char>& bytes, const std::string& source)
 {
-  return FromContent(
-    ParseSafetensors(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(), source),
-    source);
+  return CorpusFromBytes(bytes.data(), bytes.size(), source);
 }
 
 }

@@ -4,12 +4,15 @@
 #include "CorpusWeights.h"
 #include "EncodedPrompt.h"
 #include "Error.h"
+#include "HashValues.h"
 #include "Index.h"
 #include "RecordTransformer.h"
+#include "SystemLimits.h"
 
 #include <algorithm>
 #include <numeric>
 #include <sstream>
+#include <stdexcept>
 
 namespace atlas
 {
@@ -54,8 +57,18 @@ RecordOptions RecordingOf(const CorpusStatistics& statistics, bool hasLogits, in
   return options;
 }
 
+/// Adds the tokens of the window that was read last to the hash of its file.
+void AddToHashes(
+  const CorpusText& text, const CorpusWindow& window, std::vector<std::uint64_t>& hashes)
+{
+  hashes.resize(std::max<std::size_t>(hashes.size(), text.Position().file + 1));
+  std::uint64_t& hash = hashes[text.Position().file];
+  hash = HashValues(window.tokens.data(), window.tokens.size() * sizeof(std::int64_t), hash);
+}
+
 /// The windows of the next batch; empty at the end.
-std::vector<CorpusWindow> NextBatch(CorpusText& text, std::int64_t tokens)
+std::vector<CorpusWindow> NextBatch(
+  CorpusText& text, std::int64_t tokens, std::vector<std::uint64_t>& hashes)
 {
   std::vector<CorpusWindow> windows;
   std::int64_t count = 0;
@@ -66,6 +79,7 @@ std::vector<CorpusWindow> NextBatch(CorpusText& text, std::int64_t tokens)
     {
       break;
     }
+    AddToHashes(text, *window, hashes);
     count += static_cast<std::int64_t>(window->tokens.size());
     windows.push_back(std::move(*window));
   }
@@ -84,7 +98,7 @@ Recording RecordBatch(
 /// Throws OptionError unless files that were read, at least in part, are still the same by their
 /// sizes. Others may follow.
 void RequireSameFiles(
-  const CorpusRunOptions& run, const CorpusText& text, const CorpusStatistics& statistics)
+  const std::vector<std::string>& files, const CorpusText& text, const CorpusStatistics& statistics)
 {
   const std::vector<std::uint64_t>& sizes = text.GetSizes();
   const std::size_t begun = ToIndex(statistics.next.file) + 1;
@@ -93,7 +107,7 @@ void RequireSameFiles(
     if (i >= sizes.size() || sizes[i] != statistics.sizes[i])
     {
       const std::string found =
-        i < sizes.size() ? run.files[i] + " of " + std::to_string(sizes[i]) + " bytes" : "none";
+        i < sizes.size() ? files[i] + " of " + std::to_string(sizes[i]) + " bytes" : "none";
       throw OptionError("the text: expected file " + std::to_string(i + 1) + " of " +
                         std::to_string(statistics.sizes[i]) +
                         " bytes, as it was measured before, found " + found + ".");
@@ -119,19 +133,20 @@ void LabelKinds(const OpenTransformer& model, CorpusStatistics& statistics)
 
 }
 
-CorpusStatistics BeginCorpus(
-  const OpenTransformer& model, const std::string& path, const CorpusOptions& options)
+CorpusStatistics BeginCorpus(const OpenTransformer& model, const std::string& path,
+  const CorpusOptions& options, int threads, const Progress& progress)
 {
   const TransformerConfig& config = model.GetModel().GetConfig();
-  RequireRange("Contexts", options.contexts, 0, 1000);
-  RequireRange("Samples", options.samples, 0, 100'000);
-  RequireRange("Batch", options.batch, 1, 1 << 24);
+  RequireRange("Contexts", options.contexts, 0, MostContexts);
+  RequireRange("Samples", options.samples, 0, MostSamples);
+  RequireRange("Batch", options.batch, 1, MostBatch);
   CorpusStatistics statistics;
   statistics.model = path;
   statistics.options = options;
   statistics.options.layers = LayersOf(options, config);
   statistics.options.window = WindowOf(options, config);
   statistics.precision = model.GetModel().GetProducts();
+  statistics.hasAlibi = config.position == PositionKind::Alibi;
   statistics.headDimension = config.headDimension;
   statistics.valueDimension = options.sampleValues ? config.ValueDimension() : 0;
   for (const std::int64_t layer : statistics.options.layers)
@@ -159,6 +174,7 @@ CorpusStatistics BeginCorpus(
   {
     statistics.products.resize(statistics.heads.size() * statistics.heads.size());
   }
+  statistics.fingerprint = FingerprintOf(model.GetModel(), threads, progress);
   return statistics;
 }
 
@@ -188,9 +204,58 @@ void RequireSameOptions(
     throw OptionError(
       source + ": expected statistics of " + textOf(begun) + "; found " + textOf(earlier) + ".");
   }
+  if (earlier.fingerprint.weights.empty())
+  {
+    throw OptionError(source + ": expected statistics that say of which model and texts they are, "
+                               "found those of an older version, which can be shown but not "
+                               "continued.");
+  }
+  if (!(earlier.fingerprint == begun.fingerprint))
+  {
+    const bool areWeights = earlier.fingerprint.configuration == begun.fingerprint.configuration;
+    throw OptionError(source + ": expected statistics of the model " + begun.model +
+                      ", found those of one with other " + (areWeights ? "weights" : "settings") +
+                      ", then at " + earlier.model + ".");
+  }
 }
 
-std::uint64_t CorpusMemory(
+CorpusStatistics ContinueCorpus(const OpenTransformer& model, CorpusStatistics earlier,
+  const CorpusStatistics& begun, const std::vector<std::string>& files, const std::string& source,
+  const Progress& progress)
+{
+  RequireSameOptions(earlier, begun, source);
+  CorpusText text(model, files, earlier.options);
+  RequireSameFiles(files, text, earlier);
+  std::vector<std::uint64_t> hashes;
+  std::int64_t windows = 0;
+  while (text.Position().queries < earlier.next.queries)
+  {
+    const std::optional<CorpusWindow> window = text.Next();
+    if (!window)
+    {
+      break;
+    }
+    AddToHashes(text, *window, hashes);
+    constexpr int WindowsPerReport = 64;
+    if (++windows % WindowsPerReport == 0)
+    {
+      progress(text.Position().queries, earlier.next.queries);
+    }
+  }
+  const auto [found, expected] = std::mismatch(
+    hashes.begin(), hashes.end(), earlier.textHashes.begin(), earlier.textHashes.end());
+  if (found != hashes.end() || expected != earlier.textHashes.end() ||
+      text.Position().queries != earlier.next.queries)
+  {
+    const std::size_t file = std::min<std::size_t>(found - hashes.begin(), files.size() - 1);
+    throw OptionError(source + ": expected statistics of these texts, found that " + files[file] +
+                      " had other tokens when it was measured.");
+  }
+  earlier.next = text.Position();
+  return earlier;
+}
+
+CorpusMemory EstimateCorpusMemory(
   const OpenTransformer& model, const CorpusOptions& options, std::int64_t kinds)
 {
   const TransformerConfig& config = model.GetModel().GetConfig();
@@ -202,25 +267,60 @@ std::uint64_t CorpusMemory(
   const std::uint64_t rows = ToIndex(options.batch) + window;
   const std::uint64_t ofHead =
     (2 * d * d + ofValues * ofValues) * sizeof(ExactSum) + ToIndex(kinds) * sizeof(TokenAttention) +
-    CorpusSketchCount * 24 * 1024 + ContextMeasureCount * ToIndex(options.contexts) * window * 4 +
-    128 * window * sizeof(float) * (options.agreement ? 2 : 1);
+    CorpusSketchCount * 28 * 1024 + ContextMeasureCount * ToIndex(options.contexts) * window * 8;
+  const std::uint64_t products = options.agreement ? heads * heads : 0;
+  CorpusMemory memory;
+  memory.statistics = heads * ofHead + products * sizeof(ExactSum) +
+                      ToIndex(options.samples) * heads * (2 * d + ofValues) * sizeof(float);
   TransformerInput input;
   input.tokens.assign(rows / window + 1, std::vector<std::int64_t>(window));
   RecordOptions recorded;
   recorded.layers = options.layers;
   const MemoryEstimate batch = EstimateMemory(model.GetModel(), input, recorded);
-  const std::uint64_t products = options.agreement ? heads * heads * (sizeof(ExactSum) + 4) : 0;
-  const std::uint64_t logits = heads * d * rows * sizeof(float);
-  return heads * ofHead + products + logits +
-         ToIndex(options.samples) * heads * (2 * d + ofValues) * 4 + batch.recording +
-         batch.working + CorpusWeights::Memory(config, layers);
+  const std::uint64_t blocks = heads * 128 * window * (options.agreement ? 2 : 1);
+  memory.working = (blocks + products + heads * d * rows) * sizeof(float) + batch.recording +
+                   batch.working + CorpusWeights::Memory(config, layers);
+  return memory;
+}
+
+std::int64_t KindsAfter(
+  const OpenTransformer& model, const CorpusStatistics& statistics, std::int64_t tokens)
+{
+  const std::int64_t known = statistics.ids.size();
+  const std::int64_t unknown =
+    std::max<std::int64_t>(model.GetModel().GetConfig().vocabulary - known, 0);
+  return known + std::clamp<std::int64_t>(tokens - statistics.next.queries, 0, unknown);
+}
+
+std::int64_t KindsAfterBatch(const OpenTransformer& model, const CorpusStatistics& statistics)
+{
+  const CorpusOptions& options = statistics.options;
+  return KindsAfter(model, statistics, statistics.next.queries + options.batch + options.window);
+}
+
+std::string FindShortage(const OpenTransformer& model, const CorpusStatistics& statistics)
+{
+  const std::int64_t more =
+    KindsAfterBatch(model, statistics) - static_cast<std::int64_t>(statistics.ids.size());
+  const double bytes = 2. * static_cast<double>(more) *
+                       static_cast<double>(sizeof(TokenAttention)) *
+                       static_cast<double>(statistics.heads.size());
+  try
+  {
+    RequireMemory(bytes, "the tables of tokens of all heads", "choose fewer layers.");
+  }
+  catch (const std::runtime_error& e)
+  {
+    return e.what();
+  }
+  return {};
 }
 
 void MeasureCorpus(
   const OpenTransformer& model, const CorpusRunOptions& run, CorpusStatistics& statistics)
 {
   CorpusText text(model, run.files, statistics.options, statistics.next);
-  RequireSameFiles(run, text, statistics);
+  RequireSameFiles(run.files, text, statistics);
   statistics.sizes = text.GetSizes();
   const Transformer& transformer = model.GetModel();
   const CorpusWeights weights(transformer, statistics.options.layers, run.threads);
@@ -239,7 +339,8 @@ void MeasureCorpus(
   {
     for (int part = 0; part < run.parts && !statistics.isComplete && !isFull(); ++part)
     {
-      const std::vector<CorpusWindow> windows = NextBatch(text, statistics.options.batch);
+      const std::vector<CorpusWindow> windows =
+        NextBatch(text, statistics.options.batch, statistics.textHashes);
       statistics.isComplete = windows.empty();
       if (part == run.part && !windows.empty())
       {

@@ -165,6 +165,31 @@ void CorpusStatistics::Add(const CorpusStatistics& other)
   this->SortKinds();
 }
 
+void CorpusStatistics::ForgetSums()
+{
+  const auto clear = [](auto& sums) { sums.assign(sums.size(), {}); };
+  for (CorpusHead& head : this->heads)
+  {
+    CorpusHead empty;
+    empty.scoreScale = head.scoreScale;
+    empty.distances.resize(head.distances.size());
+    for (const auto sums : { &CorpusHead::queryMoment, &CorpusHead::keyMoment, &CorpusHead::keySum,
+           &CorpusHead::valueMoment, &CorpusHead::valueSum })
+    {
+      empty.*sums = std::move(head.*sums);
+      clear(empty.*sums);
+    }
+    head = std::move(empty);
+  }
+  clear(this->products);
+  this->ids.clear();
+  this->texts.clear();
+  this->occurrences.clear();
+  this->samples.clear();
+  this->Kinds.clear();
+  this->documents = this->windows = this->tokens = 0;
+}
+
 void CorpusStatistics::SortKinds()
 {
   std::vector<std::size_t> order(this->ids.size());

@@ -2,11 +2,13 @@
 
 #include "CorpusText.h"
 #include "ExactSum.h"
+#include "ModelFingerprint.h"
 #include "QuantileSketch.h"
 #include "Recording.h"
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -78,7 +80,9 @@ inline constexpr std::size_t HistogramBins = 20;
 /// query and a key that is neither the query itself nor the first token.
 enum class ContextMeasure
 {
-  Score,          ///< before the softmax
+  Score,          ///< before the softmax. ALiBi counts by distance, slope x (key - query), which
+                  ///< differs from slope x key by what all keys of a query share: so scores of
+                  ///< different queries can be compared
   Attention,      ///< weight
   WrittenNorm,    ///< of the query
   NextTokenEffect ///< at the query
@@ -116,11 +120,11 @@ struct CorpusHead
   std::array<std::int64_t, CorpusCountCount> counts = {};
   std::array<QuantileSketch, CorpusSketchCount> sketches;
   std::array<std::array<std::int64_t, HistogramBins>, CorpusHistogramCount> histograms = {};
-  std::vector<WeightSum> distances;   ///< [window], attention by distance in tokens
-  std::vector<TokenAttention> tokens; ///< by kind of token
-  std::vector<ExactSum> queryMoment;  ///< [d_head, d_head], the part i <= j of sum q_i q_j
-  std::vector<ExactSum> keyMoment;    ///< the same of keys
-  std::vector<ExactSum> keySum;       ///< [d_head]
+  std::vector<WeightSum> distances;  ///< [window], attention by distance in tokens
+  std::deque<TokenAttention> tokens; ///< by kind of token; grows without copies
+  std::vector<ExactSum> queryMoment; ///< [d_head, d_head], the part i <= j of sum q_i q_j
+  std::vector<ExactSum> keyMoment;   ///< the same of keys
+  std::vector<ExactSum> keySum;      ///< [d_head]
   std::vector<ExactSum>
     valueMoment;                  ///< [d_value, d_value], as keyMoment; empty without sampleValues
   std::vector<ExactSum> valueSum; ///< [d_value], likewise
@@ -149,27 +153,34 @@ struct CorpusSample
   std::vector<float> values;  ///< [heads, d_value]; empty without sampleValues
 };
 
+inline constexpr std::int64_t MostContexts = 1000;
+inline constexpr std::int64_t MostSamples = 100'000;
+inline constexpr std::int64_t MostBatch = 1 << 24;
+
 /// What is measured and kept. Statistics of different options cannot be added.
 struct CorpusOptions : CorpusTextOptions
 {
   std::vector<std::int64_t> layers; ///< whose heads are measured; empty: all
-  std::int64_t contexts = 20;       ///< kept of each head and measure, 0 to 1000
-  std::int64_t samples = 1024;      ///< tokens whose queries and keys are kept, 0 to 100,000
+  std::int64_t contexts = 20;       ///< kept of each head and measure, 0 to MostContexts
+  std::int64_t samples = 1024;      ///< tokens whose queries and keys are kept, 0 to MostSamples
   bool sampleValues = false;        ///< whether their values are kept, too, for OutputParts.h
   double sinkThreshold = 0.3;       ///< of SinkRate
   bool agreement = true;            ///< whether heads are compared with each other
-  std::int64_t batch = 1024;        ///< tokens that are run at a time, at least; at least 1
+  std::int64_t batch = 1024;        ///< tokens that are run at a time, at least; 1 to MostBatch
 };
 
 /// Statistics of all heads over a text, without its activations. All numbers are sums that do not
 /// depend on the order of documents, on threads or ranks (ExactSum), counts, or the best of all.
 struct CorpusStatistics
 {
-  std::string model; ///< its path
+  std::string model;                     ///< its path
+  ModelFingerprint fingerprint;          ///< of it; empty in files of older versions
+  std::vector<std::uint64_t> textHashes; ///< of the tokens that were read of each file of the text
   CorpusOptions options;
   std::int64_t headDimension = 0;
   std::int64_t valueDimension = 0;                       ///< of values; 0 without sampleValues
   ProductPrecision precision = ProductPrecision::Single; ///< of the model's products
+  bool hasAlibi = false;                                 ///< whether scores have a bias by ALiBi
   bool hasLogits = false;        ///< whether NextTokenEffect and Copying are measured
   std::vector<HeadPlace> places; ///< of the heads, by layer and head
   std::vector<CorpusHead> heads;
@@ -192,9 +203,12 @@ struct CorpusStatistics
   /// The kind of a token id, which is added if it is new.
   std::int64_t KindOf(std::int64_t id);
 
-  /// Adds what was measured of other windows of the same text with the same options; `next` and
-  /// `isComplete` are those of this object.
+  /// Adds what was measured of other windows of the same text with the same options; `next`,
+  /// `isComplete` and `textHashes` are those of this object.
   void Add(const CorpusStatistics& other);
+
+  /// Forgets what was measured, but not of which model and text, nor where the text goes on.
+  void ForgetSums();
 
   /// Keeps a context, or a sample, if it is among the best.
   void Keep(std::size_t head, ContextMeasure measure, TopContext context);

@@ -68,6 +68,31 @@ std::size_t EndOfDocument(std::string_view text, std::size_t begin, DocumentSpli
 
 }
 
+std::size_t EndOfPart(std::string_view text, std::size_t begin, std::size_t end, std::size_t most)
+{
+  if (end - begin <= most)
+  {
+    return end;
+  }
+  const std::string_view part = text.substr(begin, most);
+  if (const std::size_t line = part.rfind('\n'); line != std::string_view::npos)
+  {
+    return begin + line + 1;
+  }
+  if (const std::size_t space = part.rfind(' '); space != std::string_view::npos && space > 0)
+  {
+    return begin + space; // which belongs to the word behind it
+  }
+  const auto isInCharacter = [&](std::size_t i)
+  { return (static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U; };
+  std::size_t last = begin + most;
+  for (int i = 0; i < 3 && isInCharacter(last); ++i)
+  {
+    --last;
+  }
+  return last;
+}
+
 std::int64_t WindowOf(const CorpusTextOptions& options, const TransformerConfig& config)
 {
   if (config.input == InputKind::Images)
@@ -117,7 +142,7 @@ CorpusText::CorpusText(const OpenTransformer& model, const std::vector<std::stri
     }
   }
   this->FindSpecialTokens();
-  const auto special = static_cast<std::int64_t>(this->Before.size() + this->After.size());
+  const std::int64_t special = this->SpecialTokens();
   if (options.overlap < 0 || options.overlap > (this->Options.window - special - 1) / 2)
   {
     throw OptionError(
@@ -125,25 +150,23 @@ CorpusText::CorpusText(const OpenTransformer& model, const std::vector<std::stri
       std::to_string(std::max<std::int64_t>(this->Options.window - special - 1, 0) / 2) +
       " tokens, less than half of the window, found " + std::to_string(options.overlap) + ".");
   }
+  if (!position.IsPossible(options.overlap))
+  {
+    throw OptionError("the text: expected to go on where a window ended, found token " +
+                      std::to_string(position.token) + " of document " +
+                      std::to_string(position.document) + " with an overlap of " +
+                      std::to_string(options.overlap) + ".");
+  }
 }
 
-/// Splits what the tokenizer adds to a text into what comes before and after it.
+/// Finds what the tokenizer adds to a text.
 void CorpusText::FindSpecialTokens()
 {
   const bool hasText = std::any_of(this->Names.begin(), this->Names.end(),
     [](const std::string& name) { return KindOf(name) != ".npy"; });
-  if (!this->Options.addSpecialTokens || !hasText)
+  if (this->Options.addSpecialTokens && hasText)
   {
-    return;
-  }
-  const Tokenizer& tokenizer = this->Model.GetTokenizer();
-  const std::vector<std::int64_t> plain = tokenizer.Encode("a", false).ids;
-  const std::vector<std::int64_t> all = tokenizer.Encode("a", true).ids;
-  const auto found = std::search(all.begin(), all.end(), plain.begin(), plain.end());
-  if (found != all.end())
-  {
-    this->Before.assign(all.begin(), found);
-    this->After.assign(found + static_cast<std::ptrdiff_t>(plain.size()), all.end());
+    this->Frame = this->Model.GetTokenizer().FrameOfTexts();
   }
 }
 
@@ -173,22 +196,21 @@ std::optional<CorpusWindow> CorpusText::Next()
   {
     return std::nullopt;
   }
-  const auto special = static_cast<std::int64_t>(this->Before.size() + this->After.size());
-  const std::int64_t most = std::max<std::int64_t>(this->Options.window - special, 1);
+  const std::int64_t most = std::max<std::int64_t>(this->Options.window - this->SpecialTokens(), 1);
   const std::int64_t length = this->Document.size();
   CorpusWindow window;
   const bool isFirst = this->Place.token == 0;
   const std::int64_t repeated = isFirst ? 0 : this->Options.overlap;
   window.begin = this->Place.token - repeated;
-  window.special = this->Before.size();
+  window.special = this->Frame.before.size();
   window.document = this->Place.document;
   window.firstQuery = repeated > 0 ? window.special + repeated : 0;
   const std::int64_t end = std::min(window.begin + most, length);
   window.count = end - window.begin;
-  window.tokens = this->Before;
+  window.tokens = this->Frame.before;
   window.tokens.insert(
     window.tokens.end(), this->Document.begin() + window.begin, this->Document.begin() + end);
-  window.tokens.insert(window.tokens.end(), this->After.begin(), this->After.end());
+  window.tokens.insert(window.tokens.end(), this->Frame.after.begin(), this->Frame.after.end());
   this->Place.token = end;
   this->Place.queries += static_cast<std::int64_t>(window.tokens.size()) - window.firstQuery;
   if (end == length)
@@ -256,12 +278,12 @@ bool CorpusText::ReadText(bool isJson)
     return false;
   }
   const DocumentSplit split = isJson ? DocumentSplit::Lines : this->Options.split;
-  const std::size_t end = EndOfDocument(text, begin, split);
-  std::string_view document = text.substr(begin, end - begin);
-  if (split == DocumentSplit::Lines)
-  {
-    document = LineAt(text, begin);
-  }
+  const std::size_t whole = EndOfDocument(text, begin, split);
+  const std::size_t end =
+    isJson ? whole : EndOfPart(text, begin, whole, Tokenizer::MaximumTextBytes);
+  const std::string_view document = split == DocumentSplit::Lines
+                                      ? LineAt(text.substr(0, end), begin)
+                                      : text.substr(begin, end - begin);
   const auto where = [&]
   {
     return name + ", line " +
@@ -291,7 +313,15 @@ std::vector<std::int64_t> CorpusText::ParseDocument(
   {
     throw FormatError(what + ": expected UTF-8 text, found a zero byte.");
   }
-  std::vector<std::int64_t> ids = this->Model.GetTokenizer().Encode(text, false).ids;
+  std::vector<std::int64_t> ids;
+  for (std::size_t begin = 0; begin < text.size();)
+  {
+    const std::size_t end = EndOfPart(text, begin, text.size(), Tokenizer::MaximumTextBytes);
+    const std::vector<std::int64_t> part =
+      this->Model.GetTokenizer().EncodeIds(text.substr(begin, end - begin));
+    ids.insert(ids.end(), part.begin(), part.end());
+    begin = end;
+  }
   this->CheckIds(ids, what);
   return ids;
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace atlas
@@ -56,7 +57,19 @@ struct CorpusPosition
            this->document == other.document && this->token == other.token &&
            this->queries == other.queries;
   }
+
+  /// Whether a run can stop here, of windows that repeat `overlap` tokens of the one before.
+  bool IsPossible(std::int64_t overlap) const
+  {
+    return this->file >= 0 && this->offset >= 0 && this->document >= 0 && this->queries >= 0 &&
+           (this->token == 0 || this->token > overlap);
+  }
 };
+
+/// Where what is encoded at a time of a text begin <= i < end ends: there, if it has at most `most`
+/// bytes; else behind its last line of those, or if there is none before its last space, or behind
+/// its last character. `most` is at least 4.
+std::size_t EndOfPart(std::string_view text, std::size_t begin, std::size_t end, std::size_t most);
 
 /// A sequence of a document.
 struct CorpusWindow
@@ -76,12 +89,15 @@ std::int64_t WindowOf(const CorpusTextOptions& options, const TransformerConfig&
 /// Reads documents from files one after another, as windows of tokens. A file is read as its name
 /// ends: .jsonl: a JSON object a line with "text", or with token ids as "tokens" or "input_ids";
 /// .npy: token ids, a document a row, or [tokens] of one document; anything else: UTF-8 text. Files
-/// are mapped, and one document at a time is encoded.
+/// are mapped, and one document at a time is encoded: a longer one than
+/// Tokenizer::MaximumTextBytes as several documents, each up to EndOfPart. A text of JSON is
+/// encoded in such parts, too, but remains one document.
 class CorpusText
 {
 public:
-  /// Throws OptionError for options out of range, for a model of images and if there are no files,
-  /// and FileError or FormatError for those that cannot be read. `model` must outlive this object.
+  /// Throws OptionError for options or a position out of range, for a model of images and if there
+  /// are no files, and FileError or FormatError for those that cannot be read. `model` must outlive
+  /// this object.
   CorpusText(const OpenTransformer& model, const std::vector<std::string>& files,
     const CorpusTextOptions& options, const CorpusPosition& position = {});
 
@@ -103,8 +119,7 @@ private:
   std::vector<std::string> Names;
   CorpusTextOptions Options;
   CorpusPosition Place;
-  std::vector<std::int64_t> Before;   ///< special tokens before each window
-  std::vector<std::int64_t> After;    ///< and after
+  TextFrame Frame;                    ///< special tokens around each window
   std::vector<std::uint64_t> Sizes;   ///< of the files in bytes
   std::unique_ptr<MappedFile> File;   ///< the open one
   std::int64_t Opened = -1;           ///< its index
@@ -113,6 +128,10 @@ private:
   bool HasDocument = false;
   std::int64_t End = 0; ///< offset behind the document
 
+  std::int64_t SpecialTokens() const
+  {
+    return static_cast<std::int64_t>(this->Frame.before.size() + this->Frame.after.size());
+  }
   void FindSpecialTokens();
   bool FindDocument();
   bool ReadDocument();

@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include <Eigen/Eigenvalues>
 
@@ -69,29 +70,43 @@ Eigen::MatrixX2d ScaleDistances(const Eigen::MatrixXd& distances)
   return places;
 }
 
-std::vector<HeadMerge> MergeHeads(const Eigen::MatrixXd& distances)
+std::vector<HeadMerge> MergeHeads(const Eigen::MatrixXd& distances, const Progress& progress)
 {
   const Eigen::Index count = distances.rows();
   Eigen::MatrixXd left = distances;         // between clusters, each in the row of its first head
   std::vector<std::int64_t> cluster(count); // in a row; -1: merged into another
   std::iota(cluster.begin(), cluster.end(), std::int64_t{ 0 });
   std::vector<std::int64_t> size(count, 1);
+  std::vector<Eigen::Index> nearest(count); // of the rows behind a row; -1: none is left
+  const auto findNearest = [&](Eigen::Index i)
+  {
+    nearest[i] = -1;
+    for (Eigen::Index j = i + 1; j < count; ++j)
+    {
+      if (cluster[j] >= 0 && (nearest[i] < 0 || left(j, i) < left(nearest[i], i)))
+      {
+        nearest[i] = j;
+      }
+    }
+  };
+  for (Eigen::Index i = 0; i < count; ++i)
+  {
+    findNearest(i);
+  }
   std::vector<HeadMerge> merges;
   for (Eigen::Index merge = 0; merge + 1 < count; ++merge)
   {
+    progress(merge, count);
     Eigen::Index a = -1;
-    Eigen::Index b = -1;
     for (Eigen::Index i = 0; i < count; ++i)
     {
-      for (Eigen::Index j = i + 1; cluster[i] >= 0 && j < count; ++j)
+      if (cluster[i] >= 0 && nearest[i] >= 0 &&
+          (a < 0 || left(i, nearest[i]) < left(a, nearest[a])))
       {
-        if (cluster[j] >= 0 && (a < 0 || left(i, j) < left(a, b)))
-        {
-          a = i;
-          b = j;
-        }
+        a = i;
       }
     }
+    const Eigen::Index b = nearest[a];
     merges.push_back({ std::min(cluster[a], cluster[b]), std::max(cluster[a], cluster[b]),
       left(a, b), size[a] + size[b] });
     const auto ofA = static_cast<double>(size[a]);
@@ -101,6 +116,18 @@ std::vector<HeadMerge> MergeHeads(const Eigen::MatrixXd& distances)
     size[a] += size[b];
     cluster[a] = count + merge;
     cluster[b] = -1;
+    for (Eigen::Index i = 0; i < b; ++i)
+    {
+      if (cluster[i] >= 0 && (i == a || nearest[i] == a || nearest[i] == b))
+      {
+        findNearest(i);
+      }
+      else if (cluster[i] >= 0 && i < a &&
+               std::pair(left(a, i), a) < std::pair(left(nearest[i], i), nearest[i]))
+      {
+        nearest[i] = a;
+      }
+    }
   }
   return merges;
 }

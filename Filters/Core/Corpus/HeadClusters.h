@@ -1,6 +1,7 @@
 #pragma once
 
 #include "CorpusStatistics.h"
+#include "Progress.h"
 
 #include <cstdint>
 #include <vector>
@@ -37,9 +38,9 @@ struct HeadMerge
 };
 
 /// Merges the nearest two clusters until one is left (average linkage, Sokal and Michener 1958). Of
-/// equal distances, the clusters with the lowest indices. `distances` is symmetric. Takes N^3
-/// steps.
-std::vector<HeadMerge> MergeHeads(const Eigen::MatrixXd& distances);
+/// equal distances, the clusters whose first heads have the lowest indices. `distances` is
+/// symmetric. Takes N^2 steps, or up to N^3 where many clusters share their nearest one.
+std::vector<HeadMerge> MergeHeads(const Eigen::MatrixXd& distances, const Progress& progress = {});
 
 /// The cluster of each head after merging down to `clusters`, 1 to the number of heads: numbered
 /// from 0 by their first heads. Throws OptionError for a number out of range.

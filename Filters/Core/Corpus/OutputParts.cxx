@@ -18,8 +18,9 @@ namespace
 /// Tokens whose vectors are held at a time by a thread.
 constexpr std::int64_t Block = 512;
 
-void RequireModel(const CorpusStatistics& statistics, const TransformerConfig& config)
+void RequireModel(const CorpusStatistics& statistics, const Transformer& model)
 {
+  const TransformerConfig& config = model.GetConfig();
   const HeadPlace& last = statistics.places.back();
   if (config.ValueDimension() != statistics.valueDimension || last.layer >= config.layers ||
       last.head + 1 != config.heads)
@@ -29,6 +30,12 @@ void RequireModel(const CorpusStatistics& statistics, const TransformerConfig& c
                       std::to_string(statistics.valueDimension) + " dimensions, found one with " +
                       std::to_string(config.heads) + " heads and values of " +
                       std::to_string(config.ValueDimension()) + " dimensions.");
+  }
+  const bool isKnown = !statistics.fingerprint.weights.empty(); // not of older versions
+  if (isKnown && !(FingerprintOf(model) == statistics.fingerprint))
+  {
+    throw OptionError("Model: expected that of the statistics, then at " + statistics.model +
+                      ", found one with other weights or settings.");
   }
 }
 
@@ -76,7 +83,7 @@ OutputParts FindOutputParts(const CorpusStatistics& statistics, const ProcessedW
   {
     throw OptionError("output parts: expected statistics of a text, found no tokens.");
   }
-  RequireModel(statistics, weights.GetModel().GetConfig());
+  RequireModel(statistics, weights.GetModel());
   const auto count = static_cast<double>(statistics.tokens);
   OutputParts result;
   result.valueMean = Eigen::VectorXd::NullaryExpr(

@@ -450,33 +450,6 @@ LayoutMemory EstimateLayoutMemory(std::int64_t points, std::int64_t dimension, s
   return { static_cast<double>(heads) * ofPoints * perPoint, static_cast<double>(atOnce) * ofHead };
 }
 
-std::uint64_t HashValues(const void* values, std::size_t bytes, std::uint64_t seed)
-{
-  // Four independent multiplicative chains of 8 bytes, mixed at the end (as MurmurHash3 does).
-  constexpr std::uint64_t factor = 0x9E3779B97F4A7C15U;
-  constexpr std::size_t word = sizeof(std::uint64_t);
-  constexpr std::size_t lanes = 4;
-  const auto* data = static_cast<const unsigned char*>(values);
-  std::uint64_t state[lanes] = { seed, seed + factor, seed ^ factor, ~seed };
-  for (std::size_t i = 0; i < bytes; i += word * lanes)
-  {
-    std::uint64_t words[lanes] = {};
-    std::memcpy(words, data + i, std::min(word * lanes, bytes - i));
-    for (std::size_t lane = 0; lane < lanes; ++lane)
-    {
-      state[lane] = (state[lane] ^ words[lane]) * factor;
-      state[lane] ^= state[lane] >> 29U;
-    }
-  }
-  std::uint64_t hash = bytes;
-  for (const std::uint64_t lane : state)
-  {
-    hash = (hash ^ lane) * factor;
-    hash ^= hash >> 32U;
-  }
-  return hash;
-}
-
 HeadLayouts::Entry HeadLayouts::EntryOf(const LayoutRequest& request, std::size_t i)
 {
   const LayoutOptions& options = request.options;

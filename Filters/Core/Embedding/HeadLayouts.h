@@ -135,9 +135,6 @@ struct LayoutRequest
   LayoutOptions options;
 };
 
-/// A hash of values, to find out whether they changed.
-std::uint64_t HashValues(const void* values, std::size_t bytes, std::uint64_t seed = 0);
-
 /// Layouts that are kept between requests, so that only what changed is computed again.
 ///
 /// - A layout whose request is the same in all that it depends on is used again. One that was

@@ -69,6 +69,19 @@ ScoredPoints ScoreByCosine(const PointView& points)
   return scored;
 }
 
+/// A power of two by which coordinates are multiplied so that their products are finite floats: 1
+/// unless some are farther than 2^40 from the mean.
+double FactorOf(const PointView& points, const std::vector<double>& mean)
+{
+  double farthest = 0;
+  for (std::int64_t i = 0; i < points.count * points.dimension; ++i)
+  {
+    farthest = std::max(farthest, std::abs(points.values[i] - mean[i % points.dimension]));
+  }
+  constexpr int reach = 40;
+  return farthest > std::ldexp(1, reach) ? std::ldexp(1, reach - std::ilogb(farthest)) : 1;
+}
+
 /// Centered vectors; the score is x . y - |y|^2 / 2.
 ScoredPoints ScoreByDistance(const PointView& points)
 {
@@ -82,6 +95,7 @@ ScoredPoints ScoreByDistance(const PointView& points)
   {
     mean[i % points.dimension] += points.values[i] / static_cast<double>(points.count);
   }
+  const double factor = FactorOf(points, mean);
   double largest = 0;
   for (std::int64_t i = 0; i < points.count; ++i)
   {
@@ -90,7 +104,7 @@ ScoredPoints ScoreByDistance(const PointView& points)
     double square = 0;
     for (std::int64_t c = 0; c < points.dimension; ++c)
     {
-      const double centered = points.Row(i)[c] - mean[c];
+      const double centered = (points.Row(i)[c] - mean[c]) * factor;
       left[c] = right[c] = static_cast<float>(centered);
       square += centered * centered;
     }

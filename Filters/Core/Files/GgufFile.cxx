@@ -1,6 +1,7 @@
 #include "GgufFile.h"
 
 #include "Error.h"
+#include "FileContent.h"
 #include "NamedValues.h"
 #include "Utf8Text.h"
 
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace atlas
 {
@@ -232,7 +234,10 @@ private:
       reinterpret_cast<const char*>(this->Data), std::min(this->Size, Magic.size()));
     if (start != Magic)
     {
-      this->Fail("expected a GGUF file, which begins with the bytes GGUF, found others.");
+      const std::string content =
+        DescribeContent({ reinterpret_cast<const char*>(this->Data), this->Size });
+      this->Fail("expected a GGUF file, which begins with the bytes GGUF, found " +
+                 (content.empty() ? "others." : content + "."));
     }
     this->Place = Magic.size();
     const auto version = this->Take<std::uint32_t>("the version");
@@ -597,12 +602,131 @@ bool IsGgufName(const std::filesystem::path& path)
   return path.extension() == ".gguf";
 }
 
-GgufFile::GgufFile(const std::filesystem::path& path)
-  : File(std::make_shared<const MappedFile>(path))
+namespace
 {
-  const MappedFile& file = *this->File;
-  this->Content =
-    ReadIntact(file, [&] { return ParseGguf(file.Data(), file.Size(), path.string()); });
+
+constexpr const char* ShardKey = "split.no";
+constexpr const char* ShardCountKey = "split.count";
+constexpr const char* ShardTensorsKey = "split.tensors.count";
+
+/// The end of the name of a shard, which is numbered from 0.
+std::string ShardEnding(std::int64_t shard, std::int64_t count)
+{
+  const auto padded = [](std::int64_t number)
+  {
+    constexpr std::size_t digits = 5;
+    const std::string text = std::to_string(number);
+    return std::string(digits - std::min(digits, text.size()), '0') + text;
+  };
+  return "-" + padded(shard + 1) + "-of-" + padded(count) + ".gguf";
+}
+
+/// The path without the end of a shard's name; empty if it has none.
+std::string ShardBegin(const std::string& path)
+{
+  constexpr std::string_view form = "-00000-of-00000.gguf";
+  std::string end = path.substr(path.size() - std::min(path.size(), form.size()));
+  std::replace_if(end.begin(), end.end(), [](char c) { return '0' <= c && c <= '9'; }, '0');
+  return end == form ? path.substr(0, path.size() - form.size()) : std::string();
+}
+
+}
+
+std::filesystem::path FirstGgufShard(const std::filesystem::path& path)
+{
+  const std::string text = path.string();
+  const std::string begin = ShardBegin(text);
+  constexpr std::size_t number = 6; // "-00001"
+  return begin.empty() ? text : begin + "-00001" + text.substr(begin.size() + number);
+}
+
+GgufFile::GgufFile(const std::filesystem::path& path)
+  : Content(this->Read(path))
+{
+  if (this->Content.metadata.Integer(ShardCountKey, 1) > 1)
+  {
+    this->ReadShards(path);
+    return;
+  }
+  for (const auto& [name, view] : this->Content.tensors)
+  {
+    this->Origins.emplace(name, path.string());
+  }
+}
+
+/// Maps a file and reads its header.
+GgufContent GgufFile::Read(const std::filesystem::path& path)
+{
+  const auto file = std::make_shared<const MappedFile>(path);
+  this->Files.push_back(file);
+  return ReadIntact(*file, [&] { return ParseGguf(file->Data(), file->Size(), path.string()); });
+}
+
+/// Reads all shards, of which `path`, whose content is known, is one.
+void GgufFile::ReadShards(const std::filesystem::path& path)
+{
+  const std::int64_t count = this->Content.metadata.Integer(ShardCountKey);
+  const std::int64_t own = this->Content.metadata.Integer(ShardKey);
+  const std::string begin = ShardBegin(path.string());
+  if (own < 0 || own >= count || begin.empty() || begin + ShardEnding(own, count) != path.string())
+  {
+    throw FormatError(path.string() + ": expected a name that ends with '" +
+                      ShardEnding(own, count) + "', as the metadata '" + ShardKey + "' and '" +
+                      ShardCountKey + "' say, found another; shards are found by their names.");
+  }
+  this->Files.clear();
+  GgufContent all;
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    const std::filesystem::path shard = begin + ShardEnding(i, count);
+    std::error_code ignored;
+    if (!std::filesystem::exists(shard, ignored))
+    {
+      throw FileError(path.string() + ": the shard '" + shard.filename().string() +
+                      "' is missing; expected all " + std::to_string(count) + " in one folder.");
+    }
+    GgufContent content = this->Read(shard);
+    for (const auto& [key, expected] : { std::pair(ShardKey, i), std::pair(ShardCountKey, count) })
+    {
+      const std::int64_t found = content.metadata.Integer(key, 0);
+      if (found != expected)
+      {
+        throw FormatError(shard.string() + ": the metadata '" + key + "': expected " +
+                          std::to_string(expected) + " by the name of the file, found " +
+                          std::to_string(found) + ".");
+      }
+    }
+    for (auto& [name, view] : content.tensors)
+    {
+      if (!this->Origins.emplace(name, shard.string()).second)
+      {
+        throw FormatError(shard.string() + ": tensor '" + name + "' is in " +
+                          this->Origins.at(name) + " too, expected it once.");
+      }
+    }
+    all.tensors.merge(content.tensors);
+    if (i == 0)
+    {
+      all.metadata = std::move(content.metadata);
+    }
+  }
+  const auto tensors = static_cast<std::int64_t>(all.tensors.size());
+  const std::int64_t expected = all.metadata.Integer(ShardTensorsKey, tensors);
+  if (tensors != expected)
+  {
+    throw FormatError(all.metadata.GetSource() + ": the metadata '" + ShardTensorsKey +
+                      "': expected " + std::to_string(expected) + " tensors in all shards, found " +
+                      std::to_string(tensors) + ".");
+  }
+  this->Content = std::move(all);
+}
+
+void GgufFile::RequireIntact() const
+{
+  for (const auto& file : this->Files)
+  {
+    file->RequireIntact();
+  }
 }
 
 }

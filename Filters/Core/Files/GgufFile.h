@@ -112,25 +112,43 @@ GgufContent ParseGguf(const std::byte* data, std::size_t size, const std::string
 /// Whether a file's name ends with .gguf.
 bool IsGgufName(const std::filesystem::path& path);
 
-/// A memory-mapped GGUF file. Opening reads the header but not the tensors.
+/// The first file of a model that llama.cpp split into several, whose names end with
+/// -00001-of-00003.gguf and so on, by the name of any of them; the path itself for another name.
+std::filesystem::path FirstGgufShard(const std::filesystem::path& path);
+
+/// A memory-mapped GGUF file, or all of those that llama.cpp split a model into. Opening reads the
+/// headers but not the tensors.
 class GgufFile
 {
 public:
-  /// Throws FileError or FormatError.
+  /// Opens a file. If its metadata split.count is more than 1, all others are opened too, which are
+  /// beside it (FirstGgufShard): the metadata are those of the first, the tensors those of all.
+  /// Throws FileError, also for a missing shard, and FormatError, also for shards whose split.no,
+  /// split.count or split.tensors.count do not fit.
   explicit GgufFile(const std::filesystem::path& path);
 
   const GgufMetadata& GetMetadata() const { return this->Content.metadata; }
   const TensorViews& GetTensors() const { return this->Content.tensors; }
 
-  /// Throws FileError if the file was truncated or changed since it was opened; see MappedFile.
-  void RequireIntact() const { this->File->RequireIntact(); }
+  /// Throws FileError if a file was truncated or changed since it was opened; see MappedFile.
+  void RequireIntact() const;
 
-  /// The mapped file, which everything points into.
-  const std::shared_ptr<const MappedFile>& GetFile() const { return this->File; }
+  /// The mapped files, which everything points into.
+  const std::vector<std::shared_ptr<const MappedFile>>& GetFiles() const { return this->Files; }
+
+  /// The file that has each tensor.
+  const std::map<std::string, std::string, std::less<>>& GetOrigins() const
+  {
+    return this->Origins;
+  }
 
 private:
-  std::shared_ptr<const MappedFile> File;
+  std::vector<std::shared_ptr<const MappedFile>> Files;
   GgufContent Content;
+  std::map<std::string, std::string, std::less<>> Origins;
+
+  GgufContent Read(const std::filesystem::path& path);
+  void ReadShards(const std::filesystem::path& path);
 };
 
 }

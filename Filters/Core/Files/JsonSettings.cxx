@@ -9,19 +9,14 @@
 
 namespace atlas
 {
-namespace
-{
 
 using nlohmann::json;
 
-/// null, false, 0, and empty values.
 bool IsOff(const json& value)
 {
   return value.is_null() || value == json(false) || (value.is_number() && value <= 0) ||
          ((value.is_structured() || value.is_string()) &&
            (value.empty() || value == json("") || value == json("none")));
-}
-
 }
 
 void Settings::Fail(const std::string& message) const
@@ -145,6 +140,7 @@ std::vector<std::string> Settings::Texts(Keys keys, std::int64_t count) const
 
 bool Settings::IsNull(const char* key) const
 {
+  this->Ignore({ key });
   const auto found = this->Object.find(key);
   return found != this->Object.end() && found->is_null();
 }
@@ -186,7 +182,9 @@ std::optional<Settings> Settings::Nested(Keys keys) const
   {
     this->FailValue(entry, "an object", *entry.second);
   }
-  return Settings(*entry.second, this->Source);
+  const std::string place = this->Place + entry.first + ".";
+  this->Read->insert(place);
+  return Settings(*entry.second, this->Source, place, this->Read);
 }
 
 Settings Settings::NestedOrEmpty(Keys keys) const
@@ -197,6 +195,7 @@ Settings Settings::NestedOrEmpty(Keys keys) const
 
 void Settings::RefuseVariants(Keys keys, const std::string& what) const
 {
+  this->Ignore(keys);
   for (const char* key : keys)
   {
     const auto found = this->Object.find(key);
@@ -208,8 +207,47 @@ void Settings::RefuseVariants(Keys keys, const std::string& what) const
   }
 }
 
+void Settings::Ignore(Keys keys) const
+{
+  for (const char* key : keys)
+  {
+    this->Read->insert(this->Place + key);
+  }
+}
+
+void Settings::IgnoreAll() const
+{
+  for (const auto& [key, value] : this->Object.items())
+  {
+    this->Read->insert(this->Place + key);
+  }
+}
+
+std::vector<Settings::Unread> Settings::FindUnread() const
+{
+  std::vector<Unread> unread;
+  for (const auto& [key, value] : this->Object.items())
+  {
+    const std::string name = this->Place + key;
+    const std::string place = name + ".";
+    if (this->Read->count(name) == 0)
+    {
+      unread.push_back({ this->Place, key, &value });
+    }
+    else if (this->Read->count(place) != 0)
+    {
+      for (Unread& inner : Settings(value, this->Source, place, this->Read).FindUnread())
+      {
+        unread.push_back(std::move(inner));
+      }
+    }
+  }
+  return unread;
+}
+
 Settings::Entry Settings::Find(Keys keys) const
 {
+  this->Ignore(keys);
   for (const char* key : keys)
   {
     const auto found = this->Object.find(key);

@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,9 +20,12 @@
 namespace atlas
 {
 
+/// null, false, numbers up to 0, empty values, and "none".
+bool IsOff(const nlohmann::json& value);
+
 /// Fetches and checks settings. Every error is a ModelError that names the source and the setting.
 /// If several keys are given, the first one that is present and not null is used, because older
-/// files have other names.
+/// files have other names. Remembers which settings were read.
 class Settings
 {
 public:
@@ -28,8 +33,7 @@ public:
 
   /// Both arguments must outlive this object.
   Settings(const nlohmann::json& object, const std::string& source)
-    : Object(object)
-    , Source(source)
+    : Settings(object, source, {}, std::make_shared<Names>())
   {
   }
 
@@ -94,11 +98,41 @@ public:
   /// of attention".
   void RefuseVariants(Keys keys, const std::string& what = "a variant of attention") const;
 
+  /// Counts settings as read that files have and the original code does not use.
+  void Ignore(Keys keys) const;
+
+  /// Likewise all of this object, but not what nested objects hold that were read.
+  void IgnoreAll() const;
+
+  /// A setting and its place in the file, such as "text_config.".
+  struct Unread
+  {
+    std::string place;
+    std::string key;
+    const nlohmann::json* value;
+  };
+
+  /// The settings that were not read, here and in the nested objects that were. A setting that was
+  /// asked for counts as read, also under a name that did not count.
+  std::vector<Unread> FindUnread() const;
+
 private:
+  using Names = std::set<std::string>;
   using Entry = std::pair<const char*, const nlohmann::json*>;
 
   const nlohmann::json& Object;
   const std::string& Source;
+  std::string Place;
+  std::shared_ptr<Names> Read; ///< with their places; nested objects that were read end with a dot
+
+  Settings(const nlohmann::json& object, const std::string& source, std::string place,
+    std::shared_ptr<Names> read)
+    : Object(object)
+    , Source(source)
+    , Place(std::move(place))
+    , Read(std::move(read))
+  {
+  }
 
   Entry Find(Keys keys) const;
   Entry Require(Keys keys) const;

@@ -1,6 +1,7 @@
 #include "JsonText.h"
 
 #include "Error.h"
+#include "FileContent.h"
 
 #include <unordered_set>
 #include <vector>
@@ -37,7 +38,7 @@ json ParseJson(std::string_view text, const std::string& source, const std::stri
   }
   catch (const json::exception& e)
   {
-    throw FormatError(source + ": " + what + " is not JSON: " + e.what() + ".");
+    throw FormatError(source + ": " + what + " is not JSON: " + WhyNoJson(text, e.what()) + ".");
   }
 }
 

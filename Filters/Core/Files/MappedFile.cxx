@@ -59,7 +59,8 @@ public:
     }
     if (!S_ISREG(status.st_mode))
     {
-      throw FileError(this->Path.string() + ": expected a regular file, found something else.");
+      throw FileError(this->Path.string() + ": expected a regular file, found " +
+                      (S_ISDIR(status.st_mode) ? "a folder." : "something else."));
     }
     return status;
   }

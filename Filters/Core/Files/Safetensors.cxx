@@ -2,10 +2,11 @@
 
 #include "AtomicFile.h"
 #include "Error.h"
+#include "FileContent.h"
 #include "JsonText.h"
+#include "SafetensorsLayout.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
 
@@ -21,6 +22,14 @@ constexpr std::uint64_t MaximumHeaderLength = 100'000'000;
 constexpr const char* MetadataKey = "__metadata__";
 /// The number of bytes between two reports of progress.
 constexpr std::uint64_t BytesPerStep = std::uint64_t{ 1 } << 24;
+
+/// Types that only quantized weights have.
+bool IsOfQuantized(const std::string& dtype)
+{
+  constexpr std::array<std::string_view, 9> names = { "F4", "F6_E2M3", "F6_E3M2", "F8_E4M3",
+    "F8_E4M3FNUZ", "F8_E5M2", "F8_E5M2FNUZ", "F8_E8M0", "U32" };
+  return std::find(names.begin(), names.end(), dtype) != names.end();
+}
 
 class Parser
 {
@@ -81,6 +90,12 @@ private:
     {
       this->Fail("expected a safetensors file, which begins with an 8-byte header length, found " +
                  std::to_string(this->Size) + " bytes.");
+    }
+    const std::string content =
+      DescribeContent({ reinterpret_cast<const char*>(this->Data), this->Size });
+    if (!LooksLikeSafetensors(this->Data, this->Size) && !content.empty())
+    {
+      this->Fail("expected a safetensors file, found " + content + ".");
     }
     std::uint64_t length = 0;
     for (unsigned i = 0; i < LengthBytes; ++i)
@@ -182,6 +197,11 @@ private:
     }
     const auto name = found->get<std::string>();
     const std::optional<DType> dtype = DTypeFromName(name);
+    if (!dtype && IsOfQuantized(name))
+    {
+      this->Fail(tensor + ": expected one of " + KnownDTypes() + ", found " + name +
+                 ", a type of quantized weights, which are not run.");
+    }
     if (!dtype)
     {
       this->Fail(tensor + ": unknown dtype '" + name + "', expected one of " + KnownDTypes() + ".");
@@ -239,6 +259,32 @@ private:
   }
 };
 
+/// Tensors as they follow each other in a file: wide elements first, which keeps packed tensors
+/// aligned; then by name.
+std::vector<const TensorViews::value_type*> FileOrder(const TensorViews& tensors)
+{
+  std::vector<const TensorViews::value_type*> order;
+  for (const auto& entry : tensors)
+  {
+    if (!entry.second.IsPlain())
+    {
+      throw FormatError("tensor '" + entry.first +
+                        "': expected elements in their order, of one of " + KnownDTypes() +
+                        ", found " + std::string(Name(entry.second.dtype)) +
+                        " as a GGUF file has it.");
+    }
+    order.push_back(&entry);
+  }
+  std::sort(order.begin(), order.end(),
+    [](const auto* a, const auto* b)
+    {
+      const std::size_t sizeA = ByteSize(a->second.dtype);
+      const std::size_t sizeB = ByteSize(b->second.dtype);
+      return sizeA != sizeB ? sizeA > sizeB : a->first < b->first;
+    });
+  return order;
+}
+
 }
 
 bool LooksLikeSafetensors(const std::byte* data, std::size_t size)
@@ -261,8 +307,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
 {
 }
 
-void WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
-  const Metadata& metadata, const Progress& progress)
+SafetensorsLayout LayOutSafetensors(const TensorViews& tensors, const Metadata& metadata)
 {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty())
@@ -272,47 +317,40 @@ void WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
       header[MetadataKey][key] = text;
     }
   }
-  // Wide elements first, which keeps packed tensors aligned; then by name.
-  std::vector<const TensorViews::value_type*> order;
-  for (const auto& entry : tensors)
-  {
-    if (!entry.second.IsPlain())
-    {
-      throw FormatError("tensor '" + entry.first +
-                        "': expected elements in their order, of one of " + KnownDTypes() +
-                        ", found " + std::string(Name(entry.second.dtype)) +
-                        " as a GGUF file has it.");
-    }
-    order.push_back(&entry);
-  }
-  std::sort(order.begin(), order.end(),
-    [](const auto* a, const auto* b)
-    {
-      const std::size_t sizeA = ByteSize(a->second.dtype);
-      const std::size_t sizeB = ByteSize(b->second.dtype);
-      return sizeA != sizeB ? sizeA > sizeB : a->first < b->first;
-    });
+  SafetensorsLayout layout;
   std::uint64_t offset = 0;
-  for (const auto* entry : order)
+  for (const auto* entry : FileOrder(tensors))
   {
     const TensorView& tensor = entry->second;
     const std::uint64_t end = offset + tensor.Bytes();
     header[entry->first] = { { "dtype", Name(tensor.dtype) }, { "shape", tensor.shape },
       { "data_offsets", { offset, end } } };
+    layout.offsets[entry->first] = offset;
     offset = end;
   }
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.resize((text.size() + LengthBytes - 1) / LengthBytes * LengthBytes, ' ');
-
-  std::array<char, LengthBytes> length;
   for (unsigned i = 0; i < LengthBytes; ++i)
   {
-    length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
+    layout.header += static_cast<char>(text.size() >> (8 * i) & 0xff);
   }
-  stream.write(length.data(), length.size());
-  stream.write(text.data(), static_cast<std::streamsize>(text.size()));
+  layout.header += text;
+  layout.dataEnd = layout.header.size() + offset;
+  for (auto& [name, begin] : layout.offsets)
+  {
+    begin += layout.header.size();
+  }
+  return layout;
+}
+
+void WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
+  const Metadata& metadata, const Progress& progress)
+{
+  const SafetensorsLayout layout = LayOutSafetensors(tensors, metadata);
+  stream.write(layout.header.data(), static_cast<std::streamsize>(layout.header.size()));
+  const std::uint64_t all = layout.dataEnd - layout.header.size();
   std::uint64_t written = 0;
-  for (const auto* entry : order)
+  for (const auto* entry : FileOrder(tensors))
   {
     const auto* bytes = reinterpret_cast<const char*>(entry->second.data);
     const std::uint64_t count = entry->second.Bytes();
@@ -321,7 +359,7 @@ void WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
       const std::uint64_t step = std::min(BytesPerStep, count - begin);
       stream.write(bytes + begin, static_cast<std::streamsize>(step));
       written += step;
-      progress(written, offset);
+      progress(written, all);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "Parallel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 
@@ -245,7 +246,7 @@ std::vector<std::int64_t> LargestTokens(const std::vector<float>& ofTokens, std:
   std::vector<std::int64_t> tokens;
   for (std::size_t token = 0; token < ofTokens.size(); ++token)
   {
-    if (ofTokens[token] > 0)
+    if (ofTokens[token] != 0)
     {
       tokens.push_back(static_cast<std::int64_t>(token));
     }
@@ -253,7 +254,11 @@ std::vector<std::int64_t> LargestTokens(const std::vector<float>& ofTokens, std:
   const auto shown =
     std::min(std::max<std::int64_t>(count, 0), static_cast<std::int64_t>(tokens.size()));
   const auto isBefore = [&](std::int64_t a, std::int64_t b)
-  { return ofTokens[a] != ofTokens[b] ? ofTokens[a] > ofTokens[b] : a < b; };
+  {
+    const float sizeOfA = std::abs(ofTokens[a]);
+    const float sizeOfB = std::abs(ofTokens[b]);
+    return sizeOfA != sizeOfB ? sizeOfA > sizeOfB : a < b;
+  };
   std::partial_sort(tokens.begin(), tokens.begin() + shown, tokens.end(), isBefore);
   tokens.resize(shown);
   return tokens;

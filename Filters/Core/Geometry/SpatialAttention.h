@@ -73,8 +73,8 @@ void DivideByPlaces(const PlaceSums& places, std::vector<float>& ofTokens);
 void SpreadOverPlaces(
   const BoundPlaces& places, const std::vector<float>& ofTokens, float* values, int threads);
 
-/// The tokens of largest value that is not 0, at most `count`, the largest first; of equal values
-/// the first.
+/// The tokens with the largest absolute values, the largest first, at most `count`; of equal ones
+/// the first. Values are negative where weights of slices are. Tokens of value 0 are left out.
 std::vector<std::int64_t> LargestTokens(const std::vector<float>& ofTokens, std::int64_t count);
 
 }

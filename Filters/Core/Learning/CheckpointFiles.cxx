@@ -535,8 +535,7 @@ std::map<std::int64_t, std::filesystem::path> FindCheckpoints(const std::filesys
     [&](const std::filesystem::path& path)
     {
       const auto step = CheckpointStep(path);
-      std::error_code ignored;
-      if (step && std::filesystem::exists(path / ConfigFile, ignored))
+      if (step && ModelFile(path) != path)
       {
         checkpoints.emplace(*step, path);
       }

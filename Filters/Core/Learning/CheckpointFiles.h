@@ -45,7 +45,7 @@ void WriteCurves(const std::filesystem::path& path, const LearningCurves& curves
 LearningCurves WithEarlierRows(const std::filesystem::path& path, LearningCurves curves);
 
 /// The folders checkpoint-N in the folder of a model, as the Trainer of Hugging Face makes them, by
-/// N. Only those with a config.json. None if the folder cannot be read.
+/// N. Only those with a config.json or an adapter. None if the folder cannot be read.
 std::map<std::int64_t, std::filesystem::path> FindCheckpoints(const std::filesystem::path& folder);
 
 /// The name of the file of a checkpoint of TokenPairs after a step of `steps`:

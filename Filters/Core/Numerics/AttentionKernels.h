@@ -26,7 +26,8 @@ struct HeadScores
   float slope = 0; ///< of ALiBi
   AttentionMask mask = AttentionMask::Causal;
   float cap = 0;           ///< c > 0: scores are c tanh(scale * query . key / c) + bias (Gemma 2)
-  std::int64_t window = 0; ///< w > 0: query i may attend to keys j > i - w only
+  std::int64_t window = 0; ///< w > 0: query i may attend to keys j > i - w only; without a mask
+                           ///< also to j < i + w only (Warner et al. 2024: ModernBERT)
   std::optional<float> sink =
     std::nullopt; ///< a further logit in the softmax, whose weight is dropped (gpt-oss)
   std::int64_t firstQuery = 0;         ///< position of the first row of `query`
@@ -35,6 +36,8 @@ struct HeadScores
                                        ///< of key - query = 0; those beyond have that of the end
                                        ///< (T5, Raffel et al. 2020). nullptr: none
   std::int64_t reach = 0;
+  std::int64_t chunk = 0;       ///< c > 0: query i may attend to keys j >= c floor(i / c) only
+                                ///< (Llama 4)
   std::int64_t patchWindow = 0; ///< w > 0, of images: a query may attend to keys whose row / w and
                                 ///< column / w, rounded down, are its own (Bai et al. 2025:
                                 ///< Qwen2.5-VL)
@@ -61,13 +64,16 @@ struct HeadScores
       case AttentionMask::Cross:
         return end > this->source ? this->source : 0;
       default:
-        return this->length;
+        return this->window > 0 && this->window <= this->length - end ? end + this->window - 1
+                                                                      : this->length;
     }
   }
   /// The first key that queries from `begin` on may attend to.
   std::int64_t FirstKey(std::int64_t begin) const
   {
-    return this->window > 0 ? std::max(begin - this->window + 1, std::int64_t{ 0 }) : 0;
+    const std::int64_t inWindow = this->window > 0 ? begin - this->window + 1 : 0;
+    const std::int64_t inChunk = this->chunk > 0 ? begin / this->chunk * this->chunk : 0;
+    return std::max({ inWindow, inChunk, std::int64_t{ 0 } });
   }
 };
 
@@ -89,7 +95,7 @@ void AddBias(
 /// the softmax over the keys that the mask and the window allow, 0 for the others (Vaswani et al.,
 /// "Attention is all you need", 2017). With a sink s the weights are exp(x_j) / (exp(s) + sum_k
 /// exp(x_k)), which add up to less than 1 (OpenAI, "gpt-oss-120b & gpt-oss-20b", 2025). Of `head`,
-/// only length, mask, source, windows and sink are read.
+/// only length, mask, source, windows, chunk and sink are read.
 void NormalizeScores(
   const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values);
 

@@ -16,7 +16,8 @@ namespace atlas::HWY_NAMESPACE
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Exp and Logistic are exact to rounding where |x| is at most this, about 126 ln 2.
+/// Exp and Logistic are exact to rounding where |x| is at most this, about 126 ln 2: e^-ExpLimit is
+/// about the smallest normal number.
 inline constexpr float ExpLimit = 87.3365F;
 
 using D = hn::ScalableTag<float>;
@@ -90,15 +91,25 @@ HWY_INLINE Batch<K> ExpInRange(const Batch<K>& x)
     p, shifted);
 }
 
-/// e^x for x <= 0; below -ExpLimit the result is e^-ExpLimit = 1.2e-38.
+/// The values where x is at least -ExpLimit, and where it is not a number; below that 0, since no
+/// normal number is that small.
+template<std::size_t K>
+HWY_INLINE Batch<K> ZeroBelowLimit(const Batch<K>& x, const Batch<K>& values)
+{
+  const V lowest = hn::Set(D(), -ExpLimit);
+  return Map(
+    [&](V v, V value) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(v, lowest), value); }, x, values);
+}
+
+/// e^x for x <= 0; 0 below -ExpLimit, where e^x is below 1.2e-38.
 template<std::size_t K>
 HWY_INLINE Batch<K> ExpOfNegative(const Batch<K>& x)
 {
   const V lowest = hn::Set(D(), -ExpLimit);
-  return ExpInRange(Map([&](V v) HWY_ATTR { return hn::Max(v, lowest); }, x));
+  return ZeroBelowLimit(x, ExpInRange(Map([&](V v) HWY_ATTR { return hn::Max(v, lowest); }, x)));
 }
 
-/// 1 / (1 + e^-x), with x clamped to +-ExpLimit.
+/// 1 / (1 + e^-x), with x clamped to +-ExpLimit; 0 below.
 template<std::size_t K>
 HWY_INLINE Batch<K> Logistic(const Batch<K>& x)
 {
@@ -107,7 +118,8 @@ HWY_INLINE Batch<K> Logistic(const Batch<K>& x)
   const V one = hn::Set(D(), 1.F);
   const Batch<K> limited =
     Map([&](V v) HWY_ATTR { return hn::Neg(hn::Max(hn::Min(v, highest), lowest)); }, x);
-  return Map([&](V v) HWY_ATTR { return hn::Div(one, hn::Add(one, v)); }, ExpInRange(limited));
+  return ZeroBelowLimit(
+    x, Map([&](V v) HWY_ATTR { return hn::Div(one, hn::Add(one, v)); }, ExpInRange(limited)));
 }
 
 /// e^-x + c for |x| <= ExpLimit, unchecked. With n = round(-x / ln 2), e^-x = 2^n 2^-f, where f = x

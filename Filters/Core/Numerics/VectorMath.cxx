@@ -39,8 +39,12 @@ void Transform(const float* x, std::size_t count, float* out, const Function& fu
 void ExponentialOf(const float* x, std::size_t count, float* out)
 {
   const V limit = hn::Set(D(), ExpLimit);
-  Transform(x, count, out, [&](V v) HWY_ATTR
-    { return ExpInRange(Batch<1>{ { hn::Max(hn::Min(v, limit), hn::Neg(limit)) } }).v[0]; });
+  Transform(x, count, out,
+    [&](V v) HWY_ATTR
+    {
+      const V limited = hn::Max(hn::Min(v, limit), hn::Neg(limit));
+      return ZeroBelowLimit(Batch<1>{ { v } }, ExpInRange(Batch<1>{ { limited } })).v[0];
+    });
 }
 
 void LogisticOf(const float* x, std::size_t count, float* out)
@@ -74,11 +78,11 @@ void MultiplyByLogisticOf(float linear, float cubic, std::size_t count, float* v
   const D d;
   const V first = hn::Set(d, linear);
   const V third = hn::Set(d, cubic);
-  const V limit = hn::Set(d, ExpLimit);
+  const V limit = hn::Set(d, 2 * ExpLimit);
   ForRow(values, count, 0,
     [&](V x) HWY_ATTR
     {
-      // Beyond the limit the function changes no more, and the cube could overflow.
+      // Beyond ExpLimit the function is 0 or 1; beyond this, the cube could overflow.
       const V limited = hn::Max(hn::Min(x, limit), hn::Neg(limit));
       const V slope = hn::MulAdd(third, hn::Mul(limited, limited), first);
       return hn::Mul(x, Logistic(Batch<1>{ { hn::Mul(limited, slope) } }).v[0]);
@@ -113,8 +117,7 @@ void SoftmaxRowOf(float* values, std::size_t count)
   const float largest = LargestOf(values, count);
   const V shift = hn::Set(d, largest);
   V sum = hn::Zero(d);
-  // The padding is infinitely far below the maximum. It adds at most 1.9e-37 to the sum, which is
-  // at least 1.
+  // The padding is infinitely far below the maximum, and adds nothing.
   ForRow(values, count, -std::numeric_limits<float>::infinity(),
     [&](V x) HWY_ATTR
     {

@@ -8,12 +8,13 @@ namespace atlas
 
 /// out[i] = e^x[i] in single precision, for `count` numbers other than NaN. The error is at most
 /// 2.3 units in the last place for |x| <= 87.3 (tested for all floats), and at most 2 if the
-/// instruction set has fused multiply-add. Beyond that range the result is that at -87.3 or 87.3.
+/// instruction set has fused multiply-add. Below -87.34, where e^x would be no normal number, the
+/// result is 0; above 87.3 it is that at 87.3.
 void Exponential(const float* x, std::size_t count, float* out);
 
 /// out[i] = 1 / (1 + e^-x[i]) in single precision, for `count` numbers other than NaN. The error is
-/// at most 3.6 units in the last place for x >= -87.3 (tested for all floats). Below that the
-/// result is that at -87.3, 1.2e-38.
+/// at most 3.6 units in the last place for x >= -87.3 (tested for all floats). Below -87.34 the
+/// result is 0.
 void Logistic(const float* x, std::size_t count, float* out);
 
 /// Multiplies each x of a row by 1 / (1 + e^-y), where y = linear x + cubic x^3, linear is at least
@@ -23,9 +24,9 @@ void Logistic(const float* x, std::size_t count, float* out);
 void MultiplyByLogistic(float linear, float cubic, std::int64_t count, float* values);
 
 /// Softmax of a row in place: x_i becomes exp(x_i - max x) / sum_j exp(x_j - max x), the maximum
-/// subtracted so that nothing overflows. `count` is at least 1. A term more than 87.3 below the
-/// maximum counts as e^-87.3, 1.2e-38. With a NaN or an infinite maximum, the whole row is NaN. The
-/// bytes depend on the values and the instruction set, not on where the row lies.
+/// subtracted so that nothing overflows. `count` is at least 1. A term more than 87.34 below the
+/// maximum, such as -infinity, becomes 0. With a NaN or an infinite maximum, the whole row is NaN.
+/// The bytes depend on the values and the instruction set, not on where the row lies.
 void SoftmaxRow(std::int64_t count, float* values);
 
 }

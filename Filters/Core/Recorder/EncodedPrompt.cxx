@@ -1,23 +1,33 @@
 #include "EncodedPrompt.h"
 
 #include "Error.h"
-#include "Prompts.h"
-#include "Utf8Text.h"
 
 namespace atlas
 {
-namespace
-{
 
-void RequireOne(std::size_t lines, const std::string& name, const std::string& what)
+std::vector<std::string> ReadPrompts(
+  const std::string& text, PromptFormat format, const std::string& name)
 {
-  if (lines != 1)
+  std::vector<std::string> warnings;
+  std::vector<std::string> prompts = ParsePrompts(text, format, name, warnings);
+  if (!warnings.empty())
   {
-    throw OptionError(
-      name + ": expected one line of " + what + ", found " + std::to_string(lines) + ".");
+    throw OptionError(warnings.front());
   }
+  return prompts;
 }
 
+std::string ReadPrompt(const std::string& text, PromptFormat format, const std::string& name)
+{
+  const std::vector<std::string> prompts = ReadPrompts(text, format, name);
+  if (prompts.size() != 1)
+  {
+    throw OptionError(
+      name + ": expected one prompt, found " + std::to_string(prompts.size()) +
+      (format == PromptFormat::Lines ? " lines; set PromptFormat to OneText if it has line breaks."
+                                     : "."));
+  }
+  return prompts.front();
 }
 
 const Tokenizer* FindTokenizer(const OpenTransformer& model)
@@ -35,12 +45,10 @@ const Tokenizer* FindTokenizer(const OpenTransformer& model)
 EncodedPrompt EncodePrompt(const OpenTransformer& model, const std::string& text,
   const std::string& name, bool addSpecialTokens)
 {
-  const std::vector<std::string> lines = SplitLines(text);
-  RequireOne(lines.size(), name, "text");
   try
   {
     const Tokenizer& tokenizer = model.GetTokenizer();
-    const Encoding encoding = tokenizer.EncodePrompt(lines.front(), addSpecialTokens);
+    const Encoding encoding = tokenizer.EncodePrompt(text, addSpecialTokens);
     EncodedPrompt prompt;
     prompt.labels = encoding.tokens;
     prompt.input.tokens = { encoding.ids };
@@ -65,7 +73,11 @@ EncodedPrompt ParsePrompt(
 {
   EncodedPrompt prompt;
   prompt.input.tokens = ParseIntegerLines(ids, name);
-  RequireOne(prompt.input.tokens.size(), name, "token ids");
+  if (prompt.input.tokens.size() != 1)
+  {
+    throw OptionError(name + ": expected one line of token ids, found " +
+                      std::to_string(prompt.input.tokens.size()) + ".");
+  }
   const Tokenizer* tokenizer = FindTokenizer(model);
   for (const std::int64_t id : prompt.input.tokens.front())
   {

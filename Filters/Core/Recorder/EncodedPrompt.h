@@ -1,6 +1,7 @@
 #pragma once
 
 #include "OpenTransformer.h"
+#include "Prompts.h"
 #include "TransformerInput.h"
 
 #include <string>
@@ -16,13 +17,20 @@ struct EncodedPrompt
   std::vector<std::string> labels; ///< the text of each token; its id if it is not known
 };
 
-/// Encodes a line as a user types it, see Tokenizer::EncodePrompt. Throws
-/// OptionError, which begins with `name`, the property, unless it is one line with at least
-/// one token, and if the model has no tokenizer.
+/// The prompts of the property `name`. Throws as ParsePrompts, and OptionError for what that warns
+/// of.
+std::vector<std::string> ReadPrompts(
+  const std::string& text, PromptFormat format, const std::string& name);
+
+/// The same of a property that has exactly one prompt. Throws OptionError for another number.
+std::string ReadPrompt(const std::string& text, PromptFormat format, const std::string& name);
+
+/// Encodes a text as a user types it, see Tokenizer::EncodePrompt. Throws OptionError, which
+/// begins with `name`, the property, if it has no token, and if the model has no tokenizer.
 EncodedPrompt EncodePrompt(const OpenTransformer& model, const std::string& text,
   const std::string& name, bool addSpecialTokens = true);
 
-/// Same, from token ids separated by spaces or commas.
+/// Same, from token ids separated by spaces or commas, which are one line.
 EncodedPrompt ParsePrompt(
   const OpenTransformer& model, const std::string& ids, const std::string& name);
 

@@ -1,10 +1,12 @@
 #include "OpenTransformer.h"
 
+#include "Adapter.h"
 #include "CheckpointConfig.h"
 #include "CheckpointFiles.h"
 #include "Error.h"
 #include "GgufModel.h"
 #include "GgufTokenizer.h"
+#include "Joined.h"
 #include "ProcessedWeights.h"
 #include "SystemLimits.h"
 
@@ -20,12 +22,21 @@ namespace atlas
 namespace
 {
 
+/// The folder with the files of the model whose path is given: that of the base of an adapter.
+std::filesystem::path BaseFolder(const std::filesystem::path& path)
+{
+  const std::optional<AdapterPlace> adapter = FindAdapter(path);
+  return adapter ? adapter->base : ModelFolder(path);
+}
+
 /// The stamps of the files of a model that are read, or would be read if they existed.
-std::vector<FileStamp> StampsOf(
-  const std::filesystem::path& path, const std::filesystem::path& folder)
+std::vector<FileStamp> StampsOf(const std::filesystem::path& path,
+  const std::filesystem::path& folder, const std::filesystem::path& base)
 {
   std::vector<const char*> names = { ConfigFile, GenerationConfigFile, MetaConfigFile, WeightsFile,
-    ShardIndexFile, TorchWeightsFile, TorchShardIndexFile, ImageProcessorFile, ProcessorFile };
+    ShardIndexFile, TorchWeightsFile, TorchShardIndexFile, ImageProcessorFile, ProcessorFile,
+    FilmProcessorFile, AdapterConfigFile };
+  names.insert(names.end(), AdapterWeightsFiles.begin(), AdapterWeightsFiles.end());
   names.insert(names.end(), TokenizerFiles.begin(), TokenizerFiles.end());
   std::vector<FileStamp> stamps;
   if (path != folder)
@@ -39,26 +50,20 @@ std::vector<FileStamp> StampsOf(
     {
       stamps.emplace_back(folder.parent_path() / name);
     }
+    if (base != folder)
+    {
+      stamps.emplace_back(base / name);
+    }
   }
   return stamps;
 }
 
-/// The folder of the first of the files that is there: a checkpoint of a training may leave to the
-/// folder above it what all checkpoints share.
 template<class Names>
-std::filesystem::path FolderOf(const Names& names, const std::filesystem::path& folder,
-  const std::filesystem::path& weights = {})
+bool HasAny(const std::filesystem::path& folder, const Names& names)
 {
-  const auto has = [&names](const std::filesystem::path& place)
-  {
-    std::error_code ignored;
-    return std::any_of(names.begin(), names.end(),
-      [&](const char* name) { return std::filesystem::exists(place / name, ignored); });
-  };
-  const bool isAbove = IsCheckpointFolder(folder) && !has(folder) && has(folder.parent_path());
-  const std::filesystem::path data =
-    isAbove || weights.empty() || has(folder) ? "" : FindTrainingData(weights);
-  return isAbove ? folder.parent_path() : data.empty() ? folder : data;
+  std::error_code ignored;
+  return std::any_of(names.begin(), names.end(),
+    [&](const char* name) { return std::filesystem::exists(folder / name, ignored); });
 }
 
 bool AreCurrent(const std::vector<FileStamp>& stamps)
@@ -70,13 +75,24 @@ bool AreCurrent(const std::vector<FileStamp>& stamps)
 constexpr std::string_view MemoryPrefix = "training:";
 
 /// The models that are open, shared by all filters of the process, by path, architecture, whether
-/// they are processed, and the precision of their products. Models are opened one at a time.
-struct OpenModels
+/// they are processed, and the precision of their products.
+class OpenModels
 {
+public:
   using Key = std::tuple<std::filesystem::path, std::string, bool, ProductPrecision>;
 
-  std::mutex mutex;
-  std::map<Key, std::weak_ptr<const OpenTransformer>> all;
+  /// A model that is open, was, or is being opened by the thread that has the lock.
+  struct Entry
+  {
+    std::mutex mutex;
+    std::weak_ptr<const OpenTransformer> model;
+
+    std::shared_ptr<const OpenTransformer> Find()
+    {
+      const std::lock_guard<std::mutex> lock(this->mutex);
+      return this->model.lock();
+    }
+  };
 
   static OpenModels& Get()
   {
@@ -84,11 +100,29 @@ struct OpenModels
     return models;
   }
 
+  std::shared_ptr<Entry> At(const Key& key)
+  {
+    const std::lock_guard<std::mutex> lock(this->Mutex);
+    this->ForgetClosed();
+    std::shared_ptr<Entry>& entry = this->All[key];
+    if (entry == nullptr)
+    {
+      entry = std::make_shared<Entry>();
+    }
+    return entry;
+  }
+
+private:
+  std::mutex Mutex;
+  std::map<Key, std::shared_ptr<Entry>> All;
+
   void ForgetClosed()
   {
-    for (auto known = this->all.begin(); known != this->all.end();)
+    for (auto known = this->All.begin(); known != this->All.end();)
     {
-      known = known->second.expired() ? this->all.erase(known) : std::next(known);
+      const bool isUsed = known->second.use_count() > 1;
+      known =
+        !isUsed && known->second->Find() == nullptr ? this->All.erase(known) : std::next(known);
     }
   }
 };
@@ -108,15 +142,25 @@ bool IsInMemory(const std::filesystem::path& path)
 
 OpenTransformer::OpenTransformer(const std::filesystem::path& path, const std::string& architecture)
   : Folder(ModelFolder(path))
+  , Base(BaseFolder(path))
   , Gguf(FindGguf(path))
-  , Stamps(StampsOf(path, this->Folder))
+  , Stamps(StampsOf(path, this->Folder, this->Base))
   , Model(Transformer::Read(path, architecture))
 {
+  const std::filesystem::path data = FindTrainingData(this->Model.GetFiles().FileOf(""));
+  for (const char* name : TokenizerFiles)
+  {
+    if (!data.empty())
+    {
+      this->Stamps.emplace_back(data / name);
+    }
+  }
 }
 
 OpenTransformer::OpenTransformer(const std::filesystem::path& path, const ModelInMemory& model)
   : Memory(model)
   , Folder(path)
+  , Base(path)
   , Model(model.config, WeightFiles(ViewsOf(*model.weights), path.string()))
 {
 }
@@ -139,19 +183,21 @@ void OpenTransformer::Process(const std::filesystem::path& path)
   RequireMemory(5 * bytes, "the processed weights of " + path.string(), "set Processing to None.");
   this->ProcessedWeights = ProcessedTensors(this->Model);
   this->Processed.emplace(this->Model.GetConfig(),
-    WeightFiles(ViewsOf(this->ProcessedWeights), path.string() + ", processed"));
+    WeightFiles(ViewsOf(this->ProcessedWeights), path.string() + ", processed"),
+    this->Model.GetAdapter());
 }
 
 std::shared_ptr<const OpenTransformer> OpenTransformer::Open(const std::filesystem::path& path,
   const std::string& architecture, bool processes, ProductPrecision products)
 {
   OpenModels& models = OpenModels::Get();
-  const std::lock_guard<std::mutex> lock(models.mutex);
-  models.ForgetClosed();
   const bool isInMemory = IsInMemory(path);
   const std::filesystem::path place = isInMemory ? path : std::filesystem::absolute(path);
-  const OpenModels::Key key = { place, isInMemory ? "" : architecture, processes, products };
-  std::shared_ptr<const OpenTransformer> known = models.all[key].lock();
+  const std::shared_ptr<const OpenTransformer> kept =
+    isInMemory ? models.At(MemoryKey(place))->Find() : nullptr;
+  const auto entry = models.At({ place, isInMemory ? "" : architecture, processes, products });
+  const std::lock_guard<std::mutex> lock(entry->mutex);
+  std::shared_ptr<const OpenTransformer> known = entry->model.lock();
   if (known != nullptr && known->IsCurrent())
   {
     return known;
@@ -163,7 +209,6 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Open(const std::filesyst
   }
   else
   {
-    const std::shared_ptr<const OpenTransformer> kept = models.all[MemoryKey(place)].lock();
     const std::optional<ModelInMemory> model = kept != nullptr ? kept->Memory : std::nullopt;
     if (!model)
     {
@@ -178,30 +223,48 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Open(const std::filesyst
     open->Process(place);
   }
   open->SetProducts(products);
-  models.all[key] = open;
+  entry->model = open;
   return open;
 }
 
 std::shared_ptr<const OpenTransformer> OpenTransformer::Keep(
   const std::filesystem::path& path, const ModelInMemory& model)
 {
-  OpenModels& models = OpenModels::Get();
-  const std::lock_guard<std::mutex> lock(models.mutex);
-  std::weak_ptr<const OpenTransformer>& known = models.all[MemoryKey(path)];
-  std::shared_ptr<const OpenTransformer> kept = known.lock();
+  const auto entry = OpenModels::Get().At(MemoryKey(path));
+  const std::lock_guard<std::mutex> lock(entry->mutex);
+  std::shared_ptr<const OpenTransformer> kept = entry->model.lock();
   // A model that was known without its state of training is opened again with it.
   const ModelInMemory* memory = kept != nullptr ? kept->GetMemory() : nullptr;
   if (memory == nullptr || (model.state != nullptr && memory->state == nullptr))
   {
     kept.reset(new OpenTransformer(path, model));
-    known = kept;
+    entry->model = kept;
   }
   return kept;
 }
 
+/// The folder of the first of the files that is there: a checkpoint of a training may leave to the
+/// folder above it what all checkpoints share, and an adapter to its base what it does not change.
+template<class Names>
+std::filesystem::path OpenTransformer::FolderOf(
+  const Names& names, const std::filesystem::path& weights) const
+{
+  if (HasAny(this->Folder, names))
+  {
+    return this->Folder;
+  }
+  std::filesystem::path above = this->Folder.parent_path();
+  if (IsCheckpointFolder(this->Folder) && HasAny(above, names))
+  {
+    return above;
+  }
+  const std::filesystem::path data = weights.empty() ? "" : FindTrainingData(weights);
+  return data.empty() ? this->Base : data;
+}
+
 std::filesystem::path OpenTransformer::TokenizerFolder() const
 {
-  return FolderOf(TokenizerFiles, this->Folder, this->Model.GetFiles().FileOf(""));
+  return this->FolderOf(TokenizerFiles, this->Model.GetFiles().FileOf(""));
 }
 
 /// Parses tokenizer.json, of the folder or in memory, or the tokenizer in a GGUF file.
@@ -232,7 +295,7 @@ ImageProcessor OpenTransformer::MakeImageProcessor() const
   if (!this->Memory)
   {
     constexpr std::array<const char*, 1> names = { ImageProcessorFile };
-    return ReadImageProcessor(FolderOf(names, this->Folder), config);
+    return ReadImageProcessor(this->FolderOf(names), config);
   }
   const char* name = ImageProcessorFile;
   const auto found = this->Memory->files->find(name);
@@ -301,8 +364,7 @@ const VisionProcessor& OpenTransformer::GetVisionProcessor() const
   if (!this->PicturesAmongWords)
   {
     constexpr std::array<const char*, 2> names = { ImageProcessorFile, ProcessorFile };
-    this->PicturesAmongWords =
-      ReadVisionProcessor(FolderOf(names, this->Folder), this->Model.GetConfig());
+    this->PicturesAmongWords = ReadVisionProcessor(this->FolderOf(names), this->Model.GetConfig());
   }
   return *this->PicturesAmongWords;
 }
@@ -314,8 +376,7 @@ const VisionProcessor& OpenTransformer::GetFilmProcessor() const
   {
     constexpr std::array<const char*, 3> names = { FilmProcessorFile, ImageProcessorFile,
       ProcessorFile };
-    this->FilmsAmongWords =
-      ReadFilmProcessor(FolderOf(names, this->Folder), this->Model.GetConfig());
+    this->FilmsAmongWords = ReadFilmProcessor(this->FolderOf(names), this->Model.GetConfig());
   }
   return *this->FilmsAmongWords;
 }
@@ -324,13 +385,31 @@ SoundProcessor OpenTransformer::GetSoundProcessor() const
 {
   const TransformerConfig& config = this->Model.GetConfig();
   constexpr std::array<const char*, 1> names = { ImageProcessorFile };
-  return ReadSoundProcessor(
-    FolderOf(names, this->Folder), config.encoder ? *config.encoder : config);
+  return ReadSoundProcessor(this->FolderOf(names), config.encoder ? *config.encoder : config);
 }
 
 bool OpenTransformer::IsCurrent() const
 {
   return AreCurrent(this->Stamps) && AreCurrent(this->Model.GetFiles().Stamps());
+}
+
+std::vector<std::string> UnusedWarnings(const std::filesystem::path& path, const Transformer& model)
+{
+  const auto quoted = [](const std::string& name) { return "'" + name + "'"; };
+  const std::string unknown = Joined(model.GetConfig().unknownSettings, quoted);
+  const std::string unused = Joined(model.GetWeights().unused, quoted);
+  std::vector<std::string> warnings;
+  if (!unknown.empty())
+  {
+    warnings.push_back(
+      path.string() + ": these settings are not known, and are not used: " + unknown + ".");
+  }
+  if (!unused.empty())
+  {
+    warnings.push_back(path.string() + ": no part of " + model.GetConfig().architecture +
+                       " has the names of these tensors, which are not used: " + unused + ".");
+  }
+  return warnings;
 }
 
 }

@@ -33,9 +33,14 @@ struct ModelInMemory
 /// Whether a path is that of a model in memory, which begins with "training:".
 bool IsInMemory(const std::filesystem::path& path);
 
+/// What of a model's files is not used, a sentence for each kind: settings that are not known, and
+/// tensors of no part. `path`: named in it.
+std::vector<std::string> UnusedWarnings(
+  const std::filesystem::path& path, const Transformer& model);
+
 /// A transformer with mapped weights, its tokenizer and its image processor. The latter two are
 /// read when they are first requested; a folder checkpoint-N that lacks them has those of the
-/// folder above. All functions are thread-safe.
+/// folder above, and an adapter those of its base. All functions are thread-safe.
 class OpenTransformer
 {
 public:
@@ -44,9 +49,9 @@ public:
   /// takes memory for all of them. `products`: the precision of products with weights.
   /// As long as someone holds the model, every call returns the same object and opens no files. If
   /// one of its files was changed, added or removed, the model is read again; earlier holders keep
-  /// the old one. Throws as Transformer::Read and ProcessedTensors do, and
-  /// std::runtime_error if there is not enough memory. Throws ModelError for a model in
-  /// memory that nobody holds any more.
+  /// the old one. While a model is read, others can be opened. Throws as Transformer::Read and
+  /// ProcessedTensors do, and std::runtime_error if there is not enough memory. Throws ModelError
+  /// for a model in memory that nobody holds any more.
   static std::shared_ptr<const OpenTransformer> Open(const std::filesystem::path& path,
     const std::string& architecture, bool processes = false,
     ProductPrecision products = ProductPrecision::Single);
@@ -91,6 +96,7 @@ private:
 
   std::optional<ModelInMemory> Memory; ///< what the model is made of, unless it is in files
   std::filesystem::path Folder;        ///< or the path in memory
+  std::filesystem::path Base;          ///< of the model that an adapter changes; else the same
   std::filesystem::path Gguf;          ///< the file that holds all of the model, if it is one
   std::vector<FileStamp> Stamps; ///< of all files except the weights; taken before they are read
   Transformer Model;
@@ -106,6 +112,9 @@ private:
 
   void Process(const std::filesystem::path& path);
   void SetProducts(ProductPrecision products);
+  template<class Names>
+  std::filesystem::path FolderOf(
+    const Names& names, const std::filesystem::path& weights = {}) const;
   std::filesystem::path TokenizerFolder() const;
   Tokenizer MakeTokenizer() const;
   ImageProcessor MakeImageProcessor() const;

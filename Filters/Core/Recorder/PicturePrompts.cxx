@@ -280,7 +280,7 @@ std::vector<std::string> PicturePrompts::Expand(
     throw OptionError(name + ": expected a marker, " + spelled + ", for each " + this->What() +
                       " of Images, of which there " + (this->Count() == 1 ? "is " : "are ") +
                       std::to_string(this->Count()) + ", found " + std::to_string(found) + " in " +
-                      Counted(static_cast<std::int64_t>(texts.size()), "line") + ".");
+                      Counted(static_cast<std::int64_t>(texts.size()), "prompt") + ".");
   }
   std::int64_t number = 0;
   for (const std::string& text : texts)

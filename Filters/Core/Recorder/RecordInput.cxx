@@ -199,6 +199,16 @@ void LabelParts(const RecorderInput& input, Recording& recording)
 
 }
 
+void LeaveOutMissing(const Transformer& model, RecordChoice& choice)
+{
+  if (std::all_of(RecordedQuantities.begin(), RecordedQuantities.end(),
+        [&](const RecordedQuantity& quantity) { return choice.*quantity.option; }))
+  {
+    choice.logits = model.HasLogits();
+    choice.routing = model.GetConfig().experts > 0;
+  }
+}
+
 void RequireRecordingMemory(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
 {

@@ -12,20 +12,25 @@
 namespace atlas
 {
 
-/// What can be recorded, as users select it.
+/// What can be recorded, as users select it. By default it is what figures need.
 struct RecordedQuantity
 {
   const char* name;
   bool RecordChoice::* option;
+  bool byDefault;
 };
 inline constexpr std::array<RecordedQuantity, 6> RecordedQuantities = { {
-  { "QueriesAndKeys", &RecordChoice::queriesAndKeys },
-  { "Values", &RecordChoice::values },
-  { "HeadOutputs", &RecordChoice::headOutputs },
-  { "Residual", &RecordChoice::residual },
-  { "Logits", &RecordChoice::logits },
-  { "Routing", &RecordChoice::routing },
+  { "QueriesAndKeys", &RecordChoice::queriesAndKeys, true },
+  { "Values", &RecordChoice::values, true },
+  { "HeadOutputs", &RecordChoice::headOutputs, true },
+  { "Residual", &RecordChoice::residual, true },
+  { "Logits", &RecordChoice::logits, false },
+  { "Routing", &RecordChoice::routing, false },
 } };
+
+/// Makes a choice of all quantities one of those that the model has: logits with an unembedding,
+/// routing with experts. Any other choice stays.
+void LeaveOutMissing(const Transformer& model, RecordChoice& choice);
 
 /// Throws as RequireMemory does if a recording does not fit into memory.
 void RequireRecordingMemory(

@@ -8,7 +8,6 @@
 #include "MappedFile.h"
 #include "PictureFile.h"
 #include "PicturePrompts.h"
-#include "Prompts.h"
 #include "SoundFile.h"
 #include "SoundProcessor.h"
 #include "TokenizerFile.h"
@@ -261,18 +260,18 @@ void ReadImages(
   ReadPictures(paths, model.GetImageProcessor(), result);
 }
 
-/// Encodes each line; an error message gives the line.
-void Encode(const RecorderSources& sources, const std::vector<std::string>& lines,
+/// Encodes each text; an error message gives its number.
+void Encode(const RecorderSources& sources, const std::vector<std::string>& texts,
   const std::string& name, const Tokenizer& tokenizer, RecorderInput& result)
 {
-  for (const std::string& line : lines)
+  for (const std::string& text : texts)
   {
     const std::string place =
-      name + ", line " + std::to_string(result.input.tokens.size() + 1) + ": ";
+      name + ", prompt " + std::to_string(result.input.tokens.size() + 1) + ": ";
     Encoding encoding;
     try
     {
-      encoding = tokenizer.EncodePrompt(line, sources.addSpecialTokens);
+      encoding = tokenizer.EncodePrompt(text, sources.addSpecialTokens);
     }
     catch (const Error& e)
     {
@@ -296,16 +295,32 @@ bool HasTexts(const RecorderSources& sources)
 }
 
 /// Texts, and what messages call them.
-struct NamedText
+struct NamedTexts
 {
-  std::string text;
+  std::vector<std::string> texts;
   std::string name;
 };
 
-NamedText TextOf(const RecorderSources& sources)
+/// The prompts of Prompts or of the file, of which there is at least one.
+NamedTexts TextsOf(const RecorderSources& sources, std::vector<std::string>& warnings)
 {
-  return sources.prompts.empty() ? NamedText{ ReadFile(sources.promptFile), sources.promptFile }
-                                 : NamedText{ sources.prompts, "Prompts" };
+  const std::string& file = sources.promptFile;
+  const bool isFile = sources.prompts.empty();
+  NamedTexts found{ {}, isFile ? file : "Prompts" };
+  const std::string kind = isFile ? std::filesystem::path(file).extension().string() : "";
+  if (kind == ".json")
+  {
+    throw OptionError(
+      file + ": expected a text with one prompt per line, or JSON lines (.jsonl), found .json.");
+  }
+  const PromptFormat ofFile = kind == ".jsonl" ? PromptFormat::JsonLines : PromptFormat::Lines;
+  found.texts = isFile ? ParsePrompts(ReadFile(file), ofFile, file, warnings)
+                       : ParsePrompts(sources.prompts, sources.promptFormat, found.name, warnings);
+  if (found.texts.empty())
+  {
+    throw OptionError(found.name + ": expected at least one prompt, found none.");
+  }
+  return found;
 }
 
 void ReadIds(const RecorderSources& sources, RecorderInput& result)
@@ -316,17 +331,17 @@ void ReadIds(const RecorderSources& sources, RecorderInput& result)
 }
 
 /// The tokens of a target without the start token.
-std::vector<std::int64_t> EncodeTarget(const RecorderSources& sources, const std::string& line,
+std::vector<std::int64_t> EncodeTarget(const RecorderSources& sources, const std::string& text,
   std::size_t number, const OpenTransformer& model)
 {
   std::vector<std::int64_t> ids;
   try
   {
-    ids = model.GetTargetTokenizer().EncodePrompt(line, sources.addSpecialTokens).ids;
+    ids = model.GetTargetTokenizer().EncodePrompt(text, sources.addSpecialTokens).ids;
   }
   catch (const Error& e)
   {
-    throw OptionError("Targets, line " + std::to_string(number + 1) + ": " + e.what());
+    throw OptionError("Targets, prompt " + std::to_string(number + 1) + ": " + e.what());
   }
   const std::vector<std::int64_t>& ends = model.GetModel().GetConfig().endTokens;
   if (!ids.empty() && std::find(ends.begin(), ends.end(), ids.back()) != ends.end())
@@ -337,27 +352,28 @@ std::vector<std::int64_t> EncodeTarget(const RecorderSources& sources, const std
 }
 
 /// What the decoder reads beside `count` sources, without start tokens.
-Sequences ReadTargets(
-  const RecorderSources& sources, const OpenTransformer& model, std::size_t count)
+Sequences ReadTargets(const RecorderSources& sources, const OpenTransformer& model,
+  std::size_t count, std::vector<std::string>& warnings)
 {
   Sequences targets;
   const bool ofSounds = !sources.soundFiles.empty() && FindTokenizer(model) != nullptr;
-  const bool areTexts = !sources.prompts.empty() || !sources.promptFile.empty() || ofSounds;
+  const std::vector<std::string> texts =
+    ParsePrompts(sources.targets, sources.promptFormat, "Targets", warnings);
   if (sources.targets.empty())
   {
     targets.resize(count);
   }
-  else if (areTexts)
+  else if (HasTexts(sources) || ofSounds)
   {
-    const std::vector<std::string> lines = SplitLines(sources.targets);
-    for (std::size_t i = 0; i < lines.size(); ++i)
+    for (std::size_t i = 0; i < texts.size(); ++i)
     {
-      targets.push_back(EncodeTarget(sources, lines[i], i, model));
+      targets.push_back(EncodeTarget(sources, texts[i], i, model));
     }
   }
   else
   {
-    targets = ParseIntegerLines(sources.targets, "Targets");
+    targets = ParseIntegerLines(
+      Joined(texts, [](const std::string& text) { return text; }, "\n"), "Targets");
   }
   if (targets.size() != count)
   {
@@ -392,8 +408,8 @@ void AddTargets(const RecorderSources& sources, const OpenTransformer& model, Re
     throw OptionError("expected Sounds for a model that reads sound, found texts or token ids.");
   }
   result.input.source = std::move(result.input.tokens);
-  result.input.tokens =
-    ReadTargets(sources, model, isSound ? result.input.sounds : result.input.source.size());
+  result.input.tokens = ReadTargets(
+    sources, model, isSound ? result.input.sounds : result.input.source.size(), result.warnings);
   for (std::vector<std::int64_t>& target : result.input.tokens)
   {
     target.insert(target.begin(), config.decoderStart);
@@ -424,6 +440,24 @@ void Truncate(std::int64_t maximum, RecorderInput& result)
                               " tokens; the last " + std::to_string(length - most) +
                               " are left out, since MaximumLength is " + std::to_string(maximum) +
                               ".");
+  }
+}
+
+/// Throws OptionError, which says what to do, unless each sequence has positions in the model.
+void RequirePositions(const TransformerConfig& config, const RecorderInput& result)
+{
+  const std::int64_t positions =
+    config.encoder != nullptr ? config.encoder->positions : config.positions;
+  for (std::size_t s = 0; positions > 0 && s < result.input.tokens.size(); ++s)
+  {
+    const auto length = static_cast<std::int64_t>(result.input.tokens[s].size());
+    if (length > positions)
+    {
+      throw OptionError("sequence " + std::to_string(s) + " has " + std::to_string(length) +
+                        " tokens, " + std::to_string(length - positions) + " more than the " +
+                        std::to_string(positions) +
+                        " positions of the model; shorten it, or set MaximumLength to cut it off.");
+    }
   }
 }
 
@@ -464,9 +498,8 @@ void ReadWords(const RecorderSources& sources, const OpenTransformer& model, Rec
   if (hasTexts)
   {
     const Tokenizer& tokenizer = model.GetTokenizer(); // without one the text is not read
-    const NamedText text = TextOf(sources);
-    Encode(
-      sources, pictures.Expand(SplitLines(text.text), text.name), text.name, tokenizer, result);
+    const NamedTexts found = TextsOf(sources, result.warnings);
+    Encode(sources, pictures.Expand(found.texts, found.name), found.name, tokenizer, result);
   }
   else
   {
@@ -480,6 +513,7 @@ void ReadWords(const RecorderSources& sources, const OpenTransformer& model, Rec
     counts.push_back(pictures.CountTokens(sequence));
   }
   Truncate(sources.maximumLength, result);
+  RequirePositions(model.GetModel().GetConfig(), result);
   RequirePictures(pictures, counts, result, "; MaximumLength would cut off a picture.");
   for (const std::string& file : sources.imageFiles)
   {
@@ -535,14 +569,15 @@ RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer&
   else if (HasTexts(sources))
   {
     const Tokenizer& tokenizer = model.GetTokenizer(); // without one the text is not read
-    const NamedText text = TextOf(sources);
-    Encode(sources, SplitLines(text.text), text.name, tokenizer, result);
+    const NamedTexts found = TextsOf(sources, result.warnings);
+    Encode(sources, found.texts, found.name, tokenizer, result);
   }
   else
   {
     ReadIds(sources, result);
   }
   Truncate(sources.maximumLength, result);
+  RequirePositions(model.GetModel().GetConfig(), result);
   AddTargets(sources, model, result);
   result.labels = LabelTokens(result.input.tokens, model);
   return result;

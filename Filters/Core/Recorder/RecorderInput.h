@@ -1,6 +1,7 @@
 #pragma once
 
 #include "OpenTransformer.h"
+#include "Prompts.h"
 #include "TransformerInput.h"
 
 #include <cstdint>
@@ -16,21 +17,23 @@ namespace atlas
 /// others; how texts speak of them is in PicturePrompts.h.
 struct RecorderSources
 {
-  std::string prompts;                 ///< text, one sequence per line
-  std::string promptFile;              ///< a file with such text
+  std::string prompts;                 ///< texts, as promptFormat says
+  std::string promptFile;              ///< a file of texts: JSON lines if its name ends with
+                                       ///< .jsonl, else one per line
   std::string tokenIds;                ///< integers, one sequence per line
   std::string segments;                ///< segments of tokenIds, in the same form
   std::vector<std::string> imageFiles; ///< PNG and JPEG images, or one file with pixel_values
   std::optional<std::vector<std::vector<std::int64_t>>> table; ///< token ids of sequences
   std::vector<std::string> soundFiles; ///< sounds, or one file with input_features
   std::string targets; ///< what the decoder of a model with an encoder reads after its start token,
-                       ///< one sequence per line: texts or, if the source is token ids or the
-                       ///< model has no tokenizer for sound, token ids
+                       ///< as promptFormat says: texts or, if the source is token ids or the model
+                       ///< has no tokenizer for sound, token ids
   bool addSpecialTokens = true;
   std::int64_t maximumLength = 0; ///< 0: no limit
   std::int64_t framesPerFilm = 0; ///< number of consecutive imageFiles that make up a film; 0: each
                                   ///< file is a picture
   double framesPerSecond = 2;     ///< of films
+  PromptFormat promptFormat = PromptFormat::Lines; ///< of prompts and targets
 };
 
 /// The input on which a model is run and recorded.

@@ -45,13 +45,15 @@ std::int64_t SourceLength(const Recording& recording, std::int64_t sequence)
   return recording.mask == AttentionMask::Cross ? recording.sourceLengths.at(ToIndex(sequence)) : 0;
 }
 
-/// Which keys queries may attend to.
+}
+
 HeadScores MaskOf(const Recording& recording, std::int64_t sequence, const RecordedLayer& layer)
 {
   HeadScores scores;
   scores.length = recording.SequenceLength(sequence);
   scores.mask = recording.mask;
   scores.window = layer.window;
+  scores.chunk = layer.chunk;
   scores.source = SourceLength(recording, sequence);
   if (layer.patchWindow > 0)
   {
@@ -62,6 +64,9 @@ HeadScores MaskOf(const Recording& recording, std::int64_t sequence, const Recor
   }
   return scores;
 }
+
+namespace
+{
 
 /// Which keys queries may attend to, and what takes part in the softmax beside them.
 HeadScores SoftmaxOf(const Recording& recording, const Place& place)

@@ -50,8 +50,8 @@ struct KeyRange
 KeyRange QueryPositions(const Recording& recording, std::int64_t sequence);
 KeyRange KeyPositions(const Recording& recording, std::int64_t sequence);
 
-/// The keys that a query of a sequence may attend to: by the mask, and by the window of a recorded
-/// layer. Of those in between, a window of patches may have some only (HasKey).
+/// The keys that a query of a sequence may attend to: by the mask, and by the window and the chunks
+/// of a recorded layer. Of those in between, a window of patches may have some only (HasKey).
 KeyRange AllowedKeys(
   const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t query);
 
@@ -68,6 +68,10 @@ bool HasSinks(const Recording& recording, std::int64_t layer, AttentionQuantity 
 void RequireUncapped(const Recording& recording, std::int64_t layer, const std::string& done);
 
 struct HeadScores;
+
+/// Which keys the queries of a sequence may attend to in a recorded layer, without queries and
+/// keys.
+HeadScores MaskOf(const Recording& recording, std::int64_t sequence, const RecordedLayer& layer);
 
 /// The recorded queries and keys of a head on a sequence, with all that turns them into attention.
 /// Throws OptionError if the recording does not have them.

@@ -442,11 +442,18 @@ private:
       this->Fail(NameOf(layer) + ": expected a window of at least 1 key, or 0 for none, found " +
                  std::to_string(layer.window) + ".");
     }
-    if (layer.window > 0 && this->Record.mask != AttentionMask::Causal)
+    if (layer.window > 0 && this->Record.mask == AttentionMask::Cross)
     {
-      this->Fail(NameOf(layer) + ": expected a causal mask, as its window has the last " +
-                 std::to_string(layer.window) + " keys, found " +
-                 std::string(Name(this->Record.mask)) + ".");
+      this->Fail(NameOf(layer) + ": expected no window in cross attention, found one of " +
+                 std::to_string(layer.window) + " keys.");
+    }
+    if (layer.chunk < 0 || (layer.chunk > 0 && this->Record.mask != AttentionMask::Causal))
+    {
+      this->Fail(
+        NameOf(layer) +
+        ": expected chunks of at least 1 token under a causal mask, or 0 for none, found " +
+        std::to_string(layer.chunk) + " under the mask " + std::string(Name(this->Record.mask)) +
+        ".");
     }
     const bool isOfImages = !this->Record.tokens.row.empty() && this->Record.tokens.picture.empty();
     if (layer.patchWindow < 0 ||

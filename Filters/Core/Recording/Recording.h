@@ -2,9 +2,12 @@
 
 #include "AttentionKinds.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -50,8 +53,13 @@ struct SharedMatrix
   static SharedMatrix Zero(std::int64_t rows, std::int64_t columns)
   {
     const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
-    const std::shared_ptr<float[]> memory(new float[count]());
-    return { rows, columns, std::shared_ptr<float>(memory, memory.get()) };
+    // The system gives large blocks as zeros, which take no memory until they are written.
+    auto* values = static_cast<float*>(std::calloc(std::max<std::size_t>(count, 1), sizeof(float)));
+    if (values == nullptr)
+    {
+      throw std::bad_alloc();
+    }
+    return { rows, columns, std::shared_ptr<float>(values, std::free) };
   }
 
   /// False for a quantity that was not recorded.
@@ -197,7 +205,8 @@ struct RecordedLayer
   double scoreScale = 1.0; ///< score = scoreScale * query . key + bias; usually 1 / sqrt(d_head)
   std::vector<RecordedHead> heads;
   double scoreCap = 0;     ///< c > 0: score = c tanh(scoreScale * query . key / c) + bias (Gemma 2)
-  std::int64_t window = 0; ///< w > 0: query i sees the keys j > i - w only, w of them with itself
+  std::int64_t window = 0; ///< w > 0: query i sees the keys j > i - w only, w of them with itself;
+                           ///< without a mask those with |i - j| < w (ModernBERT)
   // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out of { }
   std::vector<float> sinks{}; ///< per head, or empty: a further logit in the softmax, whose weight
                               ///< is dropped, so that weights add up to less than 1 (gpt-oss)
@@ -205,6 +214,8 @@ struct RecordedLayer
   RecordedRouting routing{};    ///< of a layer with experts. Optional
   std::int64_t patchWindow = 0; ///< w > 0, of images: a patch sees those whose row / w and column /
                                 ///< w, rounded down, are its own (Qwen2.5-VL)
+  std::int64_t chunk = 0; ///< c > 0, under a causal mask: query i sees the keys from c floor(i / c)
+                          ///< on (Llama 4)
 };
 
 /// The activations of a transformer on some sequences. The attention of any head can be recomputed
@@ -280,7 +291,8 @@ std::vector<SharedMatrix> TokenMatrices(const Recording& recording);
 
 /// Checks that a recording is consistent: offsets, lengths of lists, pictures, rows and columns of
 /// matrices, the same number of heads in every layer, the same dimension of queries and keys, and
-/// caps, windows and sinks: finite, not negative, windows under a causal mask, a sink per head; and
+/// caps, windows, chunks and sinks: finite, not negative, chunks under a causal mask, no windows in
+/// cross attention, a sink per head; and
 /// routing: numbers of experts that the layer has, finite weights; and parts: the same sequences
 /// in all, masks, lengths of sources.
 /// Throws ModelError; the message starts with `source` and names the layer and head.

@@ -148,9 +148,12 @@ RecordingContent MakeRecording(
   const Metadata& metadata = file.GetMetadata();
   Recording& recording = content.recording;
   const bool native = MetadataOr(metadata, "format", "") == RecordingFormat;
+  UnpaddedRecording unpadded =
+    native ? ReadNativeRecording(arrays, metadata)
+           : MakeForeignRecording(arrays, metadata, options, content.warnings);
+  recording = std::move(unpadded.recording);
   if (native)
   {
-    recording = ReadNativeRecording(arrays, metadata);
     recording.mask = options.mask.value_or(recording.mask);
     for (RecordedLayer& layer : recording.layers)
     {
@@ -161,7 +164,6 @@ RecordingContent MakeRecording(
   }
   else
   {
-    recording = MakeForeignRecording(arrays, metadata, options, content.warnings);
     recording.architecture =
       MetadataOr(metadata, "architecture", MetadataOr(metadata, "model", ""));
     if (!options.processing.has_value())
@@ -176,7 +178,8 @@ RecordingContent MakeRecording(
   const auto text = metadata.find("tokens");
   if (!options.tokensFile.empty())
   {
-    recording.tokens.text = ReadTokenTexts(options.tokensFile);
+    recording.tokens.text =
+      WithoutPadding(ReadTokenTexts(options.tokensFile), unpadded.tokens, unpadded.rows);
     CheckTexts(recording, options.tokensFile.string());
   }
   else if (text != metadata.end())
@@ -184,7 +187,8 @@ RecordingContent MakeRecording(
     try
     {
       const std::string origin = source + ": metadata 'tokens'";
-      recording.tokens.text = ParseTokenTexts(text->second, origin);
+      recording.tokens.text =
+        WithoutPadding(ParseTokenTexts(text->second, origin), unpadded.tokens, unpadded.rows);
       CheckTexts(recording, origin);
     }
     catch (const Error& e)

@@ -18,6 +18,9 @@ namespace atlas
 /// beside the versions of Recording.h.
 inline constexpr const char* FourthRecordingVersion = "4";
 
+/// Likewise, of files whose layers attend in chunks.
+inline constexpr const char* FifthRecordingVersion = "5";
+
 struct RecordingContent
 {
   Recording recording;
@@ -45,9 +48,10 @@ struct RecordingContent
 /// pixels are not in the file picture_size (JSON, [height, width]), picture_sources (JSON, [file,
 /// hash] of each), picture_processing (JSON, as a preprocessor_config.json).
 ///
-/// Of layers that have them also score_caps (JSON: layer -> cap), windows (JSON: layer -> keys) and
-/// sinks (JSON: layer -> array with a logit per head). A file with one of these has version 2, so
-/// that programs that do not know them refuse it; all others have version 1. Both are read.
+/// Of layers that have them also score_caps (JSON: layer -> cap), windows (JSON: layer -> keys;
+/// without a mask on both sides, a query sees its own and keys - 1 on each) and sinks (JSON: layer
+/// -> array with a logit per head). A file with one of these has version 2, so that programs that
+/// do not know them refuse it; all others have version 1. Both are read.
 ///
 /// Of a transformer with an encoder and a decoder, these are the arrays and metadata of the
 /// decoder. Those of the parts `encoder` and `cross` have the same names after "encoder." and
@@ -62,6 +66,9 @@ struct RecordingContent
 /// height, width in pixels]. Its pixels follow those of the one before in pictures [pixels, 3]; or
 /// picture_sources has its file. Layers of an encoder with windows of patches have patch_windows
 /// (JSON: layer -> patches on a side). A file with one of these has version 4.
+///
+/// Layers with a causal mask within chunks (Llama 4) have chunks (JSON: layer -> tokens). A file
+/// with these has version 5.
 ///
 /// TransformerLens, old names (HookedTransformer), with or without a batch axis B:
 /// blocks.{l}.attn.hook_q [B,T,H,d_head], hook_k, hook_v (grouped: [B,T,H_kv,d_head]), hook_rot_q
@@ -80,9 +87,10 @@ struct RecordingContent
 /// soft caps, another scale).
 ///
 /// Token ids: token_ids, tokens, hook_tokens or input_ids [B,T] or [T]; token_type_ids;
-/// attention_mask, where 0 marks padding, which is dropped. Token strings: metadata `tokens`
-/// (JSON), or a file. Pictures among words: token_picture, token_row, token_column [B,T] or [T],
-/// the picture, row and column of each token of a picture, from 0, and -1 for words.
+/// attention_mask, [B,T] or [T], where 0 marks padding at the ends of sequences, which is dropped;
+/// also in files with native names, [N] or [S, N / S]. Token strings: metadata `tokens` (JSON), or
+/// a file. Pictures among words: token_picture, token_row, token_column [B,T] or [T], the picture,
+/// row and column of each token of a picture, from 0, and -1 for words.
 ///
 /// Metadata `tokens` and `processing` of foreign files that say something else are not used, which
 /// gives a warning.

@@ -8,17 +8,22 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace atlas
 {
 namespace
 {
 
-class Prefix
+/// A part of each sequence.
+class Section
 {
 public:
-  Prefix(const Recording& recording, const std::vector<std::int64_t>& lengths)
+  /// `begins`: the first row of each part.
+  Section(const Recording& recording, std::vector<std::int64_t> begins,
+    const std::vector<std::int64_t>& lengths)
     : All(recording)
+    , Begins(std::move(begins))
     , Lengths(lengths)
   {
     this->Offsets.push_back(0);
@@ -30,10 +35,10 @@ public:
 
   Recording Make()
   {
-    Recording first = this->All;
-    first.sequenceOffsets = this->Offsets;
-    this->Shorten(first.tokens);
-    for (RecordedLayer& layer : first.layers)
+    Recording part = this->All;
+    part.sequenceOffsets = this->Offsets;
+    this->Shorten(part.tokens);
+    for (RecordedLayer& layer : part.layers)
     {
       for (RecordedHead& head : layer.heads)
       {
@@ -42,16 +47,17 @@ public:
       this->Shorten(layer.routing.chosen);
       this->Shorten(layer.routing.weights);
     }
-    for (SharedMatrix& residual : first.residual)
+    for (SharedMatrix& residual : part.residual)
     {
       this->Shorten(residual);
     }
-    this->Shorten(first.logits);
-    return first;
+    this->Shorten(part.logits);
+    return part;
   }
 
 private:
   const Recording& All;
+  std::vector<std::int64_t> Begins;
   const std::vector<std::int64_t>& Lengths;
   std::vector<std::int64_t> Offsets;
   std::map<const float*, SharedMatrix> Copies; ///< of matrices that heads may share
@@ -66,7 +72,7 @@ private:
     std::vector<Value> kept;
     for (std::size_t s = 0; s < this->Lengths.size(); ++s)
     {
-      const auto begin = list.begin() + this->All.sequenceOffsets[s];
+      const auto begin = list.begin() + this->Begins[s];
       kept.insert(kept.end(), begin, begin + this->Lengths[s]);
     }
     list = std::move(kept);
@@ -105,6 +111,7 @@ private:
     }
     if (this->Lengths.size() == 1)
     {
+      matrix.values = { matrix.values, matrix.Row(this->Begins.front()) };
       matrix.rows = this->Lengths.front();
       return;
     }
@@ -114,24 +121,25 @@ private:
       copy = SharedMatrix::Zero(this->Offsets.back(), matrix.columns);
       for (std::size_t s = 0; s < this->Lengths.size(); ++s)
       {
-        std::copy_n(matrix.Row(this->All.sequenceOffsets[s]), this->Lengths[s] * matrix.columns,
+        std::copy_n(matrix.Row(this->Begins[s]), this->Lengths[s] * matrix.columns,
           copy.Row(this->Offsets[s]));
       }
     }
     matrix = copy;
   }
 
-  /// Stored attention: the first rows and columns of each sequence's matrix.
+  /// Stored attention: these rows and columns of each sequence's matrix.
   void Crop(std::vector<SharedMatrix>& matrices) const
   {
     for (std::size_t s = 0; s < matrices.size(); ++s)
     {
       const std::int64_t length = this->Lengths[s];
+      const std::int64_t first = this->Begins[s] - this->All.sequenceOffsets[s];
       const SharedMatrix all = matrices[s];
       matrices[s] = SharedMatrix::Zero(length, length);
       for (std::int64_t row = 0; row < length; ++row)
       {
-        std::copy_n(all.Row(row), length, matrices[s].Row(row));
+        std::copy_n(all.Row(first + row) + first, length, matrices[s].Row(row));
       }
     }
   }
@@ -164,7 +172,9 @@ Recording FirstTokens(const Recording& recording, const std::vector<std::int64_t
                         "later ones.");
     }
   }
-  Recording first = Prefix(recording, lengths).Make();
+  const std::vector<std::int64_t> begins(
+    recording.sequenceOffsets.begin(), recording.sequenceOffsets.end() - 1);
+  Recording first = Section(recording, begins, lengths).Make();
   if (recording.cross != nullptr)
   {
     std::vector<std::int64_t> both = lengths;
@@ -173,6 +183,18 @@ Recording FirstTokens(const Recording& recording, const std::vector<std::int64_t
     first.cross = std::make_shared<const Recording>(FirstTokens(*recording.cross, both));
   }
   return first;
+}
+
+Recording RowsOfSequences(const Recording& recording, const std::vector<RowRange>& ranges)
+{
+  std::vector<std::int64_t> begins;
+  std::vector<std::int64_t> lengths;
+  for (const RowRange& range : ranges)
+  {
+    begins.push_back(range.first);
+    lengths.push_back(range.end - range.first);
+  }
+  return Section(recording, std::move(begins), lengths).Make();
 }
 
 }

@@ -17,4 +17,15 @@ namespace atlas
 /// causal and a sequence is shortened; ModelError if the recording is inconsistent.
 Recording FirstTokens(const Recording& recording, const std::vector<std::int64_t>& lengths);
 
+/// Rows first <= row < end.
+struct RowRange
+{
+  std::int64_t first;
+  std::int64_t end;
+};
+
+/// The recording of some rows of each sequence, such as those that are no padding; it has no parts
+/// and no pictures. Memory is shared as by FirstTokens.
+Recording RowsOfSequences(const Recording& recording, const std::vector<RowRange>& ranges);
+
 }

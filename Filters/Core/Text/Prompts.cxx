@@ -1,12 +1,15 @@
 #include "Prompts.h"
 
 #include "Error.h"
+#include "Joined.h"
+#include "JsonText.h"
 #include "UnicodeText.h"
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
 #include <random>
+#include <set>
 #include <system_error>
 
 namespace atlas
@@ -27,6 +30,46 @@ std::int64_t ParseInteger(std::string_view word, std::size_t line, const std::st
                       "'.");
   }
   return value;
+}
+
+/// The prompt of a JSON line. Other keys of an object are added to `unread`.
+std::string ParsePromptLine(
+  std::string_view line, const std::string& source, std::set<std::string>& unread)
+{
+  const nlohmann::json value = ParseJson(line, source, "the line");
+  if (value.is_string())
+  {
+    return value.get<std::string>();
+  }
+  if (!value.is_object())
+  {
+    throw FormatError(
+      source + ": expected a JSON string or object, found " + Describe(value) + ".");
+  }
+  std::vector<std::string> found;
+  for (const auto& [key, content] : value.items())
+  {
+    if (key != "text" && key != "prompt")
+    {
+      unread.insert(key);
+    }
+    else if (content.is_string())
+    {
+      found.push_back(content.get<std::string>());
+    }
+    else
+    {
+      std::string message = source + ": expected a string as \"";
+      message.append(key).append("\", found ").append(Describe(content)).append(".");
+      throw FormatError(message);
+    }
+  }
+  if (found.size() != 1)
+  {
+    throw FormatError(source + ": expected a prompt as \"text\" or \"prompt\", found " +
+                      (found.empty() ? "neither." : "both."));
+  }
+  return found.front();
 }
 
 void RequireAtLeast(const char* name, std::int64_t value, std::int64_t least)
@@ -66,6 +109,48 @@ private:
   std::mt19937_64 Generator;
 };
 
+}
+
+std::vector<std::string> ParsePrompts(std::string_view text, PromptFormat format,
+  const std::string& source, std::vector<std::string>& warnings)
+{
+  std::vector<std::string> lines = SplitLines(text);
+  if (format == PromptFormat::Lines || lines.empty())
+  {
+    return lines;
+  }
+  if (format == PromptFormat::OneText)
+  {
+    return { Joined(lines, [](const std::string& line) { return line; }, "\n") };
+  }
+  std::vector<std::string> prompts;
+  std::set<std::string> unread;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+  {
+    if (lines[i].find_first_not_of(" \t") != std::string::npos)
+    {
+      prompts.push_back(
+        ParsePromptLine(lines[i], source + ", line " + std::to_string(i + 1), unread));
+    }
+  }
+  if (!unread.empty())
+  {
+    warnings.push_back(source + ": only the text of each line is read, and not its " +
+                       Joined(unread, [](const std::string& key) { return "\"" + key + "\""; }) +
+                       ".");
+  }
+  return prompts;
+}
+
+std::string WritePrompts(const std::vector<std::string>& prompts, const std::string& source)
+{
+  std::string text;
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+  {
+    RequireUtf8(prompts[i], source + " " + std::to_string(i + 1));
+    text += nlohmann::json(prompts[i]).dump() + "\n";
+  }
+  return text;
 }
 
 std::vector<std::vector<std::int64_t>> ParseIntegerLines(

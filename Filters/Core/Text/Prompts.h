@@ -8,6 +8,24 @@
 namespace atlas
 {
 
+/// How prompts are written as one text.
+enum class PromptFormat
+{
+  Lines,    ///< one prompt per line
+  OneText,  ///< one prompt with its line breaks; that at the end of the text is left out
+  JsonLines ///< in each line a JSON string, or an object that has one as "text" or "prompt"
+};
+
+/// The prompts of a text. Blank JSON lines are skipped. Keys of JSON objects that are not read are
+/// named in `warnings`. Throws FormatError, which begins with `source` and the line, for what is no
+/// such JSON.
+std::vector<std::string> ParsePrompts(std::string_view text, PromptFormat format,
+  const std::string& source, std::vector<std::string>& warnings);
+
+/// Prompts as JSON lines, which keep every character. Throws FormatError, which begins with
+/// `source` and the number of the prompt, for what is not UTF-8.
+std::string WritePrompts(const std::vector<std::string>& prompts, const std::string& source);
+
 /// Parses sequences of integers, one sequence per line, separated by spaces, tabs or commas. Throws
 /// OptionError for anything that is not a 64-bit integer; the message starts with `source` and
 /// gives the line and the word.

@@ -1,6 +1,7 @@
 #include "SentencePieceFile.h"
 
 #include "Error.h"
+#include "FileContent.h"
 
 #include <cstring>
 
@@ -216,6 +217,11 @@ SentencePieceTable ParseSentencePieceModel(std::string_view bytes, const std::st
   constexpr std::uint64_t pieces = 1;
   constexpr std::uint64_t trainer = 2;
   constexpr std::uint64_t normalizer = 3;
+  const std::string content = DescribeContent(bytes);
+  if (!content.empty() && content != "a text" && content != "JSON")
+  {
+    throw FormatError(source + ": expected a SentencePiece model, found " + content + ".");
+  }
   SentencePieceTable table;
   table.kind = SentencePieceKind::Unigram; // where the file does not tell
   MessageReader reader(bytes, source);

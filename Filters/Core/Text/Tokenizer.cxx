@@ -8,13 +8,11 @@ namespace atlas
 namespace
 {
 
-constexpr std::size_t MaximumTextBytes = std::size_t{ 100 } << 20U;
-
 void CheckText(std::string_view text)
 {
-  if (text.size() > MaximumTextBytes)
+  if (text.size() > Tokenizer::MaximumTextBytes)
   {
-    throw FormatError("the text: expected at most " + std::to_string(MaximumTextBytes) +
+    throw FormatError("the text: expected at most " + std::to_string(Tokenizer::MaximumTextBytes) +
                       " bytes, found " + std::to_string(text.size()) + ".");
   }
   RequireUtf8(text, "the text");
@@ -82,6 +80,26 @@ Encoding Tokenizer::Assemble(
 Encoding Tokenizer::Encode(std::string_view text, bool addSpecialTokens) const
 {
   return this->Assemble({ text }, addSpecialTokens);
+}
+
+std::vector<std::int64_t> Tokenizer::EncodeIds(std::string_view text) const
+{
+  CheckText(text);
+  std::vector<std::int64_t> ids;
+  this->Parts->Encode(text, ids);
+  return ids;
+}
+
+TextFrame Tokenizer::FrameOfTexts() const
+{
+  TextFrame frame;
+  auto* side = &frame.before;
+  for (const TemplatePart& part : this->Parts->single)
+  {
+    side = part.sequence >= 0 ? &frame.after : side;
+    side->insert(side->end(), part.ids.begin(), part.ids.end());
+  }
+  return frame;
 }
 
 Encoding Tokenizer::EncodePair(

@@ -18,6 +18,13 @@ struct Encoding
   std::vector<std::int32_t> types; ///< segment of each token: 0, or 1 for the second of a pair
 };
 
+/// The special tokens around a text.
+struct TextFrame
+{
+  std::vector<std::int64_t> before;
+  std::vector<std::int64_t> after;
+};
+
 struct TokenizerParts;
 
 /// Converts text to the token ids of a language model and back, exactly as the model's own
@@ -37,6 +44,15 @@ public:
   /// [CLS] text [SEP] for BERT, none for GPT-2. An empty text gives only those. Throws FormatError
   /// if the text is not UTF-8 or is longer than 100 MiB.
   Encoding Encode(std::string_view text, bool addSpecialTokens) const;
+
+  /// The largest text that is encoded at a time, in bytes.
+  static constexpr std::size_t MaximumTextBytes = std::size_t{ 100 } << 20U;
+
+  /// The ids alone, without special tokens and in less time. Throws as Encode does.
+  std::vector<std::int64_t> EncodeIds(std::string_view text) const;
+
+  /// What Encode adds to any text.
+  TextFrame FrameOfTexts() const;
 
   /// Encodes a pair of texts: [CLS] first [SEP] second [SEP] for BERT.
   Encoding EncodePair(std::string_view first, std::string_view second, bool addSpecialTokens) const;

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 
 namespace atlas
 {
@@ -42,6 +43,14 @@ json ReadSettings(const std::filesystem::path& path)
   return settings;
 }
 
+/// The classes of transformers whose normalization tokenizer_config.json decides.
+const std::set<std::string>& BertKinds()
+{
+  static const std::set<std::string> kinds = { "Bert", "DistilBert", "Electra", "LayoutLM",
+    "Lxmert", "MobileBert", "MPNet", "RetriBert", "SqueezeBert" };
+  return kinds;
+}
+
 /// What the files beside a vocabulary tell.
 class FolderSettings
 {
@@ -51,6 +60,21 @@ public:
     , Source((this->Folder / "tokenizer_config.json").string())
     , Value(ReadSettings(this->Source))
   {
+    if (this->At("split_special_tokens").Bool(false))
+    {
+      this->At("split_special_tokens").FailExpected("false, so that special tokens stay whole");
+    }
+    this->ReadOrder(this->Source);
+    if (this->At("added_tokens_decoder").IsNull()) // as in transformers
+    {
+      const std::filesystem::path map = this->Folder / "special_tokens_map.json";
+      const json named = ReadSettings(map);
+      this->ReadOrder(map);
+      for (const auto& [key, token] : named.items())
+      {
+        this->Value[key] = token;
+      }
+    }
   }
 
   JsonNode At(const std::string& key) const
@@ -71,7 +95,8 @@ public:
       return kind == "PreTrained" ? std::string() : kind;
     }
     static const std::map<std::string, std::string> kinds = { { "albert", "Albert" },
-      { "bart", "Bart" }, { "clip", "CLIP" }, { "clip_text_model", "CLIP" }, { "mbart", "MBart" },
+      { "bart", "Bart" }, { "bert", "Bert" }, { "clip", "CLIP" }, { "clip_text_model", "CLIP" },
+      { "distilbert", "Bert" }, { "electra", "Bert" }, { "gpt2", "GPT2" }, { "mbart", "MBart" },
       { "mt5", "T5" }, { "pegasus", "Pegasus" }, { "qwen2", "Qwen2" }, { "qwen2_moe", "Qwen2" },
       { "qwen3", "Qwen2" }, { "qwen3_moe", "Qwen2" }, { "roberta", "Roberta" }, { "t5", "T5" },
       { "umt5", "T5" }, { "xlm-roberta", "XLMRoberta" } };
@@ -96,18 +121,31 @@ public:
                          : (node.Get().is_object() ? node.At("content") : node).String();
   }
 
-  /// The tokens of added_tokens.json, and those that tokenizer_config.json lists by id.
-  std::vector<AddedToken> AddedTokens() const
+  /// The tokens that are named beside a vocabulary, in the order in which transformers adds them;
+  /// those without an id have -1. added_tokens.json counts if tokenizer_config.json lists none.
+  /// `normalizes`: whether its tokens that are not special are matched in normalized text.
+  std::vector<AddedToken> AddedTokens(bool normalizes) const
   {
-    std::vector<AddedToken> tokens;
-    const std::string source = (this->Folder / "added_tokens.json").string();
-    const json added = ReadSettings(source);
-    for (const auto& [token, id] : added.items())
+    std::vector<AddedToken> special = this->SpecialTokens();
+    const auto isSpecial = [&](const std::string& content)
     {
-      tokens.push_back({ token, JsonNode(id, token, source).Integer() });
-    }
+      return std::any_of(special.begin(), special.end(),
+        [&](const AddedToken& token) { return token.content == content; });
+    };
+    std::vector<AddedToken> tokens;
     const JsonNode listed = this->At("added_tokens_decoder");
-    if (!listed.IsNull())
+    if (listed.IsNull())
+    {
+      const std::string source = (this->Folder / "added_tokens.json").string();
+      const json added = ReadSettings(source);
+      for (const auto& [content, id] : added.items())
+      {
+        AddedToken token = { content, JsonNode(id, content, source).Integer() };
+        token.normalized = normalizes && !isSpecial(content);
+        tokens.push_back(token);
+      }
+    }
+    else
     {
       for (const auto& item : listed.Get().items())
       {
@@ -115,13 +153,122 @@ public:
         tokens.push_back(ParseAddedToken(token, ParseId(token, item.key())));
       }
     }
+    std::sort(tokens.begin(), tokens.end(),
+      [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+    tokens.insert(tokens.end(), special.begin(), special.end());
     return tokens;
+  }
+
+  /// Writes into a tokenizer.json what some classes of transformers take from
+  /// tokenizer_config.json instead, or else from their own defaults.
+  void Override(json& tokenizer) const
+  {
+    static const std::set<std::string> spacing = { "Bart", "CodeGen", "GPT2", "GPTNeoX", "LED",
+      "Longformer", "Roberta" };
+    const std::string kind = this->Kind();
+    const auto part = [&tokenizer](const char* name, const char* type) -> json*
+    {
+      const auto found = tokenizer.find(name);
+      return found != tokenizer.end() && found->is_object() && found->value("type", json()) == type
+               ? &*found
+               : nullptr;
+    };
+    json* normalizer = part("normalizer", "BertNormalizer");
+    if (normalizer != nullptr && BertKinds().count(kind) != 0)
+    {
+      (*normalizer)["lowercase"] = this->At("do_lower_case").Bool(true);
+      (*normalizer)["strip_accents"] = this->At("strip_accents").Get();
+      (*normalizer)["handle_chinese_chars"] = this->At("tokenize_chinese_chars").Bool(true);
+    }
+    json* bytes = part("pre_tokenizer", "ByteLevel");
+    if (bytes != nullptr && spacing.count(kind) != 0)
+    {
+      (*bytes)["add_prefix_space"] = this->At("add_prefix_space").Bool(false);
+    }
   }
 
 private:
   std::filesystem::path Folder;
   std::string Source;
   json Value;
+  std::vector<std::string> Keys;      ///< in the order of the file, which decides ids
+  std::vector<std::string> ExtraKeys; ///< likewise, of extra_special_tokens
+
+  /// Reads the order of keys, which json does not keep.
+  void ReadOrder(const std::filesystem::path& path)
+  {
+    if (!std::filesystem::exists(path))
+    {
+      return;
+    }
+    const auto ordered = nlohmann::ordered_json::parse(ReadFile(path));
+    for (const auto& item : ordered.items())
+    {
+      this->Keys.push_back(item.key());
+      if (item.key() == "extra_special_tokens" && item.value().is_object())
+      {
+        for (const auto& extra : item.value().items())
+        {
+          this->ExtraKeys.push_back(extra.key());
+        }
+      }
+    }
+  }
+
+  /// The special tokens that are named, without ids: those of all models, then those of some, then
+  /// further ones.
+  std::vector<AddedToken> SpecialTokens() const
+  {
+    static const std::array<const char*, 7> names = { "bos_token", "eos_token", "unk_token",
+      "sep_token", "pad_token", "cls_token", "mask_token" };
+    std::vector<AddedToken> tokens;
+    const auto add = [&tokens](const JsonNode& node)
+    {
+      if (node.Get().is_string())
+      {
+        tokens.push_back({ node.String(), -1 });
+      }
+      else if (!node.IsNull())
+      {
+        tokens.push_back(ParseAddedToken(node, -1));
+        tokens.back().normalized = node.At("normalized").Bool(false);
+      }
+    };
+    for (const char* name : names)
+    {
+      add(this->At(name));
+    }
+    constexpr std::string_view end = "_token";
+    for (const std::string& key : this->Keys)
+    {
+      const bool isName = key.size() > end.size() &&
+                          key.compare(key.size() - end.size(), end.size(), end) == 0 &&
+                          std::find(names.begin(), names.end(), key) == names.end();
+      if (isName && this->At(key).Get().is_string())
+      {
+        add(this->At(key));
+      }
+    }
+    for (const char* list : { "extra_special_tokens", "additional_special_tokens" })
+    {
+      const JsonNode further = this->At(list);
+      if (further.Get().is_object())
+      {
+        for (const std::string& key : this->ExtraKeys)
+        {
+          add(further.At(key));
+        }
+      }
+      else if (!further.IsNull())
+      {
+        for (const JsonNode& token : further.Items())
+        {
+          add(token);
+        }
+      }
+    }
+    return tokens;
+  }
 
   static std::int64_t ParseId(const JsonNode& node, const std::string& text)
   {
@@ -136,15 +283,26 @@ private:
   }
 };
 
-/// Adds the tokens that the folder's settings list, but those that the tokenizer has already.
-void AddTokens(TokenizerParts& parts, const FolderSettings& settings)
+/// Adds the tokens that the files beside a vocabulary name, but those that the tokenizer has
+/// already. `isWhole`: it is of a tokenizer.json, in which ids are decided; new ones follow.
+void AddTokens(TokenizerParts& parts, const FolderSettings& settings, bool isWhole = false)
 {
-  for (const AddedToken& token : settings.AddedTokens())
+  for (AddedToken token : settings.AddedTokens(true))
   {
-    if (parts.addedTexts.count(token.id) == 0)
+    if (token.content.empty() || parts.addedIds.count(token.content) != 0)
     {
-      parts.Add(token);
+      continue;
     }
+    const std::optional<std::int64_t> known = parts.IdOf(token.content);
+    if (isWhole && !known && token.id >= 0 && token.id != parts.Size())
+    {
+      throw FormatError(parts.source + ": expected the id " + std::to_string(parts.Size()) +
+                        ", which is the next one, for the added token '" +
+                        token.content.substr(0, 80) + "' of the files beside it, found " +
+                        std::to_string(token.id) + ".");
+    }
+    token.id = isWhole || token.id < 0 ? known.value_or(parts.Size()) : token.id;
+    parts.Add(token);
   }
 }
 
@@ -371,36 +529,104 @@ Tokenizer ReadSentencePieceTokenizer(
     parts->Frame(RequireToken(*parts, isAlbert ? "[CLS]" : "<s>"),
       RequireToken(*parts, isAlbert ? "[SEP]" : "</s>"), isAlbert);
   }
-  for (const AddedToken& token : settings.AddedTokens())
+  for (AddedToken token : settings.AddedTokens(false))
   {
     // Pieces themselves are not matched in texts, as in SentencePiece.
-    if (parts->TokenOf(token.id) == nullptr)
+    const bool isNew = !parts->IdOf(token.content) && parts->TokenOf(token.id) == nullptr;
+    if (isNew && !token.content.empty())
     {
+      token.id = token.id < 0 ? parts->Size() : token.id;
       parts->Add(token);
     }
   }
   return Tokenizer(parts);
 }
 
+/// `settings`: may name other special tokens than BERT's; null: does not.
+std::shared_ptr<TokenizerParts> ParseWordPieceText(std::string_view vocabulary,
+  const std::string& source, const WordPieceOptions& options, const FolderSettings* settings)
+{
+  const auto name = [settings](const char* key, const char* otherwise)
+  { return settings == nullptr ? std::string(otherwise) : settings->Special(key, otherwise); };
+  RequireUtf8(vocabulary, source);
+  const std::vector<std::string> lines = SplitLines(vocabulary);
+  auto tokens = std::make_shared<Vocabulary>();
+  for (std::size_t i = lines.size(); i-- > 0;)
+  {
+    if (!tokens->IdOf(lines[i]))
+    {
+      tokens->Add(lines[i], static_cast<std::int64_t>(i), source);
+    }
+  }
+  const std::string unknown = name("unk_token", "[UNK]");
+  if (!tokens->IdOf(unknown))
+  {
+    throw FormatError(source + ": the vocabulary has no unknown token '" + unknown + "'.");
+  }
+  const std::shared_ptr<TokenizerParts> parts = MakeWordPieceParts(tokens,
+    { true, options.separateChinese, options.stripAccents.value_or(options.lowerCase),
+      options.lowerCase },
+    unknown, source);
+  const std::string first = name("cls_token", "[CLS]");
+  const std::string last = name("sep_token", "[SEP]");
+  for (const std::string& token :
+    { name("pad_token", "[PAD]"), unknown, first, last, name("mask_token", "[MASK]") })
+  {
+    if (const std::optional<std::int64_t> id = tokens->IdOf(token))
+    {
+      parts->Add({ token, *id });
+    }
+  }
+  const auto special = [&](const std::string& token)
+  {
+    const std::optional<std::int64_t> id = tokens->IdOf(token);
+    if (!id)
+    {
+      throw FormatError(
+        source + ": the vocabulary has no token '" + token + "', which BERT adds to texts.");
+    }
+    return *id;
+  };
+  const std::int64_t begin = special(first);
+  const std::int64_t end = special(last);
+  parts->Frame(begin, end, true);
+  return parts;
+}
+
 Tokenizer ReadWordPieceTokenizer(const std::filesystem::path& directory)
 {
-  const std::filesystem::path settingsPath = directory / "tokenizer_config.json";
-  const std::string source = settingsPath.string();
-  const json value = ReadSettings(settingsPath);
-  const JsonNode settings(value, "", source);
+  const FolderSettings settings(directory);
+  const std::string kind = settings.Kind();
+  if (!kind.empty() && kind != "ConvBert" && BertKinds().count(kind) == 0)
+  {
+    settings.FailKind("BertTokenizer, DistilBertTokenizer, ElectraTokenizer or one alike");
+  }
   WordPieceOptions options;
   options.lowerCase = settings.At("do_lower_case").Bool(true);
   options.stripAccents = settings.At("strip_accents").Bool(options.lowerCase);
   options.separateChinese = settings.At("tokenize_chinese_chars").Bool(true);
   const std::filesystem::path path = directory / "vocab.txt";
-  return ParseWordPieceTokenizer(ReadFile(path), path.string(), options);
+  const auto parts = ParseWordPieceText(ReadFile(path), path.string(), options, &settings);
+  AddTokens(*parts, settings);
+  return Tokenizer(parts);
+}
+
+Tokenizer ReadTokenizerJson(const std::filesystem::path& path)
+{
+  const std::string source = path.string();
+  json value = ParseJson(ReadFile(path), source);
+  const FolderSettings settings(path.parent_path());
+  settings.Override(value);
+  const auto parts = ParseTokenizerJson(value, source);
+  AddTokens(*parts, settings, true);
+  return Tokenizer(parts);
 }
 
 }
 
 Tokenizer ParseTokenizer(std::string_view text, const std::string& source)
 {
-  return ParseTokenizerJson(text, source);
+  return Tokenizer(ParseTokenizerJson(ParseJson(text, source), source));
 }
 
 Tokenizer ParseBytePairTokenizer(std::string_view vocabulary, const std::string& vocabularySource,
@@ -419,46 +645,7 @@ Tokenizer ParseBytePairTokenizer(std::string_view vocabulary, const std::string&
 Tokenizer ParseWordPieceTokenizer(
   std::string_view vocabulary, const std::string& source, const WordPieceOptions& options)
 {
-  RequireUtf8(vocabulary, source);
-  const std::vector<std::string> lines = SplitLines(vocabulary);
-  auto tokens = std::make_shared<Vocabulary>();
-  for (std::size_t i = lines.size(); i-- > 0;)
-  {
-    if (!tokens->IdOf(lines[i]))
-    {
-      tokens->Add(lines[i], static_cast<std::int64_t>(i), source);
-    }
-  }
-  const std::string unknown = "[UNK]";
-  if (!tokens->IdOf(unknown))
-  {
-    throw FormatError(source + ": the vocabulary has no unknown token '" + unknown + "'.");
-  }
-  const std::shared_ptr<TokenizerParts> parts = MakeWordPieceParts(tokens,
-    { true, options.separateChinese, options.stripAccents.value_or(options.lowerCase),
-      options.lowerCase },
-    unknown, source);
-  for (const char* token : { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]" })
-  {
-    if (const std::optional<std::int64_t> id = tokens->IdOf(token))
-    {
-      parts->Add({ token, *id });
-    }
-  }
-  const auto special = [&](const char* token)
-  {
-    const std::optional<std::int64_t> id = tokens->IdOf(token);
-    if (!id)
-    {
-      throw FormatError(
-        source + ": the vocabulary has no token '" + token + "', which BERT adds to texts.");
-    }
-    return *id;
-  };
-  const std::int64_t begin = special("[CLS]");
-  const std::int64_t end = special("[SEP]");
-  parts->Frame(begin, end, true);
-  return Tokenizer(parts);
+  return Tokenizer(ParseWordPieceText(vocabulary, source, options, nullptr));
 }
 
 namespace
@@ -495,7 +682,7 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
   const std::filesystem::path path = directory / "tokenizer.json";
   if (std::filesystem::exists(path))
   {
-    return ParseTokenizer(ReadFile(path), path.string());
+    return ReadTokenizerJson(path);
   }
   for (const char* name : SentencePieceFiles)
   {

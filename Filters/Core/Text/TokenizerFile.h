@@ -51,22 +51,32 @@ Tokenizer ParseWordPieceTokenizer(
   std::string_view vocabulary, const std::string& source, const WordPieceOptions& options = {});
 
 /// The files in a model directory that ReadTokenizer looks for.
-inline constexpr std::array<const char*, 13> TokenizerFiles = { "tokenizer.json", "tokenizer.model",
+inline constexpr std::array<const char*, 14> TokenizerFiles = { "tokenizer.json", "tokenizer.model",
   "spiece.model", "sentencepiece.bpe.model", "vocab.json", "merges.txt", "added_tokens.json",
-  "vocab.txt", "meta.pkl", "tokenizer_config.json", "source.spm", "target.spm",
-  "target_vocab.json" };
+  "vocab.txt", "meta.pkl", "tokenizer_config.json", "special_tokens_map.json", "source.spm",
+  "target.spm", "target_vocab.json" };
 
 /// Reads the tokenizer from a model directory. It looks for tokenizer.json; then for a
 /// SentencePiece model, tokenizer.model, spiece.model or sentencepiece.bpe.model, of which the
 /// first may be tiktoken's ranks, as Meta gives those of Llama 3; then for source.spm with
 /// vocab.json, as Marian has them; then for vocab.json with merges.txt; then for vocab.txt; then
-/// for the meta.pkl of nanoGPT, whose tokens are characters. All but the first and the last use
-/// tokenizer_config.json and, but for vocab.txt, added_tokens.json, for what they leave out:
+/// for the meta.pkl of nanoGPT, whose tokens are characters.
+///
+/// All but the last add tokens that the files beside them name: added_tokens_decoder of
+/// tokenizer_config.json, or else added_tokens.json and special_tokens_map.json; bos_token and the
+/// other names of special tokens, and lists of further ones. Of tokenizer.json, ids of new tokens
+/// must follow. Its BertNormalizer gets do_lower_case, strip_accents and tokenize_chinese_chars if
+/// tokenizer_class is Bert or alike, and its ByteLevel add_prefix_space if that is GPT2, Roberta or
+/// alike, as in Hugging Face's transformers; missing settings have the default of the class.
+/// Otherwise tokenizer.json alone counts.
+///
+/// The others, but for tiktoken and Marian, take from tokenizer_config.json what they leave out:
 /// tokenizer_class (else config.json's model_type) decides what is added to texts, how words are
 /// split (GPT-2, RoBERTa, BART, Qwen2, CLIP) and which ids pieces have (XLM-R); add_bos_token,
-/// add_eos_token, bos_token, eos_token, extra_ids, added_tokens_decoder, add_prefix_space;
-/// do_lower_case, keep_accents, strip_accents, tokenize_chinese_chars. Throws FileError if none of
-/// these files exists, and FormatError if one is invalid or of a class that needs tokenizer.json.
+/// add_eos_token, bos_token, eos_token, extra_ids, add_prefix_space; do_lower_case, keep_accents,
+/// strip_accents, tokenize_chinese_chars. Throws FileError if none of these files exists, and
+/// FormatError if one is invalid, is of a class that needs tokenizer.json or has
+/// split_special_tokens.
 Tokenizer ReadTokenizer(const std::filesystem::path& directory);
 
 /// The same for the texts of a decoder beside an encoder: of Marian the tokenizer of target.spm,

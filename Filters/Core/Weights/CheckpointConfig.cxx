@@ -7,8 +7,10 @@
 #include "TorchFile.h"
 #include "WeightFiles.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -57,6 +59,18 @@ std::optional<FoundSettings> FindSettings(const std::filesystem::path& weights)
 {
   constexpr int depth = 2;
   return FindSettings(json::parse(TorchFile(weights).GetSettings()), weights.string(), depth);
+}
+
+/// Whether a nanoGPT has biases, which settings of before 2023 and of forks leave out.
+bool HasBiases(const TensorViews& tensors)
+{
+  constexpr std::string_view end = "h.0.mlp.c_fc.bias";
+  return std::any_of(tensors.begin(), tensors.end(),
+    [end](const auto& tensor)
+    {
+      const std::string_view name = tensor.first;
+      return name.size() >= end.size() && name.substr(name.size() - end.size()) == end;
+    });
 }
 
 /// What the shapes of weights tell about a configuration.
@@ -198,9 +212,15 @@ TransformerConfig ReadCheckpointConfig(
   {
     return ReadMetaConfig(params, weights, architecture);
   }
-  if (const std::optional<FoundSettings> found = FindSettings(weights))
+  if (std::optional<FoundSettings> found = FindSettings(weights))
   {
-    return ParseTransformerConfig(found->second.dump(), found->first, architecture);
+    auto& [place, settings] = *found;
+    if (settings.value("bias", json()).is_null() &&
+        ArchitectureBySettings(Settings(settings, place)) == "nanogpt")
+    {
+      settings["bias"] = HasBiases(WeightFiles::Read(weights).GetTensors());
+    }
+    return ParseTransformerConfig(settings.dump(), place, architecture);
   }
   const std::string hint = ConfigHint(WeightFiles::Read(weights).GetTensors()).Text();
   throw ModelError(

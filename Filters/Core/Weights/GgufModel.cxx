@@ -1,13 +1,17 @@
 #include "GgufModel.h"
 
+#include "Adapter.h"
 #include "Error.h"
 #include "Index.h"
 #include "JsonText.h"
 #include "NamedValues.h"
+#include "SettingRoles.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <set>
 #include <system_error>
 
 namespace atlas
@@ -69,6 +73,14 @@ public:
       this->Fail("expected the weights of a model, found none: this file has a vocabulary alone, "
                  "which Vocabulary Reader shows.");
     }
+    const std::string type = this->Data.Text("general.type", "model");
+    if (type != "model")
+    {
+      this->Fail(type == "adapter"
+                   ? "expected a model, found an adapter of llama.cpp; open the files of peft that "
+                     "it was made from, adapter_config.json and adapter_model.safetensors."
+                   : "expected a model, found the general.type '" + type.substr(0, 80) + "'.");
+    }
     if (FindNamed(Families, this->Architecture) == nullptr)
     {
       this->Fail("expected a model of one of the architectures " + NamesOf(Families) + ", found '" +
@@ -118,6 +130,26 @@ public:
     return this->Data.Text(this->Key(key), otherwise);
   }
 
+  /// Counts a setting as read that llama.cpp does not use.
+  void Ignore(const char* key) const { this->Key(key); }
+
+  /// The settings of the architecture that were not read; an array is described.
+  json FindUnread() const
+  {
+    json unread = json::object();
+    const std::string prefix = this->Key("");
+    for (const auto& [key, value] : this->Data.GetValues())
+    {
+      if (key.compare(0, prefix.size(), prefix) == 0 && this->Read.count(key) == 0)
+      {
+        unread[key.substr(prefix.size())] = this->ToJson(key, value);
+      }
+    }
+    return unread;
+  }
+
+  const std::string& GetSource() const { return this->Data.GetSource(); }
+
   /// The dimension of a head: as it is stated, or what the model's dimension leaves. With latent
   /// attention, the rotated part of it.
   std::int64_t HeadDimension() const
@@ -142,8 +174,29 @@ private:
   const GgufFile& File;
   const GgufMetadata& Data;
   std::string Architecture;
+  mutable std::set<std::string, std::less<>> Read; ///< keys
 
-  std::string Key(const char* key) const { return this->Architecture + "." + key; }
+  std::string Key(const char* key) const
+  {
+    return *this->Read.insert(this->Architecture + "." + key).first;
+  }
+
+  json ToJson(const std::string& key, const GgufValue& value) const
+  {
+    if (value.isArray)
+    {
+      return "an array of " + std::to_string(value.count);
+    }
+    switch (value.type)
+    {
+      case GgufType::Bool:
+        return this->Data.Flag(key, false);
+      case GgufType::String:
+        return this->Data.Text(key);
+      default:
+        return this->Data.Number(key);
+    }
+  }
 
   std::int64_t Positive(const char* key, std::int64_t size) const
   {
@@ -197,9 +250,15 @@ void AddRotation(const GgufSettings& settings, json& config)
   // factor otherwise.
   const char* key =
     settings.Has("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear";
+  settings.Ignore("rope.scale_linear"); // the older name
   const double factor = settings.Has(key) ? settings.Number(key) : 1;
   const bool isScaled = factor != 0 && factor != 1;
   const std::string scaling = settings.Text("rope.scaling.type", isScaled ? "linear" : "none");
+  for (const char* yarn : { "rope.scaling.original_context_length", "rope.scaling.yarn_beta_fast",
+         "rope.scaling.yarn_beta_slow" })
+  {
+    settings.Ignore(yarn);
+  }
   if (scaling == "none" || !isScaled)
   {
     return;
@@ -209,7 +268,6 @@ void AddRotation(const GgufSettings& settings, json& config)
   rope["factor"] = factor;
   AddNumber(
     settings, "rope.scaling.original_context_length", "original_max_position_embeddings", rope);
-  AddNumber(settings, "rope.scaling.attn_factor", "attention_factor", rope);
   AddNumber(settings, "rope.scaling.yarn_beta_fast", "beta_fast", rope);
   AddNumber(settings, "rope.scaling.yarn_beta_slow", "beta_slow", rope);
   if (settings.HasLatent() && settings.Has("rope.scaling.yarn_log_multiplier"))
@@ -248,6 +306,16 @@ std::vector<double> ReadFactors(
 void AddFrequencies(const GgufSettings& settings, const GgufFile& file, TransformerConfig& config)
 {
   const TensorViews& tensors = file.GetTensors();
+  // llama.cpp multiplies by it, whatever the scaling; YaRN's own factor is in the configuration.
+  const double factor =
+    settings.Has("rope.scaling.attn_factor") ? settings.Number("rope.scaling.attn_factor") : 1;
+  if (!std::isfinite(factor) || factor <= 0)
+  {
+    settings.Fail(
+      "expected rope.scaling.attn_factor to be positive, found " + std::to_string(factor) + ".");
+  }
+  config.rotaryScaling.attentionFactor *= factor;
+  config.windowRotaryScaling.attentionFactor *= factor;
   const bool isAlways = tensors.count(FrequenciesTensor) != 0;
   const char* shorter = isAlways ? FrequenciesTensor : ShortFactorsTensor;
   const char* longer = isAlways ? FrequenciesTensor : LongFactorsTensor;
@@ -277,8 +345,18 @@ void AddFrequencies(const GgufSettings& settings, const GgufFile& file, Transfor
   {
     scaling.originalPositions =
       static_cast<double>(settings.Size("rope.scaling.original_context_length"));
-    scaling.attentionFactor =
-      settings.Has("rope.scaling.attn_factor") ? settings.Number("rope.scaling.attn_factor") : 1;
+  }
+}
+
+/// Throws ModelError if the file says otherwise than its architecture which keys a query sees.
+void RequireMask(const GgufSettings& settings, const TransformerConfig& config)
+{
+  const bool isCausal = config.mask == AttentionMask::Causal;
+  if (settings.Flag("attention.causal", isCausal) != isCausal)
+  {
+    settings.Fail(std::string("expected attention.causal to be ") + (isCausal ? "true" : "false") +
+                  " for '" + settings.HuggingFaceName() + "', found " +
+                  (isCausal ? "false" : "true") + ".");
   }
 }
 
@@ -306,6 +384,8 @@ void AddLatent(const GgufSettings& settings, json& config)
     settings.Fail("expected heads with more components than the " + std::to_string(rotated) +
                   " rotated ones, found " + std::to_string(keys) + ".");
   }
+  settings.Ignore("attention.key_length");
+  settings.Ignore("attention.value_length");
   config["qk_rope_head_dim"] = rotated;
   config["qk_nope_head_dim"] = keys - rotated;
   config["v_head_dim"] = size("attention.value_length_mla", "attention.value_length");
@@ -348,6 +428,7 @@ void AddDeepSeekExperts(const GgufSettings& settings, json& config)
   {
     config["n_shared_experts"] = settings.Size("expert_shared_count");
   }
+  settings.Ignore("expert_group_used_count");
   if (settings.Integer("expert_group_count", 0) > 1)
   {
     config["topk_method"] = "group_limited_greedy";
@@ -367,17 +448,11 @@ void AddExperts(const GgufSettings& settings, const GgufFile& file, json& config
   {
     settings.Fail("expected a model with one MLP per layer, found a mixture of experts.");
   }
-  for (const char* key : { "num_local_experts", "num_experts", "n_routed_experts" })
-  {
-    config[key] = settings.Size("expert_count");
-  }
+  config["num_experts"] = settings.Size("expert_count");
   config["num_experts_per_tok"] = settings.Size("expert_used_count");
   const std::int64_t rows = RowsOfFirst(settings, file, "ffn_gate_exps.weight");
-  config["moe_intermediate_size"] = rows;
-  if (name == "mixtral" || name == "olmoe")
-  {
-    config["intermediate_size"] = rows;
-  }
+  config[name == "mixtral" || name == "olmoe" ? "intermediate_size" : "moe_intermediate_size"] =
+    rows;
   if (name == "qwen2_moe")
   {
     config["shared_expert_intermediate_size"] =
@@ -425,7 +500,14 @@ void AddVariants(const GgufSettings& settings, json& config)
   {
     config["use_parallel_residual"] = settings.Flag("use_parallel_residual", true);
   }
-  config["qk_layernorm"] = settings.HasTensor("blk.0.attn_q_norm.weight");
+  if (family == "phi2" || family == "stablelm") // others always have these, or never
+  {
+    config["qk_layernorm"] = settings.HasTensor("blk.0.attn_q_norm.weight");
+  }
+  if (family == "gemma3")
+  {
+    config["sliding_window_pattern"] = settings.Size("attention.sliding_window_pattern", 6);
+  }
 }
 
 /// The settings of a GGUF file as the text of the config.json from which llama.cpp made it.
@@ -446,6 +528,7 @@ std::string ConfigText(const GgufSettings& settings, const GgufFile& file)
   config["vocab_size"] = VocabularyOf(settings, file);
   config["max_position_embeddings"] = settings.Size("context_length");
   const bool hasRms = settings.Has("attention.layer_norm_rms_epsilon");
+  settings.Ignore("attention.layer_norm_epsilon"); // beside the other
   const double epsilon =
     settings.Number(hasRms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon");
   for (const char* name : { "rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon" })
@@ -483,26 +566,27 @@ std::filesystem::path FindGguf(const std::filesystem::path& path)
 {
   std::error_code ignored;
   if (IsGgufName(path) || !std::filesystem::is_directory(path, ignored) ||
-      std::filesystem::exists(path / "config.json", ignored))
+      std::filesystem::exists(path / "config.json", ignored) ||
+      std::filesystem::exists(path / AdapterConfigFile, ignored))
   {
     return IsGgufName(path) ? path : std::filesystem::path();
   }
-  std::vector<std::filesystem::path> found;
+  std::set<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::directory_iterator(path, ignored))
   {
     if (IsGgufName(entry.path()))
     {
-      found.push_back(entry.path());
+      found.insert(FirstGgufShard(entry.path()));
     }
   }
   if (found.size() > 1)
   {
-    std::sort(found.begin(), found.end());
     throw FileError(path.string() + ": expected a single GGUF file, found " +
-                    std::to_string(found.size()) + ", such as " + found[0].filename().string() +
-                    " and " + found[1].filename().string() + "; give one of them.");
+                    std::to_string(found.size()) + ", such as " +
+                    found.begin()->filename().string() + " and " +
+                    std::next(found.begin())->filename().string() + "; give one of them.");
   }
-  return found.empty() ? std::filesystem::path() : found.front();
+  return found.empty() ? std::filesystem::path() : *found.begin();
 }
 
 bool IsVocabularyAlone(const std::filesystem::path& path)
@@ -537,6 +621,10 @@ TransformerConfig ReadGgufConfig(const std::filesystem::path& path, const std::s
         segments != file.GetTensors().end() && !segments->second.shape.empty();
       config.segments = hasSegments ? segments->second.shape.front() : 0;
       AddFrequencies(settings, file, config);
+      RequireMask(settings, config);
+      const json unread = settings.FindUnread();
+      config.unknownSettings =
+        DecideUnread(Settings(unread, settings.GetSource()), settings.HuggingFaceName());
       return config;
     });
 }

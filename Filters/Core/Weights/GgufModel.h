@@ -10,8 +10,8 @@ namespace atlas
 {
 
 /// The GGUF file of a model whose path is given as for Transformer::Read: the path itself if it is
-/// one, or the only one in a folder without config.json. Empty if there is none. Throws FileError
-/// if the folder holds several.
+/// one, or the only one in a folder without config.json, or the first shard of it (GgufFile).
+/// Empty if there is none. Throws FileError if the folder holds several.
 std::filesystem::path FindGguf(const std::filesystem::path& path);
 
 /// Whether a GGUF file has no tensors, but for instance a tokenizer. False if it cannot be read.

@@ -284,6 +284,15 @@ Size ParseSize(const Settings& settings, const char* key, Size otherwise)
   return settings.Extent({ key }, 0);
 }
 
+/// Whether a single number is the length of the shorter side, as in the original code of some.
+bool SizeIsShorterSide(const Settings& settings)
+{
+  const std::string type = settings.Text({ "image_processor_type", "feature_extractor_type" }, "");
+  const std::array<std::string_view, 5> types = { "Bit", "CLIP", "ChineseCLIP", "Llava", "Siglip" };
+  return std::any_of(types.begin(), types.end(),
+    [&](std::string_view name) { return type.compare(0, name.size(), name) == 0; });
+}
+
 void ParseResize(const Settings& settings, ImageProcessor& processor)
 {
   const auto size = FindNested(settings, "size");
@@ -296,6 +305,10 @@ void ParseResize(const Settings& settings, ImageProcessor& processor)
   {
     processor.shortestEdge = 0;
     std::tie(processor.height, processor.width) = ParseSize(settings, "size", { 0, 0 });
+    if (settings.Value({ "size" })->is_number() && SizeIsShorterSide(settings))
+    {
+      processor.shortestEdge = processor.height;
+    }
   }
 }
 
@@ -420,6 +433,28 @@ ImageProcessor ReadImageProcessor(
   const MappedFile file(path);
   return ParseImageProcessor(
     { reinterpret_cast<const char*>(file.Data()), file.Size() }, path.string(), config);
+}
+
+void AdoptImageSize(TransformerConfig& config, const std::filesystem::path& folder)
+{
+  if (config.positionSide == 0 || !std::filesystem::exists(folder / ImageProcessorFile))
+  {
+    return;
+  }
+  const ImageProcessor processor = ReadImageProcessor(folder, config);
+  const Size size = processor.crop ? Size{ processor.cropHeight, processor.cropWidth }
+                    : processor.resize && processor.shortestEdge == 0
+                      ? Size{ processor.height, processor.width }
+                      : Size{ config.imageHeight, config.imageWidth };
+  if (size.first < config.patchHeight || size.second < config.patchWidth ||
+      size.first > MaximumPixels / size.second)
+  {
+    throw ModelError((folder / ImageProcessorFile).string() + ": expected images of a patch, " +
+                     SizeText({ config.patchHeight, config.patchWidth }) + ", to " +
+                     std::to_string(MaximumPixels) + " pixels, found " + SizeText(size) + ".");
+  }
+  std::tie(config.imageHeight, config.imageWidth) = size;
+  config.positions = config.PatchRows() * config.PatchColumns() + config.TokensBeforePatches();
 }
 
 std::string ToJson(const ImageProcessor& processor)

@@ -66,10 +66,12 @@ struct ImageProcessor
 ImageProcessor DefaultImageProcessor(const TransformerConfig& config);
 
 /// Reads the text of a preprocessor_config.json: do_resize, size (an integer, [height, width], or
-/// an object of height and width or of shortest_edge), resample, do_center_crop, crop_size,
-/// do_rescale, rescale_factor, do_normalize, image_mean and image_std. Missing settings have their
-/// default. Throws FormatError if it is not a JSON object, and ModelError for invalid values or if
-/// an unsupported step is switched on; the message starts with `source`.
+/// an object of height and width or of shortest_edge; an integer is a shortest_edge for the
+/// image_processor_type or feature_extractor_type of CLIP, DINOv2, LLaVA and SigLIP), resample,
+/// do_center_crop, crop_size, do_rescale, rescale_factor, do_normalize, image_mean and image_std.
+/// Missing settings have their default. Throws FormatError if it is not a JSON object, and
+/// ModelError for invalid values or if an unsupported step is switched on; the message starts with
+/// `source`.
 ImageProcessor ParseImageProcessor(
   std::string_view text, const std::string& source, const TransformerConfig& config);
 
@@ -80,6 +82,11 @@ inline constexpr const char* ImageProcessorFile = "preprocessor_config.json";
 /// Throws as ParseImageProcessor does, and FileError.
 ImageProcessor ReadImageProcessor(
   const std::filesystem::path& folder, const TransformerConfig& config);
+
+/// Gives a model whose positions fit any size of images (TransformerConfig::positionSide) the size
+/// of those that the preprocessor_config.json of its folder makes, if it makes all alike. Throws as
+/// ReadImageProcessor does, and ModelError if they are smaller than a patch or too large.
+void AdoptImageSize(TransformerConfig& config, const std::filesystem::path& folder);
 
 /// The settings of a processor as the text of a preprocessor_config.json, from which
 /// ParseImageProcessor makes the same one for a model of the same image size.

@@ -149,6 +149,7 @@ SoundProcessor ParseSoundProcessor(
                       object.type_name() + ".");
   }
   const Settings settings(object, source);
+  settings.RefuseVariants({ "dither", "padding_value", "do_normalize" }, "a step of preprocessing");
   SoundProcessor processor;
   const auto read = [&](const char* key, std::int64_t& value, std::int64_t most)
   {
@@ -185,7 +186,7 @@ SoundProcessor ReadSoundProcessor(
   }
   SoundProcessor processor;
   processor.bands = config.melBands;
-  CheckAgainst(processor, config, folder.string() + " has no " + ImageProcessorFile);
+  processor.samples = 2 * config.positions * processor.hop;
   return processor;
 }
 

@@ -1,12 +1,15 @@
 #include "Transformer.h"
 
+#include "Adapter.h"
 #include "CheckpointConfig.h"
 #include "Error.h"
 #include "GgufModel.h"
+#include "ImageProcessor.h"
 #include "Joined.h"
 #include "TensorFile.h"
 
 #include <algorithm>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -125,10 +128,24 @@ std::filesystem::path ModelFolder(const std::filesystem::path& path)
   return std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
 }
 
-Transformer::Transformer(TransformerConfig config, WeightFiles files)
+std::filesystem::path ModelFile(const std::filesystem::path& folder)
+{
+  std::error_code ignored;
+  for (const char* name : { ConfigFile, AdapterConfigFile })
+  {
+    if (std::filesystem::exists(folder / name, ignored))
+    {
+      return folder / name;
+    }
+  }
+  return folder;
+}
+
+Transformer::Transformer(TransformerConfig config, WeightFiles files, std::filesystem::path adapter)
   : Config(std::move(config))
   , Files(std::move(files))
   , Weights(BindTransformerWeights(this->Config, this->Files))
+  , Adapter(std::move(adapter))
 {
 }
 
@@ -140,6 +157,13 @@ void Transformer::SetProducts(ProductPrecision products)
 
 Transformer Transformer::Read(const std::filesystem::path& path, const std::string& architecture)
 {
+  if (const std::optional<AdapterPlace> adapter = FindAdapter(path))
+  {
+    TransformerConfig config = ReadTransformerConfig(adapter->base / ConfigFile, architecture);
+    WeightFiles files =
+      ApplyAdapter(*adapter, WeightFiles::Read(FindWeights(adapter->base)), config);
+    return { std::move(config), std::move(files), adapter->folder };
+  }
   const std::filesystem::path gguf = FindGguf(path);
   if (!gguf.empty())
   {
@@ -156,6 +180,7 @@ Transformer Transformer::Read(const std::filesystem::path& path, const std::stri
     return { std::move(config), WeightFiles::Read(weights) };
   }
   TransformerConfig config = ReadTransformerConfig(folder / ConfigFile, architecture);
+  AdoptImageSize(config, folder);
   return { std::move(config), WeightFiles::Read(isConfig ? FindWeights(folder) : path) };
 }
 

@@ -27,23 +27,32 @@ std::filesystem::path FindWeights(const std::filesystem::path& folder);
 /// tokenizer.
 std::filesystem::path ModelFolder(const std::filesystem::path& path);
 
+/// The file that stands for the model in a folder: its config.json, or the adapter_config.json of
+/// an adapter whose base is elsewhere; the folder itself if it has neither.
+std::filesystem::path ModelFile(const std::filesystem::path& folder);
+
 /// A transformer whose weights stay in place: in mapped files or in memory that is owned elsewhere.
 class Transformer
 {
 public:
-  /// Throws ModelError as BindTransformerWeights does.
-  Transformer(TransformerConfig config, WeightFiles files);
+  /// `adapter`: the folder of that which was applied to the weights. Throws ModelError as
+  /// BindTransformerWeights does.
+  Transformer(TransformerConfig config, WeightFiles files, std::filesystem::path adapter = {});
 
   /// Reads a Hugging Face or TransformerLens model from its folder, its config.json, or its weights
   /// file next to a config.json. For a folder or config.json, the weights are those of FindWeights.
   /// Without a config.json, that of a params.json or of a checkpoint itself is used
-  /// (ReadCheckpointConfig). A GGUF file (FindGguf) contains its own configuration. Throws
+  /// (ReadCheckpointConfig). A GGUF file (FindGguf) contains its own configuration. An adapter in
+  /// the folder is applied (FindAdapter), unless the path is the weights file of its base. Throws
   /// FileError, FormatError or ModelError. For `architecture` see ParseTransformerConfig.
   static Transformer Read(const std::filesystem::path& path, const std::string& architecture = {});
 
   const TransformerConfig& GetConfig() const { return this->Config; }
   const WeightFiles& GetFiles() const { return this->Files; }
   const TransformerWeights& GetWeights() const { return this->Weights; }
+
+  /// The folder of the adapter that was applied to the weights; empty if none was.
+  const std::filesystem::path& GetAdapter() const { return this->Adapter; }
 
   /// Sets the precision of products with weights; by default it is Single. Results are then those
   /// of a model whose weights and activations are rounded where they are multiplied; attention,
@@ -60,6 +69,7 @@ private:
   TransformerConfig Config;
   WeightFiles Files;
   TransformerWeights Weights;
+  std::filesystem::path Adapter;
   ProductPrecision Products = ProductPrecision::Single;
 };
 

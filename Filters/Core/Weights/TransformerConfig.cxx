@@ -2,11 +2,14 @@
 
 #include "ArchitectureConfigs.h"
 #include "Error.h"
+#include "FileContent.h"
 #include "Index.h"
 #include "JsonSettings.h"
 #include "JsonText.h"
 #include "MappedFile.h"
 #include "Pi.h"
+#include "Quantization.h"
+#include "SettingRoles.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,7 +62,8 @@ TransformerConfig ParseTransformerConfig(
   }
   catch (const json::exception& e)
   {
-    throw FormatError(source + ": the configuration is not JSON: " + e.what() + ".");
+    throw FormatError(
+      source + ": the configuration is not JSON: " + WhyNoJson(text, e.what()) + ".");
   }
   if (!object.is_object())
   {
@@ -81,6 +85,7 @@ TransformerConfig ParseTransformerConfig(
     settings.Fail("'model_type' is missing, expected one of " + KnownArchitectures() + ".");
   }
   TransformerConfig config = ParseArchitecture(settings);
+  RefuseQuantization(settings);
   config.architecture = settings.Text({ "model_type" }, "");
   constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
   if (config.heads > largest / config.headDimension)
@@ -101,6 +106,7 @@ TransformerConfig ParseTransformerConfig(
   const bool hasEnds = config.vision == nullptr || settings.Has({ "eos_token_id" });
   config.endTokens = EndTokens(
     hasEnds ? settings : settings.NestedOrEmpty({ "text_config" }), config.outputVocabulary);
+  config.unknownSettings = DecideUnread(settings, config.architecture);
   return config;
 }
 

@@ -57,7 +57,7 @@ enum class PositionKind
                ///< 2021)
   None,        ///< only the causal mask makes positions differ
   Sinusoidal,  ///< a vector of sines, then cosines, of the position is added to the embedding
-               ///< (Vaswani et al. 2017; Marian)
+               ///< (Vaswani et al. 2017; Marian), or that of the file if it has them
   RotaryOfPatches, ///< the first half of the component pairs of a head is rotated by the row of the
                    ///< patch, the second half by its column, each with the frequencies of
                    ///< headDimension / 2 components; pairs are (i, i + half) (Wang et al. 2024:
@@ -139,11 +139,14 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::int64_t paddingToken = -1; ///< RoBERTa: tokens with this id are not counted in positions and
                                   ///< have the row firstPosition - 1; -1: none
 
-  std::int64_t imageHeight = 0; ///< pixels
-  std::int64_t imageWidth = 0;  ///< pixels
-  std::int64_t patchHeight = 0; ///< pixels; what remains of the height is not seen
-  std::int64_t patchWidth = 0;  ///< pixels; what remains of the width is not seen
-  std::int64_t channels = 0;    ///< color channels of an image
+  std::int64_t imageHeight = 0;  ///< pixels
+  std::int64_t imageWidth = 0;   ///< pixels
+  std::int64_t patchHeight = 0;  ///< pixels; what remains of the height is not seen
+  std::int64_t patchWidth = 0;   ///< pixels; what remains of the width is not seen
+  std::int64_t positionSide = 0; ///< patches on a side of the square images that stored positions
+                                 ///< are of; for other sizes they are interpolated (DINOv2). 0:
+                                 ///< they are of imageHeight x imageWidth
+  std::int64_t channels = 0;     ///< color channels of an image
   std::int64_t classTokens = 1; ///< before the patches: the class token, then that for distillation
                                 ///< (DeiT)
   std::int64_t registers = 0;   ///< tokens without positions between these and the patches (Darcet
@@ -238,6 +241,9 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   /// normalizations placed, as those of the attention before.
   std::shared_ptr<const TransformerConfig> encoder;
   std::int64_t decoderStart = -1; ///< id with which the decoder's texts begin; -1: unknown
+
+  std::vector<std::string> unknownSettings; ///< names of settings in its file that are not known,
+                                            ///< for a warning
 
   std::shared_ptr<const VisionConfig> vision; ///< of a model that reads pictures among words, which
                                               ///< all else describes; null: it reads words alone
@@ -351,9 +357,10 @@ std::string KnownArchitectures();
 /// n_heads, vocab_size and others; model_type meta_llama), which may leave out their model_type.
 /// Missing settings have the default of the original code. Of a model with text_config or
 /// vision_config, the part that its architecture reads is parsed. Throws FormatError if it is not a
-/// JSON object. Throws ModelError if sizes do not match, or if the architecture, activation or
-/// variant of attention is unknown; the message lists the supported ones and starts with `source`.
-/// Unless it is empty, `architecture` replaces the model_type of the text.
+/// JSON object. Throws ModelError if sizes do not match, if the architecture, activation or variant
+/// of attention is unknown, if weights are quantized, or if a setting that the architecture does
+/// not have changes numbers where models have it; the message starts with `source`. Unless it is
+/// empty, `architecture` replaces the model_type of the text.
 TransformerConfig ParseTransformerConfig(
   std::string_view text, const std::string& source, const std::string& architecture = {});
 

@@ -3,6 +3,8 @@
 #include "ArchitectureLimits.h"
 #include "Error.h"
 #include "Index.h"
+#include "Quantization.h"
+#include "ResizedPositions.h"
 #include "TensorNames.h"
 
 #include <algorithm>
@@ -37,7 +39,8 @@ LinearTensors OutputsOf(const LinearTensors& linear, std::int64_t first, std::in
 class Binder
 {
 public:
-  Binder(const TransformerConfig& config, const WeightFiles& files)
+  /// `tiedHead`: what a decoder's TiedHead is, for an encoder that shares its embedding.
+  Binder(const TransformerConfig& config, const WeightFiles& files, std::string tiedHead = {})
     : Config(config)
     , Files(files)
     , Lens(config.architecture == "transformer_lens" || this->Has(LensNames.tokens) ||
@@ -47,7 +50,28 @@ public:
     , Name(this->ChooseNames())
     , Prefixes(this->FindPrefixes())
     , Prefix(this->Prefixes.first)
+    , Head(std::move(tiedHead))
   {
+    if (config.tiedUnembedding && !this->Name.unembedding.weight.empty())
+    {
+      this->Head = this->Prefixes.second + std::string(this->Name.unembedding.weight);
+    }
+  }
+
+  /// The unembedding that is tied to the token embedding; empty if none is.
+  const std::string& TiedHead() const { return this->Head; }
+
+  TokenTensors TokenNames() const
+  {
+    const auto full = [](const std::string& prefix, std::string_view name)
+    { return name.empty() ? std::string() : prefix + std::string(name); };
+    const bool hasHead =
+      this->Name.transform.weight.empty() || this->Has(this->Name.transform.weight);
+    TokenTensors names;
+    names.embedding = full(this->Prefix, this->Name.tokens);
+    names.unembedding = full(this->Prefixes.second, this->Name.unembedding.weight);
+    names.areTied = hasHead && !names.embedding.empty() && !this->Head.empty();
+    return names;
   }
 
   /// Binds all tensors. Those of `encoder` are another binder's.
@@ -131,6 +155,7 @@ private:
   const TensorNames Name;
   std::pair<std::string, std::string> Prefixes; ///< of the base model, and of its unembedding
   const std::string& Prefix;
+  std::string Head; ///< tied to the token embedding; empty: none
   std::set<std::string, std::less<>> Used;
   TransformerWeights Weights;
 
@@ -138,6 +163,13 @@ private:
   {
     throw ModelError(
       this->Files.FileOf(tensor) + ": tensor '" + std::string(tensor) + "'" + message);
+  }
+
+  [[noreturn]] void FailMissing(std::string_view tensor) const
+  {
+    const bool isListed = this->Files.GetMissing().count(tensor) != 0;
+    this->Fail(
+      tensor, isListed ? " is missing, although the index of shards lists it." : " is missing.");
   }
 
   TensorNames ChooseNames() const
@@ -157,13 +189,22 @@ private:
   /// unembedding.
   std::pair<std::string, std::string> FindPrefixes() const
   {
-    const std::string first =
-      !this->Name.tokens.empty() ? std::string(this->Name.tokens)
-      : !this->Name.patches.weight.empty()
-        ? std::string(this->Name.patches.weight)
-        : std::string(this->Name.layers) + "0." + std::string(this->Name.attentionNorm.gain);
+    const TensorViews& tensors = this->Files.GetTensors();
+    const bool hasTokens = !this->Name.tokens.empty() &&
+                           std::any_of(tensors.begin(), tensors.end(), [this](const auto& t)
+                             { return EndsWith(t.first, this->Name.tokens); });
+    const std::string first = hasTokens ? std::string(this->Name.tokens)
+                              : !this->Name.patches.weight.empty()
+                                ? std::string(this->Name.patches.weight)
+                                : std::string(this->Name.layers) + "0.";
+    const auto isBefore = [&](const std::string& before)
+    {
+      const auto found = tensors.lower_bound(before + first);
+      return found != tensors.end() &&
+             found->first.compare(0, before.size() + first.size(), before + first) == 0;
+    };
     const std::string prefix(this->Name.prefix);
-    if (!this->Lens && !prefix.empty() && !this->Has(prefix + first))
+    if (!this->Lens && !prefix.empty() && !isBefore(prefix))
     {
       const bool isOfImages = this->Config.input == InputKind::Images;
       const OuterPrefix* outer = isOfImages ? OuterImagePrefixes.data() : OuterPrefixes.data();
@@ -171,7 +212,7 @@ private:
         outer + (isOfImages ? OuterImagePrefixes.size() : OuterPrefixes.size());
       for (; outer != end; ++outer)
       {
-        if (this->Has(std::string(outer->base) + first))
+        if (isBefore(std::string(outer->base)))
         {
           return { std::string(outer->base), std::string(outer->head) };
         }
@@ -179,7 +220,7 @@ private:
       // One that ends otherwise, such as "decoder." of "model.decoder.".
       const std::size_t dot = prefix.find('.');
       const std::string rest = prefix.substr(dot + 1);
-      return { !rest.empty() && this->Has(rest + first) ? rest : std::string(), std::string() };
+      return { !rest.empty() && isBefore(rest) ? rest : std::string(), std::string() };
     }
     return { prefix, std::string() };
   }
@@ -200,9 +241,14 @@ private:
   const TensorView& Get(const std::string& name)
   {
     const auto found = this->Files.GetTensors().find(name);
-    if (found == this->Files.GetTensors().end())
+    const bool isMissing = found == this->Files.GetTensors().end();
+    if (isMissing || !IsFloating(found->second.dtype))
     {
-      this->Fail(name, " is missing.");
+      this->RefuseQuantized(name);
+    }
+    if (isMissing)
+    {
+      this->FailMissing(name);
     }
     const TensorView& view = found->second;
     if (!IsFloating(view.dtype))
@@ -212,6 +258,15 @@ private:
     }
     this->Used.insert(name);
     return view;
+  }
+
+  void RefuseQuantized(const std::string& name) const
+  {
+    const std::string method = QuantizationOf(this->Files.GetTensors(), name);
+    if (!method.empty())
+    {
+      this->Fail(name, " is " + QuantizationMessage(method));
+    }
   }
 
   TensorView Get(const std::string& name, const Shape& shape)
@@ -341,25 +396,36 @@ private:
           this->Prefix, { this->Name.projectOut, {} }, d, config.embeddingDimension, false);
       }
     }
-    if (config.position == PositionKind::Learned || config.position == PositionKind::Shortformer)
+    const std::string positions = this->Prefix + std::string(this->Name.positions);
+    if (config.position == PositionKind::Sinusoidal && this->Has(positions))
+    {
+      this->Weights.positionEmbedding = this->Get(positions, { config.positions, d });
+    }
+    else if (config.position == PositionKind::Learned ||
+             config.position == PositionKind::Shortformer)
     {
       const std::int64_t rows = config.positions - config.registers + config.firstPosition;
-      const std::string name = this->Prefix + std::string(this->Name.positions);
-      const auto found = this->Files.GetTensors().find(name);
+      const auto found = this->Files.GetTensors().find(positions);
       const bool isNested = config.input == InputKind::Images &&
                             (found == this->Files.GetTensors().end() ||
                               found->second.shape.size() != 2); // CLIP has no first axis
-      this->Weights.positionEmbedding =
-        this->Get(name, isNested ? Shape{ 1, rows, d } : Shape{ rows, d });
+      const std::int64_t stored = ResizesPositions(config)
+                                    ? config.classTokens + config.positionSide * config.positionSide
+                                    : rows;
+      TensorView& view = this->Weights.positionEmbedding;
+      view = this->Get(positions, isNested ? Shape{ 1, stored, d } : Shape{ stored, d });
+      if (ResizesPositions(config))
+      {
+        const auto resized =
+          std::make_shared<const std::vector<float>>(ResizedPositions(view, config));
+        view = { DType::F32, { 1, rows, d }, reinterpret_cast<const std::byte*>(resized->data()) };
+        this->Weights.resizedPositions = resized;
+      }
     }
     else
     {
       // TransformerLens may store one even if it is not used.
       this->Used.emplace(LensNames.positions);
-    }
-    if (config.position == PositionKind::Sinusoidal) // older files of Marian hold them
-    {
-      this->Used.insert(this->Prefix + std::string(this->Name.positions));
     }
     if (config.position == PositionKind::Relative)
     {
@@ -377,24 +443,30 @@ private:
     }
   }
 
-  /// The embedding of tokens. Files may hold that of encoder and decoder once or more often.
+  /// The embedding of tokens. Files may hold that of encoder and decoder once or more often, and a
+  /// tied one under the name of the unembedding alone.
   std::string TokensName()
   {
     if (this->Name.sharedTokens.front().empty())
     {
-      return this->Prefix + std::string(this->Name.tokens);
+      const std::string name = this->Prefix + std::string(this->Name.tokens);
+      this->Used.insert(name);
+      return this->Has(this->Head) && !this->Has(name) ? this->Head : name;
     }
     // The names of both stacks begin with that of the model.
     const std::size_t end = this->Prefix.rfind('.', this->Prefix.size() - 2);
     const std::string model = end == std::string::npos ? "" : this->Prefix.substr(0, end + 1);
-    std::string found;
+    std::vector<std::string> names;
     for (const std::string_view one : this->Name.sharedTokens)
     {
-      const std::string name = model + std::string(one);
-      found = found.empty() && this->Has(name) ? name : found;
-      this->Used.insert(name);
+      names.push_back(model + std::string(one));
+      this->Used.insert(names.back());
     }
-    return found.empty() ? model + std::string(this->Name.sharedTokens[1]) : found;
+    // The unembedding is that of the decoder, whatever the encoder has.
+    names.insert(names.end() - (this->Config.encoder != nullptr ? 1 : 0), this->Head);
+    const auto found = std::find_if(
+      names.begin(), names.end(), [this](const std::string& name) { return this->Has(name); });
+    return found != names.end() ? *found : names[1];
   }
 
   /// A convolution over three frames is a matrix on their values.
@@ -831,6 +903,7 @@ private:
     }
     else if (config.tiedUnembedding)
     {
+      this->Used.insert(name);
       linear.weight = this->Weights.tokenEmbedding;
       linear.inputs = d;
       linear.outputs = config.vocabulary;
@@ -838,17 +911,29 @@ private:
     if (linear.Exists())
     {
       const bool isRow = config.encoder != nullptr; // BART
-      linear.bias = this->GetOptional(outer + std::string(this->Name.unembedding.bias),
-        isRow ? Shape{ 1, linear.outputs } : Shape{ linear.outputs });
+      linear.bias = this->GetOptional(
+        this->UnembeddingBiasName(), isRow ? Shape{ 1, linear.outputs } : Shape{ linear.outputs });
       if (isRow && linear.bias.data != nullptr)
       {
         linear.bias.shape = { linear.outputs };
       }
-      for (const char* copy : { "cls.predictions.decoder.bias", "lm_head.decoder.bias" })
+    }
+  }
+
+  /// BERT and its kind know the bias by two names, of which a file may have one or both.
+  std::string UnembeddingBiasName()
+  {
+    std::string name = this->Prefixes.second + std::string(this->Name.unembedding.bias);
+    const bool has = this->Has(name);
+    for (const char* copy : { "cls.predictions.decoder.bias", "lm_head.decoder.bias" })
+    {
+      if (has || this->Has(copy))
       {
-        this->Used.emplace(copy); // of the bias
+        this->Used.insert({ name, copy });
+        name = has ? name : copy;
       }
     }
+    return name;
   }
 
   /// The head that predicts masked words; false for a model without it.
@@ -923,8 +1008,8 @@ private:
     return this->LayerOf(name) >= 0 || this->IsNorm(name);
   }
 
-  /// Results without a tensor of a layer or a normalization would be wrong; those of a head are
-  /// none of the recording.
+  /// Results without a tensor of a layer or a normalization would be wrong, as they would be
+  /// without one that an index lists; those of a head are none of the recording.
   void CheckUnused(const Binder* encoder)
   {
     if (encoder != nullptr)
@@ -951,9 +1036,21 @@ private:
         this->Weights.unused.push_back(name);
       }
     }
+    for (const auto& [name, shard] : this->Files.GetMissing())
+    {
+      if (this->Used.count(name) == 0 && !IsBuffer(name))
+      {
+        this->FailMissing(name);
+      }
+    }
   }
 };
 
+}
+
+TokenTensors FindTokenTensors(const TransformerConfig& config, const WeightFiles& files)
+{
+  return Binder(config, files).TokenNames();
 }
 
 TensorView RowsOf(const TensorView& view, std::int64_t first, std::int64_t count)
@@ -979,9 +1076,10 @@ TransformerWeights BindTransformerWeights(const TransformerConfig& config, const
   {
     return Binder(config, files).Bind(nullptr);
   }
-  Binder encoder(*config.encoder, files);
+  Binder decoder(config, files);
+  Binder encoder(*config.encoder, files, decoder.TiedHead());
   auto encoderWeights = std::make_shared<const TransformerWeights>(encoder.BindEncoder());
-  TransformerWeights weights = Binder(config, files).Bind(&encoder);
+  TransformerWeights weights = decoder.Bind(&encoder);
   weights.encoder = std::move(encoderWeights);
   return weights;
 }

@@ -93,10 +93,12 @@ struct VisionWeights;
 /// The tensors of a transformer by purpose, independent of their names in the file.
 struct TransformerWeights
 {
-  TensorView tokenEmbedding;       ///< [vocabulary, d_model or embeddingDimension]
-  LinearTensors embeddingIn;       ///< from embeddingDimension to d_model, if they differ
-  TensorView positionEmbedding;    ///< [positions or more, d_model]; row firstPosition is the first
-  TensorView segmentEmbedding;     ///< [segments, d_model]
+  TensorView tokenEmbedding;    ///< [vocabulary, d_model or embeddingDimension]
+  LinearTensors embeddingIn;    ///< from embeddingDimension to d_model, if they differ
+  TensorView positionEmbedding; ///< [positions or more, d_model]; row firstPosition is the first
+  std::shared_ptr<const std::vector<float>> resizedPositions; ///< the values of positionEmbedding,
+                                                              ///< if they are interpolated
+  TensorView segmentEmbedding;                                ///< [segments, d_model]
   LinearTensors patchEmbedding;    ///< order of inputs: channel, row, column of a patch
   TensorView classToken;           ///< d_model values
   TensorView distillationToken;    ///< d_model values; or missing
@@ -150,6 +152,18 @@ struct VisionWeights
   LinearTensors projectorIn;  ///< inputs: the joined vector, by patches
   LinearTensors projectorOut; ///< missing if the projector has one matrix
 };
+
+/// The names of the token embedding and of the unembedding in the files of a model, whether they
+/// are there or not; empty: the model has none, or one of several names.
+struct TokenTensors
+{
+  std::string embedding;
+  std::string unembedding;
+  bool areTied = false; ///< the model has both, and where a file leaves one out it is the other
+};
+
+/// The names that BindTransformerWeights looks for.
+TokenTensors FindTokenTensors(const TransformerConfig& config, const WeightFiles& files);
 
 /// Rows first <= r < first + count of a tensor, along its first axis, as a tensor with as many
 /// axes. Nothing is copied.

@@ -5,6 +5,7 @@
 #include "TensorFile.h"
 
 #include <set>
+#include <utility>
 
 namespace atlas
 {
@@ -31,19 +32,41 @@ WeightFiles WeightFiles::Read(const std::filesystem::path& path)
     {
       files.AddFile(file, true);
     }
-    if (files.Origins.find(tensor) == files.Origins.end())
+    if (files.Views.find(tensor) == files.Views.end())
     {
-      throw ModelError(file.string() + ": tensor '" + tensor + "' is missing, although " +
-                       path.filename().string() + " lists it.");
+      files.Missing.emplace(tensor, file.string());
     }
   }
+  for (const auto& [tensor, view] : files.Views)
+  {
+    files.Missing.erase(tensor); // it is in another shard
+  }
   return files;
+}
+
+void WeightFiles::Set(const std::string& name, TensorView view, const std::string& origin)
+{
+  this->Views[name] = std::move(view);
+  this->Origins[name] = origin;
+}
+
+void WeightFiles::Set(const std::string& name, Tensor tensor, const std::string& origin)
+{
+  const auto owned = std::make_shared<const Tensor>(std::move(tensor));
+  this->Owners.push_back(owned);
+  this->Set(name, owned->View(), origin);
+}
+
+void WeightFiles::Keep(const WeightFiles& others)
+{
+  this->Files.insert(this->Files.end(), others.Files.begin(), others.Files.end());
+  this->Owners.insert(this->Owners.end(), others.Owners.begin(), others.Owners.end());
 }
 
 void WeightFiles::AddFile(const std::filesystem::path& path, bool isShard)
 {
   const TensorFile file = ReadTensorFile(path, isShard);
-  this->Files.push_back(file.file);
+  this->Files.insert(this->Files.end(), file.files.begin(), file.files.end());
   this->Owners.insert(this->Owners.end(), file.owners.begin(), file.owners.end());
   for (const auto& [name, view] : file.tensors)
   {
@@ -52,7 +75,8 @@ void WeightFiles::AddFile(const std::filesystem::path& path, bool isShard)
       throw ModelError(path.string() + ": tensor '" + name + "' is in " + this->FileOf(name) +
                        " too, expected it once.");
     }
-    this->Origins.emplace(name, path.string());
+    const auto shard = file.origins.find(name);
+    this->Origins.emplace(name, shard == file.origins.end() ? path.string() : shard->second);
   }
 }
 
@@ -78,7 +102,10 @@ std::vector<FileStamp> WeightFiles::Stamps() const
 const std::string& WeightFiles::FileOf(std::string_view tensor) const
 {
   const auto found = this->Origins.find(tensor);
-  return found == this->Origins.end() ? this->Source : found->second;
+  const auto missing = this->Missing.find(tensor);
+  return found != this->Origins.end()     ? found->second
+         : missing != this->Missing.end() ? missing->second
+                                          : this->Source;
 }
 
 }

@@ -29,10 +29,28 @@ public:
   /// content: safetensors; GGUF, whose tensors get the names of Hugging Face (GgufModel.h); or
   /// PyTorch's (TorchFile.h), of which a checkpoint of a training gives its model's weights alone,
   /// without a common prefix module. or model. Throws FileError if a file is missing, FormatError
-  /// if one is invalid, and ModelError if the index lists a tensor that its shard does not contain.
+  /// if one is invalid, and ModelError if two shards hold the same tensor.
   static WeightFiles Read(const std::filesystem::path& path);
 
   const TensorViews& GetTensors() const { return this->Views; }
+
+  /// The tensors that an index lists although its shard does not contain them, with that shard.
+  /// They are those that share memory with others, or the model is incomplete.
+  const std::map<std::string, std::string, std::less<>>& GetMissing() const
+  {
+    return this->Missing;
+  }
+
+  /// Puts a tensor in the place of the one of this name, if there is one. What its view points into
+  /// must be in memory that is owned elsewhere or in a file of Keep. Messages refer to it as
+  /// `origin`.
+  void Set(const std::string& name, TensorView view, const std::string& origin);
+
+  /// Likewise, with the bytes of the tensor.
+  void Set(const std::string& name, Tensor tensor, const std::string& origin);
+
+  /// Keeps the files of `others` mapped too, and counts them among those of Stamps.
+  void Keep(const WeightFiles& others);
 
   /// Throws FileError if a file was truncated or changed since it was opened; see MappedFile.
   void RequireIntact() const;
@@ -40,7 +58,7 @@ public:
   /// The stamps of the mapped files, which do not include an index.
   std::vector<FileStamp> Stamps() const;
 
-  /// For messages: the file that holds a tensor, or the path passed to Read.
+  /// For messages: the file that holds a tensor, or should, or the path passed to Read.
   const std::string& FileOf(std::string_view tensor) const;
 
 private:
@@ -49,6 +67,7 @@ private:
   TensorViews Views;
   std::string Source;
   std::map<std::string, std::string, std::less<>> Origins;
+  std::map<std::string, std::string, std::less<>> Missing;
 
   void AddFile(const std::filesystem::path& path, bool isShard);
 };

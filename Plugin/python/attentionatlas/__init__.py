@@ -16,16 +16,15 @@ Modules have a function per figure: figures (of small models), heads, sentence, 
 circuits and texts. Layers, heads and sequences, in this order, are counted from 0. web writes pages for a browser,
 article a live article, scene linked views for ParaView, tour all figures, findings a figure for each claim of the
 literature. paraview.simple has the plugin's filters after open or load_plugin.
+What a reader, filter or writer says when it fails is the message of an Error, which is a ValueError.
 
-Run scripts by ParaView's Python: pvpython script.py
+Run scripts by ParaView's Python, pvpython script.py, or with Debian's ParaView by /usr/bin/python3.
 """
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
-
-from attentionatlas._internal.plugin import load_plugin, plugin_path
 
 if TYPE_CHECKING:
     import pathlib
@@ -35,25 +34,29 @@ if TYPE_CHECKING:
 
     from attentionatlas._internal.arguments import PathLike
     from attentionatlas._internal.corpus import Corpus
+    from attentionatlas._internal.errors import Error, Missing
     from attentionatlas._internal.model import SmallModel
     from attentionatlas._internal.pictures import Picture
-    from attentionatlas._internal.readers import Missing
+    from attentionatlas._internal.plugin import load_plugin, plugin_path
     from attentionatlas._internal.recording import Model, Recording, Transformer
     from attentionatlas._internal.webpage import Page
 
 __all__ = [
-    "Corpus", "Missing", "Model", "Recording", "SmallModel", "Transformer", "corpus", "display", "load_plugin", "open",
-    "plugin_path", "save", "train", "widget",
+    "Corpus", "Error", "Missing", "Model", "Recording", "SmallModel", "Transformer", "corpus", "display", "load_plugin", "open",
+    "plugin_path", "save", "train", "update", "widget",
 ]
 
-#: Where names are that are imported when they are first used, as they need ParaView.
+#: Where names are that are imported when they are first used, as they need ParaView. The module record does not.
 _LATER = {
     "Corpus": "_internal.corpus",
-    "Missing": "_internal.readers",
+    "Error": "_internal.errors",
+    "Missing": "_internal.errors",
     "Model": "_internal.recording",
     "Recording": "_internal.recording",
     "SmallModel": "_internal.model",
     "Transformer": "_internal.recording",
+    "load_plugin": "_internal.plugin",
+    "plugin_path": "_internal.plugin",
 }
 _MODULES = (
     "article", "circuits", "embedding", "figures", "findings", "focus", "heads", "output", "patches", "scene",
@@ -63,6 +66,7 @@ _MODULES = (
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
+        importlib.import_module(f"{__name__}._internal")  # tells where ParaView is missing
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
@@ -77,13 +81,24 @@ def open(path: PathLike, model: Transformer | PathLike | None = None) -> Model |
     """Opens a file by what it is, for `with` or until close(): a Recording, a SmallModel, a Transformer or a Corpus.
 
     path: a recording (safetensors, the index.json of its shards, npy, npz, pt or pth), a small attention-only model
-    (safetensors), the config.json, folder or .gguf file of a transformer, or statistics of a corpus (safetensors). model:
-    of a recording, the transformer that was recorded, which some tables and figures need. Loads the plugin. Raises
-    FileNotFoundError for a missing file, ValueError for any other.
+    (safetensors), the config.json, folder or .gguf file of a transformer, or statistics of a corpus (safetensors). An
+    adapter in the folder of a transformer is applied; its model.safetensors is the base alone. model: of a recording, the
+    transformer that was recorded, which some tables and figures need. Loads the plugin. Raises
+    FileNotFoundError for a missing file, Error for any other.
     """
     from attentionatlas._internal.opening import open_file
 
     return open_file(path, model)
+
+
+def update(source: Any, time: float | None = None) -> None:
+    """Brings a source or filter of paraview.simple up to date, also at a time; raises Error with what it says if it fails.
+
+    UpdatePipeline leaves its output empty then, and raises nothing.
+    """
+    from attentionatlas._internal import errors
+
+    errors.update(source, time)
 
 
 def train(task: str, **options: Any) -> Model:
@@ -110,8 +125,8 @@ def corpus(
     in each line) or .npy (token ids, a document a row). documents: Lines, Paragraphs or Files. tokens: at which the run
     stops, after a batch; None: at the end. window: the tokens of a sequence; None: 256, or all positions of the model if
     fewer. overlap: tokens that a window repeats of the one before. layers: those that are measured; none: all.
-    continue_from: a saved Corpus of these files with the same options, which goes on. options: others of the filter
-    CorpusStatistics, such as contexts=50 or agreement=False. Raises ValueError for what cannot be run.
+    continue_from: a saved Corpus of this model and these files with the same options, which goes on. options: others of the
+    filter CorpusStatistics, such as contexts=50 or agreement=False. Raises ValueError for what cannot be run.
     """
     from attentionatlas._internal import opening
 

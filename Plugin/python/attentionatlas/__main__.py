@@ -17,6 +17,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from attentionatlas._internal.files import keep_clean
+
 #: Arguments of each command, as examples in its help.
 EXAMPLES = {
     "figures": (
@@ -133,6 +135,9 @@ def _list() -> None:
         print(f"{title}:")
         for name in GROUPS[kind]:
             print(f"  {name:24}{_module(name)._parser().description}")
+            for single, about in getattr(_module(name), "FIGURES", {}).items():
+                if single != name:
+                    print(f"    {single:22}{about.title}")
 
 
 def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Arguments) -> None:
@@ -140,6 +145,8 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
     from attentionatlas._internal.catalogue import FIGURES
 
     groups = [name for kind, group in GROUPS.items() if files[kind] for name in group]
+    named = {figure: name for name in groups for figure in getattr(_module(name), "FIGURES", {})}
+    only: dict[str, list[str]] = {}  # single figures of modules
     of_focus: dict[str, Any] = {}
     if names is None:
         chosen = [name for name in groups if arguments.only_of(name, "tour") and not arguments.lacks(name)]
@@ -153,10 +160,13 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
     else:
         known = [*(FIGURES if files["model"] else ()), *groups]
         for name in names:
+            if name not in known and name not in named:
+                raise SystemExit(f"--only: expected some of {', '.join(dict.fromkeys([*known, *named]))}; found '{name}'.")
             if name not in known:
-                raise SystemExit(f"--only: expected some of {', '.join(known)}; found '{name}'.")
-        chosen = [name for name in groups if name in names]
-        tours = [name for name in names if name not in groups]
+                only.setdefault(named[name], []).append(name)
+        chosen = [name for name in groups if name in names or name in only]
+        only = {name: figures for name, figures in only.items() if name not in names}
+        tours = [name for name in names if name in known and name not in groups]
         calls = [("tour", [*files["model"], "--only", ",".join(tours)])] if tours else []
     for name in chosen:
         paths = files[next(kind for kind, group in GROUPS.items() if name in group)]
@@ -166,7 +176,8 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
         raise SystemExit(f"{unused[0]}: none of the chosen figures takes it; see --only.")
     for name, words in calls:
         try:
-            more = {"of_focus": of_focus} if name == "tour" and of_focus else {}
+            more: dict[str, Any] = {"of_focus": of_focus} if name == "tour" and of_focus else {}
+            more.update({"only": only[name]} if name in only else {})
             _module(name).main([*words, *arguments.of(name)], **more)
         except SystemExit as reason:
             if names is not None or name in ("tour", *GROUPS["corpus"]):
@@ -199,7 +210,7 @@ def figures(words: list[str]) -> None:
     for path in arguments.files:
         try:
             files[kind_of(path)].append(path)
-        except FileNotFoundError as error:
+        except (FileNotFoundError, ValueError) as error:
             raise SystemExit(str(error)) from error
     _draw(only[-1].split(",") if only else None, files, arguments)
 
@@ -250,7 +261,17 @@ def _displayed() -> Iterator[None]:
             display.end()
 
 
+def _reason(end: SystemExit) -> str:
+    """Why a command ends: of an error of the system the file and what is wrong with it."""
+    error = end.__cause__
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror.lower()}."
+    return str(end.code)
+
+
 def main(arguments: list[str] | None = None) -> None:
+    if arguments is None:
+        keep_clean()
     # Both end the process at once, also within a filter; ParaView would print where it was.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -269,7 +290,7 @@ def main(arguments: list[str] | None = None) -> None:
             for example in EXAMPLES[name]:
                 print(f"  attention-atlas {name} {example}")
         elif isinstance(end.code, str):
-            raise SystemExit(f"attention-atlas {name}: {end.code}") from end
+            raise SystemExit(f"attention-atlas {name}: {_reason(end)}") from end
         raise
 
 

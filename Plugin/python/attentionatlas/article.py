@@ -23,24 +23,20 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Sequence as Listed
+from collections.abc import Mapping, Sequence as Listed
 from typing import Any
 
 import numpy
-from paraview import simple
-
-from attentionatlas import scene, web
-from attentionatlas._internal import circuit_scene, data, recording_scene
+from attentionatlas import web
+from attentionatlas._internal import article_states, data
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.files import complete
+from attentionatlas._internal.files import complete, scratch
 from attentionatlas._internal.livemodel import Parameters, Run, Training
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.plugin import load_plugin
-from attentionatlas._internal.readers import Missing, kind_of, make_filter, open_model
+from attentionatlas._internal.readers import Missing, kind_of
 from attentionatlas._internal.recording import Recording, Transformer
-from attentionatlas._internal.space import PLAIN, flat_view, render_view
 from attentionatlas._internal.webpage import ASSETS, THEMES, Block, Page, Scene, checked, filled, hash_of, json_text
 
 __all__ = ["TEXT", "TITLE", "write"]
@@ -54,6 +50,8 @@ _HEADS, _TOKENS = (3, 8), (2, 24)
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge")
 #: For how long one may print, in seconds.
 _PATIENCE = 300
+#: The largest transformer that is copied beside the page, for the state of its composition.
+_MODEL_BYTES = 64 << 20
 
 
 def _check_model(model: SmallModel) -> None:
@@ -122,61 +120,6 @@ class _Scenes:
         )
 
 
-def _views_of_chapters(model: pathlib.Path, training: dict[str, Any]) -> dict[str, Callable[[], Any]]:
-    """What shows each chapter about the small model in ParaView."""
-
-    def shown(*sources: Any, other: Any = None) -> None:
-        """Shows sources in a flat view, and has another view beside it."""
-        view, layout = flat_view(), simple.CreateLayout(name="Attention Atlas")
-        simple.AssignViewToLayout(view=view, layout=layout, hint=0)
-        if other is not None:
-            right = layout.SplitHorizontal(0, 0.5)
-            simple.AssignViewToLayout(view=other, layout=layout, hint=right + 1)
-        for source in sources:
-            simple.Show(source, view)
-        simple.ResetCamera(view)
-
-    def attention() -> None:
-        reader = open_model(model)
-        shown(simple.AttentionTorus(Input=reader, Quantities=["Attention"]), simple.TokenPairs(Input=reader))
-
-    def circle() -> None:
-        reader = open_model(model)
-        view = render_view(**PLAIN)
-        shown(simple.AttentionTorus(Input=reader), simple.TokenPairs(Input=reader), other=view)
-        words = simple.WordCircle(Input=reader)
-        for port in range(2):
-            simple.Show(simple.OutputPort(words, port), view)
-        simple.ResetCamera(view)
-
-    def harmonics() -> None:
-        reader = open_model(model)
-        table = simple.CreateView("SpreadSheetView")
-        shown(simple.AttentionTorus(Input=reader, Quantities=["Score"]), other=table)
-        simple.Show(simple.ScoreHarmonics(Input=reader), table)
-
-    def heads() -> None:
-        reader = open_model(model)
-        shown(simple.HeadAccuracySimplex(Input=reader))
-
-    def learning() -> None:
-        proxy = make_filter("AttentionOnlyTraining", {}, training)
-        shown(simple.AttentionTorus(Input=proxy), simple.TokenPairs(Input=proxy))
-
-    def model_scene() -> None:
-        scene.build_model(model)
-
-    return {
-        "two-tokens": attention,
-        "circle": circle,
-        "torus": model_scene,
-        "harmonics": harmonics,
-        "sphere": model_scene,
-        "heads": heads,
-        "training": learning,
-    }
-
-
 def _browser() -> str | None:
     return next((path for name in _BROWSERS if (path := shutil.which(name))), None)
 
@@ -189,7 +132,7 @@ def print_page(page: pathlib.Path, path: pathlib.Path) -> None:
     browser = _browser()
     if browser is None:
         raise Missing("no Chromium browser found; print the page from a browser")
-    with complete(path) as temporary, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+    with complete(path) as temporary, scratch() as profile:
         command = [
             browser,
             "--headless=new",
@@ -226,11 +169,18 @@ def _of_trained(run: Run, scenes: _Scenes, known: dict[str, str]) -> str:
     )
 
 
-def _state_link(folder: str, name: str, states: Listed[str]) -> str:
+def _state_link(folder: str, name: str, states: Mapping[str, Listed[str]]) -> str:
+    """How a reader opens a chapter in ParaView: its state, and the files that it shows."""
+
+    def link(file: str) -> str:
+        return f'<a href="{html.escape(f"{folder}/{file}", quote=True)}" download>{html.escape(file)}</a>'
+
     if name not in states:
         return ""
-    address = html.escape(f"{folder}/{name}.pvsm", quote=True)
-    return f'<p class="state screen"><a href="{address}" download>Open this scene in ParaView</a></p>'
+    return (
+        f'<p class="state screen">Open this scene in ParaView: download {link(f"{name}.pvsm")} and '
+        f"{', '.join(map(link, states[name]))}, load the state, and choose <i>Search files under specified directory</i>.</p>"
+    )
 
 
 def _shipped(*parts: str) -> pathlib.Path | None:
@@ -324,30 +274,32 @@ class _Article:
         with Transformer(transformer) as model, model.record(text, record=["QueriesAndKeys"]) as recording:
             recording.save(path)
 
-    def write_states(self, folder: pathlib.Path) -> list[str]:
-        """Writes a state for each chapter, and the files that they show, into a folder; returns their names."""
+    def write_states(self, folder: pathlib.Path) -> dict[str, list[str]]:
+        """Writes a state for each chapter, and the files that they show, into a folder.
+
+        Returns the names of the files of each chapter's state. Another process makes them, since ParaView saves a whole
+        session, and that of the caller stays as it is.
+        """
         folder.mkdir(exist_ok=True)
-        kept = {path: folder.resolve() / path.name for path in (self.model, self.recording) if path is not None}
-        for source, target in kept.items():
+        copies = {path: folder / path.name for path in (self.model, self.recording) if path is not None}
+        if self.transformer is not None and self.scenes is not None and "composition" in self.scenes.made:
+            own = [path for path in sorted(self.transformer.iterdir()) if path.is_file()]
+            if sum(path.stat().st_size for path in own) <= _MODEL_BYTES:
+                copies |= {path: folder / self.transformer.name / path.name for path in own}
+        for source, target in copies.items():
+            target.parent.mkdir(exist_ok=True)
             with complete(target) as temporary:
                 shutil.copyfile(source, temporary)
-        builders = self._builders({path.stem: path for path in kept.values()})
-        for name, build in builders.items():
-            scene.save_session(build, folder / f"{name}.pvsm")
-        scene.clear()
-        return list(builders)
+        shown = {name: [self.model.name] for name in article_states.OF_MODEL}
+        if self.recording is not None:
+            shown["trained"] = [self.recording.name]
+        composed = [str(path.relative_to(folder)) for path in copies.values() if path.parent != folder]
+        if composed:
+            shown["composition"] = composed
+        article_states.write_elsewhere(folder, shown, self.options)
+        return shown
 
-    def _builders(self, files: dict[str, pathlib.Path]) -> dict[str, Callable[[], Any]]:
-        """What shows each chapter in ParaView."""
-        made = _views_of_chapters(files["model"], {**self.options, "model_file": str(files["model"])})
-        if self.recording is not None and self.transformer is not None:
-            recording, transformer = files["recording"], self.transformer
-            made["trained"] = lambda: recording_scene.build(recording)
-            if self.scenes is not None and "composition" in self.scenes.made:
-                made["composition"] = lambda: circuit_scene.build(transformer)
-        return made
-
-    def html(self, title: str, theme: str, address: str, states: Listed[str]) -> str:
+    def html(self, title: str, theme: str, address: str, states: Mapping[str, Listed[str]]) -> str:
         """The text of the page. address: of the folder of states, as seen from the page."""
         block = Block()
         training = self.training
@@ -438,8 +390,10 @@ def write(
     tokens; by default one is trained. transformer: a folder with config.json and perhaps checkpoint-* folders; by default
     language-2 of the data that come along. text: what it reads, at most 64 tokens. steps: of the training, from 100 to
     100,000. seed: of the training. theme: system, light or dark. pdf: also prints the page, if a Chromium browser is
-    there. states: also writes a folder of ParaView states and their data beside the page, which
-    replaces what the session has, as scene.save does. Files appear complete or not at all. Raises FileNotFoundError for a missing file, ValueError for one that is something else, or a value out of range.
+    there. states: also writes a folder of ParaView states and their data beside the page, by another process; the present
+    session stays as it is. The states name their data without a folder, so that they open wherever the folder is. Files
+    appear complete or not at all. Raises FileNotFoundError for a missing file, ValueError for one that is something else,
+    or a value out of range, RuntimeError if the states cannot be made.
     """
     path = checked(path)
     check("steps", steps, 100, 100_000)
@@ -456,11 +410,11 @@ def write(
         folder = folder.parent
     made = [path]
     beside = path.with_suffix("")
-    with tempfile.TemporaryDirectory() as scratch:
-        article = _Article(chosen, folder, text, steps, seed, pathlib.Path(scratch))
-        written = article.write_states(beside) if states else []
-        with complete(path) as temporary:
-            temporary.write_text(article.html(title, theme, beside.name, written), encoding="utf-8")
+    with scratch() as temporary:
+        article = _Article(chosen, folder, text, steps, seed, temporary)
+        written = article.write_states(beside) if states else {}
+        with complete(path) as file:
+            file.write_text(article.html(title, theme, beside.name, written), encoding="utf-8")
         made += [beside / f"{name}.pvsm" for name in written]
     if pdf:
         print_page(path, path.with_suffix(".pdf"))

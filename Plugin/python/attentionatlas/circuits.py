@@ -34,8 +34,8 @@ from attentionatlas._internal.arguments import Head, PathLike
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_heads, show_matrix
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.letters import legible
-from attentionatlas._internal.readers import FilterErrors, Missing
-from attentionatlas._internal.recording import KINDS, Recording, Transformer
+from attentionatlas._internal.readers import Missing
+from attentionatlas._internal.recording import KINDS, Recording, Transformer, patching_texts
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, SIGNED
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
@@ -385,14 +385,18 @@ def contrast(
 @drawn_from(Transformer)
 def patching(
     model: Transformer, page: Page, prompt: str | None = None, patch_from: str | None = None, site: str = "HeadOutput",
-    mode: str = "Patch", target: str = "", against: str = "", reference: str | None = None,
+    mode: str = "Patch", target: str = "", against: str = "", reference: str | Listed[str] | None = None,
 ) -> Any:
     """Which heads or positions make the model predict one token and not another: the effect of replacing their
     activations by those of another prompt, by zero or by their mean over positions or over the prompts of
-    `reference`, one per line."""
+    `reference`, a list or one per line. prompt, patch_from: by default, if there is neither, those of the filter."""
     if site not in SITES:
         raise ValueError(f"site: expected {', '.join(SITES)}, found {site}.")
-    texts = {"prompt": prompt, "patch_from": patch_from, "reference_prompts": reference}
+    if prompt is None and (patch_from is not None or reference is not None):
+        raise ValueError("prompt: expected a text beside patch_from or reference, found none.")
+    if prompt is not None and patch_from is None and mode == "Patch":
+        raise ValueError("patch_from: expected a text of as many tokens as prompt, found none.")
+    texts = patching_texts(prompt, patch_from, reference) if prompt is not None else {}
     effects = model.made("ActivationPatching", 1, site=site, mode=mode, target=target, against=against, **texts)
     matrix = _Matrix(effects, "Effect", 1, (False, True))
     names = legible([_field(effects, name) for name in ("Target", "Against")])
@@ -505,19 +509,19 @@ def _leaves_out(name: str, recording: Recording | None, place: dict[str, Any]) -
     if name == "circuits-virtual-weights" and place["layer"] == 0:
         return "virtual weights need a layer after the first: --layer"
     if name in _OF_TEXT and recording is None:
-        return "what a model does on a text needs one: --text TEXT or --recording FILE"
+        return "what a model does on a text needs one: --text TEXT"
     return None
 
 
 def render_named(
     model: Transformer | PathLike, folder: PathLike, output: Output | None = None, reasons: list[str] | None = None,
-    recording: PathLike | None = None, text: str | None = None, **place: Any,
+    recording: PathLike | None = None, text: str | None = None, only: Listed[str] | None = None, **place: Any,
 ) -> dict[str, pathlib.Path]:
     """Renders the figures of a model; returns {name in FIGURES: path}.
 
     recording, text: for figures of what the model does, a file or a text to run. place: layer, head, sequence, source,
     kind, tokens, full, patch_from, against. Figures for which something is missing are left out; the reasons are
-    appended to the list `reasons`, each once.
+    appended to the list `reasons`, each once. only: names of FIGURES, all by default.
     """
     output = output or Output()
     defaults = {"layer": 0, "head": 0, "sequence": 0, "source": (0, 0), "kind": "K", "tokens": (), "full": False}
@@ -531,6 +535,8 @@ def render_named(
             files.enter_context(ran)
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in FIGURES.items():
+            if only and name not in only:
+                continue
             reason = _leaves_out(name, ran, place)
             if reason is not None:
                 if reasons is not None and reason not in reasons:
@@ -538,8 +544,7 @@ def render_named(
                 continue
             arguments = {key: place[key] for key in figure.arguments}
             try:
-                with FilterErrors():
-                    drawn = figure.draw(ran if name in _OF_TEXT else opened, **arguments, **output.options)
+                drawn = figure.draw(ran if name in _OF_TEXT else opened, **arguments, **output.options)
             except ValueError as missing:  # as for models without an unembedding
                 if reasons is not None:
                     reasons.append(f"{name}: {str(missing).removesuffix('.')}")
@@ -576,14 +581,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: Listed[str] | None = None) -> None:
+def main(arguments: Listed[str] | None = None, only: Listed[str] | None = None) -> None:
+    """only: as render_named."""
     found = _parser().parse_args(arguments)
     names = ("layer", "head", "sequence", "source", "kind", "tokens", "full", "patch_from", "against")
     place = {name: getattr(found, name) for name in (*names, "recording", "text")}
     reasons: list[str] = []
     try:
         output = Output(**options(found))
-        for file in render_named(found.model, found.output, output, reasons, **place).values():
+        for file in render_named(found.model, found.output, output, reasons, only=only, **place).values():
             print(file, flush=True)
     except (OSError, ValueError, Missing) as error:
         raise SystemExit(str(error)) from error

@@ -28,6 +28,7 @@ from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_heads, ramp, show_matrix
 from attentionatlas._internal.checks import check
+from attentionatlas._internal.errors import update
 from attentionatlas._internal.readers import Missing, Proxies, holds_queries, make_filter
 from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import HIDDEN, ORANGES
@@ -77,9 +78,7 @@ class Embedding(Proxies):
             self.points = self.own(make_filter("HeadEmbedding", recording.shown_by("HeadEmbedding"), chosen))
             self.colors = self.own(simple.TokenColors(Input=self.points))
             self.search = self.own(simple.TokenSearch(Input=self.points))
-            self.points.UpdatePipeline()
-            if self.points.GetDataInformation().GetNumberOfPoints() == 0:
-                raise ValueError(f"{recording.name}: no embedding; see the error reported above.")
+            update(self.points)
         except Exception:
             self.close()
             raise
@@ -137,8 +136,6 @@ class Embedding(Proxies):
         """Whether each point's token matches a text."""
         self.search.Text, self.search.Match = text, match
         found = data.fetch(self.search)
-        if found.GetNumberOfPoints() == 0:
-            raise ValueError(f"search: cannot look for '{text}'; see the error reported above.")
         return data.point_array(found, "Match") > 0
 
 
@@ -333,16 +330,16 @@ FIGURES = {
 
 def render_named(
     source: Recording | PathLike, folder: PathLike, layer: int | None = None, head: int = 0, text: str = "",
-    output: Output | None = None, **properties: Any,
+    output: Output | None = None, only: Listed[str] | None = None, **properties: Any,
 ) -> dict[str, pathlib.Path]:
-    """Renders the figures of a recording; returns {name: path}. As render."""
+    """Renders the figures of a recording; returns {name: path}. As render. only: names of FIGURES, all by default."""
     output = output or Output()
     stem = pathlib.Path(source.name if isinstance(source, Recording) else source).stem
     folder, written = pathlib.Path(folder), {}
     place = {"layer": layer, "head": head}
     with Embedding.opened(source, **properties) as embedding:
         folder.mkdir(parents=True, exist_ok=True)
-        figures = {name: (figure.draw, figure.arguments) for name, figure in FIGURES.items()}
+        figures = {name: (FIGURES[name].draw, FIGURES[name].arguments) for name in only or FIGURES}
         if text:
             figures["embedding-search"] = (functools.partial(search, text=text), ())
         for name, (draw, arguments) in figures.items():
@@ -388,7 +385,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: Listed[str] | None = None) -> None:
+def main(arguments: Listed[str] | None = None, only: Listed[str] | None = None) -> None:
+    """only: as render_named."""
     found = _parser().parse_args(arguments)
     properties = {"method": found.method.upper()}
     for name in ("perplexity", "iterations", "neighbors", "sample", "seed"):
@@ -400,7 +398,7 @@ def main(arguments: Listed[str] | None = None) -> None:
         output = Output(**options(found))
         for path in found.recordings:
             place = (found.layer, found.head, found.search)
-            for file in render_named(path, found.output, *place, output, **properties).values():
+            for file in render_named(path, found.output, *place, output, only, **properties).values():
                 print(file, flush=True)
     except (OSError, ValueError, Missing) as error:
         raise SystemExit(str(error)) from error

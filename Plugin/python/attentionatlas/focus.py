@@ -382,12 +382,12 @@ FIGURES = {
 def render_named(
     path: PathLike, folder: PathLike, layer: int | None = None, head: Head = 0, sequence: int = 0,
     output: Output | None = None, reasons: list[str] | None = None, model: Transformer | PathLike | None = None,
-    ranks: int = 4, quantity: str = "Weights",
+    ranks: int = 4, quantity: str = "Weights", only: Listed[str] | None = None,
 ) -> dict[str, pathlib.Path]:
     """Renders the figures of a recording; returns {name in FIGURES: path}.
 
     As render. Figures for which the recording or the model is missing are left out; the reasons are
-    appended to the list `reasons`, each once.
+    appended to the list `reasons`, each once. only: names of FIGURES, all by default.
     """
     output = output or Output()
     place = {"layer": layer, "head": head, "sequence": sequence, "ranks": ranks, "quantity": quantity}
@@ -395,6 +395,8 @@ def render_named(
     with Recording.opened(path, model=model) as recording:
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in FIGURES.items():
+            if only and name not in only:
+                continue
             if name == "focus-scores" and not recording.has_scores:
                 continue
             arguments = {key: place[key] for key in figure.arguments}
@@ -450,14 +452,15 @@ def own_options(arguments: Listed[str]) -> dict[str, Any]:
     return {name: getattr(found, name) for name in _OWN}
 
 
-def main(arguments: Listed[str] | None = None) -> None:
+def main(arguments: Listed[str] | None = None, only: Listed[str] | None = None) -> None:
+    """only: as render_named."""
     found = _parser().parse_args(arguments)
     place = {name: getattr(found, name) for name in ("layer", "head", "sequence", *_OWN)}
     reasons: list[str] = []
     try:
         output = Output(**options(found))
         for path in found.recordings:
-            for file in render_named(path, found.output, output=output, reasons=reasons, **place).values():
+            for file in render_named(path, found.output, output=output, reasons=reasons, only=only, **place).values():
                 print(file, flush=True)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error

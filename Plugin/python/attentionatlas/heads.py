@@ -22,6 +22,7 @@ import numpy
 
 from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, head_option, number
 from attentionatlas._internal.charts import SHARES, Page, color_bar, drawn_from, enlarged, label_heads, show_matrix
+from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import ORANGES, WEIGHTS
 from attentionatlas.output import Output, add_options, options
@@ -233,12 +234,13 @@ FIGURES = {
 
 def render_named(
     path: PathLike, folder: PathLike, layer: int | None = None, head: Head = 0, sequence: Sequence = 0,
-    output: Output | None = None, quantity: str = "Weights",
+    output: Output | None = None, quantity: str = "Weights", only: Listed[str] | None = None,
 ) -> dict[str, pathlib.Path]:
     """Renders the figures of a recording; returns {name in FIGURES: path}.
 
     As render; the scores are omitted if the recording holds attention weights only, and figures of patches
-    unless it is one of images or of pictures among words.
+    unless it is one of images or of pictures among words. only: names of FIGURES, all by default; raises Missing for one
+    that is omitted.
     """
     output = output or Output()
     place = {"layer": layer, "head": head, "sequence": sequence, "quantity": quantity}
@@ -247,7 +249,10 @@ def render_named(
         folder.mkdir(parents=True, exist_ok=True)
         missing = [] if recording.has_scores else ["scores"]
         missing += [] if recording.has_images or recording.has_pictures else ["patches", "patches-heads"]
-        for name, figure in FIGURES.items():
+        for name in only or FIGURES:
+            figure = FIGURES[name]
+            if name in missing and only:
+                raise Missing(f"{stem}: the recording holds nothing for the figure {name}.")
             if name in missing:
                 continue
             arguments = {key: place[key] for key in figure.arguments}
@@ -289,12 +294,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: Listed[str] | None = None) -> None:
+def main(arguments: Listed[str] | None = None, only: Listed[str] | None = None) -> None:
+    """only: as render_named."""
     found = _parser().parse_args(arguments)
     try:
+        output = Output(**options(found))
         for path in found.recordings:
             place = (found.layer, found.head, found.sequence)
-            for file in render(path, found.output, *place, quantity=found.quantity, **options(found)):
+            for file in render_named(path, found.output, *place, output, found.quantity, only).values():
                 print(file, flush=True)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error

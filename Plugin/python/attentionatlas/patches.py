@@ -51,10 +51,8 @@ class _View:
             setattr(self.proxy, name, value)
 
     def read(self) -> _View:
-        """Reads what is shown; raises ValueError if there is an error."""
+        """Reads what is shown; raises Error if there is an error."""
         cells = data.fetch(self.proxy)
-        if cells.GetNumberOfCells() == 0:
-            raise ValueError(f"no attention of layer {self.proxy.Layer}; see the error reported above.")
         names = ("Row", "Column", "Weight")
         self.row, self.column, self.weight = (vtk_to_numpy(cells.GetCellData().GetArray(name)) for name in names)
         #: The height of a patch, whose width is 1.

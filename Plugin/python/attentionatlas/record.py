@@ -44,18 +44,27 @@ _NO_LANGUAGE = re.compile(r"vision|visual|image|audio", re.I)
 _HIDDEN = -1e4
 
 
-def record_hugging_face(model: Any, tokenizer: Any, text: str) -> Recorded:
+def record_hugging_face(
+    model: Any, tokenizer: Any, text: str, *, layers: Sequence[int] | None = None, dtype: str | None = None
+) -> Recorded:
     """Runs a model, loaded with attn_implementation="eager", on a text.
 
-    Returns tensors (attention [layers, 1, heads, tokens, tokens], token_ids), token strings, metadata.
-    write_hugging_face needs no eager attention.
+    layers: those to keep, all by default. dtype: of numbers in the file, float32 or float16, by default float32.
+    Returns tensors (attention [layers, 1, heads, tokens, tokens], or layer.L.attention of each of the layers that
+    are asked for, and token_ids), token strings, metadata. write_hugging_face needs no eager attention.
     """
-    inputs = tokenizer(text, return_tensors="pt")
-    attentions = model(**inputs, output_attentions=True).attentions
+    inputs = _inputs(model, tokenizer, text, None)
+    with _without_gradients():
+        attentions = model(**inputs, output_attentions=True).attentions
     if not attentions or any(layer is None for layer in attentions):
         raise ValueError('expected the attention of each layer; load with attn_implementation="eager".')
     ids = inputs["input_ids"]
-    tensors = {"attention": _stack(attentions), "token_ids": _array(ids)}
+    if layers is None:
+        kept = {"attention": _stack(attentions)}
+    else:
+        _require_layers(layers, range(len(attentions)))
+        kept = {f"layer.{layer}.attention": _array(attentions[layer]) for layer in layers}
+    tensors = {**_in_precision(kept, dtype), "token_ids": _array(ids)}
     tokens = tokenizer.convert_ids_to_tokens(_array(ids)[0].tolist())
     return tensors, tokens, {"architecture": model.config.model_type}
 
@@ -96,14 +105,18 @@ def write_hugging_face(
     return path
 
 
-def record_transformer_lens(model: Any, text: str) -> Recorded:
+def record_transformer_lens(
+    model: Any, text: str, *, layers: Sequence[int] | None = None, dtype: str | None = None
+) -> Recorded:
     """Runs a TransformerBridge or a HookedTransformer on a text.
 
+    layers: those to keep, all by default. dtype: of numbers in the file, float32 or float16, by default float32.
     Returns tensors (queries, keys and values under the names of the cache), token strings, metadata.
     Raises ValueError if the cache holds no queries, or those of a rotary model before their rotation alone.
     """
     ids = model.to_tokens(text)
-    _, cache = model.run_with_cache(ids)
+    with _without_gradients():
+        _, cache = model.run_with_cache(ids)
     names = [name for name in cache.keys() if name.endswith(HOOKS + BRIDGE_HOOKS)]
     if not names:
         raise ValueError("expected queries and keys in the cache (hook_q or attn.q.hook_out), found none.")
@@ -111,23 +124,28 @@ def record_transformer_lens(model: Any, text: str) -> Recorded:
     rotary = getattr(cfg, "positional_embedding_type", None) == "rotary"
     if rotary and not any(name.endswith("hook_rot_q") for name in names):
         raise ValueError("expected rotated queries in the cache (hook_rot_q), found those before rotation.")
-    tensors = {name: _array(cache[name]) for name in names}
+    if layers is not None:
+        of_layer = {name: int(found[1]) for name in names if (found := re.match(r"blocks\.(\d+)\.", name))}
+        _require_layers(layers, sorted(set(of_layer.values())))
+        names = [name for name in names if of_layer.get(name) in layers]
+    tensors = _in_precision({name: _array(cache[name]) for name in names}, dtype)
     tensors["tokens"] = _array(ids)
     scale = getattr(cfg, "attn_scale", None) or cfg.d_head**0.5
     metadata = {"architecture": cfg.model_name, "score_scale": str(1 / scale)}
     return tensors, model.to_str_tokens(text), metadata
 
 
-def load_transformer_lens(name: str) -> Any:
-    """A model of TransformerLens: a TransformerBridge with the weights as published, or, with releases
-    before 3, a HookedTransformer."""
+def load_transformer_lens(name: str, device: str | None = None) -> Any:
+    """A model of TransformerLens on a device, by default its choice: a TransformerBridge with the weights as
+    published, or, with releases before 3, a HookedTransformer."""
+    chosen = {} if device is None else {"device": device}
     try:
         from transformer_lens.model_bridge import TransformerBridge
     except ImportError:
         from transformer_lens import HookedTransformer
 
-        return HookedTransformer.from_pretrained(name)
-    return TransformerBridge.boot_transformers(name)
+        return HookedTransformer.from_pretrained(name, **chosen)
+    return TransformerBridge.boot_transformers(name, **chosen)
 
 
 def save(path: str | os.PathLike[str], tensors: dict[str, Any], tokens: Iterable[str], metadata: dict[str, str]) -> None:
@@ -299,6 +317,7 @@ class _Part:
         self.scales: dict[str, float] = {}
         self.caps: dict[str, float] = {}
         self.windows: dict[str, int] = {}
+        self.chunks: dict[str, int] = {}
         self.sinks: dict[str, list[float]] = {}
         self.seen: set[int] = set()
         self.bias: Any = None  # T5's, by distance
@@ -405,13 +424,13 @@ class _Run:
     def _see_mask(
         self, part: _Part, name: str, layer: str, module: Any, function: str, given: Mapping[str, Any]
     ) -> None:
-        """Notes the mask and window of a layer, as the mask that it got shows them, or else its module declares."""
+        """Notes the mask, window and chunks of a layer, as the mask that it got shows them, or else its module declares."""
         causal = given.get("is_causal")
         if causal is None:
             causal = getattr(module, "is_causal", function != "eager")
         window = int(given.get("sliding_window") or 0)
         mask = given["mask"]
-        declared = ("causal" if causal else "bidirectional", window)
+        declared = ("causal" if causal else "bidirectional", window, _chunk(module) if causal else 0)
         if _is_tensor(mask):
             last, told, kind = part.checked
             if last is not mask or told != declared:
@@ -419,17 +438,14 @@ class _Run:
                 part.checked = (mask, declared, kind)
         else:
             kind = declared
-        if kind[0] == "bidirectional" and kind[1]:
-            if kind[1] < max(part.rows.lengths):
-                raise ValueError(
-                    f"{name}: expected a window of a causal mask, found one of {kind[1]} keys on both sides."
-                )
-            kind = (kind[0], 0)
         if part.mask not in (None, kind[0]):
             raise ValueError(f"{name}: expected a {part.mask} mask as in other layers, found a {kind[0]} one.")
         part.mask = kind[0]
-        if kind[1]:
+        longest = max(part.rows.lengths)
+        if kind[1] and (kind[0] == "causal" or kind[1] < longest):
             part.windows[layer] = kind[1]
+        if 0 < kind[2] < longest:
+            part.chunks[layer] = kind[2]
 
     def _sees_all(self, mask: Any, name: str) -> bool:
         """Whether a mask of cross attention hides padding alone."""
@@ -505,9 +521,7 @@ class _Run:
                 "transformers (ALL_ATTENTION_FUNCTIONS), so that queries and keys cannot be kept. Keep its attention: "
                 '--attention, or record_hugging_face with a model loaded with attn_implementation="eager".'
             )
-        for layer in self.layers or ():
-            if layer not in self.decoder.seen:
-                raise ValueError(f"layers: expected some of {sorted(self.decoder.seen)}, found {layer}.")
+        _require_layers(self.layers or (), sorted(self.decoder.seen))
         arrays: dict[str, tuple[str, Any]] = {}
         texts = {"format": "attention-atlas.recording"}
         version = 1
@@ -522,7 +536,7 @@ class _Run:
             texts |= {part.prefix + name: text for name, text in described.items()}
             variants = bool(part.caps or part.windows or part.sinks)
             version = max(version, 3 if part.prefix or part.bias is not None else 2 if variants else 1)
-            version = 4 if "tokens.picture" in arrays else version
+            version = 5 if part.chunks else 4 if "tokens.picture" in arrays else version
         self.files.add(arrays)
         self.files.metadata = {**texts, "version": str(version)}
 
@@ -584,7 +598,7 @@ class _Run:
             "head_count": str(part.heads),
             "score_scales": json.dumps(part.scales),
         }
-        variants = {"score_caps": part.caps, "windows": part.windows, "sinks": part.sinks}
+        variants = {"score_caps": part.caps, "windows": part.windows, "chunks": part.chunks, "sinks": part.sinks}
         described |= {name: json.dumps(of) for name, of in variants.items() if of}
         strings = self._strings(rows)
         if strings is not None:
@@ -760,8 +774,36 @@ def _visible(mask: Any, name: str) -> Any:
     return numpy.ascontiguousarray(seen[:, :1])
 
 
-def _kind_of_mask(seen: Any, rows: _Rows, declared: tuple[str, int], name: str) -> tuple[str, int]:
-    """Which mask and window the keys that are seen mean: as declared, if that fits."""
+def _chunk(module: Any) -> int:
+    """The tokens of the chunks in which a layer attends, as its configuration declares; 0: none."""
+    config = getattr(module, "config", None)
+    kinds, index = getattr(config, "layer_types", None), getattr(module, "layer_idx", None)
+    if not kinds or not isinstance(index, int) or index >= len(kinds) or kinds[index] != "chunked_attention":
+        return 0
+    return int(getattr(config, "attention_chunk_size", None) or 0)
+
+
+def _require_layers(asked: Iterable[int], known: Sequence[int]) -> None:
+    for layer in asked:
+        if layer not in known:
+            raise ValueError(f"layers: expected some of {list(known)}, found {layer}.")
+
+
+def _in_precision(tensors: Mapping[str, Any], dtype: str | None) -> dict[str, Any]:
+    """Arrays of 32 bits in the precision of a file that the library safetensors writes from NumPy."""
+    if dtype not in (None, "float32", "float16"):
+        raise ValueError(f"dtype: expected float32 or float16, found {dtype}; bfloat16 is for queries and keys of transformers.")
+    if dtype != "float16":
+        return dict(tensors)
+    return {name: _stored(values, dtype, name)[1] for name, values in tensors.items()}
+
+
+#: The mask (causal or bidirectional), keys of the window and tokens of the chunks of a layer; 0: none.
+_Kind = tuple[str, int, int]
+
+
+def _kind_of_mask(seen: Any, rows: _Rows, declared: _Kind, name: str) -> _Kind:
+    """Which mask, window and chunks the keys that are seen mean: as declared, if that fits."""
     import numpy
 
     parts = [
@@ -769,15 +811,20 @@ def _kind_of_mask(seen: Any, rows: _Rows, declared: tuple[str, int], name: str) 
         for b, kept in enumerate(rows.kept)
     ]
     longest = max(parts, key=len)
-    inferred = int(longest[-1].sum()) if len(longest) else 0
-    kinds = [declared, ("causal", declared[1]), ("causal", 0), ("bidirectional", 0), ("causal", inferred)]
+    inferred = int(longest[:, 0].sum()) if len(longest) else 0  # queries that see the first key
+    kinds: list[_Kind] = [declared, ("causal", declared[1], 0), ("causal", 0, 0), ("bidirectional", 0, 0)]
+    kinds += [("causal", inferred, 0), ("causal", 0, inferred), ("bidirectional", inferred, 0)]
 
-    def fits(kind: tuple[str, int]) -> bool:
+    def fits(kind: _Kind) -> bool:
+        mask, window, chunk = kind
         for part in parts:
-            distance = numpy.arange(len(part))[:, None] - numpy.arange(len(part))
-            expected = distance >= 0 if kind[0] == "causal" else numpy.ones_like(part)
-            if kind[1]:
-                expected = expected & (distance < kind[1])
+            place = numpy.arange(len(part))
+            distance = place[:, None] - place
+            expected = distance >= 0 if mask == "causal" else numpy.ones_like(part)
+            if window:
+                expected = expected & (abs(distance) < window)
+            if chunk:
+                expected = expected & (place[:, None] // chunk == place // chunk)
             if not (part == expected).all():
                 return False
         return True
@@ -786,7 +833,7 @@ def _kind_of_mask(seen: Any, rows: _Rows, declared: tuple[str, int], name: str) 
         if fits(kind):
             return kind
     raise ValueError(
-        f"{name}: expected a causal or a bidirectional mask, or a window of a causal one, found another; "
+        f"{name}: expected a causal or a bidirectional mask, also with a window or in chunks, found another; "
         "keep such attention by --attention."
     )
 
@@ -864,6 +911,18 @@ def _load(options: argparse.Namespace, attention: bool) -> tuple[Any, Any]:
     return model.to(options.device) if options.device else model, tokenizer
 
 
+def _refuse_others(parser: argparse.ArgumentParser, options: argparse.Namespace, attention: bool = False) -> None:
+    """Ends with an error for an option that what is recorded does not have."""
+    attention = attention or options.attention
+    if options.transformer_lens and attention:
+        parser.error("--transformer-lens and --attention: expected one of them, found both.")
+    library = "a run of TransformerLens, which always keeps values" if options.transformer_lens else "attention alone"
+    without = ("target", "implementation") if options.transformer_lens else ("target", "implementation", "values")
+    for name in without if options.transformer_lens or attention else ():
+        if getattr(options, name):
+            parser.error(f"--{name}: is not for {library}.")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", help="a name or folder that the library knows")
@@ -883,8 +942,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--implementation", help=function)
     parser.add_argument("--device", help="such as cuda (default: cpu)")
     options = parser.parse_args(arguments)
+    _refuse_others(parser, options)
+    kept = {"layers": options.layers, "dtype": options.dtype}
     if options.transformer_lens:
-        save(options.output, *record_transformer_lens(load_transformer_lens(options.model), options.text))
+        model = load_transformer_lens(options.model, options.device)
+        save(options.output, *record_transformer_lens(model, options.text, **kept))
         return
     if not options.attention:
         chosen = {name: getattr(options, name) for name in ("target", "layers", "values", "dtype")}
@@ -893,7 +955,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             return
         except NotHeardError as error:
             print(f"{error}\nThe recording keeps its attention instead.", file=sys.stderr)
-    save(options.output, *record_hugging_face(*_load(options, True), options.text))
+            _refuse_others(parser, options, attention=True)
+    save(options.output, *record_hugging_face(*_load(options, True), options.text, **kept))
 
 
 if __name__ == "__main__":

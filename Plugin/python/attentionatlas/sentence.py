@@ -70,8 +70,6 @@ class _Words:
             setattr(sentence, name, value)
         sentence.Heads = several
         words = data.fetch(sentence, 1)
-        if words.GetNumberOfPoints() == 0:
-            raise ValueError(f"no attention of layer {self.layer}; see the error reported above.")
         self._read(words, data.fetch(sentence, 0), data.fetch(sentence, 2))
         self.quantity = str(sentence.Quantity).strip("'")
         ahead = self.pairs[:, 1] > self.pairs[:, 0]

@@ -135,21 +135,24 @@ def scatter(
     return figure
 
 
-def _runs(corpus: Corpus, layer: int, head: int, measure: str, top: int, around: int) -> tuple[list[float], list[Any]]:
-    """The values of texts, and each text as runs of words: (kind, text), where kind is -1, or 0 for the query, 1 for the
-    key and 2 for both."""
+def _runs(
+    corpus: Corpus, layer: int, head: int, measure: str, top: int, around: int
+) -> tuple[str, list[float], list[Any]]:
+    """By what texts were found, their values, and each text as runs of words: (kind, text), where kind is -1, or 0 for
+    the query, 1 for the key and 2 for both."""
     chosen = {"layer": layer, "head": head, "measure": measure, "top": top, "around": around}
     with corpus.scope():
         made = corpus.made("TopContexts", 0, **chosen)
         values = data.table(made)["Value"].tolist()
         words = data.table(made, 1)
+        found_by = data.texts(data.fetch(made).GetFieldData().GetAbstractArray("Measure"))[0]
     runs: list[Any] = [[] for _ in values]
     before = None
     for rank, kind, text in zip(words["Rank"].tolist(), words["Kind"].tolist(), words["Token"]):
         if rank == before:
             runs[rank - 1].append((kind, text))
         before = rank  # the first word of a text is its number
-    return values, runs
+    return MEASURES[measure] + found_by.removeprefix(measure), values, runs
 
 
 class _Ruler:
@@ -225,7 +228,7 @@ def contexts(
     layer, head = corpus.place(layer, head)
     if measure not in MEASURES:
         raise ValueError(f"measure: expected one of {', '.join(MEASURES)}; found '{measure}'.")
-    values, runs = _runs(corpus, layer, head, measure, top, around)
+    found_by, values, runs = _runs(corpus, layer, head, measure, top, around)
     # One call for all texts, after which all letters have a font.
     texts = iter(with_fonts([_written(text) for line in runs for _, text in line]))
     runs = [[(kind, next(texts)) for kind, _ in line] for line in runs]
@@ -237,7 +240,7 @@ def contexts(
     pitch = min(pitch, (top_mm - low - 2) / (lines + 2.6))
     ruler, gap = _Ruler(figure.dpi), 0.25 * size * _POINT
     y = top_mm - 1 - 0.6 * pitch
-    axes.text(1, y, f"Layer {layer}, head {head}: texts of largest {MEASURES[measure]}", va="center_baseline")
+    axes.text(1, y, f"Layer {layer}, head {head}: texts of largest {found_by}", va="center_baseline")
     y -= 1.3 * pitch
     x = 1.0
     for text, color in (("query", QUERY), ("key", KEY)):
@@ -392,15 +395,16 @@ FIGURES = {
 
 def render_named(
     path: PathLike, folder: PathLike, layer: int | None = None, head: int = 0, output: Output | None = None,
-    **place: Any,
+    only: Listed[str] | None = None, **place: Any,
 ) -> dict[str, pathlib.Path]:
-    """Renders the figures of a corpus; returns {name in FIGURES: path}. As render."""
+    """Renders the figures of a corpus; returns {name in FIGURES: path}. As render. only: names of FIGURES, all by default."""
     output = output or Output()
     chosen = {"layer": layer, "head": head, **place}
     folder, stem, written = pathlib.Path(folder), pathlib.Path(path).stem, {}
     with Corpus.opened(path) as corpus:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, figure in FIGURES.items():
+        for name in only or FIGURES:
+            figure = FIGURES[name]
             arguments = {key: chosen[key] for key in figure.arguments if key in chosen}
             drawn = figure.draw(corpus, **arguments, **output.options)
             written[name] = output.write(drawn, folder, f"{stem}-{name}")
@@ -439,14 +443,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: Listed[str] | None = None) -> None:
+def main(arguments: Listed[str] | None = None, only: Listed[str] | None = None) -> None:
+    """only: as render_named."""
     found = _parser().parse_args(arguments)
     names = ("layer", "head", "x", "y", "size", "color", "clusters", "measure")
     place = {name: getattr(found, name) for name in names}
     try:
         for path in found.corpora:
             output = options(found)
-            for file in render_named(path, found.output, output=Output(**output), **place).values():
+            for file in render_named(path, found.output, output=Output(**output), only=only, **place).values():
                 print(file, flush=True)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error

@@ -80,13 +80,10 @@ class Tokens(Proxies):
             self.model = self.recording.model
             inputs = {"Input": self.recording.reader, "Model": self.model.reader}
             self.filter = self.own(make_filter("AttentionTokens", inputs, chosen))
+            self.rows = data.table(self.filter)
         except Exception:
             self.close()
             raise
-        self.rows = data.table(self.filter)
-        if not len(self.rows.get("Layer", ())):
-            self.close()
-            raise ValueError(f"{self.name}: no attention tokens; see the error reported above.")
         self.places = sorted(set(zip(self.rows["Layer"].tolist(), self.rows["Head"].tolist())))
         self.layers = sorted({layer for layer, _ in self.places})
         self.heads = max(head for _, head in self.places) + 1
@@ -169,8 +166,6 @@ class Tokens(Proxies):
         properties = {"Input": self.filter, "Model": self.model.reader, "Vector": vector, **properties}
         with self.scope():
             points = data.fetch(self.own(simple.AttentionTokenLayout(**properties)))
-        if points.GetNumberOfPoints() == 0:
-            raise ValueError("no embedding of the tokens; see the error reported above.")
         return data.points(points)[:, :2], data.point_array(points, "Layer")
 
 
@@ -451,13 +446,15 @@ def _write(
 
 def render(
     path: PathLike, folder: PathLike, layer: int | None = None, head: int = 0, *, model: Transformer | PathLike,
-    random: dict[str, Any] | None = None, output: Output | None = None, **properties: Any,
+    random: dict[str, Any] | None = None, output: Output | None = None, only: Listed[str] | None = None,
+    **properties: Any,
 ) -> list[pathlib.Path]:
     """Renders the figures of a recording; returns their paths.
 
     layer (the first by default), head: what to show large. model: that was recorded. random: arguments of
-    Transformer.record_random, to draw figures of all sequences also for random tokens. output: an Output. properties: of
-    the filter AttentionTokens, such as reading="Refactored". Raises FileNotFoundError, ValueError or Missing.
+    Transformer.record_random, to draw figures of all sequences also for random tokens. output: an Output. only: names of
+    FIGURES, all by default. properties: of the filter AttentionTokens, such as reading="Refactored". Raises
+    FileNotFoundError, ValueError or Missing.
     """
     output = output or Output()
     folder, stem = pathlib.Path(folder), pathlib.Path(path).stem
@@ -465,11 +462,12 @@ def render(
     with Recording(path, model) as recording:
         with Tokens.opened(recording, **properties) as tokens:
             folder.mkdir(parents=True, exist_ok=True)
-            written = _write(tokens, FIGURES, folder, stem, place, output)
-        if random:
+            written = _write(tokens, only or FIGURES, folder, stem, place, output)
+        of_all = [name for name in _OF_ALL if not only or name in only]
+        if random and of_all:
             with recording.model.record_random(**random) as other:
                 with Tokens.opened(other, **{**properties, "sequence": -1}) as tokens:
-                    written += _write(tokens, _OF_ALL, folder, f"{stem}-random", place, output)
+                    written += _write(tokens, of_all, folder, f"{stem}-random", place, output)
     return written
 
 
@@ -491,7 +489,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: Listed[str] | None = None) -> None:
+def main(arguments: Listed[str] | None = None, only: Listed[str] | None = None) -> None:
+    """only: as render."""
     found = _parser().parse_args(arguments)
     random = {"kind": "Random", "count": 32, "length": found.read or 32, "seed": found.seed}
     try:
@@ -502,7 +501,7 @@ def main(arguments: Listed[str] | None = None) -> None:
         for path in found.recordings:
             for file in render(
                 path, found.output, found.layer, found.head, model=found.model, random=random if found.random else None,
-                output=output, **properties,
+                output=output, only=only, **properties,
             ):
                 print(file, flush=True)
     except (OSError, ValueError, Missing) as error:

@@ -19,7 +19,7 @@ from attentionatlas import circuits, embedding, focus, heads
 from attentionatlas._internal import movies
 from attentionatlas._internal.arguments import Head, PathLike, number
 from attentionatlas._internal.catalogue import FIGURES
-from attentionatlas._internal.files import complete
+from attentionatlas._internal.files import complete, gathered
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing, label
@@ -142,20 +142,17 @@ def render_all(
     output = Output(format, width, **style)
     stems = _stems([*paths, *recordings, *transformers])
     folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    load_plugin()
     models: dict[str, Files] = {}
-    try:
+    with gathered(folder) as temporary:
+        load_plugin()
         for stem, path in zip(stems, paths):
-            models[stem] = _draw(path, folder, names, output, progress)
+            models[stem] = _draw(path, temporary, names, output, progress)
         for stem, path in zip(stems[len(paths) :], recordings):
-            models[stem] = _draw_recording(path, folder, place, output, progress, of_focus or {})
+            models[stem] = _draw_recording(path, temporary, place, output, progress, of_focus or {})
         for stem, config in zip(stems[len(paths) + len(recordings) :], transformers):
-            models[stem] = _draw_circuits(config, folder, place, text, output, progress)
-    finally:
-        if models:
-            write_index(folder, models)
-    return [file for figures in models.values() for files in figures.values() for file in files]
+            models[stem] = _draw_circuits(config, temporary, place, text, output, progress)
+        write_index(temporary, models)
+    return [folder / file.name for figures in models.values() for files in figures.values() for file in files]
 
 
 def render(

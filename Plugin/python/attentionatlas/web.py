@@ -38,6 +38,7 @@ from attentionatlas._internal import data, session, tiles
 from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, head_option, number
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus
+from attentionatlas._internal.errors import update
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.opening import open_file
 from attentionatlas._internal.plugin import load_plugin
@@ -332,7 +333,7 @@ def contexts(
         found: dict[tuple[int, int], Scene] = {}
         for of_head in places:
             made.Layer, made.Head = of_head
-            made.UpdatePipeline()
+            update(made)
             if made.GetDataInformation(0).GetNumberOfRows() == 0:
                 continue
             if not found:

@@ -42,7 +42,14 @@ struct BruteForce
     const std::int64_t dimension = head.query.columns;
     DoubleMatrix inSet = DoubleMatrix::Zero(dimension, dimension);
     DoubleMatrix rest = inSet;
-    const std::int64_t window = FindLayer(recording, place.layer).window;
+    const RecordedLayer& layer = FindLayer(recording, place.layer);
+    const std::int64_t window = layer.window;
+    const std::int64_t chunk = layer.chunk;
+    const auto patchWindow = [&](std::int64_t row)
+    {
+      return std::pair(recording.tokens.row[row] / layer.patchWindow,
+        recording.tokens.column[row] / layer.patchWindow);
+    };
     double scoresIn = 0;
     double scoresRest = 0;
     for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
@@ -61,7 +68,10 @@ struct BruteForce
             recording.mask == AttentionMask::Cross &&
             (i - begin < recording.sourceLengths[s] || j - begin >= recording.sourceLengths[s]);
           if ((recording.mask == AttentionMask::Causal && j > i) || isApart ||
-              (window > 0 && j <= i - window) || (i == j && !options.includesSelf))
+              (window > 0 && std::abs(i - j) >= window) ||
+              (chunk > 0 && (i - begin) / chunk != (j - begin) / chunk) ||
+              (layer.patchWindow > 0 && patchWindow(i) != patchWindow(j)) ||
+              (i == j && !options.includesSelf))
           {
             continue;
           }
@@ -187,6 +197,71 @@ TEST(QueryKeyContrast, OfLongSequences)
   const HeadContrast three = FindQueryKeyContrast(recording, options).heads[1];
   EXPECT_EQ(one.difference, three.difference);
   EXPECT_EQ(one.singularValues, three.singularValues);
+}
+
+/// Of each layer, the keys outside its windows, on both sides where there is no mask, and those
+/// before its chunks are in no pair.
+TEST(QueryKeyContrast, OfWindowsOnBothSidesAndOfChunks)
+{
+  const TinyTransformer tiny;
+  Recording recording = RecordTransformer(tiny.Make(), TinyInput({ 30, 1, 17 }), {});
+  const IsInSet sameToken = [&](std::int64_t i, std::int64_t j)
+  { return recording.tokens.id[i] == recording.tokens.id[j]; };
+  QueryKeyContrastOptions options;
+  options.includesSelf = true;
+  const auto expect = [&](std::int64_t RecordedLayer::* limit, std::int64_t tokens)
+  {
+    for (RecordedLayer& layer : recording.layers)
+    {
+      layer.window = layer.chunk = 0;
+      layer.*limit = tokens;
+    }
+    options.group = recording.tokens.id;
+    ExpectEqual(recording, sameToken, options);
+    options.group.clear();
+    ExpectEqual(
+      recording, [](std::int64_t i, std::int64_t j) { return std::abs(i - j) == 1; }, options);
+  };
+  for (const std::int64_t chunk : { 2, 9, 100 })
+  {
+    expect(&RecordedLayer::chunk, chunk);
+  }
+  recording.mask = AttentionMask::Bidirectional;
+  for (const std::int64_t window : { 2, 9, 100 })
+  {
+    expect(&RecordedLayer::window, window);
+  }
+}
+
+/// Of an encoder of images, the keys in other windows of patches are in no pair: of layers with
+/// windows of 2, and of one without.
+TEST(QueryKeyContrast, OfWindowsOfPatches)
+{
+  const TinyTransformer tiny;
+  Recording recording = RecordTransformer(tiny.Make(), TinyInput({ 30, 20 }), {});
+  recording.mask = AttentionMask::Bidirectional;
+  for (std::int32_t patch = 0; patch < 50; ++patch)
+  {
+    recording.tokens.row.push_back(patch % 30 / 5); // 6 and 4 rows of 5
+    recording.tokens.column.push_back(patch % 5);
+  }
+  const IsInSet sameToken = [&](std::int64_t i, std::int64_t j)
+  { return recording.tokens.id[i] == recording.tokens.id[j]; };
+  recording.layers.back().patchWindow = 2;
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    QueryKeyContrastOptions options;
+    options.layer = layer.index;
+    for (const bool includesSelf : { false, true })
+    {
+      options.includesSelf = includesSelf;
+      options.group = recording.tokens.id;
+      ExpectEqual(recording, sameToken, options);
+      options.group.clear();
+      ExpectEqual(
+        recording, [](std::int64_t i, std::int64_t j) { return std::abs(i - j) == 1; }, options);
+    }
+  }
 }
 
 /// Of each layer, the keys before its window are in no pair.

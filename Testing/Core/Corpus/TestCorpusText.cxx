@@ -5,8 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -170,6 +172,81 @@ TEST_F(CorpusTextTest, SpecialTokensAreAroundEachWindow)
     ++windows;
   }
   EXPECT_GT(windows, 1);
+}
+
+/// The tokenizer says what is around a text: this one has no token for "a", nor for any letter.
+TEST_F(CorpusTextTest, SpecialTokensAreThoseOfTheTokenizer)
+{
+  ModelInMemory digits;
+  digits.config = this->model->GetModel().GetConfig();
+  Tensors tensors;
+  for (const auto& [name, view] : this->model->GetModel().GetFiles().GetTensors())
+  {
+    tensors[name] = { view.dtype, view.shape, { view.data, view.data + view.Bytes() } };
+  }
+  digits.weights = std::make_shared<const Tensors>(std::move(tensors));
+  const std::string tokenizer = R"({"added_tokens": [], "normalizer": {"type": "Replace",
+    "pattern": {"Regex": "[a-z]+"}, "content": ""}, "pre_tokenizer": {"type": "Whitespace"},
+    "post_processor": {"type": "TemplateProcessing",
+      "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+        {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+      "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+      "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]},
+        "</s>": {"id": "</s>", "ids": [2], "tokens": ["</s>"]}}},
+    "decoder": null, "model": {"type": "WordLevel", "unk_token": "<s>",
+      "vocab": {"0": 0, "<s>": 1, "</s>": 2, "7": 7}}})";
+  digits.files = std::make_shared<const std::map<std::string, std::string>>(
+    std::map<std::string, std::string>{ { "tokenizer.json", tokenizer } });
+  const auto opened = OpenTransformer::Keep("training:test-corpus-digits", digits);
+  CorpusTextOptions options;
+  options.window = 4;
+  CorpusText text(*opened, { this->Write("a.txt", "7 0 7") }, options);
+  EXPECT_THAT(text.Next()->tokens, ElementsAre(1, 7, 0, 2));
+  EXPECT_THAT(text.Next()->tokens, ElementsAre(1, 7, 2));
+}
+
+/// A run can stop behind a window, which is longer than what the next one repeats.
+TEST_F(CorpusTextTest, GoesOnWhereAWindowEndedAlone)
+{
+  CorpusTextOptions options;
+  options.window = 5;
+  options.overlap = 2;
+  const std::string file = this->WriteIds("10,", { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 });
+  for (const std::int64_t token : { -1, 1, 2 })
+  {
+    CorpusPosition position;
+    position.token = token;
+    EXPECT_EQ(
+      MessageOf<OptionError>([&] { CorpusText(*this->model, { file }, options, position); }),
+      "the text: expected to go on where a window ended, found token " + std::to_string(token) +
+        " of document 0 with an overlap of 2.");
+  }
+  CorpusPosition position;
+  position.token = 3;
+  CorpusText text(*this->model, { file }, options, position);
+  EXPECT_THAT(text.Next()->tokens, ElementsAre(1, 2, 3, 4, 5));
+}
+
+/// Parts of long texts end at lines, words or characters, and leave nothing out.
+TEST(CorpusParts, EndAtLinesWordsOrCharacters)
+{
+  const auto partsOf = [](const std::string& text, std::size_t most)
+  {
+    std::vector<std::string> parts;
+    for (std::size_t begin = 0; begin < text.size();)
+    {
+      const std::size_t end = EndOfPart(text, begin, text.size(), most);
+      parts.push_back(text.substr(begin, end - begin));
+      begin = end;
+    }
+    return parts;
+  };
+  EXPECT_THAT(partsOf("one\ntwo\nthree", 99), ElementsAre("one\ntwo\nthree"));
+  EXPECT_THAT(partsOf("one\ntwo\nthree", 9), ElementsAre("one\ntwo\n", "three"));
+  EXPECT_THAT(partsOf("one two three", 9), ElementsAre("one two", " three"));
+  EXPECT_THAT(partsOf("abcdefghij", 4), ElementsAre("abcd", "efgh", "ij"));
+  EXPECT_THAT(partsOf("\u20ac\u20ac\u20ac", 5), ElementsAre("\u20ac", "\u20ac", "\u20ac"));
+  EXPECT_EQ(EndOfPart("one two three", 4, 9, 9), 9); // of a text that ends before
 }
 
 TEST_F(CorpusTextTest, RefusesWhatIsNoText)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <set>
 #include <vector>
@@ -70,6 +71,67 @@ TEST(HeadClusters, AreAverageLinkage)
     clusters.push_back(both);
     isLeft.push_back(true);
   }
+}
+
+/// The nearest pair of all, searched for anew before each merge: also of equal distances, where the
+/// clusters whose first heads come first are merged.
+TEST(HeadClusters, AreThoseOfASearchOfAllPairs)
+{
+  for (const unsigned seed : { 1U, 2U, 3U, 4U, 5U, 6U })
+  {
+    Eigen::MatrixXd left = RandomDistances(60, seed);
+    if (seed > 2) // with many equal ones, the more the larger
+    {
+      left = (left * (8 - seed)).array().round().matrix();
+    }
+    const std::vector<HeadMerge> found = MergeHeads(left);
+    std::vector<std::int64_t> cluster(60);
+    std::iota(cluster.begin(), cluster.end(), 0);
+    std::vector<double> size(60, 1);
+    for (Eigen::Index merge = 0; merge < 59; ++merge)
+    {
+      Eigen::Index a = -1;
+      Eigen::Index b = -1;
+      for (Eigen::Index i = 0; i < 60; ++i)
+      {
+        for (Eigen::Index j = i + 1; j < 60; ++j)
+        {
+          if (cluster[i] >= 0 && cluster[j] >= 0 && (a < 0 || left(i, j) < left(a, b)))
+          {
+            a = i;
+            b = j;
+          }
+        }
+      }
+      ASSERT_EQ(found[merge].first, std::min(cluster[a], cluster[b])) << seed << " " << merge;
+      ASSERT_EQ(found[merge].second, std::max(cluster[a], cluster[b])) << seed << " " << merge;
+      ASSERT_EQ(found[merge].distance, left(a, b));
+      left.row(a) = (left.row(a) * size[a] + left.row(b) * size[b]) / (size[a] + size[b]);
+      left.col(a) = left.row(a).transpose();
+      size[a] += size[b];
+      cluster[a] = 60 + merge;
+      cluster[b] = -1;
+    }
+  }
+}
+
+TEST(HeadClusters, ReportProgressAndStop)
+{
+  const Eigen::MatrixXd distances = RandomDistances(50, 1);
+  std::vector<double> reports;
+  MergeHeads(distances, [&](double done) { reports.push_back(done); });
+  EXPECT_EQ(reports.size(), 49);
+  EXPECT_TRUE(std::is_sorted(reports.begin(), reports.end()));
+  int calls = 0;
+  const auto stop = [&](double)
+  {
+    if (++calls == 3)
+    {
+      throw Canceled();
+    }
+  };
+  EXPECT_THROW(MergeHeads(distances, stop), Canceled);
+  EXPECT_EQ(calls, 3);
 }
 
 /// Distances of points in a plane are kept.

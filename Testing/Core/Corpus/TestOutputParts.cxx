@@ -1,6 +1,7 @@
 #include "CorpusFile.h"
 #include "CorpusRun.h"
 #include "Error.h"
+#include "ErrorMessage.h"
 #include "OutputParts.h"
 #include "RecordTransformer.h"
 #include "ScoreParts.h"
@@ -13,6 +14,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
+using atlas::test::MessageOf;
 namespace fs = std::filesystem;
 
 namespace
@@ -249,8 +251,8 @@ TEST_F(OutputPartsTest, FilesAndMemory)
   const CorpusStatistics plain = CorpusFromBytes(CorpusToBytes(without), "test");
   EXPECT_FALSE(plain.options.sampleValues);
   const CorpusOptions options = Options();
-  const std::uint64_t more =
-    CorpusMemory(*this->model, options, 10) - CorpusMemory(*this->model, {}, 10);
+  const std::uint64_t more = EstimateCorpusMemory(*this->model, options, 10).statistics -
+                             EstimateCorpusMemory(*this->model, {}, 10).statistics;
   EXPECT_EQ(more, 16 * (16 * 16 * sizeof(ExactSum) + 1024 * 16 * sizeof(float)));
   EXPECT_THROW(RequireSameOptions(this->statistics, without, "test"), OptionError);
 }
@@ -265,4 +267,10 @@ TEST_F(OutputPartsTest, BadInput)
   const auto other = OpenTransformer::Open(fs::path(ATLAS_DATA_DIR) / "models" / "induction", "");
   const ProcessedWeights ofOther(other->GetModel(), WeightSteps::TransformerLens);
   EXPECT_THROW(FindOutputParts(this->statistics, ofOther, 0, 0, 4), OptionError);
+  // The same model at another step of its training, which has the same sizes.
+  const auto earlier = OpenTransformer::Open(
+    fs::path(ATLAS_DATA_DIR) / "models" / "language-2" / "checkpoint-2297", "");
+  const ProcessedWeights ofEarlier(earlier->GetModel(), WeightSteps::TransformerLens);
+  EXPECT_EQ(MessageOf<OptionError>([&] { FindOutputParts(this->statistics, ofEarlier, 0, 0, 4); }),
+    "Model: expected that of the statistics, then at , found one with other weights or settings.");
 }

@@ -4,6 +4,8 @@
 #include "ErrorMessage.h"
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +14,7 @@ using namespace atlas;
 using atlas::test::MessageOf;
 using nlohmann::json;
 using testing::ElementsAre;
+using testing::IsEmpty;
 using testing::Pair;
 
 namespace
@@ -133,6 +136,42 @@ TEST(JsonSettings, NestedObjectsAreSettings)
   EXPECT_EQ(Refusal(R"({"rope": {"factor": -8}})",
               [](const Settings& s) { s.Nested({ "rope" })->Number({ "factor" }, 1); }),
     "config.json: expected 'factor' to be a positive number, found -8.");
+}
+
+TEST(JsonSettings, WhatWasNotReadIsKnown)
+{
+  const Given given(R"({"a": 1, "b": 2, "c": {"d": 3, "e": {"f": 4}}, "g": {"h": 5}, "i": 6,
+    "j": null, "k": [1], "l": {"m": 7}})");
+  const auto unread = [&]
+  {
+    std::vector<std::string> names;
+    for (const Settings::Unread& one : given.settings.FindUnread())
+    {
+      names.push_back(one.place + one.key);
+    }
+    return names;
+  };
+  EXPECT_THAT(unread(), ElementsAre("a", "b", "c", "g", "i", "j", "k", "l"));
+  given.settings.Size({ "b", "a" }); // also the older name
+  given.settings.Ignore({ "i", "l" });
+  given.settings.IsNull("j");
+  given.settings.RefuseVariants({ "missing", "j" });
+  given.settings.Value({ "k" });
+  EXPECT_THAT(unread(), ElementsAre("c", "g"));
+  const Settings nested = *given.settings.Nested({ "c" });
+  EXPECT_THAT(unread(), ElementsAre("c.d", "c.e", "g"));
+  nested.Size({ "d" });
+  const Settings copy = nested.NestedOrEmpty({ "e" });
+  EXPECT_THAT(unread(), ElementsAre("c.e.f", "g"));
+  copy.Size({ "f" });
+  given.settings.IsNested({ "g" }); // read as a whole
+  EXPECT_THAT(unread(), IsEmpty());
+  EXPECT_EQ(given.settings.NestedOrEmpty({ "none" }).Size({ "x" }, 8), 8);
+  const Given part(R"({"a": 1, "b": {"c": 2, "d": 3}, "e": {"f": 4}})");
+  part.settings.Nested({ "b" })->Size({ "c" });
+  part.settings.IgnoreAll();
+  ASSERT_EQ(part.settings.FindUnread().size(), 1U);
+  EXPECT_EQ(part.settings.FindUnread()[0].key, "d");
 }
 
 TEST(JsonSettings, ChoicesHaveNames)

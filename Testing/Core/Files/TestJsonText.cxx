@@ -46,6 +46,9 @@ TEST(JsonText, IsStrict)
   }
   EXPECT_THAT(MessageOf<FormatError>([] { ParseJson("{", "file"); }),
     StartsWith("file: the file is not JSON: "));
+  EXPECT_EQ(JsonRefusal("version https://git-lfs.github.com/spec/v1\n"),
+    "file: the header is not JSON: found the pointer of Git LFS to a file that was not "
+    "downloaded.");
 }
 
 TEST(JsonText, DeepNestingIsNoTrouble)

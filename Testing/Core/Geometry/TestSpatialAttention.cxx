@@ -264,6 +264,9 @@ TEST(SpatialAttention, FindsTheLargestTokens)
   EXPECT_THAT(LargestTokens(values, 3), ElementsAre(1, 3, 0));
   EXPECT_THAT(LargestTokens(values, 9), ElementsAre(1, 3, 0, 4));
   EXPECT_THAT(LargestTokens(values, 0), IsEmpty());
+  const std::vector<float> ofSlices = { 0.25F, -0.5F, 0, -0.0F, 0.125F, -0.25F };
+  EXPECT_THAT(LargestTokens(ofSlices, 2), ElementsAre(1, 0));
+  EXPECT_THAT(LargestTokens(ofSlices, 9), ElementsAre(1, 0, 5, 4));
 }
 
 }

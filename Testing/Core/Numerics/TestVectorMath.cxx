@@ -108,18 +108,59 @@ protected:
 INSTANTIATE_TEST_SUITE_P(
   , VectorMath, atlas::test::OnTarget::Targets(), atlas::test::OnTarget::Name);
 
+/// The result for x <= -87.3: 0 where the number would not be normal.
+bool IsZeroOrLeast(float x, float found)
+{
+  return x < -87.4F ? found == 0 : found == 0 || (found > 1.1e-38F && found < 1.3e-38F);
+}
+
+/// e^x and 1 / (1 + e^-x) are 0 where they are smaller than normal numbers, in every lane; -0 is as
+/// 0, and the largest numbers that are no limits stay as they were.
+TEST_P(VectorMath, IsZeroInfinitelyFarBelow)
+{
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr float denormal = std::numeric_limits<float>::denorm_min();
+  for (std::size_t place = 0; place < 37; ++place)
+  {
+    for (const float x : { -infinity, -std::numeric_limits<float>::max(), -104.F, -88.F, -87.4F })
+    {
+      std::vector<float> values(37, 1);
+      values[place] = x;
+      std::vector<float> found(37);
+      atlas::Exponential(values.data(), 37, found.data());
+      EXPECT_EQ(found[place], 0) << x;
+      EXPECT_FALSE(std::signbit(found[place]));
+      EXPECT_NEAR(found[(place + 1) % 37], 2.7182818F, 1e-6);
+      atlas::Logistic(values.data(), 37, found.data());
+      EXPECT_EQ(found[place], 0) << x;
+      EXPECT_FALSE(std::signbit(found[place]));
+      if (!std::isinf(x))
+      {
+        atlas::MultiplyByLogistic(1, 0, 37, values.data());
+        EXPECT_EQ(values[place], 0) << x;
+      }
+    }
+  }
+  const std::vector<float> near = { -0.F, 0.F, denormal, -denormal };
+  std::vector<float> found(4);
+  atlas::Exponential(near.data(), 4, found.data());
+  EXPECT_THAT(found, testing::Each(1.F));
+  atlas::Logistic(near.data(), 4, found.data());
+  EXPECT_THAT(found, testing::Each(0.5F));
+}
+
 TEST_P(VectorMath, TheExponentialIsWithinItsError)
 {
   ExpectError(
     atlas::Exponential, [](double x) { return std::exp(x); }, 2.3, [](float x, float found)
-    { return x > 0 ? found > 8e37F && std::isfinite(found) : found > 0 && found < 1.3e-38F; });
+    { return x > 0 ? found > 8e37F && std::isfinite(found) : IsZeroOrLeast(x, found); });
 }
 
 TEST_P(VectorMath, TheLogisticFunctionIsWithinItsError)
 {
   ExpectError(
     atlas::Logistic, [](double x) { return 1 / (1 + std::exp(-x)); }, 3.6,
-    [](float x, float found) { return x > 0 ? found == 1 : found > 0 && found < 1.3e-38F; });
+    [](float x, float found) { return x > 0 ? found == 1 : IsZeroOrLeast(x, found); });
 }
 
 void Silu(const float* x, std::size_t count, float* out)
@@ -131,8 +172,13 @@ void Silu(const float* x, std::size_t count, float* out)
 TEST_P(VectorMath, SiluIsWithinItsError)
 {
   ExpectError(
-    Silu, [](double x) { return x / (1 + std::exp(-x)); }, 4.1, [](float x, float found)
-    { return x > 0 ? found == x : std::abs(found) <= 1.3e-38F * std::abs(x); });
+    Silu, [](double x) { return x / (1 + std::exp(-x)); }, 4.1,
+    [](float x, float found)
+    {
+      return x > 0        ? found == x
+             : x < -87.4F ? found == 0 || std::isinf(x)
+                          : std::abs(found) <= 1.3e-38F * std::abs(x);
+    });
 }
 
 TEST_P(VectorMath, IsExactWhereThePlotIsRead)
@@ -226,9 +272,25 @@ TEST_P(SoftmaxRow, LargeScoresDoNotOverflow)
   atlas::SoftmaxRow(4, values.data());
   EXPECT_EQ(values[0], 0.5F);
   EXPECT_EQ(values[2], 0.5F);
-  // The exponential function of the kernels ends at the smallest number that is normal.
-  EXPECT_LE(values[1], std::numeric_limits<float>::min());
-  EXPECT_LE(values[3], std::numeric_limits<float>::min());
+  EXPECT_EQ(values[1], 0);
+  EXPECT_EQ(values[3], 0);
+}
+
+/// What a mask excludes has no weight at all, in every lane.
+TEST_P(SoftmaxRow, ExcludedKeysHaveNoWeight)
+{
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (std::size_t count = 2; count <= 40; ++count)
+  {
+    for (std::size_t place = 0; place < count; ++place)
+    {
+      std::vector<float> values(count, 3);
+      values[place] = -infinity;
+      atlas::SoftmaxRow(static_cast<std::int64_t>(count), values.data());
+      EXPECT_EQ(values[place], 0);
+      EXPECT_EQ(values[(place + 1) % count], 1 / static_cast<float>(count - 1));
+    }
+  }
 }
 
 TEST_P(SoftmaxRow, PaddingAddsNothing)

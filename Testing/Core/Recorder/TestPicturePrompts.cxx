@@ -380,7 +380,7 @@ TEST_P(FilmsInTiles, HaveAMarkerOfTheirOwn)
     "Images are pictures.");
   EXPECT_EQ(this->Refusal("<video> <video>"),
     "Prompts: expected a marker, <video>, for each film of Images, of which there is 1, found 2 in "
-    "1 line.");
+    "1 prompt.");
   this->Sources.framesPerFilm = 2;
   EXPECT_THAT(this->Refusal("<video>"), HasSubstr("that makes whole films of the 3 files"));
 }
@@ -415,7 +415,7 @@ TEST_F(PicturePromptsTest, WithoutMarkersPicturesComeFirst)
   EXPECT_EQ(this->Gather("w7").input.tokens, std::vector<Ids>{ expected });
   EXPECT_EQ(this->Refusal("w7\nw8\nw9"),
     "Prompts: expected a marker, <image>, for each picture of Images, of which there are 2, "
-    "found 0 in 3 lines.");
+    "found 0 in 3 prompts.");
 }
 
 TEST_F(PicturePromptsTest, MarkersAndPicturesAreAsMany)
@@ -423,9 +423,9 @@ TEST_F(PicturePromptsTest, MarkersAndPicturesAreAsMany)
   this->Use("llava", { 0 });
   EXPECT_EQ(this->Refusal("w1 <image> <image>"),
     "Prompts: expected a marker, <image>, for each picture of Images, of which there is 1, "
-    "found 2 in 1 line.");
+    "found 2 in 1 prompt.");
   this->Use("llava");
-  EXPECT_THAT(this->Refusal("w1 <image>"), HasSubstr("of which there are 0, found 1 in 1 line."));
+  EXPECT_THAT(this->Refusal("w1 <image>"), HasSubstr("of which there are 0, found 1 in 1 prompt."));
   EXPECT_THAT(this->Gather("w1 w2").input.tokens, ElementsAre(Ids{ 1, 2 }));
   this->Use("qwen2_vl", { 0 });
   EXPECT_THAT(this->Refusal("<video> w1"),

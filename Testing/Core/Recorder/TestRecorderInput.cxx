@@ -107,4 +107,40 @@ TEST_F(MarianInput, TargetsThatDoNotFitAreRefused)
               "found none in the vocabulary"));
 }
 
+/// Features need no settings of a processor of sound; they would only say how sound becomes them.
+TEST(RecorderInput, FeaturesNeedNoProcessor)
+{
+  const TemporaryDirectory folder;
+  const std::filesystem::path whisper = ModelsOracle("transformers/whisper");
+  for (const char* name : { "config.json", "model.safetensors" })
+  {
+    std::filesystem::copy(whisper / name, folder / name);
+  }
+  RecorderSources sources;
+  sources.soundFiles = { (whisper / "expected.safetensors").string() };
+  const RecorderInput input = GatherInput(sources, *OpenTransformer::Open(folder.Path(), ""));
+  EXPECT_EQ(input.input.sounds, 2);
+  EXPECT_EQ(input.sourceLabels.size(), 40U);
+  EXPECT_EQ(input.sourceLabels[1], "0.02 s");
+}
+
+/// Nor do pixels.
+TEST(RecorderInput, PixelsNeedNoProcessor)
+{
+  const TemporaryDirectory folder;
+  const std::filesystem::path vit = ModelsOracle("transformers/dinov2");
+  for (const char* name : { "config.json", "model.safetensors" })
+  {
+    std::filesystem::copy(vit / name, folder / name);
+  }
+  WriteBytes(folder / "preprocessor_config.json", "not JSON");
+  RecorderSources sources;
+  sources.imageFiles = { (vit / "expected.safetensors").string() };
+  EXPECT_THAT(MessageOf<FormatError>(
+                [&] { GatherInput(sources, *OpenTransformer::Open(folder.Path(), "")); }),
+    HasSubstr("preprocessor_config.json"));
+  std::filesystem::remove(folder / "preprocessor_config.json");
+  EXPECT_EQ(GatherInput(sources, *OpenTransformer::Open(folder.Path(), "")).input.images, 2);
+}
+
 }

@@ -261,8 +261,8 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
   const NativeFile file(Everything());
   const auto with = [&](const std::string& key, const std::string& text)
   { return file.With<FormatError>(key, text); };
-  EXPECT_THAT(with("version", "5"),
-    HasSubstr("expected version 1, 2, 3 or 4 of the format attention-atlas.recording, found '5'"));
+  EXPECT_THAT(with("version", "6"),
+    HasSubstr("expected version 1 to 5 of the format attention-atlas.recording, found '6'"));
   EXPECT_THAT(with("mask", "none"),
     HasSubstr("metadata 'mask': expected one of causal, bidirectional, cross, found 'none'"));
   EXPECT_THAT(with("rotated", "yes"), HasSubstr("expected one of true, false, found 'yes'"));
@@ -311,6 +311,19 @@ TEST(RecordingFile, VariantsAreKeptAndRaiseTheVersion)
   ExpectEqual(ReadRecording(folder / "c").recording, windowed);
   EXPECT_EQ(SafetensorsFile(folder / "c").GetMetadata().count("sinks"), 0U);
 
+  Recording chunked = Variants(); // programs that know four versions would leave chunks out
+  chunked.layers[1].chunk = 8192;
+  WriteRecording(folder / "e", chunked);
+  EXPECT_EQ(SafetensorsFile(folder / "e").GetMetadata().at("version"), "5");
+  ExpectEqual(ReadRecording(folder / "e").recording, chunked);
+
+  Recording local = Everything(); // of a window on both sides
+  local.mask = AttentionMask::Bidirectional;
+  local.layers[1].window = 65;
+  WriteRecording(folder / "f", local);
+  EXPECT_EQ(SafetensorsFile(folder / "f").GetMetadata().at("version"), "2");
+  ExpectEqual(ReadRecording(folder / "f").recording, local);
+
   WriteRecording(folder / "d", Everything()); // programs that know version 1 alone can read it
   EXPECT_EQ(SafetensorsFile(folder / "d").GetMetadata().at("version"), "1");
 }
@@ -343,8 +356,10 @@ TEST(RecordingFile, BadVariantsAreRefused)
   EXPECT_THAT(model("score_caps", R"({"1":1e200})"), HasSubstr("expected a score cap above"));
   EXPECT_THAT(model("sinks", R"({"3":[1,2,3,1e60]})"),
     HasSubstr("layer 3, head 3: expected a finite sink, found inf"));
-  EXPECT_THAT(model("mask", "bidirectional"),
-    HasSubstr("layer 1: expected a causal mask, as its window has the last 4096 keys"));
+  EXPECT_THAT(format("chunks", R"({"1":0.5})"),
+    HasSubstr("metadata 'chunks', layer 1: expected an integer of 64 bits, found 0.5"));
+  EXPECT_THAT(model("chunks", R"({"1":-4})"),
+    HasSubstr("layer 1: expected chunks of at least 1 token under a causal mask"));
 }
 
 TEST(RecordingFile, BadPicturesAmongWordsAreRefused)
@@ -584,4 +599,45 @@ TEST(RecordingFile, WritesOnlyWhatFitsTogether)
     HasSubstr("cannot write file"));
 }
 
+}
+
+/// Programs that write this format may pad sequences and say so as elsewhere.
+TEST(NativeRecording, PaddingIsLeftOut)
+{
+  const TemporaryDirectory folder;
+  Recording recording = Everything();
+  recording.sequenceOffsets = { 0, 2, 5 };
+  recording.tokens.sequence = { 0, 0, 1, 1, 1 };
+  WriteRecording(folder / "a.safetensors", recording);
+  const SafetensorsFile file(folder / "a.safetensors");
+  const auto read = [&](const std::vector<std::int64_t>& mask, const Shape& shape)
+  {
+    TensorViews views = file.GetTensors();
+    const Tensor padding = Tensor::FromInteger(shape, mask);
+    views["attention_mask"] = padding.View();
+    WriteSafetensorViews(folder / "b.safetensors", views, file.GetMetadata());
+    return ReadRecording(folder / "b.safetensors").recording;
+  };
+  const Recording right = read({ 1, 1, 1, 1, 0 }, { 5 });
+  EXPECT_THAT(right.sequenceOffsets, ElementsAre(0, 2, 4));
+  EXPECT_THAT(right.tokens.position, ElementsAre(0, 1, 0, 1));
+  EXPECT_THAT(right.tokens.text, ElementsAre("a", " b\n", "\xe6\x97\xa5", ""));
+  const Recording both = read({ 0, 1, 0, 1, 0 }, { 5 });
+  EXPECT_THAT(both.sequenceOffsets, ElementsAre(0, 1, 2));
+  EXPECT_THAT(both.tokens.position, ElementsAre(0, 0));
+  EXPECT_THAT(both.tokens.id, ElementsAre(1LL << 40U, -1));
+  EXPECT_THAT(both.tokens.text, ElementsAre(" b\n", ""));
+  for (const auto& [found, all] : { std::pair(both.residual[0], recording.residual[0]),
+         std::pair(both.layers[1].heads[3].key, recording.layers[1].heads[3].key),
+         std::pair(both.layers[0].heads[0].output, recording.layers[0].heads[0].output) })
+  {
+    ASSERT_EQ(found.rows, 2);
+    EXPECT_TRUE(std::equal(found.Row(0), found.Row(0) + found.columns, all.Row(1)));
+    EXPECT_TRUE(std::equal(found.Row(1), found.Row(1) + found.columns, all.Row(3)));
+  }
+  EXPECT_THAT(MessageOf<ModelError>([&] { read({ 1, 1, 1, 0, 1 }, { 5 }); }),
+    HasSubstr("array 'attention_mask': sequence 1: expected padding at its ends alone, found some "
+              "between tokens, at 1."));
+  EXPECT_THAT(MessageOf<ModelError>([&] { read({ 1, 1, 1, 0 }, { 2, 2 }); }),
+    HasSubstr("array 'attention_mask': expected shape [5], found [2, 2]"));
 }

@@ -99,11 +99,12 @@ struct Reference
           cap > 0 ? cap * std::tanh(this->content.back() / cap) : this->content.back();
         this->scores.push_back(capped + this->bias.back());
         const std::int64_t window = recording.layers[layer].window;
+        const std::int64_t chunk = recording.layers[layer].chunk;
         const bool allowed =
           recording.mask == AttentionMask::Cross
             ? i >= recording.sourceLengths[sequence] && j < recording.sourceLengths[sequence]
             : (recording.mask == AttentionMask::Bidirectional || j <= i) &&
-                (window == 0 || j > i - window);
+                (window == 0 || std::abs(i - j) < window) && (chunk == 0 || i / chunk == j / chunk);
         row.push_back(allowed ? std::exp(this->scores.back()) : 0);
         sum += row.back();
       }
@@ -565,6 +566,13 @@ TEST(RecordedAttention, KnowsTheAllowedKeys)
   recording.layers[1].window = 0;
   recording.mask = AttentionMask::Bidirectional;
   EXPECT_EQ(range(4, 2), std::pair(0L, 6L));
+  EXPECT_EQ(range(1, 0), std::pair(0L, 2L)); // the window of two keys on both sides
+  EXPECT_EQ(range(1, 3), std::pair(2L, 5L));
+  EXPECT_EQ(range(1, 5), std::pair(4L, 6L));
+  recording.mask = AttentionMask::Causal;
+  recording.layers[1].chunk = 4;
+  EXPECT_EQ(range(4, 3), std::pair(0L, 4L));
+  EXPECT_EQ(range(4, 4), std::pair(4L, 5L));
   EXPECT_THAT(MessageOf<ModelError>([&] { RequireUncapped(recording, 1, "split"); }),
     HasSubstr("layer 1: the model caps scores (attn_logit_softcapping)"));
   RequireUncapped(recording, 4, "split");
@@ -704,13 +712,16 @@ INSTANTIATE_TEST_SUITE_P(, DamagedRecording,
       "layer 4: expected a score cap above 0" },
     Damage{ "Window", [](Recording& r) { r.layers[1].window = -1; },
       "layer 4: expected a window of at least 1 key, or 0 for none, found -1." },
-    Damage{ "WindowAhead",
+    Damage{ "NegativeChunk", [](Recording& r) { r.layers[1].chunk = -1; },
+      "layer 4: expected chunks of at least 1 token under a causal mask, or 0 for none, found -1" },
+    Damage{ "ChunkAhead",
       [](Recording& r)
       {
-        r.layers[1].window = 3;
+        r.layers[1].chunk = 3;
         r.mask = AttentionMask::Bidirectional;
       },
-      "layer 4: expected a causal mask, as its window has the last 3 keys, found bidirectional." },
+      "layer 4: expected chunks of at least 1 token under a causal mask, or 0 for none, found 3 "
+      "under the mask bidirectional." },
     Damage{ "SinkCount", [](Recording& r) { r.layers[1].sinks = { 1 }; },
       "layer 4: expected a sink for each of the 2 heads, found 1." },
     Damage{ "Sink", [](Recording& r) { r.layers[1].sinks = { 1, std::nanf("") }; },

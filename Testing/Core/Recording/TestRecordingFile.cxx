@@ -281,6 +281,60 @@ TEST(RecordingFile, PaddingIsLeftOut)
   EXPECT_EQ(recording.layers[0].heads[1].query.Row(2)[1], ValueAt(0, 0, 1, 1, 1, 1));
 }
 
+/// Masks of any type and shape, padding at both ends, and texts of all rows.
+TEST(RecordingFile, PaddingMayBeAtBothEnds)
+{
+  Tensors tensors = WithAttention(false);
+  tensors["blocks.0.attn.hook_pattern"] = Floats({ 1, 1, 3, 3 }, { 0, 0, 0, 0, 1, 0, 0, 1, 0 });
+  tensors["logits"] = Floats({ 1, 3, 2 }, { 1, 2, 3, 4, 5, 6 });
+  for (const Tensor& mask : { Floats({ 1, 3 }, { 0, 1, 0 }), Floats({ 3 }, { 0, 1, 0 }, DType::F64),
+         Tensor::FromInteger({ 3 }, { 0, 1, 0 }) })
+  {
+    tensors["attention_mask"] = mask;
+    const RecordingContent content = Read(tensors, { { "tokens", R"(["<pad>","word","<pad>"])" } });
+    const Recording& recording = content.recording;
+    EXPECT_THAT(content.warnings,
+      ElementsAre(HasSubstr("the stored attention is not kept, as queries and keys give it")));
+    EXPECT_THAT(recording.sequenceOffsets, ElementsAre(0, 1));
+    EXPECT_THAT(recording.tokens.text, ElementsAre("word"));
+    EXPECT_THAT(recording.tokens.position, ElementsAre(0));
+    EXPECT_THAT(ValuesOf(recording.logits), ElementsAre(3, 4));
+    EXPECT_THAT(ValuesOf(recording.layers[0].heads[0].query), ElementsAre(0.5, 1));
+  }
+}
+
+/// What other programs compute at padding may be no number.
+TEST(RecordingFile, NumbersAtPaddingDoNotMatter)
+{
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Tensors tensors;
+  tensors["attention"] = Floats({ 1, 1, 1, 3, 3 }, { nan, nan, nan, nan, 1, 0, nan, 0.25, 0.75 });
+  EXPECT_THAT(Refusal(tensors), HasSubstr("expected finite numbers"));
+  tensors["attention_mask"] = Tensor::FromInteger({ 1, 3 }, { 0, 1, 1 });
+  const Recording recording = Read(tensors).recording;
+  EXPECT_THAT(ValuesOf(recording.layers[0].heads[0].weights[0]), ElementsAre(1, 0, 0.25, 0.75));
+}
+
+TEST(RecordingFile, RefusesMasksThatAreNotOfPadding)
+{
+  const auto refusal = [](const Shape& shape, const std::vector<std::int64_t>& values)
+  {
+    Tensors tensors = OldNames();
+    tensors["attention_mask"] = Tensor::FromInteger(shape, values);
+    return Refusal(tensors);
+  };
+  EXPECT_THAT(refusal({ B, T }, { 1, 0, 1, 1, 1, 1 }),
+    HasSubstr("array 'attention_mask': sequence 0: expected padding at its ends alone, found some "
+              "between tokens, at 1."));
+  EXPECT_THAT(refusal({ B, T }, { 1, 1, 1, 0, 0, 0 }),
+    HasSubstr("sequence 1: expected tokens, found padding alone."));
+  EXPECT_THAT(refusal({ B, T }, { 1, 1, 2, 1, 1, 0 }),
+    HasSubstr("expected 1 at tokens and 0 at padding, found 2"));
+  EXPECT_THAT(refusal({ B, 1, T }, { 1, 1, 1, 1, 1, 0 }),
+    HasSubstr("array 'attention_mask': expected shape [2, 3], found [2, 1, 3]"));
+  EXPECT_THAT(refusal({ T }, { 1, 1, 0 }), HasSubstr("expected shape [6], found [3]"));
+}
+
 TEST(RecordingFile, TokenStringsComeFromMetadataOrAFileBeside)
 {
   const TemporaryDirectory folder;

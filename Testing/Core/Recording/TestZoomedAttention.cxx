@@ -59,8 +59,11 @@ std::vector<double> MapByDefinition(
         }
       }
       const bool isSeen = recording.mask == AttentionMask::Causal
-                            ? j <= i && (layer.window == 0 || j > i - layer.window)
-                            : recording.mask == AttentionMask::Bidirectional || j < source;
+                            ? j <= i && (layer.window == 0 || j > i - layer.window) &&
+                                (layer.chunk == 0 || i / layer.chunk == j / layer.chunk)
+                          : recording.mask == AttentionMask::Bidirectional
+                            ? layer.window == 0 || std::abs(i - j) < layer.window
+                            : j < source;
       const bool isScore =
         quantity == AttentionQuantity::Scores || quantity == AttentionQuantity::Content;
       row[j] = isScore ? score : isSeen ? std::exp(score) : 0;
@@ -117,7 +120,7 @@ Recording Masked(const std::string& kind, std::int64_t length)
       [](float& norm) { norm = 3 * std::abs(norm); });
     head.valueNorm.Row(length / 2)[0] = 0;
   }
-  if (kind == "bidirectional" || kind == "distances")
+  if (kind == "bidirectional" || kind == "distances" || kind == "both sides")
   {
     recording.mask = AttentionMask::Bidirectional;
   }
@@ -126,9 +129,13 @@ Recording Masked(const std::string& kind, std::int64_t length)
     recording.mask = AttentionMask::Cross;
     recording.sourceLengths = { length / 3 };
   }
-  if (kind == "window" || kind == "all")
+  if (kind == "window" || kind == "all" || kind == "both sides")
   {
     layer.window = 70;
+  }
+  if (kind == "chunks")
+  {
+    layer.chunk = 70;
   }
   if (kind == "sinks" || kind == "all")
   {
@@ -202,8 +209,8 @@ TEST(ZoomedAttention, LargeWindowsHaveCellsOfTheBase)
 TEST(ZoomedAttention, PoolsWindowsOfAllMasks)
 {
   constexpr std::int64_t length = 301;
-  for (const std::string kind :
-    { "causal", "bidirectional", "cross", "window", "sinks", "slopes", "cap", "distances", "all" })
+  for (const std::string kind : { "causal", "bidirectional", "cross", "window", "both sides",
+         "chunks", "sinks", "slopes", "cap", "distances", "all" })
   {
     const Recording recording = Masked(kind, length);
     for (const AttentionQuantity quantity : { AttentionQuantity::Weights, AttentionQuantity::Scores,

@@ -469,7 +469,7 @@ TEST_P(VisionPictures, MarkTheRightRegion)
 }
 
 INSTANTIATE_TEST_SUITE_P(Preprocessing, VisionPictures,
-  Values("llava", "llava-siglip", "llava-padded", "internvl", "internvl-film", "smolvlm",
+  ::testing::Values("llava", "llava-siglip", "llava-padded", "internvl", "internvl-film", "smolvlm",
     "smolvlm-film", "qwen2_vl", "qwen2_vl-film"),
   [](const auto& one) { return TestName(one.param); });
 
@@ -597,7 +597,8 @@ TEST_P(FoundPictures, AreRefusedIfTheRecordingDoesNotFit)
 }
 
 INSTANTIATE_TEST_SUITE_P(Preprocessing, FoundPictures,
-  Values("llava", "llava-siglip", "llava-padded", "internvl", "smolvlm", "qwen2_vl", "film"),
+  ::testing::Values(
+    "llava", "llava-siglip", "llava-padded", "internvl", "smolvlm", "qwen2_vl", "film"),
   [](const auto& one) { return TestName(one.param); });
 
 /// Neither pixels nor files: what the pictures show is still known.

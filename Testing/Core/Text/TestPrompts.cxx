@@ -11,10 +11,75 @@
 using namespace atlas;
 using atlas::test::MessageOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 namespace
 {
+
+std::vector<std::string> Parse(const std::string& text, PromptFormat format)
+{
+  std::vector<std::string> warnings;
+  std::vector<std::string> prompts = ParsePrompts(text, format, "Prompts", warnings);
+  EXPECT_THAT(warnings, IsEmpty());
+  return prompts;
+}
+
+TEST(Prompts, AreLinesOrOneText)
+{
+  const std::string text = "Q: 1 + 1?\nA:\r\n\n 2\n";
+  EXPECT_THAT(Parse(text, PromptFormat::Lines), ElementsAre("Q: 1 + 1?", "A:", "", " 2"));
+  EXPECT_THAT(Parse(text, PromptFormat::OneText), ElementsAre("Q: 1 + 1?\nA:\n\n 2"));
+  EXPECT_THAT(Parse("a\n\n", PromptFormat::OneText), ElementsAre("a\n"));
+  // A prompt that is written like JSON stays what it is.
+  EXPECT_THAT(Parse("\"a\"\n{}", PromptFormat::Lines), ElementsAre("\"a\"", "{}"));
+  for (const PromptFormat format :
+    { PromptFormat::Lines, PromptFormat::OneText, PromptFormat::JsonLines })
+  {
+    EXPECT_THAT(Parse("", format), IsEmpty());
+  }
+}
+
+TEST(Prompts, JsonLinesHaveLineBreaks)
+{
+  EXPECT_THAT(Parse("\"a\\nb\"\r\n \n{\"text\": \"c\\td\"}\n{\"prompt\": \"\\u00e9\\n\"}\n\"\"",
+                PromptFormat::JsonLines),
+    ElementsAre("a\nb", "c\td", "\u00e9\n", ""));
+}
+
+TEST(Prompts, KeysThatAreNotReadAreNamed)
+{
+  std::vector<std::string> warnings;
+  EXPECT_THAT(
+    ParsePrompts("{\"text\": \"a\", \"id\": 3}\n{\"answer\": [1], \"prompt\": \"b\", \"id\": 4}",
+      PromptFormat::JsonLines, "p.jsonl", warnings),
+    ElementsAre("a", "b"));
+  EXPECT_THAT(warnings,
+    ElementsAre("p.jsonl: only the text of each line is read, and not its \"answer\", \"id\"."));
+}
+
+TEST(Prompts, OtherJsonIsRefused)
+{
+  const auto refusal = [](const std::string& line)
+  { return MessageOf<FormatError>([&] { Parse("\"a\"\n\n" + line, PromptFormat::JsonLines); }); };
+  EXPECT_THAT(refusal("b"), HasSubstr("Prompts, line 3: the line is not JSON: "));
+  EXPECT_EQ(refusal("5"), "Prompts, line 3: expected a JSON string or object, found 5.");
+  EXPECT_EQ(refusal("[\"b\"]"), "Prompts, line 3: expected a JSON string or object, found array.");
+  EXPECT_EQ(refusal("{\"messages\": []}"),
+    "Prompts, line 3: expected a prompt as \"text\" or \"prompt\", found neither.");
+  EXPECT_EQ(refusal("{\"text\": \"b\", \"prompt\": \"c\"}"),
+    "Prompts, line 3: expected a prompt as \"text\" or \"prompt\", found both.");
+  EXPECT_EQ(refusal("{\"text\": 5}"), "Prompts, line 3: expected a string as \"text\", found 5.");
+}
+
+TEST(Prompts, AreWrittenWithEveryCharacter)
+{
+  const std::vector<std::string> prompts = { "a\nb\r\n", "", "\"\\", " \t\u00e9\u2028", "\n" };
+  EXPECT_EQ(Parse(WritePrompts(prompts, "prompt"), PromptFormat::JsonLines), prompts);
+  EXPECT_THAT(WritePrompts({}, "prompt"), IsEmpty());
+  EXPECT_THAT(MessageOf<FormatError>([] { WritePrompts({ "a", "\xff" }, "prompt"); }),
+    HasSubstr("prompt 2: "));
+}
 
 TEST(Prompts, IntegersAreReadLineByLine)
 {

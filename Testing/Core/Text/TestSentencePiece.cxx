@@ -378,6 +378,9 @@ TEST(SentencePiece, HostileModelsAreRefused)
 {
   const std::string good = SentencePieceFile({ Unknown, { "a", -1 } });
   EXPECT_EQ(Refusal(""), "m: expected a SentencePiece model, found no pieces.");
+  EXPECT_EQ(Refusal("version https://git-lfs.github.com/spec/v1\noid sha256:dadf\nsize 493443\n"),
+    "m: expected a SentencePiece model, found the pointer of Git LFS to a file that was not "
+    "downloaded.");
   EXPECT_THAT(Refusal("\x0a\x7f"), StartsWith("m: byte 2: expected 127 more bytes, found 0."));
   EXPECT_THAT(Refusal(std::string(12, '\xff')), HasSubstr("a number of at most 10 bytes"));
   EXPECT_THAT(Refusal("\x0b"), HasSubstr("expected a field of type 0, 1, 2 or 5, found type 3"));

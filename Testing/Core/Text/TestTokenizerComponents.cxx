@@ -1,6 +1,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "JsonText.h"
+#include "MappedFile.h"
 #include "ModelsOracle.h"
 #include "TokenizerFile.h"
 #include "UnicodeText.h"

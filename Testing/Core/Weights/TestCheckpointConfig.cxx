@@ -68,6 +68,23 @@ TEST(CheckpointConfig, IsThatOfTheTraining)
   EXPECT_TRUE(llama.rotatesNeighbors);
 }
 
+/// Settings of before 2023 and of forks do not say whether there are biases.
+TEST(CheckpointConfig, BiasesOfNanoGptAreThoseOfTheWeights)
+{
+  for (const bool hasBias : { false, true })
+  {
+    const TemporaryDirectory folder;
+    WriteCheckpoint(folder / "ckpt.pt",
+      std::string("transformer.h.0.mlp.c_fc.") + (hasBias ? "bias" : "weight"), { 4, 2 },
+      { { "n_layer", PickledNumber(1) }, { "n_head", PickledNumber(1) },
+        { "n_embd", PickledNumber(2) }, { "block_size", PickledNumber(5) },
+        { "vocab_size", PickledNumber(7) } });
+    const TransformerConfig config = ReadCheckpointConfig(folder / "ckpt.pt");
+    EXPECT_EQ(config.inputBias, hasBias);
+    EXPECT_EQ(config.mlpBias, hasBias);
+  }
+}
+
 TEST(CheckpointConfig, OfMetaHasTheVocabularyOfTheEmbedding)
 {
   EXPECT_EQ(ReadCheckpointConfig(OracleFile("meta_llama/consolidated.00.pth")).vocabulary, 13);

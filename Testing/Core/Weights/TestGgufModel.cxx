@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "GgufBytes.h"
+#include "GgufTokenizer.h"
 #include "JsonText.h"
 #include "ModelsOracle.h"
 #include "RecordTransformer.h"
@@ -81,6 +82,133 @@ TEST_F(GgufModel, IsFoundByItsFolder)
   EXPECT_EQ(FindGguf(this->Folder.Path()), "");
 }
 
+/// The tensors of TinyGguf in three files, as llama.cpp's gguf-split writes them: the first has the
+/// metadata, and with --no-tensor-first-split no tensor.
+class SplitGguf : public GgufModel
+{
+protected:
+  struct Part
+  {
+    std::uint32_t number;
+    std::uint32_t count = 3;
+    std::uint32_t tensors = 11;
+  };
+  std::vector<GgufBytes> Parts;
+
+  SplitGguf() { this->Make({ { 0 }, { 1 }, { 2 } }); }
+
+  std::filesystem::path Shard(int number) const
+  {
+    return this->Folder / ("tiny-0000" + std::to_string(number + 1) + "-of-00003.gguf");
+  }
+
+  void Make(const std::vector<Part>& parts)
+  {
+    this->Parts.clear();
+    for (const Part& part : parts)
+    {
+      GgufBytes& bytes = this->Parts.emplace_back();
+      if (this->Parts.size() == 1)
+      {
+        bytes = TinyGgufSettings();
+      }
+      bytes.Add("split.no", 2, LittleEndian(part.number, 2));
+      bytes.Add("split.count", 2, LittleEndian(part.count, 2));
+      bytes.Add("split.tensors.count", 5, LittleEndian(part.tensors, 4));
+    }
+    for (const auto& [name, shape] : TinyGgufTensors())
+    {
+      this->Parts[name.find("attn") != std::string::npos ? 1 : 2].AddFloats(name, shape);
+    }
+    for (std::size_t i = 0; i < this->Parts.size(); ++i)
+    {
+      WriteBytes(this->Shard(static_cast<int>(i)), this->Parts[i].File());
+    }
+  }
+
+  template<class ErrorType>
+  std::string RefusedShard(int number) const
+  {
+    return MessageOf<ErrorType>([&] { Transformer::Read(this->Shard(number)); });
+  }
+};
+
+TEST_F(SplitGguf, IsReadFromEachShardAndFromItsFolder)
+{
+  const TemporaryDirectory other;
+  WriteBytes(other / "whole.gguf", TinyGguf().File());
+  const Transformer whole = Transformer::Read(other / "whole.gguf");
+  for (const std::filesystem::path& path :
+    { this->Shard(0), this->Shard(1), this->Shard(2), this->Folder.Path() })
+  {
+    SCOPED_TRACE(path);
+    EXPECT_FALSE(std::filesystem::is_regular_file(path) && IsVocabularyAlone(path));
+    const Transformer model = Transformer::Read(path);
+    EXPECT_EQ(model.GetConfig().vocabulary, 5);
+    const TensorViews& tensors = model.GetFiles().GetTensors();
+    ASSERT_EQ(tensors.size(), whole.GetFiles().GetTensors().size());
+    for (const auto& [name, view] : whole.GetFiles().GetTensors())
+    {
+      EXPECT_EQ(tensors.at(name).ToDouble(), view.ToDouble()) << name;
+    }
+    EXPECT_EQ(model.GetFiles().FileOf("blk.0.attn_q.weight"), this->Shard(1).string());
+    EXPECT_EQ(model.GetFiles().FileOf("output_norm.weight"), this->Shard(2).string());
+    EXPECT_EQ(model.GetFiles().Stamps().size(), 3U);
+    EXPECT_EQ(ReadGgufTokenizer(FindGguf(path)).VocabularySize(), 5);
+  }
+}
+
+TEST_F(SplitGguf, MissingShardIsNamed)
+{
+  for (int missing = 0; missing < 3; ++missing)
+  {
+    std::filesystem::remove(this->Shard(missing));
+    EXPECT_THAT(this->RefusedShard<FileError>(missing == 0 ? 2 : 0),
+      HasSubstr("the shard '" + this->Shard(missing).filename().string() +
+                "' is missing; expected all 3 in one folder."));
+    EXPECT_THAT(MessageOf<FileError>([&] { Transformer::Read(this->Folder.Path()); }),
+      HasSubstr(this->Shard(missing).filename().string()));
+    this->Make({ { 0 }, { 1 }, { 2 } });
+  }
+}
+
+TEST_F(SplitGguf, ShardsThatDoNotFitAreRefused)
+{
+  this->Make({ { 0 }, { 2 }, { 2 } });
+  EXPECT_THAT(this->RefusedShard<FormatError>(0),
+    HasSubstr("tiny-00002-of-00003.gguf: the metadata 'split.no': expected 1 by the name of the "
+              "file, found 2."));
+  this->Make({ { 0 }, { 1, 4 }, { 2 } });
+  EXPECT_THAT(this->RefusedShard<FormatError>(0),
+    HasSubstr("the metadata 'split.count': expected 3 by the name of the file, found 4."));
+  this->Make({ { 0, 3, 12 }, { 1, 3, 12 }, { 2, 3, 12 } });
+  EXPECT_THAT(this->RefusedShard<FormatError>(0),
+    HasSubstr("'split.tensors.count': expected 12 tensors in all shards, found 11."));
+  this->Make({ { 0 }, { 1 }, { 2 } });
+  this->Parts[2].AddFloats("blk.0.attn_q.weight", { 8, 8 });
+  WriteBytes(this->Shard(2), this->Parts[2].File());
+  EXPECT_THAT(this->RefusedShard<FormatError>(0), HasSubstr("tensor 'blk.0.attn_q.weight' is in"));
+}
+
+TEST_F(SplitGguf, ShardsAreFoundByTheirNames)
+{
+  std::filesystem::rename(this->Shard(0), this->Path);
+  EXPECT_THAT(MessageOf<FormatError>([&] { Transformer::Read(this->Path); }),
+    HasSubstr("tiny.gguf: expected a name that ends with '-00001-of-00003.gguf'"));
+  EXPECT_EQ(FirstGgufShard(this->Path), this->Path);
+  EXPECT_EQ(FirstGgufShard("a/b-00012-of-00013.gguf"), "a/b-00001-of-00013.gguf");
+  EXPECT_EQ(FirstGgufShard("b-0012-of-00013.gguf"), "b-0012-of-00013.gguf");
+}
+
+TEST_F(GgufModel, AdapterIsRefusedAsWhatItIs)
+{
+  GgufBytes bytes;
+  bytes.AddText("general.type", "adapter");
+  bytes.AddText("general.architecture", "llama");
+  bytes.AddFloats("blk.0.attn_q.weight.lora_a", { 2, 8 });
+  EXPECT_THAT(this->Refusal(bytes), HasSubstr("expected a model, found an adapter of llama.cpp"));
+}
+
 TEST_F(GgufModel, TensorsHaveTheNamesOfTheFile)
 {
   const Transformer model = this->Read(TinyGguf());
@@ -110,6 +238,60 @@ TEST_F(GgufModel, FrequenciesAreDivided)
       "rope_freqs.weight", { static_cast<std::int64_t>(bad.size()) }, 0, FloatBytes(bad));
     EXPECT_THAT(this->Refusal(bytes), HasSubstr("tensor 'rope_freqs.weight': expected "));
   }
+}
+
+/// As llama.cpp: the factor of the file multiplies that of YaRN, and counts without YaRN, too.
+TEST_F(GgufModel, FactorOfAttentionMultiplies)
+{
+  const auto factor = [&](const std::string& type, bool hasFactor)
+  {
+    GgufBytes bytes = TinyGguf();
+    bytes.AddText("llama.rope.scaling.type", type);
+    bytes.AddNumber("llama.rope.scaling.factor", 8);
+    if (hasFactor)
+    {
+      bytes.AddNumber("llama.rope.scaling.attn_factor", 0.5F);
+    }
+    return this->Read(bytes).GetConfig().rotaryScaling.attentionFactor;
+  };
+  const double yarn = 1 + 0.1 * std::log(8.0);
+  EXPECT_DOUBLE_EQ(factor("yarn", false), yarn);
+  EXPECT_DOUBLE_EQ(factor("yarn", true), 0.5 * yarn);
+  EXPECT_DOUBLE_EQ(factor("linear", false), 1);
+  EXPECT_DOUBLE_EQ(factor("linear", true), 0.5);
+  EXPECT_DOUBLE_EQ(factor("none", true), 0.5);
+}
+
+TEST_F(GgufModel, SettingsThatChangeNumbersAreRefusedByName)
+{
+  const auto read = [&](const char* key, float value)
+  {
+    GgufBytes bytes = TinyGguf();
+    bytes.AddNumber(key, value);
+    return this->Read(bytes).GetConfig().unknownSettings;
+  };
+  for (const std::string key : { "attention.scale", "logit_scale", "residual_scale",
+         "embedding_scale", "rope.scaling.yarn_ext_factor", "rope.scaling.yarn_attn_factor",
+         "rope.scaling.yarn_log_multiplier", "nextn_predict_layers", "attn_logit_softcapping",
+         "attention.max_alibi_bias", "attention.clamp_kqv", "interleave_moe_layer_step" })
+  {
+    // Some are given to the parser, with the name that they have in a config.json.
+    EXPECT_THAT(MessageOf<ModelError>([&] { read(("llama." + key).c_str(), 0.25F); }),
+      AllOf(StartsWith(this->Path.string() + ": '"), HasSubstr(" is 0.25")))
+      << key;
+  }
+  EXPECT_THAT(read("llama.logit_scale", 1), IsEmpty());
+  EXPECT_THAT(read("llama.expert_group_count", 0), IsEmpty());
+  EXPECT_THAT(read("llama.of_mine", 3), ElementsAre("of_mine"));
+  EXPECT_THAT(read("mine.number", 3), IsEmpty());
+  GgufBytes bytes = TinyGguf();
+  bytes.Add("llama.attention.causal", 7, std::string(1, 0)); // false
+  EXPECT_THAT(this->Refusal(bytes),
+    HasSubstr("expected attention.causal to be true for 'llama', found false"));
+  GgufBytes projector = TinyGguf();
+  projector.AddText("general.type", "mmproj");
+  EXPECT_THAT(
+    this->Refusal(projector), HasSubstr("expected a model, found the general.type 'mmproj'"));
 }
 
 TEST_F(GgufModel, OtherModelsAreRefusedByName)
@@ -178,7 +360,7 @@ INSTANTIATE_TEST_SUITE_P(, GgufConversion,
     ConvertedModel{ "gpt2", "{}" }, ConvertedModel{ "gpt_neox", "{}" },
     ConvertedModel{ "olmo", "{}" }, ConvertedModel{ "phi", "{}" },
     ConvertedModel{ "phi3-longrope", "{}" },
-    ConvertedModel{ "qwen3-v5", R"({ "use_sliding_window": false })" },
+    ConvertedModel{ "qwen3-v5", R"({ "use_sliding_window": false, "layer_types": null })" },
     ConvertedModel{ "roberta", "{}" }, ConvertedModel{ "stablelm", "{}" }),
   [](const auto& test)
   {

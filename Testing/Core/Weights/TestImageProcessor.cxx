@@ -3,10 +3,13 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "JsonText.h"
+#include "SettingsFiles.h"
 #include "TemporaryDirectory.h"
 
 #include <limits>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -245,6 +248,93 @@ TEST(ImageProcessor, ReadsAFile)
   EXPECT_THAT(square.mean, Each(0.25));
   EXPECT_EQ(ParseProcessor(R"({"size": [5, 7]})").width, 7);
   EXPECT_EQ(ParseProcessor(R"({"size": {"shortest_edge": 11}})").shortestEdge, 11);
+}
+
+/// As in the original code of CLIP, whose oldest files have a single number.
+TEST(ImageProcessor, ANumberMayBeTheShorterSide)
+{
+  for (const char* type : { R"("feature_extractor_type": "CLIPFeatureExtractor")",
+         R"("image_processor_type": "CLIPImageProcessor")",
+         R"("image_processor_type": "BitImageProcessor")",
+         R"("image_processor_type": "SiglipImageProcessorFast")" })
+  {
+    const std::string text = std::string("{") + type + R"(, "size": )";
+    EXPECT_EQ(ParseProcessor(text + "11}").shortestEdge, 11) << type;
+    EXPECT_EQ(ParseProcessor(text + "[7, 7]}").shortestEdge, 0) << type;
+  }
+  EXPECT_EQ(
+    ParseProcessor(R"({"size": 11, "image_processor_type": "ViTImageProcessor"})").shortestEdge, 0);
+}
+
+/// The size that a model gets from its folder, if its positions fit any.
+TEST(ImageProcessor, AModelMayTakeItsSizeFromTheFile)
+{
+  const TemporaryDirectory folder;
+  const auto size = [&](const std::string& text, std::int64_t side)
+  {
+    WriteBytes(folder / "preprocessor_config.json", text);
+    TransformerConfig config = Model(4, 4);
+    config.patchHeight = config.patchWidth = 2;
+    config.positionSide = side;
+    AdoptImageSize(config, folder.Path());
+    EXPECT_EQ(config.positions, side == 0 ? 0 : config.PatchRows() * config.PatchColumns() + 1);
+    return std::pair(config.imageHeight, config.imageWidth);
+  };
+  const std::string crop =
+    R"({"size": {"shortest_edge": 9}, "do_center_crop": true, "crop_size": {"height": 6, "width": 8}})";
+  EXPECT_EQ(size(crop, 2), std::pair(std::int64_t{ 6 }, std::int64_t{ 8 }));
+  EXPECT_EQ(size(crop, 0), std::pair(std::int64_t{ 4 }, std::int64_t{ 4 }));
+  EXPECT_EQ(size(R"({"size": [10, 7]})", 2), std::pair(std::int64_t{ 10 }, std::int64_t{ 7 }));
+  EXPECT_EQ(
+    size(R"({"size": {"shortest_edge": 9}})", 2), std::pair(std::int64_t{ 4 }, std::int64_t{ 4 }));
+  for (const char* text : { R"({"size": [10, 1]})", R"({"size": [200000000, 2]})" })
+  {
+    EXPECT_THAT(MessageOf<ModelError>([&] { size(text, 2); }),
+      AllOf(HasSubstr("preprocessor_config.json: expected images of a patch, 2 x 2 pixels"),
+        HasSubstr("found ")));
+  }
+}
+
+/// Each key that real files have is read, refused if it is on, or known to change nothing.
+TEST(ImageProcessor, EachKeyIsDecided)
+{
+  const std::set<std::string> known = { // read, of images, of pictures among words, or of sound
+    "chunk_length", "crop_size", "crop_to_patches", "do_center_crop", "do_image_splitting",
+    "do_normalize", "do_pad", "do_rescale", "do_resize", "feature_size", "hop_length", "image_mean",
+    "image_processor_type", "image_std", "max_image_size", "max_patches", "max_pixels",
+    "merge_size", "min_patches", "min_pixels", "n_fft", "n_samples", "patch_size", "resample",
+    "rescale_factor", "sampling_rate", "size", "temporal_patch_size", "video_processor_type",
+    "feature_extractor_type",
+    // refused
+    "crop_pct", "dither", "do_align_long_axis", "do_flip_channel_order", "do_thumbnail", "offset",
+    "padding_value",
+    // pictures are red, green and blue as they are read; the model has the sizes; a sound is filled
+    // up at its end
+    "data_format", "device", "do_convert_rgb", "input_data_format", "nb_max_frames", "padding_side",
+    "return_attention_mask", "return_metadata", "processor_class",
+    // which frames a film has is chosen here
+    "do_sample_frames", "fps", "initial_shift", "max_frames", "min_frames", "num_frames",
+    "video_metadata",
+    // processors of models that are not read
+    "default_to_square", "image_grid_pinpoints", "max_video_tokens", "pad_size"
+  };
+  const auto check = [&](const std::string& path, const nlohmann::json& settings)
+  {
+    for (const auto& [key, value] : settings.items())
+    {
+      EXPECT_TRUE(value.is_null() || known.count(key) == 1) << path << ": " << key;
+    }
+  };
+  EXPECT_GE(ForEachSettingsFile("preprocessor_config.json", check), 9);
+  EXPECT_GE(ForEachSettingsFile("video_preprocessor_config.json", check), 3);
+  ForEachSettingsFile("processor_config.json",
+    [&](const std::string& path, const nlohmann::json& settings)
+    {
+      for (const char* part : { "image_processor", "video_processor", "feature_extractor" })
+      {
+        check(path + ": " + part, settings.value(part, nlohmann::json::object()));
+      }
+    });
 }
 
 TEST(ImageProcessor, IsWrittenAsAFile)

@@ -81,6 +81,18 @@ TEST(SoundProcessor, ATonesBandIsTheOneAroundIt)
   EXPECT_GT(level(26), level(60) + 0.5F);
 }
 
+/// Without a file it is Whisper's, for the bands and places of the model.
+TEST(SoundProcessor, AFolderMayHaveNoSettings)
+{
+  const TemporaryDirectory folder;
+  const SoundProcessor whole = ReadSoundProcessor(folder.Path(), Encoder(80, 1500));
+  EXPECT_EQ(whole.samples, SoundProcessor().samples);
+  EXPECT_EQ(whole.SecondsPerPlace(), 0.02);
+  const SoundProcessor small = ReadSoundProcessor(folder.Path(), Encoder(16, 20));
+  EXPECT_EQ(small.bands, 16);
+  EXPECT_EQ(small.Frames(), 40);
+}
+
 TEST(SoundProcessor, BadSettingsAreNamed)
 {
   const auto message = [](const std::string& text)
@@ -89,6 +101,10 @@ TEST(SoundProcessor, BadSettingsAreNamed)
   EXPECT_THAT(message(R"({"feature_size": 128})"),
     HasSubstr("file: expected 80 bands and 3000 frames, as the model reads, found 128 and 3000."));
   EXPECT_THAT(message(R"({"hop_length": 0})"), HasSubstr("hop_length"));
+  EXPECT_THAT(message(R"({"dither": 0.1})"),
+    HasSubstr("file: 'dither' is 0.1, a step of preprocessing that is not known"));
+  EXPECT_THAT(message(R"({"padding_value": 1})"), HasSubstr("'padding_value' is 1"));
+  EXPECT_THAT(message(R"({"do_normalize": true})"), HasSubstr("'do_normalize' is true"));
   EXPECT_THAT(message(R"({"n_fft": 401})"), HasSubstr("an even n_fft"));
   EXPECT_THAT(message(R"({"sampling_rate": 8000})"), HasSubstr("at least 16000"));
   EXPECT_THAT(MessageOf<FormatError>([] { ParseSoundProcessor("[]", "file", Encoder(80, 1500)); }),

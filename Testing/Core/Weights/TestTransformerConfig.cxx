@@ -165,8 +165,9 @@ TEST(TransformerConfig, DefaultsOfTodaysModels)
   const TransformerConfig neo = Parse(Neo());
   EXPECT_EQ(neo.windows, (std::vector<std::int64_t>{ 0, 256 }));
   EXPECT_EQ(neo.ScoreScale(1), 1);
-  const TransformerConfig stablelm = Parse(
-    Decoder("stablelm", R"(, "head_dim": 8, "use_parallel_residual": true, "qk_layernorm": true)"));
+  const TransformerConfig stablelm =
+    Parse(Decoder("stablelm", R"(, "hidden_size": 48, "use_parallel_residual": true,
+      "qk_layernorm": true)")); // heads of 8
   EXPECT_EQ(stablelm.order, SublayerOrder::ParallelOfOneNorm);
   EXPECT_EQ(stablelm.queryKeyNorm, QueryKeyNorm::OfEachHead);
   EXPECT_EQ(stablelm.RotatedDimension(), 2);
@@ -259,6 +260,71 @@ TEST(TransformerConfig, RotationsMayDependOnTheLayer)
   }
 }
 
+/// Of any family, and also if only one kind of layer has its own.
+TEST(TransformerConfig, NewFilesMayHaveRotationsByLayer)
+{
+  const TransformerConfig config =
+    Parse(Decoder("qwen3", R"(, "head_dim": 4, "num_key_value_heads": 2, "sliding_window": 4,
+      "use_sliding_window": true, "layer_types": ["sliding_attention", "full_attention"],
+      "rope_parameters": {"sliding_attention": {"rope_theta": 100.0},
+        "full_attention": {"rope_theta": 10000.0, "rope_type": "linear", "factor": 2.0}})"));
+  EXPECT_THAT(RotaryFrequencies(config, 0), testing::ElementsAre(1, 0.1F));
+  EXPECT_THAT(RotaryFrequencies(config, 1), testing::ElementsAre(0.5F, 0.005F));
+  const TransformerConfig same = Parse(Decoder("qwen3", R"(, "head_dim": 4,
+      "num_key_value_heads": 2, "sliding_window": 4, "use_sliding_window": true,
+      "max_window_layers": 0, "rope_parameters": {"full_attention": {"rope_theta": 100.0}})"));
+  EXPECT_THAT(RotaryFrequencies(same, 0), testing::ElementsAre(1, 0.1F));
+}
+
+/// Settings of other models that the original code does not read do not count.
+TEST(TransformerConfig, AnArchitectureReadsItsOwnSettings)
+{
+  const TransformerConfig neox = Parse(Decoder("gpt_neox",
+    R"(, "hidden_size": 24, "rotary_pct": 0.5, "num_key_value_heads": 2, "head_dim": 6)"));
+  EXPECT_EQ(neox.keyHeads, 6);
+  EXPECT_EQ(neox.headDimension, 4);
+  const TransformerConfig stableLm = Parse(Decoder("stablelm",
+    R"(, "hidden_size": 24, "partial_rotary_factor": 0.5, "num_key_value_heads": 2, "head_dim": 6)"));
+  EXPECT_EQ(stableLm.keyHeads, 2);
+  EXPECT_EQ(stableLm.headDimension, 4);
+  const TransformerConfig gptJ = Parse(Gpt2(R"(, "model_type": "gptj", "rotary_dim": 4,
+    "scale_attn_weights": false, "scale_attn_by_inverse_layer_idx": true)"));
+  EXPECT_DOUBLE_EQ(gptJ.ScoreScale(1), 0.5);
+  EXPECT_EQ(Parse(Gpt2(R"(, "hidden_act": "relu")")).activation, Activation::GeluTanh);
+  const TransformerConfig whisper = Parse(Pair("whisper", R"(, "scale_embedding": true)"));
+  EXPECT_EQ(whisper.embeddingScale, 1);
+  EXPECT_EQ(Parse(Decoder("gemma", R"(, "hidden_act": "silu")")).activation, Activation::Silu);
+}
+
+TEST(TransformerConfig, ExpertsHaveTwoNames)
+{
+  for (const std::string key : { "num_experts", "num_local_experts" })
+  {
+    for (const char* type : { "qwen2_moe", "qwen3_moe", "olmoe", "mixtral", "gpt_oss" })
+    {
+      EXPECT_EQ(Parse(Decoder(type, ", \"" + key + "\": 9")).experts, 9) << type << " " << key;
+    }
+  }
+}
+
+/// A weight of 0 counts as none, as in the original.
+TEST(TransformerConfig, MagnitudesOfYarn)
+{
+  const auto factor = [](const std::string& more)
+  {
+    return Parse(Llama(R"(, "rope_scaling": {"type": "yarn", "factor": 8.0)" + more + "}"))
+      .rotaryScaling.attentionFactor;
+  };
+  const double plain = 1 + 0.1 * std::log(8.0);
+  EXPECT_DOUBLE_EQ(factor(""), plain);
+  EXPECT_DOUBLE_EQ(factor(R"(, "mscale": 0.5)"), plain);
+  EXPECT_DOUBLE_EQ(factor(R"(, "mscale": 0, "mscale_all_dim": 1)"), plain);
+  EXPECT_DOUBLE_EQ(factor(R"(, "mscale": 0.5, "mscale_all_dim": 0)"), plain);
+  EXPECT_DOUBLE_EQ(factor(R"(, "mscale": 0.5, "mscale_all_dim": 2)"),
+    (1 + 0.05 * std::log(8.0)) / (2 * plain - 1));
+  EXPECT_DOUBLE_EQ(factor(R"(, "mscale": 0.5, "mscale_all_dim": 2, "attention_factor": 3)"), 3);
+}
+
 TEST(TransformerConfig, LongRopeDependsOnTheLength)
 {
   const TransformerConfig config = Parse(Decoder("phi3", R"(, "max_position_embeddings": 64,
@@ -267,6 +333,10 @@ TEST(TransformerConfig, LongRopeDependsOnTheLength)
   EXPECT_THAT(RotaryFrequencies(config, 0, 16), testing::ElementsAre(1, 0.05F));
   EXPECT_THAT(RotaryFrequencies(config, 0, 17), testing::ElementsAre(0.25F, 0.02F));
   EXPECT_DOUBLE_EQ(config.rotaryScaling.attentionFactor, std::sqrt(1.5)); // 1 + ln 4 / ln 16
+  const TransformerConfig own = Parse(Decoder("phi3", R"(, "max_position_embeddings": 64,
+    "original_max_position_embeddings": 16, "head_dim": 4, "rope_scaling": {"type": "longrope",
+      "factor": 16.0, "short_factor": [1, 2], "long_factor": [4, 5]})"));
+  EXPECT_DOUBLE_EQ(own.rotaryScaling.attentionFactor, std::sqrt(2.0)); // 1 + ln 16 / ln 16
 }
 
 TEST(TransformerConfig, OlderNamesOfSettingsAreKnown)
@@ -413,6 +483,8 @@ INSTANTIATE_TEST_SUITE_P(Architecture, BadTransformerConfig,
     BadConfig{ "LatentAttention", R"({"model_type": "deepseek_v3"})", "with latent attention" },
     BadConfig{ "TwoEncoders", R"({"model_type": "clip"})",
       "choose the architecture clip_text_model or clip_vision_model" },
+    BadConfig{ "TwoEncodersOfSiglip", R"({"model_type": "siglip"})",
+      "choose the architecture siglip_vision_model" },
     BadConfig{ "NoText", R"({"model_type": 5})", "expected 'model_type' to be a string, found 5" }),
   NameOf);
 
@@ -481,7 +553,7 @@ INSTANTIATE_TEST_SUITE_P(Variant, BadTransformerConfig,
         "rope_scaling": {"type": "longrope", "short_factor": [1], "long_factor": [2]})"),
       "expected 'original_max_position_embeddings' to be above 1, found 1" },
     BadConfig{ "Quantized", Llama(R"(, "quantization_config": {"quant_method": "mxfp4"})"),
-      "a quantization of weights that is not known" },
+      "by 'quantization_config' the weights are quantized by MXFP4, which is not run" },
     BadConfig{ "WindowOfZero", Decoder("mistral", R"(, "sliding_window": 0)"),
       "expected 'sliding_window' to be an integer from 1 to 2147483647, found 0" },
     BadConfig{ "NegativeWindow", Decoder("gemma2", R"(, "sliding_window": -4)"),
@@ -493,8 +565,26 @@ INSTANTIATE_TEST_SUITE_P(Variant, BadTransformerConfig,
       Decoder("mistral", R"(, "sliding_window": 4, "layer_types": ["full_attention"])"),
       "expected 'layer_types' to be a list of 2 names" },
     BadConfig{ "TypeOfLayer",
-      Decoder("mistral", R"(, "sliding_window": 4, "layer_types": ["full_attention", "linear"])"),
+      Decoder("gemma2", R"(, "sliding_window": 4, "layer_types": ["full_attention", "linear"])"),
       "unknown layer_types 'linear', expected full_attention or sliding_attention" },
+    BadConfig{ "TypesOfAModelWithoutThem",
+      Decoder("mistral", R"(, "layer_types": ["sliding_attention", "full_attention"])"),
+      "expected 'layer_types' to be sliding_attention in all layers, as in the original code of "
+      "this model_type, found full_attention" },
+    BadConfig{ "TypesWithoutWindow",
+      Decoder("qwen2", R"(, "layer_types": ["sliding_attention", "full_attention"])"),
+      "'layer_types' is array, which changes what a model computes, and 'qwen2' is run without" },
+    BadConfig{ "TwoScalings", Llama(R"(, "rope_scaling": {"type": "linear", "factor": 2},
+        "rope_parameters": {"rope_theta": 100, "rope_type": "default"})"),
+      "expected the factor of 'rope_scaling' and 'rope_parameters' to be the same, found 2 and "
+      "null" },
+    BadConfig{ "PartOfOneKindOfLayer", Decoder("gemma3_text", R"(, "head_dim": 4,
+        "num_key_value_heads": 2, "rope_parameters": {"full_attention": {"rope_theta": 100},
+        "sliding_attention": {"rope_theta": 100, "partial_rotary_factor": 0.5}})"),
+      "'rope_parameters.sliding_attention.partial_rotary_factor' is 0.5" },
+    BadConfig{ "OlderTextOfClip", R"({"model_type": "clip_text_model", "text_config":
+        {"hidden_act": "gelu"}, "text_config_dict": {"hidden_act": "relu"}})",
+      "expected the hidden_act of 'text_config_dict' and 'text_config' to be the same" },
     BadConfig{ "NegativeCap", Decoder("gemma2", R"(, "attn_logit_softcapping": -1)"),
       "expected 'attn_logit_softcapping' to be a number that is not negative, found -1" },
     BadConfig{ "NoScale", Decoder("gemma2", R"(, "query_pre_attn_scalar": 0)"),
@@ -632,6 +722,34 @@ TEST(TransformerConfig, T5)
   EXPECT_EQ(later.decoderStart, 4); // the padding
   EXPECT_THAT(later.endTokens, ElementsAre(1));
   EXPECT_EQ(Parse(T5(R"(, "decoder_start_token_id": 6)")).decoderStart, 6);
+}
+
+/// Release 5 of the original calls all models of T5 tied, and says beside it whether logits are
+/// scaled.
+TEST(TransformerConfig, LogitsOfT5AreScaledAsSaid)
+{
+  const double scale = 1 / std::sqrt(12.0);
+  const std::string tied = R"(, "tie_word_embeddings": true)";
+  const std::string scaled = R"(, "scale_decoder_outputs": true)";
+  const std::string plain = R"(, "scale_decoder_outputs": false)";
+  const std::string separate = R"(, "tie_word_embeddings": false)";
+  EXPECT_EQ(Parse(T5(tied)).logitScale, scale);
+  EXPECT_EQ(Parse(T5(tied + plain)).logitScale, 1);
+  EXPECT_EQ(Parse(T5(tied + scaled)).logitScale, scale);
+  EXPECT_EQ(Parse(T5(separate)).logitScale, 1);
+  EXPECT_EQ(Parse(T5(separate + scaled)).logitScale, scale);
+  // The activation that a file states counts before the one of feed_forward_proj.
+  const TransformerConfig other = Parse(T5(R"(, "dense_act_fn": "silu", "is_gated_act": true)"));
+  EXPECT_EQ(other.activation, Activation::Silu);
+  EXPECT_TRUE(other.gated && other.encoder->gated);
+  // mT5 is scaled by releases 4 if it is tied, and never by releases 5.
+  const auto ofMT5 = [&](const std::string& version)
+  {
+    return Parse(T5(tied + R"(, "model_type": "mt5", "transformers_version": ")" + version + "\""))
+      .logitScale;
+  };
+  EXPECT_EQ(ofMT5("4.57.1"), scale);
+  EXPECT_EQ(ofMT5("5.17.0"), 1);
 }
 
 TEST(TransformerConfig, Bart)

@@ -3,6 +3,7 @@
 #include "Error.h"
 #include "ErrorMessage.h"
 #include "FloatValues.h"
+#include "MappedFile.h"
 #include "ModelsOracle.h"
 #include "Safetensors.h"
 #include "TemporaryDirectory.h"
@@ -184,6 +185,46 @@ TEST(TransformerWeights, IntegersAreRefused)
   TinyTransformer tiny;
   tiny.tensors["ln_f.bias"] = Tensor::FromInteger({ 48 }, std::vector<std::int64_t>(48));
   EXPECT_EQ(Refusal(tiny), "tiny: tensor 'ln_f.bias': expected F32, F16, BF16 or F64, found I64.");
+}
+
+/// Tensors beside a weight, or in its place, tell how it is quantized, if the configuration does
+/// not.
+TEST(TransformerWeights, QuantizedOnesAreRefusedByTheirMethod)
+{
+  const std::string module = "h.0.mlp.c_fc";
+  for (const auto& [beside, method] :
+    std::vector<std::pair<std::string, std::string>>{ { module + ".qweight", "AWQ or GPTQ" },
+      { module + ".g_idx", "GPTQ" }, { module + ".weight_packed", "compressed-tensors" },
+      { module + ".weight.absmax", "bitsandbytes (4 bits)" },
+      { module + ".SCB", "bitsandbytes (8 bits)" },
+      { module + ".weight_scale_inv", "FP8 or integers" } })
+  {
+    TinyTransformer tiny;
+    tiny.tensors[module + ".weight"] = Tensor::FromInteger({ 2 }, { 1, 2 });
+    tiny.tensors[beside] = Tensor::FromInteger({ 1 }, { 1 });
+    const std::string expected = "tiny: tensor 'h.0.mlp.c_fc.weight' is quantized by " + method +
+                                 ", which is not run; expected the model before its quantization";
+    EXPECT_THAT(Refusal(tiny), StartsWith(expected));
+    tiny.tensors.erase(module + ".weight");
+    EXPECT_THAT(Refusal(tiny), StartsWith(expected));
+  }
+}
+
+/// gpt-oss as it is published, and with a configuration that does not say how.
+TEST(TransformerWeights, Mxfp4IsRefusedByItsName)
+{
+  const std::filesystem::path published = AnyOracle("v5/mxfp4/a");
+  EXPECT_THAT(MessageOf<ModelError>([&] { Transformer::Read(published); }),
+    HasSubstr("config.json: by 'quantization_config' the weights are quantized by MXFP4, which is "
+              "not run; expected the model before its quantization (F32, F16, BF16 or F64), or a "
+              ".gguf file of it."));
+  const TemporaryDirectory folder;
+  std::string config = ReadFile(published / "config.json");
+  config.replace(config.find("quantization_config"), 19, "_name_or_path");
+  WriteBytes(folder / "config.json", config);
+  std::filesystem::copy_file(published / "model.safetensors", folder / "model.safetensors");
+  EXPECT_THAT(MessageOf<ModelError>([&] { Transformer::Read(folder.Path()); }),
+    HasSubstr("tensor 'model.layers.0.mlp.experts.gate_up_proj' is quantized by MXFP4, which"));
 }
 
 TEST(TransformerWeights, BuffersAreIgnoredAndTheRestIsListed)
@@ -464,18 +505,71 @@ TEST(TransformerWeights, PrefixesOfEncodersAndDecodersMayBeMissing)
   }
 }
 
-/// Older files of T5 hold biases of cross attention that its code does not use, those of Marian
-/// positions that it computes.
+/// Older files of T5 hold biases of cross attention that its code does not use.
 TEST(TransformerWeights, WhatOlderFilesHoldBesidesIsIgnored)
 {
   PairFile t5("t5");
   t5.views["decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"] =
     t5.views.at("decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight");
   EXPECT_THAT(t5.Read().GetWeights().unused, IsEmpty());
+}
+
+/// Older files of Marian, and those of Pegasus, hold the positions that are computed otherwise.
+TEST(TransformerWeights, PositionsOfTheFileCount)
+{
   PairFile marian("marian");
-  marian.views["model.encoder.embed_positions.weight"] = marian.views.at("model.shared.weight");
-  marian.views["model.decoder.embed_positions.weight"] = marian.views.at("model.shared.weight");
-  EXPECT_THAT(marian.Read().GetWeights().unused, IsEmpty());
+  EXPECT_EQ(marian.Read().GetWeights().positionEmbedding.data, nullptr);
+  const std::int64_t positions = marian.Read().GetConfig().positions;
+  const TensorView rows = RowsOf(marian.views.at("model.shared.weight"), 0, positions);
+  for (const char* name :
+    { "model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight" })
+  {
+    marian.views[name] = rows;
+  }
+  const Transformer model = marian.Read();
+  EXPECT_THAT(model.GetWeights().unused, IsEmpty());
+  EXPECT_EQ(model.GetWeights().positionEmbedding.data, rows.data);
+  EXPECT_EQ(model.GetWeights().encoder->positionEmbedding.data, rows.data);
+  marian.views["model.encoder.embed_positions.weight"] = RowsOf(rows, 0, positions - 1);
+  EXPECT_THAT(
+    marian.Refusal(), HasSubstr("tensor 'model.encoder.embed_positions.weight': expected shape ["));
+}
+
+/// DINOv2 reads images of another size than those that its positions are of.
+TEST(Positions, AreInterpolatedAsByTheOriginal)
+{
+  for (const std::string name :
+    { "dinov2-size", "dinov2-registers-size", "dinov2-registers-larger" })
+  {
+    SCOPED_TRACE(name);
+    const std::filesystem::path folder = ModelsOracle("transformers/" + name);
+    const Transformer model = Transformer::Read(folder);
+    const SafetensorsFile oracle(folder / "expected.safetensors");
+    const TensorView& expected = oracle.GetTensors().at("positions");
+    const TensorView& found = model.GetWeights().positionEmbedding;
+    ASSERT_EQ(found.shape, expected.shape);
+    for (std::uint64_t i = 0; i < expected.Count(); ++i)
+    {
+      ASSERT_NEAR(found.At(i), expected.At(i), 2e-6) << i;
+    }
+  }
+}
+
+/// A table that is not of the size that config.json says is refused all the same.
+TEST(Positions, MustBeThoseOfTheConfiguration)
+{
+  const TemporaryDirectory folder;
+  const std::filesystem::path model = ModelsOracle("transformers/dinov2-size");
+  for (const char* name : { "model.safetensors", "preprocessor_config.json" })
+  {
+    std::filesystem::copy(model / name, folder / name);
+  }
+  std::string config = ReadBytes(model / "config.json");
+  config.replace(config.find("70"), 2, "84");
+  WriteBytes(folder / "config.json", config);
+  EXPECT_THAT(MessageOf<ModelError>([&] { Transformer::Read(folder.Path()); }),
+    HasSubstr("'embeddings.position_embeddings': expected shape [1, 37, 16] by the configuration, "
+              "found [1, 26, 16]."));
 }
 
 }

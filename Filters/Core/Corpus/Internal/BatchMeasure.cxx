@@ -348,7 +348,8 @@ private:
       looks[query - begin] = { focus.strongest, focus.strongest };
       if (key >= 0)
       {
-        work.BestOf(ContextMeasure::Score).Offer(row[key], query, key);
+        const float byDistance = row[key] - scores.slope * static_cast<float>(query); // of ALiBi
+        work.BestOf(ContextMeasure::Score).Offer(byDistance, query, key);
         work.BestOf(ContextMeasure::Attention).Offer(weights[key], query, key);
         looks[query - begin].other = key;
       }

@@ -1,7 +1,6 @@
 #include "BatchAxes.h"
 
 #include "Error.h"
-#include "Index.h"
 
 #include <algorithm>
 #include <limits>
@@ -123,22 +122,20 @@ void BatchAxes::LeaveOutPadding(RecordingArrays& arrays)
     throw ModelError(arrays.GetSource() + ": expected fewer than 2^31 tokens, found " +
                      std::to_string(rows) + ".");
   }
-  std::vector<std::int64_t> mask;
-  if (arrays.Find(ForeignNames::PaddingMask) != nullptr)
+  std::vector<std::int64_t> offsets;
+  for (std::int64_t sequence = 0; sequence <= this->Batch; ++sequence)
   {
-    mask = arrays.LoadIntegers(ForeignNames::PaddingMask, this->With({ this->Tokens }));
+    offsets.push_back(sequence * this->Tokens);
   }
+  this->Kept = ReadPadding(arrays, offsets);
   this->FirstRows = { 0 };
-  for (std::int64_t row = 0; row < rows; ++row)
+  for (const RowRange& range : this->Kept)
   {
-    if (mask.empty() || mask[row] != 0)
+    for (std::int64_t row = range.first; row < range.end; ++row)
     {
       this->Rows.push_back(row);
     }
-    if ((row + 1) % this->Tokens == 0)
-    {
-      this->FirstRows.push_back(this->Rows.size());
-    }
+    this->FirstRows.push_back(this->Rows.size());
   }
 }
 
@@ -227,25 +224,12 @@ std::vector<SharedMatrix> BatchAxes::ReadHeads(
 SharedMatrix BatchAxes::ReadSquare(const RecordingArrays& arrays, const std::string& name,
   const LoadedArray& array, std::int64_t before, std::int64_t sequence, bool isScores) const
 {
-  SharedMatrix whole = arrays.Gather(
-    name, array, this->Tokens, this->Tokens,
-    [&](std::int64_t i) { return (before * this->Tokens + i) * this->Tokens; }, isScores);
-  if (static_cast<std::int64_t>(this->Rows.size()) == this->Batch * this->Tokens)
-  {
-    return whole; // there is no padding
-  }
-  const std::int64_t begin = this->FirstRows[sequence];
-  const std::int64_t kept = this->FirstRows[ToIndex(sequence) + 1] - begin;
-  SharedMatrix square = SharedMatrix::Zero(kept, kept);
-  const auto positionOf = [&](std::int64_t i) { return this->Rows[begin + i] % this->Tokens; };
-  for (std::int64_t i = 0; i < kept; ++i)
-  {
-    for (std::int64_t j = 0; j < kept; ++j)
-    {
-      square.Row(i)[j] = whole.Row(positionOf(i))[positionOf(j)];
-    }
-  }
-  return square;
+  const RowRange& range = this->Kept[sequence];
+  const std::int64_t length = range.end - range.first;
+  const std::int64_t first = range.first - sequence * this->Tokens;
+  return arrays.Gather(
+    name, array, length, length, [&](std::int64_t i)
+    { return (before * this->Tokens + first + i) * this->Tokens + first; }, isScores);
 }
 
 }

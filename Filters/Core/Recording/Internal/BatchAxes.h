@@ -3,6 +3,7 @@
 // Internal to Core.
 
 #include "ForeignNames.h"
+#include "Padding.h"
 
 #include <initializer_list>
 
@@ -22,8 +23,8 @@ public:
   std::int64_t Sequences() const { return this->Batch; }
   std::int64_t Length() const { return this->Tokens; } ///< T, including padding
 
-  /// The rows of [B * T] that are not padding.
-  const std::vector<std::int64_t>& Kept() const { return this->Rows; }
+  /// The rows of [B * T] of each sequence that are not padding.
+  const std::vector<RowRange>& TokenRows() const { return this->Kept; }
 
   /// The index of the first such row of each sequence, then their number.
   const std::vector<std::int64_t>& Offsets() const { return this->FirstRows; }
@@ -51,6 +52,7 @@ private:
   bool HasBatch = false;
   std::int64_t Batch = 1;
   std::int64_t Tokens = -1;
+  std::vector<RowRange> Kept;
   std::vector<std::int64_t> Rows;
   std::vector<std::int64_t> FirstRows;
 

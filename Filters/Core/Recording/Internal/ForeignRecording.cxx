@@ -30,7 +30,7 @@ public:
   {
   }
 
-  Recording Build()
+  UnpaddedRecording Build()
   {
     this->ReadTokens();
     this->Record.layerCount = static_cast<std::int32_t>(
@@ -59,7 +59,8 @@ public:
       this->Fail("expected arrays of a recording, such as blocks.0.attn.hook_q and hook_k, "
                  "or attention, found none of them.");
     }
-    return std::move(this->Record);
+    return { std::move(this->Record), this->Tokens.TokenRows(),
+      this->Tokens.Sequences() * this->Tokens.Length() };
   }
 
 private:
@@ -507,7 +508,7 @@ private:
 
 }
 
-Recording MakeForeignRecording(RecordingArrays& arrays, const Metadata& metadata,
+UnpaddedRecording MakeForeignRecording(RecordingArrays& arrays, const Metadata& metadata,
   const RecordingReadOptions& options, std::vector<std::string>& warnings)
 {
   return Builder(arrays, metadata, options, warnings).Build();

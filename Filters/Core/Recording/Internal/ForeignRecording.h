@@ -2,7 +2,7 @@
 
 // Internal to Core.
 
-#include "RecordingArrays.h"
+#include "Padding.h"
 #include "RecordingReadOptions.h"
 
 namespace atlas
@@ -10,7 +10,7 @@ namespace atlas
 
 /// Builds a recording from arrays with foreign names, as described in RecordingFile.h. The caller
 /// fills in token strings and the information from the options.
-Recording MakeForeignRecording(RecordingArrays& arrays, const Metadata& metadata,
+UnpaddedRecording MakeForeignRecording(RecordingArrays& arrays, const Metadata& metadata,
   const RecordingReadOptions& options, std::vector<std::string>& warnings);
 
 }

@@ -1,6 +1,7 @@
 #include "NativeRecording.h"
 
 #include "Error.h"
+#include "ForeignNames.h"
 #include "JsonText.h"
 #include "RecordingArrays.h"
 #include "RecordingFile.h"
@@ -28,6 +29,7 @@ constexpr const char* SequenceOffsets = "sequence_offsets";
 constexpr const char* ScoreCaps = "score_caps";
 constexpr const char* Windows = "windows";
 constexpr const char* PatchWindows = "patch_windows";
+constexpr const char* Chunks = "chunks";
 constexpr const char* Sinks = "sinks";
 constexpr const char* ExpertCounts = "expert_counts";
 constexpr const char* SourceLengths = "source_lengths";
@@ -110,17 +112,16 @@ void CheckVersion(const Metadata& metadata, const std::string& source)
   {
     throw FormatError(source + ": expected the metadata 'version', which is missing.");
   }
-  for (const char* known :
-    { RecordingVersion, SecondRecordingVersion, ThirdRecordingVersion, FourthRecordingVersion })
+  for (const char* known : { RecordingVersion, SecondRecordingVersion, ThirdRecordingVersion,
+         FourthRecordingVersion, FifthRecordingVersion })
   {
     if (version->second == known)
     {
       return;
     }
   }
-  throw FormatError(source + ": expected version " + RecordingVersion + ", " +
-                    SecondRecordingVersion + ", " + ThirdRecordingVersion + " or " +
-                    FourthRecordingVersion + " of the format " + RecordingFormat + ", found '" +
+  throw FormatError(source + ": expected version " + RecordingVersion + " to " +
+                    FifthRecordingVersion + " of the format " + RecordingFormat + ", found '" +
                     version->second + "'.");
 }
 
@@ -264,7 +265,8 @@ private:
         return cap.is_number();
       });
     for (const auto& windows : { std::pair(Windows, &RecordedLayer::window),
-           std::pair(PatchWindows, &RecordedLayer::patchWindow) })
+           std::pair(PatchWindows, &RecordedLayer::patchWindow),
+           std::pair(Chunks, &RecordedLayer::chunk) })
     {
       const auto place = windows.second;
       this->ForEachLayerIn(windows.first, "an integer of 64 bits",
@@ -684,6 +686,10 @@ public:
     {
       texts["version"] = FourthRecordingVersion;
     }
+    if (texts.count(Chunks) != 0)
+    {
+      texts["version"] = FifthRecordingVersion;
+    }
     return texts;
   }
 
@@ -718,6 +724,7 @@ private:
     json caps = json::object();
     json windows = json::object();
     json patchWindows = json::object();
+    json chunks = json::object();
     json sinks = json::object();
     for (const RecordedLayer& layer : this->Record.layers)
     {
@@ -734,13 +741,18 @@ private:
       {
         patchWindows[name] = layer.patchWindow;
       }
+      if (layer.chunk != 0)
+      {
+        chunks[name] = layer.chunk;
+      }
       if (!layer.sinks.empty())
       {
         sinks[name] = layer.sinks;
       }
     }
-    for (const auto& [key, values] : { std::pair(ScoreCaps, &caps), std::pair(Windows, &windows),
-           std::pair(Sinks, &sinks), std::pair(PatchWindows, &patchWindows) })
+    for (const auto& [key, values] :
+      { std::pair(ScoreCaps, &caps), std::pair(Windows, &windows), std::pair(Sinks, &sinks),
+        std::pair(PatchWindows, &patchWindows), std::pair(Chunks, &chunks) })
     {
       if (!values->empty())
       {
@@ -832,7 +844,31 @@ private:
 
 }
 
-Recording ReadNativeRecording(RecordingArrays& arrays, const Metadata& metadata)
+namespace
+{
+
+void LeaveOutPadding(
+  Recording& recording, const std::vector<RowRange>& tokens, const RecordingArrays& arrays)
+{
+  if (recording.encoder != nullptr || !recording.pictures.IsEmpty())
+  {
+    arrays.Fail(ForeignNames::PaddingMask,
+      "expected none in a recording with pictures or an encoder, whose tokens have their places.");
+  }
+  CheckRecording(recording, arrays.GetSource());
+  recording = RowsOfSequences(recording, tokens);
+  for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+  {
+    const auto begin = recording.tokens.position.begin() + recording.sequenceOffsets[s];
+    const auto end = begin + recording.SequenceLength(s);
+    const std::int32_t first = begin == end ? 0 : *begin;
+    std::transform(begin, end, begin, [first](std::int32_t position) { return position - first; });
+  }
+}
+
+}
+
+UnpaddedRecording ReadNativeRecording(RecordingArrays& arrays, const Metadata& metadata)
 {
   CheckVersion(metadata, arrays.GetSource());
   Recording recording = NativeReader(arrays, metadata).Read();
@@ -847,7 +883,13 @@ Recording ReadNativeRecording(RecordingArrays& arrays, const Metadata& metadata)
     }
   }
   arrays.Enter({});
-  return recording;
+  const std::int64_t rows = recording.sequenceOffsets.back();
+  std::vector<RowRange> tokens = ReadPadding(arrays, recording.sequenceOffsets);
+  if (arrays.Find(ForeignNames::PaddingMask) != nullptr)
+  {
+    LeaveOutPadding(recording, tokens, arrays);
+  }
+  return { std::move(recording), std::move(tokens), rows };
 }
 
 NativeArrays MakeNativeArrays(const Recording& recording)

@@ -2,15 +2,16 @@
 
 // Internal to Core.
 
-#include "RecordingArrays.h"
+#include "Padding.h"
 
 namespace atlas
 {
 
-/// Builds a recording from arrays and metadata with native names, which RecordingFile.h lists. The
-/// caller fills in token strings. Throws FormatError for invalid metadata, and ModelError for
-/// invalid arrays.
-Recording ReadNativeRecording(RecordingArrays& arrays, const Metadata& metadata);
+/// Builds a recording from arrays and metadata with native names, which RecordingFile.h lists. An
+/// array attention_mask marks padding, which is left out; positions then begin with 0. The caller
+/// fills in token strings. Throws FormatError for invalid metadata, and ModelError for invalid
+/// arrays.
+UnpaddedRecording ReadNativeRecording(RecordingArrays& arrays, const Metadata& metadata);
 
 struct NativeArrays
 {

@@ -201,9 +201,6 @@ HWY_INLINE void AddChunk(
       }
       const Batch<2> scale = ExpOfNegative(Map(difference, before, shift));
       sum = Map([](V x, V y, V z) HWY_ATTR { return hn::MulAdd(x, y, z); }, known, scale, sum);
-      // Without any key, sums are 0 and not some e^-87.
-      sum =
-        Map([&](V x, V y) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(y, lowest), x); }, sum, now);
     }
     hn::StoreU(now.v[0], d, largest + query);
     hn::StoreU(now.v[1], d, largest + query + lanes);

@@ -127,18 +127,8 @@ double Share(const float* p, const float* q, std::int64_t length)
 
 Deviation Compare(const Recording& stored, const Recording& computed, const ComparedBlock& block)
 {
-  HeadScores head; // for NormalizeScores
-  head.length = stored.SequenceLength(block.sequence);
-  head.mask = stored.mask;
   const RecordedLayer& layer = FindLayer(stored, block.layer);
-  head.window = layer.window;
-  if (layer.patchWindow > 0)
-  {
-    const std::int64_t first = stored.sequenceOffsets[block.sequence];
-    head.patchWindow = layer.patchWindow;
-    head.patchRow = stored.tokens.row.data() + first;
-    head.patchColumn = stored.tokens.column.data() + first;
-  }
+  HeadScores head = MaskOf(stored, block.sequence, layer);
   if (!layer.sinks.empty())
   {
     head.sink = layer.sinks.at(block.head);

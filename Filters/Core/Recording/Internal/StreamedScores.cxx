@@ -148,6 +148,7 @@ public:
     if (isMasked && scores.window > 0)
     {
       tile.beyond = std::min(scores.window, ScoreTile::Everywhere);
+      tile.least = scores.mask == AttentionMask::Causal ? 0 : 1 - tile.beyond;
     }
     ReduceCells(tile, this->Edges.data() + this->First, this->Last - this->First,
       isMasked ? ScoreSum::Exponentials : ScoreSum::Scores,
@@ -314,7 +315,7 @@ std::optional<StreamedMap> FindStreamed(const Recording& recording, std::int64_t
   }
   const RecordedHead& recorded = FindHead(recording, layer, head);
   if (recorded.HasAttention() || !recorded.query.IsRecorded() || !recorded.key.IsRecorded() ||
-      FindLayer(recording, layer).patchWindow > 0)
+      FindLayer(recording, layer).patchWindow > 0 || FindLayer(recording, layer).chunk > 0)
   {
     return std::nullopt;
   }

@@ -34,8 +34,8 @@ struct StreamedMap
 };
 
 /// Finds such a map, if the head has one: not for means over heads or sequences, Rollout and Bias,
-/// attention that is stored, masks of pictures, and numbers that are not finite or whose products
-/// might not be.
+/// attention that is stored, masks of pictures and chunks, and numbers that are not finite or whose
+/// products might not be.
 std::optional<StreamedMap> FindStreamed(const Recording& recording, std::int64_t sequence,
   std::int64_t layer, std::int64_t head, AttentionQuantity quantity);
 

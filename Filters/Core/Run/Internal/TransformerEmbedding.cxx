@@ -218,12 +218,14 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
   for (std::int64_t s = sequences.run.first; s < sequences.run.end; ++s)
   {
     const std::int64_t length = sequences.Length(s);
-    if (config.position == PositionKind::Learned)
+    const bool isStored = weights.positionEmbedding.data != nullptr;
+    if (config.position == PositionKind::Learned ||
+        (config.position == PositionKind::Sinusoidal && isStored))
     {
       AddEmbedding(weights.positionEmbedding, d,
         PositionRows(config, input, s, sequences.past, length), first);
     }
-    if (config.position == PositionKind::Sinusoidal)
+    else if (config.position == PositionKind::Sinusoidal)
     {
       AddSinusoids(d, sequences.past, length, first);
     }

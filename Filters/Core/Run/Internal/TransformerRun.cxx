@@ -295,9 +295,10 @@ Recording TransformerRun::Run()
   this->Describe();
   this->RunEncoder();
   this->RunSource();
-  this->Embed();
   const Progress progress =
     this->Options.progress.Part(std::max(this->SourceShare, this->EncoderShare), 1);
+  progress(0); // of a million tokens, the embedding takes a second
+  this->Embed();
   const std::int64_t layers = this->Selected.LayersToRun();
   for (std::int64_t l = 0; l < layers; ++l)
   {

@@ -7,6 +7,7 @@
 
 #include <limits>
 #include <map>
+#include <set>
 
 namespace atlas
 {
@@ -52,6 +53,52 @@ std::vector<Merge> ParseMerges(const JsonNode& node)
   return merges;
 }
 
+/// What a component of each type may say, beside its type. Others are refused, since they would
+/// change ids in a way that is not known.
+void RequireKnownSettings(const JsonNode& component, const std::string& type)
+{
+  static const std::map<std::string_view, std::set<std::string_view>> known = {
+    // models
+    { "BPE", { "vocab", "merges", "dropout", "unk_token", "continuing_subword_prefix",
+               "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges" } },
+    { "Unigram", { "vocab", "unk_id", "byte_fallback" } },
+    { "WordPiece",
+      { "vocab", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word" } },
+    { "WordLevel", { "vocab", "unk_token" } },
+    // normalizers
+    { "BertNormalizer", { "clean_text", "handle_chinese_chars", "strip_accents", "lowercase" } },
+    { "Prepend", { "prepend" } },
+    { "Replace", { "pattern", "content" } },
+    { "Strip", { "strip_left", "strip_right" } },
+    { "Precompiled", { "precompiled_charsmap" } },
+    // pre-tokenizers
+    { "Metaspace", { "replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep" } },
+    { "Split", { "pattern", "behavior", "invert" } },
+    { "Punctuation", { "behavior" } },
+    { "CharDelimiterSplit", { "delimiter" } },
+    { "Digits", { "individual_digits" } },
+    { "FixedLength", { "length" } },
+    // post-processors; what changes offsets changes no ids
+    { "TemplateProcessing", { "single", "pair", "special_tokens" } },
+    { "BertProcessing", { "cls", "sep" } },
+    { "RobertaProcessing", { "cls", "sep", "trim_offsets", "add_prefix_space" } },
+    // several of these
+    { "ByteLevel", { "add_prefix_space", "use_regex", "trim_offsets" } },
+    { "Sequence", { "normalizers", "pretokenizers", "processors" } },
+  };
+  const auto found = known.find(type);
+  for (const auto& item : component.Get().items())
+  {
+    const bool says = !item.value().is_null() && item.value() != false;
+    if (says && item.key() != "type" &&
+        (found == known.end() || found->second.count(item.key()) == 0))
+    {
+      component.Fail("unknown setting '" + item.key().substr(0, 80) + "' of " + type.substr(0, 80) +
+                     ", expected none that is not known.");
+    }
+  }
+}
+
 /// Reads the parts of tokenizer.json.
 class TokenizerParser
 {
@@ -62,7 +109,7 @@ public:
   {
   }
 
-  Tokenizer Parse()
+  std::shared_ptr<TokenizerParts> Parse()
   {
     if (!this->Root.Get().is_object())
     {
@@ -76,7 +123,7 @@ public:
     this->ParseAddedTokens(this->Root.At("added_tokens"));
     this->ParseDecoder(this->Root.At("decoder"), 0);
     this->ParsePostProcessor(this->Root.At("post_processor"), 0);
-    return Tokenizer(this->Parts);
+    return this->Parts;
   }
 
 private:
@@ -142,6 +189,7 @@ private:
     {
       FailKind(model, kind);
     }
+    RequireKnownSettings(model, kind);
   }
 
   static void RequireNoDropout(const JsonNode& model)
@@ -346,6 +394,7 @@ private:
                 "', expected one of BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, "
                 "StripAccents, Strip, Nmt, Prepend, Replace, Precompiled, ByteLevel, Sequence.");
     }
+    RequireKnownSettings(node, type);
   }
 
   void ParseReplace(const JsonNode& node)
@@ -435,6 +484,7 @@ private:
                 "Digits, Punctuation, CharDelimiterSplit, FixedLength, Split, Metaspace, "
                 "Sequence.");
     }
+    RequireKnownSettings(node, type);
   }
 
   /// The pre-tokenizers that have one expression each. Returns false for any other.
@@ -651,6 +701,7 @@ private:
                 "', expected one of TemplateProcessing, BertProcessing, RobertaProcessing, "
                 "ByteLevel, Sequence.");
     }
+    RequireKnownSettings(node, type);
   }
 
   /// ["[SEP]", 102]
@@ -730,9 +781,8 @@ AddedToken ParseAddedToken(const JsonNode& node, std::int64_t id)
   return token;
 }
 
-Tokenizer ParseTokenizerJson(std::string_view text, const std::string& source)
+std::shared_ptr<TokenizerParts> ParseTokenizerJson(const json& value, const std::string& source)
 {
-  const json value = ParseJson(text, source);
   return TokenizerParser(value, source).Parse();
 }
 

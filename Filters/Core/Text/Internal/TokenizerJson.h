@@ -17,6 +17,7 @@ std::shared_ptr<Vocabulary> ParseVocabulary(const JsonNode& node);
 AddedToken ParseAddedToken(const JsonNode& node, std::int64_t id);
 
 /// See ParseTokenizer.
-Tokenizer ParseTokenizerJson(std::string_view text, const std::string& source);
+std::shared_ptr<TokenizerParts> ParseTokenizerJson(
+  const nlohmann::json& value, const std::string& source);
 
 }

@@ -35,8 +35,7 @@ TransformerConfig ParseGpt2(const Settings& settings)
   config.vocabulary = settings.Size({ "vocab_size" });
   config.positions = settings.Size({ "n_positions", "n_ctx", "max_position_embeddings" }, 1024);
   config.epsilon = settings.Number({ "layer_norm_epsilon" }, 1e-5, true);
-  config.activation =
-    settings.Choice({ "activation_function", "hidden_act" }, "gelu_new", ActivationNames);
+  config.activation = settings.Choice({ "activation_function" }, "gelu_new", ActivationNames);
   config.lastResidualIsNormed = true;
   config.scaleByLayer = settings.Flag({ "scale_attn_by_inverse_layer_idx" }, false);
   config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
@@ -71,6 +70,8 @@ TransformerConfig ParseNanoGpt(const Settings& settings)
 TransformerConfig ParseGptJ(const Settings& settings)
 {
   TransformerConfig config = ParseGpt2(settings);
+  SplitHeads(config, settings); // scores are scaled as in GPT-2 by default
+  config.scaleByLayer = false;
   config.positions = settings.Size({ "n_positions" }, 2048);
   config.order = SublayerOrder::ParallelOfOneNorm;
   config.inputBias = false;
@@ -241,6 +242,7 @@ TransformerConfig ParseVit(const Settings& settings)
   if (const auto labels = settings.Nested({ "id2label" }))
   {
     config.outputVocabulary = labels->Count();
+    labels->IgnoreAll();
   }
   config.inputBias = settings.Flag({ "qkv_bias" }, true);
   return config;
@@ -262,6 +264,7 @@ TransformerConfig ParseDinoV2(const Settings& settings)
   const bool hasRegisters = settings.Text({ "model_type" }, "") == "dinov2_with_registers";
   config.registers = hasRegisters ? settings.Size({ "num_register_tokens" }, 4) : 0;
   ParseImages(config, settings, hasRegisters ? 16 : 14);
+  config.positionSide = config.PatchRows() == config.PatchColumns() ? config.PatchRows() : 0;
   config.inputBias = settings.Flag({ "qkv_bias" }, true);
   config.layerScales = true;
   config.mlpDimension = ScaledWidth(config, settings);
@@ -293,7 +296,8 @@ TransformerConfig ParseClip(
 
 TransformerConfig ParseClipText(const Settings& all)
 {
-  const Settings settings = all.Nested({ "text_config" }).value_or(all);
+  RequireSame(all, "text_config_dict", "text_config"); // an older name, which counts before it
+  const Settings settings = PartOf(all, "text_config");
   TransformerConfig config = ParseClip(settings, 512, 8);
   config.vocabulary = settings.Size({ "vocab_size" }, 49408);
   config.positions = settings.Size({ "max_position_embeddings" }, 77);
@@ -302,7 +306,8 @@ TransformerConfig ParseClipText(const Settings& all)
 
 TransformerConfig ParseClipVision(const Settings& all)
 {
-  const Settings settings = all.Nested({ "vision_config" }).value_or(all);
+  RequireSame(all, "vision_config_dict", "vision_config");
+  const Settings settings = PartOf(all, "vision_config");
   TransformerConfig config = ParseClip(settings, 768, 12);
   ParseImages(config, settings, 32);
   config.mask = AttentionMask::Bidirectional;
@@ -317,6 +322,13 @@ TransformerConfig RefuseClip(const Settings& settings)
   settings.Fail(
     "the model_type 'clip' has two encoders; choose the architecture clip_text_model or "
     "clip_vision_model.");
+}
+
+TransformerConfig RefuseSiglip(const Settings& settings)
+{
+  settings.Fail(
+    "the model_type 'siglip' has two encoders, of which that of pictures is run; choose "
+    "the architecture siglip_vision_model.");
 }
 
 TransformerConfig ParseBloom(const Settings& settings)
@@ -355,7 +367,8 @@ TransformerConfig ParseOpt(const Settings& settings)
   config.activation = settings.Choice({ "activation_function" }, "relu", ActivationNames);
   const bool isBefore = settings.Flag({ "do_layer_norm_before" }, true);
   config.normPlace = isBefore ? NormPlace::BeforeSublayer : NormPlace::AfterSublayer;
-  config.finalNorm = isBefore && !settings.Flag({ "_remove_final_layer_norm" }, false);
+  const bool removesLast = settings.Flag({ "_remove_final_layer_norm" }, false);
+  config.finalNorm = isBefore && !removesLast;
   config.lastResidualIsNormed = true;
   config.normsHaveWeights = settings.Flag({ "layer_norm_elementwise_affine" }, true);
   config.inputBias = settings.Flag({ "enable_bias" }, true);
@@ -444,7 +457,7 @@ TransformerConfig ParseMistralFamily(const Settings& settings, const DecoderDefa
 {
   TransformerConfig config = ParseDecoder(settings, defaults);
   ParseActivation(config, settings, "silu");
-  ParseWindows(config, settings, 4096, [](std::int64_t) { return true; });
+  ParseWindows(config, settings, 4096);
   return config;
 }
 
@@ -462,6 +475,7 @@ void ParseQwenWindows(TransformerConfig& config, const Settings& settings)
       settings.Integer({ "max_window_layers" }, 28, 0, std::numeric_limits<std::int32_t>::max()));
     ParseWindows(config, settings, 4096, [first](std::int64_t l) { return l >= first; });
   }
+  settings.Ignore({ "sliding_window", "max_window_layers" });
 }
 
 TransformerConfig ParseQwen2Family(const Settings& settings, const DecoderDefaults& defaults)
@@ -494,12 +508,12 @@ TransformerConfig ParseQwen3(const Settings& settings)
   return ParseQwen3Family(settings, { 32768 });
 }
 
-/// What all Gemmas share: gains are stored less 1, and embeddings are scaled. Gemma 1 was published
-/// with hidden_act gelu, but always had its approximation, so that key is not read.
+/// What all Gemmas share: gains are stored less 1, and embeddings are scaled.
 TransformerConfig ParseGemmas(const Settings& settings, const DecoderDefaults& defaults)
 {
   settings.RefuseVariants({ "use_bidirectional_attention" });
   TransformerConfig config = ParseDecoder(settings, defaults);
+  settings.Ignore({ "hidden_act" });
   config.activation =
     settings.Choice({ "hidden_activation" }, "gelu_pytorch_tanh", ActivationNames);
   config.gainOffset = 1;
@@ -511,7 +525,13 @@ TransformerConfig ParseGemmas(const Settings& settings, const DecoderDefaults& d
 
 TransformerConfig ParseGemma(const Settings& settings)
 {
-  return ParseGemmas(settings, { 8192, 1e-6, true, 256 });
+  TransformerConfig config = ParseGemmas(settings, { 8192, 1e-6, true, 256 });
+  // It was published with hidden_act gelu, but always had its approximation.
+  if (!settings.Has({ "hidden_activation" }) && settings.Text({ "hidden_act" }, "gelu") != "gelu")
+  {
+    ParseActivation(config, settings, "");
+  }
+  return config;
 }
 
 /// A cap of scores or logits; null: none.
@@ -541,16 +561,18 @@ TransformerConfig ParseGemma2(const Settings& settings)
 /// The sizes are those that files of the multimodal models leave out.
 TransformerConfig ParseGemma3(const Settings& all)
 {
-  const Settings settings = all.Nested({ "text_config" }).value_or(all);
+  const Settings settings = PartOf(all, "text_config"); // pictures are not run
   DecoderDefaults defaults = { 131072, 1e-6, true, 256, 26, 8, 4, 2304, 9216, 262208 };
+  defaults.rotary.base = 1'000'000;
+  defaults.rotary.windowBase = 10'000;
   TransformerConfig config = ParseLaterGemma(settings, defaults);
   config.queryKeyNorm = QueryKeyNorm::OfAllHeads;
   config.scoreCap = ParseCap(settings, "attn_logit_softcapping", 0);
   config.logitCap = ParseCap(settings, "final_logit_softcapping", 0);
-  const std::int64_t pattern = settings.Size({ "sliding_window_pattern" }, 6);
+  const std::int64_t pattern =
+    settings.Size({ "sliding_window_pattern", "_sliding_window_pattern" }, 6);
   ParseWindows(
     config, settings, 4096, [pattern](std::int64_t l) { return (l + 1) % pattern != 0; });
-  ParseRotationByLayer(config, settings, 1'000'000, 10'000);
   return config;
 }
 
@@ -558,6 +580,8 @@ TransformerConfig ParseGptNeoX(const Settings& settings)
 {
   DecoderDefaults defaults;
   defaults.rotary = { 10000, true, 0.25 };
+  defaults.splitsHeads = true;
+  defaults.sharesKeys = false;
   TransformerConfig config = ParseDecoder(settings, defaults);
   UseLayerNorm(config, settings);
   ParseActivation(config, settings, "gelu");
@@ -594,7 +618,7 @@ TransformerConfig ParsePhi3(const Settings& settings)
   defaults.rotary.originalPositions = 4096;
   TransformerConfig config = ParseDecoder(settings, defaults);
   ParseActivation(config, settings, "silu");
-  ParseWindows(config, settings, 0, [](std::int64_t) { return true; });
+  ParseWindows(config, settings, 0);
   return config;
 }
 
@@ -602,6 +626,8 @@ TransformerConfig ParseStableLm(const Settings& settings)
 {
   DecoderDefaults defaults = { 4096 };
   defaults.rotary = { 10000, true, 0.25 };
+  defaults.splitsHeads = true;
+  settings.Ignore({ "norm_eps", "rotary_scaling_factor" });
   TransformerConfig config = ParseDecoder(settings, defaults);
   UseLayerNorm(config, settings);
   ParseActivation(config, settings, "silu");
@@ -628,7 +654,7 @@ TransformerConfig ParseOlmo(const Settings& settings)
 
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 52> Architectures = { {
+constexpr std::array<Named<Parse>, 54> Architectures = { {
   { "bart", ParseBart },
   { "bert", ParseBert },
   { "bloom", ParseBloom },
@@ -674,6 +700,8 @@ constexpr std::array<Named<Parse>, 52> Architectures = { {
   { "qwen3", ParseQwen3 },
   { "qwen3_moe", ParseQwen3Moe },
   { "roberta", ParseRoberta },
+  { "siglip", RefuseSiglip },
+  { "siglip_vision_model", ParseSiglipVision },
   { "smolvlm", ParseSmolVlm },
   { "stablelm", ParseStableLm },
   { "t5", ParseT5 },
@@ -805,10 +833,9 @@ TransformerConfig ParseArchitecture(const Settings& settings)
                   KnownArchitectures() + ".");
   }
   const Parse parse = settings.Choice({ "model_type" }, "", Architectures);
-  const bool isWhole = parse == ParseQwen2Vl; // which reads its text itself
-  const std::optional<Settings> text = settings.Nested({ "text_config" });
-  return text && !isWhole && FindNamed(TextParts, name) != nullptr
-           ? ParseTextPart(settings, *text, name)
+  const bool isText = parse != ParseQwen2Vl && FindNamed(TextParts, name) != nullptr;
+  return isText && settings.IsNested({ "text_config" })
+           ? ParseTextPart(settings, PartOf(settings, "text_config"), name)
            : parse(settings);
 }
 

@@ -1,9 +1,11 @@
 #include "ConfigParts.h"
 
 #include "ActivationNames.h"
+#include "JsonText.h"
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <tuple>
 
 namespace atlas
@@ -43,9 +45,39 @@ void RequireFewLayers(const TransformerConfig& config, const Settings& settings)
   }
 }
 
+Settings PartOf(const Settings& all, const char* part)
+{
+  const std::optional<Settings> found = all.Nested({ part });
+  if (found)
+  {
+    all.IgnoreAll();
+  }
+  return found.value_or(all);
+}
+
+void RequireSame(const Settings& settings, const char* part, const char* whole)
+{
+  using nlohmann::json;
+  const json* first = settings.Value({ part });
+  const json* second = settings.Value({ whole });
+  if (first == nullptr || second == nullptr || !first->is_object() || !second->is_object())
+  {
+    return;
+  }
+  for (const auto& [key, value] : first->items())
+  {
+    // What a rotary embedding was called first.
+    const json found = second->value(key == "type" ? "rope_type" : key, json());
+    if (found != value)
+    {
+      settings.Fail("expected the " + key + " of '" + part + "' and '" + whole +
+                    "' to be the same, found " + Describe(value) + " and " + Describe(found) + ".");
+    }
+  }
+}
+
 TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& defaults)
 {
-  settings.RefuseVariants({ "quantization_config" }, "a quantization of weights");
   TransformerConfig config;
   config.layers = SizeOr(settings, { "num_hidden_layers" }, defaults.layers);
   config.heads = SizeOr(settings, { "num_attention_heads" }, defaults.heads);
@@ -62,7 +94,12 @@ TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& 
   config.outputBias = false;
   config.mlpBias = false;
   config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, defaults.isTied);
-  if (settings.Has({ "head_dim" }) || defaults.headDimension > 0)
+  if (defaults.splitsHeads)
+  {
+    settings.Ignore({ "head_dim" });
+    SplitHeads(config, settings);
+  }
+  else if (settings.Has({ "head_dim" }) || defaults.headDimension > 0)
   {
     config.headDimension = settings.Size({ "head_dim" }, defaults.headDimension);
     config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
@@ -71,8 +108,16 @@ TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& 
   {
     SplitHeads(config, settings);
   }
-  config.keyHeads = settings.Size(
-    { "num_key_value_heads" }, defaults.keyHeads > 0 ? defaults.keyHeads : config.heads);
+  if (defaults.sharesKeys)
+  {
+    config.keyHeads = settings.Size(
+      { "num_key_value_heads" }, defaults.keyHeads > 0 ? defaults.keyHeads : config.heads);
+  }
+  else
+  {
+    settings.Ignore({ "num_key_value_heads" });
+    config.keyHeads = config.heads;
+  }
   ParseRotation(config, settings, defaults.rotary);
   return config;
 }
@@ -124,8 +169,15 @@ void ParseWindows(TransformerConfig& config, const Settings& settings, std::int6
   const std::vector<std::string> types = settings.Texts({ "layer_types" }, config.layers);
   for (std::int64_t l = 0; l < config.layers; ++l)
   {
-    const std::string type =
-      types.empty() ? (slides(l) ? "sliding_attention" : "full_attention") : types[l];
+    const std::string expected =
+      slides == nullptr || slides(l) ? "sliding_attention" : "full_attention";
+    const std::string type = types.empty() ? expected : types[l];
+    if (slides == nullptr && type != expected)
+    {
+      settings.Fail("expected 'layer_types' to be " + expected +
+                    " in all layers, as in the original code of this model_type, found " +
+                    type.substr(0, 80) + ".");
+    }
     if (type != "sliding_attention" && type != "full_attention")
     {
       settings.Fail("unknown layer_types '" + type.substr(0, 80) +

@@ -25,6 +25,8 @@ struct DecoderDefaults
   std::int64_t mlpDimension = 0;
   std::int64_t vocabulary = 0;
   RotaryDefaults rotary = {};
+  bool splitsHeads = false; ///< heads are d_model / H, whatever a file says
+  bool sharesKeys = true;   ///< else there are as many heads of keys as of queries
 };
 
 /// A size that must be there unless there is a default.
@@ -32,6 +34,14 @@ std::int64_t SizeOr(const Settings& settings, Settings::Keys keys, std::int64_t 
 
 /// Sets d_head = d_model / H, and the divisor of scores to its square root.
 void SplitHeads(TransformerConfig& config, const Settings& settings);
+
+/// The settings of the part of a model that is run alone, or `all` if they are not in a part. Those
+/// beside it are not read.
+Settings PartOf(const Settings& all, const char* part);
+
+/// Throws ModelError if two objects of settings are both there, and one of `part` is not the same
+/// in `whole`.
+void RequireSame(const Settings& settings, const char* part, const char* whole);
 
 /// Throws ModelError if a model with settings by layer has too many layers.
 void RequireFewLayers(const TransformerConfig& config, const Settings& settings);
@@ -50,8 +60,9 @@ std::int64_t ScaledWidth(const TransformerConfig& config, const Settings& settin
 void ParseActivation(TransformerConfig& config, const Settings& settings, const char* otherwise);
 
 /// The windows of the layers that layer_types calls sliding or, without it, of those for which
-/// `slides` is true. Without sliding_window there are `otherwise`, 0: none.
+/// `slides` is true; without `slides` of all, and layer_types must not say otherwise. Without
+/// sliding_window there are `otherwise`, 0: none.
 void ParseWindows(TransformerConfig& config, const Settings& settings, std::int64_t otherwise,
-  const std::function<bool(std::int64_t)>& slides);
+  const std::function<bool(std::int64_t)>& slides = {});
 
 }

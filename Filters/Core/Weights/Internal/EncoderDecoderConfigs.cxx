@@ -33,6 +33,11 @@ constexpr StackKeys DecoderKeys = { "decoder_layers", "decoder_attention_heads",
 /// What both stacks of BART and its descendants share.
 TransformerConfig ParseStack(const Settings& settings, const StackKeys& keys)
 {
+  // Files repeat the encoder's sizes under the names of other models. Those of the first releases
+  // say what each model has anyway.
+  settings.Ignore({ "num_hidden_layers", "num_attention_heads", "hidden_size", "normalize_before",
+    "normalize_embedding", "add_final_layer_norm", "static_position_embeddings", "add_bias_logits",
+    "extra_pos_embeddings" });
   TransformerConfig config;
   config.architecture = settings.Text({ "model_type" }, "");
   config.layers = settings.Size({ keys.layers });
@@ -78,7 +83,8 @@ std::int64_t ParseStart(const Settings& settings, std::int64_t vocabulary, std::
   return otherwise < vocabulary ? otherwise : -1;
 }
 
-/// Reads what T5 calls feed_forward_proj: an activation, perhaps gated.
+/// Reads what T5 calls feed_forward_proj: an activation, perhaps gated. The original sets
+/// dense_act_fn and is_gated_act by it, but takes those of a file.
 void ParseT5Mlp(TransformerConfig& config, const Settings& settings, const char* otherwise)
 {
   struct Kind
@@ -98,8 +104,23 @@ void ParseT5Mlp(TransformerConfig& config, const Settings& settings, const char*
     { "swish", { false, Activation::Silu } },
   } };
   const Kind kind = settings.Choice({ "feed_forward_proj" }, otherwise, kinds);
-  config.gated = kind.gated;
-  config.activation = kind.activation;
+  config.gated = settings.Flag({ "is_gated_act" }, kind.gated);
+  config.activation = settings.Has({ "dense_act_fn" })
+                        ? settings.Choice({ "dense_act_fn" }, "", ActivationNames)
+                        : kind.activation;
+}
+
+/// Whether logits are scaled as those of T5 are whose unembedding is its embedding. Since releases
+/// 5 of the original, files of T5 say so, as they call all of its models tied; mT5 is tied there,
+/// too, and never scaled.
+bool ScalesLogits(const Settings& settings, bool isTied)
+{
+  if (settings.Text({ "model_type" }, "") != "mt5")
+  {
+    return settings.Flag({ "scale_decoder_outputs" }, isTied);
+  }
+  const std::string version = settings.Text({ "transformers_version" }, "");
+  return isTied && (version.empty() || version.compare(0, 2, "4.") == 0);
 }
 
 /// The buckets of distances; each direction needs two at least, and longer distances than those
@@ -131,6 +152,7 @@ void NormAfterSublayers(TransformerConfig& config)
 /// What T5 and mT5 share but for what their files may leave out.
 TransformerConfig ParseT5s(const Settings& settings, const char* mlp, bool isTied)
 {
+  settings.Ignore({ "n_positions" }); // there is no limit
   TransformerConfig encoder;
   encoder.architecture = settings.Text({ "model_type" }, "");
   encoder.layers = settings.Size({ "num_layers" });
@@ -152,7 +174,7 @@ TransformerConfig ParseT5s(const Settings& settings, const char* mlp, bool isTie
   TransformerConfig decoder = encoder;
   decoder.layers = settings.Size({ "num_decoder_layers" }, encoder.layers);
   decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, isTied);
-  if (decoder.tiedUnembedding)
+  if (ScalesLogits(settings, decoder.tiedUnembedding))
   {
     decoder.logitScale = 1 / std::sqrt(static_cast<double>(decoder.modelDimension));
   }
@@ -229,6 +251,7 @@ TransformerConfig ParseMarian(const Settings& settings)
     return config;
   };
   TransformerConfig decoder = parse(DecoderKeys);
+  settings.Ignore({ "decoder_vocab_size" }); // of a shared embedding
   if (!settings.Flag({ "share_encoder_decoder_embeddings" }, true))
   {
     decoder.vocabulary = settings.Size({ "decoder_vocab_size" }, decoder.vocabulary);
@@ -240,6 +263,7 @@ TransformerConfig ParseMarian(const Settings& settings)
 
 TransformerConfig ParseWhisper(const Settings& settings)
 {
+  settings.Ignore({ "scale_embedding", "max_length" }); // Whisper's embeddings are never scaled
   TransformerConfig encoder = ParseStack(settings, EncoderKeys);
   encoder.input = InputKind::Sound;
   encoder.melBands = settings.Size({ "num_mel_bins" }, 80);

@@ -65,6 +65,7 @@ void ParseDeepSeekExperts(TransformerConfig& config, const Settings& settings)
     { "greedy", false },
     { "group_limited_greedy", true },
   } };
+  settings.Ignore({ "n_group", "topk_group" }); // of a greedy choice
   if (settings.Choice({ "topk_method" }, "greedy", methods))
   {
     config.expertGroups = settings.Size({ "n_group" });
@@ -110,7 +111,8 @@ TransformerConfig ParseGptOss(const Settings& settings)
   config.mlpBias = true;
   config.sinks = true;
   config.activation = Activation::QuickGelu;
-  ParseExperts(config, settings, { "num_local_experts" }, 0,
+  settings.Ignore({ "hidden_act", "initial_context_length" });
+  ParseExperts(config, settings, { "num_local_experts", "num_experts" }, 0,
     { "num_experts_per_tok", "experts_per_token" }, 4);
   config.expertLimit = settings.Number({ "swiglu_limit" }, 7);
   ParseWindows(config, settings, 128, [](std::int64_t l) { return l % 2 == 0; });
@@ -123,18 +125,21 @@ TransformerConfig ParseMixtral(const Settings& settings)
   defaults.rotary.base = 1'000'000;
   TransformerConfig config = ParseDecoder(settings, defaults);
   ParseActivation(config, settings, "silu");
-  ParseExperts(config, settings, { "num_local_experts" }, 8, { "num_experts_per_tok" }, 2);
-  ParseWindows(config, settings, 0, [](std::int64_t) { return true; });
+  ParseExperts(
+    config, settings, { "num_local_experts", "num_experts" }, 8, { "num_experts_per_tok" }, 2);
+  ParseWindows(config, settings, 0);
   return config;
 }
 
 TransformerConfig ParseQwen2Moe(const Settings& settings)
 {
   settings.RefuseVariants({ "use_sliding_window" });
+  settings.Ignore({ "sliding_window", "max_window_layers" });
   TransformerConfig config = ParseDecoder(settings, { 32768 });
   ParseActivation(config, settings, "silu");
   config.inputBias = settings.Flag({ "qkv_bias" }, true);
-  ParseExperts(config, settings, { "num_experts" }, 60, { "num_experts_per_tok" }, 4);
+  ParseExperts(
+    config, settings, { "num_experts", "num_local_experts" }, 60, { "num_experts_per_tok" }, 4);
   config.expertDimension = settings.Size({ "moe_intermediate_size" }, 1408);
   config.sharedExpertDimension = settings.Size({ "shared_expert_intermediate_size" }, 5632);
   config.expertWeightsOfAll = !settings.Flag({ "norm_topk_prob" }, false);
@@ -149,14 +154,16 @@ TransformerConfig ParseQwen3Moe(const Settings& settings)
   config.inputBias = settings.Flag({ "attention_bias" }, false);
   config.outputBias = config.inputBias;
   config.queryKeyNorm = QueryKeyNorm::OfAllHeads;
-  ParseExperts(config, settings, { "num_experts" }, 128, { "num_experts_per_tok" }, 8);
+  ParseExperts(
+    config, settings, { "num_experts", "num_local_experts" }, 128, { "num_experts_per_tok" }, 8);
   config.expertDimension = settings.Size({ "moe_intermediate_size" }, 768);
   config.expertWeightsOfAll = !settings.Flag({ "norm_topk_prob" }, false);
   ParseExpertLayers(config, settings);
   if (settings.Flag({ "use_sliding_window" }, false))
   {
-    ParseWindows(config, settings, 4096, [](std::int64_t) { return true; });
+    ParseWindows(config, settings, 4096);
   }
+  settings.Ignore({ "sliding_window", "max_window_layers" });
   return config;
 }
 
@@ -168,7 +175,8 @@ TransformerConfig ParseOlmoe(const Settings& settings)
   config.outputBias = config.inputBias;
   config.queryKeyNorm = QueryKeyNorm::Together;
   config.projectionClip = settings.Number({ "clip_qkv" }, 0, true);
-  ParseExperts(config, settings, { "num_experts" }, 64, { "num_experts_per_tok" }, 8);
+  ParseExperts(
+    config, settings, { "num_experts", "num_local_experts" }, 64, { "num_experts_per_tok" }, 8);
   config.expertWeightsOfAll = !settings.Flag({ "norm_topk_prob" }, false);
   return config;
 }
@@ -178,9 +186,11 @@ TransformerConfig ParseOlmoe(const Settings& settings)
 TransformerConfig ParseDeepSeekV2(const Settings& settings)
 {
   settings.RefuseVariants({ "attention_bias" });
+  settings.Ignore({ "qk_head_dim" }); // the sum of its parts
   TransformerConfig config = ParseDecoder(settings);
   ParseActivation(config, settings, "silu");
-  ParseExperts(config, settings, { "n_routed_experts" }, 0, { "num_experts_per_tok" }, 0);
+  ParseExperts(config, settings, { "n_routed_experts", "num_experts", "num_local_experts" }, 0,
+    { "num_experts_per_tok" }, 0);
   config.keyHeads = config.heads;
   config.keyLatent = settings.Size({ "kv_lora_rank" });
   config.queryLatent = settings.Has({ "q_lora_rank" }) ? settings.Size({ "q_lora_rank" }) : 0;

@@ -77,7 +77,12 @@ TransformerConfig ParseTransformerLens(const Settings& settings)
   settings.RefuseVariants(
     { "use_local_attn", "window_size", "attn_scores_soft_cap", "use_qk_norm", "final_rms",
       "num_experts", "relative_attention_num_buckets", "use_normalization_before_and_after",
-      "output_logits_soft_cap", "use_NTK_by_parts_rope", "use_yarn_rope" });
+      "output_logits_soft_cap", "use_NTK_by_parts_rope", "use_yarn_rope", "load_in_4bit" });
+  // Of variants that are off, and of the library.
+  settings.Ignore({ "act_fn", "attn_scale", "attn_types", "d_mlp", "experts_per_token", "gated_mlp",
+    "NTK_by_parts_factor", "NTK_by_parts_high_freq_factor", "NTK_by_parts_low_freq_factor",
+    "NTK_original_ctx_len", "relative_attention_max_distance", "rotary_adjacent_pairs",
+    "rotary_base", "rotary_base_local", "rotary_dim" });
   TransformerConfig config;
   config.layers = settings.Size({ "n_layers" });
   config.modelDimension = settings.Size({ "d_model" });

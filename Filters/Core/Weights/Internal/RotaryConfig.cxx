@@ -1,5 +1,6 @@
 #include "RotaryConfig.h"
 
+#include "ConfigParts.h"
 #include "Index.h"
 
 #include <array>
@@ -40,12 +41,13 @@ void ParseYarn(RotaryScaling& scaling, const Settings& settings)
   scaling.betaFast = settings.Number({ "beta_fast" }, 32);
   scaling.betaSlow = settings.Number({ "beta_slow" }, 1);
   scaling.truncates = settings.Flag({ "truncate" }, true);
-  double magnitude = YarnMagnitude(scaling.factor, 1);
-  if (settings.Has({ "mscale" }) && settings.Has({ "mscale_all_dim" }))
-  {
-    magnitude = YarnMagnitude(scaling.factor, settings.Number({ "mscale" }, 1, true)) /
-                YarnMagnitude(scaling.factor, settings.Number({ "mscale_all_dim" }, 1, true));
-  }
+  // A weight of 0 counts as none, as in the original.
+  const double weight = settings.Number({ "mscale" }, 0, true);
+  const double weightOfAll = settings.Number({ "mscale_all_dim" }, 0, true);
+  const double magnitude =
+    weight > 0 && weightOfAll > 0
+      ? YarnMagnitude(scaling.factor, weight) / YarnMagnitude(scaling.factor, weightOfAll)
+      : YarnMagnitude(scaling.factor, 1);
   scaling.attentionFactor = settings.Number({ "attention_factor" }, magnitude);
 }
 
@@ -79,7 +81,8 @@ void ParseLongRope(
     settings.Fail("expected 'original_max_position_embeddings' to be above 1, found " +
                   std::to_string(scaling.originalPositions) + ".");
   }
-  const double ratio = static_cast<double>(config.positions) / scaling.originalPositions;
+  const double ratio = settings.Number(
+    { "factor" }, static_cast<double>(config.positions) / scaling.originalPositions);
   const double magnitude =
     ratio > 1 ? std::sqrt(1 + std::log(ratio) / std::log(scaling.originalPositions)) : 1;
   scaling.attentionFactor = settings.Number({ "attention_factor" }, magnitude);
@@ -93,6 +96,7 @@ RotaryScaling ParseScaling(
   scaling.kind = settings.Choice({ "rope_type", "type" }, "default", ScalingNames);
   scaling.originalPositions = settings.Number({ "original_max_position_embeddings" }, original);
   scaling.factor = settings.Number({ "factor" }, 1);
+  settings.Ignore({ "mrope_section", "mrope_interleaved" }); // of words all sections are the same
   if (scaling.kind != ScalingKind::None && scaling.kind != ScalingKind::LongRope &&
       !settings.Has({ "factor" }))
   {
@@ -128,7 +132,7 @@ void RequireTurning(const RotaryScaling& scaling, double base, const Settings& s
 /// The context length in training as a model's own setting, or that of its family, or all
 /// positions.
 double OriginalPositions(
-  const TransformerConfig& config, const Settings& settings, const RotaryDefaults& defaults = {})
+  const TransformerConfig& config, const Settings& settings, const RotaryDefaults& defaults)
 {
   return settings.Number({ "original_max_position_embeddings" },
     defaults.originalPositions > 0 ? defaults.originalPositions
@@ -158,10 +162,17 @@ void ParseRotation(
 {
   config.position = PositionKind::Rotary;
   config.rotaryBase = settings.Number({ "rope_theta", "rotary_emb_base" }, defaults.base);
+  config.windowRotaryBase =
+    defaults.windowBase > 0 ? settings.Number({ "rope_local_base_freq" }, defaults.windowBase) : 0;
   double part =
     settings.Number({ "partial_rotary_factor", "rotary_pct", "rope_pct" }, defaults.part);
-  // Newer files have all in rope_parameters.
-  const std::optional<Settings> nested = settings.Nested({ "rope_parameters", "rope_scaling" });
+  // Newer files have all in rope_parameters, perhaps by the kind of layer. Which of both names
+  // counts differs between releases of the original.
+  RequireSame(settings, "rope_scaling", "rope_parameters");
+  const std::optional<Settings> all = settings.Nested({ "rope_parameters", "rope_scaling" });
+  const std::optional<Settings> sliding = all ? all->Nested({ "sliding_attention" }) : std::nullopt;
+  const std::optional<Settings> full = all ? all->Nested({ "full_attention" }) : std::nullopt;
+  const std::optional<Settings> nested = full || sliding ? full : all;
   if (nested)
   {
     config.rotaryBase = nested->Number({ "rope_theta" }, config.rotaryBase);
@@ -182,40 +193,15 @@ void ParseRotation(
                   std::to_string(config.headDimension) + ".");
   }
   CheckRotatedPart(config, settings);
+  const double original = OriginalPositions(config, settings, defaults);
   if (nested)
   {
-    config.rotaryScaling =
-      ParseScaling(*nested, config, OriginalPositions(config, settings, defaults));
-  }
-  RequireTurning(config.rotaryScaling, config.rotaryBase, settings);
-}
-
-void ParseRotationByLayer(
-  TransformerConfig& config, const Settings& settings, double base, double windowBase)
-{
-  const std::optional<Settings> parameters = settings.Nested({ "rope_parameters" });
-  const std::optional<Settings> full =
-    parameters ? parameters->Nested({ "full_attention" }) : std::nullopt;
-  const std::optional<Settings> sliding =
-    parameters ? parameters->Nested({ "sliding_attention" }) : std::nullopt;
-  config.windowRotaryBase = settings.Number({ "rope_local_base_freq" }, windowBase);
-  if (!full && !sliding)
-  {
-    ParseRotation(config, settings, { base });
-    return;
-  }
-  config.position = PositionKind::Rotary;
-  CheckRotatedPart(config, settings);
-  const double original = OriginalPositions(config, settings);
-  config.rotaryBase = base;
-  if (full)
-  {
-    config.rotaryBase = full->Number({ "rope_theta" }, base);
-    config.rotaryScaling = ParseScaling(*full, config, original);
+    config.rotaryScaling = ParseScaling(*nested, config, original);
   }
   if (sliding)
   {
-    config.windowRotaryBase = sliding->Number({ "rope_theta" }, config.windowRotaryBase);
+    config.windowRotaryBase = sliding->Number(
+      { "rope_theta" }, config.windowRotaryBase > 0 ? config.windowRotaryBase : config.rotaryBase);
     config.windowRotaryScaling = ParseScaling(*sliding, config, original);
   }
   RequireTurning(config.rotaryScaling, config.rotaryBase, settings);

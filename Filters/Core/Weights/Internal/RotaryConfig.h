@@ -15,16 +15,14 @@ struct RotaryDefaults
   bool isPartial = false;       ///< whether the family can rotate a part of each head
   double part = 1;              ///< of the head dimension
   double originalPositions = 0; ///< context length in training; 0: all positions
+  double windowBase = 0;        ///< in layers with a window; 0: the same
 };
 
 /// Parses the rotary embedding of a model whose head dimension and positions are known: base,
-/// rotated part and scaling, under their older names or in rope_parameters. Throws ModelError.
+/// rotated part and scaling, under their older names or in rope_parameters, where layers with a
+/// window may have their own. Throws ModelError.
 void ParseRotation(
   TransformerConfig& config, const Settings& settings, const RotaryDefaults& defaults);
-
-/// Parses that of Gemma 3, whose layers with a window have their own base. Throws ModelError.
-void ParseRotationByLayer(
-  TransformerConfig& config, const Settings& settings, double base, double windowBase);
 
 /// By how much YaRN enlarges queries and keys (Peng et al. 2023, equation 22), with a weight of its
 /// own in DeepSeek-V2.

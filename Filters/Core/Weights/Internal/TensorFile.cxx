@@ -146,7 +146,7 @@ private:
 TensorFile ReadTorch(const std::filesystem::path& path, bool isShard)
 {
   const TorchFile file(path);
-  TensorFile read = { file.GetFile(), {}, {} };
+  TensorFile read = { { file.GetFile() }, {}, {}, {} };
   StateDict::Names names;
   if (isShard)
   {
@@ -168,6 +168,21 @@ TensorFile ReadTorch(const std::filesystem::path& path, bool isShard)
   return read;
 }
 
+/// The tensors of a file under all of their names.
+TensorViews WithAliases(const SafetensorsFile& file)
+{
+  TensorViews tensors = file.GetTensors();
+  for (const auto& [alias, name] : file.GetMetadata())
+  {
+    const auto found = file.GetTensors().find(name);
+    if (found != file.GetTensors().end())
+    {
+      tensors.emplace(alias, found->second);
+    }
+  }
+  return tensors;
+}
+
 }
 
 bool HasTorchExtension(const std::filesystem::path& path)
@@ -187,10 +202,10 @@ TensorFile ReadTensorFile(const std::filesystem::path& path, bool isShard)
   if (!isSafetensors && IsGgufName(path))
   {
     const GgufFile file(path);
-    return { file.GetFile(), GgufTensors(file), {} };
+    return { file.GetFiles(), GgufTensors(file), {}, file.GetOrigins() };
   }
   const SafetensorsFile file(path);
-  return { file.GetFile(), file.GetTensors(), {} };
+  return { { file.GetFile() }, WithAliases(file), {}, {} };
 }
 
 }

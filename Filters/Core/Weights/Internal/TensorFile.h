@@ -6,19 +6,21 @@
 #include "Tensor.h"
 
 #include <filesystem>
+#include <map>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <vector>
 
 namespace atlas
 {
 
-/// A file of weights of any format.
+/// A file of weights of any format, or the shards of a GGUF file.
 struct TensorFile
 {
-  std::shared_ptr<const MappedFile> file;
+  std::vector<std::shared_ptr<const MappedFile>> files;
   TensorViews tensors;
-  std::vector<std::shared_ptr<const void>> owners; ///< of what is not in the file itself
+  std::vector<std::shared_ptr<const void>> owners; ///< of what is not in the files themselves
+  std::map<std::string, std::string, std::less<>> origins; ///< the shard of each tensor, if several
 };
 
 /// Reads the weights of a file; the format is detected from the first bytes, and failing that from
@@ -33,6 +35,10 @@ struct TensorFile
 /// that all names have are dropped: module. (of DataParallel), _orig_mod. (of torch.compile), and
 /// model. (of Lightning) unless the model itself has this name. `isShard`: the file is one of
 /// several, whose tensors are all read under their own names.
+///
+/// A safetensors file may hold one of several tensors that share memory, and name the others in its
+/// metadata, each with the name of that one, as safetensors' save_model writes them. They are read
+/// under all of their names.
 ///
 /// Throws FileError or FormatError.
 TensorFile ReadTensorFile(const std::filesystem::path& path, bool isShard);

@@ -803,6 +803,43 @@ TensorNames GgufNames(const TransformerConfig& config, const GgufLayout& layout)
   return names;
 }
 
+std::string BareName(std::string_view name, const TransformerConfig& config)
+{
+  const bool isOfImages = config.input == InputKind::Images;
+  if (isOfImages || config.vision != nullptr)
+  {
+    for (const OuterPrefix& outer : OuterImagePrefixes)
+    {
+      if (name.substr(0, outer.base.size()) == outer.base)
+      {
+        name.remove_prefix(outer.base.size());
+        return (isOfImages ? "" : "vision_tower.") + std::string(name);
+      }
+    }
+  }
+  std::array<std::string_view, OuterPrefixes.size() + 3> prefixes = {};
+  std::size_t count = 0;
+  if (config.encoder == nullptr) // else those of the stacks tell them apart
+  {
+    const std::string_view own = NamesFor(config).prefix;
+    prefixes.at(count++) = own;
+    prefixes.at(count++) = own.substr(std::min(own.size(), own.find('.') + 1));
+    for (const OuterPrefix& outer : OuterPrefixes)
+    {
+      prefixes.at(count++) = outer.base;
+    }
+  }
+  prefixes.at(count++) = "model.";
+  const auto isBefore = [&name](std::string_view prefix)
+  { return !prefix.empty() && name.substr(0, prefix.size()) == prefix; };
+  for (auto found = prefixes.begin(); found != prefixes.end();)
+  {
+    found = std::find_if(prefixes.begin(), prefixes.end(), isBefore);
+    name.remove_prefix(found == prefixes.end() ? 0 : found->size());
+  }
+  return std::string(name);
+}
+
 bool IsBuffer(std::string_view name)
 {
   return std::any_of(Buffers.begin(), Buffers.end(), [name](std::string_view end)

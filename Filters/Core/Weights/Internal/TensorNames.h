@@ -159,6 +159,11 @@ inline constexpr std::array<OuterPrefix, 8> OuterImagePrefixes = { {
 /// Prefixes of projectors that are not behind that of the encoder.
 inline constexpr std::array<std::string_view, 2> ProjectorPrefixes = { "", "model." };
 
+/// The name of a tensor of Hugging Face without what files and releases of transformers have before
+/// it in different ways: the prefixes of the base model and of models around it. Those of an
+/// encoder of images among words become one of its own.
+std::string BareName(std::string_view name, const TransformerConfig& config);
+
 /// Whether a stored tensor is no weight: a mask, positions, or rotary frequencies.
 bool IsBuffer(std::string_view name);
 

@@ -26,7 +26,6 @@ constexpr std::uint64_t MostMerged = 64;
 TransformerConfig ParseText(
   const Settings& all, const Settings& settings, const std::string& otherwise)
 {
-  all.RefuseVariants({ "quantization_config" }, "a quantization of weights");
   return ParseTextPart(all, settings, settings.Text({ "model_type" }, otherwise));
 }
 
@@ -246,6 +245,12 @@ TransformerConfig JoinVision(
   return text;
 }
 
+}
+
+TransformerConfig ParseSiglipVision(const Settings& all)
+{
+  return ParseSiglip(
+    PartOf(all, "vision_config"), { 12, 12, 768, 3072, 224, 16, "gelu_pytorch_tanh" });
 }
 
 TransformerConfig ParseLlava(const Settings& settings)

@@ -8,7 +8,11 @@
 namespace atlas
 {
 
-/// The configurations of models of pictures among words. They throw ModelError.
+/// The configurations of encoders of pictures, and of models of pictures among words. They throw
+/// ModelError.
+
+/// The encoder of pictures of SigLIP (Zhai et al. 2023), alone or of the whole model.
+TransformerConfig ParseSiglipVision(const Settings& settings);
 
 /// LLaVA (Liu et al. 2023): an encoder of CLIP or SigLIP, a patch is a token.
 TransformerConfig ParseLlava(const Settings& settings);

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import operator
 import os
-from collections.abc import Sequence as Listed
+from collections.abc import Iterable, Sequence as Listed
 from typing import Any
 
 #: The name of a file.
@@ -15,20 +16,51 @@ Head = int | str
 #: A number of a sequence, or "mean".
 Sequence = int | str
 
-#: What stands for -1, by which filters mean all heads, their mean, the last token or the strongest key.
-_WORDS = ("all", "last", "mean", "strongest")
+
+def word(name: str, value: Any, words: Iterable[str]) -> str:
+    """The one of these words that a value is, in whatever case. Raises ValueError for any other value."""
+    known = list(words)
+    if isinstance(value, str):
+        if value in known:
+            return value
+        found = [one for one in known if one.casefold() == value.casefold()]
+        if len(found) == 1:
+            return found[0]
+    raise ValueError(f"{name}: expected one of {', '.join(known)}; found {value!r}.")
 
 
-def number(name: str, value: Any, words: Listed[str] = _WORDS) -> int:
+def number(name: str, value: Any, words: Listed[str] = ()) -> int:
     """A layer, head, sequence or position as filters take it: -1 for one of these words."""
     if isinstance(value, str):
-        if value not in words:
-            raise ValueError(f"{name}: expected a number{''.join(f' or {word}' for word in words)}, found '{value}'.")
+        if value.casefold() not in words:
+            raise ValueError(f"{name}: expected a number{''.join(f' or {one}' for one in words)}, found '{value}'.")
         return -1
     try:
-        return operator.index(value)
+        return int(operator.index(value))
     except TypeError as error:
         raise ValueError(f"{name}: expected a whole number, found {value!r}.") from error
+
+
+def text_lines(texts: str | Listed[str] | None) -> Listed[str] | None:
+    """Several texts: a list of them, or the lines of a text as filters split it; None if there are none."""
+    if not isinstance(texts, str) or not texts:
+        return texts or None
+    return texts.replace("\r\n", "\n").removesuffix("\n").split("\n")
+
+
+def json_lines(name: str, prompts: str | Listed[str]) -> str:
+    """A text or several with all of their line breaks, as filters take them by prompt_format="JsonLines"; raises
+    ValueError for anything else."""
+    expected = f"{name}: expected a text or a list of texts, found"
+    texts = [prompts] if isinstance(prompts, str) else prompts
+    if not isinstance(texts, Listed):
+        raise ValueError(f"{expected} {prompts!r}.")
+    if not texts:
+        raise ValueError(f"{expected} none.")
+    for text in texts:
+        if not isinstance(text, str):
+            raise ValueError(f"{expected} {text!r} in it.")
+    return "\n".join(json.dumps(text, ensure_ascii=False) for text in texts)
 
 
 def head_option(text: str) -> Head:
@@ -36,6 +68,13 @@ def head_option(text: str) -> Head:
     if text != "mean" and not text.removeprefix("-").isdecimal():
         raise argparse.ArgumentTypeError(f"expected a number or mean, found '{text}'.")
     return text if text == "mean" else int(text)
+
+
+def head_beside(layer: int | None, head: Head | None) -> Head:
+    """The head of a layer: the first one, if neither is given. Raises ValueError for a layer without a head."""
+    if head is None and layer is not None:
+        raise ValueError(f"head: expected one of layer {layer}, found none.")
+    return 0 if head is None else head
 
 
 def head_name(head: Head) -> str:

@@ -13,7 +13,7 @@ from paraview import simple
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.readers import open_transformer
 from attentionatlas._internal.recording_scene import link, show
-from attentionatlas._internal.space import flat_view
+from attentionatlas._internal.space import diagram
 
 
 def build(path: PathLike) -> Any:
@@ -23,7 +23,7 @@ def build(path: PathLike) -> Any:
     """
     model = open_transformer(path, registrationName="Transformer")
     layout = simple.CreateLayout(name="Circuits")
-    graph, copying, attends, writes = (flat_view() for _ in range(4))
+    graph, copying, attends, writes = (diagram() for _ in range(4))
     table = simple.CreateView("SpreadSheetView")
     simple.AssignViewToLayout(view=graph, layout=layout, hint=0)
     right = layout.SplitHorizontal(0, 0.4)

@@ -11,8 +11,9 @@ from typing import Any
 from paraview import simple
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import PathLike, listed, number
+from attentionatlas._internal.arguments import PathLike, head_beside, listed, number
 from attentionatlas._internal.checks import check
+from attentionatlas._internal.errors import Error, update
 from attentionatlas._internal.readers import Proxies, make_filter, open_corpus, open_transformer, write_data
 from attentionatlas._internal.tables import Table, Tables, as_table, summary
 
@@ -67,12 +68,12 @@ class Corpus(Tables):
     def _inputs(self, name: str) -> dict[str, Any]:
         return {"Input": self.reader}
 
-    def place(self, layer: int | None = None, head: int = 0) -> tuple[int, int]:
+    def place(self, layer: int | None = None, head: int | None = 0) -> tuple[int, int]:
         """A layer, the first that was measured by default, and head; raises ValueError if there is no such head."""
         chosen = self.layers[0] if layer is None else number("layer", layer, ())
         if chosen not in self.layers:
             raise ValueError(f"layer: expected one of {listed(self.layers)}, found {chosen}.")
-        chosen_head = number("head", head, ())
+        chosen_head = number("head", head_beside(layer, head), ())
         check("head", chosen_head, 0, self.head_count - 1)
         return chosen, chosen_head
 
@@ -83,7 +84,7 @@ class Corpus(Tables):
         of Concentration, Written Norm and Next Token Effect, are quantiles over queries, within 1 % of the value."""
         return as_table(data.table(self.reader))
 
-    def histogram(self, layer: int | None = None, head: int = 0, quantity: str = "Entropy") -> Table:
+    def histogram(self, layer: int | None = None, head: int | None = None, quantity: str = "Entropy") -> Table:
         """How a quantity of a head is distributed over the text: a row per bin with the Value of its middle, the Count,
         its Share of all and the Cumulative share.
 
@@ -92,14 +93,14 @@ class Corpus(Tables):
         layer, head = self.place(layer, head)
         return self._of("HeadHistogram", 0, locals())
 
-    def quantiles(self, layer: int | None = None, head: int = 0) -> Table:
+    def quantiles(self, layer: int | None = None, head: int | None = None) -> Table:
         """The Entropy, Concentration, Written Norm and Next Token Effect of a head below which a part of the queries is: a
         row for each Quantile from 0 to 1 in steps of 0.01. Values are within 1 %."""
         layer, head = self.place(layer, head)
         return self._of("HeadHistogram", 1, locals())
 
     def tokens(
-        self, layer: int | None = None, head: int = 0, sort_by: str = "ToTotal", minimum_occurrences: int = 1,
+        self, layer: int | None = None, head: int | None = None, sort_by: str = "ToTotal", minimum_occurrences: int = 1,
         top: int = 0,
     ) -> Table:
         """From which tokens a head attends, and to which: a row per kind of token with its Occurrences, To and From, the
@@ -112,19 +113,20 @@ class Corpus(Tables):
         return self._of("HeadTokenTable", 0, locals())
 
     def contexts(
-        self, layer: int | None = None, head: int = 0, measure: str = "Attention", top: int = 10, around: int = 5
+        self, layer: int | None = None, head: int | None = None, measure: str = "Attention", top: int = 10, around: int = 5
     ) -> Table:
         """The texts that excite a head most: a row each with the Value, its Document and Position, the tokens of query
         and key, and the Text, with [ ] around the query and ( ) around the key.
 
-        measure: Score, Attention, WrittenNorm or NextTokenEffect. top: the number of texts, at most those that were kept.
+        measure: Score, in which the bias of ALiBi counts by distance, Attention, WrittenNorm or NextTokenEffect. top: the
+        number of texts, at most those that were kept.
         around: tokens on either side of both.
         """
         layer, head = self.place(layer, head)
         return self._of("TopContexts", 0, locals())
 
     def _parts(
-        self, port: int, layer: int | None, head: int, circuit: str, model: Any, options: dict[str, int]
+        self, port: int, layer: int | None, head: int | None, circuit: str, model: Any, options: dict[str, int]
     ) -> Table:
         if circuit not in _CIRCUITS:
             raise ValueError(f"circuit: expected {' or '.join(_CIRCUITS)}, found '{circuit}'.")
@@ -138,7 +140,7 @@ class Corpus(Tables):
             return self.table("ScoreParts", port, model=reader, **chosen)
 
     def parts(
-        self, layer: int | None = None, head: int = 0, parts: int = 8, circuit: str = "QK",
+        self, layer: int | None = None, head: int | None = None, parts: int = 8, circuit: str = "QK",
         model: Any = None,
     ) -> Table:
         """The parts of a head's scores, each the product of a feature of the query and one of the key: a row each with
@@ -150,7 +152,7 @@ class Corpus(Tables):
         return self._parts(0, layer, head, circuit, model, {"parts": parts})
 
     def ends(
-        self, layer: int | None = None, head: int = 0, parts: int = 8, ends: int = 10, circuit: str = "QK",
+        self, layer: int | None = None, head: int | None = None, parts: int = 8, ends: int = 10, circuit: str = "QK",
         model: Any = None,
     ) -> Table:
         """The tokens at the ends of these parts: a row per part, Kind, End (Highest, Lowest) and Rank.
@@ -198,10 +200,12 @@ class Corpus(Tables):
 
 
 def measure(
-    model: Any, name: str, files: PathLike | Listed[PathLike], tokens: int | None, continue_from: PathLike | None,
+    model: Any, files: PathLike | Listed[PathLike], tokens: int | None, continue_from: PathLike | None,
     options: dict[str, Any],
 ) -> Corpus:
-    """What attentionatlas.corpus does, with the reader of a model and its name."""
+    """What attentionatlas.corpus does, with the reader of a model."""
+    if not isinstance(files, (str, os.PathLike, Listed)):
+        raise ValueError(f"files: expected a file or a list of files, found {files!r}.")
     paths = [pathlib.Path(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
     if not paths:
         raise ValueError("files: expected at least one file of text, found none.")
@@ -212,8 +216,9 @@ def measure(
             raise FileNotFoundError(f"{path}: no such file.")
     chosen = {"files": list(map(str, paths)), "token_limit": tokens or 0, "continue_from": continue_from, **options}
     measured = make_filter("CorpusStatistics", {"Input": model}, chosen)
-    measured.UpdatePipeline()
-    if data.field_number(measured, "Tokens") is None:
+    try:
+        update(measured)
+    except Error:
         simple.Delete(measured)
-        raise ValueError(f"{name}: no statistics of this text; see the error reported above.")
+        raise
     return Corpus(measured)

@@ -1,4 +1,4 @@
-"""The data of proxies as NumPy arrays, gathered from all ranks."""
+"""The data of proxies as NumPy arrays, gathered from all ranks. What brings a proxy up to date raises Error if that fails."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import numpy
 from paraview import servermanager
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
+from attentionatlas._internal.errors import update
+
 
 def fetch(source: Any, port: int = 0) -> Any:
     """The output of a proxy, up to date."""
-    source.UpdatePipeline()
+    update(source)
     return servermanager.Fetch(source, idx=port)
 
 
 def first_part(source: Any) -> Any:
     """The output of a proxy on its first rank, up to date. Blocks keep their names, before which Fetch of
     all ranks puts others since ParaView 6.1."""
-    source.UpdatePipeline()
+    update(source)
     return servermanager.Fetch(source, 0)
 
 
@@ -48,7 +50,7 @@ def point_array(data: Any, name: str) -> Any:
 
 def point_names(source: Any) -> list[str]:
     """The names of the point arrays of a proxy's output, up to date."""
-    source.UpdatePipeline()
+    update(source)
     arrays = source.GetPointDataInformation()
     return [arrays.GetArray(number).Name for number in range(arrays.GetNumberOfArrays())]
 
@@ -74,7 +76,7 @@ def cells(array: Any) -> list[Any]:
 
 def image(source: Any, name: str, port: int = 0) -> Any:
     """A point array of an image: [rows, columns] or [rows, columns, components], bottom row first."""
-    source.UpdatePipeline()
+    update(source)
     left, right, bottom, top, _, _ = source.GetDataInformation(port).GetExtent()
     whole = None
     for rank in range(servermanager.ActiveConnection.GetNumberOfDataPartitions()):
@@ -107,10 +109,3 @@ def table(source: Any, port: int = 0) -> dict[str, Any]:
         is_text = column.IsA("vtkStringArray")
         columns[column.GetName()] = texts(column) if is_text else vtk_to_numpy(column).copy()
     return columns
-
-
-def has_format(source: Any, port: int = 0) -> bool:
-    """Whether an output of a proxy is one that a filter of the plugin made, if without rows or points: it names its
-    format. After an error it has none."""
-    fields = source.GetDataInformation(port).DataInformation.GetFieldDataInformation()
-    return bool(fields.GetArrayInformation("Format") is not None)

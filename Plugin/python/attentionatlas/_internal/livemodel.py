@@ -12,8 +12,9 @@ from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
+from attentionatlas._internal.errors import Error, update
 from attentionatlas._internal.model import SmallModel
-from attentionatlas._internal.readers import Missing, make_filter, write_data
+from attentionatlas._internal.readers import Missing, make_filter, model_file, write_data
 from attentionatlas._internal.recording import Floats, Transformer
 from attentionatlas._internal.webpage import Block
 
@@ -63,11 +64,11 @@ class Training:
         if model is not None:
             options |= {"heads": model.heads, "head_dimension": model.dimension, "model_file": str(model.path)}
         self.proxy = make_filter("AttentionOnlyTraining", {}, options)
-        self.proxy.UpdatePipeline()
-        curves = data.table(self.proxy, port=1)
-        if "Step" not in curves:
+        try:
+            curves = data.table(self.proxy, port=1)
+        except Error:
             simple.Delete(self.proxy)
-            raise ValueError("training: no model; see the error reported above.")
+            raise
         chosen = _shown_steps(curves["Step"])
         self.steps = [int(curves["Step"][i]) for i in chosen]
         self.losses = [float(curves["Loss"][i]) for i in chosen]
@@ -83,7 +84,7 @@ class Training:
 
     def save(self, path: pathlib.Path) -> None:
         """Writes the model of the last step."""
-        self.proxy.UpdatePipeline(self.steps[-1])
+        update(self.proxy, self.steps[-1])
         write_data(self.proxy, path)
 
     def close(self) -> None:
@@ -143,4 +144,4 @@ class Run:
 
 
 def _is_step(path: pathlib.Path) -> bool:
-    return path.name.split("-")[-1].isdigit() and (path / "config.json").is_file()
+    return path.name.split("-")[-1].isdigit() and model_file(path) != path

@@ -7,32 +7,26 @@ from typing import Any
 
 from paraview import simple
 
-from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.corpus import Corpus
+from attentionatlas._internal.errors import Error, update
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.plugin import load_plugin
-from attentionatlas._internal.readers import kind_of, make_filter
+from attentionatlas._internal.readers import kind_of, make_filter, model_file
 from attentionatlas._internal.recording import Model, Recording, Transformer
-
-_EXPECTED = "expected a recording, a small model, or the config.json, folder or .gguf file of a transformer"
-
 
 def open_file(path: PathLike, model: Transformer | PathLike | None = None) -> Model | Recording | Corpus:
     """What attentionatlas.open does."""
     path, kind = pathlib.Path(path), kind_of(path)
-    if path.is_dir() and not (path / "config.json").is_file():
-        raise ValueError(f"{path}: {_EXPECTED}; found a folder without config.json.")
-    try:
-        if kind == "transformer":
-            return Transformer(path)
-        if kind == "corpus":
-            return Corpus(path)
-        return SmallModel(path) if kind == "model" else Recording(path, model)
-    except ValueError as error:
-        if "see the error" not in str(error):
-            raise
-        raise ValueError(f"{path}: {_EXPECTED}; see the error reported above.") from error
+    if path.is_dir() and model_file(path) == path and not any(path.glob("*.gguf")):
+        raise ValueError(f"{path}: expected the folder of a transformer; found a folder without config.json.")
+    if kind == "recording":
+        return Recording(path, model)
+    if model is not None:
+        raise ValueError(f"model: expected with a recording, found {path}, which is none.")
+    if kind == "transformer":
+        return Transformer(path)
+    return Corpus(path) if kind == "corpus" else SmallModel(path)
 
 
 def train(task: str, **options: Any) -> Model:
@@ -41,10 +35,11 @@ def train(task: str, **options: Any) -> Model:
     small = task == "TokenPairs"
     chosen = options if small else {"task": task, **options}
     training = make_filter("AttentionOnlyTraining" if small else "TransformerTraining", {}, chosen)
-    training.UpdatePipeline()
-    if data.field_number(training, "Heads") is None:
+    try:
+        update(training)
+    except Error:
         simple.Delete(training)
-        raise ValueError(f"{task}: no model; see the error reported above.")
+        raise
     return SmallModel(training) if small else Transformer(training)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import tempfile
 from typing import Any
 
 from paraview import servermanager, simple
@@ -11,7 +10,8 @@ from paraview import servermanager, simple
 from attentionatlas._internal import session
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.files import complete
+from attentionatlas._internal.errors import update
+from attentionatlas._internal.files import complete, scratch
 from attentionatlas._internal.space import PLAIN, flat_view, render_view
 
 
@@ -35,8 +35,8 @@ class Picture:
 
 
 def _pictured(view: Any, width: int, height: int) -> Picture:
-    with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder, "view.png")
+    with scratch() as folder:
+        file = folder / "view.png"
         simple.SaveScreenshot(str(file), view, ImageResolution=[width, height])
         return Picture(file.read_bytes(), width, height)
 
@@ -51,7 +51,7 @@ def display(shown: Any, width: int, height: int) -> Picture:
         return _pictured(shown, width, height)
     if not isinstance(shown, servermanager.SourceProxy):
         raise ValueError(f"display: expected a view or a source, found {type(shown).__name__}.")
-    shown.UpdatePipeline()
+    update(shown)
     port = shown.Port
     information = shown.GetDataInformation(port)
     if information.GetNumberOfPoints() == 0:

@@ -35,6 +35,16 @@ def _has_plugin(information: Any) -> bool:
     )
 
 
+def _renew_classes(namespace: Any) -> None:
+    """Lets ParaView make its Python classes of representations again, once in a session: those of before the plugin do not
+    have the properties that it adds."""
+    mark = "attention_atlas"
+    if mark not in vars(namespace):
+        for name in [name for name, known in vars(namespace).items() if isinstance(known, type)]:
+            delattr(namespace, name)
+        setattr(namespace, mark, True)
+
+
 def load_plugin() -> None:
     """Loads the plugin into ParaView unless it is there already, on the server too.
 
@@ -61,3 +71,5 @@ def load_plugin() -> None:
                     "the plugin's on its machine."
                 ) from error
     simple.LoadPlugins()  # none: takes over the proxies of plugins that are there
+    if connection is not None:
+        _renew_classes(connection.ProxiesNS.rendering)

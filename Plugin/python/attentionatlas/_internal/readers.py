@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import pathlib
+import pickletools
+import re
 import struct
+import zipfile
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import numpy
 from paraview import simple
-from vtkmodules.util.misc import calldata_type
-from vtkmodules.util.vtkConstants import VTK_STRING
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import PathLike, number
+from attentionatlas._internal.arguments import PathLike, number, word
+from attentionatlas._internal.errors import Error, Missing, WriteError, raised, update
 from attentionatlas._internal.plugin import load_plugin
 
-
-class Missing(ValueError):
-    """Something that a figure or table needs is missing from the file or the plugin; the message says what."""
+__all__ = ["Error", "Missing"]
 
 
 def open_model(path: PathLike) -> Any:
     """A reader of a small model's file, up to date.
 
-    Raises FileNotFoundError for a missing file, ValueError for one that holds no model.
+    Raises FileNotFoundError for a missing file, Error for one that holds no model.
     """
     path = pathlib.Path(path)
-    return _open(path, "Heads", "AttentionOnlyModelReader", registrationName=path.stem, FileNames=[str(path)])
+    return _open(path, "AttentionOnlyModelReader", registrationName=path.stem, FileNames=[str(path)])
 
 
 def open_recording(path: PathLike) -> Any:
@@ -38,35 +39,37 @@ def open_recording(path: PathLike) -> Any:
     path = pathlib.Path(path)
     if path.is_dir() or path.is_file() and path.suffix in (".json", ".gguf") and not is_sharded_recording(path):
         raise ValueError(f"{path}: expected a recording, found a model; run it on a text first: Transformer.record.")
-    return _open(path, "Rotated", "RecordingReader", registrationName=path.stem, FileName=str(path))
+    return _open(path, "RecordingReader", registrationName=path.stem, FileName=str(path))
 
 
 def open_transformer(path: PathLike, **properties: Any) -> Any:
     """A reader of a transformer, given by its config.json, its folder or a .gguf file, up to date; raises as open_model.
 
+    An adapter in the folder is applied, but not for model.safetensors, which is its base alone.
+
     properties: of the proxy.
     """
-    path = pathlib.Path(path)
-    path = path / "config.json" if path.is_dir() else path
-    return _open(path, "Layers", "TransformerReader", "no model", FileName=str(path), **properties)
+    path = model_file(path)
+    return _open(path, "TransformerReader", FileName=str(path), **properties)
 
 
 def open_corpus(path: PathLike) -> Any:
     """A reader of a file of statistics of a corpus, up to date; raises as open_model."""
     path = pathlib.Path(path)
-    return _open(path, "Documents", "CorpusReader", registrationName=path.stem, FileName=str(path))
+    return _open(path, "CorpusReader", registrationName=path.stem, FileName=str(path))
 
 
-def _open(path: pathlib.Path, field: str, name: str, wrong: str = "cannot be read", **properties: Any) -> Any:
-    """A reader of the plugin, whose data must have a field. wrong: what is said of others."""
-    if not path.is_file():
+def _open(path: pathlib.Path, name: str, **properties: Any) -> Any:
+    """A reader of the plugin, up to date."""
+    if not path.exists():
         raise FileNotFoundError(f"{path}: no such file.")
     load_plugin()
     reader = getattr(simple, name)(**properties)
-    reader.UpdatePipeline()
-    if data.field_number(reader, field) is None:
+    try:
+        update(reader)
+    except Error:
         simple.Delete(reader)
-        raise ValueError(f"{path}: {wrong}; see the error reported above.")
+        raise
     return reader
 
 
@@ -99,15 +102,10 @@ def _header(path: PathLike) -> dict[str, Any]:
     return header if isinstance(header, dict) else {}
 
 
-def is_model(path: PathLike) -> bool:
-    """Whether a file has the tensors of a small attention-only model, by their names."""
-    return any(name in _header(path) for name in ("word_embedding", "word_emb.weight"))
-
-
-def is_corpus(path: PathLike) -> bool:
-    """Whether a file holds statistics of a corpus, by the format that it names."""
-    about = _header(path).get("__metadata__")
-    return isinstance(about, dict) and about.get("format") == "attention-atlas.corpus"
+def _format(header: dict[str, Any]) -> Any:
+    """The format that a header names; None if it names none."""
+    about = header.get("__metadata__")
+    return about.get("format") if isinstance(about, dict) else None
 
 
 def is_sharded_recording(path: PathLike) -> bool:
@@ -122,30 +120,90 @@ def is_sharded_recording(path: PathLike) -> bool:
     return isinstance(about, dict) and about.get("format") == "attention-atlas.recording"
 
 
-#: Files that only transformers have, but for indices of recordings; small models and recordings are .safetensors.
-OF_TRANSFORMERS = (".json", ".gguf", ".pt", ".pth", ".ckpt", ".bin")
+#: Names of the arrays of recordings, whatever program made them.
+_RECORDED = re.compile(r"blocks\.\d+\.[\w.]*hook_\w+|layer\.\d+\.\w+|attention|scores|array")
+#: How files of PyTorch begin that are older than its zip archives, and how many pickles they begin with.
+_OLD_TORCH = bytes.fromhex("80028a0a6cfc9c46f9206aa850192e")
+_OLD_PICKLES = 4
+
+
+def _torch_texts(path: pathlib.Path) -> set[str] | None:
+    """The texts in the pickles of a file of PyTorch, of which no code is run; None for any other file."""
+    files: list[IO[bytes]] = []
+    with open(path, "rb") as old:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as members:
+                pickles = [name for name in members.namelist() if name.rpartition("/")[2] == "data.pkl"]
+                files = [io.BytesIO(members.read(name)) for name in pickles[:1]]
+        elif _begins(path, _OLD_TORCH):
+            files = [old] * _OLD_PICKLES
+        if not files:
+            return None
+        with contextlib.suppress(ValueError):  # the reader says what is wrong with a broken file
+            return {text for file in files for _, text, _ in pickletools.genops(file) if isinstance(text, str)}
+    return set()
+
+
+def _begins(path: pathlib.Path, magic: bytes) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(magic)) == magic
+
+
+def _kind(path: pathlib.Path) -> str | None:
+    """What a file is, by what is in it; None if that is none of what the plugin opens."""
+    if path.is_dir():
+        return "transformer"
+    if is_sharded_recording(path) or _begins(path, b"\x93NUMPY"):
+        return "recording"
+    if path.suffix == ".json" or _begins(path, b"GGUF"):
+        return "transformer"
+    texts = _torch_texts(path)
+    if texts is not None:
+        return "recording" if any(map(_RECORDED.fullmatch, texts)) else "transformer"
+    if zipfile.is_zipfile(path):  # .npz
+        return "recording"
+    header = _header(path)
+    if "word_embedding" in header or "word_emb.weight" in header:
+        return "model"
+    if _format(header) == "attention-atlas.corpus":
+        return "corpus"
+    if not header:  # the reader says what a file of another kind is
+        return "recording" if path.suffix == ".safetensors" else None
+    is_recording = _format(header) == "attention-atlas.recording" or any(map(_RECORDED.fullmatch, header))
+    return "recording" if is_recording or model_file(path.parent) == path.parent else "transformer"
 
 
 def kind_of(path: PathLike) -> str:
-    """What a file is, by its name and what is in it: model (a small one), corpus (its statistics), recording or
-    transformer.
+    """What a file is, by what is in it: model (a small one), corpus (its statistics), recording or transformer.
 
-    Raises FileNotFoundError for a missing file.
+    Raises FileNotFoundError for a missing file, Error for one of another kind.
     """
     path = pathlib.Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file.")
-    if is_sharded_recording(path):
-        return "recording"
-    if path.is_dir() or path.suffix in OF_TRANSFORMERS:
-        return "transformer"
-    return "model" if is_model(path) else "corpus" if is_corpus(path) else "recording"
+    kind = _kind(path)
+    if kind is None:
+        raise Error(
+            f"{path}: expected a recording, a small model, statistics of a corpus, or the config.json, folder or .gguf file "
+            "of a transformer; found a file of another kind."
+        )
+    return kind
+
+
+#: The files that stand for the model in a folder: its own, or that of an adapter whose base is elsewhere.
+MODEL_FILES = ("config.json", "adapter_config.json")
+
+
+def model_file(path: PathLike) -> pathlib.Path:
+    """The file that stands for the model in a folder; the path itself if it is a file, or a folder without one."""
+    path = pathlib.Path(path)
+    return next((path / name for name in MODEL_FILES if (path / name).is_file()), path)
 
 
 def label(path: PathLike) -> str:
     """The name of a file without its ending, or of the folder of a model, which config.json stands for."""
     path = pathlib.Path(path)
-    folder = path.resolve().parent if path.name == "config.json" else path.resolve()
+    folder = path.resolve().parent if path.name in MODEL_FILES else path.resolve()
     return folder.name if folder.is_dir() else path.stem
 
 
@@ -169,13 +227,13 @@ def write_training(training: Any, folder: PathLike, checkpoints: bool) -> pathli
 
 
 def _write(place: pathlib.Path, file: pathlib.Path, **written: Any) -> None:
-    """Lets ParaView write a place, which is a file or a folder with it; raises an error if nothing was written."""
+    """Lets ParaView write a place, which is a file or a folder with it; raises WriteError if it cannot."""
     if not place.resolve().parent.is_dir():
         raise FileNotFoundError(f"{place}: expected a place in a folder that exists, found no folder {place.parent}.")
-    before = file.stat() if file.exists() else None
-    simple.SaveData(str(file), **written)
-    if not file.exists() or file.stat() == before:
-        raise OSError(f"{place}: cannot be written; see the error reported above.")
+    writer = simple.CreateWriter(str(file), **written)
+    writer.UpdateVTKObjects()
+    with raised(writer, WriteError):
+        writer.UpdatePipeline()
 
 
 def _property(option: str) -> str:
@@ -188,64 +246,67 @@ def _known(proxy: Any) -> str:
     return ", ".join(names)
 
 
+#: The words for special numbers that stand for texts which begin with them: All heads, Last token.
+_SHORT = ("all", "last", "mean", "strongest")
+
+
+def _specials(vector: Any) -> dict[str, int | float]:
+    """The words that stand for a number of a property, as its panel has them, the shortest first."""
+    hints = vector.SMProperty.GetHints()
+    special = hints and hints.FindNestedElementByName("AtlasSpecial")
+    if not special:
+        return {}
+    text, value = special.GetAttribute("text"), float(special.GetAttribute("value"))
+    value = int(value) if value.is_integer() else value
+    return {one: value for one in (text.split()[0].lower(), text) if one in (*_SHORT, text)}
+
+
+def _values(vector: Any) -> list[int]:
+    """The numbers of the words of a property."""
+    words = vector.SMProperty.FindDomain("vtkSMEnumerationDomain")
+    return [words.GetEntryValue(i) for i in range(words.GetNumberOfEntries())] if words else []
+
+
+def _converted(option: str, value: Any, vector: Any) -> Any:
+    """A value of a property as ParaView takes it, also for one of the words that the property has. Raises ValueError for
+    other words and kinds of values."""
+    about = vector.SMProperty
+    value = os.fspath(value) if isinstance(value, os.PathLike) else value
+    value = value.item() if isinstance(value, numpy.generic) else value
+    choices, is_text = list(getattr(vector, "Available", None) or []), about.IsA("vtkSMStringVectorProperty")
+    if choices and (is_text or isinstance(value, str) or value not in _values(vector)):
+        return word(option, value, choices)
+    if is_text and not isinstance(value, str):
+        raise ValueError(f"{option}: expected a text, found {value!r}.")
+    if is_text or not about.IsA("vtkSMVectorProperty"):
+        return value
+    if isinstance(value, str):
+        specials = _specials(vector)
+        for text, special in specials.items():
+            if value.casefold() == text.casefold():
+                return special
+        others = "".join(f" or {text}" for text in list(specials)[:1])
+        raise ValueError(f"{option}: expected a number{others}, found '{value}'.")
+    return value if about.IsA("vtkSMDoubleVectorProperty") else number(option, value)
+
+
 def _set(proxy: Any, name: str, option: str, value: Any) -> None:
     """Gives a property of a filter a value as Python has it; raises TypeError or ValueError."""
     key = _property(option)
     if key not in proxy.ListProperties():
         raise TypeError(f"{name}: expected an option among {_known(proxy)}; found '{option}'.")
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    elif isinstance(value, (bool, numpy.generic)):
-        value = int(value) if isinstance(value, bool) else value.item()
-    elif isinstance(value, (tuple, numpy.ndarray)):
-        value = list(value)
     vector = proxy.GetProperty(key)
-    choices = list(getattr(vector, "Available", None) or [])
-    for word in (value if isinstance(value, list) else [value]) if choices else ():
-        if isinstance(word, str) and word not in choices:
-            raise ValueError(f"{option}: expected one of {', '.join(choices)}; found '{word}'.")
-    if isinstance(value, str) and not choices and vector.SMProperty.IsA("vtkSMIntVectorProperty"):
-        value = number(option, value)
+    if isinstance(value, (list, tuple, numpy.ndarray)):
+        value = [_converted(option, one, vector) for one in value]
+    else:
+        is_word = isinstance(value, str)
+        value = _converted(option, value, vector)
+        if is_word and not isinstance(value, str) and not vector.GetRepeatable():  # such as no pair
+            value = [value] * len(vector)
     try:
         setattr(proxy, key, value)
-    except (TypeError, ValueError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"{option}: cannot be {value!r}: {error}") from error
-
-
-class FilterErrors:
-    """What filters that are made within `with` say when they fail: it is kept here instead of reported, and named by the
-    exception that follows."""
-
-    #: Those that are kept now; None where filters report.
-    current: FilterErrors | None = None
-
-    def __init__(self) -> None:
-        self.messages: list[str] = []
-
-    def __enter__(self) -> FilterErrors:
-        self._before, FilterErrors.current = FilterErrors.current, self
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        FilterErrors.current = self._before
-
-    def watch(self, proxy: Any) -> None:
-        """Keeps the errors of a proxy in this process."""
-        made = proxy.SMProxy.GetClientSideObject()
-        if made is None:
-            return
-
-        @calldata_type(VTK_STRING)  # type: ignore[misc]
-        def keep(_object: Any, _event: str, text: str) -> None:
-            self.messages.append(text.split("): ", 1)[-1].strip())
-
-        made.AddObserver("ErrorEvent", keep)
-
-
-def why(text: str) -> str:
-    """A text of what is missing, with the message of the filter that failed, or where it is to be read."""
-    kept = FilterErrors.current
-    return kept.messages.pop() if kept is not None and kept.messages else f"{text}; see the error reported above."
 
 
 def make_filter(name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
@@ -258,8 +319,6 @@ def make_filter(name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]
     if make is None:
         raise Missing(f"the plugin has no {name}")
     made = make(registrationName=name, **inputs)
-    if FilterErrors.current is not None:
-        FilterErrors.current.watch(made)
     try:
         for option, value in options.items():
             if value is not None:
@@ -303,7 +362,7 @@ class Proxies:
     def check_open(self) -> None:
         """Raises ValueError once it is closed."""
         if self._closed:
-            raise ValueError(f"{self.name}: expected an open file, found that it was closed.")
+            raise ValueError(f"{self.name} is closed.")
 
     @property
     def closed(self) -> bool:

@@ -14,17 +14,20 @@ from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, listed, number
+from attentionatlas._internal.arguments import (
+    Head, PathLike, Sequence, head_beside, head_name, json_lines, listed, number, text_lines, word,
+)
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus, measure
+from attentionatlas._internal.errors import Error, update
 from attentionatlas._internal.readers import (
-    Missing, has_pictures, make_filter, open_recording, open_transformer, write_data, write_training,
+    MODEL_FILES, Missing, has_pictures, make_filter, open_recording, open_transformer, write_data, write_training,
 )
 from attentionatlas._internal.tables import Table, Tables, as_table, summary
 
 Floats: TypeAlias = NDArray[numpy.floating[Any]]
-#: What tables and figures of recordings need, all of it.
-RECORD = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual")
+#: All that can be recorded; a model records what it has of them.
+ALL = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual", "Logits", "Routing")
 KINDS = {"Q": "queries", "K": "keys", "V": "values"}
 #: Filters whose second input is the model that was recorded.
 _OF_MODEL = ("AttentionTokens", "LogitAttribution", "LogitLens", "ScoreAttribution", "ScoreBreakdown")
@@ -46,6 +49,13 @@ def _holds_scores(layer: Any) -> bool:
     """Whether a block of a recording holds the queries of a head or blocks of its scores."""
     blocks = data.blocks(layer).items()
     return any(name.endswith(" scores") or data.has_column(block, "Query") for name, block in blocks)
+
+
+def patching_texts(prompt: str, patch_from: str | None, reference: str | Listed[str] | None) -> dict[str, Any]:
+    """The options of ActivationPatching that are texts."""
+    texts = {"prompt": prompt, "patch_from": patch_from, "reference_prompts": text_lines(reference)}
+    written = {name: json_lines(name, text) for name, text in texts.items() if text}
+    return {**written, "prompt_format": "JsonLines"}
 
 
 class Model(Tables):
@@ -114,6 +124,9 @@ class Recording(Tables):
         self._model = model
         self._owned: Transformer | None = None
         self._kind = _kind
+        #: What this is a part of, and the parts of this.
+        self._whole: Recording | None = None
+        self._opened: list[Recording] = []
         is_part = _kind != "Decoder"
         self._reader = source if is_part else self.own(open_recording(source) if is_file else source)
         parts = data.first_part(self._reader)
@@ -180,14 +193,22 @@ class Recording(Tables):
         """
         if kind not in ("Decoder", "Encoder", "Cross"):
             raise ValueError(f"kind: expected Decoder, Encoder or Cross, found {kind}.")
+        self.check_open()
         if kind == self._kind:
             return self
-        if kind != "Decoder" and kind.lower() not in data.blocks(data.first_part(self.reader)):
+        if self._whole is not None:
+            return self._whole.part(kind)
+        if kind.lower() not in data.blocks(data.first_part(self.reader)):
             raise Missing(f"{self.name}: expected a transformer with an encoder and a decoder, which has {kind} attention")
-        return Recording(self.reader, self._model, kind)
+        part = Recording(self.reader, self._model, kind)
+        part.name, part._whole = f"{self.name}, {kind}", self
+        self._opened.append(part)
+        return part
 
     def close(self) -> None:
         """Closes the file and frees what was computed from it; a second time does nothing."""
+        while self._opened:
+            self._opened.pop().close()
         for view, _ in self._kept.values():
             view.close()
         self._kept.clear()
@@ -215,26 +236,28 @@ class Recording(Tables):
         inputs = {"Input": self.reader}
         return {**inputs, "AttentionKind": self._kind} if name in _OF_KIND else inputs
 
-    def place(self, layer: int | None = None, head: Head = 0, sequence: Sequence = 0) -> tuple[int, int, int]:
+    def place(self, layer: int | None = None, head: Head | None = 0, sequence: Sequence = 0) -> tuple[int, int, int]:
         """Layer, head and sequence as filters take them; raises ValueError if there is no such head or sequence.
 
-        layer: by default the first recorded one. head, sequence: "mean" is -1.
+        layer: by default the first recorded one. head: None is 0, where no layer is given either. head, sequence: "mean"
+        is -1.
         """
         chosen = self.layers[0] if layer is None else number("layer", layer, ())
         if chosen not in self.layers:
             raise ValueError(f"layer: expected one of {listed(self.layers)}, found {chosen}.")
-        numbers = number("head", head, ("mean",)), number("sequence", sequence, ("mean",))
+        numbers = number("head", head_beside(layer, head), ("mean",)), number("sequence", sequence, ("mean",))
         for name, value, count in zip(("head", "sequence"), numbers, (self.heads, self.sequences)):
             if value != -1:
                 check(name, value, 0, count - 1)
         return chosen, *numbers
 
     def attention(
-        self, layer: int | None = None, head: Head = 0, sequence: Sequence = 0, quantity: str = "Weights"
+        self, layer: int | None = None, head: Head | None = None, sequence: Sequence = 0, quantity: str = "Weights"
     ) -> Floats:
         """What a head attends to: an array [queries, keys].
 
-        layer: the first recorded one by default. head: a number, or "mean" for the mean over the layer's heads.
+        layer, head: of the first head of the first recorded layer by default; a head, if a layer is given, too. head: a
+        number, or "mean" for the mean over the layer's heads.
         sequence: a number, or "mean" for the mean over sequences. quantity: Weights, 0 to 1, of which each row adds up
         to 1; Scores, before the softmax; Content and Bias, the parts of a score; NormWeighted, the weight times the
         norm of value W_O; or Rollout, from the first recorded layer to this one. Raises ValueError if there is no such
@@ -244,13 +267,7 @@ class Recording(Tables):
         with self.scope():
             made = self.own(simple.AttentionMap(**self.shown_by("AttentionMap"), **places))
             known = list(made.GetProperty("Quantity").Available)
-            if quantity not in known:
-                raise ValueError(f"quantity: expected one of {', '.join(known)}, found {quantity}.")
-            made.Quantity = quantity
-            made.UpdatePipeline()
-            if made.GetDataInformation().GetNumberOfPoints() == 0:
-                where = f"layer {places['Layer']}, {head_name(head)}"
-                raise ValueError(f"no {quantity} of {where}; see the error reported above.")
+            made.Quantity = quantity = word("quantity", quantity, known)
             matrix: Floats = data.image(made, quantity)[::-1].copy()
             return matrix
 
@@ -273,26 +290,26 @@ class Recording(Tables):
         values: Floats = vtk_to_numpy(block.GetColumnByName(column))[rows].copy()
         return values
 
-    def _of_head(self, column: str, record: str, layer: int | None, head: int, sequence: int) -> Floats:
+    def _of_head(self, column: str, record: str, layer: int | None, head: int | None, sequence: int) -> Floats:
         chosen, one, _ = self.place(layer, head, sequence)
         if one == -1:
             raise ValueError(f"head: expected a number from 0 to {self.heads - 1}, found the mean.")
         return self._vectors((f"layer {chosen}", f"head {one}"), column, record, sequence)
 
-    def queries(self, layer: int | None = None, head: int = 0, sequence: int = 0) -> Floats:
+    def queries(self, layer: int | None = None, head: int | None = None, sequence: int = 0) -> Floats:
         """The queries of a head, after any rotation: an array [tokens, head dimension]. Raises Missing for a recording
         without them."""
         return self._of_head("Query", "QueriesAndKeys", layer, head, sequence)
 
-    def keys(self, layer: int | None = None, head: int = 0, sequence: int = 0) -> Floats:
+    def keys(self, layer: int | None = None, head: int | None = None, sequence: int = 0) -> Floats:
         """The keys of a head, as queries."""
         return self._of_head("Key", "QueriesAndKeys", layer, head, sequence)
 
-    def values(self, layer: int | None = None, head: int = 0, sequence: int = 0) -> Floats:
+    def values(self, layer: int | None = None, head: int | None = None, sequence: int = 0) -> Floats:
         """The values of a head, as queries."""
         return self._of_head("Value", "Values", layer, head, sequence)
 
-    def outputs(self, layer: int | None = None, head: int = 0, sequence: int = 0) -> Floats:
+    def outputs(self, layer: int | None = None, head: int | None = None, sequence: int = 0) -> Floats:
         """What a head adds to the residual stream: an array [tokens, model dimension]. Raises Missing without it."""
         return self._of_head("Output", "HeadOutputs", layer, head, sequence)
 
@@ -313,9 +330,6 @@ class Recording(Tables):
         shown = {"Sequence": self.place(None, 0, sequence)[2], "MaximumSize": min(size, 1024)}
         with self.scope():
             matrix = self.own(simple.AttentionMatrix(**self.shown_by("AttentionMatrix"), **shown))
-            matrix.UpdatePipeline()
-            if matrix.GetDataInformation().GetNumberOfPoints() == 0:
-                raise ValueError("no weights of all heads; see the error reported above.")
             image = data.image(matrix, "Weights")[::-1]
             names = ("Panel Size", "Panel Height", "Row Step", "Column Step")
             width, height, down, right = (int(data.field_number(matrix, name)) for name in names)
@@ -367,14 +381,14 @@ class Recording(Tables):
         places where the token is) and Mean Weight. Needs Routing. top: tokens of each."""
         return self._of("ExpertRouting", 2, locals())
 
-    def strongest_keys(self, layer: int | None = None, head: Head = 0, sequence: Sequence = 0) -> Table:
+    def strongest_keys(self, layer: int | None = None, head: Head | None = None, sequence: Sequence = 0) -> Table:
         """The strongest key of each query of a head: a row per query with Key, Weight, Score and Kind (1: the query
         itself, 2: the first token, 0: another)."""
         layer, head, sequence = self.place(layer, head, sequence)
         return self.table("AttentionMap", 1, layer=layer, head=head, sequence=sequence)
 
     def score_parts(
-        self, layer: int | None = None, head: int = 0, sequence: int = 0, query: Head = "all", top: int = 0
+        self, layer: int | None = None, head: int | None = None, sequence: int = 0, query: Head = "all", top: int = 0
     ) -> Table:
         """The scores of a head as the sum of ALiBi, a bias that depends on the key alone, and attention: a row per query
         and key. Needs the model.
@@ -458,7 +472,7 @@ class Recording(Tables):
     def score_attribution(
         self,
         layer: int | None = None,
-        head: int = 0,
+        head: int | None = None,
         sequence: int = 0,
         query: Head = "last",
         key: Head = "strongest",
@@ -504,6 +518,10 @@ class Recording(Tables):
         return summary(f"Recording {self.name}", rows)
 
 
+def _quantities(record: str | Listed[str] | None) -> str | Listed[str] | None:
+    return ALL if record == "all" else record
+
+
 class Transformer(Model):
     """A transformer with its weights.
 
@@ -521,7 +539,7 @@ class Transformer(Model):
         self._reader = self.own(open_transformer(source, Checkpoints=0) if is_file else source)
         self.path = pathlib.Path(self._reader.FileName).resolve() if is_file else None
         self.name = "transformer" if self.path is None else self.path.stem
-        if self.path is not None and self.path.name == "config.json":
+        if self.path is not None and self.path.name in MODEL_FILES:
             self.name = self.path.parent.name
         #: The numbers of layers and of heads of each, of tokens of the vocabulary, and the model's dimension.
         names = ("Layers", "Heads", "VocabularySize", "EmbeddingDimension")
@@ -539,40 +557,43 @@ class Transformer(Model):
         check("head", head, 0, self.heads - 1)
 
     def record(
-        self, prompts: str | Listed[str] | None = None, *, record: Listed[str] = RECORD, **options: Any
+        self, prompts: str | Listed[str] | None = None, *, record: str | Listed[str] | None = None, **options: Any
     ) -> Recording:
         """Runs the model and records its heads.
 
-        prompts: a text, or several. record: some of QueriesAndKeys, Values, HeadOutputs, Residual, Logits and, of models
-        with experts, Routing. options: others of the filter TransformerRecorder, such as maximum_length=64,
-        generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5",
-        and targets="Das Haus", a line for each prompt, of a model with an encoder, which reads the prompts; see part().
-        Of a model of pictures among words, images are those that <image> in the prompts stands for, and
-        frames_per_film=8 makes films of them, for <video>.
+        prompts: a text, or several; line breaks belong to a text. record: some of QueriesAndKeys, Values, HeadOutputs,
+        Residual, Logits and, of models with experts, Routing; or "all", what the model has of these; by default the first
+        four, which tables and figures need. options: others of the filter TransformerRecorder, such as maximum_length=64,
+        generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5", and
+        targets=["Das Haus"], one for each prompt, or a text with a line for each, of a model with an encoder, which reads
+        the prompts; see part(). Of a model of pictures among words, images are those that <image> in the prompts stands
+        for, and frames_per_film=8 makes films of them, for <video>.
         Raises ValueError for what the model cannot run.
         """
-        texts = [prompts] if isinstance(prompts, str) else prompts
-        if texts is not None:
-            for text in texts:
-                if "\n" in text:
-                    raise ValueError("prompts: expected texts without line breaks; give a list of several.")
-            options["prompts"] = "\n".join(texts)
-        return self._recorded(make_filter("TransformerRecorder", {"Input": self.reader}, {"record": record, **options}))
+        targets, patch_from = text_lines(options.get("targets")), options.get("patch_from") or None
+        texts = {"prompts": prompts, "targets": targets, "patch_from": patch_from}
+        written = {name: json_lines(name, text) for name, text in texts.items() if text is not None}
+        if written:
+            options.update(written, prompt_format="JsonLines")
+        chosen = {"record": _quantities(record), **options}
+        return self._recorded(make_filter("TransformerRecorder", {"Input": self.reader}, chosen))
 
     def record_random(
         self, kind: str = "Random", length: int = 64, count: int = 1, block: int = 16, seed: int = 0,
-        record: Listed[str] = RECORD,
+        record: str | Listed[str] | None = None,
     ) -> Recording:
         """Runs the model on random tokens and records its heads.
 
         kind: OneToken, one that is repeated; Random; or RepeatedBlock, a block of tokens that is repeated. length: of a
-        sequence. count: of sequences. block: the length of a block. seed: of the random numbers.
+        sequence. count: of sequences. block: the length of a block. seed: of the random numbers. record: as record().
         """
         chosen = {"kind": kind, "length": length, "count": count, "block": block, "seed": seed}
         prompts = make_filter("RandomPrompts", {}, {**chosen, "id_range": (0, self.vocabulary - 1)})
         try:
             made = self._recorded(
-                make_filter("TransformerRecorder", {"Input": self.reader, "Tokens": prompts}, {"record": record})
+                make_filter(
+                    "TransformerRecorder", {"Input": self.reader, "Tokens": prompts}, {"record": _quantities(record)}
+                )
             )
         except Exception:
             simple.Delete(prompts)
@@ -587,13 +608,16 @@ class Transformer(Model):
     ) -> Corpus:
         """Runs the model on a text of any length and keeps what its heads do: as attentionatlas.corpus."""
         chosen = {"documents": documents, "window": window, "overlap": overlap, "layers": list(layers) or None}
-        return measure(self.reader, self.name, files, tokens, continue_from, {**chosen, **options})
+        return measure(self.reader, files, tokens, continue_from, {**chosen, **options})
 
     def _recorded(self, recorder: Any) -> Recording:
-        recorder.UpdatePipeline()
-        if data.field_number(recorder, "Rotated") is None:
+        try:
+            update(recorder)
+            if data.field_number(recorder, "Rotated") is None:
+                raise Error(f"{self.name}: expected prompts, token_ids, images or sounds to record, found none.")
+        except Error:
             simple.Delete(recorder)
-            raise ValueError(f"{self.name}: cannot be recorded on this; see the error reported above.")
+            raise
         return Recording(recorder, self)
 
     def save(self, path: PathLike, checkpoints: bool = True) -> pathlib.Path:
@@ -695,13 +719,19 @@ class Transformer(Model):
         target: str = "",
         against: str = "",
         position: Head = "all",
-        reference_prompts: str | None = None,
+        reference_prompts: str | Listed[str] | None = None,
     ) -> Table:
         """Which activations make the model predict one token and not another (activation patching): a row per head, or
         layer and position, with the Logit Difference and the Effect, of which 1 makes up the whole difference.
 
-        prompt, patch_from: texts of as many tokens. site: HeadOutput, Residual, AttentionOutput or MlpOutput. mode:
-        Patch, Zero, MeanOverPositions or MeanOverPrompts, those of reference_prompts. target, against: tokens; empty:
+        prompt, patch_from: texts of as many tokens, which may have line breaks. site: HeadOutput, Residual, AttentionOutput or MlpOutput. mode:
+        Patch, Zero, MeanOverPositions or MeanOverPrompts, those of reference_prompts, a list of texts or a text with one
+        in each line. target, against: tokens; empty:
         the predictions on prompt and on patch_from. position: a number, or "all".
         """
-        return self._of("ActivationPatching", 0, locals())
+        for name, text in {"prompt": prompt, **({"patch_from": patch_from} if mode == "Patch" else {})}.items():
+            if not text:
+                raise ValueError(f"{name}: expected a text, found none.")
+        written = patching_texts(prompt, patch_from, reference_prompts)
+        places = {"site": site, "mode": mode, "target": target, "against": against, "position": position}
+        return self._of("ActivationPatching", 0, {**places, **written})

@@ -16,10 +16,12 @@ from paraview import servermanager, simple
 
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.readers import has_images, has_pictures, holds_queries, open_recording
-from attentionatlas._internal.space import PLAIN, flat_view, render_view
+from attentionatlas._internal.space import PLAIN, diagram, flat_view, render_view
 
 #: Of the properties that all views of one head share.
 LINKS = ("Layer", "Head", "Sequence")
+#: What a filter does not share: all of its texts are in an embedding, all heads in a matrix.
+UNLINKED = {"HeadEmbedding": ("Sequence",), "AttentionMatrix": ("Layer", "Head")}
 
 
 def build(path: PathLike) -> Any:
@@ -30,7 +32,7 @@ def build(path: PathLike) -> Any:
     """
     recording = open_recording(path)
     layout = simple.CreateLayout(name="Heads")
-    matrix, head, words = (flat_view() for _ in range(3))
+    matrix, head, words = (diagram() for _ in range(3))
     table = simple.CreateView("SpreadSheetView")
     simple.AssignViewToLayout(view=matrix, layout=layout, hint=0)
     right = layout.SplitHorizontal(0, 0.45)
@@ -40,7 +42,7 @@ def build(path: PathLike) -> Any:
     layout.SplitVertical(right + 1, 0.65)
     simple.AssignViewToLayout(view=table, layout=layout, hint=2 * (right + 1) + 2)
 
-    show(simple.AttentionMatrix(registrationName="All heads", Input=recording), matrix, (0, 1))
+    heads = show(simple.AttentionMatrix(registrationName="All heads", Input=recording), matrix, (0, 1))
     shown = [show(simple.AttentionMap(registrationName="Head", Input=recording), head)]
     if has_images(recording):
         shown.append(show(simple.PatchAttention(registrationName="Picture", Input=recording), words, range(6)))
@@ -52,7 +54,7 @@ def build(path: PathLike) -> Any:
         shown.append(_show_pictures(recording))
     if holds_queries(recording):
         shown.append(_show_embedding(recording, shown[0]))
-    link(shown)
+    link([*shown, heads])
     simple.SetActiveSource(shown[0])
     simple.SetActiveView(head)
     return layout
@@ -69,7 +71,7 @@ def show(source: Any, view: Any, ports: Iterable[int] = (0,)) -> Any:
 def _show_pictures(recording: Any) -> Any:
     """What the last word attends to on the pictures among the words, in a layout of its own."""
     layout = simple.CreateLayout(name="Pictures")
-    view = flat_view()
+    view = diagram()
     simple.AssignViewToLayout(view=view, layout=layout, hint=0)
     return show(simple.PatchAttention(registrationName="Pictures", Input=recording), view, range(6))
 
@@ -100,8 +102,7 @@ def link(sources: Sequence[Any], names: Iterable[str] = LINKS) -> None:
     """Gives the views of one head the same layer, head and sequence, now and later."""
     for name in names:
         joined = servermanager.vtkSMPropertyLink()
-        linked = [s for s in sources if not (name == "Sequence" and s.GetXMLName() == "HeadEmbedding")]
-        for source in linked:
+        for source in (s for s in sources if name not in UNLINKED.get(s.GetXMLName(), ())):
             joined.AddLinkedProperty(source.SMProxy, name, joined.INPUT)
             joined.AddLinkedProperty(source.SMProxy, name, joined.OUTPUT)
         servermanager.ProxyManager().RegisterLink(name, joined)

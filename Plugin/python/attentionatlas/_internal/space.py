@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pathlib
-import tempfile
 from typing import Any
 
 import matplotlib
@@ -18,6 +16,7 @@ from vtkmodules.vtkRenderingCore import vtkRenderWindow
 from vtkmodules.vtkRenderingUI import vtkGenericRenderWindowInteractor
 
 from attentionatlas._internal import data
+from attentionatlas._internal.files import scratch
 from attentionatlas._internal.readers import Proxies
 
 VIEWPOINT = (1.0, 0.75, 0.55)
@@ -42,10 +41,11 @@ def _has_display() -> bool:
 
 
 def render_view(**properties: Any) -> Any:
-    """A render view, where there is no display too. Raises OSError for ParaView before 6.0, which would crash
-    without one."""
+    """A render view, or one of another kind that renders, where there is no display too. Raises OSError for
+    ParaView before 6.0, which would crash without one."""
+    kind = properties.pop("kind", "RenderView")
     if _has_display():
-        return simple.CreateRenderView(**properties)
+        return simple.CreateView(kind, **properties)
     # Otherwise VTK tries X first, with a warning.
     os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
     if vtkRenderWindow().GetClassName() == "vtkXOpenGLRenderWindow":
@@ -54,12 +54,17 @@ def render_view(**properties: Any) -> Any:
             f"DISPLAY: ParaView {version.major}.{version.minor} draws surfaces on an X display only, and found "
             "none. Run the command with a virtual one: xvfb-run -a pvpython ..."
         )
-    view = simple.CreateRenderView(**properties)
+    view = simple.CreateView(kind, **properties)
     # That of pvpython takes the display of any window for one of X, and crashes (VTK 9.6).
     interactor = vtkGenericRenderWindowInteractor()
     interactor.Initialize()
     view.SMProxy.SetupInteractor(interactor)
     return view
+
+
+def diagram() -> Any:
+    """A view of flat pictures, which frames them by itself below a title."""
+    return render_view(kind="AttentionDiagram")
 
 
 def flat_view() -> Any:
@@ -155,8 +160,8 @@ class Scene(Proxies):
 
     def pixels(self) -> NDArray[Any]:
         """What the view shows, its edges smoothed: rows of RGB from the top."""
-        with tempfile.TemporaryDirectory() as folder:
-            file = pathlib.Path(folder, "scene.png")
+        with scratch() as folder:
+            file = folder / "scene.png"
             simple.SaveScreenshot(str(file), self.view)
             fine = imread(file)[..., :3]
         side = self._pixels // _SMOOTHING

@@ -9,7 +9,8 @@ import numpy
 from numpy.typing import NDArray
 
 from attentionatlas._internal import data
-from attentionatlas._internal.readers import Proxies, make_filter, why
+from attentionatlas._internal.errors import update
+from attentionatlas._internal.readers import Proxies, make_filter
 
 if TYPE_CHECKING:
     import pandas
@@ -55,13 +56,9 @@ class Tables(Proxies):
         """A filter on this, up to date, which is deleted at the end of the scope; raises as table."""
         self.check_open()
         made = self.own(make_filter(name, self._inputs(name), options))
-        made.UpdatePipeline()
+        update(made)
         if port >= made.SMProxy.GetNumberOfOutputPorts():
             raise ValueError(f"port: {name} has {made.SMProxy.GetNumberOfOutputPorts()} outputs, found {port}.")
-        information = made.GetDataInformation(port).DataInformation
-        rows = information.GetNumberOfPoints() + information.GetNumberOfRows()
-        if rows == 0 and not data.has_format(made, port):
-            raise ValueError(f"{self.name}: {why(f'no {name}')}")
         return made
 
     def columns(self, name: str, port: int = 0, **options: Any) -> dict[str, Any]:

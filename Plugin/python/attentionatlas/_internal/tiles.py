@@ -135,8 +135,6 @@ def _finest(made: Any, sides: tuple[int, int], cell: int, is_mean: bool) -> NDAr
             made.QueryWindow, made.KeyWindow = (top, ends[0]), (left, ends[1])
             made.Resolution = -(-span // cell)
             image = data.fetch(made)
-            if image.GetNumberOfPoints() == 0:
-                raise ValueError(f"no Weights of layer {made.Layer}, head {made.Head}; see the error reported above.")
             columns, rows, _ = image.GetDimensions()
             spacing = image.GetSpacing()
             values = data.point_array(image, "Weights").reshape(rows, columns)[::-1]

@@ -17,6 +17,7 @@ from vtkmodules.vtkFiltersGeometry import vtkCompositeDataGeometryFilter, vtkGeo
 from vtkmodules.vtkFiltersModeling import vtkOutlineFilter
 from vtkmodules.vtkFiltersPoints import vtkConvertToPointCloud
 
+from attentionatlas._internal.errors import update
 from attentionatlas._internal.letters import visible
 from attentionatlas._internal.webpage import Scene, Texts
 
@@ -67,7 +68,7 @@ def shows_data(view: Any) -> bool:
 
 def _has_points(representation, time):
     source = representation.Input
-    source.UpdatePipeline(time)
+    update(source, time)
     information = source.GetDataInformation(source.Port)
     # One that a page cannot show is an error, and not left out.
     return information.GetNumberOfPoints() > 0 or information.GetDataClassName() == "vtkHyperTreeGrid"
@@ -101,7 +102,7 @@ def _add(representation, time, parts, legends):
         known = ", ".join([*SURFACES, *POINTS, *DISCS[:1], *IMAGES])
         raise ValueError(f"representation: a page shows {known}; found {kind}. Hide it or choose another.")
     source = representation.Input
-    source.UpdatePipeline(time)
+    update(source, time)
     data = servermanager.Fetch(source, idx=source.Port)
     if data is not None and not hasattr(data, "GetNumberOfPoints"):
         raise ValueError(f"{_name(source)}: expected data with points, found {data.GetClassName()}.")

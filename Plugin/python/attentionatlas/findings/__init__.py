@@ -10,12 +10,12 @@ and recipe.json. A finding whose model is not there is listed as such. In Python
 from __future__ import annotations
 
 import pathlib
-import tempfile
 from collections.abc import Callable, Iterable
 
 from attentionatlas._internal import style
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.charts import MILLIMETRE, Page
+from attentionatlas._internal.files import gathered, scratch
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing
 from attentionatlas.findings import torus
@@ -47,9 +47,9 @@ class _Subjects:
     """The models of a folder, each opened when a finding first asks for it, GPT-2's recording, and the folder Data."""
 
     def __init__(
-        self, folder: pathlib.Path, recording: PathLike | None, data: pathlib.Path | None, scratch: str
+        self, folder: pathlib.Path, recording: PathLike | None, data: pathlib.Path | None, runs: PathLike
     ) -> None:
-        self.folder, self.recording, self.data, self.scratch = pathlib.Path(folder), recording, data, scratch
+        self.folder, self.recording, self.data, self.runs = pathlib.Path(folder), recording, data, runs
         self._studies: dict[str, Study] = {}
 
     def get(self, name: str) -> Subject:
@@ -65,7 +65,7 @@ class _Subjects:
         if not (self.folder / name / "config.json").is_file():
             raise Missing("model not found")
         if name not in self._studies:
-            self._studies[name] = Study(self.folder / name, self.scratch)
+            self._studies[name] = Study(self.folder / name, self.runs)
         return self._studies[name]
 
     def known(self) -> dict[str, Study]:
@@ -113,24 +113,22 @@ def render(
     models = pathlib.Path(models or shipped or "models")
     if recording is None and shipped is not None:
         recording = shipped.parent / "recordings" / RECORDING
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    load_plugin()
     results: dict[str, Result | str] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        subjects = _Subjects(models, recording, shipped and shipped.parent, scratch)
+    with gathered(pathlib.Path(folder)) as temporary, scratch() as runs:
+        load_plugin()
+        subjects = _Subjects(models, recording, shipped and shipped.parent, runs)
         try:
             chosen = [known[name] for name in names or known]
             for number, finding in enumerate(chosen, 1):
                 progress(f"finding {number} of {len(chosen)}, {finding.name}: {finding.title}")
                 try:
-                    results[finding.name] = _draw(finding, subjects.get(finding.model), folder)
+                    results[finding.name] = _draw(finding, subjects.get(finding.model), temporary)
                 except (Missing, ValueError, OSError) as error:
                     results[finding.name] = _reason(error)
                     progress(f"  cannot be tested: {results[finding.name]}")
             facts = {name: (study, study.recipe) for name, study in subjects.known().items()}
-            write_numbers(folder / "findings.json", results)
-            write_page(folder / "index.html", results, facts)
+            write_numbers(temporary / "findings.json", results)
+            write_page(temporary / "index.html", results, facts)
         finally:
             subjects.close()
     return results

@@ -112,10 +112,11 @@ def _training(recipe: dict[str, Any]) -> str:
     return " ".join(words) + "; " + ", ".join(settings)
 
 
-def _models(facts: Facts) -> Iterator[str]:
-    """What the models are, how large, and how they were trained."""
+def _models(facts: Facts, results: Results) -> Iterator[str]:
+    """What the models of these findings are, how large, and how they were trained."""
+    used = {finding.model for finding in FINDINGS if finding.name in results}
     yield "<table><tr><th>Model</th><th>What it is</th><th>Size</th><th>How it was trained (recipe.json)</th></tr>"
-    for name, what in MODELS.items():
+    for name, what in ((name, what) for name, what in MODELS.items() if name in used):
         size, training = "\u2013", _ELSEWHERE.get(name, "not found")
         if name in facts:
             study, recipe = facts[name]
@@ -179,7 +180,7 @@ def write_page(path: pathlib.Path, results: Results, facts: Facts) -> None:
         "<p>Each finding says what was claimed and by whom, what was measured, and by which threshold it holds. "
         "The thresholds are ours. Where a claim needs what our models do not have, such as later layers, the verdict says "
         "so. A small model that does not show a phenomenon does not refute it in large ones.</p>",
-        "<h2>The models</h2>", *_models(facts),
+        "<h2>The models</h2>", *_models(facts, results),
         "<h2>All findings</h2>",
         f"<p>{'; '.join(f'{counts[name]} {name}' for name in (*VERDICTS.values(), NOT_TESTED) if counts[name])}.</p>",
         *_summary(results),

@@ -16,13 +16,12 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
-from attentionatlas._internal.readers import Missing, Proxies
+from attentionatlas._internal.errors import Error, update
+from attentionatlas._internal.readers import Missing, Proxies, write_data
 from attentionatlas._internal.recording import Recording
 from attentionatlas.findings.base import Place
 from attentionatlas.findings.texts import PASSAGES
 
-#: What most findings need of a run.
-RECORD = ("QueriesAndKeys", "Values", "HeadOutputs", "Residual")
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "vocab.txt", "vocab.json")
 #: Where recordings of texts end, in tokens: findings compare positions, so all sequences are as long.
@@ -105,12 +104,13 @@ class Study(Proxies):
             raise FileNotFoundError(f"{self.folder / 'config.json'}: no such file.")
         self.config = self._last()
         reader = self.own(simple.TransformerReader(FileName=str(self.config)))
-        reader.UpdatePipeline()
+        try:
+            update(reader)
+        except Error:
+            self.close()
+            raise
         names = ("Layers", "Heads", "VocabularySize", "Positions", "EmbeddingDimension")
         numbers = [data.field_number(reader, name) for name in names]
-        if numbers[0] is None:
-            self.close()
-            raise ValueError(f"{self.folder}: no model; see the error reported above.")
         self.layers, self.heads, self.vocabulary, self.positions, self.width = (int(n or 0) for n in numbers)
         self.reader = reader
 
@@ -200,13 +200,14 @@ class Study(Proxies):
             return {"Prompts": "\n".join(PASSAGES), "MaximumLength": length}
         return {"Tokens": self.random_tokens(Kind="Random", Length=length, Count=len(PASSAGES))}
 
-    def recorder(self, config: PathLike | None = None, record: Iterable[str] = RECORD, **properties: Any) -> Any:
-        """A run of the model, or of that of another config.json."""
+    def recorder(self, config: PathLike | None = None, record: Iterable[str] = (), **properties: Any) -> Any:
+        """A run of the model, or of that of another config.json. record: by default what most findings need."""
         reader = self.reader if config is None else self.own(simple.TransformerReader(FileName=str(config)))
-        return self.own(simple.TransformerRecorder(Input=reader, Record=list(record), **properties))
+        chosen = {"Record": list(record)} if record else {}
+        return self.own(simple.TransformerRecorder(Input=reader, **chosen, **properties))
 
     def recording(
-        self, name: str, make: Callable[[], dict[str, Any]], record: Iterable[str] = RECORD,
+        self, name: str, make: Callable[[], dict[str, Any]], record: Iterable[str] = (),
         config: PathLike | None = None,
     ) -> pathlib.Path:
         """The file of a recording, which is made when it is first asked for. make: returns the properties of
@@ -214,9 +215,7 @@ class Study(Proxies):
         path = self.scratch / f"{self.name}-{name}.safetensors"
         if not path.is_file():
             with self.scope():
-                simple.SaveData(str(path), proxy=self.recorder(config, record, **make()))
-        if not path.is_file():
-            raise ValueError(f"{self.name}: cannot be run on {name}; see the error reported above.")
+                write_data(self.recorder(config, record, **make()), path)
         return path
 
     def text(self) -> pathlib.Path:
@@ -231,20 +230,15 @@ class Study(Proxies):
         """A table of a filter on the model."""
         with self.scope():
             made = self.own(getattr(simple, proxy)(Input=self.reader, **properties))
-            return self.checked(data.table(made, port), proxy)
-
-    def checked(self, table: dict[str, NDArray[Any]], proxy: str) -> dict[str, NDArray[Any]]:
-        """A table that a filter made; raises ValueError if it reported an error."""
-        if not table:
-            raise ValueError(f"{self.name}: no {proxy}; see the error reported above.")
-        return table
+            table: dict[str, NDArray[Any]] = data.table(made, port)
+            return table
 
     def head_scores(self, config: PathLike | None = None) -> dict[str, NDArray[Any]]:
         """The scores of all heads by HeadScores on repeated random tokens: {name: [layers, heads]}."""
         with self.scope():
             recorder = self.recorder(config, ["QueriesAndKeys"], **self.repeats(seed=1))
             scores = self.own(simple.HeadScores(Input=recorder, Measure="Stripe"))
-            columns = self.checked(data.table(scores), "HeadScores")
+            columns = data.table(scores)
         shape = self.layers, self.heads
         return {name: column.reshape(shape) for name, column in columns.items() if name not in ("Layer", "Head")}
 
@@ -252,8 +246,6 @@ class Study(Proxies):
         """The logits of a run of the model or of another config.json, and the columns of its tokens."""
         with self.scope():
             tables = data.blocks(data.first_part(self.recorder(config, ["Logits"], **properties)))
-            if "logits" not in tables:
-                raise ValueError(f"{self.name}: no logits; see the error reported above.")
             tokens = {n: vtk_to_numpy(tables["tokens"].GetColumnByName(n)) for n in ("Sequence", "Position", "TokenId")}
             return vtk_to_numpy(tables["logits"].GetColumn(0)).astype(float), tokens
 
@@ -262,9 +254,7 @@ class Study(Proxies):
         with self.scope():
             block = data.first_part(self.recorder(config, ["Residual"], **properties))
             for name in (f"layer {self.layers}", "residual"):
-                block = data.blocks(block).get(name)
-                if block is None:
-                    raise ValueError(f"{self.name}: no residual stream; see the error reported above.")
+                block = data.blocks(block)[name]
             return vtk_to_numpy(block.GetColumnByName("Residual")).astype(float)
 
 

@@ -1,0 +1,93 @@
+#include "Padding.h"
+
+#include "ForeignNames.h"
+
+#include <algorithm>
+
+namespace atlas
+{
+namespace
+{
+
+/// The mask, with one number per row.
+std::vector<double> ReadMask(RecordingArrays& arrays, const std::vector<std::int64_t>& offsets)
+{
+  const char* name = ForeignNames::PaddingMask;
+  const std::int64_t rows = offsets.back();
+  const auto sequences = static_cast<std::int64_t>(offsets.size()) - 1;
+  bool isEven = true;
+  for (std::int64_t s = 0; s < sequences; ++s)
+  {
+    isEven = isEven && offsets[s] * sequences == s * rows;
+  }
+  const bool hasAxis = arrays.Find(name)->shape.size() != 1;
+  const Shape shape =
+    hasAxis && isEven && sequences > 0 ? Shape{ sequences, rows / sequences } : Shape{ rows };
+  std::vector<double> mask = arrays.Load(name, shape).view.ToDouble();
+  const auto other =
+    std::find_if(mask.begin(), mask.end(), [](double value) { return value != 0 && value != 1; });
+  if (other != mask.end())
+  {
+    arrays.Fail(
+      name, "expected 1 at tokens and 0 at padding, found " + std::to_string(*other) + ".");
+  }
+  return mask;
+}
+
+}
+
+std::vector<RowRange> ReadPadding(RecordingArrays& arrays, const std::vector<std::int64_t>& offsets)
+{
+  std::vector<RowRange> tokens;
+  for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
+  {
+    tokens.push_back({ offsets[s], offsets[s + 1] });
+  }
+  if (arrays.Find(ForeignNames::PaddingMask) == nullptr)
+  {
+    return tokens;
+  }
+  const std::vector<double> mask = ReadMask(arrays, offsets);
+  for (std::size_t s = 0; s < tokens.size(); ++s)
+  {
+    auto& [first, end] = tokens[s];
+    const std::string sequence = "sequence " + std::to_string(s);
+    while (first < end && mask[first] == 0)
+    {
+      ++first;
+    }
+    while (first < end && mask[end - 1] == 0)
+    {
+      --end;
+    }
+    if (first == end && offsets[s] < offsets[s + 1])
+    {
+      arrays.Fail(ForeignNames::PaddingMask, sequence + ": expected tokens, found padding alone.");
+    }
+    const auto hole = std::find(mask.begin() + first, mask.begin() + end, 0);
+    if (hole != mask.begin() + end)
+    {
+      arrays.Fail(ForeignNames::PaddingMask,
+        sequence + ": expected padding at its ends alone, found some between tokens, at " +
+          std::to_string(hole - mask.begin() - offsets[s]) + ".");
+    }
+  }
+  return tokens;
+}
+
+std::vector<std::string> WithoutPadding(
+  std::vector<std::string> texts, const std::vector<RowRange>& tokens, std::int64_t rows)
+{
+  if (static_cast<std::int64_t>(texts.size()) != rows)
+  {
+    return texts;
+  }
+  std::vector<std::string> kept;
+  for (const RowRange& range : tokens)
+  {
+    kept.insert(kept.end(), texts.begin() + range.first, texts.begin() + range.end);
+  }
+  return kept;
+}
+
+}

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "AttentionAtlasViewsModule.h"
+
+#include <vtkBoundingBox.h>
+#include <vtkNew.h>
+#include <vtkPVRenderView.h>
+
+#include <array>
+#include <string>
+
+class vtkTextActor;
+
+/// A render view of flat data, with a title at its upper left, black on a light background and
+/// white on a dark one. What is shown, how it is framed and what the title says are decided by
+/// vtkSMAtlasDiagramViewProxy on the client.
+class ATTENTIONATLASVIEWS_EXPORT vtkDiagramView : public vtkPVRenderView
+{
+public:
+  static vtkDiagramView* New();
+  vtkTypeMacro(vtkDiagramView, vtkPVRenderView);
+  void PrintSelf(ostream& os, vtkIndent indent) override;
+
+  ///@{
+  /**
+   * The title in UTF-8, cut with an ellipsis where the view is too narrow. Empty: none. Default:
+   * empty.
+   */
+  void SetTitle(const char* title);
+  const char* GetTitle() const { return this->Title.c_str(); }
+  ///@}
+
+  /// The height of a line of the title with the room around it, in points.
+  static constexpr int TitleHeight = 26;
+
+  /// The bounds of all that is visible, with the room of its texts, as of the last update: lower
+  /// and upper x, y and z.
+  std::array<double, 6> GetShownBounds() const;
+
+  /// Likewise of the data that representations have told, without what else is in the scene, such
+  /// as texts that have a size on the screen.
+  std::array<double, 6> GetDataBounds() const;
+
+  /// The room in points that texts need beside these bounds, as of the last update, on all
+  /// processes.
+  struct Room
+  {
+    double left = 0;
+    double right = 0;
+    double bottom = 0;
+    double top = 0;
+  };
+  Room GetTextRoom() const;
+  /// Texts of a representation need this room, at least. Called on REQUEST_UPDATE by each process
+  /// that has its data.
+  void AddTextRoom(const Room& room);
+
+  void Update() override;
+
+protected:
+  vtkDiagramView();
+  ~vtkDiagramView() override;
+
+private:
+  vtkDiagramView(const vtkDiagramView&) = delete;
+  void operator=(const vtkDiagramView&) = delete;
+
+  /// Before each rendering.
+  void PlaceTitle();
+
+  vtkBoundingBox DataBounds;
+  vtkBoundingBox TextRoom; ///< from -left, -bottom to right, top
+  std::string Title;
+  vtkNew<vtkTextActor> TitleActor;
+};

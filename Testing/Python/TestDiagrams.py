@@ -1,0 +1,163 @@
+"""The view of flat pictures: it frames what is shown by itself, beside bars and below a title, until one zooms."""
+
+import atlastest
+import numpy
+from atlastest import AtlasTest
+from paraview import servermanager, simple
+
+#: The sizes of a large window, of a small one, and of a part of one.
+SIZES = ((1600, 1000), (1000, 700), (460, 340))
+TITLE = 26  # pixels that the title takes
+MARGIN = 3  # pixels at the border of a view, where nothing is
+
+
+def controller():
+    return servermanager.vtkSMParaViewPipelineControllerWithRendering()
+
+
+class Diagrams(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        self.reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        self.reader.UpdatePipeline()
+
+    def show(self, filter_):
+        """Shows the outputs of a filter as Apply does, in a view that ParaView makes for the first."""
+        filter_.UpdatePipeline()
+        made = None
+        for port in range(filter_.SMProxy.GetNumberOfOutputPorts()):
+            shown = controller().ShowInPreferredView(filter_.SMProxy, port, made)
+            made = made or shown
+        view = servermanager._getPyProxy(made)
+        for display in view.Representations:
+            if getattr(display, "ColorArrayName", [None, ""])[1]:
+                display.SetScalarBarVisibility(view, True)
+        return view
+
+    def pixels(self, view, size):
+        view.ViewSize = size
+        simple.Render(view)
+        return atlastest.picture(view, "diagram")[..., :3]
+
+    def assert_inside(self, view, size):
+        """Expects nothing at the border, and as much of the view used as its room for bars allows."""
+        pixels = self.pixels(view, size)
+        self.assertEqual(pixels.shape[:2], size[::-1])
+        drawn = (pixels < 250).any(axis=-1)
+        for border in (drawn[:MARGIN], drawn[-MARGIN:], drawn[:, :MARGIN], drawn[:, -MARGIN:]):
+            self.assertFalse(border.any(), size)
+        rows, columns = numpy.nonzero(drawn)
+        used = max(numpy.ptp(rows) / size[1], numpy.ptp(columns) / size[0])
+        self.assertGreater(used, 0.75, size)
+
+    def test_each_kind_is_inside_at_any_size(self):
+        for name in ("AttentionMap", "AttentionMatrix", "AttentionSentence", "HeadScores"):
+            view = self.show(getattr(simple, name)(Input=self.reader))
+            self.assertEqual(view.SMProxy.GetXMLName(), "AttentionDiagram", name)
+            for size in SIZES:
+                with self.subTest(filter=name, size=size):
+                    self.assert_inside(view, size)
+            simple.Delete(view)
+
+    def test_the_first_picture_has_its_title(self):
+        view = simple.CreateView("AttentionDiagram", ViewSize=[400, 400])
+        simple.Show(simple.AttentionMap(Input=self.reader), view)
+        pixels = atlastest.picture(view, "first")[..., :3]  # without a rendering before
+        self.assertTrue((pixels[-TITLE:, :200] < 128).any())
+
+    def test_texts_have_one_size(self):
+        """The title of the keys, which is the lowest text, in views of each size."""
+        view = self.show(simple.AttentionMap(Input=self.reader))
+        for size in SIZES:
+            rows = (self.pixels(view, size)[:, : 3 * size[0] // 4] < 200).any(axis=(1, 2))
+            begin = rows.argmax()
+            height = (~rows[begin:]).argmax()
+            self.assertTrue(9 <= height <= 13, (size, height))  # of 12 points, with what hangs below a line
+
+    def test_tokens_are_thinned(self):
+        """Of 60 tokens in a view of 340 pixels, those that have room, evenly: with white between two labels."""
+        model = simple.TransformerReader(FileName=str(atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"))
+        run = simple.TransformerRecorder(Input=model, TokenIds=" ".join(str(100 + i) for i in range(60)))
+        view = self.show(simple.AttentionMap(Input=run))
+        pixels = self.pixels(view, (460, 340))
+        frame = (pixels < 100).all(axis=-1)
+        left = numpy.nonzero(frame.sum(axis=0) > 100)[0][0]
+        labels = (pixels[:-TITLE, left - 20 : left - 4] < 160).any(axis=(1, 2)).astype(int)
+        begins = numpy.nonzero(numpy.diff(labels) > 0)[0]
+        self.assertGreater(len(begins), 8)
+        self.assertLess(len(begins), 30)
+        steps = numpy.diff(begins)
+        self.assertLessEqual(numpy.ptp(steps), 3)  # digits begin at other rows by a pixel or two
+
+    def test_types_are_those_of_render_views(self):
+        for name in ("AttentionMap", "AttentionMatrix", "HeadScores"):
+            shown = getattr(simple, name)(Input=self.reader)
+            port = simple.OutputPort(shown, 1 if name == "HeadScores" else 0)
+            types = [simple.Show(port, simple.CreateView(kind)).Representation for kind in ("RenderView", "AttentionDiagram")]
+            self.assertEqual(types, ["Squares", "Squares"], name)
+
+    def test_follows_the_data(self):
+        model = simple.TransformerReader(FileName=str(atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"))
+        run = simple.TransformerRecorder(Input=model, TokenIds="1 2 3 4\n" + " ".join(str(i) for i in range(40)))
+        shown = simple.AttentionMap(Input=run)
+        view = self.show(shown)
+        for sequence in (0, 1, 0):
+            shown.Sequence = sequence
+            with self.subTest(sequence=sequence):
+                self.assert_inside(view, SIZES[1])
+
+    def test_keeps_what_one_has_zoomed_to(self):
+        view = self.show(simple.AttentionMap(Input=self.reader))
+        simple.Render(view)
+        self.assertEqual(view.FitToData, 1)
+        scale = view.CameraParallelScale / 3
+        view.CameraParallelScale = scale
+        for size in SIZES:
+            view.ViewSize = size
+            simple.Render(view)
+            self.assertEqual(view.FitToData, 0)
+            self.assertEqual(view.GetActiveCamera().GetParallelScale(), scale)
+        path = atlastest.OUTPUT / "zoomed.pvsm"
+        simple.SaveState(str(path))
+        self.start_session()
+        simple.LoadState(str(path))
+        (view,) = simple.GetRenderViews()
+        simple.Render(view)
+        self.assertEqual(view.FitToData, 0)
+        self.assertEqual(view.GetActiveCamera().GetParallelScale(), scale)
+        simple.ResetCamera(view)
+        self.assertEqual(view.FitToData, 1)
+        self.assert_inside(view, SIZES[1])
+
+    def test_title(self):
+        shown = simple.AttentionMap(registrationName="Map", Input=self.reader, Layer=4, Head=11)
+        view = self.show(shown)
+
+        def title():
+            simple.Render(view)
+            return view.SMProxy.GetProperty("ShownTitle").GetElement(0)
+
+        self.assertEqual(title(), "Map  ·  “Data visualization empowers users to”  ·  Layer 4  ·  Head 11  ·  Weights")
+        shown.Head = -1
+        shown.Quantity = "Scores"
+        self.assertIn("Layer 4  ·  Mean of heads", title())
+        self.assertIn("Scores", title())
+        view.Title = "Figure 1"
+        self.assertEqual(title(), "Figure 1")
+        view.ShowTitle = 0
+        self.assertEqual(title(), "")
+        view.Title, view.ShowTitle = "ä" * 20_000, 1
+        self.assert_inside(view, SIZES[2])  # cut
+
+    def test_begins_white_and_flat(self):
+        view = simple.CreateView("AttentionDiagram")
+        simple.Render(view)
+        shown = view.GetClientSideObject()
+        self.assertEqual(list(shown.GetRenderer().GetBackground()), [1, 1, 1])
+        self.assertEqual(shown.GetInteractionMode(), shown.INTERACTION_MODE_2D)
+        self.assertEqual(view.GetActiveCamera().GetParallelProjection(), 1)
+        self.assertEqual(view.OrientationAxesVisibility, 0)
+
+
+if __name__ == "__main__":
+    atlastest.main()
