@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
@@ -58,6 +59,7 @@ void Multiply(std::int64_t rows, std::int64_t columns, std::int64_t inner, Numbe
     MultiplyMatrices(rows, columns, inner, scale, a, b, c, stride, add);
     return;
   }
+  assert(rows == 0 || inner == 0 || (a.data != nullptr && b.data != nullptr));
   const std::int64_t aRow = a.transposed ? 1 : a.stride;
   const std::int64_t aInner = a.transposed ? a.stride : 1;
   const std::int64_t bInner = b.transposed ? 1 : b.stride;
