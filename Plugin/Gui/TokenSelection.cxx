@@ -206,6 +206,36 @@ std::optional<HeadNumber> HeadAt(vtkSMSourceProxy* source, int port, double x, d
   return data->GetNumberOfPoints() > 0 ? OnlyHead(data) : std::nullopt;
 }
 
+std::string PointedText(vtkSMSourceProxy* source, int port, const std::array<double, 2>& place,
+  vtkSMSourceProxy* selection, const char* quantities)
+{
+  auto text = NewHidden(source, "internal_filters", "PointedText");
+  if (selection != nullptr)
+  {
+    vtkSMPropertyHelper(text, "Input").Set(ExtractSelected(source, port, selection));
+  }
+  else
+  {
+    vtkSMPropertyHelper(text, "Input").Set(source, static_cast<unsigned int>(port));
+  }
+  for (unsigned int other = 0; other < source->GetNumberOfOutputPorts(); ++other)
+  {
+    vtkPVDataInformation* data = source->GetDataInformation(other);
+    if (TokenAssociation(data) == vtkDataObject::POINT &&
+        data->GetArrayInformation("Token", vtkDataObject::POINT) != nullptr)
+    {
+      vtkSMPropertyHelper(text, "Words").Set(source, other);
+    }
+  }
+  vtkSMPropertyHelper(text, "Place").Set(place.data(), 2);
+  vtkSMPropertyHelper(text, "Quantities").Set(quantities);
+  text->UpdateVTKObjects();
+  text->UpdatePipeline();
+  vtkPVArrayInformation* found =
+    text->GetDataInformation(0)->GetArrayInformation("Text", vtkDataObject::FIELD);
+  return found != nullptr && found->GetNumberOfStringValues() > 0 ? found->GetStringValue(0) : "";
+}
+
 bool SelectsTokens(vtkSMSourceProxy* selection)
 {
   vtkSMPropertyHelper inputs(selection, "Input", true);

@@ -3,8 +3,10 @@
 #include <vtkSmartPointer.h>
 #include <vtkType.h>
 
+#include <array>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 class vtkPVDataInformation;
@@ -52,6 +54,12 @@ vtkSmartPointer<vtkSMSourceProxy> SelectTokens(
 /// The head of the point at x, y of an image of several heads, whose points are one apart, such as
 /// an Attention Matrix; none between panels.
 std::optional<HeadNumber> HeadAt(vtkSMSourceProxy* source, int port, double x, double y);
+
+/// What is said of the place of an image, or of selected cells of another output: lines, see
+/// vtkPointedText; empty if there is nothing. `selection`: null for an image. `quantities`: the
+/// names of arrays, one per line.
+std::string PointedText(vtkSMSourceProxy* source, int port, const std::array<double, 2>& place,
+  vtkSMSourceProxy* selection, const char* quantities);
 
 /// Whether a selection is one that SelectTokens has made.
 bool SelectsTokens(vtkSMSourceProxy* selection);

@@ -76,17 +76,23 @@ class Display:
         value = self._ask(20, 0, struct.pack("<IIIII", self._root, atom, 0, 0, 1))
         return value is not None and struct.unpack_from("<I", value, 8)[0] != 0
 
-    def largest_window(self):
-        """x, y, width and height of the largest window."""
+    def windows(self):
+        """x, y, width and height of all windows that are shown."""
         tree = self._ask(15, 0, struct.pack("<I", self._root))
         (count,) = struct.unpack_from("<H", tree, 16)
-        places = [(0, 0, 0, 0)]
+        places = []
         for window in struct.unpack_from(f"<{count}I", tree, 32):
             geometry = self._ask(14, 0, struct.pack("<I", window))
             attributes = self._ask(3, 0, struct.pack("<I", window))
             if geometry and attributes and attributes[26] == 2:  # it can be seen
                 places.append(struct.unpack_from("<hhHH", geometry, 12))
-        return max(places, key=lambda place: place[2] * place[3])
+        return places
+
+    def largest_window(self):
+        return max([(0, 0, 0, 0), *self.windows()], key=lambda place: place[2] * place[3])
+
+    def point(self, x, y):
+        self._fake(MOTION_NOTIFY, 0, x, y)
 
     def _fake(self, kind, detail, x=0, y=0):
         event = struct.pack("<BBxxII8xhh8x", kind, detail, 0, self._root, x, y)
@@ -111,7 +117,7 @@ class Display:
         return x + sum(r[0] for r in red) // len(red), top + sum(r[1] for r in red) // len(red)
 
     def click(self, x, y):
-        self._fake(MOTION_NOTIFY, 0, x, y)
+        self.point(x, y)
         self._fake(BUTTON_PRESS, LEFT)
         time.sleep(PRESS)
         self._fake(BUTTON_RELEASE, LEFT)

@@ -38,6 +38,7 @@ FREE_TEXT = {
     ("TransformerRecorder", "Ablate"),
     ("TransformerRecorder", "PatchFrom"),
     ("TransformerRecorder", "PatchSites"),
+    ("PointedText", "Quantities"),
     ("ActivationPatching", "Prompt"),
     ("ActivationPatching", "PatchFrom"),
     ("ActivationPatching", "ReferencePrompts"),
