@@ -126,9 +126,13 @@ void vtkHeadScores::Scores::MakeImage(
     Names::Layer, shown, [&](std::size_t head) { return static_cast<int>(heads[head].layer); }));
   data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
     Names::Head, shown, [&](std::size_t head) { return static_cast<int>(heads[head].head); }));
-  for (const char* name : { Names::Sink, Names::PreviousToken, Names::Induction }) // the last one
+  for (const char* name :
+    { Names::Sink, Names::PreviousToken, Names::Induction }) // that shows something
   {
-    if (data->HasArray(name) != 0)
+    const auto found = std::find_if(this->columns.begin(), this->columns.end(),
+      [name](const auto& column) { return std::string(column.first) == name; });
+    if (found != this->columns.end() &&
+        std::any_of(found->second.begin(), found->second.end(), [](double s) { return s != 0; }))
     {
       data->SetActiveScalars(name);
     }

@@ -46,7 +46,8 @@ class vtkMultiBlockDataSet;
  *
  * Output port 0: a vtkTable with a row per head: Layer, Head (int) and the scores (double).
  * Output port 1: a vtkImageData with a point per head, x = head, y = -row of the layer among those
- * recorded, with the same arrays. Output port 2: the numbers of layers and heads, a vtkPolyData
+ * recorded, with the same arrays; the scalars are Induction or, if no token is repeated, Previous
+ * Token. Output port 2: the numbers of layers and heads, a vtkPolyData
  * with vertices and the point array Token (string), to be shown as Token Labels.
  *
  * On several ranks the heads are shared among them; the first one has the table and the labels, and

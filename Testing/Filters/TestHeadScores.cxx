@@ -21,6 +21,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
+using testing::Each;
 using testing::ElementsAre;
 
 namespace
@@ -175,6 +176,15 @@ TEST(HeadScores, ImageHasLayersDownwardAndHeadsRightward)
   EXPECT_EQ(titles->GetNumberOfPoints(), 5);
   EXPECT_EQ(Texts(titles->GetPointData(), "Token").at(0), "Layer 1");
   EXPECT_EQ(Texts(titles->GetPointData(), "Token").at(2), "Head 1");
+}
+
+TEST(HeadScores, BeginWithAScoreThatShowsSomething)
+{
+  Recording recording = SmallRecording(); // 3 + 2 tokens
+  recording.tokens.id = { 1, 2, 3, 4, 5 };
+  Scores scores(recording);
+  EXPECT_THAT(scores.Column("Induction"), Each(0));
+  EXPECT_STREQ(scores.Image()->GetPointData()->GetScalars()->GetName(), "Previous Token");
 }
 
 TEST(HeadScores, WithoutTokensThereAreNoRepetitions)
