@@ -19,7 +19,7 @@ import time
 
 import numpy
 from attentionatlas._internal import recording_scene
-from attentionatlas._internal.space import PLAIN, render_view
+from attentionatlas._internal.views import PLAIN, render_view
 from paraview import simple as s
 from PIL import Image, ImageChops, ImageDraw, ImageOps
 
