@@ -146,7 +146,8 @@ int View(const std::vector<std::string>& arguments)
   const auto rest = std::find(arguments.begin(), arguments.end(), "--");
   Texts options(rest == arguments.end() ? rest : rest + 1, arguments.end());
   cxxopts::Options described(arguments.front(),
-    "Opens ParaView with the plugin, and linked views of a model or a recording, if one is given.\n"
+    "Opens ParaView with the plugin, and linked views of a model or a recording, if one is given;\n"
+    "of a language model with prompts, each in quotes, those of a run, too.\n"
     "What follows -- are options of ParaView.\n");
   described.add_options()(
     "file", "as scene takes it, or a state (.pvsm)", value<std::string>()->default_value(""))(
