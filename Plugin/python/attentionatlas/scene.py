@@ -60,7 +60,7 @@ def save(path: PathLike, state: PathLike, prompts: Listed[str] = ()) -> pathlib.
 def main(arguments: Listed[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="attention-atlas scene",
-        description="Writes a ParaView state of linked views on an attention-only transformer, a recording or a language model.",
+        description="Writes a ParaView state of linked views on a small model, a recording or a language model.",
     )
     parser.add_argument("file", metavar="FILE", help="a model, a recording, or the config.json of a language model")
     parser.add_argument("prompts", metavar="PROMPT", nargs="*", help="texts that the language model runs on")
