@@ -1,19 +1,17 @@
 #include "Commands.h"
 #include "Error.h"
 #include "ProgramOptions.h"
+#include "Prompts.h"
 #include "VirtualDisplay.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
 
-#include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace atlas::programs
@@ -39,13 +37,15 @@ void Prepend(const char* variable, const fs::path& folder)
   ::setenv(variable, (folder.string() + others).c_str(), 1);
 }
 
-/// Lets pvpython find the Python package and the plugin that belong to this program.
-void SetPaths()
+/// Lets ParaView find the Python package and the plugin that belong to this program; the folder of
+/// the package.
+fs::path SetPaths()
 {
   const fs::path folder = fs::canonical("/proc/self/exe").parent_path();
   const fs::path plugin = (folder / ATLAS_PLUGIN_PATH).lexically_normal();
   const fs::path python = (folder / ATLAS_PYTHON_PATH).lexically_normal();
-  for (const fs::path& path : { plugin, python / "attentionatlas" })
+  const fs::path package = python / "attentionatlas";
+  for (const fs::path& path : { plugin, package })
   {
     if (!fs::exists(path))
     {
@@ -58,6 +58,7 @@ void SetPaths()
   {
     Prepend("PYTHONPATH", python);
   }
+  return package;
 }
 
 /// A display on nobody's screen, where one is needed; the one at hand where there can be no other.
@@ -122,59 +123,15 @@ bool DrawsNothing(const std::string& argument)
                   ". Install ParaView with its Python.");
 }
 
-/// Runs `become`, which does not return, in another process; the exit status of that.
-template<class Function>
-int RunBeside(const std::string& name, const Function& become)
-{
-  const pid_t child = ::fork();
-  if (child == 0)
-  {
-    try
-    {
-      become();
-    }
-    catch (const std::exception& error)
-    {
-      std::cerr << name << ": " << error.what() << "\n";
-    }
-    ::_exit(1);
-  }
-  const auto before = std::signal(SIGINT, SIG_IGN); // Ctrl+C is for the child
-  int status = 1;
-  while (child > 0 && ::waitpid(child, &status, 0) < 0 && errno == EINTR)
-  {
-  }
-  std::signal(SIGINT, before);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
-/// A folder for temporary files, removed with this object.
-class TemporaryFolder
-{
-public:
-  TemporaryFolder()
-  {
-    std::string pattern = (fs::temp_directory_path() / "attention-atlas-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-    {
-      throw FileError(pattern + ": cannot be made: " + std::strerror(errno) + ".");
-    }
-    this->Path = pattern;
-  }
-  ~TemporaryFolder()
-  {
-    std::error_code ignored;
-    fs::remove_all(this->Path, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  fs::path Path;
-};
-
-[[noreturn]] void BecomeParaView(const std::vector<std::string>& options)
+/// Becomes ParaView with the plugin, and without its welcome unless the user has asked for that.
+[[noreturn]] void BecomeParaView(const std::vector<std::string>& options, const fs::path& package)
 {
   Prepend("PV_PLUGIN_PATH", fs::path(std::getenv("ATLAS_PLUGIN")).parent_path());
+  if (!HasValue("XDG_CONFIG_DIRS"))
+  {
+    ::setenv("XDG_CONFIG_DIRS", "/etc/xdg", 1);
+  }
+  Prepend("XDG_CONFIG_DIRS", package / "assets");
   std::vector<std::string> words = { "paraview" };
   words.insert(words.end(), options.begin(), options.end());
   Become(fs::path(ATLAS_PVPYTHON).parent_path() / "paraview", words);
@@ -185,22 +142,28 @@ public:
 int View(const std::vector<std::string>& arguments)
 {
   using cxxopts::value;
+  using Texts = std::vector<std::string>;
   const auto rest = std::find(arguments.begin(), arguments.end(), "--");
-  std::vector<std::string> options(rest == arguments.end() ? rest : rest + 1, arguments.end());
+  Texts options(rest == arguments.end() ? rest : rest + 1, arguments.end());
   cxxopts::Options described(arguments.front(),
-    "Opens ParaView with the plugin, and linked views of a model or a recording, if one is given.\n"
+    "Opens ParaView with the plugin, and linked views of a model or a recording, if one is given;\n"
+    "of a language model with prompts, each in quotes, those of a run, too.\n"
     "What follows -- are options of ParaView.\n");
   described.add_options()(
-    "file", "as scene takes it, or a state (.pvsm)", value<std::vector<std::string>>());
-  described.parse_positional({ "file" });
-  described.positional_help("[FILE] [-- OPTION...]");
+    "file", "as scene takes it, or a state (.pvsm)", value<std::string>()->default_value(""))(
+    "prompts", "texts that a language model runs on", value<Texts>());
+  described.parse_positional({ "file", "prompts" });
+  described.positional_help("[FILE [PROMPT...]] [-- OPTION...]");
   const auto parsed = Parse(std::move(described), { arguments.begin(), rest },
-    { "run.safetensors", "gpt2/config.json", "scene.pvsm -- --stereo" });
+    { "run.safetensors", "gpt2/config.json \"Data visualization empowers users to\"",
+      "scene.pvsm -- --stereo" });
   if (!parsed)
   {
     return 0;
   }
-  if (parsed->count("file") > 1 || !parsed->unmatched().empty())
+  const auto file = (*parsed)["file"].as<std::string>();
+  const bool isState = fs::path(file).extension() == ".pvsm";
+  if (isState && parsed->count("prompts") > 0)
   {
     throw OptionError("expected one file, found more; options of ParaView follow --.");
   }
@@ -209,42 +172,26 @@ int View(const std::vector<std::string>& arguments)
     throw OptionError("a window needs a display: expected the variable DISPLAY or "
                       "WAYLAND_DISPLAY, found neither. figures and web need none.");
   }
-  const std::string file =
-    parsed->count("file") == 0 ? "" : (*parsed)["file"].as<std::vector<std::string>>().front();
-  const bool isState = fs::path(file).extension() == ".pvsm";
   if (!file.empty() && !fs::exists(file))
   {
     throw FileError(file + ": expected " + (isState ? "a state of ParaView" : "a file to show") +
                     ", found no file.");
   }
-  SetPaths();
-  if (file.empty() || isState)
+  const fs::path package = SetPaths();
+  if (!file.empty())
   {
-    options.insert(options.begin(), file.empty() ? 0 : 1, "--state=" + file);
-    BecomeParaView(options);
-  }
-  const TemporaryFolder folder;
-  const std::string state = folder.Path / "scene.pvsm";
-  if (::isatty(STDERR_FILENO) != 0)
-  {
-    std::cerr << "Preparing the views of " << file << " ...\n";
-  }
-  const int made = RunBeside(arguments.front(),
-    [&]
+    std::cerr << "Opening " << file << " in ParaView ...\n";
+    Texts shown = { file };
+    if (parsed->count("prompts") > 0)
     {
-      const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-      if (nowhere >= 0)
-      {
-        ::dup2(nowhere, STDOUT_FILENO); // the name of the state
-      }
-      RunPython("scene", { arguments.front(), file, "-o", state });
-    });
-  if (made != 0)
-  {
-    return made;
+      const auto prompts = (*parsed)["prompts"].as<Texts>();
+      shown.insert(shown.end(), prompts.begin(), prompts.end());
+    }
+    ::setenv("ATLAS_VIEW", WritePrompts(shown, "argument").c_str(), 1);
+    options.insert(options.begin(),
+      isState ? "--state=" + file : "--script=" + (package / "_internal/window.py").string());
   }
-  options.insert(options.begin(), "--state=" + state);
-  return RunBeside(arguments.front(), [&] { BecomeParaView(options); });
+  BecomeParaView(options, package);
 }
 
 int RunPython(const std::string& command, const std::vector<std::string>& arguments)

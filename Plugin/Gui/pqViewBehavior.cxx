@@ -1,6 +1,7 @@
 #include "pqViewBehavior.h"
 
 #include "OpenedViews.h"
+#include "OurProxies.h"
 
 #include <pqActiveObjects.h>
 #include <pqApplicationCore.h>
@@ -18,6 +19,8 @@
 #include <vtkSMRenderViewProxy.h>
 #include <vtkSMViewLayoutProxy.h>
 
+#include <QDir>
+#include <QFileInfo>
 #include <QTimer>
 
 #include <algorithm>
@@ -110,6 +113,8 @@ void pqViewBehavior::startup()
   pqObjectBuilder* builder = pqApplicationCore::instance()->getObjectBuilder();
   this->connect(builder, SIGNAL(sourceCreated(pqPipelineSource*)), SLOT(meet(pqPipelineSource*)));
   this->connect(builder, SIGNAL(filterCreated(pqPipelineSource*)), SLOT(meet(pqPipelineSource*)));
+  this->connect(builder, SIGNAL(readerCreated(pqPipelineSource*, const QStringList&)),
+    SLOT(rename(pqPipelineSource*, const QStringList&)));
   this->connect(pqApplicationCore::instance()->getServerManagerModel(),
     SIGNAL(sourceRemoved(pqPipelineSource*)), SLOT(forget(pqPipelineSource*)));
 }
@@ -143,6 +148,16 @@ void pqViewBehavior::meet(pqPipelineSource* source)
     END_UNDO_EXCLUDE();
     this->Own[source] = view;
     pqActiveObjects::instance().setActiveView(view);
+  }
+}
+
+void pqViewBehavior::rename(pqPipelineSource* source, const QStringList& files)
+{
+  const QFileInfo file(files.front());
+  const QStringList ofModels = { "config.json", "adapter_config.json", "params.json" };
+  if (IsOurs(source->getProxy()) && ofModels.contains(file.fileName()))
+  {
+    source->rename(file.dir().dirName());
   }
 }
 

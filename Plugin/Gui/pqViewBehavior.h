@@ -17,6 +17,8 @@ class pqView;
 /// Resets the camera of a render view once more when such a source is the only one in it: ParaView
 /// does so before all outputs are shown, and then centers flat data, which takes the room of color
 /// bars and axes.
+///
+/// Names a model in the pipeline browser by its folder, not config.json.
 class pqViewBehavior : public QObject
 {
   Q_OBJECT
@@ -33,6 +35,7 @@ private:
   Q_DISABLE_COPY(pqViewBehavior)
 
   Q_SLOT void meet(pqPipelineSource* source);
+  Q_SLOT void rename(pqPipelineSource* source, const QStringList& files);
   Q_SLOT void frame(pqPipelineSource* source, pqDataRepresentation* shown);
   Q_SLOT void forget(pqPipelineSource* source);
 

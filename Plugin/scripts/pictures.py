@@ -4,9 +4,9 @@ and the animation.
     ATLAS_PLUGIN=.../AttentionAtlas.so PYTHONPATH=Plugin/python with-display.sh pvpython pictures.py [NAME...]
 
 A help picture is what a view shows of a proxy after Apply, of the models in Data. Writes
-Documentation/pictures/NAME.png, by default all. Only if named, `window` writes Documentation/window.png, `page`
-Documentation/gallery/page.png and `article` Documentation/gallery/article.png, which need chromium, and `training`
-Documentation/training.gif. These files are committed, so look at them first.
+Documentation/pictures/NAME.png, by default all. Only if named, `window` writes Documentation/window.png, by the command
+that ATLAS_PROGRAM names, `page` Documentation/gallery/page.png and `article` Documentation/gallery/article.png, which
+need chromium, and `training` Documentation/training.gif. These files are committed, so look at them first.
 """
 
 import os
@@ -18,8 +18,6 @@ import tempfile
 import time
 
 import numpy
-from attentionatlas._internal import recording_scene
-from attentionatlas._internal.space import PLAIN, render_view
 from paraview import simple as s
 from PIL import Image, ImageChops, ImageDraw, ImageOps
 
@@ -594,50 +592,6 @@ PICTURES = {
 }
 
 
-def linked_views(state):
-    """Writes a state of linked views of the language model: what its heads attend to, and why."""
-    reader, recording = recorded(f"{TEXT}\n{SENTENCES}")
-    layout = s.CreateLayout(name="Attention Atlas")
-    layout.SetSize(1290, 820)
-    views = [
-        render_view(registrationName=name, InteractionMode="2D", CameraParallelProjection=1, **PLAIN)
-        for name in ("All heads", "One head", "Words", "Queries and keys", "Composition of heads", "QK circuit")
-    ]
-    s.AssignViewToLayout(view=views[0], layout=layout, hint=0)
-    lower = layout.SplitVertical(0, 0.5) + 1
-    s.AssignViewToLayout(view=views[3], layout=layout, hint=lower)
-    for cell, row in ((lower - 1, views[:3]), (lower, views[3:])):
-        middle = layout.SplitHorizontal(cell, 0.36) + 1
-        s.AssignViewToLayout(view=row[1], layout=layout, hint=middle)
-        s.AssignViewToLayout(view=row[2], layout=layout, hint=layout.SplitHorizontal(middle, 0.5) + 1)
-    head = {"Layer": LAYER, "Head": HEAD}
-    seen = [
-        (s.AttentionMatrix(registrationName="Attention Matrix", Input=recording), (0, 1)),
-        (s.AttentionMap(registrationName="Attention Map", Input=recording, **head), (0,)),
-        (s.AttentionSentence(registrationName="Attention Sentence", Input=recording, **head), (0, 1, 2)),
-        (s.HeadEmbedding(registrationName="Head Embedding", Input=recording), (0, 2)),
-        (s.HeadComposition(registrationName="Head Composition", Input=reader), (0, 2)),
-        (s.HeadCircuit(registrationName="Head Circuit", Input=reader, Tokens=WORDS, **head), (1,)),
-    ]
-    for (source, numbers), view in zip(seen, views):
-        recording_scene.show(source, view, numbers)
-    recording_scene.link([seen[place][0] for place in (1, 2, 5)], ("Layer", "Head"))
-    s.RenderAllViews()
-    s.SaveState(state)
-
-
-#: What ParaView does with this state before its window is taken.
-OPENED = """from paraview import simple
-simple.LoadState({state!r})
-simple.SetActiveView(simple.FindView("One head"))
-simple.SetActiveSource(simple.FindSource("Attention Map"))
-simple.RenderAllViews()
-for view in simple.GetViews():
-    simple.ResetCamera(view)
-simple.RenderAllViews()
-"""
-
-
 def screen(file):
     """What an X server shows that keeps its screen in a file of the format XWD."""
     code = file.read_bytes()
@@ -648,16 +602,13 @@ def screen(file):
 
 
 def window(size=(1600, 1000)):
-    """Takes a picture of ParaView's window with linked views, on an X server of its own."""
+    """Takes a picture of ParaView's window as README's command opens it, on an X server of its own."""
     manager = s.servermanager.vtkSMProxyManager
     version = f"{manager.GetVersionMajor()}.{manager.GetVersionMinor()}.{manager.GetVersionPatch()}"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        linked_views(str(folder / "views.pvsm"))
-        (folder / "open.py").write_text(OPENED.format(state=str(folder / "views.pvsm")))
         (folder / "ParaView").mkdir()
         (folder / "ParaView" / f"ParaView{version}.ini").write_text(
-            "[General]\nGeneralSettings.ShowWelcomeDialog=false\n"
             f"[MainWindow]\nPosition=@Point(0 0)\nSize=@Size({size[0]} {size[1]})\n"
         )
         reading, writing = os.pipe()
@@ -668,10 +619,8 @@ def window(size=(1600, 1000)):
         )
         display = os.read(reading, 16).decode().strip()
         places = dict.fromkeys(("XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "HOME"), name)
-        folder_of_plugin = pathlib.Path(os.environ["ATLAS_PLUGIN"]).parent
         paraview = subprocess.Popen(
-            ["paraview", f"--plugin-search-paths={folder_of_plugin}", "--plugins=AttentionAtlas"]
-            + [f"--script={folder / 'open.py'}"],
+            [os.environ["ATLAS_PROGRAM"], "view", DATA / "models" / "language-2", TEXT],
             env={**os.environ, **places, "DISPLAY": f":{display}"},
         )
         try:

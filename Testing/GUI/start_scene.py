@@ -6,7 +6,7 @@ from paraview import simple
 
 from attentionatlas import load_plugin
 from attentionatlas._internal import recording_scene
-from attentionatlas._internal.space import PLAIN, flat_view, render_view
+from attentionatlas._internal.views import PLAIN, flat_view, render_view
 
 
 def main():

@@ -20,6 +20,7 @@ import sys
 #: What the playback of a test prints, and Cancel.py of what it has canceled.
 OF_TESTS = re.compile(
     r"Process started$|Playing: |debug: In .*pqTestUtility\.cxx, line \d+$|debug: Test  .* is finished\. Success =  true$"
+    r"|Opening .* in ParaView \.\.\.$"  # of attention-atlas view
     r"|Cancel\.py: \w+: clicked at .* s later$"
     r"|<DartMeasurement|Using View API for capture$|$"
     # ParaView asks each display from :0 to :9 what it is; this is of one that is someone else's.

@@ -130,4 +130,12 @@ TEST(Commands, ViewSaysWhatIsMissing)
                          "follow --.\n");
 }
 
+TEST(Commands, ViewSaysThatItOpensAFile)
+{
+  ::setenv("DISPLAY", ":99", 1);
+  ::setenv("QT_QPA_PLATFORM", "none", 1); // which ends ParaView at once
+  EXPECT_THAT(RunProgram(ATLAS_PROGRAM, "view " ATLAS_PROGRAM).errors,
+    StartsWith("Opening " ATLAS_PROGRAM " in ParaView ...\n"));
+}
+
 }

@@ -18,15 +18,29 @@ class SceneTest(AtlasTest):
         self.state.unlink(missing_ok=True)
         self.addCleanup(scene.clear)
 
-    def load(self, path):
+    def load(self, path, *prompts):
         """Shows the scene of a file as for a user who opens its state."""
-        if path not in self._saved:
+        key = (path, *prompts)
+        if key not in self._saved:
             state = atlastest.OUTPUT / f"scene-{len(self._saved)}.pvsm"
             state.unlink(missing_ok=True)
-            scene.save(path, state)
+            scene.save(path, state, prompts)
             scene.clear()
-            self._saved[path] = state
-        simple.LoadState(str(self._saved[path]))
+            self._saved[key] = state
+        simple.LoadState(str(self._saved[key]))
+
+    def check_views(self, upper, lower):
+        """Expects views of these names in the two rows of the only layout."""
+        (layout,) = simple.GetLayouts().values()
+        views = servermanager.ProxyManager().GetProxiesInGroup("views").items()
+        found = {layout.GetViewLocation(view): name for (name, _), view in views}
+        # Cells are numbered as in a binary tree: those of a row are its left half, and what is to the right of that.
+        for cell, names in ((1, upper), (2, lower)):
+            for name in names[:-1]:
+                self.assertEqual(found.pop(2 * cell + 1), name)
+                cell = 2 * cell + 2
+            self.assertEqual(found.pop(cell), names[-1])
+        self.assertEqual(found, {})
 
 
 class Scene(SceneTest):
@@ -45,13 +59,8 @@ class Scene(SceneTest):
     def test_state_has_the_views(self):
         self.load(atlastest.TRAINED)
         self.assertEqual(len(simple.GetRenderViews()), 3)
-        tables = [v for v in simple.GetViews() if v.GetXMLName() == "SpreadSheetView"]
-        self.assertEqual(len(tables), 1)
+        self.check_views(["Class map", "Unembedding sphere"], ["Token pairs", "Deformed torus"])
         self.assertEqual(fetch(simple.FindSource("Pairs")).GetNumberOfPoints(), 25)
-        self.assertEqual(len(simple.GetLayouts()), 1)
-        layout = next(iter(simple.GetLayouts().values()))
-        for view in simple.GetViews():
-            self.assertGreaterEqual(layout.GetViewLocation(view), 0)
         simple.RenderAllViews()
 
     def test_cameras_turn_together(self):
@@ -101,19 +110,16 @@ class RecordingScene(SceneTest):
     def test_of_attention_alone_has_the_views_of_heads(self):
         self.load(atlastest.RECORDING)
         self.assertEqual(len(simple.GetRenderViews()), 3)
-        self.assertEqual(len([v for v in simple.GetViews() if v.GetXMLName() == "SpreadSheetView"]), 1)
-        layouts = list(simple.GetLayouts().values())
-        self.assertEqual(len(layouts), 1)
-        for view in simple.GetViews():
-            self.assertGreaterEqual(layouts[0].GetViewLocation(view), 0)
+        self.check_views(["All heads", "One head"], ["Words", "Tokens"])
         simple.RenderAllViews()
         for name in ("All heads", "Head", "Words"):
             self.assertGreater(simple.FindSource(name).GetDataInformation().GetNumberOfPoints(), 0, name)
 
     def test_with_queries_and_keys_has_their_embedding(self):
         self.load(write_recording(atlastest.OUTPUT / "random.safetensors"))
-        self.assertEqual(len(simple.GetLayouts()), 2)
-        self.assertEqual(len(simple.GetRenderViews()), 5)
+        self.check_views(
+            ["All heads", "One head", "Words"], ["Queries and keys", "Queries and keys of the head", "Tokens"]
+        )
         simple.RenderAllViews()
         points = simple.FindSource("Embedding").GetDataInformation().GetNumberOfPoints()
         self.assertEqual(points, 2 * len(TOKENS) * LAYERS * HEADS)
@@ -136,10 +142,8 @@ class RecordingScene(SceneTest):
 class CircuitScene(SceneTest):
     def test_has_the_views_and_shows_one_head(self):
         self.load(atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json")
-        self.assertEqual(len(simple.GetRenderViews()), 4)
-        (layout,) = simple.GetLayouts().values()
-        for view in simple.GetViews():
-            self.assertGreaterEqual(layout.GetViewLocation(view), 0)
+        self.check_views(["Composition of heads", "Copying of heads", "QK circuit"], ["OV circuit", "Largest entries"])
+        self.assertIsNotNone(simple.FindSource("gpt2"))
         simple.RenderAllViews()
         for name in ("Composition", "Spectra", "QK circuit", "OV circuit"):
             port = 0 if name == "Composition" else 1
@@ -156,7 +160,22 @@ class CircuitScene(SceneTest):
         self.assertEqual(simple.GetAnimationScene().AnimationTime, max(steps))
         self.assertEqual([view.ViewTime for view in simple.GetRenderViews()], 4 * [max(steps)])
 
+    def test_of_prompts_has_the_views_of_their_heads_and_of_the_weights(self):
+        path = atlastest.DATA / "models" / "language-2"
+        self.load(path, "And God said", "Let there be\nlight")
+        self.check_views(
+            ["All heads", "One head", "Words"], ["Queries and keys", "Composition of heads", "QK circuit"]
+        )
+        simple.RenderAllViews()
+        head, words, circuit = map(simple.FindSource, ("Head", "Words", "QK circuit"))
+        self.assertEqual(simple.GetAnimationScene().AnimationTime, 3000)
+        self.assertEqual([view.ViewTime for view in simple.GetRenderViews()], 6 * [3000])
+        circuit.Layer, circuit.Head, head.Sequence = 1, 5, 1
+        self.assertEqual((head.Layer, head.Head, words.Layer, words.Head, words.Sequence), (1, 5, 1, 5, 1))
+
     def test_says_what_is_wrong(self):
+        with self.assertRaisesRegex(ValueError, "expected a language model, which runs on prompts, found a recording"):
+            scene.save(atlastest.RECORDING, self.state, ["text"])
         path = atlastest.OUTPUT / "config.json"
         path.write_text("{}")
         with self.assertRaisesRegex(ValueError, "config.json: .*model_type"):

@@ -1,7 +1,7 @@
-"""A ParaView state of linked views on a small attention-only transformer, a recording, or the circuits of a
-language model, which its config.json names.
+"""A ParaView state of linked views on a small attention-only transformer, a recording, or a language model, which its
+config.json names, on prompts or by its weights alone.
 
-    attention-atlas scene MODEL.safetensors|RECORDING.safetensors|CONFIG.json -o SCENE.pvsm
+    attention-atlas scene MODEL.safetensors|RECORDING.safetensors|CONFIG.json [PROMPT...] -o SCENE.pvsm
 
 Of an attention-only transformer four views: the class map with its token pairs, the pairs on the sphere of the
 unembedding, the deformed torus, and the pairs as a spreadsheet. Token pairs that are selected in one view are
@@ -27,21 +27,25 @@ from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import kind_of
 
 
-def build(path: PathLike) -> Any:
-    """Builds the views of a file in the present session; returns their first layout.
+def build(path: PathLike, prompts: Listed[str] = ()) -> Any:
+    """Builds the views of a file in the present session, those of a language model on prompts if there are some; returns
+    their layout.
 
     Raises FileNotFoundError or ValueError for a file that is not there or neither, OSError where ParaView
     cannot render.
     """
     load_plugin()
-    builders = {"transformer": circuit_scene.build, "model": build_model, "recording": recording_scene.build}
     kind = kind_of(path)
-    if kind not in builders:
+    if kind == "transformer":
+        return circuit_scene.build(path, prompts)
+    if prompts:
+        raise ValueError(f"{path}: expected a language model, which runs on prompts, found a {kind}.")
+    if kind == "corpus":
         raise ValueError(f"{path}: expected a model or a recording, found statistics of a corpus, which have no scene.")
-    return builders[kind](path)
+    return build_model(path) if kind == "model" else recording_scene.build(path)
 
 
-def save(path: PathLike, state: PathLike) -> pathlib.Path:
+def save(path: PathLike, state: PathLike, prompts: Listed[str] = ()) -> pathlib.Path:
     """Writes the scene of a file as a ParaView state, first under a temporary name.
 
     As build; the state names the file by its absolute path. Replaces what the session has.
@@ -50,19 +54,20 @@ def save(path: PathLike, state: PathLike) -> pathlib.Path:
     if state.suffix != ".pvsm":
         raise ValueError(f"{state}: expected a name that ends with .pvsm.")
     file = pathlib.Path(path).resolve()
-    return save_session(lambda: build(file), state)
+    return save_session(lambda: build(file, prompts), state)
 
 
 def main(arguments: Listed[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="attention-atlas scene",
-        description="Writes a ParaView state of linked views on an attention-only transformer, a recording or circuits.",
+        description="Writes a ParaView state of linked views on a small model, a recording or a language model.",
     )
     parser.add_argument("file", metavar="FILE", help="a model, a recording, or the config.json of a language model")
+    parser.add_argument("prompts", metavar="PROMPT", nargs="*", help="texts that the language model runs on")
     parser.add_argument("-o", "--output", default="scene.pvsm", help="default: scene.pvsm")
     options = parser.parse_args(arguments)
     try:
-        print(save(options.file, options.output))
+        print(save(options.file, options.output, options.prompts))
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error
 

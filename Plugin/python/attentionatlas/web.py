@@ -44,8 +44,8 @@ from attentionatlas._internal.opening import open_file
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing, holds_queries, kind_of, label
 from attentionatlas._internal.recording import KINDS, Recording, Transformer
-from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_view
 from attentionatlas._internal.tiles import MapSize
+from attentionatlas._internal.views import PLAIN, VIEWPOINT, flat_view, render_view
 from attentionatlas._internal.webpage import THEMES, Page, Scene, Texts, checked
 from attentionatlas._internal.webscene import from_view, numbers, shows_data
 from attentionatlas.embedding import METHODS

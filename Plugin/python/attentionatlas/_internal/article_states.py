@@ -19,7 +19,7 @@ from paraview import simple
 from attentionatlas._internal import circuit_scene, model_scene, recording_scene
 from attentionatlas._internal.plugin import load_plugin, plugin_path
 from attentionatlas._internal.readers import make_filter, open_model
-from attentionatlas._internal.space import PLAIN, flat_view, render_view
+from attentionatlas._internal.views import PLAIN, flat_view, render_view
 
 #: The chapters on the small model.
 OF_MODEL = ("two-tokens", "circle", "torus", "harmonics", "sphere", "heads", "training")

@@ -17,7 +17,7 @@ from attentionatlas._internal import recording_scene
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.files import complete
 from attentionatlas._internal.readers import open_model
-from attentionatlas._internal.space import PLAIN, VIEWPOINT, flat_view, render_view
+from attentionatlas._internal.views import PLAIN, VIEWPOINT, arrange, flat_view, render_view, table_view
 
 #: Of the cameras of the views in space; of the selected pairs in the plane and those in each of them.
 LINKS = ("Views in space", "Selection on the sphere", "Selection on the surface")
@@ -33,17 +33,12 @@ def build(path: PathLike) -> Any:
         registrationName="Torus", Input=model, Quantities=["Class", "Probability", "ClassColor", "Output"]
     )
     pairs = simple.TokenPairs(registrationName="Pairs", Input=model)
-    layout = simple.CreateLayout(name="Attention Atlas")
-    chart = flat_view()
-    sphere, surface = (render_view(CameraParallelProjection=1, **PLAIN) for _ in range(2))
-    table = simple.CreateView("SpreadSheetView")
-    simple.AssignViewToLayout(view=chart, layout=layout, hint=0)
-    right = layout.SplitHorizontal(0, 0.5)
-    simple.AssignViewToLayout(view=sphere, layout=layout, hint=right)
-    layout.SplitVertical(1, 0.6)
-    layout.SplitVertical(2, 0.6)
-    simple.AssignViewToLayout(view=table, layout=layout, hint=5)
-    simple.AssignViewToLayout(view=surface, layout=layout, hint=6)
+    chart, table = flat_view(registrationName="Class map"), table_view("Token pairs")
+    sphere, surface = (
+        render_view(registrationName=name, CameraParallelProjection=1, **PLAIN)
+        for name in ("Unembedding sphere", "Deformed torus")
+    )
+    layout = arrange([chart, sphere, table, surface])
 
     _show_chart(torus, pairs, chart)
     on_sphere = _show_sphere(model, pairs, sphere)

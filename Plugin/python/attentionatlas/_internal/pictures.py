@@ -12,7 +12,7 @@ from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.errors import update
 from attentionatlas._internal.files import complete, scratch
-from attentionatlas._internal.space import PLAIN, flat_view, render_view
+from attentionatlas._internal.views import PLAIN, flat_view, render_view
 
 
 class Picture:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 from typing import Any
 
 import matplotlib
@@ -12,64 +10,15 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 from numpy.typing import NDArray
 from paraview import simple
-from vtkmodules.vtkRenderingCore import vtkRenderWindow
-from vtkmodules.vtkRenderingUI import vtkGenericRenderWindowInteractor
 
 from attentionatlas._internal import data
 from attentionatlas._internal.files import scratch
 from attentionatlas._internal.readers import Proxies
+from attentionatlas._internal.views import VIEWPOINT, render_view
 
-VIEWPOINT = (1.0, 0.75, 0.55)
-#: Properties of a view for a white page.
-PLAIN = {"UseColorPaletteForBackground": 0, "Background": [1, 1, 1], "OrientationAxesVisibility": 0}
 #: Bright enough for pale colors to stay pale, with light and shade that show the shape.
 _SHADING = {"Ambient": 0.35, "Diffuse": 0.75, "Specular": 0.15, "SpecularPower": 30}
 _SMOOTHING = 2
-
-
-def _has_display() -> bool:
-    """Whether there is an X server, and it answers."""
-    try:
-        x11 = ctypes.CDLL("libX11.so.6")
-    except OSError:
-        return False
-    x11.XOpenDisplay.restype = ctypes.c_void_p
-    display = x11.XOpenDisplay(None)
-    if display:
-        x11.XCloseDisplay(ctypes.c_void_p(display))
-    return bool(display)
-
-
-def render_view(**properties: Any) -> Any:
-    """A render view, or one of another kind that renders, where there is no display too. Raises OSError for
-    ParaView before 6.0, which would crash without one."""
-    kind = properties.pop("kind", "RenderView")
-    if _has_display():
-        return simple.CreateView(kind, **properties)
-    # Otherwise VTK tries X first, with a warning.
-    os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
-    if vtkRenderWindow().GetClassName() == "vtkXOpenGLRenderWindow":
-        version = simple.GetParaViewVersion()
-        raise OSError(
-            f"DISPLAY: ParaView {version.major}.{version.minor} draws surfaces on an X display only, and found "
-            "none. Run the command with a virtual one: xvfb-run -a pvpython ..."
-        )
-    view = simple.CreateView(kind, **properties)
-    # That of pvpython takes the display of any window for one of X, and crashes (VTK 9.6).
-    interactor = vtkGenericRenderWindowInteractor()
-    interactor.Initialize()
-    view.SMProxy.SetupInteractor(interactor)
-    return view
-
-
-def diagram() -> Any:
-    """A view of flat pictures, which frames them by itself below a title."""
-    return render_view(kind="AttentionDiagram")
-
-
-def flat_view() -> Any:
-    """A view of the plane."""
-    return render_view(InteractionMode="2D", CameraParallelProjection=1, **PLAIN)
 
 
 def _unit(vector: Any) -> NDArray[Any]:

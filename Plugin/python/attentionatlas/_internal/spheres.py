@@ -16,8 +16,9 @@ from paraview import simple
 from attentionatlas._internal import data
 from attentionatlas._internal.charts import Page, class_bar, color_bar, drawn_from, foreground, ramp
 from attentionatlas._internal.model import SmallModel
-from attentionatlas._internal.space import VIEWPOINT, Camera, Scene, color_scale
+from attentionatlas._internal.space import Camera, Scene, color_scale
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, REDS
+from attentionatlas._internal.views import VIEWPOINT
 
 #: A round ball.
 FINE = {"ThetaResolution": 180, "PhiResolution": 90}
