@@ -63,6 +63,13 @@ struct vtkScoreBreakdown::Scores
   Scores(const atlas::Recording& recording, const atlas::Transformer& model,
     const vtkScoreBreakdown& filter);
 
+  /// Whether the model adds a bias to the queries.
+  bool HasBias() const
+  {
+    return std::any_of(
+      this->queryBias.begin(), this->queryBias.end(), [](float b) { return b != 0; });
+  }
+
   void RequireMemory(const atlas::Recording& recording) const;
   void Evaluate(const atlas::Recording& recording, const atlas::Progress& progress);
   void FillScores(const atlas::Recording& recording, vtkTable* table) const;
@@ -158,12 +165,18 @@ void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vt
   add(Names::Key, [](const ScoreParts& part) { return part.key; });
   add(Names::Rank, [](const ScoreParts& part) { return part.rank; });
   real(Names::Score, &ScoreParts::score);
-  real(Names::Alibi, &ScoreParts::alibi);
+  if (!recording.alibiSlopes.empty())
+  {
+    real(Names::Alibi, &ScoreParts::alibi);
+  }
   if (recording.distanceBias.IsRecorded())
   {
     real(Names::DistanceBias, &ScoreParts::distance);
   }
-  real(Names::Bias, &ScoreParts::bias);
+  if (this->HasBias())
+  {
+    real(Names::Bias, &ScoreParts::bias);
+  }
   real(Names::Attention, &ScoreParts::attention);
   AddColumn<vtkIdTypeArray>(table, Names::TokenIndex, this->parts,
     [&](const ScoreParts& part) { return vtkIdType{ first } + part.query; });
@@ -184,8 +197,14 @@ void vtkScoreBreakdown::Scores::FillKeys(const atlas::Recording& recording, vtkT
   AttentionAtlas::AddTokenColumns(recording, { this->place }, rows, table);
   const auto ofKeys = [&](const std::vector<float>& values)
   { return atlas::WithoutMean({ values.begin(), values.begin() + keyCount }); };
-  AddColumn<vtkDoubleArray>(table, Names::Alibi, ofKeys(this->keys.alibi));
-  AddColumn<vtkDoubleArray>(table, Names::Bias, ofKeys(this->keys.bias));
+  if (!recording.alibiSlopes.empty())
+  {
+    AddColumn<vtkDoubleArray>(table, Names::Alibi, ofKeys(this->keys.alibi));
+  }
+  if (this->HasBias())
+  {
+    AddColumn<vtkDoubleArray>(table, Names::Bias, ofKeys(this->keys.bias));
+  }
   AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ScoreBreakdownKeys);
 }
 

@@ -14,11 +14,12 @@
  * produced by vtkTransformerReader, for the bias b_Q of its queries. The score of query i with key
  * j before the softmax is the sum of (Claus, "Attention Focus Plots")
  *
- * - ALiBi: slope * j (Press et al. 2022); 0 without it
- * - Distance Bias: that of the distance from query to key (T5, Raffel et al. 2020); the column is
- *   there only if the model has it
- * - Bias: scale * b_Q . k_j, which depends on the key alone; 0 without a bias
+ * - ALiBi: slope * j (Press et al. 2022)
+ * - Distance Bias: that of the distance from query to key (T5, Raffel et al. 2020)
+ * - Bias: scale * b_Q . k_j, which depends on the key alone
  * - Attention: scale * (q_i - b_Q) . k_j
+ *
+ * A part that the model does not have has no column.
  *
  * Output 0: a vtkTable with the scores of each query from the largest on, with the keys that the
  * mask and the window allow: Layer, Head, Sequence, Query, Key (int; positions), Rank (int, 0 for

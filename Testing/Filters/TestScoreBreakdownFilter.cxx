@@ -63,6 +63,21 @@ TEST(ScoreBreakdown, HasAMeanFreeRowPerKey)
     std::vector<double>(bias.begin() + 48, bias.begin() + 64), FocusTolerance);
 }
 
+TEST(ScoreBreakdown, HasOnlyThePartsOfTheModel)
+{
+  const FocusOracle gpt2("gpt2");
+  Breakdown biased(gpt2.GetRecording(), "gpt2");
+  EXPECT_EQ(TableOf(biased.Get())->GetColumnByName("ALiBi"), nullptr);
+  EXPECT_EQ(TableOf(biased.Get(), 1)->GetColumnByName("ALiBi"), nullptr);
+  EXPECT_NE(TableOf(biased.Get())->GetColumnByName("Bias"), nullptr);
+  const Transformer model = Transformer::Read(TransformerOracle::Folder("llama"));
+  TransformerInput input;
+  input.tokens = { { 5, 6 } };
+  Breakdown plain(RecordTransformer(model, input, RecordOptions()), "llama");
+  EXPECT_EQ(TableOf(plain.Get())->GetColumnByName("Bias"), nullptr);
+  EXPECT_EQ(Column(TableOf(plain.Get()), "Score"), Column(TableOf(plain.Get()), "Attention"));
+}
+
 TEST(ScoreBreakdown, OfASingleToken)
 {
   const Transformer model = Transformer::Read(TransformerOracle::Folder("gpt2"));

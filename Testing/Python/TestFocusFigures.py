@@ -83,7 +83,15 @@ class FocusFigures(AtlasTest):
         self.assert_close(axes.lines[0].get_ydata(), expected("figure3.alibi", HEAD))
         self.assert_close(axes.lines[1].get_ydata(), expected("figure3.bias", LAYER, SEQUENCE, HEAD))
 
-    def test_lines_of_sorted_heads(self):
+    def test_parts_that_the_model_has(self):
+        path = figuretest.record_oracle("llama", atlastest.OUTPUT / "llama.safetensors")
+        with Recording.opened(path, model=TRANSFORMERS / "llama" / "config.json") as recording:
+            lines = focus.breakdown(recording, dpi=60, ranks=1).axes[0].lines
+            self.assertEqual([line.get_label() for line in lines], ["Attention", "Score"])
+            with self.assertRaisesRegex(Missing, "neither ALiBi nor a bias of queries"):
+                focus.key_parts(recording)
+
+    def test_points_of_heads(self):
         """Figures 4 to 6, and the numbers of the heads."""
         with self.opened() as recording:
             for number, measure in enumerate(("StrongestIsSelf", "StrongestIsFirst", "Concentration"), 4):

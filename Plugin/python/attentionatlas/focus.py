@@ -53,7 +53,7 @@ QUANTITIES = ("Weights", "NormWeighted")
 #: Kinds of strongest keys: the value of the array Kind, its color, its name.
 _KINDS = ((1, "#009e73", "the query itself"), (2, "#cc79a7", "first token"), (0, "#e69f00", "another"))
 #: The parts of a score, with their colors.
-_PARTS = dict(zip(("ALiBi", "Bias", "Attention"), HEAD_COLORS))
+_PARTS = dict(zip(("ALiBi", "Bias", "Attention", "Distance Bias"), HEAD_COLORS))
 #: More labels than these cannot be read.
 _LABELS = 40
 #: Points that a scatter plot draws as vectors; of more it makes an image.
@@ -125,13 +125,14 @@ def breakdown(
     columns = 2 if page.width_mm >= 120 and ranks > 1 else 1
     title = f"Layer {layer}, head {head}: parts of the k-th largest scores"
     figure, panels = page.panels(ranks, columns, title, square=False, height_mm=55 * -(-ranks // columns) + 12)
-    values = numpy.concatenate([table[name] for name in (*_PARTS, "Score")])
+    parts = [name for name in _PARTS if name in table]
+    values = numpy.concatenate([table[name] for name in (*parts, "Score")])
     low, high = values.min(), values.max()
     for rank, axes in enumerate(panels):
         rows = table["Rank"] == rank
         query = table["Query"][rows]
-        for name, color in _PARTS.items():
-            axes.plot(query, table[name][rows], color=color, marker=".", markersize=3, label=name)
+        for name in parts:
+            axes.plot(query, table[name][rows], color=_PARTS[name], marker=".", markersize=3, label=name)
         axes.plot(query, table["Score"][rows], color=foreground(), linestyle=":", label="Score")
         axes.set(title=f"k = {rank + 1}", ylim=(low - 0.05 * (high - low), high + 0.05 * (high - low)))
         axes.set_ylabel("Score" if rank % columns == 0 else "")
@@ -147,8 +148,11 @@ def key_parts(recording: Recording, page: Page, layer: int | None = None, head: 
     """The parts of a head's scores that depend on the key alone, bias and ALiBi, without their means. Needs the model."""
     layer, head, sequence = recording.place(layer, head, sequence)
     table = recording.columns("ScoreBreakdown", 1, layer=layer, head=head, sequence=sequence)
+    parts = [name for name in ("ALiBi", "Bias") if name in table]
+    if not parts:
+        raise Missing(f"{recording.name}: the model has neither ALiBi nor a bias of queries")
     figure, (axes,) = page.panels(1, square=False, height_mm=70)
-    for name in ("ALiBi", "Bias"):
+    for name in parts:
         axes.plot(table["Position"], table[name], color=_PARTS[name], marker=".", markersize=3, label=name)
     axes.axhline(0, color=GREY, linewidth=0.4, zorder=0)
     axes.set(title=f"Layer {layer}, head {head}: what a key adds to every score", xlabel="Key")
