@@ -5,10 +5,10 @@
         [--format png|pdf|svg] [--width PIXELS]
 
 The scores of one head with the strongest key of each query; its scores as ALiBi + bias + attention, and the
-bias against ALiBi (with --model, the config.json of the transformer that was recorded); the heads of every
-layer, sorted by how often they look at themselves or the first token, and by how concentrated they are; and
-how much each head changes the residual stream (of recordings with head outputs and residual). Each is also a
-function that returns a matplotlib Figure: heads_by_layer("run.safetensors", measure="Concentration").
+bias against ALiBi (with --model, the config.json of the transformer that was recorded); how often the heads of
+every layer look at themselves or the first token, and how concentrated they are; and how much each head changes
+the residual stream (of recordings with head outputs and residual). Each is also a function that returns a
+matplotlib Figure: heads_by_layer("run.safetensors", measure="Concentration").
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, WEIGHTS
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
 
-#: What sorts the heads of a layer: values of the property Measure of AttentionFocus, and axis labels.
+#: What heads_by_layer shows: the column of AttentionFocus, and the title.
 MEASURES = {
-    "StrongestIsSelf": "Share of queries whose strongest key is their own",
-    "StrongestIsFirst": "Share of queries whose strongest key is the first",
-    "Concentration": "Largest \u2212 second largest weight",
-    "SelfWeight": "Weight of the own key",
-    "FirstWeight": "Weight of the first key",
-    "Entropy": "Entropy / ln(keys)",
-    "SinkRate": "Share of queries with a sink",
+    "StrongestIsSelf": ("Strongest Is Self", "Share of queries whose strongest key is their own"),
+    "StrongestIsFirst": ("Strongest Is First", "Share of queries whose strongest key is the first"),
+    "Concentration": ("Concentration", "Largest \u2212 second largest weight"),
+    "SelfWeight": ("Self Weight", "Weight of the own key"),
+    "FirstWeight": ("First Weight", "Weight of the first key"),
+    "Entropy": ("Entropy", "Entropy / ln(keys)"),
+    "SinkRate": ("Sink Rate", "Share of queries with a sink"),
 }
 QUANTITIES = ("Weights", "NormWeighted")
 #: Kinds of strongest keys: the value of the array Kind, its color, its name.
@@ -168,7 +168,7 @@ def _numbers(numbers: list[str], shown: int) -> str:
     return " ".join([*numbers[:shown], *rest])
 
 
-def _label_lines(axes: Any, layer: int, ranked: list[tuple[float, int]], width: int) -> None:
+def _label_points(axes: Any, layer: int, ranked: list[tuple[float, int]], width: int) -> None:
     """Writes the numbers of heads beside their points; those of points that are too near share a place.
 
     ranked: (value, head) from the largest value on. width: the letters that fit.
@@ -199,31 +199,29 @@ def heads_by_layer(
     recording: Recording, page: Page, measure: str = "StrongestIsSelf", quantity: str = "Weights",
     exclude_first: bool = False,
 ) -> Any:
-    """A measure of all heads against the layer, as lines that do not cross: the largest of each layer, the
-    second largest, ... Numbers are those of the heads."""
+    """A measure of all heads against the layer: a point for each head, with its number."""
     if measure not in MEASURES:
         raise ValueError(f"measure: expected {', '.join(MEASURES)}, found '{measure}'.")
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity: expected {', '.join(QUANTITIES)}, found '{quantity}'.")
-    table = recording.columns("AttentionFocus", 1, measure=measure, quantity=quantity, exclude_first=exclude_first)
-    layers = sorted({int(layer) for layer in table["Layer"]})
+    table = recording.columns("AttentionFocus", quantity=quantity, exclude_first=exclude_first)
+    column, title = MEASURES[measure]
+    values, layers = table[column], recording.layers
     figure, (axes,) = page.panels(1, square=False, height_mm=min(120, 0.6 * page.width_mm))
     weighted = ", norm-weighted" if quantity == "NormWeighted" else ""
-    axes.set(title=MEASURES[measure] + weighted, xlabel="Layer")
-    for rank in range(int(table["Rank"].max()) + 1):
-        rows = table["Rank"] == rank
-        axes.plot(table["Layer"][rows], table["Value"][rows], color=GREY, linewidth=0.6, zorder=1)
-    axes.scatter(table["Layer"], table["Value"], s=5, color=HEAD_COLORS[0], linewidths=0, zorder=2)
+    axes.set(title=title + weighted, xlabel="Layer")
+    axes.scatter(table["Layer"], values, s=5, color=HEAD_COLORS[0], linewidths=0, zorder=2)
     axes.set_xticks(layers)
-    span, top = max(1, layers[-1] - layers[0]), max(0.1, table["Value"].max())
+    span, top = max(1, layers[-1] - layers[0]), max(0.1, values.max())
     axes.set(ylim=(-0.03 * top, 1.05 * top), xlim=(layers[0] - 0.02 * span, layers[-1] + 0.12 * span))
     page.settle(figure)
     letter = 0.55 * matplotlib.rcParams["font.size"]
     points = axes.get_window_extent().width / axes.figure.dpi * 72 / (1.14 * span)  # of a layer
     for layer, after in zip(layers, [*layers[1:], layers[-1] + 0.12 * span]):
         rows = table["Layer"] == layer
-        ranked = zip(table["Value"][rows], table["Head"][rows])
-        _label_lines(axes, layer, list(ranked), max(2, int((after - layer) * points / letter)))
+        order = numpy.argsort(-values[rows], kind="stable")
+        ranked = list(zip(values[rows][order], table["Head"][rows][order]))
+        _label_points(axes, layer, ranked, max(2, int((after - layer) * points / letter)))
     return figure
 
 
@@ -337,8 +335,7 @@ FIGURES = {
     ),
     "focus-self": Figure(
         "Heads that look at themselves",
-        "The share of queries whose strongest key is their own. The heads of each layer are sorted, so lines do not "
-        "cross; numbers are heads.",
+        "The share of queries whose strongest key is their own. A point is a head, and its number is beside it.",
         functools.partial(heads_by_layer, measure="StrongestIsSelf"),
         ("quantity",),
     ),
