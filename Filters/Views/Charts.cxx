@@ -109,25 +109,38 @@ double ColumnStep(vtkSMProxy* representation)
   return extent[1] > extent[0] ? (bounds[1] - bounds[0]) / (extent[1] - extent[0]) : 1;
 }
 
-/// Places and labels: every token, or every second, third and so on if there is no room.
-/// `distance`: of tokens.
-std::vector<std::string> Labels(
-  const std::vector<std::string>& tokens, const Axis& axis, double distance)
+/// Every label, or every second, third and so on if an axis has no room for all. A label is a place
+/// and a word.
+std::vector<std::string> Fitting(
+  const std::vector<std::string>& labels, const Axis& axis, std::size_t letters)
 {
   // On the left a label takes a line.
   std::size_t longest = 1;
+  for (std::size_t i = 1; i < labels.size(); i += 2)
+  {
+    longest = axis.step > 0 ? std::max(longest, labels[i].size() + 1) : longest;
+  }
+  const std::size_t every = 1 + (longest * labels.size() / 2 - 1) / letters;
+  std::vector<std::string> fitting;
+  for (std::size_t i = 0; i < labels.size(); i += 2 * every)
+  {
+    fitting.insert(fitting.end(), { labels[i], labels[i + 1] });
+  }
+  return fitting;
+}
+
+/// The labels of tokens, as many as fit. `distance`: of tokens.
+std::vector<std::string> Labels(
+  const std::vector<std::string>& tokens, const Axis& axis, double distance)
+{
+  std::vector<std::string> labels;
   for (const std::string& token : tokens)
   {
-    longest = axis.step > 0 ? std::max(longest, token.size() + 1) : longest;
-  }
-  const std::size_t every = 1 + (longest * tokens.size() - 1) / axis.letters;
-  std::vector<std::string> labels;
-  for (std::size_t i = 0; i < tokens.size(); i += every)
-  {
+    const std::size_t i = labels.size() / 2;
     labels.push_back(std::to_string(distance * (axis.first + axis.step * static_cast<double>(i))));
-    labels.push_back(tokens[i]);
+    labels.push_back(token);
   }
-  return labels;
+  return Fitting(labels, axis, axis.letters);
 }
 
 /// The labels of an axis of a view; none: numbers.
@@ -193,17 +206,106 @@ std::size_t TitleNumber(vtkSMProxy* representation, vtkPVXMLElement* hint)
            : 0;
 }
 
-/// The places and words of the rows of a table.
-std::vector<std::string> RowLabels(vtkTable* table, const char* column)
+/// The column of the horizontal axis of a chart; empty: the numbers of rows.
+std::string XColumn(vtkSMProxy* representation)
 {
-  std::vector<std::string> labels;
-  vtkAbstractArray* words = table != nullptr ? table->GetColumnByName(column) : nullptr;
-  for (vtkIdType row = 0; words != nullptr && row < words->GetNumberOfTuples(); ++row)
+  const bool isIndex = vtkSMPropertyHelper(representation, "UseIndexForXAxis").GetAsInt() != 0;
+  return isIndex ? "" : vtkSMPropertyHelper(representation, "XArrayName").GetAsString();
+}
+
+/// The labels of the rows of a table by a hint Chart, one for each place; none if the chart has
+/// another horizontal axis.
+std::vector<std::string> RowLabels(vtkSMProxy* representation, vtkPVXMLElement* hint)
+{
+  auto* table = vtkTable::SafeDownCast(ClientData(representation));
+  const std::string at = hint->GetAttributeOrEmpty("at");
+  if (table == nullptr || XColumn(representation) != at)
   {
-    labels.push_back(std::to_string(row));
-    labels.push_back(words->GetVariantValue(row).ToString());
+    return {};
+  }
+  vtkAbstractArray* places = table->GetColumnByName(at.c_str());
+  const std::vector<std::string> columns = TitlesOf(hint, "labels");
+  std::vector<std::string> labels;
+  for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
+  {
+    const vtkVariant place = places != nullptr ? places->GetVariantValue(row) : vtkVariant(row);
+    if (places != nullptr && row > 0 && place == places->GetVariantValue(row - 1))
+    {
+      continue;
+    }
+    std::string words;
+    for (const std::string& column : columns)
+    {
+      const std::string word = table->GetValueByName(row, column.c_str()).ToString();
+      words += words.empty() ? word : "." + word;
+    }
+    labels.insert(labels.end(), { place.ToString(), words });
   }
   return labels;
+}
+
+/// Whether labels are some of others, in their order.
+bool AreSome(const std::vector<std::string>& labels, const std::vector<std::string>& of)
+{
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < of.size() && found < labels.size(); i += 2)
+  {
+    found += labels[found] == of[i] && labels[found + 1] == of[i + 1] ? 2 : 0;
+  }
+  return found == labels.size();
+}
+
+/// Labels without those that begin with the same word as the one before, which points separate.
+std::vector<std::string> Firsts(const std::vector<std::string>& labels)
+{
+  std::vector<std::string> firsts;
+  std::string last;
+  for (std::size_t i = 0; i < labels.size(); i += 2)
+  {
+    const std::string first = labels[i + 1].substr(0, labels[i + 1].find('.'));
+    if (i == 0 || first != last)
+    {
+      firsts.insert(firsts.end(), { labels[i], labels[i + 1] });
+    }
+    last = first;
+  }
+  return firsts;
+}
+
+/// Where an axis with labels begins and ends, so that no point is on the border or behind the
+/// legend.
+std::array<double, 2> RangeOf(const std::vector<std::string>& labels)
+{
+  if (labels.empty())
+  {
+    return {};
+  }
+  const double first = std::stod(labels.front()) - 0.5;
+  const double last = std::stod(*(labels.end() - 2)) + 0.5;
+  return { first, last + (last - first) / 4 };
+}
+
+/// Gives the horizontal axis of a view of points the range of labels, or that of its data if there
+/// are none, unless it has one that is neither this nor that of the labels before. Bars have room
+/// at the borders. Returns whether the range was another.
+bool SetRange(
+  vtkSMProxy* view, const std::vector<std::string>& labels, const std::vector<std::string>& before)
+{
+  vtkSMPropertyHelper use = AxisProperty(view, Axes[0], "UseCustomRange");
+  vtkSMPropertyHelper minimum = AxisProperty(view, Axes[0], "RangeMinimum");
+  vtkSMPropertyHelper maximum = AxisProperty(view, Axes[0], "RangeMaximum");
+  const std::array<double, 2> old = { minimum.GetAsDouble(), maximum.GetAsDouble() };
+  const std::array<double, 2> range = RangeOf(labels);
+  const bool isUsed = use.GetAsInt() != 0;
+  if (view->GetXMLName() != std::string("XYPointChartView") || (isUsed && old == range) ||
+      (isUsed ? old != RangeOf(before) : labels.empty()))
+  {
+    return false;
+  }
+  minimum.Set(range[0]);
+  maximum.Set(range[1]);
+  use.Set(labels.empty() ? 0 : 1);
+  return true;
 }
 
 }
@@ -238,22 +340,30 @@ void TitleChart(vtkSMProxy* representation, bool isNew)
 void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels)
 {
   vtkPVXMLElement* hint = ChartHint(representation);
-  const char* column = hint != nullptr ? hint->GetAttribute("labels") : nullptr;
   vtkSMViewProxy* view = vtkSMViewProxy::FindView(representation);
-  if (column == nullptr || view == nullptr || view->GetProperty("BottomAxisLabels") == nullptr ||
-      vtkSMPropertyHelper(representation, "UseIndexForXAxis").GetAsInt() == 0 || AreBarsByHand())
+  if (hint == nullptr || hint->GetAttribute("labels") == nullptr || view == nullptr ||
+      view->GetProperty("BottomAxisLabels") == nullptr || AreBarsByHand())
   {
     return;
   }
-  const std::vector<std::string> words =
-    RowLabels(vtkTable::SafeDownCast(ClientData(representation)), column);
+  const std::vector<std::string> all = RowLabels(representation, hint);
   const std::vector<std::string> old = LabelsOf(view, Axes[0]);
-  if (!old.empty() && old != labels && old != words)
+  if (!AreSome(old, labels) && !AreSome(old, all))
   {
     return;
   }
-  labels = words;
-  if (SetLabels(view, Axes[0], words))
+  const bool isOther = SetRange(view, all, labels);
+  labels = all;
+  // A letter is two thirds as wide as the font is high.
+  const int font = std::max(1, AxisProperty(view, Axes[0], "LabelFontSize").GetAsInt());
+  const int width = vtkSMPropertyHelper(view, "ViewSize").GetAsInt();
+  const auto letters = static_cast<std::size_t>(std::max(1, 3 * width / (2 * font)));
+  std::vector<std::string> fitting = Fitting(all, Axes[0], letters);
+  if (fitting.size() < all.size() && TitlesOf(hint, "labels").size() > 1)
+  {
+    fitting = Fitting(Firsts(all), Axes[0], letters);
+  }
+  if (SetLabels(view, Axes[0], fitting) || isOther)
   {
     view->UpdateVTKObjects();
     view->Update(); // which hands labels to the chart

@@ -15,9 +15,10 @@ namespace AttentionAtlas
 /// whether the view has just begun to show it; later a title that the user deletes stays away.
 void TitleChart(vtkSMProxy* representation, bool isNew);
 
-/// Puts the words of the column `labels` of the hint Chart in place of the numbers of rows.
-/// `labels`: those that were put before, and are now. Labels of the user are kept. A server's
-/// column does not reach the client, and so its rows keep their numbers.
+/// Puts the words of the columns `labels` of the hint Chart in place of numbers: all that fit, or
+/// the first of each layer; and lets an axis of points begin and end beside them. `labels`: all
+/// that there were before, and are now. Labels and ranges of the user are kept. A server's columns
+/// do not reach the client, and so its rows keep their numbers.
 void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels);
 
 /// Whether a representation is one of an Image Chart View. It maps all arrays through tables, and

@@ -23,6 +23,7 @@
 #include <vtkSmartPointer.h>
 #include <vtkWeakPointer.h>
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -144,7 +145,8 @@ private:
   }
 };
 
-/// Titles the axes of a chart and labels its rows in words, with every change of its data.
+/// Titles the axes of a chart and labels its rows in words, with every change of its data or size
+/// and after Reset Camera.
 class ChartObserver : public vtkCommand
 {
 public:
@@ -164,10 +166,25 @@ public:
     {
       AttentionAtlas::TitleChart(this->Representation, false);
       AttentionAtlas::LabelChart(this->Representation, this->Labels);
+      vtkSMProxy* view = vtkSMViewProxy::FindView(this->Representation);
+      this->Follow(this->Representation, { "UseIndexForXAxis", "XArrayName" });
+      this->Follow(view, { "ViewSize", "BottomAxisUseCustomRange" });
     }
   }
 
 private:
+  void Follow(vtkSMProxy* proxy, const std::array<const char*, 2>& names)
+  {
+    for (const char* name : names)
+    {
+      vtkSMProperty* property = proxy != nullptr ? proxy->GetProperty(name) : nullptr;
+      if (property != nullptr && property->HasObserver(vtkCommand::ModifiedEvent, this) == 0)
+      {
+        property->AddObserver(vtkCommand::ModifiedEvent, this);
+      }
+    }
+  }
+
   vtkWeakPointer<vtkSMProxy> Representation;
   std::vector<std::string> Labels;
 };

@@ -162,8 +162,18 @@ void SetSeries(vtkSMProxy* chart, const char* property, const std::string& serie
   }
 }
 
+/// Whether a column of a chart is 0 everywhere.
+bool IsZero(vtkSMProxy* chart, const std::string& column)
+{
+  vtkPVArrayInformation* array =
+    AttentionAtlas::ShownData(chart)->GetArrayInformation(column.c_str(), vtkDataObject::ROW);
+  const double* range = array != nullptr ? array->GetComponentRange(0) : nullptr;
+  return range != nullptr && range[0] == 0 && range[1] == 0;
+}
+
 /// Shows the series of a chart in the attribute `names` and no others, in the colors of classes and
-/// with points of a good size, or all others and not these.
+/// with points of a good size, or all others and not these. With the attribute `zeros` of 0, those
+/// that are 0 everywhere, as what a model does not have, are hidden.
 void ChooseSeries(vtkSMProxy* chart, vtkPVXMLElement* element, bool shown)
 {
   if (chart->GetProperty("SeriesVisibility") == nullptr)
@@ -171,6 +181,8 @@ void ChooseSeries(vtkSMProxy* chart, vtkPVXMLElement* element, bool shown)
     return;
   }
   const std::vector<std::string> names = NamesOf(element->GetAttributeOrEmpty("names"));
+  int zeros = 1;
+  element->GetScalarAttribute("zeros", &zeros);
   vtkSMPropertyHelper visibility(chart, "SeriesVisibility");
   int colors = 0;
   for (unsigned int i = 0; i + 1 < visibility.GetNumberOfElements(); i += 2)
@@ -178,7 +190,7 @@ void ChooseSeries(vtkSMProxy* chart, vtkPVXMLElement* element, bool shown)
     const std::string series = visibility.GetAsString(i);
     const bool isNamed = std::any_of(names.begin(), names.end(),
       [&series](const std::string& name) { return IsNamed(series, name); });
-    if (isNamed != shown)
+    if (isNamed != shown || (zeros == 0 && IsZero(chart, series)))
     {
       visibility.Set(i + 1, "0");
     }

@@ -10,11 +10,13 @@ class vtkSMProxy;
 /// - Discs (`array`, `z`, `radius`, all optional): shows points as discs
 /// - HiddenSeries, ShownSeries (`names` of columns, with or without a head number, separated by
 ///   semicolons): series that a chart hides at first, or the only ones that it shows; these get the
-///   colors of classes
+///   colors of classes; with `zeros` of 0 those that are 0 everywhere are hidden, too
 /// - Axes (`x`, `y`): flat data have labelled axes with these titles
-/// - Chart (`bottom`, `left`, `by`, `labels`): titles of the axes of the chart, unless it has some:
-///   a title each, or one for each value from 0 of the property `by`, separated by semicolons; and
-///   the column with the words below its bars; see Charts.h
+/// - Chart (`bottom`, `left`, `by`, `labels`, `at`): titles of the axes of the chart, unless it has
+///   some: a title each, or one for each value from 0 of the property `by`, separated by
+///   semicolons; and the columns with the words of its rows, separated likewise and joined by
+///   points, which stand at the values of the column `at`, or at the numbers of the rows; see
+///   Charts.h
 /// - FollowArray: see below
 ///
 /// An element with the attribute `port` applies only to that output port.

@@ -255,9 +255,44 @@ class Charts(FirstShow):
                 simple.Render(view)
                 self.assertEqual((view.BottomAxisTitle, view.LeftAxisTitle), (own, left))
 
-    def test_heads_are_points_over_layers(self):
+    def bottom(self, view):
+        """Words by place, and the range."""
+        labels = list(view.BottomAxisLabels)
+        words = dict(zip(map(float, labels[::2]), labels[1::2]))
+        return words, (view.BottomAxisUseCustomRange, view.BottomAxisRangeMinimum, view.BottomAxisRangeMaximum)
+
+    def test_heads_have_names(self):
+        """All or the first of each layer, as they fit. No point lies on the border or behind the legend."""
         view, shown = self.chart("XYPointChartView", simple.AttentionFocus(Input=self.recording))
-        self.assertEqual((shown.UseIndexForXAxis, shown.XArrayName), (0, "Layer"))
+        for width, heads in ((600, range(0, 144, 12)), (7000, range(144))):
+            view.ViewSize = [width, 400]
+            names = {head: f"{head // 12}.{head % 12}" for head in heads}
+            self.assertEqual(self.bottom(view), (names, (1, -0.5, 179.5)))
+        view.SMProxy.ResetDisplay()
+        self.assertEqual(self.bottom(view), (names, (1, -0.5, 179.5)))
+        shown.UseIndexForXAxis = 0
+        simple.Render(view)
+        self.assertEqual((view.BottomAxisUseCustomLabels, view.BottomAxisUseCustomRange), (0, 0))
+
+    def test_queries_have_tokens(self):
+        """One for each query, however many scores it has; a range of the user is kept."""
+        folder = atlastest.ORACLE.parent / "transformers" / "gpt2"
+        model = simple.TransformerReader(FileName=str(folder / "config.json"))
+        recording = simple.TransformerRecorder(Input=model, TokenIds="5 5 7")
+        scores = simple.ScoreBreakdown(Input=recording, Model=model)
+        view, shown = self.chart("XYPointChartView", scores)
+        self.assertEqual(sorted(shown.SeriesVisibility), ["Attention", "Bias"])
+        words, places = self.bottom(view)
+        self.assertEqual((list(words), places), ([0, 1, 2], (1, -0.5, 3.25)))
+        self.assertEqual(words[0], words[1])
+        view.BottomAxisRangeMaximum = 9
+        recording.TokenIds = "5 5 7 8"
+        simple.Render(view)
+        words, places = self.bottom(view)
+        self.assertEqual((list(words), places), ([0, 1, 2, 3], (1, -0.5, 9)))
+
+    def test_heads_have_two_series(self):
+        _, shown = self.chart("XYPointChartView", simple.AttentionFocus(Input=self.recording))
         self.assertEqual(sorted(shown.SeriesVisibility), ["First Weight", "Self Weight"])
         colors = dict(zip(shown.SeriesColor[::4], zip(*(map(float, shown.SeriesColor[c::4]) for c in (1, 2, 3)))))
         for series, color in (("First Weight", atlastest.PALETTE[0]), ("Self Weight", atlastest.PALETTE[1])):

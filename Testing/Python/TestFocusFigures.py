@@ -83,7 +83,15 @@ class FocusFigures(AtlasTest):
         self.assert_close(axes.lines[0].get_ydata(), expected("figure3.alibi", HEAD))
         self.assert_close(axes.lines[1].get_ydata(), expected("figure3.bias", LAYER, SEQUENCE, HEAD))
 
-    def test_lines_of_sorted_heads(self):
+    def test_parts_that_the_model_has(self):
+        path = figuretest.record_oracle("llama", atlastest.OUTPUT / "llama.safetensors")
+        with Recording.opened(path, model=TRANSFORMERS / "llama" / "config.json") as recording:
+            lines = focus.breakdown(recording, dpi=60, ranks=1).axes[0].lines
+            self.assertEqual([line.get_label() for line in lines], ["Attention", "Score"])
+            with self.assertRaisesRegex(Missing, "neither ALiBi nor a bias of queries"):
+                focus.key_parts(recording)
+
+    def test_points_of_heads(self):
         """Figures 4 to 6, and the numbers of the heads."""
         with self.opened() as recording:
             for number, measure in enumerate(("StrongestIsSelf", "StrongestIsFirst", "Concentration"), 4):
@@ -92,9 +100,11 @@ class FocusFigures(AtlasTest):
                         recording, measure=measure, exclude_first=excludes, dpi=60
                     ).axes[0]
                     name = f"figure{number}" + (".excluding_first" if excludes else "")
-                    lines = numpy.array([line.get_ydata() for line in axes.lines]).T
-                    self.assert_close(lines, expected(f"{name}.sorted"))
+                    self.assertEqual(len(axes.lines), 0)
+                    layers, values = numpy.asarray(axes.collections[0].get_offsets()).T
                     for layer in (0, 1):
+                        falling = -numpy.sort(-values[layers == layer])
+                        self.assert_close(falling, expected(f"{name}.sorted", layer))
                         texts = [text.get_text() for text in axes.texts if text.xy[0] == layer]
                         heads = [int(head) for text in texts for head in text.split()]
                         self.assertEqual(heads, expected(f"{name}.sorted_heads", layer).tolist())
@@ -104,7 +114,7 @@ class FocusFigures(AtlasTest):
         from attentionatlas._internal.charts import Page
 
         figure, (axes,) = Page(180, 60).panels(1, square=False)
-        focus._label_lines(axes, 0, [(0.5, head) for head in range(12)], 8)
+        focus._label_points(axes, 0, [(0.5, head) for head in range(12)], 8)
         self.assertEqual([text.get_text() for text in axes.texts], ["0 1 2 +9"])
 
     def test_histograms(self):

@@ -5,10 +5,10 @@
         [--format png|pdf|svg] [--width PIXELS]
 
 The scores of one head with the strongest key of each query; its scores as ALiBi + bias + attention, and the
-bias against ALiBi (with --model, the config.json of the transformer that was recorded); the heads of every
-layer, sorted by how often they look at themselves or the first token, and by how concentrated they are; and
-how much each head changes the residual stream (of recordings with head outputs and residual). Each is also a
-function that returns a matplotlib Figure: heads_by_layer("run.safetensors", measure="Concentration").
+bias against ALiBi (with --model, the config.json of the transformer that was recorded); how often the heads of
+every layer look at themselves or the first token, and how concentrated they are; and how much each head changes
+the residual stream (of recordings with head outputs and residual). Each is also a function that returns a
+matplotlib Figure: heads_by_layer("run.safetensors", measure="Concentration").
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, WEIGHTS
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
 
-#: What sorts the heads of a layer: values of the property Measure of AttentionFocus, and axis labels.
+#: What heads_by_layer shows: the column of AttentionFocus, and the title.
 MEASURES = {
-    "StrongestIsSelf": "Share of queries whose strongest key is their own",
-    "StrongestIsFirst": "Share of queries whose strongest key is the first",
-    "Concentration": "Largest \u2212 second largest weight",
-    "SelfWeight": "Weight of the own key",
-    "FirstWeight": "Weight of the first key",
-    "Entropy": "Entropy / ln(keys)",
-    "SinkRate": "Share of queries with a sink",
+    "StrongestIsSelf": ("Strongest Is Self", "Share of queries whose strongest key is their own"),
+    "StrongestIsFirst": ("Strongest Is First", "Share of queries whose strongest key is the first"),
+    "Concentration": ("Concentration", "Largest \u2212 second largest weight"),
+    "SelfWeight": ("Self Weight", "Weight of the own key"),
+    "FirstWeight": ("First Weight", "Weight of the first key"),
+    "Entropy": ("Entropy", "Entropy / ln(keys)"),
+    "SinkRate": ("Sink Rate", "Share of queries with a sink"),
 }
 QUANTITIES = ("Weights", "NormWeighted")
 #: Kinds of strongest keys: the value of the array Kind, its color, its name.
 _KINDS = ((1, "#009e73", "the query itself"), (2, "#cc79a7", "first token"), (0, "#e69f00", "another"))
 #: The parts of a score, with their colors.
-_PARTS = dict(zip(("ALiBi", "Bias", "Attention"), HEAD_COLORS))
+_PARTS = dict(zip(("ALiBi", "Bias", "Attention", "Distance Bias"), HEAD_COLORS))
 #: More labels than these cannot be read.
 _LABELS = 40
 #: Points that a scatter plot draws as vectors; of more it makes an image.
@@ -125,13 +125,14 @@ def breakdown(
     columns = 2 if page.width_mm >= 120 and ranks > 1 else 1
     title = f"Layer {layer}, head {head}: parts of the k-th largest scores"
     figure, panels = page.panels(ranks, columns, title, square=False, height_mm=55 * -(-ranks // columns) + 12)
-    values = numpy.concatenate([table[name] for name in (*_PARTS, "Score")])
+    parts = [name for name in _PARTS if name in table and table[name].any()]  # which the model has
+    values = numpy.concatenate([table[name] for name in (*parts, "Score")])
     low, high = values.min(), values.max()
     for rank, axes in enumerate(panels):
         rows = table["Rank"] == rank
         query = table["Query"][rows]
-        for name, color in _PARTS.items():
-            axes.plot(query, table[name][rows], color=color, marker=".", markersize=3, label=name)
+        for name in parts:
+            axes.plot(query, table[name][rows], color=_PARTS[name], marker=".", markersize=3, label=name)
         axes.plot(query, table["Score"][rows], color=foreground(), linestyle=":", label="Score")
         axes.set(title=f"k = {rank + 1}", ylim=(low - 0.05 * (high - low), high + 0.05 * (high - low)))
         axes.set_ylabel("Score" if rank % columns == 0 else "")
@@ -147,8 +148,11 @@ def key_parts(recording: Recording, page: Page, layer: int | None = None, head: 
     """The parts of a head's scores that depend on the key alone, bias and ALiBi, without their means. Needs the model."""
     layer, head, sequence = recording.place(layer, head, sequence)
     table = recording.columns("ScoreBreakdown", 1, layer=layer, head=head, sequence=sequence)
+    parts = [name for name in ("ALiBi", "Bias") if table[name].any()]
+    if not parts:
+        raise Missing(f"{recording.name}: the model has neither ALiBi nor a bias of queries")
     figure, (axes,) = page.panels(1, square=False, height_mm=70)
-    for name in ("ALiBi", "Bias"):
+    for name in parts:
         axes.plot(table["Position"], table[name], color=_PARTS[name], marker=".", markersize=3, label=name)
     axes.axhline(0, color=GREY, linewidth=0.4, zorder=0)
     axes.set(title=f"Layer {layer}, head {head}: what a key adds to every score", xlabel="Key")
@@ -164,7 +168,7 @@ def _numbers(numbers: list[str], shown: int) -> str:
     return " ".join([*numbers[:shown], *rest])
 
 
-def _label_lines(axes: Any, layer: int, ranked: list[tuple[float, int]], width: int) -> None:
+def _label_points(axes: Any, layer: int, ranked: list[tuple[float, int]], width: int) -> None:
     """Writes the numbers of heads beside their points; those of points that are too near share a place.
 
     ranked: (value, head) from the largest value on. width: the letters that fit.
@@ -195,31 +199,29 @@ def heads_by_layer(
     recording: Recording, page: Page, measure: str = "StrongestIsSelf", quantity: str = "Weights",
     exclude_first: bool = False,
 ) -> Any:
-    """A measure of all heads against the layer, as lines that do not cross: the largest of each layer, the
-    second largest, ... Numbers are those of the heads."""
+    """A measure of all heads against the layer: a point for each head, with its number."""
     if measure not in MEASURES:
         raise ValueError(f"measure: expected {', '.join(MEASURES)}, found '{measure}'.")
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity: expected {', '.join(QUANTITIES)}, found '{quantity}'.")
-    table = recording.columns("AttentionFocus", 1, measure=measure, quantity=quantity, exclude_first=exclude_first)
-    layers = sorted({int(layer) for layer in table["Layer"]})
+    table = recording.columns("AttentionFocus", quantity=quantity, exclude_first=exclude_first)
+    column, title = MEASURES[measure]
+    values, layers = table[column], recording.layers
     figure, (axes,) = page.panels(1, square=False, height_mm=min(120, 0.6 * page.width_mm))
     weighted = ", norm-weighted" if quantity == "NormWeighted" else ""
-    axes.set(title=MEASURES[measure] + weighted, xlabel="Layer")
-    for rank in range(int(table["Rank"].max()) + 1):
-        rows = table["Rank"] == rank
-        axes.plot(table["Layer"][rows], table["Value"][rows], color=GREY, linewidth=0.6, zorder=1)
-    axes.scatter(table["Layer"], table["Value"], s=5, color=HEAD_COLORS[0], linewidths=0, zorder=2)
+    axes.set(title=title + weighted, xlabel="Layer")
+    axes.scatter(table["Layer"], values, s=5, color=HEAD_COLORS[0], linewidths=0, zorder=2)
     axes.set_xticks(layers)
-    span, top = max(1, layers[-1] - layers[0]), max(0.1, table["Value"].max())
+    span, top = max(1, layers[-1] - layers[0]), max(0.1, values.max())
     axes.set(ylim=(-0.03 * top, 1.05 * top), xlim=(layers[0] - 0.02 * span, layers[-1] + 0.12 * span))
     page.settle(figure)
     letter = 0.55 * matplotlib.rcParams["font.size"]
     points = axes.get_window_extent().width / axes.figure.dpi * 72 / (1.14 * span)  # of a layer
     for layer, after in zip(layers, [*layers[1:], layers[-1] + 0.12 * span]):
         rows = table["Layer"] == layer
-        ranked = zip(table["Value"][rows], table["Head"][rows])
-        _label_lines(axes, layer, list(ranked), max(2, int((after - layer) * points / letter)))
+        order = numpy.argsort(-values[rows], kind="stable")
+        ranked = list(zip(values[rows][order], table["Head"][rows][order]))
+        _label_points(axes, layer, ranked, max(2, int((after - layer) * points / letter)))
     return figure
 
 
@@ -333,8 +335,7 @@ FIGURES = {
     ),
     "focus-self": Figure(
         "Heads that look at themselves",
-        "The share of queries whose strongest key is their own. The heads of each layer are sorted, so lines do not "
-        "cross; numbers are heads.",
+        "The share of queries whose strongest key is their own. A point is a head, and its number is beside it.",
         functools.partial(heads_by_layer, measure="StrongestIsSelf"),
         ("quantity",),
     ),
