@@ -83,7 +83,7 @@ class FocusFigures(AtlasTest):
         self.assert_close(axes.lines[0].get_ydata(), expected("figure3.alibi", HEAD))
         self.assert_close(axes.lines[1].get_ydata(), expected("figure3.bias", LAYER, SEQUENCE, HEAD))
 
-    def test_lines_of_sorted_heads(self):
+    def test_points_of_heads(self):
         """Figures 4 to 6, and the numbers of the heads."""
         with self.opened() as recording:
             for number, measure in enumerate(("StrongestIsSelf", "StrongestIsFirst", "Concentration"), 4):
@@ -92,8 +92,10 @@ class FocusFigures(AtlasTest):
                         recording, measure=measure, exclude_first=excludes, dpi=60
                     ).axes[0]
                     name = f"figure{number}" + (".excluding_first" if excludes else "")
-                    lines = numpy.array([line.get_ydata() for line in axes.lines]).T
-                    self.assert_close(lines, expected(f"{name}.sorted"))
+                    self.assertEqual(len(axes.lines), 0)  # the heads of two layers have nothing in common
+                    layers, values = axes.collections[0].get_offsets().T
+                    for layer in (0, 1):
+                        self.assert_close(values[layers == layer], expected(f"{name}.sorted", layer))
                     for layer in (0, 1):
                         texts = [text.get_text() for text in axes.texts if text.xy[0] == layer]
                         heads = [int(head) for text in texts for head in text.split()]
@@ -104,8 +106,14 @@ class FocusFigures(AtlasTest):
         from attentionatlas._internal.charts import Page
 
         figure, (axes,) = Page(180, 60).panels(1, square=False)
-        focus._label_lines(axes, 0, [(0.5, head) for head in range(12)], 8)
+        focus._label_heads(axes, 0, [(0.5, head) for head in range(12)], 8)
         self.assertEqual([text.get_text() for text in axes.texts], ["0 1 2 +9"])
+        focus._label_heads(axes, 0, [(0.5, head) for head in range(12, 24)], 2)
+        self.assertEqual(axes.texts[-1].get_text(), "+12")
+        # Of points that are near, the numbers are between them.
+        focus._label_heads(axes, 0, [(0.8, 3), (0.79, 5), (0.6, 1)], 8)
+        self.assertEqual([text.get_text() for text in axes.texts[-2:]], ["3 5", "1"])
+        numpy.testing.assert_allclose([text.xy[1] for text in axes.texts[-2:]], [0.795, 0.6])
 
     def test_histograms(self):
         """Figures 7 and 8."""

@@ -31,11 +31,11 @@ from matplotlib.ticker import MaxNLocator
 from attentionatlas import heads
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import Head, PathLike
-from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, show_matrix
+from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_tokens, show_matrix
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.recording import Recording, Transformer
-from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, WEIGHTS
+from attentionatlas._internal.style import GREY, HEAD_COLORS, WEIGHTS
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
 
@@ -54,8 +54,6 @@ QUANTITIES = ("Weights", "NormWeighted")
 _KINDS = ((1, "#009e73", "the query itself"), (2, "#cc79a7", "first token"), (0, "#e69f00", "another"))
 #: The parts of a score, with their colors.
 _PARTS = dict(zip(("ALiBi", "Bias", "Attention"), HEAD_COLORS))
-#: More labels than these cannot be read.
-_LABELS = 40
 #: Points that a scatter plot draws as vectors; of more it makes an image.
 _VECTORS = 5000
 
@@ -74,13 +72,10 @@ def updates(recording: Recording, port: int = 0) -> dict[str, Any]:
     return recording.columns("HeadUpdates", port)
 
 
-def _label_positions(axes: Any, recording: Recording, sequence: int, count: int) -> None:
+def _label_positions(axes: Any, recording: Recording, sequence: int, count: int, room_mm: float) -> None:
     """Writes the tokens, or positions if they are many, below an axis of positions."""
-    if count <= _LABELS:
-        texts = [token.strip() or repr(token) for token in recording.tokens(sequence)[:count]]
-        axes.set_xticks(range(count), texts, rotation=90)
-    else:
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if label_tokens(axes.xaxis, recording.tokens(sequence)[:count], room_mm):
+        axes.xaxis.set_tick_params(rotation=90)
     axes.margins(x=0.02)
 
 
@@ -88,7 +83,7 @@ def _label_positions(axes: Any, recording: Recording, sequence: int, count: int)
 def scores(recording: Recording, page: Page, layer: int | None = None, head: Head = 0, sequence: int = 0) -> Any:
     """The scores of a head before the softmax; frames mark the strongest key of each query."""
     layer, head, sequence = recording.place(layer, head, sequence)
-    figure, axes = heads.draw_head(recording, page, layer, head, sequence, "Scores", cmap=BLUES)
+    figure, axes = heads.draw_head(recording, page, layer, head, sequence, "Scores")
     page.fit(figure)
     colors = {kind: color for kind, color, _ in _KINDS}
     weights = recording.attention(layer, head, sequence)
@@ -137,8 +132,9 @@ def breakdown(
         axes.set_ylabel("Score" if rank % columns == 0 else "")
         axes.set_xlabel("Query" if rank + columns >= ranks else "")
         axes.set_xlim(-0.5, length - 0.5)
-        _label_positions(axes, recording, sequence, length)
-    panels[columns - 1].legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0, ncol=4)
+        _label_positions(axes, recording, sequence, length, 0.85 * page.width_mm / columns)
+    above = 1.6 if columns > 1 else 0.5  # beside the title of all panels, in heights of letters
+    panels[columns - 1].legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0, borderaxespad=above, ncol=4)
     return figure
 
 
@@ -154,7 +150,7 @@ def key_parts(recording: Recording, page: Page, layer: int | None = None, head: 
     axes.set(title=f"Layer {layer}, head {head}: what a key adds to every score", xlabel="Key")
     axes.set_ylabel("Score \u2212 mean over keys")
     axes.legend()
-    _label_positions(axes, recording, sequence, len(table["Position"]))
+    _label_positions(axes, recording, sequence, len(table["Position"]), 0.9 * page.width_mm)
     return figure
 
 
@@ -164,26 +160,27 @@ def _numbers(numbers: list[str], shown: int) -> str:
     return " ".join([*numbers[:shown], *rest])
 
 
-def _label_lines(axes: Any, layer: int, ranked: list[tuple[float, int]], width: int) -> None:
-    """Writes the numbers of heads beside their points; those of points that are too near share a place.
+def _label_heads(axes: Any, layer: int, ranked: list[tuple[float, int]], width: int) -> None:
+    """Writes the numbers of heads beside their points; those of points that are too near share the place between them.
 
     ranked: (value, head) from the largest value on. width: the letters that fit.
     """
     low, high = axes.get_ylim()
     points = axes.get_window_extent().height / axes.figure.dpi * 72
     height = 1.1 * matplotlib.rcParams["font.size"] / points
-    groups: list[tuple[float, list[str]]] = []
-    for value, head in ranked:
-        if groups and groups[-1][0] - value < height * (high - low):
-            groups[-1][1].append(str(head))
-        else:
-            groups.append((value, [str(head)]))
-    for value, numbers in groups:
+    groups: list[list[tuple[float, int]]] = []
+    middle = [0.0]  # of each group
+    for one in ranked:
+        groups.append([one])
+        middle = [sum(value for value, _ in group) / len(group) for group in groups]
+        while len(groups) > 1 and middle[-2] - middle[-1] < height * (high - low):
+            groups[-2:] = [groups[-2] + groups[-1]]
+            middle[-2:] = [sum(value for value, _ in groups[-1]) / len(groups[-1])]
+    for value, group in zip(middle, groups):
+        numbers = [str(head) for _, head in group]
         shown = len(numbers)
         while shown > 0 and len(_numbers(numbers, shown)) > width:
             shown -= 1
-        if shown == 0:
-            continue
         box = {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 0.2}
         axes.annotate(
             _numbers(numbers, shown), (layer, value), (2.5, 0), textcoords="offset points", va="center", size="small", bbox=box
@@ -195,8 +192,7 @@ def heads_by_layer(
     recording: Recording, page: Page, measure: str = "StrongestIsSelf", quantity: str = "Weights",
     exclude_first: bool = False,
 ) -> Any:
-    """A measure of all heads against the layer, as lines that do not cross: the largest of each layer, the
-    second largest, ... Numbers are those of the heads."""
+    """A measure of all heads against the layer: a point with its number for each head."""
     if measure not in MEASURES:
         raise ValueError(f"measure: expected {', '.join(MEASURES)}, found '{measure}'.")
     if quantity not in QUANTITIES:
@@ -206,9 +202,6 @@ def heads_by_layer(
     figure, (axes,) = page.panels(1, square=False, height_mm=min(120, 0.6 * page.width_mm))
     weighted = ", norm-weighted" if quantity == "NormWeighted" else ""
     axes.set(title=MEASURES[measure] + weighted, xlabel="Layer")
-    for rank in range(int(table["Rank"].max()) + 1):
-        rows = table["Rank"] == rank
-        axes.plot(table["Layer"][rows], table["Value"][rows], color=GREY, linewidth=0.6, zorder=1)
     axes.scatter(table["Layer"], table["Value"], s=5, color=HEAD_COLORS[0], linewidths=0, zorder=2)
     axes.set_xticks(layers)
     span, top = max(1, layers[-1] - layers[0]), max(0.1, table["Value"].max())
@@ -219,7 +212,7 @@ def heads_by_layer(
     for layer, after in zip(layers, [*layers[1:], layers[-1] + 0.12 * span]):
         rows = table["Layer"] == layer
         ranked = zip(table["Value"][rows], table["Head"][rows])
-        _label_lines(axes, layer, list(ranked), max(2, int((after - layer) * points / letter)))
+        _label_heads(axes, layer, list(ranked), max(2, int((after - layer) * points / letter)))
     return figure
 
 
@@ -333,8 +326,7 @@ FIGURES = {
     ),
     "focus-self": Figure(
         "Heads that look at themselves",
-        "The share of queries whose strongest key is their own. The heads of each layer are sorted, so lines do not "
-        "cross; numbers are heads.",
+        "The share of queries whose strongest key is their own: a point for each head, with its number.",
         functools.partial(heads_by_layer, measure="StrongestIsSelf"),
         ("quantity",),
     ),
