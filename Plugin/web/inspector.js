@@ -155,6 +155,8 @@ export class Inspector {
     ]);
     this.box.replaceChildren(element("strong", { textContent: item.part.name }), element("dl", {}, ...list));
     this.box.hidden = false;
+    this.box.classList.remove("wide");
+    this.box.classList.toggle("wide", this.box.scrollHeight > this.box.clientHeight);
     page.dataset.item = rows.map((row) => row.join(": ")).join("; ");
     this.follow();
   }

@@ -1,9 +1,12 @@
 // The texts beside points, drawn over the scene as far as they do not overlap.
 import { arrayOf } from "./scene.js";
 
+/** Between a point and its text, at least. */
 const GAP = 4;
 /** Letters are not smaller, in pixels. */
 const SMALLEST = 6;
+/** Among more points labels have no room beside all dots. */
+const SPARSE = 500;
 /** Points that are tried in one drawing. */
 const TRIES = 20000;
 const FONT = '"DejaVu Sans", "Noto Sans", Verdana, Arial, sans-serif';
@@ -67,11 +70,25 @@ export class Labels {
     context.setTransform(theme.pixelRatio, 0, 0, theme.pixelRatio, 0, 0);
     const taken = new Taken();
     this.boxes = [];
+    if (scene.isFlat) this.avoidDots(scene, projection, taken);
     let count = 0;
     for (const part of scene.parts) {
       if (part.labels) count += this.drawPart(scene, part, projection, theme, taken, found.get(part));
     }
     return count;
+  }
+
+  /** Labels do not lie on the dots of others. */
+  avoidDots(scene, projection, taken) {
+    for (const part of scene.parts.filter(({ kind, size }) => kind === "dots" && size > 0)) {
+      if (part.points.count > SPARSE) continue;
+      const screen = projection.of(scene, part);
+      const half = Math.min(part.size / 2, GAP);
+      for (let i = 0; i < screen.length; i += 3) {
+        const [x, y] = [screen[i], screen[i + 1]];
+        taken.add([x - half, y - half, x + half, y + half]);
+      }
+    }
   }
 
   drawPart(scene, part, projection, theme, taken, matches) {
@@ -96,7 +113,8 @@ export class Labels {
         const size = this.sizeOf(scene, part, i, projection, y);
         const side = sides ? sides[i] : 2;
         const text = shownToken(labels.names.texts[names[i]]);
-        count += this.write(text, { x, y, size, side, color, isBold: Boolean(matches) && !isFaint }, taken);
+        const gap = Math.max(GAP, part.size / 2 + 2);
+        count += this.write(text, { x, y, size, side, gap, color, isBold: Boolean(matches) && !isFaint }, taken);
       }
     }
     return count;
@@ -112,15 +130,15 @@ export class Labels {
   }
 
   /** Writes a text beside a place, if it meets no other; returns how many texts that are. */
-  write(text, { x, y, size, side, color, isBold }, taken) {
+  write(text, { x, y, size, side, gap, color, isBold }, taken) {
     const { context } = this;
     context.font = `${isBold ? "bold " : ""}${size}px ${FONT}`;
     const width = context.measureText(text).width;
     const half = 0.55 * size;
     let box;
-    if (side === BELOW) box = [x - half, y + GAP, x + half, y + GAP + width];
-    else if (side === LEFT) box = [x - GAP - width, y - half, x - GAP, y + half];
-    else if (side === RIGHT) box = [x + GAP, y - half, x + GAP + width, y + half];
+    if (side === BELOW) box = [x - half, y + gap, x + half, y + gap + width];
+    else if (side === LEFT) box = [x - gap - width, y - half, x - gap, y + half];
+    else if (side === RIGHT) box = [x + gap, y - half, x + gap + width, y + half];
     else box = [x + GAP, y - GAP - 2 * half, x + GAP + width, y - GAP];
     if (!taken.add(box)) return 0;
     this.boxes.push(box);

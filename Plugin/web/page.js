@@ -387,12 +387,14 @@ class Controls {
     const canSearch = scene.parts.some((part) => part.search?.length);
     byId("searching").hidden = !canSearch;
     viewer.stage.setAttribute("aria-label", `${scene.title}. ${scene.caption}`);
+    this.inspector.begin(scene);
+    this.heads.offer(scene, this.inspector.sets);
+    const hasHeads = this.heads.hasItems(scene, this.inspector.sets);
     const [drag, shifted] = scene.isFlat ? ["Drag to move", "move"] : ["Drag to turn, shift and drag to move", "turn"];
     byId("keys").textContent =
       `${drag}, scroll or pinch to zoom, point at an item or tap it to read its data. Keys: arrows step through the ` +
       `items, Page Up and Page Down through their kinds, Escape leaves them; shift and arrows ${shifted}, + and \u2212 ` +
-      `zoom, 0 resets, / searches.${this.heads.names.size ? " A click on a head, or Enter, shows its texts and tables." : ""}`;
-    this.inspector.begin(scene);
+      `zoom, 0 resets, / searches.${hasHeads ? " A click on a head, or Enter, shows its texts and tables." : ""}`;
     viewer.show(number);
     this.table.begin(scene);
     this.count(scene, number);
@@ -444,7 +446,10 @@ class Controls {
   showHead() {
     this.viewer.scenes.forEach(({ title }, number) => { this.tabs[number].textContent = title; });
     if (this.viewer.scene.heads) this.choose(this.viewer.number);
-    else this.markHead();
+    else {
+      this.heads.offer(this.viewer.scene, this.inspector.sets);
+      this.markHead();
+    }
   }
 
   /** Marks the chosen head in the scene and in the table. */
@@ -461,8 +466,13 @@ class Controls {
     const sum = (of) => scene.parts.reduce((total, part) => total + (of(part) ?? 0), 0);
     const points = sum((part) => (part.dimensions ? part.dimensions[0] * part.dimensions[1] : part.points.count));
     const cells = sum((part) => (part.lines?.count ?? 0) + (part.polys?.count ?? 0));
-    const kind = scene.parts.some(isTiled) ? "pixel" : "point";
-    byId("status").textContent = counted(points, kind) + (cells ? `, ${cells.toLocaleString("en")} lines and faces` : "");
+    const kinds = new Map();
+    for (const set of this.inspector.sets) {
+      const isMap = set.part.kind === "image" && set.arrays.Query;
+      const name = isMap ? "pair" : set.kind.toLowerCase();
+      kinds.set(name, (kinds.get(name) ?? 0) + (isTiled(set.part) ? points : set.count));
+    }
+    byId("status").textContent = [...kinds].map(([name, all]) => counted(all, name)).join(", ");
     const milliseconds = String(Math.round(performance.now() - began));
     report("ready", { scene: String(number), points: String(points), cells: String(cells), milliseconds });
   }
@@ -489,6 +499,8 @@ async function main() {
   window.addEventListener("error", (event) => fail(event.error ?? event.message));
   window.addEventListener("unhandledrejection", (event) => fail(event.reason));
   document.addEventListener("securitypolicyviolation", (event) => fail(`blocked: ${event.violatedDirective}`));
+  const canvas = document.createElement("canvas");
+  if (!(canvas.getContext("webgl2") ?? canvas.getContext("webgl"))) throw new Error("it needs WebGL, which this browser does not offer.");
   const scenes = JSON.parse(byId("scenes").textContent);
   const buffer = await inflated(byId("data").textContent);
   byId("data").textContent = "";

@@ -6,6 +6,8 @@ import { isTiled, pixelAt } from "./tiles.js";
 /** How near the pointer has to be, in pixels. */
 const NEAR_POINT = 7;
 const NEAR_LINE = 5;
+/** Lines of less opacity, of 255, are not seen. */
+const SEEN = 10;
 /** The width and height of a tile, in pixels, and how many tiles a cell may be in. */
 const TILE = 32;
 const MOST_TILES = 64;
@@ -144,9 +146,11 @@ function nearestLine(scene, part, screen, x, y, behind) {
   const points = arrayOf(scene.buffer, part.lines.points);
   const offsets = offsetsOf(scene, part.lines);
   const widths = arrayOf(scene.buffer, part.lines.widths);
+  const colors = part.cellColors?.width === 4 ? arrayOf(scene.buffer, part.cellColors) : null;
   let best = null;
   let least = NEAR_LINE ** 2;
   for (let cell = 0; cell < part.lines.count; ++cell) {
+    if (colors?.[4 * (part.lines.first + cell) + 3] < SEEN) continue;
     for (let i = offsets(cell) + 1; i < offsets(cell + 1); ++i) {
       if (screen[3 * points[i] + 2] > behind) continue;
       // Of lines that cross here, the widest, which is on top.

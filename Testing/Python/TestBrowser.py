@@ -5,6 +5,7 @@ Skipped where there is no Chromium.
 """
 
 import csv
+import json
 import re
 import time
 import unittest
@@ -358,18 +359,21 @@ class Browser(AtlasTest):
         )
         self.browser.settle()
 
+    def on_screen(self, scene, place):
+        """Where a place of a flat scene is in the window."""
+        left, top, right, bottom = self.browser.rectangle("#stage")
+        width, height = right - left, bottom - top
+        extent = scene["camera"]["extent"]
+        scale = height / 2 / max(extent[1], extent[0] * height / width)
+        across, up = scale * (numpy.asarray(place)[:2] - scene["camera"]["focalPoint"][:2])
+        return (left + right) / 2 + across, (top + bottom) / 2 - up
+
     def disc_on_screen(self, page, layer, head):
         """Where the disc of a head is in the window."""
         scene = page.scenes[0]
         discs = next(part for part in scene["parts"] if "Cluster" in part.get("cellArrays", {}))
         layers, heads = (page.values(discs["pointArrays"][name])[:, 0] for name in ("Layer", "Head"))
-        place = page.values(discs["points"])[(layers == layer) & (heads == head), :2].mean(axis=0)
-        left, top, right, bottom = self.browser.rectangle("#stage")
-        width, height = right - left, bottom - top
-        extent = scene["camera"]["extent"]
-        scale = height / 2 / max(extent[1], extent[0] * height / width)
-        across, up = scale * (place - scene["camera"]["focalPoint"][:2])
-        return (left + right) / 2 + across, (top + bottom) / 2 - up
+        return self.on_screen(scene, page.values(discs["points"])[(layers == layer) & (heads == head)].mean(axis=0))
 
     def assert_shows_head(self, layer, head):
         """In the list, the tabs, and, if its scene is open, with the words of its texts and its table of tokens."""
@@ -456,6 +460,66 @@ class Browser(AtlasTest):
         # Pages without a corpus have no such list.
         self.page("torus", web.torus(atlastest.TRAINED, size=8), "1-3")
         self.assertTrue(run("document.getElementById('choosing').hidden"))
+
+    def test_heads_of_a_recording(self):
+        """The list shows another head in all scenes; the pointer reads its weights, and finds lines that are seen alone."""
+        tensors, metadata = atlastest.read_safetensors(atlastest.RECORDING)
+        attention, tokens = tensors["attention"], [shown(token) for token in json.loads(metadata["tokens"])]
+        scenes = [make(atlastest.RECORDING, all_heads=True) for make in (web.attention_map, web.sentence)]
+        path = self.page("recording", scenes)
+        page, run = Page(path.read_text(encoding="utf-8")), self.browser.run
+        self.assertEqual((self.browser.state("head"), len(run("[...document.getElementById('head').options]"))), ("4-11", 144))
+        self.assertEqual(self.text("status"), "36 pairs")
+        self.choose("head", "5-1")
+        self.assertEqual((self.text("scene-title"), run("window.location.hash")), ("Attention map: layer 5, head 1", "#5-1"))
+        self.assertEqual(self.browser.state("item"), None)
+        (image,) = page.parts("image")
+        for query, key in ((5, 0), (3, 2), (0, 4)):
+            place = [image["origin"][0] + key * image["spacing"][0], image["origin"][1] + (5 - query) * image["spacing"][1]]
+            self.browser.point(*self.on_screen(page.scenes[0], place))
+            item = re.fullmatch(r"Weights: (\S+); Query: (.*); Key: (.*)", self.browser.state("item"))
+            self.assertEqual(item.groups()[1:], (tokens[query], tokens[key]))
+            numpy.testing.assert_allclose(value(item[1]), attention[5, 1, query, key], rtol=1e-3)
+
+        self.click("tab-1")
+        self.assertEqual((self.text("scene-title"), self.browser.state("head")), ("Sentence: layer 5, head 1", "5-1"))
+        self.assertEqual(self.text("status"), "12 points, 21 lines, 6 faces")
+        scene = page.scenes[1]
+        other = next(of for of in scene["heads"] if (of["layer"], of["head"]) == (5, 1))
+        lines = other["parts"][0]
+        points = page.values(lines["points"])
+        ends = points[page.values(lines["lines"]["points"])[:, 0]].reshape(-1, 2, 3)
+        queries, keys = (page.values(lines["cellArrays"][name])[:, 0] for name in ("Query", "Key"))
+        found = []
+        for query, key, (begin, end) in zip(queries, keys, ends):
+            self.browser.point(*self.on_screen(other, 0.4 * begin + 0.6 * end))
+            item, weight = self.browser.state("item"), attention[5, 1, query, key]
+            if item and weight > 0.9:
+                named = f"Query Token: {tokens[query]}; Key Token: {tokens[key]}; Weight: {weight:.4g}; "
+                self.assertTrue(item.startswith(named), item)
+            found.append((weight, item and value(re.search(r"Weight: ([^;]+)", item)[1])))
+        self.assertGreater(sum(weight > 0.9 for weight, _ in found), 2)
+        self.assertGreater(sum(weight < 0.03 and item is None for weight, item in found), 2)
+        self.assertFalse([item for _, item in found if item is not None and item < 0.03])
+        self.open(path, "7-3&scene=1")
+        self.assertEqual(self.text("scene-title"), "Sentence: layer 7, head 3")
+
+    def test_long_box(self):
+        """The box of an item with many data is whole on a phone and in a low window."""
+        file = atlastest.DATA / "corpus" / "language-2.safetensors"
+        path = self.page("box", web.scatter(file))
+        page = Page(path.read_text(encoding="utf-8"))
+        for width, height in ((390, 800), (1000, 520)):
+            self.browser.resize(width, height)
+            self.browser.settle()
+            self.browser.point(*self.disc_on_screen(page, 1, 6))
+            self.assertTrue(self.browser.state("item").startswith("Layer: 1; Head: 6; "))
+            self.browser.picture(atlastest.OUTPUT / f"box-{width}.png")
+            stage, box = self.browser.rectangle("#stage"), self.browser.rectangle("#box")
+            self.assertTrue(stage[0] <= box[0] and stage[1] <= box[1] and box[2] <= stage[2] and box[3] <= stage[3])
+            heights = self.browser.run("(b => [b.scrollHeight, b.clientHeight])(document.getElementById('box'))")
+            self.assertLessEqual(*heights)
+            self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth"), width)
 
     def test_theme(self):
         """A page follows the system while it is open, until its reader chooses; labels follow too."""

@@ -100,11 +100,11 @@ class FocusFigures(AtlasTest):
                         recording, measure=measure, exclude_first=excludes, dpi=60
                     ).axes[0]
                     name = f"figure{number}" + (".excluding_first" if excludes else "")
-                    self.assertEqual(len(axes.lines), 0)
-                    layers, values = numpy.asarray(axes.collections[0].get_offsets()).T
+                    self.assertEqual(len(axes.lines), 0)  # the heads of two layers have nothing in common
+                    layers, values = axes.collections[0].get_offsets().T
                     for layer in (0, 1):
-                        falling = -numpy.sort(-values[layers == layer])
-                        self.assert_close(falling, expected(f"{name}.sorted", layer))
+                        self.assert_close(values[layers == layer], expected(f"{name}.sorted", layer))
+                    for layer in (0, 1):
                         texts = [text.get_text() for text in axes.texts if text.xy[0] == layer]
                         heads = [int(head) for text in texts for head in text.split()]
                         self.assertEqual(heads, expected(f"{name}.sorted_heads", layer).tolist())
@@ -114,8 +114,14 @@ class FocusFigures(AtlasTest):
         from attentionatlas._internal.charts import Page
 
         figure, (axes,) = Page(180, 60).panels(1, square=False)
-        focus._label_points(axes, 0, [(0.5, head) for head in range(12)], 8)
+        focus._label_heads(axes, 0, [(0.5, head) for head in range(12)], 8)
         self.assertEqual([text.get_text() for text in axes.texts], ["0 1 2 +9"])
+        focus._label_heads(axes, 0, [(0.5, head) for head in range(12, 24)], 2)
+        self.assertEqual(axes.texts[-1].get_text(), "+12")
+        # Of points that are near, the numbers are between them.
+        focus._label_heads(axes, 0, [(0.8, 3), (0.79, 5), (0.6, 1)], 8)
+        self.assertEqual([text.get_text() for text in axes.texts[-2:]], ["3 5", "1"])
+        numpy.testing.assert_allclose([text.xy[1] for text in axes.texts[-2:]], [0.795, 0.6])
 
     def test_histograms(self):
         """Figures 7 and 8."""

@@ -3,10 +3,11 @@
 import atlastest
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import heads
+from attentionatlas import focus, heads
 from attentionatlas._internal import style
 from attentionatlas.output import save
-from figuretest import pixel_colors
+from figuretest import overlaps, pixel_colors
+from randomrecording import write_text
 
 LAYER, HEAD = 4, 11
 
@@ -107,6 +108,43 @@ class Heads(AtlasTest):
         figure = heads.weights(path, dpi=60)
         found = self.colors(figure, figure.axes[0], 3, 3)
         numpy.testing.assert_allclose(found, 255 * style.WEIGHTS(numpy.eye(3))[..., :3], atol=3)
+
+    def test_tokens_of_long_texts(self):
+        """Smaller letters, which do not meet, as long as they can be read; then positions, which the axes are called."""
+        words = [f"w{number}" for number in range(200)]
+        for count, size, name in ((20, 7, "Key"), (75, 4, "Key"), (200, 7, "Key position")):
+            path = atlastest.OUTPUT / f"long-{count}.safetensors"
+            write_text(path, words[:count])
+            figure = heads.weights(path, dpi=60)
+            axes = figure.axes[0]
+            self.assertEqual((axes.get_xlabel(), axes.get_ylabel()), (name, name.replace("Key", "Query")))
+            self.assertEqual(overlaps(figure), [])
+            ticks = axes.xaxis.get_major_ticks()
+            self.assertGreaterEqual(min(tick.label1.get_fontsize() for tick in ticks), size)
+            if count < 200:
+                self.assertEqual([tick.label1.get_text() for tick in ticks], words[:count])
+            else:
+                shown = {tick.get_loc(): tick.label1.get_text() for tick in ticks if 0 <= tick.get_loc() < count}
+                self.assertGreater(len(shown), 3)
+                self.assertEqual([str(int(place)) for place in shown], list(shown.values()))
+
+    def test_scores_have_a_sign(self):
+        """White is 0; both figures of scores have the same colors."""
+        path = atlastest.OUTPUT / "signed.safetensors"
+        write_text(path, list("abcdefgh"))
+        tensors, _ = atlastest.read_safetensors(path)
+        query, key = (tensors[f"layers.0.heads.0.{name}"].astype(float) for name in ("query", "key"))
+        scores = numpy.tril(query @ key.T / 8**0.5)
+        most = numpy.abs(scores).max()
+        self.assertLess(scores.min(), -0.1)
+        expected = 255 * style.SIGNED((scores / most + 1) / 2)[..., :3]
+        below = numpy.tri(8, dtype=bool)
+        figure = heads.scores(path, dpi=60)
+        found = self.colors(figure, figure.axes[0], 8, 8)
+        numpy.testing.assert_allclose(found[below], expected[below], atol=3)
+        for drawn in (figure, focus.scores(path, dpi=60)):
+            self.assertEqual(drawn.axes[0].images[0].get_cmap().name, style.SIGNED.name)
+            numpy.testing.assert_allclose(drawn.axes[0].images[0].get_clim(), (-most, most), rtol=1e-5)
 
     def test_bad_input(self):
         with self.assertRaisesRegex(FileNotFoundError, "none.npy: no such file"):

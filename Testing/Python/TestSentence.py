@@ -245,6 +245,7 @@ class Figures(AtlasTest):
         numpy.testing.assert_allclose(numpy.sort(colors[:, 3]), expected, atol=0.006)
         self.assertTrue((numpy.argsort(widths) == numpy.argsort(colors[:, 3])).all() or len(set(widths)) < 3)
         self.assertTrue((ends[:, 0, 0] < ends[:, 1, 0]).all())
+        self.assertGreater(numpy.ptp(ends[..., 0]), 0.7 * 180)  # the lines fill the page
         labels = ["Data", "\u00b7visualization", "\u00b7em", "powers", "\u00b7users", "\u00b7to"]
         self.assertEqual(self.texts(figure)[1:13], 2 * labels)
         self.assertEqual(self.texts(figure)[0], f"Layer {LAYER}, head {HEAD}")

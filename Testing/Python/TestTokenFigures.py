@@ -1,11 +1,16 @@
 """Figures of attention tokens: what they show is what the tables and a computation of their own say."""
 
+import types
+import unittest.mock
+
 import atlastest
+import matplotlib
 import numpy
 from atlastest import AtlasTest
 from attentionatlas import load_plugin, output, tokens
 from attentionatlas._internal import data
 from figuretest import Pdf, overlaps, poppler
+from matplotlib.figure import Figure
 from paraview import simple
 
 MODEL = atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"
@@ -70,7 +75,21 @@ class TokenFigures(AtlasTest):
             self.assertEqual(opened.texts(), ids)
             value = recording["layers.1.heads.2.value"]
             self.assertEqual(value.shape, (3 * LENGTH, 8))
-            axes = tokens.one_head(opened, layer=1, head=2, dpi=60).axes[0]
+            with unittest.mock.patch.object(tokens, "_NAMED", 4):
+                bar = tokens.one_head(opened, layer=1, head=2, dpi=60).axes[-1]
+            named = [str(list(known)[i]) for i in (0, 3, 6, 10)]
+            self.assertEqual([text.get_text() for text in bar.get_yticklabels()], named)
+            self.assertTrue(bar.get_ylabel().endswith(f" (4 of {len(known)} are named)"))
+            figure = tokens.one_head(opened, layer=1, head=2, dpi=60)
+            axes, bar = figure.axes[0], figure.axes[-1]
+            self.assertEqual([text.get_text() for text in bar.get_yticklabels()], list(map(str, known)))
+            self.assertEqual(bar.get_ylabel(), "Token, in order of appearance")
+            # A step of the bar for each token, in the color of its cells.
+            figure.draw_without_rendering()
+            found = numpy.unique(numpy.round(bar.collections[-1].get_facecolors(), 4), axis=0)
+            shares = numpy.arange(len(known)) / (len(known) - 1)
+            expected = numpy.unique(numpy.round(matplotlib.colormaps["viridis"](shares), 4), axis=0)
+            numpy.testing.assert_array_equal(found, expected)
             self.assertEqual([label.get_text() for label in axes.get_yticklabels()], ids)
             queries = (query @ head_weights(1, 2)).argmax(axis=-1)
             self.assertEqual(opened.words(1, 2, "Query"), [str(number) for number in queries])
@@ -102,6 +121,19 @@ class TokenFigures(AtlasTest):
             places, layers = opened.embedded("Key", Iterations=50)
             self.assertEqual(len(places), sum(map(len, sets.values())))
             self.assertEqual(numpy.count_nonzero(layers == 1), sum(len(sets[1, head]) for head in range(HEADS)))
+
+    def test_counts_are_whole(self):
+        """Ticks of few tokens are whole numbers."""
+        places = [(0, 0), (0, 1)]
+        counts = {"Layer": numpy.zeros(2), "Head": numpy.arange(2), "Count": numpy.array([3, 4])}
+        unique = {(0, 0): 9, (0, 1): 7, (0, -1): 9}
+        few = types.SimpleNamespace(places=places, layers=[0], counts=lambda _: counts, unique=lambda _: unique)
+        axes = Figure((7, 1.5)).subplots(1, 3)
+        tokens._draw_counts(axes, few, "Key", {0: "black"})
+        for panel in axes[1:]:
+            ticks = panel.get_yticks()
+            self.assertGreater(len(ticks), 2)
+            numpy.testing.assert_array_equal(ticks, numpy.round(ticks))
 
     def test_random_rows(self):
         """Text, and three random inputs below it, for each head of the layer."""

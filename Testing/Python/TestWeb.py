@@ -127,6 +127,93 @@ class WebPages(AtlasTest):
         self.assertEqual(page.values(image["pointArrays"]["Query"])[::10], TOKENS[9::-1])
         self.assertEqual(page.values(image["pointArrays"]["Key"])[:10], TOKENS[:10])
 
+    def write_attention(self, name, tokens, attention):
+        """A recording of one text and the weights of its heads, [layers, heads, queries, keys]."""
+        path = atlastest.OUTPUT / f"{name}.safetensors"
+        numbers = numpy.array([tokens.index(token) for token in tokens], numpy.int32)
+        tensors = {"attention": numpy.asarray(attention, numpy.float32), "token_ids": numpy.int64(numbers)}
+        atlastest.write_safetensors(path, tensors, {"tokens": json.dumps(tokens)})
+        return path
+
+    def test_first_head(self):
+        """That which attends most to what came after the same token, in a text that repeats one, or else to the token
+        before, or else to the first."""
+        even = numpy.tri(8) / numpy.tri(8).sum(axis=1, keepdims=True)
+        before, first, induction = numpy.eye(8, k=-1), numpy.zeros((8, 8)), numpy.eye(8)
+        before[0, 0] = first[:, 0] = 1
+        for query in range(4, 8):  # the token was at query - 4
+            induction[query, [query, query - 3]] = 0.25, 0.75
+        repeated, different = list("abcdabcd"), list("abcdefgh")
+        for tokens, heads, place, reason in (
+            (repeated, [[even, before], [induction, first]], (1, 0), "what came after earlier copies of the same token (0.75)"),
+            (different, [[even, first], [induction, before]], (1, 1), "the token before (1.00)"),
+            (different, [[even, first]], (0, 1), "the first token (1.00)"),
+        ):
+            path = self.write_attention("first", tokens, heads)
+            for make in (web.attention_map, web.sentence):
+                made = make(path)
+                self.assertTrue(made.title.endswith(": layer {}, head {}".format(*place)), made.title)
+                says = "Head {}.{} is shown first: of all heads it attends most to ".format(*place)
+                self.assertTrue(made.caption.endswith(f"{says}{reason}."), made.caption)
+                asked = make(path, head=0)
+                self.assertTrue(asked.title.endswith(": layer 0, head 0"))
+                self.assertNotIn("shown first", asked.caption)
+
+    def test_all_heads(self):
+        """The page of a recording has each head with its own weights and legend. What heads share is there once."""
+        output = atlastest.OUTPUT / "heads.html"
+        web.main([str(atlastest.RECORDING), "--only", "map,sentence", "-o", str(output)])
+        page = Page(output.read_text(encoding="utf-8"))
+        tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)
+        attention = tensors["attention"]
+        before = numpy.trace(attention.astype(float), offset=-1, axis1=2, axis2=3) / 5  # of five queries with a token before
+        first = numpy.unravel_index(before.argmax(), before.shape)
+        places = []
+        for scene in page.scenes:
+            self.assertIn(f"the token before ({before.max():.2f})", scene["caption"])
+            heads = {(of.pop("layer"), of.pop("head")): of or scene for of in scene["heads"]}
+            self.assertEqual(list(heads), list(numpy.ndindex(12, 12)))
+            self.assertIs(heads[first], scene)
+            for (layer, head), shown in heads.items():
+                self.assertTrue(shown["title"].endswith(f": layer {layer}, head {head}"))
+                part = shown["parts"][0]
+                if part["kind"] == "image":
+                    weights = page.values(part["pointArrays"]["Weights"]).reshape(6, 6)[::-1]
+                    places.append((part["pointArrays"]["Key"]["at"], part["pointArrays"]["Query"]["at"]))
+                else:
+                    ends = [page.values(part["cellArrays"][name])[:, 0] for name in ("Query", "Key", "Weight")]
+                    weights = numpy.zeros((6, 6))
+                    weights[ends[0], ends[1]] = ends[2]
+                    (legend,) = shown["legends"]
+                    self.assertEqual((legend["title"], legend["entries"][0][0]), (f"Layer {layer}", f"head {head}"))
+                    tokens = json.loads(atlastest.read_safetensors(atlastest.RECORDING)[1]["tokens"])
+                    for name, numbers in zip(("Query Token", "Key Token"), ends):
+                        self.assertEqual(page.values(part["cellArrays"][name]), [tokens[i] for i in numbers])
+                numpy.testing.assert_array_equal(weights, attention[layer, head].astype(numpy.float32))
+        self.assertEqual(len(set(places)), 1)
+
+    def test_room_of_heads(self):
+        """A page has as many heads as have room, those with most to see, and says how many."""
+        odds = numpy.random.default_rng(0).random((2, 3, 200, 200)) * numpy.tri(200)
+        attention = odds / odds.sum(axis=-1, keepdims=True)
+        path = self.write_attention("room", [f" {i}" for i in range(200)], attention)
+        made = web.attention_map(path, all_heads=True, megabytes=2)
+        count = len(made.heads)
+        self.assertTrue(1 < count < 6, count)
+        before = numpy.trace(attention, offset=-1, axis1=2, axis2=3) / attention[:, :, 1:].sum(axis=(2, 3))
+        sink = attention[:, :, 1:, 0].mean(axis=-1)
+        score = max(before, sink, key=numpy.max)
+        expected = sorted(zip(*numpy.unravel_index(numpy.argsort(-score, axis=None)[:count], score.shape)))
+        self.assertEqual(list(made.heads), expected)
+        self.assertTrue(made.caption.endswith(f" The list has {count} of 6 heads; 2 MB has no room for more."))
+        text = web.page(made).html()
+        self.assertLess(len(text) - len(Page(text).code), 2e6)
+        self.assertEqual(web.attention_map(path).heads, {})
+        long = self.write_attention("long", [f" {i}" for i in range(1100)], numpy.tile(numpy.eye(1100), (1, 2, 1, 1)))
+        made = web.attention_map(long, all_heads=True)
+        self.assertEqual(made.heads, {})
+        self.assertIn("Of a text this long the page has one head.", made.caption)
+
     def test_embedding(self):
         """Points and texts are those of the filter, in the plane and in space."""
         for dimensions in (2, 3):
@@ -351,7 +438,7 @@ class WebPages(AtlasTest):
         found = Page(page.read_text(encoding="utf-8"))
         titles = [made["title"] for made in found.scenes]
         expected = [
-            "trained-n5-h3: Torus", "gpt2-data-visualization: Sentence: layer 0, head 0",
+            "trained-n5-h3: Torus", "gpt2-data-visualization: Sentence: layer 4, head 11",
             "induction: K-composition of heads",
         ]
         self.assertEqual(titles, expected)  # the recording has no queries, so no embedding

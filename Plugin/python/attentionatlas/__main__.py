@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import copy
+import functools
 import importlib
 import os
 import re
@@ -174,8 +175,11 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
     unused = arguments.unused([name for name, _ in calls] + ["focus"] * bool(of_focus))
     if unused:
         raise SystemExit(f"{unused[0]}: none of the chosen figures takes it; see --only.")
+    given = dict(arguments.options)
     for name, words in calls:
         try:
+            if name in GROUPS["recording"] and not given.keys() & {"--layer", "--head"}:
+                words += _head_of(words[0], *given.get("--sequence", ["0"]))
             more: dict[str, Any] = {"of_focus": of_focus} if name == "tour" and of_focus else {}
             more.update({"only": only[name]} if name in only else {})
             _module(name).main([*words, *arguments.of(name)], **more)
@@ -183,6 +187,19 @@ def _draw(names: list[str] | None, files: dict[str, list[str]], arguments: _Argu
             if names is not None or name in ("tour", *GROUPS["corpus"]):
                 raise
             print(f"  omitted: {name}: {reason}", file=sys.stderr)
+
+
+@functools.cache
+def _head_of(recording: str, sequence: str) -> list[str]:
+    """The options that show the head of a recording with most to see."""
+    from attentionatlas._internal.recording import first_head
+
+    try:
+        layer, head, reason = first_head(recording, max(0, int(sequence)))
+    except (OSError, ValueError) as error:
+        raise SystemExit(str(error)) from error
+    print(reason, file=sys.stderr)
+    return ["--layer", str(layer), "--head", str(head)]
 
 
 def _of_tour(files: dict[str, list[str]]) -> list[str]:

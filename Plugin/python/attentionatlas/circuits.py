@@ -279,7 +279,7 @@ def virtual_weights(
     _show_signed(figure, image, page, values, "Weight", 2, shrink=0.8)
     image.set(xlabel=f"Component of the {KINDS[kind]}", ylabel="Component of the values")
     singular.plot(table["Singular Value"], ".-", markersize=3, color=HEAD_COLORS[0])
-    singular.set(xlabel="Number", ylabel="Singular value", box_aspect=1)
+    singular.set(title="Singular values", xlabel="Number", box_aspect=1)
     singular.set_ylim(bottom=0)
     return page.fit(figure)
 

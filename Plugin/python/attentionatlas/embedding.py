@@ -31,7 +31,7 @@ from attentionatlas._internal.checks import check
 from attentionatlas._internal.errors import update
 from attentionatlas._internal.readers import Missing, Proxies, holds_queries, make_filter
 from attentionatlas._internal.recording import Recording
-from attentionatlas._internal.style import HIDDEN, ORANGES
+from attentionatlas._internal.style import HIDDEN, SIGNED
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
 
@@ -283,18 +283,17 @@ def _matrix_of(embedding: Embedding, column: str) -> Any:
 def correlation(embedding: Embedding, page: Page) -> Any:
     """How well distance stands for attention: the correlation of distance and score, for each head."""
     matrix = _matrix_of(embedding, "Correlation")
-    highest = max(0, numpy.nanmax(matrix, initial=0))
     figure, (axes,) = page.panels(1)
     axes.set_title("Correlation of distance and score: \u22121 where distance stands for attention")
-    shown = show_matrix(axes, matrix, page.pixels(1), cmap=ORANGES.reversed(), vmin=-1, vmax=highest)
+    shown = show_matrix(axes, matrix, page.pixels(1), cmap=SIGNED, vmin=-1, vmax=1)
     if matrix.shape[1] <= _NUMBERS:
         for (row, column), value in numpy.ndenumerate(matrix):
-            color = "white" if value < -0.5 else "black"
+            color = "white" if abs(value) > 0.5 else "black"
             text = f"{value:.2f}".replace("-", "\u2212")
             axes.text(column, row, text, color=color, ha="center", va="center", size="small")
     rows = {layer: row for row, layer in enumerate(embedding.layers())}
     label_heads(axes, {head: head for head in range(matrix.shape[1])}, rows)
-    color_bar(figure, axes, shown, "Correlation", numpy.linspace(-1, 0, 6), shrink=0.5)
+    color_bar(figure, axes, shown, "Correlation", numpy.linspace(-1, 1, 5), shrink=0.5)
     return page.fit(figure)
 
 

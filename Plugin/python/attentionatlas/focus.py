@@ -5,10 +5,10 @@
         [--format png|pdf|svg] [--width PIXELS]
 
 The scores of one head with the strongest key of each query; its scores as ALiBi + bias + attention, and the
-bias against ALiBi (with --model, the config.json of the transformer that was recorded); how often the heads of
-every layer look at themselves or the first token, and how concentrated they are; and how much each head changes
-the residual stream (of recordings with head outputs and residual). Each is also a function that returns a
-matplotlib Figure: heads_by_layer("run.safetensors", measure="Concentration").
+bias against ALiBi (with --model, the config.json of the transformer that was recorded); the heads of every
+layer, sorted by how often they look at themselves or the first token, and by how concentrated they are; and
+how much each head changes the residual stream (of recordings with head outputs and residual). Each is also a
+function that returns a matplotlib Figure: heads_by_layer("run.safetensors", measure="Concentration").
 """
 
 from __future__ import annotations
@@ -31,31 +31,29 @@ from matplotlib.ticker import MaxNLocator
 from attentionatlas import heads
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import Head, PathLike
-from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, show_matrix
+from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_tokens, show_matrix
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.recording import Recording, Transformer
-from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, WEIGHTS
+from attentionatlas._internal.style import GREY, HEAD_COLORS, WEIGHTS
 from attentionatlas.heads import Figure
 from attentionatlas.output import Output, add_options, options
 
-#: What heads_by_layer shows: the column of AttentionFocus, and the title.
+#: What sorts the heads of a layer: values of the property Measure of AttentionFocus, and axis labels.
 MEASURES = {
-    "StrongestIsSelf": ("Strongest Is Self", "Share of queries whose strongest key is their own"),
-    "StrongestIsFirst": ("Strongest Is First", "Share of queries whose strongest key is the first"),
-    "Concentration": ("Concentration", "Largest \u2212 second largest weight"),
-    "SelfWeight": ("Self Weight", "Weight of the own key"),
-    "FirstWeight": ("First Weight", "Weight of the first key"),
-    "Entropy": ("Entropy", "Entropy / ln(keys)"),
-    "SinkRate": ("Sink Rate", "Share of queries with a sink"),
+    "StrongestIsSelf": "Share of queries whose strongest key is their own",
+    "StrongestIsFirst": "Share of queries whose strongest key is the first",
+    "Concentration": "Largest \u2212 second largest weight",
+    "SelfWeight": "Weight of the own key",
+    "FirstWeight": "Weight of the first key",
+    "Entropy": "Entropy / ln(keys)",
+    "SinkRate": "Share of queries with a sink",
 }
 QUANTITIES = ("Weights", "NormWeighted")
 #: Kinds of strongest keys: the value of the array Kind, its color, its name.
 _KINDS = ((1, "#009e73", "the query itself"), (2, "#cc79a7", "first token"), (0, "#e69f00", "another"))
 #: The parts of a score, with their colors.
 _PARTS = dict(zip(("ALiBi", "Bias", "Attention", "Distance Bias"), HEAD_COLORS))
-#: More labels than these cannot be read.
-_LABELS = 40
 #: Points that a scatter plot draws as vectors; of more it makes an image.
 _VECTORS = 5000
 
@@ -74,13 +72,10 @@ def updates(recording: Recording, port: int = 0) -> dict[str, Any]:
     return recording.columns("HeadUpdates", port)
 
 
-def _label_positions(axes: Any, recording: Recording, sequence: int, count: int) -> None:
+def _label_positions(axes: Any, recording: Recording, sequence: int, count: int, room_mm: float) -> None:
     """Writes the tokens, or positions if they are many, below an axis of positions."""
-    if count <= _LABELS:
-        texts = [token.strip() or repr(token) for token in recording.tokens(sequence)[:count]]
-        axes.set_xticks(range(count), texts, rotation=90)
-    else:
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if label_tokens(axes.xaxis, recording.tokens(sequence)[:count], room_mm):
+        axes.xaxis.set_tick_params(rotation=90)
     axes.margins(x=0.02)
 
 
@@ -88,7 +83,7 @@ def _label_positions(axes: Any, recording: Recording, sequence: int, count: int)
 def scores(recording: Recording, page: Page, layer: int | None = None, head: Head = 0, sequence: int = 0) -> Any:
     """The scores of a head before the softmax; frames mark the strongest key of each query."""
     layer, head, sequence = recording.place(layer, head, sequence)
-    figure, axes = heads.draw_head(recording, page, layer, head, sequence, "Scores", cmap=BLUES)
+    figure, axes = heads.draw_head(recording, page, layer, head, sequence, "Scores")
     page.fit(figure)
     colors = {kind: color for kind, color, _ in _KINDS}
     weights = recording.attention(layer, head, sequence)
@@ -138,8 +133,9 @@ def breakdown(
         axes.set_ylabel("Score" if rank % columns == 0 else "")
         axes.set_xlabel("Query" if rank + columns >= ranks else "")
         axes.set_xlim(-0.5, length - 0.5)
-        _label_positions(axes, recording, sequence, length)
-    panels[columns - 1].legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0, ncol=4)
+        _label_positions(axes, recording, sequence, length, 0.85 * page.width_mm / columns)
+    above = 1.6 if columns > 1 else 0.5  # beside the title of all panels, in heights of letters
+    panels[columns - 1].legend(loc="lower right", bbox_to_anchor=(1, 1), borderpad=0, borderaxespad=above, ncol=4)
     return figure
 
 
@@ -158,7 +154,7 @@ def key_parts(recording: Recording, page: Page, layer: int | None = None, head: 
     axes.set(title=f"Layer {layer}, head {head}: what a key adds to every score", xlabel="Key")
     axes.set_ylabel("Score \u2212 mean over keys")
     axes.legend()
-    _label_positions(axes, recording, sequence, len(table["Position"]))
+    _label_positions(axes, recording, sequence, len(table["Position"]), 0.9 * page.width_mm)
     return figure
 
 
@@ -168,26 +164,27 @@ def _numbers(numbers: list[str], shown: int) -> str:
     return " ".join([*numbers[:shown], *rest])
 
 
-def _label_points(axes: Any, layer: int, ranked: list[tuple[float, int]], width: int) -> None:
-    """Writes the numbers of heads beside their points; those of points that are too near share a place.
+def _label_heads(axes: Any, layer: int, ranked: list[tuple[float, int]], width: int) -> None:
+    """Writes the numbers of heads beside their points; those of points that are too near share the place between them.
 
     ranked: (value, head) from the largest value on. width: the letters that fit.
     """
     low, high = axes.get_ylim()
     points = axes.get_window_extent().height / axes.figure.dpi * 72
     height = 1.1 * matplotlib.rcParams["font.size"] / points
-    groups: list[tuple[float, list[str]]] = []
-    for value, head in ranked:
-        if groups and groups[-1][0] - value < height * (high - low):
-            groups[-1][1].append(str(head))
-        else:
-            groups.append((value, [str(head)]))
-    for value, numbers in groups:
+    groups: list[list[tuple[float, int]]] = []
+    middle = [0.0]  # of each group
+    for one in ranked:
+        groups.append([one])
+        middle = [sum(value for value, _ in group) / len(group) for group in groups]
+        while len(groups) > 1 and middle[-2] - middle[-1] < height * (high - low):
+            groups[-2:] = [groups[-2] + groups[-1]]
+            middle[-2:] = [sum(value for value, _ in groups[-1]) / len(groups[-1])]
+    for value, group in zip(middle, groups):
+        numbers = [str(head) for _, head in group]
         shown = len(numbers)
         while shown > 0 and len(_numbers(numbers, shown)) > width:
             shown -= 1
-        if shown == 0:
-            continue
         box = {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 0.2}
         axes.annotate(
             _numbers(numbers, shown), (layer, value), (2.5, 0), textcoords="offset points", va="center", size="small", bbox=box
@@ -199,29 +196,27 @@ def heads_by_layer(
     recording: Recording, page: Page, measure: str = "StrongestIsSelf", quantity: str = "Weights",
     exclude_first: bool = False,
 ) -> Any:
-    """A measure of all heads against the layer: a point for each head, with its number."""
+    """A measure of all heads against the layer: a point with its number for each head."""
     if measure not in MEASURES:
         raise ValueError(f"measure: expected {', '.join(MEASURES)}, found '{measure}'.")
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity: expected {', '.join(QUANTITIES)}, found '{quantity}'.")
-    table = recording.columns("AttentionFocus", quantity=quantity, exclude_first=exclude_first)
-    column, title = MEASURES[measure]
-    values, layers = table[column], recording.layers
+    table = recording.columns("AttentionFocus", 1, measure=measure, quantity=quantity, exclude_first=exclude_first)
+    layers = sorted({int(layer) for layer in table["Layer"]})
     figure, (axes,) = page.panels(1, square=False, height_mm=min(120, 0.6 * page.width_mm))
     weighted = ", norm-weighted" if quantity == "NormWeighted" else ""
-    axes.set(title=title + weighted, xlabel="Layer")
-    axes.scatter(table["Layer"], values, s=5, color=HEAD_COLORS[0], linewidths=0, zorder=2)
+    axes.set(title=MEASURES[measure] + weighted, xlabel="Layer")
+    axes.scatter(table["Layer"], table["Value"], s=5, color=HEAD_COLORS[0], linewidths=0, zorder=2)
     axes.set_xticks(layers)
-    span, top = max(1, layers[-1] - layers[0]), max(0.1, values.max())
+    span, top = max(1, layers[-1] - layers[0]), max(0.1, table["Value"].max())
     axes.set(ylim=(-0.03 * top, 1.05 * top), xlim=(layers[0] - 0.02 * span, layers[-1] + 0.12 * span))
     page.settle(figure)
     letter = 0.55 * matplotlib.rcParams["font.size"]
     points = axes.get_window_extent().width / axes.figure.dpi * 72 / (1.14 * span)  # of a layer
     for layer, after in zip(layers, [*layers[1:], layers[-1] + 0.12 * span]):
         rows = table["Layer"] == layer
-        order = numpy.argsort(-values[rows], kind="stable")
-        ranked = list(zip(values[rows][order], table["Head"][rows][order]))
-        _label_points(axes, layer, ranked, max(2, int((after - layer) * points / letter)))
+        ranked = zip(table["Value"][rows], table["Head"][rows])
+        _label_heads(axes, layer, list(ranked), max(2, int((after - layer) * points / letter)))
     return figure
 
 
@@ -335,7 +330,7 @@ FIGURES = {
     ),
     "focus-self": Figure(
         "Heads that look at themselves",
-        "The share of queries whose strongest key is their own. A point is a head, and its number is beside it.",
+        "The share of queries whose strongest key is their own: a point for each head, with its number.",
         functools.partial(heads_by_layer, measure="StrongestIsSelf"),
         ("quantity",),
     ),

@@ -21,31 +21,29 @@ from typing import Any, NamedTuple
 import numpy
 
 from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, head_option, number
-from attentionatlas._internal.charts import SHARES, Page, color_bar, drawn_from, enlarged, label_heads, show_matrix
+from attentionatlas._internal.charts import SHARES, Page, color_bar, drawn_from, enlarged, label_heads, label_tokens, show_matrix
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.recording import Recording
-from attentionatlas._internal.style import ORANGES, WEIGHTS
+from attentionatlas._internal.style import SIGNED, WEIGHTS
 from attentionatlas.output import Output, add_options, options
 from attentionatlas.patches import all_heads as heads_on_picture
 from attentionatlas.patches import one_head
 from attentionatlas.sentence import lines
 
-#: More labels than these cannot be read.
-_LABELS = 40
+#: The share of a page's width that a square matrix has.
+_SIDE = 0.82
 #: What the figure of weights can show, and how some are written.
 QUANTITIES = ("Weights", "NormWeighted", "Rollout")
 _NAMES = {"NormWeighted": "Norm-weighted"}
 
 
-def _label_tokens(axes: Any, tokens: list[str]) -> None:
-    """Writes the tokens beside the rows and below the columns of a matrix."""
-    if len(tokens) > _LABELS:
-        tokens = []
-    texts = [token.strip() or repr(token) for token in tokens]
-    axes.set_xticks(range(len(texts)), texts, rotation=90)
-    axes.set_yticks(range(len(texts)), texts)
-    axes.tick_params(length=0)
-    axes.set(xlabel="Key", ylabel="Query")
+def _label_tokens(axes: Any, tokens: list[str], room_mm: float) -> None:
+    """Writes the tokens, or the positions of many, beside the rows and below the columns of a matrix."""
+    for axis, name in ((axes.xaxis, "Key"), (axes.yaxis, "Query")):
+        has_tokens = label_tokens(axis, tokens, room_mm)
+        axis.set_label_text(name if has_tokens else f"{name} position")
+        if has_tokens and axis is axes.xaxis:
+            axis.set_tick_params(rotation=90)
 
 
 def labels(recording: Recording, sequence: Sequence) -> list[str]:
@@ -67,25 +65,29 @@ def draw_head(
     """A figure of one quantity of a head with its tokens, and its axes; scores that the mask excludes are hidden."""
     layer, _, _ = recording.place(layer, head, sequence)
     matrix = recording.attention(layer, head, sequence, quantity)
-    if quantity == "Scores" and not numpy.triu(recording.attention(layer, head, sequence), 1).any():
+    is_signed = quantity == "Scores"
+    if is_signed and not numpy.triu(recording.attention(layer, head, sequence), 1).any():
         matrix[numpy.triu_indices(len(matrix), 1)] = numpy.nan  # excluded by the mask
+    if is_signed:
+        most = float(numpy.nanmax(numpy.abs(matrix), initial=0)) or 1
+        colors = {"cmap": SIGNED, "vmin": -most, "vmax": most}
     figure, (axes,) = page.panels(1)
     axes.set_title(_title(recording, layer, head, quantity))
     shown = show_matrix(axes, matrix, page.pixels(1), **colors)
-    _label_tokens(axes, labels(recording, sequence))
+    _label_tokens(axes, labels(recording, sequence), _SIDE * page.width_mm)
     bar = color_bar(figure, axes, shown, _NAMES.get(quantity, quantity), SHARES)
     if quantity != "Weights":
         low, high = shown.get_clim()
-        ticks = low + (high - low) * SHARES
+        ticks = numpy.linspace(low, high, 5 if is_signed else 6)
         digits = 1 if high - low >= 1 else 2
-        bar.set_ticks(ticks, labels=[f"{tick:.{digits}f}" for tick in ticks])
+        bar.set_ticks(ticks, labels=[f"{tick:.{digits}f}".replace("-", "\u2212") for tick in ticks])
     return figure, axes
 
 
 @drawn_from(Recording)
 def scores(recording: Recording, page: Page, layer: int | None = None, head: Head = 0, sequence: Sequence = 0) -> Any:
     """The scaled products of queries and keys of a head, before the softmax."""
-    figure, _ = draw_head(recording, page, layer, head, sequence, "Scores", cmap=ORANGES)
+    figure, _ = draw_head(recording, page, layer, head, sequence, "Scores")
     return page.fit(figure)
 
 
@@ -175,8 +177,8 @@ class Figure(NamedTuple):
 FIGURES = {
     "scores": Figure(
         "What a head compares: scores",
-        "The scaled products of queries (rows) and keys (columns) of one head, before the softmax; grey "
-        "where the mask excludes the key.",
+        "The scaled products of queries (rows) and keys (columns) of one head, before the softmax: red above 0, blue "
+        "below; grey where the mask excludes the key.",
         scores,
         ("layer", "head", "sequence"),
     ),
@@ -278,8 +280,9 @@ def render(
 def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that select a sequence, layer and head to the parser of a command line."""
     parser.add_argument("--sequence", type=int, default=0, help="of the recordings (default: 0)")
-    parser.add_argument("--layer", type=int, help="to show large (default: the first recorded one)")
-    parser.add_argument("--head", type=head_option, default=0, help="to show large: a number, or mean (default: 0)")
+    parser.add_argument("--layer", type=int, help="to show large (default: that of the head)")
+    parser.add_argument("--head", type=head_option, default=0, help="to show large: a number, or mean (default: the one "
+        "with most to see, by prefix matching, the token before or the first token; with --layer 0)")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -150,8 +150,6 @@ class _Layout:
         least = 2 * min(widest, 18) + _BARS + _LEAST_LINES
         self.columns = max(1, min(len(self.parts), math.floor((page.width_mm + _GAP) / (least + _GAP))))
         self.panel = (page.width_mm - (self.columns - 1) * _GAP - 2) / self.columns
-        if len(self.parts) == 1:
-            self.panel = min(self.panel, max(60, 2 * widest + _BARS + 40))
         self.word = min(widest, _WIDEST * self.panel) + 1
 
     def rows_of_panels(self) -> list[list[tuple[range, range]]]:

@@ -23,8 +23,8 @@ from typing import Any
 import matplotlib
 import numpy
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize
-from matplotlib.ticker import FuncFormatter
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
@@ -50,6 +50,8 @@ RANDOM = {
 }
 #: More labels than these cannot be read.
 _LABELS = 40
+#: Tokens that a color bar names, at most.
+_NAMED = 24
 #: The width of the border of weight 1, of the side of a cell, and the least weight that has one.
 _BORDER, _LEAST = 0.35, 0.02
 
@@ -109,6 +111,7 @@ class Tokens(Proxies):
         cells = data.fetch(self.filter, 1).GetCellData()
         names = ("Layer", "Head", "Query", "Key", "Discovery", "Weight", "Border")
         self.cells = {name: vtk_to_numpy(cells.GetArray(name)) for name in names}
+        self.cells["Token"] = numpy.array(data.texts(cells.GetAbstractArray("Token")))
         kept = self.cells["Border"] == 0
         self.cells = {name: values[kept] for name, values in self.cells.items()}
 
@@ -128,6 +131,13 @@ class Tokens(Proxies):
         place = self.cells["Query"][chosen], self.cells["Key"][chosen]
         images[0][place], images[1][place] = self.cells["Discovery"][chosen], self.cells["Weight"][chosen]
         return images
+
+    def discovered(self, layer: int, head: int) -> list[str]:
+        """The tokens of a head's image, in the order in which they first appear."""
+        chosen = (self.cells["Layer"] == layer) & (self.cells["Head"] == head)
+        _, first = numpy.unique(self.cells["Discovery"][chosen], return_index=True)
+        found: list[str] = self.cells["Token"][chosen][first].tolist()
+        return found
 
     def words(self, layer: int, head: int, vector: str) -> list[str]:
         """The attention tokens of a head's vectors in the first sequence."""
@@ -231,11 +241,14 @@ def one_head(tokens: Tokens, page: Page, layer: int | None = None, head: int = 0
     axes.set_title(f"Layer {layer}, head {head}: attention tokens", pad=3)
     _draw_cells(axes, page, tokens, layer, head, 1)
     _write_axes(axes, tokens, layer, head)
-    discovery, _ = tokens.image(layer, head)
-    last = max(1, int(numpy.nanmax(discovery)))
-    norm = Normalize(0, last)
-    ticks = numpy.unique(numpy.linspace(0, last, 6).astype(int))
-    color_bar(figure, axes, ScalarMappable(norm, _discovery()), "Token, in order of appearance", ticks, shrink=0.6)
+    names = legible(tokens.discovered(layer, head))
+    count = len(names)
+    # The colors of _pixels, a step for each token.
+    steps = ListedColormap(_discovery()(numpy.arange(count) / max(1, count - 1)))
+    norm = BoundaryNorm(numpy.arange(count + 1) - 0.5, max(count, 2))
+    ticks = numpy.unique(numpy.linspace(0, count - 1, _NAMED).astype(int))
+    label = "Token, in order of appearance" + (f" ({len(ticks)} of {count} are named)" if count > len(ticks) else "")
+    color_bar(figure, axes, ScalarMappable(norm, steps), label, ticks, [names[tick] for tick in ticks], shrink=0.6)
     return page.fit(figure)
 
 
@@ -324,6 +337,8 @@ def _draw_counts(axes: Any, tokens: Tokens, vector: str, colors: dict[int, Any])
     by_head.bar(range(len(numbers)), numbers, color=[colors[layer] for layer, _ in tokens.places], width=1)
     by_head.set(xlabel="Head, by layer", ylabel="Different tokens", xlim=(-0.5, len(numbers) - 0.5))
     by_head.set_xticks(_starts(tokens), tokens.layers)
+    for axes_of_counts in (by_head, by_layer):
+        axes_of_counts.yaxis.set_major_locator(MaxNLocator(nbins="auto", integer=True, steps=[1, 2, 5, 10]))
     for i, layer in enumerate(tokens.layers):
         by_layer.bar(i, unique[layer, -1], color=colors[layer], alpha=0.35, width=0.8)
         of_heads = [unique[layer, head] for head in _heads_of(tokens, layer)]

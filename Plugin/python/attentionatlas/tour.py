@@ -23,13 +23,14 @@ from attentionatlas._internal.files import complete, gathered
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing, label
+from attentionatlas._internal.recording import first_head
 from attentionatlas.output import Output, add_options, options
 
 
 #: The files of figures by name.
 Files = dict[str, list[pathlib.Path]]
-#: A layer, the first one by default, head and sequence.
-Place = tuple[int | None, Head, int]
+#: A layer, head and sequence; by default the head with most to see, of a layer the first.
+Place = tuple[int | None, Head | None, int]
 Progress = Callable[[str], None]
 
 
@@ -69,18 +70,23 @@ def _draw(
     return drawn
 
 
-def _single(head: Head) -> int:
+def _single(head: Head | None) -> int:
     """The head of figures of one head: the first where the mean is asked for."""
-    return max(0, number("head", head, ("mean",)))
+    return max(0, number("head", head or 0, ("mean",)))
 
 
 def _draw_recording(
     path: PathLike, folder: pathlib.Path, place: Place, output: Output, progress: Progress, of_focus: dict[str, Any]
-) -> Files:
-    """Draws the figures of a recording; returns {name: paths}. of_focus: options of focus."""
+) -> tuple[Files, str]:
+    """Draws the figures of a recording; returns {name: paths}, and why they show this head. of_focus: options of focus."""
     stem = pathlib.Path(path).stem
     progress(f"{stem}: its heads")
     layer, head, sequence = place
+    why = ""
+    if layer is None and head is None:
+        layer, head, why = first_head(path, sequence)
+        progress(f"  {why}")
+    head = head or 0
     files = heads.render_named(path, folder, layer, head, sequence, output)
     try:
         progress(f"{stem}: its queries and keys")
@@ -92,7 +98,7 @@ def _draw_recording(
     files.update(focus.render_named(path, folder, layer, head, sequence, output, reasons, **of_focus))
     for line in reasons:
         progress(f"  omitted: {line}.")
-    return {name: [file] for name, file in files.items()}
+    return {name: [file] for name, file in files.items()}, why
 
 
 def _draw_circuits(
@@ -125,7 +131,7 @@ def render_all(
     format: str = "png",
     progress: Progress = lambda line: None,
     recordings: Listed[PathLike] = (),
-    place: Place = (None, 0, 0),
+    place: Place = (None, None, 0),
     transformers: Listed[PathLike] = (),
     text: str | None = None,
     of_focus: dict[str, Any] | None = None,
@@ -134,8 +140,8 @@ def render_all(
     """Renders figures of several models and index.html, which shows them; returns the figures' paths.
 
     As render; raises ValueError for two models of the same file name. recordings: files of recorded
-    transformers, with figures of their heads. place: the layer (None: the first), head and sequence that
-    their large figures show. transformers: each the config.json of a language model, with figures of its
+    transformers, with figures of their heads. place: the layer, head (without both that with most to see) and
+    sequence that their large figures show. transformers: each the config.json of a language model, with figures of its
     circuits; text: for those of what they do on it. of_focus: model, ranks and quantity, as focus.render has them.
     """
     names = _names(names)
@@ -143,15 +149,16 @@ def render_all(
     stems = _stems([*paths, *recordings, *transformers])
     folder = pathlib.Path(folder)
     models: dict[str, Files] = {}
+    reasons: dict[str, str] = {}
     with gathered(folder) as temporary:
         load_plugin()
         for stem, path in zip(stems, paths):
             models[stem] = _draw(path, temporary, names, output, progress)
         for stem, path in zip(stems[len(paths) :], recordings):
-            models[stem] = _draw_recording(path, temporary, place, output, progress, of_focus or {})
+            models[stem], reasons[stem] = _draw_recording(path, temporary, place, output, progress, of_focus or {})
         for stem, config in zip(stems[len(paths) + len(recordings) :], transformers):
             models[stem] = _draw_circuits(config, temporary, place, text, output, progress)
-        write_index(temporary, models)
+        write_index(temporary, models, reasons)
     return [folder / file.name for figures in models.values() for files in figures.values() for file in files]
 
 
@@ -195,8 +202,9 @@ def _shown(file: pathlib.Path) -> str:
     return f'<a href="{link}"><img src="{link}" alt="{html.escape(file.stem, quote=True)}"></a>'
 
 
-def write_index(folder: pathlib.Path, models: dict[str, Files]) -> None:
-    """Writes index.html: the figures of each model, {model: {name: paths}}, with what they show."""
+def write_index(folder: pathlib.Path, models: dict[str, Files], reasons: dict[str, str]) -> None:
+    """Writes index.html: the figures of each model, {model: {name: paths}}, with what they show. reasons: why those of a
+    recording show their head."""
     known: dict[str, Any] = {**FIGURES, **heads.FIGURES, **embedding.FIGURES, **focus.FIGURES, **circuits.FIGURES}
     lines = [
         "<!DOCTYPE html>",
@@ -207,6 +215,7 @@ def write_index(folder: pathlib.Path, models: dict[str, Files]) -> None:
     for number, (model, figures) in enumerate(models.items()):
         place = f"model-{number}"
         lines.append(f'<h2 id="{place}">{html.escape(model)}</h2>')
+        lines.append(f"<p>{html.escape(reasons.get(model, ''))}</p>")
         links = (f'<a href="#{place}-{name}">{known[name].title}</a>' for name in figures)
         lines.append(f"<nav>{''.join(links)}</nav>")
         for name, files in figures.items():
@@ -236,6 +245,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a recorded transformer, whose heads are shown",
     )
     heads.add_place_options(parser)
+    parser.set_defaults(head=None)
     parser.add_argument(
         "--transformer",
         action="append",

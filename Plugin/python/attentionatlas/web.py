@@ -14,8 +14,8 @@ is made of any of them:
     web.page(web.from_view(GetActiveView()), "view.html")     # whatever a render view shows
     web.sentence("run.safetensors", layer=4, head=11)         # in a notebook: the page in a frame
 
-The address of a page can choose a scene and search: page.html#scene=1&search=the. On a page of a corpus it chooses a
-head, here 11 of layer 4: page.html#4-11. Whoever clicks on a head of the scatter finds it in the address. On the map of
+The address of a page can choose a scene and search: page.html#scene=1&search=the. On a page of a recording or a corpus
+it chooses a head, here 11 of layer 4: page.html#4-11. Whoever chooses a head in the list finds it in the address. On the map of
 a long text it keeps the place: page.html#at=9000,120,500 has query 9,000 and key 120 in the middle, and is 500 tokens high.
 """
 
@@ -46,7 +46,7 @@ from attentionatlas._internal.readers import Missing, holds_queries, kind_of, la
 from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.tiles import MapSize
 from attentionatlas._internal.views import PLAIN, VIEWPOINT, flat_view, render_view
-from attentionatlas._internal.webpage import THEMES, Page, Scene, Texts, checked
+from attentionatlas._internal.webpage import THEMES, Block, Page, Scene, Texts, checked, json_text
 from attentionatlas._internal.webscene import from_view, numbers, shows_data
 from attentionatlas.embedding import METHODS
 from attentionatlas.texts import MEASURES
@@ -170,15 +170,40 @@ def sphere(model: SmallModel | PathLike) -> Scene:
         return _seen(view, "Sphere of the unembedding", caption)
 
 
-@contextlib.contextmanager
-def _of_head(
-    name: str, source: Source, flat: bool, layer: int | None, head: Head, sequence: Sequence | None = None, **options: Any
-) -> Iterator[tuple[Any, Any]]:
-    """A filter of one head on a recording, up to date, and a view for it."""
-    with Recording.opened(source) as recording, _opened_view(flat) as view:
-        layer, head, place = recording.place(layer, head, 0 if sequence is None else sequence)
-        options |= {"layer": layer, "head": head} | ({} if sequence is None else {"sequence": place})
-        yield recording.made(name, **options), view
+def _begin(
+    recording: Recording, layer: int | None, head: Head | None, sequence: Sequence = 0
+) -> tuple[list[tuple[int, int]], str]:
+    """The heads of a recording, first the one that is asked for, or else that with most to see; and why it is that."""
+    if layer is None and head is None:
+        return recording.striking_heads(sequence)
+    places = [(of, number) for of in recording.layers for number in range(recording.heads)]
+    layer, head, _ = recording.place(layer, 0 if head is None else head, sequence)
+    return [(layer, head), *(place for place in places if place != (layer, head))], ""
+
+
+def _heads(
+    made: Any, view: Any, texts: tuple[str, str], begin: tuple[list[tuple[int, int]], str],
+    megabytes: float | None,
+) -> Scene:
+    """What a view shows of the first head, and of as many others as have room; None: without others. texts: title,
+    caption."""
+    places, reason = begin
+    found: dict[tuple[int, int], Scene] = {}
+    block, written = Block(), 0
+    for place in places[: 1 if megabytes is None or places[0][1] == -1 else None]:
+        made.Layer, made.Head = place
+        shown = from_view(view, f"{texts[0]}: {_place(made)}", texts[1])
+        written += len(json_text(shown.described(block)))
+        if found and written + 4 / 3 * block.size > 1e6 * (megabytes or 0):
+            break
+        found[place] = shown
+    first = found[places[0]]
+    if len(found) > 1:
+        first.heads = dict(sorted(found.items()))
+        if len(found) < len(places):
+            reason += f" The list has {len(found)} of {len(places)} heads; {megabytes:g} MB has no room for more."
+    first.caption = f"{first.caption} {reason}".strip()
+    return first
 
 
 def _place(made: Any) -> str:
@@ -198,70 +223,81 @@ def map_size(
 
 @_keeps_session
 def attention_map(
-    recording: Source, layer: int | None = None, head: Head = 0, sequence: Sequence = 0, pooling: str = "Maximum",
-    cell: int | None = None, megabytes: float = 20,
+    recording: Source, layer: int | None = None, head: Head | None = None, sequence: Sequence = 0,
+    pooling: str = "Maximum", cell: int | None = None, megabytes: float = 20, all_heads: bool = False,
 ) -> Scene:
     """The attention matrix of one head with its tokens.
 
-    layer: the first recorded one by default. head, sequence: a number, or "mean". A text of more than 1,024 tokens is
+    layer, head: by default the head with most to see. head, sequence: a number, or "mean". all_heads: whether the page
+    has all heads, of which its reader chooses one, as far as megabytes have room. A text of more than 1,024 tokens is
     pooled, as the filter AttentionMap does it from all pairs, to an image pyramid: whoever zooms in sees more.
     pooling: Maximum or Mean, what its pixels are of their pairs. cell: queries, and keys, of a pixel where it is finest,
     a power of 2, of texts of any length; by default as few as fit. megabytes: what the page may take, from 1 to 256;
     map_size says beforehand what it takes. Raises ValueError for what does not fit, and for a sequence without tokens.
     """
-    with Recording.opened(recording) as opened:
-        place = opened.place(layer, head, sequence)
-        asked = map_size(opened, "mean" if place[2] == -1 else place[2], cell, megabytes)
+    with Recording.opened(recording) as opened, _opened_view(flat=True) as view:
+        begin = _begin(opened, layer, head, sequence)
+        asked = map_size(opened, sequence, cell, megabytes)
         pooled = {} if asked is None else {"maximum_size": 1, "resolution": 16}
-        with _of_head("AttentionMap", opened, True, layer, head, sequence, pooling=pooling, **pooled) as (made, view):
-            title = f"Attention map: {_place(made)}"
-            if asked is not None:
-                return tiles.scene(opened, made, view, asked, pooling, title)
-            _show(made, view)
-            return from_view(view, title, "Each row is a query, each column a key.")
+        place = dict(zip(("layer", "head", "sequence"), opened.place(*begin[0][0], sequence)))
+        made = opened.made("AttentionMap", **place, pooling=pooling, **pooled)
+        if asked is not None:
+            found = tiles.scene(opened, made, view, asked, pooling, f"Attention map: {_place(made)}")
+            found.caption += f" {begin[1]}" + " Of a text this long the page has one head." * all_heads
+            return found
+        _show(made, view)
+        texts = ("Attention map", "Each row is a query, each column a key.")
+        return _heads(made, view, texts, begin, megabytes if all_heads else None)
 
 
 @_keeps_session
-def sentence(recording: Source, layer: int | None = None, head: Head = 0, sequence: Sequence = 0) -> Scene:
-    """The words of a text with lines from queries to keys.
-
-    layer: the first recorded one by default. head, sequence: a number, or "mean".
-    """
-    with _of_head("AttentionSentence", recording, True, layer, head, sequence) as (made, view):
+def sentence(
+    recording: Source, layer: int | None = None, head: Head | None = None, sequence: Sequence = 0, megabytes: float = 20,
+    all_heads: bool = False,
+) -> Scene:
+    """The words of a text with lines from queries to keys. Arguments are those of attention_map."""
+    with Recording.opened(recording) as opened, _opened_view(flat=True) as view:
+        begin = _begin(opened, layer, head, sequence)
+        place = dict(zip(("layer", "head", "sequence"), opened.place(*begin[0][0], sequence)))
+        made = opened.made("AttentionSentence", **place)
         for port in range(3):
             _show(made, view, port)
         caption = (
             "Queries are on the left and keys on the right. A line is the wider and the stronger, the larger its "
             "weight. Bars are what each key receives."
         )
-        return from_view(view, f"Sentence: {_place(made)}", caption)
+        return _heads(made, view, ("Sentence", caption), begin, megabytes if all_heads else None)
 
 
 @_keeps_session
 def head_embedding(
-    recording: Source, layer: int | None = None, head: int = 0, dimensions: int = 2, **options: Any
+    recording: Source, layer: int | None = None, head: int | None = None, dimensions: int = 2, **options: Any
 ) -> Scene:
     """The queries and keys of one head as points, near each other where it attends, with their tokens.
 
-    layer: the first recorded one by default. dimensions: 2 or 3. options: of the filter HeadEmbedding, such as
+    layer, head: by default the head with most to see. dimensions: 2 or 3. options: of the filter HeadEmbedding, such as
     method="UMAP". Raises Missing for a recording without queries and keys.
     """
     if dimensions not in (2, 3):
         raise ValueError(f"dimensions: expected 2 or 3, found {dimensions}.")
-    with Recording.opened(recording) as opened:
+    flat = dimensions == 2
+    with Recording.opened(recording) as opened, _opened_view(flat) as view:
         if not holds_queries(opened.reader):
             raise Missing("the recording holds no queries and keys")
-        if number("head", head, ("mean",)) == -1:
+        places, reason = _begin(opened, layer, head)
+        if places[0][1] == -1:
             raise Missing("an embedding is one of a single head")
-        flat = dimensions == 2
-        with _of_head("HeadEmbedding", opened, flat, layer, head, dimensions=dimensions, **options) as (made, view):
-            _show(made, view).SetRepresentationType("Token Labels")
-            caption = (
-                "A query and a key of every token as points, near each other where the head attends. The lightness "
-                "is the position in the sequence."
-            )
-            title = f"Head embedding: {_place(made)}" + (" (in space)" if dimensions == 3 else "")
-            return from_view(view, title, caption) if flat else _seen(view, title, caption, up=(0, 1, 0))
+        made = opened.made("HeadEmbedding", layer=places[0][0], head=places[0][1], dimensions=dimensions, **options)
+        _show(made, view).SetRepresentationType("Token Labels")
+        caption = (
+            "A query and a key of every token as points, near each other where the head attends. The lightness "
+            f"is the position in the sequence. {reason}"
+        ).strip()
+        title = f"Head embedding: {_place(made)}" + (" (in space)" if dimensions == 3 else "")
+        found = from_view(view, title, caption) if flat else _seen(view, title, caption, up=(0, 1, 0))
+        for arrays in (part["pointArrays"] for part in found.parts):
+            arrays["Kind"] = Texts(("query", "key")[kind] for kind in arrays["Kind"].ravel())
+        return found
 
 
 @_keeps_session
@@ -425,13 +461,13 @@ def _options_of(name: str, found: argparse.Namespace) -> dict[str, Any]:
     return {
         "torus": {"size": found.size},
         "deformed-torus": {"size": min(found.size, 256)},
-        "map": {**place, "sequence": found.sequence, "pooling": found.pooling, **_size_of(found)},
-        "sentence": {**place, "sequence": found.sequence},
+        "map": {**place, "sequence": found.sequence, "pooling": found.pooling, "all_heads": True, **_size_of(found)},
+        "sentence": {**place, "sequence": found.sequence, "all_heads": True, "megabytes": found.megabytes},
         "embedding": embedding,
         "embedding-3d": embedding,
         "composition": {"kind": found.kind},
         "scatter": {"x": found.x, "y": found.y},
-        "contexts": {**place, "measure": found.measure, "all_heads": True},
+        "contexts": {"layer": found.layer, "head": found.head or 0, "measure": found.measure, "all_heads": True},
     }.get(name, {})
 
 
@@ -498,8 +534,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="attention-atlas web",
         description="Writes a page for the browser, with scenes to be turned, hovered and searched. It is one HTML "
         "file and needs no network.",
-        epilog="The address of the page can choose a scene and search: page.html#scene=1&search=the; a head of a corpus "
-        "by its layer and number: page.html#4-11; or a place on the map of a long text: page.html#at=9000,120,500.",
+        epilog="The address of the page can choose a scene and search: page.html#scene=1&search=the; a head of a "
+        "recording or a corpus by its layer and number: page.html#4-11; or a place on the map of a long text: page.html#at=9000,120,500.",
     )
     parser.add_argument(
         "files", nargs="+", metavar="FILE",
@@ -512,11 +548,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--title", default="Attention Atlas", help="of the page (default: Attention Atlas)")
     parser.add_argument("--theme", choices=THEMES, default="system", help="of the page (default: system, the reader's)")
     parser.add_argument("--sequence", type=int, default=0, help="of a recording (default: 0)")
-    parser.add_argument("--layer", type=int, help="of a recording or of texts (default: the first one)")
-    parser.add_argument("--head", type=head_option, default=0, help="of it: a number, or mean (default: 0)")
+    parser.add_argument("--layer", type=int, help="that the page begins with (default: that of the head, or the first one)")
+    parser.add_argument("--head", type=head_option, help="of it: a number, or mean (default: of a recording the head with "
+        "most to see, by prefix matching, the token before or the first token; else 0)")
     parser.add_argument("--pooling", choices=("Maximum", "Mean"), default="Maximum", help="of the map of a long text")
     parser.add_argument("--cell", type=int, metavar="TOKENS", help="tokens on each side of the finest pixels (default: the fewest that fit)")
-    parser.add_argument("--megabytes", type=float, default=20, help="that such a map may take (default: 20)")
+    parser.add_argument("--megabytes", type=float, default=20, help="that such a map, or a view of all heads, may take (default: 20)")
     parser.add_argument("--method", default="TSNE", help="of embeddings: TSNE, UMAP or PCA (default: TSNE)")
     parser.add_argument("--perplexity", type=float, help="of t-SNE (default: 50)")
     parser.add_argument("--seed", type=int, default=0, help="of t-SNE and UMAP (default: 0)")

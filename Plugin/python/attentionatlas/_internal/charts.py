@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence as Listed
 from typing import Any, Protocol, TypeVar, cast
 
 import matplotlib
@@ -27,6 +27,8 @@ from attentionatlas._internal.readers import Proxies
 MILLIMETRE = 1 / 25.4
 #: The width below which a page gets fewer columns, per panel.
 _PANEL_MM = 34
+#: The smallest letters that can be read, in points.
+_SMALLEST = 4
 #: Points on a side of a chart, at most.
 _MOST_POINTS = 4096
 
@@ -268,6 +270,18 @@ def show_matrix(axes: Any, matrix: Any, pixels: int, **options: Any) -> Any:
     fine = enlarged(matrix, pixels)
     extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
     return axes.imshow(fine, extent=extent, interpolation="none", **options)
+
+
+def label_tokens(axis: Any, tokens: Listed[str], room_mm: float) -> bool:
+    """Writes tokens along an axis, in letters that are as small as they have to be, or positions where these could not be
+    read; returns whether it wrote tokens. room_mm: the length of the axis."""
+    size = 0.9 * room_mm * MILLIMETRE * 72 / max(1, len(tokens))
+    if not tokens or size < _SMALLEST:
+        axis.set_major_locator(MaxNLocator(integer=True))
+        return False
+    axis.set_ticks(range(len(tokens)), [token.strip() or repr(token) for token in tokens])
+    axis.set_tick_params(length=0, labelsize=min(size, matplotlib.rcParams["font.size"]))
+    return True
 
 
 def label_heads(axes: Any, heads: dict[int, Any], layers: dict[int, Any]) -> None:

@@ -36,6 +36,15 @@ _OF_KIND = (
     "AttentionFocus", "AttentionMap", "AttentionMatrix", "AttentionSentence", "HeadEmbedding", "HeadScores", "PatchAttention",
     "QueryKeyContrast", "ScoreBreakdown",
 )
+#: What pages and figures begin with: the first of these scores that a head has at least so much of, and else the largest.
+_STRIKING = {
+    "Prefix Matching": "what came after earlier copies of the same token",
+    "Previous Token": "the token before",
+    "Sink": "the first token",
+}
+_ENOUGH = 0.4
+#: Pairs of queries and keys whose weights are compared for it, of all heads, at most.
+_PAIRS = 1e9
 #: Tokens of a sequence that a summary shows.
 _SHOWN = 24
 
@@ -344,6 +353,24 @@ class Recording(Tables):
         shape = len(self.layers), self.heads
         return {name: values.reshape(shape) for name, values in columns.items() if name not in ("Layer", "Head")}
 
+    def striking_heads(self, sequence: Sequence = 0) -> tuple[list[tuple[int, int]], str]:
+        """All heads, as (layer, head), those with most to see first, and why the first one is: the head with the largest
+        Prefix Matching in a text that repeats a token, or else Previous Token, or else Sink, as head_scores() has them.
+        """
+        places = [(layer, head) for layer in self.layers for head in range(self.heads)]
+        if sum(length**2 for length in self.lengths) * len(places) > _PAIRS:
+            return places, "The text is too long to compare all heads here."
+        scores = {name: numpy.nan_to_num(values) for name, values in self.head_scores().items() if name in _STRIKING}
+        tokens = [] if self.place(sequence=sequence)[2] == -1 else self.tokens(number("sequence", sequence))
+        if tokens and len(set(tokens)) == len(tokens):
+            scores.pop("Prefix Matching", None)
+        most = {name: float(scores[name].max()) for name in _STRIKING if name in scores}
+        name = next((name for name, value in most.items() if value >= _ENOUGH), max(most, key=lambda name: most[name]))
+        values = scores[name].ravel()
+        ranked = [places[i] for i in numpy.argsort(-values, kind="stable")]
+        first = ".".join(map(str, ranked[0]))
+        return ranked, f"Head {first} is shown first: of all heads it attends most to {_STRIKING[name]} ({values.max():.2f})."
+
     def save(self, path: PathLike) -> pathlib.Path:
         """Writes the recording to a .safetensors file, which appears complete or not at all; returns its path."""
         return write_data(self.reader, path)
@@ -520,6 +547,13 @@ class Recording(Tables):
 
 def _quantities(record: str | Listed[str] | None) -> str | Listed[str] | None:
     return ALL if record == "all" else record
+
+
+def first_head(source: PathLike, sequence: Sequence = 0) -> tuple[int, int, str]:
+    """The layer and head of a recording with most to see, and why."""
+    with Recording.opened(source) as recording:
+        places, reason = recording.striking_heads(sequence)
+        return *places[0], reason
 
 
 class Transformer(Model):

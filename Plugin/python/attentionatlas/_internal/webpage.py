@@ -47,7 +47,8 @@ class Block:
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
-        self._size = 0
+        self._known: dict[bytes, int] = {}
+        self.size = 0
 
     def add(self, values: Any, differences: bool = False) -> dict[str, Any]:
         """Adds an array [items, components]; returns its description. differences: each less the one before it,
@@ -56,14 +57,17 @@ class Block:
         if values.ndim == 1:
             values = values[:, None]
         count, width = values.shape
-        described = {"type": _TYPES[values.dtype.name], "at": self._size, "count": count, "width": width}
+        described = {"type": _TYPES[values.dtype.name], "count": count, "width": width}
         if differences:
             values = numpy.diff(values.ravel(), prepend=values.dtype.type(0))
             described["differences"] = True
         data = values.astype(values.dtype.newbyteorder("<")).tobytes()
         data += bytes(-len(data) % 8)
-        self._parts.append(data)
-        self._size += len(data)
+        # Heads share much: the places of their words, and the words.
+        described["at"] = self._known.setdefault(hashlib.sha256(data).digest(), self.size)
+        if described["at"] == self.size:
+            self._parts.append(data)
+            self.size += len(data)
         return described
 
     def text(self) -> str:

@@ -29,6 +29,8 @@ SURFACES = ("Surface", "Surface With Edges", "Wireframe", "Weighted Lines", "Opa
 #: A search reads the first of these point arrays that exists, or else the two token numbers of a pair.
 _TEXTS = ("Token", "Head Name", "Label")
 _PAIR = ("First", "Second")
+#: Arrays of the numbers of tokens, and how their words are called.
+_WORDS = {"Query": "Query Token", "Key": "Key Token", "Token Index": "Token"}
 #: Arrays that the page needs for drawing only.
 _DRAWING = ("Normals", "Side", "Hidden", "Opacity", "TCoords", "Label", "vtkOriginalPointIds", "vtkGhostType")
 #: Widths of weighted lines, and tokens of a map that are written, as in ParaView.
@@ -51,13 +53,31 @@ def from_view(view: Any, title: str | None = None, caption: str = "") -> Scene:
         raise ValueError(f"view: expected a render view, found {view.GetXMLName()}.")
     view.Update()
     parts, legends = [], []
+    outputs: dict[Any, list[Any]] = {}
     for representation in view.Representations:
         if _is_shown(representation):
+            before = len(parts)
             _add(representation, view.ViewTime, parts, legends)
+            outputs.setdefault(representation.Input.SMProxy, []).extend(parts[before:])
     if not parts:
         raise ValueError("view: expected a visible representation with data, found none.")
+    for of_one in outputs.values():
+        _name_tokens(of_one)
     flat = _is_2d(view) and _looks_along_z(view)
     return Scene(title or "Scene", caption, flat, _camera(view, parts, flat), parts, legends)
+
+
+def _name_tokens(parts):
+    """Gives the lines and bars of a filter the words of their tokens, which are another output of it."""
+    tokens: dict[int, str] = {}
+    for known in (part["pointArrays"] for part in parts):
+        if {"Token", "Token Index"} <= set(known):
+            texts = [known["Token"].texts[i] for i in known["Token"].indices]
+            tokens.update(zip(known["Token Index"].ravel().tolist(), texts))
+    for part in (part for part in parts if tokens and part.get("cellArrays")):
+        arrays = part["cellArrays"]
+        words = {_WORDS[name]: Texts(tokens[i] for i in arrays[name].ravel().tolist()) for name in _WORDS if name in arrays}
+        part["cellArrays"] = {**words, **arrays}
 
 
 def shows_data(view: Any) -> bool:
@@ -243,7 +263,7 @@ def _arrays(attributes):
             found[name] = _strings(array)
         elif attributes.GetArray(name) is not None and array.GetNumberOfTuples():
             found[name] = numbers(vtk_to_numpy(attributes.GetArray(name)))
-    return found
+    return dict(sorted(found.items(), key=lambda item: item[0] != "Token"))  # the word first
 
 
 def _searched(arrays):
@@ -338,6 +358,8 @@ def _dot_size(representation, data):
     size = float(representation.PointSize)
     if size < 1 or (size == 1 and set(_arrays(data.GetPointData())) == {"Token"}):
         return 0  # words alone, and the letters of axes
+    if data.GetPointData().HasArray("Side"):
+        return max(size, 4)  # where lines meet words
     return max(size, 8 if data.GetNumberOfPoints() <= 500 else 6 if data.GetNumberOfPoints() <= 5000 else 4)
 
 
