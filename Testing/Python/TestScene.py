@@ -71,6 +71,14 @@ class Scene(SceneTest):
         spatial = {self.views()[name].SMProxy for name in ("Sphere", "Deformed torus")}
         self.assertEqual(linked, spatial)
 
+    def test_weights_of_heads_are_the_same_everywhere(self):
+        """Without head 1, on the torus and of the pairs, both ways; also of a state."""
+        self.load(atlastest.TRAINED)
+        torus, pairs = simple.FindSource("Torus"), simple.FindSource("Pairs")
+        for changed, other, weights in ((torus, pairs, [1, 0, 1]), (pairs, torus, [0.5, 1, 1])):
+            changed.HeadWeights = weights
+            self.assertEqual(list(other.HeadWeights), weights)
+
     def test_selected_pairs_are_selected_everywhere(self):
         self.load(atlastest.TRAINED)
         simple.RenderAllViews()

@@ -1,8 +1,8 @@
 """Linked views of a small attention-only transformer; scene.py writes them as a ParaView state.
 
 The class map with its token pairs, the pairs on the sphere of the unembedding, the deformed torus, and the pairs as a
-spreadsheet. Token pairs that are selected in one view are selected in all; the two views in space turn together. Also
-how scenes of any kind are saved.
+spreadsheet. Token pairs that are selected in one view are selected in all, the weights of heads are the same in all, and
+the two views in space turn together. Also how scenes of any kind are saved.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from attentionatlas._internal.files import complete
 from attentionatlas._internal.readers import open_model
 from attentionatlas._internal.views import PLAIN, VIEWPOINT, arrange, flat_view, render_view, table_view
 
-#: Of the cameras of the views in space; of the selected pairs in the plane and those in each of them.
-LINKS = ("Views in space", "Selection on the sphere", "Selection on the surface")
+#: Of the cameras of the views in space; of the selected pairs in the plane and those in each of them; of the heads.
+LINKS = ("Views in space", "Selection on the sphere", "Selection on the surface", "HeadWeights")
 
 
 def build(path: PathLike) -> Any:
@@ -55,6 +55,7 @@ def build(path: PathLike) -> Any:
     for name, moved in zip(LINKS[1:], (on_sphere, on_surface)):
         # Points are the same by their numbers, not by their places.
         simple.AddSelectionLink(pairs, moved, name)
+    recording_scene.link((torus, pairs), LINKS[3:])
     simple.SetActiveSource(pairs)
     simple.SetActiveView(chart)
     return layout

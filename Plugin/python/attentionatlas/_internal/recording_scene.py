@@ -76,9 +76,9 @@ def show(source: Any, view: Any, ports: Iterable[int] = (0,)) -> Any:
     return source
 
 
-def link(sources: Iterable[Any]) -> None:
-    """Gives the views of one head the same layer, head and sequence, now and later."""
-    for name in LINKS:
+def link(sources: Iterable[Any], names: Iterable[str] = LINKS) -> None:
+    """Gives sources the same values of properties, now and later; by default the layer, head and sequence of one head."""
+    for name in names:
         joined = servermanager.vtkSMPropertyLink()
         for source in sources:
             if name in source.ListProperties() and name not in UNLINKED.get(source.GetXMLName(), ()):
