@@ -25,9 +25,10 @@ namespace
 
 constexpr const char* Separator = "  \u00B7  ";
 
-/// The properties of a source that say what of its input it shows, in the order of a title.
-constexpr const char* TitleProperties[] = { "AttentionKind", "Sequence", "Layer", "Head",
-  "Quantity", "Circuit" };
+/// The properties of a source that say what of its input it shows, in the order of a title. The
+/// text, which a narrow view cuts, is behind them.
+constexpr const char* TitleProperties[] = { "AttentionKind", "Layer", "Head", "Quantity",
+  "Circuit" };
 
 /// Whether a property is shown in the panel: all of its visibility decorators allow it.
 bool Applies(vtkSMProperty* property)
@@ -73,14 +74,23 @@ std::string WordsOf(vtkSMProperty* property)
   return property->GetXMLLabel() + (" " + std::to_string(value));
 }
 
-/// How the text begins that a representation shows, in quotation marks; empty if it is not known.
-std::string TextOf(vtkSMProxy* representation)
+/// The words for a property of a source; empty if it does not apply.
+std::string WordsOf(vtkSMProxy* source, const char* property)
 {
+  vtkSMProperty* found = source->GetProperty(property);
+  return found != nullptr && Applies(found) ? WordsOf(found) : "";
+}
+
+/// How the text begins that a representation shows, in quotation marks, or the words for its
+/// number.
+std::string TextOf(vtkSMProxy* representation, vtkSMProxy* source)
+{
+  std::string words = WordsOf(source, "Sequence");
   auto* text = AttentionAtlas::ShownData(representation)
                  ->GetArrayInformation("Sequence Text", vtkDataObject::FIELD);
-  return text != nullptr && text->GetNumberOfStringValues() > 0
+  return !words.empty() && text != nullptr && text->GetNumberOfStringValues() > 0
            ? "\u201C" + std::string(text->GetStringValue(0)) + "\u201D"
-           : "";
+           : words;
 }
 
 }
@@ -187,16 +197,11 @@ std::string vtkSMAtlasDiagramViewProxy::MakeTitle()
     vtkSMProxy* source = vtkSMPropertyHelper(representation, "Input").GetAsProxy();
     const char* name = this->GetSessionProxyManager()->GetProxyName("sources", source);
     std::string title = name != nullptr ? name : source->GetXMLLabel();
+    const auto add = [&title](const std::string& words)
+    { title += words.empty() ? "" : Separator + words; };
     for (const char* property : TitleProperties)
     {
-      vtkSMProperty* found = source->GetProperty(property);
-      std::string words = found != nullptr && Applies(found) ? WordsOf(found) : "";
-      if (!words.empty() && property == std::string("Sequence"))
-      {
-        const std::string text = TextOf(representation);
-        words = text.empty() ? words : text;
-      }
-      title += words.empty() ? "" : Separator + words;
+      add(WordsOf(source, property));
     }
     // Of several scores of a head, the one that is shown.
     const char* array =
@@ -204,8 +209,9 @@ std::string vtkSMAtlasDiagramViewProxy::MakeTitle()
     if (source->GetProperty("Quantity") == nullptr && array != nullptr && *array != '\0' &&
         !AttentionAtlas::EndsWith(array, "Color") && title.find(array) == std::string::npos)
     {
-      title += Separator + std::string(array);
+      add(array);
     }
+    add(TextOf(representation, source));
     return title;
   }
   return {};

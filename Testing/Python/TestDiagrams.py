@@ -137,7 +137,7 @@ class Diagrams(AtlasTest):
             simple.Render(view)
             return view.SMProxy.GetProperty("ShownTitle").GetElement(0)
 
-        self.assertEqual(title(), "Map  ·  “Data visualization empowers users to”  ·  Layer 4  ·  Head 11  ·  Weights")
+        self.assertEqual(title(), "Map  ·  Layer 4  ·  Head 11  ·  Weights  ·  “Data visualization empowers users to”")
         shown.Head = -1
         shown.Quantity = "Scores"
         self.assertIn("Layer 4  ·  Mean of heads", title())
