@@ -142,7 +142,7 @@ class EncoderDecoders(AtlasTest):
         scores = simple.HeadScores(Input=self.record("bart"))
         display = simple.Show(simple.OutputPort(scores, 1), view)
         simple.Render(view)
-        self.assertEqual(display.ColorArrayName[1], "Induction")
+        self.assertEqual(display.ColorArrayName[1], "Previous Token", "no token is repeated")
         scores.AttentionKind = "Cross"
         simple.Render(view)
         self.assertEqual(display.ColorArrayName[1], "Sink")
