@@ -189,7 +189,7 @@ int View(const std::vector<std::string>& arguments)
     }
     ::setenv("ATLAS_VIEW", WritePrompts(shown, "argument").c_str(), 1);
     options.insert(options.begin(),
-      isState ? "--state=" + file : "--script=" + (package / "_internal/window.py").string());
+      isState ? "--state=" + file : "--script=" + (package / "assets/window.py").string());
   }
   BecomeParaView(options, package);
 }

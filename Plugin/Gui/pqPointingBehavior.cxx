@@ -31,9 +31,9 @@ namespace
 {
 
 /// How far from the pointer a line may be, in pixels.
-constexpr int Nearby = 3;
+constexpr int LineReach = 3;
 
-pqServerManagerModel* Model()
+pqServerManagerModel* Items()
 {
   return pqApplicationCore::instance()->getServerManagerModel();
 }
@@ -92,14 +92,14 @@ QString TextOfImages(pqRenderView* view, const std::array<double, 2>& place)
 /// What is said of the cell in front at a pixel. Selects nothing.
 QString TextOfCells(pqRenderView* view, int x, int y)
 {
-  std::array<int, 4> region = { x - Nearby, y - Nearby, x + Nearby, y + Nearby };
+  std::array<int, 4> region = { x - LineReach, y - LineReach, x + LineReach, y + LineReach };
   vtkNew<vtkCollection> representations;
   vtkNew<vtkCollection> selections;
   BEGIN_UNDO_EXCLUDE();
   view->getRenderViewProxy()->SelectSurfaceCells(region.data(), representations, selections);
   END_UNDO_EXCLUDE();
   auto* found = vtkSMProxy::SafeDownCast(representations->GetItemAsObject(0));
-  auto* shown = found != nullptr ? Model()->findItem<pqDataRepresentation*>(found) : nullptr;
+  auto* shown = found != nullptr ? Items()->findItem<pqDataRepresentation*>(found) : nullptr;
   auto* selection = vtkSMSourceProxy::SafeDownCast(selections->GetItemAsObject(0));
   return shown != nullptr && selection != nullptr ? TextOf(shown, {}, selection) : QString();
 }
@@ -115,8 +115,8 @@ pqPointingBehavior::~pqPointingBehavior() = default;
 
 void pqPointingBehavior::startup()
 {
-  this->connect(Model(), SIGNAL(viewAdded(pqView*)), SLOT(meet(pqView*)));
-  for (pqView* view : Model()->findItems<pqView*>())
+  this->connect(Items(), SIGNAL(viewAdded(pqView*)), SLOT(meet(pqView*)));
+  for (pqView* view : Items()->findItems<pqView*>())
   {
     this->meet(view);
   }
@@ -124,7 +124,7 @@ void pqPointingBehavior::startup()
 
 void pqPointingBehavior::shutdown()
 {
-  Model()->disconnect(this);
+  Items()->disconnect(this);
 }
 
 void pqPointingBehavior::meet(pqView* view)
@@ -141,7 +141,7 @@ bool pqPointingBehavior::eventFilter(QObject* widget, QEvent* event)
   {
     return QObject::eventFilter(widget, event);
   }
-  for (pqRenderView* view : Model()->findItems<pqRenderView*>())
+  for (pqRenderView* view : Items()->findItems<pqRenderView*>())
   {
     QWidget* shown = view->widget();
     if (shown != widget || view->getServer()->isProgressPending())
