@@ -24,8 +24,6 @@ const QString WidenedSetting = "AttentionAtlas.PanelWidened";
 constexpr int Spare = 10;
 /// The widest panel, as a share of the window.
 constexpr double LargestShare = 0.4;
-/// Milliseconds until the panel has been filled and laid out.
-constexpr int LayoutTime = 100;
 
 }
 
@@ -38,7 +36,7 @@ pqPanelBehavior::~pqPanelBehavior() = default;
 
 void pqPanelBehavior::startup()
 {
-  const auto look = [this] { QTimer::singleShot(LayoutTime, this, SLOT(widen())); };
+  const auto look = [this] { QTimer::singleShot(0, this, SLOT(widen())); };
   pqActiveObjects* active = &pqActiveObjects::instance();
   QObject::connect(active, &pqActiveObjects::sourceChanged, this, look);
   using Changed = void (pqActiveObjects::*)(pqDataRepresentation*); // Display, after Apply
