@@ -87,7 +87,7 @@ class OldStates(AtlasTest):
         self.check_pictures("linked-views")
         link = servermanager.ProxyManager().GetRegisteredLink(scene.LINKS[0])
         self.assertEqual({link.GetLinkedProxy(i).GetXMLName() for i in range(2)}, {"RenderView"})
-        for name in scene.LINKS[1:]:
+        for name in scene.LINKS[1:3]:  # 1.0.0 did not link weights of heads
             self.assertIsNotNone(servermanager.ProxyManager().GetRegisteredLink(name), name)
 
 
