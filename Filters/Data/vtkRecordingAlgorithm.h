@@ -63,7 +63,8 @@ protected:
 
   /**
    * The outline of the recording (OutlineOf in Execution.h): its part with the chosen kind of
-   * attention; nullptr if there is none, which RequirePart will tell. For RequestInformation.
+   * attention; nullptr if there is none, which RequirePart reports as an error. For
+   * RequestInformation.
    */
   vtkMultiBlockDataSet* OutlineOfPart();
 

@@ -11,8 +11,10 @@
 #include <vtkDataSetAttributes.h>
 #include <vtkFieldData.h>
 #include <vtkImageData.h>
+#include <vtkInformation.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
+#include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkStringArray.h>
 #include <vtkTable.h>
 
@@ -197,25 +199,30 @@ private:
   }
 };
 
-/// What is at a place of an image, or the row or column of a label to the left or below.
-std::string DescribePlace(
-  vtkImageData* image, const std::array<double, 2>& place, const std::string& quantities)
+/// What is at a place of an image, or the row or column of a label to the left or below. `whole`:
+/// the extent of the image, of which this rank may have a part.
+std::string DescribePlace(vtkImageData* image, const std::array<int, 6>& whole,
+  const std::array<double, 2>& place, const std::string& quantities)
 {
-  const int* extent = image->GetExtent();
   const double* origin = image->GetOrigin();
   const double* spacing = image->GetSpacing();
   const double x = std::floor((place[0] - origin[0]) / spacing[0] + 0.5);
   const double y = std::floor((place[1] - origin[1]) / spacing[1] + 0.5);
-  const bool isColumn = x >= extent[0] && x <= extent[1];
-  const bool isRow = y >= extent[2] && y <= extent[3];
-  if ((!isColumn && !(isRow && x < extent[0])) || (!isRow && !(isColumn && y < extent[2])))
+  const bool isColumn = x >= whole[0] && x <= whole[1];
+  const bool isRow = y >= whole[2] && y <= whole[3];
+  if ((!isColumn && !(isRow && x < whole[0])) || (!isRow && !(isColumn && y < whole[2])))
   {
     return {};
   }
   vtkIdType point = -1; // beside
   if (isColumn && isRow)
   {
-    std::array<int, 3> index = { static_cast<int>(x), static_cast<int>(y), extent[4] };
+    const int* part = image->GetExtent();
+    if (x < part[0] || x > part[1] || y < part[2] || y > part[3])
+    {
+      return {}; // of another rank
+    }
+    std::array<int, 3> index = { static_cast<int>(x), static_cast<int>(y), part[4] };
     point = image->ComputePointId(index.data());
     for (const char* name : { Names::Layer, Names::Head })
     {
@@ -232,7 +239,7 @@ std::string DescribePlace(
   }
   if (isRow)
   {
-    const auto fromAbove = extent[3] - static_cast<vtkIdType>(y);
+    const auto fromAbove = whole[3] - static_cast<vtkIdType>(y);
     text.AddStrip(Rows, fromAbove, -(origin[1] + y * spacing[1]), spacing[1]);
   }
   if (isColumn)
@@ -286,7 +293,14 @@ void vtkPointedText::Execute(Task& task)
   std::string text;
   if (image != nullptr && image->GetNumberOfPoints() > 0)
   {
-    text = DescribePlace(image, { this->Place[0], this->Place[1] }, this->Quantities);
+    std::array<int, 6> whole;
+    image->GetExtent(whole.data());
+    vtkInformation* info = task.InputInformation();
+    if (info->Has(vtkStreamingDemandDrivenPipeline::WHOLE_EXTENT()) != 0)
+    {
+      info->Get(vtkStreamingDemandDrivenPipeline::WHOLE_EXTENT(), whole.data());
+    }
+    text = DescribePlace(image, whole, { this->Place[0], this->Place[1] }, this->Quantities);
   }
   else if (image == nullptr && data != nullptr)
   {

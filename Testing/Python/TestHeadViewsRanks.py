@@ -5,7 +5,7 @@ On the first of its numbers of ranks this test leaves its arrays for the others.
 
 import atlastest
 from atlastest import AtlasTest
-from paraview import simple
+from paraview import servermanager, simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
@@ -38,6 +38,26 @@ class HeadViews(AtlasTest):
                     Input=self.recording, Sequence=sequence, Layer=1, Head=-1, Quantity=quantity
                 )
                 self.assert_image(f"map-{quantity}-{sequence}", attention)
+
+    def test_what_the_pointer_says(self):
+        """Of squares of any rank, and of the label of a row."""
+        attention = simple.AttentionMap(Input=self.recording, Sequence=1, Layer=1, Head=0)
+        weights = self.image_arrays(attention)["Weights"].reshape(60, 60)[::-1]  # from above
+        text = servermanager._getPyProxy(servermanager.ProxyManager().NewProxy("internal_filters", "PointedText"))
+        text.Input, text.Quantities = attention, "Weights"
+
+        def said(key, query):
+            text.Place = [key, -query]
+            text.UpdatePipeline()
+            return text.GetDataInformation().GetFieldDataInformation().GetArrayInformation("Text").GetStringValue(0)
+
+        for query, key in ((2, 1), (31, 7), (57, 57)):
+            lines = said(key, query).split("\n")
+            self.assertEqual(lines[0], "Layer 1, head 0")
+            self.assertRegex(lines[1], f'^Query {query}: "')
+            self.assertRegex(lines[2], f'^Key {key}: "')
+            self.assertEqual(lines[3:], [f"Weights: {weights[query, key]:.4g}"])
+            self.assertEqual(said(-9, query), lines[1])
 
     def test_pooled_maps(self):
         attention = simple.AttentionMap(Input=self.recording, MaximumSize=30, Resolution=20, Head=1)

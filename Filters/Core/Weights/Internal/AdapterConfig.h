@@ -34,7 +34,7 @@ public:
   std::int64_t RankOf(const std::string& module) const;
   double ScalingOf(const std::string& module) const;
 
-  /// Whether a module is one that the adapter changes, as far as the settings tell.
+  /// Whether the settings name a module as one that the adapter changes.
   bool Targets(const std::string& module) const;
 
   /// Whether a module is stored as a whole.

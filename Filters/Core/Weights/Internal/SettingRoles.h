@@ -15,7 +15,7 @@ namespace atlas
 enum class SettingRole
 {
   Unknown,
-  ChangesNothing, ///< of training, generation, file formats or heads; or the tensors tell it
+  ChangesNothing, ///< of training, generation, file formats or heads; or the tensors show the same
   ChangesNumbers
 };
 
