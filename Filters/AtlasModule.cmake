@@ -1,8 +1,12 @@
-# atlas_add_vtk_module(NAME CLASSES class... [SOURCES file...] [HEADERS file...]) adds one of our
-# VTK modules: one .h and .cxx per class, linked to Core and compiled with our warnings.
+# atlas_add_vtk_module(NAME) adds the folder as one of our VTK modules, linked to Core and compiled with our warnings. Each
+# vtk*.cxx is a class with a header of its name; the other sources are the module's own.
 function(atlas_add_vtk_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "CLASSES;SOURCES;HEADERS")
-  vtk_module_add_module(${name} CLASSES ${arg_CLASSES} SOURCES ${arg_SOURCES} HEADERS ${arg_HEADERS})
+  file(GLOB sources RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS "*.cxx")
+  set(classes ${sources})
+  list(FILTER classes INCLUDE REGEX "^vtk")
+  list(FILTER sources EXCLUDE REGEX "^vtk")
+  list(TRANSFORM classes REPLACE "[.]cxx$" "")
+  vtk_module_add_module(${name} CLASSES ${classes} SOURCES ${sources} ${ARGN})
   # BUILD_INTERFACE: the headers of Core are not installed.
   vtk_module_link(${name} PRIVATE "$<BUILD_INTERFACE:AttentionAtlasCore>")
   vtk_module_compile_options(${name} PRIVATE ${ATLAS_COMPILE_OPTIONS})

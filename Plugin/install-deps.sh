@@ -42,8 +42,8 @@ packages="
   python3-markdown python3-pygments
   libopenmpi-dev openmpi-bin
   libdouble-conversion-dev liblz4-dev liblzma-dev libutfcpp-dev
-  libeigen3-dev libopenblas-dev nlohmann-json3-dev libqhull-dev libcxxopts-dev libhwy-dev
-  libfontconfig-dev libicu-dev libjpeg-dev libpcre2-dev libpng-dev libsndfile1-dev zlib1g-dev
+  libeigen3-dev libopenblas-dev nlohmann-json3-dev libnanoflann-dev libqhull-dev libcxxopts-dev libhwy-dev
+  libfontconfig-dev libicu-dev librsvg2-dev libjpeg-dev libpcre2-dev libpng-dev libsndfile1-dev zlib1g-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   xvfb xauth openbox fonts-dejavu-core poppler-utils chromium firefox-esr python3-websocket
 "

@@ -1,8 +1,9 @@
 #include "HeadBlocks.h"
 
+#include "Base/Index.h"
 #include "Execution.h"
-#include "Index.h"
-#include "RecordedAttention.h"
+#include "Recording/RecordedAttention.h"
+#include "TokenColumns.h"
 
 #include <algorithm>
 

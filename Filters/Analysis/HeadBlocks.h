@@ -1,9 +1,8 @@
 #pragma once
 
-#include "Progress.h"
+#include "Base/Progress.h"
 #include "RankGroup.h"
-#include "Recording.h"
-#include "TokenColumns.h"
+#include "Recording/Recording.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -32,10 +31,10 @@ public:
   HeadBlocks(const atlas::Recording& recording, const RankGroup& ranks);
 
   /// The heads of all ranks, in the order of layers.
-  const std::vector<HeadPlace>& GetHeads() const { return this->Heads; }
+  const std::vector<atlas::HeadPlace>& GetHeads() const { return this->Heads; }
 
   /// The heads of this rank: rank r has those at r, r + Count(), ...
-  const std::vector<HeadPlace>& GetMine() const { return this->Mine; }
+  const std::vector<atlas::HeadPlace>& GetMine() const { return this->Mine; }
 
   const std::vector<QueryBlock>& GetBlocks() const { return this->Blocks; }
 
@@ -53,8 +52,8 @@ public:
 
 private:
   const RankGroup& Ranks;
-  std::vector<HeadPlace> Heads;
-  std::vector<HeadPlace> Mine;
+  std::vector<atlas::HeadPlace> Heads;
+  std::vector<atlas::HeadPlace> Mine;
   std::vector<QueryBlock> Blocks;
   std::vector<std::int64_t> Weights; ///< that each block evaluates
 

@@ -1,22 +1,15 @@
 #include "TokenCells.h"
 
+#include "Analysis/TokenCounts.h"
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
-#include "ClassPalette.h"
-#include "DataFields.h"
-#include "Index.h"
-#include "RecordedAttention.h"
-#include "TokenCounts.h"
+#include "Base/Index.h"
+#include "Drawing/ClassPalette.h"
+#include "Drawing/ColorLegend.h"
+#include "ListArrays.h"
+#include "Recording/RecordedAttention.h"
+#include "Shapes.h"
 #include "TokenText.h"
-
-#include <vtkCellArray.h>
-#include <vtkCellData.h>
-#include <vtkFloatArray.h>
-#include <vtkIdTypeArray.h>
-#include <vtkPointData.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 
 namespace AttentionAtlas
 {
@@ -110,11 +104,11 @@ struct Quad
   bool isBorder;
 };
 
-/// Rectangles and their corners, four for each.
+/// Rectangles and what they stand for.
 struct Quads
 {
   std::vector<Quad> cells;
-  vtkNew<vtkPoints> points;
+  Shapes shapes;
 
   /// Adds a cell around a point and, if it has attention, the border around it.
   void Add(const Quad& cell, double x, double y)
@@ -124,57 +118,38 @@ struct Quads
     const bool hasBorder = cell.weight >= LeastBorder;
     const double inner = hasBorder ? 0.5 - (0.5 - InnerSide / 2) * cell.weight : 0.5;
     const auto corner = [&](std::size_t i, double half)
-    { this->points->InsertNextPoint(x + half * right[i % 4], y + half * up[i % 4], 0); };
+    { return std::array{ x + half * right[i % 4], y + half * up[i % 4] }; };
     this->cells.push_back(cell);
-    for (std::size_t i = 0; i < 4; ++i)
-    {
-      corner(i, inner);
-    }
+    this->shapes.Add({ corner(0, inner), corner(1, inner), corner(2, inner), corner(3, inner) });
     for (std::size_t side = 0; hasBorder && side < 4; ++side)
     {
       this->cells.push_back(cell);
       this->cells.back().color = { 255, 255, 255 };
       this->cells.back().isBorder = true;
-      corner(side, 0.5);
-      corner(side + 1, 0.5);
-      corner(side + 1, inner);
-      corner(side, inner);
+      this->shapes.Add(
+        { corner(side, 0.5), corner(side + 1, 0.5), corner(side + 1, inner), corner(side, inner) });
     }
   }
 };
 
 void AddArrays(const std::vector<Quad>& quads, vtkCellData* data)
 {
-  const auto add = [&](const char* name, const auto& number)
-  { data->AddArray(MakeArray<vtkIntArray>(name, quads, number)); };
-  add(Names::Layer, [](const Quad& quad) { return quad.head->layer; });
-  add(Names::Head, [](const Quad& quad) { return quad.head->head; });
-  add(Names::Sequence, [](const Quad& quad) { return quad.head->sequence; });
-  add(Names::Query, [](const Quad& quad) { return quad.query; });
-  add(Names::Key, [](const Quad& quad) { return quad.key; });
-  add(Names::TokenId, [](const Quad& quad) { return quad.token->id; });
-  add(Names::Discovery, [](const Quad& quad) { return quad.discovery; });
-  data->AddArray(
-    MakeArray<vtkStringArray>(Names::Token, quads, [](const Quad& quad) { return *quad.text; }));
-  data->AddArray(MakeArray<vtkFloatArray>(
-    Names::Logit, quads, [](const Quad& quad) { return quad.token->logit; }));
-  data->AddArray(
-    MakeArray<vtkFloatArray>(Names::Weight, quads, [](const Quad& quad) { return quad.weight; }));
-  data->AddArray(MakeArray<vtkUnsignedCharArray>(Names::IsBorder, quads,
-    [](const Quad& quad) { return static_cast<unsigned char>(quad.isBorder ? 1 : 0); }));
-  const auto rows =
-    MakeArray<vtkIdTypeArray>(Names::TokenIndex, quads, [](const Quad& quad) { return quad.row; });
-  data->AddArray(rows);
-  data->SetPedigreeIds(rows);
-  vtkNew<vtkUnsignedCharArray> colors;
-  colors->SetName(Names::TokenColor);
-  colors->SetNumberOfComponents(3);
-  colors->SetNumberOfTuples(static_cast<vtkIdType>(quads.size()));
-  for (std::size_t i = 0; i < quads.size(); ++i)
-  {
-    colors->SetTypedTuple(static_cast<vtkIdType>(i), quads[i].color.data());
-  }
-  data->SetScalars(colors);
+  ListArrays(quads, data)
+    .Int(Names::Layer, [](const Quad& quad) { return quad.head->layer; })
+    .Int(Names::Head, [](const Quad& quad) { return quad.head->head; })
+    .Int(Names::Sequence, [](const Quad& quad) { return quad.head->sequence; })
+    .Int(Names::Query, &Quad::query)
+    .Int(Names::Key, &Quad::key)
+    .Int(Names::TokenId, [](const Quad& quad) { return quad.token->id; })
+    .Int(Names::Discovery, &Quad::discovery)
+    .Text(Names::Token, [](const Quad& quad) { return *quad.text; })
+    .Float(Names::Logit, [](const Quad& quad) { return quad.token->logit; })
+    .Float(Names::Weight, &Quad::weight)
+    .Byte(Names::IsBorder, &Quad::isBorder)
+    .Id(Names::TokenIndex, &Quad::row)
+    .Tuples(Names::TokenColor, &Quad::color);
+  data->SetPedigreeIds(data->GetAbstractArray(Names::TokenIndex));
+  data->SetActiveScalars(Names::TokenColor);
 }
 
 /// The weights of a head, [length, keys]; all 0 if its attention was not recorded.
@@ -220,6 +195,7 @@ struct Label
   double y;
   std::string text;
   std::string axis;
+  int side; ///< of its point
   int layer;
   int head;
   int position;
@@ -232,17 +208,18 @@ void AddAxes(const TokenImages& images, std::vector<Label>& labels)
   const std::vector<const HeadTokens*>& vectors = images.heads[0];
   const double end = static_cast<double>(vectors[0]->length) - 0.5;
   const std::int64_t first = images.recording.sequenceOffsets[vectors[0]->sequence];
+  using Place = std::tuple<double, double, int>;
   const auto add = [&](const std::string& axis, const auto& textOf)
   {
     for (std::int64_t i = 0; i < vectors[0]->length; ++i)
     {
       const auto place = static_cast<double>(i);
-      const std::array<double, 2> point = axis == "Query"   ? std::array{ place - 0.5, 1.5 }
-                                          : axis == "Key"   ? std::array{ end + 0.5, -place }
-                                          : axis == "Value" ? std::array{ place - 0.5, -end - 1.5 }
-                                                            : std::array{ -0.2 * end - 2, -place };
-      labels.push_back({ point[0], point[1], textOf(i), axis, vectors[0]->layer, vectors[0]->head,
-        static_cast<int>(i) });
+      const auto [x, y, side] = axis == "Query"   ? Place{ place, 0.5, 5 }
+                                : axis == "Key"   ? Place{ end, -place, 1 }
+                                : axis == "Value" ? Place{ place, -end, 4 }
+                                                  : Place{ -0.5, -place, 0 };
+      labels.push_back(
+        { x, y, textOf(i), axis, side, vectors[0]->layer, vectors[0]->head, static_cast<int>(i) });
     }
   };
   for (const HeadTokens* tokens : vectors)
@@ -265,8 +242,8 @@ void AddHeadNumbers(const TokenImages& images, std::vector<Label>& labels)
   {
     const HeadTokens& head = *vectors[0];
     labels.push_back({ grid.X(head) + 0.45 * grid.length, grid.Y(head) - 0.1 * grid.length,
-      std::to_string(head.layer) + "." + std::to_string(head.head), "Head", head.layer, head.head,
-      -1 });
+      std::to_string(head.layer) + "." + std::to_string(head.head), "Head", 2, head.layer,
+      head.head, -1 });
   }
 }
 
@@ -310,13 +287,16 @@ void FillCells(const TokenImages& images, vtkPolyData* output)
   {
     AddImage(images, images.ShownOf(i), grid, quads);
   }
-  vtkNew<vtkCellArray> cells;
-  for (vtkIdType point = 0; point < quads.points->GetNumberOfPoints(); point += 4)
+  atlas::ColorLegend legend("Token, by first appearance");
+  legend.Add(Ramp.front(), "first").Add(RampColor(0.5), "half of all").Add(Ramp.back(), "last");
+  vtkFieldData* fields = output->GetFieldData();
+  AddField(fields, Names::TokenColorLegend, legend.Text());
+  if (!images.heads.empty())
   {
-    cells->InsertNextCell({ point, point + 1, point + 2, point + 3 });
+    const std::int32_t sequence = images.heads[0][0]->sequence;
+    AddSequence(sequence, SequenceText(images.recording, sequence), fields);
   }
-  output->SetPoints(quads.points);
-  output->SetPolys(cells);
+  quads.shapes.MoveToPolys(output);
   AddArrays(quads.cells, output->GetCellData());
   CacheRanges(output->GetCellData());
 }
@@ -332,26 +312,19 @@ void FillLabels(const TokenImages& images, vtkPolyData* output)
   {
     AddHeadNumbers(images, labels);
   }
-  vtkNew<vtkPoints> points;
-  vtkNew<vtkCellArray> vertices;
+  Shapes vertices;
   for (const Label& label : labels)
   {
-    const vtkIdType point = points->InsertNextPoint(label.x, label.y, 0);
-    vertices->InsertNextCell(1, &point);
+    vertices.AddVertex(label.x, label.y);
   }
-  output->SetPoints(points);
-  output->SetVerts(vertices);
-  vtkPointData* data = output->GetPointData();
-  data->AddArray(
-    MakeArray<vtkStringArray>(Names::Token, labels, [](const Label& label) { return label.text; }));
-  data->AddArray(
-    MakeArray<vtkStringArray>(Names::Axis, labels, [](const Label& label) { return label.axis; }));
-  for (const auto& [name, number] : { std::pair(Names::Layer, &Label::layer),
-         std::pair(Names::Head, &Label::head), std::pair(Names::Position, &Label::position) })
-  {
-    data->AddArray(MakeArray<vtkIntArray>(
-      name, labels, [member = number](const Label& label) { return label.*member; }));
-  }
+  vertices.MoveToVerts(output);
+  ListArrays(labels, output->GetPointData())
+    .Text(Names::Token, &Label::text)
+    .Text(Names::Axis, &Label::axis)
+    .Int(Names::Layer, &Label::layer)
+    .Int(Names::Head, &Label::head)
+    .Int(Names::Position, &Label::position)
+    .Int(Names::Side, &Label::side);
 }
 
 double CellBytes()

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionTokens.h"
+#include "Analysis/AttentionTokens.h"
 #include "TokenNames.h"
 
 #include <vector>

@@ -1,17 +1,18 @@
 #include "TokenColumns.h"
 
 #include "ArrayNames.h"
-#include "DataFields.h"
-#include "Index.h"
+#include "ListArrays.h"
 #include "TokenText.h"
 
 #include <vtkDataSetAttributes.h>
-#include <vtkIdTypeArray.h>
 
 #include <string>
 
 namespace AttentionAtlas
 {
+
+using atlas::HeadPlace;
+
 namespace
 {
 
@@ -20,9 +21,8 @@ template<class Array, class Value>
 void AddOfTokens(const char* name, std::size_t heads, const std::vector<std::int64_t>& rows,
   const Value& valueOf, vtkTable* table)
 {
-  auto array = vtkSmartPointer<Array>::New();
-  array->SetName(name);
-  array->SetNumberOfValues(static_cast<vtkIdType>(heads) * static_cast<vtkIdType>(rows.size()));
+  const auto array =
+    NewArray<Array>(name, static_cast<vtkIdType>(heads) * static_cast<vtkIdType>(rows.size()));
   vtkIdType next = 0;
   for (std::size_t h = 0; h < heads; ++h)
   {
@@ -36,52 +36,35 @@ void AddOfTokens(const char* name, std::size_t heads, const std::vector<std::int
 
 }
 
-std::vector<HeadPlace> HeadsOf(
-  const atlas::Recording& recording, std::int64_t layer, std::int64_t head)
+std::vector<HeadPlace> HeadsOf(const atlas::Recording& recording)
 {
   std::vector<HeadPlace> heads;
-  const auto add = [&](const atlas::RecordedLayer& recorded)
+  for (const atlas::RecordedLayer& layer : recording.layers)
   {
-    if (head != -1)
+    for (std::size_t h = 0; h < layer.heads.size(); ++h)
     {
-      atlas::FindHead(recording, recorded.index, head); // checks it
-      heads.push_back({ recorded.index, head });
-      return;
+      heads.push_back({ layer.index, static_cast<std::int32_t>(h) });
     }
-    for (std::size_t h = 0; h < recorded.heads.size(); ++h)
-    {
-      heads.push_back({ recorded.index, static_cast<std::int64_t>(h) });
-    }
-  };
-  if (layer != -1)
-  {
-    add(atlas::FindLayer(recording, layer));
-    return heads;
-  }
-  for (const atlas::RecordedLayer& recorded : recording.layers)
-  {
-    add(recorded);
   }
   return heads;
 }
 
 void AddHeadColumns(const std::vector<HeadPlace>& heads, vtkTable* table)
 {
-  AddColumn<vtkIntArray>(table, ArrayNames::Layer, heads,
-    [](const HeadPlace& place) { return static_cast<int>(place.layer); });
-  AddColumn<vtkIntArray>(table, ArrayNames::Head, heads,
-    [](const HeadPlace& place) { return static_cast<int>(place.head); });
+  ListArrays(heads, table->GetRowData())
+    .Int(ArrayNames::Layer, &HeadPlace::layer)
+    .Int(ArrayNames::Head, &HeadPlace::head);
 }
 
 void AddTokenColumns(const atlas::Recording& recording, const std::vector<HeadPlace>& heads,
   const std::vector<std::int64_t>& rows, vtkTable* table)
 {
   const atlas::RecordedTokens& tokens = recording.tokens;
-  const auto ofHead = [&](const char* name, std::int64_t HeadPlace::* number)
+  const auto ofHead = [&](const char* name, std::int32_t HeadPlace::* number)
   {
     AddOfTokens<vtkIntArray>(
-      name, heads.size(), rows,
-      [&](std::size_t h, std::size_t) { return static_cast<int>(heads[h].*number); }, table);
+      name, heads.size(), rows, [&](std::size_t h, std::size_t) { return heads[h].*number; },
+      table);
   };
   const auto ofToken = [&](const char* name, const std::vector<std::int32_t>& list)
   {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Recording.h"
+#include "Recording/Recording.h"
 
 #include <cstdint>
 #include <vector>
@@ -11,24 +11,15 @@ class vtkTable;
 namespace AttentionAtlas
 {
 
-/// A head of a recording by its numbers.
-struct HeadPlace
-{
-  std::int64_t layer = 0;
-  std::int64_t head = 0;
-};
-
-/// The heads of all recorded layers; of one layer or head number unless it is -1. Throws
-/// atlas::OptionError if there is no such layer or head.
-std::vector<HeadPlace> HeadsOf(
-  const atlas::Recording& recording, std::int64_t layer = -1, std::int64_t head = -1);
+/// The heads of all recorded layers.
+std::vector<atlas::HeadPlace> HeadsOf(const atlas::Recording& recording);
 
 /// Adds the columns Layer and Head with a row per head.
-void AddHeadColumns(const std::vector<HeadPlace>& heads, vtkTable* table);
+void AddHeadColumns(const std::vector<atlas::HeadPlace>& heads, vtkTable* table);
 
 /// Adds the columns Layer, Head, Sequence, Position (int), Token Index (id type), which become the
 /// pedigree ids, and Token (string): for each head the tokens of these rows of the recording.
-void AddTokenColumns(const atlas::Recording& recording, const std::vector<HeadPlace>& heads,
+void AddTokenColumns(const atlas::Recording& recording, const std::vector<atlas::HeadPlace>& heads,
   const std::vector<std::int64_t>& rows, vtkTable* table);
 
 /// The bytes that the columns of AddTokenColumns take per row, about.

@@ -1,8 +1,8 @@
 #include "TokensOfHeads.h"
 
 #include "ArrayNames.h"
-#include "Error.h"
-#include "Joined.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
 
 #include <vtkIntArray.h>
 #include <vtkStringArray.h>
@@ -21,8 +21,8 @@ Array* Require(vtkTable* table, const char* name)
   auto* column = Array::SafeDownCast(table->GetColumnByName(name));
   if (column == nullptr)
   {
-    throw atlas::OptionError("Input: expected the column " + std::string(name) +
-                             " of the first output of Attention Tokens, found none.");
+    throw atlas::OptionError(
+      "Input: expected the column ", name, " of the first output of Attention Tokens, found none.");
   }
   return column;
 }
@@ -66,12 +66,9 @@ TokensOfHeads::TokensOfHeads(vtkTable* table, const std::string& vector)
       this->texts.emplace(id, words->GetValue(row));
     }
   }
-  if (present.count(vector) == 0)
-  {
-    throw atlas::OptionError("Vector: expected one of those that Attention Tokens has read, " +
-                             atlas::Joined(present, [](const std::string& name) { return name; }) +
-                             ", found " + vector + ".");
-  }
+  atlas::ThrowIf<atlas::OptionError>(present.count(vector) == 0,
+    "Vector: expected one of those that Attention Tokens has read, ",
+    atlas::Joined(present, [](const std::string& name) { return name; }), ", found ", vector, ".");
   for (const std::pair<int, int>& head : this->heads)
   {
     this->ids.emplace_back(found[head].begin(), found[head].end());

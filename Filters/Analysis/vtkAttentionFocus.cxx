@@ -1,43 +1,33 @@
 #include "vtkAttentionFocus.h"
 
+#include "Analysis/AttentionFocus.h"
 #include "ArrayNames.h"
-#include "AttentionFocus.h"
-#include "DataFields.h"
+#include "Base/Error.h"
 #include "DataFormat.h"
-#include "Error.h"
 #include "HeadBlocks.h"
-#include "Index.h"
+#include "ListArrays.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "TokenColumns.h"
 
-#include <vtkFloatArray.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
-#include <vtkTable.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <exception>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
 
 using atlas::FocusMeasure;
-using atlas::ToIndex;
-using AttentionAtlas::AddColumn;
-using AttentionAtlas::HeadPlace;
+using atlas::HeadPlace;
 
 /// How the numbers of a column are stored per query.
 enum class Kind
@@ -76,21 +66,15 @@ constexpr std::array<FocusMeasure, 7> Measures = { FocusMeasure::StrongestIsSelf
 
 void RequireOptions(const atlas::Recording& recording, double threshold, bool excludesFirst)
 {
-  if (!(threshold >= 0 && threshold <= 1))
-  {
-    throw atlas::OptionError(
-      "SinkThreshold: expected a weight from 0 to 1, found " + std::to_string(threshold) + ".");
-  }
+  atlas::ThrowIf<atlas::OptionError>(!(threshold >= 0 && threshold <= 1),
+    "SinkThreshold: expected a weight from 0 to 1, found ", threshold, ".");
   bool isLong = false;
   for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
   {
     isLong = isLong || recording.SequenceLength(s) > 1;
   }
-  if (excludesFirst && !isLong)
-  {
-    throw atlas::OptionError("ExcludeFirst: expected a sequence of at least 2 tokens, found only "
-                             "sequences of 1.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(excludesFirst && !isLong,
+    "ExcludeFirst: expected a sequence of at least 2 tokens, found only sequences of 1.");
 }
 
 }
@@ -105,13 +89,12 @@ struct vtkAttentionFocus::Work
   double sinkThreshold;
   bool excludesFirst;
   bool isPerQuery;
-  AttentionAtlas::HeadBlocks heads;
+  HeadBlocks heads;
   std::vector<std::int64_t> rows;         ///< of the tokens that count
   std::vector<atlas::FocusSums> sums;     ///< per block
   std::vector<atlas::QueryFocus> queries; ///< [heads of this rank, rows]; empty unless per query
 
-  Work(const atlas::Recording& source, const vtkAttentionFocus& filter,
-    const AttentionAtlas::RankGroup& ranks);
+  Work(const atlas::Recording& source, const vtkAttentionFocus& filter, const RankGroup& ranks);
 
   void Measure(std::size_t b, std::vector<float>& weights, std::vector<atlas::QueryFocus>& found);
   std::vector<atlas::FocusSums> SumsOfHeads() const;
@@ -120,8 +103,8 @@ private:
   void RequireMemory() const;
 };
 
-vtkAttentionFocus::Work::Work(const atlas::Recording& source, const vtkAttentionFocus& filter,
-  const AttentionAtlas::RankGroup& ranks)
+vtkAttentionFocus::Work::Work(
+  const atlas::Recording& source, const vtkAttentionFocus& filter, const RankGroup& ranks)
   : recording(source)
   , quantity(filter.Quantity == NORM_WEIGHTED ? atlas::AttentionQuantity::NormWeighted
                                               : atlas::AttentionQuantity::Weights)
@@ -154,7 +137,7 @@ void vtkAttentionFocus::Work::RequireMemory() const
 {
   const std::size_t count = this->rows.size() * this->heads.GetHeads().size();
   const double bytesPerRow =
-    2 * sizeof(atlas::QueryFocus) + AttentionAtlas::TokenColumnBytes() + 8 * sizeof(float) + 3;
+    2 * sizeof(atlas::QueryFocus) + TokenColumnBytes() + 8 * sizeof(float) + 3;
   AttentionAtlas::RequireMemory(static_cast<double>(count) * bytesPerRow,
     "a table of " + std::to_string(count) + " rows",
     "show a row per head, or record fewer layers.");
@@ -164,7 +147,7 @@ void vtkAttentionFocus::Work::RequireMemory() const
 void vtkAttentionFocus::Work::Measure(
   std::size_t b, std::vector<float>& weights, std::vector<atlas::QueryFocus>& found)
 {
-  const AttentionAtlas::QueryBlock& block = this->heads.GetBlocks()[b];
+  const QueryBlock& block = this->heads.GetBlocks()[b];
   const HeadPlace& place = this->heads.GetMine()[block.head];
   found.resize(block.end - block.begin);
   atlas::MeasureFocus(this->recording, block.sequence, place.layer, place.head, this->quantity,
@@ -270,13 +253,12 @@ void FillSorted(const std::vector<HeadPlace>& heads, const std::vector<atlas::Fo
     }
     begin = end;
   }
-  AddColumn<vtkIntArray>(table, Names::Rank, rows, [](const Row& row) { return row.rank; });
-  AddColumn<vtkIntArray>(
-    table, Names::Layer, rows, [](const Row& row) { return static_cast<int>(row.place.layer); });
-  AddColumn<vtkDoubleArray>(table, Names::Value, rows, [](const Row& row) { return row.value; });
-  AddColumn<vtkIntArray>(
-    table, Names::Head, rows, [](const Row& row) { return static_cast<int>(row.place.head); });
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::AttentionFocusSorted);
+  ListArrays(rows, table->GetRowData())
+    .Int(Names::Rank, &Row::rank)
+    .Int(Names::Layer, [](const Row& row) { return row.place.layer; })
+    .Double(Names::Value, &Row::value)
+    .Int(Names::Head, [](const Row& row) { return row.place.head; });
+  SetFormat(table, Formats::AttentionFocusSorted);
 }
 
 }
@@ -300,19 +282,19 @@ void vtkAttentionFocus::FillTables(const Work& work, const Task& task) const
   const bool hasVectors = HasVectors(work.recording);
   if (work.isPerQuery)
   {
-    AttentionAtlas::AddTokenColumns(work.recording, heads, work.rows, table);
+    AddTokenColumns(work.recording, heads, work.rows, table);
     AddMeasures<vtkFloatArray, vtkIntArray, vtkUnsignedCharArray>(
       queries, hasVectors, [&work](const atlas::QueryFocus& focus, FocusMeasure measure)
       { return atlas::FocusValue(focus, measure, work.sinkThreshold); }, table);
   }
   else
   {
-    AttentionAtlas::AddHeadColumns(heads, table);
+    AddHeadColumns(heads, table);
     AddMeasures<vtkDoubleArray, vtkDoubleArray, vtkDoubleArray>(
       sums, hasVectors,
       [](const atlas::FocusSums& sum, FocusMeasure measure) { return sum.Mean(measure); }, table);
   }
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::AttentionFocus);
+  SetFormat(table, Formats::AttentionFocus);
   this->AddKind(table);
   FillSorted(heads, sums, Measures.at(this->Measure), task.Output<vtkTable>(1));
 }
@@ -320,11 +302,11 @@ void vtkAttentionFocus::FillTables(const Work& work, const Task& task) const
 void vtkAttentionFocus::Execute(Task& task)
 {
   vtkMultiBlockDataSet* input = this->RequirePart(task);
-  if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
+  if (task.Ranks().Any(IsEmpty(input))) // a rank without one has told why
   {
     return;
   }
-  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  const atlas::Recording recording = ToRecording(input);
   Work work(recording, *this, task.Ranks());
   work.heads.Run(task.Progress(),
     [&work](std::size_t begin, std::size_t end)

@@ -1,26 +1,20 @@
 #include "vtkAttentionTokenLayout.h"
 
+#include "Analysis/AttentionTokens.h"
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
-#include "AttentionTokens.h"
-#include "DataFields.h"
+#include "Base/Error.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "Index.h"
-#include "ProcessedWeights.h"
-#include "TSne.h"
+#include "Embedding/TSne.h"
+#include "ListArrays.h"
+#include "Shapes.h"
 #include "Task.h"
 #include "TokensOfHeads.h"
 #include "TransformerConversion.h"
+#include "Weights/ProcessedWeights.h"
 
-#include <vtkCellArray.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
-#include <vtkPointData.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -28,13 +22,10 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
-
-using atlas::ToIndex;
-using AttentionAtlas::TokensOfHeads;
 
 /// A head and one of its tokens.
 struct Place
@@ -61,27 +52,20 @@ std::vector<Place> PlacesOf(const TokensOfHeads& tokens)
 std::vector<float> EmbeddingsOf(const std::vector<Place>& places, const atlas::Transformer& model)
 {
   const atlas::TransformerConfig& config = model.GetConfig();
-  if (config.input != atlas::InputKind::Tokens)
-  {
-    throw atlas::ModelError("Model: expected a model of text, found " + config.architecture + ".");
-  }
+  atlas::ThrowIf<atlas::ModelError>(config.input != atlas::InputKind::Tokens,
+    "Model: expected a model of text, found ", config.architecture, ".");
   const std::size_t d = config.modelDimension;
-  AttentionAtlas::RequireMemory(static_cast<double>(places.size() * d) * sizeof(float),
+  RequireMemory(static_cast<double>(places.size() * d) * sizeof(float),
     "the embeddings of " + std::to_string(places.size()) + " tokens of heads",
     "read fewer heads or vectors.");
-  const atlas::ProcessedWeights weights(
-    model, atlas::WeightSteps::TransformerLens, AttentionAtlas::ThreadLimit());
+  const atlas::ProcessedWeights weights(model, atlas::WeightSteps::TransformerLens, ThreadLimit());
   std::vector<float> embeddings(places.size() * d);
   for (std::size_t i = 0; i < places.size(); ++i)
   {
     const std::int32_t id = places[i].id;
-    if (id < 0 || id >= config.vocabulary)
-    {
-      throw atlas::OptionError("Model: expected the model of the attention tokens, with ids from 0 "
-                               "to " +
-                               std::to_string(config.vocabulary - 1) + ", found " +
-                               std::to_string(id) + " among them.");
-    }
+    atlas::ThrowIf<atlas::OptionError>(id < 0 || id >= config.vocabulary,
+      "Model: expected the model of the attention tokens, with ids from 0 to ",
+      config.vocabulary - 1, ", found ", id, " among them.");
     const atlas::DoubleMatrix row = weights.TokenEmbedding(id, id + 1);
     std::transform(row.data(), row.data() + d, embeddings.data() + i * d,
       [](double value) { return static_cast<float>(value); });
@@ -92,28 +76,21 @@ std::vector<float> EmbeddingsOf(const std::vector<Place>& places, const atlas::T
 void Fill(const TokensOfHeads& tokens, const std::vector<Place>& places,
   const atlas::Layout& layout, vtkPolyData* output)
 {
-  vtkNew<vtkPoints> points;
-  vtkNew<vtkCellArray> vertices;
+  Shapes vertices;
   for (std::size_t i = 0; i < places.size(); ++i)
   {
-    const vtkIdType point =
-      points->InsertNextPoint(layout.points[2 * i], layout.points[2 * i + 1], 0);
-    vertices->InsertNextCell(1, &point);
+    vertices.AddVertex(layout.points[2 * i], layout.points[2 * i + 1]);
   }
-  output->SetPoints(points);
-  output->SetVerts(vertices);
+  vertices.MoveToVerts(output);
   vtkPointData* data = output->GetPointData();
-  for (const auto& [name, number] : { std::pair(Names::Layer, &Place::layer),
-         std::pair(Names::Head, &Place::head), std::pair(Names::TokenId, &Place::id) })
-  {
-    data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
-      name, places, [member = number](const Place& place) { return place.*member; }));
-  }
-  data->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(
-    Names::Token, places, [&](const Place& place) { return tokens.texts.at(place.id); }));
-  AttentionAtlas::CacheRanges(data);
-  AttentionAtlas::AddField(output->GetFieldData(), Names::Divergence, layout.divergence);
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionTokenLayout);
+  ListArrays(places, data)
+    .Int(Names::Layer, &Place::layer)
+    .Int(Names::Head, &Place::head)
+    .Int(Names::TokenId, &Place::id)
+    .Text(Names::Token, [&](const Place& place) { return tokens.texts.at(place.id); });
+  CacheRanges(data);
+  AddField(output->GetFieldData(), Names::Divergence, layout.divergence);
+  SetFormat(output, Formats::AttentionTokenLayout);
 }
 
 }
@@ -136,7 +113,7 @@ void vtkAttentionTokenLayout::Execute(Task& task)
   const TokensOfHeads tokens(
     input, std::string(atlas::NameOf(static_cast<atlas::HeadVector>(this->Vector))));
   const std::vector<Place> places = PlacesOf(tokens);
-  const auto transformer = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  const auto transformer = ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
   const std::vector<float> embeddings = EmbeddingsOf(places, transformer->GetModel());
   const std::int64_t count = places.size();
   atlas::TSneOptions options;
@@ -144,7 +121,7 @@ void vtkAttentionTokenLayout::Execute(Task& task)
   options.perplexity = std::min(this->Perplexity, atlas::LargestPerplexity(count));
   options.iterations = this->Iterations;
   options.seed = static_cast<std::uint64_t>(this->Seed);
-  options.threads = AttentionAtlas::ThreadLimit();
+  options.threads = ThreadLimit();
   options.progress = [&](int iteration, double, const float*)
   {
     task.Progress()(iteration, this->Iterations);

@@ -1,35 +1,32 @@
 #include "vtkAttentionTokens.h"
 
+#include "Analysis/AttentionTokens.h"
+#include "Analysis/TokenCounts.h"
 #include "ArrayNames.h"
-#include "AttentionTokens.h"
-#include "DataFields.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "Index.h"
+#include "ListArrays.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "TokenCells.h"
-#include "TokenCounts.h"
 #include "TransformerConversion.h"
 
 #include <vtkDataSetAttributes.h>
-#include <vtkFloatArray.h>
-#include <vtkIdTypeArray.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 #include <vtkPolyData.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
-#include <vtkTypeInt64Array.h>
 
 #include <array>
 #include <string>
 
-using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
+using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace
 {
@@ -37,8 +34,6 @@ namespace
 using atlas::HeadTokens;
 using atlas::ToIndex;
 using atlas::TokenCount;
-using AttentionAtlas::AddColumn;
-using AttentionAtlas::TokenNames;
 
 constexpr std::array<const char*, 3> ReadingNames = { "Plain", "Refactored", "PublishedCode" };
 constexpr std::array<int, 3> TablePorts = { 0, 2, 3 };
@@ -86,65 +81,50 @@ std::vector<Row> RowsOf(const atlas::Recording& recording, const std::vector<Hea
 
 void FillTokens(const std::vector<Row>& rows, const TokenNames& names, vtkTable* table)
 {
-  const auto add = [&](const char* name, const auto& number)
-  { AddColumn<vtkIntArray>(table, name, rows, number); };
-  add(Names::Layer, [](const Row& row) { return row.tokens->layer; });
-  add(Names::Head, [](const Row& row) { return row.tokens->head; });
-  add(Names::Sequence, [](const Row& row) { return row.tokens->sequence; });
-  add(Names::Position, [](const Row& row) { return row.position; });
-  add(Names::KeyPosition, [](const Row& row) { return row.key; });
-  AddColumn<vtkIdTypeArray>(table, Names::TokenIndex, rows, [](const Row& row) { return row.row; });
-  AddColumn<vtkStringArray>(
-    table, Names::Vector, rows, [](const Row& row) { return VectorName(row.tokens->vector); });
-  add(Names::Rank, [](const Row& row) { return row.rank; });
-  add(Names::TokenId, [](const Row& row) { return row.token->id; });
-  AddColumn<vtkStringArray>(
-    table, Names::Token, rows, [&](const Row& row) { return names.Of(row.token->id); });
-  AddColumn<vtkFloatArray>(
-    table, Names::Logit, rows, [](const Row& row) { return row.token->logit; });
+  ListArrays(rows, table->GetRowData())
+    .Int(Names::Layer, [](const Row& row) { return row.tokens->layer; })
+    .Int(Names::Head, [](const Row& row) { return row.tokens->head; })
+    .Int(Names::Sequence, [](const Row& row) { return row.tokens->sequence; })
+    .Int(Names::Position, &Row::position)
+    .Int(Names::KeyPosition, &Row::key)
+    .Id(Names::TokenIndex, &Row::row)
+    .Text(Names::Vector, [](const Row& row) { return VectorName(row.tokens->vector); })
+    .Int(Names::Rank, &Row::rank)
+    .Int(Names::TokenId, [](const Row& row) { return row.token->id; })
+    .Text(Names::Token, [&](const Row& row) { return names.Of(row.token->id); })
+    .Float(Names::Logit, [](const Row& row) { return row.token->logit; });
   vtkDataSetAttributes* data = table->GetRowData();
   data->SetPedigreeIds(data->GetAbstractArray(Names::TokenIndex));
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::AttentionTokens);
+  SetFormat(table, Formats::AttentionTokens);
 }
 
 void FillCounts(const std::vector<TokenCount>& counts, const TokenNames& names, vtkTable* table)
 {
-  const auto add = [&](const char* name, std::int32_t TokenCount::* number)
-  {
-    AddColumn<vtkIntArray>(
-      table, name, counts, [number](const TokenCount& count) { return count.*number; });
-  };
-  add(Names::Layer, &TokenCount::layer);
-  add(Names::Head, &TokenCount::head);
-  AddColumn<vtkStringArray>(
-    table, Names::Vector, counts, [](const TokenCount& count) { return VectorName(count.vector); });
-  add(Names::TokenId, &TokenCount::id);
-  AddColumn<vtkStringArray>(
-    table, Names::Token, counts, [&](const TokenCount& count) { return names.Of(count.id); });
-  AddColumn<vtkTypeInt64Array>(
-    table, Names::Count, counts, [](const TokenCount& count) { return count.count; });
-  AddColumn<vtkTypeInt64Array>(
-    table, Names::Positions, counts, [](const TokenCount& count) { return count.positions; });
-  add(Names::Rank, &TokenCount::rank);
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::AttentionTokenCounts);
+  ListArrays(counts, table->GetRowData())
+    .Int(Names::Layer, &TokenCount::layer)
+    .Int(Names::Head, &TokenCount::head)
+    .Text(Names::Vector, [](const TokenCount& count) { return VectorName(count.vector); })
+    .Int(Names::TokenId, &TokenCount::id)
+    .Text(Names::Token, [&](const TokenCount& count) { return names.Of(count.id); })
+    .Int64(Names::Count, &TokenCount::count)
+    .Int64(Names::Positions, &TokenCount::positions)
+    .Int(Names::Rank, &TokenCount::rank);
+  SetFormat(table, Formats::AttentionTokenCounts);
 }
 
 void FillUnique(const std::vector<atlas::UniqueCount>& unique, vtkTable* table)
 {
   using atlas::UniqueCount;
-  AddColumn<vtkIntArray>(
-    table, Names::Layer, unique, [](const UniqueCount& count) { return count.layer; });
-  AddColumn<vtkIntArray>(
-    table, Names::Head, unique, [](const UniqueCount& count) { return count.head; });
-  AddColumn<vtkStringArray>(table, Names::Vector, unique,
-    [](const UniqueCount& count) { return VectorName(count.vector); });
-  AddColumn<vtkTypeInt64Array>(
-    table, Names::Unique, unique, [](const UniqueCount& count) { return count.unique; });
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::AttentionTokenUnique);
+  ListArrays(unique, table->GetRowData())
+    .Int(Names::Layer, &UniqueCount::layer)
+    .Int(Names::Head, &UniqueCount::head)
+    .Text(Names::Vector, [](const UniqueCount& count) { return VectorName(count.vector); })
+    .Int64(Names::Unique, &UniqueCount::unique);
+  SetFormat(table, Formats::AttentionTokenUnique);
 }
 
 /// The tokens of all ranks, each of which has searched a part of the vocabulary.
-void JoinRanks(const AttentionAtlas::RankGroup& ranks, std::vector<HeadTokens>& tokens)
+void JoinRanks(const RankGroup& ranks, std::vector<HeadTokens>& tokens)
 {
   if (ranks.Count() == 1)
   {
@@ -169,7 +149,7 @@ void RequireMemory(const atlas::Recording& recording, const atlas::Transformer& 
   const atlas::AttentionTokenOptions& options)
 {
   const atlas::AttentionTokenMemory memory = atlas::MemoryOf(recording, model, options);
-  const double row = AttentionAtlas::CellBytes() + 2 * sizeof(std::string) + 64;
+  const double row = CellBytes() + 2 * sizeof(std::string) + 64;
   AttentionAtlas::RequireMemory(
     static_cast<double>(memory.bytes) + static_cast<double>(memory.tokens) * row,
     std::to_string(memory.tokens) + " attention tokens of " +
@@ -188,18 +168,6 @@ vtkAttentionTokens::vtkAttentionTokens()
   this->SetHead(-1);
 }
 
-void vtkAttentionTokens::AddVector(int vector)
-{
-  this->Vectors.push_back(vector);
-  this->Modified();
-}
-
-void vtkAttentionTokens::ClearVectors()
-{
-  this->Vectors.clear();
-  this->Modified();
-}
-
 /// Asks for the same piece of all outputs, which are made together, with the ghost level that
 /// ParaView asks for geometry on several ranks; else it would have all made again for that.
 int vtkAttentionTokens::RequestUpdateExtent(
@@ -214,17 +182,14 @@ int vtkAttentionTokens::RequestUpdateExtent(
 }
 
 atlas::AttentionTokenOptions vtkAttentionTokens::MakeOptions(
-  const AttentionAtlas::RankGroup& ranks, const atlas::Progress& progress) const
+  const RankGroup& ranks, const atlas::Progress& progress) const
 {
   atlas::AttentionTokenOptions options;
   options.vectors.clear();
   for (const int vector : this->Vectors)
   {
-    if (vector < QUERY || vector > DOT_PRODUCT)
-    {
-      throw atlas::OptionError(
-        "Vectors: expected numbers from 0 to 5, found " + std::to_string(vector) + ".");
-    }
+    atlas::ThrowIf<atlas::OptionError>(vector < QUERY || vector > DOT_PRODUCT,
+      "Vectors: expected numbers from 0 to 5, found ", vector, ".");
     options.vectors.push_back(static_cast<atlas::HeadVector>(vector));
   }
   options.reading = static_cast<atlas::TokenReading>(this->Reading);
@@ -234,7 +199,7 @@ atlas::AttentionTokenOptions vtkAttentionTokens::MakeOptions(
   options.head = this->Head;
   options.sequence = this->Sequence;
   options.tokens = this->MaximumTokens;
-  options.threads = AttentionAtlas::ThreadLimit();
+  options.threads = ThreadLimit();
   options.part = ranks.Rank();
   options.parts = ranks.Count();
   options.progress = progress;
@@ -250,30 +215,29 @@ void vtkAttentionTokens::FillOutputs(const atlas::Recording& recording, const To
   FillUnique(atlas::CountUnique(counts), task.Output<vtkTable>(3));
   auto* cells = task.Output<vtkPolyData>(CellPort);
   auto* labels = task.Output<vtkPolyData>(LabelPort);
-  const AttentionAtlas::TokenImages images(recording, names, tokens);
-  AttentionAtlas::FillCells(images, cells);
-  AttentionAtlas::SetFormat(cells, AttentionAtlas::Formats::AttentionTokenCells);
-  AttentionAtlas::FillLabels(images, labels);
-  AttentionAtlas::SetFormat(labels, AttentionAtlas::Formats::AttentionTokenLabels);
+  const TokenImages images(recording, names, tokens);
+  FillCells(images, cells);
+  SetFormat(cells, Formats::AttentionTokenCells);
+  FillLabels(images, labels);
+  SetFormat(labels, Formats::AttentionTokenLabels);
   const bool processes = this->Processing == TRANSFORMER_LENS || this->Reading != PLAIN;
   for (const int port : TablePorts)
   {
     vtkFieldData* fields = task.Output<vtkTable>(port)->GetFieldData();
-    AttentionAtlas::AddField(fields, Names::Reading, std::string(ReadingNames.at(this->Reading)));
-    AttentionAtlas::AddField(
-      fields, Names::Processing, std::string(processes ? "TransformerLens" : "None"));
+    AddField(fields, Names::Reading, ReadingNames.at(this->Reading));
+    AddField(fields, Names::Processing, processes ? "TransformerLens" : "None");
   }
 }
 
 void vtkAttentionTokens::Execute(Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
+  if (task.Ranks().Any(IsEmpty(input))) // a rank without one has told why
   {
     return;
   }
-  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
-  const auto transformer = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  const atlas::Recording recording = ToRecording(input);
+  const auto transformer = ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
   const atlas::Transformer& model = transformer->GetModel();
   const atlas::Progress searched = task.Progress().Part(0., 0.95);
   const atlas::AttentionTokenOptions options = this->MakeOptions(task.Ranks(), searched);

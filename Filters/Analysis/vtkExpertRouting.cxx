@@ -1,30 +1,23 @@
 #include "vtkExpertRouting.h"
 
+#include "Analysis/ExpertLoad.h"
 #include "ArrayNames.h"
-#include "DataFields.h"
+#include "Base/Index.h"
 #include "DataFormat.h"
-#include "ExpertLoad.h"
 #include "ImageRequest.h"
-#include "Index.h"
-#include "RecordedAttention.h"
+#include "ListArrays.h"
+#include "Recording/RecordedAttention.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
+#include "Shapes.h"
 #include "Task.h"
 #include "TokenText.h"
 
-#include <vtkCellArray.h>
-#include <vtkFloatArray.h>
-#include <vtkIdTypeArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
-#include <vtkPointData.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
-#include <vtkTable.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -33,7 +26,7 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -41,8 +34,6 @@ namespace
 using atlas::ExpertLoad;
 using atlas::ExpertToken;
 using atlas::RecordedLayer;
-using AttentionAtlas::AddColumn;
-using AttentionAtlas::MakeArray;
 
 constexpr int RoutingImagePort = 0;
 constexpr int RoutingLoadPort = 1;
@@ -53,7 +44,7 @@ constexpr int RoutingLabelPort = 3;
 std::vector<std::pair<int, int>> RoutedLayers(vtkMultiBlockDataSet* recording)
 {
   std::vector<std::pair<int, int>> layers;
-  vtkDataArray* experts = recording->GetFieldData()->GetArray(AttentionAtlas::ExpertsField);
+  vtkDataArray* experts = recording->GetFieldData()->GetArray(ExpertsField);
   for (vtkIdType i = 0; experts != nullptr && i < experts->GetNumberOfTuples(); ++i)
   {
     layers.emplace_back(
@@ -71,19 +62,6 @@ struct RoutingCell
   std::int64_t row = -1; ///< the token's in the recording; -1: none
   ExpertLoad load = {};  ///< of all tokens
 };
-
-/// The numbers of a list as labels.
-template<class List, class Number>
-std::vector<std::string> LabelsOf(const List& list, const Number& number)
-{
-  std::vector<std::string> labels;
-  labels.reserve(list.size());
-  for (const auto& item : list)
-  {
-    labels.push_back(std::to_string(number(item)));
-  }
-  return labels;
-}
 
 /// The cells of an image, row by row from the top, and what is written beside it.
 struct RoutingGrid
@@ -111,14 +89,17 @@ std::vector<std::string> TokensOf(const atlas::Recording& recording, std::int64_
   texts.reserve(length);
   for (std::int64_t i = 0; i < length; ++i)
   {
-    texts.push_back(AttentionAtlas::TokenText(recording, first + i));
+    texts.push_back(TokenText(recording, first + i));
   }
   return texts;
 }
 
 std::vector<std::string> NamesOf(const std::vector<const RecordedLayer*>& layers)
 {
-  return LabelsOf(layers, [](const RecordedLayer* layer) { return layer->index; });
+  std::vector<std::string> names;
+  std::transform(layers.begin(), layers.end(), std::back_inserter(names),
+    [](const RecordedLayer* layer) { return std::to_string(layer->index); });
+  return names;
 }
 
 RoutingGrid LayersOf(const atlas::Recording& recording, std::int64_t sequence)
@@ -201,19 +182,17 @@ RoutingGrid LoadsOf(const atlas::Recording& recording, const std::vector<ExpertL
 void AddPlaces(const atlas::Recording& recording, const std::vector<RoutingCell>& cells,
   std::int64_t sequence, vtkFieldData* data)
 {
-  const auto add = [&](const char* name, const auto& number)
-  { data->AddArray(MakeArray<vtkIntArray>(name, cells, number)); };
-  add(Names::Layer, [](const RoutingCell& cell) { return static_cast<int>(cell.layer->index); });
-  add(Names::Expert, [](const RoutingCell& cell) { return cell.expert; });
+  ListArrays(cells, data)
+    .Int(Names::Layer, [](const RoutingCell& cell) { return cell.layer->index; })
+    .Int(Names::Expert, &RoutingCell::expert);
   if (!cells.empty() && cells.front().row >= 0)
   {
-    add(Names::Sequence, [&](const RoutingCell&) { return static_cast<int>(sequence); });
-    add(Names::Position, [&](const RoutingCell& cell)
-      { return static_cast<int>(recording.tokens.position[cell.row]); });
-    data->AddArray(MakeArray<vtkIdTypeArray>(
-      Names::TokenIndex, cells, [](const RoutingCell& cell) { return vtkIdType{ cell.row }; }));
-    data->AddArray(MakeArray<vtkFloatArray>(
-      Names::ExpertWeight, cells, [](const RoutingCell& cell) { return cell.weight; }));
+    ListArrays(cells, data)
+      .Int(Names::Sequence, [&](const RoutingCell&) { return sequence; })
+      .Int(Names::Position,
+        [&](const RoutingCell& cell) { return recording.tokens.position[cell.row]; })
+      .Id(Names::TokenIndex, &RoutingCell::row)
+      .Float(Names::ExpertWeight, &RoutingCell::weight);
   }
 }
 
@@ -221,8 +200,7 @@ void FillImage(const atlas::Recording& recording, const RoutingGrid& grid, std::
   bool isLoad, vtkInformation* info)
 {
   std::vector<RoutingCell> cells;
-  for (const std::size_t cell :
-    AttentionAtlas::BeginImage(info, grid.columns.size(), grid.rows.size()))
+  for (const std::size_t cell : BeginImage(info, grid.columns.size(), grid.rows.size()))
   {
     cells.push_back(grid.cells[cell]);
   }
@@ -231,82 +209,69 @@ void FillImage(const atlas::Recording& recording, const RoutingGrid& grid, std::
   AddPlaces(recording, cells, sequence, data);
   if (isLoad)
   {
-    data->AddArray(MakeArray<vtkIntArray>(Names::Count, cells,
-      [](const RoutingCell& cell) { return static_cast<int>(cell.load.count); }));
-    data->AddArray(MakeArray<vtkFloatArray>(Names::Share, cells,
-      [](const RoutingCell& cell) { return static_cast<float>(cell.load.share); }));
-    data->AddArray(MakeArray<vtkFloatArray>(Names::MeanWeight, cells,
-      [](const RoutingCell& cell) { return static_cast<float>(cell.load.weight); }));
+    ListArrays(cells, data)
+      .Int(Names::Count, [](const RoutingCell& cell) { return cell.load.count; })
+      .Float(Names::Share, [](const RoutingCell& cell) { return cell.load.share; })
+      .Float(Names::MeanWeight, [](const RoutingCell& cell) { return cell.load.weight; });
   }
   data->SetActiveScalars(isLoad ? Names::Share : Names::ExpertWeight);
   vtkFieldData* fields = image->GetFieldData();
-  fields->AddArray(MakeArray<vtkStringArray>(Names::KeyToken, grid.columns));
-  fields->AddArray(MakeArray<vtkStringArray>(Names::QueryToken, grid.rows));
-  AttentionAtlas::AddField(fields, Names::KeyTitle, std::string(grid.columnTitle));
-  AttentionAtlas::AddField(fields, Names::QueryTitle, std::string(grid.rowTitle));
-  AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::ExpertRouting);
+  ListArrays(grid.columns, fields).Text(Names::KeyToken);
+  ListArrays(grid.rows, fields).Text(Names::QueryToken);
+  AddField(fields, Names::KeyTitle, grid.columnTitle);
+  AddField(fields, Names::QueryTitle, grid.rowTitle);
+  SetFormat(image, Formats::ExpertRouting);
 }
 
 /// Adds the columns that both tables have.
 template<class Use>
 void AddUses(const std::vector<Use>& uses, vtkTable* table)
 {
-  AddColumn<vtkIntArray>(
-    table, Names::Count, uses, [](const Use& use) { return static_cast<int>(use.count); });
-  AddColumn<vtkDoubleArray>(table, Names::Share, uses, [](const Use& use) { return use.share; });
-  AddColumn<vtkDoubleArray>(
-    table, Names::MeanWeight, uses, [](const Use& use) { return use.weight; });
-}
-
-template<class Use>
-void AddExperts(const std::vector<Use>& uses, vtkTable* table)
-{
-  AddColumn<vtkIntArray>(table, Names::Layer, uses, [](const Use& use) { return use.layer; });
-  AddColumn<vtkIntArray>(table, Names::Expert, uses, [](const Use& use) { return use.expert; });
+  ListArrays(uses, table->GetRowData())
+    .Int(Names::Count, &Use::count)
+    .Double(Names::Share, &Use::share)
+    .Double(Names::MeanWeight, &Use::weight);
 }
 
 void FillLoads(const std::vector<ExpertLoad>& loads, vtkTable* table)
 {
-  AddExperts(loads, table);
+  ListArrays(loads, table->GetRowData())
+    .Int(Names::Layer, &ExpertLoad::layer)
+    .Int(Names::Expert, &ExpertLoad::expert);
   AddUses(loads, table);
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ExpertRoutingLoads);
+  SetFormat(table, Formats::ExpertRoutingLoads);
 }
 
 void FillTokens(
   const atlas::Recording& recording, const std::vector<ExpertToken>& tokens, vtkTable* table)
 {
-  AddExperts(tokens, table);
-  AddColumn<vtkIntArray>(
-    table, Names::Rank, tokens, [](const ExpertToken& token) { return token.rank; });
-  AddColumn<vtkStringArray>(table, Names::Token, tokens,
-    [&](const ExpertToken& token) { return AttentionAtlas::TokenText(recording, token.row); });
+  ListArrays(tokens, table->GetRowData())
+    .Int(Names::Layer, &ExpertToken::layer)
+    .Int(Names::Expert, &ExpertToken::expert)
+    .Int(Names::Rank, &ExpertToken::rank)
+    .Text(Names::Token, [&](const ExpertToken& token) { return TokenText(recording, token.row); });
   AddUses(tokens, table);
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ExpertRoutingTokens);
+  SetFormat(table, Formats::ExpertRoutingTokens);
 }
 
 /// The number of the expert in each cell.
 void FillLabels(const atlas::Recording& recording, const RoutingGrid& grid, std::int64_t sequence,
   vtkPolyData* output)
 {
-  vtkNew<vtkPoints> points;
-  vtkNew<vtkCellArray> vertices;
+  Shapes vertices;
   const std::size_t columns = grid.columns.size();
   for (std::size_t cell = 0; cell < grid.cells.size(); ++cell)
   {
     const std::size_t row = cell / columns;
-    const vtkIdType point = points->InsertNextPoint(
-      static_cast<double>(cell % columns) - 0.4, -static_cast<double>(row), 0);
-    vertices->InsertNextCell(1, &point);
+    vertices.AddVertex(static_cast<double>(cell % columns) - 0.4, -static_cast<double>(row));
   }
-  output->SetPoints(points);
-  output->SetVerts(vertices);
+  vertices.MoveToVerts(output);
   vtkPointData* data = output->GetPointData();
   AddPlaces(recording, grid.cells, sequence, data);
-  data->AddArray(MakeArray<vtkStringArray>(
-    Names::Token, grid.cells, [](const RoutingCell& cell) { return std::to_string(cell.expert); }));
-  data->AddArray(MakeArray<vtkUnsignedCharArray>(Names::Side, grid.cells,
-    [](const RoutingCell&) { return static_cast<unsigned char>(1); })); // to the right of its point
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::ExpertRoutingLabels);
+  ListArrays(grid.cells, data)
+    .Text(Names::Token, [](const RoutingCell& cell) { return std::to_string(cell.expert); })
+    .Byte(Names::Side, [](const RoutingCell&) { return 1; }); // to the right of its point
+  SetFormat(output, Formats::ExpertRoutingLabels);
 }
 
 }
@@ -319,18 +284,16 @@ vtkExpertRouting::vtkExpertRouting()
 {
 }
 
-vtkExpertRouting::~vtkExpertRouting() = default;
-
 int vtkExpertRouting::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::OutlineOfRecording(this);
-  const AttentionAtlas::RecordingRanges ranges(recording);
+  vtkMultiBlockDataSet* recording = OutlineOfRecording(this);
+  const RecordingRanges ranges(recording);
   std::copy_n(ranges.sequence, 2, this->SequenceRange);
   std::fill_n(this->LayerRange, 2, 0);
   int rows = 0;
   int columns = 0;
-  if (!AttentionAtlas::IsEmpty(recording))
+  if (!IsEmpty(recording))
   {
     const std::vector<std::pair<int, int>> layers = RoutedLayers(recording);
     int most = 0;
@@ -345,27 +308,24 @@ int vtkExpertRouting::RequestInformation(
       this->LayerRange[0] = layers.front().first;
       this->LayerRange[1] = layers.back().first;
     }
-    columns = this->Show == LOAD
-                ? most
-                : AttentionAtlas::SequenceTokens(recording, std::max(this->Sequence, 0));
+    columns = this->Show == LOAD ? most : SequenceTokens(recording, std::max(this->Sequence, 0));
     rows = this->Show == EXPERTS ? ofLayer : static_cast<int>(layers.size());
     // Also if something is wrong, which RequestData tells.
     columns = std::max(columns, 1);
     rows = std::max(rows, 1);
   }
-  AttentionAtlas::AnnounceImage(
-    columns, rows, outputVector->GetInformationObject(RoutingImagePort));
+  AnnounceImage(columns, rows, outputVector->GetInformationObject(RoutingImagePort));
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
 void vtkExpertRouting::Execute(Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  if (AttentionAtlas::IsEmpty(input))
+  if (IsEmpty(input))
   {
     return;
   }
-  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  const atlas::Recording recording = ToRecording(input);
   const std::vector<ExpertLoad> loads = atlas::MeasureExperts(recording);
   if (this->Show != LOAD)
   {

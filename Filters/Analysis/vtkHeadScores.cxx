@@ -1,14 +1,14 @@
 #include "vtkHeadScores.h"
 
+#include "Analysis/HeadCopying.h"
+#include "Analysis/HeadPatterns.h"
 #include "ArrayNames.h"
-#include "DataFields.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
 #include "DataFormat.h"
-#include "Error.h"
 #include "HeadBlocks.h"
-#include "HeadCopying.h"
-#include "HeadPatterns.h"
 #include "ImageRequest.h"
-#include "Index.h"
+#include "ListArrays.h"
 #include "PanelTitles.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
@@ -24,7 +24,6 @@
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
-#include <vtkTable.h>
 
 #include <algorithm>
 #include <array>
@@ -35,10 +34,10 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 using atlas::HeadPattern;
+using atlas::HeadPlace;
 using atlas::PatternSums;
-using AttentionAtlas::HeadPlace;
-using AttentionAtlas::Task;
 
 namespace
 {
@@ -71,7 +70,7 @@ struct vtkHeadScores::Measured
 
 struct vtkHeadScores::Memory
 {
-  AttentionAtlas::LastResult<Measured> measured;
+  LastResult<Measured> measured;
 };
 
 /// The scores of all heads, as columns.
@@ -93,12 +92,12 @@ struct vtkHeadScores::Scores
 
 void vtkHeadScores::Scores::MakeTable(const std::vector<HeadPlace>& heads, vtkTable* table) const
 {
-  AttentionAtlas::AddHeadColumns(heads, table);
+  AddHeadColumns(heads, table);
   for (const auto& [name, values] : this->columns)
   {
-    AttentionAtlas::AddColumn<vtkDoubleArray>(table, name, values);
+    AddColumn<vtkDoubleArray>(table, name, values);
   }
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadScores);
+  SetFormat(table, Formats::HeadScores);
 }
 
 /// Makes the part of the image that is asked for.
@@ -108,24 +107,20 @@ void vtkHeadScores::Scores::MakeImage(
   std::array<int, 6> whole = { 0, -1, 0, -1, 0, -1 };
   info->Get(vtkStreamingDemandDrivenPipeline::WHOLE_EXTENT(), whole.data());
   const int expected = (whole[1] + 1) * (whole[3] + 1);
-  if (heads.size() != atlas::ToIndex(expected))
-  {
-    throw atlas::ModelError("Head Scores: expected a recording with " + std::to_string(expected) +
-                            " heads, as its field data say, found " + std::to_string(heads.size()) +
-                            "; extract no blocks of it.");
-  }
-  const std::vector<std::size_t> shown = AttentionAtlas::BeginImage(info); // heads of the points
+  atlas::ThrowIf<atlas::ModelError>(heads.size() != atlas::ToIndex(expected),
+    "Head Scores: expected a recording with ", expected, " heads, as its field data say, found ",
+    heads.size(), "; extract no blocks of it.");
+  const std::vector<std::size_t> shown = BeginImage(info); // heads of the points
   auto* image = vtkImageData::GetData(info);
   vtkPointData* data = image->GetPointData();
   for (const auto& [name, values] : this->columns)
   {
-    data->AddArray(AttentionAtlas::MakeArray<vtkDoubleArray>(
+    data->AddArray(MakeArray<vtkDoubleArray>(
       name, shown, [&list = values](std::size_t head) { return list[head]; }));
   }
-  data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
-    Names::Layer, shown, [&](std::size_t head) { return static_cast<int>(heads[head].layer); }));
-  data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
-    Names::Head, shown, [&](std::size_t head) { return static_cast<int>(heads[head].head); }));
+  ListArrays(shown, data)
+    .Int(Names::Layer, [&](std::size_t head) { return heads[head].layer; })
+    .Int(Names::Head, [&](std::size_t head) { return heads[head].head; });
   for (const char* name :
     { Names::Sink, Names::PreviousToken, Names::Induction }) // that shows something
   {
@@ -137,7 +132,7 @@ void vtkHeadScores::Scores::MakeImage(
       data->SetActiveScalars(name);
     }
   }
-  AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::HeadScoresImage);
+  SetFormat(image, Formats::HeadScoresImage);
 }
 
 namespace
@@ -146,7 +141,7 @@ namespace
 /// The numbers of layers and heads beside their rows and columns.
 void MakeTitles(const std::vector<HeadPlace>& heads, vtkPolyData* output)
 {
-  AttentionAtlas::PanelTitles titles;
+  PanelTitles titles;
   int row = -1;
   for (std::size_t i = 0; i < heads.size(); ++i)
   {
@@ -160,7 +155,7 @@ void MakeTitles(const std::vector<HeadPlace>& heads, vtkPolyData* output)
         static_cast<double>(heads[i].head) - 0.5, 0.75, "Head " + std::to_string(heads[i].head));
     }
   }
-  titles.MoveTo(output, AttentionAtlas::Formats::HeadScoresTitles);
+  titles.MoveTo(output, Formats::HeadScoresTitles);
 }
 
 }
@@ -172,17 +167,14 @@ vtkHeadScores::vtkHeadScores()
 {
 }
 
-vtkHeadScores::~vtkHeadScores() = default;
-
 int vtkHeadScores::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkMultiBlockDataSet* recording = this->OutlineOfPart();
-  const bool isEmpty = AttentionAtlas::IsEmpty(recording);
+  const bool isEmpty = IsEmpty(recording);
   // Never an empty image: VTK would not execute this rank, for which the others would wait.
-  AttentionAtlas::AnnounceImage(
-    isEmpty ? 1 : AttentionAtlas::RecordingRanges(recording).head[1] + 1,
-    isEmpty ? 1 : static_cast<int>(AttentionAtlas::RecordedLayers(recording).size()),
+  AnnounceImage(isEmpty ? 1 : RecordingRanges(recording).head[1] + 1,
+    isEmpty ? 1 : static_cast<int>(RecordedLayers(recording).size()),
     outputVector->GetInformationObject(1), VTK_DOUBLE);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
@@ -191,14 +183,14 @@ int vtkHeadScores::RequestInformation(
 vtkHeadScores::Measured vtkHeadScores::MeasureHeads(
   vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* model, const Task& task) const
 {
-  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  const atlas::Recording recording = ToRecording(input);
   const std::vector<atlas::RepeatedTokens> tokens = TokensOf(recording);
   Measured found;
   found.knowsTokens = !tokens.empty() && tokens.front().AreKnown();
   found.isCross = recording.mask == atlas::AttentionMask::Cross;
   found.repeats = std::any_of(tokens.begin(), tokens.end(),
     [](const atlas::RepeatedTokens& sequence) { return sequence.Period() > 0; });
-  const AttentionAtlas::HeadBlocks blocks(recording, task.Ranks());
+  const HeadBlocks blocks(recording, task.Ranks());
   found.heads = blocks.GetHeads();
   std::vector<PatternSums> ofBlocks(blocks.GetBlocks().size());
   blocks.Run(task.Progress(),
@@ -207,7 +199,7 @@ vtkHeadScores::Measured vtkHeadScores::MeasureHeads(
       std::vector<float> weights;
       for (std::size_t b = begin; b < end; ++b)
       {
-        const AttentionAtlas::QueryBlock& block = blocks.GetBlocks()[b];
+        const QueryBlock& block = blocks.GetBlocks()[b];
         const HeadPlace& place = blocks.GetMine()[block.head];
         ofBlocks[b] = atlas::MeasurePatterns(recording, tokens[block.sequence], block.sequence,
           place.layer, place.head, block.begin, block.end,
@@ -220,18 +212,11 @@ vtkHeadScores::Measured vtkHeadScores::MeasureHeads(
     sums[blocks.GetBlocks()[b].head].Add(ofBlocks[b]);
   }
   found.sums = blocks.Gather(sums, 1);
-  if (!AttentionAtlas::IsEmpty(model))
+  if (!IsEmpty(model))
   {
-    std::vector<atlas::HeadPlace> mine;
-    std::transform(blocks.GetMine().begin(), blocks.GetMine().end(), std::back_inserter(mine),
-      [](const HeadPlace& place)
-      {
-        return atlas::HeadPlace{ static_cast<std::int32_t>(place.layer),
-          static_cast<std::int32_t>(place.head) };
-      });
-    const auto transformer = AttentionAtlas::ToTransformer(model);
-    found.copying = blocks.Gather(atlas::MeasureCopying(recording, transformer->GetModel(), mine,
-                                    AttentionAtlas::ThreadLimit(), task.Progress()),
+    const auto transformer = ToTransformer(model);
+    found.copying = blocks.Gather(atlas::MeasureCopying(recording, transformer->GetModel(),
+                                    blocks.GetMine(), ThreadLimit(), task.Progress()),
       1);
   }
   return found;
@@ -241,18 +226,13 @@ vtkHeadScores::Measured vtkHeadScores::MeasureHeads(
 vtkHeadScores::Scores vtkHeadScores::ScoresOf(const Measured& measured) const
 {
   const auto measure = static_cast<atlas::PatternMeasure>(this->Measure);
-  if (measure == atlas::PatternMeasure::Stripe && measured.isCross)
-  {
-    throw atlas::OptionError(
-      "Measure: expected Mul or Abs of cross attention, which has no diagonal "
-      "of a repeated block, found Stripe.");
-  }
-  if (measure == atlas::PatternMeasure::Stripe && measured.knowsTokens && !measured.repeats)
-  {
-    throw atlas::OptionError(
-      "Measure Stripe: expected a sequence that repeats a block of tokens, such as those of Random "
-      "Prompts with Kind RepeatedBlock, found none.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(measure == atlas::PatternMeasure::Stripe && measured.isCross,
+    "Measure: expected Mul or Abs of cross attention, which has no diagonal of a repeated block, "
+    "found Stripe.");
+  atlas::ThrowIf<atlas::OptionError>(
+    measure == atlas::PatternMeasure::Stripe && measured.knowsTokens && !measured.repeats,
+    "Measure Stripe: expected a sequence that repeats a block of tokens, such as those of Random "
+    "Prompts with Kind RepeatedBlock, found none.");
   const std::vector<PatternSums>& sums = measured.sums;
   Scores scores;
   const auto addPattern = [&](const char* name, HeadPattern pattern)
@@ -283,17 +263,17 @@ void vtkHeadScores::Execute(Task& task)
 {
   vtkMultiBlockDataSet* input = this->RequirePart(task);
   auto* model = task.Input<vtkMultiBlockDataSet>(1);
-  if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
+  if (task.Ranks().Any(IsEmpty(input))) // a rank without one has told why
   {
     return;
   }
-  if (this->AttentionKind == CROSS || task.Ranks().Any(AttentionAtlas::IsEmpty(model)))
+  if (this->AttentionKind == CROSS || task.Ranks().Any(IsEmpty(model)))
   {
     model = nullptr;
   }
   const Measured& measured = this->Kept->measured.Get(task,
-    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), AttentionAtlas::TimeOf(model),
-      this->AttentionKind, this->ExcludeFirst, this->ExcludeCurrent),
+    MakeKey(
+      TimeOf(input), TimeOf(model), this->AttentionKind, this->ExcludeFirst, this->ExcludeCurrent),
     [&] { return this->MeasureHeads(input, model, task); });
   const Scores scores = this->ScoresOf(measured);
   scores.MakeImage(measured.heads, task.OutputInformation(1));

@@ -1,46 +1,39 @@
 #include "vtkHeadUpdates.h"
 
+#include "Analysis/HeadUpdates.h"
+#include "Analysis/RecordedModel.h"
 #include "ArrayNames.h"
-#include "DataFields.h"
+#include "Base/Index.h"
 #include "DataFormat.h"
 #include "HeadBlocks.h"
-#include "HeadUpdates.h"
-#include "Index.h"
-#include "RecordedModel.h"
+#include "ListArrays.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "TokenColumns.h"
 #include "TransformerConversion.h"
 
-#include <vtkFloatArray.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
-#include <vtkTable.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
 
+using atlas::HeadPlace;
 using atlas::HeadUpdate;
 using atlas::ToIndex;
-using AttentionAtlas::AddColumn;
-using AttentionAtlas::HeadPlace;
 
 constexpr std::size_t BinCount = vtkHeadUpdates::Bins;
 
@@ -87,9 +80,10 @@ std::vector<std::int64_t> AllRows(const atlas::Recording& recording)
 void FillUpdates(const Updates& updates, vtkTable* table)
 {
   const atlas::Recording& recording = updates.recording;
-  AttentionAtlas::AddTokenColumns(recording, updates.heads, AllRows(recording), table);
-  AddColumn<vtkFloatArray>(table, Names::Magnitude, updates.values, MagnitudeOf);
-  AddColumn<vtkFloatArray>(table, Names::Orientation, updates.values, OrientationOf);
+  AddTokenColumns(recording, updates.heads, AllRows(recording), table);
+  ListArrays(updates.values, table->GetRowData())
+    .Float(Names::Magnitude, MagnitudeOf)
+    .Float(Names::Orientation, OrientationOf);
   const bool hasContext =
     std::all_of(updates.heads.begin(), updates.heads.end(), [&](const HeadPlace& place)
       { return atlas::HasContext(atlas::FindHead(recording, place.layer, place.head)); });
@@ -98,7 +92,7 @@ void FillUpdates(const Updates& updates, vtkTable* table)
     AddColumn<vtkFloatArray>(table, Names::ContextMagnitude, updates.values,
       [](const HeadUpdate& update) { return update.contextMagnitude; });
   }
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadUpdates);
+  SetFormat(table, Formats::HeadUpdates);
 }
 
 /// A bin of both histograms of a head.
@@ -137,28 +131,27 @@ std::vector<Bin> CountBins(const Updates& updates)
 void FillHistograms(const Updates& updates, vtkTable* table)
 {
   const std::vector<Bin> bins = CountBins(updates);
-  const auto integer = [&](const char* name, const auto& number)
-  { AddColumn<vtkIntArray>(table, name, bins, number); };
-  const auto edge = [&](const char* name, int offset, bool isMagnitude)
+  const auto magnitude = [](int offset)
   {
-    AddColumn<vtkDoubleArray>(table, name, bins,
-      [=](const Bin& bin)
-      {
-        const double share = static_cast<double>(bin.bin + offset) / BinCount;
-        return isMagnitude ? share * bin.largest : 2 * share - 1;
-      });
+    return [offset](const Bin& bin)
+    { return static_cast<double>(bin.bin + offset) / BinCount * bin.largest; };
   };
-  integer(Names::Layer, [](const Bin& bin) { return static_cast<int>(bin.place.layer); });
-  integer(Names::Head, [](const Bin& bin) { return static_cast<int>(bin.place.head); });
-  integer(Names::Bin, [](const Bin& bin) { return bin.bin; });
-  edge(Names::MagnitudeLow, 0, true);
-  edge(Names::MagnitudeHigh, 1, true);
-  integer(Names::MagnitudeCount, [](const Bin& bin) { return static_cast<int>(bin.magnitudes); });
-  edge(Names::OrientationLow, 0, false);
-  edge(Names::OrientationHigh, 1, false);
-  integer(
-    Names::OrientationCount, [](const Bin& bin) { return static_cast<int>(bin.orientations); });
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadUpdatesHistograms);
+  const auto orientation = [](int offset)
+  {
+    return [offset](const Bin& bin)
+    { return 2 * (static_cast<double>(bin.bin + offset) / BinCount) - 1; };
+  };
+  ListArrays(bins, table->GetRowData())
+    .Int(Names::Layer, [](const Bin& bin) { return bin.place.layer; })
+    .Int(Names::Head, [](const Bin& bin) { return bin.place.head; })
+    .Int(Names::Bin, &Bin::bin)
+    .Double(Names::MagnitudeLow, magnitude(0))
+    .Double(Names::MagnitudeHigh, magnitude(1))
+    .Int(Names::MagnitudeCount, &Bin::magnitudes)
+    .Double(Names::OrientationLow, orientation(0))
+    .Double(Names::OrientationHigh, orientation(1))
+    .Int(Names::OrientationCount, &Bin::orientations);
+  SetFormat(table, Formats::HeadUpdatesHistograms);
 }
 
 /// The sums over the heads and sequences that have a position.
@@ -182,20 +175,18 @@ void FillPositions(const Updates& updates, vtkTable* table)
     sum.orientation += static_cast<double>(OrientationOf(updates.values[i]));
   }
   using Entry = decltype(sums)::value_type;
-  const auto mean = [&](const char* name, double PositionSums::* sum)
+  const auto mean = [](double PositionSums::* sum)
   {
-    AddColumn<vtkDoubleArray>(table, name, sums, [sum](const Entry& entry)
-      { return entry.second.*sum / static_cast<double>(entry.second.tokens); });
+    return [sum](const Entry& entry)
+    { return entry.second.*sum / static_cast<double>(entry.second.tokens); };
   };
-  AddColumn<vtkIntArray>(table, Names::Layer, sums,
-    [](const Entry& entry) { return static_cast<int>(entry.first.first); });
-  AddColumn<vtkIntArray>(
-    table, Names::Position, sums, [](const Entry& entry) { return entry.first.second; });
-  mean(Names::Magnitude, &PositionSums::magnitude);
-  mean(Names::Orientation, &PositionSums::orientation);
-  AddColumn<vtkIntArray>(table, Names::Tokens, sums,
-    [](const Entry& entry) { return static_cast<int>(entry.second.tokens); });
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadUpdatesPositions);
+  ListArrays(sums, table->GetRowData())
+    .Int(Names::Layer, [](const Entry& entry) { return entry.first.first; })
+    .Int(Names::Position, [](const Entry& entry) { return entry.first.second; })
+    .Double(Names::Magnitude, mean(&PositionSums::magnitude))
+    .Double(Names::Orientation, mean(&PositionSums::orientation))
+    .Int(Names::Tokens, [](const Entry& entry) { return entry.second.tokens; });
+  SetFormat(table, Formats::HeadUpdatesPositions);
 }
 
 void FillLayers(const atlas::Recording& recording, const atlas::Transformer& model, vtkTable* table)
@@ -207,16 +198,15 @@ void FillLayers(const atlas::Recording& recording, const atlas::Transformer& mod
   {
     atlas::StreamUpdate* ofLayer = updates.data() + layers.size() * ToIndex(tokens);
     const std::vector<float> bias = atlas::OutputBias(model, layer.index);
-    AttentionAtlas::ParallelFor(0, tokens, [&](vtkIdType begin, vtkIdType end)
+    ParallelFor(0, tokens, [&](vtkIdType begin, vtkIdType end)
       { atlas::MeasureLayerUpdates(recording, layer.index, bias, begin, end, ofLayer + begin); });
     layers.push_back({ layer.index, -1 });
   }
-  AttentionAtlas::AddTokenColumns(recording, layers, AllRows(recording), table);
-  AddColumn<vtkFloatArray>(table, Names::Magnitude, updates,
-    [](const atlas::StreamUpdate& update) { return update.magnitude; });
-  AddColumn<vtkFloatArray>(table, Names::Orientation, updates,
-    [](const atlas::StreamUpdate& update) { return update.orientation; });
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadUpdatesLayers);
+  AddTokenColumns(recording, layers, AllRows(recording), table);
+  ListArrays(updates, table->GetRowData())
+    .Float(Names::Magnitude, &atlas::StreamUpdate::magnitude)
+    .Float(Names::Orientation, &atlas::StreamUpdate::orientation);
+  SetFormat(table, Formats::HeadUpdatesLayers);
 }
 
 }
@@ -228,17 +218,16 @@ struct vtkHeadUpdates::Work
 {
   atlas::Recording recording;
   std::shared_ptr<const atlas::OpenTransformer> model; ///< may be null
-  AttentionAtlas::HeadBlocks heads;
+  HeadBlocks heads;
   std::vector<HeadUpdate> updates; ///< [heads of this rank, tokens]
 
-  Work(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* modelInput,
-    const AttentionAtlas::RankGroup& ranks)
-    : recording(AttentionAtlas::ToRecording(input))
+  Work(vtkMultiBlockDataSet* input, vtkMultiBlockDataSet* modelInput, const RankGroup& ranks)
+    : recording(ToRecording(input))
     , heads(this->recording, ranks)
   {
-    if (!AttentionAtlas::IsEmpty(modelInput))
+    if (!IsEmpty(modelInput))
     {
-      this->model = AttentionAtlas::ToTransformer(modelInput);
+      this->model = ToTransformer(modelInput);
       atlas::RequireSameModel(this->recording, this->model->GetModel(), "Head Updates");
       atlas::RequireSameProcessing(this->recording, this->model->GetModel(), "Head Updates");
     }
@@ -249,8 +238,7 @@ struct vtkHeadUpdates::Work
     }
     const std::size_t tokens = this->recording.tokens.Count();
     const auto rows = static_cast<double>(this->heads.GetHeads().size() * tokens);
-    AttentionAtlas::RequireMemory(
-      rows * (3. * sizeof(HeadUpdate) + AttentionAtlas::TokenColumnBytes()),
+    RequireMemory(rows * (3. * sizeof(HeadUpdate) + TokenColumnBytes()),
       "a table of " + std::to_string(static_cast<std::int64_t>(rows)) + " rows",
       "record fewer layers or tokens.");
     this->updates.resize(this->heads.GetMine().size() * tokens);
@@ -269,7 +257,7 @@ struct vtkHeadUpdates::Work
       });
   }
 
-  void Measure(const AttentionAtlas::QueryBlock& block, std::vector<float>& memory)
+  void Measure(const QueryBlock& block, std::vector<float>& memory)
   {
     const HeadPlace& place = this->heads.GetMine()[block.head];
     const std::int64_t row =
@@ -289,7 +277,7 @@ vtkHeadUpdates::vtkHeadUpdates()
 void vtkHeadUpdates::Execute(Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
+  if (task.Ranks().Any(IsEmpty(input))) // a rank without one has told why
   {
     return;
   }

@@ -1,45 +1,36 @@
 #include "vtkScoreBreakdown.h"
 
+#include "Analysis/RecordedModel.h"
+#include "Analysis/ScoreBreakdown.h"
 #include "ArrayNames.h"
-#include "DataFields.h"
+#include "Base/Error.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "Index.h"
-#include "RecordedAttention.h"
-#include "RecordedModel.h"
+#include "ListArrays.h"
+#include "Recording/RecordedAttention.h"
 #include "RecordingConversion.h"
-#include "ScoreBreakdown.h"
 #include "Task.h"
 #include "TokenColumns.h"
 #include "TokenText.h"
 #include "TransformerConversion.h"
 
 #include <vtkDataSetAttributes.h>
-#include <vtkFloatArray.h>
-#include <vtkIdTypeArray.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
-#include <vtkTable.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <numeric>
 #include <string>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
 
 using atlas::QueriesPerBlock;
 using atlas::ScoreParts;
-using atlas::ToIndex;
-using AttentionAtlas::AddColumn;
 
 /// Blocks between two reports of progress, each a chance to cancel.
 constexpr std::int64_t BlocksPerStep = 64;
@@ -52,7 +43,7 @@ vtkStandardNewMacro(vtkScoreBreakdown);
 struct vtkScoreBreakdown::Scores
 {
   std::int64_t sequence;
-  AttentionAtlas::HeadPlace place;
+  atlas::HeadPlace place;
   std::int64_t top;   ///< per query
   std::int64_t begin; ///< of the queries
   std::int64_t end;
@@ -80,16 +71,11 @@ vtkScoreBreakdown::Scores::Scores(const atlas::Recording& recording,
 {
   const atlas::KeyRange queries = atlas::QueryPositions(recording, this->sequence);
   const std::int64_t length = queries.end - queries.begin;
-  if (filter.Query < -1 || filter.Query >= length)
-  {
-    throw atlas::OptionError("Query: expected a position from 0 to " + std::to_string(length - 1) +
-                             ", or -1 for all, found " + std::to_string(filter.Query) + ".");
-  }
-  if (filter.Top < 0)
-  {
-    throw atlas::OptionError(
-      "Top: expected at least 1, or 0 for all, found " + std::to_string(filter.Top) + ".");
-  }
+  atlas::ThrowIf<atlas::OptionError>(filter.Query < -1 || filter.Query >= length,
+    "Query: expected a position from 0 to ", length - 1, ", or -1 for all, found ", filter.Query,
+    ".");
+  atlas::ThrowIf<atlas::OptionError>(
+    filter.Top < 0, "Top: expected at least 1, or 0 for all, found ", filter.Top, ".");
   this->begin = queries.begin + std::max(filter.Query, 0);
   this->end = filter.Query == -1 ? queries.end : this->begin + 1;
   this->top = filter.Top == 0 ? queries.end : std::min<std::int64_t>(filter.Top, queries.end);
@@ -115,7 +101,7 @@ void vtkScoreBreakdown::Scores::Evaluate(
   const std::int64_t first = this->begin / QueriesPerBlock;
   const std::int64_t count = (this->end + QueriesPerBlock - 1) / QueriesPerBlock - first;
   std::vector<std::vector<ScoreParts>> blocks(count);
-  AttentionAtlas::ParallelSteps(count, BlocksPerStep, progress,
+  ParallelSteps(count, BlocksPerStep, progress,
     [&](vtkIdType firstBlock, vtkIdType endBlock)
     {
       for (vtkIdType b = firstBlock; b < endBlock; ++b)
@@ -141,39 +127,30 @@ void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vt
   texts.reserve(length);
   for (std::int64_t i = 0; i < length; ++i)
   {
-    texts.push_back(AttentionAtlas::TokenText(recording, first + i));
+    texts.push_back(TokenText(recording, first + i));
   }
-  const auto add = [&](const char* name, const auto& number)
-  { AddColumn<vtkIntArray>(table, name, this->parts, number); };
-  const auto real = [&](const char* name, float ScoreParts::* number)
-  {
-    AddColumn<vtkFloatArray>(
-      table, name, this->parts, [number](const ScoreParts& part) { return part.*number; });
-  };
-  add(Names::Layer, [&](const ScoreParts&) { return static_cast<int>(this->place.layer); });
-  add(Names::Head, [&](const ScoreParts&) { return static_cast<int>(this->place.head); });
-  add(Names::Sequence, [&](const ScoreParts&) { return static_cast<int>(this->sequence); });
-  add(Names::Query, [begin = atlas::QueryPositions(recording, this->sequence).begin](
-                      const ScoreParts& part) { return part.query - static_cast<int>(begin); });
-  add(Names::Key, [](const ScoreParts& part) { return part.key; });
-  add(Names::Rank, [](const ScoreParts& part) { return part.rank; });
-  real(Names::Score, &ScoreParts::score);
-  real(Names::Alibi, &ScoreParts::alibi);
+  const std::int64_t firstQuery = atlas::QueryPositions(recording, this->sequence).begin;
+  vtkDataSetAttributes* data = table->GetRowData();
+  const ListArrays arrays(this->parts, data);
+  arrays.Int(Names::Layer, [&](const ScoreParts&) { return this->place.layer; })
+    .Int(Names::Head, [&](const ScoreParts&) { return this->place.head; })
+    .Int(Names::Sequence, [&](const ScoreParts&) { return this->sequence; })
+    .Int(Names::Query, [&](const ScoreParts& part) { return part.query - firstQuery; })
+    .Int(Names::Key, &ScoreParts::key)
+    .Int(Names::Rank, &ScoreParts::rank)
+    .Float(Names::Score, &ScoreParts::score)
+    .Float(Names::Alibi, &ScoreParts::alibi);
   if (recording.distanceBias.IsRecorded())
   {
-    real(Names::DistanceBias, &ScoreParts::distance);
+    arrays.Float(Names::DistanceBias, &ScoreParts::distance);
   }
-  real(Names::Bias, &ScoreParts::bias);
-  real(Names::Attention, &ScoreParts::attention);
-  AddColumn<vtkIdTypeArray>(table, Names::TokenIndex, this->parts,
-    [&](const ScoreParts& part) { return vtkIdType{ first } + part.query; });
-  AddColumn<vtkStringArray>(
-    table, Names::Token, this->parts, [&](const ScoreParts& part) { return texts[part.query]; });
-  AddColumn<vtkStringArray>(
-    table, Names::KeyToken, this->parts, [&](const ScoreParts& part) { return texts[part.key]; });
-  vtkDataSetAttributes* rows = table->GetRowData();
-  rows->SetPedigreeIds(rows->GetAbstractArray(Names::TokenIndex));
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ScoreBreakdown);
+  arrays.Float(Names::Bias, &ScoreParts::bias)
+    .Float(Names::Attention, &ScoreParts::attention)
+    .Id(Names::TokenIndex, [&](const ScoreParts& part) { return first + part.query; })
+    .Text(Names::Token, [&](const ScoreParts& part) { return texts[part.query]; })
+    .Text(Names::KeyToken, [&](const ScoreParts& part) { return texts[part.key]; });
+  data->SetPedigreeIds(data->GetAbstractArray(Names::TokenIndex));
+  SetFormat(table, Formats::ScoreBreakdown);
 }
 
 void vtkScoreBreakdown::Scores::FillKeys(const atlas::Recording& recording, vtkTable* table) const
@@ -181,12 +158,12 @@ void vtkScoreBreakdown::Scores::FillKeys(const atlas::Recording& recording, vtkT
   const std::int64_t keyCount = atlas::KeyPositions(recording, this->sequence).end;
   std::vector<std::int64_t> rows(keyCount);
   std::iota(rows.begin(), rows.end(), recording.sequenceOffsets[this->sequence]);
-  AttentionAtlas::AddTokenColumns(recording, { this->place }, rows, table);
+  AddTokenColumns(recording, { this->place }, rows, table);
   const auto ofKeys = [&](const std::vector<float>& values)
   { return atlas::WithoutMean({ values.begin(), values.begin() + keyCount }); };
   AddColumn<vtkDoubleArray>(table, Names::Alibi, ofKeys(this->keys.alibi));
   AddColumn<vtkDoubleArray>(table, Names::Bias, ofKeys(this->keys.bias));
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ScoreBreakdownKeys);
+  SetFormat(table, Formats::ScoreBreakdownKeys);
 }
 
 vtkScoreBreakdown::vtkScoreBreakdown()
@@ -198,12 +175,12 @@ vtkScoreBreakdown::vtkScoreBreakdown()
 void vtkScoreBreakdown::Execute(Task& task)
 {
   vtkMultiBlockDataSet* input = this->RequirePart(task);
-  if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
+  if (IsEmpty(input) || !task.IsFirst())
   {
     return;
   }
-  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
-  const auto transformer = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  const atlas::Recording recording = ToRecording(input);
+  const auto transformer = ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
   atlas::RequireSamePart(recording, transformer->GetModel(),
     static_cast<atlas::AttentionKind>(this->AttentionKind), "Score Breakdown");
   Scores scores(recording, transformer->GetModel(), *this);

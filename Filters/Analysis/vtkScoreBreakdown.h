@@ -1,69 +1,51 @@
-#ifndef vtkScoreBreakdown_h
-#define vtkScoreBreakdown_h
+#pragma once
 
 #include "AttentionAtlasAnalysisModule.h"
 
 #include <vtkHeadAlgorithm.h>
 
-/**
- * @class vtkScoreBreakdown
- * @brief The scores of one head as ALiBi + distance bias + bias + attention.
- *
- * Input port 0: a recording (vtkMultiBlockDataSet, as produced by vtkTransformerRecorder and
- * vtkRecordingReader) with queries and keys. Input port 1: the transformer that was recorded, as
- * produced by vtkTransformerReader, for the bias b_Q of its queries. The score of query i with key
- * j before the softmax is the sum of (Claus, "Attention Focus Plots")
- *
- * - ALiBi: slope * j (Press et al. 2022); 0 without it
- * - Distance Bias: that of the distance from query to key (T5, Raffel et al. 2020); the column is
- *   there only if the model has it
- * - Bias: scale * b_Q . k_j, which depends on the key alone; 0 without a bias
- * - Attention: scale * (q_i - b_Q) . k_j
- *
- * Output 0: a vtkTable with the scores of each query from the largest on, with the keys that the
- * mask and the window allow: Layer, Head, Sequence, Query, Key (int; positions), Rank (int, 0 for
- * the largest score of the query), Score, ALiBi, Distance Bias, Bias, Attention (float), Token
- * Index (id type: the row of the query's token in the recording; also the pedigree id), Token and
- * Key Token (string).
- *
- * Output 1: a vtkTable with a row per key of the sequence: Layer, Head, Sequence, Position, Token
- * Index, Token, and ALiBi and Bias (double), each minus its mean over the keys, which the softmax
- * does not see.
- *
- * Scores of models that cap them (Gemma 2) are no sums, which is an error.
- *
- * On several ranks the first one has the tables.
- */
+/// The scores of one head as ALiBi + distance bias + bias + attention. Input port 0: a recording
+/// with queries and keys. Input port 1: the transformer that was recorded, for the bias b_Q of its
+/// queries. The score of query i with key j before the softmax is the sum of (Claus, "Attention
+/// Focus Plots")
+/// - ALiBi: slope * j (Press et al. 2022); 0 without it
+/// - Distance Bias: that of the distance from query to key (T5, Raffel et al. 2020); the column is
+///   there only if the model has it
+/// - Bias: scale * b_Q . k_j, which depends on the key alone; 0 without a bias
+/// - Attention: scale * (q_i - b_Q) . k_j
+///
+/// Output 0: a vtkTable with the scores of each query from the largest on, with the keys that the
+/// mask and the window allow: Layer, Head, Sequence, Query, Key (int; positions), Rank (int, 0 for
+/// the largest score of the query), Score, ALiBi, Distance Bias, Bias, Attention (float), Token
+/// Index (id type: the row of the query's token in the recording; also the pedigree id), Token and
+/// Key Token (string).
+///
+/// Output 1: a vtkTable with a row per key of the sequence: Layer, Head, Sequence, Position, Token
+/// Index, Token, and ALiBi and Bias (double), each minus its mean over the keys, which the softmax
+/// does not see.
+///
+/// Scores of models that cap them (Gemma 2) are no sums, which is an error.
+///
+/// On several ranks the first one has the tables.
 class ATTENTIONATLASANALYSIS_EXPORT vtkScoreBreakdown : public vtkHeadAlgorithm
 {
 public:
   static vtkScoreBreakdown* New();
   vtkTypeMacro(vtkScoreBreakdown, vtkHeadAlgorithm);
 
-  /**
-   * Sets the transformer of the recording.
-   */
+  /// Sets the transformer of the recording.
   void SetModelConnection(vtkAlgorithmOutput* model) { this->SetInputConnection(1, model); }
 
-  ///@{
-  /**
-   * The position of the query, from 0; -1: all queries. Default: -1.
-   */
+  /// The position of the query, from 0; -1: all queries. Default: -1.
   vtkSetMacro(Query, int);
   vtkGetMacro(Query, int);
-  ///@}
 
-  ///@{
-  /**
-   * How many of the largest scores of a query have rows; 0: all. Default: 0.
-   */
+  /// How many of the largest scores of a query have rows; 0: all. Default: 0.
   vtkSetMacro(Top, int);
   vtkGetMacro(Top, int);
-  ///@}
 
 protected:
   vtkScoreBreakdown();
-  ~vtkScoreBreakdown() override = default;
 
   void Execute(AttentionAtlas::Task& task) override;
 
@@ -73,5 +55,3 @@ private:
   int Query = -1;
   int Top = 0;
 };
-
-#endif

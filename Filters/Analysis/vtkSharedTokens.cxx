@@ -1,46 +1,34 @@
 #include "vtkSharedTokens.h"
 
+#include "Analysis/AttentionTokens.h"
+#include "Analysis/TokenCounts.h"
 #include "ArrayNames.h"
-#include "AttentionTokens.h"
-#include "DataFields.h"
+#include "Base/Joined.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "Joined.h"
+#include "ListArrays.h"
 #include "RecordingRanges.h"
+#include "Shapes.h"
 #include "Task.h"
-#include "TokenCounts.h"
-#include "TokenLabel.h"
+#include "Text/TokenLabel.h"
 #include "TokensOfHeads.h"
 
-#include <vtkCellArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkObjectFactory.h>
-#include <vtkPointData.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <map>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-using SDDP = vtkStreamingDemandDrivenPipeline;
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
-
-using AttentionAtlas::AddColumn;
-using AttentionAtlas::TokensOfHeads;
 
 bool IsEmpty(vtkTable* table)
 {
@@ -100,17 +88,14 @@ std::vector<Pair> PairsOf(const TokensOfHeads& tokens, const atlas::Progress& pr
 /// An array of the heads as "layer.head".
 vtkSmartPointer<vtkStringArray> NamesOf(const TokensOfHeads& tokens, const char* name)
 {
-  return AttentionAtlas::MakeArray<vtkStringArray>(name, tokens.heads,
-    [](const std::pair<int, int>& head)
+  return MakeArray<vtkStringArray>(name, tokens.heads, [](const std::pair<int, int>& head)
     { return std::to_string(head.first) + "." + std::to_string(head.second); });
 }
 
 void FillImage(const TokensOfHeads& tokens, const std::vector<Pair>& pairs, vtkImageData* image)
 {
   const auto count = static_cast<vtkIdType>(tokens.heads.size());
-  vtkNew<vtkIntArray> shared;
-  shared->SetName(Names::SharedTokens);
-  shared->SetNumberOfValues(count * count);
+  const auto shared = NewArray<vtkIntArray>(Names::SharedTokens, count * count);
   const auto set = [&](std::size_t column, std::size_t row, int value)
   {
     const vtkIdType fromBelow = count - 1 - static_cast<vtkIdType>(row);
@@ -130,25 +115,28 @@ void FillImage(const TokensOfHeads& tokens, const std::vector<Pair>& pairs, vtkI
   image->SetOrigin(0, -last, 0);
   image->SetSpacing(1, 1, 1);
   image->GetPointData()->SetScalars(shared);
-  image->GetFieldData()->AddArray(NamesOf(tokens, Names::HeadName));
-  AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::SharedTokens);
+  vtkFieldData* fields = image->GetFieldData();
+  for (const char* name : { Names::HeadName, Names::QueryToken, Names::KeyToken })
+  {
+    fields->AddArray(NamesOf(tokens, name));
+  }
+  AddField(fields, Names::QueryTitle, "Head");
+  AddField(fields, Names::KeyTitle, "Head");
+  SetFormat(image, Formats::SharedTokens);
 }
 
 /// The heads beside their rows.
 void FillLabels(const TokensOfHeads& tokens, vtkPolyData* labels)
 {
-  vtkNew<vtkPoints> points;
-  vtkNew<vtkCellArray> vertices;
+  Shapes vertices;
   const auto right = static_cast<double>(tokens.heads.size()) - 0.5;
   for (std::size_t i = 0; i < tokens.heads.size(); ++i)
   {
-    const vtkIdType point = points->InsertNextPoint(right, -static_cast<double>(i) - 0.2, 0);
-    vertices->InsertNextCell(1, &point);
+    vertices.AddVertex(right, -static_cast<double>(i) - 0.2);
   }
-  labels->SetPoints(points);
-  labels->SetVerts(vertices);
+  vertices.MoveToVerts(labels);
   labels->GetPointData()->AddArray(NamesOf(tokens, Names::Token));
-  AttentionAtlas::SetFormat(labels, AttentionAtlas::Formats::SharedTokenLabels);
+  SetFormat(labels, Formats::SharedTokenLabels);
 }
 
 void FillPairs(const TokensOfHeads& tokens, std::vector<Pair> pairs, vtkTable* table)
@@ -158,20 +146,19 @@ void FillPairs(const TokensOfHeads& tokens, std::vector<Pair> pairs, vtkTable* t
     {
       return std::tuple(b.Count(), a.first, a.second) < std::tuple(a.Count(), b.first, b.second);
     });
-  const auto add = [&](const char* name, const auto& number)
-  { AddColumn<vtkIntArray>(table, name, pairs, number); };
-  add(Names::Layer, [&](const Pair& pair) { return tokens.heads[pair.first].first; });
-  add(Names::Head, [&](const Pair& pair) { return tokens.heads[pair.first].second; });
-  add(Names::OtherLayer, [&](const Pair& pair) { return tokens.heads[pair.second].first; });
-  add(Names::OtherHead, [&](const Pair& pair) { return tokens.heads[pair.second].second; });
-  add(Names::SharedTokens, [](const Pair& pair) { return pair.Count(); });
-  AddColumn<vtkStringArray>(table, Names::Tokens, pairs,
-    [&](const Pair& pair)
-    {
-      return atlas::Joined(
-        pair.shared, [&](std::int32_t id) { return atlas::TokenLabel(tokens.texts.at(id)); });
-    });
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::SharedTokenPairs);
+  ListArrays(pairs, table->GetRowData())
+    .Int(Names::Layer, [&](const Pair& pair) { return tokens.heads[pair.first].first; })
+    .Int(Names::Head, [&](const Pair& pair) { return tokens.heads[pair.first].second; })
+    .Int(Names::OtherLayer, [&](const Pair& pair) { return tokens.heads[pair.second].first; })
+    .Int(Names::OtherHead, [&](const Pair& pair) { return tokens.heads[pair.second].second; })
+    .Int(Names::SharedTokens, [](const Pair& pair) { return pair.Count(); })
+    .Text(Names::Tokens,
+      [&](const Pair& pair)
+      {
+        return atlas::Joined(
+          pair.shared, [&](std::int32_t id) { return atlas::TokenLabel(tokens.texts.at(id)); });
+      });
+  SetFormat(table, Formats::SharedTokenPairs);
 }
 
 }
@@ -189,21 +176,16 @@ int vtkSharedTokens::RequestInformation(
   int last = -1;
   try
   {
-    auto* table = vtkTable::SafeDownCast(AttentionAtlas::OutlineOf(this));
-    last = static_cast<int>(AttentionAtlas::HeadsIn(table).size()) - 1;
+    auto* table = vtkTable::SafeDownCast(OutlineOf(this));
+    last = static_cast<int>(HeadsIn(table).size()) - 1;
   }
   catch (const atlas::Error&)
   {
     last = 0; // so that something is asked for and the error told
   }
-  const std::array<int, 6> extent = { 0, last, 0, last, 0, last < 0 ? -1 : 0 };
-  const std::array<double, 3> origin = { 0, static_cast<double>(-last), 0 };
-  const std::array<double, 3> spacing = { 1, 1, 1 };
   vtkInformation* info = outputVector->GetInformationObject(0);
-  info->Set(SDDP::WHOLE_EXTENT(), extent.data(), 6);
-  info->Set(vtkDataObject::ORIGIN(), origin.data(), 3);
-  info->Set(vtkDataObject::SPACING(), spacing.data(), 3);
-  vtkDataObject::SetPointDataActiveScalarInfo(info, VTK_INT, 1);
+  AnnounceImage(last + 1, last + 1, info, VTK_INT);
+  info->Remove(CAN_PRODUCE_SUB_EXTENT());
   return 1;
 }
 

@@ -1,7 +1,5 @@
 #include "MatrixPanels.h"
 
-#include "DataFormat.h"
-#include "Index.h"
 #include "PanelTitles.h"
 
 #include <vtkPolyData.h>

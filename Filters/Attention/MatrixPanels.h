@@ -1,8 +1,7 @@
 #pragma once
 
-#include "Recording.h"
+#include "Recording/Recording.h"
 
-#include <array>
 #include <map>
 #include <vector>
 

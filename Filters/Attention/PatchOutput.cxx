@@ -2,30 +2,20 @@
 
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
-#include "DataFields.h"
+#include "Base/Pi.h"
 #include "DataFormat.h"
-#include "Index.h"
-#include "Pi.h"
+#include "Drawing/ColorLegend.h"
+#include "ListArrays.h"
+#include "Shapes.h"
 
-#include <vtkCellArray.h>
-#include <vtkCellData.h>
-#include <vtkFloatArray.h>
-#include <vtkIdTypeArray.h>
 #include <vtkImageData.h>
-#include <vtkNew.h>
-#include <vtkPointData.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace AttentionAtlas
 {
@@ -55,26 +45,6 @@ constexpr int CircleCorners = 24;
 constexpr std::uint8_t Gray = 220;
 /// Between pictures.
 constexpr std::uint8_t White = 255;
-
-/// Cells with corners of their own.
-class Shapes
-{
-public:
-  void Add(const std::vector<Place>& corners, double level)
-  {
-    this->Cells->InsertNextCell(static_cast<int>(corners.size()));
-    for (const Place& corner : corners)
-    {
-      this->Cells->InsertCellPoint(this->Points->InsertNextPoint(corner[0], corner[1], level));
-    }
-  }
-  vtkPoints* GetPoints() { return this->Points; }
-  vtkCellArray* GetCells() { return this->Cells; }
-
-private:
-  vtkNew<vtkPoints> Points;
-  vtkNew<vtkCellArray> Cells;
-};
 
 /// A rectangle of the size of a patch, or smaller.
 std::vector<Place> Rectangle(const ShownPatches& shown, std::int64_t token, double share = 1)
@@ -119,24 +89,15 @@ std::vector<Place> Arrow(const Place& from, const Place& to, double share)
     at(length, 0), at(neck + Lead, -barb) };
 }
 
-template<class Array, class Rows, class Value>
-vtkSmartPointer<Array> AddOf(
-  vtkPolyData* output, const char* name, const Rows& rows, const Value& value)
-{
-  const auto array = MakeArray<Array>(name, rows, value);
-  output->GetCellData()->AddArray(array);
-  return array;
-}
-
 /// The arrays that all cells have: where the attention is of.
 template<class Rows>
 void AddPlace(const ShownPatches& shown, const Rows& rows, vtkPolyData* output)
 {
-  const auto constant = [](std::int64_t value)
-  { return [value](const auto&) { return static_cast<int>(value); }; };
-  AddOf<vtkIntArray>(output, ArrayNames::Layer, rows, constant(shown.options.layer));
-  AddOf<vtkIntArray>(output, ArrayNames::Head, rows, constant(shown.options.head));
-  AddOf<vtkIntArray>(output, ArrayNames::Sequence, rows, constant(shown.options.sequence));
+  const auto constant = [](std::int64_t value) { return [value](const auto&) { return value; }; };
+  ListArrays(rows, output->GetCellData())
+    .Int(ArrayNames::Layer, constant(shown.options.layer))
+    .Int(ArrayNames::Head, constant(shown.options.head))
+    .Int(ArrayNames::Sequence, constant(shown.options.sequence));
 }
 
 /// The arrays Token Index, Position, Row and Column of tokens.
@@ -144,19 +105,17 @@ template<class Rows, class Token>
 void AddTokens(
   const ShownPatches& shown, const Rows& rows, const Token& tokenOf, vtkPolyData* output)
 {
-  const auto index = AddOf<vtkIdTypeArray>(output, ArrayNames::TokenIndex, rows,
-    [&](const auto& row) { return static_cast<vtkIdType>(shown.TokenIndex(tokenOf(row))); });
-  output->GetCellData()->SetPedigreeIds(index);
-  AddOf<vtkIntArray>(output, ArrayNames::Position, rows,
-    [&](const auto& row) { return static_cast<int>(tokenOf(row)); });
-  AddOf<vtkIntArray>(
-    output, ArrayNames::Row, rows, [&](const auto& row) { return shown.grid.row[tokenOf(row)]; });
-  AddOf<vtkIntArray>(output, ArrayNames::Column, rows,
-    [&](const auto& row) { return shown.grid.column[tokenOf(row)]; });
+  vtkCellData* data = output->GetCellData();
+  const ListArrays arrays(rows, data);
+  arrays.Id(ArrayNames::TokenIndex, [&](const auto& row) { return shown.TokenIndex(tokenOf(row)); })
+    .Int(ArrayNames::Position, tokenOf)
+    .Int(ArrayNames::Row, [&](const auto& row) { return shown.grid.row[tokenOf(row)]; })
+    .Int(ArrayNames::Column, [&](const auto& row) { return shown.grid.column[tokenOf(row)]; });
+  data->SetPedigreeIds(data->GetAbstractArray(ArrayNames::TokenIndex));
   if (shown.grid.IsAmongWords())
   {
-    AddOf<vtkIntArray>(output, ArrayNames::Picture, rows,
-      [&](const auto& row) { return shown.grid.picture[tokenOf(row)]; });
+    arrays.Int(
+      ArrayNames::Picture, [&](const auto& row) { return shown.grid.picture[tokenOf(row)]; });
   }
 }
 
@@ -165,12 +124,10 @@ void AddLinks(
   const ShownPatches& shown, const std::vector<atlas::AttentionLink>& links, vtkPolyData* output)
 {
   using Link = atlas::AttentionLink;
-  AddOf<vtkFloatArray>(
-    output, ArrayNames::Weight, links, [](const Link& link) { return link.weight; });
-  AddOf<vtkIdTypeArray>(output, ArrayNames::Query, links,
-    [&](const Link& link) { return static_cast<vtkIdType>(shown.TokenIndex(link.query)); });
-  AddOf<vtkIdTypeArray>(output, ArrayNames::Key, links,
-    [&](const Link& link) { return static_cast<vtkIdType>(shown.TokenIndex(link.key)); });
+  ListArrays(links, output->GetCellData())
+    .Float(ArrayNames::Weight, &Link::weight)
+    .Id(ArrayNames::Query, [&](const Link& link) { return shown.TokenIndex(link.query); })
+    .Id(ArrayNames::Key, [&](const Link& link) { return shown.TokenIndex(link.key); });
   AddPlace(shown, links, output);
 }
 
@@ -191,9 +148,8 @@ void Finish(const ShownPatches& shown, const char* format, vtkPolyData* output)
 
 /// What is drawn on the picture is visible on any: cyan to the strongest keys, green around what
 /// was chosen.
-constexpr std::array<std::uint8_t, 3> KeyMark = { 0, 217, 242 };
-constexpr std::array<std::uint8_t, 3> ChosenMark = { 51, 230, 51 };
-constexpr const char* MarkLegend = "\n0 217 242 strongest key\n51 230 51 chosen patch";
+constexpr atlas::Rgb KeyMark = { 0, 217, 242 };
+constexpr atlas::Rgb ChosenMark = { 51, 230, 51 };
 
 /// What the legend begins with: of pictures among words, how much goes to words, which have no
 /// cells.
@@ -208,20 +164,15 @@ std::string LegendTitle(const ShownPatches& shown)
 
 /// Gives all cells a color, and the legend of these colors, which would explain nothing beside all
 /// heads, where there are no cells.
-void AddMarkColor(
-  const ShownPatches& shown, const std::array<std::uint8_t, 3>& color, vtkPolyData* output)
+void AddMarkColor(const ShownPatches& shown, const atlas::Rgb& color, vtkPolyData* output)
 {
-  vtkNew<vtkUnsignedCharArray> colors;
-  colors->SetName(ArrayNames::MarkColor);
-  colors->SetNumberOfComponents(3);
-  for (vtkIdType cell = 0; cell < output->GetNumberOfCells(); ++cell)
-  {
-    colors->InsertNextTypedTuple(color.data());
-  }
-  output->GetCellData()->AddArray(colors);
+  ListArrays(std::vector<atlas::Rgb>(output->GetNumberOfCells(), color), output->GetCellData())
+    .Tuples(ArrayNames::MarkColor);
   if (shown.IsOfOneHead())
   {
-    AddField(output->GetFieldData(), ArrayNames::MarkColorLegend, LegendTitle(shown) + MarkLegend);
+    atlas::ColorLegend legend(LegendTitle(shown));
+    legend.Add(KeyMark, "strongest key").Add(ChosenMark, "chosen patch");
+    AddField(output->GetFieldData(), ArrayNames::MarkColorLegend, legend.Text());
   }
 }
 
@@ -274,11 +225,10 @@ void MakePatches(const ShownPatches& shown, vtkPolyData* output)
   {
     shapes.Add(Rectangle(shown, token), PatchLevel);
   }
-  output->SetPoints(shapes.GetPoints());
-  output->SetPolys(shapes.GetCells());
+  shapes.MoveToPolys(output);
   const auto weightOf = [&](std::int64_t token) { return shown.attention.weights[token]; };
   output->GetCellData()->SetScalars(MakeArray<vtkFloatArray>(ArrayNames::Weight, tokens, weightOf));
-  output->GetCellData()->AddArray(MakeArray<vtkFloatArray>(ArrayNames::Heat, tokens, weightOf));
+  ListArrays(tokens, output->GetCellData()).Float(ArrayNames::Heat, weightOf);
   AddTokens(shown, tokens, [](std::int64_t token) { return token; }, output);
   AddPlace(shown, tokens, output);
   Finish(shown, Formats::PatchAttentionPatches, output);
@@ -322,19 +272,17 @@ void MakePatchesOfHeads(const ShownPatches& shown, const PatchPanels& heads,
     }
     shapes.Add(corners, PatchLevel);
   }
-  output->SetPoints(shapes.GetPoints());
-  output->SetPolys(shapes.GetCells());
+  shapes.MoveToPolys(output);
   const auto weightOf = [&](const Cell& cell) { return heads.weights[cell.head][cell.token]; };
   output->GetCellData()->SetScalars(MakeArray<vtkFloatArray>(ArrayNames::Weight, cells, weightOf));
-  AddOf<vtkFloatArray>(output, ArrayNames::RelativeHeat, cells, [&](const Cell& cell)
-    { return largest[cell.head] > 0 ? weightOf(cell) / largest[cell.head] : 0; });
+  ListArrays(cells, output->GetCellData())
+    .Float(ArrayNames::RelativeHeat, [&](const Cell& cell)
+      { return largest[cell.head] > 0 ? weightOf(cell) / largest[cell.head] : 0; });
   AddTokens(shown, cells, [](const Cell& cell) { return cell.token; }, output);
-  AddOf<vtkIntArray>(
-    output, ArrayNames::Layer, cells, [&](const Cell& cell) { return places[cell.head].layer; });
-  AddOf<vtkIntArray>(
-    output, ArrayNames::Head, cells, [&](const Cell& cell) { return places[cell.head].head; });
-  AddOf<vtkIntArray>(output, ArrayNames::Sequence, cells,
-    [&](const Cell&) { return static_cast<int>(shown.options.sequence); });
+  ListArrays(cells, output->GetCellData())
+    .Int(ArrayNames::Layer, [&](const Cell& cell) { return places[cell.head].layer; })
+    .Int(ArrayNames::Head, [&](const Cell& cell) { return places[cell.head].head; })
+    .Int(ArrayNames::Sequence, [&](const Cell&) { return shown.options.sequence; });
   CacheRanges(output->GetCellData());
   SetFormat(output, Formats::PatchAttentionPatches);
   AddField(output->GetFieldData(), "Sequence", shown.options.sequence);
@@ -354,8 +302,7 @@ void MakeArrows(const ShownPatches& shown, vtkPolyData* output)
     shapes.Add(Arrow(shown.Center(arrow.query), shown.Center(arrow.key), share),
       ArrowLevel + share * (MarkLevel - ArrowLevel) / 2);
   }
-  output->SetPoints(shapes.GetPoints());
-  output->SetPolys(shapes.GetCells());
+  shapes.MoveToPolys(output);
   AddLinks(shown, shown.attention.arrows, output);
   AddMarkColor(shown, KeyMark, output);
   Finish(shown, Formats::PatchAttentionArrows, output);
@@ -373,12 +320,11 @@ void MakeMarks(const ShownPatches& shown, vtkPolyData* output)
                       : Rectangle(shown, mark.query, 2 * MarkRadius),
       MarkLevel);
   }
-  output->SetPoints(shapes.GetPoints());
-  output->SetPolys(shapes.GetCells());
+  shapes.MoveToPolys(output);
   AddLinks(shown, marks, output);
   AddTokens(shown, marks, [](const Link& mark) { return std::int64_t{ mark.query }; }, output);
-  AddOf<vtkUnsignedCharArray>(output, ArrayNames::Mark, marks,
-    [](const Link& mark) { return static_cast<unsigned char>(mark.query != mark.key); });
+  ListArrays(marks, output->GetCellData())
+    .Byte(ArrayNames::Mark, [](const Link& mark) { return mark.query != mark.key; });
   AddMarkColor(shown, KeyMark, output);
   Finish(shown, Formats::PatchAttentionMarks, output);
 }
@@ -401,8 +347,7 @@ void MakeFrames(const ShownPatches& shown, vtkPolyData* output)
     corners.push_back(corners.front());
     shapes.Add(corners, FrameLevel);
   }
-  output->SetPoints(shapes.GetPoints());
-  output->SetLines(shapes.GetCells());
+  shapes.MoveToLines(output);
   AddTokens(shown, framed, [](std::int64_t token) { return token; }, output);
   AddPlace(shown, framed, output);
   AddMarkColor(shown, ChosenMark, output);
@@ -524,10 +469,8 @@ void MakePicture(const ShownPatches& shown, const PatchCanvas& canvas,
   const std::int64_t width = canvas.size[0];
   const std::int64_t height = canvas.size[1];
   output->SetExtent(extent[0], extent[1], extent[2], extent[3], 0, 0);
-  vtkNew<vtkUnsignedCharArray> values;
-  values->SetName(ArrayNames::PictureColor);
-  values->SetNumberOfComponents(3);
-  values->SetNumberOfTuples(output->GetNumberOfPoints());
+  const auto values =
+    NewTuples<vtkUnsignedCharArray>(ArrayNames::PictureColor, 3, output->GetNumberOfPoints());
   std::fill_n(values->GetPointer(0), values->GetNumberOfValues(), White);
   const std::int64_t line = std::int64_t{ 1 } + extent[1] - extent[0];
   for (std::size_t n = 0; n < canvas.parts.size(); ++n)

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "MatrixPanels.h"
-#include "PatchAttention.h"
-#include "Recording.h"
+#include "Recording/PatchAttention.h"
+#include "Recording/Recording.h"
 
 #include <array>
 #include <cstdint>

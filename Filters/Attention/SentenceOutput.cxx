@@ -2,30 +2,17 @@
 
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
-#include "ClassPalette.h"
-#include "DataFields.h"
-#include "Index.h"
-#include "LabelPlacement.h"
-#include "ScreenText.h"
+#include "Drawing/ClassPalette.h"
+#include "Drawing/ColorLegend.h"
+#include "Drawing/LabelPlacement.h"
+#include "ListArrays.h"
+#include "Shapes.h"
+#include "Text/ScreenText.h"
 #include "TokenText.h"
-
-#include <vtkCellArray.h>
-#include <vtkCellData.h>
-#include <vtkFloatArray.h>
-#include <vtkIdTypeArray.h>
-#include <vtkIntArray.h>
-#include <vtkNew.h>
-#include <vtkPointData.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
-#include <vtkSmartPointer.h>
-#include <vtkStringArray.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 namespace AttentionAtlas
 {
@@ -33,7 +20,6 @@ namespace
 {
 
 using atlas::SentencePage;
-using atlas::ToIndex;
 using atlas::TokenSide;
 
 /// Wider words may overlap bars.
@@ -160,20 +146,9 @@ vtkSmartPointer<Array> Repeated(Array* array, std::size_t heads)
   return all;
 }
 
-vtkSmartPointer<vtkUnsignedCharArray> NewColors(vtkIdType count)
+std::array<std::uint8_t, 4> WithOpacity(const atlas::Rgb& color, double opacity)
 {
-  auto colors = vtkSmartPointer<vtkUnsignedCharArray>::New();
-  colors->SetName(ArrayNames::HeadColor);
-  colors->SetNumberOfComponents(4);
-  colors->SetNumberOfTuples(count);
-  return colors;
-}
-
-void SetColor(vtkUnsignedCharArray* colors, vtkIdType i, const atlas::Rgb& color, double opacity)
-{
-  const std::array<unsigned char, 4> rgba = { color[0], color[1], color[2],
-    static_cast<unsigned char>(std::lround(255 * opacity)) };
-  colors->SetTypedTuple(i, rgba.data());
+  return { color[0], color[1], color[2], static_cast<std::uint8_t>(std::lround(255 * opacity)) };
 }
 
 /// The lengths of the bars of a head: of each position.
@@ -198,32 +173,6 @@ double LongestRow(const SentenceHeads& heads)
   }
   return longest;
 }
-
-/// Bars that are put together.
-struct Bars
-{
-  vtkNew<vtkPoints> points;
-  vtkNew<vtkCellArray> cells;
-  vtkSmartPointer<vtkFloatArray> sum;
-  vtkSmartPointer<vtkIdTypeArray> row = NewArray<vtkIdTypeArray>(ArrayNames::TokenIndex, 0);
-  vtkSmartPointer<vtkIntArray> layer = NewArray<vtkIntArray>(ArrayNames::Layer, 0);
-  vtkSmartPointer<vtkIntArray> head = NewArray<vtkIntArray>(ArrayNames::Head, 0);
-  vtkSmartPointer<vtkUnsignedCharArray> colors = NewColors(0);
-
-  /// A rectangle from x to x + width, to the left if that is below 0.
-  void Add(double x, double y, double width)
-  {
-    const vtkIdType first = this->points->GetNumberOfPoints();
-    const double left = std::min(x, x + width);
-    const double right = std::max(x, x + width);
-    for (const auto& [cornerX, up] :
-      { std::pair(left, -1), { right, -1 }, { right, 1 }, { left, 1 } })
-    {
-      this->points->InsertNextPoint(cornerX, y + up * BarHeight / 2, 0);
-    }
-    this->cells->InsertNextCell({ first, first + 1, first + 2, first + 3 });
-  }
-};
 
 }
 
@@ -259,67 +208,38 @@ double SentenceWords::Width() const
   return std::min(width, WidestWord) + 1; // the space before a bar
 }
 
-double SentenceHeads::Received(std::int64_t position) const
-{
-  double sum = 0;
-  for (const SentenceHead& head : this->heads)
-  {
-    sum += head.attention.received[position];
-  }
-  return sum / static_cast<double>(this->heads.size());
-}
-
-double SentenceHeads::Given(std::int64_t position) const
-{
-  double sum = 0;
-  for (const SentenceHead& head : this->heads)
-  {
-    sum += head.attention.given[position];
-  }
-  return sum / static_cast<double>(this->heads.size());
-}
-
 std::string SentenceHeads::Legend() const
 {
-  std::string text = "Layer " + std::to_string(this->layer);
+  atlas::ColorLegend legend("Layer " + std::to_string(this->layer));
   for (std::size_t h = 0; h < this->heads.size(); ++h)
   {
-    text += "\n";
-    for (const std::uint8_t channel : ColorOf(*this, h))
-    {
-      text += std::to_string(channel) + " ";
-    }
     const int number = this->heads[h].head;
-    text += number == atlas::AllHeads ? "mean of heads" : "head " + std::to_string(number);
+    legend.Add(ColorOf(*this, h),
+      number == atlas::AllHeads ? "mean of heads" : "head " + std::to_string(number));
   }
-  return text;
+  return legend.Text();
 }
 
 void FillWords(const SentenceWords& words, const atlas::SentenceLayout& layout, vtkPolyData* output)
 {
   const std::vector<Word> places = WordsOf(layout);
-  vtkNew<vtkPoints> points;
-  vtkNew<vtkCellArray> vertices;
+  Shapes vertices;
   for (const Word& word : places)
   {
     const auto [x, y] = layout.Place(word.page, word.side, word.position);
-    const vtkIdType point = points->InsertNextPoint(x, y, 0);
-    vertices->InsertNextCell(1, &point);
+    vertices.AddVertex(x, y);
   }
-  output->SetPoints(points);
-  output->SetVerts(vertices);
+  vertices.MoveToVerts(output);
   vtkPointData* data = output->GetPointData();
-  data->AddArray(MakeArray<vtkStringArray>(
-    ArrayNames::Token, places, [&](const Word& word) { return words.tokens[word.position]; }));
-  data->AddArray(MakeArray<vtkStringArray>(
-    ArrayNames::Label, places, [&](const Word& word) { return words.labels[word.position]; }));
+  ListArrays(places, data)
+    .Text(ArrayNames::Token, [&](const Word& word) { return words.tokens[word.position]; })
+    .Text(ArrayNames::Label, [&](const Word& word) { return words.labels[word.position]; });
   data->AddArray(SidesOf(places));
-  data->AddArray(MakeArray<vtkIntArray>(
-    ArrayNames::Sequence, places, [&](const Word&) { return static_cast<int>(words.sequence); }));
-  data->AddArray(MakeArray<vtkIntArray>(ArrayNames::Position, places, [&](const Word& word)
-    { return static_cast<int>(words.rows[word.position] - words.rows.front()); }));
-  data->AddArray(MakeArray<vtkUnsignedCharArray>(ArrayNames::Hidden, places,
-    [&](const Word& word) { return static_cast<unsigned char>(words.hidden[word.position]); }));
+  ListArrays(places, data)
+    .Int(ArrayNames::Sequence, [&](const Word&) { return static_cast<int>(words.sequence); })
+    .Int(ArrayNames::Position,
+      [&](const Word& word) { return words.rows[word.position] - words.rows.front(); })
+    .Byte(ArrayNames::Hidden, [&](const Word& word) { return words.hidden[word.position]; });
   const auto rows = RowsOf(words, places);
   data->AddArray(rows);
   if (words.sequence != atlas::AllSequences)
@@ -330,12 +250,22 @@ void FillWords(const SentenceWords& words, const atlas::SentenceLayout& layout, 
 
 void AddSums(const SentenceHeads& heads, const atlas::SentenceLayout& layout, vtkPolyData* words)
 {
+  const auto meanOf = [&heads](std::vector<double> atlas::SentenceSums::* sums)
+  {
+    return [&heads, sums](const Word& word)
+    {
+      double sum = 0;
+      for (const SentenceHead& head : heads.heads)
+      {
+        sum += (head.attention.*sums)[word.position];
+      }
+      return sum / static_cast<double>(heads.heads.size());
+    };
+  };
   vtkPointData* data = words->GetPointData();
-  const std::vector<Word> places = WordsOf(layout);
-  data->AddArray(MakeArray<vtkFloatArray>(ArrayNames::Received, places,
-    [&](const Word& word) { return static_cast<float>(heads.Received(word.position)); }));
-  data->AddArray(MakeArray<vtkFloatArray>(ArrayNames::Given, places,
-    [&](const Word& word) { return static_cast<float>(heads.Given(word.position)); }));
+  ListArrays(WordsOf(layout), data)
+    .Float(ArrayNames::Received, meanOf(&atlas::SentenceSums::received))
+    .Float(ArrayNames::Given, meanOf(&atlas::SentenceSums::given));
   CacheRanges(data);
 }
 
@@ -353,7 +283,7 @@ void FillLines(const SentenceWords& words, const SentenceHeads& heads,
   const auto layer = NewArray<vtkIntArray>(ArrayNames::Layer, count);
   const auto head = NewArray<vtkIntArray>(ArrayNames::Head, count);
   const auto opacity = NewArray<vtkFloatArray>(ArrayNames::Opacity, count);
-  const auto colors = NewColors(count);
+  const auto colors = NewTuples<vtkUnsignedCharArray>(ArrayNames::HeadColor, 4, count);
   const LineEnds ends(layout, heads.heads.size());
   vtkNew<vtkCellArray> cells;
   cells->AllocateExact(count, 2 * count);
@@ -371,7 +301,7 @@ void FillLines(const SentenceWords& words, const SentenceHeads& heads,
       layer->SetValue(i, heads.layer);
       head->SetValue(i, heads.heads[h].head);
       opacity->SetValue(i, static_cast<float>(share));
-      SetColor(colors, i++, color, share);
+      colors->SetTypedTuple(i++, WithOpacity(color, share).data());
     }
   }
   output->SetPoints(ends.MakePoints());
@@ -397,8 +327,14 @@ void FillBars(const SentenceWords& words, const SentenceHeads& heads,
 {
   const bool isKey = heads.bars == TokenSide::Key;
   const double perWeight = (isKey ? 1 : -1) * atlas::SentenceLayout::BarLength / LongestRow(heads);
-  Bars bars;
-  bars.sum = NewArray<vtkFloatArray>(isKey ? ArrayNames::Received : ArrayNames::Given, 0);
+  struct Bar
+  {
+    double sum;
+    vtkIdType row;
+    std::size_t head;
+  };
+  std::vector<Bar> bars;
+  Shapes shapes;
   for (const Word& word : WordsOf(layout))
   {
     if (word.side != heads.bars || !layout.HasBars(word.page, word.side))
@@ -410,27 +346,24 @@ void FillBars(const SentenceWords& words, const SentenceHeads& heads,
     for (std::size_t h = 0; h < heads.heads.size(); ++h)
     {
       const double sum = LengthsOf(heads, h)[word.position];
-      if (sum <= 0)
+      if (sum > 0)
       {
-        continue;
+        const double end = x + perWeight * sum;
+        shapes.AddRectangle(
+          std::min(x, end), y - BarHeight / 2, std::max(x, end), y + BarHeight / 2);
+        bars.push_back({ sum, words.rows[word.position], h });
+        x = end;
       }
-      bars.Add(x, y, perWeight * sum);
-      x += perWeight * sum;
-      bars.sum->InsertNextValue(static_cast<float>(sum));
-      bars.row->InsertNextValue(words.rows[word.position]);
-      bars.layer->InsertNextValue(heads.layer);
-      bars.head->InsertNextValue(heads.heads[h].head);
-      const atlas::Rgb color = ColorOf(heads, h);
-      bars.colors->InsertNextTuple4(color[0], color[1], color[2], 255);
     }
   }
-  output->SetPoints(bars.points);
-  output->SetPolys(bars.cells);
-  for (vtkDataArray* array :
-    std::initializer_list<vtkDataArray*>{ bars.sum, bars.row, bars.layer, bars.head, bars.colors })
-  {
-    output->GetCellData()->AddArray(array);
-  }
+  shapes.MoveToPolys(output);
+  ListArrays(bars, output->GetCellData())
+    .Float(isKey ? ArrayNames::Received : ArrayNames::Given, &Bar::sum)
+    .Id(ArrayNames::TokenIndex, &Bar::row)
+    .Int(ArrayNames::Layer, [&](const Bar&) { return heads.layer; })
+    .Int(ArrayNames::Head, [&](const Bar& bar) { return heads.heads[bar.head].head; })
+    .Tuples(ArrayNames::HeadColor,
+      [&](const Bar& bar) { return WithOpacity(ColorOf(heads, bar.head), 1); });
 }
 
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "Recording.h"
-#include "SentenceAttention.h"
-#include "SentenceLayout.h"
+#include "Recording/Recording.h"
+#include "Recording/SentenceAttention.h"
+#include "Recording/SentenceLayout.h"
 
 #include <vtkType.h>
 
@@ -50,10 +50,6 @@ struct SentenceHeads
   double scale = 1;                              ///< the weight of full opacity
   atlas::TokenSide bars = atlas::TokenSide::Key; ///< the side that has them
 
-  /// The sums over the other side of a position: the mean over heads.
-  double Received(std::int64_t position) const;
-  double Given(std::int64_t position) const;
-
   /// The legend, written as that of TokenLegend.h.
   std::string Legend() const;
 };
@@ -62,7 +58,7 @@ struct SentenceHeads
 void FillWords(
   const SentenceWords& words, const atlas::SentenceLayout& layout, vtkPolyData* output);
 
-/// Adds Received and Given to these.
+/// Adds Received and Given to these: the means over heads.
 void AddSums(const SentenceHeads& heads, const atlas::SentenceLayout& layout, vtkPolyData* words);
 
 /// Fills the lines of all heads.

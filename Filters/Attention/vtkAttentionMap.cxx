@@ -3,15 +3,14 @@
 #include "ArrayRanges.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "MapFrames.h"
-#include "MapPictures.h"
-#include "RecordedAttention.h"
+#include "MapOutput.h"
+#include "Numerics/ValueRanges.h"
+#include "Recording/RecordedAttention.h"
+#include "Recording/ZoomedAttention.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "TokenText.h"
-#include "ValueRanges.h"
-#include "ZoomedAttention.h"
 
 #include <vtkDataObject.h>
 #include <vtkDemandDrivenPipeline.h>
@@ -23,20 +22,16 @@
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
-#include <vtkSmartPointer.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
+using namespace AttentionAtlas;
 using atlas::AttentionQuantity;
-using AttentionAtlas::StrongestKey;
-using AttentionAtlas::Task;
 
 namespace
 {
@@ -51,10 +46,9 @@ void AddLabels(const atlas::Recording& recording, int sequence, const atlas::Map
     labels->SetName(name);
     for (std::int64_t i = range.begin; i < range.end; i += cell)
     {
-      labels->InsertNextValue(
-        sequence == atlas::AllSequences
-          ? std::to_string(i)
-          : AttentionAtlas::TokenText(recording, recording.sequenceOffsets[sequence] + i));
+      labels->InsertNextValue(sequence == atlas::AllSequences
+                                ? std::to_string(i)
+                                : TokenText(recording, recording.sequenceOffsets[sequence] + i));
     }
     fields->AddArray(labels);
   };
@@ -122,7 +116,7 @@ vtkStandardNewMacro(vtkAttentionMap);
 /// What is kept of the map of a head.
 struct vtkAttentionMap::LastOutput
 {
-  AttentionAtlas::LastResult<std::shared_ptr<atlas::ZoomedAttention>> zoomed;
+  LastResult<std::shared_ptr<atlas::ZoomedAttention>> zoomed;
 };
 
 vtkAttentionMap::vtkAttentionMap()
@@ -131,8 +125,6 @@ vtkAttentionMap::vtkAttentionMap()
   , Last(std::make_unique<LastOutput>())
 {
 }
-
-vtkAttentionMap::~vtkAttentionMap() = default;
 
 /// The rows of an image and the queries that they show, from the bottom up.
 struct vtkAttentionMap::Rows
@@ -176,13 +168,12 @@ int vtkAttentionMap::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkMultiBlockDataSet* recording = this->OutlineOfPart();
-  const bool isEmpty = AttentionAtlas::IsEmpty(recording);
-  const int tokens = isEmpty ? 0 : AttentionAtlas::SequenceTokens(recording, this->Sequence);
-  const int source = isEmpty ? 0 : AttentionAtlas::SourceTokens(recording, this->Sequence);
+  const bool isEmpty = IsEmpty(recording);
+  const int tokens = isEmpty ? 0 : SequenceTokens(recording, this->Sequence);
+  const int source = isEmpty ? 0 : SourceTokens(recording, this->Sequence);
   vtkInformation* info = outputVector->GetInformationObject(0);
   const atlas::MapCells cells = this->CellsOf(source, tokens);
-  AttentionAtlas::AnnounceImage(
-    static_cast<int>(cells.Columns()), static_cast<int>(cells.Rows()), info);
+  AnnounceImage(static_cast<int>(cells.Columns()), static_cast<int>(cells.Rows()), info);
   std::array<double, 3> origin;
   std::array<double, 3> spacing;
   PlaceImage(cells, source, origin, spacing);
@@ -223,7 +214,7 @@ std::vector<StrongestKey> vtkAttentionMap::EvaluateRows(const atlas::Recording& 
   const auto quantity = static_cast<AttentionQuantity>(this->Quantity);
   const std::int64_t masked = LongestSequence(recording, this->Sequence);
   std::vector<StrongestKey> strongest(frames ? rows.queries.end : 0, StrongestKey{ 0, -1, 0 });
-  AttentionAtlas::RangeCollector ranges({ image });
+  RangeCollector ranges({ image });
   std::atomic<bool> isFinite = true; // a recording may hold other numbers
   // Blocks begin at fixed rows, so that values do not depend on the part of the image.
   const std::int64_t firstRow = frames ? rows.queries.begin : rows.FirstQuery();
@@ -258,7 +249,7 @@ std::vector<StrongestKey> vtkAttentionMap::EvaluateRows(const atlas::Recording& 
         isFinite = false;
       }
     },
-    AttentionAtlas::ThreadLimit(), progress);
+    ThreadLimit(), progress);
   if (isFinite)
   {
     ranges.Store();
@@ -276,25 +267,23 @@ void vtkAttentionMap::ShowCells(
   const double tokens = static_cast<double>(atlas::AttentionLength(recording, this->Sequence));
   const double pairs = this->Quantity == ROLLOUT ? 3 * tokens * tokens : 0;
   const auto base = static_cast<double>(atlas::BaseCells * atlas::BaseCells);
-  AttentionAtlas::RequireMemory((pairs + 2 * std::min(base, tokens * tokens) +
-                                  2 * static_cast<double>(cells.Rows() * cells.Columns())) *
-                                  sizeof(float),
+  RequireMemory((pairs + 2 * std::min(base, tokens * tokens) +
+                  2 * static_cast<double>(cells.Rows() * cells.Columns())) *
+                  sizeof(float),
     "a map of " + std::to_string(static_cast<std::int64_t>(tokens)) + " tokens",
     "record shorter sequences.");
-  const AttentionAtlas::TaskKey key =
-    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(this->RequirePart(task)), this->AttentionKind,
-      this->Sequence, this->Layer, this->Head, this->Quantity);
+  const TaskKey key = MakeKey(TimeOf(this->RequirePart(task)), this->AttentionKind, this->Sequence,
+    this->Layer, this->Head, this->Quantity);
   const std::shared_ptr<atlas::ZoomedAttention>& zoomed = this->Last->zoomed.Get(task, key,
     [&]
     {
       return std::make_shared<atlas::ZoomedAttention>(atlas::MapPlace{
         this->Sequence, this->Layer, this->Head, static_cast<AttentionQuantity>(this->Quantity) });
     });
-  const std::vector<float> values =
-    zoomed->Pool(recording, cells, static_cast<atlas::AttentionPooling>(this->Pooling),
-      AttentionAtlas::ThreadLimit(), task.Progress());
+  const std::vector<float> values = zoomed->Pool(recording, cells,
+    static_cast<atlas::AttentionPooling>(this->Pooling), ThreadLimit(), task.Progress());
   const std::array<int, 6> extent =
-    AttentionAtlas::RequestedExtent(task.OutputInformation(), cells.Columns(), cells.Rows());
+    RequestedExtent(task.OutputInformation(), cells.Columns(), cells.Rows());
   auto* output = task.Output<vtkImageData>();
   output->SetExtent(extent[0], extent[1], extent[2], extent[3], extent[4], extent[5]);
   vtkNew<vtkFloatArray> points;
@@ -307,11 +296,11 @@ void vtkAttentionMap::ShowCells(
     to = std::copy(row + extent[0], row + extent[1] + 1, to);
   }
   output->GetPointData()->SetScalars(points);
-  output->GetFieldData()->AddArray(AttentionAtlas::MakeArray<vtkIntArray>("Cell Size",
-    std::array{ cells.keyCell, cells.queryCell },
-    [](std::int64_t cell) { return static_cast<int>(cell); }));
-  AttentionAtlas::FrameStrongestKeys({}, ValueNames.at(this->Quantity),
-    recording.sourceLengths.empty(), task.Output<vtkPolyData>(FramePort));
+  output->GetFieldData()->AddArray(
+    MakeArray<vtkIntArray>("Cell Size", std::array{ cells.keyCell, cells.queryCell },
+      [](std::int64_t cell) { return static_cast<int>(cell); }));
+  FrameStrongestKeys({}, ValueNames.at(this->Quantity), recording.sourceLengths.empty(),
+    task.Output<vtkPolyData>(FramePort));
 }
 
 /// Shows a point for each pair.
@@ -321,11 +310,11 @@ void vtkAttentionMap::ShowRows(
   const std::int64_t tokens = atlas::RequireTokens(recording, this->Sequence);
   const std::int64_t source = atlas::QueryPositions(recording, this->Sequence).begin;
   std::array<int, 6> extent =
-    AttentionAtlas::RequestedExtent(task.OutputInformation(), cells.Columns(), cells.Rows());
+    RequestedExtent(task.OutputInformation(), cells.Columns(), cells.Rows());
   const Rows rows{ tokens, cells.queries, cells.keys, extent };
   const std::int64_t points = rows.Width() * (rows.EndQuery() - rows.FirstQuery());
   const int copies = this->Quantity == ROLLOUT ? 3 : 1; // rows of two layers beside the image
-  AttentionAtlas::RequireMemory(static_cast<double>(copies * points) * sizeof(float),
+  RequireMemory(static_cast<double>(copies * points) * sizeof(float),
     "a map of " + std::to_string(cells.Rows()) + " x " + std::to_string(cells.Columns()) +
       " tokens",
     "record shorter sequences.");
@@ -346,25 +335,23 @@ void vtkAttentionMap::ShowRows(
   }
   std::for_each(strongest.begin(), strongest.end(),
     [&](StrongestKey& found) { found.query -= static_cast<int>(source); });
-  AttentionAtlas::FrameStrongestKeys(
+  FrameStrongestKeys(
     strongest, ValueNames.at(this->Quantity), recording.sourceLengths.empty(), lines);
   if (this->Sequence != atlas::AllSequences)
   {
-    AttentionAtlas::AddQueryTokens(
-      strongest, recording.sequenceOffsets[this->Sequence] + source, lines);
+    AddQueryTokens(strongest, recording.sequenceOffsets[this->Sequence] + source, lines);
   }
 }
 
 void vtkAttentionMap::Execute(Task& task)
 {
   vtkMultiBlockDataSet* input = this->RequirePart(task);
-  if (AttentionAtlas::IsEmpty(input))
+  if (IsEmpty(input))
   {
     return;
   }
   const auto quantity = static_cast<AttentionQuantity>(this->Quantity);
-  const atlas::Recording recording =
-    AttentionAtlas::ToRecording(input, this->Layer, this->Head, quantity);
+  const atlas::Recording recording = ToRecording(input, this->Layer, this->Head, quantity);
   // Checks the numbers, and that there is such a quantity, before anything is allocated.
   atlas::EvaluateAttention(
     recording, this->Sequence, this->Layer, this->Head, quantity, 0, 0, nullptr);
@@ -386,11 +373,11 @@ void vtkAttentionMap::Execute(Task& task)
   auto* lines = task.Output<vtkPolyData>(FramePort);
   output->SetOrigin(origin.data());
   output->SetSpacing(spacing.data());
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionMap);
-  AttentionAtlas::SetFormat(lines, AttentionAtlas::Formats::StrongestKeys);
+  SetFormat(output, Formats::AttentionMap);
+  SetFormat(lines, Formats::StrongestKeys);
   auto* pictures = task.Output<vtkPolyData>(BandsPort);
-  AttentionAtlas::FillPictureBands(recording, this->Sequence, cells.queries, cells.keys, pictures);
-  AttentionAtlas::SetFormat(pictures, AttentionAtlas::Formats::AttentionMapPictures);
+  FillPictureBands(recording, this->Sequence, cells.queries, cells.keys, pictures);
+  SetFormat(pictures, Formats::AttentionMapPictures);
   AddLabels(recording, this->Sequence, cells, output->GetFieldData());
   this->AddKind(output);
   this->AddKind(lines);
@@ -398,9 +385,8 @@ void vtkAttentionMap::Execute(Task& task)
   for (vtkFieldData* fields :
     { output->GetFieldData(), lines->GetFieldData(), pictures->GetFieldData() })
   {
-    AttentionAtlas::AddSequence(
-      this->Sequence, AttentionAtlas::SequenceText(recording, this->Sequence), fields);
-    AttentionAtlas::AddField(fields, "Layer", this->Layer);
-    AttentionAtlas::AddField(fields, "Head", this->Head);
+    AddSequence(this->Sequence, SequenceText(recording, this->Sequence), fields);
+    AddField(fields, "Layer", this->Layer);
+    AddField(fields, "Head", this->Head);
   }
 }

@@ -1,48 +1,39 @@
 #include "vtkAttentionMatrix.h"
 
 #include "ArrayNames.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "Index.h"
 #include "MatrixPanels.h"
 #include "PointArrays.h"
-#include "PooledAttention.h"
+#include "Recording/PooledAttention.h"
+#include "Recording/ZoomedAttention.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "TokenText.h"
-#include "ZoomedAttention.h"
 
 #include <vtkDataSetAttributes.h>
 #include <vtkFloatArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkIntArray.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
-#include <vtkStringArray.h>
-#include <vtkTable.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
-#include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::MatrixPanels;
-using AttentionAtlas::PanelPoint;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -101,14 +92,13 @@ std::vector<double> ScoresOf(vtkTable* table, const char* column)
   }
   if (table->GetColumnByName(column) == nullptr)
   {
-    throw atlas::OptionError(
-      "SortBy: the table of heads has no column '" + std::string(column) + "'.");
+    throw atlas::OptionError("SortBy: the table of heads has no column '", column, "'.");
   }
   const std::string advice = "give a table of heads, such as that of Head Scores.";
   const auto numbersOf = [&](const char* name)
-  { return AttentionAtlas::RequireNumbers(table->GetRowData(), name, advice); };
-  const std::vector<std::int64_t> layers = AttentionAtlas::Integers(numbersOf(Names::Layer));
-  const std::vector<std::int64_t> heads = AttentionAtlas::Integers(numbersOf(Names::Head));
+  { return RequireNumbers(table->GetRowData(), name, advice); };
+  const std::vector<std::int64_t> layers = Integers(numbersOf(Names::Layer));
+  const std::vector<std::int64_t> heads = Integers(numbersOf(Names::Head));
   vtkDataArray* numbers = numbersOf(column);
   for (std::size_t i = 0; i < layers.size(); ++i)
   {
@@ -209,9 +199,9 @@ struct vtkAttentionMatrix::Pooled
 
 struct vtkAttentionMatrix::LastOutput
 {
-  AttentionAtlas::LastResult<Pooled> pooled;
-  AttentionAtlas::LastResult<std::shared_ptr<std::vector<atlas::ZoomedAttention>>> zoomed;
-  AttentionAtlas::LastResult<MatrixPanels> panels; ///< sorted
+  LastResult<Pooled> pooled;
+  LastResult<std::shared_ptr<std::vector<atlas::ZoomedAttention>>> zoomed;
+  LastResult<MatrixPanels> panels; ///< sorted
 };
 
 vtkAttentionMatrix::vtkAttentionMatrix()
@@ -220,8 +210,6 @@ vtkAttentionMatrix::vtkAttentionMatrix()
   , Last(std::make_unique<LastOutput>())
 {
 }
-
-vtkAttentionMatrix::~vtkAttentionMatrix() = default;
 
 bool vtkAttentionMatrix::IsSorted()
 {
@@ -247,11 +235,10 @@ atlas::MapCells vtkAttentionMatrix::CellsOf(
 
 MatrixPanels vtkAttentionMatrix::PanelsOf(vtkMultiBlockDataSet* recording, int tokens)
 {
-  const int source = AttentionAtlas::SourceTokens(recording, this->Sequence);
-  const int heads =
-    this->Quantity == ROLLOUT ? 0 : AttentionAtlas::RecordingRanges(recording).head[1] + 1;
+  const int source = SourceTokens(recording, this->Sequence);
+  const int heads = this->Quantity == ROLLOUT ? 0 : RecordingRanges(recording).head[1] + 1;
   const std::vector<int> layers =
-    this->Layer >= 0 ? std::vector<int>{ this->Layer } : AttentionAtlas::RecordedLayers(recording);
+    this->Layer >= 0 ? std::vector<int>{ this->Layer } : RecordedLayers(recording);
   int keys = std::min(source > 0 ? source : tokens, this->MaximumSize);
   int queries = std::min(tokens - source, this->MaximumSize);
   if (this->HasWindow() && tokens > source)
@@ -268,16 +255,15 @@ int vtkAttentionMatrix::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkMultiBlockDataSet* recording = this->OutlineOfPart();
-  const AttentionAtlas::RecordingRanges ranges(recording);
-  const bool isEmpty = AttentionAtlas::IsEmpty(recording);
+  const RecordingRanges ranges(recording);
+  const bool isEmpty = IsEmpty(recording);
   this->SequenceRange[0] = this->LayerRange[0] = isEmpty ? 0 : -1;
   this->SequenceRange[1] = ranges.sequence[1];
   this->LayerRange[1] = ranges.layer[1];
   const MatrixPanels panels =
-    isEmpty ? MatrixPanels()
-            : this->PanelsOf(recording, AttentionAtlas::SequenceTokens(recording, this->Sequence));
+    isEmpty ? MatrixPanels() : this->PanelsOf(recording, SequenceTokens(recording, this->Sequence));
   // Never an empty image: VTK would not execute this rank, for which the others would wait.
-  AttentionAtlas::AnnounceImage(std::max(panels.Width(), 1), std::max(panels.Height(), 1),
+  AnnounceImage(std::max(panels.Width(), 1), std::max(panels.Height(), 1),
     outputVector->GetInformationObject(0));
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
@@ -288,9 +274,8 @@ std::vector<float> vtkAttentionMatrix::PoolWindow(const atlas::Recording& record
   const Task& task)
 {
   const std::int64_t base = BaseOf(all, this->MaximumSize);
-  const AttentionAtlas::TaskKey key =
-    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(this->RequirePart(task)), this->AttentionKind,
-      this->Sequence, this->Layer, this->Quantity, base);
+  const TaskKey key = MakeKey(TimeOf(this->RequirePart(task)), this->AttentionKind, this->Sequence,
+    this->Layer, this->Quantity, base);
   const auto& zoomed = this->Last->zoomed.Get(task, key,
     [&]
     {
@@ -309,7 +294,7 @@ std::vector<float> vtkAttentionMatrix::PoolWindow(const atlas::Recording& record
   {
     const std::vector<float> one =
       (*zoomed)[i].Pool(recording, cells, static_cast<atlas::AttentionPooling>(this->Pooling),
-        AttentionAtlas::ThreadLimit(), progress.Part(i, i + 1, heads.size()));
+        ThreadLimit(), progress.Part(i, i + 1, heads.size()));
     values.insert(values.end(), one.begin(), one.end());
   }
   return values;
@@ -320,19 +305,18 @@ vtkAttentionMatrix::Pooled vtkAttentionMatrix::Pool(const Task& task)
 {
   Pooled pooled;
   vtkMultiBlockDataSet* input = this->RequirePart(task);
-  if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
+  if (task.Ranks().Any(IsEmpty(input))) // a rank without one has told why
   {
     return pooled;
   }
-  const MatrixPanels panels =
-    this->PanelsOf(input, AttentionAtlas::SequenceTokensNow(input, this->Sequence));
-  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  const MatrixPanels panels = this->PanelsOf(input, SequenceTokensNow(input, this->Sequence));
+  const atlas::Recording recording = ToRecording(input);
   pooled.tokens = atlas::AttentionLength(recording, this->Sequence);
   const atlas::KeyRange queries = atlas::QueryPositions(recording, this->Sequence);
   pooled.queries = queries.end - queries.begin;
   pooled.keys = atlas::KeyPositions(recording, this->Sequence).end;
   pooled.texts = TextsOf(recording, this->Sequence);
-  pooled.text = AttentionAtlas::SequenceText(recording, this->Sequence);
+  pooled.text = SequenceText(recording, this->Sequence);
   pooled.heads = panels.Heads();
   std::vector<atlas::HeadPlace> mine;
   const std::size_t ranks = task.Ranks().Count();
@@ -340,15 +324,14 @@ vtkAttentionMatrix::Pooled vtkAttentionMatrix::Pool(const Task& task)
   {
     mine.push_back(pooled.heads[i]);
   }
-  const int threads = AttentionAtlas::ThreadLimit();
+  const int threads = ThreadLimit();
   const std::size_t pointsOfHead = atlas::ToIndex(panels.Keys()) * atlas::ToIndex(panels.Queries());
   const auto tokens = static_cast<double>(pooled.tokens);
   const double rows = this->Quantity == ROLLOUT ? 2 * tokens : 128. * threads; // at a time
   const double points = static_cast<double>(panels.Width()) * panels.Height();
-  AttentionAtlas::RequireMemory(
-    points * BytesPerPoint +
-      2 * static_cast<double>(pooled.heads.size() * pointsOfHead) * sizeof(float) +
-      rows * tokens * sizeof(float),
+  RequireMemory(points * BytesPerPoint +
+                  2 * static_cast<double>(pooled.heads.size() * pointsOfHead) * sizeof(float) +
+                  rows * tokens * sizeof(float),
     "a matrix of " + std::to_string(pooled.heads.size()) + " heads with " +
       std::to_string(panels.Queries()) + " x " + std::to_string(panels.Keys()) + " points each",
     "choose a smaller Maximum Size, or one layer.");
@@ -385,7 +368,7 @@ void vtkAttentionMatrix::MakeImage(
   const MatrixPanels& panels, const Pooled& pooled, const Task& task) const
 {
   std::array<int, 6> extent =
-    AttentionAtlas::RequestedExtent(task.OutputInformation(), panels.Width(), panels.Height());
+    RequestedExtent(task.OutputInformation(), panels.Width(), panels.Height());
   const std::int64_t width = std::max(extent[1] - extent[0] + 1, 0);
   const std::int64_t height = std::max(extent[3] - extent[2] + 1, 0);
   PointValues points(atlas::AttentionQuantityNames.at(this->Quantity), width * height);
@@ -413,21 +396,21 @@ void vtkAttentionMatrix::MakeImage(
       points.key->SetValue(i, static_cast<int>(pooled.KeyAt(place.key, keys)));
     }
   };
-  AttentionAtlas::ParallelFor(0, height, fill);
+  ParallelFor(0, height, fill);
   auto* image = task.Output<vtkImageData>();
   image->SetExtent(extent.data());
   image->SetOrigin(0, 1 - panels.Height(), 0);
   image->SetSpacing(1, 1, 1);
   points.AddTo(image->GetPointData());
-  AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::AttentionMatrix);
+  SetFormat(image, Formats::AttentionMatrix);
   this->AddKind(image);
   vtkFieldData* fields = image->GetFieldData();
-  AttentionAtlas::AddSequence(this->Sequence, pooled.text, fields);
-  AttentionAtlas::AddField(fields, "Tokens", pooled.tokens);
-  AttentionAtlas::AddField(fields, "Panel Size", keys);
-  AttentionAtlas::AddField(fields, "Panel Height", queries);
-  AttentionAtlas::AddField(fields, "Column Step", panels.ColumnStep());
-  AttentionAtlas::AddField(fields, "Row Step", panels.RowStep());
+  AddSequence(this->Sequence, pooled.text, fields);
+  AddField(fields, "Tokens", pooled.tokens);
+  AddField(fields, "Panel Size", keys);
+  AddField(fields, "Panel Height", queries);
+  AddField(fields, "Column Step", panels.ColumnStep());
+  AddField(fields, "Row Step", panels.RowStep());
   if (HasLabels(panels, pooled))
   {
     const std::int64_t target = pooled.tokens - pooled.queries; // the first position of queries
@@ -462,19 +445,17 @@ void vtkAttentionMatrix::Execute(Task& task)
 {
   vtkMultiBlockDataSet* input = this->RequirePart(task);
   auto* table = this->IsSorted() ? task.Input<vtkTable>(1) : nullptr;
-  const auto tokens =
-    AttentionAtlas::IsEmpty(input) ? 0 : AttentionAtlas::SequenceTokensNow(input, this->Sequence);
-  AttentionAtlas::TaskKey key =
-    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), tokens, this->AttentionKind,
-      this->Sequence, this->Layer, this->Quantity, this->MaximumSize, this->Pooling,
-      this->QueryWindow[0], this->QueryWindow[1], this->KeyWindow[0], this->KeyWindow[1]);
+  const auto tokens = IsEmpty(input) ? 0 : SequenceTokensNow(input, this->Sequence);
+  TaskKey key = MakeKey(TimeOf(input), tokens, this->AttentionKind, this->Sequence, this->Layer,
+    this->Quantity, this->MaximumSize, this->Pooling, this->QueryWindow[0], this->QueryWindow[1],
+    this->KeyWindow[0], this->KeyWindow[1]);
   const Pooled& pooled = this->Last->pooled.Get(task, key, [&] { return this->Pool(task); });
   if (pooled.heads.empty())
   {
     return;
   }
-  const AttentionAtlas::TaskKey order = AttentionAtlas::MakeKey(
-    this->IsSorted(), AttentionAtlas::TimeOf(table), std::hash<std::string>()(this->SortBy));
+  const TaskKey order =
+    MakeKey(this->IsSorted(), TimeOf(table), std::hash<std::string>()(this->SortBy));
   key.insert(key.end(), order.begin(), order.end());
   const MatrixPanels& panels = this->Last->panels.Get(task, key,
     [&]
@@ -489,7 +470,6 @@ void vtkAttentionMatrix::Execute(Task& task)
     const double room = HasLabels(panels, pooled)
                           ? LabelRoom(pooled.texts, std::max(panels.Width(), panels.Height()))
                           : 0;
-    panels.MakeTitles(
-      task.Output<vtkPolyData>(1), AttentionAtlas::Formats::AttentionMatrixTitles, 1, room);
+    panels.MakeTitles(task.Output<vtkPolyData>(1), Formats::AttentionMatrixTitles, 1, room);
   }
 }

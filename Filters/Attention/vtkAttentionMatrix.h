@@ -1,5 +1,4 @@
-#ifndef vtkAttentionMatrix_h
-#define vtkAttentionMatrix_h
+#pragma once
 
 #include "AttentionAtlasAttentionModule.h"
 
@@ -23,45 +22,39 @@ struct MapCells;
 struct Recording;
 }
 
-/**
- * @class vtkAttentionMatrix
- * @brief The attention of all heads on one sequence, as panels of one image.
- *
- * Input port 0: a recording (vtkMultiBlockDataSet, as produced by vtkTransformerRecorder and
- * vtkRecordingReader). Input port 1 (optional): a vtkTable with a row per head and the columns
- * Layer and Head, such as that of vtkHeadScores or the second output of vtkHeadEmbedding, to sort
- * by.
- *
- * Each panel is the map of a head as vtkAttentionMap shows it: queries downward, keys rightward. A
- * sequence with more tokens than MaximumSize is pooled: bin b of B holds the tokens from
- * floor(b T / B) on, and a point shows the maximum or mean of a bin of queries and a bin of keys.
- * With a window (QueryWindow, KeyWindow) panels show that part of the maps, pooled to cells of 2^a
- * queries and 2^b keys, which begin at multiples of these: the smallest with which the window,
- * extended to whole cells, has at most MaximumSize of them along each side. What makes further
- * windows fast is kept for each head: Core's ZoomedAttention.h.
- *
- * Layers run downward and heads rightward, with gaps between panels. Formulas: Core's
- * PooledAttention.h.
- *
- * Output port 0: a vtkImageData with x = column and y = -row, from 0 at the top left; the spacing
- * is
- * 1. Point arrays: one named after Quantity (float; NaN in gaps), and Layer, Head, Query and Key
- * (int; -1 in gaps), where Query and Key are the first positions of the bins. Rollout has one panel
- * per layer, of Head -1. Field data: Sequence, Sequence Text (string: how the text begins, if it
- * is known), Panel Size (bins along a side), Column Step and Row Step (points from one panel to the
- * next) and Tokens (T). Where each point stands for one query
- * and one key, the texts of tokens are known, and the image has at most 256 points on a side, also
- * Key Token and Query Token (string): the texts of the columns from the left and of the rows from
- * the top, empty in gaps. The representation Squares labels them.
- *
- * Output port 1: the titles of layers and heads, a vtkPolyData with vertices and the point array
- * Token (string), to be shown as Token Labels. If the heads are sorted, each panel has its own.
- *
- * The size of the image depends on the recording, so UpdateInformation updates the input. Ranks
- * that each ask for their piece share the heads; each has its part of the image, and the first one
- * has the titles. Panels that are known are not computed again when only the order changes.
- * Canceling leaves all empty.
- */
+/// The attention of all heads on one sequence, as panels of one image. Input port 0: a recording.
+/// Input port 1 (optional): a vtkTable with a row per head and the columns Layer and Head, such as
+/// that of vtkHeadScores or the second output of vtkHeadEmbedding, to sort by.
+///
+/// Each panel is the map of a head as vtkAttentionMap shows it: queries downward, keys rightward. A
+/// sequence with more tokens than MaximumSize is pooled: bin b of B holds the tokens from floor(b T
+/// / B) on, and a point shows the maximum or mean of a bin of queries and a bin of keys. With a
+/// window (QueryWindow, KeyWindow) panels show that part of the maps, pooled to cells of 2^a
+/// queries and 2^b keys, which begin at multiples of these: the smallest with which the window,
+/// extended to whole cells, has at most MaximumSize of them along each side. What makes further
+/// windows fast is kept for each head: Core's ZoomedAttention.h.
+///
+/// Layers run downward and heads rightward, with gaps between panels. Formulas: Core's
+/// PooledAttention.h.
+///
+/// Output port 0: a vtkImageData with x = column and y = -row, from 0 at the top left; the spacing
+/// is
+/// 1. Point arrays: one named after Quantity (float; NaN in gaps), and Layer, Head, Query and Key
+///    (int; -1 in gaps), where Query and Key are the first positions of the bins. Rollout has one
+///    panel per layer, of Head -1. Field data: Sequence, Sequence Text (string: how the text
+///    begins, if it is known), Panel Size (bins along a side), Column Step and Row Step (points
+///    from one panel to the next) and Tokens (T). Where each point stands for one query and one
+///    key, the texts of tokens are known, and the image has at most 256 points on a side, also Key
+///    Token and Query Token (string): the texts of the columns from the left and of the rows from
+///    the top, empty in gaps. The representation Squares labels them.
+///
+/// Output port 1: the titles of layers and heads, a vtkPolyData with vertices and the point array
+/// Token (string), to be shown as Token Labels. If the heads are sorted, each panel has its own.
+///
+/// The size of the image depends on the recording, so UpdateInformation updates the input. Ranks
+/// that each ask for their piece share the heads; each has its part of the image, and the first one
+/// has the titles. Panels that are known are not computed again when only the order changes.
+/// Canceling leaves all empty.
 class ATTENTIONATLASATTENTION_EXPORT vtkAttentionMatrix : public vtkRecordingAlgorithm
 {
 public:
@@ -84,94 +77,55 @@ public:
     MEAN = 1
   };
 
-  /**
-   * Connects the table of heads to sort by.
-   */
+  /// Connects the table of heads to sort by.
   void SetScoresConnection(vtkAlgorithmOutput* scores) { this->SetInputConnection(1, scores); }
 
-  ///@{
-  /**
-   * The index of the sequence or image, from 0. -1: the mean over the sequences that have both
-   * positions, as vtkAttentionMap shows it. Default: 0.
-   */
+  /// The index of the sequence or image, from 0. -1: the mean over the sequences that have both
+  /// positions, as vtkAttentionMap shows it. Default: 0.
   vtkSetMacro(Sequence, int);
   vtkGetMacro(Sequence, int);
-  ///@}
 
-  ///@{
-  /**
-   * The index of the layer in the model, from 0. -1: all recorded layers. Default: -1.
-   */
+  /// The index of the layer in the model, from 0. -1: all recorded layers. Default: -1.
   vtkSetMacro(Layer, int);
   vtkGetMacro(Layer, int);
-  ///@}
 
-  ///@{
-  /**
-   * The quantity to show: WEIGHTS, SCORES, CONTENT, BIAS, NORM_WEIGHTED or ROLLOUT, as
-   * vtkAttentionMap defines them. Default: WEIGHTS.
-   */
+  /// The quantity to show: WEIGHTS, SCORES, CONTENT, BIAS, NORM_WEIGHTED or ROLLOUT, as
+  /// vtkAttentionMap defines them. Default: WEIGHTS.
   vtkSetClampMacro(Quantity, int, WEIGHTS, ROLLOUT);
   vtkGetMacro(Quantity, int);
-  ///@}
 
-  ///@{
-  /**
-   * The largest number of points along a side of a panel, at least 1. More tokens are pooled.
-   * Default: 64.
-   */
+  /// The largest number of points along a side of a panel, at least 1. More tokens are pooled.
+  /// Default: 64.
   vtkSetClampMacro(MaximumSize, int, 1, VTK_INT_MAX);
   vtkGetMacro(MaximumSize, int);
-  ///@}
 
-  ///@{
-  /**
-   * The queries that are shown: the first position, and the one behind the last. If the second is
-   * not larger, all. Default: 0, 0.
-   */
+  /// The queries that are shown: the first position, and the one behind the last. If the second is
+  /// not larger, all. Default: 0, 0.
   vtkSetVector2Macro(QueryWindow, int);
   vtkGetVector2Macro(QueryWindow, int);
-  ///@}
 
-  ///@{
-  /**
-   * The keys that are shown, likewise. Default: 0, 0.
-   */
+  /// The keys that are shown, likewise. Default: 0, 0.
   vtkSetVector2Macro(KeyWindow, int);
   vtkGetVector2Macro(KeyWindow, int);
-  ///@}
 
-  ///@{
-  /**
-   * How values are pooled: MAXIMUM, or MEAN, of all queries and keys of a bin, also where the mask
-   * excludes a key. Values that are not finite are left out. Default: MAXIMUM.
-   */
+  /// How values are pooled: MAXIMUM, or MEAN, of all queries and keys of a bin, also where the mask
+  /// excludes a key. Values that are not finite are left out. Default: MAXIMUM.
   vtkSetClampMacro(Pooling, int, MAXIMUM, MEAN);
   vtkGetMacro(Pooling, int);
-  ///@}
 
-  ///@{
-  /**
-   * The column of the table of heads by which the heads of each layer are sorted, the largest
-   * number first; heads that have none are last, in their order. Null or empty, or without a table:
-   * heads are in their order, as they are by the column Layer. Default: none.
-   */
+  /// The column of the table of heads by which the heads of each layer are sorted, the largest
+  /// number first; heads that have none are last, in their order. Null or empty, or without a
+  /// table: heads are in their order, as they are by the column Layer. Default: none.
   vtkSetStdStringFromCharMacro(SortBy);
   vtkGetCharFromStdStringMacro(SortBy);
-  ///@}
 
-  ///@{
-  /**
-   * -1 and the last sequence, and -1 and the last recorded layer of the input as of the last
-   * UpdateInformation; 0, 0 without input.
-   */
+  /// -1 and the last sequence, and -1 and the last recorded layer of the input as of the last
+  /// UpdateInformation; 0, 0 without input.
   vtkGetVector2Macro(SequenceRange, int);
   vtkGetVector2Macro(LayerRange, int);
-  ///@}
 
 protected:
   vtkAttentionMatrix();
-  ~vtkAttentionMatrix() override;
 
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
@@ -203,7 +157,5 @@ private:
   std::string SortBy;
   int SequenceRange[2] = { 0, 0 };
   int LayerRange[2] = { 0, 0 };
-  std::unique_ptr<LastOutput> Last;
+  std::shared_ptr<LastOutput> Last;
 };
-
-#endif

@@ -1,17 +1,15 @@
 #include "vtkAttentionSentence.h"
 
 #include "ArrayNames.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "Index.h"
-#include "Joined.h"
-#include "JoinedPictures.h"
-#include "PointArrays.h"
+#include "Recording/JoinedPictures.h"
+#include "Recording/SpecialTokens.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "SentenceOutput.h"
-#include "SpecialTokens.h"
 #include "Task.h"
 #include "TokenText.h"
 
@@ -29,16 +27,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <exception>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using atlas::ToIndex;
+using namespace AttentionAtlas;
 using atlas::TokenSide;
-using AttentionAtlas::Task;
 
 namespace
 {
@@ -51,16 +45,13 @@ constexpr std::array<atlas::AttentionQuantity, 3> SentenceQuantities = {
 /// Sets the flags of the positions of tokens, given as rows of the recording's tokens. Those of
 /// other sequences have none.
 std::vector<bool> FlagsOf(const std::vector<vtkIdType>& rows, const char* property,
-  const AttentionAtlas::SentenceWords& words, std::int64_t tokens)
+  const SentenceWords& words, std::int64_t tokens)
 {
   std::vector<bool> flags(words.tokens.size());
   for (const vtkIdType row : rows)
   {
-    if (row < 0 || row >= tokens)
-    {
-      throw atlas::OptionError(std::string(property) + ": expected tokens from 0 to " +
-                               std::to_string(tokens - 1) + ", found " + std::to_string(row) + ".");
-    }
+    atlas::ThrowIf<atlas::OptionError>(row < 0 || row >= tokens, property,
+      ": expected tokens from 0 to ", tokens - 1, ", found ", row, ".");
     const std::int64_t word = words.WordOf(row);
     if (word >= 0)
     {
@@ -91,18 +82,17 @@ struct vtkAttentionSentence::Shown
   std::int64_t tokens = 0;    ///< of the recording of the input
   atlas::AttentionQuantity quantity = atlas::AttentionQuantity::Weights; ///< of the input
   std::int64_t sequence = 0;                                             ///< likewise
-  std::unique_ptr<AttentionAtlas::SentenceWords> words;
+  std::unique_ptr<SentenceWords> words;
   std::unique_ptr<atlas::SentenceLayout> layout;
   atlas::SentenceOptions options;
-  AttentionAtlas::SentenceHeads heads;
+  SentenceHeads heads;
   vtkNew<vtkPolyData> wordPoints;
 
   /// Reads a head, beside the tokens.
   void Read(int head)
   {
     this->options.head = head;
-    this->recording =
-      AttentionAtlas::ToRecording(this->input, this->options.layer, head, this->quantity);
+    this->recording = ToRecording(this->input, this->options.layer, head, this->quantity);
     // Checks that all is there, before anything is allocated.
     atlas::EvaluateAttention(
       this->recording, this->sequence, this->options.layer, head, this->quantity, 0, 0, nullptr);
@@ -114,7 +104,7 @@ struct vtkAttentionSentence::Shown
     const atlas::JoinedWords joined = atlas::JoinPictures(this->recording, this->sequence);
     this->recording = atlas::JoinAttention(this->recording,
       { this->sequence, this->options.layer, this->options.head, this->quantity, 0, 0 }, joined,
-      AttentionAtlas::ThreadLimit(), progress);
+      ThreadLimit(), progress);
     this->options.head = 0;
   }
 
@@ -157,7 +147,7 @@ struct vtkAttentionSentence::Shown
 /// What is kept of the heads: another page or threshold changes their lines alone.
 struct vtkAttentionSentence::LastOutput
 {
-  AttentionAtlas::LastResult<std::vector<atlas::SentenceSums>> sums;
+  LastResult<std::vector<atlas::SentenceSums>> sums;
 };
 
 vtkAttentionSentence::vtkAttentionSentence()
@@ -165,44 +155,6 @@ vtkAttentionSentence::vtkAttentionSentence()
       { "vtkPolyData", "vtkPolyData", "vtkPolyData" })
   , Last(std::make_unique<LastOutput>())
 {
-}
-
-vtkAttentionSentence::~vtkAttentionSentence() = default;
-
-void vtkAttentionSentence::AddHead(int head)
-{
-  this->Heads.push_back(head);
-  this->Modified();
-}
-
-void vtkAttentionSentence::ClearHeads()
-{
-  this->Heads.clear();
-  this->Modified();
-}
-
-void vtkAttentionSentence::AddHiddenToken(vtkIdType token)
-{
-  this->HiddenTokens.push_back(token);
-  this->Modified();
-}
-
-void vtkAttentionSentence::ClearHiddenTokens()
-{
-  this->HiddenTokens.clear();
-  this->Modified();
-}
-
-void vtkAttentionSentence::AddSelectedToken(vtkIdType token)
-{
-  this->SelectedTokens.push_back(token);
-  this->Modified();
-}
-
-void vtkAttentionSentence::ClearSelectedTokens()
-{
-  this->SelectedTokens.clear();
-  this->Modified();
 }
 
 std::vector<bool> vtkAttentionSentence::FindHidden(const Shown& shown) const
@@ -305,8 +257,7 @@ void vtkAttentionSentence::FindWords(
     shown.options.quantity = atlas::AttentionQuantity::Weights;
     shown.Join(progress);
   }
-  shown.words =
-    std::make_unique<AttentionAtlas::SentenceWords>(shown.recording, shown.options.sequence);
+  shown.words = std::make_unique<SentenceWords>(shown.recording, shown.options.sequence);
   shown.words->sequence = this->Sequence;
   if (shown.joins)
   {
@@ -323,7 +274,7 @@ void vtkAttentionSentence::FindWords(
   shown.options.queries = shown.layout->Queries();
   shown.options.keys = shown.layout->Keys();
   shown.RequireMemory();
-  AttentionAtlas::FillWords(*shown.words, *shown.layout, shown.wordPoints);
+  FillWords(*shown.words, *shown.layout, shown.wordPoints);
   this->ChooseTokens(selection, shown);
 }
 
@@ -343,15 +294,15 @@ void vtkAttentionSentence::Evaluate(Shown& shown, const Task& task) const
           shown.Join(progress);
         }
       }
-      AttentionAtlas::SentenceHead head{ shown.numbers[h], {} };
-      atlas::EvaluateSentence(shown.recording, shown.options, head.attention,
-        AttentionAtlas::ThreadLimit(), progress, known != nullptr ? &(*known)[h] : nullptr);
+      SentenceHead head{ shown.numbers[h], {} };
+      atlas::EvaluateSentence(shown.recording, shown.options, head.attention, ThreadLimit(),
+        progress, known != nullptr ? &(*known)[h] : nullptr);
       shown.heads.heads.push_back(std::move(head));
     }
   };
-  AttentionAtlas::TaskKey key = AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(shown.input),
-    this->AttentionKind, this->Sequence, this->Layer, this->Quantity, this->Renormalize,
-    shown.joins, static_cast<int>(shown.options.chosenSide), shown.numbers.size());
+  TaskKey key = MakeKey(TimeOf(shown.input), this->AttentionKind, this->Sequence, this->Layer,
+    this->Quantity, this->Renormalize, shown.joins, static_cast<int>(shown.options.chosenSide),
+    shown.numbers.size());
   key.insert(key.end(), shown.numbers.begin(), shown.numbers.end());
   key.insert(key.end(), shown.options.hidden.begin(), shown.options.hidden.end());
   key.insert(key.end(), shown.options.chosen.begin(), shown.options.chosen.end());
@@ -361,7 +312,7 @@ void vtkAttentionSentence::Evaluate(Shown& shown, const Task& task) const
       evaluate(nullptr);
       std::vector<atlas::SentenceSums> found;
       found.reserve(shown.numbers.size());
-      for (const AttentionAtlas::SentenceHead& head : shown.heads.heads)
+      for (const SentenceHead& head : shown.heads.heads)
       {
         found.push_back(head.attention);
       }
@@ -387,23 +338,21 @@ void vtkAttentionSentence::Fill(const Shown& shown, const Task& task) const
 {
   const std::array<vtkPolyData*, 3> outputs = { task.Output<vtkPolyData>(0),
     task.Output<vtkPolyData>(1), task.Output<vtkPolyData>(2) };
-  AttentionAtlas::FillLines(*shown.words, shown.heads, *shown.layout, outputs[0]);
-  AttentionAtlas::AddSums(shown.heads, *shown.layout, shown.wordPoints);
+  FillLines(*shown.words, shown.heads, *shown.layout, outputs[0]);
+  AddSums(shown.heads, *shown.layout, shown.wordPoints);
   outputs[1]->ShallowCopy(shown.wordPoints);
-  AttentionAtlas::FillBars(*shown.words, shown.heads, *shown.layout, outputs[2]);
-  const std::array<const char*, 3> formats = { AttentionAtlas::Formats::SentenceLines,
-    AttentionAtlas::Formats::SentenceWords, AttentionAtlas::Formats::SentenceBars };
+  FillBars(*shown.words, shown.heads, *shown.layout, outputs[2]);
+  const std::array<const char*, 3> formats = { Formats::SentenceLines, Formats::SentenceWords,
+    Formats::SentenceBars };
   for (std::size_t port = 0; port < outputs.size(); ++port)
   {
-    AttentionAtlas::SetFormat(outputs.at(port), formats.at(port));
+    SetFormat(outputs.at(port), formats.at(port));
     this->AddKind(outputs.at(port));
     vtkFieldData* fields = outputs.at(port)->GetFieldData();
-    AttentionAtlas::AddSequence(this->Sequence,
-      AttentionAtlas::SequenceText(shown.recording, shown.options.sequence), fields);
-    AttentionAtlas::AddField(fields, Names::Layer, this->Layer);
-    AttentionAtlas::AddField(fields, Names::HeadColorLegend, shown.heads.Legend());
-    fields->AddArray(
-      AttentionAtlas::MakeArray<vtkDoubleArray>(Names::ViewBounds, shown.layout->Bounds()));
+    AddSequence(this->Sequence, SequenceText(shown.recording, shown.options.sequence), fields);
+    AddField(fields, Names::Layer, this->Layer);
+    AddField(fields, Names::HeadColorLegend, shown.heads.Legend());
+    fields->AddArray(MakeArray<vtkDoubleArray>(Names::ViewBounds, shown.layout->Bounds()));
   }
 }
 
@@ -411,12 +360,10 @@ int vtkAttentionSentence::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkMultiBlockDataSet* part = this->OutlineOfPart();
-  this->HasPictures =
-    !AttentionAtlas::IsEmpty(part) &&
-        part->GetFieldData()->HasArray(AttentionAtlas::PictureContentsField) != 0 &&
-        part->GetFieldData()->HasArray(AttentionAtlas::PatchGridField) == 0
-      ? 1
-      : 0;
+  this->HasPictures = !IsEmpty(part) && part->GetFieldData()->HasArray(PictureContentsField) != 0 &&
+                          part->GetFieldData()->HasArray(PatchGridField) == 0
+                        ? 1
+                        : 0;
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
@@ -424,7 +371,7 @@ void vtkAttentionSentence::Execute(Task& task)
 {
   Shown shown;
   shown.input = this->RequirePart(task);
-  if (AttentionAtlas::IsEmpty(shown.input) || !task.IsFirst())
+  if (IsEmpty(shown.input) || !task.IsFirst())
   {
     return;
   }

@@ -1,15 +1,14 @@
 #include "vtkPatchAttention.h"
 
 #include "ArrayNames.h"
+#include "Base/Error.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "Index.h"
 #include "MatrixPanels.h"
 #include "PanelTitles.h"
-#include "PatchAttention.h"
 #include "PatchOutput.h"
 #include "PointArrays.h"
-#include "RecordPictures.h"
+#include "Preprocessing/RecordPictures.h"
+#include "Recording/PatchAttention.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "Task.h"
@@ -24,22 +23,19 @@
 #include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkPointData.h>
 #include <vtkPolyData.h>
 #include <vtkSelection.h>
 #include <vtkSelectionNode.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
+using namespace AttentionAtlas;
 using SDDP = vtkStreamingDemandDrivenPipeline;
-using AttentionAtlas::Task;
 
 namespace
 {
@@ -60,7 +56,7 @@ constexpr std::int64_t NoLayer = -1;
 /// sizes that there are not, so that something is asked for and the error told.
 std::optional<std::array<int, 2>> CommonSize(vtkMultiBlockDataSet* recording)
 {
-  vtkDataArray* size = recording->GetFieldData()->GetArray(AttentionAtlas::PictureSizeField);
+  vtkDataArray* size = recording->GetFieldData()->GetArray(PictureSizeField);
   if (size == nullptr || size->GetNumberOfValues() != 2)
   {
     return std::nullopt;
@@ -77,7 +73,7 @@ std::optional<std::array<int, 2>> CommonSize(vtkMultiBlockDataSet* recording)
 atlas::RecordedPictures PicturesOf(vtkMultiBlockDataSet* recording, vtkMultiBlockDataSet* part)
 {
   return part == recording ? atlas::RecordedPictures()
-                           : AttentionAtlas::ToRecording(recording, NoLayer, 0).pictures;
+                           : ToRecording(recording, NoLayer, 0).pictures;
 }
 
 /// The part of a picture of that size that is asked for, or that belongs to the piece of the output
@@ -125,10 +121,9 @@ std::vector<std::int64_t> SelectedTokens(vtkSelection* selection, vtkPolyData* p
   extract->SetInputDataObject(1, ofCells);
   extract->Update();
   auto* cells = vtkDataSet::SafeDownCast(extract->GetOutputDataObject(0));
-  vtkDataArray* tokens = cells != nullptr
-                           ? cells->GetCellData()->GetArray(AttentionAtlas::ArrayNames::TokenIndex)
-                           : nullptr;
-  return tokens != nullptr ? AttentionAtlas::Integers(tokens) : std::vector<std::int64_t>();
+  vtkDataArray* tokens =
+    cells != nullptr ? cells->GetCellData()->GetArray(ArrayNames::TokenIndex) : nullptr;
+  return tokens != nullptr ? Integers(tokens) : std::vector<std::int64_t>();
 }
 
 }
@@ -142,24 +137,12 @@ vtkPatchAttention::vtkPatchAttention()
 {
 }
 
-void vtkPatchAttention::AddSelectedToken(vtkIdType token)
-{
-  this->SelectedTokens.push_back(token);
-  this->Modified();
-}
-
-void vtkPatchAttention::ClearSelectedTokens()
-{
-  this->SelectedTokens.clear();
-  this->Modified();
-}
-
 int vtkPatchAttention::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::OutlineOfRecording(this);
+  vtkMultiBlockDataSet* recording = OutlineOfRecording(this);
   const std::array<int, 2> size =
-    AttentionAtlas::IsEmpty(recording) ? std::array{ 0, 0 } : this->FindSize(recording);
+    IsEmpty(recording) ? std::array{ 0, 0 } : this->FindSize(recording);
   const std::array<int, 6> extent = { 0, size[0] - 1, 0, size[1] - 1, 0, size[0] == 0 ? -1 : 0 };
   vtkInformation* info = outputVector->GetInformationObject(PicturePort);
   info->Set(SDDP::WHOLE_EXTENT(), extent.data(), 6);
@@ -186,16 +169,15 @@ std::array<int, 2> vtkPatchAttention::FindSize(vtkMultiBlockDataSet* recording)
   }
   try
   {
-    const atlas::Recording read = AttentionAtlas::ToRecording(part, NoLayer, 0);
+    const atlas::Recording read = ToRecording(part, NoLayer, 0);
     this->HasWords = read.tokens.picture.empty() ? 0 : 1;
-    this->TokenRange[1] = AttentionAtlas::SequenceTokens(part, this->Sequence) - 1;
+    this->TokenRange[1] = SequenceTokens(part, this->Sequence) - 1;
     const atlas::PatchGrid all = atlas::FindPatches(read, this->Sequence);
     this->PictureRange[1] = std::max(0, static_cast<int>(all.pictures.size()) - 1);
-    const AttentionAtlas::PatchCanvas canvas =
-      AttentionAtlas::FindCanvas(read, atlas::FindPatches(read, this->Sequence, this->Picture),
-        this->Sequence, PicturesOf(recording, part));
-    return this->AllHeads ? AttentionAtlas::RepeatCanvas(canvas, this->PanelsOf(part, canvas)).size
-                          : canvas.size;
+    const PatchCanvas canvas =
+      FindCanvas(read, atlas::FindPatches(read, this->Sequence, this->Picture), this->Sequence,
+        PicturesOf(recording, part));
+    return this->AllHeads ? RepeatCanvas(canvas, this->PanelsOf(part, canvas)).size : canvas.size;
   }
   catch (const atlas::Error&) // told by Execute
   {
@@ -204,28 +186,24 @@ std::array<int, 2> vtkPatchAttention::FindSize(vtkMultiBlockDataSet* recording)
 }
 
 /// The panels of all heads of a part of the recording.
-AttentionAtlas::MatrixPanels vtkPatchAttention::PanelsOf(
-  vtkMultiBlockDataSet* part, const AttentionAtlas::PatchCanvas& canvas) const
+MatrixPanels vtkPatchAttention::PanelsOf(
+  vtkMultiBlockDataSet* part, const PatchCanvas& canvas) const
 {
-  const int heads =
-    this->Quantity == ROLLOUT ? 0 : AttentionAtlas::RecordingRanges(part).head[1] + 1;
-  return { AttentionAtlas::RecordedLayers(part), heads, static_cast<int>(canvas.columns),
+  const int heads = this->Quantity == ROLLOUT ? 0 : RecordingRanges(part).head[1] + 1;
+  return { RecordedLayers(part), heads, static_cast<int>(canvas.columns),
     static_cast<int>(canvas.rows), false };
 }
 
 /// The positions of the chosen tokens in the image, rising.
-std::vector<std::int64_t> vtkPatchAttention::ChooseTokens(AttentionAtlas::ShownPatches& shown,
-  const AttentionAtlas::MatrixPanels& panels, vtkSelection* selection) const
+std::vector<std::int64_t> vtkPatchAttention::ChooseTokens(
+  ShownPatches& shown, const MatrixPanels& panels, vtkSelection* selection) const
 {
   std::vector<std::int64_t> rows(this->SelectedTokens.begin(), this->SelectedTokens.end());
   const std::int64_t count = shown.recording.tokens.Count();
   for (const std::int64_t row : rows)
   {
-    if (row < 0 || row >= count)
-    {
-      throw atlas::OptionError("SelectedTokens: expected tokens from 0 to " +
-                               std::to_string(count - 1) + ", found " + std::to_string(row) + ".");
-    }
+    atlas::ThrowIf<atlas::OptionError>(row < 0 || row >= count,
+      "SelectedTokens: expected tokens from 0 to ", count - 1, ", found ", row, ".");
   }
   const std::size_t tokens = shown.grid.row.size();
   if (selection != nullptr && selection->GetNumberOfNodes() > 0)
@@ -278,12 +256,11 @@ std::vector<std::int64_t> vtkPatchAttention::ChooseTokens(AttentionAtlas::ShownP
 }
 
 /// Makes the picture; tells once per image if there is none.
-void vtkPatchAttention::ShowPicture(const AttentionAtlas::ShownPatches& shown,
-  const AttentionAtlas::PatchCanvas& canvas, const atlas::RecordedPictures& pictures,
-  const Task& task)
+void vtkPatchAttention::ShowPicture(const ShownPatches& shown, const PatchCanvas& canvas,
+  const atlas::RecordedPictures& pictures, const Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  const std::pair<vtkMTimeType, int> place = { AttentionAtlas::TimeOf(input), this->Sequence };
+  const std::pair<vtkMTimeType, int> place = { TimeOf(input), this->Sequence };
   const bool isTold = !task.IsFirst() || this->Told == place || this->Sequence < 0;
   std::vector<std::shared_ptr<const std::uint8_t>> pixels(canvas.parts.size());
   std::map<std::int64_t, std::shared_ptr<const std::uint8_t>> known; // by entry
@@ -323,12 +300,11 @@ void vtkPatchAttention::ShowPicture(const AttentionAtlas::ShownPatches& shown,
 
 /// Shows one head.
 void vtkPatchAttention::ShowHead(
-  AttentionAtlas::ShownPatches& shown, atlas::PatchOptions& options, const Task& task)
+  ShownPatches& shown, atlas::PatchOptions& options, const Task& task)
 {
   options.tokens = this->ChooseTokens(shown, {}, task.Input<vtkSelection>(1));
   shown.attention = atlas::EvaluatePatches(shown.recording, options);
-  AttentionAtlas::RequireMemory(
-    static_cast<double>(shown.attention.arrows.size()) * AttentionAtlas::BytesPerArrow,
+  RequireMemory(static_cast<double>(shown.attention.arrows.size()) * BytesPerArrow,
     std::to_string(shown.attention.arrows.size()) + " arrows", "raise ArrowThreshold.");
   MakePatches(shown, task.Output<vtkPolyData>(0));
   MakeArrows(shown, task.Output<vtkPolyData>(1));
@@ -337,16 +313,15 @@ void vtkPatchAttention::ShowHead(
 }
 
 /// Shows all heads. Their arrows, marks and frames would hide small pictures.
-void vtkPatchAttention::ShowAllHeads(AttentionAtlas::ShownPatches& shown,
-  atlas::PatchOptions& options, const AttentionAtlas::MatrixPanels& panels, const Task& task)
+void vtkPatchAttention::ShowAllHeads(
+  ShownPatches& shown, atlas::PatchOptions& options, const MatrixPanels& panels, const Task& task)
 {
   const std::vector<atlas::HeadPlace>& heads = panels.Heads();
-  AttentionAtlas::RequireMemory(static_cast<double>(heads.size()) *
-                                  static_cast<double>(shown.tokens.size()) *
-                                  AttentionAtlas::BytesPerPatch,
+  RequireMemory(
+    static_cast<double>(heads.size()) * static_cast<double>(shown.tokens.size()) * BytesPerPatch,
     "the patches of " + std::to_string(heads.size()) + " heads", "turn AllHeads off.");
   options.tokens = this->ChooseTokens(shown, panels, task.Input<vtkSelection>(1));
-  AttentionAtlas::PatchPanels shownHeads = { panels, {} };
+  PatchPanels shownHeads = { panels, {} };
   const atlas::Progress progress = options.progress;
   for (std::size_t i = 0; i < heads.size(); ++i)
   {
@@ -363,20 +338,16 @@ void vtkPatchAttention::ShowAllHeads(AttentionAtlas::ShownPatches& shown,
   MakeArrows(shown, task.Output<vtkPolyData>(1));
   MakeMarks(shown, task.Output<vtkPolyData>(2));
   MakeFrames(shown, task.Output<vtkPolyData>(4));
-  panels.MakeTitles(task.Output<vtkPolyData>(TitlesPort),
-    AttentionAtlas::Formats::PatchAttentionTitles, shown.patchHeight);
+  panels.MakeTitles(
+    task.Output<vtkPolyData>(TitlesPort), Formats::PatchAttentionTitles, shown.patchHeight);
 }
 
 void vtkPatchAttention::Execute(Task& task)
 {
-  if (this->AttentionKind == CROSS)
-  {
-    throw atlas::OptionError(
-      "AttentionKind: expected Decoder or Encoder, which pictures have, found "
-      "Cross.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(this->AttentionKind == CROSS,
+    "AttentionKind: expected Decoder or Encoder, which pictures have, found Cross.");
   vtkMultiBlockDataSet* input = this->RequirePart(task);
-  if (AttentionAtlas::IsEmpty(input))
+  if (IsEmpty(input))
   {
     return;
   }
@@ -389,17 +360,16 @@ void vtkPatchAttention::Execute(Task& task)
   options.direction = static_cast<atlas::PatchDirection>(this->Direction);
   options.arrows = static_cast<atlas::PatchArrows>(this->Arrows);
   options.threshold = this->ArrowThreshold;
-  options.threads = AttentionAtlas::ThreadLimit();
+  options.threads = ThreadLimit();
   options.progress = task.Progress();
   const atlas::Recording recording =
     this->MeanOfLayers || this->AllHeads
-      ? AttentionAtlas::ToRecording(input)
-      : AttentionAtlas::ToRecording(input, this->Layer, this->Head, options.quantity);
-  AttentionAtlas::ShownPatches shown{ recording, options,
+      ? ToRecording(input)
+      : ToRecording(input, this->Layer, this->Head, options.quantity);
+  ShownPatches shown{ recording, options,
     atlas::FindPatches(recording, this->Sequence, this->Picture), 1, {}, {} };
   const atlas::RecordedPictures ofText = PicturesOf(task.Input<vtkMultiBlockDataSet>(), input);
-  AttentionAtlas::PatchCanvas canvas =
-    AttentionAtlas::FindCanvas(recording, shown.grid, this->Sequence, ofText);
+  PatchCanvas canvas = FindCanvas(recording, shown.grid, this->Sequence, ofText);
   shown.patchHeight = canvas.patchHeight;
   for (std::size_t i = 0; i < shown.grid.row.size(); ++i)
   {
@@ -412,13 +382,12 @@ void vtkPatchAttention::Execute(Task& task)
   if (task.IsFirst() && !this->AllHeads)
   {
     this->ShowHead(shown, options, task);
-    AttentionAtlas::PanelTitles().MoveTo(
-      task.Output<vtkPolyData>(TitlesPort), AttentionAtlas::Formats::PatchAttentionTitles);
+    PanelTitles().MoveTo(task.Output<vtkPolyData>(TitlesPort), Formats::PatchAttentionTitles);
   }
   if (this->AllHeads)
   {
-    const AttentionAtlas::MatrixPanels panels = this->PanelsOf(input, canvas);
-    canvas = AttentionAtlas::RepeatCanvas(canvas, panels);
+    const MatrixPanels panels = this->PanelsOf(input, canvas);
+    canvas = RepeatCanvas(canvas, panels);
     if (task.IsFirst())
     {
       this->ShowAllHeads(shown, options, panels, task);

@@ -1,14 +1,15 @@
 #include "ModelSizes.h"
 
 #include "ArrayNames.h"
+#include "Circuits/Bigrams.h"
 #include "DataFields.h"
 #include "DataFormat.h"
 #include "Execution.h"
 #include "RecordingRanges.h"
+#include "Task.h"
 
 #include <vtkDataArray.h>
 #include <vtkDataObject.h>
-#include <vtkFieldData.h>
 #include <vtkMultiBlockDataSet.h>
 
 namespace AttentionAtlas
@@ -55,6 +56,23 @@ void Describe(vtkDataObject* output, const char* format, bool processes,
 std::string HeadNameOf(int layer, int head)
 {
   return std::to_string(layer) + "." + std::to_string(head);
+}
+
+std::vector<std::int32_t> ChosenTokens(
+  const atlas::OpenTransformer& model, const std::vector<std::string>& entries)
+{
+  const atlas::TokenFinder& finder = model.GetTokenFinder();
+  const std::vector<std::int32_t> tokens = finder.FindAll(entries, "Tokens");
+  return tokens.empty() ? atlas::SampleTokens(finder) : tokens;
+}
+
+atlas::LargestProductOptions LargestOptions(const Task& task, int top)
+{
+  atlas::LargestProductOptions options;
+  options.top = top;
+  options.threads = ThreadLimit();
+  options.progress = task.Progress();
+  return options;
 }
 
 }

@@ -1,5 +1,9 @@
 #pragma once
 
+#include "Circuits/LargestProducts.h"
+#include "Recorder/OpenTransformer.h"
+
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,5 +36,15 @@ void Describe(vtkDataObject* output, const char* format, bool processes,
 
 /// "2.5" for head 5 of layer 2.
 std::string HeadNameOf(int layer, int head);
+
+class Task;
+
+/// The tokens of the property Tokens, or Core's SampleTokens if there are none. Throws as
+/// TokenNames::Find.
+std::vector<std::int32_t> ChosenTokens(
+  const atlas::OpenTransformer& model, const std::vector<std::string>& entries);
+
+/// Settings of a filter's search for the largest entries: on its threads, with its progress.
+atlas::LargestProductOptions LargestOptions(const Task& task, int top);
 
 }

@@ -1,15 +1,13 @@
 #include "StreamModel.h"
 
-#include "CircuitWeights.h"
-#include "Error.h"
+#include "Analysis/RecordedModel.h"
+#include "Base/Error.h"
+#include "Circuits/CircuitWeights.h"
 #include "Execution.h"
-#include "RecordedModel.h"
-#include "RecordingRanges.h"
 #include "TokenNames.h"
 
 #include <vtkMultiBlockDataSet.h>
 
-#include <utility>
 #include <vector>
 
 namespace AttentionAtlas
@@ -19,9 +17,9 @@ void StreamModel::Open(const std::shared_ptr<const atlas::OpenTransformer>& mode
   vtkMultiBlockDataSet* data, const atlas::Recording& recording, const std::string& what)
 {
   const vtkMTimeType time = TimeOf(data);
-  const bool isOther =
+  const bool hasChanged =
     this->Residual == nullptr || model != this->Model || processes != this->Processes;
-  if (!isOther && time == this->RecordingTime)
+  if (!hasChanged && time == this->RecordingTime)
   {
     return;
   }
@@ -31,7 +29,7 @@ void StreamModel::Open(const std::shared_ptr<const atlas::OpenTransformer>& mode
   atlas::RequireSameProcessing(recording, model->GetModel(), what);
   atlas::RequireSum(model->GetModel().GetConfig());
   atlas::RequireUnpatched(recording, model->GetModel().GetConfig(), processes, what);
-  if (isOther)
+  if (hasChanged)
   {
     this->Residual.reset();
     this->Weights = std::make_unique<const atlas::ProcessedWeights>(
@@ -51,11 +49,8 @@ std::int32_t NamedToken::Find(const std::shared_ptr<const atlas::OpenTransformer
     return this->Id;
   }
   const std::vector<std::int32_t> found = TokenNames(model).Find({ text }, source);
-  if (found.size() != 1)
-  {
-    throw atlas::OptionError(
-      source + ": expected one token, found " + std::to_string(found.size()) + ".");
-  }
+  atlas::ThrowIf<atlas::OptionError>(
+    found.size() != 1, source, ": expected one token, found ", found.size(), ".");
   this->Model = model;
   this->Text = text;
   this->Id = found.front();

@@ -1,12 +1,11 @@
 #pragma once
 
-#include "OpenTransformer.h"
-#include "ResidualComponents.h"
+#include "Circuits/ResidualComponents.h"
+#include "Recorder/OpenTransformer.h"
 
 #include <vtkType.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 
 class vtkMultiBlockDataSet;

@@ -1,43 +1,35 @@
 #include "vtkActivationPatching.h"
 
-#include "ActivationPatching.h"
 #include "ArrayNames.h"
-#include "DataFields.h"
+#include "Base/Error.h"
 #include "DataFormat.h"
-#include "EncodedPrompt.h"
-#include "Error.h"
-#include "Index.h"
+#include "ListArrays.h"
+#include "Recorder/EncodedPrompt.h"
 #include "RecordingRanges.h"
+#include "Run/ActivationPatching.h"
 #include "Task.h"
 #include "TokenNames.h"
 #include "TransformerConversion.h"
 
-#include <vtkDoubleArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
-#include <vtkTable.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <numeric>
 #include <optional>
-#include <stdexcept>
-#include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 using atlas::EncodedPrompt;
 using atlas::OpenTransformer;
-using AttentionAtlas::Task;
 
 namespace
 {
@@ -46,10 +38,8 @@ namespace
 EncodedPrompt Encode(
   const OpenTransformer& model, const std::string& prompt, const std::string& name)
 {
-  if (model.GetModel().GetConfig().input != atlas::InputKind::Tokens)
-  {
-    throw atlas::OptionError(name + ": expected a model of texts, found one of images.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(model.GetModel().GetConfig().input != atlas::InputKind::Tokens,
+    name, ": expected a model of texts, found one of images.");
   if (atlas::FindTokenizer(model) != nullptr)
   {
     return atlas::EncodePrompt(model, prompt, name);
@@ -61,7 +51,7 @@ EncodedPrompt Encode(
   catch (const atlas::OptionError& e)
   {
     throw atlas::OptionError(
-      std::string(e.what()) + " The model has no tokenizer, so prompts are token ids.");
+      std::string(e.what()), " The model has no tokenizer, so prompts are token ids.");
   }
 }
 
@@ -127,8 +117,7 @@ struct vtkActivationPatching::Map
 
   void FindEffects();
   void LabelColumns(const std::vector<std::string>& sourceTokens);
-  template<class Rows, class Add>
-  void AddArrays(const Rows& sites, const Add& add) const;
+  void AddArrays(const std::vector<std::size_t>& rows, vtkFieldData* data) const;
   void AddFields(vtkFieldData* fields) const;
   void MakeTable(vtkTable* table) const;
   void MakeImage(vtkInformation* info) const;
@@ -136,18 +125,15 @@ struct vtkActivationPatching::Map
 
 struct vtkActivationPatching::Memory
 {
-  AttentionAtlas::LastResult<Map> map;
+  LastResult<Map> map;
 };
 
 void vtkActivationPatching::Map::FindEffects()
 {
   const double range = this->hasSource ? this->map.source - this->map.prompt : 1;
-  if (range == 0)
-  {
-    throw atlas::OptionError("expected prompts with different logits of '" + this->target +
-                             "' and '" + this->against + "', found the same difference, " +
-                             std::to_string(this->map.prompt) + "; set Target or Against.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(range == 0, "expected prompts with different logits of '",
+    this->target, "' and '", this->against, "', found the same difference, ", this->map.prompt,
+    "; set Target or Against.");
   for (const double difference : this->map.difference)
   {
     this->effect.push_back((difference - this->map.prompt) / range);
@@ -169,34 +155,27 @@ void vtkActivationPatching::Map::LabelColumns(const std::vector<std::string>& so
   }
 }
 
-/// Calls add(array) with each array of these sites.
-template<class Rows, class Add>
-void vtkActivationPatching::Map::AddArrays(const Rows& rows, const Add& add) const
+/// Adds the arrays of these sites.
+void vtkActivationPatching::Map::AddArrays(
+  const std::vector<std::size_t>& rows, vtkFieldData* data) const
 {
-  using AttentionAtlas::MakeArray;
-  add(MakeArray<vtkIntArray>(
-    Names::Layer, rows, [this](std::size_t i) { return static_cast<int>(this->sites[i].layer); }));
+  const ListArrays arrays(rows, data);
+  arrays.Int(Names::Layer, [this](std::size_t i) { return this->sites[i].layer; });
   if (this->isHead)
   {
-    add(MakeArray<vtkIntArray>(
-      Names::Head, rows, [this](std::size_t i) { return static_cast<int>(this->sites[i].head); }));
+    arrays.Int(Names::Head, [this](std::size_t i) { return this->sites[i].head; });
   }
   else
   {
-    add(MakeArray<vtkIntArray>(Names::Position, rows,
-      [this](std::size_t i) { return static_cast<int>(this->sites[i].position); }));
-    add(MakeArray<vtkStringArray>(
-      Names::Token, rows, [this](std::size_t i) { return this->tokens[this->sites[i].position]; }));
+    arrays.Int(Names::Position, [this](std::size_t i) { return this->sites[i].position; })
+      .Text(Names::Token, [this](std::size_t i) { return this->tokens[this->sites[i].position]; });
   }
-  add(MakeArray<vtkDoubleArray>(
-    Names::LogitDifference, rows, [this](std::size_t i) { return this->map.difference[i]; }));
-  add(MakeArray<vtkDoubleArray>(
-    Names::Effect, rows, [this](std::size_t i) { return this->effect[i]; }));
+  arrays.Double(Names::LogitDifference, [this](std::size_t i) { return this->map.difference[i]; })
+    .Double(Names::Effect, [this](std::size_t i) { return this->effect[i]; });
 }
 
 void vtkActivationPatching::Map::AddFields(vtkFieldData* fields) const
 {
-  using AttentionAtlas::AddField;
   AddField(fields, Names::Target, this->target);
   AddField(fields, Names::Against, this->against);
   AddField(fields, Names::TargetTokenId, this->map.target);
@@ -212,28 +191,26 @@ void vtkActivationPatching::Map::MakeTable(vtkTable* table) const
 {
   std::vector<std::size_t> rows(this->sites.size());
   std::iota(rows.begin(), rows.end(), std::size_t{ 0 });
-  this->AddArrays(rows, [&](vtkAbstractArray* array) { table->AddColumn(array); });
+  this->AddArrays(rows, table->GetRowData());
   this->AddFields(table->GetFieldData());
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ActivationPatching);
+  SetFormat(table, Formats::ActivationPatching);
 }
 
 /// Makes the part of the image that is asked for.
 void vtkActivationPatching::Map::MakeImage(vtkInformation* info) const
 {
-  const std::vector<std::size_t> shown = AttentionAtlas::BeginImage(info);
+  const std::vector<std::size_t> shown = BeginImage(info);
   auto* image = vtkImageData::GetData(info);
   vtkPointData* data = image->GetPointData();
-  this->AddArrays(shown, [&](vtkAbstractArray* array) { data->AddArray(array); });
+  this->AddArrays(shown, data);
   data->SetActiveScalars(Names::Effect);
   vtkFieldData* fields = image->GetFieldData();
   this->AddFields(fields);
-  fields->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(Names::KeyToken, this->columns));
-  fields->AddArray(
-    AttentionAtlas::MakeArray<vtkStringArray>(Names::QueryToken, Numbers(this->layers)));
-  AttentionAtlas::AddField(
-    fields, Names::KeyTitle, std::string(this->isHead ? "Head" : "Position"));
-  AttentionAtlas::AddField(fields, Names::QueryTitle, std::string("Layer"));
-  AttentionAtlas::SetFormat(image, AttentionAtlas::Formats::ActivationPatchingImage);
+  ListArrays(this->columns, fields).Text(Names::KeyToken);
+  ListArrays(Numbers(this->layers), fields).Text(Names::QueryToken);
+  AddField(fields, Names::KeyTitle, this->isHead ? "Head" : "Position");
+  AddField(fields, Names::QueryTitle, "Layer");
+  SetFormat(image, Formats::ActivationPatchingImage);
 }
 
 vtkActivationPatching::vtkActivationPatching()
@@ -245,12 +222,10 @@ vtkActivationPatching::vtkActivationPatching()
   this->SetPatchFrom("When Mary and John went to the store, Mary gave a drink to");
 }
 
-vtkActivationPatching::~vtkActivationPatching() = default;
-
 /// Whether there is anything to run.
 bool vtkActivationPatching::IsAsked(vtkMultiBlockDataSet* model) const
 {
-  return !AttentionAtlas::IsEmpty(model) && !this->Prompt.empty() &&
+  return !IsEmpty(model) && !this->Prompt.empty() &&
          (this->Mode != PATCH || !this->PatchFrom.empty()) &&
          (this->Mode != MEAN_OVER_PROMPTS || !this->ReferencePrompts.empty());
 }
@@ -265,7 +240,7 @@ std::array<int, 2> vtkActivationPatching::MapSize(vtkMultiBlockDataSet* input)
   }
   try
   {
-    this->Model = AttentionAtlas::ToTransformer(input);
+    this->Model = ToTransformer(input);
     const atlas::TransformerConfig& config = this->Model->GetModel().GetConfig();
     const std::size_t length = this->ReadPrompt(this->Prompt, "Prompt").labels.size();
     return { static_cast<int>(
@@ -282,9 +257,9 @@ int vtkActivationPatching::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   const std::array<int, 2> size =
-    this->MapSize(vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this)));
+    this->MapSize(vtkMultiBlockDataSet::SafeDownCast(OutlineOf(this)));
   // Never an empty image: VTK would not execute this rank, for which the others would wait.
-  AttentionAtlas::AnnounceImage(
+  AnnounceImage(
     std::max(size[0], 1), std::max(size[1], 1), outputVector->GetInformationObject(1), VTK_DOUBLE);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
@@ -314,7 +289,7 @@ atlas::PatchingOptions vtkActivationPatching::Options() const
   }
   options.target = FindToken(*this->Model, this->Target, "Target");
   options.against = FindToken(*this->Model, this->Against, "Against");
-  options.threads = AttentionAtlas::ThreadLimit();
+  options.threads = ThreadLimit();
   return options;
 }
 
@@ -322,7 +297,7 @@ atlas::PatchingOptions vtkActivationPatching::Options() const
 vtkActivationPatching::Map vtkActivationPatching::MakeMap(
   vtkMultiBlockDataSet* input, const Task& task)
 {
-  this->Model = AttentionAtlas::ToTransformer(input);
+  this->Model = ToTransformer(input);
   const atlas::Transformer& model = this->Model->GetModel();
   const EncodedPrompt prompt = this->ReadPrompt(this->Prompt, "Prompt");
   Map found;
@@ -333,22 +308,22 @@ vtkActivationPatching::Map vtkActivationPatching::MakeMap(
     source = this->ReadPrompt(this->PatchFrom, "PatchFrom");
     atlas::RequireSameLength(prompt.labels, source.labels);
   }
-  const AttentionAtlas::RankGroup& ranks = task.Ranks();
+  const RankGroup& ranks = task.Ranks();
   atlas::PatchingOptions options = this->Options();
   options.part = ranks.Rank();
   options.parts = ranks.Count();
   options.progress = task.Progress();
   atlas::CheckPatching(model, prompt.input, source.input, options);
   const std::int64_t length = prompt.labels.size();
-  AttentionAtlas::RequireMemory(static_cast<double>(atlas::PatchingMemory(model, length, options)),
-    "the runs", "give shorter prompts.");
+  RequireMemory(static_cast<double>(atlas::PatchingMemory(model, length, options)), "the runs",
+    "give shorter prompts.");
   found.map = atlas::MapPatching(model, prompt.input, source.input, options);
   found.sites = atlas::PatchingSites(model.GetConfig(), length, options);
   found.layers = model.GetConfig().layers;
   found.isHead = this->Site == HEAD_OUTPUT;
   found.tokens = prompt.labels;
   found.LabelColumns(source.labels);
-  const AttentionAtlas::TokenNames names(this->Model);
+  const TokenNames names(this->Model);
   found.target = names.Of(static_cast<std::int32_t>(found.map.target));
   found.against = names.Of(static_cast<std::int32_t>(found.map.against));
   ranks.RequireSame(std::hash<std::string>()(
@@ -372,9 +347,8 @@ void vtkActivationPatching::Execute(Task& task)
   {
     return;
   }
-  const Map& map = this->Kept->map.Get(task,
-    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), this->GetMTime()),
-    [&] { return this->MakeMap(input, task); });
+  const Map& map = this->Kept->map.Get(
+    task, MakeKey(TimeOf(input), this->GetMTime()), [&] { return this->MakeMap(input, task); });
   map.MakeImage(task.OutputInformation(1));
   if (task.IsFirst())
   {

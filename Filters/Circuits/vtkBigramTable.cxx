@@ -1,56 +1,42 @@
 #include "vtkBigramTable.h"
 
 #include "ArrayNames.h"
-#include "Bigrams.h"
-#include "CircuitTokens.h"
-#include "CircuitWeights.h"
-#include "DataFields.h"
+#include "Circuits/Bigrams.h"
+#include "Circuits/CircuitWeights.h"
 #include "DataFormat.h"
+#include "ListArrays.h"
 #include "ModelSizes.h"
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "TransformerConversion.h"
 
-#include <vtkFloatArray.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 
 #include <cstdint>
-#include <exception>
-#include <optional>
+#include <numeric>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
 
 using atlas::TokenLogit;
-using AttentionAtlas::AddColumn;
 
 void Fill(const std::vector<std::int32_t>& tokens, const std::vector<TokenLogit>& found,
-  const AttentionAtlas::TokenNames& names, vtkTable* table)
+  const TokenNames& names, vtkTable* table)
 {
   const std::size_t top = found.size() / tokens.size();
-  std::vector<std::int32_t> ids(found.size());
-  std::vector<int> ranks(found.size());
-  for (std::size_t i = 0; i < found.size(); ++i)
-  {
-    ids[i] = tokens[i / top];
-    ranks[i] = static_cast<int>(i % top) + 1;
-  }
-  const auto nextId = [](const TokenLogit& next) { return next.id; };
-  AddColumn<vtkStringArray>(
-    table, Names::Token, ids, [&](std::int32_t id) { return names.Of(id); });
-  AddColumn<vtkIntArray>(table, Names::TokenId, ids);
-  AddColumn<vtkIntArray>(table, Names::Rank, ranks);
-  AddColumn<vtkStringArray>(
-    table, Names::NextToken, found, [&](const TokenLogit& next) { return names.Of(next.id); });
-  AddColumn<vtkIntArray>(table, Names::NextTokenId, found, nextId);
-  AddColumn<vtkFloatArray>(
-    table, Names::Logit, found, [](const TokenLogit& next) { return next.logit; });
+  std::vector<std::size_t> rows(found.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{ 0 });
+  ListArrays(rows, table->GetRowData())
+    .Text(Names::Token, [&](std::size_t i) { return names.Of(tokens[i / top]); })
+    .Int(Names::TokenId, [&](std::size_t i) { return tokens[i / top]; })
+    .Int(Names::Rank, [&](std::size_t i) { return i % top + 1; })
+    .Text(Names::NextToken, [&](std::size_t i) { return names.Of(found[i].id); })
+    .Int(Names::NextTokenId, [&](std::size_t i) { return found[i].id; })
+    .Float(Names::Logit, [&](std::size_t i) { return found[i].logit; });
 }
 
 }
@@ -62,33 +48,21 @@ vtkBigramTable::vtkBigramTable()
 {
 }
 
-void vtkBigramTable::AddToken(const char* token)
-{
-  this->Tokens.emplace_back(token == nullptr ? "" : token);
-  this->Modified();
-}
-
-void vtkBigramTable::ClearTokens()
-{
-  this->Tokens.clear();
-  this->Modified();
-}
-
 void vtkBigramTable::Execute(Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
+  if (IsEmpty(input) || !task.IsFirst())
   {
     return;
   }
-  const auto model = AttentionAtlas::ToTransformer(input);
-  const std::vector<std::int32_t> tokens = AttentionAtlas::ChosenTokens(*model, this->Tokens);
+  const auto model = ToTransformer(input);
+  const std::vector<std::int32_t> tokens = ChosenTokens(*model, this->Tokens);
   const std::vector<TokenLogit> found = atlas::FindBigrams(
-    model->GetModel(), this->Processing, tokens, AttentionAtlas::LargestOptions(task, this->Top));
+    model->GetModel(), this->Processing, tokens, LargestOptions(task, this->Top));
   auto* output = task.Output<vtkTable>();
-  Fill(tokens, found, AttentionAtlas::TokenNames(model), output);
+  Fill(tokens, found, TokenNames(model), output);
   std::vector<std::string> leftOut =
     atlas::LeftOutOfOutputValue(model->GetModel().GetConfig(), this->Processing);
   leftOut.emplace_back("attention and MLPs");
-  AttentionAtlas::Describe(output, AttentionAtlas::Formats::BigramTable, this->Processing, leftOut);
+  Describe(output, Formats::BigramTable, this->Processing, leftOut);
 }

@@ -1,13 +1,14 @@
 #include "vtkHeadComposition.h"
 
 #include "ArrayNames.h"
-#include "CircuitWeights.h"
-#include "ClassPalette.h"
-#include "DataFields.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Circuits/CircuitWeights.h"
+#include "Circuits/HeadComposition.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "HeadComposition.h"
-#include "Index.h"
+#include "Drawing/ClassPalette.h"
+#include "Drawing/ColorLegend.h"
+#include "ListArrays.h"
 #include "ModelSizes.h"
 #include "RecordingRanges.h"
 #include "Task.h"
@@ -15,43 +16,31 @@
 
 #include <vtkCellArray.h>
 #include <vtkCellData.h>
-#include <vtkDoubleArray.h>
-#include <vtkFloatArray.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
-#include <vtkIntArray.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
-#include <vtkTable.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
+#include <numeric>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-namespace Formats = AttentionAtlas::Formats;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
 
 using atlas::ComposedHeads;
 using atlas::ToIndex;
-using AttentionAtlas::AddField;
-using AttentionAtlas::HeadNameOf;
-using AttentionAtlas::MakeArray;
 
 constexpr double LeastOpacity = 0.15;
 /// Where labels are, as vtkTokenLabelsRepresentation has it.
@@ -82,34 +71,34 @@ void FillHeads(int layers, int heads, vtkPolyData* output)
   }
   output->SetPoints(points);
   vtkPointData* data = output->GetPointData();
-  data->AddArray(MakeArray<vtkIntArray>(Names::Layer, all, [heads](int i) { return i / heads; }));
-  data->AddArray(MakeArray<vtkIntArray>(Names::Head, all, [heads](int i) { return i % heads; }));
-  data->AddArray(MakeArray<vtkStringArray>(
-    Names::HeadName, all, [heads](int i) { return HeadNameOf(i / heads, i % heads); }));
+  ListArrays(all, data)
+    .Int(Names::Layer, [heads](int i) { return i / heads; })
+    .Int(Names::Head, [heads](int i) { return i % heads; })
+    .Text(Names::HeadName, [heads](int i) { return HeadNameOf(i / heads, i % heads); });
 }
 
 /// Makes the heads vertices with labels. Those of the first and the last layer are where no lines
 /// are.
 void FillLabels(int layers, vtkPolyData* output)
 {
+  std::vector<vtkIdType> points(output->GetNumberOfPoints());
+  std::iota(points.begin(), points.end(), 0);
   vtkNew<vtkCellArray> vertices;
-  for (vtkIdType i = 0; i < output->GetNumberOfPoints(); ++i)
+  for (const vtkIdType point : points)
   {
-    vertices->InsertNextCell(1, &i);
+    vertices->InsertNextCell(1, &point);
   }
   output->SetVerts(vertices);
-  vtkNew<vtkStringArray> tokens;
-  tokens->DeepCopy(output->GetPointData()->GetAbstractArray(Names::HeadName));
-  tokens->SetName(Names::Token);
-  output->GetPointData()->AddArray(tokens);
-  vtkNew<vtkIntArray> sides;
-  sides->SetName(Names::Side);
-  for (vtkIdType i = 0; i < output->GetNumberOfPoints(); ++i)
-  {
-    const double layer = output->GetPoint(i)[1];
-    sides->InsertNextValue(layer == 0 ? Below : layer == layers - 1 ? Above : UpperRight);
-  }
-  output->GetPointData()->AddArray(sides);
+  auto* names =
+    vtkStringArray::SafeDownCast(output->GetPointData()->GetAbstractArray(Names::HeadName));
+  ListArrays(points, output->GetPointData())
+    .Text(Names::Token, [&](vtkIdType point) { return names->GetValue(point); })
+    .Int(Names::Side,
+      [&](vtkIdType point)
+      {
+        const double layer = output->GetPoint(point)[1];
+        return layer == 0 ? Below : layer == layers - 1 ? Above : UpperRight;
+      });
 }
 
 /// The pairs that have lines, by rising score.
@@ -146,77 +135,71 @@ struct Lines
 /// The strongest and the weakest line, as they look on white.
 std::string LegendOf(const Lines& lines, int kind, double baseline)
 {
-  std::string text =
-    std::string(atlas::CompositionKindNames.at(kind)) + "-composition above chance";
+  atlas::ColorLegend legend(
+    std::string(atlas::CompositionKindNames.at(kind)) + "-composition above chance");
   std::vector<ComposedHeads> ends = { lines.pairs.back(), lines.pairs.front() };
   ends.resize(lines.pairs.size() > 1 ? 2 : 1);
   for (const ComposedHeads& pair : ends)
   {
     const bool isStrongest = &pair == &ends.front();
-    text += "\n";
-    for (const std::uint8_t channel : atlas::ClassColor(kind))
+    atlas::Rgb color = atlas::ClassColor(kind);
+    for (std::uint8_t& channel : color)
     {
-      text += std::to_string(std::lround(255 + lines.Opacity(pair) * (channel - 255.))) + " ";
+      channel =
+        static_cast<std::uint8_t>(std::lround(255 + lines.Opacity(pair) * (channel - 255.)));
     }
     std::array<char, 32> number = {};
     std::snprintf(number.data(), number.size(), "%.3f", pair.score - baseline);
-    text += std::string(isStrongest ? "wide: " : "thin: ") + number.data() + " (" + FromName(pair) +
-            " to " + ToName(pair) + ")";
+    legend.Add(color, std::string(isStrongest ? "wide: " : "thin: ") + number.data() + " (" +
+                        FromName(pair) + " to " + ToName(pair) + ")");
   }
-  return text;
-}
-
-template<class Array>
-void AddNumbers(const std::vector<ComposedHeads>& pairs, vtkFieldData* data, double baseline)
-{
-  const auto add = [&](const char* name, auto valueOf)
-  { data->AddArray(MakeArray<Array>(name, pairs, valueOf)); };
-  add(Names::Score, [](const ComposedHeads& pair) { return pair.score; });
-  add(Names::Corrected, [baseline](const ComposedHeads& pair) { return pair.score - baseline; });
+  return legend.Text();
 }
 
 void AddHeads(const std::vector<ComposedHeads>& pairs, vtkFieldData* data)
 {
-  const auto add = [&](const char* name, std::int32_t ComposedHeads::* number)
-  {
-    data->AddArray(MakeArray<vtkIntArray>(
-      name, pairs, [number](const ComposedHeads& pair) { return pair.*number; }));
-  };
-  add(Names::FromLayer, &ComposedHeads::fromLayer);
-  add(Names::FromHead, &ComposedHeads::fromHead);
-  add(Names::ToLayer, &ComposedHeads::toLayer);
-  add(Names::ToHead, &ComposedHeads::toHead);
+  ListArrays(pairs, data)
+    .Int(Names::FromLayer, &ComposedHeads::fromLayer)
+    .Int(Names::FromHead, &ComposedHeads::fromHead)
+    .Int(Names::ToLayer, &ComposedHeads::toLayer)
+    .Int(Names::ToHead, &ComposedHeads::toHead);
+}
+
+void AddScores(const std::vector<ComposedHeads>& pairs, vtkFieldData* data, double baseline)
+{
+  ListArrays(pairs, data)
+    .Double(Names::Score, &ComposedHeads::score)
+    .Double(
+      Names::Corrected, [baseline](const ComposedHeads& pair) { return pair.score - baseline; });
 }
 
 void FillLines(const Lines& lines, int heads, int kind, double baseline, vtkPolyData* output)
 {
   const std::vector<ComposedHeads>& pairs = lines.pairs;
   vtkNew<vtkCellArray> cells;
-  vtkNew<vtkUnsignedCharArray> colors;
-  colors->SetName(Names::CompositionColor);
-  colors->SetNumberOfComponents(4);
-  const atlas::Rgb color = atlas::ClassColor(kind);
   for (const ComposedHeads& pair : pairs)
   {
     cells->InsertNextCell({ static_cast<vtkIdType>(pair.fromLayer) * heads + pair.fromHead,
       static_cast<vtkIdType>(pair.toLayer) * heads + pair.toHead });
-    const std::array<unsigned char, 4> rgba = { color[0], color[1], color[2],
-      static_cast<unsigned char>(std::lround(255 * lines.Opacity(pair))) };
-    colors->InsertNextTypedTuple(rgba.data());
   }
   output->SetLines(cells);
   vtkCellData* data = output->GetCellData();
   AddHeads(pairs, data);
-  data->AddArray(MakeArray<vtkIntArray>(
-    Names::Layer, pairs, [](const ComposedHeads& pair) { return pair.toLayer; }));
-  data->AddArray(MakeArray<vtkIntArray>(
-    Names::Head, pairs, [](const ComposedHeads& pair) { return pair.toHead; }));
-  AddNumbers<vtkDoubleArray>(pairs, data, baseline);
-  data->AddArray(MakeArray<vtkStringArray>(Names::HeadName, pairs,
-    [](const ComposedHeads& pair) { return FromName(pair) + " to " + ToName(pair); }));
-  data->AddArray(MakeArray<vtkFloatArray>(Names::Opacity, pairs,
-    [&](const ComposedHeads& pair) { return static_cast<float>(lines.Opacity(pair)); }));
-  data->AddArray(colors);
+  ListArrays(pairs, data)
+    .Int(Names::Layer, &ComposedHeads::toLayer)
+    .Int(Names::Head, &ComposedHeads::toHead);
+  AddScores(pairs, data, baseline);
+  const atlas::Rgb color = atlas::ClassColor(kind);
+  ListArrays(pairs, data)
+    .Text(Names::HeadName,
+      [](const ComposedHeads& pair) { return FromName(pair) + " to " + ToName(pair); })
+    .Float(Names::Opacity, [&](const ComposedHeads& pair) { return lines.Opacity(pair); })
+    .Tuples(Names::CompositionColor,
+      [&](const ComposedHeads& pair)
+      {
+        const auto opacity = static_cast<unsigned char>(std::lround(255 * lines.Opacity(pair)));
+        return std::array<unsigned char, 4>{ color[0], color[1], color[2], opacity };
+      });
   vtkFieldData* fields = output->GetFieldData();
   AddField(fields, Names::Kind, std::string(atlas::CompositionKindNames.at(kind)));
   AddField(fields, Names::Baseline, baseline);
@@ -245,8 +228,7 @@ vtkStandardNewMacro(vtkHeadComposition);
 
 struct vtkHeadComposition::Memory
 {
-  AttentionAtlas::LastResult<std::vector<ComposedHeads>>
-    pairs; ///< of a model, a kind, processed or not
+  LastResult<std::vector<ComposedHeads>> pairs; ///< of a model, a kind, processed or not
 };
 
 vtkHeadComposition::vtkHeadComposition()
@@ -255,33 +237,29 @@ vtkHeadComposition::vtkHeadComposition()
 {
 }
 
-vtkHeadComposition::~vtkHeadComposition() = default;
-
 void vtkHeadComposition::Execute(Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
+  if (IsEmpty(input) || !task.IsFirst())
   {
     return;
   }
-  if (std::isnan(this->Threshold))
-  {
-    throw atlas::OptionError("Threshold: expected a number, found nan.");
-  }
-  const auto model = AttentionAtlas::ToTransformer(input);
+  atlas::ThrowIf<atlas::OptionError>(
+    std::isnan(this->Threshold), "Threshold: expected a number, found nan.");
+  const auto model = ToTransformer(input);
   const atlas::TransformerConfig& config = model->GetModel().GetConfig();
-  const std::vector<ComposedHeads>& pairs = this->Kept->pairs.Get(task,
-    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), this->Kind, this->Processing),
-    [&]
-    {
-      const auto count = static_cast<double>(atlas::CompositionPairs(model->GetModel()));
-      AttentionAtlas::RequireMemory(count * 2 * (sizeof(ComposedHeads) + 32),
-        std::to_string(atlas::CompositionPairs(model->GetModel())) + " pairs of heads",
-        "use a smaller model.");
-      return atlas::FindHeadComposition(model->GetModel(),
-        { static_cast<atlas::CompositionKind>(this->Kind), atlas::CircuitSteps(this->Processing),
-          AttentionAtlas::ThreadLimit(), task.Progress() });
-    });
+  const std::vector<ComposedHeads>& pairs =
+    this->Kept->pairs.Get(task, MakeKey(TimeOf(input), this->Kind, this->Processing),
+      [&]
+      {
+        const auto count = static_cast<double>(atlas::CompositionPairs(model->GetModel()));
+        RequireMemory(count * 2 * (sizeof(ComposedHeads) + 32),
+          std::to_string(atlas::CompositionPairs(model->GetModel())) + " pairs of heads",
+          "use a smaller model.");
+        return atlas::FindHeadComposition(model->GetModel(),
+          { static_cast<atlas::CompositionKind>(this->Kind), atlas::CircuitSteps(this->Processing),
+            ThreadLimit(), task.Progress() });
+      });
   const double baseline = atlas::CompositionBaseline(model->GetModel());
   const Lines lines(pairs, this->Threshold + (this->Corrected ? baseline : 0), this->Top);
   auto* graph = task.Output<vtkPolyData>(0);
@@ -292,12 +270,12 @@ void vtkHeadComposition::Execute(Task& task)
   FillLabels(static_cast<int>(config.layers), labels);
   FillLines(lines, static_cast<int>(config.heads), this->Kind, baseline, graph);
   AddHeads(pairs, table->GetRowData());
-  AddNumbers<vtkDoubleArray>(pairs, table->GetRowData(), baseline);
+  AddScores(pairs, table->GetRowData(), baseline);
   const std::array<const char*, 3> formats = { Formats::HeadComposition,
     Formats::HeadCompositionPairs, Formats::HeadCompositionHeads };
   for (int port = 0; port < 3; ++port)
   {
-    AttentionAtlas::Describe(task.Output<vtkDataObject>(port), formats.at(port), this->Processing,
+    Describe(task.Output<vtkDataObject>(port), formats.at(port), this->Processing,
       LeftOut(config, this->Processing, this->Kind == V));
   }
 }

@@ -1,49 +1,35 @@
 #include "vtkHeadSpectra.h"
 
 #include "ArrayNames.h"
-#include "CircuitWeights.h"
-#include "DataFields.h"
+#include "Circuits/CircuitWeights.h"
+#include "Circuits/HeadSpectra.h"
 #include "DataFormat.h"
-#include "HeadSpectra.h"
-#include "Index.h"
+#include "ListArrays.h"
 #include "ModelSizes.h"
 #include "PanelTitles.h"
 #include "RecordingRanges.h"
+#include "Shapes.h"
 #include "Task.h"
 #include "TransformerConversion.h"
 
-#include <vtkCellArray.h>
-#include <vtkCellData.h>
-#include <vtkDoubleArray.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkIntArray.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkPointData.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
 
 #include <algorithm>
 #include <array>
 #include <complex>
-#include <exception>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-namespace Formats = AttentionAtlas::Formats;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
 
 using atlas::HeadSpectrum;
-using atlas::ToIndex;
-using AttentionAtlas::AddColumn;
-using AttentionAtlas::MakeArray;
 using Spectra = std::vector<HeadSpectrum>;
 
 constexpr double HalfSide = 0.48;
@@ -65,23 +51,17 @@ Center CenterOf(const Spectra& spectra, const HeadSpectrum& spectrum)
 
 void FillTable(const Spectra& spectra, vtkTable* table)
 {
-  AddColumn<vtkIntArray>(
-    table, Names::Layer, spectra, [](const HeadSpectrum& s) { return s.place.layer; });
-  AddColumn<vtkIntArray>(
-    table, Names::Head, spectra, [](const HeadSpectrum& s) { return s.place.head; });
-  AddColumn<vtkDoubleArray>(
-    table, Names::Copying, spectra, [](const HeadSpectrum& s) { return s.copying; });
+  ListArrays(spectra, table->GetRowData())
+    .Int(Names::Layer, [](const HeadSpectrum& s) { return s.place.layer; })
+    .Int(Names::Head, [](const HeadSpectrum& s) { return s.place.head; })
+    .Double(Names::Copying, &HeadSpectrum::copying);
   const std::size_t count = spectra.front().eigenvalues.size();
   for (std::size_t k = 0; k < count; ++k)
   {
-    vtkNew<vtkDoubleArray> values;
-    values->SetName((Names::Eigenvalue + (" " + std::to_string(k))).c_str());
-    values->SetNumberOfComponents(2);
-    for (const HeadSpectrum& spectrum : spectra)
-    {
-      values->InsertNextTuple2(spectrum.eigenvalues[k].real(), spectrum.eigenvalues[k].imag());
-    }
-    table->AddColumn(values);
+    ListArrays(spectra, table->GetRowData())
+      .Tuples<vtkDoubleArray>(Names::Eigenvalue + (" " + std::to_string(k)),
+        [k](const HeadSpectrum& s)
+        { return std::array{ s.eigenvalues[k].real(), s.eigenvalues[k].imag() }; });
   }
   for (std::size_t k = 0; k < count; ++k)
   {
@@ -92,27 +72,19 @@ void FillTable(const Spectra& spectra, vtkTable* table)
 
 void FillSquares(const Spectra& spectra, vtkPolyData* output)
 {
-  vtkNew<vtkPoints> points;
-  vtkNew<vtkCellArray> cells;
+  Shapes squares;
   for (const HeadSpectrum& spectrum : spectra)
   {
     const Center center = CenterOf(spectra, spectrum);
-    const vtkIdType first = points->GetNumberOfPoints();
-    for (const auto& [x, y] : { std::pair(-1, -1), { 1, -1 }, { 1, 1 }, { -1, 1 } })
-    {
-      points->InsertNextPoint(center.x + HalfSide * x, center.y + HalfSide * y, 0);
-    }
-    cells->InsertNextCell({ first, first + 1, first + 2, first + 3 });
+    squares.AddRectangle(
+      center.x - HalfSide, center.y - HalfSide, center.x + HalfSide, center.y + HalfSide);
   }
-  output->SetPoints(points);
-  output->SetPolys(cells);
+  squares.MoveToPolys(output);
   vtkCellData* data = output->GetCellData();
-  data->AddArray(MakeArray<vtkIntArray>(
-    Names::Layer, spectra, [](const HeadSpectrum& s) { return s.place.layer; }));
-  data->AddArray(MakeArray<vtkIntArray>(
-    Names::Head, spectra, [](const HeadSpectrum& s) { return s.place.head; }));
-  data->AddArray(MakeArray<vtkDoubleArray>(
-    Names::CopyingScore, spectra, [](const HeadSpectrum& s) { return s.copying; }));
+  ListArrays(spectra, data)
+    .Int(Names::Layer, [](const HeadSpectrum& s) { return s.place.layer; })
+    .Int(Names::Head, [](const HeadSpectrum& s) { return s.place.head; })
+    .Double(Names::CopyingScore, &HeadSpectrum::copying);
   data->SetActiveScalars(Names::CopyingScore);
 }
 
@@ -128,8 +100,7 @@ struct Eigenvalue
 void FillEigenvalues(const Spectra& spectra, vtkPolyData* output)
 {
   std::vector<Eigenvalue> list;
-  vtkNew<vtkPoints> points;
-  vtkNew<vtkCellArray> vertices;
+  Shapes vertices;
   for (const HeadSpectrum& spectrum : spectra)
   {
     const Center center = CenterOf(spectra, spectrum);
@@ -138,31 +109,24 @@ void FillEigenvalues(const Spectra& spectra, vtkPolyData* output)
     for (std::size_t k = 0; k < spectrum.eigenvalues.size(); ++k)
     {
       const std::complex<double> value = scale * spectrum.eigenvalues[k];
-      const vtkIdType point =
-        points->InsertNextPoint(center.x + value.real(), center.y + value.imag(), 0.01);
-      vertices->InsertNextCell(1, &point);
+      vertices.AddVertex(center.x + value.real(), center.y + value.imag(), 0.01);
       list.push_back({ &spectrum, static_cast<int>(k) });
     }
   }
-  output->SetPoints(points);
-  output->SetVerts(vertices);
+  vertices.MoveToVerts(output);
   vtkPointData* data = output->GetPointData();
-  const auto add = [&](const char* name, auto valueOf)
-  { data->AddArray(MakeArray<vtkDoubleArray>(name, list, valueOf)); };
-  data->AddArray(MakeArray<vtkIntArray>(
-    Names::Layer, list, [](const Eigenvalue& e) { return e.spectrum->place.layer; }));
-  data->AddArray(MakeArray<vtkIntArray>(
-    Names::Head, list, [](const Eigenvalue& e) { return e.spectrum->place.head; }));
-  data->AddArray(
-    MakeArray<vtkIntArray>(Names::Index, list, [](const Eigenvalue& e) { return e.index; }));
-  add(Names::Real, [](const Eigenvalue& e) { return e.Value().real(); });
-  add(Names::Imaginary, [](const Eigenvalue& e) { return e.Value().imag(); });
-  add(Names::Modulus, [](const Eigenvalue& e) { return std::abs(e.Value()); });
+  ListArrays(list, data)
+    .Int(Names::Layer, [](const Eigenvalue& e) { return e.spectrum->place.layer; })
+    .Int(Names::Head, [](const Eigenvalue& e) { return e.spectrum->place.head; })
+    .Int(Names::Index, &Eigenvalue::index)
+    .Double(Names::Real, [](const Eigenvalue& e) { return e.Value().real(); })
+    .Double(Names::Imaginary, [](const Eigenvalue& e) { return e.Value().imag(); })
+    .Double(Names::Modulus, [](const Eigenvalue& e) { return std::abs(e.Value()); });
 }
 
 void FillTitles(const Spectra& spectra, vtkPolyData* output)
 {
-  AttentionAtlas::PanelTitles titles;
+  PanelTitles titles;
   const atlas::HeadPlace& first = spectra.front().place;
   for (const HeadSpectrum& spectrum : spectra)
   {
@@ -192,7 +156,7 @@ vtkHeadSpectra::vtkHeadSpectra()
 int vtkHeadSpectra::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  const auto sizes = AttentionAtlas::ModelSizes::OfInput(this);
+  const auto sizes = ModelSizes::OfInput(this);
   this->LayerRange[1] = std::max(sizes.layers - 1, 0);
   this->HeadRange[1] = std::max(sizes.heads - 1, 0);
   for (int port = 0; port < 4; ++port)
@@ -205,15 +169,15 @@ int vtkHeadSpectra::RequestInformation(
 void vtkHeadSpectra::Execute(Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
+  if (IsEmpty(input) || !task.IsFirst())
   {
     return;
   }
-  const auto model = AttentionAtlas::ToTransformer(input);
+  const auto model = ToTransformer(input);
   const bool isOv = this->Circuit == OV;
   const std::vector<HeadSpectrum> found = atlas::FindHeadSpectra(model->GetModel(),
     { isOv ? atlas::SpectrumCircuit::OutputValue : atlas::SpectrumCircuit::QueryKey, this->Full,
-      this->Layer, this->Head, atlas::CircuitSteps(this->Processing), AttentionAtlas::ThreadLimit(),
+      this->Layer, this->Head, atlas::CircuitSteps(this->Processing), ThreadLimit(),
       task.Progress() });
   FillTable(found, task.Output<vtkTable>(0));
   FillSquares(found, task.Output<vtkPolyData>(1));
@@ -230,7 +194,6 @@ void vtkHeadSpectra::Execute(Task& task)
     Formats::HeadSpectraEigenvalues, Formats::HeadSpectraTitles };
   for (int port = 0; port < 4; ++port)
   {
-    AttentionAtlas::Describe(
-      task.Output<vtkDataObject>(port), formats.at(port), this->Processing, leftOut);
+    Describe(task.Output<vtkDataObject>(port), formats.at(port), this->Processing, leftOut);
   }
 }

@@ -1,12 +1,11 @@
 #include "vtkLogitAttribution.h"
 
 #include "ArrayNames.h"
-#include "DataFields.h"
+#include "Base/Error.h"
+#include "Circuits/LogitAttribution.h"
+#include "Circuits/LogitLens.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "Index.h"
-#include "LogitAttribution.h"
-#include "LogitLens.h"
+#include "ListArrays.h"
 #include "ModelSizes.h"
 #include "RecordingConversion.h"
 #include "StreamModel.h"
@@ -16,32 +15,24 @@
 #include "TransformerConversion.h"
 
 #include <vtkDataSetAttributes.h>
-#include <vtkIdTypeArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <exception>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
 
 using atlas::LogitTarget;
 using atlas::NamedComponent;
-using atlas::ToIndex;
-using AttentionAtlas::MakeArray;
 
 constexpr int AttributionTable = 0;
 constexpr int AttributionImage = 1;
@@ -61,60 +52,51 @@ vtkStandardNewMacro(vtkLogitAttribution);
 /// What is kept between executions.
 struct vtkLogitAttribution::Memory
 {
-  AttentionAtlas::StreamModel stream;
-  AttentionAtlas::NamedToken target;
-  AttentionAtlas::NamedToken against;
+  StreamModel stream;
+  NamedToken target;
+  NamedToken against;
 };
 
 /// The targets and what they consist of.
 struct vtkLogitAttribution::Found
 {
   const atlas::Recording& recording;
-  AttentionAtlas::TokenNames names;
+  TokenNames names;
   std::vector<LogitTarget> targets; ///< one per position
   atlas::LogitTerms terms;
 
   /// Adds the arrays that rows of the table and points of the image have in common.
   void AddArrays(const std::vector<Place>& places, vtkFieldData* data) const
   {
-    const auto add = [&](const char* name, const auto& number)
-    { data->AddArray(MakeArray<vtkIntArray>(name, places, number)); };
     const auto token = [](const Place& place) { return place.target->row; };
-    data->AddArray(MakeArray<vtkStringArray>(
-      Names::Component, places, [](const Place& place) { return place.component->name; }));
-    add(Names::Layer, [](const Place& place) { return place.component->component.layer; });
-    add(Names::Head, [](const Place& place) { return place.component->component.head; });
-    add(Names::Sequence,
-      [&](const Place& place) { return this->recording.tokens.sequence[token(place)]; });
-    add(Names::Position,
-      [&](const Place& place) { return this->recording.tokens.position[token(place)]; });
-    data->AddArray(MakeArray<vtkIdTypeArray>(Names::TokenIndex, places,
-      [](const Place& place) { return vtkIdType{ place.target->row }; }));
-    data->AddArray(MakeArray<vtkStringArray>(Names::Token, places, [&](const Place& place)
-      { return AttentionAtlas::TokenText(this->recording, place.target->row); }));
-    add(Names::TokenId, [](const Place& place) { return place.target->id; });
-    data->AddArray(MakeArray<vtkStringArray>(
-      Names::Target, places, [&](const Place& place) { return this->names.Of(place.target->id); }));
-    data->AddArray(MakeArray<vtkDoubleArray>(
-      Names::Contribution, places, [](const Place& place) { return place.value; }));
+    ListArrays(places, data)
+      .Text(Names::Component, [](const Place& place) { return place.component->name; })
+      .Int(Names::Layer, [](const Place& place) { return place.component->component.layer; })
+      .Int(Names::Head, [](const Place& place) { return place.component->component.head; })
+      .Int(Names::Sequence,
+        [&](const Place& place) { return this->recording.tokens.sequence[token(place)]; })
+      .Int(Names::Position,
+        [&](const Place& place) { return this->recording.tokens.position[token(place)]; })
+      .Id(Names::TokenIndex, [](const Place& place) { return place.target->row; })
+      .Text(Names::Token,
+        [&](const Place& place) { return TokenText(this->recording, place.target->row); })
+      .Int(Names::TokenId, [](const Place& place) { return place.target->id; })
+      .Text(Names::Target, [&](const Place& place) { return this->names.Of(place.target->id); })
+      .Double(Names::Contribution, &Place::value);
   }
 
   void AddFields(vtkFieldData* fields) const
   {
-    fields->AddArray(MakeArray<vtkDoubleArray>(Names::Logit, this->terms.logits));
-    fields->AddArray(MakeArray<vtkDoubleArray>(Names::Sum, this->terms.sums));
-    std::vector<double> misses;
-    misses.reserve(this->terms.sums.size());
-    for (std::size_t i = 0; i < this->terms.sums.size(); ++i)
-    {
-      misses.push_back(this->terms.sums[i] - this->terms.logits[i]);
-    }
-    fields->AddArray(MakeArray<vtkDoubleArray>(Names::Miss, misses));
+    std::vector<double> misses(this->terms.sums.size());
+    std::transform(this->terms.sums.begin(), this->terms.sums.end(), this->terms.logits.begin(),
+      misses.begin(), std::minus<>());
+    ListArrays(this->terms.logits, fields).Double(Names::Logit);
+    ListArrays(this->terms.sums, fields).Double(Names::Sum);
+    ListArrays(misses, fields).Double(Names::Miss);
     if (this->targets.front().against >= 0)
     {
-      AttentionAtlas::AddField(
-        fields, Names::Against, this->names.Of(this->targets.front().against));
-      AttentionAtlas::AddField(fields, Names::AgainstTokenId, this->targets.front().against);
+      AddField(fields, Names::Against, this->names.Of(this->targets.front().against));
+      AddField(fields, Names::AgainstTokenId, this->targets.front().against);
     }
   }
 
@@ -133,7 +115,7 @@ struct vtkLogitAttribution::Found
     this->AddArrays(places, rows);
     rows->SetPedigreeIds(rows->GetAbstractArray(Names::TokenIndex));
     this->AddFields(table->GetFieldData());
-    AttentionAtlas::Describe(table, AttentionAtlas::Formats::LogitAttribution, processes, {});
+    Describe(table, Formats::LogitAttribution, processes, {});
   }
 
   void FillImage(const atlas::ComponentGroups& groups, bool processes, vtkInformation* info) const
@@ -146,7 +128,7 @@ struct vtkLogitAttribution::Found
         this->terms.values.col(static_cast<std::int64_t>(c)).transpose();
     }
     std::vector<Place> places;
-    for (const std::size_t cell : AttentionAtlas::BeginImage(info, count, values.rows()))
+    for (const std::size_t cell : BeginImage(info, count, values.rows()))
     {
       places.push_back({ &this->targets[cell % this->targets.size()],
         &groups.groups[cell / this->targets.size()], values.data()[cell] });
@@ -156,17 +138,15 @@ struct vtkLogitAttribution::Found
     image->GetPointData()->SetActiveScalars(Names::Contribution);
     vtkFieldData* fields = image->GetFieldData();
     this->AddFields(fields);
-    fields->AddArray(
-      MakeArray<vtkStringArray>(Names::KeyToken, this->targets, [this](const LogitTarget& target)
-        { return AttentionAtlas::TokenText(this->recording, target.row); }));
-    fields->AddArray(MakeArray<vtkStringArray>(Names::QueryToken, groups.groups,
-      [](const NamedComponent& component) { return component.name; }));
+    ListArrays(this->targets, fields)
+      .Text(Names::KeyToken,
+        [this](const LogitTarget& target) { return TokenText(this->recording, target.row); });
+    ListArrays(groups.groups, fields).Text(Names::QueryToken, &NamedComponent::name);
     const std::int32_t sequence = this->recording.tokens.sequence[this->targets.front().row];
-    AttentionAtlas::AddSequence(
-      sequence, AttentionAtlas::SequenceText(this->recording, sequence), fields);
-    AttentionAtlas::AddField(fields, Names::KeyTitle, std::string("Token"));
-    AttentionAtlas::AddField(fields, Names::QueryTitle, std::string("Component"));
-    AttentionAtlas::Describe(image, AttentionAtlas::Formats::LogitAttributionImage, processes, {});
+    AddSequence(sequence, SequenceText(this->recording, sequence), fields);
+    AddField(fields, Names::KeyTitle, "Token");
+    AddField(fields, Names::QueryTitle, "Component");
+    Describe(image, Formats::LogitAttributionImage, processes, {});
   }
 };
 
@@ -177,41 +157,26 @@ vtkLogitAttribution::vtkLogitAttribution()
 {
 }
 
-vtkLogitAttribution::~vtkLogitAttribution() = default;
-
-void vtkLogitAttribution::SetTargetToken(const char* token)
-{
-  this->TargetToken = token == nullptr ? "" : token;
-  this->Modified();
-}
-
-void vtkLogitAttribution::SetAgainst(const char* token)
-{
-  this->Against = token == nullptr ? "" : token;
-  this->Modified();
-}
-
 /// Announces the size of the image; that of one point if something is wrong, which RequestData
 /// tells.
 void vtkLogitAttribution::Announce(vtkInformation* info)
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::OutlineOfRecording(this);
+  vtkMultiBlockDataSet* recording = OutlineOfRecording(this);
   this->Ranges.Find(recording);
   std::fill_n(this->PositionRange, 2, 0);
-  if (AttentionAtlas::IsEmpty(recording))
+  if (IsEmpty(recording))
   {
-    AttentionAtlas::AnnounceImage(0, 0, info, VTK_DOUBLE);
+    AnnounceImage(0, 0, info, VTK_DOUBLE);
     return;
   }
-  const int length = AttentionAtlas::SequenceTokens(recording, std::max(this->Sequence, 0));
+  const int length = SequenceTokens(recording, std::max(this->Sequence, 0));
   this->PositionRange[0] = -1;
   this->PositionRange[1] = std::max(length - (this->Target == NEXT_TOKEN ? 2 : 1), 0);
   int columns = this->Position >= 0 ? 1 : this->Target == NEXT_TOKEN ? length - 1 : length;
   int rows = 1;
   try
   {
-    const auto model = AttentionAtlas::ToTransformer(
-      vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this, 1)));
+    const auto model = ToTransformer(vtkMultiBlockDataSet::SafeDownCast(OutlineOf(this, 1)));
     const atlas::TransformerConfig& config = model->GetModel().GetConfig();
     std::vector<NamedComponent> components = atlas::NamedComponentsBefore(config, config.layers);
     components.push_back({ "b_U", {}, false });
@@ -223,7 +188,7 @@ void vtkLogitAttribution::Announce(vtkInformation* info)
   {
     columns = 1;
   }
-  AttentionAtlas::AnnounceImage(std::max(columns, 1), rows, info, VTK_DOUBLE);
+  AnnounceImage(std::max(columns, 1), rows, info, VTK_DOUBLE);
 }
 
 int vtkLogitAttribution::RequestInformation(
@@ -237,26 +202,17 @@ int vtkLogitAttribution::RequestInformation(
 std::pair<std::int64_t, std::int64_t> vtkLogitAttribution::FindRows(
   const atlas::Recording& recording) const
 {
-  if (this->Sequence < 0)
-  {
-    throw atlas::OptionError(
-      "Sequence: expected 0 or more, found " + std::to_string(this->Sequence) + ".");
-  }
+  atlas::ThrowIf<atlas::OptionError>(
+    this->Sequence < 0, "Sequence: expected 0 or more, found ", this->Sequence, ".");
   const bool isNext = this->Target == NEXT_TOKEN;
   const std::int64_t length = atlas::AttentionLength(recording, this->Sequence);
   const std::int64_t end = isNext ? length - 1 : length;
-  if (end == 0)
-  {
-    throw atlas::OptionError("Target: expected a sequence of at least 2 tokens, since the last "
-                             "token has no next one, found 1; choose another Target.");
-  }
-  if (this->Position < -1 || this->Position >= end)
-  {
-    throw atlas::OptionError("Position: expected a position from 0 to " + std::to_string(end - 1) +
-                             ", or -1 for all" +
-                             (isNext ? ", since the last token has no next one" : "") + ", found " +
-                             std::to_string(this->Position) + ".");
-  }
+  atlas::ThrowIf<atlas::OptionError>(end == 0,
+    "Target: expected a sequence of at least 2 tokens, since the last "
+    "token has no next one, found 1; choose another Target.");
+  atlas::ThrowIf<atlas::OptionError>(this->Position < -1 || this->Position >= end,
+    "Position: expected a position from 0 to ", end - 1, ", or -1 for all",
+    (isNext ? ", since the last token has no next one" : ""), ", found ", this->Position, ".");
   const std::int64_t first = recording.sequenceOffsets[this->Sequence];
   return this->Position == -1 ? std::pair(first, first + end)
                               : std::pair(first + this->Position, first + this->Position + 1);
@@ -269,8 +225,7 @@ std::vector<std::int32_t> vtkLogitAttribution::FindTargets(
   const auto& model = this->Kept->stream.GetOpenModel();
   if (this->Target == PREDICTED)
   {
-    return atlas::PredictedTokens(
-      recording, model->GetModel(), begin, end, AttentionAtlas::ThreadLimit());
+    return atlas::PredictedTokens(recording, model->GetModel(), begin, end, ThreadLimit());
   }
   if (this->Target == TOKEN)
   {
@@ -278,10 +233,8 @@ std::vector<std::int32_t> vtkLogitAttribution::FindTargets(
       end - begin, this->Kept->target.Find(model, this->TargetToken, "TargetToken"));
   }
   const std::vector<std::int64_t>& ids = recording.tokens.id;
-  if (ids.empty())
-  {
-    throw atlas::OptionError("Target: expected a recording with token ids, found none.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(
+    ids.empty(), "Target: expected a recording with token ids, found none.");
   std::vector<std::int32_t> next;
   for (std::int64_t row = begin; row < end; ++row)
   {
@@ -294,11 +247,11 @@ std::vector<std::int32_t> vtkLogitAttribution::FindTargets(
 vtkLogitAttribution::Found vtkLogitAttribution::Find(const atlas::Recording& recording)
 {
   const auto& model = this->Kept->stream.GetOpenModel();
-  Found found{ recording, AttentionAtlas::TokenNames(model), {}, {} };
+  Found found{ recording, TokenNames(model), {}, {} };
   const auto [begin, end] = this->FindRows(recording);
   const atlas::TransformerConfig& config = model->GetModel().GetConfig();
   const std::size_t terms = atlas::ComponentsBefore(config, config.layers).size() + 1;
-  AttentionAtlas::RequireMemory(
+  RequireMemory(
     static_cast<double>(end - begin) * static_cast<double>(terms) *
       (2. * sizeof(Place) + 6. * sizeof(int) + 4. * sizeof(double) + 3. * sizeof(std::string)),
     std::to_string(end - begin) + " logits of " + std::to_string(terms) + " terms",
@@ -316,18 +269,18 @@ vtkLogitAttribution::Found vtkLogitAttribution::Find(const atlas::Recording& rec
 void vtkLogitAttribution::Execute(Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  if (AttentionAtlas::IsEmpty(input))
+  if (IsEmpty(input))
   {
     return;
   }
-  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
-  const auto model = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  const atlas::Recording recording = ToRecording(input);
+  const auto model = ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
   const bool processes = this->Processing == TRANSFORMER_LENS;
-  AttentionAtlas::StreamModel& stream = this->Kept->stream;
+  StreamModel& stream = this->Kept->stream;
   stream.Open(model, processes, input, recording, "Logit Attribution");
   Found found = this->Find(recording);
   found.terms = atlas::AttributeLogits(recording, stream.GetWeights(), found.targets,
-    stream.GetLastMlps(), AttentionAtlas::ThreadLimit(), task.Progress());
+    stream.GetLastMlps(), ThreadLimit(), task.Progress());
   if (task.IsFirst())
   {
     found.FillTable(processes, task.Output<vtkTable>(AttributionTable));

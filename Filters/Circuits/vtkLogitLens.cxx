@@ -1,52 +1,40 @@
 #include "vtkLogitLens.h"
 
+#include "Analysis/RecordedModel.h"
 #include "ArrayNames.h"
-#include "DataFields.h"
+#include "Base/Index.h"
+#include "Circuits/LogitLens.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "Index.h"
-#include "LogitLens.h"
+#include "ListArrays.h"
 #include "ModelSizes.h"
-#include "RecordedModel.h"
 #include "RecordingConversion.h"
+#include "Shapes.h"
 #include "Task.h"
 #include "TokenNames.h"
 #include "TokenText.h"
 #include "TransformerConversion.h"
 
-#include <vtkCellArray.h>
 #include <vtkDataSetAttributes.h>
-#include <vtkFloatArray.h>
-#include <vtkIdTypeArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
-#include <vtkPointData.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <exception>
 #include <string>
-#include <tuple>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
 
 using atlas::LensCells;
 using atlas::ToIndex;
-using AttentionAtlas::AddColumn;
-using AttentionAtlas::MakeArray;
 
 constexpr int ImagePort = 0;
 constexpr int TablePort = 1;
@@ -66,7 +54,7 @@ struct Entry
 struct Lens
 {
   const LensCells& cells;
-  const AttentionAtlas::TokenNames& names;
+  const TokenNames& names;
   std::int64_t sequence;
   std::int64_t first; ///< row of the first token in the recording
 
@@ -86,20 +74,18 @@ struct Lens
   /// Adds the arrays that points of the image and rows of the table have in common.
   void AddArrays(const std::vector<Entry>& entries, vtkFieldData* data) const
   {
-    const auto add = [&](const char* name, const auto& number)
-    { data->AddArray(MakeArray<vtkIntArray>(name, entries, number)); };
-    add(Names::Layer, [this](const Entry& entry) { return this->Layer(entry); });
-    add(Names::Sequence, [this](const Entry&) { return static_cast<int>(this->sequence); });
-    add(Names::Position, [this](const Entry& entry) { return this->Position(entry); });
-    data->AddArray(MakeArray<vtkIdTypeArray>(Names::TokenIndex, entries,
-      [this](const Entry& entry) { return vtkIdType{ this->first } + this->Position(entry); }));
-    data->AddArray(MakeArray<vtkStringArray>(Names::Token, entries,
-      [this](const Entry& entry) { return this->names.Of(this->Token(entry).id); }));
-    add(Names::TokenId, [this](const Entry& entry) { return this->Token(entry).id; });
-    data->AddArray(MakeArray<vtkFloatArray>(
-      Names::Logit, entries, [this](const Entry& entry) { return this->Token(entry).logit; }));
-    data->AddArray(MakeArray<vtkFloatArray>(Names::Probability, entries, [this](const Entry& entry)
-      { return this->cells.probabilities[entry.cell * ToIndex(this->cells.top) + entry.rank]; }));
+    ListArrays(entries, data)
+      .Int(Names::Layer, [this](const Entry& entry) { return this->Layer(entry); })
+      .Int(Names::Sequence, [this](const Entry&) { return static_cast<int>(this->sequence); })
+      .Int(Names::Position, [this](const Entry& entry) { return this->Position(entry); })
+      .Id(Names::TokenIndex,
+        [this](const Entry& entry) { return vtkIdType{ this->first } + this->Position(entry); })
+      .Text(
+        Names::Token, [this](const Entry& entry) { return this->names.Of(this->Token(entry).id); })
+      .Int(Names::TokenId, [this](const Entry& entry) { return this->Token(entry).id; })
+      .Float(Names::Logit, [this](const Entry& entry) { return this->Token(entry).logit; })
+      .Float(Names::Probability, [this](const Entry& entry)
+        { return this->cells.probabilities[entry.cell * ToIndex(this->cells.top) + entry.rank]; });
   }
 
   /// A cell of the image, numbered row by row from the top left.
@@ -114,36 +100,34 @@ struct Lens
 void FillImage(const atlas::Recording& recording, const Lens& lens, vtkInformation* info)
 {
   std::vector<Entry> entries;
-  for (const std::size_t cell :
-    AttentionAtlas::BeginImage(info, lens.cells.length, lens.cells.layers.size(), Step))
+  for (const std::size_t cell : BeginImage(info, lens.cells.length, lens.cells.layers.size(), Step))
   {
     entries.push_back(lens.AtImage(cell));
   }
   auto* image = vtkImageData::GetData(info);
   vtkPointData* data = image->GetPointData();
   lens.AddArrays(entries, data);
-  data->AddArray(MakeArray<vtkIntArray>(
-    Names::NextRank, entries, [&](const Entry& entry) { return lens.cells.nextRank[entry.cell]; }));
-  data->AddArray(MakeArray<vtkFloatArray>(Names::NextProbability, entries,
-    [&](const Entry& entry) { return lens.cells.nextProbability[entry.cell]; }));
+  ListArrays(entries, data)
+    .Int(Names::NextRank, [&](const Entry& entry) { return lens.cells.nextRank[entry.cell]; })
+    .Float(Names::NextProbability,
+      [&](const Entry& entry) { return lens.cells.nextProbability[entry.cell]; });
   data->SetActiveScalars(Names::Probability);
   vtkFieldData* fields = image->GetFieldData();
-  vtkNew<vtkStringArray> tokens;
-  tokens->SetName(Names::KeyToken);
+  std::vector<std::string> tokens;
+  tokens.reserve(lens.cells.length);
   for (std::int64_t i = 0; i < lens.cells.length; ++i)
   {
-    tokens->InsertNextValue(AttentionAtlas::TokenText(recording, lens.first + i));
+    tokens.push_back(TokenText(recording, lens.first + i));
   }
-  fields->AddArray(tokens);
+  ListArrays(tokens, fields).Text(Names::KeyToken);
   std::vector<std::int32_t> layers = lens.cells.layers;
   std::reverse(layers.begin(), layers.end());
-  fields->AddArray(MakeArray<vtkStringArray>(
-    Names::QueryToken, layers, [](std::int32_t layer) { return std::to_string(layer); }));
-  AttentionAtlas::AddSequence(static_cast<int>(lens.sequence),
-    AttentionAtlas::SequenceText(recording, lens.sequence), fields);
-  AttentionAtlas::AddField(fields, Names::KeyTitle, std::string("Token"));
-  AttentionAtlas::AddField(fields, Names::QueryTitle, std::string("Layer"));
-  AttentionAtlas::Describe(image, AttentionAtlas::Formats::LogitLens, false, {});
+  ListArrays(layers, fields)
+    .Text(Names::QueryToken, [](int layer) { return std::to_string(layer); });
+  AddSequence(static_cast<int>(lens.sequence), SequenceText(recording, lens.sequence), fields);
+  AddField(fields, Names::KeyTitle, "Token");
+  AddField(fields, Names::QueryTitle, "Layer");
+  Describe(image, Formats::LogitLens, false, {});
 }
 
 void FillTable(const Lens& lens, vtkTable* table)
@@ -160,31 +144,27 @@ void FillTable(const Lens& lens, vtkTable* table)
   AddColumn<vtkIntArray>(table, Names::Rank, entries,
     [](const Entry& entry) { return static_cast<int>(entry.rank) + 1; });
   rows->SetPedigreeIds(rows->GetAbstractArray(Names::TokenIndex));
-  AttentionAtlas::Describe(table, AttentionAtlas::Formats::LogitLensTokens, false, {});
+  Describe(table, Formats::LogitLensTokens, false, {});
 }
 
 /// A word in each cell.
 void FillLabels(const Lens& lens, vtkPolyData* output)
 {
   std::vector<Entry> entries;
-  vtkNew<vtkPoints> points;
-  vtkNew<vtkCellArray> vertices;
+  Shapes vertices;
   const std::size_t length = lens.cells.length;
   for (std::size_t cell = 0; cell < lens.cells.layers.size() * length; ++cell)
   {
     entries.push_back(lens.AtImage(cell));
     const std::size_t row = cell / length;
-    const vtkIdType point = points->InsertNextPoint(
-      Step * (static_cast<double>(cell % length) - 0.48), -static_cast<double>(row), 0);
-    vertices->InsertNextCell(1, &point);
+    vertices.AddVertex(
+      Step * (static_cast<double>(cell % length) - 0.48), -static_cast<double>(row));
   }
-  output->SetPoints(points);
-  output->SetVerts(vertices);
-  vtkPointData* data = output->GetPointData();
-  lens.AddArrays(entries, data);
-  data->AddArray(MakeArray<vtkUnsignedCharArray>(Names::Side, entries,
-    [](const Entry&) { return static_cast<unsigned char>(1); })); // to the right of its point
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::LogitLensLabels);
+  vertices.MoveToVerts(output);
+  lens.AddArrays(entries, output->GetPointData());
+  ListArrays(entries, output->GetPointData())
+    .Byte(Names::Side, [](const Entry&) { return 1; }); // to the right of its point
+  SetFormat(output, Formats::LogitLensLabels);
 }
 
 /// The number of layers before which the residual stream was recorded, and after the last one.
@@ -209,7 +189,7 @@ vtkStandardNewMacro(vtkLogitLens);
 struct vtkLogitLens::Memory
 {
   std::shared_ptr<const atlas::OpenTransformer> model; ///< no other one has its address
-  AttentionAtlas::LastResult<LensCells> cells;
+  LastResult<LensCells> cells;
 };
 
 vtkLogitLens::vtkLogitLens()
@@ -219,30 +199,27 @@ vtkLogitLens::vtkLogitLens()
 {
 }
 
-vtkLogitLens::~vtkLogitLens() = default;
-
 int vtkLogitLens::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  vtkMultiBlockDataSet* recording = AttentionAtlas::OutlineOfRecording(this);
+  vtkMultiBlockDataSet* recording = OutlineOfRecording(this);
   this->Ranges.Find(recording);
   int rows = 0;
   int columns = 0;
-  if (!AttentionAtlas::IsEmpty(recording))
+  if (!IsEmpty(recording))
   {
     rows = 1; // also if something is wrong, which RequestData tells
-    columns = AttentionAtlas::SequenceTokens(recording, std::max(this->Sequence, 0));
+    columns = SequenceTokens(recording, std::max(this->Sequence, 0));
     try
     {
-      rows = std::max(rows, RecordedStreams(AttentionAtlas::ToRecording(recording)));
+      rows = std::max(rows, RecordedStreams(ToRecording(recording)));
     }
     catch (const std::exception&)
     {
       columns = 1;
     }
   }
-  AttentionAtlas::AnnounceImage(
-    columns, rows, outputVector->GetInformationObject(ImagePort), VTK_FLOAT, Step);
+  AnnounceImage(columns, rows, outputVector->GetInformationObject(ImagePort), VTK_FLOAT, Step);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
@@ -253,14 +230,14 @@ LensCells vtkLogitLens::Read(
   atlas::RequireSameModel(recording, model, "Logit Lens");
   const std::int64_t length = atlas::AttentionLength(recording, std::max(this->Sequence, 0));
   const auto top = std::min<std::int64_t>(this->Top, model.GetWeights().unembedding.outputs);
-  AttentionAtlas::RequireMemory(
+  RequireMemory(
     static_cast<double>(length) * RecordedStreams(recording) * CellBytes(static_cast<int>(top)),
     "a lens of " + std::to_string(length) + " tokens",
     "record shorter sequences, or choose a smaller Top.");
   atlas::LensOptions options;
   options.sequence = this->Sequence;
   options.top = this->Top;
-  options.threads = AttentionAtlas::ThreadLimit();
+  options.threads = ThreadLimit();
   options.progress = task.Progress();
   return atlas::ReadThroughLens(recording, model, options);
 }
@@ -268,18 +245,18 @@ LensCells vtkLogitLens::Read(
 void vtkLogitLens::Execute(Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  if (AttentionAtlas::IsEmpty(input))
+  if (IsEmpty(input))
   {
     return;
   }
-  const auto model = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  const auto model = ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
   this->Kept->model = model;
-  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  const atlas::Recording recording = ToRecording(input);
   const LensCells& cells = this->Kept->cells.Get(task,
-    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input),
-      reinterpret_cast<std::uintptr_t>(model.get()), this->Sequence, this->Top),
+    MakeKey(
+      TimeOf(input), reinterpret_cast<std::uintptr_t>(model.get()), this->Sequence, this->Top),
     [&] { return this->Read(recording, model->GetModel(), task); });
-  const AttentionAtlas::TokenNames names(model);
+  const TokenNames names(model);
   const Lens lens = { cells, names, this->Sequence, recording.sequenceOffsets[this->Sequence] };
   FillImage(recording, lens, task.OutputInformation(ImagePort));
   if (task.IsFirst())

@@ -1,36 +1,29 @@
 #include "vtkQueryKeyContrast.h"
 
 #include "ArrayNames.h"
-#include "DataFields.h"
+#include "Base/Error.h"
+#include "Circuits/QueryKeyContrast.h"
 #include "DataFormat.h"
+#include "Embedding/JointVectors.h"
 #include "EmbeddingOutput.h"
-#include "Error.h"
-#include "Index.h"
-#include "JointVectors.h"
-#include "QueryKeyContrast.h"
+#include "ListArrays.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "Task.h"
 
 #include <vtkCompositeDataSet.h>
 #include <vtkDataArray.h>
-#include <vtkDoubleArray.h>
-#include <vtkFloatArray.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkIntArray.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
-#include <vtkTable.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -38,16 +31,12 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-namespace Formats = AttentionAtlas::Formats;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
 
 using atlas::HeadContrast;
-using atlas::ToIndex;
-using AttentionAtlas::AddColumn;
-using AttentionAtlas::AddField;
 
 constexpr std::array<const char*, 3> ByNames = { "Same Token", "Previous Token", "Column" };
 
@@ -81,32 +70,22 @@ vtkTable* TokensOf(vtkMultiBlockDataSet* recording)
   return nullptr;
 }
 
-/// The names of the columns of a table, separated by ", ".
-std::string ColumnsOf(vtkTable* table)
-{
-  std::string names;
-  for (vtkIdType i = 0; i < table->GetNumberOfColumns(); ++i)
-  {
-    names += (i > 0 ? ", " : "") + std::string(table->GetColumnName(i));
-  }
-  return names;
-}
-
 /// The groups of tokens with equal values in a column of the recording's tokens.
 std::vector<std::int64_t> GroupsOfColumn(vtkTable* tokens, const std::string& name)
 {
   vtkAbstractArray* column = tokens != nullptr ? tokens->GetColumnByName(name.c_str()) : nullptr;
   if (column == nullptr)
   {
-    throw atlas::OptionError("Column: expected a column of the recording's tokens (" +
-                             (tokens != nullptr ? ColumnsOf(tokens) : std::string()) +
-                             "), found '" + name + "'.");
+    std::string names;
+    for (vtkIdType i = 0; tokens != nullptr && i < tokens->GetNumberOfColumns(); ++i)
+    {
+      names += (i > 0 ? ", " : "") + std::string(tokens->GetColumnName(i));
+    }
+    throw atlas::OptionError(
+      "Column: expected a column of the recording's tokens (", names, "), found '", name, "'.");
   }
-  if (column->GetNumberOfComponents() != 1)
-  {
-    throw atlas::OptionError("Column '" + name + "': expected one value per token, found " +
-                             std::to_string(column->GetNumberOfComponents()) + ".");
-  }
+  atlas::ThrowIf<atlas::OptionError>(column->GetNumberOfComponents() != 1, "Column '", name,
+    "': expected one value per token, found ", column->GetNumberOfComponents(), ".");
   if (auto* texts = vtkStringArray::SafeDownCast(column))
   {
     std::vector<std::string> values;
@@ -121,18 +100,14 @@ std::vector<std::int64_t> GroupsOfColumn(vtkTable* tokens, const std::string& na
   if (numbers == nullptr)
   {
     throw atlas::OptionError(
-      "Column '" + name + "': expected numbers or texts, found a " + column->GetClassName() + ".");
+      "Column '", name, "': expected numbers or texts, found a ", column->GetClassName(), ".");
   }
   std::vector<double> values;
   for (vtkIdType i = 0; i < numbers->GetNumberOfTuples(); ++i)
   {
     values.push_back(numbers->GetComponent(i, 0));
-    if (std::isnan(values.back()))
-    {
-      throw atlas::OptionError("Column '" + name +
-                               "': expected numbers or texts, found NaN in row " +
-                               std::to_string(i) + ".");
-    }
+    atlas::ThrowIf<atlas::OptionError>(std::isnan(values.back()), "Column '", name,
+      "': expected numbers or texts, found NaN in row ", i, ".");
   }
   return Numbered(values);
 }
@@ -147,11 +122,8 @@ std::vector<std::int64_t> GroupsOfTokens(const atlas::Recording& recording)
   {
     return tokens.id;
   }
-  if (tokens.text.empty())
-  {
-    throw atlas::OptionError(
-      "By Same Token: expected token ids or texts in the recording, found none; choose a column.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(tokens.text.empty(),
+    "By Same Token: expected token ids or texts in the recording, found none; choose a column.");
   return Numbered(tokens.text);
 }
 
@@ -195,10 +167,7 @@ std::shared_ptr<atlas::HeadLayout> LayoutOf(
 void AddProjections(const atlas::Recording& recording, const atlas::QueryKeyContrast& contrast,
   const atlas::JointRows& rows, vtkPolyData* output)
 {
-  vtkNew<vtkFloatArray> array;
-  array->SetName(Names::Projection);
-  array->SetNumberOfComponents(3);
-  array->SetNumberOfTuples(output->GetNumberOfPoints());
+  const auto array = NewTuples<vtkFloatArray>(Names::Projection, 3, output->GetNumberOfPoints());
   float* next = array->GetPointer(0);
   for (const HeadContrast& head : contrast.heads)
   {
@@ -234,18 +203,13 @@ void FillTable(const atlas::QueryKeyContrast& contrast, vtkTable* table)
       rows.push_back({ &head, r });
     }
   }
-  AddColumn<vtkIntArray>(
-    table, Names::Layer, rows, [](const Component& c) { return c.head->place.layer; });
-  AddColumn<vtkIntArray>(
-    table, Names::Head, rows, [](const Component& c) { return c.head->place.head; });
-  AddColumn<vtkIntArray>(
-    table, Names::Index, rows, [](const Component& c) { return static_cast<int>(c.index); });
-  AddColumn<vtkDoubleArray>(
-    table, Names::SingularValue, rows, [](const Component& c) { return c.Value(); });
-  AddColumn<vtkDoubleArray>(
-    table, Names::Share, rows, [](const Component& c) { return c.Share(); });
-  AddColumn<vtkDoubleArray>(table, Names::ScoreDifference, rows,
-    [](const Component& c) { return c.head->scoreDifference; });
+  ListArrays(rows, table->GetRowData())
+    .Int(Names::Layer, [](const Component& c) { return c.head->place.layer; })
+    .Int(Names::Head, [](const Component& c) { return c.head->place.head; })
+    .Int(Names::Index, &Component::index)
+    .Double(Names::SingularValue, [](const Component& c) { return c.Value(); })
+    .Double(Names::Share, [](const Component& c) { return c.Share(); })
+    .Double(Names::ScoreDifference, [](const Component& c) { return c.head->scoreDifference; });
 }
 
 std::vector<std::string> LeftOut(const atlas::Recording& recording)
@@ -285,20 +249,10 @@ vtkQueryKeyContrast::vtkQueryKeyContrast()
 {
 }
 
-void vtkQueryKeyContrast::SetColumn(const char* name)
-{
-  const std::string column = name == nullptr ? "" : name;
-  if (this->Column != column)
-  {
-    this->Column = column;
-    this->Modified();
-  }
-}
-
 int vtkQueryKeyContrast::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  const AttentionAtlas::RecordingRanges ranges(this->OutlineOfPart());
+  const RecordingRanges ranges(this->OutlineOfPart());
   this->SequenceRange[1] = ranges.sequence[1];
   this->LayerRange[1] = ranges.layer[1];
   this->HeadRange[1] = ranges.head[1];
@@ -326,7 +280,7 @@ atlas::QueryKeyContrastOptions vtkQueryKeyContrast::OptionsOf(
   options.layer = this->Layer;
   options.head = this->Head;
   options.sequence = this->Sequence;
-  options.threads = AttentionAtlas::ThreadLimit();
+  options.threads = ThreadLimit();
   options.progress = task.Progress().Part(0, 0.9);
   return options;
 }
@@ -337,48 +291,48 @@ void vtkQueryKeyContrast::MakeOutputs(const atlas::Recording& recording,
   const atlas::JointRows rows = atlas::ChooseTokens(recording, { this->Sequence, 0, 0 });
   const double points =
     static_cast<double>(rows.Points()) * static_cast<double>(contrast.heads.size());
-  AttentionAtlas::RequireMemory(points * (AttentionAtlas::BytesPerPoint() + 28),
+  RequireMemory(points * (BytesPerPoint() + 28),
     "the queries and keys of " + std::to_string(contrast.heads.size()) + " heads",
     "choose fewer layers, heads or sequences.");
   atlas::LayoutOptions options;
   options.method = atlas::LayoutMethod::Principal;
   options.dimensions = 3;
-  AttentionAtlas::EmbeddedHeads heads{ recording, rows, options, true,
-    this->Layer >= 0 && this->Head >= 0, 0, {}, true };
+  EmbeddedHeads heads{ recording, rows, options, true, this->Layer >= 0 && this->Head >= 0, 0, {},
+    true };
   for (const HeadContrast& head : contrast.heads)
   {
     heads.layouts.push_back(LayoutOf(recording, head, rows));
   }
   auto* output = vtkPolyData::GetData(outputVector, 0);
-  AttentionAtlas::AddPointArrays(heads, output);
-  AttentionAtlas::PlacePoints(heads, output);
+  AddPointArrays(heads, output);
+  PlacePoints(heads, output);
   output->GetFieldData()->RemoveArray("Method");
   AddProjections(recording, contrast, rows, output);
   FillTable(contrast, vtkTable::GetData(outputVector, 1));
-  AttentionAtlas::MakeTitles(heads, vtkPolyData::GetData(outputVector, 2));
+  MakeTitles(heads, vtkPolyData::GetData(outputVector, 2));
   const std::array<const char*, 3> formats = { Formats::QueryKeyContrast,
     Formats::QueryKeyContrastTable, Formats::QueryKeyContrastTitles };
   for (int port = 0; port < 3; ++port)
   {
     vtkDataObject* data = vtkDataObject::GetData(outputVector, port);
-    AttentionAtlas::SetFormat(data, formats.at(port));
+    SetFormat(data, formats.at(port));
     this->AddKind(data);
     vtkFieldData* fields = data->GetFieldData();
     AddField(fields, Names::By, std::string(ByNames.at(this->By)));
     AddField(fields, Names::PairsInSet, static_cast<double>(contrast.pairs));
     AddField(fields, Names::OtherPairs, static_cast<double>(contrast.others));
-    fields->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(Names::LeftOut, LeftOut(recording)));
+    fields->AddArray(MakeArray<vtkStringArray>(Names::LeftOut, LeftOut(recording)));
   }
 }
 
 void vtkQueryKeyContrast::Execute(Task& task)
 {
   vtkMultiBlockDataSet* input = this->RequirePart(task);
-  if (AttentionAtlas::IsEmpty(input) || !task.IsFirst())
+  if (IsEmpty(input) || !task.IsFirst())
   {
     return;
   }
-  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
+  const atlas::Recording recording = ToRecording(input);
   this->MakeOutputs(recording,
     atlas::FindQueryKeyContrast(recording, this->OptionsOf(recording, input, task)),
     task.Outputs());

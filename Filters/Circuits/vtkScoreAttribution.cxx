@@ -1,13 +1,12 @@
 #include "vtkScoreAttribution.h"
 
 #include "ArrayNames.h"
-#include "DataFields.h"
+#include "Base/Error.h"
+#include "Circuits/ScoreAttribution.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "Index.h"
+#include "ListArrays.h"
 #include "ModelSizes.h"
 #include "RecordingConversion.h"
-#include "ScoreAttribution.h"
 #include "StreamModel.h"
 #include "Task.h"
 #include "TokenText.h"
@@ -20,17 +19,15 @@
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <exception>
-#include <string>
 #include <tuple>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -38,8 +35,6 @@ namespace
 using atlas::NamedComponent;
 using atlas::ScorePair;
 using atlas::ScoreTerms;
-using atlas::ToIndex;
-using AttentionAtlas::MakeArray;
 
 constexpr int ScoreImage = 0;
 constexpr int ScoreTable = 1;
@@ -51,43 +46,38 @@ void AddArrays(const ScoreTerms& terms, const std::vector<ScorePair>& pairs, vtk
   { return terms.queries[pair.query]; };
   const auto key = [&](const ScorePair& pair) -> const NamedComponent&
   { return terms.keys[pair.key]; };
-  data->AddArray(MakeArray<vtkStringArray>(
-    Names::QueryComponent, pairs, [&](const ScorePair& pair) { return query(pair).name; }));
-  data->AddArray(MakeArray<vtkStringArray>(
-    Names::KeyComponent, pairs, [&](const ScorePair& pair) { return key(pair).name; }));
-  data->AddArray(MakeArray<vtkDoubleArray>(Names::ScoreContribution, pairs,
-    [&](const ScorePair& pair) { return terms.values(pair.query, pair.key); }));
-  const auto add = [&](const char* name, const auto& number)
-  { data->AddArray(MakeArray<vtkIntArray>(name, pairs, number)); };
-  add(Names::QueryLayer, [&](const ScorePair& pair) { return query(pair).component.layer; });
-  add(Names::QueryHead, [&](const ScorePair& pair) { return query(pair).component.head; });
-  add(Names::KeyLayer, [&](const ScorePair& pair) { return key(pair).component.layer; });
-  add(Names::KeyHead, [&](const ScorePair& pair) { return key(pair).component.head; });
+  ListArrays(pairs, data)
+    .Text(Names::QueryComponent, [&](const ScorePair& pair) { return query(pair).name; })
+    .Text(Names::KeyComponent, [&](const ScorePair& pair) { return key(pair).name; })
+    .Double(Names::ScoreContribution,
+      [&](const ScorePair& pair) { return terms.values(pair.query, pair.key); })
+    .Int(Names::QueryLayer, [&](const ScorePair& pair) { return query(pair).component.layer; })
+    .Int(Names::QueryHead, [&](const ScorePair& pair) { return query(pair).component.head; })
+    .Int(Names::KeyLayer, [&](const ScorePair& pair) { return key(pair).component.layer; })
+    .Int(Names::KeyHead, [&](const ScorePair& pair) { return key(pair).component.head; });
 }
 
 void AddFields(const atlas::Recording& recording, const ScoreTerms& terms, vtkFieldData* fields)
 {
-  using AttentionAtlas::AddField;
   const atlas::ScorePlace& place = terms.place;
   AddField(fields, Names::Score, terms.score);
   AddField(fields, Names::Sum, terms.sum);
   AddField(fields, Names::Miss, terms.sum - terms.score);
-  AttentionAtlas::AddSequence(static_cast<int>(place.sequence),
-    AttentionAtlas::SequenceText(recording, place.sequence), fields);
+  AddSequence(static_cast<int>(place.sequence), SequenceText(recording, place.sequence), fields);
   AddField(fields, Names::Layer, place.layer);
   AddField(fields, Names::Head, place.head);
   AddField(fields, Names::Query, place.query);
   AddField(fields, Names::Key, place.key);
   const std::int64_t first = recording.sequenceOffsets[place.sequence];
-  AddField(fields, "Query Text", AttentionAtlas::TokenText(recording, first + place.query));
-  AddField(fields, "Key Text", AttentionAtlas::TokenText(recording, first + place.key));
+  AddField(fields, "Query Text", TokenText(recording, first + place.query));
+  AddField(fields, "Key Text", TokenText(recording, first + place.key));
 }
 
 void FillImage(const ScoreTerms& terms, bool processes, vtkInformation* info)
 {
   std::vector<ScorePair> pairs;
   const std::size_t columns = terms.keys.size();
-  for (const std::size_t cell : AttentionAtlas::BeginImage(info))
+  for (const std::size_t cell : BeginImage(info))
   {
     pairs.push_back(
       { static_cast<std::int64_t>(cell / columns), static_cast<std::int64_t>(cell % columns) });
@@ -95,25 +85,19 @@ void FillImage(const ScoreTerms& terms, bool processes, vtkInformation* info)
   auto* image = vtkImageData::GetData(info);
   AddArrays(terms, pairs, image->GetPointData());
   image->GetPointData()->SetActiveScalars(Names::ScoreContribution);
-  const auto name = [](const NamedComponent& component) { return component.name; };
   vtkFieldData* fields = image->GetFieldData();
-  fields->AddArray(MakeArray<vtkStringArray>(Names::QueryToken, terms.queries, name));
-  fields->AddArray(MakeArray<vtkStringArray>(Names::KeyToken, terms.keys, name));
-  AttentionAtlas::Describe(image, AttentionAtlas::Formats::ScoreAttribution, processes, {});
+  ListArrays(terms.queries, fields).Text(Names::QueryToken, &NamedComponent::name);
+  ListArrays(terms.keys, fields).Text(Names::KeyToken, &NamedComponent::name);
+  Describe(image, Formats::ScoreAttribution, processes, {});
 }
 
 void FillTable(const ScoreTerms& terms, int top, bool processes, vtkTable* table)
 {
   const std::vector<ScorePair> pairs = atlas::StrongestPairs(terms, top);
-  vtkNew<vtkIntArray> ranks;
-  ranks->SetName(Names::Rank);
-  for (std::size_t i = 0; i < pairs.size(); ++i)
-  {
-    ranks->InsertNextValue(static_cast<int>(i) + 1);
-  }
-  table->AddColumn(ranks);
+  ListArrays(pairs, table->GetRowData())
+    .Int(Names::Rank, [rank = 0](const ScorePair&) mutable { return ++rank; });
   AddArrays(terms, pairs, table->GetRowData());
-  AttentionAtlas::Describe(table, AttentionAtlas::Formats::ScoreAttributionPairs, processes, {});
+  Describe(table, Formats::ScoreAttributionPairs, processes, {});
 }
 
 /// The number of rows of the image.
@@ -131,7 +115,7 @@ vtkStandardNewMacro(vtkScoreAttribution);
 /// What is kept between executions.
 struct vtkScoreAttribution::Memory
 {
-  AttentionAtlas::StreamModel stream;
+  StreamModel stream;
   std::shared_ptr<const atlas::OpenTransformer> model; ///< of the head
   int layer = -1;
   int number = -1;
@@ -157,27 +141,22 @@ vtkScoreAttribution::vtkScoreAttribution()
 {
 }
 
-vtkScoreAttribution::~vtkScoreAttribution() = default;
-
 int vtkScoreAttribution::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   this->Superclass::RequestInformation(request, inputVector, outputVector); // finds the ranges
-  vtkMultiBlockDataSet* recording = AttentionAtlas::OutlineOfRecording(this);
+  vtkMultiBlockDataSet* recording = OutlineOfRecording(this);
   std::fill_n(this->PositionRange, 2, 0);
   int size = 0;
-  if (!AttentionAtlas::IsEmpty(recording))
+  if (!IsEmpty(recording))
   {
     this->PositionRange[0] = -1;
-    this->PositionRange[1] =
-      AttentionAtlas::SequenceTokens(recording, std::max(this->Sequence, 0)) - 1;
+    this->PositionRange[1] = SequenceTokens(recording, std::max(this->Sequence, 0)) - 1;
     size = 1; // also if something is wrong, which RequestData tells
     try
     {
-      const auto model = AttentionAtlas::ToTransformer(
-        vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this, 1)));
-      const bool hasAlibi =
-        recording->GetFieldData()->HasArray(AttentionAtlas::AlibiSlopesField) != 0;
+      const auto model = ToTransformer(vtkMultiBlockDataSet::SafeDownCast(OutlineOf(this, 1)));
+      const bool hasAlibi = recording->GetFieldData()->HasArray(AlibiSlopesField) != 0;
       size = CountGroups(model->GetModel().GetConfig(), hasAlibi,
         std::clamp(this->Layer, 0, this->GetLayerRange()[1]), this->Grouping);
     }
@@ -186,26 +165,23 @@ int vtkScoreAttribution::RequestInformation(
       size = 1;
     }
   }
-  AttentionAtlas::AnnounceImage(
-    size, size, outputVector->GetInformationObject(ScoreImage), VTK_DOUBLE);
+  AnnounceImage(size, size, outputVector->GetInformationObject(ScoreImage), VTK_DOUBLE);
   return 1;
 }
 
 void vtkScoreAttribution::Execute(Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  if (AttentionAtlas::IsEmpty(input))
+  if (IsEmpty(input))
   {
     return;
   }
-  const atlas::Recording recording = AttentionAtlas::ToRecording(input);
-  const auto model = AttentionAtlas::ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
+  const atlas::Recording recording = ToRecording(input);
+  const auto model = ToTransformer(task.Input<vtkMultiBlockDataSet>(1));
   const bool processes = this->Processing == TRANSFORMER_LENS;
   this->Kept->stream.Open(model, processes, input, recording, "Score Attribution");
-  if (this->Top < 1)
-  {
-    throw atlas::OptionError("Top: expected at least 1, found " + std::to_string(this->Top) + ".");
-  }
+  atlas::ThrowIf<atlas::OptionError>(
+    this->Top < 1, "Top: expected at least 1, found ", this->Top, ".");
   task.Progress()(0.3);
   const atlas::ScoreHead& head = this->Kept->Head(this->Layer, this->Head);
   task.Progress()(0.6);

@@ -1,12 +1,12 @@
 #include "vtkSkipTrigrams.h"
 
 #include "ArrayNames.h"
-#include "CircuitWeights.h"
-#include "DataFields.h"
+#include "Circuits/CircuitWeights.h"
+#include "Circuits/SkipTrigrams.h"
 #include "DataFormat.h"
+#include "ListArrays.h"
 #include "ModelSizes.h"
 #include "RecordingRanges.h"
-#include "SkipTrigrams.h"
 #include "Task.h"
 #include "TokenNames.h"
 #include "TransformerConversion.h"
@@ -17,13 +17,11 @@
 #include <vtkObjectFactory.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <exception>
-#include <memory>
-#include <numeric>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
+
+using atlas::SkipTrigram;
 
 vtkStandardNewMacro(vtkSkipTrigrams);
 
@@ -32,60 +30,10 @@ vtkSkipTrigrams::vtkSkipTrigrams()
 {
 }
 
-namespace
-{
-
-using atlas::SkipTrigram;
-using AttentionAtlas::AddColumn;
-
-void AddTokens(const std::vector<SkipTrigram>& trigrams, const AttentionAtlas::TokenNames& names,
-  vtkTable* table)
-{
-  for (const auto& [name, id] : { std::pair(Names::Source, &SkipTrigram::source),
-         std::pair(Names::Destination, &SkipTrigram::destination),
-         std::pair(Names::Output, &SkipTrigram::output) })
-  {
-    AddColumn<vtkStringArray>(table, name, trigrams,
-      [&names, member = id](const SkipTrigram& trigram) { return names.Of(trigram.*member); });
-  }
-}
-
-void AddNumbers(const std::vector<SkipTrigram>& trigrams, vtkTable* table)
-{
-  for (const auto& [name, number] : { std::pair(Names::Score, &SkipTrigram::score),
-         std::pair(Names::QueryKey, &SkipTrigram::queryKey),
-         std::pair(Names::OutputValue, &SkipTrigram::outputValue) })
-  {
-    AddColumn<vtkDoubleArray>(table, name, trigrams,
-      [member = number](const SkipTrigram& trigram) { return trigram.*member; });
-  }
-  for (const auto& [name, id] : { std::pair(Names::SourceId, &SkipTrigram::source),
-         std::pair(Names::DestinationId, &SkipTrigram::destination),
-         std::pair(Names::OutputId, &SkipTrigram::output) })
-  {
-    AddColumn<vtkIntArray>(
-      table, name, trigrams, [member = id](const SkipTrigram& trigram) { return trigram.*member; });
-  }
-}
-
-}
-
-void vtkSkipTrigrams::AddToken(const char* token)
-{
-  this->Tokens.emplace_back(token == nullptr ? "" : token);
-  this->Modified();
-}
-
-void vtkSkipTrigrams::ClearTokens()
-{
-  this->Tokens.clear();
-  this->Modified();
-}
-
 int vtkSkipTrigrams::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
-  const AttentionAtlas::ModelSizes sizes = AttentionAtlas::ModelSizes::OfInput(this);
+  const ModelSizes sizes = ModelSizes::OfInput(this);
   this->LayerRange[1] = std::max(0, sizes.layers - 1);
   this->HeadRange[1] = std::max(0, sizes.heads - 1);
   outputVector->GetInformationObject(0)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
@@ -104,11 +52,11 @@ atlas::SkipTrigramList vtkSkipTrigrams::Find(
   options.processes = this->Processing;
   options.most = this->Tokens.empty() ? this->SourceLimit : 0;
   options.sources = open.GetTokenFinder().FindAll(this->Tokens, "Tokens");
-  options.threads = AttentionAtlas::ThreadLimit();
+  options.threads = ThreadLimit();
   options.part = task.Ranks().Rank();
   options.parts = task.Ranks().Count();
   options.progress = task.Progress();
-  AttentionAtlas::RequireMemory(atlas::SkipTrigramBytes(model.GetConfig(), options),
+  RequireMemory(atlas::SkipTrigramBytes(model.GetConfig(), options),
     "the search for " + std::to_string(this->Top) + " skip-trigrams of " +
       std::to_string(model.GetConfig().vocabulary) + " tokens",
     "lower Top, or use a machine with more memory.");
@@ -131,11 +79,11 @@ std::string vtkSkipTrigrams::DescribeSources(std::int64_t vocabulary, bool areAl
 void vtkSkipTrigrams::Execute(Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  if (task.Ranks().Any(AttentionAtlas::IsEmpty(input))) // a rank without one has told why
+  if (task.Ranks().Any(IsEmpty(input))) // a rank without one has told why
   {
     return;
   }
-  const auto model = AttentionAtlas::ToTransformer(input);
+  const auto model = ToTransformer(input);
   // Each rank searches a part of the sources.
   const atlas::SkipTrigramList found = this->Find(*model, task);
   const std::vector<SkipTrigram> all =
@@ -145,19 +93,24 @@ void vtkSkipTrigrams::Execute(Task& task)
     return;
   }
   auto* output = task.Output<vtkTable>();
-  std::vector<int> numbers(all.size());
-  std::iota(numbers.begin(), numbers.end(), 1);
-  AddColumn<vtkIntArray>(output, Names::Rank, numbers);
-  AddTokens(all, AttentionAtlas::TokenNames(model), output);
-  AddNumbers(all, output);
-  for (const auto& [name, number] :
-    { std::pair(Names::Layer, this->Layer), std::pair(Names::Head, this->Head) })
-  {
-    AddColumn<vtkIntArray>(output, name, std::vector<int>(all.size(), number));
-  }
-  AttentionAtlas::AddField(output->GetFieldData(), Names::Sources,
+  const TokenNames names(model);
+  ListArrays(all, output->GetRowData())
+    .Int(Names::Rank, [rank = 0](const SkipTrigram&) mutable { return ++rank; })
+    .Text(Names::Source, [&](const SkipTrigram& trigram) { return names.Of(trigram.source); })
+    .Text(
+      Names::Destination, [&](const SkipTrigram& trigram) { return names.Of(trigram.destination); })
+    .Text(Names::Output, [&](const SkipTrigram& trigram) { return names.Of(trigram.output); })
+    .Double(Names::Score, &SkipTrigram::score)
+    .Double(Names::QueryKey, &SkipTrigram::queryKey)
+    .Double(Names::OutputValue, &SkipTrigram::outputValue)
+    .Int(Names::SourceId, &SkipTrigram::source)
+    .Int(Names::DestinationId, &SkipTrigram::destination)
+    .Int(Names::OutputId, &SkipTrigram::output)
+    .Int(Names::Layer, [this](const SkipTrigram&) { return this->Layer; })
+    .Int(Names::Head, [this](const SkipTrigram&) { return this->Head; });
+  AddField(output->GetFieldData(), Names::Sources,
     this->DescribeSources(model->GetModel().GetConfig().vocabulary,
       atlas::AreOfAllSources(all, this->Top, found.leftOut)));
-  AttentionAtlas::Describe(output, AttentionAtlas::Formats::SkipTrigrams, this->Processing,
+  Describe(output, Formats::SkipTrigrams, this->Processing,
     atlas::LeftOutOfQueryKey(model->GetModel().GetConfig(), this->Processing));
 }

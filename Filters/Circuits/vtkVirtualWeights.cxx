@@ -1,52 +1,35 @@
 #include "vtkVirtualWeights.h"
 
 #include "ArrayNames.h"
-#include "CircuitWeights.h"
-#include "DataFields.h"
+#include "Circuits/CircuitWeights.h"
+#include "Circuits/VirtualWeights.h"
 #include "DataFormat.h"
-#include "Index.h"
+#include "ListArrays.h"
 #include "ModelSizes.h"
 #include "PanelTitles.h"
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "TransformerConversion.h"
-#include "VirtualWeights.h"
 
-#include <vtkDoubleArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkIntArray.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
-#include <vtkTable.h>
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <numeric>
-#include <optional>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-namespace Formats = AttentionAtlas::Formats;
-using SDDP = vtkStreamingDemandDrivenPipeline;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
-
-using atlas::ToIndex;
-using AttentionAtlas::AddColumn;
-using AttentionAtlas::AddField;
-using AttentionAtlas::HeadNameOf;
 
 constexpr std::array<const char*, 3> Readers = { "queries", "keys", "values" };
 /// What the stream behind the second head is for.
@@ -55,42 +38,24 @@ constexpr std::array<const char*, 3> Streams = { "what keys read", "what queries
 
 void FillTable(const std::vector<double>& values, vtkTable* table)
 {
-  std::vector<int> indices(values.size());
-  std::iota(indices.begin(), indices.end(), 0);
   const double sum = std::inner_product(values.begin(), values.end(), values.begin(), 0.);
-  AddColumn<vtkIntArray>(table, Names::Index, indices);
-  AddColumn<vtkDoubleArray>(table, Names::SingularValue, values);
-  AddColumn<vtkDoubleArray>(
-    table, Names::Share, values, [sum](double value) { return sum > 0 ? value * value / sum : 0; });
+  ListArrays(values, table->GetRowData())
+    .Int(Names::Index, [index = 0](double) mutable { return index++; })
+    .Double(Names::SingularValue)
+    .Double(Names::Share, [sum](double value) { return sum > 0 ? value * value / sum : 0; });
 }
 
 /// Makes the part of the image that is asked for.
-void FillImage(const atlas::DoubleMatrix& product, vtkInformation* info, vtkImageData* image)
+void FillImage(const atlas::DoubleMatrix& product, vtkInformation* info)
 {
-  std::array<int, 6> extent = { 0, -1, 0, -1, 0, -1 };
-  info->Get(SDDP::UPDATE_EXTENT(), extent.data());
-  const auto last = static_cast<int>(product.rows()) - 1;
-  image->SetExtent(extent.data());
-  image->SetOrigin(0, -last, 0);
-  image->SetSpacing(1, 1, 1);
-  vtkNew<vtkDoubleArray> values;
-  values->SetName(Names::VirtualWeights);
-  vtkNew<vtkIntArray> rows;
-  rows->SetName(Names::Row);
-  vtkNew<vtkIntArray> columns;
-  columns->SetName(Names::Column);
-  for (int y = extent[2]; y <= extent[3]; ++y)
-  {
-    for (int x = extent[0]; x <= extent[1]; ++x)
-    {
-      values->InsertNextValue(product(last - y, x));
-      rows->InsertNextValue(last - y);
-      columns->InsertNextValue(x);
-    }
-  }
-  image->GetPointData()->SetScalars(values);
-  image->GetPointData()->AddArray(rows);
-  image->GetPointData()->AddArray(columns);
+  const std::vector<std::size_t> cells = BeginImage(info);
+  const std::size_t columns = product.cols();
+  vtkPointData* data = vtkImageData::GetData(info)->GetPointData();
+  ListArrays(cells, data)
+    .Double(Names::VirtualWeights, [&](std::size_t i) { return product.data()[i]; })
+    .Int(Names::Row, [columns](std::size_t i) { return i / columns; })
+    .Int(Names::Column, [columns](std::size_t i) { return i % columns; });
+  data->SetActiveScalars(Names::VirtualWeights);
 }
 
 }
@@ -99,7 +64,7 @@ vtkStandardNewMacro(vtkVirtualWeights);
 
 struct vtkVirtualWeights::Memory
 {
-  AttentionAtlas::LastResult<atlas::VirtualWeights> weights;
+  LastResult<atlas::VirtualWeights> weights;
 };
 
 vtkVirtualWeights::vtkVirtualWeights()
@@ -109,16 +74,14 @@ vtkVirtualWeights::vtkVirtualWeights()
 {
 }
 
-vtkVirtualWeights::~vtkVirtualWeights() = default;
-
 int vtkVirtualWeights::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  const auto sizes = AttentionAtlas::ModelSizes::OfInput(this);
+  const auto sizes = ModelSizes::OfInput(this);
   this->LayerRange[1] = std::max(sizes.layers - 2, 0);
   this->HeadRange[1] = std::max(sizes.heads - 1, 0);
   this->ToLayerRange[1] = std::max(sizes.layers - 1, 1);
-  AttentionAtlas::AnnounceImage(this->Space == HEADS ? sizes.headDimension : sizes.modelDimension,
+  AnnounceImage(this->Space == HEADS ? sizes.headDimension : sizes.modelDimension,
     this->Space == STREAMS ? sizes.modelDimension : sizes.headDimension,
     outputVector->GetInformationObject(0), VTK_DOUBLE);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
@@ -144,28 +107,28 @@ std::vector<std::string> vtkVirtualWeights::LeftOut(const atlas::TransformerConf
 void vtkVirtualWeights::Execute(Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  if (AttentionAtlas::IsEmpty(input))
+  if (IsEmpty(input))
   {
     return;
   }
-  const auto model = AttentionAtlas::ToTransformer(input);
-  const atlas::VirtualWeights& weights = this->Kept->weights.Get(task,
-    AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), this->GetMTime()),
-    [&]
-    {
-      return atlas::FindVirtualWeights(model->GetModel(),
-        { { this->FromLayer, this->FromHead }, { this->ToLayer, this->ToHead },
-          static_cast<atlas::CompositionKind>(this->Kind),
-          static_cast<atlas::VirtualSpace>(this->Space), atlas::CircuitSteps(this->Processing),
-          AttentionAtlas::ThreadLimit(), task.Progress() });
-    });
+  const auto model = ToTransformer(input);
+  const atlas::VirtualWeights& weights =
+    this->Kept->weights.Get(task, MakeKey(TimeOf(input), this->GetMTime()),
+      [&]
+      {
+        return atlas::FindVirtualWeights(model->GetModel(),
+          { { this->FromLayer, this->FromHead }, { this->ToLayer, this->ToHead },
+            static_cast<atlas::CompositionKind>(this->Kind),
+            static_cast<atlas::VirtualSpace>(this->Space), atlas::CircuitSteps(this->Processing),
+            ThreadLimit(), task.Progress() });
+      });
   const std::string from = HeadNameOf(this->FromLayer, this->FromHead);
   const std::string to = HeadNameOf(this->ToLayer, this->ToHead);
-  FillImage(weights.product, task.OutputInformation(0), task.Output<vtkImageData>(0));
+  FillImage(weights.product, task.OutputInformation(0));
   if (task.IsFirst())
   {
     FillTable(weights.singularValues, task.Output<vtkTable>(1));
-    AttentionAtlas::PanelTitles labels;
+    PanelTitles labels;
     labels.AddToTheLeft(-1, static_cast<double>(1 - weights.product.rows()) / 2,
       this->Space == STREAMS ? "stream that " + from + " reads" : "values of " + from);
     const std::size_t kind = this->Kind;
@@ -181,7 +144,7 @@ void vtkVirtualWeights::Execute(Task& task)
   for (int port = 0; port < 3; ++port)
   {
     auto* output = task.Output<vtkDataObject>(port);
-    AttentionAtlas::Describe(output, formats.at(port), this->Processing, leftOut);
+    Describe(output, formats.at(port), this->Processing, leftOut);
     vtkFieldData* fields = output->GetFieldData();
     AddField(fields, Names::Kind, std::string(atlas::CompositionKindNames.at(this->Kind)));
     AddField(fields, Names::HeadName, heads);

@@ -1,18 +1,11 @@
 #include "CorpusConversion.h"
 
 #include "ArrayNames.h"
-#include "CorpusFile.h"
-#include "DataFields.h"
+#include "Base/Error.h"
+#include "Corpus/CorpusFile.h"
 #include "DataFormat.h"
-#include "Error.h"
+#include "ListArrays.h"
 
-#include <vtkDoubleArray.h>
-#include <vtkFieldData.h>
-#include <vtkIdTypeArray.h>
-#include <vtkIntArray.h>
-#include <vtkSmartPointer.h>
-#include <vtkTable.h>
-#include <vtkUnsignedCharArray.h>
 #include <vtkWeakPointer.h>
 
 #include <algorithm>
@@ -86,7 +79,7 @@ std::int64_t FindKind(const atlas::CorpusStatistics& statistics, std::int64_t id
   if (found == statistics.ids.end() || *found != id)
   {
     throw atlas::ModelError(
-      "statistics: expected a token that occurs in the text, found " + std::to_string(id) + ".");
+      "statistics: expected a token that occurs in the text, found ", id, ".");
   }
   return found - statistics.ids.begin();
 }
@@ -144,10 +137,9 @@ void ToTable(std::shared_ptr<const atlas::CorpusStatistics> statistics, vtkTable
 {
   output->Initialize();
   const auto& places = statistics->places;
-  AddColumn<vtkIntArray>(
-    output, ArrayNames::Layer, places, [](const atlas::HeadPlace& place) { return place.layer; });
-  AddColumn<vtkIntArray>(
-    output, ArrayNames::Head, places, [](const atlas::HeadPlace& place) { return place.head; });
+  ListArrays(places, output->GetRowData())
+    .Int(ArrayNames::Layer, &atlas::HeadPlace::layer)
+    .Int(ArrayNames::Head, &atlas::HeadPlace::head);
   AddColumn<vtkIdTypeArray>(output, ArrayNames::Queries, statistics->heads,
     [](const atlas::CorpusHead& head)
     { return static_cast<vtkIdType>(head.Count(atlas::CorpusCount::Queries)); });
@@ -192,8 +184,7 @@ std::shared_ptr<const atlas::CorpusStatistics> ToCorpus(vtkTable* input)
     vtkUnsignedCharArray::SafeDownCast(input->GetFieldData()->GetArray(ArrayNames::Statistics));
   if (bytes == nullptr)
   {
-    throw atlas::ModelError(
-      "input: expected the field array Statistics, found none; " + std::string(Advice));
+    throw atlas::ModelError("input: expected the field array Statistics, found none; ", Advice);
   }
   if (auto known = Known::Find(bytes))
   {

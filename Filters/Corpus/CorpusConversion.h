@@ -1,6 +1,6 @@
 #pragma once
 
-#include "CorpusStatistics.h"
+#include "Corpus/CorpusStatistics.h"
 
 #include <cstdint>
 #include <memory>

@@ -2,10 +2,12 @@
 
 #include "ArrayNames.h"
 #include "CorpusConversion.h"
+#include "DataFields.h"
 #include "Task.h"
 
 #include <vtkDataArray.h>
-#include <vtkTable.h>
+
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -28,7 +30,7 @@ vtkCorpusAlgorithm::vtkCorpusAlgorithm(
 int vtkCorpusAlgorithm::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  auto* input = vtkTable::SafeDownCast(AttentionAtlas::OutlineOf(this));
+  auto* input = vtkTable::SafeDownCast(OutlineOf(this));
   const auto find = [input](const char* name, int* range)
   {
     auto* column =
@@ -39,16 +41,26 @@ int vtkCorpusAlgorithm::RequestInformation(
       range[i] = isThere ? static_cast<int>(column->GetRange(0)[i]) : 0;
     }
   };
-  find(AttentionAtlas::ArrayNames::Layer, this->LayerRange);
-  find(AttentionAtlas::ArrayNames::Head, this->HeadRange);
+  find(ArrayNames::Layer, this->LayerRange);
+  find(ArrayNames::Head, this->HeadRange);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
-void vtkCorpusAlgorithm::Execute(AttentionAtlas::Task& task)
+void vtkCorpusAlgorithm::Execute(Task& task)
 {
-  const auto statistics = AttentionAtlas::ToCorpus(task.Input<vtkTable>());
+  const auto statistics = ToCorpus(task.Input<vtkTable>());
   if (statistics != nullptr && task.IsFirst())
   {
     this->Show(*statistics, task);
+  }
+}
+
+void vtkCorpusAlgorithm::AddHead(const AttentionAtlas::Task& task)
+{
+  for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
+  {
+    vtkFieldData* fields = task.Output<vtkDataObject>(port)->GetFieldData();
+    AttentionAtlas::AddField(fields, AttentionAtlas::ArrayNames::Layer, this->Layer);
+    AttentionAtlas::AddField(fields, AttentionAtlas::ArrayNames::Head, this->Head);
   }
 }

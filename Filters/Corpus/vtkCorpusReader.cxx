@@ -1,12 +1,14 @@
 #include "vtkCorpusReader.h"
 
+#include "Corpus/CorpusFile.h"
 #include "CorpusConversion.h"
-#include "CorpusFile.h"
-#include "Safetensors.h"
+#include "Files/Safetensors.h"
 #include "Task.h"
 
 #include <vtkObjectFactory.h>
 #include <vtkTable.h>
+
+using namespace AttentionAtlas;
 
 vtkStandardNewMacro(vtkCorpusReader);
 
@@ -29,14 +31,13 @@ int vtkCorpusReader::CanReadFile(const char* fileName)
   }
 }
 
-void vtkCorpusReader::Execute(AttentionAtlas::Task& task)
+void vtkCorpusReader::Execute(Task& task)
 {
   if (this->FileName.empty() || !task.IsFirst())
   {
     return;
   }
   task.Reads(this->FileName.c_str());
-  AttentionAtlas::ToTable(
-    std::make_shared<const atlas::CorpusStatistics>(atlas::ReadCorpus(this->FileName)),
+  ToTable(std::make_shared<const atlas::CorpusStatistics>(atlas::ReadCorpus(this->FileName)),
     task.Output<vtkTable>());
 }

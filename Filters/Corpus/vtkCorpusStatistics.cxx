@@ -1,11 +1,10 @@
 #include "vtkCorpusStatistics.h"
 
 #include "ArrayNames.h"
+#include "Corpus/CorpusFile.h"
+#include "Corpus/CorpusRun.h"
 #include "CorpusConversion.h"
-#include "CorpusFile.h"
-#include "CorpusRun.h"
 #include "DataFields.h"
-#include "Error.h"
 #include "Execution.h"
 #include "ModelConversion.h"
 #include "RecordingConversion.h"
@@ -14,24 +13,19 @@
 #include "TransformerConversion.h"
 
 #include <vtkDataArray.h>
-#include <vtkFieldData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkIntArray.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkTable.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <sstream>
 #include <utility>
-#include <vector>
 
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 vtkStandardNewMacro(vtkCorpusStatistics);
 
@@ -51,59 +45,35 @@ vtkCorpusStatistics::vtkCorpusStatistics()
 {
 }
 
-vtkCorpusStatistics::~vtkCorpusStatistics() = default;
-
-void vtkCorpusStatistics::AddFile(const char* fileName)
-{
-  if (fileName != nullptr && *fileName != '\0')
-  {
-    this->Files.emplace_back(fileName);
-    this->Modified();
-  }
-}
-
-void vtkCorpusStatistics::ClearFiles()
-{
-  this->Files.clear();
-  this->Modified();
-}
-
-void vtkCorpusStatistics::AddLayer(int layer)
-{
-  this->Layers.push_back(layer);
-  this->Modified();
-}
-
-void vtkCorpusStatistics::ClearLayers()
-{
-  this->Layers.clear();
-  this->Modified();
-}
-
 /// The layers and heads that the statistics will have.
 int vtkCorpusStatistics::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   vtkNew<vtkTable> outline;
-  auto* model = vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this));
-  if (!AttentionAtlas::IsEmpty(model))
+  auto* model = vtkMultiBlockDataSet::SafeDownCast(OutlineOf(this));
+  const auto last = [model](const char* field)
   {
-    const auto last = [model](const char* field)
-    { return static_cast<int>(model->GetFieldData()->GetArray(field)->GetComponent(0, 0)) - 1; };
-    std::vector<int> layers = { 0, last(AttentionAtlas::LayersField) };
+    vtkDataArray* counts = IsEmpty(model) ? nullptr : model->GetFieldData()->GetArray(field);
+    return counts != nullptr && counts->GetNumberOfTuples() > 0
+             ? static_cast<int>(counts->GetComponent(0, 0)) - 1
+             : -1;
+  };
+  if (last(LayersField) >= 0 && last(HeadsField) >= 0)
+  {
+    std::vector<int> layers = { 0, last(LayersField) };
     if (!this->Layers.empty())
     {
       const auto [least, largest] = std::minmax_element(this->Layers.begin(), this->Layers.end());
       layers = { *least, *largest };
     }
-    std::vector<int> heads = { 0, last(AttentionAtlas::HeadsField) };
-    for (const auto& [name, values] : { std::pair(AttentionAtlas::ArrayNames::Layer, &layers),
-           std::pair(AttentionAtlas::ArrayNames::Head, &heads) })
+    std::vector<int> heads = { 0, last(HeadsField) };
+    for (const auto& [name, values] :
+      { std::pair(ArrayNames::Layer, &layers), std::pair(ArrayNames::Head, &heads) })
     {
-      outline->AddColumn(AttentionAtlas::MakeArray<vtkIntArray>(name, *values));
+      outline->AddColumn(MakeArray<vtkIntArray>(name, *values));
     }
   }
-  AttentionAtlas::Announce(outputVector->GetInformationObject(0), outline);
+  Announce(outputVector->GetInformationObject(0), outline);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
@@ -153,7 +123,7 @@ void vtkCorpusStatistics::Begin(
 {
   const atlas::Progress goesOn = [&](double) { task.Progress()(0); };
   atlas::CorpusStatistics begun =
-    atlas::BeginCorpus(model, path, this->GetOptions(), AttentionAtlas::ThreadLimit(), goesOn);
+    atlas::BeginCorpus(model, path, this->GetOptions(), ThreadLimit(), goesOn);
   if (!this->ContinueFrom.empty())
   {
     atlas::CorpusStatistics earlier = atlas::ContinueCorpus(
@@ -181,13 +151,13 @@ void vtkCorpusStatistics::RequireMemory(
 /// Goes on with all ranks. What was known is lost if it fails.
 void vtkCorpusStatistics::Run(const atlas::OpenTransformer& model, Task& task)
 {
-  const AttentionAtlas::RankGroup& ranks = task.Ranks();
-  atlas::CorpusStatistics mine = AttentionAtlas::TakeCorpus(this->Kept->statistics);
+  const RankGroup& ranks = task.Ranks();
+  atlas::CorpusStatistics mine = TakeCorpus(this->Kept->statistics);
   const bool isFirst = ranks.Rank() == 0;
   atlas::CorpusRunOptions run;
   run.files = this->Files;
   run.tokenLimit = this->TokenLimit;
-  run.threads = AttentionAtlas::ThreadLimit();
+  run.threads = ThreadLimit();
   run.part = ranks.Rank();
   run.parts = ranks.Count();
   bool isStopped = false;
@@ -232,9 +202,9 @@ void vtkCorpusStatistics::Run(const atlas::OpenTransformer& model, Task& task)
 
 void vtkCorpusStatistics::Execute(Task& task)
 {
-  const AttentionAtlas::RankGroup& ranks = task.Ranks();
+  const RankGroup& ranks = task.Ranks();
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  const bool isEmpty = AttentionAtlas::IsEmpty(input) || this->Files.empty();
+  const bool isEmpty = IsEmpty(input) || this->Files.empty();
   ranks.RequireSame(isEmpty ? 0 : 1);
   if (isEmpty)
   {
@@ -245,9 +215,8 @@ void vtkCorpusStatistics::Execute(Task& task)
     task.Reads(file.c_str());
   }
   task.Reads(this->ContinueFrom.c_str());
-  const auto model = AttentionAtlas::ToTransformer(input);
-  const std::string path =
-    AttentionAtlas::FieldText(input->GetFieldData(), AttentionAtlas::ModelFileField);
+  const auto model = ToTransformer(input);
+  const std::string path = FieldText(input->GetFieldData(), ModelFileField);
   const std::string key = this->KeyOf(*model);
   State& kept = *this->Kept;
   const bool isTooFar = this->TokenLimit > 0 && kept.limit != this->TokenLimit &&
@@ -265,6 +234,6 @@ void vtkCorpusStatistics::Execute(Task& task)
   kept.model = model;
   if (task.IsFirst())
   {
-    AttentionAtlas::ToTable(kept.statistics, task.Output<vtkTable>());
+    ToTable(kept.statistics, task.Output<vtkTable>());
   }
 }

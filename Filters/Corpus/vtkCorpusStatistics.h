@@ -1,7 +1,7 @@
-#ifndef vtkCorpusStatistics_h
-#define vtkCorpusStatistics_h
+#pragma once
 
 #include "AttentionAtlasCorpusModule.h"
+#include "PropertyList.h"
 
 #include <vtkTaskAlgorithm.h>
 
@@ -16,37 +16,31 @@ struct CorpusStatistics;
 class OpenTransformer;
 }
 
-/**
- * @class vtkCorpusStatistics
- * @brief What every head of a transformer does over a text of any length.
- *
- * Input: a language model (vtkMultiBlockDataSet, as produced by vtkTransformerReader). Files are
- * read as documents (Core's CorpusText.h), each document as windows of tokens, and windows are run
- * in batches. A document of more than 100 MiB is read as several. Sums are kept, and no activations
- * (Core's CorpusStatistics.h has all quantities).
- *
- * Output: a vtkTable with a row per head and all statistics as a field array (CorpusConversion.h),
- * in the first piece. It is the input of the other filters of this module.
- *
- * Canceling keeps what was seen until then; a larger TokenLimit, or Continue, goes on from there.
- * On several MPI ranks each runs some of the batches. The statistics are equal to the byte for any
- * number of ranks and threads, and whether or not they were interrupted.
- */
+/// What every head of a transformer does over a text of any length. Input: a language model. Files
+/// are read as documents (Core's CorpusText.h), each document as windows of tokens, and windows are
+/// run in batches. A document of more than 100 MiB is read as several. Sums are kept, and no
+/// activations (Core's CorpusStatistics.h has all quantities).
+///
+/// Output: a vtkTable with a row per head and all statistics as a field array (CorpusConversion.h),
+/// in the first piece. It is the input of the other filters of this module.
+///
+/// Canceling keeps what was seen until then; a larger TokenLimit, or Continue, goes on from there.
+/// On several MPI ranks each runs some of the batches. The statistics are equal to the byte for any
+/// number of ranks and threads, and whether or not they were interrupted.
 class ATTENTIONATLASCORPUS_EXPORT vtkCorpusStatistics : public vtkTaskAlgorithm
 {
 public:
   static vtkCorpusStatistics* New();
   vtkTypeMacro(vtkCorpusStatistics, vtkTaskAlgorithm);
 
-  ///@{
-  /**
-   * Files of text (UTF-8), .jsonl files with "text", "tokens" or "input_ids", or .npy files of
-   * token ids. Null and empty names are ignored. Default: none, which gives an empty output.
-   */
-  void AddFile(VTK_FILEPATH const char* fileName);
-  void ClearFiles();
+  /// Files of text (UTF-8), .jsonl files with "text", "tokens" or "input_ids", or .npy files of
+  /// token ids. Null and empty names are ignored. Default: none, which gives an empty output.
+  void AddFile(VTK_FILEPATH const char* fileName)
+  {
+    AttentionAtlas::AppendText(this, this->Files, fileName);
+  }
+  void ClearFiles() { AttentionAtlas::Clear(this, this->Files); }
   const std::vector<std::string>& GetFiles() const { return this->Files; }
-  ///@}
 
   enum DocumentType
   {
@@ -55,139 +49,81 @@ public:
     FILES = 2
   };
 
-  ///@{
-  /**
-   * What a document of a text file is: each of its LINES, PARAGRAPHS between empty lines, or the
-   * whole file. Default: LINES.
-   */
+  /// What a document of a text file is: each of its LINES, PARAGRAPHS between empty lines, or the
+  /// whole file. Default: LINES.
   vtkSetClampMacro(Documents, int, LINES, FILES);
   vtkGetMacro(Documents, int);
-  ///@}
 
-  ///@{
-  /**
-   * The tokens of a window, 2 to the positions of the model. 0: 256, or all positions if these are
-   * fewer. Default: 0.
-   */
+  /// The tokens of a window, 2 to the positions of the model. 0: 256, or all positions if these are
+  /// fewer. Default: 0.
   vtkSetClampMacro(Window, int, 0, VTK_INT_MAX);
   vtkGetMacro(Window, int);
-  ///@}
 
-  ///@{
-  /**
-   * The tokens that a window repeats of the one before it in the same document, as context. They do
-   * not count again. Less than half of the window. Default: 0.
-   */
+  /// The tokens that a window repeats of the one before it in the same document, as context. They
+  /// do not count again. Less than half of the window. Default: 0.
   vtkSetClampMacro(Overlap, int, 0, VTK_INT_MAX);
   vtkGetMacro(Overlap, int);
-  ///@}
 
-  ///@{
-  /**
-   * The number of tokens after which no batch is begun. 0: all of the text. Default: 100000.
-   */
+  /// Stop after about this many tokens. 0: all of the text. Default: 100000.
   vtkSetClampMacro(TokenLimit, int, 0, VTK_INT_MAX);
   vtkGetMacro(TokenLimit, int);
-  ///@}
 
-  ///@{
-  /**
-   * Whether each window has the special tokens that the model was trained with. Default: on.
-   */
+  /// Whether each window has the special tokens that the model was trained with. Default: on.
   vtkSetMacro(AddSpecialTokens, bool);
   vtkGetMacro(AddSpecialTokens, bool);
   vtkBooleanMacro(AddSpecialTokens, bool);
-  ///@}
 
-  ///@{
-  /**
-   * The layers whose heads are measured, from 0; none means all. Default: none.
-   */
-  void AddLayer(int layer);
-  void ClearLayers();
+  /// The layers whose heads are measured, from 0; none means all. Default: none.
+  void AddLayer(int layer) { AttentionAtlas::Append(this, this->Layers, layer); }
+  void ClearLayers() { AttentionAtlas::Clear(this, this->Layers); }
   const std::vector<int>& GetLayers() const { return this->Layers; }
-  ///@}
 
-  ///@{
-  /**
-   * Top contexts that are kept of each head and measure, 0 to 1000. Default: 20.
-   */
+  /// Top contexts that are kept of each head and measure, 0 to 1000. Default: 20.
   vtkSetClampMacro(Contexts, int, 0, 1000);
   vtkGetMacro(Contexts, int);
-  ///@}
 
-  ///@{
-  /**
-   * Tokens, drawn at random, whose queries and keys are kept for vtkScoreParts, 0 to 100000.
-   * Default: 1024.
-   */
+  /// Tokens, drawn at random, whose queries and keys are kept for vtkScoreParts, 0 to 100000.
+  /// Default: 1024.
   vtkSetClampMacro(Samples, int, 0, 100000);
   vtkGetMacro(Samples, int);
-  ///@}
 
-  ///@{
-  /**
-   * Whether values are kept, too: of these tokens, and their covariance over all of the text, for
-   * the OUTPUTS of vtkScoreParts. Default: off.
-   */
+  /// Whether values are kept, too: of these tokens, and their covariance over all of the text, for
+  /// the OUTPUTS of vtkScoreParts. Default: off.
   vtkSetMacro(SampleValues, bool);
   vtkGetMacro(SampleValues, bool);
   vtkBooleanMacro(SampleValues, bool);
-  ///@}
 
-  ///@{
-  /**
-   * A query is at a sink if its weight of the first key is above this, 0 to 1. Default: 0.3.
-   */
+  /// A query is at a sink if its weight of the first key is above this, 0 to 1. Default: 0.3.
   vtkSetClampMacro(SinkThreshold, double, 0, 1);
   vtkGetMacro(SinkThreshold, double);
-  ///@}
 
-  ///@{
-  /**
-   * Whether the attention of all heads is compared, for clusters of heads that attend alike. Takes
-   * time with the square of the number of heads. Default: on.
-   */
+  /// Whether the attention of all heads is compared, for clusters of heads that attend alike. Takes
+  /// time with the square of the number of heads. Default: on.
   vtkSetMacro(Agreement, bool);
   vtkGetMacro(Agreement, bool);
   vtkBooleanMacro(Agreement, bool);
-  ///@}
 
-  ///@{
-  /**
-   * Tokens that are run at a time, at least 1. Statistics depend on it by the order in which floats
-   * are added only. Default: 1024.
-   */
+  /// Batch size in tokens, at least 1. Statistics depend on it by the order in which
+  /// floats are added only. Default: 1024.
   vtkSetClampMacro(BatchTokens, int, 1, 1 << 24);
   vtkGetMacro(BatchTokens, int);
-  ///@}
 
-  ///@{
-  /**
-   * A file of statistics of the same model and texts with the same options, from which the run
-   * goes on. A difference is an error. Null or empty: none. Default: none.
-   */
+  /// A file of statistics of the same model and texts with the same options, from which the run
+  /// goes on. A difference is an error. Null or empty: none. Default: none.
   vtkSetStdStringFromCharMacro(ContinueFrom);
   vtkGetCharFromStdStringMacro(ContinueFrom);
-  ///@}
 
-  /**
-   * After a run was canceled, lets the next update go on.
-   */
+  /// After a run was canceled, lets the next update go on.
   void Continue() { this->Modified(); }
 
 protected:
   vtkCorpusStatistics();
-  ~vtkCorpusStatistics() override;
 
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
   void Execute(AttentionAtlas::Task& task) override;
 
 private:
-  vtkCorpusStatistics(const vtkCorpusStatistics&) = delete;
-  void operator=(const vtkCorpusStatistics&) = delete;
-
   struct State;
   atlas::CorpusOptions GetOptions() const;
   std::string KeyOf(const atlas::OpenTransformer& model) const;
@@ -211,7 +147,5 @@ private:
   bool Agreement = true;
   int BatchTokens = 1024;
   std::string ContinueFrom;
-  std::unique_ptr<State> Kept;
+  std::shared_ptr<State> Kept;
 };
-
-#endif

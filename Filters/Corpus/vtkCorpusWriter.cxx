@@ -1,8 +1,8 @@
 #include "vtkCorpusWriter.h"
 
+#include "Base/Error.h"
+#include "Corpus/CorpusFile.h"
 #include "CorpusConversion.h"
-#include "CorpusFile.h"
-#include "Error.h"
 
 #include <vtkInformation.h>
 #include <vtkObjectFactory.h>

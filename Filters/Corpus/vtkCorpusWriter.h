@@ -1,16 +1,11 @@
-#ifndef vtkCorpusWriter_h
-#define vtkCorpusWriter_h
+#pragma once
 
 #include "AttentionAtlasCorpusModule.h"
 
 #include <vtkSafetensorsWriter.h>
 
-/**
- * @class vtkCorpusWriter
- * @brief Writes statistics of a corpus to a safetensors file, from which a run can go on.
- *
- * Input: a vtkTable, as produced by vtkCorpusStatistics. On several ranks the first one writes.
- */
+/// Writes statistics of a corpus to a safetensors file, from which a run can go on. Input: a
+/// vtkTable, as produced by vtkCorpusStatistics. On several ranks the first one writes.
 class ATTENTIONATLASCORPUS_EXPORT vtkCorpusWriter : public vtkSafetensorsWriter
 {
 public:
@@ -19,14 +14,7 @@ public:
 
 protected:
   vtkCorpusWriter() = default;
-  ~vtkCorpusWriter() override = default;
 
   int FillInputPortInformation(int port, vtkInformation* info) override;
   void WriteFile(vtkMultiBlockDataSet* input, const char* fileName) override;
-
-private:
-  vtkCorpusWriter(const vtkCorpusWriter&) = delete;
-  void operator=(const vtkCorpusWriter&) = delete;
 };
-
-#endif

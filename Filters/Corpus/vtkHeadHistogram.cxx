@@ -1,21 +1,19 @@
 #include "vtkHeadHistogram.h"
 
 #include "ArrayNames.h"
+#include "Corpus/ScoreParts.h"
 #include "CorpusConversion.h"
-#include "DataFields.h"
 #include "DataFormat.h"
-#include "ScoreParts.h"
+#include "ListArrays.h"
 #include "Task.h"
 
-#include <vtkDoubleArray.h>
 #include <vtkObjectFactory.h>
-#include <vtkTable.h>
 
 #include <numeric>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::AddColumn;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -59,7 +57,7 @@ vtkHeadHistogram::vtkHeadHistogram()
 {
 }
 
-void vtkHeadHistogram::Show(const atlas::CorpusStatistics& statistics, AttentionAtlas::Task& task)
+void vtkHeadHistogram::Show(const atlas::CorpusStatistics& statistics, Task& task)
 {
   const atlas::CorpusHead& head =
     statistics.heads[atlas::FindCorpusHead(statistics, this->Layer, this->Head)];
@@ -67,13 +65,13 @@ void vtkHeadHistogram::Show(const atlas::CorpusStatistics& statistics, Attention
   const double all = std::accumulate(bins.counts.begin(), bins.counts.end(), 0.);
   const auto share = [all](double count) { return all > 0 ? count / all : 0; };
   auto* counts = task.Output<vtkTable>(0);
-  AddColumn<vtkDoubleArray>(counts, Names::Value, bins.middles);
-  AddColumn<vtkDoubleArray>(counts, Names::Count, bins.counts);
-  AddColumn<vtkDoubleArray>(counts, Names::Share, bins.counts, share);
   double sum = 0;
-  AddColumn<vtkDoubleArray>(
-    counts, Names::Cumulative, bins.counts, [&](double count) { return share(sum += count); });
-  AttentionAtlas::SetFormat(counts, AttentionAtlas::Formats::HeadHistogram);
+  ListArrays(bins.middles, counts->GetRowData()).Double(Names::Value);
+  ListArrays(bins.counts, counts->GetRowData())
+    .Double(Names::Count)
+    .Double(Names::Share, share)
+    .Double(Names::Cumulative, [&](double count) { return share(sum += count); });
+  SetFormat(counts, Formats::HeadHistogram);
 
   constexpr int Percents = 100;
   std::vector<double> quantiles;
@@ -83,15 +81,11 @@ void vtkHeadHistogram::Show(const atlas::CorpusStatistics& statistics, Attention
   }
   auto* table = task.Output<vtkTable>(1);
   AddColumn<vtkDoubleArray>(table, Names::Quantile, quantiles);
-  for (const atlas::CorpusSketch sketch : AttentionAtlas::SketchesOf(statistics))
+  for (const atlas::CorpusSketch sketch : SketchesOf(statistics))
   {
     AddColumn<vtkDoubleArray>(table, atlas::CorpusSketchNames[static_cast<std::size_t>(sketch)],
       quantiles, [&](double quantile) { return head.Sketch(sketch).Quantile(quantile); });
   }
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadQuantiles);
-  for (vtkTable* one : { counts, table })
-  {
-    AttentionAtlas::AddField(one->GetFieldData(), Names::Layer, this->Layer);
-    AttentionAtlas::AddField(one->GetFieldData(), Names::Head, this->Head);
-  }
+  SetFormat(table, Formats::HeadQuantiles);
+  this->AddHead(task);
 }

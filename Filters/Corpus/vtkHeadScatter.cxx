@@ -1,39 +1,31 @@
 #include "vtkHeadScatter.h"
 
 #include "ArrayNames.h"
-#include "ClassPalette.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
+#include "Base/Pi.h"
+#include "Corpus/HeadClusters.h"
 #include "CorpusConversion.h"
-#include "DataFields.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "HeadClusters.h"
+#include "Drawing/ClassPalette.h"
+#include "Drawing/ColorLegend.h"
+#include "ListArrays.h"
 #include "PanelTitles.h"
-#include "Pi.h"
+#include "Shapes.h"
 #include "Task.h"
 
-#include <vtkCellArray.h>
-#include <vtkCellData.h>
-#include <vtkDoubleArray.h>
-#include <vtkIntArray.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkPointData.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
-#include <vtkTable.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -47,13 +39,9 @@ const std::vector<double>& FindColumn(
     columns.begin(), columns.end(), [&](const auto& column) { return column.first == name; });
   if (found == columns.end())
   {
-    std::string names;
-    for (const auto& column : columns)
-    {
-      names += (names.empty() ? "" : ", ") + column.first;
-    }
-    throw atlas::OptionError(
-      std::string(property) + ": expected one of " + names + ", found '" + name + "'.");
+    throw atlas::OptionError(property, ": expected one of ",
+      atlas::Joined(columns, [](const auto& column) { return column.first; }), ", found '", name,
+      "'.");
   }
   return found->second;
 }
@@ -77,7 +65,7 @@ std::string TitleOf(const std::string& column)
   return column;
 }
 
-/// Each cluster with its color and first heads, as Filters/Views reads legends.
+/// Each cluster with its color and first heads.
 std::string LegendOf(
   const std::vector<std::int32_t>& clusters, const std::vector<std::string>& names)
 {
@@ -88,23 +76,19 @@ std::string LegendOf(
     members.resize(std::max<std::size_t>(members.size(), clusters[h] + 1));
     members[clusters[h]].push_back(names[h]);
   }
-  std::string text = "Cluster: heads";
+  atlas::ColorLegend legend("Cluster: heads");
   for (std::size_t cluster = 0; cluster < members.size(); ++cluster)
   {
-    text += "\n";
-    for (const std::uint8_t channel : atlas::ClassColor(static_cast<std::int32_t>(cluster)))
-    {
-      text += std::to_string(channel) + " ";
-    }
-    text += std::to_string(cluster) + ":";
+    std::string text = std::to_string(cluster) + ":";
     const std::vector<std::string>& heads = members[cluster];
     for (std::size_t i = 0; i < std::min(heads.size(), MostNames); ++i)
     {
       text += " " + heads[i];
     }
     text += heads.size() > MostNames ? " +" + std::to_string(heads.size() - MostNames) : "";
+    legend.Add(atlas::ClassColor(static_cast<std::int32_t>(cluster)), text);
   }
-  return text;
+  return legend.Text();
 }
 
 /// An axis from a round number below all values to one above.
@@ -170,31 +154,23 @@ std::vector<double> RadiiOf(const std::vector<double>& values, double largest)
 
 constexpr int Corners = 32; ///< of a disc
 
-void AddDisc(
-  const std::array<double, 2>& place, double radius, vtkPoints* points, vtkCellArray* discs)
+std::vector<std::array<double, 2>> DiscAround(const std::array<double, 2>& place, double radius)
 {
-  discs->InsertNextCell(Corners);
+  std::vector<std::array<double, 2>> corners;
   for (int i = 0; i < Corners; ++i)
   {
     const double angle = 2 * atlas::Pi * i / Corners;
-    discs->InsertCellPoint(points->InsertNextPoint(
-      place[0] + radius * std::cos(angle), place[1] + radius * std::sin(angle), 0));
+    corners.push_back({ place[0] + radius * std::cos(angle), place[1] + radius * std::sin(angle) });
   }
-}
-
-void AddLine(double x0, double y0, double x1, double y1, vtkPoints* points, vtkCellArray* lines)
-{
-  const std::array<vtkIdType, 2> ends = { points->InsertNextPoint(x0, y0, 0),
-    points->InsertNextPoint(x1, y1, 0) };
-  lines->InsertNextCell(2, ends.data());
+  return corners;
 }
 
 }
 
 struct vtkHeadScatter::Results
 {
-  AttentionAtlas::LastResult<std::vector<std::array<double, 2>>> places; ///< unless by columns
-  AttentionAtlas::LastResult<std::vector<atlas::HeadMerge>> merges;
+  LastResult<std::vector<std::array<double, 2>>> places; ///< unless by columns
+  LastResult<std::vector<atlas::HeadMerge>> merges;
 };
 
 vtkStandardNewMacro(vtkHeadScatter);
@@ -205,21 +181,15 @@ vtkHeadScatter::vtkHeadScatter()
 {
 }
 
-vtkHeadScatter::~vtkHeadScatter() = default;
-
-void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAtlas::Task& task)
+void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, Task& task)
 {
   const std::vector<atlas::HeadPlace>& heads = statistics.places;
-  const Columns columns = AttentionAtlas::ColumnsOf(statistics);
+  const Columns columns = ColumnsOf(statistics);
   const auto keyOf = [&](atlas::ClusterDistance distance)
-  {
-    return AttentionAtlas::MakeKey(
-      AttentionAtlas::TimeOf(task.Input<vtkTable>()), static_cast<int>(distance));
-  };
+  { return MakeKey(TimeOf(task.Input<vtkTable>()), static_cast<int>(distance)); };
   std::vector<std::array<double, 2>> places(heads.size());
-  AttentionAtlas::PanelTitles labels;
-  vtkNew<vtkPoints> ends;
-  vtkNew<vtkCellArray> lines;
+  PanelTitles labels;
+  Shapes lines;
   if (this->Layout == COLUMNS)
   {
     const std::vector<double>& x = FindColumn(columns, this->XColumn, "XColumn");
@@ -231,23 +201,23 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
       places[h] = { xAxis.At(x[h]), yAxis.At(y[h]) };
     }
     constexpr double Tick = 0.015;
-    AddLine(0, 0, 1, 0, ends, lines);
-    AddLine(0, 0, 0, 1, ends, lines);
+    lines.Add({ { 0, 0 }, { 1, 0 } });
+    lines.Add({ { 0, 0 }, { 0, 1 } });
     for (int tick = 0; tick <= xAxis.steps; ++tick)
     {
       const double at = static_cast<double>(tick) / xAxis.steps;
-      AddLine(at, 0, at, -Tick, ends, lines);
+      lines.Add({ { at, 0 }, { at, -Tick } });
       labels.Add(at - 0.02, -0.06, xAxis.TextAt(tick));
     }
     for (int tick = 0; tick <= yAxis.steps; ++tick)
     {
       const double at = static_cast<double>(tick) / yAxis.steps;
-      AddLine(0, at, -Tick, at, ends, lines);
+      lines.Add({ { 0, at }, { -Tick, at } });
       labels.AddToTheLeft(-2 * Tick, at, yAxis.TextAt(tick));
     }
     labels.Add(0.35, -0.13, TitleOf(this->XColumn));
     labels.AddToTheRight(-0.09, 1.05, TitleOf(this->YColumn));
-    AddLine(-0.13, 0, -0.13, 0, ends, lines); // not seen; views leave room for numbers
+    lines.Add({ { -0.13, 0 }, { -0.13, 0 } }); // not seen; views leave room for numbers
   }
   else
   {
@@ -265,58 +235,44 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, AttentionAt
       : RadiiOf(FindColumn(columns, this->SizeColumn, "SizeColumn"), 1.5 * largest);
 
   auto* output = task.Output<vtkPolyData>(0);
-  vtkNew<vtkPoints> points;
-  vtkNew<vtkCellArray> discs;
+  Shapes discs;
   std::vector<std::string> names;
   for (std::size_t h = 0; h < heads.size(); ++h)
   {
-    AddDisc(places[h], radii[h], points, discs);
+    discs.Add(DiscAround(places[h], radii[h]));
     names.push_back(std::to_string(heads[h].layer) + "." + std::to_string(heads[h].head));
-    labels.AddToTheRight(places[h][0] + radii[h], places[h][1], names.back());
+    labels.AddAround(places[h][0], places[h][1], radii[h], names.back());
   }
-  output->SetPoints(points);
-  output->SetPolys(discs);
+  discs.MoveToPolys(output);
   // Points have them, too, as views select points.
   std::vector<atlas::HeadPlace> headOfPoint;
   for (const atlas::HeadPlace& head : heads)
   {
     headOfPoint.insert(headOfPoint.end(), Corners, head);
   }
-  output->GetPointData()->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
-    Names::Layer, headOfPoint, [](const atlas::HeadPlace& head) { return head.layer; }));
-  output->GetPointData()->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
-    Names::Head, headOfPoint, [](const atlas::HeadPlace& head) { return head.head; }));
+  ListArrays(headOfPoint, output->GetPointData())
+    .Int(Names::Layer, &atlas::HeadPlace::layer)
+    .Int(Names::Head, &atlas::HeadPlace::head);
   vtkCellData* data = output->GetCellData();
-  data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
-    Names::Layer, heads, [](const atlas::HeadPlace& head) { return head.layer; }));
-  data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
-    Names::Head, heads, [](const atlas::HeadPlace& head) { return head.head; }));
-  data->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(Names::Name, names));
+  ListArrays(heads, data)
+    .Int(Names::Layer, &atlas::HeadPlace::layer)
+    .Int(Names::Head, &atlas::HeadPlace::head);
+  ListArrays(names, data).Text(Names::Name);
   const auto by = this->ClusterBy == AGREEMENT ? atlas::ClusterDistance::Agreement
                                                : atlas::ClusterDistance::Statistics;
   const std::vector<atlas::HeadMerge>& merges = this->Last->merges.Get(task, keyOf(by),
     [&] { return atlas::MergeHeads(atlas::HeadDistances(statistics, by), task.Progress()); });
   const std::vector<std::int32_t> clusters = atlas::ClustersOf(
     merges, std::min<std::int64_t>(this->Clusters, static_cast<std::int64_t>(heads.size())));
-  data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(Names::Cluster, clusters));
-  vtkNew<vtkUnsignedCharArray> colors;
-  colors->SetName(Names::ClusterColor);
-  colors->SetNumberOfComponents(3);
-  for (const std::int32_t cluster : clusters)
-  {
-    colors->InsertNextTypedTuple(atlas::ClassColor(cluster).data());
-  }
-  data->AddArray(colors);
-  AttentionAtlas::AddField(
-    output->GetFieldData(), Names::ClusterColorLegend, LegendOf(clusters, names));
+  ListArrays(clusters, data).Int(Names::Cluster).Tuples(Names::ClusterColor, atlas::ClassColor);
+  AddField(output->GetFieldData(), Names::ClusterColorLegend, LegendOf(clusters, names));
   for (const auto& [name, values] : columns)
   {
-    data->AddArray(AttentionAtlas::MakeArray<vtkDoubleArray>(name, values));
+    data->AddArray(MakeArray<vtkDoubleArray>(name, values));
   }
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HeadScatter);
-  labels.MoveTo(task.Output<vtkPolyData>(1), AttentionAtlas::Formats::HeadScatterLabels);
+  SetFormat(output, Formats::HeadScatter);
+  labels.MoveTo(task.Output<vtkPolyData>(1), Formats::HeadScatterLabels);
   auto* axes = task.Output<vtkPolyData>(2);
-  axes->SetPoints(ends);
-  axes->SetLines(lines);
-  AttentionAtlas::SetFormat(axes, AttentionAtlas::Formats::HeadScatterAxes);
+  lines.MoveToLines(axes);
+  SetFormat(axes, Formats::HeadScatterAxes);
 }

@@ -1,23 +1,19 @@
 #include "vtkHeadTokenTable.h"
 
 #include "ArrayNames.h"
+#include "Corpus/ScoreParts.h"
 #include "CorpusConversion.h"
-#include "DataFields.h"
 #include "DataFormat.h"
-#include "ScoreParts.h"
+#include "ListArrays.h"
 #include "Task.h"
 
-#include <vtkDoubleArray.h>
-#include <vtkIdTypeArray.h>
-#include <vtkIntArray.h>
 #include <vtkObjectFactory.h>
-#include <vtkTable.h>
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -65,7 +61,7 @@ vtkHeadTokenTable::vtkHeadTokenTable()
 {
 }
 
-void vtkHeadTokenTable::Show(const atlas::CorpusStatistics& statistics, AttentionAtlas::Task& task)
+void vtkHeadTokenTable::Show(const atlas::CorpusStatistics& statistics, Task& task)
 {
   const atlas::CorpusHead& head =
     statistics.heads[atlas::FindCorpusHead(statistics, this->Layer, this->Head)];
@@ -92,21 +88,16 @@ void vtkHeadTokenTable::Show(const atlas::CorpusStatistics& statistics, Attentio
     rows.resize(this->Top);
   }
   auto* table = task.Output<vtkTable>();
-  AttentionAtlas::AddColumn<vtkStringArray>(table, Names::Token, rows,
-    [&](const Row& row) { return AttentionAtlas::KindText(statistics, row.kind); });
-  AttentionAtlas::AddColumn<vtkIntArray>(
-    table, Names::TokenId, rows, [](const Row& row) { return static_cast<int>(row.id); });
-  AttentionAtlas::AddColumn<vtkIdTypeArray>(table, Names::Occurrences, rows,
-    [](const Row& row) { return static_cast<vtkIdType>(row.occurrences); });
-  const auto add = [&](const char* name, const auto& value)
-  { AttentionAtlas::AddColumn<vtkDoubleArray>(table, name, rows, value); };
-  add(Names::To, [](const Row& row) { return Ratio(row.to, row.occurrences); });
-  add(Names::From, [](const Row& row) { return Ratio(row.from, row.occurrences); });
-  add(Names::ToTotal, [](const Row& row) { return row.to; });
-  add(Names::FromTotal, [](const Row& row) { return row.from; });
-  add(Names::ToDistance, [](const Row& row) { return Ratio(row.toDistance, row.to); });
-  add(Names::FromDistance, [](const Row& row) { return Ratio(row.fromDistance, row.from); });
-  AttentionAtlas::AddField(table->GetFieldData(), Names::Layer, this->Layer);
-  AttentionAtlas::AddField(table->GetFieldData(), Names::Head, this->Head);
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::HeadTokenTable);
+  ListArrays(rows, table->GetRowData())
+    .Text(Names::Token, [&](const Row& row) { return KindText(statistics, row.kind); })
+    .Int(Names::TokenId, &Row::id)
+    .Id(Names::Occurrences, &Row::occurrences)
+    .Double(Names::To, [](const Row& row) { return Ratio(row.to, row.occurrences); })
+    .Double(Names::From, [](const Row& row) { return Ratio(row.from, row.occurrences); })
+    .Double(Names::ToTotal, &Row::to)
+    .Double(Names::FromTotal, &Row::from)
+    .Double(Names::ToDistance, [](const Row& row) { return Ratio(row.toDistance, row.to); })
+    .Double(Names::FromDistance, [](const Row& row) { return Ratio(row.fromDistance, row.from); });
+  this->AddHead(task);
+  SetFormat(table, Formats::HeadTokenTable);
 }

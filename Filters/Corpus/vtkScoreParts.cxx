@@ -1,28 +1,20 @@
 #include "vtkScoreParts.h"
 
 #include "ArrayNames.h"
+#include "Base/Error.h"
+#include "Corpus/OutputParts.h"
+#include "Corpus/ScoreParts.h"
 #include "CorpusConversion.h"
-#include "DataFields.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "OutputParts.h"
+#include "ListArrays.h"
 #include "RecordingRanges.h"
-#include "ScoreParts.h"
+#include "Shapes.h"
 #include "Task.h"
 #include "TokenNames.h"
 #include "TransformerConversion.h"
 
-#include <vtkCellArray.h>
-#include <vtkDoubleArray.h>
-#include <vtkIdTypeArray.h>
-#include <vtkIntArray.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkPointData.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
-#include <vtkTable.h>
 
 #include <algorithm>
 #include <array>
@@ -35,7 +27,7 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::AddColumn;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -119,13 +111,13 @@ std::vector<Place> DrawnPlaces(const atlas::CorpusStatistics& statistics)
   for (const atlas::CorpusSample& sample : statistics.samples)
   {
     places.push_back({ sample.token, sample.document, sample.position,
-      AttentionAtlas::KindText(statistics, AttentionAtlas::FindKind(statistics, sample.token)) });
+      KindText(statistics, FindKind(statistics, sample.token)) });
   }
   return places;
 }
 
 /// The tokens of a vocabulary with as many as there are rows.
-std::vector<Place> VocabularyPlaces(const AttentionAtlas::TokenNames& names, std::int64_t count)
+std::vector<Place> VocabularyPlaces(const TokenNames& names, std::int64_t count)
 {
   std::vector<Place> places;
   places.reserve(count);
@@ -159,7 +151,7 @@ Found PartsOfOutputs(const atlas::CorpusStatistics& statistics,
   const std::shared_ptr<const atlas::OpenTransformer>& model, int layer, int head, int most)
 {
   const std::size_t index = atlas::FindCorpusHead(statistics, layer, head);
-  const int threads = AttentionAtlas::ThreadLimit();
+  const int threads = ThreadLimit();
   const atlas::ProcessedWeights weights(
     model->GetModel(), atlas::WeightSteps::TransformerLens, threads);
   const atlas::OutputParts parts = atlas::FindOutputParts(statistics, weights, layer, head, most);
@@ -169,7 +161,7 @@ Found PartsOfOutputs(const atlas::CorpusStatistics& statistics,
   {
     found.strengths.push_back(part.strength);
   }
-  const AttentionAtlas::TokenNames names(model);
+  const TokenNames names(model);
   const auto add = [&](CoordinateKind kind, Eigen::MatrixXd coordinates)
   {
     std::vector<Place> places = VocabularyPlaces(names, coordinates.rows());
@@ -192,38 +184,28 @@ vtkScoreParts::vtkScoreParts()
 {
 }
 
-void vtkScoreParts::Show(const atlas::CorpusStatistics& statistics, AttentionAtlas::Task& task)
+void vtkScoreParts::Show(const atlas::CorpusStatistics& statistics, Task& task)
 {
   auto* model = task.Input<vtkMultiBlockDataSet>(1);
-  if (this->Circuit == OUTPUTS && AttentionAtlas::IsEmpty(model))
-  {
-    throw atlas::OptionError("Outputs: expected the Model of the statistics, found none.");
-  }
-  const Found found = this->Circuit == OUTPUTS
-                        ? PartsOfOutputs(statistics, AttentionAtlas::ToTransformer(model),
-                            this->Layer, this->Head, this->Parts)
-                        : PartsOfScores(statistics, this->Layer, this->Head, this->Parts);
+  atlas::ThrowIf<atlas::OptionError>(this->Circuit == OUTPUTS && IsEmpty(model),
+    "Outputs: expected the Model of the statistics, found none.");
+  const Found found =
+    this->Circuit == OUTPUTS
+      ? PartsOfOutputs(statistics, ToTransformer(model), this->Layer, this->Head, this->Parts)
+      : PartsOfScores(statistics, this->Layer, this->Head, this->Parts);
   const std::vector<double>& strengths = found.strengths;
 
   auto* table = task.Output<vtkTable>(0);
   double sum = 0;
-  std::vector<double> cumulative;
-  std::vector<int> numbers;
-  for (const double strength : strengths)
-  {
-    sum += strength * strength / found.variance;
-    cumulative.push_back(sum);
-    numbers.push_back(static_cast<int>(numbers.size()) + 1);
-  }
-  AddColumn<vtkIntArray>(table, Names::Part, numbers);
-  AddColumn<vtkDoubleArray>(table, Names::Strength, strengths);
-  AddColumn<vtkDoubleArray>(
-    table, Names::Variance, strengths, [](double strength) { return strength * strength; });
-  AddColumn<vtkDoubleArray>(table, Names::Share, strengths,
-    [&](double strength) { return strength * strength / found.variance; });
-  AddColumn<vtkDoubleArray>(table, Names::Cumulative, cumulative);
-  AttentionAtlas::AddField(table->GetFieldData(), Names::Variance, found.variance);
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::ScoreParts);
+  const auto shareOf = [&](double strength) { return strength * strength / found.variance; };
+  ListArrays(strengths, table->GetRowData())
+    .Int(Names::Part, [number = 0](double) mutable { return ++number; })
+    .Double(Names::Strength)
+    .Double(Names::Variance, [](double strength) { return strength * strength; })
+    .Double(Names::Share, shareOf)
+    .Double(Names::Cumulative, [&](double strength) { return sum += shareOf(strength); });
+  AddField(table->GetFieldData(), Names::Variance, found.variance);
+  SetFormat(table, Formats::ScoreParts);
 
   std::vector<EndRow> rows;
   for (int part = 0; part < static_cast<int>(strengths.size()); ++part)
@@ -234,25 +216,20 @@ void vtkScoreParts::Show(const atlas::CorpusStatistics& statistics, AttentionAtl
     }
   }
   auto* ends = task.Output<vtkTable>(1);
-  AddColumn<vtkIntArray>(ends, Names::Part, rows, [](const EndRow& row) { return row.part; });
-  AddColumn<vtkIntArray>(ends, Names::Kind, rows, [](const EndRow& row) { return row.kind; });
-  AddColumn<vtkStringArray>(ends, Names::End, rows, [](const EndRow& row) { return row.end; });
-  AddColumn<vtkIntArray>(ends, Names::Rank, rows, [](const EndRow& row) { return row.rank; });
-  AddColumn<vtkDoubleArray>(
-    ends, Names::Coordinate, rows, [](const EndRow& row) { return row.coordinate; });
-  AddColumn<vtkStringArray>(
-    ends, Names::Token, rows, [](const EndRow& row) { return row.place->text; });
-  AddColumn<vtkIntArray>(
-    ends, Names::TokenId, rows, [](const EndRow& row) { return row.place->token; });
-  AddColumn<vtkIdTypeArray>(ends, Names::Document, rows,
-    [](const EndRow& row) { return static_cast<vtkIdType>(row.place->document); });
-  AddColumn<vtkIdTypeArray>(ends, Names::Position, rows,
-    [](const EndRow& row) { return static_cast<vtkIdType>(row.place->position); });
-  AttentionAtlas::SetFormat(ends, AttentionAtlas::Formats::ScorePartEnds);
+  ListArrays(rows, ends->GetRowData())
+    .Int(Names::Part, &EndRow::part)
+    .Int(Names::Kind, &EndRow::kind)
+    .Text(Names::End, &EndRow::end)
+    .Int(Names::Rank, &EndRow::rank)
+    .Double(Names::Coordinate, &EndRow::coordinate)
+    .Text(Names::Token, [](const EndRow& row) { return row.place->text; })
+    .Int(Names::TokenId, [](const EndRow& row) { return row.place->token; })
+    .Id(Names::Document, [](const EndRow& row) { return row.place->document; })
+    .Id(Names::Position, [](const EndRow& row) { return row.place->position; });
+  SetFormat(ends, Formats::ScorePartEnds);
 
   auto* output = task.Output<vtkPolyData>(2);
-  vtkNew<vtkPoints> points;
-  vtkNew<vtkCellArray> vertices;
+  Shapes vertices;
   std::vector<EndRow> drawn;
   for (const Tokens& tokens : found.tokens)
   {
@@ -267,29 +244,17 @@ void vtkScoreParts::Show(const atlas::CorpusStatistics& statistics, AttentionAtl
         place.at(r) =
           tokens.coordinates(static_cast<std::int64_t>(s), static_cast<std::int64_t>(r)) * scale;
       }
-      const vtkIdType point = points->InsertNextPoint(place.data());
-      vertices->InsertNextCell(1, &point);
+      vertices.AddVertex(place[0], place[1], place[2]);
       drawn.push_back({ 0, static_cast<int>(tokens.kind), "", 0, 0, &tokens.places[s] });
     }
   }
-  output->SetPoints(points);
-  output->SetVerts(vertices);
-  vtkPointData* data = output->GetPointData();
-  data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
-    Names::Kind, drawn, [](const EndRow& row) { return row.kind; }));
-  data->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(
-    Names::Token, drawn, [](const EndRow& row) { return row.place->text; }));
-  data->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
-    Names::TokenId, drawn, [](const EndRow& row) { return row.place->token; }));
-  data->AddArray(AttentionAtlas::MakeArray<vtkIdTypeArray>(Names::Document, drawn,
-    [](const EndRow& row) { return static_cast<vtkIdType>(row.place->document); }));
-  data->AddArray(AttentionAtlas::MakeArray<vtkIdTypeArray>(Names::Position, drawn,
-    [](const EndRow& row) { return static_cast<vtkIdType>(row.place->position); }));
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::ScorePartPoints);
-  for (vtkDataObject* one : { static_cast<vtkDataObject*>(table), static_cast<vtkDataObject*>(ends),
-         static_cast<vtkDataObject*>(output) })
-  {
-    AttentionAtlas::AddField(one->GetFieldData(), Names::Layer, this->Layer);
-    AttentionAtlas::AddField(one->GetFieldData(), Names::Head, this->Head);
-  }
+  vertices.MoveToVerts(output);
+  ListArrays(drawn, output->GetPointData())
+    .Int(Names::Kind, &EndRow::kind)
+    .Text(Names::Token, [](const EndRow& row) { return row.place->text; })
+    .Int(Names::TokenId, [](const EndRow& row) { return row.place->token; })
+    .Id(Names::Document, [](const EndRow& row) { return row.place->document; })
+    .Id(Names::Position, [](const EndRow& row) { return row.place->position; });
+  SetFormat(output, Formats::ScorePartPoints);
+  this->AddHead(task);
 }

@@ -1,36 +1,27 @@
 #include "vtkTopContexts.h"
 
 #include "ArrayNames.h"
+#include "Corpus/ScoreParts.h"
 #include "CorpusConversion.h"
-#include "DataFields.h"
 #include "DataFormat.h"
-#include "LabelPlacement.h"
-#include "ScoreParts.h"
-#include "ScreenText.h"
+#include "Drawing/ColorLegend.h"
+#include "Drawing/LabelPlacement.h"
+#include "ListArrays.h"
+#include "Shapes.h"
 #include "Task.h"
+#include "Text/ScreenText.h"
 
-#include <vtkCellArray.h>
-#include <vtkCellData.h>
-#include <vtkIdTypeArray.h>
-#include <vtkIntArray.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkPointData.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
-#include <vtkTable.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 using atlas::TopContext;
-using AttentionAtlas::AddColumn;
 
 namespace
 {
@@ -43,6 +34,11 @@ enum Kind
   KEY = 1,
   BOTH = 2
 };
+
+/// Queries green, keys pink, both gray, as queries and keys of a HeadEmbedding; light enough for
+/// black letters.
+constexpr std::array<atlas::Rgb, 3> MarkColors = { { { 166, 219, 160 }, { 247, 178, 217 },
+  { 200, 200, 200 } } };
 
 Kind KindOf(const TopContext& context, std::int32_t position)
 {
@@ -63,8 +59,7 @@ bool IsNear(const TopContext& context, std::int32_t position, int around)
 std::string TokenAt(
   const atlas::CorpusStatistics& statistics, const TopContext& context, std::int32_t position)
 {
-  return AttentionAtlas::KindText(
-    statistics, AttentionAtlas::FindKind(statistics, context.tokens[position]));
+  return KindText(statistics, FindKind(statistics, context.tokens[position]));
 }
 
 /// About how wide a label is, in rows, with the space behind it.
@@ -80,6 +75,14 @@ double WidthOf(const std::string& label)
   return 0.5 * width + 0.2;
 }
 
+/// A word of a text, or several between marks.
+struct Word
+{
+  std::string text;
+  int rank;
+  Kind kind;
+};
+
 /// Words and rectangles, a text below another.
 class Page
 {
@@ -88,14 +91,6 @@ public:
     : Statistics(statistics)
     , Around(around)
   {
-    this->Sides->SetName(Names::Side);
-    this->Texts->SetName(Names::Token);
-    this->Ranks->SetName(Names::Rank);
-    this->Kinds->SetName(Names::Kind);
-    this->MarkRanks->SetName(Names::Rank);
-    this->MarkKinds->SetName(Names::Kind);
-    this->Colors->SetName(Names::MarkColor);
-    this->Colors->SetNumberOfComponents(3);
   }
 
   void Add(const TopContext& context)
@@ -138,22 +133,20 @@ public:
 
   void MoveTo(vtkPolyData* words, vtkPolyData* marks)
   {
-    words->SetPoints(this->Points);
-    words->SetVerts(this->Vertices);
-    for (vtkAbstractArray* array : { static_cast<vtkAbstractArray*>(this->Texts.Get()),
-           static_cast<vtkAbstractArray*>(this->Sides.Get()),
-           static_cast<vtkAbstractArray*>(this->Ranks.Get()),
-           static_cast<vtkAbstractArray*>(this->Kinds.Get()) })
-    {
-      words->GetPointData()->AddArray(array);
-    }
-    AttentionAtlas::SetFormat(words, AttentionAtlas::Formats::TopContextWords);
-    marks->SetPoints(this->Corners);
-    marks->SetPolys(this->Rectangles);
-    marks->GetCellData()->AddArray(this->MarkRanks);
-    marks->GetCellData()->AddArray(this->MarkKinds);
-    marks->GetCellData()->AddArray(this->Colors);
-    AttentionAtlas::SetFormat(marks, AttentionAtlas::Formats::TopContextMarks);
+    this->Vertices.MoveToVerts(words);
+    ListArrays(this->Words, words->GetPointData())
+      .Text(Names::Token, &Word::text)
+      .Byte(Names::Side, [](const Word&) { return 1; }) // to the right of its point
+      .Int(Names::Rank, &Word::rank)
+      .Int(Names::Kind, &Word::kind);
+    SetFormat(words, Formats::TopContextWords);
+    this->Rectangles.MoveToPolys(marks);
+    ListArrays(this->Marks, marks->GetCellData())
+      .Int(Names::Rank, &Word::rank)
+      .Int(Names::Kind, &Word::kind)
+      .Tuples(Names::MarkColor, [](const Word& mark) { return MarkColors.at(mark.kind); });
+    SetFormat(marks, Formats::TopContextMarks);
+    AddField(marks->GetFieldData(), Names::MarkColorLegend, this->Legend());
   }
 
 private:
@@ -161,52 +154,40 @@ private:
   int Around;
   int Rank = 0;
   double X = 0;
-  vtkNew<vtkPoints> Points;
-  vtkNew<vtkCellArray> Vertices;
-  vtkNew<vtkStringArray> Texts;
-  vtkNew<vtkUnsignedCharArray> Sides;
-  vtkNew<vtkIntArray> Ranks;
-  vtkNew<vtkIntArray> Kinds;
-  vtkNew<vtkPoints> Corners;
-  vtkNew<vtkCellArray> Rectangles;
-  vtkNew<vtkIntArray> MarkRanks;
-  vtkNew<vtkIntArray> MarkKinds;
-  vtkNew<vtkUnsignedCharArray> Colors;
+  Shapes Vertices;
+  std::vector<Word> Words;
+  Shapes Rectangles;
+  std::vector<Word> Marks; ///< words with a rectangle
 
   void AddWord(const std::string& text, Kind kind)
   {
     const double width = WidthOf(atlas::ScreenLabel(text));
     const double y = -static_cast<double>(this->Rank);
-    const vtkIdType point = this->Points->InsertNextPoint(this->X, y, 0);
-    this->Vertices->InsertNextCell(1, &point);
-    this->Texts->InsertNextValue(text);
-    this->Sides->InsertNextValue(1);
-    this->Ranks->InsertNextValue(this->Rank);
-    this->Kinds->InsertNextValue(kind);
+    this->Vertices.AddVertex(this->X, y);
+    this->Words.push_back({ text, this->Rank, kind });
     if (kind != NEITHER)
     {
-      this->AddMark(width, y, kind);
+      constexpr double Half = 0.4;
+      constexpr double Behind = -0.01;
+      this->Rectangles.AddRectangle(this->X, y - Half, this->X + width, y + Half, Behind);
+      this->Marks.push_back(this->Words.back());
     }
     this->X += width;
   }
 
-  void AddMark(double width, double y, Kind kind)
+  std::string Legend() const
   {
-    constexpr double Half = 0.4;
-    constexpr double Behind = -0.01;
-    const std::array<vtkIdType, 4> corners = { this->Corners->InsertNextPoint(
-                                                 this->X, y - Half, Behind),
-      this->Corners->InsertNextPoint(this->X + width, y - Half, Behind),
-      this->Corners->InsertNextPoint(this->X + width, y + Half, Behind),
-      this->Corners->InsertNextPoint(this->X, y + Half, Behind) };
-    this->Rectangles->InsertNextCell(4, corners.data());
-    this->MarkRanks->InsertNextValue(this->Rank);
-    this->MarkKinds->InsertNextValue(kind);
-    // Queries green, keys pink, both gray, as queries and keys of a HeadEmbedding; light enough for
-    // black letters.
-    constexpr std::array<std::array<unsigned char, 3>, 3> MarkColors = { { { 166, 219, 160 },
-      { 247, 178, 217 }, { 200, 200, 200 } } };
-    this->Colors->InsertNextTypedTuple(MarkColors.at(kind).data());
+    const bool hasBoth = std::any_of(
+      this->Marks.begin(), this->Marks.end(), [](const Word& mark) { return mark.kind == BOTH; });
+    atlas::ColorLegend legend("Token");
+    for (const auto& [kind, name] : { std::pair(QUERY, "query"), { KEY, "key" }, { BOTH, "both" } })
+    {
+      if (kind != BOTH || hasBoth)
+      {
+        legend.Add(MarkColors.at(kind), name);
+      }
+    }
+    return legend.Text();
   }
 };
 
@@ -253,33 +234,28 @@ vtkTopContexts::vtkTopContexts()
 {
 }
 
-void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, AttentionAtlas::Task& task)
+void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, Task& task)
 {
   const std::size_t head = atlas::FindCorpusHead(statistics, this->Layer, this->Head);
   std::vector<TopContext> contexts = statistics.heads[head].contexts.at(this->Measure);
   contexts.resize(std::min(contexts.size(), static_cast<std::size_t>(this->Top)));
 
   auto* table = task.Output<vtkTable>(0);
-  std::vector<int> ranks(contexts.size());
-  std::iota(ranks.begin(), ranks.end(), 1);
-  AddColumn<vtkIntArray>(table, Names::Rank, ranks);
-  AddColumn<vtkDoubleArray>(table, Names::Value, contexts,
-    [](const TopContext& context) { return static_cast<double>(context.value); });
-  AddColumn<vtkIdTypeArray>(table, Names::Document, contexts,
-    [](const TopContext& context) { return static_cast<vtkIdType>(context.document); });
-  AddColumn<vtkIdTypeArray>(table, Names::Position, contexts,
-    [](const TopContext& context) { return vtkIdType{ context.begin } + context.query; });
-  AddColumn<vtkIntArray>(
-    table, Names::Query, contexts, [](const TopContext& context) { return context.query; });
-  AddColumn<vtkIntArray>(
-    table, Names::Key, contexts, [](const TopContext& context) { return context.key; });
-  AddColumn<vtkStringArray>(table, Names::QueryToken, contexts,
-    [&](const TopContext& context) { return TokenAt(statistics, context, context.query); });
-  AddColumn<vtkStringArray>(table, Names::KeyToken, contexts,
-    [&](const TopContext& context) { return TokenAt(statistics, context, context.key); });
-  AddColumn<vtkStringArray>(table, Names::Text, contexts,
-    [&](const TopContext& context) { return TextOf(statistics, context, this->Around); });
-  AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::TopContexts);
+  ListArrays(contexts, table->GetRowData())
+    .Int(Names::Rank, [rank = 0](const TopContext&) mutable { return ++rank; })
+    .Double(Names::Value, &TopContext::value)
+    .Id(Names::Document, &TopContext::document)
+    .Id(Names::Position,
+      [](const TopContext& context) { return vtkIdType{ context.begin } + context.query; })
+    .Int(Names::Query, &TopContext::query)
+    .Int(Names::Key, &TopContext::key)
+    .Text(Names::QueryToken,
+      [&](const TopContext& context) { return TokenAt(statistics, context, context.query); })
+    .Text(Names::KeyToken,
+      [&](const TopContext& context) { return TokenAt(statistics, context, context.key); })
+    .Text(Names::Text,
+      [&](const TopContext& context) { return TextOf(statistics, context, this->Around); });
+  SetFormat(table, Formats::TopContexts);
 
   Page page(statistics, this->Around);
   for (const TopContext& context : contexts)
@@ -292,7 +268,7 @@ void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, AttentionAt
   int sequence = 0;
   for (std::size_t i = 0; i < contexts.size(); ++i)
   {
-    if (this->Recorded == 0 || this->Recorded == ranks[i])
+    if (this->Recorded == 0 || this->Recorded == static_cast<int>(i) + 1)
     {
       for (std::size_t t = 0; t < contexts[i].tokens.size(); ++t)
       {
@@ -302,25 +278,21 @@ void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, AttentionAt
     }
   }
   auto* prompts = task.Output<vtkTable>(3);
-  AddColumn<vtkIntArray>(
-    prompts, Names::Sequence, tokens, [](const std::array<int, 3>& token) { return token[0]; });
-  AddColumn<vtkIntArray>(
-    prompts, Names::Position, tokens, [](const std::array<int, 3>& token) { return token[1]; });
-  AddColumn<vtkIntArray>(
-    prompts, Names::TokenId, tokens, [](const std::array<int, 3>& token) { return token[2]; });
-  AttentionAtlas::SetFormat(prompts, AttentionAtlas::Formats::TopContextPrompts);
+  ListArrays(tokens, prompts->GetRowData())
+    .Int(Names::Sequence, [](const auto& token) { return token[0]; })
+    .Int(Names::Position, [](const auto& token) { return token[1]; })
+    .Int(Names::TokenId, [](const auto& token) { return token[2]; });
+  SetFormat(prompts, Formats::TopContextPrompts);
   if (this->Recorded > 0 && static_cast<std::size_t>(this->Recorded) <= contexts.size())
   {
     const TopContext& recorded = contexts[this->Recorded - 1];
-    AttentionAtlas::AddField(prompts->GetFieldData(), Names::Query, recorded.query);
-    AttentionAtlas::AddField(prompts->GetFieldData(), Names::Key, recorded.key);
+    AddField(prompts->GetFieldData(), Names::Query, recorded.query);
+    AddField(prompts->GetFieldData(), Names::Key, recorded.key);
   }
+  this->AddHead(task);
   for (int port = 0; port < 4; ++port)
   {
     vtkFieldData* fields = task.Output<vtkDataObject>(port)->GetFieldData();
-    AttentionAtlas::AddField(fields, Names::Layer, this->Layer);
-    AttentionAtlas::AddField(fields, Names::Head, this->Head);
-    AttentionAtlas::AddField(
-      fields, AttentionAtlas::MeasureField, MeasureText(statistics, this->Measure));
+    AddField(fields, MeasureField, MeasureText(statistics, this->Measure));
   }
 }

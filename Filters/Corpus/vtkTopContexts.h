@@ -1,37 +1,31 @@
-#ifndef vtkTopContexts_h
-#define vtkTopContexts_h
+#pragma once
 
 #include "AttentionAtlasCorpusModule.h"
 
 #include <vtkCorpusAlgorithm.h>
 
-/**
- * @class vtkTopContexts
- * @brief The texts that excite a head most over a corpus.
- *
- * A text is a window of a document. Its best pair of a query and a key counts: by their score or
- * weight, where the key is neither the query nor the first token; or its best query, by what the
- * head writes or adds to the logit of the next token, with the key of its largest weight. In scores
- * ALiBi counts by distance, as slope x (key - query): scores of different places can be compared,
- * and the attention is the same.
- *
- * Output port 0, a vtkTable with a row per text: Rank (int, from 1), Value (double), Document,
- * Position (id type: of the query in the document), Query, Key (int: positions in the window),
- * Query Token, Key Token and Text (string), in which [ ] are around the query and ( ) around the
- * key.
- *
- * Output port 1, a vtkPolyData with a point per word of the texts around both, a text below
- * another, for the representation Token Labels: Token (string), Side (unsigned char), Rank, Kind
- * (int: 0 query, 1 key, 2 both, -1 neither).
- *
- * Output port 2, a vtkPolyData with a rectangle behind each query and key: the cell arrays Kind,
- * Rank and MarkColor (unsigned char, 3).
- *
- * Output port 3, a vtkTable with the tokens of the windows, for the second input of
- * vtkTransformerRecorder: Sequence, Position and TokenId (int). Field data of all: Layer, Head and
- * Measure (string), such as "Score, with the bias of ALiBi by distance"; of this one, if it has a
- * single text, also Query and Key (int), their positions.
- */
+/// The strongest contexts of a head over a corpus. A text is a window of a document. Its best pair
+/// of a query and a key counts: by their score or weight, where the key is neither the query nor
+/// the first token; or its best query, by what the head writes or adds to the logit of the next
+/// token, with the key of its largest weight. In scores ALiBi counts by distance, as slope x (key -
+/// query): scores of different places can be compared, and the attention is the same.
+///
+/// Output port 0, a vtkTable with a row per text: Rank (int, from 1), Value (double), Document,
+/// Position (id type: of the query in the document), Query, Key (int: positions in the window),
+/// Query Token, Key Token and Text (string), in which [ ] are around the query and ( ) around the
+/// key.
+///
+/// Output port 1, a vtkPolyData with a point per word of the texts around both, a text below
+/// another, for the representation Token Labels: Token (string), Side (unsigned char), Rank, Kind
+/// (int: 0 query, 1 key, 2 both, -1 neither).
+///
+/// Output port 2, a vtkPolyData with a rectangle behind each query and key: the cell arrays Kind,
+/// Rank and MarkColor (unsigned char, 3).
+///
+/// Output port 3, a vtkTable with the tokens of the windows, for the second input of
+/// vtkTransformerRecorder: Sequence, Position and TokenId (int). Field data of all: Layer, Head and
+/// Measure (string), such as "Score, with the bias of ALiBi by distance"; of this one, if it has a
+/// single text, also Query and Key (int), their positions.
 class ATTENTIONATLASCORPUS_EXPORT vtkTopContexts : public vtkCorpusAlgorithm
 {
 public:
@@ -46,52 +40,30 @@ public:
     NEXT_TOKEN_EFFECT = 3
   };
 
-  ///@{
-  /**
-   * By what texts are found. Default: ATTENTION.
-   */
+  /// By what texts are found. Default: ATTENTION.
   vtkSetClampMacro(Measure, int, SCORE, NEXT_TOKEN_EFFECT);
   vtkGetMacro(Measure, int);
-  ///@}
 
-  ///@{
-  /**
-   * The largest number of texts, at least 1. Default: 10.
-   */
+  /// The largest number of texts, at least 1. Default: 10.
   vtkSetClampMacro(Top, int, 1, VTK_INT_MAX);
   vtkGetMacro(Top, int);
-  ///@}
 
-  ///@{
-  /**
-   * Words that are shown on either side of the query and of the key, at least 0. Default: 5.
-   */
+  /// Words that are shown on either side of the query and of the key, at least 0. Default: 5.
   vtkSetClampMacro(Around, int, 0, VTK_INT_MAX);
   vtkGetMacro(Around, int);
-  ///@}
 
-  ///@{
-  /**
-   * The rank of the only text of port 3, from 1. 0: all texts. Default: 0.
-   */
+  /// The rank of the only text of port 3, from 1. 0: all texts. Default: 0.
   vtkSetClampMacro(Recorded, int, 0, VTK_INT_MAX);
   vtkGetMacro(Recorded, int);
-  ///@}
 
 protected:
   vtkTopContexts();
-  ~vtkTopContexts() override = default;
 
   void Show(const atlas::CorpusStatistics& statistics, AttentionAtlas::Task& task) override;
 
 private:
-  vtkTopContexts(const vtkTopContexts&) = delete;
-  void operator=(const vtkTopContexts&) = delete;
-
   int Measure = ATTENTION;
   int Top = 10;
   int Around = 5;
   int Recorded = 0;
 };
-
-#endif

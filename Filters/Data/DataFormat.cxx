@@ -1,7 +1,7 @@
 #include "DataFormat.h"
 
+#include "Base/Error.h"
 #include "DataFields.h"
-#include "Error.h"
 
 #include <vtkDataObject.h>
 
@@ -22,12 +22,9 @@ void RequireFormat(
   vtkDataObject* data, const char* format, const std::string& input, const std::string& advice)
 {
   const std::string found = FormatOf(data);
-  if (found != format)
-  {
-    throw atlas::ModelError(input + ": expected the field array '" + FormatField + "' to be '" +
-                            format + "', found " +
-                            (found.empty() ? "no such array" : "'" + found + "'") + "; " + advice);
-  }
+  atlas::ThrowIf<atlas::ModelError>(found != format, input, ": expected the field array '",
+    FormatField, "' to be '", format, "', found ",
+    found.empty() ? "no such array" : "'" + found + "'", "; ", advice);
 }
 
 }

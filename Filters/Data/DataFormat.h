@@ -6,9 +6,9 @@
 
 class vtkDataObject;
 
-/// Every data object that our sources and filters produce states its format in the string array
-/// Format of its field data. Filters check it in their XML (AtlasFormatDomain) and when they run. A
-/// filter that only adds to its input passes it on, and so do the filters of ParaView.
+/// The field array Format (string) of all data that our sources and filters make. Filters check it
+/// in their XML (AtlasFormatDomain) and when they run. Those that only add to their input, and
+/// ParaView's, pass it on.
 namespace AttentionAtlas
 {
 

@@ -1,7 +1,7 @@
 #include "ModelConversion.h"
 
+#include "Base/Error.h"
 #include "DataFields.h"
-#include "Error.h"
 
 #include <vtkCompositeDataSet.h>
 #include <vtkDataArray.h>
@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
 
 namespace AttentionAtlas
 {
@@ -57,28 +58,18 @@ vtkSmartPointer<vtkTable> ToTable(const std::string& name, const atlas::Tensor& 
 /// The element type of a VTK array, by kind and size.
 atlas::DType ToDType(const std::string& block, vtkDataArray* array)
 {
-  const int type = array->GetDataType();
-  const int bytes = array->GetDataTypeSize();
-  if (type == VTK_DOUBLE)
+  const atlas::DType integer =
+    array->GetDataTypeSize() == 8 ? atlas::DType::I64 : atlas::DType::I32;
+  const std::map<int, atlas::DType> types = { { VTK_DOUBLE, atlas::DType::F64 },
+    { VTK_FLOAT, atlas::DType::F32 }, { VTK_UNSIGNED_CHAR, atlas::DType::U8 }, { VTK_INT, integer },
+    { VTK_LONG, integer }, { VTK_LONG_LONG, integer }, { VTK_ID_TYPE, integer } };
+  const auto found = types.find(array->GetDataType());
+  if (found == types.end())
   {
-    return atlas::DType::F64;
+    throw atlas::ModelError("input model: block '", block,
+      "': expected double, float or integer values, found ", array->GetDataTypeAsString(), ".");
   }
-  if (type == VTK_FLOAT)
-  {
-    return atlas::DType::F32;
-  }
-  if (type == VTK_UNSIGNED_CHAR)
-  {
-    return atlas::DType::U8;
-  }
-  if ((type == VTK_INT || type == VTK_LONG || type == VTK_LONG_LONG || type == VTK_ID_TYPE) &&
-      (bytes == 4 || bytes == 8))
-  {
-    return bytes == 8 ? atlas::DType::I64 : atlas::DType::I32;
-  }
-  throw atlas::ModelError("input model: block '" + block +
-                          "': expected double, float or integer values, found " +
-                          array->GetDataTypeAsString() + ".");
+  return found->second;
 }
 
 atlas::TensorView ToView(const std::string& block, vtkTable* table)
@@ -87,9 +78,9 @@ atlas::TensorView ToView(const std::string& block, vtkTable* table)
     vtkDataArray::SafeDownCast(table->GetNumberOfColumns() == 1 ? table->GetColumn(0) : nullptr);
   if (values == nullptr)
   {
-    throw atlas::ModelError("input model: block '" + block +
-                            "': expected a table with one column of numbers, found " +
-                            std::to_string(table->GetNumberOfColumns()) + " columns.");
+    throw atlas::ModelError("input model: block '", block,
+      "': expected a table with one column of numbers, found ", table->GetNumberOfColumns(),
+      " columns.");
   }
   return { ToDType(block, values), { values->GetNumberOfTuples(), values->GetNumberOfComponents() },
     static_cast<const std::byte*>(values->GetVoidPointer(0)) };

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "AttentionAtlasDataModule.h"
-#include "AttentionOnlyModel.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
 #include "DataFormat.h"
 
 class vtkMultiBlockDataSet;

@@ -3,6 +3,7 @@
 #include "AttentionAtlasDataModule.h"
 
 #include <vtkCellArray.h>
+#include <vtkDoubleArray.h>
 #include <vtkNew.h>
 #include <vtkPoints.h>
 #include <vtkStringArray.h>
@@ -16,8 +17,9 @@ namespace AttentionAtlas
 {
 
 /// Titles of the panels of a view of many heads, for the representation Token Labels: points with
-/// the arrays Token and Side. A title is to the upper right of its point (Side 2), to the
-/// right (1), or to the left (0).
+/// the arrays Token, Side and Radius. A title is to the upper right of its point (Side 2), to the
+/// right (1), to the left (0), or where there is room around a disc of this Radius (6), of which
+/// its point is the rightmost.
 class ATTENTIONATLASDATA_EXPORT PanelTitles
 {
 public:
@@ -26,17 +28,20 @@ public:
   void Add(double x, double y, const std::string& text);
   void AddToTheRight(double x, double y, const std::string& text);
   void AddToTheLeft(double x, double y, const std::string& text);
+  /// The middle and radius are those of a disc, in units of the scene.
+  void AddAround(double x, double y, double radius, const std::string& text);
 
   /// Makes them the content of a data object of this format.
   void MoveTo(vtkPolyData* output, const char* format);
 
 private:
-  void Add(double x, double y, const std::string& text, unsigned char side);
+  void Add(double x, double y, const std::string& text, unsigned char side, double radius = 0);
 
   vtkNew<vtkPoints> Points;
   vtkNew<vtkCellArray> Vertices;
   vtkNew<vtkStringArray> Texts;
   vtkNew<vtkUnsignedCharArray> Sides;
+  vtkNew<vtkDoubleArray> Radii;
 };
 
 }

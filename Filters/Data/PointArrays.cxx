@@ -1,21 +1,15 @@
 #include "PointArrays.h"
 
 #include "ArrayNames.h"
-#include "Error.h"
+#include "Base/Error.h"
 
-#include <vtkAlgorithm.h>
 #include <vtkDataArray.h>
 #include <vtkDataArrayRange.h>
-#include <vtkDataObjectTypes.h>
 #include <vtkDataSet.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkPointData.h>
-#include <vtkSmartPointer.h>
 #include <vtkTable.h>
 
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <utility>
 
@@ -44,10 +38,10 @@ vtkDataArray* RequireNumbers(
   vtkDataArray* array = attributes->GetArray(name);
   if (array == nullptr || array->GetNumberOfComponents() != 1)
   {
-    throw atlas::OptionError(
-      "input: expected an array '" + std::string(name) + "' with one number per point, found " +
-      (array == nullptr ? "none" : std::to_string(array->GetNumberOfComponents()) + " components") +
-      "; " + advice);
+    throw atlas::OptionError("input: expected an array '", name,
+      "' with one number per point, found ",
+      array == nullptr ? "none" : atlas::Concat(array->GetNumberOfComponents(), " components"),
+      "; ", advice);
   }
   return array;
 }
@@ -59,12 +53,9 @@ std::vector<std::int64_t> Integers(vtkDataArray* array)
   constexpr double largest = 9007199254740992; // exact in double
   for (const double number : vtk::DataArrayValueRange<1>(array))
   {
-    if (!(std::abs(number) <= largest) || number != std::floor(number))
-    {
-      throw atlas::OptionError("input: array '" + std::string(array->GetName()) +
-                               "': expected integers, found " + std::to_string(number) +
-                               " in row " + std::to_string(numbers.size()) + ".");
-    }
+    atlas::ThrowIf<atlas::OptionError>(
+      !(std::abs(number) <= largest) || number != std::floor(number), "input: array '",
+      array->GetName(), "': expected integers, found ", number, " in row ", numbers.size(), ".");
     numbers.push_back(static_cast<std::int64_t>(number));
   }
   return numbers;
@@ -82,9 +73,7 @@ std::vector<HeadRows> GroupByHead(
     const std::int64_t head = heads.empty() ? -1 : heads[row];
     if (last == nullptr || last->layer != layer || last->head != head)
     {
-      last = &groups[{ layer, head }];
-      last->layer = layer;
-      last->head = head;
+      last = &groups.try_emplace({ layer, head }, HeadRows{ layer, head, {} }).first->second;
     }
     last->rows.push_back(i);
   }

@@ -1,9 +1,9 @@
 #include "RecordingConversion.h"
 
+#include "Base/Error.h"
 #include "DataFields.h"
-#include "Error.h"
 #include "ModelConversion.h"
-#include "RecordingQuantities.h"
+#include "Recording/RecordingQuantities.h"
 #include "SharedArray.h"
 
 #include <vtkCompositeDataSet.h>
@@ -15,10 +15,8 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <iterator>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -41,6 +39,32 @@ constexpr const char* RoutingBlock = "routing";
 /// The numbers of a picture in the field array PictureContentsField.
 constexpr int PictureContentNumbers = 6;
 
+/// A kind of window of layers: its field array, its place, and what it has a number of.
+struct WindowKind
+{
+  const char* field;
+  std::int64_t atlas::RecordedLayer::* size;
+  const char* things;
+};
+constexpr std::array<WindowKind, 3> WindowKinds = { {
+  { WindowField, &atlas::RecordedLayer::window, "keys" },
+  { PatchWindowField, &atlas::RecordedLayer::patchWindow, "patches" },
+  { ChunkField, &atlas::RecordedLayer::chunk, "tokens" },
+} };
+
+/// Throws atlas::ModelError if something is wrong with the input, or with a field array of it.
+template<class... Parts>
+void FailIf(bool isWrong, const Parts&... parts)
+{
+  atlas::ThrowIf<atlas::ModelError>(isWrong, Source, ": ", parts...);
+}
+
+template<class... Parts>
+void FailFieldIf(bool isWrong, const char* name, const Parts&... parts)
+{
+  FailIf(isWrong, "field array '", name, "': expected ", parts...);
+}
+
 std::string Numbered(const char* name, std::int64_t number)
 {
   return name + std::to_string(number);
@@ -53,31 +77,30 @@ void AddBlock(vtkMultiBlockDataSet* parent, const std::string& name, vtkDataObje
   parent->GetMetaData(index)->Set(vtkCompositeDataSet::NAME(), name.c_str());
 }
 
-vtkDataObject* FindBlock(vtkMultiBlockDataSet* parent, const std::string& name)
+/// The name of a block; empty if it has none.
+std::string NameOf(vtkMultiBlockDataSet* parent, unsigned int block)
 {
-  for (unsigned int i = 0; i < parent->GetNumberOfBlocks(); ++i)
-  {
-    const char* found =
-      parent->HasMetaData(i) != 0 ? parent->GetMetaData(i)->Get(vtkCompositeDataSet::NAME()) : "";
-    if (found != nullptr && name == found)
-    {
-      return parent->GetBlock(i);
-    }
-  }
-  return nullptr;
+  const char* name = parent->HasMetaData(block) != 0
+                       ? parent->GetMetaData(block)->Get(vtkCompositeDataSet::NAME())
+                       : nullptr;
+  return name != nullptr ? name : "";
 }
 
-/// The number behind `prefix`, if a name is nothing else.
-std::optional<std::int32_t> NumberBehind(const std::string& prefix, const char* name)
+/// The first block of a name if it has a type; otherwise nullptr.
+template<class Data>
+Data* Find(vtkMultiBlockDataSet* parent, const std::string& name)
 {
-  const std::string text = name != nullptr ? name : "";
-  if (text.size() == prefix.size() || text.compare(0, prefix.size(), prefix) != 0 ||
-      text.find_first_not_of("0123456789", prefix.size()) != std::string::npos)
+  unsigned int block = 0;
+  while (block < parent->GetNumberOfBlocks() && NameOf(parent, block) != name)
   {
-    return std::nullopt;
+    ++block;
   }
-  return static_cast<std::int32_t>(std::strtol(text.c_str() + prefix.size(), nullptr, 10));
+  return block < parent->GetNumberOfBlocks() ? Data::SafeDownCast(parent->GetBlock(block))
+                                             : nullptr;
 }
+
+constexpr auto FindBlocks = Find<vtkMultiBlockDataSet>;
+constexpr auto FindTable = Find<vtkTable>;
 
 /// The numbers of the blocks that are named by `prefix` and a number, rising.
 std::set<std::int32_t> NumberedBlocks(vtkMultiBlockDataSet* parent, const std::string& prefix)
@@ -85,12 +108,12 @@ std::set<std::int32_t> NumberedBlocks(vtkMultiBlockDataSet* parent, const std::s
   std::set<std::int32_t> numbers;
   for (unsigned int i = 0; i < parent->GetNumberOfBlocks(); ++i)
   {
-    const char* name = parent->HasMetaData(i) != 0
-                         ? parent->GetMetaData(i)->Get(vtkCompositeDataSet::NAME())
-                         : nullptr;
-    if (const std::optional<std::int32_t> number = NumberBehind(prefix, name))
+    const std::string name = NameOf(parent, i);
+    if (name.size() > prefix.size() && name.compare(0, prefix.size(), prefix) == 0 &&
+        name.find_first_not_of("0123456789", prefix.size()) == std::string::npos)
     {
-      numbers.insert(*number);
+      numbers.insert(
+        static_cast<std::int32_t>(std::strtol(name.c_str() + prefix.size(), nullptr, 10)));
     }
   }
   return numbers;
@@ -98,22 +121,8 @@ std::set<std::int32_t> NumberedBlocks(vtkMultiBlockDataSet* parent, const std::s
 
 /// The VTK arrays of lists of tokens.
 template<class Value>
-struct ArrayOf;
-template<>
-struct ArrayOf<std::int32_t>
-{
-  using Type = vtkIntArray;
-};
-template<>
-struct ArrayOf<std::int64_t>
-{
-  using Type = vtkTypeInt64Array;
-};
-template<>
-struct ArrayOf<std::string>
-{
-  using Type = vtkStringArray;
-};
+using ArrayOf = std::conditional_t<std::is_same_v<Value, std::string>, vtkStringArray,
+  std::conditional_t<std::is_same_v<Value, std::int64_t>, vtkTypeInt64Array, vtkIntArray>>;
 
 /// Adds a column unless it is not recorded.
 template<class Value>
@@ -121,7 +130,7 @@ void AddRecorded(vtkTable* table, const char* name, const std::vector<Value>& va
 {
   if (!values.empty())
   {
-    AddColumn<typename ArrayOf<Value>::Type>(table, name, values);
+    AddColumn<ArrayOf<Value>>(table, name, values);
   }
 }
 
@@ -221,8 +230,8 @@ void AddRouting(vtkMultiBlockDataSet* block, const atlas::RecordedRouting& routi
 
 /// Adds an array of tuples (layer, values ...) of the layers that have some, unless none has.
 template<class ValuesOf>
-void AddLayerField(const char* name, const atlas::Recording& recording, const ValuesOf& valuesOf,
-  vtkFieldData* fields)
+void AddLayerField(const char* name, const atlas::Recording& recording, vtkFieldData* fields,
+  const ValuesOf& valuesOf)
 {
   vtkNew<vtkDoubleArray> array;
   array->SetName(name);
@@ -245,27 +254,20 @@ void AddLayerField(const char* name, const atlas::Recording& recording, const Va
 /// Adds caps, windows of keys and of patches, chunks, sinks and numbers of experts.
 void AddVariants(const atlas::Recording& recording, vtkFieldData* fields)
 {
-  const auto unlessZero = [](double value)
-  { return value != 0 ? std::vector<double>{ value } : std::vector<double>{}; };
-  AddLayerField(
-    ScoreCapField, recording,
-    [&](const atlas::RecordedLayer& layer) { return unlessZero(layer.scoreCap); }, fields);
-  AddLayerField(
-    WindowField, recording, [&](const atlas::RecordedLayer& layer)
-    { return unlessZero(static_cast<double>(std::min(layer.window, LargestWindow))); }, fields);
-  AddLayerField(
-    PatchWindowField, recording, [&](const atlas::RecordedLayer& layer)
-    { return unlessZero(static_cast<double>(std::min(layer.patchWindow, LargestWindow))); },
-    fields);
-  AddLayerField(
-    ChunkField, recording, [&](const atlas::RecordedLayer& layer)
-    { return unlessZero(static_cast<double>(std::min(layer.chunk, LargestWindow))); }, fields);
-  AddLayerField(
-    SinksField, recording, [](const atlas::RecordedLayer& layer)
-    { return std::vector<double>(layer.sinks.begin(), layer.sinks.end()); }, fields);
-  AddLayerField(
-    ExpertsField, recording, [&](const atlas::RecordedLayer& layer)
-    { return unlessZero(layer.routing.chosen.IsRecorded() ? layer.routing.experts : 0); }, fields);
+  using Layer = atlas::RecordedLayer;
+  using Values = std::vector<double>;
+  const auto unlessZero = [](double value) { return value != 0 ? Values{ value } : Values(); };
+  AddLayerField(ScoreCapField, recording, fields,
+    [&](const Layer& layer) { return unlessZero(layer.scoreCap); });
+  for (const WindowKind& kind : WindowKinds)
+  {
+    AddLayerField(kind.field, recording, fields, [&](const Layer& layer)
+      { return unlessZero(static_cast<double>(std::min(layer.*kind.size, LargestWindow))); });
+  }
+  AddLayerField(SinksField, recording, fields,
+    [](const Layer& layer) { return Values(layer.sinks.begin(), layer.sinks.end()); });
+  AddLayerField(ExpertsField, recording, fields, [&](const Layer& layer)
+    { return unlessZero(layer.routing.chosen.IsRecorded() ? layer.routing.experts : 0); });
 }
 
 void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
@@ -421,20 +423,18 @@ atlas::SharedMatrix MatrixOf(vtkTable* table, const std::string& column, const s
   auto* values = vtkFloatArray::SafeDownCast(array);
   if (values == nullptr)
   {
-    throw atlas::ModelError(std::string(Source) + ": block '" + block + "', column '" + column +
-                            "': expected float values, found " + array->GetDataTypeAsString() +
-                            ".");
+    throw atlas::ModelError(Source, ": block '", block, "', column '", column,
+      "': expected float values, found ", array->GetDataTypeAsString(), ".");
   }
   return ToMatrix(values);
 }
 
 atlas::RecordedTokens ReadTokens(vtkMultiBlockDataSet* input)
 {
-  auto* table = vtkTable::SafeDownCast(FindBlock(input, "tokens"));
+  auto* table = FindTable(input, "tokens");
   if (table == nullptr)
   {
-    throw atlas::ModelError(
-      std::string(Source) + ": expected a table in a block 'tokens', found none.");
+    throw atlas::ModelError(Source, ": expected a table in a block 'tokens', found none.");
   }
   atlas::RecordedTokens tokens;
   const bool ofImages = table->GetColumnByName(SequenceColumn(true)) != nullptr;
@@ -456,7 +456,7 @@ atlas::RecordedTokens ReadTokens(vtkMultiBlockDataSet* input)
 std::shared_ptr<std::uint8_t> ReadPixels(
   vtkMultiBlockDataSet* input, const atlas::RecordedPictures& pictures)
 {
-  auto* table = vtkTable::SafeDownCast(FindBlock(input, atlas::Pictures.name));
+  auto* table = FindTable(input, atlas::Pictures.name);
   if (table == nullptr)
   {
     return nullptr;
@@ -466,10 +466,9 @@ std::shared_ptr<std::uint8_t> ReadPixels(
   if (pixels == nullptr || pixels->GetNumberOfComponents() != 3 ||
       pixels->GetNumberOfTuples() != expected)
   {
-    throw atlas::ModelError(std::string(Source) + ": block '" + atlas::Pictures.name +
-                            "': expected a column '" + atlas::Pictures.label + "' of " +
-                            std::to_string(expected) + " pixels of 3 bytes, found " +
-                            (pixels == nullptr ? "none" : "another shape") + ".");
+    throw atlas::ModelError(Source, ": block '", atlas::Pictures.name, "': expected a column '",
+      atlas::Pictures.label, "' of ", expected, " pixels of 3 bytes, found ",
+      pixels == nullptr ? "none" : "another shape", ".");
   }
   return ToBytes(pixels);
 }
@@ -483,12 +482,8 @@ std::vector<atlas::PictureContent> ReadContents(vtkFieldData* fields)
   {
     return contents;
   }
-  if (array->GetNumberOfComponents() != PictureContentNumbers)
-  {
-    throw atlas::ModelError(std::string(Source) + ": field array '" + PictureContentsField +
-                            "': expected tuples of 6 numbers, found " +
-                            std::to_string(array->GetNumberOfComponents()) + " components.");
-  }
+  FailFieldIf(array->GetNumberOfComponents() != PictureContentNumbers, PictureContentsField,
+    "tuples of 6 numbers, found ", array->GetNumberOfComponents(), " components.");
   for (vtkIdType i = 0; i < array->GetNumberOfTuples(); ++i)
   {
     const auto number = [&](int component)
@@ -507,14 +502,12 @@ bool HaveSides(const atlas::RecordedPictures& pictures)
 {
   const auto isSide = [](std::int64_t side)
   { return side > 0 && side <= atlas::MaximumPictureSide; };
-  for (std::int64_t i = 0; i < pictures.count; ++i)
+  bool areSides = true;
+  for (std::int64_t i = 0; areSides && i < pictures.count; ++i)
   {
-    if (!isSide(pictures.HeightOf(i)) || !isSide(pictures.WidthOf(i)))
-    {
-      return false;
-    }
+    areSides = isSide(pictures.HeightOf(i)) && isSide(pictures.WidthOf(i));
   }
-  return true;
+  return areSides;
 }
 
 atlas::RecordedPictures ReadPictures(vtkMultiBlockDataSet* input, std::int64_t images)
@@ -553,7 +546,7 @@ std::vector<atlas::SharedMatrix> ReadStored(
 {
   std::vector<atlas::SharedMatrix> matrices;
   const std::string name = StoredBlock(head, quantity);
-  auto* block = vtkMultiBlockDataSet::SafeDownCast(FindBlock(layer, name));
+  auto* block = FindBlocks(layer, name);
   for (unsigned int s = 0; block != nullptr && s < block->GetNumberOfBlocks(); ++s)
   {
     if (auto* table = vtkTable::SafeDownCast(block->GetBlock(s)))
@@ -567,10 +560,10 @@ std::vector<atlas::SharedMatrix> ReadStored(
 atlas::RecordedHead ReadHead(vtkMultiBlockDataSet* layer, std::int32_t number)
 {
   const std::string name = Numbered("head ", number);
-  auto* table = vtkTable::SafeDownCast(FindBlock(layer, name));
+  auto* table = FindTable(layer, name);
   if (table == nullptr)
   {
-    throw atlas::ModelError(std::string(Source) + ": block '" + name + "': expected a table.");
+    throw atlas::ModelError(Source, ": block '", name, "': expected a table.");
   }
   atlas::RecordedHead head;
   for (const atlas::HeadQuantity& quantity : atlas::HeadQuantities)
@@ -584,45 +577,17 @@ atlas::RecordedHead ReadHead(vtkMultiBlockDataSet* layer, std::int32_t number)
   return head;
 }
 
-std::vector<atlas::RecordedHead> ReadHeads(vtkMultiBlockDataSet* layer)
+/// As many heads as there are, of which one alone is read, if it is there, or all.
+std::vector<atlas::RecordedHead> ReadHeads(
+  vtkMultiBlockDataSet* layer, std::int64_t head = atlas::AllHeads)
 {
   std::vector<atlas::RecordedHead> heads;
   for (const std::int32_t number : NumberedBlocks(layer, "head "))
   {
-    heads.push_back(ReadHead(layer, number));
+    const bool isRead = head == atlas::AllHeads || head == static_cast<std::int64_t>(heads.size());
+    heads.push_back(isRead ? ReadHead(layer, number) : atlas::RecordedHead());
   }
   return heads;
-}
-
-/// As many heads as there are, of which one alone is read, if it is there, or all.
-std::vector<atlas::RecordedHead> ReadOneHead(vtkMultiBlockDataSet* layer, std::int64_t head)
-{
-  if (head == atlas::AllHeads)
-  {
-    return ReadHeads(layer);
-  }
-  const std::set<std::int32_t> numbers = NumberedBlocks(layer, "head ");
-  std::vector<atlas::RecordedHead> heads(numbers.size());
-  if (head >= 0 && head < static_cast<std::int64_t>(numbers.size()))
-  {
-    heads[head] = ReadHead(layer, *std::next(numbers.begin(), head));
-  }
-  return heads;
-}
-
-double ScaleOf(vtkFieldData* fields, std::int64_t layer)
-{
-  vtkDataArray* scales = fields->GetArray(ScoreScaleField);
-  for (vtkIdType i = 0; scales != nullptr && i < scales->GetNumberOfTuples(); ++i)
-  {
-    if (static_cast<std::int64_t>(scales->GetComponent(i, 0)) == layer)
-    {
-      return scales->GetComponent(i, 1);
-    }
-  }
-  throw atlas::ModelError(std::string(Source) + ": field array '" + ScoreScaleField +
-                          "': expected a scale of layer " + std::to_string(layer) +
-                          ", found none.");
 }
 
 /// The values of a layer in an array of tuples (layer, values ...); none if it has none.
@@ -643,31 +608,30 @@ std::vector<double> LayerValues(vtkFieldData* fields, const char* name, std::int
   return values;
 }
 
+double ScaleOf(vtkFieldData* fields, std::int64_t layer)
+{
+  const std::vector<double> values = LayerValues(fields, ScoreScaleField, layer);
+  FailFieldIf(values.empty(), ScoreScaleField, "a scale of layer ", layer, ", found none.");
+  return values.front();
+}
+
 /// The one value of a layer, 0 if it has none.
 double LayerValue(vtkFieldData* fields, const char* name, std::int64_t layer)
 {
   const std::vector<double> values = LayerValues(fields, name, layer);
-  if (values.size() > 1)
-  {
-    throw atlas::ModelError(std::string(Source) + ": field array '" + name +
-                            "': expected pairs of a layer and a value, found " +
-                            std::to_string(values.size() + 1) + " components.");
-  }
+  FailFieldIf(values.size() > 1, name, "pairs of a layer and a value, found ", values.size() + 1,
+    " components.");
   return values.empty() ? 0 : values.front();
 }
 
-/// A window of a layer, 0 if it has none. `things`: what it has some of.
-std::int64_t WindowOf(
-  vtkFieldData* fields, const char* name, const char* things, std::int64_t layer)
+/// The same, a whole number of some things.
+std::int64_t LayerCount(
+  vtkFieldData* fields, const char* name, std::int64_t layer, const char* things, double largest)
 {
-  const double window = LayerValue(fields, name, layer);
-  if (std::trunc(window) != window || std::abs(window) > static_cast<double>(LargestWindow))
-  {
-    throw atlas::ModelError(std::string(Source) + ": field array '" + name +
-                            "': expected a number of " + things + ", found " +
-                            std::to_string(window) + ".");
-  }
-  return static_cast<std::int64_t>(window);
+  const double count = LayerValue(fields, name, layer);
+  FailFieldIf(std::trunc(count) != count || std::abs(count) > largest, name, "a number of ", things,
+    ", found ", count, ".");
+  return static_cast<std::int64_t>(count);
 }
 
 /// A layer with its scale, cap, windows, chunks, sinks and number of experts, without heads.
@@ -677,17 +641,12 @@ atlas::RecordedLayer ReadLayer(vtkFieldData* fields, std::int32_t index)
   layer.index = index;
   layer.scoreScale = ScaleOf(fields, index);
   layer.scoreCap = LayerValue(fields, ScoreCapField, index);
-  layer.window = WindowOf(fields, WindowField, "keys", index);
-  layer.patchWindow = WindowOf(fields, PatchWindowField, "patches", index);
-  layer.chunk = WindowOf(fields, ChunkField, "tokens", index);
-  const double experts = LayerValue(fields, ExpertsField, index);
-  if (std::trunc(experts) != experts || std::abs(experts) > LargestExperts)
+  for (const auto& [field, size, things] : WindowKinds)
   {
-    throw atlas::ModelError(std::string(Source) + ": field array '" + ExpertsField +
-                            "': expected a number of experts, found " + std::to_string(experts) +
-                            ".");
+    layer.*size = LayerCount(fields, field, index, things, static_cast<double>(LargestWindow));
   }
-  layer.routing.experts = static_cast<std::int32_t>(experts);
+  layer.routing.experts =
+    static_cast<std::int32_t>(LayerCount(fields, ExpertsField, index, "experts", LargestExperts));
   for (const double sink : LayerValues(fields, SinksField, index))
   {
     layer.sinks.push_back(static_cast<float>(sink));
@@ -698,7 +657,7 @@ atlas::RecordedLayer ReadLayer(vtkFieldData* fields, std::int32_t index)
 /// The block of a layer; nullptr if the recording has none, or one without heads.
 vtkMultiBlockDataSet* FindHeads(vtkMultiBlockDataSet* input, std::int64_t index)
 {
-  auto* block = vtkMultiBlockDataSet::SafeDownCast(FindBlock(input, Numbered("layer ", index)));
+  auto* block = FindBlocks(input, Numbered("layer ", index));
   return block != nullptr && !NumberedBlocks(block, "head ").empty() ? block : nullptr;
 }
 
@@ -715,7 +674,7 @@ void ReadOneLayer(
       recording.layers.push_back(ReadLayer(fields, recorded));
       if (recorded == index)
       {
-        recording.layers.back().heads = ReadOneHead(block, head);
+        recording.layers.back().heads = ReadHeads(block, head);
       }
     }
   }
@@ -727,7 +686,7 @@ void ReadOneLayer(
 
 void ReadRouting(vtkMultiBlockDataSet* block, atlas::RecordedRouting& routing)
 {
-  if (auto* table = vtkTable::SafeDownCast(FindBlock(block, RoutingBlock)))
+  if (auto* table = FindTable(block, RoutingBlock))
   {
     for (const atlas::RoutingQuantity& quantity : atlas::RoutingQuantities)
     {
@@ -740,7 +699,7 @@ void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
 {
   for (const std::int32_t index : NumberedBlocks(input, "layer "))
   {
-    auto* block = vtkMultiBlockDataSet::SafeDownCast(FindBlock(input, Numbered("layer ", index)));
+    auto* block = FindBlocks(input, Numbered("layer ", index));
     if (block == nullptr)
     {
       continue;
@@ -752,14 +711,10 @@ void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
       recording.layers.back().heads = std::move(heads);
       ReadRouting(block, recording.layers.back().routing);
     }
-    if (auto* table = vtkTable::SafeDownCast(FindBlock(block, atlas::ResidualQuantity.name)))
+    if (auto* table = FindTable(block, atlas::ResidualQuantity.name))
     {
-      if (index > recording.layerCount)
-      {
-        throw atlas::ModelError(std::string(Source) + ": expected residuals of layers 0 to " +
-                                std::to_string(recording.layerCount) + ", found layer " +
-                                std::to_string(index) + ".");
-      }
+      FailIf(index > recording.layerCount, "expected residuals of layers 0 to ",
+        recording.layerCount, ", found layer ", index, ".");
       recording.residual.resize(static_cast<std::size_t>(recording.layerCount) + 1);
       recording.residual[index] =
         MatrixOf(table, atlas::ResidualQuantity.label, atlas::ResidualQuantity.name);
@@ -772,25 +727,27 @@ void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
 template<class List>
 auto ParseField(const List& list, vtkFieldData* fields, const char* name)
 {
-  const std::string what = std::string(Source) + ": field array '" + name + "'";
-  if (fields->GetAbstractArray(name) == nullptr)
-  {
-    throw atlas::ModelError(
-      what + ": expected one of " + atlas::NamesOf(list) + ", but the array is missing.");
-  }
-  return atlas::ParseNamed<atlas::ModelError>(list, FieldText(fields, name), what);
+  FailFieldIf(fields->GetAbstractArray(name) == nullptr, name, "one of ", atlas::NamesOf(list),
+    ", but the array is missing.");
+  return atlas::ParseNamed<atlas::ModelError>(
+    list, FieldText(fields, name), atlas::Concat(Source, ": field array '", name, "'"));
+}
+
+/// The same, but `absent` if there is no such array.
+template<class List, class Value>
+Value ParseField(const List& list, vtkFieldData* fields, const char* name, Value absent)
+{
+  return fields->GetAbstractArray(name) == nullptr ? absent : ParseField(list, fields, name);
 }
 
 void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
 {
   recording.architecture = FieldText(fields, ArchitectureField);
   recording.mask = ParseField(atlas::AttentionMasks, fields, MaskField);
-  recording.processing = fields->GetAbstractArray(WeightProcessingField) == nullptr
-                           ? atlas::WeightProcessing::Unknown
-                           : ParseField(atlas::WeightProcessings, fields, WeightProcessingField);
-  recording.products = fields->GetAbstractArray(ProductsField) == nullptr
-                         ? atlas::ProductPrecision::Single
-                         : ParseField(atlas::ProductPrecisions, fields, ProductsField);
+  recording.processing = ParseField(
+    atlas::WeightProcessings, fields, WeightProcessingField, atlas::WeightProcessing::Unknown);
+  recording.products =
+    ParseField(atlas::ProductPrecisions, fields, ProductsField, atlas::ProductPrecision::Single);
   const std::vector<int> layers = ListOf<int>(fields->GetArray(LayersField));
   const std::vector<int> rotated = ListOf<int>(fields->GetArray(RotatedField));
   recording.layerCount = layers.empty() ? 0 : layers[0];
@@ -822,8 +779,7 @@ atlas::Recording ReadTokensAndFields(vtkMultiBlockDataSet* input)
 void AddLastOffsets(const std::vector<std::int64_t>& offsets, vtkMultiBlockDataSet* output)
 {
   output->GetFieldData()->AddArray(MakeArray<vtkTypeInt64Array>(LastSequenceOffsetsField, offsets));
-  if (auto* cross = vtkMultiBlockDataSet::SafeDownCast(
-        FindBlock(output, std::string(atlas::Name(atlas::AttentionKind::Cross)))))
+  if (auto* cross = FindBlocks(output, std::string(atlas::Name(atlas::AttentionKind::Cross))))
   {
     vtkFieldData* fields = cross->GetFieldData();
     std::vector<std::int64_t> both = offsets;
@@ -947,13 +903,12 @@ vtkMultiBlockDataSet* FindPart(vtkMultiBlockDataSet* input, atlas::AttentionKind
     return input;
   }
   const std::string name(atlas::Name(kind));
-  auto* part = vtkMultiBlockDataSet::SafeDownCast(FindBlock(input, name));
+  auto* part = FindBlocks(input, name);
   if (part == nullptr)
   {
-    throw atlas::OptionError("expected the recording of a transformer with an encoder and a "
-                             "decoder for the attention '" +
-                             name + "', found one of " +
-                             FieldText(input->GetFieldData(), ArchitectureField) + ".");
+    throw atlas::OptionError(
+      "expected the recording of a transformer with an encoder and a decoder for the attention '",
+      name, "', found one of ", FieldText(input->GetFieldData(), ArchitectureField), ".");
   }
   return part;
 }
@@ -970,14 +925,13 @@ atlas::Recording ToRecording(vtkMultiBlockDataSet* input)
 {
   atlas::Recording recording = ReadTokensAndFields(input);
   ReadLayers(input, recording);
-  if (auto* table = vtkTable::SafeDownCast(FindBlock(input, atlas::LogitsQuantity.name)))
+  if (auto* table = FindTable(input, atlas::LogitsQuantity.name))
   {
     recording.logits = MatrixOf(table, atlas::LogitsQuantity.label, atlas::LogitsQuantity.name);
   }
   const auto read = [&](atlas::AttentionKind kind) -> std::shared_ptr<const atlas::Recording>
   {
-    auto* part =
-      vtkMultiBlockDataSet::SafeDownCast(FindBlock(input, std::string(atlas::Name(kind))));
+    auto* part = FindBlocks(input, std::string(atlas::Name(kind)));
     return part == nullptr ? nullptr : std::make_shared<const atlas::Recording>(ToRecording(part));
   };
   recording.encoder = read(atlas::AttentionKind::Encoder);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "AttentionAtlasDataModule.h"
-#include "RecordedAttention.h"
+#include "Recording/RecordedAttention.h"
 
 #include <cstdint>
 
@@ -10,48 +10,40 @@ class vtkMultiBlockDataSet;
 
 /// How a recording looks as VTK data. Blocks, named:
 ///
-/// - tokens: a vtkTable with a row per token of all sequences: Sequence (int), Position (int, in
-/// its
+/// - tokens: a table with a row per token of all sequences: Sequence (int), Position (int, in its
 ///   sequence), TokenId (64-bit integer), Token (string), Segment (int); of images Image, Position,
 ///   Row, Column (int; -1 for a class token), Patch Color (float [3], mean red, green and blue, 0
-///   to 1; -1 for a class token). Of pictures among words Sequence, Row, Column and Picture Number
-///   (int; the picture of which the token is a part, -1 for a word). Columns that are not known are
-///   absent.
-/// - layer l: blocks named head h, a vtkTable with a row per token and the columns Query, Key,
-/// Value
-///   [d_head], Output [d_model] and Value Norm, as far as they were recorded; and residual, a
-///   vtkTable with the column Residual [d_model], the stream before layer l, or behind the last for
-///   l = L; and routing, a vtkTable with the columns Expert and Expert Weight [experts per token],
-///   the numbers of the experts that the layer chose and their factors. Attention
-///   that a file held is in blocks named head h weights and head h scores: blocks named sequence s,
-///   each a vtkTable with a row per query and one column, Weights s or Scores s [keys].
-/// - pictures: a vtkTable with the column Picture (unsigned char [3]), a row per pixel of all
-/// images,
+///   to 1; -1 for a class token); of pictures among words Sequence, Row, Column and Picture Number
+///   (int; the token's picture, -1 for a word). Columns that are not known are absent.
+/// - layer l: tables with a row per token: head h with the columns Query, Key, Value [d_head],
+///   Output [d_model] and Value Norm, as far as they were recorded; residual with Residual
+///   [d_model], the stream before layer l, or behind the last for l = L; routing with Expert and
+///   Expert Weight [experts per token], the numbers of the experts that the layer chose and their
+///   factors. Attention that a file held is in blocks head h weights and head h scores: of each
+///   sequence s a table with a row per query and one column, Weights s or Scores s [keys].
+/// - pictures: a table with the column Picture (unsigned char [3]), a row per pixel of all images,
 ///   those of the top row first; only if the recording holds the pixels.
-/// - logits: a vtkTable with the column Logits [vocabulary].
-/// - of a transformer with an encoder and a decoder, encoder and cross: blocks that look as this
+/// - logits: a table with the column Logits [vocabulary].
+/// - encoder and cross, of a transformer with an encoder and a decoder: blocks that look as this
 ///   whole does, with the parts of the recording (Recording.h). Of a model of pictures among words
 ///   encoder alone, with the attention in its encoder of images.
 ///
 /// Field data of the whole: Format, Architecture, Mask (causal, bidirectional) and Weight
 /// Processing (unknown, unprocessed, processed) (string); Layers, Heads, HeadDimension and Rotated
-/// (0, 1) (int); Score Scale (double, a tuple (layer, scale) per recorded layer), and of those
-/// layers that have them Score Cap (double, tuples (layer, cap)), Window (double, tuples (layer,
-/// keys)), Patch Window (double, tuples (layer, patches on a side)), Chunk (double, tuples (layer,
-/// tokens)), Sinks (double, tuples (layer,
-/// logit per head)) and, of those with routing, Experts (double, tuples (layer, number of
-/// experts)); ALiBi Slopes (double, per head, only where there are some); Sequence Offsets (64-bit
-/// integers, the first row of each sequence, then the number of rows). Of runs that were changed
-/// Interventions (string, what was changed, in words); of runs whose products are not those of
-/// floats Products (string, bf16). Of images Patch Grid (int, the rows and columns of patches of
-/// the largest). Of recordings with pictures also Picture Size (int, height and width in pixels)
-/// and, if the pixels are not there, Picture File, Picture Hash (string, per image) and Picture
-/// Processing (string, see RecordedPictures in Recording.h). Of pictures among words, instead of
-/// Patch Grid and Picture Size, Picture Contents (int, a tuple per picture: the picture or film,
-/// its first frame, the number of frames, 1 if it is all of a picture whose tiles are there, too,
-/// height and width in pixels). Of cross attention Source Lengths (64-bit integers, the number of
-/// tokens of the source with which each sequence begins); of T5 Distance Bias (float [2 D + 1], a
-/// tuple per head, the bias for key - query = -D ... D).
+/// (0, 1) (int); ALiBi Slopes (double, per head, only where there are some); Sequence Offsets
+/// (64-bit integers, the first row of each sequence, then the number of rows); and tuples (layer,
+/// value) (double): Score Scale, and of those layers that have them Score Cap, Window (keys), Patch
+/// Window (patches on a side), Chunk (tokens), Sinks (a logit per head) and Experts (their number).
+/// Of runs that were changed Interventions (string, in words); of runs whose products are not those
+/// of floats Products (string, bf16). Of images Patch Grid (int, the rows and columns of patches of
+/// the largest) and, with pictures, Picture Size (int, height and width in pixels); if the pixels
+/// are not there, Picture File, Picture Hash (string, per image) and Picture Processing (string,
+/// see RecordedPictures in Recording.h). Of pictures among words, instead of Patch Grid and Picture
+/// Size, Picture Contents (int, a tuple per picture: the picture or video, its first frame, the
+/// number of frames, 1 if it is all of a picture whose tiles are there, too, height and width in
+/// pixels). Of cross attention Source Lengths (64-bit integers, the number of tokens of the source
+/// with which each sequence begins); of T5 Distance Bias (float [2 D + 1], a tuple per head, the
+/// bias for key - query = -D ... D).
 namespace AttentionAtlas
 {
 

@@ -1,27 +1,16 @@
 #include "RecordingRanges.h"
 
+#include "Base/Index.h"
 #include "Execution.h"
-#include "Index.h"
 #include "ModelConversion.h"
 #include "RecordingConversion.h"
 
-#include <vtkAlgorithm.h>
 #include <vtkDataArray.h>
-#include <vtkDataObject.h>
 #include <vtkFieldData.h>
-#include <vtkImageData.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkMultiProcessController.h>
-#include <vtkNew.h>
-#include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-
-using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace AttentionAtlas
 {
@@ -33,17 +22,15 @@ int LongestBy(const char* field, vtkMultiBlockDataSet* recording, int sequence)
 {
   vtkDataArray* offsets = recording->GetFieldData()->GetArray(field);
   const vtkIdType count = offsets != nullptr ? offsets->GetNumberOfTuples() - 1 : 0;
-  const bool isMean = sequence == atlas::AllSequences;
-  int length = 1;
+  double length = 1;
   for (vtkIdType s = 0; s < count; ++s)
   {
-    if (isMean || s == sequence)
+    if (sequence == atlas::AllSequences || s == sequence)
     {
-      length = std::max(
-        length, static_cast<int>(offsets->GetComponent(s + 1, 0) - offsets->GetComponent(s, 0)));
+      length = std::max(length, offsets->GetComponent(s + 1, 0) - offsets->GetComponent(s, 0));
     }
   }
-  return length;
+  return static_cast<int>(length);
 }
 
 }

@@ -2,16 +2,9 @@
 
 #include "AttentionAtlasDataModule.h"
 
-#include <vtkType.h>
-
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <vector>
 
 class vtkAlgorithm;
-class vtkDataObject;
-class vtkInformation;
 class vtkMultiBlockDataSet;
 
 namespace AttentionAtlas

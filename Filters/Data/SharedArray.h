@@ -1,7 +1,7 @@
 #pragma once
 
 #include "AttentionAtlasDataModule.h"
-#include "Recording.h"
+#include "Recording/Recording.h"
 
 #include <vtkFloatArray.h>
 #include <vtkSmartPointer.h>

@@ -1,6 +1,6 @@
 #include "TokenNames.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <utility>
 

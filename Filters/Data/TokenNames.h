@@ -1,7 +1,7 @@
 #pragma once
 
 #include "AttentionAtlasDataModule.h"
-#include "OpenTransformer.h"
+#include "Recorder/OpenTransformer.h"
 
 #include <cstdint>
 #include <map>

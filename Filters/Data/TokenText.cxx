@@ -1,10 +1,10 @@
 #include "TokenText.h"
 
 #include "ArrayNames.h"
+#include "Base/Index.h"
 #include "DataFields.h"
-#include "Index.h"
-#include "RecordedAttention.h"
-#include "UnicodeText.h"
+#include "Recording/RecordedAttention.h"
+#include "Text/UnicodeText.h"
 
 #include <algorithm>
 #include <vector>

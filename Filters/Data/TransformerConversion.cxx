@@ -1,9 +1,10 @@
 #include "TransformerConversion.h"
 
+#include "Base/Error.h"
 #include "DataFields.h"
-#include "Error.h"
 #include "ModelConversion.h"
 #include "RecordingConversion.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <vtkCompositeDataSet.h>
 #include <vtkInformation.h>
@@ -40,11 +41,8 @@ std::string RequireModelFile(vtkMultiBlockDataSet* input)
   RequireFormat(
     input, Formats::Transformer, "input model", "give the output of a Transformer Reader.");
   std::string path = FieldText(input->GetFieldData(), ModelFileField);
-  if (path.empty())
-  {
-    throw atlas::ModelError("input model: expected a path in the field array 'Model File', found "
-                            "none.");
-  }
+  atlas::ThrowIf<atlas::ModelError>(
+    path.empty(), "input model: expected a path in the field array 'Model File', found none.");
   return path;
 }
 
@@ -75,6 +73,7 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
   AddField(fields, EmbeddingDimensionField, config.modelDimension);
   AddField(fields, VocabularySizeField, config.vocabulary);
   AddField(fields, "Positions", config.positions);
+  AddField(fields, "Processable", atlas::IsProcessable(config) ? 1 : 0);
   vtkNew<vtkIntArray> size;
   size->SetName(ImageSizeField);
   size->SetNumberOfComponents(3);

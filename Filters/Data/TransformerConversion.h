@@ -1,7 +1,7 @@
 #pragma once
 
 #include "AttentionAtlasDataModule.h"
-#include "OpenTransformer.h"
+#include "Recorder/OpenTransformer.h"
 
 #include <filesystem>
 #include <memory>
@@ -9,9 +9,8 @@
 
 class vtkMultiBlockDataSet;
 
-/// The VTK form of a transformer: a description with the path of its files. The weights are not
-/// part of the data, since ParaView would read all of them to find their ranges; OpenTransformer.h
-/// maps them.
+/// The VTK form of a transformer: a description with the path of its files. The weights, of which
+/// ParaView would read all to find their ranges, are mapped by OpenTransformer.h.
 ///
 /// One block, tensors: a vtkTable with one row per tensor and the columns Name, Type, Shape, File
 /// (string) and Bytes (64-bit integer).
@@ -19,8 +18,9 @@ class vtkMultiBlockDataSet;
 /// Field data: Format, Architecture, Model File, Model Type (the type that replaces the one in
 /// config.json, or empty), Adapter (the folder of the one that was applied, or empty), Processing
 /// (None, TransformerLens), Products (single, bf16), Mask and Weight Processing (string); Layers,
-/// Heads, KeyHeads, HeadDimension, EmbeddingDimension, VocabularySize and Positions (int; 0: no
-/// limit); Image Size (int, a tuple of channels, height and width in pixels, 0 for text).
+/// Heads, KeyHeads, HeadDimension, EmbeddingDimension, VocabularySize, Positions (int; 0: no
+/// limit) and Processable (int; 1: TransformerLens' processing of weights is possible); Image Size
+/// (int, a tuple of channels, height and width in pixels, 0 for text).
 namespace AttentionAtlas
 {
 
@@ -31,8 +31,7 @@ inline constexpr const char* ProcessingField = "Processing";
 inline constexpr const char* ImageSizeField = "Image Size";
 
 /// Replaces the content of `output` by a description of `model`, which was read from `path` as an
-/// `architecture`, and whose weights were processed or not; or which OpenTransformer keeps in
-/// memory under that path.
+/// `architecture`, or which OpenTransformer keeps in memory under that path.
 ATTENTIONATLASDATA_EXPORT void ToDataSet(const atlas::Transformer& model,
   const std::filesystem::path& path, const std::string& architecture, bool processes,
   vtkMultiBlockDataSet* output);

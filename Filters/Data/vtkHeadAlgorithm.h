@@ -1,5 +1,4 @@
-#ifndef vtkHeadAlgorithm_h
-#define vtkHeadAlgorithm_h
+#pragma once
 
 #include "AttentionAtlasDataModule.h"
 #include "RecordingRanges.h"
@@ -17,42 +16,25 @@ class ATTENTIONATLASDATA_EXPORT vtkHeadAlgorithm : public vtkRecordingAlgorithm
 public:
   vtkTypeMacro(vtkHeadAlgorithm, vtkRecordingAlgorithm);
 
-  ///@{
-  /**
-   * The index of the sequence or image, from 0; in a filter with means, -1: the mean over all.
-   * Default: 0.
-   */
+  /// The index of the sequence or image, from 0; in a filter with means, -1: the mean over all.
+  /// Default: 0.
   vtkSetMacro(Sequence, int);
   vtkGetMacro(Sequence, int);
-  ///@}
 
-  ///@{
-  /**
-   * The index of the layer in the model, from 0. Default: 0.
-   */
+  /// The index of the layer in the model, from 0. Default: 0.
   vtkSetMacro(Layer, int);
   vtkGetMacro(Layer, int);
-  ///@}
 
-  ///@{
-  /**
-   * The index of the head, from 0; in a filter with means, -1: the mean over the heads of the
-   * layer. Default: 0.
-   */
+  /// The index of the head, from 0; in a filter with means, -1: the mean over the heads of the
+  /// layer. Default: 0.
   vtkSetMacro(Head, int);
   vtkGetMacro(Head, int);
-  ///@}
 
-  ///@{
-  /**
-   * The first and last sequence, recorded layer and head of the recording as of the last
-   * UpdateInformation; in a filter with means, sequences and heads begin with -1. 0, 0 without
-   * a recording.
-   */
+  /// The first and last sequence, recorded layer and head as of the last UpdateInformation; with
+  /// means, sequences and heads begin with -1. 0, 0 without a recording.
   int* GetSequenceRange() VTK_SIZEHINT(2) { return this->Ranges.sequence; }
   int* GetLayerRange() VTK_SIZEHINT(2) { return this->Ranges.layer; }
   int* GetHeadRange() VTK_SIZEHINT(2) { return this->Ranges.head; }
-  ///@}
 
 protected:
   enum MeansType
@@ -61,16 +43,11 @@ protected:
     WITH_MEANS
   };
 
-  /**
-   * As vtkTaskAlgorithm; `means`: whether the filter shows means over sequences and heads.
-   */
+  /// As vtkTaskAlgorithm; `means`: whether the filter shows means over sequences and heads.
   vtkHeadAlgorithm(MeansType means, const std::vector<std::string>& inputs,
     const std::vector<std::string>& outputs, int options = ALONE);
-  ~vtkHeadAlgorithm() override = default;
 
-  /**
-   * Updates the recording and finds the ranges.
-   */
+  /// Updates the recording and finds the ranges.
   int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector) override;
 
@@ -82,5 +59,3 @@ private:
   MeansType Means;
   AttentionAtlas::RecordingRanges Ranges;
 };
-
-#endif

@@ -1,7 +1,7 @@
 #include "vtkRecordingAlgorithm.h"
 
+#include "Base/Error.h"
 #include "DataFields.h"
-#include "Error.h"
 #include "Execution.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
@@ -15,12 +15,21 @@
 namespace
 {
 
-/// The part of a recording with a kind of attention; nullptr if there is none.
-vtkMultiBlockDataSet* PartOrNone(vtkMultiBlockDataSet* recording, atlas::AttentionKind kind)
+/// The part of a recording with a kind of attention; an empty one as it is. Throws as FindPart.
+vtkMultiBlockDataSet* PartOf(vtkDataObject* data, int kind)
+{
+  auto* recording = vtkMultiBlockDataSet::SafeDownCast(data);
+  return AttentionAtlas::IsEmpty(recording)
+           ? recording
+           : AttentionAtlas::FindPart(recording, static_cast<atlas::AttentionKind>(kind));
+}
+
+/// The same, but nullptr if there is none.
+vtkMultiBlockDataSet* PartOrNone(vtkDataObject* data, int kind)
 {
   try
   {
-    return AttentionAtlas::FindPart(recording, kind);
+    return PartOf(data, kind);
   }
   catch (const atlas::OptionError&)
   {
@@ -28,56 +37,40 @@ vtkMultiBlockDataSet* PartOrNone(vtkMultiBlockDataSet* recording, atlas::Attenti
   }
 }
 
+bool IsEmptyRecording(vtkDataObject* data)
+{
+  return AttentionAtlas::IsEmpty(vtkMultiBlockDataSet::SafeDownCast(data));
+}
+
 }
 
 int vtkRecordingAlgorithm::GetHasKinds()
 {
-  auto* recording =
-    vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::KnownOutline(this, this->RecordingPort()));
-  return !AttentionAtlas::IsEmpty(recording) &&
-             PartOrNone(recording, atlas::AttentionKind::Encoder) != nullptr
-           ? 1
-           : 0;
+  vtkDataObject* recording = AttentionAtlas::KnownOutline(this, this->RecordingPort());
+  return !IsEmptyRecording(recording) && PartOrNone(recording, ENCODER) != nullptr ? 1 : 0;
 }
 
 int* vtkRecordingAlgorithm::GetKindRange()
 {
-  auto* recording =
-    vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::KnownOutline(this, this->RecordingPort()));
-  this->KindRange[1] = this->GetHasKinds() != 0 ? ENCODER : DECODER;
-  if (AttentionAtlas::IsEmpty(recording) ||
-      PartOrNone(recording, atlas::AttentionKind::Cross) != nullptr)
-  {
-    this->KindRange[1] = CROSS;
-  }
+  vtkDataObject* recording = AttentionAtlas::KnownOutline(this, this->RecordingPort());
+  const bool hasAll = IsEmptyRecording(recording) || PartOrNone(recording, CROSS) != nullptr;
+  this->KindRange[1] = hasAll ? CROSS : this->GetHasKinds() != 0 ? ENCODER : DECODER;
   return this->KindRange;
 }
 
 vtkMultiBlockDataSet* vtkRecordingAlgorithm::OutlineOfPart()
 {
-  auto* recording =
-    vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this, this->RecordingPort()));
-  return AttentionAtlas::IsEmpty(recording)
-           ? recording
-           : PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
+  return PartOrNone(AttentionAtlas::OutlineOf(this, this->RecordingPort()), this->AttentionKind);
 }
 
 vtkMultiBlockDataSet* vtkRecordingAlgorithm::KnownPart()
 {
-  auto* recording =
-    vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::KnownOutline(this, this->RecordingPort()));
-  return AttentionAtlas::IsEmpty(recording)
-           ? recording
-           : PartOrNone(recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
+  return PartOrNone(AttentionAtlas::KnownOutline(this, this->RecordingPort()), this->AttentionKind);
 }
 
 vtkMultiBlockDataSet* vtkRecordingAlgorithm::RequirePart(const AttentionAtlas::Task& task) const
 {
-  auto* recording = task.Input<vtkMultiBlockDataSet>(this->RecordingPort());
-  return AttentionAtlas::IsEmpty(recording)
-           ? recording
-           : AttentionAtlas::FindPart(
-               recording, static_cast<atlas::AttentionKind>(this->AttentionKind));
+  return PartOf(task.Input<vtkMultiBlockDataSet>(this->RecordingPort()), this->AttentionKind);
 }
 
 void vtkRecordingAlgorithm::AddKind(vtkDataObject* output) const

@@ -1,5 +1,4 @@
-#ifndef vtkRecordingAlgorithm_h
-#define vtkRecordingAlgorithm_h
+#pragma once
 
 #include "AttentionAtlasDataModule.h"
 #include "vtkTaskAlgorithm.h"
@@ -30,59 +29,41 @@ public:
     CROSS = 2
   };
 
-  ///@{
-  /**
-   * The kind of attention of a transformer with an encoder and a decoder. DECODER: of the target's
-   * tokens to each other. ENCODER: of the source's tokens to each other. CROSS: of the target's
-   * tokens to those of the source. Of a model of pictures among words DECODER is the attention of
-   * words and pictures, ENCODER that of patches within its encoder of images. Other transformers
-   * have DECODER, which is their own attention. Default: DECODER.
-   */
+  /// The kind of attention of a transformer with an encoder and a decoder: of the target's tokens
+  /// to each other (DECODER), of the source's tokens to each other (ENCODER), or of the target's to
+  /// the source's (CROSS). Of a model of pictures among words DECODER is that of words and
+  /// pictures, ENCODER that of patches in its encoder of images. Others have DECODER alone.
+  /// Default: DECODER.
   vtkSetClampMacro(AttentionKind, int, DECODER, CROSS);
   vtkGetMacro(AttentionKind, int);
-  ///@}
 
-  /**
-   * Whether the recording, as far as it is known without an update, has several kinds of attention.
-   */
+  /// Whether the recording, as far as it is known without an update, has several kinds of
+  /// attention.
   int GetHasKinds();
 
-  /**
-   * The first and last kind of attention that it has; all kinds if there is no recording.
-   */
+  /// The first and last kind of attention that it has; all kinds if there is no recording.
   int* GetKindRange() VTK_SIZEHINT(2);
 
 protected:
   using vtkTaskAlgorithm::vtkTaskAlgorithm;
-  ~vtkRecordingAlgorithm() override = default;
 
-  /**
-   * The input port of the recording: the first one, unless a filter says otherwise.
-   */
+  /// The input port of the recording: the first one, unless a filter says otherwise.
   virtual int RecordingPort() const { return 0; }
 
-  /**
-   * The outline of the recording (OutlineOf in Execution.h): its part with the chosen kind of
-   * attention; nullptr if there is none, which RequirePart reports as an error. For
-   * RequestInformation.
-   */
+  /// The outline of the recording (OutlineOf in Execution.h): its part with the chosen kind of
+  /// attention; nullptr if there is none, which RequirePart reports as an error. For
+  /// RequestInformation.
   vtkMultiBlockDataSet* OutlineOfPart();
 
-  /**
-   * The same without an update (KnownOutline).
-   */
+  /// The same without an update (KnownOutline).
   vtkMultiBlockDataSet* KnownPart();
 
-  /**
-   * The part of the recording with the chosen kind of attention; an empty one as it is. Throws
-   * atlas::OptionError if there is none. For Execute.
-   */
+  /// The part of the recording with the chosen kind of attention; an empty one as it is. Throws
+  /// atlas::OptionError if there is none. For Execute.
   vtkMultiBlockDataSet* RequirePart(const AttentionAtlas::Task& task) const;
 
-  /**
-   * Adds the field array Attention Kind (string: encoder, cross), which tells to which tokens the
-   * indices of an output belong. Outputs of DECODER have none.
-   */
+  /// Adds the field array Attention Kind (string: encoder, cross), which tells to which tokens the
+  /// indices of an output belong. Outputs of DECODER have none.
   void AddKind(vtkDataObject* output) const;
 
   int AttentionKind = DECODER;
@@ -90,5 +71,3 @@ protected:
 private:
   int KindRange[2] = { DECODER, CROSS };
 };
-
-#endif

@@ -2,26 +2,21 @@
 
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
-#include "DataFields.h"
+#include "Base/Index.h"
 #include "DataFormat.h"
+#include "Drawing/ColorLegend.h"
+#include "Drawing/TokenPalette.h"
 #include "Execution.h"
-#include "Index.h"
+#include "ListArrays.h"
 #include "PanelTitles.h"
-#include "TokenLegend.h"
-#include "TokenPalette.h"
 #include "TokenText.h"
 #include "vtkHeadEmbedding.h"
 
 #include <vtkCellArray.h>
-#include <vtkFloatArray.h>
-#include <vtkIdTypeArray.h>
 #include <vtkNew.h>
 #include <vtkPointData.h>
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
-#include <vtkStringArray.h>
-#include <vtkTypeInt64Array.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
@@ -44,9 +39,7 @@ constexpr std::array<const char*, 3> MethodNames = { "PCA", "TSNE", "UMAP" };
 template<class Array>
 Array* AddArray(const EmbeddedHeads& heads, const char* name, vtkDataSetAttributes* data)
 {
-  vtkNew<Array> array;
-  array->SetName(name);
-  array->SetNumberOfValues(heads.PointCount());
+  const auto array = NewArray<Array>(name, heads.PointCount());
   data->AddArray(array);
   return array;
 }
@@ -131,10 +124,7 @@ private:
 template<class Array>
 Array* AddTriples(const EmbeddedHeads& heads, const char* name, vtkDataSetAttributes* data)
 {
-  vtkNew<Array> array;
-  array->SetName(name);
-  array->SetNumberOfComponents(3);
-  array->SetNumberOfTuples(heads.PointCount());
+  const auto array = NewTuples<Array>(name, 3, heads.PointCount());
   data->AddArray(array);
   return array;
 }
@@ -170,18 +160,17 @@ void AddColors(const EmbeddedHeads& heads, vtkPolyData* output)
         colors->SetTypedTuple(i, atlas::ShadedColor(kind, positions[i]).data());
       }
     });
-  std::vector<LegendEntry> legend;
+  atlas::ColorLegend legend("Kind and position");
   for (const auto& [kind, name] :
     { std::pair(atlas::TokenKind::Query, "query"), std::pair(atlas::TokenKind::Key, "key") })
   {
     for (const double share : { 0., 1. })
     {
-      legend.push_back({ std::string(name) + (share > 0 ? ", last token" : ", first token"), share,
-        static_cast<int>(kind), atlas::ShadedColor(kind, share) });
+      legend.Add(atlas::ShadedColor(kind, share),
+        std::string(name) + (share > 0 ? ", last token" : ", first token"));
     }
   }
-  AddField(
-    output->GetFieldData(), ArrayNames::TokenColorLegend, LegendText("Kind and position", legend));
+  AddField(output->GetFieldData(), ArrayNames::TokenColorLegend, legend.Text());
 }
 
 void AddTokens(const EmbeddedHeads& heads, vtkDataSetAttributes* data)
@@ -308,14 +297,6 @@ void PlaceHead(const EmbeddedHeads& heads, const atlas::HeadLayout& layout, floa
   }
 }
 
-/// Adds a column with a number of each head.
-void AddNumbers(
-  const EmbeddedHeads& heads, const char* name, double atlas::HeadLayout::* number, vtkTable* table)
-{
-  AddColumn<vtkDoubleArray>(
-    table, name, heads.layouts, [number](const auto& layout) { return (*layout).*number; });
-}
-
 }
 
 double BytesPerPoint()
@@ -393,27 +374,25 @@ void PlacePoints(const EmbeddedHeads& heads, vtkPolyData* output)
 void MakeTable(const EmbeddedHeads& heads, vtkTable* output)
 {
   using atlas::HeadLayout;
-  AddColumn<vtkIntArray>(output, ArrayNames::Layer, heads.layouts,
-    [](const auto& layout) { return layout->place.layer; });
-  AddColumn<vtkIntArray>(
-    output, ArrayNames::Head, heads.layouts, [](const auto& layout) { return layout->place.head; });
-  AddNumbers(heads, ArrayNames::KeyScale, &HeadLayout::scale, output);
-  AddNumbers(heads, ArrayNames::Correlation, &HeadLayout::correlation, output);
-  AddNumbers(heads, ArrayNames::CorrelationBefore, &HeadLayout::correlationBefore, output);
-  AddNumbers(heads, ArrayNames::RankCorrelation, &HeadLayout::rankCorrelation, output);
-  AddNumbers(heads, ArrayNames::QueryNorm, &HeadLayout::queryNorm, output);
-  AddNumbers(heads, ArrayNames::KeyNorm, &HeadLayout::keyNorm, output);
+  const ListArrays arrays(heads.layouts, output->GetRowData());
+  arrays.Int(ArrayNames::Layer, [](const auto& layout) { return layout->place.layer; })
+    .Int(ArrayNames::Head, [](const auto& layout) { return layout->place.head; })
+    .Double(ArrayNames::KeyScale, &HeadLayout::scale)
+    .Double(ArrayNames::Correlation, &HeadLayout::correlation)
+    .Double(ArrayNames::CorrelationBefore, &HeadLayout::correlationBefore)
+    .Double(ArrayNames::RankCorrelation, &HeadLayout::rankCorrelation)
+    .Double(ArrayNames::QueryNorm, &HeadLayout::queryNorm)
+    .Double(ArrayNames::KeyNorm, &HeadLayout::keyNorm);
   if (heads.options.method == atlas::LayoutMethod::TSne)
   {
-    AddNumbers(heads, ArrayNames::Divergence, &HeadLayout::divergence, output);
-    AddColumn<vtkIntArray>(output, ArrayNames::Iterations, heads.layouts,
-      [](const auto& layout) { return layout->iterations; });
+    arrays.Double(ArrayNames::Divergence, &HeadLayout::divergence)
+      .Int(ArrayNames::Iterations, &HeadLayout::iterations);
   }
   if (heads.options.method == atlas::LayoutMethod::Principal)
   {
-    AddNumbers(heads, ArrayNames::VarianceExplained, &HeadLayout::varianceExplained, output);
+    arrays.Double(ArrayNames::VarianceExplained, &HeadLayout::varianceExplained);
   }
-  AddNumbers(heads, ArrayNames::NeighborsKept, &HeadLayout::neighborsKept, output);
+  arrays.Double(ArrayNames::NeighborsKept, &HeadLayout::neighborsKept);
   SetFormat(output, Formats::HeadEmbeddingHeads);
 }
 

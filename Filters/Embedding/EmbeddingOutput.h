@@ -1,8 +1,8 @@
 #pragma once
 
 #include "AttentionAtlasEmbeddingModule.h"
-#include "HeadLayouts.h"
-#include "Recording.h"
+#include "Embedding/HeadLayouts.h"
+#include "Recording/Recording.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,13 +1,13 @@
 #include "vtkHeadEmbedding.h"
 
+#include "Base/Error.h"
+#include "Base/HashValues.h"
+#include "Base/Index.h"
+#include "Embedding/HeadLayouts.h"
+#include "Embedding/TSne.h"
 #include "EmbeddingOutput.h"
-#include "HashValues.h"
-#include "HeadLayouts.h"
-#include "Index.h"
-#include "LayoutBytes.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
-#include "TSne.h"
 #include "Task.h"
 
 #include <vtkAlgorithm.h>
@@ -25,20 +25,101 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
+using namespace AttentionAtlas;
 using SDDP = vtkStreamingDemandDrivenPipeline;
-using AttentionAtlas::Task;
 
 namespace
 {
+
+constexpr std::array<double atlas::HeadLayout::*, 9> Numbers = { &atlas::HeadLayout::scale,
+  &atlas::HeadLayout::correlation, &atlas::HeadLayout::correlationBefore,
+  &atlas::HeadLayout::rankCorrelation, &atlas::HeadLayout::queryNorm, &atlas::HeadLayout::keyNorm,
+  &atlas::HeadLayout::neighborsKept, &atlas::HeadLayout::varianceExplained,
+  &atlas::HeadLayout::divergence };
+
+template<class Value>
+void Write(const Value* values, std::size_t count, std::vector<char>& bytes)
+{
+  const auto* begin = reinterpret_cast<const char*>(values);
+  bytes.insert(bytes.end(), begin, begin + count * sizeof(Value));
+}
+
+template<class List>
+void WriteList(const List& list, std::vector<char>& bytes)
+{
+  const std::uint64_t count = list.size();
+  Write(&count, 1, bytes);
+  Write(list.data(), list.size(), bytes);
+}
+
+template<class Value>
+const char* Read(const char* next, Value* values, std::size_t count)
+{
+  std::memcpy(values, next, count * sizeof(Value));
+  return next + count * sizeof(Value);
+}
+
+template<class List>
+const char* ReadList(const char* next, List& list)
+{
+  std::uint64_t count = 0;
+  next = Read(next, &count, 1);
+  list.resize(count);
+  return Read(next, list.data(), list.size());
+}
+
+/// Layouts as bytes that ranks exchange.
+std::vector<char> ToBytes(const std::vector<atlas::HeadLayout>& layouts)
+{
+  std::vector<char> bytes;
+  for (const atlas::HeadLayout& layout : layouts)
+  {
+    Write(&layout.place, 1, bytes);
+    for (const auto number : Numbers)
+    {
+      Write(&(layout.*number), 1, bytes);
+    }
+    Write(&layout.iterations, 1, bytes);
+    Write(&layout.stopped, 1, bytes);
+    WriteList(layout.points, bytes);
+    WriteList(layout.frames, bytes);
+    WriteList(layout.norms, bytes);
+    WriteList(layout.error, bytes);
+  }
+  return bytes;
+}
+
+/// Appends the layouts that these bytes were made from.
+void FromBytes(const std::vector<char>& bytes, std::vector<atlas::HeadLayout>& layouts)
+{
+  const char* next = bytes.data();
+  while (next != bytes.data() + bytes.size())
+  {
+    atlas::HeadLayout layout;
+    next = Read(next, &layout.place, 1);
+    for (const auto number : Numbers)
+    {
+      next = Read(next, &(layout.*number), 1);
+    }
+    next = Read(next, &layout.iterations, 1);
+    next = Read(next, &layout.stopped, 1);
+    next = ReadList(next, layout.points);
+    next = ReadList(next, layout.frames);
+    next = ReadList(next, layout.norms);
+    next = ReadList(next, layout.error);
+    layouts.push_back(std::move(layout));
+  }
+}
 
 /// The places of the chosen heads, by layers and heads; -1 means all. Throws atlas::OptionError for
 /// a layer or head that is not there, or without queries and keys.
@@ -185,8 +266,8 @@ struct vtkHeadEmbedding::Memory
   vtkNew<vtkPolyData> arrays; ///< vertices and point arrays of the last output
 
   /// Adds them to the output, or makes them if there were others.
-  void AddPointArrays(const AttentionAtlas::EmbeddedHeads& heads,
-    const atlas::LayoutRequest& request, vtkPolyData* output)
+  void AddPointArrays(
+    const EmbeddedHeads& heads, const atlas::LayoutRequest& request, vtkPolyData* output)
   {
     std::vector<std::uint64_t> parts = { request.tokens, this->changed };
     for (const auto& layout : heads.layouts)
@@ -217,7 +298,7 @@ struct vtkHeadEmbedding::Memory
     std::copy_if(heads.begin(), heads.end(), std::back_inserter(unknown),
       [this](const atlas::HeadPlace& place) { return this->contents.count(place) == 0; });
     std::vector<std::uint64_t> hashes(unknown.size());
-    AttentionAtlas::ParallelFor(0, static_cast<vtkIdType>(unknown.size()),
+    ParallelFor(0, static_cast<vtkIdType>(unknown.size()),
       [&](vtkIdType begin, vtkIdType end)
       {
         for (std::size_t i = begin; i < atlas::ToIndex(end); ++i)
@@ -254,8 +335,6 @@ vtkHeadEmbedding::vtkHeadEmbedding()
 {
 }
 
-vtkHeadEmbedding::~vtkHeadEmbedding() = default;
-
 int vtkHeadEmbedding::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
@@ -264,8 +343,7 @@ int vtkHeadEmbedding::RequestInformation(
   if (this->HasFrames() && this->Preset == ATTENTION_VIZ)
   {
     vtkMultiBlockDataSet* recording = this->OutlineOfPart();
-    ofImages = recording != nullptr &&
-               recording->GetFieldData()->HasArray(AttentionAtlas::PatchGridField) != 0;
+    ofImages = recording != nullptr && recording->GetFieldData()->HasArray(PatchGridField) != 0;
   }
   const std::vector<int> iterations = atlas::FrameIterations(OptionsOf(this, ofImages));
   const std::vector<double> times(iterations.begin(), iterations.end());
@@ -275,7 +353,7 @@ int vtkHeadEmbedding::RequestInformation(
     info->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
     if (!times.empty()) // else it has those of the recording
     {
-      AttentionAtlas::SetTimeSteps(info, times);
+      SetTimeSteps(info, times);
     }
   }
   return 1;
@@ -293,26 +371,26 @@ int vtkHeadEmbedding::RequestUpdateExtent(
 
 int* vtkHeadEmbedding::GetSequenceRange()
 {
-  this->SequenceRange[1] = AttentionAtlas::RecordingRanges(this->KnownPart()).sequence[1];
+  this->SequenceRange[1] = RecordingRanges(this->KnownPart()).sequence[1];
   return this->SequenceRange;
 }
 
 int* vtkHeadEmbedding::GetLayerRange()
 {
-  this->LayerRange[1] = AttentionAtlas::RecordingRanges(this->KnownPart()).layer[1];
+  this->LayerRange[1] = RecordingRanges(this->KnownPart()).layer[1];
   return this->LayerRange;
 }
 
 int* vtkHeadEmbedding::GetHeadRange()
 {
-  this->HeadRange[1] = AttentionAtlas::RecordingRanges(this->KnownPart()).head[1];
+  this->HeadRange[1] = RecordingRanges(this->KnownPart()).head[1];
   return this->HeadRange;
 }
 
 double* vtkHeadEmbedding::GetPerplexityRange()
 {
   this->PerplexityRange[1] = 50;
-  const std::int64_t tokens = AttentionAtlas::RecordingRanges(this->KnownPart()).tokens;
+  const std::int64_t tokens = RecordingRanges(this->KnownPart()).tokens;
   if (tokens > 0)
   {
     const std::int64_t points = this->AttentionKind == CROSS ? tokens : 2 * tokens;
@@ -325,15 +403,14 @@ double* vtkHeadEmbedding::GetPerplexityRange()
 vtkHeadEmbedding::Part vtkHeadEmbedding::Choose(const Task& task)
 {
   vtkMultiBlockDataSet* input = this->RequirePart(task);
-  Part part{ this->Layer >= 0 && this->Head >= 0
-               ? AttentionAtlas::ToRecording(input, this->Layer, this->Head)
-               : AttentionAtlas::ToRecording(input),
+  Part part{ this->Layer >= 0 && this->Head >= 0 ? ToRecording(input, this->Layer, this->Head)
+                                                 : ToRecording(input),
     {}, {} };
   part.request = RequestOf(this, part.recording, input);
   part.rows = atlas::ChooseTokens(
     part.recording, { this->Sequence, this->Sample, static_cast<std::uint64_t>(this->Seed) });
   const std::int64_t points = part.rows.Points();
-  if (input->GetFieldData()->HasArray(AttentionAtlas::LastSequenceOffsetsField) != 0)
+  if (input->GetFieldData()->HasArray(LastSequenceOffsetsField) != 0)
   {
     // The options are those of the whole text; its first time steps have fewer points.
     atlas::LayoutOptions& options = part.request.options;
@@ -343,7 +420,7 @@ vtkHeadEmbedding::Part vtkHeadEmbedding::Choose(const Task& task)
   }
   atlas::CheckLayoutOptions(points, part.request.options);
   part.request.contents =
-    this->Known->ContentsOf(part.recording, part.request.heads, AttentionAtlas::TimeOf(input));
+    this->Known->ContentsOf(part.recording, part.request.heads, TimeOf(input));
   part.request.tokens = HashTokens(part.recording, part.rows);
   return part;
 }
@@ -351,7 +428,7 @@ vtkHeadEmbedding::Part vtkHeadEmbedding::Choose(const Task& task)
 /// The heads that this rank has to lay out. The ranks divide what they all miss. After an error or
 /// a cancel they may know different ones.
 std::vector<atlas::LayoutTask> vtkHeadEmbedding::DealMissing(
-  const Part& part, const AttentionAtlas::RankGroup& ranks)
+  const Part& part, const RankGroup& ranks)
 {
   std::vector<atlas::LayoutTask> missing = this->Known->layouts.Missing(part.request);
   const auto hashes = ranks.Gather(std::vector<std::uint64_t>{ HashTasks(missing) });
@@ -371,7 +448,7 @@ std::vector<atlas::LayoutTask> vtkHeadEmbedding::DealMissing(
 /// Lays out what is not known, with all ranks. What is done when the user cancels is shown.
 void vtkHeadEmbedding::LayOut(Part& part, const Task& task)
 {
-  const AttentionAtlas::RankGroup& ranks = task.Ranks();
+  const RankGroup& ranks = task.Ranks();
   ranks.RequireSame(atlas::HashValues(part.request.contents.data(),
     part.request.contents.size() * sizeof(std::uint64_t), part.request.tokens));
   const std::vector<atlas::LayoutTask> mine = this->DealMissing(part, ranks);
@@ -380,12 +457,11 @@ void vtkHeadEmbedding::LayOut(Part& part, const Task& task)
   const atlas::HeadPlace& first = part.request.heads[0];
   const std::int64_t dimension =
     atlas::HeadWithKeys(part.recording, first.layer, first.head).query.columns;
-  const int threads = AttentionAtlas::ThreadLimit();
+  const int threads = ThreadLimit();
   const auto [ofLayouts, working] =
     atlas::EstimateLayoutMemory(points, dimension, heads, part.request.options, threads);
-  AttentionAtlas::RequireMemory(
-    ofLayouts + (mine.empty() ? 0 : working) +
-      static_cast<double>(points * heads) / ranks.Count() * AttentionAtlas::BytesPerPoint(),
+  RequireMemory(ofLayouts + (mine.empty() ? 0 : working) +
+                  static_cast<double>(points * heads) / ranks.Count() * BytesPerPoint(),
     "the joint embedding of " + std::to_string(heads) + " heads with " + std::to_string(points) +
       " points each",
     "choose fewer layers or heads, or a smaller Sample of tokens.");
@@ -400,9 +476,9 @@ void vtkHeadEmbedding::LayOut(Part& part, const Task& task)
       });
   isCanceled = ranks.Any(isCanceled);
   std::vector<atlas::HeadLayout> layouts;
-  for (const std::vector<char>& bytes : ranks.Share(AttentionAtlas::ToBytes(done)))
+  for (const std::vector<char>& bytes : ranks.Share(ToBytes(done)))
   {
-    AttentionAtlas::FromBytes(bytes, layouts);
+    FromBytes(bytes, layouts);
   }
   if (isCanceled)
   {
@@ -431,18 +507,15 @@ void vtkHeadEmbedding::MakeOutputs(const Part& part, const Task& task)
       failed += (failed.empty() ? "" : "\n") + layout->error;
     }
   }
-  if (layouts.empty() && !failed.empty())
-  {
-    throw std::runtime_error(failed.substr(0, failed.find('\n')));
-  }
+  atlas::ThrowIf<std::runtime_error>(
+    layouts.empty() && !failed.empty(), failed.substr(0, failed.find('\n')));
   const bool isFirst = task.IsFirst();
   if (!failed.empty() && isFirst)
   {
     vtkWarningMacro(<< "left out: " << failed);
   }
-  AttentionAtlas::EmbeddedHeads heads{ part.recording, part.rows, part.request.options,
-    this->Arrangement == GRID, this->Layer >= 0 && this->Head >= 0,
-    FrameOf(part.request.options, task.Outputs()), layouts };
+  EmbeddedHeads heads{ part.recording, part.rows, part.request.options, this->Arrangement == GRID,
+    this->Layer >= 0 && this->Head >= 0, FrameOf(part.request.options, task.Outputs()), layouts };
   if (isFirst)
   {
     MakeTable(heads, task.Output<vtkTable>(1));
@@ -457,13 +530,13 @@ void vtkHeadEmbedding::MakeOutputs(const Part& part, const Task& task)
     layouts.begin() + count * piece / pieces, layouts.begin() + count * (piece + 1) / pieces);
   auto* output = task.Output<vtkPolyData>();
   this->Known->AddPointArrays(heads, part.request, output);
-  AttentionAtlas::PlacePoints(heads, output);
+  PlacePoints(heads, output);
   this->AddKind(output);
 }
 
 void vtkHeadEmbedding::Execute(Task& task)
 {
-  if (task.Ranks().Any(AttentionAtlas::IsEmpty(task.Input<vtkMultiBlockDataSet>())))
+  if (task.Ranks().Any(IsEmpty(task.Input<vtkMultiBlockDataSet>())))
   {
     return; // a rank without one has told why
   }

@@ -1,19 +1,18 @@
 #include "ChosenPlaces.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "Execution.h"
 #include "RankGroup.h"
 
-#include <vtkCellData.h>
 #include <vtkCompositeDataIterator.h>
 #include <vtkCompositeDataSet.h>
 #include <vtkDataArray.h>
 #include <vtkDataObject.h>
+#include <vtkDataSetAttributes.h>
 #include <vtkExtractSelection.h>
 #include <vtkInformation.h>
 #include <vtkMultiProcessController.h>
 #include <vtkNew.h>
-#include <vtkPointData.h>
 #include <vtkSelection.h>
 #include <vtkSelectionNode.h>
 
@@ -226,10 +225,8 @@ atlas::PlaceSums SumNearest(
 {
   for (const double x : position)
   {
-    if (!std::isfinite(x))
-    {
-      throw atlas::OptionError("Probe: expected finite numbers, found " + std::to_string(x) + ".");
-    }
+    atlas::ThrowIf<atlas::OptionError>(
+      !std::isfinite(x), "Probe: expected finite numbers, found ", x, ".");
   }
   Candidate mine;
   for (std::size_t i = 0; i < bound.meshes.size(); ++i)

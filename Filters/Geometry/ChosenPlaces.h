@@ -1,11 +1,10 @@
 #pragma once
 
-#include "PlaceSums.h"
+#include "Geometry/PlaceSums.h"
 #include "TokenMeshes.h"
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 class vtkDataObject;

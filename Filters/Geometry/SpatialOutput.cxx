@@ -2,21 +2,16 @@
 
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
-#include "DataFields.h"
 #include "DataFormat.h"
+#include "Drawing/ColorLegend.h"
+#include "ListArrays.h"
 #include "TokenText.h"
 
 #include <vtkCellArray.h>
 #include <vtkCellData.h>
-#include <vtkFloatArray.h>
-#include <vtkIdTypeArray.h>
-#include <vtkIntArray.h>
 #include <vtkNew.h>
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
-#include <vtkStringArray.h>
-#include <vtkTable.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
@@ -35,9 +30,8 @@ using Vector = std::array<double, 3>;
 /// Parts of a line that is bent.
 constexpr int BentParts = 24;
 /// What is drawn on the mesh is visible on any: cyan to the strongest keys, green for the query.
-constexpr std::array<std::uint8_t, 3> KeyMark = { 0, 217, 242 };
-constexpr std::array<std::uint8_t, 3> ChosenMark = { 51, 230, 51 };
-constexpr const char* MarkLegend = "Marks\n0 217 242 strongest key\n51 230 51 query";
+constexpr atlas::Rgb KeyMark = { 0, 217, 242 };
+constexpr atlas::Rgb ChosenMark = { 51, 230, 51 };
 
 /// The part of `up` that is across a line, of length 1.
 Vector Across(const Vector& along, double length)
@@ -64,18 +58,11 @@ Vector Across(const Vector& along, double length)
 }
 
 /// The cell arrays that all lines and marks have.
-void Finish(const ShownQuery& shown, const std::array<std::uint8_t, 3>& color, const char* format,
-  vtkPolyData* output)
+void Finish(
+  const ShownQuery& shown, const atlas::Rgb& color, const char* format, vtkPolyData* output)
 {
   const vtkIdType cells = output->GetNumberOfCells();
-  vtkNew<vtkUnsignedCharArray> colors;
-  colors->SetName(Names::MarkColor);
-  colors->SetNumberOfComponents(3);
-  for (vtkIdType cell = 0; cell < cells; ++cell)
-  {
-    colors->InsertNextTypedTuple(color.data());
-  }
-  output->GetCellData()->AddArray(colors);
+  ListArrays(std::vector<atlas::Rgb>(cells, color), output->GetCellData()).Tuples(Names::MarkColor);
   const auto add = [&](const char* name, std::int64_t value)
   {
     const auto array = NewArray<vtkIntArray>(name, cells);
@@ -87,7 +74,9 @@ void Finish(const ShownQuery& shown, const std::array<std::uint8_t, 3>& color, c
   add(Names::Head, shown.options.head);
   add(Names::Sequence, shown.options.sequence);
   CacheRanges(output->GetCellData());
-  AddField(output->GetFieldData(), Names::MarkColorLegend, std::string(MarkLegend));
+  atlas::ColorLegend legend("Marks");
+  legend.Add(KeyMark, "strongest key").Add(ChosenMark, "query");
+  AddField(output->GetFieldData(), Names::MarkColorLegend, legend.Text());
   SetFormat(output, format);
 }
 
@@ -177,32 +166,25 @@ void MakeTokenTable(const ShownQuery& shown, vtkTable* output)
   std::vector<atlas::TokenPlaces> places(tokens.size());
   std::transform(tokens.begin(), tokens.end(), places.begin(),
     [&](std::int64_t token) { return shown.places.Of(token); });
-  AddColumn<vtkIdTypeArray>(output, Names::TokenIndex, tokens,
-    [&](std::int64_t token) { return static_cast<vtkIdType>(shown.TokenIndex(token)); });
-  AddColumn<vtkIntArray>(
-    output, Names::Position, tokens, [](std::int64_t token) { return static_cast<int>(token); });
-  AddColumn<vtkStringArray>(output, Names::Token, tokens,
-    [&](std::int64_t token)
-    {
-      return shown.options.sequence < 0 ? std::to_string(token)
-                                        : TokenText(shown.recording, shown.TokenIndex(token));
-    });
-  AddColumn<vtkFloatArray>(
-    output, Names::Weight, tokens, [&](std::int64_t token) { return shown.ofTokens[token]; });
-  AddColumn<vtkIdTypeArray>(output, Names::Places, places,
-    [](const atlas::TokenPlaces& of) { return static_cast<vtkIdType>(of.places); });
-  AddColumn<vtkDoubleArray>(
-    output, Names::PlaceWeight, places, [](const atlas::TokenPlaces& of) { return of.weight; });
-  vtkNew<vtkDoubleArray> centers;
-  centers->SetName(Names::Center);
-  centers->SetNumberOfComponents(3);
-  for (const atlas::TokenPlaces& of : places)
-  {
-    constexpr double nowhere = std::numeric_limits<double>::quiet_NaN();
-    const Vector center = of.hasCenter ? of.center : Vector{ nowhere, nowhere, nowhere };
-    centers->InsertNextTypedTuple(center.data());
-  }
-  output->AddColumn(centers);
+  ListArrays(tokens, output->GetRowData())
+    .Id(Names::TokenIndex, [&](std::int64_t token) { return shown.TokenIndex(token); })
+    .Int(Names::Position)
+    .Text(Names::Token,
+      [&](std::int64_t token)
+      {
+        return shown.options.sequence < 0 ? std::to_string(token)
+                                          : TokenText(shown.recording, shown.TokenIndex(token));
+      })
+    .Float(Names::Weight, [&](std::int64_t token) { return shown.ofTokens[token]; });
+  ListArrays(places, output->GetRowData())
+    .Id(Names::Places, &atlas::TokenPlaces::places)
+    .Double(Names::PlaceWeight, &atlas::TokenPlaces::weight)
+    .Tuples<vtkDoubleArray>(Names::Center,
+      [](const atlas::TokenPlaces& of)
+      {
+        constexpr double nowhere = std::numeric_limits<double>::quiet_NaN();
+        return of.hasCenter ? of.center : Vector{ nowhere, nowhere, nowhere };
+      });
   SetFormat(output, Formats::SpatialAttentionTokens);
 }
 

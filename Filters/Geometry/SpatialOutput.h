@@ -1,8 +1,8 @@
 #pragma once
 
-#include "PlaceSums.h"
-#include "Recording.h"
-#include "SpatialAttention.h"
+#include "Geometry/PlaceSums.h"
+#include "Geometry/SpatialAttention.h"
+#include "Recording/Recording.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,23 +1,19 @@
 #include "TokenMeshes.h"
 
 #include "ArrayNames.h"
+#include "Base/Error.h"
 #include "DataFields.h"
-#include "Error.h"
 #include "Execution.h"
 #include "RankGroup.h"
 
-#include <vtkCellData.h>
 #include <vtkCompositeDataIterator.h>
 #include <vtkCompositeDataSet.h>
 #include <vtkDataArray.h>
-#include <vtkFieldData.h>
 #include <vtkFloatArray.h>
 #include <vtkIdList.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkIntArray.h>
 #include <vtkNew.h>
-#include <vtkPointData.h>
 #include <vtkPolyData.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkUnsignedCharArray.h>
@@ -27,13 +23,14 @@
 #include <functional>
 #include <memory>
 
+using SDDP = vtkStreamingDemandDrivenPipeline;
+
 namespace AttentionAtlas
 {
 namespace
 {
 
 namespace Names = ArrayNames;
-using SDDP = vtkStreamingDemandDrivenPipeline;
 
 constexpr const char* OfTokens = "tokens";
 constexpr const char* OfSlices = "slices";
@@ -107,10 +104,9 @@ Array* RequireArray(
   auto* array = Array::SafeDownCast(found);
   if (array == nullptr || (components > 0 && array->GetNumberOfComponents() != components))
   {
-    throw atlas::OptionError(mesh.name + ": expected the " + PlaceName(binding.association) +
-                             " array '" + name + "' that Bind Tokens made, found " +
-                             (found == nullptr ? "none" : "another one") +
-                             "; apply Bind Tokens to this data.");
+    throw atlas::OptionError(mesh.name, ": expected the ", PlaceName(binding.association),
+      " array '", name, "' that Bind Tokens made, found ",
+      (found == nullptr ? "none" : "another one"), "; apply Bind Tokens to this data.");
   }
   return array;
 }
@@ -147,11 +143,9 @@ std::vector<TokenMesh> CopyMeshes(vtkDataObject* input, vtkDataObject* output)
         "Input, block " + std::to_string(blocks->GetCurrentFlatIndex()) });
     }
   }
-  if (hasBlocks && meshes.empty())
-  {
-    throw atlas::OptionError("Input: expected a dataset with points or cells, found one with none "
-                             "of them, such as a recording.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(hasBlocks && meshes.empty(),
+    "Input: expected a dataset with points or cells, found one with "
+    "none of them, such as a recording.");
   return meshes;
 }
 
@@ -273,7 +267,7 @@ std::optional<Binding> FindBinding(const std::vector<TokenMesh>& meshes, const R
     if (!other)
     {
       throw atlas::OptionError(
-        mesh.name + ": expected data with tokens, found none; apply Bind Tokens first.");
+        mesh.name, ": expected data with tokens, found none; apply Bind Tokens first.");
     }
     if (CountPlaces(mesh.input, other->association) == 0)
     {
@@ -281,8 +275,8 @@ std::optional<Binding> FindBinding(const std::vector<TokenMesh>& meshes, const R
     }
     if (found && !(*found == *other))
     {
-      throw atlas::OptionError(mesh.name + ": expected meshes that are all bound in the same way, "
-                                           "found several; apply one Bind Tokens to all.");
+      throw atlas::OptionError(mesh.name, ": expected meshes that are all bound in the same way, "
+                                          "found several; apply one Bind Tokens to all.");
     }
     found = other;
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "PlaceBinding.h"
+#include "Geometry/PlaceBinding.h"
 
 #include <vtkDataSet.h>
 #include <vtkSmartPointer.h>

@@ -1,14 +1,15 @@
 #include "vtkBindTokens.h"
 
 #include "ArrayNames.h"
+#include "Base/Error.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "NearestPoints.h"
-#include "PlaceBinding.h"
+#include "Geometry/PlaceBinding.h"
+#include "ListArrays.h"
+#include "Numerics/NearestPoints.h"
 #include "PointArrays.h"
+#include "Recording/SpecialTokens.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
-#include "SpecialTokens.h"
 #include "StructureArrays.h"
 #include "Task.h"
 #include "TokenMeshes.h"
@@ -18,28 +19,23 @@
 #include <vtkDataArray.h>
 #include <vtkDataArrayRange.h>
 #include <vtkDataSetAttributes.h>
-#include <vtkFloatArray.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkIntArray.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
-#include <vtkStringArray.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
-using AttentionAtlas::TokenMesh;
+using namespace AttentionAtlas;
 using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace
@@ -62,15 +58,13 @@ std::pair<vtkMultiBlockDataSet*, std::int64_t> FindLongest(vtkMultiBlockDataSet*
     vtkMultiBlockDataSet* part = nullptr;
     try
     {
-      part = AttentionAtlas::FindPart(recording, kind);
+      part = FindPart(recording, kind);
     }
     catch (const atlas::OptionError&)
     {
       continue; // it has one kind of attention
     }
-    const std::int64_t tokens = AttentionAtlas::RecordingRanges(part).tokens > 0
-                                  ? AttentionAtlas::SequenceTokensNow(part, -1)
-                                  : 0;
+    const std::int64_t tokens = RecordingRanges(part).tokens > 0 ? SequenceTokensNow(part, -1) : 0;
     if (tokens > longest.second)
     {
       longest = { part, tokens };
@@ -83,7 +77,7 @@ std::pair<vtkMultiBlockDataSet*, std::int64_t> FindLongest(vtkMultiBlockDataSet*
 std::int64_t CountSpecialTokensAtEnd(vtkMultiBlockDataSet* recording)
 {
   const auto [part, tokens] = FindLongest(recording);
-  const atlas::Recording longest = AttentionAtlas::ToRecording(part);
+  const atlas::Recording longest = ToRecording(part);
   const std::vector<std::int64_t>& offsets = longest.sequenceOffsets;
   std::int64_t count = 0;
   for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
@@ -112,23 +106,18 @@ std::string ShortText(double number)
 
 vtkSmartPointer<vtkIntArray> NewTokens(std::int64_t places, int components = 1)
 {
-  auto tokens = vtkSmartPointer<vtkIntArray>::New();
-  tokens->SetName(Names::BoundToken);
-  tokens->SetNumberOfComponents(components);
-  tokens->SetNumberOfTuples(places);
-  return tokens;
+  return NewTuples<vtkIntArray>(Names::BoundToken, components, places);
 }
 
 /// An array of a mesh with numbers. Throws if there is none.
 vtkDataArray* RequireArray(
   const TokenMesh& mesh, int association, const std::string& name, const char* property)
 {
-  vtkDataArray* array =
-    AttentionAtlas::AttributesOf(mesh.input, association)->GetArray(name.c_str());
+  vtkDataArray* array = AttributesOf(mesh.input, association)->GetArray(name.c_str());
   if (array == nullptr)
   {
-    throw atlas::OptionError(mesh.name + ": expected a " + AttentionAtlas::PlaceName(association) +
-                             " array '" + name + "', which " + property + " names, found none.");
+    throw atlas::OptionError(mesh.name, ": expected a ", PlaceName(association), " array '", name,
+      "', which ", property, " names, found none.");
   }
   return array;
 }
@@ -148,12 +137,11 @@ vtkSmartPointer<vtkIntArray> TokensOf(
     {
       std::array<double, 2> range;
       array->GetRange(range.data(), -1);
-      throw atlas::OptionError(mesh.name + ": expected tokens from 0 to " + ShortText(largest) +
-                               ", or -1 for none, found " + ShortText(number) + " at place " +
-                               std::to_string((token - tokens->GetPointer(0)) / components) +
-                               "; the array '" + std::string(array->GetName()) +
-                               "' has values from " + ShortText(range[0]) + " to " +
-                               ShortText(range[1]) + ".");
+      throw atlas::OptionError(mesh.name, ": expected tokens from 0 to ", ShortText(largest),
+        ", or -1 for none, found ", ShortText(number), " at place ",
+        (token - tokens->GetPointer(0)) / components, "; the array '",
+        std::string(array->GetName()), "' has values from ", ShortText(range[0]), " to ",
+        ShortText(range[1]), ".");
     }
     *token++ = number == -1 ? atlas::NoToken : static_cast<int>(number) + static_cast<int>(first);
   }
@@ -179,12 +167,9 @@ std::vector<double> PointsOf(vtkDataObject* input)
   meshes.erase(std::remove_if(meshes.begin(), meshes.end(), [](vtkDataSet* mesh)
                  { return mesh == nullptr || mesh->GetNumberOfPoints() == 0; }),
     meshes.end());
-  if (meshes.size() > 1)
-  {
-    throw atlas::OptionError("TokenPositions: expected one mesh, whose points are the tokens in "
-                             "their order, found " +
-                             std::to_string(meshes.size()) + ".");
-  }
+  atlas::ThrowIf<atlas::OptionError>(meshes.size() > 1,
+    "TokenPositions: expected one mesh, whose points are the tokens in their order, found ",
+    meshes.size(), ".");
   std::vector<double> positions;
   for (vtkIdType i = 0; !meshes.empty() && i < meshes[0]->GetNumberOfPoints(); ++i)
   {
@@ -196,8 +181,7 @@ std::vector<double> PointsOf(vtkDataObject* input)
 }
 
 /// The positions of all ranks, one after another; those that all ranks have, once.
-std::vector<double> SharePositions(
-  const std::vector<double>& mine, const AttentionAtlas::RankGroup& ranks)
+std::vector<double> SharePositions(const std::vector<double>& mine, const RankGroup& ranks)
 {
   std::vector<double> all = ranks.Gather(mine);
   const bool isSame = all.size() == mine.size() * static_cast<std::size_t>(ranks.Count()) &&
@@ -208,12 +192,8 @@ std::vector<double> SharePositions(
 /// The name of a chain as a number: its bytes, the first one highest.
 std::int64_t ChainNumber(const std::string& name, const std::string& source)
 {
-  if (name.size() > sizeof(std::int64_t))
-  {
-    throw atlas::OptionError(source + ": expected names of chains of at most " +
-                             std::to_string(sizeof(std::int64_t)) + " bytes, found '" + name +
-                             "'.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(name.size() > sizeof(std::int64_t), source,
+    ": expected names of chains of at most ", sizeof(std::int64_t), " bytes, found '", name, "'.");
   std::uint64_t number = 0;
   for (std::size_t c = 0; c < sizeof(std::int64_t); ++c)
   {
@@ -246,8 +226,7 @@ std::vector<std::int64_t> ChainsOf(
   const TokenMesh& mesh, int association, const std::string& name, std::int64_t places)
 {
   std::vector<std::int64_t> chains(places, 0);
-  vtkAbstractArray* array =
-    AttentionAtlas::AttributesOf(mesh.input, association)->GetAbstractArray(name.c_str());
+  vtkAbstractArray* array = AttributesOf(mesh.input, association)->GetAbstractArray(name.c_str());
   for (vtkIdType i = 0; i < static_cast<vtkIdType>(places); ++i)
   {
     if (auto* texts = vtkStringArray::SafeDownCast(array))
@@ -273,16 +252,16 @@ struct PlaceResidues
 PlaceResidues ResiduesOf(const TokenMesh& mesh, int association, const std::string& chainArray,
   const std::string& residueArray)
 {
-  namespace Arrays = AttentionAtlas::StructureArrays;
-  const std::int64_t places = AttentionAtlas::CountPlaces(mesh.input, association);
+  namespace Arrays = StructureArrays;
+  const std::int64_t places = CountPlaces(mesh.input, association);
   PlaceResidues found;
   if (places == 0)
   {
     return found;
   }
-  auto* attributes = AttentionAtlas::AttributesOf(mesh.input, association);
+  auto* attributes = AttributesOf(mesh.input, association);
   const std::vector<std::int64_t> numbers =
-    AttentionAtlas::Integers(RequireArray(mesh, association, residueArray, "ResidueArray"));
+    Integers(RequireArray(mesh, association, residueArray, "ResidueArray"));
   const std::vector<std::int64_t> chains = ChainsOf(mesh, association, chainArray, places);
   auto* insertions = vtkStringArray::SafeDownCast(attributes->GetAbstractArray(Arrays::Insertion));
   vtkDataArray* sequence = attributes->GetArray(Arrays::Sequence);
@@ -309,7 +288,7 @@ PlaceResidues ResiduesOf(const TokenMesh& mesh, int association, const std::stri
 /// some.
 void AddSequences(const TokenMesh& mesh, std::vector<atlas::Residue>& residues)
 {
-  namespace Arrays = AttentionAtlas::StructureArrays;
+  namespace Arrays = StructureArrays;
   vtkFieldData* fields = mesh.input->GetFieldData();
   auto* names = vtkStringArray::SafeDownCast(fields->GetAbstractArray(Arrays::Chain));
   vtkDataArray* lengths = fields->GetArray(Arrays::Length);
@@ -369,7 +348,7 @@ vtkBindTokens::vtkBindTokens()
 int vtkBindTokens::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  AttentionAtlas::AddTimes(inputVector, 2, outputVector);
+  AddTimes(inputVector, 2, outputVector);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
@@ -377,7 +356,7 @@ int vtkBindTokens::RequestUpdateExtent(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   this->Superclass::RequestUpdateExtent(request, inputVector, outputVector);
-  AttentionAtlas::KeepRequest(inputVector[1]->GetInformationObject(0));
+  KeepRequest(inputVector[1]->GetInformationObject(0));
   return 1;
 }
 
@@ -411,25 +390,18 @@ void vtkBindTokens::BindByArray(const Meshes& meshes, std::int64_t first, std::i
 {
   for (const TokenMesh& mesh : meshes)
   {
-    if (AttentionAtlas::CountPlaces(mesh.input, this->Places) == 0)
+    if (CountPlaces(mesh.input, this->Places) == 0)
     {
       continue;
     }
-    if (this->TokenArray.empty())
-    {
-      throw atlas::OptionError("TokenArray: expected an array of tokens from 0 to " +
-                               std::to_string(tokens - 1) +
-                               ", found no name; choose one, or another Method.");
-    }
+    atlas::ThrowIf<atlas::OptionError>(this->TokenArray.empty(),
+      "TokenArray: expected an array of tokens from 0 to ", tokens - 1,
+      ", found no name; choose one, or another Method.");
     vtkDataArray* array = RequireArray(mesh, this->Places, this->TokenArray, "TokenArray");
-    if (array->GetNumberOfComponents() != 1)
-    {
-      throw atlas::OptionError(mesh.name + ": array '" + this->TokenArray +
-                               "': expected one token per place, found " +
-                               std::to_string(array->GetNumberOfComponents()) + ".");
-    }
-    AttentionAtlas::AttributesOf(mesh.output, this->Places)
-      ->AddArray(TokensOf(mesh, array, first, tokens - first));
+    atlas::ThrowIf<atlas::OptionError>(array->GetNumberOfComponents() != 1, mesh.name, ": array '",
+      this->TokenArray, "': expected one token per place, found ", array->GetNumberOfComponents(),
+      ".");
+    AttributesOf(mesh.output, this->Places)->AddArray(TokensOf(mesh, array, first, tokens - first));
   }
 }
 
@@ -443,13 +415,11 @@ void vtkBindTokens::BindByPosition(
   {
     const TokenMesh& mesh = meshes[i];
     const atlas::Progress ofMesh = binding.Part(i, i + 1, meshes.size());
-    const std::int64_t all = AttentionAtlas::CountPlaces(mesh.input, this->Places);
-    const atlas::PositionOf positionOf =
-      AttentionAtlas::PositionsOf(mesh.input, this->Places, ofMesh.Part(0, 0.2));
-    atlas::RequireFinite(
-      all, positionOf, mesh.name, AttentionAtlas::ThreadLimit(), ofMesh.Part(0.2, 0.3));
+    const std::int64_t all = CountPlaces(mesh.input, this->Places);
+    const atlas::PositionOf positionOf = PositionsOf(mesh.input, this->Places, ofMesh.Part(0, 0.2));
+    atlas::RequireFinite(all, positionOf, mesh.name, ThreadLimit(), ofMesh.Part(0.2, 0.3));
     const auto bound = NewTokens(all);
-    AttentionAtlas::ParallelSteps(all, PlacesPerStep, ofMesh.Part(0.3, 1),
+    ParallelSteps(all, PlacesPerStep, ofMesh.Part(0.3, 1),
       [&](vtkIdType begin, vtkIdType end)
       {
         std::array<double, 3> position;
@@ -459,7 +429,7 @@ void vtkBindTokens::BindByPosition(
           bound->SetValue(place, tokenAt(position.data()));
         }
       });
-    AttentionAtlas::AttributesOf(mesh.output, this->Places)->AddArray(bound);
+    AttributesOf(mesh.output, this->Places)->AddArray(bound);
   }
 }
 
@@ -469,13 +439,9 @@ void vtkBindTokens::BindToNearest(
   const std::vector<double> positions =
     SharePositions(PointsOf(task.Input<vtkDataObject>(2)), task.Ranks());
   const auto count = static_cast<std::int64_t>(positions.size() / 3);
-  if (count == 0 || first + count > tokens)
-  {
-    throw atlas::OptionError("TokenPositions: expected the positions of 1 to " +
-                             std::to_string(std::max<std::int64_t>(tokens - first, 0)) +
-                             " tokens for the nearest ones, found " +
-                             (count == 0 ? "none" : std::to_string(count)) + ".");
-  }
+  atlas::ThrowIf<atlas::OptionError>(count == 0 || first + count > tokens,
+    "TokenPositions: expected the positions of 1 to ", std::max<std::int64_t>(tokens - first, 0),
+    " tokens for the nearest ones, found ", (count == 0 ? "none" : std::to_string(count)), ".");
   const auto at = [&positions](std::int64_t token, double* position)
   { std::copy_n(positions.begin() + 3 * token, 3, position); };
   atlas::RequireFinite(count, at, "TokenPositions", 1);
@@ -505,13 +471,9 @@ void vtkBindTokens::CompareWithTokens(const std::string& found, std::int64_t res
   std::int64_t first, vtkMultiBlockDataSet* recording) const
 {
   const std::int64_t left = FindLongest(recording).second - first;
-  if (residues > left)
-  {
-    throw atlas::OptionError("Input: expected at most " + std::to_string(left) +
-                             " residues, one per token from " + std::to_string(first) +
-                             " on, found " + found +
-                             ". Choose the chains that were recorded, such as by Threshold.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(residues > left, "Input: expected at most ", left,
+    " residues, one per token from ", first, " on, found ", found,
+    ". Choose the chains that were recorded, such as by Threshold.");
   const std::int64_t expected = this->TokensPerStep > 0
                                   ? std::min<std::int64_t>(left, this->TokensPerStep)
                                   : left - CountSpecialTokensAtEnd(recording);
@@ -593,12 +555,12 @@ void vtkBindTokens::BindResidues(
       bound->SetValue(
         static_cast<vtkIdType>(i), isBound ? static_cast<int>(token) : atlas::NoToken);
     }
-    AttentionAtlas::AttributesOf(meshes[m].output, this->Places)->AddArray(bound);
+    AttributesOf(meshes[m].output, this->Places)->AddArray(bound);
   }
 }
 
-void vtkBindTokens::BindWeights(const Meshes& meshes, std::int64_t first, std::int64_t tokens,
-  AttentionAtlas::Binding& binding) const
+void vtkBindTokens::BindWeights(
+  const Meshes& meshes, std::int64_t first, std::int64_t tokens, Binding& binding) const
 {
   const bool isSparse = !this->SliceArray.empty();
   binding.tokens = isSparse ? Names::BoundToken : "";
@@ -607,31 +569,24 @@ void vtkBindTokens::BindWeights(const Meshes& meshes, std::int64_t first, std::i
   bool isFloat = true; // on all meshes
   for (const TokenMesh& mesh : meshes)
   {
-    if (AttentionAtlas::CountPlaces(mesh.input, this->Places) == 0)
+    if (CountPlaces(mesh.input, this->Places) == 0)
     {
       continue;
     }
     vtkDataArray* weights = RequireArray(mesh, this->Places, this->WeightArray, "WeightArray");
     isFloat = isFloat && vtkFloatArray::FastDownCast(weights) != nullptr;
     const int components = weights->GetNumberOfComponents();
-    if (width != 0 && components != width)
-    {
-      throw atlas::OptionError(mesh.name + ": array '" + this->WeightArray + "': expected " +
-                               std::to_string(width) + " weights per place, as before, found " +
-                               std::to_string(components) + ".");
-    }
+    atlas::ThrowIf<atlas::OptionError>(width != 0 && components != width, mesh.name, ": array '",
+      this->WeightArray, "': expected ", width, " weights per place, as before, found ", components,
+      ".");
     width = components;
     if (isSparse)
     {
       vtkDataArray* slices = RequireArray(mesh, this->Places, this->SliceArray, "SliceArray");
-      if (slices->GetNumberOfComponents() != components)
-      {
-        throw atlas::OptionError(mesh.name + ": array '" + this->SliceArray + "': expected " +
-                                 std::to_string(components) +
-                                 " tokens per place, one per weight, found " +
-                                 std::to_string(slices->GetNumberOfComponents()) + ".");
-      }
-      AttentionAtlas::AttributesOf(mesh.output, this->Places)
+      atlas::ThrowIf<atlas::OptionError>(slices->GetNumberOfComponents() != components, mesh.name,
+        ": array '", this->SliceArray, "': expected ", components,
+        " tokens per place, one per weight, found ", slices->GetNumberOfComponents(), ".");
+      AttributesOf(mesh.output, this->Places)
         ->AddArray(TokensOf(mesh, slices, first, tokens - first));
     }
   }
@@ -643,13 +598,13 @@ void vtkBindTokens::BindWeights(const Meshes& meshes, std::int64_t first, std::i
   for (const TokenMesh& mesh : meshes)
   {
     vtkDataArray* weights =
-      AttentionAtlas::AttributesOf(mesh.input, this->Places)->GetArray(this->WeightArray.c_str());
+      AttributesOf(mesh.input, this->Places)->GetArray(this->WeightArray.c_str());
     if (weights != nullptr)
     {
       vtkNew<vtkFloatArray> copy;
       copy->DeepCopy(weights);
       copy->SetName(Names::TokenWeights);
-      AttentionAtlas::AttributesOf(mesh.output, this->Places)->AddArray(copy);
+      AttributesOf(mesh.output, this->Places)->AddArray(copy);
     }
   }
 }
@@ -658,40 +613,30 @@ void vtkBindTokens::Execute(Task& task)
 {
   auto* input = task.Input<vtkDataObject>();
   auto* recording = task.Input<vtkMultiBlockDataSet>(1);
-  if (AttentionAtlas::IsEmpty(recording))
+  if (IsEmpty(recording))
   {
     return;
   }
-  AttentionAtlas::RequireFormat(recording, AttentionAtlas::Formats::Recording, "Recording",
+  RequireFormat(recording, Formats::Recording, "Recording",
     "give the output of a Transformer Recorder or a Recording Reader.");
   const std::int64_t tokens = FindLongest(recording).second;
-  if (tokens == 0)
-  {
-    throw atlas::OptionError("Recording: expected tokens, found none.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(tokens == 0, "Recording: expected tokens, found none.");
   for (const auto& [name, number] :
     { std::pair("FirstToken", this->FirstToken), std::pair("TokensPerStep", this->TokensPerStep) })
   {
-    if (number < 0)
-    {
-      throw atlas::OptionError(std::string(name) + ": expected a number of at least 0, found " +
-                               std::to_string(number) + ".");
-    }
+    atlas::ThrowIf<atlas::OptionError>(
+      number < 0, name, ": expected a number of at least 0, found ", number, ".");
   }
-  const Meshes meshes = AttentionAtlas::CopyMeshes(input, task.Output<vtkDataObject>());
-  AttentionAtlas::Binding binding;
+  const Meshes meshes = CopyMeshes(input, task.Output<vtkDataObject>());
+  Binding binding;
   binding.association = this->Places;
   binding.tokens = Names::BoundToken;
   binding.tokensPerStep = this->TokensPerStep;
   binding.step = this->StepOf(task);
   const std::int64_t first = this->FirstToken + binding.step * binding.tokensPerStep;
   binding.firstToken = first;
-  if (first >= tokens)
-  {
-    throw atlas::OptionError("FirstToken: expected less than " + std::to_string(tokens) +
-                             " tokens in front of those of places, found " + std::to_string(first) +
-                             " with those of earlier time steps.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(first >= tokens, "FirstToken: expected less than ", tokens,
+    " tokens in front of those of places, found ", first, " with those of earlier time steps.");
   switch (this->Method)
   {
     case NEAREST:
@@ -714,9 +659,9 @@ void vtkBindTokens::Execute(Task& task)
   {
     const TokenMesh bound = { meshes[i].output, meshes[i].output, meshes[i].name };
     const auto anywhere = [](std::int64_t, double* position) { std::fill_n(position, 3, 0.0); };
-    atlas::CheckPlaces(AttentionAtlas::PlacesOf(bound, binding), anywhere, tokens, bound.name,
-      AttentionAtlas::ThreadLimit(), checks.Part(i, i + 1, meshes.size()));
-    AttentionAtlas::WriteBinding(binding, bound.output->GetFieldData());
+    atlas::CheckPlaces(PlacesOf(bound, binding), anywhere, tokens, bound.name, ThreadLimit(),
+      checks.Part(i, i + 1, meshes.size()));
+    WriteBinding(binding, bound.output->GetFieldData());
     checks(i + 1, meshes.size());
   }
 }

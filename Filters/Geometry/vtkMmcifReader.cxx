@@ -1,25 +1,19 @@
 #include "vtkMmcifReader.h"
 
-#include "DataFields.h"
-#include "Error.h"
+#include "Base/Error.h"
+#include "Files/StructureFile.h"
+#include "ListArrays.h"
 #include "StructureArrays.h"
-#include "StructureFile.h"
 #include "Task.h"
 
 #include <vtkCellArray.h>
-#include <vtkFieldData.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
-#include <vtkUnsignedCharArray.h>
 
-#include <string>
-#include <type_traits>
-#include <vector>
+using namespace AttentionAtlas;
 
 vtkStandardNewMacro(vtkMmcifReader);
 
@@ -33,7 +27,7 @@ vtkMmcifReader::~vtkMmcifReader()
   this->SetFileName(nullptr);
 }
 
-void vtkMmcifReader::Execute(AttentionAtlas::Task& task)
+void vtkMmcifReader::Execute(Task& task)
 {
   if (this->FileName == nullptr || this->FileName[0] == '\0')
   {
@@ -44,7 +38,7 @@ void vtkMmcifReader::Execute(AttentionAtlas::Task& task)
     return;
   }
   using atlas::StructureAtom;
-  namespace Names = AttentionAtlas::StructureArrays;
+  namespace Names = StructureArrays;
   task.Reads(this->FileName);
   const atlas::Structure structure = atlas::ReadStructure(this->FileName);
   vtkNew<vtkPoints> points;
@@ -57,27 +51,18 @@ void vtkMmcifReader::Execute(AttentionAtlas::Task& task)
   auto* output = task.Output<vtkPolyData>();
   output->SetPoints(points);
   output->SetVerts(vertices);
-  const auto add = [&](auto* type, const char* name, const auto& value)
-  {
-    using Array = std::remove_pointer_t<decltype(type)>;
-    output->GetPointData()->AddArray(AttentionAtlas::MakeArray<Array>(
-      name, structure.atoms, [&](const StructureAtom& atom) { return atom.*value; }));
-  };
-  vtkStringArray* const text = nullptr;
-  vtkIntArray* const number = nullptr;
-  vtkUnsignedCharArray* const flag = nullptr;
-  add(text, Names::Atom, &StructureAtom::name);
-  add(text, Names::Element, &StructureAtom::element);
-  add(text, Names::ResidueName, &StructureAtom::residueName);
-  add(text, Names::Chain, &StructureAtom::chain);
-  add(number, Names::Residue, &StructureAtom::residue);
-  add(text, Names::Insertion, &StructureAtom::insertion);
-  add(number, Names::Sequence, &StructureAtom::sequence);
-  add(flag, Names::Hetero, &StructureAtom::isHetero);
-  add(number, Names::Model, &StructureAtom::model);
+  ListArrays(structure.atoms, output->GetPointData())
+    .Text(Names::Atom, &StructureAtom::name)
+    .Text(Names::Element, &StructureAtom::element)
+    .Text(Names::ResidueName, &StructureAtom::residueName)
+    .Text(Names::Chain, &StructureAtom::chain)
+    .Int(Names::Residue, &StructureAtom::residue)
+    .Text(Names::Insertion, &StructureAtom::insertion)
+    .Int(Names::Sequence, &StructureAtom::sequence)
+    .Byte(Names::Hetero, &StructureAtom::isHetero)
+    .Int(Names::Model, &StructureAtom::model);
   using atlas::StructureChain;
-  output->GetFieldData()->AddArray(AttentionAtlas::MakeArray<vtkStringArray>(
-    Names::Chain, structure.chains, [](const StructureChain& chain) { return chain.name; }));
-  output->GetFieldData()->AddArray(AttentionAtlas::MakeArray<vtkIntArray>(
-    Names::Length, structure.chains, [](const StructureChain& chain) { return chain.length; }));
+  ListArrays(structure.chains, output->GetFieldData())
+    .Text(Names::Chain, &StructureChain::name)
+    .Int(Names::Length, &StructureChain::length);
 }

@@ -1,39 +1,29 @@
-#ifndef vtkMmcifReader_h
-#define vtkMmcifReader_h
+#pragma once
 
 #include "AttentionAtlasGeometryModule.h"
 
 #include <vtkTaskAlgorithm.h>
 
-/**
- * @class vtkMmcifReader
- * @brief Reads the atoms of a file of the Protein Data Bank (mmCIF or PDB).
- *
- * VTK's reader of .pdb files knows neither the sequences of chains nor insertion codes. The arrays
- * have the names that it gives them, so that vtkBindTokens takes both. See Core's StructureFile.h
- * for what residues are.
- *
- * Output: a vtkPolyData with a vertex per atom. Point arrays: atom_types (string, such as CA),
- * element, residue_name, chain (string), residue (int, its number by the authors, as in .pdb
- * files), insertion (string, the code behind that number), sequence (int, the place of the residue
- * in the sequence of its chain, from 1, counting residues without atoms; 0 for ligands and water),
- * ishetatm (unsigned char, 1 for atoms of ligands, water and modified residues) and model (int).
- * Field data: chain (string, the chains that have a sequence) and sequence_length (int, the
- * residues of each). It is in the first piece, and empty in the others.
- */
+/// Reads the atoms of a file of the Protein Data Bank (mmCIF or PDB). VTK's reader of .pdb files
+/// knows neither the sequences of chains nor insertion codes. The arrays have the names that it
+/// gives them, so that vtkBindTokens takes both. See Core's StructureFile.h for what residues are.
+///
+/// Output: a vtkPolyData with a vertex per atom. Point arrays: atom_types (string, such as CA),
+/// element, residue_name, chain (string), residue (int, its number by the authors, as in .pdb
+/// files), insertion (string, the code behind that number), sequence (int, the place of the residue
+/// in the sequence of its chain, from 1, counting residues without atoms; 0 for ligands and water),
+/// ishetatm (unsigned char, 1 for atoms of ligands, water and modified residues) and model (int).
+/// Field data: chain (string, the chains that have a sequence) and sequence_length (int, the
+/// residues of each). It is in the first piece, and empty in the others.
 class ATTENTIONATLASGEOMETRY_EXPORT vtkMmcifReader : public vtkTaskAlgorithm
 {
 public:
   static vtkMmcifReader* New();
   vtkTypeMacro(vtkMmcifReader, vtkTaskAlgorithm);
 
-  ///@{
-  /**
-   * The file to read. Default: none.
-   */
+  /// The file to read. Default: none.
   vtkSetFilePathMacro(FileName);
   vtkGetFilePathMacro(FileName);
-  ///@}
 
 protected:
   vtkMmcifReader();
@@ -44,5 +34,3 @@ protected:
 private:
   char* FileName = nullptr;
 };
-
-#endif

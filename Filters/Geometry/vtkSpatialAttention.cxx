@@ -2,13 +2,13 @@
 
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
+#include "Base/Error.h"
 #include "ChosenPlaces.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Error.h"
+#include "Geometry/SpatialAttention.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
-#include "SpatialAttention.h"
 #include "SpatialOutput.h"
 #include "Task.h"
 #include "TokenMeshes.h"
@@ -19,11 +19,9 @@
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPolyData.h>
 #include <vtkSelection.h>
-#include <vtkTable.h>
 
 #include <algorithm>
 #include <array>
@@ -31,13 +29,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::BoundMeshes;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -56,9 +51,9 @@ vtkStandardNewMacro(vtkSpatialAttention);
 /// What does not depend on the query: kept while the dataset is the same.
 struct vtkSpatialAttention::Known
 {
-  AttentionAtlas::LastResult<BoundMeshes> bound;
-  std::vector<AttentionAtlas::TokenMesh> meshes;
-  AttentionAtlas::Binding binding;
+  LastResult<BoundMeshes> bound;
+  std::vector<TokenMesh> meshes;
+  Binding binding;
   const BoundMeshes* all = nullptr;
 };
 
@@ -77,12 +72,10 @@ vtkSpatialAttention::vtkSpatialAttention()
 {
 }
 
-vtkSpatialAttention::~vtkSpatialAttention() = default;
-
 int vtkSpatialAttention::RequestInformation(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
-  AttentionAtlas::AddTimes(inputVector, 1, outputVector);
+  AddTimes(inputVector, 1, outputVector);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
 
@@ -90,7 +83,7 @@ int vtkSpatialAttention::RequestUpdateExtent(
   vtkInformation* request, vtkInformationVector** inputVector, vtkInformationVector* outputVector)
 {
   this->Superclass::RequestUpdateExtent(request, inputVector, outputVector);
-  AttentionAtlas::KeepRequest(inputVector[1]->GetInformationObject(0));
+  KeepRequest(inputVector[1]->GetInformationObject(0));
   return 1;
 }
 
@@ -107,10 +100,10 @@ vtkSpatialAttention::Query vtkSpatialAttention::FindQuery(
   }
   std::array<double, 3> probe;
   std::copy_n(this->Probe, 3, probe.begin());
-  const atlas::PlaceSums chosen =
-    isSelected ? AttentionAtlas::SumSelected(known.meshes, known.binding, *known.all,
-                   task.Input<vtkDataObject>(), selection, task.Ranks())
-               : AttentionAtlas::SumNearest(*known.all, probe, task.Ranks());
+  const atlas::PlaceSums chosen = isSelected
+                                    ? SumSelected(known.meshes, known.binding, *known.all,
+                                        task.Input<vtkDataObject>(), selection, task.Ranks())
+                                    : SumNearest(*known.all, probe, task.Ranks());
   atlas::TokenMix mix = atlas::MixOf(chosen, !known.binding.weights.empty());
   const std::int64_t steps = this->QueryStep < 0 ? 0 : this->QueryStep - known.binding.step;
   return { atlas::Shifted(mix, steps * known.binding.tokensPerStep), chosen.OfAll() };
@@ -120,21 +113,17 @@ void vtkSpatialAttention::Execute(Task& task)
 {
   auto* input = task.Input<vtkDataObject>();
   auto* whole = task.Input<vtkMultiBlockDataSet>(1);
-  if (AttentionAtlas::IsEmpty(whole))
+  if (IsEmpty(whole))
   {
     return;
   }
-  if (!std::isfinite(this->Bend))
-  {
-    throw atlas::OptionError(
-      "Bend: expected a finite number, found " + std::to_string(this->Bend) + ".");
-  }
-  AttentionAtlas::RequireFormat(whole, AttentionAtlas::Formats::Recording, "Recording",
+  atlas::ThrowIf<atlas::OptionError>(
+    !std::isfinite(this->Bend), "Bend: expected a finite number, found ", this->Bend, ".");
+  RequireFormat(whole, Formats::Recording, "Recording",
     "give the output of a Transformer Recorder or a Recording Reader.");
   Known& known = *this->Last;
-  known.meshes = AttentionAtlas::CopyMeshes(input, task.Output<vtkDataObject>());
-  const std::optional<AttentionAtlas::Binding> binding =
-    AttentionAtlas::FindBinding(known.meshes, task.Ranks());
+  known.meshes = CopyMeshes(input, task.Output<vtkDataObject>());
+  const std::optional<Binding> binding = FindBinding(known.meshes, task.Ranks());
   if (!binding)
   {
     return; // there are no places
@@ -146,16 +135,16 @@ void vtkSpatialAttention::Execute(Task& task)
   options.head = this->Head;
   options.quantity = Quantities.at(this->Quantity);
   options.direction = static_cast<atlas::SpatialDirection>(this->Direction);
-  options.threads = AttentionAtlas::ThreadLimit();
+  options.threads = ThreadLimit();
   const atlas::Recording recording =
-    AttentionAtlas::ToRecording(this->RequirePart(task), this->Layer, this->Head, options.quantity);
+    ToRecording(this->RequirePart(task), this->Layer, this->Head, options.quantity);
   const std::int64_t tokens = atlas::RequireTokens(recording, this->Sequence);
   double summed = 0; // of the progress
-  known.all = &known.bound.Get(task, AttentionAtlas::MakeKey(AttentionAtlas::TimeOf(input), tokens),
+  known.all = &known.bound.Get(task, MakeKey(TimeOf(input), tokens),
     [&]
     {
       summed = SummedAt;
-      return AttentionAtlas::BindMeshes(
+      return BindMeshes(
         known.meshes, known.binding, tokens, task.Ranks(), task.Progress().Part(0, SummedAt));
     });
   options.progress = task.Progress().Part(summed, 1);
@@ -170,24 +159,22 @@ void vtkSpatialAttention::Execute(Task& task)
   for (std::size_t i = 0; i < known.meshes.size(); ++i)
   {
     const atlas::BoundPlaces& places = known.all->meshes[i].places;
-    vtkNew<vtkFloatArray> attention;
-    attention->SetName(Names::Attention);
-    attention->SetNumberOfTuples(places.count);
+    const auto attention = NewArray<vtkFloatArray>(Names::Attention, places.count);
     atlas::SpreadOverPlaces(places, shared, attention->GetPointer(0), options.threads);
-    AttentionAtlas::RangeCollector ranges({ attention });
-    AttentionAtlas::ParallelFor(
+    RangeCollector ranges({ attention });
+    ParallelFor(
       0, places.count, [&ranges](vtkIdType begin, vtkIdType end) { ranges.Add(begin, end); });
-    auto* arrays = AttentionAtlas::AttributesOf(known.meshes[i].output, known.binding.association);
+    auto* arrays = AttributesOf(known.meshes[i].output, known.binding.association);
     arrays->AddArray(attention);
     arrays->SetActiveScalars(Names::Attention);
     ranges.Store();
   }
   if (task.IsFirst())
   {
-    const AttentionAtlas::ShownQuery shown = { recording, options, known.all->sums, values,
-      query.center, atlas::LargestTokens(values, this->Count) };
-    AttentionAtlas::MakeLines(shown, this->Bend, task.Output<vtkPolyData>(1));
-    AttentionAtlas::MakeMark(shown, task.Output<vtkPolyData>(2));
-    AttentionAtlas::MakeTokenTable(shown, task.Output<vtkTable>(3));
+    const ShownQuery shown = { recording, options, known.all->sums, values, query.center,
+      atlas::LargestTokens(values, this->Count) };
+    MakeLines(shown, this->Bend, task.Output<vtkPolyData>(1));
+    MakeMark(shown, task.Output<vtkPolyData>(2));
+    MakeTokenTable(shown, task.Output<vtkTable>(3));
   }
 }

@@ -1,9 +1,9 @@
 #include "vtkAttentionOnlyModelReader.h"
 
-#include "AttentionOnlyModel.h"
-#include "Error.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "Base/Error.h"
+#include "Files/Safetensors.h"
 #include "ModelConversion.h"
-#include "Safetensors.h"
 #include "Task.h"
 
 #include <vtkDataObject.h>
@@ -17,9 +17,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <stdexcept>
 
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -80,7 +79,7 @@ int vtkAttentionOnlyModelReader::RequestInformation(
       step.reset(); // RequestData gets the same error and reports it once.
     }
   }
-  AttentionAtlas::SetTimeSteps(outputVector->GetInformationObject(0),
+  SetTimeSteps(outputVector->GetInformationObject(0),
     step ? std::vector<double>{ *step } : std::vector<double>());
   return 1;
 }
@@ -88,15 +87,13 @@ int vtkAttentionOnlyModelReader::RequestInformation(
 void vtkAttentionOnlyModelReader::Execute(Task& task)
 {
   using SDDP = vtkStreamingDemandDrivenPipeline;
-  if (this->FileName.empty())
-  {
-    throw atlas::OptionError("FileName: expected the name of a safetensors file, found none.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(
+    this->FileName.empty(), "FileName: expected the name of a safetensors file, found none.");
   task.Reads(this->FileName.c_str());
   const atlas::AttentionOnlyModel model =
     atlas::ReadAttentionOnlyModel(this->FileName, this->SubHeads);
   auto* output = task.Output<vtkMultiBlockDataSet>();
-  AttentionAtlas::ToDataSet(model, output);
+  ToDataSet(model, output);
   vtkInformation* info = task.OutputInformation();
   if (const std::optional<double> step = TrainingStep(model.metadata))
   {

@@ -1,6 +1,6 @@
 #include "vtkAttentionOnlyModelWriter.h"
 
-#include "AttentionOnlyModel.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
 #include "ModelConversion.h"
 
 #include <vtkObjectFactory.h>

@@ -1,23 +1,19 @@
 #include "vtkRecordingReader.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Recording/RecordingFile.h"
 #include "RecordingConversion.h"
-#include "RecordingFile.h"
 #include "Task.h"
 
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <stdexcept>
-#include <string>
 #include <string_view>
 
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -68,17 +64,14 @@ int vtkRecordingReader::CanReadFile(const char* fileName)
 
 void vtkRecordingReader::Execute(Task& task)
 {
-  if (this->FileName.empty())
-  {
-    throw atlas::OptionError(
-      "FileName: expected the name of a safetensors, npy, npz or PyTorch file, found none.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(this->FileName.empty(),
+    "FileName: expected the name of a safetensors, npy, npz or PyTorch file, found none.");
   task.Reads(this->FileName.c_str());
   atlas::RecordingReadOptions options;
   options.tokensFile = this->TokensFile;
   options.architecture = this->Architecture;
   options.headCount = this->HeadCount;
-  options.threads = AttentionAtlas::ThreadLimit();
+  options.threads = ThreadLimit();
   if (this->Mask != AUTOMATIC_MASK)
   {
     options.mask =
@@ -94,7 +87,7 @@ void vtkRecordingReader::Execute(Task& task)
                                                              : atlas::WeightProcessing::Unprocessed;
   }
   const atlas::RecordingContent content = atlas::ReadRecording(this->FileName, options);
-  AttentionAtlas::ToDataSet(content.recording, task.Output<vtkMultiBlockDataSet>());
+  ToDataSet(content.recording, task.Output<vtkMultiBlockDataSet>());
   for (const std::string& warning : content.warnings)
   {
     vtkWarningMacro(<< this->FileName << ": " << warning);

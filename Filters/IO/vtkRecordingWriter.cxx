@@ -1,11 +1,13 @@
 #include "vtkRecordingWriter.h"
 
 #include "Execution.h"
+#include "Recording/RecordingFile.h"
 #include "RecordingConversion.h"
-#include "RecordingFile.h"
 
 #include <vtkErrorCode.h>
 #include <vtkObjectFactory.h>
+
+using namespace AttentionAtlas;
 
 vtkStandardNewMacro(vtkRecordingWriter);
 
@@ -13,10 +15,10 @@ void vtkRecordingWriter::WriteFile(vtkMultiBlockDataSet* input, const char* file
 {
   try
   {
-    atlas::WriteRecording(fileName, AttentionAtlas::ToRecording(input),
+    atlas::WriteRecording(fileName, ToRecording(input),
       [this](double done)
       {
-        if (!AttentionAtlas::ReportProgress(this, done))
+        if (!ReportProgress(this, done))
         {
           throw atlas::Canceled();
         }

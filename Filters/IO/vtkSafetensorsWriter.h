@@ -1,5 +1,4 @@
-#ifndef vtkSafetensorsWriter_h
-#define vtkSafetensorsWriter_h
+#pragma once
 
 #include "AttentionAtlasIOModule.h"
 
@@ -7,25 +6,17 @@
 
 class vtkMultiBlockDataSet;
 
-/**
- * @class vtkSafetensorsWriter
- * @brief Base class of the writers of models and recordings.
- *
- * Input: a vtkMultiBlockDataSet. On several ranks, which all hold the same data, rank 0 writes.
- */
+/// Base class of the writers of models and recordings. Input: a vtkMultiBlockDataSet. On several
+/// ranks, which all hold the same data, rank 0 writes.
 class ATTENTIONATLASIO_EXPORT vtkSafetensorsWriter : public vtkWriter
 {
 public:
   vtkTypeMacro(vtkSafetensorsWriter, vtkWriter);
   void PrintSelf(ostream& os, vtkIndent indent) override;
 
-  ///@{
-  /**
-   * The file to write. Default: none.
-   */
+  /// The file to write. Default: none.
   vtkSetFilePathMacro(FileName);
   vtkGetFilePathMacro(FileName);
-  ///@}
 
 protected:
   vtkSafetensorsWriter() = default;
@@ -34,13 +25,9 @@ protected:
   int FillInputPortInformation(int port, vtkInformation* info) override;
   void WriteData() override;
 
-  /**
-   * Writes the input to a file, completely or not at all. Throws std::exception.
-   */
+  /// Writes the input to a file, completely or not at all. Throws std::exception.
   virtual void WriteFile(vtkMultiBlockDataSet* input, const char* fileName) = 0;
 
 private:
   char* FileName = nullptr;
 };
-
-#endif

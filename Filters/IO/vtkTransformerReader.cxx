@@ -1,12 +1,12 @@
 #include "vtkTransformerReader.h"
 
-#include "Adapter.h"
-#include "CheckpointConfig.h"
-#include "CheckpointFiles.h"
-#include "Error.h"
-#include "GgufModel.h"
+#include "Base/Error.h"
+#include "Learning/CheckpointFiles.h"
 #include "Task.h"
 #include "TransformerConversion.h"
+#include "Weights/Adapter.h"
+#include "Weights/CheckpointConfig.h"
+#include "Weights/GgufModel.h"
 
 #include <vtkDataObject.h>
 #include <vtkInformation.h>
@@ -19,12 +19,11 @@
 #include <array>
 #include <iterator>
 #include <set>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -75,7 +74,7 @@ int vtkTransformerReader::RequestInformation(
   {
     times.push_back(static_cast<double>(step));
   }
-  AttentionAtlas::SetTimeSteps(outputVector->GetInformationObject(0), times);
+  SetTimeSteps(outputVector->GetInformationObject(0), times);
   return 1;
 }
 
@@ -126,11 +125,8 @@ const atlas::OpenTransformer& vtkTransformerReader::Open(
 
 void vtkTransformerReader::Execute(Task& task)
 {
-  if (this->FileName.empty())
-  {
-    throw atlas::OptionError(
-      "FileName: expected the config.json or the weights of a model, found none.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(this->FileName.empty(),
+    "FileName: expected the config.json or the weights of a model, found none.");
   const std::string architecture = this->Architecture == "Auto" ? "" : this->Architecture;
   const bool processes = this->Processing == TRANSFORMER_LENS;
   const Checkpoint* checkpoint = this->CheckpointAt(task.OutputInformation());
@@ -142,7 +138,7 @@ void vtkTransformerReader::Execute(Task& task)
   {
     const atlas::Transformer& model = this->Open(path, architecture, processes).GetModel();
     auto* output = task.Output<vtkMultiBlockDataSet>();
-    AttentionAtlas::ToDataSet(model, path, architecture, processes, output);
+    ToDataSet(model, path, architecture, processes, output);
     if (checkpoint != nullptr)
     {
       output->GetInformation()->Set(

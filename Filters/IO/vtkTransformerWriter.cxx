@@ -1,14 +1,14 @@
 #include "vtkTransformerWriter.h"
 
 #include "ArrayNames.h"
-#include "CheckpointFiles.h"
+#include "Base/Error.h"
 #include "DataFields.h"
-#include "Error.h"
-#include "LearningTask.h"
+#include "Files/Safetensors.h"
+#include "Learning/CheckpointFiles.h"
+#include "Learning/LearningTask.h"
+#include "Learning/RecipeFile.h"
+#include "Learning/SavedTraining.h"
 #include "ModelConversion.h"
-#include "RecipeFile.h"
-#include "Safetensors.h"
-#include "SavedTraining.h"
 #include "TransformerConversion.h"
 
 #include <vtkErrorCode.h>
@@ -17,7 +17,6 @@
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
-#include <vtkTable.h>
 
 #include <algorithm>
 #include <exception>
@@ -25,6 +24,7 @@
 #include <fstream>
 #include <iterator>
 
+using namespace AttentionAtlas;
 using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace
@@ -56,7 +56,7 @@ void RequireNoOther(
   const auto fail = [&](const std::string& found)
   {
     throw atlas::OptionError(
-      folder.string() + ": expected a folder without another training, found " + found + ".");
+      folder.string(), ": expected a folder without another training, found ", found, ".");
   };
   for (const auto& [step, path] : atlas::FindCheckpoints(folder))
   {
@@ -158,22 +158,16 @@ void vtkTransformerWriter::WriteFile(vtkMultiBlockDataSet* input, const char* fi
     return;
   }
   const fs::path path = fs::absolute(fileName);
-  if (path.filename() != atlas::ConfigFile)
-  {
-    throw atlas::OptionError("FileName: expected " + std::string(atlas::ConfigFile) +
-                             " in a folder for the model, found " + fileName + ".");
-  }
+  atlas::ThrowIf<atlas::OptionError>(path.filename() != atlas::ConfigFile, "FileName: expected ",
+    std::string(atlas::ConfigFile), " in a folder for the model, found ", fileName, ".");
   const fs::path folder = path.parent_path();
-  const auto model = AttentionAtlas::ToTransformer(input);
+  const auto model = ToTransformer(input);
   const atlas::ModelInMemory* trained = model->GetMemory();
-  const std::string recipe =
-    AttentionAtlas::FieldText(input->GetFieldData(), AttentionAtlas::ArrayNames::Recipe);
+  const std::string recipe = FieldText(input->GetFieldData(), ArrayNames::Recipe);
   if (trained == nullptr)
   {
-    throw atlas::ModelError(
-      "input model: expected one that was just trained, found " +
-      AttentionAtlas::FieldText(input->GetFieldData(), AttentionAtlas::ModelFileField) +
-      ", which is a file.");
+    throw atlas::ModelError("input model: expected one that was just trained, found ",
+      FieldText(input->GetFieldData(), ModelFileField), ", which is a file.");
   }
   const std::vector<std::string> labels =
     atlas::LabelsOf(atlas::ParseRecipe(recipe, "input model").task);

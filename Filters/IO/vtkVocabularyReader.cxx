@@ -1,19 +1,21 @@
 #include "vtkVocabularyReader.h"
 
 #include "ArrayNames.h"
+#include "Base/Error.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "GgufModel.h"
-#include "GgufTokenizer.h"
 #include "Task.h"
-#include "TokenizerFile.h"
+#include "Text/GgufTokenizer.h"
+#include "Text/TokenizerFile.h"
+#include "Weights/GgufModel.h"
 
 #include <vtkObjectFactory.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <vector>
+
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -65,7 +67,7 @@ int vtkVocabularyReader::CanReadFile(const char* fileName)
   return isTokenizer || (atlas::IsGgufName(path) && atlas::IsVocabularyAlone(path)) ? 1 : 0;
 }
 
-void vtkVocabularyReader::Execute(AttentionAtlas::Task& task)
+void vtkVocabularyReader::Execute(Task& task)
 {
   if (this->FileName == nullptr || this->FileName[0] == '\0')
   {
@@ -84,9 +86,9 @@ void vtkVocabularyReader::Execute(AttentionAtlas::Task& task)
                                                    : atlas::ReadTokenizer(path.parent_path());
   const Tokens tokens = TokensOf(tokenizer);
   auto* output = task.Output<vtkTable>();
-  namespace Names = AttentionAtlas::ArrayNames;
-  AttentionAtlas::AddColumn<vtkIntArray>(output, Names::TokenId, tokens.ids);
-  AttentionAtlas::AddColumn<vtkStringArray>(output, Names::Token, tokens.labels);
-  AttentionAtlas::AddField(output->GetFieldData(), Names::Tokenizer, std::string(tokenizer.Kind()));
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::Vocabulary);
+  namespace Names = ArrayNames;
+  AddColumn<vtkIntArray>(output, Names::TokenId, tokens.ids);
+  AddColumn<vtkStringArray>(output, Names::Token, tokens.labels);
+  AddField(output->GetFieldData(), Names::Tokenizer, std::string(tokenizer.Kind()));
+  SetFormat(output, Formats::Vocabulary);
 }

@@ -2,15 +2,36 @@
 
 #include <vtkNew.h>
 #include <vtkSMInputProperty.h>
+#include <vtkSMPropertyIterator.h>
 #include <vtkSMProxy.h>
 #include <vtkSMProxyIterator.h>
 #include <vtkSMSessionProxyManager.h>
 #include <vtkSMSourceProxy.h>
+#include <vtkSmartPointer.h>
 
 #include <algorithm>
 
 namespace AttentionAtlas
 {
+
+std::vector<vtkSMProxy*> InputsOf(vtkSMProxy* proxy)
+{
+  std::vector<vtkSMProxy*> found;
+  const auto properties =
+    vtkSmartPointer<vtkSMPropertyIterator>::Take(proxy->NewPropertyIterator());
+  for (properties->Begin(); !properties->IsAtEnd(); properties->Next())
+  {
+    auto* input = vtkSMInputProperty::SafeDownCast(properties->GetProperty());
+    for (unsigned int i = 0; input != nullptr && i < input->GetNumberOfProxies(); ++i)
+    {
+      if (input->GetProxy(i) != nullptr)
+      {
+        found.push_back(input->GetProxy(i));
+      }
+    }
+  }
+  return found;
+}
 
 vtkSMInputProperty* PrototypeInput(vtkSMProxy* filter, const char* name)
 {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "AttentionAtlasInterfaceModule.h"
+
 #include <vector>
 
 class vtkSMInputProperty;
@@ -16,6 +18,9 @@ struct FittingOutput
   vtkSMSourceProxy* source = nullptr;
   unsigned int port = 0;
 };
+
+/// The sources that are connected to the inputs of a proxy.
+ATTENTIONATLASINTERFACE_EXPORT std::vector<vtkSMProxy*> InputsOf(vtkSMProxy* proxy);
 
 /// The input property of a prototype with this name; null if there is none. Its unchecked values
 /// can be set without a trace in the panel of a filter.

@@ -1,5 +1,4 @@
-#ifndef vtkSMAtlasArrayListDomain_h
-#define vtkSMAtlasArrayListDomain_h
+#pragma once
 
 #include "AttentionAtlasInterfaceModule.h"
 
@@ -29,14 +28,11 @@ public:
 
   int SetDefaultValues(vtkSMProperty* property, bool use_unchecked_values) override;
 
-  /**
-   * With `fits`, the name of the array that is the default, or empty.
-   */
+  /// With `fits`, the name of the array that is the default, or empty.
   std::string DefaultArray();
 
 protected:
   vtkSMAtlasArrayListDomain() = default;
-  ~vtkSMAtlasArrayListDomain() override = default;
 
   int ReadXMLAttributes(vtkSMProperty* prop, vtkPVXMLElement* element) override;
   bool IsFilteredArray(vtkPVDataInformation* info, int association, const char* arrayName) override;
@@ -47,5 +43,3 @@ private:
   double CountTokens();
   void ReplaceOldValues(vtkObject* caller, unsigned long event, void* data);
 };
-
-#endif

@@ -54,19 +54,10 @@ int vtkSMAtlasBindingEnumerationDomain::SetDefaultValues(
   };
   const FittingArray tokens(this->GetRequiredProperty("Tokens"));
   const FittingArray weights(this->GetRequiredProperty("Weights"));
-  Method method = Array;
-  if (tokens.isChosen || tokens.best.find("oken") != std::string::npos)
-  {
-    method = Array;
-  }
-  else if (IsThere(this->GetRequiredProperty("Residues")) && !weights.isChosen)
-  {
-    method = Residues;
-  }
-  else if (weights.isChosen || !weights.best.empty())
-  {
-    method = Weights;
-  }
+  const bool hasTokens = tokens.isChosen || tokens.best.find("oken") != std::string::npos;
+  const bool hasResidues = IsThere(this->GetRequiredProperty("Residues")) && !weights.isChosen;
+  const bool hasWeights = weights.isChosen || !weights.best.empty();
+  const Method method = hasTokens ? Array : hasResidues ? Residues : hasWeights ? Weights : Array;
   vtkSMPropertyHelper(property, use_unchecked_values).Set(static_cast<int>(method));
   return 1;
 }

@@ -1,5 +1,4 @@
-#ifndef vtkSMAtlasBindingEnumerationDomain_h
-#define vtkSMAtlasBindingEnumerationDomain_h
+#pragma once
 
 #include "AttentionAtlasInterfaceModule.h"
 
@@ -25,7 +24,4 @@ public:
 
 protected:
   vtkSMAtlasBindingEnumerationDomain() = default;
-  ~vtkSMAtlasBindingEnumerationDomain() override = default;
 };
-
-#endif

@@ -5,13 +5,10 @@
 #include <vtkSMProxy.h>
 #include <vtkSMUncheckedPropertyHelper.h>
 
+#include <algorithm>
 #include <limits>
 
 vtkStandardNewMacro(vtkSMAtlasEnumerationDomain);
-
-vtkSMAtlasEnumerationDomain::vtkSMAtlasEnumerationDomain() = default;
-
-vtkSMAtlasEnumerationDomain::~vtkSMAtlasEnumerationDomain() = default;
 
 int vtkSMAtlasEnumerationDomain::ReadXMLAttributes(vtkSMProperty* prop, vtkPVXMLElement* element)
 {
@@ -59,12 +56,13 @@ void vtkSMAtlasEnumerationDomain::List(int first, int last)
       listed.push_back(entry);
     }
   }
-  bool isListed = listed.size() == this->GetNumberOfEntries();
-  for (unsigned int i = 0; isListed && i < this->GetNumberOfEntries(); ++i)
+  unsigned int same = 0;
+  while (same < std::min<std::size_t>(listed.size(), this->GetNumberOfEntries()) &&
+         listed[same].value == this->GetEntryValue(same))
   {
-    isListed = listed[i].value == this->GetEntryValue(i);
+    ++same;
   }
-  if (isListed)
+  if (same == listed.size() && same == this->GetNumberOfEntries())
   {
     return;
   }

@@ -1,5 +1,4 @@
-#ifndef vtkSMAtlasEnumerationDomain_h
-#define vtkSMAtlasEnumerationDomain_h
+#pragma once
 
 #include "AttentionAtlasInterfaceModule.h"
 
@@ -28,8 +27,7 @@ public:
   void Update(vtkSMProperty* property) override;
 
 protected:
-  vtkSMAtlasEnumerationDomain();
-  ~vtkSMAtlasEnumerationDomain() override;
+  vtkSMAtlasEnumerationDomain() = default;
 
   int ReadXMLAttributes(vtkSMProperty* prop, vtkPVXMLElement* element) override;
 
@@ -46,5 +44,3 @@ private:
   std::vector<Entry> All;
   vtkWeakPointer<vtkSMProxy> Input;
 };
-
-#endif

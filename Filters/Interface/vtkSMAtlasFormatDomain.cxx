@@ -60,30 +60,17 @@ bool vtkSMAtlasFormatDomain::Fits(vtkPVDataInformation* data) const
     this->Fields.empty() ||
     std::any_of(this->Fields.begin(), this->Fields.end(), [data](const std::string& name)
       { return data->GetArrayInformation(name.c_str(), vtkDataObject::FIELD) != nullptr; });
-  if (!hasField || !std::all_of(this->Arrays.begin(), this->Arrays.end(),
-                     [data](const std::string& name) { return HasArray(data, name); }))
-  {
-    return false;
-  }
-  if (this->Formats.empty())
-  {
-    return true;
-  }
   vtkPVArrayInformation* array = data->GetArrayInformation("Format", vtkDataObject::FIELD);
-  if (array == nullptr)
-  {
-    return this->AcceptsAbsent;
-  }
+  bool hasFormat = this->Formats.empty() || (array == nullptr && this->AcceptsAbsent);
   // Each rank adds a value, also if all pieces have the same format.
-  for (int i = 0; i < array->GetNumberOfStringValues(); ++i)
+  for (int i = 0; array != nullptr && i < array->GetNumberOfStringValues(); ++i)
   {
     const auto end = this->Formats.end();
-    if (std::find(this->Formats.begin(), end, array->GetStringValue(i)) != end)
-    {
-      return true;
-    }
+    hasFormat = hasFormat || std::find(this->Formats.begin(), end, array->GetStringValue(i)) != end;
   }
-  return false;
+  return hasField && hasFormat &&
+         std::all_of(this->Arrays.begin(), this->Arrays.end(),
+           [data](const std::string& name) { return HasArray(data, name); });
 }
 
 int vtkSMAtlasFormatDomain::IsInDomain(vtkSMProperty* property)
@@ -104,15 +91,4 @@ int vtkSMAtlasFormatDomain::IsInDomain(vtkSMProperty* property)
     }
   }
   return count > 0 ? IN_DOMAIN : NOT_IN_DOMAIN;
-}
-
-void vtkSMAtlasFormatDomain::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Formats:";
-  for (const std::string& format : this->Formats)
-  {
-    os << " " << format;
-  }
-  os << "\n" << indent << "AcceptsAbsent: " << this->AcceptsAbsent << "\n";
 }

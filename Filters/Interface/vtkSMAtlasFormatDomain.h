@@ -1,5 +1,4 @@
-#ifndef vtkSMAtlasFormatDomain_h
-#define vtkSMAtlasFormatDomain_h
+#pragma once
 
 #include "AttentionAtlasInterfaceModule.h"
 
@@ -32,18 +31,13 @@ class ATTENTIONATLASINTERFACE_EXPORT vtkSMAtlasFormatDomain : public vtkSMDomain
 public:
   static vtkSMAtlasFormatDomain* New();
   vtkTypeMacro(vtkSMAtlasFormatDomain, vtkSMDomain);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
-  /**
-   * IN_DOMAIN if every (unchecked) input of the property has one of the formats, or none where that
-   * is accepted, and the fields and arrays; otherwise, and if there is no input or no data yet,
-   * NOT_IN_DOMAIN.
-   */
+  /// IN_DOMAIN if every (unchecked) input of the property fits. Otherwise, and if there is no input
+  /// or no data yet, NOT_IN_DOMAIN.
   int IsInDomain(vtkSMProperty* property) override;
 
 protected:
   vtkSMAtlasFormatDomain() = default;
-  ~vtkSMAtlasFormatDomain() override = default;
 
   int ReadXMLAttributes(vtkSMProperty* prop, vtkPVXMLElement* element) override;
 
@@ -55,5 +49,3 @@ private:
   std::vector<std::string> Arrays;
   bool AcceptsAbsent = false;
 };
-
-#endif

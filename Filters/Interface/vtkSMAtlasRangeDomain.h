@@ -1,5 +1,4 @@
-#ifndef vtkSMAtlasRangeDomain_h
-#define vtkSMAtlasRangeDomain_h
+#pragma once
 
 #include "AttentionAtlasInterfaceModule.h"
 
@@ -23,7 +22,4 @@ public:
 
 protected:
   vtkSMAtlasRangeDomain() = default;
-  ~vtkSMAtlasRangeDomain() override = default;
 };
-
-#endif

@@ -23,9 +23,3 @@ int vtkSMAtlasSecondInputDomain::IsInDomain(vtkSMProperty* property)
            ? IN_DOMAIN
            : NOT_IN_DOMAIN;
 }
-
-void vtkSMAtlasSecondInputDomain::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Second: " << this->Second << "\n";
-}

@@ -1,5 +1,4 @@
-#ifndef vtkSMAtlasSecondInputDomain_h
-#define vtkSMAtlasSecondInputDomain_h
+#pragma once
 
 #include "AttentionAtlasInterfaceModule.h"
 
@@ -22,21 +21,15 @@ class ATTENTIONATLASINTERFACE_EXPORT vtkSMAtlasSecondInputDomain : public vtkSMD
 public:
   static vtkSMAtlasSecondInputDomain* New();
   vtkTypeMacro(vtkSMAtlasSecondInputDomain, vtkSMDomain);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
-  /**
-   * IN_DOMAIN if an output of a source or filter is in the domains of the second input.
-   */
+  /// IN_DOMAIN if an output of a source or filter is in the domains of the second input.
   int IsInDomain(vtkSMProperty* property) override;
 
 protected:
   vtkSMAtlasSecondInputDomain() = default;
-  ~vtkSMAtlasSecondInputDomain() override = default;
 
   int ReadXMLAttributes(vtkSMProperty* prop, vtkPVXMLElement* element) override;
 
 private:
   std::string Second;
 };
-
-#endif

@@ -6,9 +6,7 @@
 #include <vtkPVXMLElement.h>
 #include <vtkSMInputProperty.h>
 #include <vtkSMPropertyHelper.h>
-#include <vtkSMPropertyIterator.h>
 #include <vtkSMSourceProxy.h>
-#include <vtkSmartPointer.h>
 
 #include <cstddef>
 #include <set>
@@ -19,30 +17,10 @@ namespace
 
 using AttentionAtlas::FittingOutput;
 
-/// The sources that are connected to the inputs of a proxy.
-std::vector<vtkSMProxy*> InputsOf(vtkSMProxy* proxy)
-{
-  std::vector<vtkSMProxy*> found;
-  const auto properties =
-    vtkSmartPointer<vtkSMPropertyIterator>::Take(proxy->NewPropertyIterator());
-  for (properties->Begin(); !properties->IsAtEnd(); properties->Next())
-  {
-    auto* input = vtkSMInputProperty::SafeDownCast(properties->GetProperty());
-    for (unsigned int i = 0; input != nullptr && i < input->GetNumberOfProxies(); ++i)
-    {
-      if (input->GetProxy(i) != nullptr)
-      {
-        found.push_back(input->GetProxy(i));
-      }
-    }
-  }
-  return found;
-}
-
 /// The nearest outputs upstream of a filter that fit.
 std::vector<FittingOutput> FindUpstream(vtkSMInputProperty* prototype, vtkSMProxy* filter)
 {
-  std::vector<vtkSMProxy*> near = InputsOf(filter);
+  std::vector<vtkSMProxy*> near = AttentionAtlas::InputsOf(filter);
   std::set<vtkSMProxy*> seen(near.begin(), near.end());
   for (std::size_t i = 0; i < near.size(); ++i)
   {
@@ -51,7 +29,7 @@ std::vector<FittingOutput> FindUpstream(vtkSMInputProperty* prototype, vtkSMProx
     {
       return found;
     }
-    for (vtkSMProxy* next : InputsOf(near[i]))
+    for (vtkSMProxy* next : AttentionAtlas::InputsOf(near[i]))
     {
       if (seen.insert(next).second)
       {

@@ -1,5 +1,4 @@
-#ifndef vtkSMAtlasSecondInputHelper_h
-#define vtkSMAtlasSecondInputHelper_h
+#pragma once
 
 #include "AttentionAtlasInterfaceModule.h"
 
@@ -29,7 +28,4 @@ public:
 
 protected:
   vtkSMAtlasSecondInputHelper() = default;
-  ~vtkSMAtlasSecondInputHelper() override = default;
 };
-
-#endif

@@ -1,7 +1,7 @@
 #include "LearningHistory.h"
 
+#include "Learning/RecipeFile.h"
 #include "PackedLearning.h"
-#include "RecipeFile.h"
 
 #include <array>
 #include <cstdio>
@@ -43,8 +43,8 @@ std::string PathOf(const atlas::LearningRecipe& recipe,
   }
   std::array<char, 20> digits;
   std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
-  return "training:" + atlas::TaskNames().at(static_cast<std::size_t>(recipe.task.kind)) +
-         "/step-" + std::to_string(checkpoint.step) + "/" + digits.data();
+  return "training:" + NameOf(recipe.task.kind) + "/step-" + std::to_string(checkpoint.step) + "/" +
+         digits.data();
 }
 
 }

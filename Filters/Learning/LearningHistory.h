@@ -1,8 +1,8 @@
 #pragma once
 
 #include "LearningRequest.h"
-#include "OpenTransformer.h"
 #include "RankGroup.h"
+#include "Recorder/OpenTransformer.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,9 +1,9 @@
 #include "LearningRequest.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "Execution.h"
-#include "RecipeFile.h"
-#include "SavedTraining.h"
+#include "Learning/RecipeFile.h"
+#include "Learning/SavedTraining.h"
 
 #include <optional>
 #include <system_error>
@@ -52,16 +52,11 @@ atlas::TransformerConfig LearningRequest::Config() const
   return atlas::MakeConfig(this->recipe.architecture, *atlas::MakeTask(this->recipe.task));
 }
 
-void LearningRequest::RequireMemory() const
-{
-  const std::int64_t checkpoints = this->CheckpointSteps().size();
-  AttentionAtlas::RequireMemory(atlas::TrainingBytes(this->recipe, checkpoints), "the training",
-    "choose smaller sizes or a larger CheckpointEvery.");
-}
-
 atlas::LearningResult LearningRequest::Train(const LearningReport& report) const
 {
-  this->RequireMemory();
+  const std::int64_t checkpoints = this->CheckpointSteps().size();
+  RequireMemory(atlas::TrainingBytes(this->recipe, checkpoints), "the training",
+    "choose smaller sizes or a larger CheckpointEvery.");
   atlas::LearningOptions options;
   options.checkpointEvery = this->checkpointEvery;
   options.measureEvery = this->measureEvery;

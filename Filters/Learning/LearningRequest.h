@@ -1,6 +1,6 @@
 #pragma once
 
-#include "LearningRun.h"
+#include "Learning/LearningRun.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -34,9 +34,6 @@ struct LearningRequest
 
   /// Trains. Throws as atlas::Learn does, and std::runtime_error if there is not enough memory.
   atlas::LearningResult Train(const LearningReport& report) const;
-
-private:
-  void RequireMemory() const;
 };
 
 }

@@ -1,6 +1,6 @@
 #include "PackedLearning.h"
 
-#include "Safetensors.h"
+#include "Files/Safetensors.h"
 
 #include <cstddef>
 #include <iterator>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "LearningRun.h"
-#include "TransformerConfig.h"
+#include "Learning/LearningRun.h"
+#include "Weights/TransformerConfig.h"
 
 #include <vector>
 

@@ -1,14 +1,14 @@
 #include "vtkTransformerTraining.h"
 
 #include "ArrayNames.h"
+#include "Base/Error.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Error.h"
 #include "Execution.h"
+#include "Learning/RecipeFile.h"
+#include "Learning/SavedTraining.h"
 #include "LearningHistory.h"
 #include "RankGroup.h"
-#include "RecipeFile.h"
-#include "SavedTraining.h"
 #include "Task.h"
 #include "TransformerConversion.h"
 
@@ -157,14 +157,11 @@ AttentionAtlas::LearningRequest vtkTransformerTraining::GetRequest() const
 {
   using namespace atlas;
   AttentionAtlas::LearningRequest request;
-  const auto kind = static_cast<TaskKind>(this->Task);
+  const TaskKind kind = TaskNumbered(this->Task);
   LearningRecipe& recipe = request.recipe;
   if (this->ContinueFrom.empty())
   {
-    if (this->Seed < 0)
-    {
-      throw OptionError("Seed: expected 0 or more, found " + std::to_string(this->Seed) + ".");
-    }
+    ThrowIf<OptionError>(this->Seed < 0, "Seed: expected 0 or more, found ", this->Seed, ".");
     recipe = DefaultRecipe(kind);
     recipe.seed = recipe.task.seed = static_cast<std::uint64_t>(this->Seed);
   }
@@ -172,12 +169,8 @@ AttentionAtlas::LearningRequest vtkTransformerTraining::GetRequest() const
   {
     request.continueFrom = this->ContinueFrom;
     recipe = ReadRecipe(request.continueFrom / RecipeFile);
-    if (recipe.task.kind != kind)
-    {
-      throw OptionError("Task: expected " +
-                        TaskNames().at(static_cast<std::size_t>(recipe.task.kind)) +
-                        ", that of ContinueFrom, found " + TaskNames().at(this->Task) + ".");
-    }
+    ThrowIf<OptionError>(recipe.task.kind != kind, "Task: expected ", NameOf(recipe.task.kind),
+      ", that of ContinueFrom, found ", NameOf(kind), ".");
   }
   if (!this->TextFile.empty())
   {
@@ -262,7 +255,6 @@ void vtkTransformerTraining::FillOutputs(
   const atlas::LearningCurves& curves = history.Curves();
   for (std::size_t c = 0; c < curves.names.size(); ++c)
   {
-    const auto value = [c](const std::vector<double>& row) { return row[c]; };
     if (curves.names[c] == AttentionAtlas::ArrayNames::Step)
     {
       AttentionAtlas::AddColumn<vtkIntArray>(table, curves.names[c], curves.rows,
@@ -270,7 +262,8 @@ void vtkTransformerTraining::FillOutputs(
     }
     else
     {
-      AttentionAtlas::AddColumn<vtkDoubleArray>(table, curves.names[c], curves.rows, value);
+      AttentionAtlas::AddColumn<vtkDoubleArray>(table, curves.names[c], curves.rows,
+        [c](const std::vector<double>& row) { return row[c]; });
     }
   }
 }

@@ -1,13 +1,11 @@
-#ifndef vtkTransformerTraining_h
-#define vtkTransformerTraining_h
+#pragma once
 
 #include "AttentionAtlasLearningModule.h"
 
 #include <vtkTaskAlgorithm.h>
 
-#include <string>
-
 #include <memory>
+#include <string>
 
 namespace AttentionAtlas
 {
@@ -46,14 +44,10 @@ public:
     TEXT,
     STATISTICAL_INDUCTION,
     MODULAR_ADDITION,
-    SORTED_LIST,
-    BRACKETS,
-    BELIEF_STATES,
+    BELIEF_STATES = 6,
     COLOR_PATCHES,
     MASKED_TEXT,
-    LATTICE_PROTEIN,
-    VOLUME_PATCHES,
-    POINT_CLOUD
+    LATTICE_PROTEIN
   };
   enum PositionsType
   {
@@ -91,67 +85,40 @@ public:
     TRANSFORMER_LENS = 1
   };
 
-  ///@{
-  /**
-   * What is learned: a TaskType, in the order of Core's TaskKind. Default: REPEATED_TOKENS.
-   */
-  vtkSetClampMacro(Task, int, REPEATED_TOKENS, POINT_CLOUD);
+  /// What is learned: a TaskType, numbered as Core's TaskKind. Default: REPEATED_TOKENS.
+  vtkSetClampMacro(Task, int, REPEATED_TOKENS, LATTICE_PROTEIN);
   vtkGetMacro(Task, int);
-  ///@}
 
-  ///@{
-  /**
-   * TEXT and MASKED_TEXT: a UTF-8 file. Default: none.
-   */
+  /// TEXT and MASKED_TEXT: a UTF-8 file. Default: none.
   vtkSetStdStringFromCharMacro(TextFile);
   vtkGetCharFromStdStringMacro(TextFile);
-  ///@}
 
-  ///@{
-  /**
-   * Number of tokens (MODULAR_ADDITION: p; STATISTICAL_INDUCTION: states) and length of sequences.
-   * 0: as the recipe. Default: 0.
-   */
+  /// Number of tokens (MODULAR_ADDITION: p; STATISTICAL_INDUCTION: states) and length of sequences.
+  /// 0: as the recipe. Default: 0.
   vtkSetMacro(Vocabulary, int);
   vtkGetMacro(Vocabulary, int);
   vtkSetMacro(Context, int);
   vtkGetMacro(Context, int);
-  ///@}
 
-  ///@{
-  /**
-   * TEXT, MASKED_TEXT: share of sequences that repeat a stretch, 0 to 1, and the number of first
-   * steps on repeated random tokens alone. -1: as the recipe. Default: -1.
-   */
+  /// TEXT, MASKED_TEXT: share of sequences that repeat a stretch, 0 to 1, and the number of first
+  /// steps on repeated random tokens alone. -1: as the recipe. Default: -1.
   vtkSetMacro(Repeats, double);
   vtkGetMacro(Repeats, double);
   vtkSetMacro(Curriculum, int);
   vtkGetMacro(Curriculum, int);
-  ///@}
 
-  ///@{
-  /**
-   * TEXT: tokens in the first step of the curriculum, which grow by the same factor per step to
-   * all. 0: all from the first step. Default: 0.
-   */
+  /// TEXT: tokens in the first step of the curriculum, which grow by the same factor per step to
+  /// all. 0: all from the first step. Default: 0.
   vtkSetMacro(CurriculumVocabulary, int);
   vtkGetMacro(CurriculumVocabulary, int);
-  ///@}
 
-  ///@{
-  /**
-   * MODULAR_ADDITION: share of the pairs that are trained on, in (0, 1). 0: as the recipe. Default:
-   * 0.
-   */
+  /// MODULAR_ADDITION: share of the pairs that are trained on, in (0, 1). 0: as the recipe.
+  /// Default: 0.
   vtkSetMacro(TrainShare, double);
   vtkGetMacro(TrainShare, double);
-  ///@}
 
-  ///@{
-  /**
-   * Sizes of the model. HeadDimension: if the recipe does not say, ModelDimension / Heads. 0: as
-   * the recipe. Default: 0.
-   */
+  /// Sizes of the model. HeadDimension: if the recipe does not say, ModelDimension / Heads. 0: as
+  /// the recipe. Default: 0.
   vtkSetMacro(Layers, int);
   vtkGetMacro(Layers, int);
   vtkSetMacro(Heads, int);
@@ -160,22 +127,14 @@ public:
   vtkGetMacro(ModelDimension, int);
   vtkSetMacro(HeadDimension, int);
   vtkGetMacro(HeadDimension, int);
-  ///@}
 
-  ///@{
-  /**
-   * Neurons of each MLP; 0: attention only; -1: as the recipe. Default: -1.
-   */
+  /// Neurons of each MLP; 0: attention only; -1: as the recipe. Default: -1.
   vtkSetMacro(MlpDimension, int);
   vtkGetMacro(MlpDimension, int);
-  ///@}
 
-  ///@{
-  /**
-   * Structure of the model: a PositionsType, NormalizationType, ActivationType (of the MLP) and
-   * TiedType (whether the unembedding is the transpose of the embedding). MASKED_TEXT and
-   * COLOR_PATCHES have that of BERT and ViT. Default: as the recipe, each.
-   */
+  /// Structure of the model: a PositionsType, NormalizationType, ActivationType (of the MLP) and
+  /// TiedType (whether the unembedding is the transpose of the embedding). MASKED_TEXT and
+  /// COLOR_PATCHES have that of BERT and ViT. Default: as the recipe, each.
   vtkSetClampMacro(Positions, int, RECIPE_POSITIONS, NO_POSITIONS);
   vtkGetMacro(Positions, int);
   vtkSetClampMacro(Normalization, int, RECIPE_NORMALIZATION, NO_NORMALIZATION);
@@ -184,75 +143,46 @@ public:
   vtkGetMacro(Activation, int);
   vtkSetClampMacro(Tied, int, RECIPE_TIED, TIED);
   vtkGetMacro(Tied, int);
-  ///@}
 
-  ///@{
-  /**
-   * Sequences or images of a step, and steps in all. 0: as the recipe. Default: 0.
-   */
+  /// Sequences or images of a step, and steps in all. 0: as the recipe. Default: 0.
   vtkSetMacro(BatchSize, int);
   vtkGetMacro(BatchSize, int);
   vtkSetMacro(Steps, int);
   vtkGetMacro(Steps, int);
-  ///@}
 
-  ///@{
-  /**
-   * The learning rate of AdamW. 0: as the recipe. Default: 0.
-   */
+  /// The learning rate of AdamW. 0: as the recipe. Default: 0.
   vtkSetMacro(LearningRate, double);
   vtkGetMacro(LearningRate, double);
-  ///@}
 
-  ///@{
-  /**
-   * Weight decay of AdamW, and the steps in which the learning rate rises. -1: as the recipe.
-   * Default: -1.
-   */
+  /// Weight decay of AdamW, and the steps in which the learning rate rises. -1: as the recipe.
+  /// Default: -1.
   vtkSetMacro(WeightDecay, double);
   vtkGetMacro(WeightDecay, double);
   vtkSetMacro(Warmup, int);
   vtkGetMacro(Warmup, int);
-  ///@}
 
-  ///@{
-  /**
-   * Of all random numbers, at least 0: the data and the first weights. Default: 0.
-   */
+  /// Of all random numbers, at least 0: the data and the first weights. Default: 0.
   vtkSetMacro(Seed, int);
   vtkGetMacro(Seed, int);
-  ///@}
 
-  ///@{
-  /**
-   * Steps from one checkpoint to the next; 0: about 30 checkpoints, denser at the beginning
-   * (Core's LogarithmicSteps). Steps from one row of the table to the next; 0: about 100 rows.
-   * Default: 0.
-   */
+  /// Steps from one checkpoint to the next; 0: about 30 checkpoints, denser at the beginning
+  /// (Core's LogarithmicSteps). Steps from one row of the table to the next; 0: about 100 rows.
+  /// Default: 0.
   vtkSetMacro(CheckpointEvery, int);
   vtkGetMacro(CheckpointEvery, int);
   vtkSetMacro(MeasureEvery, int);
   vtkGetMacro(MeasureEvery, int);
-  ///@}
 
-  ///@{
-  /**
-   * The weights that are given on, as of vtkTransformerReader; the training is the same. Default:
-   * NONE.
-   */
+  /// The weights that are given on, as of vtkTransformerReader; the training is the same. Default:
+  /// NONE.
   vtkSetClampMacro(Processing, int, NONE, TRANSFORMER_LENS);
   vtkGetMacro(Processing, int);
-  ///@}
 
-  ///@{
-  /**
-   * The folder of a trained model with recipe.json and training-state.safetensors, from which the
-   * training goes on. Its recipe replaces that of the task, and its seeds replace Seed; Task must
-   * be the same. Null or empty: none. Default: none.
-   */
+  /// The folder of a trained model with recipe.json and training-state.safetensors, from which the
+  /// training goes on. Its recipe replaces that of the task, and its seeds replace Seed; Task must
+  /// be the same. Null or empty: none. Default: none.
   vtkSetStdStringFromCharMacro(ContinueFrom);
   vtkGetCharFromStdStringMacro(ContinueFrom);
-  ///@}
 
 protected:
   vtkTransformerTraining();
@@ -302,5 +232,3 @@ private:
   std::string ContinueFrom;
   std::unique_ptr<Results> Trained;
 };
-
-#endif

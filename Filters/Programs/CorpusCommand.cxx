@@ -1,14 +1,14 @@
 // Runs a transformer on texts and writes what its heads did, as the Corpus Statistics of the plugin
 // with the Corpus Writer does.
 
+#include "Base/Error.h"
+#include "Base/Joined.h"
+#include "Base/SystemLimits.h"
 #include "Commands.h"
-#include "CorpusFile.h"
-#include "CorpusRun.h"
-#include "Error.h"
-#include "Joined.h"
+#include "Corpus/CorpusFile.h"
+#include "Corpus/CorpusRun.h"
 #include "ProgramOptions.h"
 #include "ProgressBar.h"
-#include "SystemLimits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,6 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace atlas::programs
@@ -45,30 +44,28 @@ cxxopts::Options CorpusArguments(const std::string& name)
   add("o,output", "the statistics to write, a .safetensors file", value<std::string>());
   add("documents", "what a document of a text file is: " + NamesOf(DocumentSplits),
     value<std::string>()->default_value("Lines"));
-  add("tokens", "stop after this number of tokens; 0: at the end of the texts",
-    value<std::int64_t>()->default_value("100000"));
-  add("window", "tokens that are run as a sequence; 0: 256, or all positions of the model if fewer",
-    value<std::int64_t>()->default_value("0"));
-  add("overlap", "tokens of a document that a window repeats of the one before, as context",
-    value<std::int64_t>()->default_value("0"));
+  AddNumber(
+    add, "tokens", "stop after this number of tokens; 0: at the end of the texts", "100000");
+  AddNumber(add, "window",
+    "tokens that are run as a sequence; 0: 256, or all positions of the model if fewer");
+  AddNumber(
+    add, "overlap", "tokens of a document that a window repeats of the one before, as context");
   add("layers", "layers to measure, such as 0,4,5; all if not given", value<std::string>());
-  add("contexts", "texts that excite a head most, kept for each head and measure",
-    value<std::int64_t>()->default_value(std::to_string(defaults.contexts)));
-  add("samples", "tokens whose queries and keys are kept, for the parts of scores",
-    value<std::int64_t>()->default_value(std::to_string(defaults.samples)));
+  AddNumber(add, "contexts", "strongest contexts of a head, kept for each head and measure",
+    std::to_string(defaults.contexts));
+  AddNumber(add, "samples", "tokens whose queries and keys are kept, for the parts of scores",
+    std::to_string(defaults.samples));
   add("sample-values", "keep their values, too, for the parts of what heads write");
-  add("sink-threshold", "a query is at a sink if its weight of the first token is above this",
-    value<double>()->default_value("0.3"));
+  AddNumber<double>(add, "sink-threshold",
+    "a query is at a sink if its weight of the first token is above this", "0.3");
   add("no-agreement", "do not compare the attention of all heads");
   add("no-special-tokens", "leave out tokens such as [CLS], which the model was trained with");
-  add("batch", "tokens that are run at a time",
-    value<std::int64_t>()->default_value(std::to_string(defaults.batch)));
+  AddNumber(add, "batch", "batch size in tokens", std::to_string(defaults.batch));
   add("continue-from",
     "statistics of this model and these texts with the same options, which go on",
     value<std::string>());
   AddModelOptions(add);
-  add("threads", "number of threads; 0: one per processor that the process may use",
-    value<int>()->default_value("0"));
+  AddThreads(add);
   arguments.parse_positional({ "model", "files" });
   arguments.positional_help("MODEL FILE...");
   return arguments;
@@ -97,12 +94,10 @@ CorpusOptions CorpusOptionsOf(const cxxopts::ParseResult& parsed)
 
 CorpusRunOptions RunOf(const cxxopts::ParseResult& parsed)
 {
-  if (parsed.count("files") == 0)
-  {
-    throw OptionError("expected files with text, found none; --help shows how.");
-  }
   CorpusRunOptions run;
-  run.files = parsed["files"].as<std::vector<std::string>>();
+  run.files = Given<std::vector<std::string>>(parsed, "files");
+  ThrowIf<OptionError>(
+    run.files.empty(), "expected files with text, found none; --help shows how.");
   run.tokenLimit = AtLeast<std::int64_t>(parsed, "tokens", 0);
   run.threads = AtLeast(parsed, "threads", 0);
   return run;
@@ -112,21 +107,13 @@ CorpusRunOptions RunOf(const cxxopts::ParseResult& parsed)
 CorpusStatistics BeginOrGoOn(const cxxopts::ParseResult& parsed, const OpenTransformer& model,
   const fs::path& path, const CorpusRunOptions& run)
 {
-  const Progress goesOn = [](double)
-  {
-    if (WasInterrupted())
-    {
-      throw Canceled();
-    }
-  };
+  const Progress goesOn = [](double) { ThrowIfInterrupted(); };
   CorpusStatistics begun =
     BeginCorpus(model, fs::absolute(path).string(), CorpusOptionsOf(parsed), run.threads, goesOn);
-  if (parsed.count("continue-from") == 0)
-  {
-    return begun;
-  }
-  const std::string source = parsed["continue-from"].as<std::string>();
-  return ContinueCorpus(model, ReadCorpus(source), begun, run.files, source, goesOn);
+  const auto source = Given(parsed, "continue-from");
+  return source.empty()
+           ? begun
+           : ContinueCorpus(model, ReadCorpus(source), begun, run.files, source, goesOn);
 }
 
 /// Says how much memory is needed, and throws unless there is as much for the first batch.
@@ -146,9 +133,9 @@ void RequireCorpusMemory(const std::string& name, const OpenTransformer& model,
 
 int MeasureFiles(const cxxopts::ParseResult& parsed, const std::string& name)
 {
+  fs::path path = ModelOf(parsed);
   const fs::path output = OutputOf(parsed, "the statistics to write");
   CorpusRunOptions run = RunOf(parsed);
-  fs::path path = ModelOf(parsed);
   path = fs::is_directory(path) ? ModelFile(path) : path; // as a Transformer Reader has it
   const std::shared_ptr<const OpenTransformer> model = OpenModel(parsed, name, path);
   CorpusStatistics statistics = BeginOrGoOn(parsed, *model, path, run);
@@ -175,19 +162,16 @@ int MeasureFiles(const cxxopts::ParseResult& parsed, const std::string& name)
   const std::int64_t tokens = statistics.next.queries;
   WriteCorpus(output, statistics);
   std::cout << output.string() << "\n";
-  if (!shortage.empty())
-  {
-    std::cerr << name << ": stopped after " << tokens << " tokens: " << shortage << "\n";
-    return 1;
-  }
-  if (!WasInterrupted())
+  if (shortage.empty() && !WasInterrupted())
   {
     return 0;
   }
-  std::cerr << name << ": stopped after " << tokens
-            << " tokens. To go on, add to the command: --continue-from '" << output.string()
-            << "'\n";
-  return 130; // as a shell tells of SIGINT
+  std::cerr << name << ": stopped after " << tokens << " tokens"
+            << (shortage.empty()
+                   ? ". To go on, add to the command: --continue-from '" + output.string() + "'"
+                   : ": " + shortage)
+            << "\n";
+  return shortage.empty() ? 130 : 1; // 130: as a shell tells of SIGINT
 }
 
 }
@@ -203,10 +187,6 @@ int Corpus(const std::vector<std::string>& arguments)
   if (!parsed)
   {
     return 0;
-  }
-  if (parsed->count("model") == 0)
-  {
-    throw OptionError("expected a model, found none; --help shows how.");
   }
   CatchInterrupt();
   return MeasureFiles(*parsed, name);

@@ -1,19 +1,18 @@
 // Trains small transformers without ParaView and writes them as folders that the plugin, Hugging
 // Face and TransformerLens read; or trains many seeds and summarizes what they learn.
 
-#include "AtomicFile.h"
-#include "CheckpointFiles.h"
+#include "Base/Error.h"
+#include "Base/SystemLimits.h"
 #include "Commands.h"
-#include "Error.h"
-#include "LearningTask.h"
-#include "PairTrainingRuns.h"
+#include "Files/AtomicFile.h"
+#include "Learning/CheckpointFiles.h"
+#include "Learning/LearningTask.h"
+#include "Learning/PairTrainingRuns.h"
+#include "Learning/RecipeFile.h"
+#include "Learning/SavedTraining.h"
 #include "ProgramOptions.h"
 #include "ProgressBar.h"
-#include "RecipeFile.h"
-#include "SavedTraining.h"
-#include "SystemLimits.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
@@ -55,14 +54,12 @@ cxxopts::Options Arguments()
   add("seeds", "number of seeds to train, starting at --seed; summarizes their measures",
     value<int>());
   add("table", "CSV file with a row per seed, for --seeds", value<std::string>());
-  add("checkpoint-every", "steps between checkpoints; 0: about 30, denser at the beginning",
-    value<std::int64_t>()->default_value("0"));
-  add("measure-every", "steps between rows of curves.csv; 0: about 100 rows",
-    value<std::int64_t>()->default_value("0"));
+  AddNumber(
+    add, "checkpoint-every", "steps between checkpoints; 0: about 30, denser at the beginning");
+  AddNumber(add, "measure-every", "steps between rows of curves.csv; 0: about 100 rows");
   add("print-recipe", "print all settings as JSON, without training");
   add("f16", "write weights as 16-bit floating-point numbers");
-  add("threads", "number of threads; 0: one per processor that the process may use",
-    value<int>()->default_value("0"));
+  AddThreads(add);
   auto addSetting = arguments.add_options("Settings of the recipe");
   for (const RecipeSetting& setting : RecipeSettings())
   {
@@ -85,11 +82,8 @@ void TakeSizes(LearningRecipe& recipe, const cxxopts::ParseResult& parsed)
     {
       size = found;
     }
-    else if (isFixed && size != found)
-    {
-      throw OptionError("--" + std::string(option) + ": expected that of the model, " +
-                        std::to_string(found) + ", found " + std::to_string(size) + ".");
-    }
+    ThrowIf<OptionError>(isFixed && size != found, "--", option, ": expected that of the model, ",
+      found, ", found ", size, ".");
   };
   const bool keeps = recipe.pairs.keepsWeights;
   take("vocabulary", recipe.task.vocabulary, model.VocabularySize(), true);
@@ -111,10 +105,9 @@ LearningRecipe ToRecipe(
   {
     recipe = ReadRecipe(parsed["recipe"].as<std::string>());
   }
-  if ((saved ? 1 : 0) + (hasFile ? 1 : 0) + (parsed.count("task") != 0 ? 1 : 0) != 1)
-  {
-    throw OptionError("expected one of --task, --recipe and --continue; --help shows them.");
-  }
+  ThrowIf<OptionError>(
+    (saved ? 1 : 0) + (hasFile ? 1 : 0) + (parsed.count("task") != 0 ? 1 : 0) != 1,
+    "expected one of --task, --recipe and --continue; --help shows them.");
   if (parsed.count("task") != 0)
   {
     recipe = DefaultRecipe(ParseTask(parsed["task"].as<std::string>()));
@@ -428,10 +421,8 @@ int TrainMany(const cxxopts::ParseResult& parsed, const LearningRecipe& recipe, 
 {
   const int seeds = AtLeast(parsed, "seeds", 1);
   const bool isOfPairs = recipe.task.kind == TaskKind::TokenPairs;
-  if (isOfPairs && output)
-  {
-    throw OptionError("--output: expected none with --seeds of TokenPairs, found one.");
-  }
+  ThrowIf<OptionError>(isOfPairs && output.has_value(),
+    "--output: expected none with --seeds of TokenPairs, found one.");
   bool diverged = false;
   const LearningCurves table = isOfPairs
                                  ? TrainPairs(recipe, seeds, setup.options.threads, diverged)
@@ -472,26 +463,18 @@ int Run(const cxxopts::ParseResult& parsed)
   {
     output = parsed["output"].as<std::string>();
   }
-  if (setup.dtype == DType::F16 && recipe.task.kind == TaskKind::TokenPairs)
-  {
-    throw OptionError("--f16: expected none with TokenPairs, whose weights have 64 bits.");
-  }
+  ThrowIf<OptionError>(setup.dtype == DType::F16 && recipe.task.kind == TaskKind::TokenPairs,
+    "--f16: expected none with TokenPairs, whose weights have 64 bits.");
   if (parsed.count("seeds") != 0)
   {
-    if (saved)
-    {
-      throw OptionError("--seeds: expected none with --continue, whose seed is given.");
-    }
+    ThrowIf<OptionError>(
+      saved.has_value(), "--seeds: expected none with --continue, whose seed is given.");
     return TrainMany(parsed, recipe, setup, output);
   }
-  if (parsed.count("table") != 0)
-  {
-    throw OptionError("--table: expected none without --seeds, found one.");
-  }
-  if (!output)
-  {
-    throw OptionError("expected --output or --seeds, found neither; --help shows them.");
-  }
+  ThrowIf<OptionError>(
+    parsed.count("table") != 0, "--table: expected none without --seeds, found one.");
+  ThrowIf<OptionError>(
+    !output.has_value(), "expected --output or --seeds, found neither; --help shows them.");
   return TrainOne(recipe, setup, output);
 }
 

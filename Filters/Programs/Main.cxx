@@ -1,10 +1,10 @@
 // The command attention-atlas: what the plugin does, without its window.
 
+#include "Base/Error.h"
+#include "Base/Progress.h"
+#include "Base/Utf8Text.h"
 #include "Commands.h"
-#include "Error.h"
 #include "ProgramOptions.h"
-#include "Progress.h"
-#include "Utf8Text.h"
 
 #include <algorithm>
 #include <array>
@@ -61,38 +61,18 @@ void PrintHelp(std::ostream& stream)
        "'hf download openai-community/gpt2 --local-dir gpt2'.\n";
 }
 
-std::u32string Characters(const std::string& text)
-{
-  std::u32string characters;
-  for (const char letter : text)
-  {
-    characters += static_cast<unsigned char>(letter);
-  }
-  return characters;
-}
-
 [[noreturn]] void FailUnknown(const std::string& name)
 {
   const auto distance = [&](const Command& command)
-  { return atlas::EditDistance(Characters(name), Characters(command.name)); };
+  {
+    const std::string known = command.name;
+    return atlas::EditDistance({ name.begin(), name.end() }, { known.begin(), known.end() });
+  };
   const auto nearest = std::min_element(Commands.begin(), Commands.end(),
     [&](const Command& a, const Command& b) { return distance(a) < distance(b); });
-  const std::string question =
-    distance(*nearest) <= 2 ? std::string(" Did you mean '") + nearest->name + "'?" : "";
-  throw atlas::OptionError(
-    "unknown command '" + name + "'." + question + " attention-atlas --help lists all.");
-}
-
-int Run(const std::string& name, const std::vector<std::string>& arguments)
-{
-  for (const Command& command : Commands)
-  {
-    if (name == command.name)
-    {
-      return command.run != nullptr ? command.run(arguments) : RunPython(name, arguments);
-    }
-  }
-  FailUnknown(name);
+  throw atlas::OptionError("unknown command '", name, "'.",
+    distance(*nearest) <= 2 ? atlas::Concat(" Did you mean '", nearest->name, "'?") : "",
+    " attention-atlas --help lists all.");
 }
 
 }
@@ -113,12 +93,16 @@ int main(int argc, char** argv)
   }
   try
   {
+    const auto command = std::find_if(
+      Commands.begin(), Commands.end(), [&](const Command& known) { return name == known.name; });
+    if (command == Commands.end())
+    {
+      FailUnknown(name);
+    }
+    program += " " + name;
     std::vector<std::string> arguments(argv + 1, argv + argc);
-    const bool isKnown = std::any_of(Commands.begin(), Commands.end(),
-      [&](const Command& command) { return name == command.name; });
-    program += isKnown ? " " + name : "";
     arguments.front() = program;
-    return Run(name, arguments);
+    return command->run != nullptr ? command->run(arguments) : RunPython(name, arguments);
   }
   catch (const atlas::Canceled&)
   {

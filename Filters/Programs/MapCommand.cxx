@@ -1,11 +1,11 @@
 // Writes the class map of a small attention-only transformer as a PNG of any size, a few rows at a
 // time, without ParaView: memory does not grow with its height.
 
-#include "AtomicFile.h"
-#include "ClassAreas.h"
+#include "AttentionOnly/ClassAreas.h"
+#include "Base/Error.h"
+#include "Base/Parallel.h"
 #include "Commands.h"
-#include "Error.h"
-#include "Parallel.h"
+#include "Files/AtomicFile.h"
 #include "ProgramOptions.h"
 
 #include <algorithm>
@@ -128,19 +128,11 @@ constexpr std::int64_t MostPoints = 92681;
 /// Throws OptionError unless there is one model.
 void RequireOneModel(const cxxopts::ParseResult& parsed)
 {
-  std::string found;
-  if (parsed.count("model") != 1)
-  {
-    found = std::to_string(parsed.count("model"));
-  }
-  else if (!parsed.unmatched().empty())
-  {
-    found = "another: '" + parsed.unmatched().front() + "'";
-  }
-  if (!found.empty())
-  {
-    throw OptionError("expected the file of one model, found " + found + "; --help shows how.");
-  }
+  const std::size_t count = parsed.count("model");
+  const std::vector<std::string>& others = parsed.unmatched();
+  ThrowIf<OptionError>(count != 1 || !others.empty(), "expected the file of one model, found ",
+    count == 1 && !others.empty() ? "another: '" + others.front() + "'" : std::to_string(count),
+    "; --help shows how.");
 }
 
 }
@@ -153,13 +145,11 @@ int Map(const std::vector<std::string>& words)
     "right and theta_2 upward from -pi to pi, and the share of each class on standard output.\n");
   auto add = arguments.add_options();
   add("model", "a .safetensors file", value<std::string>());
-  add("size", "points along each side, at most " + std::to_string(MostPoints),
-    value<std::int64_t>()->default_value("4096"));
+  AddNumber(add, "size", "points along each side, at most " + std::to_string(MostPoints), "4096");
   add("hardmax", "use hardmax instead of softmax");
   add(
     "o,output", "PNG file to write; without it only the shares are written", value<std::string>());
-  add("threads", "number of threads; 0: one per processor that the process may use",
-    value<int>()->default_value("0"));
+  AddThreads(add);
   arguments.parse_positional({ "model" });
   arguments.positional_help("MODEL");
   const auto found =

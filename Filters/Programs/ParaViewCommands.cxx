@@ -1,7 +1,7 @@
+#include "Base/Error.h"
 #include "Commands.h"
-#include "Error.h"
 #include "ProgramOptions.h"
-#include "Prompts.h"
+#include "Text/Prompts.h"
 #include "VirtualDisplay.h"
 
 #include <algorithm>
@@ -73,12 +73,9 @@ void SetDisplay()
   {
     try
     {
-      if (!StartVirtualDisplay() && !hasDisplay)
-      {
-        throw OptionError(
-          "ParaView 5 draws on an X display only: expected Xvfb or the variable DISPLAY, "
-          "found neither. Install the package xvfb.");
-      }
+      ThrowIf<OptionError>(!StartVirtualDisplay() && !hasDisplay,
+        "ParaView 5 draws on an X display only: expected Xvfb or the variable DISPLAY, "
+        "found neither. Install the package xvfb.");
     }
     catch (const OptionError& error)
     {
@@ -98,10 +95,7 @@ void RequireFiles(const std::vector<std::string>& arguments)
   for (auto word = arguments.begin() + 1; word != arguments.end() && word->rfind('-', 0) != 0;
     ++word)
   {
-    if (!fs::exists(*word))
-    {
-      throw FileError(*word + ": no such file.");
-    }
+    ThrowIf<FileError>(!fs::exists(*word), *word, ": no such file.");
   }
 }
 
@@ -163,30 +157,20 @@ int View(const std::vector<std::string>& arguments)
   }
   const auto file = (*parsed)["file"].as<std::string>();
   const bool isState = fs::path(file).extension() == ".pvsm";
-  if (isState && parsed->count("prompts") > 0)
-  {
-    throw OptionError("expected one file, found more; options of ParaView follow --.");
-  }
-  if (!HasValue("DISPLAY") && !HasValue("WAYLAND_DISPLAY"))
-  {
-    throw OptionError("a window needs a display: expected the variable DISPLAY or "
-                      "WAYLAND_DISPLAY, found neither. figures and web need none.");
-  }
-  if (!file.empty() && !fs::exists(file))
-  {
-    throw FileError(file + ": expected " + (isState ? "a state of ParaView" : "a file to show") +
-                    ", found no file.");
-  }
+  ThrowIf<OptionError>(isState && parsed->count("prompts") > 0,
+    "expected one file, found more; options of ParaView follow --.");
+  ThrowIf<OptionError>(!HasValue("DISPLAY") && !HasValue("WAYLAND_DISPLAY"),
+    "a window needs a display: expected the variable DISPLAY or "
+    "WAYLAND_DISPLAY, found neither. figures and web need none.");
+  ThrowIf<FileError>(!file.empty() && !fs::exists(file), file, ": expected ",
+    (isState ? "a state of ParaView" : "a file to show"), ", found no file.");
   const fs::path package = SetPaths();
   if (!file.empty())
   {
     std::cerr << "Opening " << file << " in ParaView ...\n";
     Texts shown = { file };
-    if (parsed->count("prompts") > 0)
-    {
-      const auto prompts = (*parsed)["prompts"].as<Texts>();
-      shown.insert(shown.end(), prompts.begin(), prompts.end());
-    }
+    const auto prompts = Given<Texts>(*parsed, "prompts");
+    shown.insert(shown.end(), prompts.begin(), prompts.end());
     ::setenv("ATLAS_VIEW", WritePrompts(shown, "argument").c_str(), 1);
     options.insert(options.begin(),
       isState ? "--state=" + file : "--script=" + (package / "assets/window.py").string());

@@ -1,10 +1,10 @@
 #include "ProgramOptions.h"
 
-#include "AttentionKinds.h"
-#include "NamedValues.h"
-#include "PictureFile.h"
-#include "Prompts.h"
-#include "RecipeFile.h"
+#include "Base/AttentionKinds.h"
+#include "Base/NamedValues.h"
+#include "Files/PictureFile.h"
+#include "Learning/RecipeFile.h"
+#include "Text/Prompts.h"
 
 #include <algorithm>
 #include <array>
@@ -22,13 +22,11 @@ namespace
 /// The property ModelDimension of the setting model_dimension.
 std::string PropertyOf(const std::string& setting)
 {
-  std::string property;
-  bool isFirst = true;
-  for (const char letter : setting)
+  std::string property = "_" + setting;
+  for (auto gap = property.find('_'); gap != std::string::npos; gap = property.find('_'))
   {
-    property +=
-      letter == '_' ? "" : std::string(1, isFirst ? static_cast<char>(letter - 'a' + 'A') : letter);
-    isFirst = letter == '_';
+    property.erase(gap, 1);
+    property[gap] = static_cast<char>(property[gap] - 'a' + 'A');
   }
   return property;
 }
@@ -136,19 +134,15 @@ std::string WithOptions(std::string message)
 
 fs::path ModelOf(const cxxopts::ParseResult& parsed)
 {
+  ThrowIf<OptionError>(
+    parsed.count("model") == 0, "expected a model, found none; --help shows how.");
   fs::path model = parsed["model"].as<std::string>();
-  if (!fs::exists(model))
-  {
-    throw FileError(model.string() +
-                    ": expected the folder or the file of a model, found none. Models are not "
-                    "downloaded: huggingface.co has many, and 'hf download NAME --local-dir "
-                    "FOLDER' gets one.");
-  }
-  if (fs::is_regular_file(model) && IsPicture(model.string()))
-  {
-    throw FileError(
-      model.string() + ": expected the folder or the file of a model, found a picture.");
-  }
+  ThrowIf<FileError>(!fs::exists(model), model.string(),
+    ": expected the folder or the file of a model, found none. Models are not "
+    "downloaded: huggingface.co has many, and 'hf download NAME --local-dir "
+    "FOLDER' gets one.");
+  ThrowIf<FileError>(fs::is_regular_file(model) && IsPicture(model.string()), model.string(),
+    ": expected the folder or the file of a model, found a picture.");
   return model;
 }
 
@@ -163,6 +157,12 @@ void AddModelOptions(cxxopts::OptionAdder& add)
     value<std::string>()->default_value(std::string(Name(ProductPrecision::Single))));
 }
 
+void AddThreads(cxxopts::OptionAdder& add)
+{
+  AddNumber<int>(
+    add, "threads", "number of threads; 0: one per processor that the process may use");
+}
+
 void Warn(const std::string& name, const std::string& warning)
 {
   if (!warning.empty())
@@ -174,8 +174,7 @@ void Warn(const std::string& name, const std::string& warning)
 std::shared_ptr<const OpenTransformer> OpenModel(
   const cxxopts::ParseResult& parsed, const std::string& name, const fs::path& path, bool processes)
 {
-  auto model = OpenTransformer::Open(path,
-    parsed.count("architecture") != 0 ? parsed["architecture"].as<std::string>() : "", processes,
+  auto model = OpenTransformer::Open(path, Given(parsed, "architecture"), processes,
     ParseNamed<OptionError>(ProductPrecisions, parsed["products"].as<std::string>(), "--products"));
   for (const std::string& warning : UnusedWarnings(path, model->GetModel()))
   {
@@ -186,20 +185,12 @@ std::shared_ptr<const OpenTransformer> OpenModel(
 
 fs::path OutputOf(const cxxopts::ParseResult& parsed, const std::string& what)
 {
-  if (parsed.count("output") == 0)
-  {
-    throw OptionError("expected --output, " + what + ", found none.");
-  }
+  ThrowIf<OptionError>(parsed.count("output") == 0, "expected --output, ", what, ", found none.");
   fs::path output = parsed["output"].as<std::string>();
-  if (output.extension() != ".safetensors")
-  {
-    throw OptionError(
-      "--output: expected a name ending in .safetensors, found '" + output.string() + "'.");
-  }
-  if (!fs::is_directory(fs::absolute(output).parent_path()))
-  {
-    throw FileError(output.string() + ": expected an existing folder, found none.");
-  }
+  ThrowIf<OptionError>(output.extension() != ".safetensors",
+    "--output: expected a name ending in .safetensors, found '", output.string(), "'.");
+  ThrowIf<FileError>(!fs::is_directory(fs::absolute(output).parent_path()), output.string(),
+    ": expected an existing folder, found none.");
   return output;
 }
 
@@ -209,11 +200,8 @@ std::vector<std::int64_t> LayersOf(const cxxopts::ParseResult& parsed)
   {
     return {};
   }
-  const auto lines = ParseIntegerLines(parsed["layers"].as<std::string>(), "--layers");
-  if (lines.size() != 1)
-  {
-    throw OptionError("--layers: expected numbers such as 0,4,5, found none.");
-  }
+  const auto lines = ParseIntegerLines(Given(parsed, "layers"), "--layers");
+  ThrowIf<OptionError>(lines.size() != 1, "--layers: expected numbers such as 0,4,5, found none.");
   return lines.front();
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "Error.h"
-#include "OpenTransformer.h"
+#include "Base/Error.h"
+#include "Recorder/OpenTransformer.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -54,11 +54,29 @@ std::string OptionOf(std::string setting);
 /// A message of Core with the names that properties of ParaView have as options of a command.
 std::string WithOptions(std::string message);
 
+/// What is given for an option without a default; empty if it is not given.
+template<class Value = std::string>
+Value Given(const cxxopts::ParseResult& parsed, const std::string& option)
+{
+  return parsed.count(option) != 0 ? parsed[option].as<Value>() : Value();
+}
+
 /// The path given as `model`, which is there.
 std::filesystem::path ModelOf(const cxxopts::ParseResult& parsed);
 
+/// Adds an option that takes a number and has a default.
+template<class Number = std::int64_t>
+void AddNumber(cxxopts::OptionAdder& add, const std::string& option, const std::string& description,
+  const std::string& byDefault = "0")
+{
+  add(option, description, cxxopts::value<Number>()->default_value(byDefault));
+}
+
 /// Adds --architecture and --products: how a model is read.
 void AddModelOptions(cxxopts::OptionAdder& add);
+
+/// Adds --threads.
+void AddThreads(cxxopts::OptionAdder& add);
 
 /// Prints a warning of a command, unless it is empty.
 void Warn(const std::string& name, const std::string& warning);

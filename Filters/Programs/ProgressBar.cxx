@@ -1,6 +1,6 @@
 #include "ProgressBar.h"
 
-#include "RemainingTime.h"
+#include "Base/RemainingTime.h"
 
 #include <algorithm>
 #include <array>
@@ -35,6 +35,14 @@ void CatchInterrupt()
 bool WasInterrupted()
 {
   return interrupted != 0;
+}
+
+void ThrowIfInterrupted()
+{
+  if (WasInterrupted())
+  {
+    throw Canceled();
+  }
 }
 
 ProgressBar::ProgressBar(std::string what)
@@ -81,10 +89,7 @@ Progress ProgressBar::Report()
   {
     std::string left = time(done);
     this->Show(done, left.empty() ? std::function<std::string()>() : [&] { return left; });
-    if (WasInterrupted())
-    {
-      throw Canceled();
-    }
+    ThrowIfInterrupted();
   };
 }
 

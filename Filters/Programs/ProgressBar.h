@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Progress.h"
+#include "Base/Progress.h"
 
 #include <chrono>
 #include <functional>
@@ -38,5 +38,7 @@ private:
 /// Lets the first Ctrl+C only count as WasInterrupted; the second one ends the program.
 void CatchInterrupt();
 bool WasInterrupted();
+/// Throws Canceled after Ctrl+C.
+void ThrowIfInterrupted();
 
 }

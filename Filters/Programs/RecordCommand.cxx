@@ -1,15 +1,15 @@
 // Runs a transformer on prompts or pictures and writes what its heads computed, as the Transformer
 // Recorder of the plugin with the Recording Writer does.
 
+#include "Base/Error.h"
+#include "Base/Joined.h"
 #include "Commands.h"
-#include "Error.h"
-#include "GeneratedText.h"
-#include "Joined.h"
 #include "ProgramOptions.h"
 #include "ProgressBar.h"
-#include "Prompts.h"
-#include "RecordInput.h"
-#include "RecordingFile.h"
+#include "Recorder/GeneratedText.h"
+#include "Recorder/RecordInput.h"
+#include "Recording/RecordingFile.h"
+#include "Text/Prompts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +17,7 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,7 @@ cxxopts::Options Arguments(const std::string& name)
     "INPUT\n"
     "is prompts in which <image> stands for the next picture of --images, and <video> for the "
     "next\n"
-    "film. A prompt that begins with a dash follows --.\n");
+    "video. A prompt that begins with a dash follows --.\n");
   auto add = arguments.add_options();
   add("model", "a model", value<std::string>());
   add("input", "prompts, pictures or sounds", value<Texts>());
@@ -68,9 +69,9 @@ cxxopts::Options Arguments(const std::string& name)
     "file of a picture, or of pixel values; INPUT is then pictures too, unless the model reads "
     "pictures among words",
     value<Texts>());
-  add("frames-per-film", "number of consecutive --images that make up a film; 0: each is a picture",
-    value<std::int64_t>()->default_value("0"));
-  add("frames-per-second", "of films", value<double>()->default_value("2"));
+  AddNumber(add, "frames-per-film",
+    "number of consecutive --images that make up a video; 0: each is a picture");
+  AddNumber<double>(add, "frames-per-second", "of videos", "2");
   add("token-ids", "token ids instead of prompts, such as \"15496 995\"", value<std::string>());
   add("target",
     "what the decoder reads beside a prompt, which is then what the encoder reads; one of each "
@@ -81,42 +82,19 @@ cxxopts::Options Arguments(const std::string& name)
     "what to record, separated by commas, or all that the model has: " +
       Joined(RecordedQuantities, NameOf),
     value<std::string>()->default_value(RecordedByDefault()));
-  add("generate", "number of tokens that the model adds to each prompt",
-    value<std::int64_t>()->default_value("0"));
-  add("temperature", "of the choice of these tokens; 0: the most probable one",
-    value<double>()->default_value("0"));
-  add("top-k", "choose from this number of most probable tokens; 0: from all",
-    value<std::int64_t>()->default_value("0"));
-  add("seed", "of the choice", value<std::int64_t>()->default_value("0"));
-  add("max-length", "cut longer prompts to this number of tokens; 0: no limit",
-    value<std::int64_t>()->default_value("0"));
+  AddNumber(add, "generate", "number of tokens that the model adds to each prompt");
+  AddNumber<double>(add, "temperature", "of the choice of these tokens; 0: the most probable one");
+  AddNumber(add, "top-k", "choose from this number of most probable tokens; 0: from all");
+  AddNumber(add, "seed", "of the choice");
+  AddNumber(add, "max-length", "cut longer prompts to this number of tokens; 0: no limit");
   add("no-special-tokens", "leave out tokens such as [CLS], which the model was trained with");
   add("no-pictures", "record the names of pictures, not their pixels");
   AddModelOptions(add);
   add("process-weights", "process weights as TransformerLens does");
-  add("threads", "number of threads; 0: one per processor that the process may use",
-    value<int>()->default_value("0"));
+  AddThreads(add);
   arguments.parse_positional({ "model", "input" });
   arguments.positional_help("MODEL [INPUT...]");
   return arguments;
-}
-
-/// The words of a list that commas separate.
-Texts WordsOf(const std::string& list)
-{
-  Texts words(1);
-  for (const char letter : list)
-  {
-    if (letter == ',')
-    {
-      words.emplace_back();
-    }
-    else
-    {
-      words.back() += letter;
-    }
-  }
-  return words;
 }
 
 /// Chooses what --record lists.
@@ -126,7 +104,8 @@ void Choose(const std::string& list, RecordChoice& choice)
   {
     choice.*quantity.option = list == "all";
   }
-  for (const std::string& word : list == "all" ? Texts() : WordsOf(list))
+  std::istringstream words(list == "all" ? "" : list + ","); // a last word may be empty, too
+  for (std::string word; std::getline(words, word, ',');)
   {
     bool isKnown = false;
     for (const RecordedQuantity& quantity : RecordedQuantities)
@@ -134,11 +113,8 @@ void Choose(const std::string& list, RecordChoice& choice)
       choice.*quantity.option = choice.*quantity.option || word == quantity.name;
       isKnown = isKnown || word == quantity.name;
     }
-    if (!isKnown)
-    {
-      throw OptionError("--record: expected all or some of " + Joined(RecordedQuantities, NameOf) +
-                        ", found '" + word + "'.");
-    }
+    ThrowIf<OptionError>(!isKnown, "--record: expected all or some of ",
+      Joined(RecordedQuantities, NameOf), ", found '", word, "'.");
   }
 }
 
@@ -146,27 +122,17 @@ void Choose(const std::string& list, RecordChoice& choice)
 RecorderSources SourcesOf(const cxxopts::ParseResult& parsed, const OpenTransformer& model)
 {
   RecorderSources sources;
-  const auto take = [&](const char* option, std::string& text)
-  {
-    if (parsed.count(option) != 0)
-    {
-      text = parsed[option].as<std::string>();
-    }
-  };
-  take("prompts", sources.promptFile);
-  take("token-ids", sources.tokenIds);
-  if (parsed.count("images") != 0)
-  {
-    sources.imageFiles = parsed["images"].as<Texts>();
-  }
-  const Texts input = parsed.count("input") != 0 ? parsed["input"].as<Texts>() : Texts();
-  const auto& encoder = model.GetModel().GetConfig().encoder;
-  if (encoder != nullptr && encoder->input == InputKind::Sound)
+  sources.promptFile = Given(parsed, "prompts");
+  sources.tokenIds = Given(parsed, "token-ids");
+  sources.imageFiles = Given<Texts>(parsed, "images");
+  const auto input = Given<Texts>(parsed, "input");
+  const TransformerConfig& config = model.GetModel().GetConfig();
+  if (config.encoder != nullptr && config.encoder->input == InputKind::Sound)
   {
     sources.soundFiles = input;
   }
-  else if (model.GetModel().GetConfig().vision == nullptr &&
-           (parsed.count("images") != 0 || model.GetModel().GetConfig().input == InputKind::Images))
+  else if (config.vision == nullptr &&
+           (parsed.count("images") != 0 || config.input == InputKind::Images))
   {
     sources.imageFiles.insert(sources.imageFiles.end(), input.begin(), input.end());
   }
@@ -174,26 +140,14 @@ RecorderSources SourcesOf(const cxxopts::ParseResult& parsed, const OpenTransfor
   {
     sources.prompts = WritePrompts(input, "prompt");
   }
-  if (parsed.count("target") != 0)
-  {
-    sources.targets = WritePrompts(parsed["target"].as<Texts>(), "--target");
-  }
+  sources.targets = WritePrompts(Given<Texts>(parsed, "target"), "--target");
   sources.promptFormat = PromptFormat::JsonLines;
   sources.addSpecialTokens = parsed.count("no-special-tokens") == 0;
   sources.maximumLength = AtLeast<std::int64_t>(parsed, "max-length", 0);
-  sources.framesPerFilm = AtLeast<std::int64_t>(parsed, "frames-per-film", 0);
+  sources.framesPerVideo = AtLeast<std::int64_t>(parsed, "frames-per-film", 0);
   sources.framesPerSecond = Checked<double>(parsed, "frames-per-second", "a positive number",
     [](double number) { return std::isfinite(number) && number > 0; });
   return sources;
-}
-
-RecordOptions OptionsOf(const cxxopts::ParseResult& parsed)
-{
-  RecordOptions options;
-  Choose(parsed["record"].as<std::string>(), options);
-  options.layers = LayersOf(parsed);
-  options.threads = AtLeast(parsed, "threads", 0);
-  return options;
 }
 
 /// Lets the model go on with its prompts, if that is asked for.
@@ -222,10 +176,14 @@ void Generate(const cxxopts::ParseResult& parsed,
 
 void Run(const cxxopts::ParseResult& parsed, const std::string& name)
 {
+  const fs::path path = ModelOf(parsed);
   const fs::path output = OutputOf(parsed, "the recording to write");
-  RecordOptions options = OptionsOf(parsed);
+  RecordOptions options;
+  Choose(parsed["record"].as<std::string>(), options);
+  options.layers = LayersOf(parsed);
+  options.threads = AtLeast(parsed, "threads", 0);
   const std::shared_ptr<const OpenTransformer> model =
-    OpenModel(parsed, name, ModelOf(parsed), parsed.count("process-weights") != 0);
+    OpenModel(parsed, name, path, parsed.count("process-weights") != 0);
   LeaveOutMissing(model->GetModel(), options);
   RecorderInput input = GatherInput(SourcesOf(parsed, *model), *model);
   constexpr std::size_t shown = 5;
@@ -235,10 +193,8 @@ void Run(const cxxopts::ParseResult& parsed, const std::string& name)
     Warn(name, input.warnings[i]);
   }
   Warn(name, count > shown ? std::to_string(count - shown) + " more of these." : "");
-  if (input.IsEmpty())
-  {
-    throw OptionError("expected prompts, --prompts, --token-ids or pictures, found none.");
-  }
+  ThrowIf<OptionError>(
+    input.IsEmpty(), "expected prompts, --prompts, --token-ids or pictures, found none.");
   CheckInput(model->GetModel(), input.input, options);
   Generate(parsed, model, options, input);
   RequireRecordingMemory(model->GetModel(), input.input, options);
@@ -271,10 +227,6 @@ int Record(const std::vector<std::string>& arguments)
   if (!parsed)
   {
     return 0;
-  }
-  if (parsed->count("model") == 0)
-  {
-    throw OptionError("expected a model, found none; --help shows how.");
   }
   CatchInterrupt();
   Run(*parsed, name);

@@ -1,6 +1,6 @@
 #include "VirtualDisplay.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <array>
 #include <cerrno>
@@ -38,10 +38,8 @@ struct MemoryFile
     : descriptor(::memfd_create(name, 0))
     , path("/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(this->descriptor))
   {
-    if (this->descriptor < 0)
-    {
-      throw OptionError("the display: expected a file in memory, found none.");
-    }
+    ThrowIf<OptionError>(
+      this->descriptor < 0, "the display: expected a file in memory, found none.");
   }
 
   /// Replaces what is in it. Returns whether that worked.
@@ -144,17 +142,12 @@ bool StartVirtualDisplay()
   const MemoryFile log("Xvfb.log");
   const std::string key = RandomKey();
   std::array<int, 2> ends = {};
-  if (!authority.Set(Entry("", key)) || ::pipe(ends.data()) != 0)
-  {
-    throw OptionError("the display: cannot be set up.");
-  }
+  ThrowIf<OptionError>(
+    !authority.Set(Entry("", key)) || ::pipe(ends.data()) != 0, "the display: cannot be set up.");
   const pid_t self = ::getpid();
   const pid_t server = ::fork();
-  if (server < 0)
-  {
-    throw OptionError(
-      std::string("the display: no process can be started: ") + std::strerror(errno));
-  }
+  ThrowIf<OptionError>(
+    server < 0, "the display: no process can be started: ", std::strerror(errno));
   if (server == 0)
   {
     ::close(ends[0]);

@@ -11,12 +11,9 @@
 namespace AttentionAtlas
 {
 
-/// The memory of the large arrays of a filter's last outputs, to fill again once no array holds it.
-/// Fresh memory costs a slider more than computing what is in it, since the system clears each
-/// page.
-///
-/// While a pipeline shows one output, the filter fills the next one, so there are up to two of each
-/// array. Arrays that together exceed 512 MiB are not kept.
+/// The memory of the large arrays of a filter's last outputs, up to two of each and 512 MiB in all,
+/// to fill again once no array holds it. Fresh memory costs a slider more than computing what is in
+/// it, since the system clears each page.
 class ArrayPool
 {
 public:

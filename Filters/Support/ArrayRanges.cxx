@@ -44,19 +44,16 @@ void AddTuples(atlas::ValueRanges& ranges, vtkDataArray* array, vtkIdType begin,
   {
     return;
   }
-  const vtkIdType first = begin * components;
-  if (auto* floats = vtkFloatArray::FastDownCast(array))
+  const auto add = [&](auto* values)
   {
-    ranges.Add(floats->GetPointer(first), components, end - begin);
-  }
-  else if (auto* integers = vtkIntArray::FastDownCast(array))
-  {
-    ranges.Add(integers->GetPointer(first), components, end - begin);
-  }
-  else if (auto* bytes = vtkUnsignedCharArray::FastDownCast(array))
-  {
-    ranges.Add(bytes->GetPointer(first), components, end - begin);
-  }
+    if (values != nullptr)
+    {
+      ranges.Add(values->GetPointer(begin * components), components, end - begin);
+    }
+  };
+  add(vtkFloatArray::FastDownCast(array));
+  add(vtkIntArray::FastDownCast(array));
+  add(vtkUnsignedCharArray::FastDownCast(array));
 }
 
 void StoreRanges(vtkDataArray* array, const atlas::ValueRanges& ranges)
@@ -130,14 +127,8 @@ void CacheRanges(vtkDataSetAttributes* attributes)
       constexpr vtkIdType few = 16384; // sooner done than other threads are awake
       RangeCollector ranges({ array });
       const vtkIdType tuples = array->GetNumberOfTuples();
-      if (tuples <= few)
-      {
-        ranges.Add(0, tuples);
-      }
-      else
-      {
-        ParallelFor(0, tuples, [&](vtkIdType begin, vtkIdType end) { ranges.Add(begin, end); });
-      }
+      const auto add = [&](vtkIdType begin, vtkIdType end) { ranges.Add(begin, end); };
+      tuples <= few ? add(0, tuples) : ParallelFor(0, tuples, add);
       ranges.Store();
     }
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ValueRanges.h"
+#include "Numerics/ValueRanges.h"
 
 #include <mutex>
 #include <vector>
@@ -13,10 +13,10 @@ class vtkDataSetAttributes;
 namespace AttentionAtlas
 {
 
-/// Computes the ranges of all float, int and unsigned char arrays in parallel and stores them in
-/// VTK's cache. ParaView requests all ranges after each update, and VTK's own computation on one
-/// thread takes ten times as long as computing the arrays. No value may be NaN or infinite. Call
-/// this last, as a later Modified() of an array discards its ranges.
+/// Stores the ranges of all float, int and unsigned char arrays in VTK's cache, in parallel:
+/// ParaView requests all after each update, and VTK's one thread takes ten times as long as
+/// computing the arrays. No value may be NaN or infinite. Call this last, as a later Modified() of
+/// an array discards its ranges.
 void CacheRanges(vtkDataSetAttributes* attributes);
 
 /// The same for arrays that are computed part by part: Add each part as soon as it is computed,

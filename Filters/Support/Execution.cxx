@@ -1,6 +1,6 @@
 #include "Execution.h"
 
-#include "Parallel.h"
+#include "Base/Parallel.h"
 #include "vtkTaskAlgorithm.h"
 
 #include <vtkAlgorithm.h>
@@ -83,12 +83,11 @@ int ProcessorShare()
 
 const char* ParallelBackend()
 {
-  static const std::string backend = []()
+  static const std::string backend = []
   {
     std::string name;
-    return vtksys::SystemTools::GetEnv("VTK_SMP_BACKEND_IN_USE", name) && !name.empty()
-             ? name
-             : std::string("STDThread");
+    vtksys::SystemTools::GetEnv("VTK_SMP_BACKEND_IN_USE", name);
+    return name.empty() ? "STDThread" : name;
   }();
   return backend.c_str();
 }
@@ -227,6 +226,20 @@ std::pair<vtkAlgorithm*, int> ProducerOf(vtkAlgorithm* filter, int inputPort)
   return producer;
 }
 
+/// Whether an input takes data of this type. VTK gives blocks of data that it does not take one by
+/// one, and asks for information on each, while the whole must not be updated.
+bool Accepts(vtkAlgorithm* filter, int inputPort, vtkDataObject* data)
+{
+  vtkInformation* port = filter->GetInputPortInformation(inputPort);
+  const int count = port->Length(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE());
+  bool isTaken = data == nullptr || count == 0;
+  for (int i = 0; i < count; ++i)
+  {
+    isTaken = isTaken || data->IsA(port->Get(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), i)) != 0;
+  }
+  return isTaken;
+}
+
 /// What an output was announced to be; null if it was not.
 vtkDataObject* AnnouncedOf(const std::pair<vtkAlgorithm*, int>& producer)
 {
@@ -250,11 +263,13 @@ vtkDataObject* KnownOutline(vtkAlgorithm* filter, int inputPort)
 
 vtkDataObject* OutlineOf(vtkAlgorithm* filter, int inputPort)
 {
-  if (vtkDataObject* announced = AnnouncedOf(ProducerOf(filter, inputPort)))
+  const auto source = ProducerOf(filter, inputPort);
+  if (vtkDataObject* announced = AnnouncedOf(source))
   {
     return announced;
   }
-  if (filter->GetNumberOfInputConnections(inputPort) == 0)
+  if (source.first == nullptr ||
+      !Accepts(filter, inputPort, source.first->GetOutputDataObject(source.second)))
   {
     return nullptr;
   }

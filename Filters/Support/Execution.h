@@ -1,8 +1,8 @@
 #pragma once
 
 #include "AttentionAtlasSupportModule.h"
-#include "Progress.h"
-#include "SystemLimits.h"
+#include "Base/Progress.h"
+#include "Base/SystemLimits.h"
 
 #include <vtkType.h>
 
@@ -23,14 +23,12 @@ namespace AttentionAtlas
 /// ParaView is often built with a sequential default.
 ATTENTIONATLASSUPPORT_EXPORT const char* ParallelBackend();
 
-/// The number of threads that a filter of this process may use, at least 1. It is the limit that
+/// The number of threads that a filter of this process may use, at least 1: the limit that
 /// vtkSMPTools::Initialize, vtkSMPTools::LocalScope or VTK_SMP_MAX_THREADS set for the
-/// ParallelBackend(), which is 1 for Sequential. If none of them sets a limit, it is the number of
-/// processors that the affinity mask of the process allows, but at most the share of an MPI rank:
-/// the processors of its launcher divided by the ranks of this host (rounded down). A rank that is
-/// bound to a core thus has 1 thread, and the ranks of a host together use no more than its
-/// processors. The number of ranks is read from the environment of Open MPI, MPICH, Intel MPI and
-/// MVAPICH2.
+/// ParallelBackend(), 1 for Sequential. Without a limit it is the number of processors of the
+/// affinity mask, but at most the share of an MPI rank: the processors of its launcher divided by
+/// the ranks of this host (rounded down), which the environment of Open MPI, MPICH, Intel MPI or
+/// MVAPICH2 has. A rank that is bound to a core thus has 1 thread.
 ATTENTIONATLASSUPPORT_EXPORT int ThreadLimit();
 
 /// Calls `function(begin, end)` for ranges that cover [first, last) on up to ThreadLimit() threads,
@@ -63,10 +61,9 @@ ATTENTIONATLASSUPPORT_EXPORT bool IsFirstPiece(vtkInformationVector* outputVecto
 ATTENTIONATLASSUPPORT_EXPORT void SetTimeSteps(
   vtkInformation* info, const std::vector<double>& times);
 
-/// Announces what an output will be, before it is computed: a data object of its class with the
-/// final field data, whose numbers need not be there; nullptr: it is not known. For
-/// RequestInformation of what takes long to compute, so that filters behind it know layers, heads
-/// and lengths, on which their images and ranges depend, and nothing runs.
+/// Announces what an output will be: a data object of its class with the final field data, whose
+/// numbers need not be there; nullptr: it is not known. For RequestInformation of what takes long
+/// to compute, so that filters behind it know layers, heads and lengths, and nothing runs.
 ATTENTIONATLASSUPPORT_EXPORT void Announce(vtkInformation* info, vtkDataObject* outline);
 
 /// What the input at a port of a filter will be, for RequestInformation: what was announced, or

@@ -1,6 +1,6 @@
 #include "ImageRequest.h"
 
-#include "Index.h"
+#include "Base/Index.h"
 
 #include <vtkAlgorithm.h>
 #include <vtkDataObject.h>

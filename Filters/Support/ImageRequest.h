@@ -17,9 +17,8 @@ class vtkInformationVector;
 namespace AttentionAtlas
 {
 
-/// What is asked for of an image that is smaller at some time steps than announced. VTK would
-/// execute its filter at each update, because the image lacks a part that was asked for. While
-/// nothing has changed, this asks for no more than there is.
+/// What is asked for of an image that is smaller at some time steps than announced: while nothing
+/// has changed no more than there is, else VTK would execute its filter at each update.
 class ATTENTIONATLASSUPPORT_EXPORT ImageRequest
 {
 public:

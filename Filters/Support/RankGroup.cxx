@@ -1,6 +1,6 @@
 #include "RankGroup.h"
 
-#include "Progress.h"
+#include "Base/Progress.h"
 
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "AttentionAtlasSupportModule.h"
-#include "RecordTransformer.h"
+#include "Run/RecordTransformer.h"
 
 #include <vtkType.h>
 
@@ -23,12 +23,11 @@ namespace AttentionAtlas
 /// The ranks that execute a filter together: all ranks of its controller if there are as many
 /// pieces as ranks and each is asked for its own, else only this one, and nothing is sent.
 ///
-/// The ranks exchange what they know by the functions below, each rank the same ones in the same
-/// order. An exchange begins with a few numbers of every rank: which exchange it is, and whether
-/// the rank has failed or was canceled. If one has, the exchange throws on all ranks:
-/// atlas::Canceled, or std::runtime_error with the message of the first rank that failed. A rank
-/// that leaves its task meets the others in their next exchange, so none waits for it, and ranks
-/// that do different things fail instead of mixing their data (vtkTaskAlgorithm sees to both).
+/// Each rank calls the same functions below in the same order. An exchange begins with a few
+/// numbers of every rank: which exchange it is, and whether the rank has failed or was canceled. If
+/// one has, it throws on all ranks: atlas::Canceled, or std::runtime_error with the message of the
+/// first rank that failed. So none waits for a rank that leaves its task, and ranks that do
+/// different things fail instead of mixing their data (vtkTaskAlgorithm sees to both).
 ///
 /// For tests alone, the environment variable ATLAS_TEST_FAILURE, as RANK:EXCHANGE:KIND, lets a rank
 /// fail instead of doing exchange 0, 1, ...; KIND is throw, memory or cancel.

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "AttentionAtlasSupportModule.h"
+#include "Base/Progress.h"
 #include "Execution.h"
-#include "Progress.h"
 #include "RankGroup.h"
 
 #include <optional>
@@ -45,8 +45,7 @@ public:
   int Port() const { return this->AskedPort; }
   vtkInformationVector* Outputs() const { return this->OutputVector; }
 
-  /// Whether this is the piece, and thus the rank, that holds small outputs. They are empty on all
-  /// others, so nothing is drawn or counted twice.
+  /// IsFirstPiece of the outputs.
   bool IsFirst() const;
 
   /// The ranks that execute together; this one if each executes alone.

@@ -1,6 +1,6 @@
 #include "TaskErrors.h"
 
-#include "FileStamp.h"
+#include "Files/FileStamp.h"
 
 #include <vtkAlgorithm.h>
 #include <vtkDataObject.h>

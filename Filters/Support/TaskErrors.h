@@ -17,14 +17,12 @@ namespace AttentionAtlas
 class ATTENTIONATLASSUPPORT_EXPORT TaskErrors
 {
 public:
-  /// To be called at every error, with the text of it. Returns whether to report it: not if it is
-  /// the last one, and neither the filter nor an input has changed since. VTK executes a failed
-  /// image filter several times per rendering, because its empty image does not have the requested
-  /// extent.
+  /// To be called at every error. Returns whether to report it: not if it is the last one, and
+  /// neither the filter nor an input has changed since. VTK executes a failed image filter several
+  /// times per rendering, because its empty image does not have the requested extent.
   ///
-  /// Remembers the state of the files that were read, and of what is beside each: an error in one
-  /// is often corrected in another, which may have been missing. Of a folder with more than 256
-  /// files, only which files there are.
+  /// Remembers the state of the files that were read and of what is beside each, which may be where
+  /// an error is corrected; of a folder with more than 256 files, only which files there are.
   bool Add(vtkAlgorithm* filter, const std::string& error, const std::vector<std::string>& files);
 
   /// To be called after every success or cancel.

@@ -9,8 +9,6 @@
 #include <vtkOutputWindow.h>
 
 #include <algorithm>
-#include <array>
-#include <numeric>
 
 namespace
 {
@@ -28,9 +26,8 @@ std::string MessageOf(const std::string& text)
 /// The first text of all ranks that is not empty.
 std::string FirstOfAll(const std::string& mine, vtkMultiProcessController* controller)
 {
-  const std::int64_t ranks = controller->GetNumberOfProcesses();
-  const vtkIdType length = static_cast<vtkIdType>(mine.size());
-  std::vector<vtkIdType> lengths(ranks);
+  const auto length = static_cast<vtkIdType>(mine.size());
+  std::vector<vtkIdType> lengths(controller->GetNumberOfProcesses());
   controller->AllGather(&length, lengths.data(), 1);
   const auto rank =
     std::find_if(lengths.begin(), lengths.end(), [](vtkIdType candidate) { return candidate > 0; });

@@ -1,5 +1,4 @@
-#ifndef vtkFilterErrors_h
-#define vtkFilterErrors_h
+#pragma once
 
 #include "AttentionAtlasSupportModule.h"
 
@@ -24,21 +23,15 @@ public:
   static vtkFilterErrors* New();
   vtkTypeMacro(vtkFilterErrors, vtkObject);
 
-  /**
-   * Adds a filter, reader or writer. Those whose output it uses come before it.
-   */
+  /// Adds a filter, reader or writer. Those whose output it uses come before it.
   void AddFilter(vtkAlgorithm* filter);
   void RemoveAllFilters();
 
-  /**
-   * Reads the error of the first filter that has failed, on the first rank where one has. All ranks
-   * of the global controller call this.
-   */
+  /// Reads the error of the first filter that has failed, on the first rank where one has. All
+  /// ranks of the global controller call this.
   void Gather();
 
-  /**
-   * The error that Gather read; empty if none has failed.
-   */
+  /// The error that Gather read; empty if none has failed.
   const char* GetText() const { return this->Text.c_str(); }
 
 protected:
@@ -58,5 +51,3 @@ private:
 
   void Keep(vtkObject* filter, unsigned long event, void* text);
 };
-
-#endif

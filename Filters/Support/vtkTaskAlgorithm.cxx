@@ -1,6 +1,6 @@
 #include "vtkTaskAlgorithm.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "Task.h"
 
 #include <vtkCompositeDataPipeline.h>
@@ -43,6 +43,12 @@ bool IsAsInput(const std::string& type)
   return type.front() == '=';
 }
 
+/// The types of an input, separated by |, of its declaration.
+std::string TypesOf(const std::string& input)
+{
+  return input.substr(0, input.find('?'));
+}
+
 /// Empties all outputs, so that no partial results remain, and makes the next update compute them.
 void LeaveCanceled(vtkInformationVector* outputVector)
 {
@@ -63,6 +69,22 @@ struct vtkTaskAlgorithm::Failure
   std::optional<std::string> error; ///< none: it was canceled
   bool isKnown = false;             ///< to all ranks
   bool isOfAll = false;             ///< of data or options, which all ranks have
+
+  Failure() = default;
+  explicit Failure(const std::exception& e)
+    : error(e.what())
+    , isKnown(dynamic_cast<const AttentionAtlas::KnownError*>(&e) != nullptr)
+    , isOfAll(this->isKnown || dynamic_cast<const atlas::Error*>(&e) != nullptr)
+  {
+    if (dynamic_cast<const atlas::FileError*>(&e) != nullptr)
+    {
+      this->code = vtkErrorCode::CannotOpenFileError;
+    }
+    if (dynamic_cast<const atlas::FormatError*>(&e) != nullptr)
+    {
+      this->code = vtkErrorCode::FileFormatError;
+    }
+  }
 };
 
 vtkTaskAlgorithm::vtkTaskAlgorithm(
@@ -109,19 +131,61 @@ int vtkTaskAlgorithm::ComputePipelineMTime(
 
 int vtkTaskAlgorithm::FillInputPortInformation(int port, vtkInformation* info)
 {
-  std::string type = this->Inputs.at(port);
-  if (type.back() == '?')
+  // Any data, since VTK would report a wrong type once for each request; RequestData looks at it.
+  // But to filters of any dataset VTK gives the blocks of composite data one by one.
+  const std::string types = TypesOf(this->Inputs.at(port));
+  if (types == "vtkDataSet" || types == "vtkDataSet|vtkTable")
   {
-    type.pop_back();
+    info->Remove(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE());
+    for (const char* type : { "vtkDataSet", "vtkTable", "vtkGraph", "vtkSelection" })
+    {
+      info->Append(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), type);
+    }
+  }
+  else
+  {
+    info->Set(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), "vtkDataObject");
+  }
+  if (this->Inputs.at(port).back() == '?')
+  {
     info->Set(vtkAlgorithm::INPUT_IS_OPTIONAL(), 1);
   }
-  std::istringstream types(type);
-  info->Remove(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE());
-  while (std::getline(types, type, '|'))
-  {
-    info->Append(vtkAlgorithm::INPUT_REQUIRED_DATA_TYPE(), type.c_str());
-  }
   return 1;
+}
+
+/// Whether data have one of the types of an input, or there are none.
+bool vtkTaskAlgorithm::IsOfType(int port, vtkDataObject* data) const
+{
+  std::istringstream types(TypesOf(this->Inputs.at(port)));
+  std::string type;
+  bool isOfType = data == nullptr;
+  while (!isOfType && std::getline(types, type, '|'))
+  {
+    isOfType = data->IsA(type.c_str()) != 0;
+  }
+  return isOfType;
+}
+
+/// Throws atlas::Error if an input has none of its types.
+void vtkTaskAlgorithm::RequireTypes(vtkInformationVector** inputVector) const
+{
+  for (int port = 0; port < static_cast<int>(this->Inputs.size()); ++port)
+  {
+    for (int i = 0; i < inputVector[port]->GetNumberOfInformationObjects(); ++i)
+    {
+      vtkDataObject* data = vtkDataObject::GetData(inputVector[port], i);
+      if (!this->IsOfType(port, data))
+      {
+        std::string types = TypesOf(this->Inputs.at(port));
+        for (std::size_t bar = 0; (bar = types.find('|', bar)) != std::string::npos;)
+        {
+          types.replace(bar, 1, " or ");
+        }
+        throw atlas::Error(port == 0 ? "input" : "second input", ": expected a ", types,
+          ", found a ", data->GetClassName(), ".");
+      }
+    }
+  }
 }
 
 int vtkTaskAlgorithm::FillOutputPortInformation(int port, vtkInformation* info)
@@ -164,7 +228,10 @@ int vtkTaskAlgorithm::RequestDataObject(
       {
         return 0;
       }
-      MakeOutput(outputVector, static_cast<int>(port), input->GetClassName());
+      // Of a wrong type, RequestData tells; until then the output is some dataset.
+      const bool isOfType = input->IsA(this->Outputs[port].c_str() + 1) != 0;
+      MakeOutput(
+        outputVector, static_cast<int>(port), isOfType ? input->GetClassName() : "vtkPolyData");
     }
   }
   return 1;
@@ -203,6 +270,10 @@ int vtkTaskAlgorithm::RequestUpdateExtent(
       {
         info->Set(SDDP::EXACT_EXTENT(), 1);
       }
+      if (!this->IsOfType(port, vtkDataObject::GetData(info)) && info->Has(SDDP::WHOLE_EXTENT()))
+      {
+        info->Set(SDDP::UPDATE_EXTENT(), info->Get(SDDP::WHOLE_EXTENT()), 6); // not that of ours
+      }
     }
   }
   return 1;
@@ -235,6 +306,7 @@ int vtkTaskAlgorithm::RequestData(
   this->Shown.Forget();
   try
   {
+    this->RequireTypes(inputVector);
     this->Execute(task);
     ranks.Finish();
     this->Errors.Clear();
@@ -249,25 +321,9 @@ int vtkTaskAlgorithm::RequestData(
   {
     this->Fail(task, {}, outputVector);
   }
-  catch (const AttentionAtlas::KnownError& e)
-  {
-    this->Fail(task, { vtkErrorCode::UnknownError, e.what(), true, true }, outputVector);
-  }
-  catch (const atlas::FileError& e)
-  {
-    this->Fail(task, { vtkErrorCode::CannotOpenFileError, e.what(), false, true }, outputVector);
-  }
-  catch (const atlas::FormatError& e)
-  {
-    this->Fail(task, { vtkErrorCode::FileFormatError, e.what(), false, true }, outputVector);
-  }
-  catch (const atlas::Error& e)
-  {
-    this->Fail(task, { vtkErrorCode::UnknownError, e.what(), false, true }, outputVector);
-  }
   catch (const std::exception& e)
   {
-    this->Fail(task, { vtkErrorCode::UnknownError, e.what(), false, false }, outputVector);
+    this->Fail(task, Failure(e), outputVector);
   }
   this->SetProgressText(nullptr);
   return 1;

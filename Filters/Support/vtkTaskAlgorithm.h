@@ -1,5 +1,4 @@
-#ifndef vtkTaskAlgorithm_h
-#define vtkTaskAlgorithm_h
+#pragma once
 
 #include "AttentionAtlasSupportModule.h"
 #include "ImageRequest.h"
@@ -23,49 +22,39 @@ class Task;
  * @class vtkTaskAlgorithm
  * @brief Base class of our readers, sources and filters: the one way in which they execute.
  *
- * A subclass names its inputs and outputs in its constructor, and computes in Execute. Everything
- * else about an execution is here:
- * - All outputs are empty before Execute. It fills them.
- * - If Execute throws, all outputs are empty again and the filter reports the error, unless that is
- *   the last one and nothing has changed since. GetLastError and GetErrorCode keep it until the
- * next success. RequestData returns 1 in any case: 0 would leave downstream filters with the extent
- * of this attempt, and other ranks waiting.
- * - If Execute throws atlas::Canceled, as the progress of the task does once the user has canceled,
- *   all outputs are empty, and the next update computes them again, even if nothing has changed.
- * - After an error, files that were read (Task::Reads) are read again by the next update once they,
- *   or files beside them, were changed. On several ranks this takes a change of the filter, such as
- *   by Reload Files: a rank that saw new files before the others would execute, and wait, alone.
- * - On several ranks, a filter with TOGETHER executes on all of them at once: if a rank fails or is
- *   canceled, wherever it is, all do, and the first one reports the error. With ALONE, each rank
- *   executes for itself; what is wrong with data or options (atlas::Error) is reported by the first
- *   piece alone, unless files were read, which may differ.
+ * A subclass names its inputs and outputs in its constructor, and fills the outputs, which are
+ * empty before, in Execute.
+ * - If that throws, all outputs are empty again and the filter reports the error, unless it is the
+ *   last one and nothing has changed since. GetLastError and GetErrorCode keep it until the next
+ *   success. RequestData returns 1 in any case: 0 would leave downstream filters with the extent of
+ *   this attempt, and other ranks waiting.
+ * - If it throws atlas::Canceled, as the task's progress does once the user has canceled, all
+ *   outputs are empty, and the next update computes them again.
+ * - After an error, the next update reads files (Task::Reads) again once they, or files beside
+ *   them, were changed. On several ranks this takes a change of the filter, such as by Reload
+ *   Files: a rank that saw new files before the others would execute, and wait, alone.
+ * - With TOGETHER, a filter executes on all ranks at once: if one fails or is canceled, all do, and
+ *   the first one reports the error. With ALONE, each rank executes for itself; what is wrong with
+ *   data or options (atlas::Error) is reported by the first piece alone, unless files were read.
  */
 class ATTENTIONATLASSUPPORT_EXPORT vtkTaskAlgorithm : public vtkDataObjectAlgorithm
 {
 public:
   vtkTypeMacro(vtkTaskAlgorithm, vtkDataObjectAlgorithm);
 
-  /**
-   * The message of the last execution if it failed; empty if it did not. GetErrorCode has a code of
-   * vtkErrorCode.h: CannotOpenFileError, FileFormatError, or UnknownError for any other error.
-   * On several ranks, all have the error of a filter that executes on all of them at once.
-   */
+  /// The message of the last execution if it failed; empty if it did not. GetErrorCode has a code
+  /// of vtkErrorCode.h: CannotOpenFileError, FileFormatError, or UnknownError for any other error.
+  /// On several ranks, all have the error of a filter that executes on all of them at once.
   const char* GetLastError() const { return this->Errors.Text().c_str(); }
 
-  /**
-   * The ranks that can execute together. Default: nullptr, the global controller.
-   */
+  /// The ranks that can execute together. Default: nullptr, the global controller.
   void SetController(vtkMultiProcessController* controller);
   vtkMultiProcessController* GetController() const;
 
-  /**
-   * Takes back the request to cancel, which does not count as a change of the filter.
-   */
+  /// Takes back the request to cancel, which does not count as a change of the filter.
   void WithdrawCancel() { this->AbortExecute = 0; }
 
-  /**
-   * Looks whether files were changed that could not be read.
-   */
+  /// Looks whether files were changed that could not be read.
   int ComputePipelineMTime(vtkInformation* request, vtkInformationVector** inputVector,
     vtkInformationVector* outputVector, int requestFromOutputPort, vtkMTimeType* mtime) override;
 
@@ -78,29 +67,22 @@ protected:
                     ///< piece whatever part of the image is shown, and so are the other outputs
   };
 
-  /**
-   * The types of the inputs and outputs, by port, such as vtkTable or vtkDataSet|vtkTable. An input
-   * with a question mark behind its type is optional. An output with an equals sign before its type
-   * has the class of the first input, of that type. `options`: of OptionType, joined by |.
-   */
+  /// The types of the inputs and outputs, by port, such as vtkTable or vtkDataSet|vtkTable. An
+  /// input with a question mark behind its type is optional. An output with an equals sign before
+  /// its type has the class of the first input, of that type. `options`: of OptionType, joined by
+  /// |.
   vtkTaskAlgorithm(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
     int options = ALONE);
   ~vtkTaskAlgorithm() override;
 
-  /**
-   * Computes the outputs of the task. Throws std::exception with what is wrong. It may set the
-   * progress text, which is removed in the end.
-   */
+  /// Computes the outputs of the task. Throws std::exception with what is wrong. It may set the
+  /// progress text, which is removed in the end.
   virtual void Execute(AttentionAtlas::Task& task) = 0;
 
-  /**
-   * Makes the output of a port one of this class, unless it is. For RequestDataObject.
-   */
+  /// Makes the output of a port one of this class, unless it is. For RequestDataObject.
   static void MakeOutput(vtkInformationVector* outputVector, int port, const char* className);
 
-  /**
-   * Asks for the piece of all outputs that is asked for of one. For RequestUpdateExtent.
-   */
+  /// Asks for the piece of all outputs that is asked for of one. For RequestUpdateExtent.
   static void AskForAllOutputs(vtkInformation* request, vtkInformationVector* outputVector);
 
   int FillInputPortInformation(int port, vtkInformation* info) override;
@@ -118,6 +100,8 @@ protected:
 private:
   struct Failure;
 
+  bool IsOfType(int port, vtkDataObject* data) const;
+  void RequireTypes(vtkInformationVector** inputVector) const;
   void Fail(AttentionAtlas::Task& task, const Failure& failure, vtkInformationVector* outputVector);
 
   std::vector<std::string> Inputs;
@@ -129,5 +113,3 @@ private:
 
   bool ShowsMatrix() const { return this->Options == WHOLE_INPUT; }
 };
-
-#endif

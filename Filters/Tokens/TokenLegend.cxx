@@ -1,10 +1,8 @@
 #include "TokenLegend.h"
 
 #include "ArrayNames.h"
-#include "DataFields.h"
-
-#include <vtkNew.h>
-#include <vtkUnsignedCharArray.h>
+#include "Drawing/ColorLegend.h"
+#include "ListArrays.h"
 
 #include <algorithm>
 #include <array>
@@ -185,35 +183,21 @@ std::vector<LegendEntry> MakeLegend(const TokenScale& scale)
 
 std::string LegendText(const std::string& title, const std::vector<LegendEntry>& entries)
 {
-  std::string text = title;
+  atlas::ColorLegend legend(title);
   for (const LegendEntry& entry : entries)
   {
-    text += "\n";
-    for (const std::uint8_t channel : entry.color)
-    {
-      text += std::to_string(channel) + " ";
-    }
-    text += entry.label;
+    legend.Add(entry.color, entry.label);
   }
-  return text;
+  return legend.Text();
 }
 
 void FillLegend(const std::vector<LegendEntry>& entries, vtkTable* table)
 {
-  AddColumn<vtkStringArray>(
-    table, "Label", entries, [](const LegendEntry& entry) { return entry.label; });
-  AddColumn<vtkDoubleArray>(
-    table, "Value", entries, [](const LegendEntry& entry) { return entry.value; });
-  AddColumn<vtkIntArray>(
-    table, ArrayNames::Kind, entries, [](const LegendEntry& entry) { return entry.kind; });
-  vtkNew<vtkUnsignedCharArray> colors;
-  colors->SetName(ArrayNames::TokenColor);
-  colors->SetNumberOfComponents(3);
-  for (const LegendEntry& entry : entries)
-  {
-    colors->InsertNextTypedTuple(entry.color.data());
-  }
-  table->AddColumn(colors);
+  ListArrays(entries, table->GetRowData())
+    .Text("Label", &LegendEntry::label)
+    .Double("Value", &LegendEntry::value)
+    .Int(ArrayNames::Kind, &LegendEntry::kind)
+    .Tuples(ArrayNames::TokenColor, &LegendEntry::color);
 }
 
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "AttentionAtlasTokensModule.h"
-#include "TokenPalette.h"
+#include "Drawing/TokenPalette.h"
 #include "TokenValues.h"
 
 #include <string>
@@ -40,8 +40,7 @@ ATTENTIONATLASTOKENS_EXPORT std::string LegendTitle(TokenQuantity quantity);
 /// The entries of a legend: at most five values for each kind, or the hues.
 ATTENTIONATLASTOKENS_EXPORT std::vector<LegendEntry> MakeLegend(const TokenScale& scale);
 
-/// The legend as one text, from which Filters/Views makes that of a view: the title, then a line
-/// "RED GREEN BLUE TEXT" for each entry.
+/// The legend as the text of a ColorLegend.
 ATTENTIONATLASTOKENS_EXPORT std::string LegendText(
   const std::string& title, const std::vector<LegendEntry>& entries);
 

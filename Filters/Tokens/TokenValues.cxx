@@ -1,7 +1,7 @@
 #include "TokenValues.h"
 
 #include "ArrayNames.h"
-#include "Error.h"
+#include "Base/Error.h"
 #include "PointArrays.h"
 
 #include <vtkDataArray.h>
@@ -56,12 +56,9 @@ TokenValues::TokenValues(
     "it names the tokens of the recording, as in the output of a Head Embedding."));
   for (const std::int64_t token : this->Token)
   {
-    if (token < 0 || token >= recording->tokens.Count())
-    {
-      throw atlas::OptionError("input: array 'Token Index': expected rows of the recording's " +
-                               std::to_string(recording->tokens.Count()) + " tokens, found " +
-                               std::to_string(token) + ".");
-    }
+    atlas::ThrowIf<atlas::OptionError>(token < 0 || token >= recording->tokens.Count(),
+      "input: array 'Token Index': expected rows of the recording's ", recording->tokens.Count(),
+      " tokens, found ", token, ".");
   }
 }
 
@@ -87,8 +84,8 @@ std::vector<double> TokenValues::FromRecording(const char* name, const Value& va
 {
   if (this->Source == nullptr)
   {
-    throw atlas::OptionError("By: expected an array '" + std::string(name) +
-                             "', found none; connect the recording of the tokens.");
+    throw atlas::OptionError(
+      "By: expected an array '", name, "', found none; connect the recording of the tokens.");
   }
   std::vector<double> values;
   values.reserve(this->Count);
@@ -111,8 +108,8 @@ std::vector<double> TokenValues::Numbers(TokenQuantity quantity) const
     }
     if (this->Source != nullptr && list.empty())
     {
-      throw atlas::OptionError("By: expected tokens with a " + std::string(name) +
-                               ", found none in the input and in the recording.");
+      throw atlas::OptionError(
+        "By: expected tokens with a ", name, ", found none in the input and in the recording.");
     }
     return this->FromRecording(name, [&list](std::size_t row) { return list[row]; });
   };
@@ -157,10 +154,8 @@ std::vector<double> TokenValues::Counts() const
   {
     const atlas::RecordedTokens& tokens = this->Source->tokens;
     counts = tokens.id.empty() ? Occurrences(tokens.text) : Occurrences(tokens.id);
-    if (counts.empty())
-    {
-      throw atlas::OptionError("By: expected a recording with token ids, found none.");
-    }
+    atlas::ThrowIf<atlas::OptionError>(
+      counts.empty(), "By: expected a recording with token ids, found none.");
   }
   return this->FromRecording(
     ArrayNames::TokenCount, [&counts](std::size_t row) { return counts[row]; });
@@ -214,7 +209,7 @@ std::vector<std::array<double, 3>> TokenValues::PatchColors() const
   if (!hasArray && (this->Source == nullptr || !this->Source->tokens.color.IsRecorded()))
   {
     throw atlas::OptionError(
-      "By: expected a recording of images with the mean colors of their patches, found none; " +
+      "By: expected a recording of images with the mean colors of their patches, found none; ",
       std::string(this->Source == nullptr ? "connect the recording of the tokens."
                                           : "record the images again."));
   }

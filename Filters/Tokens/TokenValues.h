@@ -1,7 +1,7 @@
 #pragma once
 
-#include "Recording.h"
-#include "TokenPalette.h"
+#include "Drawing/TokenPalette.h"
+#include "Recording/Recording.h"
 
 #include <vtkType.h>
 

@@ -2,14 +2,14 @@
 
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
+#include "Base/Error.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Error.h"
 #include "PointArrays.h"
-#include "RecordedAttention.h"
+#include "Recording/RecordedAttention.h"
+#include "Recording/StrongestKeys.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
-#include "StrongestKeys.h"
 #include "Task.h"
 
 #include <vtkCellArray.h>
@@ -17,9 +17,6 @@
 #include <vtkDataSet.h>
 #include <vtkExtractSelection.h>
 #include <vtkFloatArray.h>
-#include <vtkIdTypeArray.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
@@ -31,13 +28,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <exception>
 #include <string>
 #include <utility>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::NewArray;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -90,28 +85,26 @@ struct Embedding
 {
   std::vector<std::int64_t> token;
   std::vector<std::int64_t> kind;
-  std::vector<AttentionAtlas::HeadRows> heads;
+  std::vector<HeadRows> heads;
 
   Embedding(vtkDataSet* data, const atlas::Recording& recording)
   {
     vtkPointData* arrays = data->GetPointData();
     const auto integers = [arrays](const char* name)
-    { return AttentionAtlas::Integers(AttentionAtlas::RequireNumbers(arrays, name, Advice)); };
+    { return Integers(RequireNumbers(arrays, name, Advice)); };
     this->token = integers(Names::TokenIndex);
     this->kind = integers(Names::Kind);
-    this->heads = AttentionAtlas::GroupByHead(
-      integers(Names::Layer), integers(Names::Head), data->GetNumberOfPoints());
+    this->heads =
+      GroupByHead(integers(Names::Layer), integers(Names::Head), data->GetNumberOfPoints());
     this->RequireTokens(recording.tokens.Count());
     vtkDataArray* sequence = arrays->GetArray(Names::Sequence);
     for (std::size_t i = 0; sequence != nullptr && i < this->token.size(); ++i)
     {
       const std::size_t row = this->token[i];
-      if (sequence->GetComponent(static_cast<vtkIdType>(i), 0) != recording.tokens.sequence[row])
-      {
-        throw atlas::OptionError("Recording: expected the recording of the embedding, found one "
-                                 "whose token " +
-                                 std::to_string(row) + " is in another sequence.");
-      }
+      atlas::ThrowIf<atlas::OptionError>(
+        sequence->GetComponent(static_cast<vtkIdType>(i), 0) != recording.tokens.sequence[row],
+        "Recording: expected the recording of the embedding, found one whose token ", row,
+        " is in another sequence.");
     }
   }
 
@@ -119,12 +112,9 @@ struct Embedding
   {
     for (const std::int64_t row : this->token)
     {
-      if (row < 0 || row >= count)
-      {
-        throw atlas::OptionError("input: array 'Token Index': expected rows of the recording's " +
-                                 std::to_string(count) + " tokens, found " + std::to_string(row) +
-                                 ".");
-      }
+      atlas::ThrowIf<atlas::OptionError>(row < 0 || row >= count,
+        "input: array 'Token Index': expected rows of the recording's ", count, " tokens, found ",
+        row, ".");
     }
   }
 
@@ -150,11 +140,8 @@ std::vector<bool> SelectedOf(const std::vector<vtkIdType>& selected, std::int64_
   std::vector<bool> isSelected(tokens, selected.empty());
   for (const vtkIdType row : selected)
   {
-    if (row < 0 || row >= tokens)
-    {
-      throw atlas::OptionError("SelectedTokens: expected tokens from 0 to " +
-                               std::to_string(tokens - 1) + ", found " + std::to_string(row) + ".");
-    }
+    atlas::ThrowIf<atlas::OptionError>(row < 0 || row >= tokens,
+      "SelectedTokens: expected tokens from 0 to ", tokens - 1, ", found ", row, ".");
     isSelected[row] = true;
   }
   return isSelected;
@@ -219,7 +206,7 @@ struct Work
   std::vector<Line> LinesOf(
     const Block& block, std::vector<float>& weights, std::vector<atlas::AttentionLink>& links) const
   {
-    const AttentionAtlas::HeadRows& head = this->embedding.heads[block.head];
+    const HeadRows& head = this->embedding.heads[block.head];
     const Places& at = this->places[block.head];
     links.clear();
     atlas::AppendStrongestKeys(this->recording, block.sequence, head.layer, head.head, block.begin,
@@ -322,7 +309,7 @@ struct vtkAttentionLines::Lines
 {
   std::vector<Block> blocks;
   std::vector<std::vector<Line>> ofBlock;
-  std::vector<AttentionAtlas::HeadRows> heads;
+  std::vector<HeadRows> heads;
   std::vector<std::int64_t> token; ///< of each point of the input
 
   void Fill(vtkDataSet* input, vtkPolyData* output);
@@ -343,7 +330,7 @@ void vtkAttentionLines::Lines::Fill(vtkDataSet* input, vtkPolyData* output)
   vtkIdType i = 0;
   for (std::size_t b = 0; b < this->blocks.size(); ++b)
   {
-    const AttentionAtlas::HeadRows& place = this->heads[this->blocks[b].head];
+    const HeadRows& place = this->heads[this->blocks[b].head];
     for (const Line& line : this->ofBlock[b])
     {
       weight->SetValue(i, line.weight);
@@ -370,25 +357,13 @@ void vtkAttentionLines::Lines::Fill(vtkDataSet* input, vtkPolyData* output)
     output->GetCellData()->AddArray(array);
   }
   output->GetCellData()->SetActiveScalars(Names::Weight);
-  AttentionAtlas::CacheRanges(output->GetCellData());
+  CacheRanges(output->GetCellData());
 }
 
 vtkAttentionLines::vtkAttentionLines()
   : vtkTaskAlgorithm(
       { "vtkDataSet", "vtkMultiBlockDataSet", "vtkSelection?" }, { "vtkPolyData" }, TOGETHER)
 {
-}
-
-void vtkAttentionLines::AddSelectedToken(vtkIdType token)
-{
-  this->SelectedTokens.push_back(token);
-  this->Modified();
-}
-
-void vtkAttentionLines::ClearSelectedTokens()
-{
-  this->SelectedTokens.clear();
-  this->Modified();
 }
 
 /// The tokens that are set, and those of the selected points of this rank.
@@ -407,8 +382,8 @@ std::vector<vtkIdType> vtkAttentionLines::FindSelected(const Task& task) const
   auto* points = vtkDataSet::SafeDownCast(extract->GetOutputDataObject(0));
   if (points != nullptr && points->GetNumberOfPoints() > 0)
   {
-    const std::vector<std::int64_t> found = AttentionAtlas::Integers(
-      AttentionAtlas::RequireNumbers(points->GetPointData(), Names::TokenIndex, Advice));
+    const std::vector<std::int64_t> found =
+      Integers(RequireNumbers(points->GetPointData(), Names::TokenIndex, Advice));
     tokens.insert(tokens.end(), found.begin(), found.end());
   }
   return tokens;
@@ -419,8 +394,8 @@ vtkAttentionLines::Lines vtkAttentionLines::FindLines(
   const Task& task, const std::vector<vtkIdType>& selected) const
 {
   auto* input = task.Input<vtkDataSet>();
-  const atlas::Recording recording = AttentionAtlas::ToRecording(
-    AttentionAtlas::FindPartOf(input, task.Input<vtkMultiBlockDataSet>(1)));
+  const atlas::Recording recording =
+    ToRecording(FindPartOf(input, task.Input<vtkMultiBlockDataSet>(1)));
   Work work(input, recording, selected, { this->Top, this->MinimumWeight });
   work.RequireMemory(input);
   Lines lines;
@@ -428,7 +403,7 @@ vtkAttentionLines::Lines vtkAttentionLines::FindLines(
   for (std::size_t begin = 0; begin < work.blocks.size();)
   {
     const std::size_t end = work.EndOfStep(begin);
-    AttentionAtlas::ParallelFor(static_cast<vtkIdType>(begin), static_cast<vtkIdType>(end),
+    ParallelFor(static_cast<vtkIdType>(begin), static_cast<vtkIdType>(end),
       [&](vtkIdType first, vtkIdType last)
       {
         std::vector<float> weights;
@@ -453,10 +428,9 @@ void vtkAttentionLines::Execute(Task& task)
   // What is selected on one rank is selected on all.
   const std::vector<vtkIdType> selected = task.Ranks().Gather(this->FindSelected(task));
   auto* output = task.Output<vtkPolyData>();
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionLines);
+  SetFormat(output, Formats::AttentionLines);
   const bool selectsNothing = HasSelection(task) && selected.empty();
-  if (IsEmpty(input) || AttentionAtlas::IsEmpty(task.Input<vtkMultiBlockDataSet>(1)) ||
-      selectsNothing)
+  if (IsEmpty(input) || IsEmpty(task.Input<vtkMultiBlockDataSet>(1)) || selectsNothing)
   {
     return;
   }

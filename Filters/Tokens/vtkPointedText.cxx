@@ -3,20 +3,17 @@
 #include "ArrayNames.h"
 #include "DataFields.h"
 #include "Task.h"
-#include "TokenLabel.h"
+#include "Text/TokenLabel.h"
 
 #include <vtkCellData.h>
 #include <vtkDataArray.h>
 #include <vtkDataSet.h>
 #include <vtkDataSetAttributes.h>
-#include <vtkFieldData.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
-#include <vtkStringArray.h>
-#include <vtkTable.h>
 
 #include <cmath>
 #include <iomanip>
@@ -25,7 +22,7 @@
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 vtkStandardNewMacro(vtkPointedText);
 
@@ -276,16 +273,6 @@ vtkPointedText::vtkPointedText()
 {
 }
 
-void vtkPointedText::SetQuantities(const char* names)
-{
-  const std::string text = names != nullptr ? names : "";
-  if (this->Quantities != text)
-  {
-    this->Quantities = text;
-    this->Modified();
-  }
-}
-
 void vtkPointedText::Execute(Task& task)
 {
   auto* data = task.Input<vtkDataSet>();
@@ -310,7 +297,7 @@ void vtkPointedText::Execute(Task& task)
   {
     if (!found.empty())
     {
-      AttentionAtlas::AddField(
+      AddField(
         task.Output<vtkTable>()->GetFieldData(), "Text", std::string(found.begin(), found.end()));
       return;
     }

@@ -7,19 +7,16 @@
 #include <vtkDataObject.h>
 #include <vtkDataSetAttributes.h>
 #include <vtkIdTypeArray.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkSelection.h>
 #include <vtkSelectionNode.h>
 
 #include <cstdint>
-#include <exception>
 #include <set>
 #include <vector>
 
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 vtkStandardNewMacro(vtkSelectedTokens);
 
@@ -31,19 +28,19 @@ vtkSelectedTokens::vtkSelectedTokens()
 void vtkSelectedTokens::Execute(Task& task)
 {
   auto* input = task.Input<vtkDataObject>();
-  if (AttentionAtlas::TokenRows(input) == 0)
+  if (TokenRows(input) == 0)
   {
     return;
   }
-  const char* const name = AttentionAtlas::ArrayNames::TokenIndex;
-  vtkDataSetAttributes* attributes = AttentionAtlas::TokenAttributes(input);
+  const char* const name = ArrayNames::TokenIndex;
+  vtkDataSetAttributes* attributes = TokenAttributes(input);
   vtkDataSetAttributes* ofCells = input->GetAttributes(vtkDataObject::CELL);
   if (!attributes->HasArray(name) && ofCells != nullptr && ofCells->HasArray(name))
   {
     attributes = ofCells;
   }
-  const std::vector<std::int64_t> all = AttentionAtlas::Integers(
-    AttentionAtlas::RequireNumbers(attributes, name, "Head Embedding makes it."));
+  const std::vector<std::int64_t> all =
+    Integers(RequireNumbers(attributes, name, "Head Embedding makes it."));
   vtkNew<vtkIdTypeArray> tokens;
   for (const std::int64_t token : std::set<std::int64_t>(all.begin(), all.end()))
   {

@@ -1,44 +1,34 @@
 #include "vtkTokenColors.h"
 
 #include "ArrayNames.h"
-#include "DataFields.h"
+#include "Base/Error.h"
 #include "DataFormat.h"
-#include "Error.h"
+#include "Drawing/TokenPalette.h"
+#include "ListArrays.h"
 #include "PointArrays.h"
 #include "RecordingConversion.h"
 #include "Task.h"
 #include "TokenLegend.h"
-#include "TokenPalette.h"
 #include "TokenValues.h"
 
 #include <vtkDataObject.h>
 #include <vtkDataSetAttributes.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkTable.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 using atlas::TokenKind;
-using AttentionAtlas::Task;
-using AttentionAtlas::TokenQuantity;
-using AttentionAtlas::TokenScale;
-using AttentionAtlas::UnknownValue;
 
 namespace
 {
@@ -71,7 +61,7 @@ struct Tokens
   std::vector<Range> ranges;     ///< only for Norm
 
   Tokens() = default;
-  Tokens(const AttentionAtlas::TokenValues& source, TokenQuantity quantity)
+  Tokens(const TokenValues& source, TokenQuantity quantity)
     : kinds(source.Kinds())
   {
     switch (quantity)
@@ -100,24 +90,20 @@ Tokens ReadTokens(vtkDataSetAttributes* arrays, vtkIdType count, vtkMultiBlockDa
 {
   if (recording == nullptr || recording->GetNumberOfBlocks() == 0)
   {
-    return { AttentionAtlas::TokenValues(arrays, count, nullptr), quantity };
+    return { TokenValues(arrays, count, nullptr), quantity };
   }
-  const atlas::Recording source = AttentionAtlas::ToRecording(recording);
-  return { AttentionAtlas::TokenValues(arrays, count, &source), quantity };
+  const atlas::Recording source = ToRecording(recording);
+  return { TokenValues(arrays, count, &source), quantity };
 }
 
 void RequirePeriods(int periods)
 {
-  if (periods < 1 || periods > atlas::BaseColorCount)
-  {
-    throw atlas::OptionError("Periods: expected 1 to " + std::to_string(atlas::BaseColorCount) +
-                             ", found " + std::to_string(periods) + ".");
-  }
+  atlas::ThrowIf<atlas::OptionError>(periods < 1 || periods > atlas::BaseColorCount,
+    "Periods: expected 1 to ", atlas::BaseColorCount, ", found ", periods, ".");
 }
 
 /// Finds the range of each head, over all ranks. Returns whether there is one head only.
-bool FindHeadRanges(const std::vector<AttentionAtlas::HeadRows>& heads,
-  const AttentionAtlas::RankGroup& ranks, Tokens& tokens)
+bool FindHeadRanges(const std::vector<HeadRows>& heads, const RankGroup& ranks, Tokens& tokens)
 {
   std::vector<double> mine; // layer, head, least, largest
   tokens.head.resize(tokens.values.size());
@@ -148,9 +134,8 @@ bool FindHeadRanges(const std::vector<AttentionAtlas::HeadRows>& heads,
 }
 
 /// The scale over all ranks.
-TokenScale FindScale(TokenQuantity quantity, int periods,
-  const std::vector<AttentionAtlas::HeadRows>& heads, const AttentionAtlas::RankGroup& ranks,
-  Tokens& tokens)
+TokenScale FindScale(TokenQuantity quantity, int periods, const std::vector<HeadRows>& heads,
+  const RankGroup& ranks, Tokens& tokens)
 {
   TokenScale scale;
   scale.quantity = quantity;
@@ -253,30 +238,27 @@ vtkTokenColors::vtkTokenColors()
 void vtkTokenColors::Execute(Task& task)
 {
   auto* input = task.Input<vtkDataObject>();
-  vtkDataSetAttributes* arrays = AttentionAtlas::TokenAttributes(input);
-  const vtkIdType count = AttentionAtlas::TokenRows(input);
+  vtkDataSetAttributes* arrays = TokenAttributes(input);
+  const vtkIdType count = TokenRows(input);
   const auto quantity = static_cast<TokenQuantity>(this->By);
   RequirePeriods(this->Periods);
-  AttentionAtlas::RequireMemory(3. * static_cast<double>(count),
+  RequireMemory(3. * static_cast<double>(count),
     "the colors of " + std::to_string(count) + " tokens", "show fewer heads.");
-  vtkNew<vtkUnsignedCharArray> colors;
-  colors->SetName(Names::TokenColor);
-  colors->SetNumberOfComponents(3);
-  colors->SetNumberOfTuples(count);
+  const auto colors = NewTuples<vtkUnsignedCharArray>(Names::TokenColor, 3, count);
   Tokens tokens;
   if (count > 0)
   {
     auto* recording = task.Input<vtkMultiBlockDataSet>(1);
-    tokens = ReadTokens(arrays, count,
-      recording == nullptr ? nullptr : AttentionAtlas::FindPartOf(input, recording), quantity);
+    tokens = ReadTokens(
+      arrays, count, recording == nullptr ? nullptr : FindPartOf(input, recording), quantity);
   }
-  std::vector<AttentionAtlas::HeadRows> heads;
+  std::vector<HeadRows> heads;
   if (quantity == TokenQuantity::Norm)
   {
-    heads = AttentionAtlas::HeadsOf(arrays, count);
+    heads = HeadsOf(arrays, count);
   }
   const TokenScale scale = FindScale(quantity, this->Periods, heads, task.Ranks(), tokens);
-  AttentionAtlas::ParallelSteps(count, PointsPerStep, task.Progress(),
+  ParallelSteps(count, PointsPerStep, task.Progress(),
     [&](vtkIdType begin, vtkIdType end)
     {
       for (vtkIdType i = begin; i < end; ++i)
@@ -287,14 +269,14 @@ void vtkTokenColors::Execute(Task& task)
     });
   auto* output = task.Output<vtkDataObject>();
   output->ShallowCopy(input);
-  AttentionAtlas::TokenAttributes(output)->AddArray(colors);
-  const std::vector<AttentionAtlas::LegendEntry> entries = AttentionAtlas::MakeLegend(scale);
-  AttentionAtlas::AddField(output->GetFieldData(), Names::TokenColorLegend,
-    AttentionAtlas::LegendText(AttentionAtlas::LegendTitle(quantity), entries));
+  TokenAttributes(output)->AddArray(colors);
+  const std::vector<LegendEntry> entries = MakeLegend(scale);
+  AddField(
+    output->GetFieldData(), Names::TokenColorLegend, LegendText(LegendTitle(quantity), entries));
   if (task.Ranks().Rank() == 0)
   {
     auto* legend = task.Output<vtkTable>(1);
-    AttentionAtlas::FillLegend(entries, legend);
-    AttentionAtlas::SetFormat(legend, AttentionAtlas::Formats::TokenColorsLegend);
+    FillLegend(entries, legend);
+    SetFormat(legend, Formats::TokenColorsLegend);
   }
 }

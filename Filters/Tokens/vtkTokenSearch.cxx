@@ -1,14 +1,14 @@
 #include "vtkTokenSearch.h"
 
 #include "ArrayNames.h"
-#include "DataFields.h"
+#include "Base/Error.h"
 #include "DataFormat.h"
-#include "Error.h"
-#include "MeanDistance.h"
+#include "ListArrays.h"
+#include "Numerics/MeanDistance.h"
 #include "PointArrays.h"
-#include "Prompts.h"
 #include "Task.h"
-#include "TextMatcher.h"
+#include "Text/Prompts.h"
+#include "Text/TextMatcher.h"
 
 #include <vtkCellArray.h>
 #include <vtkDataSet.h>
@@ -16,13 +16,8 @@
 #include <vtkInformationVector.h>
 #include <vtkNew.h>
 #include <vtkObjectFactory.h>
-#include <vtkPointData.h>
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
-#include <vtkStringArray.h>
-#include <vtkTable.h>
-#include <vtkTypeInt64Array.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
@@ -35,7 +30,7 @@
 #include <utility>
 
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -96,11 +91,10 @@ struct HeadPoints
 using HeadNumber = std::pair<std::int64_t, std::int64_t>;
 
 /// The heads with points on more than one rank.
-std::set<HeadNumber> SplitHeads(
-  const std::vector<AttentionAtlas::HeadRows>& heads, const AttentionAtlas::RankGroup& ranks)
+std::set<HeadNumber> SplitHeads(const std::vector<HeadRows>& heads, const RankGroup& ranks)
 {
   std::vector<vtkTypeInt64> mine;
-  for (const AttentionAtlas::HeadRows& head : heads)
+  for (const HeadRows& head : heads)
   {
     mine.push_back(head.layer);
     mine.push_back(head.head);
@@ -120,8 +114,7 @@ std::set<HeadNumber> SplitHeads(
 }
 
 /// The row of a head; without points, the spread is unknown.
-HeadMatches MeasureHead(
-  vtkDataSet* input, const AttentionAtlas::HeadRows& head, vtkUnsignedCharArray* found)
+HeadMatches MeasureHead(vtkDataSet* input, const HeadRows& head, vtkUnsignedCharArray* found)
 {
   HeadMatches row{ head.layer, head.head, 0, std::nan("") };
   HeadPoints points;
@@ -140,8 +133,7 @@ HeadMatches MeasureHead(
 }
 
 /// The rows of all ranks, one for each head.
-std::vector<HeadMatches> GatherRows(
-  const std::vector<HeadMatches>& rows, const AttentionAtlas::RankGroup& ranks)
+std::vector<HeadMatches> GatherRows(const std::vector<HeadMatches>& rows, const RankGroup& ranks)
 {
   std::vector<double> mine;
   for (const HeadMatches& row : rows)
@@ -168,13 +160,13 @@ std::vector<HeadMatches> GatherRows(
 }
 
 /// Sets the spread of the heads whose points several ranks have, which send them.
-void MeasureSplit(vtkDataSet* input, const std::vector<AttentionAtlas::HeadRows>& heads,
-  const std::set<HeadNumber>& split, vtkUnsignedCharArray* found,
-  const AttentionAtlas::RankGroup& ranks, std::vector<HeadMatches>& rows)
+void MeasureSplit(vtkDataSet* input, const std::vector<HeadRows>& heads,
+  const std::set<HeadNumber>& split, vtkUnsignedCharArray* found, const RankGroup& ranks,
+  std::vector<HeadMatches>& rows)
 {
   constexpr std::size_t width = 6;
   std::vector<double> mine;
-  for (const AttentionAtlas::HeadRows& head : heads)
+  for (const HeadRows& head : heads)
   {
     const bool isSent = input != nullptr && split.count({ head.layer, head.head }) != 0;
     for (std::size_t i = 0; isSent && i < head.rows.size(); ++i)
@@ -204,13 +196,10 @@ void MeasureSplit(vtkDataSet* input, const std::vector<AttentionAtlas::HeadRows>
 void FillTable(const std::vector<HeadMatches>& rows, bool hasPoints, vtkTable* table)
 {
   using Row = HeadMatches;
-  using AttentionAtlas::AddColumn;
-  AddColumn<vtkIntArray>(
-    table, Names::Layer, rows, [](const Row& row) { return static_cast<int>(row.layer); });
-  AddColumn<vtkIntArray>(
-    table, Names::Head, rows, [](const Row& row) { return static_cast<int>(row.head); });
-  AddColumn<vtkTypeInt64Array>(
-    table, Names::Matches, rows, [](const Row& row) { return row.matches; });
+  ListArrays(rows, table->GetRowData())
+    .Int(Names::Layer, &Row::layer)
+    .Int(Names::Head, &Row::head)
+    .Int64(Names::Matches, &Row::matches);
   if (hasPoints)
   {
     AddColumn<vtkDoubleArray>(
@@ -236,10 +225,10 @@ void ExtractFound(vtkDataObject* input, vtkUnsignedCharArray* found, vtkDataObje
   {
     to->SetId(i, i);
   }
-  vtkDataSetAttributes* arrays = AttentionAtlas::TokenAttributes(output);
+  vtkDataSetAttributes* arrays = TokenAttributes(output);
   arrays->CopyAllOn();
-  arrays->CopyAllocate(AttentionAtlas::TokenAttributes(input), count);
-  arrays->CopyData(AttentionAtlas::TokenAttributes(input), from, to);
+  arrays->CopyAllocate(TokenAttributes(input), count);
+  arrays->CopyData(TokenAttributes(input), from, to);
   output->GetFieldData()->ShallowCopy(input->GetFieldData());
   auto* points = vtkPolyData::SafeDownCast(output);
   if (points == nullptr)
@@ -260,13 +249,12 @@ void ExtractFound(vtkDataObject* input, vtkUnsignedCharArray* found, vtkDataObje
 }
 
 /// Fills the table of the heads on the first rank.
-void MeasureHeads(vtkDataSet* points, const std::vector<AttentionAtlas::HeadRows>& heads,
+void MeasureHeads(vtkDataSet* points, const std::vector<HeadRows>& heads,
   vtkUnsignedCharArray* found, const Task& task)
 {
   const std::set<HeadNumber> split = SplitHeads(heads, task.Ranks());
   std::vector<HeadMatches> rows(heads.size());
-  AttentionAtlas::ParallelSteps(static_cast<vtkIdType>(heads.size()), HeadsPerStep,
-    task.Progress().Part(0.4, 1),
+  ParallelSteps(static_cast<vtkIdType>(heads.size()), HeadsPerStep, task.Progress().Part(0.4, 1),
     [&](vtkIdType begin, vtkIdType end)
     {
       for (std::size_t h = begin; h < static_cast<std::size_t>(end); ++h)
@@ -282,7 +270,7 @@ void MeasureHeads(vtkDataSet* points, const std::vector<AttentionAtlas::HeadRows
   {
     auto* table = task.Output<vtkTable>(2);
     FillTable(all, points != nullptr, table);
-    AttentionAtlas::SetFormat(table, AttentionAtlas::Formats::TokenSearchHeads);
+    SetFormat(table, Formats::TokenSearchHeads);
   }
 }
 
@@ -317,12 +305,11 @@ void vtkTokenSearch::FindTexts(
   if (tokens == nullptr)
   {
     throw atlas::OptionError(
-      std::string("input: expected an array 'Token' of texts, found none; ") + SearchAdvice);
+      "input: expected an array 'Token' of texts, found none; ", SearchAdvice);
   }
   const atlas::TextMatcher matcher(
     this->Text, static_cast<atlas::TextMatch>(this->Match), this->CaseSensitive, "Text");
-  AttentionAtlas::ParallelSteps(tokens->GetNumberOfValues(), TokensPerStep,
-    task.Progress().Part(0, 0.4),
+  ParallelSteps(tokens->GetNumberOfValues(), TokensPerStep, task.Progress().Part(0, 0.4),
     [&](vtkIdType begin, vtkIdType end)
     {
       std::unordered_map<std::string_view, unsigned char> known; // tokens repeat
@@ -347,7 +334,7 @@ void vtkTokenSearch::FindIds(vtkDataSetAttributes* arrays, vtkUnsignedCharArray*
     wanted.insert(line.begin(), line.end());
   }
   const std::vector<std::int64_t> ids =
-    AttentionAtlas::Integers(AttentionAtlas::RequireNumbers(arrays, Names::TokenId, SearchAdvice));
+    Integers(RequireNumbers(arrays, Names::TokenId, SearchAdvice));
   for (std::size_t i = 0; i < ids.size(); ++i)
   {
     found->SetValue(static_cast<vtkIdType>(i), wanted.count(ids[i]) != 0 ? 1 : 0);
@@ -357,15 +344,13 @@ void vtkTokenSearch::FindIds(vtkDataSetAttributes* arrays, vtkUnsignedCharArray*
 void vtkTokenSearch::Execute(Task& task)
 {
   auto* input = task.Input<vtkDataObject>();
-  vtkDataSetAttributes* arrays = AttentionAtlas::TokenAttributes(input);
-  const vtkIdType count = AttentionAtlas::TokenRows(input);
-  vtkNew<vtkUnsignedCharArray> found;
-  found->SetName(Names::Match);
-  found->SetNumberOfValues(count);
-  std::vector<AttentionAtlas::HeadRows> heads;
+  vtkDataSetAttributes* arrays = TokenAttributes(input);
+  const vtkIdType count = TokenRows(input);
+  const auto found = NewArray<vtkUnsignedCharArray>(Names::Match, count);
+  std::vector<HeadRows> heads;
   if (count > 0)
   {
-    heads = AttentionAtlas::HeadsOf(arrays, count);
+    heads = HeadsOf(arrays, count);
     if (this->Match == TOKEN_ID)
     {
       this->FindIds(arrays, found);
@@ -377,7 +362,7 @@ void vtkTokenSearch::Execute(Task& task)
   }
   auto* output = task.Output<vtkDataObject>();
   output->ShallowCopy(input);
-  AttentionAtlas::TokenAttributes(output)->AddArray(found);
+  TokenAttributes(output)->AddArray(found);
   ExtractFound(output, found, task.Output<vtkDataObject>(1));
   MeasureHeads(vtkDataSet::SafeDownCast(input), heads, found, task);
 }

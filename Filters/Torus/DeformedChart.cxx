@@ -2,24 +2,21 @@
 
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
+#include "Base/Error.h"
 #include "Execution.h"
-#include "RecordingRanges.h"
+#include "ListArrays.h"
 
 #include <vtkCellArray.h>
 #include <vtkIdList.h>
-#include <vtkIdTypeArray.h>
 #include <vtkImageData.h>
-#include <vtkIntArray.h>
 #include <vtkPoints.h>
 #include <vtkPolyData.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <stdexcept>
-#include <string>
 
 namespace AttentionAtlas
 {
@@ -40,21 +37,12 @@ std::vector<double> AnglesAlong(vtkImageData* chart, int axis, int count)
     chart->GetPoint(i * step, point);
     if (!std::isfinite(point[axis]))
     {
-      throw std::runtime_error("expected finite angles, found (" + std::to_string(point[0]) + ", " +
-                               std::to_string(point[1]) + ") at point " + std::to_string(i * step) +
-                               ".");
+      throw std::runtime_error(atlas::Concat(
+        "expected finite angles, found (", point[0], ", ", point[1], ") at point ", i * step, "."));
     }
     angles.push_back(atlas::WrapAngle(point[axis]));
   }
   return angles;
-}
-
-vtkSmartPointer<vtkFloatArray> NewArray(const char* name, vtkIdType count)
-{
-  auto array = vtkSmartPointer<vtkFloatArray>::New();
-  array->SetName(name);
-  array->SetNumberOfValues(count);
-  return array;
 }
 
 vtkSmartPointer<vtkFloatArray> TakeVectors(ArrayPool& pool, const char* name, vtkIdType count)
@@ -212,8 +200,8 @@ void DeformedChart::MakeQuads()
                                                         : 0;
   this->DonutNormals = nullptr;
   const auto columns = static_cast<vtkIdType>(this->Known.theta1.size());
-  this->Angles1 = NewArray(ArrayNames::Theta1, this->PointCount());
-  this->Angles2 = NewArray(ArrayNames::Theta2, this->PointCount());
+  this->Angles1 = NewArray<vtkFloatArray>(ArrayNames::Theta1, this->PointCount());
+  this->Angles2 = NewArray<vtkFloatArray>(ArrayNames::Theta2, this->PointCount());
   RangeCollector ranges({ this->Angles1, this->Angles2 });
   ParallelFor(0, this->RowCount,
     [&](vtkIdType begin, vtkIdType end)
@@ -291,10 +279,7 @@ void DeformedChart::PlaceDonut(const atlas::Donut& donut, vtkPolyData* output)
   vtkSmartPointer<vtkFloatArray> normals = this->DonutNormals;
   if (!hasNormals)
   {
-    normals = vtkSmartPointer<vtkFloatArray>::New();
-    normals->SetName("Normals");
-    normals->SetNumberOfComponents(3);
-    normals->SetNumberOfTuples(this->PointCount());
+    normals = NewTuples<vtkFloatArray>("Normals", 3, this->PointCount());
   }
   RangeCollector ranges({ normals });
   const vtkIdType columns = this->Grid.DistinctColumns();

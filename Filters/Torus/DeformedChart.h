@@ -1,9 +1,9 @@
 #pragma once
 
 #include "ArrayPool.h"
-#include "Deformation.h"
-#include "TorusGrid.h"
-#include "TorusSurface.h"
+#include "AttentionOnly/Deformation.h"
+#include "AttentionOnly/TorusGrid.h"
+#include "AttentionOnly/TorusSurface.h"
 
 #include <vector>
 

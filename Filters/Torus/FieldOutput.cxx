@@ -1,13 +1,11 @@
 #include "FieldOutput.h"
 
 #include "ArrayNames.h"
-#include "Joined.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
 
 #include <vtkDataArraySelection.h>
 #include <vtkDataSetAttributes.h>
-#include <vtkFloatArray.h>
-#include <vtkIntArray.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
@@ -120,10 +118,9 @@ FieldOutput::FieldOutput(vtkDataArraySelection* selection, int heads, int classe
   }
   if (!unknown.empty())
   {
-    throw std::runtime_error("Quantities: '" + *unknown.begin() +
-                             "' is unknown; expected some of " + atlas::NamesOf(Quantities) +
-                             ", or one of these of a single head from 0 to " +
-                             std::to_string(heads - 1) + ", such as 'Attention 0'.");
+    throw std::runtime_error(atlas::Concat("Quantities: '", *unknown.begin(),
+      "' is unknown; expected some of ", atlas::NamesOf(Quantities),
+      ", or one of these of a single head from 0 to ", heads - 1, ", such as 'Attention 0'."));
   }
 }
 

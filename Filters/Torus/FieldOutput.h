@@ -1,13 +1,12 @@
 #pragma once
 
 #include "ArrayPool.h"
-#include "FieldEvaluation.h"
+#include "AttentionOnly/FieldEvaluation.h"
 
 #include <vtkDataArray.h>
 #include <vtkSmartPointer.h>
 #include <vtkType.h>
 
-#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -1,15 +1,12 @@
 #pragma once
 
-#include "ClassPalette.h"
-#include "DataFields.h"
+#include "ListArrays.h"
 
 #include <vtkCellArray.h>
 #include <vtkDataSetAttributes.h>
-#include <vtkIdTypeArray.h>
 #include <vtkNew.h>
 #include <vtkPoints.h>
 #include <vtkType.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <numeric>
 #include <vector>
@@ -30,39 +27,13 @@ inline void SetPoints(vtkPoints* points, const std::vector<Eigen::Vector3d>& val
   }
 }
 
-inline void AddIntegers(
-  vtkDataSetAttributes* attributes, const char* name, const std::vector<int>& values)
+/// Adds an array of the colors of items and makes it the active scalars.
+template<class List, class Color = Itself>
+void AddColors(
+  vtkDataSetAttributes* attributes, const char* name, const List& items, const Color& colorOf = {})
 {
-  attributes->AddArray(MakeArray<vtkIntArray>(name, values));
-}
-
-/// Adds an array of 3 bytes per tuple and makes it the active scalars.
-inline void AddColors(
-  vtkDataSetAttributes* attributes, const char* name, const std::vector<atlas::Rgb>& colors)
-{
-  vtkNew<vtkUnsignedCharArray> array;
-  array->SetName(name);
-  array->SetNumberOfComponents(3);
-  array->SetNumberOfTuples(static_cast<vtkIdType>(colors.size()));
-  for (std::size_t i = 0; i < colors.size(); ++i)
-  {
-    array->SetTypedTuple(static_cast<vtkIdType>(i), colors[i].data());
-  }
-  attributes->AddArray(array);
+  ListArrays(items, attributes).Tuples(name, colorOf);
   attributes->SetActiveScalars(name);
-}
-
-/// Adds the colors of classes.
-inline void AddClassColors(
-  vtkDataSetAttributes* attributes, const char* name, const std::vector<int>& classes)
-{
-  std::vector<atlas::Rgb> colors;
-  colors.reserve(classes.size());
-  for (const int c : classes)
-  {
-    colors.push_back(atlas::ClassColor(c));
-  }
-  AddColors(attributes, name, colors);
 }
 
 /// A vertex at each of the first `count` points.

@@ -1,5 +1,7 @@
 #include "TorusChart.h"
 
+#include "Base/Error.h"
+
 #include <vtkAlgorithm.h>
 #include <vtkDataObject.h>
 #include <vtkImageData.h>
@@ -9,7 +11,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <string>
 
 namespace AttentionAtlas
 {
@@ -41,12 +42,9 @@ void DescribeChart(const int resolution[2], vtkInformation* info)
 
 void PrepareChart(const int resolution[2], const int extent[6], vtkImageData* output)
 {
-  if (resolution[0] < 2 || resolution[1] < 2)
-  {
-    throw std::runtime_error("Resolution: expected at least 2 points along each angle, found " +
-                             std::to_string(resolution[0]) + " x " + std::to_string(resolution[1]) +
-                             ".");
-  }
+  atlas::ThrowIf<std::runtime_error>(resolution[0] < 2 || resolution[1] < 2,
+    atlas::Concat("Resolution: expected at least 2 points along each angle, found ", resolution[0],
+      " x ", resolution[1], "."));
   output->SetExtent(const_cast<int*>(extent));
   output->SetOrigin(-vtkMath::Pi(), -vtkMath::Pi(), 0);
   output->SetSpacing(Spacing(resolution[0]), Spacing(resolution[1]), 1);

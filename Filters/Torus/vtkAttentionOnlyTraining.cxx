@@ -1,16 +1,13 @@
 #include "vtkAttentionOnlyTraining.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ModelConversion.h"
 #include "Task.h"
-#include "TrainingHistory.h"
-#include "TrainingSweep.h"
-#include "TrainingTables.h"
+#include "TrainingResults.h"
 
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkTable.h>
@@ -19,11 +16,9 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <stdexcept>
-#include <string>
 
+using namespace AttentionAtlas;
 using SDDP = vtkStreamingDemandDrivenPipeline;
-using AttentionAtlas::Task;
 
 namespace
 {
@@ -61,9 +56,9 @@ public:
     if (always || now - this->Last > std::chrono::milliseconds(50))
     {
       this->Last = now;
-      return AttentionAtlas::ReportProgress(this->Algorithm, done);
+      return ReportProgress(this->Algorithm, done);
     }
-    return !AttentionAtlas::IsCanceled(this->Algorithm);
+    return !IsCanceled(this->Algorithm);
   }
 
 private:
@@ -75,8 +70,8 @@ private:
 
 struct vtkAttentionOnlyTraining::Results
 {
-  AttentionAtlas::TrainingHistory history;
-  AttentionAtlas::TrainingSweep sweep;
+  TrainingHistory history;
+  TrainingSweep sweep;
 };
 
 vtkStandardNewMacro(vtkAttentionOnlyTraining);
@@ -86,8 +81,6 @@ vtkAttentionOnlyTraining::vtkAttentionOnlyTraining()
   , Trained(std::make_unique<Results>())
 {
 }
-
-vtkAttentionOnlyTraining::~vtkAttentionOnlyTraining() = default;
 
 double vtkAttentionOnlyTraining::CheckpointCount() const
 {
@@ -116,8 +109,7 @@ int vtkAttentionOnlyTraining::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
   const std::vector<int> steps = this->CheckpointSteps();
-  AttentionAtlas::SetTimeSteps(
-    outputVector->GetInformationObject(0), { steps.begin(), steps.end() });
+  SetTimeSteps(outputVector->GetInformationObject(0), { steps.begin(), steps.end() });
   for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
   {
     outputVector->GetInformationObject(port)->Set(vtkAlgorithm::CAN_HANDLE_PIECE_REQUEST(), 1);
@@ -126,21 +118,15 @@ int vtkAttentionOnlyTraining::RequestInformation(
 }
 
 /// What the properties ask for. Throws std::runtime_error if that makes no sense.
-AttentionAtlas::TrainingRequest vtkAttentionOnlyTraining::GetRequest() const
+TrainingRequest vtkAttentionOnlyTraining::GetRequest() const
 {
-  if (this->CheckpointEvery < 1)
-  {
-    throw atlas::OptionError("CheckpointEvery: expected at least 1 step, found " +
-                             std::to_string(this->CheckpointEvery) + ".");
-  }
-  AttentionAtlas::TrainingRequest request;
+  atlas::ThrowIf<atlas::OptionError>(this->CheckpointEvery < 1,
+    "CheckpointEvery: expected at least 1 step, found ", this->CheckpointEvery, ".");
+  TrainingRequest request;
   request.checkpoints = this->CheckpointSteps();
-  if (request.checkpoints.empty())
-  {
-    throw atlas::OptionError("CheckpointEvery: expected at most 100000 checkpoints, found " +
-                             std::to_string(static_cast<std::int64_t>(this->CheckpointCount())) +
-                             "; raise it.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(request.checkpoints.empty(),
+    "CheckpointEvery: expected at most 100000 checkpoints, found ",
+    static_cast<std::int64_t>(this->CheckpointCount()), "; raise it.");
   atlas::TrainingOptions& options = request.options;
   options.vocabularySize = this->VocabularySize;
   options.heads = this->Heads;
@@ -173,8 +159,8 @@ void vtkAttentionOnlyTraining::Execute(Task& task)
   task.Reads(this->ModelFile.c_str());
   try
   {
-    const AttentionAtlas::TrainingRequest wanted = this->GetRequest();
-    const AttentionAtlas::TrainingProgress progress = Clock(this);
+    const TrainingRequest wanted = this->GetRequest();
+    const TrainingProgress progress = Clock(this);
     const std::string divergence = this->Trained->history.Update(wanted, progress);
     if (!divergence.empty() && task.IsFirst())
     {
@@ -194,7 +180,7 @@ void vtkAttentionOnlyTraining::Execute(Task& task)
 /// The model at its time, the same in each piece, and the table of checkpoints, in the first alone.
 void vtkAttentionOnlyTraining::FillTraining(const Task& task) const
 {
-  const AttentionAtlas::TrainingHistory& history = this->Trained->history;
+  const TrainingHistory& history = this->Trained->history;
   if (history.Checkpoints().empty())
   {
     return;
@@ -202,19 +188,19 @@ void vtkAttentionOnlyTraining::FillTraining(const Task& task) const
   vtkInformation* info = task.OutputInformation();
   const double time =
     info->Has(SDDP::UPDATE_TIME_STEP()) != 0 ? info->Get(SDDP::UPDATE_TIME_STEP()) : this->Steps;
-  const AttentionAtlas::Checkpoint& checkpoint = history.At(time);
+  const Checkpoint& checkpoint = history.At(time);
   auto* output = task.Output<vtkMultiBlockDataSet>();
-  AttentionAtlas::ToDataSet(checkpoint.model, output);
+  ToDataSet(checkpoint.model, output);
   output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), checkpoint.state.step);
   if (Piece(task.OutputInformation(1)).number == 0)
   {
-    AttentionAtlas::AddCheckpoints(history.Checkpoints(), task.Output<vtkTable>(1));
+    AddCheckpoints(history.Checkpoints(), task.Output<vtkTable>(1));
   }
 }
 
 /// The table of runs, of which each piece has a part; trained only for who asks for it.
-void vtkAttentionOnlyTraining::FillRuns(const AttentionAtlas::TrainingRequest& request,
-  const Task& task, const AttentionAtlas::TrainingProgress& progress)
+void vtkAttentionOnlyTraining::FillRuns(
+  const TrainingRequest& request, const Task& task, const TrainingProgress& progress)
 {
   if (this->Runs == 0)
   {
@@ -222,9 +208,8 @@ void vtkAttentionOnlyTraining::FillRuns(const AttentionAtlas::TrainingRequest& r
   }
   vtkInformation* info = task.OutputInformation(RunsPort);
   const Piece piece(info);
-  const auto options =
-    AttentionAtlas::SweepPiece(request, this->Runs, this->AllModes, piece.number, piece.count);
-  AttentionAtlas::TrainingSweep& sweep = this->Trained->sweep;
+  const auto options = SweepPiece(request, this->Runs, this->AllModes, piece.number, piece.count);
+  TrainingSweep& sweep = this->Trained->sweep;
   const bool isDone = sweep.IsDone(request, options);
   if (!isDone && task.Port() != RunsPort)
   {
@@ -235,5 +220,5 @@ void vtkAttentionOnlyTraining::FillRuns(const AttentionAtlas::TrainingRequest& r
   {
     sweep.Update(request, options, progress);
   }
-  AttentionAtlas::AddRuns(sweep.Runs(), task.Output<vtkTable>(RunsPort));
+  AddRuns(sweep.Runs(), task.Output<vtkTable>(RunsPort));
 }

@@ -1,21 +1,19 @@
 #include "vtkAttentionTorus.h"
 
 #include "ArrayRanges.h"
+#include "AttentionOnly/FieldEvaluation.h"
+#include "Base/Error.h"
+#include "Base/ParallelProgress.h"
 #include "DataFormat.h"
 #include "Execution.h"
-#include "FieldEvaluation.h"
 #include "FieldOutput.h"
-#include "ModelConversion.h"
-#include "ParallelProgress.h"
 #include "Task.h"
 #include "TorusChart.h"
 
-#include <vtkDataArraySelection.h>
 #include <vtkDataSet.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
@@ -28,7 +26,7 @@
 #include <string>
 #include <vector>
 
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace
@@ -41,7 +39,7 @@ void EvaluateInParts(vtkIdType count, const atlas::Progress& progress,
 {
   constexpr vtkIdType most = 64;
   const vtkIdType parts = std::min(count, most);
-  atlas::ParallelFor(parts, AttentionAtlas::ThreadLimit(), progress,
+  atlas::ParallelFor(parts, ThreadLimit(), progress,
     [&](std::int64_t part) { evaluate(count * part / parts, count * (part + 1) / parts); });
 }
 
@@ -52,47 +50,15 @@ vtkStandardNewMacro(vtkAttentionTorus);
 vtkAttentionTorus::vtkAttentionTorus()
   : vtkTorusAlgorithm({ "vtkDataSet" }, { "vtkDataSet?" }, EVERY_PIECE)
 {
-  AttentionAtlas::FieldOutput::AddQuantities(this->Quantities);
-}
-
-vtkAttentionTorus::~vtkAttentionTorus() = default;
-
-vtkDataArraySelection* vtkAttentionTorus::GetQuantities()
-{
-  return this->Quantities;
-}
-
-int vtkAttentionTorus::GetNumberOfQuantityArrays()
-{
-  return this->Quantities->GetNumberOfArrays();
-}
-
-const char* vtkAttentionTorus::GetQuantityArrayName(int index)
-{
-  return this->Quantities->GetArrayName(index);
-}
-
-int vtkAttentionTorus::GetQuantityArrayStatus(const char* name)
-{
-  return this->Quantities->ArrayIsEnabled(name);
-}
-
-void vtkAttentionTorus::SetQuantityArrayStatus(const char* name, int status)
-{
-  this->Quantities->SetArraySetting(name, status);
+  FieldOutput::AddQuantities(this->Quantities);
 }
 
 void vtkAttentionTorus::DisableAllQuantities()
 {
   // This also removes names that are not quantities.
   this->Quantities->RemoveAllArrays();
-  AttentionAtlas::FieldOutput::AddQuantities(this->Quantities);
+  FieldOutput::AddQuantities(this->Quantities);
   this->Quantities->DisableAllArrays();
-}
-
-void vtkAttentionTorus::SetPointsConnection(vtkAlgorithmOutput* output)
-{
-  this->SetInputConnection(1, output);
 }
 
 vtkMTimeType vtkAttentionTorus::GetMTime()
@@ -121,14 +87,14 @@ int vtkAttentionTorus::RequestInformation(
     info->CopyEntry(points, vtkAlgorithm::CAN_PRODUCE_SUB_EXTENT());
     return 1;
   }
-  AttentionAtlas::DescribeChart(this->Resolution, info);
+  DescribeChart(this->Resolution, info);
   return 1;
 }
 
 void vtkAttentionTorus::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
 {
   auto* points = task.Input<vtkDataSet>(1);
-  AttentionAtlas::FieldOutput fields(this->Quantities, static_cast<int>(model.HeadCount()),
+  FieldOutput fields(this->Quantities, static_cast<int>(model.HeadCount()),
     static_cast<int>(model.VocabularySize()));
   atlas::FieldEvaluator evaluator(model, this->GetOptions());
   // With several ranks, one may have no points.
@@ -148,15 +114,14 @@ void vtkAttentionTorus::Evaluate(const atlas::AttentionOnlyModel& model, Task& t
 }
 
 void vtkAttentionTorus::EvaluateImage(
-  atlas::FieldEvaluator& evaluator, AttentionAtlas::FieldOutput& fields, const Task& task)
+  atlas::FieldEvaluator& evaluator, FieldOutput& fields, const Task& task)
 {
   auto* output = task.Output<vtkImageData>();
   const int* extent = task.OutputInformation()->Get(SDDP::UPDATE_EXTENT());
-  AttentionAtlas::PrepareChart(this->Resolution, extent, output);
+  PrepareChart(this->Resolution, extent, output);
   const vtkIdType columns = extent[1] - extent[0] + 1;
   const vtkIdType rows = extent[3] - extent[2] + 1;
-  AttentionAtlas::RequireMemory(
-    static_cast<double>(columns) * static_cast<double>(rows) * fields.BytesPerPoint(),
+  RequireMemory(static_cast<double>(columns) * static_cast<double>(rows) * fields.BytesPerPoint(),
     "Resolution: a chart of " + std::to_string(columns) + " x " + std::to_string(rows) +
       " points with " + std::to_string(fields.ArrayCount()) + " arrays",
     "lower Resolution or choose fewer Quantities.");
@@ -164,21 +129,20 @@ void vtkAttentionTorus::EvaluateImage(
   std::vector<double> theta1;
   for (int i = extent[0]; i <= extent[1]; ++i)
   {
-    theta1.push_back(AttentionAtlas::ChartAngle(i, this->Resolution[0]));
+    theta1.push_back(ChartAngle(i, this->Resolution[0]));
   }
   evaluator.SetColumns(theta1);
   const atlas::FieldArrays arrays = fields.Allocate(this->Pool, columns * rows);
-  AttentionAtlas::RangeCollector ranges(fields.Arrays());
+  RangeCollector ranges(fields.Arrays());
   EvaluateInParts(rows, task.Progress(),
     [&](vtkIdType begin, vtkIdType end)
     {
       constexpr vtkIdType together = 2048; // points, which are still in the processor's cache
-      AttentionAtlas::RangeCollector::Part part(ranges);
+      RangeCollector::Part part(ranges);
       vtkIdType added = begin;
       for (vtkIdType row = begin; row < end; ++row)
       {
-        evaluator.EvaluateRow(
-          AttentionAtlas::ChartAngle(extent[2] + static_cast<int>(row), this->Resolution[1]),
+        evaluator.EvaluateRow(ChartAngle(extent[2] + static_cast<int>(row), this->Resolution[1]),
           arrays, row * columns);
         if (row + 1 == end || (row + 1 - added) * columns >= together)
         {
@@ -188,19 +152,18 @@ void vtkAttentionTorus::EvaluateImage(
       }
     });
   fields.Attach(output->GetPointData());
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::AttentionTorus);
+  SetFormat(output, Formats::AttentionTorus);
   ranges.Store();
 }
 
 void vtkAttentionTorus::EvaluatePoints(
-  atlas::FieldEvaluator& evaluator, AttentionAtlas::FieldOutput& fields, const Task& task)
+  atlas::FieldEvaluator& evaluator, FieldOutput& fields, const Task& task)
 {
   auto* points = task.Input<vtkDataSet>(1);
   auto* output = task.Output<vtkDataSet>();
   output->ShallowCopy(points);
   const vtkIdType count = points->GetNumberOfPoints();
-  AttentionAtlas::RequireMemory(
-    static_cast<double>(count) * (fields.BytesPerPoint() + 2 * sizeof(double)),
+  RequireMemory(static_cast<double>(count) * (fields.BytesPerPoint() + 2 * sizeof(double)),
     "Points: " + std::to_string(count) + " points with " + std::to_string(fields.ArrayCount()) +
       " arrays",
     "give fewer points or choose fewer Quantities.");
@@ -212,9 +175,8 @@ void vtkAttentionTorus::EvaluatePoints(
     points->GetPoint(i, point);
     if (!std::isfinite(point[0]) || !std::isfinite(point[1]))
     {
-      throw std::runtime_error("Points: expected finite angles x and y, found (" +
-                               std::to_string(point[0]) + ", " + std::to_string(point[1]) +
-                               ") at point " + std::to_string(i) + ".");
+      throw std::runtime_error(atlas::Concat("Points: expected finite angles x and y, found (",
+        point[0], ", ", point[1], ") at point ", i, "."));
     }
     theta1[i] = point[0];
     theta2[i] = point[1];

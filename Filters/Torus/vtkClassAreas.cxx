@@ -1,28 +1,20 @@
 #include "vtkClassAreas.h"
 
 #include "ArrayNames.h"
-#include "AttentionOnlyModel.h"
-#include "ClassAreas.h"
-#include "DataFields.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "AttentionOnly/ClassAreas.h"
 #include "DataFormat.h"
+#include "ListArrays.h"
 #include "Task.h"
 
-#include <vtkInformation.h>
 #include <vtkObjectFactory.h>
 
 #include <mutex>
 #include <numeric>
 #include <vector>
 
-using AttentionAtlas::Task;
-
-namespace
-{
-
 namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::AddColumn;
-
-}
+using namespace AttentionAtlas;
 
 vtkStandardNewMacro(vtkClassAreas);
 
@@ -41,7 +33,7 @@ void vtkClassAreas::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
   atlas::ClassCounts counts{ std::vector<std::int64_t>(classes.size()),
     std::vector<std::int64_t>(classes.size()) };
   std::mutex mutex;
-  AttentionAtlas::ParallelSteps(rows, rows / 64 + 1, task.Progress(),
+  ParallelSteps(rows, rows / 64 + 1, task.Progress(),
     [&](vtkIdType begin, vtkIdType end)
     {
       const atlas::ClassCounts part = counter.Count(begin, end);
@@ -49,21 +41,17 @@ void vtkClassAreas::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
       counts.Add(part);
     });
   const atlas::PairCounts pairs = atlas::CountPairs(model, this->GetOptions());
-  AddColumn<vtkIntArray>(
-    output, Names::Class, classes, [](std::size_t k) { return static_cast<int>(k); });
-  AddColumn<vtkDoubleArray>(
-    output, Names::Area, classes, [&](std::size_t k) { return counts.Area(k); });
-  AddColumn<vtkDoubleArray>(
-    output, Names::Probability, classes, [&](std::size_t k) { return counts.MeanProbability(k); });
-  AddColumn<vtkIntArray>(
-    output, Names::PredictedPairs, classes, [&](std::size_t k) { return pairs.predicted[k]; });
+  ListArrays(classes, output->GetRowData())
+    .Int(Names::Class)
+    .Double(Names::Area, [&](std::size_t k) { return counts.Area(k); })
+    .Double(Names::Probability, [&](std::size_t k) { return counts.MeanProbability(k); })
+    .Int(Names::PredictedPairs, [&](std::size_t k) { return pairs.predicted[k]; });
   if (model.HasTargets())
   {
-    AddColumn<vtkIntArray>(
-      output, Names::TargetPairs, classes, [&](std::size_t k) { return pairs.targets[k]; });
-    AddColumn<vtkIntArray>(
-      output, Names::CorrectPairs, classes, [&](std::size_t k) { return pairs.correct[k]; });
-    AttentionAtlas::AddField(output->GetFieldData(), Names::Accuracy, pairs.Accuracy());
+    ListArrays(classes, output->GetRowData())
+      .Int(Names::TargetPairs, [&](std::size_t k) { return pairs.targets[k]; })
+      .Int(Names::CorrectPairs, [&](std::size_t k) { return pairs.correct[k]; });
+    AddField(output->GetFieldData(), Names::Accuracy, pairs.Accuracy());
   }
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::ClassAreas);
+  SetFormat(output, Formats::ClassAreas);
 }

@@ -2,19 +2,18 @@
 
 #include "ArrayNames.h"
 #include "ArrayRanges.h"
+#include "AttentionOnly/Harmonics.h"
+#include "Base/Error.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Harmonics.h"
 #include "Task.h"
 #include "TorusChart.h"
-#include "vtkTorusAlgorithm.h"
 
 #include <vtkDataObject.h>
 #include <vtkFloatArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
@@ -25,13 +24,12 @@
 #include <string>
 #include <vector>
 
+namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 using SDDP = vtkStreamingDemandDrivenPipeline;
-using AttentionAtlas::Task;
 
 namespace
 {
-
-namespace Names = AttentionAtlas::ArrayNames;
 
 constexpr int HarmonicCount = static_cast<int>(atlas::HarmonicCount);
 static_assert(vtkHarmonicHead::PARAMETER == vtkHarmonicHead::COEFFICIENT + HarmonicCount);
@@ -51,16 +49,6 @@ vtkStandardNewMacro(vtkHarmonicHead);
 vtkHarmonicHead::vtkHarmonicHead()
   : vtkTaskAlgorithm({}, { "vtkImageData" })
 {
-}
-
-void vtkHarmonicHead::SetPattern(int pattern)
-{
-  pattern = std::clamp<int>(pattern, vtkTorusAlgorithm::SOFTMAX, vtkTorusAlgorithm::HARDMAX);
-  if (pattern != this->Pattern)
-  {
-    this->Pattern = pattern;
-    this->Modified();
-  }
 }
 
 void vtkHarmonicHead::SetCoefficient(int harmonic, double coefficient)
@@ -94,14 +82,10 @@ void vtkHarmonicHead::CheckSweep() const
   const bool isCoefficient =
     this->SweptParameter >= COEFFICIENT && this->SweptParameter < PARAMETER;
   const bool isOfProduct = this->SweptParameter >= PARAMETER;
-  if ((isCoefficient && this->Parametrization == PRODUCT) ||
-      (isOfProduct && this->Parametrization == COEFFICIENTS))
-  {
-    throw std::runtime_error(
-      std::string("SweptParameter: expected a parameter of the "
-                  "Parametrization ") +
-      (isOfProduct ? "Coefficients, found one of the Product." : "Product, found a coefficient."));
-  }
+  atlas::ThrowIf<std::runtime_error>((isCoefficient && this->Parametrization == PRODUCT) ||
+                                       (isOfProduct && this->Parametrization == COEFFICIENTS),
+    atlas::Concat("SweptParameter: expected a parameter of the Parametrization ",
+      (isOfProduct ? "Coefficients, found one of the Product." : "Product, found a coefficient.")));
   if (!isCoefficient || !this->Ties)
   {
     return;
@@ -110,9 +94,9 @@ void vtkHarmonicHead::CheckSweep() const
   if (harmonic == atlas::Harmonic::CosTwiceT2 || harmonic == atlas::Harmonic::SinTwiceT2)
   {
     const std::string sum = harmonic == atlas::Harmonic::CosTwiceT2 ? "cos(t1+t2)" : "sin(t1+t2)";
-    throw std::runtime_error("SweptParameter: expected a free coefficient, found one that Ties "
-                             "makes follow from " +
-                             sum + ": sweep that, or switch Ties off.");
+    throw std::runtime_error(
+      "SweptParameter: expected a free coefficient, found one that Ties makes follow from " + sum +
+      ": sweep that, or switch Ties off.");
   }
 }
 
@@ -148,13 +132,13 @@ int vtkHarmonicHead::RequestInformation(
   vtkInformation*, vtkInformationVector**, vtkInformationVector* outputVector)
 {
   vtkInformation* info = outputVector->GetInformationObject(0);
-  AttentionAtlas::DescribeChart(this->Resolution, info);
+  DescribeChart(this->Resolution, info);
   std::vector<double> times;
   for (int step = 0; this->IsSwept() && step < this->SweepSteps; ++step)
   {
     times.push_back(static_cast<double>(step) / (this->SweepSteps - 1));
   }
-  AttentionAtlas::SetTimeSteps(info, times);
+  SetTimeSteps(info, times);
   return 1;
 }
 
@@ -163,11 +147,11 @@ void vtkHarmonicHead::Execute(Task& task)
   vtkInformation* info = task.OutputInformation();
   auto* output = task.Output<vtkImageData>();
   const int* extent = info->Get(SDDP::UPDATE_EXTENT());
-  AttentionAtlas::PrepareChart(this->Resolution, extent, output);
+  PrepareChart(this->Resolution, extent, output);
   const double columns = extent[1] - extent[0] + 1.;
   const double rows = extent[3] - extent[2] + 1.;
   // Two arrays, and tables for the angles of the columns.
-  AttentionAtlas::RequireMemory(columns * (2 * sizeof(float) * rows + 4 * sizeof(double)),
+  RequireMemory(columns * (2 * sizeof(float) * rows + 4 * sizeof(double)),
     "Resolution: a chart of " + std::to_string(extent[1] - extent[0] + 1) + " x " +
       std::to_string(extent[3] - extent[2] + 1) + " points with 2 arrays",
     "lower Resolution.");
@@ -176,15 +160,14 @@ void vtkHarmonicHead::Execute(Task& task)
   std::vector<double> theta1;
   for (int i = extent[0]; i <= extent[1]; ++i)
   {
-    theta1.push_back(AttentionAtlas::ChartAngle(i, this->Resolution[0]));
+    theta1.push_back(ChartAngle(i, this->Resolution[0]));
   }
   this->Evaluate({ coefficients, static_cast<atlas::Pattern>(this->Pattern), theta1 }, task);
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HarmonicHead);
-  output->GetFieldData()->AddArray(
-    AttentionAtlas::MakeArray<vtkDoubleArray>(Names::Coefficients, coefficients));
+  SetFormat(output, Formats::HarmonicHead);
+  output->GetFieldData()->AddArray(MakeArray<vtkDoubleArray>(Names::Coefficients, coefficients));
   if (this->IsSwept())
   {
-    AttentionAtlas::AddField(output->GetFieldData(), Names::SweptValue, this->SweptValueAt(time));
+    AddField(output->GetFieldData(), Names::SweptValue, this->SweptValueAt(time));
     output->GetInformation()->Set(vtkDataObject::DATA_TIME_STEP(), time);
   }
 }
@@ -195,25 +178,21 @@ void vtkHarmonicHead::Evaluate(const atlas::HarmonicField& field, const Task& ta
   const int* extent = task.OutputInformation()->Get(SDDP::UPDATE_EXTENT());
   const vtkIdType columns = extent[1] - extent[0] + 1;
   const vtkIdType rows = extent[3] - extent[2] + 1;
-  vtkNew<vtkFloatArray> score;
-  score->SetName(Names::Score);
-  score->SetNumberOfTuples(columns * rows);
-  vtkNew<vtkFloatArray> attention;
-  attention->SetName(Names::Attention);
-  attention->SetNumberOfTuples(columns * rows);
-  AttentionAtlas::ParallelSteps(rows, rows / 8 + 1, task.Progress(),
+  const auto score = NewArray<vtkFloatArray>(Names::Score, columns * rows);
+  const auto attention = NewArray<vtkFloatArray>(Names::Attention, columns * rows);
+  ParallelSteps(rows, rows / 8 + 1, task.Progress(),
     [&](vtkIdType begin, vtkIdType end)
     {
       for (vtkIdType row = begin; row < end; ++row)
       {
         const int index = extent[2] + static_cast<int>(row);
-        field.EvaluateRow(AttentionAtlas::ChartAngle(index, this->Resolution[1]),
-          score->GetPointer(row * columns), attention->GetPointer(row * columns));
+        field.EvaluateRow(ChartAngle(index, this->Resolution[1]), score->GetPointer(row * columns),
+          attention->GetPointer(row * columns));
       }
     });
   auto* output = task.Output<vtkImageData>();
   output->GetPointData()->AddArray(score);
   output->GetPointData()->AddArray(attention);
   output->GetPointData()->SetActiveScalars(Names::Score);
-  AttentionAtlas::CacheRanges(output->GetPointData());
+  CacheRanges(output->GetPointData());
 }

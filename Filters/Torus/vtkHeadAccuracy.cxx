@@ -1,27 +1,23 @@
 #include "vtkHeadAccuracy.h"
 
 #include "ArrayNames.h"
-#include "AttentionOnlyModel.h"
-#include "DataFields.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "AttentionOnly/HeadAccuracy.h"
 #include "DataFormat.h"
-#include "HeadAccuracy.h"
+#include "ListArrays.h"
 #include "Task.h"
 
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkObjectFactory.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-using AttentionAtlas::Task;
+namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 
 namespace
 {
-
-namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::AddColumn;
 
 struct Row
 {
@@ -51,12 +47,10 @@ void vtkHeadAccuracy::Evaluate(const atlas::AttentionOnlyModel& model, Task& tas
   }
   rows.push_back({ "All Heads", counts.all });
   rows.push_back({ "Union", counts.any });
-  AddColumn<vtkStringArray>(output, Names::Name, rows, [](const Row& row) { return row.name; });
-  AddColumn<vtkDoubleArray>(
-    output, Names::Accuracy, rows, [&](const Row& row) { return counts.Share(row.correct); });
-  AddColumn<vtkIntArray>(
-    output, Names::Correct, rows, [](const Row& row) { return static_cast<int>(row.correct); });
-  AddColumn<vtkIntArray>(
-    output, Names::Pairs, rows, [&](const Row&) { return static_cast<int>(counts.pairs); });
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HeadAccuracy);
+  ListArrays(rows, output->GetRowData())
+    .Text(Names::Name, &Row::name)
+    .Double(Names::Accuracy, [&](const Row& row) { return counts.Share(row.correct); })
+    .Int(Names::Correct, &Row::correct)
+    .Int(Names::Pairs, [&](const Row&) { return static_cast<int>(counts.pairs); });
+  SetFormat(output, Formats::HeadAccuracy);
 }

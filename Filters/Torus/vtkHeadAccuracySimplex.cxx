@@ -1,25 +1,17 @@
 #include "vtkHeadAccuracySimplex.h"
 
 #include "ArrayNames.h"
-#include "AttentionOnlyModel.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "AttentionOnly/HeadAccuracy.h"
+#include "AttentionOnly/MixtureRegions.h"
+#include "Base/Error.h"
 #include "DataFormat.h"
-#include "HeadAccuracy.h"
-#include "MixtureRegions.h"
 #include "PolyOutput.h"
 #include "Task.h"
 
-#include <vtkCellArray.h>
-#include <vtkFloatArray.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
-#include <vtkIntArray.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
-#include <vtkPoints.h>
 #include <vtkPolyData.h>
-#include <vtkSmartPointer.h>
-#include <vtkStringArray.h>
 
 #include <array>
 #include <cmath>
@@ -28,28 +20,17 @@
 #include <string>
 #include <vector>
 
-using AttentionAtlas::Task;
+namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 
 namespace
 {
-
-namespace Names = AttentionAtlas::ArrayNames;
 
 /// A generous estimate of the bytes per point without target arrays: its position, its weights, two
 /// cells.
 constexpr double BytesPerPoint = 250;
 /// A generous estimate of the bytes per pair during evaluation: its vectors and polygons.
 constexpr double BytesPerPair = 400;
-
-template<class Array>
-vtkSmartPointer<Array> MakeArray(const std::string& name, int components, vtkIdType tuples)
-{
-  auto array = vtkSmartPointer<Array>::New();
-  array->SetName(name.c_str());
-  array->SetNumberOfComponents(components);
-  array->SetNumberOfTuples(tuples);
-  return array;
-}
 
 /// Where a mixture is in the plane of the triangle.
 Eigen::Vector3d PlaceOf(const Eigen::Vector3d& weights)
@@ -71,11 +52,11 @@ void SetCorners(const int* heads, vtkPolyData* output)
     names->InsertNextValue("Head " + std::to_string(heads[c]));
   }
   output->SetPoints(points);
-  output->SetVerts(AttentionAtlas::Vertices(3));
+  output->SetVerts(Vertices(3));
   vtkPointData* data = output->GetPointData();
-  AttentionAtlas::AddIntegers(data, Names::Head, { heads[0], heads[1], heads[2] });
+  ListArrays(std::array{ heads[0], heads[1], heads[2] }, data).Int(Names::Head);
   data->AddArray(names);
-  AttentionAtlas::AddIntegers(data, Names::Side, { below, above, below });
+  ListArrays(std::array{ below, above, below }, data).Int(Names::Side);
 }
 
 /// The points of the triangle and their arrays. Rows may be written concurrently.
@@ -90,20 +71,20 @@ public:
     , Pair(pair)
     , PairTarget(pairTarget)
     , Weights(atlas::SimplexGrid(segments))
-    , Accuracy(MakeArray<vtkFloatArray>(Names::Accuracy, 1, this->Size()))
-    , Barycentric(MakeArray<vtkFloatArray>(Names::Barycentric, 3, this->Size()))
+    , Accuracy(NewTuples<vtkFloatArray>(Names::Accuracy, 1, this->Size()))
+    , Barycentric(NewTuples<vtkFloatArray>(Names::Barycentric, 3, this->Size()))
   {
     this->Points->SetNumberOfPoints(this->Size());
     for (std::size_t k = 0; k < mixture.PairsByTarget().size(); ++k)
     {
       const std::string name = Names::AccuracyTarget + (" " + std::to_string(k));
       const bool occurs = mixture.PairsByTarget()[k] > 0;
-      this->ByTarget.push_back(occurs ? MakeArray<vtkFloatArray>(name, 1, this->Size()) : nullptr);
+      this->ByTarget.push_back(occurs ? NewTuples<vtkFloatArray>(name, 1, this->Size()) : nullptr);
     }
     if (pair >= 0)
     {
-      this->CorrectPair = MakeArray<vtkIntArray>(Names::CorrectPair, 1, this->Size());
-      this->Predicted = MakeArray<vtkIntArray>(Names::Predicted, 1, this->Size());
+      this->CorrectPair = NewTuples<vtkIntArray>(Names::CorrectPair, 1, this->Size());
+      this->Predicted = NewTuples<vtkIntArray>(Names::Predicted, 1, this->Size());
     }
   }
 
@@ -211,23 +192,18 @@ vtkHeadAccuracySimplex::vtkHeadAccuracySimplex()
 /// Throws std::runtime_error if Resolution or Pair is invalid or needs too much memory.
 void vtkHeadAccuracySimplex::CheckProperties(vtkIdType tokens) const
 {
-  if (this->Resolution < 1)
-  {
-    throw std::runtime_error("Resolution: expected at least 1 segment along each edge, found " +
-                             std::to_string(this->Resolution) + ".");
-  }
+  atlas::ThrowIf<std::runtime_error>(this->Resolution < 1,
+    atlas::Concat(
+      "Resolution: expected at least 1 segment along each edge, found ", this->Resolution, "."));
   const auto isToken = [&](int token) { return token >= 0 && token < tokens; };
   const bool none = this->Pair[0] == -1 && this->Pair[1] == -1;
-  if (!none && !(isToken(this->Pair[0]) && isToken(this->Pair[1])))
-  {
-    throw std::runtime_error("Pair: expected two tokens from 0 to " + std::to_string(tokens - 1) +
-                             ", or -1 and -1 for none, found " + std::to_string(this->Pair[0]) +
-                             " and " + std::to_string(this->Pair[1]) + ".");
-  }
+  atlas::ThrowIf<std::runtime_error>(!none && !(isToken(this->Pair[0]) && isToken(this->Pair[1])),
+    atlas::Concat("Pair: expected two tokens from 0 to ", tokens - 1,
+      ", or -1 and -1 for none, found ", this->Pair[0], " and ", this->Pair[1], "."));
   const double segments = this->Resolution;
   const double points = (segments + 1) * (segments + 2) / 2;
   const auto n = static_cast<double>(tokens);
-  AttentionAtlas::RequireMemory(points * (BytesPerPoint + n * sizeof(float)) + n * n * BytesPerPair,
+  RequireMemory(points * (BytesPerPoint + n * sizeof(float)) + n * n * BytesPerPair,
     "Resolution: a triangle of " + std::to_string(this->Resolution) + " segments along each edge",
     "lower Resolution.");
 }
@@ -246,7 +222,7 @@ void vtkHeadAccuracySimplex::Evaluate(const atlas::AttentionOnlyModel& model, Ta
     hasPair ? this->Pair[0] * tokens + this->Pair[1] : -1,
     hasPair ? static_cast<int>(model.nextToken(this->Pair[0], this->Pair[1])) : -1);
   const vtkIdType rows = static_cast<vtkIdType>(this->Resolution) + 1;
-  AttentionAtlas::ParallelSteps(rows, rows / 20 + 1, task.Progress(),
+  ParallelSteps(rows, rows / 20 + 1, task.Progress(),
     [&](vtkIdType begin, vtkIdType end)
     {
       atlas::MixtureRow counts;
@@ -256,7 +232,7 @@ void vtkHeadAccuracySimplex::Evaluate(const atlas::AttentionOnlyModel& model, Ta
       }
     });
   table.MoveTo(output);
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::HeadAccuracySimplex);
+  SetFormat(output, Formats::HeadAccuracySimplex);
   SetCorners(this->HeadIndices, corners);
-  AttentionAtlas::SetFormat(corners, AttentionAtlas::Formats::HeadAccuracySimplexCorners);
+  SetFormat(corners, Formats::HeadAccuracySimplexCorners);
 }

@@ -6,10 +6,11 @@
 
 #include <vtkDataObject.h>
 #include <vtkFieldData.h>
-#include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 
 #include <string_view>
+
+using namespace AttentionAtlas;
 
 namespace
 {
@@ -28,8 +29,7 @@ void CopyFields(vtkFieldData* from, vtkFieldData* to)
   {
     vtkAbstractArray* array = from->GetAbstractArray(i);
     const char* name = array->GetName();
-    if (name != nullptr && std::string_view(name) != AttentionAtlas::FormatField &&
-        !to->HasArray(name))
+    if (name != nullptr && std::string_view(name) != FormatField && !to->HasArray(name))
     {
       to->AddArray(array);
     }
@@ -45,7 +45,7 @@ vtkModelAlgorithm::vtkModelAlgorithm(
 {
 }
 
-void vtkModelAlgorithm::Execute(AttentionAtlas::Task& task)
+void vtkModelAlgorithm::Execute(Task& task)
 {
   auto* input = task.Input<vtkMultiBlockDataSet>();
   const bool isEmpty = input == nullptr || input->GetNumberOfBlocks() == 0;
@@ -53,7 +53,7 @@ void vtkModelAlgorithm::Execute(AttentionAtlas::Task& task)
   {
     return;
   }
-  this->Evaluate(AttentionAtlas::ToModel(input), task);
+  this->Evaluate(ToModel(input), task);
   for (int port = 0; port < this->GetNumberOfOutputPorts(); ++port)
   {
     CopyFields(input->GetFieldData(), task.Output<vtkDataObject>(port)->GetFieldData());

@@ -1,25 +1,21 @@
 #include "vtkScoreHarmonics.h"
 
 #include "ArrayNames.h"
-#include "AttentionOnlyModel.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "AttentionOnly/Harmonics.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "Harmonics.h"
 #include "Task.h"
 
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
 #include <vtkObjectFactory.h>
 
 #include <vector>
 
-using AttentionAtlas::Task;
+namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 
 namespace
 {
-
-namespace Names = AttentionAtlas::ArrayNames;
-using AttentionAtlas::AddColumn;
 
 void AddWaves(vtkTable* table, std::size_t head, const atlas::HarmonicCoefficients& coefficients)
 {
@@ -63,7 +59,7 @@ void vtkScoreHarmonics::Evaluate(const atlas::AttentionOnlyModel& model, Task& t
   {
     AddWaves(output, h, heads[h]);
   }
-  AttentionAtlas::AddField(output->GetFieldData(), Names::FreeParameters,
+  AddField(output->GetFieldData(), Names::FreeParameters,
     atlas::FreeParameterCount(model.HeadDimension()));
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::ScoreHarmonics);
+  SetFormat(output, Formats::ScoreHarmonics);
 }

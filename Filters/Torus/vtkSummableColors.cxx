@@ -1,31 +1,27 @@
 #include "vtkSummableColors.h"
 
 #include "ArrayNames.h"
-#include "DataFields.h"
-#include "SummableColors.h"
+#include "Base/Error.h"
+#include "Drawing/SummableColors.h"
+#include "ListArrays.h"
 #include "Task.h"
 
 #include <vtkArrayDispatch.h>
 #include <vtkDataArrayRange.h>
 #include <vtkDataSet.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
-#include <vtkSmartPointer.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <exception>
 #include <stdexcept>
 
-using AttentionAtlas::Task;
+namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 
 namespace
 {
-
-namespace Names = AttentionAtlas::ArrayNames;
 
 /// Finds the range of the components of an array.
 struct FindRange
@@ -48,7 +44,7 @@ struct Paint
     Array* vectors, const atlas::ColorScale& scale, vtkUnsignedCharArray* colors) const
   {
     const auto tuples = vtk::DataArrayTupleRange<3>(vectors);
-    AttentionAtlas::ParallelFor(0, vectors->GetNumberOfTuples(),
+    ParallelFor(0, vectors->GetNumberOfTuples(),
       [&](vtkIdType begin, vtkIdType end)
       {
         for (vtkIdType i = begin; i < end; ++i)
@@ -74,8 +70,7 @@ void Dispatch(vtkDataArray* array, const Worker& worker, Arguments&&... argument
 }
 
 /// The range over all ranks, of which some may have none.
-atlas::ComponentRange OfAllRanks(
-  const AttentionAtlas::RankGroup& ranks, const atlas::ComponentRange& range)
+atlas::ComponentRange OfAllRanks(const RankGroup& ranks, const atlas::ComponentRange& range)
 {
   std::vector<double> mine;
   if (!range.IsEmpty())
@@ -97,21 +92,6 @@ vtkStandardNewMacro(vtkSummableColors);
 vtkSummableColors::vtkSummableColors()
   : vtkTaskAlgorithm({ "vtkDataSet" }, { "=vtkDataSet" }, TOGETHER)
 {
-}
-
-void vtkSummableColors::AddVectors(const char* name)
-{
-  if (name != nullptr && *name != '\0')
-  {
-    this->Vectors.emplace_back(name);
-    this->Modified();
-  }
-}
-
-void vtkSummableColors::ClearVectors()
-{
-  this->Vectors.clear();
-  this->Modified();
 }
 
 std::vector<vtkDataArray*> vtkSummableColors::FindVectors(vtkDataSet* input) const
@@ -138,12 +118,9 @@ std::vector<vtkDataArray*> vtkSummableColors::FindVectors(vtkDataSet* input) con
       throw std::runtime_error(
         "Vectors: expected point arrays of the input, found none named '" + name + "'.");
     }
-    if (array->GetNumberOfComponents() != 3)
-    {
-      throw std::runtime_error("Vectors: expected 3 components, found " +
-                               std::to_string(array->GetNumberOfComponents()) + " in '" + name +
-                               "'.");
-    }
+    atlas::ThrowIf<std::runtime_error>(
+      array->GetNumberOfComponents() != 3, atlas::Concat("Vectors: expected 3 components, found ",
+                                             array->GetNumberOfComponents(), " in '", name, "'."));
     const bool isColor = array->GetDataType() == VTK_UNSIGNED_CHAR;
     if (!isColor && std::find(arrays.begin(), arrays.end(), array) == arrays.end())
     {
@@ -155,12 +132,9 @@ std::vector<vtkDataArray*> vtkSummableColors::FindVectors(vtkDataSet* input) con
 
 void vtkSummableColors::Execute(Task& task)
 {
-  if (!(this->Gain >= 0) || std::isinf(this->Gain))
-  {
-    throw std::runtime_error(
-      "Gain: expected a positive number, or 0 for an automatic gain, found " +
-      std::to_string(this->Gain) + ".");
-  }
+  atlas::ThrowIf<std::runtime_error>(!(this->Gain >= 0) || std::isinf(this->Gain),
+    atlas::Concat(
+      "Gain: expected a positive number, or 0 for an automatic gain, found ", this->Gain, "."));
   auto* input = task.Input<vtkDataSet>();
   auto* output = task.Output<vtkDataSet>();
   output->ShallowCopy(input);
@@ -177,22 +151,19 @@ void vtkSummableColors::Execute(Task& task)
   {
     scale.gain = this->Gain;
   }
-  AttentionAtlas::RequireMemory(
-    3. * static_cast<double>(arrays.size()) *
-      static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
+  RequireMemory(3. * static_cast<double>(arrays.size()) *
+                  static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
     "the colors of " + std::to_string(input->GetNumberOfPoints()) + " points",
     "choose fewer Vectors.");
   std::size_t painted = 0;
   for (vtkDataArray* array : arrays)
   {
-    vtkNew<vtkUnsignedCharArray> colors;
-    colors->SetName((std::string(array->GetName()) + Names::ColorSuffix).c_str());
-    colors->SetNumberOfComponents(3);
-    colors->SetNumberOfTuples(array->GetNumberOfTuples());
+    const auto colors = NewTuples<vtkUnsignedCharArray>(
+      std::string(array->GetName()) + Names::ColorSuffix, 3, array->GetNumberOfTuples());
     Dispatch(array, Paint(), scale, colors.Get());
     output->GetPointData()->AddArray(colors);
     task.Progress()(++painted, arrays.size());
   }
-  AttentionAtlas::AddField(output->GetFieldData(), Names::ColorGain, scale.gain);
-  AttentionAtlas::AddField(output->GetFieldData(), Names::ColorOffset, scale.offset);
+  AddField(output->GetFieldData(), Names::ColorGain, scale.gain);
+  AddField(output->GetFieldData(), Names::ColorOffset, scale.offset);
 }

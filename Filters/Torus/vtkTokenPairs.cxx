@@ -1,121 +1,47 @@
 #include "vtkTokenPairs.h"
 
 #include "ArrayNames.h"
-#include "AttentionEvaluation.h"
-#include "AttentionOnlyModel.h"
-#include "ClassPalette.h"
+#include "AttentionOnly/AttentionEvaluation.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "AttentionOnly/HeadAccuracy.h"
 #include "DataFields.h"
 #include "DataFormat.h"
-#include "HeadAccuracy.h"
+#include "Drawing/ClassPalette.h"
 #include "PolyOutput.h"
 #include "Task.h"
 
-#include <vtkFloatArray.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
-#include <vtkIntArray.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
-#include <vtkUnsignedCharArray.h>
 
 #include <algorithm>
 #include <vector>
 
-using AttentionAtlas::Task;
+namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 
 namespace
 {
 
-namespace Names = AttentionAtlas::ArrayNames;
-
-/// The points of the output and their arrays. Pairs may be written concurrently.
-class PairTable
+/// A pair of tokens.
+struct Pair
 {
-public:
-  explicit PairTable(vtkIdType pairs)
-  {
-    this->Points->SetNumberOfPoints(pairs);
-    Prepare(this->First, Names::First, 1, pairs);
-    Prepare(this->Second, Names::Second, 1, pairs);
-    Prepare(this->Target, Names::Target, 1, pairs);
-    Prepare(this->Predicted, Names::Predicted, 1, pairs);
-    Prepare(this->Correct, Names::Correct, 1, pairs);
-    Prepare(this->Probability, Names::Probability, 1, pairs);
-    Prepare(this->Output, Names::Output, 3, pairs);
-    Prepare(this->TargetColor, Names::TargetColor, 3, pairs);
-  }
+  int first;
+  int second;
+  int target; ///< -1: unknown
+  int predicted;
+  double probability;
+  std::array<float, 3> output;
 
-  void Set(vtkIdType pair, const atlas::AttentionOnlyModel& model,
-    const atlas::ReferenceEvaluator& evaluator, const std::vector<double>& angles,
-    atlas::Evaluation& at)
+  int Correct() const
   {
-    const vtkIdType t1 = pair / model.VocabularySize();
-    const vtkIdType t2 = pair % model.VocabularySize();
-    evaluator.AtTokens(t1, t2, at);
-    const int target = model.HasTargets() ? static_cast<int>(model.nextToken(t1, t2)) : -1;
-    const atlas::Rgb color = atlas::ClassColor(target);
-    this->Points->SetPoint(pair, angles[t1], angles[t2], 0);
-    this->First->SetValue(pair, static_cast<int>(t1));
-    this->Second->SetValue(pair, static_cast<int>(t2));
-    this->Target->SetValue(pair, target);
-    this->Predicted->SetValue(pair, at.predicted);
-    this->Correct->SetValue(pair, target < 0 ? -1 : at.predicted == target);
-    this->Probability->SetValue(pair, static_cast<float>(at.probability));
-    for (int c = 0; c < 3; ++c)
-    {
-      this->Output->SetTypedComponent(pair, c, static_cast<float>(at.output[c]));
-      this->TargetColor->SetTypedComponent(pair, c, color[c]);
-    }
+    return this->target < 0 ? -1 : static_cast<int>(this->predicted == this->target);
   }
-
-  void MoveTo(vtkPolyData* output)
-  {
-    output->SetPoints(this->Points);
-    output->SetVerts(AttentionAtlas::Vertices(this->Points->GetNumberOfPoints()));
-    vtkPointData* data = output->GetPointData();
-    for (vtkDataArray* array :
-      std::initializer_list<vtkDataArray*>{ this->First, this->Second, this->Target,
-        this->Predicted, this->Correct, this->Probability, this->Output, this->TargetColor })
-    {
-      data->AddArray(array);
-    }
-    data->SetActiveScalars(Names::TargetColor);
-  }
-
-  /// The fraction of correct pairs.
-  double Accuracy() const
-  {
-    vtkIdType correct = 0;
-    for (vtkIdType i = 0; i < this->Correct->GetNumberOfTuples(); ++i)
-    {
-      correct += this->Correct->GetValue(i);
-    }
-    return atlas::PairAccuracy(correct, this->Correct->GetNumberOfTuples());
-  }
-
-private:
-  static void Prepare(vtkDataArray* array, const char* name, int components, vtkIdType tuples)
-  {
-    array->SetName(name);
-    array->SetNumberOfComponents(components);
-    array->SetNumberOfTuples(tuples);
-  }
-
-  vtkNew<vtkPoints> Points;
-  vtkNew<vtkIntArray> First;
-  vtkNew<vtkIntArray> Second;
-  vtkNew<vtkIntArray> Target;
-  vtkNew<vtkIntArray> Predicted;
-  vtkNew<vtkIntArray> Correct;
-  vtkNew<vtkFloatArray> Probability;
-  vtkNew<vtkFloatArray> Output;
-  vtkNew<vtkUnsignedCharArray> TargetColor;
 };
 
-/// A generous estimate of the bytes per pair in the output: its point, its cell and its arrays.
-constexpr double BytesPerTokenPair = 80;
+/// A generous estimate of the bytes per pair: itself, and in the output its point, its cell and its
+/// arrays.
+constexpr double BytesPerTokenPair = 80 + sizeof(Pair);
 
 /// Pairs between two reports of progress.
 constexpr vtkIdType PairsPerReport = 16384;
@@ -134,8 +60,7 @@ void vtkTokenPairs::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
   auto* output = task.Output<vtkPolyData>();
   const atlas::ReferenceEvaluator evaluator(model, this->GetOptions());
   const vtkIdType tokens = model.VocabularySize();
-  AttentionAtlas::RequireMemory(
-    BytesPerTokenPair * static_cast<double>(tokens) * static_cast<double>(tokens),
+  RequireMemory(BytesPerTokenPair * static_cast<double>(tokens) * static_cast<double>(tokens),
     "the " + std::to_string(tokens) + " x " + std::to_string(tokens) + " pairs of tokens",
     "use a model with a smaller vocabulary.");
   std::vector<double> angles;
@@ -145,21 +70,45 @@ void vtkTokenPairs::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
     angles.push_back(
       atlas::AngleOfEmbedding(evaluator.TokenEmbedding(t), this->GetOptions().angles));
   }
-  const vtkIdType pairs = tokens * tokens;
-  PairTable table(pairs);
-  AttentionAtlas::ParallelSteps(pairs, PairsPerReport, task.Progress(),
+  std::vector<Pair> pairs(tokens * tokens);
+  ParallelSteps(tokens * tokens, PairsPerReport, task.Progress(),
     [&](vtkIdType begin, vtkIdType end)
     {
-      atlas::Evaluation scratch;
-      for (vtkIdType pair = begin; pair < end; ++pair)
+      atlas::Evaluation at;
+      for (vtkIdType i = begin; i < end; ++i)
       {
-        table.Set(pair, model, evaluator, angles, scratch);
+        const auto t1 = static_cast<int>(i / tokens);
+        const auto t2 = static_cast<int>(i % tokens);
+        evaluator.AtTokens(t1, t2, at);
+        const int target = model.HasTargets() ? static_cast<int>(model.nextToken(t1, t2)) : -1;
+        pairs[i] = { t1, t2, target, at.predicted, at.probability, {} };
+        std::copy_n(at.output.cast<float>().eval().data(), 3, pairs[i].output.begin());
       }
     });
-  table.MoveTo(output);
+  vtkNew<vtkPoints> points;
+  points->SetNumberOfPoints(tokens * tokens);
+  for (vtkIdType i = 0; i < tokens * tokens; ++i)
+  {
+    points->SetPoint(i, angles[pairs[i].first], angles[pairs[i].second], 0);
+  }
+  output->SetPoints(points);
+  output->SetVerts(Vertices(tokens * tokens));
+  ListArrays(pairs, output->GetPointData())
+    .Int(Names::First, &Pair::first)
+    .Int(Names::Second, &Pair::second)
+    .Int(Names::Target, &Pair::target)
+    .Int(Names::Predicted, &Pair::predicted)
+    .Int(Names::Correct, &Pair::Correct)
+    .Float(Names::Probability, &Pair::probability)
+    .Tuples<vtkFloatArray>(Names::Output, &Pair::output);
+  AddColors(output->GetPointData(), Names::TargetColor, pairs,
+    [](const Pair& pair) { return atlas::ClassColor(pair.target); });
   if (model.HasTargets())
   {
-    AttentionAtlas::AddField(output->GetFieldData(), Names::Accuracy, table.Accuracy());
+    const auto correct = std::count_if(
+      pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.Correct() == 1; });
+    AddField(
+      output->GetFieldData(), Names::Accuracy, atlas::PairAccuracy(correct, tokens * tokens));
   }
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::TokenPairs);
+  SetFormat(output, Formats::TokenPairs);
 }

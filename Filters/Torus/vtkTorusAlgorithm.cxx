@@ -1,6 +1,6 @@
 #include "vtkTorusAlgorithm.h"
 
-#include "AttentionEvaluation.h"
+#include "AttentionOnly/AttentionEvaluation.h"
 
 // The enumerations of the VTK interface are those of Core.
 static_assert(vtkTorusAlgorithm::ISOMETRIC == static_cast<int>(atlas::AngleMap::Isometric));

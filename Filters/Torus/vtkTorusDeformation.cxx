@@ -1,18 +1,16 @@
 #include "vtkTorusDeformation.h"
 
 #include "ArrayNames.h"
+#include "AttentionOnly/Deformation.h"
+#include "AttentionOnly/TorusGrid.h"
+#include "AttentionOnly/TorusSurface.h"
+#include "Base/Error.h"
 #include "DataFormat.h"
-#include "Deformation.h"
 #include "DeformedChart.h"
+#include "ListArrays.h"
 #include "Task.h"
-#include "TorusGrid.h"
-#include "TorusSurface.h"
 
-#include <vtkCellArray.h>
-#include <vtkCellData.h>
 #include <vtkDataSetSurfaceFilter.h>
-#include <vtkFloatArray.h>
-#include <vtkIdList.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
@@ -21,31 +19,26 @@
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
 #include <vtkPolyDataNormals.h>
-#include <vtkSmartPointer.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 using SDDP = vtkStreamingDemandDrivenPipeline;
-using AttentionAtlas::Task;
 
 namespace
 {
 
-namespace Names = AttentionAtlas::ArrayNames;
 using atlas::Rows3;
 using atlas::TorusGrid;
-
-constexpr const char* NormalsName = "Normals";
 
 /// A generous estimate of the bytes per point, temporary and in the output: angles, vectors, points
 /// and normals in double and in float, and its quad.
@@ -55,7 +48,7 @@ constexpr double BytesPerMovedPoint = 250;
 template<class Function>
 void ForEach(std::size_t count, Function&& function)
 {
-  AttentionAtlas::ParallelFor(0, static_cast<vtkIdType>(count),
+  ParallelFor(0, static_cast<vtkIdType>(count),
     [&](vtkIdType begin, vtkIdType end)
     {
       for (vtkIdType i = begin; i < end; ++i)
@@ -133,9 +126,8 @@ private:
     {
       if (!std::isfinite(this->theta1[i]) || !std::isfinite(this->theta2[i]))
       {
-        throw std::runtime_error(
-          "expected finite angles, found (" + std::to_string(this->theta1[i]) + ", " +
-          std::to_string(this->theta2[i]) + ") at point " + std::to_string(ids[i]) + ".");
+        throw std::runtime_error(atlas::Concat("expected finite angles, found (", this->theta1[i],
+          ", ", this->theta2[i], ") at point ", ids[i], "."));
       }
     }
   }
@@ -194,46 +186,12 @@ Rows3 InterpolateChart(
     });
 }
 
-/// Selected rows of `values` as an array of floats.
-vtkSmartPointer<vtkFloatArray> ToArray(
-  const char* name, const Rows3& values, const std::vector<std::int64_t>& rows)
+/// Rows of numbers as an array of floats.
+vtkSmartPointer<vtkFloatArray> ToArray(const char* name, const Rows3& rows)
 {
-  auto array = vtkSmartPointer<vtkFloatArray>::New();
-  array->SetName(name);
-  array->SetNumberOfComponents(3);
-  array->SetNumberOfTuples(static_cast<vtkIdType>(rows.size()));
-  ForEach(rows.size(),
-    [&](std::size_t i) { array->SetTuple(static_cast<vtkIdType>(i), values.row(rows[i]).data()); });
+  const auto array = NewTuples<vtkFloatArray>(name, 3, rows.rows());
+  ForEach(rows.rows(), [&](std::int64_t i) { array->SetTuple(i, rows.row(i).data()); });
   return array;
-}
-
-vtkSmartPointer<vtkFloatArray> ToArray(
-  const char* name, const std::vector<double>& values, const std::vector<std::int64_t>& rows)
-{
-  auto array = vtkSmartPointer<vtkFloatArray>::New();
-  array->SetName(name);
-  array->SetNumberOfTuples(static_cast<vtkIdType>(rows.size()));
-  ForEach(rows.size(), [&](std::size_t i)
-    { array->SetValue(static_cast<vtkIdType>(i), static_cast<float>(values[rows[i]])); });
-  return array;
-}
-
-void SetPoints(vtkPolyData* output, const Rows3& points, const std::vector<std::int64_t>& rows)
-{
-  vtkNew<vtkPoints> moved;
-  moved->SetData(ToArray("Points", points, rows));
-  output->SetPoints(moved);
-}
-
-void AddAngles(vtkPolyData* output, const Angles& angles, const std::vector<std::int64_t>& rows)
-{
-  output->GetPointData()->AddArray(ToArray(Names::Theta1, angles.theta1, rows));
-  output->GetPointData()->AddArray(ToArray(Names::Theta2, angles.theta2, rows));
-}
-
-void AddNormals(vtkPolyData* output, const Rows3& normals, const std::vector<std::int64_t>& rows)
-{
-  output->GetPointData()->SetNormals(ToArray(NormalsName, normals, rows));
 }
 
 /// The outer surface of a dataset that is not a chart; vertices and lines are kept.
@@ -302,10 +260,10 @@ struct Form
       FindVectors(this->reference, this->vectors), FindGrid(this->reference) };
     if (arrays.own == nullptr && (arrays.others == nullptr || arrays.grid.columns == 0))
     {
-      throw std::runtime_error(
-        "Vectors: expected a point array of 3 components in the input, or in a chart as Reference, "
-        "found none named '" +
-        this->vectors + "'. Output and the like are Quantities of Attention Torus.");
+      throw std::runtime_error("Vectors: expected a point array of 3 components in the input, or "
+                               "in a chart as Reference, found none named '" +
+                               this->vectors +
+                               "'. Output and the like are Quantities of Attention Torus.");
     }
     if (this->reference != nullptr && arrays.others == nullptr)
     {
@@ -366,8 +324,8 @@ atlas::VectorBlocks BlocksOf(const Rows3& vectors, std::int64_t perBlock)
 }
 
 /// Places the points of a chart at its vectors, or at those of the reference.
-void PlaceVectors(const Form& form, const TorusGrid& grid, vtkDataSet* input,
-  AttentionAtlas::DeformedChart& chart, vtkPolyData* output)
+void PlaceVectors(const Form& form, const TorusGrid& grid, vtkDataSet* input, DeformedChart& chart,
+  vtkPolyData* output)
 {
   const Form::Arrays arrays = form.FindArrays(input);
   Rows3 interpolated;
@@ -392,8 +350,7 @@ void PlaceVectors(const Form& form, const TorusGrid& grid, vtkDataSet* input,
     reference = BlocksOf(others, perBlock);
   }
   const atlas::VectorNormalizer normalizer({ columns * grid.DistinctRows(), columns, read },
-    arrays.others != nullptr ? &reference : nullptr, form.normalization,
-    AttentionAtlas::ThreadLimit());
+    arrays.others != nullptr ? &reference : nullptr, form.normalization, ThreadLimit());
   chart.PlaceVectors(
     [&](std::int64_t row, double* points)
     {
@@ -411,14 +368,16 @@ void DeformOther(
   progress(0.3);
   const std::vector<vtkIdType> ids = DistinctPoints(surface, TorusGrid());
   const Angles angles(surface, ids);
-  const std::vector<std::int64_t> rows(ids.begin(), ids.end());
   output->ShallowCopy(surface);
   if (ids.empty())
   {
     return;
   }
-  SetPoints(output, form.Points(surface, ids, angles), rows);
-  AddAngles(output, angles, rows);
+  vtkNew<vtkPoints> moved;
+  moved->SetData(ToArray("Points", form.Points(surface, ids, angles)));
+  output->SetPoints(moved);
+  ListArrays(angles.theta1, output->GetPointData()).Float(Names::Theta1);
+  ListArrays(angles.theta2, output->GetPointData()).Float(Names::Theta2);
   progress(0.6);
   if (output->GetNumberOfPolys() + output->GetNumberOfStrips() == 0)
   {
@@ -428,7 +387,7 @@ void DeformOther(
   {
     const auto normal = [&](double theta1, double theta2)
     { return form.donut.Normal(theta1, theta2); };
-    AddNormals(output, MakeRows(angles, normal), rows);
+    output->GetPointData()->SetNormals(ToArray("Normals", MakeRows(angles, normal)));
   }
   else
   {
@@ -448,16 +407,9 @@ static_assert(
 
 vtkTorusDeformation::vtkTorusDeformation()
   : vtkTaskAlgorithm({ "vtkDataSet", "vtkDataSet?" }, { "vtkPolyData" })
-  , Chart(std::make_unique<AttentionAtlas::DeformedChart>())
+  , Chart(std::make_unique<DeformedChart>())
 {
   this->SetInputArrayToProcess(0, 0, 0, vtkDataObject::FIELD_ASSOCIATION_POINTS, Names::Output);
-}
-
-vtkTorusDeformation::~vtkTorusDeformation() = default;
-
-void vtkTorusDeformation::SetReferenceConnection(vtkAlgorithmOutput* output)
-{
-  this->SetInputConnection(1, output);
 }
 
 int vtkTorusDeformation::RequestUpdateExtent(
@@ -487,7 +439,7 @@ void vtkTorusDeformation::Execute(Task& task)
     atlas::CheckDonut(form.donut);
   }
   const TorusGrid grid = FindGrid(input);
-  AttentionAtlas::RequireMemory(
+  RequireMemory(
     BytesPerMovedPoint * static_cast<double>(std::max<vtkIdType>(input->GetNumberOfPoints(), 0)),
     "the surface of " + std::to_string(input->GetNumberOfPoints()) + " points",
     "lower the Resolution of the chart.");
@@ -509,5 +461,5 @@ void vtkTorusDeformation::Execute(Task& task)
     DeformOther(form, input, task.Progress(), output);
   }
   output->GetFieldData()->PassData(input->GetFieldData());
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::TorusDeformation);
+  SetFormat(output, Formats::TorusDeformation);
 }

@@ -1,18 +1,15 @@
 #include "vtkUnembeddingSphere.h"
 
 #include "ArrayNames.h"
-#include "AttentionOnlyModel.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "AttentionOnly/SphericalVoronoi.h"
 #include "DataFormat.h"
+#include "Drawing/ClassPalette.h"
 #include "PolyOutput.h"
-#include "SphericalVoronoi.h"
 #include "Task.h"
 
-#include <vtkCellArray.h>
 #include <vtkCellData.h>
-#include <vtkFloatArray.h>
 #include <vtkInformation.h>
-#include <vtkInformationVector.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
@@ -20,12 +17,11 @@
 #include <algorithm>
 #include <cstdint>
 
-using AttentionAtlas::Task;
+namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 
 namespace
 {
-
-namespace Names = AttentionAtlas::ArrayNames;
 
 /// A generous estimate of the bytes per point of the sphere: the point, a quad and their arrays,
 /// both here and in Core.
@@ -34,7 +30,7 @@ constexpr double BytesPerSpherePoint = 240;
 void SetCells(const atlas::SphereTessellation& sphere, vtkPolyData* output)
 {
   vtkNew<vtkPoints> points;
-  AttentionAtlas::SetPoints(points, sphere.points);
+  SetPoints(points, sphere.points);
   vtkNew<vtkCellArray> polygons;
   polygons->AllocateExact(static_cast<vtkIdType>(sphere.owners.size()),
     static_cast<vtkIdType>(sphere.connectivity.size()));
@@ -51,8 +47,8 @@ void SetCells(const atlas::SphereTessellation& sphere, vtkPolyData* output)
   normals->DeepCopy(points->GetData());
   normals->SetName("Normals");
   output->GetPointData()->SetNormals(normals);
-  AttentionAtlas::AddIntegers(output->GetCellData(), Names::Class, sphere.owners);
-  AttentionAtlas::AddClassColors(output->GetCellData(), Names::ClassColor, sphere.owners);
+  ListArrays(sphere.owners, output->GetCellData()).Int(Names::Class);
+  AddColors(output->GetCellData(), Names::ClassColor, sphere.owners, atlas::ClassColor);
 }
 
 void SetCentres(
@@ -66,13 +62,13 @@ void SetCentres(
     classes.push_back(static_cast<int>(c));
   }
   vtkNew<vtkPoints> points;
-  AttentionAtlas::SetPoints(points, centres);
+  SetPoints(points, centres);
   output->SetPoints(points);
-  output->SetVerts(AttentionAtlas::Vertices(points->GetNumberOfPoints()));
-  AttentionAtlas::AddIntegers(output->GetPointData(), Names::Class, classes);
-  AttentionAtlas::AddIntegers(output->GetPointData(), Names::Reachable,
-    { partition.reachable.begin(), partition.reachable.end() });
-  AttentionAtlas::AddClassColors(output->GetPointData(), Names::ClassColor, classes);
+  output->SetVerts(Vertices(points->GetNumberOfPoints()));
+  ListArrays(classes, output->GetPointData())
+    .Int(Names::Class)
+    .Int(Names::Reachable, [&](int c) { return partition.reachable[c]; });
+  AddColors(output->GetPointData(), Names::ClassColor, classes, atlas::ClassColor);
 }
 
 /// Sets the arcs. Their points are the first points of the sphere.
@@ -80,8 +76,6 @@ void SetArcs(const atlas::SphericalVoronoi& partition, const atlas::SphereTessel
   vtkPolyData* output)
 {
   vtkNew<vtkCellArray> lines;
-  std::vector<int> first;
-  std::vector<int> second;
   std::int64_t count = 0;
   for (std::size_t i = 0; i < partition.arcs.size(); ++i)
   {
@@ -91,15 +85,15 @@ void SetArcs(const atlas::SphericalVoronoi& partition, const atlas::SphereTessel
       lines->InsertCellPoint(point);
       count = std::max(count, point + 1);
     }
-    first.push_back(partition.arcs[i].first);
-    second.push_back(partition.arcs[i].second);
   }
   vtkNew<vtkPoints> points;
-  AttentionAtlas::SetPoints(points, { sphere.points.begin(), sphere.points.begin() + count });
+  SetPoints(points, { sphere.points.begin(), sphere.points.begin() + count });
   output->SetPoints(points);
   output->SetLines(lines);
-  AttentionAtlas::AddIntegers(output->GetCellData(), Names::First, first);
-  AttentionAtlas::AddIntegers(output->GetCellData(), Names::Second, second);
+  using Arc = std::decay_t<decltype(partition.arcs.front())>;
+  ListArrays(partition.arcs, output->GetCellData())
+    .Int(Names::First, &Arc::first)
+    .Int(Names::Second, &Arc::second);
 }
 
 }
@@ -115,8 +109,7 @@ void vtkUnembeddingSphere::Evaluate(const atlas::AttentionOnlyModel& model, Task
 {
   const atlas::SphericalVoronoi partition = atlas::PartitionSphere(model.unembedding);
   task.Progress()(0.5);
-  AttentionAtlas::RequireMemory(
-    BytesPerSpherePoint * atlas::CountTessellationPoints(partition, this->Resolution),
+  RequireMemory(BytesPerSpherePoint * atlas::CountTessellationPoints(partition, this->Resolution),
     "a sphere with great circles of " + std::to_string(this->Resolution) + " segments",
     "lower Resolution.");
   atlas::SphereTessellator tessellator(partition, this->Resolution);
@@ -133,9 +126,9 @@ void vtkUnembeddingSphere::Evaluate(const atlas::AttentionOnlyModel& model, Task
   auto* centres = task.Output<vtkPolyData>(CENTRES);
   auto* arcs = task.Output<vtkPolyData>(ARCS);
   SetCells(tessellator.Get(), cells);
-  AttentionAtlas::SetFormat(cells, AttentionAtlas::Formats::UnembeddingCells);
+  SetFormat(cells, Formats::UnembeddingCells);
   SetCentres(model.unembedding, partition, centres);
-  AttentionAtlas::SetFormat(centres, AttentionAtlas::Formats::UnembeddingCentres);
+  SetFormat(centres, Formats::UnembeddingCentres);
   SetArcs(partition, tessellator.Get(), arcs);
-  AttentionAtlas::SetFormat(arcs, AttentionAtlas::Formats::UnembeddingArcs);
+  SetFormat(arcs, Formats::UnembeddingArcs);
 }

@@ -1,20 +1,15 @@
 #include "vtkWordCircle.h"
 
 #include "ArrayNames.h"
-#include "AttentionOnlyModel.h"
-#include "DataFields.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "AttentionOnly/TorusAngles.h"
+#include "Base/Pi.h"
 #include "DataFormat.h"
-#include "Pi.h"
+#include "Drawing/ClassPalette.h"
 #include "PolyOutput.h"
 #include "Task.h"
-#include "TorusAngles.h"
 
-#include <vtkCellArray.h>
 #include <vtkCellData.h>
-#include <vtkFloatArray.h>
-#include <vtkInformation.h>
-#include <vtkInformationVector.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPointData.h>
 #include <vtkPolyData.h>
@@ -23,12 +18,12 @@
 #include <cmath>
 #include <cstdint>
 
-using AttentionAtlas::Task;
+namespace Names = AttentionAtlas::ArrayNames;
+using namespace AttentionAtlas;
 
 namespace
 {
 
-namespace Names = AttentionAtlas::ArrayNames;
 using Eigen::Vector3d;
 
 const double Radius = std::sqrt(3.0);
@@ -48,19 +43,13 @@ Vector3d OnCircle(double angle)
   return atlas::EmbeddingAtAngle(angle, atlas::AngleMap::Isometric);
 }
 
-void AddAngles(vtkPolyData* output, const std::vector<double>& angles)
-{
-  output->GetPointData()->AddArray(AttentionAtlas::MakeArray<vtkFloatArray>(
-    Names::Angle, angles, [](double angle) { return static_cast<float>(angle); }));
-}
-
 void SetTokens(const atlas::Rows3& embeddings, vtkPolyData* output)
 {
   const std::int64_t tokens = embeddings.rows();
   std::vector<Vector3d> positions;
   std::vector<double> angles;
   std::vector<int> token;
-  std::vector<int> normalized;
+  std::vector<bool> normalized;
   for (const bool isNormalized : { false, true })
   {
     for (std::int64_t t = 0; t < tokens; ++t)
@@ -70,7 +59,7 @@ void SetTokens(const atlas::Rows3& embeddings, vtkPolyData* output)
       positions.push_back(isNormalized ? e : raw);
       angles.push_back(Angle(e));
       token.push_back(static_cast<int>(t));
-      normalized.push_back(isNormalized ? 1 : 0);
+      normalized.push_back(isNormalized);
     }
   }
   vtkNew<vtkCellArray> lines;
@@ -79,14 +68,15 @@ void SetTokens(const atlas::Rows3& embeddings, vtkPolyData* output)
     lines->InsertNextCell({ t, tokens + t });
   }
   vtkNew<vtkPoints> points;
-  AttentionAtlas::SetPoints(points, positions);
+  SetPoints(points, positions);
   output->SetPoints(points);
-  output->SetVerts(AttentionAtlas::Vertices(2 * tokens));
+  output->SetVerts(Vertices(2 * tokens));
   output->SetLines(lines);
-  AttentionAtlas::AddIntegers(output->GetPointData(), Names::Token, token);
-  AddAngles(output, angles);
-  AttentionAtlas::AddIntegers(output->GetPointData(), Names::Normalized, normalized);
-  AttentionAtlas::AddClassColors(output->GetPointData(), Names::ClassColor, token);
+  vtkPointData* data = output->GetPointData();
+  ListArrays(token, data).Int(Names::Token);
+  ListArrays(angles, data).Float(Names::Angle);
+  ListArrays(normalized, data).Int(Names::Normalized);
+  AddColors(data, Names::ClassColor, token, atlas::ClassColor);
 }
 
 /// Half the side of the square around the circle and the projections of the embeddings.
@@ -123,12 +113,12 @@ void SetCircle(double halfSide, vtkPolyData* output)
     angles.push_back(corner);
   }
   vtkNew<vtkPoints> points;
-  AttentionAtlas::SetPoints(points, positions);
+  SetPoints(points, positions);
   output->SetPoints(points);
   output->SetLines(lines);
   output->SetPolys(polygons);
-  AddAngles(output, angles);
-  AttentionAtlas::AddColors(output->GetCellData(), Names::CircleColor, { LineColor, PlaneColor });
+  ListArrays(angles, output->GetPointData()).Float(Names::Angle);
+  AddColors(output->GetCellData(), Names::CircleColor, std::array{ LineColor, PlaneColor });
 }
 
 }
@@ -145,7 +135,7 @@ void vtkWordCircle::Evaluate(const atlas::AttentionOnlyModel& model, Task& task)
   auto* tokens = task.Output<vtkPolyData>(TOKENS);
   auto* circle = task.Output<vtkPolyData>(CIRCLE);
   SetTokens(model.wordEmbedding, tokens);
-  AttentionAtlas::SetFormat(tokens, AttentionAtlas::Formats::EmbeddingTokens);
+  SetFormat(tokens, Formats::EmbeddingTokens);
   SetCircle(HalfSide(model.wordEmbedding), circle);
-  AttentionAtlas::SetFormat(circle, AttentionAtlas::Formats::WordCircle);
+  SetFormat(circle, Formats::WordCircle);
 }

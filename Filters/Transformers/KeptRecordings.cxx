@@ -1,11 +1,10 @@
 #include "KeptRecordings.h"
 
-#include "Tensor.h"
+#include "Files/Tensor.h"
 
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <utility>
 
 namespace AttentionAtlas
 {

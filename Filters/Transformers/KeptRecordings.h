@@ -1,10 +1,10 @@
 #pragma once
 
 #include "AttentionAtlasTransformersModule.h"
-#include "OpenTransformer.h"
-#include "RecordTransformer.h"
-#include "RecorderInput.h"
-#include "Recording.h"
+#include "Recorder/OpenTransformer.h"
+#include "Recorder/RecorderInput.h"
+#include "Recording/Recording.h"
+#include "Run/RecordTransformer.h"
 
 #include <cstddef>
 #include <cstdint>

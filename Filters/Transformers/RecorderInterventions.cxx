@@ -1,7 +1,7 @@
 #include "RecorderInterventions.h"
 
-#include "EncodedPrompt.h"
-#include "Error.h"
+#include "Base/Error.h"
+#include "Recorder/EncodedPrompt.h"
 
 #include <utility>
 
@@ -69,25 +69,17 @@ atlas::Interventions GatherInterventions(const InterventionSources& intervention
   }
   const std::vector<atlas::ActivationSite> sites =
     atlas::ParseSites(interventions.patchSites, "PatchSites");
-  if (interventions.patchFrom.empty() != sites.empty())
-  {
-    throw atlas::OptionError(
-      sites.empty() ? "PatchSites: expected where to patch, such as 2.5 or r2@3, found none."
-                    : "PatchFrom: expected the prompt to patch from, found none.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(interventions.patchFrom.empty() != sites.empty(),
+    sites.empty() ? "PatchSites: expected where to patch, such as 2.5 or r2@3, found none."
+                  : "PatchFrom: expected the prompt to patch from, found none.");
   if (sites.empty())
   {
     return found;
   }
-  if (input.input.images > 0)
-  {
-    throw atlas::OptionError("PatchFrom: expected a model of texts, found one of images.");
-  }
-  if (!sources.segments.empty())
-  {
-    throw atlas::OptionError("PatchFrom: expected no Segments, since they would be those of the "
-                             "prompts alone, found some.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(
+    input.input.images > 0, "PatchFrom: expected a model of texts, found one of images.");
+  atlas::ThrowIf<atlas::OptionError>(!sources.segments.empty(),
+    "PatchFrom: expected no Segments, since they would be those of the prompts alone, found some.");
   atlas::EncodedPrompt source = ReadSource(interventions, sources, model);
   RequireSameLengths(input, source);
   for (const atlas::ActivationSite& site : sites)

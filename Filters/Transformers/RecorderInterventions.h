@@ -1,7 +1,7 @@
 #pragma once
 
-#include "Interventions.h"
-#include "RecorderInput.h"
+#include "Recorder/RecorderInput.h"
+#include "Run/Interventions.h"
 
 #include <string>
 

@@ -1,8 +1,8 @@
 #include "vtkRandomPrompts.h"
 
 #include "DataFormat.h"
-#include "Prompts.h"
 #include "Task.h"
+#include "Text/Prompts.h"
 
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
@@ -12,7 +12,7 @@
 #include <vtkTable.h>
 #include <vtkTypeInt64Array.h>
 
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 
 vtkStandardNewMacro(vtkRandomPrompts);
 
@@ -46,7 +46,7 @@ void vtkRandomPrompts::Execute(Task& task)
   positions->SetName("Position");
   ids->SetName("TokenId");
   constexpr double bytes = 3 * sizeof(std::int64_t);
-  AttentionAtlas::RequireMemory(bytes * this->Length * this->Count,
+  RequireMemory(bytes * this->Length * this->Count,
     std::to_string(this->Count) + " sequences of " + std::to_string(this->Length) + " tokens",
     "lower Length or Count.");
   int sequence = 0;
@@ -65,5 +65,5 @@ void vtkRandomPrompts::Execute(Task& task)
   output->AddColumn(sequences);
   output->AddColumn(positions);
   output->AddColumn(ids);
-  AttentionAtlas::SetFormat(output, AttentionAtlas::Formats::RandomPrompts);
+  SetFormat(output, Formats::RandomPrompts);
 }

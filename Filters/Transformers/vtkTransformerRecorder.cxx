@@ -1,41 +1,36 @@
 #include "vtkTransformerRecorder.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/RemainingTime.h"
 #include "Execution.h"
-#include "GeneratedText.h"
 #include "KeptRecordings.h"
-#include "PromptMeans.h"
-#include "RecordInput.h"
-#include "RecorderInput.h"
+#include "Preprocessing/VisionProcessor.h"
+#include "Recorder/GeneratedText.h"
+#include "Recorder/RecordInput.h"
+#include "Recorder/RecorderInput.h"
 #include "RecorderInterventions.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
-#include "RemainingTime.h"
+#include "Run/PromptMeans.h"
 #include "Task.h"
 #include "TransformerConversion.h"
-#include "VisionProcessor.h"
 
 #include <vtkDataArray.h>
-#include <vtkDataArraySelection.h>
 #include <vtkInformation.h>
 #include <vtkInformationVector.h>
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
-#include <vtkSmartPointer.h>
 #include <vtkStreamingDemandDrivenPipeline.h>
 #include <vtkTable.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <map>
 #include <numeric>
 #include <optional>
-#include <string>
-#include <vector>
 
-using AttentionAtlas::Task;
+using namespace AttentionAtlas;
 using SDDP = vtkStreamingDemandDrivenPipeline;
 
 namespace
@@ -85,9 +80,7 @@ const atlas::TransformerConfig* FindConfig(vtkDataObject* input)
   auto* model = vtkMultiBlockDataSet::SafeDownCast(input);
   try
   {
-    return AttentionAtlas::IsEmpty(model)
-             ? nullptr
-             : &AttentionAtlas::ToTransformer(model)->GetModel().GetConfig();
+    return IsEmpty(model) ? nullptr : &ToTransformer(model)->GetModel().GetConfig();
   }
   catch (const atlas::Error&) // an update will tell
   {
@@ -97,10 +90,9 @@ const atlas::TransformerConfig* FindConfig(vtkDataObject* input)
 
 /// The means over other prompts that interventions need, of which each rank has run a part.
 std::vector<float> MeansOverRanks(const atlas::Transformer& model,
-  const atlas::TransformerInput& input, const atlas::RecordOptions& options,
-  const AttentionAtlas::RankGroup& ranks)
+  const atlas::TransformerInput& input, const atlas::RecordOptions& options, const RankGroup& ranks)
 {
-  AttentionAtlas::RequireMemory(static_cast<double>(atlas::PromptSumsMemory(model, input, options)),
+  RequireMemory(static_cast<double>(atlas::PromptSumsMemory(model, input, options)),
     "the means over other prompts", "give fewer or shorter sequences.");
   const std::vector<double> mine = atlas::SumOverPrompts(model, input, options);
   const std::vector<double> all = ranks.Gather(mine);
@@ -124,85 +116,16 @@ vtkTransformerRecorder::vtkTransformerRecorder()
   AddArrays(this->Record);
 }
 
-vtkTransformerRecorder::~vtkTransformerRecorder() = default;
-
-void vtkTransformerRecorder::AddImage(const char* fileName)
-{
-  if (fileName != nullptr && *fileName != '\0')
-  {
-    this->Images.emplace_back(fileName);
-    this->Modified();
-  }
-}
-
-void vtkTransformerRecorder::ClearImages()
-{
-  this->Images.clear();
-  this->Modified();
-}
-
-void vtkTransformerRecorder::AddSound(const char* fileName)
-{
-  if (fileName != nullptr && *fileName != '\0')
-  {
-    this->Sounds.emplace_back(fileName);
-    this->Modified();
-  }
-}
-
-void vtkTransformerRecorder::ClearSounds()
-{
-  this->Sounds.clear();
-  this->Modified();
-}
-
-void vtkTransformerRecorder::AddLayer(int layer)
-{
-  this->Layers.push_back(layer);
-  this->Modified();
-}
-
-void vtkTransformerRecorder::ClearLayers()
-{
-  this->Layers.clear();
-  this->Modified();
-}
-
 int vtkTransformerRecorder::GetHasEncoder()
 {
   const atlas::TransformerConfig* config = FindConfig(this->GetInputDataObject(0, 0));
   return config != nullptr && config->encoder != nullptr ? 1 : 0;
 }
 
-int vtkTransformerRecorder::GetReadsFilms()
+int vtkTransformerRecorder::GetReadsVideos()
 {
   const atlas::TransformerConfig* config = FindConfig(this->GetInputDataObject(0, 0));
-  return config != nullptr && atlas::ReadsFilms(*config) ? 1 : 0;
-}
-
-vtkDataArraySelection* vtkTransformerRecorder::GetRecord()
-{
-  return this->Record;
-}
-
-int vtkTransformerRecorder::GetNumberOfRecordArrays()
-{
-  return this->Record->GetNumberOfArrays();
-}
-
-const char* vtkTransformerRecorder::GetRecordArrayName(int index)
-{
-  return this->Record->GetArrayName(index);
-}
-
-int vtkTransformerRecorder::GetRecordArrayStatus(const char* name)
-{
-  return this->Record->ArrayIsEnabled(name);
-}
-
-void vtkTransformerRecorder::SetRecordArrayStatus(const char* name, int status)
-{
-  this->Record->SetArraySetting(name, status);
+  return config != nullptr && atlas::ReadsVideos(*config) ? 1 : 0;
 }
 
 void vtkTransformerRecorder::DisableAllRecord()
@@ -229,7 +152,7 @@ int vtkTransformerRecorder::RequestInformation(
     info->Set(SDDP::TIME_STEPS(), times.data(), static_cast<int>(times.size()));
     info->Set(SDDP::TIME_RANGE(), range.data(), 2);
   }
-  AttentionAtlas::Announce(outputVector->GetInformationObject(0), this->MakeOutline());
+  Announce(outputVector->GetInformationObject(0), this->MakeOutline());
   return 1;
 }
 
@@ -257,7 +180,7 @@ std::int64_t vtkTransformerRecorder::TokensToShow(const Task& task) const
 struct vtkTransformerRecorder::Run
 {
   std::shared_ptr<const atlas::OpenTransformer> model;
-  AttentionAtlas::RecordingKey key;
+  RecordingKey key;
   atlas::RecordOptions options;
   std::vector<atlas::SequenceRange> ranges; ///< of all ranks
 
@@ -268,7 +191,7 @@ struct vtkTransformerRecorder::Run
 /// Sends the rows of all sequences to every rank. The encoder of pictures among words has sequences
 /// of its own.
 void vtkTransformerRecorder::ShareRows(
-  const Run& run, const AttentionAtlas::RankGroup& ranks, const atlas::Recording& recording)
+  const Run& run, const RankGroup& ranks, const atlas::Recording& recording)
 {
   const atlas::TransformerConfig& config = run.Model().GetConfig();
   if (config.vision == nullptr || recording.encoder == nullptr)
@@ -302,21 +225,20 @@ vtkSmartPointer<vtkMultiBlockDataSet> vtkTransformerRecorder::MakeOutline()
   auto outline = vtkSmartPointer<vtkMultiBlockDataSet>::New();
   try
   {
-    auto* input = vtkMultiBlockDataSet::SafeDownCast(AttentionAtlas::OutlineOf(this));
-    if (AttentionAtlas::IsEmpty(input))
+    auto* input = vtkMultiBlockDataSet::SafeDownCast(OutlineOf(this));
+    if (IsEmpty(input))
     {
       return outline;
     }
-    const auto model = AttentionAtlas::ToTransformer(input);
-    const atlas::RecorderInput read = atlas::GatherInput(
-      this->GetSources(vtkTable::SafeDownCast(AttentionAtlas::OutlineOf(this, 1))), *model);
+    const auto model = ToTransformer(input);
+    const atlas::RecorderInput read =
+      atlas::GatherInput(this->GetSources(vtkTable::SafeDownCast(OutlineOf(this, 1))), *model);
     if (!read.IsEmpty())
     {
       atlas::RecordOptions options = this->GetChoice(model->GetModel());
       options.sequences = { 0, 0 };
       std::string warning;
-      AttentionAtlas::ToDataSet(
-        atlas::RecordInput(*model, read, options, this->RecordPictures, warning), outline);
+      ToDataSet(atlas::RecordInput(*model, read, options, this->RecordPictures, warning), outline);
     }
   }
   catch (const std::exception&)
@@ -336,7 +258,7 @@ atlas::RecordOptions vtkTransformerRecorder::GetChoice(const atlas::Transformer&
   }
   atlas::LeaveOutMissing(model, options);
   options.layers.assign(this->Layers.begin(), this->Layers.end());
-  options.threads = AttentionAtlas::ThreadLimit();
+  options.threads = ThreadLimit();
   return options;
 }
 
@@ -345,7 +267,7 @@ atlas::RecordOptions vtkTransformerRecorder::GetOptions(
   const atlas::RecorderSources& sources, const Run& run, const Task& task) const
 {
   atlas::RecordOptions options = this->GetChoice(run.Model());
-  options.interventions = AttentionAtlas::GatherInterventions(
+  options.interventions = GatherInterventions(
     { this->Ablate, AblationBy[this->AblateTo], this->PatchFrom, this->PatchSites }, sources,
     run.Input(), *run.model);
   options.progress = task.Progress();
@@ -360,11 +282,9 @@ void vtkTransformerRecorder::Generate(Run& run, atlas::TextSteps& steps) const
   {
     return;
   }
-  if (!run.options.interventions.list.empty())
-  {
-    throw atlas::OptionError("expected GenerateTokens or interventions (Ablate, PatchFrom), found "
-                             "both; the unchanged model would choose the tokens.");
-  }
+  atlas::ThrowIf<atlas::OptionError>(!run.options.interventions.list.empty(),
+    "expected GenerateTokens or interventions (Ablate, PatchFrom), found "
+    "both; the unchanged model would choose the tokens.");
   atlas::GenerationOptions options;
   options.count = this->GenerateTokens;
   options.temperature = this->Temperature;
@@ -401,8 +321,8 @@ atlas::Recording vtkTransformerRecorder::RecordAll(
 /// The recording that was made before, if all ranks have it, or a new one.
 atlas::Recording vtkTransformerRecorder::FindOrRecord(const Run& run, const Task& task)
 {
-  const AttentionAtlas::RankGroup& ranks = task.Ranks();
-  const AttentionAtlas::KeptRecordings::Item* known = this->Kept->Find(run.key);
+  const RankGroup& ranks = task.Ranks();
+  const KeptRecordings::Item* known = this->Kept->Find(run.key);
   if (!ranks.Any(known == nullptr))
   {
     ranks.RequireSame(known->fingerprint);
@@ -410,8 +330,7 @@ atlas::Recording vtkTransformerRecorder::FindOrRecord(const Run& run, const Task
   }
   std::string warning;
   atlas::Recording recording = this->RecordAll(run, task, warning);
-  const std::size_t fingerprint =
-    ranks.Count() > 1 ? AttentionAtlas::Fingerprint(run.Model(), recording) : 0;
+  const std::size_t fingerprint = ranks.Count() > 1 ? Fingerprint(run.Model(), recording) : 0;
   ranks.RequireSame(fingerprint);
   if (!warning.empty() && ranks.Rank() == 0)
   {
@@ -424,10 +343,10 @@ atlas::Recording vtkTransformerRecorder::FindOrRecord(const Run& run, const Task
 
 void vtkTransformerRecorder::Execute(Task& task)
 {
-  const AttentionAtlas::RankGroup& ranks = task.Ranks();
+  const RankGroup& ranks = task.Ranks();
   this->Kept->SetLimit(static_cast<std::uint64_t>(this->KeptRecordings) << 20U);
   auto* input = task.Input<vtkMultiBlockDataSet>();
-  const bool hasModel = !AttentionAtlas::IsEmpty(input);
+  const bool hasModel = !IsEmpty(input);
   ranks.RequireSame(hasModel ? 1 : 0);
   if (!hasModel)
   {
@@ -435,7 +354,7 @@ void vtkTransformerRecorder::Execute(Task& task)
     return;
   }
   Run run;
-  this->Model = run.model = AttentionAtlas::ToTransformer(input);
+  this->Model = run.model = ToTransformer(input);
   task.Reads(this->PromptFile.c_str());
   for (const auto* files : { &this->Images, &this->Sounds })
   {
@@ -473,11 +392,11 @@ void vtkTransformerRecorder::Execute(Task& task)
   run.key.choice = run.options;
   const atlas::Recording recording = this->FindOrRecord(run, task);
   auto* output = task.Output<vtkMultiBlockDataSet>();
-  AttentionAtlas::ToDataSet(steps.Of(recording), output);
+  ToDataSet(steps.Of(recording), output);
   if (this->HasOwnTime(task.InputInformation()))
   {
     output->GetInformation()->Set(
       vtkDataObject::DATA_TIME_STEP(), static_cast<double>(steps.shown));
-    AttentionAtlas::AddLastOffsets(steps.lastOffsets, output);
+    AddLastOffsets(steps.lastOffsets, output);
   }
 }

@@ -2,6 +2,7 @@
 
 #include "ColorBars.h"
 #include "Coloring.h"
+#include "ProxyValues.h"
 
 #include <vtkAbstractArray.h>
 #include <vtkAlgorithm.h>
@@ -10,7 +11,6 @@
 #include <vtkPVArrayInformation.h>
 #include <vtkPVDataInformation.h>
 #include <vtkPVXMLElement.h>
-#include <vtkSMPropertyHelper.h>
 #include <vtkSMSourceProxy.h>
 #include <vtkSMViewProxy.h>
 #include <vtkStringArray.h>
@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,10 +44,14 @@ constexpr std::array<Axis, 2> Axes = { { { "Bottom", "theta_1", "Key", "Key Toke
   { "Left", "theta_2", "Query", "Query Token", 0.5, -1, 40 } } };
 
 /// A property of an axis of a view.
+std::string NameOf(const Axis& axis, const char* name)
+{
+  return std::string(axis.side) + "Axis" + name;
+}
+
 vtkSMPropertyHelper AxisProperty(vtkSMProxy* view, const Axis& axis, const char* name)
 {
-  const std::string property = std::string(axis.side) + "Axis" + name;
-  return { view, property.c_str(), true };
+  return { view, NameOf(axis, name).c_str(), true };
 }
 
 /// What a representation shows; null if it is on a server.
@@ -146,14 +149,8 @@ std::vector<std::string> Labels(
 /// The labels of an axis of a view; none: numbers.
 std::vector<std::string> LabelsOf(vtkSMProxy* view, const Axis& axis)
 {
-  vtkSMPropertyHelper property = AxisProperty(view, axis, "Labels");
-  const bool used = AxisProperty(view, axis, "UseCustomLabels").GetAsInt() != 0;
-  std::vector<std::string> labels;
-  for (unsigned int i = 0; used && i < property.GetNumberOfElements(); ++i)
-  {
-    labels.emplace_back(property.GetAsString(i));
-  }
-  return labels;
+  const bool isUsed = AxisProperty(view, axis, "UseCustomLabels").GetAsInt() != 0;
+  return isUsed ? TextsOf(AxisProperty(view, axis, "Labels")) : std::vector<std::string>();
 }
 
 /// Sets the labels of an axis of a view; none: numbers. Returns whether they were others.
@@ -163,14 +160,8 @@ bool SetLabels(vtkSMProxy* view, const Axis& axis, const std::vector<std::string
   {
     return false;
   }
-  vtkSMPropertyHelper use = AxisProperty(view, axis, "UseCustomLabels");
-  vtkSMPropertyHelper property = AxisProperty(view, axis, "Labels");
-  use.Set(labels.empty() ? 0 : 1);
-  property.SetNumberOfElements(static_cast<unsigned int>(labels.size()));
-  for (std::size_t i = 0; i < labels.size(); ++i)
-  {
-    property.Set(static_cast<unsigned int>(i), labels[i].c_str());
-  }
+  AxisProperty(view, axis, "UseCustomLabels").Set(labels.empty() ? 0 : 1);
+  SetTexts(view, NameOf(axis, "Labels"), labels);
   return true;
 }
 
@@ -183,34 +174,12 @@ vtkPVXMLElement* ChartHint(vtkSMProxy* representation)
   return found != elements.end() ? *found : nullptr;
 }
 
-/// The titles that a hint Chart has for an axis, separated by semicolons.
-std::vector<std::string> TitlesOf(vtkPVXMLElement* hint, const char* attribute)
+/// The view that shows a chart; null if it has no such property, or the user chooses what it says.
+vtkSMViewProxy* ViewWith(const char* property, vtkSMProxy* representation)
 {
-  std::vector<std::string> titles;
-  std::istringstream text(hint->GetAttributeOrEmpty(attribute));
-  for (std::string title; std::getline(text, title, ';');)
-  {
-    titles.push_back(title);
-  }
-  return titles;
-}
-
-/// Which of these titles a representation has: that of the value of the property `by` of its
-/// source.
-std::size_t TitleNumber(vtkSMProxy* representation, vtkPVXMLElement* hint)
-{
-  const char* property = hint->GetAttribute("by");
-  vtkSMProxy* source = vtkSMPropertyHelper(representation, "Input").GetAsProxy();
-  return property != nullptr && source != nullptr
-           ? static_cast<std::size_t>(vtkSMPropertyHelper(source, property).GetAsInt())
-           : 0;
-}
-
-/// The column of the horizontal axis of a chart; empty: the numbers of rows.
-std::string XColumn(vtkSMProxy* representation)
-{
-  const bool isIndex = vtkSMPropertyHelper(representation, "UseIndexForXAxis").GetAsInt() != 0;
-  return isIndex ? "" : vtkSMPropertyHelper(representation, "XArrayName").GetAsString();
+  vtkSMViewProxy* view = vtkSMViewProxy::FindView(representation);
+  return view != nullptr && view->GetProperty(property) != nullptr && !AreBarsByHand() ? view
+                                                                                       : nullptr;
 }
 
 /// The labels of the rows of a table by a hint Chart, one for each place; none if the chart has
@@ -219,12 +188,13 @@ std::vector<std::string> RowLabels(vtkSMProxy* representation, vtkPVXMLElement* 
 {
   auto* table = vtkTable::SafeDownCast(ClientData(representation));
   const std::string at = hint->GetAttributeOrEmpty("at");
-  if (table == nullptr || XColumn(representation) != at)
+  const bool isByRows = Number(representation, "UseIndexForXAxis") != 0;
+  if (table == nullptr || (isByRows ? "" : TextOf({ representation, "XArrayName" })) != at)
   {
     return {};
   }
   vtkAbstractArray* places = table->GetColumnByName(at.c_str());
-  const std::vector<std::string> columns = TitlesOf(hint, "labels");
+  const std::vector<std::string> columns = NamesIn(hint->GetAttributeOrEmpty("labels"));
   std::vector<std::string> labels;
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
   {
@@ -313,18 +283,19 @@ bool SetRange(
 void TitleChart(vtkSMProxy* representation, bool isNew)
 {
   vtkPVXMLElement* hint = ChartHint(representation);
-  vtkSMViewProxy* view = vtkSMViewProxy::FindView(representation);
-  if (hint == nullptr || view == nullptr || view->GetProperty("BottomAxisTitle") == nullptr ||
-      AreBarsByHand())
+  vtkSMViewProxy* view = ViewWith("BottomAxisTitle", representation);
+  if (hint == nullptr || view == nullptr)
   {
     return;
   }
-  const std::size_t number = TitleNumber(representation, hint);
+  vtkSMProxy* source = vtkSMPropertyHelper(representation, "Input").GetAsProxy();
+  const char* by = hint->GetAttribute("by");
+  const std::size_t number = by != nullptr && source != nullptr ? Number(source, by) : 0;
   for (const auto& [axis, attribute] : { std::pair(Axes[0], "bottom"), std::pair(Axes[1], "left") })
   {
     vtkSMPropertyHelper title = AxisProperty(view, axis, "Title");
-    const std::string old = title.GetAsString() != nullptr ? title.GetAsString() : "";
-    const std::vector<std::string> titles = TitlesOf(hint, attribute);
+    const std::string old = TextOf(title);
+    const std::vector<std::string> titles = NamesIn(hint->GetAttributeOrEmpty(attribute));
     const std::string wanted = number < titles.size() ? titles[number] : "";
     const bool isOurs = std::find(titles.begin(), titles.end(), old) != titles.end();
     if (isOurs ? old != wanted : isNew && old.empty())
@@ -340,9 +311,8 @@ void TitleChart(vtkSMProxy* representation, bool isNew)
 void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels)
 {
   vtkPVXMLElement* hint = ChartHint(representation);
-  vtkSMViewProxy* view = vtkSMViewProxy::FindView(representation);
-  if (hint == nullptr || hint->GetAttribute("labels") == nullptr || view == nullptr ||
-      view->GetProperty("BottomAxisLabels") == nullptr || AreBarsByHand())
+  vtkSMViewProxy* view = ViewWith("BottomAxisLabels", representation);
+  if (hint == nullptr || hint->GetAttribute("labels") == nullptr || view == nullptr)
   {
     return;
   }
@@ -359,7 +329,7 @@ void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels)
   const int width = vtkSMPropertyHelper(view, "ViewSize").GetAsInt();
   const auto letters = static_cast<std::size_t>(std::max(1, 3 * width / (2 * font)));
   std::vector<std::string> fitting = Fitting(all, Axes[0], letters);
-  if (fitting.size() < all.size() && TitlesOf(hint, "labels").size() > 1)
+  if (fitting.size() < all.size() && NamesIn(hint->GetAttribute("labels")).size() > 1)
   {
     fitting = Fitting(Firsts(all), Axes[0], letters);
   }
@@ -389,8 +359,7 @@ void CompleteImageChart(vtkSMProxy* representation)
     const bool isMap =
       ShownData(representation)->GetArrayInformation(axis.tokens, vtkDataObject::FIELD) != nullptr;
     vtkSMPropertyHelper title = AxisProperty(view, axis, "Title");
-    const std::string old = title.GetAsString() != nullptr ? title.GetAsString() : "";
-    if (!IsOurTitle(old, axis))
+    if (!IsOurTitle(TextOf(title), axis))
     {
       continue;
     }

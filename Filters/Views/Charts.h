@@ -15,20 +15,18 @@ namespace AttentionAtlas
 /// whether the view has just begun to show it; later a title that the user deletes stays away.
 void TitleChart(vtkSMProxy* representation, bool isNew);
 
-/// Puts the words of the columns `labels` of the hint Chart in place of numbers: all that fit, or
-/// the first of each layer; and lets an axis of points begin and end beside them. `labels`: all
-/// that there were before, and are now. Labels and ranges of the user are kept. A server's columns
-/// do not reach the client, and so its rows keep their numbers.
+/// Puts the words of the columns `labels` of the hint Chart in place of numbers, which remain for
+/// tables of a server: all that fit, or the first of each layer; and lets an axis of points begin
+/// and end beside them. `labels`: all that there were, and are now. Those of the user are kept.
 void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels);
 
 /// Whether a representation is one of an Image Chart View. It maps all arrays through tables, and
 /// so cannot show colors as they are.
 bool IsImageChart(vtkSMProxy* representation);
 
-/// Completes the view that shows an image of this plugin. The axes of a torus are titled theta_1
-/// and theta_2. Those of an attention map are Key and Query, with its tokens as labels; a server's
-/// tokens have numbers. The legend is hidden if it would show classes, which it draws in one color.
-/// Titles of the user are kept, and the labels beside them.
+/// Completes the view that shows an image of this plugin, as far as it has no titles of the user:
+/// theta_1 and theta_2 for a torus, Key and Query for an attention map, with its tokens as labels
+/// (numbers on a server). Hides the legend of classes, which it draws in one color.
 void CompleteImageChart(vtkSMProxy* representation);
 
 }

@@ -2,23 +2,19 @@
 
 #include "ColorMaps.h"
 #include "Coloring.h"
-#include "Ink.h"
+#include "ProxyValues.h"
+#include "ViewTexts.h"
 #include "vtkDiagramView.h"
 
 #include <vtkBoundingBox.h>
 #include <vtkCamera.h>
 #include <vtkCommand.h>
 #include <vtkMath.h>
-#include <vtkNew.h>
 #include <vtkPVDataInformation.h>
 #include <vtkPVGeneralSettings.h>
 #include <vtkRenderWindow.h>
 #include <vtkSMProperty.h>
-#include <vtkSMPropertyHelper.h>
-#include <vtkSMProxy.h>
-#include <vtkSMProxyIterator.h>
 #include <vtkSMRenderViewProxy.h>
-#include <vtkSMSessionProxyManager.h>
 #include <vtkSMTransferFunctionProxy.h>
 #include <vtkVector.h>
 
@@ -38,19 +34,6 @@ namespace AttentionAtlas
 {
 namespace
 {
-
-/// What a property of a proxy is set to, 0 if there is none.
-int Number(vtkSMProxy* proxy, const char* property)
-{
-  return proxy->GetProperty(property) != nullptr ? vtkSMPropertyHelper(proxy, property).GetAsInt()
-                                                 : 0;
-}
-
-vtkSMProxy* TableOf(vtkSMProxy* proxy)
-{
-  vtkSMPropertyHelper table(proxy, "LookupTable", true);
-  return table.GetNumberOfElements() > 0 ? table.GetAsProxy() : nullptr;
-}
 
 /// The visible proxies in a view.
 std::vector<vtkSMProxy*> Visible(vtkSMViewProxy* view)
@@ -78,34 +61,6 @@ bool IsData(vtkSMProxy* proxy)
   return proxy->GetProperty("ColorArrayName") != nullptr;
 }
 
-/// The title of the bar of an array whose name does not say it, with its unit.
-std::string TitleOf(const Coloring& coloring)
-{
-  if (coloring.HasLegend())
-  {
-    return coloring.legend.substr(0, coloring.legend.find('\n'));
-  }
-  using Title = std::pair<const char*, const char*>;
-  for (const auto& [array, title] : { Title("ClassColor", "Class"), Title("TargetColor", "Target"),
-         Title("Heat", "Attention weight"),
-         Title("RelativeHeat", "Share of the head's largest weight"),
-         Title("Weight", "Attention weight"), Title("Weights", "Attention weight"),
-         Title("Scores", "Attention score"), Title("Content", "Score of content"),
-         Title("Bias", "Score of position"), Title("NormWeighted", "Norm of weight x value"),
-         Title("Accuracy", "Accuracy (share)"), Title("Contribution", "Contribution (logits)"),
-         Title("ScoreContribution", "Contribution to score"), Title("Effect", "Effect of patch"),
-         Title("Logit Difference", "Difference (logits)"), Title("QK", "QK circuit (score)"),
-         Title("OV", "OV circuit (logits)"), Title("PositionQK", "QK of positions (score)"),
-         Title("Expert Weight", "Weight of the expert"), Title("Share", "Share of tokens") })
-  {
-    if (coloring.array == array)
-    {
-      return title;
-    }
-  }
-  return {};
-}
-
 /// Whether a bar or legend explains the colors of a representation.
 bool IsExplained(const Coloring& coloring)
 {
@@ -116,18 +71,19 @@ bool IsExplained(const Coloring& coloring)
 vtkSMProxy* OurDataOf(vtkSMProxy* bar)
 {
   vtkSMProxy* table = TableOf(bar);
-  vtkNew<vtkSMProxyIterator> representations;
-  representations->SetSession(bar->GetSession());
-  for (representations->Begin("representations"); table != nullptr && !representations->IsAtEnd();
-    representations->Next())
-  {
-    vtkSMProxy* data = representations->GetProxy();
-    if (IsData(data) && TableOf(data) == table && Coloring(data).ours)
-    {
-      return data;
-    }
-  }
-  return nullptr;
+  const auto all = ProxiesOf(bar->GetSessionProxyManager(), "representations");
+  const auto found = std::find_if(all.begin(), all.end(), [table](vtkSMProxy* data)
+    { return IsData(data) && TableOf(data) == table && Coloring(data).ours; });
+  return table != nullptr && found != all.end() ? *found : nullptr;
+}
+
+/// Whether what is visible in a view has data with these colors that meet a condition.
+template<class Condition>
+bool IsUsed(vtkSMProxy* table, vtkSMViewProxy* view, const Condition& condition)
+{
+  const std::vector<vtkSMProxy*> shown = Visible(view);
+  return std::any_of(shown.begin(), shown.end(),
+    [&](vtkSMProxy* data) { return IsData(data) && TableOf(data) == table && condition(data); });
 }
 
 /// Hides a bar whenever it is shown.
@@ -175,10 +131,10 @@ double WidthOf(vtkSMProxy* bar)
   std::size_t letters = 1;
   if (Number(table, "IndexedLookup") != 0)
   {
-    vtkSMPropertyHelper annotations(table, "Annotations");
-    for (unsigned int i = 1; i < annotations.GetNumberOfElements(); i += 2)
+    const std::vector<std::string> names = TextsOf({ table, "Annotations" });
+    for (std::size_t i = 1; i < names.size(); i += 2)
     {
-      letters = std::max(letters, std::string(annotations.GetAsString(i)).size());
+      letters = std::max(letters, names[i].size());
     }
   }
   else
@@ -203,13 +159,6 @@ double HeightOf(vtkSMProxy* bar, double height)
     LetterWidth * static_cast<double>(title.size()) * Number(bar, "TitleFontSize") / height);
 }
 
-/// The corner in which a bar stands; empty if the user has moved it.
-std::string CornerOf(vtkSMProxy* bar)
-{
-  const char* place = vtkSMPropertyHelper(bar, "WindowLocation", true).GetAsString();
-  return place != nullptr ? place : "";
-}
-
 /// The labelled axes of a representation; null if it has none.
 vtkSMProxy* AxesOf(vtkSMProxy* representation)
 {
@@ -222,8 +171,7 @@ vtkSMProxy* AxesOf(vtkSMProxy* representation)
 /// Whether a representation has texts beside its points whose size is that of a font.
 bool HasTexts(vtkSMProxy* representation)
 {
-  const char* type = vtkSMPropertyHelper(representation, "Representation", true).GetAsString();
-  return type != nullptr && type == std::string("Token Labels") &&
+  return TextOf({ representation, "Representation", true }) == "Token Labels" &&
          vtkSMPropertyHelper(representation, "LabelHeight").GetAsDouble() == 0 &&
          ShownData(representation)->GetNumberOfPoints() > 0;
 }
@@ -265,8 +213,9 @@ std::vector<Margins> RoomsFor(
     top = HasTexts(data) ? TextHeight : top;
     for (vtkSMProxy* bar : shown)
     {
-      const std::string corner = IsBar(bar) && TableOf(bar) == TableOf(data) ? CornerOf(bar) : "";
-      if (EndsWith(corner, "Right Corner"))
+      const bool isOfData = IsBar(bar) && TableOf(bar) == TableOf(data);
+      const std::string corner = TextOf({ bar, "WindowLocation", true });
+      if (isOfData && EndsWith(corner, "Right Corner")) // else the user has moved it
       {
         bars = std::max(bars, WidthOf(bar));
         tallest = std::max(tallest, HeightOf(bar, height));
@@ -304,12 +253,6 @@ struct Extent
   double up;
   bool isFlat; ///< as seen by the camera
 };
-
-/// What a diagram shows, with the room of its texts.
-Extent ExtentOf(const std::array<double, 6>& bounds)
-{
-  return { (bounds[1] - bounds[0]) / 2, (bounds[3] - bounds[2]) / 2, true };
-}
 
 /// What the camera, which was just reset, looks at: a box around its focal point with a diagonal
 /// that is known from its scale, and that holds the bounds of the data. It is larger than these by
@@ -407,16 +350,11 @@ void ShowBar(vtkSMProxy* representation, vtkSMViewProxy* view)
   {
     return;
   }
-  if (vtkSMTransferFunctionProxy::FindScalarBarRepresentation(table, view) != nullptr)
+  if (vtkSMTransferFunctionProxy::FindScalarBarRepresentation(table, view) == nullptr ||
+      !IsUsed(table, view, [&](vtkSMProxy* other) { return other != representation; }))
   {
-    const std::vector<vtkSMProxy*> shown = Visible(view);
-    if (std::any_of(shown.begin(), shown.end(), [&](vtkSMProxy* other)
-          { return other != representation && IsData(other) && TableOf(other) == table; }))
-    {
-      return;
-    }
+    ColorMaps::SetScalarBarVisibility(representation, view, true);
   }
-  ColorMaps::SetScalarBarVisibility(representation, view, true);
 }
 
 bool HideLegend(vtkSMProxy* representation, vtkSMViewProxy* view)
@@ -425,13 +363,8 @@ bool HideLegend(vtkSMProxy* representation, vtkSMViewProxy* view)
   vtkSMProxy* bar = table != nullptr
                       ? vtkSMTransferFunctionProxy::FindScalarBarRepresentation(table, view)
                       : nullptr;
-  if (bar == nullptr || Number(bar, "Visibility") == 0)
-  {
-    return false;
-  }
-  const std::vector<vtkSMProxy*> shown = Visible(view);
-  if (std::any_of(shown.begin(), shown.end(), [&](vtkSMProxy* other)
-        { return IsData(other) && TableOf(other) == table && Coloring(other).HasLegend(); }))
+  if (bar == nullptr || Number(bar, "Visibility") == 0 ||
+      IsUsed(table, view, [](vtkSMProxy* other) { return Coloring(other).HasLegend(); }))
   {
     return false;
   }
@@ -467,7 +400,7 @@ void CompleteBar(vtkSMProxy* bar)
     hider->Observe(bar);
     return;
   }
-  const std::string title = TitleOf(coloring);
+  const std::string title = coloring.Title();
   if (!title.empty())
   {
     vtkSMPropertyHelper(bar, "Title").Set(title.c_str());
@@ -500,8 +433,20 @@ void MakeRoom(vtkSMViewProxy* view)
   }
   vtkCamera* camera = renderView->GetActiveCamera();
   const double aspect = width / height;
-  const Extent data =
-    diagram != nullptr ? ExtentOf(diagram->GetDataBounds()) : ExtentOf(shown, camera, aspect);
+  vtkVector3d focus;
+  camera->GetFocalPoint(focus.GetData());
+  Extent data;
+  if (diagram != nullptr)
+  {
+    const std::array<double, 6> bounds = diagram->GetDataBounds();
+    data = { (bounds[1] - bounds[0]) / 2, (bounds[3] - bounds[2]) / 2, true };
+    focus.SetX((bounds[0] + bounds[1]) / 2);
+    focus.SetY((bounds[2] + bounds[3]) / 2);
+  }
+  else
+  {
+    data = ExtentOf(shown, camera, aspect);
+  }
   if (data.up == 0)
   {
     return;
@@ -519,7 +464,9 @@ void MakeRoom(vtkSMViewProxy* view)
   const Margins& room = *std::min_element(rooms.begin(), rooms.end(),
     [&](const Margins& a, const Margins& b) { return fits(a) < fits(b); });
   const double fitting = fits(room);
-  const double half = data.isFlat ? fitting : std::max(old, fitting);
+  const double largest = diagram != nullptr ? diagram->GetLargestScale() : 0;
+  const double least = largest > 0 ? height / 2 / largest : 0;
+  const double half = std::max(fitting, data.isFlat ? least : old);
   // The middle of the data, in halves of the view: as near to that of the view as the room allows.
   const double across = data.across / half / aspect;
   const double up = data.up / half;
@@ -533,14 +480,6 @@ void MakeRoom(vtkSMViewProxy* view)
   camera->GetViewUp(upwards.GetData());
   const vtkVector3d right = upwards.Cross(back).Normalized();
   const vtkVector3d above = back.Cross(right);
-  vtkVector3d focus;
-  camera->GetFocalPoint(focus.GetData());
-  if (diagram != nullptr)
-  {
-    const std::array<double, 6> bounds = diagram->GetDataBounds();
-    focus.SetX((bounds[0] + bounds[1]) / 2);
-    focus.SetY((bounds[2] + bounds[3]) / 2);
-  }
   focus = focus - (x * half * aspect) * right - (y * half) * above;
   const double distance = isParallel ? camera->GetDistance() : half / tangent;
   camera->SetFocalPoint(focus.GetData());

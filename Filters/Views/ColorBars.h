@@ -11,10 +11,9 @@ namespace AttentionAtlas
 /// bars, no axes, and no titles and words in charts.
 bool AreBarsByHand();
 
-/// Shows the bar or legend of the array that colors a representation, when the representation is
-/// first shown in a view, unless bars are shown by hand. There is none for colors that no legend
-/// explains, such as those of a picture, and none if the user has hidden it while another
-/// representation in the view uses it.
+/// Shows the bar or legend of the array that colors a representation, which a view begins to show,
+/// unless bars are shown by hand, no legend explains the colors, such as those of a picture, or the
+/// user has hidden it while another representation in the view uses it.
 void ShowBar(vtkSMProxy* representation, vtkSMViewProxy* view);
 
 /// Hides the legend of a representation whose data has none any more, unless other data in the view

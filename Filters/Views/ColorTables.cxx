@@ -1,14 +1,10 @@
 #include "ColorTables.h"
 
-#include "ClassPalette.h"
 #include "Coloring.h"
+#include "Drawing/ClassPalette.h"
+#include "ProxyValues.h"
 
-#include <vtkNew.h>
 #include <vtkPVArrayInformation.h>
-#include <vtkSMPropertyHelper.h>
-#include <vtkSMProxy.h>
-#include <vtkSMProxyIterator.h>
-#include <vtkSMSessionProxyManager.h>
 #include <vtkSMTransferFunctionManager.h>
 #include <vtkSMTransferFunctionProxy.h>
 
@@ -43,32 +39,11 @@ void SetDoubles(vtkSMProxy* proxy, const char* property, const std::vector<doubl
   vtkSMPropertyHelper(proxy, property).Set(values.data(), static_cast<unsigned int>(values.size()));
 }
 
-/// Makes class k the entry "k" of the legend.
-void SetClassNames(vtkSMProxy* table, int known, int classes)
+/// Makes values the categories of a table. `entries`: a value and what it means by turns.
+void SetCategories(
+  vtkSMProxy* table, const std::vector<std::string>& entries, const std::vector<double>& colors)
 {
-  vtkSMPropertyHelper annotations(table, "Annotations");
-  annotations.SetNumberOfElements(static_cast<unsigned int>(2 * classes));
-  for (int k = known; k < classes; ++k)
-  {
-    const std::string text = std::to_string(k);
-    annotations.Set(static_cast<unsigned int>(2 * k), text.c_str());
-    annotations.Set(static_cast<unsigned int>(2 * k + 1), text.c_str());
-  }
-}
-
-/// Gives each class from `known` to `classes` a legend entry and a color.
-void SetClassTable(vtkSMProxy* table, int known, int classes)
-{
-  std::vector<double> colors = GetDoubles(table, "IndexedColors");
-  colors.resize(std::min(colors.size(), static_cast<std::size_t>(3 * known)));
-  for (int k = static_cast<int>(colors.size() / 3); k < classes; ++k)
-  {
-    for (const std::uint8_t c : atlas::ClassColor(k))
-    {
-      colors.push_back(c / 255.);
-    }
-  }
-  SetClassNames(table, known, classes);
+  SetTexts(table, "Annotations", entries);
   SetDoubles(table, "IndexedColors", colors);
   // Otherwise the GUI would replace the legend by the values in the data, and search all of them at
   // each Apply.
@@ -78,16 +53,31 @@ void SetClassTable(vtkSMProxy* table, int known, int classes)
   table->UpdateVTKObjects();
 }
 
-/// Completes the table of a model's classes: a new one, or one with fewer classes.
+/// Completes the table of a model's classes: a new one, or one with fewer classes. Class k is the
+/// entry "k".
 void PrepareClassTable(vtkSMProxy* table, int classes, bool isNew)
 {
-  const auto known =
-    static_cast<int>(vtkSMPropertyHelper(table, "Annotations").GetNumberOfElements() / 2);
-  const bool isIndexed = vtkSMPropertyHelper(table, "IndexedLookup").GetAsInt() != 0;
-  if (isNew || (isIndexed && known < classes))
+  std::vector<std::string> entries = TextsOf({ table, "Annotations" });
+  const int known = isNew ? 0 : static_cast<int>(entries.size() / 2);
+  if (!isNew && (Number(table, "IndexedLookup") == 0 || known >= classes))
   {
-    SetClassTable(table, isNew ? 0 : known, classes);
+    return;
   }
+  std::vector<double> colors = GetDoubles(table, "IndexedColors");
+  colors.resize(std::min(colors.size(), static_cast<std::size_t>(3 * known)));
+  for (int k = static_cast<int>(colors.size() / 3); k < classes; ++k)
+  {
+    for (const std::uint8_t c : atlas::ClassColor(k))
+    {
+      colors.push_back(c / 255.);
+    }
+  }
+  entries.resize(2 * static_cast<std::size_t>(known));
+  for (int k = known; k < classes; ++k)
+  {
+    entries.insert(entries.end(), 2, std::to_string(k));
+  }
+  SetCategories(table, entries, colors);
 }
 
 /// The titles of legends as they were last set here, by array: another one is the user's.
@@ -100,30 +90,14 @@ std::map<std::string, std::string>& LegendTitles()
 /// Sets the titles of the color bars of a table, of all or of those that have the title `from`.
 void TitleBars(vtkSMProxy* table, const std::string& title, const std::string* from)
 {
-  vtkNew<vtkSMProxyIterator> bars;
-  bars->SetSession(table->GetSession());
-  for (bars->Begin("scalar_bars"); !bars->IsAtEnd(); bars->Next())
+  for (vtkSMProxy* bar : ProxiesOf(table->GetSessionProxyManager(), "scalar_bars"))
   {
-    vtkSMProxy* bar = bars->GetProxy();
-    if (vtkSMPropertyHelper(bar, "LookupTable", true).GetAsProxy() == table &&
-        (from == nullptr || *from == vtkSMPropertyHelper(bar, "Title").GetAsString()))
+    if (TableOf(bar) == table && (from == nullptr || *from == TextOf({ bar, "Title" })))
     {
       vtkSMPropertyHelper(bar, "Title").Set(title.c_str());
       bar->UpdateVTKObjects();
     }
   }
-}
-
-/// The texts behind the values that a table names.
-std::vector<std::string> AnnotationsOf(vtkSMProxy* table)
-{
-  vtkSMPropertyHelper annotations(table, "Annotations");
-  std::vector<std::string> texts;
-  for (unsigned int i = 1; i < annotations.GetNumberOfElements(); i += 2)
-  {
-    texts.emplace_back(annotations.GetAsString(i));
-  }
-  return texts;
 }
 
 /// Makes a legend that is written as one text, see TokenLegend.h in Filters/Tokens, that of a
@@ -134,7 +108,7 @@ void SetLegend(vtkSMProxy* table, const std::string& array, const std::string& l
   std::string title;
   std::getline(lines, title);
   std::string line;
-  std::vector<std::string> texts;
+  std::vector<std::string> entries;
   std::vector<double> colors;
   while (std::getline(lines, line))
   {
@@ -146,11 +120,16 @@ void SetLegend(vtkSMProxy* table, const std::string& array, const std::string& l
     {
       colors.push_back(channel / 255);
     }
-    texts.push_back(line);
+    entries.insert(entries.end(), { std::to_string(entries.size() / 2), line });
   }
   const std::string before = LegendTitles().emplace(array, title).first->second;
   LegendTitles()[array] = title;
-  if (AnnotationsOf(table) == texts)
+  std::vector<std::string> known = TextsOf({ table, "Annotations" });
+  for (std::size_t i = 0; i < std::min(known.size(), entries.size()); i += 2)
+  {
+    known[i] = entries[i]; // values that the user has changed remain
+  }
+  if (known == entries)
   {
     if (before != title)
     {
@@ -159,18 +138,7 @@ void SetLegend(vtkSMProxy* table, const std::string& array, const std::string& l
     return;
   }
   TitleBars(table, title, nullptr);
-  vtkSMPropertyHelper annotations(table, "Annotations");
-  annotations.SetNumberOfElements(static_cast<unsigned int>(2 * texts.size()));
-  for (unsigned int i = 0; i < texts.size(); ++i)
-  {
-    annotations.Set(2 * i, std::to_string(i).c_str());
-    annotations.Set(2 * i + 1, texts[i].c_str());
-  }
-  SetDoubles(table, "IndexedColors", colors);
-  vtkSMPropertyHelper(table, "AnnotationsInitialized", true).Set(1);
-  KeepRange(table);
-  vtkSMPropertyHelper(table, "IndexedLookup").Set(1);
-  table->UpdateVTKObjects();
+  SetCategories(table, entries, colors);
 }
 
 /// A continuous scale through `points` (value, red, green, blue).
@@ -249,16 +217,9 @@ std::vector<double> GrowingScale(vtkPVArrayInformation* values)
 double LargestShown(const std::string& array, vtkSMSessionProxyManager* manager)
 {
   double largest = 1e-30;
-  vtkNew<vtkSMProxyIterator> representations;
-  representations->SetSessionProxyManager(manager);
-  for (representations->Begin("representations"); !representations->IsAtEnd();
-    representations->Next())
+  for (vtkSMProxy* data : ProxiesOf(manager, "representations"))
   {
-    if (representations->GetProxy()->GetProperty("ColorArrayName") == nullptr)
-    {
-      continue;
-    }
-    const Coloring coloring(representations->GetProxy());
+    const Coloring coloring(data); // of no array if it is a chart
     if (coloring.array == array && (coloring.IsHeat() || coloring.IsSigned()))
     {
       largest = std::max(largest, LargestMagnitude(coloring.arrayInformation));
@@ -286,54 +247,30 @@ void SetFitted(vtkSMProxy* table, const Coloring& coloring, double largest)
   FittedEnds()[coloring.array] = largest;
 }
 
-/// Angles from -pi to pi: red for the first token and blue for the second, as in the source post.
-std::vector<double> AngleScale(bool first)
-{
-  const double pi = std::acos(-1.0);
-  return first
-           ? std::vector<double>{ -pi, 1, 0.94, 0.9, 0, 0.94, 0.36, 0.26, pi, 0.4, 0, 0.05 }
-           : std::vector<double>{ -pi, 0.93, 0.96, 1, 0, 0.32, 0.6, 0.82, pi, 0.03, 0.19, 0.42 };
-}
-
 /// The scale of an array whose values have the same range in every image; empty for others.
 std::vector<double> FixedScale(const Coloring& coloring)
 {
+  static const double pi = std::acos(-1.0);
+  // Expert Weight is below numbers of experts. Angles from -pi to pi: red for the first token and
+  // blue for the second, as in the source post.
+  static const std::map<std::string, std::vector<double>> scales = { { "Expert Weight", WordScale },
+    { "Copying Score", SignedScale }, { "Weight", LineScale }, { "Weights", WeightScale },
+    { "Theta1", { -pi, 1, 0.94, 0.9, 0, 0.94, 0.36, 0.26, pi, 0.4, 0, 0.05 } },
+    { "Theta2", { -pi, 0.93, 0.96, 1, 0, 0.32, 0.6, 0.82, pi, 0.03, 0.19, 0.42 } } };
   if (coloring.Shows("Attention") || coloring.array == "Probability")
   {
     return coloring.hasWords ? WordScale : ShareScale;
   }
-  if (coloring.array == "Expert Weight")
-  {
-    return WordScale; // below numbers of experts
-  }
-  if (coloring.Shows("Accuracy"))
-  {
-    return AccuracyScale;
-  }
-  if (coloring.array == "Copying Score")
-  {
-    return SignedScale;
-  }
-  if (coloring.array == "Weight")
-  {
-    return LineScale;
-  }
-  if (coloring.array == "Weights")
-  {
-    return WeightScale;
-  }
-  if (coloring.array == "Theta1" || coloring.array == "Theta2")
-  {
-    return AngleScale(coloring.array == "Theta1");
-  }
-  return {};
+  const auto found = scales.find(coloring.array);
+  return found != scales.end()        ? found->second
+         : coloring.Shows("Accuracy") ? AccuracyScale
+                                      : std::vector<double>();
 }
 
 /// Whether a table has not been rescaled or annotated yet.
 bool IsNew(vtkSMProxy* table)
 {
-  return vtkSMPropertyHelper(table, "IndexedLookup").GetAsInt() == 0 &&
-         vtkSMPropertyHelper(table, "ScalarRangeInitialized", true).GetAsInt() == 0;
+  return Number(table, "IndexedLookup") == 0 && Number(table, "ScalarRangeInitialized") == 0;
 }
 
 /// Whether a table has the colors with which ParaView begins.
@@ -342,13 +279,12 @@ bool HasDefaultColors(vtkSMProxy* table)
   vtkSMProxy* prototype =
     table->GetSessionProxyManager()->GetPrototypeProxy(table->GetXMLGroup(), table->GetXMLName());
   const std::vector<double> points = GetDoubles(table, "RGBPoints");
-  const std::vector<double> begin = GetDoubles(prototype, "RGBPoints");
-  bool equal = points.size() == begin.size();
-  for (std::size_t i = 0; equal && i < points.size(); ++i)
+  std::vector<double> begin = GetDoubles(prototype, "RGBPoints");
+  for (std::size_t i = 0; i < std::min(points.size(), begin.size()); i += 4)
   {
-    equal = i % 4 == 0 || points[i] == begin[i]; // value, red, green, blue
+    begin[i] = points[i]; // a value, before red, green and blue
   }
-  return equal;
+  return points == begin;
 }
 
 /// Whether a table belongs to the user or to another representation. ParaView 6.1 rescales it to
@@ -357,20 +293,14 @@ bool IsOwned(vtkSMProxy* table, vtkPVArrayInformation* values, vtkSMSessionProxy
 {
   const std::vector<double> points = GetDoubles(table, "RGBPoints");
   if (values == nullptr || points.empty() || !HasDefaultColors(table) ||
-      vtkSMPropertyHelper(table, "IndexedLookup").GetAsInt() != 0)
+      Number(table, "IndexedLookup") != 0)
   {
     return true;
   }
   const double* range = values->GetComponentRange(values->GetNumberOfComponents() > 1 ? -1 : 0);
-  int uses = 0;
-  vtkNew<vtkSMProxyIterator> representations;
-  representations->SetSessionProxyManager(manager);
-  for (representations->Begin("representations"); !representations->IsAtEnd();
-    representations->Next())
-  {
-    vtkSMPropertyHelper used(representations->GetProxy(), "LookupTable", true);
-    uses += used.GetNumberOfElements() > 0 && used.GetAsProxy() == table ? 1 : 0;
-  }
+  const auto all = ProxiesOf(manager, "representations");
+  const auto uses = std::count_if(
+    all.begin(), all.end(), [table](vtkSMProxy* data) { return TableOf(data) == table; });
   return points.front() != range[0] || points[points.size() - 4] != range[1] || uses > 1;
 }
 
@@ -451,23 +381,29 @@ void SetMapScalars(vtkSMProxy* representation, bool map)
   {
     return;
   }
-  vtkSMProxy* table = vtkSMPropertyHelper(representation, "LookupTable", true).GetAsProxy();
-  vtkSMProxy* opacities =
-    vtkSMPropertyHelper(representation, "ScalarOpacityFunction", true).GetAsProxy();
-  const std::vector<double> colors =
-    table != nullptr ? GetDoubles(table, "RGBPoints") : std::vector<double>();
-  const std::vector<double> points =
-    opacities != nullptr ? GetDoubles(opacities, "Points") : std::vector<double>();
-  mapScalars.Set(map ? 1 : 0);
-  if (table != nullptr && GetDoubles(table, "RGBPoints") != colors)
+  struct Kept
   {
-    SetDoubles(table, "RGBPoints", colors);
-    table->UpdateVTKObjects();
+    vtkSMProxy* proxy;
+    const char* property;
+    std::vector<double> points;
+  };
+  std::vector<Kept> all;
+  for (const auto& [name, property] :
+    { std::pair("LookupTable", "RGBPoints"), std::pair("ScalarOpacityFunction", "Points") })
+  {
+    if (vtkSMProxy* proxy = vtkSMPropertyHelper(representation, name, true).GetAsProxy())
+    {
+      all.push_back({ proxy, property, GetDoubles(proxy, property) });
+    }
   }
-  if (opacities != nullptr && GetDoubles(opacities, "Points") != points)
+  mapScalars.Set(map ? 1 : 0);
+  for (const auto& [proxy, property, points] : all)
   {
-    SetDoubles(opacities, "Points", points);
-    opacities->UpdateVTKObjects();
+    if (GetDoubles(proxy, property) != points)
+    {
+      SetDoubles(proxy, property, points);
+      proxy->UpdateVTKObjects();
+    }
   }
 }
 

@@ -22,9 +22,9 @@ void MeetLegend(const Coloring& coloring);
 /// with it, unless the user has changed it. Does nothing for other arrays.
 void FitScale(const Coloring& coloring, vtkSMSessionProxyManager* manager);
 
-/// Sets whether a representation maps its array through its table. In response ParaView's color map
-/// editor rescales the current table of the representation, which still belongs to another array,
-/// to the range of the new array. The table is therefore restored.
+/// Sets whether a representation maps its array through its table, and restores this: in response
+/// ParaView's color map editor rescales it to the range of the array, while it still belongs to
+/// another one.
 void SetMapScalars(vtkSMProxy* representation, bool map);
 
 }

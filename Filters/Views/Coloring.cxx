@@ -1,7 +1,8 @@
 #include "Coloring.h"
 
-#include "ClassPalette.h"
-#include "TokenPalette.h"
+#include "Drawing/ClassPalette.h"
+#include "Drawing/ColorLegend.h"
+#include "Drawing/TokenPalette.h"
 
 #include <vtkDataObject.h>
 #include <vtkPVArrayInformation.h>
@@ -12,26 +13,17 @@
 #include <vtkSMSourceProxy.h>
 
 #include <algorithm>
-#include <array>
-#include <utility>
+#include <initializer_list>
+#include <map>
 
 namespace AttentionAtlas
 {
 namespace
 {
 
-constexpr const char* VocabularySizeField = "VocabularySize";
-constexpr const char* Kind = "Kind";
 /// What the name of an array of colors and that of the field array with its legend end in.
 constexpr const char* ColorEnd = "Color";
 constexpr const char* LegendEnd = " Legend";
-
-/// An entry of a legend, written as that of TokenColors.
-std::string Entry(const atlas::Rgb& color, const std::string& text)
-{
-  return "\n" + std::to_string(color[0]) + " " + std::to_string(color[1]) + " " +
-         std::to_string(color[2]) + " " + text;
-}
 
 /// Numbers up to this are categories.
 constexpr int MaximumNumber = 15;
@@ -40,25 +32,33 @@ constexpr int MaximumNumber = 15;
 /// or a few heads. Empty for others.
 std::string NumberLegend(const std::string& array, vtkPVArrayInformation* values)
 {
-  if (array == Kind)
+  atlas::ColorLegend legend(array);
+  if (array == "Kind")
   {
-    return array + Entry(atlas::KindColor(atlas::TokenKind::Query), "query") +
-           Entry(atlas::KindColor(atlas::TokenKind::Key), "key");
+    legend.Add(atlas::KindColor(atlas::TokenKind::Query), "query")
+      .Add(atlas::KindColor(atlas::TokenKind::Key), "key");
   }
-  if (array == "Match")
+  else if (array == "Match")
   {
-    return array + Entry({ 204, 204, 204 }, "other") + Entry({ 178, 18, 31 }, "found");
+    legend.Add({ 204, 204, 204 }, "other").Add({ 178, 18, 31 }, "found");
   }
-  std::string legend;
-  if (array == "Head" && values != nullptr && values->GetComponentRange(0)[1] <= MaximumNumber)
+  else if (array == "Head" && values != nullptr && values->GetComponentRange(0)[1] <= MaximumNumber)
   {
-    legend = array;
     for (int i = 0; i <= static_cast<int>(values->GetComponentRange(0)[1]); ++i)
     {
-      legend += Entry(atlas::ClassColor(i), std::to_string(i));
+      legend.Add(atlas::ClassColor(i), std::to_string(i));
     }
   }
-  return legend;
+  else
+  {
+    return {};
+  }
+  return legend.Text();
+}
+
+bool IsAmong(std::initializer_list<const char*> names, const std::string& array)
+{
+  return std::find(names.begin(), names.end(), array) != names.end();
 }
 
 }
@@ -119,7 +119,7 @@ Coloring::Coloring(vtkSMProxy* representation)
   this->array = name;
   vtkPVDataInformation* data = producer->GetDataInformation(input.GetOutputPort());
   this->arrayInformation = data->GetArrayInformation(name, color.GetInputArrayAssociation());
-  if (auto* field = data->GetArrayInformation(VocabularySizeField, vtkDataObject::FIELD))
+  if (auto* field = data->GetArrayInformation("VocabularySize", vtkDataObject::FIELD))
   {
     this->classes = static_cast<int>(field->GetComponentRange(0)[1]);
   }
@@ -136,7 +136,33 @@ Coloring::Coloring(vtkSMProxy* representation)
     this->legend = NumberLegend(this->array, this->arrayInformation);
   }
   this->ours =
-    this->classes > 0 || this->HasLegend() || RepresentationHint(representation) != nullptr;
+    this->classes > 0 || !this->legend.empty() || RepresentationHint(representation) != nullptr;
+}
+
+std::string Coloring::Title() const
+{
+  if (this->HasLegend())
+  {
+    return this->legend.substr(0, this->legend.find('\n'));
+  }
+  static const std::map<std::string, const char*> titles = { { "ClassColor", "Class" },
+    { "TargetColor", "Target" }, { "Heat", "Attention weight" },
+    { "RelativeHeat", "Share of the head's largest weight" }, { "Weight", "Attention weight" },
+    { "Weights", "Attention weight" }, { "Scores", "Attention score" },
+    { "Content", "Score of content" }, { "Bias", "Score of position" },
+    { "NormWeighted", "Norm of weight x value" }, { "Accuracy", "Accuracy (share)" },
+    { "Contribution", "Contribution (logits)" }, { "ScoreContribution", "Contribution to score" },
+    { "Effect", "Effect of patch" }, { "Logit Difference", "Difference (logits)" },
+    { "QK", "QK circuit (score)" }, { "OV", "OV circuit (logits)" },
+    { "PositionQK", "QK of positions (score)" }, { "Expert Weight", "Weight of the expert" },
+    { "Share", "Share of tokens" } };
+  const auto found = titles.find(this->array);
+  return found != titles.end() ? found->second : "";
+}
+
+bool Coloring::HasLegend() const
+{
+  return std::count(this->legend.begin(), this->legend.end(), '\n') > 1;
 }
 
 bool Coloring::ShowsColors() const
@@ -154,30 +180,28 @@ bool Coloring::HasOpacity() const
 
 bool Coloring::ShowsClasses() const
 {
-  static const std::array<const char*, 7> names = { "Class", "Target", "Predicted", "First",
-    "Second", "ClassColor", "TargetColor" };
-  return this->classes > 0 && std::find(names.begin(), names.end(), this->array) != names.end();
+  return this->classes > 0 &&
+         IsAmong({ "Class", "Target", "Predicted", "First", "Second", "ClassColor", "TargetColor" },
+           this->array);
 }
 
 bool Coloring::IsSigned() const
 {
-  constexpr std::array<const char*, 8> Names = { "QK", "OV", "PositionQK", "Virtual Weights",
-    "Contribution", "ScoreContribution", "Effect", "Logit Difference" };
-  return this->IsKnown() && std::find(Names.begin(), Names.end(), this->array) != Names.end();
+  return this->IsKnown() && IsAmong({ "QK", "OV", "PositionQK", "Virtual Weights", "Contribution",
+                                      "ScoreContribution", "Effect", "Logit Difference" },
+                              this->array);
 }
 
 bool Coloring::IsShare() const
 {
-  constexpr std::array<const char*, 10> Names = { "Shared Tokens", "NormWeighted", "Rollout",
-    "Previous Token", "Duplicate Token", "Induction", "Prefix Matching", "Copying", "Sink",
-    "Share" };
-  return std::find(Names.begin(), Names.end(), this->array) != Names.end();
+  return IsAmong({ "Shared Tokens", "NormWeighted", "Rollout", "Previous Token", "Duplicate Token",
+                   "Induction", "Prefix Matching", "Copying", "Sink", "Share" },
+    this->array);
 }
 
 bool Coloring::IsFitted() const
 {
-  return this->array == "Scores" || this->array == "Content" || this->array == "Bias" ||
-         this->IsShare();
+  return IsAmong({ "Scores", "Content", "Bias" }, this->array) || this->IsShare();
 }
 
 }

@@ -52,8 +52,11 @@ struct Coloring
   /// Whether the values are class numbers or class colors.
   bool ShowsClasses() const;
 
-  /// Whether colors are shown that have a legend, such as those of tokens.
-  bool HasLegend() const { return !this->legend.empty(); }
+  /// Whether colors are shown that have a legend, such as those of tokens, of more than one entry.
+  bool HasLegend() const;
+
+  /// What is shown, with its unit, if the name of the array does not say it; else empty.
+  std::string Title() const;
 
   /// Whether weights are shown as heat, from 0 to the largest of the data.
   bool IsHeat() const

@@ -1,12 +1,13 @@
 #include "LabelFonts.h"
 
-#include "Utf8Text.h"
+#include "Base/Utf8Text.h"
 
 #include <fontconfig/fontconfig.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -18,26 +19,29 @@ namespace
 using Pattern = std::unique_ptr<FcPattern, decltype(&FcPatternDestroy)>;
 using Charset = std::unique_ptr<FcCharSet, decltype(&FcCharSetDestroy)>;
 
+/// Whether a letter is in one of these blocks, given by their first and last one.
+bool IsIn(std::initializer_list<std::pair<char32_t, char32_t>> blocks, char32_t c)
+{
+  return std::any_of(blocks.begin(), blocks.end(),
+    [c](const auto& block) { return c >= block.first && c <= block.second; });
+}
+
 /// Whether VTK's own font has a letter: those of Western European languages, with their quotation
 /// marks and dashes. In Debian's font square brackets are round, so they are not among them.
 bool IsInOwnFont(char32_t c)
 {
-  constexpr std::array<std::pair<char32_t, char32_t>, 8> blocks = { { { 0x20, 0x5A },
-    { 0x5C, 0x5C }, { 0x5E, 0x7E }, { 0xA0, 0xFF }, { 0x2013, 0x2014 }, { 0x2018, 0x201A },
-    { 0x201C, 0x201E }, { 0x2026, 0x2026 } } };
-  return std::any_of(blocks.begin(), blocks.end(),
-    [c](const auto& block) { return c >= block.first && c <= block.second; });
+  return IsIn({ { 0x20, 0x5A }, { 0x5C, 0x5C }, { 0x5E, 0x7E }, { 0xA0, 0xFF }, { 0x2013, 0x2014 },
+                { 0x2018, 0x201A }, { 0x201C, 0x201E }, { 0x2026, 0x2026 } },
+    c);
 }
 
 /// The package of Debian with a font that VTK can draw for a letter.
 const char* PackageOf(char32_t c)
 {
-  constexpr std::array<std::pair<char32_t, char32_t>, 6> eastAsian = { { { 0x1100, 0x11FF },
-    { 0x2E80, 0xA4CF }, { 0xAC00, 0xD7FF }, { 0xF900, 0xFAFF }, { 0xFE30, 0xFFEF },
-    { 0x20000, 0x3FFFF } } };
-  const bool isEastAsian = std::any_of(eastAsian.begin(), eastAsian.end(),
-    [c](const auto& block) { return c >= block.first && c <= block.second; });
-  const bool isSymbol = (c >= 0x2190 && c < 0x2E80) || (c >= 0x1F000 && c < 0x20000);
+  const bool isEastAsian = IsIn({ { 0x1100, 0x11FF }, { 0x2E80, 0xA4CF }, { 0xAC00, 0xD7FF },
+                                  { 0xF900, 0xFAFF }, { 0xFE30, 0xFFEF }, { 0x20000, 0x3FFFF } },
+    c);
+  const bool isSymbol = IsIn({ { 0x2190, 0x2E7F }, { 0x1F000, 0x1FFFF } }, c);
   return isEastAsian ? "fonts-noto-cjk" : isSymbol ? "fonts-symbola" : "fonts-noto-core";
 }
 
@@ -84,7 +88,10 @@ struct Font
   }
 
   bool IsUsable() const { return !this->file.empty(); }
-  bool Has(char32_t c) const { return FcCharSetHasChar(this->letters, c) == FcTrue; }
+  bool Has(char32_t c) const
+  {
+    return this->IsUsable() && FcCharSetHasChar(this->letters, c) == FcTrue;
+  }
   bool HasAll(const std::vector<char32_t>& text) const
   {
     return std::all_of(text.begin(), text.end(), [this](char32_t c) { return this->Has(c); });
@@ -152,19 +159,13 @@ private:
     const Font& best = this->fonts.back();
     for (const char32_t c : letters)
     {
-      if ((!best.IsUsable() || !best.Has(c)) && !BestFontHas(c))
+      if (!best.Has(c) && !BestFont({ c }).Has(c))
       {
         this->missing.insert(c);
         this->packages.insert(PackageOf(c));
       }
     }
     return best;
-  }
-
-  static bool BestFontHas(char32_t c)
-  {
-    const Font font = BestFont({ c });
-    return font.IsUsable() && font.Has(c);
   }
 
   /// The text with escape sequences for what the font does not have.

@@ -5,20 +5,16 @@
 #include "ColorTables.h"
 #include "Coloring.h"
 #include "OldStates.h"
+#include "ProxyValues.h"
 #include "RepresentationHints.h"
 
 #include <vtkCommand.h>
-#include <vtkNew.h>
 #include <vtkPVArrayInformation.h>
 #include <vtkProcessModule.h>
 #include <vtkSMProperty.h>
-#include <vtkSMPropertyHelper.h>
-#include <vtkSMProxy.h>
-#include <vtkSMProxyIterator.h>
 #include <vtkSMProxyManager.h>
 #include <vtkSMRenderViewProxy.h>
 #include <vtkSMSession.h>
-#include <vtkSMSessionProxyManager.h>
 #include <vtkSessionIterator.h>
 #include <vtkSmartPointer.h>
 #include <vtkWeakPointer.h>
@@ -33,11 +29,13 @@ namespace
 
 using AttentionAtlas::Coloring;
 
-/// Whether a state is being restored, by loading, undo or redo; it sets the appearance of its
-/// proxies itself.
-bool IsRestoring(vtkSMSessionProxyManager* manager)
+/// Whether no state is being restored, by loading, undo or redo: it sets the appearance of its
+/// proxies itself. Not for a proxy that has gone.
+bool IsFree(vtkSMProxy* proxy)
 {
-  return manager->GetInLoadXMLState() || !manager->IsStateUpdateNotificationEnabled();
+  vtkSMSessionProxyManager* manager = proxy != nullptr ? proxy->GetSessionProxyManager() : nullptr;
+  return manager != nullptr && !manager->GetInLoadXMLState() &&
+         manager->IsStateUpdateNotificationEnabled();
 }
 
 /// Observes the array that colors a representation.
@@ -56,18 +54,23 @@ public:
 
   void Execute(vtkObject*, unsigned long event, void*) override
   {
-    if (event == vtkCommand::UpdateDataEvent && this->Representation != nullptr &&
-        !IsRestoring(this->Representation->GetSessionProxyManager()))
+    if (event == vtkCommand::UpdateDataEvent && IsFree(this->Representation))
     {
       AttentionAtlas::FollowArray(this->Representation);
-      AttentionAtlas::FitScale(
-        Coloring(this->Representation), this->Representation->GetSessionProxyManager());
+      const Coloring coloring(this->Representation);
+      AttentionAtlas::FitScale(coloring, this->Representation->GetSessionProxyManager());
       if (AttentionAtlas::IsImageChart(this->Representation))
       {
         AttentionAtlas::CompleteImageChart(this->Representation);
       }
-      this->MeetLegend();
-      this->FollowLegend();
+      // What comes after a state that was loaded follows its legend as it is.
+      if (this->Array.empty() && coloring.arrayInformation != nullptr)
+      {
+        this->Array = coloring.array;
+        this->HasLegend = coloring.HasLegend();
+        AttentionAtlas::MeetLegend(coloring);
+      }
+      this->FollowLegend(coloring);
     }
     // The array may be chosen before there is data, and other data may have another legend.
     if (event == vtkCommand::ModifiedEvent || this->Waits || this->HasLegend)
@@ -78,8 +81,7 @@ public:
 
   void Update(bool first = false)
   {
-    if (this->Representation == nullptr ||
-        IsRestoring(this->Representation->GetSessionProxyManager()))
+    if (!IsFree(this->Representation))
     {
       return;
     }
@@ -109,23 +111,10 @@ private:
   bool HasLegend = false; ///< which comes with the data
   bool HidLegend = false; ///< since the data had none
 
-  /// Takes the legend of a state that was loaded as it is, to follow what comes after it.
-  void MeetLegend()
-  {
-    const Coloring coloring(this->Representation);
-    if (this->Array.empty() && coloring.arrayInformation != nullptr)
-    {
-      this->Array = coloring.array;
-      this->HasLegend = coloring.HasLegend();
-      AttentionAtlas::MeetLegend(coloring);
-    }
-  }
-
   /// The same colors may lose their legend with new data, as the marks of patches do beside all
   /// heads, and get it again.
-  void FollowLegend()
+  void FollowLegend(const Coloring& coloring)
   {
-    const Coloring coloring(this->Representation);
     vtkSMViewProxy* view = vtkSMViewProxy::FindView(this->Representation);
     if (this->Waits || coloring.array != this->Array || view == nullptr ||
         coloring.HasLegend() == this->HasLegend ||
@@ -161,8 +150,7 @@ public:
 
   void Execute(vtkObject*, unsigned long, void*) override
   {
-    if (this->Representation != nullptr &&
-        !IsRestoring(this->Representation->GetSessionProxyManager()))
+    if (IsFree(this->Representation))
     {
       AttentionAtlas::TitleChart(this->Representation, false);
       AttentionAtlas::LabelChart(this->Representation, this->Labels);
@@ -205,11 +193,9 @@ public:
     {
       manager->AddObserver(vtkCommand::RegisterEvent, this);
       manager->AddObserver(vtkCommand::LoadStateEvent, this);
-      vtkNew<vtkSMProxyIterator> views;
-      views->SetSession(session);
-      for (views->Begin("views"); !views->IsAtEnd(); views->Next())
+      for (vtkSMProxy* view : AttentionAtlas::ProxiesOf(manager, "views"))
       {
-        this->ObserveView(views->GetProxy());
+        this->ObserveView(view);
       }
     }
   }
@@ -245,7 +231,7 @@ public:
       return;
     }
     const std::string group = info->GroupName;
-    const bool isNew = !IsRestoring(info->Proxy->GetSessionProxyManager());
+    const bool isNew = IsFree(info->Proxy);
     if (group == "views")
     {
       this->ObserveView(info->Proxy);
@@ -278,26 +264,25 @@ private:
 
   void MeetRepresentation(vtkSMProxy* representation, bool isNew)
   {
+    const bool isChart = representation->GetProperty("ColorArrayName") == nullptr;
+    vtkNew<ChartObserver> ofChart; // kept alive by what is observed
+    vtkNew<ColoringObserver> ofColors;
+    if (isChart)
+    {
+      ofChart->Observe(representation);
+    }
+    else
+    {
+      ofColors->Observe(representation);
+    }
     if (isNew)
     {
       this->Awaited.emplace_back(representation);
-    }
-    if (representation->GetProperty("ColorArrayName") == nullptr) // a chart
-    {
-      vtkNew<ChartObserver> observer; // kept alive by the observed proxy
-      observer->Observe(representation);
-      if (isNew)
-      {
-        AttentionAtlas::ApplyHints(representation);
-      }
-      return;
-    }
-    vtkNew<ColoringObserver> observer; // kept alive by the observed property
-    observer->Observe(representation);
-    if (isNew)
-    {
       AttentionAtlas::ApplyHints(representation);
-      observer->Update(true);
+    }
+    if (isNew && !isChart)
+    {
+      ofColors->Update(true);
       representation->UpdateVTKObjects();
     }
   }

@@ -1,21 +1,19 @@
 #include "RepresentationHints.h"
 
 #include "Charts.h"
-#include "ClassPalette.h"
 #include "ColorBars.h"
 #include "ColorMaps.h"
 #include "Coloring.h"
+#include "Drawing/ClassPalette.h"
+#include "ProxyValues.h"
 
 #include <vtkDataObject.h>
-#include <vtkNew.h>
 #include <vtkPVArrayInformation.h>
 #include <vtkPVDataInformation.h>
 #include <vtkPVDataSetAttributesInformation.h>
 #include <vtkPVSession.h>
 #include <vtkPVXMLElement.h>
 #include <vtkSMProperty.h>
-#include <vtkSMPropertyHelper.h>
-#include <vtkSMProxy.h>
 #include <vtkSMSession.h>
 #include <vtkSMTransferFunctionManager.h>
 #include <vtkSMViewProxy.h>
@@ -24,7 +22,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -85,10 +82,14 @@ bool HasManyRanks(vtkSMProxy* representation)
   return representation->GetSession()->GetNumberOfProcesses(vtkPVSession::RENDER_SERVER) > 1;
 }
 
-/// The name of the property that moves a representation, which ParaView 5.13 changed.
-const char* TranslationName(vtkSMProxy* representation)
+/// Changes the type of a representation if several ranks render.
+void ReplaceOnRanks(vtkSMProxy* representation, const std::string& type, const char* other)
 {
-  return representation->GetProperty("Translation") != nullptr ? "Translation" : "Position";
+  vtkSMPropertyHelper shown(representation, "Representation", true);
+  if (TextOf(shown) == type && HasManyRanks(representation))
+  {
+    shown.Set(other);
+  }
 }
 
 /// A disc in the color of the point with a white and a black rim, which is visible on any color. It
@@ -128,23 +129,12 @@ void ShowDiscs(vtkSMProxy* representation, vtkPVXMLElement* element)
   vtkSMPropertyHelper(representation, "Representation")
     .Set(HasManyRanks(representation) ? "Collected Discs" : "Point Gaussian");
   vtkSMPropertyHelper(representation, "GaussianRadius").Set(radius);
-  vtkSMPropertyHelper(representation, TranslationName(representation)).Set(2, z);
+  const bool isMoved = representation->GetProperty("Translation") != nullptr; // ParaView 5.13
+  vtkSMPropertyHelper(representation, isMoved ? "Translation" : "Position").Set(2, z);
   vtkSMPropertyHelper(representation, "ShaderPreset").Set("Custom");
   vtkSMPropertyHelper(representation, "CustomShader").Set(DiscShader);
   // Selected points are drawn as squares behind the discs, large enough to be visible around them.
   vtkSMPropertyHelper(representation, "SelectionPointSize", true).Set(26);
-}
-
-/// The names in a text, separated by semicolons.
-std::vector<std::string> NamesOf(const char* text)
-{
-  std::istringstream from(text);
-  std::vector<std::string> names;
-  for (std::string name; std::getline(from, name, ';');)
-  {
-    names.push_back(name);
-  }
-  return names;
 }
 
 /// Gives a series of a chart the values of a property that lists each series with its values.
@@ -180,7 +170,7 @@ void ChooseSeries(vtkSMProxy* chart, vtkPVXMLElement* element, bool shown)
   {
     return;
   }
-  const std::vector<std::string> names = NamesOf(element->GetAttributeOrEmpty("names"));
+  const std::vector<std::string> names = NamesIn(element->GetAttributeOrEmpty("names"));
   int zeros = 1;
   element->GetScalarAttribute("zeros", &zeros);
   vtkSMPropertyHelper visibility(chart, "SeriesVisibility");
@@ -190,13 +180,10 @@ void ChooseSeries(vtkSMProxy* chart, vtkPVXMLElement* element, bool shown)
     const std::string series = visibility.GetAsString(i);
     const bool isNamed = std::any_of(names.begin(), names.end(),
       [&series](const std::string& name) { return IsNamed(series, name); });
-    if (isNamed != shown || (zeros == 0 && IsZero(chart, series)))
+    const bool isShown = isNamed == shown && (zeros != 0 || !IsZero(chart, series));
+    visibility.Set(i + 1, isShown ? "1" : "0");
+    if (isShown)
     {
-      visibility.Set(i + 1, "0");
-    }
-    else
-    {
-      visibility.Set(i + 1, "1");
       std::vector<std::string> color;
       for (const std::uint8_t channel : atlas::ClassColor(colors++))
       {
@@ -226,18 +213,6 @@ void ShowAxes(vtkSMProxy* representation, vtkPVXMLElement* element)
   vtkSMPropertyHelper(axes, "XTitle").Set(element->GetAttributeOrEmpty("x"));
   vtkSMPropertyHelper(axes, "YTitle").Set(element->GetAttributeOrEmpty("y"));
   axes->UpdateVTKObjects();
-}
-
-/// An image is shown as a texture, which is fast. With several ranks, textures leave a seam between
-/// the parts.
-void AvoidSeams(vtkSMProxy* representation)
-{
-  vtkSMPropertyHelper type(representation, "Representation", true);
-  const char* name = type.GetAsString();
-  if (name != nullptr && std::string(name) == "Slice" && HasManyRanks(representation))
-  {
-    type.Set("Surface");
-  }
 }
 
 /// Applies one element of a hint.
@@ -285,7 +260,7 @@ const char* Successor(vtkSMProxy* representation, vtkPVXMLElement* follow)
   {
     return nullptr;
   }
-  for (const std::string& candidate : NamesOf(follow->GetAttributeOrEmpty("names")))
+  for (const std::string& candidate : NamesIn(follow->GetAttributeOrEmpty("names")))
   {
     if (auto* array = arrays->GetArrayInformation(candidate.c_str()))
     {
@@ -300,8 +275,7 @@ const char* Successor(vtkSMProxy* representation, vtkPVXMLElement* follow)
 void Recolor(vtkSMProxy* representation, const char* array)
 {
   vtkSMProxy* view = vtkSMViewProxy::FindView(representation);
-  vtkSmartPointer<vtkSMProxy> table =
-    vtkSMPropertyHelper(representation, "LookupTable", true).GetAsProxy();
+  const vtkSmartPointer<vtkSMProxy> table = TableOf(representation);
   const bool hasBar = view != nullptr && ColorMaps::IsScalarBarVisible(representation, view);
   const int association =
     vtkSMPropertyHelper(representation, "ColorArrayName", true).GetInputArrayAssociation();
@@ -318,12 +292,7 @@ void Recolor(vtkSMProxy* representation, const char* array)
 
 void UseOpaqueSurface(vtkSMProxy* representation)
 {
-  vtkSMPropertyHelper type(representation, "Representation", true);
-  const char* name = type.GetAsString();
-  if (name != nullptr && std::string(name) == "Surface" && HasManyRanks(representation))
-  {
-    type.Set("Opaque Surface");
-  }
+  ReplaceOnRanks(representation, "Surface", "Opaque Surface");
 }
 
 void ApplyHints(vtkSMProxy* representation)
@@ -334,7 +303,8 @@ void ApplyHints(vtkSMProxy* representation)
   }
   if (RepresentationHint(representation) != nullptr)
   {
-    AvoidSeams(representation);
+    // Textures, which are fast, would leave seams between the parts of several ranks.
+    ReplaceOnRanks(representation, "Slice", "Surface");
   }
   representation->UpdateVTKObjects();
 }
@@ -344,11 +314,8 @@ void FollowArray(vtkSMProxy* representation)
   vtkPVXMLElement* hint = RepresentationHint(representation);
   vtkPVXMLElement* follow =
     hint != nullptr ? hint->FindNestedElementByName("FollowArray") : nullptr;
-  if (follow == nullptr)
-  {
-    return;
-  }
-  if (const char* array = Successor(representation, follow))
+  const char* array = follow != nullptr ? Successor(representation, follow) : nullptr;
+  if (array != nullptr)
   {
     Recolor(representation, array);
   }

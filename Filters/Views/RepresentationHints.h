@@ -29,10 +29,9 @@ void ApplyHints(vtkSMProxy* representation);
 /// Changes Surface to Opaque Surface if several ranks render: for arrays whose values are colors.
 void UseOpaqueSurface(vtkSMProxy* representation);
 
-/// If the array of a representation no longer exists and its source has the hint FollowArray,
-/// colors the representation by one that does, on points or cells as it was: the first of the
-/// attribute `names` of the hint, separated by semicolons, or the first array if the hint has none.
-/// Such sources have one array that is named after its content.
+/// If the array of a representation no longer exists and its source has the hint FollowArray, as
+/// those whose array is named after its content, colors it by one that does, on points or cells as
+/// it was: the first of `names` of the hint, separated by semicolons, or the first array.
 void FollowArray(vtkSMProxy* representation);
 
 }

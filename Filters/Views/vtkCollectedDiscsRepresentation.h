@@ -4,12 +4,10 @@
 
 #include <vtkPointGaussianRepresentation.h>
 
-/// A Point Gaussian representation for few points next to large data on several ranks. The view
-/// gathers the points on one rank and renders them there.
-///
-/// Point Gaussian itself requests ordered compositing. That cuts off discs at the boundaries
-/// between ranks and, in ParaView 5.11, can deadlock if a rank has no points. One limitation
-/// remains: discs are cut off at the bounds of everything that the view shows.
+/// A Point Gaussian representation for few points next to large data on several ranks, which the
+/// view gathers on one rank. Point Gaussian itself requests ordered compositing, which cuts off
+/// discs at the boundaries between ranks and, in ParaView 5.11, can deadlock if a rank has no
+/// points. Discs are still cut off at the bounds of everything that the view shows.
 class ATTENTIONATLASVIEWS_EXPORT vtkCollectedDiscsRepresentation
   : public vtkPointGaussianRepresentation
 {

@@ -1,18 +1,11 @@
 #include "vtkDiagramView.h"
 
-#include "Ink.h"
+#include "Text/ScreenText.h"
+#include "ViewTexts.h"
 
-#include <vtkCommand.h>
-#include <vtkCoordinate.h>
 #include <vtkObjectFactory.h>
 #include <vtkPVDataRepresentation.h>
 #include <vtkPVRenderViewDataDeliveryManager.h>
-#include <vtkRenderWindow.h>
-#include <vtkRenderer.h>
-#include <vtkStdString.h>
-#include <vtkTextActor.h>
-#include <vtkTextProperty.h>
-#include <vtkTextRenderer.h>
 
 #include <algorithm>
 
@@ -23,19 +16,11 @@ namespace
 constexpr int TitleFontSize = 13;
 constexpr double TitleRoom = 6;
 
-/// The width of a text in pixels.
-int WidthOf(vtkTextProperty* style, const std::string& text, int dpi)
-{
-  std::array<int, 4> box = { 0, -1, 0, -1 };
-  vtkTextRenderer::GetInstance()->GetBoundingBox(style, vtkStdString(text), box.data(), dpi);
-  return box[1] - box[0] + 1;
-}
-
 /// A text in UTF-8, cut after its last whole character with which it is at most `width` pixels
 /// wide, and an ellipsis; found by bisection, since titles may be of any length.
-std::string Cut(vtkTextProperty* style, const std::string& text, int dpi, double width)
+std::string Cut(AttentionAtlas::ViewTexts& texts, const std::string& text, double width)
 {
-  if (WidthOf(style, text, dpi) <= width)
+  if (texts.Measure(text, TitleFontSize)[0] <= width)
   {
     return text;
   }
@@ -52,9 +37,16 @@ std::string Cut(vtkTextProperty* style, const std::string& text, int dpi, double
   for (std::size_t above = text.size(); above - fits > 1;)
   {
     const std::size_t middle = fits + (above - fits) / 2;
-    (WidthOf(style, cut(middle), dpi) <= width ? fits : above) = middle;
+    (texts.Measure(cut(middle), TitleFontSize)[0] <= width ? fits : above) = middle;
   }
   return cut(fits);
+}
+
+std::array<double, 6> BoundsOf(const vtkBoundingBox& box)
+{
+  std::array<double, 6> bounds;
+  box.GetBounds(bounds.data());
+  return bounds;
 }
 
 }
@@ -62,19 +54,15 @@ std::string Cut(vtkTextProperty* style, const std::string& text, int dpi, double
 vtkStandardNewMacro(vtkDiagramView);
 
 vtkDiagramView::vtkDiagramView()
+  : OwnTexts(std::make_unique<AttentionAtlas::ViewTexts>())
 {
-  this->TitleActor->PickableOff();
-  this->TitleActor->VisibilityOff();
-  this->TitleActor->GetPositionCoordinate()->SetCoordinateSystemToNormalizedViewport();
-  this->TitleActor->GetTextProperty()->SetFontFamilyToArial();
-  this->TitleActor->GetTextProperty()->SetFontSize(TitleFontSize);
-  this->TitleActor->GetTextProperty()->SetVerticalJustificationToTop();
-  vtkRenderer* renderer = this->GetNonCompositedRenderer();
-  renderer->AddActor(this->TitleActor);
-  renderer->AddObserver(vtkCommand::StartEvent, this, &vtkDiagramView::PlaceTitle);
+  this->OwnTexts->Enter(this, [this] { this->PlaceTitle(); });
 }
 
-vtkDiagramView::~vtkDiagramView() = default;
+vtkDiagramView::~vtkDiagramView()
+{
+  this->OwnTexts->Leave();
+}
 
 void vtkDiagramView::SetTitle(const char* title)
 {
@@ -83,16 +71,12 @@ void vtkDiagramView::SetTitle(const char* title)
 
 std::array<double, 6> vtkDiagramView::GetShownBounds() const
 {
-  std::array<double, 6> bounds;
-  this->GeometryBounds.GetBounds(bounds.data());
-  return bounds;
+  return BoundsOf(this->GeometryBounds);
 }
 
 std::array<double, 6> vtkDiagramView::GetDataBounds() const
 {
-  std::array<double, 6> bounds;
-  this->DataBounds.GetBounds(bounds.data());
-  return bounds;
+  return BoundsOf(this->DataBounds);
 }
 
 vtkDiagramView::Room vtkDiagramView::GetTextRoom() const
@@ -112,9 +96,20 @@ void vtkDiagramView::AddTextRoom(const Room& room)
   this->TextRoom.AddPoint(room.right, room.top, 0);
 }
 
+double vtkDiagramView::GetLargestScale() const
+{
+  return this->UnitsPerPoint.IsValid() ? 1 / this->UnitsPerPoint.GetMaxPoint()[0] : 0;
+}
+
+void vtkDiagramView::LimitScale(double pointsPerUnit)
+{
+  this->UnitsPerPoint.AddPoint(1 / pointsPerUnit, 0, 0);
+}
+
 void vtkDiagramView::Update()
 {
   this->TextRoom.Reset();
+  this->UnitsPerPoint.Reset();
   this->Superclass::Update();
   vtkBoundingBox bounds;
   auto* delivery = vtkPVRenderViewDataDeliveryManager::SafeDownCast(this->GetDeliveryManager());
@@ -129,31 +124,26 @@ void vtkDiagramView::Update()
   }
   this->DataBounds.Reset();
   this->AllReduce(bounds, this->DataBounds);
-  const vtkBoundingBox room = this->TextRoom;
-  this->AllReduce(room, this->TextRoom);
+  for (vtkBoundingBox* ofAll : { &this->TextRoom, &this->UnitsPerPoint })
+  {
+    const vtkBoundingBox own = *ofAll;
+    this->AllReduce(own, *ofAll);
+  }
 }
 
 void vtkDiagramView::PlaceTitle()
 {
-  vtkTextProperty* style = this->TitleActor->GetTextProperty();
-  const int dpi = this->GetRenderWindow()->GetDPI();
-  const double room = TitleRoom * dpi / 72;
-  const int* size = this->GetRenderWindow()->GetActualSize();
-  const double width = std::max(size[0], 1);
-  const double height = std::max(size[1], 1);
+  using Texts = AttentionAtlas::ViewTexts;
+  if (this->Title.empty())
+  {
+    return;
+  }
+  const auto size = this->OwnTexts->GetSize();
+  const auto tiles = this->OwnTexts->GetTiles();
+  const double room = TitleRoom / this->OwnTexts->GetPoint();
   const std::string title =
-    this->Title.empty() ? this->Title : Cut(style, this->Title, dpi, width - 2 * room);
-  this->TitleActor->SetVisibility(title.empty() ? 0 : 1);
-  this->TitleActor->SetInput(title.c_str());
-  this->TitleActor->SetPosition(room / width, 1 - room / height);
-  std::array<double, 3> back;
-  this->GetRenderer()->GetBackground(back.data());
-  const double ink = AttentionAtlas::InkOn(back.data());
-  style->SetColor(ink, ink, ink);
-}
-
-void vtkDiagramView::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "Title: " << this->Title << "\n";
+    Cut(*this->OwnTexts, this->Title, static_cast<double>(size[0]) / tiles[0] - 2 * room);
+  this->OwnTexts->Show(atlas::ScreenText(title),
+    { TitleFontSize, Texts::Along::Left, Texts::Across::Top },
+    { room * tiles[0], size[1] - room * tiles[1] });
 }

@@ -3,13 +3,16 @@
 #include "AttentionAtlasViewsModule.h"
 
 #include <vtkBoundingBox.h>
-#include <vtkNew.h>
 #include <vtkPVRenderView.h>
 
 #include <array>
+#include <memory>
 #include <string>
 
-class vtkTextActor;
+namespace AttentionAtlas
+{
+class ViewTexts;
+}
 
 /// A render view of flat data, with a title at its upper left, black on a light background and
 /// white on a dark one. What is shown, how it is framed and what the title says are decided by
@@ -19,7 +22,6 @@ class ATTENTIONATLASVIEWS_EXPORT vtkDiagramView : public vtkPVRenderView
 public:
   static vtkDiagramView* New();
   vtkTypeMacro(vtkDiagramView, vtkPVRenderView);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
   ///@{
   /**
@@ -55,6 +57,12 @@ public:
   /// that has its data.
   void AddTextRoom(const Room& room);
 
+  /// The most points that a unit of the scene may have when the view frames the data; 0: any. Words
+  /// of a text are as far from each other as their letters need, which have a largest size.
+  double GetLargestScale() const;
+  /// Called as AddTextRoom is.
+  void LimitScale(double pointsPerUnit);
+
   void Update() override;
 
 protected:
@@ -62,14 +70,12 @@ protected:
   ~vtkDiagramView() override;
 
 private:
-  vtkDiagramView(const vtkDiagramView&) = delete;
-  void operator=(const vtkDiagramView&) = delete;
-
   /// Before each rendering.
   void PlaceTitle();
 
   vtkBoundingBox DataBounds;
-  vtkBoundingBox TextRoom; ///< from -left, -bottom to right, top
+  vtkBoundingBox TextRoom;      ///< from -left, -bottom to right, top
+  vtkBoundingBox UnitsPerPoint; ///< along x
   std::string Title;
-  vtkNew<vtkTextActor> TitleActor;
+  std::unique_ptr<AttentionAtlas::ViewTexts> OwnTexts;
 };

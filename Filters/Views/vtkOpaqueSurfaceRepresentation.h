@@ -6,10 +6,9 @@
 
 /// A surface on several ranks whose colors are those of an array, which has no opacity.
 ///
-/// ParaView assumes that such colors may be translucent, and lets the ranks exchange their parts so
-/// that these can be drawn in order. It exchanges them as XML, which a ParaView 5.11 cannot read
-/// with some versions of expat (VTK issue 19258), and ParaView 5.13 and 6.1 lose a part of the
-/// cells that it cuts. Opaque parts need no order: each rank draws its own.
+/// ParaView assumes that such colors may be translucent, and lets the ranks exchange their parts,
+/// to draw them in order: as XML, which 5.11 cannot read with some versions of expat (VTK issue
+/// 19258); 5.13 and 6.1 lose a part of the cells that they cut. Opaque parts need no order.
 class ATTENTIONATLASVIEWS_EXPORT vtkOpaqueSurfaceRepresentation
   : public vtkGeometryRepresentationWithFaces
 {

@@ -1,6 +1,7 @@
 #include "vtkSMAtlasDiagramViewProxy.h"
 
 #include "Coloring.h"
+#include "ProxyValues.h"
 #include "vtkDiagramView.h"
 
 #include <vtkCamera.h>
@@ -13,8 +14,6 @@
 #include <vtkPVXMLElement.h>
 #include <vtkSMEnumerationDomain.h>
 #include <vtkSMProperty.h>
-#include <vtkSMPropertyHelper.h>
-#include <vtkSMSessionProxyManager.h>
 
 #include <algorithm>
 #include <cmath>
@@ -27,16 +26,26 @@ constexpr const char* Separator = "  \u00B7  ";
 
 /// The properties of a source that say what of its input it shows, in the order of a title. The
 /// text, which a narrow view cuts, is behind them.
-constexpr const char* TitleProperties[] = { "AttentionKind", "Layer", "Head", "Quantity",
-  "Circuit" };
+constexpr const char* TitleProperties[] = { "AttentionKind", "Layer", "Head", "Quantity", "Circuit",
+  "Query", "Key", "Target", "TargetToken", "Against" };
+
+/// The hints of a property.
+std::vector<vtkPVXMLElement*> HintsOf(vtkSMProperty* property)
+{
+  std::vector<vtkPVXMLElement*> found;
+  vtkPVXMLElement* hints = property->GetHints();
+  for (unsigned int i = 0; hints != nullptr && i < hints->GetNumberOfNestedElements(); ++i)
+  {
+    found.push_back(hints->GetNestedElement(i));
+  }
+  return found;
+}
 
 /// Whether a property is shown in the panel: all of its visibility decorators allow it.
 bool Applies(vtkSMProperty* property)
 {
-  vtkPVXMLElement* hints = property->GetHints();
-  for (unsigned int i = 0; hints != nullptr && i < hints->GetNumberOfNestedElements(); ++i)
+  for (vtkPVXMLElement* hint : HintsOf(property))
   {
-    vtkPVXMLElement* hint = hints->GetNestedElement(i);
     const char* name = hint->GetAttribute("property");
     const char* value = hint->GetAttribute("value");
     vtkSMProperty* decides = name != nullptr ? property->GetParent()->GetProperty(name) : nullptr;
@@ -50,35 +59,69 @@ bool Applies(vtkSMProperty* property)
          std::string(property->GetPanelVisibility()) != "never";
 }
 
-/// The words for the value of a property: of an enumeration its text, of a number the label before
-/// it, or what the hint AtlasSpecial calls it.
+/// What a hint AtlasTitle or AtlasSpecial of a property says about its value; null if nothing.
+const char* HintOf(vtkSMProperty* property, const std::string& name, int value)
+{
+  for (vtkPVXMLElement* hint : HintsOf(property))
+  {
+    int meant = 0;
+    if (hint->GetName() == name && hint->GetScalarAttribute("value", &meant) != 0 && meant == value)
+    {
+      return hint->GetAttributeOrEmpty("text");
+    }
+  }
+  return nullptr;
+}
+
+std::string Quoted(const std::string& text)
+{
+  return "\u201C" + text + "\u201D";
+}
+
+/// The words for the value of a property: what the hint AtlasTitle says; of a text the label before
+/// it; of an enumeration its text; of a number the label before it, or what the hint AtlasSpecial
+/// calls it.
 std::string WordsOf(vtkSMProperty* property)
 {
+  if (property->IsA("vtkSMStringVectorProperty"))
+  {
+    const std::string text = vtkSMPropertyHelper(property, true).GetAsString();
+    return text.empty() ? text : property->GetXMLLabel() + (" " + Quoted(text));
+  }
   const int value = vtkSMPropertyHelper(property, true).GetAsInt();
+  if (const char* title = HintOf(property, "AtlasTitle", value))
+  {
+    return title;
+  }
   if (auto* words = property->FindDomain<vtkSMEnumerationDomain>())
   {
     const char* text = words->GetEntryTextForValue(value);
     return text != nullptr ? text : "";
   }
-  vtkPVXMLElement* hints = property->GetHints();
-  for (unsigned int i = 0; hints != nullptr && i < hints->GetNumberOfNestedElements(); ++i)
+  const char* special = HintOf(property, "AtlasSpecial", value);
+  return special != nullptr ? special : property->GetXMLLabel() + (" " + std::to_string(value));
+}
+
+/// The words for a list of heads, which stands in for the property Head; empty for an empty list.
+std::string HeadsOf(vtkSMProperty* list)
+{
+  std::string words;
+  const vtkSMPropertyHelper heads(list, true);
+  for (unsigned int i = 0; i < heads.GetNumberOfElements(); ++i)
   {
-    vtkPVXMLElement* hint = hints->GetNestedElement(i);
-    int special = 0;
-    if (hint->GetName() == std::string("AtlasSpecial") &&
-        hint->GetScalarAttribute("value", &special) != 0 && special == value)
-    {
-      return hint->GetAttributeOrEmpty("text");
-    }
+    const int head = heads.GetAsInt(i);
+    words += (i == 0 ? "Heads " : ", ") + (head < 0 ? std::string("mean") : std::to_string(head));
   }
-  return property->GetXMLLabel() + (" " + std::to_string(value));
+  return words;
 }
 
 /// The words for a property of a source; empty if it does not apply.
 std::string WordsOf(vtkSMProxy* source, const char* property)
 {
   vtkSMProperty* found = source->GetProperty(property);
-  return found != nullptr && Applies(found) ? WordsOf(found) : "";
+  vtkSMProperty* list = property == std::string("Head") ? source->GetProperty("Heads") : nullptr;
+  const std::string heads = list != nullptr ? HeadsOf(list) : "";
+  return !heads.empty() ? heads : found != nullptr && Applies(found) ? WordsOf(found) : "";
 }
 
 /// How the text begins that a representation shows, in quotation marks, or the words for its
@@ -89,7 +132,7 @@ std::string TextOf(vtkSMProxy* representation, vtkSMProxy* source)
   auto* text = AttentionAtlas::ShownData(representation)
                  ->GetArrayInformation("Sequence Text", vtkDataObject::FIELD);
   return !words.empty() && text != nullptr && text->GetNumberOfStringValues() > 0
-           ? "\u201C" + std::string(text->GetStringValue(0)) + "\u201D"
+           ? Quoted(text->GetStringValue(0))
            : words;
 }
 
@@ -102,8 +145,6 @@ vtkSMAtlasDiagramViewProxy::vtkSMAtlasDiagramViewProxy()
   // Before room is made for bars.
   this->AddObserver(vtkCommand::ResetCameraEvent, this, &vtkSMAtlasDiagramViewProxy::FitAgain, 1);
 }
-
-vtkSMAtlasDiagramViewProxy::~vtkSMAtlasDiagramViewProxy() = default;
 
 vtkSMAtlasDiagramViewProxy::Frame vtkSMAtlasDiagramViewProxy::GetFrame()
 {
@@ -175,21 +216,18 @@ void vtkSMAtlasDiagramViewProxy::FitAgain()
 
 std::string vtkSMAtlasDiagramViewProxy::MakeTitle()
 {
-  if (vtkSMPropertyHelper(this, "ShowTitle").GetAsInt() == 0)
-  {
-    return {};
-  }
   std::string own = vtkSMPropertyHelper(this, "Title").GetAsString();
-  if (!own.empty())
+  const bool isShown = AttentionAtlas::Number(this, "ShowTitle") != 0;
+  if (!isShown || !own.empty())
   {
-    return own;
+    return isShown ? own : "";
   }
   vtkSMPropertyHelper shown(this, "Representations");
   for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
   {
     vtkSMProxy* representation = shown.GetAsProxy(i);
     if (representation == nullptr || representation->GetProperty("Input") == nullptr ||
-        vtkSMPropertyHelper(representation, "Visibility", true).GetAsInt() == 0 ||
+        AttentionAtlas::Number(representation, "Visibility") == 0 ||
         AttentionAtlas::RepresentationHint(representation) == nullptr)
     {
       continue;
@@ -204,12 +242,13 @@ std::string vtkSMAtlasDiagramViewProxy::MakeTitle()
       add(WordsOf(source, property));
     }
     // Of several scores of a head, the one that is shown.
-    const char* array =
-      vtkSMPropertyHelper(representation, "ColorArrayName", true).GetInputArrayNameToProcess();
-    if (source->GetProperty("Quantity") == nullptr && array != nullptr && *array != '\0' &&
+    const AttentionAtlas::Coloring coloring(representation);
+    const std::string& array = coloring.array;
+    if (source->GetProperty("Quantity") == nullptr && !array.empty() &&
         !AttentionAtlas::EndsWith(array, "Color") && title.find(array) == std::string::npos)
     {
-      add(array);
+      const std::string words = coloring.Title();
+      add(words.empty() ? array : words);
     }
     add(TextOf(representation, source));
     return title;

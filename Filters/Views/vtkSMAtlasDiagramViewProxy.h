@@ -1,5 +1,4 @@
-#ifndef vtkSMAtlasDiagramViewProxy_h
-#define vtkSMAtlasDiagramViewProxy_h
+#pragma once
 
 #include "AttentionAtlasViewsModule.h"
 
@@ -14,9 +13,8 @@
  * @brief A view of flat data that frames them by itself.
  *
  * While its property FitToData is on, each still rendering shows all visible data, with room for
- * color bars, legends and the title beside them: after a change of the data, of the size of the
- * view or of the layout. Whoever pans or zooms turns it off, and whoever resets the camera on
- * again, so that a state file keeps what one has zoomed to.
+ * color bars, legends and the title. Whoever pans or zooms turns it off, and whoever resets the
+ * camera on again, so that a state file keeps what one has zoomed to.
  *
  * The title, unless the property Title is set, names what is shown first: the source and those of
  * its settings that decide what it shows, such as sequence, layer, head and quantity.
@@ -29,14 +27,10 @@ public:
 
 protected:
   vtkSMAtlasDiagramViewProxy();
-  ~vtkSMAtlasDiagramViewProxy() override;
 
   vtkTypeUInt32 PreRender(bool interactive) override;
 
 private:
-  vtkSMAtlasDiagramViewProxy(const vtkSMAtlasDiagramViewProxy&) = delete;
-  void operator=(const vtkSMAtlasDiagramViewProxy&) = delete;
-
   /// What decides what the camera shows: x and y of its focal point, and its scale.
   using Frame = std::array<double, 3>;
 
@@ -49,5 +43,3 @@ private:
   std::optional<Frame> Fitted; ///< as of the last rendering that has fitted
   bool IsFitting = false;
 };
-
-#endif

@@ -1,19 +1,18 @@
 #include "vtkSquaresRepresentation.h"
 
-#include "Ink.h"
+#include "Drawing/LabelPlacement.h"
+#include "ShownPiece.h"
+#include "Text/ScreenText.h"
+#include "ViewTexts.h"
 #include "vtkDiagramView.h"
 
 #include <vtkActor.h>
-#include <vtkAlgorithmOutput.h>
-#include <vtkCamera.h>
 #include <vtkCellArray.h>
-#include <vtkCommand.h>
 #include <vtkFieldData.h>
-#include <vtkFloatArray.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
+#include <vtkMPIMoveData.h>
 #include <vtkMatrix4x4.h>
-#include <vtkMultiProcessController.h>
 #include <vtkObjectFactory.h>
 #include <vtkPVImageSliceMapper.h>
 #include <vtkPVLODActor.h>
@@ -23,33 +22,26 @@
 #include <vtkPolyData.h>
 #include <vtkPolyDataMapper.h>
 #include <vtkProperty.h>
-#include <vtkRenderWindow.h>
 #include <vtkRenderer.h>
-#include <vtkSmartPointer.h>
 #include <vtkStringArray.h>
-#include <vtkTextProperty.h>
-#include <vtkTextRenderer.h>
-#include <vtkTexture.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
-#include <utility>
 
 namespace
 {
 
-/// The font size at which labels are rendered before they are scaled, in pixels.
-constexpr int FontSize = 48;
-/// In a diagram, the height of a line of text and the distance of texts, in the size of letters.
+/// The height of a line of text and the distance of texts, in the size of letters.
 constexpr double Line = 1.2;
 constexpr double TextGap = 0.5;
-/// Heights and distances, in squares.
+/// Beside squares that have room for their texts: the height of letters and the distance of texts,
+/// in squares, and how much of atlas::LabelWidth a letter has.
 constexpr double LabelHeight = 0.72;
 constexpr double Gap = 0.3;
-/// The assumed width of a letter, in squares; most letters are narrower.
-constexpr double LetterWidth = 0.4;
+constexpr double WidthScale = 0.9;
 
 /// Turns each point of a 2D image into a square centered on it. The texture of a slice extends from
 /// the first point to the last, so these are moved outward by half a square. A single row or
@@ -122,40 +114,36 @@ bool HasTokens(vtkDataObject* image)
          queries->GetNumberOfValues() > 0;
 }
 
-/// A token as a label: without surrounding spaces; a token of only white space is shown by escape
-/// sequences, and an empty one has no label.
-std::string Readable(const std::string& token)
+/// The tokens of an axis that have labels: all, or an even choice of MaximumLabels.
+vtkIdType StrideOf(vtkIdType count)
 {
-  constexpr const char* Space = " \t\n\r";
-  const std::size_t first = token.find_first_not_of(Space);
-  if (first != std::string::npos)
-  {
-    return token.substr(first, token.find_last_not_of(Space) - first + 1);
-  }
-  if (token.empty())
-  {
-    return {};
-  }
-  std::string text = "'";
-  for (const char c : token)
-  {
-    text += c == '\n' ? "\\n" : c == '\r' ? "\\r" : c == '\t' ? "\\t" : " ";
-  }
-  return text + "'";
+  return (count + vtkSquaresRepresentation::MaximumLabels - 1) /
+         vtkSquaresRepresentation::MaximumLabels;
 }
 
-/// The number of characters of the longest token, in UTF-8.
-std::size_t LongestToken(vtkStringArray* tokens)
+/// Calls `visit(label, index)` for the tokens of an axis that have labels. Empty ones, as in the
+/// gaps between panels, have none.
+template<class Visit>
+void EachLabel(vtkStringArray* tokens, const Visit& visit)
 {
-  std::size_t longest = 0;
-  for (vtkIdType i = 0; i < tokens->GetNumberOfValues(); ++i)
+  const vtkIdType count = tokens->GetNumberOfValues();
+  for (vtkIdType i = 0; i < count; i += StrideOf(count))
   {
-    const std::string text = Readable(tokens->GetValue(i));
-    const auto letters = std::count_if(text.begin(), text.end(),
-      [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
-    longest = std::max(longest, static_cast<std::size_t>(letters));
+    const std::string& token = tokens->GetValue(i);
+    if (const std::string label = token.empty() ? token : atlas::ScreenLabel(token); !label.empty())
+    {
+      visit(label, i);
+    }
   }
-  return longest;
+}
+
+/// The width of the longest label of an axis, in heights of a line.
+double WidestLabel(vtkStringArray* tokens)
+{
+  double widest = 0;
+  EachLabel(tokens, [&widest](const std::string& label, vtkIdType)
+    { widest = std::max(widest, atlas::LabelWidth(label)); });
+  return widest;
 }
 
 /// The rectangle of a map, and the space for its labels.
@@ -168,7 +156,6 @@ struct Layout
   double unit;      ///< the side of a square, the smaller one of a rectangle
   double first;     ///< the middle of the first column
   double bottomRow; ///< the middle of the last row
-  bool labelled;    ///< whether each token has a label
   double labelRoom; ///< space for the labels
   double title;     ///< height of the axis titles
 
@@ -180,16 +167,18 @@ struct Layout
     , unit(std::min(step, rowStep))
     , first(image->GetOrigin()[0])
     , bottomRow(image->GetOrigin()[1])
-    , labelled(this->Longer() <= vtkSquaresRepresentation::MaximumLabels)
-    , labelRoom(labelled
-                  ? unit * (Gap + LetterWidth * static_cast<double>(
-                                                  std::max(LongestToken(Tokens(image, "Key Token")),
-                                                    LongestToken(Tokens(image, "Query Token")))))
-                  : 0)
+    , labelRoom(unit * (Gap + WidthScale * std::max(WidestLabel(Tokens(image, "Key Token")),
+                                             WidestLabel(Tokens(image, "Query Token")))))
     , title(unit * std::max(LabelHeight, static_cast<double>(this->Longer()) / 30))
   {
   }
 
+  /// The distance of rows, or of columns, that can have labels.
+  double LabelStep(bool ofRows) const
+  {
+    return ofRows ? this->rowStep * static_cast<double>(StrideOf(this->rows))
+                  : this->step * static_cast<double>(StrideOf(this->columns));
+  }
   vtkIdType Longer() const { return std::max(this->columns, this->rows); }
   double Left() const { return this->first - 0.5 * this->step; }
   double Right() const { return this->Left() + this->Width(); }
@@ -200,130 +189,13 @@ struct Layout
   double Room() const { return this->labelRoom + 2 * this->title; }
 };
 
-/// How a text lies at its place.
-struct Lie
-{
-  bool upwards; ///< rotated by 90 degrees
-  bool centred; ///< otherwise the text ends there
-};
-
-/// The width of a text in the size of its letters; 0 if it cannot be drawn.
-double TextWidth(const std::string& text)
-{
-  vtkNew<vtkTextProperty> style;
-  style->SetFontSize(FontSize);
-  std::array<int, 4> box = { 0, -1, 0, -1 };
-  vtkTextRenderer* renderer = vtkTextRenderer::GetInstance();
-  return renderer != nullptr && renderer->GetBoundingBox(style, text, box.data(), 72)
-           ? static_cast<double>(box[1] - box[0] + 1) / FontSize
-           : 0;
-}
-
-/// White text with letters of the size 1, on a rectangle that is drawn only where there are
-/// letters, at the origin. The actor is opaque, since with several ranks only opaque actors are
-/// drawn in front of the background.
-vtkSmartPointer<vtkActor> MakeText(const std::string& text, const Lie& lie)
-{
-  vtkNew<vtkTextProperty> style;
-  style->SetFontSize(FontSize);
-  style->SetColor(1, 1, 1);
-  vtkNew<vtkImageData> image;
-  std::array<int, 2> size = { 0, 0 };
-  vtkTextRenderer* renderer = vtkTextRenderer::GetInstance();
-  if (renderer == nullptr || !renderer->RenderString(style, text, image, size.data(), 72))
-  {
-    return nullptr;
-  }
-  std::array<int, 3> pixels;
-  image->GetDimensions(pixels.data());
-
-  const double width = static_cast<double>(size[0]) / FontSize;
-  const double begin = lie.centred ? -width / 2 : -width;
-  const double half = static_cast<double>(size[1]) / FontSize / 2;
-  vtkNew<vtkPoints> corners;
-  vtkNew<vtkFloatArray> coordinates;
-  coordinates->SetNumberOfComponents(2);
-  for (const auto& [right, up] : { std::pair(0, 0), { 1, 0 }, { 1, 1 }, { 0, 1 } })
-  {
-    const double along = begin + right * width;
-    const double across = (2 * up - 1) * half;
-    corners->InsertNextPoint(lie.upwards ? -across : along, lie.upwards ? along : across, 0);
-    coordinates->InsertNextTuple2(right * static_cast<double>(size[0]) / pixels[0],
-      up * static_cast<double>(size[1]) / pixels[1]);
-  }
-  vtkNew<vtkCellArray> rectangle;
-  rectangle->InsertNextCell({ 0, 1, 2, 3 });
-  vtkNew<vtkPolyData> shape;
-  shape->SetPoints(corners);
-  shape->SetPolys(rectangle);
-  shape->GetPointData()->SetTCoords(coordinates);
-  vtkNew<vtkPolyDataMapper> mapper;
-  mapper->SetInputData(shape);
-  vtkNew<vtkTexture> texture;
-  texture->SetInputData(image);
-  texture->InterpolateOn();
-  texture->MipmapOn();
-  auto actor = vtkSmartPointer<vtkActor>::New();
-  actor->SetMapper(mapper);
-  actor->SetTexture(texture);
-  actor->GetProperty()->LightingOff();
-  actor->ForceOpaqueOn();
-  actor->PickableOff();
-  return actor;
-}
-
-/// The tokens of an axis that have labels: all, or an even choice of MaximumLabels.
-vtkIdType StrideOf(vtkIdType count)
-{
-  return (count + vtkSquaresRepresentation::MaximumLabels - 1) /
-         vtkSquaresRepresentation::MaximumLabels;
-}
-
-/// The width of the widest label of an axis, in the size of its letters.
-double WidestLabel(vtkStringArray* tokens)
-{
-  double widest = 0;
-  const vtkIdType count = tokens->GetNumberOfValues();
-  for (vtkIdType i = 0; i < count; i += StrideOf(count))
-  {
-    widest = std::max(widest, TextWidth(Readable(tokens->GetValue(i))));
-  }
-  return widest;
-}
-
-/// All that the labels of an image depend on.
-std::string TextsOf(vtkImageData* image)
-{
-  std::string all;
-  for (const double* numbers : { image->GetOrigin(), image->GetSpacing() })
-  {
-    all.append(reinterpret_cast<const char*>(numbers), 3 * sizeof(double));
-  }
-  for (const char* axis : { "Query", "Key" })
-  {
-    vtkStringArray* tokens = Tokens(image, (axis + std::string(" Token")).c_str());
-    for (vtkIdType i = 0; i < tokens->GetNumberOfValues(); ++i)
-    {
-      all += tokens->GetValue(i) + '\0';
-    }
-    all += AxisTitle(image, axis) + '\0';
-  }
-  return all;
-}
-
 /// Whether an image has several panels, whose texts the panels' titles have left room for.
 bool HasPanels(vtkDataObject* image)
 {
   vtkStringArray* queries = Tokens(image, "Query Token");
-  const vtkIdType count = queries->GetNumberOfValues();
-  for (vtkIdType i = 0; i < count; ++i)
-  {
-    if (queries->GetValue(i).empty())
-    {
-      return true;
-    }
-  }
-  return false;
+  const auto* first = queries->GetPointer(0);
+  return std::any_of(first, first + queries->GetNumberOfValues(),
+    [](const std::string& text) { return text.empty(); });
 }
 
 }
@@ -331,30 +203,30 @@ bool HasPanels(vtkDataObject* image)
 /// A text beside the squares.
 struct vtkSquaresRepresentation::Label
 {
-  vtkSmartPointer<vtkActor> actor;
-  bool isRow = false; ///< at the left of the squares, otherwise below them
-  bool isTitle = false;
-  vtkIdType index = 0; ///< among the rows or columns that can have labels
-  double along = 0;    ///< where it is on its axis
-  double width = 0;    ///< in the size of letters
+  std::string text;
+  bool isRow; ///< at the left of the squares, otherwise below them
+  bool isTitle;
+  vtkIdType index;  ///< among the rows or columns of its panel that can have labels
+  vtkIdType toNext; ///< from there to those of the next panel
+  double along;     ///< where it is on its axis
 };
 
-/// Where squares are, with the sizes of their texts in the scene.
-struct vtkSquaresRepresentation::Grid
+/// The texts of a view.
+struct vtkSquaresRepresentation::Labels
 {
-  double left;
-  double bottom;
-  double step;    ///< of columns that can have labels
-  double rowStep; ///< of such rows
-  double letters;
-  double titleLetters;
-  double gap;
-  bool hasPanels;
+  vtkSquaresRepresentation* owner;
+  AttentionAtlas::ViewTexts texts;
+  std::vector<Label> all;
+  std::optional<Layout> layout; ///< of the squares that these belong to
+  bool hasPanels = false;
+
+  void Place();
 };
 
 vtkStandardNewMacro(vtkSquaresRepresentation);
 
 vtkSquaresRepresentation::vtkSquaresRepresentation()
+  : Shown(new Labels{ this, {}, {}, {}, false })
 {
   this->Frame->GetProperty()->LightingOff();
   this->Frame->GetProperty()->SetLineWidth(1);
@@ -362,7 +234,10 @@ vtkSquaresRepresentation::vtkSquaresRepresentation()
   this->Frame->VisibilityOff();
 }
 
-vtkSquaresRepresentation::~vtkSquaresRepresentation() = default;
+vtkSquaresRepresentation::~vtkSquaresRepresentation()
+{
+  this->Shown->texts.Leave();
+}
 
 void vtkSquaresRepresentation::SetTokenLabels(bool shown)
 {
@@ -376,7 +251,7 @@ void vtkSquaresRepresentation::SetTokenLabels(bool shown)
 void vtkSquaresRepresentation::SetVisibility(bool visible)
 {
   this->Superclass::SetVisibility(visible);
-  this->UpdateLabels();
+  this->UpdateFrame();
 }
 
 int vtkSquaresRepresentation::ProcessViewRequest(
@@ -397,9 +272,14 @@ int vtkSquaresRepresentation::ProcessViewRequest(
   {
     return 0;
   }
-  if (request == vtkPVView::REQUEST_UPDATE() && this->SliceData->GetNumberOfPoints() > 0)
+  if (request == vtkPVView::REQUEST_UPDATE())
   {
-    this->UpdateBounds(input);
+    // Also to a client, which draws the texts wherever the squares are drawn.
+    vtkPVRenderView::SetForceDataDistributionMode(input, vtkMPIMoveData::COLLECT);
+    if (this->SliceData->GetNumberOfPoints() > 0)
+    {
+      this->UpdateBounds(input);
+    }
   }
   return 1;
 }
@@ -414,20 +294,19 @@ void vtkSquaresRepresentation::UpdateBounds(vtkInformation* input)
     bounds[2 * axis] -= spacing[axis] / 2;
     bounds[2 * axis + 1] += spacing[axis] / 2;
   }
-  if (this->TokenLabels && HasTokens(this->SliceData))
+  const bool hasLabels = this->TokenLabels && HasTokens(this->SliceData);
+  auto* diagram = vtkDiagramView::SafeDownCast(this->GetView());
+  if (hasLabels && diagram != nullptr && !HasPanels(this->SliceData))
   {
-    const Layout layout(this->SliceData);
-    if (this->IsDiagram && !HasPanels(this->SliceData))
-    {
-      const double beside = TextSize * (2 * TextGap + Line);
-      const double half = TextSize / 2;
-      vtkDiagramView::SafeDownCast(this->GetView())
-        ->AddTextRoom({ beside + TextSize * WidestLabel(Tokens(this->SliceData, "Query Token")),
-          half, beside + TextSize * WidestLabel(Tokens(this->SliceData, "Key Token")), half });
-      vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
-      return;
-    }
+    const double beside = TextSize * (2 * TextGap + Line);
+    const double half = TextSize / 2.;
+    diagram->AddTextRoom(
+      { beside + this->WidestOf("Query Token"), half, beside + this->WidestOf("Key Token"), half });
+  }
+  else if (hasLabels)
+  {
     // The axis titles are longer than the sides of a map of a few tokens.
+    const Layout layout(this->SliceData);
     const auto half = [&](double side) { return std::max(side / 2, 1.6 * layout.title); };
     bounds = { layout.Left() - layout.Room(),
       (layout.Left() + layout.Right()) / 2 + half(layout.Width()), layout.Bottom() - layout.Room(),
@@ -436,13 +315,18 @@ void vtkSquaresRepresentation::UpdateBounds(vtkInformation* input)
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
 }
 
+/// The width of the widest label of an axis with letters of TextSize, in points.
+double vtkSquaresRepresentation::WidestOf(const char* axis)
+{
+  int widest = 0;
+  EachLabel(Tokens(this->SliceData, axis), [&](const std::string& label, vtkIdType)
+    { widest = std::max(widest, this->Shown->texts.Measure(label, TextSize)[0]); });
+  return widest * this->Shown->texts.GetPoint();
+}
+
 void vtkSquaresRepresentation::Render(vtkInformation* input)
 {
-  vtkAlgorithmOutput* port = vtkPVRenderView::GetPieceProducer(input, this);
-  vtkAlgorithm* producer = port != nullptr ? port->GetProducer() : nullptr;
-  auto* image = producer != nullptr
-                  ? vtkImageData::SafeDownCast(producer->GetOutputDataObject(port->GetIndex()))
-                  : nullptr;
+  auto* image = vtkImageData::SafeDownCast(AttentionAtlas::ShownPiece(input, this));
   if (image != nullptr && image->GetMTime() != this->ShownTime)
   {
     this->Squares->ShallowCopy(image);
@@ -454,59 +338,50 @@ void vtkSquaresRepresentation::Render(vtkInformation* input)
   // For an image without points the mapper would report a missing array.
   this->Actor->SetVisibility(
     this->GetVisibility() && image != nullptr && image->GetNumberOfPoints() > 0);
-  this->UpdateLabels();
+  this->UpdateFrame();
 }
 
 void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
 {
-  // Another head of the same text has the same labels, which take longest to make.
-  const std::string texts = HasTokens(image) ? TextsOf(image) : "";
-  if (!this->Labels.empty() && texts == this->Texts)
+  std::vector<Label>& labels = this->Shown->all;
+  labels.clear();
+  if (!HasTokens(image))
   {
     return;
-  }
-  this->ClearLabels();
-  this->Texts = texts;
-  auto* controller = vtkMultiProcessController::GetGlobalController();
-  const bool isFirst = controller == nullptr || controller->GetLocalProcessId() == 0;
-  if (!isFirst || this->Renderer == nullptr || !HasTokens(image))
-  {
-    return; // only one rank draws them
   }
   const Layout layout(image);
   const double left = layout.Left();
   const double right = layout.Right();
   const double bottom = layout.Bottom();
   const double top = layout.Top();
-  this->Shown = std::make_unique<Grid>(
-    Grid{ left, bottom, layout.step * static_cast<double>(StrideOf(layout.columns)),
-      layout.rowStep * static_cast<double>(StrideOf(layout.rows)), layout.unit * LabelHeight,
-      layout.title, layout.unit * Gap, HasPanels(image) });
-  const auto add = [&](const std::string& text, Label label)
-  {
-    const Lie lie = { label.isRow == label.isTitle, label.isTitle };
-    label.actor = text.empty() ? nullptr : MakeText(text, lie);
-    if (label.actor != nullptr)
-    {
-      label.width = TextWidth(text);
-      this->Renderer->AddActor(label.actor);
-      this->Labels.push_back(std::move(label));
-    }
-  };
+  this->Shown->layout = layout;
+  this->Shown->hasPanels = HasPanels(image);
   for (const bool isRow : { true, false })
   {
     const std::string axis = isRow ? "Query" : "Key";
     vtkStringArray* tokens = Tokens(image, (axis + " Token").c_str());
-    const vtkIdType count = tokens->GetNumberOfValues();
-    for (vtkIdType i = 0; (layout.labelled || this->IsDiagram) && i < count; i += StrideOf(count))
-    {
-      const auto place = static_cast<double>(i);
-      add(Readable(tokens->GetValue(i)),
-        { nullptr, isRow, false, i / StrideOf(count),
+    const vtkIdType stride = StrideOf(tokens->GetNumberOfValues());
+    std::size_t panel = labels.size(); // its first label
+    vtkIdType start = 0;               // the token of that
+    vtkIdType last = 0;
+    EachLabel(tokens,
+      [&](const std::string& text, vtkIdType i)
+      {
+        if (i > last + stride) // behind a gap
+        {
+          for (; panel < labels.size(); ++panel)
+          {
+            labels[panel].toNext = (i - start) / stride - labels[panel].index;
+          }
+          start = i;
+        }
+        last = i;
+        const auto place = static_cast<double>(i);
+        labels.push_back({ text, isRow, false, (i - start) / stride, VTK_ID_MAX,
           isRow ? top - layout.rowStep * (place + 0.5) : layout.first + layout.step * place });
-    }
-    const double middle = isRow ? (bottom + top) / 2 : (left + right) / 2;
-    add(AxisTitle(image, axis), { nullptr, isRow, true, 0, middle });
+      });
+    labels.push_back({ atlas::ScreenText(AxisTitle(image, axis)), isRow, true, 0, VTK_ID_MAX,
+      isRow ? (bottom + top) / 2 : (left + right) / 2 });
   }
 
   vtkNew<vtkPoints> corners;
@@ -524,95 +399,82 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
   this->Frame->SetMapper(mapper);
 }
 
-void vtkSquaresRepresentation::UpdateLabels()
+void vtkSquaresRepresentation::UpdateFrame()
 {
-  const bool shown = this->GetVisibility() && this->TokenLabels && !this->Labels.empty();
-  this->Frame->SetVisibility(shown);
-  for (const Label& label : this->Labels)
-  {
-    label.actor->SetVisibility(shown);
-  }
-  if (!shown || this->Renderer == nullptr)
+  const bool isShown = this->GetVisibility() && this->TokenLabels && !this->Shown->all.empty();
+  this->Frame->SetVisibility(isShown);
+  if (!isShown || this->Renderer == nullptr)
   {
     return;
   }
-  // The background as shown by the view.
-  std::array<double, 3> back;
-  this->Renderer->GetBackground(back.data());
-  const double ink = AttentionAtlas::InkOn(back.data());
-  vtkMatrix4x4* matrix = this->Actor->GetMatrix();
+  const double ink = AttentionAtlas::InkOn(this->Renderer->GetBackground()); // as shown
   this->Frame->GetProperty()->SetColor(ink, ink, ink);
-  this->Frame->SetUserMatrix(matrix);
-  for (const Label& label : this->Labels)
-  {
-    label.actor->SetUserMatrix(matrix);
-    label.actor->GetProperty()->SetColor(ink, ink, ink);
-  }
+  this->Frame->SetUserMatrix(this->Actor->GetMatrix());
 }
 
-/// Before each rendering: sizes of letters and distances follow the camera of a diagram.
-void vtkSquaresRepresentation::PlaceLabels()
+/// Before each rendering. Letters have TextSize; those of panels, for which there is room in the
+/// scene, shrink with it.
+void vtkSquaresRepresentation::Labels::Place()
 {
-  if (this->Labels.empty() || !this->Frame->GetVisibility())
+  if (!this->owner->Frame->GetVisibility() || !this->layout)
   {
     return;
   }
-  Grid grid = *this->Shown;
-  std::array<vtkIdType, 2> every = { 1, 1 }; // columns and rows with labels
-  vtkCamera* camera = this->Renderer->GetActiveCamera();
-  bool isLegible = true;
-  if (this->IsDiagram && camera->GetParallelProjection() != 0)
+  const Layout& squares = *this->layout;
+  const double left = squares.Left();
+  const double bottom = squares.Bottom();
+  const double rowStep = squares.LabelStep(true);
+  const auto toScreen = this->texts.ToScreen(this->owner->Actor->GetMatrix());
+  const auto size = this->texts.GetSize();
+  const auto tiles = this->texts.GetTiles();
+  const auto place = [&](double x, double y) -> std::array<double, 2>
   {
-    vtkRenderWindow* window = this->Renderer->GetRenderWindow();
-    const double height =
-      static_cast<double>(this->Renderer->GetSize()[1]) / window->GetTileScale()[1];
-    const double point = 2 * camera->GetParallelScale() / height * window->GetDPI() / 72;
-    const double text = TextSize * point;
-    isLegible = !grid.hasPanels || grid.letters >= SmallestText * point;
-    grid.letters = grid.hasPanels ? std::min(grid.letters, text) : text;
-    grid.titleLetters = grid.hasPanels ? std::min(grid.titleLetters, text) : text;
-    grid.gap = TextGap * grid.letters;
-    for (const bool isRow : { false, true })
-    {
-      const double step = isRow ? grid.rowStep : grid.step;
-      every.at(isRow ? 1 : 0) =
-        std::max<vtkIdType>(1, std::llround(std::ceil(Line * grid.letters / step)));
-    }
+    std::array<double, 4> at = { x, y, 0, 1 };
+    toScreen->MultiplyPoint(at.data(), at.data());
+    return { at[0] / at[3] * size[0], at[1] / at[3] * size[1] };
+  };
+  // A length of the scene in points, at the lower left of the squares.
+  const auto corner = place(left, bottom);
+  const auto above = place(left, bottom + rowStep);
+  const double scale = std::hypot(above[0] - corner[0], above[1] - corner[1]) / tiles[1] *
+                       this->texts.GetPoint() / rowStep;
+  if (!(scale > 0) || !std::isfinite(scale))
+  {
+    return;
   }
+  const auto lettersOf = [&](double room)
+  { return this->hasPanels ? std::min(room * scale, TextSize * 1.0) : TextSize; };
+  const double letters = lettersOf(squares.unit * LabelHeight);
+  const double gap = TextGap * letters / scale;
   for (const bool isRow : { false, true })
   {
-    double widest = 0;
-    for (const bool isTitle : { false, true }) // behind the labels
+    const double step = scale * squares.LabelStep(isRow);
+    const auto every = std::max<vtkIdType>(1, std::llround(std::ceil(Line * letters / step)));
+    double widest = 0; // of the labels, in the scene
+    for (const bool isTitle : { false, true })
     {
-      for (const Label& label : this->Labels)
+      const double height = isTitle ? lettersOf(squares.title) : letters;
+      const double away = gap + (isTitle ? widest + height / scale / 2 : 0);
+      using Texts = AttentionAtlas::ViewTexts;
+      const Texts::Style style = { std::max(static_cast<int>(height), 1),
+        isTitle ? Texts::Along::Middle : Texts::Along::Right,
+        !isTitle ? Texts::Across::Middle
+        : isRow  ? Texts::Across::Bottom
+                 : Texts::Across::Top,
+        isRow == isTitle };
+      for (const Label& label : this->all)
       {
-        if (label.isRow != isRow || label.isTitle != isTitle)
+        if (label.isRow == isRow && label.isTitle == isTitle && height >= SmallestText &&
+            label.index % every == 0 && label.toNext >= every)
         {
-          continue;
+          widest = std::max(widest,
+            this->texts.Measure(label.text, style.fontSize)[0] * this->texts.GetPoint() / scale);
+          this->texts.Show(label.text, style,
+            isRow ? place(left - away, label.along) : place(label.along, bottom - away));
         }
-        const bool isShown = isTitle || (isLegible && label.index % every.at(isRow ? 1 : 0) == 0);
-        const double letters = isTitle ? grid.titleLetters : grid.letters;
-        const double away = grid.gap + (isTitle ? widest + letters : 0);
-        widest = isShown ? std::max(widest, label.width * letters) : widest;
-        label.actor->SetVisibility(isShown);
-        label.actor->SetScale(letters);
-        label.actor->SetPosition(
-          isRow ? grid.left - away : label.along, isRow ? label.along : grid.bottom - away, 0);
       }
     }
   }
-}
-
-void vtkSquaresRepresentation::ClearLabels()
-{
-  for (const Label& label : this->Labels)
-  {
-    if (this->Renderer != nullptr)
-    {
-      this->Renderer->RemoveActor(label.actor);
-    }
-  }
-  this->Labels.clear();
 }
 
 bool vtkSquaresRepresentation::AddToView(vtkView* view)
@@ -623,27 +485,18 @@ bool vtkSquaresRepresentation::AddToView(vtkView* view)
   }
   this->Renderer = vtkPVRenderView::SafeDownCast(view)->GetRenderer();
   this->Renderer->AddActor(this->Frame);
-  this->IsDiagram = vtkDiagramView::SafeDownCast(view) != nullptr;
-  this->Observer = this->Renderer->AddObserver(
-    vtkCommand::StartEvent, this, &vtkSquaresRepresentation::PlaceLabels);
+  this->Shown->texts.Enter(vtkPVRenderView::SafeDownCast(view), [this] { this->Shown->Place(); });
   this->ShownTime = 0;
   return true;
 }
 
 bool vtkSquaresRepresentation::RemoveFromView(vtkView* view)
 {
-  this->ClearLabels();
+  this->Shown->texts.Leave();
   if (this->Renderer != nullptr)
   {
     this->Renderer->RemoveActor(this->Frame);
-    this->Renderer->RemoveObserver(this->Observer);
   }
   this->Renderer = nullptr;
   return this->Superclass::RemoveFromView(view);
-}
-
-void vtkSquaresRepresentation::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "TokenLabels: " << this->TokenLabels << "\n";
 }

@@ -8,38 +8,34 @@
 #include <vtkWeakPointer.h>
 
 #include <memory>
-#include <string>
-#include <vector>
 
 class vtkActor;
 class vtkRenderer;
 
-/// Shows a 2D image as one uniform square centered at each point, so that a matrix looks like a
-/// matrix: nothing is interpolated, and the outer rows and columns have the same size as the
-/// others.
+/// Shows a 2D image as one uniform square centered at each point, a rectangle if columns are
+/// further apart than rows: nothing is interpolated, and the outer rows and columns have the size
+/// of the others.
 ///
 /// An image with the field arrays Key Token and Query Token, such as that of an AttentionMap, gets
-/// a frame, axis titles, and these texts below the columns and beside the rows. The field arrays
-/// Key Title and Query Title replace the titles "Key" and "Query". Empty texts, as in the gaps of
-/// an AttentionMatrix, have no label. Columns may be further apart than rows, as the squares are
-/// then rectangles. Texts are black on a light background and white on a dark one.
+/// a frame, axis titles (the field arrays Key Title and Query Title, or "Key" and "Query"), and
+/// these texts below the columns and beside the rows. Empty ones, as in the gaps of an
+/// AttentionMatrix, have no label. Texts are black on a light background and white on a dark one,
+/// and remain text in an exported figure.
 ///
-/// In a diagram, letters have TextSize. Where rows or columns are too narrow for that, every
-/// second, third ... one has a label, so zooming in shows more of them; those of an AttentionMatrix
-/// shrink with the squares instead, down to SmallestText, below which they are left out. In other
-/// views, texts scale with the squares. Of more than MaximumLabels rows or columns, an even choice
-/// can have labels in a diagram, and none in other views.
+/// Letters have TextSize. Where there is no room for all labels, every second, third ... one is
+/// shown, so zooming in shows more; those of an AttentionMatrix shrink with the squares instead,
+/// and are left out below SmallestText. Of more than MaximumLabels rows or columns, an even choice
+/// can have labels.
 class ATTENTIONATLASVIEWS_EXPORT vtkSquaresRepresentation : public vtkImageSliceRepresentation
 {
 public:
   static vtkSquaresRepresentation* New();
   vtkTypeMacro(vtkSquaresRepresentation, vtkImageSliceRepresentation);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
   static constexpr int MaximumLabels = 256;
-  /// The sizes of letters in a diagram, in points.
-  static constexpr double TextSize = 12;
-  static constexpr double SmallestText = 6;
+  /// The sizes of letters, in points.
+  static constexpr int TextSize = 12;
+  static constexpr int SmallestText = 6;
 
   ///@{
   /**
@@ -62,22 +58,17 @@ protected:
 
 private:
   void UpdateBounds(vtkInformation* input);
+  double WidestOf(const char* axis);
   void Render(vtkInformation* input);
   void BuildLabels(vtkImageData* image);
-  void UpdateLabels();
-  void PlaceLabels();
-  void ClearLabels();
+  void UpdateFrame();
 
   bool TokenLabels = true;
   vtkWeakPointer<vtkRenderer> Renderer;
   vtkNew<vtkActor> Frame;
   struct Label;
-  struct Grid;
-  std::vector<Label> Labels;
-  std::string Texts;           ///< of these, and where they are
-  std::unique_ptr<Grid> Shown; ///< where the squares are that these belong to
-  bool IsDiagram = false;      ///< the view
-  unsigned long Observer = 0;
+  struct Labels;
+  std::unique_ptr<Labels> Shown;
   vtkNew<vtkImageData> Squares;
   vtkMTimeType ShownTime = 0; ///< of the image that these and the labels belong to
 };

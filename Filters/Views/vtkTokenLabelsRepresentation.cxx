@@ -1,38 +1,28 @@
 #include "vtkTokenLabelsRepresentation.h"
 
-#include "Ink.h"
-#include "LabelFonts.h"
-#include "LabelPlacement.h"
-#include "ScreenText.h"
+#include "Drawing/LabelPlacement.h"
 #include "ShownPiece.h"
+#include "Text/ScreenText.h"
+#include "ViewTexts.h"
+#include "vtkDiagramView.h"
 
-#include <vtkCamera.h>
-#include <vtkCommand.h>
-#include <vtkCoordinate.h>
 #include <vtkDataArray.h>
 #include <vtkInformation.h>
 #include <vtkMPIMoveData.h>
 #include <vtkMath.h>
 #include <vtkMatrix4x4.h>
-#include <vtkMultiProcessController.h>
-#include <vtkNew.h>
 #include <vtkObjectFactory.h>
 #include <vtkPVLODActor.h>
 #include <vtkPointData.h>
-#include <vtkRenderWindow.h>
-#include <vtkRenderer.h>
 #include <vtkSmartPointer.h>
 #include <vtkStringArray.h>
-#include <vtkTextActor.h>
-#include <vtkTextProperty.h>
-#include <vtkTextRenderer.h>
-#include <vtkWeakPointer.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -46,19 +36,22 @@ constexpr int Room = 1;
 /// The points on the screen that are tried before a rendering goes on without further labels.
 constexpr int MaximumTries = 20000;
 
-/// The smallest letters that are read, in points.
-constexpr int SmallestFont = 5;
+/// The smallest letters, in points; of the words of a text, all of which are shown.
+constexpr int SmallestFont = 6;
+constexpr int SmallestWords = 5;
 /// The height of letters in that of a line of text.
 constexpr double LetterHeight = 0.76;
 
 /// Where a label is.
 enum class Anchor
 {
+  Free, ///< to the upper right of points that may be anywhere
   Left,
   Right,
   UpperRight,
   Below,
-  Above
+  Above,
+  Around ///< where there is room around a disc
 };
 
 /// A point that can have a label.
@@ -68,6 +61,7 @@ struct Candidate
   std::string token;
   Anchor anchor;
   bool isHidden;
+  double radius; ///< of the disc whose rightmost point this is
 };
 
 /// Whether a point has a number other than 0 in an array, which may be missing.
@@ -76,13 +70,17 @@ bool IsSet(vtkDataArray* array, vtkIdType point)
   return array != nullptr && array->GetComponent(point, 0) != 0;
 }
 
-/// Where the label of a point is by its Side: 0 left, 1 right, 4 below, 5 above; 2 or any other: to
-/// the upper right.
+/// Where the label of a point is by its Side: 0 left, 1 right, 4 below, 5 above, 6 around; 2 or any
+/// other: to the upper right. Without a Side: free.
 Anchor AnchorOf(vtkDataArray* side, vtkIdType point)
 {
-  constexpr std::array<Anchor, 6> anchors = { Anchor::Left, Anchor::Right, Anchor::UpperRight,
-    Anchor::UpperRight, Anchor::Below, Anchor::Above };
-  const double value = side != nullptr ? side->GetComponent(point, 0) : -1;
+  constexpr std::array<Anchor, 7> anchors = { Anchor::Left, Anchor::Right, Anchor::UpperRight,
+    Anchor::UpperRight, Anchor::Below, Anchor::Above, Anchor::Around };
+  if (side == nullptr)
+  {
+    return Anchor::Free;
+  }
+  const double value = side->GetComponent(point, 0);
   return value >= 0 && value < anchors.size() ? anchors.at(static_cast<std::size_t>(value))
                                               : Anchor::UpperRight;
 }
@@ -92,29 +90,22 @@ Anchor AnchorOf(vtkDataArray* side, vtkIdType point)
 std::array<int, 2> CornerOf(
   Anchor anchor, std::array<int, 2> point, std::array<int, 2> size, std::array<int, 2> gap)
 {
-  switch (anchor)
-  {
-    case Anchor::Left:
-      return { point[0] - size[0] - gap[0], point[1] - size[1] / 2 };
-    case Anchor::Right:
-      return { point[0] + gap[0], point[1] - size[1] / 2 };
-    case Anchor::Below:
-      return { point[0] - size[0] / 2, point[1] - size[1] - gap[1] };
-    case Anchor::Above:
-      return { point[0] - size[0] / 2, point[1] + gap[1] };
-    case Anchor::UpperRight:
-      break;
-  }
-  return { point[0] + gap[0], point[1] + gap[1] };
+  const bool isCentered = anchor == Anchor::Below || anchor == Anchor::Above;
+  const bool isInRow = anchor == Anchor::Left || anchor == Anchor::Right;
+  const int x = isCentered ? -size[0] / 2 : anchor == Anchor::Left ? -size[0] - gap[0] : gap[0];
+  const int y = isInRow ? -size[1] / 2 : anchor == Anchor::Below ? -size[1] - gap[1] : gap[1];
+  return { point[0] + x, point[1] + y };
 }
 
 /// Adds the points of a dataset that have this Match, in an even order, until there are enough.
 void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candidates)
 {
-  auto* tokens = vtkStringArray::SafeDownCast(data->GetPointData()->GetAbstractArray("Token"));
-  vtkDataArray* match = data->GetPointData()->GetArray("Match");
-  vtkDataArray* side = data->GetPointData()->GetArray("Side");
-  vtkDataArray* hidden = data->GetPointData()->GetArray("Hidden");
+  vtkPointData* arrays = data->GetPointData();
+  auto* tokens = vtkStringArray::SafeDownCast(arrays->GetAbstractArray("Token"));
+  vtkDataArray* match = arrays->GetArray("Match");
+  vtkDataArray* side = arrays->GetArray("Side");
+  vtkDataArray* hidden = arrays->GetArray("Hidden");
+  vtkDataArray* radius = arrays->GetArray("Radius");
   if (tokens == nullptr || (match == nullptr && isMatch))
   {
     return;
@@ -133,18 +124,62 @@ void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candi
       candidate.token = tokens->GetValue(i);
       candidate.anchor = AnchorOf(side, i);
       candidate.isHidden = IsSet(hidden, i);
+      candidate.radius = radius != nullptr ? radius->GetComponent(i, 0) : 0;
       candidates.push_back(std::move(candidate));
     }
   }
 }
 
-/// Whether a point is between the planes of the camera, with x and y from 0 to 1.
-bool IsOnScreen(const std::array<double, 4>& place)
+/// The coordinates of points along an axis, numbered from the left or from the top.
+using Steps = std::map<double, std::size_t>;
+Steps StepsAlong(const std::vector<const Candidate*>& points, std::size_t axis)
 {
-  const double w = place[3];
-  return w > 0 && place[0] >= 0 && place[0] <= w && place[1] >= 0 && place[1] <= w &&
-         std::abs(place[2]) <= w;
+  Steps steps;
+  for (const Candidate* point : points)
+  {
+    steps[point->point.at(axis)] = 0;
+  }
+  std::size_t before = 0;
+  for (auto& step : steps)
+  {
+    step.second = axis == 0 ? before : steps.size() - 1 - before;
+    ++before;
+  }
+  return steps;
 }
+
+/// Whether labels are the words of a text: at the right of their points, anywhere in their rows.
+bool AreWords(const std::vector<Candidate>& candidates)
+{
+  std::vector<const Candidate*> points;
+  for (const Candidate& candidate : candidates)
+  {
+    if (candidate.anchor == Anchor::Right)
+    {
+      points.push_back(&candidate);
+    }
+  }
+  return StepsAlong(points, 0).size() * StepsAlong(points, 1).size() > points.size();
+}
+
+/// A point on the screen: x and y from 0 to 1, and whether it is between the planes of the camera.
+struct Spot
+{
+  double x;
+  double y;
+  bool isSeen;
+
+  Spot(vtkMatrix4x4* toScreen, const std::array<double, 3>& point)
+  {
+    std::array<double, 4> at = { point[0], point[1], point[2], 1 };
+    toScreen->MultiplyPoint(at.data(), at.data());
+    const double w = at[3];
+    this->x = at[0] / w;
+    this->y = at[1] / w;
+    this->isSeen =
+      w > 0 && at[0] >= 0 && at[0] <= w && at[1] >= 0 && at[1] <= w && std::abs(at[2]) <= w;
+  }
+};
 
 }
 
@@ -152,26 +187,20 @@ bool IsOnScreen(const std::array<double, 4>& place)
 struct vtkTokenLabelsRepresentation::Labels
 {
   vtkTokenLabelsRepresentation* owner;
-  vtkWeakPointer<vtkRenderer> renderer;           ///< of what lies over the scene
-  vtkWeakPointer<vtkRenderer> backgroundRenderer; ///< of the scene
-  unsigned long observer = 0;
+  AttentionAtlas::ViewTexts texts;
   std::vector<Candidate> candidates; ///< the most important first
+  bool areWords = false;             ///< of a text, one behind another
   vtkMTimeType dataTime = 0;         ///< of the data that these belong to
-  std::vector<vtkSmartPointer<vtkTextActor>> actors;
-  std::size_t used = 0; ///< of the actors
-  std::array<double, 3> ink = { 0, 0, 0 };
-  std::array<double, 3> faint = { 0.5, 0.5, 0.5 }; ///< of hidden tokens
-  AttentionAtlas::LabelFonts fonts;
 
-  /// How a token is written.
-  struct Written
+  /// A label, and its rectangle on the screen.
+  struct Placed
   {
-    AttentionAtlas::DrawnText drawn;
-    std::array<int, 2> extent = { 0, 0 }; ///< width and height in pixels
-    int fontSize = 0;                     ///< for which that is
+    const Candidate* candidate;
+    Anchor anchor;
+    std::string text;
+    int fontSize;
+    atlas::LabelBox box;
   };
-  std::unordered_map<std::string, Written> written; ///< by token
-  int dpi = 0;                                      ///< for which the extents are
 
   explicit Labels(vtkTokenLabelsRepresentation* representation)
     : owner(representation)
@@ -193,115 +222,7 @@ struct vtkTokenLabelsRepresentation::Labels
         AddCandidates(leaf, isMatch, this->candidates);
       }
     }
-  }
-
-  static void SetStyle(vtkTextProperty* style, const std::string& font, int fontSize)
-  {
-    style->SetVerticalJustificationToBottom();
-    style->SetFontSize(fontSize);
-    if (font.empty())
-    {
-      style->SetFontFamilyToArial();
-    }
-    else
-    {
-      style->SetFontFile(font.c_str());
-      style->SetFontFamily(VTK_FONT_FILE);
-    }
-  }
-
-  const Written& WrittenOf(const std::string& token, int fontSize)
-  {
-    const auto [entry, isNew] = this->written.try_emplace(token);
-    Written& text = entry->second;
-    if (isNew)
-    {
-      text.drawn = this->fonts.Choose(atlas::ScreenLabel(token));
-    }
-    if (text.fontSize != fontSize)
-    {
-      text.fontSize = fontSize;
-      vtkNew<vtkTextProperty> style;
-      SetStyle(style, text.drawn.font, fontSize);
-      std::array<int, 4> box = { 0, -1, 0, -1 };
-      vtkTextRenderer::GetInstance()->GetBoundingBox(style, text.drawn.text, box.data(), this->dpi);
-      text.extent = { box[1] - box[0] + 1, box[3] - box[2] + 1 };
-    }
-    return text;
-  }
-
-  /// Shows a text with its lower left corner at a place of the screen.
-  void Show(const Written& text, bool isHidden, int x, int y)
-  {
-    if (this->used == this->actors.size())
-    {
-      const auto actor = vtkSmartPointer<vtkTextActor>::New();
-      actor->GetPositionCoordinate()->SetCoordinateSystemToViewport();
-      actor->PickableOff();
-      this->renderer->AddActor(actor);
-      this->actors.push_back(actor);
-    }
-    vtkTextActor* actor = this->actors[this->used++];
-    SetStyle(actor->GetTextProperty(), text.drawn.font, text.fontSize);
-    actor->GetTextProperty()->SetColor(isHidden ? this->faint.data() : this->ink.data());
-    actor->SetInput(text.drawn.text.c_str());
-    actor->SetPosition(x, y);
-    actor->VisibilityOn();
-  }
-
-  void HideFrom(std::size_t first)
-  {
-    this->used = std::min(this->used, first);
-    for (std::size_t i = first; i < this->actors.size(); ++i)
-    {
-      this->actors[i]->VisibilityOff();
-    }
-  }
-
-  /// Before each rendering. A larger picture is rendered tile by tile, all with the labels of the
-  /// first, at the lower left.
-  void Place()
-  {
-    if (this->renderer == nullptr || this->renderer->GetRenderWindow()->GetTileViewport()[0] > 0 ||
-        this->renderer->GetRenderWindow()->GetTileViewport()[1] > 0)
-    {
-      return;
-    }
-    this->used = 0;
-    if (this->owner->GetVisibility() && this->backgroundRenderer != nullptr)
-    {
-      this->ChooseInk();
-      this->PlaceOnScreen();
-    }
-    this->HideFrom(this->used);
-  }
-
-  void ChooseInk()
-  {
-    std::array<double, 3> back;
-    this->backgroundRenderer->GetBackground(back.data());
-    const double gray = AttentionAtlas::InkOn(back.data());
-    this->ink.fill(gray);
-    this->faint.fill(gray == 0 ? 0.6 : 0.65);
-  }
-
-  /// From the scene to the screen, x and y from 0 to 1. The camera is that of a tile.
-  vtkSmartPointer<vtkMatrix4x4> ToScreen() const
-  {
-    auto matrix = vtkSmartPointer<vtkMatrix4x4>::New();
-    matrix->DeepCopy(this->renderer->GetActiveCamera()->GetCompositeProjectionTransformMatrix(
-      this->renderer->GetTiledAspectRatio(), -1, 1));
-    vtkMatrix4x4::Multiply4x4(matrix, this->owner->Actor->GetMatrix(), matrix);
-    const double* tile = this->renderer->GetRenderWindow()->GetTileViewport();
-    vtkNew<vtkMatrix4x4> place;
-    for (int axis : { 0, 1 })
-    {
-      const double half = (tile[axis + 2] - tile[axis]) / 2;
-      place->SetElement(axis, axis, half);
-      place->SetElement(axis, 3, tile[axis] + half);
-    }
-    vtkMatrix4x4::Multiply4x4(place, matrix, matrix);
-    return matrix;
+    this->areWords = AreWords(this->candidates);
   }
 
   /// The size of letters that have LabelHeight at a place of the screen.
@@ -312,73 +233,208 @@ struct vtkTokenLabelsRepresentation::Labels
     {
       return largest;
     }
-    std::array<double, 4> above = { candidate.point[0],
-      candidate.point[1] + this->owner->LabelHeight, candidate.point[2], 1 };
-    toScreen->MultiplyPoint(above.data(), above.data());
-    const double pixels = std::abs(above[1] / above[3] - placeY) * this->renderer->GetSize()[1] /
-                          this->renderer->GetRenderWindow()->GetTileScale()[1];
-    constexpr double pointsPerInch = 72;
-    const double points = LetterHeight * pixels * pointsPerInch / this->dpi;
-    return std::clamp(static_cast<int>(points), std::min(SmallestFont, largest), largest);
+    std::array<double, 3> above = candidate.point;
+    above[1] += this->owner->LabelHeight;
+    const double pixels = std::abs(Spot(toScreen, above).y - placeY) * this->texts.GetSize()[1] /
+                          this->texts.GetTiles()[1];
+    const double points = LetterHeight * pixels * this->texts.GetPoint();
+    const int smallest = this->areWords ? SmallestWords : SmallestFont;
+    return std::clamp(static_cast<int>(points), std::min(smallest, largest), largest);
   }
 
-  void PlaceOnScreen()
+  /// Where the label of a point would be; its fontSize is 0 if the point is not on the screen.
+  Placed PlaceOf(const Candidate& candidate, vtkMatrix4x4* toScreen)
   {
-    const int* size = this->renderer->GetSize();
-    const int* scale = this->renderer->GetRenderWindow()->GetTileScale(); // also that of letters
-    if (this->dpi != this->renderer->GetRenderWindow()->GetDPI())
+    const Anchor anchor =
+      candidate.anchor == Anchor::Around ? Anchor::Right : candidate.anchor; // the first tried
+    const Spot place(toScreen, candidate.point);
+    if (!place.isSeen)
     {
-      this->dpi = this->renderer->GetRenderWindow()->GetDPI();
-      this->written.clear();
+      return { &candidate, anchor, {}, 0, {} };
     }
-    const auto toScreen = this->ToScreen();
+    const auto size = this->texts.GetSize();
+    const auto tiles = this->texts.GetTiles(); // also the scale of letters
+    const int fontSize = this->FontSizeAt(candidate, toScreen, place.y);
+    std::string text = atlas::ScreenLabel(candidate.token);
+    const auto extent = this->texts.Measure(text, fontSize);
+    const int width = extent[0] * tiles[0];
+    const int height = extent[1] * tiles[1];
+    const auto [x, y] =
+      CornerOf(anchor, { static_cast<int>(place.x * size[0]), static_cast<int>(place.y * size[1]) },
+        { width, height }, { GapInPixels * tiles[0], GapInPixels * tiles[1] });
+    const bool isInRow = anchor == Anchor::Left || anchor == Anchor::Right;
+    const int above = isInRow ? 0 : Room; // rows have their own
+    return { &candidate, anchor, std::move(text), fontSize,
+      { x - Room, y - above, x + width + Room, y + height + above } };
+  }
+
+  /// The rectangle on the screen of a disc with a label, without the corners that it leaves free.
+  atlas::LabelBox DiscOf(const Candidate& candidate, vtkMatrix4x4* toScreen) const
+  {
+    constexpr double Share = 0.85;
+    const auto size = this->texts.GetSize();
+    const auto pixelOf = [&](double dx, double dy) -> std::array<int, 2>
+    {
+      const Spot place(
+        toScreen, { candidate.point[0] + candidate.radius * (dx - 1),
+                    candidate.point[1] + candidate.radius * dy, candidate.point[2] });
+      return { static_cast<int>(std::clamp(place.x, -1., 2.) * size[0]),
+        static_cast<int>(std::clamp(place.y, -1., 2.) * size[1]) };
+    };
+    const auto [left, bottom] = pixelOf(-Share, -Share);
+    const auto [right, top] = pixelOf(Share, Share);
+    return { left, bottom, right, top };
+  }
+
+  /// Places the label of a disc where there is room: right, left, above, below, or at a corner.
+  bool PlaceAround(Placed& label, const atlas::LabelBox& disc, atlas::LabelBoxes& boxes) const
+  {
+    const int width = label.box.right - label.box.left;
+    const int height = label.box.top - label.box.bottom;
+    const int gap = GapInPixels * this->texts.GetTiles()[0];
+    const int middleX = (disc.left + disc.right - width) / 2;
+    const int middleY = (disc.bottom + disc.top - height) / 2;
+    const std::array<std::array<int, 2>, 8> corners = { { { disc.right + gap, middleY },
+      { disc.left - width - gap, middleY }, { middleX, disc.top + gap },
+      { middleX, disc.bottom - height - gap }, { disc.right, disc.top },
+      { disc.right, disc.bottom - height }, { disc.left - width, disc.top },
+      { disc.left - width, disc.bottom - height } } };
+    return std::any_of(corners.begin(), corners.end(),
+      [&](const std::array<int, 2>& corner)
+      {
+        label.box = { corner[0], corner[1], corner[0] + width, corner[1] + height };
+        return boxes.Place(label.box);
+      });
+  }
+
+  void Show(const Placed& label)
+  {
+    using Texts = AttentionAtlas::ViewTexts;
+    const atlas::LabelBox& box = label.box;
+    const Anchor anchor = label.anchor;
+    const bool isInRow = anchor == Anchor::Left || anchor == Anchor::Right;
+    const bool isCentered = anchor == Anchor::Above || anchor == Anchor::Below;
+    const double x = isCentered               ? (box.left + box.right) / 2.
+                     : anchor == Anchor::Left ? box.right - Room
+                                              : box.left + Room;
+    this->texts.Show(label.text,
+      { label.fontSize,
+        isCentered               ? Texts::Along::Middle
+        : anchor == Anchor::Left ? Texts::Along::Right
+                                 : Texts::Along::Left,
+        isInRow ? Texts::Across::Middle : Texts::Across::Bottom, false, label.candidate->isHidden },
+      { x, isInRow ? (box.bottom + box.top) / 2. : 1. * box.bottom + Room });
+  }
+
+  /// Before each rendering.
+  void Place()
+  {
+    if (!this->owner->GetVisibility())
+    {
+      return;
+    }
+    const auto toScreen = this->texts.ToScreen(this->owner->Actor->GetMatrix());
+    const auto size = this->texts.GetSize();
     atlas::LabelBoxes boxes(size[0], size[1]);
-    int tries = 0;
     for (const Candidate& candidate : this->candidates)
     {
-      if (this->used >= static_cast<std::size_t>(this->owner->MaximumLabels) ||
-          tries >= MaximumTries)
+      if (candidate.anchor == Anchor::Around)
+      {
+        boxes.Block(this->DiscOf(candidate, toScreen));
+      }
+    }
+    int tries = 0;
+    int shown = 0;
+    for (const Candidate* candidate : this->Thinned(toScreen))
+    {
+      if (shown >= this->owner->MaximumLabels || tries >= MaximumTries)
       {
         return;
       }
-      std::array<double, 4> place = { candidate.point[0], candidate.point[1], candidate.point[2],
-        1 };
-      toScreen->MultiplyPoint(place.data(), place.data());
-      if (!IsOnScreen(place))
+      Placed label = this->PlaceOf(*candidate, toScreen);
+      if (label.fontSize == 0)
       {
         continue;
       }
       ++tries;
-      const Written& text = this->WrittenOf(
-        candidate.token, this->FontSizeAt(candidate, toScreen, place[1] / place[3]));
-      const int width = text.extent[0] * scale[0];
-      const int height = text.extent[1] * scale[1];
-      const auto [x, y] = CornerOf(candidate.anchor,
-        { static_cast<int>(place[0] / place[3] * size[0]),
-          static_cast<int>(place[1] / place[3] * size[1]) },
-        { width, height }, { GapInPixels * scale[0], GapInPixels * scale[1] });
-      const bool isInRow = candidate.anchor == Anchor::Left || candidate.anchor == Anchor::Right;
-      const int above = isInRow ? 0 : Room; // rows have their own
-      if (boxes.Place({ x - Room, y - above, x + width + Room, y + height + above }))
+      if (candidate->anchor == Anchor::Around
+            ? this->PlaceAround(label, this->DiscOf(*candidate, toScreen), boxes)
+            : boxes.Place(label.box))
       {
-        this->Show(text, candidate.isHidden, x, y);
+        this->Show(label);
+        ++shown;
       }
     }
   }
 
-  void Leave()
+  /// The points whose labels are placed: all, but of the titles of panels and of points in one row
+  /// or column, every so many that they do not overlap.
+  std::vector<const Candidate*> Thinned(vtkMatrix4x4* toScreen)
   {
-    if (this->renderer != nullptr)
+    std::map<Anchor, std::vector<const Candidate*>> sides;
+    for (const Candidate& candidate : this->candidates)
     {
-      this->renderer->RemoveObserver(this->observer);
-      for (const auto& actor : this->actors)
+      sides[candidate.anchor].push_back(&candidate);
+    }
+    std::vector<const Candidate*> all;
+    for (auto& [anchor, points] : sides)
+    {
+      std::array<Steps, 2> steps = { StepsAlong(points, 0), StepsAlong(points, 1) };
+      const std::size_t cells = steps[0].size() * steps[1].size();
+      const bool isLine = steps[0].size() == 1 || steps[1].size() == 1;
+      if ((isLine || (anchor == Anchor::UpperRight && cells <= points.size())) &&
+          anchor != Anchor::Free && anchor != Anchor::Around && points.size() <= MaximumTries)
       {
-        this->renderer->RemoveActor(actor);
+        for (const std::size_t axis : { 0, 1 })
+        {
+          const std::size_t every = this->EveryAlong(points, axis, steps.at(axis), toScreen);
+          const auto isLeftOut = [&](const Candidate* point)
+          { return steps.at(axis)[point->point.at(axis)] % every != 0; };
+          points.erase(std::remove_if(points.begin(), points.end(), isLeftOut), points.end());
+        }
+      }
+      all.insert(all.end(), points.begin(), points.end());
+    }
+    return all;
+  }
+
+  /// The least number n so that the labels of every n-th step of an axis do not overlap.
+  std::size_t EveryAlong(const std::vector<const Candidate*>& points, std::size_t axis,
+    const Steps& steps, vtkMatrix4x4* toScreen)
+  {
+    std::map<double, std::map<std::size_t, std::array<int, 2>>> lines; // ends by step
+    for (const Candidate* point : points)
+    {
+      const Placed label = this->PlaceOf(*point, toScreen);
+      if (label.fontSize > 0)
+      {
+        lines[point->point.at(1 - axis)][steps.at(point->point.at(axis))] =
+          axis == 0 ? std::array<int, 2>{ label.box.left, label.box.right + GapInPixels }
+                    : std::array<int, 2>{ -label.box.top, -label.box.bottom };
       }
     }
-    this->actors.clear();
-    this->used = 0;
-    this->renderer = nullptr;
+    const auto overlap = [&lines](std::size_t every)
+    {
+      return std::any_of(lines.begin(), lines.end(),
+        [every](const auto& line)
+        {
+          int end = std::numeric_limits<int>::min();
+          bool isOver = false;
+          for (const auto& [step, ends] : line.second)
+          {
+            const bool isKept = step % every == 0;
+            isOver = isOver || (isKept && ends[0] < end);
+            end = isKept ? ends[1] : end;
+          }
+          return isOver;
+        });
+    };
+    std::size_t every = 1;
+    while (every < steps.size() && overlap(every))
+    {
+      ++every;
+    }
+    return every;
   }
 };
 
@@ -391,7 +447,7 @@ vtkTokenLabelsRepresentation::vtkTokenLabelsRepresentation()
 
 vtkTokenLabelsRepresentation::~vtkTokenLabelsRepresentation()
 {
-  this->Shown->Leave();
+  this->Shown->texts.Leave();
 }
 
 void vtkTokenLabelsRepresentation::SetMaximumLabels(int count)
@@ -421,8 +477,7 @@ void vtkTokenLabelsRepresentation::SetFontFile(const char* file)
     return;
   }
   this->FontFile = name;
-  this->Shown->written.clear();
-  if (!this->Shown->fonts.SetFile(name))
+  if (!this->Shown->texts.SetFontFile(name))
   {
     vtkErrorMacro(<< "FontFile: expected a TrueType or OpenType font, found '" << name
                   << "', which is none.");
@@ -434,7 +489,7 @@ void vtkTokenLabelsRepresentation::SetVisibility(bool visible)
   this->Superclass::SetVisibility(visible);
   if (!visible)
   {
-    this->Shown->HideFrom(0);
+    this->Shown->texts.Hide();
   }
 }
 
@@ -466,14 +521,17 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
     return;
   }
   std::array<double, 2> widths = { 0, 0 }; // to the left, to the right
+  bool areWords = false;
   for (vtkDataSet* leaf : AttentionAtlas::LeavesOf(this->GetRenderedDataObject(0)))
   {
     std::vector<Candidate> candidates;
     AddCandidates(leaf, false, candidates);
+    areWords = areWords || AreWords(candidates);
     for (const Candidate& candidate : candidates)
     {
       double& width = widths.at(candidate.anchor == Anchor::Left ? 0 : 1);
-      const std::string text = this->Shown->fonts.Choose(atlas::ScreenLabel(candidate.token)).text;
+      const std::string text =
+        this->Shown->texts.GetFonts().Choose(atlas::ScreenLabel(candidate.token)).text;
       width = std::max(width, atlas::LabelWidth(text));
     }
   }
@@ -483,6 +541,11 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
   bounds[1] += this->LabelHeight * widths[1];
   bounds[2] -= this->LabelHeight;
   bounds[3] += this->LabelHeight;
+  auto* diagram = vtkDiagramView::SafeDownCast(this->GetView());
+  if (diagram != nullptr && areWords)
+  {
+    diagram->LimitScale(this->LabelFontSize / LetterHeight / this->LabelHeight);
+  }
   AttentionAtlas::AddViewBounds(this->GetRenderedDataObject(0), bounds);
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());
 }
@@ -490,7 +553,7 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
 /// Names the packages of fonts that were missing in the last rendering, each once.
 void vtkTokenLabelsRepresentation::WarnOfMissingFonts()
 {
-  for (const std::string& package : this->Shown->fonts.MissingPackages())
+  for (const std::string& package : this->Shown->texts.GetFonts().MissingPackages())
   {
     if (this->NamedPackages.insert(package).second)
     {
@@ -503,29 +566,16 @@ void vtkTokenLabelsRepresentation::WarnOfMissingFonts()
 
 bool vtkTokenLabelsRepresentation::AddToView(vtkView* view)
 {
-  auto* shown = vtkPVRenderView::SafeDownCast(view);
-  if (shown == nullptr || !this->Superclass::AddToView(view))
+  if (!this->Superclass::AddToView(view))
   {
     return false;
   }
-  this->Shown->renderer = shown->GetRenderer(vtkPVRenderView::NON_COMPOSITED_RENDERER);
-  this->Shown->backgroundRenderer = shown->GetRenderer();
-  this->Shown->observer =
-    this->Shown->renderer->AddObserver(vtkCommand::StartEvent, this->Shown.get(), &Labels::Place);
+  this->Shown->texts.Enter(vtkPVRenderView::SafeDownCast(view), [this] { this->Shown->Place(); });
   return true;
 }
 
 bool vtkTokenLabelsRepresentation::RemoveFromView(vtkView* view)
 {
-  this->Shown->Leave();
+  this->Shown->texts.Leave();
   return this->Superclass::RemoveFromView(view);
-}
-
-void vtkTokenLabelsRepresentation::PrintSelf(ostream& os, vtkIndent indent)
-{
-  this->Superclass::PrintSelf(os, indent);
-  os << indent << "MaximumLabels: " << this->MaximumLabels << "\n";
-  os << indent << "LabelFontSize: " << this->LabelFontSize << "\n";
-  os << indent << "LabelHeight: " << this->LabelHeight << "\n";
-  os << indent << "FontFile: " << this->FontFile << "\n";
 }

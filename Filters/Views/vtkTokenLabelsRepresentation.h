@@ -8,24 +8,20 @@
 #include <set>
 #include <string>
 
-/// Shows points, and beside them the texts of the point array Token as far as they do not overlap.
-/// Labels are thinned for every rendering, so zooming in shows more of them. Which come first does
-/// not depend on the camera: an even choice of the points, in their order. Where the array Match
-/// is, points with 1 come before all others. An exported PDF or SVG has them as text or paths.
+/// Shows points, and beside them the texts of the point array Token as far as they do not overlap:
+/// zooming in shows more of them. Which come first does not depend on the camera: an even choice of
+/// the points, those with 1 in the array Match before others. Of more than MaximumCandidates
+/// points, an even choice can have labels. An exported PDF or SVG has them as text or paths.
 ///
-/// Labels are to the upper right of their points. Where the array Side is, as in the words of an
-/// AttentionSentence, labels of points with 0 end at the left of the point, those of points with 1
-/// begin at its right, those of points with 4 are centered below it, and with 5 above it. Where the
-/// array Hidden is, labels of points with 1 are gray.
+/// Labels are to the upper right of their points. By the array Side they end at the left of the
+/// point (0), begin at its right (1), or are centered below (4) or above it (5). By the array
+/// Hidden those of points with 1 are gray; the others are black on a light background and white on
+/// a dark one.
 ///
-/// A leading space is shown as a middle dot, control characters as escape sequences. Labels are
-/// black on a light background and white on a dark one. Of more than MaximumCandidates points,
-/// those of an even choice can have labels.
-///
-/// Texts of any script are written in a font that has their letters, found by Fontconfig among the
-/// fonts of this machine; those from right to left are ordered for the screen. If no font has a
-/// letter, it is shown as an escape sequence such as \u{4F60}, and a warning names the package with
-/// such a font.
+/// A leading space is shown as a middle dot, control characters as escape sequences. Texts of any
+/// script are written in a font that has their letters, found by Fontconfig; those from right to
+/// left are ordered for the screen. A letter that no font has is shown as an escape sequence such
+/// as \u{4F60}, and a warning names the package with such a font.
 ///
 /// On several ranks, the view gathers the points on one rank and renders them there.
 class ATTENTIONATLASVIEWS_EXPORT vtkTokenLabelsRepresentation
@@ -34,7 +30,6 @@ class ATTENTIONATLASVIEWS_EXPORT vtkTokenLabelsRepresentation
 public:
   static vtkTokenLabelsRepresentation* New();
   vtkTypeMacro(vtkTokenLabelsRepresentation, vtkGeometryRepresentationWithFaces);
-  void PrintSelf(ostream& os, vtkIndent indent) override;
 
   static constexpr vtkIdType MaximumCandidates = vtkIdType{ 1 } << 20;
 
@@ -57,8 +52,8 @@ public:
   ///@{
   /**
    * The height of a line of text in units of the scene, so that letters grow and shrink with it, up
-   * to LabelFontSize and down to 5 points. The view then has room for the labels at both sides of
-   * the points. 0: letters have LabelFontSize. Default: 0.
+   * to LabelFontSize and down to 6 points, those of the words of a text to 5. The view then has
+   * room for the labels at both sides of the points. 0: letters have LabelFontSize. Default: 0.
    */
   void SetLabelHeight(double height);
   vtkGetMacro(LabelHeight, double);

@@ -50,11 +50,6 @@ bool IsAlone()
 /// one plane would cut each other where they cross, instead of showing through.
 constexpr double Relief = 1e-3;
 
-bool IsOfWidth(double opacity, int width)
-{
-  return std::clamp(static_cast<int>(opacity * Widths), 0, Widths - 1) == width;
-}
-
 /// The lines of one width, with points of their own.
 vtkSmartPointer<vtkPolyData> LinesOf(vtkPolyData* data, int width)
 {
@@ -69,7 +64,7 @@ vtkSmartPointer<vtkPolyData> LinesOf(vtkPolyData* data, int width)
   for (vtkIdType i = 0; i < data->GetNumberOfLines(); ++i)
   {
     const double share = opacity->GetComponent(i, 0);
-    if (!IsOfWidth(share, width))
+    if (std::clamp(static_cast<int>(share * Widths), 0, Widths - 1) != width)
     {
       continue;
     }
@@ -284,12 +279,11 @@ bool vtkWeightedLinesRepresentation::NeedsOrderedCompositing()
 
 bool vtkWeightedLinesRepresentation::AddToView(vtkView* view)
 {
-  auto* shown = vtkPVRenderView::SafeDownCast(view);
-  if (shown == nullptr || !this->Superclass::AddToView(view))
+  if (!this->Superclass::AddToView(view))
   {
     return false;
   }
-  this->Shown->renderer = shown->GetRenderer();
+  this->Shown->renderer = vtkPVRenderView::SafeDownCast(view)->GetRenderer();
   for (const auto& actor : this->Shown->actors)
   {
     this->Shown->renderer->AddActor(actor);

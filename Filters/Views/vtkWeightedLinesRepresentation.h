@@ -7,16 +7,13 @@
 #include <memory>
 
 /// Shows lines that are the wider, the larger the cell array Opacity, 0 to 1: lines of 1 have
-/// LineWidth pixels, and there are five widths. Their colors are those that the representation
-/// Surface would give them. Data without lines or without this array are shown as Surface shows
-/// them. On several ranks, which cannot draw translucent lines, colors with an opacity are mixed
-/// with the background instead.
+/// LineWidth pixels, and there are five widths. Their colors, and all data without lines or without
+/// this array, are as with Surface. On several ranks, which cannot draw translucent lines, colors
+/// with an opacity are mixed with the background instead.
 ///
 /// The view makes room for the field array View Bounds (least and largest x and y), such as that of
-/// the words of an AttentionSentence.
-///
-/// What is selected is found on lines that are drawn only for this purpose, so that numbers of
-/// cells are those of the data.
+/// the words of an AttentionSentence. What is selected is found on lines that are drawn only for
+/// this purpose, so that numbers of cells are those of the data.
 class ATTENTIONATLASVIEWS_EXPORT vtkWeightedLinesRepresentation
   : public vtkGeometryRepresentationWithFaces
 {

@@ -2,6 +2,7 @@
 
 #include "DataFormat.h"
 #include "OpenedViews.h"
+#include "PropertyHints.h"
 #include "TokenSelection.h"
 
 #include <pqApplicationCore.h>
@@ -23,7 +24,6 @@
 #include <vtkDataObject.h>
 #include <vtkPVArrayInformation.h>
 #include <vtkPVDataInformation.h>
-#include <vtkPVXMLElement.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMSourceProxy.h>
 
@@ -38,17 +38,6 @@ namespace
 {
 
 constexpr int Milliseconds = 10'000; ///< that a message stays
-
-pqServerManagerModel* Model()
-{
-  return pqApplicationCore::instance()->getServerManagerModel();
-}
-
-vtkPVXMLElement* HintOf(vtkSMProxy* proxy, const char* name)
-{
-  vtkPVXMLElement* hints = proxy->GetHints();
-  return hints != nullptr ? hints->FindNestedElementByName(name) : nullptr;
-}
 
 /// The last output, which has the tokens of the text.
 unsigned int TokensPort(vtkSMSourceProxy* source)
@@ -100,7 +89,7 @@ void ShowQuery(vtkSMProxy* view, std::optional<int> query)
   {
     sequence.Set(0);
   }
-  if (HintOf(view, "AtlasShowsTokens") != nullptr && query)
+  if (FindHint(view, "AtlasShowsTokens") != nullptr && query)
   {
     vtkSMPropertyHelper(view, "SelectedTokens").Set(&*query, 1);
   }
@@ -120,7 +109,7 @@ std::optional<int> QueryOf(vtkSMSourceProxy* source)
 /// An attribute of the hint of a filter that shows texts.
 const char* HintOf(const Context& context, const char* attribute)
 {
-  return HintOf(context.source, "AtlasShowsContexts")->GetAttribute(attribute);
+  return FindHint(context.source, "AtlasShowsContexts")->GetAttribute(attribute);
 }
 
 void Choose(const Context& context)
@@ -155,7 +144,7 @@ QString TitleOf(const Context& context)
 
 bool ShowsContexts(vtkSMSourceProxy* source)
 {
-  return HintOf(source, "AtlasShowsContexts") != nullptr;
+  return FindHint(source, "AtlasShowsContexts") != nullptr;
 }
 
 std::optional<Context> ContextOf(vtkSMSourceProxy* source, vtkPVDataInformation* selected)
@@ -167,18 +156,15 @@ std::optional<Context> ContextOf(vtkSMSourceProxy* source, vtkPVDataInformation*
 std::optional<Context> ContextAt(pqRenderView* view, int x, int y)
 {
   const std::array<double, 2> place = PlaceInPlane(view, x, y);
-  for (pqRepresentation* shown : view->getRepresentations())
+  const auto rank = static_cast<int>(std::lround(-place[1])); // a text with rank r is at y = -r
+  for (pqDataRepresentation* shown : VisibleDataIn(view))
   {
-    auto* representation = qobject_cast<pqDataRepresentation*>(shown);
-    pqOutputPort* port =
-      representation != nullptr ? representation->getOutputPortFromInput() : nullptr;
-    if (port == nullptr || !representation->isVisible() || !ShowsContexts(port->getSourceProxy()))
+    pqOutputPort* port = shown->getOutputPortFromInput();
+    if (!ShowsContexts(port->getSourceProxy()))
     {
       continue;
     }
-    vtkPVDataInformation* data = port->getDataInformation();
-    const double* bounds = data->GetBounds(); // a text with rank r is at y = -r
-    const auto rank = static_cast<int>(std::lround(-place[1]));
+    const double* bounds = port->getDataInformation()->GetBounds();
     if (place[0] >= bounds[0] && rank >= 1 && -rank >= bounds[2])
     {
       return Context{ port->getSourceProxy(), rank };

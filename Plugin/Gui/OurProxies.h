@@ -1,6 +1,7 @@
 #pragma once
 
-#include <vtkPVXMLElement.h>
+#include "PropertyHints.h"
+
 #include <vtkSMProxy.h>
 
 #include <QString>
@@ -8,13 +9,8 @@
 /// Whether a proxy is of this plugin: its menu says so, or a hint, where it is in no menu.
 inline bool IsOurs(vtkSMProxy* proxy)
 {
-  vtkPVXMLElement* hints = proxy->GetHints();
-  if (hints == nullptr)
-  {
-    return false;
-  }
-  vtkPVXMLElement* menu = hints->FindNestedElementByName("ShowInMenu");
+  vtkPVXMLElement* menu = FindHint(proxy, "ShowInMenu");
   return (menu != nullptr &&
            QString(menu->GetAttributeOrEmpty("category")).startsWith("Attention Atlas")) ||
-         hints->FindNestedElementByName("AtlasPanel") != nullptr;
+         FindHint(proxy, "AtlasPanel") != nullptr;
 }

@@ -6,10 +6,11 @@
 #include <QList>
 #include <QString>
 
-/// A hint of a property, or null.
-inline vtkPVXMLElement* FindHint(vtkSMProperty* property, const char* name)
+/// A hint of a property or proxy, or null.
+template<class Item>
+vtkPVXMLElement* FindHint(Item* item, const char* name)
 {
-  vtkPVXMLElement* hints = property->GetHints();
+  vtkPVXMLElement* hints = item->GetHints();
   return hints != nullptr ? hints->FindNestedElementByName(name) : nullptr;
 }
 

@@ -1,6 +1,7 @@
 #include "TokenSelection.h"
 
 #include "DataFormat.h"
+#include "SecondInputs.h"
 
 #include <vtkDataObject.h>
 #include <vtkDataSetAttributes.h>
@@ -12,7 +13,6 @@
 #include <vtkPVSelectionInformation.h>
 #include <vtkSMInputProperty.h>
 #include <vtkSMPropertyHelper.h>
-#include <vtkSMPropertyIterator.h>
 #include <vtkSMSelectionHelper.h>
 #include <vtkSMSession.h>
 #include <vtkSMSessionProxyManager.h>
@@ -25,6 +25,7 @@
 #include <cmath>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace AttentionAtlas
@@ -56,20 +57,12 @@ std::optional<int> OnlyValue(vtkPVDataInformation* data, const char* name, int a
   return range && (*range)[0] == (*range)[1] ? std::optional((*range)[0]) : std::nullopt;
 }
 
-/// The sources of all inputs of a proxy.
-std::vector<vtkSMProxy*> InputsOf(vtkSMProxy* proxy)
+/// The first value of a field array of the first output of a source; empty if there is none.
+std::string FieldText(vtkSMSourceProxy* source, const char* name)
 {
-  std::vector<vtkSMProxy*> found;
-  auto properties = vtkSmartPointer<vtkSMPropertyIterator>::Take(proxy->NewPropertyIterator());
-  for (properties->Begin(); !properties->IsAtEnd(); properties->Next())
-  {
-    auto* input = vtkSMInputProperty::SafeDownCast(properties->GetProperty());
-    for (unsigned int i = 0; input != nullptr && i < input->GetNumberOfProxies(); ++i)
-    {
-      found.push_back(input->GetProxy(i));
-    }
-  }
-  return found;
+  vtkPVArrayInformation* found =
+    source->GetDataInformation(0)->GetArrayInformation(name, vtkDataObject::FIELD);
+  return found != nullptr && found->GetNumberOfStringValues() > 0 ? found->GetStringValue(0) : "";
 }
 
 /// A proxy that is not registered, so no panel lists it.
@@ -210,14 +203,12 @@ std::string PointedText(vtkSMSourceProxy* source, int port, const std::array<dou
   vtkSMSourceProxy* selection, const char* quantities)
 {
   auto text = NewHidden(source, "internal_filters", "PointedText");
+  vtkSmartPointer<vtkSMSourceProxy> shown = source;
   if (selection != nullptr)
   {
-    vtkSMPropertyHelper(text, "Input").Set(ExtractSelected(source, port, selection));
+    shown = ExtractSelected(source, std::exchange(port, 0), selection);
   }
-  else
-  {
-    vtkSMPropertyHelper(text, "Input").Set(source, static_cast<unsigned int>(port));
-  }
+  vtkSMPropertyHelper(text, "Input").Set(shown, static_cast<unsigned int>(port));
   for (unsigned int other = 0; other < source->GetNumberOfOutputPorts(); ++other)
   {
     vtkPVDataInformation* data = source->GetDataInformation(other);
@@ -231,9 +222,7 @@ std::string PointedText(vtkSMSourceProxy* source, int port, const std::array<dou
   vtkSMPropertyHelper(text, "Quantities").Set(quantities);
   text->UpdateVTKObjects();
   text->UpdatePipeline();
-  vtkPVArrayInformation* found =
-    text->GetDataInformation(0)->GetArrayInformation("Text", vtkDataObject::FIELD);
-  return found != nullptr && found->GetNumberOfStringValues() > 0 ? found->GetStringValue(0) : "";
+  return FieldText(text, "Text");
 }
 
 bool SelectsTokens(vtkSMSourceProxy* selection)
@@ -252,18 +241,22 @@ bool SelectsTokens(vtkSMSourceProxy* selection)
 
 bool HasFormat(vtkSMSourceProxy* source, const char* format)
 {
-  vtkPVArrayInformation* found =
-    source->GetDataInformation(0)->GetArrayInformation(FormatField, vtkDataObject::FIELD);
-  return found != nullptr && found->GetNumberOfStringValues() > 0 &&
-         std::string(found->GetStringValue(0)) == format;
+  return FieldText(source, FormatField) == format;
 }
 
 vtkSMSourceProxy* RecordingOf(vtkSMProxy* proxy)
 {
+  return FindUpstream(
+    proxy, [](vtkSMSourceProxy* source) { return HasFormat(source, Formats::Recording); });
+}
+
+vtkSMSourceProxy* FindUpstream(
+  vtkSMProxy* proxy, const std::function<bool(vtkSMSourceProxy*)>& condition)
+{
   auto* source = vtkSMSourceProxy::SafeDownCast(proxy);
   while (source != nullptr && source->GetNumberOfOutputPorts() > 0)
   {
-    if (HasFormat(source, Formats::Recording))
+    if (condition(source))
     {
       return source;
     }

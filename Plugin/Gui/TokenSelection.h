@@ -4,6 +4,7 @@
 #include <vtkType.h>
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -67,8 +68,12 @@ bool SelectsTokens(vtkSMSourceProxy* selection);
 /// Whether the first output of a source states this format.
 bool HasFormat(vtkSMSourceProxy* source, const char* format);
 
-/// The nearest source or filter upstream whose output is a recording, or the proxy itself; null if
-/// there is none.
+/// The nearest source or filter upstream on first inputs that meets a condition, or the proxy
+/// itself; null if there is none.
+vtkSMSourceProxy* FindUpstream(
+  vtkSMProxy* proxy, const std::function<bool(vtkSMSourceProxy*)>& condition);
+
+/// The nearest one whose output is a recording.
 vtkSMSourceProxy* RecordingOf(vtkSMProxy* proxy);
 
 /// The transformers and recordings upstream on all inputs, or the proxy itself. Two filters with a

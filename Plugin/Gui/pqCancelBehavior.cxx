@@ -20,8 +20,10 @@
 #include <vtkAlgorithm.h>
 #include <vtkCommand.h>
 #include <vtkDemandDrivenPipeline.h>
-#include <vtkEventQtSlotConnect.h>
 #include <vtkSMProxy.h>
+
+#include <algorithm>
+#include <array>
 
 namespace
 {
@@ -62,35 +64,20 @@ void UnblockWindow()
   }
 }
 
-bool IsInput(QEvent::Type type)
-{
-  switch (type)
-  {
-    case QEvent::MouseButtonPress:
-    case QEvent::MouseButtonRelease:
-    case QEvent::MouseButtonDblClick:
-    case QEvent::KeyPress:
-    case QEvent::KeyRelease:
-    case QEvent::Wheel:
-    case QEvent::Shortcut:
-    case QEvent::ShortcutOverride:
-    case QEvent::ContextMenu:
-    case QEvent::Close:
-    case QEvent::Drop:
-    case QEvent::TouchBegin:
-    case QEvent::TouchEnd:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// The second of two clicks that follow each other soon is a double click, also if each of them is
 /// meant for a work of its own.
 bool IsClick(QEvent::Type type)
 {
   return type == QEvent::MouseButtonPress || type == QEvent::MouseButtonRelease ||
          type == QEvent::MouseButtonDblClick;
+}
+
+bool IsInput(QEvent::Type type)
+{
+  constexpr std::array Others = { QEvent::KeyPress, QEvent::KeyRelease, QEvent::Wheel,
+    QEvent::Shortcut, QEvent::ShortcutOverride, QEvent::ContextMenu, QEvent::Close, QEvent::Drop,
+    QEvent::TouchBegin, QEvent::TouchEnd };
+  return IsClick(type) || std::find(Others.begin(), Others.end(), type) != Others.end();
 }
 
 /// Whether to block input while events are processed: all except clicks on the button. A click
@@ -103,13 +90,6 @@ bool BlockInput(QObject* object, QEvent* event)
 }
 
 }
-
-pqCancelBehavior::pqCancelBehavior(QObject* parent)
-  : QObject(parent)
-{
-}
-
-pqCancelBehavior::~pqCancelBehavior() = default;
 
 void pqCancelBehavior::startup()
 {

@@ -1,9 +1,9 @@
-#ifndef pqCancelBehavior_h
-#define pqCancelBehavior_h
+#pragma once
 
 #include <QObject>
 #include <QPointer>
 
+#include <vtkEventQtSlotConnect.h>
 #include <vtkNew.h>
 #include <vtkType.h>
 #include <vtkWeakPointer.h>
@@ -14,39 +14,29 @@
 class QAbstractButton;
 class pqPipelineSource;
 class vtkAlgorithm;
-class vtkEventQtSlotConnect;
 class vtkObject;
 
 /// Makes the button next to ParaView's progress bar cancel a running source or filter of this
-/// plugin. ParaView before 6.1 never enables that button itself and does not process clicks until
-/// the work is done. ParaView 6.1 does and cancels by itself, but takes only double clicks, none
-/// before the first percent, none while the percentage stays the same, and none in tests. Whenever
-/// one of our algorithms itself reports progress, events are processed, at most every 50 ms. Of the
-/// user's events only clicks on the button pass, and no timers, as these could update the running
-/// pipeline. This does not work with a remote server, which cannot be interrupted in this way;
-/// there nothing changes.
+/// plugin. ParaView before 6.1 never enables that button and processes no clicks until the work is
+/// done; 6.1 takes only double clicks, none before the first percent, none while the percentage
+/// stays the same, and none in tests. Whenever one of our algorithms reports progress, events are
+/// processed, at most every 50 ms: of the user's only clicks on the button, and no timers, as these
+/// could update the running pipeline. A remote server cannot be interrupted in this way.
 ///
-/// A click stops whatever of ours runs until the update ends: also what follows an input that was
-/// nearly done. The rest of an Apply, which shows the outputs, would start what was canceled again,
-/// several times. It is canceled again, unless it or its input has changed, until the user's next
-/// click or key.
+/// A click stops whatever of ours runs until the update ends. The rest of an Apply, which shows the
+/// outputs, would start what was canceled again, several times. It is canceled again, unless it or
+/// its input has changed, until the user's next click or key.
 class pqCancelBehavior : public QObject
 {
   Q_OBJECT
 
 public:
-  explicit pqCancelBehavior(QObject* parent = nullptr);
-  ~pqCancelBehavior() override;
-
-  /// Called when the plugin is loaded and when ParaView exits.
   void startup();
   void shutdown();
 
   bool eventFilter(QObject* object, QEvent* event) override;
 
 private:
-  Q_DISABLE_COPY(pqCancelBehavior)
-
   Q_SLOT void meet(pqPipelineSource* source);
   Q_SLOT void hear(vtkObject* algorithm);
   Q_SLOT void cancel();
@@ -64,5 +54,3 @@ private:
   bool Stopping = false;                          ///< until the update ends
   std::map<vtkAlgorithm*, vtkMTimeType> Canceled; ///< with the times of their pipelines
 };
-
-#endif

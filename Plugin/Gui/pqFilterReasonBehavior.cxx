@@ -1,5 +1,6 @@
 #include "pqFilterReasonBehavior.h"
 
+#include "OpenedViews.h"
 #include "OurProxies.h"
 
 #include <pqActiveObjects.h>
@@ -12,7 +13,7 @@
 #include <vtkPVXMLElement.h>
 #include <vtkSMDocumentation.h>
 #include <vtkSMDomain.h>
-#include <vtkSMInputProperty.h>
+#include <vtkSMProperty.h>
 #include <vtkSMProxy.h>
 #include <vtkSMSessionProxyManager.h>
 #include <vtkSMSourceProxy.h>
@@ -34,23 +35,13 @@ vtkSMProperty* SecondInput(vtkSMProxy* filter)
 /// What a filter lacks if it cannot take an output; empty if it can.
 QString ReasonOf(vtkSMProxy* filter, pqOutputPort* port)
 {
-  auto* input = vtkSMInputProperty::SafeDownCast(filter->GetProperty("Input"));
-  if (input == nullptr)
-  {
-    return {};
-  }
-  vtkSMDomain* domain = nullptr;
-  input->RemoveAllUncheckedProxies();
-  input->AddUncheckedInputConnection(
-    port->getSourceProxy(), static_cast<unsigned int>(port->getPortNumber()));
-  const bool isIn = input->IsInDomains(&domain) != 0;
-  input->RemoveAllUncheckedProxies();
-  if (isIn || domain == nullptr)
+  vtkSMDomain* domain = AttentionAtlas::RefusingDomain(filter, port);
+  if (domain == nullptr)
   {
     return {};
   }
   const bool isSecond = domain->IsA("vtkSMAtlasSecondInputDomain") != 0;
-  vtkSMProperty* lacking = isSecond ? SecondInput(filter) : input;
+  vtkSMProperty* lacking = isSecond ? SecondInput(filter) : filter->GetProperty("Input");
   vtkSMDocumentation* text = lacking != nullptr ? lacking->GetDocumentation() : nullptr;
   return text != nullptr
            ? QString("%1, which is required: %2")
@@ -60,13 +51,6 @@ QString ReasonOf(vtkSMProxy* filter, pqOutputPort* port)
 
 }
 
-pqFilterReasonBehavior::pqFilterReasonBehavior(QObject* parent)
-  : QObject(parent)
-{
-}
-
-pqFilterReasonBehavior::~pqFilterReasonBehavior() = default;
-
 void pqFilterReasonBehavior::startup()
 {
   this->find();
@@ -75,8 +59,6 @@ void pqFilterReasonBehavior::startup()
     this->connect(pqApplicationCore::instance(), SIGNAL(clientEnvironmentDone()), SLOT(find()));
   }
 }
-
-void pqFilterReasonBehavior::shutdown() {}
 
 void pqFilterReasonBehavior::find()
 {

@@ -13,16 +13,10 @@ class pqFilterReasonBehavior : public QObject
   Q_OBJECT
 
 public:
-  explicit pqFilterReasonBehavior(QObject* parent = nullptr);
-  ~pqFilterReasonBehavior() override;
-
-  /// Called when the plugin is loaded and when ParaView exits.
   void startup();
-  void shutdown();
+  void shutdown() {}
 
 private:
-  Q_DISABLE_COPY(pqFilterReasonBehavior)
-
   Q_SLOT void find();
   Q_SLOT void explain();
 

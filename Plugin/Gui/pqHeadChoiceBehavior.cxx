@@ -2,6 +2,7 @@
 
 #include "ContextChoice.h"
 #include "OpenedViews.h"
+#include "PropertyHints.h"
 #include "TokenSelection.h"
 
 #include <pqApplicationCore.h>
@@ -14,11 +15,8 @@
 #include <pqServerManagerModel.h>
 #include <pqUndoStack.h>
 
-#include <vtkCollection.h>
 #include <vtkCommand.h>
-#include <vtkEventQtSlotConnect.h>
 #include <vtkPVDataInformation.h>
-#include <vtkPVXMLElement.h>
 #include <vtkRenderWindowInteractor.h>
 #include <vtkSMEnumerationDomain.h>
 #include <vtkSMProperty.h>
@@ -37,6 +35,7 @@
 #include <string>
 
 using AttentionAtlas::HeadNumber;
+using AttentionAtlas::Model;
 
 namespace
 {
@@ -46,11 +45,6 @@ constexpr std::size_t TokenLimit = 100'000;
 /// How far from a double click a point may be, in pixels.
 constexpr int Nearby = 8;
 
-pqServerManagerModel* Model()
-{
-  return pqApplicationCore::instance()->getServerManagerModel();
-}
-
 pqSelectionManager* Selections()
 {
   return qobject_cast<pqSelectionManager*>(
@@ -59,17 +53,17 @@ pqSelectionManager* Selections()
 
 vtkPVXMLElement* HintOf(vtkSMProxy* proxy)
 {
-  vtkPVXMLElement* hints = proxy->GetHints();
-  return hints != nullptr ? hints->FindNestedElementByName("AtlasShowsHead") : nullptr;
+  return FindHint(proxy, "AtlasShowsHead");
 }
 
 /// Whether a filter shows one head: its Layer and Head are not those of all or of their mean.
 bool ShowsOneHead(vtkSMProxy* proxy)
 {
-  return HintOf(proxy) != nullptr && proxy->GetProperty("Layer") != nullptr &&
-         proxy->GetProperty("Head") != nullptr &&
-         vtkSMPropertyHelper(proxy, "Layer").GetAsInt() >= 0 &&
-         vtkSMPropertyHelper(proxy, "Head").GetAsInt() >= 0;
+  const auto isChosen = [proxy](const char* name)
+  {
+    return proxy->GetProperty(name) != nullptr && vtkSMPropertyHelper(proxy, name).GetAsInt() >= 0;
+  };
+  return HintOf(proxy) != nullptr && isChosen("Layer") && isChosen("Head");
 }
 
 /// The filters that show one head of the model of a filter.
@@ -80,11 +74,8 @@ QList<pqPipelineSource*> FindViewsOfHeads(vtkSMProxy* filter)
   for (pqPipelineSource* source : Model()->findItems<pqPipelineSource*>())
   {
     vtkSMProxy* proxy = source->getProxy();
-    if (!ShowsOneHead(proxy))
-    {
-      continue;
-    }
-    const std::set<vtkSMProxy*> others = AttentionAtlas::ModelsOf(proxy);
+    const auto others =
+      ShowsOneHead(proxy) ? AttentionAtlas::ModelsOf(proxy) : std::set<vtkSMProxy*>();
     if (std::any_of(models.begin(), models.end(),
           [&others](vtkSMProxy* model) { return others.count(model) > 0; }))
     {
@@ -173,8 +164,7 @@ void SetSelectedTokens(vtkSMSourceProxy* filter, const std::vector<vtkIdType>& t
 /// Whether a filter shows the attention of words on pictures.
 bool ShowsPicturesOfWords(vtkSMProxy* filter)
 {
-  vtkPVXMLElement* hints = filter->GetHints();
-  return hints != nullptr && hints->FindNestedElementByName("AtlasShowsPatch") != nullptr &&
+  return FindHint(filter, "AtlasShowsPatch") != nullptr &&
          vtkSMPropertyHelper(filter, "HasWordsInfo", true).GetAsInt() != 0;
 }
 
@@ -183,12 +173,7 @@ bool ShowsPicturesOfWords(vtkSMProxy* filter)
 void ShowTokens(
   vtkSMSourceProxy* filter, const std::vector<vtkIdType>& tokens, vtkPVDataInformation* selected)
 {
-  vtkPVXMLElement* hints = filter->GetHints();
-  if (hints == nullptr)
-  {
-    return;
-  }
-  if (hints->FindNestedElementByName("AtlasShowsTokens") != nullptr)
+  if (FindHint(filter, "AtlasShowsTokens") != nullptr)
   {
     SetSelectedTokens(filter, tokens);
     if (const auto side = AttentionAtlas::OnlyValue(selected, "Side"))
@@ -206,8 +191,7 @@ void ShowTokens(
   }
   const auto row = AttentionAtlas::OnlyValue(selected, "Row");
   const auto column = AttentionAtlas::OnlyValue(selected, "Column");
-  if (hints->FindNestedElementByName("AtlasShowsPatch") != nullptr && row && column &&
-      !tokens.empty())
+  if (FindHint(filter, "AtlasShowsPatch") != nullptr && row && column && !tokens.empty())
   {
     const std::array<int, 2> patch = { *row, *column };
     vtkSMPropertyHelper(filter, "Patch").Set(patch.data(), 2);
@@ -218,9 +202,8 @@ void ShowTokens(
 /// Whether a selection in an output of a filter chooses its query: its first output's.
 bool ShowsPlaces(pqOutputPort* port)
 {
-  vtkPVXMLElement* hints = port->getSourceProxy()->GetHints();
-  return port->getPortNumber() == 0 && hints != nullptr &&
-         hints->FindNestedElementByName("AtlasShowsPlace") != nullptr;
+  return port->getPortNumber() == 0 &&
+         FindHint(port->getSourceProxy(), "AtlasShowsPlace") != nullptr;
 }
 
 /// Lets a filter show the query at the middle of what was selected in its output: after the
@@ -251,36 +234,11 @@ bool Chooses(pqOutputPort* port)
          ShowsPlaces(port) || AttentionAtlas::ShowsContexts(port->getSourceProxy());
 }
 
-/// The output whose points are in a region of a view, in front of others; null if there are none.
-/// Selects nothing.
-pqOutputPort* FindShown(pqRenderView* view, const std::array<int, 4>& region)
+/// Whether the hint of a filter names one to open.
+bool Opens(vtkSMSourceProxy* source)
 {
-  vtkNew<vtkCollection> representations;
-  vtkNew<vtkCollection> selections;
-  BEGIN_UNDO_EXCLUDE();
-  view->getRenderViewProxy()->SelectSurfacePoints(region.data(), representations, selections);
-  END_UNDO_EXCLUDE();
-  auto* found = vtkSMProxy::SafeDownCast(representations->GetItemAsObject(0));
-  auto* shown = found != nullptr ? Model()->findItem<pqDataRepresentation*>(found) : nullptr;
-  return shown != nullptr ? shown->getOutputPortFromInput() : nullptr;
-}
-
-/// The nearest filter upstream whose hint names a filter to open.
-vtkSMSourceProxy* FindOpener(vtkSMProxy* proxy)
-{
-  auto* source = vtkSMSourceProxy::SafeDownCast(proxy);
-  while (source != nullptr)
-  {
-    vtkPVXMLElement* hint = HintOf(source);
-    if (hint != nullptr && hint->GetAttribute("opens") != nullptr)
-    {
-      return source;
-    }
-    vtkSMPropertyHelper input(source, "Input", true);
-    source = input.GetNumberOfElements() > 0 ? vtkSMSourceProxy::SafeDownCast(input.GetAsProxy())
-                                             : nullptr;
-  }
-  return nullptr;
+  vtkPVXMLElement* hint = HintOf(source);
+  return hint != nullptr && hint->GetAttribute("opens") != nullptr;
 }
 
 /// Opens the filter that the hint of `opener` names, for one head, in a view beside `view`.
@@ -309,13 +267,6 @@ pqPipelineSource* OpenBeside(vtkSMSourceProxy* opener, const HeadNumber& number,
 }
 
 }
-
-pqHeadChoiceBehavior::pqHeadChoiceBehavior(QObject* parent)
-  : QObject(parent)
-{
-}
-
-pqHeadChoiceBehavior::~pqHeadChoiceBehavior() = default;
 
 void pqHeadChoiceBehavior::startup()
 {
@@ -382,7 +333,7 @@ void pqHeadChoiceBehavior::hear(pqOutputPort* selected)
   const auto number = AttentionAtlas::OnlyHead(found);
   if (number && AttentionAtlas::ShowsSeveralHeads(shown))
   {
-    this->Chosen = { selected, number->layer, number->head };
+    this->Chosen = { selected, *number };
     Follow(source, *number);
   }
   if (const auto context = AttentionAtlas::ContextOf(source, found))
@@ -471,11 +422,8 @@ void pqHeadChoiceBehavior::forget()
 void pqHeadChoiceBehavior::meet(pqView* view)
 {
   auto* rendered = qobject_cast<pqRenderView*>(view);
-  if (rendered == nullptr)
-  {
-    return;
-  }
-  vtkRenderWindowInteractor* interactor = rendered->getRenderViewProxy()->GetInteractor();
+  vtkRenderWindowInteractor* interactor =
+    rendered != nullptr ? rendered->getRenderViewProxy()->GetInteractor() : nullptr;
   if (interactor != nullptr)
   {
     this->Connector->Connect(
@@ -500,7 +448,8 @@ void pqHeadChoiceBehavior::open(vtkObject* caller)
   std::array<int, 4> region = { place[0] - Nearby, place[1] - Nearby, place[0] + Nearby,
     place[1] + Nearby };
   this->Chosen = {};
-  pqOutputPort* shown = FindShown(view, region);
+  pqDataRepresentation* front = AttentionAtlas::InFront(view, region, true).shown;
+  pqOutputPort* shown = front != nullptr ? front->getOutputPortFromInput() : nullptr;
   if (shown != nullptr && !Chooses(shown))
   {
     return; // the user's own selection stays as it is
@@ -522,12 +471,12 @@ void pqHeadChoiceBehavior::open(vtkObject* caller)
     return;
   }
   vtkSMSourceProxy* source = this->Chosen.port->getSourceProxy();
-  vtkSMSourceProxy* opener = FindOpener(source);
+  vtkSMSourceProxy* opener = AttentionAtlas::FindUpstream(source, Opens);
   if (opener == nullptr || IsOpen(opener, FindViewsOfHeads(source)))
   {
     return;
   }
-  pqPipelineSource* opened = OpenBeside(opener, { this->Chosen.layer, this->Chosen.head }, view);
+  pqPipelineSource* opened = OpenBeside(opener, this->Chosen.number, view);
   if (this->Recording != nullptr)
   {
     this->selectIn(opened);
@@ -538,15 +487,9 @@ void pqHeadChoiceBehavior::open(vtkObject* caller)
 void pqHeadChoiceBehavior::choosePanel(pqRenderView* view, int x, int y)
 {
   const std::array<double, 2> place = AttentionAtlas::PlaceInPlane(view, x, y);
-  for (pqRepresentation* shown : view->getRepresentations())
+  for (pqDataRepresentation* shown : AttentionAtlas::VisibleDataIn(view))
   {
-    auto* representation = qobject_cast<pqDataRepresentation*>(shown);
-    pqOutputPort* port =
-      representation != nullptr ? representation->getOutputPortFromInput() : nullptr;
-    if (port == nullptr || !representation->isVisible())
-    {
-      continue;
-    }
+    pqOutputPort* port = shown->getOutputPortFromInput();
     vtkPVDataInformation* data = port->getDataInformation();
     if (data->GetDataSetType() != VTK_IMAGE_DATA || !AttentionAtlas::ShowsSeveralHeads(data))
     {
@@ -556,7 +499,7 @@ void pqHeadChoiceBehavior::choosePanel(pqRenderView* view, int x, int y)
     if (const auto number =
           AttentionAtlas::HeadAt(source, port->getPortNumber(), place[0], place[1]))
     {
-      this->Chosen = { port, number->layer, number->head };
+      this->Chosen = { port, *number };
       Follow(source, *number);
       pqApplicationCore::instance()->render();
       return;

@@ -1,7 +1,10 @@
 #pragma once
 
+#include "TokenSelection.h"
+
 #include <QObject>
 
+#include <vtkEventQtSlotConnect.h>
 #include <vtkNew.h>
 #include <vtkType.h>
 
@@ -11,43 +14,34 @@ class pqOutputPort;
 class pqPipelineSource;
 class pqRenderView;
 class pqView;
-class vtkEventQtSlotConnect;
 class vtkObject;
 class vtkSMSourceProxy;
 
 /// What a selection does in views of tokens and heads, such as a Head Embedding:
 ///
-/// - Selected points become tokens. They are then selected in every head, and in all views of the
-///   recording. A filter with the hint AtlasShowsTokens or AtlasShowsPatch, in whose output they
-///   were selected, shows the attention of these tokens or of this patch.
+/// - Selected points become tokens, which are selected in all heads and views of the recording. A
+///   filter with the hint AtlasShowsTokens or AtlasShowsPatch, in whose output they were selected,
+///   shows the attention of these tokens or of this patch.
 /// - If several heads are shown and what is selected, in a view or a spreadsheet, is of one head,
-///   the filters of the same model that show one head show this one. They have the hint
-///   AtlasShowsHead in their XML, and a Layer and Head of at least 0.
-/// - A double click on a head chooses it. The hint AtlasShowsHead of the double-clicked filter may
-///   name a filter in its attribute `opens`. If there is none that shows one head yet, it is opened
-///   in a view beside, on the same input.
+///   the filters of the same model with the hint AtlasShowsHead, and a Layer and Head of at least
+///   0, show this one.
+/// - A double click on a head chooses it. The filter in the attribute `opens` of the hint
+///   AtlasShowsHead is opened in a view beside, on the same input, if there is none yet.
 /// - A text of a corpus that is selected or double-clicked is recorded; see ContextChoice.h.
 class pqHeadChoiceBehavior : public QObject
 {
   Q_OBJECT
 
 public:
-  explicit pqHeadChoiceBehavior(QObject* parent = nullptr);
-  ~pqHeadChoiceBehavior() override;
-
-  /// Called when the plugin is loaded and when ParaView exits.
   void startup();
   void shutdown();
 
 private:
-  Q_DISABLE_COPY(pqHeadChoiceBehavior)
-
   /// A head that was chosen in the output of a filter.
   struct Choice
   {
     pqOutputPort* port = nullptr; ///< null: none
-    int layer = 0;
-    int head = 0;
+    AttentionAtlas::HeadNumber number;
   };
 
   /// Selects the tokens of some points, which were selected in a port, in all views of the

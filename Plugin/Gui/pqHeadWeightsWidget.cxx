@@ -1,5 +1,7 @@
 #include "pqHeadWeightsWidget.h"
 
+#include "PanelWidth.h"
+
 #include <pqCoreUtilities.h>
 #include <pqDoubleRangeWidget.h>
 
@@ -38,6 +40,16 @@ int HeadsOfInput(vtkSMProxy* proxy)
   return heads == nullptr ? 0 : static_cast<int>(heads->GetComponentRange(0)[1]);
 }
 
+/// Drops surplus weights, and makes new ones 1.
+void Fit(QList<QVariant>& weights, qsizetype count)
+{
+  weights = weights.mid(0, static_cast<int>(count));
+  while (weights.size() < count)
+  {
+    weights.push_back(1.);
+  }
+}
+
 }
 
 pqHeadWeightsWidget::pqHeadWeightsWidget(
@@ -67,8 +79,6 @@ pqHeadWeightsWidget::pqHeadWeightsWidget(
   this->addPropertyLink(this, "weights", SIGNAL(weightsChanged()), smProperty);
 }
 
-pqHeadWeightsWidget::~pqHeadWeightsWidget() = default;
-
 QList<QVariant> pqHeadWeightsWidget::weights() const
 {
   const bool allOne = std::all_of(this->Weights.begin(), this->Weights.end(),
@@ -93,10 +103,7 @@ void pqHeadWeightsWidget::setWeights(const QList<QVariant>& values)
 
 void pqHeadWeightsWidget::setWeight(int head, double weight)
 {
-  while (this->Weights.size() < this->HeadCount)
-  {
-    this->Weights.push_back(1.);
-  }
+  Fit(this->Weights, std::max<qsizetype>(this->Weights.size(), this->HeadCount));
   this->Weights[head] = weight;
   Q_EMIT this->weightsChanged();
 }
@@ -128,14 +135,7 @@ void pqHeadWeightsWidget::updateHeadCount()
   this->setHeadCount(count);
   if (!this->Weights.empty() && this->Weights.size() != count)
   {
-    while (this->Weights.size() > count)
-    {
-      this->Weights.pop_back();
-    }
-    while (this->Weights.size() < count)
-    {
-      this->Weights.push_back(1.);
-    }
+    Fit(this->Weights, count);
     this->showWeights();
     Q_EMIT this->weightsChanged();
   }
@@ -156,13 +156,13 @@ void pqHeadWeightsWidget::setHeadCount(int count)
     row->setObjectName(QString("Row%1").arg(head));
     auto* rowLayout = new QHBoxLayout(row);
     rowLayout->setContentsMargins(0, 0, 0, 0);
-    rowLayout->addWidget(new QLabel(tr("Head %1").arg(head), row));
     auto* slider = new pqDoubleRangeWidget(row);
     slider->setObjectName(QString("Head%1").arg(head));
     slider->setMinimum(-2);
     slider->setMaximum(2);
     slider->setValue(1);
-    rowLayout->addWidget(slider, 1);
+    PutSliderBelow(slider, tr("Head %1").arg(head));
+    rowLayout->addWidget(slider);
     QObject::connect(slider, &pqDoubleRangeWidget::valueChanged, this,
       [this, head](double weight) { this->setWeight(head, weight); });
     QObject::connect(

@@ -1,5 +1,4 @@
-#ifndef pqHeadWeightsWidget_h
-#define pqHeadWeightsWidget_h
+#pragma once
 
 #include <pqPropertyWidget.h>
 
@@ -9,10 +8,9 @@
 class pqDoubleRangeWidget;
 class QVBoxLayout;
 
-/// One slider per head of the input model for its weight, in place of a list of numbers of unknown
-/// length. While all weights are 1, the property stays empty, which means the same for any number
-/// of heads. If the number of heads changes, surplus weights are dropped and new ones are 1. Only
-/// the first 64 heads have sliders; the weights of further heads are kept.
+/// One slider per head of the input model for its weight. While all weights are 1, the property
+/// stays empty, which means the same for any number of heads. If this changes, surplus weights are
+/// dropped and new ones are 1. Only the first 64 heads have sliders; other weights are kept.
 class pqHeadWeightsWidget : public pqPropertyWidget
 {
   Q_OBJECT
@@ -20,7 +18,6 @@ class pqHeadWeightsWidget : public pqPropertyWidget
 
 public:
   pqHeadWeightsWidget(vtkSMProxy* proxy, vtkSMProperty* property, QWidget* parent = nullptr);
-  ~pqHeadWeightsWidget() override;
 
   QList<QVariant> weights() const;
   void setWeights(const QList<QVariant>& weights);
@@ -29,8 +26,6 @@ Q_SIGNALS:
   void weightsChanged();
 
 private:
-  Q_DISABLE_COPY(pqHeadWeightsWidget)
-
   Q_SLOT void resetWeights();
   Q_SLOT void updateHeadCount();
   void setHeadCount(int count);
@@ -42,5 +37,3 @@ private:
   QList<pqDoubleRangeWidget*> Sliders;
   QVBoxLayout* SliderLayout;
 };
-
-#endif

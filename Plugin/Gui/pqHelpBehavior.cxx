@@ -30,13 +30,6 @@ bool MakeWritable([[maybe_unused]] QHelpEngine* engine)
 
 }
 
-pqHelpBehavior::pqHelpBehavior(QObject* parent)
-  : QObject(parent)
-{
-}
-
-pqHelpBehavior::~pqHelpBehavior() = default;
-
 void pqHelpBehavior::startup()
 {
   pqApplicationCore* core = pqApplicationCore::instance();
@@ -57,5 +50,3 @@ void pqHelpBehavior::startup()
     core->registerDocumentation(Folder + file);
   }
 }
-
-void pqHelpBehavior::shutdown() {}

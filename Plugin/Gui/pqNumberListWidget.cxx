@@ -49,8 +49,6 @@ pqNumberListWidget::pqNumberListWidget(
   this->addPropertyLink(this, "values", SIGNAL(valuesChanged()), smProperty);
 }
 
-pqNumberListWidget::~pqNumberListWidget() = default;
-
 QList<QVariant> pqNumberListWidget::values() const
 {
   QList<QVariant> ticked;

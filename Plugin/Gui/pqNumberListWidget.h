@@ -1,5 +1,4 @@
-#ifndef pqNumberListWidget_h
-#define pqNumberListWidget_h
+#pragma once
 
 #include <pqPropertyWidget.h>
 
@@ -10,10 +9,9 @@ class QTreeWidget;
 class vtkPVXMLElement;
 class vtkSMIntRangeDomain;
 
-/// A list with a check box for each number of the property's range, in place of ParaView's table of
-/// numbers: the hint <AtlasSpecial value="-1" text="Mean of heads" /> of a property that repeats
-/// its command. The special value, where it is in the range, is the row of this text. Numbers
-/// outside of the range that a script has set are rows too.
+/// A list with a check box for each number of the property's range, and for those outside that a
+/// script has set: the hint <AtlasSpecial value="-1" text="Mean of heads" /> of a property that
+/// repeats its command. The special value, where it is in the range, is the row of this text.
 class pqNumberListWidget : public pqPropertyWidget
 {
   Q_OBJECT
@@ -22,7 +20,6 @@ class pqNumberListWidget : public pqPropertyWidget
 public:
   pqNumberListWidget(
     vtkSMProxy* proxy, vtkSMProperty* property, vtkPVXMLElement* hint, QWidget* parent = nullptr);
-  ~pqNumberListWidget() override;
 
   QList<QVariant> values() const;
   void setValues(const QList<QVariant>& values);
@@ -31,8 +28,6 @@ Q_SIGNALS:
   void valuesChanged();
 
 private:
-  Q_DISABLE_COPY(pqNumberListWidget)
-
   Q_SLOT void updateRange();
   void showNumbers(const QList<QVariant>& ticked);
 
@@ -41,5 +36,3 @@ private:
   vtkSMIntRangeDomain* Range; ///< the numbers to choose
   QTreeWidget* List;
 };
-
-#endif

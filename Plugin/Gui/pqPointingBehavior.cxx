@@ -3,20 +3,15 @@
 #include "OpenedViews.h"
 #include "TokenSelection.h"
 
-#include <pqApplicationCore.h>
 #include <pqDataRepresentation.h>
 #include <pqOutputPort.h>
 #include <pqPipelineSource.h>
 #include <pqRenderView.h>
 #include <pqServer.h>
 #include <pqServerManagerModel.h>
-#include <pqUndoStack.h>
 
-#include <vtkCollection.h>
-#include <vtkNew.h>
 #include <vtkPVDataInformation.h>
 #include <vtkSMPropertyHelper.h>
-#include <vtkSMRenderViewProxy.h>
 #include <vtkSMSourceProxy.h>
 
 #include <QHelpEvent>
@@ -27,21 +22,13 @@
 #include <array>
 #include <cmath>
 
+using AttentionAtlas::Model;
+
 namespace
 {
 
 /// How far from the pointer a line may be, in pixels.
 constexpr int LineReach = 3;
-
-pqServerManagerModel* Items()
-{
-  return pqApplicationCore::instance()->getServerManagerModel();
-}
-
-bool IsDiagram(pqView* view)
-{
-  return view->getProxy()->GetProperty("FitToData") != nullptr;
-}
 
 /// The names of the arrays whose numbers a representation shows, one per line.
 QString QuantitiesOf(pqDataRepresentation* shown)
@@ -72,51 +59,34 @@ QString TextOf(
 /// What the images of a view say of a place.
 QString TextOfImages(pqRenderView* view, const std::array<double, 2>& place)
 {
-  for (pqRepresentation* representation : view->getRepresentations())
+  QString text;
+  for (pqDataRepresentation* shown : AttentionAtlas::VisibleDataIn(view))
   {
-    auto* shown = qobject_cast<pqDataRepresentation*>(representation);
-    pqOutputPort* port = shown != nullptr ? shown->getOutputPortFromInput() : nullptr;
-    if (port != nullptr && shown->isVisible() &&
-        port->getDataInformation()->GetDataSetType() == VTK_IMAGE_DATA)
+    vtkPVDataInformation* data = shown->getOutputPortFromInput()->getDataInformation();
+    if (text.isEmpty() && data->GetDataSetType() == VTK_IMAGE_DATA)
     {
-      QString text = TextOf(shown, place, nullptr);
-      if (!text.isEmpty())
-      {
-        return text;
-      }
+      text = TextOf(shown, place, nullptr);
     }
   }
-  return {};
+  return text;
 }
 
-/// What is said of the cell in front at a pixel. Selects nothing.
+/// What is said of the cell in front at a pixel.
 QString TextOfCells(pqRenderView* view, int x, int y)
 {
-  std::array<int, 4> region = { x - LineReach, y - LineReach, x + LineReach, y + LineReach };
-  vtkNew<vtkCollection> representations;
-  vtkNew<vtkCollection> selections;
-  BEGIN_UNDO_EXCLUDE();
-  view->getRenderViewProxy()->SelectSurfaceCells(region.data(), representations, selections);
-  END_UNDO_EXCLUDE();
-  auto* found = vtkSMProxy::SafeDownCast(representations->GetItemAsObject(0));
-  auto* shown = found != nullptr ? Items()->findItem<pqDataRepresentation*>(found) : nullptr;
-  auto* selection = vtkSMSourceProxy::SafeDownCast(selections->GetItemAsObject(0));
-  return shown != nullptr && selection != nullptr ? TextOf(shown, {}, selection) : QString();
+  const AttentionAtlas::InFront front(
+    view, { x - LineReach, y - LineReach, x + LineReach, y + LineReach }, false);
+  return front.shown != nullptr && front.selection != nullptr
+           ? TextOf(front.shown, {}, front.selection)
+           : QString();
 }
 
 }
-
-pqPointingBehavior::pqPointingBehavior(QObject* parent)
-  : QObject(parent)
-{
-}
-
-pqPointingBehavior::~pqPointingBehavior() = default;
 
 void pqPointingBehavior::startup()
 {
-  this->connect(Items(), SIGNAL(viewAdded(pqView*)), SLOT(meet(pqView*)));
-  for (pqView* view : Items()->findItems<pqView*>())
+  this->connect(Model(), SIGNAL(viewAdded(pqView*)), SLOT(meet(pqView*)));
+  for (pqView* view : Model()->findItems<pqView*>())
   {
     this->meet(view);
   }
@@ -124,12 +94,13 @@ void pqPointingBehavior::startup()
 
 void pqPointingBehavior::shutdown()
 {
-  Items()->disconnect(this);
+  Model()->disconnect(this);
 }
 
 void pqPointingBehavior::meet(pqView* view)
 {
-  if (qobject_cast<pqRenderView*>(view) != nullptr && IsDiagram(view))
+  if (qobject_cast<pqRenderView*>(view) != nullptr &&
+      view->getProxy()->GetProperty("FitToData") != nullptr) // a diagram
   {
     view->widget()->installEventFilter(this);
   }
@@ -141,7 +112,7 @@ bool pqPointingBehavior::eventFilter(QObject* widget, QEvent* event)
   {
     return QObject::eventFilter(widget, event);
   }
-  for (pqRenderView* view : Items()->findItems<pqRenderView*>())
+  for (pqRenderView* view : Model()->findItems<pqRenderView*>())
   {
     QWidget* shown = view->widget();
     if (shown != widget || view->getServer()->isProgressPending())

@@ -12,10 +12,6 @@ class pqPointingBehavior : public QObject
   Q_OBJECT
 
 public:
-  explicit pqPointingBehavior(QObject* parent = nullptr);
-  ~pqPointingBehavior() override;
-
-  /// Called when the plugin is loaded and when ParaView exits.
   void startup();
   void shutdown();
 
@@ -23,7 +19,5 @@ protected:
   bool eventFilter(QObject* widget, QEvent* event) override;
 
 private:
-  Q_DISABLE_COPY(pqPointingBehavior)
-
   Q_SLOT void meet(pqView* view);
 };

@@ -1,18 +1,22 @@
 #include "pqPropertyWidgets.h"
 
 #include "OurProxies.h"
+#include "PanelWidth.h"
 #include "PropertyHints.h"
 #include "pqHeadWeightsWidget.h"
 #include "pqNumberListWidget.h"
 #include "pqSpecialValueWidget.h"
 #include "pqVectorSlidersWidget.h"
 
+#include <pqDoubleRangeWidget.h>
+#include <pqIntRangeWidget.h>
 #include <pqPropertyWidget.h>
 
 #include <vtkPVXMLElement.h>
 #include <vtkSMDocumentation.h>
 #include <vtkSMEnumerationDomain.h>
 #include <vtkSMProperty.h>
+#include <vtkSMPropertyHelper.h>
 #include <vtkSMProxy.h>
 #include <vtkWeakPointer.h>
 
@@ -86,9 +90,6 @@ void ShowWords(pqPropertyWidget* widget, const Words& words)
   const vtkWeakPointer<vtkSMProperty> property = widget->property();
   for (QComboBox* box : widget->findChildren<QComboBox*>())
   {
-    // Long words are cut off in a narrow panel, which otherwise could be no narrower.
-    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    box->setMinimumContentsLength(8);
     NameItems(box, words);
     // The choices can depend on the input.
     const auto again = [box, property]()
@@ -115,17 +116,42 @@ void RefuseNone(pqPropertyWidget* widget)
     auto* entries = qobject_cast<QStandardItemModel*>(box->model());
     const auto refuse = [entries]
     {
-      if (QStandardItem* none = entries->item(0))
+      QStandardItem* none = entries != nullptr ? entries->item(0) : nullptr;
+      if (none != nullptr)
       {
         none->setEnabled(false);
       }
     };
-    if (entries != nullptr)
-    {
-      refuse();
-      QObject::connect(entries, &QAbstractItemModel::rowsInserted, box, refuse);
-    }
+    refuse();
+    QObject::connect(box->model(), &QAbstractItemModel::rowsInserted, box, refuse);
   }
+}
+
+/// Makes what derived classes may call known here, for widgets that ParaView makes.
+struct Labeled : pqPropertyWidget
+{
+  using pqPropertyWidget::setShowLabel;
+};
+
+/// Puts the slider of the only number of a property below it and the label.
+template<typename Range>
+void WidenSlider(pqPropertyWidget* widget)
+{
+  const QList<Range*> ranges = widget->findChildren<Range*>(QString(), Qt::FindDirectChildrenOnly);
+  if (ranges.size() == 1 && widget->showLabel())
+  {
+    (widget->*&Labeled::setShowLabel)(false);
+    PutSliderBelow(ranges.front(), widget->property()->GetXMLLabel());
+  }
+}
+
+/// Whether a proxy shows an output of what is of this plugin.
+bool ShowsOurs(vtkSMProxy* proxy)
+{
+  vtkSMProxy* shown = proxy->IsA("vtkSMRepresentationProxy") != 0
+                        ? vtkSMPropertyHelper(proxy, "Input", true).GetAsProxy()
+                        : nullptr;
+  return shown != nullptr && IsOurs(shown);
 }
 
 /// The first sentence of a text. The point of "et al." ends none.
@@ -138,13 +164,6 @@ QString FirstSentence(const QString& text)
 }
 
 }
-
-pqPropertyWidgets::pqPropertyWidgets(QObject* parent)
-  : QObject(parent)
-{
-}
-
-pqPropertyWidgets::~pqPropertyWidgets() = default;
 
 pqPropertyWidget* pqPropertyWidgets::createWidgetForProperty(
   vtkSMProxy* proxy, vtkSMProperty* property, QWidget* parent)
@@ -172,11 +191,19 @@ pqPropertyWidget* pqPropertyWidgets::createWidgetForProperty(
 
 void pqPropertyWidgets::createDefaultWidgetDecorators(pqPropertyWidget* widget)
 {
+  QWidget* panel = widget->parentWidget(); // none yet in ParaView 5.13
+  if (panel != nullptr && ShowsOurs(widget->proxy()))
+  {
+    NarrowDisplay(panel); // with widgets of groups, which were made before
+  }
   vtkSMProperty* property = widget->property();
   if (property == nullptr || !IsOurs(widget->proxy()))
   {
     return;
   }
+  NarrowLists(widget);
+  WidenSlider<pqDoubleRangeWidget>(widget);
+  WidenSlider<pqIntRangeWidget>(widget);
   if (const Words words = WordsOf(property); !words.isEmpty())
   {
     ShowWords(widget, words);

@@ -21,15 +21,11 @@ class pqPropertyWidgets
   Q_INTERFACES(pqPropertyWidgetInterface)
 
 public:
-  explicit pqPropertyWidgets(QObject* parent);
-  ~pqPropertyWidgets() override;
+  using QObject::QObject;
 
   pqPropertyWidget* createWidgetForProperty(
     vtkSMProxy* proxy, vtkSMProperty* property, QWidget* parent) override;
 
   /// ParaView calls it for each widget that it has made.
   void createDefaultWidgetDecorators(pqPropertyWidget* widget) override;
-
-private:
-  Q_DISABLE_COPY(pqPropertyWidgets)
 };

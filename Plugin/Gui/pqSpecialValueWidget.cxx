@@ -16,7 +16,6 @@
 #include <QCheckBox>
 #include <QGridLayout>
 #include <QLabel>
-#include <QLineEdit>
 #include <QSlider>
 
 #include <algorithm>
@@ -26,9 +25,6 @@
 
 namespace
 {
-
-/// The width of a number beside a slider, in letters.
-constexpr int NumberLetters = 10;
 
 struct Limits
 {
@@ -115,10 +111,7 @@ pqSpecialValueWidget::pqSpecialValueWidget(
   this->addPropertyLink(this, "value", SIGNAL(valueChanged()), smProperty);
 }
 
-pqSpecialValueWidget::~pqSpecialValueWidget() = default;
-
-/// The box is below the numbers, whose sliders then have the width of the panel but for a number of
-/// NumberLetters.
+/// The box is below the numbers.
 template<typename Number>
 void pqSpecialValueWidget::addNumbers(const QList<QString>& labels)
 {
@@ -129,19 +122,17 @@ void pqSpecialValueWidget::addNumbers(const QList<QString>& labels)
     auto* number = new Number(this);
     const QString name = Number::staticMetaObject.className() + 2; // without pq
     number->setObjectName(several ? name + QString::number(element) : name);
+    int column = several ? 2 * element : 0;
     if (!labels[element].isEmpty())
     {
-      grid->addWidget(new QLabel(labels[element], this), 0, 2 * element);
+      grid->addWidget(new QLabel(labels[element], this), 0, column);
+      ++column;
     }
-    grid->addWidget(number, 0, 2 * element + 1);
-    grid->setColumnStretch(2 * element + 1, 1);
+    grid->addWidget(number, 0, column);
+    grid->setColumnStretch(column, 1);
     QObject::connect(number, &Number::valueChanged, this, &pqSpecialValueWidget::valueChanged);
     QObject::connect(number, &Number::valueEdited, this, &pqSpecialValueWidget::finishEdit);
     this->Numbers.push_back(number);
-    for (QLineEdit* edit : number->template findChildren<QLineEdit*>())
-    {
-      edit->setMaximumWidth(NumberLetters * edit->fontMetrics().averageCharWidth());
-    }
   }
   grid->addWidget(this->Box, 1, 0, 1, grid->columnCount());
 }

@@ -1,5 +1,4 @@
-#ifndef pqSpecialValueWidget_h
-#define pqSpecialValueWidget_h
+#pragma once
 
 #include <pqPropertyWidget.h>
 
@@ -24,7 +23,6 @@ class pqSpecialValueWidget : public pqPropertyWidget
 public:
   pqSpecialValueWidget(
     vtkSMProxy* proxy, vtkSMProperty* property, vtkPVXMLElement* hint, QWidget* parent = nullptr);
-  ~pqSpecialValueWidget() override;
 
   /// A number or, of a property of several elements, a list.
   QVariant value() const;
@@ -34,8 +32,6 @@ Q_SIGNALS:
   void valueChanged();
 
 private:
-  Q_DISABLE_COPY(pqSpecialValueWidget)
-
   Q_SLOT void updateRange();
   Q_SLOT void finishEdit();
 
@@ -49,5 +45,3 @@ private:
   QCheckBox* Box;
   QList<QWidget*> Numbers; ///< pqIntRangeWidget or pqDoubleRangeWidget
 };
-
-#endif

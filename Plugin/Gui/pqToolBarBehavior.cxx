@@ -20,13 +20,6 @@ const QStringList Filters = { "TransformerRecorder", "AttentionMatrix", "Attenti
 
 }
 
-pqToolBarBehavior::pqToolBarBehavior(QObject* parent)
-  : QObject(parent)
-{
-}
-
-pqToolBarBehavior::~pqToolBarBehavior() = default;
-
 void pqToolBarBehavior::startup()
 {
   this->build();
@@ -35,8 +28,6 @@ void pqToolBarBehavior::startup()
     this->connect(pqApplicationCore::instance(), SIGNAL(clientEnvironmentDone()), SLOT(build()));
   }
 }
-
-void pqToolBarBehavior::shutdown() {}
 
 void pqToolBarBehavior::build()
 {

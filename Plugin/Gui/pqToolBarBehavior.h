@@ -14,16 +14,10 @@ class pqToolBarBehavior : public QObject
   Q_OBJECT
 
 public:
-  explicit pqToolBarBehavior(QObject* parent = nullptr);
-  ~pqToolBarBehavior() override;
-
-  /// Called when the plugin is loaded and when ParaView exits.
   void startup();
-  void shutdown();
+  void shutdown() {}
 
 private:
-  Q_DISABLE_COPY(pqToolBarBehavior)
-
   Q_SLOT void build();
 
   /// ParaView makes the entries of its menus anew whenever a plugin adds some.

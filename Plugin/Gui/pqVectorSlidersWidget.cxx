@@ -1,5 +1,6 @@
 #include "pqVectorSlidersWidget.h"
 
+#include "PanelWidth.h"
 #include "PropertyHints.h"
 
 #include <pqDoubleRangeWidget.h>
@@ -9,25 +10,22 @@
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMProxy.h>
 
-#include <QGridLayout>
-#include <QLabel>
 #include <QSignalBlocker>
+#include <QVBoxLayout>
 
 pqVectorSlidersWidget::pqVectorSlidersWidget(
   vtkSMProxy* smProxy, vtkSMProperty* smProperty, QWidget* parentWidget)
   : pqPropertyWidget(smProxy, parentWidget)
 {
   this->setShowLabel(false);
-  auto* layout = new QGridLayout(this);
+  auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
-  layout->setColumnStretch(1, 1);
   const QList<QString> labels = ComponentLabels(smProperty);
   auto* range =
     vtkSMDoubleRangeDomain::SafeDownCast(smProperty->FindDomain("vtkSMDoubleRangeDomain"));
   const auto elements = static_cast<int>(vtkSMPropertyHelper(smProperty).GetNumberOfElements());
   for (int i = 0; i < elements; ++i)
   {
-    layout->addWidget(new QLabel(labels.value(i, QString::number(i)), this), i, 0);
     auto* slider = new pqDoubleRangeWidget(this);
     slider->setObjectName(QString("Slider%1").arg(i));
     if (range != nullptr && range->GetMinimumExists(static_cast<unsigned int>(i)) &&
@@ -36,7 +34,8 @@ pqVectorSlidersWidget::pqVectorSlidersWidget(
       slider->setMinimum(range->GetMinimum(static_cast<unsigned int>(i)));
       slider->setMaximum(range->GetMaximum(static_cast<unsigned int>(i)));
     }
-    layout->addWidget(slider, i, 1);
+    PutSliderBelow(slider, labels.value(i, QString::number(i)));
+    layout->addWidget(slider);
     this->Sliders.push_back(slider);
     QObject::connect(
       slider, &pqDoubleRangeWidget::valueChanged, this, &pqVectorSlidersWidget::valuesChanged);
@@ -45,8 +44,6 @@ pqVectorSlidersWidget::pqVectorSlidersWidget(
   }
   this->addPropertyLink(this, "values", SIGNAL(valuesChanged()), smProperty);
 }
-
-pqVectorSlidersWidget::~pqVectorSlidersWidget() = default;
 
 QList<QVariant> pqVectorSlidersWidget::values() const
 {

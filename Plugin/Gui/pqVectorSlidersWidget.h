@@ -1,5 +1,4 @@
-#ifndef pqVectorSlidersWidget_h
-#define pqVectorSlidersWidget_h
+#pragma once
 
 #include <pqPropertyWidget.h>
 
@@ -18,7 +17,6 @@ class pqVectorSlidersWidget : public pqPropertyWidget
 
 public:
   pqVectorSlidersWidget(vtkSMProxy* proxy, vtkSMProperty* property, QWidget* parent = nullptr);
-  ~pqVectorSlidersWidget() override;
 
   QList<QVariant> values() const;
   void setValues(const QList<QVariant>& values);
@@ -27,9 +25,5 @@ Q_SIGNALS:
   void valuesChanged();
 
 private:
-  Q_DISABLE_COPY(pqVectorSlidersWidget)
-
   QList<pqDoubleRangeWidget*> Sliders;
 };
-
-#endif

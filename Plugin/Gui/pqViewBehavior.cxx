@@ -12,11 +12,9 @@
 #include <pqServerManagerModel.h>
 #include <pqUndoStack.h>
 
-#include <vtkNew.h>
-#include <vtkPVXMLElement.h>
-#include <vtkSMParaViewPipelineControllerWithRendering.h>
 #include <vtkSMProxy.h>
 #include <vtkSMRenderViewProxy.h>
+#include <vtkSMTransferFunctionManager.h>
 #include <vtkSMViewLayoutProxy.h>
 
 #include <QDir>
@@ -28,85 +26,35 @@
 namespace
 {
 
-/// Whether the hints of a proxy state how it is shown.
-bool IsShownByUs(pqPipelineSource* source)
-{
-  vtkPVXMLElement* hints = source->getProxy()->GetHints();
-  return hints != nullptr && hints->FindNestedElementByName("AtlasRepresentation") != nullptr;
-}
-
 /// Whether nothing but outputs of a source is visible in a view.
 bool ShowsOnly(pqView* view, pqPipelineSource* source)
 {
-  const QList<pqRepresentation*> shown = view->getRepresentations();
+  const QList<pqDataRepresentation*> shown = AttentionAtlas::VisibleDataIn(view);
   return std::all_of(shown.begin(), shown.end(),
-    [source](pqRepresentation* representation)
-    {
-      auto* data = qobject_cast<pqDataRepresentation*>(representation);
-      return data == nullptr || !data->isVisible() || data->getInput() == source;
-    });
+    [source](pqDataRepresentation* data) { return data->getInput() == source; });
 }
 
-/// A view of the active layout that meets a condition, the active one before others, or null.
-template<class Condition>
-pqView* FindView(Condition condition)
+/// Hides in a view what the hints of a source say.
+void HideReplaced(pqView* view, pqPipelineSource* source)
 {
-  pqActiveObjects& active = pqActiveObjects::instance();
-  QList<pqView*> views =
-    pqApplicationCore::instance()->getServerManagerModel()->findItems<pqView*>();
-  views.push_front(active.activeView());
-  vtkSMViewLayoutProxy* layout = active.activeLayout();
-  for (pqView* view : views)
+  vtkPVXMLElement* hint = FindHint(source->getProxy(), "AtlasHides");
+  if (hint == nullptr)
   {
-    if (view != nullptr && condition(view) &&
-        (layout == nullptr || layout->GetViewLocation(view->getViewProxy()) >= 0))
+    return;
+  }
+  const QStringList filters = QString(hint->GetAttributeOrEmpty("filters")).split(' ');
+  for (pqDataRepresentation* data : AttentionAtlas::DataIn(view))
+  {
+    if (filters.contains(data->getInput()->getProxy()->GetXMLName()))
     {
-      return view;
+      data->setVisible(false);
     }
   }
-  return nullptr;
-}
-
-/// A new view, in the active cell of the layout if that is empty, or beside it.
-pqView* CreateView(const QString& type, pqServer* server)
-{
-  pqActiveObjects& active = pqActiveObjects::instance();
-  vtkSMViewLayoutProxy* layout = active.activeLayout();
-  const int location = active.activeLayoutLocation();
-  pqView* view = pqApplicationCore::instance()->getObjectBuilder()->createView(type, server);
-  vtkNew<vtkSMParaViewPipelineControllerWithRendering> controller;
-  controller->AssignViewToLayout(view->getViewProxy(), layout, location);
-  return view;
-}
-
-/// An empty view of a type, or a new one in the place of an empty render view, or beside the
-/// others.
-pqView* FindOwnView(const QString& type, pqServer* server)
-{
-  const auto isEmpty = [](const QString& wanted)
-  {
-    return FindView([&wanted](pqView* view)
-      { return wanted == view->getProxy()->GetXMLName() && AttentionAtlas::IsEmpty(view); });
-  };
-  if (pqView* view = isEmpty(type))
-  {
-    return view;
-  }
-  if (pqView* place = isEmpty(pqRenderView::renderViewType()))
-  {
-    pqApplicationCore::instance()->getObjectBuilder()->destroy(place);
-  }
-  return CreateView(type, server);
+  vtkNew<vtkSMTransferFunctionManager> tables;
+  tables->UpdateScalarBars(view->getProxy(), vtkSMTransferFunctionManager::HIDE_UNUSED_SCALAR_BARS);
 }
 
 }
-
-pqViewBehavior::pqViewBehavior(QObject* parent)
-  : QObject(parent)
-{
-}
-
-pqViewBehavior::~pqViewBehavior() = default;
 
 void pqViewBehavior::startup()
 {
@@ -127,7 +75,7 @@ void pqViewBehavior::shutdown()
 
 void pqViewBehavior::meet(pqPipelineSource* source)
 {
-  if (IsShownByUs(source))
+  if (FindHint(source->getProxy(), "AtlasRepresentation") != nullptr)
   {
     this->connect(source,
       SIGNAL(representationAdded(pqPipelineSource*, pqDataRepresentation*, int)),
@@ -136,17 +84,18 @@ void pqViewBehavior::meet(pqPipelineSource* source)
   const QString type = AttentionAtlas::PreferredView(source->getProxy());
   if (type == pqRenderView::renderViewType())
   {
-    pqView* view =
-      FindView([&type](pqView* other) { return type == other->getProxy()->GetXMLName(); });
+    pqView* view = AttentionAtlas::FindView(type);
     pqActiveObjects::instance().setActiveView(
-      view != nullptr ? view : CreateView(type, source->getServer()));
+      view != nullptr ? view : AttentionAtlas::CreateView(type, source->getServer()));
   }
   else if (!type.isEmpty() && type != "SpreadSheetView")
   {
-    BEGIN_UNDO_EXCLUDE();
-    pqView* view = FindOwnView(type, source->getServer());
-    END_UNDO_EXCLUDE();
-    this->Own[source] = view;
+    pqView* view = AttentionAtlas::FindEmptyView(type);
+    if (view == nullptr)
+    {
+      view = AttentionAtlas::CreateOwnView(type, source->getServer());
+      this->Own[source] = view;
+    }
     pqActiveObjects::instance().setActiveView(view);
   }
 }
@@ -189,10 +138,17 @@ void pqViewBehavior::frame(pqPipelineSource* source, pqDataRepresentation* shown
     [source, shown]
     {
       auto* view = qobject_cast<pqRenderView*>(shown->getView());
-      if (view != nullptr && ShowsOnly(view, source))
+      if (view == nullptr)
+      {
+        return;
+      }
+      BEGIN_UNDO_EXCLUDE(); // else undo would first undo this
+      HideReplaced(view, source);
+      if (ShowsOnly(view, source))
       {
         view->resetCamera();
         view->forceRender(); // now, before a click
       }
+      END_UNDO_EXCLUDE();
     });
 }

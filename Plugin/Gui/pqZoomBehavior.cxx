@@ -12,11 +12,10 @@
 
 #include <vtkCamera.h>
 #include <vtkCommand.h>
-#include <vtkEventQtSlotConnect.h>
+#include <vtkDataObject.h>
 #include <vtkMath.h>
 #include <vtkPVArrayInformation.h>
 #include <vtkPVDataInformation.h>
-#include <vtkPVDataSetAttributesInformation.h>
 #include <vtkRenderWindowInteractor.h>
 #include <vtkSMPropertyHelper.h>
 #include <vtkSMProxy.h>
@@ -90,9 +89,7 @@ bool Follows(pqOutputPort* port)
     return false;
   }
   vtkPVDataInformation* data = port->getDataInformation();
-  vtkPVDataSetAttributesInformation* fields =
-    data != nullptr ? data->GetFieldDataInformation() : nullptr;
-  return fields != nullptr && fields->GetArrayInformation("Cell Size") != nullptr;
+  return data != nullptr && data->GetArrayInformation("Cell Size", vtkDataObject::FIELD) != nullptr;
 }
 
 /// Sets a window. Returns whether it is another one.
@@ -118,12 +115,10 @@ void Follow(pqRenderView* view)
   const auto keys = PositionsIn(visible->x[0], visible->x[1]);
   const auto queries = PositionsIn(-visible->y[1], -visible->y[0]);
   bool isChanged = false;
-  const QList<pqRepresentation*> representations = view->getRepresentations();
-  for (pqRepresentation* representation : representations)
+  for (pqDataRepresentation* shown : AttentionAtlas::VisibleDataIn(view))
   {
-    auto* shown = qobject_cast<pqDataRepresentation*>(representation);
-    pqOutputPort* port = shown != nullptr ? shown->getOutputPortFromInput() : nullptr;
-    if (port == nullptr || !shown->isVisible() || !keys || !queries || !Follows(port))
+    pqOutputPort* port = shown->getOutputPortFromInput();
+    if (!keys || !queries || !Follows(port))
     {
       continue;
     }
@@ -143,16 +138,9 @@ void Follow(pqRenderView* view)
 
 }
 
-pqZoomBehavior::pqZoomBehavior(QObject* parent)
-  : QObject(parent)
-{
-}
-
-pqZoomBehavior::~pqZoomBehavior() = default;
-
 void pqZoomBehavior::startup()
 {
-  auto* model = pqApplicationCore::instance()->getServerManagerModel();
+  pqServerManagerModel* model = AttentionAtlas::Model();
   this->connect(model, SIGNAL(viewAdded(pqView*)), SLOT(meet(pqView*)));
   for (pqView* view : model->findItems<pqView*>())
   {
@@ -163,7 +151,7 @@ void pqZoomBehavior::startup()
 void pqZoomBehavior::shutdown()
 {
   this->Connector->Disconnect();
-  pqApplicationCore::instance()->getServerManagerModel()->disconnect(this);
+  AttentionAtlas::Model()->disconnect(this);
 }
 
 void pqZoomBehavior::meet(pqView* view)

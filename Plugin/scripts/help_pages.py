@@ -25,72 +25,16 @@ import documents
 
 IMAGES = pathlib.Path(__file__).resolve().parents[1] / "Documentation" / "pictures"
 TITLE = "Attention Atlas"
-#: Chapters, in the order in which a newcomer meets them. A proxy in none of them ends the last one.
+#: The submenus, in the order in which a newcomer meets them, and what a chapter calls them.
 CHAPTERS = {
-    "A small model": [
-        "AttentionOnlyModelReader",
-        "AttentionTorus",
-        "TokenPairs",
-        "TorusDeformation",
-        "SummableColors",
-        "ClassAreas",
-        "UnembeddingSphere",
-        "WordCircle",
-        "HeadAccuracySimplex",
-        "HeadAccuracy",
-        "ScoreHarmonics",
-        "HarmonicHead",
-        "AttentionOnlyModelWriter",
-    ],
-    "A model that learns": ["AttentionOnlyTraining", "TransformerTraining", "TransformerWriter"],
-    "Real transformers": [
-        "TransformerReader",
-        "RandomPrompts",
-        "TransformerRecorder",
-        "RecordingReader",
-        "VocabularyReader",
-        "AttentionMap",
-        "AttentionMatrix",
-        "AttentionSentence",
-        "PatchAttention",
-        "HeadEmbedding",
-        "TokenColors",
-        "TokenSearch",
-        "AttentionLines",
-        "AttentionFocus",
-        "AttentionTokens",
-        "SharedTokens",
-        "AttentionTokenLayout",
-        "ScoreBreakdown",
-        "HeadUpdates",
-        "HeadScores",
-        "ExpertRouting",
-        "RecordingWriter",
-    ],
-    "Meshes, volumes and molecules": ["MmcifReader", "BindTokens", "SpatialAttention"],
-    "Many texts": [
-        "CorpusStatistics",
-        "CorpusReader",
-        "HeadScatter",
-        "TopContexts",
-        "HeadHistogram",
-        "HeadTokenTable",
-        "ScoreParts",
-        "CorpusWriter",
-    ],
-    "Circuits": [
-        "BigramTable",
-        "HeadCircuit",
-        "SkipTrigrams",
-        "HeadSpectra",
-        "HeadComposition",
-        "VirtualWeights",
-        "LogitAttribution",
-        "LogitLens",
-        "ScoreAttribution",
-        "ActivationPatching",
-        "QueryKeyContrast",
-    ],
+    "Small Models": "A small model",
+    "Run and Train": "Transformers that run and learn",
+    "Heads": "What heads attend to",
+    "Tokens": "What heads and tokens say",
+    "Circuits": "Circuits",
+    "Corpus": "Many texts",
+    "Geometry": "Meshes, volumes and molecules",
+    "": "Files",
 }
 #: What is hidden in the panel at first, by panel_visibility.
 WHERE = {"advanced": " (advanced)", "never": " (not in the panel)"}
@@ -194,15 +138,15 @@ def read(paths):
 
 
 def chapters(known):
-    """Titles with their proxies. Ends the program if a chapter names a proxy that is not in the XML."""
-    of_users = {proxy.name: proxy for (group, _), proxy in known.items() if group in GROUPS}
-    found = {}
-    for title, names in CHAPTERS.items():
-        missing = [name for name in names if name not in of_users]
-        if missing:
-            sys.exit(f"help_pages.py: expected each of '{title}' in the XML, found no {', '.join(missing)}")
-        found[title] = [of_users.pop(name) for name in names]
-    found[title] += of_users.values()
+    """Titles with their proxies: a chapter for each submenu. Ends the program for a submenu without a title."""
+    found = {title: [] for title in CHAPTERS.values()}
+    for (group, _), proxy in known.items():
+        if group in GROUPS:
+            menu = proxy.element.find("Hints/ShowInMenu")
+            category = "" if menu is None else menu.get("category", "").split(": ")[-1]
+            if category not in CHAPTERS:
+                sys.exit(f"help_pages.py: expected a submenu of {', '.join(CHAPTERS)}, found '{category}' ({proxy.name})")
+            found[CHAPTERS[category]].append(proxy)
     return found
 
 

@@ -9,6 +9,7 @@ that ATLAS_PROGRAM names, `page` Documentation/gallery/page.png and `article` Do
 need chromium, and `training` Documentation/training.gif. These files are committed, so look at them first.
 """
 
+import functools
 import os
 import pathlib
 import struct
@@ -19,12 +20,19 @@ import time
 
 import numpy
 from paraview import simple as s
+from paraview.modules.vtkRemotingSettings import vtkPVGeneralSettings
 from PIL import Image, ImageChops, ImageDraw, ImageOps
+
+import help_pages
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTATION = ROOT / "Plugin" / "Documentation"
 IMAGES = DOCUMENTATION / "pictures"
 DATA = ROOT / "Data"
+#: All filters of the XML, by name.
+FILTERS = {
+    name: proxy for (group, name), proxy in help_pages.read(sorted((ROOT / "XML").glob("*.xml"))).items() if group == "filters"
+}
 #: The size of views, in which pictures are shown. They have twice as many pixels.
 SIZE = (600, 400)
 MARGIN = 16
@@ -79,9 +87,17 @@ def picture(name, view):
     save(IMAGES / f"{name}.png", cropped(image))
 
 
-def show(name, *sources, kind="RenderView", direction=None, zoom=1, **properties):
-    """Saves what sources show after Apply. direction: from the center to the camera; None: from above.
-    zoom: how many times larger. properties: of the view."""
+def own_view(source):
+    """The view that a source, or an output of one, opens in."""
+    source.UpdatePipeline()
+    controller = s.servermanager.vtkSMParaViewPipelineControllerWithRendering()
+    return controller.GetPreferredViewType(source.SMProxy, source.Port) or "RenderView"
+
+
+def show(name, *sources, kind=None, direction=None, zoom=1, **properties):
+    """Saves what sources show after Apply. kind: of the view; None: the one of the first source. direction: from the
+    center to the camera; None: from above. zoom: how many times larger. properties: of the view."""
+    kind = kind or own_view(sources[0])
     more = {"OrientationAxesVisibility": 0} if kind == "RenderView" else {}
     view = s.CreateView(kind, ViewSize=SIZE, **more, **properties)
     for source in sources:
@@ -98,6 +114,21 @@ def show(name, *sources, kind="RenderView", direction=None, zoom=1, **properties
 def ports(source, *numbers):
     """Some outputs of a source."""
     return [s.OutputPort(source, number) for number in numbers]
+
+
+def first_view(name):
+    """Saves what a filter shows of the example that its input takes: all outputs that open in the view of the first."""
+    properties = FILTERS[name].properties()
+    example = EXAMPLES[properties["Input"].find("AtlasFormatDomain").get("formats")]
+    source = getattr(s, name)(Input=example())
+    choice = {"Layer": LAYER, "Head": HEAD} if example in (transformer, corpus) else {}
+    for key, value in choice.items():
+        if key in properties and getattr(source, key) >= 0:  # else it shows all heads by default
+            setattr(source, key, value)
+    outputs = ports(source, *range(source.SMProxy.GetNumberOfOutputPorts()))
+    kinds = {output: own_view(output) for output in outputs}
+    kind = next(kind for kind in kinds.values() if kind not in ("None", "SpreadSheetView"))
+    show(name, *(output for output in outputs if kinds[output] == kind), kind=kind)
 
 
 def text(name, lines, size=14):
@@ -348,7 +379,7 @@ def protein_contacts():
 
 def volume_blocks():
     view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
-    volume = s.XMLImageDataReader(FileName=[str(DATA / "models" / "volume" / "volume.vti")])
+    volume = s.XMLImageDataReader(FileName=[str(DATA / "geometry" / "volume.vti")])
     grid = {"PatchSize": [4, 4, 4], "PatchCounts": [4, 4, 4], "FirstToken": 1}
     shown = geometry_example("volume", volume, {"Token": 13}, 1, Method="Grid", Places="Cells", **grid)
     dense = s.CellDatatoPointData(Input=s.OutputPort(shown, 0))
@@ -369,7 +400,7 @@ def volume_blocks():
 
 def nearest_landmarks():
     view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
-    cloud = s.XMLPolyDataReader(FileName=[str(DATA / "models" / "points" / "points.vtp")])
+    cloud = s.XMLPolyDataReader(FileName=[str(DATA / "geometry" / "points.vtp")])
     query = {"QueryBy": "Probe", "Probe": [0, -0.6, 0.2]}
     shown = geometry_example("points", cloud, query, Method="Array", TokenArray="Token")
     s.ColorBy(s.Show(balls(s.OutputPort(shown, 0), 0.07), view), ("POINTS", "Attention"))
@@ -435,7 +466,7 @@ def score_breakdown():
 
 
 def shared_tokens():
-    show("SharedTokens", *ports(s.SharedTokens(Input=explained("AttentionTokens")), 0, 2))
+    show("SharedTokens", s.SharedTokens(Input=explained("AttentionTokens")))
 
 
 def attention_token_layout():
@@ -498,18 +529,21 @@ def torus_deformation():
     show("TorusDeformation", s.TorusDeformation(Input=s.AttentionTorus(Input=small())), direction=(0.3, -1, 0.8))
 
 
-#: What each name renders.
+#: What a filter is shown with, by the format of its input.
+EXAMPLES = {
+    "attention-atlas.attention-only": small,
+    "attention-atlas.recording": gpt2,
+    "attention-atlas.transformer": transformer,
+    "attention-atlas.corpus": corpus,
+}
+#: What each name renders; a filter that is not here is shown by first_view.
 PICTURES = {
     "AttentionOnlyModelReader": attention_only_model_reader,
-    "AttentionTorus": lambda: show("AttentionTorus", s.AttentionTorus(Input=small())),
     "TokenPairs": token_pairs,
-    "ClassAreas": lambda: show("ClassAreas", s.ClassAreas(Input=small()), kind="XYBarChartView"),
     "TorusDeformation": torus_deformation,
     "SummableColors": summable_colors,
     "UnembeddingSphere": unembedding_sphere,
     "WordCircle": lambda: show("WordCircle", *ports(s.WordCircle(Input=small()), 0, 1), direction=(1, -0.3, 0.25)),
-    "HeadAccuracySimplex": lambda: show("HeadAccuracySimplex", *ports(s.HeadAccuracySimplex(Input=small()), 0, 1)),
-    "HeadAccuracy": lambda: show("HeadAccuracy", s.HeadAccuracy(Input=small()), kind="XYBarChartView"),
     "ScoreHarmonics": lambda: show(
         "ScoreHarmonics", s.ScoreHarmonics(Input=small()), kind="XYBarChartView", BottomAxisLabelFontSize=9
     ),
@@ -544,7 +578,6 @@ PICTURES = {
     "TokenColors": token_colors,
     "TokenSearch": token_search,
     "AttentionLines": attention_lines,
-    "AttentionFocus": lambda: show("AttentionFocus", s.AttentionFocus(Input=gpt2()), kind="XYPointChartView"),
     "ScoreBreakdown": score_breakdown,
     "HeadUpdates": lambda: show("HeadUpdates", s.HeadUpdates(Input=recorded(SENTENCES)[1]), kind="XYPointChartView"),
     "ExpertRouting": expert_routing,
@@ -561,9 +594,6 @@ PICTURES = {
         "HeadCircuit", *ports(s.HeadCircuit(Input=transformer(), Layer=LAYER, Head=HEAD, Tokens=WORDS), 1)
     ),
     "SkipTrigrams": skip_trigrams,
-    "HeadSpectra": lambda: show("HeadSpectra", *ports(s.HeadSpectra(Input=transformer()), 1, 2, 3)),
-    "HeadComposition": lambda: show("HeadComposition", *ports(s.HeadComposition(Input=transformer()), 0, 2)),
-    "VirtualWeights": lambda: show("VirtualWeights", *ports(s.VirtualWeights(Input=transformer()), 0, 2)),
     "LogitAttribution": lambda: show("LogitAttribution", *ports(explained("LogitAttribution"), 1)),
     "LogitLens": lambda: show(
         "LogitLens", *ports(explained("LogitLens", "And king of Egypt, king of"), 0, 2)
@@ -582,9 +612,6 @@ PICTURES = {
     ),
     "TopContexts": lambda: show(
         "TopContexts", *ports(s.TopContexts(Input=corpus(), Layer=LAYER, Head=HEAD, Around=4), 1, 2), zoom=1.5
-    ),
-    "HeadHistogram": lambda: show(
-        "HeadHistogram", *ports(s.HeadHistogram(Input=corpus(), Layer=LAYER, Head=HEAD), 0), kind="XYBarChartView"
     ),
     "HeadTokenTable": head_token_table,
     "ScoreParts": lambda: show("ScoreParts", *ports(s.ScoreParts(Input=corpus(), Layer=LAYER, Head=HEAD), 2), zoom=1.4),
@@ -722,12 +749,16 @@ def begin():
     s.ResetSession()
     s.LoadPalette("WhiteBackground")
     s.LoadPlugin(os.environ["ATLAS_PLUGIN"], remote=False, ns=vars(s))
+    # Legends as by default, whatever the user's settings say.
+    vtkPVGeneralSettings.GetInstance().SetScalarBarMode(vtkPVGeneralSettings.AUTOMATICALLY_HIDE_SCALAR_BARS)
 
 
 def main(names):
-    for name in names or PICTURES:
+    more = {"window": window, "training": training, "page": page, "article": article}
+    shown = [name for name in FILTERS if (IMAGES / f"{name}.png").exists() and name not in PICTURES]
+    for name in names or [*PICTURES, *shown]:
         begin()
-        {**PICTURES, "window": window, "training": training, "page": page, "article": article}[name]()
+        ({**PICTURES, **more}.get(name) or functools.partial(first_view, name))()
 
 
 main(sys.argv[1:])

@@ -7,12 +7,12 @@
 //   blas_share_of_peak  what products of these sizes by OpenBLAS alone reach of it
 //   peak_MiB       largest resident memory of the process, of which weights_MiB are the model
 
-#include "AttentionTokens.h"
-#include "MatrixProduct.h"
+#include "Analysis/AttentionTokens.h"
+#include "Numerics/MatrixProduct.h"
 #include "Parallel.h"
 #include "Peak.h"
 #include "RandomGpt2.h"
-#include "RecordTransformer.h"
+#include "Run/RecordTransformer.h"
 
 #include <vector>
 

@@ -6,7 +6,7 @@
 #include "vtkBindTokens.h"
 #include "vtkSpatialAttention.h"
 
-#include "Recording.h"
+#include "Recording/Recording.h"
 #include "RecordingConversion.h"
 
 #include <vtkDataSetTriangleFilter.h>

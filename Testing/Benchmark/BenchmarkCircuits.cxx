@@ -2,9 +2,9 @@
 // random weights: skip-trigrams of a head, whose bounds rule out little among random weights, and
 // activation patching of 15 tokens, the length of the default prompt.
 
-#include "ActivationPatching.h"
+#include "Circuits/SkipTrigrams.h"
 #include "RandomGpt2.h"
-#include "SkipTrigrams.h"
+#include "Run/ActivationPatching.h"
 
 #include <cstdint>
 #include <vector>

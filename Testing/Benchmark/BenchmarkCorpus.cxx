@@ -6,9 +6,9 @@
 //   statistics_MiB        the estimate of EstimateCorpusMemory
 //   peak_MiB              largest resident memory of the process so far, with weights
 
-#include "CorpusRun.h"
+#include "Corpus/CorpusRun.h"
 #include "RandomGpt2.h"
-#include "RecordTransformer.h"
+#include "Run/RecordTransformer.h"
 #include "TokenIds.h"
 
 #include <chrono>

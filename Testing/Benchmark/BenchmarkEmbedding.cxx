@@ -5,12 +5,12 @@
 //   divergence       Kullback-Leibler, exact, with the affinities of 50 as perplexity
 //   trustworthiness  and kept: EmbeddingQuality.h with 15 neighbors
 
-#include "ApproximateNeighbors.h"
+#include "Embedding/ApproximateNeighbors.h"
+#include "Embedding/Neighbors.h"
+#include "Embedding/Principal.h"
+#include "Embedding/TSne.h"
 #include "EmbeddingPoints.h"
 #include "ExactTSne.h"
-#include "Neighbors.h"
-#include "Principal.h"
-#include "TSne.h"
 
 #include <cstdint>
 #include <vector>

@@ -3,8 +3,8 @@
 // multiplications and additions in registers. The counters give the fraction of each limit that is
 // reached, and of the limit that costs more time (of_limit): 1 is the optimum.
 
-#include "FieldEvaluation.h"
-#include "InstructionSets.h"
+#include "AttentionOnly/FieldEvaluation.h"
+#include "Numerics/InstructionSets.h"
 #include "Parallel.h"
 #include "Peak.h"
 #include "SmoothModel.h"

@@ -2,8 +2,8 @@
 //   GB_per_s       of all weights of slices, of which a new query reads those it needs
 //   memory_GB_per_s  what adding the same bytes up alone reads
 
+#include "Geometry/SpatialAttention.h"
 #include "Parallel.h"
-#include "SpatialAttention.h"
 
 #include <algorithm>
 #include <cstdint>

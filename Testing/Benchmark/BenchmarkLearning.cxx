@@ -8,11 +8,11 @@
 //   torch_to_step      time of a step of torch by that of ours; absent without python3-torch, which
 //   the label says then
 
-#include "LearningRecipe.h"
-#include "MatrixProduct.h"
+#include "Base/Parallel.h"
+#include "Learning/LearningRecipe.h"
+#include "Learning/TransformerTrainer.h"
+#include "Numerics/MatrixProduct.h"
 #include "Peer.h"
-#include "TransformerTrainer.h"
-#include <Parallel.h>
 
 #include <algorithm>
 #include <chrono>

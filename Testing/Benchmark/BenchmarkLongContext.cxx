@@ -15,9 +15,9 @@
 // without weights.
 
 #include "RandomGpt2.h"
-#include "RecordTransformer.h"
-#include "SentenceAttention.h"
-#include "ZoomedAttention.h"
+#include "Recording/SentenceAttention.h"
+#include "Recording/ZoomedAttention.h"
+#include "Run/RecordTransformer.h"
 
 #include <algorithm>
 #include <chrono>

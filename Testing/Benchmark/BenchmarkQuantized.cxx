@@ -8,10 +8,10 @@
 //   beside_MiB    the difference: what a model needs beside its file
 //   working_MiB, recording_MiB  parts of it, estimated beforehand
 
-#include "GenerateTokens.h"
 #include "RandomGpt2.h"
 #include "RandomLlama.h"
-#include "RecordTransformer.h"
+#include "Run/GenerateTokens.h"
+#include "Run/RecordTransformer.h"
 
 #include <array>
 #include <cstdint>

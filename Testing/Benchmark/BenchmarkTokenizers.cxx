@@ -2,7 +2,7 @@
 // found. Needs the models beside the expected values (ATLAS_ORACLE_DIR). Text: the words of the
 // models' test texts in random order.
 
-#include "TokenizerFile.h"
+#include "Text/TokenizerFile.h"
 
 #include <fstream>
 #include <iterator>

@@ -1,7 +1,7 @@
 // Speed of training: steps of exact gradients over all pairs of tokens, on one thread, and sweeps
 // over seeds on several.
 
-#include "PairTrainingRuns.h"
+#include "Learning/PairTrainingRuns.h"
 
 #include <benchmark/benchmark.h>
 

@@ -16,11 +16,11 @@
 // RecordPictures: a model of pictures among words, of Qwen2.5-VL's kind and as many layers of the
 // same width in its encoder. Counter: patches_per_s, with their part of the text
 
-#include "MatrixProduct.h"
-#include "PackedProduct.h"
+#include "Numerics/MatrixProduct.h"
+#include "Numerics/PackedProduct.h"
 #include "Peer.h"
 #include "RandomGpt2.h"
-#include "RecordTransformer.h"
+#include "Run/RecordTransformer.h"
 
 #include <algorithm>
 #include <chrono>

@@ -4,11 +4,11 @@
 // ones. ATLAS_UMAP_POINTS names one more number of generated points, such as 1000000, to place.
 // Where umap-learn is installed, it places the points of the head too.
 
-#include "ApproximateNeighbors.h"
+#include "Embedding/ApproximateNeighbors.h"
+#include "Embedding/Neighbors.h"
+#include "Embedding/PointView.h"
+#include "Embedding/Umap.h"
 #include "EmbeddingPoints.h"
-#include "Neighbors.h"
-#include "PointView.h"
-#include "Umap.h"
 
 #include <cstdint>
 #include <cstdlib>

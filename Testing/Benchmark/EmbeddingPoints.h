@@ -1,9 +1,9 @@
 #pragma once
 
-#include "ArrayFile.h"
-#include "EmbeddingQuality.h"
+#include "Embedding/EmbeddingQuality.h"
+#include "Embedding/PointView.h"
+#include "Files/ArrayFile.h"
 #include "Peer.h"
-#include "PointView.h"
 
 #include <cmath>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "Peak.h"
 
-#include "InstructionSets.h"
+#include "Numerics/InstructionSets.h"
 #include "Parallel.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "Transformer.h"
-#include "TransformerInput.h"
+#include "Preprocessing/TransformerInput.h"
+#include "Weights/Transformer.h"
 
 #include <algorithm>
 #include <cstdint>

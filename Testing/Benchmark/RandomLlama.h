@@ -1,7 +1,7 @@
 #pragma once
 
-#include "Dequantize.h"
-#include "Tensor.h"
+#include "Files/Dequantize.h"
+#include "Files/Tensor.h"
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionOnlyModel.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
 
 #include <cmath>
 #include <cstddef>

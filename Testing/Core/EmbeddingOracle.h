@@ -1,6 +1,6 @@
 #pragma once
 
-#include "JointVectors.h"
+#include "Embedding/JointVectors.h"
 #include "OracleFile.h"
 #include "TransformerOracle.h"
 

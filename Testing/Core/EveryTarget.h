@@ -1,6 +1,6 @@
 #pragma once
 
-#include "InstructionSets.h"
+#include "Numerics/InstructionSets.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "FieldEvaluation.h"
+#include "AttentionOnly/FieldEvaluation.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "OracleFile.h"
-#include "Transformer.h"
+#include "CircuitOracle.h"
+#include "Run/RecordTransformer.h"
 #include "TransformerOracle.h"
 
 #include <cstdint>
@@ -13,20 +13,18 @@ namespace atlas::test
 
 /// A small transformer, its recording, and what an independent program computed of where its heads
 /// look and what they write (Testing/Oracle/analysis/README.md, D).
-class FocusOracle : public OracleFile
+class FocusOracle : public CircuitOracle
 {
 public:
   explicit FocusOracle(const std::string& name)
-    : OracleFile("analysis/" + name + ".focus.safetensors")
-    , Model(Transformer::Read(TransformerOracle::Folder(name)))
+    : CircuitOracle(name, "focus")
   {
     RecordOptions options;
     options.headOutputs = true;
     options.residual = true;
-    this->Record = RecordTransformer(this->Model, TransformerOracle(name).Input(), options);
+    this->Record = RecordTransformer(this->GetModel(), TransformerOracle(name).Input(), options);
   }
 
-  const Transformer& GetModel() const { return this->Model; }
   const Recording& GetRecording() const { return this->Record; }
 
   /// Calls visit(layer, sequence, head) in the order of the first axes of quantities [L, B, H,
@@ -47,7 +45,6 @@ public:
   }
 
 private:
-  Transformer Model;
   Recording Record;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionEvaluation.h"
+#include "AttentionOnly/AttentionEvaluation.h"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "Files/Tensor.h"
 #include "NumpyBytes.h"
-#include "Tensor.h"
 
 #include <cstdint>
 #include <cstring>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "OracleFile.h"
-#include "ResidualComponents.h"
-#include "Transformer.h"
+#include "CircuitOracle.h"
+#include "Circuits/ResidualComponents.h"
 #include "TransformerOracle.h"
+#include "Weights/Transformer.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +15,12 @@ namespace atlas::test
 
 /// A small transformer, its recording with everything, and what an independent program computed of
 /// its logits (Testing/Oracle/analysis/README.md).
-class LogitsOracle : public OracleFile
+class LogitsOracle : public CircuitOracle
 {
 public:
   explicit LogitsOracle(const std::string& name)
-    : OracleFile("analysis/" + name + ".logits.safetensors")
-    , Model(Transformer::Read(TransformerOracle::Folder(name)))
-    , Record(Run(this->Model, name))
+    : CircuitOracle(name, "logits")
+    , Record(Run(this->GetModel(), name))
   {
   }
 
@@ -34,7 +33,6 @@ public:
     return RecordTransformer(model, TransformerOracle(name).Input(), options);
   }
 
-  const Transformer& GetModel() const { return this->Model; }
   const Recording& GetRecording() const { return this->Record; }
   std::vector<std::size_t> ShapeOf(const std::string& name) const
   {
@@ -43,7 +41,6 @@ public:
   }
 
 private:
-  Transformer Model;
   Recording Record;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Safetensors.h"
+#include "Files/Safetensors.h"
 
 #include <algorithm>
 #include <array>

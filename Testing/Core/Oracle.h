@@ -1,7 +1,7 @@
 #pragma once
 
-#include "AttentionOnlyModel.h"
-#include "Safetensors.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "Files/Safetensors.h"
 #include "TestName.h"
 
 #include <algorithm>

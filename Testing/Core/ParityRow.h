@@ -1,7 +1,7 @@
 #pragma once
 
-#include "RecordTransformer.h"
-#include "RecordedAttention.h"
+#include "Recording/RecordedAttention.h"
+#include "Run/RecordTransformer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Recording.h"
+#include "Recording/Recording.h"
 
 #include <cstdint>
 #include <memory>
@@ -84,7 +84,7 @@ inline Recording WindowedQueriesAndKeys(std::int64_t rows, std::int64_t columns)
 /// its weight to one key. The texts, with the pictures as rows x columns of tokens:
 ///
 ///     <s> [0: 2 x 3] dog [1: 2 x 1] cat
-///     a [2: 1 x 2] [3: 1 x 2] b, where 2 and 3 are frames of a film
+///     a [2: 1 x 2] [3: 1 x 2] b, where 2 and 3 are frames of a video
 inline Recording PicturedRecording()
 {
   Recording recording;

@@ -2,7 +2,7 @@
 
 #include "ModelsOracle.h"
 #include "TemporaryDirectory.h"
-#include "WordLevelText.h"
+#include "Text/WordLevelText.h"
 
 #include <algorithm>
 #include <cstddef>

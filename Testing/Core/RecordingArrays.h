@@ -1,8 +1,8 @@
 #pragma once
 
 #include "ErrorMessage.h"
-#include "RecordingFile.h"
-#include "Safetensors.h"
+#include "Files/Safetensors.h"
+#include "Recording/RecordingFile.h"
 #include "SameRecording.h"
 #include "TemporaryDirectory.h"
 

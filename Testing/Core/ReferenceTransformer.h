@@ -1,13 +1,16 @@
 #pragma once
 
-#include "Transformer.h"
+#include "Run/Interventions.h"
+#include "Weights/Transformer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <Eigen/Dense>
@@ -187,5 +190,83 @@ private:
     return mixed;
   }
 };
+
+using ReferenceMatrix = ReferenceTransformer::Matrix;
+
+/// Replaces the rows and columns of a site by those of another matrix.
+inline void CopySite(const TransformerConfig& config, const ActivationSite& site,
+  const ReferenceMatrix& from, ReferenceMatrix& to)
+{
+  const bool isHead = site.kind == ActivationKind::HeadOutput;
+  const bool isAll = site.position == AllPositions;
+  const Eigen::Index column = isHead ? site.head * config.headDimension : 0;
+  const Eigen::Index columns = isHead ? config.headDimension : to.cols();
+  const Eigen::Index row = isAll ? 0 : site.position;
+  const Eigen::Index rows = isAll ? to.rows() : 1;
+  to.block(row, column, rows, columns) = from.block(row, column, rows, columns);
+}
+
+inline std::string PlaceOf(const ActivationSite& site)
+{
+  return site.kind == ActivationKind::Residual    ? "residual"
+         : site.kind == ActivationKind::MlpOutput ? "hidden"
+                                                  : "mixed";
+}
+
+/// All tokens of other prompts at a place, of runs without changes.
+inline ReferenceMatrix OthersAt(const Transformer& model, const std::string& wanted,
+  std::int64_t layer, const std::vector<std::vector<std::int64_t>>& others)
+{
+  ReferenceMatrix all;
+  for (const std::vector<std::int64_t>& tokens : others)
+  {
+    ReferenceTransformer(model).Logits(tokens,
+      [&](const std::string& place, std::int64_t l, const ReferenceMatrix& values)
+      {
+        if (place == wanted && l == layer)
+        {
+          all.conservativeResize(all.rows() + values.rows(), values.cols());
+          all.bottomRows(values.rows()) = values;
+        }
+      });
+  }
+  return all;
+}
+
+/// The logits of a run with changed sites, by the reference; `others` are the prompts that means
+/// are over.
+inline ReferenceMatrix ReferenceLogits(const Transformer& model,
+  const std::vector<std::int64_t>& tokens, const Interventions& interventions,
+  const std::vector<std::vector<std::int64_t>>& others = {})
+{
+  const ReferenceTransformer reference(model);
+  std::map<std::pair<std::string, std::int64_t>, ReferenceMatrix> source;
+  if (interventions.NeedSource())
+  {
+    reference.Logits(interventions.source.tokens[0],
+      [&](const std::string& place, std::int64_t l, const ReferenceMatrix& values)
+      { source[{ place, l }] = values; });
+  }
+  return reference.Logits(tokens,
+    [&](const std::string& place, std::int64_t l, ReferenceMatrix& values)
+    {
+      for (const Intervention& one : interventions.list)
+      {
+        if (one.site.layer == l && PlaceOf(one.site) == place)
+        {
+          const ReferenceMatrix& averaged = one.by == Replacement::MeanOverPrompts
+                                              ? OthersAt(model, place, l, others)
+                                              : ReferenceMatrix(values);
+          const ReferenceMatrix mean = averaged.colwise().mean().replicate(values.rows(), 1);
+          CopySite(model.GetConfig(), one.site,
+            one.by == Replacement::Source ? source.at({ place, l })
+            : one.by == Replacement::Zero
+              ? ReferenceMatrix(ReferenceMatrix::Zero(values.rows(), values.cols()))
+              : mean,
+            values);
+        }
+      }
+    });
+}
 
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "JsonText.h"
-#include "MappedFile.h"
+#include "Files/JsonText.h"
+#include "Files/MappedFile.h"
 
 #include <filesystem>
 #include <functional>

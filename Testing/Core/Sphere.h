@@ -1,6 +1,6 @@
 #pragma once
 
-#include "SphericalVoronoi.h"
+#include "AttentionOnly/SphericalVoronoi.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "LearningRecipe.h"
-#include "Tensor.h"
-#include "Transformer.h"
-#include "TransformerTrainer.h"
+#include "Files/Tensor.h"
+#include "Learning/LearningRecipe.h"
+#include "Learning/TransformerTrainer.h"
+#include "Weights/Transformer.h"
 
 #include <cstring>
 #include <string>
@@ -41,18 +41,29 @@ public:
   /// The model; it reads this object's tensors.
   Transformer Make() const
   {
-    TensorViews views;
-    for (const auto& [name, tensor] : this->Weights)
-    {
-      views.emplace(name, tensor.View());
-    }
-    return { this->Config, WeightFiles(views, "by hand") };
+    return { this->Config, WeightFiles(ViewsOf(this->Weights), "by hand") };
   }
 
 private:
   TransformerConfig Config;
   Tensors Weights;
 };
+
+/// The sequences of a batch with the targets in place of what hides them.
+inline std::vector<std::vector<std::int64_t>> Restored(const TrainingBatch& batch)
+{
+  std::vector<std::vector<std::int64_t>> sequences = batch.input.tokens;
+  auto target = batch.targets.begin();
+  for (std::vector<std::int64_t>& sequence : sequences)
+  {
+    for (std::int64_t& token : sequence)
+    {
+      token = *target < 0 ? token : *target;
+      ++target;
+    }
+  }
+  return sequences;
+}
 
 /// The options of a task with its usual sizes.
 inline TaskOptions OptionsOf(TaskKind kind, std::uint64_t seed = 0)

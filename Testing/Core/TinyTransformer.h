@@ -1,11 +1,13 @@
 #pragma once
 
-#include "RecordTransformer.h"
+#include "Run/RecordTransformer.h"
 
 #include <cstring>
 #include <random>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace atlas::test
 {
@@ -91,6 +93,14 @@ private:
     this->Add(name + ".weight", shape);
     this->Add(name + ".bias", { outputs });
   }
+};
+
+/// Tests of that model.
+class OnTiny : public testing::Test
+{
+protected:
+  TinyTransformer Tiny;
+  Transformer Model = Tiny.Make();
 };
 
 /// Token ids of sequences of these lengths.

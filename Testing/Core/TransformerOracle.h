@@ -1,7 +1,8 @@
 #pragma once
 
+#include "ModelOracle.h"
 #include "Oracle.h"
-#include "RecordTransformer.h"
+#include "Run/RecordTransformer.h"
 
 #include <cmath>
 #include <string>
@@ -24,7 +25,7 @@ inline Tensors CopyTensors(const TensorViews& views)
 
 /// A small transformer and what the original code computed with it
 /// (Testing/Oracle/transformers/README.md).
-class TransformerOracle
+class TransformerOracle : public ModelOracle
 {
 public:
   static std::filesystem::path Folder(const std::string& name)
@@ -33,76 +34,25 @@ public:
   }
 
   explicit TransformerOracle(const std::string& name)
-    : Folder_(Folder(name))
-    , Expected(this->Folder_ / "expected.safetensors")
+    : ModelOracle(Folder(name) / "expected.safetensors")
+    , Folder_(Folder(name))
   {
   }
 
   /// The model's folder.
   const std::filesystem::path& Path() const { return this->Folder_; }
 
-  const TensorView& Get(const std::string& quantity) const
-  {
-    return this->Expected.GetTensors().at(quantity);
-  }
-  bool Has(const std::string& quantity) const
-  {
-    return this->Expected.GetTensors().count(quantity) != 0;
-  }
-
   /// Row `row` of the first axis of a quantity.
+  using ModelOracle::Values;
   std::vector<double> Values(const std::string& quantity, std::int64_t row) const
   {
-    const TensorView& view = this->Get(quantity);
-    const std::vector<double> all = view.ToDouble();
-    const auto size = static_cast<std::int64_t>(all.size()) / view.shape[0];
+    const std::vector<double> all = this->Values(quantity);
+    const auto size = static_cast<std::int64_t>(all.size()) / this->ShapeOf(quantity)[0];
     return { all.begin() + row * size, all.begin() + (row + 1) * size };
-  }
-
-  /// The sequences, without their padding.
-  TransformerInput Input() const
-  {
-    TransformerInput input;
-    if (this->Has("pixel_values"))
-    {
-      const TensorView& pixels = this->Get("pixel_values");
-      input.images = pixels.shape[0];
-      for (std::uint64_t i = 0; i < pixels.Count(); ++i)
-      {
-        input.pixels.push_back(static_cast<float>(pixels.At(i)));
-      }
-      return input;
-    }
-    input.tokens = this->Sequences("input_ids");
-    if (this->Has("token_type_ids"))
-    {
-      input.segments = this->Sequences("token_type_ids");
-    }
-    return input;
   }
 
 private:
   std::filesystem::path Folder_;
-  SafetensorsFile Expected;
-
-  std::vector<std::vector<std::int64_t>> Sequences(const std::string& quantity) const
-  {
-    const TensorView& view = this->Get(quantity);
-    const std::vector<std::int64_t> ids = view.ToInteger();
-    const std::vector<std::int64_t> mask = this->Has("attention_mask")
-                                             ? this->Get("attention_mask").ToInteger()
-                                             : std::vector<std::int64_t>(ids.size(), 1);
-    const std::size_t length = view.shape[1];
-    std::vector<std::vector<std::int64_t>> sequences(ids.size() / length);
-    for (std::size_t i = 0; i < ids.size(); ++i)
-    {
-      if (mask[i] != 0)
-      {
-        sequences[i / length].push_back(ids[i]);
-      }
-    }
-    return sequences;
-  }
 };
 
 /// Rows of a matrix as one list.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "LongRecording.h"
-#include "Recording.h"
+#include "Recording/Recording.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "Embedding/Internal/FuzzyGraph.h"
+#include "Embedding/Neighbors.h"
+#include "Embedding/PointView.h"
 #include "EmbeddingOracle.h"
-#include "FuzzyGraph.h"
-#include "Neighbors.h"
-#include "PointView.h"
 
 #include <cstdint>
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "ModelsOracle.h"
-#include "Recording.h"
-#include "Safetensors.h"
+#include "OracleFile.h"
+#include "Recording/Recording.h"
 #include "TestName.h"
 
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace atlas::test
 
 /// Models whose layers have windows, caps or sinks: queries, keys, scores and attention as the
 /// original code computed them (Testing/Oracle/models/transformers).
-class VariantOracle
+class VariantOracle : public OracleFile
 {
 public:
   /// Names of models, for INSTANTIATE_TEST_SUITE_P: those of this repository, and those beside it.
@@ -34,7 +34,7 @@ public:
   }
 
   explicit VariantOracle(const std::string& name)
-    : Expected(Path(name))
+    : OracleFile(Path(name))
   {
   }
 
@@ -47,7 +47,7 @@ public:
   /// "attention" with window and sinks.
   std::vector<double> Values(std::int64_t layer, const std::string& quantity) const
   {
-    return this->Get(layer, quantity).ToDouble();
+    return this->Of(layer, quantity).ToDouble();
   }
 
   /// The recording of queries, keys and values, with what the metadata say of the layers.
@@ -55,7 +55,7 @@ public:
   {
     Recording recording;
     recording.architecture = this->Text("architecture");
-    const Shape& shape = this->Get(0, "query").shape; // [sequences, heads, tokens, d_head]
+    const Shape& shape = this->Of(0, "query").shape; // [sequences, heads, tokens, d_head]
     recording.sequenceOffsets = { 0 };
     for (std::int64_t s = 0; s < shape[0]; ++s)
     {
@@ -66,7 +66,7 @@ public:
       }
       recording.sequenceOffsets.push_back((s + 1) * shape[2]);
     }
-    recording.tokens.id = this->Expected.GetTensors().at("input_ids").ToInteger();
+    recording.tokens.id = this->Integers("input_ids");
     const auto scales = this->Json<std::vector<double>>("score_scale");
     const auto windows = this->Json<std::vector<std::int64_t>>("window");
     recording.layerCount = static_cast<std::int32_t>(scales.size());
@@ -98,16 +98,9 @@ public:
   }
 
 private:
-  SafetensorsFile Expected;
-
-  const TensorView& Get(std::int64_t layer, const std::string& quantity) const
+  const TensorView& Of(std::int64_t layer, const std::string& quantity) const
   {
-    return this->Expected.GetTensors().at("layer." + std::to_string(layer) + "." + quantity);
-  }
-
-  const std::string& Text(const std::string& key) const
-  {
-    return this->Expected.GetMetadata().at(key);
+    return this->Get("layer." + std::to_string(layer) + "." + quantity);
   }
 
   template<class Value>
@@ -119,7 +112,7 @@ private:
   /// One head of [sequences, heads, tokens, width], as [sequences tokens, width].
   SharedMatrix Rows(std::int64_t layer, const std::string& quantity, std::size_t head) const
   {
-    const TensorView& view = this->Get(layer, quantity);
+    const TensorView& view = this->Of(layer, quantity);
     const std::int64_t perHead = view.shape[2] * view.shape[3];
     SharedMatrix matrix = SharedMatrix::Zero(view.shape[0] * view.shape[2], view.shape[3]);
     for (std::int64_t s = 0; s < view.shape[0]; ++s)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "TransformerConfig.h"
+#include "Weights/TransformerConfig.h"
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,7 @@ struct SeenSizes
 };
 
 /// A model of which only what matters to pictures is set. Its image token has the id 60, that of
-/// films, if it reads any size, 59.
+/// videos, if it reads any size, 59.
 inline TransformerConfig SeeingModel(const SeenSizes& sizes)
 {
   auto encoder = std::make_shared<TransformerConfig>();
@@ -34,7 +34,7 @@ inline TransformerConfig SeeingModel(const SeenSizes& sizes)
   vision->encoder = encoder;
   vision->merge = sizes.merge;
   vision->imageToken = 60;
-  vision->filmToken = sizes.image == 0 ? 59 : -1;
+  vision->videoToken = sizes.image == 0 ? 59 : -1;
   TransformerConfig config;
   config.architecture = sizes.architecture;
   config.vocabulary = 64;

@@ -2,24 +2,10 @@
 
 #include "Core/OracleFile.h"
 #include "Core/TransformerOracle.h"
-#include "RecordTransformer.h"
 #include "Recordings.h"
+#include "Run/RecordTransformer.h"
 
-#include <vtkCellArray.h>
-#include <vtkDoubleArray.h>
-#include <vtkIntArray.h>
-#include <vtkNew.h>
-#include <vtkPointData.h>
-#include <vtkPoints.h>
-#include <vtkPolyData.h>
-#include <vtkSmartPointer.h>
-#include <vtkStringArray.h>
 #include <vtkTypeInt64Array.h>
-
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace atlas::test
 {
@@ -133,18 +119,5 @@ private:
     }
   }
 };
-
-/// Adds an array of points to data.
-template<class Array, class Value>
-void AddPointArray(vtkPolyData* data, const char* name, const std::vector<Value>& values)
-{
-  vtkNew<Array> array;
-  array->SetName(name);
-  for (const Value& value : values)
-  {
-    array->InsertNextValue(value);
-  }
-  data->GetPointData()->AddArray(array);
-}
 
 }

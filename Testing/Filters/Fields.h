@@ -1,13 +1,8 @@
 #pragma once
 
-#include "ClassPalette.h"
 #include "Core/Gather.h"
-#include "Core/Oracle.h"
+#include "Drawing/ClassPalette.h"
 #include "Pipeline.h"
-
-#include <vtkDataSetAttributes.h>
-
-#include <map>
 
 namespace atlas::test
 {

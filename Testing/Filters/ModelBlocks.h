@@ -1,13 +1,7 @@
 #pragma once
 
+#include "Core/HandModel.h"
 #include "Pipeline.h"
-
-#include <vtkCompositeDataSet.h>
-#include <vtkInformation.h>
-#include <vtkStringArray.h>
-#include <vtkTable.h>
-
-#include <map>
 
 namespace atlas::test
 {

@@ -3,16 +3,8 @@
 #include "Core/LongRecording.h"
 #include "Core/SameRecording.h"
 #include "Pipeline.h"
-#include "Recording.h"
+#include "Recording/RecordedAttention.h"
 #include "RecordingConversion.h"
-
-#include <algorithm>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <vector>
-
-#include <gtest/gtest.h>
 
 namespace atlas::test
 {
@@ -71,6 +63,30 @@ inline vtkSmartPointer<vtkMultiBlockDataSet> DataSetOf(const Recording& recordin
   auto dataSet = vtkSmartPointer<vtkMultiBlockDataSet>::New();
   AttentionAtlas::ToDataSet(recording, dataSet);
   return dataSet;
+}
+
+/// A quantity of a head by query, then key; -1: the mean of all heads, or of all sequences.
+inline std::vector<double> AttentionOf(const Recording& recording, std::int64_t sequence,
+  std::int64_t layer, std::int64_t head, AttentionQuantity quantity = AttentionQuantity::Weights)
+{
+  const std::int64_t length = AttentionLength(recording, sequence);
+  std::vector<float> values(length * length);
+  EvaluateAttention(recording, sequence, layer, head, quantity, 0, length, values.data());
+  return { values.begin(), values.end() };
+}
+
+/// Queries and keys of the cells of a filter's output.
+template<class Filter>
+std::vector<std::pair<std::int64_t, std::int64_t>> PairsOf(On<Filter>& filter, int port = 0)
+{
+  const std::vector<double> queries = filter.Cells("Query", port);
+  const std::vector<double> keys = filter.Cells("Key", port);
+  std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
+  for (std::size_t i = 0; i < queries.size(); ++i)
+  {
+    pairs.emplace_back(static_cast<std::int64_t>(queries[i]), static_cast<std::int64_t>(keys[i]));
+  }
+  return pairs;
 }
 
 /// Whether two matrices are one: the same memory.

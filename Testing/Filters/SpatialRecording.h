@@ -2,9 +2,6 @@
 
 #include "Recordings.h"
 
-#include <algorithm>
-#include <vector>
-
 namespace atlas::test
 {
 

@@ -1,18 +1,8 @@
 #pragma once
 
 #include "Core/FocusOracle.h"
-#include "Pipeline.h"
 #include "Recordings.h"
 #include "vtkTransformerReader.h"
-
-#include <vtkAlgorithm.h>
-#include <vtkDataSetAttributes.h>
-#include <vtkImageData.h>
-#include <vtkStringArray.h>
-#include <vtkTable.h>
-
-#include <string>
-#include <vector>
 
 namespace atlas::test
 {
@@ -52,23 +42,31 @@ private:
   vtkNew<vtkTransformerReader> Reader;
 };
 
+/// A filter on a model of the oracle.
+template<class Filter>
+class OnModel : public On<Filter>
+{
+public:
+  explicit OnModel(const std::string& model)
+    : Model(model)
+  {
+    this->Get()->SetInputConnection(this->Model.Port());
+  }
+
+private:
+  OracleModel Model;
+};
+
 /// A filter on a recording and its model of the oracle.
 template<class Filter>
-class OnRecordingAndModel : public Observed<Filter>
+class OnRecordingAndModel : public On<Filter>
 {
 public:
   OnRecordingAndModel(const Recording& recording, const std::string& model)
-    : Model(model)
+    : On<Filter>(DataSetOf(recording))
+    , Model(model)
   {
-    Connect(this->Get(), 0, DataSetOf(recording));
     this->Get()->SetModelConnection(this->Model.Port());
-  }
-
-  /// The image of an output.
-  vtkImageData* Image(int port = 0)
-  {
-    this->Get()->Update(port);
-    return vtkImageData::SafeDownCast(this->Get()->GetOutputDataObject(port));
   }
 
 private:

@@ -1,14 +1,12 @@
 #pragma once
 
+#include "Core/HandModel.h"
 #include "Pipeline.h"
 #include "vtkAttentionTorus.h"
 
 #include <vtkDataArraySelection.h>
-#include <vtkImageData.h>
-#include <vtkPointData.h>
 
-#include <cmath>
-#include <initializer_list>
+#include <Eigen/Core>
 
 namespace atlas::test
 {
@@ -16,10 +14,13 @@ namespace atlas::test
 inline const double Pi = std::acos(-1.0);
 
 /// An AttentionTorus with a model to evaluate.
-class Torus : public Observed<vtkAttentionTorus>
+class Torus : public On<vtkAttentionTorus>
 {
 public:
-  explicit Torus(const AttentionOnlyModel& model) { Connect(this->Get(), 0, DataSetOf(model)); }
+  explicit Torus(const AttentionOnlyModel& model)
+    : On(DataSetOf(model))
+  {
+  }
 
   /// Of these quantities alone.
   void Choose(std::initializer_list<const char*> quantities)
@@ -34,13 +35,42 @@ public:
 
   void SetPoints(vtkDataSet* points) { Connect(this->Get(), 1, points); }
 
-  vtkDataSet* Update()
-  {
-    this->Get()->Update();
-    return this->GetOutput();
-  }
-  vtkDataSet* GetOutput() { return vtkDataSet::SafeDownCast(this->Get()->GetOutputDataObject(0)); }
+  vtkDataSet* Update() { return this->Output(); }
+  vtkDataSet* GetOutput() { return OutputOf<vtkDataSet>(this->Get()); }
 };
+
+/// Name, type and components of each array, if several: "Output float 3".
+inline std::set<std::string> TypesOf(vtkFieldData* fields)
+{
+  std::set<std::string> types;
+  for (int i = 0; i < fields->GetNumberOfArrays(); ++i)
+  {
+    vtkAbstractArray* array = fields->GetAbstractArray(i);
+    const int components = array->GetNumberOfComponents();
+    types.insert(std::string(array->GetName()) + " " + array->GetDataTypeAsString() +
+                 (components > 1 ? " " + std::to_string(components) : ""));
+  }
+  return types;
+}
+
+inline Eigen::Vector3d PointOf(vtkPolyData* data, vtkIdType id)
+{
+  return Eigen::Vector3d(data->GetPoint(id));
+}
+
+/// The ids of the points of each cell.
+inline std::vector<std::vector<std::int64_t>> CellsOf(vtkCellArray* array)
+{
+  std::vector<std::vector<std::int64_t>> cells;
+  for (vtkIdType c = 0; c < array->GetNumberOfCells(); ++c)
+  {
+    vtkIdType size = 0;
+    const vtkIdType* ids = nullptr;
+    array->GetCellAtId(c, size, ids);
+    cells.emplace_back(ids, ids + size);
+  }
+  return cells;
+}
 
 /// The angles along one axis of a chart.
 inline std::vector<double> Axis(int resolution)

@@ -1,15 +1,7 @@
 #pragma once
 
-#include "Core/TransformerOracle.h"
 #include "Tables.h"
 #include "TemporaryDirectory.h"
-#include "vtkTransformerReader.h"
-
-#include <vtkAlgorithm.h>
-#include <vtkNew.h>
-
-#include <filesystem>
-#include <string>
 
 namespace atlas::test
 {

@@ -1,4 +1,4 @@
-#include "ArrayFile.h"
+#include "Files/ArrayFile.h"
 #include "FuzzTarget.h"
 
 using namespace atlas;

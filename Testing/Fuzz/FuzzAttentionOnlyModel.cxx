@@ -1,8 +1,8 @@
-#include "AttentionEvaluation.h"
-#include "AttentionOnlyModel.h"
-#include "FieldEvaluation.h"
+#include "AttentionOnly/AttentionEvaluation.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "AttentionOnly/FieldEvaluation.h"
+#include "Files/Safetensors.h"
 #include "FuzzTarget.h"
-#include "Safetensors.h"
 
 #include <vector>
 
@@ -56,12 +56,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
   fuzz::Use([&] { Evaluate(model); });
 
   const Tensors tensors = MakeTensors(model);
-  TensorViews views;
-  for (const auto& [name, tensor] : tensors)
-  {
-    views.emplace(name, tensor.View());
-  }
-  const AttentionOnlyModel again = MakeAttentionOnlyModel(views, model.metadata, 1, "again");
+  const AttentionOnlyModel again =
+    MakeAttentionOnlyModel(ViewsOf(tensors), model.metadata, 1, "again");
   const Tensors others = MakeTensors(again);
   fuzz::Require(others.size() == tensors.size(), "as many tensors");
   for (const auto& [name, tensor] : tensors)

@@ -1,7 +1,7 @@
-#include "CorpusFile.h"
+#include "Corpus/CorpusFile.h"
+#include "Corpus/HeadClusters.h"
+#include "Corpus/ScoreParts.h"
 #include "FuzzTarget.h"
-#include "HeadClusters.h"
-#include "ScoreParts.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,6 @@
-#include "FuzzTarget.h"
-#include "GgufFile.h"
-#include "GgufTokenizer.h"
+#include "Files/GgufFile.h"
+#include "FuzzParts.h"
+#include "Text/GgufTokenizer.h"
 
 using namespace atlas;
 
@@ -26,8 +26,7 @@ void UseMetadata(const GgufMetadata& metadata)
 void UseTokenizer(const GgufMetadata& metadata)
 {
   const Tokenizer tokenizer = MakeGgufTokenizer(metadata);
-  const Encoding encoding = tokenizer.Encode("The cat\xE2\x80\x99s 12 <s>", true);
-  tokenizer.Decode(encoding.ids);
+  fuzz::UseEncoding(tokenizer, tokenizer.Encode("The cat\xE2\x80\x99s 12 <s>", true));
 }
 
 }
@@ -44,13 +43,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
   for (const auto& [name, view] : content.tensors)
   {
     fuzz::Require(view.Bytes() <= size, "tensors within the file");
-    fuzz::Require(view.ToDouble().size() == view.Count(), "as many numbers as the shape says");
-    fuzz::Use([&tensor = view] { tensor.ToInteger(); });
-    std::vector<float> floats(view.Count());
-    fuzz::Use([&, &tensor = view] { tensor.ToFloat(0, floats.size(), floats.data()); });
-    fuzz::Use(
-      [&, &tensor = view] { tensor.ToFloat(floats.size() / 3, floats.size() / 2, floats.data()); });
   }
+  fuzz::UseTensors(content.tensors);
   fuzz::Use([&] { UseTokenizer(content.metadata); });
   return 0;
 }

@@ -1,28 +1,11 @@
-#include "FuzzTarget.h"
-#include "ImageProcessor.h"
+#include "FuzzParts.h"
+#include "Preprocessing/PreprocessPicture.h"
+#include "Weights/ImageProcessor.h"
 
 #include <algorithm>
 #include <cmath>
 
 using namespace atlas;
-
-namespace
-{
-
-/// A picture that is no square.
-Picture SmallPicture()
-{
-  Picture picture;
-  picture.height = 5;
-  picture.width = 3;
-  for (std::uint16_t i = 0; i < 45; ++i)
-  {
-    picture.pixels.push_back(static_cast<std::uint16_t>(5 * i));
-  }
-  return picture;
-}
-
-}
 
 /// The reader of preprocessor_config.json, and a picture that goes through its steps.
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
@@ -40,18 +23,15 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
     return 0;
   }
   constexpr std::int64_t largest = 300; // a picture of this size is soon made
-  for (const std::int64_t side : { processor.height, processor.width, processor.shortestEdge,
-         processor.cropHeight, processor.cropWidth })
+  if (std::max({ processor.height, processor.width, processor.shortestEdge, processor.cropHeight,
+        processor.cropWidth }) > largest)
   {
-    if (side > largest)
-    {
-      return 0;
-    }
+    return 0;
   }
   fuzz::Use(
     [&]
     {
-      const std::vector<float> pixels = Preprocess(SmallPicture(), processor);
+      const std::vector<float> pixels = Preprocess(fuzz::SmallPicture(), processor);
       fuzz::Require(pixels.size() == 3 * 4 * 6, "the pixels of the model");
       fuzz::Require(
         std::none_of(pixels.begin(), pixels.end(), [](float pixel) { return std::isnan(pixel); }),

@@ -1,6 +1,6 @@
+#include "Files/PictureFile.h"
 #include "FuzzFolder.h"
 #include "FuzzTarget.h"
-#include "PictureFile.h"
 
 #include "NumpyBytes.h"
 

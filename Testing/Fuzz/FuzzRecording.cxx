@@ -1,6 +1,6 @@
 #include "FuzzTarget.h"
-#include "RecordedAttention.h"
-#include "RecordingFile.h"
+#include "Recording/RecordedAttention.h"
+#include "Recording/RecordingFile.h"
 
 #include <algorithm>
 #include <sstream>

@@ -1,5 +1,5 @@
+#include "Files/Safetensors.h"
 #include "FuzzTarget.h"
-#include "Safetensors.h"
 
 #include <algorithm>
 #include <sstream>

@@ -1,5 +1,5 @@
-#include "FuzzTarget.h"
-#include "Safetensors.h"
+#include "Files/Safetensors.h"
+#include "FuzzParts.h"
 
 using namespace atlas;
 
@@ -11,12 +11,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
   {
     return 0;
   }
-  for (const auto& [name, view] : content.tensors)
-  {
-    fuzz::Require(view.ToDouble().size() == view.Count(), "as many numbers as the shape says");
-    fuzz::Use([&tensor = view] { tensor.ToInteger(); });
-    std::vector<float> floats(view.Count());
-    fuzz::Use([&, &tensor = view] { tensor.ToFloat(0, floats.size(), floats.data()); });
-  }
+  fuzz::UseTensors(content.tensors);
   return 0;
 }

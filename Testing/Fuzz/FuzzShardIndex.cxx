@@ -1,7 +1,7 @@
+#include "Files/Safetensors.h"
 #include "FuzzFolder.h"
 #include "FuzzTarget.h"
-#include "Safetensors.h"
-#include "WeightFiles.h"
+#include "Weights/WeightFiles.h"
 
 #include <optional>
 #include <sstream>

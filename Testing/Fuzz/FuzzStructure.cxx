@@ -1,5 +1,5 @@
+#include "Files/StructureFile.h"
 #include "FuzzTarget.h"
-#include "StructureFile.h"
 
 #include <algorithm>
 #include <cmath>

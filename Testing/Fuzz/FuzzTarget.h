@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <cstddef>
 #include <cstdint>

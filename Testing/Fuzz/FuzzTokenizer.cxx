@@ -1,5 +1,5 @@
-#include "FuzzTarget.h"
-#include "TokenizerFile.h"
+#include "FuzzParts.h"
+#include "Text/TokenizerFile.h"
 
 #include <optional>
 
@@ -17,10 +17,8 @@ Tokenizer MakeTokenizer(std::string_view& text)
   const std::string_view vocabulary = fuzz::NextPart(text);
   if (kind == 'B')
   {
-    BytePairOptions options;
-    options.addPrefixSpace = vocabulary.size() % 2 == 0;
     return ParseBytePairTokenizer(
-      vocabulary, fuzz::Source, fuzz::NextPart(text), fuzz::Source, options);
+      vocabulary, fuzz::Source, fuzz::NextPart(text), fuzz::Source, vocabulary.size() % 2 == 0);
   }
   if (kind == 'W')
   {
@@ -34,18 +32,8 @@ Tokenizer MakeTokenizer(std::string_view& text)
 /// Exercises everything that a tokenizer does with a text.
 void Encode(const Tokenizer& tokenizer, std::string_view text)
 {
-  for (const Encoding& encoding :
-    { tokenizer.Encode(text, true), tokenizer.EncodePair(text, text, true) })
-  {
-    fuzz::Require(
-      encoding.tokens.size() == encoding.ids.size() && encoding.types.size() == encoding.ids.size(),
-      "lists of one length");
-    for (const std::int64_t id : encoding.ids)
-    {
-      fuzz::Require(id >= 0 && id < tokenizer.VocabularySize(), "an id of the vocabulary");
-    }
-    tokenizer.Decode(encoding.ids);
-  }
+  fuzz::UseEncoding(tokenizer, tokenizer.Encode(text, true));
+  fuzz::UseEncoding(tokenizer, tokenizer.EncodePair(text, text, true));
   fuzz::Use([&] { tokenizer.EncodePrompt(text, false); });
   fuzz::Use([&] { tokenizer.Label(tokenizer.VocabularySize() - 1); });
 }

@@ -1,5 +1,5 @@
-#include "FuzzTarget.h"
-#include "SentencePieceFile.h"
+#include "FuzzParts.h"
+#include "Text/SentencePieceFile.h"
 
 #include <optional>
 
@@ -11,17 +11,6 @@ namespace
 /// The texts to be encoded, which try what models treat in a special way.
 constexpr std::string_view Texts[] = { "", " ", "a  b", "the \xEF\xAC\x81 \xE2\x96\x81 1",
   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab" };
-
-void Encode(const Tokenizer& tokenizer, std::string_view text)
-{
-  const Encoding encoding = tokenizer.Encode(text, true);
-  fuzz::Require(encoding.tokens.size() == encoding.ids.size(), "lists of one length");
-  for (const std::int64_t id : encoding.ids)
-  {
-    fuzz::Require(id >= 0 && id < tokenizer.VocabularySize(), "an id of the vocabulary");
-  }
-  tokenizer.Decode(encoding.ids);
-}
 
 }
 
@@ -39,7 +28,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
   {
     for (const std::string_view text : Texts)
     {
-      fuzz::Use([&] { Encode(*tokenizer, text); });
+      fuzz::Use([&] { fuzz::UseEncoding(*tokenizer, tokenizer->Encode(text, true)); });
     }
   }
   return 0;

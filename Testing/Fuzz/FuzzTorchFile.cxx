@@ -1,5 +1,5 @@
+#include "Files/TorchFile.h"
 #include "FuzzTarget.h"
-#include "TorchFile.h"
 
 using namespace atlas;
 

@@ -1,6 +1,6 @@
+#include "Files/Safetensors.h"
 #include "FuzzTarget.h"
-#include "RecordTransformer.h"
-#include "Safetensors.h"
+#include "Run/RecordTransformer.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,5 @@
 #include "FuzzTarget.h"
-#include "Transformer.h"
+#include "Weights/Transformer.h"
 
 #include <algorithm>
 #include <cmath>

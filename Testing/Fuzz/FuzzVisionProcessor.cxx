@@ -1,6 +1,6 @@
-#include "FuzzTarget.h"
+#include "FuzzParts.h"
+#include "Preprocessing/VisionProcessor.h"
 #include "VisionModels.h"
-#include "VisionProcessor.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -11,35 +11,23 @@ using namespace atlas;
 namespace
 {
 
-/// A picture that is no square.
-Picture SmallPicture()
-{
-  Picture picture;
-  picture.height = 5;
-  picture.width = 3;
-  for (std::uint16_t i = 0; i < 45; ++i)
-  {
-    picture.pixels.push_back(static_cast<std::uint16_t>(5 * i));
-  }
-  return picture;
-}
+using Parser = VisionProcessor (*)(
+  std::string_view text, const std::string& source, const TransformerConfig& model);
 
 /// Whether the small picture is soon made so large.
 bool IsQuick(const VisionProcessor& processor)
 {
   constexpr std::int64_t largest = 300;
   const ImageProcessor& image = processor.image;
-  const auto sides = { image.height, image.width, image.shortestEdge, image.cropHeight,
-    image.cropWidth, processor.longestEdge };
-  return std::all_of(
-           sides.begin(), sides.end(), [](std::int64_t side) { return side <= largest; }) &&
+  return std::max({ image.height, image.width, image.shortestEdge, image.cropHeight,
+           image.cropWidth, processor.longestEdge }) <= largest &&
          processor.minimumPixels <= largest * largest;
 }
 
 void UsePicture(const VisionProcessor& processor, const TransformerConfig& model)
 {
   VisionPixels pixels;
-  AddPicture(SmallPicture(), processor, pixels);
+  AddPicture(fuzz::SmallPicture(), processor, pixels);
   const TransformerConfig& encoder = *model.vision->encoder;
   std::int64_t count = 3 * pixels.images * encoder.imageHeight * encoder.imageWidth;
   for (const PatchExtent& extent : pixels.extents)
@@ -58,36 +46,26 @@ void UsePicture(const VisionProcessor& processor, const TransformerConfig& model
 /// goes through its steps; and what a recording keeps of it.
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
 {
+  const std::string_view text = fuzz::Text(data, size);
   for (const char* name : { "llava", "internvl", "smolvlm", "qwen2_vl" })
   {
     const TransformerConfig model = test::SeeingModel(test::SizesOf(name));
-    VisionProcessor processor;
-    const auto parse = [&]
-    { processor = ParseVisionProcessor(fuzz::Text(data, size), fuzz::Source, model); };
-    if (fuzz::Read(parse))
+    for (const Parser parse : { Parser{ ParseVisionProcessor }, Parser{ ParseVideoProcessor } })
     {
-      const std::string settings = ToJson(processor);
-      fuzz::Require(ToJson(ParseVisionProcessor(settings, fuzz::Source)) == settings,
-        "the same settings again");
-      if (IsQuick(processor))
+      VisionProcessor processor;
+      const bool isRead = fuzz::Read([&] { processor = parse(text, fuzz::Source, model); });
+      if (isRead)
+      {
+        const std::string settings = ToJson(processor);
+        fuzz::Require(ToJson(ParseVisionProcessor(settings, fuzz::Source)) == settings,
+          "the same settings again");
+      }
+      if (isRead && parse != ParseVideoProcessor && IsQuick(processor))
       {
         fuzz::Use([&] { UsePicture(processor, model); });
       }
     }
   }
-  fuzz::Read([&] { ParseVisionProcessor(fuzz::Text(data, size), fuzz::Source); });
-  for (const char* name : { "internvl", "smolvlm", "qwen2_vl" })
-  {
-    const TransformerConfig model = test::SeeingModel(test::SizesOf(name));
-    VisionProcessor processor;
-    const auto parse = [&]
-    { processor = ParseFilmProcessor(fuzz::Text(data, size), fuzz::Source, model); };
-    if (fuzz::Read(parse))
-    {
-      const std::string settings = ToJson(processor);
-      fuzz::Require(ToJson(ParseVisionProcessor(settings, fuzz::Source)) == settings,
-        "the same settings of films again");
-    }
-  }
+  fuzz::Read([&] { ParseVisionProcessor(text, fuzz::Source); });
   return 0;
 }

@@ -1,21 +1,24 @@
-#include "AttentionOnlyModel.h"
-#include "CorpusFile.h"
-#include "Error.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "Base/Error.h"
+#include "Corpus/CorpusFile.h"
+#include "Files/Safetensors.h"
 #include "GgufBytes.h"
 #include "NumpyBytes.h"
 #include "PictureBytes.h"
 #include "PicturedRecording.h"
-#include "RecordingFile.h"
-#include "Safetensors.h"
+#include "Recording/RecordingFile.h"
 #include "SentencePieceBytes.h"
 #include "TorchBytes.h"
 #include "TranslatedRecording.h"
+#include "Weights/Transformer.h"
 
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <regex>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -23,27 +26,7 @@
 // Writes the seeds of the fuzz targets: small files of every supported kind.
 
 using namespace atlas;
-using atlas::test::FloatBytes;
-using atlas::test::GgufBytes;
-using atlas::test::JpegFile;
-using atlas::test::LittleEndian;
-using atlas::test::NpyFile;
-using atlas::test::NpyHeader;
-using atlas::test::PickledDictionary;
-using atlas::test::PickledGlobal;
-using atlas::test::PickledList;
-using atlas::test::PickledNumber;
-using atlas::test::PickledOrderedDictionary;
-using atlas::test::PickledTensor;
-using atlas::test::PickledTuple;
-using atlas::test::PngChunk;
-using atlas::test::PngColor;
-using atlas::test::PngFile;
-using atlas::test::SentencePieceFile;
-using atlas::test::TinyGguf;
-using atlas::test::TorchLegacy;
-using atlas::test::TorchZip;
-using atlas::test::ZipFile;
+using namespace atlas::test;
 
 namespace
 {
@@ -54,6 +37,16 @@ public:
   explicit SeedWriter(std::filesystem::path folder)
     : Folder(std::move(folder))
   {
+  }
+
+  using Files = std::initializer_list<std::pair<const char*, std::string>>;
+
+  void Write(const std::string& target, const Files& files) const
+  {
+    for (const auto& [name, bytes] : files)
+    {
+      this->Write(target, name, bytes);
+    }
   }
 
   void Write(const std::string& target, const std::string& name, const std::string& bytes) const
@@ -80,13 +73,8 @@ private:
 /// A safetensors file.
 std::string Safetensors(const Tensors& tensors, const Metadata& metadata = {})
 {
-  TensorViews views;
-  for (const auto& [name, tensor] : tensors)
-  {
-    views.emplace(name, tensor.View());
-  }
   std::ostringstream stream;
-  WriteSafetensorViews(stream, views, metadata);
+  WriteSafetensorViews(stream, ViewsOf(tensors), metadata);
   return stream.str();
 }
 
@@ -169,24 +157,18 @@ void WriteArrays(const SeedWriter& seeds)
 {
   const std::string floats = FloatBytes({ 1, 2, 3, 4, 5, 6 });
   const std::string plain = NpyFile(NpyHeader("<f4", "(2, 3)"), floats);
-  const std::vector<std::pair<std::string, std::string>> arrays = {
-    { "plain.npy", plain },
-    { "fortran.npy", NpyFile(NpyHeader("<f4", "(2, 3)", "True"), floats) },
-    { "big.npy", NpyFile(NpyHeader(">u2", "(12,)"), floats) },
-    { "unsigned.npy", NpyFile(NpyHeader("<u8", "(3, 1, 1)", "True"), floats) },
-    { "bytes.npy", NpyFile(NpyHeader("|b1", "(24,)"), std::string(24, '\1')) },
-    { "scalar.npy", NpyFile(NpyHeader("<f8", "()"), std::string(8, '\0')) },
-    { "none.npy", NpyFile(NpyHeader("<i4", "(0, 4)"), "") },
-    { "objects.npy", NpyFile(NpyHeader("|O", "(1,)"), "\x80\x04K\x01.") },
-    { "pickle", "\x80\x04K\x01." },
-  };
-  for (const auto& [name, bytes] : arrays)
-  {
-    seeds.Write("ArrayFile", name, bytes);
-  }
-  seeds.Write("ArrayFile", "stored.npz", ZipFile({ { "a.npy", plain }, { "b.npy", plain } }));
-  seeds.Write("ArrayFile", "deflated.npz", ZipFile({ { "a.npy", plain } }, true));
-  seeds.Write("ArrayFile", "none.npz", ZipFile({}));
+  seeds.Write("ArrayFile",
+    { { "plain.npy", plain },
+      { "fortran.npy", NpyFile(NpyHeader("<f4", "(2, 3)", "True"), floats) },
+      { "big.npy", NpyFile(NpyHeader(">u2", "(12,)"), floats) },
+      { "unsigned.npy", NpyFile(NpyHeader("<u8", "(3, 1, 1)", "True"), floats) },
+      { "bytes.npy", NpyFile(NpyHeader("|b1", "(24,)"), std::string(24, '\1')) },
+      { "scalar.npy", NpyFile(NpyHeader("<f8", "()"), std::string(8, '\0')) },
+      { "none.npy", NpyFile(NpyHeader("<i4", "(0, 4)"), "") },
+      { "objects.npy", NpyFile(NpyHeader("|O", "(1,)"), "\x80\x04K\x01.") },
+      { "pickle", "\x80\x04K\x01." },
+      { "stored.npz", ZipFile({ { "a.npy", plain }, { "b.npy", plain } }) },
+      { "deflated.npz", ZipFile({ { "a.npy", plain } }, true) }, { "none.npz", ZipFile({}) } });
 }
 
 /// Files without checksums, which mutations would make useless.
@@ -209,17 +191,14 @@ void WriteTorch(const SeedWriter& seeds)
         { "step", PickledNumber(7) }, { "again", std::string("h") + '\0' },
         { "rate", "G" + std::string(8, '\1') }, { "none", "N" } });
   };
-  const std::vector<std::pair<std::string, std::string>> files = {
-    { "zip.pt", TorchZip(tensors(false), { { "0", floats } }, false) },
-    { "legacy.pt", TorchLegacy(tensors(true), { { "0", floats } }) },
-    { "array.pt", TorchZip(PickledTensor({ "1", 2, "BoolStorage", false }, 0, { 2 }, { 1 }),
-                    { { "1", "\1\1" } }, false) },
-    { "checked.pt", TorchZip("}", {}) },
-  };
-  for (const auto& [name, bytes] : files)
+  for (const char* target : { "TorchFile", "ArrayFile" })
   {
-    seeds.Write("TorchFile", name, bytes);
-    seeds.Write("ArrayFile", name, bytes);
+    seeds.Write(target,
+      { { "zip.pt", TorchZip(tensors(false), { { "0", floats } }, false) },
+        { "legacy.pt", TorchLegacy(tensors(true), { { "0", floats } }) },
+        { "array.pt", TorchZip(PickledTensor({ "1", 2, "BoolStorage", false }, 0, { 2 }, { 1 }),
+                        { { "1", "\1\1" } }, false) },
+        { "checked.pt", TorchZip("}", {}) } });
   }
 }
 
@@ -260,27 +239,23 @@ Recording SmallRecording()
 
 void WriteRecordings(const SeedWriter& seeds)
 {
-  std::ostringstream stream;
-  WriteRecording(stream, SmallRecording());
-  seeds.Write("Recording", "native", stream.str());
+  const auto write = [&](const char* name, const Recording& recording)
+  {
+    std::ostringstream stream;
+    WriteRecording(stream, recording);
+    seeds.Write("Recording", name, stream.str());
+  };
+  write("native", SmallRecording());
   Recording variants = SmallRecording();
   variants.layers[0].scoreCap = 5;
   variants.layers[0].window = 1;
   variants.layers[0].sinks = { 0.5F, -1 };
-  stream.str({});
-  WriteRecording(stream, variants);
-  seeds.Write("Recording", "variants", stream.str());
+  write("variants", variants);
   Recording routed = SmallRecording();
   routed.layers[0].routing = { 3, SharedMatrix::Zero(3, 2), SharedMatrix::Zero(3, 2) };
-  stream.str({});
-  WriteRecording(stream, routed);
-  seeds.Write("Recording", "routed", stream.str());
-  stream.str({});
-  WriteRecording(stream, test::TranslatedRecording());
-  seeds.Write("Recording", "translated", stream.str());
-  stream.str({});
-  WriteRecording(stream, test::PicturedRecording());
-  seeds.Write("Recording", "pictured", stream.str());
+  write("routed", routed);
+  write("translated", test::TranslatedRecording());
+  write("pictured", test::PicturedRecording());
   Recording stored = SmallRecording();
   for (RecordedHead& head : stored.layers[0].heads)
   {
@@ -288,25 +263,18 @@ void WriteRecordings(const SeedWriter& seeds)
     head.weights = { SharedMatrix::Zero(2, 2), SharedMatrix::Zero(1, 1) };
     head.scores = head.weights;
   }
-  stream.str({});
-  WriteRecording(stream, stored);
-  seeds.Write("Recording", "stored", stream.str());
-
+  write("stored", stored);
   Recording images = stored;
   images.tokens.id.clear();
   images.tokens.row = images.tokens.column = { -1, 0, 0 };
   images.pictures.count = images.pictures.height = images.pictures.width = 2;
   const std::shared_ptr<std::uint8_t[]> pixels(new std::uint8_t[24]());
   images.pictures.pixels = { pixels, pixels.get() };
-  stream.str({});
-  WriteRecording(stream, images);
-  seeds.Write("Recording", "pictures", stream.str());
+  write("pictures", images);
   images.pictures.pixels = nullptr;
   images.pictures.sources = { { "a.png", "0" }, { "b.png", "1" } };
   images.pictures.processing = "{}";
-  stream.str({});
-  WriteRecording(stream, images);
-  seeds.Write("Recording", "named", stream.str());
+  write("named", images);
 
   const auto tensors = [&](const char* name, const Tensors& values, const Metadata& metadata = {})
   { seeds.Write("Recording", name, Safetensors(values, metadata)); };
@@ -348,295 +316,138 @@ void WriteRecordings(const SeedWriter& seeds)
       NpyFile(NpyHeader("<f4", "(1, 1, 2, 2)"), FloatBytes({ 1, 0, 2, -3 })) } }));
 }
 
+/// The weights that a configuration asks for: what the reader misses is added until it misses
+/// nothing. `begun`: those that may be missing, or by which the reader knows the names of others,
+/// with their shapes where it takes several.
+Tensors WeightsFor(const std::string& config, const std::map<std::string, Shape>& begun)
+{
+  Tensors tensors;
+  for (const auto& [name, shape] : begun)
+  {
+    tensors[name] = Numbers(shape);
+  }
+  static const std::regex missing("tensor '(.*)' is missing");
+  static const std::regex otherShape("tensor '(.*)': expected shape \\[(.*)\\] by");
+  for (int attempt = 0; attempt < 1000; ++attempt)
+  {
+    try
+    {
+      Transformer(ParseTransformerConfig(config, "seed"), WeightFiles(ViewsOf(tensors), "seed"));
+      return tensors;
+    }
+    catch (const ModelError& e)
+    {
+      Shape shape;
+      std::cmatch found;
+      if (!std::regex_search(e.what(), found, missing))
+      {
+        if (!std::regex_search(e.what(), found, otherShape))
+        {
+          throw;
+        }
+        std::istringstream sizes(found[2]);
+        char comma = ' ';
+        for (std::uint64_t size = 0; sizes >> size; sizes >> comma)
+        {
+          shape.push_back(size);
+        }
+      }
+      tensors[found[1]] = Numbers(shape);
+    }
+  }
+  throw ModelError("the seeds: expected weights of " + config);
+}
+
+void WriteTransformer(const SeedWriter& seeds, const std::string& name, const std::string& config,
+  const std::map<std::string, Shape>& begun = {})
+{
+  seeds.Write("TransformerConfig", name, config);
+  seeds.Write("Transformer", name, config + '\0' + Safetensors(WeightsFor(config, begun)));
+}
+
 void WriteTransformers(const SeedWriter& seeds)
 {
-  const auto model = [&](const std::string& name, const std::string& config, const Tensors& tensors)
-  {
-    seeds.Write("TransformerConfig", name, config);
-    seeds.Write("Transformer", name, config + '\0' + Safetensors(tensors));
-  };
-  const auto pair =
-    [](Tensors& tensors, const std::string& name, const Shape& shape, std::int64_t outputs)
-  {
-    tensors[name + ".weight"] = Numbers(shape);
-    tensors[name + ".bias"] = Numbers({ outputs });
-  };
-  Tensors gpt2 = { { "wte.weight", Numbers({ 3, 4 }) }, { "wpe.weight", Numbers({ 2, 4 }) } };
-  pair(gpt2, "h.0.ln_1", { 4 }, 4);
-  pair(gpt2, "h.0.attn.c_attn", { 4, 12 }, 12);
-  pair(gpt2, "h.0.attn.c_proj", { 4, 4 }, 4);
-  pair(gpt2, "h.0.ln_2", { 4 }, 4);
-  pair(gpt2, "h.0.mlp.c_fc", { 4, 3 }, 3);
-  pair(gpt2, "h.0.mlp.c_proj", { 3, 4 }, 4);
-  pair(gpt2, "ln_f", { 4 }, 4);
-  model("gpt2",
+  WriteTransformer(seeds, "gpt2",
     R"({"model_type": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 4, "n_inner": 3, )"
     R"("vocab_size": 3, "n_positions": 2, "layer_norm_epsilon": 1e-5, )"
-    R"("activation_function": "gelu_new", "scale_attn_by_inverse_layer_idx": true})",
-    gpt2);
-  Tensors bloom = { { "word_embeddings.weight", Numbers({ 3, 4 }) } };
-  pair(bloom, "word_embeddings_layernorm", { 4 }, 4);
-  pair(bloom, "h.0.self_attention.query_key_value", { 12, 4 }, 12);
-  pair(bloom, "h.0.self_attention.dense", { 4, 4 }, 4);
-  pair(bloom, "h.0.input_layernorm", { 4 }, 4);
-  pair(bloom, "h.0.post_attention_layernorm", { 4 }, 4);
-  pair(bloom, "h.0.mlp.dense_h_to_4h", { 16, 4 }, 16);
-  pair(bloom, "h.0.mlp.dense_4h_to_h", { 4, 16 }, 4);
-  pair(bloom, "ln_f", { 4 }, 4);
-  model("bloom",
-    R"({"model_type": "bloom", "n_layer": 1, "n_head": 2, "n_embed": 4, "vocab_size": 3})", bloom);
-  Tensors llama = { { "embed_tokens.weight", Numbers({ 3, 4 }) }, { "norm.weight", Numbers({ 4 }) },
-    { "lm_head.weight", Numbers({ 3, 4 }) } };
-  const std::vector<std::pair<std::string, Shape>> shapes = { { "self_attn.q_proj", { 4, 4 } },
-    { "self_attn.k_proj", { 2, 4 } }, { "self_attn.v_proj", { 2, 4 } },
-    { "self_attn.o_proj", { 4, 4 } }, { "input_layernorm", { 4 } },
-    { "post_attention_layernorm", { 4 } }, { "mlp.gate_proj", { 3, 4 } },
-    { "mlp.up_proj", { 3, 4 } }, { "mlp.down_proj", { 4, 3 } } };
-  for (const auto& [name, shape] : shapes)
-  {
-    llama["layers.0." + name + ".weight"] = Numbers(shape);
-  }
-  model("llama",
+    R"("activation_function": "gelu_new", "scale_attn_by_inverse_layer_idx": true})");
+  WriteTransformer(seeds, "bloom",
+    R"({"model_type": "bloom", "n_layer": 1, "n_head": 2, "n_embed": 4, "vocab_size": 3})");
+  WriteTransformer(seeds, "llama",
     R"({"model_type": "llama", "num_hidden_layers": 1, "num_attention_heads": 2, )"
     R"("hidden_size": 4, "intermediate_size": 3, "vocab_size": 3, "num_key_value_heads": 1, )"
     R"("rope_theta": 10000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8, )"
     R"("low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 64}})",
-    llama);
-  Tensors vit = { { "embeddings.cls_token", Numbers({ 1, 1, 4 }) },
-    { "embeddings.position_embeddings", Numbers({ 1, 3, 4 }) } };
-  pair(vit, "embeddings.patch_embeddings.projection", { 4, 1, 2, 2 }, 4);
-  Tensors bert = { { "embeddings.word_embeddings.weight", Numbers({ 3, 4 }) },
-    { "embeddings.position_embeddings.weight", Numbers({ 2, 4 }) },
-    { "embeddings.token_type_embeddings.weight", Numbers({ 2, 4 }) } };
-  pair(bert, "embeddings.LayerNorm", { 4 }, 4);
-  const std::string layer = "encoder.layer.0.";
-  for (const char* kind : { "query", "key", "value" })
-  {
-    pair(bert, layer + "attention.self." + kind, { 4, 4 }, 4);
-    pair(vit, layer + "attention.attention." + kind, { 4, 4 }, 4);
-  }
-  for (Tensors* tensors : { &bert, &vit })
-  {
-    pair(*tensors, layer + "attention.output.dense", { 4, 4 }, 4);
-    pair(*tensors, layer + "intermediate.dense", { 3, 4 }, 3);
-    pair(*tensors, layer + "output.dense", { 4, 3 }, 4);
-  }
-  pair(bert, layer + "attention.output.LayerNorm", { 4 }, 4);
-  pair(bert, layer + "output.LayerNorm", { 4 }, 4);
-  model("bert",
+    { { "lm_head.weight", {} } });
+  WriteTransformer(seeds, "bert",
     R"({"model_type": "bert", "num_hidden_layers": 1, "num_attention_heads": 2, )"
     R"("hidden_size": 4, "intermediate_size": 3, "vocab_size": 3, "max_position_embeddings": 2, )"
-    R"("type_vocab_size": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-12})",
-    bert);
-  pair(vit, layer + "layernorm_before", { 4 }, 4);
-  pair(vit, layer + "layernorm_after", { 4 }, 4);
-  pair(vit, "layernorm", { 4 }, 4);
-  model("vit",
+    R"("type_vocab_size": 2, "hidden_act": "gelu", "layer_norm_eps": 1e-12})");
+  WriteTransformer(seeds, "vit",
     R"({"model_type": "vit", "num_hidden_layers": 1, "num_attention_heads": 2, )"
     R"("hidden_size": 4, "intermediate_size": 3, "image_size": [2, 4], "patch_size": 2, )"
-    R"("num_channels": 1, "qkv_bias": true})",
-    vit);
-  const Tensors lens = { { "embed.W_E", Numbers({ 3, 4 }) },
-    { "pos_embed.W_pos", Numbers({ 2, 4 }) }, { "unembed.W_U", Numbers({ 4, 3 }) },
-    { "blocks.0.attn.W_Q", Numbers({ 2, 4, 2 }) }, { "blocks.0.attn._W_K", Numbers({ 1, 4, 2 }) },
-    { "blocks.0.attn._W_V", Numbers({ 1, 4, 2 }) }, { "blocks.0.attn.W_O", Numbers({ 2, 2, 4 }) } };
-  model("lens",
+    R"("num_channels": 1, "qkv_bias": true})");
+  WriteTransformer(seeds, "lens",
     R"({"model_type": "transformer_lens", "n_layers": 1, "d_model": 4, "d_head": 2, )"
     R"("n_heads": 2, "n_key_value_heads": 1, "d_vocab": 3, "n_ctx": 2, "attn_only": true, )"
     R"("positional_embedding_type": "shortformer", "normalization_type": "LNPre", )"
     R"("attention_dir": "causal", "attn_scale": 2})",
-    lens);
-}
-
-/// Models whose decoders attend to encoders.
-void WriteEncoderDecoders(const SeedWriter& seeds)
-{
-  const auto model = [&](const std::string& name, const std::string& config, const Tensors& tensors)
-  {
-    seeds.Write("TransformerConfig", name, config);
-    seeds.Write("Transformer", name, config + '\0' + Safetensors(tensors));
-  };
-  const auto add = [](Tensors& tensors, const std::string& name, const Shape& shape, bool hasBias)
-  {
-    tensors[name + ".weight"] = Numbers(shape);
-    if (hasBias)
-    {
-      tensors[name + ".bias"] = Numbers({ shape[0] });
-    }
-  };
-  Tensors t5 = { { "shared.weight", Numbers({ 3, 4 }) } };
-  Tensors bart = { { "shared.weight", Numbers({ 3, 4 }) },
-    { "final_logits_bias", Numbers({ 1, 3 }) } };
-  Tensors whisper;
-  add(whisper, "encoder.conv1", { 4, 2, 3 }, true);
-  add(whisper, "encoder.conv2", { 4, 4, 3 }, true);
-  add(whisper, "encoder.embed_positions", { 2, 4 }, false);
-  add(whisper, "decoder.embed_tokens", { 3, 4 }, false);
-  add(whisper, "decoder.embed_positions", { 2, 4 }, false);
-  for (const std::string stack : { "encoder.", "decoder." })
-  {
-    std::vector<std::string> blocks = { "layer.0.SelfAttention." };
-    std::vector<std::string> attentions = { "self_attn" };
-    if (stack == "decoder.")
-    {
-      blocks.emplace_back("layer.1.EncDecAttention.");
-      attentions.emplace_back("encoder_attn");
-    }
-    const std::string block = stack + "block.0.";
-    for (const std::string& attention : blocks)
-    {
-      for (const char* kind : { "q", "k", "v" })
-      {
-        add(t5, block + attention + kind, { 6, 4 }, false);
-      }
-      add(t5, block + attention + "o", { 4, 6 }, false);
-    }
-    add(t5, block + blocks[0] + "relative_attention_bias", { 4, 2 }, false);
-    const std::string mlp = block + "layer." + std::to_string(blocks.size()) + ".DenseReluDense.";
-    add(t5, mlp + "wi_0", { 3, 4 }, false);
-    add(t5, mlp + "wi_1", { 3, 4 }, false);
-    add(t5, mlp + "wo", { 4, 3 }, false);
-    for (std::size_t i = 0; i <= blocks.size(); ++i)
-    {
-      add(t5, block + "layer." + std::to_string(i) + ".layer_norm", { 4 }, false);
-    }
-    add(t5, stack + "final_layer_norm", { 4 }, false);
-    const std::string layer = stack + "layers.0.";
-    for (Tensors* tensors : { &bart, &whisper })
-    {
-      for (const std::string& attention : attentions)
-      {
-        for (const std::string kind : { ".q_proj", ".k_proj", ".v_proj", ".out_proj" })
-        {
-          const bool hasBias = tensors == &bart || kind != ".k_proj";
-          add(*tensors, layer + attention + kind, { 4, 4 }, hasBias);
-        }
-        add(*tensors, layer + attention + "_layer_norm", { 4 }, true);
-      }
-      add(*tensors, layer + "fc1", { 3, 4 }, true);
-      add(*tensors, layer + "fc2", { 4, 3 }, true);
-      add(*tensors, layer + "final_layer_norm", { 4 }, true);
-    }
-    add(bart, stack + "embed_positions", { 4, 4 }, false);
-    add(bart, stack + "layernorm_embedding", { 4 }, true);
-    add(whisper, stack + "layer_norm", { 4 }, true);
-  }
-  model("t5",
+    { { "unembed.W_U", {} } });
+  // Models whose decoders attend to encoders.
+  WriteTransformer(seeds, "t5",
     R"({"model_type": "t5", "num_layers": 1, "num_decoder_layers": 1, "num_heads": 2, )"
     R"("d_model": 4, "d_kv": 3, "d_ff": 3, "vocab_size": 3, "feed_forward_proj": "gated-gelu", )"
     R"("relative_attention_num_buckets": 4, "relative_attention_max_distance": 3, )"
     R"("layer_norm_epsilon": 1e-6, "decoder_start_token_id": 0, "pad_token_id": 0})",
-    t5);
+    { { "encoder.block.0.layer.0.layer_norm.weight", {} },
+      { "decoder.block.0.layer.0.layer_norm.weight", {} } });
   const std::string sizes =
     R"(, "d_model": 4, "encoder_layers": 1, "encoder_attention_heads": 2, "encoder_ffn_dim": 3, )"
     R"("decoder_layers": 1, "decoder_attention_heads": 2, "decoder_ffn_dim": 3, "vocab_size": 3, )"
     R"("activation_function": "gelu", )";
-  model("bart",
+  const std::map<std::string, Shape> begun = { { "final_logits_bias", {} },
+    { "encoder.layers.0.fc1.bias", {} }, { "decoder.layers.0.fc1.bias", {} } };
+  WriteTransformer(seeds, "bart",
     R"({"model_type": "bart")" + sizes + R"("max_position_embeddings": 2, )" +
       R"("scale_embedding": true, "decoder_start_token_id": 2})",
-    bart);
-  for (const std::string stack : { "encoder.", "decoder." })
-  {
-    bart.erase(stack + "embed_positions.weight");
-    bart.erase(stack + "layernorm_embedding.weight");
-    bart.erase(stack + "layernorm_embedding.bias");
-  }
-  model("marian",
+    begun);
+  WriteTransformer(seeds, "marian",
     R"({"model_type": "marian")" + sizes + R"("max_position_embeddings": 2, )" +
       R"("decoder_vocab_size": 3, "share_encoder_decoder_embeddings": true})",
-    bart);
-  model("whisper",
+    begun);
+  WriteTransformer(seeds, "whisper",
     R"({"model_type": "whisper")" + sizes + R"("num_mel_bins": 2, "max_source_positions": 2, )" +
       R"("max_target_positions": 2})",
-    whisper);
-}
-
-/// Models of pictures among words: one of images of one size, and one of any size with windows.
-void WriteVisionModels(const SeedWriter& seeds)
-{
-  const auto model = [&](const std::string& name, const std::string& config, const Tensors& tensors)
-  {
-    seeds.Write("TransformerConfig", name, config);
-    seeds.Write("Transformer", name, config + '\0' + Safetensors(tensors));
-  };
-  const auto add = [](Tensors& tensors, const std::string& name, const Shape& shape, bool hasBias)
-  {
-    tensors[name + ".weight"] = Numbers(shape);
-    if (hasBias)
-    {
-      tensors[name + ".bias"] = Numbers({ shape[0] });
-    }
-  };
-  const auto addText =
-    [&](Tensors& tensors, const std::string& base, const std::string& head, std::int64_t d)
-  {
-    const std::string layer = base + "layers.0.";
-    const bool hasBias = d == 8; // Qwen2
-    add(tensors, base + "embed_tokens", { 5, d }, false);
-    add(tensors, base + "norm", { d }, false);
-    add(tensors, head, { 5, d }, false);
-    for (const char* kind : { "q", "k", "v" })
-    {
-      add(tensors, layer + "self_attn." + kind + "_proj", { d, d }, hasBias);
-    }
-    add(tensors, layer + "self_attn.o_proj", { d, d }, false);
-    add(tensors, layer + "mlp.gate_proj", { 3, d }, false);
-    add(tensors, layer + "mlp.up_proj", { 3, d }, false);
-    add(tensors, layer + "mlp.down_proj", { d, 3 }, false);
-    add(tensors, layer + "input_layernorm", { d }, false);
-    add(tensors, layer + "post_attention_layernorm", { d }, false);
-  };
-  Tensors llava;
-  addText(llava, "language_model.model.", "language_model.lm_head", 4);
-  const std::string tower = "vision_tower.vision_model.";
-  const std::string layer = tower + "encoder.layers.0.";
-  llava[tower + "embeddings.class_embedding"] = Numbers({ 4 });
-  add(llava, tower + "embeddings.patch_embedding", { 4, 1, 2, 2 }, false);
-  add(llava, tower + "embeddings.position_embedding", { 5, 4 }, false);
-  add(llava, tower + "pre_layrnorm", { 4 }, true);
-  for (const char* kind : { "q_proj", "k_proj", "v_proj", "out_proj" })
-  {
-    add(llava, layer + "self_attn." + kind, { 4, 4 }, true);
-  }
-  add(llava, layer + "layer_norm1", { 4 }, true);
-  add(llava, layer + "layer_norm2", { 4 }, true);
-  add(llava, layer + "mlp.fc1", { 3, 4 }, true);
-  add(llava, layer + "mlp.fc2", { 4, 3 }, true);
-  add(llava, "multi_modal_projector.linear_1", { 4, 4 }, true);
-  add(llava, "multi_modal_projector.linear_2", { 4, 4 }, true);
+    { { "encoder.embed_positions.weight", {} }, { "encoder.layers.0.fc1.bias", {} },
+      { "decoder.embed_tokens.weight", {} } });
+  // Models of pictures among words: one of images of one size, and one of any size with windows.
   const std::string text =
     R"("num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 3, )"
     R"("vocab_size": 5, "max_position_embeddings": 16)";
-  model("llava",
+  WriteTransformer(seeds, "llava",
     R"({"model_type": "llava", "image_token_index": 3, "vision_feature_layer": -1, )"
     R"("text_config": {"model_type": "llama", "hidden_size": 4, )" +
       text +
       R"(}, "vision_config": {"model_type": "clip_vision_model", "hidden_size": 4, )"
       R"("num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 3, )"
       R"("image_size": 4, "patch_size": 2, "num_channels": 1}})",
-    llava);
-  Tensors qwen;
-  addText(qwen, "model.", "lm_head", 8);
-  const std::string block = "visual.blocks.0.";
-  add(qwen, "visual.patch_embed.proj", { 8, 1, 2, 2, 2 }, false);
-  add(qwen, block + "norm1", { 8 }, false);
-  add(qwen, block + "norm2", { 8 }, false);
-  add(qwen, block + "attn.qkv", { 24, 8 }, true);
-  add(qwen, block + "attn.proj", { 8, 8 }, true);
-  add(qwen, block + "mlp.gate_proj", { 3, 8 }, true);
-  add(qwen, block + "mlp.up_proj", { 3, 8 }, true);
-  add(qwen, block + "mlp.down_proj", { 8, 3 }, true);
-  add(qwen, "visual.merger.ln_q", { 8 }, false);
-  add(qwen, "visual.merger.mlp.0", { 32, 32 }, true);
-  add(qwen, "visual.merger.mlp.2", { 8, 32 }, true);
-  model("qwen2_5_vl",
+    { { "language_model.model.embed_tokens.weight", {} }, { "language_model.lm_head.weight", {} },
+      { "vision_tower.vision_model.embeddings.class_embedding", { 4 } },
+      { "vision_tower.vision_model.embeddings.patch_embedding.weight", {} },
+      { "vision_tower.vision_model.embeddings.position_embedding.weight", { 5, 4 } },
+      { "multi_modal_projector.linear_1.weight", {} },
+      { "multi_modal_projector.linear_1.bias", {} },
+      { "multi_modal_projector.linear_2.bias", {} } });
+  WriteTransformer(seeds, "qwen2_5_vl",
     R"({"model_type": "qwen2_5_vl", "image_token_id": 3, "video_token_id": 1, "hidden_size": 8, )"
     R"("num_key_value_heads": 2, )" +
       text +
       R"(, "rope_scaling": {"mrope_section": [1, 1, 0]}, "vision_config": {"depth": 1, )"
       R"("hidden_size": 8, "num_heads": 2, "intermediate_size": 3, "out_hidden_size": 8, )"
       R"("in_channels": 1, "patch_size": 2, "window_size": 4, "fullatt_block_indexes": []}})",
-    qwen);
+    { { "lm_head.weight", {} }, { "model.embed_tokens.weight", {} },
+      { "visual.patch_embed.proj.weight", {} }, { "visual.merger.mlp.0.bias", {} },
+      { "visual.merger.mlp.2.bias", {} } });
 }
 
 void WriteTokenizers(const SeedWriter& seeds)
@@ -710,34 +521,32 @@ std::string CharacterMapBytes()
 
 void WriteTokenizerModels(const SeedWriter& seeds)
 {
-  const auto write = [&](const char* name, const std::string& bytes)
-  { seeds.Write("TokenizerModel", name, bytes); };
-  write("unigram",
-    SentencePieceFile({ { "<unk>", 0, 2 }, { "<s>", 0, 3 }, { "\u2581", -2 }, { "a", -3 },
-                        { "\u2581a", -2.5F }, { "b", -4 }, { "ab", 0, 4 }, { "aa", -9, 5 } },
-      { 1, CharacterMapBytes(), true, true }));
-  write("pairs", SentencePieceFile({ { "<unk>", 0, 2 }, { "</s>", 0, 3 }, { "<0x31>", 0, 6 },
+  seeds.Write("TokenizerModel",
+    { { "unigram",
+        SentencePieceFile({ { "<unk>", 0, 2 }, { "<s>", 0, 3 }, { "\u2581", -2 }, { "a", -3 },
+                            { "\u2581a", -2.5F }, { "b", -4 }, { "ab", 0, 4 }, { "aa", -9, 5 } },
+          { 1, CharacterMapBytes(), true, true }) },
+      { "pairs", SentencePieceFile({ { "<unk>", 0, 2 }, { "</s>", 0, 3 }, { "<0x31>", 0, 6 },
                                      { "\u2581", -9 }, { "a", -8 }, { "aa", -1 }, { "\u2581a", -2 },
                                      { "aaaa", -3 }, { "the", 0, 4 } },
-                   { 2, "", false, false }));
-  write("bytes", SentencePieceFile({ { "<unk>", 0, 2 }, { "a", -1 }, { "<0xEF>", 0, 6 },
+                   { 2, "", false, false }) },
+      { "bytes", SentencePieceFile({ { "<unk>", 0, 2 }, { "a", -1 }, { "<0xEF>", 0, 6 },
                                      { "<0xAC>", 0, 6 }, { "<0x81>", 0, 6 } },
-                   { 1, "", true, false }));
+                   { 1, "", true, false }) } });
 }
 
 void WritePictures(const SeedWriter& seeds)
 {
   using namespace std::string_literals;
-  const auto png = [&](const char* name, const std::string& bytes)
-  { seeds.Write("Picture", "png-"s + name, bytes); };
-  png("rgb", PngFile(2, 2, 8, PngColor::Rgb, "\0\1\2\3\4\5\6\4\7\6\5\4\3\2"s));
-  png("gray", PngFile(9, 2, 1, PngColor::Gray, "\0\xA5\x80\2\1\1"s, PngChunk("tRNS", "\0\0"s)));
-  png("deep", PngFile(1, 2, 16, PngColor::Rgba, "\0"s + "12345678" + "\3" + "87654321",
-                PngChunk("gAMA", "\0\0\xB1\x8F"s) + PngChunk("tEXt", "Title\0x"s)));
-  png("palette", PngFile(3, 1, 4, PngColor::Palette, "\0\1\x10"s,
-                   PngChunk("PLTE", "123456") + PngChunk("tRNS", "\0\1"s)));
-  seeds.Write("Picture", "jpeg-gray", JpegFile());
-  seeds.Write("Picture", "jpeg-color", JpegFile(3));
+  seeds.Write("Picture",
+    { { "png-rgb", PngFile(2, 2, 8, PngColor::Rgb, "\0\1\2\3\4\5\6\4\7\6\5\4\3\2"s) },
+      { "png-gray",
+        PngFile(9, 2, 1, PngColor::Gray, "\0\xA5\x80\2\1\1"s, PngChunk("tRNS", "\0\0"s)) },
+      { "png-deep", PngFile(1, 2, 16, PngColor::Rgba, "\0"s + "12345678" + "\3" + "87654321",
+                      PngChunk("gAMA", "\0\0\xB1\x8F"s) + PngChunk("tEXt", "Title\0x"s)) },
+      { "png-palette", PngFile(3, 1, 4, PngColor::Palette, "\0\1\x10"s,
+                         PngChunk("PLTE", "123456") + PngChunk("tRNS", "\0\1"s)) },
+      { "jpeg-gray", JpegFile() }, { "jpeg-color", JpegFile(3) } });
 }
 
 void WriteProteins(const SeedWriter& seeds)
@@ -768,42 +577,40 @@ void WriteProteins(const SeedWriter& seeds)
 
 void WriteImageProcessors(const SeedWriter& seeds)
 {
-  const auto write = [&](const char* name, const char* text)
-  { seeds.Write("ImageProcessor", name, text); };
-  write("empty", "{}");
-  write("vit",
-    R"({"do_normalize": true, "do_resize": true, "image_mean": [0.5, 0.5, 0.5], )"
-    R"("image_std": [0.5, 0.5, 0.5], "resample": 2, "size": {"height": 4, "width": 6}})");
-  write("older", R"({"do_rescale": false, "do_normalize": false, "resample": 0, "size": [4, 6]})");
-  write("cropped", R"({"do_center_crop": true, "crop_size": {"height": 4, "width": 6}, )"
+  seeds.Write("ImageProcessor",
+    { { "empty", "{}" },
+      { "vit",
+        R"({"do_normalize": true, "do_resize": true, "image_mean": [0.5, 0.5, 0.5], )"
+        R"("image_std": [0.5, 0.5, 0.5], "resample": 2, "size": {"height": 4, "width": 6}})" },
+      { "older", R"({"do_rescale": false, "do_normalize": false, "resample": 0, "size": [4, 6]})" },
+      { "cropped", R"({"do_center_crop": true, "crop_size": {"height": 4, "width": 6}, )"
                    R"("resample": 3, "rescale_factor": 0.00392156862745098, )"
-                   R"("size": {"shortest_edge": 7}, "image_mean": 0.5, "image_std": 0.25})");
-  write("kept", R"({"do_resize": false, "do_center_crop": true, "crop_size": [4, 6], )"
-                R"("do_pad": false, "offset": null})");
+                   R"("size": {"shortest_edge": 7}, "image_mean": 0.5, "image_std": 0.25})" },
+      { "kept", R"({"do_resize": false, "do_center_crop": true, "crop_size": [4, 6], )"
+                R"("do_pad": false, "offset": null})" } });
 }
 
 void WriteVisionProcessors(const SeedWriter& seeds)
 {
-  const auto write = [&](const char* name, const char* text)
-  { seeds.Write("VisionProcessor", name, text); };
-  write("empty", "{}");
-  write("llava", R"({"image_processor_type": "CLIPImageProcessor", "do_center_crop": true, )"
-                 R"("crop_size": 12, "size": {"shortest_edge": 14}, "resample": 3})");
-  write("padded", R"({"image_processor_type": "LlavaImageProcessor", "do_pad": true, )"
-                  R"("do_center_crop": false, "size": 12, "image_mean": [0.5, 0.25, 1]})");
-  write("film", R"({"video_processor_type": "Qwen2VLVideoProcessor", "min_pixels": 64, )"
-                R"("max_pixels": 512, "patch_size": 4})");
-  write("internvl", R"({"image_processor_type": "GotOcr2ImageProcessorFast", "min_patches": 2, )"
-                    R"("max_patches": 6, "size": {"height": 16, "width": 16}})");
-  write("smolvlm", R"({"image_processor_type": "SmolVLMImageProcessor", "do_pad": true, )"
+  seeds.Write("VisionProcessor",
+    { { "empty", "{}" },
+      { "llava", R"({"image_processor_type": "CLIPImageProcessor", "do_center_crop": true, )"
+                 R"("crop_size": 12, "size": {"shortest_edge": 14}, "resample": 3})" },
+      { "padded", R"({"image_processor_type": "LlavaImageProcessor", "do_pad": true, )"
+                  R"("do_center_crop": false, "size": 12, "image_mean": [0.5, 0.25, 1]})" },
+      { "film", R"({"video_processor_type": "Qwen2VLVideoProcessor", "min_pixels": 64, )"
+                R"("max_pixels": 512, "patch_size": 4})" },
+      { "internvl", R"({"image_processor_type": "GotOcr2ImageProcessorFast", "min_patches": 2, )"
+                    R"("max_patches": 6, "size": {"height": 16, "width": 16}})" },
+      { "smolvlm", R"({"image_processor_type": "SmolVLMImageProcessor", "do_pad": true, )"
                    R"("do_image_splitting": true, "size": {"longest_edge": 48}, )"
-                   R"("max_image_size": {"longest_edge": 16}, "image_std": 0.5})");
-  write("qwen", R"({"image_processor_type": "Qwen2VLImageProcessor", "min_pixels": 64, )"
+                   R"("max_image_size": {"longest_edge": 16}, "image_std": 0.5})" },
+      { "qwen", R"({"image_processor_type": "Qwen2VLImageProcessor", "min_pixels": 64, )"
                 R"("max_pixels": 512, "patch_size": 4, "merge_size": 2, )"
-                R"("temporal_patch_size": 2})");
-  write("nested", R"({"image_processor": {"size": {"shortest_edge": 64, "longest_edge": 512}}})");
-  write("recorded", R"({"image_processor_type": "GotOcr2ImageProcessor", "model_size": [16, 16], )"
-                    R"("size": [16, 16], "max_patches": 3})");
+                R"("temporal_patch_size": 2})" },
+      { "nested", R"({"image_processor": {"size": {"shortest_edge": 64, "longest_edge": 512}}})" },
+      { "recorded", R"({"image_processor_type": "GotOcr2ImageProcessor", "model_size": [16, 16], )"
+                    R"("size": [16, 16], "max_patches": 3})" } });
 }
 
 /// Statistics of a text of three kinds of tokens, of two heads.
@@ -891,12 +698,11 @@ void WriteCorpora(const SeedWriter& seeds)
 
 void WriteShardIndices(const SeedWriter& seeds)
 {
-  seeds.Write("ShardIndex", "both",
-    R"({"metadata": {"total_size": 24}, "weight_map": {"x": "a.safetensors", )"
-    R"("y": "a.safetensors", "z": "b.safetensors"}})");
-  seeds.Write("ShardIndex", "one", R"({"weight_map": {"x": "a.safetensors"}})");
-  seeds.Write("ShardIndex", "none", R"({"weight_map": {}})");
-  seeds.Write("ShardIndex", "missing", R"({"weight_map": {"z": "a.safetensors", "c": "c"}})");
+  seeds.Write("ShardIndex",
+    { { "both", R"({"metadata": {"total_size": 24}, "weight_map": {"x": "a.safetensors", )"
+                R"("y": "a.safetensors", "z": "b.safetensors"}})" },
+      { "one", R"({"weight_map": {"x": "a.safetensors"}})" }, { "none", R"({"weight_map": {}})" },
+      { "missing", R"({"weight_map": {"z": "a.safetensors", "c": "c"}})" } });
 }
 
 /// GGUF files: a model with a tokenizer of byte pairs, one of pieces, and every type of tensor.
@@ -947,8 +753,6 @@ int main(int argc, char** argv)
     WriteTorch(seeds);
     WriteRecordings(seeds);
     WriteTransformers(seeds);
-    WriteEncoderDecoders(seeds);
-    WriteVisionModels(seeds);
     WriteTokenizers(seeds);
     WriteCharacterTokenizers(seeds);
     WriteTokenizerModels(seeds);

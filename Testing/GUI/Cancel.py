@@ -166,9 +166,7 @@ def manage(display):
     """Starts the window manager, if it is there, and returns it."""
     if shutil.which("openbox") is None:
         return None
-    manager = subprocess.Popen(
-        ["openbox", "--sm-disable"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    manager = subprocess.Popen(["openbox", "--sm-disable"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not display.is_managed() and manager.poll() is None:
         time.sleep(PAUSE)
     return manager

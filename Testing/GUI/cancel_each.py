@@ -41,9 +41,7 @@ def main():
     model = simple.TransformerReader(FileName=f"{DATA}/models/language-2/config.json")
     work("training", simple.TransformerTraining(Steps=3000))
     prompts = simple.RandomPrompts(Kind="Random", Length=100, Count=10_000, IdRange=[1, 500])
-    work("recording", simple.TransformerRecorder(
-        Input=model, Tokens=prompts, Layers=[0], Record=["QueriesAndKeys"]
-    ))
+    work("recording", simple.TransformerRecorder(Input=model, Tokens=prompts, Layers=[0], Record=["QueriesAndKeys"]))
     few = simple.RandomPrompts(Kind="Random", Length=100, Count=4, IdRange=[1, 500])
     recording = simple.TransformerRecorder(Input=model, Tokens=few)
     recording.UpdatePipeline()

@@ -4,7 +4,7 @@ and not while their model opens."""
 import os
 import time
 
-from paraview import servermanager
+from paraview import servermanager, simple
 
 
 def report(manager, _event):
@@ -16,3 +16,4 @@ def report(manager, _event):
 
 
 observer = servermanager.ProxyManager().SMProxyManager.AddObserver("RegisterEvent", report)
+simple.GetSettingsProxy("AttentionAtlasSettings").OpenFirstView = 0

@@ -23,9 +23,7 @@ def main():
     simple.AssignViewToLayout(view=space, layout=layout, hint=layout.SplitHorizontal(0, 0.6) + 1)
     heads = simple.HeadEmbedding(registrationName="Heads", Input=recording, Method="PCA")
     recording_scene.show(heads, grid, (0, 2))
-    head = simple.HeadEmbedding(
-        registrationName="Head", Input=recording, Method="PCA", Layer=1, Head=3, Dimensions=3
-    )
+    head = simple.HeadEmbedding(registrationName="Head", Input=recording, Method="PCA", Layer=1, Head=3, Dimensions=3)
     recording_scene.show(head, space)
     simple.SetActiveSource(head)
     simple.SetActiveView(grid)

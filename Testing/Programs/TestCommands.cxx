@@ -1,20 +1,9 @@
 // attention-atlas, run as its users run it: which commands there are.
 
-#include "Program.h"
+#include "CommandTest.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <utility>
-
-using atlas::test::ProgramResult;
-using atlas::test::RunProgram;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {
@@ -23,7 +12,7 @@ TEST(Commands, HelpListsThem)
 {
   for (const char* help : { "--help", "-h", "help" })
   {
-    const ProgramResult result = RunProgram(ATLAS_PROGRAM, help);
+    const ProgramResult result = RunProgram(help);
     EXPECT_EQ(result.code, 0) << help;
     EXPECT_THAT(result.errors, IsEmpty()) << help;
     for (const char* command :
@@ -37,7 +26,7 @@ TEST(Commands, HelpListsThem)
 
 TEST(Commands, WithoutOneHelpIsAnError)
 {
-  const ProgramResult result = RunProgram(ATLAS_PROGRAM, "");
+  const ProgramResult result = RunProgram("");
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.output, IsEmpty());
   EXPECT_THAT(result.errors, HasSubstr("Commands:"));
@@ -45,7 +34,7 @@ TEST(Commands, WithoutOneHelpIsAnError)
 
 TEST(Commands, TellTheVersion)
 {
-  const ProgramResult result = RunProgram(ATLAS_PROGRAM, "--version");
+  const ProgramResult result = RunProgram("--version");
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.output, "attention-atlas " ATLAS_VERSION "\n");
 }
@@ -55,14 +44,14 @@ TEST(Commands, AMistypedOneIsNamed)
   for (const auto& [typed, meant] : { std::pair("figure", "figures"), std::pair("recrod", "record"),
          std::pair("Learn", "learn"), std::pair("wbe", "web") })
   {
-    const ProgramResult result = RunProgram(ATLAS_PROGRAM, typed);
+    const ProgramResult result = RunProgram(typed);
     EXPECT_EQ(result.code, 1) << typed;
     EXPECT_EQ(result.errors, std::string("attention-atlas: unknown command '") + typed +
                                "'. Did you mean '" + meant +
                                "'? attention-atlas --help lists all.\n");
     EXPECT_THAT(result.output, IsEmpty()) << typed;
   }
-  const ProgramResult other = RunProgram(ATLAS_PROGRAM, "photosynthesis");
+  const ProgramResult other = RunProgram("photosynthesis");
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(other.errors, Not(HasSubstr("Did you mean")));
 }
@@ -71,7 +60,7 @@ TEST(Commands, FilesAreMissedBeforeParaViewStarts)
 {
   for (const std::string command : { "figures", "web", "scene", "article" })
   {
-    const ProgramResult result = RunProgram(ATLAS_PROGRAM, command + " none.safetensors -o page");
+    const ProgramResult result = RunProgram(command + " none.safetensors -o page");
     EXPECT_EQ(result.code, 1) << command;
     EXPECT_EQ(result.errors, "attention-atlas " + command + ": none.safetensors: no such file.\n");
   }
@@ -91,10 +80,10 @@ TEST(Commands, WrongWordsAreNamedWithTheirOption)
          std::pair("learn --task Text -o run", "learn: --text: expected a text file, found none."),
        })
   {
-    const ProgramResult result = RunProgram(ATLAS_PROGRAM, typed);
+    const ProgramResult result = RunProgram(typed);
     EXPECT_EQ(result.code, 1) << typed;
     EXPECT_THAT(result.errors, HasSubstr(message)) << typed;
-    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << typed;
+    EXPECT_EQ(atlas::test::ErrorLines(result.errors), 1) << typed;
   }
 }
 
@@ -102,7 +91,7 @@ TEST(Commands, HelpOfEachHasExamples)
 {
   for (const std::string command : { "view", "record", "corpus", "learn", "map" })
   {
-    const ProgramResult result = RunProgram(ATLAS_PROGRAM, command + " --help");
+    const ProgramResult result = RunProgram(command + " --help");
     EXPECT_EQ(result.code, 0) << command;
     EXPECT_THAT(result.errors, IsEmpty()) << command;
     EXPECT_THAT(result.output, HasSubstr("Usage:\n  attention-atlas " + command)) << command;
@@ -114,17 +103,17 @@ TEST(Commands, ViewSaysWhatIsMissing)
 {
   ::unsetenv("WAYLAND_DISPLAY");
   ::setenv("DISPLAY", "", 1);
-  const ProgramResult hidden = RunProgram(ATLAS_PROGRAM, "view");
+  const ProgramResult hidden = RunProgram("view");
   EXPECT_EQ(hidden.code, 1);
   EXPECT_THAT(hidden.errors, HasSubstr("a window needs a display"));
   ::setenv("DISPLAY", ":99", 1);
-  const ProgramResult missing = RunProgram(ATLAS_PROGRAM, "view none.pvsm");
+  const ProgramResult missing = RunProgram("view none.pvsm");
   EXPECT_EQ(missing.code, 1);
   EXPECT_EQ(missing.errors,
     "attention-atlas view: none.pvsm: expected a state of ParaView, found no file.\n");
-  EXPECT_EQ(RunProgram(ATLAS_PROGRAM, "view none.safetensors").errors,
+  EXPECT_EQ(RunProgram("view none.safetensors").errors,
     "attention-atlas view: none.safetensors: expected a file to show, found no file.\n");
-  const ProgramResult many = RunProgram(ATLAS_PROGRAM, "view one.pvsm two.pvsm");
+  const ProgramResult many = RunProgram("view one.pvsm two.pvsm");
   EXPECT_EQ(many.code, 1);
   EXPECT_EQ(many.errors, "attention-atlas view: expected one file, found more; options of ParaView "
                          "follow --.\n");
@@ -134,7 +123,7 @@ TEST(Commands, ViewSaysThatItOpensAFile)
 {
   ::setenv("DISPLAY", ":99", 1);
   ::setenv("QT_QPA_PLATFORM", "none", 1); // which ends ParaView at once
-  EXPECT_THAT(RunProgram(ATLAS_PROGRAM, "view " ATLAS_PROGRAM).errors,
+  EXPECT_THAT(RunProgram("view " ATLAS_PROGRAM).errors,
     StartsWith("Opening " ATLAS_PROGRAM " in ParaView ...\n"));
 }
 

@@ -1,83 +1,27 @@
 // attention-atlas corpus, run as its users run it.
 
-#include "CorpusFile.h"
-#include "Program.h"
-#include "TransformerOracle.h"
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdlib>
-#include <filesystem>
-#include <iterator>
-#include <sstream>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "CommandTest.h"
+#include "Corpus/CorpusFile.h"
 
 using namespace atlas;
-using atlas::test::ProgramResult;
-using atlas::test::Quoted;
-using atlas::test::RunProgram;
-using atlas::test::TemporaryDirectory;
-using atlas::test::TransformerOracle;
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {
 
-class CorpusCommand : public testing::Test
+class CorpusCommand : public test::CommandTest
 {
 protected:
-  TemporaryDirectory Folder;
-
-  static ProgramResult Run(const std::string& arguments)
+  CorpusCommand()
+    : CommandTest("corpus")
   {
-    return RunProgram(ATLAS_PROGRAM, "corpus " + arguments);
-  }
-
-  std::string File(const std::string& name) const { return Quoted(this->Folder / name); }
-
-  std::string WithText(const std::string& name, const std::string& text) const
-  {
-    test::WriteBytes(this->Folder / name, text);
-    return this->File(name);
-  }
-
-  /// The model of the oracle, of two layers of four heads, with a tokenizer of a token per letter.
-  std::string Model() const
-  {
-    const std::filesystem::path folder = this->Folder / "letters";
-    if (!std::filesystem::exists(folder))
-    {
-      std::filesystem::copy(TransformerOracle::Folder("gpt2"), folder);
-      test::WriteBytes(folder / "vocab.json", R"({"a": 0, "b": 1, "c": 2, ",": 3, "\u010a": 4})");
-      test::WriteBytes(folder / "merges.txt", "#version: 0.2\n");
-    }
-    return Quoted(folder) + " ";
   }
 
   /// What is written by a run that succeeds.
-  CorpusStatistics Written(const std::string& arguments)
+  CorpusStatistics Written(const std::string& arguments) const
   {
-    const std::string path = this->Folder / "run.safetensors";
-    const ProgramResult result = Run(this->Model() + arguments + " -o '" + path + "'");
-    EXPECT_EQ(result.code, 0) << result.errors;
-    EXPECT_EQ(result.output, path + "\n");
-    return ReadCorpus(path);
-  }
-
-  std::string BytesOf(const std::string& name) const
-  {
-    return test::ReadBytes(this->Folder / name);
+    return ReadCorpus(this->Write(this->Letters() + arguments));
   }
 };
 
@@ -99,7 +43,7 @@ std::string LongText(std::size_t lines)
 TEST_F(CorpusCommand, CountsTheTokensOfAllFiles)
 {
   const CorpusStatistics found =
-    this->Written(this->WithText("one.txt", "ab,a\nb\n") + " " + this->WithText("two.txt", "cab"));
+    this->Written(this->WithFile("one.txt", "ab,a\nb\n") + " " + this->WithFile("two.txt", "cab"));
   EXPECT_EQ(found.documents, 3);
   EXPECT_EQ(found.windows, 3);
   EXPECT_EQ(found.tokens, 8);
@@ -120,7 +64,7 @@ TEST_F(CorpusCommand, CountsTheTokensOfAllFiles)
 
 TEST_F(CorpusCommand, OptionsSayWhatIsMeasured)
 {
-  const std::string text = this->WithText("text.txt", "abcabc\nab\n\ncab");
+  const std::string text = this->WithFile("text.txt", "abcabc\nab\n\ncab");
   const CorpusStatistics found = this->Written(
     text + " --documents Paragraphs --window 4 --overlap 1 --layers 1 --contexts 1 --samples 2 "
            "--no-agreement --no-special-tokens --sink-threshold 1 --batch 1");
@@ -147,15 +91,15 @@ TEST_F(CorpusCommand, OptionsSayWhatIsMeasured)
 TEST_F(CorpusCommand, GoesOnWhereItStopped)
 {
   const std::string run =
-    this->Model() + this->WithText("text.txt", LongText(60)) + " --batch 16 -o ";
-  EXPECT_EQ(Run(run + this->File("whole.safetensors")).code, 0);
-  EXPECT_EQ(Run(run + this->File("part.safetensors") + " --tokens 100").code, 0);
+    this->Letters() + this->WithFile("text.txt", LongText(60)) + " --batch 16 -o ";
+  this->Succeed(run + this->File("whole.safetensors"));
+  this->Succeed(run + this->File("part.safetensors") + " --tokens 100");
   const CorpusStatistics part = ReadCorpus(this->Folder / "part.safetensors");
   EXPECT_EQ(part.tokens, 112); // the first batches of 16 that reach 100
   EXPECT_FALSE(part.isComplete);
   EXPECT_NE(this->BytesOf("part.safetensors"), this->BytesOf("whole.safetensors"));
   const std::string continued = this->File("part.safetensors");
-  EXPECT_EQ(Run(run + continued + " --continue-from " + continued).code, 0);
+  this->Succeed(run + continued + " --continue-from " + continued);
   EXPECT_EQ(this->BytesOf("part.safetensors"), this->BytesOf("whole.safetensors"));
 }
 
@@ -163,10 +107,10 @@ TEST_F(CorpusCommand, GoesOnWhereItStopped)
 /// nothing is written.
 TEST_F(CorpusCommand, GoesOnWithTheSameModelAndTextsAlone)
 {
-  const std::string model = this->Model();
-  const std::string text = this->WithText("text.txt", "abcabc\nab\n");
+  const std::string model = this->Letters();
+  const std::string text = this->WithFile("text.txt", "abcabc\nab\n");
   const std::string part = this->File("part.safetensors");
-  EXPECT_EQ(Run(model + text + " --tokens 6 -o " + part).code, 0);
+  this->Succeed(model + text + " --tokens 6 -o " + part);
   const std::string goesOn =
     text + " --tokens 0 --continue-from " + part + " -o " + this->File("run.safetensors");
   const auto refusal = [&]
@@ -176,9 +120,9 @@ TEST_F(CorpusCommand, GoesOnWithTheSameModelAndTextsAlone)
     EXPECT_FALSE(std::filesystem::exists(this->Folder / "run.safetensors"));
     return result.errors;
   };
-  this->WithText("text.txt", "abcabb\nab\n");
+  this->WithFile("text.txt", "abcabb\nab\n");
   EXPECT_THAT(refusal(), HasSubstr("text.txt had other tokens when it was measured."));
-  this->WithText("text.txt", "abcabc\nab\n");
+  this->WithFile("text.txt", "abcabc\nab\n");
   const std::filesystem::path weights = this->Folder / "letters" / "model.safetensors";
   const std::string bytes = test::ReadBytes(weights);
   std::string changed = bytes;
@@ -186,25 +130,22 @@ TEST_F(CorpusCommand, GoesOnWithTheSameModelAndTextsAlone)
   test::WriteBytes(weights, changed);
   EXPECT_THAT(refusal(), HasSubstr("found those of one with other weights, then at "));
   test::WriteBytes(weights, bytes);
-  EXPECT_EQ(Run(model + goesOn).code, 0);
+  this->Succeed(model + goesOn);
 }
 
 TEST_F(CorpusCommand, ThreadsDoNotMatter)
 {
-  const std::string run = this->Model() + this->WithText("text.txt", LongText(100)) + " --threads ";
-  for (const std::string threads : { "1", "3" })
-  {
-    EXPECT_EQ(Run(run + threads + " -o " + this->File(threads + ".safetensors")).code, 0);
-  }
-  EXPECT_EQ(this->BytesOf("1.safetensors"), this->BytesOf("3.safetensors"));
+  this->ExpectSameForThreads(this->Letters() + this->WithFile("text.txt", LongText(100)));
 }
 
 TEST_F(CorpusCommand, KeepsWhatItSawWhenItIsInterrupted)
 {
   const std::string output = this->File("run.safetensors");
-  const std::string run = this->Model() + this->WithText("text.txt", LongText(9'000'000)) + " -o ";
-  const ProgramResult result = RunProgram("timeout",
-    "--preserve-status --signal=INT 4 '" ATLAS_PROGRAM "' corpus --tokens 0 " + run + output);
+  const std::string run =
+    this->Letters() + this->WithFile("text.txt", LongText(9'000'000)) + " -o ";
+  const ProgramResult result = RunProgram(
+    "--preserve-status --signal=INT 4 '" ATLAS_PROGRAM "' corpus --tokens 0 " + run + output,
+    "timeout");
   EXPECT_EQ(result.code, 130);
   EXPECT_THAT(result.errors, HasSubstr("attention-atlas corpus: stopped after "));
   EXPECT_THAT(
@@ -213,14 +154,14 @@ TEST_F(CorpusCommand, KeepsWhatItSawWhenItIsInterrupted)
   EXPECT_GT(seen.tokens, 0);
   EXPECT_FALSE(seen.isComplete);
   const std::string limit = " --tokens " + std::to_string(seen.tokens);
-  EXPECT_EQ(Run(run + this->File("same.safetensors") + limit).code, 0);
+  this->Succeed(run + this->File("same.safetensors") + limit);
   EXPECT_EQ(this->BytesOf("run.safetensors"), this->BytesOf("same.safetensors"));
 }
 
 TEST_F(CorpusCommand, SaysHowMuchMemoryItNeeds)
 {
   const std::string run =
-    this->Model() + this->WithText("text.txt", "abc") + " -o " + this->File("run.safetensors");
+    this->Letters() + this->WithFile("text.txt", "abc") + " -o " + this->File("run.safetensors");
   const ProgramResult result = Run(run);
   EXPECT_THAT(result.errors, StartsWith("attention-atlas corpus: 8 heads, at most "));
   EXPECT_THAT(result.errors, EndsWith(" MB beside the weights\n"));
@@ -235,10 +176,10 @@ TEST_F(CorpusCommand, SaysHowMuchMemoryItNeeds)
 TEST_F(CorpusCommand, RefusesWhatItCannotDo)
 {
   const std::string output = " -o " + this->File("run.safetensors");
-  const std::string model = this->Model();
-  const std::string text = model + this->WithText("text.txt", "abc\n");
+  const std::string model = this->Letters();
+  const std::string text = model + this->WithFile("text.txt", "abc\n");
   const std::string images = Quoted(TransformerOracle::Folder("vit"));
-  const std::vector<std::pair<std::string, std::string>> cases = {
+  this->ExpectRefusals({
     { "", "expected a model, found none; --help shows how." },
     { text, "expected --output, the statistics to write, found none." },
     { text + " -o run.json",
@@ -263,46 +204,29 @@ TEST_F(CorpusCommand, RefusesWhatItCannotDo)
     { text + " --threads -1" + output, "--threads: expected at least 0, found -1." },
     { text + " --continue-from " + this->File("text.txt") + output, "text.txt: expected a" },
     { text + " --love" + output, "love" },
-  };
-  for (const auto& [arguments, message] : cases)
-  {
-    const ProgramResult result = Run(arguments);
-    EXPECT_EQ(result.code, 1) << arguments;
-    EXPECT_THAT(result.errors, StartsWith("attention-atlas corpus: ")) << arguments;
-    EXPECT_THAT(result.errors, HasSubstr(message)) << arguments;
-    std::istringstream lines(result.errors); // warnings of what is not used may come before
-    std::int64_t errors = 0;
-    for (std::string line; std::getline(lines, line);)
-    {
-      errors += line.find(": warning: ") == std::string::npos ? 1 : 0;
-    }
-    EXPECT_EQ(errors, 1) << arguments;
-    EXPECT_THAT(result.output, IsEmpty()) << arguments;
-    EXPECT_FALSE(std::filesystem::exists(this->Folder / "run.safetensors")) << arguments;
-  }
+  });
 }
 
 TEST_F(CorpusCommand, RefusesTextsThatItCannotRead)
 {
-  for (const auto& [name, bytes, message] :
-    std::vector<std::tuple<std::string, std::string, std::string>>{
-      { "zero.txt", std::string("ab\nc\0a\n", 7), "zero.txt, line 2: expected UTF-8 text" },
-      { "empty.txt", "\n\n", "expected documents with tokens, found none" },
-      { "ids.jsonl", R"({"tokens": [0, 100000]})", "100000" } })
-  {
-    const ProgramResult result =
-      Run(this->Model() + this->WithText(name, bytes) + " -o " + this->File("run.safetensors"));
-    EXPECT_EQ(result.code, 1) << name;
-    EXPECT_THAT(result.errors, HasSubstr(message)) << name;
-    EXPECT_FALSE(std::filesystem::exists(this->Folder / "run.safetensors")) << name;
-  }
+  const std::string output = " -o " + this->File("run.safetensors");
+  this->ExpectRefusals(
+    {
+      { this->Letters() + this->WithFile("zero.txt", std::string("ab\nc\0a\n", 7)) + output,
+        "zero.txt, line 2: expected UTF-8 text" },
+      { this->Letters() + this->WithFile("empty.txt", "\n\n") + output,
+        "expected documents with tokens, found none" },
+      { this->Letters() + this->WithFile("ids.jsonl", R"({"tokens": [0, 100000]})") + output,
+        "100000" },
+    },
+    2); // that of its memory comes first
 }
 
 TEST_F(CorpusCommand, RefusesToGoOnWithOtherOptions)
 {
-  const std::string run =
-    this->Model() + this->WithText("text.txt", "abc\nab") + " -o " + this->File("run.safetensors");
-  EXPECT_EQ(Run(run + " --tokens 1 --batch 1").code, 0);
+  const std::string run = this->Letters() + this->WithFile("text.txt", "abc\nab") + " -o " +
+                          this->File("run.safetensors");
+  this->Succeed(run + " --tokens 1 --batch 1");
   const ProgramResult result =
     Run(run + " --batch 2 --continue-from " + this->File("run.safetensors"));
   EXPECT_EQ(result.code, 1);
@@ -312,13 +236,7 @@ TEST_F(CorpusCommand, RefusesToGoOnWithOtherOptions)
 
 TEST_F(CorpusCommand, LeavesNoPartOfAFile)
 {
-  // A folder with something in it is not replaced.
-  std::filesystem::create_directories(this->Folder / "out" / "full.safetensors" / "of things");
-  const ProgramResult result = Run(this->Model() + this->WithText("text.txt", "abc") + " -o " +
-                                   this->File("out/full.safetensors"));
-  EXPECT_EQ(result.code, 1);
-  const std::filesystem::directory_iterator entries(this->Folder / "out");
-  EXPECT_EQ(std::distance(entries, {}), 1);
+  this->ExpectNoPart(this->Letters() + this->WithFile("text.txt", "abc"), "full.safetensors");
 }
 
 }

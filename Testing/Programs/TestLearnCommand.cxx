@@ -1,30 +1,17 @@
 // attention-atlas learn, run as its users run it.
 
-#include "CheckpointFiles.h"
-#include "Program.h"
-#include "RecipeFile.h"
-#include "SavedTraining.h"
-#include "TemporaryDirectory.h"
-
-#include <algorithm>
-#include <utility>
-#include <vector>
+#include "CommandTest.h"
+#include "Learning/CheckpointFiles.h"
+#include "Learning/RecipeFile.h"
+#include "Learning/SavedTraining.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 using namespace atlas;
-using atlas::test::ProgramResult;
-using atlas::test::Quoted;
-using atlas::test::TemporaryDirectory;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {
@@ -32,10 +19,14 @@ namespace
 const std::string Small = "--task RepeatedTokens --vocabulary 8 --context 16 --heads 2 "
                           "--model-dimension 16 --batch-size 4 --warmup 5 ";
 
-ProgramResult Learn(const std::string& arguments)
+class LearnCommand : public test::CommandTest
 {
-  return test::RunProgram(ATLAS_PROGRAM, "learn " + arguments);
-}
+protected:
+  LearnCommand()
+    : CommandTest("learn")
+  {
+  }
+};
 
 /// The files below a folder by name, with their bytes.
 std::map<std::string, std::string> FilesIn(const std::filesystem::path& folder)
@@ -51,14 +42,12 @@ std::map<std::string, std::string> FilesIn(const std::filesystem::path& folder)
   return files;
 }
 
-TEST(LearnCommand, WritesAModelItsCheckpointsAndCurves)
+TEST_F(LearnCommand, WritesAModelItsCheckpointsAndCurves)
 {
-  const TemporaryDirectory folder;
   const ProgramResult result =
-    Learn(Small + "--steps 20 --checkpoint-every 10 -o " + Quoted(folder / "run"));
-  EXPECT_EQ(result.code, 0) << result.errors;
+    this->Succeed(Small + "--steps 20 --checkpoint-every 10 -o " + this->File("run"));
   EXPECT_THAT(result.output, HasSubstr("Held-out Loss"));
-  const std::map<std::string, std::string> files = FilesIn(folder / "run");
+  const std::map<std::string, std::string> files = FilesIn(this->Folder / "run");
   for (const char* name : { "config.json", "model.safetensors", "curves.csv", "recipe.json",
          "training-state.safetensors", "checkpoint-0/config.json", "checkpoint-0/model.safetensors",
          "checkpoint-10/config.json", "checkpoint-20/model.safetensors" })
@@ -68,62 +57,51 @@ TEST(LearnCommand, WritesAModelItsCheckpointsAndCurves)
   EXPECT_EQ(files.at("model.safetensors"), files.at("checkpoint-20/model.safetensors"));
   EXPECT_NE(files.at("model.safetensors"), files.at("checkpoint-10/model.safetensors"));
   EXPECT_THAT(files.at("curves.csv"), StartsWith("Step,Loss,Accuracy,Held-out Loss,"));
-  EXPECT_EQ(Transformer::Read(folder / "run").GetConfig().modelDimension, 16);
-  EXPECT_EQ(SavedTraining(folder / "run").step, 20);
+  EXPECT_EQ(Transformer::Read(this->Folder / "run").GetConfig().modelDimension, 16);
+  EXPECT_EQ(SavedTraining(this->Folder / "run").step, 20);
 }
 
-TEST(LearnCommand, TheRecipeOfAModelMakesItAgain)
+TEST_F(LearnCommand, TheRecipeOfAModelMakesItAgain)
 {
-  const TemporaryDirectory folder;
-  Learn(Small + "--steps 9 --seed 5 -o " + Quoted(folder / "one"));
-  const ProgramResult again =
-    Learn("--threads 1 --recipe " + Quoted(folder / "one" / "recipe.json") + " -o " +
-          Quoted(folder / "other"));
-  EXPECT_EQ(again.code, 0) << again.errors;
-  EXPECT_EQ(FilesIn(folder / "one"), FilesIn(folder / "other"));
+  this->Run(Small + "--steps 9 --seed 5 -o " + this->File("one"));
+  this->Succeed(
+    "--threads 1 --recipe " + this->File("one/recipe.json") + " -o " + this->File("other"));
+  EXPECT_EQ(FilesIn(this->Folder / "one"), FilesIn(this->Folder / "other"));
 }
 
 /// Sizes of a recipe are given, also beside a model with others.
-TEST(LearnCommand, TheRecipeOfPairsOfAModelKeepsItsSizes)
+TEST_F(LearnCommand, TheRecipeOfPairsOfAModelKeepsItsSizes)
 {
-  const TemporaryDirectory folder;
-  const ProgramResult first = Learn("--task TokenPairs --heads 5 --print-recipe --model " +
-                                    Quoted(ATLAS_DATA_DIR "/trained-n5-h3.safetensors"));
+  const ProgramResult first = this->Run("--task TokenPairs --heads 5 --print-recipe --model " +
+                                        Quoted(ATLAS_DATA_DIR "/trained-n5-h3.safetensors"));
   EXPECT_THAT(first.output, HasSubstr("\"heads\": 5"));
-  std::ofstream(folder / "recipe.json") << first.output;
-  const ProgramResult again = Learn("--print-recipe --recipe " + Quoted(folder / "recipe.json"));
+  std::ofstream(this->Folder / "recipe.json") << first.output;
+  const ProgramResult again =
+    this->Run("--print-recipe --recipe " + Quoted(this->Folder / "recipe.json"));
   EXPECT_EQ(again.output, first.output);
 }
 
-TEST(LearnCommand, GoesOn)
+TEST_F(LearnCommand, GoesOn)
 {
-  const TemporaryDirectory folder;
-  Learn(Small + "--steps 20 --checkpoint-every 10 -o " + Quoted(folder / "whole"));
-  Learn(Small + "--steps 10 --checkpoint-every 10 -o " + Quoted(folder / "part"));
-  const ProgramResult rest =
-    Learn("--continue " + Quoted(folder / "part") + " --steps 20 --checkpoint-every 10 -o " +
-          Quoted(folder / "part"));
-  EXPECT_EQ(rest.code, 0) << rest.errors;
-  EXPECT_EQ(FilesIn(folder / "part"), FilesIn(folder / "whole"));
+  this->Run(Small + "--steps 20 --checkpoint-every 10 -o " + this->File("whole"));
+  this->Run(Small + "--steps 10 --checkpoint-every 10 -o " + this->File("part"));
+  this->Succeed("--continue " + this->File("part") + " --steps 20 --checkpoint-every 10 -o " +
+                this->File("part"));
+  EXPECT_EQ(FilesIn(this->Folder / "part"), FilesIn(this->Folder / "whole"));
 }
 
-TEST(LearnCommand, WritesCheckpointsOfPairs)
+TEST_F(LearnCommand, WritesCheckpointsOfPairs)
 {
-  const TemporaryDirectory folder;
   for (const std::string steps : { "1000", "20" })
   {
-    const ProgramResult result = Learn(
-      "--task TokenPairs --steps " + steps + " --checkpoint-every 10 -o " + Quoted(folder / "run"));
-    EXPECT_EQ(result.code, 0) << result.errors;
+    const ProgramResult result = this->Succeed(
+      "--task TokenPairs --steps " + steps + " --checkpoint-every 10 -o " + this->File("run"));
     EXPECT_THAT(result.output, HasSubstr("Accuracy Head 2"));
   }
-  const ProgramResult more =
-    Learn("--continue " + Quoted(folder / "run") + " -o " + Quoted(folder / "more"));
-  EXPECT_EQ(more.code, 1);
-  EXPECT_THAT(
-    more.errors, HasSubstr("recipe.json: expected the task of a transformer to continue"));
+  this->ExpectRefusals({ { "--continue " + this->File("run") + " -o " + this->File("more"),
+    "recipe.json: expected the task of a transformer to continue" } });
   std::vector<std::string> names;
-  for (const auto& [name, bytes] : FilesIn(folder / "run"))
+  for (const auto& [name, bytes] : FilesIn(this->Folder / "run"))
   {
     names.push_back(name);
   }
@@ -131,18 +109,16 @@ TEST(LearnCommand, WritesCheckpointsOfPairs)
                        "step-10.safetensors", "step-20.safetensors"));
 }
 
-TEST(LearnCommand, WritesATableOfSeeds)
+TEST_F(LearnCommand, WritesATableOfSeeds)
 {
-  const TemporaryDirectory folder;
   for (const std::string& task : { std::string("--task TokenPairs "), Small })
   {
     const auto table = [&](const std::string& threads)
     {
-      const ProgramResult result = Learn(task + "--steps 20 --seed 7 --seeds 3 --threads " +
-                                         threads + " --table " + Quoted(folder / threads));
-      EXPECT_EQ(result.code, 0) << result.errors;
+      const ProgramResult result = this->Succeed(task + "--steps 20 --seed 7 --seeds 3 --threads " +
+                                                 threads + " --table " + this->File(threads));
       EXPECT_THAT(result.output, StartsWith("3 seeds "));
-      return test::ReadBytes(folder / threads);
+      return test::ReadBytes(this->Folder / threads);
     };
     const std::string one = table("1");
     EXPECT_THAT(one, StartsWith("Seed,"));
@@ -152,52 +128,45 @@ TEST(LearnCommand, WritesATableOfSeeds)
   }
 }
 
-TEST(LearnCommand, SummarizesSeeds)
+TEST_F(LearnCommand, SummarizesSeeds)
 {
-  const ProgramResult one = Learn(Small + "--steps 10 --seeds 2 --threads 1");
-  EXPECT_EQ(one.code, 0) << one.errors;
+  const ProgramResult one = this->Succeed(Small + "--steps 10 --seeds 2 --threads 1");
   EXPECT_THAT(one.output, StartsWith("2 seeds "));
   EXPECT_THAT(one.output, HasSubstr("Held-out Loss"));
-  EXPECT_EQ(Learn(Small + "--steps 10 --seeds 2 --threads 2").output, one.output);
+  EXPECT_EQ(this->Run(Small + "--steps 10 --seeds 2 --threads 2").output, one.output);
 }
 
-TEST(LearnCommand, PrintsARecipe)
+TEST_F(LearnCommand, PrintsARecipe)
 {
-  const ProgramResult result = Learn("--task Brackets --layers 7 --print-recipe");
-  LearningRecipe expected = DefaultRecipe(TaskKind::Brackets);
+  const ProgramResult result = this->Run("--task BeliefStates --layers 7 --print-recipe");
+  LearningRecipe expected = DefaultRecipe(TaskKind::BeliefStates);
   expected.architecture.layers = 7;
   EXPECT_EQ(result.output, ToJson(expected));
 }
 
-TEST(LearnCommand, WritesHalfPrecision)
+TEST_F(LearnCommand, WritesHalfPrecision)
 {
-  const TemporaryDirectory folder;
-  Learn(Small + "--steps 1 --f16 -o " + Quoted(folder / "run"));
-  const SafetensorsFile file(folder / "run" / "model.safetensors");
+  this->Run(Small + "--steps 1 --f16 -o " + this->File("run"));
+  const SafetensorsFile file(this->Folder / "run" / "model.safetensors");
   EXPECT_EQ(file.GetTensors().begin()->second.dtype, DType::F16);
 }
 
-TEST(LearnCommand, TwoTrainingsDoNotWriteToOneFolder)
+TEST_F(LearnCommand, TwoTrainingsDoNotWriteToOneFolder)
 {
-  const TemporaryDirectory folder;
-  const int other = ::open(folder.Path().c_str(), O_RDONLY | O_DIRECTORY);
+  const int other = ::open(this->Folder.Path().c_str(), O_RDONLY | O_DIRECTORY);
   ASSERT_EQ(::flock(other, LOCK_EX), 0);
-  const ProgramResult result = Learn(Small + "--steps 2 -o " + Quoted(folder.Path()));
-  EXPECT_EQ(result.code, 1);
-  EXPECT_EQ(result.errors, "attention-atlas learn: " + folder.Path().string() +
-                             ": expected a folder that no other training writes to, found one that "
-                             "does.\n");
-  EXPECT_THAT(folder.Entries(), IsEmpty());
+  this->ExpectRefusals({ { Small + "--steps 2 -o " + Quoted(this->Folder.Path()),
+    this->Folder.Path().string() +
+      ": expected a folder that no other training writes to, found one that does.\n" } });
   ::close(other);
-  EXPECT_EQ(Learn(Small + "--steps 2 -o " + Quoted(folder.Path())).code, 0);
+  EXPECT_EQ(this->Run(Small + "--steps 2 -o " + Quoted(this->Folder.Path())).code, 0);
 }
 
-TEST(LearnCommand, RefusesWhatItCannotDo)
+TEST_F(LearnCommand, RefusesWhatItCannotDo)
 {
-  const TemporaryDirectory folder;
-  const std::string output = "--steps 1 -o " + Quoted(folder / "run") + " ";
+  const std::string output = "--steps 1 -o " + this->File("run") + " ";
   const std::string task = "--task RepeatedTokens ";
-  const std::vector<std::pair<std::string, std::string>> cases = {
+  this->ExpectRefusals({
     { "", "expected one of --task, --recipe and --continue; --help shows them." },
     { task + "--recipe x.json " + output, "x.json: cannot open file" },
     { task + "--continue x " + output, "x/recipe.json: cannot open file" },
@@ -221,15 +190,7 @@ TEST(LearnCommand, RefusesWhatItCannotDo)
     { "--task Text " + output + "--text /no/such.txt", "/no/such.txt" },
     { task + output + "--model-dimension 1000000",
       "choose smaller sizes or a larger --checkpoint-every" },
-  };
-  for (const auto& [arguments, message] : cases)
-  {
-    const ProgramResult result = Learn(arguments);
-    EXPECT_EQ(result.code, 1) << arguments;
-    EXPECT_THAT(result.errors, StartsWith("attention-atlas learn: ")) << arguments;
-    EXPECT_THAT(result.errors, HasSubstr(message)) << arguments;
-    EXPECT_THAT(result.output, IsEmpty()) << arguments;
-  }
+  });
 }
 
 }

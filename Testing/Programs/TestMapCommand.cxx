@@ -1,26 +1,15 @@
 // attention-atlas map, run as its users run it.
-#include "AttentionEvaluation.h"
-#include "PictureFile.h"
-#include "Program.h"
-#include "TemporaryDirectory.h"
+#include "AttentionOnly/AttentionEvaluation.h"
+#include "CommandTest.h"
+#include "Files/PictureFile.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <sstream>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 using namespace atlas;
 using Result = atlas::test::ProgramResult;
-using atlas::test::RunProgram;
-using atlas::test::TemporaryDirectory;
-using atlas::test::WriteBytes;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace testing;
 
 namespace
 {
@@ -28,26 +17,23 @@ namespace
 constexpr int Size = 70; // more than the rows that are written at once
 const std::string Model = ATLAS_DATA_DIR "/trained-n5-h3.safetensors";
 
-class MapCommand : public testing::Test
+class MapCommand : public test::CommandTest
 {
 protected:
-  static Result Run(const std::string& arguments)
+  MapCommand()
+    : CommandTest("map")
   {
-    return RunProgram(ATLAS_PROGRAM, "map " + arguments);
   }
 
   /// Runs it and reads its picture.
   Picture Draw(const std::string& arguments)
   {
     const std::string path = this->Folder / "map.png";
-    this->Drawn = this->Run(arguments + " -o '" + path + "'");
-    EXPECT_EQ(this->Drawn.code, 0) << this->Drawn.errors;
+    this->Drawn = this->Succeed(arguments + " -o '" + path + "'");
     EXPECT_THAT(this->Folder.Entries(), ElementsAre("map.png"));
     return ReadPicture(path).picture;
   }
 
-  TemporaryDirectory Log;
-  TemporaryDirectory Folder;
   Result Drawn;
 };
 
@@ -117,8 +103,7 @@ TEST_F(MapCommand, DrawsTheHardmax)
 
 TEST_F(MapCommand, PrintsTheShareOfEachClass)
 {
-  const Result result = this->Run("'" + Model + "' --size 70");
-  EXPECT_EQ(result.code, 0);
+  const Result result = this->Succeed("'" + Model + "' --size 70");
   EXPECT_EQ(result.errors, "");
   std::array<double, 5> points = {};
   std::array<double, 5> probabilities = {};
@@ -156,8 +141,7 @@ TEST_F(MapCommand, ThreadsDoNotMatter)
 
 TEST_F(MapCommand, SaysWhatItCanDo)
 {
-  const Result result = this->Run("--help");
-  EXPECT_EQ(result.code, 0);
+  const Result result = this->Succeed("--help");
   for (const char* option : { "--size", "--hardmax", "--output", "--threads" })
   {
     EXPECT_THAT(result.output, HasSubstr(option));
@@ -166,9 +150,9 @@ TEST_F(MapCommand, SaysWhatItCanDo)
 
 TEST_F(MapCommand, RefusesWhatItCannotDo)
 {
-  WriteBytes(this->Log / "text", "no model");
-  const std::string text = this->Log / "text";
-  const std::vector<std::pair<std::string, std::string>> cases = {
+  const std::string text = this->Folder / "text";
+  this->WithFile("text", "no model");
+  this->ExpectRefusals({
     { "", "expected the file of one model, found 0; --help shows how." },
     { "/no/such/model.safetensors", "/no/such/model.safetensors: cannot open file" },
     { "'" + text + "'", text + ": " },
@@ -183,16 +167,7 @@ TEST_F(MapCommand, RefusesWhatItCannotDo)
     { "'" + Model + "' --size 9223372036854775807", "points, found 9223372036854775807." },
     { "'" + Model + "' --size big", "big" },
     { "'" + Model + "' --love", "love" },
-  };
-  for (const auto& [arguments, message] : cases)
-  {
-    const Result result = this->Run(arguments);
-    EXPECT_EQ(result.code, 1) << arguments;
-    EXPECT_THAT(result.errors, StartsWith("attention-atlas map: ")) << arguments;
-    EXPECT_THAT(result.errors, HasSubstr(message)) << arguments;
-    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << arguments;
-    EXPECT_THAT(result.output, IsEmpty()) << arguments;
-  }
+  });
 }
 
 TEST_F(MapCommand, LeavesNoPartOfAPicture)
@@ -201,12 +176,7 @@ TEST_F(MapCommand, LeavesNoPartOfAPicture)
   const Result result = this->Run("'" + Model + "' --size 8 -o '" + missing + "'");
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.errors, StartsWith("attention-atlas map: " + missing));
-  // A folder with something in it is not replaced.
-  std::filesystem::create_directories((this->Folder / "full") / "of things");
-  const Result full =
-    this->Run("'" + Model + "' --size 8 -o '" + (this->Folder / "full").string() + "'");
-  EXPECT_EQ(full.code, 1);
-  EXPECT_THAT(this->Folder.Entries(), ElementsAre("full"));
+  this->ExpectNoPart("'" + Model + "' --size 8", "full");
 }
 
 }

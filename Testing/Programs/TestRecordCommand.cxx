@@ -1,83 +1,44 @@
 // attention-atlas record, run as its users run it.
 
-#include "MappedFile.h"
+#include "CommandTest.h"
+#include "Files/MappedFile.h"
+#include "Files/Safetensors.h"
 #include "ModelsOracle.h"
 #include "PictureBytes.h"
-#include "Program.h"
-#include "RecordingFile.h"
-#include "Safetensors.h"
+#include "Recording/RecordingFile.h"
 #include "SameRecording.h"
-#include "TransformerOracle.h"
-
-#include <algorithm>
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::ExpectRows;
-using atlas::test::ModelsOracle;
-using atlas::test::ProgramResult;
-using atlas::test::Quoted;
-using atlas::test::RunProgram;
-using atlas::test::TemporaryDirectory;
-using atlas::test::TransformerOracle;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using namespace atlas::test;
+using namespace testing;
 
 namespace
 {
 
-class RecordCommand : public testing::Test
+class RecordCommand : public test::CommandTest
 {
 protected:
-  TemporaryDirectory Folder;
-
-  static ProgramResult Run(const std::string& arguments)
+  RecordCommand()
+    : CommandTest("record")
   {
-    return RunProgram(ATLAS_PROGRAM, "record " + arguments);
   }
 
   /// What is written by a run that succeeds.
-  Recording Written(const std::string& arguments)
+  Recording Written(const std::string& arguments) const
   {
-    const std::string path = this->Folder / "run.safetensors";
-    const ProgramResult result = Run(arguments + " -o '" + path + "'");
-    EXPECT_EQ(result.code, 0) << result.errors;
-    EXPECT_EQ(result.output, path + "\n");
-    return ReadRecording(path).recording;
-  }
-
-  /// The model of the oracle with a tokenizer of its own: a token per letter.
-  std::string WithLetters() const
-  {
-    const std::filesystem::path folder = this->Folder / "letters";
-    std::filesystem::copy(TransformerOracle::Folder("gpt2"), folder);
-    test::WriteBytes(folder / "vocab.json", R"({"a": 0, "b": 1, "c": 2, ",": 3, "\u010a": 4})");
-    test::WriteBytes(folder / "merges.txt", "#version: 0.2\n");
-    return "'" + folder.string() + "'";
+    return ReadRecording(this->Write(arguments)).recording;
   }
 };
+
+std::string Words(const std::vector<std::int64_t>& ids)
+{
+  return Joined(ids, [](std::int64_t id) { return std::to_string(id); }, " ");
+}
 
 /// Token ids as --token-ids takes them.
 std::string Ids(const TransformerOracle& oracle)
 {
-  std::string text = "--token-ids '";
-  for (const std::vector<std::int64_t>& sequence : oracle.Input().tokens)
-  {
-    for (const std::int64_t id : sequence)
-    {
-      text += std::to_string(id) + " ";
-    }
-    text += "\n";
-  }
-  return text + "'";
+  return "--token-ids '" + Joined(oracle.Input().tokens, Words, "\n") + "'";
 }
 
 void ExpectHeads(const TransformerOracle& oracle, const Recording& recording)
@@ -120,11 +81,7 @@ TEST_F(RecordCommand, AppliesAnAdapter)
     R"("base_model_name_or_path": ")" + (oracle / "base").string() + "\"");
   test::WriteBytes(folder / "adapter_config.json", settings);
   const SafetensorsFile expected(oracle / "expected.safetensors");
-  std::string ids;
-  for (const std::int64_t id : expected.GetTensors().at("0.input_ids").ToInteger())
-  {
-    ids += std::to_string(id) + " ";
-  }
+  const std::string ids = Words(expected.GetTensors().at("0.input_ids").ToInteger());
   const Recording found = this->Written(Quoted(folder) + " --record all --token-ids '" + ids + "'");
   test::ExpectClose("logits", test::Rows(found.logits, 0, 19),
     expected.GetTensors().at("0.logits").ToDouble(), 2e-5);
@@ -132,12 +89,10 @@ TEST_F(RecordCommand, AppliesAnAdapter)
 
 TEST_F(RecordCommand, RecordsTheRoutingOfAModelWithExperts)
 {
-  const std::filesystem::path path =
-    TransformerOracle::Folder("gpt2").parent_path().parent_path() / "models/transformers/mixtral";
+  const std::string model = Quoted(ModelsOracle("transformers/mixtral"));
   for (const std::string what : { "all", "Routing" })
   {
-    const Recording found =
-      this->Written(Quoted(path) + " --record " + what + " --token-ids '3 1 4 1 5'");
+    const Recording found = this->Written(model + " --record " + what + " --token-ids '3 1 4 1 5'");
     ASSERT_EQ(found.layers.size(), 2U);
     EXPECT_EQ(found.layers[1].routing.experts, 5);
     EXPECT_EQ(found.layers[1].routing.chosen.columns, 2);
@@ -154,10 +109,8 @@ TEST_F(RecordCommand, RecordsAllThatAModelHas)
   ExpectHeads(oracle, found);
   ExpectRows(oracle, found, "hidden.1", 0, found.residual.at(1), 2e-4);
   EXPECT_FALSE(found.logits.IsRecorded());
-  const std::filesystem::path encoder =
-    TransformerOracle::Folder("gpt2").parent_path().parent_path() /
-    "models/transformers/distilbert";
-  const Recording text = this->Written(Quoted(encoder) + " --record all --token-ids '3 1 4 1 5'");
+  const Recording text = this->Written(
+    Quoted(ModelsOracle("transformers/distilbert")) + " --record all --token-ids '3 1 4 1 5'");
   EXPECT_EQ(text.tokens.Count(), 5);
   EXPECT_TRUE(text.layers.at(0).heads.at(0).output.IsRecorded());
 }
@@ -182,9 +135,8 @@ TEST_F(RecordCommand, TakesPicturesAfterAModelOfImages)
     {
       rows += '\0' + std::string(96, color);
     }
-    files.push_back(Quoted(this->Folder / (std::to_string(color) + ".png")));
-    test::WriteBytes(this->Folder / (std::to_string(color) + ".png"),
-      test::PngFile(32, 32, 8, test::PngColor::Rgb, rows));
+    files.push_back(this->WithFile(
+      std::to_string(color) + ".png", test::PngFile(32, 32, 8, test::PngColor::Rgb, rows)));
   }
   const std::string model = Quoted(TransformerOracle::Folder("vit"));
   const Recording found = this->Written(model + " " + files[0] + " " + files[1]);
@@ -200,20 +152,18 @@ TEST_F(RecordCommand, TakesPicturesAfterAModelOfImages)
 
 TEST_F(RecordCommand, TokenizesPrompts)
 {
-  const std::string model = this->WithLetters();
+  const std::string model = this->Letters();
   const Recording found = this->Written(model + " 'ab,a' cab");
   EXPECT_THAT(found.tokens.id, ElementsAre(0, 1, 3, 0, 2, 0, 1));
   EXPECT_THAT(found.tokens.text, ElementsAre("a", "b", ",", "a", "c", "a", "b"));
   EXPECT_THAT(found.sequenceOffsets, ElementsAre(0, 4, 7));
 
-  test::WriteBytes(this->Folder / "prompts.txt", "ab,a\ncab\n");
   const Recording same =
-    this->Written(model + " --prompts " + Quoted(this->Folder / "prompts.txt"));
+    this->Written(model + " --prompts " + this->WithFile("prompts.txt", "ab,a\ncab\n"));
   test::ExpectEqual(same.layers.at(1).heads.at(1), found.layers.at(1).heads.at(1));
   EXPECT_EQ(same.tokens.text, found.tokens.text);
 
-  const ProgramResult cut =
-    Run(model + " abba --max-length 3 -o " + Quoted(this->Folder / "cut.safetensors"));
+  const ProgramResult cut = Run(model + " abba --max-length 3 -o " + this->File("cut.safetensors"));
   EXPECT_THAT(cut.errors, HasSubstr("warning: sequence 0 has 4 tokens; the last 1 are left out"));
   EXPECT_THAT(
     ReadRecording(this->Folder / "cut.safetensors").recording.tokens.id, ElementsAre(0, 1, 1));
@@ -221,7 +171,7 @@ TEST_F(RecordCommand, TokenizesPrompts)
 
 TEST_F(RecordCommand, NamesSettingsThatAreNotKnown)
 {
-  const std::string model = this->WithLetters();
+  const std::string model = this->Letters();
   const std::filesystem::path config = this->Folder / "letters" / "config.json";
   std::string text = ReadFile(config);
   test::WriteBytes(config, text.insert(text.find('{') + 1, R"("my_notes": "mine", )"));
@@ -233,15 +183,15 @@ TEST_F(RecordCommand, NamesSettingsThatAreNotKnown)
 
 TEST_F(RecordCommand, KeepsLineBreaksOfPrompts)
 {
-  const std::string model = this->WithLetters();
+  const std::string model = this->Letters();
   const Recording found = this->Written(model + " 'a\nb\n' 'c\n\na'");
   EXPECT_THAT(found.tokens.id, ElementsAre(0, 4, 1, 4, 2, 4, 4, 0));
   EXPECT_THAT(found.sequenceOffsets, ElementsAre(0, 4, 8));
-  test::WriteBytes(
-    this->Folder / "prompts.jsonl", "\"a\\nb\\n\"\n{\"id\": 7, \"prompt\": \"c\\n\\na\"}\n");
   const std::string output = this->Folder / "file.safetensors";
   const ProgramResult result =
-    Run(model + " --prompts " + Quoted(this->Folder / "prompts.jsonl") + " -o " + Quoted(output));
+    Run(model + " --prompts " +
+        this->WithFile("prompts.jsonl", "\"a\\nb\\n\"\n{\"id\": 7, \"prompt\": \"c\\n\\na\"}\n") +
+        " -o " + Quoted(output));
   EXPECT_THAT(
     result.errors, HasSubstr("warning: " + (this->Folder / "prompts.jsonl").string() +
                              ": only the text of each line is read, and not its \"id\"."));
@@ -250,31 +200,28 @@ TEST_F(RecordCommand, KeepsLineBreaksOfPrompts)
 
 TEST_F(RecordCommand, SaysWhatIsWrongWithPrompts)
 {
-  const std::string model = this->WithLetters();
-  const std::string output = " -o " + Quoted(this->Folder / "run.safetensors");
+  const std::string model = this->Letters();
+  const std::string output = " -o " + this->File("run.safetensors");
   test::WriteBytes(this->Folder / "list.json", "[\"a\"]");
   test::WriteBytes(this->Folder / "bad.jsonl", "\"a\"\n{\"messages\": []}\n");
   test::WriteBytes(this->Folder / "empty.txt", "");
   const std::string folder = this->Folder.Path().string() + "/";
   const std::string list = folder + "list.json";
-  const std::string long_ = " '" + std::string(400, 'a') + "'";
-  for (const auto& [arguments, message] :
-    std::vector<std::pair<std::string, std::string>>{
-      { " ''", "prompt 1: expected a text, found no tokens." },
-      { " a ''", "prompt 2: expected a text, found no tokens." },
-      { " --prompts " + list, list + ": expected a text with one prompt per line, or JSON lines" },
-      { " --prompts " + folder + "bad.jsonl", "bad.jsonl, line 2: expected a prompt as" },
-      { " --prompts " + folder + "empty.txt",
-        "empty.txt: expected at least one prompt, found none." },
-      { " --prompts " + folder + "none.txt", "none.txt: cannot open file" },
-      { long_, "positions of the model; shorten it, or set --max-length to cut it off." },
-      { " a --target b", "--target: expected a model with an encoder and a decoder" } })
-  {
-    const ProgramResult result = Run(model + arguments + output);
-    EXPECT_EQ(result.code, 1) << arguments;
-    EXPECT_THAT(result.errors, HasSubstr(message)) << arguments;
-    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
-  }
+  this->ExpectRefusals({
+    { model + " ''" + output, "prompt 1: expected a text, found no tokens." },
+    { model + " a ''" + output, "prompt 2: expected a text, found no tokens." },
+    { model + " --prompts " + list + output,
+      list + ": expected a text with one prompt per line, or JSON lines" },
+    { model + " --prompts " + folder + "bad.jsonl" + output,
+      "bad.jsonl, line 2: expected a prompt as" },
+    { model + " --prompts " + folder + "empty.txt" + output,
+      "empty.txt: expected at least one prompt, found none." },
+    { model + " --prompts " + folder + "none.txt" + output, "none.txt: cannot open file" },
+    { model + "'" + std::string(400, 'a') + "'" + output,
+      "positions of the model; shorten it, or set --max-length to cut it off." },
+    { model + " a --target b" + output,
+      "--target: expected a model with an encoder and a decoder" },
+  });
 }
 
 TEST_F(RecordCommand, RecordsWhatFiguresNeed)
@@ -329,24 +276,15 @@ TEST_F(RecordCommand, GeneratesTheMostProbableToken)
 TEST_F(RecordCommand, ThreadsDoNotMatter)
 {
   const TransformerOracle oracle("gpt2");
-  for (const char* threads : { "1", "3" })
-  {
-    EXPECT_EQ(Run(Quoted(oracle.Path()) + " " + Ids(oracle) + " --threads " + threads + " -o " +
-                  Quoted(this->Folder / (std::string(threads) + ".safetensors")))
-                .code,
-      0);
-  }
-  EXPECT_EQ(test::ReadBytes(this->Folder / "1.safetensors"),
-    test::ReadBytes(this->Folder / "3.safetensors"));
+  this->ExpectSameForThreads(Quoted(oracle.Path()) + " " + Ids(oracle));
 }
 
 TEST_F(RecordCommand, RefusesWhatItCannotDo)
 {
-  const std::string folder = this->Folder.Path().string();
-  const std::string output = " -o '" + folder + "/run.safetensors'";
+  const std::string output = " -o " + this->File("run.safetensors");
   const std::string model = Quoted(TransformerOracle::Folder("gpt2"));
   const std::string ids = model + " --token-ids '1 2' ";
-  const std::vector<std::pair<std::string, std::string>> cases = {
+  this->ExpectRefusals({
     { "", "expected a model, found none; --help shows how." },
     { ids, "expected --output, the recording to write, found none." },
     { ids + "-o run.json", "--output: expected a name ending in .safetensors, found 'run.json'." },
@@ -362,7 +300,7 @@ TEST_F(RecordCommand, RefusesWhatItCannotDo)
     { model + " --token-ids '1 x'" + output, "line 1" },
     { model + " --token-ids 100000" + output, "100000" },
     { ids + "--frames-per-film 2" + output, "--frames-per-film: expected 0, since a model of "
-                                            "architecture gpt2 reads no films, found 2." },
+                                            "architecture gpt2 reads no videos, found 2." },
     { ids + "--frames-per-second 0" + output, "--frames-per-second: expected a positive number" },
     { ids + "--layers 7" + output, "7" },
     { ids + "--layers ''" + output, "--layers: expected numbers such as 0,4,5, found none." },
@@ -378,28 +316,13 @@ TEST_F(RecordCommand, RefusesWhatItCannotDo)
     { ids + "--max-length -1" + output, "--max-length: expected at least 0, found -1." },
     { ids + "--threads -1" + output, "--threads: expected at least 0, found -1." },
     { ids + "--love" + output, "love" },
-  };
-  for (const auto& [arguments, message] : cases)
-  {
-    const ProgramResult result = Run(arguments);
-    EXPECT_EQ(result.code, 1) << arguments;
-    EXPECT_THAT(result.errors, StartsWith("attention-atlas record: ")) << arguments;
-    EXPECT_THAT(result.errors, HasSubstr(message)) << arguments;
-    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << arguments;
-    EXPECT_THAT(result.output, IsEmpty()) << arguments;
-    EXPECT_THAT(this->Folder.Entries(), IsEmpty()) << arguments;
-  }
+  });
 }
 
 TEST_F(RecordCommand, LeavesNoPartOfARecording)
 {
-  // A folder with something in it is not replaced.
-  std::filesystem::create_directories(this->Folder / "full.safetensors" / "of things");
-  const ProgramResult result =
-    Run(Quoted(TransformerOracle::Folder("gpt2")) + " --token-ids 1 -o " +
-        Quoted(this->Folder / "full.safetensors"));
-  EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(this->Folder.Entries(), ElementsAre("full.safetensors"));
+  this->ExpectNoPart(
+    Quoted(TransformerOracle::Folder("gpt2")) + " --token-ids 1", "full.safetensors");
 }
 
 }

@@ -34,11 +34,7 @@ def random_model(random, tokens, heads, size):
     def normal(*shape):
         return random.normal(size=shape)
 
-    tensors = {
-        "word_embedding": normal(tokens, 3),
-        "position_embedding": normal(2, 3),
-        "unembedding": normal(tokens, 3),
-    }
+    tensors = {"word_embedding": normal(tokens, 3), "position_embedding": normal(2, 3), "unembedding": normal(tokens, 3)}
     for head in range(heads):
         tensors |= {f"heads.{head}.{name}": normal(size, 3) for name in ("query", "key", "value")}
         tensors[f"heads.{head}.output"] = normal(3, size)
@@ -177,10 +173,7 @@ class Reading(ArticleTest):
     def open(self, asks="", still=True):
         self.browser.resize(1300, 900)
         value = "reduce" if still else "no-preference"
-        features = [
-            {"name": "prefers-reduced-motion", "value": value},
-            {"name": "prefers-color-scheme", "value": "light"},
-        ]
+        features = [{"name": "prefers-reduced-motion", "value": value}, {"name": "prefers-color-scheme", "value": "light"}]
         self.browser.call("Emulation.setEmulatedMedia", features=features)
         self.browser.open(self.path, asks)
         self.assertEqual(self.browser.state("error"), None)
@@ -453,9 +446,7 @@ class Reading(ArticleTest):
     def test_print(self):
         """The PDF file has the text of all chapters and their pictures."""
         pdf = self.path.with_suffix(".pdf")
-        text = subprocess.run(
-            ["pdftotext", "-layout", str(pdf), "-"], capture_output=True, text=True, check=True
-        ).stdout
+        text = subprocess.run(["pdftotext", "-layout", str(pdf), "-"], capture_output=True, text=True, check=True).stdout
         for number in range(1, 9):
             self.assertRegex(text, rf"(?m)^\W*{number}\. [A-Z]")
         self.assertNotIn("Show me", text)
@@ -512,30 +503,27 @@ class Files(ArticleTest):
         """One error, which says what was expected, and no file."""
         random = numpy.random.default_rng(0)
         folder = atlastest.OUTPUT
-        for heads, tokens, text in (
-            (2, 5, "expected a model with 3 to 8 heads, found 2"),
-            (3, 30, "2 to 24 tokens, found 30"),
-            (3, 5, "expected a model with next_token, found none"),
-        ):
+        about = {"format": "attention-atlas.attention-only", "version": "1"}
+
+        def write(**given):
+            return lambda: article.write(**{"path": folder / "none.html", "pdf": False, **given})
+
+        def model(heads, tokens):
             path = folder / f"{heads}-{tokens}.safetensors"
-            atlastest.write_safetensors(
-                path,
-                random_model(random, tokens, heads, 2),
-                {"format": "attention-atlas.attention-only", "version": "1"},
-            )
-            with self.subTest(text), self.assertRaisesRegex(ValueError, text):
-                article.write(folder / "none.html", path, pdf=False)
-        recording = atlastest.DATA / "recordings" / "language-2.safetensors"
-        for arguments, error, text in (
-            ({"model": recording}, ValueError, "expected a small attention-only model, found a recording"),
-            ({"model": folder / "missing.safetensors"}, FileNotFoundError, "no such file"),
-            ({"transformer": atlastest.TRAINED}, ValueError, "expected a transformer, found a model"),
-            ({"steps": 1}, ValueError, "steps"),
-            ({"theme": "pink"}, ValueError, "theme: expected system, light, dark"),
-            ({"path": folder / "page.txt"}, ValueError, "ends with .html"),
-        ):
-            with self.subTest(text), self.assertRaisesRegex(error, text):
-                article.write(**{"path": folder / "none.html", "pdf": False, **arguments})
+            atlastest.write_safetensors(path, random_model(random, tokens, heads, 2), about)
+            return write(model=path)
+
+        self.assert_raise(
+            (model(2, 5), "expected a model with 3 to 8 heads, found 2"),
+            (model(3, 30), "2 to 24 tokens, found 30"),
+            (model(3, 5), "expected a model with next_token, found none"),
+            (write(model=atlastest.DATA / "recordings" / "language-2.safetensors"), "small .* model, found a recording"),
+            (write(model=folder / "missing.safetensors"), "no such file", FileNotFoundError),
+            (write(transformer=atlastest.TRAINED), "expected a transformer, found a model"),
+            (write(steps=1), "steps"),
+            (write(theme="pink"), "theme: expected system, light, dark"),
+            (write(path=folder / "page.txt"), "ends with .html"),
+        )
         self.assertEqual(list(folder.glob("none*")), [])
 
     def test_same_bytes(self):
@@ -557,7 +545,3 @@ class Files(ArticleTest):
             os.environ["PATH"] = path
         self.assertIn("left out: the PDF file: no Chromium browser found", errors.getvalue())
         self.assertTrue(pathlib.Path(atlastest.OUTPUT / "plain.html").is_file())
-
-
-if __name__ == "__main__":
-    atlastest.main()

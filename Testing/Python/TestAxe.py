@@ -26,6 +26,7 @@ FOUND = """axe.run().then(({violations, passes}) => [passes.length, violations
   .map(({id, help, nodes}) => [id, help, ...nodes.map(({html}) => html.slice(0, 120))].join(" | "))])"""
 
 
+@unittest.skipUnless(shutil.which("npm") and chromium.PROGRAM, "needs npm and Chromium: Plugin/install-deps.sh --all")
 class Accessible(AtlasTest):
     @classmethod
     def setUpClass(cls):
@@ -54,8 +55,24 @@ class Accessible(AtlasTest):
             kept = atlastest.SOURCE / "Plugin" / RESULTS / name
             self.assertEqual((atlastest.OUTPUT / RESULTS / name).read_bytes(), kept.read_bytes())
 
+    def audit(self, browser):
+        """Expects that axe-core finds nothing serious in what the browser shows."""
+        passed, issues = browser.run(FOUND)
+        self.assertEqual(issues, [])
+        self.assertGreater(passed, 20)
+
+    def looks(self, width, height):
+        """A browser with axe-core's script and, as wide as a screen and as a phone, light and dark, what the subtests are of."""
+        axe = (self.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+        with chromium.Chromium() as browser:
+            for phone in (False, True):
+                browser.resize(*((390, 844) if phone else (width, height)), phone)
+                for theme in ("light", "dark"):
+                    browser.prefer(theme)
+                    yield browser, axe, {"theme": theme, "phone": phone}
+
     def test_pages(self):
-        """Every kind of scene, light and dark, as wide as a screen and as a phone, without and with its table."""
+        """Every kind of scene, without and with its table."""
         recording = write_recording(atlastest.OUTPUT / "random.safetensors")
         corpus = atlastest.DATA / "corpus" / "language-2.safetensors"
         settings = {"method": "TSNE", "perplexity": 10, "iterations": 100}
@@ -67,66 +84,41 @@ class Accessible(AtlasTest):
             web.composition(atlastest.DATA / "models" / "induction" / "config.json"),
             web.scatter(corpus), web.contexts(corpus, all_heads=True),
         ]
-        axe = (self.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
         path = atlastest.OUTPUT / "page.html"
         web.page(scenes, path)
-        with chromium.Chromium() as browser:
-            for theme, phone in (("light", False), ("dark", False), ("light", True), ("dark", True)):
-                browser.prefer(theme)
-                browser.resize(*((390, 844) if phone else (1000, 800)), phone)
-                for number in range(len(scenes)):
-                    browser.open(path, f"1-5&scene={number}")
-                    browser.run(axe)
-                    browser.run("document.getElementById('stage').focus()")
-                    for table in ("closed", "open"):
-                        with self.subTest(scene=number, theme=theme, phone=phone, table=table):
-                            passed, issues = browser.run(FOUND)
-                            self.assertEqual(issues, [])
-                            self.assertGreater(passed, 20)
-                        browser.run("document.getElementById('table').click()")
-                        browser.settle()
+        for browser, axe, look in self.looks(1000, 800):
+            for number in range(len(scenes)):
+                browser.open(path, f"1-5&scene={number}")
+                browser.run(axe)
+                browser.run("document.getElementById('stage').focus()")
+                for table in ("closed", "open"):
+                    with self.subTest(scene=number, table=table, **look):
+                        self.audit(browser)
+                    browser.run("document.getElementById('table').click()")
+                    browser.settle()
             # What it finds where there is an issue: a field without a label.
             browser.run("document.querySelector('label[for=search]').remove()")
             self.assertIn("label |", "".join(browser.run(FOUND)[1]))
 
     def test_article(self):
-        """The article, light and dark, as wide as a screen and as a phone, before and after its guesses."""
+        """The article, before and after its guesses."""
         (path,) = article.write(atlastest.OUTPUT / "article.html", steps=100, pdf=False, states=False)
-        axe = (self.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
-        with chromium.Chromium() as browser:
-            for theme, phone in (("light", False), ("dark", False), ("light", True), ("dark", True)):
-                browser.prefer(theme)
-                browser.resize(*((390, 844) if phone else (1300, 900)), phone)
-                browser.open(path)
-                browser.run(axe)
-                for guessed in (False, True):
-                    with self.subTest(theme=theme, phone=phone, guessed=guessed):
-                        passed, issues = browser.run(FOUND)
-                        self.assertEqual(issues, [])
-                        self.assertGreater(passed, 20)
-                    browser.run("document.querySelectorAll('fieldset input').forEach(input => input.click())")
-                    browser.settle()
+        for browser, axe, look in self.looks(1300, 900):
+            browser.open(path)
+            browser.run(axe)
+            for guessed in (False, True):
+                with self.subTest(guessed=guessed, **look):
+                    self.audit(browser)
+                browser.run("document.querySelectorAll('fieldset input').forEach(input => input.click())")
+                browser.settle()
 
     def test_documents(self):
-        """The pages of the documents, light and dark."""
+        """The pages of the documents."""
         folder = atlastest.OUTPUT / "site"
         make_site.Site(folder).write()
-        axe = (self.folder / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
-        with chromium.Chromium() as browser:
-            for theme in ("light", "dark"):
-                browser.prefer(theme)
-                for path in sorted(folder.glob("*.html")):
-                    with self.subTest(path.name, theme=theme):
-                        browser.open(path)
-                        browser.run(axe)
-                        passed, issues = browser.run(FOUND)
-                        self.assertEqual(issues, [])
-                        self.assertGreater(passed, 20)
-
-
-if __name__ == "__main__":
-    for name, found in (("npm", shutil.which("npm")), ("Chromium", chromium.PROGRAM)):
-        if not found:
-            print(f"Skipped: there is no {name}; Plugin/install-deps.sh --all installs it.")
-            sys.exit(atlastest.SKIPPED)
-    atlastest.main()
+        for browser, axe, look in self.looks(1000, 800):
+            for path in sorted(folder.glob("*.html")) if not look["phone"] else []:
+                with self.subTest(path.name, **look):
+                    browser.open(path)
+                    browser.run(axe)
+                    self.audit(browser)

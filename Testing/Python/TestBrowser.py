@@ -18,7 +18,7 @@ from attentionatlas._internal import data
 from chromium import PROGRAM, Chromium
 from figuretest import Expected
 from paraview import servermanager, simple
-from randomrecording import SIZE, TOKENS, write_recording, write_text
+from randomrecording import TOKENS, attention_of, write_recording, write_text
 from webpages import Page, pair_angles
 
 HOSTILE = [
@@ -95,6 +95,20 @@ class Browser(AtlasTest):
         self.browser.run(f"document.getElementById('{name}').click()")
         self.browser.settle()
 
+    def downloaded(self, name, pattern):
+        """The rows of the one file that the page then leaves in a folder."""
+        folder = atlastest.OUTPUT / name
+        for earlier in folder.glob("*.csv"):
+            earlier.unlink()
+        self.browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+        self.click("csv")
+        end = time.monotonic() + 30
+        while not list(folder.glob(pattern)) and time.monotonic() < end:
+            time.sleep(0.05)
+        (file,) = folder.glob(pattern)
+        with file.open(newline="", encoding="utf-8") as opened:
+            return list(csv.reader(opened))
+
     def focused(self):
         return self.browser.run("document.activeElement.id")
 
@@ -136,10 +150,7 @@ class Browser(AtlasTest):
         """A search finds the tokens with a text, and no token becomes an element."""
         tokens = (HOSTILE * 5)[:30]
         path = write_recording(atlastest.OUTPUT / "hostile.safetensors", tokens)
-        scenes = [
-            web.sentence(path, layer=0, head=1),
-            web.head_embedding(path, 0, 1, 3, Perplexity=10, Iterations=100),
-        ]
+        scenes = [web.sentence(path, layer=0, head=1), web.head_embedding(path, 0, 1, 3, Perplexity=10, Iterations=100)]
         page = self.page("hostile", scenes, "scene=1&search=THE", theme="dark")
         state = self.browser.state
         self.assertEqual(state("found"), "20")  # queries and keys of " the" and " The"
@@ -212,12 +223,8 @@ class Browser(AtlasTest):
         return [token.replace(" ", "\N{MIDDLE DOT}") for token in TOKENS[:10]]
 
     def weights(self, layer, head):
-        """The causal attention of the first sequence, from the queries and keys of the file."""
-        tensors, _ = atlastest.read_safetensors(self.recording)
-        query, key = (tensors[f"layers.{layer}.heads.{head}.{name}"][:10].astype(float) for name in ("query", "key"))
-        scores = numpy.where(numpy.tri(10, dtype=bool), query @ key.T / SIZE**0.5, -numpy.inf)
-        weights = numpy.exp(scores - scores.max(axis=1, keepdims=True))
-        return weights / weights.sum(axis=1, keepdims=True)
+        """The causal attention of the first sequence."""
+        return attention_of(self.recording, layer, head, slice(10))
 
     def test_keys(self):
         """Tab leads into the scene, arrows step through the items that are announced, Escape leaves."""
@@ -299,7 +306,7 @@ class Browser(AtlasTest):
         self.assertGreater(self.browser.run("document.getElementById('mark').width"), 0)
         self.assertIn("First: 1; Second: 2", self.text("announced"))
 
-        self.browser.run("(k => { k.value = '1'; k.dispatchEvent(new Event('change')); })(document.getElementById('kind'))")
+        self.choose("kind", 1)
         self.assertEqual(self.text("shown-rows"), "1 to 100 of 4,096")
         for _ in range(40):
             self.click("next")
@@ -307,16 +314,7 @@ class Browser(AtlasTest):
         self.assertTrue(self.browser.run("document.getElementById('next').disabled"))
         self.assertEqual(self.browser.run(CELLS)[-1][0], "4095")
 
-        folder = atlastest.OUTPUT / "downloads"
-        file = folder / "attention-torus.csv"
-        file.unlink(missing_ok=True)
-        self.browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
-        self.click("csv")
-        end = time.monotonic() + 30
-        while not file.exists() and time.monotonic() < end:
-            time.sleep(0.05)
-        with file.open(newline="", encoding="utf-8") as opened:
-            heads, *rows = csv.reader(opened)
+        heads, *rows = self.downloaded("downloads", "attention-torus.csv")
         self.assertEqual(heads, ["Point", "Class", "Probability", "x", "y"])
         rows = numpy.array(rows, float)
         steps = numpy.linspace(-numpy.pi, numpy.pi, 64)
@@ -337,17 +335,7 @@ class Browser(AtlasTest):
         cells = set()
         for kind in self.browser.run("[...document.getElementById('kind').options].map(option => option.value)"):
             self.choose("kind", kind)
-            folder = atlastest.OUTPUT / "formulas" / kind
-            for earlier in folder.glob("*.csv"):
-                earlier.unlink()
-            self.browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
-            self.click("csv")
-            end = time.monotonic() + 30
-            while not list(folder.glob("*.csv")) and time.monotonic() < end:
-                time.sleep(0.05)
-            (file,) = folder.glob("*.csv")
-            with file.open(newline="", encoding="utf-8") as opened:
-                cells.update(cell for row in csv.reader(opened) for cell in row)
+            cells.update(cell for row in self.downloaded(f"formulas/{kind}", "*.csv") for cell in row)
         self.assertIn("plain", cells)
         self.assertLessEqual({f"'{text}" for text in formulas}, cells)
         self.assertFalse({"=1+1", "+1", "@sum"} & cells)
@@ -530,10 +518,7 @@ class Browser(AtlasTest):
         ):
             self.browser.prefer(system)
             if choice:
-                self.browser.run(
-                    f"(t => {{ t.value = '{choice}'; t.dispatchEvent(new Event('change')); }})"
-                    "(document.getElementById('theme'))"
-                )
+                self.choose("theme", choice)
             self.browser.settle()
             stage = self.stage(f"theme-{system}-{choice}").astype(float)
             lightness = stage.mean(axis=-1)
@@ -707,7 +692,3 @@ class Browser(AtlasTest):
         self.browser.open(page)
         self.assertEqual(self.browser.state("status"), "error")
         self.assertIn("This page cannot be drawn", self.text("status"))
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -3,8 +3,8 @@
 import atlastest
 import figuretest
 import numpy
-from atlastest import AtlasTest
-from attentionatlas import Missing, Recording, circuits
+from attentionatlas import circuits
+from figuretest import OracleFigures
 from matplotlib.collections import LineCollection
 from paraview import simple
 
@@ -26,22 +26,14 @@ def matrix_of(figure, rows, columns):
     return values[:: values.shape[0] // rows, :: values.shape[1] // columns]
 
 
-class CircuitFigures(AtlasTest):
-    TOLERANCE = 1e-5  # for single precision (Testing/Oracle/analysis/README.md)
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.recording = figuretest.record_oracle("gpt2", atlastest.OUTPUT / "gpt2.safetensors")
-
-    def opened(self):
-        return Recording.opened(self.recording, model=CONFIG)
+class CircuitFigures(OracleFigures):
+    NAME = "gpt2"
 
     def test_files(self):
         folder, reasons = atlastest.OUTPUT / "figures", []
         output = circuits.Output(width=400)
         named = circuits.render_named(
-            CONFIG, folder, output, reasons, self.recording, prompt="5 7 9 11", patch_from="5 8 9 11", **PLACE
+            CONFIG, folder, output, reasons, self.path, prompt="5 7 9 11", patch_from="5 8 9 11", **PLACE
         )
         self.assertEqual(reasons, [])
         self.assertEqual(list(named), list(circuits.FIGURES))
@@ -52,11 +44,8 @@ class CircuitFigures(AtlasTest):
     def test_letters_of_a_pdf_are_text(self):
         folder = atlastest.OUTPUT / "pdf"
         output = circuits.Output("pdf", width_mm=180)
-        for path in circuits.render_named(CONFIG, folder, output, recording=self.recording, **PLACE).values():
-            pdf = figuretest.Pdf(path)
-            self.assertEqual(pdf.type3, 0, path)
-            self.assertGreater(pdf.embedded, 0, path)
-            self.assertAlmostEqual(pdf.size_mm[0], 180, delta=0.2)
+        for path in circuits.render_named(CONFIG, folder, output, recording=self.path, **PLACE).values():
+            figuretest.check_pdf(self, path, 180)
 
     def test_what_is_missing_is_left_out(self):
         reasons = []
@@ -64,8 +53,6 @@ class CircuitFigures(AtlasTest):
         weights = ("composition", "copying", "spectra", "qk", "ov", "skip-trigrams", "bigrams")
         self.assertEqual(list(named), [f"circuits-{name}" for name in weights])
         self.assertEqual(len(reasons), 3)
-        with self.assertRaisesRegex(ValueError, "expected a recording, found a model"):
-            circuits.lens(CONFIG)
 
     def test_composition(self):
         corrected = expected("spectra", "composition.q.corrected")[0, :, 1, :]
@@ -145,21 +132,13 @@ class CircuitFigures(AtlasTest):
         self.assertEqual([len(points.get_offsets()) for points in figure.axes[0].collections], [17, 17])
 
     def test_bad_input(self):
-        with self.assertRaisesRegex(FileNotFoundError, "none.json: no such file"):
-            circuits.composition("none.json")
-        with self.assertRaisesRegex(ValueError, "kind: expected Q, K or V, found X"):
-            circuits.composition(CONFIG, kind="X")
-        with self.assertRaisesRegex(ValueError, "layer: expected 0 to 1, found 2"):
-            circuits.circuit(CONFIG, layer=2)
-        with self.assertRaisesRegex(ValueError, "head: expected 0 to 3, found 4"):
-            circuits.skip_trigrams(CONFIG, head=4)
-        with self.assertRaisesRegex(ValueError, "source: expected a layer before 1, found 1"):
-            circuits.virtual_weights(CONFIG, layer=1, source=(1, 0))
-        with self.assertRaisesRegex(ValueError, "site: expected .* found Somewhere"):
-            circuits.patching(CONFIG, site="Somewhere")
-        with self.assertRaisesRegex(ValueError, "999"):
-            circuits.circuit(CONFIG, tokens=["#999"])
-
-
-if __name__ == "__main__":
-    atlastest.main()
+        self.assert_raise(
+            (lambda: circuits.composition("none.json"), "none.json: no such file", FileNotFoundError),
+            (lambda: circuits.composition(CONFIG, kind="X"), "kind: expected Q, K or V, found X"),
+            (lambda: circuits.circuit(CONFIG, layer=2), "layer: expected 0 to 1, found 2"),
+            (lambda: circuits.skip_trigrams(CONFIG, head=4), "head: expected 0 to 3, found 4"),
+            (lambda: circuits.virtual_weights(CONFIG, 1, source=(1, 0)), "source: expected a layer before 1, found 1"),
+            (lambda: circuits.patching(CONFIG, site="Somewhere"), "site: expected .* found Somewhere"),
+            (lambda: circuits.circuit(CONFIG, tokens=["#999"]), "999"),
+            (lambda: circuits.lens(CONFIG), "expected a recording, found a model"),
+        )

@@ -66,7 +66,7 @@ class Corpus(AtlasTest):
             yield self.recording.attention(layer, head, line).astype(float), self.recording.tokens(line)
 
     def test_heads_are_those_of_recordings(self):
-        table = self.corpus.heads()
+        table = self.corpus.head_table()
         self.assertEqual(len(table), 16)
         tokens = sum(self.recording.lengths)
         self.assertEqual((self.corpus.token_count, self.corpus.document_count), (tokens, len(LINES)))
@@ -111,7 +111,7 @@ class Corpus(AtlasTest):
         table = self.corpus.quantiles(LAYER, HEAD)
         numpy.testing.assert_allclose(column(table, "Quantile"), numpy.arange(101) / 100)
         ranks = numpy.floor(numpy.arange(101) / 100 * (tokens - 1)).astype(int)
-        heads = self.corpus.heads()
+        heads = self.corpus.head_table()
         for name, values in (("Entropy", entropy), ("Concentration", numpy.subtract(strongest, second))):
             expected = numpy.sort(values)[ranks]
             numpy.testing.assert_allclose(column(table, name), expected, rtol=0.0101, atol=2e-6)
@@ -127,7 +127,7 @@ class Corpus(AtlasTest):
                 occurrences[token] = occurrences.get(token, 0) + 1
                 to[token] = to.get(token, 0) + weights[:, position].sum()
                 from_[token] = from_.get(token, 0) + weights[position].sum()
-        table = self.corpus.tokens(LAYER, HEAD)
+        table = self.corpus.token_table(LAYER, HEAD)
         self.assertEqual(set(table["Token"]), set(to))
         for name, expected in (("To Total", to), ("From Total", from_), ("Occurrences", occurrences)):
             found = dict(zip(table["Token"], column(table, name)))
@@ -135,7 +135,7 @@ class Corpus(AtlasTest):
                 self.assertAlmostEqual(found[token], value, delta=1e-5, msg=f"{name} of {token!r}")
         totals = column(table, "To Total")
         self.assertTrue((numpy.diff(totals) <= 0).all(), "the largest first")
-        few = self.corpus.tokens(LAYER, HEAD, sort_by="Occurrences", minimum_occurrences=2, top=3)
+        few = self.corpus.token_table(LAYER, HEAD, sort_by="Occurrences", minimum_occurrences=2, top=3)
         self.assertEqual(len(few), 3)
         self.assertEqual(column(few, "Occurrences").tolist(), sorted(occurrences.values())[-3:][::-1])
 
@@ -165,15 +165,14 @@ class Corpus(AtlasTest):
         self.assertIn(highest, halves)
         self.assertIn(lowest, halves)
         self.assertEqual(set(column(ends, "Document")[:12].tolist()), {-1})
-        with self.assertRaisesRegex(ValueError, "circuit: expected QK or OV, found 'KQ'"):
-            corpus.parts(circuit="KQ")
-        for bad, message in (
+        other = atlastest.DATA / "models" / "induction"
+        self.assert_raise(
+            (lambda: corpus.parts(circuit="KQ"), "circuit: expected QK or OV, found 'KQ'", ValueError),
             (lambda: corpus.parts(circuit="OV"), "expected the Model of the statistics"),
             (lambda: self.corpus.parts(circuit="OV", model=MODEL), "with Sample Values"),
-            (lambda: corpus.parts(circuit="OV", model=atlastest.DATA / "models" / "induction"), "expected that of the statistics"),
-        ):
-            with self.assertRaisesRegex(atlas.Error, message):
-                bad()
+            (lambda: corpus.parts(circuit="OV", model=other), "expected that of the statistics"),
+            kind=atlas.Error,
+        )
 
     def test_contexts_are_those_of_recordings(self):
         best = []
@@ -234,13 +233,27 @@ class Corpus(AtlasTest):
         path = self.corpus.save(atlastest.OUTPUT / "corpus.safetensors")
         with atlas.open(path) as corpus:
             self.assertIsInstance(corpus, atlas.Corpus)
-            self.assertEqual((corpus.name, corpus.layers, corpus.head_count), ("corpus.safetensors", [0, 1], 8))
+            self.assertEqual((corpus.name, corpus.layer_numbers, corpus.head_count), ("corpus.safetensors", [0, 1], 8))
             for name in self.corpus.columns_of_heads:
-                numpy.testing.assert_array_equal(column(corpus.heads(), name), column(self.corpus.heads(), name))
+                numpy.testing.assert_array_equal(column(corpus.head_table(), name), column(self.corpus.head_table(), name))
             again = corpus.save(atlastest.OUTPUT / "again.safetensors")
             self.assertEqual(again.read_bytes(), path.read_bytes())
         with self.assertRaisesRegex(ValueError, "expected a name that ends with .safetensors"):
             self.corpus.save(atlastest.OUTPUT / "corpus.txt")
+
+    def test_old_names(self):
+        """They work, and warn where they are used."""
+        recording = self.model.record("And God said")
+        with atlas.open(atlastest.TRAINED) as small:
+            for thing, old, new in (
+                (self.corpus, "layers", "layer_numbers"), (self.corpus, "heads", "head_table"),
+                (self.corpus, "tokens", "token_table"), (recording, "layers", "layer_numbers"),
+                (recording, "heads", "head_count"), (self.model, "layers", "layer_count"),
+                (self.model, "heads", "head_count"), (small, "heads", "head_count"), (small, "tokens", "token_count"),
+            ):
+                with self.subTest(type(thing).__name__ + "." + old), self.assertWarnsRegex(DeprecationWarning, new) as caught:
+                    self.assertEqual(getattr(thing, old), getattr(thing, new))
+                self.assertEqual(caught.filename, __file__)
 
     def test_full_disk(self):
         """One error, the file that was there stays, and nothing half-written is left: from the filter and by the command."""
@@ -272,7 +285,7 @@ class Corpus(AtlasTest):
         paragraphs = atlastest.OUTPUT / "paragraphs.txt"
         paragraphs.write_text("\n".join(LINES[:2]) + "\n\n" + LINES[2], encoding="utf-8")
         with self.model.corpus(paragraphs, documents="Paragraphs", layers=[1], contexts=1, agreement=False) as corpus:
-            self.assertEqual((corpus.document_count, corpus.layers), (2, [1]))
+            self.assertEqual((corpus.document_count, corpus.layer_numbers), (2, [1]))
             self.assertEqual(len(corpus.contexts(1, 0)), 1)
             self.assertEqual(corpus.place(), (1, 0))
         ids = atlastest.OUTPUT / "ids.npy"
@@ -283,7 +296,7 @@ class Corpus(AtlasTest):
     def test_defaults_are_those_of_the_filters(self):
         for function, made, renamed in (
             (self.corpus.histogram, simple.HeadHistogram(Input=self.corpus.reader), {}),
-            (self.corpus.tokens, simple.HeadTokenTable(Input=self.corpus.reader), {}),
+            (self.corpus.token_table, simple.HeadTokenTable(Input=self.corpus.reader), {}),
             (self.corpus.contexts, simple.TopContexts(Input=self.corpus.reader), {}),
             (self.corpus.ends, simple.ScoreParts(Input=self.corpus.reader), {"circuit": None}),
             (self.corpus.clusters, simple.HeadScatter(Input=self.corpus.reader), {"count": "Clusters", "by": "ClusterBy"}),
@@ -301,41 +314,37 @@ class Corpus(AtlasTest):
         self.assertEqual(
             repr(self.corpus), f"<Corpus corpus: 2 layers, 8 heads, {self.corpus.token_count} tokens of 4 documents>"
         )
-        previous = column(self.corpus.heads(), "Previous Token")
+        previous = column(self.corpus.head_table(), "Previous Token")
         best = int(previous.argmax())
         self.assertIn(f"{best // 8}.{best % 8}: {previous[best]:.3f}", self.corpus._repr_html_())
         corpus = self.model.corpus(self.text)
         corpus.close()
         corpus.close()
         self.assertEqual(repr(corpus), "<Corpus corpus: closed>")
-        for use in (corpus.heads, corpus.tokens, lambda: texts.scatter(corpus)):
-            with self.assertRaisesRegex(ValueError, "corpus is closed|safetensors is closed"):
-                use()
+        uses = (corpus.head_table, corpus.token_table, lambda: texts.scatter(corpus))
+        self.assert_raise(*((use, "corpus is closed|safetensors is closed") for use in uses))
 
     def test_bad_input(self):
-        for use, kind, message in (
-            (lambda: atlas.corpus(MODEL, []), ValueError, "files: expected at least one file of text, found none"),
-            (lambda: atlas.corpus(MODEL, "none.txt"), FileNotFoundError, "none.txt: no such file"),
-            (lambda: atlas.corpus(MODEL, self.text, tokens=0), ValueError, "tokens: expected 1 to"),
-            (lambda: atlas.corpus(MODEL, self.text, documents="Words"), ValueError, "documents: expected one of Lines"),
-            (lambda: atlas.corpus(MODEL, self.text, colour=1), TypeError, "CorpusStatistics: expected an option among"),
-            (lambda: atlas.corpus(MODEL, self.text, continue_from="none"), FileNotFoundError, "none: no such file"),
-            (lambda: self.corpus.tokens(2), ValueError, "layer: expected one of 0, 1, found 2|0 to 1, found 2"),
-            (lambda: self.corpus.histogram(quantity="Love"), ValueError, "quantity: expected one of Entropy, Strongest"),
-            (lambda: self.corpus.parts(0, 8), ValueError, "head: expected 0 to 7, found 8"),
-            (lambda: self.corpus.parts(0, "mean"), ValueError, "head: expected a number, found 'mean'"),
-            (lambda: self.corpus.contexts(measure="Love"), ValueError, "measure: expected one of Score, Attention"),
-            (lambda: self.corpus.clusters(by="Love"), ValueError, "cluster_by: expected one of Statistics, Agreement"),
-            (lambda: texts.scatter(self.corpus, x="Love"), ValueError, "x: expected one of Entropy, .*; found 'Love'"),
-            (lambda: texts.scatter(self.corpus, clusters=0), ValueError, "clusters: expected 1 to 20, found 0"),
-            (lambda: texts.contexts(self.corpus, top=0), ValueError, "top: expected 1 to 50, found 0"),
-            (lambda: texts.contexts(self.corpus, measure="Love"), ValueError, "measure: expected one of Score, "),
-            (lambda: atlas.Corpus(MODEL / "tokenizer.json"), ValueError, "tokenizer.json: "),
-        ):
-            with self.assertRaisesRegex(kind, message):
-                use()
-        with self.assertRaisesRegex(atlas.Error, "Window: expected 2 to 128 tokens, the positions of the model, found 1."):
-            atlas.corpus(MODEL, self.text, window=1)
+        self.assert_raise(
+            (lambda: atlas.corpus(MODEL, []), "files: expected at least one file of text, found none"),
+            (lambda: atlas.corpus(MODEL, "none.txt"), "none.txt: no such file", FileNotFoundError),
+            (lambda: atlas.corpus(MODEL, self.text, tokens=0), "tokens: expected 1 to"),
+            (lambda: atlas.corpus(MODEL, self.text, documents="Words"), "documents: expected one of Lines"),
+            (lambda: atlas.corpus(MODEL, self.text, colour=1), "CorpusStatistics: expected an option among", TypeError),
+            (lambda: atlas.corpus(MODEL, self.text, continue_from="none"), "none: no such file", FileNotFoundError),
+            (lambda: self.corpus.token_table(2), "layer: expected one of 0, 1, found 2|0 to 1, found 2"),
+            (lambda: self.corpus.histogram(quantity="Love"), "quantity: expected one of Entropy, Strongest"),
+            (lambda: self.corpus.parts(0, 8), "head: expected 0 to 7, found 8"),
+            (lambda: self.corpus.parts(0, "mean"), "head: expected a number, found 'mean'"),
+            (lambda: self.corpus.contexts(measure="Love"), "measure: expected one of Score, Attention"),
+            (lambda: self.corpus.clusters(by="Love"), "cluster_by: expected one of Statistics, Agreement"),
+            (lambda: texts.scatter(self.corpus, x="Love"), "x: expected one of Entropy, .*; found 'Love'"),
+            (lambda: texts.scatter(self.corpus, clusters=0), "clusters: expected 1 to 20, found 0"),
+            (lambda: texts.contexts(self.corpus, top=0), "top: expected 1 to 50, found 0"),
+            (lambda: texts.contexts(self.corpus, measure="Love"), "measure: expected one of Score, "),
+            (lambda: atlas.Corpus(MODEL / "tokenizer.json"), "tokenizer.json: "),
+            (lambda: atlas.corpus(MODEL, self.text, window=1), "Window: expected 2 to 128 tokens, .* found 1", atlas.Error),
+        )
 
 
 class TextFigures(AtlasTest):
@@ -344,9 +353,8 @@ class TextFigures(AtlasTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        atlastest.OUTPUT.mkdir(parents=True, exist_ok=True)
-        cls.path = atlastest.OUTPUT / "tutorial.safetensors"
-        text = atlastest.SOURCE / "Plugin" / "Documentation" / "Tutorial.md"
+        cls.path = atlastest.OUTPUT / "prose.safetensors"
+        text = atlastest.write_prose()
         command = (PROGRAM, "corpus", MODEL, text, "--documents", "Paragraphs", "--tokens", "3000", "-o", cls.path)
         subprocess.run(command, check=True, capture_output=True)
 
@@ -358,7 +366,7 @@ class TextFigures(AtlasTest):
     def test_scatter(self):
         figure = texts.scatter(self.corpus, x="Entropy", y="Sink", size="Written Norm", clusters=3)
         axes = figure.axes[0]
-        heads, (points,) = self.corpus.heads(), axes.collections
+        heads, (points,) = self.corpus.head_table(), axes.collections
         places = numpy.stack([column(heads, "Entropy"), column(heads, "Sink")], axis=1)
         numpy.testing.assert_allclose(points.get_offsets(), places)
         norm = column(heads, "Written Norm")
@@ -403,7 +411,7 @@ class TextFigures(AtlasTest):
     def test_token_table(self):
         figure = texts.token_table(self.corpus, LAYER, HEAD, top=7)
         for axes, order, name in zip(figure.axes, ("ToTotal", "FromTotal"), ("To Total", "From Total")):
-            table = self.corpus.tokens(LAYER, HEAD, sort_by=order, top=7)
+            table = self.corpus.token_table(LAYER, HEAD, sort_by=order, top=7)
             widths = [bar.get_width() for bar in axes.containers[0]]
             numpy.testing.assert_allclose(widths, column(table, name))
             self.assertEqual([text.get_text() for text in axes.texts], [f"{n}\u00d7" for n in table["Occurrences"]])
@@ -455,7 +463,7 @@ class TextFigures(AtlasTest):
         folder = atlastest.OUTPUT / "figures"
         command = (PROGRAM, "figures", self.path, "--layer", str(LAYER), "--head", str(HEAD), "--width", "600", "-o", folder)
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-        names = [f"tutorial-{name}.png" for name in texts.FIGURES]
+        names = [f"prose-{name}.png" for name in texts.FIGURES]
         self.assertEqual(done.stdout.splitlines(), [str(folder / name) for name in names])
         for name in names:
             self.assertEqual(atlastest.read_picture(folder / name).shape[1], 600)
@@ -467,7 +475,3 @@ class TextFigures(AtlasTest):
         """table() makes those of any filter of a corpus."""
         table = self.corpus.table("HeadScatter", layout="SimilarAttention")
         self.assertEqual(len(table), 16)
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -1,44 +1,29 @@
-"""Statistics of a corpus on several MPI ranks, which share its batches: as on one, to the byte.
-
-On the first of its numbers of ranks this test leaves its arrays for the others.
-"""
+"""Statistics of a corpus on several MPI ranks, which share its batches: as on one, to the byte."""
 
 import atlastest
-from atlastest import RANKS, AtlasTest
-from paraview import servermanager, simple
-from vtkmodules.util.numpy_support import vtk_to_numpy
+from atlastest import RANKS, arrays_of
+from paraview import simple
+from ranktest import RankTest
 
 MODEL = atlastest.DATA / "models" / "language-2" / "config.json"
-TEXTS = [str(atlastest.SOURCE / "Plugin" / "Documentation" / name) for name in ("Glossary.md", "Tutorial.md")]
 OPTIONS = {"Documents": "Paragraphs", "BatchTokens": 200, "Samples": 100, "SampleValues": 1, "Contexts": 5}
 
 
-def numbers(attributes):
-    arrays = [attributes.GetArray(i) for i in range(attributes.GetNumberOfArrays())]
-    return {array.GetName(): vtk_to_numpy(array).copy() for array in arrays if array}
-
-
-class Corpus(AtlasTest):
+class Corpus(RankTest):
     def setUp(self):
         super().setUp()
         self.model = simple.TransformerReader(FileName=str(MODEL), Checkpoints=0)
+        self.texts = [atlastest.write_prose("a.txt"), atlastest.write_prose("other.txt")]
 
-    def measured(self, tokens=3000, files=TEXTS, **options):
-        return simple.CorpusStatistics(Input=self.model, Files=files, TokenLimit=tokens, **{**OPTIONS, **options})
-
-    def output(self, source, port=0):
-        """What the first rank has; the others have nothing."""
-        simple.OutputPort(source, port).UpdatePipeline()
-        for rank in range(1, RANKS):
-            part = servermanager.Fetch(source, rank, idx=port)
-            self.assertEqual(part.GetNumberOfRows() if part.IsA("vtkTable") else part.GetNumberOfCells(), 0)
-        return servermanager.Fetch(source, 0, idx=port)
+    def measured(self, tokens=3000, files=None, **options):
+        given = {"Files": files or self.texts, "TokenLimit": tokens, **OPTIONS, **options}
+        return simple.CorpusStatistics(Input=self.model, **given)
 
     def arrays(self, source):
-        """The columns and all bytes of the statistics."""
-        table = self.output(source)
+        """The columns and all bytes of the statistics, which the first rank has."""
+        table = self.first(source)
         self.assertEqual(table.GetNumberOfRows(), 16)
-        return numbers(table.GetRowData()) | numbers(table.GetFieldData())
+        return arrays_of(table, "RowData") | arrays_of(table, "FieldData")
 
     def test_statistics(self):
         arrays = self.arrays(self.measured())
@@ -48,7 +33,7 @@ class Corpus(AtlasTest):
     def test_all_of_the_text(self):
         """The last round of batches has fewer than ranks."""
         for batch in (200, 100000):
-            arrays = self.arrays(self.measured(0, TEXTS[:1], BatchTokens=batch))
+            arrays = self.arrays(self.measured(0, self.texts[:1], BatchTokens=batch))
             self.assertEqual(arrays["Complete"][0], 1)
             self.assert_as_on_one_rank(f"whole-{batch}", arrays)
 
@@ -66,19 +51,11 @@ class Corpus(AtlasTest):
     def test_views(self):
         source = self.measured()
         for name, ports in (("HeadScatter", 1), ("HeadHistogram", 2), ("HeadTokenTable", 1), ("TopContexts", 3), ("ScoreParts", 2)):
-            filter = getattr(simple, name)(Input=source)
-            for port in range(ports):
-                data = self.output(filter, port)
-                attributes = data.GetRowData() if data.IsA("vtkTable") else data.GetCellData()
-                self.assert_as_on_one_rank(f"{name}-{port}", numbers(attributes))
+            self.assert_first(name, getattr(simple, name)(Input=source), *range(ports))
 
     def test_errors_come_once(self):
-        self.measured(Window=1).UpdatePipeline()
-        self.assert_one_error("Window: expected 2 to 128 tokens")
-        binary = str(atlastest.DATA / "models" / "language-2" / "model.safetensors")
-        self.measured(files=[*TEXTS[:1], binary], tokens=0).UpdatePipeline()
-        self.assert_one_error("model.safetensors, line 1: expected UTF-8 text")
-
-
-if __name__ == "__main__":
-    atlastest.main()
+        binary = str(MODEL.with_name("model.safetensors"))
+        self.assert_told_once(
+            (self.measured(Window=1), "Window: expected 2 to 128 tokens"),
+            (self.measured(files=[self.texts[0], binary], tokens=0), "model.safetensors, line 1: expected UTF-8 text"),
+        )

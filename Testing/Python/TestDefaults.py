@@ -8,7 +8,7 @@ import copy
 import xml.etree.ElementTree as ElementTree
 
 import atlastest
-from atlastest import AtlasTest
+from atlastest import AtlasTest, read_proxies
 from paraview import servermanager, simple
 from vtkmodules.vtkCommonDataModel import vtkDataObject
 
@@ -26,16 +26,6 @@ ELSEWHERE = {
 }
 #: Views, whose settings are those of ParaView's class and have no methods that give them: TestDiagrams.
 RENDERED = {"vtkDiagramView"}
-
-
-def read_proxies():
-    """The proxies of all XML files, by group and name."""
-    proxies = {}
-    for path in sorted((atlastest.SOURCE / "XML").glob("*.xml")):
-        for group in ElementTree.parse(path).getroot():
-            for proxy in group:
-                proxies[group.get("name"), proxy.get("name")] = proxy
-    return proxies
 
 
 def our_classes():
@@ -77,15 +67,8 @@ def described(proxy, elements):
     """A proxy of the same class that has no setters, as XML."""
     bare = ElementTree.Element("Proxy", {"name": proxy.get("name"), "class": proxy.get("class")})
     for element in elements:
-        information = ElementTree.SubElement(
-            bare,
-            element.tag,
-            {
-                "name": element.get("name"),
-                "command": "G" + element.get("command")[1:],
-                "information_only": "1",
-            },
-        )
+        getter = {"name": element.get("name"), "command": "G" + element.get("command")[1:], "information_only": "1"}
+        information = ElementTree.SubElement(bare, element.tag, getter)
         ElementTree.SubElement(information, HELPERS[element.tag])
     return bare
 
@@ -115,19 +98,17 @@ class Defaults(AtlasTest):
         for key, elements in checked.items():
             group.append(described(proxies[key], [e for e in elements if not is_array(e)]))
         manager = servermanager.ProxyManager().SMProxyManager
-        manager.GetProxyDefinitionManager().LoadConfigurationXMLFromString(
-            ElementTree.tostring(root, encoding="unicode")
-        )
+        text = ElementTree.tostring(root, encoding="unicode")
+        manager.GetProxyDefinitionManager().LoadConfigurationXMLFromString(text)
         wrong = []
         for key, elements in checked.items():
             bare = manager.NewProxy(GROUP, key[1])
             bare.UpdateVTKObjects()
             bare.UpdatePropertyInformation()
             for element in elements:
-                name = element.get("name")
                 found = values_of(bare, element)
                 if found != expected(element):
-                    wrong.append((key[1], name, found))
+                    wrong.append((key[1], element.get("name"), found))
         return wrong, checked
 
     def test_classes_have_the_defaults_of_the_xml(self):
@@ -188,7 +169,3 @@ class Defaults(AtlasTest):
         self.assertEqual(found["AttentionOnlyTraining", "LearningRate"], [0.01])
         self.assertEqual(found["TorusDeformation", "Vectors"], ["Output"])
         self.assertEqual(found["TransformerReader", "Architecture"], ["Auto"])
-
-
-if __name__ == "__main__":
-    atlastest.main()

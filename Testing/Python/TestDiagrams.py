@@ -18,7 +18,7 @@ def controller():
 class Diagrams(AtlasTest):
     def setUp(self):
         super().setUp()
-        self.reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        self.reader = atlastest.read_recording()
         self.reader.UpdatePipeline()
 
     def show(self, filter_):
@@ -76,12 +76,12 @@ class Diagrams(AtlasTest):
 
     def test_tokens_are_thinned(self):
         """Of 60 tokens in a view of 340 pixels, those that have room, evenly: with white between two labels."""
-        model = simple.TransformerReader(FileName=str(atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"))
+        model = atlastest.read_transformer("gpt2")
         run = simple.TransformerRecorder(Input=model, TokenIds=" ".join(str(100 + i) for i in range(60)))
         view = self.show(simple.AttentionMap(Input=run))
         pixels = self.pixels(view, (460, 340))
         frame = (pixels < 100).all(axis=-1)
-        left = numpy.nonzero(frame.sum(axis=0) > 100)[0][0]
+        left = numpy.nonzero(frame.sum(axis=0) > 200)[0][0]
         labels = (pixels[:-TITLE, left - 20 : left - 4] < 160).any(axis=(1, 2)).astype(int)
         begins = numpy.nonzero(numpy.diff(labels) > 0)[0]
         self.assertGreater(len(begins), 8)
@@ -97,7 +97,7 @@ class Diagrams(AtlasTest):
             self.assertEqual(types, ["Squares", "Squares"], name)
 
     def test_follows_the_data(self):
-        model = simple.TransformerReader(FileName=str(atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"))
+        model = atlastest.read_transformer("gpt2")
         run = simple.TransformerRecorder(Input=model, TokenIds="1 2 3 4\n" + " ".join(str(i) for i in range(40)))
         shown = simple.AttentionMap(Input=run)
         view = self.show(shown)
@@ -117,10 +117,7 @@ class Diagrams(AtlasTest):
             simple.Render(view)
             self.assertEqual(view.FitToData, 0)
             self.assertEqual(view.GetActiveCamera().GetParallelScale(), scale)
-        path = atlastest.OUTPUT / "zoomed.pvsm"
-        simple.SaveState(str(path))
-        self.start_session()
-        simple.LoadState(str(path))
+        self.reload()
         (view,) = simple.GetRenderViews()
         simple.Render(view)
         self.assertEqual(view.FitToData, 0)
@@ -144,6 +141,24 @@ class Diagrams(AtlasTest):
         self.assertIn("Scores", title())
         view.Title = "Figure 1"
         self.assertEqual(title(), "Figure 1")
+        sentence = self.show(simple.AttentionSentence(Input=self.reader, Layer=4, Head=7, Heads=[3, 11]))
+        simple.Render(sentence)
+        self.assertIn("Layer 4  ·  Heads 3, 11  ·  Weights", sentence.SMProxy.GetProperty("ShownTitle").GetElement(0))
+        model = atlastest.data_model("language-2")
+        run = simple.TransformerRecorder(Input=model, Prompts="The king", Record=["QueriesAndKeys", "Values", "HeadOutputs", "Residual"])
+        one = self.show(simple.ScoreAttribution(Input=run, Model=model, Layer=1, Head=5))
+        simple.Render(one)
+        self.assertIn("Layer 1  ·  Head 5  ·  Last token  ·  Strongest key", one.SMProxy.GetProperty("ShownTitle").GetElement(0))
+        parts = simple.LogitAttribution(Input=run, Model=model)
+        two = self.show(parts)
+        for properties, words in (
+            ({"Target": "NextToken"}, "Logit of the next token  ·  Contribution (logits)"),
+            ({"Target": "Token", "TargetToken": " man", "Against": " king"}, "Logit  ·  Target Token “ man”  ·  Against “ king”"),
+        ):
+            for name, value in properties.items():
+                setattr(parts, name, value)
+            simple.Render(two)
+            self.assertIn(words, two.SMProxy.GetProperty("ShownTitle").GetElement(0))
         view.ShowTitle = 0
         self.assertEqual(title(), "")
         view.Title, view.ShowTitle = "ä" * 20_000, 1
@@ -157,7 +172,3 @@ class Diagrams(AtlasTest):
         self.assertEqual(shown.GetInteractionMode(), shown.INTERACTION_MODE_2D)
         self.assertEqual(view.GetActiveCamera().GetParallelProjection(), 1)
         self.assertEqual(view.OrientationAxesVisibility, 0)
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -18,8 +18,6 @@ sys.path.insert(0, str(SOURCE / "Plugin" / "scripts"))
 import documents  # noqa: E402
 import make_site  # noqa: E402
 
-#: The largest picture, in bytes, that documents show.
-LARGEST_PICTURE = 300_000
 #: What ParaView reports as the code of documents runs: the shipped ViT has a classifier, which is not used.
 EXPECTED = "'classifier.bias', 'classifier.weight'"
 #: Languages of blocks that are shown and not run.
@@ -96,10 +94,6 @@ class Links(AtlasTest):
                         if place[1]:
                             self.assertIn(place[1], anchors[place[0]])
 
-    def test_pictures_are_small(self):
-        for path in (documents.DOCUMENTATION / "gallery").glob("*.png"):
-            self.assertLess(path.stat().st_size, LARGEST_PICTURE, path.name)
-
 
 class Site(AtlasTest):
     """The documents as a folder of HTML files, which the target `site` makes."""
@@ -162,6 +156,3 @@ class Site(AtlasTest):
 for document in documents.paths():
     name = "test_code_of_" + re.sub(r"\W", "_", documents.name(document))
     setattr(Code, name, lambda self, path=document: self.expect_to_run(path))
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -6,16 +6,11 @@ Expected values are those of the original code, in Testing/Oracle.
 import attentionatlas as atlas
 import atlastest
 import numpy
-from atlastest import AtlasTest
+from atlastest import MODELS, AtlasTest, read_recording, read_transformer, token_lines
 from attentionatlas._internal import data
 from paraview import simple
 
-MODELS = atlastest.ORACLE.parent / "models" / "transformers"
 KINDS = ("Decoder", "Encoder", "Cross")
-
-
-def lines(rows):
-    return "\n".join(" ".join(map(str, row)) for row in rows)
 
 
 class EncoderDecoders(AtlasTest):
@@ -29,9 +24,8 @@ class EncoderDecoders(AtlasTest):
 
     def record(self, name, **options):
         """A recording of a model on its tokens; the start token comes by itself."""
-        reader = simple.TransformerReader(FileName=str(MODELS / name / "config.json"))
-        given = {"TokenIds": lines(self.sources), "Targets": lines(row[1:] for row in self.targets)}
-        return simple.TransformerRecorder(Input=reader, **{**given, **options})
+        given = {"TokenIds": token_lines(self.sources), "Targets": token_lines(row[1:] for row in self.targets)}
+        return simple.TransformerRecorder(Input=read_transformer(name), **{**given, **options})
 
     def attention(self, kind, layer, head, sequence):
         """What the original computed, without padding: [queries, keys]."""
@@ -56,7 +50,7 @@ class EncoderDecoders(AtlasTest):
                 self.check_maps(recording)
                 file = str(atlastest.OUTPUT / f"{name}.safetensors")
                 simple.SaveData(file, recording)
-                self.check_maps(simple.RecordingReader(FileName=file))
+                self.check_maps(read_recording(file))
 
     def test_generated_tokens_are_time_of_cross_attention(self):
         self.expected("bart")
@@ -77,7 +71,7 @@ class EncoderDecoders(AtlasTest):
     def test_the_bias_of_distances_is_a_term_of_scores(self):
         self.expected("t5")
         with atlas.open(MODELS / "t5") as model:
-            with model.record(token_ids=lines(self.sources), targets=lines(row[1:] for row in self.targets)) as whole:
+            with model.record(token_ids=token_lines(self.sources), targets=token_lines(row[1:] for row in self.targets)) as whole:
                 for kind in KINDS:
                     part = whole.part(kind)
                     with self.subTest(kind=kind):
@@ -95,7 +89,7 @@ class EncoderDecoders(AtlasTest):
     def test_parts_in_python(self):
         self.expected("marian")
         with atlas.open(MODELS / "marian") as model:
-            with model.record(token_ids=lines(self.sources), targets=lines(row[1:] for row in self.targets)) as whole:
+            with model.record(token_ids=token_lines(self.sources), targets=token_lines(row[1:] for row in self.targets)) as whole:
                 for kind in KINDS:
                     part = whole.part(kind)
                     for sequence in range(2):
@@ -195,10 +189,9 @@ class EncoderDecoders(AtlasTest):
 
     def test_sounds(self):
         self.expected("whisper")
-        folder = MODELS / "whisper"
-        reader = simple.TransformerReader(FileName=str(folder / "config.json"))
-        sounds = [str(folder / f"sound-{i}.wav") for i in range(2)]
-        targets = lines(row[1:] for row in self.targets)
+        reader = read_transformer("whisper")
+        sounds = [str(MODELS / "whisper" / f"sound-{i}.wav") for i in range(2)]
+        targets = token_lines(row[1:] for row in self.targets)
         recording = simple.TransformerRecorder(Input=reader, Sounds=sounds, Targets=targets)
         for sequence in range(2):
             for kind in KINDS:
@@ -220,7 +213,3 @@ class EncoderDecoders(AtlasTest):
         sides = numpy.array(atlastest.point_arrays(simple.OutputPort(sentence, 1))["Side"])
         self.assertEqual((sides == 0).sum(), len(self.targets[0]))
         self.assertEqual((sides == 1).sum(), len(self.sources[0]))
-
-
-if __name__ == "__main__":
-    atlastest.main()

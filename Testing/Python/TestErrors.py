@@ -10,10 +10,9 @@ import zipfile
 import attentionatlas as atlas
 import atlastest
 import numpy
-from atlastest import AtlasTest
+from atlastest import AtlasTest, read_proxies
 from attentionatlas._internal import errors, readers
 from paraview import servermanager, simple
-from TestDefaults import read_proxies
 
 LANGUAGE = atlastest.DATA / "models" / "language-2"
 #: Words of the panels of some properties, of which most are none of any other.
@@ -113,7 +112,7 @@ class Errors(AtlasTest):
         """What a filter says and goes on with is no exception, and is displayed."""
         folder = atlastest.OUTPUT / "unused"
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(atlastest.ORACLE.parent / "transformers" / "llama", folder)
+        shutil.copytree(atlastest.TRANSFORMERS / "llama", folder)
         path = folder / "model.safetensors"
         tensors, metadata = atlastest.read_safetensors(path)
         path.unlink()
@@ -157,7 +156,7 @@ class Errors(AtlasTest):
                 self.assert_raises(lambda use=use: use(1), "head: expected one of layer 1, found none.", kind=ValueError)
 
     def test_parts_end_with_their_recording(self):
-        model = self.open(atlastest.ORACLE.parent / "models" / "transformers" / "marian")
+        model = self.open(atlastest.MODELS / "marian")
         recording = model.record(token_ids="5 6 7", targets="3 4")
         encoder = recording.part("Encoder")
         cross = encoder.part("Cross")
@@ -219,10 +218,11 @@ class Words(AtlasTest):
 
     def test_words_of_methods(self):
         with atlas.open(LANGUAGE) as model, model.record(token_ids="1 2 3 1 2") as recording:
-            with self.assertRaisesRegex(ValueError, "^key: expected a number or strongest, found 'last'."):
-                recording.score_attribution(key="last")
-            with self.assertRaisesRegex(ValueError, "^query: expected a number or last, found 'strongest'."):
-                recording.score_attribution(query="strongest")
+            attribute = recording.score_attribution
+            self.assert_raise(
+                (lambda: attribute(key="last"), "^key: expected a number or strongest, found 'last'"),
+                (lambda: attribute(query="strongest"), "^query: expected a number or last, found 'strongest'"),
+            )
             recording.score_attribution(query="Last", key="STRONGEST")
             numpy.testing.assert_array_equal(recording.attention(0, 0, 0, "rollout"), recording.attention(0, 0, 0, "Rollout"))
             self.assertEqual(len(recording.embedding(method="umap", neighbors=3)), 2 * 8 * 2 * 5)
@@ -292,7 +292,7 @@ class Files(AtlasTest):
             self.assert_opens(path, atlas.Recording)
 
     def test_transformers(self):
-        files = atlastest.ORACLE.parent / "models" / "files"
+        files = atlastest.MODELS.parent / "files"
         for path in (LANGUAGE, LANGUAGE / "config.json", LANGUAGE / "model.safetensors", files / "pt" / "gpt2-torch2.pt",
                      files / "gguf" / "conversions" / "gpt2.gguf"):
             self.assert_opens(path, atlas.Transformer)
@@ -318,7 +318,3 @@ class Files(AtlasTest):
         path.write_bytes(b"\x89PNG\r\n\x1a\n")
         with self.assertRaisesRegex(atlas.Error, "picture.safetensors: expected a safetensors file, found a PNG picture"):
             atlas.open(path)
-
-
-if __name__ == "__main__":
-    atlastest.main()

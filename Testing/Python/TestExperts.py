@@ -6,12 +6,10 @@ Expected values are those of the original code, in Testing/Oracle.
 import attentionatlas as atlas
 import atlastest
 import numpy
-from atlastest import AtlasTest, point_arrays
+from atlastest import MODELS, AtlasTest, point_arrays, read_recording, read_transformer, token_lines
 from attentionatlas._internal import data
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
-
-MODELS = atlastest.ORACLE.parent / "models" / "transformers"
 
 
 class Experts(AtlasTest):
@@ -20,9 +18,8 @@ class Experts(AtlasTest):
         expected, _ = atlastest.read_safetensors(MODELS / name / "expected.safetensors")
         self.mask = expected["attention_mask"] != 0
         self.ids = [row[kept] for row, kept in zip(expected["input_ids"], self.mask)]
-        reader = simple.TransformerReader(FileName=str(MODELS / name / "config.json"))
-        lines = "\n".join(" ".join(map(str, row)) for row in self.ids)
-        return simple.TransformerRecorder(Input=reader, TokenIds=lines, Record=["Routing", "1"]), expected
+        recorder = simple.TransformerRecorder(Input=read_transformer(name), TokenIds=token_lines(self.ids), Record=["Routing", "1"])
+        return recorder, expected
 
     def expected(self, values, layer):
         """The experts and weights of all tokens of a layer that are no padding."""
@@ -47,7 +44,7 @@ class Experts(AtlasTest):
                 self.check_tables(recording, values, layers)
                 file = str(atlastest.OUTPUT / f"{name}.safetensors")
                 simple.SaveData(file, recording)
-                self.check_tables(simple.RecordingReader(FileName=file), values, layers)
+                self.check_tables(read_recording(file), values, layers)
 
     def test_the_grid_of_layers_and_tokens(self):
         recording, values = self.open("qwen2_moe")
@@ -83,8 +80,7 @@ class Experts(AtlasTest):
     def test_loads_and_tokens_from_python(self):
         _, values = self.open("olmoe")
         with atlas.open(MODELS / "olmoe") as model:
-            lines = "\n".join(" ".join(map(str, row)) for row in self.ids)
-            with model.record(record=["Routing"], token_ids=lines) as recording:
+            with model.record(record=["Routing"], token_ids=token_lines(self.ids)) as recording:
                 loads, tokens = recording.expert_loads(), recording.expert_tokens(top=3)
         ids = numpy.concatenate(self.ids)
         for layer in (0, 1):
@@ -103,7 +99,3 @@ class Experts(AtlasTest):
                 for token, count, share in zip(rows["Token"], rows["Count"], rows["Share"]):
                     self.assertEqual(count, (taken == int(token)).sum())
                     self.assertAlmostEqual(share, count / (ids == int(token)).sum())
-
-
-if __name__ == "__main__":
-    atlastest.main()

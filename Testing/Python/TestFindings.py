@@ -1,7 +1,6 @@
 """Findings: their numbers are those of closed forms and of other programs, and the page is whole."""
 
 import collections
-import html.parser
 import itertools
 import json
 import math
@@ -13,6 +12,7 @@ import smallmodels
 from atlastest import AtlasTest
 from attentionatlas import findings
 from attentionatlas.findings import attention, study, training, weights
+from webpages import Document
 
 MODELS = atlastest.OUTPUT / "models"
 #: Numbers of modular addition, and the frequencies with their shares of energy in the test's model.
@@ -21,32 +21,22 @@ P, SHARES = 13, {1: 0.1, 2: 0.4, 3: 0.2, 5: 0.15, 6: 0.15}
 _VOID = ("meta", "img", "br", "link")
 
 
-class Page(html.parser.HTMLParser):
-    """Checks that elements are closed in order; knows images, links and all text."""
+class Page(Document):
+    """Checks that elements are closed in order."""
 
     def __init__(self, text):
-        super().__init__()
-        self.open, self.images, self.links, self.ids, self.words = [], [], [], [], []
-        self.feed(text)
-        self.close()
+        self.open = []
+        super().__init__(text)
 
     def handle_starttag(self, tag, attributes):
-        values = dict(attributes)
+        super().handle_starttag(tag, attributes)
         if tag not in _VOID:
             self.open.append(tag)
-        if tag == "img":
-            self.images.append(values["src"])
-        if tag == "a":
-            self.links.append(values["href"])
-        if "id" in values:
-            self.ids.append(values["id"])
 
     def handle_endtag(self, tag):
+        super().handle_endtag(tag)
         if not self.open or self.open.pop() != tag:
             raise AssertionError(f"</{tag}> at {self.getpos()} closes another element")
-
-    def handle_data(self, data):
-        self.words.append(data)
 
 
 def circles(tensors):
@@ -95,15 +85,16 @@ class Findings(AtlasTest):
         page = Page(text)
         self.assertEqual(page.open, [])
         drawn = [name for name, result in results.items() if not isinstance(result, str)]
-        self.assertEqual(page.images, [f"{name}.png" for name in drawn])
-        for link in page.links:
+        self.assertEqual(page.given("src"), [f"{name}.png" for name in drawn])
+        ids = page.given("id")
+        for link in page.given("href"):
             if link.startswith("#"):
-                self.assertIn(link[1:], page.ids)
+                self.assertIn(link[1:], ids)
             else:
                 self.assertTrue((folder / link).is_file(), link)
         for name in drawn:
             self.assertEqual(atlastest.read_picture(folder / f"{name}.png").shape[1], findings.WIDTH)
-        self.assertEqual(page.ids, names)
+        self.assertEqual(ids, names)
         missing = {f.name for f in findings.FINDINGS if f.model in ("bert", "vit", "language-4")} & set(names)
         self.assertEqual({name for name, result in results.items() if isinstance(result, str)}, missing)
         for name in missing:
@@ -281,7 +272,3 @@ class Findings(AtlasTest):
         rise = 1 / (1 + numpy.exp(-(steps - 203) / 8))
         self.assertLess(abs(training._steepest(steps, rise) - 203), 5)
         self.assertEqual(training._steepest(numpy.array([0, 10, 100]), numpy.array([0, 1, 50])), 55)
-
-
-if __name__ == "__main__":
-    atlastest.main()

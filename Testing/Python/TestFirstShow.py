@@ -23,7 +23,7 @@ class FirstShow(AtlasTest):
     def setUp(self):
         super().setUp()
         SETTINGS.SetScalarBarMode(SETTINGS.AUTOMATICALLY_HIDE_SCALAR_BARS)
-        self.recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        self.recording = atlastest.read_recording()
         self.model = atlastest.read_model()
 
     def view(self, **properties):
@@ -53,7 +53,7 @@ class Bars(FirstShow):
 
     def test_a_legend_goes_and_comes_with_its_colors(self):
         """The marks of patches are there for one head, and not for all of them."""
-        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING.parent / "words-and-pictures.safetensors"))
+        recording = atlastest.read_recording(atlastest.RECORDING.parent / "words-and-pictures.safetensors")
         patches = simple.PatchAttention(Input=recording)
 
         def shown(view, all_heads):
@@ -70,39 +70,27 @@ class Bars(FirstShow):
             self.assertEqual(shown(view, all_heads), [], "hidden by the user")
 
     def test_the_title_of_a_legend_follows_the_data(self):
-        """How much of the attention goes to words, of a token of the first picture and of the first word; a title of the
-        user stays."""
-        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING.parent / "words-and-pictures.safetensors"))
-        patches = simple.PatchAttention(Input=recording)
+        """How much of the attention goes to words, of a token of the first picture and of the first word; also of a state.
+        A title of the user stays."""
+        recording = atlastest.read_recording(atlastest.RECORDING.parent / "words-and-pictures.safetensors")
+        patches = simple.PatchAttention(registrationName="Patches", Input=recording)
         view = self.view()
         simple.Show(simple.OutputPort(patches, 1), view)
         simple.Show(simple.OutputPort(patches, 2), view)
-        for token, share in ((-1, 20), (0, 100), (2, 0), (0, 100)):
-            patches.Token = token
-            simple.Render(view)
-            self.assertEqual(titles(view), [f"{share}% of attention on words"])
+        for is_state in (False, True):
+            if is_state:
+                self.reload()
+                (view,) = simple.GetViews()
+                patches = simple.FindSource("Patches")
+            for token, share in ((-1, 20), (0, 100), (2, 0), (0, 100)):
+                patches.Token = token
+                simple.Render(view)
+                self.assertEqual(titles(view), [f"{share}% of attention on words"])
         (bar,) = bars(view)
         bar.Title = "mine"
         patches.Token = 2
         simple.Render(view)
         self.assertEqual(titles(view), ["mine"])
-
-    def test_the_title_of_a_legend_follows_the_data_of_a_state(self):
-        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING.parent / "words-and-pictures.safetensors"))
-        patches = simple.PatchAttention(registrationName="Patches", Input=recording)
-        view = self.view()
-        simple.Show(simple.OutputPort(patches, 1), view)
-        simple.Show(simple.OutputPort(patches, 2), view)
-        simple.Render(view)
-        state = str(atlastest.OUTPUT / "legend.pvsm")
-        simple.SaveState(state)
-        self.start_session()
-        simple.LoadState(state)
-        (view,) = simple.GetViews()
-        for token, share in ((-1, 20), (0, 100), (2, 0)):
-            simple.FindSource("Patches").Token = token
-            simple.Render(view)
-            self.assertEqual(titles(view), [f"{share}% of attention on words"])
 
     def test_other_data_are_left_alone(self):
         view = self.view()
@@ -276,8 +264,7 @@ class Charts(FirstShow):
 
     def test_queries_have_tokens(self):
         """One for each query, however many scores it has; a range of the user is kept."""
-        folder = atlastest.ORACLE.parent / "transformers" / "gpt2"
-        model = simple.TransformerReader(FileName=str(folder / "config.json"))
+        model = atlastest.read_transformer("gpt2")
         recording = simple.TransformerRecorder(Input=model, TokenIds="5 5 7")
         scores = simple.ScoreBreakdown(Input=recording, Model=model)
         view, shown = self.chart("XYPointChartView", scores)
@@ -297,7 +284,3 @@ class Charts(FirstShow):
         colors = dict(zip(shown.SeriesColor[::4], zip(*(map(float, shown.SeriesColor[c::4]) for c in (1, 2, 3)))))
         for series, color in (("First Weight", atlastest.PALETTE[0]), ("Self Weight", atlastest.PALETTE[1])):
             numpy.testing.assert_allclose(colors[series], numpy.array(color) / 255, atol=1e-6)
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -3,12 +3,11 @@
 import atlastest
 import figuretest
 import numpy
-from atlastest import AtlasTest
 from attentionatlas import Missing, Recording, focus
+from figuretest import OracleFigures
 from matplotlib.patches import Rectangle
 
-TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
-CONFIG = TRANSFORMERS / "bloom" / "config.json"
+CONFIG = atlastest.TRANSFORMERS / "bloom" / "config.json"
 EXPECTED, _ = atlastest.read_safetensors(atlastest.ORACLE.parent / "analysis" / "bloom.focus.safetensors")
 #: What the figures show: layer 1, head 2 of sequence 1.
 LAYER, HEAD, SEQUENCE = 1, 2, 1
@@ -20,16 +19,8 @@ def expected(name, *place):
     return EXPECTED[name][place]
 
 
-class FocusFigures(AtlasTest):
-    TOLERANCE = 1e-5  # for single precision (Testing/Oracle/analysis/README.md)
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.path = figuretest.record_oracle("bloom", atlastest.OUTPUT / "bloom.safetensors")
-
-    def opened(self):
-        return Recording.opened(self.path, model=CONFIG)
+class FocusFigures(OracleFigures):
+    NAME = "bloom"
 
     def test_files(self):
         folder = atlastest.OUTPUT / "figures"
@@ -41,10 +32,7 @@ class FocusFigures(AtlasTest):
     def test_letters_of_a_pdf_are_text(self):
         folder = atlastest.OUTPUT / "pdf"
         for path in focus.render(self.path, folder, format="pdf", model=CONFIG, style={"width_mm": 180}):
-            pdf = figuretest.Pdf(path)
-            self.assertEqual(pdf.type3, 0, path)
-            self.assertGreater(pdf.embedded, 0, path)
-            self.assertAlmostEqual(pdf.size_mm[0], 180, delta=0.2)
+            figuretest.check_pdf(self, path, 180)
 
     def test_texts_do_not_meet(self):
         with self.opened() as recording:
@@ -85,7 +73,7 @@ class FocusFigures(AtlasTest):
 
     def test_parts_that_the_model_has(self):
         path = figuretest.record_oracle("llama", atlastest.OUTPUT / "llama.safetensors")
-        with Recording.opened(path, model=TRANSFORMERS / "llama" / "config.json") as recording:
+        with Recording.opened(path, model=atlastest.TRANSFORMERS / "llama" / "config.json") as recording:
             lines = focus.breakdown(recording, dpi=60, ranks=1).axes[0].lines
             self.assertEqual([line.get_label() for line in lines], ["Attention", "Score"])
             with self.assertRaisesRegex(Missing, "neither ALiBi nor a bias of queries"):
@@ -96,9 +84,7 @@ class FocusFigures(AtlasTest):
         with self.opened() as recording:
             for number, measure in enumerate(("StrongestIsSelf", "StrongestIsFirst", "Concentration"), 4):
                 for excludes in (False, True):
-                    axes = focus.heads_by_layer(
-                        recording, measure=measure, exclude_first=excludes, dpi=60
-                    ).axes[0]
+                    axes = focus.heads_by_layer(recording, measure=measure, exclude_first=excludes, dpi=60).axes[0]
                     name = f"figure{number}" + (".excluding_first" if excludes else "")
                     self.assertEqual(len(axes.lines), 0)  # the heads of two layers have nothing in common
                     layers, values = axes.collections[0].get_offsets().T
@@ -159,22 +145,14 @@ class FocusFigures(AtlasTest):
             focus.breakdown(self.path)
 
     def test_bad_input(self):
-        with self.assertRaisesRegex(FileNotFoundError, "none.npy: no such file"):
-            focus.render("none.npy", atlastest.OUTPUT)
+        gpt2 = atlastest.TRANSFORMERS / "gpt2" / "config.json"
         with self.opened() as recording:
-            with self.assertRaisesRegex(FileNotFoundError, "none.json: no such file"):
-                focus.breakdown(self.path, model="none.json")
-            with self.assertRaisesRegex(ValueError, "layer: expected one of 0 to 1, found 7"):
-                focus.scores(recording, layer=7)
-            with self.assertRaisesRegex(ValueError, "head: expected 0 to 3, found 4"):
-                focus.breakdown(recording, head=4)
-            with self.assertRaisesRegex(ValueError, "measure: expected .* found 'Size'"):
-                focus.heads_by_layer(recording, measure="Size")
-            with self.assertRaisesRegex(ValueError, "quantity: expected .* found 'Scores'"):
-                focus.heads_by_layer(recording, quantity="Scores")
-            with self.assertRaisesRegex(ValueError, "Score Breakdown needs the model that was recorded"):
-                focus.breakdown(self.path, model=TRANSFORMERS / "gpt2" / "config.json")
-
-
-if __name__ == "__main__":
-    atlastest.main()
+            self.assert_raise(
+                (lambda: focus.render("none.npy", atlastest.OUTPUT), "none.npy: no such file", FileNotFoundError),
+                (lambda: focus.breakdown(self.path, model="none.json"), "none.json: no such file", FileNotFoundError),
+                (lambda: focus.scores(recording, layer=7), "layer: expected one of 0 to 1, found 7"),
+                (lambda: focus.breakdown(recording, head=4), "head: expected 0 to 3, found 4"),
+                (lambda: focus.heads_by_layer(recording, measure="Size"), "measure: expected .* found 'Size'"),
+                (lambda: focus.heads_by_layer(recording, quantity="Scores"), "quantity: expected .* found 'Scores'"),
+                (lambda: focus.breakdown(self.path, model=gpt2), "Score Breakdown needs the model that was recorded"),
+            )

@@ -6,12 +6,9 @@ from atlastest import AtlasTest
 from PIL import Image
 from paraview import simple
 
-GPT2 = atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"
-
 
 def recorder(**options):
-    reader = simple.TransformerReader(FileName=str(GPT2))
-    return simple.TransformerRecorder(Input=reader, TokenIds="5 3 9 1", **options)
+    return simple.TransformerRecorder(Input=atlastest.read_transformer("gpt2"), TokenIds="5 3 9 1", **options)
 
 
 class Generation(AtlasTest):
@@ -65,7 +62,3 @@ class Generation(AtlasTest):
     def test_errors(self):
         recorder(GenerateTokens=4, Ablate="1.0").UpdatePipeline()
         self.assert_one_error("expected GenerateTokens or interventions")
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -5,7 +5,6 @@ import numpy
 import randomrecording
 from atlastest import AtlasTest
 from paraview import servermanager, simple, smstate
-from vtkmodules.util.numpy_support import vtk_to_numpy
 
 TOKENS = 10  # of each of the three sequences
 HEAD, LAYER = 1, 1
@@ -25,23 +24,9 @@ END
 RESIDUES = [0, 0, 1, 2, 4, 4, 3, -1]
 
 
-def softmax_rows(sequence=0, layer=LAYER, head=HEAD):
-    """The attention of a head of the recording by NumPy: rows of queries under a causal mask."""
-    tensors, metadata = atlastest.read_safetensors(atlastest.OUTPUT / "recording.safetensors")
-    rows = slice(sequence * TOKENS, (sequence + 1) * TOKENS)
-    query, key = (
-        tensors[f"layers.{layer}.heads.{head}.{name}"][rows].astype(float) for name in ("query", "key")
-    )
-    odds = numpy.exp(query @ key.T / numpy.sqrt(query.shape[1])) * numpy.tri(TOKENS)
-    return odds / odds.sum(axis=1, keepdims=True)
-
-
-def arrays(source, port=0, kind="GetPointData"):
+def arrays(source, port=0, kind="PointData"):
     """The arrays of an output, by name."""
-    data = servermanager.Fetch(source, idx=port)
-    attributes = getattr(data, kind)()
-    found = [attributes.GetAbstractArray(i) for i in range(attributes.GetNumberOfArrays())]
-    return {array.GetName(): vtk_to_numpy(array).copy() for array in found if array.IsNumeric()}
+    return atlastest.arrays_of(servermanager.Fetch(source, idx=port), kind)
 
 
 class Geometry(AtlasTest):
@@ -52,8 +37,8 @@ class Geometry(AtlasTest):
 
     def setUp(self):
         super().setUp()
-        self.recording = simple.RecordingReader(FileName=str(atlastest.OUTPUT / "recording.safetensors"))
-        self.weights = softmax_rows()
+        self.recording = atlastest.read_recording(atlastest.OUTPUT / "recording.safetensors")
+        self.weights = randomrecording.attention_of(atlastest.OUTPUT / "recording.safetensors", LAYER, HEAD, slice(TOKENS))
 
     def volume(self):
         """A volume of 10 x 4 x 3 cells, each layer of cells along x a token."""
@@ -63,33 +48,31 @@ class Geometry(AtlasTest):
         )
 
     def attention(self, bound, **properties):
-        return simple.SpatialAttention(
-            Input=bound, Recording=self.recording, Layer=LAYER, Head=HEAD, **properties
-        )
+        return simple.SpatialAttention(Input=bound, Recording=self.recording, Layer=LAYER, Head=HEAD, **properties)
 
     def test_cells_of_a_volume(self):
         shown = self.attention(self.volume(), Token=7)
-        cells = arrays(shown, kind="GetCellData")
+        cells = arrays(shown, kind="CellData")
         self.assertEqual(cells["Attention"].dtype, numpy.float32)
         numpy.testing.assert_array_equal(cells["Bound Token"], numpy.tile(numpy.arange(10), 12))
         numpy.testing.assert_allclose(cells["Attention"], numpy.tile(self.weights[7], 12), atol=1e-6)
         shown.Direction = "To"
         numpy.testing.assert_allclose(
-            arrays(shown, kind="GetCellData")["Attention"], numpy.tile(self.weights[:, 7], 12), atol=1e-6
+            arrays(shown, kind="CellData")["Attention"], numpy.tile(self.weights[:, 7], 12), atol=1e-6
         )
         self.assertIn("RTData", arrays(shown))  # what was there is there
 
     def test_lines_and_table(self):
         shown = self.attention(self.volume(), Token=7, Count=4)
         order = [key for key in numpy.argsort(-self.weights[7]) if self.weights[7][key] > 0][:4]
-        table = arrays(shown, 3, "GetRowData")
+        table = arrays(shown, 3, "RowData")
         self.assertEqual(list(table["Position"]), order)
         numpy.testing.assert_allclose(table["Weight"], self.weights[7][order], atol=1e-6)
         self.assertEqual(list(table["Places"]), [12] * 4)
         centers = [[key + 0.5, 2, 1.5] for key in order]
         numpy.testing.assert_allclose(table["Center"], centers, atol=1e-9)
         keys = [key for key in order if key != 7]
-        self.assertEqual(list(arrays(shown, 1, "GetCellData")["Key"]), keys)
+        self.assertEqual(list(arrays(shown, 1, "CellData")["Key"]), keys)
         mark = servermanager.Fetch(shown, idx=2)
         numpy.testing.assert_allclose(mark.GetPoint(0), [7.5, 2, 1.5], atol=1e-9)
 
@@ -116,14 +99,14 @@ class Geometry(AtlasTest):
         scene.StartTime, scene.EndTime = 0, 9
         for frame in (0, 4, 9):
             scene.AnimationTime = frame
-            found = arrays(shown, kind="GetCellData")["Attention"][:10]
+            found = arrays(shown, kind="CellData")["Attention"][:10]
             numpy.testing.assert_allclose(found, self.weights[frame], atol=1e-6)
 
     def test_a_selection_is_a_region(self):
         shown = self.attention(self.volume())
         shown.Selection = simple.IDSelectionSource(IDs=[0, 8, 0, 9, 0, 19], FieldType="CELL")  # 8, 9 and 9
         expected = (self.weights[8] + 2 * self.weights[9]) / 3
-        found = arrays(shown, kind="GetCellData")["Attention"]
+        found = arrays(shown, kind="CellData")["Attention"]
         numpy.testing.assert_allclose(found[:10], expected, atol=1e-6)
 
     def test_residues_of_a_protein(self):
@@ -142,7 +125,7 @@ class Geometry(AtlasTest):
     def test_it_begins_with_what_fits(self):
         """Of the arrays of a dataset those are offered whose values can be tokens, and a method that fits is chosen."""
         mesh = simple.XMLUnstructuredGridReader(FileName=[str(atlastest.DATA / "geometry" / "heat.vtu")])
-        recording = simple.RecordingReader(FileName=str(atlastest.DATA / "geometry" / "heat.safetensors"))
+        recording = atlastest.read_recording(atlastest.DATA / "geometry" / "heat.safetensors")
         self.assertEqual(simple.BindTokens(Input=mesh, Recording=recording).Method, "Array", "nothing is known yet")
         mesh.UpdatePipeline()
         bound = simple.BindTokens(Input=mesh, Recording=recording)
@@ -218,16 +201,11 @@ output.PointData.append((odds / odds.sum(axis=1, keepdims=True)).astype("f4"), "
                 simple.RenameSource("Shown", shown)
                 simple.Show(shown, atlastest.chart_view())
                 expected = arrays(shown)["Attention"]
-                path = str(atlastest.OUTPUT / "state.pvsm")
                 script = smstate.get_state()
-                simple.SaveState(path)
-                for view in simple.GetRenderViews():
-                    simple.Delete(view)
-                simple.ResetSession()
-                self.assertIsNone(simple.FindSource("Shown"))
-                if kind == "pvsm":
-                    simple.LoadState(path)
-                else:
+                self.reload()
+                if kind == "Python":
+                    self.start_session()
+                    self.assertIsNone(simple.FindSource("Shown"))
                     exec(compile(script, "state", "exec"), {})
                 shown = simple.FindSource("Shown")
                 self.assertEqual([shown.QueryBy, list(shown.Probe), shown.Bend], ["Probe", [-0.2, 0.1, 0], 0.3])
@@ -249,7 +227,3 @@ output.PointData.append((odds / odds.sum(axis=1, keepdims=True)).astype("f4"), "
         self.assertAlmostEqual(table.RGBPoints[-4], self.weights[4].max(), delta=1e-6)
         self.assertEqual(displays[1].LineWidth, 3)
         self.assertEqual(displays[2].PointSize, 14)
-
-
-if __name__ == "__main__":
-    atlastest.main()

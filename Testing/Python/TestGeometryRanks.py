@@ -1,15 +1,12 @@
 """Attention on a mesh that ranks share: each place has the value that it has on one rank, and lines and table are equal
-to the byte.
-
-On the first of its numbers of ranks this test leaves its arrays for the others.
-"""
+to the byte."""
 
 import atlastest
 import numpy
 import randomrecording
-from atlastest import RANKS, AtlasTest
-from paraview import servermanager, simple
-from vtkmodules.util.numpy_support import vtk_to_numpy
+from atlastest import RANKS, numbers
+from paraview import simple
+from ranktest import RankTest
 
 SLICES = """
 import numpy
@@ -24,12 +21,12 @@ output.CellData.append((centers.sum(axis=1) % 10).astype("i4"), "Number")
 """
 
 
-class GeometryRanks(AtlasTest):
+class GeometryRanks(RankTest):
     def setUp(self):
         super().setUp()
         path = atlastest.OUTPUT / f"recording-{self.id().split('.')[-1]}.safetensors"
         randomrecording.write_recording(path)
-        self.recording = simple.RecordingReader(FileName=str(path))
+        self.recording = atlastest.read_recording(path)
         wavelet = simple.Wavelet(WholeExtent=[0, 9, 0, 8, 0, 7])
         self.mesh = simple.ProgrammableFilter(Input=wavelet, CopyArrays=1, Script=SLICES)
 
@@ -37,36 +34,19 @@ class GeometryRanks(AtlasTest):
         bound = simple.BindTokens(Input=self.mesh, Recording=self.recording, Places="Cells", **binding)
         return simple.SpatialAttention(Input=bound, Recording=self.recording, Layer=1, **properties)
 
-    def parts(self, source, port):
-        simple.OutputPort(source, port).UpdatePipeline()
-        return [servermanager.Fetch(source, rank, idx=port) for rank in range(RANKS)]
-
     def expect(self, name, shown):
         """Cells of all ranks in the order of their places; lines, mark and table of the first."""
-        cells = [part.GetCellData() for part in self.parts(shown, 0)]
+        cells = [numbers(part) for part in self.parts(shown, 0)]
         place, attention = (
-            numpy.concatenate([vtk_to_numpy(each.GetArray(array)) for each in cells])
-            for array in ("Place", "Attention")
+            numpy.concatenate([part[f"CellData {array}"] for part in cells]) for array in ("Place", "Attention")
         )
         self.assertEqual(len(place), 9 * 8 * 7)
         if RANKS > 1:
-            self.assertNotIn(len(place), [each.GetNumberOfTuples() for each in cells])  # each has a part
-        found = {"Attention": attention[numpy.argsort(place)]}
-        for port, attributes in ((1, "GetCellData"), (2, "GetCellData"), (3, "GetRowData")):
-            parts = self.parts(shown, port)
-            for part in parts[1:]:
-                self.assertEqual(getattr(part, attributes)().GetNumberOfTuples(), 0)
-            first = getattr(parts[0], attributes)()
-            for i in range(first.GetNumberOfArrays() if first.GetNumberOfTuples() else 0):  # ranks send no empty ones
-                array = first.GetAbstractArray(i)
-                if array.IsNumeric():
-                    found[f"{port} {array.GetName()}"] = vtk_to_numpy(array).copy()
-            if port < 3 and first.GetNumberOfTuples():
-                found[f"{port} Points"] = vtk_to_numpy(parts[0].GetPoints().GetData()).copy()
-        self.assertGreater(len(found["3 Weight"]), 2)
-        self.assertIn("2 Points", found)
-        self.assertEqual("1 Points" in found, shown.Direction != "Holds")
-        self.assert_as_on_one_rank(name, found)
+            self.assertNotIn(len(place), [len(part["CellData Place"]) for part in cells])  # each has a part
+        self.assert_as_on_one_rank(name, {"Attention": attention[numpy.argsort(place)]})
+        self.assertGreater(self.first(shown, 3).GetNumberOfRows(), 2)
+        # Ranks send no empty ones.
+        self.assert_first(name, shown, *([2, 3] if shown.Direction == "Holds" else [1, 2, 3]))
 
     def test_by_tokens(self):
         grid = {"Method": "Grid", "PatchSize": [5, 2, 8], "PatchCounts": [2, 4, 1], "FirstToken": 1}
@@ -107,7 +87,3 @@ output.CellData.append(numpy.where(centers[:, 2] > 6, 10, 0).astype("i4"), "Wron
         shown = self.attention({}, Method="Array", TokenArray="Wrong")
         shown.UpdatePipeline()
         self.assert_one_error("expected tokens from 0 to 9, or -1 for none, found 10")
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -2,9 +2,8 @@
 
 import atlastest
 import numpy
-from atlastest import AtlasTest, fetch, point_arrays
+from atlastest import AtlasTest, columns, plain, point_arrays
 from paraview import simple
-from vtkmodules.util.numpy_support import vtk_to_numpy
 
 #: No property of HarmonicHead and HeadAccuracySimplex at its default.
 SOURCE = {
@@ -26,32 +25,6 @@ SOURCE = {
 SIMPLEX = {"HeadIndices": [2, 0, 1], "Residual": "Embedding", "Pair": [1, 3], "Resolution": 20}
 
 
-def columns(source):
-    """The columns of a table, by name."""
-    data = fetch(source).GetRowData()
-    found = {}
-    for i in range(data.GetNumberOfArrays()):
-        array = data.GetAbstractArray(i)
-        if array.IsA("vtkStringArray"):
-            found[array.GetName()] = [array.GetValue(k) for k in range(array.GetNumberOfValues())]
-        else:
-            found[array.GetName()] = vtk_to_numpy(array)
-    return found
-
-
-def plain(value):
-    """A property's value as a list, a number or a text."""
-    value = value.GetData() if hasattr(value, "GetData") else value
-    return value if isinstance(value, (int, float, str)) else list(value)
-
-
-def chart_angles(columns_, rows):
-    """theta_1 as a row, theta_2 as a column."""
-    axes = (numpy.linspace(-numpy.pi, numpy.pi, n) for n in (columns_, rows))
-    t1, t2 = axes
-    return t1[None, :], t2[:, None]
-
-
 class Harmonics(AtlasTest):
     def test_bar_chart(self):
         table = simple.ScoreHarmonics(Input=atlastest.read_model())
@@ -66,13 +39,9 @@ class Harmonics(AtlasTest):
         self.assertGreaterEqual((counts > 500).sum(), 3)
 
     def test_preferred_views(self):
-        model = atlastest.read_model()
-        for create, view in (
-            (simple.ScoreHarmonics, "XYBarChartView"),
-            (simple.HeadAccuracy, "XYBarChartView"),
-        ):
-            hints = create(Input=model).SMProxy.GetHints()
-            self.assertEqual(hints.FindNestedElementByName("View").GetAttribute("type"), view)
+        for create in (simple.ScoreHarmonics, simple.HeadAccuracy):
+            hints = create(Input=atlastest.read_model()).SMProxy.GetHints()
+            self.assertEqual(hints.FindNestedElementByName("View").GetAttribute("type"), "XYBarChartView")
 
 
 class Attention(AtlasTest):
@@ -86,10 +55,8 @@ class Attention(AtlasTest):
     def test_product(self):
         source = simple.HarmonicHead(Resolution=[64, 48], Parametrization="Product")
         source.Gamma = 0.75
-        t1, t2 = chart_angles(64, 48)
-        a, alpha, b, c, gamma, d = (
-            getattr(source, key) for key in ("A", "Alpha", "B", "C", "Gamma", "D")
-        )
+        t1, t2 = numpy.meshgrid(*(numpy.linspace(-numpy.pi, numpy.pi, n) for n in (64, 48)))
+        a, alpha, b, c, gamma, d = (getattr(source, key) for key in ("A", "Alpha", "B", "C", "Gamma", "D"))
         query = a * numpy.cos(t2 - alpha) + b
         key = c * (numpy.cos(t1 - gamma) - numpy.cos(t2 - gamma)) + d
         self.assert_close(point_arrays(source)["Score"], (query * key).ravel())
@@ -200,17 +167,8 @@ class State(AtlasTest):
         properties, arrays = self.look()
         self.assertEqual(properties["source"], SOURCE)
         self.assertEqual(properties["simplex"], SIMPLEX)
-        path = str(atlastest.OUTPUT / "state.pvsm")
-        simple.SaveState(path)
-        simple.ResetSession()
-        atlastest.hide_bars()
-        self.assertIsNone(simple.FindSource("Source"))
-        simple.LoadState(path)
+        self.reload()
         found, found_arrays = self.look()
         self.assertEqual(found, properties)
         for name, expected in arrays.items():
             self.assert_same_arrays(found_arrays[name], expected)
-
-
-if __name__ == "__main__":
-    atlastest.main()

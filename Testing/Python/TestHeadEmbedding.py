@@ -9,7 +9,6 @@ from vtkmodules.vtkCommonCore import VTK_ID_TYPE
 from vtkmodules.vtkCommonDataModel import vtkSelection, vtkSelectionNode
 from vtkmodules.vtkFiltersExtraction import vtkExtractSelection
 
-TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
 EMBEDDING = atlastest.ORACLE.parent / "embedding"
 
 
@@ -21,18 +20,12 @@ class HeadEmbedding(AtlasTest):
     def setUp(self):
         super().setUp()
         self.expected, _ = atlastest.read_safetensors(EMBEDDING / "gpt2.safetensors")
-        ids = self.expected["token.id"].reshape(2, -1)
-        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
-        lines = "\n".join(" ".join(map(str, row)) for row in ids)
-        self.recording = simple.TransformerRecorder(Input=model, TokenIds=lines)
+        lines = atlastest.token_lines(self.expected["token.id"].reshape(2, -1))
+        self.recording = simple.TransformerRecorder(Input=atlastest.read_transformer("gpt2"), TokenIds=lines)
 
     def test_principal_components_of_a_run_are_those_of_the_oracle(self):
         embedding = simple.HeadEmbedding(
-            Input=self.recording,
-            Method="PCA",
-            Dimensions=3,
-            KeyScaling="None",
-            Arrangement="Overlaid",
+            Input=self.recording, Method="PCA", Dimensions=3, KeyScaling="None", Arrangement="Overlaid"
         )
         found = coordinates(embedding).reshape(8, 68, 3)
         for head in range(8):
@@ -77,17 +70,7 @@ class HeadEmbedding(AtlasTest):
         self.assertEqual(list(embedding.TimestepValues), [0, 10, 20, 30, 35])
 
     def test_a_recording_of_images(self):
-        vit = atlastest.read_safetensors(TRANSFORMERS / "vit" / "expected.safetensors")[0]
-        path = atlastest.OUTPUT / "pixels.safetensors"
-        atlastest.write_safetensors(path, {"pixel_values": vit["pixel_values"]}, {})
-        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "vit" / "config.json"))
-        recording = simple.TransformerRecorder(Input=model, Images=[str(path)])
-        arrays = atlastest.point_arrays(simple.HeadEmbedding(Input=recording, Method="PCA"))
-        self.assertEqual(len(self.take_errors()), 1)  # the pooler of the model is not used
+        arrays = atlastest.point_arrays(simple.HeadEmbedding(Input=self.record_images(), Method="PCA"))
         expected, _ = atlastest.read_safetensors(EMBEDDING / "vit.safetensors")
         for name in ("Row", "Column"):
             self.assertEqual(list(arrays[name][:34]), list(expected[f"token.{name.lower()}"]))
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -17,13 +17,10 @@ import unittest
 import atlastest
 import numpy
 import randomrecording
-from atlastest import AtlasTest
+from atlastest import MODELS, TRANSFORMERS, AtlasTest, read_transformer
 from paraview import simple
 from vtkmodules.util.numpy_support import numpy_to_vtk
-from vtkmodules.vtkCommonCore import vtkPoints
-from vtkmodules.vtkCommonDataModel import vtkPolyData
 
-TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
 TENSOR = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
 
 
@@ -67,7 +64,7 @@ def head(number):
 
 def hostile_torch(name):
     """The bytes of a file that PyTorch would read, with another purpose than to hold tensors."""
-    return (atlastest.ORACLE.parent / "models" / "files" / "hostile" / name).read_bytes()
+    return (MODELS.parent / "files" / "hostile" / name).read_bytes()
 
 
 def filled(shape, value=0.5):
@@ -78,7 +75,7 @@ WHOLE = atlastest.TRAINED.read_bytes()
 NAN_QUERY = numpy.array([[1, 2, 3], [4, math.nan, 6], [7, 8, 9]], "f4")
 
 #: Files that are no model, and what the reader says.
-MODELS = {
+FILES_OF_MODELS = {
     "7 bytes": (WHOLE[:7], "8-byte header length, found 7 bytes"),
     "only a header": (WHOLE[:400], "but only"),
     "cut off in a tensor": (WHOLE[:-1], "data_offsets"),
@@ -94,10 +91,7 @@ MODELS = {
     "a shape of 2^64": (framed({"a": {**TENSOR, "shape": [2**32, 2**32]}}, b"1234"), "shape"),
     "a shape that is text": (framed({"a": {**TENSOR, "shape": "1"}}, b"1234"), "shape"),
     "offsets backwards": (framed({"a": {**TENSOR, "data_offsets": [4, 0]}}, b"1234"), "data_offsets"),
-    "offsets beyond the file": (
-        framed({"a": {**TENSOR, "data_offsets": [0, 2**40]}}, b"1234"),
-        "data_offsets",
-    ),
+    "offsets beyond the file": (framed({"a": {**TENSOR, "data_offsets": [0, 2**40]}}, b"1234"), "data_offsets"),
     "one offset": (framed({"a": {**TENSOR, "data_offsets": [0]}}, b"1234"), "data_offsets"),
     "tensors that overlap": (framed({"a": TENSOR, "b": TENSOR}, b"1234"), "tensors 'a' and 'b' overlap"),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(100), "expected a safetensors file, found a PNG picture"),
@@ -116,6 +110,7 @@ MODELS = {
     "targets of another shape": (trained(next_token=numpy.zeros((5, 4), "i8")), "next_token"),
 }
 
+INDEX = ".safetensors.index.json"
 #: Files that are no recording.
 RECORDINGS = {
     "an empty file": (".safetensors", b"", "0 bytes"),
@@ -129,17 +124,9 @@ RECORDINGS = {
     "a zip cut off": (".npz", b"PK\x03\x04" + bytes(30), "zip"),
     "a pt file that calls os.system": (".pt", hostile_torch("os-system.pt"), "os.system"),
     "a pt file that contains itself": (".pt", hostile_torch("self-reference.pt"), "in circles"),
-    "an index of no shards": (".safetensors.index.json", b'{"weight_map": []}', "an object 'weight_map'"),
-    "an index of a file elsewhere": (
-        ".safetensors.index.json",
-        b'{"weight_map": {"a": "/etc/passwd"}}',
-        "the name of a file in the folder",
-    ),
-    "an index of a missing shard": (
-        ".safetensors.index.json",
-        b'{"weight_map": {"a": "none.safetensors"}}',
-        "'none.safetensors', which holds tensor 'a'",
-    ),
+    "an index of no shards": (INDEX, b'{"weight_map": []}', "an object 'weight_map'"),
+    "an index of a file elsewhere": (INDEX, b'{"weight_map": {"a": "/etc/passwd"}}', "the name of a file in the folder"),
+    "an index of a missing shard": (INDEX, b'{"weight_map": {"a": "none.safetensors"}}', "which holds tensor 'a'"),
 }
 
 
@@ -150,13 +137,7 @@ def changed(**settings):
 
 def polydata(angles):
     """A source of points with these x and y."""
-    points = vtkPoints()
-    points.SetData(numpy_to_vtk(numpy.array([[*xy, 0] for xy in angles], "f4"), deep=True))
-    data = vtkPolyData()
-    data.SetPoints(points)
-    source = simple.TrivialProducer()
-    source.GetClientSideObject().SetOutput(data)
-    return source
+    return atlastest.points_source(numpy.array(angles, "f4"))
 
 
 #: Filters on a good model that are told something bad: name, properties, message.
@@ -219,9 +200,8 @@ RECORDERS = [
     ({"TokenIds": "1 2", "PatchFrom": "3 229", "PatchSites": "r1"}, "229"),
 ]
 
-#: Models of pictures among words, and a picture.
-PICTURED = atlastest.ORACLE.parent / "models" / "transformers"
-SEEN = str(PICTURED / "llava" / "picture-0.png")
+#: A picture.
+SEEN = str(MODELS / "llava" / "picture-0.png")
 
 #: Recorders of models of pictures among words that are told something bad. They have no tokenizer.
 RECORDERS_OF_PICTURES = [
@@ -232,14 +212,14 @@ RECORDERS_OF_PICTURES = [
     ("llava", {"TokenIds": "1 2", "Images": [SEEN]}, "found it 0 times"),
     ("llava", {"TokenIds": "1 60", "Images": [str(atlastest.RECORDING)]}, "expected PNG or JPEG images"),
     ("llava", {"TokenIds": "1 60", "Images": ["/no/such/picture.png"]}, "No such file"),
-    ("llava", {"TokenIds": "1 60", "Images": [SEEN], "FramesPerFilm": 1}, "reads no films, found 1"),
+    ("llava", {"TokenIds": "1 60", "Images": [SEEN], "FramesPerFilm": 1}, "reads no videos, found 1"),
     ("llava", {"TokenIds": "1 60", "Images": [SEEN], "MaximumLength": 5}, "would cut off a picture"),
     ("llava", {"TokenIds": "1 2", "Prompts": "a", "Images": [SEEN]}, "found 2: Prompts, TokenIds"),
     ("internvl", {"TokenIds": "1 60", "Images": [SEEN]}, "tokenizer"),
-    ("internvl", {"TokenIds": "60 60", "Images": [SEEN], "FramesPerFilm": 1}, "60 once for each film of Images, 1"),
-    ("smolvlm", {"TokenIds": "60", "Images": [SEEN], "FramesPerFilm": 2}, "whole films of the 1 files"),
-    ("qwen2_vl", {"TokenIds": "59", "Images": [SEEN], "FramesPerFilm": 2}, "whole films of the 1 files"),
-    ("qwen2_vl", {"TokenIds": "60", "Images": [SEEN], "FramesPerFilm": 1}, "the token 59 once for each film"),
+    ("internvl", {"TokenIds": "60 60", "Images": [SEEN], "FramesPerFilm": 1}, "60 once for each video of Images, 1"),
+    ("smolvlm", {"TokenIds": "60", "Images": [SEEN], "FramesPerFilm": 2}, "whole videos of the 1 files"),
+    ("qwen2_vl", {"TokenIds": "59", "Images": [SEEN], "FramesPerFilm": 2}, "whole videos of the 1 files"),
+    ("qwen2_vl", {"TokenIds": "60", "Images": [SEEN], "FramesPerFilm": 1}, "the token 59 once for each video"),
     ("qwen2_vl", {"TokenIds": "59", "Images": [SEEN], "FramesPerFilm": 1, "FramesPerSecond": 0}, "FramesPerSecond"),
     ("qwen2_moe", {"TokenIds": "1", "FramesPerFilm": 3}, "FramesPerFilm: expected 0"),
 ]
@@ -434,6 +414,32 @@ class HostileInput(AtlasTest):
         self.take_errors()
         simple.Delete(source)
 
+    def check_each(self, name, rows, **given):
+        """Checks a filter that is told something bad: rows of (properties, message)."""
+        for properties, message in rows:
+            self.check(name, str(properties), getattr(simple, name)(**{**given, **properties}), message)
+
+    def check_named(self, rows, **given):
+        """Checks rows of (filter, what is bad, properties, message)."""
+        for name, what, properties, message in rows:
+            made = getattr(simple, name)(**{**given, **properties})
+            if properties.get("Model", made) is None:
+                made.Model = None  # which was chosen
+            self.check(name, what, made, message)
+
+    def reader(self, name, **properties):
+        """A transformer of the oracle, which has told of tensors that it does not use."""
+        model = read_transformer(name, **properties)
+        model.UpdatePipeline()
+        self.take_errors()
+        return model
+
+    def record(self, model, ids="5 7 9 11", *record, **properties):
+        """A recorder of token ids, of these quantities or those by default."""
+        if record:
+            properties["Record"] = [entry for name in record for entry in (name, "1")]
+        return simple.TransformerRecorder(Input=model, TokenIds=ids, **properties)
+
     def tearDown(self):
         good = simple.AttentionTorus(Input=simple.FindSource("Good"), Resolution=[9, 9])
         self.assertEqual(len(atlastest.point_arrays(good)["Class"]), 81, "ParaView goes on")
@@ -444,7 +450,7 @@ class HostileInput(AtlasTest):
 
     def test_models(self):
         path = atlastest.OUTPUT / "bad.safetensors"
-        for what, (data, message) in MODELS.items():
+        for what, (data, message) in FILES_OF_MODELS.items():
             path.write_bytes(data)
             self.check("model", what, simple.AttentionOnlyModelReader(FileNames=[str(path)]), message)
 
@@ -467,15 +473,14 @@ class HostileInput(AtlasTest):
         for what, (suffix, data, message) in RECORDINGS.items():
             path = atlastest.OUTPUT / f"bad{suffix}"
             path.write_bytes(data)
-            self.check("recording", what, simple.RecordingReader(FileName=str(path)), message)
+            self.check("recording", what, atlastest.read_recording(path), message)
 
     def test_filters_of_models(self):
-        for name, properties, message in ON_MODELS:
-            source = getattr(simple, name)(Input=simple.FindSource("Good"), **properties)
-            self.check(name, str(properties), source, message)
-        for name, properties, message in ON_CHARTS:
-            chart = simple.AttentionTorus(Input=simple.FindSource("Good"), Resolution=[9, 9])
-            self.check(name, str(properties), getattr(simple, name)(Input=chart, **properties), message)
+        for rows, given in (
+            (ON_MODELS, simple.FindSource("Good")),
+            (ON_CHARTS, simple.AttentionTorus(Input=simple.FindSource("Good"), Resolution=[9, 9])),
+        ):
+            self.check_named([(name, str(told), told, message) for name, told, message in rows], Input=given)
 
     def test_filters_of_bad_files_report_nothing(self):
         path = str(atlastest.OUTPUT / "none.safetensors")
@@ -533,72 +538,44 @@ class HostileInput(AtlasTest):
             self.check(name, str(properties), getattr(simple, name)(**properties), message)
 
     def test_maps(self):
-        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
-        for properties, message in MAPS:
-            attention = simple.AttentionMap(Input=recording, **properties)
-            self.check("AttentionMap", str(properties), attention, message)
-        for properties, message in SENTENCES:
-            sentence = simple.AttentionSentence(Input=recording, **properties)
-            self.check("AttentionSentence", str(properties), sentence, message)
-        for properties, message in MATRICES:
-            matrix = simple.AttentionMatrix(Input=recording, **properties)
-            self.check("AttentionMatrix", str(properties), matrix, message)
+        recording = atlastest.read_recording()
+        for name, rows in (("AttentionMap", MAPS), ("AttentionSentence", SENTENCES), ("AttentionMatrix", MATRICES)):
+            self.check_each(name, rows, Input=recording)
 
     def test_scores_of_heads(self):
-        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
-        scores = simple.HeadScores(Input=recording, Measure="Stripe")
-        self.check("HeadScores", "no repetition", scores, "Measure Stripe")
-        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
-        self.check("HeadScores", "another model", simple.HeadScores(Input=recording, Model=model), "Copying needs")
+        recording = atlastest.read_recording()
         good = simple.HeadScores(Input=recording)
-        matrix = simple.AttentionMatrix(Input=recording, Scores=good, SortBy="Copying")
-        self.check("AttentionMatrix", "no such column", matrix, "Copying")
+        self.check_named((
+            ("HeadScores", "no repetition", {"Measure": "Stripe"}, "Measure Stripe"),
+            ("HeadScores", "another model", {"Model": self.reader("llama")}, "Copying needs"),
+            ("AttentionMatrix", "no such column", {"Scores": good, "SortBy": "Copying"}, "Copying"),
+        ), Input=recording)
 
     def test_patching(self):
-        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
-        for properties, message in PATCHING:
-            patching = simple.ActivationPatching(Input=model, **properties)
-            self.check("ActivationPatching", str(properties), patching, message)
+        self.check_each("ActivationPatching", PATCHING, Input=self.reader("llama"))
         for name, properties, message in (
             ("attn-only", {"Prompt": "1 2", "PatchFrom": "3 4", "Site": "MlpOutput"}, "no MLPs"),
             ("vit", {}, "of texts"),
         ):
-            model = simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
-            model.UpdatePipeline()
-            self.take_errors()  # of tensors that the model does not use
-            patching = simple.ActivationPatching(Input=model, **properties)
+            patching = simple.ActivationPatching(Input=self.reader(name), **properties)
             self.check("ActivationPatching", f"{name}: {properties}", patching, message)
 
     def test_embeddings(self):
-        reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        reader = atlastest.read_recording()
         self.check("HeadEmbedding", "a recording of attention", simple.HeadEmbedding(Input=reader), "no queries")
-        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
+        model = self.reader("llama")
         for ids, message in (("5", "found 1"), ("5\n5", "expected at least two")):
-            recorder = simple.TransformerRecorder(Input=model, TokenIds=ids)
-            embedding = simple.HeadEmbedding(Input=recorder, Method="PCA")
+            embedding = simple.HeadEmbedding(Input=self.record(model, ids), Method="PCA")
             self.check("HeadEmbedding", f"tokens {ids}".replace("\n", " and "), embedding, message)
-        recorder = simple.TransformerRecorder(Input=model, TokenIds="1 2 3 4 5 6\n7 8 9 10 11 12")
-        for properties, message in EMBEDDINGS:
-            embedding = simple.HeadEmbedding(Input=recorder, **properties)
-            self.check("HeadEmbedding", str(properties), embedding, message)
+        self.check_each("HeadEmbedding", EMBEDDINGS, Input=self.record(model, "1 2 3 4 5 6\n7 8 9 10 11 12"))
 
     def test_patches(self):
-        reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        reader = atlastest.read_recording()
         self.check("PatchAttention", "a recording of text", simple.PatchAttention(Input=reader), "of images")
-        tensors, _ = atlastest.read_safetensors(TRANSFORMERS / "vit" / "expected.safetensors")
-        images = atlastest.OUTPUT / "images.safetensors"
-        atlastest.write_safetensors(images, {"pixel_values": tensors["pixel_values"]}, {})
-        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "vit" / "config.json"))
-        recorder = simple.TransformerRecorder(Input=model, Images=[str(images)])
-        recorder.UpdatePipeline()
-        self.take_errors()  # of tensors that the model does not use
-        for properties, message in PATCHES:
-            patches = simple.PatchAttention(Input=recorder, **properties)
-            self.check("PatchAttention", str(properties), patches, message)
-        pictured = simple.RecordingReader(FileName=str(atlastest.DATA / "recordings" / "words-and-pictures.safetensors"))
-        for properties, message in WORDS_ON_PICTURES:
-            patches = simple.PatchAttention(Input=pictured, **properties)
-            self.check("PatchAttention", f"words, {properties}", patches, message)
+        self.check_each("PatchAttention", PATCHES, Input=self.record_images())
+        pictured = atlastest.read_recording(atlastest.DATA / "recordings" / "words-and-pictures.safetensors")
+        rows = [("PatchAttention", f"words, {told}", told, message) for told, message in WORDS_ON_PICTURES]
+        self.check_named(rows, Input=pictured)
 
     def test_geometry(self):
         recording = simple.RecordingReader(FileName=str(randomrecording.write_recording(atlastest.OUTPUT / "r.safetensors")))
@@ -613,7 +590,7 @@ class HostileInput(AtlasTest):
         nowhere = polydata([[0, math.nan], [1, 0]])
         both = simple.GroupDatasets(Input=[simple.Plane(), simple.Line()])
         many = simple.Line(Resolution=20)
-        for what, properties, message in (
+        self.check_named([("BindTokens", *row) for row in (
             ("no array", {"TokenArray": "none"}, "expected a point array 'none'"),
             ("a token out of range", {"TokenArray": "far"}, "found 10 at place 3"),
             ("a token that is no integer", {"TokenArray": "half"}, "found 0.5"),
@@ -630,11 +607,9 @@ class HostileInput(AtlasTest):
             ("a patch of size 0", {"Method": "Grid", "PatchSize": [1, 0, 1]}, "PatchSize"),
             ("11 patches", {"Method": "Grid", "PatchCounts": [11, 1, 1]}, "at most 10 patches"),
             ("no residues", {"Method": "Residues"}, "'residue', which ResidueArray names"),
-        ):
-            bound = simple.BindTokens(**{"Input": mesh, "Recording": recording, **properties})
-            self.check("BindTokens", what, bound, message)
+        )], Input=mesh, Recording=recording)
         good = simple.BindTokens(Input=mesh, Recording=recording, TokenArray="good")
-        for what, properties, message in (
+        self.check_named([("SpatialAttention", *row) for row in (
             ("a mesh that is not bound", {"Input": mesh}, "apply Bind Tokens first"),
             ("Token 10", {"Token": 10}, "from 0 to 9, found 10"),
             ("Layer 2", {"Layer": 2}, "layer 2"),
@@ -644,17 +619,14 @@ class HostileInput(AtlasTest):
             ("a probe that is nowhere", {"QueryBy": "Probe", "Probe": [math.nan, 0, 0]}, "Probe"),
             ("no norms", {"Quantity": "NormWeighted"}, "value norms"),
             ("Bend nan", {"Bend": math.nan}, "Bend"),
-        ):
-            shown = simple.SpatialAttention(**{"Input": good, "Recording": recording, **properties})
-            self.check("SpatialAttention", what, shown, message)
+        )], Input=good, Recording=recording)
 
     def test_focus(self):
-        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
-        other = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
-        attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        model, other = self.reader("llama"), self.reader("gpt2")
+        attention = atlastest.read_recording()
         plain = simple.TransformerRecorder(Input=model, TokenIds="1 2 3 4", Record=["QueriesAndKeys"])
-        single = simple.TransformerRecorder(Input=model, TokenIds="5")
-        for name, what, properties, message in (
+        single = self.record(model, "5")
+        self.check_named((
             ("AttentionFocus", "SinkThreshold nan", {"Input": plain, "SinkThreshold": math.nan}, "found nan"),
             ("AttentionFocus", "a token", {"Input": single, "ExcludeFirst": 1}, "at least 2 tokens"),
             ("AttentionFocus", "stored attention", {"Input": attention, "Quantity": "NormWeighted"}, "norms"),
@@ -666,29 +638,19 @@ class HostileInput(AtlasTest):
             ("ScoreBreakdown", "Top -1", {"Input": plain, "Model": model, "Top": -1}, "found -1"),
             ("HeadUpdates", "queries and keys alone", {"Input": plain}, "record HeadOutputs"),
             ("HeadUpdates", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
-        ):
-            made = getattr(simple, name)(**properties)
-            if "Model" in properties and properties["Model"] is None:
-                made.Model = None  # which was chosen
-            self.check(name, what, made, message)
+        ))
 
     def test_routing(self):
-        def reader(folder):
-            return simple.TransformerReader(FileName=str(folder / "config.json"))
-
-        plain = reader(TRANSFORMERS / "gpt2")
-        recorder = simple.TransformerRecorder(Input=plain, TokenIds="5 7 9 11", Record=["Routing", "1"])
+        plain = self.reader("gpt2")
+        recorder = self.record(plain, "5 7 9 11", "Routing")
         self.check("TransformerRecorder", "routing without experts", recorder, "the model has no experts")
-        without = simple.TransformerRecorder(Input=plain, TokenIds="5 7 9 11")
-        model = reader(atlastest.ORACLE.parent / "models" / "transformers" / "qwen2_moe")
-        routed = simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11", Record=["Routing", "1"])
-        for what, properties, message in (
-            ("no routing", {"Input": without}, "recording with Routing"),
-            ("Sequence 1", {"Input": routed, "Sequence": 1}, "found 1"),
-            ("a layer without experts", {"Input": routed, "Show": "Experts", "Layer": 1}, "one of 0 2, found 1"),
-            ("Top 0", {"Input": routed, "Top": 0}, "found 0"),
-        ):
-            self.check("ExpertRouting", what, simple.ExpertRouting(**properties), message)
+        routed = self.record(self.reader("qwen2_moe"), "5 7 9 11", "Routing")
+        self.check_named((
+            ("ExpertRouting", "no routing", {"Input": self.record(plain)}, "recording with Routing"),
+            ("ExpertRouting", "Sequence 1", {"Sequence": 1}, "found 1"),
+            ("ExpertRouting", "a layer without experts", {"Show": "Experts", "Layer": 1}, "one of 0 2, found 1"),
+            ("ExpertRouting", "Top 0", {"Top": 0}, "found 0"),
+        ), Input=routed)
         file = atlastest.OUTPUT / "routed.safetensors"
         simple.SaveData(str(file), routed)
         tensors, metadata = atlastest.read_safetensors(file)
@@ -698,17 +660,11 @@ class HostileInput(AtlasTest):
             experts[1, 0] = value
             damaged = atlastest.OUTPUT / "damaged-routing.safetensors"
             atlastest.write_safetensors(damaged, {**tensors, name: experts}, metadata)
-            recording = simple.RecordingReader(FileName=str(damaged))
+            recording = atlastest.read_recording(damaged)
             self.check("recording", f"expert {value}", recording, message)
 
     def test_encoder_and_decoder(self):
-        models = atlastest.ORACLE.parent / "models" / "transformers"
-
-        def reader(name):
-            return simple.TransformerReader(FileName=str(models / name / "config.json"))
-
-        bart, whisper = reader("bart"), reader("whisper")
-        plain = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
+        bart, whisper, plain = map(self.reader, ("bart", "whisper", "gpt2"))
         noise = atlastest.OUTPUT / "noise.wav"
         noise.write_bytes(b"no sound")
         for model, properties, message in (
@@ -722,8 +678,7 @@ class HostileInput(AtlasTest):
             (whisper, {"Sounds": [str(noise), "b.npy"]}, "of which b.npy is no sound"),
         ):
             self.check("TransformerRecorder", str(properties), simple.TransformerRecorder(Input=model, **properties), message)
-        both = simple.TransformerRecorder(Input=bart, TokenIds="5 7 9", Targets="8 6")
-        single = simple.TransformerRecorder(Input=plain, TokenIds="5 7 9")
+        both, single = self.record(bart, "5 7 9", Targets="8 6"), self.record(plain, "5 7 9")
         for name, given, properties, message in (
             ("AttentionMap", single, {"AttentionKind": "Cross"}, "for the attention 'cross', found one of gpt2"),
             ("AttentionMap", both, {"AttentionKind": "Encoder", "Layer": 7}, "layer 7 is not in the recording"),
@@ -741,35 +696,26 @@ class HostileInput(AtlasTest):
             damaged = atlastest.OUTPUT / "damaged-translation.safetensors"
             changed = {**tensors, "cross.source_lengths": numpy.array(lengths, "int64")}
             atlastest.write_safetensors(damaged, changed, metadata)
-            self.check("recording", f"sources of {lengths} tokens", simple.RecordingReader(FileName=str(damaged)), message)
+            self.check("recording", f"sources of {lengths} tokens", atlastest.read_recording(damaged), message)
 
     def test_attribution(self):
-        def reader(name):
-            return simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
-
-        record = ["QueriesAndKeys", "1", "HeadOutputs", "1", "Residual", "1"]
-        model = reader("gpt2")
-        other = reader("llama")
+        record = ("QueriesAndKeys", "HeadOutputs", "Residual")
+        model, other, bert = map(self.reader, ("gpt2", "llama", "bert"))
+        processed = self.reader("gpt2", Processing="TransformerLens")
         plain = simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11", Record=["QueriesAndKeys"])
-        full = {"Input": simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11", Record=record), "Model": model}
-        single = simple.TransformerRecorder(Input=model, TokenIds="5", Record=record)
-        processed = simple.TransformerReader(
-            FileName=str(TRANSFORMERS / "gpt2" / "config.json"), Processing="TransformerLens"
-        )
-        patched, last, ablated = (
-            simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11", Record=record, **changes)
+        whole, patched, last, ablated = (
+            self.record(model, "5 7 9 11", *record, **changes)
             for changes in (
+                {},
                 {"PatchFrom": "5 8 9 11", "PatchSites": "r1"},
                 {"PatchFrom": "5 8 9 11", "PatchSites": "m1"},
                 {"Ablate": "0.1"},
             )
         )
-        bert = reader("bert")
-        after = simple.TransformerRecorder(Input=bert, TokenIds="5 7 9", Record=record)
-        after.UpdatePipeline()
-        self.take_errors()  # of tensors that the model does not use
-        attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
-        for name, what, properties, message in (
+        full = {"Input": whole, "Model": model}
+        single, after = self.record(model, "5", *record), self.record(bert, "5 7 9", *record)
+        attention = atlastest.read_recording()
+        self.check_named((
             ("ScoreAttribution", "Sequence -1", full | {"Sequence": -1}, "found -1, all"),
             ("LogitAttribution", "no model", {"Input": plain, "Model": None}, "found none"),
             ("LogitAttribution", "another model", {"Input": plain, "Model": other}, "model that was recorded"),
@@ -802,88 +748,61 @@ class HostileInput(AtlasTest):
             ("ScoreAttribution", "Query 4", full | {"Query": 4}, "found 4"),
             ("ScoreAttribution", "Key 2 of query 1", full | {"Query": 1, "Key": 2}, "found 2"),
             ("ScoreAttribution", "Top 0", full | {"Top": 0}, "found 0"),
-        ):
-            made = getattr(simple, name)(**properties)
-            if "Model" in properties and properties["Model"] is None:
-                made.Model = None  # which was chosen
-            self.check(name, what, made, message)
+        ))
 
     def test_attention_tokens(self):
-        def reader(name):
-            return simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
-
-        def recording(name):
-            return simple.TransformerRecorder(Input=reader(name), TokenIds="5 7 9 11")
-
-        model = reader("gpt2")
-        plain = {"Input": recording("gpt2"), "Model": model}
-        alone = simple.AttentionTokens(Input=plain["Input"])
-        alone.Model = None  # which was chosen
-        self.check("AttentionTokens", "no model", alone, "Model: expected the transformer")
-        attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
-        for what, properties, message in (
-            ("another model", {**plain, "Model": reader("bloom")}, "model that was recorded"),
-            ("stored attention", {"Input": attention, "Model": model}, "no queries"),
-            ("DotProduct", {**plain, "Vectors": "DotProduct"}, "PublishedCode"),
-            ("no vectors", {**plain, "Vectors": []}, "Vectors: expected at least one"),
-            ("Layer 2", {**plain, "Layer": 2}, "layer 2"),
-            ("Head 4", {**plain, "Head": 4}, "found 4"),
-            ("Sequence 1", {**plain, "Sequence": 1}, "found 1"),
-            ("Top 0", {**plain, "Top": 0}, "found 0"),
-            ("MaximumTokens -1", {**plain, "MaximumTokens": -1}, "found -1"),
-            (
-                "rotated heads",
-                {"Input": recording("llama"), "Model": reader("llama"), "Reading": "Refactored"},
-                "not rotated",
-            ),
-        ):
-            self.check("AttentionTokens", what, simple.AttentionTokens(**properties), message)
+        model, llama = self.reader("gpt2"), self.reader("llama")
+        plain = {"Input": self.record(model), "Model": model}
+        attention = atlastest.read_recording()
+        rotated = {"Input": self.record(llama), "Model": llama, "Reading": "Refactored"}
+        self.check_named([("AttentionTokens", *row) for row in (
+            ("no model", {"Model": None}, "Model: expected the transformer"),
+            ("another model", {"Model": self.reader("bloom")}, "model that was recorded"),
+            ("stored attention", {"Input": attention}, "no queries"),
+            ("DotProduct", {"Vectors": "DotProduct"}, "PublishedCode"),
+            ("no vectors", {"Vectors": []}, "Vectors: expected at least one"),
+            ("Layer 2", {"Layer": 2}, "layer 2"),
+            ("Head 4", {"Head": 4}, "found 4"),
+            ("Sequence 1", {"Sequence": 1}, "found 1"),
+            ("Top 0", {"Top": 0}, "found 0"),
+            ("MaximumTokens -1", {"MaximumTokens": -1}, "found -1"),
+            ("rotated heads", rotated, "not rotated"),
+        )], **plain)
         tokens = simple.AttentionTokens(**plain, Vectors="Query")
         self.check("SharedTokens", "other vectors", simple.SharedTokens(Input=tokens), "Vector: expected one of")
         embedding = simple.AttentionTokenLayout(Input=tokens, Model=model, Vector="Query", Perplexity=0)
         self.check("AttentionTokenLayout", "Perplexity 0", embedding, "perplexity")
 
     def test_tables_of_circuits(self):
-        def reader(name):
-            return simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
-
-        model = reader("gpt2")
-        for name, what, properties, message in (
+        model = self.reader("gpt2")
+        self.check_named((
             ("BigramTable", "a word without a tokenizer", {"Tokens": ["the"]}, "no tokenizer, found 'the'"),
             ("BigramTable", "token 211", {"Tokens": ["#211"]}, "from 0 to 210, found 211"),
             ("BigramTable", "Top 0", {"Top": 0}, "found 0"),
-            ("BigramTable", "BERT", {"Input": reader("bert")}, "found bert"),
-            ("BigramTable", "a vision transformer", {"Input": reader("vit")}, "found vit"),
+            ("BigramTable", "BERT", {"Input": self.reader("bert")}, "found bert"),
+            ("BigramTable", "a vision transformer", {"Input": self.reader("vit")}, "found vit"),
             ("HeadCircuit", "Layer 2", {"Layer": 2}, "found 2"),
             ("HeadCircuit", "Head -1", {"Head": -1}, "found -1"),
             ("HeadCircuit", "token 211", {"Tokens": ["0", "211"]}, "found 211"),
-            ("HeadCircuit", "no positions", {"Input": reader("bloom"), "Circuit": "PositionQK"}, "found bloom"),
+            ("HeadCircuit", "no positions", {"Input": self.reader("bloom"), "Circuit": "PositionQK"}, "found bloom"),
             ("SkipTrigrams", "Head 4", {"Head": 4}, "found 4"),
             ("SkipTrigrams", "Top -1", {"Top": -1}, "found -1"),
             ("SkipTrigrams", "SourceLimit -1", {"SourceLimit": -1}, "found -1"),
             ("SkipTrigrams", "a word without a tokenizer", {"Tokens": ["the"]}, "no tokenizer"),
-        ):
-            source = properties.get("Input", model)
-            source.UpdatePipeline()
-            self.take_errors()  # of tensors that the model does not use
-            self.check(name, what, getattr(simple, name)(**{"Input": model, **properties}), message)
+        ), Input=model)
         self.check("BigramTable", "weights of NaN", simple.BigramTable(Input=self.broken_model()), "NaN")
         self.check("SkipTrigrams", "weights of NaN", simple.SkipTrigrams(Input=self.broken_model()), "NaN")
 
     def test_spectra_of_heads(self):
-        def reader(name):
-            return simple.TransformerReader(FileName=str(TRANSFORMERS / name / "config.json"))
-
-        model = reader("gpt2")
-        attention = simple.RecordingReader(FileName=str(atlastest.RECORDING))
-        recording = simple.TransformerRecorder(Input=model, TokenIds="5 7 9 11")
-        for name, what, properties, message in (
+        model = self.reader("gpt2")
+        attention, recording = atlastest.read_recording(), self.record(model)
+        self.check_named((
             ("HeadSpectra", "Layer 2", {"Layer": 2}, "found 2"),
             ("HeadSpectra", "Head -2", {"Head": -2}, "found -2"),
-            ("HeadSpectra", "BERT", {"Input": reader("bert")}, "found bert"),
-            ("HeadSpectra", "Full of a vision transformer", {"Input": reader("vit"), "Full": 1}, "found vit"),
+            ("HeadSpectra", "BERT", {"Input": self.reader("bert")}, "found bert"),
+            ("HeadSpectra", "Full of a vision transformer", {"Input": self.reader("vit"), "Full": 1}, "found vit"),
             ("HeadComposition", "Threshold nan", {"Threshold": math.nan}, "found nan"),
-            ("HeadComposition", "BERT", {"Input": reader("bert")}, "found bert"),
+            ("HeadComposition", "BERT", {"Input": self.reader("bert")}, "found bert"),
             ("VirtualWeights", "an earlier layer", {"FromLayer": 1, "ToLayer": 0}, "after FromLayer 1"),
             ("VirtualWeights", "the same layer", {"FromLayer": 1}, "after FromLayer 1"),
             ("VirtualWeights", "FromHead 4", {"FromHead": 4}, "found 4"),
@@ -894,27 +813,17 @@ class HostileInput(AtlasTest):
             ("QueryKeyContrast", "Distance 4", {"Input": recording, "By": 1, "Distance": 4}, "in the set"),
             ("QueryKeyContrast", "Layer 2", {"Input": recording, "By": 1, "Layer": 2}, "layer 2"),
             ("QueryKeyContrast", "Sequence 1", {"Input": recording, "By": 1, "Sequence": 1}, "found 1"),
-        ):
-            source = properties.get("Input", model)
-            source.UpdatePipeline()
-            self.take_errors()  # of tensors that the model does not use
-            self.check(name, what, getattr(simple, name)(**{"Input": model, **properties}), message)
+        ), Input=model)
         spectra = simple.HeadSpectra(Input=self.broken_model(), Full=1)
         self.check("HeadSpectra", "Full with weights of NaN", spectra, "NaN")
 
     def test_corpus(self):
-        def reader(folder):
-            return simple.TransformerReader(FileName=str(folder / "config.json"), Checkpoints=0)
-
         def written(name, data):
             path = atlastest.OUTPUT / name
             path.write_bytes(data)
             return [str(path)]
 
-        language = reader(atlastest.DATA / "models" / "language-2")
-        vit = reader(TRANSFORMERS / "vit")
-        vit.UpdatePipeline()
-        self.take_errors()  # of tensors that the model does not use
+        language = atlastest.data_model("language-2", Checkpoints=0)
         text = written("text.txt", b"In the beginning\nGod created the heaven and the earth.\n")
         good = simple.CorpusStatistics(Input=language, Files=text, TokenLimit=1, BatchTokens=1, Contexts=1, Samples=8)
         part = str(atlastest.OUTPUT / "part.safetensors")
@@ -924,9 +833,9 @@ class HostileInput(AtlasTest):
         tensors, metadata = atlastest.read_safetensors(part)
         older = str(atlastest.OUTPUT / "older.safetensors")
         atlastest.write_safetensors(older, tensors, {k: v for k, v in metadata.items() if k != "fingerprints"})
-        checkpoint = reader(atlastest.DATA / "models" / "language-2" / "checkpoint-2297")
+        checkpoint = {"Input": atlastest.data_model("language-2/checkpoint-2297", Checkpoints=0), **same}
         ids = written("ids.jsonl", b'{"tokens": [1, 2]}\n{"tokens": [1, 99999]}\n')
-        for what, properties, message in (
+        self.check_named([("CorpusStatistics", *row) for row in (
             ("no file", {"Files": ["/no/such/text.txt"]}, "/no/such/text.txt"),
             ("an empty text", {"Files": written("empty.txt", b"")}, "expected documents with tokens, found none"),
             ("empty lines", {"Files": written("lines.txt", b"\n\n\n")}, "expected documents with tokens, found none"),
@@ -937,7 +846,7 @@ class HostileInput(AtlasTest):
             ("a line that is no JSON", {"Files": written("b.jsonl", b'{"text": "a"}\n{"text')}, "line 2"),
             ("an npy of floats", {"Files": written("floats.npy", npy(filled((2, 3))))}, "floats.npy"),
             ("an npy cut off", {"Files": written("cut.npy", npy(numpy.ones((2, 3), "i8"))[:-9])}, "cut.npy"),
-            ("a model of images", {"Input": vit}, "expected one that reads text, found one of images"),
+            ("a model of images", {"Input": self.reader("vit")}, "expected one that reads text, found one of images"),
             ("Window 1", {"Window": 1}, "found 1"),
             ("Window 129", {"Window": 129}, "expected 2 to 128 tokens"),
             ("Overlap 64", {"Overlap": 64}, "found 64"),
@@ -946,24 +855,10 @@ class HostileInput(AtlasTest):
             ("ContinueFrom a text", {"ContinueFrom": text[0]}, "expected a safetensors file, found a text"),
             ("ContinueFrom a recording", {"ContinueFrom": str(atlastest.RECORDING)}, "attention-atlas.corpus"),
             ("ContinueFrom with other options", {"ContinueFrom": part}, "Contexts 1, Samples 8"),
-            (
-                "ContinueFrom statistics of other weights",
-                {"Input": checkpoint, **same},
-                "found those of one with other weights",
-            ),
-            (
-                "ContinueFrom statistics of another text",
-                {"Files": other, **same},
-                "other.txt had other tokens when it was measured",
-            ),
-            (
-                "ContinueFrom statistics of an older version",
-                {**same, "ContinueFrom": older},
-                "which can be shown but not continued",
-            ),
-        ):
-            source = simple.CorpusStatistics(**{"Input": language, "Files": text, **properties})
-            self.check("CorpusStatistics", what, source, message)
+            ("ContinueFrom statistics of other weights", checkpoint, "found those of one with other weights"),
+            ("ContinueFrom statistics of another text", {"Files": other, **same}, "other.txt had other tokens"),
+            ("ContinueFrom statistics of an older version", {**same, "ContinueFrom": older}, "but not continued"),
+        )], Input=language, Files=text)
         for what, data, message in (
             ("an empty file", b"", "0 bytes"),
             ("a recording", atlastest.RECORDING.read_bytes(), "attention-atlas.corpus"),
@@ -1008,15 +903,11 @@ class HostileInput(AtlasTest):
         return simple.TransformerReader(FileName=str(folder / "config.json"))
 
     def test_recorders(self):
-        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "llama" / "config.json"))
-        for properties, message in RECORDERS:
-            recorder = simple.TransformerRecorder(Input=model, **properties)
-            self.check("TransformerRecorder", str(properties), recorder, message)
+        self.check_each("TransformerRecorder", RECORDERS, Input=self.reader("llama"))
 
     def test_recorders_of_pictures(self):
         for name, properties, message in RECORDERS_OF_PICTURES:
-            model = simple.TransformerReader(FileName=str(PICTURED / name / "config.json"))
-            recorder = simple.TransformerRecorder(Input=model, **properties)
+            recorder = simple.TransformerRecorder(Input=self.reader(name), **properties)
             told = {key: ["a.png"] if value == [SEEN] else value for key, value in properties.items()}
             self.check("TransformerRecorder", f"{name}: {told}", recorder, message)
 
@@ -1029,7 +920,7 @@ class HostileInput(AtlasTest):
             ("qwen2_vl", '{"max_pixels": 1e99}', "max_pixels"),
             ("qwen2_vl", '{"min_pixels": NaN}', "not JSON"),
         ):
-            folder = self.folder(PICTURED / name)
+            folder = self.folder(MODELS / name)
             (folder / "preprocessor_config.json").write_text(settings)
             model = simple.TransformerReader(FileName=str(folder / "config.json"))
             recorder = simple.TransformerRecorder(Input=model, TokenIds="60", Images=[SEEN])
@@ -1043,7 +934,7 @@ class HostileInput(AtlasTest):
 
     def test_tokenizers(self):
         folder = self.folder()
-        whole = (TRANSFORMERS.parent / "models" / "tokenizers" / "spm-llama" / "tokenizer.model").read_bytes()
+        whole = (MODELS.parent / "tokenizers" / "spm-llama" / "tokenizer.model").read_bytes()
         (folder / "tokenizer.model").write_bytes(whole[:4000])
         model = simple.TransformerReader(FileName=str(folder / "config.json"))
         recorder = simple.TransformerRecorder(Input=model, Prompts="Hello")
@@ -1056,7 +947,7 @@ class HostileInput(AtlasTest):
             self.check("transformer", what, simple.TransformerReader(FileName=str(config)), message)
 
     def test_gguf(self):
-        hostile = TRANSFORMERS.parent / "models" / "files" / "gguf-hostile"
+        hostile = MODELS.parent / "files" / "gguf-hostile"
         for what, name, message in (
             ("a GGUF file cut off", "truncated-data", "may be incomplete"),
             ("a GGUF file of arrays in arrays", "array-nested", "array of arrays"),
@@ -1066,7 +957,7 @@ class HostileInput(AtlasTest):
             self.check("transformer", what, simple.TransformerReader(FileName=str(path)), message)
 
     def test_adapters(self):
-        oracle = TRANSFORMERS.parent / "models" / "adapters" / "llama-lora"
+        oracle = MODELS.parent / "adapters" / "llama-lora"
         folder = atlastest.OUTPUT / "adapted"
         settings, weights = folder / "adapter_config.json", folder / "adapter_model.safetensors"
 
@@ -1133,7 +1024,3 @@ class WrittenPage(unittest.TestCase):
             of_any_machine(shipped.read_text(encoding="utf-8")),
             f"if the messages are as they should be, copy {PAGE} to {shipped}",
         )
-
-
-if __name__ == "__main__":
-    atlastest.main()

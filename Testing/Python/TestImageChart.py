@@ -7,9 +7,7 @@ import numpy
 from atlastest import AtlasTest
 from paraview import servermanager, simple
 
-EXISTS = bool(
-    servermanager.ProxyManager().GetProxyDefinitionManager().GetProxyDefinition("views", "ImageChartView", False)
-)
+EXISTS = bool(servermanager.ProxyManager().GetProxyDefinitionManager().GetProxyDefinition("views", "ImageChartView", False))
 
 
 @unittest.skipUnless(EXISTS, "ParaView before 6.1 has no Image Chart View")
@@ -34,7 +32,7 @@ class ImageChart(AtlasTest):
         return [[text.GetValue(i) for i in range(text.GetNumberOfValues())] for text in texts]
 
     def show_map(self):
-        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        recording = atlastest.read_recording()
         return self.show(simple.AttentionMap(Input=recording, Layer=4, Head=11))
 
     def test_torus(self):
@@ -72,17 +70,8 @@ class ImageChart(AtlasTest):
 
     def test_state(self):
         self.show_map()
-        state = str(atlastest.OUTPUT / "chart.pvsm")
-        simple.SaveState(state)
         before = self.labels()
-        simple.Delete(self.view)
-        simple.ResetSession()
-        atlastest.hide_bars()
-        simple.LoadState(state)
+        self.reload()
         self.view = next(view for view in simple.GetViews() if view.GetXMLName() == "ImageChartView")
         simple.Render(self.view)
         self.assertEqual((self.titles(), self.labels()), (("Key", "Query"), before))
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -17,29 +17,17 @@ OPTIONS = {"ActivationPatching": {"Prompt": "1 2 3", "PatchFrom": "1 4 3"}}
 
 
 def filters():
-    """The names of all our filters."""
-    definitions = servermanager.ProxyManager().GetProxyDefinitionManager()
-    iterator = definitions.NewSingleGroupIterator("filters")
-    names = []
-    iterator.InitTraversal()
-    while not iterator.IsDoneWithTraversal():
-        hints = iterator.GetProxyHints()
-        menu = hints.FindNestedElementByName("ShowInMenu") if hints else None
-        if menu is not None and (menu.GetAttribute("category") or "").startswith("Attention Atlas"):
-            names.append(iterator.GetProxyName())
-        iterator.GoToNextItem()
-    return names
-
-
-def inputs(name):
-    """The input properties of a filter."""
-    proxy = servermanager.ProxyManager().GetPrototypeProxy("filters", name)
-    iterator = proxy.NewPropertyIterator()
-    found = []
-    while not iterator.IsAtEnd():
-        if iterator.GetProperty().IsA("vtkSMInputProperty"):
-            found.append(iterator.GetKey())
-        iterator.Next()
+    """The input properties of all our filters, by name."""
+    found = {}
+    for (group, name), proxy in atlastest.read_proxies().items():
+        prototype = servermanager.ProxyManager().GetPrototypeProxy(group, name) if group == "filters" else None
+        if prototype and proxy.find("Hints/ShowInMenu") is not None:
+            iterator = prototype.NewPropertyIterator()
+            found[name] = []
+            while not iterator.IsAtEnd():
+                if iterator.GetProperty().IsA("vtkSMInputProperty"):
+                    found[name].append(iterator.GetKey())
+                iterator.Next()
     return found
 
 
@@ -74,18 +62,15 @@ class Information(AtlasTest):
         known.UpdatePipeline()
         model.UpdatePipeline()
         tried = []
-        for name in filters():
-            if name in BY_NUMBERS | OF_ANY_DATA or not inputs(name) or not atlastest.takes("filters", name, known, 0, inputs(name)[0]):
+        for name, inputs in filters().items():
+            if name in BY_NUMBERS | OF_ANY_DATA or not atlastest.takes("filters", name, known, 0, inputs[0]):
                 continue
-            others = {}
-            for other in inputs(name)[1:]:
-                if atlastest.takes("filters", name, model, 0, other):
-                    others[other] = model
+            others = {other: model for other in inputs[1:] if atlastest.takes("filters", name, model, 0, other)}
             others.update(OPTIONS.get(name, {}))
             with self.subTest(name):
                 fresh = make()
                 self.assertFalse(has_run(fresh))
-                made = getattr(simple, name)(**{inputs(name)[0]: fresh, **others})
+                made = getattr(simple, name)(**{inputs[0]: fresh, **others})
                 before = sizes(made)
                 self.assertFalse(has_run(fresh), "its information has run the source")
                 made.UpdatePipeline()
@@ -141,7 +126,3 @@ class Information(AtlasTest):
         before = sizes(shown)
         shown.UpdatePipeline()
         self.assertEqual(sizes(shown), before)
-
-
-if __name__ == "__main__":
-    atlastest.main()

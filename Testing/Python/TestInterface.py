@@ -22,10 +22,10 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 from randomrecording import write_recording
 
 ORACLE = atlastest.ORACLE.parent
-GPT2 = ORACLE / "transformers" / "gpt2"
+GPT2 = atlastest.TRANSFORMERS / "gpt2"
 CHECKPOINT = ORACLE / "models" / "files" / "pt" / "checkpoints" / "nanogpt" / "ckpt.pt"
 EXPECTED, _ = atlastest.read_safetensors(GPT2 / "expected.safetensors")
-IDS = "\n".join(" ".join(map(str, row)) for row in EXPECTED["input_ids"])
+IDS = atlastest.token_lines(EXPECTED["input_ids"])
 LAYER, HEAD, SEQUENCE = 1, 2, 1
 PLACE = (LAYER, HEAD, SEQUENCE)
 #: The tables of a recording and of a transformer, whose defaults are those of their filters.
@@ -104,8 +104,7 @@ class Interface(AtlasTest):
             mean = tensors["attention"][4].astype(float).mean(axis=0)
             numpy.testing.assert_allclose(recording.attention(4, "mean"), mean, atol=1e-6)
             self.assertEqual(recording.tokens()[0], "Data")
-            with self.assertRaisesRegex(atlas.Missing, "holds no Query; record QueriesAndKeys"):
-                recording.queries(4, 11)
+            self.assert_raise((lambda: recording.queries(4, 11), "holds no Query; record QueriesAndKeys", atlas.Missing))
         path = write_recording(atlastest.OUTPUT / "random.safetensors")
         tensors, _ = atlastest.read_safetensors(path)
         with atlas.open(path) as recording:
@@ -215,9 +214,7 @@ class Interface(AtlasTest):
             self.assertEqual(list(accuracy["Pairs"]), [tensors["next_token"].size] * len(accuracy))
             self.assertEqual(len(model.pairs()), tensors["next_token"].size)
             harmonics = model.harmonics()
-            numpy.testing.assert_allclose(
-                [harmonics[f"Head {head}"] for head in range(3)], values["harmonics"], atol=1e-4
-            )
+            numpy.testing.assert_allclose([harmonics[f"Head {head}"] for head in range(3)], values["harmonics"], atol=1e-4)
             saved = model.save(atlastest.OUTPUT / "saved.safetensors")
         again, _ = atlastest.read_safetensors(saved)
         numpy.testing.assert_allclose(again["word_embedding"], tensors["word_embedding"], atol=1e-6)
@@ -231,10 +228,11 @@ class Interface(AtlasTest):
         with self.model.record_random("RepeatedBlock", length=8, block=4) as recording:
             tokens = recording.tokens()
             self.assertEqual(tokens[:4], tokens[4:])
-        with self.assertRaisesRegex(ValueError, "run.npz: expected a name that ends with .safetensors"):
-            self.recording.save(atlastest.OUTPUT / "run.npz")
-        with self.assertRaisesRegex(FileNotFoundError, "found no folder"):
-            self.recording.save(atlastest.OUTPUT / "none" / "run.safetensors")
+        folder = atlastest.OUTPUT
+        self.assert_raise(
+            (lambda: self.recording.save(folder / "run.npz"), "run.npz: expected a name that ends with .safetensors"),
+            (lambda: self.recording.save(folder / "none" / "run.safetensors"), "found no folder", FileNotFoundError),
+        )
 
     def test_all_heads_in_subplots_of_the_user(self):
         figure, axes = pyplot.subplots(2, 2, layout="constrained")
@@ -251,9 +249,7 @@ class Interface(AtlasTest):
         tile = numpy.asarray(shown[side:, 2 * side : 3 * side])
         step = (side - 2 * (side // 24)) / count
         places = (side // 24 + (numpy.arange(count) + 0.5) * step).astype(int)
-        numpy.testing.assert_allclose(
-            tile[numpy.ix_(places, places)], EXPECTED["layer.1.attention"][0, 2], atol=1e-5
-        )
+        numpy.testing.assert_allclose(tile[numpy.ix_(places, places)], EXPECTED["layer.1.attention"][0, 2], atol=1e-5)
         self.assertEqual(figure.get_size_inches().tolist(), pyplot.rcParams["figure.figsize"])
         pyplot.close(figure)
 
@@ -264,18 +260,18 @@ class Interface(AtlasTest):
         self.assertEqual(len([axes for axes in left.axes if axes.get_title().startswith("Head")]), 4)
         self.assertIs(atlas.figures.attention(atlastest.TRAINED, figure=right, dpi=60), whole)
         panel = whole.add_subplot()
-        for options, message in (
-            ({"ax": panel}, "ax: this figure has 4 panels; give figure="),
-            ({"ax": panel, "figure": whole}, "ax, figure: expected one of them"),
-            ({"figure": whole, "width_mm": 89}, "width_mm: not with ax= or figure="),
-            ({"figure": whole, "dark": True}, "dark: not with ax= or figure="),
-        ):
-            with self.assertRaisesRegex(ValueError, message):
-                atlas.heads.layer_weights(self.recording, **options)
-        with self.assertRaisesRegex(TypeError, "takes neither ax nor figure"):
-            atlas.sentence.pages(self.recording, ax=panel)
-        with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'colour'"):
-            atlas.heads.layer_weights(self.recording, colour=1)
+
+        def draw(**options):
+            return lambda: atlas.heads.layer_weights(self.recording, **options)
+
+        self.assert_raise(
+            (draw(ax=panel), "ax: this figure has 4 panels; give figure="),
+            (draw(ax=panel, figure=whole), "ax, figure: expected one of them"),
+            (draw(figure=whole, width_mm=89), "width_mm: not with ax= or figure="),
+            (draw(figure=whole, dark=True), "dark: not with ax= or figure="),
+            (draw(colour=1), "unexpected keyword argument 'colour'", TypeError),
+            (lambda: atlas.sentence.pages(self.recording, ax=panel), "takes neither ax nor figure", TypeError),
+        )
 
     def test_every_figure_takes_figure_and_order(self):
         """layer, head, sequence in this order, wherever a function has them."""
@@ -307,9 +303,8 @@ class Interface(AtlasTest):
         recording.close()
         recording.close()
         self.assertIn("closed", repr(recording))
-        for use in (recording.attention, recording.scores, lambda: atlas.heads.weights(recording)):
-            with self.assertRaisesRegex(ValueError, "recording is closed"):
-                use()
+        uses = (recording.attention, recording.scores, lambda: atlas.heads.weights(recording))
+        self.assert_raise(*((use, "recording is closed") for use in uses))
         with self.assertRaisesRegex(ValueError, "closed"), recording:
             pass
 
@@ -340,10 +335,10 @@ class Interface(AtlasTest):
                     page = atlas.widget(shown[kind], view, **options)
                     self.assertTrue(page._repr_html_().startswith("<iframe"), view)
         self.assertEqual(atlas.widget(self.recording).scenes[0].title, "Attention map: layer 0, head 0")
-        with self.assertRaisesRegex(ValueError, "view: expected one of map, .*; found 'torus'"):
-            atlas.widget(self.recording, "torus")
-        with self.assertRaisesRegex(ValueError, "widget: expected a model, a recording, .*, a file or a view, found int"):
-            atlas.widget(3)
+        self.assert_raise(
+            (lambda: atlas.widget(self.recording, "torus"), "view: expected one of map, .*; found 'torus'"),
+            (lambda: atlas.widget(3), "widget: expected a model, a recording, .*, a file or a view, found int"),
+        )
 
     def test_train(self):
         with atlas.train("TokenPairs", steps=200, checkpoint_every=100) as model:
@@ -357,57 +352,45 @@ class Interface(AtlasTest):
             self.assertEqual(model.save(folder), folder)
             with model.record(token_ids="1 2 3 1 2 3") as recording:
                 weights = recording.attention(1, 1)
-            with self.assertRaisesRegex(FileNotFoundError, "found no folder"):
-                model.save(folder / "none" / "here")
-            with self.assertRaisesRegex(ValueError, "config.json: expected a folder, found a file"):
-                model.save(folder / "config.json")
+            self.assert_raise(
+                (lambda: model.save(folder / "none" / "here"), "found no folder", FileNotFoundError),
+                (lambda: model.save(folder / "config.json"), "config.json: expected a folder, found a file"),
+            )
         with atlas.open(folder) as model, model.record(token_ids="1 2 3 1 2 3") as recording:
             numpy.testing.assert_array_equal(recording.attention(1, 1), weights)
             with self.assertRaisesRegex(atlas.Missing, "trained: expected a model that was just trained, found one from a file"):
                 model.save(folder)
         self.assertEqual(sorted(path.name for path in folder.glob("checkpoint-*")), [f"checkpoint-{n}" for n in (0, 2, 4)])
-        with atlas.train("RepeatedTokens", steps=3, **sizes) as model, self.assertRaisesRegex(
-            OSError, "trained: expected a folder without another training, found checkpoint-4"
-        ):
-            model.save(folder)
         with self.assertRaisesRegex(ValueError, "task: expected one of RepeatedTokens, .*; found 'Chess'"):
             atlas.train("Chess")
 
     def test_bad_input(self):
-        with self.assertRaisesRegex(FileNotFoundError, "none.safetensors: no such file"):
-            atlas.open("none.safetensors")
-        with self.assertRaisesRegex(ValueError, "expected a recording, a small model, .* or the config.json"):
-            atlas.open(atlastest.SOURCE / "LICENSE")
-        with self.assertRaisesRegex(ValueError, "found a folder without config.json"):
-            atlas.open(atlastest.DATA)
-        for use, message in (
-            (lambda: self.recording.attention(2), "layer: expected one of 0 to 1, found 2"),
-            (lambda: self.recording.attention(0, 4), "head: expected 0 to 3, found 4"),
-            (lambda: self.recording.attention(0, "average"), "head: expected a number or mean, found 'average'"),
-            (lambda: self.recording.attention(0, "last"), "head: expected a number or mean, found 'last'"),
-            (lambda: self.recording.attention("mean", 0), "layer: expected a number, found 'mean'"),
-            (lambda: self.recording.attention(0, 1.5), "head: expected a whole number, found 1.5"),
-            (lambda: self.recording.queries(0, 0, "mean"), "sequence: expected 0 to .*, found 'mean'"),
-            (lambda: atlas.heads.weights(self.recording, 0, 0, model=GPT2), "model: expected with a file"),
-            (lambda: self.recording.attention(0, 0, 2), "sequence: expected 0 to 1, found 2"),
-            (lambda: self.recording.attention(0, 0, 0, "Heat"), "quantity: expected one of Weights, .*; found 'Heat'"),
-            (lambda: self.recording.queries(0, "mean"), "head: expected a number from 0 to 3, found the mean"),
-            (lambda: self.recording.focus(quantity="Heat"), "quantity: expected one of Weights, .*; found 'Heat'"),
-            (lambda: self.recording.table("AttentionFocus", 7), "port: AttentionFocus has 2 outputs, found 7"),
-            (lambda: self.recording.table("Focus"), "the plugin has no Focus"),
-            (lambda: self.model.record([]), "prompts: expected a text or a list of texts, found none."),
-            (lambda: self.model.record([1, 2, 3]), "prompts: expected a text or a list of texts, found 1 in it."),
-            (lambda: self.model.record(7), "prompts: expected a text or a list of texts, found 7."),
-            (lambda: self.model.record("a", record=["Love"]), "record: expected one of QueriesAndKeys, .*; found 'Love'"),
-            (lambda: self.model.skip_trigrams(2), "layer: expected 0 to 1, found 2"),
-        ):
-            with self.assertRaisesRegex(ValueError, message):
-                use()
-        with self.assertRaisesRegex(TypeError, "AttentionFocus: expected an option among .*; found 'colour'"):
-            self.recording.table("AttentionFocus", colour=1)
-        with atlas.open(atlastest.RECORDING) as recording:
-            with self.assertRaisesRegex(atlas.Missing, "this needs the model that was recorded: model="):
-                recording.logit_lens()
+        """TestErrors.test_arguments_of_record has those of record."""
+        recording = self.recording
+        attention, table = recording.attention, recording.table
+        with atlas.open(atlastest.RECORDING) as of_attention_alone:
+            self.assert_raise(
+                (lambda: atlas.open("none.safetensors"), "none.safetensors: no such file", FileNotFoundError),
+                (lambda: atlas.open(atlastest.SOURCE / "LICENSE"), "expected a recording, a small model, .* or the config.json"),
+                (lambda: atlas.open(atlastest.DATA), "found a folder without config.json"),
+                (lambda: attention(2), "layer: expected one of 0 to 1, found 2"),
+                (lambda: attention(0, 4), "head: expected 0 to 3, found 4"),
+                (lambda: attention(0, "average"), "head: expected a number or mean, found 'average'"),
+                (lambda: attention(0, "last"), "head: expected a number or mean, found 'last'"),
+                (lambda: attention("mean", 0), "layer: expected a number, found 'mean'"),
+                (lambda: attention(0, 1.5), "head: expected a whole number, found 1.5"),
+                (lambda: attention(0, 0, 2), "sequence: expected 0 to 1, found 2"),
+                (lambda: attention(0, 0, 0, "Heat"), "quantity: expected one of Weights, .*; found 'Heat'"),
+                (lambda: recording.queries(0, 0, "mean"), "sequence: expected 0 to .*, found 'mean'"),
+                (lambda: recording.queries(0, "mean"), "head: expected a number from 0 to 3, found the mean"),
+                (lambda: recording.focus(quantity="Heat"), "quantity: expected one of Weights, .*; found 'Heat'"),
+                (lambda: atlas.heads.weights(recording, 0, 0, model=GPT2), "model: expected with a file"),
+                (lambda: table("AttentionFocus", 7), "port: AttentionFocus has 2 outputs, found 7"),
+                (lambda: table("AttentionFocus", colour=1), "expected an option among .*; found 'colour'", TypeError),
+                (lambda: table("Focus"), "the plugin has no Focus"),
+                (lambda: self.model.skip_trigrams(2), "layer: expected 0 to 1, found 2"),
+                (of_attention_alone.logit_lens, "this needs the model that was recorded: model=", atlas.Missing),
+            )
 
     def test_prompts_have_line_breaks(self):
         """The tokens are the letters of each prompt, of which a line break is one."""
@@ -461,7 +444,3 @@ class Interface(AtlasTest):
         )
         subprocess.run([python, "-c", code], check=True)
         self.assertTrue((pathlib.Path(atlas.__file__).parent / "py.typed").is_file())
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -56,7 +56,7 @@ class Load(AtlasTest):
         self.assertLess(after - before, GROWTH)
 
     def test_maps(self):
-        reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        reader = atlastest.read_recording()
         attention = simple.AttentionMap(Input=reader)
         before, after = self.cycles(
             (attention, "Layer", range(12)),
@@ -101,7 +101,3 @@ class Load(AtlasTest):
                 found = servermanager.Fetch(surface).GetInformation()
                 self.assertEqual(found.Get(vtkDataObject.DATA_TIME_STEP()), step)
         self.assertLess(memory[1] - memory[0], GROWTH)
-
-
-if __name__ == "__main__":
-    atlastest.main()

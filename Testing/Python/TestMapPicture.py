@@ -13,7 +13,7 @@ WHITE, DARK = [255, 255, 255], [8, 38, 92]
 class MapPicture(AtlasTest):
     def setUp(self):
         super().setUp()
-        reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        reader = atlastest.read_recording()
         self.map = simple.AttentionMap(Input=reader, Layer=LAYER, Head=HEAD)
         self.map.UpdatePipeline()
         self.weights = atlastest.read_safetensors(atlastest.RECORDING)[0]["attention"][LAYER, HEAD]
@@ -57,7 +57,7 @@ class MapPicture(AtlasTest):
 
     def test_labels(self):
         shown = self.dark_outside()
-        self.assertGreater(shown, 0.005)
+        self.assertGreater(shown, 0.002)
         self.display.TokenLabels = False
         self.assertEqual(self.dark_outside(), 0)
         self.display.TokenLabels = True
@@ -95,7 +95,3 @@ class MapPicture(AtlasTest):
         new.UpdatePipeline()
         simple.Show(new)
         self.assertEqual((new.Sequence, new.Layer, new.Head), (0, 0, 0))
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -45,8 +45,7 @@ class Pipelines(AtlasTest):
             self.assertEqual(fetch(torus, time).GetNumberOfPoints(), 16 * 12)
 
     def test_recorder(self):
-        folder = atlastest.ORACLE.parent / "transformers" / "llama"
-        model = simple.TransformerReader(FileName=str(folder / "config.json"))
+        model = atlastest.read_transformer("llama")
         prompts = simple.RandomPrompts(Length=5, Count=2, IdRange=[1, 20])
         recorder = simple.TransformerRecorder(Input=model, Tokens=prompts)
         recorder.Record = [name for name in recorder.GetProperty("Record").Available if name != "Routing"]
@@ -55,7 +54,7 @@ class Pipelines(AtlasTest):
         self.read_again(recorder)
 
     def test_recording(self):
-        reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        reader = atlastest.read_recording()
         attention = simple.AttentionMap(Input=reader, Layer=5, Head=1)
         self.assertEqual(fetch(attention).GetNumberOfPoints(), 36)
         self.read_again(reader)
@@ -64,10 +63,7 @@ class Pipelines(AtlasTest):
         """Saves a recording, and expects the same map of what is read of it."""
         path = atlastest.OUTPUT / f"{self.id()}.safetensors"
         simple.SaveData(str(path), proxy=recording)
-        maps = [
-            simple.AttentionMap(Input=source, Layer=1, Head=1)
-            for source in (recording, simple.RecordingReader(FileName=str(path)))
-        ]
+        maps = [simple.AttentionMap(Input=source, Layer=1, Head=1) for source in (recording, atlastest.read_recording(path))]
         self.assert_same_arrays(*(atlastest.point_arrays(attention) for attention in maps))
 
     def test_bad_input(self):
@@ -75,10 +71,6 @@ class Pipelines(AtlasTest):
         path.write_bytes(atlastest.TRAINED.read_bytes()[:500])
         atlastest.read_model(path).UpdatePipeline()
         self.assert_one_error("cut.safetensors")
-        reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        reader = atlastest.read_recording()
         simple.AttentionMap(Input=reader, Head=12).UpdatePipeline()
         self.assert_one_error("expected a head from 0 to 11, found 12")
-
-
-if __name__ == "__main__":
-    atlastest.main()

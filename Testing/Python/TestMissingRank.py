@@ -9,8 +9,6 @@ import atlastest
 from atlastest import AtlasTest
 from paraview import simple
 
-TRANSFORMER = atlastest.ORACLE.parent / "transformers" / "llama"
-
 
 class MissingRank(AtlasTest):
     @classmethod
@@ -20,6 +18,7 @@ class MissingRank(AtlasTest):
         # Not on the other rank, which does not run this script.
         shutil.copy(atlastest.TRAINED, "model.safetensors")
         shutil.copy(atlastest.RECORDING, "recording.safetensors")
+        shutil.copytree(atlastest.TRANSFORMERS / "llama", "llama", dirs_exist_ok=True)
 
     def points(self, source):
         source.UpdatePipeline()
@@ -39,37 +38,23 @@ class MissingRank(AtlasTest):
         recording = simple.RecordingReader(FileName="recording.safetensors")
         self.assert_has_a_part(simple.AttentionMap(Input=recording), 36)
 
-    def test_statistics_of_a_recording(self):
+    def test_statistics(self):
         recording = simple.RecordingReader(FileName="recording.safetensors")
-        for name in ("AttentionFocus", "HeadScores"):
-            statistics = getattr(simple, name)(Input=recording)
+        model = simple.TransformerReader(FileName="llama/config.json")
+        for name, given, properties in (
+            ("AttentionFocus", recording, {}),
+            ("HeadScores", recording, {}),
+            ("SkipTrigrams", model, {}),
+            ("ActivationPatching", model, {"Prompt": "1 2 3", "PatchFrom": "1 4 3"}),
+        ):
+            statistics = getattr(simple, name)(Input=given, **properties)
             statistics.UpdatePipeline()
             self.assertEqual(statistics.GetDataInformation().DataInformation.GetNumberOfRows(), 0)
 
-    def test_recordings(self):
-        shutil.copytree(TRANSFORMER, "llama", dirs_exist_ok=True)
-        model = simple.TransformerReader(FileName="llama/config.json")
-        recorder = simple.TransformerRecorder(Input=model, TokenIds="1 2 3\n4 5")
-        self.assertEqual(self.points(recorder), 0)
-        self.assert_one_error("expected the same model and sequences on every rank, found others on rank 1")
-
-    def test_circuits(self):
-        shutil.copytree(TRANSFORMER, "llama", dirs_exist_ok=True)
-        model = simple.TransformerReader(FileName="llama/config.json")
-        for name, properties in (
-            ("SkipTrigrams", {}),
-            ("ActivationPatching", {"Prompt": "1 2 3", "PatchFrom": "1 4 3"}),
-        ):
-            circuits = getattr(simple, name)(Input=model, **properties)
-            circuits.UpdatePipeline()
-            self.assertEqual(circuits.GetDataInformation().DataInformation.GetNumberOfRows(), 0)
-
-    def test_other_models(self):
-        model = simple.TransformerReader(FileName="other/config.json")
-        recorder = simple.TransformerRecorder(Input=model, TokenIds="1 2 3\n4 5")
-        self.assertEqual(self.points(recorder), 0)
-        self.assert_one_error("expected the same model and sequences on every rank, found others on rank 1")
-
-
-if __name__ == "__main__":
-    atlastest.main()
+    def test_models(self):
+        """One that the second rank does not have, and another one of the same name."""
+        for name in ("llama", "other"):
+            model = simple.TransformerReader(FileName=f"{name}/config.json")
+            recorder = simple.TransformerRecorder(Input=model, TokenIds="1 2 3\n4 5")
+            self.assertEqual(self.points(recorder), 0)
+            self.assert_one_error("expected the same model and sequences on every rank, found others on rank 1")

@@ -46,7 +46,3 @@ class NoDisplay(AtlasTest):
         self.expect(lambda: scene.save(atlastest.TRAINED, state))
         self.assertEqual(state.exists(), not NEEDS_DISPLAY)
         scene.clear()
-
-
-if __name__ == "__main__":
-    atlastest.main()

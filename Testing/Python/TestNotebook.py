@@ -108,18 +108,13 @@ class Notebook(AtlasTest):
         self.assertFalse((atlastest.OUTPUT / "folder.part.png").exists())
 
     def test_bad_input(self):
-        for shown, message in (
+        rows = (
             ("torus", "expected a view or a source, found str"),
             (None, "expected a view or a source, found NoneType"),
             (simple.CreateView("SpreadSheetView"), "a view that draws, found SpreadSheetView"),
             (simple.HyperTreeGridRandom(), r"points, found none \(HyperTreeGrid\)"),
             (simple.ProgrammableSource(OutputDataSetType="vtkPolyData", Script="pass"), "points, found none"),
-        ):
-            with self.assertRaisesRegex(ValueError, message):
-                attentionatlas.display(shown)
-        with self.assertRaisesRegex(ValueError, "width: expected 16 to 16384 pixels, found 1"):
-            attentionatlas.display(simple.Sphere(), width=1)
-
-
-if __name__ == "__main__":
-    atlastest.main()
+        )
+        self.assert_raise(*((lambda shown=shown: attentionatlas.display(shown), message) for shown, message in rows))
+        too_small = "width: expected 16 to 16384 pixels, found 1"
+        self.assert_raise((lambda: attentionatlas.display(simple.Sphere(), width=1), too_small))

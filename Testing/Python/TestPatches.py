@@ -10,10 +10,10 @@ from attentionatlas._internal import data
 from attentionatlas.output import save
 from figuretest import pixel_colors
 from paraview import simple
+from randomrecording import attention_of
 from PIL import Image
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
-VIT = atlastest.ORACLE.parent / "transformers" / "vit"
 LAYER, HEAD = 1, 2
 #: Pixels of the picture, and of one of its 4 x 4 patches; of a patch in a view.
 SIZE, PATCH, ZOOM = 32, 8, 100
@@ -34,15 +34,12 @@ class Patches(AtlasTest):
 
     def setUp(self):
         super().setUp()
-        model = simple.TransformerReader(FileName=str(VIT / "config.json"))
+        model = atlastest.read_transformer("vit")
         self.recorder = simple.TransformerRecorder(Input=model, Images=[str(self.file)])
         simple.SaveData(str(self.path), self.recorder)
         self.take_errors()  # of tensors that the model does not use
-        self.recording = simple.RecordingReader(FileName=str(self.path))
-        tensors, _ = atlastest.read_safetensors(self.path)
-        query, key = (tensors[f"layers.{LAYER}.heads.{HEAD}.{name}"] for name in ("query", "key"))
-        odds = numpy.exp(query.astype(float) @ key.T / numpy.sqrt(query.shape[1]))
-        self.weights = odds / odds.sum(axis=1, keepdims=True)
+        self.recording = atlastest.read_recording(self.path)
+        self.weights = attention_of(self.path, LAYER, HEAD, causal=False)
 
     def heat(self, query):
         """The weights of the patches for a query, as a share of the largest weight of a token."""
@@ -201,20 +198,16 @@ class Patches(AtlasTest):
         self.assertFalse({"patches", "patches-heads"} & set(named))
 
     def test_bad_input(self):
-        with self.assertRaisesRegex(ValueError, "expected a recording of images"):
-            patches.one_head(atlastest.RECORDING)
-        with self.assertRaisesRegex(FileNotFoundError, "none.safetensors: no such file"):
-            patches.one_head("none.safetensors")
-        for options, message in (
-            ({"direction": "Up"}, "direction: expected From or To, found 'Up'"),
-            ({"arrows": "All"}, "arrows: expected Strongest, Above or None, found 'All'"),
-            ({"opacity": 2}, "opacity: expected 0 to 1, found 2"),
-            ({"patch": (4, 0)}, "Patch: expected a row from 0 to 3"),
-            ({"layer": 7}, "layer: expected one of 0 to 1, found 7"),
-        ):
-            with self.assertRaisesRegex(ValueError, message):
-                patches.one_head(self.path, **options)
 
+        def draw(**options):
+            return lambda: patches.one_head(self.path, **options)
 
-if __name__ == "__main__":
-    atlastest.main()
+        self.assert_raise(
+            (lambda: patches.one_head(atlastest.RECORDING), "expected a recording of images"),
+            (lambda: patches.one_head("none.safetensors"), "none.safetensors: no such file", FileNotFoundError),
+            (draw(direction="Up"), "direction: expected From or To, found 'Up'"),
+            (draw(arrows="All"), "arrows: expected Strongest, Above or None, found 'All'"),
+            (draw(opacity=2), "opacity: expected 0 to 1, found 2"),
+            (draw(patch=(4, 0)), "Patch: expected a row from 0 to 3"),
+            (draw(layer=7), "layer: expected one of 0 to 1, found 7"),
+        )

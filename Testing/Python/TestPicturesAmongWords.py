@@ -1,4 +1,4 @@
-"""Models of pictures among words: texts with markers, files of pictures and films, and their recordings.
+"""Models of pictures among words: texts with markers, files of pictures and videos, and their recordings.
 
 Expected values are those of the original code, in Testing/Oracle.
 """
@@ -10,11 +10,9 @@ import subprocess
 
 import attentionatlas as atlas
 import atlastest
-from atlastest import AtlasTest
+from atlastest import MODELS, AtlasTest, token_lines
 from attentionatlas._internal import data
 from paraview import servermanager, simple
-
-MODELS = atlastest.ORACLE.parent / "models" / "transformers"
 
 #: The tokens around pictures, by id. All other words of the tokenizer are w0, w1, ...
 AROUND = {
@@ -121,9 +119,9 @@ class PicturesAmongWords(AtlasTest):
         self.expected("llava")
         text = self.text("llava", self.sequences[0], "<image>")
         pictured = self.record(Prompts=text, Images=self.pictures("llava", self.numbers[:1]))
-        bart = simple.TransformerReader(FileName=str(MODELS / "bart" / "config.json"))
+        bart = atlastest.read_transformer("bart")
         translated = simple.TransformerRecorder(Input=bart, TokenIds="5 7 9", Targets="8 6")
-        plain = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        plain = atlastest.read_recording()
         kinds = ["Decoder", "Encoder", "Cross"]
         filters = ("AttentionMap", "AttentionMatrix", "AttentionSentence", "PatchAttention", "HeadScores", "HeadEmbedding")
         for name in filters:
@@ -166,18 +164,17 @@ class PicturesAmongWords(AtlasTest):
                 recorder = self.record(Prompts=prompts, Images=self.pictures(name, self.numbers))
                 self.check(recorder)
                 recorder.UpdatePropertyInformation()
-                films = recorder.GetProperty("ReadsFilmsInfo").GetData()
-                self.assertEqual(films, int(name != "llava"))
+                videos = recorder.GetProperty("ReadsVideosInfo").GetData()
+                self.assertEqual(videos, int(name != "llava"))
 
     def test_token_ids_are_those_of_the_original(self):
         for name in AROUND:
             with self.subTest(model=name):
                 self.expected(name)
                 (self.folder / "tokenizer.json").unlink()
-                ids = "\n".join(" ".join(map(str, sequence)) for sequence in self.sequences)
-                self.check(self.record(TokenIds=ids, Images=self.pictures(name, self.numbers)))
+                self.check(self.record(TokenIds=token_lines(self.sequences), Images=self.pictures(name, self.numbers)))
 
-    def test_a_film_is_that_of_the_original(self):
+    def test_a_video_is_that_of_the_original(self):
         self.expected("qwen2_vl")
         self.rows = (1,)
         kept = self.values["attention_mask"][1] != 0
@@ -219,7 +216,7 @@ class PicturesAmongWords(AtlasTest):
         for image in images:
             command += ["--images", image]
         subprocess.run([*command, "-o", str(file)], check=True, capture_output=True)
-        self.check(simple.RecordingReader(FileName=str(file)))
+        self.check(atlastest.read_recording(file))
 
     def test_generated_words_follow_pictures(self):
         for name in ("llava", "qwen2_5_vl"):
@@ -236,7 +233,3 @@ class PicturesAmongWords(AtlasTest):
                     self.assertEqual(ids[end - 1], self.values["logits"][row, len(sequence) - 1].argmax())
                 recorder.UpdatePipeline(0)
                 self.check(recorder)
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -28,15 +28,12 @@ class Values(AtlasTest):
                 self.assert_close(found[quantity], expected[f"{key}.{quantity.lower()}"])
             clear = decided(expected[f"{key}.logits"])
             self.assertGreater(clear.mean(), 0.9)
-            numpy.testing.assert_array_equal(
-                found["Class"][clear], expected[f"{key}.class"][clear]
-            )
+            numpy.testing.assert_array_equal(found["Class"][clear], expected[f"{key}.class"][clear])
 
 
 class Reading(AtlasTest):
     def test_open_data_file(self):
         model = simple.OpenDataFile(str(atlastest.TRAINED))
-        self.assertEqual(model.GetXMLName(), "AttentionOnlyModelReader")
         tensors, _ = atlastest.read_safetensors(atlastest.TRAINED)
         blocks = atlastest.model_blocks(model)
         for name, values in tensors.items():
@@ -155,7 +152,3 @@ class Pictures(AtlasTest):
         numpy.testing.assert_allclose(points[:, 1:], colors, atol=0.01)
         low, high = source.PointData["Logits"].GetRange(-1)
         numpy.testing.assert_allclose(points[[0, -1], 0], [low, high])
-
-
-if __name__ == "__main__":
-    atlastest.main()

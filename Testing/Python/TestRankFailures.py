@@ -7,11 +7,9 @@ exchange has that number, the filter gives what it gave before.
 import unittest
 
 import atlastest
-from atlastest import RANKS, AtlasTest
-from paraview import servermanager, simple
+from atlastest import RANKS, RECORD, AtlasTest
+from paraview import simple
 
-TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
-RECORD = [entry for name in ("QueriesAndKeys", "Values", "HeadOutputs", "Residual") for entry in (name, "1")]
 MOST_EXCHANGES = 20
 
 
@@ -19,7 +17,7 @@ MOST_EXCHANGES = 20
 class RankFailures(AtlasTest):
     def setUp(self):
         super().setUp()
-        self.model = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
+        self.model = atlastest.read_transformer("gpt2")
         self.ids = "\n".join(" ".join(str(7 * i * k % 200) for i in range(1, 12)) for k in range(1, 5))
         self.recording = simple.TransformerRecorder(Input=self.model, TokenIds=self.ids, Record=RECORD)
         self.embedding = simple.HeadEmbedding(Input=self.recording, Method="PCA")
@@ -66,50 +64,25 @@ class RankFailures(AtlasTest):
         self.assertGreater(failures, 0)
         self.assertEqual(run(), expected)
 
-    def test_recorder(self):
-        self.check(lambda: simple.TransformerRecorder(Input=self.model, TokenIds=self.ids))
-
-    def test_head_embedding(self):
-        self.check(lambda: simple.HeadEmbedding(Input=self.recording, Method="PCA"))
-
-    def test_token_colors(self):
-        self.check(lambda: simple.TokenColors(Input=self.embedding, By="Norm"))
-
-    def test_token_search(self):
-        self.check(lambda: simple.TokenSearch(Input=self.embedding, Match="TokenId", Text="7 14"))
-
-    def test_attention_lines(self):
-        self.check(lambda: simple.AttentionLines(Input=self.embedding, Recording=self.recording))
-
-    def test_attention_matrix(self):
-        self.check(lambda: simple.AttentionMatrix(Input=self.recording))
-
-    def test_head_scores(self):
-        self.check(lambda: simple.HeadScores(Input=self.recording))
-
-    def test_head_updates(self):
-        self.check(lambda: simple.HeadUpdates(Input=self.recording, Model=self.model))
-
-    def test_attention_focus(self):
-        self.check(lambda: simple.AttentionFocus(Input=self.recording))
-
-    def test_attention_tokens(self):
-        self.check(lambda: simple.AttentionTokens(Input=self.recording, Model=self.model, Layer=-1, Sequence=-1))
-
-    def test_skip_trigrams(self):
-        self.check(lambda: simple.SkipTrigrams(Input=self.model))
-
-    def test_summable_colors(self):
-        model = simple.OpenDataFile(str(atlastest.DATA / "trained-n5-h3.safetensors"))
-        torus = simple.AttentionTorus(Input=model, Quantities=["Output", "Head Output"])
-        self.check(lambda: simple.SummableColors(Input=torus))
-
-    def test_transformer_training(self):
-        self.check(lambda: simple.TransformerTraining(Task="RepeatedTokens", Steps=4, MeasureEvery=2))
-
-    def test_activation_patching(self):
-        self.check(lambda: simple.ActivationPatching(Input=self.model, Prompt="1 2 3 4", PatchFrom="7 9 3 2", Target="#3", Against="#8"))
-
-
-if __name__ == "__main__":
-    atlastest.main()
+    def test_filters(self):
+        small = atlastest.torus(atlastest.read_model(), Quantities=["Output", "Head Output"])
+        shown = {"Input": self.recording}
+        both = {"Input": self.recording, "Model": self.model}
+        for name, properties in (
+            ("TransformerRecorder", {"Input": self.model, "TokenIds": self.ids}),
+            ("HeadEmbedding", {"Method": "PCA", **shown}),
+            ("TokenColors", {"Input": self.embedding, "By": "Norm"}),
+            ("TokenSearch", {"Input": self.embedding, "Match": "TokenId", "Text": "7 14"}),
+            ("AttentionLines", {"Input": self.embedding, "Recording": self.recording}),
+            ("AttentionMatrix", shown),
+            ("HeadScores", shown),
+            ("HeadUpdates", both),
+            ("AttentionFocus", shown),
+            ("AttentionTokens", {"Layer": -1, "Sequence": -1, **both}),
+            ("SkipTrigrams", {"Input": self.model}),
+            ("SummableColors", {"Input": small}),
+            ("TransformerTraining", {"Task": "RepeatedTokens", "Steps": 4, "MeasureEvery": 2}),
+            ("ActivationPatching", {"Input": self.model, "Prompt": "1 2 3 4", "PatchFrom": "7 9 3 2", "Target": "#3", "Against": "#8"}),
+        ):
+            with self.subTest(name):
+                self.check(lambda: getattr(simple, name)(**properties))

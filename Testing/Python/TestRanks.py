@@ -1,14 +1,12 @@
-"""On several MPI ranks everything is as on one, to the byte, and nothing is there twice.
-
-On the first of its numbers of ranks this test leaves its arrays and its picture for the others.
-"""
+"""On several MPI ranks everything is as on one, to the byte, and nothing is there twice."""
 
 import atlastest
-from atlastest import RANKS, AtlasTest, fetch, point_arrays, torus
-from paraview import servermanager, simple
+from atlastest import RANKS, fetch, point_arrays, torus
+from paraview import simple
+from ranktest import RankTest
 
 
-class Ranks(AtlasTest):
+class Ranks(RankTest):
     def setUp(self):
         super().setUp()
         self.model = atlastest.read_model()
@@ -27,12 +25,9 @@ class Ranks(AtlasTest):
         # Neighbours share a row or a column of points.
         source = self.chart()
         self.assertGreaterEqual(self.point_count(source), 131 * 97)
-        for rank in range(RANKS):
-            part = servermanager.Fetch(source, rank)
+        for part in self.parts(source):
             self.assertGreater(part.GetNumberOfPoints(), 0)
-
-    def test_chart(self):
-        arrays = self.image_arrays(self.chart())
+        arrays = self.image_arrays(source)
         self.assertEqual(arrays["Class"].shape, (97, 131, 1))
         self.assert_as_on_one_rank("chart", arrays)
 
@@ -75,11 +70,13 @@ class Ranks(AtlasTest):
     def test_picture(self):
         view = atlastest.chart_view()
         self.show_map(view)
-        pixels = atlastest.picture(view, "class-map-alone")
+        pixels = self.assert_picture(view, "class-map-alone")
         reference = atlastest.read_picture(atlastest.REFERENCE / "class-map-alone.png")
         # Where two parts meet, or by rounding, a few pixels may differ a little.
-        self.assertEqual(atlastest.different_pixels(pixels, reference), 0)
         self.assertLess(atlastest.different_pixels(pixels, reference, 1), 1e-4)
+        simple.Show(simple.TokenPairs(Input=self.model), view)
+        # ... which it could not tell if the pairs were in neither.
+        self.assertGreater(atlastest.different_pixels(self.assert_picture(view, "class-map"), pixels), 0.005)
 
     def test_picture_of_the_donut(self):
         """ParaView would cut its parts and exchange them if their colors could be translucent."""
@@ -88,21 +85,4 @@ class Ranks(AtlasTest):
         donut = simple.TorusDeformation(Input=torus(self.model))
         display = simple.Show(donut, view)
         self.assertEqual(display.Representation, "Opaque Surface" if RANKS > 1 else "Surface")
-        pixels = atlastest.picture(view, "donut")
-        reference = atlastest.read_picture(atlastest.REFERENCE / "donut.png")
-        self.assertEqual(atlastest.different_pixels(pixels, reference), 0)
-
-    def test_picture_with_pairs(self):
-        view = atlastest.chart_view()
-        self.show_map(view)
-        simple.Show(simple.TokenPairs(Input=self.model), view)
-        pixels = atlastest.picture(view, "class-map")
-        reference = atlastest.read_picture(atlastest.REFERENCE / "class-map.png")
-        self.assertEqual(atlastest.different_pixels(pixels, reference), 0)
-        # ... which it could not tell if the pairs were in neither.
-        alone = atlastest.read_picture(atlastest.REFERENCE / "class-map-alone.png")
-        self.assertGreater(atlastest.different_pixels(pixels, alone), 0.005)
-
-
-if __name__ == "__main__":
-    atlastest.main()
+        self.assert_picture(view, "donut")

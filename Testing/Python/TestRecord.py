@@ -13,34 +13,12 @@ import atlastest
 import numpy
 from atlastest import AtlasTest
 from attentionatlas import record
+from faketorch import Tensor
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 LAYERS, HEADS, TOKENS, SIZE = 2, 3, 4, 5
 TEXT = ["All", " you", " need", "ü"]
-
-
-class Tensor:
-    """What record asks of a torch.Tensor."""
-
-    def __init__(self, values):
-        self.values = numpy.asarray(values)
-
-    def is_floating_point(self):
-        return self.values.dtype.kind == "f"
-
-    def float(self):
-        return Tensor(self.values.astype("f4"))
-
-    def numpy(self):
-        return self.values
-
-    detach = cpu = contiguous = lambda self: self
-
-    def to(self, device):
-        moved = Tensor(self.values)
-        moved.device = device
-        return moved
 
 
 def attentions(scores):
@@ -71,7 +49,7 @@ class Record(AtlasTest):
     def check(self, path, recording, architecture):
         record.save(path, *recording)
         self.assertEqual(list(path.parent.glob("*.part*")), [])
-        reader = simple.RecordingReader(FileName=str(path))
+        reader = atlastest.read_recording(path)
         fields = atlastest.fetch(reader).GetFieldData()
         self.assertEqual(fields.GetAbstractArray("Architecture").GetValue(0), architecture)
         for layer in range(LAYERS):
@@ -83,37 +61,32 @@ class Record(AtlasTest):
         labels = attention.GetFieldData().GetAbstractArray("Key Token")
         self.assertEqual([labels.GetValue(i) for i in range(labels.GetNumberOfValues())], TEXT)
 
-    def test_hugging_face(self):
-        weights = self.expected.astype("f4")
+    def hugging_face(self, attentions, **called):
+        """What record makes of a model that gives these weights of its layers."""
 
         def model(input_ids, output_attentions):
             self.assertTrue(output_attentions)
-            return types.SimpleNamespace(attentions=tuple(Tensor(layer) for layer in weights))
-
-        model.config = types.SimpleNamespace(model_type="gpt2")
+            called.get("check", lambda ids: None)(input_ids)
+            return types.SimpleNamespace(attentions=attentions)
 
         def tokenizer(text, return_tensors):
             return {"input_ids": Tensor(numpy.arange(TOKENS)[None])}
 
+        model.config = types.SimpleNamespace(model_type="gpt2")
+        if "device" in called:
+            model.device = called["device"]
         tokenizer.convert_ids_to_tokens = lambda ids: [TEXT[i] for i in ids]
-        recording = record.record_hugging_face(model, tokenizer, "".join(TEXT))
+        return record.record_hugging_face(model, tokenizer, "".join(TEXT), **called.get("options", {}))
+
+    def test_hugging_face(self):
+        recording = self.hugging_face(tuple(map(Tensor, self.expected.astype("f4"))))
         self.check(atlastest.OUTPUT / "face.safetensors", recording, "gpt2")
+        with self.assertRaisesRegex(ValueError, "eager"):
+            self.hugging_face((None,))
 
     def test_hugging_face_on_a_device(self):
         """Inputs move to the device of the model, gradients are not kept, and some layers can be asked for."""
-        weights, gradients = self.expected.astype("f4"), []
-
-        def model(input_ids, output_attentions):
-            self.assertEqual(input_ids.device, "cuda")
-            self.assertEqual(gradients, ["off"])
-            return types.SimpleNamespace(attentions=tuple(Tensor(layer) for layer in weights))
-
-        model.config, model.device = types.SimpleNamespace(model_type="gpt2"), "cuda"
-
-        def tokenizer(text, return_tensors):
-            return {"input_ids": Tensor(numpy.arange(TOKENS)[None])}
-
-        tokenizer.convert_ids_to_tokens = lambda ids: [TEXT[i] for i in ids]
+        weights, gradients = tuple(map(Tensor, self.expected.astype("f4"))), []
 
         @contextlib.contextmanager
         def no_grad():
@@ -121,29 +94,22 @@ class Record(AtlasTest):
             yield
             gradients.clear()
 
+        def run(**options):
+            return self.hugging_face(
+                weights, device="cuda", options=options,
+                check=lambda ids: self.assertEqual((ids.device, gradients), ("cuda", ["off"])),
+            )
+
         with unittest.mock.patch.dict(sys.modules, torch=types.SimpleNamespace(no_grad=no_grad)):
-            recording = record.record_hugging_face(model, tokenizer, "".join(TEXT), layers=[1], dtype="float16")
-            with self.assertRaisesRegex(ValueError, r"layers: expected some of \[0, 1\], found 2"):
-                record.record_hugging_face(model, tokenizer, "".join(TEXT), layers=[2])
+            recording = run(layers=[1], dtype="float16")
+            self.assert_raise((lambda: run(layers=[2]), r"layers: expected some of \[0, 1\], found 2"))
         path = atlastest.OUTPUT / "some.safetensors"
         record.save(path, *recording)
-        reader = simple.RecordingReader(FileName=str(path))
+        reader = atlastest.read_recording(path)
         for head in range(HEADS):
             attention = atlastest.fetch(simple.AttentionMap(Input=reader, Layer=1, Head=head))
             found = vtk_to_numpy(attention.GetPointData().GetArray("Weights")).reshape(TOKENS, TOKENS)[::-1]
             numpy.testing.assert_allclose(found, self.expected[1, 0, head], atol=5e-4)
-
-    def test_hugging_face_without_attention(self):
-        def model(input_ids, output_attentions):
-            return types.SimpleNamespace(attentions=(None,))
-
-        model.config = types.SimpleNamespace(model_type="gpt2")
-
-        def tokenizer(text, return_tensors):
-            return {"input_ids": Tensor([[1]])}
-
-        with self.assertRaisesRegex(ValueError, "eager"):
-            record.record_hugging_face(model, tokenizer, "a")
 
     def lens(self, cache, **settings):
         """A model of TransformerLens whose run gives this cache."""
@@ -162,9 +128,7 @@ class Record(AtlasTest):
         return cache
 
     def test_hooked_transformer(self):
-        model = self.lens(
-            self.cache("hook_q", "hook_k", (1, TOKENS, HEADS, SIZE)), attn_scale=SIZE**0.5
-        )
+        model = self.lens(self.cache("hook_q", "hook_k", (1, TOKENS, HEADS, SIZE)), attn_scale=SIZE**0.5)
         recording = record.record_transformer_lens(model, "".join(TEXT))
         self.assertNotIn("hook_embed", recording[0])
         self.check(atlastest.OUTPUT / "lens.safetensors", recording, "gpt2")
@@ -181,21 +145,14 @@ class Record(AtlasTest):
         tensors, _, _ = record.record_transformer_lens(model, "".join(TEXT), layers=[1], dtype="float16")
         self.assertEqual(set(tensors), {"blocks.1.attn.hook_q", "blocks.1.attn.hook_k", "tokens"})
         self.assertEqual(tensors["blocks.1.attn.hook_q"].dtype, "f2")
-        for options, message in (
-            ({"layers": [2]}, r"layers: expected some of \[0, 1\], found 2"), ({"dtype": "bfloat16"}, "float32 or float16"),
-        ):
-            with self.assertRaisesRegex(ValueError, message):
-                record.record_transformer_lens(model, "".join(TEXT), **options)
-
-    def test_rotary_without_rotated_queries(self):
         cache = self.cache("q.hook_out", "k.hook_out", (1, TOKENS, HEADS, SIZE))
-        model = self.lens(cache, positional_embedding_type="rotary")
-        with self.assertRaisesRegex(ValueError, "hook_rot_q"):
-            record.record_transformer_lens(model, "".join(TEXT))
-
-    def test_a_cache_without_queries(self):
-        with self.assertRaisesRegex(ValueError, "found none"):
-            record.record_transformer_lens(self.lens({}), "".join(TEXT))
+        for other, options, message in (
+            (model, {"layers": [2]}, r"layers: expected some of \[0, 1\], found 2"),
+            (model, {"dtype": "bfloat16"}, "float32 or float16"),
+            (self.lens(cache, positional_embedding_type="rotary"), {}, "hook_rot_q"),
+            (self.lens({}), {}, "found none"),
+        ):
+            self.assert_raise((lambda: record.record_transformer_lens(other, "".join(TEXT), **options), message))
 
     def test_either_release_is_loaded(self):
         lens = types.ModuleType("transformer_lens")
@@ -227,7 +184,3 @@ class Record(AtlasTest):
         self.assertEqual(set(found), set(expected))
         for name, values in expected.items():
             self.assert_close(found[name], values, 1e-4)
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -14,38 +14,13 @@ import unittest.mock
 
 import attentionatlas
 import numpy
-from atlastest import OUTPUT, AtlasTest, main, read_safetensors
+from atlastest import OUTPUT, AtlasTest, read_safetensors
 from attentionatlas import record
+from faketorch import Tensor
 from paraview import simple
 
 #: The module in which the fake model is, as those of transformers.
 LIBRARY = types.ModuleType("fake_modeling")
-
-
-class Tensor:
-    """What record asks of a torch.Tensor."""
-
-    def __init__(self, values, dtype=None):
-        self.values = numpy.asarray(values)
-        self.dtype = f"torch.{dtype or self.values.dtype}"
-        self.shape = self.values.shape
-
-    def is_floating_point(self):
-        return self.values.dtype.kind == "f"
-
-    def float(self):
-        return Tensor(self.values.astype("f4"))
-
-    def numpy(self):
-        return self.values
-
-    def reshape(self, *shape):
-        return Tensor(self.values.reshape(shape))
-
-    def transpose(self, a, b):
-        return Tensor(self.values.swapaxes(a, b))
-
-    detach = cpu = contiguous = lambda self: self
 
 
 class Module:
@@ -176,9 +151,7 @@ class RecordTest(AtlasTest):
 
     def write(self, model, name="run.safetensors", inputs=None, tokenizer=Tokenizer, **options):
         path = self.folder / name
-        self.assertEqual(
-            record.write_hugging_face(path, model, tokenizer, inputs or self.inputs, **options), path
-        )
+        self.assertEqual(record.write_hugging_face(path, model, tokenizer, inputs or self.inputs, **options), path)
         return path
 
     def refuse(self, model, *parts, **options):
@@ -700,7 +673,3 @@ class Command(RecordTest):
                 with self.assertRaises(SystemExit):
                     record.main(["fake", "a text", *words.split()])
                 self.assertIn(message, told.getvalue())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,11 @@
 """The scene of linked views: as a state it brings back its views, its links and its pairs."""
 
 import atlastest
+import numpy
 from atlastest import AtlasTest, fetch
 from attentionatlas import scene
 from paraview import servermanager, simple
+from paraview.vtk.util.numpy_support import vtk_to_numpy
 from randomrecording import HEADS, LAYERS, TOKENS, write_recording
 
 
@@ -49,10 +51,9 @@ class Scene(SceneTest):
         views = {}
         for name in ("Torus", "Sphere", "Deformed torus"):
             source = simple.FindSource(name)
-            views[name] = next(
-                view
-                for view in simple.GetRenderViews()
-                if any(r.Input == source for r in view.Representations if hasattr(r, "Input"))
+            (views[name],) = (
+                view for view in simple.GetRenderViews()
+                if any(getattr(shown, "Input", None) == source for shown in view.Representations)
             )
         return views
 
@@ -84,33 +85,27 @@ class Scene(SceneTest):
         simple.RenderAllViews()
         pairs = simple.FindSource("Pairs")
         simple.SetActiveView(simple.GetRenderViews()[0])
-        simple.QuerySelect(
-            QueryString="(id == 7) | (id == 12)", FieldType="POINT", Source=pairs
-        )
+        simple.QuerySelect(QueryString="(id == 7) | (id == 12)", FieldType="POINT", Source=pairs)
         for name in ("Pairs on the sphere", "Pairs on the surface"):
             moved = simple.FindSource(name)
             found = moved.SMProxy.GetSelectionInput(0)
             self.assertIsNotNone(found, name)
-            ids = servermanager._getPyProxy(found)
-            extract = simple.ExtractSelection(Input=moved, Selection=ids)
-            data = fetch(extract)
-            first = data.GetPointData().GetArray("First")
-            second = data.GetPointData().GetArray("Second")
-            tokens = [(first.GetValue(i), second.GetValue(i)) for i in range(first.GetNumberOfTuples())]
-            values = fetch(pairs).GetPointData()
-            self.assertEqual(
-                sorted(tokens),
-                sorted(
-                    (values.GetArray("First").GetValue(i), values.GetArray("Second").GetValue(i))
-                    for i in (7, 12)
-                ),
+            chosen, values = (
+                numpy.stack([atlastest.point_arrays(source)[name] for name in ("First", "Second")], axis=1)
+                for source in (simple.ExtractSelection(Input=moved, Selection=servermanager._getPyProxy(found)), pairs)
             )
+            self.assertEqual(sorted(chosen.tolist()), sorted(values[[7, 12]].tolist()))
 
     def test_says_what_is_wrong(self):
-        with self.assertRaisesRegex(ValueError, "scene.txt: expected a name that ends with .pvsm"):
-            scene.save(atlastest.TRAINED, atlastest.OUTPUT / "scene.txt")
-        with self.assertRaisesRegex(FileNotFoundError, "absent.safetensors: no such file"):
-            scene.save(atlastest.OUTPUT / "absent.safetensors", self.state)
+        config = atlastest.OUTPUT / "config.json"
+        config.write_text("{}")
+        text, absent = atlastest.OUTPUT / "scene.txt", atlastest.OUTPUT / "absent.safetensors"
+        self.assert_raise(
+            (lambda: scene.save(atlastest.TRAINED, text), "scene.txt: expected a name that ends with .pvsm"),
+            (lambda: scene.save(absent, self.state), "absent.safetensors: no such file", FileNotFoundError),
+            (lambda: scene.save(atlastest.RECORDING, self.state, ["text"]), "expected a language model, .* found a recording"),
+            (lambda: scene.save(config, self.state), "config.json: .*model_type"),
+        )
         self.assertFalse(self.state.exists())
 
 
@@ -125,9 +120,7 @@ class RecordingScene(SceneTest):
 
     def test_with_queries_and_keys_has_their_embedding(self):
         self.load(write_recording(atlastest.OUTPUT / "random.safetensors"))
-        self.check_views(
-            ["All heads", "One head", "Words"], ["Queries and keys", "Queries and keys of the head", "Tokens"]
-        )
+        self.check_views(["All heads", "One head", "Words"], ["Queries and keys", "Queries and keys of the head", "Tokens"])
         simple.RenderAllViews()
         points = simple.FindSource("Embedding").GetDataInformation().GetNumberOfPoints()
         self.assertEqual(points, 2 * len(TOKENS) * LAYERS * HEADS)
@@ -149,7 +142,7 @@ class RecordingScene(SceneTest):
 
 class CircuitScene(SceneTest):
     def test_has_the_views_and_shows_one_head(self):
-        self.load(atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json")
+        self.load(atlastest.TRANSFORMERS / "gpt2" / "config.json")
         self.check_views(["Composition of heads", "Copying of heads", "QK circuit"], ["OV circuit", "Largest entries"])
         self.assertIsNotNone(simple.FindSource("gpt2"))
         simple.RenderAllViews()
@@ -171,25 +164,16 @@ class CircuitScene(SceneTest):
     def test_of_prompts_has_the_views_of_their_heads_and_of_the_weights(self):
         path = atlastest.DATA / "models" / "language-2"
         self.load(path, "And God said", "Let there be\nlight")
-        self.check_views(
-            ["All heads", "One head", "Words"], ["Queries and keys", "Composition of heads", "QK circuit"]
-        )
+        self.check_views(["All heads", "One head", "Words"], ["Queries and keys", "Composition of heads", "QK circuit"])
         simple.RenderAllViews()
         head, words, circuit = map(simple.FindSource, ("Head", "Words", "QK circuit"))
         self.assertEqual(simple.GetAnimationScene().AnimationTime, 3000)
         self.assertEqual([view.ViewTime for view in simple.GetRenderViews()], 6 * [3000])
+        # No token repeats: at first the head that attends most to the token before.
+        table = fetch(simple.HeadScores(Input=head.Input))
+        layers, heads, scores = (vtk_to_numpy(table.GetColumnByName(n)) for n in ("Layer", "Head", "Previous Token"))
+        most = scores.argmax()
+        self.assertGreater(scores[most], 0.5)
+        self.assertEqual((head.Layer, head.Head), (layers[most], heads[most]))
         circuit.Layer, circuit.Head, head.Sequence = 1, 5, 1
         self.assertEqual((head.Layer, head.Head, words.Layer, words.Head, words.Sequence), (1, 5, 1, 5, 1))
-
-    def test_says_what_is_wrong(self):
-        with self.assertRaisesRegex(ValueError, "expected a language model, which runs on prompts, found a recording"):
-            scene.save(atlastest.RECORDING, self.state, ["text"])
-        path = atlastest.OUTPUT / "config.json"
-        path.write_text("{}")
-        with self.assertRaisesRegex(ValueError, "config.json: .*model_type"):
-            scene.save(path, self.state)
-        self.assertFalse(self.state.exists())
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -1,21 +1,16 @@
 """Second inputs are chosen by themselves and offered only where they fit, and filters only where their input fits."""
 
-from xml.etree import ElementTree
-
 import atlastest
-from paraview import servermanager, simple
+from atlastest import takes
+from paraview import simple
 
 MODELS = atlastest.DATA / "models"
-PROXIES = atlastest.SOURCE / "XML"
 
 
 def filters():
     """The elements of all filters, by name."""
-    return {
-        proxy.get("name"): proxy
-        for path in sorted(PROXIES.glob("*.xml"))
-        for proxy in ElementTree.parse(path).iter("SourceProxy")
-    }
+    proxies = atlastest.read_proxies()
+    return {name: proxy for (_, name), proxy in proxies.items() if proxy.tag == "SourceProxy"}
 
 
 def second_inputs():
@@ -26,17 +21,6 @@ def second_inputs():
         if helpers:
             found[name] = helpers[0].get("property")
     return found
-
-
-def takes(name, source, port=0, property_name="Input"):
-    """Whether the menu offers a filter for an output, or a list of inputs offers the output."""
-    manager = servermanager.ProxyManager().SMProxyManager
-    known = manager.GetPrototypeProxy("filters", name).GetProperty(property_name)
-    known.RemoveAllUncheckedProxies()
-    known.AddUncheckedInputConnection(source.SMProxy, port)
-    fits = known.IsInDomains() != 0
-    known.RemoveAllUncheckedProxies()
-    return fits
 
 
 def reader(name):
@@ -57,9 +41,7 @@ class TestSecondInputs(atlastest.AtlasTest):
         helped = second_inputs()
         self.assertEqual(len(helped), 9)
         for name, proxy in filters().items():
-            needed = [
-                found.get("name") for found in proxy.findall("InputProperty") if found.find("Hints/Optional") is None
-            ]
+            needed = [found.get("name") for found in proxy.findall("InputProperty") if found.find("Hints/Optional") is None]
             self.assertLessEqual(len(needed), 1, name)
             if name in helped:
                 second = proxy.find(f"InputProperty[@name='{helped[name]}']")
@@ -105,10 +87,11 @@ class TestSecondInputs(atlastest.AtlasTest):
         self.assertEqual(layout.Model.SMProxy, first.SMProxy)
 
     def test_latest_that_fits(self):
+        recording = atlastest.read_recording()
+        recording.UpdatePipeline()
+        self.assertIsNone(simple.LogitLens(Input=recording).Model)
         reader("language-2")
         latest = reader("induction")
-        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
-        recording.UpdatePipeline()
         self.assertEqual(simple.LogitLens(Input=recording).Model.SMProxy, latest.SMProxy)
 
     def test_recording_of_the_embedding(self):
@@ -123,43 +106,34 @@ class TestSecondInputs(atlastest.AtlasTest):
         self.assertEqual(simple.SpatialAttention(Input=bound).Recording.SMProxy, recording.SMProxy)
 
     def test_offers(self):
-        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+        recording = atlastest.read_recording()
         recording.UpdatePipeline()
         sphere = simple.Sphere()
         sphere.UpdatePipeline()
-        self.assertFalse(takes("LogitLens", recording))  # no model is open
-        self.assertTrue(takes("BindTokens", sphere))
+        self.assertFalse(takes("filters", "LogitLens", recording))  # no model is open
+        self.assertTrue(takes("filters", "BindTokens", sphere))
         model = reader("language-2")
-        self.assertTrue(takes("LogitLens", recording))
-        self.assertTrue(takes("LogitLens", model, property_name="Model"))
-        self.assertFalse(takes("LogitLens", recording, property_name="Model"))
-        self.assertFalse(takes("LogitLens", sphere, property_name="Model"))
-        self.assertFalse(takes("LogitLens", sphere))
-        self.assertFalse(takes("AttentionLines", sphere))
+        self.assertTrue(takes("filters", "LogitLens", recording))
+        self.assertTrue(takes("filters", "LogitLens", model, input_name="Model"))
+        self.assertFalse(takes("filters", "LogitLens", recording, input_name="Model"))
+        self.assertFalse(takes("filters", "LogitLens", sphere, input_name="Model"))
+        self.assertFalse(takes("filters", "LogitLens", sphere))
+        self.assertFalse(takes("filters", "AttentionLines", sphere))
         scores = simple.HeadScores(Input=recording)
         scores.UpdatePipeline()
         prompts = simple.RandomPrompts()
         prompts.UpdatePipeline()
-        self.assertTrue(takes("AttentionMatrix", scores, property_name="Scores"))
-        self.assertFalse(takes("AttentionMatrix", prompts, property_name="Scores"))
-        self.assertTrue(takes("TransformerRecorder", prompts, property_name="Tokens"))
-        self.assertFalse(takes("TransformerRecorder", scores, property_name="Tokens"))
-
-    def test_nothing_fits(self):
-        recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
-        recording.UpdatePipeline()
-        self.assertIsNone(simple.LogitLens(Input=recording).Model)
+        self.assertTrue(takes("filters", "AttentionMatrix", scores, input_name="Scores"))
+        self.assertFalse(takes("filters", "AttentionMatrix", prompts, input_name="Scores"))
+        self.assertTrue(takes("filters", "TransformerRecorder", prompts, input_name="Tokens"))
+        self.assertFalse(takes("filters", "TransformerRecorder", scores, input_name="Tokens"))
 
     def test_recordings_of_pictures_and_experts(self):
-        text = simple.RecordingReader(FileName=str(atlastest.RECORDING))
-        picture = simple.RecordingReader(FileName=str(atlastest.SOURCE / "Testing/GUI/picture.safetensors"))
-        words = simple.RecordingReader(FileName=str(atlastest.DATA / "recordings/words-and-pictures.safetensors"))
+        text = atlastest.read_recording()
+        picture = atlastest.read_recording(atlastest.SOURCE / "Testing/GUI/picture.safetensors")
+        words = atlastest.read_recording(atlastest.DATA / "recordings/words-and-pictures.safetensors")
         for recording, has_patches in ((text, False), (picture, True), (words, True)):
             recording.UpdatePipeline()
-            self.assertEqual(takes("PatchAttention", recording), has_patches, recording.FileName)
-            self.assertFalse(takes("ExpertRouting", recording), recording.FileName)
-            self.assertTrue(takes("AttentionMap", recording), recording.FileName)
-
-
-if __name__ == "__main__":
-    atlastest.main()
+            self.assertEqual(takes("filters", "PatchAttention", recording), has_patches, recording.FileName)
+            self.assertFalse(takes("filters", "ExpertRouting", recording), recording.FileName)
+            self.assertTrue(takes("filters", "AttentionMap", recording), recording.FileName)

@@ -43,26 +43,15 @@ def write_attention(name, tokens, causal=True, seed=3):
 
 
 class Proxy(AtlasTest):
-    def setUp(self):
-        super().setUp()
-        self.reader = simple.RecordingReader(FileName=str(atlastest.RECORDING))
-        self.attention = atlastest.read_safetensors(atlastest.RECORDING)[0]["attention"]
-
-    def sentence(self, **properties):
-        return simple.AttentionSentence(Input=self.reader, **properties)
-
-    def matrix(self, source):
-        """The weights of the lines as a matrix."""
-        matrix = numpy.zeros((6, 6))
-        matrix[cell_array(source, "Query"), cell_array(source, "Key")] = cell_array(source, "Weight")
-        return matrix
-
     def test_rollout(self):
-        found = self.sentence(Layer=2, Quantity="Rollout")
-        expected = numpy.eye(6)
+        reader = atlastest.read_recording()
+        attention = atlastest.read_safetensors(atlastest.RECORDING)[0]["attention"]
+        shown = simple.AttentionSentence(Input=reader, Layer=2, Quantity="Rollout")
+        found, expected = numpy.zeros((6, 6)), numpy.eye(6)
+        found[cell_array(shown, "Query"), cell_array(shown, "Key")] = cell_array(shown, "Weight")
         for layer in range(3):
-            expected = (self.attention[layer].mean(axis=0) + numpy.eye(6)) / 2 @ expected
-        numpy.testing.assert_allclose(self.matrix(found), expected, rtol=1e-5, atol=1e-9)
+            expected = (attention[layer].mean(axis=0) + numpy.eye(6)) / 2 @ expected
+        numpy.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9)
 
 
 class Links(AtlasTest):
@@ -70,9 +59,7 @@ class Links(AtlasTest):
 
     def setUp(self):
         super().setUp()
-        folder = atlastest.ORACLE.parent / "transformers" / "gpt2"
-        model = simple.TransformerReader(FileName=str(folder / "config.json"))
-        recording = simple.TransformerRecorder(Input=model, TokenIds="5 17 9 8\n4 5 6 7 8")
+        recording = simple.TransformerRecorder(Input=atlastest.read_transformer("gpt2"), TokenIds="5 17 9 8\n4 5 6 7 8")
         self.sentence = simple.AttentionSentence(Input=recording, Sequence=1)
         self.embedding = simple.HeadEmbedding(Input=recording, Method="PCA")
         self.embedding.UpdatePipeline()
@@ -119,7 +106,7 @@ class Links(AtlasTest):
 class Picture(AtlasTest):
     def shown(self, name, background=(1, 1, 1), size=(600, 400), **properties):
         """A picture of all outputs as they are first shown."""
-        reader = simple.RecordingReader(FileName=str(name))
+        reader = atlastest.read_recording(name)
         source = simple.AttentionSentence(Input=reader, **properties)
         view = simple.CreateRenderView(ViewSize=size, UseColorPaletteForBackground=0)
         view.Background, view.OrientationAxesVisibility = background, 0
@@ -306,15 +293,10 @@ class Figures(AtlasTest):
         self.assertTrue(any("fonts-noto-core" in str(warning.message) for warning in caught))
 
     def test_bad_input(self):
-        with self.assertRaisesRegex(FileNotFoundError, "none.npy: no such file"):
-            sentence.lines("none.npy")
-        with self.assertRaisesRegex(ValueError, "rows: expected 1 to"):
-            sentence.lines(atlastest.RECORDING, rows=0)
-        with self.assertRaisesRegex(ValueError, "layer: expected one of 0 to 11, found 12"):
-            sentence.lines(atlastest.RECORDING, layer=12)
-        with self.assertRaisesRegex(ValueError, "width-mm: expected"):
-            sentence.lines(atlastest.RECORDING, width_mm=5)
-
-
-if __name__ == "__main__":
-    atlastest.main()
+        path = atlastest.RECORDING
+        self.assert_raise(
+            (lambda: sentence.lines("none.npy"), "none.npy: no such file", FileNotFoundError),
+            (lambda: sentence.lines(path, rows=0), "rows: expected 1 to"),
+            (lambda: sentence.lines(path, layer=12), "layer: expected one of 0 to 11, found 12"),
+            (lambda: sentence.lines(path, width_mm=5), "width-mm: expected"),
+        )

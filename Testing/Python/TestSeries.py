@@ -26,10 +26,7 @@ class Series(AtlasTest):
         files = atlastest.checkpoints(atlastest.OUTPUT)
         model = simple.AttentionOnlyModelReader(FileNames=files)
         self.expect_classes_over_time(model, [100, 250])
-
-    def test_one_checkpoint(self):
-        file = atlastest.checkpoints(atlastest.OUTPUT)[1]
-        model = simple.AttentionOnlyModelReader(FileNames=[file])
+        model = simple.AttentionOnlyModelReader(FileNames=files[1:])
         model.UpdatePipelineInformation()
         self.assertEqual(list(model.TimestepValues), [250])
 
@@ -41,21 +38,17 @@ class Series(AtlasTest):
     def write_series(self):
         """A .series file that gives the files times of its own."""
         path = atlastest.OUTPUT / "training.safetensors.series"
-        files = [
-            {"name": str(atlastest.SLOW), "time": 0.5},
-            {"name": str(atlastest.TRAINED), "time": 4},
-        ]
+        files = [{"name": str(atlastest.SLOW), "time": 0.5}, {"name": str(atlastest.TRAINED), "time": 4}]
         path.write_text(json.dumps({"file-series-version": "1.0", "files": files}))
         return str(path)
 
     def test_series_file(self):
-        model = simple.AttentionOnlyModelReader(FileNames=[self.write_series()])
-        self.expect_classes_over_time(model, [0.5, 4])
-
-    def test_open_series_file(self):
-        model = simple.OpenDataFile(self.write_series())
-        self.assertEqual(model.GetXMLName(), "AttentionOnlyModelReader")
-        self.expect_classes_over_time(model, [0.5, 4])
+        path = self.write_series()
+        for read in (lambda path: simple.AttentionOnlyModelReader(FileNames=[path]), simple.OpenDataFile):
+            self.start_session()
+            model = read(path)
+            self.assertEqual(model.GetXMLName(), "AttentionOnlyModelReader")
+            self.expect_classes_over_time(model, [0.5, 4])
 
     def test_animation_moves_the_picture(self):
         files = atlastest.checkpoints(atlastest.OUTPUT)
@@ -69,7 +62,3 @@ class Series(AtlasTest):
             pictures.append(atlastest.picture(view, f"step-{time}"))
         self.assertGreater(atlastest.different_pixels(pictures[0], pictures[1]), 0.2)
         self.assertEqual(atlastest.different_pixels(pictures[0], pictures[2]), 0)
-
-
-if __name__ == "__main__":
-    atlastest.main()

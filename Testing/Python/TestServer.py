@@ -32,9 +32,7 @@ def free_port():
 
 def without_mpi():
     """The environment without the variables of MPI: pvpython is an MPI process itself, and they are not for mpirun."""
-    return {
-        name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMIX_", "ORTE_"))
-    }
+    return {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMIX_", "ORTE_"))}
 
 
 def end_with_parent():
@@ -65,12 +63,8 @@ class Server:
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [*shlex.split(os.environ["ATLAS_SERVER"]), *options],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=without_mpi(),
-                start_new_session=True,
-                preexec_fn=end_with_parent,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                env=without_mpi(), start_new_session=True, preexec_fn=end_with_parent,
             )
 
     def _is_listening(self):
@@ -144,7 +138,7 @@ def show_training():
 
 def show_recording():
     """A map as squares, with and without its labels, and saved again."""
-    recording = simple.RecordingReader(FileName=str(atlastest.RECORDING))
+    recording = atlastest.read_recording()
     attention = simple.AttentionMap(Input=recording, Layer=4, Head=11)
     attention.UpdatePipeline()
     view = atlastest.chart_view()
@@ -185,11 +179,8 @@ class WithPlugin(ServerTest):
             simple.Connect()
             atlastest.hide_bars()
         super(ServerTest, self).start_session()
-        script = {
-            "test_torus": show_torus,
-            "test_training": show_training,
-            "test_recording": show_recording,
-        }.get(self._testMethodName)
+        shows = {"test_torus": show_torus, "test_training": show_training, "test_recording": show_recording}
+        script = shows.get(self._testMethodName)
         self.expected = script() if script else None  # without a server
         super().start_session()
         load_plugin()
@@ -219,10 +210,7 @@ class WithPlugin(ServerTest):
             self.assertGreater(atlastest.different_pixels(labels, none), 0.003)
 
     def test_filters_take_the_data_of_the_server(self):
-        sources = {
-            "AttentionTorus": atlastest.read_model(),
-            "AttentionMap": simple.RecordingReader(FileName=str(atlastest.RECORDING)),
-        }
+        sources = {"AttentionTorus": atlastest.read_model(), "AttentionMap": atlastest.read_recording()}
         for mine, source in sources.items():
             source.UpdatePipeline()
             for name in sources:
@@ -293,11 +281,7 @@ class NewClient(unittest.TestCase):
         path = atlastest.OUTPUT / f"{name}.html"
         done = subprocess.run(
             [os.environ["ATLAS_PVPYTHON"], "-c", CLIENT, str(atlastest.TRAINED), str(path), *port],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-            env=without_mpi(),
+            capture_output=True, text=True, check=False, timeout=120, env=without_mpi(),
         )
         self.assertEqual(done.returncode, 0, done.stderr)
         return Page(path.read_text(encoding="utf-8")), done.stdout + done.stderr
@@ -316,7 +300,3 @@ class NewClient(unittest.TestCase):
         self.assertEqual(found_pairs["points"]["count"], pairs["points"]["count"])
         if " -np " not in os.environ["ATLAS_SERVER"]:  # ranks share points where their parts meet
             self.assertEqual(found.bytes, expected.bytes)
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -117,11 +117,7 @@ class Shapes(AtlasTest):
             Scale="SharedRange", Gain=3,
         )  # fmt: skip
         expected = {name: point_arrays(simple.FindSource(name)) for name in ("Bent", "Colored")}
-        path = str(atlastest.OUTPUT / "shapes.pvsm")
-        simple.SaveState(path)
-        simple.ResetSession()
-        atlastest.hide_bars()
-        simple.LoadState(path)
+        self.reload()
         bent, colored = simple.FindSource("Bent"), simple.FindSource("Colored")
         self.assertEqual((bent.Shape, bent.Vectors[1]), ("Vectors", "Head Output 2"))
         self.assertEqual((bent.Normalization, bent.MajorRadius, bent.MinorRadius), ("PerAxis", 5, 2))
@@ -130,7 +126,3 @@ class Shapes(AtlasTest):
         self.assertEqual(list(colored.Vectors), ["Head Output 2"])
         for name, arrays in expected.items():
             self.assert_same_arrays(point_arrays(simple.FindSource(name)), arrays)
-
-
-if __name__ == "__main__":
-    atlastest.main()

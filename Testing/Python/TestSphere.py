@@ -70,34 +70,20 @@ class Sphere(AtlasTest):
         simple.Show(simple.OutputPort(circle, 1), shown)
         simple.RenameSource("Sphere", self.sphere)
         before = atlastest.picture(shown, "before")
-        path = str(atlastest.OUTPUT / "sphere.pvsm")
-        simple.SaveState(path)
-        simple.Delete(shown)
-        simple.ResetSession()
-        atlastest.hide_bars()
-        simple.LoadState(path)
+        self.reload()
         self.assertEqual(simple.FindSource("Sphere").Resolution, 44)
         after = atlastest.picture(simple.GetRenderViews()[0], "after")
         self.assertEqual((before != after).sum(), 0)
         self.assertGreater((before != 255).any(axis=-1).mean(), 0.5)
 
-
-class Circle(AtlasTest):
-    def setUp(self):
-        super().setUp()
-        self.circle = simple.WordCircle(Input=atlastest.read_model())
-
-    def test_first_show(self):
+    def test_first_show_of_the_circle(self):
         shown = view()
-        display = simple.Show(self.circle, shown)
+        circle = simple.WordCircle(Input=atlastest.read_model())
+        display = simple.Show(circle, shown)
         self.assertEqual(display.Representation, "Surface")
         self.assertEqual(list(display.ColorArrayName), ["POINTS", "ClassColor"])
         self.assertEqual(display.RenderPointsAsSpheres, 1)
-        display = simple.Show(simple.OutputPort(self.circle, 1), shown)
+        display = simple.Show(simple.OutputPort(circle, 1), shown)
         self.assertEqual(list(display.ColorArrayName), ["CELLS", "CircleColor"])
         self.assertEqual(display.MapScalars, 0)
         self.assertAlmostEqual(display.Opacity, 0.4)
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -1,7 +1,7 @@
 """States of ParaView, as .pvsm and as Python, bring everything back."""
 
 import atlastest
-from atlastest import AtlasTest, point_arrays
+from atlastest import AtlasTest, plain, point_arrays
 from paraview import simple, smstate
 
 PROPERTIES = {
@@ -24,9 +24,7 @@ class State(AtlasTest):
         """A pipeline with no property at its default."""
         model = atlastest.read_model()
         torus = simple.AttentionTorus(registrationName="Torus", Input=model, **PROPERTIES)
-        pairs = simple.TokenPairs(
-            registrationName="Pairs", Input=model, Residual="RawEmbedding", HeadWeights=[0.5, 1, 1]
-        )
+        pairs = simple.TokenPairs(registrationName="Pairs", Input=model, Residual="RawEmbedding", HeadWeights=[0.5, 1, 1])
         view = atlastest.chart_view()
         for source in (torus, pairs):
             simple.Show(source, view)
@@ -38,10 +36,10 @@ class State(AtlasTest):
         sources = {source: simple.FindSource(source) for source in ("Torus", "Pairs")}
         displays = {key: simple.GetDisplayProperties(s, view) for key, s in sources.items()}
         return {
-            "torus": {key: _plain(getattr(sources["Torus"], key)) for key in PROPERTIES},
-            "pairs": [sources["Pairs"].Residual, _plain(sources["Pairs"].HeadWeights)],
+            "torus": {key: plain(getattr(sources["Torus"], key)) for key in PROPERTIES},
+            "pairs": [sources["Pairs"].Residual, plain(sources["Pairs"].HeadWeights)],
             "displays": {
-                source: {key: _plain(getattr(display, key)) for key in DISPLAY}
+                source: {key: plain(getattr(display, key)) for key in DISPLAY}
                 for source, display in displays.items()
             },
             "shader": [displays["Pairs"].ShaderPreset, displays["Pairs"].CustomShader],
@@ -56,39 +54,20 @@ class State(AtlasTest):
             self.assert_same_arrays(found["arrays"][source], arrays)
         self.assertEqual((found["picture"] != expected["picture"]).sum(), 0)
 
-    def reset(self):
-        for view in simple.GetRenderViews():
-            simple.Delete(view)
-        simple.ResetSession()
-        atlastest.hide_bars()
-        self.assertIsNone(simple.FindSource("Torus"))
-
     def test_is_not_the_default(self):
         state = self.build()
         self.assertEqual(state["torus"], PROPERTIES)
         self.assertEqual(state["displays"]["Torus"]["MapScalars"], 0)
         default = simple.AttentionTorus(Input=atlastest.read_model())
-        unchanged = [
-            key for key in PROPERTIES if _plain(getattr(default, key)) == PROPERTIES[key]
-        ]
+        unchanged = [key for key in PROPERTIES if plain(getattr(default, key)) == PROPERTIES[key]]
         self.assertEqual(unchanged, ["WordInPattern", "WordInValues"])
 
     def test_pvsm(self):
+        """Colors follow what is chosen after loading, too."""
         expected = self.build()
-        path = str(atlastest.OUTPUT / "state.pvsm")
-        simple.SaveState(path)
-        self.reset()
-        simple.LoadState(path)
+        self.reload()
         self.expect_same(self.look("after-pvsm"), expected)
-
-    def test_colors_follow_after_loading(self):
-        self.build()
-        path = str(atlastest.OUTPUT / "recolored.pvsm")
-        simple.SaveState(path)
-        self.reset()
-        simple.LoadState(path)
         view = simple.GetRenderViews()[0]
-        simple.Render(view)
         display = simple.GetDisplayProperties(simple.FindSource("Torus"), view)
         for array, mapped in (("Class", 1), ("ClassColor", 0), ("Attention 0", 1)):
             simple.ColorBy(display, ("POINTS", array))
@@ -98,16 +77,8 @@ class State(AtlasTest):
         expected = self.build()
         path = atlastest.OUTPUT / "state.py"
         path.write_text(smstate.get_state())
-        self.reset()
+        for view in simple.GetRenderViews():
+            simple.Delete(view)
+        self.start_session()
         exec(compile(path.read_text(), str(path), "exec"), {"__name__": "__main__"})
         self.expect_same(self.look("after-python"), expected)
-
-
-def _plain(value):
-    """A property's value as a list, a number or a text."""
-    value = value.GetData() if hasattr(value, "GetData") else value
-    return value if isinstance(value, (int, float, str)) else list(value)
-
-
-if __name__ == "__main__":
-    atlastest.main()

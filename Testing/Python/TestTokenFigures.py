@@ -13,7 +13,7 @@ from figuretest import Pdf, overlaps, poppler
 from matplotlib.figure import Figure
 from paraview import simple
 
-MODEL = atlastest.ORACLE.parent / "transformers" / "gpt2" / "config.json"
+MODEL = atlastest.TRANSFORMERS / "gpt2" / "config.json"
 VOCABULARY, LAYERS, HEADS, LENGTH = 211, 2, 4, 12
 
 
@@ -156,20 +156,16 @@ class TokenFigures(AtlasTest):
                         self.assertRegex(text, "(?i)token|input")
 
     def test_bad_input(self):
-        with self.assertRaisesRegex(FileNotFoundError, "none.safetensors: no such file"):
-            tokens.render("none.safetensors", atlastest.OUTPUT, model=MODEL)
-        with self.assertRaisesRegex(FileNotFoundError, "none.json: no such file"):
-            tokens.render(self.path, atlastest.OUTPUT, model="none.json")
-        with self.assertRaisesRegex(ValueError, "needs the model that was recorded"):
-            tokens.render(self.path, atlastest.OUTPUT, model=MODEL.parent.parent / "bloom")
-        with self.assertRaisesRegex(ValueError, "the recording has no queries of layer 0"):
-            tokens.render(atlastest.RECORDING, atlastest.OUTPUT, model=MODEL)
+        folder, bloom = atlastest.OUTPUT, MODEL.parent.parent / "bloom"
         with self.opened() as opened:
-            with self.assertRaisesRegex(ValueError, "layer: expected one of 0, 1, found 7"):
-                tokens.one_head(opened, layer=7)
-        with self.assertRaisesRegex(SystemExit, "reading: expected Plain"):
-            tokens.main([str(self.path), "--model", str(MODEL), "--reading", "None"])
-
-
-if __name__ == "__main__":
-    atlastest.main()
+            self.assert_raise(
+                (lambda: tokens.render("none.npy", folder, model=MODEL), "none.npy: no such file", FileNotFoundError),
+                (lambda: tokens.render(self.path, folder, model="none.json"), "none.json: no such file", FileNotFoundError),
+                (lambda: tokens.render(self.path, folder, model=bloom), "needs the model that was recorded"),
+                (lambda: tokens.render(atlastest.RECORDING, folder, model=MODEL), "has no queries of layer 0"),
+                (lambda: tokens.one_head(opened, layer=7), "layer: expected one of 0, 1, found 7"),
+                (
+                    lambda: tokens.main([str(self.path), "--model", str(MODEL), "--reading", "None"]),
+                    "reading: expected Plain", SystemExit,
+                ),
+            )

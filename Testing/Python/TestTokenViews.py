@@ -2,25 +2,12 @@
 
 import atlastest
 import numpy
-from atlastest import AtlasTest
+from atlastest import AtlasTest, columns
 from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
-TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
 EMBEDDING = atlastest.ORACLE.parent / "embedding"
 BLUE, VERMILION = numpy.array(atlastest.PALETTE[0]), numpy.array(atlastest.PALETTE[1])
-
-
-def table_of(source, port):
-    """The columns of a table that an output port has, by name; texts as a list."""
-    simple.OutputPort(source, port).UpdatePipeline()
-    table = source.GetClientSideObject().GetOutputDataObject(port)
-    columns = {}
-    for c in range(table.GetNumberOfColumns()):
-        column = table.GetColumn(c)
-        texts = [column.GetVariantValue(row).ToString() for row in range(table.GetNumberOfRows())]
-        columns[column.GetName()] = vtk_to_numpy(column).copy() if column.IsNumeric() else texts
-    return columns
 
 
 def shade(color, share):
@@ -32,10 +19,8 @@ class TokenViews(AtlasTest):
     def setUp(self):
         super().setUp()
         self.expected, _ = atlastest.read_safetensors(EMBEDDING / "gpt2.safetensors")
-        ids = self.expected["token.id"].reshape(2, -1)
-        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "gpt2" / "config.json"))
-        lines = "\n".join(" ".join(map(str, row)) for row in ids)
-        self.recording = simple.TransformerRecorder(Input=model, TokenIds=lines)
+        lines = atlastest.token_lines(self.expected["token.id"].reshape(2, -1))
+        self.recording = simple.TransformerRecorder(Input=atlastest.read_transformer("gpt2"), TokenIds=lines)
         self.embedding = simple.HeadEmbedding(Input=self.recording, Method="PCA")
 
     def colors(self, **properties):
@@ -71,7 +56,7 @@ class TokenViews(AtlasTest):
         for by, title in (("Position", "Position (tokens)"), ("Kind", "Kind"), ("Norm", "Norm")):
             colors.By = by
             simple.Render(view)
-            legend = table_of(colors, 1)
+            legend = columns(colors, 1)
             self.assertEqual(bar.Title, title)
             self.assertEqual(list(shown.LookupTable.Annotations)[1::2], legend["Label"])
             found = 255 * numpy.array(shown.LookupTable.IndexedColors).reshape(-1, 3)
@@ -150,22 +135,13 @@ class TokenViews(AtlasTest):
         self.assertGreater((double & near).sum() / double.sum(), 0.9)
 
     def test_colors_of_patches(self):
-        vit = atlastest.read_safetensors(TRANSFORMERS / "vit" / "expected.safetensors")[0]
-        path = atlastest.OUTPUT / "pixels.safetensors"
-        atlastest.write_safetensors(path, {"pixel_values": vit["pixel_values"]}, {})
-        model = simple.TransformerReader(FileName=str(TRANSFORMERS / "vit" / "config.json"))
-        recording = simple.TransformerRecorder(Input=model, Images=[str(path)])
+        recording = self.record_images()
         saved = atlastest.OUTPUT / "vit.safetensors"
         simple.SaveData(str(saved), recording)
-        self.take_errors()  # the pooler of the model is not used
         embedding = simple.HeadEmbedding(Input=recording, Method="PCA")
-        read = simple.RecordingReader(FileName=str(saved))
+        read = atlastest.read_recording(saved)
         colors = simple.TokenColors(Input=embedding, Recording=read, By="PatchColor")
         found = atlastest.point_arrays(colors)["TokenColor"][:34].reshape(2, 17, 3)
         views, _ = atlastest.read_safetensors(EMBEDDING / "vit.views.safetensors")
         numpy.testing.assert_array_equal(found[:, 0], 128)  # class tokens
         numpy.testing.assert_array_equal(found[:, 1:], numpy.rint(255 * views["patch.rgb"]))
-
-
-if __name__ == "__main__":
-    atlastest.main()

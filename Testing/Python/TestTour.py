@@ -1,7 +1,5 @@
 """The tour: its files, its page, its command line and its errors. What figures show: TestFigures."""
 
-import html.parser
-import re
 import shutil
 import unittest.mock
 
@@ -12,28 +10,21 @@ from atlastest import AtlasTest
 from attentionatlas import __main__ as commands
 from attentionatlas import figures, heads, output, tour
 from attentionatlas._internal import learning, movies
-from figuretest import Expected, Pdf, apart_from_dots, grid, overlaps, pixel_colors
+from figuretest import Pdf, overlaps
 from paraview import simple
+from webpages import Document
 
 MODEL = "trained-n5-h3"
 WIDTH = 600
 
 
-class Page(html.parser.HTMLParser):
-    """What a page refers to, and the ids and captions in it."""
+class Page(Document):
+    """What a page refers to, and the ids and figures in it."""
 
     def __init__(self, text):
-        super().__init__()
-        self.links, self.ids, self.figures = [], [], 0
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.figures += tag == "figure"
-        for name, value in attributes:
-            if name in ("href", "src", "data"):
-                self.links.append(value)
-            elif name == "id":
-                self.ids.append(value)
+        super().__init__(text)
+        self.links, self.ids = self.given("href", "src", "data"), self.given("id")
+        self.figures = self.tags().count("figure")
 
 
 class Tour(AtlasTest):
@@ -65,14 +56,10 @@ class Tour(AtlasTest):
         self.replace(learning, "STEPS", 300)
         written = tour.render(atlastest.TRAINED, folder, width=WIDTH, progress=lines.append)
         count = len(figures.FIGURES)
-        expected = [
-            f"{MODEL}: figure {number} of {count}, {name}" for number, name in enumerate(figures.FIGURES, 1)
-        ]
+        expected = [f"{MODEL}: figure {number} of {count}, {name}" for number, name in enumerate(figures.FIGURES, 1)]
         self.assertEqual(lines, expected, "each is drawn, none omitted")
         self.assertEqual(len(set(written)), len(written))
-        self.assertEqual(
-            sorted(folder.iterdir()), sorted([*written, folder / "index.html"]), "nothing else is left"
-        )
+        self.assertEqual(sorted(folder.iterdir()), sorted([*written, folder / "index.html"]), "nothing else is left")
         self.check_images(written, pages)
         self.check_index(folder, written)
         self.assertEqual(simple.GetSources(), {}, "the pipeline is as it was")
@@ -120,9 +107,7 @@ class Tour(AtlasTest):
 
     def test_recording(self):
         folder, pages = self.folder(), self.pages()
-        written = tour.render_all(
-            [], folder, width=WIDTH, recordings=[atlastest.RECORDING], place=(4, 11, 0)
-        )
+        written = tour.render_all([], folder, width=WIDTH, recordings=[atlastest.RECORDING], place=(4, 11, 0))
         # It has no queries and keys, no model and no residual; and it is not of images.
         drawn = [name for name in heads.FIGURES if not name.startswith("patches")]
         expected = [*drawn, "focus-scores", "focus-self", "focus-first", "focus-concentration"]
@@ -133,19 +118,6 @@ class Tour(AtlasTest):
         self.assertEqual({folder / link for link in page.links if not link.startswith("#")}, set(written))
         self.assertEqual(page.figures, len(expected))
 
-    def test_class_map(self):
-        """The file, as rendered, has the class that NumPy computes at each point."""
-        pages = self.pages()
-        (path,) = tour.render(atlastest.TRAINED, self.folder(), ["class-map"], width=WIDTH)
-        axes, theta = pages[path.name].axes[0], grid(31)
-        theta = theta[apart_from_dots(axes, theta)]
-        classes, probability = Expected(atlastest.TRAINED, theta).classes()
-        sure = probability > 0.99
-        found = pixel_colors(pages[path.name], axes, path, theta[sure])
-        expected = numpy.array(atlastest.PALETTE)[classes[sure]]
-        self.assertLess(numpy.abs(found - expected).max(), 25)
-        self.assertEqual(set(classes[sure]), set(range(5)))
-
     def test_print(self):
         for width in (180, 89):
             folder = self.folder()
@@ -153,26 +125,25 @@ class Tour(AtlasTest):
             self.assertAlmostEqual(Pdf(path).size_mm[0], width, delta=0.1)
 
     def test_says_what_is_wrong(self):
-        folder = self.folder()
-        for render in (tour.render, figures.render):
-            with self.assertRaisesRegex(ValueError, "figure: expected one of layer-norm, .*found 'map'"):
-                render(atlastest.TRAINED, folder, ["map"])
-        with self.assertRaisesRegex(ValueError, "expected 200 to 16384 pixels, found 20"):
-            tour.render(atlastest.TRAINED, folder, width=20)
-        with self.assertRaisesRegex(ValueError, "format: expected png, pdf or svg, found 'gif'"):
-            tour.render(atlastest.TRAINED, folder, format="gif")
-        for name, value in (("width_mm", 5), ("font_size", 300)):
-            with self.assertRaisesRegex(ValueError, f"{name.replace('_', '-')}: expected .*, found {value}"):
-                tour.render(atlastest.TRAINED, folder, **{name: value})
-        with self.assertRaisesRegex(FileNotFoundError, "absent.safetensors: no such file"):
-            tour.render(folder / "absent.safetensors", folder)
-        with self.assertRaisesRegex(ValueError, f"two files are named {MODEL}"):
-            tour.render_all([atlastest.TRAINED, atlastest.TRAINED], folder)
+        folder, model = self.folder(), atlastest.TRAINED
+
+        def render(path=model, **options):
+            return lambda: tour.render(path, folder, **options)
+
+        self.assert_raise(
+            (render(names=["map"]), "figure: expected one of layer-norm, .*found 'map'"),
+            (lambda: figures.render(model, folder, ["map"]), "figure: expected one of layer-norm, .*found 'map'"),
+            (render(width=20), "expected 200 to 16384 pixels, found 20"),
+            (render(format="gif"), "format: expected png, pdf or svg, found 'gif'"),
+            (render(width_mm=5), "width-mm: expected .*, found 5"),
+            (render(font_size=300), "font-size: expected .*, found 300"),
+            (render(folder / "absent.safetensors"), "absent.safetensors: no such file", FileNotFoundError),
+            (lambda: tour.render_all([model, model], folder), f"two files are named {MODEL}"),
+        )
         self.assertEqual(list(folder.iterdir()), [], "and nothing is written")
         bad = folder / "bad.safetensors"
         bad.write_bytes(b"")
-        with self.assertRaisesRegex(ValueError, "bad.safetensors: .*found 0 bytes"):
-            tour.render(bad, folder)
+        self.assert_raise((render(bad), "bad.safetensors: .*found 0 bytes"))
         self.assertEqual(simple.GetSources(), {})
 
     def test_model_of_one_head(self):
@@ -194,9 +165,7 @@ class Tour(AtlasTest):
         _, path = self.oracle("random-n12-h6-d2")
         written = tour.render(path, self.folder(), ["attention", "harmonics"], width=300)
         names = [file.stem.removeprefix("random-n12-h6-d2-") for file in written]
-        self.assertEqual(
-            names, ["attention-heads-0-2", "attention-heads-3-5", "harmonics", "harmonics-from-5"]
-        )
+        self.assertEqual(names, ["attention-heads-0-2", "attention-heads-3-5", "harmonics", "harmonics-from-5"])
 
     def test_omits_what_is_missing(self):
         _, path = self.oracle("random-n5-h1-d1")
@@ -243,7 +212,7 @@ class Tour(AtlasTest):
         files = [line for line in lines if line.endswith(".png")]
         self.assertEqual(len(files), len(set(files)))
         self.assertEqual(sorted(files), sorted(map(str, folder.glob("*.png"))))
-        for name in ("focus-scores", "focus-breakdown", "focus-magnitudes"):
+        for name in ("focus-scores", "focus-breakdown", "focus-magnitudes", "embedding-correlation"):
             self.assertIn(str(folder / f"text-{name}.png"), files)
         self.assertIn("text-focus-breakdown.png", (folder / "index.html").read_text())
         self.assertEqual(self.take_errors(), [])
@@ -261,7 +230,3 @@ class Tour(AtlasTest):
             omitted,
         )
         self.assertFalse([line for line in lines if "reported above" in line or line.endswith("..")])
-
-
-if __name__ == "__main__":
-    atlastest.main()

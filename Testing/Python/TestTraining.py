@@ -38,23 +38,16 @@ class Training(AtlasTest):
 
     def test_table(self):
         training = simple.AttentionOnlyTraining(**OPTIONS)
-        training.UpdatePipeline()
-        table = servermanager.Fetch(training, idx=1)
-        names = [table.GetColumnName(i) for i in range(table.GetNumberOfColumns())]
-        heads = ["Accuracy Head 0", "Accuracy Head 1"]
-        self.assertEqual(names, ["Step", "Loss", "Accuracy", "Phase", *heads])
-        self.assertEqual([table.GetValue(row, 0).ToInt() for row in range(4)], [0, 100, 200, 300])
-        self.assertEqual([table.GetValue(row, 3).ToInt() for row in range(4)], [0, 0, 1, 1])
+        table = atlastest.columns(training, 1)
+        self.assertEqual(list(table), ["Step", "Loss", "Accuracy", "Phase", "Accuracy Head 0", "Accuracy Head 1"])
+        self.assertEqual(table["Step"].tolist(), [0, 100, 200, 300])
+        self.assertEqual(table["Phase"].tolist(), [0, 0, 1, 1])
 
     def test_is_repeated_from_its_state(self):
         training = simple.AttentionOnlyTraining(registrationName="Training", **OPTIONS)
         training.UpdatePipeline(200)
         expected = atlastest.model_blocks(training)
-        path = str(atlastest.OUTPUT / "training.pvsm")
-        simple.SaveState(path)
-        simple.ResetSession()
-        atlastest.hide_bars()
-        simple.LoadState(path)
+        self.reload()
         found = simple.FindSource("Training")
         for name, value in OPTIONS.items():
             self.assertEqual(getattr(found, name), value, name)
@@ -64,8 +57,8 @@ class Training(AtlasTest):
     def test_chart_of_it(self):
         training = simple.AttentionOnlyTraining()
         output = simple.OutputPort(training, 1)
-        self.assertEqual(simple.servermanager.ParaViewPipelineController().GetPreferredViewType(
-            training.SMProxy, 1), "XYChartView")
+        controller = servermanager.ParaViewPipelineController()
+        self.assertEqual(controller.GetPreferredViewType(training.SMProxy, 1), "XYChartView")
         view = simple.CreateView("XYChartView")
         display = simple.Show(output, view)
         self.assertEqual((display.UseIndexForXAxis, display.XArrayName), (0, "Step"))
@@ -77,14 +70,11 @@ class Training(AtlasTest):
 
     def test_sweep(self):
         training = simple.AttentionOnlyTraining(Steps=400, Runs=3, AllModes=1, Seed=7)
-        training.UpdatePipeline()
-        table = servermanager.Fetch(training, idx=2)
-        names = [table.GetColumnName(i) for i in range(table.GetNumberOfColumns())]
+        table = atlastest.columns(training, 2)
         heads = [f"Accuracy Head {head}" for head in range(3)]
-        self.assertEqual(names, ["Seed", "Mode", "Loss", "Accuracy", "Steps to Learn", *heads, "Union"])
-        rows = [(table.GetValue(row, 0).ToInt(), table.GetValue(row, 1).ToString()) for row in range(9)]
-        modes = ("Joint", "Boosting", "BoostingOutputOnly")
-        self.assertEqual(rows, [(seed, mode) for mode in modes for seed in (7, 8, 9)])
+        self.assertEqual(list(table), ["Seed", "Mode", "Loss", "Accuracy", "Steps to Learn", *heads, "Union"])
+        self.assertEqual(table["Seed"].tolist(), 3 * [7, 8, 9])
+        self.assertEqual(table["Mode"], [mode for mode in ("Joint", "Boosting", "BoostingOutputOnly") for _ in range(3)])
 
     def test_temporal_filters(self):
         training = simple.AttentionOnlyTraining(Steps=300, CheckpointEvery=100)
@@ -96,17 +86,13 @@ class Training(AtlasTest):
         pairs = simple.TokenPairs(Input=training)
         shifted = simple.TemporalShiftScale(Input=pairs, PostShift=1000)
         self.assertEqual(list(shifted.TimestepValues), [1000, 1100, 1200, 1300])
-        self.assertEqual(
-            outputs(atlastest.fetch(shifted, 1300)).tobytes(), outputs(expected[300]).tobytes()
-        )
+        self.assertEqual(outputs(atlastest.fetch(shifted, 1300)).tobytes(), outputs(expected[300]).tobytes())
         between = simple.TemporalInterpolator(Input=pairs)
         middle = outputs(atlastest.fetch(between, 50))
         mean = (outputs(expected[0]).astype(float) + outputs(expected[100])) / 2
         self.assertLess(abs(middle - mean).max(), 1e-5)
         forced = simple.ForceTime(Input=pairs, IgnorePipelineTime=1, ForcedTime=100)
-        self.assertEqual(
-            outputs(atlastest.fetch(forced, 300)).tobytes(), outputs(expected[100]).tobytes()
-        )
+        self.assertEqual(outputs(atlastest.fetch(forced, 300)).tobytes(), outputs(expected[100]).tobytes())
 
     def test_task_of_a_model(self):
         training = simple.AttentionOnlyTraining(ModelFile=str(atlastest.TRAINED), Steps=0)
@@ -114,8 +100,7 @@ class Training(AtlasTest):
         task = atlastest.model_blocks(reader)["next_token"]
         self.assertEqual(atlastest.model_blocks(training)["next_token"].tobytes(), task.tobytes())
         training.ContinueModel = 1
-        training.UpdatePipeline()
-        self.assertEqual(servermanager.Fetch(training, idx=1).GetValue(0, 2).ToDouble(), 1)
+        self.assertEqual(atlastest.columns(training, 1)["Accuracy"][0], 1)
 
     def test_runner_without_paraview(self):
         """The program writes what the source trains, and the reader reads it as time steps."""
@@ -129,32 +114,22 @@ class Training(AtlasTest):
         self.assertEqual([file.name for file in files], [f"step-{n}00.safetensors" for n in range(4)])
         reader = simple.AttentionOnlyModelReader(FileNames=[str(file) for file in files])
         self.assertEqual(list(reader.TimestepValues), [0, 100, 200, 300])
-        training = simple.AttentionOnlyTraining(
-            Steps=300, Seed=3, Specialization=0.1, CheckpointEvery=100, Runs=2
-        )
+        training = simple.AttentionOnlyTraining(Steps=300, Seed=3, Specialization=0.1, CheckpointEvery=100, Runs=2)
         for step in (0, 200):
             reader.UpdatePipeline(step)
             training.UpdatePipeline(step)
             self.assert_same_arrays(atlastest.model_blocks(reader), atlastest.model_blocks(training))
         with open(folder / "curves.csv", newline="") as file:
             rows = {float(row["Step"]): row for row in csv.DictReader(file)}
-        self.assert_same_rows(servermanager.Fetch(training, idx=1), [rows[step] for step in (0, 100, 200, 300)])
+        self.assert_same_rows(atlastest.columns(training, 1), [rows[step] for step in (0, 100, 200, 300)])
         subprocess.run([*train, "--seeds", "2", "--table", folder / "seeds.csv"], **quietly)
         with open(folder / "seeds.csv", newline="") as file:
-            self.assert_same_rows(servermanager.Fetch(training, idx=2), list(csv.DictReader(file)))
+            self.assert_same_rows(atlastest.columns(training, 2), list(csv.DictReader(file)))
 
     def assert_same_rows(self, table, rows):
         """That a table has these rows, by the names that both have. No step is -1 or nan."""
-        self.assertEqual(table.GetNumberOfRows(), len(rows))
-        names = [table.GetColumnName(column) for column in range(table.GetNumberOfColumns())]
-        self.assertGreaterEqual(len(set(names) & rows[0].keys()), 7)
-        for index, row in enumerate(rows):
-            for column, name in enumerate(names):
-                if name in row:
-                    value = float(row[name])
-                    expected = table.GetValue(index, column).ToDouble()
-                    self.assertEqual(-1 if math.isnan(value) else value, expected, name)
-
-
-if __name__ == "__main__":
-    atlastest.main()
+        common = table.keys() & rows[0].keys()
+        self.assertGreaterEqual(len(common), 7)
+        for name in common:
+            values = [float(row[name]) for row in rows]
+            self.assertEqual([-1 if math.isnan(value) else value for value in values], list(table[name]), name)

@@ -2,10 +2,8 @@
 
 import atlastest
 import numpy
-from atlastest import AtlasTest
+from atlastest import RANKS, AtlasTest
 from paraview import servermanager, simple
-
-RANKS = servermanager.vtkProcessModule.GetProcessModule().GetNumberOfLocalPartitions()
 
 
 def columns(source, port, ranks):
@@ -42,13 +40,7 @@ class TrainingRanks(AtlasTest):
         """Every rank draws its part of the map of the one model."""
         chart = simple.AttentionTorus(Input=self.training, Resolution=[61, 41])
         chart.UpdatePipeline(300)
-        whole = numpy.full((41, 61), -9, "f4")
-        for rank in range(RANKS):
-            part = servermanager.Fetch(chart, rank)
-            left, right, bottom, top, _, _ = part.GetExtent()
-            window = whole[bottom : top + 1, left : right + 1]
-            window[:] = atlastest.arrays_of(part)["Probability"].reshape(window.shape)
-        self.assert_as_on_one_rank("chart", {"Probability": whole})
+        self.assert_as_on_one_rank("chart", self.image_arrays(chart))
 
     def test_tables(self):
         self.training.UpdatePipeline()
@@ -58,7 +50,3 @@ class TrainingRanks(AtlasTest):
             table = columns(self.training, port, ranks)
             self.assert_as_on_one_rank(f"table-{port}", table)
         self.assertEqual(list(table["Seed"]), 3 * [0, 1, 2, 3, 4])
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -1,30 +1,12 @@
-"""Recordings and maps on several MPI ranks are as on one, to the byte.
-
-On the first of its numbers of ranks this test leaves its arrays for the others.
-"""
+"""Recordings and maps on several MPI ranks are as on one, to the byte."""
 
 import os
 import pathlib
 
 import atlastest
-from atlastest import RANKS, AtlasTest
+from atlastest import MODELS, RANKS, RECORD, TRANSFORMERS, read_transformer
 from paraview import servermanager, simple
-from vtkmodules.util.numpy_support import vtk_to_numpy
-
-ORACLE = atlastest.ORACLE.parent / "transformers"
-
-
-def arrays_of(data, name=""):
-    """The number columns of all tables of a recording."""
-    arrays = {}
-    if data.IsA("vtkTable"):
-        for c in range(data.GetNumberOfColumns()):
-            if data.GetColumn(c).IsNumeric():
-                arrays[f"{name} {data.GetColumnName(c)}"] = vtk_to_numpy(data.GetColumn(c)).copy()
-        return arrays
-    for i in range(data.GetNumberOfBlocks()):
-        arrays.update(arrays_of(data.GetBlock(i), f"{name}.{i}"))
-    return arrays
+from ranktest import RankTest, tables
 
 
 def status(process, key):
@@ -71,19 +53,15 @@ def ids(lengths):
 OF_HEADS = ["QueriesAndKeys", "Values"]
 
 
-class Ranks(AtlasTest):
-    def model(self, name="llama"):
-        return simple.TransformerReader(FileName=str(ORACLE / name / "config.json"))
-
+class Ranks(RankTest):
     def recorder(self):
         prompts = simple.RandomPrompts(Length=60, Count=2, IdRange=[0, 228])
-        return simple.TransformerRecorder(Input=self.model(), Tokens=prompts, Record=OF_HEADS)
+        return simple.TransformerRecorder(Input=read_transformer("llama"), Tokens=prompts, Record=OF_HEADS)
 
     def assert_recorded(self, name, recorder, count):
         """Expects so many arrays on every rank, with the bytes that they have on one."""
-        recorder.UpdatePipeline()
-        for rank in range(RANKS):
-            arrays = arrays_of(servermanager.Fetch(recorder, rank))
+        for part in self.parts(recorder):
+            arrays = tables(part)
             self.assertEqual(len(arrays), count)
             self.assert_as_on_one_rank(name, arrays)
 
@@ -91,7 +69,6 @@ class Ranks(AtlasTest):
         self.assert_recorded("heads", self.recorder(), 3 + 2 * 4 * 4)
 
     def test_sequences_of_other_lengths(self):
-        everything = ["QueriesAndKeys", "Values", "HeadOutputs", "Residual"]
         for model in ("llama", "bloom"):
             for name, lengths in (
                 ("several", [1, 40, 3, 17, 64, 64, 2, 30]),
@@ -99,15 +76,13 @@ class Ranks(AtlasTest):
                 ("one", [33]),
             ):
                 with self.subTest(model=model, lengths=name):
-                    recorder = simple.TransformerRecorder(
-                        Input=self.model(model), TokenIds=ids(lengths), Record=everything
-                    )
+                    reader = read_transformer(model)
+                    recorder = simple.TransformerRecorder(Input=reader, TokenIds=ids(lengths), Record=RECORD)
                     self.assert_recorded(f"{model}-{name}", recorder, 3 + 2 * 4 * 5 + 3)
 
     def test_routing(self):
-        model = ORACLE.parent / "models" / "transformers" / "qwen2_moe" / "config.json"
         recorder = simple.TransformerRecorder(
-            Input=simple.TransformerReader(FileName=str(model)),
+            Input=read_transformer("qwen2_moe"),
             TokenIds="\n".join(" ".join(str(t * 5 % 97) for t in range(n)) for n in (9, 1, 30, 12)),
             Record=["Routing", "1"],
         )
@@ -115,7 +90,7 @@ class Ranks(AtlasTest):
 
     def test_interventions(self):
         recorder = simple.TransformerRecorder(
-            Input=self.model(),
+            Input=read_transformer("llama"),
             TokenIds=ids([20, 20, 20]),
             Ablate="0.1 1.2@3",
             AblateTo="MeanOverPrompts",
@@ -139,26 +114,25 @@ class Ranks(AtlasTest):
             self.assertLess(workers(process), limit or min(processors(process), share))
 
     def test_images(self):
-        images = [str(ORACLE / "vit" / "expected.safetensors")]
-        recorder = simple.TransformerRecorder(Input=self.model("vit"), Images=images, Record=OF_HEADS)
+        images = [str(TRANSFORMERS / "vit" / "expected.safetensors")]
+        recorder = simple.TransformerRecorder(Input=read_transformer("vit"), Images=images, Record=OF_HEADS)
         recorder.UpdatePipeline()
         self.take_errors()  # the reader's warning of tensors that are not used
         self.assert_recorded("images", recorder, 6 + 2 * 4 * 4)
 
     def test_pictures_among_words(self):
         """The encoder of pictures has sequences of its own: tiles, or groups of frames."""
-        folder = ORACLE.parent / "models" / "transformers"
         for name, tokens in (("llava", "1 60\n2 3\n60 4 60"), ("qwen2_5_vl", "5 6\n7 60\n60 8 60")):
             with self.subTest(model=name):
-                images = [str(folder / name / f"picture-{i}.png") for i in (0, 1, 0)]
-                reader = simple.TransformerReader(FileName=str(folder / name / "config.json"))
+                images = [str(MODELS / name / f"picture-{i}.png") for i in (0, 1, 0)]
+                reader = read_transformer(name)
                 recorder = simple.TransformerRecorder(Input=reader, TokenIds=tokens, Images=images, Record=OF_HEADS)
                 recorder.UpdatePipeline()
                 self.take_errors()  # warnings of pictures that are resized
                 self.assert_recorded(f"pictures-{name}", recorder, 8 + 2 * 4 * 4 + 6 + 2 * 2 * 4)
 
     def test_an_error_of_all_is_told_once(self):
-        recorder = simple.TransformerRecorder(Input=self.model(), TokenIds="1 2\n3 9999\n4", Record=OF_HEADS)
+        recorder = simple.TransformerRecorder(Input=read_transformer("llama"), TokenIds="1 2\n3 9999\n4", Record=OF_HEADS)
         recorder.UpdatePipeline()
         self.assert_one_error("sequence 1, position 1: expected a token id", "found 9999")
         recorder.UpdatePipeline()  # no rank waits for one that has nothing new to do
@@ -168,18 +142,15 @@ class Ranks(AtlasTest):
 
     def test_an_error_of_one_is_that_of_all(self):
         """Only the rank that runs a sequence meets its numbers that are none."""
-        self.model()
         folder = atlastest.OUTPUT / "broken"
         folder.mkdir(exist_ok=True)
-        tensors, metadata = atlastest.read_safetensors(ORACLE / "llama" / "model.safetensors")
+        tensors, metadata = atlastest.read_safetensors(TRANSFORMERS / "llama" / "model.safetensors")
         name = "model.embed_tokens.weight"
         embedding = tensors[name].copy()
         embedding[200, 0] = float("nan")
-        atlastest.write_safetensors(
-            folder / "model.safetensors", {**tensors, name: embedding}, metadata
-        )
+        atlastest.write_safetensors(folder / "model.safetensors", {**tensors, name: embedding}, metadata)
         config = folder / "config.json"
-        config.write_bytes((ORACLE / "llama" / "config.json").read_bytes())
+        config.write_bytes((TRANSFORMERS / "llama" / "config.json").read_bytes())
         model = simple.TransformerReader(FileName=str(config))
         recorder = simple.TransformerRecorder(Input=model, Record=OF_HEADS)
         for tokens, sequence in (("1 2\n3 4\n5 200", 2), ("1 200\n3 4\n5 6", 0)):
@@ -195,7 +166,7 @@ class Ranks(AtlasTest):
         ranks = [folder / str(rank) for rank in range(RANKS)]
         for place in ranks:
             place.mkdir(parents=True, exist_ok=True)
-            (place / "model.safetensors").write_bytes((ORACLE / "llama" / "model.safetensors").read_bytes())
+            (place / "model.safetensors").write_bytes((TRANSFORMERS / "llama" / "model.safetensors").read_bytes())
             (place / "config.json").write_text("{")
         source = simple.ProgrammableSource(OutputDataSetType="vtkTable")
         source.Script = f"""
@@ -217,10 +188,10 @@ if rank: # the errors of the others are of their own files, and are not read her
             for error in self.take_errors():
                 self.assertIn("config.json", error)
             for mended in ranks:
-                (mended / "config.json").write_bytes((ORACLE / "llama" / "config.json").read_bytes())
+                (mended / "config.json").write_bytes((TRANSFORMERS / "llama" / "config.json").read_bytes())
                 recorder.UpdatePipeline()
             if RANKS > 1:  # a single rank has read it again
-                self.assertEqual(arrays_of(servermanager.Fetch(recorder, 0)), {})
+                self.assertEqual(tables(servermanager.Fetch(recorder, 0)), {})
                 simple.ReloadFiles(reader)
                 recorder.UpdatePipeline()
             self.assert_recorded("own", recorder, 3 + 2 * 4 * 4)
@@ -244,8 +215,7 @@ vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_WARNING)
         observer = algorithm.AddObserver("ProgressEvent", cancel)
         recorder.UpdatePipeline()
         algorithm.RemoveObserver(observer)
-        for rank in range(RANKS):
-            self.assertEqual(arrays_of(servermanager.Fetch(recorder, rank)), {})
+        self.assertEqual([tables(part) for part in self.parts(recorder)], [{}] * RANKS)
         recorder.MaximumLength = 60  # ParaView updates again what has changed
         self.assert_recorded("heads", recorder, 3 + 2 * 4 * 4)
 
@@ -261,7 +231,3 @@ vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_WARNING)
         simple.SaveData(str(path), proxy=recorder)
         tensors, _ = atlastest.read_safetensors(path)
         self.assert_as_on_one_rank("saved", tensors)
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -10,13 +10,18 @@ import xml.etree.ElementTree as ElementTree
 
 import atlastest
 from atlastest import AtlasTest
-from paraview import servermanager, simple
+from paraview import simple
 
 PROGRAM = os.environ.get("ATLAS_PROGRAM", "")
 SMALL = {
     "Vocabulary": 16, "Context": 32, "Layers": 2, "Heads": 2, "ModelDimension": 32, "BatchSize": 16,
     "Steps": 40, "CheckpointEvery": 20, "Warmup": 5,
 }  # fmt: skip
+#: The same for the program.
+OPTIONS = [
+    "--task", "RepeatedTokens", "--vocabulary", 16, "--context", 32, "--heads", 2, "--model-dimension", 32,
+    "--batch-size", 16, "--steps", 40, "--warmup", 5, "--seed", 3,
+]  # fmt: skip
 #: The settings of a recipe that properties replace, by property.
 SETTINGS = {
     "Vocabulary": "vocabulary", "Context": "context", "Repeats": "repeats", "Curriculum": "curriculum",
@@ -30,12 +35,7 @@ SETTINGS = {
 
 def table_of(training):
     """The rows of the curves, by column."""
-    training.UpdatePipeline()
-    table = servermanager.Fetch(training, idx=1)
-    return {
-        table.GetColumnName(c): [table.GetValue(r, c).ToDouble() for r in range(table.GetNumberOfRows())]
-        for c in range(table.GetNumberOfColumns())
-    }
+    return {name: values.astype(float).tolist() for name, values in atlastest.columns(training, 1).items()}
 
 
 def documented():
@@ -64,17 +64,13 @@ class TransformerTraining(AtlasTest):
         composition = simple.HeadComposition(Input=training)
         found = {}
         for time in (0, 20, 40, 0):
-            arrays = self.image_arrays_at(attention, time)
+            arrays = atlastest.point_arrays(attention, time)
             for source in (scores, composition):
                 source.UpdatePipeline(time)
             if time in found:
                 self.assert_same_arrays(arrays, found[time])
             found[time] = arrays
         self.assertNotEqual(found[0]["Weights"].tobytes(), found[40]["Weights"].tobytes())
-
-    def image_arrays_at(self, source, time):
-        source.UpdatePipeline(time)
-        return atlastest.arrays_of(atlastest.fetch(source, time))
 
     def test_induction_heads_form(self):
         """The first steps of the recipe are enough for the heads to form."""
@@ -99,11 +95,7 @@ class TransformerTraining(AtlasTest):
     def test_is_repeated_from_its_state(self):
         training = simple.TransformerTraining(registrationName="Training", Seed=3, **SMALL)
         expected = table_of(training)
-        path = str(atlastest.OUTPUT / "transformer-training.pvsm")
-        simple.SaveState(path)
-        simple.ResetSession()
-        atlastest.hide_bars()
-        simple.LoadState(path)
+        self.reload()
         found = simple.FindSource("Training")
         for name, value in SMALL.items():
             self.assertEqual(getattr(found, name), value, name)
@@ -130,11 +122,7 @@ class TransformerTraining(AtlasTest):
     def test_program_writes_what_the_source_trains(self):
         folder = atlastest.OUTPUT / "learned"
         shutil.rmtree(folder, ignore_errors=True)
-        options = [
-            "--task", "RepeatedTokens", "--vocabulary", 16, "--context", 32, "--heads", 2, "--model-dimension", 32,
-            "--batch-size", 16, "--steps", 40, "--warmup", 5, "--checkpoint-every", 20, "--seed", 3,
-        ]  # fmt: skip
-        done = learn(*options, "-o", folder)
+        done = learn(*OPTIONS, "--checkpoint-every", 20, "-o", folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         training = simple.TransformerTraining(Seed=3, **SMALL)
         reader = simple.TransformerReader(FileName=str(folder / "config.json"))
@@ -143,7 +131,7 @@ class TransformerTraining(AtlasTest):
             arrays = []
             for source in (training, reader):
                 recorder = simple.TransformerRecorder(Input=source, TokenIds="1 2 3 1 2 3")
-                arrays.append(self.image_arrays_at(simple.AttentionMap(Input=recorder, Layer=1, Head=1), time))
+                arrays.append(atlastest.point_arrays(simple.AttentionMap(Input=recorder, Layer=1, Head=1), time))
             self.assert_same_arrays(*arrays)
         self.take_errors()
         with open(folder / "curves.csv", newline="") as file:
@@ -191,11 +179,7 @@ class TransformerTraining(AtlasTest):
         """Half a training saved from ParaView and continued has all bytes of one that the program never interrupted."""
         folder = atlastest.OUTPUT / "goes-on"
         shutil.rmtree(folder, ignore_errors=True)
-        options = [
-            "--task", "RepeatedTokens", "--vocabulary", 16, "--context", 32, "--heads", 2, "--model-dimension", 32,
-            "--batch-size", 16, "--steps", 40, "--warmup", 5, "--checkpoint-every", 10, "--seed", 3,
-        ]  # fmt: skip
-        done = learn(*options, "-o", folder / "whole")
+        done = learn(*OPTIONS, "--checkpoint-every", 10, "-o", folder / "whole")
         self.assertEqual(done.returncode, 0, done.stderr)
         whole = contents(folder / "whole")
 
@@ -220,7 +204,3 @@ class TransformerTraining(AtlasTest):
 def contents(folder):
     """The bytes of the files in a folder, by name."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -4,8 +4,9 @@ import shutil
 
 import atlastest
 import numpy
-from atlastest import RANKS, AtlasTest
+from atlastest import RANKS
 from paraview import servermanager, simple
+from ranktest import RankTest, tables
 
 SMALL = {
     "Vocabulary": 16, "Context": 32, "Heads": 2, "ModelDimension": 32, "BatchSize": 16, "Steps": 40,
@@ -13,22 +14,7 @@ SMALL = {
 }  # fmt: skip
 
 
-def numbers_of(data, name=""):
-    """The number columns of all tables of a recording."""
-    arrays = {}
-    if data.IsA("vtkTable"):
-        for c in range(data.GetNumberOfColumns()):
-            column = data.GetColumn(c)
-            if column.IsNumeric():
-                values = [column.GetTuple(row) for row in range(data.GetNumberOfRows())]
-                arrays[f"{name} {data.GetColumnName(c)}"] = numpy.array(values)
-        return arrays
-    for i in range(data.GetNumberOfBlocks()):
-        arrays.update(numbers_of(data.GetBlock(i), f"{name}.{i}"))
-    return arrays
-
-
-class TransformerTrainingRanks(AtlasTest):
+class TransformerTrainingRanks(RankTest):
     def setUp(self):
         super().setUp()
         self.training = simple.TransformerTraining(**SMALL)
@@ -38,7 +24,7 @@ class TransformerTrainingRanks(AtlasTest):
         for step in (0, 20, 40):
             recorder.UpdatePipeline(step)
             for rank in range(RANKS):
-                self.assert_as_on_one_rank(f"step-{step}", numbers_of(servermanager.Fetch(recorder, rank)))
+                self.assert_as_on_one_rank(f"step-{step}", tables(servermanager.Fetch(recorder, rank)))
 
     def test_composition(self):
         composition = simple.HeadComposition(Input=self.training)
@@ -50,7 +36,7 @@ class TransformerTrainingRanks(AtlasTest):
         table = servermanager.Fetch(self.training, 0, idx=1)
         information = simple.OutputPort(self.training, 1).GetDataInformation()
         self.assertEqual(information.GetNumberOfRows(), table.GetNumberOfRows(), "once, on the first rank")
-        self.assert_as_on_one_rank("curves", numbers_of(table))
+        self.assert_as_on_one_rank("curves", tables(table))
 
     def test_folder(self):
         folder = atlastest.OUTPUT / f"trained-on-{RANKS}"
@@ -72,7 +58,3 @@ class TransformerTrainingRanks(AtlasTest):
         self.training.LearningRate = 1e30
         self.training.UpdatePipeline()
         self.assert_one_error("diverged")
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -3,7 +3,6 @@
 import json
 import pathlib
 import shutil
-from xml.etree import ElementTree
 
 import atlastest
 import attentionatlas as atlas
@@ -40,37 +39,18 @@ def softmax(scores):
 class Recorded(AtlasTest):
     def test_map_of_the_shipped_recording(self):
         expected, _ = atlastest.read_safetensors(RECORDING)
-        reader = simple.RecordingReader(FileName=str(RECORDING))
+        reader = atlastest.read_recording(RECORDING)
         attention = simple.AttentionMap(Input=reader)
         for layer, head in ((0, 0), (3, 7), (11, 11)):
             attention.Layer, attention.Head = layer, head
             attention.Quantity = "Scores"
             scores = matrix(attention, "Scores")
-            self.assertEqual(
-                scores.tobytes(), numpy.ascontiguousarray(expected["scores"][layer, head]).tobytes()
-            )
+            self.assertEqual(scores.tobytes(), numpy.ascontiguousarray(expected["scores"][layer, head]).tobytes())
             attention.Quantity = "Weights"
             self.assert_close(matrix(attention), softmax(scores), 1e-4)
         image = atlastest.fetch(attention)
         self.assertEqual(image.GetBounds(), (0, 5, -5, 0, 0, 0))
-        self.assertEqual(
-            tokens_of(image), ["Data", " visualization", " em", "powers", " users", " to"]
-        )
-
-    def test_is_found_by_its_content(self):
-        self.assertEqual(simple.OpenDataFile(str(RECORDING)).GetXMLName(), "RecordingReader")
-        model = simple.OpenDataFile(str(atlastest.TRAINED))
-        self.assertEqual(model.GetXMLName(), "AttentionOnlyModelReader")
-
-    def test_save_data(self):
-        reader = simple.RecordingReader(FileName=str(RECORDING))
-        path = atlastest.OUTPUT / "saved.safetensors"
-        simple.SaveData(str(path), proxy=reader)
-        _, metadata = atlastest.read_safetensors(path)
-        self.assertEqual(metadata["format"], "attention-atlas.recording")
-        again = simple.RecordingReader(FileName=str(path))
-        maps = [simple.AttentionMap(Input=source, Layer=5, Head=1) for source in (reader, again)]
-        self.assert_same_arrays(*(point_arrays(attention) for attention in maps))
+        self.assertEqual(tokens_of(image), ["Data", " visualization", " em", "powers", " users", " to"])
 
 
 class Transformers(AtlasTest):
@@ -78,15 +58,12 @@ class Transformers(AtlasTest):
         """The expected values of a model, and it with a recorder of the oracle's tokens."""
         folder = ORACLE / "transformers" / name
         expected, _ = atlastest.read_safetensors(folder / "expected.safetensors")
-        model = simple.TransformerReader(
-            registrationName="Model", FileName=str(folder / "config.json")
-        )
+        model = simple.TransformerReader(registrationName="Model", FileName=str(folder / "config.json"))
         mask = expected.get("attention_mask", numpy.ones_like(expected["input_ids"])) > 0
         recorder = simple.TransformerRecorder(registrationName="Recorder", Input=model)
         for prop, key in (("TokenIds", "input_ids"), ("Segments", "token_type_ids")):
             if key in expected:
-                rows = (ids[kept] for ids, kept in zip(expected[key], mask))
-                setattr(recorder, prop, "\n".join(" ".join(map(str, row)) for row in rows))
+                setattr(recorder, prop, atlastest.token_lines(ids[kept] for ids, kept in zip(expected[key], mask)))
         return expected, recorder
 
     def test_attention_is_that_of_the_original_code(self):
@@ -106,12 +83,10 @@ class Transformers(AtlasTest):
         _, recorder = self.pipeline("bloom")
         path = atlastest.OUTPUT / "bloom.safetensors"
         simple.SaveData(str(path), proxy=recorder)
-        again = simple.RecordingReader(FileName=str(path))
-        maps = [
-            simple.AttentionMap(Input=source, Layer=1, Head=3, Quantity="Scores")
-            for source in (recorder, again)
-        ]
-        self.assert_same_arrays(*(point_arrays(attention) for attention in maps))
+        self.assertEqual(atlastest.read_safetensors(path)[1]["format"], "attention-atlas.recording")
+        again = atlastest.read_recording(path)
+        maps = [simple.AttentionMap(Input=source, Layer=1, Head=3, Quantity="Scores") for source in (recorder, again)]
+        self.assert_same_arrays(*map(point_arrays, maps))
 
     def vision(self):
         """A vision transformer in a folder for pictures of its own."""
@@ -158,9 +133,7 @@ class Transformers(AtlasTest):
     def test_random_prompts(self):
         _, recorder = self.pipeline("llama")
         recorder.TokenIds = ""
-        recorder.Tokens = simple.RandomPrompts(
-            Kind="RepeatedBlock", Length=20, Block=5, Count=3, IdRange=[0, 228]
-        )
+        recorder.Tokens = simple.RandomPrompts(Kind="RepeatedBlock", Length=20, Block=5, Count=3, IdRange=[0, 228])
         attention = simple.AttentionMap(Input=recorder, Sequence=2)
         found = matrix(attention)
         self.assertEqual(found.shape, (20, 20))
@@ -218,9 +191,13 @@ class Transformers(AtlasTest):
         with atlas.open(base / "model.safetensors") as model:
             self.assertEqual(model.layers, 3)
 
-    def test_opens_a_config(self):
-        path = ORACLE / "transformers" / "llama" / "config.json"
-        self.assertEqual(simple.OpenDataFile(str(path)).GetXMLName(), "TransformerReader")
+    def test_files_are_known_by_their_content(self):
+        for path, reader in (
+            (RECORDING, "RecordingReader"),
+            (atlastest.TRAINED, "AttentionOnlyModelReader"),
+            (ORACLE / "transformers" / "llama" / "config.json", "TransformerReader"),
+        ):
+            self.assertEqual(simple.OpenDataFile(str(path)).GetXMLName(), reader)
 
     def test_state(self):
         _, recorder = self.pipeline("llama")
@@ -231,11 +208,7 @@ class Transformers(AtlasTest):
         attention = simple.AttentionMap(registrationName="Map", Input=recorder, **properties)
         expected = point_arrays(attention)
         ids = recorder.TokenIds
-        state = str(atlastest.OUTPUT / "state.pvsm")
-        simple.SaveState(state)
-        for proxy in (attention, recorder, simple.FindSource("Model")):
-            simple.Delete(proxy)
-        simple.LoadState(state)
+        self.reload()
         again = simple.FindSource("Map")
         self.assertEqual({key: getattr(again, key) for key in properties}, properties)
         found = simple.FindSource("Recorder")
@@ -258,15 +231,11 @@ class Transformers(AtlasTest):
             for name, model in models.items()
         }
         analyses = set()
-        for xml in sorted((atlastest.SOURCE / "XML").glob("*.xml")):
-            for proxy in ElementTree.parse(xml).getroot().iter("SourceProxy"):
-                inputs = {
-                    port.get("name"): port.find("AtlasFormatDomain").get("formats")
-                    for port in proxy.iter("InputProperty")
-                    if port.find("AtlasFormatDomain") is not None
-                }
-                if inputs == {"Input": "attention-atlas.recording", "Model": "attention-atlas.transformer"}:
-                    analyses.add(proxy.get("name"))
+        for (_, name), proxy in atlastest.read_proxies().items():
+            ports = {port.get("name"): port.find("AtlasFormatDomain") for port in proxy.iter("InputProperty")}
+            inputs = {port: domain.get("formats") for port, domain in ports.items() if domain is not None}
+            if inputs == {"Input": "attention-atlas.recording", "Model": "attention-atlas.transformer"}:
+                analyses.add(name)
         self.assertLessEqual({"AttentionTokens", "HeadScores", "HeadUpdates", "LogitLens", "ScoreBreakdown"}, analyses)
         for analysis in sorted(analyses):
             for recorded, given in (("BF16", "Single Precision"), ("Single Precision", "BF16")):
@@ -277,7 +246,3 @@ class Transformers(AtlasTest):
                         "needs the model that was recorded: expected products in "
                         f"{precisions[recorded]} as in the recording, found {precisions[given]}"
                     )
-
-
-if __name__ == "__main__":
-    atlastest.main()

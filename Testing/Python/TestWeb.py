@@ -21,9 +21,7 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 from webpages import Page, pair_angles
 
 #: Texts that would end an element or run, if they were not escaped.
-HOSTILE = [
-    "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&lt;", '"onload="', "<!--", "@@title@@",
-]
+HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&lt;", '"onload="', "<!--", "@@title@@"]
 SETTINGS = {"Method": "TSNE", "Perplexity": 10, "Iterations": 100}
 
 
@@ -70,9 +68,7 @@ class WebPages(AtlasTest):
         (surface,) = page.parts("mesh")
         model = atlastest.read_model()
         chart = simple.AttentionTorus(Input=model, Resolution=[40, 40], Quantities=["ClassColor", "Output"])
-        moved = simple.TorusDeformation(
-            Input=chart, Shape="Vectors", Vectors=["POINTS", "Output"], Normalization="PerAxis"
-        )
+        moved = simple.TorusDeformation(Input=chart, Shape="Vectors", Vectors=["POINTS", "Output"], Normalization="PerAxis")
         expected = data.fetch(moved)
         numpy.testing.assert_array_equal(page.values(surface["points"]), data.points(expected).astype(numpy.float32))
         colors = vtk_to_numpy(expected.GetPointData().GetArray("ClassColor"))
@@ -106,7 +102,7 @@ class WebPages(AtlasTest):
     def test_sentence(self):
         page = read(web.sentence(self.recording, layer=1, head=2))
         lines = next(part for part in page.parts("mesh") if "lines" in part)
-        reader = simple.RecordingReader(FileName=str(self.recording))
+        reader = atlastest.read_recording(self.recording)
         expected = data.fetch(simple.AttentionSentence(Input=reader, Layer=1, Head=2)).GetCellData()
         for name in ("Query", "Key", "Weight"):
             found = page.values(lines["cellArrays"][name])[:, 0]
@@ -121,7 +117,7 @@ class WebPages(AtlasTest):
         """A pixel names its query, its key and its weight."""
         page = read(web.attention_map(self.recording, layer=0, head=1))
         (image,) = page.parts("image")
-        reader = simple.RecordingReader(FileName=str(self.recording))
+        reader = atlastest.read_recording(self.recording)
         expected = data.fetch(simple.AttentionMap(Input=reader, Layer=0, Head=1)).GetPointData().GetArray("Weights")
         numpy.testing.assert_array_equal(page.values(image["pointArrays"]["Weights"])[:, 0], vtk_to_numpy(expected))
         self.assertEqual(page.values(image["pointArrays"]["Query"])[::10], TOKENS[9::-1])
@@ -184,8 +180,7 @@ class WebPages(AtlasTest):
                     ends = [page.values(part["cellArrays"][name])[:, 0] for name in ("Query", "Key", "Weight")]
                     weights = numpy.zeros((6, 6))
                     weights[ends[0], ends[1]] = ends[2]
-                    (legend,) = shown["legends"]
-                    self.assertEqual((legend["title"], legend["entries"][0][0]), (f"Layer {layer}", f"head {head}"))
+                    self.assertFalse(shown["legends"])  # the title says which head
                     tokens = json.loads(atlastest.read_safetensors(atlastest.RECORDING)[1]["tokens"])
                     for name, numbers in zip(("Query Token", "Key Token"), ends):
                         self.assertEqual(page.values(part["cellArrays"][name]), [tokens[i] for i in numbers])
@@ -219,10 +214,8 @@ class WebPages(AtlasTest):
         for dimensions in (2, 3):
             page = read(web.head_embedding(self.recording, 1, 2, dimensions, **SETTINGS))
             (points,) = page.parts("dots")
-            reader = simple.RecordingReader(FileName=str(self.recording))
-            expected = data.fetch(
-                simple.HeadEmbedding(Input=reader, Layer=1, Head=2, Dimensions=dimensions, **SETTINGS)
-            )
+            reader = atlastest.read_recording(self.recording)
+            expected = data.fetch(simple.HeadEmbedding(Input=reader, Layer=1, Head=2, Dimensions=dimensions, **SETTINGS))
             self.assertEqual(points["points"]["count"], 2 * len(TOKENS))
             numpy.testing.assert_array_equal(page.values(points["points"]), data.points(expected).astype(numpy.float32))
             self.assertEqual(page.values(points["pointArrays"]["Token"]), 2 * TOKENS)
@@ -268,11 +261,11 @@ class WebPages(AtlasTest):
         self.assertEqual(
             page.values(words["pointArrays"]["Token"]), [expected.GetValue(i) for i in range(expected.GetNumberOfValues())]
         )
-        with self.assertRaisesRegex(ValueError, "x: expected one of|x_column|XColumn"):
-            web.scatter(path, x="Love")
+        self.assert_raise(
+            (lambda: web.scatter(path, x="Love"), "x: expected one of|x_column|XColumn"),
+            (lambda: web.contexts(path, head="mean"), "texts are of a single head", Missing),
+        )
         self.take_errors()
-        with self.assertRaisesRegex(Missing, "texts are of a single head"):
-            web.contexts(path, head="mean")
 
     def test_corpus_of_all_heads(self):
         """Each head has its own texts and tables, those of the filters; the first one is that which was asked for."""
@@ -410,7 +403,7 @@ class WebPages(AtlasTest):
             table.RGBPoints = [0.4, 0, 0, 1, 0.45, 1, 0, 0]
             table.ScalarRangeInitialized = 1
             simple.GetOpacityTransferFunction(name).Points = [0.4, 0.2, 0.5, 0, 0.45, 1, 0.5, 0]
-        reader = simple.RecordingReader(FileName=str(self.recording))
+        reader = atlastest.read_recording(self.recording)
         words = simple.AttentionSentence(Input=reader)
         config = str(atlastest.DATA / "models" / "induction" / "config.json")
         graph = simple.HeadComposition(Input=simple.TransformerReader(FileName=config))
@@ -472,40 +465,38 @@ class WebPages(AtlasTest):
         self.assertEqual(len(Page(path.read_text(encoding="utf-8")).scenes), 1)
 
     def test_bad_input(self):
-        def error(*arguments):
-            with self.assertRaises(SystemExit) as raised:
-                web.main(list(map(str, arguments)))
-            return str(raised.exception)
-
-        out = ["-o", atlastest.OUTPUT / "bad.html"]
-        self.assertEqual(error("missing.safetensors", *out), "missing.safetensors: no such file.")
-        self.assertIn("expected one of torus, deformed-torus", error(atlastest.TRAINED, "--only", "donut", *out))
-        # Found before a file is read.
-        self.assertIn("page.txt: expected a name that ends with .html", error("missing", "-o", "page.txt"))
-        self.assertIn("nodir/page.html: expected a file in a folder", error("missing", "-o", "nodir/page.html"))
-        self.assertEqual(
-            error("missing", "--method", "foo", *out), "method: expected TSNE, UMAP, PCA, found 'foo'."
-        )
-        self.assertIn("no such file", error("missing", "--method", "umap", *out))
+        induction = atlastest.DATA / "models" / "induction" / "config.json"
         state = atlastest.OUTPUT / "broken.pvsm"
         state.write_text("rubbish")
-        self.assertIn("broken.pvsm: expected a ParaView state, found no XML", error(state, *out))
-        self.assertIn("size: expected 2 to 4096, found 1", error(atlastest.TRAINED, "--size", 1, *out))
-        self.assertIn("no scene named map", error(atlastest.TRAINED, "--only", "map", *out))
-        self.assertIn("holds no queries", error(atlastest.RECORDING, "--only", "embedding", *out))
-        self.assertIn("kind: expected Q or K or V, found 'Z'", error(
-            atlastest.DATA / "models" / "induction" / "config.json", "--kind", "Z", *out))
+        out = ["-o", atlastest.OUTPUT / "bad.html"]
+
+        def command(*arguments):
+            return lambda: web.main([str(argument) for argument in [*arguments, *([] if "-o" in arguments else out)]])
+
+        self.assert_raise(
+            (command("missing.safetensors"), "^missing.safetensors: no such file.$"),
+            (command(atlastest.TRAINED, "--only", "donut"), "expected one of torus, deformed-torus"),
+            # Found before a file is read.
+            (command("missing", "-o", "page.txt"), "page.txt: expected a name that ends with .html"),
+            (command("missing", "-o", "nodir/page.html"), "nodir/page.html: expected a file in a folder"),
+            (command("missing", "--method", "foo"), "method: expected TSNE, UMAP, PCA, found 'foo'"),
+            (command("missing", "--method", "umap"), "no such file"),
+            (command(state), "broken.pvsm: expected a ParaView state, found no XML"),
+            (command(atlastest.TRAINED, "--size", 1), "size: expected 2 to 4096, found 1"),
+            (command(atlastest.TRAINED, "--only", "map"), "no scene named map"),
+            (command(atlastest.RECORDING, "--only", "embedding"), "holds no queries"),
+            (command(induction, "--kind", "Z"), "kind: expected Q or K or V, found 'Z'"),
+            (command(atlastest.RECORDING, "--only", "sentence", "--head", 99), "head: expected 0 to 11, found 99"),
+            (command(atlastest.RECORDING, "--only", "sentence", "--sequence", 7), "sequence: expected 0 to 0, found 7"),
+            kind=SystemExit,
+        )
         self.assertFalse((atlastest.OUTPUT / "bad.html").exists())
         self.assertEqual(self.take_errors(), [])
-        wrong = error(atlastest.RECORDING, "--only", "sentence", "--head", 99, *out)
-        self.assertIn("head: expected 0 to 11, found 99", wrong)
         with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
             web.main([str(atlastest.RECORDING), "--head", "twelve"])
         self.assertIn("argument --head: expected a number or mean, found 'twelve'.", said.getvalue())
-        wrong = error(atlastest.RECORDING, "--only", "sentence", "--sequence", 7, *out)
-        self.assertIn("sequence: expected 0 to 0, found 7", wrong)
 
-        for call, message in (
+        self.assert_raise(
             (lambda: web.from_view(None), "expected a render view, found no view"),
             (lambda: web.from_view("x"), "expected a render view, found str"),
             (lambda: web.from_view(self.view_of(simple.HyperTreeGridRandom())), "points, found vtkHyperTreeGrid"),
@@ -516,12 +507,9 @@ class WebPages(AtlasTest):
             (lambda: web.page(web.torus(atlastest.TRAINED, size=8), theme="blue"), "system, light, dark, found 'blue'"),
             (lambda: web.page([]), "expected at least one scene, found none"),
             (lambda: web.head_embedding(self.recording, dimensions=4), "dimensions: expected 2 or 3, found 4"),
-            (self.volume, "found Volume"),
-        ):
-            with self.subTest(message), self.assertRaisesRegex(ValueError, message):
-                call()
-        with self.assertRaises(Missing):
-            web.head_embedding(atlastest.RECORDING)
+            (lambda: web.from_view(self.view_of(simple.Wavelet(WholeExtent=3 * [0, 2]), "Volume")), "found Volume"),
+            (lambda: web.head_embedding(atlastest.RECORDING), "", Missing),
+        )
 
     def view_of(self, source, kind="Surface", **properties):
         view = simple.CreateRenderView(**properties)
@@ -582,11 +570,6 @@ class WebPages(AtlasTest):
         simple.Show(simple.Text(Text="Text"), simple.CreateRenderView())
         self.assertEqual([made.title for made in web.scenes()], ["View 1"])
 
-    def volume(self):
-        view = simple.CreateRenderView()
-        simple.Show(simple.Wavelet(WholeExtent=[0, 2, 0, 2, 0, 2]), view).Representation = "Volume"
-        web.from_view(view)
-
     def test_script_is_that_of_its_sources(self):
         """The script was made of these sources and of the pinned packages, whose licenses are beside it."""
         folder = pathlib.Path(web.__file__).with_name("assets")
@@ -607,7 +590,3 @@ class WebPages(AtlasTest):
             self.assertEqual(hashes[name], hashlib.sha256((folder / name).read_bytes()).hexdigest())
         self.assertIn("Redistribution and use in source and binary forms", licenses)
         self.assertLess((folder / "page.min.js").stat().st_size, 1_000_000)
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -19,7 +19,7 @@ class WordsOnPictures(AtlasTest):
 
     def setUp(self):
         super().setUp()
-        self.recording = simple.RecordingReader(FileName=str(self.path))
+        self.recording = atlastest.read_recording(self.path)
         self.patches = simple.PatchAttention(Input=self.recording)
 
     def cells(self, name, port=0):
@@ -64,9 +64,7 @@ class WordsOnPictures(AtlasTest):
             expected[: picture.shape[0], left : left + picture.shape[1]] = picture
         numpy.testing.assert_array_equal(shown, expected)
         self.patches.Picture = 1
-        numpy.testing.assert_array_equal(
-            data.image(self.patches, "PictureColor", port=3)[::-1], by_hand.pictures()[1]
-        )
+        numpy.testing.assert_array_equal(data.image(self.patches, "PictureColor", port=3)[::-1], by_hand.pictures()[1])
         self.assertEqual(len(self.cells("Weight")), 15)
 
     def test_means_over_heads_and_layers(self):
@@ -123,7 +121,3 @@ class WordsOnPictures(AtlasTest):
         for ids, images in (([1, *[9] * 6, 2], 2), ([1, 2], 0)):
             self.assertIsNone(record._places(llava, ids, {}, images))
         self.assertIsNone(record._places(types.SimpleNamespace(model_type="llama"), [1, 2, 3], {}, 0))
-
-
-if __name__ == "__main__":
-    atlastest.main()

@@ -5,15 +5,15 @@ import os
 import pathlib
 import re
 import struct
-import sys
 import unittest
+from xml.etree import ElementTree
 
 import numpy
 from attentionatlas import load_plugin
 from paraview import servermanager, simple
 from paraview.modules.vtkRemotingSettings import vtkPVGeneralSettings
-from vtkmodules.util.numpy_support import vtk_to_numpy
-from vtkmodules.vtkCommonCore import vtkLogger
+from vtkmodules.util.numpy_support import numpy_to_vtk, vtk_to_numpy
+from vtkmodules.vtkCommonCore import vtkLogger, vtkPoints
 from vtkmodules.vtkCommonDataModel import vtkPolyData
 from vtkmodules.vtkIOImage import vtkPNGReader
 
@@ -23,10 +23,15 @@ SKIPPED = 77
 SOURCE = pathlib.Path(os.environ["ATLAS_SOURCE_DIR"])
 DATA = pathlib.Path(os.environ["ATLAS_DATA_DIR"])
 ORACLE = pathlib.Path(os.environ["ATLAS_ORACLE_DIR"], "aot")
+#: Models of transformers, with what the original code computes.
+TRANSFORMERS, MODELS = ORACLE.parent / "transformers", ORACLE.parent / "models" / "transformers"
 #: What the same test wrote on the first of its numbers of ranks.
 REFERENCE = pathlib.Path(os.environ["ATLAS_REFERENCE_DIR"])
 BASELINE = pathlib.Path(os.environ["ATLAS_BASELINE_DIR"])
 OUTPUT = pathlib.Path(os.environ["ATLAS_OUTPUT_DIR"])
+
+#: All that the recorder records of texts, beside Routing.
+RECORD = [entry for name in ("QueriesAndKeys", "Values", "HeadOutputs", "Residual") for entry in (name, "1")]
 
 #: How many ranks this is one of.
 RANKS = servermanager.vtkProcessModule.GetProcessModule().GetNumberOfLocalPartitions()
@@ -64,11 +69,7 @@ def write_safetensors(path, tensors, metadata):
         begin = len(data)
         data += values.tobytes()
         dtype = next(key for key, value in _DTYPES.items() if values.dtype == value)
-        header[name] = {
-            "dtype": dtype,
-            "shape": list(values.shape),
-            "data_offsets": [begin, len(data)],
-        }
+        header[name] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [begin, len(data)]}
     text = json.dumps(header).encode()
     pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
 
@@ -87,6 +88,42 @@ def read_model(path=TRAINED):
     return simple.AttentionOnlyModelReader(FileNames=[str(path)])
 
 
+def read_recording(path=RECORDING):
+    return simple.RecordingReader(FileName=str(path))
+
+
+def data_model(name, **properties):
+    """A reader of a model in Data."""
+    return simple.TransformerReader(FileName=str(DATA / "models" / name / "config.json"), **properties)
+
+
+def token_lines(rows):
+    """Rows of token ids as the recorder takes them."""
+    return "\n".join(" ".join(map(str, row)) for row in rows)
+
+
+def read_transformer(name, **properties):
+    """A reader of a transformer of the oracle."""
+    folder = next(place / name for place in (TRANSFORMERS, MODELS) if (place / name).is_dir())
+    return simple.TransformerReader(FileName=str(folder / "config.json"), **properties)
+
+
+def read_proxies():
+    """The proxies of all XML files, by group and name."""
+    roots = [ElementTree.parse(path).getroot() for path in sorted((SOURCE / "XML").glob("*.xml"))]
+    return {(group.get("name"), proxy.get("name")): proxy for root in roots for group in root for proxy in group}
+
+
+def write_prose(name="prose.txt", paragraphs=60):
+    """A text of words that the model language-2 knows, of two lines a paragraph; returns its path."""
+    words = "And the king of Israel said unto God, in his house shall all men go up with thee from darkness to light".split()
+    random = numpy.random.default_rng(len(name))
+    lines = [" ".join(random.choice(words, 20)) + "." for _ in range(2 * paragraphs)]
+    path = OUTPUT / name
+    path.write_text("\n\n".join(map("\n".join, zip(lines[::2], lines[1::2]))) + "\n", encoding="utf-8")
+    return str(path)
+
+
 def torus(model, **properties):
     """An AttentionTorus of a size that is soon computed."""
     return simple.AttentionTorus(Input=model, **{"Resolution": [64, 48], **properties})
@@ -94,9 +131,6 @@ def torus(model, **properties):
 
 def points_source(theta):
     """A source of points at rows of theta_1 and theta_2."""
-    from vtkmodules.util.numpy_support import numpy_to_vtk
-    from vtkmodules.vtkCommonCore import vtkPoints
-
     coordinates = numpy.zeros((len(theta), 3))
     coordinates[:, :2] = theta
     points = vtkPoints()
@@ -119,14 +153,21 @@ def point_arrays(source, *time):
     return arrays_of(fetch(source, *time))
 
 
-def arrays_of(data):
-    """The point arrays of a dataset, by name, without those of texts."""
-    data = data.GetPointData()
-    return {
-        data.GetArrayName(i): vtk_to_numpy(data.GetArray(i)).copy()
-        for i in range(data.GetNumberOfArrays())
-        if data.GetArray(i)
-    }
+def arrays_of(data, kind="PointData"):
+    """The arrays of numbers of a dataset or table, by name: of its points, or of CellData, RowData or FieldData."""
+    attributes = getattr(data, f"Get{kind}")()
+    found = map(attributes.GetArray, range(attributes.GetNumberOfArrays()))
+    return {array.GetName(): vtk_to_numpy(array).copy() for array in found if array}
+
+
+def numbers(data):
+    """The arrays of numbers of a table, or those of a dataset's points and cells with the points themselves."""
+    found = {}
+    for kind in ("RowData",) if data.IsA("vtkTable") else ("PointData", "CellData"):
+        found.update({f"{kind} {name}": values for name, values in arrays_of(data, kind).items()})
+    if data.IsA("vtkPointSet") and data.GetPoints():
+        found["Points"] = vtk_to_numpy(data.GetPoints().GetData()).copy()
+    return found
 
 
 def takes(group, name, source, port=0, input_name="Input"):
@@ -138,6 +179,23 @@ def takes(group, name, source, port=0, input_name="Input"):
     accepted = bool(found.IsInDomains())
     found.RemoveAllUncheckedProxies()
     return accepted
+
+
+def plain(value):
+    """A property's value as a list, a number or a text."""
+    value = value.GetData() if hasattr(value, "GetData") else value
+    return value if isinstance(value, (int, float, str)) else list(value)
+
+
+def columns(source, port=0):
+    """The columns of a table that an output has, by name; texts as a list."""
+    simple.OutputPort(source, port).UpdatePipeline()
+    table = servermanager.Fetch(source, idx=port).GetRowData()
+    found = {}
+    for column in map(table.GetAbstractArray, range(table.GetNumberOfArrays())):
+        texts = [column.GetVariantValue(row).ToString() for row in range(column.GetNumberOfTuples())]
+        found[column.GetName()] = vtk_to_numpy(column).copy() if column.IsNumeric() else texts
+    return found
 
 
 def field_value(source, name):
@@ -258,8 +316,7 @@ class AtlasTest(unittest.TestCase):
         return [
             line.split("| ", 1)[1]
             for line in new
-            if ("ERR| " in line or "WARN| " in line)
-            and "returned failure for request" not in line
+            if ("ERR| " in line or "WARN| " in line) and "returned failure for request" not in line
         ]
 
     def _check_errors(self):
@@ -267,6 +324,32 @@ class AtlasTest(unittest.TestCase):
             simple.Delete(view)
         vtkLogger.EndLogToFile(str(self._log))
         self.assertEqual(self.take_errors(), [])
+
+    def reload(self):
+        """Saves the session as a state and loads that into a new one."""
+        path = str(OUTPUT / "state.pvsm")
+        simple.SaveState(path)
+        for view in simple.GetRenderViews():
+            simple.Delete(view)
+        simple.ResetSession()
+        hide_bars()
+        simple.LoadState(path)
+
+    def record_images(self):
+        """A recorder of the vision transformer of the oracle on its images."""
+        tensors, _ = read_safetensors(TRANSFORMERS / "vit" / "expected.safetensors")
+        path = OUTPUT / "images.safetensors"
+        write_safetensors(path, {"pixel_values": tensors["pixel_values"]}, {})
+        recorder = simple.TransformerRecorder(Input=read_transformer("vit"), Images=[str(path)])
+        recorder.UpdatePipeline()
+        self.take_errors()  # of tensors that the model does not use
+        return recorder
+
+    def assert_raise(self, *rows, kind=ValueError):
+        """Expects exceptions of calls: rows of (call, what the message matches), or (call, this, another kind)."""
+        for call, message, *other in rows:
+            with self.subTest(message), self.assertRaisesRegex(*other or [kind], message):
+                call()
 
     def assert_one_error(self, *parts):
         """Expects a single error that says all of these."""
@@ -324,15 +407,3 @@ class AtlasTest(unittest.TestCase):
         baseline = read_picture(BASELINE / f"{name}.png")
         self.assertEqual(pixels.shape, baseline.shape)
         self.assertLess(different_pixels(pixels, baseline), 0.01, name)
-
-
-def main():
-    """Runs the tests of the calling script; ends with code 77 if all of them were skipped.
-
-    Returns after success: pvbatch has to end by itself, or mpirun calls it a failure.
-    """
-    result = unittest.main(argv=sys.argv[:1], exit=False, verbosity=2).result
-    if not result.wasSuccessful() or result.testsRun == 0:
-        sys.exit(1)
-    if len(result.skipped) == result.testsRun:
-        sys.exit(SKIPPED)

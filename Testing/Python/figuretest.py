@@ -7,7 +7,7 @@ import zlib
 
 import atlastest
 import numpy
-from attentionatlas import load_plugin
+from attentionatlas import Recording, load_plugin
 from matplotlib.image import imread
 from paraview import simple
 
@@ -48,13 +48,26 @@ class Expected:
 def record_oracle(name, path):
     """The sequences of an oracle, run by the recorder with all that figures need."""
     load_plugin()
-    folder = atlastest.ORACLE.parent / "transformers" / name
-    tensors, _ = atlastest.read_safetensors(folder / "expected.safetensors")
-    ids = "\n".join(" ".join(map(str, row)) for row in tensors["input_ids"])
-    record = [entry for name in ("QueriesAndKeys", "Values", "HeadOutputs", "Residual") for entry in (name, "1")]
-    model = simple.TransformerReader(FileName=str(folder / "config.json"))
-    simple.SaveData(str(path), proxy=simple.TransformerRecorder(Input=model, TokenIds=ids, Record=record))
+    tensors, _ = atlastest.read_safetensors(atlastest.TRANSFORMERS / name / "expected.safetensors")
+    recorder = simple.TransformerRecorder(
+        Input=atlastest.read_transformer(name), TokenIds=atlastest.token_lines(tensors["input_ids"]), Record=atlastest.RECORD
+    )
+    simple.SaveData(str(path), proxy=recorder)
     return path
+
+
+class OracleFigures(atlastest.AtlasTest):
+    """Figures of a recording of the model NAME of the oracle."""
+
+    TOLERANCE = 1e-5  # for single precision (Testing/Oracle/analysis/README.md)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.path = record_oracle(cls.NAME, atlastest.OUTPUT / f"{cls.NAME}.safetensors")
+
+    def opened(self):
+        return Recording.opened(self.path, model=atlastest.TRANSFORMERS / self.NAME / "config.json")
 
 
 def grid(count=24):
@@ -119,6 +132,14 @@ class Pdf:
         self.images = len(re.findall(rb"/Subtype /Image", data))
         streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", data, re.S)
         self.streams = [_inflated(stream) for stream in streams]
+
+
+def check_pdf(test, path, width):
+    """Expects letters that are text in an embedded font, on a page as wide as this, in mm."""
+    pdf = Pdf(path)
+    test.assertEqual(pdf.type3, 0, path)
+    test.assertGreater(pdf.embedded, 0, path)
+    test.assertAlmostEqual(pdf.size_mm[0], width, delta=0.2)
 
 
 def _inflated(stream):

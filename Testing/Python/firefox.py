@@ -31,15 +31,8 @@ class Firefox:
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in _SETTINGS.items()]
         pathlib.Path(self._profile.name, "user.js").write_text("".join(lines))
-        command = [
-            PROGRAM,
-            "--no-remote",
-            "--profile",
-            self._profile.name,
-            "--remote-debugging-port",
-            "0",
-            "about:blank",
-        ]
+        options = ["--no-remote", "--profile", self._profile.name, "--remote-debugging-port", "0"]
+        command = [PROGRAM, *options, "about:blank"]
         log = pathlib.Path(self._profile.name, "log.txt")
         with log.open("w") as written:
             self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=written)

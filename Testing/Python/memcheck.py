@@ -23,14 +23,8 @@ ENVIRONMENT = {"ATLAS_TARGET": "AVX2", "PYTHONMALLOC": "malloc"}
 # Libraries that are closed at the end keep their names; threads take turns, or one that waits for
 # another takes all of them.
 COMMAND = [
-    "valgrind",
-    "--tool=memcheck",
-    "--leak-check=full",
-    "--show-leak-kinds=definite",
-    "--keep-debuginfo=yes",
-    "--fair-sched=yes",
-    "--num-callers=40",
-    "--xml=yes",
+    "valgrind", "--tool=memcheck", "--leak-check=full", "--show-leak-kinds=definite", "--keep-debuginfo=yes",
+    "--fair-sched=yes", "--num-callers=40", "--xml=yes",
 ]
 
 
@@ -51,11 +45,7 @@ def describe(error):
 
 
 def main(report, *program):
-    result = subprocess.run(
-        [*COMMAND, f"--xml-file={report}", *program],
-        env={**os.environ, **ENVIRONMENT},
-        check=False,
-    )
+    result = subprocess.run([*COMMAND, f"--xml-file={report}", *program], env={**os.environ, **ENVIRONMENT}, check=False)
     errors = xml.etree.ElementTree.parse(report).getroot().findall("error")
     ours = [error for error in errors if is_ours(error)]
     for error in ours:

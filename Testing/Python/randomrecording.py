@@ -18,6 +18,17 @@ METADATA = {
 }
 
 
+def attention_of(path, layer, head, rows=slice(None), causal=True):
+    """The attention of a head by NumPy, from the queries and keys of a file, those of some rows: [queries, keys]."""
+    tensors, _ = atlastest.read_safetensors(path)
+    query, key = (tensors[f"layers.{layer}.heads.{head}.{name}"][rows].astype(float) for name in ("query", "key"))
+    scores = query @ key.T / math.sqrt(query.shape[1])
+    if causal:
+        scores[~numpy.tri(len(scores), dtype=bool)] = -numpy.inf
+    weights = numpy.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
 def write_text(path, tokens, mask="causal"):
     """Queries and keys of one head, from random numbers, of one text; returns the weights [queries, keys] as well."""
     generator = numpy.random.default_rng(1)
@@ -30,11 +41,7 @@ def write_text(path, tokens, mask="causal"):
     }
     metadata = {**METADATA, "mask": mask, "layer_count": "1", "head_count": "1", "tokens": json.dumps(tokens)}
     atlastest.write_safetensors(path, tensors, {**metadata, "score_scales": json.dumps({"0": 1 / math.sqrt(SIZE)})})
-    scores = query.astype(float) @ key.astype(float).T / math.sqrt(SIZE)
-    if mask == "causal":
-        scores[~numpy.tri(len(tokens), dtype=bool)] = -numpy.inf
-    weights = numpy.exp(scores - scores.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+    return attention_of(path, 0, 0, causal=mask == "causal")
 
 
 def write_recording(path, tokens=TOKENS):

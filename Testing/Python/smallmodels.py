@@ -6,8 +6,6 @@ import shutil
 import atlastest
 import numpy
 
-TRANSFORMERS = atlastest.ORACLE.parent / "transformers"
-
 
 def tensors_of(config, seed):
     """Random weights of an attention-only transformer with TransformerLens names."""
@@ -80,5 +78,5 @@ def copy_oracle(folder, name, oracle):
     """A copy of the model of an oracle."""
     (folder / name).mkdir(parents=True, exist_ok=True)
     for file in ("config.json", "model.safetensors"):
-        shutil.copyfile(TRANSFORMERS / oracle / file, folder / name / file)
+        shutil.copyfile(atlastest.TRANSFORMERS / oracle / file, folder / name / file)
     return folder / name

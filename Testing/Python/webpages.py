@@ -38,6 +38,10 @@ class Document(html.parser.HTMLParser):
     def tags(self):
         return [tag for tag, _ in self.elements]
 
+    def given(self, *names):
+        """The values of attributes of these names."""
+        return [attributes[name] for _, attributes in self.elements for name in names if name in attributes]
+
 
 def pair_angles():
     """The angles of all token pairs, after layer normalization, from the tensors of the trained model."""

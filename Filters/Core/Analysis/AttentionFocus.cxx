@@ -1,8 +1,7 @@
 #include "AttentionFocus.h"
 
-#include "DotProduct.h"
-#include "Index.h"
-#include "Lanes.h"
+#include "Numerics/DotProduct.h"
+#include "Numerics/Lanes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -116,21 +115,6 @@ void SplitFirstScore(
   focus.firstKeyNorm = std::sqrt(Dot(key, key, size));
   const float norms = focus.queryNorm * focus.firstKeyNorm;
   focus.firstCosine = norms > 0 ? std::clamp(Dot(query, key, size) / norms, -1.F, 1.F) : 0;
-}
-
-/// The keys in the window of patches of a query.
-std::vector<std::int64_t> KeysOfWindow(const Recording& recording, std::int64_t sequence,
-  std::int64_t layer, std::int64_t query, const KeyRange& allowed)
-{
-  std::vector<std::int64_t> keys;
-  for (std::int64_t key = allowed.begin; key < allowed.end; ++key)
-  {
-    if (HasKey(recording, sequence, layer, query, key))
-    {
-      keys.push_back(key);
-    }
-  }
-  return keys;
 }
 
 /// The statistics of a row of which only some keys, rising, are allowed.
@@ -265,7 +249,7 @@ void MeasureFocus(const Recording& recording, std::int64_t sequence, std::int64_
     const KeyRange allowed = AllowedKeys(recording, sequence, layer, query);
     if (hasPatchWindow && (query == begin || !HasKey(recording, sequence, layer, query - 1, query)))
     {
-      window = KeysOfWindow(recording, sequence, layer, query, allowed);
+      window = KeysOf(recording, sequence, layer, query);
     }
     float* values = work.data() + (query - begin) * keys + allowed.begin;
     ScoreRow row = { query, allowed.begin, allowed.end - allowed.begin, values, {} };

@@ -1,13 +1,12 @@
 #include "AttentionTokens.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "NamedValues.h"
-#include "ParallelProgress.h"
-#include "RecordedAttention.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/NamedValues.h"
+#include "Base/ParallelProgress.h"
+#include "Numerics/MatrixProduct.h"
 #include "RecordedModel.h"
-#include "TopTokens.h"
+#include "Recording/RecordedAttention.h"
 
 #include <algorithm>
 #include <array>
@@ -39,11 +38,8 @@ constexpr std::array<Named<HeadVector>, 6> VectorNames = { { { "Query", HeadVect
 std::vector<std::int64_t> ChosenNumbers(
   std::int64_t chosen, std::int64_t count, const std::string& what)
 {
-  if (chosen < -1 || chosen >= count)
-  {
-    throw OptionError(what + ": expected -1 for all, or 0 to " + std::to_string(count - 1) +
-                      ", found " + std::to_string(chosen) + ".");
-  }
+  ThrowIf<OptionError>(chosen < -1 || chosen >= count, what, ": expected -1 for all, or 0 to ",
+    count - 1, ", found ", chosen, ".");
   if (chosen >= 0)
   {
     return { chosen };
@@ -61,91 +57,73 @@ struct Selection
   std::vector<std::int64_t> sequences;
   std::vector<std::int64_t> lengths; ///< of the sequences, as far as they are read
 
-  Selection(const Recording& recording, const AttentionTokenOptions& options);
-};
-
-Selection::Selection(const Recording& recording, const AttentionTokenOptions& options)
-{
-  if (options.layer == -1)
+  Selection(const Recording& recording, const AttentionTokenOptions& options)
   {
-    for (const RecordedLayer& layer : recording.layers)
+    if (options.layer == -1)
     {
-      if (!layer.heads.empty())
+      for (const RecordedLayer& layer : recording.layers)
       {
-        this->layers.push_back(&layer);
+        if (!layer.heads.empty())
+        {
+          this->layers.push_back(&layer);
+        }
       }
     }
+    else
+    {
+      this->layers.push_back(&FindLayer(recording, options.layer));
+    }
+    ThrowIf<OptionError>(this->layers.empty() || this->layers.front()->heads.empty(),
+      "the recording has no heads; record queries and keys.");
+    const std::int64_t headCount = this->layers.front()->heads.size();
+    this->heads = ChosenNumbers(options.head, headCount, "Head");
+    this->sequences = ChosenNumbers(options.sequence, recording.SequenceCount(), "Sequence");
+    for (const std::int64_t sequence : this->sequences)
+    {
+      const std::int64_t length = recording.SequenceLength(sequence);
+      this->lengths.push_back(options.tokens > 0 ? std::min(options.tokens, length) : length);
+    }
   }
-  else
-  {
-    this->layers.push_back(&FindLayer(recording, options.layer));
-  }
-  if (this->layers.empty() || this->layers.front()->heads.empty())
-  {
-    throw OptionError("the recording has no heads; record queries and keys.");
-  }
-  const std::int64_t headCount = this->layers.front()->heads.size();
-  this->heads = ChosenNumbers(options.head, headCount, "Head");
-  this->sequences = ChosenNumbers(options.sequence, recording.SequenceCount(), "Sequence");
-  for (const std::int64_t sequence : this->sequences)
-  {
-    const std::int64_t length = recording.SequenceLength(sequence);
-    this->lengths.push_back(options.tokens > 0 ? std::min(options.tokens, length) : length);
-  }
-}
+};
 
 void CheckOptions(const AttentionTokenOptions& options)
 {
-  if (options.vectors.empty())
-  {
-    throw OptionError(
-      "Vectors: expected at least one of " + NamesOf(VectorNames) + ", found none.");
-  }
-  if (options.top < 1)
-  {
-    throw OptionError("Top: expected at least 1, found " + std::to_string(options.top) + ".");
-  }
-  if (options.tokens < 0)
-  {
-    throw OptionError(
-      "MaximumTokens: expected at least 0, found " + std::to_string(options.tokens) + ".");
-  }
+  ThrowIf<OptionError>(options.vectors.empty(), "Vectors: expected at least one of ",
+    NamesOf(VectorNames), ", found none.");
+  ThrowIf<OptionError>(options.top < 1, "Top: expected at least 1, found ", options.top, ".");
+  ThrowIf<OptionError>(
+    options.tokens < 0, "MaximumTokens: expected at least 0, found ", options.tokens, ".");
   for (std::size_t i = 0; i < options.vectors.size(); ++i)
   {
     const HeadVector vector = options.vectors[i];
-    if (std::count(options.vectors.begin(), options.vectors.end(), vector) > 1)
-    {
-      throw OptionError(
-        "Vectors: expected each once, found " + std::string(NameOf(vector)) + " more than once.");
-    }
-    if (vector == HeadVector::DotProduct && options.reading != TokenReading::PublishedCode)
-    {
-      throw OptionError("Vectors: DotProduct is defined for the reading PublishedCode alone; "
-                        "choose that reading, or other vectors.");
-    }
+    ThrowIf<OptionError>(std::count(options.vectors.begin(), options.vectors.end(), vector) > 1,
+      "Vectors: expected each once, found ", NameOf(vector), " more than once.");
+    ThrowIf<OptionError>(
+      vector == HeadVector::DotProduct && options.reading != TokenReading::PublishedCode,
+      "Vectors: DotProduct is defined for the reading PublishedCode alone; choose that reading, or "
+      "other vectors.");
   }
 }
 
 void CheckModel(const Transformer& model)
 {
   const bool isCausal = model.GetConfig().mask == AttentionMask::Causal;
-  if (!isCausal || !model.HasLogits())
-  {
-    throw ModelError(
-      "attention tokens need a causal language model, whose unembedding reads the "
-      "residual stream; found " +
-      model.GetConfig().architecture +
-      (isCausal ? " without an unembedding." : ", whose attention is bidirectional."));
-  }
+  ThrowIf<ModelError>(!isCausal || !model.HasLogits(),
+    "attention tokens need a causal language model, whose unembedding reads the residual stream; "
+    "found ",
+    model.GetConfig().architecture,
+    isCausal ? " without an unembedding." : ", whose attention is bidirectional.");
+}
+
+bool Needs(const AttentionTokenOptions& options, HeadVector vector)
+{
+  const std::vector<HeadVector>& all = options.vectors;
+  return std::find(all.begin(), all.end(), vector) != all.end();
 }
 
 void CheckHeads(const Selection& selection, const AttentionTokenOptions& options)
 {
-  const auto needs = [&](HeadVector vector)
-  {
-    return std::find(options.vectors.begin(), options.vectors.end(), vector) !=
-           options.vectors.end();
-  };
+  const auto needs = [&](HeadVector vector) { return Needs(options, vector); };
   const bool cells = needs(HeadVector::QueryKey) || needs(HeadVector::DotProduct);
   for (const RecordedLayer* layer : selection.layers)
   {
@@ -165,12 +143,8 @@ void CheckHeads(const Selection& selection, const AttentionTokenOptions& options
       {
         missing = "values";
       }
-      if (missing != nullptr)
-      {
-        throw OptionError("the recording has no " + std::string(missing) + " of layer " +
-                          std::to_string(layer->index) + ", head " + std::to_string(h) +
-                          "; record them, or choose other vectors.");
-      }
+      ThrowIf<OptionError>(missing != nullptr, "the recording has no ", missing, " of layer ",
+        layer->index, ", head ", h, "; record them, or choose other vectors.");
     }
   }
 }
@@ -316,10 +290,50 @@ private:
 class Finder
 {
 public:
-  Finder(
-    const Recording& recording, const Transformer& model, const AttentionTokenOptions& options);
+  Finder(const Recording& recording, const Transformer& model, const AttentionTokenOptions& options)
+    : Record(recording)
+    , Options(options)
+    , Chosen(recording, options)
+    , Weights(model, StepsOf(options), options.threads)
+    , Dimension(model.GetConfig().headDimension)
+    , ModelDimension(model.GetConfig().modelDimension)
+    , Vocabulary(this->Weights.OutputVocabulary())
+    , Top(std::min<std::int64_t>(options.top, this->Vocabulary))
+  {
+    if (options.reading != TokenReading::Plain)
+    {
+      RequireRefactorable(model.GetConfig());
+    }
+    for (std::size_t s = 0; s < this->Chosen.sequences.size(); ++s)
+    {
+      for (const HeadVector vector : options.vectors)
+      {
+        const std::int64_t count = VectorCount(vector, this->Chosen.lengths[s]);
+        this->Parts.push_back({ vector, s, this->Vectors, count });
+        this->Vectors += count;
+      }
+    }
+  }
 
-  std::vector<HeadTokens> Find();
+  std::vector<HeadTokens> Find()
+  {
+    const std::size_t heads = this->Chosen.layers.size() * this->Chosen.heads.size();
+    this->Projections.resize(this->Chosen.layers.size());
+    this->Inputs.resize(heads);
+    const SingleThreadedBlas blas;
+    const std::int64_t layers = this->Chosen.layers.size();
+    const std::int64_t together = ThreadCount(this->Options.threads);
+    for (std::int64_t begin = 0; begin < layers; begin += together)
+    {
+      ParallelFor(std::min(together, layers - begin), this->Options.threads,
+        [this, begin](std::int64_t l) { this->PrepareLayer(begin + l); });
+      this->Options.progress(0); // so that it can be canceled
+    }
+    TopTokenPool pool(static_cast<std::int64_t>(heads) * this->Vectors, this->Top);
+    pool.Return(pool.Take()); // there is one, even if this part of the vocabulary is empty
+    this->SearchBlocks(pool);
+    return this->Collect(pool);
+  }
 
 private:
   const Recording& Record;
@@ -335,260 +349,202 @@ private:
   std::vector<FloatMatrix> Projections;       ///< of each layer [heads * d_head, d_model]
   std::vector<std::vector<HeadInput>> Inputs; ///< by layer and head: of each sequence
 
-  bool Needs(HeadVector vector) const
-  {
-    const std::vector<HeadVector>& all = this->Options.vectors;
-    return std::find(all.begin(), all.end(), vector) != all.end();
-  }
   std::size_t HeadNumber(std::size_t layer, std::size_t head) const
   {
     return layer * this->Chosen.heads.size() + head;
   }
-  void PrepareLayer(std::size_t l);
-  HeadInput Read(const RecordedLayer& layer, std::int64_t h, std::size_t s,
-    const Eigen::RowVectorXd& bias, const std::optional<RefactoredBasis>& basis) const;
-  FloatMatrix OutputOf(
-    const RecordedLayer& layer, std::int64_t h, std::size_t s, const FloatMatrix& value) const;
-  void SearchBlock(std::int64_t begin, TopTokens& found) const;
-  void SearchHead(std::size_t number, const float* projection, std::int64_t begin,
-    std::int64_t count, const Eigen::RowVectorXf& bias, TopTokens& found) const;
-  void SearchBlocks(TopTokenPool& pool) const;
-  std::vector<HeadTokens> Collect(const TopTokenPool& pool) const;
-};
 
-Finder::Finder(
-  const Recording& recording, const Transformer& model, const AttentionTokenOptions& options)
-  : Record(recording)
-  , Options(options)
-  , Chosen(recording, options)
-  , Weights(model, StepsOf(options), options.threads)
-  , Dimension(model.GetConfig().headDimension)
-  , ModelDimension(model.GetConfig().modelDimension)
-  , Vocabulary(this->Weights.OutputVocabulary())
-  , Top(std::min<std::int64_t>(options.top, this->Vocabulary))
-{
-  if (options.reading != TokenReading::Plain)
+  /// The vectors of the heads of a layer, and their projections.
+  void PrepareLayer(std::size_t l)
   {
-    RequireRefactorable(model.GetConfig());
-  }
-  for (std::size_t s = 0; s < this->Chosen.sequences.size(); ++s)
-  {
-    for (const HeadVector vector : options.vectors)
-    {
-      const std::int64_t count = VectorCount(vector, this->Chosen.lengths[s]);
-      this->Parts.push_back({ vector, s, this->Vectors, count });
-      this->Vectors += count;
-    }
-  }
-}
-
-/// The vectors of the heads of a layer, and their projections.
-void Finder::PrepareLayer(std::size_t l)
-{
-  const RecordedLayer& layer = *this->Chosen.layers[l];
-  const ProcessedAttention weights = this->Weights.Attention(layer.index);
-  const bool isPlain = this->Options.reading == TokenReading::Plain;
-  // Made elsewhere with processed weights, which had folded the biases of values already.
-  const bool hasBias =
-    this->Record.processing != WeightProcessing::Processed ||
-    this->Weights.GetModel().GetWeights().processing == WeightProcessing::Processed;
-  FloatMatrix& projection = this->Projections[l];
-  projection.resize(
-    static_cast<std::int64_t>(this->Chosen.heads.size()) * this->Dimension, this->ModelDimension);
-  for (std::size_t i = 0; i < this->Chosen.heads.size(); ++i)
-  {
-    const std::int64_t h = this->Chosen.heads[i];
-    const ProcessedHead& head = weights.heads[h];
-    const ProcessedHead used = isPlain ? head : Refactored(head);
-    const std::optional<RefactoredBasis> basis =
-      isPlain ? std::nullopt : std::optional(BasisOf(head, used));
-    projection.middleRows(static_cast<std::int64_t>(i) * this->Dimension, this->Dimension) =
-      ProjectionOf(used, this->Options.reading).cast<float>();
-    std::vector<HeadInput>& inputs = this->Inputs[this->HeadNumber(l, i)];
-    for (std::size_t s = 0; s < this->Chosen.sequences.size(); ++s)
-    {
-      inputs.push_back(
-        this->Read(layer, h, s, hasBias ? head.foldedBias : Eigen::RowVectorXd(), basis));
-    }
-  }
-}
-
-HeadInput Finder::Read(const RecordedLayer& layer, std::int64_t h, std::size_t s,
-  const Eigen::RowVectorXd& bias, const std::optional<RefactoredBasis>& basis) const
-{
-  const RecordedHead& head = layer.heads[h];
-  const std::int64_t first = this->Record.sequenceOffsets[this->Chosen.sequences[s]];
-  const std::int64_t length = this->Chosen.lengths[s];
-  const bool cells = this->Needs(HeadVector::QueryKey) || this->Needs(HeadVector::DotProduct);
-  HeadInput input;
-  if (cells || this->Needs(HeadVector::Query))
-  {
-    input.query = ReadRows(head.query, first, length, {}, basis ? &basis->query : nullptr);
-  }
-  if (cells || this->Needs(HeadVector::Key))
-  {
-    input.key = ReadRows(head.key, first, length, {}, basis ? &basis->key : nullptr);
-  }
-  if (this->Needs(HeadVector::Value) || this->Needs(HeadVector::Output))
-  {
-    input.value = ReadRows(head.value, first, length, bias, basis ? &basis->value : nullptr);
-  }
-  if (this->Needs(HeadVector::Output))
-  {
-    input.output = this->OutputOf(layer, h, s, input.value);
-  }
-  return input;
-}
-
-/// The sums of values by attention.
-FloatMatrix Finder::OutputOf(
-  const RecordedLayer& layer, std::int64_t h, std::size_t s, const FloatMatrix& value) const
-{
-  const std::int64_t sequence = this->Chosen.sequences[s];
-  const std::int64_t keys = this->Record.SequenceLength(sequence);
-  FloatMatrix output(value.rows(), value.cols());
-  FloatMatrix weights(std::min<std::int64_t>(BlockVectors, value.rows()), keys);
-  for (std::int64_t begin = 0; begin < value.rows(); begin += BlockVectors)
-  {
-    const std::int64_t rows = std::min<std::int64_t>(BlockVectors, value.rows() - begin);
-    EvaluateAttention(this->Record, sequence, layer.index, h, AttentionQuantity::Weights, begin,
-      begin + rows, weights.data());
-    // Keys beyond those that are read have no weight, as the mask is causal.
-    MultiplyMatrices(rows, value.cols(), value.rows(), 1, { weights.data(), keys },
-      { value.data(), value.cols() }, output.data() + begin * value.cols(), value.cols());
-  }
-  return output;
-}
-
-/// Multiplies the vectors of a head with its projection [d_head, count] of tokens from `begin` on.
-void Finder::SearchHead(std::size_t number, const float* projection, std::int64_t begin,
-  std::int64_t count, const Eigen::RowVectorXf& bias, TopTokens& found) const
-{
-  const std::vector<HeadInput>& inputs = this->Inputs[number];
-  const std::int64_t most = std::min(BlockVectors, this->Vectors);
-  FloatMatrix rows(most, this->Dimension);
-  FloatMatrix logits(most, count);
-  std::size_t part = 0;
-  for (std::int64_t first = 0; first < this->Vectors; first += BlockVectors)
-  {
-    const std::int64_t end = std::min(first + BlockVectors, this->Vectors);
-    for (std::int64_t row = first; row < end;)
-    {
-      const Part& from = this->Parts[part];
-      const std::int64_t last = std::min(end, from.begin + from.count);
-      FillRows(
-        inputs[from.sequence], from.vector, row - from.begin, last - from.begin, rows, row - first);
-      part += last == from.begin + from.count ? 1U : 0U;
-      row = last;
-    }
-    MultiplyMatrices(end - first, count, this->Dimension, 1, { rows.data(), this->Dimension },
-      { projection, count }, logits.data(), count);
-    for (std::int64_t row = first; row < end; ++row)
-    {
-      found.Add(static_cast<std::int64_t>(number) * this->Vectors + row,
-        static_cast<std::int32_t>(begin), count, logits.data() + (row - first) * count,
-        bias.size() > 0 ? bias.data() : nullptr);
-    }
-  }
-}
-
-/// Looks for tokens from `begin` on.
-void Finder::SearchBlock(std::int64_t begin, TopTokens& found) const
-{
-  const std::int64_t count = std::min(BlockTokens, this->Vocabulary - begin);
-  const FloatMatrix columns = this->Weights.UnembeddingColumns(begin, begin + count).cast<float>();
-  Eigen::RowVectorXf bias;
-  if (this->Options.reading != TokenReading::Plain)
-  {
-    bias = this->Weights.UnembeddingBias().segment(begin, count).cast<float>();
-  }
-  for (std::size_t l = 0; l < this->Projections.size(); ++l)
-  {
-    const FloatMatrix& before = this->Projections[l];
-    FloatMatrix projection(before.rows(), count);
-    MultiplyMatrices(before.rows(), count, this->ModelDimension, 1,
-      { before.data(), this->ModelDimension }, { columns.data(), this->ModelDimension, true },
-      projection.data(), count);
+    const RecordedLayer& layer = *this->Chosen.layers[l];
+    const ProcessedAttention weights = this->Weights.Attention(layer.index);
+    const bool isPlain = this->Options.reading == TokenReading::Plain;
+    // Made elsewhere with processed weights, which had folded the biases of values already.
+    const bool hasBias =
+      this->Record.processing != WeightProcessing::Processed ||
+      this->Weights.GetModel().GetWeights().processing == WeightProcessing::Processed;
+    FloatMatrix& projection = this->Projections[l];
+    projection.resize(
+      static_cast<std::int64_t>(this->Chosen.heads.size()) * this->Dimension, this->ModelDimension);
     for (std::size_t i = 0; i < this->Chosen.heads.size(); ++i)
     {
-      const auto row = static_cast<std::int64_t>(i) * this->Dimension;
-      this->SearchHead(
-        this->HeadNumber(l, i), projection.data() + row * count, begin, count, bias, found);
-    }
-  }
-}
-
-void Finder::SearchBlocks(TopTokenPool& pool) const
-{
-  const std::int64_t all = (this->Vocabulary + BlockTokens - 1) / BlockTokens;
-  const std::int64_t first = this->Options.part;
-  const std::int64_t step = this->Options.parts;
-  const std::int64_t blocks = first < all ? (all - first + step - 1) / step : 0;
-  ParallelFor(blocks, this->Options.threads, this->Options.progress,
-    [&](std::int64_t block)
-    {
-      std::unique_ptr<TopTokens> list = pool.Take();
-      this->SearchBlock((first + block * step) * BlockTokens, *list);
-      pool.Return(std::move(list));
-    });
-}
-
-/// Joins the lists of all threads.
-std::vector<HeadTokens> Finder::Collect(const TopTokenPool& pool) const
-{
-  std::vector<HeadTokens> all;
-  for (const RecordedLayer* layer : this->Chosen.layers)
-  {
-    for (const std::int64_t head : this->Chosen.heads)
-    {
-      for (const Part& part : this->Parts)
+      const std::int64_t h = this->Chosen.heads[i];
+      const ProcessedHead& head = weights.heads[h];
+      const ProcessedHead used = isPlain ? head : Refactored(head);
+      const std::optional<RefactoredBasis> basis =
+        isPlain ? std::nullopt : std::optional(BasisOf(head, used));
+      projection.middleRows(static_cast<std::int64_t>(i) * this->Dimension, this->Dimension) =
+        ProjectionOf(used, this->Options.reading).cast<float>();
+      std::vector<HeadInput>& inputs = this->Inputs[this->HeadNumber(l, i)];
+      for (std::size_t s = 0; s < this->Chosen.sequences.size(); ++s)
       {
-        all.push_back({ layer->index, static_cast<std::int32_t>(head),
-          static_cast<std::int32_t>(this->Chosen.sequences[part.sequence]), part.vector,
-          this->Chosen.lengths[part.sequence], this->Top, {} });
+        inputs.push_back(
+          this->Read(layer, h, s, hasBias ? head.foldedBias : Eigen::RowVectorXd(), basis));
       }
     }
   }
-  ParallelFor(all.size(), this->Options.threads,
-    [&](std::int64_t i)
+
+  HeadInput Read(const RecordedLayer& layer, std::int64_t h, std::size_t s,
+    const Eigen::RowVectorXd& bias, const std::optional<RefactoredBasis>& basis) const
+  {
+    const RecordedHead& head = layer.heads[h];
+    const std::int64_t first = this->Record.sequenceOffsets[this->Chosen.sequences[s]];
+    const std::int64_t length = this->Chosen.lengths[s];
+    const bool cells =
+      Needs(this->Options, HeadVector::QueryKey) || Needs(this->Options, HeadVector::DotProduct);
+    HeadInput input;
+    if (cells || Needs(this->Options, HeadVector::Query))
     {
-      const std::size_t number = ToIndex(i) / this->Parts.size();
-      const Part& part = this->Parts[ToIndex(i) % this->Parts.size()];
-      TopTokens& first = *pool.All().front();
-      std::vector<TokenLogit>& tokens = all[i].tokens;
-      for (std::int64_t row = 0; row < part.count; ++row)
+      input.query = ReadRows(head.query, first, length, {}, basis ? &basis->query : nullptr);
+    }
+    if (cells || Needs(this->Options, HeadVector::Key))
+    {
+      input.key = ReadRows(head.key, first, length, {}, basis ? &basis->key : nullptr);
+    }
+    if (Needs(this->Options, HeadVector::Value) || Needs(this->Options, HeadVector::Output))
+    {
+      input.value = ReadRows(head.value, first, length, bias, basis ? &basis->value : nullptr);
+    }
+    if (Needs(this->Options, HeadVector::Output))
+    {
+      input.output = this->OutputOf(layer, h, s, input.value);
+    }
+    return input;
+  }
+
+  /// The sums of values by attention.
+  FloatMatrix OutputOf(
+    const RecordedLayer& layer, std::int64_t h, std::size_t s, const FloatMatrix& value) const
+  {
+    const std::int64_t sequence = this->Chosen.sequences[s];
+    const std::int64_t keys = this->Record.SequenceLength(sequence);
+    FloatMatrix output(value.rows(), value.cols());
+    FloatMatrix weights(std::min<std::int64_t>(BlockVectors, value.rows()), keys);
+    for (std::int64_t begin = 0; begin < value.rows(); begin += BlockVectors)
+    {
+      const std::int64_t rows = std::min<std::int64_t>(BlockVectors, value.rows() - begin);
+      EvaluateAttention(this->Record, sequence, layer.index, h, AttentionQuantity::Weights, begin,
+        begin + rows, weights.data());
+      // Keys beyond those that are read have no weight, as the mask is causal.
+      MultiplyMatrices(rows, value.cols(), value.rows(), 1, { weights.data(), keys },
+        { value.data(), value.cols() }, output.data() + begin * value.cols(), value.cols());
+    }
+    return output;
+  }
+
+  /// Looks for tokens from `begin` on.
+  void SearchBlock(std::int64_t begin, TopTokens& found) const
+  {
+    const std::int64_t count = std::min(BlockTokens, this->Vocabulary - begin);
+    const FloatMatrix columns =
+      this->Weights.UnembeddingColumns(begin, begin + count).cast<float>();
+    Eigen::RowVectorXf bias;
+    if (this->Options.reading != TokenReading::Plain)
+    {
+      bias = this->Weights.UnembeddingBias().segment(begin, count).cast<float>();
+    }
+    for (std::size_t l = 0; l < this->Projections.size(); ++l)
+    {
+      const FloatMatrix& before = this->Projections[l];
+      FloatMatrix projection(before.rows(), count);
+      MultiplyMatrices(before.rows(), count, this->ModelDimension, 1,
+        { before.data(), this->ModelDimension }, { columns.data(), this->ModelDimension, true },
+        projection.data(), count);
+      for (std::size_t i = 0; i < this->Chosen.heads.size(); ++i)
       {
-        const std::int64_t vector =
-          static_cast<std::int64_t>(number) * this->Vectors + part.begin + row;
-        for (std::size_t list = 1; list < pool.All().size(); ++list)
+        const auto row = static_cast<std::int64_t>(i) * this->Dimension;
+        this->SearchHead(
+          this->HeadNumber(l, i), projection.data() + row * count, begin, count, bias, found);
+      }
+    }
+  }
+
+  /// Multiplies the vectors of a head with its projection [d_head, count] of tokens from `begin`
+  /// on.
+  void SearchHead(std::size_t number, const float* projection, std::int64_t begin,
+    std::int64_t count, const Eigen::RowVectorXf& bias, TopTokens& found) const
+  {
+    const std::vector<HeadInput>& inputs = this->Inputs[number];
+    const std::int64_t most = std::min(BlockVectors, this->Vectors);
+    FloatMatrix rows(most, this->Dimension);
+    FloatMatrix logits(most, count);
+    std::size_t part = 0;
+    for (std::int64_t first = 0; first < this->Vectors; first += BlockVectors)
+    {
+      const std::int64_t end = std::min(first + BlockVectors, this->Vectors);
+      for (std::int64_t row = first; row < end;)
+      {
+        const Part& from = this->Parts[part];
+        const std::int64_t last = std::min(end, from.begin + from.count);
+        FillRows(inputs[from.sequence], from.vector, row - from.begin, last - from.begin, rows,
+          row - first);
+        part += last == from.begin + from.count ? 1U : 0U;
+        row = last;
+      }
+      MultiplyMatrices(end - first, count, this->Dimension, 1, { rows.data(), this->Dimension },
+        { projection, count }, logits.data(), count);
+      for (std::int64_t row = first; row < end; ++row)
+      {
+        found.Add(static_cast<std::int64_t>(number) * this->Vectors + row,
+          static_cast<std::int32_t>(begin), count, logits.data() + (row - first) * count,
+          bias.size() > 0 ? bias.data() : nullptr);
+      }
+    }
+  }
+
+  void SearchBlocks(TopTokenPool& pool) const
+  {
+    const std::int64_t all = (this->Vocabulary + BlockTokens - 1) / BlockTokens;
+    const std::int64_t first = this->Options.part;
+    const std::int64_t step = this->Options.parts;
+    const std::int64_t blocks = first < all ? (all - first + step - 1) / step : 0;
+    ParallelFor(blocks, this->Options.threads, this->Options.progress,
+      [&](std::int64_t block)
+      {
+        std::unique_ptr<TopTokens> list = pool.Take();
+        this->SearchBlock((first + block * step) * BlockTokens, *list);
+        pool.Return(std::move(list));
+      });
+  }
+
+  /// Joins the lists of all threads.
+  std::vector<HeadTokens> Collect(const TopTokenPool& pool) const
+  {
+    std::vector<HeadTokens> all;
+    for (const RecordedLayer* layer : this->Chosen.layers)
+    {
+      for (const std::int64_t head : this->Chosen.heads)
+      {
+        for (const Part& part : this->Parts)
         {
-          first.Join(vector, *pool.All()[list]);
+          all.push_back({ layer->index, static_cast<std::int32_t>(head),
+            static_cast<std::int32_t>(this->Chosen.sequences[part.sequence]), part.vector,
+            this->Chosen.lengths[part.sequence], this->Top, {} });
         }
-        tokens.insert(tokens.end(), first.Of(vector), first.Of(vector) + this->Top);
       }
-    });
-  return all;
-}
-
-std::vector<HeadTokens> Finder::Find()
-{
-  const std::size_t heads = this->Chosen.layers.size() * this->Chosen.heads.size();
-  this->Projections.resize(this->Chosen.layers.size());
-  this->Inputs.resize(heads);
-  const SingleThreadedBlas blas;
-  const std::int64_t layers = this->Chosen.layers.size();
-  const std::int64_t together = ThreadCount(this->Options.threads);
-  for (std::int64_t begin = 0; begin < layers; begin += together)
-  {
-    ParallelFor(std::min(together, layers - begin), this->Options.threads,
-      [this, begin](std::int64_t l) { this->PrepareLayer(begin + l); });
-    this->Options.progress(0); // so that it can be canceled
+    }
+    ParallelFor(all.size(), this->Options.threads,
+      [&](std::int64_t i)
+      {
+        const std::size_t number = ToIndex(i) / this->Parts.size();
+        const Part& part = this->Parts[ToIndex(i) % this->Parts.size()];
+        TopTokens& first = *pool.All().front();
+        std::vector<TokenLogit>& tokens = all[i].tokens;
+        for (std::int64_t row = 0; row < part.count; ++row)
+        {
+          const std::int64_t vector =
+            static_cast<std::int64_t>(number) * this->Vectors + part.begin + row;
+          for (std::size_t list = 1; list < pool.All().size(); ++list)
+          {
+            first.Join(vector, *pool.All()[list]);
+          }
+          tokens.insert(tokens.end(), first.Of(vector), first.Of(vector) + this->Top);
+        }
+      });
+    return all;
   }
-  TopTokenPool pool(static_cast<std::int64_t>(heads) * this->Vectors, this->Top);
-  pool.Return(pool.Take()); // there is one, even if this part of the vocabulary is empty
-  this->SearchBlocks(pool);
-  return this->Collect(pool);
-}
+};
 
 }
 

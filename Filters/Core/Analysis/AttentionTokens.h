@@ -1,9 +1,9 @@
 #pragma once
 
-#include "ProcessedWeights.h"
-#include "Progress.h"
-#include "Recording.h"
+#include "Base/Progress.h"
+#include "Recording/Recording.h"
 #include "TopTokens.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <cstddef>
 #include <cstdint>

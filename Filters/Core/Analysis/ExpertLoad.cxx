@@ -1,8 +1,8 @@
 #include "ExpertLoad.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "Joined.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/Joined.h"
 
 #include <algorithm>
 #include <map>
@@ -81,10 +81,8 @@ std::vector<const RecordedLayer*> RoutedLayers(const Recording& recording)
       layers.push_back(&layer);
     }
   }
-  if (layers.empty())
-  {
-    throw ModelError("expected a recording with Routing, of a model with experts, found none.");
-  }
+  ThrowIf<ModelError>(
+    layers.empty(), "expected a recording with Routing, of a model with experts, found none.");
   return layers;
 }
 
@@ -95,11 +93,10 @@ const RecordedLayer& RoutedLayer(const Recording& recording, std::int64_t index)
     [index](const RecordedLayer* layer) { return layer->index == index; });
   if (found == layers.end())
   {
-    throw OptionError(
-      "expected a layer with routing, one of " +
+    throw OptionError("expected a layer with routing, one of ",
       Joined(
-        layers, [](const RecordedLayer* one) { return std::to_string(one->index); }, " ") +
-      ", found " + std::to_string(index) + ".");
+        layers, [](const RecordedLayer* one) { return std::to_string(one->index); }, " "),
+      ", found ", index, ".");
   }
   return **found;
 }
@@ -129,10 +126,7 @@ std::vector<ExpertLoad> MeasureExperts(const Recording& recording)
 
 std::vector<ExpertToken> TokensOfExperts(const Recording& recording, std::int64_t top)
 {
-  if (top < 1)
-  {
-    throw OptionError("Top: expected at least 1, found " + std::to_string(top) + ".");
-  }
+  ThrowIf<OptionError>(top < 1, "Top: expected at least 1, found ", top, ".");
   const std::vector<const RecordedLayer*> layers = RoutedLayers(recording);
   const std::vector<std::int64_t> first = FirstRows(recording.tokens);
   std::vector<std::int64_t> places(first.size()); // of the token that is first in a row

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Recording.h"
+#include "Recording/Recording.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,16 +1,15 @@
 #include "HeadCopying.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "Lanes.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
-#include "ProcessedWeights.h"
-#include "RecordedAttention.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
+#include "Numerics/Lanes.h"
+#include "Numerics/MatrixProduct.h"
 #include "RecordedModel.h"
+#include "Recording/RecordedAttention.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 #include <limits>
 
@@ -130,23 +129,16 @@ private:
 
 void RequireQuantities(const Recording& recording, const Transformer& model)
 {
-  if (!model.HasLogits())
-  {
-    throw OptionError("Copying needs a model with an unembedding.");
-  }
-  if (recording.tokens.id.empty())
-  {
-    throw OptionError("Copying needs the ids of the tokens, which the recording does not have.");
-  }
+  ThrowIf<OptionError>(!model.HasLogits(), "Copying needs a model with an unembedding.");
+  ThrowIf<OptionError>(recording.tokens.id.empty(),
+    "Copying needs the ids of the tokens, which the recording does not have.");
   for (const RecordedLayer& layer : recording.layers)
   {
     for (const RecordedHead& head : layer.heads)
     {
-      if (!head.value.IsRecorded())
-      {
-        throw OptionError("Copying needs values, which were not recorded; choose Values in Record "
-                          "of the Transformer Recorder.");
-      }
+      ThrowIf<OptionError>(!head.value.IsRecorded(),
+        "Copying needs values, which were not recorded; choose Values in "
+        "Record of the Transformer Recorder.");
     }
   }
 }

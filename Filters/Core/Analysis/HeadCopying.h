@@ -1,8 +1,8 @@
 #pragma once
 
-#include "Progress.h"
-#include "Recording.h"
-#include "Transformer.h"
+#include "Base/Progress.h"
+#include "Recording/Recording.h"
+#include "Weights/Transformer.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,12 +1,9 @@
 #include "HeadPatterns.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "Lanes.h"
+#include "Numerics/Lanes.h"
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <string>
 
 namespace atlas

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "RecordedAttention.h"
+#include "Recording/RecordedAttention.h"
 
 #include <array>
 #include <cstddef>

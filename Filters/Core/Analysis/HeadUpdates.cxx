@@ -1,17 +1,16 @@
 #include "HeadUpdates.h"
 
-#include "ArchitectureLimits.h"
-#include "DotProduct.h"
-#include "Error.h"
-#include "Index.h"
-#include "MappedFile.h"
-#include "MatrixProduct.h"
-#include "RecordedAttention.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Files/MappedFile.h"
+#include "Numerics/DotProduct.h"
+#include "Numerics/MatrixProduct.h"
+#include "Recording/RecordedAttention.h"
+#include "Weights/ArchitectureLimits.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <string>
 
 namespace atlas
 {
@@ -43,30 +42,21 @@ StreamUpdate UpdateOf(const float* update, const float* stream, std::int64_t cou
 const SharedMatrix& ResidualBefore(const Recording& recording, std::int64_t layer)
 {
   const bool isKnown = ToIndex(layer) < recording.residual.size();
-  if (!isKnown || !recording.residual[layer].IsRecorded())
-  {
-    throw OptionError("the recording has no residual stream before layer " + std::to_string(layer) +
-                      ", with which updates are compared; record Residual.");
-  }
+  ThrowIf<OptionError>(!isKnown || !recording.residual[layer].IsRecorded(),
+    "the recording has no residual stream before layer ", layer,
+    ", with which updates are compared; record Residual.");
   return recording.residual[layer];
 }
 
 const SharedMatrix& OutputOf(const Recording& recording, std::int64_t layer, std::int64_t head)
 {
   const SharedMatrix& output = FindHead(recording, layer, head).output;
-  if (!output.IsRecorded())
-  {
-    throw OptionError("the recording has no outputs of layer " + std::to_string(layer) + ", head " +
-                      std::to_string(head) + "; record HeadOutputs.");
-  }
+  ThrowIf<OptionError>(!output.IsRecorded(), "the recording has no outputs of layer ", layer,
+    ", head ", head, "; record HeadOutputs.");
   const SharedMatrix& stream = ResidualBefore(recording, layer);
-  if (stream.columns != output.columns)
-  {
-    throw OptionError("layer " + std::to_string(layer) + ", head " + std::to_string(head) +
-                      ": expected outputs of " + std::to_string(stream.columns) +
-                      " components like the residual stream, found " +
-                      std::to_string(output.columns) + ".");
-  }
+  ThrowIf<OptionError>(stream.columns != output.columns, "layer ", layer, ", head ", head,
+    ": expected outputs of ", stream.columns, " components like the residual stream, found ",
+    output.columns, ".");
   return output;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "Recording.h"
-#include "Transformer.h"
+#include "Recording/Recording.h"
+#include "Weights/Transformer.h"
 
 #include <cstddef>
 #include <cstdint>

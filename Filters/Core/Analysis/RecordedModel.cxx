@@ -1,10 +1,10 @@
 #include "RecordedModel.h"
 
-#include "ArchitectureLimits.h"
-#include "Error.h"
-#include "Index.h"
-#include "ProcessedWeights.h"
-#include "VectorNorm.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Weights/ArchitectureLimits.h"
+#include "Weights/ProcessedWeights.h"
+#include "Weights/VectorNorm.h"
 
 #include <algorithm>
 #include <optional>
@@ -97,12 +97,9 @@ std::string Sizes(std::size_t layers, std::size_t heads, std::int64_t dimension)
 void RequireSameProducts(
   const Recording& recording, const Transformer& model, const std::string& begin)
 {
-  if (recording.products != model.GetProducts())
-  {
-    throw OptionError(begin + "expected products in " + std::string(Name(recording.products)) +
-                      " as in the recording, found " + std::string(Name(model.GetProducts())) +
-                      "; change Products of the Transformer Reader.");
-  }
+  ThrowIf<OptionError>(recording.products != model.GetProducts(), begin, "expected products in ",
+    Name(recording.products), " as in the recording, found ", Name(model.GetProducts()),
+    "; change Products of the Transformer Reader.");
 }
 
 /// The number of layers, as far as it is known.
@@ -111,11 +108,8 @@ void RequireSameLayers(
 {
   const auto streams = static_cast<std::int64_t>(recording.residual.size()) - 1;
   const std::int64_t layers = recording.layerCount > 0 ? recording.layerCount : streams;
-  if (recording.layers.empty() && layers > 0 && layers != config.layers)
-  {
-    throw OptionError(begin + "expected " + std::to_string(config.layers) +
-                      " layers as in the model, found " + std::to_string(layers) + ".");
-  }
+  ThrowIf<OptionError>(recording.layers.empty() && layers > 0 && layers != config.layers, begin,
+    "expected ", config.layers, " layers as in the model, found ", layers, ".");
 }
 
 void RequireSameSizes(
@@ -126,13 +120,11 @@ void RequireSameSizes(
                                    ? config.headDimension
                                    : first.heads[0].query.columns;
   const auto layers = ToIndex(std::max(recording.layerCount, recording.layers.back().index + 1));
-  if (layers != ToIndex(config.layers) || first.heads.size() != ToIndex(config.heads) ||
-      dimension != config.headDimension)
-  {
-    throw OptionError(
-      begin + "expected " + Sizes(config.layers, config.heads, config.headDimension) +
-      " as in the model, found " + Sizes(layers, first.heads.size(), dimension) + ".");
-  }
+  ThrowIf<OptionError>(layers != ToIndex(config.layers) ||
+                         first.heads.size() != ToIndex(config.heads) ||
+                         dimension != config.headDimension,
+    begin, "expected ", Sizes(config.layers, config.heads, config.headDimension),
+    " as in the model, found ", Sizes(layers, first.heads.size(), dimension), ".");
 }
 
 void RequireSameTokens(
@@ -140,12 +132,8 @@ void RequireSameTokens(
 {
   for (const std::int64_t id : recording.tokens.id)
   {
-    if (id < 0 || id >= config.vocabulary)
-    {
-      throw OptionError(begin + "expected token ids from 0 to " +
-                        std::to_string(config.vocabulary - 1) + ", found " + std::to_string(id) +
-                        ".");
-    }
+    ThrowIf<OptionError>(id < 0 || id >= config.vocabulary, begin, "expected token ids from 0 to ",
+      config.vocabulary - 1, ", found ", id, ".");
   }
 }
 
@@ -174,13 +162,9 @@ void RequireSameModel(const Recording& recording, const Transformer& model, cons
     {
       continue;
     }
-    if (!IsQueryOf(layer, *x, stored))
-    {
-      throw OptionError(begin + "expected the queries that the model has in layer " +
-                        std::to_string(layer.index) +
-                        " for the recorded tokens, found others; choose the model of the "
-                        "recording.");
-    }
+    ThrowIf<OptionError>(!IsQueryOf(layer, *x, stored), begin,
+      "expected the queries that the model has in layer ", layer.index,
+      " for the recorded tokens, found others; choose the model of the recording.");
     return;
   }
 }
@@ -195,11 +179,8 @@ void RequireSamePart(
   }
   const std::string begin = what + " needs the model that was recorded: ";
   const TransformerConfig& config = model.GetConfig();
-  if (config.encoder == nullptr)
-  {
-    throw OptionError(begin + "expected one with an encoder and a decoder, found one of " +
-                      config.architecture + ".");
-  }
+  ThrowIf<OptionError>(config.encoder == nullptr, begin,
+    "expected one with an encoder and a decoder, found one of ", config.architecture, ".");
   if (!part.layers.empty())
   {
     RequireSameSizes(part, kind == AttentionKind::Encoder ? *config.encoder : config, begin);
@@ -217,9 +198,8 @@ void RequireSameProcessing(
   {
     const auto nameOf = [](WeightProcessing processing)
     { return processing == WeightProcessing::Processed ? "processed" : "unprocessed"; };
-    throw OptionError(what + " needs the weights that were recorded: expected " + nameOf(recorded) +
-                      " ones, found " + nameOf(given) +
-                      " ones; change Processing of the Transformer Reader.");
+    throw OptionError(what, " needs the weights that were recorded: expected ", nameOf(recorded),
+      " ones, found ", nameOf(given), " ones; change Processing of the Transformer Reader.");
   }
 }
 

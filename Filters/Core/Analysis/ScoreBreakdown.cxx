@@ -1,17 +1,16 @@
 #include "ScoreBreakdown.h"
 
-#include "ArchitectureLimits.h"
-#include "AttentionKernels.h"
-#include "Error.h"
-#include "Index.h"
-#include "MappedFile.h"
-#include "MatrixProduct.h"
-#include "RecordedAttention.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Files/MappedFile.h"
+#include "Numerics/AttentionKernels.h"
+#include "Numerics/MatrixProduct.h"
+#include "Recording/RecordedAttention.h"
+#include "Weights/ArchitectureLimits.h"
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <string>
 
 namespace atlas
 {
@@ -24,26 +23,18 @@ void RequireSplittable(const Recording& recording, std::int64_t sequence, std::i
   RequireOneSequence(recording, sequence);
   EvaluateAttention(recording, sequence, layer, head, AttentionQuantity::Content, 0, 0, nullptr);
   const RecordedHead& recorded = FindHead(recording, layer, head);
-  if (recorded.HasAttention())
-  {
-    throw OptionError("layer " + std::to_string(layer) + ", head " + std::to_string(head) +
-                      ": the recording stores attention that does not follow from its queries and "
-                      "keys, so its scores cannot be split.");
-  }
+  ThrowIf<OptionError>(recorded.HasAttention(), "layer ", layer, ", head ", head,
+    ": the recording stores attention that does not follow from its queries and keys, so its "
+    "scores cannot be split.");
   RequireUncapped(recording, layer, "split");
-  if (queryBias.size() != ToIndex(recorded.query.columns))
-  {
-    throw OptionError("expected a model with queries of " + std::to_string(recorded.query.columns) +
-                      " components, as in the recording, found " +
-                      std::to_string(queryBias.size()) + ".");
-  }
+  ThrowIf<OptionError>(queryBias.size() != ToIndex(recorded.query.columns),
+    "expected a model with queries of ", recorded.query.columns,
+    " components, as in the recording, found ", queryBias.size(), ".");
   const bool hasBias =
     std::any_of(queryBias.begin(), queryBias.end(), [](float component) { return component != 0; });
-  if (recording.rotated && hasBias)
-  {
-    throw OptionError("the model rotates queries together with their bias (RoPE), so no part of "
-                      "its scores depends on the key alone.");
-  }
+  ThrowIf<OptionError>(recording.rotated && hasBias,
+    "the model rotates queries together with their bias (RoPE), so "
+    "no part of its scores depends on the key alone.");
 }
 
 /// Queries without their bias [end - begin, d_head].
@@ -64,18 +55,13 @@ std::vector<float> QueryBias(
   const Transformer& model, std::int64_t layer, std::int64_t head, AttentionKind kind)
 {
   const bool isEncoder = kind == AttentionKind::Encoder;
-  if (kind != AttentionKind::Decoder && model.GetConfig().encoder == nullptr)
-  {
-    throw OptionError("expected a model with an encoder and a decoder, found one of " +
-                      model.GetConfig().architecture + ".");
-  }
+  ThrowIf<OptionError>(kind != AttentionKind::Decoder && model.GetConfig().encoder == nullptr,
+    "expected a model with an encoder and a decoder, found one of ", model.GetConfig().architecture,
+    ".");
   const TransformerConfig& config = isEncoder ? *model.GetConfig().encoder : model.GetConfig();
-  if (layer < 0 || layer >= config.layers || head < 0 || head >= config.heads)
-  {
-    throw OptionError("expected a model with layer " + std::to_string(layer) + " and head " +
-                      std::to_string(head) + ", found one of " + std::to_string(config.layers) +
-                      " layers of " + std::to_string(config.heads) + " heads.");
-  }
+  ThrowIf<OptionError>(layer < 0 || layer >= config.layers || head < 0 || head >= config.heads,
+    "expected a model with layer ", layer, " and head ", head, ", found one of ", config.layers,
+    " layers of ", config.heads, " heads.");
   RefuseSwitches(config, "parts of scores",
     { ArchitectureSwitch::QueryKeyNorms, ArchitectureSwitch::ProjectionClip,
       ArchitectureSwitch::ScoreCap, ArchitectureSwitch::LatentAttention });

@@ -1,7 +1,5 @@
 #include "TokenCounts.h"
 
-#include "Index.h"
-
 #include <algorithm>
 #include <iterator>
 #include <map>

@@ -1,6 +1,6 @@
 #include "TopTokens.h"
 
-#include "Lanes.h"
+#include "Numerics/Lanes.h"
 
 #include <limits>
 

@@ -1,7 +1,7 @@
 #include "AttentionEvaluation.h"
 
-#include "AttentionKernels.h"
-#include "Error.h"
+#include "Base/Error.h"
+#include "Numerics/AttentionKernels.h"
 
 #include <cmath>
 
@@ -13,20 +13,13 @@ using Eigen::Vector3d;
 void CheckOptions(const AttentionOnlyModel& model, const EvaluationOptions& options)
 {
   const std::size_t weights = options.headWeights.size();
-  if (weights != 0 && weights != model.HeadCount())
-  {
-    throw OptionError(
-      "HeadWeights: expected one weight for each of the " + std::to_string(model.HeadCount()) +
-      " heads of the model (or none, for all 1), found " + std::to_string(weights) + ".");
-  }
+  ThrowIf<OptionError>(weights != 0 && weights != model.HeadCount(),
+    "HeadWeights: expected one weight for each of the ", model.HeadCount(),
+    " heads of the model (or none, for all 1), found ", weights, ".");
   for (std::size_t h = 0; h < weights; ++h)
   {
-    if (!std::isfinite(options.headWeights[h]))
-    {
-      throw OptionError("HeadWeights: expected finite numbers, found " +
-                        std::to_string(options.headWeights[h]) + " for head " + std::to_string(h) +
-                        ".");
-    }
+    ThrowIf<OptionError>(!std::isfinite(options.headWeights[h]),
+      "HeadWeights: expected finite numbers, found ", options.headWeights[h], " for head ", h, ".");
   }
 }
 

@@ -1,9 +1,10 @@
 #include "AttentionOnlyModel.h"
 
-#include "Error.h"
-#include "Safetensors.h"
+#include "Base/Error.h"
+#include "Files/Safetensors.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -15,19 +16,16 @@ namespace
 
 constexpr std::int64_t EmbeddingDimension = 3;
 
-/// The names of the four matrices of a head in a file.
+/// The names of the four matrices of a head in a file, before and behind its number.
 struct HeadNames
 {
   std::string_view prefix;
-  std::string_view query;
-  std::string_view key;
-  std::string_view value;
-  std::string_view output;
+  std::array<std::string_view, 4> suffixes; ///< query, key, value, output
 };
 
-constexpr HeadNames NativeHead = { "heads.", ".query", ".key", ".value", ".output" };
-constexpr HeadNames StateDictHead = { "attn_seq.0.", ".q_proj_weight", ".k_proj_weight",
-  ".v_proj_weight", ".out_proj.weight" };
+constexpr HeadNames NativeHead = { "heads.", { ".query", ".key", ".value", ".output" } };
+constexpr HeadNames StateDictHead = { "attn_seq.0.",
+  { ".q_proj_weight", ".k_proj_weight", ".v_proj_weight", ".out_proj.weight" } };
 
 /// Fetches and checks tensors; every error names the source and the tensor.
 class TensorReader
@@ -39,16 +37,17 @@ public:
   {
   }
 
-  [[noreturn]] void Fail(const std::string& message) const
+  template<class... Parts>
+  [[noreturn]] void Fail(const Parts&... parts) const
   {
-    throw ModelError(this->Source + ": " + message);
+    throw ModelError(this->Source, ": ", parts...);
   }
 
   [[noreturn]] void FailShape(
     std::string_view name, const std::string& expected, const TensorView& found) const
   {
-    this->Fail("tensor '" + std::string(name) + "': expected shape " + expected + ", found " +
-               ToString(found.shape) + ".");
+    this->Fail(
+      "tensor '", name, "': expected shape ", expected, ", found ", ToString(found.shape), ".");
   }
 
   bool Has(std::string_view name) const { return this->Tensors.count(name) != 0; }
@@ -58,7 +57,7 @@ public:
     const auto found = this->Tensors.find(name);
     if (found == this->Tensors.end())
     {
-      this->Fail("tensor '" + std::string(name) + "' is missing.");
+      this->Fail("tensor '", name, "' is missing.");
     }
     return found->second;
   }
@@ -84,9 +83,8 @@ public:
       const double value = view.At(static_cast<std::uint64_t>(i));
       if (!std::isfinite(value))
       {
-        this->Fail("tensor '" + std::string(name) + "' holds " + std::to_string(value) +
-                   " at row " + std::to_string(i / matrix.cols()) + ", column " +
-                   std::to_string(i % matrix.cols()) + "; expected finite numbers.");
+        this->Fail("tensor '", name, "' holds ", value, " at row ", i / matrix.cols(), ", column ",
+          i % matrix.cols(), "; expected finite numbers.");
       }
       matrix.data()[i] = value;
     }
@@ -111,8 +109,8 @@ void CheckVersion(const TensorReader& reader, const Metadata& metadata)
   if (format != metadata.end() && format->second == AttentionOnlyFormat &&
       version != metadata.end() && version->second != AttentionOnlyVersion)
   {
-    reader.Fail(std::string("expected version ") + AttentionOnlyVersion + " of the format " +
-                AttentionOnlyFormat + ", found version '" + version->second + "'.");
+    reader.Fail("expected version ", AttentionOnlyVersion, " of the format ", AttentionOnlyFormat,
+      ", found version '", version->second, "'.");
   }
 }
 
@@ -131,17 +129,14 @@ std::size_t CountHeads(const TensorReader& reader, const HeadNames& names)
       const auto result = std::from_chars(begin, end, index);
       if (result.ec != std::errc() || result.ptr == begin || *result.ptr != '.')
       {
-        reader.Fail("tensor '" + name + "': expected a head's number after '" +
-                    std::string(names.prefix) + "'.");
+        reader.Fail("tensor '", name, "': expected a head's number after '", names.prefix, "'.");
       }
       const std::string_view suffix(result.ptr, end - result.ptr);
-      if (suffix != names.query && suffix != names.key && suffix != names.value &&
-          suffix != names.output)
+      const auto& known = names.suffixes;
+      if (std::find(known.begin(), known.end(), suffix) == known.end())
       {
-        reader.Fail("tensor '" + name + "': expected one of '" + std::string(names.query) + "', '" +
-                    std::string(names.key) + "', '" + std::string(names.value) + "' and '" +
-                    std::string(names.output) + "' after the head's number, found '" +
-                    std::string(suffix) + "'.");
+        reader.Fail("tensor '", name, "': expected one of '", known[0], "', '", known[1], "', '",
+          known[2], "' and '", known[3], "' after the head's number, found '", suffix, "'.");
       }
       indices.insert(index);
     }
@@ -151,9 +146,8 @@ std::size_t CountHeads(const TensorReader& reader, const HeadNames& names)
   {
     if (index != expected)
     {
-      reader.Fail("heads must be numbered from 0 without a gap, but head " +
-                  std::to_string(expected) + " is missing while head " + std::to_string(index) +
-                  " is there.");
+      reader.Fail("heads must be numbered from 0 without a gap, but head ", expected,
+        " is missing while head ", index, " is there.");
     }
     ++expected;
   }
@@ -164,20 +158,19 @@ std::size_t CountHeads(const TensorReader& reader, const HeadNames& names)
 AttentionHead ReadHead(
   TensorReader& reader, const HeadNames& names, std::size_t h, std::int64_t dimension)
 {
-  const std::string prefix = std::string(names.prefix) + std::to_string(h);
-  const auto rows = [&](std::string_view suffix)
+  const auto nameOf = [&](std::size_t i) { return Concat(names.prefix, h, names.suffixes.at(i)); };
+  const auto rows = [&](std::size_t i)
   {
     const std::string d = dimension < 0 ? "d_h" : std::to_string(dimension);
-    return reader.GetMatrix<Rows3>(
-      prefix + std::string(suffix), dimension, EmbeddingDimension, "[" + d + ", 3]");
+    return reader.GetMatrix<Rows3>(nameOf(i), dimension, EmbeddingDimension, "[" + d + ", 3]");
   };
   AttentionHead head;
-  head.query = rows(names.query);
+  head.query = rows(0);
   dimension = head.query.rows();
-  head.key = rows(names.key);
-  head.value = rows(names.value);
-  head.output = reader.GetMatrix<Columns3>(prefix + std::string(names.output), EmbeddingDimension,
-    dimension, "[3, " + std::to_string(dimension) + "]");
+  head.key = rows(1);
+  head.value = rows(2);
+  head.output = reader.GetMatrix<Columns3>(
+    nameOf(3), EmbeddingDimension, dimension, Concat("[3, ", dimension, "]"));
   return head;
 }
 
@@ -203,13 +196,13 @@ int ResolveSubHeads(const TensorReader& reader, const Metadata& metadata, int su
     const auto result = std::from_chars(text.data(), text.data() + text.size(), subHeads);
     if (result.ec != std::errc() || result.ptr != text.data() + text.size())
     {
-      reader.Fail("metadata 'nb_head': expected an integer, found '" + text + "'.");
+      reader.Fail("metadata 'nb_head': expected an integer, found '", text, "'.");
     }
   }
   if (subHeads < 1 || EmbeddingDimension % subHeads != 0)
   {
-    reader.Fail("the number of sub-heads must divide the embedding dimension 3, found " +
-                std::to_string(subHeads) + ".");
+    reader.Fail(
+      "the number of sub-heads must divide the embedding dimension 3, found ", subHeads, ".");
   }
   return subHeads;
 }
@@ -222,12 +215,12 @@ std::vector<AttentionHead> ReadStateDictHeads(
     if (name.compare(0, 9, "attn_seq.") == 0 &&
         name.compare(0, StateDictHead.prefix.size(), StateDictHead.prefix) != 0)
     {
-      reader.Fail("expected one attention layer, attn_seq.0, found tensor '" + name + "'.");
+      reader.Fail("expected one attention layer, attn_seq.0, found tensor '", name, "'.");
     }
     // For example unemb.bias, out_proj.bias, in_proj_bias, bias_k.
     if (name.find("bias") != std::string::npos)
     {
-      reader.Fail("expected a model without biases, found tensor '" + name + "'.");
+      reader.Fail("expected a model without biases, found tensor '", name, "'.");
     }
   }
   const Eigen::Index split = ResolveSubHeads(reader, metadata, subHeads);
@@ -248,32 +241,36 @@ std::vector<AttentionHead> ReadStateDictHeads(
   return heads;
 }
 
-TokenMatrix ReadNextToken(const TensorReader& reader, const std::string& name, std::int64_t n)
+/// A tensor of this shape, whose axes are the vocabulary.
+const TensorView& GetTargets(
+  const TensorReader& reader, const std::string& name, const Shape& shape)
 {
   const TensorView& view = reader.Get(name);
-  if (view.shape != Shape{ n, n })
+  if (view.shape != shape)
   {
-    reader.FailShape(name, ToString({ n, n }) + " (the vocabulary)", view);
+    reader.FailShape(name, ToString(shape) + " (the vocabulary)", view);
   }
+  return view;
+}
+
+TokenMatrix ReadNextToken(const TensorReader& reader, const std::string& name, std::int64_t n)
+{
   std::vector<std::int64_t> values;
   try
   {
-    values = view.ToInteger();
+    values = GetTargets(reader, name, { n, n }).ToInteger();
   }
   catch (const FormatError& e)
   {
-    reader.Fail("tensor '" + name + "': " + e.what());
+    reader.Fail("tensor '", name, "': ", e.what());
   }
   TokenMatrix matrix(n, n);
-  for (std::size_t i = 0; i < values.size(); ++i)
+  for (Eigen::Index i = 0; i < matrix.size(); ++i)
   {
     if (values[i] < 0 || values[i] >= n)
     {
-      const auto row = static_cast<std::int64_t>(i) / n;
-      const auto column = static_cast<std::int64_t>(i) % n;
-      reader.Fail("tensor '" + name + "' holds " + std::to_string(values[i]) + " at row " +
-                  std::to_string(row) + ", column " + std::to_string(column) +
-                  "; expected a token from 0 to " + std::to_string(n - 1) + ".");
+      reader.Fail("tensor '", name, "' holds ", values[i], " at row ", i / n, ", column ", i % n,
+        "; expected a token from 0 to ", n - 1, ".");
     }
     matrix.data()[i] = values[i];
   }
@@ -284,31 +281,19 @@ TokenMatrix ReadNextToken(const TensorReader& reader, const std::string& name, s
 TokenMatrix ReadNextTokenDistribution(
   const TensorReader& reader, const std::string& name, std::int64_t n)
 {
-  const TensorView& view = reader.Get(name);
-  if (view.shape != Shape{ n, n, n })
-  {
-    reader.FailShape(name, ToString({ n, n, n }) + " (the vocabulary)", view);
-  }
-  const std::vector<double> values = view.ToDouble();
+  const std::vector<double> values = GetTargets(reader, name, { n, n, n }).ToDouble();
   TokenMatrix matrix(n, n);
   for (Eigen::Index i = 0; i < matrix.size(); ++i)
   {
     const auto begin = values.begin() + i * n;
     if (!std::all_of(begin, begin + n, [](double p) { return std::isfinite(p); }))
     {
-      reader.Fail("tensor '" + name + "' holds a value that is not finite at row " +
-                  std::to_string(i / n) + ", column " + std::to_string(i % n) + ".");
+      reader.Fail("tensor '", name, "' holds a value that is not finite at row ", i / n,
+        ", column ", i % n, ".");
     }
     matrix.data()[i] = std::max_element(begin, begin + n) - begin;
   }
   return matrix;
-}
-
-template<class MatrixType>
-Tensor ToTensor(DType precision, const MatrixType& matrix)
-{
-  return Tensor::FromDouble(precision, { matrix.rows(), matrix.cols() },
-    std::vector<double>(matrix.data(), matrix.data() + matrix.size()));
 }
 
 }
@@ -361,17 +346,21 @@ AttentionOnlyModel MakeAttentionOnlyModel(
 Tensors MakeTensors(const AttentionOnlyModel& model)
 {
   Tensors tensors;
-  tensors["word_embedding"] = ToTensor(model.precision, model.wordEmbedding);
-  tensors["position_embedding"] = ToTensor(model.precision, model.positionEmbedding);
-  tensors["unembedding"] = ToTensor(model.precision, model.unembedding);
+  const auto add = [&](const std::string& name, const auto& matrix)
+  {
+    tensors[name] = Tensor::FromDouble(model.precision, { matrix.rows(), matrix.cols() },
+      std::vector<double>(matrix.data(), matrix.data() + matrix.size()));
+  };
+  add("word_embedding", model.wordEmbedding);
+  add("position_embedding", model.positionEmbedding);
+  add("unembedding", model.unembedding);
   for (std::size_t h = 0; h < model.heads.size(); ++h)
   {
-    const AttentionHead& head = model.heads[h];
     const std::string prefix = "heads." + std::to_string(h);
-    tensors[prefix + ".query"] = ToTensor(model.precision, head.query);
-    tensors[prefix + ".key"] = ToTensor(model.precision, head.key);
-    tensors[prefix + ".value"] = ToTensor(model.precision, head.value);
-    tensors[prefix + ".output"] = ToTensor(model.precision, head.output);
+    add(prefix + ".query", model.heads[h].query);
+    add(prefix + ".key", model.heads[h].key);
+    add(prefix + ".value", model.heads[h].value);
+    add(prefix + ".output", model.heads[h].output);
   }
   if (model.HasTargets())
   {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Tensor.h"
+#include "Files/Tensor.h"
 
 #include <filesystem>
 #include <vector>

@@ -1,12 +1,11 @@
 #include "ClassAreas.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/Pi.h"
 #include "HeadAccuracy.h"
-#include "Pi.h"
 
 #include <cmath>
 #include <numeric>
-#include <string>
 
 namespace atlas
 {
@@ -66,15 +65,10 @@ ClassCounter::ClassCounter(const AttentionOnlyModel& model, const EvaluationOpti
   , Columns(columns)
   , Rows(rows)
 {
-  const std::string found = std::to_string(columns) + " x " + std::to_string(rows) + ".";
-  if (columns < 1 || rows < 1)
-  {
-    throw OptionError("Resolution: expected at least 1 x 1 points, found " + found);
-  }
-  if (columns > MaximumPoints / rows)
-  {
-    throw OptionError("Resolution: expected at most 2^33 points, found " + found);
-  }
+  ThrowIf<OptionError>(columns < 1 || rows < 1,
+    "Resolution: expected at least 1 x 1 points, found ", columns, " x ", rows, ".");
+  ThrowIf<OptionError>(columns > MaximumPoints / rows,
+    "Resolution: expected at most 2^33 points, found ", columns, " x ", rows, ".");
   this->Evaluator.SetColumns(MiddleAngles(columns));
 }
 

@@ -1,10 +1,9 @@
 #include "Deformation.h"
 
-#include "Error.h"
-#include "Pi.h"
+#include "Base/Error.h"
+#include "Base/Pi.h"
 
 #include <cmath>
-#include <string>
 
 #include <Eigen/Eigenvalues>
 
@@ -17,12 +16,6 @@ constexpr double ChartEnd = 1e-6;
 
 /// Extents smaller than this, relative to the largest, are treated as 0.
 constexpr double Flat = 1e-6;
-
-std::string ToText(const Eigen::Vector3d& vector)
-{
-  return "(" + std::to_string(vector[0]) + ", " + std::to_string(vector[1]) + ", " +
-         std::to_string(vector[2]) + ")";
-}
 
 void CheckFinite(const Rows3& vectors)
 {
@@ -44,17 +37,14 @@ Eigen::Vector3d Invert(const Eigen::Vector3d& extents)
 
 Rows3 ToUnitSphere(const Rows3& vectors)
 {
+  Rows3 result(vectors.rows(), 3);
   for (Eigen::Index i = 0; i < vectors.rows(); ++i)
   {
     if (vectors.row(i).isZero(0))
     {
       throw NoDirection(i);
     }
-  }
-  // stableNormalized also works for vectors whose squares would underflow.
-  Rows3 result(vectors.rows(), 3);
-  for (Eigen::Index i = 0; i < vectors.rows(); ++i)
-  {
+    // It also works for vectors whose squares would underflow.
     result.row(i) = vectors.row(i).stableNormalized();
   }
   return result;
@@ -79,12 +69,9 @@ void CheckDonut(const Donut& donut)
 {
   const bool valid = std::isfinite(donut.majorRadius) && donut.minorRadius > 0 &&
                      donut.majorRadius > donut.minorRadius;
-  if (!valid)
-  {
-    throw OptionError(
-      "MajorRadius and MinorRadius: expected 0 < MinorRadius < MajorRadius, found " +
-      std::to_string(donut.minorRadius) + " and " + std::to_string(donut.majorRadius) + ".");
-  }
+  ThrowIf<OptionError>(!valid,
+    "MajorRadius and MinorRadius: expected 0 < MinorRadius < MajorRadius, found ",
+    donut.minorRadius, " and ", donut.majorRadius, ".");
 }
 
 double WrapAngle(double theta)
@@ -95,14 +82,14 @@ double WrapAngle(double theta)
 
 OptionError NotFinite(const Eigen::Vector3d& vector, std::int64_t point)
 {
-  return OptionError("expected finite vectors, found " + ToText(vector) + " at point " +
-                     std::to_string(point) + ".");
+  return OptionError("expected finite vectors, found (", vector[0], ", ", vector[1], ", ",
+    vector[2], ") at point ", point, ".");
 }
 
 OptionError NoDirection(std::int64_t point)
 {
-  return OptionError("expected vectors other than 0, as 0 has no direction, found 0 at point " +
-                     std::to_string(point) + ".");
+  return OptionError(
+    "expected vectors other than 0, as 0 has no direction, found 0 at point ", point, ".");
 }
 
 Eigen::Matrix3d LinearMap(

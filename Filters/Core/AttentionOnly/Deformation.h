@@ -1,7 +1,7 @@
 #pragma once
 
 #include "AttentionOnlyModel.h"
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <cstdint>
 

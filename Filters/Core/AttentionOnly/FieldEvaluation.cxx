@@ -1,9 +1,9 @@
 #include "FieldEvaluation.h"
 
-#include "ClassPalette.h"
-#include "Error.h"
-#include "FieldKernel.h"
-#include "InstructionSets.h"
+#include "Base/Error.h"
+#include "Drawing/ClassPalette.h"
+#include "Internal/FieldKernel.h"
+#include "Numerics/InstructionSets.h"
 
 #include <algorithm>
 #include <cmath>
@@ -38,12 +38,10 @@ void CheckMagnitude(const AttentionOnlyModel& model, const EvaluationOptions& op
     output += std::abs(HeadWeight(options, h)) * headOutput;
   }
   largest = std::max({ largest, output, output * model.unembedding.norm() });
-  if (!(largest < static_cast<double>(std::numeric_limits<float>::max()) / 4))
-  {
-    throw ModelError("the model's weights are too large to be evaluated in single precision: its "
-                     "scores, outputs or logits could reach " +
-                     std::to_string(largest) + ".");
-  }
+  ThrowIf<ModelError>(!(largest < static_cast<double>(std::numeric_limits<float>::max()) / 4),
+    "the model's weights are too large to be evaluated in single precision: its scores, outputs or "
+    "logits could reach ",
+    largest, ".");
 }
 
 Matrix3d ByColumns(const Vector3d& first, const Vector3d& second, const Vector3d& third)
@@ -75,14 +73,10 @@ Repeated Repeat(float number)
   return repeated;
 }
 
-RepeatedLinear Repeat(const LinearFunction& linear)
+template<class Value>
+auto Repeat(const std::array<Value, 3>& values)
 {
-  return { Repeat(linear[0]), Repeat(linear[1]), Repeat(linear[2]) };
-}
-
-std::array<RepeatedLinear, 3> Repeat(const std::array<LinearFunction, 3>& linear)
-{
-  return { Repeat(linear[0]), Repeat(linear[1]), Repeat(linear[2]) };
+  return std::array{ Repeat(values[0]), Repeat(values[1]), Repeat(values[2]) };
 }
 
 /// The intensity of the class color as a function of the probability (ColorIntensity): 1 at
@@ -167,10 +161,8 @@ FieldModel MakeFieldModel(const AttentionOnlyModel& model, const EvaluationOptio
 FieldEvaluator::FieldEvaluator(const AttentionOnlyModel& model, const EvaluationOptions& options)
 {
   CheckOptions(model, options);
-  if (options.residual == Residual::RawEmbedding)
-  {
-    throw OptionError("Residual: RawEmbedding is defined at token pairs only.");
-  }
+  ThrowIf<OptionError>(options.residual == Residual::RawEmbedding,
+    "Residual: RawEmbedding is defined at token pairs only.");
   CheckMagnitude(model, options);
   InitializeTarget();
   this->Model = std::make_shared<const FieldModel>(MakeFieldModel(model, options));

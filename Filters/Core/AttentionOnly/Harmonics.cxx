@@ -1,12 +1,11 @@
 #include "Harmonics.h"
 
-#include "Error.h"
-#include "VectorMath.h"
+#include "Base/Error.h"
+#include "Numerics/VectorMath.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 
 namespace atlas
 {
@@ -19,19 +18,15 @@ void CheckCoefficients(const HarmonicCoefficients& coefficients)
   double largest = 0;
   for (std::size_t i = 0; i < HarmonicCount; ++i)
   {
-    if (!std::isfinite(coefficients[i]))
-    {
-      throw OptionError("Coefficients: expected finite numbers, found " +
-                        std::to_string(coefficients[i]) + " for " + HarmonicNames.at(i) + ".");
-    }
+    ThrowIf<OptionError>(!std::isfinite(coefficients[i]),
+      "Coefficients: expected finite numbers, found ", coefficients[i], " for ",
+      HarmonicNames.at(i), ".");
     largest += std::abs(coefficients[i]);
   }
-  if (!(largest < static_cast<double>(std::numeric_limits<float>::max()) / 4))
-  {
-    throw OptionError("Coefficients: expected a score that single precision can hold, found "
-                      "coefficients whose magnitudes add up to " +
-                      std::to_string(largest) + ".");
-  }
+  ThrowIf<OptionError>(!(largest < static_cast<double>(std::numeric_limits<float>::max()) / 4),
+    "Coefficients: expected a score that single precision can hold, found coefficients whose "
+    "magnitudes add up to ",
+    largest, ".");
 }
 
 }
@@ -65,11 +60,9 @@ HarmonicCoefficients ScoreHarmonics(const AttentionOnlyModel& model, std::size_t
   result[Harmonic::CosDifference] = m.trace() / 2;
   result[Harmonic::SinDifference] = (m(0, 1) - m(1, 0)) / 2;
   ApplyTies(result);
-  if (!std::all_of(result.begin(), result.end(), [](double k) { return std::isfinite(k); }))
-  {
-    throw ModelError(
-      "the scores of head " + std::to_string(head) + " are too large for double precision.");
-  }
+  ThrowIf<ModelError>(
+    !std::all_of(result.begin(), result.end(), [](double k) { return std::isfinite(k); }),
+    "the scores of head ", head, " are too large for double precision.");
   return result;
 }
 
@@ -103,11 +96,9 @@ HarmonicCoefficients ProductHarmonics(const ProductParameters& parameters)
   const auto& [a, alpha, b, c, gamma, d] = parameters;
   for (const double parameter : { a, alpha, b, c, gamma, d })
   {
-    if (!std::isfinite(parameter))
-    {
-      throw OptionError("Product: expected finite numbers A, Alpha, B, C, Gamma, D, found " +
-                        std::to_string(parameter) + " among them.");
-    }
+    ThrowIf<OptionError>(!std::isfinite(parameter),
+      "Product: expected finite numbers A, Alpha, B, C, Gamma, D, found ", parameter,
+      " among them.");
   }
   const double half = a * c / 2;
   HarmonicCoefficients result;

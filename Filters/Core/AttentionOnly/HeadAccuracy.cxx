@@ -1,6 +1,6 @@
 #include "HeadAccuracy.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <algorithm>
 #include <string>
@@ -48,11 +48,9 @@ void CheckHeads(const AttentionOnlyModel& model, const std::array<int, 3>& heads
     std::all_of(heads.begin(), heads.end(), [&](int h) { return h >= 0 && h < count; });
   if (!inRange || a == b || b == c || a == c)
   {
-    throw OptionError("HeadIndices: expected three different heads of the model, which has " +
-                      std::to_string(count) + (count == 1 ? " (head 0)" : " (0 to ") +
-                      (count == 1 ? "" : std::to_string(count - 1) + ")") + ", found " +
-                      std::to_string(a) + ", " + std::to_string(b) + ", " + std::to_string(c) +
-                      ".");
+    const std::string which = count == 1 ? "head 0" : Concat("0 to ", count - 1);
+    throw OptionError("HeadIndices: expected three different heads of the model, which has ", count,
+      " (", which, "), found ", a, ", ", b, ", ", c, ".");
   }
 }
 
@@ -97,13 +95,9 @@ Number LogitOf(const Rows3& unembedding, Index k, const std::array<Number, 3>& r
 
 void RequireTargets(const AttentionOnlyModel& model)
 {
-  if (!model.HasTargets())
-  {
-    const std::string n = std::to_string(model.VocabularySize());
-    throw ModelError("Input: expected a model with the tensor 'next_token' [" + n + ", " + n +
-                     "], the true next token of each pair, which accuracy compares with; found "
-                     "none.");
-  }
+  const Index n = model.VocabularySize();
+  ThrowIf<ModelError>(!model.HasTargets(), "Input: expected a model with the tensor 'next_token' [",
+    n, ", ", n, "], the true next token of each pair, which accuracy compares with; found none.");
 }
 
 HeadAccuracies CountCorrect(const AttentionOnlyModel& model, Residual residual)

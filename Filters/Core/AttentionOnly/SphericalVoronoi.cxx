@@ -1,13 +1,12 @@
 #include "SphericalVoronoi.h"
 
-#include "ConvexHull.h"
-#include "Error.h"
-#include "Pi.h"
+#include "Base/Error.h"
+#include "Base/Pi.h"
+#include "Numerics/ConvexHull.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <string>
 
 #include <Eigen/Geometry>
 #include <Eigen/SVD>
@@ -42,17 +41,11 @@ Vector3d Interpolate(const Vector3d& a, const Vector3d& b, double u)
 
 void CheckRows(const Rows3& rows)
 {
-  if (rows.rows() == 0)
-  {
-    throw GeometryError("unembedding: expected at least 1 row, found none.");
-  }
+  ThrowIf<GeometryError>(rows.rows() == 0, "unembedding: expected at least 1 row, found none.");
   for (Index i = 0; i < rows.rows(); ++i)
   {
-    if (!rows.row(i).allFinite())
-    {
-      throw GeometryError(
-        "unembedding: expected finite numbers, found inf or NaN in row " + std::to_string(i) + ".");
-    }
+    ThrowIf<GeometryError>(!rows.row(i).allFinite(),
+      "unembedding: expected finite numbers, found inf or NaN in row ", i, ".");
   }
 }
 
@@ -274,15 +267,23 @@ private:
              : std::find_if(arcs.begin() + static_cast<std::ptrdiff_t>(i) + 1, arcs.end(), follows);
       if (next == (last ? arcs.begin() + 1 : arcs.end()))
       {
-        throw GeometryError("unembedding: row " + std::to_string(cell.owner) +
-                            " is too close to others for the cells of the sphere to be told apart "
-                            "in double precision.");
+        throw GeometryError("unembedding: row ", cell.owner,
+          " is too close to others for the cells of the sphere to be told apart in double "
+          "precision.");
       }
       if (!last)
       {
         std::iter_swap(arcs.begin() + static_cast<std::ptrdiff_t>(i) + 1, next);
       }
     }
+  }
+
+  /// Of the great circle of an arc around a cell.
+  Vector3d InwardNormal(const VoronoiCell& cell, const VoronoiArc& arc) const
+  {
+    const int other = arc.first == cell.owner ? arc.second : arc.first;
+    const Vector3d normal = (this->Rows.row(cell.owner) - this->Rows.row(other)).transpose();
+    return normal.stableNormalized();
   }
 
   /// The depth of a point inside a cell: the sine of the smallest angle to its arcs; negative
@@ -292,10 +293,7 @@ private:
     double depth = 1;
     for (const std::size_t i : cell.arcs)
     {
-      const VoronoiArc& arc = this->Result.arcs[i];
-      const int other = arc.first == cell.owner ? arc.second : arc.first;
-      const Vector3d normal = (this->Rows.row(cell.owner) - this->Rows.row(other)).transpose();
-      depth = std::min(depth, normal.stableNormalized().dot(point));
+      depth = std::min(depth, this->InwardNormal(cell, this->Result.arcs[i]).dot(point));
     }
     return depth;
   }
@@ -311,9 +309,7 @@ private:
     for (const std::size_t i : cell.arcs)
     {
       const VoronoiArc& arc = this->Result.arcs[i];
-      const int other = arc.first == cell.owner ? arc.second : arc.first;
-      const Vector3d normal = (this->Rows.row(cell.owner) - this->Rows.row(other)).transpose();
-      centroid += arc.length * normal.stableNormalized();
+      centroid += arc.length * this->InwardNormal(cell, arc);
       mean += this->Result.vertices[arc.begin] + 2 * arc.middle + this->Result.vertices[arc.end];
     }
     centroid = centroid.stableNormalized();
@@ -368,11 +364,8 @@ SphereTessellator::SphereTessellator(const SphericalVoronoi& partition, int reso
   : Partition(partition)
   , Resolution(resolution)
 {
-  if (resolution < MinimumSphereResolution)
-  {
-    throw OptionError("Resolution: expected at least " + std::to_string(MinimumSphereResolution) +
-                      " segments of a great circle, found " + std::to_string(resolution) + ".");
-  }
+  ThrowIf<OptionError>(resolution < MinimumSphereResolution, "Resolution: expected at least ",
+    MinimumSphereResolution, " segments of a great circle, found ", resolution, ".");
   this->Result.points = partition.vertices;
   for (const VoronoiArc& arc : partition.arcs)
   {
@@ -444,15 +437,7 @@ void SphereTessellator::AddRings(
       const Vector3d end = this->Result.points[boundary[i]];
       outer[i] = this->AddPoint(Interpolate(cell.centre, end, static_cast<double>(r) / rings));
     }
-    if (r == 1)
-    {
-      this->AddFan(this->AddPoint(cell.centre), outer, cell.owner);
-    }
-    else
-    {
-      this->AddStrip(inner, outer, cell.owner);
-    }
-    inner = std::move(outer);
+    this->AddRing(cell.centre, inner, std::move(outer), cell.owner);
   }
 }
 
@@ -471,28 +456,25 @@ void SphereTessellator::AddWholeSphere(int owner)
         std::sin(polar) * std::cos(around), std::sin(polar) * std::sin(around), std::cos(polar));
       outer.push_back(this->AddPoint(point.normalized()));
     }
-    if (r == 1)
-    {
-      this->AddFan(this->AddPoint(Vector3d::UnitZ()), outer, owner);
-    }
-    else
-    {
-      this->AddStrip(inner, outer, owner);
-    }
-    inner = std::move(outer);
+    this->AddRing(Vector3d::UnitZ(), inner, std::move(outer), owner);
   }
   std::reverse(inner.begin(), inner.end()); // counterclockwise around the other pole
   this->AddFan(this->AddPoint(-Vector3d::UnitZ()), inner, owner);
 }
 
-void SphereTessellator::AddStrip(
-  const std::vector<std::int64_t>& inner, const std::vector<std::int64_t>& outer, int owner)
+void SphereTessellator::AddRing(const Vector3d& centre, std::vector<std::int64_t>& inner,
+  std::vector<std::int64_t> outer, int owner)
 {
+  if (inner.empty())
+  {
+    this->AddFan(this->AddPoint(centre), outer, owner);
+  }
   for (std::size_t i = 0; i < inner.size(); ++i)
   {
     const std::size_t next = (i + 1) % inner.size();
     this->AddPolygon({ inner[i], outer[i], outer[next], inner[next] }, owner);
   }
+  inner = std::move(outer);
 }
 
 void SphereTessellator::AddFan(

@@ -99,9 +99,10 @@ private:
   std::vector<std::int64_t> Boundary(const VoronoiCell& cell) const;
   void AddRings(const VoronoiCell& cell, const std::vector<std::int64_t>& boundary, int rings);
   void AddWholeSphere(int owner);
-  /// Adds the strip between two closed rings with equally many points, the inner ring first.
-  void AddStrip(
-    const std::vector<std::int64_t>& inner, const std::vector<std::int64_t>& outer, int owner);
+  /// Adds the strip between two closed rings with equally many points, or the fan from `centre` if
+  /// there is no inner one yet. The outer ring is the inner one then.
+  void AddRing(const Eigen::Vector3d& centre, std::vector<std::int64_t>& inner,
+    std::vector<std::int64_t> outer, int owner);
   /// Adds the triangles between a point and the closed ring around it.
   void AddFan(std::int64_t centre, const std::vector<std::int64_t>& ring, int owner);
   void AddPolygon(const std::vector<std::int64_t>& corners, int owner);

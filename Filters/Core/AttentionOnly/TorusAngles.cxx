@@ -1,6 +1,6 @@
 #include "TorusAngles.h"
 
-#include "Pi.h"
+#include "Base/Pi.h"
 
 #include <cmath>
 #include <limits>

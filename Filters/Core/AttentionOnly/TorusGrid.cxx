@@ -1,6 +1,6 @@
 #include "TorusGrid.h"
 
-#include "Pi.h"
+#include "Base/Pi.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 #include "TorusSurface.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "Parallel.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,6 +3,7 @@
 #include "NamedValues.h"
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 namespace atlas
@@ -17,14 +18,17 @@ enum class AttentionMask
                  ///< the target, which follows (Vaswani et al. 2017)
 };
 
-/// Their names in files and data objects.
+/// Their names in files and data objects, in this order.
 inline constexpr std::array<Named<AttentionMask>, 3> AttentionMasks = { {
   { "causal", AttentionMask::Causal },
   { "bidirectional", AttentionMask::Bidirectional },
   { "cross", AttentionMask::Cross },
 } };
 
-std::string_view Name(AttentionMask mask);
+inline std::string_view Name(AttentionMask mask)
+{
+  return AttentionMasks[static_cast<std::size_t>(mask)].name;
+}
 
 /// The attention of a transformer with an encoder and a decoder (Vaswani et al. 2017). Other
 /// transformers have Decoder alone.
@@ -42,7 +46,10 @@ inline constexpr std::array<Named<AttentionKind>, 3> AttentionKindNames = { {
   { "cross", AttentionKind::Cross },
 } };
 
-std::string_view Name(AttentionKind kind);
+inline std::string_view Name(AttentionKind kind)
+{
+  return AttentionKindNames[static_cast<std::size_t>(kind)].name;
+}
 
 /// Whether layer normalizations were folded into the weights and the weights were centered, as
 /// TransformerLens does by default.
@@ -53,14 +60,17 @@ enum class WeightProcessing
   Processed
 };
 
-/// Their names in files and data objects.
+/// Their names in files and data objects, in this order.
 inline constexpr std::array<Named<WeightProcessing>, 3> WeightProcessings = { {
   { "unknown", WeightProcessing::Unknown },
   { "unprocessed", WeightProcessing::Unprocessed },
   { "processed", WeightProcessing::Processed },
 } };
 
-std::string_view Name(WeightProcessing processing);
+inline std::string_view Name(WeightProcessing processing)
+{
+  return WeightProcessings[static_cast<std::size_t>(processing)].name;
+}
 
 /// The numbers that products of activations and weights are computed from. Sums are in single
 /// precision in any case.
@@ -70,12 +80,15 @@ enum class ProductPrecision
   Bfloat16 ///< both factors are rounded to BF16, floats with 8 significant bits
 };
 
-/// Their names in files and data objects.
+/// Their names in files and data objects, in this order.
 inline constexpr std::array<Named<ProductPrecision>, 2> ProductPrecisions = { {
   { "single", ProductPrecision::Single },
   { "bf16", ProductPrecision::Bfloat16 },
 } };
 
-std::string_view Name(ProductPrecision products);
+inline std::string_view Name(ProductPrecision products)
+{
+  return ProductPrecisions[static_cast<std::size_t>(products)].name;
+}
 
 }

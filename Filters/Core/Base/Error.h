@@ -1,17 +1,57 @@
 #pragma once
 
 #include <stdexcept>
+#include <string>
+#include <type_traits>
 
 namespace atlas
 {
+
+/// Joins texts and numbers, which are written as by std::to_string, to one text.
+template<class... Parts>
+std::string Concat(const Parts&... parts)
+{
+  std::string text;
+  const auto add = [&text](const auto& part)
+  {
+    using Part = std::decay_t<decltype(part)>;
+    static_assert(!std::is_same_v<Part, bool>, "give it as text");
+    if constexpr (std::is_arithmetic_v<Part> && !std::is_same_v<Part, char>)
+    {
+      text += std::to_string(part);
+    }
+    else
+    {
+      text += part;
+    }
+  };
+  (add(parts), ...);
+  return text;
+}
 
 /// The base class of all errors that Core throws. The message names the item (file, tensor,
 /// option), what was expected and what was found, and can be shown to users unchanged.
 class Error : public std::runtime_error
 {
 public:
-  using std::runtime_error::runtime_error;
+  /// The message is made of parts, as by Concat.
+  template<class... Parts>
+  explicit Error(const Parts&... parts)
+    : std::runtime_error(Concat(parts...))
+  {
+  }
 };
+
+/// Throws an error with this message, of parts as those of Concat, if something is wrong. The parts
+/// are evaluated in any case: where that takes long or is not possible, write an if.
+template<class ErrorType, class... Parts>
+void ThrowIf(bool isWrong, const Parts&... parts)
+{
+  if (isWrong)
+  {
+    throw ErrorType(parts...);
+  }
+}
 
 /// A file cannot be opened, mapped, written or renamed.
 class FileError : public Error

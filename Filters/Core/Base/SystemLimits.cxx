@@ -1,6 +1,6 @@
 #include "SystemLimits.h"
 
-#include "KnownMemory.h"
+#include "Internal/KnownMemory.h"
 
 #include <algorithm>
 #include <array>
@@ -101,27 +101,15 @@ double SumOf(const fs::path& path, const std::vector<std::string>& names)
 
 double ProcessorsOf(const fs::path& group, bool isUnified)
 {
-  std::optional<double> quota;
-  std::optional<double> period;
-  if (isUnified)
+  std::stringstream text; // "max" or -1 as the quota: no limit
+  text << std::ifstream(group / (isUnified ? "cpu.max" : "cpu.cfs_quota_us")).rdbuf();
+  if (!isUnified)
   {
-    std::ifstream file(group / "cpu.max");
-    std::string first; // "max": no limit
-    double second = 0;
-    if (file >> first >> second && first != "max")
-    {
-      quota = std::atof(first.c_str());
-      period = second;
-    }
+    text << ' ' << std::ifstream(group / "cpu.cfs_period_us").rdbuf();
   }
-  else
-  {
-    quota = ReadNumber(group / "cpu.cfs_quota_us"); // -1: no limit
-    period = ReadNumber(group / "cpu.cfs_period_us");
-  }
-  const double time = quota.value_or(0);
-  const double whole = period.value_or(0);
-  return time > 0 && whole > 0 ? time / whole : Unlimited;
+  double quota = 0;
+  double period = 0;
+  return text >> quota >> period && quota > 0 && period > 0 ? quota / period : Unlimited;
 }
 
 double FreeMemoryOf(const fs::path& group, bool isUnified)
@@ -192,6 +180,19 @@ double FreeWithinProcess()
   return limit == Unlimited ? limit : limit - MemoryOfProcess();
 }
 
+struct Free
+{
+  double bytes;
+  bool isOfGroups; ///< whether a group of the system is what limits it
+};
+
+Free FindFree(const fs::path& root)
+{
+  const double ofGroups = LimitsOfGroups(0, root).freeMemory;
+  const double free = std::min({ AvailableMemory(root), ofGroups, FreeWithinProcess() });
+  return { std::max(free, 0.), ofGroups <= free };
+}
+
 /// "1.5 GiB"
 std::string Size(double bytes)
 {
@@ -249,24 +250,6 @@ double AvailableMemory(const fs::path& root)
     file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
   }
   return file ? Kibibyte * kibibytes : Unlimited;
-}
-
-namespace
-{
-
-struct Free
-{
-  double bytes;
-  bool isOfGroups; ///< whether a group of the system is what limits it
-};
-
-Free FindFree(const fs::path& root)
-{
-  const double ofGroups = LimitsOfGroups(0, root).freeMemory;
-  const double free = std::min({ AvailableMemory(root), ofGroups, FreeWithinProcess() });
-  return { std::max(free, 0.), ofGroups <= free };
-}
-
 }
 
 double FreeMemory(const fs::path& root)

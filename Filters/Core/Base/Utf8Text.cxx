@@ -28,8 +28,8 @@ void RequireUtf8(std::string_view text, const std::string& source)
     std::array<char, 8> byte = {};
     std::snprintf(byte.data(), byte.size(), "0x%02x",
       static_cast<unsigned>(static_cast<unsigned char>(*invalid)));
-    throw FormatError(source + ": expected UTF-8, found the byte " + byte.data() + " at position " +
-                      std::to_string(invalid - text.begin()) + ".");
+    throw FormatError(source, ": expected UTF-8, found the byte ", byte.data(), " at position ",
+      invalid - text.begin(), ".");
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "LargestProducts.h"
-#include "TokenFinder.h"
+#include "Text/TokenFinder.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,13 +1,12 @@
 #include "CircuitFactors.h"
 
+#include "Base/Error.h"
+#include "Base/Parallel.h"
 #include "CircuitWeights.h"
-#include "Error.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
-#include "ThinSvd.h"
+#include "Numerics/MatrixProduct.h"
+#include "Weights/ThinSvd.h"
 
 #include <algorithm>
-#include <utility>
 
 #include <Eigen/Eigenvalues>
 
@@ -21,9 +20,15 @@ constexpr std::int64_t RowsPerBlock = 1024;
 constexpr std::int64_t PanelRows = 96;
 constexpr std::int64_t ReadRows = 64;
 
-DoubleMatrixBlock BlockOf(const DoubleMatrix& matrix, bool transposed = false)
+/// The product of two matrices, of which each may be transposed.
+DoubleMatrix Multiplied(
+  const DoubleMatrix& a, bool transposesA, const DoubleMatrix& b, bool transposesB)
 {
-  return { matrix.data(), matrix.cols(), transposed };
+  DoubleMatrix product(transposesA ? a.cols() : a.rows(), transposesB ? b.rows() : b.cols());
+  MultiplyMatrices(product.rows(), product.cols(), transposesA ? a.rows() : a.cols(), 1,
+    { a.data(), a.cols(), transposesA }, { b.data(), b.cols(), transposesB }, product.data(),
+    product.cols());
+  return product;
 }
 
 /// Calls read(begin, end) in parallel for pieces of a block of tokens, and puts the rows together.
@@ -72,11 +77,9 @@ void RequireOneVocabulary(const Transformer& model, bool withUnembedding)
   RequireUnembedding(model);
   const std::int64_t logits = model.GetWeights().unembedding.outputs;
   const std::int64_t tokens = model.GetConfig().vocabulary;
-  if (logits != tokens)
-  {
-    throw ModelError("circuits over the vocabulary: expected as many logits as tokens, found " +
-                     std::to_string(logits) + " for " + std::to_string(tokens) + ".");
-  }
+  ThrowIf<ModelError>(logits != tokens,
+    "circuits over the vocabulary: expected as many logits as tokens, found ", logits, " for ",
+    tokens, ".");
 }
 
 }
@@ -95,26 +98,22 @@ DoubleMatrix ColumnRoot(const DoubleMatrix& x)
 
 DoubleMatrix RowRoot(const DoubleMatrix& x)
 {
-  DoubleMatrix gram(x.rows(), x.rows());
-  MultiplyMatrices(
-    x.rows(), x.rows(), x.cols(), 1, BlockOf(x), BlockOf(x, true), gram.data(), gram.cols());
-  return RootOf(gram);
+  return RootOf(ProductTransposed(x, x));
 }
 
 DoubleMatrix Product(const DoubleMatrix& a, const DoubleMatrix& b)
 {
-  DoubleMatrix product(a.rows(), b.cols());
-  MultiplyMatrices(
-    a.rows(), b.cols(), a.cols(), 1, BlockOf(a), BlockOf(b), product.data(), product.cols());
-  return product;
+  return Multiplied(a, false, b, false);
+}
+
+DoubleMatrix ProductTransposed(const DoubleMatrix& a, const DoubleMatrix& b)
+{
+  return Multiplied(a, false, b, true);
 }
 
 DoubleMatrix TransposedProduct(const DoubleMatrix& a, const DoubleMatrix& b)
 {
-  DoubleMatrix product(a.cols(), b.cols());
-  MultiplyMatrices(
-    a.cols(), b.cols(), a.rows(), 1, BlockOf(a, true), BlockOf(b), product.data(), product.cols());
-  return product;
+  return Multiplied(a, true, b, false);
 }
 
 std::vector<double> SingularValues(const DoubleMatrix& matrix)
@@ -128,24 +127,17 @@ void RequireFinite(const ProcessedAttention& attention, std::int64_t layer)
   for (std::size_t h = 0; h < attention.heads.size(); ++h)
   {
     const ProcessedHead& head = attention.heads[h];
-    if (!head.query.allFinite() || !head.key.allFinite() || !head.value.allFinite() ||
-        !head.output.allFinite())
-    {
-      throw ModelError("layer " + std::to_string(layer) + ", head " + std::to_string(h) +
-                       ": expected finite weights, found NaN or infinity.");
-    }
+    ThrowIf<ModelError>(!head.query.allFinite() || !head.key.allFinite() ||
+                          !head.value.allFinite() || !head.output.allFinite(),
+      "layer ", layer, ", head ", h, ": expected finite weights, found NaN or infinity.");
   }
 }
 
 void RequireIndex(const std::string& what, std::int64_t number, std::int64_t count, bool allowsAll)
 {
-  if (number >= (allowsAll ? -1 : 0) && number < count)
-  {
-    return;
-  }
-  throw OptionError(what + ": expected a number from 0 to " + std::to_string(count - 1) +
-                    (allowsAll ? ", or -1 for all" : "") + ", found " + std::to_string(number) +
-                    ".");
+  ThrowIf<OptionError>(number < (allowsAll ? -1 : 0) || number >= count, what,
+    ": expected a number from 0 to ", count - 1, allowsAll ? ", or -1 for all" : "", ", found ",
+    number, ".");
 }
 
 VocabularyProducts MultiplyVocabulary(
@@ -185,10 +177,8 @@ VocabularyProducts MultiplyVocabulary(
   Mirror(products.embedding);
   if (withUnembedding)
   {
-    if (!products.unembedding.allFinite())
-    {
-      throw ModelError("unembedding: expected finite numbers, found NaN or infinity.");
-    }
+    ThrowIf<ModelError>(!products.unembedding.allFinite(),
+      "unembedding: expected finite numbers, found NaN or infinity.");
     Mirror(products.unembedding);
   }
   return products;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ProcessedWeights.h"
-#include "Progress.h"
+#include "Base/Progress.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <cstdint>
 #include <string>
@@ -21,8 +21,9 @@ DoubleMatrix ColumnRoot(const DoubleMatrix& x);
 /// The root of x x^T.
 DoubleMatrix RowRoot(const DoubleMatrix& x);
 
-/// a b, or with a transposed a^T b, in double precision by the BLAS.
+/// a b, a b^T and a^T b, in double precision by the BLAS.
 DoubleMatrix Product(const DoubleMatrix& a, const DoubleMatrix& b);
+DoubleMatrix ProductTransposed(const DoubleMatrix& a, const DoubleMatrix& b);
 DoubleMatrix TransposedProduct(const DoubleMatrix& a, const DoubleMatrix& b);
 
 /// Singular values, falling.

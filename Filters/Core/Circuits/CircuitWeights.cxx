@@ -1,12 +1,10 @@
 #include "CircuitWeights.h"
 
-#include "ArchitectureLimits.h"
+#include "Base/Error.h"
 #include "CircuitFactors.h"
-#include "Error.h"
-#include "FloatValues.h"
-#include "Index.h"
+#include "Weights/ArchitectureLimits.h"
+#include "Weights/FloatValues.h"
 
-#include <cmath>
 #include <utility>
 
 namespace atlas
@@ -41,11 +39,8 @@ void Normalize(const TransformerConfig& config, const NormTensors& norm, DoubleM
 void RequireVocabulary(const Transformer& model)
 {
   const TransformerConfig& config = model.GetConfig();
-  if (config.input != InputKind::Tokens)
-  {
-    throw ModelError(
-      "circuits of tokens: expected a language model, found " + config.architecture + ".");
-  }
+  ThrowIf<ModelError>(config.input != InputKind::Tokens,
+    "circuits of tokens: expected a language model, found ", config.architecture, ".");
 }
 
 void RequireUnembedding(const Transformer& model)
@@ -54,14 +49,10 @@ void RequireUnembedding(const Transformer& model)
   RefuseSwitches(model.GetConfig(), "circuits of logits", { ArchitectureSwitch::Encoder });
   const bool readsResidual =
     !model.GetWeights().logitsTransform.Exists() && !model.GetWeights().embeddingOut.Exists();
-  if (!model.HasLogits() || !readsResidual)
-  {
-    throw ModelError(
-      "circuits of logits: expected a model whose unembedding reads the residual "
-      "stream, found " +
-      model.GetConfig().architecture +
-      (model.HasLogits() ? ", which has another layer before it." : " without an unembedding."));
-  }
+  ThrowIf<ModelError>(!model.HasLogits() || !readsResidual,
+    "circuits of logits: expected a model whose unembedding reads the residual stream, found ",
+    model.GetConfig().architecture,
+    model.HasLogits() ? ", which has another layer before it." : " without an unembedding.");
 }
 
 void RequireHead(const Transformer& model, std::int64_t layer, std::int64_t head)
@@ -79,18 +70,13 @@ ProcessedHead FiniteHead(const ProcessedWeights& weights, std::int64_t layer, st
 
 void RequireFinite(const DoubleMatrix& matrix, const std::string& name)
 {
-  if (!matrix.allFinite())
-  {
-    throw ModelError(name + ": expected finite numbers, found NaN or infinity.");
-  }
+  ThrowIf<ModelError>(
+    !matrix.allFinite(), name, ": expected finite numbers, found NaN or infinity.");
 }
 
 void RequireTop(int top)
 {
-  if (top < 1)
-  {
-    throw OptionError("Top: expected at least 1, found " + std::to_string(top) + ".");
-  }
+  ThrowIf<OptionError>(top < 1, "Top: expected at least 1, found ", top, ".");
 }
 
 DoubleMatrix CircuitEmbedding(const ProcessedWeights& weights, std::int64_t begin, std::int64_t end)
@@ -128,35 +114,31 @@ DoubleMatrix CircuitUnembedding(
 namespace
 {
 
-std::vector<std::string> LeftOutOfAll(const TransformerConfig& config, bool processes)
+/// Texts that hold.
+using LeftOut = std::vector<std::pair<bool, const char*>>;
+
+std::vector<std::string> TextsOf(const LeftOut& all)
 {
-  std::vector<std::string> left;
-  left.emplace_back("biases");
-  if (config.norm != NormKind::None)
+  std::vector<std::string> texts;
+  for (const auto& [holds, text] : all)
   {
-    left.emplace_back("division by the norm of the residual stream");
+    if (holds)
+    {
+      texts.emplace_back(text);
+    }
   }
-  if (config.norm != NormKind::None && !processes)
-  {
-    left.emplace_back("gains of normalizations");
-  }
-  if (config.normPlace == NormPlace::BeforeAndAfter)
-  {
-    left.emplace_back("normalization of what a layer adds");
-  }
-  if (config.layerScales)
-  {
-    left.emplace_back("scales of what a layer adds");
-  }
-  if (config.projectionClip > 0)
-  {
-    left.emplace_back("limits of queries, keys and values");
-  }
-  if (config.embeddingNorm && !processes)
-  {
-    left.emplace_back("normalization of the embedding");
-  }
-  return left;
+  return texts;
+}
+
+LeftOut LeftOutOfAll(const TransformerConfig& config, bool processes)
+{
+  const bool hasNorms = config.norm != NormKind::None;
+  return { { true, "biases" }, { hasNorms, "division by the norm of the residual stream" },
+    { hasNorms && !processes, "gains of normalizations" },
+    { config.normPlace == NormPlace::BeforeAndAfter, "normalization of what a layer adds" },
+    { config.layerScales, "scales of what a layer adds" },
+    { config.projectionClip > 0, "limits of queries, keys and values" },
+    { config.embeddingNorm && !processes, "normalization of the embedding" } };
 }
 
 }
@@ -164,37 +146,20 @@ std::vector<std::string> LeftOutOfAll(const TransformerConfig& config, bool proc
 std::vector<std::string> LeftOutOfQueryKey(
   const TransformerConfig& config, bool processes, bool isOfPositions)
 {
-  std::vector<std::string> left = LeftOutOfAll(config, processes);
-  if (config.queryKeyNorm != QueryKeyNorm::None)
-  {
-    left.emplace_back("normalization of queries and keys");
-  }
-  if (config.scoreCap > 0)
-  {
-    left.emplace_back("the cap of scores");
-  }
-  if (isOfPositions)
-  {
-    left.emplace_back("token embedding");
-  }
-  else if (config.position == PositionKind::Rotary)
-  {
-    left.emplace_back("rotary positions (as for a query and key at one position)");
-  }
-  else if (config.position == PositionKind::Alibi)
-  {
-    left.emplace_back("ALiBi positions");
-  }
-  else
-  {
-    left.emplace_back("position embedding");
-  }
-  return left;
+  LeftOut left = LeftOutOfAll(config, processes);
+  left.emplace_back(config.queryKeyNorm != QueryKeyNorm::None, "normalization of queries and keys");
+  left.emplace_back(config.scoreCap > 0, "the cap of scores");
+  left.emplace_back(true, isOfPositions ? "token embedding"
+                          : config.position == PositionKind::Rotary
+                            ? "rotary positions (as for a query and key at one position)"
+                          : config.position == PositionKind::Alibi ? "ALiBi positions"
+                                                                   : "position embedding");
+  return TextsOf(left);
 }
 
 std::vector<std::string> LeftOutOfOutputValue(const TransformerConfig& config, bool processes)
 {
-  return LeftOutOfAll(config, processes);
+  return TextsOf(LeftOutOfAll(config, processes));
 }
 
 }

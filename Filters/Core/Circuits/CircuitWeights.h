@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ProcessedWeights.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <cstdint>
 #include <string>

@@ -1,11 +1,8 @@
 #include "HeadCircuit.h"
 
+#include "Base/Error.h"
 #include "CircuitWeights.h"
-#include "Error.h"
-#include "Index.h"
 
-#include <cmath>
-#include <string>
 #include <utility>
 
 namespace atlas
@@ -21,12 +18,9 @@ void CheckOptions(const Transformer& model, const HeadCircuitOptions& options)
     const std::int64_t logits = model.GetConfig().outputVocabulary;
     for (const std::int32_t id : options.tokens)
     {
-      if (id >= logits)
-      {
-        throw OptionError(
-          "Tokens: expected tokens that the model can predict, with ids from 0 to " +
-          std::to_string(logits - 1) + ", found " + std::to_string(id) + ".");
-      }
+      ThrowIf<OptionError>(id >= logits,
+        "Tokens: expected tokens that the model can predict, with ids from 0 to ", logits - 1,
+        ", found ", id, ".");
     }
   }
   else
@@ -36,11 +30,9 @@ void CheckOptions(const Transformer& model, const HeadCircuitOptions& options)
   RequireHead(model, options.layer, options.head);
   RequireTop(options.largest.top);
   const bool hasPositions = model.GetWeights().positionEmbedding.data != nullptr;
-  if (options.circuit == CircuitKind::PositionQueryKey && !hasPositions)
-  {
-    throw OptionError("Circuit PositionQK: expected a model with a position embedding, found " +
-                      model.GetConfig().architecture + ", which has none.");
-  }
+  ThrowIf<OptionError>(options.circuit == CircuitKind::PositionQueryKey && !hasPositions,
+    "Circuit PositionQK: expected a model with a position embedding, found ",
+    model.GetConfig().architecture, ", which has none.");
 }
 
 /// The entries of both directions, as two lists of one.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "LargestProducts.h"
-#include "Transformer.h"
+#include "Weights/Transformer.h"
 
 #include <array>
 #include <cstdint>

@@ -1,13 +1,11 @@
 #include "HeadComposition.h"
 
+#include "Base/ParallelProgress.h"
 #include "CircuitFactors.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
+#include "Numerics/MatrixProduct.h"
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <utility>
 
 namespace atlas
@@ -75,111 +73,51 @@ struct Task
   std::int64_t end = 0;
 };
 
-class Composition
+std::vector<Task> TasksOf(const TransformerConfig& config)
 {
-public:
-  Composition(const Transformer& model, const HeadCompositionOptions& options)
-    : Options(options)
-    , Layers(model.GetConfig().layers)
-    , Heads(model.GetConfig().heads)
-    , Dimension(model.GetConfig().headDimension)
-    , ModelDimension(model.GetConfig().modelDimension)
-    , Weights(model, options.steps, options.threads)
-    , Pairs(CompositionPairs(model))
+  std::vector<Task> tasks;
+  for (std::int64_t from = 0; from < config.layers; ++from)
   {
-  }
-
-  std::vector<ComposedHeads> Find()
-  {
-    const SingleThreadedBlas blas;
-    this->Factors.resize(this->Layers);
-    this->Run(this->Layers, this->Options.progress.Part(0, 0.5),
-      [this](std::int64_t layer)
-      {
-        const ProcessedAttention attention = this->Weights.Attention(layer);
-        RequireFinite(attention, layer);
-        this->Factors[layer] = FactorsOf(attention, this->Options.kind);
-      });
-    const std::vector<Task> tasks = this->Tasks();
-    this->Run(tasks.size(), this->Options.progress.Part(0.5, 1),
-      [&](std::int64_t i) { this->Multiply(tasks[i]); });
-    return std::move(this->Pairs);
-  }
-
-private:
-  const HeadCompositionOptions& Options;
-  std::int64_t Layers;
-  std::int64_t Heads;
-  std::int64_t Dimension;
-  std::int64_t ModelDimension;
-  ProcessedWeights Weights;
-  std::vector<LayerFactors> Factors;
-  std::vector<ComposedHeads> Pairs;
-
-  /// Runs tasks in steps of a few per thread.
-  void Run(std::int64_t count, const Progress& progress,
-    const std::function<void(std::int64_t)>& body) const
-  {
-    const std::int64_t step = std::int64_t{ 2 } * ThreadCount(this->Options.threads);
-    for (std::int64_t first = 0; first < count; first += step)
+    for (std::int64_t begin = 0; begin < config.heads; begin += BlockHeads)
     {
-      const std::int64_t last = std::min(first + step, count);
-      ParallelFor(last - first, this->Options.threads, [&](std::int64_t i) { body(first + i); });
-      progress(last, count);
-    }
-  }
-
-  std::vector<Task> Tasks() const
-  {
-    std::vector<Task> tasks;
-    for (std::int64_t from = 0; from < this->Layers; ++from)
-    {
-      for (std::int64_t begin = 0; begin < this->Heads; begin += BlockHeads)
+      for (std::int64_t to = from + 1; to < config.layers; ++to)
       {
-        for (std::int64_t to = from + 1; to < this->Layers; ++to)
-        {
-          tasks.push_back({ from, to, begin, std::min(begin + BlockHeads, this->Heads) });
-        }
-      }
-    }
-    return tasks;
-  }
-
-  /// The first pair of a head with one of a layer.
-  ComposedHeads* PairsOf(std::int64_t layer, std::int64_t head, std::int64_t to)
-  {
-    // Layers before have all later ones above them, layer l (L - 1 - l) of them.
-    const std::int64_t before = layer * (this->Layers - 1) - layer * (layer - 1) / 2;
-    const std::int64_t above = this->Layers - 1 - layer;
-    const std::int64_t rows = before * this->Heads + head * above + to - layer - 1;
-    return this->Pairs.data() + rows * this->Heads;
-  }
-
-  void Multiply(const Task& task)
-  {
-    const FloatMatrix& from = this->Factors[task.from].from;
-    const FloatMatrix& to = this->Factors[task.to].to;
-    FloatMatrix product((task.end - task.begin) * this->Dimension, to.rows());
-    MultiplyMatrices(product.rows(), product.cols(), this->ModelDimension, 1,
-      { from.data() + task.begin * this->Dimension * this->ModelDimension, this->ModelDimension },
-      { to.data(), this->ModelDimension, true }, product.data(), product.cols());
-    for (std::int64_t head = task.begin; head < task.end; ++head)
-    {
-      ComposedHeads* pairs = this->PairsOf(task.from, head, task.to);
-      for (std::int64_t other = 0; other < this->Heads; ++other)
-      {
-        const double squares = product
-                                 .block((head - task.begin) * this->Dimension,
-                                   other * this->Dimension, this->Dimension, this->Dimension)
-                                 .cast<double>()
-                                 .squaredNorm();
-        pairs[other] = { static_cast<std::int32_t>(task.from), static_cast<std::int32_t>(head),
-          static_cast<std::int32_t>(task.to), static_cast<std::int32_t>(other),
-          std::sqrt(squares) };
+        tasks.push_back({ from, to, begin, std::min(begin + BlockHeads, config.heads) });
       }
     }
   }
-};
+  return tasks;
+}
+
+/// Fills in the pairs of a task.
+void Multiply(const TransformerConfig& config, const std::vector<LayerFactors>& factors,
+  const Task& task, std::vector<ComposedHeads>& pairs)
+{
+  const std::int64_t dimension = config.headDimension;
+  const std::int64_t d = config.modelDimension;
+  const FloatMatrix& to = factors[task.to].to;
+  FloatMatrix product((task.end - task.begin) * dimension, to.rows());
+  MultiplyMatrices(product.rows(), product.cols(), d, 1,
+    { factors[task.from].from.data() + task.begin * dimension * d, d }, { to.data(), d, true },
+    product.data(), product.cols());
+  // Layers before have all later ones above them, layer l (L - 1 - l) of them.
+  const std::int64_t before = task.from * (config.layers - 1) - task.from * (task.from - 1) / 2;
+  const std::int64_t above = config.layers - 1 - task.from;
+  for (std::int64_t head = task.begin; head < task.end; ++head)
+  {
+    const std::int64_t row = before * config.heads + head * above + task.to - task.from - 1;
+    for (std::int64_t other = 0; other < config.heads; ++other)
+    {
+      const double squares =
+        product.block((head - task.begin) * dimension, other * dimension, dimension, dimension)
+          .cast<double>()
+          .squaredNorm();
+      pairs[row * config.heads + other] = { static_cast<std::int32_t>(task.from),
+        static_cast<std::int32_t>(head), static_cast<std::int32_t>(task.to),
+        static_cast<std::int32_t>(other), std::sqrt(squares) };
+    }
+  }
+}
 
 }
 
@@ -197,7 +135,22 @@ std::int64_t CompositionPairs(const Transformer& model)
 std::vector<ComposedHeads> FindHeadComposition(
   const Transformer& model, const HeadCompositionOptions& options)
 {
-  return Composition(model, options).Find();
+  const TransformerConfig& config = model.GetConfig();
+  const ProcessedWeights weights(model, options.steps, options.threads);
+  const SingleThreadedBlas blas;
+  std::vector<LayerFactors> factors(config.layers);
+  ParallelFor(config.layers, options.threads, options.progress.Part(0, 0.5),
+    [&](std::int64_t layer)
+    {
+      const ProcessedAttention attention = weights.Attention(layer);
+      RequireFinite(attention, layer);
+      factors[layer] = FactorsOf(attention, options.kind);
+    });
+  std::vector<ComposedHeads> pairs(CompositionPairs(model));
+  const std::vector<Task> tasks = TasksOf(config);
+  ParallelFor(tasks.size(), options.threads, options.progress.Part(0.5, 1),
+    [&](std::int64_t i) { Multiply(config, factors, tasks[i], pairs); });
+  return pairs;
 }
 
 }

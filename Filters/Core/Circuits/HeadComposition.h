@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ProcessedWeights.h"
-#include "Progress.h"
+#include "Base/Progress.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <array>
 #include <cstdint>

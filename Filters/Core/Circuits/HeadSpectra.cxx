@@ -1,10 +1,10 @@
 #include "HeadSpectra.h"
 
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
 #include "CircuitFactors.h"
-#include "Error.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
+#include "Numerics/MatrixProduct.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,10 +39,8 @@ std::vector<std::complex<double>> EigenvaluesOf(const Circuit& circuit)
 {
   const Eigen::MatrixXd small = TransposedProduct(circuit.y, Times(circuit.between, circuit.x));
   const Eigen::EigenSolver<Eigen::MatrixXd> solver(small, false);
-  if (solver.info() != Eigen::Success)
-  {
-    throw ModelError("eigenvalues of a head: the iteration did not converge.");
-  }
+  ThrowIf<ModelError>(
+    solver.info() != Eigen::Success, "eigenvalues of a head: the iteration did not converge.");
   const Eigen::VectorXcd& found = solver.eigenvalues();
   std::vector<std::complex<double>> values(found.data(), found.data() + found.size());
   const auto rank = [](const std::complex<double>& value)

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "ProcessedWeights.h"
-#include "Progress.h"
-#include "Recording.h"
+#include "Base/Progress.h"
+#include "Recording/Recording.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <complex>
 #include <cstdint>

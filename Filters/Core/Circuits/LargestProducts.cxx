@@ -1,9 +1,9 @@
 #include "LargestProducts.h"
 
-#include "BestItems.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
+#include "Base/Parallel.h"
+#include "CircuitFactors.h"
+#include "Internal/BestItems.h"
+#include "Numerics/MatrixProduct.h"
 
 #include <algorithm>
 
@@ -16,16 +16,6 @@ namespace
 constexpr std::int64_t BlockTokens = 512;
 /// Blocks between two reports of progress, which run in parallel.
 constexpr std::int64_t BlocksPerStep = 8;
-
-/// Products of rows with a block of tokens, [rows, tokens].
-DoubleMatrix Multiply(const DoubleMatrix& rows, const DoubleMatrix& tokens)
-{
-  DoubleMatrix products(rows.rows(), tokens.rows());
-  MultiplyMatrices(rows.rows(), tokens.rows(), rows.cols(), 1.0,
-    { rows.data(), rows.cols(), false }, { tokens.data(), tokens.cols(), true }, products.data(),
-    products.cols());
-  return products;
-}
 
 void Add(
   const double* products, std::int64_t count, std::int64_t first, BestItems<TokenLogit>& best)
@@ -54,7 +44,7 @@ std::vector<TokenLogit> LargestProducts(
       {
         const std::int64_t begin = (first + part) * BlockTokens;
         products[part] =
-          Multiply(rows, tokens.read(begin, std::min(begin + BlockTokens, tokens.count)));
+          ProductTransposed(rows, tokens.read(begin, std::min(begin + BlockTokens, tokens.count)));
       });
     ParallelFor(rows.rows(), options.threads,
       [&](std::int64_t row)

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "ProcessedWeights.h"
-#include "Progress.h"
-#include "TopTokens.h"
+#include "Analysis/TopTokens.h"
+#include "Base/Progress.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <cstdint>
 #include <functional>

@@ -1,14 +1,12 @@
 #include "LogitAttribution.h"
 
+#include "Base/Error.h"
+#include "Base/Parallel.h"
 #include "CircuitWeights.h"
-#include "Error.h"
-#include "Index.h"
 #include "LogitLens.h"
-#include "Parallel.h"
-#include "VectorNorm.h"
+#include "Weights/VectorNorm.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -63,12 +61,8 @@ private:
 
   void Read(std::int32_t id)
   {
-    if (id < 0 || id >= this->Weights.OutputVocabulary())
-    {
-      throw OptionError("expected a token id from 0 to " +
-                        std::to_string(this->Weights.OutputVocabulary() - 1) + ", found " +
-                        std::to_string(id) + ".");
-    }
+    ThrowIf<OptionError>(id < 0 || id >= this->Weights.OutputVocabulary(),
+      "expected a token id from 0 to ", this->Weights.OutputVocabulary() - 1, ", found ", id, ".");
     if (this->Known.count(id) == 0)
     {
       this->Known.emplace(id, this->Weights.UnembeddingColumns(id, id + 1));

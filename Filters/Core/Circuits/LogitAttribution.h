@@ -1,10 +1,9 @@
 #pragma once
 
-#include "Progress.h"
+#include "Base/Progress.h"
 #include "ResidualComponents.h"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace atlas

@@ -1,14 +1,14 @@
 #include "LogitLens.h"
 
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
 #include "CircuitWeights.h"
-#include "Error.h"
-#include "FloatValues.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
-#include "RecordedAttention.h"
+#include "Numerics/MatrixProduct.h"
+#include "Recording/RecordedAttention.h"
 #include "ResidualComponents.h"
-#include "VectorNorm.h"
+#include "Weights/FloatValues.h"
+#include "Weights/VectorNorm.h"
 
 #include <algorithm>
 #include <cmath>
@@ -113,18 +113,13 @@ void RequireStream(const Recording& recording, const Transformer& model, std::in
   if (!IsRecorded(recording, layer))
   {
     const bool isEnd = layer == model.GetConfig().layers;
-    throw OptionError(
-      "expected a recording with Residual: the residual stream " +
-      (isEnd ? std::string("after the last layer") : "before layer " + std::to_string(layer)) +
+    throw OptionError("expected a recording with Residual: the residual stream ",
+      isEnd ? std::string("after the last layer") : "before layer " + std::to_string(layer),
       ", found none.");
   }
   const std::int64_t found = recording.residual[layer].columns;
-  if (found != model.GetConfig().modelDimension)
-  {
-    throw OptionError("expected a residual stream of " +
-                      std::to_string(model.GetConfig().modelDimension) + " components, found " +
-                      std::to_string(found) + ".");
-  }
+  ThrowIf<OptionError>(found != model.GetConfig().modelDimension, "expected a residual stream of ",
+    model.GetConfig().modelDimension, " components, found ", found, ".");
 }
 
 /// A cell of the result, and the row of the recording that it reads.
@@ -186,10 +181,7 @@ std::vector<Cell> CellsOf(const Recording& recording, const LensCells& cells, st
 /// The cells to fill, empty.
 LensCells Prepare(const Recording& recording, const Transformer& model, const LensOptions& options)
 {
-  if (options.top < 1)
-  {
-    throw OptionError("Top: expected at least 1, found " + std::to_string(options.top) + ".");
-  }
+  ThrowIf<OptionError>(options.top < 1, "Top: expected at least 1, found ", options.top, ".");
   LensCells cells;
   for (std::int32_t layer = 0; layer <= model.GetConfig().layers; ++layer)
   {
@@ -199,11 +191,8 @@ LensCells Prepare(const Recording& recording, const Transformer& model, const Le
     }
   }
   RequireStream(recording, model, cells.layers.empty() ? 0 : cells.layers.front());
-  if (options.sequence < 0 || options.sequence >= recording.SequenceCount())
-  {
-    throw OptionError("Sequence: expected 0 to " + std::to_string(recording.SequenceCount() - 1) +
-                      ", found " + std::to_string(options.sequence) + ".");
-  }
+  ThrowIf<OptionError>(options.sequence < 0 || options.sequence >= recording.SequenceCount(),
+    "Sequence: expected 0 to ", recording.SequenceCount() - 1, ", found ", options.sequence, ".");
   cells.length = RequireTokens(recording, options.sequence);
   cells.top = std::min(options.top, model.GetWeights().unembedding.outputs);
   const std::size_t count = cells.layers.size() * ToIndex(cells.length);
@@ -239,12 +228,9 @@ std::vector<float> LensLogits(const Recording& recording, const Transformer& mod
 void RequireLogits(const Recording& recording, const Transformer& model)
 {
   const std::int64_t expected = model.GetWeights().unembedding.outputs;
-  if (recording.logits.IsRecorded() && recording.logits.columns != expected)
-  {
-    throw OptionError("expected logits of " + std::to_string(expected) +
-                      " tokens as in the model, found " + std::to_string(recording.logits.columns) +
-                      ".");
-  }
+  ThrowIf<OptionError>(recording.logits.IsRecorded() && recording.logits.columns != expected,
+    "expected logits of ", expected, " tokens as in the model, found ", recording.logits.columns,
+    ".");
 }
 
 std::vector<std::int32_t> PredictedTokens(const Recording& recording, const Transformer& model,

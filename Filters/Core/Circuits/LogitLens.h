@@ -1,9 +1,9 @@
 #pragma once
 
-#include "Progress.h"
-#include "Recording.h"
-#include "TopTokens.h"
-#include "Transformer.h"
+#include "Analysis/TopTokens.h"
+#include "Base/Progress.h"
+#include "Recording/Recording.h"
+#include "Weights/Transformer.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,14 +1,13 @@
 #include "QueryKeyContrast.h"
 
-#include "AttentionKernels.h"
+#include "Base/Error.h"
+#include "Base/ParallelProgress.h"
 #include "CircuitFactors.h"
-#include "Error.h"
-#include "Index.h"
-#include "MappedFile.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
-#include "RecordedAttention.h"
-#include "ThinSvd.h"
+#include "Files/MappedFile.h"
+#include "Numerics/AttentionKernels.h"
+#include "Numerics/MatrixProduct.h"
+#include "Recording/RecordedAttention.h"
+#include "Weights/ThinSvd.h"
 
 #include <algorithm>
 #include <array>
@@ -281,151 +280,115 @@ void RequireQueriesAndKeys(const Recording& recording, const std::vector<HeadPla
   for (const HeadPlace& place : heads)
   {
     const RecordedHead& head = FindHead(recording, place.layer, place.head);
-    if (!head.query.IsRecorded() || !head.key.IsRecorded())
-    {
-      throw OptionError("layer " + std::to_string(place.layer) + ", head " +
-                        std::to_string(place.head) +
-                        ": expected queries and keys, found no queries and keys, which were not "
-                        "recorded.");
-    }
+    ThrowIf<OptionError>(!head.query.IsRecorded() || !head.key.IsRecorded(), "layer ", place.layer,
+      ", head ", place.head,
+      ": expected queries and keys, found no queries and keys, which were not recorded.");
     RequireIntact(head.query.values.get());
     RequireIntact(head.key.values.get());
   }
 }
 
-class Contrast
+/// What limits the keys of a layer: its window, chunk and window of patches.
+using Limits = std::array<std::int64_t, 3>;
+
+Limits LimitsOf(const RecordedLayer& layer)
 {
-public:
-  Contrast(const Recording& recording, const QueryKeyContrastOptions& options)
-    : Record(recording)
-    , Options(options)
+  return { layer.window, layer.chunk, layer.patchWindow };
+}
+
+void RequirePairs(const PairCounts& counts)
+{
+  const auto require = [](std::int64_t count, const std::string& which)
   {
-    RequireIndex("Sequence", options.sequence, recording.SequenceCount(), true);
-    if (recording.mask == AttentionMask::Cross && options.group.empty())
+    ThrowIf<OptionError>(count == 0, "By: expected pairs of a query and a key ", which,
+      ", found none in the chosen sequences.");
+  };
+  require(counts.pairs, "in the set (of equal values, or at the distance)");
+  require(counts.others, "that are not in the set");
+}
+
+/// The numbers of pairs by the limits of the layers of some heads, each of which needs some.
+std::map<Limits, PairCounts> CountPairsOf(const Recording& recording,
+  const std::vector<HeadPlace>& heads, const std::vector<SequencePairs>& sequences,
+  const QueryKeyContrastOptions& options)
+{
+  std::map<Limits, PairCounts> counts;
+  for (const HeadPlace& place : heads)
+  {
+    const RecordedLayer& layer = FindLayer(recording, place.layer);
+    const auto [found, isNew] = counts.emplace(LimitsOf(layer), PairCounts());
+    for (std::size_t s = 0; s < sequences.size() && isNew; ++s)
     {
-      throw OptionError(
-        "By: expected pairs of equal values, found those at a distance; the queries "
-        "and keys of cross attention are of two texts.");
+      const PairCounts of =
+        CountPairs(sequences[s], MaskOf(recording, sequences[s].sequence, layer), options);
+      found->second.pairs += of.pairs;
+      found->second.others += of.others;
     }
-    const std::int64_t first = std::max<std::int64_t>(options.sequence, 0);
-    const std::int64_t last = options.sequence < 0 ? recording.SequenceCount() : first + 1;
-    for (std::int64_t s = first; s < last; ++s)
+    RequirePairs(found->second);
+  }
+  return counts;
+}
+
+HeadContrast Evaluate(const Recording& recording, const HeadPlace& place,
+  const std::vector<SequencePairs>& sequences, const PairCounts& counts,
+  const QueryKeyContrastOptions& options)
+{
+  const RecordedHead& head = FindHead(recording, place.layer, place.head);
+  const RecordedLayer& layer = FindLayer(recording, place.layer);
+  const std::int64_t dimension = head.query.columns;
+  Sums sums{ DoubleMatrix::Zero(dimension, dimension), DoubleMatrix::Zero(dimension, dimension) };
+  for (const SequencePairs& pairs : sequences)
+  {
+    if (pairs.QueryCount() > 0 && pairs.keys > 0)
     {
-      this->Sequences.push_back(PairsOf(recording, s, options.group));
+      AddPairs(head, pairs, MaskOf(recording, pairs.sequence, layer), options, sums);
     }
   }
-
-  /// Counts the pairs of the layers of some heads, each of which needs some.
-  void CountPairsOf(const std::vector<HeadPlace>& heads)
-  {
-    for (const HeadPlace& place : heads)
-    {
-      const auto [found, isNew] = this->Counts.emplace(this->LimitsOf(place), PairCounts());
-      for (std::size_t s = 0; s < this->Sequences.size() && isNew; ++s)
-      {
-        const PairCounts counts =
-          CountPairs(this->Sequences[s], this->AllowedIn(place, this->Sequences[s]), this->Options);
-        found->second.pairs += counts.pairs;
-        found->second.others += counts.others;
-      }
-      if (isNew)
-      {
-        RequirePairs(found->second);
-        this->Found.pairs = std::max(this->Found.pairs, found->second.pairs);
-        this->Found.others = std::max(this->Found.others, found->second.others);
-      }
-    }
-  }
-
-  static void RequirePairs(const PairCounts& counts)
-  {
-    const auto require = [](std::int64_t count, const std::string& which)
-    {
-      if (count == 0)
-      {
-        throw OptionError("By: expected pairs of a query and a key " + which +
-                          ", found none in the chosen sequences.");
-      }
-    };
-    require(counts.pairs, "in the set (of equal values, or at the distance)");
-    require(counts.others, "that are not in the set");
-  }
-
-  QueryKeyContrast Find()
-  {
-    const std::vector<HeadPlace> heads = HeadsOf(this->Record, this->Options);
-    RequireQueriesAndKeys(this->Record, heads);
-    this->CountPairsOf(heads);
-    const SingleThreadedBlas blas;
-    this->Found.heads.resize(heads.size());
-    const std::int64_t step = std::int64_t{ 2 } * ThreadCount(this->Options.threads);
-    const std::int64_t count = heads.size();
-    for (std::int64_t begin = 0; begin < count; begin += step)
-    {
-      const std::int64_t end = std::min(begin + step, count);
-      ParallelFor(end - begin, this->Options.threads,
-        [&](std::int64_t i) { this->Found.heads[begin + i] = this->Evaluate(heads[begin + i]); });
-      this->Options.progress(end, count);
-    }
-    return std::move(this->Found);
-  }
-
-private:
-  const Recording& Record;
-  const QueryKeyContrastOptions& Options;
-  std::vector<SequencePairs> Sequences;
-  using Limits = std::array<std::int64_t, 3>; ///< window, chunk and window of patches of a layer
-  std::map<Limits, PairCounts> Counts;
-  QueryKeyContrast Found;
-
-  Limits LimitsOf(const HeadPlace& place) const
-  {
-    const RecordedLayer& layer = FindLayer(this->Record, place.layer);
-    return { layer.window, layer.chunk, layer.patchWindow };
-  }
-
-  /// Which keys queries may attend to.
-  HeadScores AllowedIn(const HeadPlace& place, const SequencePairs& pairs) const
-  {
-    return MaskOf(this->Record, pairs.sequence, FindLayer(this->Record, place.layer));
-  }
-
-  HeadContrast Evaluate(const HeadPlace& place) const
-  {
-    const RecordedHead& head = FindHead(this->Record, place.layer, place.head);
-    const PairCounts& counts = this->Counts.at(this->LimitsOf(place));
-    const std::int64_t dimension = head.query.columns;
-    Sums sums{ DoubleMatrix::Zero(dimension, dimension), DoubleMatrix::Zero(dimension, dimension) };
-    for (const SequencePairs& pairs : this->Sequences)
-    {
-      if (pairs.QueryCount() > 0 && pairs.keys > 0)
-      {
-        AddPairs(head, pairs, this->AllowedIn(place, pairs), this->Options, sums);
-      }
-    }
-    if (!sums.all.allFinite() || !sums.inSet.allFinite())
-    {
-      throw ModelError("layer " + std::to_string(place.layer) + ", head " +
-                       std::to_string(place.head) +
-                       ": expected finite queries and keys, found NaN or infinity.");
-    }
-    HeadContrast contrast;
-    contrast.place = place;
-    contrast.difference = sums.inSet / static_cast<double>(counts.pairs) -
-                          (sums.all - sums.inSet) / static_cast<double>(counts.others);
-    contrast.scoreDifference =
-      FindLayer(this->Record, place.layer).scoreScale * contrast.difference.trace();
-    Decompose(contrast);
-    return contrast;
-  }
-};
+  ThrowIf<ModelError>(!sums.all.allFinite() || !sums.inSet.allFinite(), "layer ", place.layer,
+    ", head ", place.head, ": expected finite queries and keys, found NaN or infinity.");
+  HeadContrast contrast;
+  contrast.place = place;
+  contrast.difference = sums.inSet / static_cast<double>(counts.pairs) -
+                        (sums.all - sums.inSet) / static_cast<double>(counts.others);
+  contrast.scoreDifference = layer.scoreScale * contrast.difference.trace();
+  Decompose(contrast);
+  return contrast;
+}
 
 }
 
 QueryKeyContrast FindQueryKeyContrast(
   const Recording& recording, const QueryKeyContrastOptions& options)
 {
-  return Contrast(recording, options).Find();
+  RequireIndex("Sequence", options.sequence, recording.SequenceCount(), true);
+  ThrowIf<OptionError>(recording.mask == AttentionMask::Cross && options.group.empty(),
+    "By: expected pairs of equal values, found those at a distance; the queries and keys of "
+    "cross attention are of two texts.");
+  std::vector<SequencePairs> sequences;
+  const std::int64_t first = std::max<std::int64_t>(options.sequence, 0);
+  const std::int64_t last = options.sequence < 0 ? recording.SequenceCount() : first + 1;
+  for (std::int64_t s = first; s < last; ++s)
+  {
+    sequences.push_back(PairsOf(recording, s, options.group));
+  }
+  const std::vector<HeadPlace> heads = HeadsOf(recording, options);
+  RequireQueriesAndKeys(recording, heads);
+  const std::map<Limits, PairCounts> counts = CountPairsOf(recording, heads, sequences, options);
+  QueryKeyContrast found;
+  for (const auto& [limits, of] : counts)
+  {
+    found.pairs = std::max(found.pairs, of.pairs);
+    found.others = std::max(found.others, of.others);
+  }
+  const SingleThreadedBlas blas;
+  found.heads.resize(heads.size());
+  ParallelFor(heads.size(), options.threads, options.progress,
+    [&](std::int64_t i)
+    {
+      const Limits limits = LimitsOf(FindLayer(recording, heads[i].layer));
+      found.heads[i] = Evaluate(recording, heads[i], sequences, counts.at(limits), options);
+    });
+  return found;
 }
 
 std::vector<float> ProjectOnContrast(const Recording& recording, const HeadContrast& contrast,

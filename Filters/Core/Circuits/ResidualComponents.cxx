@@ -1,11 +1,11 @@
 #include "ResidualComponents.h"
 
-#include "ArchitectureLimits.h"
-#include "Error.h"
-#include "Index.h"
-#include "MappedFile.h"
-#include "Parallel.h"
-#include "VectorNorm.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
+#include "Files/MappedFile.h"
+#include "Weights/ArchitectureLimits.h"
+#include "Weights/VectorNorm.h"
 
 #include <algorithm>
 #include <cmath>
@@ -74,11 +74,8 @@ DoubleMatrix Apply(
 void RequireWidth(
   const SharedMatrix& matrix, const TransformerConfig& config, const std::string& what)
 {
-  if (matrix.columns != config.modelDimension)
-  {
-    throw OptionError(what + " of " + std::to_string(config.modelDimension) +
-                      " components, found " + std::to_string(matrix.columns) + ".");
-  }
+  ThrowIf<OptionError>(matrix.columns != config.modelDimension, what, " of ", config.modelDimension,
+    " components, found ", matrix.columns, ".");
 }
 
 /// What the heads and the bias of a layer add at a row.
@@ -104,13 +101,10 @@ void RequireSum(const TransformerConfig& config)
 {
   using Switch = ArchitectureSwitch;
   RefuseSwitches(config, "components of the residual stream", { Switch::Encoder });
-  if (config.normPlace == NormPlace::AfterSublayer)
-  {
-    throw ModelError("components of the residual stream: expected a model whose normalizations "
-                     "come before attention and MLP, as in gpt2, found " +
-                     config.architecture +
-                     ", whose normalizations come after them, so that the stream is no sum.");
-  }
+  ThrowIf<ModelError>(config.normPlace == NormPlace::AfterSublayer,
+    "components of the residual stream: expected a model whose normalizations come before "
+    "attention and MLP, as in gpt2, found ",
+    config.architecture, ", whose normalizations come after them, so that the stream is no sum.");
   RefuseSwitches(config, "components of the residual stream",
     { Switch::Parallel, Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset,
       Switch::Sinks, Switch::ProjectionClip, Switch::Experts, Switch::EmbeddingScale,
@@ -120,11 +114,8 @@ void RequireSum(const TransformerConfig& config)
 std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count)
 {
   const std::int64_t position = recording.tokens.position[row];
-  if (position < 0 || position >= count)
-  {
-    throw OptionError("expected positions from 0 to " + std::to_string(count - 1) +
-                      " as in the model, found " + std::to_string(position) + ".");
-  }
+  ThrowIf<OptionError>(position < 0 || position >= count, "expected positions from 0 to ",
+    count - 1, " as in the model, found ", position, ".");
   return position;
 }
 
@@ -167,20 +158,14 @@ void RequireUnpatched(const Recording& recording, const TransformerConfig& confi
       replaced = word;
     }
   }
-  if (!replaced.empty())
-  {
-    throw OptionError(what +
-                      ": expected a recording whose residual stream is the sum of what the "
-                      "model computed, found one with " +
-                      replaced + " replaced (" + sites + ").");
-  }
-  if (isZero && processes)
-  {
-    throw OptionError(what +
-                      ": expected heads that write the biases of their values, which "
-                      "processed weights count elsewhere, found some set to zero (" +
-                      sites + "); choose Processing None.");
-  }
+  ThrowIf<OptionError>(!replaced.empty(), what,
+    ": expected a recording whose residual stream is the sum of what the model computed, found one "
+    "with ",
+    replaced, " replaced (", sites, ").");
+  ThrowIf<OptionError>(isZero && processes, what,
+    ": expected heads that write the biases of their values, which processed weights count "
+    "elsewhere, found some set to zero (",
+    sites, "); choose Processing None.");
 }
 
 std::vector<ResidualComponent> ComponentsBefore(const TransformerConfig& config, std::int64_t layer)
@@ -262,22 +247,12 @@ ResidualWeights::ResidualWeights(const ProcessedWeights& weights, int threads)
     });
 }
 
-const DoubleMatrix& ResidualWeights::ValueBiases(std::int64_t layer) const
-{
-  return this->Written[layer];
-}
-
-const Vector& ResidualWeights::Bias(std::int64_t layer) const
-{
-  return this->Biases[layer];
-}
-
 namespace
 {
 
 [[noreturn]] void ThrowMissing(const std::string& begin, const char* what, std::int64_t layer)
 {
-  throw OptionError(begin + what + std::to_string(layer) + ", found none.");
+  throw OptionError(begin, what, layer, ", found none.");
 }
 
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ProcessedWeights.h"
-#include "Recording.h"
+#include "Recording/Recording.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <cstdint>
 #include <map>
@@ -98,10 +98,10 @@ public:
   const DoubleMatrix& Positions() const { return this->PositionVectors; }
 
   /// By how much the recorded output of each head of a layer exceeds its component [H, d_model].
-  const DoubleMatrix& ValueBiases(std::int64_t layer) const;
+  const DoubleMatrix& ValueBiases(std::int64_t layer) const { return this->Written[layer]; }
 
   /// The bias of the attention of a layer [d_model].
-  const Eigen::RowVectorXd& Bias(std::int64_t layer) const;
+  const Eigen::RowVectorXd& Bias(std::int64_t layer) const { return this->Biases[layer]; }
 
 private:
   const ProcessedWeights& Weights;

@@ -1,11 +1,11 @@
 #include "ScoreAttribution.h"
 
-#include "ArchitectureLimits.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
 #include "CircuitWeights.h"
-#include "Error.h"
-#include "Index.h"
-#include "RecordedAttention.h"
-#include "VectorNorm.h"
+#include "Recording/RecordedAttention.h"
+#include "Weights/ArchitectureLimits.h"
+#include "Weights/VectorNorm.h"
 
 #include <algorithm>
 #include <cmath>
@@ -85,11 +85,8 @@ DoubleMatrix PartsOf(
 std::int64_t PositionOf(
   std::int64_t position, std::int64_t length, std::int64_t otherwise, const std::string& name)
 {
-  if (position < -1 || position >= length)
-  {
-    throw OptionError(name + ": expected a position from 0 to " + std::to_string(length - 1) +
-                      ", or -1, found " + std::to_string(position) + ".");
-  }
+  ThrowIf<OptionError>(position < -1 || position >= length, name,
+    ": expected a position from 0 to ", length - 1, ", or -1, found ", position, ".");
   return position == -1 ? otherwise : position;
 }
 
@@ -138,21 +135,6 @@ private:
   std::int64_t First;
 };
 
-/// The keys that a query can attend to, rising; at least one.
-std::vector<std::int64_t> KeysOf(const Recording& recording, const ScorePlace& place)
-{
-  const KeyRange allowed = AllowedKeys(recording, place.sequence, place.layer, place.query);
-  std::vector<std::int64_t> keys;
-  for (std::int64_t key = allowed.begin; key < allowed.end; ++key)
-  {
-    if (HasKey(recording, place.sequence, place.layer, place.query, key))
-    {
-      keys.push_back(key);
-    }
-  }
-  return keys;
-}
-
 /// Checks a place, and finds the positions that it leaves open.
 ScorePlace Found(const Recording& recording, const ScorePlace& asked)
 {
@@ -160,26 +142,23 @@ ScorePlace Found(const Recording& recording, const ScorePlace& asked)
   RequireTokens(recording, asked.sequence);
   EvaluateAttention(
     recording, asked.sequence, asked.layer, asked.head, AttentionQuantity::Content, 0, 0, nullptr);
-  if (FindHead(recording, asked.layer, asked.head).HasAttention())
-  {
-    throw OptionError("layer " + std::to_string(asked.layer) + ", head " +
-                      std::to_string(asked.head) +
-                      ": the recording stores attention that does not follow from its queries and "
-                      "keys, so its scores cannot be split.");
-  }
+  ThrowIf<OptionError>(FindHead(recording, asked.layer, asked.head).HasAttention(), "layer ",
+    asked.layer, ", head ", asked.head,
+    ": the recording stores attention that does not follow from its queries and keys, so its "
+    "scores cannot be split.");
   RequireUncapped(recording, asked.layer, "split");
   ScorePlace place = asked;
   const std::int64_t length = recording.SequenceLength(place.sequence);
   place.query = PositionOf(asked.query, length, length - 1, "Query");
   place.key = PositionOf(asked.key, length, -1, "Key");
-  const std::vector<std::int64_t> keys = KeysOf(recording, place);
+  const std::vector<std::int64_t> keys =
+    KeysOf(recording, place.sequence, place.layer, place.query);
   if (place.key != -1 && !std::binary_search(keys.begin(), keys.end(), place.key))
   {
     const bool hasPatchWindow = FindLayer(recording, place.layer).patchWindow > 0;
-    throw OptionError("Key: expected a position from " + std::to_string(keys.front()) + " to " +
-                      std::to_string(keys.back()) +
-                      (hasPatchWindow ? " in the query's window of patches" : "") +
-                      ", which the query can attend to, found " + std::to_string(place.key) + ".");
+    throw OptionError("Key: expected a position from ", keys.front(), " to ", keys.back(),
+      hasPatchWindow ? " in the query's window of patches" : "",
+      ", which the query can attend to, found ", place.key, ".");
   }
   if (place.key == -1)
   {

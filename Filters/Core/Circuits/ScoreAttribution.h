@@ -3,7 +3,6 @@
 #include "ResidualComponents.h"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace atlas

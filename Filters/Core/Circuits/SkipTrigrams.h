@@ -1,7 +1,7 @@
 #pragma once
 
-#include "Progress.h"
-#include "Transformer.h"
+#include "Base/Progress.h"
+#include "Weights/Transformer.h"
 
 #include <cstdint>
 #include <tuple>

@@ -1,11 +1,10 @@
 #include "VirtualWeights.h"
 
+#include "Base/Error.h"
 #include "CircuitFactors.h"
-#include "Error.h"
-#include "Index.h"
-#include "MatrixProduct.h"
+#include "CircuitWeights.h"
+#include "Numerics/MatrixProduct.h"
 
-#include <string>
 #include <utility>
 
 namespace atlas
@@ -15,29 +14,15 @@ namespace
 
 void RequireHeads(const TransformerConfig& config, const VirtualWeightsOptions& options)
 {
-  if (config.layers < 2)
-  {
-    throw ModelError("virtual weights: expected a model with at least 2 layers, found 1.");
-  }
+  ThrowIf<ModelError>(
+    config.layers < 2, "virtual weights: expected a model with at least 2 layers, found 1.");
   RequireIndex("FromLayer", options.from.layer, config.layers);
   RequireIndex("FromHead", options.from.head, config.heads);
   RequireIndex("ToLayer", options.to.layer, config.layers);
   RequireIndex("ToHead", options.to.head, config.heads);
-  if (options.from.layer >= options.to.layer)
-  {
-    throw OptionError("ToLayer: expected a layer after FromLayer " +
-                      std::to_string(options.from.layer) +
-                      ", since heads read what earlier layers "
-                      "wrote, found " +
-                      std::to_string(options.to.layer) + ".");
-  }
-}
-
-ProcessedHead HeadOf(const ProcessedWeights& weights, const HeadPlace& place)
-{
-  ProcessedAttention attention = weights.Attention(place.layer);
-  RequireFinite(attention, place.layer);
-  return std::move(attention.heads[place.head]);
+  ThrowIf<OptionError>(options.from.layer >= options.to.layer,
+    "ToLayer: expected a layer after FromLayer ", options.from.layer,
+    ", since heads read what earlier layers wrote, found ", options.to.layer, ".");
 }
 
 /// What reads W [d_model, d_head], and what comes after it [d_head, d_model].
@@ -62,9 +47,10 @@ VirtualWeights FindVirtualWeights(const Transformer& model, const VirtualWeights
   RequireHeads(model.GetConfig(), options);
   const SingleThreadedBlas blas;
   const ProcessedWeights weights(model, options.steps, options.threads);
-  const ProcessedHead from = HeadOf(weights, options.from);
+  const ProcessedHead from = FiniteHead(weights, options.from.layer, options.from.head);
   options.progress(0.2);
-  const auto [reading, after] = ReaderOf(HeadOf(weights, options.to), options.kind);
+  const auto [reading, after] =
+    ReaderOf(FiniteHead(weights, options.to.layer, options.to.head), options.kind);
   options.progress(0.4);
   const DoubleMatrix between = Product(from.output, reading);
   // The same singular values as with the large factors.

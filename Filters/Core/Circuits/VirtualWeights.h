@@ -1,9 +1,9 @@
 #pragma once
 
+#include "Base/Progress.h"
 #include "HeadComposition.h"
-#include "ProcessedWeights.h"
-#include "Progress.h"
-#include "Recording.h"
+#include "Recording/Recording.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <vector>
 

@@ -1,18 +1,16 @@
 #include "CorpusFile.h"
 
-#include "AtomicFile.h"
-#include "Error.h"
-#include "HashValues.h"
-#include "Index.h"
-#include "JsonText.h"
-#include "Safetensors.h"
-#include "SafetensorsLayout.h"
+#include "Base/Error.h"
+#include "Base/HashValues.h"
+#include "Base/Index.h"
+#include "Files/AtomicFile.h"
+#include "Files/JsonText.h"
+#include "Files/Safetensors.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <utility>
 
@@ -112,11 +110,8 @@ public:
   void WideFloat(float& value)
   {
     const auto wide = this->Get<double>();
-    if (!(std::abs(wide) <= static_cast<double>(std::numeric_limits<float>::max())))
-    {
-      throw ModelError(this->What + ": expected finite numbers in single precision, found " +
-                       std::to_string(wide) + ".");
-    }
+    ThrowIf<ModelError>(!(std::abs(wide) <= static_cast<double>(std::numeric_limits<float>::max())),
+      this->What, ": expected finite numbers in single precision, found ", wide, ".");
     value = static_cast<float>(wide);
   }
 
@@ -135,21 +130,15 @@ private:
   std::int64_t Between(std::int64_t least, std::int64_t most)
   {
     const auto value = this->Get<std::int64_t>();
-    if (value < least || value > most)
-    {
-      throw ModelError(this->What + ": expected numbers from " + std::to_string(least) + " to " +
-                       std::to_string(most) + ", found " + std::to_string(value) + ".");
-    }
+    ThrowIf<ModelError>(value < least || value > most, this->What, ": expected numbers from ",
+      least, " to ", most, ", found ", value, ".");
     return value;
   }
   template<class Value>
   Value Finite(Value value) const
   {
-    if (!std::isfinite(value))
-    {
-      throw ModelError(
-        this->What + ": expected finite numbers, found " + std::to_string(value) + ".");
-    }
+    ThrowIf<ModelError>(
+      !std::isfinite(value), this->What, ": expected finite numbers, found ", value, ".");
     return value;
   }
 };
@@ -244,11 +233,8 @@ public:
   void Tensor(const std::string& name, const Shape& shape, DType dtype, const Use& use) const
   {
     const TensorView& view = this->Find(name);
-    if (view.shape != shape || view.dtype != dtype)
-    {
-      this->Fail("expected " + name + " as " + std::string(Name(dtype)) + " " + ToString(shape) +
-                 ", found " + Describe(view) + ".");
-    }
+    this->FailIf(view.shape != shape || view.dtype != dtype, "expected ", name, " as ", Name(dtype),
+      " ", ToString(shape), ", found ", Describe(view), ".");
     NumbersIn numbers(view, this->Source + ": " + name);
     use(numbers);
   }
@@ -262,28 +248,28 @@ public:
     {
       Shape shape = columns;
       shape.insert(shape.begin(), view.shape.empty() ? 0 : view.shape.front());
-      this->Fail(
-        "expected " + name + " as I64 " + ToString(shape) + ", found " + Describe(view) + ".");
+      this->Fail("expected ", name, " as I64 ", ToString(shape), ", found ", Describe(view), ".");
     }
     return view.shape.front();
   }
   template<class List>
   static void Resize(List& list, std::int64_t size)
   {
-    list.resize(ToIndex(size));
+    list.resize(size);
   }
 
-  [[noreturn]] void Fail(const std::string& message) const
+  template<class... Parts>
+  [[noreturn]] void Fail(const Parts&... parts) const
   {
-    throw ModelError(this->Source + ": " + message);
+    throw ModelError(this->Source, ": ", parts...);
   }
-  void Require(bool holds, const char* message) const
+
+  template<class... Parts>
+  void FailIf(bool isWrong, const Parts&... parts) const
   {
-    if (!holds)
-    {
-      this->Fail(message);
-    }
+    ThrowIf<ModelError>(isWrong, this->Source, ": ", parts...);
   }
+  void Require(bool holds, const char* message) const { this->FailIf(!holds, message); }
 
 private:
   const TensorViews& Tensors;
@@ -296,13 +282,27 @@ private:
   const TensorView& Find(const std::string& name) const
   {
     const auto found = this->Tensors.find(name);
-    if (found == this->Tensors.end())
-    {
-      this->Fail("expected the tensor " + name + ", found none.");
-    }
+    this->FailIf(found == this->Tensors.end(), "expected the tensor ", name, ", found none.");
     return found->second;
   }
 };
+
+/// A tensor with the rows of a list of this size, whose numbers `pass` takes.
+template<class Archive, class List, class PassItem>
+void PassList(Archive& archive, const char* name, List& list, std::int64_t size, Shape columns,
+  DType dtype, const PassItem& pass)
+{
+  columns.insert(columns.begin(), size);
+  archive.Tensor(name, columns, dtype,
+    [&](auto& numbers)
+    {
+      Archive::Resize(list, size);
+      for (auto& item : list)
+      {
+        pass(numbers, item);
+      }
+    });
+}
 
 template<class Archive, class Heads>
 void PassSketches(Archive& archive, Heads& heads)
@@ -310,22 +310,20 @@ void PassSketches(Archive& archive, Heads& heads)
   QuantileSketch model;
   model.Add(0);
   const std::int64_t bins = Count(model.GetBins().size());
-  archive.Tensor("sketches", { Count(heads.size()), Count(CorpusSketchCount), bins }, DType::I64,
-    [&](auto& numbers)
+  PassList(archive, "sketches", heads, Count(heads.size()), { Count(CorpusSketchCount), bins },
+    DType::I64,
+    [&](auto& numbers, auto& head)
     {
-      for (auto& head : heads)
+      for (auto& sketch : head.sketches)
       {
-        for (auto& sketch : head.sketches)
+        Integers counts = sketch.GetBins();
+        counts.resize(bins);
+        PassCounts(numbers, counts);
+        if constexpr (Archive::Reads)
         {
-          Integers counts = sketch.GetBins();
-          counts.resize(bins);
-          PassCounts(numbers, counts);
-          if constexpr (Archive::Reads)
-          {
-            const bool isEmpty = std::all_of(
-              counts.begin(), counts.end(), [](std::int64_t count) { return count == 0; });
-            sketch = QuantileSketch::FromBins(isEmpty ? Integers() : std::move(counts), "sketches");
-          }
+          const bool isEmpty = std::all_of(
+            counts.begin(), counts.end(), [](std::int64_t count) { return count == 0; });
+          sketch = QuantileSketch::FromBins(isEmpty ? Integers() : std::move(counts), "sketches");
         }
       }
     });
@@ -336,18 +334,8 @@ void PassHeads(Archive& archive, Statistics& statistics)
 {
   auto& heads = statistics.heads;
   const std::int64_t d = statistics.headDimension;
-  const auto pass = [&](const char* name, Shape shape, const auto& ofHead)
-  {
-    shape.insert(shape.begin(), Count(heads.size()));
-    archive.Tensor(name, shape, DType::I64,
-      [&](auto& numbers)
-      {
-        for (auto& head : heads)
-        {
-          ofHead(numbers, head);
-        }
-      });
-  };
+  const auto pass = [&](const char* name, const Shape& shape, const auto& ofHead)
+  { PassList(archive, name, heads, Count(heads.size()), shape, DType::I64, ofHead); };
   const auto passSums = [&](const char* name, std::int64_t size, const Shape& columns, auto list)
   {
     Shape shape = columns;
@@ -410,19 +398,16 @@ template<class Archive, class Context>
 void PassContexts(Archive& archive, std::vector<ContextRow<Context>>& rows,
   const std::function<void(const ContextRow<Context>&)>& check)
 {
-  archive.Tensor("contexts", { Count(rows.size()), 7 }, DType::I64,
-    [&](auto& numbers)
+  PassList(archive, "contexts", rows, Count(rows.size()), { 7 }, DType::I64,
+    [](auto& numbers, auto& row)
     {
-      for (auto& row : rows)
-      {
-        numbers.Integer(row.head);
-        numbers.Integer(row.measure);
-        numbers.Integer(row.context->document);
-        numbers.Integer(row.context->begin);
-        numbers.Integer(row.count);
-        numbers.Integer(row.context->query);
-        numbers.Integer(row.context->key);
-      }
+      numbers.Integer(row.head);
+      numbers.Integer(row.measure);
+      numbers.Integer(row.context->document);
+      numbers.Integer(row.context->begin);
+      numbers.Integer(row.count);
+      numbers.Integer(row.context->query);
+      numbers.Integer(row.context->key);
     });
   std::int64_t all = 0;
   for (const auto& row : rows)
@@ -430,14 +415,8 @@ void PassContexts(Archive& archive, std::vector<ContextRow<Context>>& rows,
     check(row);
     all += row.count;
   }
-  archive.Tensor("context_values", { Count(rows.size()) }, DType::F64,
-    [&](auto& numbers)
-    {
-      for (auto& row : rows)
-      {
-        numbers.WideFloat(row.context->value);
-      }
-    });
+  PassList(archive, "context_values", rows, Count(rows.size()), {}, DType::F64,
+    [](auto& numbers, auto& row) { numbers.WideFloat(row.context->value); });
   archive.Tensor("context_tokens", { all }, DType::I64,
     [&](auto& numbers)
     {
@@ -509,8 +488,8 @@ void PassContexts(const Reader& reader, CorpusStatistics& statistics)
 template<class Archive>
 void PassTexts(Archive& archive, Integers& ends, std::string& all)
 {
-  archive.Tensor("text_ends", { Count(ends.size()) }, DType::I64,
-    [&](auto& numbers) { PassIntegers(numbers, ends); });
+  PassList(archive, "text_ends", ends, Count(ends.size()), {}, DType::I64,
+    [](auto& numbers, auto& end) { numbers.Integer(end); });
   const std::int64_t count = ends.empty() ? 0 : ends.back();
   archive.Tensor("texts", { count }, DType::I64,
     [&](auto& numbers)
@@ -543,8 +522,8 @@ void PassTexts(const Reader& reader, CorpusStatistics& statistics)
   if (!std::is_sorted(ends.begin(), ends.end()) || (!ends.empty() && ends.front() < 0) ||
       (!ends.empty() && ends.size() != statistics.ids.size()))
   {
-    reader.Fail("text_ends: expected rising numbers, one for each of " +
-                std::to_string(statistics.ids.size()) + " ids.");
+    reader.Fail(
+      "text_ends: expected rising numbers, one for each of ", statistics.ids.size(), " ids.");
   }
   std::int64_t begin = 0;
   for (const std::int64_t end : ends)
@@ -559,31 +538,24 @@ void PassSamples(Archive& archive, Statistics& statistics)
 {
   auto& samples = statistics.samples;
   const std::int64_t count = archive.RowsOf("samples", { 4 }, samples.size());
-  archive.Tensor("samples", { count, 4 }, DType::I64,
-    [&](auto& numbers)
+  PassList(archive, "samples", samples, count, { 4 }, DType::I64,
+    [](auto& numbers, auto& sample)
     {
-      Archive::Resize(samples, count);
-      for (auto& sample : samples)
-      {
-        numbers.Integer(sample.order);
-        numbers.Integer(sample.document);
-        numbers.Integer(sample.position);
-        numbers.Integer(sample.token);
-      }
+      numbers.Integer(sample.order);
+      numbers.Integer(sample.document);
+      numbers.Integer(sample.position);
+      numbers.Integer(sample.token);
     });
   const auto pass = [&](const char* name, auto vectors, std::int64_t dimension)
   {
     const std::int64_t columns = Count(statistics.heads.size()) * dimension;
-    archive.Tensor(name, { count, columns }, DType::F32,
-      [&](auto& numbers)
+    PassList(archive, name, samples, count, { columns }, DType::F32,
+      [&](auto& numbers, auto& sample)
       {
-        for (auto& sample : samples)
+        Archive::Resize(sample.*vectors, columns);
+        for (auto& value : sample.*vectors)
         {
-          Archive::Resize(sample.*vectors, columns);
-          for (auto& value : sample.*vectors)
-          {
-            numbers.Float(value);
-          }
+          numbers.Float(value);
         }
       });
   };
@@ -627,13 +599,6 @@ void CheckPlaces(const Reader& reader, const CorpusStatistics& statistics)
   reader.Require(isValid, "places: expected all heads of each of the layers of the options.");
 }
 
-void CheckKinds(const Reader& reader, const CorpusStatistics& statistics)
-{
-  const Integers& ids = statistics.ids;
-  reader.Require(
-    IsRising(ids) && (ids.empty() || ids.front() >= 0), "ids: expected rising numbers from 0.");
-}
-
 void CheckSamples(const Reader& reader, const CorpusStatistics& statistics)
 {
   reader.Require(Count(statistics.samples.size()) <= statistics.options.samples,
@@ -673,45 +638,28 @@ void Pass(Archive& archive, Statistics& statistics)
     CheckTotals(archive, statistics);
   }
   const std::int64_t heads = archive.RowsOf("places", { 2 }, statistics.places.size());
-  archive.Tensor("places", { heads, 2 }, DType::I64,
-    [&](auto& numbers)
+  PassList(archive, "places", statistics.places, heads, { 2 }, DType::I64,
+    [](auto& numbers, auto& place)
     {
-      Archive::Resize(statistics.places, heads);
-      for (auto& place : statistics.places)
-      {
-        numbers.Integer(place.layer);
-        numbers.Integer(place.head);
-      }
+      numbers.Integer(place.layer);
+      numbers.Integer(place.head);
     });
   if constexpr (Archive::Reads)
   {
     CheckPlaces(archive, statistics);
   }
-  archive.Tensor("score_scales", { heads }, DType::F64,
-    [&](auto& numbers)
-    {
-      Archive::Resize(statistics.heads, heads);
-      for (auto& head : statistics.heads)
-      {
-        numbers.Double(head.scoreScale);
-      }
-    });
+  PassList(archive, "score_scales", statistics.heads, heads, {}, DType::F64,
+    [](auto& numbers, auto& head) { numbers.Double(head.scoreScale); });
   const std::int64_t kinds = archive.RowsOf("ids", {}, statistics.ids.size());
-  archive.Tensor("ids", { kinds }, DType::I64,
-    [&](auto& numbers)
-    {
-      Archive::Resize(statistics.ids, kinds);
-      PassIntegers(numbers, statistics.ids);
-    });
-  archive.Tensor("occurrences", { kinds }, DType::I64,
-    [&](auto& numbers)
-    {
-      Archive::Resize(statistics.occurrences, kinds);
-      PassCounts(numbers, statistics.occurrences);
-    });
+  PassList(archive, "ids", statistics.ids, kinds, {}, DType::I64,
+    [](auto& numbers, auto& id) { numbers.Integer(id); });
+  PassList(archive, "occurrences", statistics.occurrences, kinds, {}, DType::I64,
+    [](auto& numbers, auto& count) { numbers.Count(count); });
   if constexpr (Archive::Reads)
   {
-    CheckKinds(archive, statistics);
+    const Integers& ids = statistics.ids;
+    archive.Require(
+      IsRising(ids) && (ids.empty() || ids.front() >= 0), "ids: expected rising numbers from 0.");
   }
   PassHeads(archive, statistics);
   PassContexts(archive, statistics);
@@ -746,10 +694,8 @@ std::string OptionsToText(const CorpusOptions& options)
 /// Throws ModelError for what is no integer; numbers with a point are not converted.
 void RequireInteger(const json& value, const std::string& what)
 {
-  if (!value.is_number_integer())
-  {
-    throw ModelError(what + ": expected an integer, found " + Describe(value) + ".");
-  }
+  ThrowIf<ModelError>(
+    !value.is_number_integer(), what, ": expected an integer, found ", Describe(value), ".");
 }
 
 CorpusOptions OptionsFromText(const std::string& text, const std::string& source)
@@ -780,12 +726,7 @@ CorpusOptions OptionsFromText(const std::string& text, const std::string& source
     options.agreement = object.at("agreement").get<bool>();
     options.batch = integer("batch");
     const auto require = [&](bool holds, const char* name)
-    {
-      if (!holds)
-      {
-        throw ModelError(source + ": the entry options: " + name + " is out of range.");
-      }
-    };
+    { ThrowIf<ModelError>(!holds, source, ": the entry options: ", name, " is out of range."); };
     require(
       options.window >= 2 && options.window <= std::numeric_limits<std::int32_t>::max(), "window");
     require(options.overlap >= 0 && options.overlap <= (options.window - 1) / 2, "overlap");
@@ -797,7 +738,7 @@ CorpusOptions OptionsFromText(const std::string& text, const std::string& source
   }
   catch (const json::exception& e)
   {
-    throw ModelError(source + ": the entry options: " + e.what() + ".");
+    throw ModelError(source, ": the entry options: ", e.what(), ".");
   }
 }
 
@@ -810,11 +751,8 @@ std::vector<std::uint64_t> SizesFromText(const std::string& text, const std::str
   }
   std::vector<std::uint64_t> sizes;
   const json list = ParseJson(text, source, "the entry sizes");
-  if (!list.is_array())
-  {
-    throw ModelError(
-      source + ": the entry sizes: expected an array, found " + Describe(list) + ".");
-  }
+  ThrowIf<ModelError>(
+    !list.is_array(), source, ": the entry sizes: expected an array, found ", Describe(list), ".");
   for (const json& size : list)
   {
     RequireInteger(size, source + ": the entry sizes");
@@ -856,7 +794,7 @@ void ReadFingerprints(
   }
   catch (const json::exception& e)
   {
-    throw ModelError(source + ": the entry fingerprints: " + e.what() + ".");
+    throw ModelError(source, ": the entry fingerprints: ", e.what(), ".");
   }
 }
 
@@ -869,11 +807,8 @@ std::int64_t ValueDimensionOf(const std::string& text, const std::string& source
     return 0;
   }
   const json value = ParseJson(text, source, "the entry value_dimension");
-  if (!value.is_number_integer() || value < 1 || value > Most)
-  {
-    throw ModelError(source + ": the entry value_dimension: expected 1 to " + std::to_string(Most) +
-                     ", found " + text + ".");
-  }
+  ThrowIf<ModelError>(!value.is_number_integer() || value < 1 || value > Most, source,
+    ": the entry value_dimension: expected 1 to ", Most, ", found ", text, ".");
   return value.get<std::int64_t>();
 }
 
@@ -908,12 +843,9 @@ CorpusStatistics FromContent(const SafetensorsContent& content, const std::strin
     const auto found = content.metadata.find(name);
     return found == content.metadata.end() ? std::string() : found->second;
   };
-  if (entry("format") != CorpusFormat || entry("version") != CorpusVersion)
-  {
-    throw FormatError(source + ": expected statistics of a corpus (format " + CorpusFormat +
-                      ", version " + CorpusVersion + "), found format '" + entry("format") +
-                      "', version '" + entry("version") + "'.");
-  }
+  ThrowIf<FormatError>(entry("format") != CorpusFormat || entry("version") != CorpusVersion, source,
+    ": expected statistics of a corpus (format ", CorpusFormat, ", version ", CorpusVersion,
+    "), found format '", entry("format"), "', version '", entry("version"), "'.");
   CorpusStatistics statistics;
   statistics.model = entry("model");
   statistics.options = OptionsFromText(entry("options"), source);

@@ -1,15 +1,13 @@
 #include "CorpusRun.h"
 
-#include "BatchMeasure.h"
+#include "Base/Error.h"
+#include "Base/HashValues.h"
+#include "Base/SystemLimits.h"
 #include "CorpusWeights.h"
-#include "EncodedPrompt.h"
-#include "Error.h"
-#include "HashValues.h"
-#include "Index.h"
-#include "RecordTransformer.h"
-#include "SystemLimits.h"
+#include "Internal/BatchMeasure.h"
+#include "Recorder/EncodedPrompt.h"
+#include "Run/RecordTransformer.h"
 
-#include <algorithm>
 #include <numeric>
 #include <sstream>
 #include <stdexcept>
@@ -29,22 +27,16 @@ std::vector<std::int64_t> LayersOf(const CorpusOptions& options, const Transform
   }
   std::sort(layers.begin(), layers.end());
   layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
-  if (layers.front() < 0 || layers.back() >= config.layers)
-  {
-    throw OptionError("Layers: expected layers from 0 to " + std::to_string(config.layers - 1) +
-                      ", found " +
-                      std::to_string(layers.front() < 0 ? layers.front() : layers.back()) + ".");
-  }
+  ThrowIf<OptionError>(layers.front() < 0 || layers.back() >= config.layers,
+    "Layers: expected layers from 0 to ", config.layers - 1, ", found ",
+    layers.front() < 0 ? layers.front() : layers.back(), ".");
   return layers;
 }
 
 void RequireRange(const char* name, std::int64_t value, std::int64_t least, std::int64_t most)
 {
-  if (value < least || value > most)
-  {
-    throw OptionError(std::string(name) + ": expected " + std::to_string(least) + " to " +
-                      std::to_string(most) + ", found " + std::to_string(value) + ".");
-  }
+  ThrowIf<OptionError>(value < least || value > most, name, ": expected ", least, " to ", most,
+    ", found ", value, ".");
 }
 
 RecordOptions RecordingOf(const CorpusStatistics& statistics, bool hasLogits, int threads)
@@ -108,9 +100,8 @@ void RequireSameFiles(
     {
       const std::string found =
         i < sizes.size() ? files[i] + " of " + std::to_string(sizes[i]) + " bytes" : "none";
-      throw OptionError("the text: expected file " + std::to_string(i + 1) + " of " +
-                        std::to_string(statistics.sizes[i]) +
-                        " bytes, as it was measured before, found " + found + ".");
+      throw OptionError("the text: expected file ", i + 1, " of ", statistics.sizes[i],
+        " bytes, as it was measured before, found ", found, ".");
     }
   }
 }
@@ -202,20 +193,17 @@ void RequireSameOptions(
   if (textOf(earlier) != textOf(begun))
   {
     throw OptionError(
-      source + ": expected statistics of " + textOf(begun) + "; found " + textOf(earlier) + ".");
+      source, ": expected statistics of ", textOf(begun), "; found ", textOf(earlier), ".");
   }
-  if (earlier.fingerprint.weights.empty())
-  {
-    throw OptionError(source + ": expected statistics that say of which model and texts they are, "
-                               "found those of an older version, which can be shown but not "
-                               "continued.");
-  }
+  ThrowIf<OptionError>(earlier.fingerprint.weights.empty(), source,
+    ": expected statistics that say of which model and texts they are, found those of an older "
+    "version, which can be shown but not continued.");
   if (!(earlier.fingerprint == begun.fingerprint))
   {
     const bool areWeights = earlier.fingerprint.configuration == begun.fingerprint.configuration;
-    throw OptionError(source + ": expected statistics of the model " + begun.model +
-                      ", found those of one with other " + (areWeights ? "weights" : "settings") +
-                      ", then at " + earlier.model + ".");
+    throw OptionError(source, ": expected statistics of the model ", begun.model,
+      ", found those of one with other ", areWeights ? "weights" : "settings", ", then at ",
+      earlier.model, ".");
   }
 }
 
@@ -248,8 +236,8 @@ CorpusStatistics ContinueCorpus(const OpenTransformer& model, CorpusStatistics e
       text.Position().queries != earlier.next.queries)
   {
     const std::size_t file = std::min<std::size_t>(found - hashes.begin(), files.size() - 1);
-    throw OptionError(source + ": expected statistics of these texts, found that " + files[file] +
-                      " had other tokens when it was measured.");
+    throw OptionError(source, ": expected statistics of these texts, found that ", files[file],
+      " had other tokens when it was measured.");
   }
   earlier.next = text.Position();
   return earlier;
@@ -350,10 +338,8 @@ void MeasureCorpus(
     }
     statistics.next = text.Position();
   }
-  if (statistics.isComplete && text.Position().queries == 0)
-  {
-    throw OptionError("the text: expected documents with tokens, found none.");
-  }
+  ThrowIf<OptionError>(statistics.isComplete && text.Position().queries == 0,
+    "the text: expected documents with tokens, found none.");
   LabelKinds(model, statistics);
   statistics.SortKinds();
 }

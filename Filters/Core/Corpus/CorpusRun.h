@@ -1,8 +1,8 @@
 #pragma once
 
+#include "Base/Index.h"
+#include "Base/Progress.h"
 #include "CorpusStatistics.h"
-#include "Index.h"
-#include "Progress.h"
 
 #include <algorithm>
 #include <cstdint>

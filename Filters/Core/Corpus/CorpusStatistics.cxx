@@ -1,7 +1,5 @@
 #include "CorpusStatistics.h"
 
-#include "Index.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -18,14 +16,20 @@ double Ratio(double sum, double count)
   return count > 0 ? sum / count : 0;
 }
 
-template<class Item>
-void AddLists(const std::vector<Item>& from, std::vector<Item>& to)
+template<class List>
+void AddEach(const List& from, List& to)
 {
-  to.resize(std::max(to.size(), from.size()));
   for (std::size_t i = 0; i < from.size(); ++i)
   {
     to[i].Add(from[i]);
   }
+}
+
+template<class Item>
+void AddLists(const std::vector<Item>& from, std::vector<Item>& to)
+{
+  to.resize(std::max(to.size(), from.size()));
+  AddEach(from, to);
 }
 
 template<std::size_t Count>
@@ -33,6 +37,9 @@ void AddCounts(const std::array<std::int64_t, Count>& from, std::array<std::int6
 {
   std::transform(from.begin(), from.end(), to.begin(), to.begin(), std::plus<>());
 }
+
+constexpr std::array SumsOfVectors = { &CorpusHead::queryMoment, &CorpusHead::keyMoment,
+  &CorpusHead::keySum, &CorpusHead::valueMoment, &CorpusHead::valueSum };
 
 void AddTokens(const TokenAttention& from, TokenAttention& to)
 {
@@ -71,25 +78,18 @@ void Insert(std::vector<Item>& list, Item item, std::int64_t most, const Less& l
 
 void AddHead(const CorpusHead& from, CorpusHead& to)
 {
-  for (std::size_t i = 0; i < CorpusSumCount; ++i)
-  {
-    to.sums[i].Add(from.sums[i]);
-  }
+  AddEach(from.sums, to.sums);
   AddCounts(from.counts, to.counts);
-  for (std::size_t i = 0; i < CorpusSketchCount; ++i)
-  {
-    to.sketches[i].Add(from.sketches[i]);
-  }
+  AddEach(from.sketches, to.sketches);
   for (std::size_t i = 0; i < CorpusHistogramCount; ++i)
   {
     AddCounts(from.histograms[i], to.histograms[i]);
   }
   AddLists(from.distances, to.distances);
-  AddLists(from.queryMoment, to.queryMoment);
-  AddLists(from.keyMoment, to.keyMoment);
-  AddLists(from.keySum, to.keySum);
-  AddLists(from.valueMoment, to.valueMoment);
-  AddLists(from.valueSum, to.valueSum);
+  for (const auto sums : SumsOfVectors)
+  {
+    AddLists(from.*sums, to.*sums);
+  }
 }
 
 }
@@ -129,11 +129,11 @@ void CorpusStatistics::Add(const CorpusStatistics& other)
   for (std::size_t i = 0; i < other.ids.size(); ++i)
   {
     kinds.push_back(this->KindOf(other.ids[i]));
-    this->occurrences[ToIndex(kinds.back())] += other.occurrences[i];
+    this->occurrences[kinds.back()] += other.occurrences[i];
     if (!other.texts.empty())
     {
       this->texts.resize(this->ids.size());
-      this->texts[ToIndex(kinds.back())] = other.texts[i];
+      this->texts[kinds.back()] = other.texts[i];
     }
   }
   this->heads.resize(other.heads.size());
@@ -144,7 +144,7 @@ void CorpusStatistics::Add(const CorpusStatistics& other)
     this->heads[h].tokens.resize(this->ids.size());
     for (std::size_t i = 0; i < from.tokens.size(); ++i)
     {
-      AddTokens(from.tokens[i], this->heads[h].tokens[ToIndex(kinds[i])]);
+      AddTokens(from.tokens[i], this->heads[h].tokens[kinds[i]]);
     }
     for (std::size_t m = 0; m < ContextMeasureCount; ++m)
     {
@@ -173,8 +173,7 @@ void CorpusStatistics::ForgetSums()
     CorpusHead empty;
     empty.scoreScale = head.scoreScale;
     empty.distances.resize(head.distances.size());
-    for (const auto sums : { &CorpusHead::queryMoment, &CorpusHead::keyMoment, &CorpusHead::keySum,
-           &CorpusHead::valueMoment, &CorpusHead::valueSum })
+    for (const auto sums : SumsOfVectors)
     {
       empty.*sums = std::move(head.*sums);
       clear(empty.*sums);
@@ -222,20 +221,17 @@ void CorpusStatistics::SortKinds()
 
 double CorpusValue(const CorpusHead& head, const CorpusColumn& column)
 {
-  double all = static_cast<double>(head.Count(column.count));
+  const double attention = head.Sum(CorpusSum::Attention);
   switch (column.sum)
   {
     case CorpusSum::Previous:
-      all = head.Sum(CorpusSum::Attention) - head.Sum(CorpusSum::FirstAttention);
-      break;
+      return Ratio(head.Sum(column.sum), attention - head.Sum(CorpusSum::FirstAttention));
     case CorpusSum::Duplicate:
     case CorpusSum::Induction:
-      all = head.Sum(CorpusSum::Attention);
-      break;
+      return Ratio(head.Sum(column.sum), attention);
     default:
-      break;
+      return Ratio(head.Sum(column.sum), static_cast<double>(head.Count(column.count)));
   }
-  return Ratio(head.Sum(column.sum), all);
 }
 
 double MeanDistance(const CorpusHead& head)

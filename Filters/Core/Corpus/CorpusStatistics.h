@@ -2,9 +2,9 @@
 
 #include "CorpusText.h"
 #include "ExactSum.h"
-#include "ModelFingerprint.h"
 #include "QuantileSketch.h"
-#include "Recording.h"
+#include "Recording/Recording.h"
+#include "Weights/ModelFingerprint.h"
 
 #include <array>
 #include <cstdint>
@@ -76,8 +76,8 @@ enum class CorpusHistogram
 inline constexpr std::size_t CorpusHistogramCount = 2;
 inline constexpr std::size_t HistogramBins = 20;
 
-/// By what the texts that excite a head most are found. Weights and scores are those of pairs of a
-/// query and a key that is neither the query itself nor the first token.
+/// The measure by which the strongest contexts of a head are found. Weights and scores are those of
+/// pairs of a query and a key that is neither the query itself nor the first token.
 enum class ContextMeasure
 {
   Score,          ///< before the softmax. ALiBi counts by distance, slope x (key - query), which
@@ -166,7 +166,7 @@ struct CorpusOptions : CorpusTextOptions
   bool sampleValues = false;        ///< whether their values are kept, too, for OutputParts.h
   double sinkThreshold = 0.3;       ///< of SinkRate
   bool agreement = true;            ///< whether heads are compared with each other
-  std::int64_t batch = 1024;        ///< tokens that are run at a time, at least; 1 to MostBatch
+  std::int64_t batch = 1024;        ///< batch size in tokens, at least; 1 to MostBatch
 };
 
 /// Statistics of all heads over a text, without its activations. All numbers are sums that do not

@@ -1,13 +1,12 @@
 #include "CorpusText.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "JsonText.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Files/JsonText.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <string_view>
 
 namespace atlas
 {
@@ -95,28 +94,19 @@ std::size_t EndOfPart(std::string_view text, std::size_t begin, std::size_t end,
 
 std::int64_t WindowOf(const CorpusTextOptions& options, const TransformerConfig& config)
 {
-  if (config.input == InputKind::Images)
-  {
-    throw OptionError("the model: expected one that reads text, found one of images.");
-  }
-  if (config.encoder != nullptr)
-  {
-    throw OptionError("the model: expected one that reads text alone, found one of architecture " +
-                      config.architecture + ", whose decoder needs what its encoder reads.");
-  }
-  if (config.vision != nullptr)
-  {
-    throw OptionError("the model: expected one that reads text alone, found one of architecture " +
-                      config.architecture + "; choose the architecture of its text.");
-  }
+  ThrowIf<OptionError>(config.input == InputKind::Images,
+    "the model: expected one that reads text, found one of images.");
+  ThrowIf<OptionError>(config.encoder != nullptr,
+    "the model: expected one that reads text alone, found one of architecture ",
+    config.architecture, ", whose decoder needs what its encoder reads.");
+  ThrowIf<OptionError>(config.vision != nullptr,
+    "the model: expected one that reads text alone, found one of architecture ",
+    config.architecture, "; choose the architecture of its text.");
   const std::int64_t most =
     config.positions > 0 ? config.positions : std::numeric_limits<std::int32_t>::max();
   const std::int64_t window = options.window == 0 ? std::min(DefaultWindow, most) : options.window;
-  if (window < 2 || window > most)
-  {
-    throw OptionError("Window: expected 2 to " + std::to_string(most) +
-                      " tokens, the positions of the model, found " + std::to_string(window) + ".");
-  }
+  ThrowIf<OptionError>(window < 2 || window > most, "Window: expected 2 to ", most,
+    " tokens, the positions of the model, found ", window, ".");
   return window;
 }
 
@@ -128,35 +118,25 @@ CorpusText::CorpusText(const OpenTransformer& model, const std::vector<std::stri
   , Place(position)
 {
   this->Options.window = WindowOf(options, model.GetModel().GetConfig());
-  if (files.empty())
-  {
-    throw OptionError("Files: expected at least one file of text, found none.");
-  }
+  ThrowIf<OptionError>(files.empty(), "Files: expected at least one file of text, found none.");
   for (const std::string& name : files)
   {
     std::error_code error;
     this->Sizes.push_back(std::filesystem::file_size(name, error));
     if (error)
     {
-      throw FileError(name + ": " + error.message() + ".");
+      throw FileError(name, ": ", error.message(), ".");
     }
   }
   this->FindSpecialTokens();
   const std::int64_t special = this->SpecialTokens();
-  if (options.overlap < 0 || options.overlap > (this->Options.window - special - 1) / 2)
-  {
-    throw OptionError(
-      "Overlap: expected 0 to " +
-      std::to_string(std::max<std::int64_t>(this->Options.window - special - 1, 0) / 2) +
-      " tokens, less than half of the window, found " + std::to_string(options.overlap) + ".");
-  }
-  if (!position.IsPossible(options.overlap))
-  {
-    throw OptionError("the text: expected to go on where a window ended, found token " +
-                      std::to_string(position.token) + " of document " +
-                      std::to_string(position.document) + " with an overlap of " +
-                      std::to_string(options.overlap) + ".");
-  }
+  ThrowIf<OptionError>(
+    options.overlap < 0 || options.overlap > (this->Options.window - special - 1) / 2,
+    "Overlap: expected 0 to ", std::max<std::int64_t>(this->Options.window - special - 1, 0) / 2,
+    " tokens, less than half of the window, found ", options.overlap, ".");
+  ThrowIf<OptionError>(!position.IsPossible(options.overlap),
+    "the text: expected to go on where a window ended, found token ", position.token,
+    " of document ", position.document, " with an overlap of ", options.overlap, ".");
 }
 
 /// Finds what the tokenizer adds to a text.
@@ -298,9 +278,8 @@ bool CorpusText::ReadText(bool isJson)
   catch (const Error& e)
   {
     const std::string message = e.what();
-    throw FormatError(
-      where() +
-      (message.compare(0, name.size(), name) == 0 ? message.substr(name.size()) : ": " + message));
+    throw FormatError(where(),
+      message.compare(0, name.size(), name) == 0 ? message.substr(name.size()) : ": " + message);
   }
   this->End = end;
   return true;
@@ -309,10 +288,8 @@ bool CorpusText::ReadText(bool isJson)
 std::vector<std::int64_t> CorpusText::ParseDocument(
   std::string_view text, const std::string& what) const
 {
-  if (text.find('\0') != std::string_view::npos)
-  {
-    throw FormatError(what + ": expected UTF-8 text, found a zero byte.");
-  }
+  ThrowIf<FormatError>(
+    text.find('\0') != std::string_view::npos, what, ": expected UTF-8 text, found a zero byte.");
   std::vector<std::int64_t> ids;
   for (std::size_t begin = 0; begin < text.size();)
   {
@@ -332,7 +309,7 @@ std::vector<std::int64_t> CorpusText::ParseObject(
   const nlohmann::json object = ParseJson(line, what, "the line");
   if (!object.is_object())
   {
-    throw FormatError(what + ": expected a JSON object, found " + Describe(object) + ".");
+    throw FormatError(what, ": expected a JSON object, found ", Describe(object), ".");
   }
   const auto text = object.find("text");
   if (text != object.end() && text->is_string())
@@ -351,9 +328,8 @@ std::vector<std::int64_t> CorpusText::ParseObject(
       return ids;
     }
   }
-  throw FormatError(what +
-                    ": expected a text as \"text\", or integers as \"tokens\" or \"input_ids\", "
-                    "found neither.");
+  throw FormatError(what,
+    ": expected a text as \"text\", or integers as \"tokens\" or \"input_ids\", found neither.");
 }
 
 void CorpusText::CheckIds(const std::vector<std::int64_t>& ids, const std::string& what) const
@@ -361,11 +337,8 @@ void CorpusText::CheckIds(const std::vector<std::int64_t>& ids, const std::strin
   const std::int64_t vocabulary = this->Model.GetModel().GetConfig().vocabulary;
   for (const std::int64_t id : ids)
   {
-    if (id < 0 || id >= vocabulary)
-    {
-      throw FormatError(what + ": expected token ids from 0 to " + std::to_string(vocabulary - 1) +
-                        ", found " + std::to_string(id) + ".");
-    }
+    ThrowIf<FormatError>(id < 0 || id >= vocabulary, what, ": expected token ids from 0 to ",
+      vocabulary - 1, ", found ", id, ".");
   }
 }
 
@@ -377,8 +350,8 @@ bool CorpusText::ReadRow()
   const Shape& shape = array.shape;
   if (shape.empty() || shape.size() > 2 || IsFloating(array.dtype))
   {
-    throw FormatError(name + ": expected integers [documents, tokens] or [tokens], found " +
-                      std::string(atlas::Name(array.dtype)) + " " + ToString(shape) + ".");
+    throw FormatError(name, ": expected integers [documents, tokens] or [tokens], found ",
+      atlas::Name(array.dtype), " ", ToString(shape), ".");
   }
   const std::int64_t rows = shape.size() == 2 ? shape[0] : 1;
   if (this->Place.offset >= rows)

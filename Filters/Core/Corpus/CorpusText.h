@@ -1,9 +1,9 @@
 #pragma once
 
-#include "MappedFile.h"
-#include "NamedValues.h"
-#include "NumpyArray.h"
-#include "OpenTransformer.h"
+#include "Base/NamedValues.h"
+#include "Files/MappedFile.h"
+#include "Files/NumpyArray.h"
+#include "Recorder/OpenTransformer.h"
 
 #include <array>
 #include <cstdint>

@@ -1,9 +1,9 @@
 #include "CorpusWeights.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "Parallel.h"
-#include "ProcessedWeights.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <Eigen/QR>
 

@@ -1,10 +1,9 @@
 #pragma once
 
-#include "Transformer.h"
+#include "Weights/Transformer.h"
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include <Eigen/Core>

@@ -1,14 +1,13 @@
 #include "HeadClusters.h"
 
-#include "Error.h"
-#include "Index.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Internal/MomentRoot.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
-#include <string>
 #include <utility>
 
 #include <Eigen/Eigenvalues>
@@ -22,11 +21,8 @@ Eigen::MatrixXd HeadDistances(const CorpusStatistics& statistics, ClusterDistanc
   if (distance == ClusterDistance::Agreement)
   {
     const Eigen::MatrixXd agreement = Agreement(statistics);
-    if (agreement.size() == 0)
-    {
-      throw OptionError(
-        "clusters by agreement: expected statistics with Agreement, found none of it.");
-    }
+    ThrowIf<OptionError>(agreement.size() == 0,
+      "clusters by agreement: expected statistics with Agreement, found none of it.");
     return 1 - agreement.array();
   }
   const auto columns = static_cast<Eigen::Index>(CorpusColumns.size());
@@ -62,10 +58,8 @@ Eigen::MatrixX2d ScaleDistances(const Eigen::MatrixXd& distances)
   for (Eigen::Index axis = 0; axis < std::min<Eigen::Index>(2, count); ++axis)
   {
     const Eigen::VectorXd vector = solver.eigenvectors().col(count - 1 - axis);
-    Eigen::Index largest = 0;
-    vector.cwiseAbs().maxCoeff(&largest);
     const double length = std::sqrt(std::max(solver.eigenvalues()[count - 1 - axis], 0.));
-    places.col(axis) = vector * (vector[largest] < 0 ? -length : length);
+    places.col(axis) = vector * (length * SignOfLargest(vector));
   }
   return places;
 }
@@ -135,11 +129,8 @@ std::vector<HeadMerge> MergeHeads(const Eigen::MatrixXd& distances, const Progre
 std::vector<std::int32_t> ClustersOf(const std::vector<HeadMerge>& merges, std::int64_t clusters)
 {
   const auto heads = static_cast<std::int64_t>(merges.size()) + 1;
-  if (clusters < 1 || clusters > heads)
-  {
-    throw OptionError("Clusters: expected 1 to " + std::to_string(heads) +
-                      ", the number of heads, found " + std::to_string(clusters) + ".");
-  }
+  ThrowIf<OptionError>(clusters < 1 || clusters > heads, "Clusters: expected 1 to ", heads,
+    ", the number of heads, found ", clusters, ".");
   std::vector<std::int64_t> parent(ToIndex(heads) + merges.size());
   std::iota(parent.begin(), parent.end(), std::int64_t{ 0 });
   for (std::int64_t m = 0; m < heads - clusters; ++m)

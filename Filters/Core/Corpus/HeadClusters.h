@@ -1,7 +1,7 @@
 #pragma once
 
+#include "Base/Progress.h"
 #include "CorpusStatistics.h"
-#include "Progress.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,14 +1,13 @@
 #include "OutputParts.h"
 
-#include "Error.h"
-#include "MomentRoot.h"
-#include "Parallel.h"
+#include "Base/Error.h"
+#include "Base/Parallel.h"
+#include "Internal/MomentRoot.h"
 #include "ScoreParts.h"
-#include "ThinSvd.h"
-#include "VectorNorm.h"
+#include "Weights/ThinSvd.h"
+#include "Weights/VectorNorm.h"
 
 #include <algorithm>
-#include <string>
 
 namespace atlas
 {
@@ -22,21 +21,15 @@ void RequireModel(const CorpusStatistics& statistics, const Transformer& model)
 {
   const TransformerConfig& config = model.GetConfig();
   const HeadPlace& last = statistics.places.back();
-  if (config.ValueDimension() != statistics.valueDimension || last.layer >= config.layers ||
-      last.head + 1 != config.heads)
-  {
-    throw OptionError("Model: expected that of the statistics, with " +
-                      std::to_string(last.head + 1) + " heads and values of " +
-                      std::to_string(statistics.valueDimension) + " dimensions, found one with " +
-                      std::to_string(config.heads) + " heads and values of " +
-                      std::to_string(config.ValueDimension()) + " dimensions.");
-  }
+  ThrowIf<OptionError>(config.ValueDimension() != statistics.valueDimension ||
+                         last.layer >= config.layers || last.head + 1 != config.heads,
+    "Model: expected that of the statistics, with ", last.head + 1, " heads and values of ",
+    statistics.valueDimension, " dimensions, found one with ", config.heads,
+    " heads and values of ", config.ValueDimension(), " dimensions.");
   const bool isKnown = !statistics.fingerprint.weights.empty(); // not of older versions
-  if (isKnown && !(FingerprintOf(model) == statistics.fingerprint))
-  {
-    throw OptionError("Model: expected that of the statistics, then at " + statistics.model +
-                      ", found one with other weights or settings.");
-  }
+  ThrowIf<OptionError>(isKnown && !(FingerprintOf(model) == statistics.fingerprint),
+    "Model: expected that of the statistics, then at ", statistics.model,
+    ", found one with other weights or settings.");
 }
 
 /// Rows that are computed in blocks: rowsOf(begin, end) of `count` rows.
@@ -55,18 +48,6 @@ Eigen::MatrixXd InBlocks(
   return result;
 }
 
-/// A direction of each part as a column.
-Eigen::MatrixXd ColumnsOf(const OutputParts& parts, Eigen::VectorXd OutputPart::* direction)
-{
-  const auto count = static_cast<Eigen::Index>(parts.parts.size());
-  Eigen::MatrixXd columns(count > 0 ? (parts.parts.front().*direction).size() : 0, count);
-  for (Eigen::Index r = 0; r < count; ++r)
-  {
-    columns.col(r) = parts.parts[r].*direction;
-  }
-  return columns;
-}
-
 }
 
 OutputParts FindOutputParts(const CorpusStatistics& statistics, const ProcessedWeights& weights,
@@ -74,20 +55,14 @@ OutputParts FindOutputParts(const CorpusStatistics& statistics, const ProcessedW
 {
   const CorpusHead& sums = statistics.heads[FindCorpusHead(statistics, layer, head)];
   const std::int64_t d = statistics.valueDimension;
-  if (d == 0)
-  {
-    throw OptionError("output parts: expected statistics with values, found none; measure the text "
-                      "with Sample Values.");
-  }
-  if (statistics.tokens == 0)
-  {
-    throw OptionError("output parts: expected statistics of a text, found no tokens.");
-  }
+  ThrowIf<OptionError>(d == 0, "output parts: expected statistics with values, found none; measure "
+                               "the text with Sample Values.");
+  ThrowIf<OptionError>(
+    statistics.tokens == 0, "output parts: expected statistics of a text, found no tokens.");
   RequireModel(statistics, weights.GetModel());
   const auto count = static_cast<double>(statistics.tokens);
   OutputParts result;
-  result.valueMean = Eigen::VectorXd::NullaryExpr(
-    d, [&](Eigen::Index i) { return sums.valueSum[i].Value() / count; });
+  result.valueMean = MeanVector(sums.valueSum, d, count);
   const MomentRoot values(
     MeanMoment(sums.valueMoment, d, count) - result.valueMean * result.valueMean.transpose());
   const DoubleMatrix output = weights.Attention(layer).heads[head].output;
@@ -104,15 +79,9 @@ OutputParts FindOutputParts(const CorpusStatistics& statistics, const ProcessedW
     OutputPart part;
     part.strength = strengths[r];
     part.variance = strengths[r] * strengths[r];
-    part.reading = values.inverse * svd.u.col(r);
-    part.writing = svd.v.col(r);
-    Eigen::Index largest = 0;
-    part.writing.cwiseAbs().maxCoeff(&largest);
-    if (part.writing[largest] < 0)
-    {
-      part.reading *= -1;
-      part.writing *= -1;
-    }
+    const double sign = SignOfLargest(svd.v.col(r));
+    part.reading = sign * (values.inverse * svd.u.col(r));
+    part.writing = sign * svd.v.col(r);
     result.parts.push_back(std::move(part));
   }
   return result;
@@ -121,15 +90,10 @@ OutputParts FindOutputParts(const CorpusStatistics& statistics, const ProcessedW
 Eigen::MatrixXd OutputCoordinates(
   const CorpusStatistics& statistics, std::size_t head, const OutputParts& parts)
 {
-  const auto d = static_cast<Eigen::Index>(statistics.valueDimension);
-  Eigen::MatrixXd values(statistics.samples.size(), d);
-  for (Eigen::Index s = 0; s < values.rows(); ++s)
-  {
-    const float* first = statistics.samples[s].values.data() + head * d;
-    values.row(s) = Eigen::Map<const Eigen::RowVectorXf>(first, d).cast<double>();
-  }
+  Eigen::MatrixXd values =
+    SampleVectors(statistics, head, &CorpusSample::values, statistics.valueDimension);
   values.rowwise() -= parts.valueMean.transpose();
-  return values * ColumnsOf(parts, &OutputPart::reading);
+  return values * ColumnsOf(parts.parts, &OutputPart::reading, parts.valueMean.size());
 }
 
 Eigen::MatrixXd EmbeddingCoordinates(const Transformer& model, std::int64_t layer,
@@ -139,7 +103,8 @@ Eigen::MatrixXd EmbeddingCoordinates(const Transformer& model, std::int64_t laye
   const TransformerWeights& tensors = model.GetWeights();
   const ProcessedWeights stored(model, WeightSteps::Stored, threads);
   const ProcessedHead weights = stored.Attention(layer).heads[head];
-  const Eigen::MatrixXd reading = ColumnsOf(parts, &OutputPart::reading);
+  const Eigen::MatrixXd reading =
+    ColumnsOf(parts.parts, &OutputPart::reading, parts.valueMean.size());
   const Eigen::MatrixXd directions = weights.value * reading;
   const Eigen::RowVectorXd offset = (weights.valueBias - parts.valueMean.transpose()) * reading;
   return InBlocks(config.vocabulary, reading.cols(), threads,
@@ -162,7 +127,8 @@ Eigen::MatrixXd EmbeddingCoordinates(const Transformer& model, std::int64_t laye
 
 Eigen::MatrixXd LogitEffects(const ProcessedWeights& weights, const OutputParts& parts, int threads)
 {
-  Eigen::MatrixXd directions = ColumnsOf(parts, &OutputPart::writing);
+  Eigen::MatrixXd directions =
+    ColumnsOf(parts.parts, &OutputPart::writing, weights.GetModel().GetConfig().modelDimension);
   for (Eigen::Index r = 0; r < directions.cols(); ++r)
   {
     directions.col(r) *= parts.parts[r].strength;

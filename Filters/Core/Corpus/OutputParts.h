@@ -1,7 +1,7 @@
 #pragma once
 
 #include "CorpusStatistics.h"
-#include "ProcessedWeights.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <cstdint>
 #include <vector>

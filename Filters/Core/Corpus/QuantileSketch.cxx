@@ -1,11 +1,10 @@
 #include "QuantileSketch.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <string>
 
 namespace atlas
 {
@@ -95,9 +94,8 @@ QuantileSketch QuantileSketch::FromBins(std::vector<std::int64_t> bins, const ch
   if ((!bins.empty() && bins.size() != expected) ||
       std::any_of(bins.begin(), bins.end(), [](std::int64_t count) { return count < 0; }))
   {
-    throw FormatError(std::string(source) + ": expected " + std::to_string(expected) +
-                      " counts of a sketch, found " + std::to_string(bins.size()) +
-                      " or a negative one.");
+    throw FormatError(source, ": expected ", expected, " counts of a sketch, found ", bins.size(),
+      " or a negative one.");
   }
   QuantileSketch sketch;
   sketch.Bins = std::move(bins);

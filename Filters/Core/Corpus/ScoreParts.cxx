@@ -1,11 +1,10 @@
 #include "ScoreParts.h"
 
-#include "Error.h"
-#include "MomentRoot.h"
+#include "Base/Error.h"
+#include "Internal/MomentRoot.h"
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include <Eigen/SVD>
 
@@ -16,11 +15,8 @@ std::size_t FindCorpusHead(
 {
   const auto found = std::find_if(statistics.places.begin(), statistics.places.end(),
     [&](const HeadPlace& place) { return place.layer == layer && place.head == head; });
-  if (found == statistics.places.end())
-  {
-    throw OptionError("expected a head of the statistics, found layer " + std::to_string(layer) +
-                      ", head " + std::to_string(head) + ".");
-  }
+  ThrowIf<OptionError>(found == statistics.places.end(),
+    "expected a head of the statistics, found layer ", layer, ", head ", head, ".");
   return found - statistics.places.begin();
 }
 
@@ -28,15 +24,12 @@ ScoreParts FindScoreParts(
   const CorpusStatistics& statistics, std::int64_t layer, std::int64_t head, std::int64_t most)
 {
   const CorpusHead& sums = statistics.heads[FindCorpusHead(statistics, layer, head)];
-  if (statistics.tokens == 0)
-  {
-    throw OptionError("score parts: expected statistics of a text, found no tokens.");
-  }
+  ThrowIf<OptionError>(
+    statistics.tokens == 0, "score parts: expected statistics of a text, found no tokens.");
   const auto count = static_cast<double>(statistics.tokens);
   const std::int64_t d = statistics.headDimension;
   ScoreParts result;
-  result.keyMean =
-    Eigen::VectorXd::NullaryExpr(d, [&](Eigen::Index i) { return sums.keySum[i].Value() / count; });
+  result.keyMean = MeanVector(sums.keySum, d, count);
   const MomentRoot queries(MeanMoment(sums.queryMoment, d, count));
   const MomentRoot keys(
     MeanMoment(sums.keyMoment, d, count) - result.keyMean * result.keyMean.transpose());
@@ -56,13 +49,9 @@ ScoreParts FindScoreParts(
     part.variance = strengths[r] * strengths[r];
     part.query = queries.inverse * svd.matrixU().col(r);
     part.key = keys.inverse * svd.matrixV().col(r);
-    Eigen::Index largest = 0;
-    part.query.cwiseAbs().maxCoeff(&largest);
-    if (part.query[largest] < 0)
-    {
-      part.query *= -1;
-      part.key *= -1;
-    }
+    const double sign = SignOfLargest(part.query);
+    part.query *= sign;
+    part.key *= sign;
     result.parts.push_back(std::move(part));
   }
   return result;
@@ -71,25 +60,14 @@ ScoreParts FindScoreParts(
 Eigen::MatrixXd CoordinatesOf(
   const CorpusStatistics& statistics, std::size_t head, const ScoreParts& parts, bool ofKeys)
 {
-  const auto d = static_cast<Eigen::Index>(statistics.headDimension);
-  const auto count = static_cast<Eigen::Index>(parts.parts.size());
-  Eigen::MatrixXd directions(d, count);
-  for (Eigen::Index r = 0; r < count; ++r)
-  {
-    directions.col(r) = ofKeys ? parts.parts[r].key : parts.parts[r].query;
-  }
-  Eigen::MatrixXd vectors(statistics.samples.size(), d);
-  for (Eigen::Index s = 0; s < vectors.rows(); ++s)
-  {
-    const CorpusSample& sample = statistics.samples[s];
-    const float* first = (ofKeys ? sample.keys : sample.queries).data() + head * d;
-    vectors.row(s) = Eigen::Map<const Eigen::RowVectorXf>(first, d).cast<double>();
-  }
+  Eigen::MatrixXd vectors = SampleVectors(statistics, head,
+    ofKeys ? &CorpusSample::keys : &CorpusSample::queries, statistics.headDimension);
   if (ofKeys)
   {
     vectors.rowwise() -= parts.keyMean.transpose();
   }
-  return vectors * directions;
+  return vectors * ColumnsOf(parts.parts, ofKeys ? &ScorePart::key : &ScorePart::query,
+                     statistics.headDimension);
 }
 
 }

@@ -1,6 +1,6 @@
 #include "LabelPlacement.h"
 
-#include "Utf8Text.h"
+#include "Base/Utf8Text.h"
 
 #include <algorithm>
 #include <array>
@@ -100,6 +100,17 @@ bool LabelBoxes::Place(const LabelBox& box)
     });
   if (isFree)
   {
+    this->Block(box);
+  }
+  return isFree;
+}
+
+void LabelBoxes::Block(LabelBox box)
+{
+  box = { std::max(box.left, 0), std::max(box.bottom, 0), std::min(box.right, this->Width),
+    std::min(box.top, this->Height) };
+  if (box.left < box.right && box.bottom < box.top)
+  {
     this->EachCell(box,
       [&box](std::vector<LabelBox>& placed)
       {
@@ -107,7 +118,6 @@ bool LabelBoxes::Place(const LabelBox& box)
         return true;
       });
   }
-  return isFree;
 }
 
 }

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +32,8 @@ public:
 
   /// Places a box if all of it is on the screen and free. Returns whether it is.
   bool Place(const LabelBox& box);
+  /// Takes the part of a box that is on the screen, whatever it overlaps.
+  void Block(LabelBox box);
 
 private:
   static constexpr int CellSize = 32;

@@ -29,22 +29,17 @@ Rgb ColorScale::Color(const double* vector) const
 
 void ComponentRange::Add(double component)
 {
-  if (!std::isfinite(component))
+  if (std::isfinite(component))
   {
-    return;
+    this->Minimum = std::min(this->Minimum, component);
+    this->Maximum = std::max(this->Maximum, component);
   }
-  const bool first = this->IsEmpty();
-  this->Minimum = first ? component : std::min(this->Minimum, component);
-  this->Maximum = first ? component : std::max(this->Maximum, component);
 }
 
 void ComponentRange::Add(const ComponentRange& other)
 {
-  if (!other.IsEmpty())
-  {
-    this->Add(other.Minimum);
-    this->Add(other.Maximum);
-  }
+  this->Minimum = std::min(this->Minimum, other.Minimum);
+  this->Maximum = std::max(this->Maximum, other.Maximum);
 }
 
 ColorScale AdditiveScale(const ComponentRange& range)

@@ -2,6 +2,8 @@
 
 #include "ClassPalette.h"
 
+#include <limits>
+
 namespace atlas
 {
 
@@ -27,8 +29,8 @@ public:
   double GetMaximum() const { return this->Maximum; }
 
 private:
-  double Minimum = 1;
-  double Maximum = 0;
+  double Minimum = std::numeric_limits<double>::infinity();
+  double Maximum = -std::numeric_limits<double>::infinity();
 };
 
 /// The scale under which colors add up: color(a) + color(b) = color(a + b) up to rounding, unless a

@@ -50,15 +50,9 @@ Hsv ToHsv(const std::array<double, 3>& rgb)
   {
     return { 0, 0, largest };
   }
-  double sextant = 4 + (red - green) / range;
-  if (largest == red)
-  {
-    sextant = (green - blue) / range;
-  }
-  else if (largest == green)
-  {
-    sextant = 2 + (blue - red) / range;
-  }
+  const double sextant = largest == red     ? (green - blue) / range
+                         : largest == green ? 2 + (blue - red) / range
+                                            : 4 + (red - green) / range;
   return { (sextant < 0 ? sextant + 6 : sextant) / 6, range / largest, largest };
 }
 

@@ -1,12 +1,12 @@
 #include "ApproximateNeighbors.h"
 
-#include "Error.h"
-#include "HashedNumbers.h"
-#include "Index.h"
-#include "InstructionSets.h"
-#include "MatrixProduct.h"
-#include "NeighborCandidates.h"
-#include "Parallel.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Internal/HashedNumbers.h"
+#include "Internal/NeighborCandidates.h"
+#include "Numerics/InstructionSets.h"
+#include "Numerics/MatrixProduct.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
 #include <array>
@@ -15,8 +15,6 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
-#include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -115,28 +113,13 @@ struct ReverseLists
   std::vector<std::uint32_t> places;
 };
 
-/// The squares of the distances of a point from others.
-void SquaresBetween(const PointView& points, const std::vector<double>& scales, std::uint32_t point,
-  const std::vector<std::uint32_t>& others, std::vector<double>& squares)
-{
-  squares.resize(others.size());
-  SquaredDistances(points.Row(point), scales[point], points.values, scales.data(), points.dimension,
-    others.data(), others.size(), squares.data());
-  for (std::size_t i = 0; i < others.size(); ++i)
-  {
-    if (scales[point] == 0 || scales[others[i]] == 0)
-    {
-      squares[i] = 2; // a point without direction has the cosine 0 with all
-    }
-  }
-}
-
 class NeighborDescent
 {
 public:
   NeighborDescent(
     const PointView& points, PointMetric metric, int count, std::uint64_t seed, int threads)
-    : IsCosine(metric != PointMetric::Euclidean)
+    : Metric(metric)
+    , IsCosine(metric != PointMetric::Euclidean)
     , Count(points.count)
     , Dimension(points.dimension)
     , Neighbors(count)
@@ -183,6 +166,7 @@ public:
   }
 
 private:
+  PointMetric Metric;
   bool IsCosine;
   std::int64_t Count;
   std::int64_t Dimension;
@@ -301,7 +285,7 @@ private:
     const std::vector<float>& rows = this->IsCosine ? this->Units : this->Values;
     KeepNear(rows.data() + static_cast<std::int64_t>(place) * this->Dimension, rows.data(),
       this->Dimension, static_cast<double>(list[this->Neighbors - 1].square), rounding, others);
-    SquaresBetween(this->Places(), this->Scales, place, others, squares);
+    SquaredDistances(this->Places(), this->Scales, place, others.data(), others.size(), squares);
     for (std::size_t i = 0; i < others.size(); ++i)
     {
       Insert(list, this->Neighbors, { static_cast<float>(squares[i]), others[i], true });
@@ -389,11 +373,10 @@ private:
   {
     PlaceLists lists{ std::vector<std::uint32_t>(this->Lists.size()),
       std::vector<int>(this->Count) };
-    ParallelFor((this->Count + GroupPoints - 1) / GroupPoints, this->Threads,
-      [&](std::int64_t group)
+    ForBlocks(this->Count, GroupPoints, this->Threads,
+      [&](std::int64_t begin, std::int64_t end)
       {
-        const std::int64_t end = std::min((group + 1) * GroupPoints, this->Count);
-        for (std::int64_t i = group * GroupPoints; i < end; ++i)
+        for (std::int64_t i = begin; i < end; ++i)
         {
           Candidate* list = this->Lists.data() + i * this->Neighbors;
           std::uint32_t* first = lists.places.data() + i * this->Neighbors;
@@ -416,14 +399,13 @@ private:
     const ReverseLists reverse = this->Reverse();
     const PlaceLists before = this->Publish();
     std::atomic<std::int64_t> replaced = 0;
-    ParallelFor((this->Count + GroupPoints - 1) / GroupPoints, this->Threads,
-      [&](std::int64_t group)
+    ForBlocks(this->Count, GroupPoints, this->Threads,
+      [&](std::int64_t begin, std::int64_t end)
       {
         SeenPlaces seen;
         std::vector<std::uint32_t> others;
         std::vector<double> squares;
-        const std::int64_t end = std::min((group + 1) * GroupPoints, this->Count);
-        for (std::int64_t i = group * GroupPoints; i < end; ++i)
+        for (std::int64_t i = begin; i < end; ++i)
         {
           const auto place = static_cast<std::uint32_t>(i);
           this->ListNeighborsOfNeighbors(place, before, reverse, seen, others);
@@ -480,37 +462,26 @@ private:
   /// The lists in the order of the points.
   NeighborLists Finish() const
   {
-    NeighborLists lists{ this->Count, this->Neighbors, {}, {} };
-    lists.index.resize(this->Lists.size());
-    lists.distance.resize(this->Lists.size());
-    ParallelFor((this->Count + GroupPoints - 1) / GroupPoints, this->Threads,
-      [&](std::int64_t group)
+    NeighborLists lists = NeighborLists::Of(this->Count, this->Neighbors);
+    ForBlocks(this->Count, GroupPoints, this->Threads,
+      [&](std::int64_t begin, std::int64_t end)
       {
         std::vector<std::uint32_t> others;
         std::vector<double> squares;
-        std::vector<std::pair<double, std::uint32_t>> sorted;
-        const std::int64_t end = std::min((group + 1) * GroupPoints, this->Count);
-        for (std::int64_t i = group * GroupPoints; i < end; ++i)
+        FoundNeighbors found;
+        for (std::int64_t i = begin; i < end; ++i)
         {
           const Candidate* list = this->Lists.data() + i * this->Neighbors;
           others.clear();
           std::transform(list, list + this->Neighbors, std::back_inserter(others),
             [](const Candidate& candidate) { return candidate.place; });
-          SquaresBetween(
-            this->Places(), this->Scales, static_cast<std::uint32_t>(i), others, squares);
-          sorted.clear();
+          SquaredDistances(this->Places(), this->Scales, i, others.data(), others.size(), squares);
+          found.clear();
           for (std::size_t k = 0; k < others.size(); ++k)
           {
-            sorted.emplace_back(
-              this->IsCosine ? squares[k] / 2 : std::sqrt(squares[k]), this->Order[others[k]]);
+            found.emplace_back(DistanceOf(squares[k], this->Metric), this->Order[others[k]]);
           }
-          std::sort(sorted.begin(), sorted.end());
-          std::int64_t to = static_cast<std::int64_t>(this->Order[i]) * this->Neighbors;
-          for (const auto& [distance, index] : sorted)
-          {
-            lists.index[to] = index;
-            lists.distance[to++] = static_cast<float>(distance);
-          }
+          KeepNearest(found, this->Order[i], lists);
         }
       });
     return lists;
@@ -527,10 +498,7 @@ NeighborLists FindNeighborsApproximately(const PointView& points, PointMetric me
     return FindNeighbors(points, metric, count, threads, progress);
   }
   CheckPoints(points, "neighbors");
-  if (count < 1)
-  {
-    throw OptionError("neighbors: expected at least 1, found " + std::to_string(count) + ".");
-  }
+  ThrowIf<OptionError>(count < 1, "neighbors: expected at least 1, found ", count, ".");
   // Squared distances of cells are in single precision, which must hold them.
   const double limit = std::sqrt(static_cast<double>(std::numeric_limits<float>::max()) / 8 /
                                  static_cast<double>(points.dimension));
@@ -550,12 +518,9 @@ double NeighborRecall(const PointView& points, PointMetric metric, const Neighbo
   std::int64_t sample, int threads)
 {
   CheckPoints(points, "neighbors");
-  if (lists.points != points.count || lists.count < 1 || sample < 1)
-  {
-    throw OptionError("Recall of neighbors: expected lists of " + std::to_string(points.count) +
-                      " points and a sample of at least 1, found " + std::to_string(lists.points) +
-                      " and " + std::to_string(sample) + ".");
-  }
+  ThrowIf<OptionError>(lists.points != points.count || lists.count < 1 || sample < 1,
+    "Recall of neighbors: expected lists of ", points.count,
+    " points and a sample of at least 1, found ", lists.points, " and ", sample, ".");
   InitializeTarget();
   const std::int64_t chosen = std::min(sample, points.count);
   const std::vector<double> scales = ScalesOf(points, metric);
@@ -567,7 +532,7 @@ double NeighborRecall(const PointView& points, PointMetric metric, const Neighbo
     {
       const std::int64_t i = number * points.count / chosen;
       std::vector<double> squares;
-      SquaresBetween(points, scales, static_cast<std::uint32_t>(i), all, squares);
+      SquaredDistances(points, scales, i, all.data(), all.size(), squares);
       squares[i] = std::numeric_limits<double>::infinity();
       std::vector<double> sorted = squares;
       const auto last = sorted.begin() + (lists.count - 1);

@@ -1,15 +1,14 @@
 #include "EmbeddingQuality.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "MatrixProduct.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
 #include "Neighbors.h"
-#include "Parallel.h"
+#include "Numerics/MatrixProduct.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include <Eigen/Core>
@@ -28,19 +27,13 @@ void CheckQualityOptions(
   const PointView& points, const float* layout, int dimensions, int k, std::int64_t sample)
 {
   CheckPoints(points, "Quality of an embedding");
-  if (dimensions < 1 || sample < 0)
-  {
-    throw OptionError("Quality of an embedding: expected at least 1 dimension and no negative "
-                      "sample, found " +
-                      std::to_string(dimensions) + " and " + std::to_string(sample) + ".");
-  }
+  ThrowIf<OptionError>(dimensions < 1 || sample < 0,
+    "Quality of an embedding: expected at least 1 dimension and no negative sample, found ",
+    dimensions, " and ", sample, ".");
   CheckPoints({ layout, points.count, dimensions }, "Layout of an embedding");
-  if (k < 1 || k >= points.count || 3 * std::int64_t{ k } + 1 >= 2 * points.count)
-  {
-    throw OptionError("Quality of an embedding: expected at least 1 neighbor and fewer than two "
-                      "thirds of the " +
-                      std::to_string(points.count) + " points, found " + std::to_string(k) + ".");
-  }
+  ThrowIf<OptionError>(k < 1 || k >= points.count || 3 * std::int64_t{ k } + 1 >= 2 * points.count,
+    "Quality of an embedding: expected at least 1 neighbor and fewer than two thirds of the ",
+    points.count, " points, found ", k, ".");
 }
 
 /// How many values are below the limit. Compilers do the blocks in vectors.
@@ -209,16 +202,16 @@ EmbeddingQuality Measure(const PointView& points, PointMetric metric, const floa
   const SingleThreadedBlas single;
   const ComparedRows rows(points, metric);
   const ComparedRows places({ layout, count, dimensions }, PointMetric::Euclidean);
-  std::vector<BlockSums> blocks((chosen + blockRows - 1) / blockRows);
-  ParallelFor(blocks.size(), threads,
-    [&](std::int64_t block)
+  std::vector<BlockSums> blocks(BlockCount(chosen, blockRows));
+  ForBlocks(chosen, blockRows, threads,
+    [&](std::int64_t begin, std::int64_t end)
     {
       std::vector<std::int64_t> ofBlock;
-      for (std::int64_t i = block * blockRows; i < std::min((block + 1) * blockRows, chosen); ++i)
+      for (std::int64_t i = begin; i < end; ++i)
       {
         ofBlock.push_back(i * count / chosen);
       }
-      blocks[block] = MeasureBlock(rows, places, ofBlock, k, withRanks);
+      blocks[begin / blockRows] = MeasureBlock(rows, places, ofBlock, k, withRanks);
     });
   BlockSums sums;
   for (const BlockSums& block : blocks)
@@ -238,12 +231,6 @@ EmbeddingQuality MeasureEmbedding(const PointView& points, PointMetric metric, c
   int dimensions, int k, int threads, std::int64_t sample)
 {
   return Measure(points, metric, layout, dimensions, k, threads, sample, true);
-}
-
-double Trustworthiness(const PointView& points, PointMetric metric, const float* layout,
-  int dimensions, int k, int threads, std::int64_t sample)
-{
-  return MeasureEmbedding(points, metric, layout, dimensions, k, threads, sample).trustworthiness;
 }
 
 double NeighborsKept(const PointView& points, PointMetric metric, const float* layout,

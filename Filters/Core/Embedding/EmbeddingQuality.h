@@ -30,9 +30,7 @@ struct EmbeddingQuality
 EmbeddingQuality MeasureEmbedding(const PointView& points, PointMetric metric, const float* layout,
   int dimensions, int k, int threads, std::int64_t sample = 0);
 
-/// The same, one of the two.
-double Trustworthiness(const PointView& points, PointMetric metric, const float* layout,
-  int dimensions, int k, int threads, std::int64_t sample = 0);
+/// `neighborsKept` alone, which takes less time.
 double NeighborsKept(const PointView& points, PointMetric metric, const float* layout,
   int dimensions, int k, int threads, std::int64_t sample = 0);
 

@@ -1,6 +1,6 @@
 #include "HeadCorrelation.h"
 
-#include "Index.h"
+#include "Base/Index.h"
 
 #include <algorithm>
 #include <cmath>
@@ -81,42 +81,25 @@ RowMajor PlainVectors(const JointVectors& joint)
   return vectors;
 }
 
-/// The ranks of up to as many values as it was made for, from 1; equal values have their average
-/// rank.
-class Ranking
+/// The ranks of values, from 1; equal values have their average rank.
+template<class Values>
+Eigen::ArrayXd RanksOf(const Values& values)
 {
-public:
-  explicit Ranking(std::int64_t largest)
-    : Order(largest)
-    , Ranks(largest)
+  std::vector<Eigen::Index> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(),
+    [&](Eigen::Index a, Eigen::Index b) { return values[a] < values[b]; });
+  Eigen::ArrayXd ranks(values.size());
+  for (auto first = order.begin(); first != order.end();)
   {
+    const auto last =
+      std::find_if(first, order.end(), [&](Eigen::Index i) { return values[i] != values[*first]; });
+    const auto rank = static_cast<double>((first - order.begin()) + (last - order.begin()) + 1) / 2;
+    std::for_each(first, last, [&](Eigen::Index i) { ranks[i] = rank; });
+    first = last;
   }
-
-  /// Valid until the next call.
-  template<class Values>
-  auto Of(const Values& values)
-  {
-    const auto begin = this->Order.begin();
-    const auto end = begin + values.size();
-    std::iota(begin, end, 0);
-    std::sort(begin, end, [&](Eigen::Index a, Eigen::Index b) { return values[a] < values[b]; });
-    for (auto first = begin; first != end;)
-    {
-      const auto last =
-        std::find_if(first, end, [&](Eigen::Index i) { return values[i] != values[*first]; });
-      for (auto i = first; i != last; ++i)
-      {
-        this->Ranks[*i] = static_cast<double>((first - begin) + (last - begin) + 1) / 2;
-      }
-      first = last;
-    }
-    return this->Ranks.head(values.size());
-  }
-
-private:
-  std::vector<Eigen::Index> Order;
-  Eigen::ArrayXd Ranks;
-};
+  return ranks;
+}
 
 template<class X, class Y>
 double PearsonOf(const X& x, const Y& y)
@@ -352,13 +335,6 @@ std::vector<double> HeadCorrelation::SpearmanOfQueries(bool byCosine, double sca
                               this->ShiftedSquares * (scale * scale) - 2 * shifted)
                  .max(0.)
                  .sqrt();
-  std::int64_t most = 0;
-  for (const Query& query : this->Queries)
-  {
-    most = std::max(most, query.keys);
-  }
-  Ranking ofDots(most);
-  Ranking ofDistances(most);
   std::vector<double> correlations;
   correlations.reserve(this->Queries.size());
   for (const Query& query : this->Queries)
@@ -367,7 +343,7 @@ std::vector<double> HeadCorrelation::SpearmanOfQueries(bool byCosine, double sca
     const auto ofQuery = distances.segment(query.firstPair, query.keys);
     correlations.push_back(query.keys < 2 || !ofQuery.isFinite().all()
                              ? NotDefined
-                             : PearsonOf(ofDots.Of(dots), ofDistances.Of(ofQuery)));
+                             : PearsonOf(RanksOf(dots), RanksOf(ofQuery)));
   }
   return correlations;
 }

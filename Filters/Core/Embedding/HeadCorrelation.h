@@ -1,7 +1,7 @@
 #pragma once
 
 #include "JointVectors.h"
-#include "Recording.h"
+#include "Recording/Recording.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,12 +1,13 @@
 #include "HeadLayouts.h"
 
 #include "ApproximateNeighbors.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
 #include "EmbeddingQuality.h"
-#include "Error.h"
 #include "HeadCorrelation.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
+#include "Internal/LayoutNeighbors.h"
+#include "Numerics/MatrixProduct.h"
 #include "Principal.h"
 #include "TSne.h"
 #include "Umap.h"
@@ -15,14 +16,10 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
-#include <cstring>
-#include <exception>
+#include <future>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <sstream>
-#include <thread>
 
 namespace atlas
 {
@@ -84,26 +81,26 @@ Layout RunTSne(const PointView& points, const TSneOptions& options)
   {
     return TSne(points, options);
   }
-  const auto progress = [&options](double)
-  {
-    if (!options.progress(0, NotMeasured, nullptr))
+  const auto neighbors = FindUnlessStopped(options.progress,
+    [&](const Progress& progress)
     {
-      throw Canceled();
-    }
-  };
-  NeighborLists neighbors;
-  try
-  {
-    neighbors = FindNeighborsApproximately(points, options.metric,
-      TSneNeighborCount(options.perplexity), options.seed, options.threads, progress);
-  }
-  catch (const Canceled&) // before the first iteration
-  {
-    return { Project(
-               points, FindPrincipalComponents(points, options.dimensions), options.dimensions),
-      NotMeasured, 0, true };
-  }
-  return TSne(points, neighbors, options);
+      return FindNeighborsApproximately(points, options.metric,
+        TSneNeighborCount(options.perplexity), options.seed, options.threads, progress);
+    });
+  return neighbors ? TSne(points, *neighbors, options)
+                   : Layout{ Project(points, FindPrincipalComponents(points, options.dimensions),
+                               options.dimensions),
+                       NotMeasured, 0, true };
+}
+
+/// A text for each list of values.
+template<class... Values>
+std::string KeyOf(const Values&... values)
+{
+  std::ostringstream text;
+  text.precision(std::numeric_limits<double>::max_digits10);
+  ((text << values << ' '), ...);
+  return text.str();
 }
 
 /// The state of LayOutHeads that its threads share.
@@ -332,15 +329,11 @@ private:
 
 void CheckLayoutOptions(std::int64_t points, const LayoutOptions& options)
 {
-  if (options.dimensions != 2 && options.dimensions != 3)
-  {
-    throw OptionError(
-      "expected 2 or 3 dimensions, found " + std::to_string(options.dimensions) + ".");
-  }
-  if (options.scaling == KeyScaling::Fixed && !(options.scale > 0 && std::isfinite(options.scale)))
-  {
-    throw OptionError("expected a key scale above 0, found " + std::to_string(options.scale) + ".");
-  }
+  ThrowIf<OptionError>(options.dimensions != 2 && options.dimensions != 3,
+    "expected 2 or 3 dimensions, found ", options.dimensions, ".");
+  ThrowIf<OptionError>(
+    options.scaling == KeyScaling::Fixed && !(options.scale > 0 && std::isfinite(options.scale)),
+    "expected a key scale above 0, found ", options.scale, ".");
   if (options.method == LayoutMethod::TSne)
   {
     CheckTSneOptions(points, TSneOptionsOf(options));
@@ -392,44 +385,15 @@ std::vector<HeadLayout> LayOutHeads(const Recording& recording, const JointRows&
     return {};
   }
   // Another thread works, so that this one can tell and be told at any time.
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool isDone = false;
-  std::exception_ptr error;
-  std::thread worker(
-    [&]()
-    {
-      std::exception_ptr thrown;
-      try
-      {
-        work.Run(threads);
-      }
-      catch (...) // any type, as it must not leave its thread
-      {
-        thrown = std::current_exception();
-      }
-      const std::lock_guard<std::mutex> lock(mutex);
-      error = thrown;
-      isDone = true;
-      changed.notify_one();
-    });
+  std::future<void> done = std::async(std::launch::async, [&] { work.Run(threads); });
+  while (done.wait_for(ReportInterval) != std::future_status::ready)
   {
-    std::unique_lock<std::mutex> lock(mutex);
-    while (!changed.wait_for(lock, ReportInterval, [&]() { return isDone; }))
+    if (progress && !progress(work.Progress()))
     {
-      lock.unlock();
-      if (progress && !progress(work.Progress()))
-      {
-        work.Stop();
-      }
-      lock.lock();
+      work.Stop();
     }
   }
-  worker.join();
-  if (error)
-  {
-    std::rethrow_exception(error);
-  }
+  done.get(); // throws what was thrown
   return work.TakeResults();
 }
 
@@ -453,41 +417,21 @@ LayoutMemory EstimateLayoutMemory(std::int64_t points, std::int64_t dimension, s
 HeadLayouts::Entry HeadLayouts::EntryOf(const LayoutRequest& request, std::size_t i)
 {
   const LayoutOptions& options = request.options;
-  std::ostringstream base;
-  base.precision(std::numeric_limits<double>::max_digits10);
-  base << request.tokens << ' ' << static_cast<int>(options.method) << ' ' << options.dimensions
-       << ' ' << options.translate;
-  if (options.method != LayoutMethod::Principal)
-  {
-    base << ' ' << static_cast<int>(options.metric) << ' ' << options.seed;
-  }
-  if (options.method == LayoutMethod::TSne)
-  {
-    base << ' ' << options.iterations << ' ' << options.randomStart << ' '
-         << options.exaggeratedIterations << ' ' << options.learningRate << ' '
-         << options.frameInterval;
-  }
-  if (options.method == LayoutMethod::Umap)
-  {
-    base << ' ' << options.neighbors << ' ' << options.minimumDistance;
-  }
-  std::ostringstream layout;
-  layout.precision(base.precision());
-  layout << base.str() << " content " << request.contents[i];
-  if (options.method == LayoutMethod::TSne)
-  {
-    layout << " perplexity " << options.perplexity;
-  }
-  std::ostringstream scaling;
-  scaling.precision(base.precision());
-  scaling << " scaling " << static_cast<int>(options.scaling);
-  if (options.scaling == KeyScaling::Fixed)
-  {
-    scaling << ' ' << options.scale;
-  }
-  const std::string key = layout.str() + scaling.str();
-  return { key, IsCosine(options) ? layout.str() : key, base.str(), request.contents[i],
-    request.time, 0, nullptr };
+  const bool isPrincipal = options.method == LayoutMethod::Principal;
+  const bool isTSne = options.method == LayoutMethod::TSne;
+  const std::string start =
+    KeyOf(request.tokens, static_cast<int>(options.method), options.dimensions, options.translate) +
+    (isPrincipal ? "" : KeyOf(static_cast<int>(options.metric), options.seed)) +
+    (isTSne         ? KeyOf(options.iterations, options.randomStart, options.exaggeratedIterations,
+                        options.learningRate, options.frameInterval)
+      : isPrincipal ? ""
+                    : KeyOf(options.neighbors, options.minimumDistance));
+  const std::string layout =
+    start + KeyOf(request.contents[i]) + (isTSne ? KeyOf(options.perplexity) : "");
+  const std::string key = layout + KeyOf(static_cast<int>(options.scaling),
+                                     options.scaling == KeyScaling::Fixed ? options.scale : 1);
+  return { key, IsCosine(options) ? layout : key, start, request.contents[i], request.time, 0,
+    nullptr };
 }
 
 std::shared_ptr<const HeadLayout> HeadLayouts::Find(

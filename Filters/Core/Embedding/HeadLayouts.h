@@ -2,7 +2,7 @@
 
 #include "JointVectors.h"
 #include "PointView.h"
-#include "Recording.h"
+#include "Recording/Recording.h"
 
 #include <cstdint>
 #include <functional>
@@ -101,12 +101,11 @@ struct LayoutProgress
   double divergence = 0; ///< the latest of t-SNE; NaN if none is known
 };
 
-/// Lays out heads on up to `threads` threads: heads in parallel on one thread each or, from
-/// ParallelPoints points per head, one after another. The layouts do not depend on the threads.
-///
-/// `progress` is called on the calling thread several times a second. If it returns false, t-SNE
-/// and UMAP end with the layout reached, and heads that have not begun are missing in the result.
-/// The order is that of `tasks`.
+/// Lays out heads, in the order of `tasks`, on up to `threads` threads: heads in parallel on one
+/// thread each or, from ParallelPoints points per head, one after another. The layouts do not
+/// depend on the threads. `progress` is called on the calling thread several times a second. If it
+/// returns false, t-SNE and UMAP end with the layout reached, and heads that have not begun are
+/// missing.
 ///
 /// A head whose queries or keys are all equal has an error instead of a layout. Throws as
 /// CheckLayoutOptions and JoinQueriesAndKeys do otherwise.
@@ -137,12 +136,13 @@ struct LayoutRequest
 
 /// Layouts that are kept between requests, so that only what changed is computed again.
 ///
-/// - A layout whose request is the same in all that it depends on is used again. One that was
-///   stopped is only as long as no other is requested for its head.
+/// - A layout whose request is the same is used again; one that was stopped only as long as no
+/// other
+///   is requested for its head.
 /// - If only the scale changed, and the metric is a cosine, the layout is the same.
 /// - If only scale or perplexity changed, or the recording at another time has other values at the
 ///   same tokens, t-SNE and UMAP start from the layout used last, so that points stay where they
-///   were. Such a layout thus depends on those before it.
+///   were. Such a layout depends on those before it.
 class HeadLayouts
 {
 public:

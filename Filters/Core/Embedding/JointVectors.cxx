@@ -1,9 +1,9 @@
 #include "JointVectors.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "MappedFile.h"
-#include "RecordedAttention.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Files/MappedFile.h"
+#include "Recording/RecordedAttention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,15 +34,12 @@ void CopyRows(const SharedMatrix& matrix, const std::vector<std::int64_t>& rows,
   const auto bad = std::find_if(values, next, [](float value) { return !std::isfinite(value); });
   if (bad != next)
   {
-    const auto token = rows[(bad - values) / matrix.columns];
-    throw ModelError(what + " of token " + std::to_string(token) +
-                     ": expected finite numbers, found " + std::to_string(*bad) + ".");
+    throw ModelError(what, " of token ", rows[(bad - values) / matrix.columns],
+      ": expected finite numbers, found ", *bad, ".");
   }
-  if (std::equal(values, next - matrix.columns, values + matrix.columns)) // each like the next one
-  {
-    throw GeometryError(what + ": expected at least two that differ, found " +
-                        std::to_string(rows.size()) + " equal ones.");
-  }
+  ThrowIf<GeometryError>(
+    std::equal(values, next - matrix.columns, values + matrix.columns), // each like the next one
+    what, ": expected at least two that differ, found ", rows.size(), " equal ones.");
 }
 
 /// The mean of rows [begin, begin + count).
@@ -131,26 +128,19 @@ std::vector<std::int64_t> JointRows::All() const
 const RecordedHead& HeadWithKeys(const Recording& recording, std::int64_t layer, std::int64_t h)
 {
   const RecordedHead& head = FindHead(recording, layer, h);
-  if (!head.query.IsRecorded() || !head.key.IsRecorded())
-  {
-    throw OptionError("the recording has no queries and keys, which a joint embedding needs.");
-  }
+  ThrowIf<OptionError>(!head.query.IsRecorded() || !head.key.IsRecorded(),
+    "the recording has no queries and keys, which a joint embedding needs.");
   return head;
 }
 
 JointRows ChooseTokens(const Recording& recording, const TokenChoice& choice)
 {
   const std::int64_t sequences = recording.SequenceCount();
-  if (choice.sequence < -1 || choice.sequence >= sequences)
-  {
-    throw OptionError("expected a sequence from 0 to " + std::to_string(sequences - 1) +
-                      ", or -1 for all, found " + std::to_string(choice.sequence) + ".");
-  }
-  if (choice.sample < 0)
-  {
-    throw OptionError("expected a sample of 0 tokens, for all, or more, found " +
-                      std::to_string(choice.sample) + ".");
-  }
+  ThrowIf<OptionError>(choice.sequence < -1 || choice.sequence >= sequences,
+    "expected a sequence from 0 to ", sequences - 1, ", or -1 for all, found ", choice.sequence,
+    ".");
+  ThrowIf<OptionError>(choice.sample < 0, "expected a sample of 0 tokens, for all, or more, found ",
+    choice.sample, ".");
   const bool isCross = recording.mask == AttentionMask::Cross;
   std::mt19937_64 generator(choice.seed);
   JointRows rows;
@@ -161,14 +151,11 @@ JointRows ChooseTokens(const Recording& recording, const TokenChoice& choice)
   {
     DrawSample(choice.sample, generator, rows.keys);
   }
-  if (rows.queries.size() < 2 || rows.keys.size() < 2)
-  {
-    const std::string found = std::to_string(rows.queries.size());
-    throw OptionError("a joint embedding: expected at least 2 tokens" +
-                      (isCross ? " of each text, found " + found + " of the target and " +
-                                   std::to_string(rows.keys.size()) + " of the source."
-                               : ", found " + found + "."));
-  }
+  ThrowIf<OptionError>(rows.queries.size() < 2 || rows.keys.size() < 2,
+    "a joint embedding: expected at least 2 tokens",
+    isCross ? Concat(" of each text, found ", rows.queries.size(), " of the target and ",
+                rows.keys.size(), " of the source.")
+            : Concat(", found ", rows.queries.size(), "."));
   return rows;
 }
 
@@ -186,7 +173,7 @@ JointVectors JoinQueriesAndKeys(const Recording& recording, std::int64_t layer, 
   const JointRows& rows, bool translate)
 {
   const RecordedHead& head = HeadWithKeys(recording, layer, h);
-  const std::string name = "layer " + std::to_string(layer) + ", head " + std::to_string(h) + ", ";
+  const std::string name = Concat("layer ", layer, ", head ", h, ", ");
   JointVectors joint;
   joint.queries = static_cast<std::int64_t>(rows.queries.size());
   joint.keys = static_cast<std::int64_t>(rows.keys.size());

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "PointView.h"
-#include "Recording.h"
+#include "Recording/Recording.h"
 
 #include <cstdint>
 #include <vector>

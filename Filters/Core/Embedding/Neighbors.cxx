@@ -1,19 +1,18 @@
 #include "Neighbors.h"
 
-#include "DotProduct.h"
-#include "Error.h"
-#include "Index.h"
-#include "InstructionSets.h"
-#include "MatrixProduct.h"
-#include "NeighborCandidates.h"
-#include "ParallelProgress.h"
+#include "Base/Error.h"
+#include "Base/ParallelProgress.h"
+#include "Internal/NeighborCandidates.h"
+#include "Numerics/DotProduct.h"
+#include "Numerics/InstructionSets.h"
+#include "Numerics/MatrixProduct.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <string>
-#include <utility>
+#include <vector>
 
 namespace atlas
 {
@@ -37,11 +36,6 @@ struct ScoredPoints
 
   const float* Left() const { return (this->left.empty() ? this->right : this->left).data(); }
 };
-
-double NormOf(const PointView& points, std::int64_t i)
-{
-  return std::sqrt(DotProduct(points.Row(i), points.Row(i), points.dimension));
-}
 
 /// A bound for the relative rounding error of a sum of `terms` products, and one more.
 double RoundingOf(std::int64_t terms)
@@ -123,7 +117,7 @@ struct Scratch
   std::vector<float> scores = std::vector<float>(RowBlock * ColumnBlock);
   std::vector<NeighborCandidates> candidates = std::vector<NeighborCandidates>(RowBlock);
   std::vector<double> squares;
-  std::vector<std::pair<double, std::uint32_t>> sorted;
+  FoundNeighbors found;
 };
 
 /// Finds the neighbors of blocks of points.
@@ -132,8 +126,8 @@ class NeighborSearch
 public:
   NeighborSearch(const PointView& points, PointMetric metric, NeighborLists& lists)
     : Points(points)
-    , IsCosine(metric != PointMetric::Euclidean)
-    , Scored(this->IsCosine ? ScoreByCosine(points) : ScoreByDistance(points))
+    , Metric(metric)
+    , Scored(metric == PointMetric::Euclidean ? ScoreByDistance(points) : ScoreByCosine(points))
     , Lists(lists)
   {
   }
@@ -171,44 +165,24 @@ public:
 
 private:
   const PointView& Points;
-  bool IsCosine;
+  PointMetric Metric;
   ScoredPoints Scored;
   NeighborLists& Lists;
 
   void SortNeighbors(std::int64_t i, const NeighborCandidates& candidates, Scratch& scratch) const
   {
-    const std::size_t count = candidates.Count();
-    scratch.squares.resize(count);
-    SquaredDistances(this->Points.Row(i), this->Scored.scales[i], this->Points.values,
-      this->Scored.scales.data(), this->Points.dimension, candidates.Index(), count,
-      scratch.squares.data());
-    scratch.sorted.clear();
-    for (std::size_t c = 0; c < count; ++c)
+    const std::uint32_t* index = candidates.Index();
+    SquaredDistances(
+      this->Points, this->Scored.scales, i, index, candidates.Count(), scratch.squares);
+    scratch.found.clear();
+    for (std::size_t c = 0; c < candidates.Count(); ++c)
     {
-      const std::uint32_t j = candidates.Index()[c];
-      if (static_cast<std::int64_t>(j) != i)
+      if (index[c] != i)
       {
-        scratch.sorted.emplace_back(this->DistanceOf(i, j, scratch.squares[c]), j);
+        scratch.found.emplace_back(DistanceOf(scratch.squares[c], this->Metric), index[c]);
       }
     }
-    const auto nearest = scratch.sorted.begin() + this->Lists.count;
-    std::sort(scratch.sorted.begin(), scratch.sorted.end());
-    std::size_t to = i * this->Lists.count;
-    for (auto neighbor = scratch.sorted.begin(); neighbor != nearest; ++neighbor, ++to)
-    {
-      this->Lists.index[to] = neighbor->second;
-      this->Lists.distance[to] = static_cast<float>(neighbor->first);
-    }
-  }
-
-  double DistanceOf(std::int64_t i, std::uint32_t j, double square) const
-  {
-    if (!this->IsCosine)
-    {
-      return std::sqrt(square);
-    }
-    const bool hasNoDirection = this->Scored.scales[i] == 0 || this->Scored.scales[j] == 0;
-    return hasNoDirection ? 1 : square / 2;
+    KeepNearest(scratch.found, i, this->Lists);
   }
 };
 
@@ -216,22 +190,17 @@ private:
 
 void CheckPoints(const PointView& points, const char* what)
 {
-  const std::string name = what;
-  if (points.count < 1 || points.dimension < 1)
+  ThrowIf<OptionError>(points.count < 1 || points.dimension < 1, what,
+    ": expected points of at least one dimension, found ", points.count, " of dimension ",
+    points.dimension, ".");
+  const float* end = points.values + points.count * points.dimension;
+  const float* wrong =
+    std::find_if(points.values, end, [](float value) { return !std::isfinite(value); });
+  if (wrong != end)
   {
-    throw OptionError(name + ": expected points of at least one dimension, found " +
-                      std::to_string(points.count) + " of dimension " +
-                      std::to_string(points.dimension) + ".");
-  }
-  for (std::int64_t i = 0; i < points.count * points.dimension; ++i)
-  {
-    if (!std::isfinite(points.values[i]))
-    {
-      throw OptionError(name + ": expected finite coordinates, found " +
-                        std::to_string(points.values[i]) + " in point " +
-                        std::to_string(i / points.dimension) + ", component " +
-                        std::to_string(i % points.dimension) + ".");
-    }
+    throw OptionError(what, ": expected finite coordinates, found ", *wrong, " in point ",
+      (wrong - points.values) / points.dimension, ", component ",
+      (wrong - points.values) % points.dimension, ".");
   }
 }
 
@@ -240,7 +209,7 @@ std::vector<double> ScalesOf(const PointView& points, PointMetric metric)
   std::vector<double> scales(points.count, 1);
   for (std::int64_t i = 0; i < points.count && metric != PointMetric::Euclidean; ++i)
   {
-    const double norm = NormOf(points, i);
+    const double norm = std::sqrt(DotProduct(points.Row(i), points.Row(i), points.dimension));
     scales[i] = norm > 0 ? 1 / norm : 0;
   }
   return scales;
@@ -250,22 +219,15 @@ NeighborLists FindNeighbors(
   const PointView& points, PointMetric metric, int count, int threads, const Progress& progress)
 {
   CheckPoints(points, "neighbors");
-  if (count < 1 || count >= points.count)
-  {
-    throw OptionError("neighbors: expected a number from 1 to " + std::to_string(points.count - 1) +
-                      ", one less than the points, found " + std::to_string(count) + ".");
-  }
+  ThrowIf<OptionError>(count < 1 || count >= points.count,
+    "neighbors: expected a number from 1 to ", points.count - 1,
+    ", one less than the points, found ", count, ".");
   InitializeTarget();
-  NeighborLists lists;
-  lists.points = points.count;
-  lists.count = count;
-  lists.index.resize(points.count * count);
-  lists.distance.resize(lists.index.size());
+  NeighborLists lists = NeighborLists::Of(points.count, count);
   const SingleThreadedBlas blas;
   const NeighborSearch search(points, metric, lists);
-  const std::int64_t blocks = (points.count + RowBlock - 1) / RowBlock;
-  ParallelFor(
-    blocks, threads, progress, [&](std::int64_t block) { search.Search(block * RowBlock); });
+  ParallelFor(BlockCount(points.count, RowBlock), threads, progress,
+    [&](std::int64_t block) { search.Search(block * RowBlock); });
   return lists;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "Base/Progress.h"
 #include "PointView.h"
-#include "Progress.h"
 
 #include <cstdint>
 #include <vector>
@@ -18,6 +18,22 @@ struct NeighborLists
   std::vector<std::uint32_t> index; ///< [points, count]
   std::vector<float> distance;      ///< [points, count]: 1 - cos for Cosine and SquaredCosine,
                                     ///< |x - y| for Euclidean
+
+  /// Lists that are to be filled.
+  static NeighborLists Of(std::int64_t points, int count)
+  {
+    return { points, count, std::vector<std::uint32_t>(points * count),
+      std::vector<float>(points * count) };
+  }
+};
+
+/// A sparse matrix [points, points].
+struct SparseMatrix
+{
+  std::int64_t points = 0;
+  std::vector<std::int64_t> begin;  ///< [points + 1]: row i has entries begin[i] to begin[i + 1]
+  std::vector<std::uint32_t> index; ///< column of each entry, ascending in each row
+  std::vector<float> value;
 };
 
 /// Throws OptionError unless there are points, of at least one dimension and all finite.
@@ -28,13 +44,11 @@ void CheckPoints(const PointView& points, const char* what);
 /// metric is Euclidean. 0 for a point without direction.
 std::vector<double> ScalesOf(const PointView& points, PointMetric metric);
 
-/// Finds the exact nearest neighbors by matrix products of blocks of points. Products are in single
-/// precision and choose the candidates, with a margin for their rounding errors; distances of
-/// candidates are then computed in double precision from the given floats. The result is equal to
-/// the byte for any number of threads (as for ThreadCount).
-///
-/// Takes time proportional to count^2 x dimension, and memory of the result and about 5 MiB a
-/// thread. Throws as CheckPoints does, and OptionError unless 1 <= count < points.
+/// Finds the exact nearest neighbors. Products of blocks of points in single precision choose the
+/// candidates, with a margin for rounding; their distances are then computed in double precision.
+/// The result is equal to the byte for any number of threads (as for ThreadCount). Time: points^2 x
+/// dimension. Memory: the result and about 5 MiB a thread. Throws as CheckPoints does, and
+/// OptionError unless 1 <= count < points.
 NeighborLists FindNeighbors(const PointView& points, PointMetric metric, int count, int threads,
   const Progress& progress = {});
 

@@ -1,12 +1,12 @@
 #include "Principal.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "MatrixProduct.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Numerics/MatrixProduct.h"
 
 #include <algorithm>
 #include <cmath>
-#include <string>
+#include <numeric>
 
 #include <Eigen/Eigenvalues>
 
@@ -90,23 +90,17 @@ Eigen::MatrixXd CovarianceOf(const PointView& points, const Eigen::VectorXd& mea
 
 double PrincipalComponents::Ratio(std::int64_t number) const
 {
-  double sum = 0;
-  double total = 0;
-  for (std::size_t i = 0; i < this->variance.size(); ++i)
-  {
-    total += this->variance[i];
-    sum += static_cast<std::int64_t>(i) < number ? this->variance[i] : 0;
-  }
-  return total > 0 ? sum / total : 1;
+  const auto begin = this->variance.begin();
+  const std::int64_t shown = std::min<std::int64_t>(number, this->variance.size());
+  const double total = std::accumulate(begin, this->variance.end(), 0.0);
+  return total > 0 ? std::accumulate(begin, begin + shown, 0.0) / total : 1;
 }
 
 PrincipalComponents FindPrincipalComponents(const PointView& points, std::int64_t count)
 {
-  if (points.count < 2 || points.dimension < 1 || count < 1)
-  {
-    throw OptionError("principal components: expected at least 2 points and 1 component, found " +
-                      std::to_string(points.count) + " and " + std::to_string(count) + ".");
-  }
+  ThrowIf<OptionError>(points.count < 2 || points.dimension < 1 || count < 1,
+    "principal components: expected at least 2 points and 1 component, found ", points.count,
+    " and ", count, ".");
   const std::int64_t d = points.dimension;
   PrincipalComponents found;
   found.dimension = d;

@@ -1,15 +1,16 @@
 #include "TSne.h"
 
 #include "ApproximateNeighbors.h"
-#include "Attraction.h"
-#include "CurveOrder.h"
-#include "Error.h"
-#include "ExtendedNeighbors.h"
-#include "Index.h"
-#include "Parallel.h"
-#include "PerplexitySearch.h"
-#include "Repulsion.h"
-#include "StartLayout.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Internal/Attraction.h"
+#include "Internal/CurveOrder.h"
+#include "Internal/ExtendedNeighbors.h"
+#include "Internal/LayoutNeighbors.h"
+#include "Internal/PerplexitySearch.h"
+#include "Internal/Repulsion.h"
+#include "Internal/StartLayout.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
 #include <array>
@@ -32,7 +33,6 @@ constexpr double LateMomentum = 0.8;
 constexpr double RateFactor = 1; ///< of the learning rate, with the gradient / 4
 constexpr float LongestStep = 5; ///< of a coordinate, so that no rate makes the layout explode
 constexpr float Farthest = 1e6;  ///< coordinate to start from
-constexpr double NotKnown = std::numeric_limits<double>::quiet_NaN();
 
 std::string Text(double number)
 {
@@ -44,11 +44,8 @@ std::string Text(double number)
 /// Throws unless least <= value <= largest, so not for NaN.
 void CheckRange(const char* name, double value, double least, double largest)
 {
-  if (!(value >= least && value <= largest))
-  {
-    throw OptionError("t-SNE: expected " + std::string(name) + " from " + Text(least) + " to " +
-                      Text(largest) + ", found " + Text(value) + ".");
-  }
+  ThrowIf<OptionError>(!(value >= least && value <= largest), "t-SNE: expected ", name, " from ",
+    Text(least), " to ", Text(largest), ", found ", Text(value), ".");
 }
 
 double SquareOf(float distance, PointMetric metric)
@@ -57,17 +54,9 @@ double SquareOf(float distance, PointMetric metric)
   return metric == PointMetric::Cosine ? 2 * d : d * d;
 }
 
-/// A sparse matrix by rows.
-struct SparseRows
-{
-  std::vector<std::int64_t> begin;
-  std::vector<std::uint32_t> index;
-  std::vector<float> value;
-};
-
 /// The transpose; its rows have ascending columns. Entries are first sorted by blocks of columns:
 /// the rows of a block stay in the cache while they fill, which all rows of many points do not.
-SparseRows Transpose(const SparseRows& matrix, int threads)
+Affinities Transpose(const Affinities& matrix, int threads)
 {
   constexpr unsigned blockBits = 9;
   struct Entry
@@ -76,8 +65,9 @@ SparseRows Transpose(const SparseRows& matrix, int threads)
     std::uint32_t row;
     float value;
   };
-  const std::size_t rows = matrix.begin.size() - 1;
-  SparseRows transposed;
+  const std::size_t rows = matrix.points;
+  Affinities transposed;
+  transposed.points = matrix.points;
   transposed.begin.resize(rows + 1);
   for (const std::uint32_t column : matrix.index)
   {
@@ -119,11 +109,11 @@ SparseRows Transpose(const SparseRows& matrix, int threads)
 }
 
 /// (c + c') / (2 points) without entries that are 0, where both have ascending columns.
-Affinities Symmetrized(const SparseRows& matrix, const SparseRows& transposed)
+Affinities Symmetrized(const Affinities& matrix, const Affinities& transposed)
 {
   constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   Affinities sum;
-  sum.points = static_cast<std::int64_t>(matrix.begin.size()) - 1;
+  sum.points = matrix.points;
   sum.begin.push_back(0);
   sum.index.reserve(2 * matrix.index.size());
   sum.value.reserve(2 * matrix.index.size());
@@ -305,13 +295,10 @@ private:
     const auto momentum = static_cast<float>(isExaggerated ? EarlyMomentum : LateMomentum);
     const auto attraction = static_cast<float>(rate * RateFactor * exaggeration);
     const auto repulsion = static_cast<float>(rate * RateFactor / this->Sum);
-    constexpr std::int64_t block = 1 << 14;
-    const std::int64_t size = this->Points.size();
-    ParallelFor((size + block - 1) / block, this->Options.threads,
-      [&](std::int64_t part)
+    ForBlocks(this->Points.size(), 1 << 14, this->Options.threads,
+      [&](std::int64_t begin, std::int64_t end)
       {
-        const auto end = ToIndex(std::min(size, (part + 1) * block));
-        for (std::size_t i = part * block; i < end; ++i)
+        for (std::int64_t i = begin; i < end; ++i)
         {
           const float slope = attraction * this->Forces[i] - repulsion * this->Repulsions[i];
           float gain = this->Gain[i];
@@ -364,16 +351,10 @@ private:
 };
 
 /// The neighbors that t-SNE needs. Of very many points only the nearest are sought; the others are
-/// neighbors of neighbors. Throws Canceled if progress stops the search.
-NeighborLists NeighborsFor(const PointView& points, const TSneOptions& options)
+/// neighbors of neighbors.
+NeighborLists NeighborsFor(
+  const PointView& points, const TSneOptions& options, const Progress& progress)
 {
-  const auto progress = [&options](double)
-  {
-    if (options.progress && !options.progress(0, NotKnown, nullptr))
-    {
-      throw Canceled();
-    }
-  };
   const int count = TSneNeighborCount(options.perplexity);
   const int sought = std::max(20, count / 5);
   if (points.count < ApproximateNeighborsFrom || sought >= count)
@@ -391,13 +372,12 @@ std::vector<float> StartOf(const PointView& points, const TSneOptions& options)
   {
     const std::int64_t size = points.count * options.dimensions;
     std::vector<float> start(options.start, options.start + size);
-    for (const float value : start)
+    const auto wrong = std::find_if(
+      start.begin(), start.end(), [](float value) { return !(std::abs(value) <= Farthest); });
+    if (wrong != start.end())
     {
-      if (!(std::abs(value) <= Farthest))
-      {
-        throw OptionError("t-SNE: expected coordinates of the layout to start from up to " +
-                          Text(Farthest) + ", found " + Text(value) + ".");
-      }
+      throw OptionError("t-SNE: expected coordinates of the layout to start from up to ",
+        Text(Farthest), ", found ", Text(*wrong), ".");
     }
     return start;
   }
@@ -420,22 +400,13 @@ int TSneNeighborCount(double perplexity)
 
 void CheckTSneOptions(std::int64_t points, const TSneOptions& options)
 {
-  if (points < 4)
-  {
-    throw OptionError("t-SNE: expected at least 4 points, found " + std::to_string(points) + ".");
-  }
-  if (options.dimensions != 2 && options.dimensions != 3)
-  {
-    throw OptionError(
-      "t-SNE: expected 2 or 3 dimensions, found " + std::to_string(options.dimensions) + ".");
-  }
+  ThrowIf<OptionError>(points < 4, "t-SNE: expected at least 4 points, found ", points, ".");
+  ThrowIf<OptionError>(options.dimensions != 2 && options.dimensions != 3,
+    "t-SNE: expected 2 or 3 dimensions, found ", options.dimensions, ".");
   const double largest = LargestPerplexity(points);
-  if (!(options.perplexity >= 1 && options.perplexity <= largest * (1 + 1e-12)))
-  {
-    throw OptionError("t-SNE: expected a perplexity from 1 to " +
-                      Text(std::floor(largest * 100) / 100) + ", the largest that works for " +
-                      std::to_string(points) + " points, found " + Text(options.perplexity) + ".");
-  }
+  ThrowIf<OptionError>(!(options.perplexity >= 1 && options.perplexity <= largest * (1 + 1e-12)),
+    "t-SNE: expected a perplexity from 1 to ", Text(std::floor(largest * 100) / 100),
+    ", the largest that works for ", points, " points, found ", Text(options.perplexity), ".");
   CheckRange("a number of iterations", options.iterations, 0, 1e6);
   CheckRange("theta", options.theta, 0, 1);
   CheckRange("an exaggeration", options.exaggeration, 1, 1000);
@@ -447,25 +418,20 @@ Affinities TSneAffinities(
   const NeighborLists& neighbors, PointMetric metric, double perplexity, int threads)
 {
   const int count = TSneNeighborCount(perplexity);
-  if (count < 1 || count > neighbors.count)
-  {
-    throw OptionError("t-SNE: expected " + std::to_string(count) +
-                      " neighbors of each point for perplexity " + Text(perplexity) + ", found " +
-                      std::to_string(neighbors.count) + ".");
-  }
-  SparseRows rows;
+  ThrowIf<OptionError>(count < 1 || count > neighbors.count, "t-SNE: expected ", count,
+    " neighbors of each point for perplexity ", Text(perplexity), ", found ", neighbors.count, ".");
+  Affinities rows;
+  rows.points = neighbors.points;
   const std::size_t size = neighbors.points * count;
   rows.begin.resize(neighbors.points + 1);
   rows.index.resize(size);
   rows.value.resize(size);
-  constexpr std::int64_t block = 256;
-  ParallelFor((neighbors.points + block - 1) / block, threads,
-    [&](std::int64_t part)
+  ForBlocks(neighbors.points, 256, threads,
+    [&](std::int64_t begin, std::int64_t end)
     {
       std::vector<double> squares(count);
       std::vector<double> probabilities(squares.size());
-      const std::int64_t end = std::min(neighbors.points, (part + 1) * block);
-      for (std::int64_t i = part * block; i < end; ++i)
+      for (std::int64_t i = begin; i < end; ++i)
       {
         const float* distances = neighbors.distance.data() + i * neighbors.count;
         std::transform(distances, distances + count, squares.begin(),
@@ -479,7 +445,7 @@ Affinities TSneAffinities(
           [](double p) { return static_cast<float>(p); });
       }
     });
-  const SparseRows transposed = Transpose(rows, threads);
+  const Affinities transposed = Transpose(rows, threads);
   return Symmetrized(Transpose(transposed, threads), transposed);
 }
 
@@ -487,16 +453,7 @@ Layout TSne(const PointView& points, const NeighborLists& neighbors, const TSneO
 {
   CheckPoints(points, "t-SNE");
   CheckTSneOptions(points.count, options);
-  if (neighbors.points != points.count)
-  {
-    throw OptionError("t-SNE: expected the neighbors of " + std::to_string(points.count) +
-                      " points, found those of " + std::to_string(neighbors.points) + ".");
-  }
-  if (*std::max_element(neighbors.distance.begin(), neighbors.distance.end()) == 0)
-  {
-    throw OptionError("t-SNE: expected points that differ, found that each of the " +
-                      std::to_string(points.count) + " points has only equal neighbors.");
-  }
+  CheckNeighbors("t-SNE", points, neighbors, TSneNeighborCount(options.perplexity));
   std::vector<float> start = StartOf(points, options);
   const Affinities affinities =
     TSneAffinities(neighbors, options.metric, options.perplexity, options.threads);
@@ -507,16 +464,11 @@ Layout TSne(const PointView& points, const TSneOptions& options)
 {
   CheckPoints(points, "t-SNE");
   CheckTSneOptions(points.count, options);
-  NeighborLists neighbors;
-  try
-  {
-    neighbors = NeighborsFor(points, options);
-  }
-  catch (const Canceled&)
-  {
-    return { StartOf(points, options), NotKnown, 0, true };
-  }
-  return TSne(points, neighbors, options);
+  const auto neighbors = FindUnlessStopped(options.progress,
+    [&](const Progress& progress) { return NeighborsFor(points, options, progress); });
+  return neighbors
+           ? TSne(points, *neighbors, options)
+           : Layout{ StartOf(points, options), std::numeric_limits<double>::quiet_NaN(), 0, true };
 }
 
 }

@@ -10,6 +10,11 @@
 namespace atlas
 {
 
+/// Called on the calling thread at step 0 and after each `interval` steps with their number, the
+/// divergence and the layout [points, dimensions] reached; NaN and nullptr while neighbors are
+/// sought. Returns false to stop; the layout reached is kept.
+using LayoutReport = std::function<bool(int step, double divergence, const float* layout)>;
+
 struct TSneOptions
 {
   int dimensions = 2; ///< of the layout: 2 or 3
@@ -26,13 +31,8 @@ struct TSneOptions
                                   ///< exaggeration
   std::uint64_t seed = 0;         ///< of the random start, and of the jitter of the other
   int threads = 1;                ///< as for ThreadCount; results do not depend on it
-
-  /// Called on the calling thread at iteration 0 and after each `interval` iterations with their
-  /// number, the divergence (NaN while neighbors are sought) and the layout [points, dimensions]
-  /// reached (nullptr while neighbors are sought). Returns false to stop; the layout reached is
-  /// kept.
-  std::function<bool(int iteration, double divergence, const float* layout)> progress;
-  int interval = 25; ///< at least 1
+  LayoutReport progress;
+  int interval = 25; ///< iterations between reports, at least 1
 };
 
 /// Points placed in the plane or in space.
@@ -71,9 +71,9 @@ int TSneNeighborCount(double perplexity);
 /// neighbors of those (80 % and more). If the exaggeration makes all points fall together, as for a
 /// perplexity that is large for so few points, the descent starts again without it.
 ///
-/// The same seed gives the same bytes for any number of threads on one machine. Coordinates are
-/// always finite. Throws as CheckPoints and CheckTSneOptions do, and OptionError if all points are
-/// at distance 0 from each other or the start has coordinates beyond 10^6.
+/// The same seed gives the same bytes for any number of threads on one machine; coordinates are
+/// finite. Throws as CheckPoints and CheckTSneOptions do, and OptionError if all points are at
+/// distance 0 from each other or the start has coordinates beyond 10^6.
 Layout TSne(const PointView& points, const TSneOptions& options);
 
 /// The same with neighbors that are known, of which each point has at least
@@ -81,14 +81,8 @@ Layout TSne(const PointView& points, const TSneOptions& options);
 /// the lists do not fit.
 Layout TSne(const PointView& points, const NeighborLists& neighbors, const TSneOptions& options);
 
-/// A symmetric sparse matrix [points, points] without diagonal whose entries add up to 1.
-struct Affinities
-{
-  std::int64_t points = 0;
-  std::vector<std::int64_t> begin;  ///< [points + 1]: row i has entries begin[i] to begin[i + 1]
-  std::vector<std::uint32_t> index; ///< column of each entry, ascending in each row
-  std::vector<float> value;
-};
+/// Symmetric, without diagonal; the entries add up to 1.
+using Affinities = SparseMatrix;
 
 /// The affinities of t-SNE from the nearest neighbors of each point:
 /// p_ij = (c_ij + c_ji) / (2 points), c_ij = exp(-beta_i d_ij^2) / (sum over the neighbors j of i),

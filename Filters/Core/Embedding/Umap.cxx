@@ -1,22 +1,22 @@
 #include "Umap.h"
 
 #include "ApproximateNeighbors.h"
-#include "CrossEntropy.h"
-#include "Error.h"
-#include "FuzzyGraph.h"
-#include "HashedNumbers.h"
-#include "Index.h"
-#include "Parallel.h"
-#include "SpectralLayout.h"
-#include "StartLayout.h"
-#include "UmapCurve.h"
-#include "UmapForces.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Internal/CrossEntropy.h"
+#include "Internal/FuzzyGraph.h"
+#include "Internal/HashedNumbers.h"
+#include "Internal/LayoutNeighbors.h"
+#include "Internal/SpectralLayout.h"
+#include "Internal/StartLayout.h"
+#include "Internal/UmapCurve.h"
+#include "Internal/UmapForces.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,11 +44,6 @@ constexpr std::int64_t SortedRange = 1024;
 int EpochCount(const UmapOptions& options, std::int64_t points)
 {
   return options.epochs > 0 ? options.epochs : points <= 10'000 ? 500 : 200;
-}
-
-[[noreturn]] void Refuse(const std::string& expected, const std::string& found)
-{
-  throw OptionError("UMAP: expected " + expected + ", found " + found + ".");
 }
 
 /// The points in the order in which they are moved: at random, but within short ranges by the
@@ -200,12 +195,8 @@ private:
     step.shifts = this->DrawShifts(epoch);
     step.repulsion = RepulsionsPerEdge / static_cast<float>(step.shifts.size());
     const auto groups = static_cast<std::int64_t>(this->Edges.begin.size()) - 1;
-    ParallelFor((groups + GroupsOfTask - 1) / GroupsOfTask, this->Options.threads,
-      [&](std::int64_t task)
-      {
-        MovePlaces(this->Edges, step, task * GroupsOfTask,
-          std::min((task + 1) * GroupsOfTask, groups), this->Places, this->Next);
-      });
+    ForBlocks(groups, GroupsOfTask, this->Options.threads, [&](std::int64_t begin, std::int64_t end)
+      { MovePlaces(this->Edges, step, begin, end, this->Places, this->Next); });
     std::swap(this->Places, this->Next);
     this->RepeatPlaces();
   }
@@ -260,32 +251,14 @@ private:
   }
 };
 
-void CheckNeighbors(
-  const PointView& points, const NeighborLists& neighbors, const UmapOptions& options)
-{
-  if (neighbors.points != points.count || neighbors.count < options.neighbors - 1)
-  {
-    Refuse(std::to_string(options.neighbors - 1) + " neighbors of each of " +
-             std::to_string(points.count) + " points",
-      std::to_string(neighbors.count) + " of " + std::to_string(neighbors.points));
-  }
-  if (*std::max_element(neighbors.distance.begin(), neighbors.distance.end()) == 0)
-  {
-    Refuse("points that differ",
-      "that each of the " + std::to_string(points.count) + " points has only equal neighbors");
-  }
-}
-
 NeighborLists FirstNeighbors(const NeighborLists& neighbors, int count)
 {
-  NeighborLists first{ neighbors.points, count, {}, {} };
+  NeighborLists first = NeighborLists::Of(neighbors.points, count);
   for (std::int64_t i = 0; i < neighbors.points; ++i)
   {
-    const auto row = static_cast<std::ptrdiff_t>(i * neighbors.count);
-    const auto index = neighbors.index.begin() + row;
-    const auto distance = neighbors.distance.begin() + row;
-    first.index.insert(first.index.end(), index, index + count);
-    first.distance.insert(first.distance.end(), distance, distance + count);
+    const std::int64_t row = i * neighbors.count;
+    std::copy_n(neighbors.index.begin() + row, count, first.index.begin() + i * count);
+    std::copy_n(neighbors.distance.begin() + row, count, first.distance.begin() + i * count);
   }
   return first;
 }
@@ -304,13 +277,10 @@ std::vector<float> GivenStart(const PointView& points, const UmapOptions& option
 /// What is shown if the search for neighbors is stopped.
 std::vector<float> PrincipalLayout(const PointView& points, const UmapOptions& options)
 {
-  constexpr float scale = 2e4F; // to a deviation of 2
   std::vector<float> layout =
     PrincipalStart(points, options.metric, options.dimensions, options.seed);
-  for (float& value : layout)
-  {
-    value *= scale;
-  }
+  std::for_each(
+    layout.begin(), layout.end(), [](float& value) { value *= 2e4F; }); // to a deviation of 2
   return layout;
 }
 
@@ -318,35 +288,22 @@ std::vector<float> PrincipalLayout(const PointView& points, const UmapOptions& o
 
 void CheckUmapOptions(std::int64_t points, const UmapOptions& options)
 {
-  if (options.dimensions != 2 && options.dimensions != 3)
-  {
-    Refuse("2 or 3 dimensions", std::to_string(options.dimensions));
-  }
-  if (points < 2)
-  {
-    Refuse("at least 2 points", std::to_string(points));
-  }
-  if (points > std::numeric_limits<std::int32_t>::max() / 4)
-  {
-    Refuse("at most 500 million points", std::to_string(points));
-  }
-  if (options.neighbors < 2 || options.neighbors > points)
-  {
-    Refuse("2 to " + std::to_string(points) + " neighbors (the point itself counts) of " +
-             std::to_string(points) + " points",
-      std::to_string(options.neighbors));
-  }
-  if (!(options.spread > 0) || !std::isfinite(options.spread) || !(options.minimumDistance >= 0) ||
-      options.minimumDistance > options.spread)
-  {
-    Refuse("a spread above 0 and a minimum distance from 0 to the spread",
-      std::to_string(options.spread) + " and " + std::to_string(options.minimumDistance));
-  }
-  if (options.epochs < 0 || options.interval < 1)
-  {
-    Refuse("no negative number of epochs, and an interval of at least 1",
-      std::to_string(options.epochs) + " and " + std::to_string(options.interval));
-  }
+  ThrowIf<OptionError>(options.dimensions != 2 && options.dimensions != 3,
+    "UMAP: expected 2 or 3 dimensions, found ", options.dimensions, ".");
+  ThrowIf<OptionError>(points < 2, "UMAP: expected at least 2 points, found ", points, ".");
+  ThrowIf<OptionError>(points > std::numeric_limits<std::int32_t>::max() / 4,
+    "UMAP: expected at most 500 million points, found ", points, ".");
+  ThrowIf<OptionError>(options.neighbors < 2 || options.neighbors > points, "UMAP: expected 2 to ",
+    points, " neighbors (the point itself counts) of ", points, " points, found ",
+    options.neighbors, ".");
+  ThrowIf<OptionError>(!(options.spread > 0) || !std::isfinite(options.spread) ||
+                         !(options.minimumDistance >= 0) ||
+                         options.minimumDistance > options.spread,
+    "UMAP: expected a spread above 0 and a minimum distance from 0 to the spread, found ",
+    options.spread, " and ", options.minimumDistance, ".");
+  ThrowIf<OptionError>(options.epochs < 0 || options.interval < 1,
+    "UMAP: expected no negative number of epochs, and an interval of at least 1, found ",
+    options.epochs, " and ", options.interval, ".");
   if (options.start)
   {
     CheckPoints({ options.start, points, options.dimensions }, "UMAP: start");
@@ -357,8 +314,8 @@ Layout Umap(const PointView& points, const NeighborLists& neighbors, const UmapO
 {
   CheckPoints(points, "UMAP");
   CheckUmapOptions(points.count, options);
-  CheckNeighbors(points, neighbors, options);
   const int count = options.neighbors - 1;
+  CheckNeighbors("UMAP", points, neighbors, count);
   const FuzzyGraph graph = count == neighbors.count
                              ? GraphOf(neighbors, options.threads)
                              : GraphOf(FirstNeighbors(neighbors, count), options.threads);
@@ -373,29 +330,19 @@ Layout Umap(const PointView& points, const UmapOptions& options)
 {
   CheckPoints(points, "UMAP");
   CheckUmapOptions(points.count, options);
-  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-  const auto progress = [&options](double)
-  {
-    if (options.progress && !options.progress(0, unknown, nullptr))
-    {
-      throw Canceled();
-    }
-  };
   const int count = options.neighbors - 1;
-  NeighborLists neighbors;
-  try
-  {
-    neighbors = points.count < ApproximateNeighborsFrom
-                  ? FindNeighbors(points, options.metric, count, options.threads, progress)
-                  : FindNeighborsApproximately(
-                      points, options.metric, count, options.seed, options.threads, progress);
-  }
-  catch (const Canceled&)
-  {
-    return { options.start ? GivenStart(points, options) : PrincipalLayout(points, options),
-      unknown, 0, true };
-  }
-  return Umap(points, neighbors, options);
+  const auto neighbors = FindUnlessStopped(options.progress,
+    [&](const Progress& progress)
+    {
+      return points.count < ApproximateNeighborsFrom
+               ? FindNeighbors(points, options.metric, count, options.threads, progress)
+               : FindNeighborsApproximately(
+                   points, options.metric, count, options.seed, options.threads, progress);
+    });
+  return neighbors
+           ? Umap(points, *neighbors, options)
+           : Layout{ options.start ? GivenStart(points, options) : PrincipalLayout(points, options),
+               std::numeric_limits<double>::quiet_NaN(), 0, true };
 }
 
 }

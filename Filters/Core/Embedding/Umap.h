@@ -5,7 +5,6 @@
 #include "TSne.h"
 
 #include <cstdint>
-#include <functional>
 
 namespace atlas
 {
@@ -24,13 +23,8 @@ struct UmapOptions
                                 ///< eigenvectors of the graph
   std::uint64_t seed = 0;       ///< of the places that repel, and of what the start needs
   int threads = 1;              ///< as for ThreadCount; results do not depend on it
-
-  /// Called on the calling thread at epoch 0 and after each `interval` epochs with their number,
-  /// the cross-entropy (an estimate; NaN while neighbors are sought) and the layout [points,
-  /// dimensions] reached (nullptr while neighbors are sought). Returns false to stop; the layout
-  /// reached is kept.
-  std::function<bool(int epoch, double crossEntropy, const float* layout)> progress;
-  int interval = 25; ///< at least 1
+  LayoutReport progress;        ///< of an estimate of the cross-entropy
+  int interval = 25;            ///< epochs between reports, at least 1
 };
 
 /// Throws OptionError unless Umap accepts these options for so many points. If there are too many
@@ -49,15 +43,14 @@ void CheckUmapOptions(std::int64_t points, const UmapOptions& options);
 ///     sum_{i<j} v ln(v / w) + (1 - v) ln((1 - v) / (1 - w)),
 ///
 /// not exactly, but as by the authors' program: each edge repels its ends from 5 times v others.
-/// In place of single edges and pairs of points drawn one after the other, all points move at the
-/// same time by the mean force of all their edges and by that of up to 96 others, which are drawn
-/// for each step. The learning rate falls from 1/2 to 0; momentum rises from 0 to 0.99 and falls to
-/// 0 again.
+/// All points move at the same time, by the mean force of all their edges and by that of up to 96
+/// others, which are drawn for each step. The learning rate falls from 1/2 to 0; momentum rises
+/// from 0 to 0.99 and falls to 0 again.
 ///
-/// Neighbors are exact up to ApproximateNeighborsFrom points. The same seed gives the same bytes
-/// for any number of threads on one machine. Coordinates are always finite. The layout's divergence
-/// is an estimate of the cross-entropy. Throws as CheckPoints and CheckUmapOptions do, and
-/// OptionError if all points are at distance 0 from each other or the start is not finite.
+/// Neighbors are exact below ApproximateNeighborsFrom points. The same seed gives the same bytes
+/// for any number of threads on one machine; coordinates are finite. The layout's divergence is an
+/// estimate of the cross-entropy. Throws as CheckPoints and CheckUmapOptions do, and OptionError if
+/// all points are at distance 0 from each other or the start is not finite.
 Layout Umap(const PointView& points, const UmapOptions& options);
 
 /// The same with neighbors that are known, at least neighbors - 1 of each point. `points` are read

@@ -1,14 +1,14 @@
 #include "ArrayFile.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/TextEnds.h"
+#include "Internal/ZipDirectory.h"
 #include "MappedFile.h"
 #include "Safetensors.h"
 #include "ShardIndex.h"
 #include "TorchFile.h"
-#include "ZipDirectory.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <string_view>
 
@@ -21,11 +21,6 @@ constexpr std::string_view EmptyZipMagic = "PK\x05\x06";
 
 /// The largest number of bytes that one deflated byte can represent.
 constexpr std::uint64_t MaximumDeflation = 1100;
-
-bool BeginsWith(const std::byte* data, std::size_t size, std::string_view text)
-{
-  return size >= text.size() && std::memcmp(data, text.data(), text.size()) == 0;
-}
 
 std::string MemberName(const std::string& source, const std::string& name)
 {
@@ -79,15 +74,15 @@ void ArrayFile::ReadShards(const std::filesystem::path& index)
         if (!this->Arrays.emplace(array, std::move(entry)).second)
         {
           throw ModelError(
-            MemberName(path.string(), array) + " is in another shard too, expected it once.");
+            MemberName(path.string(), array), " is in another shard too, expected it once.");
         }
       }
       this->Files.insert(this->Files.end(), shard.Files.begin(), shard.Files.end());
     }
     if (this->Arrays.find(name) == this->Arrays.end())
     {
-      throw ModelError(MemberName(path.string(), name) + " is missing, although " +
-                       index.filename().string() + " lists it.");
+      throw ModelError(MemberName(path.string(), name), " is missing, although ",
+        index.filename().string(), " lists it.");
     }
   }
   this->Texts = std::move(shards.metadata);
@@ -99,28 +94,25 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
   const bool safetensors = LooksLikeSafetensors(data, size);
   if (!safetensors && LooksLikeTorch(data, size))
   {
-    const TorchFile file(data, size, owner, source);
-    for (const auto& [name, tensor] : file.GetTensors())
-    {
-      this->Arrays.emplace(name, Entry{ tensor.dtype, tensor.shape, tensor.load });
-    }
+    this->Arrays = TorchFile(data, size, owner, source).GetTensors();
     return;
   }
   if (!safetensors && LooksLikeNumpy(data, size))
   {
     const NumpyHeader header = ParseNumpyHeader(data, size, size, source);
     const auto load = [data, size, owner, source] { return ParseNumpy(data, size, owner, source); };
-    this->Arrays.emplace("array", Entry{ header.dtype, header.shape, load });
+    this->Arrays["array"] = { header.dtype, header.shape, load, {} };
     return;
   }
-  if (safetensors || (!BeginsWith(data, size, ZipMagic) && !BeginsWith(data, size, EmptyZipMagic)))
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (safetensors || (!BeginsWith(text, ZipMagic) && !BeginsWith(text, EmptyZipMagic)))
   {
     SafetensorsContent content = ParseSafetensors(data, size, source);
     this->Texts = std::move(content.metadata);
     for (const auto& [name, view] : content.tensors)
     {
       const auto load = [array = LoadedArray{ view, owner }] { return array; };
-      this->Arrays.emplace(name, Entry{ view.dtype, view.shape, load });
+      this->Arrays[name] = { view.dtype, view.shape, load, {} };
     }
     return;
   }
@@ -128,36 +120,29 @@ void ArrayFile::Parse(const std::byte* data, std::size_t size,
   {
     std::string name(record.name);
     const std::string member = MemberName(source, name);
-    if (!record.isStored && !record.isDeflated)
-    {
-      throw FormatError(
-        member + ": expected it to be stored or deflated in the zip archive, found another way.");
-    }
-    if (record.fullSize / MaximumDeflation > record.size)
-    {
-      throw FormatError(member + ": the zip archive states that " + std::to_string(record.size) +
-                        " bytes decompress to " + std::to_string(record.fullSize) +
-                        ", which is impossible.");
-    }
+    ThrowIf<FormatError>(!record.isStored && !record.isDeflated, member,
+      ": expected it to be stored or deflated in the zip archive, found another way.");
+    ThrowIf<FormatError>(record.fullSize / MaximumDeflation > record.size, member,
+      ": the zip archive states that ", record.size, " bytes decompress to ", record.fullSize,
+      ", which is impossible.");
     const std::vector<std::byte> begin =
       ReadZipBeginning(record, std::min<std::uint64_t>(record.fullSize, NumpyHeaderBytes), member);
     const NumpyHeader header =
       ParseNumpyHeader(begin.data(), begin.size(), record.fullSize, member);
-    if (name.size() > 4 && name.compare(name.size() - 4, 4, ".npy") == 0)
+    if (name.size() > 4 && EndsWith(name, ".npy"))
     {
       name.resize(name.size() - 4);
     }
     // Keeps the owner of the bytes as long as an array may be loaded from them.
-    const Entry entry = { header.dtype, header.shape, [record, owner, member]
+    const Entry entry = { header.dtype, header.shape,
+      [record, owner, member]
       {
         const auto bytes =
           std::make_shared<const std::vector<std::byte>>(ReadZipRecord(record, member));
         return ParseNumpy(bytes->data(), bytes->size(), bytes, member);
-      } };
-    if (!this->Arrays.emplace(name, entry).second)
-    {
-      throw FormatError(member + " occurs twice.");
-    }
+      },
+      {} };
+    ThrowIf<FormatError>(!this->Arrays.emplace(name, entry).second, member, " occurs twice.");
   }
 }
 

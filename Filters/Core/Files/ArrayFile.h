@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,13 +20,8 @@ class MappedFile;
 class ArrayFile
 {
 public:
-  struct Entry
-  {
-    DType dtype = DType::F32;
-    Shape shape;
-    std::function<LoadedArray()> load;
-  };
-  using Entries = std::map<std::string, Entry, std::less<>>;
+  using Entry = ArrayEntry;
+  using Entries = ArrayEntries;
 
   /// Throws FileError or FormatError. Pickles are rejected, but for those of PyTorch's tensors,
   /// which are read without running them. Throws ModelError if two shards have an array of the same

@@ -1,6 +1,6 @@
 #include "AtomicFile.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <cerrno>
 #include <random>
@@ -18,15 +18,12 @@ namespace
 /// A name that no other writer uses at the same time, even on another machine.
 std::filesystem::path TemporaryName(const std::filesystem::path& path)
 {
-  std::random_device random;
-  std::filesystem::path name = path;
-  name += "." + std::to_string(random()) + ".tmp";
-  return name;
+  return path.string() + "." + std::to_string(std::random_device()()) + ".tmp";
 }
 
 [[noreturn]] void Fail(const std::filesystem::path& path, const std::string& reason)
 {
-  throw FileError(path.string() + ": cannot write file: " + reason + ".");
+  throw FileError(path.string(), ": cannot write file: ", reason, ".");
 }
 
 /// Waits until the content of a file, or the names in a folder, are on the disk. Returns the error
@@ -74,10 +71,7 @@ void AtomicFile::Write(const char* data, std::size_t size)
 
 void AtomicFile::RequireWritten() const
 {
-  if (!this->Stream)
-  {
-    throw FileError(this->Path.string() + ": cannot write file; is the disk full?");
-  }
+  ThrowIf<FileError>(!this->Stream, this->Path.string(), ": cannot write file; is the disk full?");
 }
 
 void AtomicFile::Commit()

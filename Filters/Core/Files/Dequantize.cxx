@@ -9,7 +9,7 @@
 // The loops below are plain. They are compiled for each instruction set; the numbers are the same
 // with all of them.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "Dequantize.cxx"
+#define HWY_TARGET_INCLUDE "Files/Dequantize.cxx"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -52,25 +52,31 @@ void WidenQ8_0(const std::uint8_t* block, float* values)
   }
 }
 
+/// Blocks of 32: `value` makes the numbers of q, whose element i a byte of `q` holds in its low and
+/// whose element i + 16 in its high half.
+template<class Value>
+void WidenHalfBytes(const std::uint8_t* q, float* values, const Value& value)
+{
+  for (std::size_t i = 0; i < HalfBlock; ++i)
+  {
+    values[i] = value(LowHalf(q[i]), i);
+    values[i + HalfBlock] = value(HighHalf(q[i]), i + HalfBlock);
+  }
+}
+
 void WidenQ4_0(const std::uint8_t* block, float* values)
 {
   const float d = LoadHalf(block);
-  for (std::size_t i = 0; i < HalfBlock; ++i)
-  {
-    values[i] = d * static_cast<float>(LowHalf(block[2 + i]) - 8);
-    values[i + HalfBlock] = d * static_cast<float>(HighHalf(block[2 + i]) - 8);
-  }
+  WidenHalfBytes(
+    block + 2, values, [d](int q, std::size_t) { return d * static_cast<float>(q - 8); });
 }
 
 void WidenQ4_1(const std::uint8_t* block, float* values)
 {
   const float d = LoadHalf(block);
   const float m = LoadHalf(block + 2);
-  for (std::size_t i = 0; i < HalfBlock; ++i)
-  {
-    values[i] = d * static_cast<float>(LowHalf(block[4 + i])) + m;
-    values[i + HalfBlock] = d * static_cast<float>(HighHalf(block[4 + i])) + m;
-  }
+  WidenHalfBytes(
+    block + 4, values, [d, m](int q, std::size_t) { return d * static_cast<float>(q) + m; });
 }
 
 /// The fifth bit of element i, in its place.
@@ -83,13 +89,8 @@ void WidenQ5_0(const std::uint8_t* block, float* values)
 {
   const float d = LoadHalf(block);
   const std::uint32_t bits = LoadBits(block + 2);
-  for (std::size_t i = 0; i < HalfBlock; ++i)
-  {
-    const std::uint8_t q = block[6 + i];
-    values[i] = d * static_cast<float>((LowHalf(q) | FifthBit(bits, i)) - 16);
-    values[i + HalfBlock] =
-      d * static_cast<float>((HighHalf(q) | FifthBit(bits, i + HalfBlock)) - 16);
-  }
+  WidenHalfBytes(block + 6, values, [d, bits](int q, std::size_t i)
+    { return d * static_cast<float>((q | FifthBit(bits, i)) - 16); });
 }
 
 void WidenQ5_1(const std::uint8_t* block, float* values)
@@ -97,12 +98,8 @@ void WidenQ5_1(const std::uint8_t* block, float* values)
   const float d = LoadHalf(block);
   const float m = LoadHalf(block + 2);
   const std::uint32_t bits = LoadBits(block + 4);
-  for (std::size_t i = 0; i < HalfBlock; ++i)
-  {
-    const std::uint8_t q = block[8 + i];
-    values[i] = d * static_cast<float>(LowHalf(q) | FifthBit(bits, i)) + m;
-    values[i + HalfBlock] = d * static_cast<float>(HighHalf(q) | FifthBit(bits, i + HalfBlock)) + m;
-  }
+  WidenHalfBytes(block + 8, values, [d, m, bits](int q, std::size_t i)
+    { return d * static_cast<float>(q | FifthBit(bits, i)) + m; });
 }
 
 /// The 8 pairs of numbers of 6 bits in 12 bytes: the first four are the lower bits of bytes 0 to 3
@@ -224,11 +221,8 @@ constexpr FourBitValues SmallFloats = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, 
 
 void WidenByTable(const FourBitValues& table, float factor, const std::uint8_t* q, float* values)
 {
-  for (std::size_t i = 0; i < HalfBlock; ++i)
-  {
-    values[i] = factor * static_cast<float>(table[LowHalf(q[i])]);
-    values[i + HalfBlock] = factor * static_cast<float>(table[HighHalf(q[i])]);
-  }
+  WidenHalfBytes(q, values,
+    [&table, factor](int bits, std::size_t) { return factor * static_cast<float>(table[bits]); });
 }
 
 void WidenIQ4_NL(const std::uint8_t* block, float* values)
@@ -297,67 +291,31 @@ void WidenQ6_K(const std::uint8_t* block, float* values)
   }
 }
 
-template<class WidenBlock>
-void ForBlocks(
-  DType dtype, const std::byte* blocks, std::size_t count, float* values, const WidenBlock& widen)
+using WidenMany = void (*)(const std::uint8_t* blocks, std::size_t count, float* values);
+
+template<DType Type, void (*WidenBlock)(const std::uint8_t* block, float* values)>
+void ForBlocks(const std::uint8_t* blocks, std::size_t count, float* values)
 {
-  const std::size_t bytes = BlockBytes(dtype);
-  const std::size_t elements = BlockElements(dtype);
-  const auto* block = reinterpret_cast<const std::uint8_t*>(blocks);
+  const std::size_t bytes = BlockBytes(Type);
+  const std::size_t elements = BlockElements(Type);
   for (std::size_t b = 0; b < count; ++b)
   {
-    widen(block + b * bytes, values + b * elements);
+    WidenBlock(blocks + b * bytes, values + b * elements);
   }
 }
 
 void WidenBlocksOf(DType dtype, const std::byte* blocks, std::size_t count, float* values)
 {
-  const auto widen = [&](const auto& widenBlock)
-  { ForBlocks(dtype, blocks, count, values, widenBlock); };
-  switch (dtype)
-  {
-    case DType::Q4_0:
-      widen(WidenQ4_0);
-      break;
-    case DType::Q4_1:
-      widen(WidenQ4_1);
-      break;
-    case DType::Q5_0:
-      widen(WidenQ5_0);
-      break;
-    case DType::Q5_1:
-      widen(WidenQ5_1);
-      break;
-    case DType::Q8_0:
-      widen(WidenQ8_0);
-      break;
-    case DType::Q2_K:
-      widen(WidenQ2_K);
-      break;
-    case DType::Q3_K:
-      widen(WidenQ3_K);
-      break;
-    case DType::Q4_K:
-      widen(WidenQ4_K);
-      break;
-    case DType::Q5_K:
-      widen(WidenQ5_K);
-      break;
-    case DType::Q6_K:
-      widen(WidenQ6_K);
-      break;
-    case DType::IQ4_NL:
-      widen(WidenIQ4_NL);
-      break;
-    case DType::IQ4_XS:
-      widen(WidenIQ4_XS);
-      break;
-    case DType::MXFP4:
-      widen(WidenMXFP4);
-      break;
-    default: // not a block
-      break;
-  }
+  // In the order of DType.
+  constexpr std::array<WidenMany, 13> all = { ForBlocks<DType::Q4_0, WidenQ4_0>,
+    ForBlocks<DType::Q4_1, WidenQ4_1>, ForBlocks<DType::Q5_0, WidenQ5_0>,
+    ForBlocks<DType::Q5_1, WidenQ5_1>, ForBlocks<DType::Q8_0, WidenQ8_0>,
+    ForBlocks<DType::Q2_K, WidenQ2_K>, ForBlocks<DType::Q3_K, WidenQ3_K>,
+    ForBlocks<DType::Q4_K, WidenQ4_K>, ForBlocks<DType::Q5_K, WidenQ5_K>,
+    ForBlocks<DType::Q6_K, WidenQ6_K>, ForBlocks<DType::IQ4_NL, WidenIQ4_NL>,
+    ForBlocks<DType::IQ4_XS, WidenIQ4_XS>, ForBlocks<DType::MXFP4, WidenMXFP4> };
+  all[static_cast<std::size_t>(dtype) - static_cast<std::size_t>(DType::Q4_0)](
+    reinterpret_cast<const std::uint8_t*>(blocks), count, values);
 }
 
 void WidenHalvesOf(const std::byte* halves, std::size_t count, float* values)

@@ -1,6 +1,7 @@
 #include "FileContent.h"
 
-#include "NamedValues.h"
+#include "Base/NamedValues.h"
+#include "Base/TextEnds.h"
 
 #include <algorithm>
 #include <array>
@@ -18,9 +19,9 @@ constexpr std::array<Named<std::string_view>, 20> Beginnings = { {
   { "a JPEG picture", "\xff\xd8\xff"sv },
   { "a GIF picture", "GIF8"sv },
   { "a PDF document", "%PDF-"sv },
-  { "a sound or a film", "RIFF"sv },
+  { "a sound or a video", "RIFF"sv },
   { "a FLAC sound", "fLaC"sv },
-  { "an Ogg sound or film", "OggS"sv },
+  { "an Ogg sound or video", "OggS"sv },
   { "a GGUF model", "GGUF"sv },
   { "a NumPy array", "\x93NUMPY"sv },
   { "an HDF5 file", "\x89HDF\r\n\x1a\n"sv },
@@ -57,8 +58,7 @@ std::string DescribeContent(std::string_view content)
   const std::string_view begun = content.substr(std::min(first, content.size()));
   for (const auto& [name, beginning] : Beginnings)
   {
-    if (content.substr(0, beginning.size()) == beginning ||
-        begun.substr(0, beginning.size()) == beginning)
+    if (BeginsWith(content, beginning) || BeginsWith(begun, beginning))
     {
       return std::string(name);
     }

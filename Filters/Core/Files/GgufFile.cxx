@@ -1,13 +1,16 @@
 #include "GgufFile.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/FailsIf.h"
+#include "Base/Joined.h"
+#include "Base/TextEnds.h"
+#include "Base/Utf8Text.h"
 #include "FileContent.h"
-#include "NamedValues.h"
-#include "Utf8Text.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -72,49 +75,40 @@ constexpr std::array<TensorType, 38> TensorTypes = { {
 
 std::string SupportedTypes()
 {
-  std::string names;
-  for (const TensorType& type : TensorTypes)
-  {
-    if (type.dtype)
-    {
-      names += (names.empty() ? "" : ", ") + std::string(type.name);
-    }
-  }
-  return names;
+  std::vector<TensorType> supported;
+  std::copy_if(TensorTypes.begin(), TensorTypes.end(), std::back_inserter(supported),
+    [](const TensorType& type) { return type.dtype.has_value(); });
+  return NamesOf(supported);
 }
 
-/// Bytes of a value; 0 for strings and arrays, which vary.
-std::size_t SizeOf(GgufType type)
+using LoadInteger = std::int64_t (*)(const std::byte* data, std::uint64_t i);
+
+/// The types of metadata by their numbers.
+struct ValueType
 {
-  switch (type)
-  {
-    case GgufType::U8:
-    case GgufType::I8:
-    case GgufType::Bool:
-      return 1;
-    case GgufType::U16:
-    case GgufType::I16:
-      return 2;
-    case GgufType::U32:
-    case GgufType::I32:
-    case GgufType::F32:
-      return 4;
-    case GgufType::U64:
-    case GgufType::I64:
-    case GgufType::F64:
-      return 8;
-    case GgufType::String:
-    case GgufType::Array:
-      break;
-  }
-  return 0;
+  std::string_view name;
+  std::size_t bytes; ///< 0: they vary
+  LoadInteger load;  ///< element i; numbers from 2^63 on are below 0. nullptr: it is no integer
+};
+
+template<class Integer>
+constexpr ValueType IntegerType(std::string_view name)
+{
+  return { name, sizeof(Integer), [](const std::byte* data, std::uint64_t i)
+    { return static_cast<std::int64_t>(LoadElement<Integer>(data, i)); } };
 }
 
-std::string_view NameOf(GgufType type)
+constexpr std::array<ValueType, 13> ValueTypes = { IntegerType<std::uint8_t>("U8"),
+  IntegerType<std::int8_t>("I8"), IntegerType<std::uint16_t>("U16"),
+  IntegerType<std::int16_t>("I16"), IntegerType<std::uint32_t>("U32"),
+  IntegerType<std::int32_t>("I32"), ValueType{ "F32", 4, nullptr },
+  IntegerType<std::uint8_t>("Bool"), ValueType{ "String", 0, nullptr },
+  ValueType{ "Array", 0, nullptr }, IntegerType<std::uint64_t>("U64"),
+  IntegerType<std::int64_t>("I64"), ValueType{ "F64", 8, nullptr } };
+
+const ValueType& TypeOf(GgufType type)
 {
-  constexpr std::array<std::string_view, 13> names = { "U8", "I8", "U16", "I16", "U32", "I32",
-    "F32", "Bool", "String", "Array", "U64", "I64", "F64" };
-  return names[static_cast<std::size_t>(type)];
+  return ValueTypes[static_cast<std::size_t>(type)];
 }
 
 /// The text at a place of the file, which was checked.
@@ -124,13 +118,26 @@ std::string_view LoadText(const std::byte* data)
     LoadElement<std::uint64_t>(data, 0) };
 }
 
+/// The elements of an array, each of which `at` gives.
+template<class At>
+auto Elements(const GgufValue& value, At at)
+{
+  std::vector<decltype(at(0))> elements;
+  elements.reserve(value.count);
+  for (std::uint64_t i = 0; i < value.count; ++i)
+  {
+    elements.push_back(at(i));
+  }
+  return elements;
+}
+
 std::uint64_t NextMultiple(std::uint64_t offset, std::uint64_t alignment)
 {
   return offset + (alignment - offset % alignment) % alignment;
 }
 
 /// Reads the header, front to back.
-class GgufParser
+class GgufParser : public FailsIf<GgufParser>
 {
 public:
   GgufParser(const std::byte* data, std::size_t size, const std::string& source)
@@ -163,6 +170,12 @@ public:
     return content;
   }
 
+  template<class... Parts>
+  [[noreturn]] void Fail(const Parts&... message) const
+  {
+    throw FormatError(this->Source, ": ", message...);
+  }
+
 private:
   /// A tensor without axes and name: lengths of the name and of the axes, type, offset.
   static constexpr std::uint64_t MinimumTensorBytes = 8 + 4 + 4 + 8;
@@ -176,49 +189,35 @@ private:
   std::uint64_t Alignment = 0;
   std::map<std::string_view, std::uint64_t> Offsets; ///< by name, which the content holds
 
-  [[noreturn]] void Fail(const std::string& message) const
-  {
-    throw FormatError(this->Source + ": " + message);
-  }
-
   std::uint64_t Left() const { return this->Size - this->Place; }
-
-  void RequireBytes(std::uint64_t count, const std::string& what) const
-  {
-    if (count > this->Left())
-    {
-      this->Fail("the file ends within " + what + ": expected " + std::to_string(count) +
-                 " more bytes, found " + std::to_string(this->Left()) + ".");
-    }
-  }
 
   /// Counts beyond what the file can hold are refused before anything is read.
   void RequireRoom(std::uint64_t count, std::uint64_t least, const std::string& what) const
   {
-    if (count > this->Left() / least)
-    {
-      this->Fail("expected at most " + std::to_string(this->Left() / least) + " " + what +
-                 " in the " + std::to_string(this->Left()) + " bytes left, found " +
-                 std::to_string(count) + "; the file may be incomplete.");
-    }
+    this->FailIf(count > this->Left() / least, "expected at most ", this->Left() / least, " ", what,
+      " in the ", this->Left(), " bytes left, found ", count, "; the file may be incomplete.");
+  }
+
+  /// Where the next `count` bytes are.
+  const std::byte* TakeBytes(std::uint64_t count, const std::string& what)
+  {
+    this->FailIf(count > this->Left(), "the file ends within ", what, ": expected ", count,
+      " more bytes, found ", this->Left(), ".");
+    const std::byte* bytes = this->Data + this->Place;
+    this->Place += count;
+    return bytes;
   }
 
   template<class T>
   T Take(const std::string& what)
   {
-    this->RequireBytes(sizeof(T), what);
-    const T value = LoadElement<T>(this->Data + this->Place, 0);
-    this->Place += sizeof(T);
-    return value;
+    return LoadElement<T>(this->TakeBytes(sizeof(T), what), 0);
   }
 
   std::string_view TakeText(const std::string& what)
   {
     const auto length = this->Take<std::uint64_t>(what);
-    this->RequireBytes(length, what);
-    const std::string_view text(reinterpret_cast<const char*>(this->Data + this->Place), length);
-    this->Place += length;
-    return text;
+    return { reinterpret_cast<const char*>(this->TakeBytes(length, what)), length };
   }
 
   std::string TakeName(const std::string& what)
@@ -230,37 +229,27 @@ private:
 
   void ParseMagic()
   {
-    const std::string_view start(
-      reinterpret_cast<const char*>(this->Data), std::min(this->Size, Magic.size()));
-    if (start != Magic)
+    const std::string_view text(reinterpret_cast<const char*>(this->Data), this->Size);
+    if (!BeginsWith(text, Magic))
     {
-      const std::string content =
-        DescribeContent({ reinterpret_cast<const char*>(this->Data), this->Size });
-      this->Fail("expected a GGUF file, which begins with the bytes GGUF, found " +
-                 (content.empty() ? "others." : content + "."));
+      const std::string content = DescribeContent(text);
+      this->Fail("expected a GGUF file, which begins with the bytes GGUF, found ",
+        content.empty() ? "others." : content + ".");
     }
     this->Place = Magic.size();
     const auto version = this->Take<std::uint32_t>("the version");
-    if (version == 1)
-    {
-      this->Fail("expected version 2 or 3 of GGUF, found version 1, which has counts of 32 bits; "
-                 "convert it with a current llama.cpp.");
-    }
-    if (version != 2 && version != 3)
-    {
-      const bool isBig = (version & 0xFFFFU) == 0;
-      this->Fail("expected version 2 or 3 of GGUF, found " +
-                 (isBig ? "a big-endian file" : std::to_string(version)) + ".");
-    }
+    this->FailIf(version == 1,
+      "expected version 2 or 3 of GGUF, found version 1, which has counts of 32 bits; "
+      "convert it with a current llama.cpp.");
+    this->FailIf(version != 2 && version != 3, "expected version 2 or 3 of GGUF, found ",
+      (version & 0xFFFFU) == 0 ? "a big-endian file" : std::to_string(version), ".");
   }
 
   GgufType TakeType(const std::string& what)
   {
     const auto type = this->Take<std::uint32_t>(what);
-    if (type > static_cast<std::uint32_t>(GgufType::F64))
-    {
-      this->Fail(what + ": expected a type from 0 to 12, found " + std::to_string(type) + ".");
-    }
+    this->FailIf(type > static_cast<std::uint32_t>(GgufType::F64), what,
+      ": expected a type from 0 to 12, found ", type, ".");
     return static_cast<GgufType>(type);
   }
 
@@ -275,29 +264,21 @@ private:
       value.isArray = true;
       value.type = this->TakeType(what);
       value.count = this->Take<std::uint64_t>(what);
-      if (value.type == GgufType::Array)
-      {
-        this->Fail(what + ": expected an array of numbers or texts, found an array of arrays.");
-      }
+      this->FailIf(value.type == GgufType::Array, what,
+        ": expected an array of numbers or texts, found an array of arrays.");
     }
     value.data = this->Data + this->Place;
     this->Skip(value, what);
-    if (!values.emplace(std::move(key), value).second)
-    {
-      this->Fail(what + ": expected it once, found it twice.");
-    }
+    this->FailIf(
+      !values.emplace(std::move(key), value).second, what, ": expected it once, found it twice.");
   }
 
   void Skip(const GgufValue& value, const std::string& what)
   {
-    const std::size_t size = SizeOf(value.type);
+    const std::size_t size = TypeOf(value.type).bytes;
     this->RequireRoom(value.count, size == 0 ? sizeof(std::uint64_t) : size, "elements of " + what);
-    if (size != 0)
-    {
-      this->Place += value.count * size;
-      return;
-    }
-    for (std::uint64_t i = 0; i < value.count; ++i)
+    this->Place += value.count * size;
+    for (std::uint64_t i = 0; size == 0 && i < value.count; ++i)
     {
       this->TakeText(what);
     }
@@ -307,12 +288,9 @@ private:
   {
     const std::int64_t alignment = metadata.Integer(AlignmentKey, DefaultAlignment);
     constexpr std::int64_t most = std::int64_t{ 1 } << 31;
-    if (alignment <= 0 || alignment > most || (alignment & (alignment - 1)) != 0)
-    {
-      this->Fail("the metadata '" + std::string(AlignmentKey) +
-                 "': expected a power of two from 1 to 2^31, found " + std::to_string(alignment) +
-                 ".");
-    }
+    this->FailIf(alignment <= 0 || alignment > most || (alignment & (alignment - 1)) != 0,
+      "the metadata '", AlignmentKey, "': expected a power of two from 1 to 2^31, found ",
+      alignment, ".");
     this->Alignment = static_cast<std::uint64_t>(alignment);
   }
 
@@ -326,23 +304,14 @@ private:
     const std::uint64_t elements = BlockElements(view.dtype);
     const auto columns =
       view.shape.empty() ? std::uint64_t{ 1 } : static_cast<std::uint64_t>(view.shape.back());
-    if (columns % elements != 0)
-    {
-      this->Fail(what + ": expected rows of a multiple of " + std::to_string(elements) +
-                 " elements, as " + std::string(Name(view.dtype)) +
-                 " has blocks of so many, found " + std::to_string(columns) + ".");
-    }
+    this->FailIf(columns % elements != 0, what, ": expected rows of a multiple of ", elements,
+      " elements, as ", Name(view.dtype), " has blocks of so many, found ", columns, ".");
     const auto offset = this->Take<std::uint64_t>(what);
-    if (offset % this->Alignment != 0)
-    {
-      this->Fail(what + ": expected its offset to be a multiple of the alignment, " +
-                 std::to_string(this->Alignment) + ", found " + std::to_string(offset) + ".");
-    }
+    this->FailIf(offset % this->Alignment != 0, what,
+      ": expected its offset to be a multiple of the alignment, ", this->Alignment, ", found ",
+      offset, ".");
     const auto [entry, isNew] = tensors.emplace(std::move(name), std::move(view));
-    if (!isNew)
-    {
-      this->Fail(what + ": expected it once, found it twice.");
-    }
+    this->FailIf(!isNew, what, ": expected it once, found it twice.");
     this->Offsets.emplace(entry->first, offset);
   }
 
@@ -350,19 +319,14 @@ private:
   Shape ParseShape(const std::string& what)
   {
     const auto axes = this->Take<std::uint32_t>(what);
-    if (axes > MaximumAxes)
-    {
-      this->Fail(what + ": expected at most " + std::to_string(MaximumAxes) + " axes, found " +
-                 std::to_string(axes) + ".");
-    }
+    this->FailIf(
+      axes > MaximumAxes, what, ": expected at most ", MaximumAxes, " axes, found ", axes, ".");
     Shape shape(axes);
     for (auto size = shape.rbegin(); size != shape.rend(); ++size)
     {
       const auto stored = this->Take<std::uint64_t>(what);
-      if (stored > std::uint64_t{ std::numeric_limits<std::int64_t>::max() })
-      {
-        this->Fail(what + ": expected sizes below 2^63, found " + std::to_string(stored) + ".");
-      }
+      this->FailIf(stored > std::uint64_t{ std::numeric_limits<std::int64_t>::max() }, what,
+        ": expected sizes below 2^63, found ", stored, ".");
       *size = static_cast<std::int64_t>(stored);
     }
     constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max() / sizeof(double);
@@ -370,7 +334,7 @@ private:
     if (!count || *count > most)
     {
       this->Fail(
-        what + ": expected fewer than 2^61 elements, found the shape " + ToString(shape) + ".");
+        what, ": expected fewer than 2^61 elements, found the shape ", ToString(shape), ".");
     }
     return shape;
   }
@@ -382,10 +346,10 @@ private:
       [number](const TensorType& type) { return type.number == number; });
     if (found == TensorTypes.end() || !found->dtype)
     {
-      this->Fail(what + ": expected one of the types " + SupportedTypes() + ", found " +
-                 (found == TensorTypes.end() ? "the unknown type " + std::to_string(number)
-                                             : std::string(found->name)) +
-                 ".");
+      this->Fail(what, ": expected one of the types ", SupportedTypes(), ", found ",
+        found == TensorTypes.end() ? "the unknown type " + std::to_string(number)
+                                   : std::string(found->name),
+        ".");
     }
     return *found->dtype;
   }
@@ -400,12 +364,9 @@ private:
     {
       const std::uint64_t offset = this->Offsets.at(entry.first);
       const std::uint64_t bytes = entry.second.Bytes();
-      if (offset > size || bytes > size - offset)
-      {
-        this->Fail("tensor '" + entry.first + "': expected " + std::to_string(bytes) +
-                   " bytes at offset " + std::to_string(offset) + " of the data, found " +
-                   std::to_string(size) + " bytes of data; the file may be incomplete.");
-      }
+      this->FailIf(offset > size || bytes > size - offset, "tensor '", entry.first, "': expected ",
+        bytes, " bytes at offset ", offset, " of the data, found ", size,
+        " bytes of data; the file may be incomplete.");
       entry.second.data = this->Data + start + offset;
       if (bytes > 0)
       {
@@ -416,11 +377,9 @@ private:
     for (std::size_t i = 1; i < order.size(); ++i)
     {
       const auto& [offset, before] = order[i - 1];
-      if (offset + before->second.Bytes() > order[i].first)
-      {
-        this->Fail("tensor '" + order[i].second->first + "': expected it behind tensor '" +
-                   before->first + "', found that they overlap.");
-      }
+      this->FailIf(offset + before->second.Bytes() > order[i].first, "tensor '",
+        order[i].second->first, "': expected it behind tensor '", before->first,
+        "', found that they overlap.");
     }
   }
 };
@@ -430,56 +389,45 @@ private:
 void GgufMetadata::Fail(
   std::string_view key, const std::string& expected, const std::string& found) const
 {
-  throw FormatError(this->Source + ": the metadata '" + std::string(key) + "': expected " +
-                    expected + ", found " + found + ".");
+  throw FormatError(
+    this->Source, ": the metadata '", key, "': expected ", expected, ", found ", found, ".");
 }
 
-const GgufValue& GgufMetadata::Get(std::string_view key, bool isArray, const char* expected) const
+const GgufValue& GgufMetadata::Get(
+  std::string_view key, bool isArray, const char* expected, std::optional<GgufType> type) const
 {
   const auto found = this->All.find(key);
   if (found == this->All.end())
   {
     this->Fail(key, expected, "none");
   }
-  if (found->second.isArray != isArray)
+  const GgufValue& value = found->second;
+  if (value.isArray != isArray)
   {
     this->Fail(key, expected, isArray ? "a single value" : "an array");
   }
-  return found->second;
+  if (type && value.type != *type)
+  {
+    const std::string name(TypeOf(value.type).name);
+    this->Fail(key, expected, isArray ? "one of " + name : name);
+  }
+  return value;
 }
 
 std::int64_t GgufMetadata::ToInteger(
   std::string_view key, const GgufValue& value, std::uint64_t i) const
 {
-  switch (value.type)
+  const ValueType& type = TypeOf(value.type);
+  if (type.load == nullptr)
   {
-    case GgufType::U8:
-    case GgufType::Bool:
-      return LoadElement<std::uint8_t>(value.data, i);
-    case GgufType::I8:
-      return std::int64_t{ LoadElement<std::int8_t>(value.data, i) };
-    case GgufType::U16:
-      return LoadElement<std::uint16_t>(value.data, i);
-    case GgufType::I16:
-      return LoadElement<std::int16_t>(value.data, i);
-    case GgufType::U32:
-      return LoadElement<std::uint32_t>(value.data, i);
-    case GgufType::I32:
-      return LoadElement<std::int32_t>(value.data, i);
-    case GgufType::I64:
-      return LoadElement<std::int64_t>(value.data, i);
-    case GgufType::U64:
-    {
-      const auto number = LoadElement<std::uint64_t>(value.data, i);
-      if (number > std::uint64_t{ std::numeric_limits<std::int64_t>::max() })
-      {
-        this->Fail(key, "an integer below 2^63", std::to_string(number));
-      }
-      return static_cast<std::int64_t>(number);
-    }
-    default:
-      this->Fail(key, "an integer", std::string(NameOf(value.type)));
+    this->Fail(key, "an integer", std::string(type.name));
   }
+  const std::int64_t number = type.load(value.data, i);
+  if (value.type == GgufType::U64 && number < 0)
+  {
+    this->Fail(key, "an integer below 2^63", std::to_string(static_cast<std::uint64_t>(number)));
+  }
+  return number;
 }
 
 double GgufMetadata::ToNumber(std::string_view key, const GgufValue& value, std::uint64_t i) const
@@ -494,19 +442,14 @@ double GgufMetadata::ToNumber(std::string_view key, const GgufValue& value, std:
   }
   if (value.type == GgufType::String || value.type == GgufType::Bool)
   {
-    this->Fail(key, "a number", std::string(NameOf(value.type)));
+    this->Fail(key, "a number", std::string(TypeOf(value.type).name));
   }
   return static_cast<double>(this->ToInteger(key, value, i));
 }
 
 std::string GgufMetadata::Text(std::string_view key) const
 {
-  const GgufValue& value = this->Get(key, false, "a text");
-  if (value.type != GgufType::String)
-  {
-    this->Fail(key, "a text", std::string(NameOf(value.type)));
-  }
-  std::string text(LoadText(value.data));
+  std::string text(LoadText(this->Get(key, false, "a text", GgufType::String).data));
   RequireUtf8(text, this->Source + ": the metadata '" + std::string(key) + "'");
   return text;
 }
@@ -538,58 +481,33 @@ double GgufMetadata::Number(std::string_view key, double otherwise) const
 
 bool GgufMetadata::Flag(std::string_view key, bool otherwise) const
 {
-  if (!this->Has(key))
-  {
-    return otherwise;
-  }
-  const GgufValue& value = this->Get(key, false, "true or false");
-  if (value.type != GgufType::Bool)
-  {
-    this->Fail(key, "true or false", std::string(NameOf(value.type)));
-  }
-  return LoadElement<std::uint8_t>(value.data, 0) != 0;
+  return this->Has(key)
+           ? *this->Get(key, false, "true or false", GgufType::Bool).data != std::byte{ 0 }
+           : otherwise;
 }
 
 std::vector<std::string_view> GgufMetadata::Texts(std::string_view key) const
 {
-  const GgufValue& value = this->Get(key, true, "an array of texts");
-  if (value.type != GgufType::String)
-  {
-    this->Fail(key, "an array of texts", "one of " + std::string(NameOf(value.type)));
-  }
-  std::vector<std::string_view> texts;
-  texts.reserve(value.count);
-  const std::byte* place = value.data;
-  for (std::uint64_t i = 0; i < value.count; ++i)
-  {
-    texts.push_back(LoadText(place));
-    place += sizeof(std::uint64_t) + texts.back().size();
-  }
-  return texts;
+  const GgufValue& value = this->Get(key, true, "an array of texts", GgufType::String);
+  return Elements(value,
+    [place = value.data](std::uint64_t) mutable
+    {
+      const std::string_view text = LoadText(place);
+      place += sizeof(std::uint64_t) + text.size();
+      return text;
+    });
 }
 
 std::vector<std::int64_t> GgufMetadata::Integers(std::string_view key) const
 {
   const GgufValue& value = this->Get(key, true, "an array of integers");
-  std::vector<std::int64_t> numbers;
-  numbers.reserve(value.count);
-  for (std::uint64_t i = 0; i < value.count; ++i)
-  {
-    numbers.push_back(this->ToInteger(key, value, i));
-  }
-  return numbers;
+  return Elements(value, [&](std::uint64_t i) { return this->ToInteger(key, value, i); });
 }
 
 std::vector<double> GgufMetadata::Numbers(std::string_view key) const
 {
   const GgufValue& value = this->Get(key, true, "an array of numbers");
-  std::vector<double> numbers;
-  numbers.reserve(value.count);
-  for (std::uint64_t i = 0; i < value.count; ++i)
-  {
-    numbers.push_back(this->ToNumber(key, value, i));
-  }
-  return numbers;
+  return Elements(value, [&](std::uint64_t i) { return this->ToNumber(key, value, i); });
 }
 
 GgufContent ParseGguf(const std::byte* data, std::size_t size, const std::string& source)
@@ -670,38 +588,30 @@ void GgufFile::ReadShards(const std::filesystem::path& path)
   const std::string begin = ShardBegin(path.string());
   if (own < 0 || own >= count || begin.empty() || begin + ShardEnding(own, count) != path.string())
   {
-    throw FormatError(path.string() + ": expected a name that ends with '" +
-                      ShardEnding(own, count) + "', as the metadata '" + ShardKey + "' and '" +
-                      ShardCountKey + "' say, found another; shards are found by their names.");
+    throw FormatError(path.string(), ": expected a name that ends with '", ShardEnding(own, count),
+      "', as the metadata '", ShardKey, "' and '", ShardCountKey,
+      "' say, found another; shards are found by their names.");
   }
   this->Files.clear();
   GgufContent all;
   for (std::int64_t i = 0; i < count; ++i)
   {
     const std::filesystem::path shard = begin + ShardEnding(i, count);
-    std::error_code ignored;
-    if (!std::filesystem::exists(shard, ignored))
-    {
-      throw FileError(path.string() + ": the shard '" + shard.filename().string() +
-                      "' is missing; expected all " + std::to_string(count) + " in one folder.");
-    }
+    ThrowIf<FileError>(!FileExists(shard), path.string(), ": the shard '",
+      shard.filename().string(), "' is missing; expected all ", count, " in one folder.");
     GgufContent content = this->Read(shard);
     for (const auto& [key, expected] : { std::pair(ShardKey, i), std::pair(ShardCountKey, count) })
     {
       const std::int64_t found = content.metadata.Integer(key, 0);
-      if (found != expected)
-      {
-        throw FormatError(shard.string() + ": the metadata '" + key + "': expected " +
-                          std::to_string(expected) + " by the name of the file, found " +
-                          std::to_string(found) + ".");
-      }
+      ThrowIf<FormatError>(found != expected, shard.string(), ": the metadata '", key,
+        "': expected ", expected, " by the name of the file, found ", found, ".");
     }
     for (auto& [name, view] : content.tensors)
     {
       if (!this->Origins.emplace(name, shard.string()).second)
       {
-        throw FormatError(shard.string() + ": tensor '" + name + "' is in " +
-                          this->Origins.at(name) + " too, expected it once.");
+        throw FormatError(shard.string(), ": tensor '", name, "' is in ", this->Origins.at(name),
+          " too, expected it once.");
       }
     }
     all.tensors.merge(content.tensors);
@@ -712,12 +622,8 @@ void GgufFile::ReadShards(const std::filesystem::path& path)
   }
   const auto tensors = static_cast<std::int64_t>(all.tensors.size());
   const std::int64_t expected = all.metadata.Integer(ShardTensorsKey, tensors);
-  if (tensors != expected)
-  {
-    throw FormatError(all.metadata.GetSource() + ": the metadata '" + ShardTensorsKey +
-                      "': expected " + std::to_string(expected) + " tensors in all shards, found " +
-                      std::to_string(tensors) + ".");
-  }
+  ThrowIf<FormatError>(tensors != expected, all.metadata.GetSource(), ": the metadata '",
+    ShardTensorsKey, "': expected ", expected, " tensors in all shards, found ", tensors, ".");
   this->Content = std::move(all);
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,7 +86,8 @@ private:
 
   [[noreturn]] void Fail(
     std::string_view key, const std::string& expected, const std::string& found) const;
-  const GgufValue& Get(std::string_view key, bool isArray, const char* expected) const;
+  const GgufValue& Get(std::string_view key, bool isArray, const char* expected,
+    std::optional<GgufType> type = {}) const;
   std::int64_t ToInteger(std::string_view key, const GgufValue& value, std::uint64_t i) const;
   double ToNumber(std::string_view key, const GgufValue& value, std::uint64_t i) const;
 };
@@ -97,16 +99,15 @@ struct GgufContent
   TensorViews tensors;
 };
 
-/// Parses a GGUF file in memory, the format of llama.cpp, versions 2 and 3, little-endian.
-///
-/// Layout: "GGUF"; 4 bytes version; 8 bytes number of tensors, 8 bytes number of metadata; for each
-/// of these key, type and value; for each tensor its name, the number of axes (at most 4), their
-/// sizes, the fastest axis first (a view has them in the usual order), type and offset; then, at
-/// the next multiple of `general.alignment` (a power of two, 32 if missing), the data, to which the
-/// offsets are relative. Strict: keys and names are unique and UTF-8; offsets are multiples of the
-/// alignment; tensors do not overlap, fit in the file, and have one of the types of Tensor.h; rows
-/// are whole blocks. Arrays of arrays are refused. Takes memory for keys and tensors only. Throws
-/// FormatError; the message starts with `source`, usually the file name.
+/// Parses a GGUF file in memory, the format of llama.cpp, versions 2 and 3, little-endian: "GGUF";
+/// 4 bytes version; 8 bytes number of tensors, 8 bytes number of metadata; for each of these key,
+/// type and value; for each tensor name, number of axes (at most 4), their sizes, the fastest first
+/// (a view has them in the usual order), type and offset; at the next multiple of
+/// `general.alignment` (a power of two, 32 if missing) the data, to which the offsets are relative.
+/// Strict: keys and names are unique and UTF-8; offsets are multiples of the alignment; tensors do
+/// not overlap, fit in the file, and have one of the types of Tensor.h; rows are whole blocks; no
+/// arrays of arrays. Takes memory for keys and tensors only. Throws FormatError, beginning with
+/// `source`, usually the file name.
 GgufContent ParseGguf(const std::byte* data, std::size_t size, const std::string& source);
 
 /// Whether a file's name ends with .gguf.

@@ -1,6 +1,6 @@
 #include "JsonSettings.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "JsonText.h"
 
 #include <algorithm>
@@ -19,11 +19,6 @@ bool IsOff(const json& value)
            (value.empty() || value == json("") || value == json("none")));
 }
 
-void Settings::Fail(const std::string& message) const
-{
-  throw ModelError(this->Source + ": " + message);
-}
-
 std::int64_t Settings::Size(Keys keys, std::int64_t otherwise) const
 {
   const Entry entry = this->Find(keys);
@@ -34,18 +29,7 @@ std::uint64_t Settings::Integer(
   Keys keys, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) const
 {
   const Entry entry = this->Find(keys);
-  if (entry.second == nullptr)
-  {
-    return otherwise;
-  }
-  const json& value = *entry.second;
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least ||
-      value.get<std::uint64_t>() > most)
-  {
-    this->FailValue(
-      entry, "an integer from " + std::to_string(least) + " to " + std::to_string(most), value);
-  }
-  return value.get<std::uint64_t>();
+  return entry.second == nullptr ? otherwise : this->ToInteger(entry, least, most);
 }
 
 double Settings::Number(Keys keys, double otherwise, bool zero) const
@@ -91,29 +75,15 @@ std::vector<double> Settings::Numbers(Keys keys, std::size_t count, double other
 bool Settings::Flag(Keys keys, bool otherwise) const
 {
   const Entry entry = this->Find(keys);
-  if (entry.second == nullptr)
-  {
-    return otherwise;
-  }
-  if (!entry.second->is_boolean())
-  {
-    this->FailValue(entry, "true or false", *entry.second);
-  }
-  return entry.second->get<bool>();
+  this->RequireType(entry, &json::is_boolean, "true or false");
+  return entry.second == nullptr ? otherwise : entry.second->get<bool>();
 }
 
 std::string Settings::Text(Keys keys, const std::string& otherwise) const
 {
   const Entry entry = this->Find(keys);
-  if (entry.second == nullptr)
-  {
-    return otherwise;
-  }
-  if (!entry.second->is_string())
-  {
-    this->FailValue(entry, "a string", *entry.second);
-  }
-  return entry.second->get<std::string>();
+  this->RequireType(entry, &json::is_string, "a string");
+  return entry.second == nullptr ? otherwise : entry.second->get<std::string>();
 }
 
 std::vector<std::string> Settings::Texts(Keys keys, std::int64_t count) const
@@ -174,13 +144,10 @@ bool Settings::IsNested(Keys keys) const
 std::optional<Settings> Settings::Nested(Keys keys) const
 {
   const Entry entry = this->Find(keys);
+  this->RequireType(entry, &json::is_object, "an object");
   if (entry.second == nullptr)
   {
     return std::nullopt;
-  }
-  if (!entry.second->is_object())
-  {
-    this->FailValue(entry, "an object", *entry.second);
   }
   const std::string place = this->Place + entry.first + ".";
   this->Read->insert(place);
@@ -201,8 +168,8 @@ void Settings::RefuseVariants(Keys keys, const std::string& what) const
     const auto found = this->Object.find(key);
     if (found != this->Object.end() && !IsOff(*found))
     {
-      this->Fail("'" + std::string(key) + "' is " + Describe(*found) + ", " + what +
-                 " that is not known; expected it to be off.");
+      this->Fail("'", key, "' is ", Describe(*found), ", ", what,
+        " that is not known; expected it to be off.");
     }
   }
 }
@@ -262,29 +229,40 @@ Settings::Entry Settings::Find(Keys keys) const
 Settings::Entry Settings::Require(Keys keys) const
 {
   const Entry entry = this->Find(keys);
-  if (entry.second == nullptr)
-  {
-    this->Fail("'" + std::string(entry.first) + "' is missing.");
-  }
+  this->FailIf(entry.second == nullptr, "'", entry.first, "' is missing.");
   return entry;
+}
+
+void Settings::RequireType(
+  const Entry& entry, bool (json::*isOfType)() const, const char* expected) const
+{
+  if (entry.second != nullptr && !(entry.second->*isOfType)())
+  {
+    this->FailValue(entry, expected, *entry.second);
+  }
 }
 
 void Settings::FailValue(const Entry& entry, const std::string& expected, const json& found) const
 {
-  this->Fail("expected '" + std::string(entry.first) + "' to be " + expected + ", found " +
-             Describe(found) + ".");
+  this->Fail("expected '", entry.first, "' to be ", expected, ", found ", Describe(found), ".");
 }
 
 std::int64_t Settings::ToSize(const Entry& entry) const
 {
-  constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+  constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int64_t>(this->ToInteger(entry, 1, most));
+}
+
+std::uint64_t Settings::ToInteger(const Entry& entry, std::uint64_t least, std::uint64_t most) const
+{
   const json& value = *entry.second;
-  if (!value.is_number_unsigned() || value.get<std::uint64_t>() < 1 ||
-      value.get<std::uint64_t>() > std::uint64_t{ largest })
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() < least ||
+      value.get<std::uint64_t>() > most)
   {
-    this->FailValue(entry, "an integer from 1 to " + std::to_string(largest), value);
+    this->FailValue(
+      entry, "an integer from " + std::to_string(least) + " to " + std::to_string(most), value);
   }
-  return value.get<std::int64_t>();
+  return value.get<std::uint64_t>();
 }
 
 }

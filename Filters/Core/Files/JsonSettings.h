@@ -2,11 +2,14 @@
 
 // Internal to Core, like JsonText.h.
 
-#include "NamedValues.h"
+#include "Base/Error.h"
+#include "Base/FailsIf.h"
+#include "Base/NamedValues.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -26,7 +29,7 @@ bool IsOff(const nlohmann::json& value);
 /// Fetches and checks settings. Every error is a ModelError that names the source and the setting.
 /// If several keys are given, the first one that is present and not null is used, because older
 /// files have other names. Remembers which settings were read.
-class Settings
+class Settings : public FailsIf<Settings>
 {
 public:
   using Keys = std::initializer_list<const char*>;
@@ -37,7 +40,11 @@ public:
   {
   }
 
-  [[noreturn]] void Fail(const std::string& message) const;
+  template<class... Parts>
+  [[noreturn]] void Fail(const Parts&... message) const
+  {
+    throw ModelError(this->Source, ": ", message...);
+  }
 
   /// The number of settings.
   std::int64_t Count() const { return this->Object.size(); }
@@ -50,6 +57,14 @@ public:
   /// An integer from `least` to `most`.
   std::uint64_t Integer(
     Keys keys, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) const;
+
+  /// Likewise where a signed one holds them.
+  std::int64_t Signed(Keys keys, std::int64_t otherwise, std::int64_t least = 0,
+    std::int64_t most = std::numeric_limits<std::int32_t>::max()) const
+  {
+    return static_cast<std::int64_t>(this->Integer(keys, static_cast<std::uint64_t>(otherwise),
+      static_cast<std::uint64_t>(least), static_cast<std::uint64_t>(most)));
+  }
 
   /// A positive number, or 0 if `zero` is true.
   double Number(Keys keys, double otherwise, bool zero = false) const;
@@ -79,8 +94,8 @@ public:
     {
       return found->value;
     }
-    this->Fail("unknown " + std::string(*keys.begin()) + " '" + name.substr(0, 80) +
-               "', expected one of " + NamesOf(list) + ".");
+    this->Fail("unknown ", *keys.begin(), " '", name.substr(0, 80), "', expected one of ",
+      NamesOf(list), ".");
   }
 
   /// An extent [height, width]; a single number stands for both.
@@ -136,9 +151,14 @@ private:
 
   Entry Find(Keys keys) const;
   Entry Require(Keys keys) const;
+
+  /// A setting that is there must be of a type.
+  void RequireType(
+    const Entry& entry, bool (nlohmann::json::*isOfType)() const, const char* expected) const;
   [[noreturn]] void FailValue(
     const Entry& entry, const std::string& expected, const nlohmann::json& found) const;
   std::int64_t ToSize(const Entry& entry) const;
+  std::uint64_t ToInteger(const Entry& entry, std::uint64_t least, std::uint64_t most) const;
 };
 
 }

@@ -1,6 +1,6 @@
 #include "JsonText.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "FileContent.h"
 
 #include <unordered_set>
@@ -28,7 +28,7 @@ json ParseJson(std::string_view text, const std::string& source, const std::stri
              !keys.back().insert(parsed.get<std::string>()).second)
     {
       throw FormatError(
-        source + ": " + what + " has the name '" + parsed.get<std::string>() + "' twice.");
+        source, ": ", what, " has the name '", parsed.get<std::string>(), "' twice.");
     }
     return true;
   };
@@ -38,8 +38,16 @@ json ParseJson(std::string_view text, const std::string& source, const std::stri
   }
   catch (const json::exception& e)
   {
-    throw FormatError(source + ": " + what + " is not JSON: " + WhyNoJson(text, e.what()) + ".");
+    throw FormatError(source, ": ", what, " is not JSON: ", WhyNoJson(text, e.what()), ".");
   }
+}
+
+json ParseJsonObject(std::string_view text, const std::string& source, const std::string& what)
+{
+  json object = ParseJson(text, source, what);
+  ThrowIf<FormatError>(!object.is_object(), source, ": expected ", what,
+    " to be a JSON object, found ", object.type_name(), ".");
+  return object;
 }
 
 std::string Describe(const json& value)

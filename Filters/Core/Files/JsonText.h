@@ -15,6 +15,10 @@ namespace atlas
 nlohmann::json ParseJson(
   std::string_view text, const std::string& source, const std::string& what = "the file");
 
+/// The same for text that must hold an object.
+nlohmann::json ParseJsonObject(
+  std::string_view text, const std::string& source, const std::string& what = "the file");
+
 /// Describes a value in a message. Arrays and objects are given by type only, as printing them
 /// recurses to their depth.
 std::string Describe(const nlohmann::json& value);

@@ -20,13 +20,12 @@ namespace
 
 [[noreturn]] void Fail(const std::filesystem::path& path, const char* what, int error)
 {
-  throw FileError(
-    path.string() + ": " + what + ": " + std::generic_category().message(error) + ".");
+  throw FileError(path.string(), ": ", what, ": ", std::generic_category().message(error), ".");
 }
 
 [[noreturn]] void FailTruncated(const std::filesystem::path& path)
 {
-  throw FileError(path.string() + ": the file was truncated while in use.");
+  throw FileError(path.string(), ": the file was truncated while in use.");
 }
 
 /// A regular file that is open for reading during the lifetime of the object.
@@ -59,8 +58,8 @@ public:
     }
     if (!S_ISREG(status.st_mode))
     {
-      throw FileError(this->Path.string() + ": expected a regular file, found " +
-                      (S_ISDIR(status.st_mode) ? "a folder." : "something else."));
+      throw FileError(this->Path.string(), ": expected a regular file, found ",
+        S_ISDIR(status.st_mode) ? "a folder." : "something else.");
     }
     return status;
   }
@@ -228,7 +227,7 @@ public:
     if (now.st_size != this->Opened.st_size || now.st_mtim.tv_sec != this->Opened.st_mtim.tv_sec ||
         now.st_mtim.tv_nsec != this->Opened.st_mtim.tv_nsec)
     {
-      throw FileError(this->File.GetPath().string() + ": the file was changed while in use.");
+      throw FileError(this->File.GetPath().string(), ": the file was changed while in use.");
     }
   }
 
@@ -245,8 +244,6 @@ MappedFile::MappedFile(const std::filesystem::path& path)
 }
 
 MappedFile::~MappedFile() = default;
-MappedFile::MappedFile(MappedFile&& other) noexcept = default;
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept = default;
 
 const std::byte* MappedFile::Data() const
 {
@@ -256,6 +253,11 @@ const std::byte* MappedFile::Data() const
 std::size_t MappedFile::Size() const
 {
   return this->Mapping->Size();
+}
+
+std::string_view MappedFile::Text() const
+{
+  return { reinterpret_cast<const char*>(this->Data()), this->Size() };
 }
 
 void MappedFile::RequireIntact() const
@@ -285,6 +287,12 @@ void RequireIntact(const void* data)
   {
     mapping->RequireIntact(); // it lives as long as its memory is in use
   }
+}
+
+bool FileExists(const std::filesystem::path& path)
+{
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
 }
 
 std::string ReadFile(const std::filesystem::path& path)

@@ -1,12 +1,13 @@
 #pragma once
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "FileStamp.h"
 
 #include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace atlas
 {
@@ -16,11 +17,10 @@ class FileMapping;
 /// The bytes of a file, mapped read-only into memory for the lifetime of the object. Large weights
 /// and recordings are thus read on demand and never copied.
 ///
-/// Another program may truncate the file while it is mapped. Reading the missing part would then
-/// kill the process with SIGBUS. A signal handler, installed with the first mapped file, maps zeros
-/// there instead, so that the process survives no matter which code reads. Other bus errors are
-/// passed to the previous handler. The zeros are not data: call RequireIntact after reading, or
-/// read in ReadIntact.
+/// Another program may truncate the file meanwhile. Reading the missing part would then kill the
+/// process with SIGBUS; a signal handler, installed with the first file, maps zeros there instead,
+/// whichever code reads, and passes other bus errors on. The zeros are not data: call RequireIntact
+/// after reading, or read in ReadIntact.
 class MappedFile
 {
 public:
@@ -28,9 +28,6 @@ public:
   /// file gives zero bytes.
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
-
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&& other) noexcept;
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
@@ -39,6 +36,7 @@ public:
 
   /// Size in bytes.
   std::size_t Size() const;
+  std::string_view Text() const; ///< the same bytes
 
   /// Throws FileError if the file was truncated or changed (size or modification time) since it was
   /// mapped. A file that was replaced by another one of the same name is intact.
@@ -72,6 +70,9 @@ auto ReadIntact(const File& file, const Call& call)
     throw;
   }
 }
+
+/// Whether there is a file or folder; false too where the system does not tell.
+bool FileExists(const std::filesystem::path& path);
 
 /// Returns a copy of the bytes of a file, for files that are read as a whole, such as texts. Throws
 /// FileError as MappedFile does, and if the file was truncated while it was read.

@@ -1,7 +1,10 @@
 #include "NumpyArray.h"
 
-#include "Error.h"
-#include "Joined.h"
+#include "Base/Error.h"
+#include "Base/FailsIf.h"
+#include "Base/Joined.h"
+#include "Base/NumberText.h"
+#include "Internal/StridedCopy.h"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +12,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -54,7 +58,7 @@ const NumpyType& TypeOf(std::string_view description)
 }
 
 /// Reads the dictionary of a .npy header: a Python literal with three known keys.
-class HeaderParser
+class HeaderParser : public FailsIf<HeaderParser>
 {
 public:
   HeaderParser(std::string_view text, const std::string& source)
@@ -66,51 +70,39 @@ public:
   NumpyHeader Parse()
   {
     NumpyHeader header;
-    bool hasType = false;
-    bool hasOrder = false;
-    bool hasShape = false;
-    this->Expect('{');
-    while (!this->Accept('}'))
-    {
-      const std::string key = this->String();
-      this->Expect(':');
-      if (key == "descr" && !hasType)
+    std::set<std::string> left = { "descr", "fortran_order", "shape" };
+    this->ParseList('{', '}',
+      [&]
       {
-        hasType = true;
-        header.description = this->Description();
-        header.dtype = TypeOf(header.description).loaded;
-      }
-      else if (key == "fortran_order" && !hasOrder)
-      {
-        hasOrder = true;
-        header.fortranOrder = this->Bool();
-      }
-      else if (key == "shape" && !hasShape)
-      {
-        hasShape = true;
-        header.shape = this->Sizes();
-      }
-      else
-      {
-        this->Fail(
-          "expected each of the keys descr, fortran_order and shape once, found '" + key + "'");
-      }
-      if (!this->Accept(','))
-      {
-        this->Expect('}');
-        break;
-      }
-    }
+        const std::string key = this->String();
+        this->Expect(':');
+        this->FailIf(left.erase(key) == 0,
+          "expected each of the keys descr, fortran_order and shape once, found '", key, "'");
+        if (key == "descr")
+        {
+          header.description = this->Description();
+          header.dtype = TypeOf(header.description).loaded;
+        }
+        else if (key == "fortran_order")
+        {
+          header.fortranOrder = this->Bool();
+        }
+        else
+        {
+          header.shape = this->Sizes();
+        }
+      });
     this->SkipSpace();
-    if (this->Next != this->Text.size())
-    {
-      this->Fail("expected nothing after the dictionary");
-    }
-    if (!hasType || !hasOrder || !hasShape)
-    {
-      this->Fail("expected the keys descr, fortran_order and shape");
-    }
+    this->FailIf(this->Next != this->Text.size(), "expected nothing after the dictionary");
+    this->FailIf(!left.empty(), "expected the keys descr, fortran_order and shape");
     return header;
+  }
+
+  template<class... Parts>
+  [[noreturn]] void Fail(const Parts&... message) const
+  {
+    throw FormatError(this->Source, ": bad header of a .npy file: ", message..., ", at character ",
+      this->Next, ".");
   }
 
 private:
@@ -118,44 +110,38 @@ private:
   const std::string& Source;
   std::size_t Next = 0;
 
-  [[noreturn]] void Fail(const std::string& message) const
+  /// Parses items with commas between them, and perhaps one behind the last.
+  template<class ParseItem>
+  void ParseList(char begin, char end, const ParseItem& parseItem)
   {
-    throw FormatError(this->Source + ": bad header of a .npy file: " + message + ", at character " +
-                      std::to_string(this->Next) + ".");
+    this->Expect(begin);
+    while (!this->Accept(end))
+    {
+      parseItem();
+      if (!this->Accept(','))
+      {
+        this->Expect(end);
+        break;
+      }
+    }
   }
 
   void SkipSpace()
   {
-    while (this->Next < this->Text.size() &&
-           (this->Text[this->Next] == ' ' || this->Text[this->Next] == '\n'))
-    {
-      ++this->Next;
-    }
+    this->Next = std::min(this->Text.find_first_not_of(" \n", this->Next), this->Text.size());
   }
 
-  bool Accept(char c)
-  {
-    this->SkipSpace();
-    const bool found = this->Next < this->Text.size() && this->Text[this->Next] == c;
-    this->Next += found ? 1 : 0;
-    return found;
-  }
-
-  void Expect(char c)
-  {
-    if (!this->Accept(c))
-    {
-      this->Fail(std::string("expected '") + c + "'");
-    }
-  }
-
-  bool AcceptWord(std::string_view word)
+  bool Accept(std::string_view word)
   {
     this->SkipSpace();
     const bool found = this->Text.substr(this->Next, word.size()) == word;
     this->Next += found ? word.size() : 0;
     return found;
   }
+
+  bool Accept(char c) { return this->Accept(std::string_view(&c, 1)); }
+
+  void Expect(char c) { this->FailIf(!this->Accept(c), "expected '", c, "'"); }
 
   std::string String()
   {
@@ -165,10 +151,7 @@ private:
       this->Expect('\'');
     }
     const std::size_t end = this->Text.find(quote, this->Next);
-    if (end == std::string_view::npos)
-    {
-      this->Fail("expected the end of a string");
-    }
+    this->FailIf(end == std::string_view::npos, "expected the end of a string");
     std::string text(this->Text.substr(this->Next, end - this->Next));
     this->Next = end + 1;
     return text;
@@ -177,147 +160,81 @@ private:
   std::string Description()
   {
     this->SkipSpace();
-    if (this->Next < this->Text.size() && this->Text[this->Next] == '[')
-    {
-      this->Fail("expected numbers, found records of several fields");
-    }
+    this->FailIf(this->Next < this->Text.size() && this->Text[this->Next] == '[',
+      "expected numbers, found records of several fields");
     std::string text = this->String();
-    if (text.find('O') != std::string::npos)
-    {
-      throw FormatError(
-        this->Source + ": the array holds Python objects (type '" + text + "')" + PickleAdvice);
-    }
-    const bool known =
+    ThrowIf<FormatError>(text.find('O') != std::string::npos, this->Source,
+      ": the array holds Python objects (type '", text, "')", PickleAdvice);
+    const bool isKnown =
       !text.empty() && std::string_view("<>|=").find(text[0]) != std::string_view::npos &&
       std::any_of(NumpyTypes.begin(), NumpyTypes.end(), [&](const NumpyType& type)
         { return type.name == text.substr(1) && (type.bytes == 1 || text[0] != '|'); });
-    if (!known)
-    {
-      this->Fail(
-        "unknown type '" + text.substr(0, 40) + "', expected one of " + NamesOf(NumpyTypes));
-    }
+    this->FailIf(
+      !isKnown, "unknown type '", text.substr(0, 40), "', expected one of ", NamesOf(NumpyTypes));
     return text;
   }
 
   bool Bool()
   {
-    if (this->AcceptWord("True"))
-    {
-      return true;
-    }
-    if (!this->AcceptWord("False"))
-    {
-      this->Fail("expected True or False");
-    }
-    return false;
+    const bool isTrue = this->Accept("True");
+    this->FailIf(!isTrue && !this->Accept("False"), "expected True or False");
+    return isTrue;
   }
 
   std::int64_t Size()
   {
     this->SkipSpace();
-    std::int64_t size = 0;
-    const std::size_t begin = this->Next;
-    for (; this->Next < this->Text.size(); ++this->Next)
+    const std::size_t end =
+      std::min(this->Text.find_first_not_of("0123456789", this->Next), this->Text.size());
+    const std::string_view digits = this->Text.substr(this->Next, end - this->Next);
+    this->FailIf(digits.empty(), "expected a size");
+    const auto size = ToNumber<std::int64_t>(digits);
+    if (!size)
     {
-      const int digit = this->Text[this->Next] - '0';
-      if (digit < 0 || digit > 9)
-      {
-        break;
-      }
-      if (size > (std::numeric_limits<std::int64_t>::max() - digit) / 10)
-      {
-        this->Fail("expected sizes up to 2^63 - 1");
-      }
-      size = 10 * size + digit;
+      this->Fail("expected sizes up to 2^63 - 1");
     }
-    if (this->Next == begin)
-    {
-      this->Fail("expected a size");
-    }
-    this->AcceptWord("L"); // Python 2 wrote it after long integers
-    return size;
+    this->Next = end;
+    this->Accept("L"); // Python 2 wrote it after long integers
+    return *size;
   }
 
   Shape Sizes()
   {
     Shape shape;
-    this->Expect('(');
-    while (!this->Accept(')'))
-    {
-      shape.push_back(this->Size());
-      if (shape.size() > MaximumDimensions)
+    this->ParseList('(', ')',
+      [&]
       {
-        this->Fail("expected at most " + std::to_string(MaximumDimensions) + " dimensions");
-      }
-      if (!this->Accept(','))
-      {
-        this->Expect(')');
-        break;
-      }
-    }
+        shape.push_back(this->Size());
+        this->FailIf(
+          shape.size() > MaximumDimensions, "expected at most ", MaximumDimensions, " dimensions");
+      });
     return shape;
   }
 };
 
-/// Copies elements of `Bytes` bytes to row-major order, with their bytes reversed if requested.
-template<std::size_t Bytes>
-void Reorder(const std::byte* from, std::byte* to, const Shape& shape, bool fortran, bool reverse)
-{
-  const std::size_t count = ElementCount(shape).value_or(0);
-  std::array<std::int64_t, MaximumDimensions> index{};
-  std::array<std::size_t, MaximumDimensions> strides; // in the file, in elements
-  strides[0] = 1;
-  for (std::size_t i = 1; i < shape.size(); ++i)
-  {
-    strides[i] = strides[i - 1] * static_cast<std::size_t>(shape[i - 1]);
-  }
-  std::size_t source = 0;
-  for (std::size_t i = 0; i < count; ++i)
-  {
-    std::array<std::byte, Bytes> element;
-    std::memcpy(element.data(), from + (fortran ? source : i) * Bytes, Bytes);
-    if (reverse)
-    {
-      std::reverse(element.begin(), element.end());
-    }
-    std::memcpy(to + i * Bytes, element.data(), Bytes);
-    for (std::size_t d = fortran ? shape.size() : 0; d-- > 0;)
-    {
-      source += strides[d];
-      if (++index[d] < shape[d])
-      {
-        break;
-      }
-      source -= strides[d] * static_cast<std::size_t>(shape[d]);
-      index[d] = 0;
-    }
-  }
-}
-
+/// The elements in row-major order and little-endian.
 std::shared_ptr<std::vector<std::byte>> ReorderedBytes(
   const std::byte* data, const NumpyHeader& header, std::size_t elementBytes)
 {
+  const std::size_t axes = header.shape.size();
+  Shape stride(axes, 1);
+  if (ElementCount(header.shape) != 0U)
+  {
+    for (std::size_t i = 1; i < axes; ++i)
+    {
+      const std::size_t axis = header.fortranOrder ? i : axes - 1 - i;
+      const std::size_t faster = header.fortranOrder ? axis - 1 : axis + 1;
+      stride[axis] = stride[faster] * header.shape[faster];
+    }
+  }
   auto bytes =
-    std::make_shared<std::vector<std::byte>>(ElementCount(header.shape).value_or(0) * elementBytes);
-  const bool reverse = header.description[0] == '>';
-  const auto reorder = [&](auto size)
+    std::make_shared<std::vector<std::byte>>(PackedCopy(data, header.shape, stride, elementBytes));
+  if (header.description[0] == '>')
   {
-    Reorder<decltype(size)::value>(data, bytes->data(), header.shape, header.fortranOrder, reverse);
-  };
-  switch (elementBytes)
-  {
-    case 1:
-      reorder(std::integral_constant<std::size_t, 1>());
-      break;
-    case 2:
-      reorder(std::integral_constant<std::size_t, 2>());
-      break;
-    case 4:
-      reorder(std::integral_constant<std::size_t, 4>());
-      break;
-    default:
-      reorder(std::integral_constant<std::size_t, 8>());
-      break;
+    for (auto element = bytes->begin(); element != bytes->end(); element += elementBytes)
+    {
+      std::reverse(element, element + elementBytes);
+    }
   }
   return bytes;
 }
@@ -330,14 +247,9 @@ LoadedArray MakeSigned(const TensorView& view, const std::string& source)
   auto bytes = std::make_shared<std::vector<std::byte>>(count * sizeof(To));
   for (std::size_t i = 0; i < count; ++i)
   {
-    From value;
-    std::memcpy(&value, view.data + i * sizeof(From), sizeof(From));
-    if (static_cast<std::uint64_t>(value) >
-        static_cast<std::uint64_t>(std::numeric_limits<To>::max()))
-    {
-      throw FormatError(source + ": expected integers up to 2^63 - 1, found " +
-                        std::to_string(static_cast<std::uint64_t>(value)) + ".");
-    }
+    const std::uint64_t value = LoadElement<From>(view.data, i);
+    ThrowIf<FormatError>(value > std::uint64_t{ std::numeric_limits<To>::max() }, source,
+      ": expected integers up to 2^63 - 1, found ", value, ".");
     const To converted = static_cast<To>(value);
     std::memcpy(bytes->data() + i * sizeof(To), &converted, sizeof(To));
   }
@@ -359,57 +271,35 @@ bool LooksLikePickle(const std::byte* data, std::size_t size)
 NumpyHeader ParseNumpyHeader(
   const std::byte* data, std::size_t available, std::uint64_t size, const std::string& source)
 {
-  const auto error = [&](const std::string& message)
-  { return FormatError(source + ": " + message); };
-  if (LooksLikePickle(data, available))
-  {
-    throw error(std::string("expected an array, found Python objects") + PickleAdvice);
-  }
+  ThrowIf<FormatError>(LooksLikePickle(data, available), source,
+    ": expected an array, found Python objects", PickleAdvice);
   constexpr std::size_t versionEnd = 8;
-  if (!LooksLikeNumpy(data, available) || available < versionEnd + 4)
-  {
-    throw error(
-      "expected a .npy file, which begins with \\x93NUMPY and the length of its header, found " +
-      std::to_string(size) + " other bytes.");
-  }
+  ThrowIf<FormatError>(!LooksLikeNumpy(data, available) || available < versionEnd + 4, source,
+    ": expected a .npy file, which begins with \\x93NUMPY and the length of its header, found ",
+    size, " other bytes.");
+  const std::string_view text(reinterpret_cast<const char*>(data), available);
   const auto major = std::to_integer<unsigned>(data[6]);
   const auto minor = std::to_integer<unsigned>(data[7]);
-  if (major < 1 || major > 3 || minor != 0)
-  {
-    throw error("expected version 1.0, 2.0 or 3.0 of the .npy format, found " +
-                std::to_string(major) + "." + std::to_string(minor) + ".");
-  }
+  ThrowIf<FormatError>(major < 1 || major > 3 || minor != 0, source,
+    ": expected version 1.0, 2.0 or 3.0 of the .npy format, found ", major, ".", minor, ".");
   const std::size_t begin = versionEnd + (major == 1 ? 2 : 4);
-  std::size_t length = 0;
-  for (std::size_t i = begin; i-- > versionEnd;)
-  {
-    length = length << 8U | std::to_integer<std::size_t>(data[i]);
-  }
-  if (length > MaximumNumpyHeader)
-  {
-    throw error("expected a .npy header of at most " + std::to_string(MaximumNumpyHeader) +
-                " bytes, found a length of " + std::to_string(length) + ".");
-  }
-  if (begin + length > available)
-  {
-    throw error("the .npy header is " + std::to_string(length) + " bytes long, but only " +
-                std::to_string(available - begin) + " bytes follow its length.");
-  }
-  NumpyHeader header =
-    HeaderParser({ reinterpret_cast<const char*>(data + begin), length }, source).Parse();
+  const std::size_t length = LittleEndian(text.substr(versionEnd, begin - versionEnd));
+  ThrowIf<FormatError>(length > MaximumNumpyHeader, source, ": expected a .npy header of at most ",
+    MaximumNumpyHeader, " bytes, found a length of ", length, ".");
+  ThrowIf<FormatError>(begin + length > available, source, ": the .npy header is ", length,
+    " bytes long, but only ", available - begin, " bytes follow its length.");
+  NumpyHeader header = HeaderParser(text.substr(begin, length), source).Parse();
   header.dataBegin = begin + length;
   const std::uint64_t elementBytes = TypeOf(header.description).bytes;
   const std::optional<std::uint64_t> count = ElementCount(header.shape);
   if (!count || *count > std::numeric_limits<std::uint64_t>::max() / elementBytes)
   {
-    throw error("shape " + ToString(header.shape) + " overflows 64 bits.");
+    throw FormatError(source, ": shape ", ToString(header.shape), " overflows 64 bits.");
   }
-  if (*count * elementBytes != size - header.dataBegin)
-  {
-    throw error("shape " + ToString(header.shape) + " of type '" + header.description + "' takes " +
-                std::to_string(*count * elementBytes) + " bytes, found " +
-                std::to_string(size - header.dataBegin) + ".");
-  }
+  const std::uint64_t bytes = *count * elementBytes;
+  ThrowIf<FormatError>(bytes != size - header.dataBegin, source, ": shape ", ToString(header.shape),
+    " of type '", header.description, "' takes ", bytes, " bytes, found ", size - header.dataBegin,
+    ".");
   return header;
 }
 

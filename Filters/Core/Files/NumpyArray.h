@@ -3,6 +3,8 @@
 #include "Tensor.h"
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -15,6 +17,18 @@ struct LoadedArray
   TensorView view; ///< row-major, packed, little-endian
   std::shared_ptr<const void> owner;
 };
+
+/// An array of a file. `load` gives its elements, in place where the file has them one behind the
+/// other. It may be called on several threads, and when the object of the file is gone. It throws
+/// FormatError, and FileError if a mapped file is not intact.
+struct ArrayEntry
+{
+  DType dtype = DType::F32;
+  Shape shape;
+  std::function<LoadedArray()> load;
+  std::string holder; ///< PyTorch: the dictionary or list that it is in; empty: the outermost
+};
+using ArrayEntries = std::map<std::string, ArrayEntry, std::less<>>;
 
 /// The header of a .npy file.
 struct NumpyHeader

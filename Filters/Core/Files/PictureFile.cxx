@@ -1,6 +1,8 @@
 #include "PictureFile.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/NumberText.h"
+#include "Base/TextEnds.h"
 #include "MappedFile.h"
 
 #include <algorithm>
@@ -24,35 +26,16 @@ namespace
 constexpr std::string_view PngMagic = "\x89PNG\r\n\x1a\n";
 constexpr std::string_view JpegMagic = "\xff\xd8\xff";
 
-bool BeginsWith(const MappedFile& file, std::string_view magic)
-{
-  return file.Size() >= magic.size() && std::memcmp(file.Data(), magic.data(), magic.size()) == 0;
-}
-
 void RequireSize(const std::string& path, std::int64_t width, std::int64_t height)
 {
-  if (height > MaximumPixels / width)
-  {
-    throw FormatError(path + ": expected an image of at most " + std::to_string(MaximumPixels) +
-                      " pixels, found " + std::to_string(width) + " x " + std::to_string(height) +
-                      ".");
-  }
-}
-
-std::uint32_t BigEndian(const char* bytes)
-{
-  std::uint32_t number = 0;
-  for (int i = 0; i < 4; ++i)
-  {
-    number = number << 8U | static_cast<unsigned char>(bytes[i]);
-  }
-  return number;
+  ThrowIf<FormatError>(height > MaximumPixels / width, path, ": expected an image of at most ",
+    MaximumPixels, " pixels, found ", width, " x ", height, ".");
 }
 
 /// The four letters of a chunk's type, with ? for any other byte.
-std::string PngChunkType(const char* bytes)
+std::string PngChunkType(std::string_view bytes)
 {
-  std::string type(bytes, 4);
+  std::string type(bytes);
   const auto isLetter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
   std::replace_if(type.begin(), type.end(), std::not_fn(isLetter), '?');
   return type;
@@ -66,21 +49,14 @@ constexpr std::size_t PngChunkFrame = 12;
 std::size_t PngChunkLength(const MappedFile& file, const std::string& path, std::size_t begin)
 {
   const std::size_t left = file.Size() - begin;
-  if (left < PngChunkFrame)
-  {
-    throw FormatError(path + ": cannot be read as PNG: expected a chunk at byte " +
-                      std::to_string(begin) + ", found " + std::to_string(left) +
-                      " bytes to the end of the file.");
-  }
-  const auto* bytes = reinterpret_cast<const char*>(file.Data()) + begin;
-  const std::size_t length = BigEndian(bytes);
-  if (length > left - PngChunkFrame)
-  {
-    throw FormatError(path + ": cannot be read as PNG: expected " + std::to_string(length) +
-                      " bytes in the chunk '" + PngChunkType(bytes + 4) + "' at byte " +
-                      std::to_string(begin) + ", found " + std::to_string(left - PngChunkFrame) +
-                      " at most.");
-  }
+  ThrowIf<FormatError>(left < PngChunkFrame, path,
+    ": cannot be read as PNG: expected a chunk at byte ", begin, ", found ", left,
+    " bytes to the end of the file.");
+  const std::string_view chunk = file.Text().substr(begin);
+  const std::size_t length = BigEndian(chunk.substr(0, 4));
+  ThrowIf<FormatError>(length > left - PngChunkFrame, path, ": cannot be read as PNG: expected ",
+    length, " bytes in the chunk '", PngChunkType(chunk.substr(4, 4)), "' at byte ", begin,
+    ", found ", left - PngChunkFrame, " at most.");
   return length;
 }
 
@@ -93,7 +69,7 @@ void RequireWholeChunks(const MappedFile& file, const std::string& path)
   for (bool isLast = false; !isLast;)
   {
     const std::size_t length = PngChunkLength(file, path, begin);
-    isLast = std::memcmp(file.Data() + begin + 4, "IEND", 4) == 0;
+    isLast = file.Text().substr(begin + 4, 4) == "IEND";
     begin += PngChunkFrame + length;
   }
 }
@@ -201,7 +177,7 @@ private:
   {
     if (setjmp(png_jmpbuf(this->Png)) != 0) // NOLINT(cert-err52-cpp)
     {
-      throw FormatError(this->Path + ": cannot be read as PNG: " + this->Error.data() + ".");
+      throw FormatError(this->Path, ": cannot be read as PNG: ", this->Error.data(), ".");
     }
     call();
   }
@@ -257,11 +233,9 @@ public:
         jpeg_read_header(&this->Jpeg, TRUE);
       });
     RequireSize(this->Path, this->Jpeg.image_width, this->Jpeg.image_height);
-    if (this->Jpeg.num_components != 1 && this->Jpeg.num_components != 3)
-    {
-      throw FormatError(this->Path + ": expected a gray or RGB JPEG, found one with " +
-                        std::to_string(this->Jpeg.num_components) + " components.");
-    }
+    ThrowIf<FormatError>(this->Jpeg.num_components != 1 && this->Jpeg.num_components != 3,
+      this->Path, ": expected a gray or RGB JPEG, found one with ", this->Jpeg.num_components,
+      " components.");
     this->Jpeg.out_color_space = JCS_RGB;
     this->Guard([&] { jpeg_start_decompress(&this->Jpeg); });
     PictureFile result;
@@ -295,7 +269,7 @@ private:
   {
     if (setjmp(this->Place) != 0) // NOLINT(cert-err52-cpp)
     {
-      throw FormatError(this->Path + ": cannot be read as JPEG: " + this->Error.data() + ".");
+      throw FormatError(this->Path, ": cannot be read as JPEG: ", this->Error.data(), ".");
     }
     call();
   }
@@ -336,21 +310,21 @@ private:
 bool IsPicture(const std::string& path)
 {
   const MappedFile file(path);
-  return BeginsWith(file, PngMagic) || BeginsWith(file, JpegMagic);
+  return BeginsWith(file.Text(), PngMagic) || BeginsWith(file.Text(), JpegMagic);
 }
 
 PictureFile ReadPicture(const std::string& path)
 {
   const MappedFile file(path);
-  if (BeginsWith(file, PngMagic))
+  if (BeginsWith(file.Text(), PngMagic))
   {
     return PngDecoder(file, path).Decode();
   }
-  if (BeginsWith(file, JpegMagic))
+  if (BeginsWith(file.Text(), JpegMagic))
   {
     return JpegDecoder(file, path).Decode();
   }
-  throw FormatError(path + ": expected a PNG or JPEG image, found neither.");
+  throw FormatError(path, ": expected a PNG or JPEG image, found neither.");
 }
 
 }

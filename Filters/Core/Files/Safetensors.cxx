@@ -1,10 +1,10 @@
 #include "Safetensors.h"
 
 #include "AtomicFile.h"
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/FailsIf.h"
 #include "FileContent.h"
 #include "JsonText.h"
-#include "SafetensorsLayout.h"
 
 #include <algorithm>
 #include <cstring>
@@ -31,7 +31,7 @@ bool IsOfQuantized(const std::string& dtype)
   return std::find(names.begin(), names.end(), dtype) != names.end();
 }
 
-class Parser
+class Parser : public FailsIf<Parser>
 {
 public:
   Parser(const std::byte* data, std::size_t size, const std::string& source)
@@ -44,7 +44,9 @@ public:
   SafetensorsContent Parse()
   {
     const std::uint64_t headerLength = this->ReadHeaderLength();
-    const json header = this->ParseHeader(headerLength);
+    const char* begin = reinterpret_cast<const char*>(this->Data + LengthBytes);
+    const json header =
+      ParseJsonObject({ begin, headerLength }, this->Source, "the safetensors header");
     this->DataBegin = this->Data + LengthBytes + headerLength;
     this->DataSize = this->Size - LengthBytes - headerLength;
 
@@ -64,6 +66,12 @@ public:
     return content;
   }
 
+  template<class... Parts>
+  [[noreturn]] void Fail(const Parts&... message) const
+  {
+    throw FormatError(this->Source, ": ", message...);
+  }
+
 private:
   struct Span
   {
@@ -79,69 +87,32 @@ private:
   std::uint64_t DataSize = 0;
   std::vector<Span> Spans;
 
-  [[noreturn]] void Fail(const std::string& message) const
-  {
-    throw FormatError(this->Source + ": " + message);
-  }
-
   std::uint64_t ReadHeaderLength() const
   {
-    if (this->Size < LengthBytes)
-    {
-      this->Fail("expected a safetensors file, which begins with an 8-byte header length, found " +
-                 std::to_string(this->Size) + " bytes.");
-    }
+    this->FailIf(this->Size < LengthBytes,
+      "expected a safetensors file, which begins with an 8-byte header length, found ", this->Size,
+      " bytes.");
     const std::string content =
       DescribeContent({ reinterpret_cast<const char*>(this->Data), this->Size });
-    if (!LooksLikeSafetensors(this->Data, this->Size) && !content.empty())
-    {
-      this->Fail("expected a safetensors file, found " + content + ".");
-    }
-    std::uint64_t length = 0;
-    for (unsigned i = 0; i < LengthBytes; ++i)
-    {
-      length |= std::to_integer<std::uint64_t>(this->Data[i]) << (8 * i);
-    }
-    if (length > MaximumHeaderLength)
-    {
-      this->Fail("expected a safetensors header of at most " + std::to_string(MaximumHeaderLength) +
-                 " bytes, found a length of " + std::to_string(length) + ".");
-    }
-    if (length > this->Size - LengthBytes)
-    {
-      this->Fail("the safetensors header is " + std::to_string(length) + " bytes long, but only " +
-                 std::to_string(this->Size - LengthBytes) + " bytes follow its length.");
-    }
+    this->FailIf(!LooksLikeSafetensors(this->Data, this->Size) && !content.empty(),
+      "expected a safetensors file, found ", content, ".");
+    const auto length = LoadElement<std::uint64_t>(this->Data, 0);
+    this->FailIf(length > MaximumHeaderLength, "expected a safetensors header of at most ",
+      MaximumHeaderLength, " bytes, found a length of ", length, ".");
+    this->FailIf(length > this->Size - LengthBytes, "the safetensors header is ", length,
+      " bytes long, but only ", this->Size - LengthBytes, " bytes follow its length.");
     return length;
-  }
-
-  json ParseHeader(std::uint64_t length) const
-  {
-    const char* begin = reinterpret_cast<const char*>(this->Data + LengthBytes);
-    json header = ParseJson({ begin, length }, this->Source, "the safetensors header");
-    if (!header.is_object())
-    {
-      this->Fail(std::string("expected the safetensors header to be a JSON object, found ") +
-                 header.type_name() + ".");
-    }
-    return header;
   }
 
   Metadata ParseMetadata(const json& value) const
   {
     Metadata metadata;
-    if (!value.is_object())
-    {
-      this->Fail(
-        std::string("expected __metadata__ to be a JSON object, found ") + value.type_name() + ".");
-    }
+    this->FailIf(!value.is_object(), "expected __metadata__ to be a JSON object, found ",
+      value.type_name(), ".");
     for (const auto& [key, text] : value.items())
     {
-      if (!text.is_string())
-      {
-        this->Fail(
-          "expected the metadata '" + key + "' to be a string, found " + text.type_name() + ".");
-      }
+      this->FailIf(!text.is_string(), "expected the metadata '", key, "' to be a string, found ",
+        text.type_name(), ".");
       metadata.emplace(key, text.get<std::string>());
     }
     return metadata;
@@ -150,39 +121,28 @@ private:
   TensorView ParseTensor(const std::string& name, const json& value)
   {
     const std::string tensor = "tensor '" + name + "'";
-    if (!value.is_object())
-    {
-      this->Fail(tensor + ": expected a JSON object with dtype, shape and data_offsets, found " +
-                 value.type_name() + ".");
-    }
+    this->FailIf(!value.is_object(), tensor,
+      ": expected a JSON object with dtype, shape and data_offsets, found ", value.type_name(),
+      ".");
     TensorView view;
     view.dtype = this->ParseDType(tensor, value);
     view.shape = this->ParseUnsigned(tensor, value, "shape");
     const Shape offsets = this->ParseUnsigned(tensor, value, "data_offsets");
-    if (offsets.size() != 2)
-    {
-      this->Fail(
-        tensor + ": expected 2 data_offsets, found " + std::to_string(offsets.size()) + ".");
-    }
+    this->FailIf(
+      offsets.size() != 2, tensor, ": expected 2 data_offsets, found ", offsets.size(), ".");
     const auto begin = static_cast<std::uint64_t>(offsets[0]);
     const auto end = static_cast<std::uint64_t>(offsets[1]);
-    if (begin > end || end > this->DataSize)
-    {
-      this->Fail(tensor + ": data_offsets " + ToString(offsets) + " are not a range within the " +
-                 std::to_string(this->DataSize) + " bytes of data in the file.");
-    }
+    this->FailIf(begin > end || end > this->DataSize, tensor, ": data_offsets ", ToString(offsets),
+      " are not a range within the ", this->DataSize, " bytes of data in the file.");
     const std::optional<std::uint64_t> count = ElementCount(view.shape);
     if (!count || *count > std::numeric_limits<std::uint64_t>::max() / ByteSize(view.dtype))
     {
-      this->Fail(tensor + ": shape " + ToString(view.shape) + " overflows 64 bits.");
+      this->Fail(tensor, ": shape ", ToString(view.shape), " overflows 64 bits.");
     }
-    if (*count * ByteSize(view.dtype) != end - begin)
-    {
-      this->Fail(tensor + ": shape " + ToString(view.shape) + " of " +
-                 std::string(Name(view.dtype)) + " takes " +
-                 std::to_string(*count * ByteSize(view.dtype)) + " bytes, but data_offsets " +
-                 ToString(offsets) + " hold " + std::to_string(end - begin) + ".");
-    }
+    const std::uint64_t bytes = view.Bytes();
+    this->FailIf(bytes != end - begin, tensor, ": shape ", ToString(view.shape), " of ",
+      Name(view.dtype), " takes ", bytes, " bytes, but data_offsets ", ToString(offsets), " hold ",
+      end - begin, ".");
     view.data = this->DataBegin + begin;
     this->Spans.push_back({ begin, end, name });
     return view;
@@ -191,20 +151,15 @@ private:
   DType ParseDType(const std::string& tensor, const json& value) const
   {
     const auto found = value.find("dtype");
-    if (found == value.end() || !found->is_string())
-    {
-      this->Fail(tensor + ": expected a string 'dtype'.");
-    }
+    this->FailIf(
+      found == value.end() || !found->is_string(), tensor, ": expected a string 'dtype'.");
     const auto name = found->get<std::string>();
     const std::optional<DType> dtype = DTypeFromName(name);
-    if (!dtype && IsOfQuantized(name))
-    {
-      this->Fail(tensor + ": expected one of " + KnownDTypes() + ", found " + name +
-                 ", a type of quantized weights, which are not run.");
-    }
+    this->FailIf(!dtype && IsOfQuantized(name), tensor, ": expected one of ", KnownDTypes(),
+      ", found ", name, ", a type of quantized weights, which are not run.");
     if (!dtype)
     {
-      this->Fail(tensor + ": unknown dtype '" + name + "', expected one of " + KnownDTypes() + ".");
+      this->Fail(tensor, ": unknown dtype '", name, "', expected one of ", KnownDTypes(), ".");
     }
     return *dtype;
   }
@@ -212,18 +167,16 @@ private:
   Shape ParseUnsigned(const std::string& tensor, const json& value, const char* key) const
   {
     const auto found = value.find(key);
-    if (found == value.end() || !found->is_array())
-    {
-      this->Fail(tensor + ": expected an array '" + key + "'.");
-    }
+    this->FailIf(
+      found == value.end() || !found->is_array(), tensor, ": expected an array '", key, "'.");
     Shape numbers;
     for (const json& number : *found)
     {
       if (!number.is_number_unsigned() ||
           number.get<std::uint64_t>() > std::uint64_t{ std::numeric_limits<std::int64_t>::max() })
       {
-        this->Fail(tensor + ": expected '" + key + "' to hold integers from 0 to 2^63 - 1, found " +
-                   Describe(number) + ".");
+        this->Fail(tensor, ": expected '", key, "' to hold integers from 0 to 2^63 - 1, found ",
+          Describe(number), ".");
       }
       numbers.push_back(number.get<std::int64_t>());
     }
@@ -236,31 +189,23 @@ private:
     std::sort(this->Spans.begin(), this->Spans.end(), [](const Span& a, const Span& b)
       { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
     std::uint64_t end = 0;
-    const Span* previous = nullptr;
+    std::string previous;
     for (const Span& span : this->Spans)
     {
-      if (span.begin < end)
-      {
-        this->Fail("the data of tensors '" + previous->name + "' and '" + span.name + "' overlap.");
-      }
-      if (span.begin > end)
-      {
-        this->Fail("no tensor holds the " + std::to_string(span.begin - end) +
-                   " bytes of data before tensor '" + span.name + "'.");
-      }
+      this->FailIf(
+        span.begin < end, "the data of tensors '", previous, "' and '", span.name, "' overlap.");
+      this->FailIf(span.begin > end, "no tensor holds the ", span.begin - end,
+        " bytes of data before tensor '", span.name, "'.");
       end = span.end;
-      previous = &span;
+      previous = span.name;
     }
-    if (end != this->DataSize)
-    {
-      this->Fail(
-        "no tensor holds the last " + std::to_string(this->DataSize - end) + " bytes of the file.");
-    }
+    this->FailIf(end != this->DataSize, "no tensor holds the last ", this->DataSize - end,
+      " bytes of the file.");
   }
 };
 
 /// Tensors as they follow each other in a file: wide elements first, which keeps packed tensors
-/// aligned; then by name.
+/// aligned; then by name, as in the map.
 std::vector<const TensorViews::value_type*> FileOrder(const TensorViews& tensors)
 {
   std::vector<const TensorViews::value_type*> order;
@@ -268,20 +213,13 @@ std::vector<const TensorViews::value_type*> FileOrder(const TensorViews& tensors
   {
     if (!entry.second.IsPlain())
     {
-      throw FormatError("tensor '" + entry.first +
-                        "': expected elements in their order, of one of " + KnownDTypes() +
-                        ", found " + std::string(Name(entry.second.dtype)) +
-                        " as a GGUF file has it.");
+      throw FormatError("tensor '", entry.first, "': expected elements in their order, of one of ",
+        KnownDTypes(), ", found ", Name(entry.second.dtype), " as a GGUF file has it.");
     }
     order.push_back(&entry);
   }
-  std::sort(order.begin(), order.end(),
-    [](const auto* a, const auto* b)
-    {
-      const std::size_t sizeA = ByteSize(a->second.dtype);
-      const std::size_t sizeB = ByteSize(b->second.dtype);
-      return sizeA != sizeB ? sizeA > sizeB : a->first < b->first;
-    });
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b)
+    { return ByteSize(a->second.dtype) > ByteSize(b->second.dtype); });
   return order;
 }
 
@@ -310,12 +248,9 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
 SafetensorsLayout LayOutSafetensors(const TensorViews& tensors, const Metadata& metadata)
 {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty())
+  for (const auto& [key, text] : metadata)
   {
-    for (const auto& [key, text] : metadata)
-    {
-      header[MetadataKey][key] = text;
-    }
+    header[MetadataKey][key] = text;
   }
   SafetensorsLayout layout;
   std::uint64_t offset = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "Base/Progress.h"
 #include "MappedFile.h"
-#include "Progress.h"
 #include "Tensor.h"
 
 #include <filesystem>
@@ -67,5 +67,16 @@ void WriteSafetensors(
 /// Writes the same bytes to a stream. The caller checks the stream for errors.
 void WriteSafetensorViews(std::ostream& stream, const TensorViews& tensors,
   const Metadata& metadata, const Progress& progress = {});
+
+/// Where the parts of a safetensors file are, for those who make the data in its place.
+struct SafetensorsLayout
+{
+  std::string header;        ///< the bytes before the data, the length among them
+  std::uint64_t dataEnd = 0; ///< of the file, in bytes
+  std::map<std::string, std::uint64_t, std::less<>> offsets; ///< of each tensor in the file
+};
+
+/// The layout of a file as WriteSafetensorViews writes it. The data of `tensors` is not read.
+SafetensorsLayout LayOutSafetensors(const TensorViews& tensors, const Metadata& metadata);
 
 }

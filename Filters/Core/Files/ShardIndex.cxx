@@ -1,10 +1,8 @@
 #include "ShardIndex.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "JsonText.h"
 #include "MappedFile.h"
-
-#include <system_error>
 
 namespace atlas
 {
@@ -25,28 +23,18 @@ bool IsFileName(const std::string& name)
 ShardIndex ReadShardIndex(const std::filesystem::path& path)
 {
   const json index = ParseJson(ReadFile(path), path.string(), "the index of shards");
-  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
-  {
-    throw FormatError(
-      path.string() + ": expected an object 'weight_map' with the file of each tensor.");
-  }
+  ThrowIf<FormatError>(
+    !index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object(),
+    path.string(), ": expected an object 'weight_map' with the file of each tensor.");
   ShardIndex shards;
   for (const auto& [tensor, shard] : index["weight_map"].items())
   {
     const std::string name = shard.is_string() ? shard.get<std::string>() : std::string();
-    if (!IsFileName(name))
-    {
-      throw FormatError(path.string() + ": tensor '" + tensor +
-                        "': expected the name of a file in the folder of the index.");
-    }
+    ThrowIf<FormatError>(!IsFileName(name), path.string(), ": tensor '", tensor,
+      "': expected the name of a file in the folder of the index.");
     const std::filesystem::path file = path.parent_path() / name;
-    std::error_code ignored;
-    if (!std::filesystem::exists(file, ignored))
-    {
-      std::string message = path.string() + ": the shard '" + name;
-      message.append("', which holds tensor '").append(tensor).append("', is missing.");
-      throw FileError(message);
-    }
+    ThrowIf<FileError>(!FileExists(file), path.string(), ": the shard '", name,
+      "', which holds tensor '", tensor, "', is missing.");
     shards.files.emplace(tensor, file);
   }
   const auto metadata = index.find("metadata");

@@ -1,7 +1,7 @@
 #include "SoundFile.h"
 
-#include "Error.h"
-#include "Index.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
 
 #include <algorithm>
 #include <array>
@@ -19,11 +19,6 @@ namespace
 
 constexpr std::int64_t FramesAtOnce = std::int64_t{ 1 } << 16;
 
-struct CloseSound
-{
-  void operator()(SNDFILE* file) const { sf_close(file); }
-};
-
 }
 
 bool IsSound(const std::string& path)
@@ -39,25 +34,19 @@ bool IsSound(const std::string& path)
 Sound ReadSound(const std::string& path)
 {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error))
-  {
-    throw FileError(path + ": expected a file.");
-  }
+  ThrowIf<FileError>(!std::filesystem::is_regular_file(path, error), path, ": expected a file.");
   SF_INFO info = {};
-  const std::unique_ptr<SNDFILE, CloseSound> file(sf_open(path.c_str(), SFM_READ, &info));
+  const std::unique_ptr<SNDFILE, decltype(&sf_close)> file(
+    sf_open(path.c_str(), SFM_READ, &info), sf_close);
   if (file == nullptr)
   {
-    throw FormatError(path + ": expected a sound, such as a .wav file: " + sf_strerror(nullptr));
+    throw FormatError(path, ": expected a sound, such as a .wav file: ", sf_strerror(nullptr));
   }
   const std::int64_t channels = info.channels;
-  if (info.frames < 1 || channels < 1 || info.samplerate < 1 ||
-      info.frames > MaximumSamples / channels)
-  {
-    throw FormatError(path + ": expected 1 to " + std::to_string(MaximumSamples) +
-                      " samples of all channels, found " + std::to_string(info.frames) + " of " +
-                      std::to_string(channels) + " channels at " + std::to_string(info.samplerate) +
-                      " Hz.");
-  }
+  ThrowIf<FormatError>(info.frames < 1 || channels < 1 || info.samplerate < 1 ||
+                         info.frames > MaximumSamples / channels,
+    path, ": expected 1 to ", MaximumSamples, " samples of all channels, found ", info.frames,
+    " of ", channels, " channels at ", info.samplerate, " Hz.");
   Sound sound;
   sound.rate = info.samplerate;
   std::vector<float> block(ToIndex(FramesAtOnce * channels));
@@ -65,12 +54,8 @@ Sound ReadSound(const std::string& path)
   {
     const std::int64_t wanted = std::min(FramesAtOnce, std::int64_t{ info.frames } - read);
     const std::int64_t found = sf_readf_float(file.get(), block.data(), wanted);
-    if (found != wanted)
-    {
-      throw FormatError(path + ": expected " + std::to_string(info.frames) +
-                        " samples, found the end of the file after " +
-                        std::to_string(read + std::max(found, std::int64_t{ 0 })) + ".");
-    }
+    ThrowIf<FormatError>(found != wanted, path, ": expected ", info.frames,
+      " samples, found the end of the file after ", read + std::max(found, std::int64_t{ 0 }), ".");
     for (std::int64_t i = 0; i < found; ++i)
     {
       float sum = 0;
@@ -86,8 +71,8 @@ Sound ReadSound(const std::string& path)
     sound.samples.begin(), sound.samples.end(), [](float sample) { return std::isfinite(sample); });
   if (other != sound.samples.end())
   {
-    throw FormatError(path + ": expected finite samples, found " + std::to_string(*other) + " at " +
-                      std::to_string(other - sound.samples.begin()) + ".");
+    throw FormatError(path, ": expected finite samples, found ", *other, " at ",
+      other - sound.samples.begin(), ".");
   }
   return sound;
 }

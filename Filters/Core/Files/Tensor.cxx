@@ -1,12 +1,13 @@
 #include "Tensor.h"
 
+#include "Base/Error.h"
+#include "Base/NamedValues.h"
 #include "Dequantize.h"
-#include "Error.h"
-#include "Joined.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include <Eigen/Core>
@@ -21,17 +22,10 @@ struct DTypeInfo
   DType dtype;
   std::string_view name;
   std::size_t bytes;
+  std::size_t elements = 1; ///< that share these bytes
 };
 
-struct BlockInfo
-{
-  DType dtype;
-  std::string_view name;
-  std::size_t elements;
-  std::size_t bytes;
-};
-
-constexpr std::array<DTypeInfo, 10> DTypes = { {
+constexpr std::array<DTypeInfo, 23> DTypes = { {
   { DType::F64, "F64", 8 },
   { DType::F32, "F32", 4 },
   { DType::F16, "F16", 2 },
@@ -42,22 +36,19 @@ constexpr std::array<DTypeInfo, 10> DTypes = { {
   { DType::I8, "I8", 1 },
   { DType::U8, "U8", 1 },
   { DType::BOOL, "BOOL", 1 },
-} };
-
-constexpr std::array<BlockInfo, 13> Blocks = { {
-  { DType::Q4_0, "Q4_0", 32, 18 },
-  { DType::Q4_1, "Q4_1", 32, 20 },
-  { DType::Q5_0, "Q5_0", 32, 22 },
-  { DType::Q5_1, "Q5_1", 32, 24 },
-  { DType::Q8_0, "Q8_0", 32, 34 },
-  { DType::Q2_K, "Q2_K", 256, 84 },
-  { DType::Q3_K, "Q3_K", 256, 110 },
-  { DType::Q4_K, "Q4_K", 256, 144 },
-  { DType::Q5_K, "Q5_K", 256, 176 },
-  { DType::Q6_K, "Q6_K", 256, 210 },
-  { DType::IQ4_NL, "IQ4_NL", 32, 18 },
-  { DType::IQ4_XS, "IQ4_XS", 256, 136 },
-  { DType::MXFP4, "MXFP4", 32, 17 },
+  { DType::Q4_0, "Q4_0", 18, 32 },
+  { DType::Q4_1, "Q4_1", 20, 32 },
+  { DType::Q5_0, "Q5_0", 22, 32 },
+  { DType::Q5_1, "Q5_1", 24, 32 },
+  { DType::Q8_0, "Q8_0", 34, 32 },
+  { DType::Q2_K, "Q2_K", 84, 256 },
+  { DType::Q3_K, "Q3_K", 110, 256 },
+  { DType::Q4_K, "Q4_K", 144, 256 },
+  { DType::Q5_K, "Q5_K", 176, 256 },
+  { DType::Q6_K, "Q6_K", 210, 256 },
+  { DType::IQ4_NL, "IQ4_NL", 18, 32 },
+  { DType::IQ4_XS, "IQ4_XS", 136, 256 },
+  { DType::MXFP4, "MXFP4", 17, 32 },
 } };
 
 const DTypeInfo& Info(DType dtype)
@@ -65,16 +56,11 @@ const DTypeInfo& Info(DType dtype)
   return DTypes[static_cast<std::size_t>(dtype)];
 }
 
-const BlockInfo& InfoOfBlock(DType dtype)
-{
-  return Blocks[static_cast<std::size_t>(dtype) - DTypes.size()];
-}
-
 /// Elements begin <= i < end of blocks, which need not begin or end with a block.
 void WidenRange(
   DType dtype, const std::byte* data, std::uint64_t begin, std::uint64_t end, float* values)
 {
-  const BlockInfo& info = InfoOfBlock(dtype);
+  const DTypeInfo& info = Info(dtype);
   std::array<float, MaximumBlockElements> part{};
   while (begin < end)
   {
@@ -97,12 +83,33 @@ void WidenRange(
   }
 }
 
-template<class From>
-void Narrow(const std::byte* data, std::uint64_t begin, std::uint64_t end, float* values)
+/// Calls a function with element `i`, unless it is in a block.
+template<class Call>
+void CallWithElement(DType dtype, const std::byte* data, std::uint64_t i, const Call& call)
 {
-  for (std::uint64_t i = begin; i < end; ++i)
+  switch (dtype)
   {
-    values[i - begin] = static_cast<float>(LoadElement<From>(data, i));
+    case DType::F64:
+      return call(LoadElement<double>(data, i));
+    case DType::F32:
+      return call(LoadElement<float>(data, i));
+    case DType::F16:
+      return call(static_cast<float>(LoadElement<Eigen::half>(data, i)));
+    case DType::BF16:
+      return call(static_cast<float>(LoadElement<Eigen::bfloat16>(data, i)));
+    case DType::I64:
+      return call(LoadElement<std::int64_t>(data, i));
+    case DType::I32:
+      return call(LoadElement<std::int32_t>(data, i));
+    case DType::I16:
+      return call(LoadElement<std::int16_t>(data, i));
+    case DType::I8:
+      return call(LoadElement<std::int8_t>(data, i));
+    case DType::U8:
+    case DType::BOOL:
+      return call(LoadElement<std::uint8_t>(data, i));
+    default:
+      break;
   }
 }
 
@@ -128,49 +135,46 @@ bool IsFloating(DType dtype)
 
 bool IsBlock(DType dtype)
 {
-  return static_cast<std::size_t>(dtype) >= DTypes.size();
+  return Info(dtype).elements > 1;
 }
 
 std::size_t BlockElements(DType dtype)
 {
-  return IsBlock(dtype) ? InfoOfBlock(dtype).elements : 1;
+  return Info(dtype).elements;
 }
 
 std::size_t BlockBytes(DType dtype)
 {
-  return IsBlock(dtype) ? InfoOfBlock(dtype).bytes : Info(dtype).bytes;
+  return Info(dtype).bytes;
 }
 
 std::size_t ByteSize(DType dtype)
 {
   if (IsBlock(dtype))
   {
-    throw FormatError("expected elements with bytes of their own (" + KnownDTypes() + "), found " +
-                      std::string(Name(dtype)) + ", which are stored in blocks.");
+    throw FormatError("expected elements with bytes of their own (", KnownDTypes(), "), found ",
+      Name(dtype), ", which are stored in blocks.");
   }
   return Info(dtype).bytes;
 }
 
 std::string_view Name(DType dtype)
 {
-  return IsBlock(dtype) ? InfoOfBlock(dtype).name : Info(dtype).name;
+  return Info(dtype).name;
 }
 
 std::optional<DType> DTypeFromName(std::string_view name)
 {
-  for (const DTypeInfo& info : DTypes)
-  {
-    if (info.name == name)
-    {
-      return info.dtype;
-    }
-  }
-  return std::nullopt;
+  const DTypeInfo* found = FindNamed(DTypes, name);
+  return found == nullptr || found->elements > 1 ? std::nullopt : std::optional(found->dtype);
 }
 
 std::string KnownDTypes()
 {
-  return NamesOf(DTypes);
+  std::vector<DTypeInfo> known;
+  std::copy_if(DTypes.begin(), DTypes.end(), std::back_inserter(known),
+    [](const DTypeInfo& info) { return info.elements == 1; });
+  return NamesOf(known);
 }
 
 std::string ToString(const Shape& shape)
@@ -226,30 +230,10 @@ double TensorView::StoredAt(std::uint64_t i) const
     WidenRange(this->dtype, this->data, i, i + 1, &value);
     return static_cast<double>(value);
   }
-  switch (this->dtype)
-  {
-    case DType::F64:
-      return LoadElement<double>(this->data, i);
-    case DType::F32:
-      return static_cast<double>(LoadElement<float>(this->data, i));
-    case DType::F16:
-      return static_cast<double>(static_cast<float>(LoadElement<Eigen::half>(this->data, i)));
-    case DType::BF16:
-      return static_cast<double>(static_cast<float>(LoadElement<Eigen::bfloat16>(this->data, i)));
-    case DType::I64:
-      return static_cast<double>(LoadElement<std::int64_t>(this->data, i));
-    case DType::I32:
-      return LoadElement<std::int32_t>(this->data, i);
-    case DType::I16:
-      return LoadElement<std::int16_t>(this->data, i);
-    case DType::I8:
-      return LoadElement<std::int8_t>(this->data, i);
-    case DType::U8:
-    case DType::BOOL:
-      return LoadElement<std::uint8_t>(this->data, i);
-    default: // blocks
-      return std::numeric_limits<double>::quiet_NaN();
-  }
+  double value = 0;
+  CallWithElement(
+    this->dtype, this->data, i, [&value](auto element) { value = static_cast<double>(element); });
+  return value;
 }
 
 std::vector<double> TensorView::ToDouble() const
@@ -305,7 +289,10 @@ void TensorView::StoredToFloat(std::uint64_t begin, std::uint64_t end, float* va
       std::memcpy(values, this->data + begin * sizeof(float), (end - begin) * sizeof(float));
       break;
     case DType::F64:
-      Narrow<double>(this->data, begin, end, values);
+      for (std::uint64_t i = begin; i < end; ++i)
+      {
+        values[i - begin] = static_cast<float>(LoadElement<double>(this->data, i));
+      }
       break;
     case DType::F16:
       WidenHalves(this->data + begin * sizeof(Eigen::half), end - begin, values);
@@ -314,49 +301,28 @@ void TensorView::StoredToFloat(std::uint64_t begin, std::uint64_t end, float* va
       WidenBrainFloats(this->data + begin * sizeof(Eigen::bfloat16), end - begin, values);
       break;
     default:
-      throw FormatError("expected a floating type (F64, F32, F16, BF16), found " +
-                        std::string(Name(this->dtype)) + ".");
+      throw FormatError(
+        "expected a floating type (F64, F32, F16, BF16), found ", Name(this->dtype), ".");
   }
 }
 
 std::vector<std::int64_t> TensorView::ToInteger() const
 {
   std::vector<std::int64_t> values(this->Count());
+  ThrowIf<FormatError>(!values.empty() && IsFloating(this->dtype),
+    "expected an integer type (I64, I32, I16, I8, U8, BOOL), found ", Name(this->dtype), ".");
   for (std::size_t i = 0; i < values.size(); ++i)
   {
-    switch (this->dtype)
-    {
-      case DType::I64:
-        values[i] = LoadElement<std::int64_t>(this->data, i);
-        break;
-      case DType::I32:
-        values[i] = LoadElement<std::int32_t>(this->data, i);
-        break;
-      case DType::I16:
-        values[i] = LoadElement<std::int16_t>(this->data, i);
-        break;
-      case DType::I8:
-        values[i] = std::int64_t{ LoadElement<std::int8_t>(this->data, i) };
-        break;
-      case DType::U8:
-      case DType::BOOL:
-        values[i] = LoadElement<std::uint8_t>(this->data, i);
-        break;
-      default:
-        throw FormatError("expected an integer type (I64, I32, I16, I8, U8, BOOL), found " +
-                          std::string(Name(this->dtype)) + ".");
-    }
+    CallWithElement(this->dtype, this->data, i,
+      [&value = values[i]](auto element) { value = static_cast<std::int64_t>(+element); });
   }
   return values;
 }
 
 Tensor Tensor::FromDouble(DType dtype, Shape shape, const std::vector<double>& values)
 {
-  if (dtype != DType::F64 && dtype != DType::F32)
-  {
-    throw FormatError(
-      "expected F64 or F32 to store numbers, found " + std::string(Name(dtype)) + ".");
-  }
+  ThrowIf<FormatError>(dtype != DType::F64 && dtype != DType::F32,
+    "expected F64 or F32 to store numbers, found ", Name(dtype), ".");
   return { dtype, std::move(shape),
     dtype == DType::F64 ? Pack<double>(values) : Pack<float>(values) };
 }

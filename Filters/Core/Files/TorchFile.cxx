@@ -1,9 +1,13 @@
 #include "TorchFile.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/FailsIf.h"
+#include "Base/NumberText.h"
+#include "Base/TextEnds.h"
+#include "Internal/PickleReader.h"
+#include "Internal/StridedCopy.h"
+#include "Internal/ZipDirectory.h"
 #include "JsonText.h"
-#include "PickleReader.h"
-#include "ZipDirectory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -46,11 +50,6 @@ struct SharedFile
   std::vector<std::unique_ptr<StoredBytes>> storages; ///< by name
 };
 
-bool BeginsWith(std::string_view text, std::string_view begin)
-{
-  return text.substr(0, begin.size()) == begin;
-}
-
 /// The part of a name behind its top folder.
 std::string_view BelowTop(std::string_view name)
 {
@@ -58,16 +57,7 @@ std::string_view BelowTop(std::string_view name)
   return slash == std::string_view::npos ? std::string_view() : name.substr(slash + 1);
 }
 
-/// A tensor in the bytes of its storage.
-struct PlacedTensor
-{
-  DType dtype = DType::F32;
-  Shape shape;
-  Shape stride;
-  const std::byte* data = nullptr; ///< of its first element
-  bool isPacked = false;           ///< one element lies behind the other
-};
-
+/// Whether one element lies behind the other.
 bool IsPacked(const PickleTensor& tensor)
 {
   std::int64_t packed = 1;
@@ -80,105 +70,6 @@ bool IsPacked(const PickleTensor& tensor)
     packed *= tensor.shape[axis];
   }
   return true;
-}
-
-/// Copies `count` elements that are `step` bytes apart.
-template<std::size_t Bytes>
-void CopyStrided(const std::byte* from, std::uint64_t step, std::uint64_t count, std::byte* to)
-{
-  for (std::uint64_t i = 0; i < count; ++i)
-  {
-    std::memcpy(to + i * Bytes, from + i * step, Bytes);
-  }
-}
-
-void CopyRow(
-  std::size_t bytes, const std::byte* from, std::uint64_t step, std::uint64_t count, std::byte* to)
-{
-  switch (bytes)
-  {
-    case 1:
-      return CopyStrided<1>(from, step, count, to);
-    case 2:
-      return CopyStrided<2>(from, step, count, to);
-    case 4:
-      return CopyStrided<4>(from, step, count, to);
-    default:
-      return CopyStrided<8>(from, step, count, to);
-  }
-}
-
-/// An axis of a tensor, or several that are one step apart throughout.
-struct MergedAxis
-{
-  std::uint64_t count = 0;
-  std::uint64_t step = 0; ///< in bytes
-  std::uint64_t index = 0;
-};
-
-/// The axes of more than one element, as few as possible.
-std::vector<MergedAxis> MergeAxes(const PlacedTensor& tensor)
-{
-  std::vector<MergedAxis> axes;
-  for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis)
-  {
-    const auto count = static_cast<std::uint64_t>(tensor.shape[axis]);
-    const std::uint64_t step =
-      static_cast<std::uint64_t>(tensor.stride[axis]) * ByteSize(tensor.dtype);
-    if (count == 1)
-    {
-      continue; // its stride may be any
-    }
-    if (!axes.empty() && axes.back().step == step * count)
-    {
-      axes.back() = { axes.back().count * count, step };
-    }
-    else
-    {
-      axes.push_back({ count, step });
-    }
-  }
-  return axes;
-}
-
-/// The elements of a tensor in row-major order. It is not packed, so one axis at least has more
-/// than one element.
-std::vector<std::byte> PackedCopy(const PlacedTensor& tensor, std::uint64_t count)
-{
-  const std::size_t bytes = ByteSize(tensor.dtype);
-  std::vector<std::byte> copy(count * bytes);
-  std::vector<MergedAxis> outer = MergeAxes(tensor);
-  const MergedAxis columns = outer.back();
-  outer.pop_back();
-  const std::byte* row = tensor.data;
-  for (std::uint64_t done = 0; done < count; done += columns.count)
-  {
-    CopyRow(bytes, row, columns.step, columns.count, copy.data() + done * bytes);
-    for (auto axis = outer.rbegin(); axis != outer.rend(); ++axis)
-    {
-      row += axis->step;
-      if (++axis->index < axis->count)
-      {
-        break;
-      }
-      row -= axis->step * axis->count;
-      axis->index = 0;
-    }
-  }
-  return copy;
-}
-
-/// The number whose eight bytes these are, the highest first.
-double RealOf(std::string_view bytes)
-{
-  std::uint64_t bits = 0;
-  for (const char byte : bytes)
-  {
-    bits = bits << 8U | static_cast<unsigned char>(byte);
-  }
-  double number = 0;
-  std::memcpy(&number, &bits, sizeof(number));
-  return number;
 }
 
 /// The plain data among the objects of a pickle.
@@ -218,7 +109,12 @@ private:
       case PickleKind::Integer:
         return value.number;
       case PickleKind::Real:
-        return RealOf(value.text);
+      {
+        const std::uint64_t bits = BigEndian(value.text);
+        double number = 0;
+        std::memcpy(&number, &bits, sizeof(number));
+        return number;
+      }
       case PickleKind::Text:
         return std::string(value.text);
       case PickleKind::Tuple:
@@ -265,7 +161,7 @@ private:
 };
 
 /// Reads the objects of a file and finds the bytes of their storages.
-class Reader
+class Reader : public FailsIf<Reader>
 {
 public:
   Reader(const std::byte* data, std::size_t size, std::shared_ptr<SharedFile> shared)
@@ -276,51 +172,40 @@ public:
   {
   }
 
-  TorchFile::Entries Read()
+  ArrayEntries Read()
   {
     const std::string_view text(reinterpret_cast<const char*>(this->Data), this->Size);
-    if (BeginsWith(text, ZipMagic))
-    {
-      this->ReadZip();
-    }
-    else if (LooksLikePickle(this->Data, this->Size))
-    {
-      this->ReadLegacy();
-    }
-    else
-    {
-      this->Fail("expected a PyTorch file, which is a zip archive or begins with the pickle of a "
-                 "number, found " +
-                 std::to_string(this->Size) + " other bytes.");
-    }
-    this->NameTensors();
+    const bool isZip = BeginsWith(text, ZipMagic);
+    this->FailIf(!isZip && !LooksLikePickle(this->Data, this->Size),
+      "expected a PyTorch file, which is a zip archive or begins with the pickle of a number, "
+      "found ",
+      this->Size, " other bytes.");
+    isZip ? this->ReadZip() : this->ReadLegacy();
+    this->SortStorages();
+    const PickleValue& root = this->Objects.Root();
+    root.kind == PickleKind::Tensor ? this->AddTensor("array", {}, root)
+                                    : this->NameTensors(root, {}, 1);
     return std::move(this->Tensors);
+  }
+
+  template<class... Parts>
+  [[noreturn]] void Fail(const Parts&... message) const
+  {
+    throw FormatError(this->Source, ": ", message...);
   }
 
   std::string Settings() const { return PlainData(this->Objects).Text(); }
 
 private:
-  /// A dictionary, list or tuple whose items are being named.
-  struct Holder
-  {
-    const PickleValue* value;
-    std::size_t next; ///< item
-    std::string name;
-  };
-
   const std::byte* Data;
   std::size_t Size;
   std::shared_ptr<SharedFile> Shared;
   const std::string& Source;
   PickleObjects Objects;
-  TorchFile::Entries Tensors;
+  ArrayEntries Tensors;
   std::uint64_t Copies = 0;    ///< bytes of the tensors that are not packed
   std::uint64_t NameBytes = 0; ///< of all tensors
-
-  [[noreturn]] void Fail(const std::string& message) const
-  {
-    throw FormatError(this->Source + ": " + message);
-  }
+  std::size_t Visits = 0;      ///< of items of dictionaries, lists and tuples
 
   // Zip archives
 
@@ -331,10 +216,8 @@ private:
     this->RequireLittleEndian(Find(records, "byteorder"));
     RequireChecksum(*pickle, this->Source);
     this->Objects = ReadPickle(pickle->data, pickle->size, this->Source);
-    if (this->Objects.bytes != pickle->size)
-    {
-      this->Fail("expected nothing behind the pickle in " + std::string(pickle->name) + ".");
-    }
+    this->FailIf(this->Objects.bytes != pickle->size, "expected nothing behind the pickle in ",
+      pickle->name, ".");
     for (const ZipRecord& record : records)
     {
       constexpr std::string_view folder = "data/";
@@ -344,7 +227,6 @@ private:
         this->AddStorage(record, name.substr(folder.size()));
       }
     }
-    this->SortStorages();
   }
 
   /// All records are in one folder.
@@ -354,31 +236,21 @@ private:
     {
       const std::size_t top = record.name.find('/');
       const std::string_view first = records.front().name;
-      if (top == std::string_view::npos ||
-          first.substr(0, top + 1) != record.name.substr(0, top + 1))
-      {
-        this->Fail("expected a PyTorch file, whose records are all in one folder, found '" +
-                   std::string(first) + "' and '" + std::string(record.name) + "'.");
-      }
+      this->FailIf(
+        top == std::string_view::npos || first.substr(0, top + 1) != record.name.substr(0, top + 1),
+        "expected a PyTorch file, whose records are all in one folder, found '", first, "' and '",
+        record.name, "'.");
     }
-    if (Find(records, "constants.pkl") != nullptr)
-    {
-      this->Fail("expected tensors, found a TorchScript program; save its state_dict() instead.");
-    }
+    this->FailIf(Find(records, "constants.pkl") != nullptr,
+      "expected tensors, found a TorchScript program; save its state_dict() instead.");
     for (const ZipRecord& record : records)
     {
-      if (!record.isStored)
-      {
-        this->Fail("record '" + std::string(record.name) +
-                   "' is compressed or encrypted; expected it to be stored, as PyTorch does.");
-      }
+      this->FailIf(!record.isStored, "record '", record.name,
+        "' is compressed or encrypted; expected it to be stored, as PyTorch does.");
     }
     const ZipRecord* pickle = Find(records, PickleRecord);
-    if (pickle == nullptr)
-    {
-      this->Fail("expected a PyTorch file, which has a record " + std::string(PickleRecord) +
-                 ", found none.");
-    }
+    this->FailIf(pickle == nullptr, "expected a PyTorch file, which has a record ", PickleRecord,
+      ", found none.");
     return pickle;
   }
 
@@ -391,12 +263,10 @@ private:
 
   void RequireLittleEndian(const ZipRecord* order) const
   {
-    if (order != nullptr &&
-        std::string_view(reinterpret_cast<const char*>(order->data), order->size) != "little")
-    {
-      this->Fail("expected numbers in little-endian order, found a record byteorder that says "
-                 "otherwise.");
-    }
+    this->FailIf(order != nullptr && std::string_view(reinterpret_cast<const char*>(order->data),
+                                       order->size) != "little",
+      "expected numbers in little-endian order, found a record byteorder that says "
+      "otherwise.");
   }
 
   // Legacy files
@@ -411,50 +281,37 @@ private:
       return objects;
     };
     const PickleObjects magic = read();
-    if (magic.Root().kind != PickleKind::LongInteger || magic.Root().text != LegacyMagic)
-    {
-      this->Fail("expected a PyTorch file, found a pickle of something else.");
-    }
+    this->FailIf(magic.Root().kind != PickleKind::LongInteger || magic.Root().text != LegacyMagic,
+      "expected a PyTorch file, found a pickle of something else.");
     const PickleObjects version = read();
-    if (version.Root().kind != PickleKind::Integer || version.Root().number != LegacyVersion)
-    {
-      this->Fail("expected version " + std::to_string(LegacyVersion) + " of PyTorch's files.");
-    }
+    this->FailIf(
+      version.Root().kind != PickleKind::Integer || version.Root().number != LegacyVersion,
+      "expected version ", LegacyVersion, " of PyTorch's files.");
     this->RequireLittleEndian(read());
     this->Objects = read();
     const PickleObjects keys = read();
-    if (keys.Root().kind != PickleKind::List)
-    {
-      this->Fail("expected a list of the keys of its storages.");
-    }
+    this->FailIf(
+      keys.Root().kind != PickleKind::List, "expected a list of the keys of its storages.");
     const std::map<std::string_view, DType> types = this->StorageTypes();
     for (const PickleObjects::Index item : keys.ItemsOf(keys.Root()))
     {
       at = this->ReadLegacyStorage(keys.values[item].text, types, at);
     }
-    if (at != this->Size)
-    {
-      this->Fail(
-        "no storage holds the last " + std::to_string(this->Size - at) + " bytes of the file.");
-    }
-    this->SortStorages();
+    this->FailIf(
+      at != this->Size, "no storage holds the last ", this->Size - at, " bytes of the file.");
   }
 
   void RequireLittleEndian(const PickleObjects& system) const
   {
-    if (system.Root().kind != PickleKind::Dictionary)
-    {
-      this->Fail("expected a dictionary about the system that wrote it.");
-    }
+    this->FailIf(system.Root().kind != PickleKind::Dictionary,
+      "expected a dictionary about the system that wrote it.");
     const auto& items = system.ItemsOf(system.Root());
     for (std::size_t i = 0; i + 1 < items.size(); i += 2)
     {
       const PickleValue& value = system.values[items[i + 1]];
-      if (system.values[items[i]].text == "little_endian" &&
-          (value.kind != PickleKind::Boolean || value.number == 0))
-      {
-        this->Fail("expected numbers in little-endian order, found little_endian False.");
-      }
+      this->FailIf(system.values[items[i]].text == "little_endian" &&
+                     (value.kind != PickleKind::Boolean || value.number == 0),
+        "expected numbers in little-endian order, found little_endian False.");
     }
   }
 
@@ -464,13 +321,9 @@ private:
     std::map<std::string_view, DType> types;
     for (const PickleStorage& storage : this->Objects.storages)
     {
-      const auto [known, isNew] = types.emplace(storage.key, storage.dtype);
-      if (known->second != storage.dtype)
-      {
-        this->Fail("storage '" + std::string(storage.key) + "' is of two types, " +
-                   std::string(Name(known->second)) + " and " + std::string(Name(storage.dtype)) +
-                   ".");
-      }
+      const DType known = types.emplace(storage.key, storage.dtype).first->second;
+      this->FailIf(known != storage.dtype, "storage '", storage.key, "' is of two types, ",
+        Name(known), " and ", Name(storage.dtype), ".");
     }
     return types;
   }
@@ -481,23 +334,14 @@ private:
   {
     constexpr std::size_t countBytes = 8;
     const auto type = types.find(key);
-    if (type == types.end())
-    {
-      this->Fail("no tensor uses storage '" + std::string(key) + "'.");
-    }
+    this->FailIf(type == types.end(), "no tensor uses storage '", key, "'.");
     const std::size_t left = this->Size - at;
-    std::uint64_t count = 0;
-    for (std::size_t i = std::min(countBytes, left); i-- > 0;)
-    {
-      count = count << 8U | std::to_integer<std::uint64_t>(this->Data[at + i]);
-    }
+    const std::uint64_t count =
+      LittleEndian({ reinterpret_cast<const char*>(this->Data + at), std::min(countBytes, left) });
     const std::size_t bytes = ByteSize(type->second);
-    if (left < countBytes || count > (left - countBytes) / bytes)
-    {
-      this->Fail("storage '" + std::string(key) + "': expected " + std::to_string(count) +
-                 " elements of " + std::string(Name(type->second)) + ", but only " +
-                 std::to_string(left) + " bytes are left in the file.");
-    }
+    this->FailIf(left < countBytes || count > (left - countBytes) / bytes, "storage '", key,
+      "': expected ", count, " elements of ", Name(type->second), ", but only ", left,
+      " bytes are left in the file.");
     ZipRecord record;
     record.data = this->Data + at + countBytes;
     record.size = count * bytes;
@@ -520,11 +364,10 @@ private:
     auto& storages = this->Shared->storages;
     std::sort(storages.begin(), storages.end(),
       [](const auto& a, const auto& b) { return a->record.name < b->record.name; });
-    const auto twice = std::adjacent_find(storages.begin(), storages.end(),
-      [](const auto& a, const auto& b) { return a->record.name == b->record.name; });
-    if (twice != storages.end())
+    for (std::size_t i = 1; i < storages.size(); ++i)
     {
-      this->Fail("storage '" + std::string((*twice)->record.name) + "' is there twice.");
+      const std::string_view name = storages[i]->record.name;
+      this->FailIf(storages[i - 1]->record.name == name, "storage '", name, "' is there twice.");
     }
   }
 
@@ -535,58 +378,15 @@ private:
     const auto found = std::lower_bound(storages.begin(), storages.end(), storage.key,
       [](const auto& bytes, std::string_view key) { return bytes->record.name < key; });
     const std::string name = "storage '" + std::string(storage.key) + "'";
-    if (found == storages.end() || (*found)->record.name != storage.key)
-    {
-      this->Fail(name + " is missing.");
-    }
+    this->FailIf(
+      found == storages.end() || (*found)->record.name != storage.key, name, " is missing.");
     const std::uint64_t count = (*found)->record.size / ByteSize(storage.dtype);
-    if (count != storage.count)
-    {
-      this->Fail(name + ": expected " + std::to_string(storage.count) + " elements of " +
-                 std::string(Name(storage.dtype)) + ", found " + std::to_string(count) + ".");
-    }
+    this->FailIf(count != storage.count, name, ": expected ", storage.count, " elements of ",
+      Name(storage.dtype), ", found ", count, ".");
     return found - storages.begin();
   }
 
   // Tensors
-
-  /// Walks through dictionaries, lists and tuples, which may contain each other in circles or many
-  /// times over.
-  void NameTensors()
-  {
-    if (this->Objects.Root().kind == PickleKind::Tensor)
-    {
-      this->AddTensor("array", {}, this->Objects.Root());
-      return;
-    }
-    std::vector<Holder> open = { { &this->Objects.Root(), 0, {} } };
-    std::size_t visits = 0;
-    while (!open.empty())
-    {
-      Holder& holder = open.back();
-      const PickleValue* item = this->NextItem(holder);
-      if (item == nullptr)
-      {
-        open.pop_back();
-        continue;
-      }
-      if (open.size() > MaximumDepth || ++visits > this->Objects.bytes)
-      {
-        this->Fail("expected dictionaries and lists that are at most " +
-                   std::to_string(MaximumDepth) +
-                   " deep and do not contain each other in circles or many times over.");
-      }
-      if (item->kind == PickleKind::Tensor)
-      {
-        this->AddTensor(this->NameOfItem(holder), holder.name, *item);
-      }
-      else if (IsHolder(*item))
-      {
-        std::string name = this->NameOfItem(holder);
-        open.push_back({ item, 0, std::move(name) });
-      }
-    }
-  }
 
   static bool IsHolder(const PickleValue& value)
   {
@@ -594,44 +394,44 @@ private:
            value.kind == PickleKind::Tuple;
   }
 
-  /// The next item of a holder, whose key is before it in a dictionary; nullptr at its end.
-  const PickleValue* NextItem(Holder& holder) const
+  /// Walks through dictionaries, lists and tuples, which may contain each other in circles or many
+  /// times over.
+  void NameTensors(const PickleValue& holder, const std::string& name, std::size_t depth)
   {
-    if (!IsHolder(*holder.value))
+    static const std::vector<PickleObjects::Index> none;
+    const auto& items = IsHolder(holder) ? this->Objects.ItemsOf(holder) : none;
+    const bool hasKeys = holder.kind == PickleKind::Dictionary;
+    const std::size_t step = hasKeys ? 2 : 1;
+    for (std::size_t i = 0; i + step <= items.size(); i += step)
     {
-      return nullptr;
+      const PickleValue& item = this->Objects.values[items[i + step - 1]];
+      this->FailIf(depth > MaximumDepth || ++this->Visits > this->Objects.bytes,
+        "expected dictionaries and lists that are at most ", MaximumDepth,
+        " deep and do not contain each other in circles or many times over.");
+      if (item.kind == PickleKind::Tensor)
+      {
+        this->AddTensor(this->NameOf(name, hasKeys, items[i], i), name, item);
+      }
+      else if (IsHolder(item))
+      {
+        this->NameTensors(item, this->NameOf(name, hasKeys, items[i], i), depth + 1);
+      }
     }
-    const auto& items = this->Objects.ItemsOf(*holder.value);
-    holder.next += holder.value->kind == PickleKind::Dictionary ? 2 : 1;
-    return holder.next > items.size() ? nullptr : &this->Objects.values[items[holder.next - 1]];
   }
 
-  /// The name of the item that NextItem returned.
-  std::string NameOfItem(const Holder& holder)
+  /// The name of an item by its key, or else by its place.
+  std::string NameOf(
+    const std::string& holder, bool hasKeys, PickleObjects::Index first, std::size_t place)
   {
-    std::string_view text;
-    std::string number;
-    if (holder.value->kind == PickleKind::Dictionary)
-    {
-      const auto& items = this->Objects.ItemsOf(*holder.value);
-      const PickleValue& key = this->Objects.values[items[holder.next - 2]];
-      text = key.kind == PickleKind::Text ? key.text : std::string_view("?");
-      number = key.kind == PickleKind::Integer ? std::to_string(key.number) : "";
-    }
-    else
-    {
-      number = std::to_string(holder.next - 1);
-    }
-    const std::string_view part = number.empty() ? text : number;
-    this->NameBytes += holder.name.size() + 1 + part.size();
-    if (this->NameBytes > MaximumNames + MaximumNameShare * this->Objects.bytes)
-    {
-      this->Fail("the names of its tensors are longer than those of any model.");
-    }
-    std::string name = holder.name;
-    name += holder.name.empty() ? "" : ".";
-    name += part;
-    return name;
+    const PickleValue& key = this->Objects.values[first];
+    const std::string part = !hasKeys                          ? std::to_string(place)
+                             : key.kind == PickleKind::Text    ? std::string(key.text)
+                             : key.kind == PickleKind::Integer ? std::to_string(key.number)
+                                                               : "?";
+    this->NameBytes += holder.size() + 1 + part.size();
+    this->FailIf(this->NameBytes > MaximumNames + MaximumNameShare * this->Objects.bytes,
+      "the names of its tensors are longer than those of any model.");
+    return holder.empty() ? part : holder + "." + part;
   }
 
   void AddTensor(const std::string& name, const std::string& holder, const PickleValue& value)
@@ -640,31 +440,44 @@ private:
     const PickleStorage& storage = this->Objects.storages[tensor.storage];
     const std::size_t bytes = this->FindStorage(storage);
     const std::uint64_t count = this->RequireInside(name, tensor, storage.count);
-    PlacedTensor placed = { storage.dtype, tensor.shape, tensor.stride,
-      this->Shared->storages[bytes]->record.data + tensor.offset * ByteSize(storage.dtype),
-      count == 0 || IsPacked(tensor) };
-    if (!placed.isPacked)
+    const std::size_t size = ByteSize(storage.dtype);
+    const TensorView view = { storage.dtype, tensor.shape,
+      this->Shared->storages[bytes]->record.data + tensor.offset * size };
+    const bool isPacked = count == 0 || IsPacked(tensor);
+    if (!isPacked)
     {
-      this->AddCopy(name, tensor, count * ByteSize(storage.dtype));
+      this->AddCopy(name, tensor, count * size);
     }
-    TorchTensor entry = { storage.dtype, tensor.shape, holder, {} };
-    entry.load = [shared = std::shared_ptr<const SharedFile>(this->Shared), bytes, placed, count]
-    { return Load(*shared, *shared->storages[bytes], placed, count, shared); };
-    if (!this->Tensors.emplace(name, std::move(entry)).second)
+    const auto load = [shared = std::shared_ptr<const SharedFile>(this->Shared), bytes, view,
+                        stride = isPacked ? Shape() : tensor.stride, isPacked]() -> LoadedArray
     {
-      this->Fail("tensor '" + name + "' is there twice.");
+      StoredBytes& stored = *shared->storages[bytes];
+      std::call_once(stored.isCompared, [&] { RequireChecksum(stored.record, shared->source); });
+      if (isPacked)
+      {
+        return { view, shared };
+      }
+      const auto copy = std::make_shared<const std::vector<std::byte>>(
+        PackedCopy(view.data, view.shape, stride, ByteSize(view.dtype)));
+      return { { view.dtype, view.shape, copy->data() }, copy };
+    };
+    ArrayEntry entry = { storage.dtype, tensor.shape, load, holder };
+    if (this->Shared->file != nullptr)
+    {
+      entry.load = [file = this->Shared->file, load] { return ReadIntact(*file, load); };
     }
+    this->FailIf(
+      !this->Tensors.emplace(name, std::move(entry)).second, "tensor '", name, "' is there twice.");
   }
 
   /// The number of elements of a tensor, all of which must be in the storage of `stored` elements.
   std::uint64_t RequireInside(
     const std::string& name, const PickleTensor& tensor, std::uint64_t stored) const
   {
-    const auto fail = [&](const std::string& message)
+    const auto fail = [&](const auto&... message)
     {
-      this->Fail("tensor '" + name + "' of shape " + ToString(tensor.shape) + ", strides " +
-                 ToString(tensor.stride) + " and offset " + std::to_string(tensor.offset) + " " +
-                 message);
+      this->Fail("tensor '", name, "' of shape ", ToString(tensor.shape), ", strides ",
+        ToString(tensor.stride), " and offset ", tensor.offset, " ", message...);
     };
     constexpr std::uint64_t most = std::uint64_t{ std::numeric_limits<std::int64_t>::max() } / 8;
     const std::uint64_t count = ElementCount(tensor.shape).value_or(most + 1);
@@ -685,7 +498,7 @@ private:
     }
     if (!isInside)
     {
-      fail("is not inside its storage of " + std::to_string(stored) + " elements.");
+      fail("is not inside its storage of ", stored, " elements.");
     }
     return count;
   }
@@ -693,29 +506,11 @@ private:
   void AddCopy(const std::string& name, const PickleTensor& tensor, std::uint64_t bytes)
   {
     const std::uint64_t most = MaximumCopies + MaximumCopiesShare * this->Size;
-    if (bytes > most || this->Copies > most - bytes)
-    {
-      this->Fail("tensor '" + name + "' of shape " + ToString(tensor.shape) +
-                 " is not stored as it is: with others like it, it would take more than " +
-                 std::to_string(most) + " bytes of memory.");
-    }
+    this->FailIf(bytes > most || this->Copies > most - bytes, "tensor '", name, "' of shape ",
+      ToString(tensor.shape),
+      " is not stored as it is: with others like it, it would take more than ", most,
+      " bytes of memory.");
     this->Copies += bytes;
-  }
-
-  static LoadedArray Load(const SharedFile& shared, StoredBytes& bytes, const PlacedTensor& tensor,
-    std::uint64_t count, const std::shared_ptr<const void>& owner)
-  {
-    const auto load = [&]() -> LoadedArray
-    {
-      std::call_once(bytes.isCompared, [&] { RequireChecksum(bytes.record, shared.source); });
-      if (tensor.isPacked)
-      {
-        return { { tensor.dtype, tensor.shape, tensor.data }, owner };
-      }
-      auto copy = std::make_shared<const std::vector<std::byte>>(PackedCopy(tensor, count));
-      return { { tensor.dtype, tensor.shape, copy->data() }, copy };
-    };
-    return shared.file == nullptr ? load() : ReadIntact(*shared.file, load);
   }
 };
 

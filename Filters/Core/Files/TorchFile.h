@@ -6,27 +6,11 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
 
 namespace atlas
 {
-
-/// A tensor of a PyTorch file.
-struct TorchTensor
-{
-  DType dtype = DType::F32;
-  Shape shape;
-  std::string holder; ///< the name of the dictionary or list that it is in; empty: the outermost
-
-  /// The elements: in place if they lie in the file one behind the other, otherwise a copy. May be
-  /// called on several threads, and when the TorchFile is gone. Throws FormatError if the bytes do
-  /// not have the checksum in the file, which is compared once for each storage, and FileError if
-  /// a mapped file is not intact.
-  std::function<LoadedArray()> load;
-};
 
 /// The tensors of a file that PyTorch's torch.save wrote: .bin, .pt, .pth or .ckpt, as a zip
 /// archive or, before version 1.6, as a row of pickles. Nothing in the file is executed:
@@ -38,7 +22,8 @@ struct TorchTensor
 /// training, is left out. Opening reads the objects but no tensor.
 ///
 /// Tensors that are transposed, strided or expanded are copied. They take at most 64 MB and four
-/// times the size of the file; otherwise the file is refused.
+/// times the size of the file; otherwise the file is refused. Loading throws FormatError, too, if
+/// the bytes do not have the checksum in the file, which is compared once for each storage.
 class TorchFile
 {
 public:
@@ -49,9 +34,7 @@ public:
   TorchFile(const std::byte* data, std::size_t size, const std::shared_ptr<const void>& owner,
     const std::string& source);
 
-  using Entries = std::map<std::string, TorchTensor, std::less<>>;
-
-  const Entries& GetTensors() const { return this->Tensors; }
+  const ArrayEntries& GetTensors() const { return this->Tensors; }
 
   /// What is not a tensor, as JSON: the objects of the file with their dictionaries, lists,
   /// numbers, texts, truth values and None, up to 4 deep, without tensors and anything else. Keys
@@ -63,7 +46,7 @@ public:
 
 private:
   std::shared_ptr<const MappedFile> File;
-  Entries Tensors;
+  ArrayEntries Tensors;
   std::string Settings;
 
   void Parse(const std::byte* data, std::size_t size, const std::shared_ptr<const void>& owner,

@@ -1,7 +1,7 @@
 #include "PlaceBinding.h"
 
-#include "Error.h"
-#include "PlaceSteps.h"
+#include "Base/Error.h"
+#include "Internal/PlaceSteps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,14 +15,10 @@ namespace
 
 void CheckWidth(const BoundPlaces& places, std::int64_t tokens, const std::string& source)
 {
-  if (places.tokens == nullptr && places.count > 0 &&
-      (places.firstToken < 0 || places.firstToken + places.width > tokens))
-  {
-    throw OptionError(source + ": expected weights of at most " +
-                      std::to_string(std::max<std::int64_t>(tokens - places.firstToken, 0)) +
-                      " slices, one per token from " + std::to_string(places.firstToken) +
-                      " on, found " + std::to_string(places.width) + ".");
-  }
+  ThrowIf<OptionError>(places.tokens == nullptr && places.count > 0 &&
+                         (places.firstToken < 0 || places.firstToken + places.width > tokens),
+    source, ": expected weights of at most ", std::max<std::int64_t>(tokens - places.firstToken, 0),
+    " slices, one per token from ", places.firstToken, " on, found ", places.width, ".");
 }
 
 void CheckTokens(const BoundPlaces& places, std::int64_t begin, std::int64_t end,
@@ -38,9 +34,9 @@ void CheckTokens(const BoundPlaces& places, std::int64_t begin, std::int64_t end
     first, last, [tokens](std::int32_t token) { return token < NoToken || token >= tokens; });
   if (wrong != last)
   {
-    throw OptionError(source + ": expected tokens from 0 to " + std::to_string(tokens - 1) +
-                      ", or -1 for none, found " + std::to_string(*wrong) + " at place " +
-                      std::to_string((wrong - places.tokens) / places.width) + ".");
+    throw OptionError(source, ": expected tokens from 0 to ", tokens - 1,
+      ", or -1 for none, found ", *wrong, " at place ", (wrong - places.tokens) / places.width,
+      ".");
   }
 }
 
@@ -63,11 +59,8 @@ double LargestWeight(
       isFinite = isFinite && size <= std::numeric_limits<float>::max();
       ofRow = std::max(ofRow, size);
     }
-    if (!isFinite)
-    {
-      throw OptionError(
-        source + ": expected finite weights, found others at place " + std::to_string(place) + ".");
-    }
+    ThrowIf<OptionError>(
+      !isFinite, source, ": expected finite weights, found others at place ", place, ".");
     largest = std::max(largest, ofRow);
   }
   return static_cast<double>(largest);
@@ -83,11 +76,8 @@ double LargestCoordinate(
     positionOf(place, position.data());
     for (const double x : position)
     {
-      if (!std::isfinite(x))
-      {
-        throw OptionError(source + ": expected finite positions, found " + std::to_string(x) +
-                          " at place " + std::to_string(place) + ".");
-      }
+      ThrowIf<OptionError>(!std::isfinite(x), source, ": expected finite positions, found ", x,
+        " at place ", place, ".");
       largest = std::max(largest, std::abs(x));
     }
   }
@@ -152,29 +142,17 @@ void CheckLattice(const PatchLattice& lattice, std::int64_t tokens)
   for (std::size_t axis = 0; axis < 3; ++axis)
   {
     const double size = lattice.size[axis];
-    if (!(size > 0) || !std::isfinite(size))
-    {
-      throw OptionError("PatchSize: expected numbers above 0, found " + std::to_string(size) + ".");
-    }
-    if (!std::isfinite(lattice.origin[axis]))
-    {
-      throw OptionError(
-        "GridOrigin: expected finite numbers, found " + std::to_string(lattice.origin[axis]) + ".");
-    }
-    if (lattice.counts[axis] < 1)
-    {
-      throw OptionError("PatchCounts: expected numbers of at least 1, found " +
-                        std::to_string(lattice.counts[axis]) + ".");
-    }
+    ThrowIf<OptionError>(!(size > 0) || !std::isfinite(size),
+      "PatchSize: expected numbers above 0, found ", size, ".");
+    ThrowIf<OptionError>(!std::isfinite(lattice.origin[axis]),
+      "GridOrigin: expected finite numbers, found ", lattice.origin[axis], ".");
+    ThrowIf<OptionError>(lattice.counts[axis] < 1,
+      "PatchCounts: expected numbers of at least 1, found ", lattice.counts[axis], ".");
     patches *= static_cast<double>(lattice.counts[axis]);
   }
-  if (patches > static_cast<double>(tokens))
-  {
-    throw OptionError("PatchCounts: expected at most " + std::to_string(tokens) +
-                      " patches, one per token, found " + std::to_string(lattice.counts[0]) +
-                      " x " + std::to_string(lattice.counts[1]) + " x " +
-                      std::to_string(lattice.counts[2]) + ".");
-  }
+  ThrowIf<OptionError>(patches > static_cast<double>(tokens), "PatchCounts: expected at most ",
+    tokens, " patches, one per token, found ", lattice.counts[0], " x ", lattice.counts[1], " x ",
+    lattice.counts[2], ".");
 }
 
 std::vector<Residue> DistinctResidues(std::vector<Residue> residues)

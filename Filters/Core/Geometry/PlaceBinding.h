@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Progress.h"
+#include "Base/Progress.h"
 
 #include <array>
 #include <cstdint>
@@ -30,8 +30,6 @@ struct BoundPlaces
   const std::int32_t* tokens = nullptr; ///< [count, width], positions in the sequence, or NoToken
   const float* weights = nullptr;       ///< [count, width]
   std::int64_t firstToken = 0;
-
-  bool HasSlices() const { return this->weights != nullptr; }
 
   /// The token of an entry of a place, or NoToken.
   std::int64_t TokenOf(std::int64_t place, std::int64_t entry) const

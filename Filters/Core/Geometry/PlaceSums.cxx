@@ -1,6 +1,6 @@
 #include "PlaceSums.h"
 
-#include "PlaceSteps.h"
+#include "Internal/PlaceSteps.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,22 +1,17 @@
 #include "SpatialAttention.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "Lanes.h"
-#include "Parallel.h"
+#include "Base/Error.h"
+#include "Base/Parallel.h"
+#include "Numerics/Lanes.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <string>
 
 namespace atlas
 {
 namespace
 {
-
-/// Weights in memory at a time: those of all queries of up to 4,096 tokens, as Rollout prefers.
-constexpr std::int64_t WeightsInMemory = std::int64_t{ 1 } << 24U;
 
 /// Places that a thread evaluates at a time.
 constexpr std::int64_t PlacesPerPart = std::int64_t{ 1 } << 14U;
@@ -24,11 +19,8 @@ constexpr std::int64_t PlacesPerPart = std::int64_t{ 1 } << 14U;
 void RequireTokensOf(const Recording& recording, const SpatialOptions& options)
 {
   const std::int64_t tokens = RequireTokens(recording, options.sequence);
-  if (options.query.empty())
-  {
-    throw OptionError("query: expected at least one token, found none; the chosen places have "
-                      "none.");
-  }
+  ThrowIf<OptionError>(options.query.empty(),
+    "query: expected at least one token, found none; the chosen places have none.");
   KeyRange range = { 0, tokens };
   if (options.direction == SpatialDirection::From)
   {
@@ -40,12 +32,8 @@ void RequireTokensOf(const Recording& recording, const SpatialOptions& options)
   }
   for (const TokenShare& one : options.query)
   {
-    if (!range.Has(one.token))
-    {
-      throw OptionError("query: expected tokens from " + std::to_string(range.begin) + " to " +
-                        std::to_string(range.end - 1) + ", found " + std::to_string(one.token) +
-                        ".");
-    }
+    ThrowIf<OptionError>(!range.Has(one.token), "query: expected tokens from ", range.begin, " to ",
+      range.end - 1, ", found ", one.token, ".");
   }
 }
 
@@ -55,8 +43,7 @@ std::vector<float> EvaluateFrom(
 {
   const TokenMix& query = options.query;
   const std::int64_t tokens = AttentionLength(recording, options.sequence);
-  const std::int64_t step =
-    std::max(WeightsInMemory / tokens / QueriesPerBlock, std::int64_t{ 1 }) * QueriesPerBlock;
+  const std::int64_t step = QueriesAtOnce(tokens); // all of up to 4,096, as Rollout prefers
   std::vector<double> sums(tokens, 0);
   std::vector<float> values;
   for (auto first = query.begin(); first != query.end();)

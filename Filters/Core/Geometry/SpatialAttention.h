@@ -1,10 +1,10 @@
 #pragma once
 
+#include "Base/Progress.h"
 #include "PlaceBinding.h"
 #include "PlaceSums.h"
-#include "Progress.h"
-#include "RecordedAttention.h"
-#include "Recording.h"
+#include "Recording/RecordedAttention.h"
+#include "Recording/Recording.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,11 +1,9 @@
 #include "BeliefStates.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "RecordTransformer.h"
+#include "Base/Index.h"
+#include "Run/RecordTransformer.h"
 
 #include <cmath>
-#include <string>
 #include <utility>
 
 #include <Eigen/Eigenvalues>
@@ -48,19 +46,6 @@ Belief Updated(const Mess3& process, const Belief& belief, std::int64_t symbol)
     share /= sum;
   }
   return joint;
-}
-
-/// Adds what a sequence of probability `weight`, after which an observer has this belief, adds to
-/// the expected losses from `place` on.
-void AddExpected(const Mess3& process, const Belief& belief, double weight, std::size_t place,
-  std::vector<double>& losses)
-{
-  for (std::int64_t symbol = 0; symbol < Mess3States && place < losses.size(); ++symbol)
-  {
-    const double probability = NextSymbol(process, belief)[symbol];
-    losses[place] -= weight * probability * std::log(probability);
-    AddExpected(process, Updated(process, belief, symbol), weight * probability, place + 1, losses);
-  }
 }
 
 /// The inverse of a symmetric matrix in the directions in which it is not 0.
@@ -114,19 +99,6 @@ std::vector<double> OptimalLosses(const Mess3& process, const std::vector<std::i
     belief = Updated(process, belief, symbols[i]);
     losses.push_back(-std::log(NextSymbol(process, belief)[symbols[i + 1]]));
   }
-  return losses;
-}
-
-std::vector<double> ExpectedLosses(const Mess3& process, std::int64_t length)
-{
-  if (length < 1 || length > 14)
-  {
-    throw OptionError("Length: expected 1 to 14 symbols, found " + std::to_string(length) + ".");
-  }
-  // The first place is that of the first symbol, which is not predicted from any.
-  std::vector<double> losses(length + 1);
-  AddExpected(process, Uniform, 1, 0, losses);
-  losses.erase(losses.begin());
   return losses;
 }
 

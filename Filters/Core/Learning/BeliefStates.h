@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Transformer.h"
+#include "Weights/Transformer.h"
 
 #include <array>
 #include <cstdint>
@@ -39,11 +39,6 @@ Belief NextSymbol(const Mess3& process, const Belief& belief);
 /// -log p(symbol i + 1 | symbols 0, ..., i) of the best predictor, in nats: one number less than
 /// symbols.
 std::vector<double> OptimalLosses(const Mess3& process, const std::vector<std::int64_t>& symbols);
-
-/// The mean of OptimalLosses at each place of sequences of length + 1 symbols, exactly: the entropy
-/// of the next symbol after 1, ..., `length` symbols, in nats. Takes 3^length steps; throws
-/// OptionError for a length below 1 or above 14.
-std::vector<double> ExpectedLosses(const Mess3& process, std::int64_t length);
 
 /// Beliefs, and what a linear function of the residual stream makes of it.
 struct BeliefRegression

@@ -1,21 +1,23 @@
 #include "CheckpointFiles.h"
 
-#include "AtomicFile.h"
-#include "Error.h"
-#include "Joined.h"
-#include "JsonText.h"
-#include "Safetensors.h"
-#include "WordLevelText.h"
+#include "Base/Error.h"
+#include "Base/NamedValues.h"
+#include "Files/AtomicFile.h"
+#include "Files/JsonText.h"
+#include "Files/Safetensors.h"
+#include "Text/WordLevelText.h"
+#include "TransformerTrainer.h"
+#include "Weights/CheckpointConfig.h"
 
 #include <Eigen/Core>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <optional>
 #include <sstream>
 #include <system_error>
 
@@ -29,47 +31,28 @@ using Json = nlohmann::ordered_json;
 /// The largest finite number of F16.
 constexpr float LargestHalf = 65504;
 
-[[noreturn]] void FailConfig(const TransformerConfig& config, const std::string& what)
+/// Throws OptionError unless a model has what its original expects.
+template<class... Parts>
+void Require(bool holds, const TransformerConfig& config, const Parts&... parts)
 {
-  throw OptionError("config.json of " + config.architecture + ": " + what + ".");
+  ThrowIf<OptionError>(!holds, "config.json of ", config.architecture, ": ", parts..., ".");
 }
 
-std::string ActivationName(Activation activation, bool lens)
-{
-  switch (activation)
-  {
-    case Activation::Gelu:
-      return "gelu";
-    case Activation::GeluTanh:
-      return "gelu_new";
-    case Activation::Relu:
-      return "relu";
-    case Activation::QuickGelu:
-      return "quick_gelu";
-    case Activation::Silu:
-      break;
-  }
-  return lens ? "silu" : "swish";
-}
+/// TransformerLens' names; encoders have another one for Silu.
+constexpr std::array<Named<Activation>, 5> Activations = { {
+  { "gelu", Activation::Gelu },
+  { "gelu_new", Activation::GeluTanh },
+  { "relu", Activation::Relu },
+  { "quick_gelu", Activation::QuickGelu },
+  { "silu", Activation::Silu },
+} };
 
 std::string PositionName(PositionKind position)
 {
-  switch (position)
-  {
-    case PositionKind::Shortformer:
-      return "shortformer";
-    case PositionKind::Alibi:
-      return "alibi";
-    case PositionKind::Rotary:
-      return "rotary";
-    case PositionKind::Learned:
-    case PositionKind::None:
-    case PositionKind::Sinusoidal:
-    case PositionKind::Relative:
-    case PositionKind::RotaryOfPatches:
-      break;
-  }
-  return "standard";
+  return position == PositionKind::Shortformer ? "shortformer"
+         : position == PositionKind::Alibi     ? "alibi"
+         : position == PositionKind::Rotary    ? "rotary"
+                                               : "standard";
 }
 
 /// LN, RMS or null; the "Pre" variants have their gains folded.
@@ -91,34 +74,21 @@ std::string DTypeName(DType dtype)
 /// TransformerLens has only models of this structure.
 void RequireLens(const TransformerConfig& config)
 {
-  if (config.input != InputKind::Tokens || config.segments > 0 ||
-      config.normPlace != NormPlace::BeforeSublayer)
-  {
-    FailConfig(config, "expected a model of tokens without segments, whose normalizations come "
-                       "before attention and MLP");
-  }
-  if (config.finalNorm != (config.norm != NormKind::None))
-  {
-    FailConfig(config, "expected a final normalization if and only if the layers have one");
-  }
-  if (config.embeddingNorm && config.norm != NormKind::LayerNorm)
-  {
-    FailConfig(config, "the normalization of the embedding is a LayerNorm, as are the others then");
-  }
-  if (config.gated && config.mlpBias)
-  {
-    FailConfig(config, "expected a gated MLP without biases, as the original adds its first bias "
-                       "behind the gate");
-  }
-  if (config.position == PositionKind::Alibi && config.mask != AttentionMask::Causal)
-  {
-    FailConfig(config, "expected a causal mask with ALiBi positions, as the original has no slope "
-                       "for later tokens");
-  }
-  if (config.rotaryScaling.kind != RotaryScaling::Kind::None)
-  {
-    FailConfig(config, "expected unscaled rotary frequencies");
-  }
+  Require(config.input == InputKind::Tokens && config.segments == 0 &&
+            config.normPlace == NormPlace::BeforeSublayer,
+    config,
+    "expected a model of tokens without segments, whose normalizations come before attention and "
+    "MLP");
+  Require(config.finalNorm == (config.norm != NormKind::None), config,
+    "expected a final normalization if and only if the layers have one");
+  Require(!config.embeddingNorm || config.norm == NormKind::LayerNorm, config,
+    "the normalization of the embedding is a LayerNorm, as are the others then");
+  Require(!config.gated || !config.mlpBias, config,
+    "expected a gated MLP without biases, as the original adds its first bias behind the gate");
+  Require(config.position != PositionKind::Alibi || config.mask == AttentionMask::Causal, config,
+    "expected a causal mask with ALiBi positions, as the original has no slope for later tokens");
+  Require(config.rotaryScaling.kind == RotaryScaling::Kind::None, config,
+    "expected unscaled rotary frequencies");
 }
 
 /// Settings of HookedTransformerConfig that are the same in every model.
@@ -130,11 +100,11 @@ void AddLensConstants(Json& json)
   {
     json[flag] = false;
   }
-  json["original_architecture"] = nullptr;
-  json["tokenizer_name"] = nullptr;
-  json["window_size"] = nullptr;
-  json["attn_types"] = nullptr;
-  json["seed"] = nullptr;
+  for (const char* none :
+    { "original_architecture", "tokenizer_name", "window_size", "attn_types", "seed" })
+  {
+    json[none] = nullptr;
+  }
 }
 
 Json LensConfig(const TransformerConfig& config, DType dtype)
@@ -154,7 +124,7 @@ Json LensConfig(const TransformerConfig& config, DType dtype)
   json["n_key_value_heads"] = config.keyHeads == config.heads ? Json() : Json(config.keyHeads);
   json["attn_only"] = attentionOnly;
   json["d_mlp"] = attentionOnly ? Json() : Json(config.mlpDimension);
-  json["act_fn"] = attentionOnly ? Json() : Json(ActivationName(config.activation, true));
+  json["act_fn"] = attentionOnly ? Json() : Json(NameOf(Activations, config.activation));
   json["gated_mlp"] = config.gated;
   json["d_vocab"] = config.vocabulary;
   json["d_vocab_out"] = config.outputVocabulary;
@@ -176,16 +146,13 @@ Json LensConfig(const TransformerConfig& config, DType dtype)
 /// What BERT and ViT share.
 Json EncoderConfig(const TransformerConfig& config, const char* name, DType dtype)
 {
-  if (config.keyHeads != config.heads ||
-      config.headDimension * config.heads != config.modelDimension)
-  {
-    FailConfig(config, "expected HeadDimension to be ModelDimension / Heads, and as many KeyHeads "
-                       "as Heads; found a HeadDimension of " +
-                         std::to_string(config.headDimension) + ", a ModelDimension of " +
-                         std::to_string(config.modelDimension) + ", " +
-                         std::to_string(config.heads) + " Heads and " +
-                         std::to_string(config.keyHeads) + " KeyHeads");
-  }
+  Require(
+    config.keyHeads == config.heads && config.headDimension * config.heads == config.modelDimension,
+    config,
+    "expected HeadDimension to be ModelDimension / Heads, and as many KeyHeads as Heads; found a "
+    "HeadDimension of ",
+    config.headDimension, ", a ModelDimension of ", config.modelDimension, ", ", config.heads,
+    " Heads and ", config.keyHeads, " KeyHeads");
   Json json;
   json["architectures"] = Json::array({ name });
   json["model_type"] = config.architecture;
@@ -193,7 +160,8 @@ Json EncoderConfig(const TransformerConfig& config, const char* name, DType dtyp
   json["num_attention_heads"] = config.heads;
   json["hidden_size"] = config.modelDimension;
   json["intermediate_size"] = config.mlpDimension;
-  json["hidden_act"] = ActivationName(config.activation, false);
+  json["hidden_act"] =
+    config.activation == Activation::Silu ? "swish" : NameOf(Activations, config.activation);
   json["layer_norm_eps"] = config.epsilon;
   json["hidden_dropout_prob"] = 0.0;
   json["attention_probs_dropout_prob"] = 0.0;
@@ -222,11 +190,8 @@ Json Extent(std::int64_t height, std::int64_t width)
 Json VitConfig(const TransformerConfig& config, const std::vector<std::string>& labels, DType dtype)
 {
   const std::size_t classes = config.outputVocabulary;
-  if (!labels.empty() && labels.size() != classes)
-  {
-    FailConfig(config, "expected a name for each of the " + std::to_string(classes) +
-                         " classes, found " + std::to_string(labels.size()));
-  }
+  Require(labels.empty() || labels.size() == classes, config, "expected a name for each of the ",
+    classes, " classes, found ", labels.size());
   Json json = EncoderConfig(config, "ViTForImageClassification", dtype);
   json["image_size"] = Extent(config.imageHeight, config.imageWidth);
   json["patch_size"] = Extent(config.patchHeight, config.patchWidth);
@@ -250,10 +215,12 @@ void WriteText(const std::filesystem::path& path, const std::string& text)
   file.Commit();
 }
 
-Tensor Zeros(const Shape& shape)
+/// All elements of a tensor in single precision.
+std::vector<float> FloatsOf(const TensorView& view)
 {
-  return Tensor::FromDouble(
-    DType::F32, shape, std::vector<double>(ElementCount(shape).value_or(0)));
+  std::vector<float> values(view.Count());
+  view.ToFloat(0, view.Count(), values.data());
+  return values;
 }
 
 /// The transpose of an embedding [V, d], as TransformerLens stores the unembedding.
@@ -261,60 +228,37 @@ Tensor Transposed(const TensorView& embedding)
 {
   const std::int64_t rows = embedding.shape.at(0);
   const std::int64_t columns = embedding.shape.at(1);
-  std::vector<float> values(embedding.Count());
-  embedding.ToFloat(0, embedding.Count(), values.data());
-  Tensor tensor{ DType::F32, { columns, rows }, {} };
-  tensor.bytes.resize(values.size() * sizeof(float));
+  const std::vector<float> values = FloatsOf(embedding);
+  Tensor tensor{ DType::F32, { columns, rows },
+    std::vector<std::byte>(values.size() * sizeof(float)) };
   using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const Matrix transposed = Eigen::Map<const Matrix>(values.data(), rows, columns).transpose();
   std::memcpy(tensor.bytes.data(), transposed.data(), tensor.bytes.size());
   return tensor;
 }
 
-/// The biases that every model of TransformerLens has.
-std::map<std::string, Shape> LensBiases(const TransformerConfig& config)
-{
-  std::map<std::string, Shape> shapes;
-  const bool shared = config.keyHeads != config.heads;
-  for (std::int64_t l = 0; l < config.layers; ++l)
-  {
-    const std::string layer = "blocks." + std::to_string(l) + ".";
-    const std::string grouped = layer + (shared ? "attn._b_" : "attn.b_");
-    shapes[layer + "attn.b_Q"] = { config.heads, config.headDimension };
-    shapes[grouped + "K"] = { config.keyHeads, config.headDimension };
-    shapes[grouped + "V"] = { config.keyHeads, config.headDimension };
-    shapes[layer + "attn.b_O"] = { config.modelDimension };
-    if (config.mlpDimension > 0)
-    {
-      shapes[layer + "mlp.b_in"] = { config.mlpDimension };
-      shapes[layer + "mlp.b_out"] = { config.modelDimension };
-    }
-  }
-  shapes["unembed.b_U"] = { config.outputVocabulary };
-  return shapes;
-}
-
-/// The tensors that TransformerLens expects and the model does not have.
+/// The tensors that TransformerLens expects and the model does not have: zeros for biases and
+/// positions, and a copy of a tied unembedding.
 Tensors MissingLensTensors(const Transformer& model)
 {
-  const TransformerConfig& config = model.GetConfig();
-  const TensorViews& present = model.GetFiles().GetTensors();
-  std::map<std::string, Shape> zeros = LensBiases(config);
+  TransformerConfig config = model.GetConfig();
+  config.inputBias = config.outputBias = config.mlpBias = true;
+  config.gated = config.tiedUnembedding = false;
   if (config.position == PositionKind::None)
   {
-    zeros["pos_embed.W_pos"] = { config.positions, config.modelDimension };
+    config.position = PositionKind::Learned;
   }
   Tensors missing;
-  for (const auto& [name, shape] : zeros)
+  for (const auto& [name, shape] : ParameterShapes(config))
   {
-    if (present.count(name) == 0)
+    const bool isCopy = name == "unembed.W_U";
+    const bool isZero = name == "pos_embed.W_pos" || name.find("b_") != std::string::npos;
+    if ((isCopy || isZero) && model.GetFiles().GetTensors().count(name) == 0)
     {
-      missing.emplace(name, Zeros(shape));
+      const std::vector<double> zeros(ElementCount(shape).value_or(0));
+      missing.emplace(name, isCopy ? Transposed(model.GetWeights().tokenEmbedding)
+                                   : Tensor::FromDouble(DType::F32, shape, zeros));
     }
-  }
-  if (present.count("unembed.W_U") == 0 && config.tiedUnembedding)
-  {
-    missing.emplace("unembed.W_U", Transposed(model.GetWeights().tokenEmbedding));
   }
   return missing;
 }
@@ -322,10 +266,8 @@ Tensors MissingLensTensors(const Transformer& model)
 /// A tensor rounded to F16 or, if it is not one already, F32.
 Tensor Rounded(const std::string& name, const TensorView& view, DType dtype)
 {
-  std::vector<float> values(view.Count());
-  view.ToFloat(0, view.Count(), values.data());
-  Tensor tensor{ dtype, view.shape, {} };
-  tensor.bytes.resize(values.size() * ByteSize(dtype));
+  const std::vector<float> values = FloatsOf(view);
+  Tensor tensor{ dtype, view.shape, std::vector<std::byte>(values.size() * ByteSize(dtype)) };
   if (dtype == DType::F32)
   {
     std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
@@ -333,11 +275,8 @@ Tensor Rounded(const std::string& name, const TensorView& view, DType dtype)
   }
   for (std::size_t i = 0; i < values.size(); ++i)
   {
-    if (!(std::abs(values[i]) <= LargestHalf))
-    {
-      throw OptionError("tensor '" + name + "': expected values up to 65504 for F16, found " +
-                        std::to_string(values[i]) + "; write F32.");
-    }
+    ThrowIf<OptionError>(!(std::abs(values[i]) <= LargestHalf), "tensor '", name,
+      "': expected values up to 65504 for F16, found ", values[i], "; write F32.");
     const auto half = Eigen::half(values[i]);
     std::memcpy(tensor.bytes.data() + i * sizeof(half), &half, sizeof(half));
   }
@@ -365,6 +304,12 @@ void WriteWeights(const std::filesystem::path& path, const Transformer& model, D
   WriteSafetensorViews(path, views, { { "format", "pt" } });
 }
 
+/// The first line of a CSV file.
+std::string HeaderOf(const LearningCurves& curves)
+{
+  return Joined(curves.names, [](const std::string& name) { return name; }, ",");
+}
+
 /// The text of a number in a CSV file.
 std::string CsvNumber(double value)
 {
@@ -379,40 +324,6 @@ std::string CsvNumber(double value)
   std::array<char, 32> text{};
   char* const end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
   return { text.data(), static_cast<std::size_t>(end - text.data()) };
-}
-
-template<class Row, class ToText>
-void AddCsvLine(std::string& text, const Row& row, const ToText& toText)
-{
-  const char* separator = "";
-  for (const auto& item : row)
-  {
-    text += separator + toText(item);
-    separator = ",";
-  }
-  text += "\n";
-}
-
-/// The number N in the name prefix N suffix of a file or folder; none for other names.
-std::optional<std::int64_t> StepInName(
-  const std::filesystem::path& path, std::string_view prefix, std::string_view suffix = "")
-{
-  const std::string name = path.filename().string();
-  if (name.size() < prefix.size() + suffix.size() || name.compare(0, prefix.size(), prefix) != 0 ||
-      name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0)
-  {
-    return {};
-  }
-  std::int64_t step = 0;
-  const char* end = name.data() + name.size() - suffix.size();
-  const auto parsed = std::from_chars(name.data() + prefix.size(), end, step);
-  const bool isNumber = parsed.ec == std::errc() && parsed.ptr == end && step >= 0;
-  return isNumber ? std::optional<std::int64_t>(step) : std::nullopt;
-}
-
-std::optional<std::int64_t> CheckpointStep(const std::filesystem::path& folder)
-{
-  return StepInName(folder, "checkpoint-");
 }
 
 /// Calls visit(path) for each entry of a folder; for none if it cannot be read.
@@ -433,37 +344,28 @@ void ForEachEntry(const std::filesystem::path& folder, const Visit& visit)
 std::string ToConfigText(
   const TransformerConfig& config, const std::vector<std::string>& labels, DType dtype)
 {
-  if (config.architecture == "bert")
-  {
-    return BertConfig(config, dtype).dump(2) + "\n";
-  }
-  if (config.architecture == "vit")
-  {
-    return VitConfig(config, labels, dtype).dump(2) + "\n";
-  }
-  if (config.architecture == "transformer_lens")
-  {
-    return LensConfig(config, dtype).dump(2) + "\n";
-  }
-  throw OptionError("config.json: expected a model of transformer_lens, bert or vit, found '" +
-                    config.architecture + "'.");
+  ThrowIf<OptionError>(config.architecture != "bert" && config.architecture != "vit" &&
+                         config.architecture != "transformer_lens",
+    "config.json: expected a model of transformer_lens, bert or vit, found '", config.architecture,
+    "'.");
+  const Json json = config.architecture == "bert"  ? BertConfig(config, dtype)
+                    : config.architecture == "vit" ? VitConfig(config, labels, dtype)
+                                                   : LensConfig(config, dtype);
+  return json.dump(2) + "\n";
 }
 
 void WriteCheckpoint(const std::filesystem::path& folder, const Transformer& model,
   const std::map<std::string, std::string>& files, DType dtype,
   const std::vector<std::string>& labels)
 {
-  if (dtype != DType::F32 && dtype != DType::F16)
-  {
-    throw OptionError(
-      "weights of a checkpoint: expected F32 or F16, found " + std::string(Name(dtype)) + ".");
-  }
+  ThrowIf<OptionError>(dtype != DType::F32 && dtype != DType::F16,
+    "weights of a checkpoint: expected F32 or F16, found ", Name(dtype), ".");
   const std::string config = ToConfigText(model.GetConfig(), labels, dtype);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
   {
-    throw FileError(folder.string() + ": the folder cannot be created: " + error.message() + ".");
+    throw FileError(folder.string(), ": the folder cannot be created: ", error.message(), ".");
   }
   WriteWeights(folder / WeightsFile, model, dtype);
   for (const auto& [name, text] : files)
@@ -487,18 +389,12 @@ std::map<std::string, std::string> FilesOf(const LearningTask& task)
 
 void WriteCurves(const std::filesystem::path& path, const LearningCurves& curves)
 {
-  std::string text;
-  AddCsvLine(text, curves.names, [](const std::string& name) { return name; });
+  std::string text = HeaderOf(curves);
   for (const std::vector<double>& row : curves.rows)
   {
-    AddCsvLine(text, row, CsvNumber);
+    text += "\n" + Joined(row, CsvNumber, ",");
   }
-  WriteText(path, text);
-}
-
-bool IsCheckpointFolder(const std::filesystem::path& folder)
-{
-  return CheckpointStep(folder).has_value();
+  WriteText(path, text + "\n");
 }
 
 LearningCurves WithEarlierRows(const std::filesystem::path& path, LearningCurves curves)
@@ -506,7 +402,7 @@ LearningCurves WithEarlierRows(const std::filesystem::path& path, LearningCurves
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);
-  if (line != Joined(curves.names, [](const std::string& name) { return name; }, ","))
+  if (line != HeaderOf(curves))
   {
     return curves;
   }
@@ -545,10 +441,9 @@ std::map<std::int64_t, std::filesystem::path> FindCheckpoints(const std::filesys
 
 std::string PairCheckpointName(std::int64_t step, std::int64_t steps)
 {
-  std::string number = std::to_string(step);
-  const std::size_t digits = std::to_string(steps).size();
-  number.insert(0, digits - std::min(digits, number.size()), '0');
-  return "step-" + number + ".safetensors";
+  const std::string number = std::to_string(step);
+  const std::size_t digits = std::max(std::to_string(steps).size(), number.size());
+  return "step-" + std::string(digits - number.size(), '0') + number + ".safetensors";
 }
 
 std::vector<std::filesystem::path> FindPairCheckpoints(const std::filesystem::path& folder)

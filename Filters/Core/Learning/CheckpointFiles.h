@@ -1,8 +1,8 @@
 #pragma once
 
+#include "Files/Tensor.h"
 #include "LearningRun.h"
-#include "Tensor.h"
-#include "Transformer.h"
+#include "Weights/Transformer.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -54,8 +54,5 @@ std::string PairCheckpointName(std::int64_t step, std::int64_t steps);
 
 /// The files with such names in a folder. None if the folder cannot be read.
 std::vector<std::filesystem::path> FindPairCheckpoints(const std::filesystem::path& folder);
-
-/// Whether a folder has the name of a checkpoint, checkpoint-N.
-bool IsCheckpointFolder(const std::filesystem::path& folder);
 
 }

@@ -1,42 +1,28 @@
 #include "LearningRecipe.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <cmath>
 #include <limits>
-#include <string>
 
 namespace atlas
 {
 namespace
 {
 
-void RequirePositive(std::int64_t value, const std::string& name)
+void RequireLeast(std::int64_t value, int least, const char* name)
 {
-  if (value < 1)
-  {
-    throw OptionError(name + ": expected at least 1, found " + std::to_string(value) + ".");
-  }
-}
-
-void RequireNotNegative(std::int64_t value, const std::string& name)
-{
-  if (value < 0)
-  {
-    throw OptionError(name + ": expected 0 or more, found " + std::to_string(value) + ".");
-  }
+  ThrowIf<OptionError>(value < least, name, ": expected ", least > 0 ? "at least 1" : "0 or more",
+    ", found ", value, ".");
 }
 
 /// What the originals of BERT and ViT have, and the options cannot change.
 void SetEncoder(TransformerConfig& config)
 {
-  RequirePositive(config.mlpDimension, "MlpDimension");
-  if (config.headDimension * config.heads != config.modelDimension)
-  {
-    throw OptionError("HeadDimension: expected ModelDimension / Heads for BERT and ViT, " +
-                      std::to_string(config.modelDimension) + " / " + std::to_string(config.heads) +
-                      ", found " + std::to_string(config.headDimension) + ".");
-  }
+  RequireLeast(config.mlpDimension, 1, "MlpDimension");
+  ThrowIf<OptionError>(config.headDimension * config.heads != config.modelDimension,
+    "HeadDimension: expected ModelDimension / Heads for BERT and ViT, ", config.modelDimension,
+    " / ", config.heads, ", found ", config.headDimension, ".");
   const bool isBert = config.input == InputKind::Tokens;
   config.architecture = isBert ? "bert" : "vit";
   config.normPlace = isBert ? NormPlace::AfterSublayer : NormPlace::BeforeSublayer;
@@ -52,14 +38,10 @@ void SetEncoder(TransformerConfig& config)
 }
 
 /// A size as the options of pairs have it.
-int ToInt(std::int64_t value, const std::string& name)
+int ToInt(std::int64_t value, const char* name)
 {
   constexpr int most = std::numeric_limits<int>::max();
-  if (value > most)
-  {
-    throw OptionError(name + ": expected at most " + std::to_string(most) + ", found " +
-                      std::to_string(value) + ".");
-  }
+  ThrowIf<OptionError>(value > most, name, ": expected at most ", most, ", found ", value, ".");
   return static_cast<int>(value);
 }
 
@@ -82,21 +64,19 @@ TrainingOptions ToPairTraining(const LearningRecipe& recipe)
   options.specialization = recipe.pairs.specialization;
   options.seed = recipe.seed;
   CheckOptions(options);
-  if (recipe.pairs.keepsWeights && recipe.pairs.model.empty())
-  {
-    throw OptionError("Model: expected a file whose weights are kept, found none.");
-  }
+  ThrowIf<OptionError>(recipe.pairs.keepsWeights && recipe.pairs.model.empty(),
+    "Model: expected a file whose weights are kept, found none.");
   return options;
 }
 
 TransformerConfig MakeConfig(const ArchitectureOptions& architecture, const LearningTask& task)
 {
-  RequirePositive(architecture.layers, "Layers");
-  RequirePositive(architecture.heads, "Heads");
-  RequirePositive(architecture.modelDimension, "ModelDimension");
-  RequireNotNegative(architecture.headDimension, "HeadDimension");
-  RequireNotNegative(architecture.mlpDimension, "MlpDimension");
-  RequireNotNegative(architecture.keyHeads, "KeyHeads");
+  RequireLeast(architecture.layers, 1, "Layers");
+  RequireLeast(architecture.heads, 1, "Heads");
+  RequireLeast(architecture.modelDimension, 1, "ModelDimension");
+  RequireLeast(architecture.headDimension, 0, "HeadDimension");
+  RequireLeast(architecture.mlpDimension, 0, "MlpDimension");
+  RequireLeast(architecture.keyHeads, 0, "KeyHeads");
   TransformerConfig config;
   config.architecture = "transformer_lens";
   config.layers = architecture.layers;
@@ -121,23 +101,14 @@ TransformerConfig MakeConfig(const ArchitectureOptions& architecture, const Lear
   {
     SetEncoder(config);
   }
-  if (config.heads % config.keyHeads != 0)
-  {
-    throw OptionError("KeyHeads: expected a divisor of Heads, " + std::to_string(config.heads) +
-                      ", found " + std::to_string(config.keyHeads) + ".");
-  }
-  if (config.headDimension < 1)
-  {
-    throw OptionError("HeadDimension: " + std::to_string(config.heads) +
-                      " heads do not fit into ModelDimension, " +
-                      std::to_string(config.modelDimension) +
-                      "; expected HeadDimension to be given, or fewer heads.");
-  }
-  if (config.position == PositionKind::Rotary && config.headDimension % 2 != 0)
-  {
-    throw OptionError("HeadDimension: expected an even number for Rotary positions, found " +
-                      std::to_string(config.headDimension) + ".");
-  }
+  ThrowIf<OptionError>(config.heads % config.keyHeads != 0,
+    "KeyHeads: expected a divisor of Heads, ", config.heads, ", found ", config.keyHeads, ".");
+  ThrowIf<OptionError>(config.headDimension < 1, "HeadDimension: ", config.heads,
+    " heads do not fit into ModelDimension, ", config.modelDimension,
+    "; expected HeadDimension to be given, or fewer heads.");
+  ThrowIf<OptionError>(config.position == PositionKind::Rotary && config.headDimension % 2 != 0,
+    "HeadDimension: expected an even number for Rotary positions, found ", config.headDimension,
+    ".");
   config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
   return config;
 }

@@ -2,7 +2,7 @@
 
 #include "LearningTask.h"
 #include "PairTrainer.h"
-#include "TransformerConfig.h"
+#include "Weights/TransformerConfig.h"
 
 #include <cstdint>
 

@@ -1,9 +1,8 @@
 #include "LearningRun.h"
 
-#include "BatchEvaluation.h"
+#include "AttentionOnly/HeadAccuracy.h"
+#include "Base/Error.h"
 #include "CheckpointFiles.h"
-#include "Error.h"
-#include "HeadAccuracy.h"
 #include "PairTrainer.h"
 #include "TransformerTrainer.h"
 
@@ -25,15 +24,12 @@ constexpr std::int64_t DefaultRows = 100;
 
 /// Throws OptionError if something happens too often; more make lists of time steps and charts
 /// slow.
-void RequireCount(
-  const std::string& name, const std::string& what, std::int64_t steps, std::int64_t every)
+void RequireCount(const char* name, const char* what, std::int64_t steps, std::int64_t every)
 {
   constexpr std::int64_t most = 100000;
-  if (every > 0 && steps / every > most)
-  {
-    throw OptionError(name + ": expected at most " + std::to_string(most) + " " + what +
-                      ", found " + std::to_string(steps / every) + "; raise it.");
-  }
+  const std::int64_t count = every > 0 ? steps / every : 0;
+  ThrowIf<OptionError>(
+    count > most, name, ": expected at most ", most, " ", what, ", found ", count, "; raise it.");
 }
 
 /// `first`, the multiples of `every` behind it, and `steps`.
@@ -48,49 +44,23 @@ std::vector<std::int64_t> EverySteps(std::int64_t first, std::int64_t steps, std
   return all;
 }
 
-/// The steps after which there is a checkpoint, and those with a row of the curves.
-struct Schedule
-{
-  std::set<std::int64_t> checkpoints;
-  std::set<std::int64_t> rows;
-
-  Schedule(std::int64_t steps, const LearningOptions& options)
-  {
-    const std::vector<std::int64_t> kept = CheckpointSteps(0, steps, options.checkpointEvery);
-    this->checkpoints.insert(kept.begin(), kept.end());
-    const std::int64_t every = options.measureEvery > 0
-                                 ? options.measureEvery
-                                 : std::max<std::int64_t>(1, steps / DefaultRows);
-    const std::vector<std::int64_t> measured = EverySteps(0, steps, every);
-    this->rows.insert(measured.begin(), measured.end());
-    this->rows.insert(this->checkpoints.begin(), this->checkpoints.end());
-  }
-};
-
 void CheckRecipe(const LearningRecipe& recipe, const LearningOptions& options)
 {
-  const auto require = [](bool isRight, const char* name, const char* expected, std::int64_t found)
-  {
-    if (!isRight)
-    {
-      throw OptionError(
-        std::string(name) + ": expected " + expected + ", found " + std::to_string(found) + ".");
-    }
-  };
-  require(recipe.steps >= 0, "Steps", "0 or more", recipe.steps);
-  require(recipe.batchSize > 0 ||
-            (recipe.batchSize == 0 && (recipe.task.kind == TaskKind::ModularAddition ||
-                                        recipe.task.kind == TaskKind::TokenPairs)),
-    "BatchSize", "at least 1, or 0 for ModularAddition and TokenPairs", recipe.batchSize);
-  require(options.checkpointEvery >= 0, "CheckpointEvery", "0 or more", options.checkpointEvery);
-  require(options.measureEvery >= 0, "MeasureEvery", "0 or more", options.measureEvery);
+  const auto requireCount = [](const char* name, std::int64_t found)
+  { ThrowIf<OptionError>(found < 0, name, ": expected 0 or more, found ", found, "."); };
+  requireCount("Steps", recipe.steps);
+  const bool takesAll =
+    recipe.task.kind == TaskKind::ModularAddition || recipe.task.kind == TaskKind::TokenPairs;
+  constexpr std::int64_t most = 1000000;
+  ThrowIf<OptionError>(recipe.batchSize < (takesAll ? 0 : 1) || recipe.batchSize > most,
+    "BatchSize: expected 1 to ", most, ", or 0 for ModularAddition and TokenPairs, found ",
+    recipe.batchSize, ".");
+  requireCount("CheckpointEvery", options.checkpointEvery);
+  requireCount("MeasureEvery", options.measureEvery);
   RequireCount("CheckpointEvery", "checkpoints", recipe.steps, options.checkpointEvery);
   RequireCount("MeasureEvery", "rows", recipe.steps, options.measureEvery);
-  if (!(recipe.initialization >= 0) || !std::isfinite(recipe.initialization))
-  {
-    throw OptionError(
-      "Initialization: expected 0 or more, found " + std::to_string(recipe.initialization) + ".");
-  }
+  ThrowIf<OptionError>(!(recipe.initialization >= 0) || !std::isfinite(recipe.initialization),
+    "Initialization: expected 0 or more, found ", recipe.initialization, ".");
 }
 
 /// A transformer that is trained on batches of its task.
@@ -110,21 +80,16 @@ public:
     if (!state.empty())
     {
       this->Trainer.SetState(state);
-      if (this->Trainer.StepCount() > recipe.steps)
-      {
-        throw OptionError("Steps: the training to continue has already done " +
-                          std::to_string(this->Trainer.StepCount()) +
-                          " steps; expected at least as many, found " +
-                          std::to_string(recipe.steps) + ".");
-      }
+      ThrowIf<OptionError>(this->StepCount() > recipe.steps,
+        "Steps: the training to continue has already done ", this->StepCount(),
+        " steps; expected at least as many, found ", recipe.steps, ".");
     }
   }
 
   std::vector<std::string> MeasureNames() const
   {
-    std::vector<std::string> names = { "Accuracy", "Held-out Loss" };
-    const std::vector<std::string> own = this->Task->MeasureNames();
-    names.insert(names.end(), own.begin(), own.end());
+    std::vector<std::string> names = this->Task->MeasureNames();
+    names.insert(names.begin(), { "Step", "Loss", "Accuracy", "Held-out Loss" });
     return names;
   }
 
@@ -138,15 +103,15 @@ public:
     return this->Trainer.Step(this->Task->MakeBatch(this->StepCount(), this->BatchSize)).loss;
   }
 
-  /// The loss, which only a step measures, and the values of MeasureNames.
+  /// The values of MeasureNames; only a step measures the loss.
   std::vector<double> Measure()
   {
     const Transformer& model = this->Trainer.GetModel();
     const BatchEvaluation heldOut = EvaluateBatch(model, this->HeldOut, this->Threads);
-    std::vector<double> values = { std::numeric_limits<double>::quiet_NaN(), heldOut.accuracy,
-      heldOut.loss };
-    const std::vector<double> own = this->Task->Measure(model, this->Threads);
-    values.insert(values.end(), own.begin(), own.end());
+    std::vector<double> values = this->Task->Measure(model, this->Threads);
+    values.insert(
+      values.begin(), { static_cast<double>(this->StepCount()),
+                        std::numeric_limits<double>::quiet_NaN(), heldOut.accuracy, heldOut.loss });
     return values;
   }
 
@@ -183,15 +148,13 @@ public:
                                    : std::optional(ReadAttentionOnlyModel(recipe.pairs.model)),
         recipe.pairs.keepsWeights)
   {
-    if (!state.empty())
-    {
-      throw OptionError("Task: expected one of a transformer to continue, found TokenPairs.");
-    }
+    ThrowIf<OptionError>(
+      !state.empty(), "Task: expected one of a transformer to continue, found TokenPairs.");
   }
 
   std::vector<std::string> MeasureNames() const
   {
-    std::vector<std::string> names = { "Accuracy", "Phase" };
+    std::vector<std::string> names = { "Step", "Loss", "Accuracy", "Phase" };
     for (int head = 0; head < this->Trainer.GetOptions().heads; ++head)
     {
       names.push_back("Accuracy Head " + std::to_string(head));
@@ -214,8 +177,8 @@ public:
   std::vector<double> Measure()
   {
     this->Last = this->Trainer.Measure();
-    std::vector<double> values = { this->Last.loss, this->Last.accuracy,
-      static_cast<double>(this->Trainer.GetPhase()) };
+    std::vector<double> values = { static_cast<double>(this->Last.step), this->Last.loss,
+      this->Last.accuracy, static_cast<double>(this->Trainer.GetPhase()) };
     const HeadAccuracies heads =
       CountCorrect(this->Trainer.GetModel(), Residual::EmbeddingPosition);
     for (const Eigen::Index correct : heads.alone)
@@ -256,12 +219,17 @@ public:
     : Trained(model)
     , Steps(steps)
     , Options(options)
-    , Times(steps, options)
   {
+    const std::vector<std::int64_t> kept = CheckpointSteps(0, steps, options.checkpointEvery);
+    this->Kept.insert(kept.begin(), kept.end());
+    const std::int64_t every = options.measureEvery > 0
+                                 ? options.measureEvery
+                                 : std::max<std::int64_t>(1, steps / DefaultRows);
+    const std::vector<std::int64_t> measured = EverySteps(0, steps, every);
+    this->Measured = this->Kept;
+    this->Measured.insert(measured.begin(), measured.end());
     this->Result.files = model.Files();
-    this->Result.curves.names = { "Step", "Loss" };
-    const std::vector<std::string> own = model.MeasureNames();
-    this->Result.curves.names.insert(this->Result.curves.names.end(), own.begin(), own.end());
+    this->Result.curves.names = model.MeasureNames();
   }
 
   LearningResult Train()
@@ -283,7 +251,8 @@ private:
   Model& Trained;
   std::int64_t Steps;
   const LearningOptions& Options;
-  Schedule Times;
+  std::set<std::int64_t> Kept;     ///< the steps after which there is a checkpoint
+  std::set<std::int64_t> Measured; ///< those with a row of the curves
   LearningResult Result;
 
   /// One step; false if that was the last one.
@@ -299,21 +268,15 @@ private:
       {
         rows.back()[1] = loss; // of the weights that were measured
       }
-      if (this->Options.progress &&
-          !this->Options.progress(static_cast<double>(step + 1) /
-                                    static_cast<double>(std::max<std::int64_t>(this->Steps, 1)),
-            loss))
-      {
-        this->Result.stopped = true;
-        return false;
-      }
+      const double done = static_cast<double>(step + 1) / static_cast<double>(this->Steps);
+      this->Result.stopped = this->Options.progress && !this->Options.progress(done, loss);
+      return !this->Result.stopped;
     }
     catch (const DivergenceError& e)
     {
       this->Result.divergence = e.what();
       return false;
     }
-    return true;
   }
 
   /// Reach after a step; false if the model gives numbers that are not finite.
@@ -322,6 +285,7 @@ private:
     try
     {
       this->Reach(this->Result.stopped || this->Trained.StepCount() == this->Steps);
+      return true;
     }
     catch (const ModelError& e)
     {
@@ -329,20 +293,17 @@ private:
                                 std::to_string(this->Trained.StepCount() - 1) + ": " + e.what();
       return false;
     }
-    return true;
   }
 
   /// Measures and keeps the model if it is time.
   void Reach(bool isEnd)
   {
     const std::int64_t step = this->Trained.StepCount();
-    if (isEnd || this->Times.rows.count(step) != 0)
+    if (isEnd || this->Measured.count(step) != 0)
     {
-      std::vector<double> row = this->Trained.Measure();
-      row.insert(row.begin(), static_cast<double>(step));
-      this->Result.curves.rows.push_back(std::move(row));
+      this->Result.curves.rows.push_back(this->Trained.Measure());
     }
-    if (isEnd || this->Times.checkpoints.count(step) != 0)
+    if (isEnd || this->Kept.count(step) != 0)
     {
       this->Result.checkpoints.push_back(this->Trained.Checkpoint());
       this->Result.state = std::make_shared<const Tensors>(this->Trained.State());

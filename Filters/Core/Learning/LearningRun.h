@@ -1,9 +1,9 @@
 #pragma once
 
-#include "AttentionOnlyModel.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "Files/Tensor.h"
 #include "LearningRecipe.h"
-#include "Tensor.h"
-#include "Transformer.h"
+#include "Weights/Transformer.h"
 
 #include <cstdint>
 #include <filesystem>

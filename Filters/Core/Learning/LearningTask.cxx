@@ -1,21 +1,12 @@
 #include "LearningTask.h"
 
-#include "BeliefStatesTask.h"
-#include "BracketsTask.h"
-#include "ColorPatchesTask.h"
-#include "Error.h"
-#include "LatticeProteinTask.h"
+#include "Base/Error.h"
+#include "Base/NamedValues.h"
+#include "Internal/ColorPictureDrawing.h"
+#include "Internal/Tasks.h"
 #include "LearningRecipe.h"
-#include "MaskedTextTask.h"
-#include "ModularAdditionTask.h"
-#include "NamedValues.h"
-#include "PointCloudTask.h"
-#include "RepeatedTokensTask.h"
-#include "SortedListTask.h"
-#include "StatisticalInductionTask.h"
-#include "TextTask.h"
-#include "VolumePatchesTask.h"
 
+#include <algorithm>
 #include <array>
 
 namespace atlas
@@ -23,15 +14,24 @@ namespace atlas
 namespace
 {
 
-constexpr std::array<Named<TaskKind>, 13> Tasks = {
-  { { "RepeatedTokens", TaskKind::RepeatedTokens }, { "Text", TaskKind::Text },
-    { "StatisticalInduction", TaskKind::StatisticalInduction },
-    { "ModularAddition", TaskKind::ModularAddition }, { "SortedList", TaskKind::SortedList },
-    { "Brackets", TaskKind::Brackets }, { "BeliefStates", TaskKind::BeliefStates },
-    { "ColorPatches", TaskKind::ColorPatches }, { "MaskedText", TaskKind::MaskedText },
-    { "LatticeProtein", TaskKind::LatticeProtein }, { "VolumePatches", TaskKind::VolumePatches },
-    { "PointCloud", TaskKind::PointCloud }, { "TokenPairs", TaskKind::TokenPairs } }
+/// A task, and how it is made where it is one of a transformer.
+struct NamedTask
+{
+  std::string_view name;
+  TaskKind value;
+  std::unique_ptr<LearningTask> (*make)(const TaskOptions&);
 };
+constexpr std::array<NamedTask, 9> Tasks = { {
+  { "RepeatedTokens", TaskKind::RepeatedTokens, MakeRepeatedTokensTask },
+  { "Text", TaskKind::Text, MakeTextTask },
+  { "StatisticalInduction", TaskKind::StatisticalInduction, MakeStatisticalInductionTask },
+  { "ModularAddition", TaskKind::ModularAddition, MakeModularAdditionTask },
+  { "BeliefStates", TaskKind::BeliefStates, MakeBeliefStatesTask },
+  { "ColorPatches", TaskKind::ColorPatches, MakeColorPatchesTask },
+  { "MaskedText", TaskKind::MaskedText, MakeMaskedTextTask },
+  { "LatticeProtein", TaskKind::LatticeProtein, MakeLatticeProteinTask },
+  { "TokenPairs", TaskKind::TokenPairs, nullptr },
+} };
 
 /// The options with the sizes of the task for those that are 0.
 TaskOptions Completed(TaskOptions options)
@@ -47,59 +47,43 @@ TaskOptions Completed(TaskOptions options)
 
 std::unique_ptr<LearningTask> MakeTask(const TaskOptions& options)
 {
-  const TaskOptions completed = Completed(options);
-  switch (completed.kind)
+  for (const NamedTask& task : Tasks)
   {
-    case TaskKind::RepeatedTokens:
-      return MakeRepeatedTokensTask(completed);
-    case TaskKind::Text:
-      return MakeTextTask(completed);
-    case TaskKind::StatisticalInduction:
-      return MakeStatisticalInductionTask(completed);
-    case TaskKind::ModularAddition:
-      return MakeModularAdditionTask(completed);
-    case TaskKind::SortedList:
-      return MakeSortedListTask(completed);
-    case TaskKind::Brackets:
-      return MakeBracketsTask(completed);
-    case TaskKind::BeliefStates:
-      return MakeBeliefStatesTask(completed);
-    case TaskKind::ColorPatches:
-      return MakeColorPatchesTask(completed);
-    case TaskKind::MaskedText:
-      return MakeMaskedTextTask(completed);
-    case TaskKind::LatticeProtein:
-      return MakeLatticeProteinTask(completed);
-    case TaskKind::VolumePatches:
-      return MakeVolumePatchesTask(completed);
-    case TaskKind::PointCloud:
-      return MakePointCloudTask(completed);
-    case TaskKind::TokenPairs:
-      break;
+    if (task.value == options.kind && task.make != nullptr)
+    {
+      return task.make(Completed(options));
+    }
   }
   throw OptionError("Task: expected one of a transformer, found TokenPairs.");
 }
 
 std::vector<std::string> LabelsOf(const TaskOptions& task)
 {
-  const bool isOfImages = task.kind == TaskKind::ColorPatches ||
-                          task.kind == TaskKind::VolumePatches || task.kind == TaskKind::PointCloud;
-  return isOfImages ? MakeTask(task)->Labels() : std::vector<std::string>();
+  return task.kind == TaskKind::ColorPatches ? ColorPictureNames() : std::vector<std::string>();
 }
 
-const std::vector<std::string>& TaskNames()
+std::vector<std::string> TaskNames()
 {
-  static const std::vector<std::string> names = []
+  std::vector<std::string> names;
+  names.reserve(std::size(Tasks));
+  for (const NamedTask& task : Tasks)
   {
-    std::vector<std::string> all;
-    all.reserve(Tasks.size());
-    for (const auto& task : Tasks)
-    {
-      all.emplace_back(task.name);
-    }
-    return all;
-  }();
+    names.emplace_back(task.name);
+  }
   return names;
+}
+
+std::string NameOf(TaskKind kind)
+{
+  return NameOf(Tasks, kind);
+}
+
+TaskKind TaskNumbered(int number)
+{
+  const auto isKind = [number](const auto& task) { return static_cast<int>(task.value) == number; };
+  ThrowIf<OptionError>(std::none_of(Tasks.begin(), Tasks.end(), isKind),
+    "Task: expected one of the list, found number ", number, ", a task of an older version.");
+  return static_cast<TaskKind>(number);
 }
 
 TaskKind ParseTask(const std::string& name)

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "TrainingBatch.h"
-#include "Transformer.h"
-#include "TransformerConfig.h"
+#include "Weights/Transformer.h"
+#include "Weights/TransformerConfig.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -14,22 +14,20 @@
 namespace atlas
 {
 
-/// What a transformer can be trained on. Each task shows a known phenomenon.
+/// What a transformer can be trained on. Each task shows a known phenomenon. The numbers are those
+/// of state files; tasks that are no more left gaps.
 enum class TaskKind
 {
   RepeatedTokens, ///< a random block of tokens, repeated: induction heads (Olsson et al. 2022)
   Text,           ///< a text file
   StatisticalInduction, ///< sequences of random Markov chains (Edelman et al. 2024)
   ModularAddition,      ///< a + b mod p: grokking (Power et al. 2022, Nanda et al. 2023)
-  SortedList,           ///< a list, then the same list sorted
-  Brackets,             ///< whether brackets are balanced
-  BeliefStates,         ///< the Mess3 process: its belief simplex (Shai et al. 2024)
+  BeliefStates = 6,     ///< the Mess3 process: its belief simplex (Shai et al. 2024)
   ColorPatches,         ///< images of gradients, stripes and shapes: a small ViT
   MaskedText,           ///< a text file with masked tokens: a small BERT
   LatticeProtein,       ///< hidden residues of a protein on a lattice: attention finds its contacts
-  VolumePatches,        ///< blocks of a volume, each of which names what the opposite block shows
-  PointCloud,           ///< points, each of which names the color of the nearest landmark
-  TokenPairs ///< the next token of each pair: the attention-only model of the torus (PairTrainer)
+  TokenPairs =
+    12 ///< the next token of each pair: the attention-only model of the torus (PairTrainer)
 };
 
 /// The settings of a task. 0 or empty: the default of the task (DefaultRecipe).
@@ -78,14 +76,11 @@ public:
 
   /// Files beside the weights by name, such as tokenizer.json or preprocessor_config.json, with
   /// which other programs and the recorder read texts or pictures, or the places of the tokens.
-  virtual std::map<std::string, std::string> Files() const = 0;
+  virtual std::map<std::string, std::string> Files() const { return {}; }
 
   /// The texts of the token ids, such as "0", ..., "52", "=", from which MakeTask's caller makes a
   /// tokenizer. Empty for images and for tasks whose Files have a tokenizer.
   virtual std::vector<std::string> TokenNames() const { return {}; }
-
-  /// The names of the classes, for images; otherwise empty.
-  virtual std::vector<std::string> Labels() const { return {}; }
 };
 
 /// Throws OptionError for an invalid option, for TokenPairs, which has no batches, and if a text is
@@ -93,11 +88,16 @@ public:
 /// FileError for the text.
 std::unique_ptr<LearningTask> MakeTask(const TaskOptions& options);
 
-/// The names of the classes of a task of images, without making its pictures; of others none.
+/// The names of the classes of a task of images; of others none.
 std::vector<std::string> LabelsOf(const TaskOptions& task);
 
 /// The names of the tasks as above, in their order.
-const std::vector<std::string>& TaskNames();
+std::vector<std::string> TaskNames();
+
+std::string NameOf(TaskKind kind);
+
+/// Throws OptionError for a number of no task.
+TaskKind TaskNumbered(int number);
 
 /// Throws OptionError with the names for another one.
 TaskKind ParseTask(const std::string& name);

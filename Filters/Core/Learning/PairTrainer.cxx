@@ -1,11 +1,11 @@
 #include "PairTrainer.h"
 
-#include "AdamW.h"
-#include "AttentionKernels.h"
-#include "Error.h"
+#include "AttentionOnly/TorusAngles.h"
+#include "Base/Error.h"
+#include "Base/Pi.h"
+#include "Internal/AdamW.h"
 #include "LearningRecipe.h"
-#include "Pi.h"
-#include "TorusAngles.h"
+#include "Numerics/AttentionKernels.h"
 
 #include <algorithm>
 #include <array>
@@ -28,19 +28,6 @@ using Eigen::VectorXd;
 using ConstRows = Map<const Rows3>;
 using ConstColumns = Map<const Columns3>;
 
-void Require(bool holds, const std::string& message)
-{
-  if (!holds)
-  {
-    throw OptionError(message);
-  }
-}
-
-std::string Found(double value)
-{
-  return ", found " + std::to_string(value) + ".";
-}
-
 /// The tensors of a head within the vector of all parameters.
 struct HeadView
 {
@@ -57,6 +44,22 @@ struct HeadView
   {
   }
 };
+
+/// Calls function(tensor) for each tensor that is trained, in the order of ParameterLayout.
+template<class Model, class Function>
+void ForTensors(Model& model, const Function& function)
+{
+  function(model.wordEmbedding);
+  function(model.positionEmbedding);
+  function(model.unembedding);
+  for (auto& head : model.heads)
+  {
+    function(head.query);
+    function(head.key);
+    function(head.value);
+    function(head.output);
+  }
+}
 
 /// A head: its two linear maps, the gradients of the loss with respect to them, and what it does
 /// with the current pair.
@@ -320,19 +323,20 @@ bool TrainingOptions::operator==(const TrainingOptions& other) const
 
 void CheckOptions(const TrainingOptions& options)
 {
-  Require(options.vocabularySize >= 1,
-    "VocabularySize: expected at least 1 token" + Found(options.vocabularySize));
-  Require(options.heads >= 1, "Heads: expected at least 1" + Found(options.heads));
-  Require(options.headDimension >= 1,
-    "HeadDimension: expected at least 1" + Found(options.headDimension));
-  Require(options.steps >= 0, "Steps: expected at least 0" + Found(options.steps));
-  Require(std::isfinite(options.learningRate) && options.learningRate > 0,
-    "LearningRate: expected a positive number" + Found(options.learningRate));
-  Require(options.batchSize >= 0, "BatchSize: expected at least 0" + Found(options.batchSize));
-  Require(options.priorDecay > 0 && options.priorDecay <= 1,
-    "PriorDecay: expected a number in (0, 1]" + Found(options.priorDecay));
-  Require(std::isfinite(options.specialization) && options.specialization >= 0,
-    "Specialization: expected at least 0" + Found(options.specialization));
+  const auto require = [](bool holds, const char* expected, double found)
+  { ThrowIf<OptionError>(!holds, expected, ", found ", found, "."); };
+  require(options.vocabularySize >= 1, "VocabularySize: expected at least 1 token",
+    options.vocabularySize);
+  require(options.heads >= 1, "Heads: expected at least 1", options.heads);
+  require(options.headDimension >= 1, "HeadDimension: expected at least 1", options.headDimension);
+  require(options.steps >= 0, "Steps: expected at least 0", options.steps);
+  require(std::isfinite(options.learningRate) && options.learningRate > 0,
+    "LearningRate: expected a positive number", options.learningRate);
+  require(options.batchSize >= 0, "BatchSize: expected at least 0", options.batchSize);
+  require(options.priorDecay > 0 && options.priorDecay <= 1,
+    "PriorDecay: expected a number in (0, 1]", options.priorDecay);
+  require(std::isfinite(options.specialization) && options.specialization >= 0,
+    "Specialization: expected at least 0", options.specialization);
 }
 
 double PairTaskBytes(const TrainingOptions& options)
@@ -362,7 +366,7 @@ PairTrainer::PairTrainer(const TrainingOptions& options, const TrainingStart& st
   }
   else
   {
-    Require(model->HasTargets(),
+    ThrowIf<OptionError>(!model->HasTargets(),
       "Model: expected the tensor 'next_token' with the next token of each pair, found none.");
     this->Tokens = model->VocabularySize();
     this->Options.vocabularySize = static_cast<int>(this->Tokens);
@@ -464,42 +468,25 @@ void PairTrainer::Initialize()
 void PairTrainer::ReadParameters(const AttentionOnlyModel& model)
 {
   double* out = this->Parameters.data();
-  const auto add = [&out](const auto& tensor)
-  { out = std::copy_n(tensor.data(), tensor.size(), out); };
-  add(model.wordEmbedding);
-  add(model.positionEmbedding);
-  add(model.unembedding);
-  for (const AttentionHead& head : model.heads)
-  {
-    add(head.query);
-    add(head.key);
-    add(head.value);
-    add(head.output);
-  }
+  ForTensors(
+    model, [&out](const auto& tensor) { out = std::copy_n(tensor.data(), tensor.size(), out); });
 }
 
 AttentionOnlyModel PairTrainer::ToModel(const VectorXd& values) const
 {
-  AttentionOnlyModel model;
-  const double* in = values.data();
-  const auto take = [&in](auto& tensor, Index rows, Index columns)
-  {
-    tensor.resize(rows, columns);
-    std::copy_n(in, rows * columns, tensor.data());
-    in += rows * columns;
-  };
   const Index d = this->Layout.dimension;
-  take(model.wordEmbedding, this->Tokens, 3);
-  take(model.positionEmbedding, 2, 3);
-  take(model.unembedding, this->Tokens, 3);
-  model.heads.resize(this->Layout.heads);
-  for (AttentionHead& head : model.heads)
-  {
-    take(head.query, d, 3);
-    take(head.key, d, 3);
-    take(head.value, d, 3);
-    take(head.output, 3, d);
-  }
+  AttentionOnlyModel model;
+  model.wordEmbedding.resize(this->Tokens, 3);
+  model.positionEmbedding.resize(2, 3);
+  model.unembedding.resize(this->Tokens, 3);
+  model.heads.assign(this->Layout.heads, { Rows3(d, 3), Rows3(d, 3), Rows3(d, 3), Columns3(3, d) });
+  const double* in = values.data();
+  ForTensors(model,
+    [&in](auto& tensor)
+    {
+      std::copy_n(in, tensor.size(), tensor.data());
+      in += tensor.size();
+    });
   model.nextToken = this->Targets;
   model.precision = DType::F64;
   model.metadata = this->Origin;
@@ -625,8 +612,8 @@ void PairTrainer::Step(TrainingState* before)
   ++this->StepsDone;
   if (!this->Parameters.allFinite())
   {
-    throw DivergenceError("the training diverged at step " + std::to_string(this->StepsDone) +
-                          " with LearningRate " + std::to_string(this->Options.learningRate) + ".");
+    throw DivergenceError("the training diverged at step ", this->StepsDone, " with LearningRate ",
+      this->Options.learningRate, ".");
   }
 }
 

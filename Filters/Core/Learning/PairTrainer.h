@@ -1,8 +1,8 @@
 #pragma once
 
-#include "AttentionOnlyModel.h"
-#include "Error.h"
-#include "NamedValues.h"
+#include "AttentionOnly/AttentionOnlyModel.h"
+#include "Base/Error.h"
+#include "Base/NamedValues.h"
 
 #include <array>
 #include <cstdint>

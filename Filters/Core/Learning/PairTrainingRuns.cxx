@@ -1,6 +1,6 @@
 #include "PairTrainingRuns.h"
 
-#include "Parallel.h"
+#include "Base/Parallel.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,40 +13,33 @@ namespace
 {
 
 /// Trains from the first step to the last, or until `goesOn`, which is called after each step,
-/// returns false. Returns whether it completed.
+/// returns false. Returns whether it completed, which it has, too, if it diverges.
 template<class GoesOn>
 bool Train(PairTrainer& trainer, TrainingRun& run, const GoesOn& goesOn)
 {
-  const auto note = [&run](const TrainingState& state)
-  {
-    run.last = state;
-    if (run.learned < 0 && state.accuracy == 1)
-    {
-      run.learned = state.step;
-    }
-  };
-  while (!trainer.IsFinished())
-  {
-    TrainingState before;
-    trainer.Step(&before);
-    note(before);
-    if (!goesOn(trainer.GetStep()))
-    {
-      return false;
-    }
-  }
-  note(trainer.Measure());
-  run.heads = CountCorrect(trainer.GetModel(), Residual::EmbeddingPosition);
-  return true;
-}
-
-/// Calls Train, and records the divergence of a training.
-template<class GoesOn>
-bool TrainOrDiverge(PairTrainer& trainer, TrainingRun& run, const GoesOn& goesOn)
-{
   try
   {
-    return Train(trainer, run, goesOn);
+    const auto note = [&run](const TrainingState& state)
+    {
+      run.last = state;
+      if (run.learned < 0 && state.accuracy == 1)
+      {
+        run.learned = state.step;
+      }
+    };
+    while (!trainer.IsFinished())
+    {
+      TrainingState before;
+      trainer.Step(&before);
+      note(before);
+      if (!goesOn(trainer.GetStep()))
+      {
+        return false;
+      }
+    }
+    note(trainer.Measure());
+    run.heads = CountCorrect(trainer.GetModel(), Residual::EmbeddingPosition);
+    return true;
   }
   catch (const DivergenceError&)
   {
@@ -92,7 +85,7 @@ std::vector<TrainingRun> RunTrainings(const std::vector<TrainingOptions>& option
         }
         return !stopped;
       };
-      isDone[i] = TrainOrDiverge(trainer, runs[i], goesOn) ? 1 : 0;
+      isDone[i] = Train(trainer, runs[i], goesOn) ? 1 : 0;
       ++done;
     });
   const auto end = std::find(isDone.begin(), isDone.end(), 0);
@@ -103,10 +96,7 @@ std::vector<TrainingRun> RunTrainings(const std::vector<TrainingOptions>& option
 std::vector<TrainingOptions> SweepOptions(
   const TrainingOptions& options, int runs, const std::vector<TrainingMode>& modes)
 {
-  if (runs < 0)
-  {
-    throw OptionError("Runs: expected at least 0, found " + std::to_string(runs) + ".");
-  }
+  ThrowIf<OptionError>(runs < 0, "Runs: expected at least 0, found ", runs, ".");
   std::vector<TrainingOptions> sweep;
   for (const TrainingMode mode : modes)
   {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "HeadAccuracy.h"
+#include "AttentionOnly/HeadAccuracy.h"
 #include "PairTrainer.h"
 
 #include <functional>

@@ -1,10 +1,10 @@
 #include "RecipeFile.h"
 
-#include "Error.h"
-#include "JsonSettings.h"
-#include "JsonText.h"
-#include "MappedFile.h"
-#include "NamedValues.h"
+#include "Base/Error.h"
+#include "Base/NamedValues.h"
+#include "Files/JsonSettings.h"
+#include "Files/JsonText.h"
+#include "Files/MappedFile.h"
 
 #include <algorithm>
 #include <array>
@@ -19,64 +19,43 @@ namespace
 
 using nlohmann::json;
 
-constexpr std::array<Named<PositionKind>, 5> Positions = { {
+/// The names of an enumeration.
+template<class Value>
+constexpr auto NamesFor = nullptr;
+template<>
+constexpr auto NamesFor<TrainingMode> = TrainingModes;
+template<>
+constexpr std::array<Named<PositionKind>, 5> NamesFor<PositionKind> = { {
   { "Learned", PositionKind::Learned },
   { "Shortformer", PositionKind::Shortformer },
   { "ALiBi", PositionKind::Alibi },
   { "Rotary", PositionKind::Rotary },
   { "None", PositionKind::None },
 } };
-constexpr std::array<Named<NormKind>, 3> Norms = { {
+template<>
+constexpr std::array<Named<NormKind>, 3> NamesFor<NormKind> = { {
   { "LayerNorm", NormKind::LayerNorm },
   { "RMS", NormKind::RmsNorm },
   { "None", NormKind::None },
 } };
-constexpr std::array<Named<Activation>, 4> Activations = { {
+template<>
+constexpr std::array<Named<Activation>, 4> NamesFor<Activation> = { {
   { "GELU", Activation::Gelu },
   { "GELUTanh", Activation::GeluTanh },
   { "ReLU", Activation::Relu },
   { "SiLU", Activation::Silu },
 } };
-constexpr std::array<Named<RateSchedule>, 2> Schedules = { {
+template<>
+constexpr std::array<Named<RateSchedule>, 2> NamesFor<RateSchedule> = { {
   { "Constant", RateSchedule::Constant },
   { "Cosine", RateSchedule::Cosine },
 } };
-constexpr std::array<Named<DecayRule>, 3> DecayRules = { {
+template<>
+constexpr std::array<Named<DecayRule>, 3> NamesFor<DecayRule> = { {
   { "Matrices", DecayRule::Matrices },
   { "Blocks", DecayRule::Blocks },
   { "All", DecayRule::All },
 } };
-
-constexpr const auto& NamesFor(TrainingMode)
-{
-  return TrainingModes;
-}
-constexpr const auto& NamesFor(PositionKind)
-{
-  return Positions;
-}
-constexpr const auto& NamesFor(NormKind)
-{
-  return Norms;
-}
-constexpr const auto& NamesFor(Activation)
-{
-  return Activations;
-}
-constexpr const auto& NamesFor(RateSchedule)
-{
-  return Schedules;
-}
-constexpr const auto& NamesFor(DecayRule)
-{
-  return DecayRules;
-}
-
-template<class Value>
-std::string NameOf(Value value)
-{
-  return NameOf(NamesFor(value), value);
-}
 
 /// The least value of a number: 0, or 1 for an integer and any positive one for another.
 enum class Least
@@ -188,45 +167,48 @@ void ForEachSetting(Recipe& recipe, const Visit& visit)
   }
 }
 
-/// Reads settings that are there; the others keep their values.
-class Reader
+/// Reads settings that are there; the others keep their values. Throws ModelError for others.
+void Read(LearningRecipe& recipe, const json& object, const Settings& settings)
 {
-public:
-  explicit Reader(const Settings& settings)
-    : All(settings)
+  std::vector<RecipeSetting> known = { { "task", "" } };
+  ForEachSetting(recipe, [&](const char* name, const auto&, Least, const char* description)
+    { known.push_back({ name, description }); });
+  for (const auto& [name, value] : object.items())
   {
+    if (FindNamed(known, name) == nullptr)
+    {
+      settings.Fail(
+        "unknown setting '" + name.substr(0, 80) + "', expected one of " + NamesOf(known) + ".");
+    }
   }
-
-  template<class Value>
-  void operator()(const char* name, Value& value, Least least, const char* /*description*/) const
+  const auto read = [&](const char* name, auto& value, Least least, const char* /*description*/)
   {
+    using Value = std::decay_t<decltype(value)>;
     const bool isPositive = least == Least::Positive;
     if constexpr (std::is_same_v<Value, bool>)
     {
-      value = this->All.Flag({ name }, value);
+      value = settings.Flag({ name }, value);
     }
     else if constexpr (std::is_integral_v<Value>)
     {
-      value = static_cast<Value>(this->All.Integer({ name }, static_cast<std::uint64_t>(value),
+      value = static_cast<Value>(settings.Integer({ name }, static_cast<std::uint64_t>(value),
         isPositive ? 1 : 0, static_cast<std::uint64_t>(std::numeric_limits<Value>::max())));
     }
     else if constexpr (std::is_same_v<Value, double>)
     {
-      value = this->All.Number({ name }, value, !isPositive);
+      value = settings.Number({ name }, value, !isPositive);
     }
     else if constexpr (std::is_enum_v<Value>)
     {
-      value = this->All.Choice({ name }, NameOf(value), NamesFor(value));
+      value = settings.Choice({ name }, NameOf(NamesFor<Value>, value), NamesFor<Value>);
     }
     else
     {
-      value = this->All.Text({ name }, value.string());
+      value = settings.Text({ name }, value.string());
     }
-  }
-
-private:
-  const Settings& All;
-};
+  };
+  ForEachSetting(recipe, read);
+}
 
 /// Whether a setting is text in JSON, by name.
 bool IsText(const LearningRecipe& recipe, const std::string& setting)
@@ -239,23 +221,6 @@ bool IsText(const LearningRecipe& recipe, const std::string& setting)
       isText = isText || (name == setting && !std::is_arithmetic_v<Value>);
     });
   return isText;
-}
-
-void RequireKnown(const LearningRecipe& recipe, const json& object, const Settings& settings)
-{
-  std::vector<RecipeSetting> known = { { "task", "" } };
-  ForEachSetting(recipe, [&](const char* name, const auto&, Least, const char* description)
-    { known.push_back({ name, description }); });
-  for (const auto& [name, value] : object.items())
-  {
-    const bool isKnown = std::any_of(known.begin(), known.end(),
-      [&key = name](const RecipeSetting& setting) { return setting.name == key; });
-    if (!isKnown)
-    {
-      settings.Fail(
-        "unknown setting '" + name.substr(0, 80) + "', expected one of " + NamesOf(known) + ".");
-    }
-  }
 }
 
 }
@@ -285,21 +250,20 @@ void SetRecipe(LearningRecipe& recipe, const std::string& setting, const std::st
   }
   const json object = { { setting, parsed } };
   const Settings settings(object, source);
-  RequireKnown(recipe, object, settings);
-  ForEachSetting(recipe, Reader(settings));
+  Read(recipe, object, settings);
 }
 
 std::string ToJson(const LearningRecipe& recipe)
 {
   nlohmann::ordered_json object;
-  object["task"] = TaskNames().at(static_cast<std::size_t>(recipe.task.kind));
+  object["task"] = NameOf(recipe.task.kind);
   ForEachSetting(recipe,
     [&](const char* name, const auto& value, Least, const char*)
     {
       using Value = std::decay_t<decltype(value)>;
       if constexpr (std::is_enum_v<Value>)
       {
-        object[name] = NameOf(value);
+        object[name] = NameOf(NamesFor<Value>, value);
       }
       else if constexpr (std::is_arithmetic_v<Value>)
       {
@@ -316,11 +280,8 @@ std::string ToJson(const LearningRecipe& recipe)
 LearningRecipe ParseRecipe(std::string_view text, const std::string& source)
 {
   const json object = ParseJson(text, source, "the recipe");
-  if (!object.is_object())
-  {
-    throw FormatError(
-      source + ": expected the recipe to be a JSON object, found " + object.type_name() + ".");
-  }
+  ThrowIf<FormatError>(!object.is_object(), source,
+    ": expected the recipe to be a JSON object, found ", object.type_name(), ".");
   const Settings settings(object, source);
   LearningRecipe recipe;
   try
@@ -331,16 +292,13 @@ LearningRecipe ParseRecipe(std::string_view text, const std::string& source)
   {
     settings.Fail(e.what());
   }
-  RequireKnown(recipe, object, settings);
-  ForEachSetting(recipe, Reader(settings));
+  Read(recipe, object, settings);
   return recipe;
 }
 
 LearningRecipe ReadRecipe(const std::filesystem::path& path)
 {
-  const MappedFile file(path);
-  LearningRecipe recipe =
-    ParseRecipe({ reinterpret_cast<const char*>(file.Data()), file.Size() }, path.string());
+  LearningRecipe recipe = ParseRecipe(ReadFile(path), path.string());
   for (std::filesystem::path* named : { &recipe.task.text, &recipe.pairs.model })
   {
     const std::filesystem::path beside = path.parent_path() / *named;

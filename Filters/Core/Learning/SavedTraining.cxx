@@ -1,25 +1,19 @@
 #include "SavedTraining.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "RecipeFile.h"
-
-#include <string>
 
 namespace atlas
 {
-
 namespace
 {
 
 LearningRecipe ReadRecipeToContinue(const std::filesystem::path& path)
 {
   LearningRecipe recipe = ReadRecipe(path);
-  if (recipe.task.kind == TaskKind::TokenPairs)
-  {
-    throw ModelError(path.string() +
-                     ": expected the task of a transformer to continue, found "
-                     "TokenPairs, which starts from a file by model and keep_weights.");
-  }
+  ThrowIf<ModelError>(recipe.task.kind == TaskKind::TokenPairs, path.string(),
+    ": expected the task of a transformer to continue, found TokenPairs, which starts from a file "
+    "by model and keep_weights.");
   return recipe;
 }
 
@@ -41,21 +35,15 @@ SavedTraining::SavedTraining(const std::filesystem::path& folder)
   const auto found = tensors.find("step");
   const double steps =
     found != tensors.end() && found->second.Count() == 1 ? found->second.At(0) : -1;
-  if (!(steps >= 0 && steps < 1e15))
-  {
-    throw ModelError((folder / TrainingStateFile).string() +
-                     ": expected the state of a training with its 'step', found none.");
-  }
+  ThrowIf<ModelError>(!(steps >= 0 && steps < 1e15), (folder / TrainingStateFile).string(),
+    ": expected the state of a training with its 'step', found none.");
   this->step = static_cast<std::int64_t>(steps);
 }
 
 void SavedTraining::RequireMoreSteps(const LearningRecipe& continued) const
 {
-  if (continued.steps <= this->step)
-  {
-    throw OptionError("Steps: expected more than the " + std::to_string(this->step) +
-                      " that are done, found " + std::to_string(continued.steps) + ".");
-  }
+  ThrowIf<OptionError>(continued.steps <= this->step, "Steps: expected more than the ", this->step,
+    " that are done, found ", continued.steps, ".");
 }
 
 }

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "Files/Safetensors.h"
 #include "LearningRecipe.h"
-#include "Safetensors.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,15 +1,14 @@
 #include "TransformerTrainer.h"
 
-#include "AdamW.h"
-#include "Error.h"
-#include "GradientPass.h"
-#include "Index.h"
-#include "LearningRandom.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Internal/AdamW.h"
+#include "Internal/GradientPass.h"
+#include "Internal/LearningRandom.h"
 
 #include <cmath>
 #include <cstring>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace atlas
@@ -19,16 +18,17 @@ namespace
 
 using Shapes = std::map<std::string, Shape>;
 
-void AddNorm(Shapes& shapes, const std::string& gain, const std::string& shift,
-  const TransformerConfig& config)
+/// A normalization by the name that its gain and shift begin with.
+void AddNorm(Shapes& shapes, const std::string& name, const TransformerConfig& config)
 {
+  const bool isEncoder = config.architecture == "bert" || config.architecture == "vit";
   if (config.norm != NormKind::None)
   {
-    shapes[gain] = { config.modelDimension };
+    shapes[name + (isEncoder ? ".weight" : ".w")] = { config.modelDimension };
   }
   if (config.norm == NormKind::LayerNorm)
   {
-    shapes[shift] = { config.modelDimension };
+    shapes[name + (isEncoder ? ".bias" : ".b")] = { config.modelDimension };
   }
 }
 
@@ -85,22 +85,22 @@ Shapes LensShapes(const TransformerConfig& config)
   }
   if (config.embeddingNorm)
   {
-    AddNorm(shapes, "embed.ln.w", "embed.ln.b", config);
+    AddNorm(shapes, "embed.ln", config);
   }
   for (std::int64_t l = 0; l < config.layers; ++l)
   {
     const std::string prefix = "blocks." + std::to_string(l) + ".";
-    AddNorm(shapes, prefix + "ln1.w", prefix + "ln1.b", config);
+    AddNorm(shapes, prefix + "ln1", config);
     AddLensAttention(shapes, prefix, config);
     if (config.mlpDimension > 0)
     {
-      AddNorm(shapes, prefix + "ln2.w", prefix + "ln2.b", config);
+      AddNorm(shapes, prefix + "ln2", config);
       AddLensMlp(shapes, prefix, config);
     }
   }
   if (config.finalNorm)
   {
-    AddNorm(shapes, "ln_final.w", "ln_final.b", config);
+    AddNorm(shapes, "ln_final", config);
   }
   if (!config.tiedUnembedding)
   {
@@ -135,12 +135,8 @@ void AddEncoderLayers(Shapes& shapes, const TransformerConfig& config)
     AddLinear(shapes, prefix + "attention.output.dense", d, all);
     AddLinear(shapes, prefix + "intermediate.dense", config.mlpDimension, d);
     AddLinear(shapes, prefix + "output.dense", d, config.mlpDimension);
-    const std::string first = isBert ? "attention.output.LayerNorm" : "layernorm_before";
-    const std::string second = isBert ? "output.LayerNorm" : "layernorm_after";
-    for (const std::string& norm : { first, second })
-    {
-      AddNorm(shapes, prefix + norm + ".weight", prefix + norm + ".bias", config);
-    }
+    AddNorm(shapes, prefix + (isBert ? "attention.output.LayerNorm" : "layernorm_before"), config);
+    AddNorm(shapes, prefix + (isBert ? "output.LayerNorm" : "layernorm_after"), config);
   }
 }
 
@@ -151,11 +147,10 @@ Shapes BertShapes(const TransformerConfig& config)
   shapes["bert.embeddings.word_embeddings.weight"] = { config.vocabulary, d };
   shapes["bert.embeddings.position_embeddings.weight"] = { config.positions, d };
   shapes["bert.embeddings.token_type_embeddings.weight"] = { config.segments, d };
-  AddNorm(shapes, "bert.embeddings.LayerNorm.weight", "bert.embeddings.LayerNorm.bias", config);
+  AddNorm(shapes, "bert.embeddings.LayerNorm", config);
   AddEncoderLayers(shapes, config);
   AddLinear(shapes, "cls.predictions.transform.dense", d, d);
-  AddNorm(shapes, "cls.predictions.transform.LayerNorm.weight",
-    "cls.predictions.transform.LayerNorm.bias", config);
+  AddNorm(shapes, "cls.predictions.transform.LayerNorm", config);
   shapes["cls.predictions.bias"] = { config.vocabulary };
   return shapes;
 }
@@ -170,20 +165,16 @@ Shapes VitShapes(const TransformerConfig& config)
   shapes[patches + ".weight"] = { d, config.channels, config.patchHeight, config.patchWidth };
   shapes[patches + ".bias"] = { d };
   AddEncoderLayers(shapes, config);
-  AddNorm(shapes, "vit.layernorm.weight", "vit.layernorm.bias", config);
+  AddNorm(shapes, "vit.layernorm", config);
   AddLinear(shapes, "classifier", config.outputVocabulary, d);
   return shapes;
-}
-
-bool EndsWith(std::string_view text, std::string_view end)
-{
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
 /// Gains are the only vectors of this name.
 bool IsGain(const std::string& name, const Shape& shape)
 {
-  return shape.size() == 1 && (EndsWith(name, ".w") || EndsWith(name, ".weight"));
+  const std::string last = name.substr(name.rfind('.') + 1);
+  return shape.size() == 1 && (last == "w" || last == "weight");
 }
 
 bool IsBias(const std::string& name)
@@ -195,13 +186,7 @@ bool IsBias(const std::string& name)
 void CheckOptimizer(const OptimizerOptions& options)
 {
   const auto require = [](bool isRight, const char* name, const char* expected, double found)
-  {
-    if (!isRight)
-    {
-      throw OptionError(
-        std::string(name) + ": expected " + expected + ", found " + std::to_string(found) + ".");
-    }
-  };
+  { ThrowIf<OptionError>(!isRight, name, ": expected ", expected, ", found ", found, "."); };
   require(options.rate > 0 && std::isfinite(options.rate), "LearningRate", "a positive number",
     options.rate);
   require(options.finalRate >= 0 && std::isfinite(options.finalRate), "FinalRate", "0 or more",
@@ -258,86 +243,28 @@ Tensors InitialWeights(const TransformerConfig& config, double scale, std::uint6
   return tensors;
 }
 
-class TransformerTrainer::Impl
+/// What a training changes, and what it needs for that.
+struct TransformerTrainer::Impl
 {
-public:
-  Impl(const TransformerConfig& config, const Tensors& weights, const OptimizerOptions& optimizer,
-    std::int64_t steps, int threads)
-    : Parameters(config, ViewsOf(weights))
-    , Pass(Parameters)
-    , Optimizer(Parameters, optimizer, steps)
-    , Options(optimizer)
-    , Steps(steps)
-    , Threads(threads)
-    , Gradient(Parameters.Size())
+  ParameterBlock<float> parameters;
+  GradientPass<float> pass;
+  AdamW<float> optimizer;
+  OptimizerOptions options;
+  std::int64_t steps;
+  int threads;
+  std::vector<float> gradient;
+
+  Impl(const TransformerConfig& config, const Tensors& weights, const OptimizerOptions& how,
+    std::int64_t stepCount, int threadCount)
+    : parameters(config, ViewsOf(weights))
+    , pass(parameters)
+    , optimizer(parameters, how, stepCount)
+    , options(how)
+    , steps(stepCount)
+    , threads(threadCount)
+    , gradient(parameters.Size())
   {
   }
-
-  TrainingStep Step(const TrainingBatch& batch)
-  {
-    TrainingStep step;
-    step.loss = this->Pass.Gradient(batch, this->Threads, this->Gradient.data());
-    step.gradientNorm = this->Optimizer.Norm(this->Gradient.data(), this->Threads);
-    step.rate = RateOf(this->Options, this->Optimizer.step, this->Steps);
-    if (!std::isfinite(step.loss) || !std::isfinite(step.gradientNorm))
-    {
-      throw DivergenceError("the training diverged in step " +
-                            std::to_string(this->Optimizer.step) +
-                            ": the loss or its gradient is not finite; expected a lower "
-                            "LearningRate or a longer Warmup.");
-    }
-    this->Optimizer.Update(
-      this->Parameters.Values(), this->Gradient.data(), step.gradientNorm, this->Threads);
-    return step;
-  }
-
-  Tensors State() const
-  {
-    Tensors state;
-    const auto add = [&](const std::string& prefix, const float* block)
-    {
-      for (auto& [name, tensor] : this->Parameters.ToTensors(block))
-      {
-        state.emplace(prefix + name, tensor);
-      }
-    };
-    add("weights.", this->Parameters.Values());
-    add("first.", this->Optimizer.first.data());
-    add("second.", this->Optimizer.second.data());
-    state.emplace("step", Tensor::FromInteger({}, { this->Optimizer.step }));
-    return state;
-  }
-
-  void SetState(const TensorViews& state)
-  {
-    const auto step = state.find("step");
-    if (step == state.end() || IsFloating(step->second.dtype) || step->second.Count() != 1)
-    {
-      throw ModelError("the state of a training: expected a tensor 'step' with one integer.");
-    }
-    const std::int64_t count = step->second.ToInteger()[0];
-    if (count < 0)
-    {
-      throw ModelError("the state of a training: expected 'step' to be 0 or more, found " +
-                       std::to_string(count) + ".");
-    }
-    const TransformerConfig& config = this->Parameters.GetConfig();
-    const ParameterBlock<float> weights(config, GroupOf(state, "weights."));
-    const ParameterBlock<float> first(config, GroupOf(state, "first."));
-    const ParameterBlock<float> second(config, GroupOf(state, "second."));
-    std::copy_n(weights.Values(), weights.Size(), this->Parameters.Values());
-    this->Optimizer.first.assign(first.Values(), first.Values() + first.Size());
-    this->Optimizer.second.assign(second.Values(), second.Values() + second.Size());
-    this->Optimizer.step = count;
-  }
-
-  ParameterBlock<float> Parameters;
-  GradientPass<float> Pass;
-  AdamW<float> Optimizer;
-  OptimizerOptions Options;
-  std::int64_t Steps;
-  int Threads;
-  std::vector<float> Gradient;
 };
 
 TransformerTrainer::TransformerTrainer(const TransformerConfig& config, const Tensors& weights,
@@ -351,32 +278,70 @@ TransformerTrainer::~TransformerTrainer() = default;
 
 TrainingStep TransformerTrainer::Step(const TrainingBatch& batch)
 {
-  return this->Data->Step(batch);
+  Impl& d = *this->Data;
+  TrainingStep step;
+  step.loss = d.pass.Gradient(batch, d.threads, d.gradient.data());
+  step.gradientNorm = d.optimizer.Norm(d.gradient.data(), d.threads);
+  step.rate = RateOf(d.options, d.optimizer.step, d.steps);
+  ThrowIf<DivergenceError>(!std::isfinite(step.loss) || !std::isfinite(step.gradientNorm),
+    "the training diverged in step ", d.optimizer.step,
+    ": the loss or its gradient is not finite; expected a lower LearningRate or a longer Warmup.");
+  d.optimizer.Update(d.parameters.Values(), d.gradient.data(), step.gradientNorm, d.threads);
+  return step;
 }
 
 const Transformer& TransformerTrainer::GetModel() const
 {
-  return this->Data->Parameters.GetModel();
+  return this->Data->parameters.GetModel();
 }
 
 Tensors TransformerTrainer::Weights() const
 {
-  return this->Data->Parameters.ToTensors(this->Data->Parameters.Values());
+  return this->Data->parameters.ToTensors(this->Data->parameters.Values());
 }
 
 std::int64_t TransformerTrainer::StepCount() const
 {
-  return this->Data->Optimizer.step;
+  return this->Data->optimizer.step;
 }
 
 Tensors TransformerTrainer::State() const
 {
-  return this->Data->State();
+  const Impl& d = *this->Data;
+  Tensors state;
+  const auto add = [&](const std::string& prefix, const float* block)
+  {
+    for (auto& [name, tensor] : d.parameters.ToTensors(block))
+    {
+      state.emplace(prefix + name, tensor);
+    }
+  };
+  add("weights.", d.parameters.Values());
+  add("first.", d.optimizer.first.data());
+  add("second.", d.optimizer.second.data());
+  state.emplace("step", Tensor::FromInteger({}, { d.optimizer.step }));
+  return state;
 }
 
 void TransformerTrainer::SetState(const TensorViews& state)
 {
-  this->Data->SetState(state);
+  Impl& d = *this->Data;
+  const auto step = state.find("step");
+  if (step == state.end() || IsFloating(step->second.dtype) || step->second.Count() != 1)
+  {
+    throw ModelError("the state of a training: expected a tensor 'step' with one integer.");
+  }
+  const std::int64_t count = step->second.ToInteger()[0];
+  ThrowIf<ModelError>(
+    count < 0, "the state of a training: expected 'step' to be 0 or more, found ", count, ".");
+  const TransformerConfig& config = d.parameters.GetConfig();
+  const ParameterBlock<float> weights(config, GroupOf(state, "weights."));
+  const ParameterBlock<float> first(config, GroupOf(state, "first."));
+  const ParameterBlock<float> second(config, GroupOf(state, "second."));
+  std::copy_n(weights.Values(), weights.Size(), d.parameters.Values());
+  d.optimizer.first.assign(first.Values(), first.Values() + first.Size());
+  d.optimizer.second.assign(second.Values(), second.Values() + second.Size());
+  d.optimizer.step = count;
 }
 
 }

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "Files/Tensor.h"
 #include "LearningRecipe.h"
-#include "Tensor.h"
 #include "TrainingBatch.h"
-#include "Transformer.h"
+#include "Weights/Transformer.h"
 
 #include <cstdint>
 #include <map>
@@ -64,7 +64,7 @@ public:
   void SetState(const TensorViews& state);
 
 private:
-  class Impl;
+  struct Impl;
   std::unique_ptr<Impl> Data;
 };
 

@@ -4,7 +4,6 @@
 #include "MatrixProduct.h"
 #include "VectorMath.h"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 

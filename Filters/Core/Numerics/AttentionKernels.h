@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionKinds.h"
+#include "Base/AttentionKinds.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "ConvexHull.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +42,7 @@ public:
       const std::string message(text, size);
       this->Free();
       throw GeometryError(
-        "unembedding: the convex hull of its rows cannot be computed; Qhull says " +
+        "unembedding: the convex hull of its rows cannot be computed; Qhull says ",
         message.substr(0, message.find('\n')));
     }
   }

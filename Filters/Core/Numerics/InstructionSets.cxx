@@ -1,12 +1,10 @@
 #include "InstructionSets.h"
 
-#include "Error.h"
-#include "Joined.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <vector>
 
 #include <hwy/highway.h>
 
@@ -27,8 +25,8 @@ std::int64_t BitsOf(const std::string& name)
       return target;
     }
   }
-  throw OptionError("Instruction set: expected one of this machine's " +
-                    Joined(targets, hwy::TargetName) + ", found '" + name + "'.");
+  throw OptionError("Instruction set: expected one of this machine's ",
+    Joined(targets, hwy::TargetName), ", found '", name, "'.");
 }
 
 std::int64_t& Chosen()

@@ -1,6 +1,5 @@
 #include "MeanDistance.h"
 
-#include <cstddef>
 #include <limits>
 
 #include <Eigen/Core>

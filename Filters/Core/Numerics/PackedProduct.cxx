@@ -1,15 +1,13 @@
 #include "PackedProduct.h"
 
-#include "Index.h"
 #include "InstructionSets.h"
+#include "ParallelBlocks.h"
 
 #include <Eigen/Core>
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 // Highway before 1.1 does not know these instructions, so they are used directly.
@@ -22,7 +20,7 @@
 #endif
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "PackedProduct.cxx"
+#define HWY_TARGET_INCLUDE "Numerics/PackedProduct.cxx"
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before this header, which is read once per target.
 #include <hwy/highway.h>
@@ -189,11 +187,6 @@ namespace
 using HWY_NAMESPACE::PassRows;
 
 constexpr std::int64_t PairWidth = 32; ///< columns of a panel of pairs
-
-std::int64_t PanelsOf(std::int64_t columns, std::int64_t width)
-{
-  return (columns + width - 1) / width;
-}
 
 /// Copies the columns of b from `first` on, as many as `width` or all that there are, to a panel
 /// [inner, width]; the others are 0.
@@ -376,9 +369,9 @@ AlignedNumbers<std::uint32_t> PairsOf(
 {
   const std::int64_t size = PairCount(inner) * PairWidth;
   AlignedNumbers<std::uint32_t> packed;
-  packed.Allocate(PanelsOf(columns, PairWidth) * size);
+  packed.Allocate(BlockCount(columns, PairWidth) * size);
   std::vector<std::uint32_t> work(b.transposed ? ToIndex(size) : 0);
-  for (std::int64_t panel = 0; panel < PanelsOf(columns, PairWidth); ++panel)
+  for (std::int64_t panel = 0; panel < BlockCount(columns, PairWidth); ++panel)
   {
     const std::int64_t first = panel * PairWidth;
     const std::int64_t count = std::min(PairWidth, columns - first);
@@ -400,7 +393,7 @@ void MultiplyPacked(const std::uint32_t* packed, std::int64_t inner, std::int64_
   std::int64_t rows, const float* from, std::int64_t stride, float* product)
 {
   const std::int64_t pairs = PairCount(inner);
-  const std::unique_ptr<std::uint32_t[]> rounded(new std::uint32_t[ToIndex(rows * pairs)]);
+  const std::unique_ptr<std::uint32_t[]> rounded(new std::uint32_t[rows * pairs]);
   for (std::int64_t row = 0; row < rows; ++row)
   {
     RoundRow(inner, from + row * stride, rounded.get() + row * pairs);
@@ -411,7 +404,7 @@ void MultiplyPacked(const std::uint32_t* packed, std::int64_t inner, std::int64_
     for (std::int64_t row = 0; row < rows; row += PassRows)
     {
       const std::int64_t passed = std::min(PassRows, rows - row);
-      PairProducts[ToIndex(passed - 1)](pairs, rounded.get() + row * pairs, columns,
+      PairProducts[passed - 1](pairs, rounded.get() + row * pairs, columns,
         product + (row * panels + panel) * PairWidth, panels * PairWidth);
     }
   }
@@ -460,12 +453,12 @@ void PackedColumns::Set(
   {
     this->Pairs = PairsOf(b, inner, columns);
     this->Width = PairWidth;
-    this->Panels = PanelsOf(columns, this->Width);
+    this->Panels = BlockCount(columns, this->Width);
     return;
   }
   InitializeTarget();
   this->Width = HWY_DYNAMIC_DISPATCH(PanelWidth)();
-  this->Panels = PanelsOf(columns, this->Width);
+  this->Panels = BlockCount(columns, this->Width);
   const std::int64_t size = this->Panels * inner * this->Width;
   if (this->Capacity < size)
   {
@@ -494,7 +487,7 @@ void PackedColumns::Multiply(
   std::vector<float> rounded;
   if (this->Products == ProductPrecision::Bfloat16)
   {
-    rounded.resize(ToIndex(rows * this->Inner));
+    rounded.resize(rows * this->Inner);
     for (std::int64_t row = 0; row < rows; ++row)
     {
       std::copy_n(from + row * stride, this->Inner, rounded.data() + row * this->Inner);

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "AttentionKinds.h"
-#include "Index.h"
+#include "Base/AttentionKinds.h"
+#include "Base/Index.h"
 #include "MatrixProduct.h"
 
 #include <cstdint>
@@ -22,7 +22,7 @@ template<class Number>
 class AlignedNumbers
 {
 public:
-  /// Replaces them by `count` others, which are not set yet. They are not from aligned operator
+  /// Reallocates `count` uninitialized elements. They are not from aligned operator
   /// new, with which recordings took 60 MiB more (measured with glibc 2.36).
   void Allocate(std::int64_t count)
   {
@@ -58,7 +58,7 @@ public:
   /// The floats between the rows of a product: the number of columns, rounded up.
   std::int64_t Stride() const { return this->Panels * this->Width; }
 
-  /// Computes product = from b, [rows, Stride()]; what is beyond the columns has no meaning.
+  /// Computes product = from b, [rows, Stride()]; padding columns are undefined.
   /// `from` is [rows, inner] with the given stride. The instruction set is that of Set. Where the
   /// machine multiplies BF16, numbers below 2^-126 count as 0.
   void Multiply(std::int64_t rows, const float* from, std::int64_t stride, float* product) const;

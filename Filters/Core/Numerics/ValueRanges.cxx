@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ValueRanges.cxx"
+#define HWY_TARGET_INCLUDE "Numerics/ValueRanges.cxx"
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before these headers, which are read once per target.
 #include <hwy/highway.h>
@@ -29,11 +29,6 @@ struct Extremes
   hn::Vec<D> least;
   hn::Vec<D> largest;
 
-  HWY_INLINE void Begin(hn::Vec<D> values)
-  {
-    this->least = values;
-    this->largest = values;
-  }
   HWY_INLINE void Add(hn::Vec<D> values)
   {
     this->least = hn::Min(this->least, values);
@@ -59,8 +54,7 @@ std::size_t NumbersOf(const Value* values, std::size_t count, ValueRanges& range
 {
   const hn::ScalableTag<Value> d;
   const std::size_t lanes = hn::Lanes(d);
-  Extremes<hn::ScalableTag<Value>> all;
-  all.Begin(hn::LoadU(d, values));
+  Extremes<hn::ScalableTag<Value>> all{ hn::LoadU(d, values), hn::LoadU(d, values) };
   std::size_t i = lanes;
   for (; i + lanes <= count; i += lanes)
   {
@@ -79,12 +73,12 @@ template<class Value>
 using TripleTag = hn::Rebind<Value, hn::ScalableTag<SquareType<Value>>>;
 
 template<class Value, class V>
-HWY_INLINE auto SquareOf(V x, V y, V z)
+HWY_INLINE auto SquareOf(const V* v)
 {
   const hn::ScalableTag<SquareType<Value>> d;
-  const auto a = hn::PromoteTo(d, x);
-  const auto b = hn::PromoteTo(d, y);
-  const auto c = hn::PromoteTo(d, z);
+  const auto a = hn::PromoteTo(d, v[0]);
+  const auto b = hn::PromoteTo(d, v[1]);
+  const auto c = hn::PromoteTo(d, v[2]);
   return hn::Add(hn::Add(hn::Mul(a, a), hn::Mul(b, b)), hn::Mul(c, c));
 }
 
@@ -94,24 +88,18 @@ std::size_t TriplesOf(const Value* values, std::size_t count, ValueRanges& range
 {
   const TripleTag<Value> d;
   const std::size_t lanes = hn::Lanes(d);
-  Extremes<TripleTag<Value>> components[3];
-  Extremes<hn::ScalableTag<SquareType<Value>>> squares;
-  hn::Vec<TripleTag<Value>> x;
-  hn::Vec<TripleTag<Value>> y;
-  hn::Vec<TripleTag<Value>> z;
-  hn::LoadInterleaved3(d, values, x, y, z);
-  components[0].Begin(x);
-  components[1].Begin(y);
-  components[2].Begin(z);
-  squares.Begin(SquareOf<Value>(x, y, z));
+  hn::Vec<TripleTag<Value>> v[3];
+  hn::LoadInterleaved3(d, values, v[0], v[1], v[2]);
+  Extremes<TripleTag<Value>> components[3] = { { v[0], v[0] }, { v[1], v[1] }, { v[2], v[2] } };
+  Extremes<hn::ScalableTag<SquareType<Value>>> squares{ SquareOf<Value>(v), SquareOf<Value>(v) };
   std::size_t i = lanes;
   for (; i + lanes <= count; i += lanes)
   {
-    hn::LoadInterleaved3(d, values + 3 * i, x, y, z);
-    components[0].Add(x);
-    components[1].Add(y);
-    components[2].Add(z);
-    squares.Add(SquareOf<Value>(x, y, z));
+    hn::LoadInterleaved3(d, values + 3 * i, v[0], v[1], v[2]);
+    components[0].Add(v[0]);
+    components[1].Add(v[1]);
+    components[2].Add(v[2]);
+    squares.Add(SquareOf<Value>(v));
   }
   for (std::size_t c = 0; c < 3; ++c)
   {

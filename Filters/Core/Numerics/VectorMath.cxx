@@ -6,53 +6,17 @@
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "VectorMath.cxx"
+#define HWY_TARGET_INCLUDE "Numerics/VectorMath.cxx"
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before these headers, which are read once per target.
-#include "VectorMath-inl.h"
+#include "Numerics/VectorMath-inl.h"
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace atlas::HWY_NAMESPACE
 {
 
-/// Applies `function` to the vectors of `x`; the last one is padded.
-template<class Function>
-void Transform(const float* x, std::size_t count, float* out, const Function& function)
-{
-  const D d;
-  const std::size_t lanes = hn::Lanes(d);
-  std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-  {
-    hn::StoreU(function(hn::LoadU(d, x + i)), d, out + i);
-  }
-  if (i < count)
-  {
-    HWY_ALIGN float rest[hn::MaxLanes(D())] = {};
-    std::copy(x + i, x + count, rest);
-    hn::Store(function(hn::Load(d, rest)), d, rest);
-    std::copy_n(rest, count - i, out + i);
-  }
-}
-
-void ExponentialOf(const float* x, std::size_t count, float* out)
-{
-  const V limit = hn::Set(D(), ExpLimit);
-  Transform(x, count, out,
-    [&](V v) HWY_ATTR
-    {
-      const V limited = hn::Max(hn::Min(v, limit), hn::Neg(limit));
-      return ZeroBelowLimit(Batch<1>{ { v } }, ExpInRange(Batch<1>{ { limited } })).v[0];
-    });
-}
-
-void LogisticOf(const float* x, std::size_t count, float* out)
-{
-  Transform(x, count, out, [](V v) HWY_ATTR { return Logistic(Batch<1>{ { v } }).v[0]; });
-}
-
-/// Calls function(vector, place) for the vectors of a row, and once for its end, padded with
+/// Calls function(vector) for the vectors of a row, and once for its end, padded with
 /// `fill`; what it returns is written back, without the padding.
 template<class Function>
 HWY_INLINE void ForRow(float* values, std::size_t count, float fill, const Function& function)
@@ -71,6 +35,12 @@ HWY_INLINE void ForRow(float* values, std::size_t count, float fill, const Funct
     hn::Store(function(hn::Load(d, rest)), d, rest);
     std::copy_n(rest, count - i, values + i);
   }
+}
+
+void LogisticOf(const float* x, std::size_t count, float* out)
+{
+  std::copy_n(x, count, out);
+  ForRow(out, count, 0, [](V v) HWY_ATTR { return Logistic(Batch<1>{ { v } }).v[0]; });
 }
 
 void MultiplyByLogisticOf(float linear, float cubic, std::size_t count, float* values)
@@ -139,16 +109,9 @@ HWY_AFTER_NAMESPACE();
 namespace atlas
 {
 
-HWY_EXPORT(ExponentialOf);
 HWY_EXPORT(LogisticOf);
 HWY_EXPORT(MultiplyByLogisticOf);
 HWY_EXPORT(SoftmaxRowOf);
-
-void Exponential(const float* x, std::size_t count, float* out)
-{
-  InitializeTarget();
-  HWY_DYNAMIC_DISPATCH(ExponentialOf)(x, count, out);
-}
 
 void Logistic(const float* x, std::size_t count, float* out)
 {

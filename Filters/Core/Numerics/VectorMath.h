@@ -6,12 +6,6 @@
 namespace atlas
 {
 
-/// out[i] = e^x[i] in single precision, for `count` numbers other than NaN. The error is at most
-/// 2.3 units in the last place for |x| <= 87.3 (tested for all floats), and at most 2 if the
-/// instruction set has fused multiply-add. Below -87.34, where e^x would be no normal number, the
-/// result is 0; above 87.3 it is that at 87.3.
-void Exponential(const float* x, std::size_t count, float* out);
-
 /// out[i] = 1 / (1 + e^-x[i]) in single precision, for `count` numbers other than NaN. The error is
 /// at most 3.6 units in the last place for x >= -87.3 (tested for all floats). Below -87.34 the
 /// result is 0.

@@ -1,7 +1,5 @@
 #include "EncodedPrompt.h"
 
-#include "Error.h"
-
 namespace atlas
 {
 
@@ -20,13 +18,9 @@ std::vector<std::string> ReadPrompts(
 std::string ReadPrompt(const std::string& text, PromptFormat format, const std::string& name)
 {
   const std::vector<std::string> prompts = ReadPrompts(text, format, name);
-  if (prompts.size() != 1)
-  {
-    throw OptionError(
-      name + ": expected one prompt, found " + std::to_string(prompts.size()) +
-      (format == PromptFormat::Lines ? " lines; set PromptFormat to OneText if it has line breaks."
-                                     : "."));
-  }
+  ThrowIf<OptionError>(prompts.size() != 1, name, ": expected one prompt, found ", prompts.size(),
+    format == PromptFormat::Lines ? " lines; set PromptFormat to OneText if it has line breaks."
+                                  : ".");
   return prompts.front();
 }
 
@@ -45,27 +39,17 @@ const Tokenizer* FindTokenizer(const OpenTransformer& model)
 EncodedPrompt EncodePrompt(const OpenTransformer& model, const std::string& text,
   const std::string& name, bool addSpecialTokens)
 {
-  try
+  const Encoding encoding =
+    AtPlace<Error>(name, [&] { return model.GetTokenizer().EncodePrompt(text, addSpecialTokens); });
+  ThrowIf<OptionError>(encoding.ids.empty(), name, ": expected a text, found no tokens.");
+  EncodedPrompt prompt;
+  prompt.labels = encoding.tokens;
+  prompt.input.tokens = { encoding.ids };
+  if (model.GetTokenizer().HasSegments())
   {
-    const Tokenizer& tokenizer = model.GetTokenizer();
-    const Encoding encoding = tokenizer.EncodePrompt(text, addSpecialTokens);
-    EncodedPrompt prompt;
-    prompt.labels = encoding.tokens;
-    prompt.input.tokens = { encoding.ids };
-    if (tokenizer.HasSegments())
-    {
-      prompt.input.segments = { { encoding.types.begin(), encoding.types.end() } };
-    }
-    if (!encoding.ids.empty())
-    {
-      return prompt;
-    }
+    prompt.input.segments = { { encoding.types.begin(), encoding.types.end() } };
   }
-  catch (const Error& e)
-  {
-    throw OptionError(name + ": " + e.what());
-  }
-  throw OptionError(name + ": expected a text, found no tokens.");
+  return prompt;
 }
 
 EncodedPrompt ParsePrompt(
@@ -73,11 +57,8 @@ EncodedPrompt ParsePrompt(
 {
   EncodedPrompt prompt;
   prompt.input.tokens = ParseIntegerLines(ids, name);
-  if (prompt.input.tokens.size() != 1)
-  {
-    throw OptionError(name + ": expected one line of token ids, found " +
-                      std::to_string(prompt.input.tokens.size()) + ".");
-  }
+  ThrowIf<OptionError>(prompt.input.tokens.size() != 1, name,
+    ": expected one line of token ids, found ", prompt.input.tokens.size(), ".");
   const Tokenizer* tokenizer = FindTokenizer(model);
   for (const std::int64_t id : prompt.input.tokens.front())
   {

@@ -1,14 +1,30 @@
 #pragma once
 
+#include "Base/Error.h"
 #include "OpenTransformer.h"
-#include "Prompts.h"
-#include "TransformerInput.h"
+#include "Preprocessing/TransformerInput.h"
+#include "Text/Prompts.h"
 
 #include <string>
 #include <vector>
 
 namespace atlas
 {
+
+/// What `call` returns. An ErrorType that it throws becomes an OptionError whose message begins
+/// with the place.
+template<class ErrorType, class Call>
+auto AtPlace(const std::string& place, const Call& call)
+{
+  try
+  {
+    return call();
+  }
+  catch (const ErrorType& e)
+  {
+    throw OptionError(place, ": ", e.what());
+  }
+}
 
 /// One sequence as the input of a model.
 struct EncodedPrompt

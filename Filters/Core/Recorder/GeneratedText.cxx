@@ -1,7 +1,7 @@
 #include "GeneratedText.h"
 
-#include "RecordingPrefix.h"
-#include "SystemLimits.h"
+#include "Base/SystemLimits.h"
+#include "Recording/RecordingPrefix.h"
 
 #include <algorithm>
 #include <string>
@@ -13,17 +13,6 @@ namespace atlas
 namespace
 {
 
-/// Where sequences begin and the last ends.
-std::vector<std::int64_t> OffsetsOf(const TransformerInput& input)
-{
-  std::vector<std::int64_t> offsets = { 0 };
-  for (const std::vector<std::int64_t>& sequence : input.tokens)
-  {
-    offsets.push_back(offsets.back() + static_cast<std::int64_t>(sequence.size()));
-  }
-  return offsets;
-}
-
 /// Cuts sequences to the time step shown if their keys are rotated otherwise by then than at the
 /// end, which LongRope does: the recording at this step is not a part of that of the whole texts.
 void CutToStep(const TransformerConfig& config, const std::vector<std::int64_t>& given,
@@ -32,15 +21,15 @@ void CutToStep(const TransformerConfig& config, const std::vector<std::int64_t>&
   const RotaryScaling& scaling = config.rotaryScaling;
   std::vector<std::string> labels;
   std::vector<std::vector<std::int64_t>> sequences;
-  bool isOther = false;
+  bool isRescaled = false;
   auto label = input.labels.begin();
   for (std::size_t s = 0; s < given.size(); ++s)
   {
     const std::vector<std::int64_t>& whole = input.input.tokens[s];
     const std::int64_t all = whole.size();
     const std::int64_t length = std::min(all, given[s] + shown);
-    isOther = isOther || (static_cast<double>(length) <= scaling.originalPositions &&
-                           static_cast<double>(all) > scaling.originalPositions);
+    isRescaled = isRescaled || (static_cast<double>(length) <= scaling.originalPositions &&
+                                 static_cast<double>(all) > scaling.originalPositions);
     sequences.emplace_back(whole.begin(), whole.begin() + length);
     if (!input.labels.empty())
     {
@@ -48,7 +37,7 @@ void CutToStep(const TransformerConfig& config, const std::vector<std::int64_t>&
       label += all;
     }
   }
-  if (isOther && scaling.kind == RotaryScaling::Kind::LongRope)
+  if (isRescaled && scaling.kind == RotaryScaling::Kind::LongRope)
   {
     input.input.tokens = std::move(sequences);
     input.labels = std::move(labels);
@@ -129,7 +118,7 @@ void GeneratedText::Extend(const std::shared_ptr<const OpenTransformer>& model,
     }
   }
   input.labels = LabelTokens(input.input.tokens, *model);
-  steps.lastOffsets = OffsetsOf(input.input);
+  steps.lastOffsets = SequenceOffsets(SequenceLengths(config, input.input));
   CutToStep(config, steps.given, steps.shown, input);
 }
 

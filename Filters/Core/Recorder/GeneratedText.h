@@ -1,10 +1,10 @@
 #pragma once
 
-#include "GenerateTokens.h"
 #include "OpenTransformer.h"
-#include "RecordTransformer.h"
 #include "RecorderInput.h"
-#include "Recording.h"
+#include "Recording/Recording.h"
+#include "Run/GenerateTokens.h"
+#include "Run/RecordTransformer.h"
 
 #include <cstdint>
 #include <memory>

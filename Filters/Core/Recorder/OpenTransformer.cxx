@@ -1,21 +1,20 @@
 #include "OpenTransformer.h"
 
-#include "Adapter.h"
-#include "CheckpointConfig.h"
-#include "CheckpointFiles.h"
-#include "Error.h"
-#include "GgufModel.h"
-#include "GgufTokenizer.h"
-#include "Joined.h"
-#include "ProcessedWeights.h"
-#include "SystemLimits.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
+#include "Base/SystemLimits.h"
+#include "EncodedPrompt.h"
+#include "Text/GgufTokenizer.h"
+#include "Weights/Adapter.h"
+#include "Weights/CheckpointConfig.h"
+#include "Weights/GgufModel.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <string_view>
 #include <tuple>
-#include <utility>
 
 namespace atlas
 {
@@ -35,7 +34,7 @@ std::vector<FileStamp> StampsOf(const std::filesystem::path& path,
 {
   std::vector<const char*> names = { ConfigFile, GenerationConfigFile, MetaConfigFile, WeightsFile,
     ShardIndexFile, TorchWeightsFile, TorchShardIndexFile, ImageProcessorFile, ProcessorFile,
-    FilmProcessorFile, AdapterConfigFile };
+    VideoProcessorFile, AdapterConfigFile };
   names.insert(names.end(), AdapterWeightsFiles.begin(), AdapterWeightsFiles.end());
   names.insert(names.end(), TokenizerFiles.begin(), TokenizerFiles.end());
   std::vector<FileStamp> stamps;
@@ -46,7 +45,7 @@ std::vector<FileStamp> StampsOf(const std::filesystem::path& path,
   for (const char* name : names)
   {
     stamps.emplace_back(folder / name);
-    if (IsCheckpointFolder(folder))
+    if (CheckpointStep(folder))
     {
       stamps.emplace_back(folder.parent_path() / name);
     }
@@ -212,9 +211,9 @@ std::shared_ptr<const OpenTransformer> OpenTransformer::Open(const std::filesyst
     const std::optional<ModelInMemory> model = kept != nullptr ? kept->Memory : std::nullopt;
     if (!model)
     {
-      throw ModelError(path.string() +
-                       ": expected a model that was trained in this session, found none; "
-                       "its training is gone or was done with other settings.");
+      throw ModelError(path.string(),
+        ": expected a model that was trained in this session, found none; its training is gone or "
+        "was done with other settings.");
     }
     open.reset(new OpenTransformer(place, *model));
   }
@@ -254,7 +253,7 @@ std::filesystem::path OpenTransformer::FolderOf(
     return this->Folder;
   }
   std::filesystem::path above = this->Folder.parent_path();
-  if (IsCheckpointFolder(this->Folder) && HasAny(above, names))
+  if (CheckpointStep(this->Folder) && HasAny(above, names))
   {
     return above;
   }
@@ -280,11 +279,9 @@ Tokenizer OpenTransformer::MakeTokenizer() const
   }
   const char* name = TokenizerFiles.front();
   const auto found = this->Memory->files->find(name);
-  if (found == this->Memory->files->end())
-  {
-    throw FileError(this->Folder.string() + ": expected a model with a tokenizer, found one " +
-                    "without; token ids can be given instead of text.");
-  }
+  ThrowIf<FileError>(found == this->Memory->files->end(), this->Folder.string(),
+    ": expected a model with a tokenizer, found one without; token ids can be given instead of "
+    "text.");
   return ParseTokenizer(found->second, this->Folder.string() + ", " + name);
 }
 
@@ -304,14 +301,21 @@ ImageProcessor OpenTransformer::MakeImageProcessor() const
            : ParseImageProcessor(found->second, this->Folder.string() + ", " + name, config);
 }
 
-const Tokenizer& OpenTransformer::GetTokenizer() const
+/// What `make` returned at the first call.
+template<class Value, class Make>
+const Value& OpenTransformer::Once(std::optional<Value>& known, const Make& make) const
 {
   const std::lock_guard<std::mutex> lock(this->Mutex);
-  if (!this->Texts)
+  if (!known)
   {
-    this->Texts = this->MakeTokenizer();
+    known = make();
   }
-  return *this->Texts;
+  return *known;
+}
+
+const Tokenizer& OpenTransformer::GetTokenizer() const
+{
+  return this->Once(this->Texts, [this] { return this->MakeTokenizer(); });
 }
 
 const Tokenizer& OpenTransformer::GetTargetTokenizer() const
@@ -321,25 +325,12 @@ const Tokenizer& OpenTransformer::GetTargetTokenizer() const
   {
     return this->GetTokenizer();
   }
-  const std::lock_guard<std::mutex> lock(this->Mutex);
-  if (!this->Targets)
-  {
-    this->Targets = ReadTargetTokenizer(this->TokenizerFolder());
-  }
-  return *this->Targets;
+  return this->Once(this->Targets, [this] { return ReadTargetTokenizer(this->TokenizerFolder()); });
 }
 
 const TokenFinder& OpenTransformer::GetTokenFinder() const
 {
-  const Tokenizer* tokenizer = nullptr;
-  try
-  {
-    tokenizer = &this->GetTokenizer();
-  }
-  catch (const Error&)
-  {
-    tokenizer = nullptr; // tokens are then known by their ids
-  }
+  const Tokenizer* tokenizer = FindTokenizer(*this); // without one tokens are known by their ids
   const std::lock_guard<std::mutex> lock(this->Mutex);
   if (!this->Finder)
   {
@@ -350,35 +341,22 @@ const TokenFinder& OpenTransformer::GetTokenFinder() const
 
 const ImageProcessor& OpenTransformer::GetImageProcessor() const
 {
-  const std::lock_guard<std::mutex> lock(this->Mutex);
-  if (!this->Processor)
-  {
-    this->Processor = this->MakeImageProcessor();
-  }
-  return *this->Processor;
+  return this->Once(this->Processor, [this] { return this->MakeImageProcessor(); });
 }
 
 const VisionProcessor& OpenTransformer::GetVisionProcessor() const
 {
-  const std::lock_guard<std::mutex> lock(this->Mutex);
-  if (!this->PicturesAmongWords)
-  {
-    constexpr std::array<const char*, 2> names = { ImageProcessorFile, ProcessorFile };
-    this->PicturesAmongWords = ReadVisionProcessor(this->FolderOf(names), this->Model.GetConfig());
-  }
-  return *this->PicturesAmongWords;
+  constexpr std::array<const char*, 2> names = { ImageProcessorFile, ProcessorFile };
+  return this->Once(this->PicturesAmongWords,
+    [&] { return ReadVisionProcessor(this->FolderOf(names), this->Model.GetConfig()); });
 }
 
-const VisionProcessor& OpenTransformer::GetFilmProcessor() const
+const VisionProcessor& OpenTransformer::GetVideoProcessor() const
 {
-  const std::lock_guard<std::mutex> lock(this->Mutex);
-  if (!this->FilmsAmongWords)
-  {
-    constexpr std::array<const char*, 3> names = { FilmProcessorFile, ImageProcessorFile,
-      ProcessorFile };
-    this->FilmsAmongWords = ReadFilmProcessor(this->FolderOf(names), this->Model.GetConfig());
-  }
-  return *this->FilmsAmongWords;
+  constexpr std::array<const char*, 3> names = { VideoProcessorFile, ImageProcessorFile,
+    ProcessorFile };
+  return this->Once(this->VideosAmongWords,
+    [&] { return ReadVideoProcessor(this->FolderOf(names), this->Model.GetConfig()); });
 }
 
 SoundProcessor OpenTransformer::GetSoundProcessor() const

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "FileStamp.h"
-#include "ImageProcessor.h"
-#include "SoundProcessor.h"
-#include "TokenFinder.h"
-#include "TokenizerFile.h"
-#include "Transformer.h"
-#include "VisionProcessor.h"
+#include "Files/FileStamp.h"
+#include "Preprocessing/SoundProcessor.h"
+#include "Preprocessing/VisionProcessor.h"
+#include "Text/TokenFinder.h"
+#include "Text/TokenizerFile.h"
+#include "Weights/ImageProcessor.h"
+#include "Weights/Transformer.h"
 
 #include <filesystem>
 #include <map>
@@ -84,8 +84,8 @@ public:
   /// The same for the pictures of a model of pictures among words. Throws as ReadVisionProcessor.
   const VisionProcessor& GetVisionProcessor() const;
 
-  /// The same for the frames of films. Throws as ReadFilmProcessor.
-  const VisionProcessor& GetFilmProcessor() const;
+  /// The same for the frames of videos. Throws as ReadVideoProcessor.
+  const VisionProcessor& GetVideoProcessor() const;
 
   /// How the encoder's sound becomes features. Throws as ReadSoundProcessor.
   SoundProcessor GetSoundProcessor() const;
@@ -108,7 +108,7 @@ private:
   mutable std::optional<TokenFinder> Finder; ///< uses the tokenizer
   mutable std::optional<ImageProcessor> Processor;
   mutable std::optional<VisionProcessor> PicturesAmongWords;
-  mutable std::optional<VisionProcessor> FilmsAmongWords;
+  mutable std::optional<VisionProcessor> VideosAmongWords;
 
   void Process(const std::filesystem::path& path);
   void SetProducts(ProductPrecision products);
@@ -116,6 +116,8 @@ private:
   std::filesystem::path FolderOf(
     const Names& names, const std::filesystem::path& weights = {}) const;
   std::filesystem::path TokenizerFolder() const;
+  template<class Value, class Make>
+  const Value& Once(std::optional<Value>& known, const Make& make) const;
   Tokenizer MakeTokenizer() const;
   ImageProcessor MakeImageProcessor() const;
   bool IsCurrent() const;

@@ -1,16 +1,13 @@
 #include "PicturePrompts.h"
 
+#include "Base/Error.h"
 #include "EncodedPrompt.h"
-#include "Error.h"
-#include "FilmText.h"
-#include "PictureFile.h"
+#include "Internal/VideoText.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -20,7 +17,7 @@ namespace
 {
 
 constexpr std::string_view ImageMarker = "<image>";
-constexpr std::string_view FilmMarker = "<video>";
+constexpr std::string_view VideoMarker = "<video>";
 
 constexpr const char* FakeToken = "<fake_token_around_image>";
 constexpr const char* GlobalToken = "<global-img>";
@@ -94,8 +91,8 @@ PicturePrompts::PicturePrompts(
   : Model(model)
   , Pixels(pixels)
   , FramesPerSecond(framesPerSecond)
-  , AreFilms(
-      !pixels.filmFrames.empty() || (!pixels.extents.empty() && pixels.extents.front().isFilm))
+  , AreVideos(
+      !pixels.videoFrames.empty() || (!pixels.extents.empty() && pixels.extents.front().isVideo))
   , Tokens(TokensOf(model.GetModel().GetConfig(), pixels))
 {
 }
@@ -103,18 +100,13 @@ PicturePrompts::PicturePrompts(
 std::int64_t PicturePrompts::TokenId() const
 {
   const VisionConfig& vision = *this->Model.GetModel().GetConfig().vision;
-  return this->AreFilms && !this->AreTiledFilms() ? vision.filmToken : vision.imageToken;
+  return this->AreVideos && !this->AreTiledVideos() ? vision.videoToken : vision.imageToken;
 }
 
 PictureSteps PicturePrompts::Steps() const
 {
-  return this->AreFilms ? this->Model.GetFilmProcessor().steps
-                        : this->Model.GetVisionProcessor().steps;
-}
-
-std::string PicturePrompts::What() const
-{
-  return this->AreFilms ? "film" : "picture";
+  return this->AreVideos ? this->Model.GetVideoProcessor().steps
+                         : this->Model.GetVisionProcessor().steps;
 }
 
 /// The spelling of the model's own token; empty if its tokenizer does not know it.
@@ -136,13 +128,9 @@ void PicturePrompts::RequireTokens(const std::vector<std::string>& tokens) const
   const Tokenizer& tokenizer = this->Model.GetTokenizer();
   for (const std::string& token : tokens)
   {
-    if (!tokenizer.IdOf(token))
-    {
-      throw OptionError("expected a tokenizer with the token '" + token +
-                        "', which a model of architecture " +
-                        this->Model.GetModel().GetConfig().architecture +
-                        " has around pictures, found none; give Token Ids instead.");
-    }
+    ThrowIf<OptionError>(!tokenizer.IdOf(token), "expected a tokenizer with the token '", token,
+      "', which a model of architecture ", this->Model.GetModel().GetConfig().architecture,
+      " has around pictures, found none; give Token Ids instead.");
   }
 }
 
@@ -150,12 +138,8 @@ void PicturePrompts::RequireTokens(const std::vector<std::string>& tokens) const
 std::string PicturePrompts::Repeated(std::int64_t count) const
 {
   const std::string token = this->OwnMarker();
-  if (token.empty())
-  {
-    throw OptionError("expected a tokenizer in which token " + std::to_string(this->TokenId()) +
-                      " stands for a part of a " + this->What() +
-                      ", found none; give Token Ids instead.");
-  }
+  ThrowIf<OptionError>(token.empty(), "expected a tokenizer in which token ", this->TokenId(),
+    " stands for a part of a ", this->What(), ", found none; give Token Ids instead.");
   std::string text;
   for (std::int64_t i = 0; i < count; ++i)
   {
@@ -192,7 +176,7 @@ std::string PicturePrompts::Tiles(std::int64_t picture) const
   return text;
 }
 
-/// A picture, or a film of any size, in the text of the model.
+/// A picture, or a video of any size, in the text of the model.
 std::string PicturePrompts::PictureText(std::int64_t picture, bool isOwnMarker) const
 {
   switch (this->Steps())
@@ -215,13 +199,13 @@ std::string PicturePrompts::PictureText(std::int64_t picture, bool isOwnMarker) 
   return this->Repeated(this->Tokens[picture]);
 }
 
-/// A film whose frames are pictures, in the text of the model.
-std::string PicturePrompts::FilmText(std::int64_t film) const
+/// A video whose frames are pictures, in the text of the model.
+std::string PicturePrompts::VideoText(std::int64_t video) const
 {
-  const std::vector<std::int64_t>& films = this->Pixels.filmFrames;
+  const std::vector<std::int64_t>& videos = this->Pixels.videoFrames;
   const std::int64_t first =
-    std::accumulate(films.begin(), films.begin() + film, std::int64_t{ 0 });
-  const std::int64_t frames = films[film];
+    std::accumulate(videos.begin(), videos.begin() + video, std::int64_t{ 0 });
+  const std::int64_t frames = videos[video];
   const auto secondsOf = [this](std::int64_t frame)
   { return static_cast<double>(frame) / this->FramesPerSecond; };
   const bool isGrid = this->Steps() == PictureSteps::Grid;
@@ -238,31 +222,21 @@ std::string PicturePrompts::FilmText(std::int64_t film) const
   return isGrid ? text : text + "\n\n";
 }
 
-/// A picture or film in the text of the model.
-std::string PicturePrompts::Written(std::int64_t number, bool isOwnMarker) const
-{
-  return this->AreTiledFilms() ? this->FilmText(number) : this->PictureText(number, isOwnMarker);
-}
-
 std::vector<std::string> PicturePrompts::Expand(
   const std::vector<std::string>& texts, const std::string& name) const
 {
-  const std::string own = this->AreTiledFilms() ? std::string() : this->OwnMarker();
-  const std::string common(this->AreFilms ? FilmMarker : ImageMarker);
+  const std::string own = this->AreTiledVideos() ? std::string() : this->OwnMarker();
+  const std::string common(this->AreVideos ? VideoMarker : ImageMarker);
   const std::vector<std::string> markers = { common, own };
   const std::string spelled = common + (own.empty() || own == common ? "" : " or " + own);
-  if (this->Count() > 0 && !this->AreFilms && CountMarkers(texts, { std::string(FilmMarker) }) > 0)
-  {
-    throw OptionError(name + ": expected the marker " + spelled +
-                      " for pictures, found <video>; set FramesPerFilm if Images are the frames of "
-                      "films.");
-  }
+  ThrowIf<OptionError>(
+    this->Count() > 0 && !this->AreVideos && CountMarkers(texts, { std::string(VideoMarker) }) > 0,
+    name, ": expected the marker ", spelled,
+    " for pictures, found <video>; set FramesPerFilm if Images are the frames of videos.");
   const std::string picture(ImageMarker);
-  if (this->AreFilms && CountMarkers(texts, { picture }) > 0)
-  {
-    throw OptionError(name + ": expected the marker " + spelled + " for films, found " + picture +
-                      "; set FramesPerFilm to 0 if Images are pictures.");
-  }
+  ThrowIf<OptionError>(this->AreVideos && CountMarkers(texts, { picture }) > 0, name,
+    ": expected the marker ", spelled, " for videos, found ", picture,
+    "; set FramesPerFilm to 0 if Images are pictures.");
   const std::int64_t found = CountMarkers(texts, markers);
   std::vector<std::string> expanded;
   if (found == 0 && this->Count() > 0 && texts.size() == 1)
@@ -275,13 +249,10 @@ std::vector<std::string> PicturePrompts::Expand(
     expanded.push_back(text + texts.front());
     return expanded;
   }
-  if (found != this->Count())
-  {
-    throw OptionError(name + ": expected a marker, " + spelled + ", for each " + this->What() +
-                      " of Images, of which there " + (this->Count() == 1 ? "is " : "are ") +
-                      std::to_string(this->Count()) + ", found " + std::to_string(found) + " in " +
-                      Counted(static_cast<std::int64_t>(texts.size()), "prompt") + ".");
-  }
+  ThrowIf<OptionError>(found != this->Count(), name, ": expected a marker, ", spelled,
+    ", for each ", this->What(), " of Images, of which there ", this->Count() == 1 ? "is " : "are ",
+    this->Count(), ", found ", found, " in ",
+    Counted(static_cast<std::int64_t>(texts.size()), "prompt"), ".");
   std::int64_t number = 0;
   for (const std::string& text : texts)
   {
@@ -317,13 +288,9 @@ void PicturePrompts::Expand(
   {
     return;
   }
-  if (found != this->Count())
-  {
-    throw OptionError(name + ": expected the token " + std::to_string(this->TokenId()) +
-                      " once for each " + this->What() + " of Images, " +
-                      std::to_string(this->Count()) + ", or for each of their tokens, " +
-                      std::to_string(all) + ", found it " + Counted(found, "time") + ".");
-  }
+  ThrowIf<OptionError>(found != this->Count(), name, ": expected the token ", this->TokenId(),
+    " once for each ", this->What(), " of Images, ", this->Count(),
+    ", or for each of their tokens, ", all, ", found it ", Counted(found, "time"), ".");
   const PictureSteps steps = this->Steps();
   const bool isPlain = steps == PictureSteps::Whole || steps == PictureSteps::AnySize;
   std::int64_t picture = 0;
@@ -358,108 +325,97 @@ namespace
 /// "40 x 30"
 std::string SidesText(std::int64_t width, std::int64_t height)
 {
-  return std::to_string(width) + " x " + std::to_string(height);
+  return Concat(width, " x ", height);
 }
 
-/// What of a picture the model does not see; empty if it sees all.
-std::string LossesOf(
-  const std::string& path, const PictureFile& file, const VisionProcessor& processor)
+/// Whether a model does not see all of a picture.
+bool IsCropped(const Picture& picture, const VisionProcessor& processor)
 {
   const ImageProcessor& image = processor.image;
-  const Picture& picture = file.picture;
-  std::string losses;
-  if (processor.steps == PictureSteps::Whole && image.crop && !processor.padsToSquare &&
-      picture.width * image.modelHeight != picture.height * image.modelWidth)
-  {
-    losses = "its " + SidesText(picture.width, picture.height) +
-             " pixels (width x height) are resized and cropped to " +
-             SidesText(image.modelWidth, image.modelHeight);
-  }
-  if (file.hasTransparency)
-  {
-    losses += std::string(losses.empty() ? "" : ", and ") + "its transparency is ignored";
-  }
-  return losses.empty() ? losses : path + ": " + losses + ".";
+  return processor.steps == PictureSteps::Whole && image.crop && !processor.padsToSquare &&
+         picture.width * image.modelHeight != picture.height * image.modelWidth;
 }
 
-/// Throws OptionError unless Images are whole films for the model.
-void CheckFilms(const std::vector<std::string>& files, std::int64_t framesPerFilm,
+/// Throws OptionError unless Images are whole videos for the model.
+void CheckVideos(const std::vector<std::string>& files, std::int64_t framesPerVideo,
   double framesPerSecond, const TransformerConfig& config)
 {
-  if (framesPerFilm == 0)
+  if (framesPerVideo == 0)
   {
     return;
   }
-  if (!ReadsFilms(config))
-  {
-    throw OptionError("FramesPerFilm: expected 0, since a model of architecture " +
-                      config.architecture + " reads no films, found " +
-                      std::to_string(framesPerFilm) + ".");
-  }
-  if (framesPerFilm < 0 || files.size() % static_cast<std::size_t>(framesPerFilm) != 0)
-  {
-    throw OptionError("FramesPerFilm: expected a number of frames that makes whole films of the " +
-                      std::to_string(files.size()) + " files of Images, found " +
-                      std::to_string(framesPerFilm) + ".");
-  }
+  ThrowIf<OptionError>(!ReadsVideos(config),
+    "FramesPerFilm: expected 0, since a model of architecture ", config.architecture,
+    " reads no videos, found ", framesPerVideo, ".");
+  ThrowIf<OptionError>(
+    framesPerVideo < 0 || files.size() % static_cast<std::size_t>(framesPerVideo) != 0,
+    "FramesPerFilm: expected a number of frames that makes whole videos of the ", files.size(),
+    " files of Images, found ", framesPerVideo, ".");
   constexpr double slowest = 1e-6; // so that the seconds of all frames are numbers
-  if (!(std::isfinite(framesPerSecond) && framesPerSecond >= slowest))
+  ThrowIf<OptionError>(!(std::isfinite(framesPerSecond) && framesPerSecond >= slowest),
+    "FramesPerSecond: expected a number of at least 0.000001, found ", framesPerSecond, ".");
+}
+
+}
+
+std::string ChangesOf(
+  const std::string& path, const PictureFile& file, const ImageProcessor& processor, bool isFitted)
+{
+  const Picture& picture = file.picture;
+  std::string changes;
+  if (isFitted)
   {
-    throw OptionError("FramesPerSecond: expected a number of at least 0.000001, found " +
-                      std::to_string(framesPerSecond) + ".");
+    changes = "its " + SidesText(picture.width, picture.height) + " pixels (width x height) are " +
+              (processor.crop ? "resized and cropped to " : "resized to ") +
+              SidesText(processor.modelWidth, processor.modelHeight);
   }
+  if (file.hasTransparency)
+  {
+    changes += std::string(changes.empty() ? "" : ", and ") + "its transparency is ignored";
+  }
+  return changes.empty() ? changes : path + ": " + changes + ".";
 }
 
-}
-
-VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_t framesPerFilm,
+VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_t framesPerVideo,
   double framesPerSecond, const OpenTransformer& model, std::vector<std::string>& warnings)
 {
   const TransformerConfig& config = model.GetModel().GetConfig();
   const auto other = std::find_if_not(files.begin(), files.end(), IsPicture);
   if (other != files.end())
   {
-    throw OptionError("Images: expected PNG or JPEG images for a model of architecture " +
-                      config.architecture + ", found " + *other + ", which is neither.");
+    throw OptionError("Images: expected PNG or JPEG images for a model of architecture ",
+      config.architecture, ", found ", *other, ", which is neither.");
   }
-  CheckFilms(files, framesPerFilm, framesPerSecond, config);
+  CheckVideos(files, framesPerVideo, framesPerSecond, config);
   VisionPixels pixels;
   if (files.empty())
   {
     return pixels;
   }
   const VisionProcessor& processor =
-    framesPerFilm == 0 ? model.GetVisionProcessor() : model.GetFilmProcessor();
+    framesPerVideo == 0 ? model.GetVisionProcessor() : model.GetVideoProcessor();
   std::vector<Picture> frames;
   for (const std::string& path : files)
   {
     const PictureFile file = ReadPicture(path);
-    const std::string losses = LossesOf(path, file, processor);
+    const std::string losses =
+      ChangesOf(path, file, processor.image, IsCropped(file.picture, processor));
     if (!losses.empty())
     {
       warnings.push_back(losses);
     }
-    try
+    frames.push_back(file.picture);
+    if (static_cast<std::int64_t>(frames.size()) < framesPerVideo)
     {
-      if (framesPerFilm == 0)
-      {
-        AddPicture(file.picture, processor, pixels);
-      }
-      else
-      {
-        frames.push_back(file.picture);
-        if (static_cast<std::int64_t>(frames.size()) < framesPerFilm)
-        {
-          continue;
-        }
-        AddFilm(frames, 1 / framesPerSecond, processor, pixels);
-        frames.clear();
-      }
+      continue;
     }
-    catch (const OptionError& e)
-    {
-      throw OptionError(path + ": " + e.what());
-    }
+    AtPlace<OptionError>(path,
+      [&]
+      {
+        return framesPerVideo == 0 ? AddPicture(frames.front(), processor, pixels)
+                                   : AddVideo(frames, 1 / framesPerSecond, processor, pixels);
+      });
+    frames.clear();
   }
   return pixels;
 }

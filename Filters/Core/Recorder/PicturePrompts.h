@@ -1,7 +1,8 @@
 #pragma once
 
+#include "Files/PictureFile.h"
 #include "OpenTransformer.h"
-#include "VisionProcessor.h"
+#include "Preprocessing/VisionProcessor.h"
 
 #include <cstdint>
 #include <string>
@@ -10,9 +11,9 @@
 namespace atlas
 {
 
-/// How the pictures, or films, among words are written in the texts of a model. A marker stands for
-/// the next one: <image>, or <video> for a film, or the spelling of the model's own token. Each
-/// becomes what the original's processor makes of it:
+/// How the pictures, or videos, among words are written in the texts of a model. A marker stands
+/// for the next one: <image>, or <video> for a video, or the spelling of the model's own token.
+/// Each becomes what the original's processor makes of it:
 ///
 /// LLaVA: an image token for each token of the picture. Qwen2-VL: the same, between
 /// <|vision_start|> and <|vision_end|> unless the marker is the model's own. InternVL: the same,
@@ -22,7 +23,7 @@ namespace atlas
 /// <fake_token_around_image><global-img> and <fake_token_around_image>; the last alone if there are
 /// no tiles.
 ///
-/// A film of Qwen2-VL is written as its picture. One of InternVL has a line "Frame1: " for each
+/// A video of Qwen2-VL is written as its picture. One of InternVL has a line "Frame1: " for each
 /// frame, followed by its picture. One of SmolVLM begins with "You are provided the following
 /// series of three frames from a 0:00:01 [H:MM:SS] video.", where the time is that of the last
 /// frame, rounded down; then come, each in a line, "Frame from 00:01:" and the picture.
@@ -32,10 +33,10 @@ public:
   /// `pixels` are those of all texts, `model` has VisionConfig, both must outlive this object.
   PicturePrompts(const OpenTransformer& model, const VisionPixels& pixels, double framesPerSecond);
 
-  /// The number of pictures, or films.
+  /// The number of pictures, or videos.
   std::int64_t Count() const
   {
-    return this->AreTiledFilms() ? this->Pixels.filmFrames.size() : this->Tokens.size();
+    return this->AreTiledVideos() ? this->Pixels.videoFrames.size() : this->Tokens.size();
   }
 
   /// The texts with the model's own tokens. Without markers the pictures come first in a single
@@ -55,27 +56,37 @@ private:
   const OpenTransformer& Model;
   const VisionPixels& Pixels;
   double FramesPerSecond = 1;
-  bool AreFilms = false;
-  std::vector<std::int64_t> Tokens; ///< of each picture; of films in tiles, of each frame
+  bool AreVideos = false;
+  std::vector<std::int64_t> Tokens; ///< of each picture; of videos in tiles, of each frame
 
-  bool AreTiledFilms() const { return !this->Pixels.filmFrames.empty(); }
+  bool AreTiledVideos() const { return !this->Pixels.videoFrames.empty(); }
   std::int64_t TokenId() const;
   PictureSteps Steps() const;
-  std::string What() const;
+  std::string What() const { return this->AreVideos ? "video" : "picture"; }
   std::string OwnMarker() const;
   std::string Repeated(std::int64_t count) const;
   std::string Tiles(std::int64_t picture) const;
   std::string PictureText(std::int64_t picture, bool isOwnMarker) const;
-  std::string FilmText(std::int64_t film) const;
-  std::string Written(std::int64_t number, bool isOwnMarker) const;
+  std::string VideoText(std::int64_t video) const;
+  /// A picture or video in the text of the model.
+  std::string Written(std::int64_t number, bool isOwnMarker) const
+  {
+    return this->AreTiledVideos() ? this->VideoText(number)
+                                  : this->PictureText(number, isOwnMarker);
+  }
   void RequireTokens(const std::vector<std::string>& tokens) const;
 };
 
-/// The pictures of files, or the films that they are frames of, as the input of a model with
-/// VisionConfig. Appends to `warnings` what it does not see of them. `framesPerFilm` 0: pictures.
+/// Says that the pixels of a picture are resized or cropped for a model, if `isFitted`, and that
+/// its transparency is ignored; empty if neither.
+std::string ChangesOf(
+  const std::string& path, const PictureFile& file, const ImageProcessor& processor, bool isFitted);
+
+/// The pictures of files, or the videos that they are frames of, as the input of a model with
+/// VisionConfig. Appends to `warnings` what it does not see of them. `framesPerVideo` 0: pictures.
 /// Throws OptionError if a file is no picture, or cannot be read as the model's processor demands,
-/// if the model reads no films, or if the frames do not make whole films.
-VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_t framesPerFilm,
+/// if the model reads no videos, or if the frames do not make whole videos.
+VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_t framesPerVideo,
   double framesPerSecond, const OpenTransformer& model, std::vector<std::string>& warnings);
 
 }

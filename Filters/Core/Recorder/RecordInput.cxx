@@ -1,15 +1,11 @@
 #include "RecordInput.h"
 
-#include "Error.h"
-#include "PatchColors.h"
-#include "RecordPictures.h"
-#include "SystemLimits.h"
+#include "Base/Error.h"
+#include "Base/SystemLimits.h"
+#include "Preprocessing/RecordPictures.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <memory>
-#include <string>
-#include <vector>
 
 namespace atlas
 {
@@ -29,35 +25,16 @@ ImageProcessor ProcessorOf(const OpenTransformer& model)
   }
 }
 
-/// Records the mean colors of patches, for views that show images as points.
-void AddPatchColors(const TransformerConfig& config, const ImageProcessor& processor,
-  const TransformerInput& input, Recording& recording)
-{
-  const std::vector<float> colors = PatchColors(input.pixels, input.images, config, processor);
-  const std::int64_t patches = config.PatchRows() * config.PatchColumns();
-  RecordedTokens& tokens = recording.tokens;
-  tokens.color = SharedMatrix::Zero(tokens.Count(), 3);
-  for (std::int64_t i = 0; i < tokens.Count(); ++i)
-  {
-    const std::size_t row = i;
-    const std::int64_t patch = tokens.row[row] * config.PatchColumns() + tokens.column[row];
-    const std::int64_t first = 3 * (tokens.sequence[row] * patches + patch);
-    for (std::int64_t c = 0; c < 3; ++c)
-    {
-      tokens.color.Row(i)[c] = tokens.row[row] < 0 ? -1 : colors[first + c];
-    }
-  }
-}
-
-/// How the pictures, or films, among words became pixels; the usual way if the model's folder does
+/// How the pictures, or videos, among words became pixels; the usual way if the model's folder does
 /// not say.
 VisionProcessor VisionProcessorOf(const OpenTransformer& model, const RecorderInput& input)
 {
   const std::vector<PatchExtent>& extents = input.input.extents;
-  const bool areFilms = !input.filmFrames.empty() || (!extents.empty() && extents.front().isFilm);
+  const bool areVideos =
+    !input.videoFrames.empty() || (!extents.empty() && extents.front().isVideo);
   try
   {
-    return areFilms ? model.GetFilmProcessor() : model.GetVisionProcessor();
+    return areVideos ? model.GetVideoProcessor() : model.GetVisionProcessor();
   }
   catch (const Error&) // without pictures it does not matter
   {
@@ -72,15 +49,15 @@ std::string TooLarge(std::size_t pictures)
          " pictures take more than 256 MiB, so only the names of their files are recorded.";
 }
 
-/// Says of which films pictures are the frames. To the model they are pictures.
-void NameFrames(const std::vector<std::int64_t>& filmFrames, std::vector<PictureContent>& contents)
+/// Says of which videos pictures are the frames. To the model they are pictures.
+void NameFrames(const std::vector<std::int64_t>& videoFrames, std::vector<PictureContent>& contents)
 {
   auto content = contents.begin();
-  for (std::size_t film = 0; film < filmFrames.size(); ++film)
+  for (std::size_t video = 0; video < videoFrames.size(); ++video)
   {
-    for (std::int64_t frame = 0; frame < filmFrames[film]; ++frame, ++content)
+    for (std::int64_t frame = 0; frame < videoFrames[video]; ++frame, ++content)
     {
-      content->picture = static_cast<std::int32_t>(film);
+      content->picture = static_cast<std::int32_t>(video);
       content->frame = static_cast<std::int32_t>(frame);
     }
   }
@@ -120,7 +97,7 @@ void AddEncoderPictures(const TransformerConfig& config, const VisionProcessor& 
   }
   else
   {
-    AddPatchColors(images, processor.image, input, *encoder);
+    tokens.color = PatchColors(input.pixels, images, processor.image, tokens);
     encoder->pictures = RecordPictures(input.pixels, images, processor.image, {}, keepsPixels);
   }
   recording.encoder = encoder;
@@ -141,7 +118,7 @@ std::string AddPicturesAmongWords(const OpenTransformer& model, const RecorderIn
   const bool fits = PictureBytes(contents) <= MaximumPictureBytes / 2; // the encoder has them, too
   recording.pictures =
     RecordPictures(input.input, config, processor, input.pictures, wantsPictures && fits);
-  NameFrames(input.filmFrames, recording.pictures.contents);
+  NameFrames(input.videoFrames, recording.pictures.contents);
   const VisionConfig& vision = *config.vision;
   recording.tokens.color = SquareColors(input.input, config, processor, recording.tokens,
     vision.merge * vision.encoder->patchHeight, vision.merge * vision.encoder->patchWidth);
@@ -164,7 +141,7 @@ std::string AddPictures(const OpenTransformer& model, const RecorderInput& input
     return {};
   }
   const ImageProcessor processor = ProcessorOf(model);
-  AddPatchColors(config, processor, input.input, recording);
+  recording.tokens.color = PatchColors(input.input.pixels, config, processor, recording.tokens);
   const bool fits = PictureBytes(config, input.input.images) <= MaximumPictureBytes;
   recording.pictures =
     RecordPictures(input.input.pixels, config, processor, input.pictures, wantsPictures && fits);
@@ -215,35 +192,6 @@ void RequireRecordingMemory(
   const MemoryEstimate memory = EstimateMemory(model, input, options);
   RequireMemory(static_cast<double>(memory.recording + memory.working), "the recording",
     "give fewer or shorter sequences, or record fewer layers or quantities.");
-}
-
-std::vector<SequenceRange> EncoderRanges(const TransformerConfig& config,
-  const TransformerInput& input, const std::vector<SequenceRange>& texts)
-{
-  std::vector<std::int64_t> first = { 0 }; // sequence of each picture, then their number
-  first.reserve(static_cast<std::size_t>(input.images) + input.extents.size() + 1);
-  for (std::int64_t image = 0; image < input.images; ++image)
-  {
-    first.push_back(first.back() + 1);
-  }
-  for (const PatchExtent& extent : input.extents)
-  {
-    first.push_back(first.back() + extent.frames);
-  }
-  const std::vector<ImageToken> tokens = ImageTokens(config, input);
-  const auto before = [&](std::int64_t text)
-  {
-    const auto token = std::find_if(
-      tokens.begin(), tokens.end(), [&](const ImageToken& one) { return one.sequence >= text; });
-    return token == tokens.end() ? first.back() : first[token->image];
-  };
-  std::vector<SequenceRange> ranges;
-  ranges.reserve(texts.size());
-  for (const SequenceRange& range : texts)
-  {
-    ranges.push_back({ before(range.first), before(range.end) });
-  }
-  return ranges;
 }
 
 Recording RecordInput(const OpenTransformer& model, const RecorderInput& input,

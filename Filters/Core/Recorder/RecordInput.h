@@ -1,13 +1,12 @@
 #pragma once
 
 #include "OpenTransformer.h"
-#include "RecordTransformer.h"
 #include "RecorderInput.h"
-#include "Recording.h"
+#include "Recording/Recording.h"
+#include "Run/RecordTransformer.h"
 
 #include <array>
 #include <string>
-#include <vector>
 
 namespace atlas
 {
@@ -35,11 +34,6 @@ void LeaveOutMissing(const Transformer& model, RecordChoice& choice);
 /// Throws as RequireMemory does if a recording does not fit into memory.
 void RequireRecordingMemory(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options);
-
-/// The sequences of the encoder that the pictures of some ranges of texts are, for a model of
-/// pictures among words.
-std::vector<SequenceRange> EncoderRanges(const TransformerConfig& config,
-  const TransformerInput& input, const std::vector<SequenceRange>& texts);
 
 /// Runs a model on an input and records it, as RecordTransformer does, with the texts of tokens or,
 /// of images with three channels, the mean colors of the patches and, if wanted and small enough,

@@ -1,17 +1,18 @@
 #include "RecorderInput.h"
 
-#include "ArrayFile.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
 #include "EncodedPrompt.h"
-#include "Error.h"
-#include "ImageProcessor.h"
-#include "Joined.h"
-#include "MappedFile.h"
-#include "PictureFile.h"
+#include "Files/ArrayFile.h"
+#include "Files/MappedFile.h"
+#include "Files/PictureFile.h"
+#include "Files/SoundFile.h"
 #include "PicturePrompts.h"
-#include "SoundFile.h"
-#include "SoundProcessor.h"
-#include "TokenizerFile.h"
-#include "UnicodeText.h"
+#include "Preprocessing/PreprocessPicture.h"
+#include "Preprocessing/SoundProcessor.h"
+#include "Text/TokenizerFile.h"
+#include "Text/UnicodeText.h"
+#include "Weights/ImageProcessor.h"
 
 #include <algorithm>
 #include <array>
@@ -63,14 +64,10 @@ void RequireOneSource(const RecorderSources& sources, bool hasPictures)
   add(!sources.imageFiles.empty() && !hasPictures, "Images");
   add(!sources.soundFiles.empty(), "Sounds");
   add(sources.table.has_value(), "the table of token ids");
-  if (found.size() > 1)
-  {
-    throw OptionError(
-      "expected one of Prompts, PromptFile, TokenIds, Images, Sounds and a table of token ids, "
-      "found " +
-      std::to_string(found.size()) + ": " +
-      Joined(found, [](const std::string& name) { return name; }) + ".");
-  }
+  ThrowIf<OptionError>(found.size() > 1,
+    "expected one of Prompts, PromptFile, TokenIds, Images, Sounds and a table of token ids, "
+    "found ",
+    found.size(), ": ", Joined(found, [](const std::string& name) { return name; }), ".");
 }
 
 /// Opens a file that is not `other`, such as a PNG or JPEG image.
@@ -82,7 +79,7 @@ ArrayFile OpenArrays(const std::string& path, const std::string& other)
   }
   catch (const FormatError& e)
   {
-    throw FormatError(std::string(e.what()) + " It is not a " + other + " either.");
+    throw FormatError(e.what(), " It is not a ", other, " either.");
   }
 }
 
@@ -105,11 +102,10 @@ std::pair<std::vector<float>, std::int64_t> ReadValues(
   if (found == entries.end() || found->second.shape.size() != wanted.shape.size() ||
       !IsFloating(found->second.dtype))
   {
-    throw ModelError(
-      path + ": expected an array '" + wanted.name + "' [" +
-      Joined(wanted.shape, [](const std::string& side) { return side; }) +
-      "] of floating type, found " +
-      (found == entries.end() ? "none" : "one of shape " + ToString(found->second.shape)) + ".");
+    throw ModelError(path, ": expected an array '", wanted.name, "' [",
+      Joined(wanted.shape, [](const std::string& side) { return side; }),
+      "] of floating type, found ",
+      found == entries.end() ? "none" : "one of shape " + ToString(found->second.shape), ".");
   }
   std::vector<float> values = ReadIntact(file,
     [&]
@@ -134,17 +130,14 @@ void ReadSounds(
   const std::vector<std::string>& paths, const OpenTransformer& model, RecorderInput& result)
 {
   const std::shared_ptr<const TransformerConfig>& encoder = model.GetModel().GetConfig().encoder;
-  if (encoder == nullptr || encoder->input != InputKind::Sound)
-  {
-    throw OptionError("Sounds: expected a model that reads sound, found one of architecture " +
-                      model.GetModel().GetConfig().architecture + ".");
-  }
+  ThrowIf<OptionError>(encoder == nullptr || encoder->input != InputKind::Sound,
+    "Sounds: expected a model that reads sound, found one of architecture ",
+    model.GetModel().GetConfig().architecture, ".");
   const auto other = std::find_if_not(paths.begin(), paths.end(), IsSound);
   if (other != paths.end() && paths.size() > 1)
   {
-    throw OptionError("Sounds: expected sounds, or one file with input_features, found " +
-                      std::to_string(paths.size()) + " files, of which " + *other +
-                      " is no sound.");
+    throw OptionError("Sounds: expected sounds, or one file with input_features, found ",
+      paths.size(), " files, of which ", *other, " is no sound.");
   }
   const SoundProcessor processor = model.GetSoundProcessor();
   TransformerInput& input = result.input;
@@ -156,22 +149,15 @@ void ReadSounds(
   for (const std::string& path : other != paths.end() ? std::vector<std::string>() : paths)
   {
     const Sound sound = ReadSound(path);
-    try
-    {
-      const std::vector<float> features = LogMelFeatures(sound, processor);
-      input.features.insert(input.features.end(), features.begin(), features.end());
-    }
-    catch (const OptionError& e)
-    {
-      throw OptionError(path + ": " + e.what());
-    }
+    const std::vector<float> features =
+      AtPlace<OptionError>(path, [&] { return LogMelFeatures(sound, processor); });
+    input.features.insert(input.features.end(), features.begin(), features.end());
     ++input.sounds;
     const auto length = static_cast<std::int64_t>(sound.samples.size());
     if (length > processor.samples)
     {
-      result.warnings.push_back(path + ": the model reads its first " +
-                                std::to_string(processor.samples / processor.rate) + " of " +
-                                std::to_string(length / processor.rate) + " seconds.");
+      result.warnings.push_back(Concat(path, ": the model reads its first ",
+        processor.samples / processor.rate, " of ", length / processor.rate, " seconds."));
     }
   }
   for (std::int64_t place = 0; place < input.sounds * encoder->positions; ++place)
@@ -184,47 +170,17 @@ void ReadSounds(
   }
 }
 
-/// "40 x 30"
-std::string ToText(std::int64_t width, std::int64_t height)
-{
-  return std::to_string(width) + " x " + std::to_string(height);
-}
-
-/// Describes how an image is changed for the model; empty if it is not.
-std::string ChangesOf(
-  const std::string& path, const PictureFile& file, const ImageProcessor& processor)
-{
-  const Picture& picture = file.picture;
-  std::string changes;
-  if (picture.width != processor.modelWidth || picture.height != processor.modelHeight)
-  {
-    changes = "its " + ToText(picture.width, picture.height) + " pixels (width x height) are " +
-              (processor.crop ? "resized and cropped to " : "resized to ") +
-              ToText(processor.modelWidth, processor.modelHeight);
-  }
-  if (file.hasTransparency)
-  {
-    changes += std::string(changes.empty() ? "" : ", and ") + "its transparency is ignored";
-  }
-  return changes.empty() ? changes : path + ": " + changes + ".";
-}
-
 void ReadPictures(
   const std::vector<std::string>& paths, const ImageProcessor& processor, RecorderInput& result)
 {
   for (const std::string& path : paths)
   {
     PictureFile file = ReadPicture(path);
-    const std::string changes = ChangesOf(path, file, processor);
-    try
-    {
-      const std::vector<float> pixels = Preprocess(std::move(file.picture), processor);
-      result.input.pixels.insert(result.input.pixels.end(), pixels.begin(), pixels.end());
-    }
-    catch (const OptionError& e)
-    {
-      throw OptionError(path + ": " + e.what());
-    }
+    const std::string changes = ChangesOf(path, file, processor,
+      file.picture.width != processor.modelWidth || file.picture.height != processor.modelHeight);
+    const std::vector<float> pixels =
+      AtPlace<OptionError>(path, [&] { return Preprocess(std::move(file.picture), processor); });
+    result.input.pixels.insert(result.input.pixels.end(), pixels.begin(), pixels.end());
     ++result.input.images;
     result.pictures.push_back(std::filesystem::absolute(path).string());
     if (!changes.empty())
@@ -241,10 +197,8 @@ void ReadImages(
   const auto other = std::find_if_not(paths.begin(), paths.end(), IsPicture);
   if (other != paths.end() && paths.size() > 1)
   {
-    throw OptionError("Images: expected PNG or JPEG images, or one file with "
-                      "pixel_values, found " +
-                      std::to_string(paths.size()) + " files, of which " + *other +
-                      " is no image.");
+    throw OptionError("Images: expected PNG or JPEG images, or one file with pixel_values, found ",
+      paths.size(), " files, of which ", *other, " is no image.");
   }
   if (other != paths.end())
   {
@@ -252,11 +206,8 @@ void ReadImages(
     return;
   }
   const TransformerConfig& config = model.GetModel().GetConfig();
-  if (config.input != InputKind::Images)
-  {
-    throw OptionError(
-      "Images: expected a model of images, found one of architecture " + config.architecture + ".");
-  }
+  ThrowIf<OptionError>(config.input != InputKind::Images,
+    "Images: expected a model of images, found one of architecture ", config.architecture, ".");
   ReadPictures(paths, model.GetImageProcessor(), result);
 }
 
@@ -266,21 +217,10 @@ void Encode(const RecorderSources& sources, const std::vector<std::string>& text
 {
   for (const std::string& text : texts)
   {
-    const std::string place =
-      name + ", prompt " + std::to_string(result.input.tokens.size() + 1) + ": ";
-    Encoding encoding;
-    try
-    {
-      encoding = tokenizer.EncodePrompt(text, sources.addSpecialTokens);
-    }
-    catch (const Error& e)
-    {
-      throw OptionError(place + e.what());
-    }
-    if (encoding.ids.empty())
-    {
-      throw OptionError(place + "expected a text, found no tokens.");
-    }
+    const std::string place = Concat(name, ", prompt ", result.input.tokens.size() + 1);
+    const Encoding encoding =
+      AtPlace<Error>(place, [&] { return tokenizer.EncodePrompt(text, sources.addSpecialTokens); });
+    ThrowIf<OptionError>(encoding.ids.empty(), place, ": expected a text, found no tokens.");
     result.input.tokens.push_back(encoding.ids);
     if (tokenizer.HasSegments())
     {
@@ -308,18 +248,13 @@ NamedTexts TextsOf(const RecorderSources& sources, std::vector<std::string>& war
   const bool isFile = sources.prompts.empty();
   NamedTexts found{ {}, isFile ? file : "Prompts" };
   const std::string kind = isFile ? std::filesystem::path(file).extension().string() : "";
-  if (kind == ".json")
-  {
-    throw OptionError(
-      file + ": expected a text with one prompt per line, or JSON lines (.jsonl), found .json.");
-  }
+  ThrowIf<OptionError>(kind == ".json", file,
+    ": expected a text with one prompt per line, or JSON lines (.jsonl), found .json.");
   const PromptFormat ofFile = kind == ".jsonl" ? PromptFormat::JsonLines : PromptFormat::Lines;
   found.texts = isFile ? ParsePrompts(ReadFile(file), ofFile, file, warnings)
                        : ParsePrompts(sources.prompts, sources.promptFormat, found.name, warnings);
-  if (found.texts.empty())
-  {
-    throw OptionError(found.name + ": expected at least one prompt, found none.");
-  }
+  ThrowIf<OptionError>(
+    found.texts.empty(), found.name, ": expected at least one prompt, found none.");
   return found;
 }
 
@@ -334,15 +269,8 @@ void ReadIds(const RecorderSources& sources, RecorderInput& result)
 std::vector<std::int64_t> EncodeTarget(const RecorderSources& sources, const std::string& text,
   std::size_t number, const OpenTransformer& model)
 {
-  std::vector<std::int64_t> ids;
-  try
-  {
-    ids = model.GetTargetTokenizer().EncodePrompt(text, sources.addSpecialTokens).ids;
-  }
-  catch (const Error& e)
-  {
-    throw OptionError("Targets, prompt " + std::to_string(number + 1) + ": " + e.what());
-  }
+  std::vector<std::int64_t> ids = AtPlace<Error>(Concat("Targets, prompt ", number + 1),
+    [&] { return model.GetTargetTokenizer().EncodePrompt(text, sources.addSpecialTokens).ids; });
   const std::vector<std::int64_t>& ends = model.GetModel().GetConfig().endTokens;
   if (!ids.empty() && std::find(ends.begin(), ends.end(), ids.back()) != ends.end())
   {
@@ -375,11 +303,8 @@ Sequences ReadTargets(const RecorderSources& sources, const OpenTransformer& mod
     targets = ParseIntegerLines(
       Joined(texts, [](const std::string& text) { return text; }, "\n"), "Targets");
   }
-  if (targets.size() != count)
-  {
-    throw OptionError("Targets: expected one of each of the " + std::to_string(count) +
-                      " sequences, found " + std::to_string(targets.size()) + ".");
-  }
+  ThrowIf<OptionError>(targets.size() != count, "Targets: expected one of each of the ", count,
+    " sequences, found ", targets.size(), ".");
   return targets;
 }
 
@@ -389,24 +314,17 @@ void AddTargets(const RecorderSources& sources, const OpenTransformer& model, Re
   const TransformerConfig& config = model.GetModel().GetConfig();
   if (config.encoder == nullptr)
   {
-    if (!sources.targets.empty())
-    {
-      throw OptionError("Targets: expected a model with an encoder and a decoder, found one of "
-                        "architecture " +
-                        config.architecture + ".");
-    }
+    ThrowIf<OptionError>(!sources.targets.empty(),
+      "Targets: expected a model with an encoder and a decoder, found one of architecture ",
+      config.architecture, ".");
     return;
   }
-  if (config.decoderStart < 0)
-  {
-    throw OptionError("expected a token with which targets begin, decoder_start_token_id of "
-                      "config.json, found none in the vocabulary.");
-  }
+  ThrowIf<OptionError>(config.decoderStart < 0,
+    "expected a token with which targets begin, decoder_start_token_id of "
+    "config.json, found none in the vocabulary.");
   const bool isSound = config.encoder->input == InputKind::Sound;
-  if (isSound && !result.input.tokens.empty())
-  {
-    throw OptionError("expected Sounds for a model that reads sound, found texts or token ids.");
-  }
+  ThrowIf<OptionError>(isSound && !result.input.tokens.empty(),
+    "expected Sounds for a model that reads sound, found texts or token ids.");
   result.input.source = std::move(result.input.tokens);
   result.input.tokens = ReadTargets(
     sources, model, isSound ? result.input.sounds : result.input.source.size(), result.warnings);
@@ -451,13 +369,9 @@ void RequirePositions(const TransformerConfig& config, const RecorderInput& resu
   for (std::size_t s = 0; positions > 0 && s < result.input.tokens.size(); ++s)
   {
     const auto length = static_cast<std::int64_t>(result.input.tokens[s].size());
-    if (length > positions)
-    {
-      throw OptionError("sequence " + std::to_string(s) + " has " + std::to_string(length) +
-                        " tokens, " + std::to_string(length - positions) + " more than the " +
-                        std::to_string(positions) +
-                        " positions of the model; shorten it, or set MaximumLength to cut it off.");
-    }
+    ThrowIf<OptionError>(length > positions, "sequence ", s, " has ", length, " tokens, ",
+      length - positions, " more than the ", positions,
+      " positions of the model; shorten it, or set MaximumLength to cut it off.");
   }
 }
 
@@ -469,12 +383,8 @@ void RequirePictures(const PicturePrompts& pictures, const std::vector<std::int6
   for (std::size_t s = 0; s < expected.size(); ++s)
   {
     const std::int64_t found = pictures.CountTokens(result.input.tokens[s]);
-    if (found != expected[s])
-    {
-      throw OptionError("sequence " + std::to_string(s) + ": expected " +
-                        std::to_string(expected[s]) + " image tokens, found " +
-                        std::to_string(found) + reason);
-    }
+    ThrowIf<OptionError>(found != expected[s], "sequence ", s, ": expected ", expected[s],
+      " image tokens, found ", found, reason);
   }
 }
 
@@ -484,16 +394,14 @@ void ReadWords(const RecorderSources& sources, const OpenTransformer& model, Rec
   const bool hasTexts = HasTexts(sources);
   if (!hasTexts && sources.tokenIds.empty() && !sources.table)
   {
-    if (!sources.imageFiles.empty())
-    {
-      throw OptionError("expected Prompts, PromptFile, TokenIds or a table of token ids beside "
-                        "Images for a model of architecture " +
-                        model.GetModel().GetConfig().architecture + ", found none.");
-    }
+    ThrowIf<OptionError>(!sources.imageFiles.empty(),
+      "expected Prompts, PromptFile, TokenIds or a table of token ids beside Images for a model of "
+      "architecture ",
+      model.GetModel().GetConfig().architecture, ", found none.");
     return;
   }
   VisionPixels pixels = ReadVisionPixels(
-    sources.imageFiles, sources.framesPerFilm, sources.framesPerSecond, model, result.warnings);
+    sources.imageFiles, sources.framesPerVideo, sources.framesPerSecond, model, result.warnings);
   const PicturePrompts pictures(model, pixels, sources.framesPerSecond);
   if (hasTexts)
   {
@@ -519,7 +427,7 @@ void ReadWords(const RecorderSources& sources, const OpenTransformer& model, Rec
   {
     result.pictures.push_back(std::filesystem::absolute(file).string());
   }
-  result.filmFrames = pixels.filmFrames;
+  result.videoFrames = pixels.videoFrames;
   result.input.pixels = std::move(pixels.pixels);
   result.input.images = pixels.images;
   result.input.tiles = std::move(pixels.tiles);
@@ -551,12 +459,10 @@ RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer&
     result.labels = LabelTokens(result.input.tokens, model);
     return result;
   }
-  if (sources.framesPerFilm != 0)
-  {
-    throw OptionError("FramesPerFilm: expected 0, since a model of architecture " +
-                      model.GetModel().GetConfig().architecture + " reads no films, found " +
-                      std::to_string(sources.framesPerFilm) + ".");
-  }
+  ThrowIf<OptionError>(sources.framesPerVideo != 0,
+    "FramesPerFilm: expected 0, since a model of architecture ",
+    model.GetModel().GetConfig().architecture, " reads no videos, found ", sources.framesPerVideo,
+    ".");
   if (!sources.imageFiles.empty())
   {
     ReadImages(sources.imageFiles, model, result);

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "OpenTransformer.h"
-#include "Prompts.h"
-#include "TransformerInput.h"
+#include "Preprocessing/TransformerInput.h"
+#include "Text/Prompts.h"
 
 #include <cstdint>
 #include <optional>
@@ -29,10 +29,10 @@ struct RecorderSources
                        ///< as promptFormat says: texts or, if the source is token ids or the model
                        ///< has no tokenizer for sound, token ids
   bool addSpecialTokens = true;
-  std::int64_t maximumLength = 0; ///< 0: no limit
-  std::int64_t framesPerFilm = 0; ///< number of consecutive imageFiles that make up a film; 0: each
-                                  ///< file is a picture
-  double framesPerSecond = 2;     ///< of films
+  std::int64_t maximumLength = 0;  ///< 0: no limit
+  std::int64_t framesPerVideo = 0; ///< number of consecutive imageFiles that make up a video; 0:
+                                   ///< each file is a picture
+  double framesPerSecond = 2;      ///< of videos
   PromptFormat promptFormat = PromptFormat::Lines; ///< of prompts and targets
 };
 
@@ -44,7 +44,7 @@ struct RecorderInput
   std::vector<std::string> sourceLabels; ///< the same of the source of a model with an encoder
   std::vector<std::string> pictures;     ///< the files of the images or frames, if they are
                                          ///< pictures
-  std::vector<std::int64_t> filmFrames;  ///< as in VisionPixels
+  std::vector<std::int64_t> videoFrames; ///< as in VisionPixels
   std::vector<std::string> warnings;
 
   bool IsEmpty() const { return this->input.tokens.empty() && this->input.images == 0; }

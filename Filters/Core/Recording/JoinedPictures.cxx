@@ -1,6 +1,6 @@
 #include "JoinedPictures.h"
 
-#include "Index.h"
+#include "Base/Index.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,9 +10,6 @@ namespace atlas
 {
 namespace
 {
-
-/// Values of tokens in memory at a time.
-constexpr std::int64_t ValuesAtOnce = std::int64_t{ 1 } << 24U;
 
 /// The picture of a token; -1 for a word.
 std::int32_t PictureOf(const Recording& recording, std::int64_t row)
@@ -35,21 +32,6 @@ std::string NameOf(const Recording& recording, std::int64_t begin, std::int64_t 
   return i < tokens.text.size()
            ? tokens.text[i]
            : std::to_string(i < tokens.id.size() ? tokens.id[i] : tokens.position[i]);
-}
-
-/// The tokens of a recording of words.
-void AddWords(
-  const Recording& recording, std::int64_t sequence, const JoinedWords& words, Recording& joined)
-{
-  const std::int64_t begin = recording.sequenceOffsets[sequence];
-  for (std::int64_t w = 0; w < words.Count(); ++w)
-  {
-    joined.tokens.sequence.push_back(0);
-    joined.tokens.position.push_back(static_cast<std::int32_t>(w));
-    joined.tokens.text.push_back(
-      NameOf(recording, begin + words.first[w], words.first[w + 1] - words.first[w]));
-  }
-  joined.sequenceOffsets = { 0, words.Count() };
 }
 
 }
@@ -81,22 +63,25 @@ Recording JoinAttention(const Recording& recording, AttentionRows rows, const Jo
   joined.architecture = recording.architecture;
   joined.mask = recording.mask;
   joined.layerCount = recording.layerCount;
-  AddWords(recording, rows.sequence, words, joined);
+  const std::int64_t begin = recording.sequenceOffsets[rows.sequence];
+  for (std::int64_t w = 0; w < words.Count(); ++w)
+  {
+    joined.tokens.sequence.push_back(0);
+    joined.tokens.position.push_back(static_cast<std::int32_t>(w));
+    joined.tokens.text.push_back(
+      NameOf(recording, begin + words.first[w], words.first[w + 1] - words.first[w]));
+  }
+  joined.sequenceOffsets = { 0, words.Count() };
   RecordedLayer& layer = joined.layers.emplace_back();
   layer.index = static_cast<std::int32_t>(rows.layer);
-  const bool isAttention =
-    rows.quantity == AttentionQuantity::Weights || rows.quantity == AttentionQuantity::Rollout;
-  if (isAttention && HasSinks(recording, rows.layer, rows.quantity))
+  if (HasSinks(recording, rows.layer, rows.quantity))
   {
     layer.sinks = { 0 };
   }
   const std::int64_t length = words.first.back();
   const std::int64_t count = words.Count();
   const SharedMatrix weights = SharedMatrix::Zero(count, count);
-  const std::int64_t step =
-    std::max(
-      ValuesAtOnce / std::max<std::int64_t>(length, 1) / QueriesPerBlock, std::int64_t{ 1 }) *
-    QueriesPerBlock;
+  const std::int64_t step = QueriesAtOnce(length);
   std::vector<float> values(ToIndex(std::min(step, length)) * ToIndex(length));
   std::vector<double> sums(ToIndex(count), 0);
   std::int64_t word = 0;

@@ -1,7 +1,7 @@
 #include "PatchAttention.h"
 
-#include "Error.h"
-#include "Index.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
 
 #include <algorithm>
 #include <array>
@@ -15,9 +15,6 @@ namespace atlas
 {
 namespace
 {
-
-/// Weights in memory at a time: those of all queries of up to 4,096 tokens, as Rollout prefers.
-constexpr std::int64_t WeightsInMemory = std::int64_t{ 1 } << 24U;
 
 /// Throws if two tokens are the same patch.
 void RequireDistinct(const PatchGrid& grid)
@@ -35,21 +32,8 @@ void RequireDistinct(const PatchGrid& grid)
   if (twice != places.end())
   {
     const auto& [picture, row, column] = *twice;
-    throw ModelError("expected a token per patch, found two of row " + std::to_string(row) +
-                     ", column " + std::to_string(column) +
-                     (grid.picture.empty() ? "." : " of picture " + std::to_string(picture) + "."));
-  }
-}
-
-/// Throws unless the grid has patches, and not too many.
-void RequireSize(const PatchGrid& grid, std::int64_t sequence)
-{
-  if (grid.rows == 0 || grid.columns == 0 || grid.rows > MaximumPatches / grid.columns)
-  {
-    throw ModelError("image " + std::to_string(sequence) + ": expected 1 to " +
-                     std::to_string(MaximumPatches) + " patches, found " +
-                     std::to_string(grid.rows) + " rows and " + std::to_string(grid.columns) +
-                     " columns.");
+    throw ModelError("expected a token per patch, found two of row ", row, ", column ", column,
+      grid.picture.empty() ? "." : " of picture " + std::to_string(picture) + ".");
   }
 }
 
@@ -66,12 +50,9 @@ void RequireSameImages(const Recording& recording)
       std::equal(tokens.row.begin(), tokens.row.begin() + length, tokens.row.begin() + begin) &&
       std::equal(
         tokens.column.begin(), tokens.column.begin() + length, tokens.column.begin() + begin);
-    if (!isSame)
-    {
-      throw OptionError(
-        "expected images of the same patches for their mean, found others in image " +
-        std::to_string(s) + " than in image 0.");
-    }
+    ThrowIf<OptionError>(!isSame,
+      "expected images of the same patches for their mean, found others in image ", s,
+      " than in image 0.");
   }
 }
 
@@ -84,16 +65,11 @@ void PlacePictures(const Recording& recording, std::int64_t begin, std::int64_t 
   std::sort(entries.begin(), entries.end());
   entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
   entries.erase(entries.begin(), std::lower_bound(entries.begin(), entries.end(), 0));
-  if (entries.empty())
-  {
-    throw OptionError("expected a sequence with pictures among its words, found words alone.");
-  }
+  ThrowIf<OptionError>(
+    entries.empty(), "expected a sequence with pictures among its words, found words alone.");
   const auto count = static_cast<std::int64_t>(entries.size());
-  if (shown < AllPictures || shown >= count)
-  {
-    throw OptionError("Picture: expected one from 0 to " + std::to_string(count - 1) +
-                      ", or -1 for all of the sequence, found " + std::to_string(shown) + ".");
-  }
+  ThrowIf<OptionError>(shown < AllPictures || shown >= count, "Picture: expected one from 0 to ",
+    count - 1, ", or -1 for all of the sequence, found ", shown, ".");
   for (const std::int32_t entry : entries)
   {
     grid.pictures.push_back({ entry });
@@ -127,22 +103,13 @@ void PlacePictures(const Recording& recording, std::int64_t begin, std::int64_t 
 
 void CheckOptions(const PatchOptions& options, std::int64_t tokens)
 {
-  if (!(options.threshold >= 0) || !std::isfinite(options.threshold))
-  {
-    throw OptionError("ArrowThreshold: expected a weight of at least 0, found " +
-                      std::to_string(options.threshold) + ".");
-  }
-  if (options.tokens.empty())
-  {
-    throw OptionError("expected at least one chosen token, found none.");
-  }
+  ThrowIf<OptionError>(!(options.threshold >= 0) || !std::isfinite(options.threshold),
+    "ArrowThreshold: expected a weight of at least 0, found ", options.threshold, ".");
+  ThrowIf<OptionError>(options.tokens.empty(), "expected at least one chosen token, found none.");
   for (const std::int64_t token : options.tokens)
   {
-    if (token < 0 || token >= tokens)
-    {
-      throw OptionError("expected chosen tokens from 0 to " + std::to_string(tokens - 1) +
-                        ", found " + std::to_string(token) + ".");
-    }
+    ThrowIf<OptionError>(token < 0 || token >= tokens, "expected chosen tokens from 0 to ",
+      tokens - 1, ", found ", token, ".");
   }
 }
 
@@ -267,32 +234,17 @@ std::vector<std::int64_t> LayersOf(const Recording& recording, const PatchOption
   {
     return { options.layer };
   }
-  if (options.quantity == AttentionQuantity::Rollout)
-  {
-    throw OptionError("Layer: expected one for Rollout, which goes through all layers up to it, "
-                      "found their mean.");
-  }
+  ThrowIf<OptionError>(options.quantity == AttentionQuantity::Rollout,
+    "Layer: expected one for Rollout, which goes through all layers up to it, found their mean.");
   std::vector<std::int64_t> layers;
   layers.reserve(recording.layers.size());
   for (const RecordedLayer& layer : recording.layers)
   {
     layers.push_back(layer.index);
   }
-  if (layers.empty())
-  {
-    throw OptionError("Layer: expected recorded layers for their mean, found none.");
-  }
+  ThrowIf<OptionError>(
+    layers.empty(), "Layer: expected recorded layers for their mean, found none.");
   return layers;
-}
-
-/// The first query from `begin` on whose row is needed; `end` if there is none.
-std::int64_t NextNeeded(const Collector& collector, std::int64_t begin, std::int64_t end)
-{
-  while (begin < end && !collector.Needs(begin))
-  {
-    ++begin;
-  }
-  return begin;
 }
 
 /// The mean of rows over layers. `ofLayer` is memory for one of several.
@@ -325,21 +277,17 @@ void EvaluateLayers(const Recording& recording, const std::vector<std::int64_t>&
 PatchGrid FindPatches(const Recording& recording, std::int64_t sequence, std::int64_t picture)
 {
   const RecordedTokens& tokens = recording.tokens;
-  if (tokens.row.empty() || tokens.column.empty())
-  {
-    throw OptionError("expected a recording of images, whose tokens have a row and a column, found "
-                      "one of architecture '" +
-                      recording.architecture + "' without.");
-  }
+  ThrowIf<OptionError>(tokens.row.empty() || tokens.column.empty(),
+    "expected a recording of images, whose tokens have a row and a column, found one of "
+    "architecture '",
+    recording.architecture, "' without.");
   AttentionLength(recording, sequence); // checks that it is there
   const bool isAmongWords = !tokens.picture.empty();
   if (sequence == AllSequences)
   {
-    if (isAmongWords)
-    {
-      throw OptionError("expected one sequence of pictures among words, found the mean over all, "
-                        "whose positions have no pictures of their own.");
-    }
+    ThrowIf<OptionError>(isAmongWords,
+      "expected one sequence of pictures among words, found the mean over all, whose "
+      "positions have no pictures of their own.");
     RequireSameImages(recording);
   }
   const std::size_t image = std::max<std::int64_t>(sequence, 0);
@@ -362,7 +310,10 @@ PatchGrid FindPatches(const Recording& recording, std::int64_t sequence, std::in
   {
     PlacePictures(recording, begin, end, picture, grid);
   }
-  RequireSize(grid, sequence);
+  ThrowIf<ModelError>(
+    grid.rows == 0 || grid.columns == 0 || grid.rows > MaximumPatches / grid.columns, "image ",
+    sequence, ": expected 1 to ", MaximumPatches, " patches, found ", grid.rows, " rows and ",
+    grid.columns, " columns.");
   RequireDistinct(grid);
   return grid;
 }
@@ -377,11 +328,9 @@ std::vector<std::int64_t> ChoosePatch(
     return { grid.classTokens.front() };
   }
   const auto count = static_cast<std::int64_t>(grid.pictures.size());
-  if (isAmongWords && (picture < 0 || picture >= count))
-  {
-    throw OptionError("PatchPicture: expected a picture of the sequence from 0 to " +
-                      std::to_string(count - 1) + ", found " + std::to_string(picture) + ".");
-  }
+  ThrowIf<OptionError>(isAmongWords && (picture < 0 || picture >= count),
+    "PatchPicture: expected a picture of the sequence from 0 to ", count - 1, ", found ", picture,
+    ".");
   std::vector<std::int64_t> tokens;
   for (std::size_t i = 0; i < grid.row.size(); ++i)
   {
@@ -398,10 +347,9 @@ std::vector<std::int64_t> ChoosePatch(
   {
     const std::int64_t rows = isAmongWords ? grid.pictures[picture].rows : grid.rows;
     const std::int64_t columns = isAmongWords ? grid.pictures[picture].columns : grid.columns;
-    throw OptionError("Patch: expected a row from 0 to " + std::to_string(rows - 1) +
-                      " and a column from 0 to " + std::to_string(columns - 1) + ", or -1 -1 for " +
-                      (isAmongWords ? "none" : "the class token") + ", found " +
-                      std::to_string(row) + " " + std::to_string(column) + ".");
+    throw OptionError("Patch: expected a row from 0 to ", rows - 1, " and a column from 0 to ",
+      columns - 1, ", or -1 -1 for ", isAmongWords ? "none" : "the class token", ", found ", row,
+      " ", column, ".");
   }
   return tokens;
 }
@@ -409,11 +357,8 @@ std::vector<std::int64_t> ChoosePatch(
 std::int64_t ChooseToken(const PatchGrid& grid, std::int64_t position)
 {
   const auto count = static_cast<std::int64_t>(grid.row.size());
-  if (position < -1 || position >= count)
-  {
-    throw OptionError("Token: expected a position from 0 to " + std::to_string(count - 1) +
-                      ", or -1 for the last one, found " + std::to_string(position) + ".");
-  }
+  ThrowIf<OptionError>(position < -1 || position >= count, "Token: expected a position from 0 to ",
+    count - 1, ", or -1 for the last one, found ", position, ".");
   return position < 0 ? count - 1 : position;
 }
 
@@ -474,13 +419,16 @@ PatchAttention EvaluatePatches(const Recording& recording, const PatchOptions& o
     EvaluateAttentionRows(recording, rows, nullptr, options.threads);
   }
   Collector collector(options, grid);
-  const std::int64_t step = std::clamp(WeightsInMemory / tokens / QueriesPerBlock * QueriesPerBlock,
-    QueriesPerBlock, tokens + QueriesPerBlock);
+  const std::int64_t step = QueriesAtOnce(tokens); // all of up to 4,096, as Rollout prefers
   std::vector<float> values(ToIndex(std::min(step, tokens)) * ToIndex(tokens));
   std::vector<float> ofLayer(layers.size() > 1 ? values.size() : 0);
   for (rows.begin = 0; rows.begin < tokens; rows.begin = rows.end)
   {
-    const std::int64_t next = NextNeeded(collector, rows.begin, tokens);
+    std::int64_t next = rows.begin;
+    while (next < tokens && !collector.Needs(next))
+    {
+      ++next;
+    }
     if (next == tokens)
     {
       break;

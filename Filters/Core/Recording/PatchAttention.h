@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Progress.h"
+#include "Base/Progress.h"
 #include "RecordedAttention.h"
 #include "Recording.h"
 #include "StrongestKeys.h"
@@ -142,11 +142,10 @@ struct PatchAttention
 ///
 ///     From: sum over c in C of A[c, t] / |C|        To: sum over c in C of A[t, c]
 ///
-/// so that weights of From add up to what those of one query do, 1 without sinks, and those of To
-/// are the part of each query's attention that goes to the chosen tokens, at most 1. The strongest
-/// key of a query is the first of those with the largest weight. If it is the query itself or a
-/// class token, it is marked, and has no arrow. Of many tokens, the attention of some queries is in
-/// memory at a time.
+/// so that weights of From add up to what those of one query do, and those of To are the part of
+/// each query's attention that goes to the chosen tokens. The strongest key of a query is the first
+/// of those with the largest weight. If it is the query itself or a class token, it is marked, and
+/// has no arrow. Of many tokens, the attention of some queries is in memory at a time.
 ///
 /// Of pictures among words the chosen tokens may be words, too; queries with arrows and marks are
 /// the shown patches. A query whose strongest key is a patch that is not shown has neither.

@@ -1,18 +1,16 @@
 #include "PooledAttention.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
-#include "StreamedScores.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Internal/StreamedScores.h"
+#include "Numerics/MatrixProduct.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <Eigen/Core>
 
@@ -89,7 +87,7 @@ struct Bins
   }
 
   std::int64_t Count() const { return static_cast<std::int64_t>(this->edges.size()) - 1; }
-  std::int64_t Begin(std::int64_t bin) const { return this->edges[ToIndex(bin)]; }
+  std::int64_t Begin(std::int64_t bin) const { return this->edges[bin]; }
   std::int64_t Length() const { return this->edges.back() - this->edges.front(); }
 };
 
@@ -150,7 +148,7 @@ void PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
   const std::int64_t rows = bins.queries.Count();
   const std::int64_t queries = bins.queries.Length();
   const std::int64_t together = std::max(QueriesPerBlock * rows / queries, std::int64_t{ 1 });
-  const std::int64_t perHead = (rows + together - 1) / together;
+  const std::int64_t perHead = BlockCount(rows, together);
   const std::int64_t tasks = perHead * static_cast<std::int64_t>(heads.size());
   const std::int64_t points = std::max(together * queries / rows, std::int64_t{ 1 });
   const std::int64_t step = std::max(ValuesPerReport / (points * bins.length), std::int64_t{ 1 });
@@ -176,18 +174,17 @@ void PoolInBlocks(const Recording& recording, const AttentionRows& wanted,
 }
 
 /// Pools heads one after another, of which all rows are evaluated at once.
-void PoolWhole(const Recording& recording, AttentionRows wanted,
+void PoolWhole(const Recording& recording, const AttentionRows& wanted,
   const std::vector<HeadPlace>& heads, const MapBins& bins, float* values, int threads,
   const Progress& progress)
 {
   std::vector<float> map(bins.length * bins.length);
-  wanted.end = bins.length;
   for (std::size_t head = 0; head < heads.size(); ++head)
   {
-    wanted.layer = heads[head].layer;
-    wanted.head = heads[head].head;
+    const AttentionRows rows = { wanted.sequence, heads[head].layer, heads[head].head,
+      wanted.quantity, 0, bins.length };
     EvaluateAttentionRows(
-      recording, wanted, map.data(), threads, progress.Part(head, head + 1, heads.size()));
+      recording, rows, map.data(), threads, progress.Part(head, head + 1, heads.size()));
     ParallelFor(bins.queries.Count(), threads,
       [&](std::int64_t bin)
       {
@@ -205,14 +202,8 @@ void PoolEvaluated(const Recording& recording, const AttentionRows& wanted,
   const Progress& progress)
 {
   const SingleThreadedBlas blas;
-  if (wanted.quantity == AttentionQuantity::Rollout)
-  {
-    PoolWhole(recording, wanted, heads, bins, values, threads, progress);
-  }
-  else
-  {
-    PoolInBlocks(recording, wanted, heads, bins, values, threads, progress);
-  }
+  (wanted.quantity == AttentionQuantity::Rollout ? PoolWhole : PoolInBlocks)(
+    recording, wanted, heads, bins, values, threads, progress);
 }
 
 }
@@ -231,10 +222,8 @@ void PoolAttention(const Recording& recording, std::int64_t sequence, AttentionQ
   const std::vector<HeadPlace>& heads, const PoolingOptions& options, float* values, int threads,
   const Progress& progress)
 {
-  if (options.size < 1)
-  {
-    throw OptionError("expected a size of at least 1, found " + std::to_string(options.size) + ".");
-  }
+  ThrowIf<OptionError>(
+    options.size < 1, "expected a size of at least 1, found ", options.size, ".");
   const std::int64_t length = RequireTokens(recording, sequence);
   const Bins queries(QueryPositions(recording, sequence), options.size);
   const Bins keys(KeyPositions(recording, sequence), options.size);

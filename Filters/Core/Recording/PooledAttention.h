@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Progress.h"
+#include "Base/Progress.h"
 #include "RecordedAttention.h"
 
 #include <cstdint>
@@ -58,10 +58,9 @@ struct MapPlace
 /// processor's cache (an online softmax: Milakov and Gimelshein 2018; tiles: Dao et al. 2022).
 /// Each cell of a query has its largest score m and s = sum exp(x - m); its largest weight is exp(m
 /// - M) / S and the sum of its weights s exp(m - M) / S, with the maximum M and the sum S over all
-/// keys. So every pair is evaluated once, none is left out, and values are exact but for rounding.
-/// Pairs that a causal mask or a window excludes cost nothing. Memory grows with the cells and the
-/// tokens, not with the pairs. If the cells do not have all keys, M and S need a second pass.
-/// Other maps are evaluated in rows, as PoolAttention does it.
+/// keys. Values are exact but for rounding. What a causal mask or a window excludes costs nothing,
+/// and memory grows with cells and tokens, not with pairs. If the cells do not have all keys, M and
+/// S need a second pass. Other maps are evaluated in rows, as PoolAttention does it.
 void PoolCells(const Recording& recording, const MapPlace& place,
   const std::vector<std::int64_t>& queryEdges, const std::vector<std::int64_t>& keyEdges,
   AttentionPooling pooling, float* values, int threads, const Progress& progress = {});

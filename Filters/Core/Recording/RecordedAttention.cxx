@@ -1,18 +1,14 @@
 #include "RecordedAttention.h"
 
-#include "AttentionKernels.h"
-#include "Error.h"
-#include "Index.h"
-#include "MappedFile.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
-#include "Rollout.h"
+#include "Base/Error.h"
+#include "Files/MappedFile.h"
+#include "Internal/Rollout.h"
+#include "Numerics/AttentionKernels.h"
+#include "Numerics/MatrixProduct.h"
+#include "Numerics/ParallelBlocks.h"
 
-#include <algorithm>
-#include <functional>
 #include <memory>
 #include <numeric>
-#include <string>
 #include <vector>
 
 namespace atlas
@@ -28,50 +24,26 @@ struct Place
 {
   const RecordedLayer& layer;
   const RecordedHead& head;
-  std::size_t h;
-  std::size_t sequence;
+  std::int64_t h;
+  std::int64_t sequence;
 };
 
 Place FindPlace(
   const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t head)
 {
-  return { FindLayer(recording, layer), FindHead(recording, layer, head),
-    static_cast<std::size_t>(head), ToIndex(sequence) };
+  return { FindLayer(recording, layer), FindHead(recording, layer, head), head, sequence };
 }
 
 /// Mask Cross: the number of tokens of the source; otherwise 0.
 std::int64_t SourceLength(const Recording& recording, std::int64_t sequence)
 {
-  return recording.mask == AttentionMask::Cross ? recording.sourceLengths.at(ToIndex(sequence)) : 0;
+  return recording.mask == AttentionMask::Cross ? recording.sourceLengths.at(sequence) : 0;
 }
-
-}
-
-HeadScores MaskOf(const Recording& recording, std::int64_t sequence, const RecordedLayer& layer)
-{
-  HeadScores scores;
-  scores.length = recording.SequenceLength(sequence);
-  scores.mask = recording.mask;
-  scores.window = layer.window;
-  scores.chunk = layer.chunk;
-  scores.source = SourceLength(recording, sequence);
-  if (layer.patchWindow > 0)
-  {
-    const std::int64_t first = recording.sequenceOffsets[ToIndex(sequence)];
-    scores.patchWindow = layer.patchWindow;
-    scores.patchRow = recording.tokens.row.data() + first;
-    scores.patchColumn = recording.tokens.column.data() + first;
-  }
-  return scores;
-}
-
-namespace
-{
 
 /// Which keys queries may attend to, and what takes part in the softmax beside them.
 HeadScores SoftmaxOf(const Recording& recording, const Place& place)
 {
-  HeadScores scores = MaskOf(recording, static_cast<std::int64_t>(place.sequence), place.layer);
+  HeadScores scores = MaskOf(recording, place.sequence, place.layer);
   if (!place.layer.sinks.empty())
   {
     scores.sink = place.layer.sinks.at(place.h);
@@ -84,12 +56,10 @@ HeadScores ScoresOf(const Recording& recording, const Place& place)
   const RecordedHead& head = place.head;
   if (!head.query.IsRecorded() || !head.key.IsRecorded())
   {
-    throw OptionError(
-      "the recording has no queries and keys, from which attention is computed" +
-      std::string(
-        head.HasAttention()
-          ? "; it stores only the " + std::string(head.scores.empty() ? "weights" : "scores") + "."
-          : "."));
+    throw OptionError("the recording has no queries and keys, from which attention is computed",
+      head.HasAttention()
+        ? "; it stores only the " + std::string(head.scores.empty() ? "weights" : "scores") + "."
+        : ".");
   }
   const std::int64_t first = recording.sequenceOffsets[place.sequence];
   HeadScores scores = SoftmaxOf(recording, place);
@@ -103,8 +73,7 @@ HeadScores ScoresOf(const Recording& recording, const Place& place)
   if (recording.distanceBias.IsRecorded())
   {
     scores.reach = recording.distanceBias.columns / 2;
-    scores.distanceBias =
-      recording.distanceBias.Row(static_cast<std::int64_t>(place.h)) + scores.reach;
+    scores.distanceBias = recording.distanceBias.Row(place.h) + scores.reach;
   }
   return scores;
 }
@@ -124,28 +93,21 @@ bool CopyStored(const Recording& recording, const Place& place, AttentionQuantit
   std::int64_t begin, std::int64_t end, std::int64_t keys, float* values)
 {
   const RecordedHead& head = place.head;
-  const std::size_t s = place.sequence;
-  if (quantity == AttentionQuantity::Scores && !head.scores.empty())
-  {
-    CopyRows(head.scores[s], begin, end, keys, values);
-    return true;
-  }
-  if (quantity == AttentionQuantity::Scores && head.HasAttention() && head.query.IsRecorded())
-  {
-    throw OptionError(
-      "the recording has no scores, and its weights do not follow from its queries and keys.");
-  }
-  if (quantity != AttentionQuantity::Weights || !head.HasAttention())
+  const bool isOfScores = quantity == AttentionQuantity::Scores;
+  ThrowIf<OptionError>(
+    isOfScores && head.scores.empty() && head.HasAttention() && head.query.IsRecorded(),
+    "the recording has no scores, and its weights do not follow from its queries and keys.");
+  if (!(isOfScores ? !head.scores.empty()
+                   : quantity == AttentionQuantity::Weights && head.HasAttention()))
   {
     return false;
   }
-  if (!head.weights.empty())
+  const bool areWeights = !isOfScores && !head.weights.empty();
+  CopyRows((areWeights ? head.weights : head.scores)[place.sequence], begin, end, keys, values);
+  if (!isOfScores && !areWeights)
   {
-    CopyRows(head.weights[s], begin, end, keys, values);
-    return true;
+    NormalizeScores(SoftmaxOf(recording, place), begin, end, keys, values);
   }
-  CopyRows(head.scores[s], begin, end, keys, values);
-  NormalizeScores(SoftmaxOf(recording, place), begin, end, keys, values);
   return true;
 }
 
@@ -208,11 +170,9 @@ void MultiplyByNorms(const Recording& recording, const Place& place, std::int64_
   std::int64_t keys, float* values)
 {
   const SharedMatrix& norms = place.head.valueNorm;
-  if (!norms.IsRecorded())
-  {
-    throw OptionError("the recording has no value norms, by which NormWeighted multiplies weights; "
-                      "record it again with the Transformer Recorder.");
-  }
+  ThrowIf<OptionError>(!norms.IsRecorded(),
+    "the recording has no value norms, by which NormWeighted multiplies "
+    "weights; record it again with the Transformer Recorder.");
   const float* norm = norms.Row(recording.sequenceOffsets[place.sequence]);
   for (std::int64_t row = 0; row < rows; ++row, values += keys)
   {
@@ -242,7 +202,7 @@ std::int64_t KeysToEvaluate(
     quantity == AttentionQuantity::Weights || quantity == AttentionQuantity::NormWeighted;
   return isMasked && recording.mask == AttentionMask::Causal && !place.head.HasAttention()
            ? end
-           : recording.SequenceLength(static_cast<std::int64_t>(place.sequence));
+           : recording.SequenceLength(place.sequence);
 }
 
 /// Spreads packed rows of `keys` values to rows of `length`, in place, with 0 behind them.
@@ -259,15 +219,14 @@ void SpreadRows(std::int64_t rows, std::int64_t keys, std::int64_t length, float
 /// The mean over the heads of a layer, on one sequence.
 void AverageHeads(const Recording& recording, const AttentionRows& rows, float* values)
 {
-  const std::size_t heads = FindLayer(recording, rows.layer).heads.size();
+  const std::int64_t heads = FindLayer(recording, rows.layer).heads.size();
   const std::int64_t length = recording.SequenceLength(rows.sequence);
   const std::int64_t count = rows.end - rows.begin;
   std::fill_n(values, count * length, 0.0F);
   std::vector<float> one(count * length);
-  for (std::size_t h = 0; h < std::max<std::size_t>(heads, 1); ++h) // without heads: an error
+  for (std::int64_t h = 0; h < std::max<std::int64_t>(heads, 1); ++h) // without heads: an error
   {
-    const Place place =
-      FindPlace(recording, rows.sequence, rows.layer, static_cast<std::int64_t>(h));
+    const Place place = FindPlace(recording, rows.sequence, rows.layer, h);
     const std::int64_t keys = KeysToEvaluate(recording, place, rows.quantity, rows.end);
     EvaluateHead(recording, place, rows.quantity, rows.begin, rows.end, keys, one.data());
     for (std::int64_t i = 0; i < count; ++i)
@@ -324,6 +283,12 @@ double SumOf(const float* values, std::int64_t count)
   return std::accumulate(values, values + count, 0.0);
 }
 
+/// Whether rows add up to 1 or, with sinks, to less.
+bool IsAttention(AttentionQuantity quantity)
+{
+  return quantity == AttentionQuantity::Weights || quantity == AttentionQuantity::Rollout;
+}
+
 /// Makes each row add up to its number of `sums`.
 void ScaleRows(const std::vector<double>& sums, std::int64_t keys, float* values)
 {
@@ -342,9 +307,7 @@ void AverageSequences(const Recording& recording, const AttentionRows& rows, flo
 {
   const std::int64_t keys = AttentionLength(recording, AllSequences);
   const std::int64_t sequences = recording.SequenceCount();
-  const bool isAttention =
-    rows.quantity == AttentionQuantity::Weights || rows.quantity == AttentionQuantity::Rollout;
-  const bool hasSinks = isAttention && HasSinks(recording, rows.layer, rows.quantity);
+  const bool hasSinks = HasSinks(recording, rows.layer, rows.quantity);
   std::fill_n(values, (rows.end - rows.begin) * keys, 0.0F);
   std::vector<double> sums(rows.end - rows.begin, hasSinks ? 0 : 1); // of each row
   std::vector<std::int64_t> counts(sums.size(), 0);
@@ -371,7 +334,7 @@ void AverageSequences(const Recording& recording, const AttentionRows& rows, flo
     }
   }
   DivideByCounts(recording, rows, values);
-  if (isAttention)
+  if (IsAttention(rows.quantity))
   {
     ScaleRows(sums, keys, values);
   }
@@ -385,20 +348,16 @@ void RequireQueries(const Recording& recording, const AttentionRows& rows)
     FindHead(recording, rows.layer, rows.head);
   }
   const std::int64_t keys = AttentionLength(recording, rows.sequence);
-  if (recording.mask == AttentionMask::Cross &&
-      (rows.sequence == AllSequences || rows.quantity == AttentionQuantity::Rollout))
-  {
-    throw OptionError(rows.sequence == AllSequences
-                        ? "expected one sequence of cross attention, found all; targets begin at "
-                          "different positions."
-                        : "expected another quantity than Rollout, as layers of cross attention "
-                          "do not follow each other.");
-  }
-  if (rows.begin < 0 || rows.begin > rows.end || rows.end > keys)
-  {
-    throw OptionError("expected queries from 0 to " + std::to_string(keys) + ", found " +
-                      std::to_string(rows.begin) + " to " + std::to_string(rows.end) + ".");
-  }
+  ThrowIf<OptionError>(
+    recording.mask == AttentionMask::Cross &&
+      (rows.sequence == AllSequences || rows.quantity == AttentionQuantity::Rollout),
+    rows.sequence == AllSequences
+      ? "expected one sequence of cross attention, found all; targets begin at "
+        "different positions."
+      : "expected another quantity than Rollout, as layers of cross attention "
+        "do not follow each other.");
+  ThrowIf<OptionError>(rows.begin < 0 || rows.begin > rows.end || rows.end > keys,
+    "expected queries from 0 to ", keys, ", found ", rows.begin, " to ", rows.end, ".");
 }
 
 void Evaluate(const Recording& recording, const AttentionRows& rows, float* values, int threads,
@@ -429,7 +388,7 @@ void ForEachBlock(const AttentionRows& rows, std::int64_t keys, int threads,
   const std::function<void(const AttentionRows&, const AttentionRows&)>& body)
 {
   const std::int64_t first = rows.begin / QueriesPerBlock;
-  const std::int64_t last = (rows.end + QueriesPerBlock - 1) / QueriesPerBlock;
+  const std::int64_t last = BlockCount(rows.end, QueriesPerBlock);
   const std::int64_t step = std::max(PointsPerReport / (QueriesPerBlock * keys), std::int64_t{ 1 });
   for (std::int64_t done = first; done < last; done += step)
   {
@@ -450,6 +409,24 @@ void ForEachBlock(const AttentionRows& rows, std::int64_t keys, int threads,
 
 }
 
+HeadScores MaskOf(const Recording& recording, std::int64_t sequence, const RecordedLayer& layer)
+{
+  HeadScores scores;
+  scores.length = recording.SequenceLength(sequence);
+  scores.mask = recording.mask;
+  scores.window = layer.window;
+  scores.chunk = layer.chunk;
+  scores.source = SourceLength(recording, sequence);
+  if (layer.patchWindow > 0)
+  {
+    const std::int64_t first = recording.sequenceOffsets[sequence];
+    scores.patchWindow = layer.patchWindow;
+    scores.patchRow = recording.tokens.row.data() + first;
+    scores.patchColumn = recording.tokens.column.data() + first;
+  }
+  return scores;
+}
+
 HeadScores ScoresOf(
   const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t head)
 {
@@ -460,11 +437,8 @@ HeadScores ScoresOf(
 std::int64_t AttentionLength(const Recording& recording, std::int64_t sequence)
 {
   const std::int64_t count = recording.SequenceCount();
-  if (count == 0 || sequence < AllSequences || sequence >= count)
-  {
-    throw OptionError("expected a sequence from 0 to " + std::to_string(count - 1) + ", found " +
-                      std::to_string(sequence) + ".");
-  }
+  ThrowIf<OptionError>(count == 0 || sequence < AllSequences || sequence >= count,
+    "expected a sequence from 0 to ", count - 1, ", found ", sequence, ".");
   if (sequence != AllSequences)
   {
     return recording.SequenceLength(sequence);
@@ -513,56 +487,59 @@ bool HasKey(const Recording& recording, std::int64_t sequence, std::int64_t laye
   return MaskOf(recording, sequence, FindLayer(recording, layer)).SharesWindow(query, key);
 }
 
+std::vector<std::int64_t> KeysOf(
+  const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t query)
+{
+  const HeadScores scores = MaskOf(recording, sequence, FindLayer(recording, layer));
+  std::vector<std::int64_t> keys;
+  for (std::int64_t key = scores.FirstKey(query); key < scores.KeyCount(query + 1); ++key)
+  {
+    if (scores.SharesWindow(query, key))
+    {
+      keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
 bool HasSinks(const Recording& recording, std::int64_t layer, AttentionQuantity quantity)
 {
-  return std::any_of(recording.layers.begin(), recording.layers.end(),
-    [&](const RecordedLayer& other)
-    {
-      const bool takesPart =
-        quantity == AttentionQuantity::Rollout ? other.index <= layer : other.index == layer;
-      return takesPart && !other.sinks.empty();
-    });
+  return IsAttention(quantity) && std::any_of(recording.layers.begin(), recording.layers.end(),
+                                    [&](const RecordedLayer& other)
+                                    {
+                                      const bool takesPart = quantity == AttentionQuantity::Rollout
+                                                               ? other.index <= layer
+                                                               : other.index == layer;
+                                      return takesPart && !other.sinks.empty();
+                                    });
 }
 
 void RequireUncapped(const Recording& recording, std::int64_t layer, const std::string& done)
 {
-  if (FindLayer(recording, layer).scoreCap != 0)
-  {
-    throw ModelError("layer " + std::to_string(layer) +
-                     ": the model caps scores (attn_logit_softcapping), so they are no sums that "
-                     "could be " +
-                     done + ".");
-  }
+  ThrowIf<ModelError>(FindLayer(recording, layer).scoreCap != 0, "layer ", layer,
+    ": the model caps scores (attn_logit_softcapping), so they are no sums that could be ", done,
+    ".");
 }
 
 void RequireOneSequence(const Recording& recording, std::int64_t sequence)
 {
-  if (sequence == AllSequences)
-  {
-    throw OptionError("expected one sequence from 0 to " +
-                      std::to_string(recording.SequenceCount() - 1) + ", found -1, all.");
-  }
+  ThrowIf<OptionError>(sequence == AllSequences, "expected one sequence from 0 to ",
+    recording.SequenceCount() - 1, ", found -1, all.");
   AttentionLength(recording, sequence);
 }
 
 std::int64_t RequireTokens(const Recording& recording, std::int64_t sequence)
 {
   const std::int64_t length = AttentionLength(recording, sequence);
-  if (length == 0)
-  {
-    throw OptionError((sequence == AllSequences ? std::string("all sequences")
-                                                : "sequence " + std::to_string(sequence)) +
-                      ": expected at least 1 token, found 0.");
-  }
+  ThrowIf<OptionError>(length == 0,
+    sequence == AllSequences ? std::string("all sequences")
+                             : "sequence " + std::to_string(sequence),
+    ": expected at least 1 token, found 0.");
   const KeyRange queries = QueryPositions(recording, sequence);
   const std::int64_t keys = KeyPositions(recording, sequence).end;
-  if (queries.begin == queries.end || keys == 0)
-  {
-    throw OptionError("sequence " + std::to_string(sequence) +
-                      ": expected tokens of the source and of the target, found " +
-                      std::to_string(keys) + " and " + std::to_string(queries.end - queries.begin) +
-                      ".");
-  }
+  ThrowIf<OptionError>(queries.begin == queries.end || keys == 0, "sequence ", sequence,
+    ": expected tokens of the source and of the target, found ", keys, " and ",
+    queries.end - queries.begin, ".");
   return length;
 }
 
@@ -580,12 +557,8 @@ void EvaluateAttentionRows(const Recording& recording, const AttentionRows& rows
 {
   RequireQueries(recording, rows);
   const std::int64_t keys = AttentionLength(recording, rows.sequence);
-  if (rows.begin == rows.end)
-  {
-    Evaluate(recording, rows, values, threads, progress);
-    return;
-  }
-  if (rows.quantity == AttentionQuantity::Rollout && IsWhole(rows, keys))
+  if (rows.begin == rows.end ||
+      (rows.quantity == AttentionQuantity::Rollout && IsWhole(rows, keys)))
   {
     Evaluate(recording, rows, values, threads, progress);
     return;
@@ -634,7 +607,7 @@ void EvaluateAttentionBlocks(const Recording& recording, const AttentionRows& ro
     // As ForEachBlock does, all rows together.
     AttentionRows whole = rows;
     whole.begin -= rows.begin % QueriesPerBlock;
-    whole.end = std::min(rows.end + QueriesPerBlock - 1 - (rows.end - 1) % QueriesPerBlock, keys);
+    whole.end = std::min(BlockCount(rows.end, QueriesPerBlock) * QueriesPerBlock, keys);
     const auto values = memoryFor(whole);
     Evaluate(recording, whole, values.get(), threads, progress);
     use(rows.begin, rows.end, values.get() + (rows.begin - whole.begin) * keys);

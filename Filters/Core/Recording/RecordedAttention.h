@@ -1,8 +1,9 @@
 #pragma once
 
-#include "Progress.h"
+#include "Base/Progress.h"
 #include "Recording.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -59,8 +60,12 @@ KeyRange AllowedKeys(
 bool HasKey(const Recording& recording, std::int64_t sequence, std::int64_t layer,
   std::int64_t query, std::int64_t key);
 
+/// The keys that a query may attend to, rising.
+std::vector<std::int64_t> KeysOf(
+  const Recording& recording, std::int64_t sequence, std::int64_t layer, std::int64_t query);
+
 /// Whether a sink of the layer, or for Rollout of any layer up to it, takes part of the attention,
-/// so that Weights and Rollout add up to less than 1.
+/// so that Weights or Rollout add up to less than 1. False for other quantities.
 bool HasSinks(const Recording& recording, std::int64_t layer, AttentionQuantity quantity);
 
 /// Throws ModelError if the scores of a recorded layer are capped, so that they are no sums of
@@ -88,11 +93,21 @@ std::int64_t RequireTokens(const Recording& recording, std::int64_t sequence);
 /// Blocks that begin at multiples of it give values that do not depend on the number of threads.
 inline constexpr std::int64_t QueriesPerBlock = 64;
 
+/// The queries of whole blocks whose values fill 64 MiB, at least one block: so many are evaluated
+/// at a time where not all values are to be in memory.
+inline std::int64_t QueriesAtOnce(std::int64_t keys)
+{
+  constexpr std::int64_t values = std::int64_t{ 1 } << 24;
+  const std::int64_t perBlock = QueriesPerBlock * std::max<std::int64_t>(keys, 1);
+  return std::max<std::int64_t>(values / perBlock, 1) * QueriesPerBlock;
+}
+
 /// Evaluates scaled dot-product attention (Vaswani et al. 2017) of one head on one sequence of a
 /// recording, for queries begin <= i < end of the sequence and all of its T keys: values [end -
-/// begin, T], row-major and packed. For a head and a sequence no other memory is allocated, so
-/// callers may choose any block size. Blocks may be evaluated in parallel. Results for the same
-/// query may differ by rounding between block sizes.
+/// begin, T], row-major and packed. No other memory is allocated for a head and a sequence. Blocks
+/// may be evaluated in parallel; results for a query may differ by rounding between block sizes.
+/// Weights and scores that are stored are returned unchanged. If only scores are, the weights are
+/// their softmax, with the layer's window and sinks.
 ///
 /// AllHeads gives the mean of the quantity over the heads of the layer. AllSequences gives the mean
 /// over the sequences that have both positions, with T = AttentionLength; rows of Weights and
@@ -100,20 +115,14 @@ inline constexpr std::int64_t QueriesPerBlock = 64;
 /// their sums in the sequences. Either allocates up to as much memory again.
 ///
 /// Rollout multiplies the rows backwards through the layers, so no layer is ever stored. It costs
-/// the weights of all heads of the layers f ... l-1, whatever the number of rows, and end - begin
-/// times (l - f) T^2 multiplications, a third of that for all rows of a causal mask: ask for many
-/// rows at once, and use EvaluateAttentionRows for several threads. It allocates as much memory
-/// again and 512 rows.
-///
-/// Weights and scores stored in the recording are returned unchanged. If only scores are stored,
-/// the weights are their softmax, with the layer's window and sinks.
+/// the weights of all heads of the layers f ... l-1, whatever the number of rows, and (end - begin)
+/// (l - f) T^2 multiplications, a third of that for all rows of a causal mask: ask for many rows at
+/// once, by EvaluateAttentionRows. It allocates as much memory again and 512 rows.
 ///
 /// `layer` is the index of the layer in the model. Throws OptionError if the recording does not
-/// have the sequence, layer, head or query, for AllSequences and Rollout of cross attention, whose
-/// sequences differ in where the target begins and whose layers do not follow each other, or has
-/// neither the quantity nor what it is computed
-/// from: queries and keys, value norms for NormWeighted, and all layers in between for Rollout.
-/// Throws FileError if the file that the head is mapped from was truncated or changed. An empty
+/// have the sequence, layer, head or query, or what the quantity is computed from (queries and
+/// keys, value norms, all layers in between for Rollout), and for AllSequences and Rollout of cross
+/// attention; FileError if the file that the head is mapped from was truncated or changed. An empty
 /// block (begin = end) is checked in the same way; `values` is then not used.
 void EvaluateAttention(const Recording& recording, std::int64_t sequence, std::int64_t layer,
   std::int64_t head, AttentionQuantity quantity, std::int64_t begin, std::int64_t end,

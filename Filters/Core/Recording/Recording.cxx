@@ -1,12 +1,10 @@
 #include "Recording.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "Joined.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
+#include "Files/Tensor.h"
 #include "RecordingQuantities.h"
-#include "Tensor.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -25,6 +23,13 @@ std::string ShortNumber(float number)
   return text.str();
 }
 
+constexpr const char* Finite = "finite numbers";
+
+bool IsFinite(float value)
+{
+  return std::isfinite(value);
+}
+
 class Checker
 {
 public:
@@ -37,41 +42,31 @@ public:
 
   void Check() const
   {
-    this->CheckTokens();
-    this->CheckSequences();
-    this->CheckSources();
-    this->CheckPictures();
-    this->CheckLayers();
+    this->CheckAllButHeads();
     for (const RecordedLayer& layer : this->Record.layers)
     {
       this->CheckHeads(layer);
     }
     this->CheckResidual();
-    if (this->Record.logits.IsRecorded())
-    {
-      this->CheckRows(LogitsQuantity.name, this->Record.logits);
-    }
+    this->CheckRows(LogitsQuantity.name, this->Record.logits);
     this->CheckParts();
   }
 
   void CheckOneHead(std::int64_t index, std::int64_t h) const
   {
-    this->CheckTokens();
-    this->CheckSequences();
-    this->CheckSources();
-    this->CheckPictures();
-    this->CheckLayers();
+    this->CheckAllButHeads();
     for (const RecordedLayer& layer : this->Record.layers)
     {
-      if (layer.index == index)
+      if (layer.index != index)
       {
-        this->CheckHeadCount(layer, layer);
-        for (std::size_t i = 0; i < layer.heads.size(); ++i)
+        continue;
+      }
+      this->CheckHeadCount(layer, layer);
+      for (std::size_t i = 0; i < layer.heads.size(); ++i)
+      {
+        if (h == AllHeads || h == static_cast<std::int64_t>(i))
         {
-          if (h == AllHeads || h == static_cast<std::int64_t>(i))
-          {
-            this->CheckHead(NameOf(layer, i), layer.heads[i]);
-          }
+          this->CheckHead(NameOf(layer, i), layer.heads[i]);
         }
       }
     }
@@ -91,27 +86,49 @@ private:
     return NameOf(layer) + ", head " + std::to_string(head) + ": ";
   }
 
-  [[noreturn]] void Fail(const std::string& message) const
+  template<class... Parts>
+  void FailIf(bool isWrong, const Parts&... parts) const
   {
-    throw ModelError(this->Source + ": " + message);
+    ThrowIf<ModelError>(isWrong, this->Source, ": ", parts...);
   }
 
-  void CheckRows(const std::string& name, const SharedMatrix& matrix) const
+  void CheckAllButHeads() const
   {
-    if (matrix.rows != this->Rows || matrix.columns < 1)
+    this->CheckTokens();
+    this->CheckSequences();
+    this->CheckSources();
+    this->CheckPictures();
+    this->CheckLayers();
+  }
+
+  /// Checks a matrix with a row per token, and a number of columns unless it is 0. It may be left
+  /// out.
+  void CheckRows(
+    const std::string& name, const SharedMatrix& matrix, std::int64_t columns = 0) const
+  {
+    if (!matrix.IsRecorded())
     {
-      this->Fail(name + ": expected a row for each of the " + std::to_string(this->Rows) +
-                 " tokens, found shape " + ToString({ matrix.rows, matrix.columns }) + ".");
+      return;
     }
+    const std::string found = ToString({ matrix.rows, matrix.columns });
+    this->FailIf(matrix.rows != this->Rows || matrix.columns < 1, name,
+      ": expected a row for each of the ", this->Rows, " tokens, found shape ", found, ".");
+    this->FailIf(columns > 0 && matrix.columns != columns, name, ": expected shape ",
+      ToString({ this->Rows, columns }), ", found ", found, ".");
   }
 
-  void CheckColumns(const std::string& name, const SharedMatrix& matrix, std::int64_t columns) const
+  /// Fails at the first value of a matrix that is not right.
+  template<class IsRight>
+  void CheckValues(const std::string& name, const SharedMatrix& matrix, const IsRight& isRight,
+    const std::string& expected, const char* row = "token") const
   {
-    this->CheckRows(name, matrix);
-    if (matrix.columns != columns)
+    const float* values = matrix.values.get();
+    const float* end = values + matrix.Count();
+    const float* wrong = std::find_if_not(values, end, isRight);
+    if (wrong != end)
     {
-      this->Fail(name + ": expected shape " + ToString({ this->Rows, columns }) + ", found " +
-                 ToString({ matrix.rows, matrix.columns }) + ".");
+      throw ModelError(this->Source, ": ", name, ": expected ", expected, ", found ",
+        ShortNumber(*wrong), " at ", row, " ", (wrong - values) / matrix.columns, ".");
     }
   }
 
@@ -119,11 +136,8 @@ private:
   void CheckLength(const char* name, const List& list, bool optional) const
   {
     const std::int64_t length = list.size();
-    if (length != this->Rows && !(optional && list.empty()))
-    {
-      this->Fail("expected a " + std::string(name) + " for each of the " +
-                 std::to_string(this->Rows) + " tokens, found " + std::to_string(length) + ".");
-    }
+    this->FailIf(length != this->Rows && !(optional && list.empty()), "expected a ", name,
+      " for each of the ", this->Rows, " tokens, found ", length, ".");
   }
 
   void CheckTokens() const
@@ -134,11 +148,7 @@ private:
         { this->CheckLength(quantity.message, this->Record.tokens.*list, quantity.isOptional); },
         quantity.list);
     }
-    if (this->Record.tokens.color.IsRecorded())
-    {
-      this->CheckColumns(
-        PatchColorQuantity.name, this->Record.tokens.color, PatchColorQuantity.columns);
-    }
+    this->CheckRows(PatchColorQuantity.name, this->Record.tokens.color, PatchColorQuantity.columns);
   }
 
   /// Pictures belong to images, whose patches they cover.
@@ -155,34 +165,24 @@ private:
     {
       return;
     }
-    if (this->Record.tokens.row.empty() || this->Record.tokens.column.empty())
-    {
-      this->Fail("expected pictures of images, but the tokens have no patch rows and columns.");
-    }
-    if (pictures.count != this->Record.SequenceCount())
-    {
-      this->Fail("expected a picture for each of the " +
-                 std::to_string(this->Record.SequenceCount()) + " images, found " +
-                 std::to_string(pictures.count) + ".");
-    }
+    this->FailIf(this->Record.tokens.row.empty() || this->Record.tokens.column.empty(),
+      "expected pictures of images, but the tokens have no patch rows and columns.");
+    this->FailIf(pictures.count != this->Record.SequenceCount(),
+      "expected a picture for each of the ", this->Record.SequenceCount(), " images, found ",
+      pictures.count, ".");
     this->CheckSides(pictures.height, pictures.width);
-    if (pictures.pixels == nullptr &&
-        static_cast<std::int64_t>(pictures.sources.size()) != pictures.count)
-    {
-      this->Fail("expected the pixels of the " + std::to_string(pictures.count) +
-                 " pictures or a file for each, found " + std::to_string(pictures.sources.size()) +
-                 " files.");
-    }
+    this->FailIf(pictures.pixels == nullptr &&
+                   static_cast<std::int64_t>(pictures.sources.size()) != pictures.count,
+      "expected the pixels of the ", pictures.count, " pictures or a file for each, found ",
+      pictures.sources.size(), " files.");
   }
 
   void CheckSides(std::int64_t height, std::int64_t width) const
   {
-    if (height < 1 || width < 1 || height > MaximumPictureSide || width > MaximumPictureSide)
-    {
-      this->Fail("expected pictures of 1 to " + std::to_string(MaximumPictureSide) +
-                 " pixels on a side, found " + std::to_string(width) + " x " +
-                 std::to_string(height) + ".");
-    }
+    this->FailIf(
+      height < 1 || width < 1 || height > MaximumPictureSide || width > MaximumPictureSide,
+      "expected pictures of 1 to ", MaximumPictureSide, " pixels on a side, found ", width, " x ",
+      height, ".");
   }
 
   /// The picture, row and column of each token of pictures among words.
@@ -193,12 +193,11 @@ private:
     {
       return;
     }
-    if (tokens.row.empty() || tokens.column.empty())
-    {
-      this->Fail("expected rows and columns of tokens that are parts of pictures, found none.");
-    }
+    this->FailIf(tokens.row.empty() || tokens.column.empty(),
+      "expected rows and columns of tokens that are parts of pictures, found none.");
     const std::vector<PictureContent>& contents = this->Record.pictures.contents;
     const auto known = static_cast<std::int32_t>(contents.size());
+    const std::string number = known == 0 ? "" : Concat(known, " ");
     for (std::int64_t i = 0; i < this->Rows; ++i)
     {
       const std::int32_t picture = tokens.picture[i];
@@ -209,13 +208,10 @@ private:
       const bool isInside =
         known == 0 || (isPart && picture < known && row < contents[picture].height &&
                         column < contents[picture].width);
-      if (!isWord && !(isPart && isInside))
-      {
-        this->Fail("token " + std::to_string(i) + ": expected a place in one of the " +
-                   (known == 0 ? "" : std::to_string(known) + " ") +
-                   "pictures, or -1 -1 -1 for a word, found picture " + std::to_string(picture) +
-                   ", row " + std::to_string(row) + ", column " + std::to_string(column) + ".");
-      }
+      this->FailIf(!isWord && !(isPart && isInside), "token ", i,
+        ": expected a place in one of the ", number,
+        "pictures, or -1 -1 -1 for a word, found picture ", picture, ", row ", row, ", column ",
+        column, ".");
     }
   }
 
@@ -224,57 +220,42 @@ private:
   {
     const RecordedPictures& pictures = this->Record.pictures;
     const auto count = static_cast<std::int64_t>(pictures.contents.size());
-    if (pictures.count != count || pictures.height != 0 || pictures.width != 0)
-    {
-      this->Fail("expected " + std::to_string(count) + " pictures of sizes of their own, found " +
-                 std::to_string(pictures.count) + " of " + std::to_string(pictures.width) + " x " +
-                 std::to_string(pictures.height) + " pixels.");
-    }
+    this->FailIf(pictures.count != count || pictures.height != 0 || pictures.width != 0,
+      "expected ", count, " pictures of sizes of their own, found ", pictures.count, " of ",
+      pictures.width, " x ", pictures.height, " pixels.");
     const bool isAmongWords = !this->Record.tokens.picture.empty();
-    if (!isAmongWords && (count != this->Record.SequenceCount() || this->Record.tokens.row.empty()))
-    {
-      this->Fail("expected the picture of each token, or a picture for each of the " +
-                 std::to_string(this->Record.SequenceCount()) + " images, found " +
-                 std::to_string(count) + " pictures.");
-    }
+    this->FailIf(
+      !isAmongWords && (count != this->Record.SequenceCount() || this->Record.tokens.row.empty()),
+      "expected the picture of each token, or a picture for each of the ",
+      this->Record.SequenceCount(), " images, found ", count, " pictures.");
     for (const PictureContent& content : pictures.contents)
     {
       this->CheckSides(content.height, content.width);
-      if (content.picture < 0 || content.frame < 0 || content.frames < 1)
-      {
-        this->Fail("expected numbers of a picture and its frames of at least 0, and 1 frame or "
-                   "more, found picture " +
-                   std::to_string(content.picture) + ", frame " + std::to_string(content.frame) +
-                   ", " + std::to_string(content.frames) + " frames.");
-      }
+      this->FailIf(content.picture < 0 || content.frame < 0 || content.frames < 1,
+        "expected numbers of a picture and its frames of at least 0, and 1 frame or more, found "
+        "picture ",
+        content.picture, ", frame ", content.frame, ", ", content.frames, " frames.");
     }
-    if (!pictures.sources.empty() && static_cast<std::int64_t>(pictures.sources.size()) != count)
-    {
-      this->Fail("expected a file for each of the " + std::to_string(count) +
-                 " pictures or for none, found " + std::to_string(pictures.sources.size()) + ".");
-    }
+    this->FailIf(
+      !pictures.sources.empty() && static_cast<std::int64_t>(pictures.sources.size()) != count,
+      "expected a file for each of the ", count, " pictures or for none, found ",
+      pictures.sources.size(), ".");
   }
 
   void CheckSequences() const
   {
     const std::vector<std::int64_t>& offsets = this->Record.sequenceOffsets;
-    if (offsets.empty() || offsets.front() != 0 || offsets.back() != this->Rows ||
-        !std::is_sorted(offsets.begin(), offsets.end()))
-    {
-      this->Fail(
-        "expected the first rows of the sequences to increase from 0 to the number of tokens, " +
-        std::to_string(this->Rows) + ", found " + ToString(offsets) + ".");
-    }
+    this->FailIf(offsets.empty() || offsets.front() != 0 || offsets.back() != this->Rows ||
+                   !std::is_sorted(offsets.begin(), offsets.end()),
+      "expected the first rows of the sequences to increase from 0 to the number of tokens, ",
+      this->Rows, ", found ", ToString(offsets), ".");
     for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
     {
       for (std::int64_t row = offsets[s]; row < offsets[s + 1]; ++row)
       {
         const std::int32_t found = this->Record.tokens.sequence[row];
-        if (found != static_cast<std::int64_t>(s))
-        {
-          this->Fail("token " + std::to_string(row) + ": expected sequence " + std::to_string(s) +
-                     ", found " + std::to_string(found) + ".");
-        }
+        this->FailIf(found != static_cast<std::int64_t>(s), "token ", row, ": expected sequence ",
+          s, ", found ", found, ".");
       }
     }
   }
@@ -285,20 +266,13 @@ private:
     const std::vector<std::int64_t>& lengths = this->Record.sourceLengths;
     const bool isCross = this->Record.mask == AttentionMask::Cross;
     const std::int64_t expected = isCross ? this->Record.SequenceCount() : 0;
-    if (static_cast<std::int64_t>(lengths.size()) != expected)
-    {
-      this->Fail("expected " + std::to_string(expected) +
-                 " lengths of sources, one per sequence of cross attention, found " +
-                 std::to_string(lengths.size()) + ".");
-    }
+    this->FailIf(static_cast<std::int64_t>(lengths.size()) != expected, "expected ", expected,
+      " lengths of sources, one per sequence of cross attention, found ", lengths.size(), ".");
     for (std::int64_t s = 0; s < expected; ++s)
     {
-      if (lengths[s] < 0 || lengths[s] > this->Record.SequenceLength(s))
-      {
-        this->Fail("sequence " + std::to_string(s) + ": expected a source of 0 to " +
-                   std::to_string(this->Record.SequenceLength(s)) + " tokens, found " +
-                   std::to_string(lengths[s]) + ".");
-      }
+      this->FailIf(lengths[s] < 0 || lengths[s] > this->Record.SequenceLength(s), "sequence ", s,
+        ": expected a source of 0 to ", this->Record.SequenceLength(s), " tokens, found ",
+        lengths[s], ".");
     }
   }
 
@@ -311,14 +285,11 @@ private:
       return;
     }
     const bool isAmongWords = !this->Record.tokens.picture.empty();
-    if (isAmongWords ? cross != nullptr : (encoder == nullptr) != (cross == nullptr))
-    {
-      this->Fail(isAmongWords
-                   ? "expected the attention of the encoder of images alone beside that of words "
+    this->FailIf(isAmongWords ? cross != nullptr : (encoder == nullptr) != (cross == nullptr),
+      isAmongWords ? "expected the attention of the encoder of images alone beside that of words "
                      "and pictures, found attention across."
                    : "expected the attention of both the encoder and across, or of neither, found "
                      "one alone.");
-    }
     if (isAmongWords)
     {
       this->CheckEncoderOfImages(*encoder);
@@ -330,14 +301,10 @@ private:
     {
       const std::int64_t source = encoder->SequenceLength(s);
       const std::int64_t target = this->Record.SequenceLength(s);
-      if (cross->sourceLengths[s] != source || cross->SequenceLength(s) != source + target)
-      {
-        this->Fail("cross attention, sequence " + std::to_string(s) + ": expected the " +
-                   std::to_string(source) + " tokens of the source and the " +
-                   std::to_string(target) + " of the target, found " +
-                   std::to_string(cross->sourceLengths[s]) + " of " +
-                   std::to_string(cross->SequenceLength(s)) + " to be of the source.");
-      }
+      this->FailIf(cross->sourceLengths[s] != source || cross->SequenceLength(s) != source + target,
+        "cross attention, sequence ", s, ": expected the ", source,
+        " tokens of the source and the ", target, " of the target, found ", cross->sourceLengths[s],
+        " of ", cross->SequenceLength(s), " to be of the source.");
     }
   }
 
@@ -345,27 +312,23 @@ private:
   {
     const std::string name(Name(AttentionKind::Encoder));
     CheckRecording(encoder, this->Source + ": " + name);
-    if (encoder.mask != AttentionMask::Bidirectional || encoder.encoder != nullptr ||
-        encoder.tokens.row.empty() || encoder.tokens.column.empty() ||
-        !encoder.tokens.picture.empty())
-    {
-      this->Fail(name + ": expected images with rows and columns of their patches, without a mask, "
-                        "words or parts of its own.");
-    }
+    this->FailIf(encoder.mask != AttentionMask::Bidirectional || encoder.encoder != nullptr ||
+                   encoder.tokens.row.empty() || encoder.tokens.column.empty() ||
+                   !encoder.tokens.picture.empty(),
+      name,
+      ": expected images with rows and columns of their patches, without a mask, words or parts of "
+      "its own.");
   }
 
   void CheckPart(const Recording& part, AttentionKind kind, AttentionMask mask) const
   {
     const std::string name(Name(kind));
     CheckRecording(part, this->Source + ": " + name);
-    if (part.mask != mask || part.encoder != nullptr || part.cross != nullptr ||
-        part.SequenceCount() != this->Record.SequenceCount())
-    {
-      this->Fail(name + ": expected " + std::to_string(this->Record.SequenceCount()) +
-                 " sequences with the mask " + std::string(Name(mask)) +
-                 " and no parts of its own, found " + std::to_string(part.SequenceCount()) +
-                 " with the mask " + std::string(Name(part.mask)) + ".");
-    }
+    this->FailIf(part.mask != mask || part.encoder != nullptr || part.cross != nullptr ||
+                   part.SequenceCount() != this->Record.SequenceCount(),
+      name, ": expected ", this->Record.SequenceCount(), " sequences with the mask ", Name(mask),
+      " and no parts of its own, found ", part.SequenceCount(), " with the mask ", Name(part.mask),
+      ".");
   }
 
   void CheckLayers() const
@@ -373,11 +336,8 @@ private:
     std::int32_t previous = -1;
     for (const RecordedLayer& layer : this->Record.layers)
     {
-      if (layer.index <= previous || layer.index >= this->Record.layerCount)
-      {
-        this->Fail(NameOf(layer) + ": expected layers in ascending order and below " +
-                   std::to_string(this->Record.layerCount) + ".");
-      }
+      this->FailIf(layer.index <= previous || layer.index >= this->Record.layerCount, NameOf(layer),
+        ": expected layers in ascending order and below ", this->Record.layerCount, ".");
       previous = layer.index;
       this->CheckVariants(layer);
       this->CheckRouting(layer);
@@ -392,36 +352,20 @@ private:
       return;
     }
     const std::string name = NameOf(layer) + ": ";
-    if (routing.chosen.IsRecorded() != routing.weights.IsRecorded())
-    {
-      this->Fail(name + "expected both experts and their weights or neither, found " +
-                 (routing.chosen.IsRecorded() ? "experts" : "weights") + " alone.");
-    }
+    this->FailIf(routing.chosen.IsRecorded() != routing.weights.IsRecorded(), name,
+      "expected both experts and their weights or neither, found ",
+      routing.chosen.IsRecorded() ? "experts" : "weights", " alone.");
     this->CheckRows(name + RoutingQuantities[0].name, routing.chosen);
-    this->CheckColumns(name + RoutingQuantities[1].name, routing.weights, routing.chosen.columns);
-    const float* chosen = routing.chosen.values.get();
-    const float* wrong = std::find_if(chosen, chosen + routing.chosen.Count(),
+    this->CheckRows(name + RoutingQuantities[1].name, routing.weights, routing.chosen.columns);
+    this->CheckValues(
+      name + RoutingQuantities[0].name, routing.chosen,
       [&](float expert)
       {
-        return !(expert >= 0 && expert < static_cast<float>(routing.experts)) ||
-               expert != std::trunc(expert);
-      });
-    if (wrong != chosen + routing.chosen.Count())
-    {
-      this->Fail(name + RoutingQuantities[0].name + ": expected numbers of its " +
-                 std::to_string(routing.experts) + " experts, from 0, found " +
-                 ShortNumber(*wrong) + " at token " +
-                 std::to_string((wrong - chosen) / routing.chosen.columns) + ".");
-    }
-    const float* weights = routing.weights.values.get();
-    const float* infinite = std::find_if(weights, weights + routing.weights.Count(),
-      [](float weight) { return !std::isfinite(weight); });
-    if (infinite != weights + routing.weights.Count())
-    {
-      this->Fail(name + RoutingQuantities[1].name + ": expected finite numbers, found " +
-                 ShortNumber(*infinite) + " at token " +
-                 std::to_string((infinite - weights) / routing.weights.columns) + ".");
-    }
+        return expert >= 0 && expert < static_cast<float>(routing.experts) &&
+               expert == std::trunc(expert);
+      },
+      Concat("numbers of its ", routing.experts, " experts, from 0"));
+    this->CheckValues(name + RoutingQuantities[1].name, routing.weights, IsFinite, Finite);
   }
 
   /// Checks cap, window and sinks.
@@ -432,54 +376,32 @@ private:
       return value >= std::numeric_limits<float>::min() &&
              value <= std::numeric_limits<float>::max();
     };
-    if (layer.scoreCap != 0 && !isSingle(layer.scoreCap))
-    {
-      this->Fail(NameOf(layer) + ": expected a score cap above 0, or 0 for none, found " +
-                 std::to_string(layer.scoreCap) + ".");
-    }
-    if (layer.window < 0)
-    {
-      this->Fail(NameOf(layer) + ": expected a window of at least 1 key, or 0 for none, found " +
-                 std::to_string(layer.window) + ".");
-    }
-    if (layer.window > 0 && this->Record.mask == AttentionMask::Cross)
-    {
-      this->Fail(NameOf(layer) + ": expected no window in cross attention, found one of " +
-                 std::to_string(layer.window) + " keys.");
-    }
-    if (layer.chunk < 0 || (layer.chunk > 0 && this->Record.mask != AttentionMask::Causal))
-    {
-      this->Fail(
-        NameOf(layer) +
-        ": expected chunks of at least 1 token under a causal mask, or 0 for none, found " +
-        std::to_string(layer.chunk) + " under the mask " + std::string(Name(this->Record.mask)) +
-        ".");
-    }
+    this->FailIf(layer.scoreCap != 0 && !isSingle(layer.scoreCap), NameOf(layer),
+      ": expected a score cap above 0, or 0 for none, found ", layer.scoreCap, ".");
+    this->FailIf(layer.window < 0, NameOf(layer),
+      ": expected a window of at least 1 key, or 0 for none, found ", layer.window, ".");
+    this->FailIf(layer.window > 0 && this->Record.mask == AttentionMask::Cross, NameOf(layer),
+      ": expected no window in cross attention, found one of ", layer.window, " keys.");
+    this->FailIf(layer.chunk < 0 || (layer.chunk > 0 && this->Record.mask != AttentionMask::Causal),
+      NameOf(layer),
+      ": expected chunks of at least 1 token under a causal mask, or 0 for none, found ",
+      layer.chunk, " under the mask ", Name(this->Record.mask), ".");
     const bool isOfImages = !this->Record.tokens.row.empty() && this->Record.tokens.picture.empty();
-    if (layer.patchWindow < 0 ||
-        (layer.patchWindow > 0 &&
-          (!isOfImages || this->Record.mask != AttentionMask::Bidirectional)))
-    {
-      this->Fail(
-        NameOf(layer) +
-        ": expected a window of at least 1 patch on a side, of images without a mask, or 0 "
-        "for none, found " +
-        std::to_string(layer.patchWindow) + " under the mask " +
-        std::string(Name(this->Record.mask)) + ".");
-    }
-    if (!layer.sinks.empty() && !layer.heads.empty() && layer.sinks.size() != layer.heads.size())
-    {
-      this->Fail(NameOf(layer) + ": expected a sink for each of the " +
-                 std::to_string(layer.heads.size()) + " heads, found " +
-                 std::to_string(layer.sinks.size()) + ".");
-    }
+    this->FailIf(layer.patchWindow < 0 ||
+                   (layer.patchWindow > 0 &&
+                     (!isOfImages || this->Record.mask != AttentionMask::Bidirectional)),
+      NameOf(layer),
+      ": expected a window of at least 1 patch on a side, of images without a mask, or 0 for none, "
+      "found ",
+      layer.patchWindow, " under the mask ", Name(this->Record.mask), ".");
+    this->FailIf(
+      !layer.sinks.empty() && !layer.heads.empty() && layer.sinks.size() != layer.heads.size(),
+      NameOf(layer), ": expected a sink for each of the ", layer.heads.size(), " heads, found ",
+      layer.sinks.size(), ".");
     for (std::size_t h = 0; h < layer.sinks.size(); ++h)
     {
-      if (!std::isfinite(layer.sinks[h]))
-      {
-        this->Fail(NameOf(layer, h) + "expected a finite sink, found " +
-                   std::to_string(layer.sinks[h]) + ".");
-      }
+      this->FailIf(!std::isfinite(layer.sinks[h]), NameOf(layer, h),
+        "expected a finite sink, found ", layer.sinks[h], ".");
     }
   }
 
@@ -498,18 +420,12 @@ private:
   {
     const std::size_t heads = first.heads.size();
     const std::vector<double>& slopes = this->Record.alibiSlopes;
-    if (layer.heads.size() != heads || heads == 0)
-    {
-      this->Fail(NameOf(layer) + ": expected " + (heads == 0 ? "heads" : std::to_string(heads)) +
-                 " as in layer " + std::to_string(first.index) + ", found " +
-                 std::to_string(layer.heads.size()) + ".");
-    }
+    this->FailIf(layer.heads.size() != heads || heads == 0, NameOf(layer), ": expected ",
+      heads == 0 ? "heads" : std::to_string(heads), " as in layer ", first.index, ", found ",
+      layer.heads.size(), ".");
     this->CheckDistanceBias(heads);
-    if (!slopes.empty() && slopes.size() != heads)
-    {
-      this->Fail(NameOf(layer) + ": expected " + std::to_string(heads) + " ALiBi slopes, found " +
-                 std::to_string(slopes.size()) + ".");
-    }
+    this->FailIf(!slopes.empty() && slopes.size() != heads, NameOf(layer), ": expected ", heads,
+      " ALiBi slopes, found ", slopes.size(), ".");
   }
 
   void CheckDistanceBias(std::size_t heads) const
@@ -519,45 +435,25 @@ private:
     {
       return;
     }
-    if (bias.rows != static_cast<std::int64_t>(heads) || bias.columns % 2 != 1)
-    {
-      this->Fail("the bias of distances: expected " + std::to_string(heads) +
-                 " rows, one per head, of an odd number of values, found shape " +
-                 ToString({ bias.rows, bias.columns }) + ".");
-    }
-    const float* values = bias.values.get();
-    const float* infinite = std::find_if(
-      values, values + bias.Count(), [](float value) { return !std::isfinite(value); });
-    if (infinite != values + bias.Count())
-    {
-      this->Fail(
-        "the bias of distances: expected finite numbers, found " + ShortNumber(*infinite) + ".");
-    }
+    this->FailIf(bias.rows != static_cast<std::int64_t>(heads) || bias.columns % 2 != 1,
+      "the bias of distances: expected ", heads,
+      " rows, one per head, of an odd number of values, found shape ",
+      ToString({ bias.rows, bias.columns }), ".");
+    this->CheckValues("the bias of distances", bias, IsFinite, Finite, "row");
   }
 
   /// Checks a single head.
   void CheckHead(const std::string& name, const RecordedHead& head) const
   {
-    if (head.query.IsRecorded() != head.key.IsRecorded())
-    {
-      this->Fail(name + "expected both queries and keys or neither, found " +
-                 (head.query.IsRecorded() ? "queries" : "keys") + " alone.");
-    }
+    this->FailIf(head.query.IsRecorded() != head.key.IsRecorded(), name,
+      "expected both queries and keys or neither, found ",
+      head.query.IsRecorded() ? "queries" : "keys", " alone.");
     for (const HeadQuantity& quantity : HeadQuantities)
     {
-      if ((head.*quantity.matrix).IsRecorded())
-      {
-        this->CheckRows(name + quantity.name, head.*quantity.matrix);
-      }
+      this->CheckRows(name + quantity.name, head.*quantity.matrix);
     }
-    if (head.query.IsRecorded())
-    {
-      this->CheckColumns(name + "key", head.key, head.query.columns);
-    }
-    if (head.valueNorm.IsRecorded())
-    {
-      this->CheckColumns(name + "value_norm", head.valueNorm, 1);
-    }
+    this->CheckRows(name + "key", head.key, head.query.columns);
+    this->CheckRows(name + "value_norm", head.valueNorm, 1);
     for (const StoredQuantity& quantity : StoredQuantities)
     {
       this->CheckAttention(name + quantity.name, head.*quantity.matrices);
@@ -569,15 +465,10 @@ private:
   {
     for (const HeadQuantity& quantity : HeadQuantities)
     {
-      const SharedMatrix& matrix = head.*quantity.matrix;
-      if ((first.*quantity.matrix).IsRecorded() != matrix.IsRecorded())
-      {
-        this->Fail(name + quantity.name + ": expected to be recorded in all heads or in none.");
-      }
-      if (matrix.IsRecorded())
-      {
-        this->CheckColumns(name + quantity.name, matrix, (first.*quantity.matrix).columns);
-      }
+      const SharedMatrix& ofFirst = first.*quantity.matrix;
+      this->FailIf(ofFirst.IsRecorded() != (head.*quantity.matrix).IsRecorded(), name,
+        quantity.name, ": expected to be recorded in all heads or in none.");
+      this->CheckRows(name + quantity.name, head.*quantity.matrix, ofFirst.columns);
     }
   }
 
@@ -588,21 +479,15 @@ private:
       return;
     }
     const std::size_t sequences = this->Record.SequenceCount();
-    if (attention.size() != sequences)
-    {
-      this->Fail(name + ": expected a matrix for each of the " + std::to_string(sequences) +
-                 " sequences, found " + std::to_string(attention.size()) + ".");
-    }
+    this->FailIf(attention.size() != sequences, name, ": expected a matrix for each of the ",
+      sequences, " sequences, found ", attention.size(), ".");
     for (std::size_t s = 0; s < sequences; ++s)
     {
       const std::int64_t length = this->Record.SequenceLength(static_cast<std::int64_t>(s));
       const SharedMatrix& matrix = attention[s];
-      if (!matrix.IsRecorded() || matrix.rows != length || matrix.columns != length)
-      {
-        this->Fail(name + " of sequence " + std::to_string(s) + ": expected shape " +
-                   ToString({ length, length }) + ", found " +
-                   ToString({ matrix.rows, matrix.columns }) + ".");
-      }
+      this->FailIf(!matrix.IsRecorded() || matrix.rows != length || matrix.columns != length, name,
+        " of sequence ", s, ": expected shape ", ToString({ length, length }), ", found ",
+        ToString({ matrix.rows, matrix.columns }), ".");
     }
   }
 
@@ -610,20 +495,13 @@ private:
   {
     const std::vector<SharedMatrix>& residual = this->Record.residual;
     const auto expected = static_cast<std::size_t>(this->Record.layerCount) + 1;
-    if (!residual.empty() && residual.size() != expected)
-    {
-      this->Fail("expected " + std::to_string(expected) +
-                 " residuals, one more than layers, found " + std::to_string(residual.size()) +
-                 ".");
-    }
-    std::int64_t columns = -1;
+    this->FailIf(!residual.empty() && residual.size() != expected, "expected ", expected,
+      " residuals, one more than layers, found ", residual.size(), ".");
+    std::int64_t columns = 0;
     for (std::size_t l = 0; l < residual.size(); ++l)
     {
-      if (residual[l].IsRecorded())
-      {
-        columns = columns < 0 ? residual[l].columns : columns;
-        this->CheckColumns(ResidualQuantity.name + (" " + std::to_string(l)), residual[l], columns);
-      }
+      this->CheckRows(Concat(ResidualQuantity.name, " ", l), residual[l], columns);
+      columns = residual[l].IsRecorded() ? residual[l].columns : columns;
     }
   }
 };
@@ -638,16 +516,10 @@ const Recording& PartOf(const Recording& recording, AttentionKind kind)
     return recording;
   }
   const auto& part = kind == AttentionKind::Encoder ? recording.encoder : recording.cross;
-  if (part == nullptr)
-  {
-    throw OptionError(
-      "expected the recording of a transformer with " +
-      std::string(recording.encoder == nullptr
-                    ? "an encoder and a decoder"
-                    : "cross attention, which one of pictures among words has not,") +
-      " for the attention '" + std::string(Name(kind)) + "', found one of " +
-      recording.architecture + ".");
-  }
+  ThrowIf<OptionError>(part == nullptr, "expected the recording of a transformer with ",
+    recording.encoder == nullptr ? "an encoder and a decoder"
+                                 : "cross attention, which one of pictures among words has not,",
+    " for the attention '", Name(kind), "', found one of ", recording.architecture, ".");
   return *part;
 }
 
@@ -662,19 +534,16 @@ const RecordedLayer& FindLayer(const Recording& recording, std::int64_t layer)
   }
   const std::string recorded = Joined(
     recording.layers, [](const RecordedLayer& one) { return std::to_string(one.index); }, " ");
-  throw OptionError("layer " + std::to_string(layer) + " is not in the recording, which has " +
-                    (recorded.empty() ? "no layers" : "layers " + recorded) + ".");
+  throw OptionError("layer ", layer, " is not in the recording, which has ",
+    recorded.empty() ? "no layers" : "layers " + recorded, ".");
 }
 
 const RecordedHead& FindHead(const Recording& recording, std::int64_t layer, std::int64_t head)
 {
   const std::vector<RecordedHead>& heads = FindLayer(recording, layer).heads;
-  if (head < 0 || head >= static_cast<std::int64_t>(heads.size()))
-  {
-    throw OptionError("expected a head from 0 to " +
-                      std::to_string(static_cast<std::int64_t>(heads.size()) - 1) + ", found " +
-                      std::to_string(head) + ".");
-  }
+  ThrowIf<OptionError>(head < 0 || head >= static_cast<std::int64_t>(heads.size()),
+    "expected a head from 0 to ", static_cast<std::int64_t>(heads.size()) - 1, ", found ", head,
+    ".");
   return heads[head];
 }
 
@@ -702,22 +571,7 @@ std::vector<SharedMatrix> TokenMatrices(const Recording& recording)
       matrices.push_back(matrix);
     }
   };
-  for (const RecordedLayer& layer : recording.layers)
-  {
-    for (const RecordedHead& head : layer.heads)
-    {
-      for (const HeadQuantity& quantity : HeadQuantities)
-      {
-        add(head.*quantity.matrix);
-      }
-    }
-    for (const RoutingQuantity& quantity : RoutingQuantities)
-    {
-      add(layer.routing.*quantity.matrix);
-    }
-  }
-  std::for_each(recording.residual.begin(), recording.residual.end(), add);
-  add(recording.logits);
+  ForEachTokenMatrix(recording, add);
   return matrices;
 }
 

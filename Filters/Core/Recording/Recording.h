@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionKinds.h"
+#include "Base/AttentionKinds.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -107,12 +107,12 @@ struct PictureSource
 
 /// What one of the pictures of a recording of pictures among words shows. A picture that was cut
 /// into tiles is there once, with the patches of all tiles, and, if the model sees all of it in
-/// small, too, a second time. Each group of frames of a film is a picture of its own, or each frame
-/// where frames are pictures.
+/// small, too, a second time. Each group of frames of a video is a picture of its own, or each
+/// frame where frames are pictures.
 struct PictureContent
 {
-  std::int32_t picture = 0; ///< the picture or film, from 0, in the order of all texts
-  std::int32_t frame = 0;   ///< of a film: its first frame; 0 for a picture
+  std::int32_t picture = 0; ///< the picture or video, from 0, in the order of all texts
+  std::int32_t frame = 0;   ///< of a video: its first frame; 0 for a picture
   std::int32_t frames = 1;  ///< frames that its tokens stand for
   bool isSmall = false;     ///< all of a picture whose tiles are there, too
   std::int32_t height = 0;  ///< in pixels, a whole number of tokens, like the width
@@ -290,17 +290,12 @@ std::vector<const Recording*> WithParts(const Recording& recording);
 std::vector<SharedMatrix> TokenMatrices(const Recording& recording);
 
 /// Checks that a recording is consistent: offsets, lengths of lists, pictures, rows and columns of
-/// matrices, the same number of heads in every layer, the same dimension of queries and keys, and
-/// caps, windows, chunks and sinks: finite, not negative, chunks under a causal mask, no windows in
-/// cross attention, a sink per head; and
-/// routing: numbers of experts that the layer has, finite weights; and parts: the same sequences
-/// in all, masks, lengths of sources.
+/// matrices, the same heads in every layer, caps, windows, chunks, sinks, routing, and parts.
 /// Throws ModelError; the message starts with `source` and names the layer and head.
 void CheckRecording(const Recording& recording, const std::string& source);
 
-/// Same, but only for the parts that views of one head use: tokens, sequences, the indices of the
-/// layers, and this head (or AllHeads) of the layer with index `layer`. Other heads may be empty,
-/// and other layers may have no heads. A missing layer or head is not an error.
+/// Same, but of heads only this one (or AllHeads) of the layer with index `layer`, which need not
+/// be there, and neither residual, logits nor parts.
 void CheckHead(
   const Recording& recording, std::int64_t layer, std::int64_t head, const std::string& source);
 

@@ -1,13 +1,12 @@
 #include "RecordingFile.h"
 
-#include "Error.h"
-#include "ForeignRecording.h"
-#include "JsonText.h"
-#include "MappedFile.h"
-#include "NativeRecording.h"
-#include "RecordingArrays.h"
-#include "Safetensors.h"
-#include "Utf8Text.h"
+#include "Base/Error.h"
+#include "Base/Utf8Text.h"
+#include "Files/JsonText.h"
+#include "Files/MappedFile.h"
+#include "Internal/ForeignRecording.h"
+#include "Internal/NativeRecording.h"
+#include "Internal/RecordingArrays.h"
 
 #include <memory>
 
@@ -22,27 +21,18 @@ using nlohmann::json;
 void AppendStrings(
   const json& value, bool nested, std::vector<std::string>& texts, const std::string& source)
 {
-  if (!value.is_array())
-  {
-    throw FormatError(source +
-                      ": expected token strings as an array of strings, or of such arrays, "
-                      "found " +
-                      Describe(value) + ".");
-  }
+  ThrowIf<FormatError>(!value.is_array(), source,
+    ": expected token strings as an array of strings, or of such arrays, found ", Describe(value),
+    ".");
   for (const json& item : value)
   {
     if (item.is_string())
     {
       texts.push_back(item.get<std::string>());
+      continue;
     }
-    else
-    {
-      if (nested)
-      {
-        throw FormatError(source + ": expected a token string, found " + Describe(item) + ".");
-      }
-      AppendStrings(item, true, texts, source);
-    }
+    ThrowIf<FormatError>(nested, source, ": expected a token string, found ", Describe(item), ".");
+    AppendStrings(item, true, texts, source);
   }
 }
 
@@ -74,12 +64,9 @@ std::filesystem::path TokensBeside(const std::filesystem::path& path)
 void CheckTexts(const Recording& recording, const std::string& origin)
 {
   const std::int64_t found = recording.tokens.text.size();
-  if (found != recording.tokens.Count() && found != 0)
-  {
-    throw ModelError(origin + ": expected a string for each of the " +
-                     std::to_string(recording.tokens.Count()) + " tokens, found " +
-                     std::to_string(found) + ".");
-  }
+  ThrowIf<ModelError>(found != recording.tokens.Count() && found != 0, origin,
+    ": expected a string for each of the ", recording.tokens.Count(), " tokens, found ", found,
+    ".");
 }
 
 std::string MetadataOr(const Metadata& metadata, const char* key, const std::string& otherwise)
@@ -175,21 +162,23 @@ RecordingContent MakeRecording(
     options.architecture.empty() ? recording.architecture : options.architecture;
   recording.processing = options.processing.value_or(recording.processing);
 
+  const auto setTexts = [&](std::vector<std::string> texts, const std::string& origin)
+  {
+    const bool isOfRows = static_cast<std::int64_t>(texts.size()) == unpadded.rows;
+    recording.tokens.text = isOfRows ? WithoutPadding(texts, unpadded.tokens) : std::move(texts);
+    CheckTexts(recording, origin);
+  };
   const auto text = metadata.find("tokens");
   if (!options.tokensFile.empty())
   {
-    recording.tokens.text =
-      WithoutPadding(ReadTokenTexts(options.tokensFile), unpadded.tokens, unpadded.rows);
-    CheckTexts(recording, options.tokensFile.string());
+    setTexts(ReadTokenTexts(options.tokensFile), options.tokensFile.string());
   }
   else if (text != metadata.end())
   {
     try
     {
       const std::string origin = source + ": metadata 'tokens'";
-      recording.tokens.text =
-        WithoutPadding(ParseTokenTexts(text->second, origin), unpadded.tokens, unpadded.rows);
-      CheckTexts(recording, origin);
+      setTexts(ParseTokenTexts(text->second, origin), origin);
     }
     catch (const Error& e)
     {

@@ -1,13 +1,14 @@
 #pragma once
 
-#include "ArrayFile.h"
-#include "Progress.h"
+#include "Base/Progress.h"
+#include "Files/ArrayFile.h"
+#include "Files/Safetensors.h"
 #include "Recording.h"
-#include "RecordingReadOptions.h"
-#include "Safetensors.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,26 @@ inline constexpr const char* FourthRecordingVersion = "4";
 
 /// Likewise, of files whose layers attend in chunks.
 inline constexpr const char* FifthRecordingVersion = "5";
+
+/// Information that a recording made by other software may lack. It takes precedence over the
+/// metadata of the file.
+struct RecordingReadOptions
+{
+  /// File of token strings, see ReadTokenTexts. If empty, NAME.tokens.json or NAME.tokens.txt next
+  /// to the file NAME.* is read, if there is one.
+  std::filesystem::path tokensFile;
+  std::string architecture; ///< default: metadata `architecture` or `model`
+  /// Default: metadata `mask`; else what stored attention shows; else bidirectional if there are
+  /// arrays that only BERT has; else causal.
+  std::optional<AttentionMask> mask;
+  std::optional<double> scoreScale;           ///< default: metadata `score_scale`, else 1 /
+                                              ///< sqrt(d_head)
+  std::optional<WeightProcessing> processing; ///< default: metadata `processing`, else unknown
+  /// Number of heads, needed only for flat arrays in which heads are side by side. 0: metadata
+  /// `n_heads`, if present.
+  std::int64_t headCount = 0;
+  int threads = 0; ///< as ThreadCount takes them, to compare stored attention with queries and keys
+};
 
 struct RecordingContent
 {
@@ -62,7 +83,7 @@ struct RecordingContent
 /// Of a model of pictures among words, tokens.picture [N] has the picture of each token, from 0,
 /// and -1 for words, whose tokens.row and tokens.column are -1, too; the part `encoder` is that of
 /// the encoder of images. The metadata picture_contents (JSON) have the numbers of each picture:
-/// [picture or film, first frame, frames, 1 if it is all of a picture whose tiles are there, too,
+/// [picture or video, first frame, frames, 1 if it is all of a picture whose tiles are there, too,
 /// height, width in pixels]. Its pixels follow those of the one before in pictures [pixels, 3]; or
 /// picture_sources has its file. Layers of an encoder with windows of patches have patch_windows
 /// (JSON: layer -> patches on a side). A file with one of these has version 4.

@@ -1,13 +1,12 @@
 #include "RecordingPrefix.h"
 
-#include "Error.h"
-#include "Index.h"
+#include "Base/Error.h"
+#include "RecordingQuantities.h"
 
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
-#include <string>
 #include <utility>
 
 namespace atlas
@@ -38,20 +37,17 @@ public:
     Recording part = this->All;
     part.sequenceOffsets = this->Offsets;
     this->Shorten(part.tokens);
+    ForEachTokenMatrix(part, [this](SharedMatrix& matrix) { this->Shorten(matrix); });
     for (RecordedLayer& layer : part.layers)
     {
       for (RecordedHead& head : layer.heads)
       {
-        this->Shorten(head);
+        for (const StoredQuantity& quantity : StoredQuantities)
+        {
+          this->Crop(head.*quantity.matrices);
+        }
       }
-      this->Shorten(layer.routing.chosen);
-      this->Shorten(layer.routing.weights);
     }
-    for (SharedMatrix& residual : part.residual)
-    {
-      this->Shorten(residual);
-    }
-    this->Shorten(part.logits);
     return part;
   }
 
@@ -81,25 +77,11 @@ private:
   void Shorten(RecordedTokens& tokens)
   {
     this->Shorten(tokens.sequence);
-    this->Shorten(tokens.position);
-    this->Shorten(tokens.id);
-    this->Shorten(tokens.text);
-    this->Shorten(tokens.segment);
-    this->Shorten(tokens.row);
-    this->Shorten(tokens.column);
-    this->Shorten(tokens.picture);
-    this->Shorten(tokens.color);
-  }
-
-  void Shorten(RecordedHead& head)
-  {
-    for (SharedMatrix RecordedHead::* quantity : { &RecordedHead::query, &RecordedHead::key,
-           &RecordedHead::value, &RecordedHead::output, &RecordedHead::valueNorm })
+    for (const TokenQuantity& quantity : TokenQuantities)
     {
-      this->Shorten(head.*quantity);
+      std::visit([&](auto list) { this->Shorten(tokens.*list); }, quantity.list);
     }
-    this->Crop(head.weights);
-    this->Crop(head.scores);
+    this->Shorten(tokens.color);
   }
 
   /// Rows of tokens.
@@ -150,27 +132,19 @@ private:
 Recording FirstTokens(const Recording& recording, const std::vector<std::int64_t>& lengths)
 {
   CheckRecording(recording, "the recording");
-  if (static_cast<std::int64_t>(lengths.size()) != recording.SequenceCount())
-  {
-    throw OptionError("expected a length for each of " + std::to_string(recording.SequenceCount()) +
-                      " sequences, found " + std::to_string(lengths.size()) + ".");
-  }
+  ThrowIf<OptionError>(static_cast<std::int64_t>(lengths.size()) != recording.SequenceCount(),
+    "expected a length for each of ", recording.SequenceCount(), " sequences, found ",
+    lengths.size(), ".");
   for (std::size_t s = 0; s < lengths.size(); ++s)
   {
     const std::int64_t length = recording.SequenceLength(static_cast<std::int64_t>(s));
-    if (lengths[s] < 0 || lengths[s] > length)
-    {
-      throw OptionError("sequence " + std::to_string(s) + " has " + std::to_string(length) +
-                        " tokens, expected its first " + std::to_string(lengths[s]) + ".");
-    }
+    ThrowIf<OptionError>(lengths[s] < 0 || lengths[s] > length, "sequence ", s, " has ", length,
+      " tokens, expected its first ", lengths[s], ".");
     const bool isWhole = lengths[s] == length;
     const bool keepsSource =
       recording.mask == AttentionMask::Cross && lengths[s] >= recording.sourceLengths[s];
-    if (!isWhole && !keepsSource && recording.mask != AttentionMask::Causal)
-    {
-      throw OptionError("expected a causal mask, with which the first tokens do not depend on the "
-                        "later ones.");
-    }
+    ThrowIf<OptionError>(!isWhole && !keepsSource && recording.mask != AttentionMask::Causal,
+      "expected a causal mask, with which the first tokens do not depend on the later ones.");
   }
   const std::vector<std::int64_t> begins(
     recording.sequenceOffsets.begin(), recording.sequenceOffsets.end() - 1);

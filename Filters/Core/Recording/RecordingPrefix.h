@@ -8,13 +8,13 @@
 namespace atlas
 {
 
-/// The recording of the first tokens of each sequence, lengths[s] of sequence s: from no token up
-/// to all. For a model whose mask is causal this is what the model would record for the shorter
-/// sequences, unless its rotary embedding depends on their length (LongRope). Of a transformer with
-/// an encoder and a decoder these are the tokens of the target; the source stays whole. One
-/// sequence shares its memory with `recording`; rows of several are copied. Throws OptionError if
-/// there is not one length per sequence, if a length exceeds its sequence, or if the mask is not
-/// causal and a sequence is shortened; ModelError if the recording is inconsistent.
+/// The recording of the first lengths[s] tokens of each sequence s, from none to all: what a causal
+/// model would record for the shorter sequences, unless its rotary embedding depends on their
+/// length (LongRope). Of a transformer with an encoder and a decoder these are the tokens of the
+/// target; the source stays whole. One sequence shares its memory with `recording`; rows of several
+/// are copied. Throws OptionError if there is not one length per sequence, if one exceeds its
+/// sequence, or if the mask is not causal and a sequence is shortened; ModelError if the recording
+/// is inconsistent.
 Recording FirstTokens(const Recording& recording, const std::vector<std::int64_t>& lengths);
 
 /// Rows first <= row < end.

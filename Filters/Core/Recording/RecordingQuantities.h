@@ -54,6 +54,32 @@ inline constexpr std::array<RoutingQuantity, 2> RoutingQuantities = { {
   { "expert_weights", "Expert Weight", &RecordedRouting::weights },
 } };
 
+/// Calls call(matrix) for all matrices of a recording, without its parts, that have a row per
+/// token.
+template<class AnyRecording, class Call>
+void ForEachTokenMatrix(AnyRecording& recording, const Call& call)
+{
+  for (auto& layer : recording.layers)
+  {
+    for (auto& head : layer.heads)
+    {
+      for (const HeadQuantity& quantity : HeadQuantities)
+      {
+        call(head.*quantity.matrix);
+      }
+    }
+    for (const RoutingQuantity& quantity : RoutingQuantities)
+    {
+      call(layer.routing.*quantity.matrix);
+    }
+  }
+  for (auto& residual : recording.residual)
+  {
+    call(residual);
+  }
+  call(recording.logits);
+}
+
 /// A list with one item per token. Sequences are not listed, as files store their first rows
 /// instead.
 struct TokenQuantity

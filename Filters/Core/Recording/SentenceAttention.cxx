@@ -1,42 +1,27 @@
 #include "SentenceAttention.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "Parallel.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
-#include <string>
 
 namespace atlas
 {
 namespace
 {
 
-/// Weights that are in memory at a time.
-constexpr std::int64_t WeightsAtOnce = std::int64_t{ 1 } << 24;
-
-std::int64_t BlockCount(std::int64_t rows)
-{
-  return (rows + QueriesPerBlock - 1) / QueriesPerBlock;
-}
-
 void CheckOptions(const SentenceOptions& options, std::int64_t length)
 {
   const std::size_t count = length;
-  if (!(options.threshold >= 0))
-  {
-    throw OptionError("Threshold: expected a weight of at least 0, found " +
-                      std::to_string(options.threshold) + ".");
-  }
+  ThrowIf<OptionError>(!(options.threshold >= 0),
+    "Threshold: expected a weight of at least 0, found ", options.threshold, ".");
   for (const std::vector<bool>* flags : { &options.hidden, &options.chosen })
   {
-    if (!flags->empty() && flags->size() != count)
-    {
-      throw OptionError("expected a flag for each of " + std::to_string(length) +
-                        " tokens, found " + std::to_string(flags->size()) + ".");
-    }
+    ThrowIf<OptionError>(!flags->empty() && flags->size() != count, "expected a flag for each of ",
+      length, " tokens, found ", flags->size(), ".");
   }
 }
 
@@ -50,7 +35,8 @@ KeyRange ShownBlocks(const SentenceOptions& options, std::int64_t length)
   {
     return {};
   }
-  return { begin - begin % QueriesPerBlock, std::min(BlockCount(end) * QueriesPerBlock, length) };
+  return { begin - begin % QueriesPerBlock,
+    std::min(BlockCount(end, QueriesPerBlock) * QueriesPerBlock, length) };
 }
 
 bool IsSet(const std::vector<bool>& flags, std::int64_t i)
@@ -74,12 +60,7 @@ public:
   }
 
   /// Queries in a step.
-  std::int64_t Rows() const
-  {
-    const std::int64_t perBlock = QueriesPerBlock * std::max<std::int64_t>(this->Length, 1);
-    const std::int64_t most = std::max<std::int64_t>(WeightsAtOnce / perBlock, 1);
-    return std::min(most * QueriesPerBlock, this->Queries);
-  }
+  std::int64_t Rows() const { return std::min(QueriesAtOnce(this->Length), this->Queries); }
 
   float* Row(std::int64_t row) { return this->Values.data() + row * this->Length; }
 
@@ -160,38 +141,35 @@ struct Part
 void AddRows(Step& step, std::int64_t begin, std::int64_t end, bool sums, SentenceAttention& result,
   int threads)
 {
-  std::vector<Part> parts(BlockCount(end - begin));
+  std::vector<Part> parts(BlockCount(end - begin, QueriesPerBlock));
   const std::int64_t length = result.given.size();
-  const auto chooseBlock = [&](std::int64_t block)
-  {
-    Part& part = parts[block];
-    const std::int64_t first = begin + block * QueriesPerBlock;
-    for (std::int64_t query = first; query < std::min(first + QueriesPerBlock, end); ++query)
+  ForBlocks(end - begin, QueriesPerBlock, threads,
+    [&](std::int64_t first, std::int64_t last)
     {
-      float* row = step.Row(query - begin);
-      step.Choose(query, row);
-      step.AppendLines(query, row, part.lines);
-      if (!sums)
+      Part& part = parts[first / QueriesPerBlock];
+      for (std::int64_t i = first; i < last; ++i)
       {
-        continue;
+        float* row = step.Row(i);
+        step.Choose(begin + i, row);
+        step.AppendLines(begin + i, row, part.lines);
+        if (sums)
+        {
+          result.given[begin + i] = std::accumulate(row, row + length, 0.0);
+          part.largest = std::max(part.largest, *std::max_element(row, row + length));
+        }
       }
-      result.given[query] = std::accumulate(row, row + length, 0.0);
-      part.largest = std::max(part.largest, *std::max_element(row, row + length));
-    }
-  };
-  ParallelFor(BlockCount(end - begin), threads, chooseBlock);
-  const auto receiveBlock = [&](std::int64_t block)
-  {
-    const std::int64_t last = std::min((block + 1) * QueriesPerBlock, length);
-    for (std::int64_t row = 0; row < end - begin; ++row)
+    });
+  ForBlocks(sums ? length : 0, QueriesPerBlock, threads,
+    [&](std::int64_t first, std::int64_t last)
     {
-      for (std::int64_t key = block * QueriesPerBlock; key < last; ++key)
+      for (std::int64_t row = 0; row < end - begin; ++row)
       {
-        result.received[key] += static_cast<double>(step.Row(row)[key]);
+        for (std::int64_t key = first; key < last; ++key)
+        {
+          result.received[key] += static_cast<double>(step.Row(row)[key]);
+        }
       }
-    }
-  };
-  ParallelFor(sums ? BlockCount(length) : 0, threads, receiveBlock);
+    });
   for (const Part& part : parts)
   {
     result.lines.insert(result.lines.end(), part.lines.begin(), part.lines.end());
@@ -210,12 +188,9 @@ void EvaluateSentence(const Recording& recording, const SentenceOptions& options
   CheckOptions(options, length);
   const std::vector<double> zeros(length);
   result = { known != nullptr ? *known : SentenceSums{ zeros, zeros, 0 }, {} };
-  const bool isAttention = options.quantity == AttentionQuantity::Weights ||
-                           options.quantity == AttentionQuantity::Rollout;
   const KeyRange queries = known != nullptr ? ShownBlocks(options, length) : KeyRange{ 0, length };
   const std::int64_t count = queries.end - queries.begin;
-  Step step(
-    options, length, count, isAttention && HasSinks(recording, options.layer, options.quantity));
+  Step step(options, length, count, HasSinks(recording, options.layer, options.quantity));
   AttentionRows rows{ options.sequence, options.layer, options.head, options.quantity,
     queries.begin, queries.begin };
   for (; rows.end < queries.end; rows.begin = rows.end)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Progress.h"
+#include "Base/Progress.h"
 #include "RecordedAttention.h"
 #include "StrongestKeys.h"
 
@@ -52,21 +52,19 @@ struct SentenceAttention : SentenceSums
 /// Evaluates EvaluateAttention's values a_ij of a head, in this order:
 ///
 /// - Hidden tokens: a_ij = 0 where query i or key j is hidden. If `renormalize`, and a token is
-///   hidden, the rest is divided by its sum, a_ij / sum_k a_ik, so that the weights of a query add
-///   up to 1; those of a query that attends to hidden tokens alone stay 0. (AttentionViz, Yeh et
-///   al. 2023, divides by 1 - a_hidden instead, for one hidden token after another, and cuts at 1.)
-///   With sinks, whose share of Weights and Rollout is b_i = 1 - sum_k a_ik before, it is divided
-///   by its sum + b_i: what the softmax gives without the hidden keys, less than 1 for each query.
+///   hidden, the rest is divided by its sum, so that the weights of a query add up to 1; those of a
+///   query that attends to hidden tokens alone stay 0. (AttentionViz, Yeh et al. 2023, divides by
+///   1 - a_hidden instead, for one hidden token after another, and cuts at 1.) With sinks, whose
+///   share of Weights and Rollout is b_i = 1 - sum_k a_ik before, it is divided by its sum + b_i:
+///   what the softmax gives without the hidden keys.
 /// - Chosen tokens: a_ij = 0 where query i, or key j, is not chosen.
 /// - `given` and `received` are sums of what is left, over all positions and in ascending order.
 /// - Lines are what is left from `threshold` on between `queries` and `keys`.
 ///
 /// With `known`, the sums of an earlier call whose options had another threshold or other ranges at
-/// most, those are not computed again, and no queries but those that are shown.
-///
-/// Uses up to ThreadCount(threads) threads, on whose number the result does not depend, and
-/// 64 MiB or 64 rows, whichever is more. Throws as EvaluateAttention, and OptionError for options
-/// outside their range.
+/// most, those are not computed again, and no queries but those that are shown. Uses up to
+/// ThreadCount(threads) threads, on whose number the result does not depend, and 64 MiB or 64 rows.
+/// Throws as EvaluateAttention, and OptionError for options outside their range.
 void EvaluateSentence(const Recording& recording, const SentenceOptions& options,
   SentenceAttention& result, int threads, const Progress& progress = {},
   const SentenceSums* known = nullptr);

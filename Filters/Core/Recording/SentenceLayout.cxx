@@ -1,7 +1,6 @@
 #include "SentenceLayout.h"
 
-#include "Error.h"
-#include "Index.h"
+#include "Base/Error.h"
 
 #include <algorithm>
 #include <string>
@@ -16,11 +15,7 @@ constexpr double PageGap = 2;
 
 void Require(bool isRight, const char* name, const std::string& expected, std::int64_t found)
 {
-  if (!isRight)
-  {
-    throw OptionError(
-      std::string(name) + ": expected " + expected + ", found " + std::to_string(found) + ".");
-  }
+  ThrowIf<OptionError>(!isRight, name, ": expected ", expected, ", found ", found, ".");
 }
 
 /// The positions that are shown of these.

@@ -32,15 +32,13 @@ struct SentencePage
   double top = 0;  ///< y of the first row
 };
 
-/// Places of words in two columns. The distance of rows is 1, and y runs
-/// downward from 0. Lines
+/// Places of words in two columns. The distance of rows is 1, and y runs downward from 0. Lines
 /// begin at the right end of a query and end at the left end of a key, so words never lie under
 /// lines.
 ///
 /// A text of more rows than a page has is cut into blocks, and each pair of a block of queries and
-/// a block of keys has a page of its own: those of a block of queries side by side, and those of
-/// the next block below. So each pair of tokens has its line on one page, and no line crosses the
-/// words of another page. With a causal mask, pages of later keys are left out.
+/// a block of keys has a page: those of a block of queries side by side, and those of the next
+/// block below. With a causal mask, pages of later keys are left out.
 class SentenceLayout
 {
 public:

@@ -1,7 +1,6 @@
 #include "SpecialTokens.h"
 
-#include "Error.h"
-#include "Index.h"
+#include "Base/Error.h"
 
 #include <algorithm>
 #include <array>
@@ -33,17 +32,12 @@ bool IsSpecialToken(std::string_view text)
 std::vector<bool> FindSpecialTokens(const Recording& recording, std::int64_t sequence)
 {
   const RecordedTokens& tokens = recording.tokens;
-  if (tokens.text.empty() && tokens.row.empty())
-  {
-    throw OptionError("HideSpecial: expected a recording with the texts of its tokens, found one "
-                      "without; name the tokens to hide in HiddenTokens.");
-  }
-  if (sequence == AllSequences)
-  {
-    throw OptionError(
-      "HideSpecial: expected one sequence, found the mean over all, whose positions "
-      "have no tokens of their own.");
-  }
+  ThrowIf<OptionError>(tokens.text.empty() && tokens.row.empty(),
+    "HideSpecial: expected a recording with the texts of its tokens, found one without; name the "
+    "tokens to hide in HiddenTokens.");
+  ThrowIf<OptionError>(sequence == AllSequences,
+    "HideSpecial: expected one sequence, found the mean over all, whose "
+    "positions have no tokens of their own.");
   const std::int64_t first = recording.sequenceOffsets[sequence];
   const std::int64_t length = recording.SequenceLength(sequence);
   std::vector<bool> special(length);

@@ -1,29 +1,15 @@
 #include "StrongestKeys.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "RecordedAttention.h"
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 
 namespace atlas
 {
 namespace
 {
-
-void CheckOptions(const StrongestKeysOptions& options)
-{
-  if (options.top < 1)
-  {
-    throw OptionError("Top: expected at least 1, found " + std::to_string(options.top) + ".");
-  }
-  if (!(options.minimumWeight >= 0 && options.minimumWeight <= 1))
-  {
-    throw OptionError("MinimumWeight: expected a weight from 0 to 1, found " +
-                      std::to_string(options.minimumWeight) + ".");
-  }
-}
 
 /// Adds a link to those of its query, from `first` on, which are sorted by falling weight and of
 /// which `top` are kept. Keys come in ascending order.
@@ -49,7 +35,9 @@ void AppendStrongestKeys(const Recording& recording, std::int64_t sequence, std:
   std::int64_t head, std::int64_t begin, std::int64_t end, const StrongestKeysOptions& options,
   std::vector<float>& weights, std::vector<AttentionLink>& links)
 {
-  CheckOptions(options);
+  ThrowIf<OptionError>(options.top < 1, "Top: expected at least 1, found ", options.top, ".");
+  ThrowIf<OptionError>(!(options.minimumWeight >= 0 && options.minimumWeight <= 1),
+    "MinimumWeight: expected a weight from 0 to 1, found ", options.minimumWeight, ".");
   const auto quantity = AttentionQuantity::Weights;
   EvaluateAttention(recording, sequence, layer, head, quantity, 0, 0, nullptr); // checks the place
   const std::int64_t keys = AttentionLength(recording, sequence);

@@ -1,13 +1,12 @@
 #include "ZoomedAttention.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "StreamedScores.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Internal/StreamedScores.h"
 
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <string>
 
 namespace atlas
 {
@@ -69,10 +68,7 @@ std::vector<std::int64_t> EdgesOf(const KeyRange& range, std::int64_t cell)
 MapCells ChooseCells(const KeyRange& queries, const KeyRange& keys, const MapWindow& window,
   std::int64_t size, std::int64_t baseCells)
 {
-  if (size < 1)
-  {
-    throw OptionError("expected a size of at least 1, found " + std::to_string(size) + ".");
-  }
+  ThrowIf<OptionError>(size < 1, "expected a size of at least 1, found ", size, ".");
   const KeyRange someQueries = Clip(window.queries, queries);
   const KeyRange someKeys = Clip(window.keys, keys);
   const std::int64_t base =
@@ -97,16 +93,6 @@ struct ZoomedAttention::Base
   PooledCells values;
 };
 
-ZoomedAttention::ZoomedAttention(const MapPlace& place, std::int64_t baseCells)
-  : Place(place)
-  , Cells(baseCells)
-{
-}
-
-ZoomedAttention::~ZoomedAttention() = default;
-ZoomedAttention::ZoomedAttention(ZoomedAttention&& other) noexcept = default;
-ZoomedAttention& ZoomedAttention::operator=(ZoomedAttention&& other) noexcept = default;
-
 std::vector<float> ZoomedAttention::Pool(const Recording& recording, const MapCells& cells,
   AttentionPooling pooling, int threads, const Progress& progress)
 {
@@ -127,7 +113,7 @@ std::vector<float> ZoomedAttention::Pool(const Recording& recording, const MapCe
   {
     const KeyRange queries = QueryPositions(recording, this->Place.sequence);
     const KeyRange keys = KeyPositions(recording, this->Place.sequence);
-    auto base = std::make_unique<Base>();
+    const auto base = std::make_shared<Base>();
     base->cells.queryCell = base->cells.keyCell =
       std::max(CellFor(queries, queries, this->Cells), CellFor(keys, keys, this->Cells));
     base->cells.queries = queries;
@@ -143,7 +129,7 @@ std::vector<float> ZoomedAttention::Pool(const Recording& recording, const MapCe
     const bool finds = this->Place.quantity == AttentionQuantity::Weights;
     base->values = PoolStreamed(*map, rows, columns, isWeighted ? &base->normalizers : nullptr,
       finds ? &base->normalizers : nullptr, threads, rest);
-    this->Known = std::move(base);
+    this->Known = base;
   }
   const std::int64_t cell = this->Known->cells.queryCell;
   if (cells.queryCell >= cell && cells.keyCell >= cell)

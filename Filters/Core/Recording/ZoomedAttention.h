@@ -1,7 +1,7 @@
 #pragma once
 
+#include "Base/Progress.h"
 #include "PooledAttention.h"
-#include "Progress.h"
 #include "RecordedAttention.h"
 
 #include <cstdint>
@@ -49,23 +49,23 @@ MapCells ChooseCells(const KeyRange& queries, const KeyRange& keys, const MapWin
 
 /// The map of a head on a sequence, pooled for windows that change: first of all, then of a part.
 ///
-/// What makes a window fast is kept: the normalizer of the softmax of each query, so that a window
-/// costs its own pairs only, and the base: the maximum and the mean of all cells of the smallest
-/// power of two with which there are `baseCells` along a side at most. Larger cells are made from
-/// the base; smaller ones are evaluated anew. Either way values are those of all pairs of a cell,
-/// and the same, to the byte, on any number of threads and in any order of windows.
+/// Kept are the normalizer of the softmax of each query, so that a window costs its own pairs only,
+/// and the base: the maximum and the mean of all cells of the smallest power of two with which
+/// there are `baseCells` along a side at most. Larger cells are made from the base; smaller ones
+/// are evaluated anew. Values are the same, to the byte, on any number of threads and in any order
+/// of windows.
 ///
-/// The base takes as long as PoolCells for all tokens, twice for NormWeighted, and 8 bytes per
-/// cell: 134 MB at most. It is made at the first window. Of a short sequence its cells are single
-/// pairs. Maps that are evaluated in rows (PoolCells) have no base, so that each window costs its
-/// rows.
+/// The base is made at the first window; it takes as long as PoolCells for all tokens, twice for
+/// NormWeighted, and 8 bytes per cell: 134 MB at most. Maps that are evaluated in rows (PoolCells)
+/// have none, so that each window costs its rows.
 class ZoomedAttention
 {
 public:
-  explicit ZoomedAttention(const MapPlace& place, std::int64_t baseCells = BaseCells);
-  ~ZoomedAttention();
-  ZoomedAttention(ZoomedAttention&& other) noexcept;
-  ZoomedAttention& operator=(ZoomedAttention&& other) noexcept;
+  explicit ZoomedAttention(const MapPlace& place, std::int64_t baseCells = BaseCells)
+    : Place(place)
+    , Cells(baseCells)
+  {
+  }
 
   /// The values [rows, columns] of cells that ChooseCells gives for the same number `baseCells`.
   /// `recording` is the same at each call. Throws as EvaluateAttention.
@@ -77,7 +77,7 @@ private:
 
   MapPlace Place;
   std::int64_t Cells;
-  std::unique_ptr<Base> Known; ///< nullptr before the first window, and without a base
+  std::shared_ptr<const Base> Known; ///< nullptr before the first window, and without a base
 
   std::vector<float> FromBase(const MapCells& cells, AttentionPooling pooling) const;
 };

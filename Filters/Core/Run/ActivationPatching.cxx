@@ -1,14 +1,14 @@
 #include "ActivationPatching.h"
 
-#include "ArchitectureLimits.h"
-#include "Error.h"
-#include "Index.h"
-#include "LayerRunner.h"
-#include "MappedFile.h"
-#include "MatrixProduct.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Files/MappedFile.h"
+#include "Internal/LayerRunner.h"
+#include "Internal/TransformerEmbedding.h"
+#include "Internal/TransformerNorm.h"
+#include "Numerics/MatrixProduct.h"
 #include "PromptMeans.h"
-#include "TransformerEmbedding.h"
-#include "TransformerNorm.h"
+#include "Weights/ArchitectureLimits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -86,14 +86,9 @@ std::pair<std::int64_t, std::int64_t> LargestTwo(const std::vector<float>& value
   return { static_cast<std::int64_t>(found.first), static_cast<std::int64_t>(found.second) };
 }
 
-std::int64_t TokensOf(const TransformerInput& input)
+std::int64_t TokensOf(const TransformerConfig& config, const TransformerInput& input)
 {
-  std::int64_t tokens = 0;
-  for (const std::vector<std::int64_t>& sequence : input.tokens)
-  {
-    tokens += static_cast<std::int64_t>(sequence.size());
-  }
-  return tokens;
+  return SequenceOffsets(SequenceLengths(config, input)).back();
 }
 
 /// How many copies run together.
@@ -133,7 +128,9 @@ public:
     }
     this->Layers += (this->HasSource() ? 2 : 1) * this->Config.layers;
     this->ReferenceLayers =
-      this->HasReference() ? this->Config.layers * TokensOf(options.reference) / this->Length : 0;
+      this->HasReference()
+        ? this->Config.layers * TokensOf(this->Config, options.reference) / this->Length
+        : 0;
     this->Layers += this->ReferenceLayers;
   }
 
@@ -294,11 +291,8 @@ private:
     std::transform(
       source.begin(), source.end(), prompt.begin(), change.begin(), std::minus<float>());
     const auto [least, most] = std::minmax_element(change.begin(), change.end());
-    if (*least == *most)
-    {
-      throw OptionError(
-        "PatchFrom: expected a prompt with other logits than Prompt, found the same.");
-    }
+    ThrowIf<OptionError>(*least == *most,
+      "PatchFrom: expected a prompt with other logits than Prompt, found the same.");
     // The other token is not the one that is given.
     const std::int64_t given = this->Options.target.value_or(this->Options.against.value_or(-1));
     const auto extreme = [&](float sign)
@@ -396,8 +390,8 @@ private:
       const double found = logits.Of(ends.data() + i * ToIndex(this->Config.modelDimension));
       if (!std::isfinite(found))
       {
-        throw ModelError("the run with " + ToText(this->Sites[batch[i]]) +
-                         " changed: its logits are not finite; expected finite numbers.");
+        throw ModelError("the run with ", ToText(this->Sites[batch[i]]),
+          " changed: its logits are not finite; expected finite numbers.");
       }
       map.difference[batch[i]] = found;
     }
@@ -420,26 +414,13 @@ private:
   }
 };
 
-void CheckReference(const TransformerConfig& config, const TransformerInput& reference)
-{
-  try
-  {
-    CheckInput(config, reference);
-  }
-  catch (const OptionError& e)
-  {
-    throw OptionError("ReferencePrompts: " + std::string(e.what()));
-  }
-}
-
 void RequireToken(
   const TransformerConfig& config, const std::optional<std::int64_t>& token, const char* name)
 {
   if (token && (*token < 0 || *token >= config.outputVocabulary))
   {
-    throw OptionError(std::string(name) + ": expected a token id from 0 to " +
-                      std::to_string(config.outputVocabulary - 1) + ", found " +
-                      std::to_string(*token) + ".");
+    throw OptionError(name, ": expected a token id from 0 to ", config.outputVocabulary - 1,
+      ", found ", *token, ".");
   }
 }
 
@@ -464,36 +445,27 @@ void CheckPatching(const Transformer& model, const TransformerInput& prompt,
   const TransformerInput& source, const PatchingOptions& options)
 {
   const TransformerConfig& config = model.GetConfig();
-  if (config.input != InputKind::Tokens || !model.HasLogits())
-  {
-    throw OptionError("expected a model of texts with an unembedding, found one without, so there "
-                      "are no logits to compare.");
-  }
-  if (config.layers == 0)
-  {
-    throw OptionError("expected a model with layers, found none to change.");
-  }
+  ThrowIf<OptionError>(config.input != InputKind::Tokens || !model.HasLogits(),
+    "expected a model of texts with an unembedding, found one without, so there are no logits to "
+    "compare.");
+  ThrowIf<OptionError>(config.layers == 0, "expected a model with layers, found none to change.");
   RefuseSwitches(config, "comparing logits",
     { ArchitectureSwitch::Encoder, ArchitectureSwitch::LogitCap,
       ArchitectureSwitch::EmbeddingProjection });
   CheckInput(config, prompt);
   if (options.by == Replacement::MeanOverPrompts)
   {
-    CheckReference(config, options.reference);
+    CheckInput(config, options.reference, "ReferencePrompts: ");
   }
   RequireToken(config, options.target, "Target");
   RequireToken(config, options.against, "Against");
-  if (options.target && options.target == options.against)
-  {
-    throw OptionError("Against: expected another token than Target, found the same.");
-  }
+  ThrowIf<OptionError>(options.target && options.target == options.against,
+    "Against: expected another token than Target, found the same.");
   const std::vector<std::int64_t> lengths = SequenceLengths(config, prompt);
-  if (options.kind == ActivationKind::HeadOutput && options.position >= lengths.front())
-  {
-    throw OptionError("Position: expected -1 or one of the prompt, 0 to " +
-                      std::to_string(lengths.front() - 1) + ", found " +
-                      std::to_string(options.position) + ".");
-  }
+  ThrowIf<OptionError>(
+    options.kind == ActivationKind::HeadOutput && options.position >= lengths.front(),
+    "Position: expected -1 or one of the prompt, 0 to ", lengths.front() - 1, ", found ",
+    options.position, ".");
   Interventions interventions;
   interventions.source = source;
   for (const ActivationSite& site : PatchingSites(config, lengths.front(), options))

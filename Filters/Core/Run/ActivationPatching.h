@@ -1,12 +1,11 @@
 #pragma once
 
+#include "Base/Progress.h"
 #include "Interventions.h"
-#include "Progress.h"
-#include "Transformer.h"
+#include "Weights/Transformer.h"
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace atlas

@@ -1,16 +1,16 @@
 #include "GenerateTokens.h"
 
-#include "Error.h"
-#include "FloatValues.h"
-#include "Index.h"
-#include "MappedFile.h"
-#include "MatrixProduct.h"
-#include "PictureTokens.h"
-#include "TransformerEmbedding.h"
-#include "TransformerKernels.h"
-#include "TransformerLayer.h"
-#include "TransformerNorm.h"
-#include "TransformerRun.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Files/MappedFile.h"
+#include "Internal/TransformerEmbedding.h"
+#include "Internal/TransformerKernels.h"
+#include "Internal/TransformerLayer.h"
+#include "Internal/TransformerNorm.h"
+#include "Internal/TransformerRun.h"
+#include "Numerics/MatrixProduct.h"
+#include "Preprocessing/PictureTokens.h"
+#include "Weights/FloatValues.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,6 @@
 #include <numeric>
 #include <optional>
 #include <random>
-#include <string>
 
 namespace atlas
 {
@@ -85,20 +84,9 @@ std::uint64_t WidenedLayers(const Transformer& model)
   return bytes;
 }
 
-std::int64_t LongestOf(const TransformerInput& input)
+/// The largest of some lengths; 0: there are none.
+std::int64_t Longest(const std::vector<std::int64_t>& lengths)
 {
-  std::size_t longest = 0;
-  for (const std::vector<std::int64_t>& sequence : input.tokens)
-  {
-    longest = std::max(longest, sequence.size());
-  }
-  return static_cast<std::int64_t>(longest);
-}
-
-/// The tokens of the longest source; 0: none.
-std::int64_t LongestSource(const TransformerConfig& config, const TransformerInput& input)
-{
-  const std::vector<std::int64_t> lengths = SourceLengths(config, input);
   return lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
 }
 
@@ -219,11 +207,7 @@ private:
   /// The places of the next tokens.
   std::vector<RotaryPlace> NextPlaces(std::int64_t rows) const
   {
-    std::int64_t next = 0;
-    for (const RotaryPlace& place : this->Places)
-    {
-      next = std::max(next, *std::max_element(place.begin(), place.end()) + 1);
-    }
+    const std::int64_t next = EndOfPlaces(this->Places);
     std::vector<RotaryPlace> places;
     const std::int64_t given = this->Places.size();
     for (std::int64_t t = this->Past; t < this->Past + rows; ++t)
@@ -290,16 +274,12 @@ private:
     EvaluateLogits(this->Config, weights, PackedSequences({ 1 }, std::nullopt), x,
       this->Logits.data(), this->Threads);
     const std::int64_t found = FindNotFinite(this->Logits.size(), this->Logits.data());
-    if (found >= 0)
-    {
-      throw ModelError("generating: the logit of token " + std::to_string(found) +
-                       " after position " + std::to_string(this->Past - 1) +
-                       " is not finite; expected finite numbers.");
-    }
-    if (this->Config.vision != nullptr) // which stand for pictures that there are not
+    ThrowIf<ModelError>(found >= 0, "generating: the logit of token ", found, " after position ",
+      this->Past - 1, " is not finite; expected finite numbers.");
+    if (this->Config.vision != nullptr) // never sample image placeholders
     {
       for (const std::int64_t token :
-        { this->Config.vision->imageToken, this->Config.vision->filmToken })
+        { this->Config.vision->imageToken, this->Config.vision->videoToken })
       {
         if (token >= 0 && token < static_cast<std::int64_t>(this->Logits.size()))
         {
@@ -368,14 +348,6 @@ private:
   }
 };
 
-void Require(bool condition, const std::string& message)
-{
-  if (!condition)
-  {
-    throw OptionError("GenerateTokens: " + message);
-  }
-}
-
 /// Where the image tokens of texts are, and by which places all tokens are rotated.
 class GivenPictures
 {
@@ -393,16 +365,8 @@ public:
     }
   }
 
-  /// The largest position of all places; -1: there are none.
-  std::int64_t LastPosition() const
-  {
-    std::int64_t last = -1;
-    for (const RotaryPlace& place : this->Places)
-    {
-      last = std::max(last, *std::max_element(place.begin(), place.end()));
-    }
-    return last;
-  }
+  /// One more than the largest position of all places; 0: there are none.
+  std::int64_t EndOfPositions() const { return EndOfPlaces(this->Places); }
 
   std::vector<std::int64_t> PositionsIn(std::int64_t sequence) const
   {
@@ -438,9 +402,9 @@ std::vector<std::vector<std::int64_t>> Generate(
   const SingleThreadedBlas blas;
   const TransformerConfig& config = model.GetConfig();
   const GivenPictures pictures(config, input);
-  const std::int64_t capacity = LongestOf(input) + options.count;
+  const std::int64_t capacity = Longest(SequenceLengths(config, input)) + options.count;
   Continuation continuation(model, capacity,
-    std::max(capacity, pictures.LastPosition() + 1 + options.count), options.threads);
+    std::max(capacity, pictures.EndOfPositions() + options.count), options.threads);
   const double all = static_cast<double>(input.tokens.size()) * static_cast<double>(options.count);
   std::vector<std::vector<std::int64_t>> generated(input.tokens.size());
   for (std::size_t s = 0; s < generated.size(); ++s)
@@ -459,7 +423,7 @@ std::vector<std::vector<std::int64_t>> Generate(
     if (config.vision != nullptr)
     {
       continuation.SetPictures(
-        TransformerRun::EncodePictures(model, input, { sequence, sequence + 1 }, options.threads),
+        TransformerRun::Encode(model, input, { sequence, sequence + 1 }, options.threads),
         pictures.PositionsIn(sequence));
       continuation.SetPlaces(pictures.PlacesOf(sequence));
     }
@@ -491,26 +455,26 @@ void CheckGeneration(
   const Transformer& model, const TransformerInput& input, const GenerationOptions& options)
 {
   const TransformerConfig& config = model.GetConfig();
-  Require(options.count >= 0, "expected at least 0, found " + std::to_string(options.count) + ".");
-  Require(std::isfinite(options.temperature) && options.temperature >= 0,
-    "expected a temperature of at least 0, found " + std::to_string(options.temperature) + ".");
-  Require(options.topK >= 0,
-    "expected TopK to be at least 0, found " + std::to_string(options.topK) + ".");
+  const auto require = [](bool holds, const auto&... parts)
+  { ThrowIf<OptionError>(!holds, "GenerateTokens: ", parts...); };
+  require(options.count >= 0, "expected at least 0, found ", options.count, ".");
+  require(std::isfinite(options.temperature) && options.temperature >= 0,
+    "expected a temperature of at least 0, found ", options.temperature, ".");
+  require(options.topK >= 0, "expected TopK to be at least 0, found ", options.topK, ".");
   if (options.count == 0)
   {
     return;
   }
-  Require(config.input == InputKind::Tokens && config.mask == AttentionMask::Causal,
+  require(config.input == InputKind::Tokens && config.mask == AttentionMask::Causal,
     "expected a model of texts whose tokens attend to earlier ones only, found one of "
-    "architecture " +
-      config.architecture + ".");
-  Require(model.HasLogits(), "the model has no unembedding, so it predicts no tokens.");
+    "architecture ",
+    config.architecture, ".");
+  require(model.HasLogits(), "the model has no unembedding, so it predicts no tokens.");
   for (std::size_t s = 0; s < input.tokens.size(); ++s)
   {
     const std::int64_t length = static_cast<std::int64_t>(input.tokens[s].size()) + options.count;
-    Require(config.positions == 0 || length <= config.positions,
-      "sequence " + std::to_string(s) + " would have " + std::to_string(length) +
-        " tokens, but the model has " + std::to_string(config.positions) + " positions.");
+    require(config.positions == 0 || length <= config.positions, "sequence ", s, " would have ",
+      length, " tokens, but the model has ", config.positions, " positions.");
   }
 }
 
@@ -519,8 +483,9 @@ std::uint64_t GenerationBytes(
 {
   const std::uint64_t widened = WidenedLayers(model);
   const TransformerConfig& config = model.GetConfig();
-  const std::int64_t source = LongestSource(config, input);
-  return CacheFloats(config, LongestOf(input) + options.count + source) * sizeof(float) +
+  const std::int64_t source = Longest(SourceLengths(config, input));
+  return CacheFloats(config, Longest(SequenceLengths(config, input)) + options.count + source) *
+           sizeof(float) +
          ToIndex(source * config.modelDimension) * sizeof(float) +
          (widened <= KeptBytes ? widened : 0);
 }

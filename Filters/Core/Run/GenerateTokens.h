@@ -1,8 +1,8 @@
 #pragma once
 
-#include "Progress.h"
-#include "Transformer.h"
-#include "TransformerInput.h"
+#include "Base/Progress.h"
+#include "Preprocessing/TransformerInput.h"
+#include "Weights/Transformer.h"
 
 #include <cstdint>
 #include <vector>

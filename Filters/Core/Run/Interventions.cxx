@@ -1,9 +1,8 @@
 #include "Interventions.h"
 
-#include "ArchitectureLimits.h"
-#include "Error.h"
-#include "Index.h"
-#include "Joined.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
+#include "Weights/ArchitectureLimits.h"
 
 #include <algorithm>
 #include <charconv>
@@ -80,10 +79,8 @@ std::vector<ActivationSite> ParseWords(
     const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
     const std::string_view word = text.substr(begin, end - begin);
     ActivationSite site;
-    if (!ParseSite(word, site) || !accepts(site))
-    {
-      throw OptionError(expected + ", found '" + std::string(word) + "'.");
-    }
+    ThrowIf<OptionError>(
+      !ParseSite(word, site) || !accepts(site), expected, ", found '", word, "'.");
     sites.push_back(site);
     begin = text.find_first_not_of(separators, end);
   }
@@ -93,11 +90,8 @@ std::vector<ActivationSite> ParseWords(
 void RequireBelow(
   std::int64_t number, std::int64_t count, const std::string& site, const std::string& name)
 {
-  if (number >= count)
-  {
-    throw OptionError(site + ": expected a " + name + " from 0 to " + std::to_string(count - 1) +
-                      ", found " + std::to_string(number) + ".");
-  }
+  ThrowIf<OptionError>(number >= count, site, ": expected a ", name, " from 0 to ", count - 1,
+    ", found ", number, ".");
 }
 
 void CheckSite(const TransformerConfig& config, const std::vector<std::int64_t>& lengths,
@@ -109,10 +103,8 @@ void CheckSite(const TransformerConfig& config, const std::vector<std::int64_t>&
   {
     RequireBelow(site.head, config.heads, text, "head");
   }
-  if (site.kind == ActivationKind::MlpOutput && config.mlpDimension == 0)
-  {
-    throw OptionError(text + ": the model has no MLPs.");
-  }
+  ThrowIf<OptionError>(site.kind == ActivationKind::MlpOutput && config.mlpDimension == 0, text,
+    ": the model has no MLPs.");
   for (std::size_t s = 0; s < lengths.size(); ++s)
   {
     RequireBelow(site.position, lengths[s], text, "position of sequence " + std::to_string(s));
@@ -242,39 +234,24 @@ void CheckInterventions(const TransformerConfig& config, const std::vector<std::
   {
     return;
   }
-  if (config.input != InputKind::Tokens || interventions.source.tokens.size() != 1)
-  {
-    throw OptionError(std::string(OtherInput) + "expected one text for a model of texts, found " +
-                      std::to_string(interventions.source.tokens.size()) + ".");
-  }
-  try
-  {
-    CheckInput(config, interventions.source);
-  }
-  catch (const OptionError& e)
-  {
-    throw OptionError(OtherInput + std::string(e.what()));
-  }
+  ThrowIf<OptionError>(config.input != InputKind::Tokens || interventions.source.tokens.size() != 1,
+    OtherInput, "expected one text for a model of texts, found ",
+    interventions.source.tokens.size(), ".");
+  CheckInput(config, interventions.source, OtherInput);
   const std::int64_t length = interventions.source.tokens.front().size();
   for (std::size_t s = 0; s < lengths.size(); ++s)
   {
-    if (lengths[s] != length)
-    {
-      throw OptionError(std::string(OtherInput) + "expected as many tokens as sequence " +
-                        std::to_string(s) + ", " + std::to_string(lengths[s]) + ", found " +
-                        std::to_string(length) + ".");
-    }
+    ThrowIf<OptionError>(lengths[s] != length, OtherInput, "expected as many tokens as sequence ",
+      s, ", ", lengths[s], ", found ", length, ".");
   }
 }
 
 void RequireSameLength(
   const std::vector<std::string>& prompt, const std::vector<std::string>& source)
 {
-  if (prompt.size() != source.size())
-  {
-    throw OptionError("PatchFrom: expected as many tokens as the prompt, " + QuotedTokens(prompt) +
-                      ", found " + QuotedTokens(source) + ".");
-  }
+  ThrowIf<OptionError>(prompt.size() != source.size(),
+    "PatchFrom: expected as many tokens as the prompt, ", QuotedTokens(prompt), ", found ",
+    QuotedTokens(source), ".");
 }
 
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "TransformerConfig.h"
-#include "TransformerInput.h"
+#include "Preprocessing/TransformerInput.h"
+#include "Weights/TransformerConfig.h"
 
 #include <cstdint>
 #include <string>

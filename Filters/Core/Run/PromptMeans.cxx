@@ -1,10 +1,10 @@
 #include "PromptMeans.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "LayerRunner.h"
-#include "MappedFile.h"
-#include "MatrixProduct.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Files/MappedFile.h"
+#include "Internal/LayerRunner.h"
+#include "Numerics/MatrixProduct.h"
 
 #include <algorithm>
 #include <numeric>
@@ -50,19 +50,6 @@ PlaceInLayer LastPlace(const std::vector<SummedSite>& sites)
   return last;
 }
 
-/// Adds the rows of one prompt to its sums.
-void AddRows(const SummedSite& site, std::int64_t length, const float* values, double* sums)
-{
-  for (std::int64_t t = 0; t < length; ++t)
-  {
-    const float* row = values + t * site.slice.width + site.slice.first;
-    for (std::int64_t i = 0; i < site.slice.count; ++i)
-    {
-      sums[site.column + i] += static_cast<double>(row[i]);
-    }
-  }
-}
-
 /// The sum of each column over all prompts.
 std::vector<double> TotalOf(const std::vector<double>& sums, std::size_t prompts)
 {
@@ -99,8 +86,9 @@ std::vector<double> SumOverPrompts(
         site.layer == l && site.slice.place == place && s + 1 < group.offsets.size(); ++s)
       {
         const std::int64_t sequence = sequences.SequenceAt(group.begin + group.offsets[s]);
-        AddRows(site, group.offsets[s + 1] - group.offsets[s],
-          values + group.offsets[s] * site.slice.width, sums.data() + sequence * columns);
+        AddRows(site.slice, group.offsets[s + 1] - group.offsets[s],
+          values + group.offsets[s] * site.slice.width,
+          sums.data() + sequence * columns + site.column);
       }
     }
   };
@@ -129,10 +117,8 @@ std::uint64_t PromptSumsMemory(
 std::vector<float> MeansOverOthers(
   const std::vector<double>& sums, const std::vector<std::int64_t>& lengths)
 {
-  if (lengths.size() < 2)
-  {
-    throw OptionError("the mean over other prompts: expected two prompts or more, found one.");
-  }
+  ThrowIf<OptionError>(
+    lengths.size() < 2, "the mean over other prompts: expected two prompts or more, found one.");
   const std::vector<double> total = TotalOf(sums, lengths.size());
   const std::int64_t tokens = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{ 0 });
   std::vector<float> means(sums.size());

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "RecordTransformer.h"
+#include "RecordOptions.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,15 +1,15 @@
 #include "RecordTransformer.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "MappedFile.h"
-#include "PictureTokens.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Files/MappedFile.h"
+#include "Internal/TransformerRun.h"
+#include "Preprocessing/PictureTokens.h"
 #include "PromptMeans.h"
-#include "TransformerRun.h"
 
 #include <algorithm>
 #include <functional>
-#include <tuple>
+#include <iterator>
 
 namespace atlas
 {
@@ -23,25 +23,10 @@ void RequireMeans(
   const TransformerConfig& config = model.GetConfig();
   const std::size_t expected =
     SequenceLengths(config, input).size() * ToIndex(MeanColumns(config, interventions));
-  if (interventions.means.size() != expected)
-  {
-    throw OptionError("interventions: expected " + std::to_string(expected) +
-                      " means over prompts, found " + std::to_string(interventions.means.size()) +
-                      ".");
-  }
+  ThrowIf<OptionError>(interventions.means.size() != expected, "interventions: expected ", expected,
+    " means over prompts, found ", interventions.means.size(), ".");
 }
 
-}
-
-bool RecordChoice::operator==(const RecordChoice& other) const
-{
-  const auto tie = [](const RecordChoice& choice)
-  {
-    return std::tie(choice.queriesAndKeys, choice.valueNorms, choice.values, choice.headOutputs,
-      choice.residual, choice.logits, choice.routing, choice.finalScale, choice.layers,
-      choice.interventions);
-  };
-  return tie(*this) == tie(other);
 }
 
 void CheckInput(
@@ -51,20 +36,13 @@ void CheckInput(
   CheckInput(config, input);
   for (const std::int64_t layer : options.layers)
   {
-    if (layer < 0 || layer >= config.layers)
-    {
-      throw OptionError("expected layers from 0 to " + std::to_string(config.layers - 1) +
-                        ", found " + std::to_string(layer) + ".");
-    }
+    ThrowIf<OptionError>(layer < 0 || layer >= config.layers, "expected layers from 0 to ",
+      config.layers - 1, ", found ", layer, ".");
   }
-  if (options.logits && !model.HasLogits())
-  {
-    throw OptionError("the model has no unembedding, so there are no logits to record.");
-  }
-  if (options.routing && config.experts == 0)
-  {
-    throw OptionError("the model has no experts, so there is no routing to record.");
-  }
+  ThrowIf<OptionError>(options.logits && !model.HasLogits(),
+    "the model has no unembedding, so there are no logits to record.");
+  ThrowIf<OptionError>(options.routing && config.experts == 0,
+    "the model has no experts, so there is no routing to record.");
   CheckInterventions(config, SequenceLengths(config, input), options.interventions);
 }
 
@@ -92,6 +70,16 @@ std::vector<SequenceRange> SplitSequences(
     ranges.push_back({ first, end });
     first = end;
   }
+  return ranges;
+}
+
+std::vector<SequenceRange> EncoderRanges(const TransformerConfig& config,
+  const TransformerInput& input, const std::vector<SequenceRange>& texts)
+{
+  const std::vector<ImageToken> tokens = ImageTokens(config, input);
+  std::vector<SequenceRange> ranges;
+  std::transform(texts.begin(), texts.end(), std::back_inserter(ranges),
+    [&](const SequenceRange& range) { return EncoderRange(config, input, tokens, range); });
   return ranges;
 }
 

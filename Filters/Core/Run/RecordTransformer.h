@@ -1,55 +1,13 @@
 #pragma once
 
-#include "Interventions.h"
-#include "Progress.h"
-#include "Recording.h"
-#include "Transformer.h"
-#include "TransformerInput.h"
+#include "RecordOptions.h"
+#include "Recording/Recording.h"
+#include "Weights/Transformer.h"
 
-#include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace atlas
 {
-
-/// What is recorded and changed: what a recording of an input depends on.
-struct RecordChoice
-{
-  bool queriesAndKeys = true;
-  bool valueNorms = true; ///< with queries and keys: the norms of values, one number per token and
-                          ///< head, with which these give norm-weighted attention
-  bool values = true;
-  bool headOutputs = false;
-  bool residual = false;
-  bool logits = false;
-  bool routing = false;    ///< which experts were chosen for each token, and their weights
-  bool finalScale = false; ///< sigma of the final normalization, for what follows at once: files
-                           ///< and data objects do not keep it
-  std::vector<std::int64_t> layers; ///< layers whose heads are recorded, and the residuals before
-                                    ///< and after them; empty: all. Of the encoder, those of
-                                    ///< them that it has
-
-  /// What is changed during the run. Queries, keys, values and norms of values are those that the
-  /// heads compute; head outputs and residuals are those after the change. Every sequence of a run
-  /// with a source has as many tokens as the source. Of a model with an encoder, only the decoder's
-  /// own attention, MLPs and residual stream can be changed, to zero or to the mean over positions.
-  Interventions interventions;
-
-  bool operator==(const RecordChoice& other) const;
-};
-
-struct RecordOptions : RecordChoice
-{
-  int threads = 0; ///< as for ThreadCount; results do not depend on it
-
-  /// The sequences that are run; all if not set. The recording has rows for all sequences in any
-  /// case. Rows of the other sequences are 0, to be filled by the processes that run them
-  /// (SplitSequences).
-  std::optional<SequenceRange> sequences;
-
-  Progress progress;
-};
 
 /// Checks the arguments of RecordTransformer: the input, like CheckInput in TransformerInput.h,
 /// then the options. Throws OptionError for layers that the model does not have, for logits if the
@@ -63,12 +21,10 @@ void CheckInput(
 std::vector<SequenceRange> SplitSequences(
   const Transformer& model, const TransformerInput& input, int parts);
 
-struct MemoryEstimate
-{
-  std::uint64_t recording = 0; ///< size of the recording, in bytes
-  std::uint64_t working = 0;   ///< peak of additional bytes while running; mapped files of
-                               ///< weights are not included
-};
+/// The sequences of the encoder that the pictures of some ranges of texts are, for a model of
+/// pictures among words.
+std::vector<SequenceRange> EncoderRanges(const TransformerConfig& config,
+  const TransformerInput& input, const std::vector<SequenceRange>& texts);
 
 /// Estimates the memory that RecordTransformer needs. Throws as CheckInput does.
 MemoryEstimate EstimateMemory(

@@ -1,15 +1,14 @@
 #include "BpeTraining.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "MergeRules.h"
-#include "TokenizerParts.h"
-#include "TokenizerText.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Internal/MergeRules.h"
+#include "Internal/TokenizerParts.h"
+#include "Internal/TokenizerText.h"
 
 #include <algorithm>
 #include <map>
 #include <queue>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -60,7 +59,8 @@ public:
   {
     while (!this->Candidates.empty())
     {
-      const auto [count, key] = this->Candidates.top();
+      const auto [count, complement] = this->Candidates.top();
+      const PairKey key = ~complement;
       this->Candidates.pop();
       const std::int64_t current = this->Pairs[key].count;
       if (current != count)
@@ -88,25 +88,15 @@ private:
     std::vector<std::size_t> words; ///< where it is or was
   };
 
-  /// More frequent pairs first, then those of smaller ids.
-  struct Candidate
-  {
-    std::int64_t count;
-    PairKey key;
-
-    bool operator<(const Candidate& other) const
-    {
-      return std::tie(this->count, other.key) < std::tie(other.count, this->key);
-    }
-  };
-
   std::vector<std::string> Texts; ///< of tokens, by id
   std::unordered_map<std::string, std::int32_t> Ids;
   std::vector<std::string> Merges;
   std::vector<CountedWord> Words;
   std::unordered_map<PairKey, Pair> Pairs;
-  std::priority_queue<Candidate> Candidates; ///< counts may be out of date, but never too small
-  std::vector<PairKey> Risen;                ///< pairs whose count may have risen
+  /// Counts, which may be out of date, but are never too small, and the complements of pairs: more
+  /// frequent ones come first, then those of smaller ids.
+  std::priority_queue<std::pair<std::int64_t, PairKey>> Candidates;
+  std::vector<PairKey> Risen; ///< pairs whose count may have risen
 
   std::int32_t AddToken(const std::string& text)
   {
@@ -145,9 +135,7 @@ private:
       CountedWord counted{ {}, count };
       for (const char byte : word)
       {
-        std::string token;
-        Append(token, ByteLevelCharacters()[static_cast<unsigned char>(byte)]);
-        counted.tokens.push_back(this->Ids.at(token));
+        counted.tokens.push_back(this->Ids.at(ByteLevelToken({ &byte, 1 })));
       }
       this->Words.push_back(std::move(counted));
     }
@@ -177,7 +165,7 @@ private:
   {
     if (count >= LeastPairCount)
     {
-      this->Candidates.push({ count, key });
+      this->Candidates.emplace(count, ~key);
     }
   }
 
@@ -263,22 +251,16 @@ std::string ToTokenizerText(const BpeTrainer& trainer)
 
 std::string TrainBpe(std::string_view text, std::int64_t vocabularySize)
 {
-  if (vocabularySize < SmallestBpeVocabulary)
-  {
-    throw OptionError("Vocabulary: expected at least " + std::to_string(SmallestBpeVocabulary) +
-                      " tokens, the bytes and one merge, found " + std::to_string(vocabularySize) +
-                      ".");
-  }
+  ThrowIf<OptionError>(vocabularySize < SmallestBpeVocabulary, "Vocabulary: expected at least ",
+    SmallestBpeVocabulary, " tokens, the bytes and one merge, found ", vocabularySize, ".");
   RequireUtf8(text, "the text");
   BpeTrainer trainer(text);
   while (trainer.Size() < vocabularySize)
   {
     if (!trainer.Merge())
     {
-      throw OptionError("Vocabulary: the text has pairs that occur twice for " +
-                        std::to_string(trainer.Size()) + " tokens, found " +
-                        std::to_string(vocabularySize) +
-                        "; expected a smaller vocabulary or a longer text.");
+      throw OptionError("Vocabulary: the text has pairs that occur twice for ", trainer.Size(),
+        " tokens, found ", vocabularySize, "; expected a smaller vocabulary or a longer text.");
     }
   }
   return ToTokenizerText(trainer);

@@ -1,7 +1,8 @@
 #include "GgufTokenizer.h"
 
-#include "Error.h"
-#include "PieceText.h"
+#include "Base/Error.h"
+#include "Base/TextEnds.h"
+#include "Internal/PieceText.h"
 #include "TokenTables.h"
 
 #include <algorithm>
@@ -21,9 +22,12 @@ std::string Key(std::string_view name)
   return "tokenizer.ggml." + std::string(name);
 }
 
-[[noreturn]] void Fail(const GgufMetadata& metadata, std::string_view name, const std::string& what)
+template<class... Parts>
+void FailIf(
+  bool condition, const GgufMetadata& metadata, std::string_view name, const Parts&... message)
 {
-  throw FormatError(metadata.GetSource() + ": the metadata '" + Key(name) + "': " + what);
+  ThrowIf<FormatError>(
+    condition, metadata.GetSource(), ": the metadata '", Key(name), "': ", message...);
 }
 
 /// What is added to texts, where the file does not say.
@@ -60,12 +64,9 @@ std::int64_t SpecialId(const GgufMetadata& metadata, const std::vector<std::stri
   {
     id = metadata.Integer(Key(*found));
   }
-  if (id < 0 || static_cast<std::uint64_t>(id) >= tokens)
-  {
-    Fail(metadata, found != names.end() ? *found : names.front(),
-      "expected the id of one of " + std::to_string(tokens) + " tokens, found " +
-        (found == names.end() ? "none" : std::to_string(id)) + ".");
-  }
+  FailIf(id < 0 || static_cast<std::uint64_t>(id) >= tokens, metadata,
+    found != names.end() ? *found : names.front(), "expected the id of one of ", tokens,
+    " tokens, found ", found == names.end() ? "none" : std::to_string(id), ".");
   return id;
 }
 
@@ -79,19 +80,12 @@ void AddTokens(const GgufMetadata& metadata, TokenTable& table)
   }
   for (const std::int64_t type : metadata.Integers(Key("token_type")))
   {
-    if (type < 0 || type > std::numeric_limits<std::int32_t>::max())
-    {
-      Fail(
-        metadata, "token_type", "expected types from 1 to 6, found " + std::to_string(type) + ".");
-    }
+    FailIf(type < 0 || type > std::numeric_limits<std::int32_t>::max(), metadata, "token_type",
+      "expected types from 1 to 6, found ", type, ".");
     table.types.push_back(static_cast<std::int32_t>(type));
   }
-  if (table.types.size() != tokens.size())
-  {
-    Fail(metadata, "token_type",
-      "expected the types of " + std::to_string(tokens.size()) + " tokens, found " +
-        std::to_string(table.types.size()) + ".");
-  }
+  FailIf(table.types.size() != tokens.size(), metadata, "token_type", "expected the types of ",
+    tokens.size(), " tokens, found ", table.types.size(), ".");
 }
 
 /// Adds what is added to texts.
@@ -154,7 +148,7 @@ void UnmarkWords(WordPieceTable& table)
   {
     std::string& token = table.tokens[i];
     const bool isBracketed = token.size() > 2 && token.front() == '[' && token.back() == ']';
-    if (token.compare(0, SpaceMark.size(), SpaceMark) == 0)
+    if (BeginsWith(token, SpaceMark))
     {
       token.erase(0, SpaceMark.size());
     }
@@ -205,13 +199,10 @@ Tokenizer MakeGgufTokenizer(const GgufMetadata& metadata)
   {
     return MakeBytePairs(metadata, model == "gpt2" ? metadata.Text(Key("pre"), "default") : model);
   }
-  if (model == "bert")
-  {
-    return MakeWordPieces(metadata);
-  }
-  Fail(metadata, "model",
-    "expected a tokenizer of the kind llama, t5, gpt2, gemma4 or bert, found '" +
-      model.substr(0, 80) + "', which is not supported; token ids can be given instead of text.");
+  FailIf(model != "bert", metadata, "model",
+    "expected a tokenizer of the kind llama, t5, gpt2, gemma4 or bert, found '",
+    model.substr(0, 80), "', which is not supported; token ids can be given instead of text.");
+  return MakeWordPieces(metadata);
 }
 
 Tokenizer ReadGgufTokenizer(const std::filesystem::path& path)

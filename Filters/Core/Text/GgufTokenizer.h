@@ -1,6 +1,6 @@
 #pragma once
 
-#include "GgufFile.h"
+#include "Files/GgufFile.h"
 #include "Tokenizer.h"
 
 #include <filesystem>
@@ -11,9 +11,8 @@ namespace atlas
 /// Makes the tokenizer in the metadata of a GGUF file. tokenizer.ggml.model says its kind:
 /// * `llama`: BPE of SentencePiece (tokens, scores, token_type).
 /// * `t5`: Unigram of SentencePiece (the same; T5, XLM-R).
-/// * `gpt2`: byte-level BPE (tokens, merges, token_type). tokenizer.ggml.pre says how texts are
-/// split
-///   into words, by one of BytePairSplits; without it they are split as by `default`.
+/// * `gpt2`: byte-level BPE (tokens, merges, token_type). tokenizer.ggml.pre is one of
+///   BytePairSplits, by which texts are split into words; `default` without it.
 /// * `gemma4`, and `gpt2` with the splits gemma4, granite-embed-multi-311m and sarvam-moe: BPE on
 ///   characters.
 /// * `bert`: WordPiece, whose tokens have U+2581 where words begin.

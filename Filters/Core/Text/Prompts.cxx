@@ -1,36 +1,20 @@
 #include "Prompts.h"
 
-#include "Error.h"
-#include "Joined.h"
-#include "JsonText.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
+#include "Base/NumberText.h"
+#include "Files/JsonText.h"
 #include "UnicodeText.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <random>
 #include <set>
-#include <system_error>
 
 namespace atlas
 {
 namespace
 {
-
-constexpr std::string_view Separators = " \t,";
-
-std::int64_t ParseInteger(std::string_view word, std::size_t line, const std::string& source)
-{
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size())
-  {
-    throw OptionError(source + ": line " + std::to_string(line) +
-                      ": expected integers separated by spaces, found '" + std::string(word) +
-                      "'.");
-  }
-  return value;
-}
 
 /// The prompt of a JSON line. Other keys of an object are added to `unread`.
 std::string ParsePromptLine(
@@ -41,73 +25,42 @@ std::string ParsePromptLine(
   {
     return value.get<std::string>();
   }
-  if (!value.is_object())
-  {
-    throw FormatError(
-      source + ": expected a JSON string or object, found " + Describe(value) + ".");
-  }
+  ThrowIf<FormatError>(
+    !value.is_object(), source, ": expected a JSON string or object, found ", Describe(value), ".");
   std::vector<std::string> found;
   for (const auto& [key, content] : value.items())
   {
     if (key != "text" && key != "prompt")
     {
       unread.insert(key);
+      continue;
     }
-    else if (content.is_string())
-    {
-      found.push_back(content.get<std::string>());
-    }
-    else
-    {
-      std::string message = source + ": expected a string as \"";
-      message.append(key).append("\", found ").append(Describe(content)).append(".");
-      throw FormatError(message);
-    }
+    ThrowIf<FormatError>(!content.is_string(), source, ": expected a string as \"", key,
+      "\", found ", Describe(content), ".");
+    found.push_back(content.get<std::string>());
   }
-  if (found.size() != 1)
-  {
-    throw FormatError(source + ": expected a prompt as \"text\" or \"prompt\", found " +
-                      (found.empty() ? "neither." : "both."));
-  }
+  ThrowIf<FormatError>(found.size() != 1, source,
+    ": expected a prompt as \"text\" or \"prompt\", found ", found.empty() ? "neither." : "both.");
   return found.front();
 }
 
 void RequireAtLeast(const char* name, std::int64_t value, std::int64_t least)
 {
-  if (value < least)
-  {
-    throw OptionError(std::string(name) + ": expected at least " + std::to_string(least) +
-                      ", found " + std::to_string(value) + ".");
-  }
+  ThrowIf<OptionError>(value < least, name, ": expected at least ", least, ", found ", value, ".");
 }
 
-/// Draws uniform ids. Rejects numbers beyond the last whole multiple of the range.
-class IdGenerator
+/// Draws an id uniformly. Rejects numbers beyond the last whole multiple of the range.
+std::int64_t DrawId(std::mt19937_64& generator, const RandomPromptOptions& options)
 {
-public:
-  explicit IdGenerator(const RandomPromptOptions& options)
-    : First(options.firstId)
-    , Range(static_cast<std::uint64_t>(options.lastId - options.firstId) + 1)
-    , Generator(options.seed)
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t range = static_cast<std::uint64_t>(options.lastId - options.firstId) + 1;
+  std::uint64_t number = generator();
+  while (number >= most - most % range)
   {
+    number = generator();
   }
-
-  std::int64_t Next()
-  {
-    constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-    std::uint64_t number = this->Generator();
-    while (number >= most - most % this->Range)
-    {
-      number = this->Generator();
-    }
-    return this->First + static_cast<std::int64_t>(number % this->Range);
-  }
-
-private:
-  std::int64_t First;
-  std::uint64_t Range;
-  std::mt19937_64 Generator;
-};
+  return options.firstId + static_cast<std::int64_t>(number % range);
+}
 
 }
 
@@ -153,6 +106,19 @@ std::string WritePrompts(const std::vector<std::string>& prompts, const std::str
   return text;
 }
 
+std::vector<std::string_view> WordsOf(std::string_view line)
+{
+  constexpr std::string_view separators = " \t,";
+  std::vector<std::string_view> words;
+  for (std::size_t begin = line.find_first_not_of(separators); begin != std::string_view::npos;)
+  {
+    const std::size_t end = line.find_first_of(separators, begin);
+    words.push_back(line.substr(begin, end - begin));
+    begin = line.find_first_not_of(separators, end);
+  }
+  return words;
+}
+
 std::vector<std::vector<std::int64_t>> ParseIntegerLines(
   std::string_view text, const std::string& source)
 {
@@ -160,13 +126,15 @@ std::vector<std::vector<std::int64_t>> ParseIntegerLines(
   for (const std::string& line : SplitLines(text))
   {
     sequences.emplace_back();
-    std::string_view rest = line;
-    while (rest.find_first_not_of(Separators) != std::string_view::npos)
+    for (const std::string_view word : WordsOf(line))
     {
-      rest.remove_prefix(rest.find_first_not_of(Separators));
-      const std::string_view word = rest.substr(0, rest.find_first_of(Separators));
-      sequences.back().push_back(ParseInteger(word, sequences.size(), source));
-      rest.remove_prefix(word.size());
+      const auto number = ToNumber<std::int64_t>(word);
+      if (!number)
+      {
+        throw OptionError(source, ": line ", sequences.size(),
+          ": expected integers separated by spaces, found '", word, "'.");
+      }
+      sequences.back().push_back(*number);
     }
   }
   return sequences;
@@ -183,13 +151,13 @@ std::vector<std::vector<std::int64_t>> MakeRandomPrompts(const RandomPromptOptio
                               : options.kind == RandomPromptKind::Random
                                 ? options.length
                                 : std::min(options.block, options.length);
-  IdGenerator generator(options);
+  std::mt19937_64 generator(options.seed);
   std::vector<std::vector<std::int64_t>> sequences(options.count);
   for (std::vector<std::int64_t>& sequence : sequences)
   {
     sequence.resize(options.length);
     const auto repeated = sequence.begin() + period;
-    std::generate(sequence.begin(), repeated, [&generator]() { return generator.Next(); });
+    std::generate(sequence.begin(), repeated, [&] { return DrawId(generator, options); });
     for (std::size_t i = period; i < sequence.size(); ++i)
     {
       sequence[i] = sequence[i - static_cast<std::size_t>(period)];

@@ -26,6 +26,9 @@ std::vector<std::string> ParsePrompts(std::string_view text, PromptFormat format
 /// `source` and the number of the prompt, for what is not UTF-8.
 std::string WritePrompts(const std::vector<std::string>& prompts, const std::string& source);
 
+/// The words of a line, which spaces, tabs and commas separate.
+std::vector<std::string_view> WordsOf(std::string_view line);
+
 /// Parses sequences of integers, one sequence per line, separated by spaces, tabs or commas. Throws
 /// OptionError for anything that is not a 64-bit integer; the message starts with `source` and
 /// gives the line and the word.

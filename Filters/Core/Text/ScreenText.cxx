@@ -1,6 +1,6 @@
 #include "ScreenText.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "TokenLabel.h"
 #include "UnicodeText.h"
 
@@ -20,8 +20,7 @@ void Require(UErrorCode status)
 {
   if (U_FAILURE(status))
   {
-    throw FormatError(
-      std::string("cannot order text for the screen: ICU says ") + u_errorName(status) + ".");
+    throw FormatError("cannot order text for the screen: ICU says ", u_errorName(status), ".");
   }
 }
 

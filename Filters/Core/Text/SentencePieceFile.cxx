@@ -1,7 +1,9 @@
 #include "SentencePieceFile.h"
 
-#include "Error.h"
-#include "FileContent.h"
+#include "Base/Error.h"
+#include "Base/FailsIf.h"
+#include "Base/NumberText.h"
+#include "Files/FileContent.h"
 
 #include <cstring>
 
@@ -25,7 +27,7 @@ constexpr std::uint64_t BytesType = 2;
 constexpr std::uint64_t FixedType = 5;
 
 /// Reads the fields of a message one after the other.
-class MessageReader
+class MessageReader : public FailsIf<MessageReader>
 {
 public:
   MessageReader(std::string_view bytes, std::string name)
@@ -57,32 +59,26 @@ public:
         field.bytes = this->Take(this->Varint());
         break;
       case FixedType:
-        field.value = Fixed(this->Take(4));
+        field.value = LittleEndian(this->Take(4));
         break;
       default:
-        this->Fail("a field of type 0, 1, 2 or 5, found type " + std::to_string(field.type));
+        this->Fail("a field of type 0, 1, 2 or 5, found type ", field.type);
     }
-    if (field.number == 0)
-    {
-      this->Fail("a field from number 1 on, found 0");
-    }
+    this->FailIf(field.number == 0, "a field from number 1 on, found 0");
     return true;
   }
 
   /// Throws unless the field has a type.
   void Require(const Field& field, std::uint64_t type) const
   {
-    if (field.type != type)
-    {
-      this->Fail("field " + std::to_string(field.number) + " of type " + std::to_string(type) +
-                 ", found type " + std::to_string(field.type));
-    }
+    this->FailIf(
+      field.type != type, "field ", field.number, " of type ", type, ", found type ", field.type);
   }
 
-  [[noreturn]] void Fail(const std::string& expected) const
+  template<class... Parts>
+  [[noreturn]] void Fail(const Parts&... expected) const
   {
-    throw FormatError(
-      this->Name + ": byte " + std::to_string(this->Position) + ": expected " + expected + ".");
+    throw FormatError(this->Name, ": byte ", this->Position, ": expected ", expected..., ".");
   }
 
 private:
@@ -90,23 +86,10 @@ private:
   std::string Name;
   std::size_t Position = 0;
 
-  static std::uint64_t Fixed(std::string_view bytes)
-  {
-    std::uint64_t value = 0;
-    for (std::size_t i = bytes.size(); i-- > 0;)
-    {
-      value = value << 8U | static_cast<unsigned char>(bytes[i]);
-    }
-    return value;
-  }
-
   std::string_view Take(std::uint64_t count)
   {
-    if (count > this->Bytes.size() - this->Position)
-    {
-      this->Fail(std::to_string(count) + " more bytes, found " +
-                 std::to_string(this->Bytes.size() - this->Position));
-    }
+    this->FailIf(count > this->Bytes.size() - this->Position, count, " more bytes, found ",
+      this->Bytes.size() - this->Position);
     const std::string_view taken = this->Bytes.substr(this->Position, count);
     this->Position += taken.size();
     return taken;
@@ -168,23 +151,18 @@ void ReadTrainer(std::string_view bytes, const std::string& source, SentencePiec
     if (field.number == kind)
     {
       reader.Require(field, VarintType);
-      if (field.value != 1 && field.value != 2)
-      {
-        reader.Fail("a model of kind 1 (Unigram) or 2 (byte pairs), found " +
-                    std::to_string(field.value) +
-                    (field.value == 3    ? " (words)"
-                      : field.value == 4 ? " (characters)"
-                                         : ""));
-      }
+      reader.FailIf(field.value != 1 && field.value != 2,
+        "a model of kind 1 (Unigram) or 2 (byte pairs), found ", field.value,
+        field.value == 3   ? " (words)"
+        : field.value == 4 ? " (characters)"
+                           : "");
       table.kind = field.value == 1 ? SentencePieceKind::Unigram : SentencePieceKind::BytePairs;
     }
     else if (field.number == spacesBehindWords)
     {
       reader.Require(field, VarintType);
-      if (field.value != 0)
-      {
-        reader.Fail("spaces before words, found a model with spaces behind words");
-      }
+      reader.FailIf(
+        field.value != 0, "spaces before words, found a model with spaces behind words");
     }
   }
 }
@@ -218,10 +196,8 @@ SentencePieceTable ParseSentencePieceModel(std::string_view bytes, const std::st
   constexpr std::uint64_t trainer = 2;
   constexpr std::uint64_t normalizer = 3;
   const std::string content = DescribeContent(bytes);
-  if (!content.empty() && content != "a text" && content != "JSON")
-  {
-    throw FormatError(source + ": expected a SentencePiece model, found " + content + ".");
-  }
+  ThrowIf<FormatError>(!content.empty() && content != "a text" && content != "JSON", source,
+    ": expected a SentencePiece model, found ", content, ".");
   SentencePieceTable table;
   table.kind = SentencePieceKind::Unigram; // where the file does not tell
   MessageReader reader(bytes, source);
@@ -245,10 +221,8 @@ SentencePieceTable ParseSentencePieceModel(std::string_view bytes, const std::st
       ReadNormalizer(field.bytes, source, table);
     }
   }
-  if (table.tokens.empty())
-  {
-    throw FormatError(source + ": expected a SentencePiece model, found no pieces.");
-  }
+  ThrowIf<FormatError>(
+    table.tokens.empty(), source, ": expected a SentencePiece model, found no pieces.");
   return table;
 }
 

@@ -1,60 +1,27 @@
 #include "TextMatcher.h"
 
-#include "Error.h"
-#include "RegularExpression.h"
+#include "Base/Error.h"
+#include "Internal/RegularExpression.h"
 #include "TokenLabel.h"
 #include "UnicodeText.h"
-
-#include <algorithm>
 
 namespace atlas
 {
 namespace
 {
 
-/// The text without white space at its ends.
-std::string Trimmed(const std::string& text)
+/// The result of a call about an expression, whose errors are those of an option.
+template<class Call>
+auto AsOption(const Call& call)
 {
-  std::size_t begin = text.size();
-  std::size_t end = 0;
-  for (std::size_t position = 0; position < text.size();)
-  {
-    const std::size_t first = position;
-    if (!IsWhitespace(NextCharacter(text, position)))
-    {
-      begin = std::min(begin, first);
-      end = position;
-    }
-  }
-  return begin < end ? text.substr(begin, end - begin) : std::string();
-}
-
-std::function<bool(const std::string&)> ExpressionTest(
-  const std::string& text, bool caseSensitive, const std::string& source)
-{
-  const auto rethrow = [](const FormatError& e) { throw OptionError(e.what()); };
   try
   {
-    const RegularExpression expression(
-      text, source, caseSensitive ? LetterCase::Sensitive : LetterCase::Ignored, Anchors::Perl);
-    return [expression, rethrow](const std::string& token)
-    {
-      try
-      {
-        return !expression.Matches(token).empty();
-      }
-      catch (const FormatError& e)
-      {
-        rethrow(e);
-      }
-      return false;
-    };
+    return call();
   }
   catch (const FormatError& e)
   {
-    rethrow(e);
+    throw OptionError(e.what());
   }
-  return {};
 }
 
 }
@@ -72,7 +39,11 @@ TextMatcher::TextMatcher(
   }
   else if (match == TextMatch::RegularExpression)
   {
-    this->Test = ExpressionTest(valid, caseSensitive, source);
+    const auto letterCase = caseSensitive ? LetterCase::Sensitive : LetterCase::Ignored;
+    const auto expression =
+      AsOption([&] { return RegularExpression(valid, source, letterCase, Anchors::Perl); });
+    this->Test = [expression](const std::string& token)
+    { return AsOption([&] { return !expression.Matches(token).empty(); }); };
   }
   else if (match == TextMatch::Contains)
   {
@@ -81,11 +52,11 @@ TextMatcher::TextMatcher(
   }
   else
   {
-    const bool isTrimmed = Trimmed(wanted) == wanted;
+    const bool isTrimmed = Stripped(wanted) == wanted;
     this->Test = [wanted, isTrimmed, prepare](const std::string& token)
     {
       const std::string found = prepare(token);
-      return (isTrimmed ? Trimmed(found) : found) == wanted;
+      return (isTrimmed ? Stripped(found) : found) == wanted;
     };
   }
 }

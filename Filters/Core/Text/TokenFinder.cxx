@@ -1,12 +1,14 @@
 #include "TokenFinder.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
+#include "Base/NumberText.h"
+#include "Prompts.h"
 #include "ScreenText.h"
 #include "TokenLabel.h"
 #include "UnicodeText.h"
 
 #include <algorithm>
-#include <charconv>
 #include <tuple>
 #include <utility>
 
@@ -19,28 +21,6 @@ namespace
 constexpr std::size_t LongestShown = 80;
 /// How many near tokens a message names.
 constexpr std::size_t NearCount = 4;
-
-std::optional<std::int64_t> ToInteger(std::string_view digits)
-{
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  const bool isNumber = error == std::errc() && end == digits.data() + digits.size();
-  return isNumber ? std::optional(number) : std::nullopt;
-}
-
-/// The words of a line, which spaces, tabs and commas separate.
-std::vector<std::string_view> WordsOf(std::string_view line)
-{
-  constexpr std::string_view separators = " \t,";
-  std::vector<std::string_view> words;
-  for (std::size_t begin = line.find_first_not_of(separators); begin != std::string_view::npos;)
-  {
-    const std::size_t end = line.find_first_of(separators, begin);
-    words.push_back(line.substr(begin, end - begin));
-    begin = line.find_first_not_of(separators, end);
-  }
-  return words;
-}
 
 std::u32string CharactersOf(std::string_view text)
 {
@@ -87,12 +67,11 @@ std::string TokenFinder::Described(std::int32_t id) const
 std::optional<std::int32_t> TokenFinder::FindId(
   std::string_view digits, const std::string& source) const
 {
-  const std::optional<std::int64_t> id = ToInteger(digits);
+  const std::optional<std::int64_t> id = ToNumber<std::int64_t>(digits);
   if (id && (*id < 0 || *id >= this->Vocabulary))
   {
-    throw OptionError(source + ": expected an id from 0 to " +
-                      std::to_string(this->Vocabulary - 1) + ", found " + std::to_string(*id) +
-                      ".");
+    throw OptionError(
+      source, ": expected an id from 0 to ", this->Vocabulary - 1, ", found ", *id, ".");
   }
   return id ? std::optional(static_cast<std::int32_t>(*id)) : std::nullopt;
 }
@@ -108,10 +87,9 @@ std::optional<std::int32_t> TokenFinder::FindText(
   }
   if (std::next(begin) != end)
   {
-    throw OptionError(source + ": expected a text of one token, found '" + TokenLabel(text) +
-                      "', which is that of #" + std::to_string(begin->second) + ", #" +
-                      std::to_string(std::next(begin)->second) +
-                      (std::next(begin, 2) == end ? "" : " and others") + "; give the id.");
+    throw OptionError(source, ": expected a text of one token, found '", TokenLabel(text),
+      "', which is that of #", begin->second, ", #", std::next(begin)->second,
+      std::next(begin, 2) == end ? "" : " and others", "; give the id.");
   }
   return begin->second;
 }
@@ -156,11 +134,8 @@ std::optional<std::int32_t> TokenFinder::TryFind(
       return id;
     }
   }
-  if (const auto id = this->FindDisplayed(entry))
-  {
-    return id;
-  }
-  return this->FindId(entry, source);
+  const auto displayed = this->FindDisplayed(entry);
+  return displayed ? displayed : this->FindId(entry, source);
 }
 
 std::int32_t TokenFinder::Find(std::string_view entry, const std::string& source) const
@@ -189,9 +164,10 @@ std::vector<std::int32_t> TokenFinder::FindAll(
         continue;
       }
       const std::vector<std::string_view> words = WordsOf(line);
-      const bool areIds = words.size() > 1 &&
-                          std::all_of(words.begin(), words.end(), [](std::string_view word)
-                            { return ToInteger(word.substr(word[0] == '#' ? 1 : 0)).has_value(); });
+      const bool areIds =
+        words.size() > 1 &&
+        std::all_of(words.begin(), words.end(), [](std::string_view word)
+          { return ToNumber<std::int64_t>(word.substr(word[0] == '#' ? 1 : 0)).has_value(); });
       if (!areIds)
       {
         ids.push_back(this->Find(line, source));
@@ -222,12 +198,9 @@ std::vector<std::int32_t> TokenFinder::Nearest(std::string_view text, std::size_
   }
   count = std::min(count, near.size());
   std::partial_sort(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(count), near.end());
-  std::vector<std::int32_t> ids;
-  ids.reserve(count);
-  for (std::size_t i = 0; i < count; ++i)
-  {
-    ids.push_back(std::get<2>(near[i]));
-  }
+  std::vector<std::int32_t> ids(count);
+  std::transform(near.begin(), near.begin() + static_cast<std::ptrdiff_t>(count), ids.begin(),
+    [](const auto& token) { return std::get<2>(token); });
   return ids;
 }
 
@@ -235,19 +208,12 @@ void TokenFinder::FailUnknown(std::string_view entry, const std::string& source)
 {
   const std::string found =
     TokenLabel(ReplaceInvalidUtf8(std::string(entry.substr(0, LongestShown))));
-  if (this->Tokenizer == nullptr)
-  {
-    throw OptionError(source + ": expected an id from 0 to " +
-                      std::to_string(this->Vocabulary - 1) +
-                      ", as the model has no tokenizer, found '" + found + "'.");
-  }
-  std::string near;
-  for (const std::int32_t id : this->Nearest(entry, NearCount))
-  {
-    near += (near.empty() ? "" : ", ") + this->Described(id);
-  }
-  throw OptionError(source + ": expected a token of the vocabulary or #id, found '" + found +
-                    "'; the nearest tokens are " + near + ".");
+  ThrowIf<OptionError>(this->Tokenizer == nullptr, source, ": expected an id from 0 to ",
+    this->Vocabulary - 1, ", as the model has no tokenizer, found '", found, "'.");
+  const std::string near = Joined(
+    this->Nearest(entry, NearCount), [this](std::int32_t id) { return this->Described(id); });
+  throw OptionError(source, ": expected a token of the vocabulary or #id, found '", found,
+    "'; the nearest tokens are ", near, ".");
 }
 
 }

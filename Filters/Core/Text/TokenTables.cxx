@@ -1,12 +1,11 @@
 #include "TokenTables.h"
 
-#include "ByteLevelSplits.h"
-#include "CharacterPairModel.h"
-#include "Error.h"
-#include "PieceText.h"
-#include "SentencePieceParts.h"
-#include "UnigramModel.h"
-#include "WordPieceParts.h"
+#include "Base/Error.h"
+#include "Internal/ByteLevelSplits.h"
+#include "Internal/CharacterPairModel.h"
+#include "Internal/PieceText.h"
+#include "Internal/TableParts.h"
+#include "Internal/UnigramModel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,22 +18,16 @@ namespace
 void RequireLength(
   std::size_t found, std::size_t expected, const char* what, const std::string& source)
 {
-  if (found != expected)
-  {
-    throw FormatError(source + ": expected " + what + " of " + std::to_string(expected) +
-                      " tokens, found " + std::to_string(found) + ".");
-  }
+  ThrowIf<FormatError>(found != expected, source, ": expected ", what, " of ", expected,
+    " tokens, found ", found, ".");
 }
 
 TokenType TypeOf(const TokenTable& table, std::size_t token, const std::string& source)
 {
   const std::int32_t type = table.types.empty() ? 1 : table.types[token];
-  if (type < static_cast<std::int32_t>(TokenType::Normal) ||
-      type > static_cast<std::int32_t>(TokenType::Byte))
-  {
-    throw FormatError(source + ": token " + std::to_string(token) +
-                      ": expected a type from 1 to 6, found " + std::to_string(type) + ".");
-  }
+  ThrowIf<FormatError>(type < static_cast<std::int32_t>(TokenType::Normal) ||
+                         type > static_cast<std::int32_t>(TokenType::Byte),
+    source, ": token ", token, ": expected a type from 1 to 6, found ", type, ".");
   return static_cast<TokenType>(type);
 }
 
@@ -87,11 +80,8 @@ bool IsText(TokenType type)
 
 float ScoreOf(const SentencePieceTable& table, std::size_t token, const std::string& source)
 {
-  if (!std::isfinite(table.scores[token]))
-  {
-    throw FormatError(
-      source + ": token " + std::to_string(token) + ": expected a finite score, found another.");
-  }
+  ThrowIf<FormatError>(!std::isfinite(table.scores[token]), source, ": token ", token,
+    ": expected a finite score, found another.");
   return table.scores[token];
 }
 
@@ -166,18 +156,6 @@ std::vector<Merge> MergesOf(const BytePairTable& table, const std::string& sourc
   return merges;
 }
 
-/// Adds the tokens that are matched where a text spells them.
-void AddSpelledTokens(TokenizerParts& parts, const Tokens& tokens)
-{
-  for (std::size_t i = 0; i < tokens.types.size(); ++i)
-  {
-    if (tokens.types[i] == TokenType::Control || tokens.types[i] == TokenType::UserDefined)
-    {
-      parts.Add({ std::string(tokens.Text(i)), static_cast<std::int64_t>(i) });
-    }
-  }
-}
-
 /// Adds the special tokens around texts and those beyond the vocabulary.
 void AddSpecialTokens(TokenizerParts& parts, const TokenTable& table)
 {
@@ -189,14 +167,24 @@ void AddSpecialTokens(TokenizerParts& parts, const TokenTable& table)
   {
     for (const std::int64_t id : *ids)
     {
-      if (parts.TokenOf(id) == nullptr)
-      {
-        throw FormatError(parts.source + ": expected special tokens of the vocabulary, found id " +
-                          std::to_string(id) + ".");
-      }
+      ThrowIf<FormatError>(parts.TokenOf(id) == nullptr, parts.source,
+        ": expected special tokens of the vocabulary, found id ", id, ".");
     }
   }
   parts.Enclose(table.textBegin, table.textEnd);
+}
+
+/// Likewise, with the tokens that are matched where a text spells them.
+void AddSpelledTokens(TokenizerParts& parts, const Tokens& tokens, const TokenTable& table)
+{
+  for (std::size_t i = 0; i < tokens.types.size(); ++i)
+  {
+    if (tokens.types[i] == TokenType::Control || tokens.types[i] == TokenType::UserDefined)
+    {
+      parts.Add({ std::string(tokens.Text(i)), static_cast<std::int64_t>(i) });
+    }
+  }
+  AddSpecialTokens(parts, table);
 }
 
 }
@@ -244,8 +232,7 @@ Tokenizer MakeBytePairTokenizer(const BytePairTable& table, const std::string& s
   const ByteLevelSplit split = MakeByteLevelSplit(table.split, source);
   const Tokens tokens(table, false, source);
   const auto parts = MakeByteLevelParts(tokens.vocabulary, MergesOf(table, source), split, source);
-  AddSpelledTokens(*parts, tokens);
-  AddSpecialTokens(*parts, table);
+  AddSpelledTokens(*parts, tokens, table);
   return Tokenizer(parts);
 }
 
@@ -260,8 +247,7 @@ Tokenizer MakeCharacterPairTokenizer(const BytePairTable& table, const std::stri
   parts->model = std::make_shared<CharacterPairModel>(
     tokens.vocabulary, MergesOf(table, source), options, source);
   parts->normalizations.emplace_back(ReplaceText{ std::nullopt, " ", std::string(SpaceMark) });
-  AddSpelledTokens(*parts, tokens);
-  AddSpecialTokens(*parts, table);
+  AddSpelledTokens(*parts, tokens, table);
   return Tokenizer(parts);
 }
 
@@ -285,18 +271,12 @@ Tokenizer MakeWordPieceTokenizer(const WordPieceTable& table, const std::string&
   const std::string* unknown = tokens.vocabulary->TokenOf(table.unknown);
   const auto parts = MakeWordPieceParts(
     tokens.vocabulary, normalization, unknown != nullptr ? *unknown : "[UNK]", source);
-  AddSpelledTokens(*parts, tokens);
-  AddSpecialTokens(*parts, table);
+  AddSpelledTokens(*parts, tokens, table);
   if (table.textBegin.size() == 1 && table.textEnd.size() == 1)
   {
     parts->Frame(table.textBegin.front(), table.textEnd.front(), true); // with types of a pair
   }
   return Tokenizer(parts);
-}
-
-std::vector<std::string> BytePairSplits()
-{
-  return ByteLevelSplitNames();
 }
 
 }

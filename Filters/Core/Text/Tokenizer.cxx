@@ -1,7 +1,7 @@
 #include "Tokenizer.h"
 
-#include "Error.h"
-#include "TokenizerParts.h"
+#include "Base/Error.h"
+#include "Internal/TokenizerParts.h"
 
 namespace atlas
 {
@@ -10,21 +10,24 @@ namespace
 
 void CheckText(std::string_view text)
 {
-  if (text.size() > Tokenizer::MaximumTextBytes)
-  {
-    throw FormatError("the text: expected at most " + std::to_string(Tokenizer::MaximumTextBytes) +
-                      " bytes, found " + std::to_string(text.size()) + ".");
-  }
+  ThrowIf<FormatError>(text.size() > Tokenizer::MaximumTextBytes, "the text: expected at most ",
+    Tokenizer::MaximumTextBytes, " bytes, found ", text.size(), ".");
   RequireUtf8(text, "the text");
 }
 
 /// What SentencePiece decodes the unknown token to.
 constexpr const char* UnknownText = " \xE2\x81\x87 ";
 
-[[noreturn]] void FailUnknownId(const TokenizerParts& parts, std::int64_t id)
+/// The token of an id, which must be in the vocabulary.
+const std::string& TokenOf(const TokenizerParts& parts, std::int64_t id)
 {
-  throw OptionError("token id " + std::to_string(id) + ": expected an id of the vocabulary " +
-                    parts.source + ", from 0 to " + std::to_string(parts.Size() - 1) + ".");
+  const std::string* token = parts.TokenOf(id);
+  if (token == nullptr)
+  {
+    throw OptionError("token id ", id, ": expected an id of the vocabulary ", parts.source,
+      ", from 0 to ", parts.Size() - 1, ".");
+  }
+  return *token;
 }
 
 }
@@ -115,10 +118,8 @@ Encoding Tokenizer::EncodePrompt(std::string_view line, bool addSpecialTokens) c
   {
     return this->Encode(line, addSpecialTokens);
   }
-  if (line.find('\t', tab + 1) != std::string_view::npos)
-  {
-    throw FormatError("the text: expected one or two segments, separated by a tab, found more.");
-  }
+  ThrowIf<FormatError>(line.find('\t', tab + 1) != std::string_view::npos,
+    "the text: expected one or two segments, separated by a tab, found more.");
   return this->EncodePair(line.substr(0, tab), line.substr(tab + 1), addSpecialTokens);
 }
 
@@ -127,24 +128,18 @@ std::string Tokenizer::Decode(const std::vector<std::int64_t>& ids) const
   std::string text;
   for (const std::int64_t id : ids)
   {
-    const std::string* token = this->Parts->TokenOf(id);
-    if (token == nullptr)
-    {
-      FailUnknownId(*this->Parts, id);
-    }
+    const std::string& token = TokenOf(*this->Parts, id);
     if (id == this->Parts->unknown)
     {
       text += UnknownText;
-      continue;
     }
-    const bool verbatim = !this->HasSegments() && this->Parts->addedTexts.count(id) > 0;
-    if (verbatim)
+    else if (!this->HasSegments() && this->Parts->addedTexts.count(id) > 0)
     {
-      text += *token;
+      text += token;
     }
     else
     {
-      this->Parts->model->Decode(*token, text);
+      this->Parts->model->Decode(token, text);
     }
   }
   const bool dropSpace = this->Parts->hasPrefixSpace && !text.empty() && text.front() == ' ';
@@ -153,12 +148,8 @@ std::string Tokenizer::Decode(const std::vector<std::int64_t>& ids) const
 
 std::string Tokenizer::Label(std::int64_t id) const
 {
-  const std::string* token = this->Parts->TokenOf(id);
-  if (token == nullptr)
-  {
-    FailUnknownId(*this->Parts, id);
-  }
-  return this->Parts->addedTexts.count(id) > 0 ? *token : this->Parts->model->Label(*token);
+  const std::string& token = TokenOf(*this->Parts, id);
+  return this->Parts->addedTexts.count(id) > 0 ? token : this->Parts->model->Label(token);
 }
 
 std::optional<std::int64_t> Tokenizer::IdOf(std::string_view token) const

@@ -1,19 +1,19 @@
 #include "TokenizerFile.h"
 
-#include "ByteLevelSplits.h"
-#include "Error.h"
-#include "MappedFile.h"
-#include "MarianTokenizer.h"
+#include "Base/Error.h"
+#include "Base/NumberText.h"
+#include "Base/TextEnds.h"
+#include "Files/MappedFile.h"
+#include "Files/TorchFile.h"
+#include "Internal/ByteLevelSplits.h"
+#include "Internal/MarianTokenizer.h"
+#include "Internal/TableParts.h"
+#include "Internal/TiktokenFile.h"
+#include "Internal/TokenizerJson.h"
+#include "Internal/TokenizerText.h"
 #include "SentencePieceFile.h"
-#include "SentencePieceParts.h"
-#include "TiktokenFile.h"
-#include "TokenizerJson.h"
-#include "TokenizerText.h"
-#include "TorchFile.h"
-#include "WordPieceParts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 
@@ -30,25 +30,15 @@ constexpr std::array<const char*, 3> SentencePieceFiles = { "tokenizer.model", "
 /// The object in a JSON file next to a vocabulary; empty if there is no such file.
 json ReadSettings(const std::filesystem::path& path)
 {
-  if (!std::filesystem::exists(path))
-  {
-    return json::object();
-  }
-  json settings = ParseJson(ReadFile(path), path.string());
-  if (!settings.is_object())
-  {
-    throw FormatError(
-      path.string() + ": expected a JSON object, found " + Describe(settings) + ".");
-  }
-  return settings;
+  return FileExists(path) ? ParseJsonObject(ReadFile(path), path.string()) : json::object();
 }
 
-/// The classes of transformers whose normalization tokenizer_config.json decides.
-const std::set<std::string>& BertKinds()
+/// Whether tokenizer_config.json decides the normalization of this class of transformers.
+bool IsBert(const std::string& kind)
 {
   static const std::set<std::string> kinds = { "Bert", "DistilBert", "Electra", "LayoutLM",
     "Lxmert", "MobileBert", "MPNet", "RetriBert", "SqueezeBert" };
-  return kinds;
+  return kinds.count(kind) != 0;
 }
 
 /// What the files beside a vocabulary tell.
@@ -60,20 +50,15 @@ public:
     , Source((this->Folder / "tokenizer_config.json").string())
     , Value(ReadSettings(this->Source))
   {
-    if (this->At("split_special_tokens").Bool(false))
-    {
-      this->At("split_special_tokens").FailExpected("false, so that special tokens stay whole");
-    }
+    const JsonNode isSplit = this->At("split_special_tokens");
+    isSplit.FailExpectedIf(isSplit.Bool(false), "false, so that special tokens stay whole");
     this->ReadOrder(this->Source);
     if (this->At("added_tokens_decoder").IsNull()) // as in transformers
     {
       const std::filesystem::path map = this->Folder / "special_tokens_map.json";
       const json named = ReadSettings(map);
       this->ReadOrder(map);
-      for (const auto& [key, token] : named.items())
-      {
-        this->Value[key] = token;
-      }
+      this->Value.update(named);
     }
   }
 
@@ -110,15 +95,14 @@ public:
   [[noreturn]] void FailKind(const std::string& expected) const
   {
     this->At("tokenizer_class")
-      .FailExpected(expected + ", or a file tokenizer.json that says how this one works");
+      .FailExpected(expected, ", or a file tokenizer.json that says how this one works");
   }
 
   /// A special token, "<s>" or {"content": "<s>", ...}; `otherwise` if it is not given.
   std::string Special(const std::string& key, const std::string& otherwise) const
   {
     const JsonNode node = this->At(key);
-    return node.IsNull() ? otherwise
-                         : (node.Get().is_object() ? node.At("content") : node).String();
+    return node.Get().is_object() ? node.At("content").String() : node.String(otherwise);
   }
 
   /// The tokens that are named beside a vocabulary, in the order in which transformers adds them;
@@ -174,7 +158,7 @@ public:
                : nullptr;
     };
     json* normalizer = part("normalizer", "BertNormalizer");
-    if (normalizer != nullptr && BertKinds().count(kind) != 0)
+    if (normalizer != nullptr && IsBert(kind))
     {
       (*normalizer)["lowercase"] = this->At("do_lower_case").Bool(true);
       (*normalizer)["strip_accents"] = this->At("strip_accents").Get();
@@ -197,7 +181,7 @@ private:
   /// Reads the order of keys, which json does not keep.
   void ReadOrder(const std::filesystem::path& path)
   {
-    if (!std::filesystem::exists(path))
+    if (!FileExists(path))
     {
       return;
     }
@@ -241,8 +225,7 @@ private:
     constexpr std::string_view end = "_token";
     for (const std::string& key : this->Keys)
     {
-      const bool isName = key.size() > end.size() &&
-                          key.compare(key.size() - end.size(), end.size(), end) == 0 &&
+      const bool isName = key.size() > end.size() && EndsWith(key, end) &&
                           std::find(names.begin(), names.end(), key) == names.end();
       if (isName && this->At(key).Get().is_string())
       {
@@ -272,14 +255,12 @@ private:
 
   static std::int64_t ParseId(const JsonNode& node, const std::string& text)
   {
-    std::int64_t id = -1;
-    const char* end = text.data() + text.size();
-    const auto result = std::from_chars(text.data(), end, id);
-    if (result.ec != std::errc() || result.ptr != end)
+    const auto id = ToNumber<std::int64_t>(text);
+    if (!id)
     {
-      node.Fail("expected a token's id as its name, found '" + text.substr(0, 80) + "'.");
+      node.Fail("expected a token's id as its name, found '", text.substr(0, 80), "'.");
     }
-    return id;
+    return *id;
   }
 };
 
@@ -296,10 +277,9 @@ void AddTokens(TokenizerParts& parts, const FolderSettings& settings, bool isWho
     const std::optional<std::int64_t> known = parts.IdOf(token.content);
     if (isWhole && !known && token.id >= 0 && token.id != parts.Size())
     {
-      throw FormatError(parts.source + ": expected the id " + std::to_string(parts.Size()) +
-                        ", which is the next one, for the added token '" +
-                        token.content.substr(0, 80) + "' of the files beside it, found " +
-                        std::to_string(token.id) + ".");
+      throw FormatError(parts.source, ": expected the id ", parts.Size(),
+        ", which is the next one, for the added token '", token.content.substr(0, 80),
+        "' of the files beside it, found ", token.id, ".");
     }
     token.id = isWhole || token.id < 0 ? known.value_or(parts.Size()) : token.id;
     parts.Add(token);
@@ -307,9 +287,9 @@ void AddTokens(TokenizerParts& parts, const FolderSettings& settings, bool isWho
 }
 
 /// Adds the special tokens of a list that are in the vocabulary.
-void AddKnownTokens(TokenizerParts& parts, std::initializer_list<const char*> tokens)
+void AddKnownTokens(TokenizerParts& parts, const std::vector<std::string>& tokens)
 {
-  for (const char* token : tokens)
+  for (const std::string& token : tokens)
   {
     if (const std::optional<std::int64_t> id = parts.IdOf(token))
     {
@@ -323,8 +303,8 @@ std::int64_t RequireToken(const TokenizerParts& parts, const std::string& token)
   const std::optional<std::int64_t> id = parts.IdOf(token);
   if (!id)
   {
-    throw FormatError(parts.source + ": the vocabulary has no token '" + token.substr(0, 80) +
-                      "', which the model adds to texts.");
+    throw FormatError(parts.source, ": the vocabulary has no token '", token.substr(0, 80),
+      "', which the model adds to texts.");
   }
   return *id;
 }
@@ -338,7 +318,7 @@ std::vector<Merge> ParseMergeLines(std::string_view text, const std::string& sou
   for (const std::string& line : SplitLines(text))
   {
     ++number;
-    const bool isVersion = number == 1 && line.compare(0, 8, "#version") == 0;
+    const bool isVersion = number == 1 && BeginsWith(line, "#version");
     if (!isVersion && !line.empty())
     {
       merges.push_back(ParseMerge(line, source + ": line " + std::to_string(number)));
@@ -366,12 +346,8 @@ Tokenizer ReadBytePairTokenizer(const std::filesystem::path& directory)
 {
   const std::filesystem::path vocabularyPath = directory / "vocab.json";
   const std::filesystem::path mergesPath = directory / "merges.txt";
-  if (!std::filesystem::exists(mergesPath))
-  {
-    throw FileError(
-      vocabularyPath.string() +
-      ": a vocabulary for byte pair encoding needs merges.txt beside it, found none.");
-  }
+  ThrowIf<FileError>(!FileExists(mergesPath), vocabularyPath.string(),
+    ": a vocabulary for byte pair encoding needs merges.txt beside it, found none.");
   static const std::map<std::string, const char*> splits = { { "", "gpt-2" }, { "GPT2", "gpt-2" },
     { "CodeGen", "gpt-2" }, { "Roberta", "gpt-2" }, { "Bart", "gpt-2" }, { "Qwen2", "qwen2" },
     { "CLIP", "clip" } };
@@ -406,7 +382,7 @@ Tokenizer ReadBytePairTokenizer(const std::filesystem::path& directory)
   if (settings.At("add_bos_token").Bool(false)) // OPT
   {
     const std::string begin = settings.Special("bos_token", "<|endoftext|>");
-    AddKnownTokens(*parts, { begin.c_str() });
+    AddKnownTokens(*parts, { begin });
     parts->Enclose({ RequireToken(*parts, begin) }, {});
   }
   return Tokenizer(parts);
@@ -417,11 +393,8 @@ Tokenizer ReadBytePairTokenizer(const std::filesystem::path& directory)
 SentencePieceTable FairseqTable(SentencePieceTable table, const std::string& source)
 {
   constexpr std::size_t replaced = 3; // <unk>, <s>, </s>
-  if (table.tokens.size() < replaced)
-  {
-    throw FormatError(
-      source + ": expected 3 pieces or more, found " + std::to_string(table.tokens.size()) + ".");
-  }
+  ThrowIf<FormatError>(table.tokens.size() < replaced, source,
+    ": expected 3 pieces or more, found ", table.tokens.size(), ".");
   const auto put = [](auto& list, std::initializer_list<std::decay_t<decltype(list[0])>> first)
   {
     list.erase(list.begin(), list.begin() + replaced);
@@ -439,30 +412,14 @@ SentencePieceTable FairseqTable(SentencePieceTable table, const std::string& sou
 void AddExtraIds(SentencePieceTable& table, const FolderSettings& settings)
 {
   const JsonNode count = settings.At("extra_ids");
-  const std::int64_t extras = count.IsNull() ? 100 : count.Integer();
+  const std::int64_t extras = count.Integer(100);
   constexpr std::int64_t most = 100'000;
-  if (extras < 0 || extras > most)
-  {
-    count.FailExpected("an integer from 0 to 100000");
-  }
+  count.FailExpectedIf(extras < 0 || extras > most, "an integer from 0 to 100000");
   for (std::int64_t i = extras; i-- > 0;)
   {
     table.addedTokens.emplace_back("<extra_id_" + std::to_string(i) + ">",
       static_cast<std::int64_t>(table.tokens.size()) + extras - 1 - i);
   }
-}
-
-/// The id of a special token of the pieces.
-std::int64_t PieceId(
-  const SentencePieceTable& table, const std::string& token, const std::string& source)
-{
-  const auto found = std::find(table.tokens.begin(), table.tokens.end(), token);
-  if (found == table.tokens.end())
-  {
-    throw FormatError(source + ": expected a piece '" + token.substr(0, 80) +
-                      "', which the model adds to texts, found none.");
-  }
-  return found - table.tokens.begin();
 }
 
 /// The kind of tokenizer whose files have this name, if nothing else tells.
@@ -483,38 +440,38 @@ Tokenizer ReadSentencePieceTokenizer(
   const std::string source = path.string();
   SentencePieceTable table = ParseSentencePieceModel(ReadFile(path), source);
   const FolderSettings settings(directory);
-  const auto begin = [&](const std::string& token)
-  { table.textBegin = { PieceId(table, token, source) }; };
-  const auto end = [&](const std::string& token)
-  { table.textEnd = { PieceId(table, token, source) }; };
+  std::optional<std::string> begin; // tokens that are added to texts
+  std::optional<std::string> end;
   std::string kind = settings.Kind();
   kind = kind.empty() ? UsualKind(fileName, table) : kind;
   if (kind == "Llama" || kind == "CodeLlama" || kind == "Gemma")
   {
     if (settings.At("add_bos_token").Bool(true))
     {
-      begin(settings.Special("bos_token", kind == "Gemma" ? "<bos>" : "<s>"));
+      begin = settings.Special("bos_token", kind == "Gemma" ? "<bos>" : "<s>");
     }
     if (settings.At("add_eos_token").Bool(false))
     {
-      end(settings.Special("eos_token", kind == "Gemma" ? "<eos>" : "</s>"));
+      end = settings.Special("eos_token", kind == "Gemma" ? "<eos>" : "</s>");
     }
   }
   else if (kind == "T5")
   {
-    end("</s>");
+    end = "</s>";
     AddExtraIds(table, settings);
   }
   else if (kind == "Albert")
   {
-    begin("[CLS]");
-    end("[SEP]");
+    begin = "[CLS]";
+    end = "[SEP]";
     table.plainQuotes = true;
     table.stripAccents = !settings.At("keep_accents").Bool(false);
     table.lowerCase = settings.At("do_lower_case").Bool(true);
   }
   else if (kind == "XLMRoberta")
   {
+    begin = "<s>";
+    end = "</s>";
     table = FairseqTable(std::move(table), source);
   }
   else
@@ -523,11 +480,12 @@ Tokenizer ReadSentencePieceTokenizer(
       "LlamaTokenizer, GemmaTokenizer, T5Tokenizer, AlbertTokenizer or XLMRobertaTokenizer");
   }
   const auto parts = MakeSentencePieceParts(table, source);
-  if (kind == "XLMRoberta" || kind == "Albert")
+  const auto idsOf = [&](const std::optional<std::string>& token)
+  { return token ? std::vector{ RequireToken(*parts, *token) } : std::vector<std::int64_t>(); };
+  parts->Enclose(idsOf(begin), idsOf(end));
+  if ((kind == "XLMRoberta" || kind == "Albert") && begin && end)
   {
-    const bool isAlbert = kind == "Albert";
-    parts->Frame(RequireToken(*parts, isAlbert ? "[CLS]" : "<s>"),
-      RequireToken(*parts, isAlbert ? "[SEP]" : "</s>"), isAlbert);
+    parts->Frame(RequireToken(*parts, *begin), RequireToken(*parts, *end), kind == "Albert");
   }
   for (AddedToken token : settings.AddedTokens(false))
   {
@@ -559,37 +517,18 @@ std::shared_ptr<TokenizerParts> ParseWordPieceText(std::string_view vocabulary,
     }
   }
   const std::string unknown = name("unk_token", "[UNK]");
-  if (!tokens->IdOf(unknown))
-  {
-    throw FormatError(source + ": the vocabulary has no unknown token '" + unknown + "'.");
-  }
+  ThrowIf<FormatError>(
+    !tokens->IdOf(unknown), source, ": the vocabulary has no unknown token '", unknown, "'.");
   const std::shared_ptr<TokenizerParts> parts = MakeWordPieceParts(tokens,
     { true, options.separateChinese, options.stripAccents.value_or(options.lowerCase),
       options.lowerCase },
     unknown, source);
   const std::string first = name("cls_token", "[CLS]");
   const std::string last = name("sep_token", "[SEP]");
-  for (const std::string& token :
-    { name("pad_token", "[PAD]"), unknown, first, last, name("mask_token", "[MASK]") })
-  {
-    if (const std::optional<std::int64_t> id = tokens->IdOf(token))
-    {
-      parts->Add({ token, *id });
-    }
-  }
-  const auto special = [&](const std::string& token)
-  {
-    const std::optional<std::int64_t> id = tokens->IdOf(token);
-    if (!id)
-    {
-      throw FormatError(
-        source + ": the vocabulary has no token '" + token + "', which BERT adds to texts.");
-    }
-    return *id;
-  };
-  const std::int64_t begin = special(first);
-  const std::int64_t end = special(last);
-  parts->Frame(begin, end, true);
+  AddKnownTokens(
+    *parts, { name("pad_token", "[PAD]"), unknown, first, last, name("mask_token", "[MASK]") });
+  const std::int64_t begin = RequireToken(*parts, first);
+  parts->Frame(begin, RequireToken(*parts, last), true);
   return parts;
 }
 
@@ -597,7 +536,7 @@ Tokenizer ReadWordPieceTokenizer(const std::filesystem::path& directory)
 {
   const FolderSettings settings(directory);
   const std::string kind = settings.Kind();
-  if (!kind.empty() && kind != "ConvBert" && BertKinds().count(kind) == 0)
+  if (!kind.empty() && kind != "ConvBert" && !IsBert(kind))
   {
     settings.FailKind("BertTokenizer, DistilBertTokenizer, ElectraTokenizer or one alike");
   }
@@ -630,15 +569,11 @@ Tokenizer ParseTokenizer(std::string_view text, const std::string& source)
 }
 
 Tokenizer ParseBytePairTokenizer(std::string_view vocabulary, const std::string& vocabularySource,
-  std::string_view merges, const std::string& mergesSource, const BytePairOptions& options)
+  std::string_view merges, const std::string& mergesSource, bool addPrefixSpace)
 {
   const auto parts = ParseByteLevelParts(
-    vocabulary, vocabularySource, merges, mergesSource, "gpt-2", options.addPrefixSpace);
+    vocabulary, vocabularySource, merges, mergesSource, "gpt-2", addPrefixSpace);
   AddKnownTokens(*parts, { "<|endoftext|>" });
-  for (const auto& [token, id] : options.addedTokens)
-  {
-    parts->Add({ token, id });
-  }
   return Tokenizer(parts);
 }
 
@@ -657,10 +592,8 @@ Tokenizer ReadCharacterTokenizer(const std::filesystem::path& path)
   const std::string source = path.string();
   const json data = json::parse(ReadPickledData(path));
   const json ids = data.is_object() ? data.value("stoi", json()) : json();
-  if (!ids.is_object() || ids.empty())
-  {
-    throw FormatError(source + ": expected a dictionary 'stoi' of characters and their ids.");
-  }
+  ThrowIf<FormatError>(!ids.is_object() || ids.empty(), source,
+    ": expected a dictionary 'stoi' of characters and their ids.");
   TokenizerText text;
   text.preTokenizer = { { "type", "Split" }, { "pattern", { { "Regex", R"([\s\S])" } } },
     { "behavior", "Isolated" }, { "invert", false } };
@@ -671,8 +604,7 @@ Tokenizer ReadCharacterTokenizer(const std::filesystem::path& path)
 
 bool HasMarianFiles(const std::filesystem::path& directory, const char* model)
 {
-  return std::filesystem::exists(directory / model) &&
-         std::filesystem::exists(directory / MarianVocabularyFile);
+  return FileExists(directory / model) && FileExists(directory / MarianVocabularyFile);
 }
 
 }
@@ -680,13 +612,13 @@ bool HasMarianFiles(const std::filesystem::path& directory, const char* model)
 Tokenizer ReadTokenizer(const std::filesystem::path& directory)
 {
   const std::filesystem::path path = directory / "tokenizer.json";
-  if (std::filesystem::exists(path))
+  if (FileExists(path))
   {
     return ReadTokenizerJson(path);
   }
   for (const char* name : SentencePieceFiles)
   {
-    if (std::filesystem::exists(directory / name))
+    if (FileExists(directory / name))
     {
       const std::string text = ReadFile(directory / name);
       if (LooksLikeTiktoken(text))
@@ -700,27 +632,27 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
   {
     return ReadMarianTokenizer(directory, MarianSourceFile, MarianVocabularyFile);
   }
-  if (std::filesystem::exists(directory / "vocab.json"))
+  if (FileExists(directory / "vocab.json"))
   {
     return ReadBytePairTokenizer(directory);
   }
-  if (std::filesystem::exists(directory / "vocab.txt"))
+  if (FileExists(directory / "vocab.txt"))
   {
     return ReadWordPieceTokenizer(directory);
   }
-  if (std::filesystem::exists(directory / "meta.pkl"))
+  if (FileExists(directory / "meta.pkl"))
   {
     return ReadCharacterTokenizer(directory / "meta.pkl");
   }
-  throw FileError(directory.string() +
-                  ": expected the tokenizer files tokenizer.json, tokenizer.model, vocab.json and "
-                  "merges.txt, vocab.txt, or meta.pkl, found none of them; token ids can be given "
-                  "instead of text.");
+  throw FileError(directory.string(),
+    ": expected the tokenizer files tokenizer.json, tokenizer.model, vocab.json and "
+    "merges.txt, vocab.txt, or meta.pkl, found none of them; token ids can be given "
+    "instead of text.");
 }
 
 Tokenizer ReadTargetTokenizer(const std::filesystem::path& directory)
 {
-  const bool hasTwo = std::filesystem::exists(directory / MarianTargetVocabularyFile);
+  const bool hasTwo = FileExists(directory / MarianTargetVocabularyFile);
   return HasTargetTokenizer(directory)
            ? ReadMarianTokenizer(directory, MarianTargetFile,
                hasTwo ? MarianTargetVocabularyFile : MarianVocabularyFile)
@@ -729,8 +661,8 @@ Tokenizer ReadTargetTokenizer(const std::filesystem::path& directory)
 
 bool HasTargetTokenizer(const std::filesystem::path& directory)
 {
-  return !std::filesystem::exists(directory / "tokenizer.json") &&
-         HasMarianFiles(directory, MarianSourceFile) && HasMarianFiles(directory, MarianTargetFile);
+  return !FileExists(directory / "tokenizer.json") && HasMarianFiles(directory, MarianSourceFile) &&
+         HasMarianFiles(directory, MarianTargetFile);
 }
 
 }

@@ -3,13 +3,10 @@
 #include "Tokenizer.h"
 
 #include <array>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace atlas
 {
@@ -20,20 +17,13 @@ namespace atlas
 /// of another kind or if it has an unknown component; the message starts with `source`.
 Tokenizer ParseTokenizer(std::string_view json, const std::string& source);
 
-/// Settings of a byte-level BPE tokenizer.
-struct BytePairOptions
-{
-  bool addPrefixSpace = false; ///< add a space before a text that does not begin with one
-  /// Tokens in addition to the vocabulary, with their ids.
-  std::vector<std::pair<std::string, std::int64_t>> addedTokens;
-};
-
 /// Makes a byte-level BPE tokenizer (Radford et al. 2019) from the two files of GPT-2: vocab.json,
 /// {token: id}, and merges.txt, one merge "left right" per line after an optional first line
-/// "#version: ...". <|endoftext|> is a special token if it is in the vocabulary. Throws
-/// FormatError; messages start with the source of the file.
+/// "#version: ...". <|endoftext|> is a special token if it is there. `addPrefixSpace`: before a
+/// text that does not begin with a space. Throws FormatError, beginning with the source of the
+/// file.
 Tokenizer ParseBytePairTokenizer(std::string_view vocabulary, const std::string& vocabularySource,
-  std::string_view merges, const std::string& mergesSource, const BytePairOptions& options = {});
+  std::string_view merges, const std::string& mergesSource, bool addPrefixSpace = false);
 
 /// How a BERT tokenizer normalizes text.
 struct WordPieceOptions
@@ -56,27 +46,24 @@ inline constexpr std::array<const char*, 14> TokenizerFiles = { "tokenizer.json"
   "vocab.txt", "meta.pkl", "tokenizer_config.json", "special_tokens_map.json", "source.spm",
   "target.spm", "target_vocab.json" };
 
-/// Reads the tokenizer from a model directory. It looks for tokenizer.json; then for a
-/// SentencePiece model, tokenizer.model, spiece.model or sentencepiece.bpe.model, of which the
-/// first may be tiktoken's ranks, as Meta gives those of Llama 3; then for source.spm with
-/// vocab.json, as Marian has them; then for vocab.json with merges.txt; then for vocab.txt; then
-/// for the meta.pkl of nanoGPT, whose tokens are characters.
+/// Reads the tokenizer from a model directory: tokenizer.json; else a SentencePiece model,
+/// tokenizer.model, spiece.model or sentencepiece.bpe.model, of which the first may be tiktoken's
+/// ranks of Llama 3; else Marian's source.spm with vocab.json; else vocab.json with merges.txt;
+/// else vocab.txt; else the meta.pkl of nanoGPT, whose tokens are characters.
 ///
 /// All but the last add tokens that the files beside them name: added_tokens_decoder of
 /// tokenizer_config.json, or else added_tokens.json and special_tokens_map.json; bos_token and the
 /// other names of special tokens, and lists of further ones. Of tokenizer.json, ids of new tokens
-/// must follow. Its BertNormalizer gets do_lower_case, strip_accents and tokenize_chinese_chars if
-/// tokenizer_class is Bert or alike, and its ByteLevel add_prefix_space if that is GPT2, Roberta or
-/// alike, as in Hugging Face's transformers; missing settings have the default of the class.
-/// Otherwise tokenizer.json alone counts.
+/// must follow; by tokenizer_class, as in transformers, its BertNormalizer gets do_lower_case,
+/// strip_accents and tokenize_chinese_chars (Bert or alike), and its ByteLevel add_prefix_space
+/// (GPT2, Roberta or alike). Otherwise tokenizer.json alone counts.
 ///
 /// The others, but for tiktoken and Marian, take from tokenizer_config.json what they leave out:
 /// tokenizer_class (else config.json's model_type) decides what is added to texts, how words are
 /// split (GPT-2, RoBERTa, BART, Qwen2, CLIP) and which ids pieces have (XLM-R); add_bos_token,
 /// add_eos_token, bos_token, eos_token, extra_ids, add_prefix_space; do_lower_case, keep_accents,
-/// strip_accents, tokenize_chinese_chars. Throws FileError if none of these files exists, and
-/// FormatError if one is invalid, is of a class that needs tokenizer.json or has
-/// split_special_tokens.
+/// strip_accents, tokenize_chinese_chars. Throws FileError if there is none of these files, and
+/// FormatError if one is invalid, needs tokenizer.json or has split_special_tokens.
 Tokenizer ReadTokenizer(const std::filesystem::path& directory);
 
 /// The same for the texts of a decoder beside an encoder: of Marian the tokenizer of target.spm,

@@ -1,6 +1,6 @@
 #include "UnicodeText.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <algorithm>
 #include <array>
@@ -32,21 +32,11 @@ UChar32 Icu(char32_t c)
   return static_cast<UChar32>(c);
 }
 
-const icu::Normalizer2* NormalizerOf(NormalizationForm form, UErrorCode& status)
-{
-  switch (form)
-  {
-    case NormalizationForm::NFC:
-      return icu::Normalizer2::getNFCInstance(status);
-    case NormalizationForm::NFD:
-      return icu::Normalizer2::getNFDInstance(status);
-    case NormalizationForm::NFKC:
-      return icu::Normalizer2::getNFKCInstance(status);
-    case NormalizationForm::NFKD:
-      return icu::Normalizer2::getNFKDInstance(status);
-  }
-  return nullptr;
-}
+/// In the order of NormalizationForm.
+constexpr std::array<const icu::Normalizer2* (*)(UErrorCode&), 4> Normalizers = {
+  icu::Normalizer2::getNFCInstance, icu::Normalizer2::getNFDInstance,
+  icu::Normalizer2::getNFKCInstance, icu::Normalizer2::getNFKDInstance
+};
 
 /// True for a character that a version of Unicode had, and that is in one of these categories.
 bool IsOf(char32_t c, std::uint32_t categories, std::uint8_t version)
@@ -61,11 +51,8 @@ bool IsOf(char32_t c, std::uint32_t categories, std::uint8_t version)
 void RequireIcuLength(std::string_view text)
 {
   constexpr std::size_t maximum = std::size_t{ 100 } << 20U;
-  if (text.size() > maximum)
-  {
-    throw FormatError("expected a text of at most " + std::to_string(maximum) + " bytes, found " +
-                      std::to_string(text.size()) + "; split it.");
-  }
+  ThrowIf<FormatError>(text.size() > maximum, "expected a text of at most ", maximum,
+    " bytes, found ", text.size(), "; split it.");
 }
 
 }
@@ -85,15 +72,14 @@ std::string ReplaceInvalidUtf8(std::string_view bytes)
 
 std::string Normalize(NormalizationForm form, std::string_view text)
 {
-  std::string normalized;
   if (IsAscii(text))
   {
-    normalized = text;
-    return normalized;
+    return std::string(text);
   }
   RequireIcuLength(text);
+  std::string normalized;
   UErrorCode status = U_ZERO_ERROR;
-  const icu::Normalizer2* normalizer = NormalizerOf(form, status);
+  const icu::Normalizer2* normalizer = Normalizers[static_cast<std::size_t>(form)](status);
   icu::StringByteSink<std::string> sink(&normalized);
   if (U_SUCCESS(status))
   {
@@ -102,7 +88,7 @@ std::string Normalize(NormalizationForm form, std::string_view text)
   }
   if (U_FAILURE(status))
   {
-    throw FormatError(std::string("cannot normalize text: ICU says ") + u_errorName(status) + ".");
+    throw FormatError("cannot normalize text: ICU says ", u_errorName(status), ".");
   }
   return normalized;
 }
@@ -136,10 +122,27 @@ std::string FoldCase(std::string_view text)
     { text.data(), static_cast<std::int32_t>(text.size()) }, sink, nullptr, status);
   if (U_FAILURE(status))
   {
-    throw FormatError(
-      std::string("cannot fold the case of text: ICU says ") + u_errorName(status) + ".");
+    throw FormatError("cannot fold the case of text: ICU says ", u_errorName(status), ".");
   }
   return Normalize(NormalizationForm::NFC, folded);
+}
+
+std::string_view Stripped(std::string_view text, bool left, bool right)
+{
+  std::size_t begin = text.size();
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < text.size();)
+  {
+    const std::size_t here = i;
+    if (!IsWhitespace(NextCharacter(text, i)))
+    {
+      begin = std::min(begin, here);
+      end = i;
+    }
+  }
+  begin = left ? begin : 0;
+  end = right ? end : text.size();
+  return text.substr(begin, end - std::min(begin, end));
 }
 
 bool IsWhitespace(char32_t c)

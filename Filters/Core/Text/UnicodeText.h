@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Utf8Text.h"
+#include "Base/Utf8Text.h"
 
 #include <cstdint>
 #include <string>
@@ -33,6 +33,9 @@ std::string ToLower(std::string_view text);
 /// texts that differ only in case, or in how accents are encoded, become equal. `text` must be
 /// UTF-8.
 std::string FoldCase(std::string_view text);
+
+/// The text without the white space at its ends. `text` must be UTF-8.
+std::string_view Stripped(std::string_view text, bool left = true, bool right = true);
 
 /// The character classes of Hugging Face's tokenizers library. Those of a version of Unicode keep
 /// it: a later character is in none of them.

@@ -1,7 +1,7 @@
 #include "WordLevelText.h"
 
-#include "Error.h"
-#include "TokenizerText.h"
+#include "Base/Error.h"
+#include "Internal/TokenizerText.h"
 #include "UnicodeText.h"
 
 #include <set>
@@ -19,11 +19,8 @@ void CheckWord(const std::string& word)
   {
     isWord = !IsWhitespace(NextCharacter(word, i)) && isWord;
   }
-  if (!isWord)
-  {
-    throw OptionError(
-      "words of a tokenizer: expected characters without white space, found '" + word + "'.");
-  }
+  ThrowIf<OptionError>(
+    !isWord, "words of a tokenizer: expected characters without white space, found '", word, "'.");
 }
 
 }
@@ -34,10 +31,8 @@ std::string WordLevelText(const std::vector<std::string>& words)
   for (const std::string& word : words)
   {
     CheckWord(word);
-    if (!known.insert(word).second)
-    {
-      throw OptionError("words of a tokenizer: expected each once, found '" + word + "' twice.");
-    }
+    ThrowIf<OptionError>(!known.insert(word).second,
+      "words of a tokenizer: expected each once, found '", word, "' twice.");
   }
   TokenizerText text;
   text.preTokenizer = { { "type", "WhitespaceSplit" } };

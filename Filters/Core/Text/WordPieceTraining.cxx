@@ -1,8 +1,8 @@
 #include "WordPieceTraining.h"
 
-#include "Error.h"
-#include "TokenizerParts.h"
-#include "TokenizerText.h"
+#include "Base/Error.h"
+#include "Internal/TokenizerParts.h"
+#include "Internal/TokenizerText.h"
 
 #include <algorithm>
 #include <array>
@@ -98,19 +98,14 @@ std::vector<std::string> MakeVocabulary(const Counts& words, std::int64_t size)
   {
     const std::size_t before = tokens.size();
     tokens.insert(tokens.end(), more.begin(), more.end());
-    if (before == SpecialTokens.size() && size < static_cast<std::int64_t>(tokens.size()))
-    {
-      throw OptionError("Vocabulary: expected at least " + std::to_string(tokens.size()) +
-                        " tokens, the special ones and the characters of the text, found " +
-                        std::to_string(size) + ".");
-    }
+    ThrowIf<OptionError>(
+      before == SpecialTokens.size() && size < static_cast<std::int64_t>(tokens.size()),
+      "Vocabulary: expected at least ", tokens.size(),
+      " tokens, the special ones and the characters of the text, found ", size, ".");
   }
-  if (size > static_cast<std::int64_t>(tokens.size()))
-  {
-    throw OptionError("Vocabulary: the text has words that occur twice for " +
-                      std::to_string(tokens.size()) + " tokens, found " + std::to_string(size) +
-                      "; expected a smaller vocabulary or a longer text.");
-  }
+  ThrowIf<OptionError>(size > static_cast<std::int64_t>(tokens.size()),
+    "Vocabulary: the text has words that occur twice for ", tokens.size(), " tokens, found ", size,
+    "; expected a smaller vocabulary or a longer text.");
   tokens.resize(size);
   return tokens;
 }

@@ -1,19 +1,19 @@
 #include "Adapter.h"
 
-#include "AdapterConfig.h"
-#include "Error.h"
-#include "Index.h"
-#include "Joined.h"
-#include "Parallel.h"
-#include "SystemLimits.h"
-#include "TensorNames.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/Joined.h"
+#include "Base/Parallel.h"
+#include "Base/SystemLimits.h"
+#include "Base/TextEnds.h"
+#include "Files/MappedFile.h"
+#include "Internal/AdapterConfig.h"
+#include "Internal/TensorNames.h"
 #include "Transformer.h"
 #include "TransformerWeights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -26,27 +26,21 @@ namespace
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-bool IsThere(const std::filesystem::path& path)
-{
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
-
 /// Whether a folder has settings and weights of a model.
 bool HasModel(const std::filesystem::path& folder)
 {
   constexpr std::array<const char*, 4> weights = { WeightsFile, ShardIndexFile, TorchWeightsFile,
     TorchShardIndexFile };
-  return IsThere(folder / ConfigFile) &&
+  return FileExists(folder / ConfigFile) &&
          std::any_of(weights.begin(), weights.end(),
-           [&](const char* name) { return IsThere(folder / name); });
+           [&](const char* name) { return FileExists(folder / name); });
 }
 
 /// The weights of the adapter in a folder; empty if there are none.
 std::filesystem::path AdapterWeights(const std::filesystem::path& folder)
 {
   const auto* found = std::find_if(AdapterWeightsFiles.begin(), AdapterWeightsFiles.end(),
-    [&](const char* name) { return IsThere(folder / name); });
+    [&](const char* name) { return FileExists(folder / name); });
   return found == AdapterWeightsFiles.end() ? std::filesystem::path() : folder / *found;
 }
 
@@ -59,18 +53,18 @@ std::filesystem::path FindBase(const std::filesystem::path& folder, const std::s
   {
     if (!HasModel(folder))
     {
-      throw FileError(
-        (folder / AdapterConfigFile).string() + ": expected the model that the adapter changes, " +
-        (named.empty() ? "which it does not name" : "'" + named.substr(0, 200) + "'") +
+      throw FileError((folder / AdapterConfigFile).string(),
+        ": expected the model that the adapter changes, ",
+        named.empty() ? "which it does not name" : "'" + named.substr(0, 200) + "'",
         ", found none. Copy its config.json, weights and tokenizer beside the adapter, or give the "
         "path of its folder as base_model_name_or_path.");
     }
     return folder;
   }
-  if (IsThere(base / AdapterConfigFile))
+  if (FileExists(base / AdapterConfigFile))
   {
-    throw FileError((folder / AdapterConfigFile).string() + ": expected the model '" +
-                    named.substr(0, 200) + "' without an adapter of its own, found one.");
+    throw FileError((folder / AdapterConfigFile).string(), ": expected the model '",
+      named.substr(0, 200), "' without an adapter of its own, found one.");
   }
   return base;
 }
@@ -106,11 +100,6 @@ constexpr std::array<TensorEnding, 8> Endings = { {
 /// What is before the names of modules in the files of adapters.
 constexpr std::string_view ModelPrefix = "base_model.model.";
 
-bool HasEnding(std::string_view text, std::string_view end)
-{
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 /// The name of the module of a tensor "module.weight".
 std::string ModuleOf(const std::string& tensor)
 {
@@ -125,10 +114,7 @@ Matrix RowsAsDouble(const TensorView& view, std::int64_t first, std::int64_t cou
   const std::uint64_t begin = ToIndex(first * columns);
   if (view.dtype == DType::F64)
   {
-    for (std::int64_t i = 0; i < rows.size(); ++i)
-    {
-      rows.data()[i] = view.At(begin + ToIndex(i));
-    }
+    std::generate_n(rows.data(), rows.size(), [&, i = begin]() mutable { return view.At(i++); });
     return rows;
   }
   std::vector<float> values(ToIndex(rows.size()));
@@ -152,102 +138,65 @@ struct Update
   bool byColumn = false;
 };
 
-/// Computes the sum of a tensor and an update, blocks of rows at a time.
-class SumOfBlocks
+/// The type that a changed tensor is stored as.
+DType StoredType(const TensorView& view)
 {
-public:
-  SumOfBlocks(const TensorView& base, const Update& update)
-    : Base(base)
-    , Changes(update)
-    , Rows(base.shape.front())
-    , Columns(update.right.cols())
-    , Blocks((this->Rows + BlockRows - 1) / BlockRows)
-  {
-  }
+  return view.dtype == DType::F64 ? DType::F64 : DType::F32;
+}
 
-  Tensor Compute() const
+/// The sum of a tensor and an update, computed in blocks of rows.
+Tensor SumOf(const TensorView& base, const Update& update)
+{
+  constexpr std::int64_t blockRows = 64;
+  const std::int64_t rows = base.shape.front();
+  const std::int64_t columns = update.right.cols();
+  const std::int64_t blocks = (rows + blockRows - 1) / blockRows;
+  const auto blockOf = [&](std::int64_t block)
   {
-    Tensor sum;
-    sum.dtype = this->Base.dtype == DType::F64 ? DType::F64 : DType::F32;
-    sum.shape = this->Base.shape;
-    sum.bytes.resize(ToIndex(this->Rows * this->Columns) * ByteSize(sum.dtype));
-    const Eigen::ArrayXd factors = this->ColumnFactors();
-    ParallelFor(this->Blocks, 0,
-      [&](std::int64_t block)
+    const std::int64_t first = block * blockRows;
+    const std::int64_t count = std::min(blockRows, rows - first);
+    Matrix values = RowsAsDouble(base, first, count);
+    values.noalias() += update.left.middleRows(first, count) * update.right;
+    return values;
+  };
+  const bool hasLengths = !update.lengths.empty();
+  Eigen::ArrayXd factors; // of columns whose lengths are given
+  if (hasLengths && update.byColumn)
+  {
+    Matrix squares(blocks, columns);
+    ParallelFor(blocks, 0,
+      [&](std::int64_t block) { squares.row(block) = blockOf(block).colwise().squaredNorm(); });
+    const Eigen::Map<const Eigen::ArrayXd> lengths(update.lengths.data(), columns);
+    factors = lengths / squares.colwise().sum().transpose().array().sqrt();
+  }
+  Tensor sum = { StoredType(base), base.shape, {} };
+  sum.bytes.resize(ToIndex(rows * columns) * ByteSize(sum.dtype));
+  ParallelFor(blocks, 0,
+    [&](std::int64_t block)
+    {
+      Matrix values = blockOf(block);
+      const std::int64_t first = block * blockRows;
+      if (factors.size() != 0)
       {
-        Matrix rows = this->Block(block);
-        this->SetLengths(rows, block * BlockRows, factors);
-        if (!rows.allFinite())
-        {
-          throw ModelError("expected finite numbers, found others.");
-        }
-        this->Store(rows, block * BlockRows, sum);
-      });
-    return sum;
-  }
-
-private:
-  static constexpr std::int64_t BlockRows = 64;
-
-  const TensorView& Base;
-  const Update& Changes;
-  std::int64_t Rows;
-  std::int64_t Columns;
-  std::int64_t Blocks;
-
-  Matrix Block(std::int64_t block) const
-  {
-    const std::int64_t first = block * BlockRows;
-    const std::int64_t count = std::min(BlockRows, this->Rows - first);
-    Matrix rows = RowsAsDouble(this->Base, first, count);
-    rows.noalias() += this->Changes.left.middleRows(first, count) * this->Changes.right;
-    return rows;
-  }
-
-  bool HasLengths() const { return !this->Changes.lengths.empty(); }
-
-  /// What columns are multiplied by; empty unless their lengths are given.
-  Eigen::ArrayXd ColumnFactors() const
-  {
-    if (!this->HasLengths() || !this->Changes.byColumn)
-    {
-      return {};
-    }
-    Matrix squares(this->Blocks, this->Columns);
-    ParallelFor(this->Blocks, 0,
-      [&](std::int64_t block) { squares.row(block) = this->Block(block).colwise().squaredNorm(); });
-    const Eigen::Map<const Eigen::ArrayXd> lengths(this->Changes.lengths.data(), this->Columns);
-    return lengths / squares.colwise().sum().transpose().array().sqrt();
-  }
-
-  void SetLengths(Matrix& rows, std::int64_t first, const Eigen::ArrayXd& factors) const
-  {
-    if (factors.size() != 0)
-    {
-      rows.array().rowwise() *= factors.transpose();
-    }
-    else if (this->HasLengths())
-    {
-      for (std::int64_t i = 0; i < rows.rows(); ++i)
-      {
-        rows.row(i) *= this->Changes.lengths[ToIndex(first + i)] / rows.row(i).norm();
+        values.array().rowwise() *= factors.transpose();
       }
-    }
-  }
-
-  void Store(const Matrix& rows, std::int64_t first, Tensor& sum) const
-  {
-    std::byte* place = sum.bytes.data() + ToIndex(first * this->Columns) * ByteSize(sum.dtype);
-    if (sum.dtype == DType::F64)
-    {
-      std::memcpy(place, rows.data(), ToIndex(rows.size()) * sizeof(double));
-      return;
-    }
-    const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> values =
-      rows.cast<float>();
-    std::memcpy(place, values.data(), ToIndex(values.size()) * sizeof(float));
-  }
-};
+      for (std::int64_t i = 0; hasLengths && !update.byColumn && i < values.rows(); ++i)
+      {
+        values.row(i) *= update.lengths[ToIndex(first + i)] / values.row(i).norm();
+      }
+      ThrowIf<ModelError>(!values.allFinite(), "expected finite numbers, found others.");
+      std::byte* place = sum.bytes.data() + ToIndex(first * columns) * ByteSize(sum.dtype);
+      if (sum.dtype == DType::F64)
+      {
+        std::memcpy(place, values.data(), ToIndex(values.size()) * sizeof(double));
+        return;
+      }
+      const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> floats =
+        values.cast<float>();
+      std::memcpy(place, floats.data(), ToIndex(floats.size()) * sizeof(float));
+    });
+  return sum;
+}
 
 /// Changes the weights of a model.
 class AdaptedModel
@@ -299,10 +248,23 @@ private:
 
   const std::string& Origin() const { return this->Adapter.FileOf(""); }
 
-  [[noreturn]] void Fail(const std::string& name, const std::string& message) const
+  template<class... Parts>
+  [[noreturn]] void Fail(const std::string& name, const Parts&... message) const
   {
-    throw ModelError(this->Origin() + ": " + name + ": " + message);
+    throw ModelError(this->Origin(), ": ", name, ": ", message...);
   }
+
+  template<class... Parts>
+  void FailIf(bool condition, const std::string& name, const Parts&... message) const
+  {
+    if (condition)
+    {
+      this->Fail(name, message...);
+    }
+  }
+
+  /// A module in messages.
+  static std::string Module(const std::string& name) { return "module '" + name + "'"; }
 
   /// Finds out what each tensor of the adapter is.
   void Sort()
@@ -310,42 +272,33 @@ private:
     for (const auto& [whole, view] : this->Adapter.GetTensors())
     {
       const std::string tensor = "tensor '" + whole + "'";
-      if (!IsFloating(view.dtype) || view.Count() == 0)
-      {
-        this->Fail(tensor, "expected numbers of F32, F16, BF16 or F64, found " +
-                             std::string(Name(view.dtype)) + " of shape " + ToString(view.shape) +
-                             ".");
-      }
-      const bool hasPrefix = whole.compare(0, ModelPrefix.size(), ModelPrefix) == 0;
+      this->FailIf(!IsFloating(view.dtype) || view.Count() == 0, tensor,
+        "expected numbers of F32, F16, BF16 or F64, found ", Name(view.dtype), " of shape ",
+        ToString(view.shape), ".");
+      const bool hasPrefix = BeginsWith(whole, ModelPrefix);
       std::string name = whole.substr(hasPrefix ? ModelPrefix.size() : 0);
       const auto* ending = std::find_if(Endings.begin(), Endings.end(),
-        [&](const TensorEnding& end) { return HasEnding(name, end.name); });
+        [&](const TensorEnding& end) { return EndsWith(name, end.name); });
       if (ending != Endings.end())
       {
         const std::string module = name.substr(0, name.size() - ending->name.size());
         this->Modules[module].*ending->tensor = view;
         continue;
       }
-      if (name.find("lora_") != std::string::npos)
-      {
-        this->Fail(tensor, "expected a part of LoRA or DoRA, found one of another kind.");
-      }
+      this->FailIf(name.find("lora_") != std::string::npos, tensor,
+        "expected a part of LoRA or DoRA, found one of another kind.");
       // The base of a module that is changed besides.
       const std::string within = ".base_layer";
       const std::string module = ModuleOf(name);
-      if (HasEnding(module, within))
+      if (EndsWith(module, within))
       {
         name.erase(module.size() - within.size(), within.size());
       }
-      if (!this->Whole.emplace(name, view).second)
-      {
-        this->Fail(tensor, "expected each tensor once, found another of the same module.");
-      }
+      this->FailIf(!this->Whole.emplace(name, view).second, tensor,
+        "expected each tensor once, found another of the same module.");
     }
-    if (this->Modules.empty() && this->Whole.empty())
-    {
-      throw ModelError(this->Origin() + ": expected the tensors of an adapter, found none.");
-    }
+    ThrowIf<ModelError>(this->Modules.empty() && this->Whole.empty(), this->Origin(),
+      ": expected the tensors of an adapter, found none.");
   }
 
   /// What a tensor is called in the base; empty if the base has none.
@@ -408,14 +361,11 @@ private:
 
   void RefuseShared(const std::string& name) const
   {
-    const auto& shared = NamesFor(this->Config).sharedTokens;
-    const std::string bare = BareName(name, this->Config);
-    if (!shared.front().empty() && std::find(shared.begin(), shared.end(), bare) != shared.end())
-    {
-      this->Fail("'" + name + "'",
-        "expected modules of layers, found the embedding that encoder and decoder share, which is "
-        "not changed.");
-    }
+    const std::string shared = "," + NamesFor(this->Config).sharedTokens + ",";
+    this->FailIf(shared.find("," + BareName(name, this->Config) + ",") != std::string::npos,
+      "'" + name + "'",
+      "expected modules of layers, found the embedding that encoder and decoder share, which is "
+      "not changed.");
   }
 
   /// Puts a tensor in the place of the base's.
@@ -425,11 +375,9 @@ private:
     const bool isSaved = this->Settings.IsSaved(ModuleOf(name));
     const std::string known = this->NameInBase(name);
     const bool isHead = IsHead(std::string_view(name).substr(0, name.find('.')));
-    if (known.empty() && !isSaved && !isHead)
-    {
-      this->Fail("tensor '" + name + "'", "expected one of the model's, which has none like it.");
-    }
-    const bool follows = !isSaved || this->Settings.KeepsTies();
+    this->FailIf(known.empty() && !isSaved && !isHead, "tensor '" + name + "'",
+      "expected one of the model's, which has none like it.");
+    const bool follows = !isSaved || this->Settings.keepsTies;
     if (!known.empty())
     {
       this->PrepareTie(known, follows);
@@ -461,16 +409,11 @@ private:
   {
     const std::string name = this->NameInBase(module + ".weight");
     const TensorView view = this->Find(this->Before, name);
-    if (view.data == nullptr)
-    {
-      this->Fail("module '" + module + "'",
-        "expected one of the model's, which has no such module, or not its weight alone.");
-    }
-    if (view.shape.size() < 2 || view.shape.front() == 0 || !IsFloating(view.dtype))
-    {
-      this->Fail("module '" + module + "'",
-        "expected a matrix in the model, found a tensor of shape " + ToString(view.shape) + ".");
-    }
+    this->FailIf(view.data == nullptr, Module(module),
+      "expected one of the model's, which has no such module, or not its weight alone.");
+    this->FailIf(view.shape.size() < 2 || view.shape.front() == 0 || !IsFloating(view.dtype),
+      Module(module), "expected a matrix in the model, found a tensor of shape ",
+      ToString(view.shape), ".");
     return { name, view };
   }
 
@@ -489,16 +432,9 @@ private:
   void RequireShape(
     const std::string& module, const char* part, const TensorView& view, const Shape& shape) const
   {
-    if (view.data == nullptr)
-    {
-      this->Fail("module '" + module + "'", std::string("expected ") + part + ", found none.");
-    }
-    if (view.shape != shape)
-    {
-      this->Fail("module '" + module + "'", std::string(part) + ": expected the shape " +
-                                              ToString(shape) + ", found " + ToString(view.shape) +
-                                              ".");
-    }
+    this->FailIf(view.data == nullptr, Module(module), "expected ", part, ", found none.");
+    this->FailIf(view.shape != shape, Module(module), part, ": expected the shape ",
+      ToString(shape), ", found ", ToString(view.shape), ".");
   }
 
   /// Whether a weight is stored as [inputs, outputs].
@@ -506,8 +442,7 @@ private:
   {
     const TensorNames& names = NamesFor(this->Config);
     const std::string bare = BareName(name, this->Config);
-    return names.layout == WeightLayout::InputOutput &&
-           bare.compare(0, names.layers.size(), names.layers) == 0;
+    return names.layout == WeightLayout::InputOutput && BeginsWith(bare, names.layers);
   }
 
   void Change(const std::string& module, const ModuleTensors& tensors)
@@ -519,22 +454,16 @@ private:
     const bool hasMatrices = isEmbedding || tensors.a.data != nullptr || tensors.b.data != nullptr;
     if (tensors.tokens.data != nullptr)
     {
-      if (hasMatrices)
-      {
-        this->Fail("module '" + module + "'", "expected matrices or rows of tokens, found both.");
-      }
+      this->FailIf(hasMatrices, Module(module), "expected matrices or rows of tokens, found both.");
       this->SetTokens(module, name, base, tensors.tokens);
       return;
     }
-    const bool isTied = this->Settings.KeepsTies() && name == this->Tokens.unembedding;
-    if (!this->Settings.Targets(module) && !isTied)
-    {
-      this->Fail(
-        "module '" + module + "'", "expected one that adapter_config.json names, found another.");
-    }
+    const bool isTied = this->Settings.keepsTies && name == this->Tokens.unembedding;
+    this->FailIf(!this->Settings.Targets(module) && !isTied, Module(module),
+      "expected one that adapter_config.json names, found another.");
     const Update update = isEmbedding ? this->EmbeddingUpdate(module, base, tensors)
                                       : this->MatrixUpdate(module, name, base, tensors);
-    this->Store(name, this->Sum(module, base, update), this->Settings.KeepsTies());
+    this->Store(name, this->Sum(module, base, update), this->Settings.keepsTies);
     this->AddBias(module, tensors);
   }
 
@@ -542,11 +471,11 @@ private:
   {
     try
     {
-      return SumOfBlocks(base, update).Compute();
+      return SumOf(base, update);
     }
     catch (const ModelError& error)
     {
-      this->Fail("module '" + module + "'", error.what());
+      this->Fail(Module(module), error.what());
     }
   }
 
@@ -561,15 +490,12 @@ private:
   std::vector<double> LengthsOf(
     const std::string& module, const TensorView& magnitude, std::int64_t count) const
   {
-    const bool isDora = this->Settings.IsDora();
-    if (isDora != (magnitude.data != nullptr) || (isDora && magnitude.Count() != ToIndex(count)))
-    {
-      this->Fail("module '" + module + "'",
-        isDora
-          ? "expected a lora_magnitude_vector of " + std::to_string(count) + " numbers, found " +
-              std::to_string(magnitude.data == nullptr ? 0 : magnitude.Count()) + "."
-          : std::string("found a lora_magnitude_vector, expected none without use_dora."));
-    }
+    const bool isDora = this->Settings.isDora;
+    const std::uint64_t found = magnitude.data == nullptr ? 0 : magnitude.Count();
+    this->FailIf(isDora && found != ToIndex(count), Module(module),
+      "expected a lora_magnitude_vector of ", count, " numbers, found ", found, ".");
+    this->FailIf(!isDora && magnitude.data != nullptr, Module(module),
+      "found a lora_magnitude_vector, expected none without use_dora.");
     return isDora ? magnitude.ToDouble() : std::vector<double>();
   }
 
@@ -601,12 +527,8 @@ private:
     const std::string& module, const TensorView& base, const ModuleTensors& tensors) const
   {
     const std::int64_t r = this->Settings.RankOf(module);
-    if (base.shape.size() != 2)
-    {
-      this->Fail(
-        "module '" + module + "'", "expected an embedding in the model, found a tensor of shape " +
-                                     ToString(base.shape) + ".");
-    }
+    this->FailIf(base.shape.size() != 2, Module(module),
+      "expected an embedding in the model, found a tensor of shape ", ToString(base.shape), ".");
     this->RequireShape(module, "lora_embedding_A", tensors.embeddingA, { r, base.shape[0] });
     this->RequireShape(module, "lora_embedding_B", tensors.embeddingB, { base.shape[1], r });
     Update update;
@@ -620,29 +542,24 @@ private:
   /// The bias of B is multiplied like B.
   void AddBias(const std::string& module, const ModuleTensors& tensors)
   {
-    if (this->Settings.HasBias() != (tensors.bias.data != nullptr))
-    {
-      this->Fail("module '" + module + "'", "expected a bias of lora_B with lora_bias alone.");
-    }
+    this->FailIf(this->Settings.hasBias != (tensors.bias.data != nullptr), Module(module),
+      "expected a bias of lora_B with lora_bias alone.");
     if (tensors.bias.data == nullptr)
     {
       return;
     }
     const std::string name = this->NameInBase(module + ".bias");
     const auto found = this->Before.find(name);
-    if (found == this->Before.end())
-    {
-      this->Fail("module '" + module + "'",
-        "expected a bias in the model, to which that of lora_B is added, found none.");
-    }
+    this->FailIf(found == this->Before.end(), Module(module),
+      "expected a bias in the model, to which that of lora_B is added, found none.");
     this->RequireShape(module, "lora_B.bias", tensors.bias, found->second.shape);
     std::vector<double> sum = found->second.ToDouble();
     const std::vector<double> more = tensors.bias.ToDouble();
     const double scaling = this->Settings.ScalingOf(module);
     std::transform(sum.begin(), sum.end(), more.begin(), sum.begin(),
       [scaling](double value, double added) { return value + scaling * added; });
-    const DType dtype = found->second.dtype == DType::F64 ? DType::F64 : DType::F32;
-    this->Result.Set(name, Tensor::FromDouble(dtype, found->second.shape, sum), this->Origin());
+    this->Result.Set(name, Tensor::FromDouble(StoredType(found->second), found->second.shape, sum),
+      this->Origin());
   }
 
   /// Replaces rows of an embedding. What is tied to it follows unless it has rows of its own.
@@ -656,19 +573,16 @@ private:
     const Matrix changed = AsDouble(rows);
     for (std::size_t i = 0; i < tokens.size(); ++i)
     {
-      if (tokens[i] >= all.rows())
-      {
-        this->Fail("module '" + module + "'", "'trainable_token_indices': expected tokens below " +
-                                                std::to_string(all.rows()) + ", found " +
-                                                std::to_string(tokens[i]) + ".");
-      }
+      this->FailIf(tokens[i] >= all.rows(), Module(module),
+        "'trainable_token_indices': expected tokens below ", all.rows(), ", found ", tokens[i],
+        ".");
       all.row(tokens[i]) = changed.row(static_cast<Eigen::Index>(i));
     }
     const auto hasRows = [](const auto& entry) { return entry.second.tokens.data != nullptr; };
     const bool follows = std::count_if(this->Modules.begin(), this->Modules.end(), hasRows) == 1;
-    const DType dtype = base.dtype == DType::F64 ? DType::F64 : DType::F32;
     this->Store(name,
-      Tensor::FromDouble(dtype, base.shape, { all.data(), all.data() + all.size() }), follows);
+      Tensor::FromDouble(StoredType(base), base.shape, { all.data(), all.data() + all.size() }),
+      follows);
   }
 };
 
@@ -682,7 +596,7 @@ std::optional<AdapterPlace> FindAdapter(const std::filesystem::path& path)
   const bool isAdapter = name == AdapterConfigFile ||
                          std::find(AdapterWeightsFiles.begin(), AdapterWeightsFiles.end(), name) !=
                            AdapterWeightsFiles.end();
-  const bool hasSettings = IsThere(folder / AdapterConfigFile);
+  const bool hasSettings = FileExists(folder / AdapterConfigFile);
   if ((folder != path && name != ConfigFile && !isAdapter) ||
       (!isAdapter && !hasSettings && weights.empty()))
   {
@@ -690,16 +604,16 @@ std::optional<AdapterPlace> FindAdapter(const std::filesystem::path& path)
   }
   if (!hasSettings || weights.empty())
   {
-    throw FileError(folder.string() + ": expected an adapter in " + AdapterConfigFile + " and " +
-                    Joined(
-                      AdapterWeightsFiles, [](const char* one) { return one; }, " or ") +
-                    ", found " +
-                    (hasSettings         ? "the settings alone."
-                      : !weights.empty() ? "the weights alone."
-                                         : "neither."));
+    throw FileError(folder.string(), ": expected an adapter in ", AdapterConfigFile, " and ",
+      Joined(
+        AdapterWeightsFiles, [](const char* one) { return one; }, " or "),
+      ", found ",
+      hasSettings        ? "the settings alone."
+      : !weights.empty() ? "the weights alone."
+                         : "neither.");
   }
   const AdapterConfig settings(folder / AdapterConfigFile);
-  return AdapterPlace{ folder, FindBase(folder, settings.GetBase()) };
+  return AdapterPlace{ folder, FindBase(folder, settings.base) };
 }
 
 WeightFiles ApplyAdapter(

@@ -1,68 +1,16 @@
 #include "ArchitectureLimits.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/NamedValues.h"
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace atlas
 {
 namespace
 {
-
-/// The switch in words: "expected a model without ...".
-std::string_view NameOf(ArchitectureSwitch one)
-{
-  switch (one)
-  {
-    case ArchitectureSwitch::Encoder:
-      return "an encoder beside its decoder";
-    case ArchitectureSwitch::Parallel:
-      return "attention and MLP in parallel";
-    case ArchitectureSwitch::NormsAfterToo:
-      return "normalizations both before and after attention and MLP";
-    case ArchitectureSwitch::QueryKeyNorms:
-      return "normalizations of queries and keys";
-    case ArchitectureSwitch::LayerScales:
-      return "scales of what a layer adds";
-    case ArchitectureSwitch::NormsWithoutWeights:
-      return "normalizations that have no gains";
-    case ArchitectureSwitch::GainOffset:
-      return "gains that are stored less 1";
-    case ArchitectureSwitch::PartialRotation:
-      return "a rotary embedding of a part of each head";
-    case ArchitectureSwitch::NeighborRotation:
-      return "a rotary embedding of neighboring components";
-    case ArchitectureSwitch::RotationByLayer:
-      return "a rotary embedding that depends on the layer";
-    case ArchitectureSwitch::RotationFactor:
-      return "a rotary embedding that enlarges queries and keys or depends on the length of the "
-             "text";
-    case ArchitectureSwitch::ScoreCap:
-      return "capped scores";
-    case ArchitectureSwitch::LogitCap:
-      return "capped logits";
-    case ArchitectureSwitch::Windows:
-      return "sliding windows of attention";
-    case ArchitectureSwitch::Sinks:
-      return "attention sinks";
-    case ArchitectureSwitch::ProjectionClip:
-      return "limits of queries, keys and values";
-    case ArchitectureSwitch::Experts:
-      return "experts";
-    case ArchitectureSwitch::LatentAttention:
-      return "latent attention";
-    case ArchitectureSwitch::EmbeddingScale:
-      return "scaled embeddings";
-    case ArchitectureSwitch::EmbeddingProjection:
-      return "projected embeddings";
-    case ArchitectureSwitch::ShiftedPositions:
-      return "positions that begin after the first row of their embedding";
-    case ArchitectureSwitch::MoreImageTokens:
-      return "several tokens before the patches";
-  }
-  return "an unknown switch";
-}
 
 bool Enlarges(const RotaryScaling& scaling)
 {
@@ -71,58 +19,86 @@ bool Enlarges(const RotaryScaling& scaling)
   return scaling.attentionFactor != 1 || dependsOnLength;
 }
 
+/// The switches that a model has, in words: "expected a model without ...".
+std::vector<Named<ArchitectureSwitch>> NamedSwitchesOf(const TransformerConfig& config)
+{
+  using Switch = ArchitectureSwitch;
+  const bool rotates = config.position == PositionKind::Rotary;
+  const bool hasWindows = std::any_of(
+    config.windows.begin(), config.windows.end(), [](std::int64_t window) { return window > 0; });
+  const std::vector<std::pair<bool, Named<Switch>>> all = {
+    { config.encoder != nullptr || config.vision != nullptr,
+      { "an encoder beside its decoder", Switch::Encoder } },
+    { config.order != SublayerOrder::Sequential,
+      { "attention and MLP in parallel", Switch::Parallel } },
+    { config.normPlace == NormPlace::BeforeAndAfter,
+      { "normalizations both before and after attention and MLP", Switch::NormsAfterToo } },
+    { config.queryKeyNorm != QueryKeyNorm::None,
+      { "normalizations of queries and keys", Switch::QueryKeyNorms } },
+    { config.layerScales, { "scales of what a layer adds", Switch::LayerScales } },
+    { !config.normsHaveWeights,
+      { "normalizations that have no gains", Switch::NormsWithoutWeights } },
+    { config.gainOffset != 0, { "gains that are stored less 1", Switch::GainOffset } },
+    { rotates && config.RotatedDimension() != config.headDimension,
+      { "a rotary embedding of a part of each head", Switch::PartialRotation } },
+    { rotates && config.rotatesNeighbors,
+      { "a rotary embedding of neighboring components", Switch::NeighborRotation } },
+    { rotates && config.windowRotaryBase > 0,
+      { "a rotary embedding that depends on the layer", Switch::RotationByLayer } },
+    { rotates && (Enlarges(config.rotaryScaling) || Enlarges(config.windowRotaryScaling)),
+      { "a rotary embedding that enlarges queries and keys or depends on the length of the text",
+        Switch::RotationFactor } },
+    { config.scoreCap > 0, { "capped scores", Switch::ScoreCap } },
+    { config.logitCap > 0, { "capped logits", Switch::LogitCap } },
+    { hasWindows, { "sliding windows of attention", Switch::Windows } },
+    { config.sinks, { "attention sinks", Switch::Sinks } },
+    { config.projectionClip > 0, { "limits of queries, keys and values", Switch::ProjectionClip } },
+    { config.experts > 0, { "experts", Switch::Experts } },
+    { config.keyLatent > 0, { "latent attention", Switch::LatentAttention } },
+    { config.embeddingScale != 1, { "scaled embeddings", Switch::EmbeddingScale } },
+    { config.embeddingDimension > 0, { "projected embeddings", Switch::EmbeddingProjection } },
+    { config.firstPosition > 0,
+      { "positions that begin after the first row of their embedding", Switch::ShiftedPositions } },
+    { config.input == InputKind::Images && config.TokensBeforePatches() != 1,
+      { "several tokens before the patches", Switch::MoreImageTokens } },
+  };
+  std::vector<Named<Switch>> found;
+  for (const auto& [has, named] : all)
+  {
+    if (has)
+    {
+      found.push_back(named);
+    }
+  }
+  return found;
+}
+
+[[noreturn]] void Refuse(
+  const TransformerConfig& config, const std::string& what, std::string_view name)
+{
+  throw ModelError(what, ": expected a model without ", name, ", found ", config.architecture, ".");
+}
+
 }
 
 std::vector<ArchitectureSwitch> SwitchesOf(const TransformerConfig& config)
 {
-  using Switch = ArchitectureSwitch;
-  std::vector<Switch> found;
-  const auto add = [&](bool has, Switch one)
+  std::vector<ArchitectureSwitch> found;
+  for (const auto& one : NamedSwitchesOf(config))
   {
-    if (has)
-    {
-      found.push_back(one);
-    }
-  };
-  const bool rotates = config.position == PositionKind::Rotary;
-  add(config.encoder != nullptr || config.vision != nullptr, Switch::Encoder);
-  add(config.order != SublayerOrder::Sequential, Switch::Parallel);
-  add(config.normPlace == NormPlace::BeforeAndAfter, Switch::NormsAfterToo);
-  add(config.queryKeyNorm != QueryKeyNorm::None, Switch::QueryKeyNorms);
-  add(config.layerScales, Switch::LayerScales);
-  add(!config.normsHaveWeights, Switch::NormsWithoutWeights);
-  add(config.gainOffset != 0, Switch::GainOffset);
-  add(rotates && config.RotatedDimension() != config.headDimension, Switch::PartialRotation);
-  add(rotates && config.rotatesNeighbors, Switch::NeighborRotation);
-  add(rotates && config.windowRotaryBase > 0, Switch::RotationByLayer);
-  add(rotates && (Enlarges(config.rotaryScaling) || Enlarges(config.windowRotaryScaling)),
-    Switch::RotationFactor);
-  add(config.scoreCap > 0, Switch::ScoreCap);
-  add(config.logitCap > 0, Switch::LogitCap);
-  add(std::any_of(config.windows.begin(), config.windows.end(),
-        [](std::int64_t window) { return window > 0; }),
-    Switch::Windows);
-  add(config.sinks, Switch::Sinks);
-  add(config.projectionClip > 0, Switch::ProjectionClip);
-  add(config.experts > 0, Switch::Experts);
-  add(config.keyLatent > 0, Switch::LatentAttention);
-  add(config.embeddingScale != 1, Switch::EmbeddingScale);
-  add(config.embeddingDimension > 0, Switch::EmbeddingProjection);
-  add(config.firstPosition > 0, Switch::ShiftedPositions);
-  add(config.input == InputKind::Images && config.TokensBeforePatches() != 1,
-    Switch::MoreImageTokens);
+    found.push_back(one.value);
+  }
   return found;
 }
 
 void RefuseSwitches(const TransformerConfig& config, const std::string& what,
   std::initializer_list<ArchitectureSwitch> refused)
 {
-  for (const ArchitectureSwitch one : SwitchesOf(config))
+  for (const auto& [name, one] : NamedSwitchesOf(config))
   {
     if (std::find(refused.begin(), refused.end(), one) != refused.end())
     {
-      throw ModelError(what + ": expected a model without " + std::string(NameOf(one)) +
-                       ", found " + config.architecture + ".");
+      Refuse(config, what, name);
     }
   }
 }
@@ -130,15 +106,15 @@ void RefuseSwitches(const TransformerConfig& config, const std::string& what,
 bool HasSwitch(const TransformerConfig& config, std::initializer_list<ArchitectureSwitch> switches)
 {
   const std::vector<ArchitectureSwitch> found = SwitchesOf(config);
-  return std::any_of(found.begin(), found.end(), [&](ArchitectureSwitch one)
-    { return std::find(switches.begin(), switches.end(), one) != switches.end(); });
+  return std::find_first_of(found.begin(), found.end(), switches.begin(), switches.end()) !=
+         found.end();
 }
 
 void RequireNoSwitches(const TransformerConfig& config, const std::string& what)
 {
-  for (const ArchitectureSwitch one : SwitchesOf(config))
+  for (const auto& one : NamedSwitchesOf(config))
   {
-    RefuseSwitches(config, what, { one });
+    Refuse(config, what, one.name);
   }
 }
 

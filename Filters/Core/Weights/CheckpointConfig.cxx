@@ -1,18 +1,21 @@
 #include "CheckpointConfig.h"
 
-#include "ArchitectureConfigs.h"
-#include "Error.h"
-#include "JsonText.h"
-#include "TensorFile.h"
-#include "TorchFile.h"
+#include "Base/Error.h"
+#include "Base/TextEnds.h"
+#include "Files/JsonText.h"
+#include "Files/MappedFile.h"
+#include "Files/TorchFile.h"
+#include "Internal/ArchitectureConfigs.h"
+#include "Internal/TensorFile.h"
 #include "WeightFiles.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <set>
 #include <string_view>
-#include <system_error>
 #include <utility>
+#include <vector>
 
 namespace atlas
 {
@@ -20,12 +23,6 @@ namespace
 {
 
 using nlohmann::json;
-
-bool Exists(const std::filesystem::path& path)
-{
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
 
 /// A dictionary of settings in a file, and where it is.
 using FoundSettings = std::pair<std::string, json>;
@@ -64,139 +61,109 @@ std::optional<FoundSettings> FindSettings(const std::filesystem::path& weights)
 /// Whether a nanoGPT has biases, which settings of before 2023 and of forks leave out.
 bool HasBiases(const TensorViews& tensors)
 {
-  constexpr std::string_view end = "h.0.mlp.c_fc.bias";
   return std::any_of(tensors.begin(), tensors.end(),
-    [end](const auto& tensor)
-    {
-      const std::string_view name = tensor.first;
-      return name.size() >= end.size() && name.substr(name.size() - end.size()) == end;
-    });
+    [](const auto& tensor) { return EndsWith(tensor.first, "h.0.mlp.c_fc.bias"); });
 }
 
-/// What the shapes of weights tell about a configuration.
-class ConfigHint
+/// The shape of a tensor; empty if there is none.
+Shape ShapeOf(const TensorViews& tensors, const std::string& name)
 {
-public:
-  explicit ConfigHint(const TensorViews& tensors)
-    : Tensors(tensors)
-  {
-  }
+  const auto found = tensors.find(name);
+  return found == tensors.end() ? Shape() : found->second.shape;
+}
 
-  /// The lines of a config.json, with "?" for what shapes do not tell; empty if the names of the
-  /// weights are not known.
-  std::string Text() const
+/// A text in which <TENSOR AXIS> becomes the extent of a tensor, "?" without it, and <LAYERS *> the
+/// number of layers with this prefix. All names are behind `prefix`.
+std::string Filled(const TensorViews& tensors, const std::string& prefix, const std::string& text)
+{
+  std::string filled;
+  std::size_t end = 0;
+  for (std::size_t i = text.find('<'); i != std::string::npos; i = text.find('<', end))
   {
-    for (const std::string& prefix : { std::string("transformer."), std::string() })
-    {
-      if (this->Has(prefix + "h.0.attn.c_attn.weight", 2) && this->Has(prefix + "wte.weight", 2) &&
-          this->Has(prefix + "wpe.weight", 2))
-      {
-        return this->Gpt(prefix);
-      }
-    }
-    if (this->Has("blocks.0.attn.W_Q", 3) && this->Has("embed.W_E", 2))
-    {
-      return this->Lens();
-    }
-    if (this->Has("layers.0.attention.wq.weight", 2) && this->Has("tok_embeddings.weight", 2))
-    {
-      return R"({"model_type": "meta_llama", "n_layers": )" + this->Layers("layers.") +
-             R"(, "n_heads": ?, "n_kv_heads": ?,)" + "\n" + R"( "dim": )" +
-             this->Extent("tok_embeddings.weight", 1) + R"(, "hidden_dim": )" +
-             this->Extent("layers.0.feed_forward.w1.weight", 0) + ",\n" + R"( "vocab_size": )" +
-             this->Extent("tok_embeddings.weight", 0) + "}";
-    }
-    return {};
-  }
-
-private:
-  const TensorViews& Tensors;
-
-  bool Has(const std::string& name, std::size_t axes) const
-  {
-    const auto found = this->Tensors.find(name);
-    return found != this->Tensors.end() && found->second.shape.size() == axes;
-  }
-
-  std::string Extent(const std::string& name, std::size_t axis) const
-  {
-    const auto found = this->Tensors.find(name);
-    return found == this->Tensors.end() || found->second.shape.size() <= axis
-             ? "?"
-             : std::to_string(found->second.shape[axis]);
-  }
-
-  /// The number of layers whose names begin so, followed by the layer.
-  std::string Layers(const std::string& prefix) const
-  {
+    filled += text.substr(end, i - end);
+    end = text.find('>', i) + 1;
+    const std::string name = prefix + text.substr(i + 1, end - i - 4);
+    const std::size_t axis = text[end - 2] - '0';
+    const Shape shape = ShapeOf(tensors, name);
     std::set<std::string> layers;
-    for (const auto& [name, view] : this->Tensors)
+    for (const auto& [tensor, view] : tensors)
     {
-      if (name.compare(0, prefix.size(), prefix) == 0)
+      if (BeginsWith(tensor, name))
       {
-        layers.insert(name.substr(prefix.size(), name.find('.', prefix.size()) - prefix.size()));
+        layers.insert(tensor.substr(name.size(), tensor.find('.', name.size()) - name.size()));
       }
     }
-    return std::to_string(layers.size());
+    filled += text[end - 2] == '*'  ? std::to_string(layers.size())
+              : axis < shape.size() ? std::to_string(shape[axis])
+                                    : "?";
   }
+  return filled + text.substr(end);
+}
 
-  std::string Gpt(const std::string& prefix) const
+/// What the shapes of weights tell about a configuration: the lines of a config.json, with "?" for
+/// what they do not tell; empty if the names of the weights are not known.
+std::string ConfigHint(const TensorViews& tensors)
+{
+  const auto has = [&](const std::string& name, std::size_t axes)
+  { return ShapeOf(tensors, name).size() == axes; };
+  for (const std::string prefix : { "transformer.", "" })
   {
-    const std::string fused = prefix + "h.0.attn.c_attn.weight";
-    const std::string width = this->Extent(prefix + "wte.weight", 1);
-    const bool isLinear = this->Extent(fused, 1) == width; // [outputs, inputs]
-    const bool hasBias = this->Has(prefix + "h.0.attn.c_attn.bias", 1);
-    const std::string sizes = R"("n_layer": )" + this->Layers(prefix + "h.") +
-                              R"(, "n_head": ?, "n_embd": )" + width + ",\n";
-    const std::string vocabulary = R"("vocab_size": )" + this->Extent(prefix + "wte.weight", 0);
-    const std::string positions = this->Extent(prefix + "wpe.weight", 0);
-    return isLinear
-             ? R"({"model_type": "nanogpt", )" + sizes + " " + vocabulary + R"(, "block_size": )" +
-                 positions + ",\n" + R"( "bias": )" + (hasBias ? "true" : "false") + "}"
-             : R"({"model_type": "gpt2", )" + sizes + " " + vocabulary + R"(, "n_positions": )" +
-                 positions + "}";
+    const std::string fused = prefix + "h.0.attn.c_attn.";
+    if (has(fused + "weight", 2) && has(prefix + "wte.weight", 2) && has(prefix + "wpe.weight", 2))
+    {
+      // nn.Linear has [outputs, inputs].
+      const bool isNano =
+        ShapeOf(tensors, fused + "weight")[1] == ShapeOf(tensors, prefix + "wte.weight")[1];
+      return Filled(tensors, prefix,
+        std::string(R"({"model_type": ")") + (isNano ? "nanogpt" : "gpt2") +
+          R"(", "n_layer": <h. *>, "n_head": ?, "n_embd": <wte.weight 1>,
+ "vocab_size": <wte.weight 0>, )" +
+          (!isNano                   ? R"("n_positions": <wpe.weight 0>})"
+            : has(fused + "bias", 1) ? "\"block_size\": <wpe.weight 0>,\n \"bias\": true}"
+                                     : "\"block_size\": <wpe.weight 0>,\n \"bias\": false}"));
+    }
   }
-
-  std::string Lens() const
+  if (has("blocks.0.attn.W_Q", 3) && has("embed.W_E", 2))
   {
-    const std::string query = "blocks.0.attn.W_Q";
-    const std::string up = "blocks.0.mlp.W_in";
-    const bool hasShift = this->Has("blocks.0.ln1.b", 1);
-    const bool hasGain = this->Has("blocks.0.ln1.w", 1);
-    const bool hasPositions = this->Has("pos_embed.W_pos", 2);
-    return R"({"model_type": "transformer_lens", "n_layers": )" + this->Layers("blocks.") +
-           R"(, "n_heads": )" + this->Extent(query, 0) + R"(, "d_model": )" +
-           this->Extent(query, 1) + R"(, "d_head": )" + this->Extent(query, 2) + ",\n" +
-           R"( "d_vocab": )" + this->Extent("embed.W_E", 0) + R"(, "n_ctx": )" +
-           this->Extent(hasPositions ? "pos_embed.W_pos" : "blocks.0.attn.mask", 0) + ", " +
-           (this->Has(up, 2) ? R"("d_mlp": )" + this->Extent(up, 1) + R"(, "act_fn": ?)"
-                             : std::string(R"("attn_only": true)")) +
-           ",\n" + R"( "normalization_type": )" +
-           (hasShift   ? R"("LN")"
-             : hasGain ? R"("RMS")"
-                       : "?") +
-           (hasPositions ? "}" : R"(, "positional_embedding_type": ?})");
+    const bool hasPositions = has("pos_embed.W_pos", 2);
+    return Filled(tensors, "",
+      std::string(R"({"model_type": "transformer_lens", "n_layers": <blocks. *>, )"
+                  R"("n_heads": <blocks.0.attn.W_Q 0>, "d_model": <blocks.0.attn.W_Q 1>, )"
+                  R"("d_head": <blocks.0.attn.W_Q 2>,
+ "d_vocab": <embed.W_E 0>, "n_ctx": )") +
+        (hasPositions ? "<pos_embed.W_pos 0>, " : "<blocks.0.attn.mask 0>, ") +
+        (has("blocks.0.mlp.W_in", 2) ? R"("d_mlp": <blocks.0.mlp.W_in 1>, "act_fn": ?)"
+                                     : R"("attn_only": true)") +
+        ",\n \"normalization_type\": " +
+        (has("blocks.0.ln1.b", 1)    ? R"("LN")"
+          : has("blocks.0.ln1.w", 1) ? R"("RMS")"
+                                     : "?") +
+        (hasPositions ? "}" : R"(, "positional_embedding_type": ?})"));
   }
-};
+  const bool isLlama = has("layers.0.attention.wq.weight", 2) && has("tok_embeddings.weight", 2);
+  return !isLlama ? ""
+                  : Filled(tensors, "",
+                      R"({"model_type": "meta_llama", "n_layers": <layers. *>, "n_heads": ?, )"
+                      R"("n_kv_heads": ?,
+ "dim": <tok_embeddings.weight 1>, "hidden_dim": <layers.0.feed_forward.w1.weight 0>,
+ "vocab_size": <tok_embeddings.weight 0>})");
+}
 
 /// params.json. The vocabulary of Llama 1 and 2 is -1 there; its size is that of the embedding.
 TransformerConfig ReadMetaConfig(const std::filesystem::path& params,
   const std::filesystem::path& weights, const std::string& architecture)
 {
   json settings = ParseJson(ReadFile(params), params.string());
-  if (Exists(params.parent_path() / "consolidated.01.pth"))
-  {
-    throw ModelError(params.string() +
-                     ": expected the weights in one file, found those of a model that is split "
-                     "over several devices; convert it to the files of Hugging Face.");
-  }
+  ThrowIf<ModelError>(FileExists(params.parent_path() / "consolidated.01.pth"), params.string(),
+    ": expected the weights in one file, found those of a model that is split "
+    "over several devices; convert it to the files of Hugging Face.");
   if (settings.is_object() && settings.value("vocab_size", json()) == -1)
   {
     const WeightFiles files = WeightFiles::Read(weights);
-    const auto embedding = files.GetTensors().find("tok_embeddings.weight");
-    if (embedding != files.GetTensors().end() && !embedding->second.shape.empty())
+    const Shape embedding = ShapeOf(files.GetTensors(), "tok_embeddings.weight");
+    if (!embedding.empty())
     {
-      settings["vocab_size"] = embedding->second.shape[0];
+      settings["vocab_size"] = embedding[0];
     }
   }
   return ParseTransformerConfig(settings.dump(), params.string(), architecture);
@@ -208,7 +175,7 @@ TransformerConfig ReadCheckpointConfig(
   const std::filesystem::path& weights, const std::string& architecture)
 {
   const std::filesystem::path params = weights.parent_path() / MetaConfigFile;
-  if (Exists(params))
+  if (FileExists(params))
   {
     return ReadMetaConfig(params, weights, architecture);
   }
@@ -222,11 +189,11 @@ TransformerConfig ReadCheckpointConfig(
     }
     return ParseTransformerConfig(settings.dump(), place, architecture);
   }
-  const std::string hint = ConfigHint(WeightFiles::Read(weights).GetTensors()).Text();
-  throw ModelError(
-    weights.string() + ": expected a config.json beside it, or settings in it, found none. " +
-    (hint.empty() ? "Copy the config.json of the model to it."
-                  : "Write a config.json, with what the training used for each ?:\n" + hint));
+  const std::string hint = ConfigHint(WeightFiles::Read(weights).GetTensors());
+  throw ModelError(weights.string(),
+    ": expected a config.json beside it, or settings in it, found none. ",
+    hint.empty() ? "Copy the config.json of the model to it."
+                 : "Write a config.json, with what the training used for each ?:\n" + hint);
 }
 
 bool IsTransformerCheckpoint(const std::filesystem::path& path)
@@ -234,8 +201,8 @@ bool IsTransformerCheckpoint(const std::filesystem::path& path)
   try
   {
     return HasTorchExtension(path) &&
-           (Exists(path.parent_path() / MetaConfigFile) || FindSettings(path) ||
-             !ConfigHint(WeightFiles::Read(path).GetTensors()).Text().empty());
+           (FileExists(path.parent_path() / MetaConfigFile) || FindSettings(path) ||
+             !ConfigHint(WeightFiles::Read(path).GetTensors()).empty());
   }
   catch (const Error&)
   {
@@ -250,18 +217,37 @@ std::filesystem::path FindTrainingData(const std::filesystem::path& weights)
     return {};
   }
   const json settings = json::parse(TorchFile(weights).GetSettings());
-  const json* config =
-    settings.is_object() && settings.contains("config") ? &settings["config"] : nullptr;
-  const bool hasName = config != nullptr && config->is_object() && config->contains("dataset") &&
-                       (*config)["dataset"].is_string();
-  const std::string name = hasName ? (*config)["dataset"].get<std::string>() : std::string();
+  const json config = settings.is_object() ? settings.value("config", json()) : json();
+  const json dataset = config.is_object() ? config.value("dataset", json()) : json();
+  const std::string name = dataset.is_string() ? dataset.get<std::string>() : "";
   if (name.empty() || name.find('/') != std::string::npos || name == "..")
   {
     return {};
   }
   std::filesystem::path folder =
     std::filesystem::absolute(weights).parent_path().parent_path() / "data" / name;
-  return Exists(folder / "meta.pkl") ? folder : std::filesystem::path();
+  return FileExists(folder / "meta.pkl") ? folder : std::filesystem::path();
+}
+
+std::optional<std::int64_t> StepInName(
+  const std::filesystem::path& path, std::string_view prefix, std::string_view suffix)
+{
+  const std::string name = path.filename().string();
+  if (name.size() < prefix.size() + suffix.size() || !BeginsWith(name, prefix) ||
+      !EndsWith(name, suffix))
+  {
+    return {};
+  }
+  std::int64_t step = 0;
+  const char* end = name.data() + name.size() - suffix.size();
+  const auto parsed = std::from_chars(name.data() + prefix.size(), end, step);
+  const bool isNumber = parsed.ec == std::errc() && parsed.ptr == end && step >= 0;
+  return isNumber ? std::optional<std::int64_t>(step) : std::nullopt;
+}
+
+std::optional<std::int64_t> CheckpointStep(const std::filesystem::path& folder)
+{
+  return StepInName(folder, "checkpoint-");
 }
 
 }

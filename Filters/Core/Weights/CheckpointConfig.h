@@ -2,8 +2,11 @@
 
 #include "TransformerConfig.h"
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace atlas
 {
@@ -28,5 +31,12 @@ bool IsTransformerCheckpoint(const std::filesystem::path& path);
 /// The folder with the meta.pkl of the data that nanoGPT trained a model on, data/DATASET beside
 /// the folder of the checkpoint; empty if there is none.
 std::filesystem::path FindTrainingData(const std::filesystem::path& weights);
+
+/// The number N in the name prefix N suffix of a file or folder; none for other names.
+std::optional<std::int64_t> StepInName(
+  const std::filesystem::path& path, std::string_view prefix, std::string_view suffix = "");
+
+/// The step N of a folder with the name of a checkpoint, checkpoint-N; none for other names.
+std::optional<std::int64_t> CheckpointStep(const std::filesystem::path& folder);
 
 }

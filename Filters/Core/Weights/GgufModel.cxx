@@ -1,18 +1,20 @@
 #include "GgufModel.h"
 
 #include "Adapter.h"
-#include "Error.h"
-#include "Index.h"
-#include "JsonText.h"
-#include "NamedValues.h"
-#include "SettingRoles.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/NamedValues.h"
+#include "Base/TextEnds.h"
+#include "Internal/SettingRoles.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <iterator>
 #include <set>
 #include <system_error>
+#include <utility>
 
 namespace atlas
 {
@@ -68,35 +70,48 @@ public:
     , Data(file.GetMetadata())
     , Architecture(this->Data.Text(ArchitectureKey))
   {
-    if (file.GetTensors().empty() && !this->Architecture.empty())
-    {
-      this->Fail("expected the weights of a model, found none: this file has a vocabulary alone, "
-                 "which Vocabulary Reader shows.");
-    }
+    this->FailIf(file.GetTensors().empty() && !this->Architecture.empty(),
+      "expected the weights of a model, found none: this file has a vocabulary alone, "
+      "which Vocabulary Reader shows.");
     const std::string type = this->Data.Text("general.type", "model");
-    if (type != "model")
-    {
-      this->Fail(type == "adapter"
-                   ? "expected a model, found an adapter of llama.cpp; open the files of peft that "
-                     "it was made from, adapter_config.json and adapter_model.safetensors."
-                   : "expected a model, found the general.type '" + type.substr(0, 80) + "'.");
-    }
-    if (FindNamed(Families, this->Architecture) == nullptr)
-    {
-      this->Fail("expected a model of one of the architectures " + NamesOf(Families) + ", found '" +
-                 this->Architecture.substr(0, 80) + "'.");
-    }
+    this->FailIf(type == "adapter",
+      "expected a model, found an adapter of llama.cpp; open the files of peft that it was made "
+      "from, adapter_config.json and adapter_model.safetensors.");
+    this->FailIf(
+      type != "model", "expected a model, found the general.type '", type.substr(0, 80), "'.");
+    this->FailIf(FindNamed(Families, this->Architecture) == nullptr,
+      "expected a model of one of the architectures ", NamesOf(Families), ", found '",
+      this->Architecture.substr(0, 80), "'.");
   }
 
   const Family& GetFamily() const { return *FindNamed(Families, this->Architecture); }
 
-  [[noreturn]] void Fail(const std::string& message) const
+  template<class... Parts>
+  [[noreturn]] void Fail(const Parts&... message) const
   {
-    throw ModelError(this->Data.GetSource() + ": " + message);
+    throw ModelError(this->Data.GetSource(), ": ", message...);
+  }
+
+  template<class... Parts>
+  void FailIf(bool condition, const Parts&... message) const
+  {
+    if (condition)
+    {
+      this->Fail(message...);
+    }
   }
 
   bool Has(const char* key) const { return this->Data.Has(this->Key(key)); }
-  bool HasTensor(const std::string& name) const { return this->File.GetTensors().count(name) != 0; }
+  bool HasTensor(const std::string& name) const { return this->Find(name) != nullptr; }
+
+  /// A tensor of the file, or nullptr.
+  const TensorView* Find(const std::string& name) const
+  {
+    const auto found = this->File.GetTensors().find(name);
+    return found == this->File.GetTensors().end() ? nullptr : &found->second;
+  }
+  const GgufMetadata& GetMetadata() const { return this->Data; }
+
   bool HasLatent() const { return this->GetFamily().name == "deepseek2"; }
   bool HasExperts() const { return this->Integer("expert_count", 0) != 0; }
 
@@ -110,7 +125,10 @@ public:
 
   std::int64_t Size(const char* key) const
   {
-    return this->Positive(key, this->Data.Integer(this->Key(key)));
+    const std::int64_t size = this->Data.Integer(this->Key(key));
+    this->FailIf(size <= 0, "the metadata '", this->Key(key), "': expected a positive size, found ",
+      size, ".");
+    return size;
   }
   std::int64_t Size(const char* key, std::int64_t otherwise) const
   {
@@ -121,6 +139,10 @@ public:
     return this->Data.Integer(this->Key(key), otherwise);
   }
   double Number(const char* key) const { return this->Data.Number(this->Key(key)); }
+  double Number(const char* key, double otherwise) const
+  {
+    return this->Has(key) ? this->Number(key) : otherwise;
+  }
   bool Flag(const char* key, bool otherwise) const
   {
     return this->Data.Flag(this->Key(key), otherwise);
@@ -130,8 +152,14 @@ public:
     return this->Data.Text(this->Key(key), otherwise);
   }
 
-  /// Counts a setting as read that llama.cpp does not use.
-  void Ignore(const char* key) const { this->Key(key); }
+  /// Counts settings as read that llama.cpp does not use.
+  void Ignore(std::initializer_list<const char*> keys) const
+  {
+    for (const char* key : keys)
+    {
+      this->Key(key);
+    }
+  }
 
   /// The settings of the architecture that were not read; an array is described.
   json FindUnread() const
@@ -140,15 +168,13 @@ public:
     const std::string prefix = this->Key("");
     for (const auto& [key, value] : this->Data.GetValues())
     {
-      if (key.compare(0, prefix.size(), prefix) == 0 && this->Read.count(key) == 0)
+      if (BeginsWith(key, prefix) && this->Read.count(key) == 0)
       {
         unread[key.substr(prefix.size())] = this->ToJson(key, value);
       }
     }
     return unread;
   }
-
-  const std::string& GetSource() const { return this->Data.GetSource(); }
 
   /// The dimension of a head: as it is stated, or what the model's dimension leaves. With latent
   /// attention, the rotated part of it.
@@ -162,11 +188,9 @@ public:
     const std::int64_t dimension = this->Size("embedding_length");
     const std::int64_t keys = this->Size("attention.key_length", dimension / heads);
     const std::int64_t values = this->Size("attention.value_length", keys);
-    if (keys == 0 || keys != values)
-    {
-      this->Fail("expected heads whose keys and values have the same positive dimension, found " +
-                 std::to_string(keys) + " and " + std::to_string(values) + ".");
-    }
+    this->FailIf(keys == 0 || keys != values,
+      "expected heads whose keys and values have the same positive dimension, found ", keys,
+      " and ", values, ".");
     return keys;
   }
 
@@ -197,50 +221,40 @@ private:
         return this->Data.Number(key);
     }
   }
-
-  std::int64_t Positive(const char* key, std::int64_t size) const
-  {
-    if (size <= 0)
-    {
-      this->Fail("the metadata '" + this->Key(key) + "': expected a positive size, found " +
-                 std::to_string(size) + ".");
-    }
-    return size;
-  }
 };
 
 /// The number of tokens: the rows of their embedding.
-std::int64_t VocabularyOf(const GgufSettings& settings, const GgufFile& file)
+std::int64_t VocabularyOf(const GgufSettings& settings)
 {
-  const auto found = file.GetTensors().find(TokensTensor);
-  if (found == file.GetTensors().end() || found->second.shape.empty())
+  const TensorView* tokens = settings.Find(TokensTensor);
+  if (tokens == nullptr || tokens->shape.empty())
   {
-    settings.Fail(std::string("expected the tensor '") + TokensTensor + "' with a row per token, " +
-                  "found none.");
+    settings.Fail("expected the tensor '", TokensTensor, "' with a row per token, found none.");
   }
-  return found->second.shape.front();
+  return tokens->shape.front();
 }
 
-/// Copies a number to the configuration if the file has it.
-void AddNumber(const GgufSettings& settings, const char* key, const char* name, json& config)
+/// Copies numbers that the file has to the configuration: a key, and its name there.
+void AddNumbers(const GgufSettings& settings, json& config,
+  std::initializer_list<std::pair<const char*, const char*>> keys)
 {
-  if (settings.Has(key))
+  for (const auto& [key, name] : keys)
   {
-    config[name] = settings.Number(key);
+    if (settings.Has(key))
+    {
+      config[name] = settings.Number(key);
+    }
   }
 }
 
 void AddRotation(const GgufSettings& settings, json& config)
 {
-  AddNumber(settings, "rope.freq_base", "rope_theta", config);
-  AddNumber(settings, "rope.freq_base_swa", "rope_local_base_freq", config);
+  AddNumbers(settings, config,
+    { { "rope.freq_base", "rope_theta" }, { "rope.freq_base_swa", "rope_local_base_freq" } });
   const std::int64_t dimension = settings.HeadDimension();
   const std::int64_t rotated = settings.Size("rope.dimension_count", dimension);
-  if (rotated > dimension)
-  {
-    settings.Fail("expected a rotary embedding of at most " + std::to_string(dimension) +
-                  " components of a head, found one of " + std::to_string(rotated) + ".");
-  }
+  settings.FailIf(rotated > dimension, "expected a rotary embedding of at most ", dimension,
+    " components of a head, found one of ", rotated, ".");
   // Half a component more, so that the product with the dimension is never rounded down to one
   // less.
   config["partial_rotary_factor"] =
@@ -248,17 +262,12 @@ void AddRotation(const GgufSettings& settings, json& config)
                          : (static_cast<double>(rotated) + 0.5) / static_cast<double>(dimension);
   // As llama.cpp reads it: scaling is linear unless another type is named, and older files name the
   // factor otherwise.
-  const char* key =
-    settings.Has("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear";
-  settings.Ignore("rope.scale_linear"); // the older name
-  const double factor = settings.Has(key) ? settings.Number(key) : 1;
+  const double older = settings.Number("rope.scale_linear", 1);
+  const double factor = settings.Number("rope.scaling.factor", older);
   const bool isScaled = factor != 0 && factor != 1;
   const std::string scaling = settings.Text("rope.scaling.type", isScaled ? "linear" : "none");
-  for (const char* yarn : { "rope.scaling.original_context_length", "rope.scaling.yarn_beta_fast",
-         "rope.scaling.yarn_beta_slow" })
-  {
-    settings.Ignore(yarn);
-  }
+  settings.Ignore({ "rope.scaling.original_context_length", "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow" });
   if (scaling == "none" || !isScaled)
   {
     return;
@@ -266,81 +275,64 @@ void AddRotation(const GgufSettings& settings, json& config)
   json& rope = config["rope_scaling"];
   rope["rope_type"] = scaling;
   rope["factor"] = factor;
-  AddNumber(
-    settings, "rope.scaling.original_context_length", "original_max_position_embeddings", rope);
-  AddNumber(settings, "rope.scaling.yarn_beta_fast", "beta_fast", rope);
-  AddNumber(settings, "rope.scaling.yarn_beta_slow", "beta_slow", rope);
+  AddNumbers(settings, rope,
+    { { "rope.scaling.original_context_length", "original_max_position_embeddings" },
+      { "rope.scaling.yarn_beta_fast", "beta_fast" },
+      { "rope.scaling.yarn_beta_slow", "beta_slow" } });
   if (settings.HasLatent() && settings.Has("rope.scaling.yarn_log_multiplier"))
   {
     // llama.cpp has a tenth of it, and no other magnitude than that of all components.
-    const double magnitude = settings.Number("rope.scaling.yarn_log_multiplier") * 10;
-    rope["mscale"] = magnitude;
-    rope["mscale_all_dim"] = magnitude;
+    rope["mscale"] = rope["mscale_all_dim"] =
+      settings.Number("rope.scaling.yarn_log_multiplier") * 10;
   }
 }
 
 /// Reads what the rotary frequencies are divided by, one number for each rotated pair of a head.
-std::vector<double> ReadFactors(
-  const GgufSettings& settings, const TensorView& view, const char* name, std::int64_t pairs)
+std::vector<double> ReadFactors(const GgufSettings& settings, const char* name, std::int64_t pairs)
 {
-  const std::string what = std::string("tensor '") + name + "': expected ";
-  if (view.Count() != static_cast<std::uint64_t>(pairs) || !IsFloating(view.dtype))
+  const TensorView* view = settings.Find(name);
+  if (view == nullptr)
   {
-    settings.Fail(what + std::to_string(pairs) +
-                  " numbers, one for each rotated pair of a head, found the shape " +
-                  ToString(view.shape) + " of type " + std::string(Name(view.dtype)) + ".");
+    settings.Fail("tensor '", name, "' is missing, expected ", ShortFactorsTensor, " and ",
+      LongFactorsTensor, ".");
   }
-  std::vector<double> factors = view.ToDouble();
+  const std::string what = std::string("tensor '") + name + "': expected ";
+  settings.FailIf(view->Count() != static_cast<std::uint64_t>(pairs) || !IsFloating(view->dtype),
+    what, pairs, " numbers, one for each rotated pair of a head, found the shape ",
+    ToString(view->shape), " of type ", Name(view->dtype), ".");
+  std::vector<double> factors = view->ToDouble();
   for (const double factor : factors)
   {
-    if (!std::isfinite(factor) || factor <= 0)
-    {
-      settings.Fail(what + "positive numbers, found " + std::to_string(factor) + ".");
-    }
+    settings.FailIf(
+      !std::isfinite(factor) || factor <= 0, what, "positive numbers, found ", factor, ".");
   }
   return factors;
 }
 
 /// Divides the rotary frequencies as the file says: by the same numbers always, or by others in
 /// texts that are longer than those of the training.
-void AddFrequencies(const GgufSettings& settings, const GgufFile& file, TransformerConfig& config)
+void AddFrequencies(const GgufSettings& settings, TransformerConfig& config)
 {
-  const TensorViews& tensors = file.GetTensors();
   // llama.cpp multiplies by it, whatever the scaling; YaRN's own factor is in the configuration.
-  const double factor =
-    settings.Has("rope.scaling.attn_factor") ? settings.Number("rope.scaling.attn_factor") : 1;
-  if (!std::isfinite(factor) || factor <= 0)
-  {
-    settings.Fail(
-      "expected rope.scaling.attn_factor to be positive, found " + std::to_string(factor) + ".");
-  }
+  const double factor = settings.Number("rope.scaling.attn_factor", 1);
+  settings.FailIf(!std::isfinite(factor) || factor <= 0,
+    "expected rope.scaling.attn_factor to be positive, found ", factor, ".");
   config.rotaryScaling.attentionFactor *= factor;
   config.windowRotaryScaling.attentionFactor *= factor;
-  const bool isAlways = tensors.count(FrequenciesTensor) != 0;
+  const bool isAlways = settings.HasTensor(FrequenciesTensor);
   const char* shorter = isAlways ? FrequenciesTensor : ShortFactorsTensor;
   const char* longer = isAlways ? FrequenciesTensor : LongFactorsTensor;
-  if (tensors.count(shorter) == 0 && tensors.count(longer) == 0)
+  if (!settings.HasTensor(shorter) && !settings.HasTensor(longer))
   {
     return;
   }
-  for (const char* name : { shorter, longer })
-  {
-    if (tensors.count(name) == 0)
-    {
-      settings.Fail(std::string("tensor '") + name + "' is missing, expected " +
-                    ShortFactorsTensor + " and " + LongFactorsTensor + ".");
-    }
-  }
   RotaryScaling& scaling = config.rotaryScaling;
-  if (scaling.kind != RotaryScaling::Kind::None)
-  {
-    settings.Fail(std::string("tensor '") + shorter +
-                  "': expected no other scaling of the rotary embedding, found one.");
-  }
+  settings.FailIf(scaling.kind != RotaryScaling::Kind::None, "tensor '", shorter,
+    "': expected no other scaling of the rotary embedding, found one.");
   const std::int64_t pairs = config.RotatedDimension() / 2;
   scaling.kind = RotaryScaling::Kind::LongRope;
-  scaling.shortFactors = ReadFactors(settings, tensors.at(shorter), shorter, pairs);
-  scaling.longFactors = ReadFactors(settings, tensors.at(longer), longer, pairs);
+  scaling.shortFactors = ReadFactors(settings, shorter, pairs);
+  scaling.longFactors = ReadFactors(settings, longer, pairs);
   if (!isAlways)
   {
     scaling.originalPositions =
@@ -352,12 +344,9 @@ void AddFrequencies(const GgufSettings& settings, const GgufFile& file, Transfor
 void RequireMask(const GgufSettings& settings, const TransformerConfig& config)
 {
   const bool isCausal = config.mask == AttentionMask::Causal;
-  if (settings.Flag("attention.causal", isCausal) != isCausal)
-  {
-    settings.Fail(std::string("expected attention.causal to be ") + (isCausal ? "true" : "false") +
-                  " for '" + settings.HuggingFaceName() + "', found " +
-                  (isCausal ? "false" : "true") + ".");
-  }
+  settings.FailIf(settings.Flag("attention.causal", isCausal) != isCausal,
+    "expected attention.causal to be ", isCausal ? "true" : "false", " for '",
+    settings.HuggingFaceName(), "', found ", isCausal ? "false" : "true", ".");
 }
 
 /// What scores of Gemma 2 and 3 are divided by, squared, which their files leave out: as llama.cpp
@@ -379,13 +368,9 @@ void AddLatent(const GgufSettings& settings, json& config)
   { return settings.Size(settings.Has(name) ? name : older); };
   const std::int64_t keys = size("attention.key_length_mla", "attention.key_length");
   const std::int64_t rotated = settings.Size("rope.dimension_count");
-  if (keys <= rotated)
-  {
-    settings.Fail("expected heads with more components than the " + std::to_string(rotated) +
-                  " rotated ones, found " + std::to_string(keys) + ".");
-  }
-  settings.Ignore("attention.key_length");
-  settings.Ignore("attention.value_length");
+  settings.FailIf(keys <= rotated, "expected heads with more components than the ", rotated,
+    " rotated ones, found ", keys, ".");
+  settings.Ignore({ "attention.key_length", "attention.value_length" });
   config["qk_rope_head_dim"] = rotated;
   config["qk_nope_head_dim"] = keys - rotated;
   config["v_head_dim"] = size("attention.value_length_mla", "attention.value_length");
@@ -399,17 +384,17 @@ void AddLatent(const GgufSettings& settings, json& config)
 
 /// Rows of the first tensor of this name in a layer: a size of all layers with experts that have
 /// it.
-std::int64_t RowsOfFirst(const GgufSettings& settings, const GgufFile& file, const char* name)
+std::int64_t RowsOfFirst(const GgufSettings& settings, const char* name)
 {
   for (std::int64_t l = 0; l < settings.Size("block_count"); ++l)
   {
-    const auto found = file.GetTensors().find("blk." + std::to_string(l) + "." + name);
-    if (found != file.GetTensors().end() && found->second.shape.size() >= 2)
+    const TensorView* found = settings.Find("blk." + std::to_string(l) + "." + name);
+    if (found != nullptr && found->shape.size() >= 2)
     {
-      return found->second.shape[found->second.shape.size() - 2];
+      return found->shape[found->shape.size() - 2];
     }
   }
-  settings.Fail(std::string("expected tensors '") + name + "' in layers with experts, found none.");
+  settings.Fail("expected tensors '", name, "' in layers with experts, found none.");
 }
 
 /// Groups of experts, and shared experts, of DeepSeek-V2.
@@ -421,14 +406,13 @@ void AddDeepSeekExperts(const GgufSettings& settings, json& config)
     0 <= function && function < 3 ? functions.at(ToIndex(function)) : std::to_string(function);
   config["norm_topk_prob"] = settings.Flag("expert_weights_norm", false);
   config["first_k_dense_replace"] = settings.Integer("leading_dense_block_count", 0);
-  const double factor =
-    settings.Has("expert_weights_scale") ? settings.Number("expert_weights_scale") : 0;
+  const double factor = settings.Number("expert_weights_scale", 0);
   config["routed_scaling_factor"] = factor == 0 ? 1 : factor;
   if (settings.Integer("expert_shared_count", 0) != 0)
   {
     config["n_shared_experts"] = settings.Size("expert_shared_count");
   }
-  settings.Ignore("expert_group_used_count");
+  settings.Ignore({ "expert_group_used_count" });
   if (settings.Integer("expert_group_count", 0) > 1)
   {
     config["topk_method"] = "group_limited_greedy";
@@ -439,24 +423,20 @@ void AddDeepSeekExperts(const GgufSettings& settings, json& config)
 
 /// A mixture of experts. Which layers have experts follows from the tensors, as do their sizes. How
 /// weights of experts are normed is known to llama.cpp by the architecture.
-void AddExperts(const GgufSettings& settings, const GgufFile& file, json& config)
+void AddExperts(const GgufSettings& settings, json& config)
 {
   const std::string name = settings.HuggingFaceName();
   constexpr std::array<std::string_view, 5> known = { "deepseek_v2", "mixtral", "olmoe",
     "qwen2_moe", "qwen3_moe" };
-  if (std::find(known.begin(), known.end(), name) == known.end())
-  {
-    settings.Fail("expected a model with one MLP per layer, found a mixture of experts.");
-  }
+  settings.FailIf(std::find(known.begin(), known.end(), name) == known.end(),
+    "expected a model with one MLP per layer, found a mixture of experts.");
   config["num_experts"] = settings.Size("expert_count");
   config["num_experts_per_tok"] = settings.Size("expert_used_count");
-  const std::int64_t rows = RowsOfFirst(settings, file, "ffn_gate_exps.weight");
   config[name == "mixtral" || name == "olmoe" ? "intermediate_size" : "moe_intermediate_size"] =
-    rows;
+    RowsOfFirst(settings, "ffn_gate_exps.weight");
   if (name == "qwen2_moe")
   {
-    config["shared_expert_intermediate_size"] =
-      RowsOfFirst(settings, file, "ffn_gate_shexp.weight");
+    config["shared_expert_intermediate_size"] = RowsOfFirst(settings, "ffn_gate_shexp.weight");
   }
   config["norm_topk_prob"] = name == "qwen3_moe";
   if (name == "deepseek_v2")
@@ -493,9 +473,9 @@ void AddVariants(const GgufSettings& settings, json& config)
   {
     config["query_pre_attn_scalar"] = ScoreScale(settings);
   }
-  AddNumber(settings, "attention.clamp_kqv", "clip_qkv", config);
-  AddNumber(settings, "attn_logit_softcapping", "attn_logit_softcapping", config);
-  AddNumber(settings, "final_logit_softcapping", "final_logit_softcapping", config);
+  AddNumbers(settings, config,
+    { { "attention.clamp_kqv", "clip_qkv" }, { "attn_logit_softcapping", "attn_logit_softcapping" },
+      { "final_logit_softcapping", "final_logit_softcapping" } });
   if (settings.Has("use_parallel_residual"))
   {
     config["use_parallel_residual"] = settings.Flag("use_parallel_residual", true);
@@ -511,7 +491,7 @@ void AddVariants(const GgufSettings& settings, json& config)
 }
 
 /// The settings of a GGUF file as the text of the config.json from which llama.cpp made it.
-std::string ConfigText(const GgufSettings& settings, const GgufFile& file)
+std::string ConfigText(const GgufSettings& settings)
 {
   json config;
   config["model_type"] = settings.HuggingFaceName();
@@ -521,20 +501,13 @@ std::string ConfigText(const GgufSettings& settings, const GgufFile& file)
     settings.Size("attention.head_count_kv", settings.Size("attention.head_count"));
   config["hidden_size"] = settings.Size("embedding_length");
   config["head_dim"] = settings.HeadDimension();
-  for (const char* name : { "intermediate_size", "n_inner" })
-  {
-    config[name] = settings.Size("feed_forward_length");
-  }
-  config["vocab_size"] = VocabularyOf(settings, file);
+  config["intermediate_size"] = config["n_inner"] = settings.Size("feed_forward_length");
+  config["vocab_size"] = VocabularyOf(settings);
   config["max_position_embeddings"] = settings.Size("context_length");
   const bool hasRms = settings.Has("attention.layer_norm_rms_epsilon");
-  settings.Ignore("attention.layer_norm_epsilon"); // beside the other
-  const double epsilon =
+  settings.Ignore({ "attention.layer_norm_epsilon" }); // beside the other
+  config["rms_norm_eps"] = config["layer_norm_eps"] = config["layer_norm_epsilon"] =
     settings.Number(hasRms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon");
-  for (const char* name : { "rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon" })
-  {
-    config[name] = epsilon;
-  }
   config["tie_word_embeddings"] = !settings.HasTensor("output.weight");
   if (settings.HasLatent())
   {
@@ -542,12 +515,12 @@ std::string ConfigText(const GgufSettings& settings, const GgufFile& file)
   }
   if (settings.HasExperts())
   {
-    AddExperts(settings, file, config);
+    AddExperts(settings, config);
   }
   constexpr const char* end = "tokenizer.ggml.eos_token_id";
-  if (file.GetMetadata().Has(end))
+  if (settings.GetMetadata().Has(end))
   {
-    config["eos_token_id"] = file.GetMetadata().Integer(end);
+    config["eos_token_id"] = settings.GetMetadata().Integer(end);
   }
   AddRotation(settings, config);
   AddVariants(settings, config);
@@ -566,8 +539,7 @@ std::filesystem::path FindGguf(const std::filesystem::path& path)
 {
   std::error_code ignored;
   if (IsGgufName(path) || !std::filesystem::is_directory(path, ignored) ||
-      std::filesystem::exists(path / "config.json", ignored) ||
-      std::filesystem::exists(path / AdapterConfigFile, ignored))
+      FileExists(path / "config.json") || FileExists(path / AdapterConfigFile))
   {
     return IsGgufName(path) ? path : std::filesystem::path();
   }
@@ -581,10 +553,9 @@ std::filesystem::path FindGguf(const std::filesystem::path& path)
   }
   if (found.size() > 1)
   {
-    throw FileError(path.string() + ": expected a single GGUF file, found " +
-                    std::to_string(found.size()) + ", such as " +
-                    found.begin()->filename().string() + " and " +
-                    std::next(found.begin())->filename().string() + "; give one of them.");
+    throw FileError(path.string(), ": expected a single GGUF file, found ", found.size(),
+      ", such as ", found.begin()->filename().string(), " and ",
+      std::next(found.begin())->filename().string(), "; give one of them.");
   }
   return found.empty() ? std::filesystem::path() : *found.begin();
 }
@@ -609,22 +580,21 @@ TransformerConfig ReadGgufConfig(const std::filesystem::path& path, const std::s
     {
       const GgufSettings settings(file);
       TransformerConfig config =
-        ParseTransformerConfig(ConfigText(settings, file), path.string(), architecture);
+        ParseTransformerConfig(ConfigText(settings), path.string(), architecture);
       const auto has = [&](const char* first, const char* second)
       { return settings.HasTensor(first) || settings.HasTensor(second); };
       config.inputBias = has("blk.0.attn_q.bias", "blk.0.attn_qkv.bias");
       config.outputBias = settings.HasTensor("blk.0.attn_output.bias");
       config.mlpBias = settings.HasTensor("blk.0.ffn_up.bias");
       config.gainOffset = 0; // llama.cpp stores the sums
-      const auto segments = file.GetTensors().find("token_types.weight");
-      const bool hasSegments =
-        segments != file.GetTensors().end() && !segments->second.shape.empty();
-      config.segments = hasSegments ? segments->second.shape.front() : 0;
-      AddFrequencies(settings, file, config);
+      const TensorView* segments = settings.Find("token_types.weight");
+      config.segments =
+        segments != nullptr && !segments->shape.empty() ? segments->shape.front() : 0;
+      AddFrequencies(settings, config);
       RequireMask(settings, config);
       const json unread = settings.FindUnread();
-      config.unknownSettings =
-        DecideUnread(Settings(unread, settings.GetSource()), settings.HuggingFaceName());
+      config.unknownSettings = DecideUnread(
+        Settings(unread, settings.GetMetadata().GetSource()), settings.HuggingFaceName());
       return config;
     });
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "GgufFile.h"
+#include "Files/GgufFile.h"
 #include "TransformerConfig.h"
 
 #include <filesystem>

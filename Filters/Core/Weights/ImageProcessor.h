@@ -1,16 +1,14 @@
 #pragma once
 
-#include "PictureFile.h"
+#include "Files/JsonSettings.h"
 #include "TransformerConfig.h"
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace atlas
 {
@@ -26,17 +24,11 @@ enum class ResampleFilter
   Hamming = 5
 };
 
-/// Resizes an image like Pillow's Image.resize, with the same bytes for 8-bit images.
-///
-/// Except for Nearest, each pixel is a weighted average of the pixels around its center. Pixels are
-/// averaged first along rows, then along columns, each only if that size changes, and the result of
-/// each pass is rounded to integers. The weights come from the filter, whose support grows with the
-/// factor by which the image shrinks. They add up to 1 and are rounded to multiples of 2^-22.
-///
-/// Throws OptionError if the new size is not positive, or if more than MaximumPixels would have to
-/// be stored.
-Picture Resample(
-  const Picture& picture, std::int64_t height, std::int64_t width, ResampleFilter filter);
+/// Height and width in pixels.
+using ImageSize = std::pair<std::int64_t, std::int64_t>;
+
+/// A size for messages, width first.
+std::string SizeText(ImageSize size);
 
 /// How images are converted to the input of a vision transformer (Dosovitskiy et al. 2021), as in
 /// Hugging Face's ViTImageProcessor. The steps are applied in the order of the members.
@@ -92,25 +84,12 @@ void AdoptImageSize(TransformerConfig& config, const std::filesystem::path& fold
 /// ParseImageProcessor makes the same one for a model of the same image size.
 std::string ToJson(const ImageProcessor& processor);
 
-/// The steps of Preprocess up to cropping. Throws as Preprocess does.
-Picture ResizeAndCrop(Picture picture, const ImageProcessor& processor);
+/// Reads the settings of a preprocessor_config.json that ParseImageProcessor names into a processor
+/// with the values of missing ones. Unless `hasSizes`, `size` and `crop_size` are left out, which
+/// have another meaning for some processors. Throws ModelError as ParseImageProcessor.
+void ParseImageSettings(const Settings& settings, bool hasSizes, ImageProcessor& processor);
 
-/// The brightness of a channel, from 0 to 1, that Preprocess turned into `value`: the normalization
-/// is taken back. A value that it makes of no brightness gives the nearest one.
-inline double Brightness(const ImageProcessor& processor, std::size_t channel, float value)
-{
-  const double gain = processor.normalize ? processor.deviation[channel] : 1;
-  const double offset = processor.normalize ? processor.mean[channel] : 0;
-  const double full = processor.rescale ? processor.factor * 255 : 255; // of a white pixel
-  const double brightness = (static_cast<double>(value) * gain + offset) / full;
-  return brightness > 0 ? std::min(brightness, 1.0) : 0; // 0 for NaN, if `factor` is 0
-}
-
-/// The last steps of Preprocess, rescaling and normalization: [3, height, width].
-std::vector<float> Normalized(const Picture& picture, const ImageProcessor& processor);
-
-/// Converts an image to the input of the model, [3, height, width]. Throws OptionError with both
-/// sizes if the result does not have the size that the model expects, and as Resample does.
-std::vector<float> Preprocess(Picture picture, const ImageProcessor& processor);
+/// Throws ModelError if pictures would be padded.
+void RefusePadding(const Settings& settings);
 
 }

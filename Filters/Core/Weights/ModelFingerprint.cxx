@@ -1,10 +1,9 @@
 #include "ModelFingerprint.h"
 
-#include "HashValues.h"
-#include "ParallelProgress.h"
+#include "Base/HashValues.h"
+#include "Base/ParallelProgress.h"
 
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -13,139 +12,105 @@ namespace atlas
 namespace
 {
 
-/// The fields of a configuration that are not as by default, as bytes. A structured binding names
-/// all of them, so that one that is added to a structure, but not here, does not compile. New ones
-/// are added at the end of FieldsOf, so that fingerprints of models without them stay as they are.
-class ConfigurationBytes
+template<class Structure>
+std::string ChangedOf(const Structure& value);
+
+/// The bytes of a value.
+template<class Value>
+std::string BytesOf(const Value& value)
 {
-public:
-  template<class Structure>
-  static std::string ChangedOf(const Structure& value)
+  if constexpr (std::is_class_v<Value>)
   {
-    ConfigurationBytes changed;
-    changed.AddChanged(value);
-    return changed.Bytes;
+    return ChangedOf(value);
   }
+  else
+  {
+    return { reinterpret_cast<const char*>(&value), sizeof(value) };
+  }
+}
+std::string BytesOf(const std::string& text)
+{
+  return BytesOf(text.size()) + text;
+}
+template<class Value>
+std::string BytesOf(const std::vector<Value>& values)
+{
+  std::string bytes = BytesOf(values.size());
+  for (auto&& value : values) // of bools no references
+  {
+    bytes += BytesOf(static_cast<const Value&>(value));
+  }
+  return bytes;
+}
+template<class Value>
+std::string BytesOf(const std::optional<Value>& value)
+{
+  return BytesOf(value.has_value()) + (value ? BytesOf(*value) : "");
+}
+template<class Value>
+std::string BytesOf(const std::shared_ptr<const Value>& value)
+{
+  return BytesOf(value != nullptr) + (value ? BytesOf(*value) : "");
+}
 
-private:
-  std::string Bytes;
+/// The bytes of all fields of a structure. The structured binding names all of them, so that one
+/// that is added to a structure, but not here, does not compile. New ones are added at the end, so
+/// that fingerprints of models without them stay as they are.
+#define BYTES_OF_FIELDS(...)                                                                       \
+  const auto& [__VA_ARGS__] = value;                                                               \
+  const auto bytes = [](const auto&... fields)                                                     \
+  { return std::vector<std::string>{ BytesOf(fields)... }; };                                      \
+  return bytes(__VA_ARGS__)
 
-  static std::vector<std::string> FieldsOf(const RotaryScaling& value)
-  {
-    const auto& [kind, factor, lowFactor, highFactor, originalPositions, betaFast, betaSlow,
-      truncates, attentionFactor, shortFactors, longFactors] = value;
-    return BytesOf(kind, factor, lowFactor, highFactor, originalPositions, betaFast, betaSlow,
-      truncates, attentionFactor, shortFactors, longFactors);
-  }
-  static std::vector<std::string> FieldsOf(const VisionConfig& value)
-  {
-    const auto& [encoder, layersRead, merge, projectorNorm, projectorEpsilon, projectorHasTwo,
-      projectorActivation, imageToken, filmToken, rotarySections, positionsPerSecond] = value;
-    return BytesOf(encoder, layersRead, merge, projectorNorm, projectorEpsilon, projectorHasTwo,
-      projectorActivation, imageToken, filmToken, rotarySections, positionsPerSecond);
-  }
-  static std::vector<std::string> FieldsOf(const TransformerConfig& value)
-  {
-    const auto& [architecture, input, layers, heads, keyHeads, headDimension, valueDimension,
-      modelDimension, mlpDimension, vocabulary, outputVocabulary, positions, segments,
-      embeddingDimension, embeddingScale, firstPosition, paddingToken, imageHeight, imageWidth,
-      patchHeight, patchWidth, positionSide, channels, classTokens, registers, patchBias,
-      patchFrames, melBands, norm, normPlace, epsilon, normsAreFolded, normsHaveWeights, gainOffset,
-      embeddingNorm, finalNorm, lastResidualIsNormed, order, queryKeyNorm, keyLatent, queryLatent,
-      layerScales, position, rotaryBase, rotaryScaling, rotaryDimension, rotatesNeighbors,
-      rotatesLast, windowRotaryBase, windowRotaryScaling, relativeBuckets, relativeDistance,
-      activation, gated, mask, attentionScale, scaleByLayer, scoreCap, logitCap, logitScale,
-      windows, patchWindows, sinks, projectionClip, inputBias, outputBias, mlpBias, experts,
-      expertsPerToken, expertDimension, sharedExpertDimension, sharedExpertHasGate, expertGroups,
-      expertGroupsPerToken, expertFactor, expertWeightsOfAll, expertLimit, expertLayers,
-      logitsActivation, endTokens, tiedUnembedding, encoder, decoderStart, unknownSettings,
-      vision] = value; // unknown settings are not used, and so do not count
-    return BytesOf(architecture, input, layers, heads, keyHeads, headDimension, valueDimension,
-      modelDimension, mlpDimension, vocabulary, outputVocabulary, positions, segments,
-      embeddingDimension, embeddingScale, firstPosition, paddingToken, imageHeight, imageWidth,
-      patchHeight, patchWidth, positionSide, channels, classTokens, registers, patchBias,
-      patchFrames, melBands, norm, normPlace, epsilon, normsAreFolded, normsHaveWeights, gainOffset,
-      embeddingNorm, finalNorm, lastResidualIsNormed, order, queryKeyNorm, keyLatent, queryLatent,
-      layerScales, position, rotaryBase, rotaryScaling, rotaryDimension, rotatesNeighbors,
-      rotatesLast, windowRotaryBase, windowRotaryScaling, relativeBuckets, relativeDistance,
-      activation, gated, mask, attentionScale, scaleByLayer, scoreCap, logitCap, logitScale,
-      windows, patchWindows, sinks, projectionClip, inputBias, outputBias, mlpBias, experts,
-      expertsPerToken, expertDimension, sharedExpertDimension, sharedExpertHasGate, expertGroups,
-      expertGroupsPerToken, expertFactor, expertWeightsOfAll, expertLimit, expertLayers,
-      logitsActivation, endTokens, tiedUnembedding, encoder, decoderStart, vision);
-  }
+std::vector<std::string> FieldsOf(const RotaryScaling& value)
+{
+  BYTES_OF_FIELDS(kind, factor, lowFactor, highFactor, originalPositions, betaFast, betaSlow,
+    truncates, attentionFactor, shortFactors, longFactors);
+}
+std::vector<std::string> FieldsOf(const VisionConfig& value)
+{
+  BYTES_OF_FIELDS(encoder, layersRead, merge, projectorNorm, projectorEpsilon, projectorHasTwo,
+    projectorActivation, imageToken, videoToken, rotarySections, positionsPerSecond);
+}
+std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
+{
+  BYTES_OF_FIELDS(architecture, input, layers, heads, keyHeads, headDimension, valueDimension,
+    modelDimension, mlpDimension, vocabulary, outputVocabulary, positions, segments,
+    embeddingDimension, embeddingScale, firstPosition, paddingToken, imageHeight, imageWidth,
+    patchHeight, patchWidth, positionSide, channels, classTokens, registers, patchBias, patchFrames,
+    melBands, norm, normPlace, epsilon, normsAreFolded, normsHaveWeights, gainOffset, embeddingNorm,
+    finalNorm, lastResidualIsNormed, order, queryKeyNorm, keyLatent, queryLatent, layerScales,
+    position, rotaryBase, rotaryScaling, rotaryDimension, rotatesNeighbors, rotatesLast,
+    windowRotaryBase, windowRotaryScaling, relativeBuckets, relativeDistance, activation, gated,
+    mask, attentionScale, scaleByLayer, scoreCap, logitCap, logitScale, windows, patchWindows,
+    sinks, projectionClip, inputBias, outputBias, mlpBias, experts, expertsPerToken,
+    expertDimension, sharedExpertDimension, sharedExpertHasGate, expertGroups, expertGroupsPerToken,
+    expertFactor, expertWeightsOfAll, expertLimit, expertLayers, logitsActivation, endTokens,
+    tiedUnembedding, encoder, decoderStart, unknownSettings, vision);
+}
+std::vector<std::string> FieldsOf(const TransformerConfig& value)
+{
+  std::vector<std::string> fields = AllFieldsOf(value);
+  fields.erase(fields.end() - 2); // unknownSettings, which are not used
+  return fields;
+}
 
-  template<class... Values>
-  static std::vector<std::string> BytesOf(const Values&... values)
+/// The numbers and the bytes of the fields that are not as by default.
+template<class Structure>
+std::string ChangedOf(const Structure& value)
+{
+  const std::vector<std::string> fields = FieldsOf(value);
+  const std::vector<std::string> standard = FieldsOf(Structure());
+  std::string changed;
+  for (std::size_t i = 0; i < fields.size(); ++i)
   {
-    const auto bytesOf = [](const auto& value)
+    if (fields[i] != standard[i])
     {
-      ConfigurationBytes bytes;
-      bytes.Add(value);
-      return bytes.Bytes;
-    };
-    return { bytesOf(values)... };
-  }
-
-  /// Adds the numbers and the bytes of the fields that are not as by default.
-  template<class Structure>
-  void AddChanged(const Structure& value)
-  {
-    const std::vector<std::string> fields = FieldsOf(value);
-    const std::vector<std::string> standard = FieldsOf(Structure());
-    for (std::size_t i = 0; i < fields.size(); ++i)
-    {
-      if (fields[i] != standard[i])
-      {
-        this->Add(i);
-        this->Add(fields[i]);
-      }
-    }
-    this->Add(std::string("end"));
-  }
-
-  void Add(const RotaryScaling& value) { this->AddChanged(value); }
-  void Add(const VisionConfig& value) { this->AddChanged(value); }
-  void Add(const TransformerConfig& value) { this->AddChanged(value); }
-  template<class Value,
-    class = std::enable_if_t<std::is_arithmetic_v<Value> || std::is_enum_v<Value>>>
-  void Add(const Value& value)
-  {
-    this->Bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
-  }
-  void Add(const std::string& text)
-  {
-    this->Add(text.size());
-    this->Bytes += text;
-  }
-  template<class Value>
-  void Add(const std::vector<Value>& values)
-  {
-    this->Add(values.size());
-    for (const Value value : values)
-    {
-      this->Add(value);
+      changed += BytesOf(i) + BytesOf(fields[i]);
     }
   }
-  template<class Value>
-  void Add(const std::optional<Value>& value)
-  {
-    this->Add(value.has_value());
-    if (value)
-    {
-      this->Add(*value);
-    }
-  }
-  template<class Value>
-  void Add(const std::shared_ptr<const Value>& value)
-  {
-    this->Add(value != nullptr);
-    if (value)
-    {
-      this->Add(*value);
-    }
-  }
-};
+  return changed + BytesOf(std::string("end"));
+}
 
 /// Bytes of a tensor that a thread hashes at a time.
 constexpr std::uint64_t PartBytes = std::uint64_t{ 16 } << 20U;
@@ -163,7 +128,7 @@ struct Part
 
 std::string FingerprintOf(const TransformerConfig& config)
 {
-  const std::string bytes = ConfigurationBytes::ChangedOf(config);
+  const std::string bytes = ChangedOf(config);
   return HashText(HashValues(bytes.data(), bytes.size()));
 }
 

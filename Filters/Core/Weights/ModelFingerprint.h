@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Progress.h"
+#include "Base/Progress.h"
 #include "Transformer.h"
 
 #include <string>

@@ -1,9 +1,9 @@
 #include "ProcessedWeights.h"
 
 #include "ArchitectureLimits.h"
-#include "Error.h"
-#include "Index.h"
-#include "Parallel.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
 #include "ThinSvd.h"
 #include "VectorNorm.h"
 
@@ -53,30 +53,25 @@ public:
     : Linear(linear)
     , Dimension(dimension)
     , Values(linear.weight)
-    , Outputs(linear.layout == WeightLayout::OutputInput
-                ? linear.weight.shape[0]
-                : linear.weight.shape[linear.weight.shape.size() - 1])
   {
   }
 
   DoubleMatrix Weight(std::int64_t head) const
   {
     const std::int64_t inputs = this->Linear.inputs;
+    const std::int64_t d = this->Dimension;
     const float* values = this->Values.Data();
-    switch (this->Linear.layout)
+    if (this->Linear.layout == WeightLayout::HeadInputOutput)
     {
-      case WeightLayout::OutputInput:
-        return StoredMatrix(values + this->First(head) * inputs, this->Dimension, inputs)
-          .transpose()
-          .cast<double>();
-      case WeightLayout::InputOutput:
-        return StoredMatrix(values, inputs, this->Outputs)
-          .middleCols(this->First(head), this->Dimension)
-          .cast<double>();
-      case WeightLayout::HeadInputOutput:
-        break;
+      return StoredMatrix(values + head * inputs * d, inputs, d).cast<double>();
     }
-    return StoredMatrix(values + head * inputs * this->Dimension, inputs, this->Dimension)
+    const std::int64_t first = this->First(head);
+    if (this->Linear.layout == WeightLayout::OutputInput)
+    {
+      return StoredMatrix(values + first * inputs, d, inputs).transpose().cast<double>();
+    }
+    return StoredMatrix(values, inputs, this->Linear.weight.shape[1])
+      .middleCols(first, d)
       .cast<double>();
   }
 
@@ -89,7 +84,6 @@ private:
   const LinearTensors& Linear;
   std::int64_t Dimension;
   FloatValues Values;
-  std::int64_t Outputs;
 
   std::int64_t First(std::int64_t head) const
   {
@@ -152,13 +146,11 @@ DoubleMatrix WithBias(const DoubleMatrix& weight, const Vector& bias)
 /// Throws ModelError unless the model can be processed.
 void RequireProcessable(const TransformerConfig& config, WeightSteps steps)
 {
-  if (steps != WeightSteps::Stored && config.encoder == nullptr &&
-      config.normPlace == NormPlace::AfterSublayer)
-  {
-    throw ModelError("weight processing: expected a model whose normalizations come before "
-                     "attention and MLP, as in gpt2, found " +
-                     config.architecture + ", whose normalizations come after them.");
-  }
+  ThrowIf<ModelError>(steps != WeightSteps::Stored && config.encoder == nullptr &&
+                        config.normPlace == NormPlace::AfterSublayer,
+    "weight processing: expected a model whose normalizations come before "
+    "attention and MLP, as in gpt2, found ",
+    config.architecture, ", whose normalizations come after them.");
   if (steps != WeightSteps::Stored)
   {
     using Switch = ArchitectureSwitch;
@@ -173,6 +165,19 @@ void RequireProcessable(const TransformerConfig& config, WeightSteps steps)
   }
 }
 
+}
+
+bool IsProcessable(const TransformerConfig& config)
+{
+  try
+  {
+    RequireProcessable(config, WeightSteps::TransformerLens);
+    return true;
+  }
+  catch (const ModelError&)
+  {
+    return false;
+  }
 }
 
 ProcessedWeights::ProcessedWeights(const Transformer& model, WeightSteps steps, int threads)
@@ -416,18 +421,12 @@ DoubleMatrix ProcessedWeights::PositionEmbedding() const
 
 void RequireRefactorable(const TransformerConfig& config)
 {
-  if (config.position == PositionKind::Rotary)
-  {
-    throw ModelError("refactored weights: expected queries and keys that are not rotated, found " +
-                     config.architecture +
-                     " with a rotary position embedding, which depends on their components.");
-  }
-  if (config.keyHeads != config.heads)
-  {
-    throw ModelError("refactored weights: expected keys and values for each head, found " +
-                     std::to_string(config.keyHeads) + " for " + std::to_string(config.heads) +
-                     " heads.");
-  }
+  ThrowIf<ModelError>(config.position == PositionKind::Rotary,
+    "refactored weights: expected queries and keys that are not rotated, found ",
+    config.architecture, " with a rotary position embedding, which depends on their components.");
+  ThrowIf<ModelError>(config.keyHeads != config.heads,
+    "refactored weights: expected keys and values for each head, found ", config.keyHeads, " for ",
+    config.heads, " heads.");
 }
 
 ProcessedHead Refactored(ProcessedHead head)
@@ -465,41 +464,28 @@ RefactoredBasis BasisOf(const ProcessedHead& head, const ProcessedHead& refactor
 namespace
 {
 
-/// Collects tensors by name.
-class TensorWriter
+/// Adds a tensor, or appends to the one of this name.
+template<class Matrix>
+Tensor& Append(Tensors& tensors, const std::string& name, const Matrix& matrix, const Shape& shape)
 {
-public:
-  Tensors All;
+  Tensor& tensor = tensors.emplace(name, Tensor{ DType::F32, shape, {} }).first->second;
+  const FloatMatrix values = matrix.template cast<float>();
+  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
+  tensor.bytes.insert(tensor.bytes.end(), bytes, bytes + ToIndex(values.size()) * sizeof(float));
+  return tensor;
+}
 
-  template<class Matrix>
-  void Add(const std::string& name, const Matrix& matrix, const Shape& shape)
-  {
-    this->Append(name, matrix, shape);
-  }
+/// Adds a matrix or vector to those of earlier heads.
+template<class Matrix>
+void AppendHead(Tensors& tensors, const std::string& name, const Matrix& matrix)
+{
+  const bool isVector = matrix.rows() == 1;
+  const Shape shape =
+    isVector ? Shape{ 0, matrix.cols() } : Shape{ 0, matrix.rows(), matrix.cols() };
+  ++Append(tensors, name, matrix, shape).shape[0];
+}
 
-  /// Adds a matrix or vector to those of earlier heads.
-  template<class Matrix>
-  void AddHead(const std::string& name, const Matrix& matrix)
-  {
-    const bool isVector = matrix.rows() == 1;
-    const Shape shape =
-      isVector ? Shape{ 0, matrix.cols() } : Shape{ 0, matrix.rows(), matrix.cols() };
-    ++this->Append(name, matrix, shape).shape[0];
-  }
-
-private:
-  template<class Matrix>
-  Tensor& Append(const std::string& name, const Matrix& matrix, const Shape& shape)
-  {
-    Tensor& tensor = this->All.emplace(name, Tensor{ DType::F32, shape, {} }).first->second;
-    const FloatMatrix values = matrix.template cast<float>();
-    const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
-    tensor.bytes.insert(tensor.bytes.end(), bytes, bytes + ToIndex(values.size()) * sizeof(float));
-    return tensor;
-  }
-};
-
-void AddLayer(const ProcessedWeights& weights, std::int64_t l, TensorWriter& writer)
+void AddLayer(const ProcessedWeights& weights, std::int64_t l, Tensors& tensors)
 {
   const TransformerConfig& config = weights.GetModel().GetConfig();
   const std::string block = "blocks." + std::to_string(l) + ".";
@@ -509,32 +495,32 @@ void AddLayer(const ProcessedWeights& weights, std::int64_t l, TensorWriter& wri
   for (std::int64_t h = 0; h < config.heads; ++h)
   {
     const ProcessedHead& head = attention.heads[h];
-    writer.AddHead(block + "attn.W_Q", head.query);
-    writer.AddHead(block + "attn.b_Q", head.queryBias);
-    writer.AddHead(block + "attn.W_O", head.output);
+    AppendHead(tensors, block + "attn.W_Q", head.query);
+    AppendHead(tensors, block + "attn.b_Q", head.queryBias);
+    AppendHead(tensors, block + "attn.W_O", head.output);
     if (h % group == 0)
     {
-      writer.AddHead(shared + "W_K", head.key);
-      writer.AddHead(shared + "b_K", head.keyBias);
-      writer.AddHead(shared + "W_V", head.value);
-      writer.AddHead(shared + "b_V", head.valueBias);
+      AppendHead(tensors, shared + "W_K", head.key);
+      AppendHead(tensors, shared + "b_K", head.keyBias);
+      AppendHead(tensors, shared + "W_V", head.value);
+      AppendHead(tensors, shared + "b_V", head.valueBias);
     }
   }
-  writer.Add(block + "attn.b_O", attention.outputBias, { config.modelDimension });
+  Append(tensors, block + "attn.b_O", attention.outputBias, { config.modelDimension });
   const ProcessedMlp mlp = weights.Mlp(l);
   if (mlp.gate.size() > 0 && !mlp.upBias.isZero(0))
   {
     // There, b_in is added behind the gate.
     throw ModelError("processed weights in TransformerLens' names: expected a gated MLP without "
-                     "biases, and without a shift of the normalization before it, found " +
-                     config.architecture + ".");
+                     "biases, and without a shift of the normalization before it, found ",
+      config.architecture, ".");
   }
   for (const auto& [name, matrix] :
     { std::pair("W_gate", &mlp.gate), std::pair("W_in", &mlp.up), std::pair("W_out", &mlp.down) })
   {
     if (matrix->size() > 0)
     {
-      writer.Add(block + "mlp." + name, *matrix, { matrix->rows(), matrix->cols() });
+      Append(tensors, block + "mlp." + name, *matrix, { matrix->rows(), matrix->cols() });
     }
   }
   // Shifts of a normalization become biases, also where the model has none.
@@ -542,7 +528,7 @@ void AddLayer(const ProcessedWeights& weights, std::int64_t l, TensorWriter& wri
   {
     if (bias.size() > 0 && (config.mlpBias || !bias.isZero(0)))
     {
-      writer.Add(block + "mlp." + name, bias, { bias.size() });
+      Append(tensors, block + "mlp." + name, bias, { bias.size() });
     }
   };
   addBias("b_gate", mlp.gateBias);
@@ -555,39 +541,37 @@ void AddLayer(const ProcessedWeights& weights, std::int64_t l, TensorWriter& wri
 Tensors ProcessedTensors(const Transformer& model)
 {
   const TransformerConfig& config = model.GetConfig();
-  if (config.input != InputKind::Tokens)
-  {
-    throw ModelError(
-      "weight processing: expected a model of text, found " + config.architecture + ".");
-  }
+  ThrowIf<ModelError>(config.input != InputKind::Tokens,
+    "weight processing: expected a model of text, found ", config.architecture, ".");
   RefuseSwitches(
     config, "processed weights in TransformerLens' names", { ArchitectureSwitch::QueryKeyNorms });
   const ProcessedWeights weights(model, WeightSteps::TransformerLens);
   const std::int64_t d = config.modelDimension;
-  TensorWriter writer;
-  writer.Add("embed.W_E", weights.TokenEmbedding(0, config.vocabulary), { config.vocabulary, d });
+  Tensors tensors;
+  Append(
+    tensors, "embed.W_E", weights.TokenEmbedding(0, config.vocabulary), { config.vocabulary, d });
   const DoubleMatrix positions = weights.PositionEmbedding();
   if (positions.size() > 0)
   {
-    writer.Add("pos_embed.W_pos", positions, { positions.rows(), d });
+    Append(tensors, "pos_embed.W_pos", positions, { positions.rows(), d });
   }
   const NormTensors& norm = model.GetWeights().embeddingNorm;
   if (norm.gain.data != nullptr)
   {
-    writer.Add("embed.ln.w", ToVector(norm.gain), { d });
-    writer.Add("embed.ln.b", ToVector(norm.shift), { d });
+    Append(tensors, "embed.ln.w", ToVector(norm.gain), { d });
+    Append(tensors, "embed.ln.b", ToVector(norm.shift), { d });
   }
   for (std::int64_t l = 0; l < config.layers; ++l)
   {
-    AddLayer(weights, l, writer);
+    AddLayer(weights, l, tensors);
   }
   if (const std::int64_t count = weights.OutputVocabulary())
   {
-    writer.Add(
-      "unembed.W_U", weights.UnembeddingColumns(0, count).transpose().eval(), { d, count });
-    writer.Add("unembed.b_U", weights.UnembeddingBias(), { count });
+    Append(tensors, "unembed.W_U", weights.UnembeddingColumns(0, count).transpose().eval(),
+      { d, count });
+    Append(tensors, "unembed.b_U", weights.UnembeddingBias(), { count });
   }
-  return std::move(writer.All);
+  return tensors;
 }
 
 }

@@ -31,6 +31,9 @@ enum class WeightSteps
                    ///< the entry of largest magnitude is positive
 };
 
+/// Whether the weights of a model can be processed as TransformerLens does.
+bool IsProcessable(const TransformerConfig& config);
+
 /// The weights of a head.
 struct ProcessedHead
 {

@@ -1,12 +1,13 @@
 #include "Transformer.h"
 
 #include "Adapter.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
 #include "CheckpointConfig.h"
-#include "Error.h"
+#include "Files/MappedFile.h"
 #include "GgufModel.h"
 #include "ImageProcessor.h"
-#include "Joined.h"
-#include "TensorFile.h"
+#include "Internal/TensorFile.h"
 
 #include <algorithm>
 #include <optional>
@@ -35,19 +36,21 @@ std::vector<std::filesystem::path> Checkpoints(const std::filesystem::path& fold
   return found;
 }
 
-}
-
-namespace
+/// The first of these files that is in a folder; empty: none.
+std::filesystem::path FirstOf(
+  const std::filesystem::path& folder, std::initializer_list<const char*> names)
 {
+  const auto* found = std::find_if(
+    names.begin(), names.end(), [&](const char* name) { return FileExists(folder / name); });
+  return found == names.end() ? std::filesystem::path() : folder / *found;
+}
 
 /// Sets the precision of all products with weights, those of the encoder of sound or text, of
 /// images and of the projector included. Routers, which choose experts, and what weighs the shared
 /// expert stay in single precision.
 void SetProductsOf(TransformerWeights& weights, ProductPrecision products)
 {
-  for (LinearTensors* linear : { &weights.embeddingIn, &weights.patchEmbedding,
-         &weights.firstConvolution, &weights.secondConvolution, &weights.logitsTransform,
-         &weights.embeddingOut, &weights.unembedding })
+  for (LinearTensors* linear : MatricesBesideLayers(weights))
   {
     linear->products = products;
   }
@@ -84,27 +87,24 @@ void SetProductsOf(TransformerWeights& weights, ProductPrecision products)
 /// Whether the configuration is in the weights, or in a params.json beside them.
 bool HasOwnConfig(const std::filesystem::path& path, const std::filesystem::path& folder)
 {
-  std::error_code ignored;
-  if (path.filename() == ConfigFile || std::filesystem::exists(folder / ConfigFile, ignored))
+  if (path.filename() == ConfigFile || FileExists(folder / ConfigFile))
   {
     return false;
   }
   const bool hasCheckpoint =
     folder == path ? Checkpoints(folder).size() == 1 : HasTorchExtension(path);
-  return hasCheckpoint || std::filesystem::exists(folder / MetaConfigFile, ignored);
+  return hasCheckpoint || FileExists(folder / MetaConfigFile);
 }
 
 }
 
 std::filesystem::path FindWeights(const std::filesystem::path& folder)
 {
-  std::error_code ignored;
-  for (const char* name : { WeightsFile, ShardIndexFile, TorchWeightsFile, TorchShardIndexFile })
+  std::filesystem::path file =
+    FirstOf(folder, { WeightsFile, ShardIndexFile, TorchWeightsFile, TorchShardIndexFile });
+  if (!file.empty())
   {
-    if (std::filesystem::exists(folder / name, ignored))
-    {
-      return folder / name;
-    }
+    return file;
   }
   const std::vector<std::filesystem::path> checkpoints = Checkpoints(folder);
   if (checkpoints.size() == 1)
@@ -113,13 +113,13 @@ std::filesystem::path FindWeights(const std::filesystem::path& folder)
   }
   if (!checkpoints.empty())
   {
-    throw FileError(folder.string() + ": expected one file of weights, found " +
-                    Joined(checkpoints, [](const auto& path) { return path.filename().string(); }) +
-                    "; open the right one instead of the folder.");
+    throw FileError(folder.string(), ": expected one file of weights, found ",
+      Joined(checkpoints, [](const auto& path) { return path.filename().string(); }),
+      "; open the right one instead of the folder.");
   }
-  throw FileError(folder.string() + ": expected the weights in " + WeightsFile + ", in " +
-                  TorchWeightsFile + ", in shards that " + ShardIndexFile + " or " +
-                  TorchShardIndexFile + " names, or in a .pt, .pth or .ckpt file, found none.");
+  throw FileError(folder.string(), ": expected the weights in ", WeightsFile, ", in ",
+    TorchWeightsFile, ", in shards that ", ShardIndexFile, " or ", TorchShardIndexFile,
+    " names, or in a .pt, .pth or .ckpt file, found none.");
 }
 
 std::filesystem::path ModelFolder(const std::filesystem::path& path)
@@ -130,15 +130,8 @@ std::filesystem::path ModelFolder(const std::filesystem::path& path)
 
 std::filesystem::path ModelFile(const std::filesystem::path& folder)
 {
-  std::error_code ignored;
-  for (const char* name : { ConfigFile, AdapterConfigFile })
-  {
-    if (std::filesystem::exists(folder / name, ignored))
-    {
-      return folder / name;
-    }
-  }
-  return folder;
+  std::filesystem::path file = FirstOf(folder, { ConfigFile, AdapterConfigFile });
+  return file.empty() ? folder : file;
 }
 
 Transformer::Transformer(TransformerConfig config, WeightFiles files, std::filesystem::path adapter)

@@ -1,20 +1,18 @@
 #include "TransformerConfig.h"
 
-#include "ArchitectureConfigs.h"
-#include "Error.h"
-#include "FileContent.h"
-#include "Index.h"
-#include "JsonSettings.h"
-#include "JsonText.h"
-#include "MappedFile.h"
-#include "Pi.h"
-#include "Quantization.h"
-#include "SettingRoles.h"
+#include "Base/Error.h"
+#include "Base/Pi.h"
+#include "Files/FileContent.h"
+#include "Files/JsonSettings.h"
+#include "Files/JsonText.h"
+#include "Files/MappedFile.h"
+#include "Internal/ArchitectureConfigs.h"
+#include "Internal/Quantization.h"
+#include "Internal/SettingRoles.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <system_error>
 
 namespace atlas
 {
@@ -22,16 +20,6 @@ namespace
 {
 
 using nlohmann::json;
-
-}
-
-double TransformerConfig::ScoreScale(std::int64_t layer) const
-{
-  return 1 / (this->attentionScale * (this->scaleByLayer ? static_cast<double>(layer + 1) : 1));
-}
-
-namespace
-{
 
 /// One id or a list of them. Numbers that are no ids, which some files have, count as none.
 std::vector<std::int64_t> EndTokens(const Settings& settings, std::int64_t vocabulary)
@@ -50,6 +38,41 @@ std::vector<std::int64_t> EndTokens(const Settings& settings, std::int64_t vocab
   return ends;
 }
 
+/// Llama 3: the fraction of a frequency that is unchanged; the rest is divided by the factor.
+double KeptByLlama3(const RotaryScaling& scaling, double frequency)
+{
+  const double waves = scaling.originalPositions * frequency / (2 * Pi);
+  const double kept = (waves - scaling.lowFactor) / (scaling.highFactor - scaling.lowFactor);
+  return std::clamp(kept, 0.0, 1.0);
+}
+
+/// YaRN: likewise, of the pair i of `rotated` components (Peng et al. 2023, section 3.2).
+double KeptByYarn(const RotaryScaling& scaling, double base, double rotated, std::int64_t i)
+{
+  // The index of the pair that turns so many times in the context of the training.
+  const auto pairOf = [&](double turns)
+  {
+    return rotated * std::log(scaling.originalPositions / (2 * Pi * turns)) / (2 * std::log(base));
+  };
+  double low = pairOf(scaling.betaFast);
+  double high = pairOf(scaling.betaSlow);
+  if (scaling.truncates)
+  {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, rotated - 1);
+  constexpr double least = 0.001; // so that there is something to divide by
+  const double width = high == low ? least : high - low;
+  return 1 - std::clamp((static_cast<double>(i) - low) / width, 0.0, 1.0);
+}
+
+}
+
+double TransformerConfig::ScoreScale(std::int64_t layer) const
+{
+  return 1 / (this->attentionScale * (this->scaleByLayer ? static_cast<double>(layer + 1) : 1));
 }
 
 TransformerConfig ParseTransformerConfig(
@@ -62,14 +85,10 @@ TransformerConfig ParseTransformerConfig(
   }
   catch (const json::exception& e)
   {
-    throw FormatError(
-      source + ": the configuration is not JSON: " + WhyNoJson(text, e.what()) + ".");
+    throw FormatError(source, ": the configuration is not JSON: ", WhyNoJson(text, e.what()), ".");
   }
-  if (!object.is_object())
-  {
-    throw FormatError(source + ": expected the configuration to be a JSON object, found " +
-                      object.type_name() + ".");
-  }
+  ThrowIf<FormatError>(!object.is_object(), source,
+    ": expected the configuration to be a JSON object, found ", object.type_name(), ".");
   if (!architecture.empty())
   {
     object["model_type"] = architecture;
@@ -80,25 +99,17 @@ TransformerConfig ParseTransformerConfig(
   {
     object["model_type"] = found;
   }
-  if (!settings.Has({ "model_type" }))
-  {
-    settings.Fail("'model_type' is missing, expected one of " + KnownArchitectures() + ".");
-  }
+  settings.FailIf(!settings.Has({ "model_type" }), "'model_type' is missing, expected one of ",
+    KnownArchitectures(), ".");
   TransformerConfig config = ParseArchitecture(settings);
   RefuseQuantization(settings);
   config.architecture = settings.Text({ "model_type" }, "");
   constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
-  if (config.heads > largest / config.headDimension)
-  {
-    settings.Fail("expected at most " + std::to_string(largest) +
-                  " components of all heads, found " + std::to_string(config.heads) +
-                  " heads of dimension " + std::to_string(config.headDimension) + ".");
-  }
-  if (config.heads % config.keyHeads != 0)
-  {
-    settings.Fail("the number of heads of keys, " + std::to_string(config.keyHeads) +
-                  ", does not divide that of queries, " + std::to_string(config.heads) + ".");
-  }
+  settings.FailIf(config.heads > largest / config.headDimension, "expected at most ", largest,
+    " components of all heads, found ", config.heads, " heads of dimension ", config.headDimension,
+    ".");
+  settings.FailIf(config.heads % config.keyHeads != 0, "the number of heads of keys, ",
+    config.keyHeads, ", does not divide that of queries, ", config.heads, ".");
   if (config.outputVocabulary == 0)
   {
     config.outputVocabulary = config.vocabulary;
@@ -115,16 +126,12 @@ TransformerConfig ReadTransformerConfig(
 {
   TransformerConfig config = ParseTransformerConfig(ReadFile(path), path.string(), architecture);
   const std::filesystem::path generation = path.parent_path() / GenerationConfigFile;
-  std::error_code ignored;
-  if (std::filesystem::exists(generation, ignored))
+  if (FileExists(generation))
   {
-    const json object = ParseJson(ReadFile(generation), generation.string());
-    if (!object.is_object())
-    {
-      throw FormatError(
-        generation.string() + ": expected a JSON object, found " + Describe(object) + ".");
-    }
     const std::string source = generation.string();
+    const json object = ParseJson(ReadFile(generation), source);
+    ThrowIf<FormatError>(
+      !object.is_object(), source, ": expected a JSON object, found ", Describe(object), ".");
     const Settings settings(object, source);
     if (settings.Has({ "eos_token_id" }))
     {
@@ -178,41 +185,6 @@ std::int64_t RelativeBucket(const TransformerConfig& config, std::int64_t distan
     std::log(static_cast<double>(config.relativeDistance) / static_cast<double>(exact)));
   const float part = std::log(ratio) / longest * static_cast<float>(count - exact);
   return first + std::min(exact + static_cast<std::int64_t>(part), count - 1);
-}
-
-namespace
-{
-
-/// Llama 3: the fraction of a frequency that is unchanged; the rest is divided by the factor.
-double KeptByLlama3(const RotaryScaling& scaling, double frequency)
-{
-  const double waves = scaling.originalPositions * frequency / (2 * Pi);
-  const double kept = (waves - scaling.lowFactor) / (scaling.highFactor - scaling.lowFactor);
-  return std::clamp(kept, 0.0, 1.0);
-}
-
-/// YaRN: likewise, of the pair i of `rotated` components (Peng et al. 2023, section 3.2).
-double KeptByYarn(const RotaryScaling& scaling, double base, double rotated, std::int64_t i)
-{
-  // The index of the pair that turns so many times in the context of the training.
-  const auto pairOf = [&](double turns)
-  {
-    return rotated * std::log(scaling.originalPositions / (2 * Pi * turns)) / (2 * std::log(base));
-  };
-  double low = pairOf(scaling.betaFast);
-  double high = pairOf(scaling.betaSlow);
-  if (scaling.truncates)
-  {
-    low = std::floor(low);
-    high = std::ceil(high);
-  }
-  low = std::max(low, 0.0);
-  high = std::min(high, rotated - 1);
-  constexpr double least = 0.001; // so that there is something to divide by
-  const double width = high == low ? least : high - low;
-  return 1 - std::clamp((static_cast<double>(i) - low) / width, 0.0, 1.0);
-}
-
 }
 
 std::vector<float> RotaryFrequencies(

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "AttentionKinds.h"
+#include "Base/AttentionKinds.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -152,7 +152,7 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::int64_t registers = 0;   ///< tokens without positions between these and the patches (Darcet
                                 ///< et al. 2024)
   bool patchBias = true;        ///< whether the embedding of patches has a bias
-  std::int64_t patchFrames = 1; ///< frames of a film that a patch covers; a picture is so many
+  std::int64_t patchFrames = 1; ///< frames of a video that a patch covers; a picture is so many
                                 ///< equal frames (Qwen2-VL)
   std::int64_t melBands = 0;    ///< of sound; it has 2 positions frames
 
@@ -337,7 +337,7 @@ struct VisionConfig
   Activation projectorActivation = Activation::Gelu;
 
   std::int64_t imageToken = -1; ///< id that stands for each token of a picture
-  std::int64_t filmToken = -1;  ///< that of a film; -1: no films, or their frames are pictures
+  std::int64_t videoToken = -1; ///< that of a video; -1: no videos, or their frames are pictures
 
   /// Multimodal rotary positions (Wang et al. 2024: Qwen2-VL): of the component pairs, so many are
   /// rotated by the frame's position, the row's and the column's; a word has the same for all

@@ -1,27 +1,24 @@
 #include "TransformerWeights.h"
 
 #include "ArchitectureLimits.h"
-#include "Error.h"
-#include "Index.h"
-#include "Quantization.h"
-#include "ResizedPositions.h"
-#include "TensorNames.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/TextEnds.h"
+#include "Internal/Quantization.h"
+#include "Internal/ResizedPositions.h"
+#include "Internal/TensorNames.h"
 
 #include <algorithm>
 #include <charconv>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <utility>
 
 namespace atlas
 {
 namespace
 {
-
-bool EndsWith(std::string_view text, std::string_view end)
-{
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
 
 /// Outputs first <= o < first + count of a map that is stored as [outputs, inputs].
 LinearTensors OutputsOf(const LinearTensors& linear, std::int64_t first, std::int64_t count)
@@ -36,6 +33,12 @@ LinearTensors OutputsOf(const LinearTensors& linear, std::int64_t first, std::in
   return part;
 }
 
+/// A name with a number in the place of its "*".
+std::string Numbered(std::string name, std::int64_t number)
+{
+  return name.replace(name.find('*'), 1, std::to_string(number));
+}
+
 class Binder
 {
 public:
@@ -43,8 +46,8 @@ public:
   Binder(const TransformerConfig& config, const WeightFiles& files, std::string tiedHead = {})
     : Config(config)
     , Files(files)
-    , Lens(config.architecture == "transformer_lens" || this->Has(LensNames.tokens) ||
-           this->Has(LensEncoderNames.tokens))
+    , Lens(config.architecture == "transformer_lens" || this->Has(LensNames().tokens) ||
+           this->Has(LensEncoderNames().tokens))
     , Bridge(!this->Lens && this->Has("embed.weight") && this->Has("blocks.0.attn.o.weight"))
     , Gguf(!this->Lens && this->Has("token_embd.weight"))
     , Name(this->ChooseNames())
@@ -54,7 +57,7 @@ public:
   {
     if (config.tiedUnembedding && !this->Name.unembedding.weight.empty())
     {
-      this->Head = this->Prefixes.second + std::string(this->Name.unembedding.weight);
+      this->Head = this->Prefixes.second + this->Name.unembedding.weight;
     }
   }
 
@@ -63,8 +66,8 @@ public:
 
   TokenTensors TokenNames() const
   {
-    const auto full = [](const std::string& prefix, std::string_view name)
-    { return name.empty() ? std::string() : prefix + std::string(name); };
+    const auto full = [](const std::string& prefix, const std::string& name)
+    { return name.empty() ? name : prefix + name; };
     const bool hasHead =
       this->Name.transform.weight.empty() || this->Has(this->Name.transform.weight);
     TokenTensors names;
@@ -84,9 +87,10 @@ public:
         { Switch::GainOffset, Switch::EmbeddingScale, Switch::NormsAfterToo, Switch::QueryKeyNorms,
           Switch::Sinks, Switch::Experts, Switch::LayerScales, Switch::EmbeddingProjection });
     }
-    this->Weights.normsAreFolded = this->Config.normsAreFolded ||
-                                   (this->Lens && this->Config.norm != NormKind::None &&
-                                     !this->Has(this->LayerName(0, this->Name.attentionNorm.gain)));
+    this->Weights.normsAreFolded =
+      this->Config.normsAreFolded ||
+      (this->Lens && this->Config.norm != NormKind::None &&
+        !this->Has(this->LayerPrefix(0) + this->Name.attentionNorm.weight));
     this->Weights.processing = this->Weights.normsAreFolded ? WeightProcessing::Processed
                                : this->Lens                 ? WeightProcessing::Unknown
                                                             : WeightProcessing::Unprocessed;
@@ -113,14 +117,14 @@ public:
     weights.encoder = this->BindEncoder();
     if (whole.architecture == "llava") // it does not read what the last normalization gives
     {
-      this->Used.insert(this->Prefix + std::string(this->Name.finalNorm.gain));
-      this->Used.insert(this->Prefix + std::string(this->Name.finalNorm.shift));
+      this->Used.insert(
+        { this->Prefix + this->Name.finalNorm.weight, this->Prefix + this->Name.finalNorm.bias });
     }
-    const ProjectorNames& names = ProjectorNamesFor(whole);
+    const ProjectorNames names = ProjectorNamesFor(whole);
     std::string prefix = this->Prefix;
-    for (const std::string_view outer : ProjectorPrefixes)
+    for (const char* outer : { "", "model." }) // projectors that are not behind the encoder's
     {
-      prefix = this->Has(std::string(outer) + std::string(names.in.weight)) ? outer : prefix;
+      prefix = this->Has(outer + names.in.weight) ? outer : prefix;
     }
     const bool isOfPatches = vision.projectorNorm == VisionConfig::ProjectorNorm::OfPatches;
     const std::int64_t inputs = vision.merge * vision.merge * this->Config.modelDimension;
@@ -130,12 +134,11 @@ public:
     }
     else if (vision.projectorNorm == VisionConfig::ProjectorNorm::OfMerged)
     {
-      weights.projectorNorm.gain = this->Get(prefix + std::string(names.norm.gain), { inputs });
-      weights.projectorNorm.shift = this->Get(prefix + std::string(names.norm.shift), { inputs });
+      weights.projectorNorm.gain = this->Get(prefix + names.norm.weight, { inputs });
+      weights.projectorNorm.shift = this->Get(prefix + names.norm.bias, { inputs });
     }
     // LLaVA may have no biases.
-    const bool hasBias = this->Has(prefix + std::string(names.in.bias)) ||
-                         this->Has(prefix + std::string(names.out.bias));
+    const bool hasBias = this->Has(prefix + names.in.bias) || this->Has(prefix + names.out.bias);
     const std::int64_t d = whole.modelDimension;
     const std::int64_t hidden = isOfPatches ? inputs : d;
     weights.projectorIn = this->GetLinear(prefix, names.in, inputs, hidden, hasBias);
@@ -159,10 +162,10 @@ private:
   std::set<std::string, std::less<>> Used;
   TransformerWeights Weights;
 
-  [[noreturn]] void Fail(std::string_view tensor, const std::string& message) const
+  template<class... Parts>
+  [[noreturn]] void Fail(std::string_view tensor, const Parts&... message) const
   {
-    throw ModelError(
-      this->Files.FileOf(tensor) + ": tensor '" + std::string(tensor) + "'" + message);
+    throw ModelError(this->Files.FileOf(tensor), ": tensor '", tensor, "'", message...);
   }
 
   [[noreturn]] void FailMissing(std::string_view tensor) const
@@ -182,7 +185,7 @@ private:
              : this->Bridge ? BridgeNames(names)
                             : names;
     }
-    return this->Has(LensEncoderNames.tokens) ? LensEncoderNames : LensNames;
+    return this->Has(LensEncoderNames().tokens) ? LensEncoderNames() : LensNames();
   }
 
   /// The prefix of the base model's names in this file, and what is before those of its
@@ -193,17 +196,15 @@ private:
     const bool hasTokens = !this->Name.tokens.empty() &&
                            std::any_of(tensors.begin(), tensors.end(), [this](const auto& t)
                              { return EndsWith(t.first, this->Name.tokens); });
-    const std::string first = hasTokens ? std::string(this->Name.tokens)
-                              : !this->Name.patches.weight.empty()
-                                ? std::string(this->Name.patches.weight)
-                                : std::string(this->Name.layers) + "0.";
+    const std::string first = hasTokens                            ? this->Name.tokens
+                              : !this->Name.patches.weight.empty() ? this->Name.patches.weight
+                                                                   : this->Name.layers + "0.";
     const auto isBefore = [&](const std::string& before)
     {
       const auto found = tensors.lower_bound(before + first);
-      return found != tensors.end() &&
-             found->first.compare(0, before.size() + first.size(), before + first) == 0;
+      return found != tensors.end() && BeginsWith(found->first, before + first);
     };
-    const std::string prefix(this->Name.prefix);
+    const std::string& prefix = this->Name.prefix;
     if (!this->Lens && !prefix.empty() && !isBefore(prefix))
     {
       const bool isOfImages = this->Config.input == InputKind::Images;
@@ -225,48 +226,42 @@ private:
     return { prefix, std::string() };
   }
 
-  bool Has(std::string_view name) const { return this->Files.GetTensors().count(name) != 0; }
-
-  std::string LayerName(std::int64_t layer, std::string_view name) const
+  /// A tensor of any type and shape, or nullptr.
+  const TensorView* Find(std::string_view name) const
   {
-    return this->LayerPrefix(layer) + std::string(name);
+    const auto found = this->Files.GetTensors().find(name);
+    return found == this->Files.GetTensors().end() ? nullptr : &found->second;
   }
+
+  bool Has(std::string_view name) const { return this->Find(name) != nullptr; }
 
   std::string LayerPrefix(std::int64_t layer) const
   {
-    return this->Prefix + std::string(this->Name.layers) + std::to_string(layer) + ".";
+    return this->Prefix + this->Name.layers + std::to_string(layer) + ".";
   }
 
   /// A floating-point tensor of any shape.
   const TensorView& Get(const std::string& name)
   {
-    const auto found = this->Files.GetTensors().find(name);
-    const bool isMissing = found == this->Files.GetTensors().end();
-    if (isMissing || !IsFloating(found->second.dtype))
+    const TensorView* view = this->Find(name);
+    if (view == nullptr || !IsFloating(view->dtype))
     {
-      this->RefuseQuantized(name);
+      const std::string method = QuantizationOf(this->Files.GetTensors(), name);
+      if (!method.empty())
+      {
+        this->Fail(name, " is ", QuantizationMessage(method));
+      }
     }
-    if (isMissing)
+    if (view == nullptr)
     {
       this->FailMissing(name);
     }
-    const TensorView& view = found->second;
-    if (!IsFloating(view.dtype))
+    if (!IsFloating(view->dtype))
     {
-      this->Fail(name,
-        ": expected F32, F16, BF16 or F64, found " + std::string(atlas::Name(view.dtype)) + ".");
+      this->Fail(name, ": expected F32, F16, BF16 or F64, found ", atlas::Name(view->dtype), ".");
     }
     this->Used.insert(name);
-    return view;
-  }
-
-  void RefuseQuantized(const std::string& name) const
-  {
-    const std::string method = QuantizationOf(this->Files.GetTensors(), name);
-    if (!method.empty())
-    {
-      this->Fail(name, " is " + QuantizationMessage(method));
-    }
+    return *view;
   }
 
   TensorView Get(const std::string& name, const Shape& shape)
@@ -274,8 +269,8 @@ private:
     const TensorView& view = this->Get(name);
     if (view.shape != shape)
     {
-      this->Fail(name, ": expected shape " + ToString(shape) + " by the configuration, found " +
-                         ToString(view.shape) + ".");
+      this->Fail(name, ": expected shape ", ToString(shape), " by the configuration, found ",
+        ToString(view.shape), ".");
     }
     return view;
   }
@@ -298,64 +293,47 @@ private:
   }
 
   /// A normalization. Its gain and shift may be folded into the next weights.
-  NormTensors GetNorm(const std::string& prefix, const NormNames& names)
+  NormTensors GetNorm(const std::string& prefix, const PairNames& names)
   {
     return this->Weights.normsAreFolded ? NormTensors() : this->GetUnfoldedNorm(prefix, names);
   }
 
-  NormTensors GetUnfoldedNorm(const std::string& prefix, const NormNames& names)
-  {
-    return this->GetUnfoldedNorm(prefix, names, this->Config.modelDimension);
-  }
-
+  /// Of d_model components, or `dimension`.
   NormTensors GetUnfoldedNorm(
-    const std::string& prefix, const NormNames& names, std::int64_t dimension)
+    const std::string& prefix, const PairNames& names, std::int64_t dimension = 0)
   {
     NormTensors norm;
     if (this->Config.norm == NormKind::None || !this->Config.normsHaveWeights)
     {
       return norm;
     }
-    const Shape shape = { dimension };
-    norm.gain = this->Get(
-      this->OldName(prefix + std::string(names.gain), "LayerNorm.weight", "LayerNorm.gamma"),
-      shape);
-    if (this->Config.norm == NormKind::LayerNorm && !names.shift.empty())
+    const Shape shape = { dimension > 0 ? dimension : this->Config.modelDimension };
+    norm.gain =
+      this->Get(this->OldName(prefix + names.weight, "LayerNorm.weight", "LayerNorm.gamma"), shape);
+    if (this->Config.norm == NormKind::LayerNorm && !names.bias.empty())
     {
-      norm.shift = this->Get(
-        this->OldName(prefix + std::string(names.shift), "LayerNorm.bias", "LayerNorm.beta"),
-        shape);
+      norm.shift =
+        this->Get(this->OldName(prefix + names.bias, "LayerNorm.bias", "LayerNorm.beta"), shape);
     }
     return norm;
   }
 
   /// A matrix with its bias. `bias` states whether the configuration has one; with TransformerLens
-  /// names it may be missing, which means 0.
-  LinearTensors GetLinear(const std::string& prefix, const LinearNames& names, std::int64_t inputs,
+  /// names it may be missing, which means 0. Names without a prefix are of heads, which are no
+  /// matrices of GPT-2's own kind.
+  LinearTensors GetLinear(const std::string& prefix, const PairNames& names, std::int64_t inputs,
     std::int64_t outputs, bool bias)
   {
-    return this->GetLinear(prefix, names, inputs, outputs, bias, this->Name.layout);
-  }
-
-  LinearTensors GetLinear(const std::string& prefix, const LinearNames& names, std::int64_t inputs,
-    std::int64_t outputs, bool bias, WeightLayout layout)
-  {
-    LinearTensors linear;
-    linear.layout = layout;
-    linear.inputs = inputs;
-    linear.outputs = outputs;
-    linear.weight = this->Get(prefix + std::string(names.weight),
-      layout == WeightLayout::OutputInput ? Shape{ outputs, inputs } : Shape{ inputs, outputs });
-    const std::string biasName = prefix + std::string(names.bias);
-    if (this->Lens)
-    {
-      linear.bias = this->GetOptional(biasName, { outputs });
-    }
-    else if (bias)
-    {
-      linear.bias = this->Get(biasName, { outputs });
-    }
-    return linear;
+    const WeightLayout layout =
+      prefix.empty() && !this->Lens ? WeightLayout::OutputInput : this->Name.layout;
+    const Shape shape =
+      layout == WeightLayout::OutputInput ? Shape{ outputs, inputs } : Shape{ inputs, outputs };
+    const std::string biasName = prefix + names.bias;
+    return { this->Get(prefix + names.weight, shape),
+      this->Lens ? this->GetOptional(biasName, { outputs })
+      : bias     ? this->Get(biasName, { outputs })
+                 : TensorView(),
+      layout, inputs, outputs };
   }
 
   void BindLayers()
@@ -390,13 +368,13 @@ private:
         this->Get(this->TokensName(), { config.vocabulary, config.EmbeddingDimension() });
       if (config.embeddingDimension > 0)
       {
-        this->Weights.embeddingIn = this->GetLinear(
-          this->Prefix, { this->Name.projectIn, {} }, config.embeddingDimension, d, false);
-        this->Weights.embeddingOut = this->GetLinear(
-          this->Prefix, { this->Name.projectOut, {} }, d, config.embeddingDimension, false);
+        this->Weights.embeddingIn =
+          this->GetLinear(this->Prefix, this->Name.projectIn, config.embeddingDimension, d, false);
+        this->Weights.embeddingOut =
+          this->GetLinear(this->Prefix, this->Name.projectOut, d, config.embeddingDimension, false);
       }
     }
-    const std::string positions = this->Prefix + std::string(this->Name.positions);
+    const std::string positions = this->Prefix + this->Name.positions;
     if (config.position == PositionKind::Sinusoidal && this->Has(positions))
     {
       this->Weights.positionEmbedding = this->Get(positions, { config.positions, d });
@@ -405,16 +383,16 @@ private:
              config.position == PositionKind::Shortformer)
     {
       const std::int64_t rows = config.positions - config.registers + config.firstPosition;
-      const auto found = this->Files.GetTensors().find(positions);
-      const bool isNested = config.input == InputKind::Images &&
-                            (found == this->Files.GetTensors().end() ||
-                              found->second.shape.size() != 2); // CLIP has no first axis
-      const std::int64_t stored = ResizesPositions(config)
-                                    ? config.classTokens + config.positionSide * config.positionSide
-                                    : rows;
+      const TensorView* found = this->Find(positions);
+      const bool isNested =
+        config.input == InputKind::Images &&
+        (found == nullptr || found->shape.size() != 2); // CLIP has no first axis
+      const bool resizes = ResizesPositions(config);
+      const std::int64_t stored =
+        resizes ? config.classTokens + config.positionSide * config.positionSide : rows;
       TensorView& view = this->Weights.positionEmbedding;
       view = this->Get(positions, isNested ? Shape{ 1, stored, d } : Shape{ stored, d });
-      if (ResizesPositions(config))
+      if (resizes)
       {
         const auto resized =
           std::make_shared<const std::vector<float>>(ResizedPositions(view, config));
@@ -425,17 +403,17 @@ private:
     else
     {
       // TransformerLens may store one even if it is not used.
-      this->Used.emplace(LensNames.positions);
+      this->Used.insert(LensNames().positions);
     }
     if (config.position == PositionKind::Relative)
     {
-      this->Weights.relativeBias = this->Get(this->Prefix + std::string(this->Name.relativeBias),
-        { config.relativeBuckets, config.heads });
+      this->Weights.relativeBias =
+        this->Get(this->Prefix + this->Name.relativeBias, { config.relativeBuckets, config.heads });
     }
     if (config.segments > 0)
     {
       this->Weights.segmentEmbedding =
-        this->Get(this->Prefix + std::string(this->Name.segments), { config.segments, d });
+        this->Get(this->Prefix + this->Name.segments, { config.segments, d });
     }
     if (config.embeddingNorm)
     {
@@ -447,9 +425,9 @@ private:
   /// tied one under the name of the unembedding alone.
   std::string TokensName()
   {
-    if (this->Name.sharedTokens.front().empty())
+    if (this->Name.sharedTokens.empty())
     {
-      const std::string name = this->Prefix + std::string(this->Name.tokens);
+      const std::string name = this->Prefix + this->Name.tokens;
       this->Used.insert(name);
       return this->Has(this->Head) && !this->Has(name) ? this->Head : name;
     }
@@ -457,9 +435,10 @@ private:
     const std::size_t end = this->Prefix.rfind('.', this->Prefix.size() - 2);
     const std::string model = end == std::string::npos ? "" : this->Prefix.substr(0, end + 1);
     std::vector<std::string> names;
-    for (const std::string_view one : this->Name.sharedTokens)
+    std::istringstream shared(this->Name.sharedTokens);
+    for (std::string one; std::getline(shared, one, ',');)
     {
-      names.push_back(model + std::string(one));
+      names.push_back(model + one);
       this->Used.insert(names.back());
     }
     // The unembedding is that of the decoder, whatever the encoder has.
@@ -470,16 +449,12 @@ private:
   }
 
   /// A convolution over three frames is a matrix on their values.
-  LinearTensors GetConvolution(const LinearNames& names, std::int64_t inputs)
+  LinearTensors GetConvolution(const PairNames& names, std::int64_t inputs)
   {
     constexpr std::int64_t width = 3;
     const std::int64_t d = this->Config.modelDimension;
-    LinearTensors linear;
-    linear.weight = this->Get(this->Prefix + std::string(names.weight), { d, inputs, width });
-    linear.bias = this->Get(this->Prefix + std::string(names.bias), { d });
-    linear.inputs = inputs * width;
-    linear.outputs = d;
-    return linear;
+    return { this->Get(this->Prefix + names.weight, { d, inputs, width }),
+      this->Get(this->Prefix + names.bias, { d }), WeightLayout::OutputInput, inputs * width, d };
   }
 
   /// A convolution whose stride equals its size is a matrix on the pixels of a patch.
@@ -493,16 +468,16 @@ private:
     {
       shape.insert(shape.begin() + 2, config.patchFrames);
     }
-    linear.weight = this->Get(this->Prefix + std::string(this->Name.patches.weight), shape);
+    linear.weight = this->Get(this->Prefix + this->Name.patches.weight, shape);
     if (config.patchBias)
     {
-      linear.bias = this->Get(this->Prefix + std::string(this->Name.patches.bias), { d });
+      linear.bias = this->Get(this->Prefix + this->Name.patches.bias, { d });
     }
     linear.inputs = config.channels * config.patchFrames * config.patchHeight * config.patchWidth;
     linear.outputs = d;
     if (config.classTokens > 0)
     {
-      const std::string token = this->Prefix + std::string(this->Name.classToken);
+      const std::string token = this->Prefix + this->Name.classToken;
       this->Weights.classToken = this->Get(token);
       if (this->Weights.classToken.Count() != ToIndex(d))
       {
@@ -512,12 +487,12 @@ private:
     if (config.classTokens > 1)
     {
       this->Weights.distillationToken =
-        this->Get(this->Prefix + std::string(this->Name.distillationToken), { 1, 1, d });
+        this->Get(this->Prefix + this->Name.distillationToken, { 1, 1, d });
     }
     if (config.registers > 0)
     {
       this->Weights.registers =
-        this->Get(this->Prefix + std::string(this->Name.registers), { 1, config.registers, d });
+        this->Get(this->Prefix + this->Name.registers, { 1, config.registers, d });
     }
   }
 
@@ -550,7 +525,7 @@ private:
     }
     if (config.sinks)
     {
-      layer.sinks = this->Get(prefix + std::string(this->Name.sinks), { config.heads });
+      layer.sinks = this->Get(prefix + this->Name.sinks, { config.heads });
     }
     if (config.normPlace == NormPlace::BeforeAndAfter)
     {
@@ -559,8 +534,8 @@ private:
     }
     if (config.layerScales)
     {
-      layer.attentionScale = this->Get(prefix + std::string(this->Name.attentionScale), { d });
-      layer.mlpScale = this->Get(prefix + std::string(this->Name.mlpScale), { d });
+      layer.attentionScale = this->Get(prefix + this->Name.attentionScale, { d });
+      layer.mlpScale = this->Get(prefix + this->Name.mlpScale, { d });
     }
     if (config.encoder != nullptr)
     {
@@ -611,7 +586,7 @@ private:
     }
     if (config.gated && this->Lens)
     {
-      this->RequireZero(prefix + std::string(this->Name.up.bias), layer.up.bias);
+      this->RequireZero(prefix + this->Name.up.bias, layer.up.bias);
     }
     layer.down = this->GetLinear(prefix, this->Name.down, hidden, d, config.mlpBias);
   }
@@ -619,7 +594,7 @@ private:
   /// Normalizations [d_head] of the queries or keys of all heads, or of each, or one of all
   /// together [heads d_head].
   std::vector<NormTensors> GetHeadNorms(
-    const std::string& prefix, const NormNames& names, std::int64_t heads)
+    const std::string& prefix, const PairNames& names, std::int64_t heads)
   {
     const std::int64_t dimension = this->Config.headDimension;
     if (this->Config.queryKeyNorm == QueryKeyNorm::OfAllHeads)
@@ -631,10 +606,9 @@ private:
       return { this->GetUnfoldedNorm(prefix, names, heads * dimension) };
     }
     std::vector<NormTensors> norms;
-    const std::size_t star = names.gain.find('*');
-    if (star == std::string_view::npos)
+    if (names.weight.find('*') == std::string::npos)
     {
-      const TensorView all = this->Get(prefix + std::string(names.gain), { heads, dimension });
+      const TensorView all = this->Get(prefix + names.weight, { heads, dimension });
       for (std::int64_t h = 0; h < heads; ++h)
       {
         norms.emplace_back().gain = RowsOf(all, h, 1);
@@ -644,9 +618,7 @@ private:
     }
     for (std::int64_t h = 0; h < heads; ++h)
     {
-      std::string gain(names.gain);
-      gain.replace(star, 1, std::to_string(h));
-      norms.push_back(this->GetUnfoldedNorm(prefix, { gain, {} }, dimension));
+      norms.push_back(this->GetUnfoldedNorm(prefix, { Numbered(names.weight, h), {} }, dimension));
     }
     return norms;
   }
@@ -669,9 +641,9 @@ private:
     if (config.sharedExpertDimension > 0)
     {
       const std::int64_t shared = config.sharedExpertDimension;
-      tensors.sharedGate = this->GetLinear(prefix, { this->Name.sharedGate, {} }, d, shared, false);
-      tensors.sharedUp = this->GetLinear(prefix, { this->Name.sharedUp, {} }, d, shared, false);
-      tensors.sharedDown = this->GetLinear(prefix, { this->Name.sharedDown, {} }, shared, d, false);
+      tensors.sharedGate = this->GetLinear(prefix, this->Name.sharedGate, d, shared, false);
+      tensors.sharedUp = this->GetLinear(prefix, this->Name.sharedUp, d, shared, false);
+      tensors.sharedDown = this->GetLinear(prefix, this->Name.sharedDown, shared, d, false);
       if (config.sharedExpertHasGate)
       {
         tensors.sharedFactor = this->GetSharedFactor(prefix);
@@ -683,58 +655,48 @@ private:
   LinearTensors GetSharedFactor(const std::string& prefix)
   {
     const std::int64_t d = this->Config.modelDimension;
-    const auto found = this->Files.GetTensors().find(prefix + std::string(this->Name.sharedFactor));
-    if (this->Gguf && found != this->Files.GetTensors().end() && found->second.shape == Shape{ d })
+    const std::string name = prefix + this->Name.sharedFactor.weight;
+    const TensorView* found = this->Find(name);
+    if (this->Gguf && found != nullptr && found->shape == Shape{ d })
     {
-      LinearTensors factor;
-      factor.weight = this->Get(found->first);
+      LinearTensors factor = { this->Get(name), {}, WeightLayout::OutputInput, d, 1 };
       factor.weight.shape = { 1, d };
-      factor.inputs = d;
-      factor.outputs = 1;
       return factor;
     }
-    return this->GetLinear(prefix, { this->Name.sharedFactor, {} }, d, 1, false);
+    return this->GetLinear(prefix, this->Name.sharedFactor, d, 1, false);
   }
 
   /// A matrix of each expert: tensors of their own; one [experts, inputs, outputs] with its biases
   /// [experts, outputs]; or, in a GGUF file, one [experts, outputs, inputs].
   std::vector<LinearTensors> GetExperts(
-    const std::string& prefix, const LinearNames& names, std::int64_t inputs, std::int64_t outputs)
+    const std::string& prefix, const PairNames& names, std::int64_t inputs, std::int64_t outputs)
   {
     const std::int64_t count = this->Config.experts;
-    const std::size_t star = names.weight.find('*');
-    if (star != std::string_view::npos)
+    std::vector<LinearTensors> experts;
+    if (names.weight.find('*') != std::string::npos)
     {
-      std::vector<LinearTensors> experts;
       for (std::int64_t e = 0; e < count; ++e)
       {
-        std::string weight(names.weight);
-        weight.replace(star, 1, std::to_string(e));
-        experts.push_back(this->GetLinear(prefix, { weight, {} }, inputs, outputs, false));
+        experts.push_back(
+          this->GetLinear(prefix, { Numbered(names.weight, e), {} }, inputs, outputs, false));
       }
       return experts;
     }
     const Shape one = this->Gguf ? Shape{ outputs, inputs } : Shape{ inputs, outputs };
-    const TensorView weight =
-      this->Get(prefix + std::string(names.weight), { count, one[0], one[1] });
-    const TensorView bias = names.bias.empty()
-                              ? TensorView()
-                              : this->Get(prefix + std::string(names.bias), { count, outputs });
-    std::vector<LinearTensors> experts;
+    const TensorView weight = this->Get(prefix + names.weight, { count, one[0], one[1] });
+    const TensorView bias =
+      names.bias.empty() ? TensorView() : this->Get(prefix + names.bias, { count, outputs });
+    const WeightLayout layout = this->Gguf ? WeightLayout::OutputInput : WeightLayout::InputOutput;
     for (std::int64_t e = 0; e < count; ++e)
     {
-      LinearTensors expert;
-      expert.layout = this->Gguf ? WeightLayout::OutputInput : WeightLayout::InputOutput;
-      expert.inputs = inputs;
-      expert.outputs = outputs;
-      expert.weight = RowsOf(weight, e, 1);
+      LinearTensors& expert =
+        experts.emplace_back(LinearTensors{ RowsOf(weight, e, 1), {}, layout, inputs, outputs });
       expert.weight.shape = one;
       if (bias.data != nullptr)
       {
         expert.bias = RowsOf(bias, e, 1);
         expert.bias.shape = { outputs };
       }
-      experts.push_back(expert);
     }
     return experts;
   }
@@ -821,23 +783,17 @@ private:
   {
     const TransformerConfig& config = this->Config;
     const std::int64_t values = config.ValueDimension();
-    layer.key.layout = WeightLayout::HeadInputOutput;
-    layer.key.weight = this->Get(
-      prefix + std::string(this->Name.key.weight), { config.heads, config.keyLatent, plain });
-    layer.key.inputs = config.keyLatent;
-    layer.key.outputs = config.heads * plain;
-    layer.key.headStep = plain;
-    layer.value.weight = this->Get(
-      prefix + std::string(this->Name.value.weight), { config.heads, values, config.keyLatent });
-    layer.value.weight.shape = { config.heads * values, config.keyLatent };
-    layer.value.inputs = config.keyLatent;
-    layer.value.outputs = config.heads * values;
-    layer.value.headStep = values;
+    const std::int64_t latent = config.keyLatent;
+    layer.key = { this->Get(prefix + this->Name.key.weight, { config.heads, latent, plain }), {},
+      WeightLayout::HeadInputOutput, latent, config.heads * plain, 0, plain };
+    layer.value = { this->Get(prefix + this->Name.value.weight, { config.heads, values, latent }),
+      {}, WeightLayout::OutputInput, latent, config.heads * values, 0, values };
+    layer.value.weight.shape = { config.heads * values, latent };
   }
 
   /// Queries, keys or values in a separate tensor.
   LinearTensors GetHeads(
-    const std::string& prefix, const LinearNames& names, std::int64_t heads, bool grouped)
+    const std::string& prefix, const PairNames& names, std::int64_t heads, bool grouped)
   {
     const TransformerConfig& config = this->Config;
     LinearTensors linear;
@@ -845,14 +801,12 @@ private:
     {
       // Keys and values that are shared by groups of heads have an underscore: attn._W_K.
       const bool shared = grouped && config.keyHeads != config.heads;
-      const auto name = [&](std::string_view end)
-      { return prefix + "attn." + (shared ? "_" : "") + std::string(end.substr(5)); };
-      linear.weight =
-        this->Get(name(names.weight), { heads, config.modelDimension, config.headDimension });
-      linear.bias = this->GetOptional(name(names.bias), { heads, config.headDimension });
-      linear.layout = WeightLayout::HeadInputOutput;
-      linear.inputs = config.modelDimension;
-      linear.outputs = heads * config.headDimension;
+      const auto name = [&](const std::string& end)
+      { return prefix + "attn." + (shared ? "_" : "") + end.substr(5); };
+      linear = { this->Get(
+                   name(names.weight), { heads, config.modelDimension, config.headDimension }),
+        this->GetOptional(name(names.bias), { heads, config.headDimension }),
+        WeightLayout::HeadInputOutput, config.modelDimension, heads * config.headDimension };
     }
     else
     {
@@ -873,22 +827,17 @@ private:
     {
       return this->GetLinear(prefix, this->Name.output, inputs, d, config.outputBias);
     }
-    LinearTensors linear;
-    linear.layout = WeightLayout::InputOutput;
-    linear.inputs = inputs;
-    linear.outputs = d;
-    linear.weight = this->Get(
-      prefix + std::string(this->Name.output.weight), { config.heads, config.headDimension, d });
-    linear.bias = this->GetOptional(prefix + std::string(this->Name.output.bias), { d });
-    return linear;
+    return { this->Get(
+               prefix + this->Name.output.weight, { config.heads, config.headDimension, d }),
+      this->GetOptional(prefix + this->Name.output.bias, { d }), WeightLayout::InputOutput, inputs,
+      d };
   }
 
   /// A separate unembedding, the token embedding if they are tied, or none.
   void BindUnembedding()
   {
     const TransformerConfig& config = this->Config;
-    const std::string& outer = this->Prefixes.second;
-    const std::string name = outer + std::string(this->Name.unembedding.weight);
+    const std::string name = this->Prefixes.second + this->Name.unembedding.weight;
     const std::int64_t d = config.EmbeddingDimension();
     LinearTensors& linear = this->Weights.unembedding;
     if (!NamesFor(config).transform.weight.empty() && !this->BindTransform())
@@ -897,9 +846,7 @@ private:
     }
     if (this->Has(name))
     {
-      const WeightLayout layout =
-        this->Lens ? WeightLayout::InputOutput : WeightLayout::OutputInput;
-      linear = this->GetLinear({}, { name, {} }, d, config.outputVocabulary, false, layout);
+      linear = this->GetLinear({}, { name, {} }, d, config.outputVocabulary, false);
     }
     else if (config.tiedUnembedding)
     {
@@ -923,7 +870,7 @@ private:
   /// BERT and its kind know the bias by two names, of which a file may have one or both.
   std::string UnembeddingBiasName()
   {
-    std::string name = this->Prefixes.second + std::string(this->Name.unembedding.bias);
+    std::string name = this->Prefixes.second + this->Name.unembedding.bias;
     const bool has = this->Has(name);
     for (const char* copy : { "cls.predictions.decoder.bias", "lm_head.decoder.bias" })
     {
@@ -939,13 +886,12 @@ private:
   /// The head that predicts masked words; false for a model without it.
   bool BindTransform()
   {
-    const LinearNames& names = this->Name.transform;
-    if (!this->Has(names.weight))
+    if (!this->Has(this->Name.transform.weight))
     {
       return false;
     }
     const std::int64_t d = this->Config.modelDimension;
-    this->Weights.logitsTransform = this->GetLinear({}, names, d, d, true);
+    this->Weights.logitsTransform = this->GetLinear({}, this->Name.transform, d, d, true);
     this->Weights.logitsNorm = this->GetNorm({}, this->Name.transformNorm);
     return true;
   }
@@ -953,9 +899,9 @@ private:
   /// The layer that a tensor belongs to, or -1.
   std::int64_t LayerOf(std::string_view name) const
   {
-    const std::string prefix = this->Prefix + std::string(this->Name.layers);
+    const std::string prefix = this->Prefix + this->Name.layers;
     std::int64_t layer = -1;
-    if (name.substr(0, prefix.size()) == prefix)
+    if (BeginsWith(name, prefix))
     {
       std::from_chars(name.data() + prefix.size(), name.data() + name.size(), layer);
     }
@@ -966,7 +912,7 @@ private:
   /// file whose names have the prefix of the base model, the others belong to heads.
   bool IsNorm(std::string_view name) const
   {
-    if (name.substr(0, this->Prefix.size()) != this->Prefix)
+    if (!BeginsWith(name, this->Prefix))
     {
       return false;
     }
@@ -979,7 +925,7 @@ private:
     std::string lower(name.substr(0, std::min(name.rfind('.'), name.size())));
     std::transform(lower.begin(), lower.end(), lower.begin(),
       [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return lower.find("norm") != std::string::npos || lower.substr(0, 3) == "ln_" ||
+    return lower.find("norm") != std::string::npos || BeginsWith(lower, "ln_") ||
            EndsWith(lower, ".ln");
   }
 
@@ -997,8 +943,7 @@ private:
   {
     if (this->LayerOf(name) >= this->Config.layers)
     {
-      this->Fail(name,
-        ": the configuration has only " + std::to_string(this->Config.layers) + " layers, from 0.");
+      this->Fail(name, ": the configuration has only ", this->Config.layers, " layers, from 0.");
     }
   }
 
@@ -1028,10 +973,10 @@ private:
       {
         if (this->IsPart(text) || (encoder != nullptr && encoder->IsPart(text)))
         {
-          this->Fail(name, ": the attention, MLPs and normalizations of " +
-                             this->Config.architecture +
-                             ", as configured, have no such tensor, and results without it would "
-                             "be wrong; expected the architecture that the model was made for.");
+          this->Fail(name, ": the attention, MLPs and normalizations of ",
+            this->Config.architecture,
+            ", as configured, have no such tensor, and results without it would "
+            "be wrong; expected the architecture that the model was made for.");
         }
         this->Weights.unused.push_back(name);
       }

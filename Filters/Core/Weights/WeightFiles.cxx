@@ -1,8 +1,8 @@
 #include "WeightFiles.h"
 
-#include "Error.h"
-#include "ShardIndex.h"
-#include "TensorFile.h"
+#include "Base/Error.h"
+#include "Files/ShardIndex.h"
+#include "Internal/TensorFile.h"
 
 #include <set>
 #include <utility>
@@ -72,8 +72,8 @@ void WeightFiles::AddFile(const std::filesystem::path& path, bool isShard)
   {
     if (!this->Views.emplace(name, view).second)
     {
-      throw ModelError(path.string() + ": tensor '" + name + "' is in " + this->FileOf(name) +
-                       " too, expected it once.");
+      throw ModelError(path.string(), ": tensor '", name, "' is in ", this->FileOf(name),
+        " too, expected it once.");
     }
     const auto shard = file.origins.find(name);
     this->Origins.emplace(name, shard == file.origins.end() ? path.string() : shard->second);

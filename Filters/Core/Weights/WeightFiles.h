@@ -1,7 +1,7 @@
 #pragma once
 
-#include "MappedFile.h"
-#include "Tensor.h"
+#include "Files/MappedFile.h"
+#include "Files/Tensor.h"
 
 #include <filesystem>
 #include <map>

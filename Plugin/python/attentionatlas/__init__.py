@@ -104,8 +104,8 @@ def update(source: Any, time: float | None = None) -> None:
 def train(task: str, **options: Any) -> Model:
     """Trains a model until its last step: a SmallModel for the task TokenPairs, else a Transformer.
 
-    task: TokenPairs, RepeatedTokens, Text, StatisticalInduction, ModularAddition, SortedList, Brackets, BeliefStates,
-    ColorPatches, MaskedText, LatticeProtein, VolumePatches or PointCloud. options: of the filters AttentionOnlyTraining
+    task: TokenPairs, RepeatedTokens, Text, StatisticalInduction, ModularAddition, BeliefStates,
+    ColorPatches, MaskedText or LatticeProtein. options: of the filters AttentionOnlyTraining
     and TransformerTraining, such as steps=500, heads=2, seed=1. The model's curves() are what was measured. Raises
     ValueError for a bad value.
     """

@@ -55,7 +55,7 @@ _MODEL_BYTES = 64 << 20
 
 
 def _check_model(model: SmallModel) -> None:
-    for name, found, (least, most) in (("heads", model.heads, _HEADS), ("tokens", model.tokens, _TOKENS)):
+    for name, found, (least, most) in (("heads", model.head_count, _HEADS), ("tokens", model.token_count, _TOKENS)):
         if not least <= found <= most:
             raise ValueError(f"{model.name}: expected a model with {least} to {most} {name}, found {found}.")
     if model.pair_points()[1] is None:
@@ -92,7 +92,7 @@ class _Scenes:
             "sentence": (web.sentence(recording, **words), sentence.lines(recording, **words, width_mm=120)),
         }
         with Transformer(transformer) as model:
-            if model.layers > 1:
+            if model.layer_count > 1:
                 graph = circuits.composition(model, kind="K", width_mm=150)
                 self.made["composition"] = (web.composition(model), graph)
         self.pictures = {name: _picture(figure, scratch) for name, (_, figure) in self.made.items()}
@@ -253,7 +253,7 @@ class _Article:
     @staticmethod
     def _alone(model: SmallModel) -> dict[str, str]:
         """What each head predicts without the others, and what at least one of them does."""
-        heads = range(model.heads)
+        heads = range(model.head_count)
         weights = [[float(other == head) for other in heads] for head in heads]
         pairs = [model.pair_points(HeadWeights=chosen)[0] for chosen in weights]
         correct = numpy.array([data.point_array(points, "Correct") for points in pairs], bool)

@@ -127,25 +127,25 @@ def composition(model: Transformer, page: Page, kind: str = "K", top: int = 60, 
     score = pairs["Corrected"][order]
     low, high = (score.min(), score.max()) if len(score) else (0, 1)
     share = (score - low) / ((high - low) or 1)
-    height = min(1.2, 0.3 + 0.06 * model.layers) * page.width_mm
+    height = min(1.2, 0.3 + 0.06 * model.layer_count) * page.width_mm
     figure, (axes,) = page.panels(1, square=False, height_mm=height)
     axes.set_title(f"{kind}-composition: {KINDS[kind]} of later heads that read what earlier ones write")
     lines = LineCollection(ends, linewidths=0.4 + 2.1 * share, zorder=1)
     if len(score):
         lines.set(cmap=BLUES, array=score, clim=(min(0, low), high), alpha=0.25 + 0.7 * share)
         axes.add_collection(lines)
-    heads, layers = numpy.meshgrid(range(model.heads), range(model.layers))
+    heads, layers = numpy.meshgrid(range(model.head_count), range(model.layer_count))
     axes.scatter(heads, layers, s=9, color=foreground(), linewidths=0, zorder=2)
     used = {tuple(end) for line in ends.astype(int).tolist() for end in line}
     for head, layer in used:
         # Below layer 0 and above the last one there are no lines.
-        place = {0: ((0, -4), "center", "top"), model.layers - 1: ((0, 3), "center", "bottom")}
+        place = {0: ((0, -4), "center", "top"), model.layer_count - 1: ((0, 3), "center", "bottom")}
         offset, across, up = place.get(layer, ((2.5, 2), "left", "bottom"))
         axes.annotate(f"{layer}.{head}", (head, layer), offset, textcoords="offset points", size="small",
                       horizontalalignment=across, verticalalignment=up)
-    axes.set(xlabel="Head", ylabel="Layer", xlim=(-0.5, model.heads - 0.3), ylim=(-0.4, model.layers - 0.6))
-    axes.set_xticks(range(0, model.heads, max(1, model.heads // 16)))
-    axes.set_yticks(range(0, model.layers, max(1, model.layers // 16)))
+    axes.set(xlabel="Head", ylabel="Layer", xlim=(-0.5, model.head_count - 0.3), ylim=(-0.4, model.layer_count - 0.6))
+    axes.set_xticks(range(0, model.head_count, max(1, model.head_count // 16)))
+    axes.set_yticks(range(0, model.layer_count, max(1, model.layer_count // 16)))
     if len(score):
         least, most = lines.get_clim()
         ticks = numpy.linspace(least, most, 5)
@@ -159,13 +159,13 @@ def copying(model: Transformer, page: Page, circuit: str = "OV", full: bool = Fa
     moduli, from -1 to 1; or, of the QK circuit, which attend to what is like the query. full: over the vocabulary.
     """
     table = model.columns("HeadSpectra", circuit=circuit, full=full)
-    values = numpy.full((model.layers, model.heads), numpy.nan)
+    values = numpy.full((model.layer_count, model.head_count), numpy.nan)
     values[table["Layer"], table["Head"]] = table["Copying"]
     figure, (axes,) = page.panels(1)
     what = "copies" if circuit == "OV" else "matches"
     axes.set_title(f"How much the {circuit} circuit of each head {what}" + (", over the vocabulary" if full else ""))
     shown = show_matrix(axes, values, page.pixels(1), cmap=SIGNED, vmin=-1, vmax=1)
-    label_heads(axes, *({number: number for number in range(count)} for count in (model.heads, model.layers)))
+    label_heads(axes, *({number: number for number in range(count)} for count in (model.head_count, model.layer_count)))
     color_bar(figure, axes, shown, "\u03a3 Re \u03bb / \u03a3 |\u03bb|", numpy.linspace(-1, 1, 5))
     return page.fit(figure)
 
@@ -174,12 +174,12 @@ def copying(model: Transformer, page: Page, circuit: str = "OV", full: bool = Fa
 def spectra(model: Transformer, page: Page, layer: int = 0, circuit: str = "OV", full: bool = False) -> Any:
     """The eigenvalues of a circuit of all heads of a layer, in the complex plane; the circle has the largest
     modulus."""
-    check("layer", layer, 0, model.layers - 1)
+    check("layer", layer, 0, model.layer_count - 1)
     table = model.columns("HeadSpectra", circuit=circuit, full=full, layer=layer)
     names = [name for name in table if name.startswith("Eigenvalue ")]
-    columns = min(6, model.heads)
+    columns = min(6, model.head_count)
     title = f"Layer {layer}: eigenvalues of the {circuit} circuits" + (" over the vocabulary" if full else "")
-    figure, panels = page.panels(model.heads, columns, title)
+    figure, panels = page.panels(model.head_count, columns, title)
     for row, axes in enumerate(panels):
         values = numpy.array([table[name][row] for name in names])
         most = 1.1 * (numpy.hypot(*values.T).max() or 1)

@@ -222,7 +222,7 @@ def heads_by_layer(
 
 def _histograms(recording: Recording, page: Page, name: str, label: str) -> Any:
     table = updates(recording, 1)
-    layers = recording.layers
+    layers = recording.layer_numbers
     columns = page.columns(len(layers))
     title = f"{label}: a row per head"
     height = 34 * -(-len(layers) // columns) + 14
@@ -257,15 +257,15 @@ def orientations(recording: Recording, page: Page) -> Any:
 
 def _layer_colors(recording: Recording) -> Any:
     """A color for each layer, from dark blue to orange."""
-    return ListedColormap(matplotlib.cm.plasma(numpy.linspace(0, 0.82, len(recording.layers))))
+    return ListedColormap(matplotlib.cm.plasma(numpy.linspace(0, 0.82, len(recording.layer_numbers))))
 
 
 def _layer_bar(figure: Any, axes: Any, recording: Recording) -> None:
-    count = len(recording.layers)
+    count = len(recording.layer_numbers)
     norm = BoundaryNorm(numpy.arange(count + 1) - 0.5, count)
     step = -(-count // 16)
     places = range(0, count, step)
-    labels = [recording.layers[place] for place in places]
+    labels = [recording.layer_numbers[place] for place in places]
     color_bar(figure, axes, ScalarMappable(norm, _layer_colors(recording)), "Layer", places, labels)
 
 
@@ -275,7 +275,7 @@ def orientation_and_magnitude(recording: Recording, page: Page) -> Any:
     table = updates(recording)
     figure, (axes,) = page.panels(1, square=False, height_mm=min(120, 0.7 * page.width_mm))
     order = numpy.random.default_rng(0).permutation(len(table["Layer"]))  # hides no layer
-    colors = _layer_colors(recording)(numpy.searchsorted(recording.layers, table["Layer"][order]))
+    colors = _layer_colors(recording)(numpy.searchsorted(recording.layer_numbers, table["Layer"][order]))
     axes.scatter(
         table["Orientation"][order], table["Magnitude"][order], s=3, c=colors, linewidths=0, alpha=0.7,
         rasterized=len(order) > _VECTORS,
@@ -296,7 +296,7 @@ def position_and_magnitude(recording: Recording, page: Page) -> Any:
         table["Position"], table["Magnitude"], s=2, color=GREY, alpha=0.35, linewidths=0, zorder=1,
         rasterized=len(table["Position"]) > _VECTORS,
     )
-    for layer, color in zip(recording.layers, _layer_colors(recording).colors):
+    for layer, color in zip(recording.layer_numbers, _layer_colors(recording).colors):
         rows = means["Layer"] == layer
         axes.plot(means["Position"][rows], means["Magnitude"][rows], color=color, zorder=2)
     axes.set(title="Magnitude by position: all heads, and the means of layers", xlabel="Position", ylim=(0, None))

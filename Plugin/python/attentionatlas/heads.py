@@ -55,7 +55,7 @@ def labels(recording: Recording, sequence: Sequence) -> list[str]:
 def _title(recording: Recording, layer: int, head: Head, quantity: str) -> str:
     name = _NAMES.get(quantity, quantity).lower()
     if quantity == "Rollout":
-        return f"Layers {recording.layers[0]} to {layer}: {name}"
+        return f"Layers {recording.layer_numbers[0]} to {layer}: {name}"
     return f"Layer {layer}, {head_name(head)}: {name}"
 
 
@@ -112,9 +112,9 @@ def weights(
 def layer_weights(recording: Recording, page: Page, layer: int | None = None, sequence: Sequence = 0) -> Any:
     """The attention weights of each head of a layer, the first one by default."""
     layer, _, _ = recording.place(layer, 0, sequence)
-    title = f"Layer {layer}: weights of its {recording.heads} heads"
-    figure, axes = page.panels(recording.heads, title=title)
-    columns = page.columns(recording.heads)
+    title = f"Layer {layer}: weights of its {recording.head_count} heads"
+    figure, axes = page.panels(recording.head_count, title=title)
+    columns = page.columns(recording.head_count)
     for head, panel in enumerate(axes):
         matrix = recording.attention(layer, head, sequence)
         shown = show_matrix(panel, matrix, page.pixels(columns), cmap=WEIGHTS, vmin=0, vmax=1)
@@ -125,7 +125,7 @@ def layer_weights(recording: Recording, page: Page, layer: int | None = None, se
 
 def _mosaic(recording: Recording, pixels: int, sequence: Sequence) -> Any:
     """The weights of all heads as one matrix, a row of tiles per layer, with narrow gaps; long ones are pooled."""
-    side = max(24, math.ceil(pixels / recording.heads))
+    side = max(24, math.ceil(pixels / recording.head_count))
     gap = side // 24
     tiles = (map(lambda tile: enlarged(tile, side), row) for row in recording.panels(side, sequence))
     return numpy.block([[numpy.pad(tile, gap, constant_values=numpy.nan) for tile in row] for row in tiles])
@@ -135,12 +135,12 @@ def _mosaic(recording: Recording, pixels: int, sequence: Sequence) -> Any:
 def all_heads(recording: Recording, page: Page, sequence: Sequence = 0) -> Any:
     """The attention weights of every layer (rows) and head (columns)."""
     mosaic = _mosaic(recording, page.pixels(1), sequence)
-    side = mosaic.shape[1] / recording.heads
+    side = mosaic.shape[1] / recording.head_count
     figure, (axes,) = page.panels(1)
-    axes.set_title(f"Weights of {len(recording.layers)} layers \u00d7 {recording.heads} heads")
+    axes.set_title(f"Weights of {len(recording.layer_numbers)} layers \u00d7 {recording.head_count} heads")
     shown = show_matrix(axes, mosaic, page.pixels(1), cmap=WEIGHTS, vmin=0, vmax=1)
-    columns = {head: (head + 0.5) * side - 0.5 for head in range(recording.heads)}
-    label_heads(axes, columns, {layer: (row + 0.5) * side - 0.5 for row, layer in enumerate(recording.layers)})
+    columns = {head: (head + 0.5) * side - 0.5 for head in range(recording.head_count)}
+    label_heads(axes, columns, {layer: (row + 0.5) * side - 0.5 for row, layer in enumerate(recording.layer_numbers)})
     color_bar(figure, axes, shown, "Weights", SHARES)
     return page.fit(figure)
 
@@ -158,8 +158,8 @@ def head_scores(recording: Recording, page: Page) -> Any:
     for panel, (name, matrix) in zip(axes, columns.items()):
         shown = show_matrix(panel, matrix, page.pixels(across), cmap=WEIGHTS, vmin=0, vmax=1)
         step = max(1, math.ceil(max(matrix.shape) / 12))
-        rows = {layer: row for row, layer in enumerate(recording.layers) if row % step == 0}
-        label_heads(panel, {head: head for head in range(0, recording.heads, step)}, rows)
+        rows = {layer: row for row, layer in enumerate(recording.layer_numbers) if row % step == 0}
+        label_heads(panel, {head: head for head in range(0, recording.head_count, step)}, rows)
         panel.set_title(name)
     color_bar(figure, axes, shown, "Score", SHARES)
     return page.fit(figure)

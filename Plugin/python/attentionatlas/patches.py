@@ -227,23 +227,23 @@ def all_heads(
     view = _View(recording, sequence, Patch=list(patch), Direction=direction, Quantity=quantity, **chosen)
     figure, (axes,) = page.panels(1)
     step, pixels = 1.08, None
-    for row, layer in enumerate(recording.layers):
-        for head in range(recording.heads):
+    for row, layer in enumerate(recording.layer_numbers):
+        for head in range(recording.head_count):
             view.proxy.Layer, view.proxy.Head = layer, head
             heat = view.read().heat()
             pixels = view.picture() if pixels is None else pixels
             extent = (head * step, head * step + 1, row * step + 1, row * step)
             largest = max(float(numpy.nanmax(heat)), 1e-30)
             axes.imshow(view.mixed(pixels, largest, opacity), extent=extent, interpolation="nearest")
-    axes.set(xlim=(-0.04, recording.heads * step), ylim=(len(recording.layers) * step, -0.04))
+    axes.set(xlim=(-0.04, recording.head_count * step), ylim=(len(recording.layer_numbers) * step, -0.04))
     axes.set_aspect(view.tall * heat.shape[0] / heat.shape[1])
     title = _title(view, patch, direction, quantity).split(": ")[1]
     axes.set_title(title[0].upper() + title[1:] + ", by layer and head")
     for spine in axes.spines.values():
         spine.set_visible(False)
     label_heads(
-        axes, {head: head * step + 0.5 for head in range(recording.heads)},
-        {layer: row * step + 0.5 for row, layer in enumerate(recording.layers)},
+        axes, {head: head * step + 0.5 for head in range(recording.head_count)},
+        {layer: row * step + 0.5 for row, layer in enumerate(recording.layer_numbers)},
     )
     name = "Share of the head\u2019s largest weight"
     color_bar(figure, axes, ramp(_HEAT), name, [0, 0.5, 1], shrink=0.5)

@@ -103,7 +103,7 @@ def scatter(
 ) -> Any:
     """All heads by two of their statistics, a point each with its layer and head.
 
-    x, y, size, color: columns of Corpus.heads(). Without color, points have that of their group, one of `clusters`, by
+    x, y, size, color: columns of Corpus.head_table(). Without color, points have that of their group, one of `clusters`, by
     Statistics or Agreement. Names that find no place are left out.
     """
     columns = _columns(corpus)
@@ -219,7 +219,7 @@ def contexts(
     corpus: Corpus, page: Page, layer: int | None = None, head: int = 0, measure: str = "Attention", top: int = 10,
     around: int = 24,
 ) -> Any:
-    """The texts that excite a head most, one in each line, with the query on green and the key on pink.
+    """The strongest contexts of a head, one in each line, with the query on green and the key on pink.
 
     measure: Score, Attention, WrittenNorm or NextTokenEffect. top: the number of texts, 1 to 50. around: tokens on either
     side of query and key, as far as the line has room.

@@ -176,7 +176,7 @@ def _begin(
     """The heads of a recording, first the one that is asked for, or else that with most to see; and why it is that."""
     if layer is None and head is None:
         return recording.striking_heads(sequence)
-    places = [(of, number) for of in recording.layers for number in range(recording.heads)]
+    places = [(of, number) for of in recording.layer_numbers for number in range(recording.head_count)]
     layer, head, _ = recording.place(layer, 0 if head is None else head, sequence)
     return [(layer, head), *(place for place in places if place != (layer, head))], ""
 
@@ -323,7 +323,7 @@ def scatter(
 ) -> Scene:
     """All heads by two of their statistics over a text, in the colors of their clusters; each has all of them as data.
 
-    x, y: columns of Corpus.heads(). clusters, by: as Corpus.clusters.
+    x, y: columns of Corpus.head_table(). clusters, by: as Corpus.clusters.
     """
     with Corpus.opened(corpus) as opened, _opened_view(flat=True) as view:
         made = opened.made("HeadScatter", x_column=x, y_column=y, clusters=clusters, cluster_by=by)
@@ -352,7 +352,7 @@ def contexts(
     corpus: Corpus | PathLike, layer: int | None = None, head: int = 0, measure: str = "Attention", top: int = 10,
     all_heads: bool = False,
 ) -> Scene:
-    """The texts that excite a head most, with the query on green and the key on pink; and tables of its tokens and of
+    """The strongest contexts of a head, with the query on green and the key on pink; and tables of its tokens and of
     the parts of its scores.
 
     layer: the first that was measured by default. measure, top: as Corpus.contexts. all_heads: whether the page has all

@@ -1,10 +1,10 @@
-#include "AttentionFocus.h"
+#include "Analysis/AttentionFocus.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "FocusOracle.h"
 #include "PicturedRecording.h"
-#include "RecordingFile.h"
+#include "Recording/RecordingFile.h"
 #include "VariantOracle.h"
 
 #include <cmath>
@@ -19,8 +19,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 
 namespace
 {
@@ -72,67 +71,85 @@ Recording Stored(const std::vector<std::vector<float>>& rows)
   return recording;
 }
 
-class FocusOfModel : public OfFocus
+/// The measures of query i by their definition, from its weights, of which `keys` may be other than
+/// 0: their sum is less than 1 beside a sink.
+void ExpectFocus(
+  const QueryFocus& found, std::size_t i, const std::vector<double>& weights, std::int64_t keys)
 {
-protected:
-  /// A measure of all queries [L, B, H, T].
-  std::vector<double> Found(FocusMeasure measure) const
+  constexpr double tolerance = 2e-5;
+  std::vector<double> sorted = weights;
+  std::sort(sorted.rbegin(), sorted.rend());
+  double entropy = 0;
+  double sum = 0;
+  for (const double weight : weights)
   {
-    std::vector<double> found;
-    this->Oracle.ForHeads(
-      [&](std::int64_t layer, std::int64_t sequence, std::int64_t head)
-      {
-        for (const QueryFocus& focus : Measure(this->Oracle.GetRecording(), sequence, layer, head))
-        {
-          found.push_back(FocusValue(focus, measure, 0.3));
-        }
-      });
-    return found;
+    entropy -= weight > 0 ? weight * std::log(weight) : 0;
+    sum += weight;
   }
-};
+  const auto count = static_cast<double>(keys);
+  EXPECT_EQ(found.query, static_cast<std::int32_t>(i));
+  EXPECT_NEAR(found.selfWeight, weights[i], tolerance);
+  EXPECT_NEAR(found.firstWeight, weights[0], tolerance);
+  EXPECT_NEAR(found.strongestWeight, sorted[0], tolerance);
+  EXPECT_NEAR(weights[found.strongest], sorted[0], tolerance);
+  EXPECT_NEAR(found.concentration, sorted[0] - (keys > 1 ? sorted[1] : 0), 2 * tolerance);
+  EXPECT_NEAR(
+    found.entropy, keys > 1 ? (entropy / sum + std::log(sum)) / std::log(count) : 0, 1e-4);
+}
 
-TEST_P(FocusOfModel, EqualsTheOracle)
+/// Compares the measures of all queries, by layer, sequence and head, with those that
+/// `valuesOf(name)` returns.
+template<class ValuesOf>
+void ExpectMeasures(const Recording& recording, const ValuesOf& valuesOf)
 {
   for (const auto& [name, measure] : Measures())
   {
-    ExpectClose(name, this->Found(measure), this->Oracle.Values(name), FocusTolerance);
+    std::vector<double> found;
+    for (const RecordedLayer& layer : recording.layers)
+    {
+      for (std::int64_t sequence = 0; sequence < recording.SequenceCount(); ++sequence)
+      {
+        for (std::size_t head = 0; head < layer.heads.size(); ++head)
+        {
+          for (const QueryFocus& focus :
+            Measure(recording, sequence, layer.index, static_cast<std::int64_t>(head)))
+          {
+            found.push_back(FocusValue(focus, measure, 0.3));
+          }
+        }
+      }
+    }
+    ExpectClose(name, found, valuesOf(name), FocusTolerance);
   }
 }
 
-/// The same from the attention itself.
-TEST_P(FocusOfModel, SplitsTheFirstScoreAndKnowsTheEntropy)
+using FocusOfModel = OfFocus;
+
+TEST_P(FocusOfModel, EqualsTheOracle)
+{
+  ExpectMeasures(this->Oracle.GetRecording(),
+    [&](const std::string& name) { return this->Oracle.Values(name); });
+}
+
+/// The score of the first key is the product of a cosine and two lengths.
+TEST_P(FocusOfModel, SplitsTheFirstScore)
 {
   const Recording& recording = this->Oracle.GetRecording();
   this->Oracle.ForHeads(
     [&](std::int64_t layer, std::int64_t sequence, std::int64_t head)
     {
+      const RecordedHead& recorded = FindHead(recording, layer, head);
+      const std::int64_t first = recording.sequenceOffsets[sequence];
       const std::vector<QueryFocus> focus = Measure(recording, sequence, layer, head);
-      const std::int64_t length = recording.SequenceLength(sequence);
-      std::vector<float> weights(length * length);
-      std::vector<float> content(weights.size());
-      EvaluateAttention(
-        recording, sequence, layer, head, AttentionQuantity::Weights, 0, length, weights.data());
-      EvaluateAttention(
-        recording, sequence, layer, head, AttentionQuantity::Content, 0, length, content.data());
-      const double scale = FindLayer(recording, layer).scoreScale;
-      for (std::int64_t i = 0; i < length; ++i)
+      for (std::size_t i = 0; i < focus.size(); ++i)
       {
-        const QueryFocus& found = focus[i];
-        double entropy = 0;
-        for (std::int64_t j = 0; j <= i; ++j)
-        {
-          const double a = weights[i * length + j];
-          entropy -= a > 0 ? a * std::log(a) : 0;
-        }
-        const double share = i > 0 ? entropy / std::log(static_cast<double>(i + 1)) : 0;
-        EXPECT_NEAR(found.entropy, share, 1e-5);
-        const double product = static_cast<double>(found.firstCosine) *
-                               static_cast<double>(found.queryNorm) *
-                               static_cast<double>(found.firstKeyNorm);
-        const double score = content[i * length];
-        EXPECT_NEAR(scale * product, score, 1e-5 * std::max(1., std::abs(score)));
-        const std::size_t at = i * length + found.strongest;
-        EXPECT_NEAR(found.strongestWeight, weights[at], 1e-6);
+        const float* query = recorded.query.Row(first + static_cast<std::int64_t>(i));
+        const double product =
+          std::inner_product(query, query + recorded.query.columns, recorded.key.Row(first), 0.);
+        const double found = static_cast<double>(focus[i].firstCosine) *
+                             static_cast<double>(focus[i].queryNorm) *
+                             static_cast<double>(focus[i].firstKeyNorm);
+        EXPECT_NEAR(found, product, 1e-5 * std::max(1., std::abs(product)));
       }
     });
 }
@@ -148,26 +165,8 @@ TEST(AttentionFocus, OfTheRealGpt2EqualsTheOracle)
   {
     const Recording recording =
       ReadRecording(folder / "gpt2" / (prompt + ".safetensors")).recording;
-    std::map<FocusMeasure, std::vector<double>> found;
-    for (const RecordedLayer& layer : recording.layers)
-    {
-      for (std::size_t h = 0; h < layer.heads.size(); ++h)
-      {
-        for (const QueryFocus& focus :
-          Measure(recording, 0, layer.index, static_cast<std::int64_t>(h)))
-        {
-          for (const auto& [name, measure] : Measures())
-          {
-            found[measure].push_back(FocusValue(focus, measure, 0.3));
-          }
-        }
-      }
-    }
-    for (const auto& [name, measure] : Measures())
-    {
-      ExpectClose(prompt + name, found[measure],
-        expected.GetTensors().at(prompt + "." + name).ToDouble(), FocusTolerance);
-    }
+    ExpectMeasures(recording, [&](const std::string& name)
+      { return expected.GetTensors().at(prompt + "." + name).ToDouble(); });
   }
 }
 
@@ -200,26 +199,11 @@ TEST_P(FocusOfVariant, EqualsTheOriginalAttention)
       const std::vector<QueryFocus> focus = Measure(recording, 0, layer.index, 1);
       for (std::size_t i = 0; i < length; ++i)
       {
-        const double* row = all.data() + (length + i) * length; // of head 1
-        const double* strongest = std::max_element(row, row + length);
-        std::vector<double> sorted(row, row + length);
-        std::sort(sorted.begin(), sorted.end(), std::greater<>());
-        double entropy = 0;
-        double sum = 0;
-        for (std::size_t j = 0; j < length; ++j)
-        {
-          entropy -= row[j] > 0 ? row[j] * std::log(row[j]) : 0;
-          sum += row[j];
-        }
+        const auto row =
+          all.begin() + static_cast<std::ptrdiff_t>((length + i) * length); // of head 1
         const KeyRange keys = AllowedKeys(recording, 0, layer.index, static_cast<std::int64_t>(i));
-        const auto count = static_cast<double>(keys.end - keys.begin);
-        EXPECT_NEAR(focus[i].selfWeight, row[i], 2e-5);
-        EXPECT_NEAR(focus[i].firstWeight, row[0], 2e-5);
-        EXPECT_NEAR(focus[i].strongestWeight, *strongest, 2e-5);
-        EXPECT_NEAR(row[focus[i].strongest], *strongest, 2e-5);
-        EXPECT_NEAR(focus[i].concentration, sorted[0] - sorted[1], 4e-5);
-        EXPECT_NEAR(focus[i].entropy,
-          count > 1 ? (entropy / sum + std::log(sum)) / std::log(count) : 0, 1e-4);
+        ExpectFocus(
+          focus[i], i, { row, row + static_cast<std::ptrdiff_t>(length) }, keys.end - keys.begin);
       }
     }
   }
@@ -257,44 +241,22 @@ TEST(AttentionFocus, OfWindowsOfPatches)
   };
   SharedMatrix scores = SharedMatrix::Zero(Count, Count);
   SharedMatrix weights = SharedMatrix::Zero(Count, Count);
-  std::vector<QueryFocus> expected(Count);
+  std::vector<std::int64_t> keys(Count);
   for (std::int64_t i = 0; i < Count; ++i)
   {
     double sum = 0;
-    double keys = 0;
     for (std::int64_t j = 0; j < Count; ++j)
     {
       const bool isThere = windowOf(i) == windowOf(j);
       sum += isThere ? std::exp(scoreOf(i, j)) : 0;
-      keys += isThere ? 1 : 0;
+      keys[i] += isThere ? 1 : 0;
       scores.Row(i)[j] = static_cast<float>(isThere ? scoreOf(i, j) : 1000);
     }
-    QueryFocus& focus = expected[i];
-    focus.strongestWeight = -1;
-    double second = 0;
-    double entropy = 0;
     for (std::int64_t j = 0; j < Count; ++j)
     {
-      const double weight = windowOf(i) == windowOf(j) ? std::exp(scoreOf(i, j)) / sum : 0;
-      weights.Row(i)[j] = static_cast<float>(weight);
-      entropy -= weight > 0 ? weight * std::log(weight) : 0;
-      if (weight > static_cast<double>(focus.strongestWeight))
-      {
-        second = std::max<double>(focus.strongestWeight, 0);
-        focus.strongest = static_cast<std::int32_t>(j);
-        focus.strongestWeight = static_cast<float>(weight);
-        focus.strongestScore = static_cast<float>(scoreOf(i, j));
-      }
-      else
-      {
-        second = std::max(second, weight);
-      }
+      weights.Row(i)[j] =
+        static_cast<float>(windowOf(i) == windowOf(j) ? std::exp(scoreOf(i, j)) / sum : 0);
     }
-    focus.selfWeight = weights.Row(i)[i];
-    focus.firstWeight = weights.Row(i)[0];
-    focus.concentration =
-      static_cast<float>(static_cast<double>(focus.strongestWeight) - (keys > 1 ? second : 0));
-    focus.entropy = static_cast<float>(keys > 1 ? entropy / std::log(keys) : 0);
   }
   for (const std::string source : { "queries and keys", "scores", "weights" })
   {
@@ -311,15 +273,9 @@ TEST(AttentionFocus, OfWindowsOfPatches)
     const std::vector<QueryFocus> found = Measure(recording, 0, 0, 0);
     for (std::int64_t i = 0; i < Count; ++i)
     {
-      const QueryFocus& focus = expected[i];
-      EXPECT_EQ(found[i].query, i);
-      EXPECT_EQ(found[i].strongest, focus.strongest);
-      EXPECT_NEAR(found[i].strongestWeight, focus.strongestWeight, 1e-6);
-      EXPECT_NEAR(found[i].strongestScore, source == "weights" ? 0 : focus.strongestScore, 1e-5);
-      EXPECT_NEAR(found[i].selfWeight, focus.selfWeight, 1e-6);
-      EXPECT_NEAR(found[i].firstWeight, focus.firstWeight, 1e-6);
-      EXPECT_NEAR(found[i].concentration, focus.concentration, 1e-6);
-      EXPECT_NEAR(found[i].entropy, focus.entropy, 1e-5);
+      ExpectFocus(found[i], i, { weights.Row(i), weights.Row(i) + Count }, keys[i]);
+      const double score = source == "weights" ? 0 : scoreOf(i, found[i].strongest);
+      EXPECT_NEAR(found[i].strongestScore, score, 1e-5);
     }
   }
 }

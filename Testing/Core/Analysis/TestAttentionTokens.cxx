@@ -1,13 +1,15 @@
-#include "AttentionTokens.h"
+#include "Analysis/AttentionTokens.h"
 
-#include "Error.h"
+#include "Analysis/TokenCounts.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "OracleFile.h"
-#include "TokenCounts.h"
+#include "TestName.h"
 #include "TransformerOracle.h"
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -15,8 +17,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::AllOf;
-using testing::HasSubstr;
+using namespace testing;
 
 namespace
 {
@@ -42,13 +43,8 @@ const std::vector<Vector>& Vectors()
   return vectors;
 }
 
-/// A model, a reading and its name in the oracle.
-struct Case
-{
-  std::string model;
-  TokenReading reading;
-  std::string combination;
-};
+/// A model, and a reading by its name in the oracle.
+using Case = std::tuple<std::string, std::string>;
 
 Transformer ReadModel(const std::string& name)
 {
@@ -71,13 +67,12 @@ class OfTokens : public testing::TestWithParam<Case>
 public:
   static std::string Name(const testing::TestParamInfo<Case>& info)
   {
-    return info.param.model == "gpt2" ? "gpt2_" + info.param.combination
-                                      : "attn_only_" + info.param.combination;
+    return TestName(std::get<0>(info.param) + "_" + std::get<1>(info.param));
   }
 
 protected:
-  OracleFile Expected{ "analysis/" + GetParam().model + ".tokens.safetensors" };
-  Transformer Model = ReadModel(GetParam().model);
+  OracleFile Expected{ "analysis/" + std::get<0>(GetParam()) + ".tokens.safetensors" };
+  Transformer Model = ReadModel(std::get<0>(GetParam()));
   std::vector<std::int64_t> Ids = this->Expected.Integers("input_ids");
   std::int64_t Length = this->Expected.Tensors().at("input_ids").shape[1];
   Recording Recorded = Record(this->Model, this->Input());
@@ -85,7 +80,7 @@ protected:
 
   std::string Prefix(const std::string& vector) const
   {
-    return "tokens." + GetParam().combination + "." + vector + ".";
+    return "tokens." + std::get<1>(GetParam()) + "." + vector + ".";
   }
   std::vector<std::int64_t> Integers(const std::string& name) const
   {
@@ -105,7 +100,10 @@ protected:
   AttentionTokenOptions Options() const
   {
     AttentionTokenOptions options;
-    options.reading = GetParam().reading;
+    options.reading = std::map<std::string, TokenReading>{
+      { "plain", TokenReading::Plain }, { "refactored", TokenReading::Refactored },
+      { "code", TokenReading::PublishedCode }
+    }.at(std::get<1>(GetParam()));
     options.top = 10;
     options.vectors.clear();
     for (const Vector& vector : Vectors())
@@ -203,62 +201,42 @@ TEST_P(OfTokens, CountsAreExpected)
   for (const HeadVector vector : this->Options().vectors)
   {
     const std::string& name = Vectors()[static_cast<std::size_t>(vector)].name;
+    SCOPED_TRACE(name);
+    const auto expected = [&](const char* quantity)
+    { return this->Integers(this->Prefix(name) + quantity); };
     std::vector<std::int64_t> count(8 * vocabulary);
     std::vector<std::int64_t> positions(count.size());
     std::vector<std::int64_t> ranks(count.size());
+    std::vector<std::vector<std::int32_t>> ofHead(LayerCount * HeadCount);
     for (const TokenCount& token : counts)
     {
       if (token.vector == vector)
       {
-        const std::size_t place = (token.layer * HeadCount + token.head) * vocabulary + token.id;
+        const std::size_t head = token.layer * HeadCount + token.head;
+        const std::size_t place = head * vocabulary + token.id;
         count[place] = token.count;
         positions[place] = token.positions;
         ranks[place] = token.rank;
+        ofHead[head].push_back(token.id);
       }
     }
-    EXPECT_EQ(count, this->Integers(this->Prefix(name) + "count")) << name;
-    EXPECT_EQ(ranks, this->Integers(this->Prefix(name) + "rank")) << name;
-    const std::string positionsName = this->Prefix(name) + "count_positions";
-    if (this->Expected.Has(positionsName))
+    EXPECT_EQ(count, expected("count"));
+    EXPECT_EQ(ranks, expected("rank"));
+    if (this->Expected.Has(this->Prefix(name) + "count_positions"))
     {
-      EXPECT_EQ(positions, this->Integers(positionsName)) << name;
+      EXPECT_EQ(positions, expected("count_positions"));
     }
-  }
-}
-
-TEST_P(OfTokens, UniqueTokensAreExpected)
-{
-  const std::vector<UniqueCount> unique = CountUnique(CountTokens(this->Found));
-  for (const HeadVector vector : this->Options().vectors)
-  {
-    const std::string& name = Vectors()[static_cast<std::size_t>(vector)].name;
-    std::vector<std::int64_t> ofHeads;
+    std::vector<std::int64_t> unique;
     std::vector<std::int64_t> ofLayers;
-    for (const UniqueCount& count : unique)
+    for (const UniqueCount& one : CountUnique(counts))
     {
-      if (count.vector == vector)
+      if (one.vector == vector)
       {
-        (count.head < 0 ? ofLayers : ofHeads).push_back(count.unique);
+        (one.head < 0 ? ofLayers : unique).push_back(one.unique);
       }
     }
-    EXPECT_EQ(ofHeads, this->Integers(this->Prefix(name) + "unique")) << name;
-    EXPECT_EQ(ofLayers, this->Integers(this->Prefix(name) + "unique_layer")) << name;
-  }
-}
-
-TEST_P(OfTokens, SharedTokensAreExpected)
-{
-  for (const HeadVector vector : this->Options().vectors)
-  {
-    const std::string& name = Vectors()[static_cast<std::size_t>(vector)].name;
-    std::vector<std::vector<std::int32_t>> ofHead(LayerCount * HeadCount);
-    for (const TokenCount& token : CountTokens(this->Found))
-    {
-      if (token.vector == vector)
-      {
-        ofHead[token.layer * HeadCount + token.head].push_back(token.id);
-      }
-    }
+    EXPECT_EQ(unique, expected("unique"));
+    EXPECT_EQ(ofLayers, expected("unique_layer"));
     std::vector<std::int64_t> shared;
     for (std::vector<std::int32_t>& ids : ofHead)
     {
@@ -271,7 +249,7 @@ TEST_P(OfTokens, SharedTokensAreExpected)
         shared.push_back(static_cast<std::int64_t>(CommonTokens(first, second).size()));
       }
     }
-    EXPECT_EQ(shared, this->Integers(this->Prefix(name) + "shared")) << name;
+    EXPECT_EQ(shared, expected("shared"));
   }
 }
 
@@ -295,12 +273,8 @@ TEST_P(OfTokens, DiscoveryIsExpected)
 }
 
 INSTANTIATE_TEST_SUITE_P(Readings, OfTokens,
-  testing::Values(Case{ "gpt2", TokenReading::Plain, "plain" },
-    Case{ "gpt2", TokenReading::Refactored, "refactored" },
-    Case{ "gpt2", TokenReading::PublishedCode, "code" },
-    Case{ "attn-only", TokenReading::Plain, "plain" },
-    Case{ "attn-only", TokenReading::Refactored, "refactored" },
-    Case{ "attn-only", TokenReading::PublishedCode, "code" }),
+  testing::Combine(
+    testing::Values("gpt2", "attn-only"), testing::Values("plain", "refactored", "code")),
   OfTokens::Name);
 
 std::vector<HeadTokens> Find(const std::string& name, const AttentionTokenOptions& options = {})
@@ -469,27 +443,24 @@ std::string ErrorOf(
   return MessageOf<Error>([&] { FindAttentionTokens(recording, ReadModel(model), options); });
 }
 
-TEST(AttentionTokens, RefuseModelsWithoutCausalLogits)
+TEST(AttentionTokens, RefuseModelsThatDoNotFit)
 {
   EXPECT_THAT(ErrorOf(Record("bert"), "bert"),
-    AllOf(HasSubstr("need a causal language model"), HasSubstr("found bert, whose attention is "
-                                                               "bidirectional")));
+    AllOf(HasSubstr("causal language model"), HasSubstr("found bert")));
   EXPECT_THAT(ErrorOf(Record("vit"), "vit"), HasSubstr("found vit, whose attention"));
-}
-
-TEST(AttentionTokens, RefuseAnotherModel)
-{
+  AttentionTokenOptions options;
+  options.reading = TokenReading::Refactored;
+  EXPECT_THAT(ErrorOf(Record("llama"), "llama", options), HasSubstr("not rotated"));
+  // Another model than was recorded.
   EXPECT_THAT(ErrorOf(Record("gpt2"), "bloom"), HasSubstr("Attention Tokens needs the model"));
   Recording recording = Record("gpt2");
   recording.layerCount = 3;
-  EXPECT_THAT(ErrorOf(recording, "gpt2"),
-    HasSubstr("expected 2 layers of 4 heads of dimension 8 as in the model, found 3 layers"));
+  EXPECT_THAT(ErrorOf(recording, "gpt2"), HasSubstr("found 3 layers"));
   recording = Record("gpt2");
   recording.tokens.id[3] = 211;
-  EXPECT_THAT(ErrorOf(recording, "gpt2"), HasSubstr("expected token ids from 0 to 210, found 211"));
+  EXPECT_THAT(ErrorOf(recording, "gpt2"), HasSubstr("token ids from 0 to 210, found 211"));
   // The same sizes, but other weights.
-  EXPECT_THAT(ErrorOf(Record("attn-only"), "gpt2"),
-    HasSubstr("expected the queries that the model has in layer 0 for the recorded tokens"));
+  EXPECT_THAT(ErrorOf(Record("attn-only"), "gpt2"), HasSubstr("queries that the model has"));
 }
 
 TEST(AttentionTokens, RefuseOptionsThatDoNotFit)
@@ -509,9 +480,8 @@ TEST(AttentionTokens, RefuseOptionsThatDoNotFit)
     "Vectors: expected each once, found Key more than once");
   with([](Options& options) { options.top = 0; }, "Top: expected at least 1, found 0");
   with([](Options& options) { options.tokens = -1; }, "MaximumTokens: expected at least 0");
-  with([](Options& options) { options.head = 4; }, "Head: expected -1 for all, or 0 to 3, found 4");
-  with([](Options& options) { options.sequence = 2; },
-    "Sequence: expected -1 for all, or 0 to 1, found 2");
+  with([](Options& options) { options.head = 4; }, "or 0 to 3, found 4");
+  with([](Options& options) { options.sequence = 2; }, "or 0 to 1, found 2");
   with([](Options& options) { options.layer = 2; }, "2");
   Recording without = recording;
   without.layers[1].heads[2].value = {};
@@ -519,13 +489,6 @@ TEST(AttentionTokens, RefuseOptionsThatDoNotFit)
   options.vectors = { HeadVector::Output };
   EXPECT_THAT(ErrorOf(without, "gpt2", options),
     HasSubstr("the recording has no values of layer 1, head 2; record them"));
-}
-
-TEST(AttentionTokens, RefuseToRefactorRotatedHeads)
-{
-  AttentionTokenOptions options;
-  options.reading = TokenReading::Refactored;
-  EXPECT_THAT(ErrorOf(Record("llama"), "llama", options), HasSubstr("not rotated"));
 }
 
 }

@@ -1,6 +1,6 @@
-#include "HeadCopying.h"
+#include "Analysis/HeadCopying.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "TransformerOracle.h"
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <Eigen/Core>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,6 +33,20 @@ std::vector<HeadPlace> AllHeadsOf(const Recording& recording)
   return heads;
 }
 
+using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+/// A tensor as a matrix: a row per index of all axes but the last, one row of a vector.
+Rows RowsOf(const std::vector<double>& values, std::int64_t columns)
+{
+  return Eigen::Map<const Rows>(
+    values.data(), static_cast<Eigen::Index>(values.size()) / columns, columns);
+}
+
+Rows RowsOf(const TensorView& tensor)
+{
+  return RowsOf(tensor.ToDouble(), tensor.shape.back());
+}
+
 /// By the formula in double, from the attention and values of the original code, and weights that
 /// an independent program processed.
 class Reference
@@ -39,10 +54,10 @@ class Reference
 public:
   explicit Reference(const std::string& name)
     : Expected(name)
-    , Weights(
+    , Stored(this->Expected.Path() / "model.safetensors")
+    , Processed(
         std::filesystem::path(ATLAS_ORACLE_DIR) / "analysis" / (name + ".weights.safetensors"))
-    , Unembedding(this->Weights.GetTensors().at("processed.unembed.W_U").ToDouble())
-    , Vocabulary(this->Weights.GetTensors().at("processed.unembed.W_U").shape[1])
+    , Unembedding(RowsOf(this->Processed.GetTensors().at("processed.unembed.W_U")))
   {
   }
 
@@ -50,105 +65,65 @@ public:
   {
     const std::string name = "layer." + std::to_string(layer) + ".";
     const Shape& shape = this->Expected.Get(name + "value").shape; // B, H, T, d_head
-    const std::vector<double> output =
-      this->Weights.GetTensors()
-        .at("processed.blocks." + std::to_string(layer) + ".attn.W_O")
-        .ToDouble();
-    const std::vector<double> bias = this->ValueBias(layer, head, shape[3]);
-    const std::vector<std::vector<std::int64_t>> sequences = this->Expected.Input().tokens;
+    const std::int64_t length = shape[2];
+    const Rows output = RowsOf(
+      this->Processed.GetTensors().at("processed.blocks." + std::to_string(layer) + ".attn.W_O"))
+                          .middleRows(head * shape[3], shape[3]);
+    const Eigen::RowVectorXd bias = this->ValueBias(layer, head, shape[3]);
     double sum = 0;
-    int queries = 0;
     for (std::int64_t s = 0; s < shape[0]; ++s)
     {
-      const std::vector<double> attention = this->Expected.Values(name + "attention", s);
-      const std::vector<double> value = this->Expected.Values(name + "value", s);
-      const std::vector<std::int64_t>& ids = sequences[s];
-      for (std::int64_t i = 0; i < shape[2]; ++i)
+      const Rows attention = RowsOf(this->Expected.Values(name + "attention", s), length)
+                               .middleRows(head * length, length);
+      const Rows values = RowsOf(this->Expected.Values(name + "value", s), shape[3])
+                            .middleRows(head * length, length);
+      const Rows logits = attention * (values.rowwise() - bias) * output * this->Unembedding;
+      const std::vector<std::int64_t> ids = this->Expected.Input().tokens[s];
+      for (std::int64_t i = 0; i < length; ++i)
       {
-        const double* row = attention.data() + (head * shape[2] + i) * shape[2];
-        std::vector<double> residual(this->ModelDimension());
-        for (std::int64_t j = 0; j <= i; ++j)
-        {
-          for (std::int64_t c = 0; c < shape[3]; ++c)
-          {
-            for (std::size_t o = 0; o < residual.size(); ++o)
-            {
-              residual[o] +=
-                row[j] * (value[(head * shape[2] + j) * shape[3] + c] - bias[c]) *
-                output[static_cast<std::size_t>(head * shape[3] + c) * residual.size() + o];
-            }
-          }
-        }
-        const std::int64_t strongest = std::max_element(row, row + i + 1) - row;
-        sum += this->Share(residual, ids, ids[strongest]);
-        ++queries;
+        Eigen::Index strongest = 0;
+        attention.row(i).maxCoeff(&strongest);
+        sum += Share(logits.row(i), { ids.begin(), ids.end() }, ids[strongest]);
       }
     }
-    return sum / queries;
+    return sum / static_cast<double>(shape[0] * length);
   }
 
 private:
   TransformerOracle Expected;
-  SafetensorsFile Weights;
-  std::vector<double> Unembedding;
-  std::int64_t Vocabulary;
-
-  std::int64_t ModelDimension() const
-  {
-    return static_cast<std::int64_t>(this->Unembedding.size()) / this->Vocabulary;
-  }
+  SafetensorsFile Stored;
+  SafetensorsFile Processed;
+  Rows Unembedding;
 
   /// What values have beyond x W_V of a normalized x without gain and shift: b_V + shift W_V.
-  std::vector<double> ValueBias(std::int64_t layer, std::int64_t head, std::int64_t dimension) const
+  Eigen::RowVectorXd ValueBias(std::int64_t layer, std::int64_t head, std::int64_t dimension) const
   {
-    std::vector<double> bias(dimension);
-    const SafetensorsFile stored(this->Expected.Path() / "model.safetensors");
     const std::string name = "blocks." + std::to_string(layer) + ".";
-    if (stored.GetTensors().count(name + "attn.b_V") == 0)
+    const auto& tensors = this->Stored.GetTensors();
+    if (tensors.count(name + "attn.b_V") == 0)
     {
-      return bias; // llama has none
+      return Eigen::RowVectorXd::Zero(dimension); // llama has none
     }
-    const std::vector<double> own = stored.GetTensors().at(name + "attn.b_V").ToDouble();
-    const std::vector<double> shift = stored.GetTensors().at(name + "ln1.b").ToDouble();
-    const std::vector<double> weight = stored.GetTensors().at(name + "attn.W_V").ToDouble();
-    for (std::size_t c = 0; c < bias.size(); ++c)
-    {
-      bias[c] = own[static_cast<std::size_t>(head) * bias.size() + c];
-      for (std::size_t o = 0; o < shift.size(); ++o)
-      {
-        bias[c] +=
-          shift[o] * weight[(static_cast<std::size_t>(head) * shift.size() + o) * bias.size() + c];
-      }
-    }
-    return bias;
+    const Rows shift = RowsOf(tensors.at(name + "ln1.b"));
+    return RowsOf(tensors.at(name + "attn.b_V")).row(head) +
+           shift.row(0) *
+             RowsOf(tensors.at(name + "attn.W_V")).middleRows(head * shift.cols(), shift.cols());
   }
 
-  double Logit(const std::vector<double>& residual, std::int64_t id) const
+  static double Share(const Eigen::RowVectorXd& logits, const std::set<std::int64_t>& different,
+    std::int64_t attended)
   {
-    double logit = 0;
-    for (std::size_t o = 0; o < residual.size(); ++o)
-    {
-      logit += residual[o] * this->Unembedding[o * static_cast<std::size_t>(this->Vocabulary) +
-                                               static_cast<std::size_t>(id)];
-    }
-    return logit;
-  }
-
-  double Share(const std::vector<double>& residual, const std::vector<std::int64_t>& ids,
-    std::int64_t attended) const
-  {
-    const std::set<std::int64_t> different(ids.begin(), ids.end());
     double mean = 0;
     for (const std::int64_t id : different)
     {
-      mean += this->Logit(residual, id) / static_cast<double>(different.size());
+      mean += logits[id] / static_cast<double>(different.size());
     }
     double raised = 0;
     for (const std::int64_t id : different)
     {
-      raised += std::max(this->Logit(residual, id) - mean, 0.0);
+      raised += std::max(logits[id] - mean, 0.0);
     }
-    return std::max(this->Logit(residual, attended) - mean, 0.0) / raised;
+    return std::max(logits[attended] - mean, 0.0) / raised;
   }
 };
 

@@ -1,6 +1,6 @@
-#include "HeadPatterns.h"
+#include "Analysis/HeadPatterns.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "LongRecording.h"
 #include "Oracle.h"
@@ -240,8 +240,8 @@ TEST(RepeatedTokens, AreThoseOfTheSameIdOrText)
   EXPECT_EQ(RepeatedTokens(recording, 0).Before(1), -1);
   recording.tokens.text = { "a", "a" };
   EXPECT_EQ(RepeatedTokens(recording, 0).Before(1), 0);
-  EXPECT_EQ(MessageOf<OptionError>([&] { RepeatedTokens(recording, 1); }),
-    "expected a sequence from 0 to 0, found 1.");
+  EXPECT_THAT(MessageOf<OptionError>([&] { RepeatedTokens(recording, 1); }),
+    testing::HasSubstr("from 0 to 0, found 1"));
 }
 
 /// A source of the tokens 5 7 5 and a target of 7 5 9, with weights that were given.

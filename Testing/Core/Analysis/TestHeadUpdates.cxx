@@ -1,6 +1,6 @@
-#include "HeadUpdates.h"
+#include "Analysis/HeadUpdates.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "FocusOracle.h"
 
@@ -11,8 +11,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 
 namespace
 {

@@ -1,11 +1,12 @@
-#include "AttentionEvaluation.h"
+#include "AttentionOnly/AttentionEvaluation.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "Gather.h"
 #include "HandModel.h"
 #include "Oracle.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -204,82 +205,48 @@ protected:
     return ReferenceEvaluator(Model, Options).AtAngles(HandModel::Theta1, HandModel::Theta2);
   }
 
-  void ExpectScore(double score) const
+  /// By the formulas of the model: what of words and positions is kept in the pattern and in the
+  /// values.
+  void ExpectFormulas(const Evaluation& at) const
   {
-    const Evaluation at = Evaluate();
-    EXPECT_NEAR(at.heads[0].score, score, 1e-14);
-    EXPECT_NEAR(at.heads[0].attention, Sigmoid(score), 1e-14);
-    EXPECT_NEAR(at.heads[1].score, -score, 1e-14);
-    EXPECT_NEAR(at.heads[1].attention, Sigmoid(-score), 1e-14);
+    const auto kept = [](bool word, bool position, const Vector3d& e, const Vector3d& p) -> Vector3d
+    { return (word ? 1 : 0) * e + (position ? 1 : 0) * p; };
+    const Vector3d x1 = kept(Options.wordInPattern, Options.positionInPattern, E1, P1);
+    const Vector3d x2 = kept(Options.wordInPattern, Options.positionInPattern, E2, P2);
+    const double score = x2[0] * (x1[2] - x2[2]);
+    for (std::size_t h = 0; h < 2; ++h)
+    {
+      const HeadEvaluation& head = at.heads[h];
+      const double a = Sigmoid(h == 0 ? score : -score);
+      EXPECT_NEAR(head.score, h == 0 ? score : -score, 1e-14);
+      EXPECT_NEAR(head.attention, a, 1e-14);
+      const Vector3d words = kept(Options.wordInValues, false, a * E1 + (1 - a) * E2, P1);
+      const Vector3d positions = kept(false, Options.positionInValues, E1, a * P1 + (1 - a) * P2);
+      ExpectNear(head.wordMix, words);
+      ExpectNear(head.positionMix, positions);
+      ExpectNear(head.mix, words + positions);
+      ExpectNear(
+        head.output, h == 0 ? head.mix[1] * Vector3d(1, 2, 3) : head.mix[2] * Vector3d(1, 0, -1));
+    }
+    ExpectNear(at.output, S * Vector3d(3, 4, 1) + at.heads[0].output + at.heads[1].output);
   }
 };
 
-TEST_F(ReferenceByHand, Whole)
+TEST_F(ReferenceByHand, EveryAblation)
 {
-  const double a = Sigmoid(4.5); // 3 s (4 s - s)
-  const double b = 1 - a;
-  const Evaluation at = Evaluate();
-  ExpectScore(4.5);
-  ExpectNear(at.heads[0].wordMix, a * E1 + b * E2);
-  ExpectNear(at.heads[0].positionMix, a * P1 + b * P2);
-  ExpectNear(at.heads[0].mix, S * Vector3d(3, 5 * a + 4 * b, 4 * a + b));
-  ExpectNear(at.heads[0].output, S * (5 * a + 4 * b) * Vector3d(1, 2, 3));
-  ExpectNear(at.heads[1].mix, S * Vector3d(3, 5 * b + 4 * a, 4 * b + a));
-  ExpectNear(at.heads[1].output, S * (4 * b + a) * Vector3d(1, 0, -1));
-  ExpectNear(at.output, S * Vector3d(3, 4, 1) + at.heads[0].output + at.heads[1].output);
-}
-
-TEST_F(ReferenceByHand, PatternWithoutPositionsOrWords)
-{
-  Options.positionInPattern = false;
-  ExpectScore(0.5); // -s (-2 s + s)
-  Options.wordInPattern = false;
-  ExpectScore(0);
-  Options.positionInPattern = true;
-  ExpectScore(8); // 4 s (6 s - 2 s)
-}
-
-TEST_F(ReferenceByHand, PatternAblationsLeaveValuesAlone)
-{
-  Options.wordInPattern = false;
-  Options.positionInPattern = false;
-  const Evaluation at = Evaluate();
-  ExpectNear(at.heads[0].wordMix, (E1 + E2) / 2);
-  ExpectNear(at.heads[0].positionMix, (P1 + P2) / 2);
-  ExpectNear(at.output, E2 + P2 + 4.5 * S * Vector3d(1, 2, 3) + 2.5 * S * Vector3d(1, 0, -1));
-}
-
-TEST_F(ReferenceByHand, ValuesWithoutPositions)
-{
-  Options.positionInValues = false;
-  const double a = Sigmoid(4.5);
-  const Evaluation at = Evaluate();
-  ExpectScore(4.5);
-  ExpectNear(at.heads[0].wordMix, a * E1 + (1 - a) * E2);
-  EXPECT_EQ(at.heads[0].positionMix, Vector3d(Vector3d::Zero()));
-  ExpectNear(at.heads[0].mix, at.heads[0].wordMix);
-  ExpectNear(at.heads[0].output, S * (2 - a) * Vector3d(1, 2, 3));
-}
-
-TEST_F(ReferenceByHand, ValuesWithoutWords)
-{
-  Options.wordInValues = false;
-  const double a = Sigmoid(4.5);
-  const Evaluation at = Evaluate();
-  ExpectScore(4.5);
-  EXPECT_EQ(at.heads[0].wordMix, Vector3d(Vector3d::Zero()));
-  ExpectNear(at.heads[0].positionMix, a * P1 + (1 - a) * P2);
-  ExpectNear(at.heads[0].mix, at.heads[0].positionMix);
-  ExpectNear(at.heads[0].output, S * (2 + 2 * a) * Vector3d(1, 2, 3));
-}
-
-TEST_F(ReferenceByHand, ValuesWithoutEitherLeaveTheResidual)
-{
-  Options.wordInValues = false;
-  Options.positionInValues = false;
-  const Evaluation at = Evaluate();
-  EXPECT_EQ(at.heads[0].output, Vector3d(Vector3d::Zero()));
-  ExpectNear(at.output, E2 + P2);
+  // The scores, worked out: s^2 (3 (4 - 1), -(-2 + 1), 4 (6 - 2), 0).
+  const std::array<double, 4> scores = { 0, 0.5, 8, 4.5 };
+  for (unsigned kept = 0; kept < 16; ++kept)
+  {
+    SCOPED_TRACE("parts kept: " + std::to_string(kept));
+    Options.wordInPattern = (kept & 1) != 0;
+    Options.positionInPattern = (kept & 2) != 0;
+    Options.wordInValues = (kept & 4) != 0;
+    Options.positionInValues = (kept & 8) != 0;
+    const Evaluation at = Evaluate();
+    EXPECT_NEAR(at.heads[0].score, scores.at(kept % 4), 1e-14);
+    ExpectFormulas(at);
+  }
 }
 
 TEST_F(ReferenceByHand, HeadWeights)
@@ -354,27 +321,19 @@ TEST_F(ReferenceByHand, LargeScoresStayFinite)
   EXPECT_EQ(at.probability, 1);
 }
 
-TEST_F(ReferenceByHand, RefusesTheWrongNumberOfHeadWeights)
+TEST_F(ReferenceByHand, RefusesOptionsThatDoNotFit)
 {
   Options.headWeights = { 1, 2, 3 };
   const std::string message = MessageOf<OptionError>([&] { CheckOptions(Model, Options); });
-  EXPECT_THAT(message, HasSubstr("HeadWeights: expected one weight for each of the 2 heads"));
+  EXPECT_THAT(message, HasSubstr("one weight for each of the 2 heads"));
   EXPECT_THAT(message, HasSubstr("found 3"));
   EXPECT_EQ(MessageOf<OptionError>([&] { ReferenceEvaluator(Model, Options); }), message);
-}
-
-TEST_F(ReferenceByHand, RefusesHeadWeightsThatAreNotFinite)
-{
   Options.headWeights = { 1, std::numeric_limits<double>::infinity() };
   EXPECT_THAT(MessageOf<OptionError>([&] { CheckOptions(Model, Options); }),
-    HasSubstr("HeadWeights: expected finite numbers, found inf for head 1"));
-}
-
-TEST_F(ReferenceByHand, RefusesTheRawEmbeddingOffTheTokens)
-{
+    HasSubstr("found inf for head 1"));
+  Options = {};
   Options.residual = Residual::RawEmbedding;
-  EXPECT_THAT(MessageOf<OptionError>([&] { Evaluate(); }),
-    HasSubstr("RawEmbedding is defined at token pairs only"));
+  EXPECT_THAT(MessageOf<OptionError>([&] { Evaluate(); }), HasSubstr("token pairs only"));
 }
 
 }

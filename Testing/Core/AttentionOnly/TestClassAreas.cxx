@@ -1,9 +1,9 @@
-#include "ClassAreas.h"
-#include "Pi.h"
+#include "AttentionOnly/ClassAreas.h"
+#include "Base/Pi.h"
 
-#include "AttentionEvaluation.h"
-#include "Error.h"
-#include "TorusAngles.h"
+#include "AttentionOnly/AttentionEvaluation.h"
+#include "AttentionOnly/TorusAngles.h"
+#include "Base/Error.h"
 
 #include <gmock/gmock.h>
 

@@ -1,11 +1,11 @@
-#include "Deformation.h"
-#include "Pi.h"
+#include "AttentionOnly/Deformation.h"
+#include "Base/Pi.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Sphere.h"
 
 #include <cmath>
 #include <limits>
-#include <random>
 
 #include <Eigen/SVD>
 
@@ -21,13 +21,7 @@ namespace
 
 Rows3 RandomVectors(Eigen::Index count, unsigned int seed)
 {
-  std::mt19937 generator(seed);
-  std::normal_distribution<double> normal;
-  Rows3 vectors(count, 3);
-  for (Eigen::Index i = 0; i < vectors.size(); ++i)
-  {
-    vectors.data()[i] = normal(generator);
-  }
+  Rows3 vectors = test::RandomRows(count, seed);
   // Of different extents, and not around 0.
   vectors.col(1) *= 0.01;
   vectors.rowwise() += Eigen::RowVector3d(0.3, 0, -2);
@@ -88,12 +82,6 @@ TEST(WrapAngle, JoinsBothEnds)
   }
 }
 
-TEST(Normalize, NoneChangesNothing)
-{
-  const Rows3 vectors = RandomVectors(10, 1);
-  EXPECT_EQ(Normalize(vectors, vectors, Normalization::None), vectors);
-}
-
 TEST(Normalize, PerAxisIsByTheRootMeanSquare)
 {
   Rows3 vectors(2, 3);
@@ -107,6 +95,7 @@ TEST(Normalize, WhitenedIsUVOfTheDecomposition)
 {
   const Rows3 vectors = RandomVectors(1000, 2);
   const Eigen::JacobiSVD<Eigen::MatrixXd> svd(vectors, Eigen::ComputeThinU | Eigen::ComputeThinV);
+  EXPECT_EQ(Normalize(vectors, vectors, Normalization::None), vectors);
   const Rows3 whitened = Normalize(vectors, vectors, Normalization::Whitened);
   EXPECT_LE(Difference(whitened, svd.matrixU() * svd.matrixV().transpose()), 1e-9);
   EXPECT_LE(Difference(whitened.transpose() * whitened, Eigen::Matrix3d::Identity()), 1e-9);

@@ -1,7 +1,7 @@
 #include "Allocations.h"
-#include "AttentionEvaluation.h"
+#include "AttentionOnly/AttentionEvaluation.h"
+#include "AttentionOnly/FieldEvaluation.h"
 #include "Field.h"
-#include "FieldEvaluation.h"
 
 #include <memory>
 #include <vector>

@@ -1,7 +1,7 @@
-#include "FieldEvaluation.h"
+#include "AttentionOnly/FieldEvaluation.h"
 
-#include "ClassPalette.h"
-#include "Error.h"
+#include "Base/Error.h"
+#include "Drawing/ClassPalette.h"
 #include "ErrorMessage.h"
 #include "EveryTarget.h"
 #include "Field.h"
@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -41,28 +42,6 @@ Field EvaluatePoints(const AttentionOnlyModel& model, const EvaluationOptions& o
   return field;
 }
 
-/// The parts of `found` and `expected` (a fixed number of components per point) at the points where
-/// `keep` holds.
-struct Kept
-{
-  std::vector<float> found;
-  std::vector<double> expected;
-
-  Kept(const std::vector<float>& allFound, const std::vector<double>& allExpected,
-    const std::vector<bool>& keep)
-  {
-    const std::size_t components = allExpected.size() / keep.size();
-    for (std::size_t i = 0; i < allExpected.size(); ++i)
-    {
-      if (keep[i / components])
-      {
-        this->found.push_back(allFound[i]);
-        this->expected.push_back(allExpected[i]);
-      }
-    }
-  }
-};
-
 /// Where the largest logit is larger than all others by more than the margin.
 std::vector<bool> HasClearClass(const std::vector<double>& logits, std::size_t points)
 {
@@ -78,17 +57,6 @@ std::vector<bool> HasClearClass(const std::vector<double>& logits, std::size_t p
   return clear;
 }
 
-/// Where hard attention does not depend on rounding.
-std::vector<bool> HasClearSign(const std::vector<double>& scores)
-{
-  std::vector<bool> clear;
-  for (const double score : scores)
-  {
-    clear.push_back(score == 0 || std::abs(score) > Margin);
-  }
-  return clear;
-}
-
 std::vector<double> Angles(std::size_t count, double first, double step)
 {
   std::vector<double> angles;
@@ -97,6 +65,18 @@ std::vector<double> Angles(std::size_t count, double first, double step)
     angles.push_back(first + step * static_cast<double>(i));
   }
   return angles;
+}
+
+/// The reference at the points (theta1[i], theta2[i]).
+std::vector<Evaluation> ReferenceAt(const AttentionOnlyModel& model,
+  const EvaluationOptions& options, const std::vector<double>& theta1,
+  const std::vector<double>& theta2)
+{
+  const ReferenceEvaluator reference(model, options);
+  std::vector<Evaluation> expected;
+  std::transform(theta1.begin(), theta1.end(), theta2.begin(), std::back_inserter(expected),
+    [&](double t1, double t2) { return reference.AtAngles(t1, t2); });
+  return expected;
 }
 
 /// Compares a field with evaluations of the reference at the same points.
@@ -108,7 +88,7 @@ public:
     , IsHard(pattern == Pattern::Hardmax)
     , Clear(expected.size(), true)
   {
-    for (std::size_t h = 0; this->IsHard && h < expected.front().heads.size(); ++h)
+    for (std::size_t h = 0; h < expected.front().heads.size(); ++h)
     {
       const std::vector<bool> clear = this->ClearSign(h);
       std::transform(
@@ -133,17 +113,36 @@ private:
   bool IsHard;
   std::vector<bool> Clear; ///< where no head's hard attention depends on rounding
 
+  /// Where the hard attention of a head does not depend on rounding.
   std::vector<bool> ClearSign(std::size_t head) const
   {
-    return HasClearSign(Gather(this->Expected, &HeadEvaluation::score, head, head + 1));
+    std::vector<bool> clear;
+    for (const Evaluation& at : this->Expected)
+    {
+      const double score = at.heads[head].score;
+      clear.push_back(!this->IsHard || score == 0 || std::abs(score) > Margin);
+    }
+    return clear;
   }
 
   static void ExpectKept(const char* quantity, const GuardedArray<float>& found,
     const std::vector<double>& expected, const std::vector<bool>& keep)
   {
-    const Kept kept(found.Elements(), expected, keep);
-    EXPECT_GT(kept.found.size(), expected.size() / 2) << quantity;
-    EXPECT_LE(LargestError(kept.found, kept.expected), Tolerance) << quantity;
+    const std::vector<float> all = found.Elements();
+    const std::size_t components = all.size() / keep.size();
+    std::vector<float> kept;
+    std::vector<double> expectedThere;
+    for (std::size_t i = 0; i < all.size(); ++i)
+    {
+      if (keep[i / components])
+      {
+        kept.push_back(all[i]);
+        expectedThere.push_back(expected[i]);
+      }
+    }
+    EXPECT_EQ(all.size(), expected.size()) << quantity;
+    EXPECT_GT(kept.size(), expected.size() / 2) << quantity;
+    EXPECT_LE(LargestError(kept, expectedThere), Tolerance) << quantity;
   }
 
   template<class Member>
@@ -156,7 +155,7 @@ private:
   void ExpectHead(const Field& field, std::size_t h) const
   {
     const std::vector<bool> all(this->Expected.size(), true);
-    const std::vector<bool> clear = this->IsHard ? this->ClearSign(h) : all;
+    const std::vector<bool> clear = this->ClearSign(h);
     const auto expect = [&](const char* quantity, const Field::HeadArrays& found, auto member,
                           const std::vector<bool>& keep)
     { ExpectKept(quantity, found[h], Gather(this->Expected, member, h, h + 1), keep); };
@@ -216,23 +215,18 @@ protected:
 
   void Compare(const AttentionOnlyModel& model, const EvaluationOptions& options) const
   {
-    const ReferenceEvaluator reference(model, options);
     FieldEvaluator evaluator(model, options);
     evaluator.SetColumns(Columns);
-    std::vector<Evaluation> expected;
     std::vector<double> theta1;
     std::vector<double> theta2;
     Field byRow(model, Rows.size() * Columns.size());
     for (const double row : Rows)
     {
-      evaluator.EvaluateRow(row, byRow.Arrays(), expected.size());
-      for (const double column : Columns)
-      {
-        expected.push_back(reference.AtAngles(column, row));
-        theta1.push_back(column);
-        theta2.push_back(row);
-      }
+      evaluator.EvaluateRow(row, byRow.Arrays(), theta1.size());
+      theta1.insert(theta1.end(), Columns.begin(), Columns.end());
+      theta2.resize(theta1.size(), row);
     }
+    const std::vector<Evaluation> expected = ReferenceAt(model, options, theta1, theta2);
     const Comparison comparison(expected, options.pattern);
     comparison.ExpectEqual(byRow);
     comparison.ExpectEqual(EvaluatePoints(model, options, theta1, theta2));
@@ -320,23 +314,15 @@ protected:
 INSTANTIATE_TEST_SUITE_P(, FieldBytes, testing::Values(Pattern::Softmax, Pattern::Hardmax),
   [](const auto& pattern) { return pattern.param == Pattern::Softmax ? "Softmax" : "Hardmax"; });
 
-TEST_P(FieldBytes, PointsDoNotDependOnTheRange)
+TEST_P(FieldBytes, PointsDoNotDependOnTheRangeOrTheirNeighbours)
 {
   ExpectEqualInParts({ 0, 64, 128, Count });
   ExpectEqualInParts({ 0, 1, 2, 65, 66, 130, 202, Count });
   ExpectEqualInParts({ 0, 63, 64, 127, 191, 200, Count });
   ExpectEqualInParts({ 0, 101, 101, Count });
-}
-
-TEST_P(FieldBytes, PointsDoNotDependOnTheirNeighbours)
-{
-  std::vector<std::size_t> cuts(Count + 1);
-  std::iota(cuts.begin(), cuts.end(), std::size_t{ 0 });
-  ExpectEqualInParts(cuts);
-}
-
-TEST_P(FieldBytes, PointsOutsideTheRangeAreLeftAlone)
-{
+  std::vector<std::size_t> all(Count + 1);
+  std::iota(all.begin(), all.end(), std::size_t{ 0 });
+  ExpectEqualInParts(all);
   const FieldEvaluator evaluator(Model, Options());
   Field field(Model, Count);
   evaluator.EvaluatePoints(Theta1.data(), Theta2.data(), 70, 75, field.Arrays());
@@ -432,15 +418,10 @@ protected:
     Field byRow(model, columns + 3);
     evaluator.EvaluateRow(row, byRow.Arrays(), 2);
     EXPECT_TRUE(byRow.IsUntouchedOutside(2, 2 + columns));
-    const Field byPoint = EvaluatePoints(model, {}, theta1, std::vector<double>(columns, row));
+    const std::vector<double> theta2(columns, row);
+    const Field byPoint = EvaluatePoints(model, {}, theta1, theta2);
     EXPECT_TRUE(byRow.Equals(2, 2 + columns, byPoint, 0));
-
-    const ReferenceEvaluator reference(model, {});
-    std::vector<Evaluation> expected;
-    for (const double theta : theta1)
-    {
-      expected.push_back(reference.AtAngles(theta, row));
-    }
+    const std::vector<Evaluation> expected = ReferenceAt(model, {}, theta1, theta2);
     Comparison(expected, Pattern::Softmax).ExpectEqual(byPoint);
   }
 };
@@ -472,11 +453,8 @@ TEST_P(FieldOnTarget, AnyNumberOfColumns)
 TEST_P(FieldOnTarget, ManyEqualClassesGoToTheLowest)
 {
   AttentionOnlyModel model = RandomModel(500, 2);
-  const Field field = [&]
-  {
-    model.unembedding = Eigen::RowVector3d(0.3, 0.7, 0.1).replicate(500, 1);
-    return EvaluatePoints(model, {}, Angles(100, -3, 0.06), Angles(100, 3, -0.05));
-  }();
+  model.unembedding = Eigen::RowVector3d(0.3, 0.7, 0.1).replicate(500, 1);
+  const Field field = EvaluatePoints(model, {}, Angles(100, -3, 0.06), Angles(100, 3, -0.05));
   EXPECT_THAT(field.Predicted.Elements(), testing::Each(0));
   EXPECT_THAT(field.Probability.Elements(), testing::Each(testing::FloatEq(1 / 500.F)));
   // At chance all colors are white.
@@ -501,11 +479,8 @@ TEST_P(FieldOnTarget, LargeLogitsOfManyClassesStayFinite)
     AttentionOnlyModel model = RandomModel(200, 2);
     model.unembedding *= scale;
     const Field field = EvaluatePoints(model, {}, Angles(300, -3, 0.02), Angles(300, 3, -0.015));
-    for (const float probability : field.Probability.Elements())
-    {
-      EXPECT_GT(probability, 0.F);
-      EXPECT_LE(probability, 1.F);
-    }
+    EXPECT_THAT(field.Probability.Elements(),
+      testing::Each(testing::AllOf(testing::Gt(0.F), testing::Le(1.F))));
     EXPECT_THAT(field.Logits.Elements(),
       testing::Each(testing::ResultOf([](float logit) { return std::isfinite(logit); }, true)));
   }
@@ -562,12 +537,7 @@ TEST_P(FieldOnTarget, AnglesOfAnySizeAreReduced)
   {
     EvaluationOptions options;
     options.angles = map;
-    const ReferenceEvaluator reference(model, options);
-    std::vector<Evaluation> expected;
-    for (std::size_t i = 0; i < theta1.size(); ++i)
-    {
-      expected.push_back(reference.AtAngles(theta1[i], theta2[i]));
-    }
+    const std::vector<Evaluation> expected = ReferenceAt(model, options, theta1, theta2);
     Comparison(expected, Pattern::Softmax)
       .ExpectEqual(EvaluatePoints(model, options, theta1, theta2));
   }
@@ -649,11 +619,12 @@ TEST_F(FieldByHand, TiesGoToTheLowestClass)
   for (Eigen::Index classes = 2; classes <= 40; ++classes)
   {
     Model.unembedding = Eigen::RowVector3d(0.3, 0.7, 0.1).replicate(classes, 1);
-    EXPECT_THAT(AsRow().Predicted.Elements(), testing::ElementsAre(0));
-    EXPECT_THAT(AsPoint().Predicted.Elements(), testing::ElementsAre(0));
-    Model.unembedding.row(0) *= -1;
-    EXPECT_THAT(AsRow().Predicted.Elements(), testing::ElementsAre(1));
-    EXPECT_THAT(AsPoint().Predicted.Elements(), testing::ElementsAre(1));
+    for (const int lowest : { 0, 1 })
+    {
+      EXPECT_THAT(AsRow().Predicted.Elements(), testing::ElementsAre(lowest));
+      EXPECT_THAT(AsPoint().Predicted.Elements(), testing::ElementsAre(lowest));
+      Model.unembedding.row(0) *= -1;
+    }
   }
 }
 
@@ -679,10 +650,7 @@ TEST_F(FieldByHand, LargeWeightsStayFinite)
     EXPECT_THAT(field.Attention[0].Elements(), testing::ElementsAre(1.F));
     EXPECT_THAT(field.Probability.Elements(), testing::ElementsAre(1.F));
   }
-}
-
-TEST_F(FieldByHand, LargeNegativeScoresGiveNoAttention)
-{
+  Model = {};
   Model.heads[0].query *= -1e30;
   for (const Field& field : { AsRow(), AsPoint() })
   {
@@ -690,35 +658,30 @@ TEST_F(FieldByHand, LargeNegativeScoresGiveNoAttention)
   }
 }
 
-TEST_F(FieldByHand, RefusesNumbersBeyondFloat)
+TEST_F(FieldByHand, RefusesNumbersBeyondFloatAndTheRawEmbedding)
 {
-  const auto expectRefusal = [this](const char* what, const HandModel& model)
+  const auto expectRefusal = [this](const char* what, double keys, double values, double logits)
   {
-    EXPECT_THAT(MessageOf<ModelError>([&] { FieldEvaluator(model, Options); }),
-      HasSubstr("too large to be evaluated in single precision"))
+    HandModel model;
+    model.heads[0].query *= keys;
+    model.heads[0].key *= keys;
+    model.heads[0].value *= values;
+    model.heads[0].output *= values;
+    model.unembedding *= logits;
+    EXPECT_THAT(
+      MessageOf<ModelError>([&] { FieldEvaluator(model, Options); }), HasSubstr("single precision"))
       << what;
   };
-  HandModel scores;
-  scores.heads[0].query *= 1e20;
-  scores.heads[0].key *= 1e20;
-  expectRefusal("scores", scores);
-  HandModel logits;
-  logits.unembedding *= 1e38;
-  expectRefusal("logits", logits);
+  expectRefusal("scores", 1e20, 1, 1);
+  expectRefusal("logits", 1, 1, 1e38);
   Options.headWeights = { 0, 1 };
-  HandModel heads;
-  heads.heads[0].value *= 1e30;
-  heads.heads[0].output *= 1e30;
-  expectRefusal("a head without weight", heads);
+  expectRefusal("a head without weight", 1, 1e30, 1);
   Options.headWeights = { 1e300, 1 };
-  expectRefusal("head weights", Model);
-}
-
-TEST_F(FieldByHand, RefusesTheRawEmbedding)
-{
+  expectRefusal("head weights", 1, 1, 1);
+  Options = {};
   Options.residual = Residual::RawEmbedding;
-  EXPECT_THAT(MessageOf<OptionError>([&] { FieldEvaluator(Model, Options); }),
-    HasSubstr("RawEmbedding is defined at token pairs only"));
+  EXPECT_THAT(
+    MessageOf<OptionError>([&] { FieldEvaluator(Model, Options); }), HasSubstr("token pairs only"));
 }
 
 }

@@ -1,7 +1,7 @@
-#include "Harmonics.h"
-#include "Pi.h"
+#include "AttentionOnly/Harmonics.h"
+#include "Base/Pi.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "HandModel.h"
 #include "Oracle.h"
@@ -11,6 +11,7 @@
 #include <limits>
 #include <random>
 #include <set>
+#include <utility>
 
 #include <Eigen/SVD>
 #include <gmock/gmock.h>
@@ -55,6 +56,17 @@ private:
   std::mt19937 Engine{ 7 };
 };
 
+HarmonicCoefficients RandomCoefficients(double size)
+{
+  Random random;
+  HarmonicCoefficients coefficients{};
+  for (double& coefficient : coefficients)
+  {
+    coefficient = random.Uniform(-size, size);
+  }
+  return coefficients;
+}
+
 using HarmonicsAgainstOracle = atlas::test::OracleTest;
 INSTANTIATE_TEST_SUITE_P(
   , HarmonicsAgainstOracle, atlas::test::OracleTest::Models(), atlas::test::OracleTest::Name);
@@ -87,6 +99,8 @@ TEST_P(HarmonicsOfDimension, SeriesIsTheReferenceScoreAnywhere)
   {
     const AttentionOnlyModel model = RandomModel(2, 1, seed, GetParam());
     const HarmonicCoefficients coefficients = ScoreHarmonics(model, 0);
+    EXPECT_NEAR(coefficients[Harmonic::CosTwiceT2], -coefficients[Harmonic::CosSum], 1e-12);
+    EXPECT_NEAR(coefficients[Harmonic::SinTwiceT2], -coefficients[Harmonic::SinSum], 1e-12);
     const ReferenceEvaluator evaluator(model, {});
     for (int point = 0; point < 20; ++point)
     {
@@ -95,33 +109,6 @@ TEST_P(HarmonicsOfDimension, SeriesIsTheReferenceScoreAnywhere)
       EXPECT_NEAR(
         EvaluateHarmonics(coefficients, t1, t2), evaluator.AtAngles(t1, t2).heads[0].score, 1e-11);
     }
-  }
-}
-
-TEST_P(HarmonicsOfDimension, AreTied)
-{
-  // By projection onto the tied harmonics, which is independent of the formula.
-  const AttentionOnlyModel model = RandomModel(2, 1, 7, GetParam());
-  const ReferenceEvaluator evaluator(model, {});
-  HarmonicCoefficients projected{};
-  constexpr int n = 8;
-  for (int i = 0; i < n * n; ++i)
-  {
-    const double t1 = 2 * Pi * (i % n) / n;
-    const double t2 = 2 * Pi * (i / n) / n;
-    const double score = evaluator.AtAngles(t1, t2).heads[0].score * 2 / (n * n);
-    projected[Harmonic::CosTwiceT2] += score * std::cos(2 * t2);
-    projected[Harmonic::SinTwiceT2] += score * std::sin(2 * t2);
-    projected[Harmonic::CosSum] += score * std::cos(t1 + t2);
-    projected[Harmonic::SinSum] += score * std::sin(t1 + t2);
-  }
-  EXPECT_NEAR(projected[Harmonic::CosTwiceT2], -projected[Harmonic::CosSum], 1e-12);
-  EXPECT_NEAR(projected[Harmonic::SinTwiceT2], -projected[Harmonic::SinSum], 1e-12);
-  const HarmonicCoefficients exact = ScoreHarmonics(model, 0);
-  for (const Harmonic harmonic :
-    { Harmonic::CosTwiceT2, Harmonic::SinTwiceT2, Harmonic::CosSum, Harmonic::SinSum })
-  {
-    EXPECT_NEAR(exact[harmonic], projected[harmonic], 1e-12);
   }
 }
 
@@ -158,27 +145,6 @@ TEST_P(HarmonicsOfDimension, FreeParametersAreTheRankOfTheDerivative)
   EXPECT_EQ(FreeParameterCount(GetParam()), svd.rank());
 }
 
-TEST(Harmonics, OfTheHandModel)
-{
-  // score_0 = x_2.0 (x_1.2 - x_2.2) with e(t).0 = sqrt(2) cos(t + pi/6), e(t).2 = sqrt(2)
-  // cos(t + 5 pi/6), x_2.0 = e_2.0 + 2 sqrt(2), p_1.2 - p_2.2 = 2 sqrt(2):
-  //     2 (cos(t2 + pi/6) + 2) (cos(t1 + 5 pi/6) - cos(t2 + 5 pi/6) + 2)
-  ProductParameters product;
-  product.a = 2;
-  product.alpha = -Pi / 6;
-  product.b = 4;
-  product.c = 1;
-  product.gamma = -5 * Pi / 6;
-  product.d = 2;
-  const HandModel model;
-  ExpectClose(
-    "head 0", ToVector(ScoreHarmonics(model, 0)), ToVector(ProductHarmonics(product)), 1e-14);
-  product.c *= -1;
-  product.d *= -1;
-  ExpectClose(
-    "head 1", ToVector(ScoreHarmonics(model, 1)), ToVector(ProductHarmonics(product)), 1e-14);
-}
-
 TEST(Harmonics, HaveDifferentNames)
 {
   EXPECT_EQ(
@@ -198,11 +164,7 @@ TEST(Harmonics, OfWeightsBeyondDoubleAreRefused)
 TEST(Waves, AreTheirCosineAndSine)
 {
   Random random;
-  HarmonicCoefficients coefficients{};
-  for (double& coefficient : coefficients)
-  {
-    coefficient = random.Uniform(-2, 2);
-  }
+  const HarmonicCoefficients coefficients = RandomCoefficients(2);
   for (std::size_t i = 1; i < HarmonicCount; ++i)
   {
     const std::size_t cosine = i - (i + 1) % 2;
@@ -242,17 +204,6 @@ TEST(Product, IsTheProduct)
   }
 }
 
-TEST(Product, DoesNotDependOnTheScaleBetweenItsFactors)
-{
-  ProductParameters scaled;
-  scaled.a *= -4;
-  scaled.b *= -4;
-  scaled.c /= -4;
-  scaled.d /= -4;
-  ExpectClose(
-    "coefficients", ToVector(ProductHarmonics(scaled)), ToVector(ProductHarmonics({})), 1e-15);
-}
-
 /// Scores and attentions over a chart.
 struct Chart
 {
@@ -272,17 +223,6 @@ struct Chart
     }
   }
 };
-
-HarmonicCoefficients RandomCoefficients(double size)
-{
-  Random random;
-  HarmonicCoefficients coefficients{};
-  for (double& coefficient : coefficients)
-  {
-    coefficient = random.Uniform(-size, size);
-  }
-  return coefficients;
-}
 
 std::vector<double> RandomAngles(std::size_t count)
 {
@@ -346,12 +286,15 @@ TEST(HarmonicField, OfHugeScoresIsStillAnAttention)
 TEST(HarmonicField, RefusesCoefficientsWithoutAScore)
 {
   HarmonicCoefficients coefficients{};
-  coefficients[Harmonic::SinSum] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THAT(MessageOf<OptionError>([&] { HarmonicField(coefficients, Pattern::Softmax, { 0 }); }),
-    HasSubstr("Coefficients: expected finite numbers, found nan for sin(t1+t2)."));
-  coefficients[Harmonic::SinSum] = 1e39;
-  EXPECT_THAT(MessageOf<OptionError>([&] { HarmonicField(coefficients, Pattern::Softmax, { 0 }); }),
-    HasSubstr("expected a score that single precision can hold"));
+  for (const auto& [value, message] :
+    { std::pair(std::numeric_limits<double>::quiet_NaN(), "found nan for sin(t1+t2)"),
+      std::pair(1e39, "single precision") })
+  {
+    coefficients[Harmonic::SinSum] = value;
+    EXPECT_THAT(
+      MessageOf<OptionError>([&] { HarmonicField(coefficients, Pattern::Softmax, { 0 }); }),
+      HasSubstr(message));
+  }
 }
 
 }

@@ -1,6 +1,6 @@
-#include "TorusGrid.h"
+#include "AttentionOnly/TorusGrid.h"
 
-#include "Pi.h"
+#include "Base/Pi.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

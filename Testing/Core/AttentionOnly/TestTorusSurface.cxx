@@ -1,13 +1,13 @@
-#include "TorusSurface.h"
+#include "AttentionOnly/TorusSurface.h"
 
-#include "Error.h"
-#include "Pi.h"
+#include "Base/Error.h"
+#include "Base/Pi.h"
+#include "Sphere.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include <Eigen/Geometry>
@@ -21,18 +21,6 @@ namespace
 {
 
 constexpr std::array<double, 2> WholeTurn = { -Pi, Pi };
-
-Rows3 RandomRows(Eigen::Index count)
-{
-  std::mt19937 random(1);
-  std::normal_distribution<double> normal;
-  Rows3 rows(count, 3);
-  for (Eigen::Index i = 0; i < rows.size(); ++i)
-  {
-    rows.data()[i] = normal(random);
-  }
-  return rows;
-}
 
 PointRow RowsOf(const Rows3& points, const TorusGrid& grid)
 {
@@ -120,7 +108,7 @@ TEST(TorusSurface, NormalsAreThoseOfTheQuads)
       TorusGrid(6, 5, WholeTurn, part), TorusGrid(6, 5, part, part) })
   {
     const std::int64_t rows = grid.DistinctRows();
-    const Rows3 points = RandomRows(rows * grid.DistinctColumns());
+    const Rows3 points = test::RandomRows(rows * grid.DistinctColumns(), 1);
     const Surface whole(grid, points, 0, rows);
     EXPECT_EQ(whole.points, points.cast<float>());
     const Rows3 expected = ScatteredNormals(grid, points);
@@ -148,8 +136,8 @@ TEST(TorusSurface, APointHasTheNormalOfAnAxis)
 /// Block by block is as at once, and the same for any number of threads.
 TEST(TorusSurface, NormalizesAsNormalize)
 {
-  const Rows3 vectors = RandomRows(1000) * Eigen::Vector3d(1, 2, 5).asDiagonal();
-  const Rows3 others = 3 * RandomRows(70);
+  const Rows3 vectors = test::RandomRows(1000, 1) * Eigen::Vector3d(1, 2, 5).asDiagonal();
+  const Rows3 others = 3 * test::RandomRows(70, 1);
   for (const auto normalization : { Normalization::None, Normalization::PerAxis,
          Normalization::Whitened, Normalization::UnitSphere })
   {
@@ -176,7 +164,7 @@ TEST(TorusSurface, SaysWhichVectorIsWrong)
 {
   const auto normalize = [](const Rows3& vectors, Normalization normalization)
   { const VectorNormalizer all(BlocksOf(vectors, 7), nullptr, normalization, 2); };
-  Rows3 vectors = RandomRows(100);
+  Rows3 vectors = test::RandomRows(100, 1);
   vectors.row(52).setZero();
   EXPECT_NO_THROW(normalize(vectors, Normalization::Whitened));
   EXPECT_THAT([&] { normalize(vectors, Normalization::UnitSphere); },

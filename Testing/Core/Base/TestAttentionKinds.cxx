@@ -1,6 +1,10 @@
-#include "AttentionKinds.h"
+#include "Base/AttentionKinds.h"
+
+#include "Base/Joined.h"
 
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,15 +15,11 @@ namespace
 {
 
 // The names are part of the format of recordings: files hold them.
-
-TEST(AttentionKinds, MasksHaveTheirNames)
+TEST(AttentionKinds, HaveTheirNames)
 {
+  EXPECT_EQ(NamesOf(AttentionMasks), "causal, bidirectional, cross");
   EXPECT_EQ(Name(AttentionMask::Causal), "causal");
   EXPECT_EQ(Name(AttentionMask::Bidirectional), "bidirectional");
-}
-
-TEST(AttentionKinds, ProcessingsHaveTheirNames)
-{
   EXPECT_EQ(Name(WeightProcessing::Unknown), "unknown");
   EXPECT_EQ(Name(WeightProcessing::Unprocessed), "unprocessed");
   EXPECT_EQ(Name(WeightProcessing::Processed), "processed");
@@ -33,18 +33,23 @@ TEST(AttentionKinds, NamesAreFound)
   EXPECT_EQ(FindNamed(AttentionMasks, "Causal"), nullptr);
   EXPECT_EQ(ParseNamed<std::runtime_error>(WeightProcessings, "processed", "a file"),
     WeightProcessing::Processed);
+  for (const std::string name : { "casual", "" })
+  {
+    EXPECT_THAT([&] { ParseNamed<std::runtime_error>(AttentionMasks, name, "a file: mask"); },
+      testing::ThrowsMessage<std::runtime_error>(
+        "a file: mask: expected one of causal, bidirectional, cross, found '" + name + "'."));
+  }
 }
 
-TEST(AttentionKinds, OtherNamesAreErrorsThatListThem)
+TEST(Joined, PutsSeparatorsBetweenTexts)
 {
-  const auto parse = [](std::string_view name)
-  { return [name] { ParseNamed<std::runtime_error>(AttentionMasks, name, "a file: mask"); }; };
-  EXPECT_THAT(parse("casual"),
-    testing::ThrowsMessage<std::runtime_error>(
-      "a file: mask: expected one of causal, bidirectional, cross, found 'casual'."));
-  EXPECT_THAT(
-    parse(""), testing::ThrowsMessage<std::runtime_error>(
-                 "a file: mask: expected one of causal, bidirectional, cross, found ''."));
+  const auto text = [](int number) { return std::to_string(number); };
+  EXPECT_EQ(Joined(std::vector<int>{}, text), "");
+  EXPECT_EQ(Joined(std::vector{ 1 }, text), "1");
+  EXPECT_EQ(Joined(std::vector{ 1, 2, 3 }, text), "1, 2, 3");
+  EXPECT_EQ(Joined(std::vector{ 1, 2 }, text, " "), "1 2");
+  const std::vector<std::string> empty(3);
+  EXPECT_EQ(Joined(empty, [](const std::string& item) { return item; }), ", , ");
 }
 
 }

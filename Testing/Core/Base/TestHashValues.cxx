@@ -1,4 +1,4 @@
-#include "HashValues.h"
+#include "Base/HashValues.h"
 
 #include <cmath>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "Parallel.h"
+#include "Base/Parallel.h"
 
-#include "SystemLimits.h"
+#include "Base/SystemLimits.h"
 #include "WorkerThreads.h"
 
 #include <algorithm>

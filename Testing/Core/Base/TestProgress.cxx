@@ -1,6 +1,7 @@
-#include "Progress.h"
+#include "Base/Progress.h"
 
-#include "ParallelProgress.h"
+#include "Base/ParallelProgress.h"
+#include "Base/RemainingTime.h"
 #include "Reports.h"
 
 #include <cstdint>
@@ -69,6 +70,21 @@ TEST(Progress, OfALoopEndsOnTheCallingThreadWhicheverRanIt)
   std::vector<double> none;
   ParallelFor(0, 3, KeepReports(none), [](std::int64_t) {});
   EXPECT_THAT(none, IsEmpty());
+}
+
+/// A run whose first twelfth took 20 s takes 220 s more.
+TEST(RemainingTime, FollowsFromThePartThatIsDone)
+{
+  EXPECT_EQ(RemainingTime::Describe(20, 1. / 12), "about 4 min left");
+  EXPECT_EQ(RemainingTime::Describe(60, 0.75), "about 20 s left");
+  EXPECT_EQ(RemainingTime::Describe(3600, 0.25), "about 3 h left");
+  // Nothing without a part, or of what is short.
+  EXPECT_EQ(RemainingTime::Describe(59.9, 0.9985), "");
+  EXPECT_EQ(RemainingTime::Describe(100, 0), "");
+  EXPECT_EQ(RemainingTime::Describe(100, 1), "");
+  EXPECT_EQ(RemainingTime::Describe(0.5, 0.006), "");
+  EXPECT_EQ(RemainingTime::Describe(5, 0.1), "");
+  EXPECT_EQ(RemainingTime()(0.5), "");
 }
 
 }

@@ -1,8 +1,9 @@
-#include "SystemLimits.h"
+#include "Base/SystemLimits.h"
 
+#include "Base/Internal/KnownMemory.h"
+#include "Base/Parallel.h"
 #include "ControlGroup.h"
-#include "KnownMemory.h"
-#include "Parallel.h"
+#include "ErrorMessage.h"
 #include "TemporaryDirectory.h"
 
 #include <chrono>
@@ -14,6 +15,7 @@
 #include <tuple>
 #include <utility>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -25,6 +27,7 @@ namespace
 
 namespace fs = std::filesystem;
 using namespace atlas;
+using namespace testing;
 
 constexpr double None = std::numeric_limits<double>::infinity();
 
@@ -201,25 +204,14 @@ TEST(SystemLimits, TheEnvironmentLimitsTheProcess)
   const double free = FreeMemory();
   EXPECT_LT(free, 1024. * 1048576);
   EXPECT_NO_THROW(RequireMemory(free / 2, "the test", "wait."));
-  const auto message = [&](double bytes)
-  {
-    try
-    {
-      RequireMemory(bytes, "the test", "wait.");
-    }
-    catch (const std::runtime_error& e)
-    {
-      return std::string(e.what());
-    }
-    return std::string();
-  };
-  const std::string found = message(2.5 * 1024 * 1048576);
-  EXPECT_EQ(found.rfind("the test would take 2.50 GiB of memory, but only ", 0), 0U) << found;
-  EXPECT_NE(found.find(" are free; wait."), std::string::npos) << found;
-  EXPECT_EQ(message(1024), "");
+  const auto require = [](double bytes) { RequireMemory(bytes, "the test", "wait."); };
+  EXPECT_THAT(test::MessageOf<std::runtime_error>([&] { require(2.5 * 1024 * 1048576); }),
+    AllOf(StartsWith("the test would take 2.50 GiB of memory, but only "),
+      HasSubstr(" are free; wait.")));
+  EXPECT_NO_THROW(require(1024));
   ::setenv(variable, "1", 1); // less than the process has
   EXPECT_EQ(FreeMemory(), 0);
-  EXPECT_NE(message(1024), "") << "what was free a moment ago is not asked";
+  EXPECT_THROW(require(1024), std::runtime_error) << "what was free a moment ago is not asked";
   ::unsetenv(variable);
 }
 

@@ -1,6 +1,6 @@
-#include "Utf8Text.h"
+#include "Base/Utf8Text.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 
 #include <gmock/gmock.h>

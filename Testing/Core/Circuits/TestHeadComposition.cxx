@@ -1,7 +1,7 @@
-#include "HeadComposition.h"
+#include "Circuits/HeadComposition.h"
 
+#include "Base/Error.h"
 #include "CircuitOracle.h"
-#include "Error.h"
 #include "ErrorMessage.h"
 #include "TinyTransformer.h"
 

@@ -1,4 +1,4 @@
-#include "LargestProducts.h"
+#include "Circuits/LargestProducts.h"
 
 #include "Reports.h"
 

@@ -1,10 +1,10 @@
-#include "LogitLens.h"
+#include "Circuits/LogitLens.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "LogitsOracle.h"
 #include "ModelsOracle.h"
-#include "RecordTransformer.h"
+#include "Run/RecordTransformer.h"
 
 #include <algorithm>
 #include <cmath>

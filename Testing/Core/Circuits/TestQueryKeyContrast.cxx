@@ -1,8 +1,8 @@
-#include "QueryKeyContrast.h"
+#include "Circuits/QueryKeyContrast.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
-#include "RecordedAttention.h"
+#include "Recording/RecordedAttention.h"
 #include "TestName.h"
 #include "TinyTransformer.h"
 #include "TransformerOracle.h"
@@ -39,61 +39,48 @@ struct BruteForce
     const QueryKeyContrastOptions& options)
   {
     const RecordedHead& head = FindHead(recording, place.layer, place.head);
-    const std::int64_t dimension = head.query.columns;
-    DoubleMatrix inSet = DoubleMatrix::Zero(dimension, dimension);
-    DoubleMatrix rest = inSet;
     const RecordedLayer& layer = FindLayer(recording, place.layer);
-    const std::int64_t window = layer.window;
-    const std::int64_t chunk = layer.chunk;
+    const auto rowOf = [](const SharedMatrix& matrix, std::int64_t row) -> Eigen::VectorXd
+    { return Eigen::Map<const Eigen::VectorXf>(matrix.Row(row), matrix.columns).cast<double>(); };
     const auto patchWindow = [&](std::int64_t row)
     {
       return std::pair(recording.tokens.row[row] / layer.patchWindow,
         recording.tokens.column[row] / layer.patchWindow);
     };
-    double scoresIn = 0;
-    double scoresRest = 0;
+    const auto isPair = [&](std::int64_t s, std::int64_t i, std::int64_t j)
+    {
+      const std::int64_t begin = recording.sequenceOffsets[s];
+      const bool isApart =
+        recording.mask == AttentionMask::Cross &&
+        (i - begin < recording.sourceLengths[s] || j - begin >= recording.sourceLengths[s]);
+      return !((recording.mask == AttentionMask::Causal && j > i) || isApart ||
+               (layer.window > 0 && std::abs(i - j) >= layer.window) ||
+               (layer.chunk > 0 && (i - begin) / layer.chunk != (j - begin) / layer.chunk) ||
+               (layer.patchWindow > 0 && patchWindow(i) != patchWindow(j)) ||
+               (i == j && !options.includesSelf));
+    };
+    DoubleMatrix inSet = DoubleMatrix::Zero(head.query.columns, head.query.columns);
+    DoubleMatrix rest = inSet;
     for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
     {
-      if (options.sequence >= 0 && s != options.sequence)
-      {
-        continue;
-      }
       const std::int64_t begin = recording.sequenceOffsets[s];
       const std::int64_t end = begin + recording.SequenceLength(s);
-      for (std::int64_t i = begin; i < end; ++i)
+      for (std::int64_t i = begin; i < end && (options.sequence < 0 || s == options.sequence); ++i)
       {
         for (std::int64_t j = begin; j < end; ++j)
         {
-          const bool isApart =
-            recording.mask == AttentionMask::Cross &&
-            (i - begin < recording.sourceLengths[s] || j - begin >= recording.sourceLengths[s]);
-          if ((recording.mask == AttentionMask::Causal && j > i) || isApart ||
-              (window > 0 && std::abs(i - j) >= window) ||
-              (chunk > 0 && (i - begin) / chunk != (j - begin) / chunk) ||
-              (layer.patchWindow > 0 && patchWindow(i) != patchWindow(j)) ||
-              (i == j && !options.includesSelf))
+          if (isPair(s, i, j))
           {
-            continue;
-          }
-          const bool isIn = isInSet(i, j);
-          ++(isIn ? this->pairs : this->others);
-          for (std::int64_t a = 0; a < dimension; ++a)
-          {
-            const double q = head.query.Row(i)[a];
-            (isIn ? scoresIn : scoresRest) += q * static_cast<double>(head.key.Row(j)[a]);
-            for (std::int64_t b = 0; b < dimension; ++b)
-            {
-              (isIn ? inSet : rest)(a, b) += q * static_cast<double>(head.key.Row(j)[b]);
-            }
+            const bool isIn = isInSet(i, j);
+            ++(isIn ? this->pairs : this->others);
+            (isIn ? inSet : rest) += rowOf(head.query, i) * rowOf(head.key, j).transpose();
           }
         }
       }
     }
-    const auto in = static_cast<double>(this->pairs);
-    const auto out = static_cast<double>(this->others);
-    this->difference = inSet / in - rest / out;
-    this->scores =
-      FindLayer(recording, place.layer).scoreScale * (scoresIn / in - scoresRest / out);
+    this->difference =
+      inSet / static_cast<double>(this->pairs) - rest / static_cast<double>(this->others);
+    this->scores = layer.scoreScale * this->difference.trace();
   }
 };
 
@@ -129,6 +116,26 @@ void ExpectEqual(
   }
 }
 
+/// Of pairs of tokens that have the same number.
+void ExpectEqualOfGroups(const Recording& recording, const std::vector<std::int64_t>& groups,
+  bool includesSelf, QueryKeyContrastOptions options = {})
+{
+  options.group = groups;
+  options.includesSelf = includesSelf;
+  ExpectEqual(
+    recording, [&](std::int64_t i, std::int64_t j) { return groups[i] == groups[j]; }, options);
+}
+
+void ExpectEqualAtDistance(const Recording& recording, std::int64_t distance, bool includesSelf,
+  QueryKeyContrastOptions options = {})
+{
+  options.distance = distance;
+  options.includesSelf = includesSelf;
+  ExpectEqual(
+    recording, [=](std::int64_t i, std::int64_t j) { return std::abs(i - j) == distance; },
+    options);
+}
+
 class OfPairs : public testing::TestWithParam<std::string>
 {
 protected:
@@ -147,30 +154,19 @@ protected:
 /// Causal and rotated, and without a causal mask.
 TEST_P(OfPairs, OfEqualValuesIsTheSumOverPairs)
 {
-  QueryKeyContrastOptions options;
-  options.group = this->Groups();
-  const IsInSet isAlike = [&](std::int64_t i, std::int64_t j)
-  { return options.group[i] == options.group[j]; };
+  const std::vector<std::int64_t> groups = this->Groups();
   for (const bool includesSelf : { false, true })
   {
-    options.includesSelf = includesSelf;
-    ExpectEqual(this->Recorded, isAlike, options);
+    ExpectEqualOfGroups(this->Recorded, groups, includesSelf);
   }
 }
 
 TEST_P(OfPairs, AtADistanceIsTheSumOverPairs)
 {
-  QueryKeyContrastOptions options;
-  for (const std::int64_t distance : { 1, 3 })
+  for (const std::int64_t distance : { 1, 3, 0 })
   {
-    options.distance = distance;
-    ExpectEqual(
-      this->Recorded, [=](std::int64_t i, std::int64_t j) { return std::abs(i - j) == distance; },
-      options);
+    ExpectEqualAtDistance(this->Recorded, distance, distance == 0);
   }
-  options.distance = 0;
-  options.includesSelf = true;
-  ExpectEqual(this->Recorded, [](std::int64_t i, std::int64_t j) { return i == j; }, options);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, OfPairs, testing::Values("gpt2", "llama", "bert"),
@@ -181,15 +177,13 @@ TEST(QueryKeyContrast, OfLongSequences)
 {
   const TinyTransformer tiny;
   const Recording recording = RecordTransformer(tiny.Make(), TinyInput({ 300, 1, 17 }), {});
-  const IsInSet sameToken = [&](std::int64_t i, std::int64_t j)
-  { return recording.tokens.id[i] == recording.tokens.id[j]; };
   QueryKeyContrastOptions options;
-  options.group = recording.tokens.id;
   options.layer = 1;
-  ExpectEqual(recording, sameToken, options);
+  ExpectEqualOfGroups(recording, recording.tokens.id, false, options);
   options.sequence = 2;
   options.head = 1;
-  ExpectEqual(recording, sameToken, options);
+  ExpectEqualOfGroups(recording, recording.tokens.id, false, options);
+  options.group = recording.tokens.id;
   options.threads = 1;
   const HeadContrast one = FindQueryKeyContrast(recording, options).heads[0];
   options.threads = 3;
@@ -199,38 +193,41 @@ TEST(QueryKeyContrast, OfLongSequences)
   EXPECT_EQ(one.singularValues, three.singularValues);
 }
 
-/// Of each layer, the keys outside its windows, on both sides where there is no mask, and those
-/// before its chunks are in no pair.
-TEST(QueryKeyContrast, OfWindowsOnBothSidesAndOfChunks)
+/// Of each layer, the keys before its windows, outside them on both sides where there is no mask,
+/// and those before its chunks are in no pair.
+TEST(QueryKeyContrast, OfWindowsAndOfChunks)
 {
   const TinyTransformer tiny;
   Recording recording = RecordTransformer(tiny.Make(), TinyInput({ 30, 1, 17 }), {});
-  const IsInSet sameToken = [&](std::int64_t i, std::int64_t j)
-  { return recording.tokens.id[i] == recording.tokens.id[j]; };
+  const auto expect = [&](std::int64_t RecordedLayer::* limit)
+  {
+    for (const std::int64_t tokens : { 2, 9, 100 })
+    {
+      for (RecordedLayer& layer : recording.layers)
+      {
+        layer.window = layer.chunk = 0;
+        layer.*limit = tokens;
+      }
+      ExpectEqualOfGroups(recording, recording.tokens.id, true);
+      ExpectEqualAtDistance(recording, 1, true);
+    }
+  };
+  expect(&RecordedLayer::chunk);
+  expect(&RecordedLayer::window);
+  recording.layers[0].window = recording.layers[1].window = 3;
   QueryKeyContrastOptions options;
   options.includesSelf = true;
-  const auto expect = [&](std::int64_t RecordedLayer::* limit, std::int64_t tokens)
-  {
-    for (RecordedLayer& layer : recording.layers)
-    {
-      layer.window = layer.chunk = 0;
-      layer.*limit = tokens;
-    }
-    options.group = recording.tokens.id;
-    ExpectEqual(recording, sameToken, options);
-    options.group.clear();
-    ExpectEqual(
-      recording, [](std::int64_t i, std::int64_t j) { return std::abs(i - j) == 1; }, options);
-  };
-  for (const std::int64_t chunk : { 2, 9, 100 })
-  {
-    expect(&RecordedLayer::chunk, chunk);
-  }
+  options.distance = 3;
+  EXPECT_THAT(MessageOf<OptionError>([&] { FindQueryKeyContrast(recording, options); }),
+    HasSubstr("in the set"));
+  recording.layers[0].window = 0; // the count of the layer that has the most
+  options.distance = 1;
+  options.layer = 0;
+  const std::int64_t most = FindQueryKeyContrast(recording, options).others;
+  options.layer = -1;
+  EXPECT_EQ(FindQueryKeyContrast(recording, options).others, most);
   recording.mask = AttentionMask::Bidirectional;
-  for (const std::int64_t window : { 2, 9, 100 })
-  {
-    expect(&RecordedLayer::window, window);
-  }
+  expect(&RecordedLayer::window);
 }
 
 /// Of an encoder of images, the keys in other windows of patches are in no pair: of layers with
@@ -245,8 +242,6 @@ TEST(QueryKeyContrast, OfWindowsOfPatches)
     recording.tokens.row.push_back(patch % 30 / 5); // 6 and 4 rows of 5
     recording.tokens.column.push_back(patch % 5);
   }
-  const IsInSet sameToken = [&](std::int64_t i, std::int64_t j)
-  { return recording.tokens.id[i] == recording.tokens.id[j]; };
   recording.layers.back().patchWindow = 2;
   for (const RecordedLayer& layer : recording.layers)
   {
@@ -254,49 +249,10 @@ TEST(QueryKeyContrast, OfWindowsOfPatches)
     options.layer = layer.index;
     for (const bool includesSelf : { false, true })
     {
-      options.includesSelf = includesSelf;
-      options.group = recording.tokens.id;
-      ExpectEqual(recording, sameToken, options);
-      options.group.clear();
-      ExpectEqual(
-        recording, [](std::int64_t i, std::int64_t j) { return std::abs(i - j) == 1; }, options);
+      ExpectEqualOfGroups(recording, recording.tokens.id, includesSelf, options);
+      ExpectEqualAtDistance(recording, 1, includesSelf, options);
     }
   }
-}
-
-/// Of each layer, the keys before its window are in no pair.
-TEST(QueryKeyContrast, OfWindows)
-{
-  const TinyTransformer tiny;
-  Recording recording = RecordTransformer(tiny.Make(), TinyInput({ 30, 1, 17 }), {});
-  const IsInSet sameToken = [&](std::int64_t i, std::int64_t j)
-  { return recording.tokens.id[i] == recording.tokens.id[j]; };
-  QueryKeyContrastOptions options;
-  options.includesSelf = true;
-  for (const std::int64_t window : { 2, 9, 100 })
-  {
-    for (RecordedLayer& layer : recording.layers)
-    {
-      layer.window = window;
-    }
-    options.group = recording.tokens.id;
-    ExpectEqual(recording, sameToken, options);
-    options.group.clear();
-    ExpectEqual(recording, [](std::int64_t i, std::int64_t j) { return i - j == 1; }, options);
-  }
-  for (RecordedLayer& layer : recording.layers)
-  {
-    layer.window = 3;
-  }
-  options.distance = 3;
-  EXPECT_THAT(MessageOf<OptionError>([&] { FindQueryKeyContrast(recording, options); }),
-    HasSubstr("in the set"));
-  recording.layers[0].window = 0; // the count of the layer that has the most
-  options.distance = 1;
-  options.layer = 0;
-  const std::int64_t most = FindQueryKeyContrast(recording, options).others;
-  options.layer = -1;
-  EXPECT_EQ(FindQueryKeyContrast(recording, options).others, most);
 }
 
 /// Queries are of the target and keys of the source.
@@ -305,17 +261,14 @@ TEST(QueryKeyContrast, OfCrossAttentionIsOverPairsOfTwoTexts)
   const Recording cross = *TranslatedRecording().cross;
   QueryKeyContrastOptions options;
   options.group = { 1, 2, 1, 3, 2, 1, 4, 5, 6, 6, 5, 5, 2, 3 };
-  const IsInSet isAlike = [&](std::int64_t i, std::int64_t j)
-  { return options.group[i] == options.group[j]; };
   for (const bool includesSelf : { false, true })
   {
-    options.includesSelf = includesSelf;
-    ExpectEqual(cross, isAlike, options);
+    ExpectEqualOfGroups(cross, options.group, includesSelf);
   }
   EXPECT_EQ(FindQueryKeyContrast(cross, options).pairs, 1 + 2 + 3); // 2, 1 1, 5 5 6
   EXPECT_EQ(FindQueryKeyContrast(cross, options).others, 3 * 4 + 5 * 2 - 6);
   options.sequence = 1;
-  ExpectEqual(cross, isAlike, options);
+  ExpectEqualOfGroups(cross, options.group, true, options);
 
   const QueryKeyContrast found = FindQueryKeyContrast(cross, options);
   const HeadContrast& head = found.heads[0];
@@ -329,9 +282,8 @@ TEST(QueryKeyContrast, OfCrossAttentionIsOverPairsOfTwoTexts)
   EXPECT_NEAR(projected[6 + 1], key, 1e-6);
 
   options.group.clear();
-  EXPECT_EQ(MessageOf<OptionError>([&] { FindQueryKeyContrast(cross, options); }),
-    "By: expected pairs of equal values, found those at a distance; the queries and keys of cross "
-    "attention are of two texts.");
+  EXPECT_THAT(MessageOf<OptionError>([&] { FindQueryKeyContrast(cross, options); }),
+    HasSubstr("pairs of equal values, found those at a distance"));
 }
 
 TEST(QueryKeyContrast, NamesWhatIsMissing)

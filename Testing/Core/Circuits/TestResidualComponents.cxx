@@ -1,7 +1,7 @@
-#include "ResidualComponents.h"
+#include "Circuits/ResidualComponents.h"
 
 #include "LogitsOracle.h"
-#include "VectorNorm.h"
+#include "Weights/VectorNorm.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "ScoreAttribution.h"
+#include "Circuits/ScoreAttribution.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "LogitsOracle.h"
 #include "ModelsOracle.h"
-#include "RecordedAttention.h"
+#include "Recording/RecordedAttention.h"
 
 #include <cmath>
 #include <cstdint>
@@ -180,40 +180,12 @@ TEST_P(OfScores, TermsAreThoseOfFoldedWeights)
 
 INSTANTIATE_TEST_SUITE_P(ScoreAttribution, OfScores, OfLogits::Models(), OfLogits::Name);
 
-TEST(ScoreAttribution, OfImages)
-{
-  const Transformer vit = Transformer::Read(TransformerOracle::Folder("vit"));
-  const Recording recording = [&]
-  {
-    RecordOptions options;
-    options.headOutputs = true;
-    options.residual = true;
-    return RecordTransformer(vit, TransformerOracle("vit").Input(), options);
-  }();
-  const ProcessedWeights weights(vit, WeightSteps::TransformerLens);
-  const ResidualWeights residual(weights);
-  double largest = 0;
-  double miss = 0;
-  ForScores(recording,
-    [&](const ScorePlace& place)
-    {
-      const ScoreTerms terms =
-        AttributeScore(recording, residual, ReadScoreHead(vit, place.layer, place.head), place);
-      miss = std::max(miss, std::abs(terms.sum - terms.score));
-      largest = std::max(largest, std::abs(terms.score));
-    });
-  EXPECT_LE(miss, LogitsTolerance * largest);
-}
-
 /// Patches attend to those of their window, the class token to itself: the strongest key is one of
 /// these, by a loop over all pairs.
 TEST(ScoreAttribution, OfWindowsOfPatches)
 {
   const Transformer vit = Transformer::Read(TransformerOracle::Folder("vit"));
-  RecordOptions options;
-  options.headOutputs = true;
-  options.residual = true;
-  Recording recording = RecordTransformer(vit, TransformerOracle("vit").Input(), options);
+  Recording recording = LogitsOracle::Run(vit, "vit");
   recording.layers[1].patchWindow = 2;
   const ProcessedWeights weights(vit, WeightSteps::TransformerLens);
   const ResidualWeights residual(weights);
@@ -250,6 +222,7 @@ TEST(ScoreAttribution, OfWindowsOfPatches)
     const ScoreTerms terms = AttributeScore(recording, residual, head, { 0, 1, 2, query, -1 });
     EXPECT_EQ(terms.place.key, expected);
     EXPECT_NEAR(terms.score, RecordedScore(recording, terms.place), 1e-5);
+    EXPECT_NEAR(terms.sum, terms.score, 1e-5);
     outside += ofAll != expected ? 1 : 0;
   }
   EXPECT_GT(outside, 3);
@@ -290,13 +263,27 @@ TEST(ScoreAttribution, OfLongRope)
   }
 }
 
-TEST(ScoreAttribution, BeginsWithTheStrongestKeyOfTheLastQuery)
+struct ScoresOfGpt2 : testing::Test
 {
-  const LogitsOracle oracle("gpt2");
-  const Recording& recording = oracle.GetRecording();
-  const ProcessedWeights weights(oracle.GetModel(), WeightSteps::TransformerLens);
-  const ScoreTerms terms = AttributeScore(recording, ResidualWeights(weights),
-    ReadScoreHead(oracle.GetModel(), 1, 2), { 0, 1, 2, -1, -1 });
+  LogitsOracle oracle{ "gpt2" };
+  ProcessedWeights weights{ this->oracle.GetModel(), WeightSteps::TransformerLens };
+  ResidualWeights residual{ this->weights };
+
+  ScoreTerms Attribute(const ScorePlace& place) const
+  {
+    return this->Attribute(this->oracle.GetRecording(), place);
+  }
+  ScoreTerms Attribute(const Recording& recording, const ScorePlace& place) const
+  {
+    return AttributeScore(recording, this->residual,
+      ReadScoreHead(this->oracle.GetModel(), place.layer, place.head), place);
+  }
+};
+
+TEST_F(ScoresOfGpt2, BeginWithTheStrongestKeyOfTheLastQuery)
+{
+  const Recording& recording = this->oracle.GetRecording();
+  const ScoreTerms terms = this->Attribute({ 0, 1, 2, -1, -1 });
   const std::int64_t length = recording.SequenceLength(0);
   EXPECT_EQ(terms.place.query, length - 1);
   for (std::int64_t key = 0; key < length; ++key)
@@ -308,12 +295,9 @@ TEST(ScoreAttribution, BeginsWithTheStrongestKeyOfTheLastQuery)
   EXPECT_EQ(terms.keys.back().name, "b_K");
 }
 
-TEST(ScoreAttribution, LayersJoinTheirHeadsAndBias)
+TEST_F(ScoresOfGpt2, LayersJoinTheirHeadsAndBias)
 {
-  const LogitsOracle oracle("gpt2");
-  const ProcessedWeights weights(oracle.GetModel(), WeightSteps::TransformerLens);
-  const ScoreTerms terms = AttributeScore(oracle.GetRecording(), ResidualWeights(weights),
-    ReadScoreHead(oracle.GetModel(), 1, 2), { 0, 1, 2, 5, 3 });
+  const ScoreTerms terms = this->Attribute({ 0, 1, 2, 5, 3 });
   const ScoreTerms grouped = Grouped(terms, ComponentGrouping::Layers);
   std::vector<std::string> names;
   for (const NamedComponent& component : grouped.queries)
@@ -338,36 +322,26 @@ TEST(ScoreAttribution, SortsPairsByMagnitude)
   EXPECT_EQ(StrongestPairs(terms, 10).size(), 4U);
 }
 
-TEST(ScoreAttribution, SaysWhatIsWrong)
+TEST_F(ScoresOfGpt2, SayWhatIsWrong)
 {
-  const LogitsOracle oracle("gpt2");
-  const ProcessedWeights weights(oracle.GetModel(), WeightSteps::TransformerLens);
-  const ResidualWeights residual(weights);
-  const ScoreHead head = ReadScoreHead(oracle.GetModel(), 1, 0);
-  const auto attribute = [&](const Recording& recording, const ScorePlace& place)
-  { return AttributeScore(recording, residual, head, place); };
-  const Recording& recording = oracle.GetRecording();
-  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, { 0, 1, 0, 17, 0 }); }),
-    HasSubstr("Query: expected a position from 0 to 16, or -1, found 17"));
-  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(recording, { 0, 1, 0, 3, 4 }); }),
-    HasSubstr("Key: expected a position from 0 to 3, which the query can attend to, found 4"));
-  EXPECT_THROW(attribute(recording, { 0, 2, 0, 3, 3 }), OptionError);
-  EXPECT_THROW(attribute(recording, { 2, 1, 0, 3, 3 }), OptionError);
-  EXPECT_THROW(ReadScoreHead(oracle.GetModel(), 1, 4), OptionError);
-  Recording other = recording;
-  other.layers[1].window = 2;
-  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(other, { 0, 1, 0, 3, 1 }); }),
-    HasSubstr("Key: expected a position from 2 to 3, which the query can attend to, found 1"));
-  EXPECT_GE(AttributeScore(other, residual, head, { 0, 1, 0, 9, -1 }).place.key, 8);
-  other.layers[1].scoreCap = 50;
-  EXPECT_THAT(MessageOf<ModelError>([&] { attribute(other, { 0, 1, 0, 3, 3 }); }),
-    HasSubstr("layer 1: the model caps scores (attn_logit_softcapping)"));
-  other = recording;
-  other.layers[0].heads[0].output = {};
-  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(other, { 0, 1, 0, 3, 3 }); }),
+  Recording recording = this->oracle.GetRecording();
+  const auto refusal = [&](const ScorePlace& place)
+  { return MessageOf<Error>([&] { this->Attribute(recording, place); }); };
+  EXPECT_THAT(refusal({ 0, 1, 0, 17, 0 }), HasSubstr("from 0 to 16, or -1, found 17"));
+  EXPECT_THAT(refusal({ 0, 1, 0, 3, 4 }), HasSubstr("from 0 to 3, which the query can attend to"));
+  EXPECT_THROW(this->Attribute({ 0, 2, 0, 3, 3 }), OptionError);
+  EXPECT_THROW(this->Attribute({ 2, 1, 0, 3, 3 }), OptionError);
+  EXPECT_THROW(ReadScoreHead(this->oracle.GetModel(), 1, 4), OptionError);
+  recording.layers[1].window = 2;
+  EXPECT_THAT(refusal({ 0, 1, 0, 3, 1 }), HasSubstr("from 2 to 3, which the query can attend to"));
+  EXPECT_GE(this->Attribute(recording, { 0, 1, 0, 9, -1 }).place.key, 8);
+  recording.layers[1].scoreCap = 50;
+  EXPECT_THAT(refusal({ 0, 1, 0, 3, 3 }), HasSubstr("layer 1: the model caps scores"));
+  recording = this->oracle.GetRecording();
+  recording.layers[0].heads[0].output = {};
+  EXPECT_THAT(refusal({ 0, 1, 0, 3, 3 }),
     AllOf(HasSubstr("Score Attribution needs"), HasSubstr("of layer 0")));
-  other = recording;
-  other.layers[1].heads[0].scores.resize(2, SharedMatrix::Zero(17, 17));
-  EXPECT_THAT(MessageOf<OptionError>([&] { attribute(other, { 0, 1, 0, 3, 3 }); }),
-    HasSubstr("cannot be split"));
+  recording = this->oracle.GetRecording();
+  recording.layers[1].heads[0].scores.resize(2, SharedMatrix::Zero(17, 17));
+  EXPECT_THAT(refusal({ 0, 1, 0, 3, 3 }), HasSubstr("cannot be split"));
 }

@@ -1,10 +1,12 @@
-#include "CorpusFile.h"
-#include "CorpusRun.h"
-#include "Error.h"
+#include "Base/Error.h"
+#include "Corpus/CorpusFile.h"
+#include "Corpus/CorpusRun.h"
 #include "ErrorMessage.h"
-#include "JsonText.h"
-#include "Safetensors.h"
+#include "Files/JsonText.h"
+#include "Files/Safetensors.h"
+#include "NaiveHeads.h"
 #include "TemporaryDirectory.h"
+#include "TransformerOracle.h"
 
 #include <cmath>
 #include <filesystem>
@@ -21,7 +23,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::HasSubstr;
+using namespace testing;
 namespace fs = std::filesystem;
 
 namespace
@@ -30,8 +32,7 @@ namespace
 struct CorpusFileTest : testing::Test
 {
   TemporaryDirectory folder;
-  std::shared_ptr<const OpenTransformer> model =
-    OpenTransformer::Open(fs::path(ATLAS_DATA_DIR) / "models" / "language-2", "");
+  std::shared_ptr<const OpenTransformer> model = OpenModel("language-2");
   CorpusOptions options;
   CorpusRunOptions run;
 
@@ -40,7 +41,7 @@ struct CorpusFileTest : testing::Test
     this->options.batch = 200;
     this->options.samples = 20;
     this->options.contexts = 3;
-    this->run.files = { (fs::path(ATLAS_SOURCE_DIR) / "README.md").string() };
+    this->run.files = { WriteProse(this->folder) };
     this->run.tokenLimit = 1000;
   }
 
@@ -70,16 +71,11 @@ std::shared_ptr<const OpenTransformer> Changed(const OpenTransformer& model, con
 {
   ModelInMemory changed;
   changed.config = model.GetModel().GetConfig();
-  Tensors tensors;
-  for (const auto& [tensor, view] : model.GetModel().GetFiles().GetTensors())
-  {
-    tensors[tensor] = { view.dtype, view.shape, { view.data, view.data + view.Bytes() } };
-  }
+  Tensors tensors = CopyTensors(model.GetModel().GetFiles().GetTensors());
   change(changed.config, tensors);
   changed.weights = std::make_shared<const Tensors>(std::move(tensors));
-  const fs::path folder = fs::path(ATLAS_DATA_DIR) / "models" / "language-2";
   std::map<std::string, std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder))
+  for (const auto& entry : fs::directory_iterator(ShippedModel("language-2")))
   {
     if (entry.path().extension() == ".json")
     {
@@ -97,8 +93,8 @@ TEST_F(CorpusFileTest, KeepsThePrecisionOfProducts)
 {
   const CorpusStatistics exact = BeginCorpus(*this->model, "a model", this->options);
   EXPECT_EQ(CorpusFromBytes(CorpusToBytes(exact), "test").precision, ProductPrecision::Single);
-  const auto rounded = OpenTransformer::Open(
-    fs::path(ATLAS_DATA_DIR) / "models" / "language-2", "", false, ProductPrecision::Bfloat16);
+  const auto rounded =
+    OpenTransformer::Open(ShippedModel("language-2"), "", false, ProductPrecision::Bfloat16);
   const CorpusStatistics other = BeginCorpus(*rounded, "a model", this->options);
   const CorpusStatistics read = CorpusFromBytes(CorpusToBytes(other), "test");
   EXPECT_EQ(read.precision, ProductPrecision::Bfloat16);
@@ -139,14 +135,10 @@ TEST_F(CorpusFileTest, GoesOnWithTheSameModelAlone)
   EXPECT_NO_THROW(this->Continued(earlier));
   this->model = Changed(*own, "weight", [](TransformerConfig&, Tensors& tensors)
     { tensors.rbegin()->second.bytes[0] ^= std::byte{ 1 }; });
-  EXPECT_EQ(this->Refusal(earlier),
-    "part.safetensors: expected statistics of the model this model, found those of one with other "
-    "weights, then at a model.");
+  EXPECT_THAT(this->Refusal(earlier), HasSubstr("one with other weights, then at a model"));
   this->model =
     Changed(*own, "setting", [](TransformerConfig& config, Tensors&) { config.epsilon *= 2; });
-  EXPECT_EQ(this->Refusal(earlier),
-    "part.safetensors: expected statistics of the model this model, found those of one with other "
-    "settings, then at a model.");
+  EXPECT_THAT(this->Refusal(earlier), HasSubstr("one with other settings, then at a model"));
 }
 
 /// Other texts with as many bytes, and even as many tokens.
@@ -172,9 +164,7 @@ TEST_F(CorpusFileTest, GoesOnWithTheSameTextAlone)
     std::string other = before;
     other.replace(other.find("God"), 3, "Dog");
     WriteBytes(changed, other);
-    EXPECT_EQ(this->Refusal(earlier), "part.safetensors: expected statistics of these texts, found "
-                                      "that " +
-                                        changed + " had other tokens when it was measured.");
+    EXPECT_THAT(this->Refusal(earlier), HasSubstr(changed + " had other tokens"));
     WriteBytes(changed, before);
   }
   std::swap(this->run.files[0], this->run.files[1]);
@@ -196,9 +186,7 @@ TEST_F(CorpusFileTest, OlderFilesAreShownButDoNotGoOn)
   EXPECT_EQ(std::string(bytes.begin(), bytes.end()).find("fingerprints"), std::string::npos);
   const CorpusStatistics read = CorpusFromBytes(bytes, "test");
   EXPECT_EQ(read.tokens, older.tokens);
-  EXPECT_EQ(this->Refusal(read),
-    "part.safetensors: expected statistics that say of which model and texts they are, found those "
-    "of an older version, which can be shown but not continued.");
+  EXPECT_THAT(this->Refusal(read), HasSubstr("an older version"));
   const CorpusStatistics shipped =
     ReadCorpus(fs::path(ATLAS_DATA_DIR) / "corpus" / "language-2.safetensors");
   EXPECT_EQ(shipped.heads.size(), 16);
@@ -237,9 +225,8 @@ TEST_F(CorpusFileTest, WithoutContextsSamplesAndAgreement)
 
 TEST_F(CorpusFileTest, RefusesOtherFiles)
 {
-  const CorpusStatistics statistics = this->Measured();
   const fs::path path = this->folder / "a.safetensors";
-  WriteCorpus(path, statistics);
+  WriteCorpus(path, this->Measured());
   const SafetensorsFile file(path);
   const auto message = [&](const Metadata& metadata, const TensorViews& tensors)
   {
@@ -247,9 +234,6 @@ TEST_F(CorpusFileTest, RefusesOtherFiles)
     WriteSafetensorViews(other, tensors, metadata);
     return MessageOf<Error>([&] { ReadCorpus(other); });
   };
-  Metadata metadata = file.GetMetadata();
-  metadata["format"] = "another";
-  EXPECT_THAT(message(metadata, file.GetTensors()), HasSubstr("expected statistics of a corpus"));
   for (const auto& [name, view] : file.GetTensors())
   {
     TensorViews tensors = file.GetTensors();
@@ -263,24 +247,22 @@ TEST_F(CorpusFileTest, RefusesOtherFiles)
       EXPECT_THAT(message(file.GetMetadata(), tensors), HasSubstr("expected ")) << name;
     }
   }
-  metadata = file.GetMetadata();
-  metadata["sizes"] = "{}";
-  EXPECT_THAT(message(metadata, file.GetTensors()), HasSubstr("the entry sizes"));
-  metadata = file.GetMetadata();
-  metadata["options"] = "{\"split\": 3}";
-  EXPECT_THAT(message(metadata, file.GetTensors()), HasSubstr("the entry options"));
-  metadata = file.GetMetadata();
-  metadata["fingerprints"] = "{}";
-  EXPECT_THAT(message(metadata, file.GetTensors()), HasSubstr("the entry fingerprints"));
+  const auto withEntry = [&](const std::string& entry, const std::string& value)
+  {
+    Metadata metadata = file.GetMetadata();
+    metadata[entry] = value;
+    return message(metadata, file.GetTensors());
+  };
+  EXPECT_THAT(withEntry("format", "another"), HasSubstr("expected statistics of a corpus"));
+  EXPECT_THAT(withEntry("sizes", "{}"), HasSubstr("the entry sizes"));
+  EXPECT_THAT(withEntry("options", "{\"split\": 3}"), HasSubstr("the entry options"));
+  EXPECT_THAT(withEntry("fingerprints", "{}"), HasSubstr("the entry fingerprints"));
   for (const auto& [option, value] : std::map<std::string, int>{ { "window", 1 }, { "overlap", 70 },
          { "contexts", 1001 }, { "samples", -1 }, { "batch", 0 } })
   {
     nlohmann::json changed = nlohmann::json::parse(file.GetMetadata().at("options"));
     changed[option] = value;
-    metadata = file.GetMetadata();
-    metadata["options"] = changed.dump();
-    EXPECT_THAT(message(metadata, file.GetTensors()),
-      HasSubstr("the entry options: " + option + " is out of range."));
+    EXPECT_THAT(withEntry("options", changed.dump()), HasSubstr(option + " is out of range"));
   }
   const std::string bytes = ReadBytes(path);
   WriteBytes(path, bytes.substr(0, bytes.size() / 2));
@@ -296,67 +278,72 @@ TEST_F(CorpusFileTest, RefusesNumbersThatNoRunWrites)
   WriteCorpus(path, this->Measured());
   const SafetensorsFile file(path);
   const fs::path other = this->folder / "b.safetensors";
-  const auto refusal = [&](const TensorViews& tensors)
+  const auto expectRefusal =
+    [&](const std::string& name, const TensorView& changed, const std::string& why)
   {
+    TensorViews tensors = file.GetTensors();
+    tensors[name] = changed;
     WriteSafetensorViews(other, tensors, file.GetMetadata());
-    const std::string message = MessageOf<ModelError>([&] { ReadCorpus(other); });
-    EXPECT_EQ(message.rfind(other.string() + ": ", 0), 0) << message;
-    return message.substr(std::min(message.size(), other.string().size() + 2));
+    EXPECT_THAT(MessageOf<ModelError>([&] { ReadCorpus(other); }),
+      AllOf(StartsWith(other.string() + ": "), HasSubstr(name), HasSubstr(why)));
   };
-  for (const auto& [name, columns] : std::map<std::string, Shape>{ { "places", { 0 } },
-         { "ids", { 0 } }, { "contexts", { 0 } }, { "text_ends", { 0 } }, { "samples", { 0 } } })
+  for (const std::string name : { "places", "ids", "contexts", "text_ends", "samples" })
   {
-    TensorViews tensors = file.GetTensors();
-    tensors[name].shape = { std::int64_t{ 1 } << 60, columns[0] }; // of 0 bytes
-    EXPECT_THAT(refusal(tensors), HasSubstr("expected " + name + " as I64 [")) << name;
+    TensorView changed = file.GetTensors().at(name);
+    changed.shape = { std::int64_t{ 1 } << 60, 0 }; // of 0 bytes
+    expectRefusal(name, changed, "as I64 [");
   }
-  const auto with = [&](const std::string& name, std::size_t at, std::int64_t value)
+  struct Integer
   {
-    std::vector<std::int64_t> values = file.GetTensors().at(name).ToInteger();
-    values.at(at) = value;
-    const Tensor tensor = Tensor::FromInteger(file.GetTensors().at(name).shape, values);
-    TensorViews tensors = file.GetTensors();
-    tensors[name] = tensor.View();
-    return refusal(tensors);
+    const char* tensor;
+    std::size_t at;
+    std::int64_t value;
+    const char* why;
   };
   const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
-  for (const std::int64_t token : { -1, 1, 5 }) // where no window begins
+  const std::vector<Integer> integers = {
+    { "totals", 9, -1, "no window can begin" }, // nor where none begins:
+    { "totals", 9, 1, "no window can begin" },
+    { "totals", 9, 5, "no window can begin" },
+    { "totals", 7, -1, "no window can begin" },
+    { "totals", 0, 0, "dimension of heads is out of range" },
+    { "totals", 2, -3, "numbers from 0 to" },
+    { "places", 0, 1, "all heads of each of the layers" },
+    { "places", 3, 7, "all heads of each of the layers" },
+    { "places", 1, huge, "numbers from -2147483648" },
+    { "ids", 0, huge, "rising numbers from 0" },
+    { "ids", 0, -1, "rising numbers from 0" },
+    { "occurrences", 0, -1, "numbers from 0 to" },
+    { "sums", 0, huge, "numbers from -" },
+    { "distances", 2, huge, "numbers from -" },
+    { "tokens", 2, huge, "numbers from -" },
+    { "histograms", 2, huge, "numbers from 0" },
+    { "sketches", 2, huge, "numbers from 0" },
+    { "contexts", 0, 1 << 30, "out of range" },
+    { "contexts", 1, 1 << 30, "out of range" },
+    { "contexts", 4, 1 << 30, "out of range" },
+    { "contexts", 5, 1 << 30, "out of range" },
+    { "contexts", 6, 1 << 30, "out of range" },
+    { "context_tokens", 0, 999'999, "tokens of ids" },
+    { "samples", 3, 999'999, "tokens of ids" },
+    { "samples", 0, -1, "rising order" },
+  };
+  for (const Integer& one : integers)
   {
-    EXPECT_EQ(with("totals", 9, token), "totals: the text goes on where no window can begin.");
+    const TensorView& view = file.GetTensors().at(one.tensor);
+    std::vector<std::int64_t> values = view.ToInteger();
+    values.at(one.at) = one.value;
+    const Tensor changed = Tensor::FromInteger(view.shape, values);
+    expectRefusal(one.tensor, changed.View(), one.why);
   }
-  EXPECT_EQ(with("totals", 7, -1), "totals: the text goes on where no window can begin.");
-  EXPECT_EQ(with("totals", 0, 0), "totals: the dimension of heads is out of range.");
-  EXPECT_THAT(with("totals", 2, -3), HasSubstr("totals: expected numbers from 0 to"));
-  const std::string places = "places: expected all heads of each of the layers of the options.";
-  EXPECT_EQ(with("places", 0, 1), places);
-  EXPECT_EQ(with("places", 3, 7), places);
-  EXPECT_THAT(with("places", 1, huge), HasSubstr("places: expected numbers from -2147483648"));
-  EXPECT_EQ(with("ids", 0, huge), "ids: expected rising numbers from 0.");
-  EXPECT_EQ(with("ids", 0, -1), "ids: expected rising numbers from 0.");
-  EXPECT_THAT(with("occurrences", 0, -1), HasSubstr("occurrences: expected numbers from 0 to"));
-  EXPECT_THAT(with("sums", 0, huge), HasSubstr("sums: expected numbers from -"));
-  EXPECT_THAT(with("distances", 2, huge), HasSubstr("distances: expected numbers from -"));
-  EXPECT_THAT(with("tokens", 2, huge), HasSubstr("tokens: expected numbers from -"));
-  EXPECT_THAT(with("histograms", 2, huge), HasSubstr("histograms: expected numbers from 0"));
-  EXPECT_THAT(with("sketches", 2, huge), HasSubstr("sketches: expected numbers from 0"));
-  for (const std::size_t column : { 0U, 1U, 4U, 5U, 6U })
-  {
-    EXPECT_EQ(
-      with("contexts", column, 1 << 30), "contexts: a head, measure or position is out of range.");
-  }
-  EXPECT_EQ(with("context_tokens", 0, 999'999), "context_tokens: expected tokens of ids.");
-  EXPECT_EQ(with("samples", 3, 999'999), "samples: expected tokens of ids.");
-  EXPECT_EQ(with("samples", 0, -1), "samples: expected rising order.");
   for (const auto& [name, value] :
     { std::pair("context_values", std::nan("")), std::pair("context_values", 1e300),
       std::pair("score_scales", std::nan("")), std::pair("sample_keys", std::nan("")) })
   {
-    std::vector<double> values = file.GetTensors().at(name).ToDouble();
+    const TensorView& view = file.GetTensors().at(name);
+    std::vector<double> values = view.ToDouble();
     values[1] = value;
-    const Tensor tensor = Tensor::FromDouble(
-      file.GetTensors().at(name).dtype, file.GetTensors().at(name).shape, values);
-    TensorViews tensors = file.GetTensors();
-    tensors[name] = tensor.View();
-    EXPECT_THAT(refusal(tensors), HasSubstr(std::string(name) + ": expected finite numbers"));
+    const Tensor changed = Tensor::FromDouble(view.dtype, view.shape, values);
+    expectRefusal(name, changed.View(), "finite numbers");
   }
 }

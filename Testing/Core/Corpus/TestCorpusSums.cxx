@@ -1,6 +1,6 @@
-#include "Error.h"
-#include "ExactSum.h"
-#include "QuantileSketch.h"
+#include "Base/Error.h"
+#include "Corpus/ExactSum.h"
+#include "Corpus/QuantileSketch.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-#include "CorpusText.h"
-#include "Error.h"
+#include "Base/Error.h"
+#include "Corpus/CorpusText.h"
 #include "ErrorMessage.h"
 #include "TemporaryDirectory.h"
 
@@ -16,8 +16,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 namespace fs = std::filesystem;
 
 namespace
@@ -153,28 +152,8 @@ TEST_F(CorpusTextTest, GoesOnAtAPosition)
   }
 }
 
-TEST_F(CorpusTextTest, SpecialTokensAreAroundEachWindow)
-{
-  const auto bert = OpenTransformer::Open(fs::path(ATLAS_DATA_DIR) / "models" / "bert", "");
-  CorpusTextOptions options;
-  options.window = 6;
-  CorpusText text(*bert,
-    { this->Write("a.txt", "and god said let there be light and there was light") }, options);
-  const auto ids = bert->GetTokenizer().Encode("", true).ids;
-  ASSERT_EQ(ids.size(), 2);
-  int windows = 0;
-  while (const auto window = text.Next())
-  {
-    EXPECT_EQ(window->tokens.front(), ids[0]);
-    EXPECT_EQ(window->tokens.back(), ids[1]);
-    EXPECT_EQ(window->special, 1);
-    EXPECT_EQ(window->count, static_cast<std::int64_t>(window->tokens.size()) - 2);
-    ++windows;
-  }
-  EXPECT_GT(windows, 1);
-}
-
-/// The tokenizer says what is around a text: this one has no token for "a", nor for any letter.
+/// The tokenizer says what is around each window of a text: this one has no token for "a", nor for
+/// any letter.
 TEST_F(CorpusTextTest, SpecialTokensAreThoseOfTheTokenizer)
 {
   ModelInMemory digits;
@@ -201,7 +180,10 @@ TEST_F(CorpusTextTest, SpecialTokensAreThoseOfTheTokenizer)
   CorpusTextOptions options;
   options.window = 4;
   CorpusText text(*opened, { this->Write("a.txt", "7 0 7") }, options);
-  EXPECT_THAT(text.Next()->tokens, ElementsAre(1, 7, 0, 2));
+  const CorpusWindow first = text.Next().value();
+  EXPECT_THAT(first.tokens, ElementsAre(1, 7, 0, 2));
+  EXPECT_EQ(first.special, 1);
+  EXPECT_EQ(first.count, 2); // without those two
   EXPECT_THAT(text.Next()->tokens, ElementsAre(1, 7, 2));
 }
 
@@ -216,10 +198,9 @@ TEST_F(CorpusTextTest, GoesOnWhereAWindowEndedAlone)
   {
     CorpusPosition position;
     position.token = token;
-    EXPECT_EQ(
+    EXPECT_THAT(
       MessageOf<OptionError>([&] { CorpusText(*this->model, { file }, options, position); }),
-      "the text: expected to go on where a window ended, found token " + std::to_string(token) +
-        " of document 0 with an overlap of 2.");
+      HasSubstr("token " + std::to_string(token) + " of document 0 with an overlap of 2"));
   }
   CorpusPosition position;
   position.token = 3;
@@ -251,33 +232,36 @@ TEST(CorpusParts, EndAtLinesWordsOrCharacters)
 
 TEST_F(CorpusTextTest, RefusesWhatIsNoText)
 {
-  const auto message = [&](const std::string& name, const std::string& content)
+  struct Bad
   {
-    const std::string file = this->Write(name, content);
-    return MessageOf<Error>([&] { this->Read({ file }); });
+    const char* name;
+    std::string content;
+    const char* message;
   };
-  EXPECT_THAT(message("a.txt", "one\nt\xffwo\n"), HasSubstr("a.txt, line 2: "));
-  EXPECT_THAT(message("a.txt", std::string("\0\1", 2)), HasSubstr("found a zero byte"));
+  const std::vector<Bad> texts = { { "a.txt", "one\nt\xffwo\n", "a.txt, line 2: " },
+    { "a.txt", std::string("\0\1", 2), "zero byte" },
+    { "a.jsonl", "{\"text\": 3}", "a.jsonl, line 1: expected a text as" },
+    { "a.jsonl", "[1]", "expected a JSON object" },
+    { "a.jsonl", "{\"text\": \"x\"}\n{\"te", "a.jsonl, line 2: " },
+    { "a.jsonl", "{\"tokens\": [1000000]}", "found 1000000" } };
+  const auto refusal = [&](const std::string& file, const CorpusTextOptions& options = {})
+  { return MessageOf<Error>([&] { this->Read({ file }, options); }); };
+  for (const Bad& bad : texts)
+  {
+    EXPECT_THAT(refusal(this->Write(bad.name, bad.content)), HasSubstr(bad.message));
+  }
   EXPECT_THAT(
-    message("a.jsonl", "{\"text\": 3}"), HasSubstr("a.jsonl, line 1: expected a text as"));
-  EXPECT_THAT(message("a.jsonl", "[1]"), HasSubstr("expected a JSON object"));
-  EXPECT_THAT(message("a.jsonl", "{\"text\": \"x\"}\n{\"te"), HasSubstr("a.jsonl, line 2: "));
-  EXPECT_THAT(message("a.jsonl", "{\"tokens\": [1000000]}"), HasSubstr("found 1000000"));
-  EXPECT_THAT(MessageOf<Error>([&] { this->Read({ this->WriteIds("1, 1, 1", { 1 }) }); }),
-    HasSubstr("expected integers [documents, tokens]"));
-  EXPECT_THAT(MessageOf<Error>([&] { this->Read({ this->WriteIds("1,", { -1 }) }); }),
-    HasSubstr("row 0: expected token ids"));
+    refusal(this->WriteIds("1, 1, 1", { 1 })), HasSubstr("expected integers [documents, tokens]"));
+  EXPECT_THAT(refusal(this->WriteIds("1,", { -1 })), HasSubstr("row 0: expected token ids"));
   EXPECT_THAT(MessageOf<OptionError>([&] { this->Read({}); }), HasSubstr("at least one file"));
   EXPECT_THAT(
     MessageOf<FileError>([&] { this->Read({ "/no/such.txt" }); }), HasSubstr("/no/such.txt"));
   CorpusTextOptions options;
   options.window = 1;
-  EXPECT_THAT(MessageOf<OptionError>([&] { this->Read({ "x" }, options); }), HasSubstr("Window"));
-  options = {};
+  EXPECT_THAT(refusal("x", options), HasSubstr("Window"));
   options.window = 8;
   options.overlap = 4;
-  EXPECT_THAT(MessageOf<OptionError>([&] { this->Read({ this->Write("a.txt", "a") }, options); }),
-    HasSubstr("Overlap: expected 0 to 3"));
+  EXPECT_THAT(refusal(this->Write("a.txt", "a"), options), HasSubstr("Overlap: expected 0 to 3"));
   EXPECT_TRUE(this->Read({ this->Write("a.txt", "") }).empty());
 }
 
@@ -286,13 +270,9 @@ TEST(CorpusWindow, DecodersBesideEncodersAreRefused)
   TransformerConfig config;
   config.architecture = "t5";
   config.encoder = std::make_shared<const TransformerConfig>();
-  EXPECT_EQ(MessageOf<OptionError>([&] { WindowOf({}, config); }),
-    "the model: expected one that reads text alone, found one of architecture t5, whose decoder "
-    "needs what its encoder reads.");
+  EXPECT_THAT(MessageOf<OptionError>([&] { WindowOf({}, config); }), HasSubstr("t5"));
   config.encoder = nullptr;
   config.architecture = "llava";
   config.vision = std::make_shared<const VisionConfig>();
-  EXPECT_EQ(MessageOf<OptionError>([&] { WindowOf({}, config); }),
-    "the model: expected one that reads text alone, found one of architecture llava; choose the "
-    "architecture of its text.");
+  EXPECT_THAT(MessageOf<OptionError>([&] { WindowOf({}, config); }), HasSubstr("llava"));
 }

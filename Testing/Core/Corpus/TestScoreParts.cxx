@@ -1,69 +1,44 @@
-#include "CorpusRun.h"
-#include "Error.h"
-#include "RecordTransformer.h"
-#include "ScoreParts.h"
+#include "Base/Error.h"
+#include "Corpus/ScoreParts.h"
+#include "NaiveHeads.h"
 
-#include <cmath>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 using namespace atlas;
-namespace fs = std::filesystem;
+using namespace atlas::test;
 
 namespace
 {
 
 struct ScorePartsTest : testing::Test
 {
-  std::shared_ptr<const OpenTransformer> model =
-    OpenTransformer::Open(fs::path(ATLAS_DATA_DIR) / "models" / "language-2", "");
-  CorpusStatistics statistics = BeginCorpus(*model, "", {});
-  Recording recording;
-
-  ScorePartsTest()
-  {
-    CorpusRunOptions run;
-    run.files = { (fs::path(ATLAS_SOURCE_DIR) / "Plugin/Documentation/Tutorial.md").string() };
-    run.tokenLimit = 1500;
-    MeasureCorpus(*this->model, run, this->statistics);
-    CorpusText text(*this->model, run.files, this->statistics.options);
-    TransformerInput input;
-    std::int64_t tokens = 0;
-    while (tokens < this->statistics.tokens)
-    {
-      input.tokens.push_back(text.Next()->tokens);
-      tokens += static_cast<std::int64_t>(input.tokens.back().size());
-    }
-    this->recording = RecordTransformer(this->model->GetModel(), input, {});
-  }
-
-  Eigen::MatrixXd MatrixOf(const SharedMatrix& matrix) const
-  {
-    using Rows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    return Eigen::Map<const Rows>(matrix.Row(0), matrix.rows, matrix.columns).cast<double>();
-  }
+  TemporaryDirectory folder;
+  std::shared_ptr<const OpenTransformer> model = OpenModel("language-2");
+  std::string prose = WriteProse(this->folder);
+  CorpusStatistics statistics = Measure(*this->model, this->prose, {}, 1500);
 };
 
 }
 
 /// The parts add up to the scores, and their contributions to the variance over all pairs of a
-/// query and a key, which is computed pair by pair.
+/// query and a key.
 TEST_F(ScorePartsTest, AddUpToTheScores)
 {
-  for (const HeadPlace& place : { HeadPlace{ 0, 0 }, HeadPlace{ 1, 5 } })
+  const NaiveHeads naive("language-2");
+  const std::vector<CorpusWindow> windows = WindowsOf(*this->model, this->prose, this->statistics);
+  for (const std::size_t number : { 0U, 13U })
   {
-    const RecordedHead& head = FindHead(this->recording, place.layer, place.head);
-    const double scale = FindLayer(this->recording, place.layer).scoreScale;
-    const Eigen::MatrixXd queries = this->MatrixOf(head.query);
-    const Eigen::MatrixXd keys = this->MatrixOf(head.key);
+    const Eigen::MatrixXd queries = naive.OfAll(windows, number, &NaiveHeads::Head::query);
+    const Eigen::MatrixXd keys = naive.OfAll(windows, number, &NaiveHeads::Head::key);
     const Eigen::RowVectorXd mean = keys.colwise().mean();
+    const HeadPlace& place = this->statistics.places[number];
     const ScoreParts parts = FindScoreParts(this->statistics, place.layer, place.head, 16);
     EXPECT_LT((parts.keyMean.transpose() - mean).norm(), 1e-5 * mean.norm());
     const Eigen::MatrixXd centered = keys.rowwise() - mean;
-    const Eigen::MatrixXd scores = scale * queries * centered.transpose();
+    const Eigen::MatrixXd scores = queries * centered.transpose() / 4;
     const auto pairs = static_cast<double>(scores.size());
     EXPECT_NEAR(parts.variance, scores.squaredNorm() / pairs, 1e-5 * parts.variance);
     Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(scores.rows(), scores.cols());

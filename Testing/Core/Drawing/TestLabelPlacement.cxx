@@ -1,4 +1,4 @@
-#include "LabelPlacement.h"
+#include "Drawing/LabelPlacement.h"
 
 #include <algorithm>
 #include <numeric>
@@ -53,6 +53,17 @@ TEST(LabelPlacement, BoxesTouchButDoNotOverlap)
   EXPECT_FALSE(boxes.Place({ 90, 40, 101, 45 }));
   EXPECT_FALSE(boxes.Place({ 90, 40, 90, 45 }));
   EXPECT_TRUE(boxes.Place({ 90, 40, 100, 50 }));
+}
+
+TEST(LabelPlacement, TakesWhatIsOnTheScreen)
+{
+  LabelBoxes boxes(100, 50);
+  boxes.Block({ -20, -20, 10, 10 });
+  boxes.Block({ 5, 5, 15, 15 }); // whatever it overlaps
+  boxes.Block({ 200, 5, 215, 15 });
+  EXPECT_FALSE(boxes.Place({ 0, 0, 5, 5 }));
+  EXPECT_FALSE(boxes.Place({ 14, 14, 20, 20 }));
+  EXPECT_TRUE(boxes.Place({ 15, 10, 20, 20 }));
 }
 
 /// The same as comparing each pair.

@@ -1,4 +1,4 @@
-#include "TokenPalette.h"
+#include "Drawing/TokenPalette.h"
 
 #include <cmath>
 #include <limits>

@@ -1,123 +1,65 @@
 #include "ExactTSne.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "Parallel.h"
-#include "PerplexitySearch.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <string>
+
+#include <Eigen/Core>
 
 namespace atlas
 {
 namespace
 {
 
-/// |y_i - y_j|^2
-double SquaredDistance(const ExactLayout& layout, std::int64_t i, std::int64_t j)
+using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+Eigen::Map<const Rows> PointsOf(const ExactLayout& layout)
 {
-  double sum = 0;
-  for (std::int64_t c = 0; c < layout.dimensions; ++c)
-  {
-    const double difference =
-      layout.values[i * layout.dimensions + c] - layout.values[j * layout.dimensions + c];
-    sum += difference * difference;
-  }
-  return sum;
+  return { layout.values, layout.points, layout.dimensions };
 }
 
-/// Calls function(i, j, w_ij) for all pairs i != j.
-template<class Function>
-void ForPairs(const ExactLayout& layout, const Function& function)
+Eigen::Map<const Rows> MatrixOf(const std::vector<double>& p, const ExactLayout& layout)
 {
-  for (std::int64_t i = 0; i < layout.points; ++i)
-  {
-    for (std::int64_t j = 0; j < layout.points; ++j)
-    {
-      if (i != j)
-      {
-        function(i, j, 1 / (1 + SquaredDistance(layout, i, j)));
-      }
-    }
-  }
+  return { p.data(), layout.points, layout.points };
 }
 
-/// sum_j factor(i, j, w_ij) (y_i - y_j) of each point.
-template<class Factor>
-std::vector<double> SumDifferences(const ExactLayout& layout, const Factor& factor)
+/// w_ij, without those of points with themselves.
+Rows WeightsOf(const ExactLayout& layout)
 {
+  const auto points = PointsOf(layout);
+  Rows weights(layout.points, layout.points);
+  for (Eigen::Index i = 0; i < points.rows(); ++i)
+  {
+    const Eigen::VectorXd squares = (points.rowwise() - points.row(i)).rowwise().squaredNorm();
+    weights.row(i) = (1 + squares.array()).inverse();
+    weights(i, i) = 0;
+  }
+  return weights;
+}
+
+/// sum_j factor_ij (y_i - y_j) of each point.
+std::vector<double> SumDifferences(const ExactLayout& layout, const Rows& factors)
+{
+  const auto points = PointsOf(layout);
   std::vector<double> sums(layout.points * layout.dimensions);
-  ForPairs(layout,
-    [&](std::int64_t i, std::int64_t j, double w)
-    {
-      const double f = factor(i, j, w);
-      for (std::int64_t c = 0; c < layout.dimensions; ++c)
-      {
-        sums[i * layout.dimensions + c] +=
-          f * (layout.values[i * layout.dimensions + c] - layout.values[j * layout.dimensions + c]);
-      }
-    });
+  Eigen::Map<Rows>(sums.data(), points.rows(), points.cols()) =
+    factors.rowwise().sum().asDiagonal() * points - factors * points;
   return sums;
 }
 
-double At(
-  const std::vector<double>& matrix, const ExactLayout& layout, std::int64_t i, std::int64_t j)
-{
-  return matrix[i * layout.points + j];
 }
 
-double SumOfWeights(const ExactLayout& layout)
+std::vector<double> DenseMatrix(const SparseMatrix& matrix)
 {
-  double sum = 0;
-  ForPairs(layout, [&](std::int64_t, std::int64_t, double w) { sum += w; });
-  return sum;
-}
-
-}
-
-std::vector<double> ExactAffinities(const PointView& points, PointMetric metric, double perplexity)
-{
-  CheckPoints(points, "t-SNE");
-  if (!(perplexity >= 1 && perplexity < static_cast<double>(points.count - 1)))
+  std::vector<double> dense(matrix.points * matrix.points);
+  for (std::int64_t i = 0; i < matrix.points; ++i)
   {
-    throw OptionError("t-SNE: expected a perplexity from 1 to less than " +
-                      std::to_string(points.count - 1) + ", found " + std::to_string(perplexity) +
-                      ".");
-  }
-  const auto count = static_cast<int>(points.count - 1);
-  const NeighborLists neighbors = FindNeighbors(points, metric, count, 1);
-  std::vector<double> p(points.count * points.count);
-  std::vector<double> squares(count);
-  std::vector<double> row(squares.size());
-  for (std::int64_t i = 0; i < points.count; ++i)
-  {
-    for (std::int64_t k = 0; k < count; ++k)
+    for (std::int64_t e = matrix.begin[i]; e < matrix.begin[i + 1]; ++e)
     {
-      const double distance = neighbors.distance[i * count + k];
-      squares[k] = metric == PointMetric::Cosine ? 2 * distance : distance * distance;
-    }
-    SearchPerplexity(squares.data(), squares.size(), std::log(perplexity), row.data());
-    for (std::int64_t k = 0; k < count; ++k)
-    {
-      const std::int64_t j = neighbors.index[i * count + k];
-      const double half = row[k] / static_cast<double>(2 * points.count);
-      p[i * points.count + j] += half;
-      p[j * points.count + i] += half;
-    }
-  }
-  return p;
-}
-
-std::vector<double> DenseAffinities(const Affinities& affinities)
-{
-  std::vector<double> dense(affinities.points * affinities.points);
-  for (std::int64_t i = 0; i < affinities.points; ++i)
-  {
-    for (std::int64_t e = affinities.begin[i]; e < affinities.begin[i + 1]; ++e)
-    {
-      dense[ToIndex(i * affinities.points) + affinities.index[e]] = affinities.value[e];
+      dense[ToIndex(i * matrix.points) + matrix.index[e]] = static_cast<double>(matrix.value[e]);
     }
   }
   return dense;
@@ -125,33 +67,32 @@ std::vector<double> DenseAffinities(const Affinities& affinities)
 
 std::vector<double> ExactRepulsion(const ExactLayout& layout, double& sum)
 {
-  sum = SumOfWeights(layout);
-  return SumDifferences(layout, [](std::int64_t, std::int64_t, double w) { return w * w; });
+  const Rows weights = WeightsOf(layout);
+  sum = weights.sum();
+  return SumDifferences(layout, weights.cwiseProduct(weights));
 }
 
 std::vector<double> ExactAttraction(const std::vector<double>& p, const ExactLayout& layout)
 {
-  return SumDifferences(
-    layout, [&](std::int64_t i, std::int64_t j, double w) { return At(p, layout, i, j) * w; });
+  return SumDifferences(layout, MatrixOf(p, layout).cwiseProduct(WeightsOf(layout)));
 }
 
 std::vector<double> ExactGradient(const std::vector<double>& p, const ExactLayout& layout)
 {
-  const double sum = SumOfWeights(layout);
-  return SumDifferences(layout, [&](std::int64_t i, std::int64_t j, double w)
-    { return 4 * (At(p, layout, i, j) - w / sum) * w; });
+  const Rows weights = WeightsOf(layout);
+  const Rows differences = MatrixOf(p, layout) - weights / weights.sum();
+  return SumDifferences(layout, 4 * differences.cwiseProduct(weights));
 }
 
 double ExactDivergence(const std::vector<double>& p, const ExactLayout& layout)
 {
-  const double sum = SumOfWeights(layout);
+  const Rows weights = WeightsOf(layout);
+  const double sum = weights.sum();
   double divergence = 0;
-  ForPairs(layout,
-    [&](std::int64_t i, std::int64_t j, double w)
-    {
-      const double value = At(p, layout, i, j);
-      divergence += value > 0 ? value * std::log(value * sum / w) : 0;
-    });
+  for (std::size_t i = 0; i < p.size(); ++i)
+  {
+    divergence += p[i] > 0 ? p[i] * std::log(p[i] * sum / weights.data()[i]) : 0;
+  }
   return divergence;
 }
 
@@ -183,24 +124,21 @@ std::vector<double> ExactDescent(
 double TSneDivergence(
   const Affinities& affinities, const float* layout, int dimensions, int threads)
 {
-  const std::vector<double> values(layout, layout + affinities.points * dimensions);
-  const ExactLayout exact = { values.data(), affinities.points, dimensions };
+  const Rows points =
+    Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(
+      layout, affinities.points, dimensions)
+      .cast<double>();
   std::vector<double> weights(affinities.points); // sums of w by row
   std::vector<double> terms(weights.size());
   ParallelFor(affinities.points, threads,
     [&](std::int64_t i)
     {
-      double sum = 0;
-      for (std::int64_t j = 0; j < affinities.points; ++j)
-      {
-        sum += 1 / (1 + SquaredDistance(exact, i, j));
-      }
-      weights[i] = sum - 1; // without itself
+      const Eigen::ArrayXd squares = (points.rowwise() - points.row(i)).rowwise().squaredNorm();
+      weights[i] = (1 + squares).inverse().sum() - 1; // without itself
       for (std::int64_t e = affinities.begin[i]; e < affinities.begin[i + 1]; ++e)
       {
         const double p = affinities.value[e];
-        const double square = SquaredDistance(exact, i, affinities.index[e]);
-        terms[i] += p > 0 ? p * (std::log(p) + std::log1p(square)) : 0;
+        terms[i] += p > 0 ? p * (std::log(p) + std::log1p(squares[affinities.index[e]])) : 0;
       }
     });
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);

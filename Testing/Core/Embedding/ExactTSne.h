@@ -1,7 +1,7 @@
 #pragma once
 
-#include "PointView.h"
-#include "TSne.h"
+#include "Embedding/PointView.h"
+#include "Embedding/TSne.h"
 
 #include <cstdint>
 #include <vector>
@@ -14,12 +14,8 @@ namespace atlas
 /// points], row-major, 0 on the diagonal. Layouts are [points, dimensions] for any number of
 /// dimensions.
 
-/// The affinities where every other point is a neighbor. Throws OptionError unless 1 <= perplexity
-/// < points - 1.
-std::vector<double> ExactAffinities(const PointView& points, PointMetric metric, double perplexity);
-
-/// Sparse affinities as a dense matrix.
-std::vector<double> DenseAffinities(const Affinities& affinities);
+/// A sparse matrix as a dense one.
+std::vector<double> DenseMatrix(const SparseMatrix& matrix);
 
 /// A layout [points, dimensions] in memory owned elsewhere.
 struct ExactLayout

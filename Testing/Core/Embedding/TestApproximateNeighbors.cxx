@@ -1,13 +1,14 @@
-#include "ApproximateNeighbors.h"
+#include "Embedding/ApproximateNeighbors.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Embedding/Internal/HashedNumbers.h"
 #include "ErrorMessage.h"
-#include "HashedNumbers.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -110,20 +111,17 @@ TEST(FindNeighborsApproximately, EqualPointsAndPointsAtTheOrigin)
   }
 }
 
-TEST(FindNeighborsApproximately, FewPointsAreExact)
+TEST(FindNeighborsApproximately, FewPointsAndHugeCoordinatesAreExact)
 {
-  const Cloud cloud(300);
-  EXPECT_EQ(FindNeighborsApproximately(cloud.View(), PointMetric::Cosine, 14, 0, 1).index,
-    FindNeighbors(cloud.View(), PointMetric::Cosine, 14, 1).index);
-}
-
-TEST(FindNeighborsApproximately, HugeCoordinatesAreExact)
-{
-  Cloud cloud(3000);
-  std::for_each(cloud.values.begin(), cloud.values.end(), [](float& value) { value *= 1e25F; });
-  const NeighborLists lists =
-    FindNeighborsApproximately(cloud.View(), PointMetric::Euclidean, 14, 0, 1);
-  EXPECT_EQ(lists.index, FindNeighbors(cloud.View(), PointMetric::Euclidean, 14, 1).index);
+  const Cloud few(300);
+  Cloud huge(3000);
+  std::for_each(huge.values.begin(), huge.values.end(), [](float& value) { value *= 1e25F; });
+  for (const auto& [view, metric] :
+    { std::pair(few.View(), PointMetric::Cosine), std::pair(huge.View(), PointMetric::Euclidean) })
+  {
+    EXPECT_EQ(FindNeighborsApproximately(view, metric, 14, 0, 1).index,
+      FindNeighbors(view, metric, 14, 1).index);
+  }
 }
 
 TEST(FindNeighborsApproximately, ProgressStops)

@@ -1,4 +1,4 @@
-#include "CrossEntropy.h"
+#include "Embedding/Internal/CrossEntropy.h"
 
 #include "UmapOracle.h"
 

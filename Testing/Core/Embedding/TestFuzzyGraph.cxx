@@ -1,5 +1,6 @@
-#include "FuzzyGraph.h"
+#include "Embedding/Internal/FuzzyGraph.h"
 
+#include "ExactTSne.h"
 #include "UmapOracle.h"
 
 #include <algorithm>
@@ -13,20 +14,6 @@ using namespace atlas::test;
 
 namespace
 {
-
-std::vector<double> Dense(const FuzzyGraph& graph)
-{
-  const std::size_t points = graph.points;
-  std::vector<double> dense(points * points, 0);
-  for (std::size_t i = 0; i < points; ++i)
-  {
-    for (std::size_t e = graph.begin[i]; e < static_cast<std::size_t>(graph.begin[i + 1]); ++e)
-    {
-      dense[i * points + graph.index[e]] = static_cast<double>(graph.value[e]);
-    }
-  }
-  return dense;
-}
 
 using GraphOfUmap = OfUmap;
 
@@ -55,7 +42,7 @@ TEST_P(GraphOfUmap, Graph)
   const FuzzyGraph graph = this->Graph();
   if (this->Expected.Has(this->Prefix + "graph"))
   {
-    ExpectClose("graph", Dense(graph), this->Expected.Values(this->Prefix + "graph"), 2e-6);
+    ExpectClose("graph", DenseMatrix(graph), this->Expected.Values(this->Prefix + "graph"), 2e-6);
   }
   const std::vector<std::uint32_t> parts = ConnectedParts(graph);
   EXPECT_EQ(*std::max_element(parts.begin(), parts.end()) + 1,
@@ -88,7 +75,7 @@ TEST(FuzzyGraph, AllDistancesZero)
   const NeighborLists lists = Lists(1, { 1, 0 }, { 0, 0 });
   const NeighborScales scales = FitNeighborScales(lists, 1);
   EXPECT_THAT(NeighborMemberships(lists, scales, 1), testing::Each(1));
-  EXPECT_THAT(Dense(UniteMemberships(lists, { 1, 1 })), testing::ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(DenseMatrix(UniteMemberships(lists, { 1, 1 })), testing::ElementsAre(0, 1, 1, 0));
 }
 
 TEST(FuzzyGraph, UnionOfBothDirections)
@@ -108,7 +95,7 @@ TEST(FuzzyGraph, PartsAndTheirGraphs)
   EXPECT_THAT(ConnectedParts(graph), testing::ElementsAre(0, 1, 1, 0, 1));
   const FuzzyGraph part = PartOf(graph, { 1, 2, 4 });
   EXPECT_EQ(part.points, 3);
-  EXPECT_THAT(Dense(part), testing::ElementsAre(0, 0.75, 0, 0.75, 0, 0.125, 0, 0.125, 0));
+  EXPECT_THAT(DenseMatrix(part), testing::ElementsAre(0, 0.75, 0, 0.75, 0, 0.125, 0, 0.125, 0));
 }
 
 }

@@ -1,9 +1,9 @@
-#include "HeadLayouts.h"
+#include "Embedding/HeadLayouts.h"
 
+#include "Base/Error.h"
+#include "Embedding/Principal.h"
 #include "EmbeddingOracle.h"
-#include "Error.h"
 #include "ErrorMessage.h"
-#include "Principal.h"
 
 #include <cmath>
 #include <string>

@@ -1,7 +1,7 @@
-#include "Principal.h"
+#include "Embedding/Principal.h"
 
+#include "Base/Error.h"
 #include "EmbeddingOracle.h"
-#include "Error.h"
 #include "ErrorMessage.h"
 
 #include <string>

@@ -1,7 +1,7 @@
-#include "SpectralLayout.h"
+#include "Embedding/Internal/SpectralLayout.h"
 
-#include "HashedNumbers.h"
-#include "Pi.h"
+#include "Base/Pi.h"
+#include "Embedding/Internal/HashedNumbers.h"
 #include "UmapOracle.h"
 
 #include <algorithm>
@@ -81,37 +81,26 @@ TEST(LaplacianEigenpairs, DoNotDependOnThreads)
   EXPECT_TRUE(one.values == four.values);
 }
 
-/// Points on a line, in clusters that are far apart. Neighbors: the 2 nearest.
-struct Clusters
-{
-  std::vector<float> values;
-  PointView Points() const
-  {
-    return { this->values.data(), static_cast<std::int64_t>(this->values.size()) / 2, 2 };
-  }
-  std::vector<float> Start(int dimensions) const
-  {
-    const NeighborLists lists = FindNeighbors(this->Points(), PointMetric::Euclidean, 2, 1);
-    const FuzzyGraph graph =
-      UniteMemberships(lists, NeighborMemberships(lists, FitNeighborScales(lists, 1), 1));
-    return SpectralLayout(this->Points(), PointMetric::Euclidean, graph, dimensions, 0, 1);
-  }
-};
-
+/// Points on lines, in clusters that are far apart; the 2 nearest are neighbors.
 TEST(SpectralLayout, PartsAreApart)
 {
-  Clusters clusters;
+  std::vector<float> values;
   for (const float center : { 0.F, 100.F, 300.F, 700.F })
   {
     for (int i = 0; i < 20; ++i)
     {
       const auto t = static_cast<float>(i);
-      clusters.values.insert(clusters.values.end(), { center + t * (1 + t / 50), t });
+      values.insert(values.end(), { center + t * (1 + t / 50), t });
     }
   }
+  const PointView points = { values.data(), 80, 2 };
+  const NeighborLists lists = FindNeighbors(points, PointMetric::Euclidean, 2, 1);
+  const FuzzyGraph graph =
+    UniteMemberships(lists, NeighborMemberships(lists, FitNeighborScales(lists, 1), 1));
   for (const int dimensions : { 2, 3 })
   {
-    const std::vector<float> start = clusters.Start(dimensions);
+    const std::vector<float> start =
+      SpectralLayout(points, PointMetric::Euclidean, graph, dimensions, 0, 1);
     EXPECT_THAT(start, testing::Each(testing::AllOf(testing::Ge(-1e-4F), testing::Le(10.001F))));
     // Along the first axis, which is that of the centers, no two parts overlap.
     std::vector<std::pair<float, float>> ranges;

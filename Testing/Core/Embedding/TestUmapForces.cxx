@@ -1,13 +1,14 @@
-#include "UmapForces.h"
+#include "Embedding/Internal/UmapForces.h"
 
+#include "Embedding/Internal/HashedNumbers.h"
 #include "EveryTarget.h"
-#include "HashedNumbers.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
+#include <Eigen/Core>
 #include <gtest/gtest.h>
 
 using namespace atlas;
@@ -48,6 +49,7 @@ struct Places
     {
       for (std::size_t i = 0; i < this->from[axis].size(); ++i)
       {
+        // From `count` on places repeat, as the forces need it.
         const auto place = static_cast<std::uint64_t>(i % static_cast<std::size_t>(this->count));
         this->from[axis][i] = static_cast<float>(size * numbers.Signed(place * 3 + axis));
       }
@@ -70,73 +72,50 @@ struct Places
 /// By how much all coordinates changed in the last step.
 constexpr float LastStep = 0.125F;
 
-/// A place after a step, by the formulas in double precision.
-std::vector<double> Moved(const Places& places, const UmapStep& step, std::int64_t i)
+/// A place after a step, by the formulas in double precision; the third component is 0 of two.
+Eigen::Vector3d Moved(const Places& places, const UmapStep& step, std::int64_t i)
 {
-  const std::size_t dimensions = step.dimensions;
   const double a = step.curve.a;
   const double b = step.curve.b;
-  const auto difference = [&](std::int64_t j)
+  const auto placeOf = [&](std::int64_t j)
   {
-    std::vector<double> to;
-    for (std::size_t c = 0; c < dimensions; ++c)
+    Eigen::Vector3d place(0, 0, 0);
+    for (int c = 0; c < step.dimensions; ++c)
     {
-      const std::vector<float>& axis = places.from[c];
-      to.push_back(static_cast<double>(axis[j]) - static_cast<double>(axis[i]));
+      place[c] = static_cast<double>(places.from.at(c)[j]);
     }
-    return to;
+    return place;
   };
-  const auto squareOf = [](const std::vector<double>& to)
-  {
-    double square = 0;
-    for (const double value : to)
-    {
-      square += value * value;
-    }
-    return square;
-  };
-  std::vector<double> force(dimensions, 0);
+  const Eigen::Vector3d own = placeOf(i);
+  Eigen::Vector3d force(0, 0, 0);
   double stiffness = 0;
   const std::size_t group = i / UmapGroup;
   for (std::int64_t column = places.edges.begin[group]; column < places.edges.begin[group + 1];
     ++column)
   {
     const std::size_t e = column * UmapGroup + i % UmapGroup;
-    const std::vector<double> to = difference(places.edges.target[e]);
-    const double s = squareOf(to);
-    if (s == 0)
+    const Eigen::Vector3d to = placeOf(places.edges.target[e]) - own;
+    const double s = to.squaredNorm();
+    if (s > 0)
     {
-      continue;
-    }
-    const double pull = 2 * static_cast<double>(places.edges.weight[e]) * 2 * a * b *
-                        std::pow(s, b - 1) / (1 + a * std::pow(s, b));
-    stiffness += pull;
-    for (std::size_t c = 0; c < dimensions; ++c)
-    {
-      force[c] += pull * to[c];
+      const double pull = 2 * static_cast<double>(places.edges.weight[e]) * 2 * a * b *
+                          std::pow(s, b - 1) / (1 + a * std::pow(s, b));
+      stiffness += pull;
+      force += pull * to;
     }
   }
   const double repulsion =
     static_cast<double>(step.repulsion) * static_cast<double>(places.edges.repulsion[i]);
   for (const std::int64_t shift : step.shifts)
   {
-    const std::vector<double> to = difference((i + shift) % places.count);
-    const double s = squareOf(to);
+    const Eigen::Vector3d to = placeOf((i + shift) % places.count) - own;
+    const double s = to.squaredNorm();
     const double push = 2 * b / ((0.001 + s) * (1 + a * std::pow(s, b)));
-    for (std::size_t c = 0; c < dimensions; ++c)
-    {
-      force[c] -= repulsion * std::clamp(push * to[c], -4., 4.);
-    }
+    force -= repulsion * (push * to).cwiseMax(-4).cwiseMin(4);
   }
-  std::vector<double> moved;
-  for (std::size_t c = 0; c < dimensions; ++c)
-  {
-    const double rate = step.rate;
-    moved.push_back(static_cast<double>(places.from[c][i]) +
-                    rate * force[c] / (1 + rate * stiffness) +
-                    static_cast<double>(step.momentum * LastStep));
-  }
-  return moved;
+  const double rate = step.rate;
+  return own + rate * force / (1 + rate * stiffness) +
+         Eigen::Vector3d::Constant(static_cast<double>(step.momentum * LastStep));
 }
 
 using UmapForces = OnTarget;
@@ -145,7 +124,7 @@ TEST_P(UmapForces, AreTheirFormulas)
 {
   for (const double size : { 0.01, 1., 50. })
   {
-    Places places(size);
+    const Places places(size);
     for (const int dimensions : { 2, 3 })
     {
       UmapStep step;
@@ -155,13 +134,6 @@ TEST_P(UmapForces, AreTheirFormulas)
       step.momentum = 0.5F;
       step.repulsion = 0.25F;
       step.shifts = { 1, 7, 20, 39 };
-      for (std::size_t c = 0; c < 3; ++c) // as the forces need it: places repeat from `count` on
-      {
-        for (std::size_t i = 40; i < places.from[c].size(); ++i)
-        {
-          places.from[c][i] = places.from[c][i - 40];
-        }
-      }
       PlaceCoordinates to = places.from;
       for (std::vector<float>& axis : to)
       {
@@ -171,10 +143,10 @@ TEST_P(UmapForces, AreTheirFormulas)
       MovePlaces(places.edges, step, 0, 3, places.from, to);
       for (std::int64_t i = 0; i < places.count; ++i)
       {
-        const std::vector<double> expected = Moved(places, step, i);
-        for (std::size_t c = 0; c < expected.size(); ++c)
+        const Eigen::Vector3d expected = Moved(places, step, i);
+        for (int c = 0; c < dimensions; ++c)
         {
-          EXPECT_NEAR(to[c][i], expected[c], 2e-5 * std::max(size, 1.)) // forces are about 1
+          EXPECT_NEAR(to.at(c)[i], expected[c], 2e-5 * std::max(size, 1.)) // forces are about 1
             << i << " of size " << size;
         }
       }
@@ -184,7 +156,7 @@ TEST_P(UmapForces, AreTheirFormulas)
 
 TEST_P(UmapForces, PlacesTogetherStayFinite)
 {
-  Places places(0);
+  const Places places(0);
   UmapStep step;
   step.curve = { 1.9, 0.79 };
   step.shifts = { 1, 2, 3 };

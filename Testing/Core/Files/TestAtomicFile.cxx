@@ -1,6 +1,6 @@
-#include "AtomicFile.h"
+#include "Files/AtomicFile.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "TemporaryDirectory.h"
 

@@ -1,6 +1,6 @@
-#include "FileStamp.h"
+#include "Files/FileStamp.h"
 
-#include "MappedFile.h"
+#include "Files/MappedFile.h"
 #include "TemporaryDirectory.h"
 
 #include <chrono>

@@ -1,8 +1,8 @@
 // What AtomicFile asks of the disk, and in which order. The functions of the C library are replaced
 // in this program.
 
-#include "AtomicFile.h"
-#include "Error.h"
+#include "Base/Error.h"
+#include "Files/AtomicFile.h"
 
 #include "ErrorMessage.h"
 #include "TemporaryDirectory.h"

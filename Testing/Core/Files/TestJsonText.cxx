@@ -1,6 +1,6 @@
-#include "JsonText.h"
+#include "Files/JsonText.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 
 #include <gmock/gmock.h>

@@ -1,11 +1,11 @@
-#include "MappedFile.h"
+#include "Files/MappedFile.h"
 
-#include "ArrayFile.h"
 #include "ErrorMessage.h"
+#include "Files/ArrayFile.h"
+#include "Files/Safetensors.h"
 #include "NumpyBytes.h"
-#include "RecordedAttention.h"
-#include "RecordingFile.h"
-#include "Safetensors.h"
+#include "Recording/RecordedAttention.h"
+#include "Recording/RecordingFile.h"
 #include "TemporaryDirectory.h"
 #include "TinyTransformer.h"
 

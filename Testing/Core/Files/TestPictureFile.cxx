@@ -1,6 +1,6 @@
-#include "PictureFile.h"
+#include "Files/PictureFile.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "PictureBytes.h"
 #include "TemporaryDirectory.h"

@@ -1,76 +1,22 @@
-#include "Tensor.h"
+#include "Files/Tensor.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "ErrorMessage.h"
 
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace atlas;
+using atlas::test::MessageOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 namespace
 {
 
-/// A tensor of one axis from little-endian numbers of `size` bytes.
-Tensor Packed(DType dtype, const std::vector<std::uint64_t>& numbers)
-{
-  Tensor tensor{ dtype, { static_cast<std::int64_t>(numbers.size()) }, {} };
-  for (const std::uint64_t number : numbers)
-  {
-    for (std::size_t byte = 0; byte < ByteSize(dtype); ++byte)
-    {
-      tensor.bytes.push_back(static_cast<std::byte>(number >> (8 * byte) & 0xFFU));
-    }
-  }
-  return tensor;
-}
-
-TEST(Tensor, HalvesAreThoseOfTheStandard) // IEEE 754: 1 sign bit, 5 of the exponent, 10
-{
-  const Tensor halves = Packed(
-    DType::F16, { 0x3C00, 0xC000, 0x3555, 0x7BFF, 0x0400, 0x03FF, 0x0001, 0x0000, 0x7C00, 0xFC00 });
-  EXPECT_THAT(halves.View().ToDouble(),
-    ElementsAre(1, -2, 0.333251953125, 65504, std::ldexp(1, -14), 1023 * std::ldexp(1, -24),
-      std::ldexp(1, -24), 0, std::numeric_limits<double>::infinity(),
-      -std::numeric_limits<double>::infinity()));
-  EXPECT_TRUE(std::signbit(Packed(DType::F16, { 0x8000 }).View().At(0)));
-  EXPECT_TRUE(std::isnan(Packed(DType::F16, { 0x7E00 }).View().At(0)));
-}
-
-TEST(Tensor, Bfloat16IsTheUpperHalfOfAFloat)
-{
-  const Tensor tensor = Packed(DType::BF16, { 0x3F80, 0x4049, 0xC2F7, 0x0001, 0x7F80 });
-  EXPECT_THAT(tensor.View().ToDouble(),
-    ElementsAre(1, 3.140625, -123.5, std::ldexp(1, -133), std::numeric_limits<double>::infinity()));
-}
-
-TEST(Tensor, FloatsAndDoublesAreTheirBits)
-{
-  EXPECT_THAT(Packed(DType::F32, { 0x40490FDB, 0x00000001 }).View().ToDouble(),
-    ElementsAre(13176795 * std::ldexp(1, -22), std::ldexp(1, -149)));
-  EXPECT_THAT(
-    Packed(DType::F64, { 0x400921FB54442D18 }).View().ToDouble(), ElementsAre(3.141592653589793));
-}
-
-TEST(Tensor, IntegersHaveTheirSigns)
-{
-  EXPECT_THAT(
-    Packed(DType::I8, { 0x7F, 0x80, 0xFF }).View().ToInteger(), ElementsAre(127, -128, -1));
-  EXPECT_THAT(
-    Packed(DType::U8, { 0x7F, 0x80, 0xFF }).View().ToInteger(), ElementsAre(127, 128, 255));
-  EXPECT_THAT(Packed(DType::I16, { 0x8000, 1 }).View().ToInteger(), ElementsAre(-32768, 1));
-  EXPECT_THAT(
-    Packed(DType::I32, { 0x80000000, 2 }).View().ToInteger(), ElementsAre(-2147483648LL, 2));
-  EXPECT_THAT(Packed(DType::I64, { 0x8000000000000000, 3 }).View().ToInteger(),
-    ElementsAre(std::numeric_limits<std::int64_t>::min(), 3));
-  EXPECT_THAT(Packed(DType::BOOL, { 0, 1 }).View().ToInteger(), ElementsAre(0, 1));
-  EXPECT_EQ(Packed(DType::I16, { 0xFFFF }).View().At(0), -1);
-}
+// The bits of each type are those of TestSafetensors.cxx, at every alignment.
 
 TEST(Tensor, DoublesAreRoundedToFloats)
 {
@@ -82,29 +28,23 @@ TEST(Tensor, DoublesAreRoundedToFloats)
   EXPECT_EQ(floats[0], 0.1F);
 }
 
-TEST(Tensor, MayLieAnywhere)
-{
-  const Tensor tensor = Tensor::FromDouble(DType::F64, { 2 }, { 1.5, -7 });
-  std::vector<std::byte> shifted(tensor.bytes.size() + 1);
-  std::memcpy(shifted.data() + 1, tensor.bytes.data(), tensor.bytes.size());
-  const TensorView view{ DType::F64, { 2 }, shifted.data() + 1 };
-  EXPECT_THAT(view.ToDouble(), ElementsAre(1.5, -7));
-}
-
 TEST(Tensor, ValuesAreStored)
 {
   EXPECT_THAT(Tensor::FromDouble(DType::F32, { 2, 1 }, { 0.1, 2 }).View().ToDouble(),
     ElementsAre(static_cast<double>(0.1F), 2));
   EXPECT_THAT(Tensor::FromInteger({ 2 }, { -5, 9 }).View().ToInteger(), ElementsAre(-5, 9));
   EXPECT_EQ(Tensor::FromInteger({ 2 }, { -5, 9 }).dtype, DType::I64);
-  EXPECT_THROW(Tensor::FromDouble(DType::I64, { 1 }, { 1 }), FormatError);
+  EXPECT_THAT(MessageOf<FormatError>([] { Tensor::FromDouble(DType::I64, { 1 }, { 1 }); }),
+    HasSubstr("expected F64 or F32 to store numbers, found I64"));
 }
 
 TEST(Tensor, TypesOfNumbersAreNotMixed)
 {
   float value = 0;
-  EXPECT_THROW(Packed(DType::I32, { 1 }).View().ToFloat(0, 1, &value), FormatError);
-  EXPECT_THROW(Packed(DType::F32, { 1 }).View().ToInteger(), FormatError);
+  EXPECT_THROW(Tensor::FromInteger({ 1 }, { 1 }).View().ToFloat(0, 1, &value), FormatError);
+  const Tensor floats = Tensor::FromDouble(DType::F32, { 1 }, { 1 });
+  EXPECT_THAT(MessageOf<FormatError>([&] { floats.View().ToInteger(); }),
+    HasSubstr("(I64, I32, I16, I8, U8, BOOL), found F32"));
 }
 
 TEST(Tensor, TypesHaveNamesAndSizes)
@@ -182,6 +122,13 @@ TEST(Tensor, InterleavedRowsAreReadInOrder)
   view.ToFloat(1, 3, part.data());
   EXPECT_EQ(part[0], 2);
   EXPECT_EQ(part[1], 1);
+}
+
+TEST(Tensor, GivesNoFloatsWithoutMemory)
+{
+  const TensorView empty = { DType::F32, { 0, 3 }, nullptr };
+  EXPECT_NO_THROW(empty.ToFloat(0, 0, nullptr)); // undefined in memcpy, which sanitizers tell
+  EXPECT_THROW((TensorView{ DType::I8, { 0 }, nullptr }.ToFloat(0, 0, nullptr)), FormatError);
 }
 
 TEST(Tensor, ElementsAreCountedUpTo64Bits)

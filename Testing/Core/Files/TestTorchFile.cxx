@@ -1,15 +1,14 @@
-#include "TorchFile.h"
+#include "Files/TorchFile.h"
 
-#include "ArrayFile.h"
-#include "Error.h"
-#include "ErrorMessage.h"
-#include "JsonText.h"
-#include "Safetensors.h"
+#include "Base/Error.h"
+#include "Files/ArrayFile.h"
+#include "Files/JsonText.h"
+#include "Files/Safetensors.h"
+#include "Refusals.h"
 #include "TemporaryDirectory.h"
 #include "TestName.h"
 #include "TorchBytes.h"
 
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -35,20 +34,18 @@ TorchFile Open(const std::string& bytes)
   return { reinterpret_cast<const std::byte*>(owner->data()), owner->size(), owner, "some.pt" };
 }
 
+/// Reads all tensors of a file.
+void LoadAll(const TorchFile& file)
+{
+  for (const auto& [name, tensor] : file.GetTensors())
+  {
+    tensor.load();
+  }
+}
+
 std::string TorchRefusal(const std::string& bytes)
 {
-  const std::string message = MessageOf<FormatError>(
-    [&]
-    {
-      const TorchFile file = Open(bytes);
-      for (const auto& [name, tensor] : file.GetTensors())
-      {
-        tensor.load();
-      }
-    });
-  EXPECT_THAT(message, StartsWith("some.pt: "));
-  EXPECT_LT(message.size(), 1000U);
-  return message;
+  return MessageOf<FormatError>([&] { LoadAll(Open(bytes)); });
 }
 
 std::vector<double> Load(const TorchFile& file, const std::string& name)
@@ -87,7 +84,9 @@ TEST_P(GoodTorchFile, IsReadBitByBit)
   const GoodFile& good = GetParam();
   const TorchFile file(Files / "pt" / good.name);
   const SafetensorsFile expected(Files / "pt" / (good.expected + ".tensors.safetensors"s));
-  std::size_t compared = 0;
+  const std::byte* begin = file.GetFile()->Data();
+  const std::byte* end = begin + file.GetFile()->Size();
+  std::size_t mapped = 0;
   for (const auto& [name, view] : expected.GetTensors())
   {
     const auto found = file.GetTensors().find(good.wrapper + name);
@@ -96,9 +95,9 @@ TEST_P(GoodTorchFile, IsReadBitByBit)
     EXPECT_EQ(array.view.dtype, view.dtype) << name;
     EXPECT_EQ(array.view.shape, view.shape) << name;
     EXPECT_EQ(BytesOf(array.view), BytesOf(view)) << name;
-    ++compared;
+    mapped += begin <= array.view.data && array.view.data < end ? 1 : 0;
   }
-  EXPECT_GT(compared, 0U);
+  EXPECT_GT(mapped, 0U);
   for (const auto& [name, tensor] : file.GetTensors())
   {
     const bool isExpected = name.rfind(good.wrapper, 0) == 0 || name.rfind("optimizer", 0) == 0;
@@ -106,43 +105,18 @@ TEST_P(GoodTorchFile, IsReadBitByBit)
   }
 }
 
-TEST_P(GoodTorchFile, IsMappedWhereItCanBe)
+TEST(UnsupportedTorchFile, IsRefusedByName)
 {
-  const TorchFile file(Files / "pt" / GetParam().name);
-  const std::byte* begin = file.GetFile()->Data();
-  const std::byte* end = begin + file.GetFile()->Size();
-  std::size_t mapped = 0;
-  for (const auto& [name, tensor] : file.GetTensors())
-  {
-    const TensorView view = tensor.load().view;
-    mapped += begin <= view.data && view.data < end ? 1 : 0;
-  }
-  EXPECT_GT(mapped, 0U);
-}
-
-struct Unsupported
-{
-  const char* name;
-  const char* message;
-};
-
-using UnsupportedTorchFile = testing::TestWithParam<Unsupported>;
-
-INSTANTIATE_TEST_SUITE_P(Oracle, UnsupportedTorchFile,
-  testing::Values(Unsupported{ "big-endian-marked.pt", "little-endian order" },
-    Unsupported{ "complex64.pt", "names 'torch.ComplexFloatStorage'" },
-    Unsupported{ "numpy-objects.pt", "names 'numpy.core.multiarray.scalar'" },
-    Unsupported{ "quantized.pt", "names 'torch._utils._rebuild_qtensor'" },
-    Unsupported{ "sparse.pt", "names 'torch._utils._rebuild_sparse_tensor'" },
-    Unsupported{ "torchscript.pt", "found a TorchScript program" },
-    Unsupported{ "whole-module.pt", "names 'torch.nn.modules.linear.Linear'" }),
-  [](const auto& file) { return TestName(file.param.name); });
-
-TEST_P(UnsupportedTorchFile, IsRefusedByName)
-{
-  const std::filesystem::path path = Files / "pt" / "unsupported" / GetParam().name;
-  EXPECT_THAT(MessageOf<FormatError>([&] { const TorchFile file(path); }),
-    testing::AllOf(StartsWith(path.string() + ": "), HasSubstr(GetParam().message)));
+  const std::vector<Refused> bad = { { "big-endian-marked.pt", "little-endian order" },
+    { "complex64.pt", "names 'torch.ComplexFloatStorage'" },
+    { "numpy-objects.pt", "names 'numpy.core.multiarray.scalar'" },
+    { "quantized.pt", "names 'torch._utils._rebuild_qtensor'" },
+    { "sparse.pt", "names 'torch._utils._rebuild_sparse_tensor'" },
+    { "torchscript.pt", "found a TorchScript program" },
+    { "whole-module.pt", "names 'torch.nn.modules.linear.Linear'" } };
+  const std::filesystem::path folder = Files / "pt/unsupported";
+  ExpectRefusals<FormatError>(
+    bad, [&](const std::string& name) { const TorchFile file(folder / name); }, folder.string());
 }
 
 // Hostile files
@@ -153,7 +127,7 @@ bool IsLeftOut(const std::string& name)
   return name == "deep-lists.pt" || name == "deep-tuples.pt" || name == "zip-bomb-pickle.pt";
 }
 
-TEST(HostileTorchFile, EveryOneIsRefusedAtOnce)
+TEST(HostileTorchFile, EveryOneIsRefused)
 {
   const std::filesystem::path folder = Files / "hostile";
   const nlohmann::json cases =
@@ -167,55 +141,42 @@ TEST(HostileTorchFile, EveryOneIsRefusedAtOnce)
       continue;
     }
     SCOPED_TRACE(name + ": " + entry.at("why").get<std::string>());
-    const auto begin = std::chrono::steady_clock::now();
     std::string message;
     try
     {
-      const TorchFile file(folder / name);
-      for (const auto& [tensor, view] : file.GetTensors())
-      {
-        view.load();
-      }
+      LoadAll(TorchFile(folder / name));
     }
     catch (const FormatError& e)
     {
       message = e.what();
     }
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    EXPECT_LT(seconds.count(), 10.0);
-    if (entry.at("must") == "refuse")
-    {
-      EXPECT_THAT(message, StartsWith((folder / name).string() + ": "));
-    }
+    EXPECT_THAT(
+      message, StartsWith(entry.at("must") == "refuse" ? (folder / name).string() + ": " : ""));
     EXPECT_LT(message.size(), 1000U);
   }
 }
 
 TEST(HostileTorchFile, MessagesNameInstructionOrFunction)
 {
-  const auto refusal = [](const std::string& name)
-  { return MessageOf<FormatError>([&] { const TorchFile file(Files / "hostile" / name); }); };
-  EXPECT_THAT(refusal("os-system.pt"), HasSubstr("system'"));
-  EXPECT_THAT(refusal("builtins-eval.pt"), HasSubstr("names 'builtins.eval'"));
-  EXPECT_THAT(refusal("builtin2-exec.pt"), HasSubstr("names '__builtin__.exec'"));
-  EXPECT_THAT(refusal("load-from-bytes.pt"), HasSubstr("names 'torch.storage._load_from_bytes'"));
-  EXPECT_THAT(refusal("dotted-global.pt"), HasSubstr("names 'torch.serialization.os.system'"));
-  EXPECT_THAT(refusal("inst-opcode.pt"), HasSubstr("instruction DICT is none of")); // protocol 0
-  EXPECT_THAT(refusal("ext-opcode.pt"), HasSubstr("instruction EXT1 is none of"));
-  EXPECT_THAT(refusal("unknown-opcode.pt"), HasSubstr("instruction 0xff is none of"));
-  EXPECT_THAT(refusal("zip-bomb.pt"), HasSubstr("is compressed or encrypted"));
-  EXPECT_THAT(refusal("tensor-expanded-huge.pt"), HasSubstr("bytes of memory"));
-  EXPECT_THAT(refusal("self-reference.pt"), HasSubstr("in circles"));
+  const std::vector<Refused> bad = { { "os-system.pt", "system'" },
+    { "builtins-eval.pt", "names 'builtins.eval'" },
+    { "builtin2-exec.pt", "names '__builtin__.exec'" },
+    { "load-from-bytes.pt", "names 'torch.storage._load_from_bytes'" },
+    { "dotted-global.pt", "names 'torch.serialization.os.system'" },
+    { "inst-opcode.pt", "instruction DICT is none of" }, // protocol 0
+
+    { "ext-opcode.pt", "instruction EXT1 is none of" },
+    { "unknown-opcode.pt", "instruction 0xff is none of" },
+    { "zip-bomb.pt", "is compressed or encrypted" },
+    { "tensor-expanded-huge.pt", "bytes of memory" }, { "self-reference.pt", "in circles" } };
+  ExpectRefusals<FormatError>(
+    bad, [](const std::string& name) { const TorchFile file(Files / "hostile" / name); });
 }
 
 TEST(HostileTorchFile, DeepObjectsAreRefused)
 {
   constexpr std::size_t depth = 200'000;
-  std::string tuples = ")";
-  for (std::size_t i = 0; i < depth; ++i)
-  {
-    tuples += '\x85';
-  }
+  const std::string tuples = ")" + std::string(depth, '\x85');
   EXPECT_THAT(TorchRefusal(TorchZip(PickledDictionary({ { "a", tuples } }), {})),
     HasSubstr("at most 100 deep"));
   const std::string lists = std::string(depth, ']') + std::string(depth - 1, 'a');
@@ -282,27 +243,16 @@ TEST(TorchFile, ReadsBothKindsOfFiles)
   EXPECT_EQ(legacy.GetTensors().at("a.0").holder, "a");
 }
 
-TEST(TorchFile, SingleTensorIsCalledArray)
-{
-  EXPECT_THAT(
-    Load(Open(TorchZip(PickledVector("0", 3), { { "0", Three } })), "array"), ElementsAre(1, 2, 3));
-}
-
 TEST(TorchFile, IsAnArrayFile)
 {
   const TemporaryDirectory folder;
   WriteBytes(folder / "zip.pt", TorchZip(PickledVector("0", 3), { { "0", Three } }));
   WriteBytes(folder / "legacy.pt", TorchLegacy(PickledVector("0", 3, true), { { "0", Three } }));
-  std::vector<LoadedArray> arrays;
   for (const char* name : { "zip.pt", "legacy.pt" })
   {
-    const ArrayFile file(folder / name);
-    EXPECT_THAT(file.GetEntries().at("array").shape, ElementsAre(3));
-    arrays.push_back(file.GetEntries().at("array").load());
-  }
-  for (const LoadedArray& array : arrays) // which outlive their files
-  {
-    EXPECT_THAT(array.view.ToDouble(), ElementsAre(1, 2, 3));
+    const ArrayEntry entry = ArrayFile(folder / name).GetEntries().at("array");
+    EXPECT_THAT(entry.shape, ElementsAre(3));
+    EXPECT_THAT(entry.load().view.ToDouble(), ElementsAre(1, 2, 3)); // which outlives its file
   }
 }
 
@@ -409,15 +359,6 @@ TEST(TorchFile, NoPrefixIsRead)
   }
 }
 
-struct BadTorch
-{
-  const char* name;
-  std::string bytes;
-  const char* message;
-};
-
-using BadTorchFile = testing::TestWithParam<BadTorch>;
-
 std::string Zipped(const std::string& object)
 {
   return TorchZip(object, { { "0", Three } });
@@ -451,58 +392,49 @@ TEST(TorchFile, ViewsMayHaveAnyStrides)
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Made, BadTorchFile,
-  testing::Values(BadTorch{ "Empty", "", "expected a PyTorch file" },
-    BadTorch{ "Text", "hello, world", "expected a PyTorch file" },
-    BadTorch{ "OtherPickle", Pickle("]"), "found a pickle of something else" },
-    BadTorch{ "NoPickle", ZipFile({ { "a/b", "c" } }), "has a record data.pkl, found none" },
-    BadTorch{ "NoFolder", ZipFile({ { "data.pkl", Pickle("}") } }), "all in one folder" },
-    BadTorch{ "TwoFolders", ZipFile({ { "a/data.pkl", Pickle("}") }, { "b/version", "3" } }),
+TEST(TorchFile, BadOnesAreRefused)
+{
+  const std::vector<Refused> bad = { { "", "expected a PyTorch file" },
+    { "hello, world", "expected a PyTorch file" },
+    { Pickle("]"), "found a pickle of something else" },
+    { ZipFile({ { "a/b", "c" } }), "has a record data.pkl, found none" },
+    { ZipFile({ { "data.pkl", Pickle("}") } }), "all in one folder" },
+    { ZipFile({ { "a/data.pkl", Pickle("}") }, { "b/version", "3" } }),
       "found 'a/data.pkl' and 'b/version'" },
-    BadTorch{ "BehindThePickle", ZipFile({ { "a/data.pkl", Pickle("}") + "x" } }),
-      "expected nothing behind the pickle" },
-    BadTorch{ "Twice",
-      Zipped(PickledDictionary({ { "a", PickledVector("0", 3) }, { "a", PickledVector("0", 3) } })),
+    { ZipFile({ { "a/data.pkl", Pickle("}") + "x" } }), "expected nothing behind the pickle" },
+    { Zipped(PickledDictionary({ { "a", PickledVector("0", 3) }, { "a", PickledVector("0", 3) } })),
       "tensor 'a' is there twice" },
-    BadTorch{ "Missing", Zipped(PickledVector("1", 3)), "storage '1' is missing" },
-    BadTorch{ "Short", Zipped(PickledVector("0", 4)), "expected 4 elements of F32, found 3" },
-    BadTorch{ "Beyond", View(1, { 3 }, { 1 }), "is not inside its storage of 3 elements" },
-    BadTorch{ "StrideBeyond", View(0, { 2 }, { 3 }), "is not inside" },
-    BadTorch{ "TwoStridesBeyond", View(0, { 2, 2 }, { 2, 1 }), "is not inside" },
-    BadTorch{ "ScalarBeyond", View(3, {}, {}), "is not inside" },
-    BadTorch{ "EmptyBeyond", View(4, { 0 }, { 1 }), "is not inside" },
-    BadTorch{ "Overflow", View(0, { std::int64_t{ 1 } << 62, 4 }, { 0, 0 }), "too many elements" },
-    BadTorch{ "Negative", View(0, { -1 }, { 1 }), "expected a number of at least 0, found -1" },
-    BadTorch{ "Arguments", Zipped(PickledGlobal("torch._utils", "_rebuild_tensor_v2") + ")R"),
-      "_rebuild_tensor_v2: expected 6 to 7 arguments, found 0" },
-    BadTorch{ "Conjugate",
-      Zipped(PickledGlobal("torch._utils", "_rebuild_tensor_v2") +
+    { Zipped(PickledVector("1", 3)), "storage '1' is missing" },
+    { Zipped(PickledVector("0", 4)), "expected 4 elements of F32, found 3" },
+    { View(1, { 3 }, { 1 }), "is not inside its storage of 3 elements" },
+    { View(0, { 2 }, { 3 }), "is not inside" }, { View(0, { 2, 2 }, { 2, 1 }), "is not inside" },
+    { View(3, {}, {}), "is not inside" }, { View(4, { 0 }, { 1 }), "is not inside" },
+    { View(0, { std::int64_t{ 1 } << 62, 4 }, { 0, 0 }), "too many elements" },
+    { View(0, { -1 }, { 1 }), "at least 0, found -1" },
+    { Zipped(PickledGlobal("torch._utils", "_rebuild_tensor_v2") + ")R"),
+      "expected 6 to 7 arguments, found 0" },
+    { Zipped(PickledGlobal("torch._utils", "_rebuild_tensor_v2") +
              PickledTuple({ PickledStorage{ "0", 3 }.Pickle(), PickledNumber(0),
                PickledTuple(std::vector<std::int64_t>{ 3 }),
                PickledTuple(std::vector<std::int64_t>{ 1 }), "\x89", PickledOrderedDictionary(),
                PickledDictionary({ { "conj", "\x88" } }) }) +
              "R"),
       "not marked as conjugate" },
-    BadTorch{ "KeyWithoutValue", Zipped("}(Nu"), "expected a value for each key" },
-    BadTorch{ "TwoObjects", Zipped("}}"), "expected one object at its end, found 2" },
-    BadTorch{ "OpenMark", Zipped("}("), "takes 1 objects from the stack, which has 0" },
-    BadTorch{ "Text8", Zipped("X" + LittleEndian(1, 4) + "\xff"), "a text of the pickle" },
-    BadTorch{ "Protocol", ZipFile({ { "a/data.pkl", "\x80\x01}." } }), "expected protocol 2" },
-    BadTorch{ "Build", Zipped("}}b"), "instruction BUILD sets attributes of a dictionary" },
-    BadTorch{ "LegacyNoList",
-      TorchLegacy("}", {}).substr(0, TorchLegacy("}", {}).size() - 4) + "}.", "expected" },
-    BadTorch{ "LegacyLeft", TorchLegacy("}", {}) + "123", "no storage holds the last 3 bytes" },
-    BadTorch{ "LegacyUnused", TorchLegacy("}", { { "0", Three } }), "no tensor uses storage '0'" },
-    BadTorch{ "LegacyTwoTypes",
-      TorchLegacy(PickledList({ PickledVector("0", 3, true),
+    { Zipped("}(Nu"), "expected a value for each key" },
+    { Zipped("}}"), "one object at its end, found 2" },
+    { Zipped("}("), "1 objects from the stack, which has 0" },
+    { Zipped("X" + LittleEndian(1, 4) + "\xff"), "a text of the pickle" },
+    { ZipFile({ { "a/data.pkl", "\x80\x01}." } }), "expected protocol 2" },
+    { Zipped("}}b"), "BUILD sets attributes" },
+    { TorchLegacy("}", {}).substr(0, TorchLegacy("}", {}).size() - 4) + "}.", "expected" },
+    { TorchLegacy("}", {}) + "123", "no storage holds the last 3 bytes" },
+    { TorchLegacy("}", { { "0", Three } }), "no tensor uses storage '0'" },
+    { TorchLegacy(PickledList({ PickledVector("0", 3, true),
                     PickledTensor({ "0", 3, "IntStorage", true }, 0, { 3 }, { 1 }) }),
         { { "0", Three } }),
-      "storage '0' is of two types, F32 and I32" }),
-  [](const auto& bad) { return std::string(bad.param.name); });
-
-TEST_P(BadTorchFile, IsRefused)
-{
-  EXPECT_THAT(TorchRefusal(GetParam().bytes), HasSubstr(GetParam().message));
+      "two types, F32 and I32" } };
+  ExpectRefusals<FormatError>(
+    bad, [](const std::string& bytes) { LoadAll(Open(bytes)); }, "some.pt: ");
 }
 
 }

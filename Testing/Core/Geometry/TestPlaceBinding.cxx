@@ -1,6 +1,6 @@
-#include "PlaceBinding.h"
+#include "Geometry/PlaceBinding.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "Reports.h"
 
@@ -13,8 +13,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 
 namespace
 {
@@ -114,8 +113,7 @@ TEST(CheckPlaces, RefusesWhatIsWrong)
   { return MessageOf<OptionError>([&] { CheckPlaces(places, positionOf, 4, "Block 2", 2); }); };
   EXPECT_EQ(CheckPlaces(byIndex, OnALine, 4, "", 1).places, 3);
   tokens[1] = 4;
-  EXPECT_EQ(message(byIndex, OnALine),
-    "Block 2: expected tokens from 0 to 3, or -1 for none, found 4 at place 1.");
+  EXPECT_THAT(message(byIndex, OnALine), HasSubstr("Block 2: expected tokens from 0 to 3"));
   tokens[1] = -2;
   EXPECT_THAT(message(byIndex, OnALine), HasSubstr("found -2 at place 1"));
   tokens[1] = 1;
@@ -124,21 +122,16 @@ TEST(CheckPlaces, RefusesWhatIsWrong)
     OnALine(place, position);
     position[2] = place == 2 ? std::numeric_limits<double>::quiet_NaN() : 0;
   };
-  EXPECT_EQ(message(byIndex, nowhere), "Block 2: expected finite positions, found nan at place 2.");
+  EXPECT_THAT(message(byIndex, nowhere), HasSubstr("positions, found nan at place 2"));
   EXPECT_THAT(
     MessageOf<OptionError>([&] { RequireFinite(3, nowhere, "Input", 2); }), HasSubstr("place 2"));
 
   std::vector<float> weights = { 1, 0, 0, 1, 0.5F, std::numeric_limits<float>::infinity() };
-  BoundPlaces bySlices;
-  bySlices.count = 3;
-  bySlices.width = 2;
-  bySlices.weights = weights.data();
-  EXPECT_EQ(
-    message(bySlices, OnALine), "Block 2: expected finite weights, found others at place 2.");
+  BoundPlaces bySlices = { 3, 2, nullptr, weights.data(), 0 };
+  EXPECT_THAT(message(bySlices, OnALine), HasSubstr("finite weights, found others at place 2"));
   weights[5] = 0.5F;
   bySlices.firstToken = 3;
-  EXPECT_EQ(message(bySlices, OnALine),
-    "Block 2: expected weights of at most 1 slices, one per token from 3 on, found 2.");
+  EXPECT_THAT(message(bySlices, OnALine), HasSubstr("at most 1 slices"));
 }
 
 }

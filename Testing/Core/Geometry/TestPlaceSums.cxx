@@ -1,4 +1,4 @@
-#include "PlaceSums.h"
+#include "Geometry/PlaceSums.h"
 
 #include "Reports.h"
 
@@ -12,9 +12,7 @@
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::DoubleNear;
-using testing::Each;
-using testing::ElementsAre;
+using namespace testing;
 
 namespace
 {

@@ -1,22 +1,19 @@
-#include "SpatialAttention.h"
+#include "Geometry/SpatialAttention.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "LongRecording.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
+#include <Eigen/Core>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace atlas;
 using namespace atlas::test;
-using testing::ElementsAre;
-using testing::FloatEq;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace testing;
 
 namespace
 {
@@ -33,23 +30,15 @@ const std::vector<float> Second = { 1, 0, 0, 0, //
 
 Recording OfWeights()
 {
-  Recording recording;
+  Recording recording = LongRecording(4, { 0 }, 2, 4, 1);
   recording.mask = AttentionMask::Bidirectional;
-  recording.layerCount = 1;
-  recording.sequenceOffsets = { 0, 4 };
-  recording.tokens.sequence = { 0, 0, 0, 0 };
-  recording.tokens.position = { 0, 1, 2, 3 };
-  RecordedLayer layer;
-  layer.index = 0;
-  layer.scoreScale = 1;
-  for (const std::vector<float>& values : { First, Second })
+  std::vector<RecordedHead>& heads = recording.layers[0].heads;
+  for (RecordedHead& head : heads)
   {
-    RecordedHead head;
-    head.weights.push_back(SharedMatrix::Zero(4, 4));
-    std::copy(values.begin(), values.end(), head.weights[0].values.get());
-    layer.heads.push_back(head);
+    head.weights = { SharedMatrix::Zero(4, 4) };
   }
-  recording.layers.push_back(layer);
+  std::copy(First.begin(), First.end(), heads[0].weights[0].values.get());
+  std::copy(Second.begin(), Second.end(), heads[1].weights[0].values.get());
   return recording;
 }
 
@@ -114,32 +103,21 @@ TEST(SpatialAttention, OfALongSequenceIsTheSameInParts)
   SpatialOptions options = Of(query);
   options.threads = 2;
   const std::vector<float> found = EvaluateSpatialAttention(recording, options);
-  std::vector<double> expected(length, 0);
+  const RecordedHead& head = recording.layers[0].heads[0];
+  using Vectors = Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, 4, Eigen::RowMajor>>;
+  const Eigen::MatrixXd queries = Vectors(head.query.Row(0), length, 4).cast<double>();
+  const Eigen::MatrixXd keys = Vectors(head.key.Row(0), length, 4).cast<double>();
+  Eigen::VectorXd expected = Eigen::VectorXd::Zero(length);
   for (const TokenShare& one : query)
   {
-    std::vector<double> scores; // of a causal mask
-    double sum = 0;
-    for (std::int64_t key = 0; key <= one.token; ++key)
-    {
-      double score = 0;
-      for (std::int64_t c = 0; c < 4; ++c)
-      {
-        const RecordedHead& head = recording.layers[0].heads[0];
-        score += static_cast<double>(head.query.Row(one.token)[c]) *
-                 static_cast<double>(head.key.Row(key)[c]);
-      }
-      scores.push_back(std::exp(2 * score));
-      sum += scores.back();
-    }
-    for (std::size_t key = 0; key < scores.size(); ++key)
-    {
-      expected[key] += one.share * scores[key] / sum;
-    }
+    const Eigen::VectorXd weights = // of a causal mask
+      (2 * keys.topRows(one.token + 1) * queries.row(one.token).transpose()).array().exp();
+    expected.head(one.token + 1) += one.share / weights.sum() * weights;
   }
-  for (std::size_t key = 0; key < expected.size(); ++key)
-  {
-    ASSERT_NEAR(static_cast<double>(found[key]), expected[key], 1e-6) << key;
-  }
+  ASSERT_EQ(found.size(), length);
+  const Eigen::VectorXd difference =
+    Eigen::Map<const Eigen::VectorXf>(found.data(), length).cast<double>() - expected;
+  EXPECT_LT(difference.cwiseAbs().maxCoeff(), 1e-6);
   options.threads = 1;
   EXPECT_EQ(EvaluateSpatialAttention(recording, options), found);
 }
@@ -149,8 +127,8 @@ TEST(SpatialAttention, ChecksTheQuery)
   const Recording recording = OfWeights();
   const auto message = [&](const TokenMix& query)
   { return MessageOf<OptionError>([&] { EvaluateSpatialAttention(recording, Of(query)); }); };
-  EXPECT_EQ(message({ { 4, 1 } }), "query: expected tokens from 0 to 3, found 4.");
-  EXPECT_EQ(message({ { -1, 1 } }), "query: expected tokens from 0 to 3, found -1.");
+  EXPECT_THAT(message({ { 4, 1 } }), HasSubstr("tokens from 0 to 3, found 4"));
+  EXPECT_THAT(message({ { -1, 1 } }), HasSubstr("tokens from 0 to 3, found -1"));
   EXPECT_THAT(message({}), HasSubstr("found none"));
 }
 

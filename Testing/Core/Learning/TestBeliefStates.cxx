@@ -1,7 +1,5 @@
-#include "BeliefStates.h"
+#include "Learning/BeliefStates.h"
 
-#include "Error.h"
-#include "ErrorMessage.h"
 #include "TaskModel.h"
 
 #include <cmath>
@@ -107,35 +105,6 @@ TEST(BeliefStates, AreThoseOfAllPaths)
   }
   EXPECT_TRUE(BeliefsAfter({}, {}).empty());
   EXPECT_TRUE(OptimalLosses({}, { 1 }).empty());
-}
-
-/// The entropy of a symbol given those before is the difference of the entropies of all of them.
-TEST(BeliefStates, ExpectedLossesAreEntropies)
-{
-  std::vector<double> entropies;
-  for (int length = 1; length <= 5; ++length)
-  {
-    double entropy = 0;
-    for (int code = 0; code < static_cast<int>(std::lround(std::pow(3, length))); ++code)
-    {
-      std::vector<std::int64_t> symbols;
-      for (int rest = code; static_cast<int>(symbols.size()) < length; rest /= 3)
-      {
-        symbols.push_back(rest % 3);
-      }
-      const double probability = PathSum(symbols);
-      entropy -= probability * std::log(probability);
-    }
-    entropies.push_back(entropy);
-  }
-  const std::vector<double> losses = ExpectedLosses({}, 4);
-  ASSERT_EQ(losses.size(), 4U);
-  for (std::size_t i = 0; i < 4; ++i)
-  {
-    EXPECT_NEAR(losses[i], entropies[i + 1] - entropies[i], 1e-12);
-  }
-  EXPECT_EQ(MessageOf<OptionError>([] { ExpectedLosses({}, 15); }),
-    "Length: expected 1 to 14 symbols, found 15.");
 }
 
 /// Symbols of the task have the probabilities of the process: all pairs and triples of symbols.

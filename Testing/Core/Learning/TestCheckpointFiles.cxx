@@ -1,14 +1,16 @@
-#include "CheckpointFiles.h"
+#include "Learning/CheckpointFiles.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "TemporaryDirectory.h"
-#include "TokenizerFile.h"
+#include "Text/TokenizerFile.h"
+#include "Weights/CheckpointConfig.h"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -46,10 +48,7 @@ public:
     config.outputVocabulary = this->Kind == Data::Masked ? 11 : 5;
     config.positions = 9;
     config.mask = this->Kind == Data::Tokens ? AttentionMask::Causal : AttentionMask::Bidirectional;
-    if (this->Kind == Data::Masked)
-    {
-      config.segments = 2;
-    }
+    config.segments = this->Kind == Data::Masked ? 2 : 0;
     if (this->Kind == Data::Images)
     {
       config.positions = 1 + 2 * 3;
@@ -64,52 +63,23 @@ public:
   TrainingBatch MakeHeldOut() const override { return {}; }
   std::vector<std::string> MeasureNames() const override { return {}; }
   std::vector<double> Measure(const Transformer&, int) const override { return {}; }
-  std::map<std::string, std::string> Files() const override { return {}; }
 
 private:
   Data Kind;
 };
 
-void ExpectSameSizes(const TransformerConfig& read, const TransformerConfig& made)
+auto SizesOf(const TransformerConfig& c)
 {
-  EXPECT_EQ(read.architecture, made.architecture);
-  EXPECT_EQ(read.input, made.input);
-  EXPECT_EQ(read.layers, made.layers);
-  EXPECT_EQ(read.heads, made.heads);
-  EXPECT_EQ(read.keyHeads, made.keyHeads);
-  EXPECT_EQ(read.headDimension, made.headDimension);
-  EXPECT_EQ(read.modelDimension, made.modelDimension);
-  EXPECT_EQ(read.mlpDimension, made.mlpDimension);
-  EXPECT_EQ(read.vocabulary, made.vocabulary);
-  EXPECT_EQ(read.outputVocabulary, made.outputVocabulary);
-  EXPECT_EQ(read.positions, made.positions);
-  EXPECT_EQ(read.segments, made.segments);
-  EXPECT_EQ(read.imageHeight, made.imageHeight);
-  EXPECT_EQ(read.imageWidth, made.imageWidth);
-  EXPECT_EQ(read.patchHeight, made.patchHeight);
-  EXPECT_EQ(read.patchWidth, made.patchWidth);
-  EXPECT_EQ(read.channels, made.channels);
+  return std::make_tuple(c.architecture, c.input, c.layers, c.heads, c.keyHeads, c.headDimension,
+    c.modelDimension, c.mlpDimension, c.vocabulary, c.outputVocabulary, c.positions, c.segments,
+    c.imageHeight, c.imageWidth, c.patchHeight, c.patchWidth, c.channels);
 }
 
-void ExpectSameStructure(const TransformerConfig& read, const TransformerConfig& made)
+auto StructureOf(const TransformerConfig& c)
 {
-  EXPECT_EQ(read.norm, made.norm);
-  EXPECT_EQ(read.normPlace, made.normPlace);
-  EXPECT_EQ(read.epsilon, made.epsilon);
-  EXPECT_EQ(read.normsAreFolded, made.normsAreFolded);
-  EXPECT_EQ(read.embeddingNorm, made.embeddingNorm);
-  EXPECT_EQ(read.finalNorm, made.finalNorm);
-  EXPECT_EQ(read.lastResidualIsNormed, made.lastResidualIsNormed);
-  EXPECT_EQ(read.rotaryBase, made.rotaryBase);
-  EXPECT_EQ(read.rotaryScaling.kind, made.rotaryScaling.kind);
-  EXPECT_EQ(read.gated, made.gated);
-  EXPECT_EQ(read.mask, made.mask);
-  EXPECT_EQ(read.attentionScale, made.attentionScale);
-  EXPECT_EQ(read.scaleByLayer, made.scaleByLayer);
-  if (made.mlpDimension > 0)
-  {
-    EXPECT_EQ(read.activation, made.activation);
-  }
+  return std::make_tuple(c.norm, c.normPlace, c.epsilon, c.normsAreFolded, c.embeddingNorm,
+    c.finalNorm, c.lastResidualIsNormed, c.rotaryBase, c.rotaryScaling.kind, c.gated, c.mask,
+    c.attentionScale, c.scaleByLayer, c.mlpDimension > 0 ? c.activation : Activation());
 }
 
 /// What TransformerLens cannot leave out is there when it is read.
@@ -117,8 +87,8 @@ void ExpectRoundTrip(const ArchitectureOptions& options)
 {
   const TransformerConfig made = MakeConfig(options, SizesOnly(Data::Tokens));
   const TransformerConfig read = ParseTransformerConfig(ToConfigText(made), "config.json");
-  ExpectSameSizes(read, made);
-  ExpectSameStructure(read, made);
+  EXPECT_EQ(SizesOf(read), SizesOf(made));
+  EXPECT_EQ(StructureOf(read), StructureOf(made));
   EXPECT_EQ(
     read.position, made.position == PositionKind::None ? PositionKind::Learned : made.position);
   EXPECT_FALSE(read.tiedUnembedding);
@@ -160,8 +130,8 @@ TEST(CheckpointFiles, EncodersAreReadAsTheyWereMade)
   {
     const TransformerConfig made = MakeConfig(options, SizesOnly(data));
     const TransformerConfig read = ParseTransformerConfig(ToConfigText(made), "config.json");
-    ExpectSameSizes(read, made);
-    ExpectSameStructure(read, made);
+    EXPECT_EQ(SizesOf(read), SizesOf(made));
+    EXPECT_EQ(StructureOf(read), StructureOf(made));
     EXPECT_EQ(read.position, made.position);
     EXPECT_EQ(read.tiedUnembedding, made.tiedUnembedding);
     EXPECT_EQ(read.inputBias, made.inputBias);
@@ -295,12 +265,7 @@ protected:
 
   Transformer Model() const
   {
-    TensorViews views;
-    for (const auto& [name, tensor] : this->Weights)
-    {
-      views.emplace(name, tensor.View());
-    }
-    return { this->Config, WeightFiles(views, "bare") };
+    return { this->Config, WeightFiles(ViewsOf(this->Weights), "bare") };
   }
 };
 
@@ -386,7 +351,7 @@ TEST(CheckpointFiles, EveryTaskOfTokensHasATokenizer)
     const auto files = FilesOf(*task);
     const std::vector<std::string> words = task->TokenNames();
     EXPECT_EQ(words.empty(), files.count("tokenizer.json") == 0) << name;
-    EXPECT_EQ(words.empty(), !task->Labels().empty()) << name;
+    EXPECT_EQ(words.empty(), !LabelsOf(options).empty()) << name;
     if (!words.empty())
     {
       const Tokenizer tokenizer = ParseTokenizer(files.at("tokenizer.json"), name);
@@ -425,8 +390,8 @@ TEST(CheckpointFiles, FoldersOfCheckpointsAreFoundByTheirStep)
   const auto found = FindCheckpoints(folder.Path());
   EXPECT_THAT(found, ElementsAre(Key(9), Key(10)));
   EXPECT_EQ(found.at(9), folder.Path() / "checkpoint-9");
-  EXPECT_TRUE(IsCheckpointFolder("a/checkpoint-5"));
-  EXPECT_FALSE(IsCheckpointFolder("a/checkpoint"));
+  EXPECT_EQ(CheckpointStep("a/checkpoint-5"), 5);
+  EXPECT_FALSE(CheckpointStep("a/checkpoint"));
 }
 
 }

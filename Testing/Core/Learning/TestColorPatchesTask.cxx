@@ -1,8 +1,7 @@
-#include "ColorPatchesTask.h"
-
-#include "ColorPictures.h"
-#include "ImageProcessor.h"
+#include "Learning/Internal/ColorPictureDrawing.h"
+#include "Preprocessing/PreprocessPicture.h"
 #include "TaskModel.h"
+#include "Weights/ImageProcessor.h"
 
 #include <algorithm>
 #include <array>
@@ -72,13 +71,25 @@ double Brightest(const Color& color)
   return *std::max_element(color.begin(), color.end());
 }
 
+/// The pictures that a task of this seed holds out.
+std::vector<ColorPicture> HeldOutPicturesOf(std::uint64_t seed)
+{
+  LearningRandom random(seed, RandomPurpose::HeldOut);
+  std::vector<ColorPicture> pictures;
+  for (std::int64_t i = 0; i < HeldOutPictures; ++i)
+  {
+    pictures.push_back(DrawColorPicture(random, i));
+  }
+  return pictures;
+}
+
 constexpr double NoEdge = 80; // noise of 20 per channel makes 35, the steepest hue less than 40
 
 TEST(ColorPictures, ShowTheirClasses)
 {
   ASSERT_EQ(ColorPictureNames().size(), 10U);
   std::vector<int> counts(10);
-  for (const auto& [picture, label] : HeldOutColorPictures(3))
+  for (const auto& [picture, label] : HeldOutPicturesOf(3))
   {
     ASSERT_EQ(picture.height, Side);
     ASSERT_EQ(picture.width, Side);
@@ -125,7 +136,7 @@ TEST(ColorPictures, ShowTheirClasses)
 /// The share of the box around a shape that it fills: pi / 4, 1 and 1 / 2.
 TEST(ColorPictures, ShapesFillTheirBoxes)
 {
-  for (const auto& [picture, label] : HeldOutColorPictures(4))
+  for (const auto& [picture, label] : HeldOutPicturesOf(4))
   {
     if (label < 7)
     {
@@ -177,7 +188,7 @@ TEST(ColorPatchesTask, GivesWhatPreprocessMakesOfThePictures)
   TransformerConfig config;
   task->Configure(config);
   const TrainingBatch batch = task->MakeHeldOut();
-  const std::vector<ColorPicture> pictures = HeldOutColorPictures(6);
+  const std::vector<ColorPicture> pictures = HeldOutPicturesOf(6);
   ASSERT_EQ(batch.input.images, static_cast<std::int64_t>(pictures.size()));
   const ImageProcessor processor =
     ParseImageProcessor(task->Files().at(ImageProcessorFile), ImageProcessorFile, config);

@@ -1,6 +1,5 @@
-#include "LatticeProteinTask.h"
-
-#include "Index.h"
+#include "Base/Index.h"
+#include "Learning/Internal/Tasks.h"
 #include "TaskModel.h"
 
 #include <algorithm>
@@ -23,22 +22,6 @@ namespace
 
 constexpr std::int64_t Size = LatticeResidues;
 constexpr std::int64_t Hidden = 20;
-
-/// The sequences of a batch before residues were hidden.
-std::vector<std::vector<std::int64_t>> Restored(const TrainingBatch& batch)
-{
-  std::vector<std::vector<std::int64_t>> sequences = batch.input.tokens;
-  std::size_t row = 0;
-  for (auto& sequence : sequences)
-  {
-    for (std::int64_t& token : sequence)
-    {
-      token = batch.targets[row] >= 0 ? batch.targets[row] : token;
-      ++row;
-    }
-  }
-  return sequences;
-}
 
 /// Attention of these pairs, in one direction.
 std::vector<float> AttentionOn(const std::vector<std::pair<std::int64_t, std::int64_t>>& pairs)
@@ -84,20 +67,14 @@ TEST(LatticeProtein, TheChainFillsTheBlock)
   EXPECT_EQ((std::set<std::array<int, 3>>(fold.begin(), fold.end()).size()), 36U);
   for (std::size_t i = 0; i < fold.size(); ++i)
   {
+    int steps = 0;
     for (std::size_t axis = 0; axis < 3; ++axis)
     {
       EXPECT_GE(fold[i][axis], 0);
       EXPECT_LT(fold[i][axis], axis == 2 ? 4 : 3);
+      steps += i > 0 ? std::abs(fold[i][axis] - fold[i - 1][axis]) : 0;
     }
-    if (i > 0)
-    {
-      int steps = 0;
-      for (std::size_t axis = 0; axis < 3; ++axis)
-      {
-        steps += std::abs(fold[i][axis] - fold[i - 1][axis]);
-      }
-      EXPECT_EQ(steps, 1);
-    }
+    EXPECT_EQ(steps, i > 0 ? 1 : 0);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "LearningRandom.h"
+#include "Learning/Internal/LearningRandom.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
-#include "PairTrainer.h"
+#include "Learning/PairTrainer.h"
 
-#include "AttentionEvaluation.h"
-#include "Error.h"
+#include "AttentionOnly/AttentionEvaluation.h"
+#include "Base/Error.h"
 
 #include <algorithm>
 #include <cmath>
@@ -111,6 +111,15 @@ bool IsTrained(const Case& c, std::size_t tensor)
 constexpr TrainingMode Boosting = TrainingMode::Boosting;
 constexpr TrainingMode OutputOnly = TrainingMode::BoostingOutputOnly;
 
+/// Does the steps up to this one.
+void Train(PairTrainer& trainer, int step)
+{
+  while (trainer.GetStep() < step)
+  {
+    trainer.Step();
+  }
+}
+
 using TrainingGradient = testing::TestWithParam<Case>;
 INSTANTIATE_TEST_SUITE_P(, TrainingGradient,
   testing::Values(Case{ 5, 3, 3, 1, 0 }, Case{ 4, 2, 1, 0.7, 0 }, Case{ 3, 4, 5, 1, 0.5 },
@@ -132,10 +141,7 @@ TEST_P(TrainingGradient, IsThatOfCentralDifferences)
   options.steps = 2 * options.heads;
   options.seed = 17;
   PairTrainer trainer(options);
-  for (int step = 0; step < 2 * GetParam().phase; ++step)
-  {
-    trainer.Step();
-  }
+  Train(trainer, 2 * GetParam().phase);
   AttentionOnlyModel gradient;
   const double loss = trainer.Gradient(gradient);
   AttentionOnlyModel model = trainer.GetModel();
@@ -180,25 +186,12 @@ TEST_P(TrainingGradient, IsThatOfCentralDifferences)
   }
 }
 
-TrainingState Train(const TrainingOptions& options)
-{
-  PairTrainer trainer(options);
-  while (!trainer.IsFinished())
-  {
-    trainer.Step();
-  }
-  return trainer.Measure();
-}
-
 TEST(Training, MeasuresWhatTheModelPredicts)
 {
   TrainingOptions options;
   options.steps = 200;
   PairTrainer trainer(options);
-  while (!trainer.IsFinished())
-  {
-    trainer.Step();
-  }
+  Train(trainer, 200);
   const AttentionOnlyModel model = trainer.GetModel();
   const ReferenceEvaluator evaluator(model, {});
   int correct = 0;
@@ -277,43 +270,14 @@ TEST(Training, AdamStepsAsItsPaperSays)
   }
 }
 
-TEST(Training, TheFirstTwoStepsOfAdamByHand)
-{
-  PairTrainer trainer({});
-  const std::vector<double> start = Flat(trainer.GetModel());
-  const std::vector<double> g1 = GradientOf(trainer);
-  trainer.Step();
-  const std::vector<double> one = Flat(trainer.GetModel());
-  const std::vector<double> g2 = GradientOf(trainer);
-  trainer.Step();
-  const std::vector<double> two = Flat(trainer.GetModel());
-  int large = 0;
-  for (std::size_t i = 0; i < start.size(); ++i)
-  {
-    // The first step goes by the sign alone, as far as the slope is not lost beside 1e-8.
-    if (std::abs(g1[i]) > 1e-3)
-    {
-      EXPECT_NEAR(start[i] - one[i], std::copysign(0.01, g1[i]), 1e-6);
-      ++large;
-    }
-    // 0.9 * 0.1 = 0.09 and 1 - 0.9^2 = 0.19; 0.999 * 0.001 = 0.000999 and 1 - 0.999^2 = 0.001999.
-    const double first = (0.09 * g1[i] + 0.1 * g2[i]) / 0.19;
-    const double second = (0.000999 * g1[i] * g1[i] + 0.001 * g2[i] * g2[i]) / 0.001999;
-    EXPECT_NEAR(one[i] - two[i], 0.01 * first / (std::sqrt(second) + 1e-8), 1e-13);
-  }
-  EXPECT_GT(large, 50);
-}
-
 TEST(Training, EachHeadOfABoostingBeginsAdamAnew)
 {
   TrainingOptions options;
   options.mode = TrainingMode::Boosting;
   options.steps = 30;
   PairTrainer trainer(options);
-  while (trainer.GetPhase() == 0)
-  {
-    trainer.Step();
-  }
+  Train(trainer, 10);
+  EXPECT_EQ(trainer.GetPhase(), 1);
   const AttentionOnlyModel before = trainer.GetModel();
   AttentionOnlyModel gradient;
   trainer.Gradient(gradient);
@@ -356,11 +320,8 @@ TEST(Training, OfASeedIsTheSameToTheByte)
   options.seed = 5;
   PairTrainer first(options);
   PairTrainer second(options);
-  for (int i = 0; i < 50; ++i)
-  {
-    first.Step();
-    second.Step();
-  }
+  Train(first, 50);
+  Train(second, 50);
   EXPECT_EQ(first.GetModel().wordEmbedding, second.GetModel().wordEmbedding);
   options.seed = 6;
   EXPECT_NE(PairTrainer(options).GetModel().wordEmbedding, first.GetModel().wordEmbedding);
@@ -376,20 +337,15 @@ TEST(Training, BoostingFreezesWhatHasBeenLearned)
     PairTrainer trainer(options);
     const AttentionOnlyModel begin = trainer.GetModel();
     EXPECT_EQ(begin.heads[1].output, Columns3::Zero(3, 3));
-    for (int i = 0; i < 30; ++i)
-    {
-      EXPECT_EQ(trainer.GetPhase(), 0);
-      trainer.Step();
-    }
+    Train(trainer, 29);
+    EXPECT_EQ(trainer.GetPhase(), 0);
+    Train(trainer, 30);
     EXPECT_EQ(trainer.GetPhase(), 1);
     const AttentionOnlyModel one = trainer.GetModel();
     EXPECT_NE(one.wordEmbedding, begin.wordEmbedding);
     EXPECT_EQ(one.heads[0].query == begin.heads[0].query, outputOnly);
     EXPECT_EQ(one.heads[1].query, begin.heads[1].query);
-    for (int i = 0; i < 30; ++i)
-    {
-      trainer.Step();
-    }
+    Train(trainer, 60);
     const AttentionOnlyModel two = trainer.GetModel();
     EXPECT_EQ(two.wordEmbedding, one.wordEmbedding);
     EXPECT_EQ(two.unembedding, one.unembedding);
@@ -404,10 +360,7 @@ TEST(Training, ContinuesAModel)
   TrainingOptions options;
   options.steps = 100;
   PairTrainer trainer(options);
-  for (int i = 0; i < 100; ++i)
-  {
-    trainer.Step();
-  }
+  Train(trainer, 100);
   const AttentionOnlyModel model = trainer.GetModel();
   PairTrainer continued(options, { &model, true });
   EXPECT_NEAR(continued.Measure().loss, trainer.Measure().loss, 1e-14);
@@ -421,7 +374,8 @@ TEST(Training, TellsWhenItDiverges)
   TrainingOptions options;
   options.learningRate = 1e300;
   options.optimizer = Optimizer::GradientDescent;
-  EXPECT_THAT([&]() { Train(options); },
+  PairTrainer trainer(options);
+  EXPECT_THAT([&]() { Train(trainer, options.steps); },
     ThrowsMessage<DivergenceError>(HasSubstr("the training diverged at step ")));
 }
 

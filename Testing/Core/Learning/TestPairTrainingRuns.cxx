@@ -1,7 +1,7 @@
-#include "PairTrainingRuns.h"
+#include "Learning/PairTrainingRuns.h"
 
-#include "AttentionEvaluation.h"
-#include "Error.h"
+#include "AttentionOnly/AttentionEvaluation.h"
+#include "Base/Error.h"
 
 #include "Oracle.h"
 

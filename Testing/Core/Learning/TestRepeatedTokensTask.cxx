@@ -1,5 +1,3 @@
-#include "RepeatedTokensTask.h"
-
 #include "TaskModel.h"
 
 #include <algorithm>
@@ -79,6 +77,13 @@ TEST(RepeatedTokensTask, AllowsSmallVocabularies)
 
 constexpr std::int64_t Size = 16; ///< of vocabulary and context
 
+std::unique_ptr<LearningTask> SmallTask()
+{
+  TaskOptions options = OptionsOf(TaskKind::RepeatedTokens);
+  options.vocabulary = options.context = Size;
+  return MakeTask(options);
+}
+
 /// A model that does by hand what induction heads do. The residual stream has four parts of 16:
 /// the token, the position, the token before (written by head 0 of layer 0) and the token that
 /// comes next (written by head 0 of layer 1).
@@ -112,9 +117,7 @@ TaskModel InductionModel(const LearningTask& task)
 
 TEST(RepeatedTokensTask, MeasuresAnInductionHeadMadeByHand)
 {
-  TaskOptions options = OptionsOf(TaskKind::RepeatedTokens);
-  options.vocabulary = options.context = Size;
-  const auto task = MakeTask(options);
+  const auto task = SmallTask();
   EXPECT_THAT(task->MeasureNames(),
     testing::ElementsAre("Induction", "Previous Token", "K-Composition", "Repeat Loss"));
   const TaskModel model = InductionModel(*task);
@@ -144,9 +147,7 @@ TEST(RepeatedTokensTask, MeasuresAnInductionHeadMadeByHand)
 
 TEST(RepeatedTokensTask, RepeatLossIsThatOfLaterBlocks)
 {
-  TaskOptions options = OptionsOf(TaskKind::RepeatedTokens);
-  options.vocabulary = options.context = Size;
-  const auto task = MakeTask(options);
+  const auto task = SmallTask();
   // Always predicts token 0, with logit log 2 against 0.
   TaskModel model(*task, {});
   for (std::int64_t i = 0; i < Size; ++i)

@@ -1,6 +1,4 @@
-#include "StatisticalInductionTask.h"
-
-#include "MarkovPredictors.h"
+#include "Learning/Internal/Tasks.h"
 #include "TaskModel.h"
 
 #include <cmath>

@@ -1,13 +1,12 @@
-#include "MaskedTextTask.h"
-#include "TextSource.h"
-#include "TextTask.h"
+#include "Learning/Internal/TextSource.h"
 
-#include "BpeTraining.h"
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
-#include "RepeatedTokensTask.h"
+#include "Learning/Internal/Tasks.h"
+#include "TaskModel.h"
 #include "TemporaryDirectory.h"
-#include "TokenizerFile.h"
+#include "Text/BpeTraining.h"
+#include "Text/TokenizerFile.h"
 
 #include <algorithm>
 #include <random>
@@ -70,6 +69,29 @@ protected:
   }
 };
 
+/// Whether `after` is `before` with a stretch of 16 to `most` of them repeated
+/// later.
+bool IsRepeated(
+  const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after, std::size_t most)
+{
+  for (std::size_t length = 16; length <= most; ++length)
+  {
+    for (std::size_t to = length; to + length <= before.size(); ++to)
+    {
+      for (std::size_t from = 0; from + length <= to; ++from)
+      {
+        std::vector<std::int64_t> expected = before;
+        std::copy_n(&before[from], length, &expected[to]);
+        if (expected == after)
+        {
+          return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
 TEST_F(TextTasks, BatchesAreWindowsOfTheFirstPartOfTheText)
 {
   const auto task = MakeTextTask(this->Options);
@@ -126,20 +148,7 @@ TEST_F(TextTasks, StretchesAreRepeatedLater)
     std::vector<std::int64_t> after = repeating->MakeBatch(step, 1).input.tokens[0];
     before.push_back(plain->MakeBatch(step, 1).targets.back());
     after.push_back(repeating->MakeBatch(step, 1).targets.back());
-    bool isFound = false;
-    for (int length = 16; length <= 20; ++length)
-    {
-      for (int to = length; to + length <= 41; ++to)
-      {
-        for (int from = 0; from + length <= to; ++from)
-        {
-          std::vector<std::int64_t> expected = before;
-          std::copy_n(before.begin() + from, length, expected.begin() + to);
-          isFound = isFound || expected == after;
-        }
-      }
-    }
-    EXPECT_TRUE(isFound) << "step " << step;
+    EXPECT_TRUE(IsRepeated(before, after, 20)) << "step " << step;
   }
   this->Options.repeats = 0.25;
   const TrainingBatch some = MakeTextTask(this->Options)->MakeBatch(0, 400);
@@ -147,14 +156,12 @@ TEST_F(TextTasks, StretchesAreRepeatedLater)
   for (const std::vector<std::int64_t>& sequence : some.input.tokens)
   {
     bool isRepeated = false;
-    for (int shift = 16; shift < 40; ++shift)
+    for (std::size_t shift = 16; shift < 40; ++shift)
     {
-      int length = 0;
-      for (int i = shift; i < 40; ++i)
+      std::size_t length = 0;
+      for (std::size_t i = shift; i < 40; ++i)
       {
-        const std::size_t place = i;
-        const std::size_t other = i - shift;
-        length = sequence[place] == sequence[other] ? length + 1 : 0;
+        length = sequence[i] == sequence[i - shift] ? length + 1 : 0;
         isRepeated = isRepeated || length >= 15;
       }
     }
@@ -205,34 +212,27 @@ TEST_F(TextTasks, TheVocabularyOfTheCurriculumGrows)
 
 TEST_F(TextTasks, BadTextsAndOptionsAreRefused)
 {
-  const auto fails = [this](const std::string& message)
+  const TaskOptions good = this->Options;
+  const auto expect = [&](const auto& change, const std::string& message)
   {
+    this->Options = good;
+    change(this->Options);
     EXPECT_THAT(
       MessageOf<OptionError>([this] { MakeTextTask(this->Options); }), HasSubstr(message));
   };
-  const TaskOptions good = this->Options;
-  this->Options.vocabulary = 256;
-  fails("Vocabulary: expected 257 to");
-  this->Options.vocabulary = 5000;
-  fails("tokens, found 5000; expected a smaller vocabulary or a longer text");
-  this->Options = good;
-  this->Options.context = 4000;
-  fails("is too short: expected at least 4001 tokens in the part that is held out");
-  this->Options = good;
-  this->Options.repeats = 1.5;
-  fails("Repeats: expected a share from 0 to 1");
-  this->Options.repeats = 0.5;
-  this->Options.context = 31;
-  fails("Context: expected at least 32 tokens for Repeats, found 31");
-  this->Options = good;
-  this->Options.curriculum = -1;
-  fails("Curriculum: expected 0 steps or more, found -1");
-  this->Options.curriculum = 0;
-  this->Options.curriculumVocabulary = 301;
-  fails("Curriculum Vocabulary: expected 2 to 300, found 301");
-  this->Options.curriculumVocabulary = 0;
-  this->Options.text = "";
-  fails("Text: expected a text file, found none");
+  using Task = TaskOptions;
+  expect([](Task& o) { o.vocabulary = 256; }, "Vocabulary: expected 257 to");
+  expect([](Task& o) { o.vocabulary = 5000; },
+    "tokens, found 5000; expected a smaller vocabulary or a longer text");
+  expect([](Task& o) { o.context = 4000; },
+    "is too short: expected at least 4001 tokens in the part that is held out");
+  expect([](Task& o) { o.repeats = 1.5; }, "Repeats: expected a share from 0 to 1");
+  expect([](Task& o) { o.repeats = 0.5, o.context = 31; },
+    "Context: expected at least 32 tokens for Repeats, found 31");
+  expect([](Task& o) { o.curriculum = -1; }, "Curriculum: expected 0 steps or more, found -1");
+  expect([](Task& o) { o.curriculumVocabulary = 301; },
+    "Curriculum Vocabulary: expected 2 to 300, found 301");
+  expect([](Task& o) { o.text = ""; }, "Text: expected a text file, found none");
   this->Options.text = this->Folder / "none.txt";
   EXPECT_THAT(MessageOf<FileError>([this] { MakeTextTask(this->Options); }), HasSubstr("none.txt"));
   WriteBytes(this->Folder / "bad.txt", "text \xff");
@@ -327,33 +327,19 @@ TEST_F(MaskedTextTasks, TargetsRestoreTheText)
   const std::size_t heldOutSize = this->HeldOutText().size();
   const std::string train = this->Text.substr(0, this->Text.size() - heldOutSize);
   const std::vector<std::int64_t> all = tokenizer.Encode(train, false).ids;
-  const TrainingBatch batch = task->MakeBatch(0, 10);
-  for (std::size_t s = 0; s < 10; ++s)
+  for (const std::vector<std::int64_t>& tokens : Restored(task->MakeBatch(0, 10)))
   {
-    std::vector<std::int64_t> tokens = batch.input.tokens[s];
-    for (std::size_t i = 0; i < tokens.size(); ++i)
-    {
-      tokens[i] = batch.targets[40 * s + i] < 0 ? tokens[i] : batch.targets[40 * s + i];
-    }
-    const auto end = tokens.end() - 1;
-    EXPECT_NE(std::search(all.begin(), all.end(), tokens.begin() + 1, end), all.end());
+    EXPECT_NE(std::search(all.begin(), all.end(), tokens.begin() + 1, tokens.end() - 1), all.end());
   }
 }
 
 /// The tokens of a batch before they were hidden, without [CLS] and [SEP].
-std::vector<std::vector<std::int64_t>> Restored(const TrainingBatch& batch)
+std::vector<std::vector<std::int64_t>> WordsOf(const TrainingBatch& batch)
 {
-  std::vector<std::vector<std::int64_t>> sequences = batch.input.tokens;
-  auto target = batch.targets.begin();
+  std::vector<std::vector<std::int64_t>> sequences = Restored(batch);
   for (std::vector<std::int64_t>& tokens : sequences)
   {
-    for (std::int64_t& token : tokens)
-    {
-      token = *target < 0 ? token : *target;
-      ++target;
-    }
-    tokens.pop_back();
-    tokens.erase(tokens.begin());
+    tokens = { tokens.begin() + 1, tokens.end() - 1 };
   }
   return sequences;
 }
@@ -366,23 +352,10 @@ TEST_F(MaskedTextTasks, StretchesAreRepeatedLater)
   for (std::int64_t step = 0; step < 50; ++step)
   {
     // Of the same place in the text, as that is drawn first.
-    const std::vector<std::int64_t> before = Restored(plain->MakeBatch(step, 1))[0];
-    const std::vector<std::int64_t> after = Restored(repeating->MakeBatch(step, 1))[0];
+    const std::vector<std::int64_t> before = WordsOf(plain->MakeBatch(step, 1))[0];
+    const std::vector<std::int64_t> after = WordsOf(repeating->MakeBatch(step, 1))[0];
     ASSERT_THAT(after, SizeIs(38));
-    bool isFound = false;
-    for (int length = 16; length <= 18; ++length)
-    {
-      for (int to = length; to + length <= 38; ++to)
-      {
-        for (int from = 0; from + length <= to; ++from)
-        {
-          std::vector<std::int64_t> expected = before;
-          std::copy_n(before.begin() + from, length, expected.begin() + to);
-          isFound = isFound || expected == after;
-        }
-      }
-    }
-    EXPECT_TRUE(isFound) << "step " << step;
+    EXPECT_TRUE(IsRepeated(before, after, 18)) << "step " << step;
   }
   EXPECT_EQ(repeating->MakeHeldOut().input.tokens, plain->MakeHeldOut().input.tokens);
 }
@@ -394,7 +367,7 @@ TEST_F(MaskedTextTasks, TheCurriculumIsRepeatedTokens)
   const auto task = MakeMaskedTextTask(this->Options);
   EXPECT_EQ(task->MakeBatch(3, 4).input.tokens, plain->MakeBatch(3, 4).input.tokens);
   std::set<std::size_t> periods;
-  for (const std::vector<std::int64_t>& tokens : Restored(task->MakeBatch(2, 200)))
+  for (const std::vector<std::int64_t>& tokens : WordsOf(task->MakeBatch(2, 200)))
   {
     ASSERT_THAT(tokens, SizeIs(38));
     EXPECT_THAT(tokens, Each(AllOf(Ge(5), Lt(60)))) << "not special";
@@ -426,21 +399,18 @@ TEST_F(MaskedTextTasks, IsABert)
 
 TEST_F(MaskedTextTasks, BadTextsAndOptionsAreRefused)
 {
-  const auto fails = [this](const std::string& message)
+  const auto expect = [this](std::int64_t vocabulary, std::int64_t context, const char* message)
   {
+    this->Options.vocabulary = vocabulary;
+    this->Options.context = context;
     EXPECT_THAT(
       MessageOf<OptionError>([this] { MakeMaskedTextTask(this->Options); }), HasSubstr(message));
   };
-  this->Options.vocabulary = 10;
-  fails("the special ones and the characters of the text, found 10");
-  this->Options.vocabulary = 1000;
-  fails("found 1000; expected a smaller vocabulary");
-  this->Options.vocabulary = 60;
-  this->Options.context = 60000;
-  fails("is too short");
-  this->Options.context = 34;
+  expect(10, 40, "the special ones and the characters of the text, found 10");
+  expect(1000, 40, "found 1000; expected a smaller vocabulary");
+  expect(60, 60000, "is too short");
   this->Options.repeats = 0.5;
-  fails("Context: expected at least 35 tokens for Repeats, found 34");
+  expect(60, 34, "Context: expected at least 35 tokens for Repeats, found 34");
   this->Options.context = 35;
   MakeMaskedTextTask(this->Options)->MakeBatch(0, 8);
 }

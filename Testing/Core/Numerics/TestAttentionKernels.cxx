@@ -1,7 +1,7 @@
-#include "AttentionKernels.h"
+#include "Numerics/AttentionKernels.h"
 
-#include "DotProduct.h"
-#include "Lanes.h"
+#include "Numerics/DotProduct.h"
+#include "Numerics/Lanes.h"
 
 #include <cmath>
 #include <random>
@@ -130,7 +130,6 @@ TEST(AttentionKernels, ExtremeSinks)
   EXPECT_EQ(row, without);
 }
 
-/// Capped values do not depend on where they lie in a row.
 /// Patches of two rows and five columns in windows of two: queries see keys in their own, and a
 /// class token sees itself.
 TEST(AttentionKernels, WindowsOfPatches)
@@ -171,6 +170,7 @@ TEST(AttentionKernels, WindowsOfPatches)
   }
 }
 
+/// Capped values do not depend on where they lie in a row.
 TEST(AttentionKernels, CapsAreOfEachValue)
 {
   HeadScores head;

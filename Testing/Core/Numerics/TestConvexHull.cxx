@@ -1,6 +1,6 @@
-#include "ConvexHull.h"
+#include "Numerics/ConvexHull.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <algorithm>
 #include <cmath>
@@ -79,20 +79,6 @@ TEST(ConvexHull, OfACubeHasSixFacets)
   ExpectConvex(points, hull);
 }
 
-TEST(ConvexHull, OfAnOctahedronHasEightFacets)
-{
-  Matrix3Xd points(3, 6);
-  points << Eigen::Matrix3d::Identity(), -Eigen::Matrix3d::Identity();
-  const ConvexPolyhedron hull = ConvexHull(points);
-  EXPECT_EQ(hull.normals.size(), 8U);
-  EXPECT_EQ(hull.edges.size(), 12U);
-  for (const Vector3d& normal : hull.normals)
-  {
-    EXPECT_TRUE(normal.cwiseAbs().isApprox(Vector3d::Constant(1 / std::sqrt(3)), 1e-12));
-  }
-  ExpectConvex(points, hull);
-}
-
 TEST(ConvexHull, OfPointsOnASphereObeysEuler)
 {
   // A spiral of 50 points, no four of them in a plane: all are vertices and all facets triangles.
@@ -117,13 +103,6 @@ TEST(ConvexHull, OfPointsOnASphereObeysEuler)
   ExpectConvex(points, hull);
 }
 
-TEST(ConvexHull, FlatPointsAreRefused)
-{
-  Matrix3Xd points = Cube();
-  points.row(2).setZero();
-  EXPECT_THROW(ConvexHull(points), GeometryError);
-}
-
 TEST(ConvexPolygon, RunsCounterclockwise)
 {
   Matrix2Xd points(2, 6);
@@ -141,11 +120,14 @@ TEST(ConvexPolygon, RunsCounterclockwise)
   EXPECT_NEAR(area, 1, 1e-12);
 }
 
-TEST(ConvexPolygon, PointsOnALineAreRefused)
+TEST(ConvexPolygon, FlatPointsAndPointsOnALineAreRefused)
 {
-  Matrix2Xd points(2, 3);
-  points << 0, 1, 2, 0, 1, 2;
-  EXPECT_THROW(ConvexPolygon(points), GeometryError);
+  Matrix3Xd flat = Cube();
+  flat.row(2).setZero();
+  EXPECT_THROW(ConvexHull(flat), GeometryError);
+  Matrix2Xd line(2, 3);
+  line << 0, 1, 2, 0, 1, 2;
+  EXPECT_THROW(ConvexPolygon(line), GeometryError);
 }
 
 }

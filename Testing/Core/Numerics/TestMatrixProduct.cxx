@@ -1,4 +1,4 @@
-#include "MatrixProduct.h"
+#include "Numerics/MatrixProduct.h"
 
 #include <limits>
 #include <random>

@@ -1,4 +1,4 @@
-#include "MeanDistance.h"
+#include "Numerics/MeanDistance.h"
 
 #include <cmath>
 #include <random>

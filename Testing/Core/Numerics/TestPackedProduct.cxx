@@ -1,7 +1,7 @@
-#include "PackedProduct.h"
+#include "Numerics/PackedProduct.h"
 
 #include "EveryTarget.h"
-#include "InstructionSets.h"
+#include "Numerics/InstructionSets.h"
 
 #include <algorithm>
 #include <cmath>
@@ -146,22 +146,6 @@ TEST_P(PackedProduct, IsTheSumOfProducts)
           << size.columns << (transposed ? ", transposed" : "");
       }
     }
-  }
-}
-
-TEST_P(PackedProduct, OfWholeNumbersIsExact)
-{
-  const std::vector<float> a = { 1, 2, 3, -4, 5, 255 };
-  const std::vector<float> b = { 7, -8, 9, 10, 11, 12 };
-  for (const ProductPrecision products : BothPrecisions)
-  {
-    PackedColumns columns;
-    columns.Set({ b.data(), 2 }, 3, 2, products);
-    const auto second = static_cast<std::size_t>(columns.Stride());
-    std::vector<float> found(2 * second);
-    columns.Multiply(2, a.data(), 3, found.data());
-    EXPECT_THAT((std::vector<float>{ found[0], found[1], found[second], found[second + 1] }),
-      ElementsAre(7 + 18 + 33, -8 + 20 + 36, -28 + 45 + 255 * 11, 32 + 50 + 255 * 12));
   }
 }
 

@@ -1,6 +1,6 @@
-#include "ValueRanges.h"
+#include "Numerics/ValueRanges.h"
 
-#include "InstructionSets.h"
+#include "Numerics/InstructionSets.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -26,26 +26,6 @@ ValueRanges RangesOf(const Value* values, std::ptrdiff_t components, std::ptrdif
   ValueRanges ranges;
   ranges.Add(values, components, tuples);
   return ranges;
-}
-
-TEST(ValueRanges, OfNumbers)
-{
-  const std::vector<float> values = { 3, -2, 7.5, 0 };
-  const ValueRanges ranges = RangesOf(values.data(), 1, 4);
-  EXPECT_THAT(ranges.least, ElementsAre(-2));
-  EXPECT_THAT(ranges.largest, ElementsAre(7.5));
-  EXPECT_EQ(ranges.leastSquare, 0);
-  EXPECT_EQ(ranges.largestSquare, 0);
-}
-
-TEST(ValueRanges, OfVectors)
-{
-  const std::vector<int> values = { 3, 4, -1, 0, 0, 12 };
-  const ValueRanges ranges = RangesOf(values.data(), 2, 3);
-  EXPECT_THAT(ranges.least, ElementsAre(-1, 0));
-  EXPECT_THAT(ranges.largest, ElementsAre(3, 12));
-  EXPECT_EQ(ranges.leastSquare, 1);
-  EXPECT_EQ(ranges.largestSquare, 144);
 }
 
 /// Many tuples, whose vectors and rests have their extremes at any place.

@@ -1,12 +1,12 @@
-#include "JoinedPictures.h"
+#include "Recording/JoinedPictures.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "DefinedAttention.h"
 #include "ErrorMessage.h"
 #include "LongRecording.h"
 #include "PicturedRecording.h"
-#include "SentenceAttention.h"
+#include "Recording/SentenceAttention.h"
 
-#include <random>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ TEST(JoinedPictures, RunsOfAPictureAreAWord)
 {
   const Recording recording = PicturedRecording();
   EXPECT_THAT(JoinPictures(recording, 0).first, ElementsAre(0, 1, 7, 8, 10, 11));
-  EXPECT_THAT(JoinPictures(recording, 1).first, ElementsAre(0, 1, 3, 5, 6)); // two of a film
+  EXPECT_THAT(JoinPictures(recording, 1).first, ElementsAre(0, 1, 3, 5, 6)); // two of a video
   Recording words = recording;
   words.tokens.picture.clear();
   EXPECT_EQ(JoinPictures(words, 1).Count(), 6);
@@ -51,52 +51,30 @@ TEST(JoinedPictures, WeightsAreSumsOverKeysAndMeansOverQueries)
 TEST(JoinedPictures, OfComputedAttention)
 {
   constexpr std::int64_t length = 300;
-  std::mt19937 generator(3);
-  Recording recording;
-  recording.layerCount = 2;
-  recording.sequenceOffsets = { 0, length };
+  Recording recording = LongRecording(length, { 0, 1 }, 1, 3, 0.5);
   for (std::int32_t i = 0; i < length; ++i)
   {
     const bool isWord = i % 100 < 3;
-    recording.tokens.sequence.push_back(0);
-    recording.tokens.position.push_back(i);
     recording.tokens.picture.push_back(isWord ? -1 : i / 100);
     recording.tokens.row.push_back(isWord ? -1 : i % 100);
     recording.tokens.column.push_back(isWord ? -1 : 0);
-  }
-  for (std::int32_t l = 0; l < 2; ++l)
-  {
-    RecordedHead head;
-    head.query = RandomRows(length, 3, generator);
-    head.key = RandomRows(length, 3, generator);
-    recording.layers.push_back({ l, 0.5, { head } });
   }
   recording.layers[1].sinks = { 0.25F };
   const JoinedWords words = JoinPictures(recording, 0);
   ASSERT_EQ(words.Count(), 12);
   for (std::int64_t l = 0; l < 2; ++l)
   {
-    std::vector<float> all(length * length);
-    EvaluateAttention(recording, 0, l, 0, AttentionQuantity::Weights, 0, length, all.data());
+    const DefinedAttention all(recording, 0, l, 0);
     const Recording joined =
       JoinAttention(recording, { 0, l, 0, AttentionQuantity::Weights, 0, 0 }, words, 2);
     EXPECT_EQ(HasSinks(joined, l, AttentionQuantity::Weights), l == 1);
     EXPECT_TRUE(IsCausal(joined, 0));
-    for (std::int64_t query = 0; query < 12; ++query)
+    const std::vector<double> means =
+      PoolMap(all.weights, length, words.first, words.first, AttentionPooling::Mean);
+    for (std::size_t i = 0; i < means.size(); ++i)
     {
-      for (std::int64_t key = 0; key < 12; ++key)
-      {
-        double sum = 0;
-        for (std::int64_t i = words.first[query]; i < words.first[query + 1]; ++i)
-        {
-          for (std::int64_t j = words.first[key]; j < words.first[key + 1]; ++j)
-          {
-            sum += static_cast<double>(all[i * length + j]);
-          }
-        }
-        const auto tokens = static_cast<double>(words.first[query + 1] - words.first[query]);
-        EXPECT_NEAR(joined.layers[0].heads[0].weights[0].Row(query)[key], sum / tokens, 1e-6);
-      }
+      const auto keys = static_cast<double>(words.first[i % 12 + 1] - words.first[i % 12]);
+      EXPECT_NEAR(joined.layers[0].heads[0].weights[0].values.get()[i], keys * means[i], 1e-6);
     }
   }
 }

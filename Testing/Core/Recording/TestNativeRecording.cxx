@@ -1,23 +1,25 @@
 // The format in which this program writes recordings.
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
+#include "Files/Safetensors.h"
 #include "PicturedRecording.h"
+#include "Recording/RecordingFile.h"
 #include "RecordingArrays.h"
-#include "RecordingFile.h"
 #include "Reports.h"
-#include "Safetensors.h"
 #include "SameRecording.h"
 #include "TemporaryDirectory.h"
 #include "TranslatedRecording.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -82,6 +84,57 @@ Recording Everything()
   recording.logits = Counting(5, 9, 4);
   return recording;
 }
+
+/// A native file, and the messages when parts of it are changed.
+class NativeFile
+{
+public:
+  explicit NativeFile(const Recording& recording)
+    : Arrays((WriteRecording(this->Folder / "a", recording), this->Folder / "a"))
+  {
+  }
+
+  const Metadata& Texts() const { return this->Arrays.GetMetadata(); }
+  const TensorViews& Tensors() const { return this->Arrays.GetTensors(); }
+
+  /// What is read from other tensors.
+  RecordingContent Read(const TensorViews& tensors) const
+  {
+    WriteSafetensorViews(this->Folder / "b", tensors, this->Texts());
+    return ReadRecording(this->Folder / "b");
+  }
+
+  template<class ErrorType>
+  std::string With(const std::string& key, const std::string& text) const
+  {
+    Metadata metadata = this->Arrays.GetMetadata();
+    metadata[key] = text;
+    WriteSafetensorViews(this->Folder / "b", this->Tensors(), metadata);
+    return MessageOf<ErrorType>([&] { ReadRecording(this->Folder / "b"); });
+  }
+
+  /// Expects what is said of other metadata: key, text, and a part of the message.
+  template<class ErrorType>
+  void ExpectRefused(const std::vector<std::array<std::string, 3>>& rows) const
+  {
+    for (const auto& [key, text, message] : rows)
+    {
+      EXPECT_THAT(this->With<ErrorType>(key, text), HasSubstr(message)) << key << ": " << text;
+    }
+  }
+
+  template<class Change>
+  std::string Changed(const Change& change) const
+  {
+    TensorViews tensors = this->Arrays.GetTensors();
+    change(tensors);
+    return MessageOf<ModelError>([&] { this->Read(tensors); });
+  }
+
+private:
+  TemporaryDirectory Folder;
+  SafetensorsFile Arrays;
+};
 
 TEST(RecordingRoundTrip, CanBeCanceled)
 {
@@ -151,29 +204,25 @@ TEST(RecordingRoundTrip, KeepsTheParts)
 {
   const Recording recording = TranslatedRecording();
   ExpectRoundTrip(recording);
-  const TemporaryDirectory folder;
-  WriteRecording(folder / "a", recording);
-  const ArrayFile file(folder / "a");
-  EXPECT_EQ(file.GetMetadata().at("version"), "3");
-  EXPECT_EQ(file.GetMetadata().at("cross.mask"), "cross");
-  EXPECT_EQ(file.GetEntries().count("cross.source_lengths"), 1U);
-  EXPECT_EQ(file.GetEntries().count("encoder.distance_bias"), 1U);
+  const NativeFile file(recording);
+  EXPECT_EQ(file.Texts().at("version"), "3");
+  EXPECT_EQ(file.Texts().at("cross.mask"), "cross");
+  EXPECT_EQ(file.Tensors().count("cross.source_lengths"), 1U);
+  EXPECT_EQ(file.Tensors().count("encoder.distance_bias"), 1U);
 }
 
 TEST(RecordingRoundTrip, KeepsPicturesAmongWords)
 {
   Recording recording = PicturedRecording();
   ExpectRoundTrip(recording);
-  const TemporaryDirectory folder;
-  WriteRecording(folder / "a", recording);
-  const ArrayFile file(folder / "a");
-  EXPECT_EQ(file.GetMetadata().at("version"), "4");
-  EXPECT_EQ(file.GetMetadata().at("picture_contents"),
+  const NativeFile file(recording);
+  EXPECT_EQ(file.Texts().at("version"), "4");
+  EXPECT_EQ(file.Texts().at("picture_contents"),
     "[[0,0,1,0,8,12],[1,0,1,0,8,4],[2,0,2,0,4,8],[2,2,2,0,4,8]]");
-  EXPECT_EQ(file.GetMetadata().at("encoder.patch_windows"), R"({"0":2})");
-  EXPECT_EQ(file.GetMetadata().count("picture_size"), 0U);
-  EXPECT_THAT(file.GetEntries().at("pictures").shape, ElementsAre(96 + 32 + 32 + 32, 3));
-  EXPECT_THAT(file.GetEntries().at("tokens.picture").shape, ElementsAre(17));
+  EXPECT_EQ(file.Texts().at("encoder.patch_windows"), R"({"0":2})");
+  EXPECT_EQ(file.Texts().count("picture_size"), 0U);
+  EXPECT_THAT(file.Tensors().at("pictures").shape, ElementsAre(96 + 32 + 32 + 32, 3));
+  EXPECT_THAT(file.Tensors().at("tokens.picture").shape, ElementsAre(17));
 
   recording.pictures.contents[1].isSmall = true;
   recording.pictures.pixels = nullptr;
@@ -202,9 +251,7 @@ TEST(RecordingRoundTrip, KeepsImagesOfTheirOwnSizes)
   ExpectRoundTrip(images);
   images.pictures = {};
   images.layers[0].patchWindow = 0;
-  const TemporaryDirectory folder;
-  WriteRecording(folder / "a", images);
-  EXPECT_EQ(ArrayFile(folder / "a").GetMetadata().at("version"), "1"); // as ever
+  EXPECT_EQ(NativeFile(images).Texts().at("version"), "1"); // as ever
 }
 
 TEST(RecordingFile, NativeFilesAreMapped)
@@ -219,68 +266,29 @@ TEST(RecordingFile, NativeFilesAreMapped)
   EXPECT_EQ(head.value.values.get(), head.query.values.get() + head.query.Count());
 }
 
-/// A native file, and the messages when parts of it are changed.
-class NativeFile
-{
-public:
-  explicit NativeFile(const Recording& recording)
-    : Arrays((WriteRecording(this->Folder / "a", recording), this->Folder / "a"))
-  {
-  }
-
-  template<class ErrorType>
-  std::string With(const std::string& key, const std::string& text) const
-  {
-    Metadata metadata = this->Arrays.GetMetadata();
-    metadata[key] = text;
-    return this->Refusal<ErrorType>(this->Arrays.GetTensors(), metadata);
-  }
-
-  template<class Change>
-  std::string Changed(const Change& change) const
-  {
-    TensorViews tensors = this->Arrays.GetTensors();
-    change(tensors);
-    return this->Refusal<ModelError>(tensors, this->Arrays.GetMetadata());
-  }
-
-private:
-  TemporaryDirectory Folder;
-  SafetensorsFile Arrays;
-
-  template<class ErrorType>
-  std::string Refusal(const TensorViews& tensors, const Metadata& metadata) const
-  {
-    WriteSafetensorViews(this->Folder / "b", tensors, metadata);
-    return MessageOf<ErrorType>([&] { ReadRecording(this->Folder / "b"); });
-  }
-};
-
 TEST(RecordingFile, BadNativeFilesAreRefused)
 {
   const NativeFile file(Everything());
-  const auto with = [&](const std::string& key, const std::string& text)
-  { return file.With<FormatError>(key, text); };
-  EXPECT_THAT(with("version", "6"),
-    HasSubstr("expected version 1 to 5 of the format attention-atlas.recording, found '6'"));
-  EXPECT_THAT(with("mask", "none"),
-    HasSubstr("metadata 'mask': expected one of causal, bidirectional, cross, found 'none'"));
-  EXPECT_THAT(with("rotated", "yes"), HasSubstr("expected one of true, false, found 'yes'"));
-  EXPECT_THAT(with("products", "half"), HasSubstr("single, bf16, found 'half'"));
-  EXPECT_THAT(with("processing", ""), HasSubstr("unknown, unprocessed, processed, found ''"));
-  EXPECT_THAT(with("layer_count", "-1"), HasSubstr("an integer from 0 to 10000, found '-1'"));
-  EXPECT_THAT(with("head_count", "99999999"), HasSubstr("metadata 'head_count': expected"));
-  EXPECT_THAT(with("head_count", "1000000"), HasSubstr("a JSON object of at most 1000000 heads"));
-  EXPECT_THAT(with("score_scales", "[]"), HasSubstr("expected a JSON object"));
-  EXPECT_THAT(with("score_scales", R"({"x":1})"), HasSubstr("found 'x': 1"));
-  EXPECT_THAT(with("alibi_slopes", R"(["a"])"), HasSubstr("expected an array of numbers"));
-  EXPECT_THAT(with("tokens", "no"), HasSubstr("the list of token strings is not JSON"));
-  const auto model = [&](const std::string& key, const std::string& text)
-  { return file.With<ModelError>(key, text); };
-  EXPECT_THAT(
-    model("layer_count", "2"), HasSubstr("expected layers in ascending order and below 2"));
-  EXPECT_THAT(model("alibi_slopes", "[1]"), HasSubstr("expected 4 ALiBi slopes, found 1"));
-  EXPECT_THAT(model("tokens", R"(["a"])"), HasSubstr("a string for each of the 5 tokens, found 1"));
+  file.ExpectRefused<FormatError>({
+    { "version", "6", "version 1 to 5 of the format attention-atlas.recording, found '6'" },
+    { "mask", "none",
+      "metadata 'mask': expected one of causal, bidirectional, cross, found 'none'" },
+    { "rotated", "yes", "true, false, found 'yes'" },
+    { "products", "half", "single, bf16, found 'half'" },
+    { "processing", "", "unknown, unprocessed, processed, found ''" },
+    { "layer_count", "-1", "an integer from 0 to 10000, found '-1'" },
+    { "head_count", "99999999", "metadata 'head_count': expected" },
+    { "head_count", "1000000", "at most 1000000 heads" },
+    { "score_scales", "[]", "a JSON object" },
+    { "score_scales", R"({"x":1})", "found 'x': 1" },
+    { "alibi_slopes", R"(["a"])", "an array of numbers" },
+    { "tokens", "no", "the list of token strings is not JSON" },
+  });
+  file.ExpectRefused<ModelError>({
+    { "layer_count", "2", "layers in ascending order and below 2" },
+    { "alibi_slopes", "[1]", "4 ALiBi slopes, found 1" },
+    { "tokens", R"(["a"])", "a string for each of the 5 tokens, found 1" },
+  });
 }
 
 /// Caps, windows and sinks of some layers.
@@ -294,72 +302,52 @@ Recording Variants()
   return recording;
 }
 
+/// Programs that know version 1 alone can read what has no variants, and those that know four would
+/// leave chunks out.
 TEST(RecordingFile, VariantsAreKeptAndRaiseTheVersion)
 {
-  const TemporaryDirectory folder;
-  WriteRecording(folder / "a", Variants());
-  EXPECT_EQ(SafetensorsFile(folder / "a").GetMetadata().at("version"), "2");
-  EXPECT_EQ(SafetensorsFile(folder / "a").GetMetadata().at("windows"), R"({"1":4096})");
-  ExpectEqual(ReadRecording(folder / "a").recording, Variants());
-  WriteRecording(folder / "b", ReadRecording(folder / "a").recording);
-  EXPECT_EQ(ReadBytes(folder / "b"), ReadBytes(folder / "a"));
-
   Recording windowed = Everything();
   windowed.mask = AttentionMask::Causal;
   windowed.layers[1].window = 3;
-  WriteRecording(folder / "c", windowed);
-  ExpectEqual(ReadRecording(folder / "c").recording, windowed);
-  EXPECT_EQ(SafetensorsFile(folder / "c").GetMetadata().count("sinks"), 0U);
-
-  Recording chunked = Variants(); // programs that know four versions would leave chunks out
+  Recording chunked = Variants();
   chunked.layers[1].chunk = 8192;
-  WriteRecording(folder / "e", chunked);
-  EXPECT_EQ(SafetensorsFile(folder / "e").GetMetadata().at("version"), "5");
-  ExpectEqual(ReadRecording(folder / "e").recording, chunked);
-
   Recording local = Everything(); // of a window on both sides
-  local.mask = AttentionMask::Bidirectional;
   local.layers[1].window = 65;
-  WriteRecording(folder / "f", local);
-  EXPECT_EQ(SafetensorsFile(folder / "f").GetMetadata().at("version"), "2");
-  ExpectEqual(ReadRecording(folder / "f").recording, local);
-
-  WriteRecording(folder / "d", Everything()); // programs that know version 1 alone can read it
-  EXPECT_EQ(SafetensorsFile(folder / "d").GetMetadata().at("version"), "1");
+  for (const auto& [recording, version, windows, hasSinks] :
+    { std::tuple(Everything(), "1", "", false), { Variants(), "2", R"({"1":4096})", true },
+      { windowed, "2", R"({"3":3})", false }, { local, "2", R"({"3":65})", false },
+      { chunked, "5", R"({"1":4096})", true } })
+  {
+    ExpectRoundTrip(recording);
+    Metadata metadata = NativeFile(recording).Texts();
+    EXPECT_EQ(metadata["version"], version);
+    EXPECT_EQ(metadata["windows"], windows);
+    EXPECT_EQ(metadata.count("sinks") != 0, hasSinks);
+  }
 }
 
 TEST(RecordingFile, BadVariantsAreRefused)
 {
   const NativeFile file(Variants());
-  const auto format = [&](const std::string& key, const std::string& text)
-  { return file.With<FormatError>(key, text); };
-  EXPECT_THAT(format("windows", "[1]"),
-    HasSubstr("metadata 'windows': expected a JSON object of layers, found array"));
-  EXPECT_THAT(format("windows", R"({"2":4})"),
-    HasSubstr("metadata 'windows': expected layers that score_scales has, found '2'"));
-  EXPECT_THAT(format("windows", R"({"x":4})"), HasSubstr("score_scales has, found 'x'"));
-  EXPECT_THAT(format("windows", R"({"1":4.5})"),
-    HasSubstr("metadata 'windows', layer 1: expected an integer of 64 bits, found 4.5"));
-  EXPECT_THAT(format("windows", R"({"1":18446744073709551615})"),
-    HasSubstr("expected an integer of 64 bits, found 18446744073709551615"));
-  EXPECT_THAT(format("score_caps", R"({"1":"a"})"),
-    HasSubstr("metadata 'score_caps', layer 1: expected a number, found \"a\""));
-  EXPECT_THAT(format("sinks", R"({"3":[1,2,3]})"),
-    HasSubstr("metadata 'sinks', layer 3: expected an array of a number per head, found array"));
-  EXPECT_THAT(format("sinks", R"({"3":[1,2,3,null]})"), HasSubstr("expected an array of a number"));
-  EXPECT_THAT(format("sinks", "{"), HasSubstr("the metadata 'sinks' is not JSON"));
-  const auto model = [&](const std::string& key, const std::string& text)
-  { return file.With<ModelError>(key, text); };
-  EXPECT_THAT(model("windows", R"({"1":-4})"),
-    HasSubstr("layer 1: expected a window of at least 1 key, or 0 for none, found -4"));
-  EXPECT_THAT(model("score_caps", R"({"1":-1})"), HasSubstr("layer 1: expected a score cap above"));
-  EXPECT_THAT(model("score_caps", R"({"1":1e200})"), HasSubstr("expected a score cap above"));
-  EXPECT_THAT(model("sinks", R"({"3":[1,2,3,1e60]})"),
-    HasSubstr("layer 3, head 3: expected a finite sink, found inf"));
-  EXPECT_THAT(format("chunks", R"({"1":0.5})"),
-    HasSubstr("metadata 'chunks', layer 1: expected an integer of 64 bits, found 0.5"));
-  EXPECT_THAT(model("chunks", R"({"1":-4})"),
-    HasSubstr("layer 1: expected chunks of at least 1 token under a causal mask"));
+  file.ExpectRefused<FormatError>({
+    { "windows", "[1]", "metadata 'windows': expected a JSON object of layers, found array" },
+    { "windows", R"({"2":4})", "'windows': expected layers that score_scales has, found '2'" },
+    { "windows", R"({"x":4})", "score_scales has, found 'x'" },
+    { "windows", R"({"1":4.5})", "'windows', layer 1: expected an integer of 64 bits, found 4.5" },
+    { "windows", R"({"1":18446744073709551615})", "64 bits, found 18446744073709551615" },
+    { "score_caps", R"({"1":"a"})", "'score_caps', layer 1: expected a number, found \"a\"" },
+    { "sinks", R"({"3":[1,2,3]})", "'sinks', layer 3: expected an array of a number per head" },
+    { "sinks", R"({"3":[1,2,3,null]})", "an array of a number" },
+    { "sinks", "{", "the metadata 'sinks' is not JSON" },
+    { "chunks", R"({"1":0.5})", "'chunks', layer 1: expected an integer of 64 bits, found 0.5" },
+  });
+  file.ExpectRefused<ModelError>({
+    { "windows", R"({"1":-4})", "layer 1: expected a window of at least 1 key" },
+    { "score_caps", R"({"1":-1})", "layer 1: expected a score cap above" },
+    { "score_caps", R"({"1":1e200})", "a score cap above" },
+    { "sinks", R"({"3":[1,2,3,1e60]})", "layer 3, head 3: expected a finite sink, found inf" },
+    { "chunks", R"({"1":-4})", "layer 1: expected chunks of at least 1 token under a causal mask" },
+  });
 }
 
 TEST(RecordingFile, BadPicturesAmongWordsAreRefused)
@@ -427,49 +415,37 @@ Recording Routed()
 
 TEST(RecordingFile, RoutingIsKept)
 {
-  const TemporaryDirectory folder;
-  WriteRecording(folder / "a", Routed());
-  const SafetensorsFile file(folder / "a");
-  EXPECT_EQ(file.GetMetadata().at("version"), "1"); // older programs leave it out
-  EXPECT_EQ(file.GetMetadata().at("expert_counts"), R"({"3":5})");
-  EXPECT_THAT(file.GetTensors().at("layers.3.experts").shape, ElementsAre(5, 2));
-  const RecordingContent content = ReadRecording(folder / "a");
-  ExpectEqual(content.recording, Routed());
-  EXPECT_THAT(content.warnings, IsEmpty());
-  WriteRecording(folder / "b", content.recording);
-  EXPECT_EQ(ReadBytes(folder / "b"), ReadBytes(folder / "a"));
-
-  WriteRecording(folder / "c", Everything());
-  EXPECT_EQ(SafetensorsFile(folder / "c").GetMetadata().count("expert_counts"), 0U);
+  const NativeFile file(Routed());
+  EXPECT_EQ(file.Texts().at("version"), "1"); // older programs leave it out
+  EXPECT_EQ(file.Texts().at("expert_counts"), R"({"3":5})");
+  EXPECT_THAT(file.Tensors().at("layers.3.experts").shape, ElementsAre(5, 2));
+  ExpectRoundTrip(Routed());
+  EXPECT_EQ(NativeFile(Everything()).Texts().count("expert_counts"), 0U);
 }
 
 /// As a program with PyTorch writes them.
 TEST(RecordingFile, NumbersOfExpertsMayBeIntegers)
 {
-  const TemporaryDirectory folder;
-  WriteRecording(folder / "a", Routed());
-  const SafetensorsFile file(folder / "a");
-  TensorViews tensors = file.GetTensors();
+  const NativeFile file(Routed());
+  TensorViews tensors = file.Tensors();
   const std::vector<std::int64_t> numbers = { 0, 3, 1, 4, 2, 0, 3, 1, 4, 2 };
   tensors["layers.3.experts"] = { DType::I64, { 5, 2 },
     reinterpret_cast<const std::byte*>(numbers.data()) };
-  WriteSafetensorViews(folder / "b", tensors, file.GetMetadata());
-  ExpectEqual(ReadRecording(folder / "b").recording, Routed());
+  ExpectEqual(file.Read(tensors).recording, Routed());
 }
 
 TEST(RecordingFile, BadRoutingIsRefused)
 {
   const NativeFile file(Routed());
-  EXPECT_THAT(file.With<ModelError>("expert_counts", R"({"3":4})"),
-    HasSubstr("layer 3: experts: expected numbers of its 4 experts, from 0, found 4 at token 1."));
-  EXPECT_THAT(file.With<FormatError>("expert_counts", R"({"3":-1})"),
-    HasSubstr("metadata 'expert_counts', layer 3: expected a number of experts, found -1"));
-  EXPECT_THAT(file.With<FormatError>("expert_counts", R"({"3":4000000000})"),
-    HasSubstr("expected a number of experts, found 4000000000"));
-  EXPECT_THAT(file.With<FormatError>("expert_counts", R"({"7":4})"),
-    HasSubstr("metadata 'expert_counts': expected layers that score_scales has, found '7'"));
+  file.ExpectRefused<ModelError>({ { "expert_counts", R"({"3":4})",
+    "layer 3: experts: expected numbers of its 4 experts, from 0, found 4 at token 1" } });
+  file.ExpectRefused<FormatError>({
+    { "expert_counts", R"({"3":-1})", "'expert_counts', layer 3: expected a number of experts" },
+    { "expert_counts", R"({"3":4000000000})", "a number of experts, found 4000000000" },
+    { "expert_counts", R"({"7":4})", "expected layers that score_scales has, found '7'" },
+  });
   EXPECT_THAT(file.Changed([](TensorViews& tensors) { tensors.erase("layers.3.expert_weights"); }),
-    HasSubstr("layer 3: expected both experts and their weights or neither, found experts alone."));
+    HasSubstr("layer 3: expected both experts and their weights"));
   const std::vector<float> bad = { 0, 3, 1, 4, 2, 0, 3, std::nanf(""), 4, 2 };
   const auto replaced = [&](const char* name)
   {
@@ -488,9 +464,7 @@ TEST(RecordingFile, NativeArraysMustFit)
   const NativeFile file(Everything());
   const auto without = [&](const std::string& name)
   { return file.Changed([&](TensorViews& tensors) { EXPECT_EQ(tensors.erase(name), 1U); }); };
-  EXPECT_THAT(
-    without("sequence_offsets"), HasSubstr("'sequence_offsets': expected shape [.], but it "
-                                           "is missing"));
+  EXPECT_THAT(without("sequence_offsets"), HasSubstr("'sequence_offsets': expected shape [.]"));
   EXPECT_THAT(without("tokens.position"), HasSubstr("increase from 0 to the number of tokens, 0"));
   EXPECT_THAT(without("layers.1.heads.0.query"),
     HasSubstr("layer 1, head 0: expected both queries and keys"));
@@ -533,17 +507,11 @@ Recording NamedImages()
 
 TEST(RecordingRoundTrip, KeepsPictures)
 {
-  const TemporaryDirectory folder;
-  for (const Recording& recording : { Images(), NamedImages() })
+  for (Recording recording : { Images(), NamedImages() })
   {
-    WriteRecording(folder / "a", recording);
-    const RecordingContent content = ReadRecording(folder / "a");
-    ExpectEqual(content.recording, recording);
-    EXPECT_THAT(content.warnings, IsEmpty());
-    Recording without = recording; // as older versions wrote it
-    without.pictures = {};
-    WriteRecording(folder / "b", without);
-    ExpectEqual(ReadRecording(folder / "b").recording, without);
+    ExpectRoundTrip(recording);
+    recording.pictures = {}; // as older versions wrote it
+    ExpectRoundTrip(recording);
   }
 }
 
@@ -571,20 +539,20 @@ TEST(RecordingFile, RefusesDamagedPictures)
   const NativeFile named(NamedImages());
   for (const char* text : { "[2]", "[2, -2]", "[2, 2.5]", R"({"a": 2})", "[\"2\", 2]" })
   {
-    EXPECT_THAT(named.With<FormatError>("picture_size", text),
-      HasSubstr("metadata 'picture_size' and 'picture_sources': expected [height, width]"));
+    named.ExpectRefused<FormatError>({ { "picture_size", text,
+      "'picture_size' and 'picture_sources': expected [height, width]" } });
   }
-  EXPECT_THAT(named.With<ModelError>("picture_size", "[2, 99999999999999999]"),
-    HasSubstr("expected pictures of 1 to 16384 pixels on a side"));
   for (const char* text : { R"([["a.png"]])", R"([["a.png", 1]])", R"([1, 2])" })
   {
-    EXPECT_THAT(named.With<FormatError>("picture_sources", text),
-      HasSubstr("metadata 'picture_sources': expected pairs of a file and a hash"));
+    named.ExpectRefused<FormatError>(
+      { { "picture_sources", text, "'picture_sources': expected pairs of a file and a hash" } });
   }
-  EXPECT_THAT(named.With<ModelError>("picture_sources", R"([["a.png", "1"]])"),
-    HasSubstr("expected a picture for each of the 2 images, found 1"));
-  EXPECT_THAT(
-    named.With<FormatError>("picture_sources", "["), HasSubstr("the metadata 'picture_sources'"));
+  named.ExpectRefused<FormatError>(
+    { { "picture_sources", "[", "the metadata 'picture_sources'" } });
+  named.ExpectRefused<ModelError>({
+    { "picture_size", "[2, 99999999999999999]", "pictures of 1 to 16384 pixels on a side" },
+    { "picture_sources", R"([["a.png", "1"]])", "a picture for each of the 2 images, found 1" },
+  });
 }
 
 TEST(RecordingFile, WritesOnlyWhatFitsTogether)
@@ -604,19 +572,16 @@ TEST(RecordingFile, WritesOnlyWhatFitsTogether)
 /// Programs that write this format may pad sequences and say so as elsewhere.
 TEST(NativeRecording, PaddingIsLeftOut)
 {
-  const TemporaryDirectory folder;
   Recording recording = Everything();
   recording.sequenceOffsets = { 0, 2, 5 };
   recording.tokens.sequence = { 0, 0, 1, 1, 1 };
-  WriteRecording(folder / "a.safetensors", recording);
-  const SafetensorsFile file(folder / "a.safetensors");
+  const NativeFile file(recording);
   const auto read = [&](const std::vector<std::int64_t>& mask, const Shape& shape)
   {
-    TensorViews views = file.GetTensors();
+    TensorViews views = file.Tensors();
     const Tensor padding = Tensor::FromInteger(shape, mask);
     views["attention_mask"] = padding.View();
-    WriteSafetensorViews(folder / "b.safetensors", views, file.GetMetadata());
-    return ReadRecording(folder / "b.safetensors").recording;
+    return file.Read(views).recording;
   };
   const Recording right = read({ 1, 1, 1, 1, 0 }, { 5 });
   EXPECT_THAT(right.sequenceOffsets, ElementsAre(0, 2, 4));
@@ -636,8 +601,7 @@ TEST(NativeRecording, PaddingIsLeftOut)
     EXPECT_TRUE(std::equal(found.Row(1), found.Row(1) + found.columns, all.Row(3)));
   }
   EXPECT_THAT(MessageOf<ModelError>([&] { read({ 1, 1, 1, 0, 1 }, { 5 }); }),
-    HasSubstr("array 'attention_mask': sequence 1: expected padding at its ends alone, found some "
-              "between tokens, at 1."));
+    HasSubstr("'attention_mask': sequence 1: expected padding at its ends alone"));
   EXPECT_THAT(MessageOf<ModelError>([&] { read({ 1, 1, 1, 0 }, { 2, 2 }); }),
     HasSubstr("array 'attention_mask': expected shape [5], found [2, 2]"));
 }

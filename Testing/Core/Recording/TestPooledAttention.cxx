@@ -1,6 +1,7 @@
-#include "PooledAttention.h"
+#include "Recording/PooledAttention.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "DefinedAttention.h"
 #include "ErrorMessage.h"
 #include "LongRecording.h"
 #include "Oracle.h"
@@ -15,6 +16,7 @@
 using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 namespace
 {
@@ -27,38 +29,6 @@ std::vector<float> PoolHeads(const Recording& recording, std::int64_t sequence,
   std::vector<float> values(heads.size() * bins * bins, -7);
   PoolAttention(recording, sequence, quantity, heads, options, values.data(), threads);
   return values;
-}
-
-/// Pools a whole map in the most direct way: token t is in the last bin that begins at or before
-/// it.
-std::vector<double> PoolMap(
-  const std::vector<float>& map, std::size_t length, std::size_t bins, AttentionPooling pooling)
-{
-  const auto binOf = [&](std::size_t token)
-  {
-    std::size_t bin = 0;
-    while (bin + 1 < bins && (bin + 1) * length / bins <= token)
-    {
-      ++bin;
-    }
-    return bin;
-  };
-  std::vector<double> largest(bins * bins, -HUGE_VAL);
-  std::vector<double> sum(bins * bins);
-  std::vector<double> count(bins * bins);
-  for (std::size_t i = 0; i < length; ++i)
-  {
-    for (std::size_t j = 0; j < length; ++j)
-    {
-      const std::size_t bin = binOf(i) * bins + binOf(j);
-      const auto value = static_cast<double>(map[i * length + j]);
-      largest[bin] = std::max(largest[bin], value);
-      sum[bin] += value;
-      ++count[bin];
-    }
-  }
-  std::transform(sum.begin(), sum.end(), count.begin(), sum.begin(), std::divides<double>());
-  return pooling == AttentionPooling::Maximum ? largest : sum;
 }
 
 TEST(PooledAttention, BinsDifferByOneToken)
@@ -82,6 +52,11 @@ TEST(PooledAttention, PoolsTheMapsOfAllHeads)
   {
     const Recording recording = LongRecording(length);
     const std::int64_t bins = BinCount(length, size);
+    std::vector<std::int64_t> edges;
+    for (std::int64_t bin = 0; bin <= bins; ++bin)
+    {
+      edges.push_back(bin * length / bins);
+    }
     const std::vector<HeadPlace> heads = { { 1, 0 }, { 1, 1 }, { 3, 1 }, { 2, -1 } };
     for (const AttentionQuantity quantity :
       { AttentionQuantity::Weights, AttentionQuantity::Scores, AttentionQuantity::Rollout })
@@ -97,7 +72,7 @@ TEST(PooledAttention, PoolsTheMapsOfAllHeads)
             recording, 0, heads[h].layer, heads[h].head, quantity, 0, length, map.data());
           const auto begin = found.begin() + static_cast<std::ptrdiff_t>(h) * bins * bins;
           ExpectClose("pooled", std::vector<float>(begin, begin + bins * bins),
-            PoolMap(map, length, bins, pooling), 1e-6);
+            PoolMap(map, length, edges, edges, pooling), 1e-6);
         }
       }
     }
@@ -148,19 +123,16 @@ TEST(PooledAttention, CanBeStopped)
 
 TEST(PooledAttention, WhatTheRecordingLacksIsRefused)
 {
-  const Recording recording = LongRecording(3);
-  EXPECT_EQ(MessageOf<OptionError>(
-              [&] { PoolHeads(recording, 0, AttentionQuantity::Weights, { { 1, 2 } }, {}); }),
-    "expected a head from 0 to 1, found 2.");
-  EXPECT_EQ(MessageOf<OptionError>(
-              [&] { PoolHeads(recording, 0, AttentionQuantity::Weights, { { 1, 0 } }, { 0 }); }),
-    "expected a size of at least 1, found 0.");
-  Recording empty = LongRecording(3);
-  empty.sequenceOffsets.push_back(empty.sequenceOffsets.back());
-  const auto last = static_cast<int>(empty.sequenceOffsets.size()) - 2;
-  EXPECT_EQ(MessageOf<OptionError>(
-              [&] { PoolHeads(empty, last, AttentionQuantity::Weights, { { 1, 0 } }, {}); }),
-    "sequence " + std::to_string(last) + ": expected at least 1 token, found 0.");
+  Recording recording = LongRecording(3);
+  recording.sequenceOffsets.push_back(recording.sequenceOffsets.back());
+  const auto refusal = [&](std::int64_t sequence, const HeadPlace& head, std::int64_t size)
+  {
+    return MessageOf<OptionError>(
+      [&] { PoolHeads(recording, sequence, AttentionQuantity::Weights, { head }, { size }); });
+  };
+  EXPECT_THAT(refusal(0, { 1, 2 }, 64), HasSubstr("a head from 0 to 1, found 2"));
+  EXPECT_THAT(refusal(0, { 1, 0 }, 0), HasSubstr("a size of at least 1, found 0"));
+  EXPECT_THAT(refusal(1, { 1, 0 }, 64), HasSubstr("sequence 1: expected at least 1 token"));
 }
 
 }

@@ -1,8 +1,8 @@
-#include "RecordingPrefix.h"
+#include "Recording/RecordingPrefix.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
-#include "RecordTransformer.h"
+#include "Run/RecordTransformer.h"
 #include "SameRecording.h"
 #include "TinyTransformer.h"
 #include "TranslatedRecording.h"
@@ -18,19 +18,12 @@ using testing::HasSubstr;
 namespace
 {
 
-class RecordingPrefix : public testing::Test
+class RecordingPrefix : public OnTiny
 {
 protected:
-  TinyTransformer Weights;
-  Transformer Model = Weights.Make();
-
   Recording Record(const TransformerInput& input) const
   {
-    RecordOptions options;
-    options.headOutputs = true;
-    options.residual = true;
-    options.logits = true;
-    Recording recording = RecordTransformer(this->Model, input, options);
+    Recording recording = RecordTransformer(this->Model, input, AllQuantities());
     for (const std::int64_t id : recording.tokens.id)
     {
       recording.tokens.text.push_back("token " + std::to_string(id));

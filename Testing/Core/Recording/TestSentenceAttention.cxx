@@ -1,41 +1,31 @@
-#include "SentenceAttention.h"
+#include "Recording/SentenceAttention.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
+#include "LongRecording.h"
+#include "StoredWeights.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <random>
-#include <tuple>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::MessageOf;
+using namespace atlas::test;
 using namespace testing;
 
 namespace
 {
 
-/// One head whose weights are stored: of a sequence of one token, and of one of four.
+/// A sequence of one token, and one of four.
 Recording Make(const std::vector<float>& values)
 {
-  Recording recording;
-  recording.mask = AttentionMask::Bidirectional;
-  recording.layerCount = 1;
-  recording.sequenceOffsets = { 0, 1, 5 };
-  recording.tokens.sequence = { 0, 1, 1, 1, 1 };
-  recording.tokens.position = { 0, 0, 1, 2, 3 };
-  SharedMatrix one = SharedMatrix::Zero(1, 1);
-  *one.Row(0) = 1;
-  SharedMatrix four = SharedMatrix::Zero(4, 4);
-  std::copy(values.begin(), values.end(), four.values.get());
-  RecordedLayer layer;
-  layer.heads.resize(1);
-  layer.heads[0].weights = { one, four };
-  recording.layers.push_back(layer);
-  return recording;
+  return StoredWeights({ { 1 }, values });
 }
 
 // Sums of powers of 2, so that all results are exact.
@@ -59,25 +49,13 @@ SentenceAttention Evaluate(const SentenceOptions& options, const std::vector<flo
   return result;
 }
 
-using Line = std::tuple<int, int, float>;
-
-std::vector<Line> LinesOf(const SentenceAttention& attention)
-{
-  std::vector<Line> lines;
-  for (const AttentionLink& line : attention.lines)
-  {
-    lines.emplace_back(line.query, line.key, line.weight);
-  }
-  return lines;
-}
-
 TEST(SentenceAttention, HasALinePerWeight)
 {
   const SentenceAttention all = Evaluate(Whole(), SentenceWeights);
-  EXPECT_THAT(
-    LinesOf(all), ElementsAre(Line(0, 0, 1), Line(1, 0, 0.5F), Line(1, 1, 0.5F), Line(2, 0, 0.5F),
-                    Line(2, 1, 0.25F), Line(2, 2, 0.125F), Line(2, 3, 0.125F), Line(3, 0, 0.75F),
-                    Line(3, 2, 0.125F), Line(3, 3, 0.125F)));
+  EXPECT_THAT(LinksOf(all.lines),
+    ElementsAre(Link(0, 0, 1), Link(1, 0, 0.5F), Link(1, 1, 0.5F), Link(2, 0, 0.5F),
+      Link(2, 1, 0.25F), Link(2, 2, 0.125F), Link(2, 3, 0.125F), Link(3, 0, 0.75F),
+      Link(3, 2, 0.125F), Link(3, 3, 0.125F)));
   EXPECT_THAT(all.given, ElementsAre(1, 1, 1, 1));
   EXPECT_THAT(all.received, ElementsAre(2.75, 0.75, 0.25, 0.25));
   EXPECT_EQ(all.largest, 1);
@@ -89,8 +67,8 @@ TEST(SentenceAttention, ThresholdIsOfLinesAlone)
   SentenceOptions options = Whole();
   options.threshold = 0.5;
   const SentenceAttention strong = Evaluate(options, SentenceWeights);
-  EXPECT_THAT(LinesOf(strong), ElementsAre(Line(0, 0, 1), Line(1, 0, 0.5F), Line(1, 1, 0.5F),
-                                 Line(2, 0, 0.5F), Line(3, 0, 0.75F)));
+  EXPECT_THAT(LinksOf(strong.lines), ElementsAre(Link(0, 0, 1), Link(1, 0, 0.5F), Link(1, 1, 0.5F),
+                                       Link(2, 0, 0.5F), Link(3, 0, 0.75F)));
   EXPECT_THAT(strong.received, ElementsAre(2.75, 0.75, 0.25, 0.25));
 }
 
@@ -99,7 +77,8 @@ TEST(SentenceAttention, RangeIsOfLinesAlone)
   SentenceOptions options = Whole();
   options.queries = options.keys = { 1, 3 };
   const SentenceAttention part = Evaluate(options, SentenceWeights);
-  EXPECT_THAT(LinesOf(part), ElementsAre(Line(1, 1, 0.5F), Line(2, 1, 0.25F), Line(2, 2, 0.125F)));
+  EXPECT_THAT(
+    LinksOf(part.lines), ElementsAre(Link(1, 1, 0.5F), Link(2, 1, 0.25F), Link(2, 2, 0.125F)));
   EXPECT_THAT(part.received, ElementsAre(2.75, 0.75, 0.25, 0.25));
   EXPECT_THAT(part.given, ElementsAre(1, 1, 1, 1));
 }
@@ -110,8 +89,8 @@ TEST(SentenceAttention, HiddenTokensLeaveOne)
   SentenceOptions options = Whole();
   options.hidden = { true, false, false, false };
   const SentenceAttention rest = Evaluate(options, SentenceWeights);
-  EXPECT_THAT(LinesOf(rest), ElementsAre(Line(1, 1, 1), Line(2, 1, 0.5F), Line(2, 2, 0.25F),
-                               Line(2, 3, 0.25F), Line(3, 2, 0.5F), Line(3, 3, 0.5F)));
+  EXPECT_THAT(LinksOf(rest.lines), ElementsAre(Link(1, 1, 1), Link(2, 1, 0.5F), Link(2, 2, 0.25F),
+                                     Link(2, 3, 0.25F), Link(3, 2, 0.5F), Link(3, 3, 0.5F)));
   EXPECT_THAT(rest.given, ElementsAre(0, 1, 1, 1));
   EXPECT_THAT(rest.received, ElementsAre(0, 1.5, 0.75, 0.75));
 
@@ -130,8 +109,7 @@ TEST(SentenceAttention, HiddenTokensLeaveOne)
 TEST(SentenceAttention, NothingIsLeftOfSomeQueries)
 {
   SentenceOptions options = Whole();
-  options.hidden = { false, false, false, false };
-  options.hidden[0] = true;
+  options.hidden = { true, false, false, false };
   std::vector<float> values = SentenceWeights;
   values[4] = 1;
   values[5] = 0;
@@ -206,15 +184,16 @@ TEST(SentenceAttention, ChosenTokensAreSummed)
   SentenceOptions options = Whole();
   options.chosen = { false, true, true, false };
   const SentenceAttention queries = Evaluate(options, SentenceWeights);
-  EXPECT_THAT(LinesOf(queries), ElementsAre(Line(1, 0, 0.5F), Line(1, 1, 0.5F), Line(2, 0, 0.5F),
-                                  Line(2, 1, 0.25F), Line(2, 2, 0.125F), Line(2, 3, 0.125F)));
+  EXPECT_THAT(
+    LinksOf(queries.lines), ElementsAre(Link(1, 0, 0.5F), Link(1, 1, 0.5F), Link(2, 0, 0.5F),
+                              Link(2, 1, 0.25F), Link(2, 2, 0.125F), Link(2, 3, 0.125F)));
   EXPECT_THAT(queries.received, ElementsAre(1, 0.75, 0.125, 0.125));
   EXPECT_THAT(queries.given, ElementsAre(0, 1, 1, 0));
 
   options.chosenSide = TokenSide::Key;
   const SentenceAttention keys = Evaluate(options, SentenceWeights);
-  EXPECT_THAT(LinesOf(keys),
-    ElementsAre(Line(1, 1, 0.5F), Line(2, 1, 0.25F), Line(2, 2, 0.125F), Line(3, 2, 0.125F)));
+  EXPECT_THAT(LinksOf(keys.lines),
+    ElementsAre(Link(1, 1, 0.5F), Link(2, 1, 0.25F), Link(2, 2, 0.125F), Link(3, 2, 0.125F)));
   EXPECT_THAT(keys.given, ElementsAre(0, 0.5, 0.375, 0.125));
   EXPECT_THAT(keys.received, ElementsAre(0, 0.75, 0.25, 0));
 
@@ -227,15 +206,13 @@ TEST(SentenceAttention, OfOneToken)
   SentenceOptions options;
   options.queries = options.keys = { 0, 1 };
   const SentenceAttention one = Evaluate(options, SentenceWeights);
-  EXPECT_THAT(LinesOf(one), ElementsAre(Line(0, 0, 1)));
+  EXPECT_THAT(LinksOf(one.lines), ElementsAre(Link(0, 0, 1)));
   EXPECT_THAT(one.received, ElementsAre(1));
 }
 
 TEST(SentenceAttention, OfAnEmptySequence)
 {
-  Recording recording = Make(SentenceWeights);
-  recording.sequenceOffsets = { 0, 1, 5, 5 };
-  recording.layers[0].heads[0].weights.push_back(SharedMatrix::Zero(0, 0));
+  const Recording recording = StoredWeights({ { 1 }, SentenceWeights, {} });
   SentenceOptions options;
   options.sequence = 2;
   SentenceAttention result;
@@ -244,23 +221,20 @@ TEST(SentenceAttention, OfAnEmptySequence)
   EXPECT_THAT(result.given, IsEmpty());
 }
 
+/// Queries and keys with large scores, so that some weights are large.
 Recording Long(std::int64_t tokens)
 {
-  std::mt19937 generator(5);
-  std::normal_distribution<float> normal;
-  Recording recording;
-  recording.layerCount = 1;
-  recording.sequenceOffsets = { 0, tokens };
-  recording.tokens.sequence.resize(tokens);
-  recording.tokens.position.resize(tokens);
-  RecordedHead head;
-  for (SharedMatrix* matrix : { &head.query, &head.key })
-  {
-    *matrix = SharedMatrix::Zero(tokens, 8);
-    std::generate_n(matrix->values.get(), matrix->Count(), [&] { return normal(generator); });
-  }
-  recording.layers.push_back({ 0, 1, { head } });
-  return recording;
+  return LongRecording(tokens, { 0 }, 1, 8, 6);
+}
+
+SentenceOptions OfLong(std::int64_t tokens, double threshold)
+{
+  SentenceOptions options;
+  options.queries = options.keys = { 0, tokens };
+  options.threshold = threshold;
+  options.hidden.resize(tokens);
+  options.hidden[7] = true;
+  return options;
 }
 
 /// Several steps and blocks: by a loop over all weights, and on one thread as on three.
@@ -268,27 +242,19 @@ TEST(SentenceAttention, OfLongSequences)
 {
   constexpr std::int64_t tokens = 5000; // more weights than a step
   const Recording recording = Long(tokens);
-  SentenceOptions options;
-  options.queries = options.keys = { 0, tokens };
-  options.threshold = 0.2;
-  options.hidden.resize(tokens);
-  options.hidden[7] = true;
+  const SentenceOptions options = OfLong(tokens, 0.2);
   SentenceAttention result;
   int reports = 0;
   EvaluateSentence(recording, options, result, 3, [&](double) { ++reports; });
   EXPECT_GT(reports, 1);
   std::vector<double> received(tokens);
-  std::vector<Line> lines;
+  std::vector<Link> lines;
   std::vector<float> row(tokens);
   for (std::int64_t query = 4900; query < tokens; ++query)
   {
     EvaluateAttention(recording, 0, 0, 0, AttentionQuantity::Weights, query, query + 1, row.data());
     row[7] = 0;
-    double sum = 0;
-    for (const float weight : row)
-    {
-      sum += static_cast<double>(weight);
-    }
+    const double sum = std::accumulate(row.begin(), row.end(), 0.0);
     for (std::int64_t key = 0; key < tokens; ++key)
     {
       const double weight = static_cast<double>(row[key]) / sum;
@@ -298,10 +264,9 @@ TEST(SentenceAttention, OfLongSequences)
       }
     }
   }
-  std::vector<Line> found = LinesOf(result);
-  found.erase(std::remove_if(found.begin(), found.end(),
-                [](const Line& line) { return std::get<0>(line) < 4900; }),
-    found.end());
+  const std::vector<Link> all = LinksOf(result.lines);
+  const std::vector<Link> found(
+    std::lower_bound(all.begin(), all.end(), Link(4900, 0, 0)), all.end());
   ASSERT_THAT(found, SizeIs(lines.size()));
   for (std::size_t i = 0; i < lines.size(); ++i)
   {
@@ -311,7 +276,7 @@ TEST(SentenceAttention, OfLongSequences)
   }
   SentenceAttention alone;
   EvaluateSentence(recording, options, alone, 1);
-  EXPECT_EQ(LinesOf(alone), LinesOf(result));
+  EXPECT_EQ(LinksOf(alone.lines), LinksOf(result.lines));
   EXPECT_EQ(alone.received, result.received);
   EXPECT_EQ(alone.given, result.given);
 }
@@ -320,11 +285,7 @@ TEST(SentenceAttention, AnotherPageHasTheSameLinesAndSums)
 {
   constexpr std::int64_t tokens = 5000;
   const Recording recording = Long(tokens);
-  SentenceOptions options;
-  options.queries = options.keys = { 0, tokens };
-  options.threshold = 0.001;
-  options.hidden.resize(tokens);
-  options.hidden[7] = true;
+  SentenceOptions options = OfLong(tokens, 0.001);
   SentenceAttention whole;
   EvaluateSentence(recording, options, whole, 1);
 
@@ -335,7 +296,7 @@ TEST(SentenceAttention, AnotherPageHasTheSameLinesAndSums)
     EvaluateSentence(recording, options, page, 1);
     SentenceAttention next;
     EvaluateSentence(recording, options, next, 2, {}, &whole);
-    EXPECT_EQ(LinesOf(next), LinesOf(page)); // to the last bit
+    EXPECT_EQ(LinksOf(next.lines), LinksOf(page.lines)); // to the last bit
     EXPECT_EQ(next.given, whole.given);
     EXPECT_EQ(next.received, whole.received);
     EXPECT_EQ(next.largest, whole.largest);
@@ -364,33 +325,20 @@ TEST(SentenceAttention, KnowsCausalWeights)
 TEST(SentenceAttention, NamesWhatIsWrong)
 {
   const auto message = [](const SentenceOptions& options)
+  { return MessageOf<OptionError>([&] { Evaluate(options, SentenceWeights); }); };
+  const auto expect = [&](const std::function<void(SentenceOptions&)>& change, const char* text)
   {
-    return MessageOf<OptionError>(
-      [&]
-      {
-        SentenceAttention result;
-        EvaluateSentence(Make(SentenceWeights), options, result, 1);
-      });
+    SentenceOptions options = Whole();
+    change(options);
+    EXPECT_THAT(message(options), HasSubstr(text));
   };
-  SentenceOptions options = Whole();
-  options.threshold = -0.5;
-  EXPECT_THAT(
-    message(options), HasSubstr("Threshold: expected a weight of at least 0, found -0.5"));
-  options = Whole();
-  options.hidden = { true };
-  EXPECT_THAT(message(options), HasSubstr("expected a flag for each of 4 tokens, found 1"));
-  options = Whole();
-  options.sequence = 2;
-  EXPECT_THAT(message(options), HasSubstr("expected a sequence"));
-  options = Whole();
-  options.head = 1;
-  EXPECT_THAT(message(options), HasSubstr("expected a head from 0 to 0, found 1"));
-  options = Whole();
-  options.layer = 3;
-  EXPECT_THAT(message(options), HasSubstr("layer 3"));
-  options = Whole();
-  options.quantity = AttentionQuantity::NormWeighted;
-  EXPECT_THAT(message(options), HasSubstr("no value norms"));
+  using Options = SentenceOptions;
+  expect([](Options& o) { o.threshold = -0.5; }, "Threshold: expected a weight of at least 0");
+  expect([](Options& o) { o.hidden = { true }; }, "a flag for each of 4 tokens, found 1");
+  expect([](Options& o) { o.sequence = 2; }, "expected a sequence");
+  expect([](Options& o) { o.head = 1; }, "a head from 0 to 0, found 1");
+  expect([](Options& o) { o.layer = 3; }, "layer 3");
+  expect([](Options& o) { o.quantity = AttentionQuantity::NormWeighted; }, "no value norms");
 }
 
 }

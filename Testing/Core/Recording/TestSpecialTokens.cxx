@@ -1,6 +1,6 @@
-#include "SpecialTokens.h"
+#include "Recording/SpecialTokens.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 // Attention that files of recordings hold, beside queries and keys or alone.
 
 #include "NumpyBytes.h"
+#include "Recording/RecordingFile.h"
 #include "RecordingArrays.h"
-#include "RecordingFile.h"
 #include "TemporaryDirectory.h"
 
 #include <algorithm>

@@ -1,46 +1,30 @@
-#include "StrongestKeys.h"
+#include "Recording/StrongestKeys.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
+#include "StoredWeights.h"
 
-#include <algorithm>
-#include <initializer_list>
-#include <tuple>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using atlas::test::MessageOf;
+using namespace atlas::test;
 using namespace testing;
 
 namespace
 {
 
-/// One head whose weights are stored: of a sequence of one token, and of one of four.
+/// A sequence of one token, and one of four.
 Recording Make()
 {
-  Recording recording;
-  recording.mask = AttentionMask::Bidirectional;
+  Recording recording = StoredWeights({ { 1 },
+    { 0.25F, 0.25F, 0.25F, 0.25F, 0, 0.125F, 0.5F, 0.375F, 1, 0, 0, 0, 0.1F, 0.2F, 0.1F, 0.6F } });
   recording.layerCount = 3;
-  recording.sequenceOffsets = { 0, 1, 5 };
-  recording.tokens.sequence = { 0, 1, 1, 1, 1 };
-  recording.tokens.position = { 0, 0, 1, 2, 3 };
-  SharedMatrix one = SharedMatrix::Zero(1, 1);
-  *one.Row(0) = 1;
-  SharedMatrix four = SharedMatrix::Zero(4, 4);
-  const std::initializer_list<float> values = { 0.25F, 0.25F, 0.25F, 0.25F, //
-    0, 0.125F, 0.5F, 0.375F, 1, 0, 0, 0, 0.1F, 0.2F, 0.1F, 0.6F };
-  std::copy(values.begin(), values.end(), four.values.get());
-  RecordedLayer layer;
-  layer.index = 2;
-  layer.heads.resize(1);
-  layer.heads[0].weights = { one, four };
-  recording.layers.push_back(layer);
+  recording.layers[0].index = 2;
   return recording;
 }
-
-using Link = std::tuple<int, int, float>;
 
 std::vector<Link> Links(const StrongestKeysOptions& options, std::int64_t begin = 0,
   std::int64_t end = 4, std::int64_t sequence = 1)
@@ -48,12 +32,7 @@ std::vector<Link> Links(const StrongestKeysOptions& options, std::int64_t begin 
   std::vector<float> weights;
   std::vector<AttentionLink> links;
   AppendStrongestKeys(Make(), sequence, 2, 0, begin, end, options, weights, links);
-  std::vector<Link> found;
-  for (const AttentionLink& link : links)
-  {
-    found.emplace_back(link.query, link.key, link.weight);
-  }
-  return found;
+  return LinksOf(links);
 }
 
 TEST(StrongestKeys, AreSortedWithTiesByKey)
@@ -84,7 +63,7 @@ TEST(StrongestKeys, NamesWhatIsWrong)
   const auto message =
     [](const StrongestKeysOptions& options, std::int64_t end, std::int64_t sequence)
   { return MessageOf<OptionError>([&] { Links(options, 0, end, sequence); }); };
-  EXPECT_EQ(message({ 0, 0.1 }, 1, 0), "Top: expected at least 1, found 0.");
+  EXPECT_THAT(message({ 0, 0.1 }, 1, 0), HasSubstr("Top: expected at least 1, found 0"));
   EXPECT_THAT(message({ 1, 1.5 }, 1, 0), HasSubstr("MinimumWeight: expected a weight from 0 to 1"));
   EXPECT_THAT(message({ 1, 0.1 }, 5, 1), HasSubstr("expected queries from 0 to 4, found 0 to 5"));
   EXPECT_THAT(message({ 1, 0.1 }, 1, 2), HasSubstr("expected a sequence from 0 to 1, found 2"));

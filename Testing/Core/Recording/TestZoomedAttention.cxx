@@ -1,13 +1,14 @@
-#include "ZoomedAttention.h"
+#include "Recording/ZoomedAttention.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "DefinedAttention.h"
 #include "ErrorMessage.h"
 #include "LongRecording.h"
 #include "Oracle.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <initializer_list>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,93 +19,37 @@
 using namespace atlas;
 using namespace atlas::test;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 namespace
 {
 
-constexpr double None = -std::numeric_limits<double>::infinity();
-
-/// Attention of the only sequence by its definition, in double precision: [tokens, tokens].
+/// Attention of the only sequence by its definition.
 std::vector<double> MapByDefinition(
-  const Recording& recording, std::int64_t head, AttentionQuantity quantity)
+  const Recording& recording, std::size_t head, AttentionQuantity quantity)
 {
-  const RecordedLayer& layer = recording.layers.front();
-  const RecordedHead& rows = layer.heads[head];
-  const std::int64_t length = recording.SequenceLength(0);
-  const std::int64_t source = recording.sourceLengths.empty() ? 0 : recording.sourceLengths[0];
-  std::vector<double> map(length * length);
-  for (std::int64_t i = 0; i < length; ++i)
-  {
-    double* row = map.data() + i * length;
-    double sum = layer.sinks.empty() ? 0 : std::exp(static_cast<double>(layer.sinks[head]));
-    for (std::int64_t j = 0; j < length; ++j)
-    {
-      double score = 0;
-      for (std::int64_t p = 0; p < rows.query.columns; ++p)
-      {
-        score +=
-          static_cast<double>(rows.query.Row(i)[p]) * static_cast<double>(rows.key.Row(j)[p]);
-      }
-      score *= layer.scoreScale;
-      if (quantity != AttentionQuantity::Content)
-      {
-        score = layer.scoreCap > 0 ? layer.scoreCap * std::tanh(score / layer.scoreCap) : score;
-        score +=
-          recording.alibiSlopes.empty() ? 0 : recording.alibiSlopes[head] * static_cast<double>(j);
-        if (recording.distanceBias.IsRecorded())
-        {
-          const std::int64_t reach = recording.distanceBias.columns / 2;
-          score += static_cast<double>(
-            recording.distanceBias.Row(head)[std::clamp(j - i, -reach, reach) + reach]);
-        }
-      }
-      const bool isSeen = recording.mask == AttentionMask::Causal
-                            ? j <= i && (layer.window == 0 || j > i - layer.window) &&
-                                (layer.chunk == 0 || i / layer.chunk == j / layer.chunk)
-                          : recording.mask == AttentionMask::Bidirectional
-                            ? layer.window == 0 || std::abs(i - j) < layer.window
-                            : j < source;
-      const bool isScore =
-        quantity == AttentionQuantity::Scores || quantity == AttentionQuantity::Content;
-      row[j] = isScore ? score : isSeen ? std::exp(score) : 0;
-      sum += row[j];
-    }
-    for (std::int64_t j = 0; j < length; ++j)
-    {
-      if (quantity == AttentionQuantity::Weights || quantity == AttentionQuantity::NormWeighted)
-      {
-        row[j] /= sum;
-      }
-      if (quantity == AttentionQuantity::NormWeighted)
-      {
-        row[j] *= static_cast<double>(rows.valueNorm.Row(j)[0]);
-      }
-    }
-  }
-  return map;
+  const DefinedAttention defined(recording, 0, 0, head);
+  return quantity == AttentionQuantity::Weights        ? defined.weights
+         : quantity == AttentionQuantity::NormWeighted ? defined.normWeighted
+         : quantity == AttentionQuantity::Scores       ? defined.scores
+                                                       : defined.content;
 }
 
-/// Pools a map pair by pair.
-std::vector<double> PoolMap(const std::vector<double>& map, std::int64_t length,
+std::vector<double> PoolInCells(const std::vector<double>& map, std::int64_t length,
   const MapCells& cells, AttentionPooling pooling)
 {
-  const std::size_t count = cells.Rows() * cells.Columns();
-  std::vector<double> largest(count, None);
-  std::vector<double> sum(count);
-  std::vector<double> pairs(count);
-  for (std::int64_t i = cells.queries.begin; i < cells.queries.end; ++i)
+  const auto edges = [](const KeyRange& range, std::int64_t cell)
   {
-    for (std::int64_t j = cells.keys.begin; j < cells.keys.end; ++j)
+    std::vector<std::int64_t> list;
+    for (std::int64_t edge = range.begin; edge < range.end; edge += cell)
     {
-      const std::size_t cell = (i - cells.queries.begin) / cells.queryCell * cells.Columns() +
-                               (j - cells.keys.begin) / cells.keyCell;
-      largest[cell] = std::max(largest[cell], map[i * length + j]);
-      sum[cell] += map[i * length + j];
-      ++pairs[cell];
+      list.push_back(edge);
     }
-  }
-  std::transform(sum.begin(), sum.end(), pairs.begin(), sum.begin(), std::divides<double>());
-  return pooling == AttentionPooling::Maximum ? largest : sum;
+    list.push_back(range.end);
+    return list;
+  };
+  return PoolMap(
+    map, length, edges(cells.queries, cells.queryCell), edges(cells.keys, cells.keyCell), pooling);
 }
 
 /// One layer with two heads and what its scores may have beside products.
@@ -120,34 +65,23 @@ Recording Masked(const std::string& kind, std::int64_t length)
       [](float& norm) { norm = 3 * std::abs(norm); });
     head.valueNorm.Row(length / 2)[0] = 0;
   }
-  if (kind == "bidirectional" || kind == "distances" || kind == "both sides")
-  {
-    recording.mask = AttentionMask::Bidirectional;
-  }
-  if (kind == "cross")
-  {
-    recording.mask = AttentionMask::Cross;
-    recording.sourceLengths = { length / 3 };
-  }
-  if (kind == "window" || kind == "all" || kind == "both sides")
-  {
-    layer.window = 70;
-  }
-  if (kind == "chunks")
-  {
-    layer.chunk = 70;
-  }
-  if (kind == "sinks" || kind == "all")
+  const auto is = [&](std::initializer_list<const char*> kinds)
+  { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
+  recording.mask = kind == "cross" ? AttentionMask::Cross
+                   : is({ "bidirectional", "distances", "both sides" })
+                     ? AttentionMask::Bidirectional
+                     : AttentionMask::Causal;
+  recording.sourceLengths.assign(kind == "cross" ? 1 : 0, length / 3);
+  layer.window = is({ "window", "all", "both sides" }) ? 70 : 0;
+  layer.chunk = kind == "chunks" ? 70 : 0;
+  layer.scoreCap = is({ "cap", "all" }) ? 1.5 : 0;
+  if (is({ "sinks", "all" }))
   {
     layer.sinks = { 1.5F, -0.5F };
   }
-  if (kind == "slopes" || kind == "all")
+  if (is({ "slopes", "all" }))
   {
     recording.alibiSlopes = { 0.01, 0.002 };
-  }
-  if (kind == "cap" || kind == "all")
-  {
-    layer.scoreCap = 1.5;
   }
   if (kind == "distances")
   {
@@ -200,8 +134,8 @@ TEST(ZoomedAttention, LargeWindowsHaveCellsOfTheBase)
   EXPECT_EQ(wide.keyCell, 32);
   const MapCells narrow = ChooseCells({ 0, 100000 }, { 0, 100000 }, { {}, { 0, 1000 } }, 1024);
   EXPECT_EQ(narrow.keyCell, 1);
-  EXPECT_EQ(MessageOf<OptionError>([] { ChooseCells({ 0, 9 }, { 0, 9 }, {}, 0); }),
-    "expected a size of at least 1, found 0.");
+  EXPECT_THAT(MessageOf<OptionError>([] { ChooseCells({ 0, 9 }, { 0, 9 }, {}, 0); }),
+    HasSubstr("size of at least 1, found 0"));
 }
 
 /// All masks and biases, from the base, finer than it, and across tiles of queries; each value
@@ -229,7 +163,7 @@ TEST(ZoomedAttention, PoolsWindowsOfAllMasks)
           {
             const std::vector<float> found = zoomed.Pool(recording, cells, pooling, 2);
             ExpectClose(kind + ", " + AttentionQuantityNames[static_cast<int>(quantity)], found,
-              PoolMap(map, length, cells, pooling), 2e-5);
+              PoolInCells(map, length, cells, pooling), 2e-5);
           }
         }
       }
@@ -255,24 +189,8 @@ TEST(ZoomedAttention, PoolsAnyBins)
       std::vector<float> found((queryEdges.size() - 1) * (edges.size() - 1));
       PoolCells(recording, { 0, 1, 0, quantity }, queryEdges, edges, AttentionPooling::Mean,
         found.data(), 2);
-      std::vector<double> expected;
-      for (std::size_t row = 0; row + 1 < queryEdges.size(); ++row)
-      {
-        for (std::size_t column = 0; column + 1 < edges.size(); ++column)
-        {
-          double sum = 0;
-          for (std::int64_t i = queryEdges[row]; i < queryEdges[row + 1]; ++i)
-          {
-            for (std::int64_t j = edges[column]; j < edges[column + 1]; ++j)
-            {
-              sum += map[i * length + j];
-            }
-          }
-          expected.push_back(sum / static_cast<double>((queryEdges[row + 1] - queryEdges[row]) *
-                                                       (edges[column + 1] - edges[column])));
-        }
-      }
-      ExpectClose("bins", found, expected, 2e-5);
+      ExpectClose(
+        "bins", found, PoolMap(map, length, queryEdges, edges, AttentionPooling::Mean), 2e-5);
     }
   }
 }
@@ -339,13 +257,13 @@ TEST(ZoomedAttention, PoolsWhatHasNoQueriesAndKeysOfItsOwn)
   const MapCells cells = CellsOf(recording, { { 20, 80 }, { 10, 30 } }, 16);
   ZoomedAttention heads({ 0, 1, AllHeads, AttentionQuantity::Weights });
   ExpectClose("mean", heads.Pool(recording, cells, AttentionPooling::Maximum, 2),
-    PoolMap(mean, length, cells, AttentionPooling::Maximum), 1e-5);
+    PoolInCells(mean, length, cells, AttentionPooling::Maximum), 1e-5);
   SharedMatrix weights = SharedMatrix::Zero(length, length);
   std::copy(other.begin(), other.end(), weights.Row(0));
   recording.layers[0].heads[0].weights = { weights };
   ZoomedAttention stored({ 0, 1, 0, AttentionQuantity::Weights });
   ExpectClose("stored", stored.Pool(recording, cells, AttentionPooling::Mean, 2),
-    PoolMap(other, length, cells, AttentionPooling::Mean), 1e-5);
+    PoolInCells(other, length, cells, AttentionPooling::Mean), 1e-5);
 }
 
 TEST(ZoomedAttention, CanBeStoppedAndTriedAgain)
@@ -366,9 +284,10 @@ TEST(ZoomedAttention, WhatTheRecordingLacksIsRefused)
 {
   const Recording recording = LongRecording(30);
   ZoomedAttention zoomed({ 0, 1, 7, AttentionQuantity::Weights });
-  EXPECT_EQ(MessageOf<OptionError>([&]
-              { zoomed.Pool(recording, CellsOf(recording, {}, 8), AttentionPooling::Maximum, 1); }),
-    "expected a head from 0 to 1, found 7.");
+  EXPECT_THAT(
+    MessageOf<OptionError>(
+      [&] { zoomed.Pool(recording, CellsOf(recording, {}, 8), AttentionPooling::Maximum, 1); }),
+    HasSubstr("a head from 0 to 1, found 7"));
 }
 
 }

@@ -1,11 +1,11 @@
-#include "ActivationPatching.h"
+#include "Run/ActivationPatching.h"
 
+#include "Base/Index.h"
 #include "ErrorMessage.h"
-#include "Index.h"
 #include "ReferenceTransformer.h"
 #include "Reports.h"
 #include "TinyTransformer.h"
-#include "TransformerOracle.h"
+#include "WholeRuns.h"
 
 #include <numeric>
 #include <stdexcept>
@@ -20,6 +20,8 @@ using Matrix = ReferenceTransformer::Matrix;
 
 namespace
 {
+
+using MapPatchingOfTiny = OnTiny;
 
 struct Inputs
 {
@@ -47,48 +49,15 @@ PatchingOptions OptionsOf(ActivationKind kind, Replacement by)
   return options;
 }
 
-/// One run of the reference per site: columns of matrices are exchanged one by one.
+/// One run of the reference per site.
 double ReferenceEffect(const Transformer& model, const Inputs& inputs, const ActivationSite& site,
   const PatchingOptions& options)
 {
-  const ReferenceTransformer reference(model);
-  const std::string wanted = site.kind == ActivationKind::Residual    ? "residual"
-                             : site.kind == ActivationKind::MlpOutput ? "hidden"
-                                                                      : "mixed";
-  Matrix other;
-  const auto keep = [&](const std::string& place, std::int64_t l, const Matrix& values)
-  { other = place == wanted && l == site.layer ? values : other; };
-  Eigen::RowVectorXd sum; // over the reference prompts
-  double tokens = 0;
-  for (const std::vector<std::int64_t>& prompt : options.reference.tokens)
-  {
-    reference.Logits(prompt, keep);
-    const Eigen::RowVectorXd more = other.colwise().sum();
-    sum = tokens == 0 ? more : Eigen::RowVectorXd(sum + more);
-    tokens += static_cast<double>(other.rows());
-  }
-  reference.Logits(inputs.source.tokens[0], keep);
-  const Matrix logits = reference.Logits(inputs.prompt.tokens[0],
-    [&](const std::string& place, std::int64_t l, Matrix& values)
-    {
-      const Matrix before = values;
-      for (Eigen::Index t = 0; place == wanted && l == site.layer && t < values.rows(); ++t)
-      {
-        for (Eigen::Index c = 0; c < values.cols(); ++c)
-        {
-          const bool isThere = (site.position == AllPositions || site.position == t) &&
-                               (site.kind != ActivationKind::HeadOutput ||
-                                 c / model.GetConfig().headDimension == site.head);
-          if (isThere)
-          {
-            values(t, c) = options.by == Replacement::Source              ? other(t, c)
-                           : options.by == Replacement::MeanOverPositions ? before.col(c).mean()
-                           : options.by == Replacement::MeanOverPrompts   ? sum[c] / tokens
-                                                                          : 0;
-          }
-        }
-      }
-    });
+  Interventions interventions;
+  interventions.list = { { site, options.by } };
+  interventions.source = inputs.source;
+  const Matrix logits =
+    ReferenceLogits(model, inputs.prompt.tokens[0], interventions, options.reference.tokens);
   return logits(logits.rows() - 1, *options.target) - logits(logits.rows() - 1, *options.against);
 }
 
@@ -108,10 +77,8 @@ void ExpectMap(const Transformer& model, const Inputs& inputs, const PatchingOpt
   EXPECT_GT(*most - *least, 1e-3);
 }
 
-TEST(MapPatching, EqualsOneReferenceRunPerSite)
+TEST_F(MapPatchingOfTiny, EqualsOneReferenceRunPerSite)
 {
-  const TinyTransformer tiny;
-  const Transformer model = tiny.Make();
   const Inputs inputs = TinyPair(6);
   for (const Replacement by : { Replacement::Source, Replacement::Zero,
          Replacement::MeanOverPositions, Replacement::MeanOverPrompts })
@@ -123,24 +90,22 @@ TEST(MapPatching, EqualsOneReferenceRunPerSite)
         std::to_string(static_cast<int>(by)) + " " + std::to_string(static_cast<int>(kind)));
       PatchingOptions options = OptionsOf(kind, by);
       options.reference = TinyInput({ 9, 3, 6 });
-      ExpectMap(model, inputs, options);
+      ExpectMap(this->Model, inputs, options);
     }
   }
   PatchingOptions options = OptionsOf(ActivationKind::HeadOutput, Replacement::Source);
   options.position = 4;
-  ExpectMap(model, inputs, options);
-  ExpectMap(model, TinyPair(15), OptionsOf(ActivationKind::HeadOutput, Replacement::Source));
+  ExpectMap(this->Model, inputs, options);
+  ExpectMap(this->Model, TinyPair(15), OptionsOf(ActivationKind::HeadOutput, Replacement::Source));
 }
 
-TEST(MapPatching, GivesExactlyThePromptsDifferenceWhereNothingFollows)
+TEST_F(MapPatchingOfTiny, GivesExactlyThePromptsDifferenceWhereNothingFollows)
 {
-  const TinyTransformer tiny;
-  const Transformer model = tiny.Make();
-  const std::int64_t last = model.GetConfig().layers - 1;
+  const std::int64_t last = this->Model.GetConfig().layers - 1;
   const Inputs inputs = TinyPair(15);
   const PatchingOptions options = OptionsOf(ActivationKind::MlpOutput, Replacement::Source);
-  const PatchingMap map = MapPatching(model, inputs.prompt, inputs.source, options);
-  const auto sites = PatchingSites(model.GetConfig(), 15, options);
+  const PatchingMap map = MapPatching(this->Model, inputs.prompt, inputs.source, options);
+  const auto sites = PatchingSites(this->Model.GetConfig(), 15, options);
   for (std::size_t i = 0; i < sites.size(); ++i)
   {
     const bool isFollowed = sites[i].layer < last || sites[i].position == 14;
@@ -201,63 +166,58 @@ Inputs PairWith(const Transformer& model, bool sameToken)
   throw std::runtime_error("no such sequence");
 }
 
-TEST(MapPatching, ComparesWhatTheRunsPredict)
+TEST_F(MapPatchingOfTiny, ComparesWhatTheRunsPredict)
 {
-  const TinyTransformer tiny;
-  const Transformer model = tiny.Make();
-  const Inputs inputs = PairWith(model, false);
-  const Eigen::RowVectorXd prompt = LastLogits(model, inputs.prompt);
-  const Eigen::RowVectorXd source = LastLogits(model, inputs.source);
+  const Inputs inputs = PairWith(this->Model, false);
+  const Eigen::RowVectorXd prompt = LastLogits(this->Model, inputs.prompt);
+  const Eigen::RowVectorXd source = LastLogits(this->Model, inputs.source);
   const std::vector<Eigen::Index> promptTokens = Predicted(prompt);
   const Eigen::Index first = promptTokens[0];
   const Eigen::Index other = Predicted(source)[0];
 
   PatchingOptions options;
-  const PatchingMap patched = MapPatching(model, inputs.prompt, inputs.source, options);
+  const PatchingMap patched = MapPatching(this->Model, inputs.prompt, inputs.source, options);
   EXPECT_EQ(patched.target, other);
   EXPECT_EQ(patched.against, first);
   EXPECT_NEAR(patched.prompt, prompt[other] - prompt[first], 1e-4);
   EXPECT_NEAR(patched.source, source[other] - source[first], 1e-4);
 
   options.target = first; // of the prompt's run, so that the other one is the source's
-  const PatchingMap reversed = MapPatching(model, inputs.prompt, inputs.source, options);
+  const PatchingMap reversed = MapPatching(this->Model, inputs.prompt, inputs.source, options);
   EXPECT_EQ(reversed.target, first);
   EXPECT_EQ(reversed.against, other);
 
   options.target.reset();
   options.by = Replacement::Zero;
-  const PatchingMap ablated = MapPatching(model, inputs.prompt, {}, options);
+  const PatchingMap ablated = MapPatching(this->Model, inputs.prompt, {}, options);
   EXPECT_EQ(ablated.target, first);
   EXPECT_EQ(ablated.against, promptTokens[1]);
   EXPECT_NEAR(ablated.prompt, prompt[first] - prompt[promptTokens[1]], 1e-4);
 }
 
-TEST(MapPatching, ComparesWhatChangesMostIfBothRunsPredictTheSame)
+TEST_F(MapPatchingOfTiny, ComparesWhatChangesMostIfBothRunsPredictTheSame)
 {
-  const TinyTransformer tiny;
-  const Transformer model = tiny.Make();
-  const Inputs inputs = PairWith(model, true);
+  const Inputs inputs = PairWith(this->Model, true);
   const std::vector<Eigen::Index> changed =
-    Predicted(LastLogits(model, inputs.source) - LastLogits(model, inputs.prompt));
-  const PatchingMap map = MapPatching(model, inputs.prompt, inputs.source, {});
+    Predicted(LastLogits(this->Model, inputs.source) - LastLogits(this->Model, inputs.prompt));
+  const PatchingMap map = MapPatching(this->Model, inputs.prompt, inputs.source, {});
   EXPECT_EQ(map.target, changed.front());
   EXPECT_EQ(map.against, changed.back());
-  EXPECT_THAT(MessageOf<OptionError>([&] { MapPatching(model, inputs.prompt, inputs.prompt, {}); }),
+  EXPECT_THAT(
+    MessageOf<OptionError>([&] { MapPatching(this->Model, inputs.prompt, inputs.prompt, {}); }),
     HasSubstr("expected a prompt with other logits than Prompt, found the same"));
 }
 
-TEST(MapPatching, GivesExactlyThePromptsDifferenceIfNothingChanges)
+TEST_F(MapPatchingOfTiny, GivesExactlyThePromptsDifferenceIfNothingChanges)
 {
-  const TinyTransformer tiny;
-  const Transformer model = tiny.Make();
   for (const std::size_t length : { 6, 13, 15, 20, 24 })
   {
     const Inputs inputs = TinyPair(length);
     for (const ActivationKind kind : { ActivationKind::HeadOutput, ActivationKind::Residual,
            ActivationKind::AttentionOutput, ActivationKind::MlpOutput })
     {
-      const PatchingMap map =
-        MapPatching(model, inputs.prompt, inputs.prompt, OptionsOf(kind, Replacement::Source));
+      const PatchingMap map = MapPatching(
+        this->Model, inputs.prompt, inputs.prompt, OptionsOf(kind, Replacement::Source));
       for (const double difference : map.difference)
       {
         EXPECT_EQ(difference, map.prompt) << length;
@@ -266,23 +226,21 @@ TEST(MapPatching, GivesExactlyThePromptsDifferenceIfNothingChanges)
   }
 }
 
-TEST(MapPatching, GivesTheSameBytesOnAnyNumberOfThreadsAndParts)
+TEST_F(MapPatchingOfTiny, GivesTheSameBytesOnAnyNumberOfThreadsAndParts)
 {
-  const TinyTransformer tiny;
-  const Transformer model = tiny.Make();
   for (const std::size_t length : { 100, 15, 6 }) // one group of rows, or several
   {
     const Inputs inputs = TinyPair(length);
     PatchingOptions options = OptionsOf(ActivationKind::Residual, Replacement::Source);
-    const PatchingMap whole = MapPatching(model, inputs.prompt, inputs.source, options);
+    const PatchingMap whole = MapPatching(this->Model, inputs.prompt, inputs.source, options);
     options.threads = 4;
     EXPECT_EQ(
-      MapPatching(model, inputs.prompt, inputs.source, options).difference, whole.difference);
+      MapPatching(this->Model, inputs.prompt, inputs.source, options).difference, whole.difference);
     options.parts = 3;
     std::vector<double> sum(whole.difference.size());
     for (options.part = 0; options.part < options.parts; ++options.part)
     {
-      const PatchingMap part = MapPatching(model, inputs.prompt, inputs.source, options);
+      const PatchingMap part = MapPatching(this->Model, inputs.prompt, inputs.source, options);
       for (std::size_t i = 0; i < sum.size(); ++i)
       {
         sum[i] += part.difference[i];
@@ -292,36 +250,22 @@ TEST(MapPatching, GivesTheSameBytesOnAnyNumberOfThreadsAndParts)
   }
 }
 
-TEST(MapPatching, ReportsProgressAndStops)
+TEST_F(MapPatchingOfTiny, ReportsProgressAndStops)
 {
-  const TinyTransformer tiny;
-  const Transformer model = tiny.Make();
   const Inputs inputs = TinyPair(40);
   PatchingOptions options = OptionsOf(ActivationKind::Residual, Replacement::Source);
-  std::vector<double> reports;
-  options.progress = KeepReports(reports);
-  MapPatching(model, inputs.prompt, inputs.source, options);
-  EXPECT_TRUE(std::is_sorted(reports.begin(), reports.end()));
-  EXPECT_EQ(reports.back(), 1);
-  for (std::size_t stop = 1; stop <= reports.size(); ++stop)
-  {
-    std::vector<double> some;
-    options.progress = KeepReports(some, stop);
-    EXPECT_THROW(MapPatching(model, inputs.prompt, inputs.source, options), Canceled);
-    EXPECT_EQ(some.size(), stop);
-  }
+  ExpectReports(
+    options.progress, [&] { MapPatching(this->Model, inputs.prompt, inputs.source, options); });
 }
 
-TEST(MapPatching, SaysWhatDoesNotFit)
+TEST_F(MapPatchingOfTiny, SaysWhatDoesNotFit)
 {
-  const TinyTransformer tiny;
-  const Transformer model = tiny.Make();
   Inputs inputs = TinyPair(4);
   PatchingOptions options = OptionsOf(ActivationKind::HeadOutput, Replacement::Source);
   const auto message = [&]
   {
     return MessageOf<OptionError>(
-      [&] { MapPatching(model, inputs.prompt, inputs.source, options); });
+      [&] { MapPatching(this->Model, inputs.prompt, inputs.source, options); });
   };
   options.position = 4;
   EXPECT_THAT(message(), HasSubstr("Position: expected -1 or one of the prompt, 0 to 3, found 4"));

@@ -1,4 +1,4 @@
-#include "PositionEncoding.h"
+#include "Run/Internal/PositionEncoding.h"
 
 #include <cmath>
 
@@ -6,8 +6,7 @@
 #include <gtest/gtest.h>
 
 using namespace atlas;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using namespace testing;
 
 namespace
 {

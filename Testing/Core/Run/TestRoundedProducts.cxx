@@ -1,14 +1,12 @@
 #include "EveryTarget.h"
-#include "PackedSequences.h"
+#include "Run/Internal/PackedSequences.h"
+#include "Run/Internal/TransformerLinear.h"
 #include "SameRecording.h"
 #include "TinyTransformer.h"
-#include "TransformerLinear.h"
+#include "WholeRuns.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <random>
-#include <string>
 #include <vector>
 
 #include <Eigen/Core>
@@ -92,20 +90,14 @@ TEST_P(RoundedProducts, BytesDoNotDependOnThreadsOrOtherSequences)
   EXPECT_EQ(together.products, ProductPrecision::Bfloat16);
   for (const int threads : { 2, 3 })
   {
-    const Recording again = RecordTransformer(model, input, AllQuantities(threads));
-    ExpectEqual(again.logits, together.logits);
-    ExpectEqual(again.layers[1].heads[2].query, together.layers[1].heads[2].query);
+    ExpectEqual(RecordTransformer(model, input, AllQuantities(threads)), together);
   }
-  for (std::size_t s = 0; s < input.tokens.size(); ++s)
-  {
-    TransformerInput one;
-    one.tokens = { input.tokens[s] };
-    const Recording alone = RecordTransformer(model, one, AllQuantities(2));
-    const std::int64_t first = together.sequenceOffsets[s];
-    EXPECT_TRUE(std::equal(
-      alone.logits.Row(0), alone.logits.Row(alone.logits.rows), together.logits.Row(first)))
-      << s;
-  }
+  ExpectSameAlone(model, input, AllQuantities(), together);
+  model.SetProducts(ProductPrecision::Single);
+  const Recording exact = RecordTransformer(model, input, AllQuantities());
+  EXPECT_EQ(exact.products, ProductPrecision::Single);
+  ExpectEqual(exact, RecordTransformer(tiny.Make(), input, AllQuantities()));
+  EXPECT_NE(Rows(exact.logits, 0, 1), Rows(together.logits, 0, 1));
 }
 
 /// Outputs of heads are rounded as the product of all heads is, so that they add up to it.
@@ -136,31 +128,6 @@ TEST_P(RoundedProducts, OutputsOfHeadsAddUpToTheStream)
       EXPECT_NEAR(recording.residual[1].Row(row)[i], sum, 2e-5);
     }
   }
-}
-
-/// The rounding is there, and small: 2^-9 of each number.
-TEST_P(RoundedProducts, AreNearThoseOfFloats)
-{
-  const TinyTransformer tiny;
-  Transformer model = tiny.Make();
-  const TransformerInput input = TinyInput({ 20, 32 });
-  const Recording exact = RecordTransformer(model, input, AllQuantities(2));
-  EXPECT_EQ(exact.products, ProductPrecision::Single);
-  model.SetProducts(ProductPrecision::Bfloat16);
-  const Recording rounded = RecordTransformer(model, input, AllQuantities(2));
-  double largest = 0;
-  double difference = 0;
-  for (std::uint64_t i = 0; i < exact.logits.Count(); ++i)
-  {
-    const auto expected = static_cast<double>(exact.logits.values.get()[i]);
-    largest = std::max(largest, std::abs(expected));
-    difference = std::max(
-      difference, std::abs(static_cast<double>(rounded.logits.values.get()[i]) - expected));
-  }
-  EXPECT_GT(difference, 1e-5 * largest);
-  EXPECT_LT(difference, 0.03 * largest);
-  model.SetProducts(ProductPrecision::Single);
-  ExpectEqual(RecordTransformer(model, input, AllQuantities(2)).logits, exact.logits);
 }
 
 TEST_P(RoundedProducts, MemoryIsInTheEstimate)

@@ -1,14 +1,17 @@
-#include "Error.h"
-#include "RecordTransformer.h"
-#include "RecordedAttention.h"
-#include "RecordingFile.h"
-#include "Safetensors.h"
+#include "Base/Error.h"
+#include "Files/Safetensors.h"
+#include "ModelOracle.h"
+#include "PartParity.h"
+#include "Recording/RecordingFile.h"
+#include "Run/RecordTransformer.h"
 #include "TemporaryDirectory.h"
 #include "TestName.h"
+#include "TinyTransformer.h"
 #include "TorchBytes.h"
 #include "TransformerOracle.h"
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,32 +29,6 @@ namespace
 
 const std::filesystem::path Folder =
   std::filesystem::path(ATLAS_ORACLE_DIR) / "models" / "files" / "pt";
-
-constexpr double AttentionTolerance = 2e-5;
-constexpr double TorchStreamTolerance = 2e-4;
-
-/// The values of one sequence of an expected quantity [B, ...].
-std::vector<double> Values(
-  const SafetensorsFile& file, const std::string& quantity, std::int64_t sequence)
-{
-  const TensorView& view = file.GetTensors().at(quantity);
-  const std::vector<double> all = view.ToDouble();
-  const auto size = static_cast<std::int64_t>(all.size()) / view.shape[0];
-  return { all.begin() + sequence * size, all.begin() + (sequence + 1) * size };
-}
-
-TransformerInput InputOf(const SafetensorsFile& file)
-{
-  const TensorView& view = file.GetTensors().at("input_ids");
-  const std::vector<std::int64_t> ids = view.ToInteger();
-  TransformerInput input;
-  const auto length = static_cast<std::ptrdiff_t>(view.shape[1]);
-  for (auto begin = ids.begin(); begin != ids.end(); begin += length)
-  {
-    input.tokens.emplace_back(begin, begin + length);
-  }
-  return input;
-}
 
 struct TorchModel
 {
@@ -74,42 +51,15 @@ INSTANTIATE_TEST_SUITE_P(Oracle, TorchTransformer,
 TEST_P(TorchTransformer, ComputesWhatTheOriginalDoes)
 {
   const Transformer model = Transformer::Read(Folder / GetParam().name);
-  const SafetensorsFile expected(Folder / (GetParam().expected + ".forward.safetensors"s));
-  RecordOptions options;
-  options.residual = true;
-  options.logits = true;
-  const Recording recording = RecordTransformer(model, InputOf(expected), options);
+  const ModelOracle expected(Folder / (GetParam().expected + ".forward.safetensors"s));
+  const Recording recording = RecordTransformer(model, expected.Input(), AllQuantities());
   EXPECT_THAT(model.GetWeights().unused, IsEmpty());
-  for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
-  {
-    const std::int64_t first = recording.sequenceOffsets[s];
-    const std::int64_t length = recording.SequenceLength(s);
-    const auto expect = [&](const std::string& quantity, const SharedMatrix& matrix)
-    {
-      ExpectClose(
-        quantity, Rows(matrix, first, length), Values(expected, quantity, s), TorchStreamTolerance);
-    };
-    expect("logits", recording.logits);
-    for (std::size_t l = 0; l < recording.residual.size(); ++l)
-    {
-      expect("hidden." + std::to_string(l), recording.residual[l]);
-    }
-    for (std::size_t l = 0; l < recording.layers.size(); ++l)
-    {
-      const std::vector<double> all =
-        Values(expected, "layer." + std::to_string(l) + ".attention", s);
-      const auto size = static_cast<std::ptrdiff_t>(length * length);
-      auto begin = all.begin();
-      for (std::size_t h = 0; h < recording.layers[l].heads.size(); ++h, begin += size)
-      {
-        std::vector<float> weights(size);
-        EvaluateAttention(recording, s, static_cast<std::int64_t>(l), static_cast<std::int64_t>(h),
-          AttentionQuantity::Weights, 0, length, weights.data());
-        ExpectClose(
-          "attention", weights, std::vector<double>(begin, begin + size), AttentionTolerance);
-      }
-    }
-  }
+  const ExpectedPlaces places = PlacesOf(recording, expected.Places());
+  const PartParity parity = { recording, expected.Tensors(), "", places, places };
+  std::map<std::string, double> deviations = parity.Deviations();
+  EXPECT_EQ(deviations.count("attention") + deviations.count("hidden"), 2U);
+  deviations["logits"] = parity.Deviation("logits", recording.logits, places);
+  ExpectSmall(GetParam().name, deviations);
 }
 
 TEST(TorchRecording, CacheOfTransformerLensIsRead)

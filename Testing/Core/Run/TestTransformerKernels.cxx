@@ -1,4 +1,4 @@
-#include "TransformerKernels.h"
+#include "Run/Internal/TransformerKernels.h"
 
 #include "EveryTarget.h"
 

@@ -1,9 +1,9 @@
-#include "TransformerLinear.h"
+#include "Run/Internal/TransformerLinear.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
 #include "ErrorMessage.h"
-#include "Index.h"
-#include "PackedSequences.h"
+#include "Run/Internal/PackedSequences.h"
 
 #include <algorithm>
 #include <cmath>
@@ -351,8 +351,8 @@ TEST(PackedSequences, ARangeIsRunAlone)
   EXPECT_EQ(none.Rows(), 0);
   EXPECT_TRUE(none.groups.empty());
   EXPECT_EQ(none.LargestGroup(), 0);
-  EXPECT_EQ(MessageOf<OptionError>([] { PackedSequences({ 3, 5, 7 }, SequenceRange{ 1, 4 }); }),
-    "expected a range of the 3 sequences, found 1 to 4.");
+  EXPECT_THAT(MessageOf<OptionError>([] { PackedSequences({ 3, 5, 7 }, SequenceRange{ 1, 4 }); }),
+    testing::HasSubstr("a range of the 3 sequences, found 1 to 4"));
   EXPECT_THROW(PackedSequences({ 3 }, SequenceRange{ -1, 1 }), OptionError);
   EXPECT_THROW(PackedSequences({ 3 }, SequenceRange{ 1, 0 }), OptionError);
 }

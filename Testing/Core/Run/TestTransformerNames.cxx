@@ -25,8 +25,8 @@ using testing::IsEmpty;
 namespace
 {
 
-constexpr double Tolerance = 1e-4;
-constexpr double StreamTolerance = 5e-4;
+constexpr double HeadTolerance = 1e-4;
+constexpr double HiddenTolerance = 5e-4;
 constexpr std::int64_t HeadCount = 4;
 constexpr std::int64_t Dimension = 8; ///< of a head
 constexpr std::int64_t ModelDimension = 32;
@@ -85,14 +85,30 @@ protected:
   const Tensor& Get(const std::string& name) const { return this->Old.at(name); }
   Matrix Transposed(const std::string& name) const { return MatrixOf(this->Get(name)).transpose(); }
 
+  using Names = std::vector<std::pair<std::string, std::string>>;
+
+  /// Gives tensors other names behind other prefixes.
+  void Rename(const std::string& from, const std::string& to, const Names& names)
+  {
+    for (const auto& [old, name] : names)
+    {
+      this->New[to + name] = this->Get(from + old);
+    }
+  }
+
+  /// Likewise matrices, which are transposed.
+  void Transpose(const std::string& from, const std::string& to, const Names& names)
+  {
+    for (const auto& [old, name] : names)
+    {
+      this->New[to + name] = Store(this->Transposed(from + old));
+    }
+  }
+
   Transformer Make() const
   {
-    TensorViews views;
-    for (const auto& [name, tensor] : this->New)
-    {
-      views.emplace(name, tensor.View());
-    }
-    return { ParseTransformerConfig(this->Config, "config"), WeightFiles(views, "tensors") };
+    return { ParseTransformerConfig(this->Config, "config"),
+      WeightFiles(ViewsOf(this->New), "tensors") };
   }
 
   /// Runs the model of the new tensors, all of which it must use. The last residual is compared
@@ -111,19 +127,19 @@ protected:
       for (std::int64_t h = 0; h < HeadCount; ++h)
       {
         const RecordedHead& head = layer.heads[h];
-        ExpectRows(*this->Expected, recording, prefix + "query", h, head.query, Tolerance);
-        ExpectRows(*this->Expected, recording, prefix + "key", h, head.key, Tolerance);
-        ExpectRows(*this->Expected, recording, prefix + "value", h, head.value, Tolerance);
+        ExpectRows(*this->Expected, recording, prefix + "query", h, head.query, HeadTolerance);
+        ExpectRows(*this->Expected, recording, prefix + "key", h, head.key, HeadTolerance);
+        ExpectRows(*this->Expected, recording, prefix + "value", h, head.value, HeadTolerance);
       }
     }
     for (std::size_t l = 0; l < (lastResidual ? 3 : 2); ++l)
     {
       ExpectRows(*this->Expected, recording, "hidden." + std::to_string(l), 0,
-        recording.residual[l], StreamTolerance);
+        recording.residual[l], HiddenTolerance);
     }
     if (options.logits)
     {
-      ExpectRows(*this->Expected, recording, "logits", 0, recording.logits, StreamTolerance);
+      ExpectRows(*this->Expected, recording, "logits", 0, recording.logits, HiddenTolerance);
     }
   }
 
@@ -131,8 +147,8 @@ protected:
   void MakeLensGpt2(bool folded)
   {
     this->Load("gpt2");
-    this->New["embed.W_E"] = this->Get("transformer.wte.weight");
-    this->New["pos_embed.W_pos"] = this->Get("transformer.wpe.weight");
+    this->Rename(
+      "transformer.", "", { { "wte.weight", "embed.W_E" }, { "wpe.weight", "pos_embed.W_pos" } });
     for (const std::string l : { "0", "1" })
     {
       this->MakeLensGpt2Layer("transformer.h." + l + ".", "blocks." + l + ".", folded);
@@ -146,8 +162,7 @@ protected:
     }
     else
     {
-      this->New["ln_final.w"] = this->Get("transformer.ln_f.weight");
-      this->New["ln_final.b"] = this->Get("transformer.ln_f.bias");
+      this->Rename("transformer.ln_f.", "ln_final.", { { "weight", "w" }, { "bias", "b" } });
     }
     this->New["unembed.W_U"] = Store(unembedding);
     this->New["unembed.b_U"] = Store(bias, { bias.rows() });
@@ -166,11 +181,9 @@ protected:
     }
     else
     {
-      for (const std::string n : { "1", "2" })
-      {
-        this->New[to + "ln" + n + ".w"] = this->Get(from + "ln_" + n + ".weight");
-        this->New[to + "ln" + n + ".b"] = this->Get(from + "ln_" + n + ".bias");
-      }
+      this->Rename(from, to,
+        { { "ln_1.weight", "ln1.w" }, { "ln_1.bias", "ln1.b" }, { "ln_2.weight", "ln2.w" },
+          { "ln_2.bias", "ln2.b" } });
     }
     std::int64_t first = 0;
     for (const std::string kind : { "Q", "K", "V" })
@@ -183,11 +196,11 @@ protected:
     }
     this->New[to + "attn.W_O"] = Store(
       MatrixOf(this->Get(from + "attn.c_proj.weight")), { HeadCount, Dimension, ModelDimension });
-    this->New[to + "attn.b_O"] = this->Get(from + "attn.c_proj.bias");
     this->New[to + "mlp.W_in"] = Store(up);
     this->New[to + "mlp.b_in"] = Store(upBias, { upBias.rows() });
-    this->New[to + "mlp.W_out"] = this->Get(from + "mlp.c_proj.weight");
-    this->New[to + "mlp.b_out"] = this->Get(from + "mlp.c_proj.bias");
+    this->Rename(from, to,
+      { { "attn.c_proj.bias", "attn.b_O" }, { "mlp.c_proj.weight", "mlp.W_out" },
+        { "mlp.c_proj.bias", "mlp.b_out" } });
     // Buffers.
     this->New[to + "attn.mask"] = { DType::BOOL, { 1 }, { std::byte{ 1 } } };
     this->New[to + "attn.IGNORE"] = Tensor::FromDouble(DType::F32, {}, { 0 });
@@ -225,15 +238,15 @@ TEST_F(TransformerNames, Gpt2OfTransformerLensWithFoldedNorms)
 TEST_F(TransformerNames, LlamaOfTransformerLensWithGroupedKeys)
 {
   this->Load("llama");
-  this->New["embed.W_E"] = this->Get("model.embed_tokens.weight");
-  this->New["ln_final.w"] = this->Get("model.norm.weight");
-  this->New["unembed.W_U"] = Store(this->Transposed("lm_head.weight"));
+  this->Rename(
+    "model.", "", { { "embed_tokens.weight", "embed.W_E" }, { "norm.weight", "ln_final.w" } });
+  this->Transpose("", "", { { "lm_head.weight", "unembed.W_U" } });
   for (const std::string l : { "0", "1" })
   {
     const std::string from = "model.layers." + l + ".";
     const std::string to = "blocks." + l + ".";
-    this->New[to + "ln1.w"] = this->Get(from + "input_layernorm.weight");
-    this->New[to + "ln2.w"] = this->Get(from + "post_attention_layernorm.weight");
+    this->Rename(from, to,
+      { { "input_layernorm.weight", "ln1.w" }, { "post_attention_layernorm.weight", "ln2.w" } });
     this->New[to + "attn.W_Q"] =
       SplitHeads(this->Transposed(from + "self_attn.q_proj.weight"), HeadCount);
     this->New[to + "attn._W_K"] =
@@ -242,9 +255,9 @@ TEST_F(TransformerNames, LlamaOfTransformerLensWithGroupedKeys)
       SplitHeads(this->Transposed(from + "self_attn.v_proj.weight"), HeadCount / 2);
     this->New[to + "attn.W_O"] = Store(
       this->Transposed(from + "self_attn.o_proj.weight"), { HeadCount, Dimension, ModelDimension });
-    this->New[to + "mlp.W_gate"] = Store(this->Transposed(from + "mlp.gate_proj.weight"));
-    this->New[to + "mlp.W_in"] = Store(this->Transposed(from + "mlp.up_proj.weight"));
-    this->New[to + "mlp.W_out"] = Store(this->Transposed(from + "mlp.down_proj.weight"));
+    this->Transpose(from + "mlp.", to + "mlp.",
+      { { "gate_proj.weight", "W_gate" }, { "up_proj.weight", "W_in" },
+        { "down_proj.weight", "W_out" } });
   }
   this->ExpectSame();
 }
@@ -277,12 +290,11 @@ TEST_F(TransformerNames, BertWithPrefixAndItsFirstNamesOfNorms)
 TEST_F(TransformerNames, BertOfTransformerLens)
 {
   this->Load("bert");
-  this->New["embed.embed.W_E"] = this->Get("embeddings.word_embeddings.weight");
-  this->New["embed.pos_embed.W_pos"] = this->Get("embeddings.position_embeddings.weight");
-  this->New["embed.token_type_embed.W_token_type"] =
-    this->Get("embeddings.token_type_embeddings.weight");
-  this->New["embed.ln.w"] = this->Get("embeddings.LayerNorm.weight");
-  this->New["embed.ln.b"] = this->Get("embeddings.LayerNorm.bias");
+  this->Rename("embeddings.", "embed.",
+    { { "word_embeddings.weight", "embed.W_E" },
+      { "position_embeddings.weight", "pos_embed.W_pos" },
+      { "token_type_embeddings.weight", "token_type_embed.W_token_type" },
+      { "LayerNorm.weight", "ln.w" }, { "LayerNorm.bias", "ln.b" } });
   for (const std::string l : { "0", "1" })
   {
     const std::string from = "encoder.layer." + l + ".";
@@ -298,15 +310,14 @@ TEST_F(TransformerNames, BertOfTransformerLens)
     const std::string output = from + "attention.output.";
     this->New[to + "attn.W_O"] =
       Store(this->Transposed(output + "dense.weight"), { HeadCount, Dimension, ModelDimension });
-    this->New[to + "attn.b_O"] = this->Get(output + "dense.bias");
-    this->New[to + "ln1.w"] = this->Get(output + "LayerNorm.weight");
-    this->New[to + "ln1.b"] = this->Get(output + "LayerNorm.bias");
-    this->New[to + "mlp.W_in"] = Store(this->Transposed(from + "intermediate.dense.weight"));
-    this->New[to + "mlp.b_in"] = this->Get(from + "intermediate.dense.bias");
-    this->New[to + "mlp.W_out"] = Store(this->Transposed(from + "output.dense.weight"));
-    this->New[to + "mlp.b_out"] = this->Get(from + "output.dense.bias");
-    this->New[to + "ln2.w"] = this->Get(from + "output.LayerNorm.weight");
-    this->New[to + "ln2.b"] = this->Get(from + "output.LayerNorm.bias");
+    this->Rename(output, to,
+      { { "dense.bias", "attn.b_O" }, { "LayerNorm.weight", "ln1.w" },
+        { "LayerNorm.bias", "ln1.b" } });
+    this->Transpose(from, to,
+      { { "intermediate.dense.weight", "mlp.W_in" }, { "output.dense.weight", "mlp.W_out" } });
+    this->Rename(from, to,
+      { { "intermediate.dense.bias", "mlp.b_in" }, { "output.dense.bias", "mlp.b_out" },
+        { "output.LayerNorm.weight", "ln2.w" }, { "output.LayerNorm.bias", "ln2.b" } });
   }
   this->ExpectSame();
 }
@@ -351,7 +362,7 @@ TEST_F(TransformerNames, BertPredictsMaskedWords)
   options.logits = true;
   const Recording recording = RecordTransformer(model, this->Expected->Input(), options);
   ExpectClose("logits", Rows(recording.logits, 0, recording.SequenceLength(0)),
-    { logits.data(), logits.data() + logits.size() }, StreamTolerance);
+    { logits.data(), logits.data() + logits.size() }, HiddenTolerance);
 }
 
 TEST_F(TransformerNames, ThePrefixMayBeThereOrNot)
@@ -448,12 +459,7 @@ TEST(BridgeNames, AreReadAsThoseOfHuggingFace)
     const Transformer model = Transformer::Read(folder);
     const Tensors tensors = BridgeTensors(model);
     EXPECT_EQ(tensors.count("blocks.0.attn.o.weight"), 1U) << name;
-    TensorViews views;
-    for (const auto& [tensor, values] : tensors)
-    {
-      views.emplace(tensor, values.View());
-    }
-    const Transformer bridge(model.GetConfig(), WeightFiles(views, "bridge"));
+    const Transformer bridge(model.GetConfig(), WeightFiles(ViewsOf(tensors), "bridge"));
     TransformerInput input;
     input.tokens = { { 3, 1, 4, 1, 5, 9, 2, 6 } };
     RecordOptions options;

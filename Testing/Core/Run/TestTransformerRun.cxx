@@ -1,9 +1,9 @@
-#include "TransformerRun.h"
+#include "Run/Internal/TransformerRun.h"
 
 #include "Allocations.h"
 #include "ModelsOracle.h"
+#include "Run/Internal/TransformerLinear.h"
 #include "TinyTransformer.h"
-#include "TransformerLinear.h"
 #include "TransformerOracle.h"
 
 #include <algorithm>

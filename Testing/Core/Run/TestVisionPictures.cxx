@@ -1,15 +1,16 @@
-#include "RecordPictures.h"
+#include "Preprocessing/RecordPictures.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
-#include "ImageProcessor.h"
 #include "PictureBytes.h"
-#include "PictureTokens.h"
+#include "Preprocessing/PictureTokens.h"
+#include "Preprocessing/PreprocessPicture.h"
+#include "Preprocessing/TransformerInput.h"
+#include "Preprocessing/VisionProcessor.h"
 #include "TemporaryDirectory.h"
 #include "TestName.h"
-#include "TransformerInput.h"
 #include "VisionModels.h"
-#include "VisionProcessor.h"
+#include "Weights/ImageProcessor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -156,9 +157,9 @@ struct SeenInput
     this->input.tiles = std::move(pixels.tiles);
     this->input.extents = std::move(pixels.extents);
     std::vector<std::int64_t> text = { 5 };
-    const bool isFilm = !this->input.extents.empty() && this->input.extents[0].isFilm;
-    text.insert(
-      text.end(), this->CountTokens(), isFilm ? model.vision->filmToken : model.vision->imageToken);
+    const bool isVideo = !this->input.extents.empty() && this->input.extents[0].isVideo;
+    text.insert(text.end(), this->CountTokens(),
+      isVideo ? model.vision->videoToken : model.vision->imageToken);
     text.push_back(6);
     this->input.tokens = { text };
     this->tokens = ImageTokens(this->config, this->input);
@@ -326,9 +327,9 @@ protected:
 
   static VisionProcessor Settings(Cases& cases)
   {
-    if (IsTiledFilm())
+    if (IsTiledVideo())
     {
-      return ParseFilmProcessor("{}", "test", Model());
+      return ParseVideoProcessor("{}", "test", Model());
     }
     VisionProcessor processor = DefaultVisionProcessor(Model());
     processor.maximumTiles = cases.Integer(1, 9);
@@ -381,10 +382,10 @@ protected:
     return placement;
   }
 
-  static bool IsFilm() { return GetParam().find("-film") != std::string::npos; }
-  static bool IsTiledFilm() { return IsFilm() && GetParam() != "qwen2_vl-film"; }
+  static bool IsVideo() { return GetParam().find("-film") != std::string::npos; }
+  static bool IsTiledVideo() { return IsVideo() && GetParam() != "qwen2_vl-film"; }
 
-  /// Pictures, or a film, with these regions.
+  /// Pictures, or a video, with these regions.
   static SeenInput See(const VisionProcessor& processor, std::int64_t width, std::int64_t height,
     const std::vector<Region>& regions)
   {
@@ -395,9 +396,9 @@ protected:
       frames.push_back(PictureOf(width, height, region));
     }
     VisionPixels pixels;
-    if (IsFilm())
+    if (IsVideo())
     {
-      AddFilm(frames, 0.5, processor, pixels);
+      AddVideo(frames, 0.5, processor, pixels);
     }
     else
     {
@@ -422,7 +423,7 @@ protected:
       for (std::int64_t entry = 0; entry < sizes.recording.pictures.count; ++entry)
       {
         const PictureContent& content = sizes.recording.pictures.contents[entry];
-        const std::int32_t frame = IsTiledFilm() ? content.picture : content.frame;
+        const std::int32_t frame = IsTiledVideo() ? content.picture : content.frame;
         isClear = isClear && FindTokens(regions[frame], picture,
                                PlacementOf(picture, sizes.processor, content), entry, content,
                                sizes.token, expected);
@@ -448,7 +449,7 @@ TEST_P(VisionPictures, MarkTheRightRegion)
     const VisionProcessor processor = Settings(cases);
     const std::int64_t width = cases.Integer(20, 240);
     const std::int64_t height = cases.Integer(20, 240);
-    std::vector<Region> regions(IsFilm() ? 3 : 1);
+    std::vector<Region> regions(IsVideo() ? 3 : 1);
     const SeenInput sizes = See(processor, width, height, regions);
     const std::set<Place> expected = FindRegions(cases, sizes, width, height, regions);
     if (expected.empty())
@@ -477,7 +478,36 @@ INSTANTIATE_TEST_SUITE_P(Preprocessing, VisionPictures,
 class FoundPictures : public TestWithParam<std::string>
 {
 protected:
+  bool IsVideo = GetParam() == "film";
+  TransformerConfig Model = SeeingModel(SizesOf(IsVideo ? "qwen2_vl" : GetParam()));
+  VisionProcessor Processor = DefaultVisionProcessor(Model);
   TemporaryDirectory Folder;
+
+  /// What is recorded of pictures, of which a video has two, each in its file.
+  RecordedPictures Record(const std::vector<Picture>& pictures, bool keepsPixels) const
+  {
+    VisionPixels pixels;
+    std::vector<std::string> files;
+    for (std::size_t i = 0; i < pictures.size(); ++i)
+    {
+      files.push_back(this->Write("picture-" + std::to_string(i) + ".png", pictures[i]));
+      if (!this->IsVideo)
+      {
+        AddPicture(pictures[i], this->Processor, pixels);
+      }
+      else if (i % 2 != 0)
+      {
+        AddVideo({ pictures[i - 1], pictures[i] }, 1, this->Processor, pixels);
+      }
+    }
+    const SeenInput seen(this->Model, this->Processor, std::move(pixels));
+    return RecordPictures(seen.input, this->Model, this->Processor, files, keepsPixels);
+  }
+
+  static std::string Refusal(const RecordedPictures& pictures)
+  {
+    return MessageOf<OptionError>([&] { FindPicture(pictures, 0); });
+  }
 
   std::string Write(const std::string& name, const Picture& picture) const
   {
@@ -499,33 +529,15 @@ protected:
 
 TEST_P(FoundPictures, AreThoseOfTheirFiles)
 {
-  const bool isFilm = GetParam() == "film";
-  const TransformerConfig model = SeeingModel(SizesOf(isFilm ? "qwen2_vl" : GetParam()));
-  VisionProcessor processor = DefaultVisionProcessor(model);
-  processor.padsToSquare = GetParam() == "llava-padded";
-  std::vector<std::string> files;
+  this->Processor.padsToSquare = GetParam() == "llava-padded";
   std::vector<Picture> pictures;
   for (int i = 0; i < 4; ++i)
   {
     pictures.push_back(PictureOf(47, 31, { 5.0 + 3 * i, 3, 30, 20.0 + 2 * i }));
-    files.push_back(this->Write("picture-" + std::to_string(i) + ".png", pictures.back()));
   }
-  VisionPixels pixels;
-  for (int i = 0; i < 4; i += isFilm ? 2 : 1)
-  {
-    if (isFilm)
-    {
-      AddFilm({ pictures[i], pictures[i + 1] }, 1, processor, pixels);
-    }
-    else
-    {
-      AddPicture(pictures[i], processor, pixels);
-    }
-  }
-  const SeenInput seen(model, processor, std::move(pixels));
-  const RecordedPictures kept = RecordPictures(seen.input, model, processor, files, true);
-  const RecordedPictures named = RecordPictures(seen.input, model, processor, files, false);
-  EXPECT_EQ(kept.pixels == nullptr, false);
+  const RecordedPictures kept = this->Record(pictures, true);
+  const RecordedPictures named = this->Record(pictures, false);
+  EXPECT_NE(kept.pixels, nullptr);
   EXPECT_EQ(named.pixels, nullptr);
   ASSERT_EQ(static_cast<std::int64_t>(named.sources.size()), named.count);
   for (std::int64_t i = 0; i < named.count; ++i)
@@ -535,43 +547,29 @@ TEST_P(FoundPictures, AreThoseOfTheirFiles)
     const auto found = FindPicture(named, i);
     EXPECT_TRUE(std::equal(found.get(), found.get() + bytes, expected.get())) << i;
   }
-  EXPECT_EQ(named.sources.front().file, files.front());
-  EXPECT_EQ(named.sources.back().file, files[isFilm ? 2 : 3]);
-  this->Write("picture-0.png", PictureOf(47, 31, { 1, 1, 9, 9 }));
-  EXPECT_THAT(MessageOf<OptionError>([&] { FindPicture(named, 0); }),
-    AllOf(HasSubstr("picture-0.png: the picture has changed: expected pixels of hash " +
-                    named.sources[0].hash + ", found "),
-      EndsWith(".")));
-  this->Write("picture-0.png", PictureOf(20, 61, { 1, 1, 9, 9 }));
-  EXPECT_THAT(MessageOf<OptionError>([&] { FindPicture(named, 0); }),
-    HasSubstr("the picture has changed: expected pixels of hash"));
-  std::filesystem::remove(files[0]);
-  EXPECT_THAT(MessageOf<OptionError>([&] { FindPicture(named, 0); }),
-    HasSubstr("picture-0.png: there is no such file."));
+  EXPECT_EQ(named.sources.front().file, this->Folder / "picture-0.png");
+  EXPECT_EQ(
+    named.sources.back().file, this->Folder / (this->IsVideo ? "picture-2.png" : "picture-3.png"));
+  for (const Picture& other : { PictureOf(47, 31, { 1, 1, 9, 9 }), PictureOf(20, 61, {}) })
+  {
+    this->Write("picture-0.png", other);
+    EXPECT_THAT(
+      Refusal(named), HasSubstr("picture-0.png: the picture has changed: expected pixels of hash " +
+                                named.sources[0].hash + ", found "));
+  }
+  std::filesystem::remove(this->Folder / "picture-0.png");
+  EXPECT_THAT(Refusal(named), HasSubstr("picture-0.png: there is no such file"));
   EXPECT_NO_THROW(FindPicture(kept, 0));
 }
 
 /// A recording may say anything.
 TEST_P(FoundPictures, AreRefusedIfTheRecordingDoesNotFit)
 {
-  const bool isFilm = GetParam() == "film";
-  const TransformerConfig model = SeeingModel(SizesOf(isFilm ? "qwen2_vl" : GetParam()));
-  const VisionProcessor processor = DefaultVisionProcessor(model);
   const Picture picture = PictureOf(47, 31, { 5, 3, 30, 20 });
-  const std::string file = this->Write("picture.png", picture);
-  VisionPixels pixels;
-  if (isFilm)
-  {
-    AddFilm({ picture, picture }, 1, processor, pixels);
-  }
-  else
-  {
-    AddPicture(picture, processor, pixels);
-  }
-  const SeenInput seen(model, processor, std::move(pixels));
-  const std::vector<std::string> files(isFilm ? 2 : 1, file);
-  const RecordedPictures pictures = RecordPictures(seen.input, model, processor, files, false);
+  const RecordedPictures pictures =
+    this->Record(std::vector<Picture>(this->IsVideo ? 2 : 1, picture), false);
   EXPECT_NO_THROW(FindPicture(pictures, 0));
+  RecordedPictures other = pictures;
   for (const char* processing : { "", "[]", "{}", R"({"model_size": [0, 1]})",
          R"({"model_size": [2147483647, 2147483647], "image_processor_type": "ViTImageProcessor"})",
          R"({"patch_size": 2147483647, "merge_size": 9, "temporal_patch_size": 1, "resample": 0})",
@@ -579,19 +577,17 @@ TEST_P(FoundPictures, AreRefusedIfTheRecordingDoesNotFit)
          R"({"model_size": [3, 3], "image_processor_type": "Idefics3ImageProcessor"})",
          R"({"model_size": [3, 3], "image_processor_type": "GotOcr2ImageProcessor"})" })
   {
-    RecordedPictures other = pictures;
     other.processing = processing;
-    EXPECT_THAT(MessageOf<OptionError>([&] { FindPicture(other, 0); }),
-      StartsWith("picture of image 0, which was recorded without its pixels: "))
+    EXPECT_THAT(
+      Refusal(other), StartsWith("picture of image 0, which was recorded without its pixels: "))
       << processing;
   }
+  other = pictures;
+  other.contents[0].width = 3;
   for (const std::int32_t side : { 1, 7, 4097, 16384 })
   {
-    RecordedPictures other = pictures;
     other.contents[0].height = side;
-    other.contents[0].width = 3;
-    EXPECT_THAT(MessageOf<OptionError>([&] { FindPicture(other, 0); }),
-      HasSubstr("the picture has changed: expected pixels of hash"))
+    EXPECT_THAT(Refusal(other), HasSubstr("the picture has changed: expected pixels of hash"))
       << side;
   }
 }

@@ -1,8 +1,8 @@
-#include "BpeTraining.h"
+#include "Text/BpeTraining.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
-#include "TokenizerFile.h"
+#include "Text/TokenizerFile.h"
 
 #include <algorithm>
 #include <map>

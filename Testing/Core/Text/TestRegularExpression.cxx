@@ -1,6 +1,6 @@
-#include "RegularExpression.h"
+#include "Text/Internal/RegularExpression.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 
 #include <gmock/gmock.h>

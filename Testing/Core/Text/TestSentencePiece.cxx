@@ -1,15 +1,14 @@
-#include "TokenTables.h"
+#include "Text/TokenTables.h"
 
-#include "ByteLevelSplits.h"
-#include "CharacterMap.h"
-#include "Error.h"
-#include "ErrorMessage.h"
-#include "PieceText.h"
-#include "PieceTrie.h"
+#include "Base/Error.h"
+#include "Refusals.h"
 #include "SentencePieceBytes.h"
-#include "SentencePieceFile.h"
-#include "TemporaryDirectory.h"
-#include "TokenizerFile.h"
+#include "Text/Internal/ByteLevelSplits.h"
+#include "Text/Internal/CharacterMap.h"
+#include "Text/Internal/PieceText.h"
+#include "Text/Internal/PieceTrie.h"
+#include "Text/SentencePieceFile.h"
+#include "TokenizerOracle.h"
 
 #include <limits>
 #include <random>
@@ -22,7 +21,6 @@ using namespace atlas;
 using namespace atlas::test;
 using nlohmann::json;
 using namespace testing;
-using Ids = std::vector<std::int64_t>;
 
 namespace
 {
@@ -30,11 +28,6 @@ namespace
 const std::filesystem::path Folder = std::filesystem::path(ATLAS_ORACLE_DIR) / "models/tokenizers";
 
 // ModelTokenizer: what the original libraries made of 60 texts each.
-
-json Cases(const std::string& name)
-{
-  return json::parse(ReadBytes(Folder / name / "cases.json")).at("cases");
-}
 
 /// A token as it is written in the vocabulary, in readable form.
 std::string Readable(std::string piece)
@@ -68,9 +61,7 @@ void ExpectPieces(const Tokenizer& tokenizer, const Encoding& encoding, const js
 
 void ExpectCases(const Tokenizer& tokenizer, const std::string& name, bool isJson)
 {
-  const json cases = Cases(name);
-  EXPECT_EQ(cases.size(), 60U);
-  for (const json& item : cases)
+  for (const json& item : CasesOf(name))
   {
     const auto text = item.at("text").get<std::string>();
     SCOPED_TRACE(name + ": " + text);
@@ -93,12 +84,12 @@ void ExpectCases(const Tokenizer& tokenizer, const std::string& name, bool isJso
 /// The tokenizer of a folder that has these files of the named one.
 Tokenizer ReadWith(const std::string& name, const std::vector<std::string>& files)
 {
-  const TemporaryDirectory folder;
+  const TokenizerFolder folder;
   for (const std::string& file : files)
   {
     std::filesystem::copy(Folder / name / file, folder / file);
   }
-  return ReadTokenizer(folder.Path());
+  return folder.Read();
 }
 
 using ModelTokenizer = testing::TestWithParam<const char*>;
@@ -133,53 +124,7 @@ TEST(ModelTokenizer, OfVocabularyAndMergesEqualsTheOriginal)
     "bytelevel-qwen2", false);
 }
 
-TEST(ModelTokenizer, OfByteLevelTablesEqualsTheOriginal)
-{
-  for (const auto& [name, split] :
-    { std::pair("bytelevel-qwen2", "qwen2"), std::pair("bytelevel-llama3", "llama-bpe") })
-  {
-    const json file = json::parse(ReadBytes(Folder / name / "tokenizer.json"));
-    BytePairTable table;
-    table.split = split;
-    const json& vocabulary = file.at("model").at("vocab");
-    table.tokens.resize(vocabulary.size() + file.at("added_tokens").size());
-    table.types.assign(table.tokens.size(), 1);
-    for (const auto& [token, id] : vocabulary.items())
-    {
-      table.tokens.at(id.get<std::size_t>()) = token;
-    }
-    for (const json& added : file.at("added_tokens"))
-    {
-      table.tokens.at(added.at("id").get<std::size_t>()) = added.at("content");
-      table.types.at(added.at("id").get<std::size_t>()) = 3;
-    }
-    for (const json& merge : file.at("model").at("merges"))
-    {
-      table.merges.push_back(merge.is_string()
-                               ? merge.get<std::string>()
-                               : merge[0].get<std::string>() + " " + merge[1].get<std::string>());
-    }
-    if (table.split == "llama-bpe")
-    {
-      table.textBegin = { 962 };
-    }
-    ExpectCases(MakeBytePairTokenizer(table, "table"), name, false);
-  }
-}
-
-TEST(ModelTokenizer, OfSentencePieceTablesEqualsTheOriginal)
-{
-  SentencePieceTable table =
-    ParseSentencePieceModel(ReadBytes(Folder / "gguf-spm" / "tokenizer.model"), "model");
-  EXPECT_EQ(table.kind, SentencePieceKind::BytePairs);
-  EXPECT_FALSE(table.removeExtraSpaces);
-  table.textBegin = { 1 };
-  const Tokenizer tokenizer = MakeSentencePieceTokenizer(table, "table");
-  EXPECT_EQ(tokenizer.Kind(), "SentencePiece BPE");
-  ExpectCases(tokenizer, "gguf-spm", false);
-}
-
-TEST(ModelTokenizer, MegabytesInOneLineTakeTheTimeOfTheirLength)
+TEST(ModelTokenizer, MegabytesMayBeInOneLine)
 {
   for (const char* name : { "bytelevel-llama3", "spm-llama", "spm-xlmr" })
   {
@@ -247,6 +192,7 @@ TEST(ModelTokenizer, OfBytesGivesTheTextBack)
 TEST(ModelTokenizer, LabelsAreTheTextOfTokens)
 {
   const Tokenizer llama = ReadTokenizer(Folder / "spm-llama");
+  EXPECT_EQ(llama.Kind(), "SentencePiece BPE");
   EXPECT_THAT(llama.Encode(" \u65e5\n", true).tokens,
     ElementsAre("<s>", " ", " ", testing::_, testing::_, testing::_, "\n"));
   EXPECT_EQ(llama.Label(*llama.IdOf("<0xE6>")), "\ufffd");
@@ -278,23 +224,20 @@ TEST(ModelTokenizer, AddedTokensOfModelsAreMatched)
 
 TEST(ModelTokenizer, ModelFilesTellTheirKindByTheirName)
 {
-  const TemporaryDirectory folder;
+  const TokenizerFolder folder;
   std::filesystem::copy(Folder / "spm-t5" / "tokenizer.model", folder / "spiece.model");
-  EXPECT_EQ(ReadTokenizer(folder.Path()).VocabularySize(), 800);
+  EXPECT_EQ(folder.Read().VocabularySize(), 800);
   std::filesystem::remove(folder / "spiece.model");
   std::filesystem::copy(
     Folder / "spm-xlmr" / "tokenizer.model", folder / "sentencepiece.bpe.model");
-  ExpectCases(ReadTokenizer(folder.Path()), "spm-xlmr", false);
-  WriteBytes(folder / "tokenizer_config.json", R"({"tokenizer_class":"CamembertTokenizer"})");
-  EXPECT_THAT(MessageOf<FormatError>([&] { ReadTokenizer(folder.Path()); }),
-    HasSubstr("tokenizer_class: expected LlamaTokenizer, GemmaTokenizer, T5Tokenizer, "
-              "AlbertTokenizer or XLMRobertaTokenizer, or a file tokenizer.json that says"));
+  ExpectCases(folder.Read(), "spm-xlmr", false);
+  folder.Write({ { "tokenizer_config.json", R"({"tokenizer_class":"CamembertTokenizer"})" } });
+  EXPECT_THAT(folder.Refusal(), HasSubstr("or a file tokenizer.json that says"));
   std::filesystem::remove(folder / "tokenizer_config.json");
   for (const char* type : { "mbart", "pegasus" }) // which have ids of their own for these pieces
   {
-    WriteBytes(folder / "config.json", R"({"model_type": ")" + std::string(type) + R"("})");
-    EXPECT_THAT(MessageOf<FormatError>([&] { ReadTokenizer(folder.Path()); }),
-      HasSubstr("or a file tokenizer.json that says"));
+    folder.Write({ { "config.json", R"({"model_type": ")" + std::string(type) + R"("})" } });
+    EXPECT_THAT(folder.Refusal(), HasSubstr("or a file tokenizer.json that says"));
   }
 }
 
@@ -369,35 +312,29 @@ TEST(SentencePiece, UnknownCharactersAreOneTokenOrBytes)
               "unknown characters"));
 }
 
-std::string Refusal(const std::string& bytes)
-{
-  return MessageOf<FormatError>([&] { Make(bytes); });
-}
-
 TEST(SentencePiece, HostileModelsAreRefused)
 {
   const std::string good = SentencePieceFile({ Unknown, { "a", -1 } });
-  EXPECT_EQ(Refusal(""), "m: expected a SentencePiece model, found no pieces.");
-  EXPECT_EQ(Refusal("version https://git-lfs.github.com/spec/v1\noid sha256:dadf\nsize 493443\n"),
-    "m: expected a SentencePiece model, found the pointer of Git LFS to a file that was not "
-    "downloaded.");
-  EXPECT_THAT(Refusal("\x0a\x7f"), StartsWith("m: byte 2: expected 127 more bytes, found 0."));
-  EXPECT_THAT(Refusal(std::string(12, '\xff')), HasSubstr("a number of at most 10 bytes"));
-  EXPECT_THAT(Refusal("\x0b"), HasSubstr("expected a field of type 0, 1, 2 or 5, found type 3"));
-  EXPECT_THAT(Refusal(NumberField(1, 5)), HasSubstr("field 1 of type 2, found type 0"));
-  EXPECT_THAT(
-    Refusal("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), HasSubstr("more bytes, found 0"));
-  EXPECT_THAT(Refusal(good + BytesField(2, NumberField(3, 3))),
-    HasSubstr("expected a model of kind 1 (Unigram) or 2 (byte pairs), found 3 (words)"));
-  EXPECT_THAT(Refusal(good + BytesField(2, NumberField(24, 1))), HasSubstr("spaces behind words"));
-  EXPECT_THAT(Refusal(good + BytesField(3, BytesField(2, "\x7f"))), HasSubstr("the character map"));
-  EXPECT_THAT(Refusal(SentencePieceFile({ { "a" }, { "a" } })), HasSubstr("found 'a' twice"));
-  EXPECT_THAT(Refusal(SentencePieceFile({ { "" } })), HasSubstr("tokens of 1 to 1024 bytes"));
-  EXPECT_THAT(Refusal(SentencePieceFile({ { std::string(1025, 'a') } })), HasSubstr("of 1025"));
-  EXPECT_THAT(Refusal(SentencePieceFile({ { "\xff" } })), HasSubstr("expected UTF-8"));
-  EXPECT_THAT(Refusal(SentencePieceFile({ { "a", 0, 7 } })), HasSubstr("a type from 1 to 6"));
-  EXPECT_THAT(Refusal(SentencePieceFile({ { "a", std::numeric_limits<float>::quiet_NaN() } })),
-    HasSubstr("token 0: expected a finite score"));
+  const std::vector<Refused> bad = { { "", "found no pieces" },
+    { "version https://git-lfs.github.com/spec/v1\noid sha256:dadf\nsize 493443\n",
+      "found the pointer of Git LFS" },
+    { "\x0a\x7f", "byte 2: expected 127 more bytes, found 0" },
+    { std::string(12, '\xff'), "a number of at most 10 bytes" },
+    { "\x0b", "type 0, 1, 2 or 5, found type 3" },
+    { NumberField(1, 5), "field 1 of type 2, found type 0" },
+    { "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "more bytes, found 0" },
+    { good + BytesField(2, NumberField(3, 3)),
+      "kind 1 (Unigram) or 2 (byte pairs), found 3 (words)" },
+    { good + BytesField(2, NumberField(24, 1)), "spaces behind words" },
+    { good + BytesField(3, BytesField(2, "\x7f")), "the character map" },
+    { SentencePieceFile({ { "a" }, { "a" } }), "found 'a' twice" },
+    { SentencePieceFile({ { "" } }), "tokens of 1 to 1024 bytes" },
+    { SentencePieceFile({ { std::string(1025, 'a') } }), "of 1025" },
+    { SentencePieceFile({ { "\xff" } }), "expected UTF-8" },
+    { SentencePieceFile({ { "a", 0, 7 } }), "a type from 1 to 6" },
+    { SentencePieceFile({ { "a", std::numeric_limits<float>::quiet_NaN() } }),
+      "token 0: expected a finite score" } };
+  ExpectRefusals<FormatError>(bad, [](const std::string& bytes) { Make(bytes); }, "m: ");
 }
 
 TEST(SentencePiece, LongPiecesTakeBoundedTime)
@@ -450,13 +387,7 @@ TEST(SentencePiece, EverySplitIsUnderstood)
   {
     BytePairTable table;
     table.split = name;
-    for (unsigned byte = 0; byte < 256; ++byte)
-    {
-      std::string token;
-      Append(token, ByteLevelCharacters()[byte]);
-      table.tokens.push_back(token);
-    }
-    table.tokens.emplace_back("a</w>");
+    table.tokens = ByteTokens({ "a</w>" });
     const Tokenizer tokenizer = MakeBytePairTokenizer(table, "t");
     EXPECT_EQ(
       tokenizer.Decode(tokenizer.Encode("xyza", false).ids), name == "clip" ? "xyza " : "xyza");
@@ -489,18 +420,14 @@ std::string SmallMap()
   units[512] = 1U << 31U | 0U;                           // -> "x"
   units[512 ^ 'b'] = unit('b', (512 ^ 'b') ^ 768, true);
   units[768] = 1U << 31U | 2U; // -> ""
+  units.insert(units.begin(), static_cast<std::uint32_t>(units.size() * 4));
   std::string bytes;
-  const auto add = [&](std::uint32_t value)
+  for (const std::uint32_t value : units)
   {
     for (unsigned i = 0; i < 4; ++i)
     {
       bytes += static_cast<char>(static_cast<unsigned char>(value >> 8U * i));
     }
-  };
-  add(static_cast<std::uint32_t>(units.size() * 4));
-  for (const std::uint32_t value : units)
-  {
-    add(value);
   }
   return bytes + std::string("x\0\0", 3);
 }
@@ -572,82 +499,56 @@ TEST(PieceText, SeparatesWords)
 /// A vocab.json of all bytes, then more.
 std::string ByteVocabulary(const std::vector<std::string>& more)
 {
-  json vocabulary = json::object();
-  for (unsigned byte = 0; byte < 256; ++byte)
-  {
-    std::string token;
-    Append(token, ByteLevelCharacters()[byte]);
-    vocabulary[token] = byte;
-  }
-  for (const std::string& token : more)
-  {
-    vocabulary[token] = vocabulary.size();
-  }
-  return vocabulary.dump();
+  return VocabularyOf(ByteTokens(more)).dump();
 }
 
 TEST(VocabularyFolder, OfRobertaHasItsFrame)
 {
-  const TemporaryDirectory folder;
-  WriteBytes(folder / "vocab.json", ByteVocabulary({ "<s>", "<pad>", "</s>", "<unk>", "<mask>" }));
-  WriteBytes(folder / "merges.txt", "#version: 0.2\n");
-  WriteBytes(folder / "config.json", R"({"model_type":"roberta"})");
-  const Tokenizer tokenizer = ReadTokenizer(folder.Path());
+  const TokenizerFolder folder(
+    { { "vocab.json", ByteVocabulary({ "<s>", "<pad>", "</s>", "<unk>", "<mask>" }) },
+      { "merges.txt", "#version: 0.2\n" }, { "config.json", R"({"model_type":"roberta"})" } });
+  const Tokenizer tokenizer = folder.Read();
   EXPECT_THAT(tokenizer.Encode("a <mask>", true).ids, ElementsAre(256, 'a', 260, 258));
   EXPECT_THAT(tokenizer.EncodePair("a", "b", true).ids, ElementsAre(256, 'a', 258, 258, 'b', 258));
-  WriteBytes(folder / "vocab.json", ByteVocabulary({ "<s>" }));
-  EXPECT_THAT(MessageOf<FormatError>([&] { ReadTokenizer(folder.Path()); }),
+  folder.Write({ { "vocab.json", ByteVocabulary({ "<s>" }) } });
+  EXPECT_THAT(folder.Refusal(),
     HasSubstr("vocab.json: the vocabulary has no token '</s>', which the model adds to texts"));
 }
 
 TEST(VocabularyFolder, OfOptBeginsWithItsToken)
 {
-  const TemporaryDirectory folder;
-  WriteBytes(folder / "vocab.json", ByteVocabulary({ "<pad>", "</s>" }));
-  WriteBytes(folder / "merges.txt", "");
-  WriteBytes(folder / "tokenizer_config.json",
-    R"({"tokenizer_class":"GPT2Tokenizer","add_bos_token":true,"bos_token":{"content":"</s>"}})");
-  EXPECT_THAT(ReadTokenizer(folder.Path()).Encode("a</s>", true).ids, ElementsAre(257, 'a', 257));
+  const TokenizerFolder folder({ { "vocab.json", ByteVocabulary({ "<pad>", "</s>" }) },
+    { "merges.txt", "" },
+    { "tokenizer_config.json",
+      R"({"tokenizer_class":"GPT2Tokenizer","add_bos_token":true,"bos_token":{"content":"</s>"}})" } });
+  EXPECT_THAT(folder.Read().Encode("a</s>", true).ids, ElementsAre(257, 'a', 257));
 }
 
 TEST(VocabularyFolder, OfClipMarksTheEndsOfWords)
 {
-  const TemporaryDirectory folder;
-  WriteBytes(folder / "vocab.json",
-    ByteVocabulary({ "t</w>", "at</w>", "cat</w>", "!</w>", "<|startoftext|>", "<|endoftext|>" }));
-  WriteBytes(folder / "merges.txt", "#version: 0.2\na t</w>\nc at</w>\n");
-  WriteBytes(folder / "tokenizer_config.json", R"({"tokenizer_class":"CLIPTokenizer"})");
-  const Tokenizer tokenizer = ReadTokenizer(folder.Path());
+  const TokenizerFolder folder({ { "vocab.json", ByteVocabulary({ "t</w>", "at</w>", "cat</w>",
+                                                   "!</w>", "<|startoftext|>", "<|endoftext|>" }) },
+    { "merges.txt", "#version: 0.2\na t</w>\nc at</w>\n" },
+    { "tokenizer_config.json", R"({"tokenizer_class":"CLIPTokenizer"})" } });
+  const Tokenizer tokenizer = folder.Read();
   EXPECT_THAT(MessageOf<FormatError>([&] { tokenizer.Encode("b", false); }), HasSubstr("0x62"));
   EXPECT_THAT(tokenizer.Encode("Cat! cat", true).ids, ElementsAre(260, 258, 259, 258, 261));
   EXPECT_EQ(tokenizer.Decode({ 258, 259 }), "cat ! ");
 }
 
-/// A vocabulary in JSON of tokens in the order of their ids.
-std::string VocabularyOf(const std::vector<std::string>& tokens)
-{
-  json vocabulary = json::object();
-  for (std::size_t id = 0; id < tokens.size(); ++id)
-  {
-    vocabulary[tokens[id]] = id;
-  }
-  return vocabulary.dump();
-}
-
 /// The texts of T5's model, whose pieces have other ids here: those from the end.
 TEST(MarianTokenizer, PiecesHaveTheIdsOfTheVocabulary)
 {
-  const TemporaryDirectory folder;
-  std::filesystem::copy(Folder / "spm-t5" / "tokenizer.model", folder / "source.spm");
-  std::vector<std::string> tokens =
-    ParseSentencePieceModel(ReadBytes(folder / "source.spm"), "model").tokens;
+  const std::string model = ReadBytes(Folder / "spm-t5" / "tokenizer.model");
+  std::vector<std::string> tokens = ParseSentencePieceModel(model, "model").tokens;
   const auto last = static_cast<std::int64_t>(tokens.size()) - 1;
   std::reverse(tokens.begin(), tokens.end());
-  WriteBytes(folder / "vocab.json", VocabularyOf(tokens));
-  const Tokenizer tokenizer = ReadTokenizer(folder.Path());
+  const Tokenizer tokenizer =
+    TokenizerFolder({ { "source.spm", model }, { "vocab.json", VocabularyOf(tokens).dump() } })
+      .Read();
   EXPECT_EQ(tokenizer.VocabularySize(), last + 1);
   std::size_t compared = 0;
-  for (const json& item : Cases("spm-t5"))
+  for (const json& item : CasesOf("spm-t5"))
   {
     Ids ids = item.at("ids_with_special").get<Ids>();
     if (*std::max_element(ids.begin(), ids.end()) > last)
@@ -670,17 +571,16 @@ TEST(MarianTokenizer, PiecesHaveTheIdsOfTheVocabulary)
 /// Both languages share ids, but texts of each are split by its own model.
 TEST(MarianTokenizer, TargetsAreSplitByTheirOwnModel)
 {
-  const TemporaryDirectory folder;
-  WriteBytes(
-    folder / "source.spm", SentencePieceFile({ { "<unk>", 0, 2 }, { "<s>", 0, 3 }, { "</s>", 0, 3 },
-                             { "\u2581ab", -1 }, { "\u2581", -3 }, { "a", -2 }, { "b", -2 } }));
-  WriteBytes(folder / "target.spm",
-    SentencePieceFile({ { "<unk>", 0, 2 }, { "<s>", 0, 3 }, { "</s>", 0, 3 }, { "\u2581a", -1 },
-      { "\u2581", -3 }, { "a", -2 }, { "b", -2 }, { "c", -4 } }));
-  const std::vector<std::string> tokens = { "</s>", "<unk>", "a", "b", "\u2581ab", "\u2581a",
-    "\u2581", "c", ">>fra<<", "<pad>" };
-  WriteBytes(folder / "vocab.json", VocabularyOf(tokens));
-  const Tokenizer source = ReadTokenizer(folder.Path());
+  const TokenizerFolder folder(
+    { { "source.spm", SentencePieceFile({ { "<unk>", 0, 2 }, { "<s>", 0, 3 }, { "</s>", 0, 3 },
+                        { "\u2581ab", -1 }, { "\u2581", -3 }, { "a", -2 }, { "b", -2 } }) },
+      { "target.spm",
+        SentencePieceFile({ { "<unk>", 0, 2 }, { "<s>", 0, 3 }, { "</s>", 0, 3 }, { "\u2581a", -1 },
+          { "\u2581", -3 }, { "a", -2 }, { "b", -2 }, { "c", -4 } }) },
+      { "vocab.json", VocabularyOf({ "</s>", "<unk>", "a", "b", "\u2581ab", "\u2581a", "\u2581",
+                                     "c", ">>fra<<", "<pad>" })
+                        .dump() } });
+  const Tokenizer source = folder.Read();
   const Tokenizer target = ReadTargetTokenizer(folder.Path());
   EXPECT_THAT(source.Encode("ab b", true).ids, ElementsAre(4, 6, 3, 0));
   EXPECT_THAT(target.Encode("ab b", true).ids, ElementsAre(5, 3, 6, 3, 0));
@@ -696,33 +596,31 @@ TEST(MarianTokenizer, TargetsAreSplitByTheirOwnModel)
 /// Each language has ids of its own.
 TEST(MarianTokenizer, TargetsMayHaveAVocabularyOfTheirOwn)
 {
-  const TemporaryDirectory folder;
   const std::string model =
     SentencePieceFile({ { "<unk>", 0, 2 }, { "a", -2 }, { "b", -2 }, { "\u2581", -3 } });
-  WriteBytes(folder / "source.spm", model);
-  WriteBytes(folder / "target.spm", model);
-  WriteBytes(folder / "vocab.json", VocabularyOf({ "</s>", "<unk>", "a", "b", "\u2581" }));
-  WriteBytes(
-    folder / "target_vocab.json", VocabularyOf({ "b", "a", "\u2581", "</s>", "<unk>", "<pad>" }));
-  const Tokenizer source = ReadTokenizer(folder.Path());
+  const TokenizerFolder folder({ { "source.spm", model }, { "target.spm", model },
+    { "vocab.json", VocabularyOf({ "</s>", "<unk>", "a", "b", "\u2581" }).dump() },
+    { "target_vocab.json",
+      VocabularyOf({ "b", "a", "\u2581", "</s>", "<unk>", "<pad>" }).dump() } });
+  const Tokenizer source = folder.Read();
   const Tokenizer target = ReadTargetTokenizer(folder.Path());
   EXPECT_THAT(source.Encode("ab", true).ids, ElementsAre(4, 2, 3, 0));
   EXPECT_THAT(target.Encode("abc", true).ids, ElementsAre(2, 1, 0, 4, 3));
   EXPECT_EQ(source.Label(2), target.Label(1));
   EXPECT_EQ(target.VocabularySize(), 6);
-  WriteBytes(folder / "target_vocab.json", "[]");
+  folder.Write({ { "target_vocab.json", "[]" } });
   EXPECT_THAT(MessageOf<FormatError>([&] { ReadTargetTokenizer(folder.Path()); }),
     HasSubstr("target_vocab.json"));
 }
 
 TEST(MarianTokenizer, VocabulariesThatDoNotFitAreRefused)
 {
-  const TemporaryDirectory folder;
-  WriteBytes(folder / "source.spm", SentencePieceFile({ { "<unk>", 0, 2 }, { "a", -2 } }));
+  const TokenizerFolder folder(
+    { { "source.spm", SentencePieceFile({ { "<unk>", 0, 2 }, { "a", -2 } }) } });
   const auto refusal = [&](const std::string& vocabulary)
   {
-    WriteBytes(folder / "vocab.json", vocabulary);
-    return MessageOf<FormatError>([&] { ReadTokenizer(folder.Path()); });
+    folder.Write({ { "vocab.json", vocabulary } });
+    return folder.Refusal();
   };
   EXPECT_THAT(refusal(R"({"a": 0, "</s>": 1})"),
     HasSubstr("vocab.json: expected a token '<unk>', found none"));
@@ -731,7 +629,7 @@ TEST(MarianTokenizer, VocabulariesThatDoNotFitAreRefused)
   EXPECT_THAT(refusal(R"({"a": 0, "<unk>": 1, "</s>": 3})"),
     HasSubstr("vocab.json: expected a token of each id below 4, found none of 2"));
   EXPECT_THAT(refusal("[]"), HasSubstr("vocab.json"));
-  WriteBytes(folder / "source.spm", "no model");
+  folder.Write({ { "source.spm", "no model" } });
   EXPECT_THAT(refusal(R"({"a": 0, "<unk>": 1, "</s>": 2})"), HasSubstr("source.spm"));
 }
 

@@ -1,6 +1,6 @@
-#include "TextMatcher.h"
+#include "Text/TextMatcher.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 
 #include <gmock/gmock.h>

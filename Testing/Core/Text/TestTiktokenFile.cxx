@@ -1,11 +1,6 @@
-#include "TiktokenFile.h"
+#include "Text/Internal/TiktokenFile.h"
 
-#include "Error.h"
-#include "ErrorMessage.h"
-#include "JsonText.h"
-#include "ModelsOracle.h"
-#include "TemporaryDirectory.h"
-#include "TokenizerFile.h"
+#include "TokenizerOracle.h"
 
 #include <cstdlib>
 #include <string>
@@ -28,7 +23,7 @@ void ExpectIds(const Tokenizer& tokenizer, const json& cases, bool addSpecialTok
   for (std::size_t i = 0; i < cases["texts"].size(); ++i)
   {
     const auto text = cases["texts"][i].get<std::string>();
-    const auto ids = cases["ids"][i].get<std::vector<std::int64_t>>();
+    const auto ids = cases["ids"][i].get<Ids>();
     EXPECT_EQ(tokenizer.Encode(text, addSpecialTokens).ids, ids) << text;
     EXPECT_EQ(tokenizer.Decode(tokenizer.Encode(text, false).ids), text);
   }
@@ -43,8 +38,7 @@ std::vector<std::string> OracleRanks()
 
 TEST(TiktokenFile, IdsAreThoseOfAnIndependentComputation)
 {
-  const json cases =
-    ParseJson(ReadFile(ModelsOracle("tokenizers/tiktoken/cases.json")), "cases.json");
+  const json cases = TokenizerOracle("tiktoken/cases.json");
   ASSERT_EQ(cases["ids"].size(), 12U);
   ExpectIds(MakeTiktokenTokenizer(OracleRanks(), {}, "ranks"), cases, false);
 }
@@ -57,9 +51,7 @@ TEST(TiktokenFile, SpecialTokensFollowTheRanks)
 
 TEST(TiktokenFile, OtherNumbersOfRanksAreRefused)
 {
-  const TemporaryDirectory folder;
-  WriteBytes(folder / "tokenizer.model", "IQ== 0\nIg== 1\n");
-  EXPECT_THAT(MessageOf<FormatError>([&] { ReadTokenizer(folder.Path()); }),
+  EXPECT_THAT(TokenizerFolder({ { "tokenizer.model", "IQ== 0\nIg== 1\n" } }).Refusal(),
     AllOf(HasSubstr("tokenizer.model: expected the 128000 ranks of Llama 3"),
       HasSubstr("a file of tiktoken with 2")));
 }

@@ -1,9 +1,9 @@
-#include "TokenFinder.h"
+#include "Text/TokenFinder.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "TemporaryDirectory.h"
-#include "TokenizerFile.h"
+#include "Text/TokenizerFile.h"
 
 #include <filesystem>
 

@@ -1,10 +1,5 @@
-#include "Error.h"
-#include "ErrorMessage.h"
-#include "JsonText.h"
-#include "MappedFile.h"
-#include "ModelsOracle.h"
-#include "TokenizerFile.h"
-#include "UnicodeText.h"
+#include "Text/UnicodeText.h"
+#include "TokenizerOracle.h"
 
 #include <functional>
 #include <set>
@@ -24,13 +19,6 @@ using testing::HasSubstr;
 namespace
 {
 
-/// A file of what the original library computed (Testing/Oracle/README.md).
-json Oracle(const std::string& name)
-{
-  const std::filesystem::path path = ModelsOracle("tokenizers/components/" + name);
-  return ParseJson(ReadFile(path), path.string());
-}
-
 /// Encodes each text; null stands for a text that the original refuses.
 void ExpectIds(const Tokenizer& tokenizer, const json& texts, const json& ids)
 {
@@ -45,7 +33,7 @@ void ExpectIds(const Tokenizer& tokenizer, const json& texts, const json& ids)
         << text;
       continue;
     }
-    EXPECT_EQ(tokenizer.Encode(text, false).ids, ids[i].get<std::vector<std::int64_t>>()) << text;
+    EXPECT_EQ(tokenizer.Encode(text, false).ids, ids[i].get<Ids>()) << text;
   }
 }
 
@@ -93,7 +81,7 @@ std::vector<std::string> Differences(const std::function<bool(char32_t)>& isOfCl
 
 TEST(TokenizerComponents, IdsAreThoseOfTheOriginal)
 {
-  const json oracle = Oracle("cases.json");
+  const json oracle = TokenizerOracle("components/cases.json");
   ASSERT_EQ(oracle["components"].size(), 20U);
   for (const json& component : oracle["components"])
   {
@@ -106,7 +94,7 @@ TEST(TokenizerComponents, IdsAreThoseOfTheOriginal)
 
 TEST(TokenizerComponents, FilesAreReadAsByTheOriginal)
 {
-  const json oracle = Oracle("cases.json");
+  const json oracle = TokenizerOracle("components/cases.json");
   ASSERT_EQ(oracle["tokenizers"].size(), 16U);
   for (const json& file : oracle["tokenizers"])
   {
@@ -118,7 +106,7 @@ TEST(TokenizerComponents, FilesAreReadAsByTheOriginal)
 
 TEST(TokenizerComponents, ClassesOfCharactersAreThoseOfTheOriginal)
 {
-  const json oracle = Oracle("characters.json");
+  const json oracle = TokenizerOracle("components/characters.json");
   EXPECT_THAT(Differences(IsMark, oracle["StripAccents"]), testing::IsEmpty());
   EXPECT_THAT(
     Differences(IsNonspacingMark, oracle["BertNormalizer.strip_accents"]), testing::IsEmpty());
@@ -129,7 +117,7 @@ TEST(TokenizerComponents, ClassesOfCharactersAreThoseOfTheOriginal)
 
 TEST(TokenizerComponents, WordsHaveTheCharactersOfTheOriginal)
 {
-  const json oracle = Oracle("characters.json");
+  const json oracle = TokenizerOracle("components/characters.json");
   const std::set<char32_t> later = CodePoints(oracle["later"]);
   EXPECT_THAT(Differences(IsWordCharacter, oracle["Whitespace"], later), testing::IsEmpty());
 }

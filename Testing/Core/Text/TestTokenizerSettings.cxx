@@ -1,11 +1,11 @@
 // What the files beside tokenizer.json, or beside the vocabularies of older tokenizers, say.
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "ModelsOracle.h"
 #include "SettingsFiles.h"
 #include "TemporaryDirectory.h"
-#include "TokenizerFile.h"
+#include "Text/TokenizerFile.h"
 
 #include <set>
 #include <string>
@@ -25,8 +25,7 @@ namespace
 /// Folders with small tokenizers, and what transformers made of texts with them.
 OrderedJson Oracle()
 {
-  const std::filesystem::path path = ModelsOracle("tokenizers/settings/cases.json");
-  return OrderedJson::parse(ReadFile(path));
+  return OrderedJson::parse(ReadFile(ModelsOracle("tokenizers/settings/cases.json")));
 }
 
 void Write(const std::filesystem::path& folder, const OrderedJson& files)
@@ -111,7 +110,7 @@ TEST(TokenizerSettings, RefusesWhatItDoesNotFollow)
   EXPECT_THAT(Refusal("bert", settings({ { "extra_special_tokens", { 5 } } })),
     HasSubstr("extra_special_tokens[0]: expected an object, found 5"));
   EXPECT_THAT(Refusal("bert", { { "special_tokens_map.json", OrderedJson::array() } }),
-    HasSubstr("special_tokens_map.json: expected a JSON object, found array"));
+    HasSubstr("special_tokens_map.json: expected the file to be a JSON object, found array"));
   EXPECT_THAT(Refusal("bert", { { "added_tokens.json", { { "<new>", "5" } } } }),
     HasSubstr("added_tokens.json: <new>: expected an integer"));
 }

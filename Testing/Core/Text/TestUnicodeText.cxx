@@ -1,4 +1,4 @@
-#include "UnicodeText.h"
+#include "Text/UnicodeText.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-#include "Vocabulary.h"
+#include "Text/Internal/Vocabulary.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-#include "WordLevelText.h"
+#include "Text/WordLevelText.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
-#include "TokenizerFile.h"
+#include "Text/TokenizerFile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

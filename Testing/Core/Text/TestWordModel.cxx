@@ -1,8 +1,8 @@
-#include "WordModel.h"
+#include "Text/Internal/WordModel.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/Utf8Text.h"
 #include "ErrorMessage.h"
-#include "Utf8Text.h"
 
 #include <random>
 #include <set>

@@ -1,9 +1,9 @@
-#include "WordPieceTraining.h"
+#include "Text/WordPieceTraining.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
-#include "TokenizerFile.h"
-#include "TokenizerText.h"
+#include "Text/Internal/TokenizerText.h"
+#include "Text/TokenizerFile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

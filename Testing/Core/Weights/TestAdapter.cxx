@@ -1,18 +1,18 @@
-#include "Adapter.h"
+#include "Weights/Adapter.h"
 
-#include "Error.h"
-#include "ErrorMessage.h"
+#include "Base/Error.h"
+#include "Files/Safetensors.h"
 #include "ModelsOracle.h"
-#include "OpenTransformer.h"
 #include "Oracle.h"
-#include "RecordTransformer.h"
-#include "RecordedAttention.h"
-#include "Safetensors.h"
+#include "Recorder/OpenTransformer.h"
+#include "Recording/RecordedAttention.h"
+#include "Refusals.h"
+#include "Run/RecordTransformer.h"
 #include "TemporaryDirectory.h"
 #include "TinyTransformer.h"
 #include "TorchBytes.h"
-#include "Transformer.h"
 #include "TransformerOracle.h"
+#include "Weights/Transformer.h"
 
 #include <chrono>
 #include <cmath>
@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include <Eigen/Core>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,63 +34,12 @@ using namespace testing;
 namespace
 {
 
-/// Numbers in rows, for plain loops by the definitions of peft.
-struct Plain
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+/// Rows with these lengths, a column.
+Matrix WithLengths(const Matrix& w, const Matrix& lengths)
 {
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  std::vector<double> values;
-
-  double& At(std::int64_t i, std::int64_t j) { return this->values[i * this->columns + j]; }
-  double At(std::int64_t i, std::int64_t j) const { return this->values[i * this->columns + j]; }
-
-  Plain Transposed() const
-  {
-    Plain other = { this->columns, this->rows, std::vector<double>(this->values.size()) };
-    for (std::int64_t i = 0; i < this->rows; ++i)
-    {
-      for (std::int64_t j = 0; j < this->columns; ++j)
-      {
-        other.At(j, i) = this->At(i, j);
-      }
-    }
-    return other;
-  }
-};
-
-/// W + s B A
-Plain Added(const Plain& w, double s, const Plain& b, const Plain& a)
-{
-  Plain sum = w;
-  for (std::int64_t o = 0; o < w.rows; ++o)
-  {
-    for (std::int64_t i = 0; i < w.columns; ++i)
-    {
-      for (std::int64_t k = 0; k < a.rows; ++k)
-      {
-        sum.At(o, i) += s * b.At(o, k) * a.At(k, i);
-      }
-    }
-  }
-  return sum;
-}
-
-/// Rows with these lengths.
-Plain WithLengths(Plain w, const std::vector<double>& lengths)
-{
-  for (std::int64_t o = 0; o < w.rows; ++o)
-  {
-    double square = 0;
-    for (std::int64_t i = 0; i < w.columns; ++i)
-    {
-      square += w.At(o, i) * w.At(o, i);
-    }
-    for (std::int64_t i = 0; i < w.columns; ++i)
-    {
-      w.At(o, i) *= lengths[o] / std::sqrt(square);
-    }
-  }
-  return w;
+  return lengths.col(0).cwiseQuotient(w.rowwise().norm()).asDiagonal() * w;
 }
 
 /// A small model with an adapter in one folder, or in two.
@@ -103,8 +53,9 @@ protected:
   std::string Settings = R"("peft_type": "LORA", "r": 2, "lora_alpha": 6)"; ///< of the adapter
   Metadata About; ///< the metadata of the base's file
 
-  static constexpr const char* Query = "model.layers.0.self_attn.q_proj";
-  static constexpr const char* Gate = "model.layers.1.mlp.gate_proj";
+  const std::string Query = "model.layers.0.self_attn.q_proj";
+  const std::string Gate = "model.layers.1.mlp.gate_proj";
+  const std::string Embedding = "model.embed_tokens";
 
   /// A Llama of two layers.
   void MakeLlama(bool isTied = false)
@@ -133,6 +84,13 @@ protected:
       this->Add(this->Base, layer + "mlp.down_proj.weight", { 8, 6 });
     }
     this->Add(this->Base, "model.norm.weight", { 8 });
+  }
+
+  /// Likewise with an adapter of its first queries.
+  void MakeChangedLlama()
+  {
+    this->MakeLlama();
+    this->ChangeMatrix(this->Query, 8, 8);
   }
 
   void MakeGpt2()
@@ -193,44 +151,75 @@ protected:
     return MessageOf<ErrorType>([&] { this->Read(); });
   }
 
-  /// The message about one more setting of an adapter that is valid without it.
-  std::string RefusedSetting(const std::string& more)
+  /// Reads an adapter that has one more setting.
+  void ReadWith(const std::string& more)
   {
-    const std::string before = this->Settings;
-    this->Set(more);
-    std::string message = this->Refusal();
+    const std::string before = std::exchange(this->Settings, this->Settings + ", " + more);
+    try
+    {
+      this->Read();
+    }
+    catch (...)
+    {
+      this->Settings = before;
+      throw;
+    }
     this->Settings = before;
-    return message;
+  }
+  auto ReaderWith()
+  {
+    return [this](const std::string& more) { this->ReadWith(more); };
   }
 
-  static Plain RowsOf(const TensorView& view)
+  static Matrix RowsOf(const TensorView& view)
   {
+    const std::vector<double> values = view.ToDouble();
     const std::int64_t rows = view.shape.front();
-    return { rows, static_cast<std::int64_t>(view.Count()) / rows, view.ToDouble() };
+    return Eigen::Map<const Matrix>(
+      values.data(), rows, static_cast<std::int64_t>(values.size()) / rows);
   }
-  Plain OfBase(const std::string& name) const { return RowsOf(this->Base.at(name).View()); }
-  Plain OfAdapter(const std::string& name) const
+  Matrix OfBase(const std::string& name) const { return RowsOf(this->Base.at(name).View()); }
+  Matrix OfAdapter(const std::string& name) const
   {
     return RowsOf(this->Changes.at("base_model.model." + name).View());
   }
-  Plain Sum(const std::string& module, double scaling) const
+  Matrix Sum(const std::string& module, double scaling) const
   {
-    return Added(this->OfBase(module + ".weight"), scaling,
-      this->OfAdapter(module + ".lora_B.weight"), this->OfAdapter(module + ".lora_A.weight"));
+    return this->Sum(module, scaling, this->OfBase(module + ".weight"));
+  }
+  Matrix Sum(const std::string& module, double scaling, const Matrix& base) const
+  {
+    return base + scaling * this->OfAdapter(module + ".lora_B.weight") *
+                    this->OfAdapter(module + ".lora_A.weight");
   }
 
-  static void Expect(const TensorView& found, const Plain& expected)
+  void ChangeEmbedding()
   {
-    ASSERT_EQ(found.Count(), expected.values.size());
-    EXPECT_EQ(found.shape.front(), expected.rows);
-    for (std::uint64_t i = 0; i < found.Count(); ++i)
-    {
-      ASSERT_NEAR(
-        found.At(i), expected.values[i], 1e-6 * std::max(1.0, std::abs(expected.values[i])))
-        << i;
-    }
+    this->Change(this->Embedding + ".lora_embedding_A", { 2, 5 });
+    this->Change(this->Embedding + ".lora_embedding_B", { 8, 2 });
   }
-  static void Expect(const Transformer& model, const std::string& name, const Plain& expected)
+  /// The transposed embedding with its change.
+  Matrix EmbeddingSum(const Matrix& base) const
+  {
+    return base.transpose() + 3 * this->OfAdapter(this->Embedding + ".lora_embedding_B") *
+                                this->OfAdapter(this->Embedding + ".lora_embedding_A");
+  }
+
+  /// A model of an oracle in place of ours.
+  void TakeModel(const std::filesystem::path& folder)
+  {
+    this->Base = CopyTensors(SafetensorsFile(folder / WeightsFile).GetTensors());
+    this->Config = ReadBytes(folder / ConfigFile);
+  }
+
+  static void Expect(const TensorView& found, const Matrix& expected)
+  {
+    const Matrix rows = RowsOf(found);
+    ASSERT_EQ(rows.rows(), expected.rows());
+    ASSERT_EQ(rows.cols(), expected.cols());
+    EXPECT_LE(((rows - expected).array() / expected.array().abs().max(1)).abs().maxCoeff(), 1e-6);
+  }
+  static void Expect(const Transformer& model, const std::string& name, const Matrix& expected)
   {
     SCOPED_TRACE(name);
     Expect(model.GetFiles().GetTensors().at(name), expected);
@@ -334,55 +323,48 @@ TEST_F(AdapterOracle, BaseMayBeElsewhere)
 
 TEST_F(Adapter, MatricesAreAdded)
 {
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
-  this->ChangeMatrix(Gate, 6, 8);
+  this->MakeChangedLlama();
+  this->ChangeMatrix(this->Gate, 6, 8);
   const Transformer model = this->Read();
-  for (const std::string module : { Query, Gate })
+  for (const std::string& module : { this->Query, this->Gate })
   {
     Expect(model, module + ".weight", this->Sum(module, 3));
   }
   const std::string untouched = "model.layers.1.self_attn.q_proj.weight";
   Expect(model, untouched, this->OfBase(untouched));
-  EXPECT_EQ(model.GetFiles().FileOf(std::string(Query) + ".weight"),
+  EXPECT_EQ(model.GetFiles().FileOf(this->Query + ".weight"),
     (this->Folder / "adapter_model.safetensors").string());
   EXPECT_EQ(model.GetFiles().Stamps().size(), 2U);
   EXPECT_THAT(model.GetWeights().unused, IsEmpty());
+  this->Set(R"("use_rslora": true)"); // by the root of the rank
+  Expect(this->Read(), this->Query + ".weight", this->Sum(this->Query, 6 / std::sqrt(2.0)));
 }
 
 TEST_F(Adapter, DoubleBaseStaysDouble)
 {
   this->MakeLlama();
-  const std::string name = std::string(Query) + ".weight";
+  const std::string name = this->Query + ".weight";
   const Tensor single = this->Base.at(name);
   this->Base[name] = Tensor::FromDouble(DType::F64, single.shape, single.View().ToDouble());
-  this->ChangeMatrix(Query, 8, 8);
+  this->ChangeMatrix(this->Query, 8, 8);
   const Transformer model = this->Read();
   EXPECT_EQ(model.GetFiles().GetTensors().at(name).dtype, DType::F64);
-  Expect(model, name, this->Sum(Query, 3));
-}
-
-TEST_F(Adapter, ScalingMayBeByTheRootOfTheRank)
-{
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
-  this->Set(R"("use_rslora": true)");
-  Expect(this->Read(), std::string(Query) + ".weight", this->Sum(Query, 6 / std::sqrt(2.0)));
+  Expect(model, name, this->Sum(this->Query, 3));
 }
 
 TEST_F(Adapter, FirstPatternThatMatchesGivesRankAndAlpha)
 {
   this->MakeLlama();
   const std::string other = "model.layers.1.self_attn.q_proj";
-  this->ChangeMatrix(Query, 8, 8, 3);
+  this->ChangeMatrix(this->Query, 8, 8, 3);
   this->ChangeMatrix(other, 8, 8, 1);
-  this->ChangeMatrix(Gate, 6, 8);
+  this->ChangeMatrix(this->Gate, 6, 8);
   this->Set(R"("rank_pattern": {"layers\\.0\\.self_attn\\.q_proj": 3, "self_attn.(q|k)_proj": 1},
     "alpha_pattern": {"z": 9, "q_proj": 5, ".*self_attn.q_proj": 7, "gate": 11, "_proj": 13})");
   const Transformer model = this->Read();
-  Expect(model, std::string(Query) + ".weight", this->Sum(Query, 5.0 / 3));
+  Expect(model, this->Query + ".weight", this->Sum(this->Query, 5.0 / 3));
   Expect(model, other + ".weight", this->Sum(other, 5));
-  Expect(model, std::string(Gate) + ".weight", this->Sum(Gate, 3)); // matches as a whole alone
+  Expect(model, this->Gate + ".weight", this->Sum(this->Gate, 3)); // matches as a whole alone
 }
 
 TEST_F(Adapter, DoraGivesEachOutputItsLength)
@@ -390,17 +372,16 @@ TEST_F(Adapter, DoraGivesEachOutputItsLength)
   this->MakeLlama();
   this->Set(R"("use_dora": true)");
   const std::string down = "model.layers.0.mlp.down_proj";
-  this->ChangeMatrix(Query, 8, 8);
+  this->ChangeMatrix(this->Query, 8, 8);
   this->ChangeMatrix(down, 8, 6);
-  this->Change(std::string(Query) + ".lora_magnitude_vector", { 8 });
+  this->Change(this->Query + ".lora_magnitude_vector", { 8 });
   this->Change(down + ".lora_magnitude_vector.weight", { 8 });
   const Transformer model = this->Read();
-  Expect(model, std::string(Query) + ".weight",
+  Expect(model, this->Query + ".weight",
     WithLengths(
-      this->Sum(Query, 3), this->OfAdapter(std::string(Query) + ".lora_magnitude_vector").values));
+      this->Sum(this->Query, 3), this->OfAdapter(this->Query + ".lora_magnitude_vector")));
   Expect(model, down + ".weight",
-    WithLengths(
-      this->Sum(down, 3), this->OfAdapter(down + ".lora_magnitude_vector.weight").values));
+    WithLengths(this->Sum(down, 3), this->OfAdapter(down + ".lora_magnitude_vector.weight")));
 }
 
 /// GPT-2 stores its matrices as [inputs, outputs], which are those of A and B. Its files may lack
@@ -429,13 +410,12 @@ TEST_F(Adapter, MatricesOfGpt2AreTransposed)
     for (const auto& [module, sizes] : modules)
     {
       const std::string changed = "transformer." + module;
-      Plain sum = Added(this->OfBase(module + ".weight").Transposed(), 3,
-        this->OfAdapter(changed + ".lora_B.weight"), this->OfAdapter(changed + ".lora_A.weight"));
+      Matrix sum = this->Sum(changed, 3, this->OfBase(module + ".weight").transpose());
       if (isDora)
       {
-        sum = WithLengths(sum, this->OfAdapter(changed + ".lora_magnitude_vector").values);
+        sum = WithLengths(sum, this->OfAdapter(changed + ".lora_magnitude_vector"));
       }
-      Expect(model, module + ".weight", sum.Transposed());
+      Expect(model, module + ".weight", sum.transpose());
     }
   }
 }
@@ -447,25 +427,17 @@ TEST_F(Adapter, BiasOfBIsScaled)
   this->ChangeMatrix(module, 144, 48);
   this->Change(module + ".lora_B.bias", { 144 });
   this->Set(R"("lora_bias": true)");
-  Plain expected = this->OfBase("h.0.attn.c_attn.bias");
-  const Plain more = this->OfAdapter(module + ".lora_B.bias");
-  for (std::int64_t i = 0; i < expected.rows; ++i)
-  {
-    expected.At(i, 0) += 3 * more.At(i, 0);
-  }
+  const Matrix expected =
+    this->OfBase("h.0.attn.c_attn.bias") + 3 * this->OfAdapter(module + ".lora_B.bias");
   Expect(this->Read(), "h.0.attn.c_attn.bias", expected);
   this->Settings = R"("peft_type": "LORA", "r": 2)";
   EXPECT_THAT(this->Refusal(), HasSubstr("expected a bias of lora_B with lora_bias alone"));
-}
-
-TEST_F(Adapter, BiasThatTheModelLacksIsRefused)
-{
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
-  this->Change(std::string(Query) + ".lora_B.bias", { 8 });
+  this->Changes.clear();
+  this->MakeLlama(); // which has none
+  this->ChangeMatrix(this->Query, 8, 8);
+  this->Change(this->Query + ".lora_B.bias", { 8 });
   this->Set(R"("lora_bias": true)");
-  EXPECT_THAT(this->Refusal(), HasSubstr("expected a bias in the model, to which that of lora_B is "
-                                         "added, found none."));
+  EXPECT_THAT(this->Refusal(), HasSubstr("expected a bias in the model"));
 }
 
 TEST_F(Adapter, TrainedBiasesReplaceThoseOfTheModel)
@@ -483,8 +455,7 @@ TEST_F(Adapter, TrainedBiasesReplaceThoseOfTheModel)
 
 TEST_F(Adapter, SavedModulesReplaceThoseOfTheModel)
 {
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
+  this->MakeChangedLlama();
   this->Change("lm_head.weight", { 5, 8 });
   this->Change("model.layers.1.input_layernorm.weight", { 8 });
   this->Change("score.weight", { 2, 8 });
@@ -500,95 +471,63 @@ TEST_F(Adapter, SavedModulesReplaceThoseOfTheModel)
 TEST_F(Adapter, EmbeddingsAreChangedToo)
 {
   this->MakeLlama();
-  const std::string module = "model.embed_tokens";
-  this->Change(module + ".lora_embedding_A", { 2, 5 });
-  this->Change(module + ".lora_embedding_B", { 8, 2 });
-  const auto sum = [&]
-  {
-    return Added(this->OfBase(module + ".weight").Transposed(), 3,
-      this->OfAdapter(module + ".lora_embedding_B"), this->OfAdapter(module + ".lora_embedding_A"));
-  };
-  Expect(this->Read(), module + ".weight", sum().Transposed());
+  const std::string module = this->Embedding;
+  this->ChangeEmbedding();
+  const Matrix sum = this->EmbeddingSum(this->OfBase(module + ".weight"));
+  Expect(this->Read(), module + ".weight", sum.transpose());
   this->Set(R"("use_dora": true)");
   this->Change(module + ".lora_magnitude_vector", { 8 });
   Expect(this->Read(), module + ".weight",
-    WithLengths(sum(), this->OfAdapter(module + ".lora_magnitude_vector").values).Transposed());
+    WithLengths(sum, this->OfAdapter(module + ".lora_magnitude_vector")).transpose());
 }
 
 /// In peft a module that is changed is no longer tied, unless the settings say so.
 TEST_F(Adapter, TiedUnembeddingIsLeftUnlessItIsToFollow)
 {
   this->MakeLlama(true);
-  const std::string module = "model.embed_tokens";
-  const Plain old = this->OfBase(module + ".weight");
-  this->Change(module + ".lora_embedding_A", { 2, 5 });
-  this->Change(module + ".lora_embedding_B", { 8, 2 });
-  const Plain sum = Added(old.Transposed(), 3, this->OfAdapter(module + ".lora_embedding_B"),
-    this->OfAdapter(module + ".lora_embedding_A"))
-                      .Transposed();
+  const Matrix old = this->OfBase("model.embed_tokens.weight");
+  this->ChangeEmbedding();
+  const Matrix sum = this->EmbeddingSum(old).transpose();
+  const auto expect = [&](const Matrix& unembedding)
   {
     const Transformer model = this->Read();
     Expect(model.GetWeights().tokenEmbedding, sum);
-    Expect(model.GetWeights().unembedding.weight, old);
-  }
+    Expect(model.GetWeights().unembedding.weight, unembedding);
+  };
+  expect(old);
+  const std::string before = this->Settings;
   this->Set(R"("ensure_weight_tying": true)");
-  const Transformer model = this->Read();
-  Expect(model.GetWeights().tokenEmbedding, sum);
-  Expect(model.GetWeights().unembedding.weight, sum);
-}
-
-TEST_F(Adapter, TiedUnembeddingMayBeChangedAlone)
-{
-  this->MakeLlama(true);
-  const Plain old = this->OfBase("model.embed_tokens.weight");
-  this->ChangeMatrix("lm_head", 5, 8);
-  const Transformer model = this->Read();
-  Expect(model.GetWeights().tokenEmbedding, old);
-  Expect(
-    model.GetWeights().unembedding.weight, Added(old, 3, this->OfAdapter("lm_head.lora_B.weight"),
-                                             this->OfAdapter("lm_head.lora_A.weight")));
-}
-
-TEST_F(Adapter, TiedUnembeddingMayBeSavedAlone)
-{
-  this->MakeLlama(true);
-  const Plain old = this->OfBase("model.embed_tokens.weight");
-  this->ChangeMatrix(Query, 8, 8);
-  this->Change("lm_head.weight", { 5, 8 });
-  this->Set(R"("modules_to_save": ["lm_head"])");
-  const Transformer model = this->Read();
-  Expect(model.GetWeights().tokenEmbedding, old);
-  Expect(model.GetWeights().unembedding.weight, this->OfAdapter("lm_head.weight"));
-}
-
-TEST_F(Adapter, BaseMayHaveItsTiedEmbeddingUnderTheOtherName)
-{
-  this->MakeLlama(true);
-  const Plain old = this->OfBase("model.embed_tokens.weight");
+  expect(sum);
+  this->Settings = before; // and the embedding may have its other name in the file
   this->Base["lm_head.weight"] = this->Base.at("model.embed_tokens.weight");
   this->Base.erase("model.embed_tokens.weight");
-  const std::string module = "model.embed_tokens";
-  this->Change(module + ".lora_embedding_A", { 2, 5 });
-  this->Change(module + ".lora_embedding_B", { 8, 2 });
-  const Transformer model = this->Read();
-  Expect(model.GetWeights().tokenEmbedding,
-    Added(old.Transposed(), 3, this->OfAdapter(module + ".lora_embedding_B"),
-      this->OfAdapter(module + ".lora_embedding_A"))
-      .Transposed());
-  Expect(model.GetWeights().unembedding.weight, old);
+  expect(old);
+}
+
+TEST_F(Adapter, TiedUnembeddingMayBeChangedOrSavedAlone)
+{
+  this->MakeLlama(true);
+  const Matrix old = this->OfBase("model.embed_tokens.weight");
+  this->ChangeMatrix("lm_head", 5, 8);
+  const Transformer changed = this->Read();
+  Expect(changed.GetWeights().tokenEmbedding, old);
+  Expect(changed.GetWeights().unembedding.weight, this->Sum("lm_head", 3, old));
+  this->Changes.clear();
+  this->Change("lm_head.weight", { 5, 8 });
+  this->Set(R"("modules_to_save": ["lm_head"])");
+  const Transformer saved = this->Read();
+  Expect(saved.GetWeights().tokenEmbedding, old);
+  Expect(saved.GetWeights().unembedding.weight, this->OfAdapter("lm_head.weight"));
 }
 
 TEST_F(Adapter, RowsOfTokensAreReplaced)
 {
   this->MakeLlama(true);
   this->Change("model.embed_tokens.token_adapter.trainable_tokens_delta", { 2, 8 });
-  Plain expected = this->OfBase("model.embed_tokens.weight");
-  const Plain rows = this->OfAdapter("model.embed_tokens.token_adapter.trainable_tokens_delta");
-  for (std::int64_t j = 0; j < 8; ++j)
-  {
-    expected.At(4, j) = rows.At(0, j);
-    expected.At(1, j) = rows.At(1, j);
-  }
+  Matrix expected = this->OfBase("model.embed_tokens.weight");
+  const Matrix rows = this->OfAdapter("model.embed_tokens.token_adapter.trainable_tokens_delta");
+  expected.row(4) = rows.row(0);
+  expected.row(1) = rows.row(1);
   for (const char* tokens : { "[4, 1]", R"({"embed_tokens": [4, 1]})" })
   {
     this->Settings =
@@ -597,21 +536,18 @@ TEST_F(Adapter, RowsOfTokensAreReplaced)
     Expect(model.GetWeights().tokenEmbedding, expected);
     Expect(model.GetWeights().unembedding.weight, expected); // it follows
   }
-  this->Settings = R"("peft_type": "LORA", "r": 2, "trainable_token_indices": [4, 5])";
-  EXPECT_THAT(this->Refusal(), HasSubstr("expected tokens below 5, found 5"));
-  this->Settings = R"("peft_type": "LORA", "r": 2, "trainable_token_indices": [4])";
-  EXPECT_THAT(
-    this->Refusal(), HasSubstr("trainable_tokens_delta: expected the shape [1, 8], found [2, 8]"));
   this->Settings = R"("peft_type": "LORA", "r": 2)";
-  EXPECT_THAT(
-    this->Refusal(), HasSubstr("expected the tokens of 'model.embed_tokens', found none"));
+  ExpectRefusals<ModelError>(
+    { { R"("trainable_token_indices": [4, 5])", "expected tokens below 5, found 5" },
+      { R"("trainable_token_indices": [4])", "expected the shape [1, 8], found [2, 8]" },
+      { R"("lora_alpha": 6)", "expected the tokens of 'model.embed_tokens', found none" } },
+    this->ReaderWith());
 }
 
 /// Trainings add tokens, and save the embeddings, which then have more rows than those of the base.
 TEST_F(Adapter, SavedEmbeddingsMayHaveMoreTokens)
 {
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
+  this->MakeChangedLlama();
   this->Change("model.embed_tokens.weight", { 7, 8 });
   this->Change("lm_head.weight", { 7, 8 });
   this->Set(R"("modules_to_save": ["embed_tokens", "lm_head"])");
@@ -626,7 +562,7 @@ TEST_F(Adapter, SavedEmbeddingsMayHaveMoreTokens)
 TEST_F(Adapter, ResizedEmbeddingStaysTied)
 {
   this->MakeLlama(true);
-  this->ChangeMatrix(Query, 8, 8);
+  this->ChangeMatrix(this->Query, 8, 8);
   this->Change("model.embed_tokens.weight", { 7, 8 });
   const Transformer model = this->Read();
   EXPECT_EQ(model.GetConfig().outputVocabulary, 7);
@@ -636,18 +572,14 @@ TEST_F(Adapter, ResizedEmbeddingStaysTied)
 TEST_F(Adapter, ConvolutionOfPatchesIsAMatrix)
 {
   const std::filesystem::path vit = TransformerOracle::Folder("vit");
-  const SafetensorsFile file(vit / WeightsFile);
-  this->Base = CopyTensors(file.GetTensors());
-  this->Config = ReadBytes(vit / ConfigFile);
+  this->TakeModel(vit);
   std::string name = "embeddings.patch_embeddings.projection.weight";
   name = this->Base.count(name) != 0 ? name : "vit." + name;
   const std::string module = "vit.embeddings.patch_embeddings.projection";
   const Shape shape = this->Base.at(name).shape;
   this->Change(module + ".lora_A.weight", { 2, shape[1], shape[2], shape[3] });
   this->Change(module + ".lora_B.weight", { shape[0], 2, 1, 1 });
-  Expect(this->Read(), name,
-    Added(this->OfBase(name), 3, this->OfAdapter(module + ".lora_B.weight"),
-      this->OfAdapter(module + ".lora_A.weight")));
+  Expect(this->Read(), name, this->Sum(module, 3, this->OfBase(name)));
 }
 
 /// Releases of transformers put other prefixes before the names of modules than files have.
@@ -686,23 +618,18 @@ TEST_F(Adapter, ModulesAreFoundBehindAllPrefixes)
        })
   {
     SCOPED_TRACE(one.model + ": " + one.module);
-    const std::filesystem::path path = ModelsOracle("transformers/" + one.model);
-    this->Base = CopyTensors(SafetensorsFile(path / WeightsFile).GetTensors());
-    this->Config = ReadBytes(path / ConfigFile);
+    this->TakeModel(ModelsOracle("transformers/" + one.model));
     this->Changes.clear();
     const Shape shape = this->Base.at(one.name + ".weight").shape;
     this->ChangeMatrix(one.module, shape[0], shape[1]);
     Expect(this->Read(), one.name + ".weight",
-      Added(this->OfBase(one.name + ".weight"), 3, this->OfAdapter(one.module + ".lora_B.weight"),
-        this->OfAdapter(one.module + ".lora_A.weight")));
+      this->Sum(one.module, 3, this->OfBase(one.name + ".weight")));
   }
 }
 
 TEST_F(Adapter, EmbeddingThatEncoderAndDecoderShareIsRefused)
 {
-  const std::filesystem::path path = ModelsOracle("transformers/t5");
-  this->Base = CopyTensors(SafetensorsFile(path / WeightsFile).GetTensors());
-  this->Config = ReadBytes(path / ConfigFile);
+  this->TakeModel(ModelsOracle("transformers/t5"));
   const Shape shape = this->Base.at("shared.weight").shape;
   this->Change("shared.lora_embedding_A", { 2, shape[0] });
   this->Change("shared.lora_embedding_B", { shape[1], 2 });
@@ -714,8 +641,7 @@ TEST_F(Adapter, EmbeddingThatEncoderAndDecoderShareIsRefused)
 
 TEST_F(Adapter, IsReadFromPyTorchToo)
 {
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
+  this->MakeChangedLlama();
   this->WriteBase(this->Folder.Path());
   this->WriteAdapter(this->Folder.Path());
   std::vector<std::pair<std::string, std::string>> entries;
@@ -732,15 +658,14 @@ TEST_F(Adapter, IsReadFromPyTorchToo)
   WriteBytes(this->Folder / "adapter_model.bin", TorchZip(PickledDictionary(entries), storages));
   std::filesystem::remove(this->Folder / "adapter_model.safetensors");
   Expect(
-    Transformer::Read(this->Folder.Path()), std::string(Query) + ".weight", this->Sum(Query, 3));
+    Transformer::Read(this->Folder.Path()), this->Query + ".weight", this->Sum(this->Query, 3));
 }
 
 // Settings
 
 TEST_F(Adapter, ModulesAreThoseOfTheSettings)
 {
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
+  this->MakeChangedLlama();
   for (const char* good : { R"("target_modules": ["q_proj"])",
          R"("target_modules": ["self_attn.q_proj", "v_proj"])", R"("target_modules": "all-linear")",
          R"("target_modules": null)", R"("target_modules": ".*\\.(?P<n>q|v)_proj")",
@@ -748,10 +673,7 @@ TEST_F(Adapter, ModulesAreThoseOfTheSettings)
          R"("target_modules": ["q_proj"], "layers_to_transform": 0, "layers_pattern": "layers")",
          R"("target_modules": ["q_proj"], "exclude_modules": ["1.self_attn.q_proj"])" })
   {
-    const std::string before = this->Settings;
-    this->Set(good);
-    EXPECT_NO_THROW(this->Read()) << good;
-    this->Settings = before;
+    EXPECT_NO_THROW(this->ReadWith(good)) << good;
   }
   for (const char* bad : { R"("target_modules": ["proj"])", R"("target_modules": "q_proj")",
          R"("target_modules": ["q_proj"], "layers_to_transform": [1])",
@@ -760,102 +682,71 @@ TEST_F(Adapter, ModulesAreThoseOfTheSettings)
          R"("target_modules": ["q_proj"], "exclude_modules": ".*layers.0.*")",
          R"("target_modules": ["q_proj"], "modules_to_save": ["self_attn"])" })
   {
-    EXPECT_THAT(this->RefusedSetting(bad),
-      HasSubstr("module 'model.layers.0.self_attn.q_proj': expected one that adapter_config.json "
-                "names, found another."))
+    EXPECT_THAT(MessageOf<ModelError>([&] { this->ReadWith(bad); }),
+      HasSubstr("'model.layers.0.self_attn.q_proj': expected one that adapter_config.json names"))
       << bad;
   }
 }
 
 TEST_F(Adapter, OtherKindsAreRefusedByName)
 {
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
+  this->MakeChangedLlama();
   for (const std::string kind : { "IA3", "PREFIX_TUNING", "ADALORA", "LOHA", "" })
   {
     this->Settings = R"("r": 2, "peft_type": ")" + kind + "\"";
-    EXPECT_THAT(this->Refusal(), HasSubstr("adapter_config.json: expected an adapter of the "
-                                           "peft_type LORA, found '" +
-                                           kind + "'"));
+    EXPECT_THAT(this->Refusal(), HasSubstr("the peft_type LORA, found '" + kind + "'"));
   }
 }
 
 TEST_F(Adapter, SettingsThatChangeNumbersAreRefusedByName)
 {
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
+  this->MakeChangedLlama();
   for (const std::string key :
     { "alora_invocation_tokens", "arrow_config", "kasa_config", "layer_replication",
       "monteclora_config", "target_parameters", "use_bdlora", "use_qalora", "something_new" })
   {
+    const std::string quoted = "\"" + key + "\": ";
     for (const char* off : { "null", "false", "[]", "{}" })
     {
-      const std::string before = this->Settings;
-      this->Set("\"" + key + "\": " + off);
-      EXPECT_NO_THROW(this->Read()) << key << off;
-      this->Settings = before;
+      EXPECT_NO_THROW(this->ReadWith(quoted + off)) << key << off;
     }
-    EXPECT_THAT(this->RefusedSetting("\"" + key + "\": [1]"), HasSubstr("'" + key + "' is array"));
-    EXPECT_THAT(this->RefusedSetting("\"" + key + "\": true"), HasSubstr("'" + key + "' is true"));
+    ExpectRefusals<ModelError>({ { quoted + "[1]", "'" + key + "' is array" },
+                                 { quoted + "true", "'" + key + "' is true" } },
+      this->ReaderWith());
   }
   for (const std::string start : { "pissa", "pissa_niter_4", "olora", "corda", "loftq", "lora_ga" })
   {
-    EXPECT_THAT(this->RefusedSetting(R"("init_lora_weights": ")" + start + "\""),
-      AllOf(HasSubstr("'init_lora_weights': expected true, false, gaussian, eva"),
-        HasSubstr("found \"" + start + "\"")));
+    ExpectRefusals<ModelError>(
+      { { R"("init_lora_weights": ")" + start + "\"", "expected true, false, gaussian, eva" },
+        { R"("init_lora_weights": ")" + start + "\"", "found \"" + start + "\"" } },
+      this->ReaderWith());
   }
-  for (const char* start : { "true", "false", "\"gaussian\"", "\"eva\"", "null" })
+  for (const std::string start : { "true", "false", "\"gaussian\"", "\"eva\"", "null" })
   {
-    const std::string before = this->Settings;
-    this->Set(R"("init_lora_weights": )" + std::string(start));
-    EXPECT_NO_THROW(this->Read()) << start;
-    this->Settings = before;
+    EXPECT_NO_THROW(this->ReadWith(R"("init_lora_weights": )" + start)) << start;
   }
-}
-
-/// Every key that peft writes is known: those of the oracle are all of version 0.21.
-TEST_F(AdapterOracle, KeysOfPeftAreDecidedOn)
-{
-  this->Copy("base", this->Folder.Path());
-  this->Copy("adapter", this->Folder.Path());
-  EXPECT_NO_THROW(Transformer::Read(this->Folder.Path()));
 }
 
 TEST_F(Adapter, InvalidSettingsAreRefused)
 {
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
-  const std::string kind = R"("peft_type": "LORA", )";
-  const auto refused = [&](const std::string& settings)
-  {
-    this->Settings = kind + settings;
-    return this->Refusal();
-  };
-  EXPECT_THAT(refused(R"("r": 0)"), HasSubstr("expected 'r' to be an integer from 1 to"));
-  EXPECT_THAT(refused(R"("r": -2)"), HasSubstr("expected 'r' to be an integer from 1 to"));
-  EXPECT_THAT(refused(R"("r": 2.5)"), HasSubstr("expected 'r' to be an integer from 1 to"));
-  EXPECT_THAT(refused(R"("r": "2")"), HasSubstr("expected 'r' to be an integer from 1 to"));
-  EXPECT_THAT(refused(R"("r": 3)"),
-    HasSubstr("module 'model.layers.0.self_attn.q_proj': lora_A.weight: expected the shape [3, 8], "
-              "found [2, 8]."));
-  EXPECT_THAT(refused(R"("r": 2, "lora_alpha": "x")"), HasSubstr("'lora_alpha'"));
-  EXPECT_THAT(
-    refused(R"("r": 2, "rank_pattern": [1])"), HasSubstr("'rank_pattern': expected an object"));
-  EXPECT_THAT(refused(R"("r": 2, "rank_pattern": {"q": 0})"),
-    HasSubstr("'rank_pattern: q': expected a positive integer, found 0"));
-  EXPECT_THAT(refused(R"("r": 2, "alpha_pattern": {"q": "x"})"),
-    HasSubstr("'alpha_pattern: q': expected a number"));
-  EXPECT_THAT(refused(R"("r": 2, "alpha_pattern": {"(": 1})"),
-    HasSubstr("'alpha_pattern': expected a regular expression, found"));
-  EXPECT_THAT(refused(R"("r": 2, "target_modules": "((m|o|d|e|l|.)*)*)*x")"),
-    HasSubstr("regular expression"));
-  EXPECT_THAT(refused(R"("r": 2, "target_modules": "(([a-z]|[a-z0-9._])+)+[-+]")"),
-    HasSubstr("expected a regular expression that is matched in 1000000 steps"));
-  EXPECT_THAT(
-    refused(R"("r": 2, "modules_to_save": [1])"), HasSubstr("'modules_to_save': expected texts"));
-  EXPECT_THAT(refused(R"("r": 2, "layers_to_transform": [-1])"),
-    HasSubstr("'layers_to_transform': expected integers from 0"));
-  this->Settings = kind + R"("r": NaN)";
+  this->MakeChangedLlama();
+  this->Settings = R"("peft_type": "LORA")";
+  const std::vector<Refused> bad = { { R"("r": 0)", "'r' to be an integer from 1 to" },
+    { R"("r": -2)", "'r' to be an integer from 1 to" },
+    { R"("r": 2.5)", "'r' to be an integer from 1 to" },
+    { R"("r": "2")", "'r' to be an integer from 1 to" },
+    { R"("r": 3)", "q_proj': lora_A.weight: expected the shape [3, 8], found [2, 8]" },
+    { R"("r": 2, "lora_alpha": "x")", "'lora_alpha'" },
+    { R"("r": 2, "rank_pattern": [1])", "'rank_pattern': expected an object" },
+    { R"("r": 2, "rank_pattern": {"q": 0})", "'rank_pattern: q': expected a positive integer" },
+    { R"("r": 2, "alpha_pattern": {"q": "x"})", "'alpha_pattern: q': expected a number" },
+    { R"("r": 2, "alpha_pattern": {"(": 1})", "'alpha_pattern': expected a regular expression" },
+    { R"("r": 2, "target_modules": "((m|o|d|e|l|.)*)*)*x")", "regular expression" },
+    { R"("r": 2, "target_modules": "(([a-z]|[a-z0-9._])+)+[-+]")", "matched in 1000000 steps" },
+    { R"("r": 2, "modules_to_save": [1])", "'modules_to_save': expected texts" },
+    { R"("r": 2, "layers_to_transform": [-1])", "expected integers from 0" } };
+  ExpectRefusals<ModelError>(bad, this->ReaderWith());
+  this->Set(R"("r": NaN)");
   EXPECT_THAT(this->Refusal<FormatError>(), HasSubstr("adapter_config.json: the file is not JSON"));
 }
 
@@ -863,49 +754,47 @@ TEST_F(Adapter, InvalidSettingsAreRefused)
 
 TEST_F(Adapter, TensorsThatDoNotFitAreRefused)
 {
+  struct Case
+  {
+    std::string name;
+    Shape shape;
+    const char* message;
+  };
   this->MakeLlama();
-  const auto refused = [&](const std::string& name, const Shape& shape)
+  const std::string query = this->Query;
+  for (const Case& one : std::vector<Case>{
+         { query + ".lora_A.weight", { 2, 9 }, "expected the shape [2, 8], found [2, 9]" },
+         { query + ".lora_A.weight", { 16 }, "found [16]" },
+         { query + ".lora_A.weight", { 0 }, "of shape [0]" },
+         { query + ".lora_B.weight", { 9, 2 }, "expected the shape [8, 2], found [9, 2]" },
+         { "model.layers.0.self_attn.v_proj.lora_A.weight", { 2, 8 },
+           "'model.layers.0.self_attn.v_proj': expected lora_B.weight, found none" },
+         { query + ".lora_magnitude_vector", { 8 }, "expected none without use_dora" },
+         { query + ".lora_diag", { 2 }, "expected a part of LoRA or DoRA" },
+         { "model.layers.2.self_attn.q_proj.lora_A.weight", { 2, 8 },
+           "'model.layers.2.self_attn.q_proj': expected one of the model's" },
+         { "model.norm.lora_A.weight", { 2, 8 },
+           "'model.norm': expected a matrix in the model, found a tensor of shape [8]" },
+         { "model.layers.0.extra.weight", { 8 },
+           "'model.layers.0.extra.weight': expected one of the model's" },
+         { "model.embed_tokens.lora_embedding_A", { 2, 4 },
+           "expected the shape [2, 5], found [2, 4]" } })
   {
     this->Changes.clear();
-    this->ChangeMatrix(Query, 8, 8);
-    this->Change(name, shape);
-    return this->Refusal();
-  };
-  const std::string query = Query;
-  EXPECT_THAT(refused(query + ".lora_A.weight", { 2, 9 }),
-    HasSubstr("lora_A.weight: expected the shape [2, 8], found [2, 9]"));
-  EXPECT_THAT(refused(query + ".lora_A.weight", { 16 }), HasSubstr("found [16]"));
-  EXPECT_THAT(refused(query + ".lora_A.weight", { 0 }), HasSubstr("of shape [0]"));
-  EXPECT_THAT(refused(query + ".lora_B.weight", { 9, 2 }),
-    HasSubstr("lora_B.weight: expected the shape [8, 2], found [9, 2]"));
-  EXPECT_THAT(refused("model.layers.0.self_attn.v_proj.lora_A.weight", { 2, 8 }),
-    HasSubstr("module 'model.layers.0.self_attn.v_proj': expected lora_B.weight, found none."));
-  EXPECT_THAT(refused(query + ".lora_magnitude_vector", { 8 }),
-    HasSubstr("found a lora_magnitude_vector, expected none without use_dora"));
-  EXPECT_THAT(refused(query + ".lora_diag", { 2 }),
-    HasSubstr("expected a part of LoRA or DoRA, found one of another kind"));
-  EXPECT_THAT(refused("model.layers.2.self_attn.q_proj.lora_A.weight", { 2, 8 }),
-    HasSubstr("module 'model.layers.2.self_attn.q_proj': expected one of the model's, which has no "
-              "such module"));
-  EXPECT_THAT(refused("model.norm.lora_A.weight", { 2, 8 }),
-    HasSubstr("module 'model.norm': expected a matrix in the model, found a tensor of shape [8]"));
-  EXPECT_THAT(refused("model.layers.0.extra.weight", { 8 }),
-    HasSubstr("tensor 'model.layers.0.extra.weight': expected one of the model's"));
-  EXPECT_THAT(refused("model.embed_tokens.lora_embedding_A", { 2, 4 }),
-    HasSubstr("lora_embedding_A: expected the shape [2, 5], found [2, 4]"));
+    this->ChangeMatrix(this->Query, 8, 8);
+    this->Change(one.name, one.shape);
+    EXPECT_THAT(this->Refusal(), HasSubstr(one.message)) << one.name;
+  }
 }
 
 TEST_F(Adapter, NumbersThatAreNoneAreRefused)
 {
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
-  const std::string name = "base_model.model." + std::string(Query) + ".lora_B.weight";
+  this->MakeChangedLlama();
+  const std::string name = "base_model.model." + this->Query + ".lora_B.weight";
   std::vector<double> values(16, 1);
   values[3] = std::numeric_limits<double>::quiet_NaN();
   this->Changes[name] = Tensor::FromDouble(DType::F32, { 8, 2 }, values);
-  EXPECT_THAT(this->Refusal(), HasSubstr("adapter_model.safetensors: module "
-                                         "'model.layers.0.self_attn.q_proj': expected finite "
-                                         "numbers, found others."));
+  EXPECT_THAT(this->Refusal(), HasSubstr("q_proj': expected finite numbers, found others"));
   this->Changes[name] = Tensor::FromInteger({ 8, 2 }, std::vector<std::int64_t>(16));
   EXPECT_THAT(this->Refusal(), HasSubstr("expected numbers of F32, F16, BF16 or F64, found I64"));
   this->Changes.clear();
@@ -914,8 +803,7 @@ TEST_F(Adapter, NumbersThatAreNoneAreRefused)
 
 TEST_F(Adapter, DamagedFilesAreRefused)
 {
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
+  this->MakeChangedLlama();
   this->Read();
   const std::filesystem::path weights = this->Folder / "adapter_model.safetensors";
   const std::string bytes = ReadBytes(weights);
@@ -927,9 +815,7 @@ TEST_F(Adapter, DamagedFilesAreRefused)
     EXPECT_THAT(MessageOf<FormatError>(message), HasSubstr("adapter_model.safetensors: "));
   }
   std::filesystem::remove(weights);
-  EXPECT_THAT(MessageOf<FileError>(message),
-    HasSubstr("expected an adapter in adapter_config.json and adapter_model.safetensors or "
-              "adapter_model.bin, found the settings alone."));
+  EXPECT_THAT(MessageOf<FileError>(message), HasSubstr("found the settings alone"));
   WriteBytes(weights, bytes);
   std::filesystem::remove(this->Folder / "adapter_config.json");
   EXPECT_THAT(MessageOf<FileError>(message), HasSubstr("found the weights alone."));
@@ -937,16 +823,12 @@ TEST_F(Adapter, DamagedFilesAreRefused)
 
 TEST_F(Adapter, BaseThatIsNotHereIsNamed)
 {
-  this->MakeLlama();
-  this->ChangeMatrix(Query, 8, 8);
+  this->MakeChangedLlama();
   this->Set(R"("base_model_name_or_path": "meta-llama/Llama-2-7b-hf")");
   this->WriteAdapter(this->Folder.Path());
   const auto message = [&]
   { return MessageOf<FileError>([&] { Transformer::Read(this->Folder.Path()); }); };
-  EXPECT_THAT(message(),
-    AllOf(HasSubstr(
-            "expected the model that the adapter changes, 'meta-llama/Llama-2-7b-hf', found none."),
-      HasSubstr("Copy its config.json, weights and tokenizer beside the adapter")));
+  EXPECT_THAT(message(), HasSubstr("'meta-llama/Llama-2-7b-hf', found none."));
   // Settings of the base alone, as some trainings leave them, do not make a model.
   WriteBytes(this->Folder / ConfigFile, this->Config);
   EXPECT_THAT(message(), HasSubstr("'meta-llama/Llama-2-7b-hf', found none."));

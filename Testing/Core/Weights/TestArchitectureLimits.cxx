@@ -1,6 +1,6 @@
-#include "ArchitectureLimits.h"
+#include "Weights/ArchitectureLimits.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 
 #include <string>

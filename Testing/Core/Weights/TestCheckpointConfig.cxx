@@ -1,11 +1,12 @@
-#include "CheckpointConfig.h"
+#include "Weights/CheckpointConfig.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
+#include "ExpectMembers.h"
 #include "ModelsOracle.h"
 #include "TemporaryDirectory.h"
 #include "TorchBytes.h"
-#include "Transformer.h"
+#include "Weights/Transformer.h"
 
 #include <filesystem>
 #include <fstream>
@@ -22,7 +23,7 @@ using testing::HasSubstr;
 namespace
 {
 
-std::filesystem::path OracleFile(const std::string& name)
+std::filesystem::path OracleFolder(const std::string& name)
 {
   return ModelsOracle("files/pt/checkpoints/" + name);
 }
@@ -52,20 +53,13 @@ void WriteCheckpoint(const std::filesystem::path& path, const std::string& weigh
 
 TEST(CheckpointConfig, IsThatOfTheTraining)
 {
-  const TransformerConfig nano = ReadCheckpointConfig(OracleFile("nanogpt-unbiased/ckpt.pt"));
-  EXPECT_EQ(nano.architecture, "nanogpt");
-  EXPECT_EQ(nano.layers, 2);
-  EXPECT_EQ(nano.heads, 2);
-  EXPECT_EQ(nano.modelDimension, 16);
-  EXPECT_EQ(nano.positions, 12);
-  EXPECT_EQ(nano.vocabulary, 13);
-  EXPECT_FALSE(nano.inputBias);
-  EXPECT_TRUE(ReadCheckpointConfig(OracleFile("nanogpt/ckpt.pt")).inputBias);
-  const TransformerConfig llama = ReadCheckpointConfig(OracleFile("llama2.c/ckpt.pt"));
-  EXPECT_EQ(llama.architecture, "meta_llama");
-  EXPECT_EQ(llama.keyHeads, 2);
-  EXPECT_EQ(llama.mlpDimension, 48); // 2/3 of 64 is 42
-  EXPECT_TRUE(llama.rotatesNeighbors);
+  ExpectMembers(ReadCheckpointConfig(OracleFolder("nanogpt-unbiased/ckpt.pt")),
+    "architecture=nanogpt layers=2 heads=2 modelDimension=16 positions=12 vocabulary=13 "
+    "inputBias=0");
+  EXPECT_TRUE(ReadCheckpointConfig(OracleFolder("nanogpt/ckpt.pt")).inputBias);
+  ExpectMembers(ReadCheckpointConfig(OracleFolder("llama2.c/ckpt.pt")),
+    "architecture=meta_llama keyHeads=2 mlpDimension=48 rotatesNeighbors=1"); // mlpDimension: 2/3
+                                                                              // of 64 is 42
 }
 
 /// Settings of before 2023 and of forks do not say whether there are biases.
@@ -87,7 +81,7 @@ TEST(CheckpointConfig, BiasesOfNanoGptAreThoseOfTheWeights)
 
 TEST(CheckpointConfig, OfMetaHasTheVocabularyOfTheEmbedding)
 {
-  EXPECT_EQ(ReadCheckpointConfig(OracleFile("meta_llama/consolidated.00.pth")).vocabulary, 13);
+  EXPECT_EQ(ReadCheckpointConfig(OracleFolder("meta_llama/consolidated.00.pth")).vocabulary, 13);
 }
 
 TEST(CheckpointConfig, OfMetaWithSeveralPartsIsRefused)
@@ -95,7 +89,7 @@ TEST(CheckpointConfig, OfMetaWithSeveralPartsIsRefused)
   const TemporaryDirectory folder;
   for (const char* name : { "params.json", "consolidated.00.pth" })
   {
-    std::filesystem::copy_file(OracleFile(std::string("meta_llama/") + name), folder / name);
+    std::filesystem::copy_file(OracleFolder(std::string("meta_llama/") + name), folder / name);
   }
   std::ofstream(folder / "consolidated.01.pth") << "x";
   EXPECT_THAT(MessageOf<ModelError>([&] { ReadCheckpointConfig(folder / "consolidated.00.pth"); }),
@@ -107,8 +101,7 @@ TEST(CheckpointConfig, OfTransformerLensIsKnownByItsSizes)
   const TransformerConfig config = ParseTransformerConfig(
     R"({"n_layers": 1, "n_ctx": 5, "d_model": 8, "d_head": 4, "d_vocab": 7, "act_fn": "relu"})",
     "config.json");
-  EXPECT_EQ(config.architecture, "transformer_lens");
-  EXPECT_EQ(config.heads, 2);
+  ExpectMembers(config, "architecture=transformer_lens heads=2");
   const TemporaryDirectory folder;
   WriteCheckpoint(folder / "a.pt", "blocks.0.attn.W_Q", { 2, 8, 4 },
     { { "n_layers", PickledNumber(1) }, { "n_ctx", PickledNumber(5) },
@@ -120,7 +113,7 @@ TEST(CheckpointConfig, OfTransformerLensIsKnownByItsSizes)
 
 TEST(CheckpointConfig, WithoutSettingsTheMessageSaysWhatToWrite)
 {
-  EXPECT_THAT(MessageOf<ModelError>([] { Transformer::Read(OracleFile("nanogpt-weights.pt")); }),
+  EXPECT_THAT(MessageOf<ModelError>([] { Transformer::Read(OracleFolder("nanogpt-weights.pt")); }),
     AllOf(HasSubstr("Write a config.json"),
       HasSubstr(R"({"model_type": "nanogpt", "n_layer": 2, "n_head": ?, "n_embd": 16,)"),
       HasSubstr(R"("vocab_size": 13, "block_size": 12,)"), HasSubstr(R"("bias": true})")));
@@ -135,7 +128,7 @@ TEST(CheckpointConfig, WithoutSettingsTheMessageSaysWhatToWrite)
 TEST(CheckpointConfig, LinesOfTheMessageOpenTheModel)
 {
   const TemporaryDirectory folder;
-  std::filesystem::copy_file(OracleFile("nanogpt-weights.pt"), folder / "model.pt");
+  std::filesystem::copy_file(OracleFolder("nanogpt-weights.pt"), folder / "model.pt");
   std::string text = MessageOf<ModelError>([&] { Transformer::Read(folder / "model.pt"); });
   text = text.substr(text.find('{'));
   text.replace(text.find('?'), 1, "2");
@@ -148,9 +141,9 @@ TEST(CheckpointConfig, DataOfTheTrainingIsFound)
   const TemporaryDirectory folder;
   std::filesystem::create_directories(folder / "out");
   const std::filesystem::path data = folder / "data" / "letters";
-  std::filesystem::copy_file(OracleFile("nanogpt/ckpt.pt"), folder / "out/ckpt.pt");
+  std::filesystem::copy_file(OracleFolder("nanogpt/ckpt.pt"), folder / "out/ckpt.pt");
   EXPECT_EQ(FindTrainingData(folder / "out/ckpt.pt"), "");
   std::filesystem::create_directories(data);
-  std::filesystem::copy_file(OracleFile("nanogpt/meta.pkl"), data / "meta.pkl");
+  std::filesystem::copy_file(OracleFolder("nanogpt/meta.pkl"), data / "meta.pkl");
   EXPECT_EQ(FindTrainingData(folder / "out/ckpt.pt"), data);
 }

@@ -1,4 +1,4 @@
-#include "FloatValues.h"
+#include "Weights/FloatValues.h"
 
 #include <cstring>
 #include <limits>
@@ -35,6 +35,10 @@ TEST(FloatValues, OthersAreConverted)
     { std::byte{ 0x00 }, std::byte{ 0x3C }, std::byte{ 0x00 }, std::byte{ 0xC0 } } };
   EXPECT_THAT(Read(FloatValues(halves.View()), 2), ElementsAre(1.0F, -2.0F));
   EXPECT_EQ(WidenedBytes(halves.View()), 8U);
+  const Tensor brainFloats{ DType::BF16, { 2 },
+    { std::byte{ 0x80 }, std::byte{ 0x3F }, std::byte{ 0x00 }, std::byte{ 0xC0 } } };
+  EXPECT_THAT(Read(FloatValues(brainFloats.View()), 2), ElementsAre(1.0F, -2.0F));
+  EXPECT_EQ(WidenedBytes(brainFloats.View()), 8U);
 }
 
 TEST(FloatValues, UnalignedFloatsAreCopied)

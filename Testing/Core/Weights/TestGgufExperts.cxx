@@ -1,14 +1,14 @@
-#include "GgufModel.h"
+#include "Weights/GgufModel.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
+#include "Files/JsonText.h"
 #include "GgufBytes.h"
-#include "Index.h"
-#include "JsonText.h"
 #include "ModelsOracle.h"
-#include "RecordTransformer.h"
+#include "Run/RecordTransformer.h"
 #include "TemporaryDirectory.h"
-#include "Transformer.h"
+#include "TestName.h"
+#include "Weights/Transformer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,12 +33,10 @@ namespace
 // Models of Hugging Face are written as GGUF files, as llama.cpp converts them: one tensor of a
 // matrix of all experts, its own names and keys. What they compute is that of the original files.
 
-struct Renamed
-{
-  const char* huggingFace;
-  const char* gguf;
-};
-const std::vector<Renamed> Names = {
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+/// Names of Hugging Face, and of GGUF files.
+const Pairs Names = {
   { "model.embed_tokens.", "token_embd." },
   { "model.norm.", "output_norm." },
   { "lm_head.", "output." },
@@ -76,12 +74,7 @@ const std::map<std::string, std::string> ExpertNames = { { "w1", "ffn_gate_exps.
   { "down_proj", "ffn_down_exps.weight" } };
 
 /// A key of a GGUF file, and the setting it has.
-struct Key
-{
-  const char* gguf;
-  const char* huggingFace;
-};
-const std::vector<Key> Sizes = {
+const Pairs Sizes = {
   { "block_count", "num_hidden_layers" },
   { "context_length", "max_position_embeddings" },
   { "embedding_length", "hidden_size" },
@@ -102,7 +95,7 @@ const std::vector<Key> Sizes = {
   { "expert_group_count", "n_group" },
   { "expert_group_used_count", "topk_group" },
 };
-const std::vector<Key> Fractions = {
+const Pairs Fractions = {
   { "attention.layer_norm_rms_epsilon", "rms_norm_eps" },
   { "rope.freq_base", "rope_theta" },
   { "attention.clamp_kqv", "clip_qkv" },
@@ -141,9 +134,12 @@ private:
 
   std::string KeyOf(const std::string& key) const { return this->Family + "." + key; }
 
-  std::int64_t Size(const char* name) const { return this->Settings.at(name).get<std::int64_t>(); }
+  std::int64_t Size(const std::string& name) const
+  {
+    return this->Settings.at(name).get<std::int64_t>();
+  }
 
-  bool Has(const char* name) const
+  bool Has(const std::string& name) const
   {
     return this->Settings.contains(name) && !this->Settings.at(name).is_null();
   }
@@ -151,20 +147,18 @@ private:
   void AddSettings()
   {
     this->File.AddText("general.architecture", this->Family);
-    for (const Key& key : Sizes)
+    for (const auto& [key, setting] : Sizes)
     {
-      if (this->Has(key.huggingFace))
+      if (this->Has(setting))
       {
-        this->File.AddInteger(
-          this->KeyOf(key.gguf), static_cast<std::uint32_t>(this->Size(key.huggingFace)));
+        this->File.AddInteger(this->KeyOf(key), static_cast<std::uint32_t>(this->Size(setting)));
       }
     }
-    for (const Key& key : Fractions)
+    for (const auto& [key, setting] : Fractions)
     {
-      if (this->Has(key.huggingFace))
+      if (this->Has(setting))
       {
-        this->File.AddNumber(
-          this->KeyOf(key.gguf), this->Settings.at(key.huggingFace).get<float>());
+        this->File.AddNumber(this->KeyOf(key), this->Settings.at(setting).get<float>());
       }
     }
     if (this->Has("kv_lora_rank"))
@@ -236,7 +230,7 @@ private:
       const std::size_t found = renamed.find(huggingFace);
       if (found != std::string::npos)
       {
-        renamed.replace(found, std::string(huggingFace).size(), gguf);
+        renamed.replace(found, huggingFace.size(), gguf);
       }
     }
     std::vector<float> values = ValuesOf(view);
@@ -385,6 +379,62 @@ TEST_P(GgufExperts, ComputeWhatTheOriginalFilesDo)
   options.routing = true;
   ExpectCloseRecordings(
     RecordTransformer(model, input, options), RecordTransformer(found, input, options));
+}
+
+/// A model of Hugging Face, and its file by llama.cpp's own conversion.
+struct ConvertedModel
+{
+  const char* name;
+  const char* change; ///< settings that the file cannot hold, which are as llama.cpp assumes
+  friend void PrintTo(const ConvertedModel& model, std::ostream* stream) { *stream << model.name; }
+};
+
+using GgufConversion = testing::TestWithParam<ConvertedModel>;
+
+INSTANTIATE_TEST_SUITE_P(, GgufConversion,
+  testing::Values(ConvertedModel{ "bert", "{}" }, ConvertedModel{ "bloom", "{}" },
+    ConvertedModel{ "gemma", "{}" },
+    ConvertedModel{ "gemma2", R"({ "query_pre_attn_scalar": 16 })" },
+    ConvertedModel{ "gemma3-v5", R"({ "layer_types": null, "sliding_window_pattern": 6 })" },
+    ConvertedModel{ "gpt2", "{}" }, ConvertedModel{ "gpt_neox", "{}" },
+    ConvertedModel{ "olmo", "{}" }, ConvertedModel{ "phi", "{}" },
+    ConvertedModel{ "phi3-longrope", "{}" },
+    ConvertedModel{ "qwen3-v5", R"({ "use_sliding_window": false, "layer_types": null })" },
+    ConvertedModel{ "roberta", "{}" }, ConvertedModel{ "stablelm", "{}" }),
+  [](const auto& test) { return TestName(test.param.name); });
+
+/// The folder of a model, which may be among those of the conversions, of all architectures, or of
+/// the first.
+std::filesystem::path FolderOf(const std::string& name)
+{
+  std::filesystem::path folder = ModelsOracle("files/gguf/conversions/" + name);
+  folder = folder.empty() ? ModelsOracle("transformers/" + name) : folder;
+  return folder.empty() ? std::filesystem::path(ATLAS_ORACLE_DIR) / "transformers" / name : folder;
+}
+
+/// All but the conversion is checked elsewhere: files of Hugging Face against the original code.
+TEST_P(GgufConversion, ComputesWhatTheModelDoes)
+{
+  const std::string name = GetParam().name;
+  const std::filesystem::path folder = FolderOf(name);
+  json config = ParseJson(ReadFile(folder / "config.json"), folder.string(), "the configuration");
+  config.merge_patch(json::parse(GetParam().change));
+  const Transformer model(
+    ParseTransformerConfig(config.dump(), name), WeightFiles::Read(FindWeights(folder)));
+  const Transformer found =
+    Transformer::Read(ModelsOracle("files/gguf/conversions/" + name + ".gguf"));
+  EXPECT_THAT(found.GetWeights().unused, IsEmpty());
+  TransformerInput input;
+  // No id 1, which RoBERTa's files of Hugging Face take for padding without a position.
+  input.tokens = { { 3, 10, 4, 10, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6 },
+    { 2, 7, 11 } };
+  // llama.cpp leaves out what predicts masked words.
+  RecordOptions options;
+  options.logits = model.GetConfig().mask == AttentionMask::Causal;
+  options.residual = true;
+  ExpectCloseRecordings(
+    RecordTransformer(model, input, options), RecordTransformer(found, input, options));
+  EXPECT_EQ(found.GetWeights().unembedding.Exists(), options.logits);
 }
 
 /// A file of DeepSeek-V2 with other settings.

@@ -1,17 +1,13 @@
-#include "GgufModel.h"
+#include "Weights/GgufModel.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
+#include "ExpectMembers.h"
 #include "GgufBytes.h"
-#include "GgufTokenizer.h"
-#include "JsonText.h"
-#include "ModelsOracle.h"
-#include "RecordTransformer.h"
-#include "Safetensors.h"
 #include "TemporaryDirectory.h"
-#include "Transformer.h"
+#include "Text/GgufTokenizer.h"
+#include "Weights/Transformer.h"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -53,19 +49,10 @@ protected:
 TEST_F(GgufModel, ConfigurationIsInTheFile)
 {
   const TransformerConfig config = this->Read(TinyGguf()).GetConfig();
-  EXPECT_EQ(config.architecture, "llama");
-  EXPECT_EQ(config.layers, 1);
-  EXPECT_EQ(config.heads, 2);
-  EXPECT_EQ(config.keyHeads, 1);
-  EXPECT_EQ(config.headDimension, 4);
-  EXPECT_EQ(config.modelDimension, 8);
-  EXPECT_EQ(config.mlpDimension, 6);
-  EXPECT_EQ(config.vocabulary, 5);
-  EXPECT_EQ(config.positions, 32);
-  EXPECT_EQ(config.rotaryBase, 1000);
+  ExpectMembers(config,
+    "architecture=llama layers=1 heads=2 keyHeads=1 headDimension=4 modelDimension=8 "
+    "mlpDimension=6 vocabulary=5 positions=32 rotaryBase=1000 tiedUnembedding=1 inputBias=0");
   EXPECT_NEAR(config.epsilon, 1e-5, 1e-12);
-  EXPECT_TRUE(config.tiedUnembedding);
-  EXPECT_FALSE(config.inputBias);
 }
 
 TEST_F(GgufModel, IsFoundByItsFolder)
@@ -302,12 +289,6 @@ TEST_F(GgufModel, OtherModelsAreRefusedByName)
         "expected a model of one of the architectures bert, bloom, deepseek2, gemma, gemma2, "
         "gemma3, gpt2, gptneox, llama, olmo, olmoe, phi2, phi3, qwen2, qwen2moe, qwen3, qwen3moe, "
         "stablelm, found 'mamba'")));
-  const auto refusal = [&](const std::function<void(GgufBytes&)>& change)
-  {
-    GgufBytes bytes = TinyGguf();
-    change(bytes);
-    return this->Refusal(bytes);
-  };
   GgufBytes experts = TinyGguf("qwen2");
   experts.AddInteger("qwen2.expert_count", 8);
   EXPECT_THAT(this->Refusal(experts), HasSubstr("found a mixture of experts"));
@@ -317,20 +298,26 @@ TEST_F(GgufModel, OtherModelsAreRefusedByName)
   experts.AddInteger("llama.expert_used_count", 2);
   EXPECT_THAT(this->Refusal(experts),
     HasSubstr("expected tensors 'ffn_gate_exps.weight' in layers with experts, found none"));
-  EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddInteger("llama.rope.dimension_count", 2); }),
-    HasSubstr("expected a rotary embedding of all components of a head"));
-  EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddInteger("llama.rope.dimension_count", 6); }),
-    HasSubstr("expected a rotary embedding of at most 4 components of a head, found one of 6"));
-  EXPECT_THAT(
-    refusal([](GgufBytes& bytes) { bytes.AddInteger("llama.attention.value_length", 2); }),
-    HasSubstr("found 4 and 2"));
-  EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddFloats("blk.0.attn_q_norm.weight", { 4 }); }),
-    HasSubstr("tensor 'blk.0.attn_q_norm.weight'"));
-  EXPECT_THAT(
-    refusal([](GgufBytes& bytes) { bytes.AddFloats("blk.0.attn_rot_embd.weight", { 4 }); }),
-    HasSubstr("tensor 'blk.0.attn_rot_embd.weight'"));
-  EXPECT_THAT(refusal([](GgufBytes& bytes) { bytes.AddFloats("rope_factors_long.weight", { 2 }); }),
-    HasSubstr("tensor 'rope_factors_short.weight' is missing"));
+  using Change = std::function<void(GgufBytes&)>;
+  const auto add = [](const char* key, std::uint32_t value) -> Change
+  { return [=](GgufBytes& bytes) { bytes.AddInteger(key, value); }; };
+  const auto addTensor = [](const char* name, std::int64_t size) -> Change
+  { return [=](GgufBytes& bytes) { bytes.AddFloats(name, { size }); }; };
+  for (const auto& [change, message] : std::vector<std::pair<Change, const char*>>{
+         { add("llama.rope.dimension_count", 2),
+           "expected a rotary embedding of all components of a head" },
+         { add("llama.rope.dimension_count", 6),
+           "expected a rotary embedding of at most 4 components of a head, found one of 6" },
+         { add("llama.attention.value_length", 2), "found 4 and 2" },
+         { addTensor("blk.0.attn_q_norm.weight", 4), "tensor 'blk.0.attn_q_norm.weight'" },
+         { addTensor("blk.0.attn_rot_embd.weight", 4), "tensor 'blk.0.attn_rot_embd.weight'" },
+         { addTensor("rope_factors_long.weight", 2),
+           "tensor 'rope_factors_short.weight' is missing" } })
+  {
+    GgufBytes bytes = TinyGguf();
+    change(bytes);
+    EXPECT_THAT(this->Refusal(bytes), HasSubstr(message));
+  }
   GgufBytes vocabulary;
   vocabulary.AddText("general.architecture", "llama");
   EXPECT_THAT(this->Refusal(vocabulary),
@@ -340,89 +327,6 @@ TEST_F(GgufModel, OtherModelsAreRefusedByName)
   EXPECT_THAT(this->Refusal<FormatError>(empty), HasSubstr("'general.architecture'"));
   empty.AddText("general.architecture", "llama");
   EXPECT_THAT(this->Refusal<FormatError>(empty), HasSubstr("'llama."));
-}
-
-/// A model of Hugging Face, and its file by llama.cpp's own conversion.
-struct ConvertedModel
-{
-  const char* name;
-  const char* change; ///< settings that the file cannot hold, which are as llama.cpp assumes
-  friend void PrintTo(const ConvertedModel& model, std::ostream* stream) { *stream << model.name; }
-};
-
-using GgufConversion = testing::TestWithParam<ConvertedModel>;
-
-INSTANTIATE_TEST_SUITE_P(, GgufConversion,
-  testing::Values(ConvertedModel{ "bert", "{}" }, ConvertedModel{ "bloom", "{}" },
-    ConvertedModel{ "gemma", "{}" },
-    ConvertedModel{ "gemma2", R"({ "query_pre_attn_scalar": 16 })" },
-    ConvertedModel{ "gemma3-v5", R"({ "layer_types": null, "sliding_window_pattern": 6 })" },
-    ConvertedModel{ "gpt2", "{}" }, ConvertedModel{ "gpt_neox", "{}" },
-    ConvertedModel{ "olmo", "{}" }, ConvertedModel{ "phi", "{}" },
-    ConvertedModel{ "phi3-longrope", "{}" },
-    ConvertedModel{ "qwen3-v5", R"({ "use_sliding_window": false, "layer_types": null })" },
-    ConvertedModel{ "roberta", "{}" }, ConvertedModel{ "stablelm", "{}" }),
-  [](const auto& test)
-  {
-    std::string name = test.param.name;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-  });
-
-/// The folder of a model, which may be among those of the conversions, of all architectures, or of
-/// the first.
-std::filesystem::path FolderOf(const std::string& name)
-{
-  std::filesystem::path folder = ModelsOracle("files/gguf/conversions/" + name);
-  folder = folder.empty() ? ModelsOracle("transformers/" + name) : folder;
-  return folder.empty() ? std::filesystem::path(ATLAS_ORACLE_DIR) / "transformers" / name : folder;
-}
-
-/// All but the conversion is checked elsewhere: files of Hugging Face against the original code.
-TEST_P(GgufConversion, ComputesWhatTheModelDoes)
-{
-  const std::string name = GetParam().name;
-  const std::filesystem::path folder = FolderOf(name);
-  nlohmann::json config =
-    ParseJson(ReadFile(folder / "config.json"), folder.string(), "the configuration");
-  config.merge_patch(nlohmann::json::parse(GetParam().change));
-  const Transformer model(
-    ParseTransformerConfig(config.dump(), name), WeightFiles::Read(FindWeights(folder)));
-  const Transformer found =
-    Transformer::Read(ModelsOracle("files/gguf/conversions/" + name + ".gguf"));
-  EXPECT_THAT(found.GetWeights().unused, testing::IsEmpty());
-  TransformerInput input;
-  // No id 1, which RoBERTa's files of Hugging Face take for padding without a position.
-  input.tokens = { { 3, 10, 4, 10, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6 },
-    { 2, 7, 11 } };
-  // llama.cpp leaves out what predicts masked words.
-  RecordOptions options;
-  options.logits = model.GetConfig().mask == AttentionMask::Causal;
-  options.residual = true;
-  const Recording expected = RecordTransformer(model, input, options);
-  const Recording recording = RecordTransformer(found, input, options);
-  const auto expectClose = [](const SharedMatrix& x, const SharedMatrix& y)
-  {
-    ASSERT_EQ(x.Count(), y.Count());
-    for (std::uint64_t i = 0; i < x.Count(); ++i)
-    {
-      // Its epsilon is rounded.
-      ASSERT_NEAR(x.Row(0)[i], y.Row(0)[i], 2e-5 * std::max(1.F, std::abs(x.Row(0)[i]))) << i;
-    }
-  };
-  ASSERT_EQ(expected.layers.size(), recording.layers.size());
-  for (std::size_t l = 0; l < expected.layers.size(); ++l)
-  {
-    SCOPED_TRACE(l);
-    for (std::size_t h = 0; h < expected.layers[l].heads.size(); ++h)
-    {
-      expectClose(expected.layers[l].heads[h].query, recording.layers[l].heads[h].query);
-      expectClose(expected.layers[l].heads[h].key, recording.layers[l].heads[h].key);
-    }
-    expectClose(expected.residual[l + 1], recording.residual[l + 1]);
-  }
-  EXPECT_EQ(found.GetWeights().unembedding.Exists(), options.logits);
-  expectClose(expected.logits, recording.logits);
 }
 
 }

@@ -1,6 +1,6 @@
-#include "ModelFingerprint.h"
+#include "Weights/ModelFingerprint.h"
 
-#include "Transformer.h"
+#include "Weights/Transformer.h"
 
 #include <filesystem>
 #include <functional>

@@ -1,6 +1,6 @@
-#include "ProcessedWeights.h"
+#include "Weights/ProcessedWeights.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "ModelsOracle.h"
 #include "OracleFile.h"
@@ -293,6 +293,7 @@ TEST(ProcessedWeights, OfDecodersBesideEncodersAreStoredOnes)
     EXPECT_EQ(MessageOf<ModelError>([&] { ProcessedWeights(model, WeightSteps::TransformerLens); }),
       "weight processing: expected a model without an encoder beside its decoder, found " + name +
         ".");
+    EXPECT_FALSE(IsProcessable(model.GetConfig()));
     const ProcessedWeights stored(model, WeightSteps::Stored);
     const DoubleMatrix query = stored.Attention(1).heads[2].query;        // [d_model, d_head]
     const TensorView& weight = model.GetWeights().layers[1].query.weight; // [H d_head, d_model]

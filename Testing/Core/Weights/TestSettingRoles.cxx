@@ -1,14 +1,13 @@
-#include "SettingRoles.h"
+#include "Weights/Internal/SettingRoles.h"
 
-#include "ArchitectureConfigs.h"
-#include "Error.h"
-#include "ErrorMessage.h"
-#include "GgufFile.h"
-#include "GgufModel.h"
-#include "JsonText.h"
-#include "MappedFile.h"
-#include "ModelsOracle.h"
-#include "TransformerConfig.h"
+#include "Base/Error.h"
+#include "Files/GgufFile.h"
+#include "Files/JsonText.h"
+#include "Files/MappedFile.h"
+#include "Refusals.h"
+#include "Weights/GgufModel.h"
+#include "Weights/Internal/ArchitectureConfigs.h"
+#include "Weights/TransformerConfig.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -275,35 +274,28 @@ TEST(SettingRoles, PartsHaveTheirPlaces)
     HasSubstr("'text_config.sliding_window' is 3"));
 }
 
-struct QuantizedConfig
-{
-  const char* setting;
-  const char* said;
-};
-
 /// The methods in whose files people download models.
 TEST(SettingRoles, QuantizedWeightsAreRefusedByTheirMethod)
 {
-  for (const QuantizedConfig& config :
-    { QuantizedConfig{ R"("quantization_config": {"quant_method": "mxfp4"})", "MXFP4, " },
-      { R"("quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128})",
-        "AWQ (4 bits), " },
-      { R"("quantization_config": {"quant_method": "gptq", "bits": 3})", "GPTQ (3 bits), " },
-      { R"("quantization_config": {"quant_method": "fp8", "fmt": "e4m3"})", "FP8 (e4m3), " },
-      { R"("quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true,
-           "bnb_4bit_quant_type": "nf4"})",
-        "bitsandbytes (4 bits, nf4), " },
-      { R"("quantization_config": {"quant_method": "compressed-tensors",
-           "format": "pack-quantized"})",
-        "compressed-tensors (pack-quantized), " },
-      { R"("quantization_config": {"group_size": 64, "bits": 4})", "MLX (4 bits), " },
-      { R"("quantization": {"group_size": 64, "bits": 8})", "MLX (8 bits), " } })
+  const auto parse = [](const std::string& setting) { ConfigOf(Opt(setting)); };
+  std::vector<Refused> all = { { R"("quantization_config": {"quant_method": "mxfp4"})", "MXFP4" },
+    { R"("quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128})",
+      "AWQ (4 bits)" },
+    { R"("quantization_config": {"quant_method": "gptq", "bits": 3})", "GPTQ (3 bits)" },
+    { R"("quantization_config": {"quant_method": "fp8", "fmt": "e4m3"})", "FP8 (e4m3)" },
+    { R"("quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true,
+         "bnb_4bit_quant_type": "nf4"})",
+      "bitsandbytes (4 bits, nf4)" },
+    { R"("quantization_config": {"quant_method": "compressed-tensors",
+         "format": "pack-quantized"})",
+      "compressed-tensors (pack-quantized)" },
+    { R"("quantization_config": {"group_size": 64, "bits": 4})", "MLX (4 bits)" },
+    { R"("quantization": {"group_size": 64, "bits": 8})", "MLX (8 bits)" } };
+  for (Refused& one : all)
   {
-    EXPECT_THAT(MessageOf<ModelError>([&] { ConfigOf(Opt(config.setting)); }),
-      AllOf(StartsWith("config.json: by 'quantization"),
-        HasSubstr(
-          std::string("' the weights are quantized by ") + config.said + "which is not run; ")));
+    one.message = "' the weights are quantized by " + one.message + ", which is not run; ";
   }
+  ExpectRefusals<ModelError>(all, parse, "config.json: by 'quantization");
 }
 
 }

@@ -1,12 +1,12 @@
-#include "TensorFile.h"
+#include "Weights/Internal/TensorFile.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
-#include "Safetensors.h"
+#include "Files/Safetensors.h"
 #include "TemporaryDirectory.h"
 #include "TestName.h"
 #include "TorchBytes.h"
-#include "Transformer.h"
+#include "Weights/Transformer.h"
 
 #include <filesystem>
 #include <string>

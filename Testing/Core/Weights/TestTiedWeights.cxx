@@ -1,18 +1,17 @@
-#include "TransformerWeights.h"
+#include "Weights/TransformerWeights.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "ErrorMessage.h"
+#include "Files/Safetensors.h"
 #include "ModelsOracle.h"
-#include "Safetensors.h"
 #include "TemporaryDirectory.h"
-#include "Transformer.h"
+#include "TestName.h"
 #include "TransformerOracle.h"
+#include "Weights/Transformer.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -65,24 +64,29 @@ const std::vector<TiedModel> Models = {
 };
 
 /// The files of a model, changed and written to a folder of their own.
-class Tied : public testing::TestWithParam<TiedModel>
+struct ChangedModel
 {
-protected:
-  TemporaryDirectory Folder;
-  Tensors All;
-
-  void SetUp() override
+  explicit ChangedModel(const std::filesystem::path& path)
+    : all(CopyTensors(SafetensorsFile(path / WeightsFile).GetTensors()))
   {
-    const std::filesystem::path path = this->GetParam().Path();
-    std::filesystem::copy(path / ConfigFile, this->Folder / ConfigFile);
-    this->All = CopyTensors(SafetensorsFile(path / WeightsFile).GetTensors());
+    std::filesystem::copy(path / ConfigFile, this->folder / ConfigFile);
   }
 
   Transformer Read(const Tensors& tensors, const Metadata& metadata = {}) const
   {
-    WriteSafetensors(this->Folder / WeightsFile, tensors, metadata);
-    return Transformer::Read(this->Folder.Path());
+    WriteSafetensors(this->folder / WeightsFile, tensors, metadata);
+    return Transformer::Read(this->folder.Path());
   }
+
+  TemporaryDirectory folder;
+  Tensors all;
+};
+
+class Tied : public testing::TestWithParam<TiedModel>
+{
+protected:
+  ChangedModel Model{ GetParam().Path() };
+  const Tensors& All = this->Model.all;
 
   /// The same model with other names has the same embeddings.
   void ExpectSame(const Transformer& model) const
@@ -108,7 +112,7 @@ TEST_P(Tied, EachNameServesAlone)
     Tensors renamed = this->All;
     renamed.erase(names.front());
     renamed[name] = this->All.at(names.front());
-    this->ExpectSame(this->Read(renamed));
+    this->ExpectSame(this->Model.Read(renamed));
     // safetensors' save_model writes which names it left out.
     Metadata aliases = { { "format", "pt" } };
     for (const std::string& other : names)
@@ -118,14 +122,14 @@ TEST_P(Tied, EachNameServesAlone)
         aliases[other] = name;
       }
     }
-    this->ExpectSame(this->Read(renamed, aliases));
+    this->ExpectSame(this->Model.Read(renamed, aliases));
   }
 }
 
 TEST_P(Tied, IndexMayListNamesThatNoShardHas)
 {
   const std::vector<std::string>& names = this->GetParam().names;
-  WriteSafetensors(this->Folder / "one.safetensors", this->All, {});
+  WriteSafetensors(this->Model.folder / "one.safetensors", this->All, {});
   std::string map;
   for (const auto& [name, tensor] : this->All)
   {
@@ -137,9 +141,9 @@ TEST_P(Tied, IndexMayListNamesThatNoShardHas)
   }
   const auto read = [&](const std::string& more)
   {
-    WriteBytes(this->Folder / ShardIndexFile,
+    WriteBytes(this->Model.folder / ShardIndexFile,
       "{\"weight_map\": {" + map + "\"" + more + "\": \"one.safetensors\"}}");
-    return Transformer::Read(this->Folder.Path());
+    return Transformer::Read(this->Model.folder.Path());
   };
   this->ExpectSame(read("layers.0.rotary_emb.inv_freq")); // a buffer, which older files have
   EXPECT_THAT(MessageOf<ModelError>([&] { read("something.else.weight"); }),
@@ -147,28 +151,19 @@ TEST_P(Tied, IndexMayListNamesThatNoShardHas)
               "shards lists it."));
 }
 
-std::string NameOfTied(const testing::TestParamInfo<TiedModel>& model)
-{
-  std::string name = model.param.folder;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Oracle, Tied, ValuesIn(Models), NameOfTied);
+INSTANTIATE_TEST_SUITE_P(
+  Oracle, Tied, ValuesIn(Models), [](const auto& model) { return TestName(model.param.folder); });
 
 /// The decoder's embedding is not taken from an encoder that has one of its own.
 TEST(TiedWeights, EmbeddingsOfTwoVocabulariesAreToldApart)
 {
-  const std::filesystem::path path = ModelsOracle("transformers/marian-two");
-  Tensors tensors = CopyTensors(SafetensorsFile(path / WeightsFile).GetTensors());
+  const ChangedModel changed(ModelsOracle("transformers/marian-two"));
+  Tensors tensors = changed.all;
   const Tensor encoder = tensors.at("model.encoder.embed_tokens.weight");
   const Tensor decoder = tensors.at("model.decoder.embed_tokens.weight");
   tensors["lm_head.weight"] = decoder;
   tensors.erase("model.decoder.embed_tokens.weight");
-  const TemporaryDirectory folder;
-  std::filesystem::copy(path / ConfigFile, folder / ConfigFile);
-  WriteSafetensors(folder / WeightsFile, tensors, {});
-  const Transformer model = Transformer::Read(folder.Path());
+  const Transformer model = changed.Read(tensors);
   EXPECT_EQ(model.GetWeights().tokenEmbedding.ToDouble(), decoder.View().ToDouble());
   EXPECT_EQ(model.GetWeights().encoder->tokenEmbedding.ToDouble(), encoder.View().ToDouble());
 }
@@ -178,14 +173,11 @@ TEST(TiedWeights, EmbeddingThatIsNotTiedIsMissed)
 {
   for (const std::string name : { "gpt_neox", "t5-v1_1" })
   {
-    const std::filesystem::path path = ModelsOracle("transformers/" + name);
-    Tensors tensors = CopyTensors(SafetensorsFile(path / WeightsFile).GetTensors());
+    const ChangedModel changed(ModelsOracle("transformers/" + name));
+    Tensors tensors = changed.all;
     const std::string embedding = name == "gpt_neox" ? "gpt_neox.embed_in.weight" : "shared.weight";
     tensors.erase(embedding);
-    const TemporaryDirectory folder;
-    std::filesystem::copy(path / ConfigFile, folder / ConfigFile);
-    WriteSafetensors(folder / WeightsFile, tensors, {});
-    EXPECT_THAT(MessageOf<ModelError>([&] { Transformer::Read(folder.Path()); }),
+    EXPECT_THAT(MessageOf<ModelError>([&] { changed.Read(tensors); }),
       HasSubstr("tensor '" + embedding + "' is missing"));
   }
 }
@@ -211,9 +203,9 @@ TEST(TiedWeights, EachNameOfABiasServes)
         { "lm_head.bias", "lm_head.decoder.bias" }, { "lm_head.dense", "lm_head.layer_norm" } } })
   {
     SCOPED_TRACE(one.folder);
-    const std::filesystem::path path = TiedModel{ one.folder, {} }.Path();
+    const ChangedModel changed(TiedModel{ one.folder, {} }.Path());
     Tensors tensors;
-    for (auto& [name, tensor] : CopyTensors(SafetensorsFile(path / WeightsFile).GetTensors()))
+    for (const auto& [name, tensor] : changed.all)
     {
       tensors[one.prefix + name] = tensor;
     }
@@ -228,8 +220,6 @@ TEST(TiedWeights, EachNameOfABiasServes)
     tensors[one.head[0] + ".bias"] = zeros({ d }, 0.25);
     tensors[one.head[1] + ".weight"] = zeros({ d }, 1);
     tensors[one.head[1] + ".bias"] = zeros({ d }, 0);
-    const TemporaryDirectory folder;
-    std::filesystem::copy(path / ConfigFile, folder / ConfigFile);
     for (const std::string& weight : one.weights)
     {
       for (const std::string& bias : one.biases)
@@ -239,8 +229,7 @@ TEST(TiedWeights, EachNameOfABiasServes)
         renamed.erase(one.weights.front());
         renamed[weight] = embedding;
         renamed[bias] = zeros({ embedding.shape[0] }, 0.75);
-        WriteSafetensors(folder / WeightsFile, renamed, {});
-        const Transformer model = Transformer::Read(folder.Path());
+        const Transformer model = changed.Read(renamed);
         const TransformerWeights& weights = model.GetWeights();
         EXPECT_EQ(weights.tokenEmbedding.ToDouble(), embedding.View().ToDouble());
         EXPECT_EQ(weights.unembedding.weight.ToDouble(), embedding.View().ToDouble());

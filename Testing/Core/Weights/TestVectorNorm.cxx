@@ -1,6 +1,6 @@
-#include "VectorNorm.h"
+#include "Weights/VectorNorm.h"
 
-#include "Tensor.h"
+#include "Files/Tensor.h"
 
 #include <vector>
 

@@ -1,8 +1,9 @@
 // Settings of models of pictures among words.
 
-#include "Error.h"
-#include "ErrorMessage.h"
-#include "TransformerConfig.h"
+#include "Base/Error.h"
+#include "ExpectMembers.h"
+#include "Refusals.h"
+#include "Weights/TransformerConfig.h"
 
 #include <string>
 
@@ -37,41 +38,22 @@ constexpr const char* Llava15 = R"({"architectures": ["LlavaForConditionalGenera
 TEST(VisionConfigs, Llava)
 {
   const TransformerConfig text = ParseVision(Llava15);
-  EXPECT_EQ(text.architecture, "llava");
-  EXPECT_EQ(text.input, InputKind::Tokens);
+  ExpectMembers(text,
+    "architecture=llava input=Tokens layers=32 heads=32 keyHeads=32 headDimension=128 "
+    "modelDimension=4096 mlpDimension=11008 vocabulary=32064 positions=4096 epsilon=1e-5 "
+    "tiedUnembedding=0");
   EXPECT_EQ(text.encoder, nullptr);
-  EXPECT_EQ(text.layers, 32);
-  EXPECT_EQ(text.heads, 32);
-  EXPECT_EQ(text.keyHeads, 32);
-  EXPECT_EQ(text.headDimension, 128);
-  EXPECT_EQ(text.modelDimension, 4096);
-  EXPECT_EQ(text.mlpDimension, 11008);
-  EXPECT_EQ(text.vocabulary, 32064);
-  EXPECT_EQ(text.positions, 4096);
-  EXPECT_EQ(text.epsilon, 1e-5);
-  EXPECT_FALSE(text.tiedUnembedding);
   ASSERT_NE(text.vision, nullptr);
   const VisionConfig& vision = *text.vision;
-  EXPECT_EQ(vision.layersRead, 23);
-  EXPECT_EQ(vision.merge, 1);
-  EXPECT_EQ(vision.projectorNorm, Norm::None);
-  EXPECT_TRUE(vision.projectorHasTwo);
-  EXPECT_EQ(vision.projectorActivation, Activation::Gelu);
-  EXPECT_EQ(vision.imageToken, 32000);
-  EXPECT_EQ(vision.filmToken, -1);
+  ExpectMembers(vision,
+    "layersRead=23 merge=1 projectorNorm=None projectorHasTwo=1 projectorActivation=Gelu "
+    "imageToken=32000 videoToken=-1");
   EXPECT_THAT(vision.rotarySections, IsEmpty());
   const TransformerConfig& encoder = *vision.encoder;
-  EXPECT_EQ(encoder.architecture, "clip_vision_model");
-  EXPECT_EQ(encoder.input, InputKind::Images);
-  EXPECT_EQ(encoder.mask, AttentionMask::Bidirectional);
-  EXPECT_EQ(encoder.layers, 24);
-  EXPECT_EQ(encoder.heads, 16);
-  EXPECT_EQ(encoder.modelDimension, 1024);
-  EXPECT_EQ(encoder.positions, 24 * 24 + 1);
-  EXPECT_EQ(encoder.activation, Activation::QuickGelu);
-  EXPECT_EQ(encoder.epsilon, 1e-5);
-  EXPECT_TRUE(encoder.embeddingNorm);
-  EXPECT_FALSE(encoder.finalNorm);
+  ExpectMembers(encoder,
+    "architecture=clip_vision_model input=Images mask=Bidirectional layers=24 heads=16 "
+    "modelDimension=1024 positions=577 activation=QuickGelu epsilon=1e-5 embeddingNorm=1 "
+    "finalNorm=0");
   EXPECT_FALSE(encoder.ReadsAnySize());
 }
 
@@ -83,26 +65,19 @@ TEST(VisionConfigs, LlavaOfSiglipHasNoClassToken)
       "intermediate_size": 4304}, "vision_feature_layer": -1,
     "vision_feature_select_strategy": "full",
     "text_config": {"model_type": "mistral", "num_hidden_layers": 3}})");
-  EXPECT_EQ(text.layers, 3);
-  EXPECT_EQ(text.keyHeads, 8);
-  EXPECT_EQ(text.mlpDimension, 14336);
+  ExpectMembers(text, "layers=3 keyHeads=8 mlpDimension=14336");
   EXPECT_EQ(text.Window(2), 4096);
   EXPECT_EQ(text.vision->layersRead, 26);
   const TransformerConfig& encoder = *text.vision->encoder;
-  EXPECT_EQ(encoder.architecture, "siglip_vision_model");
-  EXPECT_EQ(encoder.classTokens, 0);
-  EXPECT_EQ(encoder.positions, 27 * 27);
+  ExpectMembers(encoder, "architecture=siglip_vision_model classTokens=0 positions=729");
 }
 
 TEST(VisionConfigs, PartsCanBeChosen)
 {
   const TransformerConfig text = ParseVision(Llava15, "llama");
-  EXPECT_EQ(text.architecture, "llama");
+  ExpectMembers(text, "architecture=llama modelDimension=4096");
   EXPECT_EQ(text.vision, nullptr);
-  EXPECT_EQ(text.modelDimension, 4096);
-  const TransformerConfig encoder = ParseVision(Llava15, "clip_vision_model");
-  EXPECT_EQ(encoder.input, InputKind::Images);
-  EXPECT_EQ(encoder.layers, 24);
+  ExpectMembers(ParseVision(Llava15, "clip_vision_model"), "input=Images layers=24");
 }
 
 /// InternVL3-1B and such: layer norms, and no normalization of queries and keys.
@@ -114,23 +89,14 @@ TEST(VisionConfigs, InternVl)
       "intermediate_size": 4864, "vocab_size": 151674, "tie_word_embeddings": true,
       "eos_token_id": 151645, "rope_scaling": {"factor": 2.0, "rope_type": "dynamic"}},
     "vision_config": {"model_type": "internvl_vision", "attention_bias": true}})");
-  EXPECT_EQ(text.modelDimension, 896);
-  EXPECT_TRUE(text.tiedUnembedding);
-  EXPECT_TRUE(text.inputBias);
+  ExpectMembers(text, "modelDimension=896 tiedUnembedding=1 inputBias=1");
   EXPECT_EQ(text.rotaryScaling.kind, RotaryScaling::Kind::None);
   EXPECT_THAT(text.endTokens, ElementsAre(151645));
   const VisionConfig& vision = *text.vision;
-  EXPECT_EQ(vision.merge, 2);
-  EXPECT_EQ(vision.layersRead, 24);
-  EXPECT_EQ(vision.projectorNorm, Norm::OfMerged);
-  EXPECT_EQ(vision.projectorEpsilon, 1e-5);
+  ExpectMembers(vision, "merge=2 layersRead=24 projectorNorm=OfMerged projectorEpsilon=1e-5");
   const TransformerConfig& encoder = *vision.encoder;
-  EXPECT_EQ(encoder.norm, NormKind::LayerNorm);
-  EXPECT_EQ(encoder.queryKeyNorm, QueryKeyNorm::None);
-  EXPECT_TRUE(encoder.layerScales);
-  EXPECT_TRUE(encoder.inputBias);
-  EXPECT_FALSE(encoder.finalNorm);
-  EXPECT_EQ(encoder.positions, 32 * 32 + 1);
+  ExpectMembers(encoder,
+    "norm=LayerNorm queryKeyNorm=None layerScales=1 inputBias=1 finalNorm=0 positions=1025");
 }
 
 /// As the files of SmolVLM-256M have it.
@@ -145,23 +111,14 @@ TEST(VisionConfigs, SmolVlm)
     "vision_config": {"model_type": "idefics3", "hidden_size": 768, "image_size": 512,
       "max_image_size": {"longest_edge": 512}, "num_attention_heads": 12, "patch_size": 16,
       "size": {"longest_edge": 2048}}})");
-  EXPECT_EQ(text.architecture, "idefics3");
-  EXPECT_EQ(text.rotaryBase, 100'000);
+  ExpectMembers(text, "architecture=idefics3 rotaryBase=100000");
   const VisionConfig& vision = *text.vision;
-  EXPECT_EQ(vision.merge, 4);
-  EXPECT_FALSE(vision.projectorHasTwo);
-  EXPECT_EQ(vision.projectorNorm, Norm::None);
-  EXPECT_EQ(vision.imageToken, 49190);
+  ExpectMembers(
+    vision, "merge=4 projectorHasTwo=0 projectorNorm=None imageToken=49190 layersRead=12");
   const TransformerConfig& encoder = *vision.encoder;
-  EXPECT_EQ(encoder.architecture, "smolvlm_vision");
-  EXPECT_EQ(encoder.layers, 12);
-  EXPECT_EQ(encoder.mlpDimension, 3072);
-  EXPECT_EQ(encoder.positions, 32 * 32);
-  EXPECT_EQ(encoder.classTokens, 0);
-  EXPECT_EQ(encoder.activation, Activation::GeluTanh);
-  EXPECT_EQ(encoder.epsilon, 1e-6);
-  EXPECT_TRUE(encoder.finalNorm);
-  EXPECT_EQ(vision.layersRead, 12);
+  ExpectMembers(encoder,
+    "architecture=smolvlm_vision layers=12 mlpDimension=3072 positions=1024 classTokens=0 "
+    "activation=GeluTanh epsilon=1e-6 finalNorm=1");
 }
 
 /// As the files of Qwen2.5-VL-3B have it: the text is beside vision_config.
@@ -181,33 +138,20 @@ constexpr const char* Qwen25 = R"({"architectures": ["Qwen2_5_VLForConditionalGe
 TEST(VisionConfigs, Qwen25Vl)
 {
   const TransformerConfig text = ParseVision(Qwen25);
-  EXPECT_EQ(text.layers, 36);
-  EXPECT_EQ(text.headDimension, 128);
-  EXPECT_TRUE(text.tiedUnembedding);
-  EXPECT_TRUE(text.inputBias);
+  ExpectMembers(text, "layers=36 headDimension=128 tiedUnembedding=1 inputBias=1");
   EXPECT_THAT(text.windows, IsEmpty());
   EXPECT_EQ(text.rotaryScaling.kind, RotaryScaling::Kind::None);
   EXPECT_THAT(text.endTokens, ElementsAre(151645));
   const VisionConfig& vision = *text.vision;
   EXPECT_THAT(vision.rotarySections, ElementsAre(16, 24, 24));
-  EXPECT_EQ(vision.positionsPerSecond, 2);
-  EXPECT_EQ(vision.merge, 2);
-  EXPECT_EQ(vision.projectorNorm, Norm::OfPatches);
-  EXPECT_EQ(vision.projectorEpsilon, 1e-6);
-  EXPECT_EQ(vision.imageToken, 151655);
-  EXPECT_EQ(vision.filmToken, 151656);
+  ExpectMembers(vision,
+    "positionsPerSecond=2 merge=2 projectorNorm=OfPatches projectorEpsilon=1e-6 "
+    "imageToken=151655 videoToken=151656");
   const TransformerConfig& encoder = *vision.encoder;
   EXPECT_TRUE(encoder.ReadsAnySize());
-  EXPECT_EQ(encoder.patchFrames, 2);
-  EXPECT_EQ(encoder.patchHeight, 14);
-  EXPECT_EQ(encoder.norm, NormKind::RmsNorm);
-  EXPECT_TRUE(encoder.gated);
-  EXPECT_TRUE(encoder.mlpBias);
-  EXPECT_FALSE(encoder.patchBias);
-  EXPECT_FALSE(encoder.finalNorm);
-  EXPECT_EQ(encoder.position, PositionKind::RotaryOfPatches);
-  EXPECT_EQ(encoder.headDimension, 80);
-  EXPECT_EQ(encoder.positions, 0);
+  ExpectMembers(encoder,
+    "patchFrames=2 patchHeight=14 norm=RmsNorm gated=1 mlpBias=1 patchBias=0 finalNorm=0 "
+    "position=RotaryOfPatches headDimension=80 positions=0");
   for (std::int64_t l = 0; l < 32; ++l)
   {
     EXPECT_EQ(encoder.PatchWindow(l), l % 8 == 7 ? 0 : 8); // of 14 pixels
@@ -229,26 +173,13 @@ TEST(VisionConfigs, Qwen2VlHasNoWindows)
       "rope_parameters": {"mrope_section": [16, 24, 24], "rope_type": "default",
         "rope_theta": 500000.0}},
     "vision_config": {"hidden_size": 1536}})");
-  EXPECT_EQ(text.rotaryBase, 500'000);
-  EXPECT_EQ(text.vocabulary, 152'064);
+  ExpectMembers(text, "rotaryBase=500000 vocabulary=152064");
   EXPECT_EQ(text.vision->positionsPerSecond, 0);
   const TransformerConfig& encoder = *text.vision->encoder;
-  EXPECT_EQ(encoder.modelDimension, 1280);
-  EXPECT_EQ(encoder.mlpDimension, 5120);
-  EXPECT_EQ(encoder.norm, NormKind::LayerNorm);
-  EXPECT_EQ(encoder.activation, Activation::QuickGelu);
-  EXPECT_FALSE(encoder.gated);
+  ExpectMembers(
+    encoder, "modelDimension=1280 mlpDimension=5120 norm=LayerNorm activation=QuickGelu gated=0");
   EXPECT_THAT(encoder.patchWindows, IsEmpty());
 }
-
-/// Settings that must be rejected, and the expected message.
-struct BadVision
-{
-  const char* name;
-  std::string text;
-  const char* message;
-  friend void PrintTo(const BadVision& bad, std::ostream* stream) { *stream << bad.name; }
-};
 
 /// LLaVA with other settings.
 std::string BadLlava(const std::string& more)
@@ -269,61 +200,55 @@ std::string BadQwen(const std::string& vision, const std::string& more = "")
          vision + "}" + more + "}";
 }
 
-class BadVisionConfig : public TestWithParam<BadVision>
+TEST(VisionConfigs, BadSettingsAreRefused)
 {
-};
-
-INSTANTIATE_TEST_SUITE_P(, BadVisionConfig,
-  Values(BadVision{ "Text", BadLlava(R"(, "text_config": {"model_type": "falcon"})"),
-           "unknown model_type 'falcon' of the text, expected one of llama, mistral, qwen2" },
-    BadVision{ "Vision", BadLlava(R"(, "vision_config": {"model_type": "pixtral"})"),
-      "unknown model_type 'pixtral', expected one of clip_vision_model, siglip_vision_model" },
-    BadVision{ "Quantized", BadLlava(R"(, "quantization_config": {"bits": 4})"),
-      "the weights are quantized by a method without a name (4 bits), which is not run" },
-    BadVision{ "Layers", BadLlava(R"(, "vision_feature_layer": [-2, -5])"),
-      "expected 'vision_feature_layer' to be one layer from -25 to 24, found array." },
-    BadVision{ "Layer", BadLlava(R"(, "vision_feature_layer": -26)"),
-      "expected 'vision_feature_layer' to be one layer from -25 to 24, found -26." },
-    BadVision{ "ClassToken", BadLlava(R"(, "vision_feature_select_strategy": "full")"),
-      "expected the vision_feature_select_strategy 'default' with an encoder that has a class "
-      "token, found 'full'." },
-    BadVision{ "NoClassToken",
-      BadLlava(R"(, "vision_config": {"model_type": "siglip_vision_model"})"),
-      "expected the vision_feature_select_strategy 'full' with an encoder without a class token, "
-      "found 'default'." },
-    BadVision{ "Token", BadLlava(R"(, "image_token_index": 32000)"),
-      "expected 'image_token_index' to be an integer from 0 to 31999, found 32000" },
-    BadVision{ "NoToken", R"({"model_type": "llava"})",
-      "'image_token_index' is missing, and its default, 32000, is beyond the vocabulary of "
-      "32000." },
-    BadVision{ "Ratio", BadIntern("", R"(, "downsample_ratio": 0.4)"),
-      "expected 'downsample_ratio' to be 1 divided by a whole number up to 64." },
-    BadVision{ "Merge", BadIntern(R"("image_size": 42)"),
-      "tokens of 2 x 2 patches do not fill an image of 3 x 3." },
-    BadVision{ "KeyNorms", BadIntern(R"("use_qk_norm": true)"),
-      "expected 'norm_type' rms_norm and 'layer_norm_eps' 1e-06 with 'use_qk_norm'" },
-    BadVision{ "LastNorm", BadIntern(R"("use_mean_pooling": false, "norm_type": "rms_norm")"),
-      "expected 'norm_type' layer_norm without 'use_mean_pooling'" },
-    BadVision{ "Outputs", BadQwen(R"(, "out_hidden_size": 2048)"),
-      "expected the encoder of images to give 8192 numbers per token, the dimension of the text, "
-      "found 2048." },
-    BadVision{ "Heads", BadQwen(R"(, "hidden_size": 32)"),
-      "expected heads of a multiple of 4 components, half of which are rotated by the row of a "
-      "patch and half by its column, found 2." },
-    BadVision{ "Window", BadQwen(R"(, "window_size": 20)"),
-      "expected 'window_size' to be at least 28 pixels, those of a token." },
-    BadVision{ "Whole", BadQwen(R"(, "fullatt_block_indexes": [1, 32])"),
-      "expected 'fullatt_block_indexes' to be layers from 0 to 31, found 32." },
-    BadVision{ "Sections", BadQwen("", R"(, "rope_scaling": {"mrope_section": [16, 24]})"),
-      "expected 'mrope_section' to be three numbers that add up to the 64 rotated pairs of a head, "
-      "found array." },
-    BadVision{ "NoSections", BadQwen("", R"(, "rope_scaling": null)"), "found none." }),
-  [](const auto& one) { return std::string(one.param.name); });
-
-TEST_P(BadVisionConfig, IsRefused)
-{
-  EXPECT_THAT(MessageOf<ModelError>([] { ParseVision(GetParam().text); }),
-    AllOf(StartsWith("some/config.json: "), HasSubstr(GetParam().message)));
+  const auto parse = [](const std::string& text) { ParseVision(text); };
+  ExpectRefusals<ModelError>(
+    { { BadLlava(R"(, "text_config": {"model_type": "falcon"})"),
+        "unknown model_type 'falcon' of the text, expected one of llama, mistral, qwen2" },
+      { BadLlava(R"(, "vision_config": {"model_type": "pixtral"})"),
+        "unknown model_type 'pixtral', expected one of clip_vision_model, siglip_vision_model" },
+      { BadLlava(R"(, "quantization_config": {"bits": 4})"),
+        "the weights are quantized by a method without a name (4 bits), which is not run" },
+      { BadLlava(R"(, "vision_feature_layer": [-2, -5])"),
+        "expected 'vision_feature_layer' to be one layer from -25 to 24, found array." },
+      { BadLlava(R"(, "vision_feature_layer": -26)"),
+        "expected 'vision_feature_layer' to be one layer from -25 to 24, found -26." },
+      { BadLlava(R"(, "vision_feature_select_strategy": "full")"),
+        "expected the vision_feature_select_strategy 'default' with an encoder that has a class "
+        "token, found 'full'." },
+      { BadLlava(R"(, "vision_config": {"model_type": "siglip_vision_model"})"),
+        "expected the vision_feature_select_strategy 'full' with an encoder without a class token, "
+        "found 'default'." },
+      { BadLlava(R"(, "image_token_index": 32000)"),
+        "expected 'image_token_index' to be an integer from 0 to 31999, found 32000" },
+      { R"({"model_type": "llava"})",
+        "'image_token_index' is missing, and its default, 32000, is beyond the vocabulary of "
+        "32000." },
+      { BadIntern("", R"(, "downsample_ratio": 0.4)"),
+        "expected 'downsample_ratio' to be 1 divided by a whole number up to 64." },
+      { BadIntern(R"("image_size": 42)"),
+        "tokens of 2 x 2 patches do not fill an image of 3 x 3." },
+      { BadIntern(R"("use_qk_norm": true)"),
+        "expected 'norm_type' rms_norm and 'layer_norm_eps' 1e-06 with 'use_qk_norm'" },
+      { BadIntern(R"("use_mean_pooling": false, "norm_type": "rms_norm")"),
+        "expected 'norm_type' layer_norm without 'use_mean_pooling'" },
+      { BadQwen(R"(, "out_hidden_size": 2048)"),
+        "expected the encoder of images to give 8192 numbers per token, the dimension of the text, "
+        "found 2048." },
+      { BadQwen(R"(, "hidden_size": 32)"),
+        "expected heads of a multiple of 4 components, half of which are rotated by the row of a "
+        "patch and half by its column, found 2." },
+      { BadQwen(R"(, "window_size": 20)"),
+        "expected 'window_size' to be at least 28 pixels, those of a token." },
+      { BadQwen(R"(, "fullatt_block_indexes": [1, 32])"),
+        "expected 'fullatt_block_indexes' to be layers from 0 to 31, found 32." },
+      { BadQwen("", R"(, "rope_scaling": {"mrope_section": [16, 24]})"),
+        "expected 'mrope_section' to be three numbers that add up to the 64 rotated pairs of a "
+        "head, "
+        "found array." },
+      { BadQwen("", R"(, "rope_scaling": null)"), "found none." } },
+    parse, "some/config.json: ");
 }
 
 }

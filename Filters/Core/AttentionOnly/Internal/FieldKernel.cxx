@@ -1,17 +1,17 @@
 #include "FieldKernel.h"
 
-#include "InstructionSets.h"
+#include "Numerics/InstructionSets.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "FieldKernel.cxx"
+#define HWY_TARGET_INCLUDE "AttentionOnly/Internal/FieldKernel.cxx"
 #include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before these headers, which are read once per target.
-#include "VectorMath-inl.h"
+#include "Numerics/VectorMath-inl.h"
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
@@ -612,25 +612,25 @@ HWY_INLINE void PutColors(VI colors, std::uint8_t* to, std::size_t room)
 #endif
 }
 
-/// Stores the probability and color of a vector of points.
-struct ClassOutput
+/// Stores the wanted probabilities and colors of a block with these classes.
+HWY_INLINE void PutProbabilities(const FieldModel& model, Block& block, const FieldArrays& arrays,
+  std::size_t offset, const std::int32_t* predicted)
 {
-  const FieldModel& model;
-  std::uint8_t* colors; ///< of the block's first point; nullptr if they are not wanted
-  std::size_t count;    ///< of points
-
-  HWY_INLINE void Put(V sum, VI predicted, std::size_t i, float* probabilities) const
+  const D d;
+  const Destination<float> destination(block, arrays.probability, offset, block.output);
+  std::uint8_t* colors = arrays.classColor ? arrays.classColor + 3 * offset : nullptr;
+  for (std::size_t i = 0; i < block.size; i += LaneCount)
   {
-    const D d;
-    const V probability = hn::Div(hn::Set(d, 1.F), sum);
-    hn::StoreU(probability, d, probabilities + i);
-    if (this->colors && i < this->count)
+    const V probability = hn::Div(hn::Set(d, 1.F), hn::Load(d, block.sum + i));
+    hn::StoreU(probability, d, destination.Get() + i);
+    if (colors && i < block.count)
     {
-      PutColors(
-        Colors(this->model, probability, predicted), this->colors + 3 * i, 3 * (this->count - i));
+      const VI color = Colors(model, probability, hn::LoadU(DI(), predicted + i));
+      PutColors(color, colors + 3 * i, 3 * (block.count - i));
     }
   }
-};
+  destination.Finish();
+}
 
 /// Computes the logits of a model with `Classes` classes: the largest, its class, and the others.
 /// Each comparison keeps the larger one and leaves the other, so that all but the largest are left.
@@ -707,22 +707,12 @@ template<std::size_t Classes>
 HWY_NOINLINE void EvaluateFewClasses(
   const FieldModel& model, Block& block, const FieldArrays& arrays, std::size_t offset)
 {
-  const D d;
-  const DI di;
   const Destination<std::int32_t> classes(block, arrays.predicted, offset, block.predicted);
   EvaluateFewLogits<Classes>(model, block, classes.Get());
   if (arrays.probability || arrays.classColor)
   {
     SumFewExponentials<Classes>(block);
-    const Destination<float> probability(block, arrays.probability, offset, block.output);
-    const ClassOutput output{ model, arrays.classColor ? arrays.classColor + 3 * offset : nullptr,
-      block.count };
-    for (std::size_t i = 0; i < block.size; i += LaneCount)
-    {
-      output.Put(
-        hn::Load(d, block.sum + i), hn::LoadU(di, classes.Get() + i), i, probability.Get());
-    }
-    probability.Finish();
+    PutProbabilities(model, block, arrays, offset, classes.Get());
   }
   classes.Finish();
 }
@@ -763,18 +753,10 @@ HWY_INLINE void EvaluateManyClasses(
   {
     std::copy_n(block.predicted, block.count, arrays.predicted + offset);
   }
-  if (!isProbabilityWanted)
+  if (isProbabilityWanted)
   {
-    return;
+    PutProbabilities(model, block, arrays, offset, block.predicted);
   }
-  const Destination<float> probability(block, arrays.probability, offset, block.output);
-  const ClassOutput output{ model, arrays.classColor ? arrays.classColor + 3 * offset : nullptr,
-    block.count };
-  for (std::size_t i = 0; i < block.size; i += LaneCount)
-  {
-    output.Put(hn::Load(d, block.sum + i), hn::Load(di, block.predicted + i), i, probability.Get());
-  }
-  probability.Finish();
 }
 
 /// Computes the predicted classes for r, and the selected quantities of the classes.
@@ -785,24 +767,17 @@ HWY_INLINE void EvaluateClasses(
   {
     PutLogits(model, block, arrays.logits + offset * model.classes);
   }
-  switch (model.classes)
+  using Evaluate = void (*)(const FieldModel&, Block&, const FieldArrays&, std::size_t);
+  static constexpr Evaluate few[] = { EvaluateFewClasses<2>, EvaluateFewClasses<3>,
+    EvaluateFewClasses<4>, EvaluateFewClasses<5>, EvaluateFewClasses<6>, EvaluateFewClasses<7>,
+    EvaluateFewClasses<8> };
+  if (model.classes < 2 || model.classes > FewClasses)
   {
-    case 2:
-      return EvaluateFewClasses<2>(model, block, arrays, offset);
-    case 3:
-      return EvaluateFewClasses<3>(model, block, arrays, offset);
-    case 4:
-      return EvaluateFewClasses<4>(model, block, arrays, offset);
-    case 5:
-      return EvaluateFewClasses<5>(model, block, arrays, offset);
-    case 6:
-      return EvaluateFewClasses<6>(model, block, arrays, offset);
-    case 7:
-      return EvaluateFewClasses<7>(model, block, arrays, offset);
-    case 8:
-      return EvaluateFewClasses<8>(model, block, arrays, offset);
-    default:
-      EvaluateManyClasses(model, block, arrays, offset);
+    EvaluateManyClasses(model, block, arrays, offset);
+  }
+  else
+  {
+    few[model.classes - 2](model, block, arrays, offset);
   }
 }
 

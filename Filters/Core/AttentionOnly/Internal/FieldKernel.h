@@ -1,7 +1,7 @@
 #pragma once
 
-#include "FieldArrays.h"
-#include "TorusAngles.h"
+#include "AttentionOnly/FieldArrays.h"
+#include "AttentionOnly/TorusAngles.h"
 
 #include <array>
 #include <cstddef>

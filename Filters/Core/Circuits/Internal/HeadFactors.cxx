@@ -1,13 +1,11 @@
 #include "HeadFactors.h"
 
-#include "CircuitFactors.h"
-#include "CircuitWeights.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
+#include "Base/Parallel.h"
+#include "Circuits/CircuitFactors.h"
+#include "Circuits/CircuitWeights.h"
+#include "Numerics/MatrixProduct.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 namespace atlas

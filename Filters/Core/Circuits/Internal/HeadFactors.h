@@ -1,9 +1,7 @@
 #pragma once
 
-// Internal to Core.
-
-#include "ProcessedWeights.h"
-#include "Progress.h"
+#include "Base/Progress.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <cstdint>
 

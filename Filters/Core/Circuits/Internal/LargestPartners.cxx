@@ -1,9 +1,9 @@
 #include "LargestPartners.h"
 
 #include "BestItems.h"
-#include "DotProduct.h"
-#include "Lanes.h"
-#include "MatrixProduct.h"
+#include "Numerics/DotProduct.h"
+#include "Numerics/Lanes.h"
+#include "Numerics/MatrixProduct.h"
 
 #include <algorithm>
 #include <cmath>

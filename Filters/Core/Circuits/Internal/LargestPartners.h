@@ -1,8 +1,6 @@
 #pragma once
 
-// Internal to Core.
-
-#include "ProcessedWeights.h"
+#include "Weights/ProcessedWeights.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,18 +1,15 @@
 #include "BatchMeasure.h"
 
-#include "AttentionFocus.h"
-#include "AttentionKernels.h"
-#include "HeadCopying.h"
-#include "HeadPatterns.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
-#include "RecordedAttention.h"
+#include "Analysis/AttentionFocus.h"
+#include "Analysis/HeadCopying.h"
+#include "Analysis/HeadPatterns.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
+#include "Numerics/AttentionKernels.h"
+#include "Numerics/MatrixProduct.h"
+#include "Recording/RecordedAttention.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <memory>
 
 namespace atlas
 {

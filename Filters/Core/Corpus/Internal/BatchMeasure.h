@@ -1,12 +1,9 @@
 #pragma once
 
-// Internal to Core.
+#include "Corpus/CorpusStatistics.h"
+#include "Corpus/CorpusWeights.h"
+#include "Recording/Recording.h"
 
-#include "CorpusStatistics.h"
-#include "CorpusWeights.h"
-#include "Recording.h"
-
-#include <cstdint>
 #include <vector>
 
 namespace atlas

@@ -13,6 +13,30 @@ Eigen::MatrixXd MeanMoment(const std::vector<ExactSum>& sums, std::int64_t d, do
     { return sums[std::max(i, j) * d + std::min(i, j)].Value() / count; });
 }
 
+Eigen::VectorXd MeanVector(const std::vector<ExactSum>& sums, std::int64_t d, double count)
+{
+  return Eigen::VectorXd::NullaryExpr(d, [&](Eigen::Index i) { return sums[i].Value() / count; });
+}
+
+double SignOfLargest(const Eigen::VectorXd& vector)
+{
+  Eigen::Index largest = 0;
+  vector.cwiseAbs().maxCoeff(&largest);
+  return vector[largest] < 0 ? -1 : 1;
+}
+
+Eigen::MatrixXd SampleVectors(const CorpusStatistics& statistics, std::size_t head,
+  std::vector<float> CorpusSample::* vectors, std::int64_t d)
+{
+  Eigen::MatrixXd rows(statistics.samples.size(), d);
+  for (Eigen::Index s = 0; s < rows.rows(); ++s)
+  {
+    const float* first = (statistics.samples[s].*vectors).data() + head * d;
+    rows.row(s) = Eigen::Map<const Eigen::RowVectorXf>(first, d).cast<double>();
+  }
+  return rows;
+}
+
 MomentRoot::MomentRoot(const Eigen::MatrixXd& matrix)
 {
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(matrix);

@@ -1,8 +1,8 @@
 #include "Attraction.h"
 
-#include "Index.h"
-#include "InstructionSets.h"
-#include "Parallel.h"
+#include "Base/Index.h"
+#include "Numerics/InstructionSets.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "Attraction.cxx"
+#define HWY_TARGET_INCLUDE "Embedding/Internal/Attraction.cxx"
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before these headers, which are read once per target.
 #include <hwy/contrib/math/math-inl.h>
@@ -175,70 +175,50 @@ HWY_INLINE void EvaluateRow(const float* points, std::size_t row, const Index* i
   }
 }
 
-/// Calls function(row, numbers, weights, number of affinities, constant of the number of
-/// dimensions) for rows first <= row < last.
-template<class Function>
-HWY_INLINE void ForRows(
-  const PackedAffinities& packed, std::size_t first, std::size_t last, const Function& function)
+/// Writes the attraction of rows first <= row < last, or returns their divergence.
+template<std::size_t Dimensions, bool IsDivergence>
+HWY_INLINE double EvaluateRows(const PackedAffinities& packed, const float* points,
+  std::size_t first, std::size_t last, float* attraction)
 {
+  double sum = 0;
   for (std::size_t row = first; row < last; ++row)
   {
     const std::size_t begin = packed.begin[row];
-    const std::size_t count = packed.begin[row + 1] - begin;
+    float value[Dimensions] = {};
+    const auto evaluate = [&](const auto* index) HWY_ATTR
+    {
+      EvaluateRow<Dimensions, IsDivergence>(
+        points, row, index + begin, packed.weights + begin, packed.begin[row + 1] - begin, value);
+    };
     if (packed.shortIndex)
     {
-      function(row, packed.shortIndex + begin, packed.weights + begin, count);
+      evaluate(packed.shortIndex);
     }
     else
     {
-      function(row, packed.longIndex + begin, packed.weights + begin, count);
+      evaluate(packed.longIndex);
+    }
+    sum += static_cast<double>(value[0]);
+    for (std::size_t i = 0; i < (IsDivergence ? 0 : Dimensions); ++i)
+    {
+      attraction[row * Stride<Dimensions> + i] = packed.scale * value[i];
     }
   }
-}
-
-template<std::size_t Dimensions>
-HWY_INLINE void Attract(const PackedAffinities& packed, const float* points, std::size_t first,
-  std::size_t last, float* attraction)
-{
-  ForRows(packed, first, last,
-    [&](std::size_t row, const auto* index, const std::uint16_t* weights, std::size_t count)
-      HWY_ATTR
-    {
-      float value[Dimensions];
-      EvaluateRow<Dimensions, false>(points, row, index, weights, count, value);
-      for (std::size_t i = 0; i < Dimensions; ++i)
-      {
-        attraction[row * Stride<Dimensions> + i] = packed.scale * value[i];
-      }
-    });
-}
-
-template<std::size_t Dimensions>
-HWY_INLINE double Diverge(
-  const PackedAffinities& packed, const float* points, std::size_t first, std::size_t last)
-{
-  double sum = 0;
-  ForRows(packed, first, last,
-    [&](std::size_t row, const auto* index, const std::uint16_t* weights, std::size_t count)
-      HWY_ATTR
-    {
-      float value = 0;
-      EvaluateRow<Dimensions, true>(points, row, index, weights, count, &value);
-      sum += static_cast<double>(value);
-    });
   return sum * static_cast<double>(packed.scale);
 }
 
 void AttractRows(const PackedAffinities& packed, const float* points, std::size_t first,
   std::size_t last, float* attraction)
 {
-  (packed.dimensions == 2 ? Attract<2> : Attract<3>)(packed, points, first, last, attraction);
+  (packed.dimensions == 2 ? EvaluateRows<2, false> : EvaluateRows<3, false>)(packed, points, first,
+    last, attraction);
 }
 
 double DivergeRows(
   const PackedAffinities& packed, const float* points, std::size_t first, std::size_t last)
 {
-  return (packed.dimensions == 2 ? Diverge<2> : Diverge<3>)(packed, points, first, last);
+  return (packed.dimensions == 2 ? EvaluateRows<2, true> : EvaluateRows<3, true>)(packed, points,
+    first, last, nullptr);
 }
 
 }
@@ -256,7 +236,7 @@ namespace
 {
 
 /// Rows that a thread takes at once.
-constexpr std::size_t RowBlock = 1024;
+constexpr std::int64_t RowBlock = 1024;
 
 /// Packs 0 <= value <= 1.
 std::uint16_t Pack(float value)
@@ -267,18 +247,6 @@ std::uint16_t Pack(float value)
   constexpr std::uint32_t half = 1U << 11U;
   return bits + half < least ? std::uint16_t{ 0 }
                              : static_cast<std::uint16_t>((bits + half - least) >> 12U);
-}
-
-/// Calls work(block, first row, end of the rows).
-template<class Work>
-void ForRowBlocks(std::size_t rows, int threads, const Work& work)
-{
-  ParallelFor(static_cast<std::int64_t>((rows + RowBlock - 1) / RowBlock), threads,
-    [&](std::int64_t number)
-    {
-      const std::size_t block = number;
-      work(block, block * RowBlock, std::min(rows, (block + 1) * RowBlock));
-    });
 }
 
 }
@@ -303,21 +271,21 @@ Attraction::Attraction(const Affinities& affinities, const std::vector<std::uint
   {
     numbers.resize(this->Begin.back());
     using Number = typename std::decay_t<decltype(numbers)>::value_type;
-    ForRowBlocks(order.size(), threads,
-      [&](std::size_t, std::size_t first, std::size_t last)
+    ForBlocks(order.size(), RowBlock, threads,
+      [&](std::int64_t first, std::int64_t last)
       {
-        for (std::size_t row = first; row < last; ++row)
+        for (std::int64_t row = first; row < last; ++row)
         {
           std::size_t to = this->Begin[row];
-          const std::size_t end = affinities.begin[order[row] + 1];
-          for (std::size_t e = affinities.begin[order[row]]; e < end; ++e, ++to)
+          const std::int64_t end = affinities.begin[order[row] + 1];
+          for (std::int64_t e = affinities.begin[order[row]]; e < end; ++e, ++to)
           {
             numbers[to] = static_cast<Number>(rank[affinities.index[e]]);
             this->Weights[to] = Pack(affinities.value[e] / this->Scale);
           }
           // The rest is the point itself, which it does not attract.
-          std::fill(
-            numbers.data() + to, numbers.data() + this->Begin[row + 1], static_cast<Number>(row));
+          std::fill(numbers.data() + to, numbers.data() + this->Begin[ToIndex(row) + 1],
+            static_cast<Number>(row));
         }
       });
   };
@@ -340,18 +308,17 @@ PackedAffinities Attraction::Packed() const
 void Attraction::Evaluate(const float* points, int threads, float* attraction) const
 {
   const PackedAffinities packed = this->Packed();
-  ForRowBlocks(this->Begin.size() - 1, threads,
-    [&](std::size_t, std::size_t first, std::size_t last)
+  ForBlocks(this->Begin.size() - 1, RowBlock, threads, [&](std::int64_t first, std::int64_t last)
     { HWY_DYNAMIC_DISPATCH(AttractRows)(packed, points, first, last, attraction); });
 }
 
 double Attraction::EvaluateDivergence(const float* points, int threads) const
 {
   const PackedAffinities packed = this->Packed();
-  const std::size_t rows = this->Begin.size() - 1;
-  std::vector<double> sums((rows + RowBlock - 1) / RowBlock);
-  ForRowBlocks(rows, threads, [&](std::size_t block, std::size_t first, std::size_t last)
-    { sums[block] = HWY_DYNAMIC_DISPATCH(DivergeRows)(packed, points, first, last); });
+  const std::int64_t rows = this->Begin.size() - 1;
+  std::vector<double> sums(BlockCount(rows, RowBlock));
+  ForBlocks(rows, RowBlock, threads, [&](std::int64_t first, std::int64_t last)
+    { sums[first / RowBlock] = HWY_DYNAMIC_DISPATCH(DivergeRows)(packed, points, first, last); });
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 

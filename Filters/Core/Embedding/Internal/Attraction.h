@@ -1,6 +1,6 @@
 #pragma once
 
-#include "TSne.h"
+#include "Embedding/TSne.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "CrossEntropy.h"
 
+#include "Base/Index.h"
 #include "HashedNumbers.h"
-#include "Index.h"
-#include "Parallel.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -96,14 +96,13 @@ CrossEntropy EvaluateCrossEntropy(const FuzzyGraph& graph, const float* layout, 
   const UmapCurve& curve, std::int64_t others, int threads)
 {
   const PointTerms terms(graph, layout, dimensions, curve, others);
-  std::vector<CrossEntropy> groups((graph.points + PointsPerSum - 1) / PointsPerSum);
-  ParallelFor(groups.size(), threads,
-    [&](std::int64_t group)
+  std::vector<CrossEntropy> groups(BlockCount(graph.points, PointsPerSum));
+  ForBlocks(graph.points, PointsPerSum, threads,
+    [&](std::int64_t begin, std::int64_t end)
     {
-      const std::int64_t end = std::min((group + 1) * PointsPerSum, graph.points);
-      for (std::int64_t i = group * PointsPerSum; i < end; ++i)
+      for (std::int64_t i = begin; i < end; ++i)
       {
-        terms.Add(i, groups[group]);
+        terms.Add(i, groups[begin / PointsPerSum]);
       }
     });
   CrossEntropy sum;

@@ -1,14 +1,16 @@
 #include "CurveOrder.h"
 
-#include "Index.h"
-#include "InstructionSets.h"
+#include "Base/Index.h"
+#include "Numerics/InstructionSets.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include <Eigen/Core>
+
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "CurveOrder.cxx"
+#define HWY_TARGET_INCLUDE "Embedding/Internal/CurveOrder.cxx"
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before this header, which is read once per target.
 #include <hwy/highway.h>
@@ -89,44 +91,6 @@ HWY_EXPORT(CurvePositions);
 namespace
 {
 
-/// Coordinates as whole numbers below 2^bits, in a cube around all points.
-template<std::size_t Dimensions>
-class Grid
-{
-public:
-  Grid(const float* points, std::size_t count, std::size_t stride, unsigned bits)
-    : Largest((1U << bits) - 1)
-  {
-    std::copy_n(points, Dimensions, this->Least.begin());
-    std::array<float, Dimensions> greatest = this->Least;
-    for (std::size_t i = 0; i < count; ++i)
-    {
-      for (std::size_t c = 0; c < Dimensions; ++c)
-      {
-        this->Least[c] = std::min(this->Least[c], points[i * stride + c]);
-        greatest[c] = std::max(greatest[c], points[i * stride + c]);
-      }
-    }
-    float extent = 0;
-    for (std::size_t c = 0; c < Dimensions; ++c)
-    {
-      extent = std::max(extent, greatest[c] - this->Least[c]);
-    }
-    this->Scale = extent > 0 ? static_cast<float>(this->Largest) / extent : 0;
-  }
-
-  std::uint32_t CellOf(float value, std::size_t c) const
-  {
-    return std::min(
-      static_cast<std::uint32_t>((value - this->Least[c]) * this->Scale), this->Largest);
-  }
-
-private:
-  std::array<float, Dimensions> Least;
-  float Scale;
-  std::uint32_t Largest;
-};
-
 struct Key
 {
   std::uint32_t position;
@@ -167,14 +131,22 @@ template<std::size_t Dimensions>
 std::vector<std::uint32_t> OrderOf(const float* points, std::size_t count, std::size_t stride)
 {
   constexpr unsigned bits = Dimensions == 2 ? 14 : 10;
-  const Grid<Dimensions> grid(points, count, stride, bits);
+  // Coordinates become whole numbers below 2^bits, in a cube around all points.
+  using Columns = Eigen::Array<float, Dimensions, Eigen::Dynamic>;
+  const Eigen::Map<const Columns, Eigen::Unaligned, Eigen::OuterStride<>> all(
+    points, Dimensions, count, Eigen::OuterStride<>(stride));
+  const Eigen::Array<float, Dimensions, 1> least = all.rowwise().minCoeff();
+  const float extent = (all.rowwise().maxCoeff() - least).maxCoeff();
+  constexpr std::uint32_t largest = (1U << bits) - 1;
+  const float scale = extent > 0 ? static_cast<float>(largest) / extent : 0;
   const std::size_t padded = (count + Unit - 1) / Unit * Unit;
   std::vector<std::uint32_t> cells(Dimensions * padded);
   for (std::size_t i = 0; i < count; ++i)
   {
     for (std::size_t c = 0; c < Dimensions; ++c)
     {
-      cells[c * padded + i] = grid.CellOf(points[i * stride + c], c);
+      cells[c * padded + i] =
+        std::min(static_cast<std::uint32_t>((points[i * stride + c] - least[c]) * scale), largest);
     }
   }
   std::vector<std::uint32_t> positions(padded);

@@ -1,12 +1,10 @@
 #include "ExtendedNeighbors.h"
 
-#include "Index.h"
-#include "InstructionSets.h"
 #include "NeighborCandidates.h"
-#include "Parallel.h"
+#include "Numerics/InstructionSets.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace atlas
@@ -53,7 +51,7 @@ class Extension
 {
 public:
   Extension(const PointView& points, PointMetric metric, const NeighborLists& from)
-    : IsCosine(metric != PointMetric::Euclidean)
+    : Metric(metric)
     , Dimension(points.dimension)
     , Known(from.count)
     , Order(OrderAlongLists(from))
@@ -84,38 +82,24 @@ public:
     std::vector<std::uint32_t> seenBy(this->Order.size(), 0); // places, each plus 1
     std::vector<std::uint32_t> others;
     std::vector<double> squares;
-    std::vector<std::pair<double, std::uint32_t>> sorted;
+    FoundNeighbors found;
     for (std::int64_t place = begin; place < end; ++place)
     {
       this->Collect(place, seenBy, others);
-      squares.resize(others.size());
-      SquaredDistances(this->Values.data() + place * this->Dimension, this->Scales[place],
-        this->Values.data(), this->Scales.data(), this->Dimension, others.data(), others.size(),
-        squares.data());
-      sorted.clear();
+      SquaredDistances(
+        { this->Values.data(), static_cast<std::int64_t>(this->Order.size()), this->Dimension },
+        this->Scales, place, others.data(), others.size(), squares);
+      found.clear();
       for (std::size_t k = 0; k < others.size(); ++k)
       {
-        sorted.emplace_back(this->DistanceOf(place, others[k], squares[k]), this->Order[others[k]]);
+        found.emplace_back(DistanceOf(squares[k], this->Metric), this->Order[others[k]]);
       }
-      const std::size_t wanted = to.count;
-      if (sorted.size() > wanted)
-      {
-        std::nth_element(sorted.begin(), sorted.begin() + to.count, sorted.end());
-        sorted.resize(wanted);
-      }
-      std::sort(sorted.begin(), sorted.end());
-      sorted.resize(wanted, sorted.back());
-      const std::size_t row = this->Order[place] * wanted;
-      for (std::size_t k = 0; k < wanted; ++k)
-      {
-        to.index[row + k] = sorted[k].second;
-        to.distance[row + k] = static_cast<float>(sorted[k].first);
-      }
+      KeepNearest(found, this->Order[place], to);
     }
   }
 
 private:
-  bool IsCosine;
+  PointMetric Metric;
   std::int64_t Dimension;
   std::int64_t Known;               ///< neighbors of each point
   std::vector<std::uint32_t> Order; ///< the point in each place
@@ -148,16 +132,6 @@ private:
       addThoseOf(others[k]);
     }
   }
-
-  double DistanceOf(std::int64_t i, std::uint32_t j, double square) const
-  {
-    if (!this->IsCosine)
-    {
-      return std::sqrt(square);
-    }
-    const bool hasNoDirection = this->Scales[i] == 0 || this->Scales[j] == 0;
-    return hasNoDirection ? 1 : square / 2;
-  }
 };
 
 }
@@ -166,18 +140,10 @@ NeighborLists ExtendNeighbors(const PointView& points, PointMetric metric,
   const NeighborLists& neighbors, int count, int threads)
 {
   InitializeTarget();
-  NeighborLists extended;
-  extended.points = points.count;
-  extended.count = count;
-  extended.index.resize(points.count * count);
-  extended.distance.resize(extended.index.size());
+  NeighborLists extended = NeighborLists::Of(points.count, count);
   const Extension extension(points, metric, neighbors);
-  ParallelFor((points.count + Group - 1) / Group, threads,
-    [&](std::int64_t group)
-    {
-      const std::int64_t begin = group * Group;
-      extension.Extend(begin, std::min(begin + Group, points.count), extended);
-    });
+  ForBlocks(points.count, Group, threads,
+    [&](std::int64_t begin, std::int64_t end) { extension.Extend(begin, end, extended); });
   return extended;
 }
 

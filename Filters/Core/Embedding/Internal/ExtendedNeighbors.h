@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Neighbors.h"
+#include "Embedding/Neighbors.h"
 
 namespace atlas
 {

@@ -1,7 +1,7 @@
 #include "FuzzyGraph.h"
 
-#include "Index.h"
-#include "Parallel.h"
+#include "Base/Index.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,11 +20,10 @@ constexpr std::int64_t PointsPerTask = 1024;
 template<class Function>
 void ForPoints(std::int64_t points, int threads, const Function& function)
 {
-  ParallelFor((points + PointsPerTask - 1) / PointsPerTask, threads,
-    [&](std::int64_t group)
+  ForBlocks(points, PointsPerTask, threads,
+    [&](std::int64_t begin, std::int64_t end)
     {
-      const std::int64_t end = std::min((group + 1) * PointsPerTask, points);
-      for (std::int64_t i = group * PointsPerTask; i < end; ++i)
+      for (std::int64_t i = begin; i < end; ++i)
       {
         function(i);
       }
@@ -179,27 +178,27 @@ std::vector<std::uint32_t> ConnectedParts(const FuzzyGraph& graph)
   std::vector<std::uint32_t> parts(graph.points, none);
   std::vector<std::uint32_t> reached;
   std::uint32_t count = 0;
+  const auto reach = [&](std::uint32_t point)
+  {
+    if (parts[point] == none)
+    {
+      parts[point] = count;
+      reached.push_back(point);
+    }
+  };
   for (std::size_t first = 0; first < parts.size(); ++first)
   {
     if (parts[first] != none)
     {
       continue;
     }
-    parts[first] = count;
-    reached.push_back(static_cast<std::uint32_t>(first));
+    reach(static_cast<std::uint32_t>(first));
     while (!reached.empty())
     {
       const std::size_t point = reached.back();
       reached.pop_back();
-      for (std::int64_t e = graph.begin[point]; e < graph.begin[point + 1]; ++e)
-      {
-        const std::uint32_t other = graph.index[e];
-        if (parts[other] == none)
-        {
-          parts[other] = count;
-          reached.push_back(other);
-        }
-      }
+      std::for_each(graph.index.begin() + graph.begin[point],
+        graph.index.begin() + graph.begin[point + 1], reach);
     }
     ++count;
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Neighbors.h"
+#include "Embedding/Neighbors.h"
 
 #include <cstdint>
 #include <vector>
@@ -24,14 +24,8 @@ NeighborScales FitNeighborScales(const NeighborLists& neighbors, int threads);
 std::vector<float> NeighborMemberships(
   const NeighborLists& neighbors, const NeighborScales& scales, int threads);
 
-/// A symmetric sparse matrix [points, points] with an empty diagonal.
-struct FuzzyGraph
-{
-  std::int64_t points = 0;
-  std::vector<std::int64_t> begin;  ///< [points + 1]: row i has entries begin[i] to begin[i + 1]
-  std::vector<std::uint32_t> index; ///< column of each entry, ascending in each row
-  std::vector<float> value;         ///< above 0, at most 1
-};
+/// Symmetric, without diagonal; the entries are above 0 and at most 1.
+using FuzzyGraph = SparseMatrix;
 
 /// The fuzzy union A + A' - A A' (by elements) of the memberships A of all points.
 FuzzyGraph UniteMemberships(const NeighborLists& neighbors, const std::vector<float>& memberships);

@@ -1,13 +1,13 @@
 #include "NeighborCandidates.h"
 
-#include "InstructionSets.h"
+#include "Numerics/InstructionSets.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "NeighborCandidates.cxx"
+#define HWY_TARGET_INCLUDE "Embedding/Internal/NeighborCandidates.cxx"
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before this header, which is read once per target.
 #include <hwy/cache_control.h>
@@ -220,12 +220,12 @@ void NeighborCandidates::Append(const float* scores, std::size_t count, std::uin
     this->Kept, this->Scores.data(), this->Indices.data());
   if (this->Kept > this->Limit)
   {
-    this->Prune();
+    this->Finish();
     this->Limit = std::max(4 * this->Wanted, 2 * this->Kept); // those within the margin stay
   }
 }
 
-void NeighborCandidates::Prune()
+void NeighborCandidates::Finish()
 {
   if (this->Kept <= this->Wanted)
   {
@@ -253,15 +253,40 @@ void KeepNear(const float* x, const float* rows, std::int64_t dimension, double 
     x, rows, dimension, index.data(), index.size(), asFloat, index.data()));
 }
 
-void SquaredDistances(const float* x, double scale, const float* points, const double* scales,
-  std::int64_t dimension, const std::uint32_t* index, std::size_t count, double* squares)
+void SquaredDistances(const PointView& points, const std::vector<double>& scales,
+  std::int64_t point, const std::uint32_t* others, std::size_t count, std::vector<double>& squares)
 {
   static thread_local std::vector<double> scaled;
-  scaled.resize(dimension);
-  std::transform(x, x + dimension, scaled.begin(),
+  scaled.resize(points.dimension);
+  const float* x = points.Row(point);
+  const double scale = scales[point];
+  std::transform(x, x + points.dimension, scaled.begin(),
     [scale](float value) { return static_cast<double>(value) * scale; });
+  squares.resize(count);
   HWY_DYNAMIC_DISPATCH(SquaresOf)
-  (scaled.data(), points, scales, dimension, index, count, squares);
+  (scaled.data(), points.values, scales.data(), points.dimension, others, count, squares.data());
+  for (std::size_t i = 0; i < count; ++i)
+  {
+    squares[i] = scale == 0 || scales[others[i]] == 0 ? 2 : squares[i];
+  }
+}
+
+void KeepNearest(FoundNeighbors& found, std::int64_t point, NeighborLists& lists)
+{
+  const std::size_t wanted = lists.count;
+  if (found.size() > wanted)
+  {
+    std::nth_element(found.begin(), found.begin() + lists.count, found.end());
+    found.resize(wanted);
+  }
+  std::sort(found.begin(), found.end());
+  found.resize(wanted, found.back());
+  std::size_t to = point * lists.count;
+  for (const auto& [distance, index] : found)
+  {
+    lists.index[to] = index;
+    lists.distance[to++] = static_cast<float>(distance);
+  }
 }
 
 }

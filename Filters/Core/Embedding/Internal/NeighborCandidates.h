@@ -1,7 +1,11 @@
 #pragma once
 
+#include "Embedding/Neighbors.h"
+
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace atlas
@@ -18,7 +22,7 @@ public:
   void Append(const float* scores, std::size_t count, std::uint32_t first);
 
   /// Leaves out all that cannot be among the wanted. Among the others are all that can.
-  void Finish() { this->Prune(); }
+  void Finish();
 
   std::size_t Count() const { return this->Kept; }
   const std::uint32_t* Index() const { return this->Indices.data(); }
@@ -31,8 +35,6 @@ private:
   std::size_t Limit = 0; ///< so many are too many
   std::vector<std::uint32_t> Indices;
   std::vector<float> Scores;
-
-  void Prune();
 };
 
 /// Leaves out of `index` what is certainly farther from x than the square root of `limit`: rows of
@@ -41,9 +43,21 @@ private:
 void KeepNear(const float* x, const float* rows, std::int64_t dimension, double limit,
   double rounding, std::vector<std::uint32_t>& index);
 
-/// Computes |scale x - scales[j] y_j|^2 in double precision for the rows y_j of `points` that
-/// `index` lists. x and y_j have `dimension` values.
-void SquaredDistances(const float* x, double scale, const float* points, const double* scales,
-  std::int64_t dimension, const std::uint32_t* index, std::size_t count, double* squares);
+/// The squared distances in double precision of a point from others, each point times its scale
+/// (ScalesOf); 2 from and to a point without direction, whose cosine is 0 with all.
+void SquaredDistances(const PointView& points, const std::vector<double>& scales,
+  std::int64_t point, const std::uint32_t* others, std::size_t count, std::vector<double>& squares);
+
+/// The distance of NeighborLists by that square.
+inline double DistanceOf(double square, PointMetric metric)
+{
+  return metric == PointMetric::Euclidean ? std::sqrt(square) : square / 2;
+}
+
+/// The distances and numbers of points that may be neighbors.
+using FoundNeighbors = std::vector<std::pair<double, std::uint32_t>>;
+
+/// Makes the nearest of `found` the list of a point; the farthest again if they are too few.
+void KeepNearest(FoundNeighbors& found, std::int64_t point, NeighborLists& lists);
 
 }

@@ -5,7 +5,7 @@
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "PerplexitySearch.cxx"
+#define HWY_TARGET_INCLUDE "Embedding/Internal/PerplexitySearch.cxx"
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before these headers, which are read once per target.
 #include <hwy/contrib/math/math-inl.h>
@@ -69,18 +69,6 @@ namespace atlas
 
 HWY_EXPORT(SumWeights);
 
-namespace
-{
-
-/// Gives all weight to those as near as the first.
-void ShareWeight(std::size_t nearest, std::size_t count, double* probabilities)
-{
-  std::fill_n(probabilities, nearest, 1 / static_cast<double>(nearest));
-  std::fill(probabilities + nearest, probabilities + count, 0);
-}
-
-}
-
 double SearchPerplexity(
   const double* squares, std::size_t count, double entropy, double* probabilities)
 {
@@ -88,7 +76,8 @@ double SearchPerplexity(
   const std::size_t nearest = std::count_if(squares, squares + count, isNearest);
   if (static_cast<double>(nearest) >= std::exp(entropy) * (1 - 1e-12))
   {
-    ShareWeight(nearest, count, probabilities);
+    std::fill(std::fill_n(probabilities, nearest, 1 / static_cast<double>(nearest)),
+      probabilities + count, 0);
     return std::numeric_limits<double>::infinity();
   }
   double mean = 0;

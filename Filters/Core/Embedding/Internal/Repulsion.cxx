@@ -1,15 +1,15 @@
 #include "Repulsion.h"
 
+#include "Base/Index.h"
 #include "CurveOrder.h"
-#include "Index.h"
-#include "InstructionSets.h"
-#include "Parallel.h"
+#include "Numerics/InstructionSets.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "Repulsion.cxx"
+#define HWY_TARGET_INCLUDE "Embedding/Internal/Repulsion.cxx"
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before this header, which is read once per target.
 #include <hwy/highway.h>
@@ -88,24 +88,6 @@ struct Expansion
   V second[Pairs];      ///< the rest of them
   V vector[Dimensions]; ///< third derivatives: what is delta_ij v_k + delta_ik v_j + delta_jk v_i
   V third[Triples];     ///< the rest of them
-
-  HWY_INLINE void Clear()
-  {
-    const V zero = hn::Zero(D());
-    this->value = this->trace = zero;
-    for (std::size_t i = 0; i < Dimensions; ++i)
-    {
-      this->gradient[i] = this->vector[i] = zero;
-    }
-    for (V& v : this->second)
-    {
-      v = zero;
-    }
-    for (V& v : this->third)
-    {
-      v = zero;
-    }
-  }
 
   /// Adds cells of mass m and moments q at center - u, where 1 + |u|^2 = 1 / w. With f(r^2) = w:
   /// f' = -w^2, f'' = 2 w^3, f''' = -6 w^4.
@@ -431,8 +413,7 @@ HWY_INLINE Expansion<Dimensions> ExpandCells(
   constexpr std::size_t pairs = Expansion<Dimensions>::Pairs;
   const D d;
   const V theta2 = hn::Set(d, cells.theta * cells.theta);
-  Expansion<Dimensions> far;
-  far.Clear();
+  Expansion<Dimensions> far{};
   while (visits.opened > 0)
   {
     const Visits::Fan fan = visits.open[--visits.opened];
@@ -521,16 +502,10 @@ GroupResult EvaluateGroup(
   return result;
 }
 
-GroupResult EvaluateGroup2(
-  const RepulsionCells& cells, std::size_t first, std::size_t end, std::uint32_t* list, float* out)
+GroupResult EvaluateGroupOf(const RepulsionCells& cells, std::size_t dimensions, std::size_t first,
+  std::size_t end, std::uint32_t* list, float* out)
 {
-  return EvaluateGroup<2>(cells, first, end, list, out);
-}
-
-GroupResult EvaluateGroup3(
-  const RepulsionCells& cells, std::size_t first, std::size_t end, std::uint32_t* list, float* out)
-{
-  return EvaluateGroup<3>(cells, first, end, list, out);
+  return (dimensions == 2 ? EvaluateGroup<2> : EvaluateGroup<3>)(cells, first, end, list, out);
 }
 
 }
@@ -541,8 +516,7 @@ HWY_AFTER_NAMESPACE();
 namespace atlas
 {
 
-HWY_EXPORT(EvaluateGroup2);
-HWY_EXPORT(EvaluateGroup3);
+HWY_EXPORT(EvaluateGroupOf);
 
 namespace
 {
@@ -561,170 +535,124 @@ std::size_t RoundUp(std::size_t number, std::size_t multiple)
   return (number + multiple - 1) / multiple * multiple;
 }
 
-/// Cells from their parts: consecutive runs of `fan` parts of mass and moments, or of points.
+/// A cell or, without moments, a point.
 template<std::size_t Dimensions>
-class CellBuilder
+struct Cell
 {
-public:
-  /// The smallest cells, of points by coordinate.
-  static void FromPoints(
-    const float* coordinates, std::size_t padded, std::size_t count, CellLevel& level)
-  {
-    for (std::size_t cell = 0; cell * RepulsionCell < count; ++cell)
-    {
-      const std::size_t begin = cell * RepulsionCell;
-      const std::size_t end = std::min(begin + RepulsionCell, count);
-      CellBuilder built;
-      for (std::size_t p = begin; p < end; ++p)
-      {
-        std::array<float, Dimensions> at;
-        for (std::size_t i = 0; i < Dimensions; ++i)
-        {
-          at[i] = coordinates[i * padded + p];
-        }
-        built.AddCenter(1, at.data());
-        built.AddBox(at.data(), at.data());
-      }
-      built.EndCenter();
-      for (std::size_t p = begin; p < end; ++p)
-      {
-        std::array<float, Dimensions> at;
-        for (std::size_t i = 0; i < Dimensions; ++i)
-        {
-          at[i] = coordinates[i * padded + p];
-        }
-        built.AddMoments(1, at.data());
-      }
-      built.Write(level, cell);
-    }
-  }
-
-  static void FromCells(const CellLevel& parts, std::size_t count, CellLevel& level)
-  {
-    for (std::size_t cell = 0; cell * RepulsionFan < count; ++cell)
-    {
-      const std::size_t begin = cell * RepulsionFan;
-      const std::size_t end = std::min(begin + RepulsionFan, count);
-      CellBuilder built;
-      for (std::size_t p = begin; p < end; ++p)
-      {
-        built.AddCenter(parts.Quantity(Dimensions)[p], Gather(parts, 0, p).data());
-        built.AddBox(
-          GatherBox(parts, parts.lowest, p).data(), GatherBox(parts, parts.highest, p).data());
-      }
-      built.EndCenter();
-      for (std::size_t p = begin; p < end; ++p)
-      {
-        built.AddMoments(parts.Quantity(Dimensions)[p], Gather(parts, 0, p).data());
-        for (std::size_t pair = 0; pair < Pairs; ++pair)
-        {
-          built.Moments[pair] += parts.Quantity(Dimensions + 2 + pair)[p];
-        }
-      }
-      built.Write(level, cell);
-    }
-  }
-
-private:
-  static constexpr std::size_t Pairs = Dimensions * (Dimensions + 1) / 2;
   using Point = std::array<float, Dimensions>;
-  float Mass = 0;
-  Point Center = {};
-  Point Lowest = Filled(2 * FarAway);
-  Point Highest = Filled(-2 * FarAway);
-  std::array<float, Pairs> Moments = {};
+  static constexpr std::size_t Pairs = Dimensions * (Dimensions + 1) / 2;
 
-  static Point Filled(float value)
-  {
-    Point point;
-    point.fill(value);
-    return point;
-  }
-  static Point Gather(const CellLevel& level, std::size_t quantity, std::size_t cell)
-  {
-    Point point;
-    for (std::size_t i = 0; i < Dimensions; ++i)
-    {
-      point[i] = level.Quantity(quantity + i)[cell];
-    }
-    return point;
-  }
-  static Point GatherBox(const CellLevel& level, const std::vector<float>& box, std::size_t cell)
-  {
-    Point point;
-    for (std::size_t i = 0; i < Dimensions; ++i)
-    {
-      point[i] = box[i * level.padded + cell];
-    }
-    return point;
-  }
+  float mass = 0;
+  Point center = {};
+  Point lowest;
+  Point highest;
+  std::array<float, Pairs> moments = {};
 
-  void AddCenter(float mass, const float* at)
+  /// A cell of parts begin <= p < end.
+  template<class PartOf>
+  Cell(std::size_t begin, std::size_t end, const PartOf& partOf)
   {
-    this->Mass += mass;
-    for (std::size_t i = 0; i < Dimensions; ++i)
+    this->lowest.fill(2 * FarAway);
+    this->highest.fill(-2 * FarAway);
+    for (std::size_t p = begin; p < end; ++p)
     {
-      this->Center[i] += mass * at[i];
-    }
-  }
-  void AddBox(const float* low, const float* high)
-  {
-    for (std::size_t i = 0; i < Dimensions; ++i)
-    {
-      this->Lowest[i] = std::min(this->Lowest[i], low[i]);
-      this->Highest[i] = std::max(this->Highest[i], high[i]);
-    }
-  }
-  void EndCenter()
-  {
-    for (float& value : this->Center)
-    {
-      value /= this->Mass;
-    }
-  }
-  void AddMoments(float mass, const float* at)
-  {
-    std::size_t pair = 0;
-    for (std::size_t i = 0; i < Dimensions; ++i)
-    {
-      for (std::size_t j = i; j < Dimensions; ++j, ++pair)
+      const Cell part = partOf(p);
+      this->mass += part.mass;
+      for (std::size_t i = 0; i < Dimensions; ++i)
       {
-        this->Moments[pair] += mass * (at[i] - this->Center[i]) * (at[j] - this->Center[j]);
+        this->center[i] += part.mass * part.center[i];
+        this->lowest[i] = std::min(this->lowest[i], part.lowest[i]);
+        this->highest[i] = std::max(this->highest[i], part.highest[i]);
+      }
+    }
+    for (float& value : this->center)
+    {
+      value /= this->mass;
+    }
+    for (std::size_t p = begin; p < end; ++p)
+    {
+      const Cell part = partOf(p);
+      std::size_t pair = 0;
+      for (std::size_t i = 0; i < Dimensions; ++i)
+      {
+        for (std::size_t j = i; j < Dimensions; ++j, ++pair)
+        {
+          this->moments[pair] +=
+            part.mass * (part.center[i] - this->center[i]) * (part.center[j] - this->center[j]);
+          this->moments[pair] += part.moments[pair];
+        }
       }
     }
   }
-  void Write(CellLevel& level, std::size_t cell) const
+
+  Cell(const float* coordinates, std::size_t padded, std::size_t point)
+    : mass(1)
+  {
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      this->center[i] = this->lowest[i] = this->highest[i] = coordinates[i * padded + point];
+    }
+  }
+
+  Cell(const CellLevel& level, std::size_t number)
+    : mass(level.Quantity(Dimensions)[number])
+  {
+    for (std::size_t i = 0; i < Dimensions; ++i)
+    {
+      this->center[i] = level.Quantity(i)[number];
+      this->lowest[i] = level.lowest[i * level.padded + number];
+      this->highest[i] = level.highest[i * level.padded + number];
+    }
+    for (std::size_t pair = 0; pair < Pairs; ++pair)
+    {
+      this->moments[pair] = level.Quantity(Dimensions + 2 + pair)[number];
+    }
+  }
+
+  void Write(CellLevel& level, std::size_t number) const
   {
     float square = 0;
     for (std::size_t i = 0; i < Dimensions; ++i)
     {
-      const auto c = i;
       const float reach =
-        std::max(this->Highest[c] - this->Center[c], this->Center[c] - this->Lowest[c]);
+        std::max(this->highest[i] - this->center[i], this->center[i] - this->lowest[i]);
       square += reach * reach;
-      level.Quantity(i)[cell] = this->Center[c];
-      level.lowest[i * level.padded + cell] = this->Lowest[c];
-      level.highest[i * level.padded + cell] = this->Highest[c];
+      level.Quantity(i)[number] = this->center[i];
+      level.lowest[i * level.padded + number] = this->lowest[i];
+      level.highest[i * level.padded + number] = this->highest[i];
     }
-    level.Quantity(Dimensions)[cell] = this->Mass;
-    level.Quantity(Dimensions + 1)[cell] = std::sqrt(square);
+    level.Quantity(Dimensions)[number] = this->mass;
+    level.Quantity(Dimensions + 1)[number] = std::sqrt(square);
     for (std::size_t pair = 0; pair < Pairs; ++pair)
     {
-      level.Quantity(Dimensions + 2 + pair)[cell] = this->Moments[pair];
+      level.Quantity(Dimensions + 2 + pair)[number] = this->moments[pair];
     }
   }
 };
+
+/// Writes cells of `fan` parts each to a level.
+template<std::size_t Dimensions, class PartOf>
+void BuildLevel(std::size_t parts, std::size_t fan, const PartOf& partOf, CellLevel& level)
+{
+  for (std::size_t cell = 0; cell * fan < parts; ++cell)
+  {
+    Cell<Dimensions>(cell * fan, std::min((cell + 1) * fan, parts), partOf).Write(level, cell);
+  }
+}
 
 template<std::size_t Dimensions>
 void BuildLevels(const std::vector<float>& coordinates, std::size_t padded, std::size_t count,
   std::vector<CellLevel>& levels)
 {
-  CellBuilder<Dimensions>::FromPoints(coordinates.data(), padded, count, levels[0]);
-  std::size_t cells = (count + RepulsionCell - 1) / RepulsionCell;
+  BuildLevel<Dimensions>(
+    count, RepulsionCell, [&](std::size_t point)
+    { return Cell<Dimensions>(coordinates.data(), padded, point); }, levels[0]);
   for (std::size_t level = 1; level < levels.size(); ++level)
   {
-    CellBuilder<Dimensions>::FromCells(levels[level - 1], cells, levels[level]);
-    cells = (cells + RepulsionFan - 1) / RepulsionFan;
+    const CellLevel& parts = levels[level - 1];
+    BuildLevel<Dimensions>(
+      parts.count, RepulsionFan,
+      [&parts](std::size_t part) { return Cell<Dimensions>(parts, part); }, levels[level]);
   }
 }
 
@@ -809,25 +737,19 @@ void Repulsion::EvaluateGroups(int threads, float* repulsion)
     const CellLevel& cellLevel = this->Levels[level];
     cells.levels[level] = { cellLevel.values.data(), cellLevel.padded, cellLevel.count };
   }
-  constexpr std::size_t groupsAtOnce = 64;
-  const std::size_t groups = this->Results.size();
-  const std::size_t parts = (groups + groupsAtOnce - 1) / groupsAtOnce;
-  ParallelFor(static_cast<std::int64_t>(parts), threads,
-    [&](std::int64_t part)
+  constexpr std::int64_t groupsAtOnce = 64;
+  ForBlocks(this->Results.size(), groupsAtOnce, threads,
+    [&](std::int64_t begin, std::int64_t end)
     {
       static thread_local std::vector<std::uint32_t> list;
       list.resize(this->Padded / RepulsionCell);
-      const std::size_t begin = ToIndex(part) * groupsAtOnce;
-      const std::size_t end = std::min(groups, begin + groupsAtOnce);
-      for (std::size_t group = begin; group < end; ++group)
+      for (std::int64_t group = begin; group < end; ++group)
       {
-        const std::size_t first = group * RepulsionGroup;
+        const std::size_t first = ToIndex(group) * RepulsionGroup;
         const std::size_t last = std::min(first + RepulsionGroup, this->Count);
         float sums[3 * RepulsionGroup];
-        this->Results[group] =
-          this->Dimensions == 2
-            ? HWY_DYNAMIC_DISPATCH(EvaluateGroup2)(cells, first, last, list.data(), sums)
-            : HWY_DYNAMIC_DISPATCH(EvaluateGroup3)(cells, first, last, list.data(), sums);
+        this->Results[group] = HWY_DYNAMIC_DISPATCH(EvaluateGroupOf)(
+          cells, this->Dimensions, first, last, list.data(), sums);
         for (std::size_t p = first; p < last; ++p)
         {
           float* to = repulsion + this->Order[p] * this->Stride;

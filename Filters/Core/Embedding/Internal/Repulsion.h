@@ -47,11 +47,11 @@ struct GroupResult
 /// y_j|^2), and sum_ij w_ij, i != j.
 ///
 /// Barnes and Hut (1986) over cells of consecutive points of a space-filling curve: 8 points each,
-/// and then 16 cells each. Groups of 16 points are treated together. A cell of radius R is seen
-/// from afar by a group of radius G, at a distance D of their centers, if R + G < 0.7 theta
-/// sqrt(D^2 + 0.1): then the sum of w over the cell is expanded in both, up to its third
-/// derivatives, with the cell's second moments. All other pairs are summed one by one. With theta =
-/// 0.5 the relative error (root mean square over the points) is below 3e-3.
+/// and then 16 cells each. A cell of radius R is seen from afar by a group of 16 points of radius
+/// G, at a distance D of their centers, if R + G < 0.7 theta sqrt(D^2 + 0.1): then the sum of w
+/// over the cell is expanded in both, up to its third derivatives, with the cell's second moments.
+/// All other pairs are summed one by one. With theta = 0.5 the relative error (root mean square) is
+/// below 3e-3.
 class Repulsion
 {
 public:

@@ -1,9 +1,9 @@
 #include "SpectralLayout.h"
 
+#include "Base/Index.h"
+#include "Embedding/Principal.h"
 #include "HashedNumbers.h"
-#include "Index.h"
-#include "Parallel.h"
-#include "Principal.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +42,7 @@ public:
     , Roots(graph.points)
   {
     this->ForRows(
-      [&](std::int64_t, std::int64_t begin, std::int64_t rows)
+      [&](std::int64_t begin, std::int64_t rows)
       {
         for (std::int64_t i = begin; i < begin + rows; ++i)
         {
@@ -69,7 +69,7 @@ public:
     const Eigen::VectorXd scaled = x.cwiseProduct(this->InverseRoots);
     Eigen::VectorXd product(x.size());
     this->ForRows(
-      [&](std::int64_t, std::int64_t begin, std::int64_t rows)
+      [&](std::int64_t begin, std::int64_t rows)
       {
         for (std::int64_t i = begin; i < begin + rows; ++i)
         {
@@ -103,17 +103,12 @@ public:
     return last;
   }
 
-  /// Calls function(group, first row, rows) for all groups of rows.
+  /// Calls function(first row, rows) for all groups of rows.
   template<class Function>
   void ForRows(const Function& function) const
   {
-    const std::int64_t rows = this->Graph.points;
-    ParallelFor((rows + GroupRows - 1) / GroupRows, this->Threads,
-      [&](std::int64_t group)
-      {
-        const std::int64_t begin = group * GroupRows;
-        function(group, begin, std::min(GroupRows, rows - begin));
-      });
+    ForBlocks(this->Graph.points, GroupRows, this->Threads,
+      [&](std::int64_t begin, std::int64_t end) { function(begin, end - begin); });
   }
 
 private:
@@ -182,17 +177,17 @@ private:
   /// Removes from `vector` its part in the space of the basis.
   void Orthogonalize(Eigen::VectorXd& vector) const
   {
-    Eigen::MatrixXd partial(this->Count, (vector.size() + GroupRows - 1) / GroupRows);
+    Eigen::MatrixXd partial(this->Count, BlockCount(vector.size(), GroupRows));
     this->Matrix.ForRows(
-      [&](std::int64_t group, std::int64_t begin, std::int64_t rows)
+      [&](std::int64_t begin, std::int64_t rows)
       {
-        partial.col(group).noalias() =
+        partial.col(begin / GroupRows).noalias() =
           this->Vectors.block(begin, 0, rows, this->Count).transpose() *
           vector.segment(begin, rows);
       });
     const Eigen::VectorXd parts = partial.rowwise().sum();
     this->Matrix.ForRows(
-      [&](std::int64_t, std::int64_t begin, std::int64_t rows)
+      [&](std::int64_t begin, std::int64_t rows)
       {
         vector.segment(begin, rows).noalias() -=
           this->Vectors.block(begin, 0, rows, this->Count) * parts;

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "Embedding/PointView.h"
 #include "FuzzyGraph.h"
-#include "PointView.h"
 
 #include <cstdint>
 #include <vector>
@@ -19,11 +19,11 @@ struct Eigenpairs
 
 /// The `count` smallest eigenvalues, and their eigenvectors, of the normalized Laplacian
 /// I - D^-1/2 G D^-1/2 of a connected graph G, where D is the diagonal matrix of its row sums. The
-/// first is 0. Lanczos' method with full orthogonalization, at first for the matrix, then, if that
-/// does not suffice, for a Chebyshev polynomial of it (Zhou and Saad, "A Chebyshev-Davidson
-/// algorithm for large symmetric eigenproblems", 2007, has such filters), until all residuals are
-/// at most `tolerance` or after `mostProducts` products with the matrix. Of equal eigenvalues some
-/// may be missed. The result is equal to the byte for any number of threads.
+/// first is 0. Lanczos' method with full orthogonalization for the matrix and, if that does not
+/// suffice, for a Chebyshev polynomial of it (such filters: Zhou and Saad, "A Chebyshev-Davidson
+/// algorithm for large symmetric eigenproblems", 2007), until all residuals are at most `tolerance`
+/// or after `mostProducts` products with the matrix. Of equal eigenvalues some may be missed. The
+/// result is equal to the byte for any number of threads.
 Eigenpairs LaplacianEigenpairs(const FuzzyGraph& graph, int count, double tolerance,
   std::int64_t mostProducts, std::uint64_t seed, int threads);
 

@@ -1,8 +1,8 @@
 #include "StartLayout.h"
 
-#include "Index.h"
-#include "Pi.h"
-#include "Principal.h"
+#include "Base/Index.h"
+#include "Base/Pi.h"
+#include "Embedding/Principal.h"
 
 #include <cmath>
 #include <random>

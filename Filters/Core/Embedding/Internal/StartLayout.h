@@ -1,6 +1,6 @@
 #pragma once
 
-#include "PointView.h"
+#include "Embedding/PointView.h"
 
 #include <cstdint>
 #include <vector>

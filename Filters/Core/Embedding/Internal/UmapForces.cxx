@@ -1,14 +1,14 @@
 #include "UmapForces.h"
 
-#include "InstructionSets.h"
+#include "Numerics/InstructionSets.h"
 
 #include <cstddef>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "UmapForces.cxx"
+#define HWY_TARGET_INCLUDE "Embedding/Internal/UmapForces.cxx"
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before these headers, which are read once per target.
-#include "VectorMath-inl.h"
+#include "Numerics/VectorMath-inl.h"
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -299,16 +299,10 @@ void Move(const GroupedEdges& edges, const UmapStep& step, std::int64_t begin, s
   }
 }
 
-void MoveInPlane(const GroupedEdges& edges, const UmapStep& step, std::int64_t begin,
-  std::int64_t end, const PlaceCoordinates& from, PlaceCoordinates& to)
+void MoveOf(const GroupedEdges& edges, const UmapStep& step, std::int64_t begin, std::int64_t end,
+  const PlaceCoordinates& from, PlaceCoordinates& to)
 {
-  Move<2>(edges, step, begin, end, from, to);
-}
-
-void MoveInSpace(const GroupedEdges& edges, const UmapStep& step, std::int64_t begin,
-  std::int64_t end, const PlaceCoordinates& from, PlaceCoordinates& to)
-{
-  Move<3>(edges, step, begin, end, from, to);
+  (step.dimensions == 2 ? Move<2> : Move<3>)(edges, step, begin, end, from, to);
 }
 
 }
@@ -319,21 +313,13 @@ HWY_AFTER_NAMESPACE();
 namespace atlas
 {
 
-HWY_EXPORT(MoveInPlane);
-HWY_EXPORT(MoveInSpace);
+HWY_EXPORT(MoveOf);
 
 void MovePlaces(const GroupedEdges& edges, const UmapStep& step, std::int64_t begin,
   std::int64_t end, const PlaceCoordinates& from, PlaceCoordinates& to)
 {
   InitializeTarget();
-  if (step.dimensions == 2)
-  {
-    HWY_DYNAMIC_DISPATCH(MoveInPlane)(edges, step, begin, end, from, to);
-  }
-  else
-  {
-    HWY_DYNAMIC_DISPATCH(MoveInSpace)(edges, step, begin, end, from, to);
-  }
+  HWY_DYNAMIC_DISPATCH(MoveOf)(edges, step, begin, end, from, to);
 }
 
 }

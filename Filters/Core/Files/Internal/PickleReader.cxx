@@ -1,7 +1,10 @@
 #include "PickleReader.h"
 
-#include "Error.h"
-#include "Utf8Text.h"
+#include "Base/Error.h"
+#include "Base/FailsIf.h"
+#include "Base/NamedValues.h"
+#include "Base/NumberText.h"
+#include "Base/Utf8Text.h"
 
 #include <algorithm>
 #include <array>
@@ -21,95 +24,66 @@ constexpr std::size_t MaximumShownName = 200;
 constexpr Index NoValue = std::numeric_limits<Index>::max();
 
 /// What calls do here instead of calling.
-enum class PickleFunction
+enum PickleFunction : std::int64_t
 {
-  OrderedDictionary,
-  Set,
-  Size,
-  Device,
-  Tensor,   ///< torch._utils._rebuild_tensor, until version 0.3
-  TensorV2, ///< torch._utils._rebuild_tensor_v2
-  Parameter
+  MakeDictionary,
+  MakeSet,
+  TakeTuple,
+  TakeTensor,
+  MakeDevice,
+  MakeTensor ///< _rebuild_tensor until version 0.3, then _rebuild_tensor_v2
 };
 
-struct KnownFunction
+/// A class or function that pickles may name, and the object that stands for it.
+struct KnownGlobal
 {
   std::string_view module;
   std::string_view name;
-  PickleFunction function;
+  PickleKind kind;
+  std::int64_t number = 0; ///< a PickleFunction, or a DType
+  std::size_t fewest = 0;  ///< arguments of a function
+  std::size_t most = 0;
 };
 
-constexpr std::array<KnownFunction, 8> KnownFunctions = { {
-  { "collections", "OrderedDict", PickleFunction::OrderedDictionary },
-  { "builtins", "set", PickleFunction::Set },
-  { "__builtin__", "set", PickleFunction::Set },
-  { "torch", "Size", PickleFunction::Size },
-  { "torch", "device", PickleFunction::Device },
-  { "torch._utils", "_rebuild_tensor", PickleFunction::Tensor },
-  { "torch._utils", "_rebuild_tensor_v2", PickleFunction::TensorV2 },
-  { "torch._utils", "_rebuild_parameter", PickleFunction::Parameter },
-} };
-
-struct KnownStorage
+constexpr KnownGlobal StorageOf(std::string_view name, DType dtype)
 {
-  std::string_view name; ///< in module torch
-  DType dtype;
-};
+  return { "torch", name, PickleKind::StorageType, static_cast<std::int64_t>(dtype) };
+}
 
-constexpr std::array<KnownStorage, 10> KnownStorages = { {
-  { "DoubleStorage", DType::F64 },
-  { "FloatStorage", DType::F32 },
-  { "HalfStorage", DType::F16 },
-  { "BFloat16Storage", DType::BF16 },
-  { "LongStorage", DType::I64 },
-  { "IntStorage", DType::I32 },
-  { "ShortStorage", DType::I16 },
-  { "CharStorage", DType::I8 },
-  { "ByteStorage", DType::U8 },
-  { "BoolStorage", DType::BOOL },
+constexpr std::array<KnownGlobal, 18> KnownGlobals = { {
+  { "collections", "OrderedDict", PickleKind::Function, MakeDictionary, 0, 0 },
+  { "builtins", "set", PickleKind::Function, MakeSet, 0, 1 },
+  { "__builtin__", "set", PickleKind::Function, MakeSet, 0, 1 },
+  { "torch", "Size", PickleKind::Function, TakeTuple, 1, 1 },
+  { "torch", "device", PickleKind::Function, MakeDevice, 1, 2 },
+  { "torch._utils", "_rebuild_tensor", PickleKind::Function, MakeTensor, 4, 4 },
+  { "torch._utils", "_rebuild_tensor_v2", PickleKind::Function, MakeTensor, 6, 7 },
+  { "torch._utils", "_rebuild_parameter", PickleKind::Function, TakeTensor, 3, 3 },
+  StorageOf("DoubleStorage", DType::F64),
+  StorageOf("FloatStorage", DType::F32),
+  StorageOf("HalfStorage", DType::F16),
+  StorageOf("BFloat16Storage", DType::BF16),
+  StorageOf("LongStorage", DType::I64),
+  StorageOf("IntStorage", DType::I32),
+  StorageOf("ShortStorage", DType::I16),
+  StorageOf("CharStorage", DType::I8),
+  StorageOf("ByteStorage", DType::U8),
+  StorageOf("BoolStorage", DType::BOOL),
 } };
 
 /// Types of elements in module torch, which configurations mention.
 constexpr std::array<std::string_view, 10> ElementTypes = { "float64", "float32", "float16",
   "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool" };
 
-struct KnownOpcode
-{
-  unsigned code;
-  std::string_view name;
-};
-
 /// The names of the instructions that are refused, for messages.
-constexpr std::array<KnownOpcode, 28> RefusedOpcodes = { {
-  { '0', "POP" },
-  { '1', "POP_MARK" },
-  { '2', "DUP" },
-  { 'd', "DICT" },
-  { 'l', "LIST" },
-  { 'F', "FLOAT" },
-  { 'I', "INT" },
-  { 'L', "LONG" },
-  { 'P', "PERSID" },
-  { 'S', "STRING" },
-  { 'V', "UNICODE" },
-  { 'g', "GET" },
-  { 'i', "INST" },
-  { 'o', "OBJ" },
-  { 'p', "PUT" },
-  { 0x81, "NEWOBJ" },
-  { 0x82, "EXT1" },
-  { 0x83, "EXT2" },
-  { 0x84, "EXT4" },
-  { 0x8b, "LONG4" },
-  { 0x91, "FROZENSET" },
-  { 0x92, "NEWOBJ_EX" },
-  { 0x96, "BYTEARRAY8" },
-  { 0x97, "NEXT_BUFFER" },
-  { 0x98, "READONLY_BUFFER" },
-  { 0x8e, "BINBYTES8" },
-  { 'T', "BINSTRING" },
-  { 'U', "SHORT_BINSTRING" },
-} };
+constexpr std::array<Named<unsigned>, 28> RefusedOpcodes = { { { "POP", '0' }, { "POP_MARK", '1' },
+  { "DUP", '2' }, { "DICT", 'd' }, { "LIST", 'l' }, { "FLOAT", 'F' }, { "INT", 'I' },
+  { "LONG", 'L' }, { "PERSID", 'P' }, { "STRING", 'S' }, { "UNICODE", 'V' }, { "GET", 'g' },
+  { "INST", 'i' }, { "OBJ", 'o' }, { "PUT", 'p' }, { "NEWOBJ", 0x81 }, { "EXT1", 0x82 },
+  { "EXT2", 0x83 }, { "EXT4", 0x84 }, { "LONG4", 0x8b }, { "FROZENSET", 0x91 },
+  { "NEWOBJ_EX", 0x92 }, { "BYTEARRAY8", 0x96 }, { "NEXT_BUFFER", 0x97 },
+  { "READONLY_BUFFER", 0x98 }, { "BINBYTES8", 0x8e }, { "BINSTRING", 'T' },
+  { "SHORT_BINSTRING", 'U' } } };
 
 std::string_view NameOf(PickleKind kind)
 {
@@ -119,14 +93,19 @@ std::string_view NameOf(PickleKind kind)
   return names[static_cast<std::size_t>(kind)];
 }
 
-class Machine
+class Machine : public FailsIf<Machine>
 {
 public:
   Machine(const std::byte* data, std::size_t size, const std::string& source)
-    : Data(data)
-    , Size(size)
+    : Bytes(reinterpret_cast<const char*>(data), size)
     , Source(source)
   {
+  }
+
+  template<class... Parts>
+  [[noreturn]] void Fail(const Parts&... message) const
+  {
+    throw FormatError(this->Source, ": the pickle, byte ", this->Begin, ": ", message...);
   }
 
   PickleObjects Run()
@@ -135,18 +114,14 @@ public:
     {
     }
     this->Objects.root = this->Pop();
-    if (!this->Stack.empty() || !this->Marks.empty())
-    {
-      this->Fail(
-        "expected one object at its end, found " + std::to_string(this->Stack.size() + 1) + ".");
-    }
+    this->FailIf(!this->Stack.empty() || !this->Marks.empty(),
+      "expected one object at its end, found ", this->Stack.size() + 1, ".");
     this->Objects.bytes = this->At;
     return std::move(this->Objects);
   }
 
 private:
-  const std::byte* Data;
-  std::size_t Size;
+  std::string_view Bytes;
   const std::string& Source;
   std::size_t At = 0;
   std::size_t Begin = 0;  ///< of the current instruction
@@ -156,49 +131,28 @@ private:
   std::vector<std::size_t> Marks; ///< sizes of the stack
   std::vector<Index> Memo;        ///< NoValue where nothing was stored
 
-  [[noreturn]] void Fail(const std::string& message) const
-  {
-    throw FormatError(
-      this->Source + ": the pickle, byte " + std::to_string(this->Begin) + ": " + message);
-  }
-
   // Bytes
 
   std::string_view Take(std::uint64_t count)
   {
-    if (count > this->Size - this->At)
-    {
-      this->Fail("expected " + std::to_string(count) + " more bytes, found " +
-                 std::to_string(this->Size - this->At) + ".");
-    }
-    const char* begin = reinterpret_cast<const char*>(this->Data) + this->At;
-    this->At += static_cast<std::size_t>(count);
-    return { begin, static_cast<std::size_t>(count) };
+    const std::string_view left = this->Bytes.substr(this->At);
+    this->FailIf(count > left.size(), "expected ", count, " more bytes, found ", left.size(), ".");
+    this->At += count;
+    return left.substr(0, count);
   }
 
-  /// A little-endian number.
-  std::uint64_t TakeNumber(unsigned bytes)
-  {
-    const std::string_view text = this->Take(bytes);
-    std::uint64_t number = 0;
-    for (unsigned i = bytes; i-- > 0;)
-    {
-      number = number << 8U | static_cast<unsigned char>(text[i]);
-    }
-    return number;
-  }
+  std::uint64_t TakeNumber(unsigned bytes) { return LittleEndian(this->Take(bytes)); }
+
+  /// Bytes behind their number.
+  std::string_view TakeCounted(unsigned bytes) { return this->Take(this->TakeNumber(bytes)); }
 
   std::string_view TakeLine()
   {
-    const char* begin = reinterpret_cast<const char*>(this->Data) + this->At;
-    const std::string_view rest(begin, this->Size - this->At);
-    const std::size_t length = rest.find('\n');
-    if (length == std::string_view::npos)
-    {
-      this->Fail("expected the end of a line.");
-    }
-    this->At += length + 1;
-    return rest.substr(0, length);
+    const std::size_t end = this->Bytes.find('\n', this->At);
+    this->FailIf(end == std::string_view::npos, "expected the end of a line.");
+    const std::string_view line = this->Take(end - this->At);
+    ++this->At;
+    return line;
   }
 
   // Stack
@@ -206,10 +160,7 @@ private:
   void Count(std::size_t values)
   {
     this->Values += values;
-    if (this->Values > MaximumValues)
-    {
-      this->Fail("expected at most " + std::to_string(MaximumValues) + " values.");
-    }
+    this->FailIf(this->Values > MaximumValues, "expected at most ", MaximumValues, " values.");
   }
 
   void PushIndex(Index index) { this->Stack.push_back(index); }
@@ -242,12 +193,8 @@ private:
   void RequireStack(std::size_t count) const
   {
     const std::size_t bottom = this->Marks.empty() ? 0 : this->Marks.back();
-    if (this->Stack.size() - bottom < count)
-    {
-      this->Fail("the instruction takes " + std::to_string(count) +
-                 " objects from the stack, which has " +
-                 std::to_string(this->Stack.size() - bottom) + ".");
-    }
+    this->FailIf(this->Stack.size() - bottom < count, "the instruction takes ", count,
+      " objects from the stack, which has ", this->Stack.size() - bottom, ".");
   }
 
   Index Pop()
@@ -269,10 +216,7 @@ private:
 
   std::vector<Index> PopToMark()
   {
-    if (this->Marks.empty())
-    {
-      this->Fail("expected a mark on the stack, found none.");
-    }
+    this->FailIf(this->Marks.empty(), "expected a mark on the stack, found none.");
     const std::size_t mark = this->Marks.back();
     std::vector<Index> items = this->Pop(this->Stack.size() - mark);
     this->Marks.pop_back();
@@ -292,8 +236,7 @@ private:
     PickleValue& value = this->Value(index);
     if (value.kind != kind)
     {
-      this->Fail("expected " + std::string(NameOf(kind)) + ", found " +
-                 std::string(NameOf(value.kind)) + ".");
+      this->Fail("expected ", NameOf(kind), ", found ", NameOf(value.kind), ".");
     }
     return value;
   }
@@ -305,10 +248,8 @@ private:
 
   void Append(PickleKind kind, const std::vector<Index>& added)
   {
-    if (kind == PickleKind::Dictionary && added.size() % 2 != 0)
-    {
-      this->Fail("expected a value for each key.");
-    }
+    this->FailIf(
+      kind == PickleKind::Dictionary && added.size() % 2 != 0, "expected a value for each key.");
     std::vector<Index>& items = this->ItemsOf(this->Top(kind));
     items.insert(items.end(), added.begin(), added.end());
   }
@@ -318,11 +259,8 @@ private:
   void Store(std::uint64_t index)
   {
     this->RequireStack(1);
-    if (index >= this->At)
-    {
-      this->Fail("stores an object as number " + std::to_string(index) +
-                 ", but there cannot be as many so far.");
-    }
+    this->FailIf(index >= this->At, "stores an object as number ", index,
+      ", but there cannot be as many so far.");
     if (index >= this->Memo.size())
     {
       this->Memo.resize(static_cast<std::size_t>(index) + 1, NoValue);
@@ -332,10 +270,8 @@ private:
 
   void Recall(std::uint64_t index)
   {
-    if (index >= this->Memo.size() || this->Memo[index] == NoValue)
-    {
-      this->Fail("refers to object " + std::to_string(index) + ", which was not stored.");
-    }
+    this->FailIf(index >= this->Memo.size() || this->Memo[index] == NoValue, "refers to object ",
+      index, ", which was not stored.");
     this->PushIndex(this->Memo[index]);
   }
 
@@ -345,19 +281,18 @@ private:
   bool Step()
   {
     this->Begin = this->At;
-    if (this->At == this->Size)
-    {
-      this->Fail("the pickle ends without the instruction STOP.");
-    }
+    this->FailIf(this->At == this->Bytes.size(), "the pickle ends without the instruction STOP.");
     const auto code = static_cast<unsigned char>(this->Take(1).front());
     if (code == '.')
     {
       return false;
     }
-    if (!this->PushConstant(code) && !this->Build(code) && !this->Refer(code))
+    const Instruction instruction = Instructions()[code];
+    if (instruction == nullptr)
     {
       this->FailOpcode(code);
     }
+    instruction(*this);
     return true;
   }
 
@@ -365,74 +300,80 @@ private:
   {
     constexpr std::string_view digits = "0123456789abcdef";
     std::string name = std::string("0x") + digits[code >> 4U] + digits[code & 15U];
-    for (const KnownOpcode& known : RefusedOpcodes)
+    for (const auto& [known, value] : RefusedOpcodes)
     {
-      name = known.code == code ? std::string(known.name) : name;
+      name = value == code ? std::string(known) : name;
     }
-    this->Fail("instruction " + name +
-               " is none of those that tensors need; it is not executed, and the file is refused.");
+    this->Fail("instruction ", name,
+      " is none of those that tensors need; it is not executed, and the file is refused.");
   }
 
-  /// None, numbers, texts.
-  bool PushConstant(unsigned code)
+  using Instruction = void (*)(Machine&);
+
+  /// What each instruction does; nullptr for those that are refused.
+  static const std::array<Instruction, 256>& Instructions()
   {
-    switch (code)
+    static const std::array<Instruction, 256> all = []
     {
-      case 'N': // NONE
-        this->Push(PickleKind::None);
-        return true;
-      case 0x88: // NEWTRUE
-      case 0x89: // NEWFALSE
-        this->Push(PickleKind::Boolean, code == 0x88 ? 1 : 0);
-        return true;
-      case 'J': // BININT
-        this->Push(PickleKind::Integer,
-          static_cast<std::int32_t>(static_cast<std::uint32_t>(this->TakeNumber(4))));
-        return true;
-      case 'K': // BININT1
-        this->Push(PickleKind::Integer, static_cast<std::int64_t>(this->TakeNumber(1)));
-        return true;
-      case 'M': // BININT2
-        this->Push(PickleKind::Integer, static_cast<std::int64_t>(this->TakeNumber(2)));
-        return true;
-      case 0x8a: // LONG1
-        this->PushLong(this->Take(this->TakeNumber(1)));
-        return true;
-      case 'G': // BINFLOAT
-        this->Push(PickleKind::Real, 0, this->Take(8));
-        return true;
-      case 0x8c: // SHORT_BINUNICODE
-        this->PushText(this->Take(this->TakeNumber(1)));
-        return true;
-      case 'X': // BINUNICODE
-        this->PushText(this->Take(this->TakeNumber(4)));
-        return true;
-      case 0x8d: // BINUNICODE8
-        this->PushText(this->Take(this->TakeNumber(8)));
-        return true;
-      case 'C': // SHORT_BINBYTES
-        this->Push(PickleKind::Bytes, 0, this->Take(this->TakeNumber(1)));
-        return true;
-      case 'B': // BINBYTES
-        this->Push(PickleKind::Bytes, 0, this->Take(this->TakeNumber(4)));
-        return true;
-      case 0x80: // PROTO
-        this->RequireProtocol(this->TakeNumber(1));
-        return true;
-      case 0x95: // FRAME
-        this->TakeNumber(8);
-        return true;
-      default:
-        return false;
-    }
+      std::array<Instruction, 256> table = {};
+      // None, numbers, texts.
+      table['N'] = [](Machine& m) { m.Push(PickleKind::None); };               // NONE
+      table[0x88] = [](Machine& m) { m.Push(PickleKind::Boolean, 1); };        // NEWTRUE
+      table[0x89] = [](Machine& m) { m.Push(PickleKind::Boolean, 0); };        // NEWFALSE
+      table['J'] = [](Machine& m) { m.PushInteger<std::int32_t>(); };          // BININT
+      table['K'] = [](Machine& m) { m.PushInteger<std::uint8_t>(); };          // BININT1
+      table['M'] = [](Machine& m) { m.PushInteger<std::uint16_t>(); };         // BININT2
+      table[0x8a] = [](Machine& m) { m.PushLong(m.TakeCounted(1)); };          // LONG1
+      table['G'] = [](Machine& m) { m.Push(PickleKind::Real, 0, m.Take(8)); }; // BINFLOAT
+      table[0x8c] = [](Machine& m) { m.PushText(m.TakeCounted(1)); };          // SHORT_BINUNICODE
+      table['X'] = [](Machine& m) { m.PushText(m.TakeCounted(4)); };           // BINUNICODE
+      table[0x8d] = [](Machine& m) { m.PushText(m.TakeCounted(8)); };          // BINUNICODE8
+      table['C'] = [](Machine& m)
+      { m.Push(PickleKind::Bytes, 0, m.TakeCounted(1)); }; // SHORT_BINBYTES
+      table['B'] = [](Machine& m) { m.Push(PickleKind::Bytes, 0, m.TakeCounted(4)); }; // BINBYTES
+      table[0x80] = [](Machine& m) { m.RequireProtocol(m.TakeNumber(1)); };            // PROTO
+      table[0x95] = [](Machine& m) { m.TakeNumber(8); };                               // FRAME
+      // Tuples, lists, dictionaries, sets.
+      table['('] = [](Machine& m) { m.Mark(); };                                      // MARK
+      table[')'] = [](Machine& m) { m.PushItems(PickleKind::Tuple, {}); };            // EMPTY_TUPLE
+      table[0x85] = [](Machine& m) { m.PushItems(PickleKind::Tuple, m.Pop(1)); };     // TUPLE1
+      table[0x86] = [](Machine& m) { m.PushItems(PickleKind::Tuple, m.Pop(2)); };     // TUPLE2
+      table[0x87] = [](Machine& m) { m.PushItems(PickleKind::Tuple, m.Pop(3)); };     // TUPLE3
+      table['t'] = [](Machine& m) { m.PushItems(PickleKind::Tuple, m.PopToMark()); }; // TUPLE
+      table[']'] = [](Machine& m) { m.PushItems(PickleKind::List, {}); };             // EMPTY_LIST
+      table['a'] = [](Machine& m) { m.Append(PickleKind::List, m.Pop(1)); };          // APPEND
+      table['e'] = [](Machine& m) { m.Append(PickleKind::List, m.PopToMark()); };     // APPENDS
+      table['}'] = [](Machine& m) { m.PushItems(PickleKind::Dictionary, {}); };       // EMPTY_DICT
+      table['s'] = [](Machine& m) { m.Append(PickleKind::Dictionary, m.Pop(2)); };    // SETITEM
+      table['u'] = [](Machine& m) { m.Append(PickleKind::Dictionary, m.PopToMark()); }; // SETITEMS
+      table[0x8f] = [](Machine& m) { m.Push(PickleKind::Set); };                        // EMPTY_SET
+      table[0x90] = [](Machine& m) { m.AddToSet(); };                                   // ADDITEMS
+      // The memo, classes and functions, calls.
+      table['q'] = [](Machine& m) { m.Store(m.TakeNumber(1)); };  // BINPUT
+      table['r'] = [](Machine& m) { m.Store(m.TakeNumber(4)); };  // LONG_BINPUT
+      table[0x94] = [](Machine& m) { m.Store(m.Memo.size()); };   // MEMOIZE
+      table['h'] = [](Machine& m) { m.Recall(m.TakeNumber(1)); }; // BINGET
+      table['j'] = [](Machine& m) { m.Recall(m.TakeNumber(4)); }; // LONG_BINGET
+      table['c'] = [](Machine& m) { m.PushGlobalOfLines(); };     // GLOBAL
+      table[0x93] = [](Machine& m) { m.PushGlobalOfStack(); };    // STACK_GLOBAL
+      table['R'] = [](Machine& m) { m.Call(); };                  // REDUCE
+      table['b'] = [](Machine& m) { m.SetState(); };              // BUILD
+      table['Q'] = [](Machine& m) { m.PushStorage(); };           // BINPERSID
+      return table;
+    }();
+    return all;
+  }
+
+  template<class Stored>
+  void PushInteger()
+  {
+    this->Push(PickleKind::Integer, static_cast<Stored>(this->TakeNumber(sizeof(Stored))));
   }
 
   void RequireProtocol(std::uint64_t protocol) const
   {
-    if (protocol < 2 || protocol > 5)
-    {
-      this->Fail("expected protocol 2, 3, 4 or 5, found " + std::to_string(protocol) + ".");
-    }
+    this->FailIf(
+      protocol < 2 || protocol > 5, "expected protocol 2, 3, 4 or 5, found ", protocol, ".");
   }
 
   /// A number in two's complement.
@@ -449,141 +390,54 @@ private:
       this->Push(PickleKind::LongInteger, 0, bytes);
       return;
     }
-    const bool negative = !bytes.empty() && (byte(bytes.size() - 1) & 0x80U) != 0;
-    std::uint64_t number = negative ? ~std::uint64_t{ 0 } : 0;
-    for (std::size_t i = bytes.size(); i-- > 0;)
-    {
-      number = number << 8U | byte(i);
-    }
-    this->Push(PickleKind::Integer, static_cast<std::int64_t>(number));
+    const bool isNegative = !bytes.empty() && (byte(bytes.size() - 1) & 0x80U) != 0;
+    std::string whole(sizeof(std::int64_t), isNegative ? '\xff' : '\0');
+    std::copy(bytes.begin(), bytes.end(), whole.begin());
+    this->Push(PickleKind::Integer, static_cast<std::int64_t>(LittleEndian(whole)));
   }
 
-  /// Tuples, lists, dictionaries, sets.
-  bool Build(unsigned code)
+  void Mark()
   {
-    switch (code)
-    {
-      case '(': // MARK
-        this->Count(1);
-        this->Marks.push_back(this->Stack.size());
-        return true;
-      case ')': // EMPTY_TUPLE
-        this->PushItems(PickleKind::Tuple, {});
-        return true;
-      case 0x85: // TUPLE1
-      case 0x86: // TUPLE2
-      case 0x87: // TUPLE3
-        this->PushItems(PickleKind::Tuple, this->Pop(code - 0x84));
-        return true;
-      case 't': // TUPLE
-        this->PushItems(PickleKind::Tuple, this->PopToMark());
-        return true;
-      case ']': // EMPTY_LIST
-        this->PushItems(PickleKind::List, {});
-        return true;
-      case 'a': // APPEND
-        this->Append(PickleKind::List, this->Pop(1));
-        return true;
-      case 'e': // APPENDS
-        this->Append(PickleKind::List, this->PopToMark());
-        return true;
-      case '}': // EMPTY_DICT
-        this->PushItems(PickleKind::Dictionary, {});
-        return true;
-      case 's': // SETITEM
-        this->Append(PickleKind::Dictionary, this->Pop(2));
-        return true;
-      case 'u': // SETITEMS
-        this->Append(PickleKind::Dictionary, this->PopToMark());
-        return true;
-      case 0x8f: // EMPTY_SET
-        this->Push(PickleKind::Set);
-        return true;
-      case 0x90: // ADDITEMS
-        this->PopToMark();
-        this->Top(PickleKind::Set);
-        return true;
-      default:
-        return false;
-    }
+    this->Count(1);
+    this->Marks.push_back(this->Stack.size());
   }
 
-  /// The memo, classes and functions, calls.
-  bool Refer(unsigned code)
+  /// What a set holds is not read.
+  void AddToSet()
   {
-    switch (code)
-    {
-      case 'q': // BINPUT
-        this->Store(this->TakeNumber(1));
-        return true;
-      case 'r': // LONG_BINPUT
-        this->Store(this->TakeNumber(4));
-        return true;
-      case 0x94: // MEMOIZE
-        this->Store(this->Memo.size());
-        return true;
-      case 'h': // BINGET
-        this->Recall(this->TakeNumber(1));
-        return true;
-      case 'j': // LONG_BINGET
-        this->Recall(this->TakeNumber(4));
-        return true;
-      case 'c': // GLOBAL
-      {
-        const std::string_view module = this->TakeLine();
-        this->PushGlobal(module, this->TakeLine());
-        return true;
-      }
-      case 0x93: // STACK_GLOBAL
-      {
-        const std::vector<Index> names = this->Pop(2);
-        this->PushGlobal(this->Require(names[0], PickleKind::Text).text,
-          this->Require(names[1], PickleKind::Text).text);
-        return true;
-      }
-      case 'R': // REDUCE
-        this->Call();
-        return true;
-      case 'b': // BUILD
-        this->SetState();
-        return true;
-      case 'Q': // BINPERSID
-        this->PushStorage();
-        return true;
-      default:
-        return false;
-    }
+    this->PopToMark();
+    this->Top(PickleKind::Set);
+  }
+
+  void PushGlobalOfLines()
+  {
+    const std::string_view module = this->TakeLine();
+    this->PushGlobal(module, this->TakeLine());
+  }
+
+  void PushGlobalOfStack()
+  {
+    const std::vector<Index> names = this->Pop(2);
+    this->PushGlobal(this->Require(names[0], PickleKind::Text).text,
+      this->Require(names[1], PickleKind::Text).text);
   }
 
   void PushGlobal(std::string_view module, std::string_view name)
   {
-    for (const KnownFunction& known : KnownFunctions)
+    const auto* known = std::find_if(KnownGlobals.begin(), KnownGlobals.end(),
+      [&](const KnownGlobal& global) { return global.module == module && global.name == name; });
+    if (known == KnownGlobals.end())
     {
-      if (known.module == module && known.name == name)
-      {
-        this->Push(PickleKind::Function, static_cast<std::int64_t>(known.function), known.name);
-        return;
-      }
+      const bool isType = module == "torch" && std::find(ElementTypes.begin(), ElementTypes.end(),
+                                                 name) != ElementTypes.end();
+      this->FailIf(!isType, "names '", Shown(module), ".", Shown(name),
+        "', but files may name only the classes and functions of dense tensors of ", KnownDTypes(),
+        "; it is not run, and the file is refused.");
+      this->Push(PickleKind::Other);
+      return;
     }
-    if (module == "torch")
-    {
-      for (const KnownStorage& known : KnownStorages)
-      {
-        if (known.name == name)
-        {
-          this->Push(PickleKind::StorageType, static_cast<std::int64_t>(known.dtype));
-          return;
-        }
-      }
-      if (std::find(ElementTypes.begin(), ElementTypes.end(), name) != ElementTypes.end())
-      {
-        this->Push(PickleKind::Other);
-        return;
-      }
-    }
-    this->Fail("names '" + Shown(module) + "." + Shown(name) +
-               "', but files may name only the classes and functions of dense tensors of " +
-               KnownDTypes() + "; it is not run, and the file is refused.");
+    const bool isFunction = known->kind == PickleKind::Function;
+    this->Push(known->kind, isFunction ? known - KnownGlobals.begin() : known->number);
   }
 
   /// A name for messages.
@@ -597,49 +451,32 @@ private:
   void Call()
   {
     const std::vector<Index> call = this->Pop(2);
-    const PickleValue function = this->Require(call[0], PickleKind::Function);
+    const KnownGlobal& function = KnownGlobals[this->Require(call[0], PickleKind::Function).number];
     const std::vector<Index> arguments = this->ItemsOf(this->Require(call[1], PickleKind::Tuple));
-    const auto require = [&](std::size_t fewest, std::size_t most)
+    if (arguments.size() < function.fewest || arguments.size() > function.most)
     {
-      if (arguments.size() < fewest || arguments.size() > most)
-      {
-        this->Fail(std::string(function.text) + ": expected " + std::to_string(fewest) +
-                   (most == fewest ? "" : " to " + std::to_string(most)) + " arguments, found " +
-                   std::to_string(arguments.size()) + ".");
-      }
-    };
-    switch (static_cast<PickleFunction>(function.number))
+      this->Fail(function.name, ": expected ", function.fewest,
+        function.most == function.fewest ? "" : " to " + std::to_string(function.most),
+        " arguments, found ", arguments.size(), ".");
+    }
+    switch (function.number)
     {
-      case PickleFunction::OrderedDictionary:
-        require(0, 0);
+      case MakeDictionary:
         this->PushItems(PickleKind::Dictionary, {}, true);
         break;
-      case PickleFunction::Set:
-        require(0, 1);
+      case MakeSet:
         this->Push(PickleKind::Set);
         break;
-      case PickleFunction::Size:
-        require(1, 1);
-        this->Require(arguments[0], PickleKind::Tuple);
-        this->PushIndex(arguments[0]);
-        break;
-      case PickleFunction::Device:
-        require(1, 2);
+      case MakeDevice:
         this->Push(PickleKind::Other);
         break;
-      case PickleFunction::Tensor:
-        require(4, 4);
-        this->MakeTensor(arguments);
+      case MakeTensor:
+        this->PushTensor(arguments);
         break;
-      case PickleFunction::TensorV2:
-        require(6, 7);
-        this->MakeTensor(arguments);
-        break;
-      case PickleFunction::Parameter:
-        require(3, 3);
-        this->Require(arguments[0], PickleKind::Tensor);
+      default: // the first argument itself
+        this->Require(
+          arguments[0], function.number == TakeTuple ? PickleKind::Tuple : PickleKind::Tensor);
         this->PushIndex(arguments[0]);
-        break;
     }
   }
 
@@ -652,8 +489,8 @@ private:
     if (object.kind != PickleKind::Dictionary || !object.ordered ||
         this->Value(state).kind != PickleKind::Dictionary)
     {
-      this->Fail("instruction BUILD sets attributes of " + std::string(NameOf(object.kind)) +
-                 ", expected an OrderedDict; it is not executed, and the file is refused.");
+      this->Fail("instruction BUILD sets attributes of ", NameOf(object.kind),
+        ", expected an OrderedDict; it is not executed, and the file is refused.");
     }
   }
 
@@ -663,11 +500,9 @@ private:
     const Index id = this->Pop();
     const std::vector<Index>& parts = this->ItemsOf(this->Require(id, PickleKind::Tuple));
     const bool isOld = parts.size() == 6;
-    if ((parts.size() != 5 && !isOld) ||
-        this->Require(parts[0], PickleKind::Text).text != "storage")
-    {
-      this->Fail("expected a storage as persistent id, found something else.");
-    }
+    this->FailIf(
+      (parts.size() != 5 && !isOld) || this->Require(parts[0], PickleKind::Text).text != "storage",
+      "expected a storage as persistent id, found something else.");
     if (isOld)
     {
       this->Require(parts[5], PickleKind::None);
@@ -683,7 +518,7 @@ private:
   }
 
   /// (storage, offset, size, stride) and, in the second version, requires_grad, hooks and metadata.
-  void MakeTensor(const std::vector<Index>& arguments)
+  void PushTensor(const std::vector<Index>& arguments)
   {
     PickleTensor tensor;
     tensor.storage =
@@ -693,17 +528,15 @@ private:
     tensor.stride = this->Sizes(arguments[3]);
     if (tensor.shape.size() != tensor.stride.size())
     {
-      this->Fail("expected as many strides as axes, found " + ToString(tensor.stride) +
-                 " for shape " + ToString(tensor.shape) + ".");
+      this->Fail("expected as many strides as axes, found ", ToString(tensor.stride), " for shape ",
+        ToString(tensor.shape), ".");
     }
     for (std::size_t i = 5; i < arguments.size(); ++i)
     {
       const PickleValue& extra = this->Value(arguments[i]);
-      if (extra.kind != PickleKind::None &&
-          !this->ItemsOf(this->Require(arguments[i], PickleKind::Dictionary)).empty())
-      {
-        this->Fail("expected a tensor without hooks, and not marked as conjugate or negative.");
-      }
+      this->FailIf(extra.kind != PickleKind::None &&
+                     !this->ItemsOf(this->Require(arguments[i], PickleKind::Dictionary)).empty(),
+        "expected a tensor without hooks, and not marked as conjugate or negative.");
     }
     this->Count(2 * tensor.shape.size());
     const std::int64_t number = this->Objects.tensors.size();
@@ -714,10 +547,7 @@ private:
   std::int64_t Unsigned(Index index)
   {
     const std::int64_t number = this->Require(index, PickleKind::Integer).number;
-    if (number < 0)
-    {
-      this->Fail("expected a number of at least 0, found " + std::to_string(number) + ".");
-    }
+    this->FailIf(number < 0, "expected a number of at least 0, found ", number, ".");
     return number;
   }
 
@@ -725,11 +555,8 @@ private:
   {
     Shape sizes;
     const std::vector<Index>& items = this->ItemsOf(this->Require(index, PickleKind::Tuple));
-    if (items.size() > MaximumTorchAxes)
-    {
-      this->Fail("expected a tensor of at most " + std::to_string(MaximumTorchAxes) +
-                 " axes, found " + std::to_string(items.size()) + ".");
-    }
+    this->FailIf(items.size() > MaximumTorchAxes, "expected a tensor of at most ", MaximumTorchAxes,
+      " axes, found ", items.size(), ".");
     for (const Index item : items)
     {
       sizes.push_back(this->Unsigned(item));

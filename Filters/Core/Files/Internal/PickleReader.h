@@ -2,7 +2,7 @@
 
 // Internal to Core: the objects of a pickle, read without running any of it.
 
-#include "Tensor.h"
+#include "Files/Tensor.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,13 +1,16 @@
 #include "ZipDirectory.h"
 
-#include "Error.h"
-#include "Parallel.h"
-#include "Utf8Text.h"
+#include "Base/Error.h"
+#include "Base/FailsIf.h"
+#include "Base/NumberText.h"
+#include "Base/Parallel.h"
+#include "Base/Utf8Text.h"
 
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <optional>
+#include <set>
+#include <utility>
 
 #include <zlib.h>
 
@@ -36,13 +39,14 @@ constexpr std::uint64_t Deflated = 8;   ///< method of an entry
 /// The number of bytes whose checksum one thread computes at a time.
 constexpr std::uint64_t ChecksumStep = std::uint64_t{ 1 } << 24;
 
-[[noreturn]] void FailDamaged(const std::string& source)
+void Require(bool isWhole, const std::string& source)
 {
-  throw FormatError(source + ": cannot read it from the zip archive: it is cut off or damaged.");
+  ThrowIf<FormatError>(
+    !isWhole, source, ": cannot read it from the zip archive: it is cut off or damaged.");
 }
 
 /// Reads an archive; offsets are from its beginning.
-class Archive
+class Archive : public FailsIf<Archive>
 {
 public:
   Archive(const std::byte* data, std::size_t size, const std::string& source)
@@ -50,6 +54,12 @@ public:
     , Size(size)
     , Source(source)
   {
+  }
+
+  template<class... Parts>
+  [[noreturn]] void Fail(const Parts&... message) const
+  {
+    throw FormatError(this->Source, ": cannot read the zip archive: ", message..., ".");
   }
 
   std::vector<ZipRecord> Read()
@@ -61,13 +71,18 @@ public:
     {
       at = this->ReadEntry(at, directory.begin + directory.size);
     }
-    if (this->Records.size() != directory.count)
+    this->FailIf(this->Records.size() != directory.count, "its directory states ", directory.count,
+      " records and has ", this->Records.size());
+    std::sort(this->Spans.begin(), this->Spans.end());
+    for (std::size_t i = 1; i < this->Spans.size(); ++i)
     {
-      this->Fail("its directory states " + std::to_string(directory.count) + " records and has " +
-                 std::to_string(this->Records.size()));
+      this->FailIf(this->Spans[i].first < this->Spans[i - 1].second, "two records overlap");
     }
-    this->RequireSeparateRecords();
-    this->RequireDifferentNames();
+    std::set<std::string_view> names;
+    for (const ZipRecord& record : this->Records)
+    {
+      this->FailIf(!names.insert(record.name).second, "record '", record.name, "' is there twice");
+    }
     return std::move(this->Records);
   }
 
@@ -79,24 +94,14 @@ private:
     std::uint64_t count = 0;
   };
 
-  struct Span
-  {
-    std::uint64_t begin;
-    std::uint64_t end;
-  };
-
   const std::byte* Data;
   std::uint64_t Size;
   const std::string& Source;
   std::vector<ZipRecord> Records;
-  std::vector<Span> Spans; ///< of the records with their local headers
+  /// Where the records begin and end with their local headers.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> Spans;
 
-  [[noreturn]] void Fail(const std::string& message) const
-  {
-    throw FormatError(this->Source + ": cannot read the zip archive: " + message + ".");
-  }
-
-  [[noreturn]] void FailCutOff() const { this->Fail("it is cut off or damaged"); }
+  void Require(bool isWhole) const { this->FailIf(!isWhole, "it is cut off or damaged"); }
 
   bool Has(std::uint64_t begin, std::uint64_t count) const
   {
@@ -105,24 +110,13 @@ private:
 
   std::uint64_t Number(std::uint64_t at, unsigned bytes) const
   {
-    if (!this->Has(at, bytes))
-    {
-      this->FailCutOff();
-    }
-    std::uint64_t number = 0;
-    for (unsigned i = bytes; i-- > 0;)
-    {
-      number = number << 8U | std::to_integer<std::uint64_t>(this->Data[at + i]);
-    }
-    return number;
+    this->Require(this->Has(at, bytes));
+    return LittleEndian({ reinterpret_cast<const char*>(this->Data + at), bytes });
   }
 
   void RequireMagic(std::uint64_t at, std::uint32_t magic) const
   {
-    if (this->Number(at, 4) != magic)
-    {
-      this->FailCutOff();
-    }
+    this->Require(this->Number(at, 4) == magic);
   }
 
   /// The end record is the last thing in the file, but for its comment.
@@ -130,17 +124,14 @@ private:
   {
     for (std::uint64_t comment = 0; comment <= MaximumComment; ++comment)
     {
-      if (this->Size < EndBytes + comment)
-      {
-        break;
-      }
+      this->Require(this->Size >= EndBytes + comment);
       const std::uint64_t at = this->Size - EndBytes - comment;
       if (this->Number(at, 4) == EndMagic && this->Number(at + 20, 2) == comment)
       {
         return at;
       }
     }
-    this->FailCutOff();
+    this->Fail("it is cut off or damaged");
   }
 
   Directory FindDirectory() const
@@ -152,46 +143,31 @@ private:
     if (end >= Zip64LocatorBytes && this->Number(end - Zip64LocatorBytes, 4) == Zip64LocatorMagic)
     {
       const std::uint64_t end64 = this->Number(end - Zip64LocatorBytes + 8, 8);
-      if (!this->Has(end64, Zip64EndBytes) || end64 > end)
-      {
-        this->FailCutOff();
-      }
+      this->Require(this->Has(end64, Zip64EndBytes) && end64 <= end);
       this->RequireMagic(end64, Zip64EndMagic);
       const Directory wide = { this->Number(end64 + 48, 8), this->Number(end64 + 40, 8),
         this->Number(end64 + 32, 8) };
       const auto agree = [](std::uint64_t number, std::uint64_t other, std::uint64_t in64Bits)
       { return number == other || number == in64Bits; };
-      if (!agree(directory.begin, wide.begin, In64Bits) ||
-          !agree(directory.size, wide.size, In64Bits) ||
-          !agree(directory.count, wide.count, CountIn64Bits))
-      {
-        this->FailCutOff();
-      }
+      this->Require(agree(directory.begin, wide.begin, In64Bits) &&
+                    agree(directory.size, wide.size, In64Bits) &&
+                    agree(directory.count, wide.count, CountIn64Bits));
       directory = wide;
       limit = end64;
     }
-    if (directory.begin > limit || directory.size > limit - directory.begin)
-    {
-      this->FailCutOff();
-    }
+    this->Require(directory.begin <= limit && directory.size <= limit - directory.begin);
     return directory;
   }
 
   /// Reads the entry of the directory at `at` and returns where the next one begins.
   std::uint64_t ReadEntry(std::uint64_t at, std::uint64_t end)
   {
-    if (end - at < EntryBytes)
-    {
-      this->FailCutOff();
-    }
+    this->Require(end - at >= EntryBytes);
     this->RequireMagic(at, EntryMagic);
     const std::uint64_t nameBytes = this->Number(at + 28, 2);
     const std::uint64_t extraBytes = this->Number(at + 30, 2);
     const std::uint64_t next = at + EntryBytes + nameBytes + extraBytes + this->Number(at + 32, 2);
-    if (next > end)
-    {
-      this->FailCutOff();
-    }
+    this->Require(next <= end);
     ZipRecord record;
     record.name = { reinterpret_cast<const char*>(this->Data + at + EntryBytes), nameBytes };
     RequireUtf8(record.name, this->Source + ": the name of a record");
@@ -217,10 +193,7 @@ private:
     while (end - at >= 4)
     {
       const std::uint64_t fieldEnd = at + 4 + this->Number(at + 2, 2);
-      if (fieldEnd > end)
-      {
-        this->FailCutOff();
-      }
+      this->Require(fieldEnd <= end);
       if (this->Number(at, 2) == Zip64Field)
       {
         at += 4;
@@ -228,10 +201,7 @@ private:
         {
           if (*number == In64Bits)
           {
-            if (fieldEnd - at < 8)
-            {
-              this->FailCutOff();
-            }
+            this->Require(fieldEnd - at >= 8);
             *number = this->Number(at, 8);
             at += 8;
           }
@@ -244,49 +214,14 @@ private:
 
   void Place(ZipRecord record, std::uint64_t local)
   {
-    if (!this->Has(local, LocalBytes))
-    {
-      this->FailCutOff();
-    }
+    this->Require(this->Has(local, LocalBytes));
     this->RequireMagic(local, LocalMagic);
     const std::uint64_t begin =
       local + LocalBytes + this->Number(local + 26, 2) + this->Number(local + 28, 2);
-    if (!this->Has(begin, record.size))
-    {
-      this->FailCutOff();
-    }
+    this->Require(this->Has(begin, record.size));
     record.data = this->Data + begin;
-    this->Spans.push_back({ local, begin + record.size });
+    this->Spans.emplace_back(local, begin + record.size);
     this->Records.push_back(record);
-  }
-
-  void RequireSeparateRecords()
-  {
-    std::sort(this->Spans.begin(), this->Spans.end(),
-      [](const Span& a, const Span& b) { return a.begin < b.begin; });
-    for (std::size_t i = 1; i < this->Spans.size(); ++i)
-    {
-      if (this->Spans[i].begin < this->Spans[i - 1].end)
-      {
-        this->Fail("two records overlap");
-      }
-    }
-  }
-
-  void RequireDifferentNames() const
-  {
-    std::vector<std::string_view> names;
-    names.reserve(this->Records.size());
-    for (const ZipRecord& record : this->Records)
-    {
-      names.push_back(record.name);
-    }
-    std::sort(names.begin(), names.end());
-    const auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end())
-    {
-      this->Fail("record '" + std::string(*twice) + "' is there twice");
-    }
   }
 };
 
@@ -302,10 +237,8 @@ std::vector<std::byte> ReadZipBeginning(
   std::vector<std::byte> bytes(count);
   z_stream stream = {};
   constexpr int withoutHeader = -MAX_WBITS;
-  if (inflateInit2(&stream, withoutHeader) != Z_OK)
-  {
-    throw FormatError(source + ": cannot decompress: out of memory.");
-  }
+  ThrowIf<FormatError>(
+    inflateInit2(&stream, withoutHeader) != Z_OK, source, ": cannot decompress: out of memory.");
   const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&stream, &inflateEnd);
   std::uint64_t read = 0;
   std::uint64_t written = 0;
@@ -324,10 +257,7 @@ std::vector<std::byte> ReadZipBeginning(
     read += input - stream.avail_in;
     written += output - stream.avail_out;
   }
-  if (status != Z_OK && status != Z_STREAM_END)
-  {
-    FailDamaged(source);
-  }
+  Require(status == Z_OK || status == Z_STREAM_END, source);
   bytes.resize(written);
   return bytes;
 }
@@ -336,12 +266,8 @@ std::vector<std::byte> ReadZipRecord(const ZipRecord& record, const std::string&
 {
   // One more byte than stated, which must not be there.
   std::vector<std::byte> bytes = ReadZipBeginning(record, record.fullSize + 1, source);
-  const ZipRecord whole = { record.name, bytes.data(), bytes.size(), bytes.size(), record.crc };
-  if (bytes.size() != record.fullSize)
-  {
-    FailDamaged(source);
-  }
-  RequireChecksum(whole, source);
+  Require(bytes.size() == record.fullSize, source);
+  RequireChecksum({ record.name, bytes.data(), bytes.size(), bytes.size(), record.crc }, source);
   return bytes;
 }
 
@@ -373,12 +299,9 @@ void RequireChecksum(const ZipRecord& record, const std::string& source)
   {
     crc = crc32_combine(crc, parts[step], static_cast<z_off_t>(sizeOf(step)));
   }
-  if (crc != record.crc)
-  {
-    throw FormatError(source + ": record '" + std::string(record.name) +
-                      "' is damaged: its checksum differs from the one that the zip archive "
-                      "states.");
-  }
+  ThrowIf<FormatError>(crc != record.crc, source, ": record '", record.name,
+    "' is damaged: its checksum differs from the one that the zip archive "
+    "states.");
 }
 
 }

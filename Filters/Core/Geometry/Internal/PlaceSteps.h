@@ -1,7 +1,7 @@
 #pragma once
 
-#include "Parallel.h"
-#include "PlaceBinding.h"
+#include "Base/Parallel.h"
+#include "Geometry/PlaceBinding.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,9 +1,9 @@
 #include "AdamW.h"
 
-#include "Index.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
+#include "Base/Pi.h"
 #include "LearningMath.h"
-#include "Parallel.h"
-#include "Pi.h"
 
 #include <cmath>
 #include <functional>

@@ -2,7 +2,7 @@
 
 // Internal to Core.
 
-#include "LearningRecipe.h"
+#include "Learning/LearningRecipe.h"
 #include "ParameterBlock.h"
 
 #include <cstdint>

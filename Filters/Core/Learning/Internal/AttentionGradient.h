@@ -91,9 +91,6 @@ private:
   Number ScoreScale(std::size_t layer) const;
   /// Writes the gradients of queries, keys and values to HeadsBuffer from those in MixedBuffer.
   void MixBackward(std::size_t layer);
-  /// Turns the gradients of attention weights into scale times those of the scores.
-  static void SoftmaxBackward(std::int64_t queries, std::int64_t keys, Number scale,
-    const Number* weights, Number* gradients);
 };
 
 extern template struct AttentionTables<float>;

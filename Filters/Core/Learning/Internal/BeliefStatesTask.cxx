@@ -1,10 +1,7 @@
-#include "BeliefStatesTask.h"
+#include "Learning/BeliefStates.h"
+#include "SequenceTask.h"
+#include "Tasks.h"
 
-#include "BeliefStates.h"
-#include "Index.h"
-#include "RecordTransformer.h"
-
-#include <numeric>
 #include <utility>
 
 namespace atlas
@@ -22,23 +19,24 @@ std::int64_t DrawNear(LearningRandom& random, std::int64_t same, double probabil
   return (same + 1 + random.Integer(Mess3States - 1)) % Mess3States;
 }
 
+/// Sequences of the process Mess3 (BeliefStates.h): to predict the next symbol as well as possible,
+/// a network must keep track of what is to be believed of the hidden state. The loss is on every
+/// token of the context; the target of the last one is drawn too. Where the context is short,
+/// held-out sequences occur in training as well: nothing can be learned by heart from them that is
+/// not a law of the process.
+///
+/// Measures, on 256 held-out sequences: Belief R2, of RegressBeliefs; Excess Loss, the mean loss
+/// less that of the best predictor on the same tokens, OptimalLosses.
 class BeliefStatesTask : public SequenceTask
 {
 public:
   explicit BeliefStatesTask(const TaskOptions& options)
-    : SequenceTask(options.seed, HeldOutSequences)
-    , Context(options.context)
+    : SequenceTask(options, 256)
   {
     RequireFixed("Vocabulary", options.vocabulary, Mess3States);
-    RequireBetween("Context", this->Context, 1, 65536);
-    this->MeasureBest();
-  }
-
-  void Configure(TransformerConfig& config) const override
-  {
-    config.vocabulary = config.outputVocabulary = Mess3States;
-    config.positions = this->Context;
-    config.mask = AttentionMask::Causal;
+    RequireBetween("Context", options.context, 1, 65536);
+    this->BestLoss = this->MeanHeldOutLoss(
+      [this](const auto& symbols) { return OptimalLosses(this->Process, symbols); });
   }
 
   std::vector<std::string> MeasureNames() const override { return { "Belief R2", "Excess Loss" }; }
@@ -46,25 +44,18 @@ public:
   std::vector<double> Measure(const Transformer& model, int threads) const override
   {
     const TrainingBatch batch = this->MakeHeldOut();
-    RecordOptions options;
-    options.queriesAndKeys = options.values = false;
-    options.residual = true;
-    options.layers = { model.GetConfig().layers - 1 };
-    options.threads = threads;
-    const Recording recording = RecordTransformer(model, batch.input, options);
-    const SharedMatrix& residual = recording.residual.back();
-    const double r2 = RegressBeliefs(this->Beliefs, residual.Row(0), residual.columns).r2;
-    return { r2, EvaluateBatch(model, batch, threads).loss - this->BestLoss };
+    return { RegressBeliefs(this->Process, model, batch.input.tokens, threads).r2,
+      EvaluateBatch(model, batch, threads).loss - this->BestLoss };
   }
 
   std::vector<std::string> TokenNames() const override { return LetterNames(Mess3States); }
 
 protected:
-  void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t /*index*/) const override
+  void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t, std::int64_t) const override
   {
     std::vector<std::int64_t> symbols;
     std::int64_t state = random.Integer(Mess3States);
-    while (static_cast<std::int64_t>(symbols.size()) <= this->Context)
+    while (static_cast<std::int64_t>(symbols.size()) <= this->Options.context)
     {
       state = DrawNear(random, state, 1 - 2 * this->Process.x);
       symbols.push_back(DrawNear(random, state, this->Process.alpha));
@@ -73,26 +64,8 @@ protected:
   }
 
 private:
-  static constexpr std::int64_t HeldOutSequences = 256;
   Mess3 Process;
-  std::int64_t Context;
-  double BestLoss = 0;         ///< of the best predictor on the held-out sequences
-  std::vector<Belief> Beliefs; ///< at each of their tokens
-
-  void MeasureBest()
-  {
-    const TrainingBatch batch = this->MakeHeldOut();
-    for (std::size_t s = 0; s < batch.input.tokens.size(); ++s)
-    {
-      std::vector<std::int64_t> symbols = batch.input.tokens[s];
-      const std::vector<Belief> beliefs = BeliefsAfter(this->Process, symbols);
-      this->Beliefs.insert(this->Beliefs.end(), beliefs.begin(), beliefs.end());
-      symbols.push_back(batch.targets[(s + 1) * ToIndex(this->Context) - 1]);
-      const std::vector<double> losses = OptimalLosses(this->Process, symbols);
-      this->BestLoss = std::accumulate(losses.begin(), losses.end(), this->BestLoss);
-    }
-    this->BestLoss /= static_cast<double>(batch.targets.size());
-  }
+  double BestLoss; ///< of the best predictor on the held-out sequences
 };
 
 }

@@ -1,6 +1,6 @@
 #include "ColorPictureDrawing.h"
 
-#include "Index.h"
+#include "Base/Index.h"
 
 #include <algorithm>
 #include <array>

@@ -1,12 +1,29 @@
 #pragma once
 
-#include "ColorPictures.h"
+#include "Files/PictureFile.h"
 #include "LearningRandom.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace atlas
 {
 
-/// The number of pictures that are held out.
+/// The pixels on a side of the pictures of the task ColorPatches.
+inline constexpr std::int64_t ColorPictureSide = 32;
+
+/// The names of their classes: "hue, horizontal", ..., "triangle".
+const std::vector<std::string>& ColorPictureNames();
+
+/// A picture and its class, as an index of the names.
+struct ColorPicture
+{
+  Picture picture; ///< 8 bits per channel
+  std::int64_t label = 0;
+};
+
+/// The number of pictures that are held out, 20 of each class.
 inline constexpr std::int64_t HeldOutPictures = 200;
 
 /// Draws a picture with noise. The classes follow each other by `index`, the place in a batch.

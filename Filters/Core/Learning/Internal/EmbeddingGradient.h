@@ -3,7 +3,7 @@
 // Internal to Core: the embedding of tokens or patches, forward and backward.
 
 #include "ParameterMaps.h"
-#include "TransformerInput.h"
+#include "Preprocessing/TransformerInput.h"
 
 #include <cstdint>
 #include <vector>

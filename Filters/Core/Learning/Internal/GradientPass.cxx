@@ -1,13 +1,12 @@
 #include "GradientPass.h"
 
-#include "ArchitectureLimits.h"
+#include "Base/Error.h"
+#include "Base/Parallel.h"
 #include "EmbeddingGradient.h"
-#include "Error.h"
-#include "Index.h"
-#include "Parallel.h"
+#include "Weights/ArchitectureLimits.h"
 
 #include <cmath>
-#include <string>
+#include <numeric>
 #include <utility>
 
 namespace atlas
@@ -20,6 +19,45 @@ constexpr std::int64_t ShardCount = 8;
 
 /// Rows that are run together, unless a single sequence has more.
 constexpr std::int64_t SliceRows = 1024;
+
+/// Divides the sequences of a batch, of these lengths, into shards of slices.
+std::vector<std::vector<BatchSlice>> MakeShards(const std::vector<std::int64_t>& lengths)
+{
+  const std::int64_t count = lengths.size();
+  const std::int64_t shardCount = std::min(ShardCount, count);
+  std::vector<std::vector<BatchSlice>> shards(shardCount);
+  std::int64_t row = 0;
+  for (std::int64_t s = 0; s < count; ++s)
+  {
+    std::vector<BatchSlice>& shard = shards[s * shardCount / count];
+    const std::int64_t length = lengths[s];
+    if (shard.empty() || shard.back().Rows() + length > SliceRows)
+    {
+      shard.push_back({ s, { 0 }, row });
+    }
+    shard.back().offsets.push_back(shard.back().Rows() + length);
+    row += length;
+  }
+  return shards;
+}
+
+/// The number of targets, one per row. Throws OptionError unless they fit the model.
+std::int64_t CountTargets(
+  std::int64_t classes, std::int64_t rows, const std::vector<std::int64_t>& targets)
+{
+  const std::int64_t size = targets.size();
+  ThrowIf<OptionError>(size != rows, "the targets of a batch: expected one for each of ", rows,
+    " rows, found ", size, ".");
+  std::int64_t count = 0;
+  for (const std::int64_t target : targets)
+  {
+    ThrowIf<OptionError>(target >= classes, "the targets of a batch: expected less than ", classes,
+      ", the number of classes, found ", target, ".");
+    count += target >= 0 ? 1 : 0;
+  }
+  ThrowIf<OptionError>(count == 0, "the targets of a batch: no row has one.");
+  return count;
+}
 
 }
 
@@ -43,7 +81,7 @@ public:
 
   /// Begins a shard, whose gradient is added to `gradient`; nullptr: none is computed. `weight` is
   /// 1 / targets of the batch.
-  void Begin(const TrainingBatch& batch, Number weight, RowResults* results, Number* gradient)
+  void Begin(const TrainingBatch& batch, Number weight, BatchEvaluation* results, Number* gradient)
   {
     this->Batch = &batch;
     this->Weight = weight;
@@ -94,7 +132,7 @@ private:
   const TrainingBatch* Batch = nullptr;
   const BatchSlice* Slice = nullptr;
   Number Weight = 0;
-  RowResults* Results = nullptr;
+  BatchEvaluation* Results = nullptr;
 
   std::vector<Number> X;          ///< the residual stream [rows, d], later its gradient
   std::vector<std::int64_t> Rows; ///< of the slice that have targets
@@ -201,15 +239,12 @@ private:
     {
       Reserve(store.gate, size);
       this->Maps.Apply(tensors.gate, rows, input, store.gate.data(), false);
-      ActivateRows(this->Config.activation, size, store.gate.data(), store.hidden.data());
-      for (std::int64_t i = 0; i < size; ++i)
-      {
-        store.hidden[i] *= store.up[i];
-      }
     }
-    else
+    const std::vector<Number>& activated = this->Config.gated ? store.gate : store.up;
+    ActivateRows(this->Config.activation, size, activated.data(), store.hidden.data());
+    for (std::int64_t i = 0; this->Config.gated && i < size; ++i)
     {
-      ActivateRows(this->Config.activation, size, store.up.data(), store.hidden.data());
+      store.hidden[i] *= store.up[i];
     }
     this->Maps.Apply(tensors.down, rows, store.hidden.data(), this->X.data(), true);
   }
@@ -237,11 +272,12 @@ private:
       {
         hidden[i] *= gate[i];
       }
-      this->Maps.Backward(tensors.up, rows, store.mlp.input.data(), hidden, dx, true);
-      return;
     }
-    ActivateBackward(this->Config.activation, size, store.up.data(), hidden, hidden);
-    this->Maps.Backward(tensors.up, rows, store.mlp.input.data(), hidden, dx, false);
+    else
+    {
+      ActivateBackward(this->Config.activation, size, store.up.data(), hidden, hidden);
+    }
+    this->Maps.Backward(tensors.up, rows, store.mlp.input.data(), hidden, dx, this->Config.gated);
   }
 
   // The loss.
@@ -371,7 +407,7 @@ private:
       sum += loss;
       if (this->Results != nullptr)
       {
-        this->Results->loss[this->Slice->firstRow + row] = loss;
+        this->Results->rowLoss[this->Slice->firstRow + row] = loss;
         this->Results->predicted[this->Slice->firstRow + row] = best;
       }
       for (std::int64_t c = 0; c < classes; ++c)
@@ -389,41 +425,13 @@ GradientPass<Number>::GradientPass(const ParameterBlock<Number>& parameters)
   : Parameters(parameters)
 {
   RequireNoSwitches(parameters.GetConfig(), "learning");
-  if (parameters.GetConfig().rotaryScaling.kind != RotaryScaling::Kind::None)
-  {
-    throw ModelError("learning: expected a model without scaling of its rotary embedding, found " +
-                     parameters.GetConfig().architecture + ".");
-  }
+  ThrowIf<ModelError>(parameters.GetConfig().rotaryScaling.kind != RotaryScaling::Kind::None,
+    "learning: expected a model without scaling of its rotary embedding, found ",
+    parameters.GetConfig().architecture, ".");
 }
 
 template<class Number>
 GradientPass<Number>::~GradientPass() = default;
-
-namespace
-{
-
-/// Divides the sequences of a batch, of these lengths, into shards of slices.
-std::vector<std::vector<BatchSlice>> MakeShards(const std::vector<std::int64_t>& lengths)
-{
-  const std::int64_t count = lengths.size();
-  const std::int64_t shardCount = std::min(ShardCount, count);
-  std::vector<std::vector<BatchSlice>> shards(shardCount);
-  std::int64_t row = 0;
-  for (std::int64_t s = 0; s < count; ++s)
-  {
-    std::vector<BatchSlice>& shard = shards[s * shardCount / count];
-    const std::int64_t length = lengths[s];
-    if (shard.empty() || shard.back().Rows() + length > SliceRows)
-    {
-      shard.push_back({ s, { 0 }, row });
-    }
-    shard.back().offsets.push_back(shard.back().Rows() + length);
-    row += length;
-  }
-  return shards;
-}
-
-}
 
 template<class Number>
 std::unique_ptr<typename GradientPass<Number>::Worker> GradientPass<Number>::TakeWorker()
@@ -438,58 +446,17 @@ std::unique_ptr<typename GradientPass<Number>::Worker> GradientPass<Number>::Tak
   return worker;
 }
 
-namespace
-{
-
-/// The number of rows that have a target. Throws unless they fit the model.
-std::int64_t CountTargets(
-  const TransformerConfig& config, std::int64_t classes, const TrainingBatch& batch)
-{
-  CheckInput(config, batch.input);
-  std::int64_t rows = 0;
-  for (const std::int64_t length : SequenceLengths(config, batch.input))
-  {
-    rows += length;
-  }
-  if (batch.targets.size() != ToIndex(rows))
-  {
-    throw OptionError("the targets of a batch: expected one for each of " + std::to_string(rows) +
-                      " rows, found " + std::to_string(batch.targets.size()) + ".");
-  }
-  std::int64_t count = 0;
-  for (const std::int64_t target : batch.targets)
-  {
-    if (target >= classes)
-    {
-      throw OptionError("the targets of a batch: expected less than " + std::to_string(classes) +
-                        ", the number of classes, found " + std::to_string(target) + ".");
-    }
-    count += target >= 0 ? 1 : 0;
-  }
-  if (count == 0)
-  {
-    throw OptionError("the targets of a batch: no row has one.");
-  }
-  return count;
-}
-
-}
-
 template<class Number>
-double GradientPass<Number>::Run(
-  const TrainingBatch& batch, int threads, std::size_t& shardCount, RowResults* rows, bool backward)
+double GradientPass<Number>::Run(const TrainingBatch& batch, int threads, BatchEvaluation* results)
 {
-  const std::int64_t targets =
-    CountTargets(this->Parameters.GetConfig(), this->Parameters.GetUnembedding().outputs, batch);
-  const std::vector<std::int64_t> lengths =
-    SequenceLengths(this->Parameters.GetConfig(), batch.input);
+  const TransformerConfig& config = this->Parameters.GetConfig();
+  CheckInput(config, batch.input);
+  const std::vector<std::int64_t> lengths = SequenceLengths(config, batch.input);
+  const std::int64_t targets = CountTargets(this->Parameters.GetUnembedding().outputs,
+    std::accumulate(lengths.begin(), lengths.end(), std::int64_t{ 0 }), batch.targets);
   const std::vector<std::vector<BatchSlice>> shards = MakeShards(lengths);
-  shardCount = shards.size();
   this->Tables.Prepare(this->Parameters, *std::max_element(lengths.begin(), lengths.end()));
-  if (backward && this->ShardGradients.size() < shards.size())
-  {
-    this->ShardGradients.resize(shards.size());
-  }
+  this->ShardGradients.resize(shards.size());
   std::vector<double> losses(shards.size());
   const SingleThreadedBlas single;
   ParallelFor(shards.size(), threads,
@@ -497,12 +464,12 @@ double GradientPass<Number>::Run(
     {
       std::unique_ptr<Worker> worker = this->TakeWorker();
       Number* gradient = nullptr;
-      if (backward)
+      if (results == nullptr)
       {
         this->ShardGradients[i].assign(this->Parameters.Size(), 0);
         gradient = this->ShardGradients[i].data();
       }
-      worker->Begin(batch, 1 / static_cast<Number>(targets), rows, gradient);
+      worker->Begin(batch, 1 / static_cast<Number>(targets), results, gradient);
       for (const BatchSlice& slice : shards[i])
       {
         losses[i] += worker->Run(slice);
@@ -511,28 +478,23 @@ double GradientPass<Number>::Run(
       const std::lock_guard<std::mutex> lock(this->Mutex);
       this->Idle.push_back(std::move(worker));
     });
-  double sum = 0;
-  for (const double loss : losses)
-  {
-    sum += loss;
-  }
-  return sum / static_cast<double>(targets);
+  return std::accumulate(losses.begin(), losses.end(), 0.) / static_cast<double>(targets);
 }
 
 template<class Number>
-double GradientPass<Number>::Loss(const TrainingBatch& batch, int threads, RowResults& rows)
+BatchEvaluation GradientPass<Number>::Evaluate(const TrainingBatch& batch, int threads)
 {
-  rows.loss.assign(batch.targets.size(), 0);
-  rows.predicted.assign(batch.targets.size(), -1);
-  std::size_t shards = 0;
-  return this->Run(batch, threads, shards, &rows, false);
+  const std::size_t rows = batch.targets.size();
+  BatchEvaluation result{ 0, 0, std::vector<double>(rows), std::vector<std::int64_t>(rows, -1) };
+  result.loss = this->Run(batch, threads, &result);
+  result.accuracy = ShareRight(batch, result.predicted, [](std::int64_t) { return true; });
+  return result;
 }
 
 template<class Number>
 double GradientPass<Number>::Gradient(const TrainingBatch& batch, int threads, Number* gradient)
 {
-  std::size_t shards = 0;
-  const double loss = this->Run(batch, threads, shards, nullptr, true);
+  const double loss = this->Run(batch, threads, nullptr);
   constexpr std::int64_t block = 16384;
   const std::int64_t size = this->Parameters.Size();
   ParallelFor((size + block - 1) / block, threads,
@@ -541,7 +503,7 @@ double GradientPass<Number>::Gradient(const TrainingBatch& batch, int threads, N
       const std::int64_t first = b * block;
       const std::int64_t count = std::min(block, size - first);
       std::copy_n(this->ShardGradients[0].data() + first, count, gradient + first);
-      for (std::size_t s = 1; s < shards; ++s)
+      for (std::size_t s = 1; s < this->ShardGradients.size(); ++s)
       {
         AddTo(count, this->ShardGradients[s].data() + first, gradient + first);
       }
@@ -551,5 +513,11 @@ double GradientPass<Number>::Gradient(const TrainingBatch& batch, int threads, N
 
 template class GradientPass<float>;
 template class GradientPass<double>;
+
+BatchEvaluation EvaluateBatch(const Transformer& model, const TrainingBatch& batch, int threads)
+{
+  const ParameterBlock<float> parameters(model.GetConfig(), model.GetFiles().GetTensors());
+  return GradientPass<float>(parameters).Evaluate(batch, threads);
+}
 
 }

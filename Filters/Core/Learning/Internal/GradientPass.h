@@ -3,8 +3,8 @@
 // Internal to Core: the loss of a batch and its gradient, by hand.
 
 #include "AttentionGradient.h"
+#include "Learning/TrainingBatch.h"
 #include "ParameterBlock.h"
-#include "TrainingBatch.h"
 
 #include <cstdint>
 #include <memory>
@@ -13,13 +13,6 @@
 
 namespace atlas
 {
-
-/// What is known of each row after the forward pass.
-struct RowResults
-{
-  std::vector<double> loss;            ///< [rows]; 0 where there is no target
-  std::vector<std::int64_t> predicted; ///< [rows], the most likely class; -1 without a target
-};
 
 /// Computes the loss of a batch, the mean of -log p over its targets, and its gradient.
 ///
@@ -37,9 +30,9 @@ public:
 
   /// Throws OptionError if the batch has no target, or one is not a class of the model, and as
   /// CheckInput does.
-  double Loss(const TrainingBatch& batch, int threads, RowResults& rows);
+  BatchEvaluation Evaluate(const TrainingBatch& batch, int threads);
 
-  /// The same, and writes the gradient, in the layout of the parameters.
+  /// Returns the loss, and writes the gradient, in the layout of the parameters.
   double Gradient(const TrainingBatch& batch, int threads, Number* gradient);
 
 private:
@@ -51,8 +44,8 @@ private:
   std::mutex Mutex;                          ///< guards Idle
   std::vector<std::vector<Number>> ShardGradients;
 
-  double Run(
-    const TrainingBatch& batch, int threads, std::size_t& shards, RowResults* rows, bool backward);
+  /// Returns the loss. Without `results` it computes the gradients of shards, else these.
+  double Run(const TrainingBatch& batch, int threads, BatchEvaluation* results);
   std::unique_ptr<Worker> TakeWorker();
 };
 

@@ -1,8 +1,8 @@
-#include "LatticeProteinTask.h"
-
-#include "Index.h"
-#include "RecordTransformer.h"
-#include "RecordedAttention.h"
+#include "Base/Index.h"
+#include "Recording/RecordedAttention.h"
+#include "Run/RecordTransformer.h"
+#include "SequenceTask.h"
+#include "Tasks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -83,12 +83,22 @@ std::vector<std::int64_t> DrawResidues(LearningRandom& random)
   return residues;
 }
 
+/// Hidden residues of a protein with one fold on a lattice, as a protein language model learns them
+/// from the sequences of a family (Rao et al. 2021).
+///
+/// A sequence has 36 of 20 amino acids, which are partners in pairs: D and K, E and R, ... Its
+/// probability grows by the factor exp(3) with each contact of two partners (a Potts model), so
+/// residues that touch covary. It is drawn by 24 sweeps of Gibbs sampling from random residues.
+/// Five residues, 15 %, are replaced by [MASK] and to be predicted.
+///
+/// Measure, on 128 held-out sequences: Contact Precision, of the mean attention of all heads and
+/// layers. Beside the model stands chain.pdb, the fold with the first held-out sequence: an alpha
+/// carbon per residue, 3.8 angstroms apart.
 class LatticeProteinTask : public SequenceTask
 {
 public:
   explicit LatticeProteinTask(const TaskOptions& options)
-    : SequenceTask(options.seed, HeldOutSequences)
-    , Seed(options.seed)
+    : SequenceTask(options, 128)
   {
     RequireFixed("Vocabulary", options.vocabulary, AminoAcidCount + 1);
     RequireFixed("Context", options.context, LatticeResidues);
@@ -96,8 +106,7 @@ public:
 
   void Configure(TransformerConfig& config) const override
   {
-    config.vocabulary = config.outputVocabulary = AminoAcidCount + 1;
-    config.positions = LatticeResidues;
+    SequenceTask::Configure(config);
     config.mask = AttentionMask::Bidirectional;
   }
 
@@ -135,7 +144,7 @@ public:
 
   std::map<std::string, std::string> Files() const override
   {
-    LearningRandom random(this->Seed, RandomPurpose::HeldOut);
+    LearningRandom random(this->Options.seed, RandomPurpose::HeldOut);
     const std::vector<std::int64_t> residues = DrawResidues(random);
     constexpr double angstroms = 3.8;
     std::string text;
@@ -153,7 +162,7 @@ public:
   }
 
 protected:
-  void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t /*index*/) const override
+  void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t, std::int64_t) const override
   {
     constexpr std::int64_t hidden = 5;
     std::vector<std::int64_t> tokens = DrawResidues(random);
@@ -167,10 +176,6 @@ protected:
     batch.input.tokens.push_back(std::move(tokens));
     batch.targets.insert(batch.targets.end(), targets.begin(), targets.end());
   }
-
-private:
-  static constexpr std::int64_t HeldOutSequences = 128;
-  std::uint64_t Seed;
 };
 
 }

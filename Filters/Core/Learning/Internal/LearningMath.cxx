@@ -1,6 +1,6 @@
 #include "LearningMath.h"
 
-#include "Pi.h"
+#include "Base/Pi.h"
 
 #include <Eigen/Core>
 #include <unsupported/Eigen/SpecialFunctions>

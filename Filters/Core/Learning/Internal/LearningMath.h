@@ -3,10 +3,10 @@
 // Internal to Core: rows of numbers, forward and backward. Number is float or double. Results
 // depend only on the arguments, not on memory alignment.
 
-#include "MatrixProduct.h"
-#include "TransformerConfig.h"
-#include "TransformerWeights.h"
-#include "VectorMath.h"
+#include "Numerics/MatrixProduct.h"
+#include "Numerics/VectorMath.h"
+#include "Weights/TransformerConfig.h"
+#include "Weights/TransformerWeights.h"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "Index.h"
-#include "Pi.h"
+#include "Base/Pi.h"
 
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -94,10 +94,7 @@ public:
   std::vector<std::int64_t> Permutation(std::int64_t count)
   {
     std::vector<std::int64_t> order(count);
-    for (std::int64_t i = 0; i < count; ++i)
-    {
-      order[i] = i;
-    }
+    std::iota(order.begin(), order.end(), std::int64_t{ 0 });
     this->Shuffle(order, count);
     return order;
   }

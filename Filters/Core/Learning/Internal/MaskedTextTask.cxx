@@ -1,10 +1,7 @@
-#include "MaskedTextTask.h"
-
-#include "BatchEvaluation.h"
-#include "Index.h"
 #include "SequenceTask.h"
+#include "Tasks.h"
+#include "Text/WordPieceTraining.h"
 #include "TextSource.h"
-#include "WordPieceTraining.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,21 +23,25 @@ constexpr double PredictedShare = 0.15;
 constexpr double MaskShare = 0.8;
 constexpr double RandomShare = 0.1;
 
-TaskOptions Checked(const TaskOptions& options)
-{
-  RequireBetween("Vocabulary", options.vocabulary, SpecialCount + 1, 1000000);
-  RequireBetween("Context", options.context, 8, 65536);
-  RequireRepeats(options, -2);
-  return options;
-}
-
-class MaskedTextTask : public LearningTask
+/// The masked tokens of a text, for a small BERT (Devlin et al. 2019).
+///
+/// The vocabulary is made from the text: its characters and its most frequent words, in lower case
+/// (TrainWordPiece). A sequence is [CLS], a window at a random place of the first 90 % of the text,
+/// and [SEP]; there is one segment. Of its words' tokens, 15 %, at least one, are to be predicted:
+/// of these, each is replaced by [MASK] with probability 80 %, by a random token that is not
+/// special with 10 %, or kept. In a share `repeats` of the sequences, a stretch of at least 16
+/// tokens is repeated later in the window, before tokens are hidden. The sequences of the first
+/// `curriculum` steps are a block of random tokens that are not special, repeated: from text alone,
+/// no heads form that copy. The held-out sequences are up to 64 windows of the last 10 %, with
+/// fixed masks.
+///
+/// Measure, on the held-out sequences: Masked Loss, the mean loss where the token is [MASK].
+class MaskedTextTask : public SequenceTask
 {
 public:
   explicit MaskedTextTask(const TaskOptions& options)
-    : Options(Checked(options))
-    , Window(options.context - 2)
-    , Text(options.text, this->Window,
+    : SequenceTask(CheckedText(options, SpecialCount + 1, -2), 0)
+    , Text(options.text, options.context - 2,
         [this](std::string_view text)
         {
           WordPieceTexts texts = TrainWordPiece(text, this->Options.vocabulary);
@@ -48,41 +49,14 @@ public:
           return std::move(texts.tokenizer);
         })
   {
+    this->HeldOut = this->Text.HeldOutCount();
   }
 
   void Configure(TransformerConfig& config) const override
   {
-    config.vocabulary = config.outputVocabulary = this->Options.vocabulary;
-    config.positions = this->Options.context;
+    SequenceTask::Configure(config);
     config.segments = 2;
     config.mask = AttentionMask::Bidirectional;
-  }
-
-  TrainingBatch MakeBatch(std::int64_t step, std::int64_t size) const override
-  {
-    RequireBetween("BatchSize", size, 1, 1000000);
-    LearningRandom random(this->Options.seed, RandomPurpose::Batches, step);
-    const auto places = static_cast<std::int64_t>(this->Text.train.size()) - this->Window + 1;
-    TrainingBatch batch;
-    for (std::int64_t i = 0; i < size; ++i)
-    {
-      this->Add(batch,
-        step < this->Options.curriculum ? this->RandomTokens(random)
-                                        : this->TrainingTokens(random.Integer(places), random),
-        random);
-    }
-    return batch;
-  }
-
-  TrainingBatch MakeHeldOut() const override
-  {
-    LearningRandom random(this->Options.seed, RandomPurpose::HeldOut);
-    TrainingBatch batch;
-    for (const std::int64_t start : this->Text.HeldOutStarts(this->Window, HeldOutSequences))
-    {
-      this->Add(batch, TextSource::Window(this->Text.heldOut, start, this->Window), random);
-    }
-    return batch;
   }
 
   std::vector<std::string> MeasureNames() const override { return { "Masked Loss" }; }
@@ -90,17 +64,17 @@ public:
   std::vector<double> Measure(const Transformer& model, int threads) const override
   {
     TrainingBatch batch = this->MakeHeldOut();
-    std::size_t row = 0;
+    auto target = batch.targets.begin();
+    bool hasAny = false;
     for (const std::vector<std::int64_t>& sequence : batch.input.tokens)
     {
       for (const std::int64_t token : sequence)
       {
-        batch.targets[row] = token == Mask ? batch.targets[row] : -1;
-        ++row;
+        *target = token == Mask ? *target : -1;
+        hasAny = hasAny || *target >= 0;
+        ++target;
       }
     }
-    const bool hasAny = std::any_of(
-      batch.targets.begin(), batch.targets.end(), [](std::int64_t target) { return target >= 0; });
     return { hasAny ? EvaluateBatch(model, batch, threads).loss
                     : std::numeric_limits<double>::quiet_NaN() }; // of few held-out tokens
   }
@@ -110,47 +84,17 @@ public:
     return { { "tokenizer.json", this->Text.tokenizer }, { "vocab.txt", this->Vocabulary } };
   }
 
-private:
-  static constexpr std::int64_t HeldOutSequences = 64;
-  TaskOptions Options;
-  std::int64_t Window;    ///< tokens between [CLS] and [SEP]
-  std::string Vocabulary; ///< vocab.txt; before Text, which sets it
-  TextSource Text;
-
-  /// A block of random tokens that are not special, repeated.
-  std::vector<std::int64_t> RandomTokens(LearningRandom& random) const
+protected:
+  void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t step,
+    std::int64_t index) const override
   {
-    std::vector<std::int64_t> tokens =
-      DrawRepeatedTokens(random, this->Options.context, this->Options.vocabulary - SpecialCount);
-    tokens.resize(this->Window);
-    for (std::int64_t& token : tokens)
-    {
-      token += SpecialCount;
-    }
-    return tokens;
-  }
-
-  /// A window of the text to train on, in which a stretch may be repeated.
-  std::vector<std::int64_t> TrainingTokens(std::int64_t first, LearningRandom& random) const
-  {
-    std::vector<std::int64_t> tokens = TextSource::Window(this->Text.train, first, this->Window);
-    // Without repeats nothing is drawn, so that trainings from before there were any stay the same.
-    if (this->Options.repeats > 0 && random.Uniform() < this->Options.repeats)
-    {
-      RepeatStretch(tokens, random);
-    }
-    return tokens;
-  }
-
-  void Add(TrainingBatch& batch, std::vector<std::int64_t> tokens, LearningRandom& random) const
-  {
+    std::vector<std::int64_t> tokens = this->DrawWindow(random, step, index);
     tokens.insert(tokens.begin(), ClassToken);
     tokens.push_back(Separator);
     std::vector<std::int64_t> targets(tokens.size(), -1);
-    const auto count =
-      std::max<std::int64_t>(1, std::llround(PredictedShare * static_cast<double>(this->Window)));
-    std::vector<std::int64_t> places = random.Permutation(this->Window);
-    places.resize(count);
+    const auto predicted = PredictedShare * static_cast<double>(this->Text.window);
+    std::vector<std::int64_t> places = random.Permutation(this->Text.window);
+    places.resize(std::max<std::int64_t>(1, std::llround(predicted)));
     for (const std::int64_t place : places)
     {
       std::int64_t& token = tokens[place + 1];
@@ -159,6 +103,37 @@ private:
     }
     batch.input.tokens.push_back(std::move(tokens));
     batch.targets.insert(batch.targets.end(), targets.begin(), targets.end());
+  }
+
+private:
+  std::string Vocabulary; ///< vocab.txt; before Text, which sets it
+  TextSource Text;
+
+  /// The tokens between [CLS] and [SEP], before any are hidden.
+  std::vector<std::int64_t> DrawWindow(
+    LearningRandom& random, std::int64_t step, std::int64_t index) const
+  {
+    if (step == HeldOutStep)
+    {
+      return this->Text.HeldOutWindow(index);
+    }
+    std::vector<std::int64_t> tokens;
+    if (step < this->Options.curriculum)
+    {
+      tokens =
+        DrawRepeatedTokens(random, this->Options.context, this->Options.vocabulary - SpecialCount);
+      tokens.resize(this->Text.window);
+      std::for_each(
+        tokens.begin(), tokens.end(), [](std::int64_t& token) { token += SpecialCount; });
+      return tokens;
+    }
+    tokens = this->Text.Draw(random);
+    // Without repeats nothing is drawn, so that trainings from before there were any stay the same.
+    if (this->Options.repeats > 0 && random.Uniform() < this->Options.repeats)
+    {
+      RepeatStretch(tokens, random);
+    }
+    return tokens;
   }
 
   /// What stands in the place of a token that is to be predicted.

@@ -1,7 +1,7 @@
 #include "ParameterBlock.h"
 
-#include "Error.h"
-#include "TransformerTrainer.h"
+#include "Base/Error.h"
+#include "Learning/TransformerTrainer.h"
 
 #include <type_traits>
 
@@ -20,11 +20,8 @@ const TensorView& Find(const TensorViews& weights, const std::string& name, cons
   {
     throw ModelError("the weights to train: tensor '" + name + "' is missing.");
   }
-  if (found->second.shape != shape)
-  {
-    throw ModelError("the weights to train: tensor '" + name + "': expected shape " +
-                     ToString(shape) + ", found " + ToString(found->second.shape) + ".");
-  }
+  ThrowIf<ModelError>(found->second.shape != shape, "the weights to train: tensor '", name,
+    "': expected shape ", ToString(shape), ", found ", ToString(found->second.shape), ".");
   return found->second;
 }
 

@@ -2,8 +2,8 @@
 
 // Internal to Core.
 
-#include "Tensor.h"
-#include "Transformer.h"
+#include "Files/Tensor.h"
+#include "Weights/Transformer.h"
 
 #include <cstdint>
 #include <memory>

@@ -2,7 +2,7 @@
 
 // Internal to Core: normalizations and linear maps of a model, forward and backward.
 
-#include "Index.h"
+#include "Base/Index.h"
 #include "LearningMath.h"
 #include "ParameterBlock.h"
 

@@ -1,10 +1,10 @@
-#include "RepeatedTokensTask.h"
-
-#include "HeadComposition.h"
-#include "HeadPatterns.h"
-#include "Index.h"
-#include "Parallel.h"
-#include "RecordTransformer.h"
+#include "Analysis/HeadPatterns.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
+#include "Circuits/HeadComposition.h"
+#include "Run/RecordTransformer.h"
+#include "SequenceTask.h"
+#include "Tasks.h"
 
 #include <algorithm>
 
@@ -20,81 +20,66 @@ struct InductionScores
   double previous = 0;
 };
 
-/// The scores of all heads, by layer and head.
-class ScoreTable
+/// The scores of all heads of a recording: [layers, heads].
+std::vector<InductionScores> ScoresOf(
+  const Recording& recording, const std::vector<RepeatedTokens>& repeated, int threads)
 {
-public:
-  ScoreTable(const Recording& recording, const std::vector<RepeatedTokens>& repeated, int threads)
-    : Layers(recording.layers.size())
-    , Heads(recording.layers[0].heads.size())
-    , Scores(this->Layers * this->Heads)
-  {
-    ParallelFor(this->Layers * this->Heads, threads,
-      [&](std::int64_t i)
+  const std::int64_t heads = recording.layers[0].heads.size();
+  std::vector<InductionScores> scores(recording.layers.size() * ToIndex(heads));
+  ParallelFor(scores.size(), threads,
+    [&](std::int64_t i)
+    {
+      PatternSums first;
+      PatternSums later;
+      std::vector<float> work;
+      for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
       {
-        PatternSums first;
-        PatternSums later;
-        std::vector<float> work;
-        for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
+        const RepeatedTokens& tokens = repeated[s];
+        const auto measure = [&](std::int64_t begin, std::int64_t end)
         {
-          const RepeatedTokens& tokens = repeated[s];
-          const auto measure = [&](std::int64_t begin, std::int64_t end)
-          {
-            return MeasurePatterns(
-              recording, tokens, s, i / this->Heads, i % this->Heads, begin, end, {}, work);
-          };
-          first.Add(measure(0, tokens.Period()));
-          later.Add(measure(tokens.Period(), recording.SequenceLength(s)));
-        }
-        // Later blocks repeat what the first one says: heads need the token before there alone.
-        this->Scores[i] = { later.PrefixMatching(),
-          first.Score(HeadPattern::PreviousToken, PatternMeasure::Stripe) };
-      });
-  }
+          return MeasurePatterns(recording, tokens, s, i / heads, i % heads, begin, end, {}, work);
+        };
+        first.Add(measure(0, tokens.Period()));
+        later.Add(measure(tokens.Period(), recording.SequenceLength(s)));
+      }
+      // Later blocks repeat what the first one says: heads need the token before there alone.
+      scores[i] = { later.PrefixMatching(),
+        first.Score(HeadPattern::PreviousToken, PatternMeasure::Stripe) };
+    });
+  return scores;
+}
 
-  /// The first of the heads of layers first <= l < end with the largest score. The layers exist.
-  HeadPlace Best(double InductionScores::* score, std::int64_t first, std::int64_t end) const
-  {
-    const auto begin = this->Scores.begin();
-    const auto best = std::max_element(begin + first * this->Heads, begin + end * this->Heads,
-      [score](const InductionScores& a, const InductionScores& b) { return a.*score < b.*score; });
-    const std::int64_t place = best - begin;
-    return { static_cast<std::int32_t>(place / this->Heads),
-      static_cast<std::int32_t>(place % this->Heads) };
-  }
-
-  double Largest(double InductionScores::* score) const
-  {
-    const HeadPlace place = this->Best(score, 0, this->Layers);
-    return this->Scores[place.layer * this->Heads + place.head].*score;
-  }
-
-  std::int64_t LayerCount() const { return this->Layers; }
-
-private:
-  std::int64_t Layers;
-  std::int64_t Heads;
-  std::vector<InductionScores> Scores;
-};
-
-double KeyComposition(const Transformer& model, const ScoreTable& scores, int threads)
+/// The index of the first of the scores first <= i < end that is the largest.
+std::int64_t Best(const std::vector<InductionScores>& scores, double InductionScores::* score,
+  std::int64_t first, std::int64_t end)
 {
-  if (scores.LayerCount() < 2)
+  const auto begin = scores.begin();
+  return std::max_element(begin + first, begin + end,
+           [score](const auto& a, const auto& b) { return a.*score < b.*score; }) -
+         begin;
+}
+
+double KeyComposition(
+  const Transformer& model, const std::vector<InductionScores>& scores, int threads)
+{
+  const std::int64_t heads = model.GetConfig().heads;
+  const std::int64_t count = scores.size();
+  if (count == heads)
   {
-    return 0;
+    return 0; // one layer
   }
-  const HeadPlace from = scores.Best(&InductionScores::previous, 0, 1);
-  const HeadPlace to = scores.Best(&InductionScores::induction, 1, scores.LayerCount());
+  const std::int64_t from = Best(scores, &InductionScores::previous, 0, heads);
+  const std::int64_t to = Best(scores, &InductionScores::induction, heads, count);
   HeadCompositionOptions options;
   options.threads = threads;
   const std::vector<ComposedHeads> pairs = FindHeadComposition(model, options);
-  const auto found = std::find_if(pairs.begin(), pairs.end(),
+  return std::find_if(pairs.begin(), pairs.end(),
     [&](const ComposedHeads& pair)
     {
-      return pair.fromLayer == from.layer && pair.fromHead == from.head &&
-             pair.toLayer == to.layer && pair.toHead == to.head;
-    });
-  return found->score;
+      return pair.fromLayer * heads + pair.fromHead == from &&
+             pair.toLayer * heads + pair.toHead == to;
+    })
+    ->score;
 }
 
 /// The mean loss of rows from the second block on.
@@ -117,23 +102,29 @@ double RepeatLoss(const BatchEvaluation& evaluation, const TrainingBatch& batch,
   return sum / static_cast<double>(count);
 }
 
+/// Random blocks of tokens, each repeated until the context is full: what repeats can be predicted
+/// by an induction head alone (Olsson et al., "In-context learning and induction heads", 2022).
+///
+/// The length of a block is random, from a quarter to half of the context. If it were fixed, a head
+/// could find the earlier token by its position. The tokens of a block are all different where the
+/// vocabulary allows it, so the token that came before determines the next one. The loss is on
+/// every next token of the context.
+///
+/// Measures, on 64 held-out sequences:
+/// - Induction: the largest prefix-matching score of a head, PatternSums::PrefixMatching.
+/// - Previous Token: the largest mean attention of a head to the token before, over the queries of
+///   the first block, whose tokens are the ones that induction heads look up.
+/// - K-Composition (FindHeadComposition) of the strongest head of the first layer for the previous
+///   token with the strongest induction head of a later layer; 0 with one layer.
+/// - Repeat Loss: the mean loss of tokens that are predicted from the second block or a later one.
 class RepeatedTokensTask : public SequenceTask
 {
 public:
   explicit RepeatedTokensTask(const TaskOptions& options)
-    : SequenceTask(options.seed, HeldOutSequences)
-    , Vocabulary(options.vocabulary)
-    , Context(options.context)
+    : SequenceTask(options, 64)
   {
-    RequireBetween("Vocabulary", this->Vocabulary, 2, 1000000);
-    RequireBetween("Context", this->Context, 8, 65536);
-  }
-
-  void Configure(TransformerConfig& config) const override
-  {
-    config.vocabulary = config.outputVocabulary = this->Vocabulary;
-    config.positions = this->Context;
-    config.mask = AttentionMask::Causal;
+    RequireBetween("Vocabulary", options.vocabulary, 2, 1000000);
+    RequireBetween("Context", options.context, 8, 65536);
   }
 
   std::vector<std::string> MeasureNames() const override
@@ -154,24 +145,25 @@ public:
     {
       repeated.emplace_back(recording, s);
     }
-    const ScoreTable scores(recording, repeated, threads);
-    return { scores.Largest(&InductionScores::induction),
-      scores.Largest(&InductionScores::previous), KeyComposition(model, scores, threads),
+    const std::vector<InductionScores> scores = ScoresOf(recording, repeated, threads);
+    const auto largest = [&](double InductionScores::* score)
+    { return scores[Best(scores, score, 0, scores.size())].*score; };
+    return { largest(&InductionScores::induction), largest(&InductionScores::previous),
+      KeyComposition(model, scores, threads),
       RepeatLoss(EvaluateBatch(model, batch, threads), batch, repeated) };
   }
 
-  std::vector<std::string> TokenNames() const override { return NumberNames(this->Vocabulary); }
-
-protected:
-  void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t /*index*/) const override
+  std::vector<std::string> TokenNames() const override
   {
-    AddNextTokens(batch, DrawRepeatedTokens(random, this->Context, this->Vocabulary), false);
+    return NumberNames(this->Options.vocabulary);
   }
 
-private:
-  static constexpr std::int64_t HeldOutSequences = 64;
-  std::int64_t Vocabulary;
-  std::int64_t Context;
+protected:
+  void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t, std::int64_t) const override
+  {
+    AddNextTokens(
+      batch, DrawRepeatedTokens(random, this->Options.context, this->Options.vocabulary), false);
+  }
 };
 
 }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "BatchEvaluation.h"
+#include "Learning/LearningTask.h"
 #include "LearningRandom.h"
-#include "LearningTask.h"
 
+#include <functional>
 #include <string>
 
 namespace atlas
@@ -15,23 +15,6 @@ void RequireBetween(
 
 /// Throws OptionError, which begins with the name, unless the value is the only possible one.
 void RequireFixed(const std::string& name, std::int64_t value, std::int64_t only);
-
-/// Throws OptionError for a vocabulary, for tasks of images.
-void RequireNoVocabulary(const TaskOptions& options, const std::string& task);
-
-/// Square images whose patches are pixels, each of which may get a class.
-struct PixelImages
-{
-  std::int64_t channels = 0;
-  std::int64_t side = 0;
-  std::int64_t classes = 0;
-};
-
-/// Sets what a task of such images determines.
-void SetImages(TransformerConfig& config, const PixelImages& images);
-
-/// Throws OptionError if the unembedding is tied, for tasks whose outputs are not their tokens.
-void RequireFree(const TransformerConfig& config, const std::string& task);
 
 /// Adds a sequence whose tokens are each to be predicted from those before. With `isContinued` the
 /// last of the tokens is no input, but only the target of the one before it.
@@ -46,32 +29,6 @@ std::vector<std::int64_t> DrawTokens(
 std::vector<std::int64_t> DrawRepeatedTokens(
   LearningRandom& random, std::int64_t count, std::int64_t vocabulary);
 
-/// Throws OptionError unless Repeats is a share, Curriculum is not negative and, with Repeats, a
-/// sequence of context + `more` tokens has room for RepeatStretch.
-void RequireRepeats(const TaskOptions& options, std::int64_t more);
-
-/// Writes a stretch of tokens, at least 16 and less than half of them, again at a later place.
-void RepeatStretch(std::vector<std::int64_t>& tokens, LearningRandom& random);
-
-/// The share of the rows with a target, among those for which isCounted(row) holds, that are
-/// predicted right; 0 without such rows.
-template<class Function>
-double ShareRight(
-  const BatchEvaluation& evaluation, const TrainingBatch& batch, const Function& isCounted)
-{
-  std::int64_t right = 0;
-  std::int64_t count = 0;
-  for (std::size_t row = 0; row < batch.targets.size(); ++row)
-  {
-    if (batch.targets[row] >= 0 && isCounted(row))
-    {
-      right += evaluation.predicted[row] == batch.targets[row] ? 1 : 0;
-      ++count;
-    }
-  }
-  return count > 0 ? static_cast<double>(right) / static_cast<double>(count) : 0;
-}
-
 /// "0", ..., "count - 1".
 std::vector<std::string> NumberNames(std::int64_t count);
 
@@ -82,25 +39,33 @@ std::vector<std::string> LetterNames(std::int64_t count);
 class SequenceTask : public LearningTask
 {
 public:
+  /// Tokens, each of which attends to those before it.
+  void Configure(TransformerConfig& config) const override;
   /// Throws OptionError for a size below 1.
-  TrainingBatch MakeBatch(std::int64_t step, std::int64_t size) const final;
+  TrainingBatch MakeBatch(std::int64_t step, std::int64_t size) const override;
   TrainingBatch MakeHeldOut() const final;
-  std::map<std::string, std::string> Files() const override { return {}; }
 
 protected:
-  /// `heldOut` is the number of sequences that MakeHeldOut draws.
-  SequenceTask(std::uint64_t seed, std::int64_t heldOut)
-    : Seed(seed)
+  static constexpr std::int64_t HeldOutStep = -1;
+
+  TaskOptions Options;
+  std::int64_t HeldOut; ///< the number of sequences that MakeHeldOut draws
+
+  SequenceTask(const TaskOptions& options, std::int64_t heldOut)
+    : Options(options)
     , HeldOut(heldOut)
   {
   }
 
-  /// Draws a sequence, or an image, and its targets. `index` is its place in the batch.
-  virtual void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t index) const = 0;
+  /// Draws a sequence, or an image, and its targets. `index` is its place in the batch of this
+  /// step.
+  virtual void Add(
+    TrainingBatch& batch, LearningRandom& random, std::int64_t step, std::int64_t index) const = 0;
 
-private:
-  std::uint64_t Seed;
-  std::int64_t HeldOut;
+  /// The mean of losses(a held-out sequence with the target of its last token), one number for each
+  /// of its targets.
+  double MeanHeldOutLoss(
+    const std::function<std::vector<double>(const std::vector<std::int64_t>&)>& losses) const;
 };
 
 }

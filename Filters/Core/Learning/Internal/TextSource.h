@@ -1,7 +1,7 @@
 #pragma once
 
-#include "LearningTask.h"
-#include "Tokenizer.h"
+#include "Learning/LearningTask.h"
+#include "LearningRandom.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -13,12 +13,13 @@
 namespace atlas
 {
 
-/// A text as tokens: its first 90 % to train on, the rest held out.
+/// A text as windows of tokens: of its first 90 % to train on, of the rest held out.
 struct TextSource
 {
   std::vector<std::int64_t> train;
   std::vector<std::int64_t> heldOut;
   std::string tokenizer; ///< tokenizer.json
+  std::int64_t window;   ///< tokens
 
   /// Reads a UTF-8 file and encodes both parts with the tokenizer that `trainTokenizer` makes of
   /// the first. Parts end at the end of a line, or of a word if the text has a single line. Throws
@@ -27,13 +28,20 @@ struct TextSource
   TextSource(const std::filesystem::path& path, std::int64_t window,
     const std::function<std::string(std::string_view)>& trainTokenizer);
 
-  /// The tokens first, ..., first + count - 1 of a part.
-  static std::vector<std::int64_t> Window(
-    const std::vector<std::int64_t>& part, std::int64_t first, std::int64_t count);
+  /// A window at a random place of the part to train on.
+  std::vector<std::int64_t> Draw(LearningRandom& random) const;
 
-  /// Where windows of `window` tokens of the part that is held out begin: at most `most`, spread
-  /// evenly, that do not overlap.
-  std::vector<std::int64_t> HeldOutStarts(std::int64_t window, std::int64_t most) const;
+  /// The windows of the part that is held out: at most 64, spread evenly, that do not overlap.
+  std::int64_t HeldOutCount() const;
+  std::vector<std::int64_t> HeldOutWindow(std::int64_t index) const;
 };
+
+/// Returns the options of a task of texts. Throws OptionError unless there are at least
+/// `vocabulary` tokens and 8 in a sequence, Repeats is a share, Curriculum is not negative and,
+/// with Repeats, a sequence of context + `more` tokens has room for RepeatStretch.
+TaskOptions CheckedText(const TaskOptions& options, std::int64_t vocabulary, std::int64_t more);
+
+/// Writes a stretch of tokens, at least 16 and less than half of them, again at a later place.
+void RepeatStretch(std::vector<std::int64_t>& tokens, LearningRandom& random);
 
 }

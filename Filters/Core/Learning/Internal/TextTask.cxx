@@ -1,13 +1,8 @@
-#include "TextTask.h"
-
-#include "BpeTraining.h"
-#include "Error.h"
-#include "Index.h"
-#include "RepeatedTokensTask.h"
 #include "SequenceTask.h"
+#include "Tasks.h"
+#include "Text/BpeTraining.h"
 #include "TextSource.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -16,66 +11,38 @@ namespace atlas
 namespace
 {
 
-void CheckOptions(const TaskOptions& options)
+TaskOptions Checked(const TaskOptions& options)
 {
-  RequireBetween("Vocabulary", options.vocabulary, SmallestBpeVocabulary, 1000000);
-  RequireBetween("Context", options.context, 8, 65536);
-  RequireRepeats(options, 1);
+  CheckedText(options, SmallestBpeVocabulary, 1);
   if (options.curriculumVocabulary != 0)
   {
     RequireBetween("Curriculum Vocabulary", options.curriculumVocabulary, 2, options.vocabulary);
   }
+  return options;
 }
 
-class TextTask : public LearningTask
+/// The next token of a text in byte-level BPE, whose tokenizer is trained on the same text
+/// (TrainBpe).
+///
+/// Sequences are windows at random places of the first 90 % of the text. In a share `repeats` of
+/// them, a stretch of 16 to context / 2 tokens is repeated later in the window, and the sequences
+/// of the first `curriculum` steps are those of RepeatedTokens, random tokens of the same
+/// vocabulary: from text alone, induction heads form late. With `curriculumVocabulary` v > 0, step
+/// s of them has the first v (vocabulary / v)^(s / curriculum) tokens: a head learns to find the
+/// earlier copy of few tokens first, and then of others. The held-out sequences are up to 64
+/// windows of the last 10 %.
+///
+/// Measures are those of RepeatedTokens, on its held-out sequences.
+class TextTask : public SequenceTask
 {
 public:
   explicit TextTask(const TaskOptions& options)
-    : Options((CheckOptions(options), options))
-    , Window(options.context + 1)
-    , Text(options.text, this->Window,
+    : SequenceTask(Checked(options), 0)
+    , Text(options.text, options.context + 1, // with the target of the last token
         [&](std::string_view text) { return TrainBpe(text, options.vocabulary); })
     , Repeated(MakeRepeatedTokensTask(options))
   {
-  }
-
-  void Configure(TransformerConfig& config) const override { this->Repeated->Configure(config); }
-
-  TrainingBatch MakeBatch(std::int64_t step, std::int64_t size) const override
-  {
-    const bool isRepeated = step < this->Options.curriculum;
-    if (size < 1 || (isRepeated && this->Options.curriculumVocabulary == 0)) // size: an error
-    {
-      return this->Repeated->MakeBatch(step, size);
-    }
-    LearningRandom random(this->Options.seed, RandomPurpose::Batches, step);
-    if (isRepeated)
-    {
-      return this->MakeCurriculum(random, step, size);
-    }
-    const auto places = static_cast<std::int64_t>(this->Text.train.size()) - this->Window + 1;
-    TrainingBatch batch;
-    for (std::int64_t i = 0; i < size; ++i)
-    {
-      std::vector<std::int64_t> tokens =
-        TextSource::Window(this->Text.train, random.Integer(places), this->Window);
-      if (random.Uniform() < this->Options.repeats)
-      {
-        RepeatStretch(tokens, random);
-      }
-      AddNextTokens(batch, std::move(tokens), true);
-    }
-    return batch;
-  }
-
-  TrainingBatch MakeHeldOut() const override
-  {
-    TrainingBatch batch;
-    for (const std::int64_t start : this->Text.HeldOutStarts(this->Window, HeldOutSequences))
-    {
-      AddNextTokens(batch, TextSource::Window(this->Text.heldOut, start, this->Window), true);
-    }
-    return batch;
+    this->HeldOut = this->Text.HeldOutCount();
   }
 
   std::vector<std::string> MeasureNames() const override { return this->Repeated->MeasureNames(); }
@@ -90,27 +57,41 @@ public:
     return { { "tokenizer.json", this->Text.tokenizer } };
   }
 
+protected:
+  void Add(TrainingBatch& batch, LearningRandom& random, std::int64_t step,
+    std::int64_t index) const override
+  {
+    if (step == HeldOutStep)
+    {
+      AddNextTokens(batch, this->Text.HeldOutWindow(index), true);
+      return;
+    }
+    if (step < this->Options.curriculum)
+    {
+      const std::int64_t tokens = this->CurriculumTokens(step);
+      AddNextTokens(batch, DrawRepeatedTokens(random, this->Options.context, tokens), false);
+      return;
+    }
+    std::vector<std::int64_t> tokens = this->Text.Draw(random);
+    if (random.Uniform() < this->Options.repeats)
+    {
+      RepeatStretch(tokens, random);
+    }
+    AddNextTokens(batch, std::move(tokens), true);
+  }
+
 private:
-  static constexpr std::int64_t HeldOutSequences = 64;
-  TaskOptions Options;
-  std::int64_t Window; ///< tokens, with the target of the last
   TextSource Text;
   std::unique_ptr<LearningTask> Repeated;
 
-  /// Repeated random tokens of a vocabulary that grows by the same factor from step to step. A head
-  /// learns to find the earlier copy of few tokens first, and then of others.
-  TrainingBatch MakeCurriculum(LearningRandom& random, std::int64_t step, std::int64_t size) const
+  /// The vocabulary of a step of the curriculum, which grows by the same factor from step to step.
+  std::int64_t CurriculumTokens(std::int64_t step) const
   {
     const auto first = static_cast<double>(this->Options.curriculumVocabulary);
     const auto last = static_cast<double>(this->Options.vocabulary);
     const double part = static_cast<double>(step) / static_cast<double>(this->Options.curriculum);
-    const std::int64_t tokens = std::llround(first * std::pow(last / first, part));
-    TrainingBatch batch;
-    for (std::int64_t i = 0; i < size; ++i)
-    {
-      AddNextTokens(batch, DrawRepeatedTokens(random, this->Options.context, tokens), false);
-    }
-    return batch;
+    return first == 0 ? this->Options.vocabulary
+                      : std::llround(first * std::pow(last / first, part));
   }
 };
 

@@ -1,6 +1,6 @@
 #include "BatchAxes.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <algorithm>
 #include <limits>
@@ -21,11 +21,10 @@ BatchAxes::BatchAxes(RecordingArrays& arrays, const ForeignNames& names)
         break;
       }
     }
-    throw ModelError(
-      arrays.GetSource() +
-      ": expected arrays of a recording, such as blocks.0.attn.hook_q and hook_k [B,T,H,d], "
-      "or attention [L,H,T,T], found " +
-      (found.empty() ? "no array" : "only " + found) + ".");
+    throw ModelError(arrays.GetSource(),
+      ": expected arrays of a recording, such as blocks.0.attn.hook_q and hook_k [B,T,H,d], or "
+      "attention [L,H,T,T], found ",
+      found.empty() ? "no array" : "only " + found, ".");
   }
   this->LeaveOutPadding(arrays);
 }
@@ -40,10 +39,8 @@ bool BatchAxes::TakeAxes(
   {
     return false;
   }
-  if (ElementCount(entry->shape).value_or(0) == 0)
-  {
-    arrays.Fail(name, "expected tokens, found shape " + ToString(entry->shape) + ".");
-  }
+  arrays.FailIf(ElementCount(entry->shape).value_or(0) == 0, name, "expected tokens, found shape ",
+    ToString(entry->shape), ".");
   this->HasBatch = entry->shape.size() == axes + 1;
   this->Batch = this->HasBatch ? entry->shape[ForeignNames::IsStackedName(name) ? 1 : 0] : 1;
   this->Tokens = entry->shape[entry->shape.size() - 1 - behind];
@@ -117,11 +114,8 @@ bool BatchAxes::TakeAxesOfHeads(const RecordingArrays& arrays, const ForeignName
 void BatchAxes::LeaveOutPadding(RecordingArrays& arrays)
 {
   const std::int64_t rows = this->Batch * this->Tokens;
-  if (rows > std::numeric_limits<std::int32_t>::max())
-  {
-    throw ModelError(arrays.GetSource() + ": expected fewer than 2^31 tokens, found " +
-                     std::to_string(rows) + ".");
-  }
+  ThrowIf<ModelError>(rows > std::numeric_limits<std::int32_t>::max(), arrays.GetSource(),
+    ": expected fewer than 2^31 tokens, found ", rows, ".");
   std::vector<std::int64_t> offsets;
   for (std::int64_t sequence = 0; sequence <= this->Batch; ++sequence)
   {
@@ -153,14 +147,7 @@ Shape BatchAxes::With(std::initializer_list<std::int64_t> sizes) const
 std::vector<std::int64_t> BatchAxes::ReadIntegers(
   RecordingArrays& arrays, const std::string& name) const
 {
-  const std::vector<std::int64_t> all = arrays.LoadIntegers(name, this->With({ this->Tokens }));
-  std::vector<std::int64_t> kept;
-  kept.reserve(this->Rows.size());
-  for (const std::int64_t row : this->Rows)
-  {
-    kept.push_back(all[row]);
-  }
-  return kept;
+  return WithoutPadding(arrays.LoadIntegers(name, this->With({ this->Tokens })), this->Kept);
 }
 
 SharedMatrix BatchAxes::ReadVectors(RecordingArrays& arrays, const std::string& name) const
@@ -192,19 +179,14 @@ std::vector<SharedMatrix> BatchAxes::ReadHeads(
   std::int64_t width = is.back();
   if (flat)
   {
-    if (flatWidth < 1 || width % flatWidth != 0)
-    {
-      arrays.Fail(from.name, "expected the vectors of heads side by side, the number of which "
-                             "must be known and divide " +
-                               std::to_string(width) + "; give it as n_heads.");
-    }
+    arrays.FailIf(flatWidth < 1 || width % flatWidth != 0, from.name,
+      "expected the vectors of heads side by side, the number of which must be known and divide ",
+      width, "; give it as n_heads.");
     heads = width / flatWidth;
     width = flatWidth;
   }
-  if (heads < 1 || width < 1 || heads > MaximumHeads)
-  {
-    arrays.Fail(from.name, "expected heads and dimensions, found shape " + ToString(is) + ".");
-  }
+  arrays.FailIf(heads < 1 || width < 1 || heads > MaximumHeads, from.name,
+    "expected heads and dimensions, found shape ", ToString(is), ".");
   std::vector<SharedMatrix> matrices;
   for (std::int64_t h = 0; h < heads; ++h)
   {

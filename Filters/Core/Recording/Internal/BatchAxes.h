@@ -1,7 +1,5 @@
 #pragma once
 
-// Internal to Core.
-
 #include "ForeignNames.h"
 #include "Padding.h"
 

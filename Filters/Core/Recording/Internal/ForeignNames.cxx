@@ -88,10 +88,7 @@ void Take(RecordingArrays& arrays, const KnownName& known, std::int64_t index,
   // There is one more hidden state than layers: the one with index l follows layer l - 1.
   const bool after = known.prefix == "hidden." && index > 0;
   const std::int64_t layer = index - (after ? 1 : 0);
-  if (layer >= MaximumLayers)
-  {
-    arrays.Fail(name, "expected at most " + std::to_string(MaximumLayers) + " layers.");
-  }
+  arrays.FailIf(layer >= MaximumLayers, name, "expected at most ", MaximumLayers, " layers.");
   const ForeignQuantity quantity = after ? ForeignQuantity::ResidualAfter : known.quantity;
   const bool isResult =
     quantity == ForeignQuantity::Output && known.layout == ArrayLayout::TokenFirst;
@@ -99,28 +96,14 @@ void Take(RecordingArrays& arrays, const KnownName& known, std::int64_t index,
   {
     return;
   }
-  if (const ForeignArray* better = layers[layer].Offer(quantity, { name, known.layout }))
+  const auto [better, isFirst] =
+    layers[layer].arrays.try_emplace(quantity, ForeignArray{ name, known.layout });
+  if (!isFirst)
   {
-    arrays.Explain(name, "'" + better->name + "' holds the same");
+    arrays.Explain(name, "'" + better->second.name + "' holds the same");
   }
 }
 
-}
-
-const ForeignArray* ForeignLayer::Find(ForeignQuantity quantity) const
-{
-  const std::optional<ForeignArray>& found = this->Arrays[static_cast<std::size_t>(quantity)];
-  return found ? &*found : nullptr;
-}
-
-const ForeignArray* ForeignLayer::Offer(ForeignQuantity quantity, const ForeignArray& array)
-{
-  const ForeignArray* before = this->Find(quantity);
-  if (before == nullptr)
-  {
-    this->Arrays[static_cast<std::size_t>(quantity)] = array;
-  }
-  return before;
 }
 
 ForeignNames::ForeignNames(RecordingArrays& arrays)
@@ -142,12 +125,12 @@ ForeignNames::ForeignNames(RecordingArrays& arrays)
   }
   for (const char* name : { "attention", "array" })
   {
-    if (arrays.Find(name) != nullptr)
+    if (arrays.Has(name))
     {
       this->stackedWeights = name;
     }
   }
-  if (arrays.Find("scores") != nullptr)
+  if (arrays.Has("scores"))
   {
     this->stackedScores = "scores";
   }
@@ -156,11 +139,6 @@ ForeignNames::ForeignNames(RecordingArrays& arrays)
     this->stackedScores = "array";
     this->stackedWeights.clear();
   }
-}
-
-bool ForeignNames::IsStackedName(const std::string& name)
-{
-  return name == "attention" || name == "scores" || name == "array";
 }
 
 }

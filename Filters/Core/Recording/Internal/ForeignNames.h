@@ -1,7 +1,5 @@
 #pragma once
 
-// Internal to Core.
-
 #include "RecordingArrays.h"
 
 #include <array>
@@ -22,8 +20,7 @@ enum class ForeignQuantity
   Weights,
   Scores,
   ResidualBefore,
-  ResidualAfter,
-  Count
+  ResidualAfter
 };
 
 /// The order of the axes of an array with one vector per token and head.
@@ -42,18 +39,16 @@ struct ForeignArray
 };
 
 /// The arrays of one layer: for each quantity, the one with the preferred name.
-class ForeignLayer
+struct ForeignLayer
 {
-public:
+  std::map<ForeignQuantity, ForeignArray> arrays;
+
   /// Returns nullptr if there is none.
-  const ForeignArray* Find(ForeignQuantity quantity) const;
-
-  /// Stores an array if there is none yet; otherwise returns the existing one. Returns nullptr if
-  /// the array was stored.
-  const ForeignArray* Offer(ForeignQuantity quantity, const ForeignArray& array);
-
-private:
-  std::array<std::optional<ForeignArray>, static_cast<std::size_t>(ForeignQuantity::Count)> Arrays;
+  const ForeignArray* Find(ForeignQuantity quantity) const
+  {
+    const auto found = this->arrays.find(quantity);
+    return found == this->arrays.end() ? nullptr : &found->second;
+  }
 };
 
 /// Which arrays of a file hold the quantities of a recording, according to the names used by
@@ -75,7 +70,10 @@ struct ForeignNames
 
   /// Whether an array of this name holds the attention of all layers if no array belongs to a
   /// single layer.
-  static bool IsStackedName(const std::string& name);
+  static bool IsStackedName(const std::string& name)
+  {
+    return name == "attention" || name == "scores" || name == "array";
+  }
 
   // The first name that is present is used.
   static constexpr std::array<const char*, 2> Logits = { "logits", "unembed.hook_out" };

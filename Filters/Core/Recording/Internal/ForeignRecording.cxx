@@ -1,7 +1,7 @@
 #include "ForeignRecording.h"
 
+#include "Base/Error.h"
 #include "BatchAxes.h"
-#include "Error.h"
 #include "ForeignNames.h"
 #include "StoredAttention.h"
 
@@ -54,11 +54,9 @@ public:
     }
     this->ReadResidual();
     this->ReadLogits();
-    if (this->Record.layers.empty() && this->Record.residual.empty())
-    {
-      this->Fail("expected arrays of a recording, such as blocks.0.attn.hook_q and hook_k, "
-                 "or attention, found none of them.");
-    }
+    this->FailIf(this->Record.layers.empty() && this->Record.residual.empty(),
+      "expected arrays of a recording, such as blocks.0.attn.hook_q and hook_k, or attention, "
+      "found none of them.");
     return { std::move(this->Record), this->Tokens.TokenRows(),
       this->Tokens.Sequences() * this->Tokens.Length() };
   }
@@ -73,9 +71,10 @@ private:
   std::int64_t HeadCount = 0; ///< for flat arrays; 0: unknown
   Recording Record;
 
-  [[noreturn]] void Fail(const std::string& message) const
+  template<class... Parts>
+  void FailIf(bool isWrong, const Parts&... parts) const
   {
-    throw ModelError(this->Arrays.GetSource() + ": " + message);
+    ThrowIf<ModelError>(isWrong, this->Arrays.GetSource(), ": ", parts...);
   }
 
   const Shape& ShapeOf(const std::string& name) const { return this->Arrays.Find(name)->shape; }
@@ -94,48 +93,28 @@ private:
     }
     for (const char* name : ForeignNames::TokenIds)
     {
-      if (this->Arrays.Find(name) == nullptr)
-      {
-        continue;
-      }
       if (!tokens.id.empty())
       {
         this->Arrays.Explain(name, "there are token ids already");
-        continue;
       }
-      tokens.id = this->Tokens.ReadIntegers(this->Arrays, name);
-    }
-    if (this->Arrays.Find(ForeignNames::TokenTypes) != nullptr)
-    {
-      for (const std::int64_t type :
-        this->Tokens.ReadIntegers(this->Arrays, ForeignNames::TokenTypes))
+      else if (this->Arrays.Has(name))
       {
-        tokens.segment.push_back(static_cast<std::int32_t>(type));
+        tokens.id = this->Tokens.ReadIntegers(this->Arrays, name);
       }
     }
-    this->ReadPlaces();
-  }
-
-  /// Which tokens are parts of pictures; CheckRecording checks that all three are there.
-  void ReadPlaces()
-  {
-    RecordedTokens& tokens = this->Record.tokens;
+    if (this->Arrays.Has(ForeignNames::TokenTypes))
+    {
+      tokens.segment = this->Arrays.Narrowed(ForeignNames::TokenTypes,
+        this->Tokens.ReadIntegers(this->Arrays, ForeignNames::TokenTypes));
+    }
+    // Which tokens are parts of pictures; CheckRecording checks that all three are there.
     for (const auto& [name, list] : { std::pair(ForeignNames::TokenPicture, &tokens.picture),
            std::pair(ForeignNames::TokenRow, &tokens.row),
            std::pair(ForeignNames::TokenColumn, &tokens.column) })
     {
-      if (this->Arrays.Find(name) == nullptr)
+      if (this->Arrays.Has(name))
       {
-        continue;
-      }
-      for (const std::int64_t place : this->Tokens.ReadIntegers(this->Arrays, name))
-      {
-        if (place < -1 || place > std::numeric_limits<std::int32_t>::max())
-        {
-          this->Arrays.Fail(
-            name, "expected integers of 32 bits from -1 on, found " + std::to_string(place) + ".");
-        }
-        list->push_back(static_cast<std::int32_t>(place));
+        *list = this->Arrays.Narrowed(name, this->Tokens.ReadIntegers(this->Arrays, name), -1);
       }
     }
   }
@@ -190,13 +169,10 @@ private:
         [&](const auto& layer) { return layer.second.Find(first) && layer.second.Find(second); });
     };
     this->Record.rotated = somewhere(ForeignQuantity::RotatedQuery, ForeignQuantity::RotatedKey);
-    if (this->Record.rotated &&
-        !everywhere(ForeignQuantity::RotatedQuery, ForeignQuantity::RotatedKey))
-    {
-      this->Fail(
-        "expected rotated queries and keys (attn.hook_rot_q, attn.hook_rot_k) in each layer "
-        "that has queries, found them in some.");
-    }
+    this->FailIf(this->Record.rotated &&
+                   !everywhere(ForeignQuantity::RotatedQuery, ForeignQuantity::RotatedKey),
+      "expected rotated queries and keys (attn.hook_rot_q, attn.hook_rot_k) in each layer that has "
+      "queries, found them in some.");
     const ForeignQuantity query =
       this->Record.rotated ? ForeignQuantity::RotatedQuery : ForeignQuantity::Query;
     const ForeignQuantity key =
@@ -270,24 +246,17 @@ private:
       layer.heads[h].query = queries[h];
       layer.heads[h].key = keys[h * keys.size() / queries.size()];
     }
-    if (keys.front().columns != width)
-    {
-      this->Arrays.Fail(key.name, "expected keys of dimension " + std::to_string(width) +
-                                    " as the queries '" + query.name + "', found " +
-                                    std::to_string(keys.front().columns) + ".");
-    }
+    this->Arrays.FailIf(keys.front().columns != width, key.name, "expected keys of dimension ",
+      width, " as the queries '", query.name, "', found ", keys.front().columns, ".");
     layer.scoreScale = 1.0 / std::sqrt(static_cast<double>(width));
   }
 
   void CheckGroups(
     const std::string& name, const std::vector<SharedMatrix>& groups, std::size_t heads) const
   {
-    if (groups.size() > heads || heads % groups.size() != 0)
-    {
-      this->Arrays.Fail(name, "expected as many heads as there are queries, " +
-                                std::to_string(heads) + ", or a divisor of it, found " +
-                                std::to_string(groups.size()) + ".");
-    }
+    this->Arrays.FailIf(groups.size() > heads || heads % groups.size() != 0, name,
+      "expected as many heads as there are queries, ", heads, ", or a divisor of it, found ",
+      groups.size(), ".");
   }
 
   /// Reads a quantity that either all recorded layers have, or none.
@@ -314,11 +283,8 @@ private:
       const std::int64_t width =
         !isOutput && query.IsRecorded() ? query.columns : this->FlatWidth(*name);
       const std::vector<SharedMatrix> groups = this->Tokens.ReadHeads(this->Arrays, *name, width);
-      if (isOutput && groups.size() != layer.heads.size())
-      {
-        this->Arrays.Fail(name->name, "expected " + std::to_string(layer.heads.size()) +
-                                        " heads, found " + std::to_string(groups.size()) + ".");
-      }
+      this->Arrays.FailIf(isOutput && groups.size() != layer.heads.size(), name->name, "expected ",
+        layer.heads.size(), " heads, found ", groups.size(), ".");
       this->CheckGroups(name->name, groups, layer.heads.size());
       for (std::size_t h = 0; h < layer.heads.size(); ++h)
       {
@@ -361,12 +327,8 @@ private:
     {
       layer.heads.resize(heads);
     }
-    if (heads != static_cast<std::int64_t>(layer.heads.size()))
-    {
-      this->Arrays.Fail(from.name, "expected " + std::to_string(layer.heads.size()) +
-                                     " heads as in the layer's other arrays, found " +
-                                     std::to_string(heads) + ".");
-    }
+    this->Arrays.FailIf(heads != static_cast<std::int64_t>(layer.heads.size()), from.name,
+      "expected ", layer.heads.size(), " heads as in the layer's other arrays, found ", heads, ".");
     for (std::int64_t h = 0; h < heads; ++h)
     {
       for (std::int64_t b = 0; b < this->Tokens.Sequences(); ++b)
@@ -391,17 +353,12 @@ private:
       const LoadedArray array = this->Arrays.LoadFloating(name, shape);
       const std::int64_t layers = array.view.shape[0];
       const std::int64_t heads = array.view.shape[array.view.shape.size() - 3];
-      if (layers < 1 || heads < 1 || layers > MaximumLayers || heads > MaximumHeads / layers)
-      {
-        this->Arrays.Fail(
-          name, "expected layers and heads, found shape " + ToString(array.view.shape) + ".");
-      }
-      if (!this->Record.layers.empty() &&
-          layers != static_cast<std::int64_t>(this->Record.layers.size()))
-      {
-        this->Arrays.Fail(name, "expected " + std::to_string(this->Record.layers.size()) +
-                                  " layers, found " + std::to_string(layers) + ".");
-      }
+      this->Arrays.FailIf(
+        layers < 1 || heads < 1 || layers > MaximumLayers || heads > MaximumHeads / layers, name,
+        "expected layers and heads, found shape ", ToString(array.view.shape), ".");
+      this->Arrays.FailIf(!this->Record.layers.empty() &&
+                            layers != static_cast<std::int64_t>(this->Record.layers.size()),
+        name, "expected ", this->Record.layers.size(), " layers, found ", layers, ".");
       this->Record.layers.resize(layers);
       this->Record.layerCount = static_cast<std::int32_t>(layers);
       for (std::int64_t l = 0; l < layers; ++l)
@@ -430,16 +387,15 @@ private:
 
   bool HasArraysOfBert() const
   {
-    bool found = false;
-    for (const auto& [name, entry] : this->Arrays.GetEntries())
-    {
-      for (const char* bert :
-        { "hook_normalized_resid_post", "hook_full_embed", "hook_token_type_embed" })
+    const auto& entries = this->Arrays.GetEntries();
+    return std::any_of(entries.begin(), entries.end(),
+      [](const auto& entry)
       {
-        found = found || name.find(bert) != std::string::npos;
-      }
-    }
-    return found;
+        const auto has = [&](const char* name)
+        { return entry.first.find(name) != std::string::npos; };
+        return has("hook_normalized_resid_post") || has("hook_full_embed") ||
+               has("hook_token_type_embed");
+      });
   }
 
   void ReadScale()
@@ -450,10 +406,8 @@ private:
     {
       char* end = nullptr;
       scale = std::strtod(text->second.c_str(), &end);
-      if (end == text->second.c_str() || *end != '\0' || !std::isfinite(*scale))
-      {
-        this->Fail("metadata 'score_scale': expected a number, found '" + text->second + "'.");
-      }
+      this->FailIf(end == text->second.c_str() || *end != '\0' || !std::isfinite(*scale),
+        "metadata 'score_scale': expected a number, found '", text->second, "'.");
     }
     for (RecordedLayer& layer : this->Record.layers)
     {
@@ -464,41 +418,32 @@ private:
   void ReadResidual()
   {
     std::vector<SharedMatrix> residual(static_cast<std::size_t>(this->Record.layerCount) + 1);
-    bool any = false;
-    for (const auto& [layer, names] : this->Names.layers)
+    for (const ForeignQuantity quantity :
+      { ForeignQuantity::ResidualBefore, ForeignQuantity::ResidualAfter })
     {
-      const std::size_t l = layer;
-      if (const ForeignArray* before = names.Find(ForeignQuantity::ResidualBefore))
+      for (const auto& [layer, names] : this->Names.layers)
       {
-        any = true;
-        residual[l] = this->Tokens.ReadVectors(this->Arrays, before->name);
+        const ForeignArray* found = names.Find(quantity);
+        SharedMatrix& matrix =
+          residual[layer + (quantity == ForeignQuantity::ResidualAfter ? 1 : 0)];
+        if (found != nullptr && matrix.IsRecorded())
+        {
+          this->Arrays.Explain(found->name, "the residual before the next layer is the same");
+        }
+        else if (found != nullptr)
+        {
+          matrix = this->Tokens.ReadVectors(this->Arrays, found->name);
+        }
       }
     }
-    for (const auto& [layer, names] : this->Names.layers)
-    {
-      const std::size_t l = layer;
-      const ForeignArray* after = names.Find(ForeignQuantity::ResidualAfter);
-      if (after != nullptr && residual[l + 1].IsRecorded())
-      {
-        this->Arrays.Explain(after->name, "the residual before the next layer is the same");
-      }
-      else if (after != nullptr)
-      {
-        any = true;
-        residual[l + 1] = this->Tokens.ReadVectors(this->Arrays, after->name);
-      }
-    }
-    if (any)
-    {
-      this->Record.residual = std::move(residual);
-    }
+    KeepResidual(std::move(residual), this->Record);
   }
 
   void ReadLogits()
   {
     for (const char* name : ForeignNames::Logits)
     {
-      if (this->Arrays.Find(name) != nullptr && !this->Record.logits.IsRecorded())
+      if (this->Arrays.Has(name) && !this->Record.logits.IsRecorded())
       {
         this->Record.logits = this->Tokens.ReadVectors(this->Arrays, name);
       }

@@ -1,9 +1,7 @@
 #pragma once
 
-// Internal to Core.
-
 #include "Padding.h"
-#include "RecordingReadOptions.h"
+#include "Recording/RecordingFile.h"
 
 namespace atlas
 {

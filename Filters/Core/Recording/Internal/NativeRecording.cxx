@@ -1,16 +1,17 @@
 #include "NativeRecording.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Files/JsonText.h"
 #include "ForeignNames.h"
-#include "JsonText.h"
+#include "Recording/RecordingFile.h"
+#include "Recording/RecordingQuantities.h"
 #include "RecordingArrays.h"
-#include "RecordingFile.h"
-#include "RecordingQuantities.h"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <type_traits>
 #include <utility>
 
@@ -22,14 +23,18 @@ namespace
 using nlohmann::json;
 
 constexpr std::array<Named<bool>, 2> Truths = { { { "true", true }, { "false", false } } };
-/// The numbers of a picture in the metadata, and the largest that are kept as they are.
-constexpr std::size_t PictureContentNumbers = 6;
-constexpr std::uint64_t MaximumPictureNumber = 1'000'000'000;
 constexpr const char* SequenceOffsets = "sequence_offsets";
+constexpr const char* ScoreScales = "score_scales";
 constexpr const char* ScoreCaps = "score_caps";
 constexpr const char* Windows = "windows";
 constexpr const char* PatchWindows = "patch_windows";
 constexpr const char* Chunks = "chunks";
+/// Whole numbers of layers, 0 where there is none.
+constexpr std::array<std::pair<const char*, std::int64_t RecordedLayer::*>, 3> LayerWindows = { {
+  { Windows, &RecordedLayer::window },
+  { PatchWindows, &RecordedLayer::patchWindow },
+  { Chunks, &RecordedLayer::chunk },
+} };
 constexpr const char* Sinks = "sinks";
 constexpr const char* ExpertCounts = "expert_counts";
 constexpr const char* SourceLengths = "source_lengths";
@@ -108,21 +113,13 @@ void ForEachTokenList(Tokens& tokens, const Call& call)
 void CheckVersion(const Metadata& metadata, const std::string& source)
 {
   const auto version = metadata.find("version");
-  if (version == metadata.end())
-  {
-    throw FormatError(source + ": expected the metadata 'version', which is missing.");
-  }
-  for (const char* known : { RecordingVersion, SecondRecordingVersion, ThirdRecordingVersion,
-         FourthRecordingVersion, FifthRecordingVersion })
-  {
-    if (version->second == known)
-    {
-      return;
-    }
-  }
-  throw FormatError(source + ": expected version " + RecordingVersion + " to " +
-                    FifthRecordingVersion + " of the format " + RecordingFormat + ", found '" +
-                    version->second + "'.");
+  ThrowIf<FormatError>(
+    version == metadata.end(), source, ": expected the metadata 'version', which is missing.");
+  const std::string& found = version->second;
+  ThrowIf<FormatError>(
+    found.size() != 1 || found < RecordingVersion || found > FifthRecordingVersion, source,
+    ": expected version ", RecordingVersion, " to ", FifthRecordingVersion, " of the format ",
+    RecordingFormat, ", found '", found, "'.");
 }
 
 /// Reads arrays with native names.
@@ -149,11 +146,8 @@ public:
       this->ReadRouting(layer);
     }
     this->ReadResidual();
-    if (this->Arrays.Find(LogitsQuantity.name) != nullptr)
-    {
-      this->Record.logits = this->Arrays.LoadMatrix(LogitsQuantity.name, this->Rows, -1);
-    }
-    if (this->Arrays.Find(SourceLengths) != nullptr)
+    this->Record.logits = this->Arrays.LoadMatrix(LogitsQuantity.name, this->Rows, -1);
+    if (this->Arrays.Has(SourceLengths))
     {
       this->Record.sourceLengths = this->Arrays.LoadIntegers(SourceLengths, { -1 });
     }
@@ -171,19 +165,26 @@ private:
   Recording Record;
   std::int64_t Rows = 0;
 
-  [[noreturn]] void Fail(const std::string& message) const
+  /// Throws FormatError about an entry of the metadata; the first part follows its name in quotes.
+  template<class... Parts>
+  [[noreturn]] void Fail(const char* key, const Parts&... parts) const
   {
-    throw FormatError(this->Arrays.GetSource() + ": " + message);
+    throw FormatError(this->Arrays.GetSource(), ": metadata '", key, "'", parts...);
   }
+
+  bool Has(const char* key) const { return this->Texts.count(key) != 0; }
 
   const std::string& Text(const char* key) const
   {
     const auto found = this->Texts.find(key);
-    if (found == this->Texts.end())
-    {
-      this->Fail(std::string("expected the metadata '") + key + "', which is missing.");
-    }
+    ThrowIf<FormatError>(found == this->Texts.end(), this->Arrays.GetSource(),
+      ": expected the metadata '", key, "', which is missing.");
     return found->second;
+  }
+
+  json Parsed(const char* key) const
+  {
+    return ParseJson(this->Text(key), this->Arrays.GetSource(), Concat("the metadata '", key, "'"));
   }
 
   /// The value that the metadata name.
@@ -191,7 +192,7 @@ private:
   auto Choose(const char* key, const List& list) const
   {
     return ParseNamed<FormatError>(
-      list, this->Text(key), this->Arrays.GetSource() + ": metadata '" + key + "'");
+      list, this->Text(key), Concat(this->Arrays.GetSource(), ": metadata '", key, "'"));
   }
 
   std::int64_t Integer(const char* key, std::int64_t maximum) const
@@ -199,8 +200,8 @@ private:
     const std::optional<std::int64_t> number = ParseIndex(this->Text(key), maximum);
     if (!number)
     {
-      this->Fail(std::string("metadata '") + key + "': expected an integer from 0 to " +
-                 std::to_string(maximum) + ", found '" + this->Text(key) + "'.");
+      this->Fail(
+        key, ": expected an integer from 0 to ", maximum, ", found '", this->Text(key), "'.");
     }
     return *number;
   }
@@ -213,46 +214,43 @@ private:
     this->Record.processing = this->Choose("processing", WeightProcessings);
     this->Record.layerCount =
       static_cast<std::int32_t>(this->Integer("layer_count", MaximumLayers));
-    if (this->Texts.count("products") != 0)
+    if (this->Has("products"))
     {
       this->Record.products = this->Choose("products", ProductPrecisions);
     }
-    if (this->Texts.count("interventions") != 0)
+    if (this->Has("interventions"))
     {
       this->Record.interventions = this->Text("interventions");
     }
     this->Record.alibiSlopes = ParseSlopes(this->Texts, this->Arrays.GetSource());
     this->ReadLayers();
+    this->ReadVariants();
   }
 
   void ReadLayers()
   {
     const std::int64_t heads = this->Integer("head_count", MaximumHeads);
-    const json scales = ParseJson(
-      this->Text("score_scales"), this->Arrays.GetSource(), "the metadata 'score_scales'");
+    const json scales = this->Parsed(ScoreScales);
     if (!scales.is_object() ||
         (heads > 0 && static_cast<std::int64_t>(scales.size()) > MaximumHeads / heads))
     {
-      this->Fail("metadata 'score_scales': expected a JSON object of at most " +
-                 std::to_string(MaximumHeads) + " heads.");
+      this->Fail(ScoreScales, ": expected a JSON object of at most ", MaximumHeads, " heads.");
     }
     for (const auto& [name, scale] : scales.items())
     {
       const std::optional<std::int64_t> index = ParseIndex(name, MaximumLayers);
       if (!index || !scale.is_number())
       {
-        this->Fail("metadata 'score_scales': expected numbers of layers and their scales, found '" +
-                   name.substr(0, 80) + "': " + Describe(scale) + ".");
+        this->Fail(ScoreScales, ": expected numbers of layers and their scales, found '",
+          name.substr(0, 80), "': ", Describe(scale), ".");
       }
-      RecordedLayer layer;
+      RecordedLayer& layer = this->Record.layers.emplace_back();
       layer.index = static_cast<std::int32_t>(*index);
       layer.scoreScale = scale.get<double>();
       layer.heads.resize(heads);
-      this->Record.layers.push_back(std::move(layer));
     }
     std::sort(this->Record.layers.begin(), this->Record.layers.end(),
       [](const RecordedLayer& a, const RecordedLayer& b) { return a.index < b.index; });
-    this->ReadVariants();
   }
 
   /// Caps, windows, sinks and numbers of experts; CheckRecording checks their values.
@@ -264,19 +262,16 @@ private:
         layer.scoreCap = cap.is_number() ? cap.get<double>() : 0;
         return cap.is_number();
       });
-    for (const auto& windows : { std::pair(Windows, &RecordedLayer::window),
-           std::pair(PatchWindows, &RecordedLayer::patchWindow),
-           std::pair(Chunks, &RecordedLayer::chunk) })
+    for (const auto& [key, place] : LayerWindows)
     {
-      const auto place = windows.second;
-      this->ForEachLayerIn(windows.first, "an integer of 64 bits",
-        [place](const json& window, RecordedLayer& layer)
+      this->ForEachLayerIn(key, "an integer of 64 bits",
+        [member = place](const json& window, RecordedLayer& layer)
         {
           const bool isInteger =
             window.is_number_integer() &&
             (!window.is_number_unsigned() ||
               window.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
-          layer.*place = isInteger ? window.get<std::int64_t>() : 0;
+          layer.*member = isInteger ? window.get<std::int64_t>() : 0;
           return isInteger;
         });
     }
@@ -303,27 +298,19 @@ private:
       });
   }
 
-  [[noreturn]] void FailInLayer(const std::string& what, const std::string& layer,
-    const char* expected, const json& value) const
-  {
-    this->Fail(
-      what + ", layer " + layer + ": expected " + expected + ", found " + Describe(value) + ".");
-  }
-
   /// Calls `read(value, layer)` for the layers that a JSON object of the metadata names, if it is
   /// there. Fails for other layers, and if `read` returns false.
   template<class Read>
   void ForEachLayerIn(const char* key, const char* expected, const Read& read)
   {
-    if (this->Texts.count(key) == 0)
+    if (!this->Has(key))
     {
       return;
     }
-    const std::string what = std::string("metadata '") + key + "'";
-    const json layers = ParseJson(this->Text(key), this->Arrays.GetSource(), "the " + what);
+    const json layers = this->Parsed(key);
     if (!layers.is_object())
     {
-      this->Fail(what + ": expected a JSON object of layers, found " + Describe(layers) + ".");
+      this->Fail(key, ": expected a JSON object of layers, found ", Describe(layers), ".");
     }
     for (const auto& [name, value] : layers.items())
     {
@@ -333,11 +320,12 @@ private:
       if (layer == this->Record.layers.end())
       {
         this->Fail(
-          what + ": expected layers that score_scales has, found '" + name.substr(0, 80) + "'.");
+          key, ": expected layers that score_scales has, found '", name.substr(0, 80), "'.");
       }
       if (!read(value, *layer))
       {
-        this->FailInLayer(what, name, expected, value);
+        this->Fail(
+          key, ", layer ", name, ": expected ", expected, ", found ", Describe(value), ".");
       }
     }
   }
@@ -350,13 +338,11 @@ private:
     // The positions give the number of tokens. Trusting wrong offsets could exhaust memory.
     const ArrayFile::Entry* positions = this->Arrays.Find(TokenName(TokenQuantities[0]));
     this->Rows = positions != nullptr && positions->shape.size() == 1 ? positions->shape[0] : 0;
-    if (offsets.empty() || offsets.front() != 0 || offsets.back() != this->Rows ||
-        !std::is_sorted(offsets.begin(), offsets.end()))
-    {
-      this->Arrays.Fail(SequenceOffsets,
-        "expected the first rows of sequences to increase from 0 to the number of tokens, " +
-          std::to_string(this->Rows) + ".");
-    }
+    this->Arrays.FailIf(offsets.empty() || offsets.front() != 0 || offsets.back() != this->Rows ||
+                          !std::is_sorted(offsets.begin(), offsets.end()),
+      SequenceOffsets,
+      "expected the first rows of sequences to increase from 0 to the number of tokens, ",
+      this->Rows, ".");
     for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
     {
       tokens.sequence.insert(tokens.sequence.end(),
@@ -365,16 +351,21 @@ private:
     ForEachTokenList(tokens,
       [this](const std::string& name, auto& list, bool)
       {
-        if (this->Arrays.Find(name) != nullptr)
+        if (this->Arrays.Has(name))
         {
-          this->ReadTokenList(name, list);
+          const std::vector<std::int64_t> numbers = this->Arrays.LoadIntegers(name, { this->Rows });
+          if constexpr (std::is_same_v<decltype(list), std::vector<std::int32_t>&>)
+          {
+            list = this->Arrays.Narrowed(name, numbers);
+          }
+          else
+          {
+            list = numbers;
+          }
         }
       });
-    if (this->Arrays.Find(PatchColorQuantity.name) != nullptr)
-    {
-      tokens.color =
-        this->Arrays.LoadMatrix(PatchColorQuantity.name, this->Rows, PatchColorQuantity.columns);
-    }
+    tokens.color =
+      this->Arrays.LoadMatrix(PatchColorQuantity.name, this->Rows, PatchColorQuantity.columns);
   }
 
   void ReadPictures()
@@ -387,11 +378,8 @@ private:
       this->ReadPictureSources(pictures);
       return;
     }
-    if (entry->dtype != DType::U8)
-    {
-      this->Arrays.Fail(
-        Pictures.name, "expected U8, found " + std::string(Name(entry->dtype)) + ".");
-    }
+    this->Arrays.FailIf(
+      entry->dtype != DType::U8, Pictures.name, "expected U8, found ", Name(entry->dtype), ".");
     const bool isAmongWords = !pictures.contents.empty();
     const auto pixels = static_cast<std::int64_t>(pictures.FirstByte(pictures.count) / 3);
     const LoadedArray array = this->Arrays.Load(Pictures.name,
@@ -410,36 +398,34 @@ private:
   /// A number of a picture, cut so that sizes in bytes have 64 bits; CheckRecording checks it.
   static std::int32_t PictureNumber(const json& number)
   {
-    return static_cast<std::int32_t>(
-      std::min<std::uint64_t>(number.get<std::uint64_t>(), MaximumPictureNumber));
+    constexpr std::uint64_t largest = 1'000'000'000;
+    return static_cast<std::int32_t>(std::min(number.get<std::uint64_t>(), largest));
   }
 
   /// What pictures among words show.
   void ReadPictureContents(RecordedPictures& pictures)
   {
-    if (this->Texts.count(Pictures.contents) == 0)
+    if (!this->Has(Pictures.contents))
     {
       return;
     }
-    const std::string what = std::string("metadata '") + Pictures.contents + "'";
-    const json contents =
-      ParseJson(this->Text(Pictures.contents), this->Arrays.GetSource(), "the " + what);
+    const json contents = this->Parsed(Pictures.contents);
     if (!contents.is_array() || contents.empty())
     {
-      this->Fail(what + ": expected an array of pictures, found " + Describe(contents) + ".");
+      this->Fail(
+        Pictures.contents, ": expected an array of pictures, found ", Describe(contents), ".");
     }
     for (const json& content : contents)
     {
       const auto isNumber = [](const json& number) { return number.is_number_unsigned(); };
-      if (!content.is_array() || content.size() != PictureContentNumbers ||
+      if (!content.is_array() || content.size() != 6 ||
           !std::all_of(content.begin(), content.end(), isNumber) ||
           content[3].get<std::uint64_t>() > 1)
       {
-        this->Fail(what +
-                   ": expected arrays of six numbers of at least 0, [picture, frame, frames, "
-                   "0 or 1, height, width], found " +
-                   content.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80) +
-                   ".");
+        this->Fail(Pictures.contents,
+          ": expected arrays of six numbers of at least 0, [picture, frame, frames, 0 or 1, "
+          "height, width], found ",
+          content.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80), ".");
       }
       pictures.contents.push_back(
         { PictureNumber(content[0]), PictureNumber(content[1]), PictureNumber(content[2]),
@@ -451,36 +437,28 @@ private:
   /// The files of pictures whose pixels are not in the file.
   void ReadPictureSources(RecordedPictures& pictures)
   {
-    if (this->Texts.count(Pictures.sources) == 0)
+    if (!this->Has(Pictures.sources))
     {
       return;
     }
-    const std::string& source = this->Arrays.GetSource();
-    const auto parse = [&](const char* key)
-    { return ParseJson(this->Text(key), source, std::string("the metadata '") + key + "'"); };
     const bool isAmongWords = !pictures.contents.empty();
-    const json size = isAmongWords ? json::array({ 0U, 0U }) : parse(Pictures.size);
-    const json files = parse(Pictures.sources);
+    const json size = isAmongWords ? json::array({ 0U, 0U }) : this->Parsed(Pictures.size);
+    const json files = this->Parsed(Pictures.sources);
     if (!size.is_array() || size.size() != 2 || !size[0].is_number_unsigned() ||
         !size[1].is_number_unsigned() || !files.is_array())
     {
-      this->Fail(std::string("metadata '") + Pictures.size + "' and '" + Pictures.sources +
-                 "': expected [height, width] and an array, found " + Describe(size) + " and " +
-                 Describe(files) + ".");
+      this->Fail(Pictures.size, " and '", Pictures.sources,
+        "': expected [height, width] and an array, found ", Describe(size), " and ",
+        Describe(files), ".");
     }
-    const auto side = [](const json& number)
-    {
-      return static_cast<std::int64_t>(
-        std::min<std::uint64_t>(number.get<std::uint64_t>(), MaximumPictureSide + 1));
-    };
-    pictures.height = side(size[0]);
-    pictures.width = side(size[1]);
+    pictures.height = PictureNumber(size[0]);
+    pictures.width = PictureNumber(size[1]);
     for (const json& file : files)
     {
       if (!file.is_array() || file.size() != 2 || !file[0].is_string() || !file[1].is_string())
       {
-        this->Fail(std::string("metadata '") + Pictures.sources +
-                   "': expected pairs of a file and a hash, found " + Describe(file) + ".");
+        this->Fail(
+          Pictures.sources, ": expected pairs of a file and a hash, found ", Describe(file), ".");
       }
       pictures.sources.push_back({ file[0].get<std::string>(), file[1].get<std::string>() });
     }
@@ -491,39 +469,17 @@ private:
     pictures.processing = this->Text(Pictures.processing);
   }
 
-  void ReadTokenList(const std::string& name, std::vector<std::int64_t>& list)
-  {
-    list = this->Arrays.LoadIntegers(name, { this->Rows });
-  }
-
-  void ReadTokenList(const std::string& name, std::vector<std::int32_t>& list)
-  {
-    for (const std::int64_t value : this->Arrays.LoadIntegers(name, { this->Rows }))
-    {
-      if (value < std::numeric_limits<std::int32_t>::min() ||
-          value > std::numeric_limits<std::int32_t>::max())
-      {
-        this->Arrays.Fail(
-          name, "expected integers of 32 bits, found " + std::to_string(value) + ".");
-      }
-      list.push_back(static_cast<std::int32_t>(value));
-    }
-  }
-
   void ReadHead(RecordedLayer& layer, std::size_t h)
   {
     RecordedHead& head = layer.heads[h];
     const std::string prefix = HeadName(layer.index, h);
     for (const HeadQuantity& quantity : HeadQuantities)
     {
-      const std::string name = prefix + quantity.name;
-      if (this->Arrays.Find(name) != nullptr)
+      SharedMatrix& matrix = head.*quantity.matrix;
+      matrix = this->Arrays.LoadMatrix(prefix + quantity.name, this->Rows, -1);
+      if (!matrix.IsRecorded() && quantity.isGrouped && h > 0)
       {
-        head.*quantity.matrix = this->Arrays.LoadMatrix(name, this->Rows, -1);
-      }
-      else if (quantity.isGrouped && h > 0)
-      {
-        head.*quantity.matrix = layer.heads[h - 1].*quantity.matrix;
+        matrix = layer.heads[h - 1].*quantity.matrix;
       }
     }
     for (const StoredQuantity& quantity : StoredQuantities)
@@ -532,7 +488,7 @@ private:
       for (std::size_t s = 0; s < sequences; ++s)
       {
         const std::string name = prefix + quantity.name + "." + std::to_string(s);
-        if (this->Arrays.Find(name) == nullptr)
+        if (!this->Arrays.Has(name))
         {
           break; // CheckRecording compares the number of matrices
         }
@@ -571,20 +527,11 @@ private:
   void ReadResidual()
   {
     std::vector<SharedMatrix> residual(static_cast<std::size_t>(this->Record.layerCount) + 1);
-    bool any = false;
     for (std::size_t l = 0; l < residual.size(); ++l)
     {
-      const std::string name = ResidualName(l);
-      if (this->Arrays.Find(name) != nullptr)
-      {
-        any = true;
-        residual[l] = this->Arrays.LoadMatrix(name, this->Rows, -1);
-      }
+      residual[l] = this->Arrays.LoadMatrix(ResidualName(l), this->Rows, -1);
     }
-    if (any)
-    {
-      this->Record.residual = std::move(residual);
-    }
+    KeepResidual(std::move(residual), this->Record);
   }
 };
 
@@ -637,23 +584,15 @@ public:
 
   Metadata Texts() const
   {
-    json scales = json::object();
-    for (const RecordedLayer& layer : this->Record.layers)
-    {
-      scales[std::to_string(layer.index)] = layer.scoreScale;
-    }
-    const std::size_t heads =
-      this->Record.layers.empty() ? 0 : this->Record.layers.front().heads.size();
+    const std::vector<RecordedLayer>& layers = this->Record.layers;
     Metadata texts = {
       { "format", RecordingFormat },
-      { "version", RecordingVersion },
       { "architecture", this->Record.architecture },
       { "mask", std::string(Name(this->Record.mask)) },
       { "rotated", this->Record.rotated ? "true" : "false" },
       { "processing", std::string(Name(this->Record.processing)) },
       { "layer_count", std::to_string(this->Record.layerCount) },
-      { "head_count", std::to_string(heads) },
-      { "score_scales", scales.dump() },
+      { "head_count", std::to_string(layers.empty() ? 0 : layers.front().heads.size()) },
     };
     if (this->Record.products != ProductPrecision::Single)
     {
@@ -669,27 +608,11 @@ public:
     }
     if (!this->Record.tokens.text.empty())
     {
-      texts["tokens"] =
-        json(this->Record.tokens.text).dump(-1, ' ', false, json::error_handler_t::replace);
+      texts["tokens"] = Dumped(this->Record.tokens.text);
     }
-    this->AddVariantTexts(texts);
-    this->AddExpertCounts(texts);
+    this->AddLayerTexts(texts);
     this->AddPictureTexts(texts);
-    if (this->Record.distanceBias.IsRecorded() || !this->Record.sourceLengths.empty())
-    {
-      texts["version"] = ThirdRecordingVersion;
-    }
-    const std::vector<RecordedLayer>& layers = this->Record.layers;
-    if (!this->Record.tokens.picture.empty() || !this->Record.pictures.contents.empty() ||
-        std::any_of(layers.begin(), layers.end(),
-          [](const RecordedLayer& layer) { return layer.patchWindow != 0; }))
-    {
-      texts["version"] = FourthRecordingVersion;
-    }
-    if (texts.count(Chunks) != 0)
-    {
-      texts["version"] = FifthRecordingVersion;
-    }
+    texts["version"] = this->VersionFor(texts);
     return texts;
   }
 
@@ -719,63 +642,65 @@ private:
     }
   }
 
-  void AddVariantTexts(Metadata& texts) const
+  /// JSON, with what is not UTF-8 replaced.
+  static std::string Dumped(const json& value)
   {
-    json caps = json::object();
-    json windows = json::object();
-    json patchWindows = json::object();
-    json chunks = json::object();
-    json sinks = json::object();
+    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+
+  /// The version that the first readers had that know all that is there. Those that do not know of
+  /// routing leave it out, so it does not count.
+  std::string VersionFor(const Metadata& texts) const
+  {
+    const auto has = [&texts](const char* key) { return texts.count(key) != 0; };
+    if (has(Chunks))
+    {
+      return FifthRecordingVersion;
+    }
+    if (has(PatchWindows) || has(Pictures.contents) || !this->Record.tokens.picture.empty() ||
+        (this->Record.encoder != nullptr && this->Record.cross == nullptr))
+    {
+      return FourthRecordingVersion;
+    }
+    if (this->Record.distanceBias.IsRecorded() || !this->Record.sourceLengths.empty() ||
+        this->Record.encoder != nullptr)
+    {
+      return ThirdRecordingVersion;
+    }
+    return has(ScoreCaps) || has(Windows) || has(Sinks) ? SecondRecordingVersion : RecordingVersion;
+  }
+
+  /// What layers have, by their numbers.
+  void AddLayerTexts(Metadata& texts) const
+  {
+    std::map<std::string, json> values = { { ScoreScales, json::object() } };
     for (const RecordedLayer& layer : this->Record.layers)
     {
       const std::string name = std::to_string(layer.index);
+      values[ScoreScales][name] = layer.scoreScale;
       if (layer.scoreCap != 0)
       {
-        caps[name] = layer.scoreCap;
+        values[ScoreCaps][name] = layer.scoreCap;
       }
-      if (layer.window != 0)
+      for (const auto& [key, place] : LayerWindows)
       {
-        windows[name] = layer.window;
-      }
-      if (layer.patchWindow != 0)
-      {
-        patchWindows[name] = layer.patchWindow;
-      }
-      if (layer.chunk != 0)
-      {
-        chunks[name] = layer.chunk;
+        if (layer.*place != 0)
+        {
+          values[key][name] = layer.*place;
+        }
       }
       if (!layer.sinks.empty())
       {
-        sinks[name] = layer.sinks;
+        values[Sinks][name] = layer.sinks;
       }
-    }
-    for (const auto& [key, values] :
-      { std::pair(ScoreCaps, &caps), std::pair(Windows, &windows), std::pair(Sinks, &sinks),
-        std::pair(PatchWindows, &patchWindows), std::pair(Chunks, &chunks) })
-    {
-      if (!values->empty())
-      {
-        texts[key] = values->dump();
-        texts["version"] = SecondRecordingVersion;
-      }
-    }
-  }
-
-  /// Programs that do not know of routing leave it out, so files with it keep their version.
-  void AddExpertCounts(Metadata& texts) const
-  {
-    json counts = json::object();
-    for (const RecordedLayer& layer : this->Record.layers)
-    {
       if (layer.routing.chosen.IsRecorded())
       {
-        counts[std::to_string(layer.index)] = layer.routing.experts;
+        values[ExpertCounts][name] = layer.routing.experts;
       }
     }
-    if (!counts.empty())
+    for (const auto& [key, layers] : values)
     {
-      texts[ExpertCounts] = counts.dump();
+      texts[key] = layers.dump();
     }
   }
 
@@ -805,7 +730,7 @@ private:
     {
       texts[Pictures.size] = json::array({ pictures.height, pictures.width }).dump();
     }
-    texts[Pictures.sources] = files.dump(-1, ' ', false, json::error_handler_t::replace);
+    texts[Pictures.sources] = Dumped(files);
     texts[Pictures.processing] = pictures.processing;
   }
 
@@ -842,19 +767,12 @@ private:
   }
 };
 
-}
-
-namespace
-{
-
 void LeaveOutPadding(
   Recording& recording, const std::vector<RowRange>& tokens, const RecordingArrays& arrays)
 {
-  if (recording.encoder != nullptr || !recording.pictures.IsEmpty())
-  {
-    arrays.Fail(ForeignNames::PaddingMask,
-      "expected none in a recording with pictures or an encoder, whose tokens have their places.");
-  }
+  arrays.FailIf(recording.encoder != nullptr || !recording.pictures.IsEmpty(),
+    ForeignNames::PaddingMask,
+    "expected none in a recording with pictures or an encoder, whose tokens have their places.");
   CheckRecording(recording, arrays.GetSource());
   recording = RowsOfSequences(recording, tokens);
   for (std::int64_t s = 0; s < recording.SequenceCount(); ++s)
@@ -885,7 +803,7 @@ UnpaddedRecording ReadNativeRecording(RecordingArrays& arrays, const Metadata& m
   arrays.Enter({});
   const std::int64_t rows = recording.sequenceOffsets.back();
   std::vector<RowRange> tokens = ReadPadding(arrays, recording.sequenceOffsets);
-  if (arrays.Find(ForeignNames::PaddingMask) != nullptr)
+  if (arrays.Has(ForeignNames::PaddingMask))
   {
     LeaveOutPadding(recording, tokens, arrays);
   }
@@ -897,12 +815,6 @@ NativeArrays MakeNativeArrays(const Recording& recording)
   NativeWriter writer(recording);
   NativeArrays arrays = { writer.Views(), writer.Texts() };
   std::string& version = arrays.metadata["version"];
-  if (recording.encoder != nullptr)
-  {
-    // Readers of the third version expect both parts.
-    version = std::max(version,
-      std::string(recording.cross != nullptr ? ThirdRecordingVersion : FourthRecordingVersion));
-  }
   for (const NativePart& part : NativeParts)
   {
     if (recording.*part.recording != nullptr)

@@ -1,7 +1,5 @@
 #pragma once
 
-// Internal to Core.
-
 #include "Padding.h"
 
 namespace atlas

@@ -15,11 +15,9 @@ std::vector<double> ReadMask(RecordingArrays& arrays, const std::vector<std::int
   const char* name = ForeignNames::PaddingMask;
   const std::int64_t rows = offsets.back();
   const auto sequences = static_cast<std::int64_t>(offsets.size()) - 1;
-  bool isEven = true;
-  for (std::int64_t s = 0; s < sequences; ++s)
-  {
-    isEven = isEven && offsets[s] * sequences == s * rows;
-  }
+  std::int64_t s = 0;
+  const bool isEven = std::all_of(offsets.begin(), offsets.end(),
+    [&](std::int64_t first) { return first * sequences == s++ * rows; });
   const bool hasAxis = arrays.Find(name)->shape.size() != 1;
   const Shape shape =
     hasAxis && isEven && sequences > 0 ? Shape{ sequences, rows / sequences } : Shape{ rows };
@@ -28,8 +26,7 @@ std::vector<double> ReadMask(RecordingArrays& arrays, const std::vector<std::int
     std::find_if(mask.begin(), mask.end(), [](double value) { return value != 0 && value != 1; });
   if (other != mask.end())
   {
-    arrays.Fail(
-      name, "expected 1 at tokens and 0 at padding, found " + std::to_string(*other) + ".");
+    arrays.Fail(name, "expected 1 at tokens and 0 at padding, found ", *other, ".");
   }
   return mask;
 }
@@ -43,7 +40,7 @@ std::vector<RowRange> ReadPadding(RecordingArrays& arrays, const std::vector<std
   {
     tokens.push_back({ offsets[s], offsets[s + 1] });
   }
-  if (arrays.Find(ForeignNames::PaddingMask) == nullptr)
+  if (!arrays.Has(ForeignNames::PaddingMask))
   {
     return tokens;
   }
@@ -60,34 +57,17 @@ std::vector<RowRange> ReadPadding(RecordingArrays& arrays, const std::vector<std
     {
       --end;
     }
-    if (first == end && offsets[s] < offsets[s + 1])
-    {
-      arrays.Fail(ForeignNames::PaddingMask, sequence + ": expected tokens, found padding alone.");
-    }
+    arrays.FailIf(first == end && offsets[s] < offsets[s + 1], ForeignNames::PaddingMask, sequence,
+      ": expected tokens, found padding alone.");
     const auto hole = std::find(mask.begin() + first, mask.begin() + end, 0);
     if (hole != mask.begin() + end)
     {
-      arrays.Fail(ForeignNames::PaddingMask,
-        sequence + ": expected padding at its ends alone, found some between tokens, at " +
-          std::to_string(hole - mask.begin() - offsets[s]) + ".");
+      arrays.Fail(ForeignNames::PaddingMask, sequence,
+        ": expected padding at its ends alone, found some between tokens, at ",
+        hole - mask.begin() - offsets[s], ".");
     }
   }
   return tokens;
-}
-
-std::vector<std::string> WithoutPadding(
-  std::vector<std::string> texts, const std::vector<RowRange>& tokens, std::int64_t rows)
-{
-  if (static_cast<std::int64_t>(texts.size()) != rows)
-  {
-    return texts;
-  }
-  std::vector<std::string> kept;
-  for (const RowRange& range : tokens)
-  {
-    kept.insert(kept.end(), texts.begin() + range.first, texts.begin() + range.end);
-  }
-  return kept;
 }
 
 }

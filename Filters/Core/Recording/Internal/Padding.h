@@ -2,8 +2,8 @@
 
 // Internal to Core: padding at the ends of sequences.
 
+#include "Recording/RecordingPrefix.h"
 #include "RecordingArrays.h"
-#include "RecordingPrefix.h"
 
 #include <cstdint>
 #include <string>
@@ -11,6 +11,18 @@
 
 namespace atlas
 {
+
+/// What an array of each row becomes without padding.
+template<class List>
+List WithoutPadding(const List& list, const std::vector<RowRange>& tokens)
+{
+  List kept;
+  for (const RowRange& range : tokens)
+  {
+    kept.insert(kept.end(), list.begin() + range.first, list.begin() + range.end);
+  }
+  return kept;
+}
 
 /// The rows of each sequence that are tokens, as the array attention_mask says: 1 at tokens, 0 at
 /// padding. Without it, all rows. Its shape is [rows] or, of sequences of one length, [sequences,
@@ -27,9 +39,5 @@ struct UnpaddedRecording
   std::vector<RowRange> tokens;
   std::int64_t rows = 0; ///< in the arrays, with padding
 };
-
-/// The texts of tokens, if there is one for each row, without those of padding.
-std::vector<std::string> WithoutPadding(
-  std::vector<std::string> texts, const std::vector<RowRange>& tokens, std::int64_t rows);
 
 }

@@ -1,8 +1,7 @@
 #include "RecordingArrays.h"
 
-#include "Error.h"
-#include "Joined.h"
-#include "JsonText.h"
+#include "Base/Joined.h"
+#include "Files/JsonText.h"
 
 #include <algorithm>
 #include <charconv>
@@ -28,16 +27,6 @@ std::string Pattern(const std::string& name)
   return name;
 }
 
-bool Fits(const Shape& shape, const Shape& expected)
-{
-  bool fits = shape.size() == expected.size();
-  for (std::size_t i = 0; fits && i < shape.size(); ++i)
-  {
-    fits = expected[i] < 0 || shape[i] == expected[i];
-  }
-  return fits;
-}
-
 /// "[2, ., 8]"
 std::string Expected(const Shape& shape)
 {
@@ -48,21 +37,30 @@ std::string Expected(const Shape& shape)
 
 }
 
+void KeepResidual(std::vector<SharedMatrix> residual, Recording& recording)
+{
+  if (std::any_of(residual.begin(), residual.end(),
+        [](const SharedMatrix& matrix) { return matrix.IsRecorded(); }))
+  {
+    recording.residual = std::move(residual);
+  }
+}
+
 std::vector<double> ParseSlopes(const Metadata& metadata, const std::string& source)
 {
   const auto found = metadata.find("alibi_slopes");
+  std::vector<double> slopes;
   if (found == metadata.end())
   {
-    return {};
+    return slopes;
   }
   const nlohmann::json value = ParseJson(found->second, source, "the metadata 'alibi_slopes'");
-  std::vector<double> slopes;
   for (const nlohmann::json& slope : value.is_array() ? value : nlohmann::json::array({ value }))
   {
     if (!slope.is_number())
     {
-      throw FormatError(source + ": metadata 'alibi_slopes': expected an array of numbers, found " +
-                        Describe(slope) + ".");
+      throw FormatError(source, ": metadata 'alibi_slopes': expected an array of numbers, found ",
+        Describe(slope), ".");
     }
     slopes.push_back(slope.get<double>());
   }
@@ -98,11 +96,6 @@ std::optional<std::pair<std::int64_t, std::string>> ParseIndexed(
   return std::pair(*number, std::string(name.substr(std::min(dot + 1, name.size()))));
 }
 
-void RecordingArrays::Fail(const std::string& name, const std::string& message) const
-{
-  throw ModelError(this->Source + ": array '" + this->Prefix + name + "': " + message);
-}
-
 const ArrayFile::Entry* RecordingArrays::Find(const std::string& name) const
 {
   const auto found = this->GetEntries().find(this->Prefix + name);
@@ -114,13 +107,12 @@ LoadedArray RecordingArrays::Load(const std::string& name, const Shape& shape)
   const ArrayFile::Entry* entry = this->Find(name);
   if (entry == nullptr)
   {
-    this->Fail(name, "expected shape " + Expected(shape) + ", but it is missing.");
+    this->Fail(name, "expected shape ", Expected(shape), ", but it is missing.");
   }
-  if (!Fits(entry->shape, shape))
-  {
-    this->Fail(
-      name, "expected shape " + Expected(shape) + ", found " + ToString(entry->shape) + ".");
-  }
+  const bool fits = std::equal(entry->shape.begin(), entry->shape.end(), shape.begin(), shape.end(),
+    [](std::int64_t size, std::int64_t wanted) { return wanted < 0 || size == wanted; });
+  this->FailIf(
+    !fits, name, "expected shape ", Expected(shape), ", found ", ToString(entry->shape), ".");
   this->Used.insert(this->Prefix + name);
   return entry->load();
 }
@@ -130,10 +122,22 @@ LoadedArray RecordingArrays::LoadFloating(const std::string& name, const Shape& 
   const ArrayFile::Entry* entry = this->Find(name);
   if (entry != nullptr && !IsFloating(entry->dtype))
   {
-    this->Fail(
-      name, "expected F64, F32, F16 or BF16, found " + std::string(Name(entry->dtype)) + ".");
+    this->Fail(name, "expected F64, F32, F16 or BF16, found ", Name(entry->dtype), ".");
   }
   return this->Load(name, shape);
+}
+
+std::vector<std::int32_t> RecordingArrays::Narrowed(
+  const std::string& name, const std::vector<std::int64_t>& numbers, std::int32_t least) const
+{
+  std::vector<std::int32_t> narrowed;
+  for (const std::int64_t number : numbers)
+  {
+    this->FailIf(number < least || number > std::numeric_limits<std::int32_t>::max(), name,
+      "expected integers of 32 bits from ", least, " on, found ", number, ".");
+    narrowed.push_back(static_cast<std::int32_t>(number));
+  }
+  return narrowed;
 }
 
 std::vector<std::int64_t> RecordingArrays::LoadIntegers(const std::string& name, const Shape& shape)
@@ -141,7 +145,7 @@ std::vector<std::int64_t> RecordingArrays::LoadIntegers(const std::string& name,
   const ArrayFile::Entry* entry = this->Find(name);
   if (entry != nullptr && IsFloating(entry->dtype))
   {
-    this->Fail(name, "expected integers, found " + std::string(Name(entry->dtype)) + ".");
+    this->Fail(name, "expected integers, found ", Name(entry->dtype), ".");
   }
   return this->Load(name, shape).view.ToInteger();
 }
@@ -175,30 +179,26 @@ SharedMatrix RecordingArrays::Gather(const std::string& name, const LoadedArray&
       array.view.ToFloat(begin, begin + width, matrix.Row(i));
     }
   }
-  this->CheckFinite(name, matrix, allowMinusInfinity);
-  return matrix;
-}
-
-void RecordingArrays::CheckFinite(
-  const std::string& name, const SharedMatrix& matrix, bool allowMinusInfinity) const
-{
   const float* values = matrix.values.get();
-  for (std::size_t i = 0; i < matrix.Count(); ++i)
+  const float* end = values + matrix.Count();
+  const float* wrong = std::find_if(values, end,
+    [&](float value) { return !std::isfinite(value) && !(allowMinusInfinity && value < 0); });
+  if (wrong != end)
   {
-    const float value = values[i];
-    if (!std::isfinite(value) && !(allowMinusInfinity && std::isinf(value) && value < 0))
-    {
-      const std::size_t columns = matrix.columns;
-      this->Fail(name, "expected finite numbers, found " + std::to_string(value) +
-                         " for the token in row " + std::to_string(i / columns) + ", column " +
-                         std::to_string(i % columns) + ".");
-    }
+    const std::int64_t place = wrong - values;
+    this->Fail(name, "expected finite numbers, found ", *wrong, " for the token in row ",
+      place / columns, ", column ", place % columns, ".");
   }
+  return matrix;
 }
 
 SharedMatrix RecordingArrays::LoadMatrix(
   const std::string& name, std::int64_t rows, std::int64_t columns, bool allowMinusInfinity)
 {
+  if (!this->Has(name))
+  {
+    return {};
+  }
   const LoadedArray array = this->LoadFloating(name, { rows, columns });
   const std::int64_t width = array.view.shape[1];
   return this->Gather(
@@ -213,34 +213,25 @@ void RecordingArrays::Explain(const std::string& name, const std::string& reason
 
 std::vector<std::string> RecordingArrays::Unused() const
 {
-  struct Group
-  {
-    std::string name;
-    std::string reason;
-    std::size_t count = 0;
-  };
-  std::map<std::pair<std::string, std::string>, Group> groups;
+  // Their names, by pattern and reason.
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> groups;
   for (const auto& [name, entry] : this->GetEntries())
   {
-    if (this->Used.count(name) > 0)
+    if (this->Used.count(name) == 0)
     {
-      continue;
+      const auto found = this->Reasons.find(name);
+      groups[{ Pattern(name), found == this->Reasons.end()
+                                ? "no quantity of a recording has this name"
+                                : found->second }]
+        .push_back(name);
     }
-    const auto found = this->Reasons.find(name);
-    const std::string reason =
-      found == this->Reasons.end() ? "no quantity of a recording has this name" : found->second;
-    Group& group = groups[{ Pattern(name), reason }];
-    group.name = group.count == 0 ? name : Pattern(name);
-    group.reason = reason;
-    ++group.count;
   }
   std::vector<std::string> lines;
-  for (const auto& [key, group] : groups)
+  for (const auto& [key, names] : groups)
   {
-    const bool one = group.count == 1;
-    lines.push_back(this->Source + ": array '" + group.name + "' " +
-                    (one ? "" : "(" + std::to_string(group.count) + " of them) ") +
-                    "is not used: " + group.reason + ".");
+    const bool isOne = names.size() == 1;
+    lines.push_back(Concat(this->Source, ": array '", isOne ? names.front() : key.first, "' ",
+      isOne ? "" : Concat("(", names.size(), " of them) "), "is not used: ", key.second, "."));
   }
   return lines;
 }

@@ -2,10 +2,12 @@
 
 // Internal to Core: access to the arrays of a file that become a recording.
 
-#include "ArrayFile.h"
-#include "Recording.h"
+#include "Base/Error.h"
+#include "Files/ArrayFile.h"
+#include "Recording/Recording.h"
 
 #include <functional>
+#include <limits>
 #include <set>
 #include <string>
 #include <utility>
@@ -30,15 +32,32 @@ public:
   const ArrayFile::Entries& GetEntries() const { return this->File.GetEntries(); }
   const std::string& GetSource() const { return this->Source; }
 
-  [[noreturn]] void Fail(const std::string& name, const std::string& message) const;
+  /// Throws ModelError about an array.
+  template<class... Parts>
+  [[noreturn]] void Fail(const std::string& name, const Parts&... parts) const
+  {
+    throw ModelError(this->Source, ": array '", this->Prefix, name, "': ", parts...);
+  }
+
+  template<class... Parts>
+  void FailIf(bool isWrong, const std::string& name, const Parts&... parts) const
+  {
+    ThrowIf<ModelError>(isWrong, this->Source, ": array '", this->Prefix, name, "': ", parts...);
+  }
 
   /// The type and shape of an array, or nullptr if it is missing.
   const ArrayFile::Entry* Find(const std::string& name) const;
+  bool Has(const std::string& name) const { return this->Find(name) != nullptr; }
 
   /// Loads an array that must have this shape; -1 matches any size. Throws ModelError.
   LoadedArray Load(const std::string& name, const Shape& shape);
   LoadedArray LoadFloating(const std::string& name, const Shape& shape);
   std::vector<std::int64_t> LoadIntegers(const std::string& name, const Shape& shape);
+
+  /// The numbers of an array, from `least` on and of 32 bits. Throws ModelError for others.
+  std::vector<std::int32_t> Narrowed(const std::string& name,
+    const std::vector<std::int64_t>& numbers,
+    std::int32_t least = std::numeric_limits<std::int32_t>::min()) const;
 
   /// A matrix whose row i begins at element `offset(i)` of the array: a view of the array if
   /// possible, else a copy. Values must be finite, or -infinity if `allowMinusInfinity`.
@@ -46,7 +65,7 @@ public:
     std::int64_t columns, const std::function<std::uint64_t(std::int64_t)>& offset,
     bool allowMinusInfinity = false) const;
 
-  /// Loads an entire array [rows, columns].
+  /// Loads an entire array [rows, columns]; an empty matrix if there is none.
   SharedMatrix LoadMatrix(const std::string& name, std::int64_t rows, std::int64_t columns,
     bool allowMinusInfinity = false);
 
@@ -62,10 +81,10 @@ private:
   std::string Prefix;
   std::set<std::string, std::less<>> Used;
   std::map<std::string, std::string, std::less<>> Reasons;
-
-  void CheckFinite(
-    const std::string& name, const SharedMatrix& matrix, bool allowMinusInfinity) const;
 };
+
+/// Makes this the residual of a recording, unless nothing of it was recorded.
+void KeepResidual(std::vector<SharedMatrix> residual, Recording& recording);
 
 /// Parses the metadata entry alibi_slopes, a JSON array of numbers; empty if it is missing.
 std::vector<double> ParseSlopes(const Metadata& metadata, const std::string& source);

@@ -1,12 +1,10 @@
 #include "Rollout.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
+#include "Base/Error.h"
+#include "Numerics/MatrixProduct.h"
+#include "Numerics/ParallelBlocks.h"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 namespace atlas
@@ -32,16 +30,16 @@ public:
   /// Rows begin <= i < end of (mean over heads + identity) / 2 of a layer.
   void EvaluateLayer(std::int64_t layer, std::int64_t begin, std::int64_t end, float* values) const
   {
-    ForBlocks(begin, end,
+    ForBlocks(end - begin, QueriesPerBlock, this->Threads,
       [&](std::int64_t from, std::int64_t to)
       {
-        float* rows = values + (from - begin) * this->Length;
+        float* rows = values + from * this->Length;
         EvaluateAttention(this->Record, this->Sequence, layer, AllHeads, AttentionQuantity::Weights,
-          from, to, rows);
+          begin + from, begin + to, rows);
         for (std::int64_t i = from; i < to; ++i, rows += this->Length)
         {
           std::for_each(rows, rows + this->Length, [](float& value) { value /= 2; });
-          rows[i] += 0.5F;
+          rows[begin + i] += 0.5F;
         }
       });
   }
@@ -52,17 +50,17 @@ public:
     const float* values, const float* slab, float* sums) const
   {
     const bool isCausal = this->Record.mask == AttentionMask::Causal;
-    ForBlocks(begin, end,
+    ForBlocks(end - begin, QueriesPerBlock, this->Threads,
       [&](std::int64_t first, std::int64_t last)
       {
-        if (!isCausal || last > from)
+        if (!isCausal || begin + last > from)
         {
           // Beyond the last row both are 0. What a block computes does not depend on other blocks.
-          const std::int64_t inner = isCausal ? std::min(to, last) : to;
+          const std::int64_t inner = isCausal ? std::min(to, begin + last) : to;
           const std::int64_t columns = isCausal ? inner : this->Length;
           MultiplyMatrices(last - first, columns, inner - from, 1,
-            { values + (first - begin) * this->Length + from, this->Length },
-            { slab, this->Length }, sums + (first - begin) * this->Length, this->Length, true);
+            { values + first * this->Length + from, this->Length }, { slab, this->Length },
+            sums + first * this->Length, this->Length, true);
         }
       });
   }
@@ -72,14 +70,6 @@ private:
   std::int64_t Sequence;
   int Threads;
   std::int64_t Length;
-
-  template<class Call>
-  void ForBlocks(std::int64_t begin, std::int64_t end, const Call& call) const
-  {
-    ParallelFor((end - begin + QueriesPerBlock - 1) / QueriesPerBlock, this->Threads,
-      [&](std::int64_t i)
-      { call(begin + i * QueriesPerBlock, std::min(begin + (i + 1) * QueriesPerBlock, end)); });
-  }
 };
 
 /// The recorded layers up to this one. Throws OptionError if one in between was not recorded, or
@@ -96,9 +86,8 @@ std::vector<std::int64_t> LayersTo(const Recording& recording, const AttentionRo
     }
     catch (const OptionError& error)
     {
-      throw OptionError("Rollout multiplies all layers from the first recorded one to layer " +
-                        std::to_string(rows.layer) + "; layer " + std::to_string(layer) + ": " +
-                        error.what());
+      throw OptionError("Rollout multiplies all layers from the first recorded one to layer ",
+        rows.layer, "; layer ", layer, ": ", error.what());
     }
     layers.push_back(layer);
   }
@@ -127,8 +116,8 @@ void EvaluateRollout(const Recording& recording, const AttentionRows& rows, floa
   }
   std::vector<float> sums((rows.end - rows.begin) * length);
   std::vector<float> slab(std::min(SlabRows, keys) * length);
-  const std::int64_t slabs = (keys + SlabRows - 1) / SlabRows;
-  const std::int64_t steps = (static_cast<std::int64_t>(layers.size()) - 1) * slabs;
+  const std::int64_t steps =
+    (static_cast<std::int64_t>(layers.size()) - 1) * BlockCount(keys, SlabRows);
   std::int64_t done = 0;
   for (auto layer = layers.rbegin() + 1; layer != layers.rend(); ++layer)
   {

@@ -1,9 +1,7 @@
 #pragma once
 
-// Internal to Core.
-
-#include "Progress.h"
-#include "RecordedAttention.h"
+#include "Base/Progress.h"
+#include "Recording/RecordedAttention.h"
 
 namespace atlas
 {

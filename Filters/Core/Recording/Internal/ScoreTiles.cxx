@@ -1,16 +1,15 @@
 #include "ScoreTiles.h"
 
-#include "InstructionSets.h"
+#include "Numerics/InstructionSets.h"
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ScoreTiles.cxx"
+#define HWY_TARGET_INCLUDE "Recording/Internal/ScoreTiles.cxx"
 #include <hwy/foreach_target.h>
 // foreach_target.h must come before these headers, which are read once per target.
-#include "VectorMath-inl.h"
+#include "Numerics/VectorMath-inl.h"
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -55,48 +54,37 @@ HWY_INLINE void Multiply(
   const std::int64_t group = lanes * VectorsTogether;
   for (std::int64_t first = 0; first < QueriesPerTile; first += group)
   {
-    const float* packed = tile.queries + first * tile.dimension;
     for (std::int64_t key = 0; key < count; key += KeysTogether)
     {
-      const float* a = keys + key * tile.dimension; // those that are missing repeat the last one
-      const float* b = keys + std::min(key + 1, count - 1) * tile.dimension;
-      const float* c = keys + std::min(key + 2, count - 1) * tile.dimension;
-      const float* e = keys + std::min(key + 3, count - 1) * tile.dimension;
-      V a0 = hn::Zero(d), a1 = hn::Zero(d), a2 = hn::Zero(d);
-      V b0 = hn::Zero(d), b1 = hn::Zero(d), b2 = hn::Zero(d);
-      V c0 = hn::Zero(d), c1 = hn::Zero(d), c2 = hn::Zero(d);
-      V e0 = hn::Zero(d), e1 = hn::Zero(d), e2 = hn::Zero(d);
-      const float* q = packed;
+      const float* rows[KeysTogether]; // those that are missing repeat the last one
+      V sums[KeysTogether][VectorsTogether];
+      for (std::int64_t i = 0; i < KeysTogether; ++i)
+      {
+        rows[i] = keys + std::min(key + i, count - 1) * tile.dimension;
+        sums[i][0] = sums[i][1] = sums[i][2] = hn::Zero(d);
+      }
+      const float* q = tile.queries + first * tile.dimension;
       for (std::int64_t p = 0; p < tile.dimension; ++p, q += group)
       {
         const V q0 = hn::LoadU(d, q);
         const V q1 = hn::LoadU(d, q + lanes);
         const V q2 = hn::LoadU(d, q + 2 * lanes);
-        V k = hn::Set(d, a[p]);
-        a0 = hn::MulAdd(q0, k, a0);
-        a1 = hn::MulAdd(q1, k, a1);
-        a2 = hn::MulAdd(q2, k, a2);
-        k = hn::Set(d, b[p]);
-        b0 = hn::MulAdd(q0, k, b0);
-        b1 = hn::MulAdd(q1, k, b1);
-        b2 = hn::MulAdd(q2, k, b2);
-        k = hn::Set(d, c[p]);
-        c0 = hn::MulAdd(q0, k, c0);
-        c1 = hn::MulAdd(q1, k, c1);
-        c2 = hn::MulAdd(q2, k, c2);
-        k = hn::Set(d, e[p]);
-        e0 = hn::MulAdd(q0, k, e0);
-        e1 = hn::MulAdd(q1, k, e1);
-        e2 = hn::MulAdd(q2, k, e2);
+        for (std::int64_t i = 0; i < KeysTogether; ++i)
+        {
+          const V k = hn::Set(d, rows[i][p]);
+          sums[i][0] = hn::MulAdd(q0, k, sums[i][0]);
+          sums[i][1] = hn::MulAdd(q1, k, sums[i][1]);
+          sums[i][2] = hn::MulAdd(q2, k, sums[i][2]);
+        }
       }
       float* to = products + key * QueriesPerTile + first;
-      const V sums[KeysTogether][VectorsTogether] = { { a0, a1, a2 }, { b0, b1, b2 },
-        { c0, c1, c2 }, { e0, e1, e2 } };
-      for (std::int64_t i = 0; i < std::min(KeysTogether, count - key); ++i)
+      for (std::int64_t i = 0; i < KeysTogether; ++i)
       {
-        for (std::int64_t v = 0; v < VectorsTogether; ++v)
+        if (key + i < count)
         {
-          hn::StoreU(sums[i][v], d, to + i * QueriesPerTile + v * lanes);
+          hn::StoreU(sums[i][0], d, to + i * QueriesPerTile);
+          hn::StoreU(sums[i][1], d, to + i * QueriesPerTile + lanes);
+          hn::StoreU(sums[i][2], d, to + i * QueriesPerTile + 2 * lanes);
         }
       }
     }

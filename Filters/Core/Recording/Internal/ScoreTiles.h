@@ -1,7 +1,5 @@
 #pragma once
 
-// Internal to Core.
-
 #include <cstdint>
 #include <limits>
 

@@ -1,10 +1,10 @@
 #include "StoredAttention.h"
 
-#include "AttentionKernels.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "Parallel.h"
-#include "RecordedAttention.h"
+#include "Base/Error.h"
+#include "Base/Parallel.h"
+#include "Numerics/AttentionKernels.h"
+#include "Numerics/MatrixProduct.h"
+#include "Recording/RecordedAttention.h"
 
 #include <algorithm>
 #include <array>
@@ -182,12 +182,11 @@ std::string DescribeDeviation(const ComparedBlock& block, const Deviation& devia
 {
   std::array<char, 32> percent{};
   std::snprintf(percent.data(), percent.size(), "%.1f %%", 100 * deviation.share);
-  return "layer " + std::to_string(block.layer) + ", head " + std::to_string(block.head) +
-         ", sequence " + std::to_string(block.sequence) + ", query " +
-         std::to_string(deviation.query) + ": " +
-         (std::isfinite(deviation.share)
-             ? std::string(percent.data()) + " of the attention lies on other keys"
-             : "its weights are not finite");
+  return Concat("layer ", block.layer, ", head ", block.head, ", sequence ", block.sequence,
+    ", query ", deviation.query, ": ",
+    std::isfinite(deviation.share)
+      ? std::string(percent.data()) + " of the attention lies on other keys"
+      : "its weights are not finite");
 }
 
 }

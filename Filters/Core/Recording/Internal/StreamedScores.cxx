@@ -1,9 +1,10 @@
 #include "StreamedScores.h"
 
-#include "Index.h"
-#include "ParallelProgress.h"
+#include "Base/Index.h"
+#include "Base/ParallelProgress.h"
+#include "Numerics/ParallelBlocks.h"
+#include "Numerics/ValueRanges.h"
 #include "ScoreTiles.h"
-#include "ValueRanges.h"
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,8 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+
+#include <Eigen/Core>
 
 namespace atlas
 {
@@ -32,12 +35,7 @@ double LargestOf(const float* values, std::int64_t count)
   {
     return std::numeric_limits<double>::infinity();
   }
-  float largest = 0;
-  for (std::int64_t i = 0; i < count; ++i)
-  {
-    largest = std::max(largest, std::abs(values[i]));
-  }
-  return static_cast<double>(largest);
+  return static_cast<double>(Eigen::Map<const Eigen::ArrayXf>(values, count).abs().maxCoeff());
 }
 
 /// Whether no score can overflow.
@@ -50,46 +48,27 @@ bool AreModerate(const HeadScores& scores)
   return product < LargestProduct;
 }
 
-/// Values that are reduced side by side, always in the same way.
-constexpr std::int64_t LanesTogether = 8;
-
-float LargestIn(const float* values, std::int64_t count)
+/// Values reduced side by side, always in the same way.
+template<class Number, class Combine>
+Number Reduced(const float* values, std::int64_t count, Number nothing, const Combine& combine)
 {
-  std::array<float, LanesTogether> lanes;
-  lanes.fill(None);
+  constexpr std::int64_t together = 8;
+  std::array<Number, together> lanes;
+  lanes.fill(nothing);
   std::int64_t i = 0;
-  for (; i + LanesTogether <= count; i += LanesTogether)
+  for (; i + together <= count; i += together)
   {
-    for (std::int64_t lane = 0; lane < LanesTogether; ++lane)
+    for (std::int64_t lane = 0; lane < together; ++lane)
     {
-      lanes[ToIndex(lane)] = std::max(lanes[ToIndex(lane)], values[i + lane]);
+      lanes[lane] = combine(lanes[lane], static_cast<Number>(values[i + lane]));
     }
   }
-  float largest = *std::max_element(lanes.begin(), lanes.end());
+  Number all = std::accumulate(lanes.begin(), lanes.end(), nothing, combine);
   for (; i < count; ++i)
   {
-    largest = std::max(largest, values[i]);
+    all = combine(all, static_cast<Number>(values[i]));
   }
-  return largest;
-}
-
-double SumIn(const float* values, std::int64_t count)
-{
-  std::array<double, LanesTogether> lanes = {};
-  std::int64_t i = 0;
-  for (; i + LanesTogether <= count; i += LanesTogether)
-  {
-    for (std::int64_t lane = 0; lane < LanesTogether; ++lane)
-    {
-      lanes[ToIndex(lane)] += static_cast<double>(values[i + lane]);
-    }
-  }
-  double sum = std::accumulate(lanes.begin(), lanes.end(), 0.0);
-  for (; i < count; ++i)
-  {
-    sum += static_cast<double>(values[i]);
-  }
-  return sum;
+  return all;
 }
 
 /// The scores of QueriesPerTile queries with all keys, in cells.
@@ -97,11 +76,11 @@ class TileRow
 {
 public:
   TileRow(const StreamedMap& map, const std::vector<std::int64_t>& edges)
-    : Map(map)
-    , Edges(edges)
-    , Packed(QueriesPerTile * map.scores.dimension)
+    : Packed(QueriesPerTile * map.scores.dimension)
     , Largest((edges.size() - 1) * QueriesPerTile)
     , Sums(this->Largest.size())
+    , Map(map)
+    , Edges(edges)
   {
   }
 
@@ -168,21 +147,13 @@ public:
   std::int64_t First = 0; ///< cells that are there
   std::int64_t Last = 0;
 
-  const float* LargestOfCell(std::int64_t cell) const
-  {
-    return this->Largest.data() + cell * QueriesPerTile;
-  }
-  const float* SumsOfCell(std::int64_t cell) const
-  {
-    return this->Sums.data() + cell * QueriesPerTile;
-  }
+  std::vector<float> Packed;
+  std::vector<float> Largest; ///< [cells, QueriesPerTile]
+  std::vector<float> Sums;    ///< likewise
 
 private:
   const StreamedMap& Map;
   const std::vector<std::int64_t>& Edges;
-  std::vector<float> Packed;
-  std::vector<float> Largest; ///< [cells, QueriesPerTile]
-  std::vector<float> Sums;    ///< likewise
 };
 
 /// Some numbers for each query of a tile.
@@ -212,10 +183,9 @@ public:
 
   void Add(const Normalizers* known, Normalizers* found)
   {
-    const std::int64_t last = this->QueryEdges[ToIndex(this->End)];
+    const std::int64_t last = this->QueryEdges[this->End];
     const bool hasNorms = this->Map.quantity == AttentionQuantity::NormWeighted;
-    for (std::int64_t query = this->QueryEdges[ToIndex(this->Begin)]; query < last;
-      query += QueriesPerTile)
+    for (std::int64_t query = this->QueryEdges[this->Begin]; query < last; query += QueriesPerTile)
     {
       const std::int64_t end = std::min(query + QueriesPerTile, last);
       this->Row.Reduce(query, end, hasNorms);
@@ -244,15 +214,13 @@ public:
     std::copy(this->Largest.begin(), this->Largest.end(), cells.largest.begin() + first);
     for (std::int64_t row = this->Begin; row < this->End; ++row)
     {
-      const std::int64_t queries =
-        this->QueryEdges[ToIndex(row) + 1] - this->QueryEdges[ToIndex(row)];
+      const std::int64_t queries = this->QueryEdges[ToIndex(row) + 1] - this->QueryEdges[row];
       for (std::int64_t column = 0; column < this->Columns; ++column)
       {
-        const std::int64_t keys =
-          this->KeyEdges[ToIndex(column) + 1] - this->KeyEdges[ToIndex(column)];
+        const std::int64_t keys = this->KeyEdges[ToIndex(column) + 1] - this->KeyEdges[column];
         const std::int64_t place = row * this->Columns + column;
-        cells.mean[ToIndex(place)] = static_cast<float>(
-          this->Sums[ToIndex(place - first)] / static_cast<double>(queries * keys));
+        cells.mean[place] =
+          static_cast<float>(this->Sums[place - first] / static_cast<double>(queries * keys));
       }
     }
   }
@@ -273,8 +241,8 @@ private:
     TileNumbers weights;
     for (std::int64_t column = this->Row.First; column < this->Row.Last; ++column)
     {
-      const float* largest = this->Row.LargestOfCell(column);
-      const float* sums = this->Row.SumsOfCell(column);
+      const float* largest = this->Row.Largest.data() + column * QueriesPerTile;
+      const float* sums = this->Row.Sums.data() + column * QueriesPerTile;
       if (this->Map.IsNormalized())
       {
         WeighCell(largest, sums, scale.first, scale.second, weights.first, weights.second);
@@ -286,9 +254,10 @@ private:
       {
         const std::int64_t to = std::min(end, this->QueryEdges[ToIndex(row) + 1]);
         const std::size_t place = ToIndex((row - this->Begin) * this->Columns + column);
+        const auto max = [](float a, float b) { return std::max(a, b); };
         this->Largest[place] =
-          std::max(this->Largest[place], LargestIn(largest + (from - query), to - from));
-        this->Sums[place] += SumIn(sums + (from - query), to - from);
+          max(this->Largest[place], Reduced(largest + (from - query), to - from, None, max));
+        this->Sums[place] += Reduced(sums + (from - query), to - from, 0.0, std::plus<double>());
         from = to;
       }
     }
@@ -340,15 +309,14 @@ std::optional<StreamedMap> FindStreamed(const Recording& recording, std::int64_t
     {
       return std::nullopt;
     }
-    const float* norms = recorded.valueNorm.Row(recording.sequenceOffsets[ToIndex(sequence)]);
+    const float* norms = recorded.valueNorm.Row(recording.sequenceOffsets[sequence]);
     if (LargestOf(norms, length) > LargestProduct)
     {
       return std::nullopt;
     }
     for (std::int64_t key = 0; key < length; ++key)
     {
-      map.logNorms.push_back(
-        std::log(norms[key]) + (map.keyBias.empty() ? 0 : map.keyBias[ToIndex(key)]));
+      map.logNorms.push_back(std::log(norms[key]) + (map.keyBias.empty() ? 0 : map.keyBias[key]));
     }
   }
   if (map.scores.distanceBias != nullptr)
@@ -368,8 +336,7 @@ Normalizers FindNormalizers(const StreamedMap& map, const KeyRange& queries,
 {
   Normalizers found = { std::vector<float>(ToIndex(queries.end)),
     std::vector<float>(ToIndex(queries.end)) };
-  const std::int64_t tasks = (queries.end - queries.begin + QueriesPerTask - 1) / QueriesPerTask;
-  ParallelFor(tasks, threads, progress,
+  ParallelFor(BlockCount(queries.end - queries.begin, QueriesPerTask), threads, progress,
     [&](std::int64_t task)
     {
       TileRow row(map, keyEdges);
@@ -399,12 +366,12 @@ PooledCells PoolStreamed(const StreamedMap& map, const std::vector<std::int64_t>
     std::vector<float>(ToIndex(rows * columns)) };
   if (found != nullptr)
   {
-    found->shift.resize(ToIndex(queryEdges.back()));
-    found->factor.resize(ToIndex(queryEdges.back()));
+    found->shift.resize(queryEdges.back());
+    found->factor.resize(queryEdges.back());
   }
   const std::int64_t queries = queryEdges.back() - queryEdges.front();
   const std::int64_t together = std::max(QueriesPerTask * rows / queries, std::int64_t{ 1 });
-  ParallelFor((rows + together - 1) / together, threads, progress,
+  ParallelFor(BlockCount(rows, together), threads, progress,
     [&](std::int64_t task)
     {
       const std::int64_t begin = task * together;

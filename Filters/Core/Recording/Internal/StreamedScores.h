@@ -1,10 +1,8 @@
 #pragma once
 
-// Internal to Core.
-
-#include "AttentionKernels.h"
-#include "Progress.h"
-#include "RecordedAttention.h"
+#include "Base/Progress.h"
+#include "Numerics/AttentionKernels.h"
+#include "Recording/RecordedAttention.h"
 
 #include <cstdint>
 #include <optional>

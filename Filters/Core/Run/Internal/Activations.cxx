@@ -1,7 +1,5 @@
 #include "Activations.h"
 
-#include "Index.h"
-
 #include <algorithm>
 
 namespace atlas
@@ -13,14 +11,7 @@ namespace
 std::vector<float> MeanOf(const ActivationSlice& slice, std::int64_t length, const float* values)
 {
   std::vector<double> sums(slice.count);
-  for (std::int64_t t = 0; t < length; ++t)
-  {
-    const float* row = values + t * slice.width + slice.first;
-    for (std::size_t i = 0; i < sums.size(); ++i)
-    {
-      sums[i] += static_cast<double>(row[i]);
-    }
-  }
+  AddRows(slice, length, values, sums.data());
   std::vector<float> means(sums.size());
   std::transform(sums.begin(), sums.end(), means.begin(),
     [&](double sum) { return static_cast<float>(sum / static_cast<double>(length)); });
@@ -53,6 +44,18 @@ ActivationSlice SliceOf(const TransformerConfig& config, const ActivationSite& s
   slice.first = isHead ? site.head * config.ValueDimension() : 0;
   slice.count = isHead ? config.ValueDimension() : slice.width;
   return slice;
+}
+
+void AddRows(const ActivationSlice& slice, std::int64_t length, const float* values, double* sums)
+{
+  for (std::int64_t t = 0; t < length; ++t)
+  {
+    const float* row = values + t * slice.width + slice.first;
+    for (std::int64_t i = 0; i < slice.count; ++i)
+    {
+      sums[i] += static_cast<double>(row[i]);
+    }
+  }
 }
 
 std::set<PlaceInLayer> SourcePlaces(

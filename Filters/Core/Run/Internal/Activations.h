@@ -1,9 +1,7 @@
 #pragma once
 
-// Internal to Core.
-
-#include "Interventions.h"
 #include "PackedSequences.h"
+#include "Run/Interventions.h"
 
 #include <functional>
 #include <map>
@@ -36,6 +34,9 @@ struct ActivationSlice
 };
 
 ActivationSlice SliceOf(const TransformerConfig& config, const ActivationSite& site);
+
+/// Adds the rows of a slice of a matrix [length, width] to `sums`, one per column.
+void AddRows(const ActivationSlice& slice, std::int64_t length, const float* values, double* sums);
 
 /// The number of columns of a matrix.
 std::int64_t WidthOf(const TransformerConfig& config, ActivationPlace place);

@@ -1,6 +1,6 @@
 #include "CrossPart.h"
 
-#include "Index.h"
+#include "Base/Index.h"
 
 #include <algorithm>
 

@@ -1,8 +1,6 @@
 #pragma once
 
-// Internal to Core.
-
-#include "RecordTransformer.h"
+#include "Run/RecordOptions.h"
 #include "TransformerLayer.h"
 
 #include <memory>

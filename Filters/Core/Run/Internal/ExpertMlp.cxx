@@ -1,9 +1,8 @@
 #include "ExpertMlp.h"
 
-#include "Index.h"
-#include "Parallel.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
 #include "TransformerKernels.h"
-#include "TransformerLinear.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,8 +35,7 @@ struct Best
     double sum = 0;
     for (std::int64_t e = 0; e < (config.expertWeightsOfAll ? config.experts : kept); ++e)
     {
-      sum += std::exp(
-        scores[config.expertWeightsOfAll ? ToIndex(e) : this->experts[ToIndex(e)]] - largest);
+      sum += std::exp(scores[config.expertWeightsOfAll ? ToIndex(e) : this->experts[e]] - largest);
     }
     this->experts.resize(kept);
     for (const std::size_t expert : this->experts)

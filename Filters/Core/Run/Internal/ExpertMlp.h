@@ -1,10 +1,8 @@
 #pragma once
 
-// Internal to Core.
-
 #include "PackedSequences.h"
 #include "TransformerLinear.h"
-#include "TransformerWeights.h"
+#include "Weights/TransformerWeights.h"
 
 namespace atlas
 {

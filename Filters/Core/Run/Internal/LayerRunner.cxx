@@ -1,10 +1,9 @@
 #include "LayerRunner.h"
 
-#include "ArchitectureLimits.h"
-#include "Error.h"
-#include "Index.h"
+#include "Base/Error.h"
 #include "TransformerEmbedding.h"
 #include "TransformerKernels.h"
+#include "Weights/ArchitectureLimits.h"
 
 #include <algorithm>
 #include <optional>
@@ -73,19 +72,11 @@ void VisitActivations(const Transformer& model, const TransformerInput& input,
   const std::int64_t layers = endsBefore ? last.first : last.first + 1;
   std::vector<float> x(rows * d);
   EmbedInput(config, model.GetWeights(), input, sequences, x.data(), threads);
-  std::int64_t longest = 0;
-  for (std::int64_t s = sequences.run.first; s < sequences.run.end; ++s)
-  {
-    longest = std::max(longest, sequences.Length(s));
-  }
-  LayerRunner runner(model, longest, threads);
+  LayerRunner runner(model, sequences.Longest(), threads);
   for (std::int64_t l = 0; l <= last.first; ++l)
   {
-    if (FindNotFinite(rows * d, x.data()) >= 0)
-    {
-      throw ModelError("an activation before layer " + std::to_string(l) +
-                       " is not finite; expected finite numbers.");
-    }
+    ThrowIf<ModelError>(FindNotFinite(rows * d, x.data()) >= 0, "an activation before layer ", l,
+      " is not finite; expected finite numbers.");
     for (const RowGroup& group : sequences.groups)
     {
       visitor(

@@ -1,11 +1,9 @@
 #pragma once
 
-// Internal to Core.
-
 #include "Activations.h"
-#include "Progress.h"
-#include "Transformer.h"
+#include "Base/Progress.h"
 #include "TransformerLayer.h"
+#include "Weights/Transformer.h"
 
 #include <functional>
 

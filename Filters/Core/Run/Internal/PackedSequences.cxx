@@ -1,12 +1,10 @@
 #include "PackedSequences.h"
 
-#include "Error.h"
-#include "Index.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
 
 #include <algorithm>
 #include <numeric>
-#include <string>
-#include <utility>
 
 namespace atlas
 {
@@ -19,11 +17,8 @@ constexpr std::int64_t GroupRows = 1024;
 SequenceRange RangeToRun(const std::optional<SequenceRange>& given, std::int64_t count)
 {
   const SequenceRange range = given.value_or(SequenceRange{ 0, count });
-  if (range.first < 0 || range.end < range.first || range.end > count)
-  {
-    throw OptionError("expected a range of the " + std::to_string(count) + " sequences, found " +
-                      std::to_string(range.first) + " to " + std::to_string(range.end) + ".");
-  }
+  ThrowIf<OptionError>(range.first < 0 || range.end < range.first || range.end > count,
+    "expected a range of the ", count, " sequences, found ", range.first, " to ", range.end, ".");
   return range;
 }
 
@@ -42,16 +37,6 @@ RowGroup MakeGroup(std::int64_t begin, const std::vector<std::int64_t>& lengths)
   return group;
 }
 
-}
-
-std::vector<std::int64_t> SequenceOffsets(const std::vector<std::int64_t>& lengths)
-{
-  std::vector<std::int64_t> offsets = { 0 };
-  for (const std::int64_t length : lengths)
-  {
-    offsets.push_back(offsets.back() + length);
-  }
-  return offsets;
 }
 
 PackedSequences::PackedSequences(
@@ -118,25 +103,20 @@ void PackedSequences::SetPlaces(const std::vector<RotaryPlace>& places)
   }
 }
 
-std::int64_t PackedSequences::Length(std::int64_t sequence) const
-{
-  return this->offsets[sequence + 1] - this->offsets[sequence];
-}
-
 std::int64_t PackedSequences::SequenceAt(std::int64_t row) const
 {
   const auto next = std::upper_bound(this->offsets.begin(), this->offsets.end(), row);
   return std::distance(this->offsets.begin(), next) - 1;
 }
 
-std::int64_t PackedSequences::FirstRow() const
+std::int64_t PackedSequences::Longest() const
 {
-  return this->offsets[this->run.first];
-}
-
-std::int64_t PackedSequences::EndRow() const
-{
-  return this->offsets[this->run.end];
+  std::int64_t longest = 0;
+  for (std::int64_t s = this->run.first; s < this->run.end; ++s)
+  {
+    longest = std::max(longest, this->Length(s));
+  }
+  return longest;
 }
 
 std::int64_t PackedSequences::LargestGroup() const

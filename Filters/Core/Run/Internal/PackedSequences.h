@@ -2,16 +2,12 @@
 
 // Internal to Core: the rows of the matrices in a transformer run.
 
-#include "TransformerInput.h"
+#include "Preprocessing/TransformerInput.h"
 
-#include <array>
 #include <optional>
 
 namespace atlas
 {
-
-/// Frame, row and column by which a token is rotated, each for a part of the component pairs.
-using RotaryPlace = std::array<std::int64_t, 3>;
 
 /// A group of sequences that share matrix products.
 struct RowGroup
@@ -55,21 +51,23 @@ struct PackedSequences
   /// sequences.
   void SetPlaces(const std::vector<RotaryPlace>& places);
 
-  std::int64_t Length(std::int64_t sequence) const; ///< tokens
+  /// In tokens.
+  std::int64_t Length(std::int64_t sequence) const
+  {
+    return this->offsets[sequence + 1] - this->offsets[sequence];
+  }
 
   /// The sequence that a row belongs to.
   std::int64_t SequenceAt(std::int64_t row) const;
 
-  std::int64_t FirstRow() const;
-  std::int64_t EndRow() const;
+  std::int64_t FirstRow() const { return this->offsets[this->run.first]; }
+  std::int64_t EndRow() const { return this->offsets[this->run.end]; }
 
   /// The number of rows to run, FirstRow() <= row < EndRow().
   std::int64_t Rows() const { return this->EndRow() - this->FirstRow(); }
 
   std::int64_t LargestGroup() const; ///< rows
+  std::int64_t Longest() const;      ///< tokens of the longest sequence to run
 };
-
-/// The first row of each sequence, given their lengths, then the row count.
-std::vector<std::int64_t> SequenceOffsets(const std::vector<std::int64_t>& lengths);
 
 }

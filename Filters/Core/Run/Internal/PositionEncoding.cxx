@@ -1,6 +1,6 @@
 #include "PositionEncoding.h"
 
-#include "Index.h"
+#include "Base/Index.h"
 
 #include <cmath>
 #include <utility>
@@ -170,16 +170,6 @@ const RotationTable* PositionEncoding::Rotation(std::int64_t layer, std::int64_t
   const std::vector<RotationTable>& tables =
     this->HasOwn[layer] ? this->OwnRotations : this->Rotations;
   return static_cast<double>(length) > this->ShortLength ? &tables.back() : &tables.front();
-}
-
-const float* PositionEncoding::Vector(std::int64_t position) const
-{
-  return this->Vectors.Data() == nullptr ? nullptr : this->Vectors.Data() + position * this->Width;
-}
-
-float PositionEncoding::Slope(std::int64_t head) const
-{
-  return this->Slopes.empty() ? 0 : static_cast<float>(this->Slopes[head]);
 }
 
 }

@@ -1,11 +1,9 @@
 #pragma once
 
-// Internal to Core.
-
-#include "FloatValues.h"
 #include "PackedSequences.h"
-#include "Recording.h"
-#include "TransformerWeights.h"
+#include "Recording/Recording.h"
+#include "Weights/FloatValues.h"
+#include "Weights/TransformerWeights.h"
 
 #include <cstdint>
 #include <vector>
@@ -40,14 +38,21 @@ public:
 
   /// Shortformer (Press et al. 2021): the vector [d_model] that is added to the input of queries
   /// and keys; otherwise nullptr.
-  const float* Vector(std::int64_t position) const;
+  const float* Vector(std::int64_t position) const
+  {
+    return this->Vectors.Data() == nullptr ? nullptr
+                                           : this->Vectors.Data() + position * this->Width;
+  }
 
   /// The rotary embedding of a layer for a sequence of this many tokens, on which LongRope depends;
   /// nullptr if there is none.
   const RotationTable* Rotation(std::int64_t layer, std::int64_t length) const;
 
   /// ALiBi (Press et al. 2022): the slope of a head; otherwise 0.
-  float Slope(std::int64_t head) const;
+  float Slope(std::int64_t head) const
+  {
+    return this->Slopes.empty() ? 0 : static_cast<float>(this->Slopes[head]);
+  }
 
   /// ALiBi: the slopes of all heads; otherwise empty.
   const std::vector<double>& GetSlopes() const { return this->Slopes; }

@@ -1,9 +1,8 @@
 #include "SelfAttention.h"
 
-#include "DotProduct.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "ParallelProgress.h"
+#include "Base/ParallelProgress.h"
+#include "Numerics/DotProduct.h"
+#include "Numerics/MatrixProduct.h"
 #include "TransformerKernels.h"
 
 #include <algorithm>

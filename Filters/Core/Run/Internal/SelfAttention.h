@@ -1,12 +1,10 @@
 #pragma once
 
-// Internal to Core.
-
 #include "Activations.h"
-#include "AttentionKernels.h"
+#include "Base/Progress.h"
+#include "Numerics/AttentionKernels.h"
 #include "PackedSequences.h"
 #include "PositionEncoding.h"
-#include "Progress.h"
 #include "TransformerLinear.h"
 #include "TransformerNorm.h"
 

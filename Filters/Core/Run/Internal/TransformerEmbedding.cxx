@@ -1,7 +1,7 @@
 #include "TransformerEmbedding.h"
 
-#include "Index.h"
-#include "Parallel.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
 #include "TransformerKernels.h"
 #include "TransformerNorm.h"
 

@@ -3,7 +3,7 @@
 // Internal to Core: the beginning and the end of the residual stream.
 
 #include "PackedSequences.h"
-#include "TransformerWeights.h"
+#include "Weights/TransformerWeights.h"
 
 namespace atlas
 {

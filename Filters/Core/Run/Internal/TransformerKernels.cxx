@@ -1,7 +1,7 @@
 #include "TransformerKernels.h"
 
-#include "Lanes.h"
-#include "VectorMath.h"
+#include "Numerics/Lanes.h"
+#include "Numerics/VectorMath.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "TransformerConfig.h"
+#include "Weights/TransformerConfig.h"
 
 #include <cstdint>
 

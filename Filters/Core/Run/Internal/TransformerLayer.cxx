@@ -1,7 +1,6 @@
 #include "TransformerLayer.h"
 
-#include "Index.h"
-#include "Parallel.h"
+#include "Base/Parallel.h"
 #include "TransformerKernels.h"
 
 #include <algorithm>

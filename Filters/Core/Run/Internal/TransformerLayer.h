@@ -1,7 +1,5 @@
 #pragma once
 
-// Internal to Core.
-
 #include "ExpertMlp.h"
 #include "SelfAttention.h"
 #include "TransformerNorm.h"

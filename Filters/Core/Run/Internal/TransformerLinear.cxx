@@ -1,10 +1,8 @@
 #include "TransformerLinear.h"
 
-#include "Index.h"
-#include "Parallel.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
 #include "TransformerKernels.h"
-
-#include <algorithm>
 
 namespace atlas
 {
@@ -47,7 +45,7 @@ MatrixBlock FloatsOf(const WeightBlock& block, std::int64_t inner, std::int64_t 
   const bool transposed = block.matrix.transposed;
   const std::int64_t lines = transposed ? columns : inner; // as they are stored
   const std::int64_t width = transposed ? inner : columns;
-  memory.reset(new float[ToIndex(lines * width)]); // each number of which is set below
+  memory.reset(new float[lines * width]); // each number of which is set below
   const bool isPacked = block.matrix.stride == width;
   const std::int64_t count = isPacked ? lines * width : width;
   for (std::int64_t line = 0; line < (isPacked ? 1 : lines); ++line)
@@ -122,11 +120,6 @@ const float* Linear::Bias(std::int64_t output) const
 {
   const float* bias = this->BiasValues.Data();
   return bias == nullptr ? nullptr : bias + output;
-}
-
-const float* Linear::HeadBias(std::int64_t head) const
-{
-  return this->Bias(this->Tensors.headFirst + head * this->Tensors.headStep);
 }
 
 std::uint64_t WidenedBytes(const LinearTensors& tensors, int threads)

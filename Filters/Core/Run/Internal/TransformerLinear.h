@@ -1,9 +1,8 @@
 #pragma once
 
-#include "FloatValues.h"
-#include "Index.h"
-#include "PackedProduct.h"
-#include "TransformerWeights.h"
+#include "Numerics/PackedProduct.h"
+#include "Weights/FloatValues.h"
+#include "Weights/TransformerWeights.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -60,7 +59,10 @@ public:
 
   /// The bias, starting at an output, or nullptr if there is none.
   const float* Bias(std::int64_t output) const;
-  const float* HeadBias(std::int64_t head) const;
+  const float* HeadBias(std::int64_t head) const
+  {
+    return this->Bias(this->Tensors.headFirst + head * this->Tensors.headStep);
+  }
 
 private:
   struct Whole
@@ -111,8 +113,7 @@ template<class Visitor>
 void VisitProducts(const PackedColumns& b, std::int64_t rows, const float* from,
   std::int64_t stride, const Visitor& visit)
 {
-  const std::unique_ptr<float[]> product(
-    new float[ToIndex(std::min(rows, RowsAtOnce) * b.Stride())]);
+  const std::unique_ptr<float[]> product(new float[std::min(rows, RowsAtOnce) * b.Stride()]);
   for (std::int64_t first = 0; first < rows; first += RowsAtOnce)
   {
     const std::int64_t count = std::min(RowsAtOnce, rows - first);

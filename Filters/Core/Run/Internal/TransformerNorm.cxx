@@ -1,6 +1,6 @@
 #include "TransformerNorm.h"
 
-#include "Parallel.h"
+#include "Base/Parallel.h"
 #include "TransformerKernels.h"
 #include "TransformerLinear.h"
 

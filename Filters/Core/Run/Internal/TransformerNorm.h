@@ -1,9 +1,7 @@
 #pragma once
 
-// Internal to Core.
-
-#include "FloatValues.h"
-#include "TransformerWeights.h"
+#include "Weights/FloatValues.h"
+#include "Weights/TransformerWeights.h"
 
 #include <cstdint>
 #include <vector>

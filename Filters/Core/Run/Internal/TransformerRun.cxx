@@ -1,14 +1,16 @@
 #include "TransformerRun.h"
 
-#include "Error.h"
-#include "Index.h"
-#include "MatrixProduct.h"
-#include "PictureTokens.h"
-#include "PromptMeans.h"
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
+#include "Numerics/MatrixProduct.h"
+#include "PictureProjector.h"
+#include "Preprocessing/PictureTokens.h"
+#include "Run/PromptMeans.h"
 #include "TransformerEmbedding.h"
 #include "TransformerKernels.h"
 #include "TransformerNorm.h"
-#include "VectorNorm.h"
+#include "Weights/VectorNorm.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,16 +35,6 @@ RecordSelection::RecordSelection(
   }
 }
 
-bool RecordSelection::HasLayer(std::int64_t layer) const
-{
-  return layer >= 0 && ToIndex(layer) < this->Layers.size() && this->Layers[layer];
-}
-
-bool RecordSelection::HasResidual(std::int64_t l) const
-{
-  return this->Residual && (this->HasLayer(l) || this->HasLayer(l - 1));
-}
-
 std::int64_t RecordSelection::LayersToRun() const
 {
   std::int64_t count = this->Layers.size();
@@ -62,6 +54,10 @@ struct TransformerRun::EncoderPart
   std::optional<CrossPart> cross;
   std::vector<ImageToken> tokens; ///< of the text
   SharedMatrix features;          ///< of those of the sequences to run, [tokens, d_model]
+
+  /// For some of the texts. Without a run if there are no pictures.
+  EncoderPart(const Transformer& model, const TransformerInput& input, const RecordOptions& chosen,
+    const SequenceRange& range);
 };
 
 namespace
@@ -74,14 +70,6 @@ PackedSequences SequencesOf(const TransformerConfig& config, const TransformerIn
   const std::vector<std::int64_t> lengths = SequenceLengths(config, input);
   return config.encoder == nullptr ? PackedSequences(lengths, range)
                                    : PackedSequences(lengths, range, SourceLengths(config, input));
-}
-
-/// The sources of texts as an input of their own.
-TransformerInput TextsOf(const TransformerInput& input)
-{
-  TransformerInput texts;
-  texts.tokens = input.source;
-  return texts;
 }
 
 /// What is recorded of the encoder: of the layers that it has the same as of the decoder's.
@@ -102,13 +90,19 @@ TransformerRun::TransformerRun(
   : TransformerRun(model, model.GetConfig(), model.GetWeights(), input, options,
       SequencesOf(model.GetConfig(), input, options.sequences), -1)
 {
+  if (this->Config.encoder != nullptr || this->Config.vision != nullptr)
+  {
+    this->Encoder =
+      std::make_unique<EncoderPart>(model, input, OptionsOfEncoder(options), this->Sequences.run);
+  }
   if (this->Config.encoder != nullptr)
   {
-    this->BeginCross();
+    this->Encoder->cross.emplace(
+      this->Config, options, this->Sequences, SourceLengths(this->Config, input));
   }
-  if (this->Config.vision != nullptr)
+  else if (this->Encoder != nullptr && this->Encoder->run == nullptr)
   {
-    this->BeginPictures();
+    this->Encoder.reset();
   }
   if (this->Encoder != nullptr)
   {
@@ -147,37 +141,32 @@ TransformerRun::TransformerRun(const Transformer& model, const TransformerConfig
   }
 }
 
-/// Prepares the run of the encoder, and the cross attention.
-void TransformerRun::BeginCross()
+TransformerRun::EncoderPart::EncoderPart(const Transformer& model, const TransformerInput& input,
+  const RecordOptions& chosen, const SequenceRange& range)
+  : options(chosen)
 {
-  const TransformerConfig& encoder = *this->Config.encoder;
-  const std::vector<std::int64_t> lengths = SourceLengths(this->Config, this->Input);
-  this->Encoder = std::make_unique<EncoderPart>();
-  this->Encoder->texts = TextsOf(this->Input);
-  this->Encoder->options = OptionsOfEncoder(this->Options);
-  this->Encoder->cross.emplace(this->Config, this->Options, this->Sequences, lengths);
-  this->Encoder->run.reset(new TransformerRun(this->Model, encoder, *this->Weights.encoder,
-    encoder.input == InputKind::Sound ? this->Input : this->Encoder->texts, this->Encoder->options,
-    PackedSequences(lengths, this->Options.sequences), encoder.layers));
-}
-
-/// Prepares the run of the encoder of images, if there are any.
-void TransformerRun::BeginPictures()
-{
-  std::vector<ImageToken> tokens = ImageTokens(this->Config, this->Input);
-  if (tokens.empty())
+  const TransformerConfig& config = model.GetConfig();
+  this->options.sequences = range;
+  if (config.encoder != nullptr)
+  {
+    const TransformerConfig& encoder = *config.encoder;
+    this->texts.tokens = input.source;
+    this->run.reset(new TransformerRun(model, encoder, *model.GetWeights().encoder,
+      encoder.input == InputKind::Sound ? input : this->texts, this->options,
+      PackedSequences(SourceLengths(config, input), range), encoder.layers));
+    return;
+  }
+  this->tokens = ImageTokens(config, input);
+  if (this->tokens.empty())
   {
     return;
   }
-  const VisionConfig& vision = *this->Config.vision;
-  const SequenceRange range = EncoderRange(this->Config, this->Input, tokens, this->Sequences.run);
-  this->Encoder = std::make_unique<EncoderPart>();
-  this->Encoder->options = OptionsOfEncoder(this->Options);
-  this->Encoder->options.sequences = range;
-  this->Encoder->tokens = std::move(tokens);
-  this->Encoder->run.reset(new TransformerRun(this->Model, *vision.encoder,
-    this->Weights.vision->encoder, this->Input, this->Encoder->options,
-    PackedSequences(SequenceLengths(*vision.encoder, this->Input), range), vision.layersRead));
+  const VisionConfig& vision = *config.vision;
+  this->options.sequences = EncoderRange(config, input, this->tokens, range);
+  this->run.reset(new TransformerRun(model, *vision.encoder, model.GetWeights().vision->encoder,
+    input, this->options,
+    PackedSequences(SequenceLengths(*vision.encoder, input), this->options.sequences),
+    vision.layersRead));
 }
 
 CrossPart* TransformerRun::Cross() const
@@ -280,16 +269,8 @@ MemoryEstimate TransformerRun::EstimateMemory() const
 Recording TransformerRun::Run()
 {
   const SingleThreadedBlas blas;
-  std::int64_t longest = 0;
-  for (std::int64_t s = this->Sequences.run.first; s < this->Sequences.run.end; ++s)
-  {
-    longest = std::max(longest, this->Sequences.Length(s));
-  }
-  for (const RotaryPlace& place : this->Places)
-  {
-    longest = std::max(longest, *std::max_element(place.begin(), place.end()) + 1);
-  }
-  const PositionEncoding positions(this->Config, this->Weights, longest);
+  const PositionEncoding positions(
+    this->Config, this->Weights, std::max(this->Sequences.Longest(), EndOfPlaces(this->Places)));
   this->Record.alibiSlopes = positions.GetSlopes();
   this->Record.distanceBias = positions.GetDistanceBias();
   this->Describe();
@@ -339,7 +320,7 @@ void TransformerRun::RunEncoder()
   this->Record.encoder = recording;
 }
 
-SharedMatrix TransformerRun::EncodePictures(const Transformer& model, const TransformerInput& input,
+SharedMatrix TransformerRun::Encode(const Transformer& model, const TransformerInput& input,
   const SequenceRange& sequences, int threads)
 {
   RecordOptions options;
@@ -347,30 +328,15 @@ SharedMatrix TransformerRun::EncodePictures(const Transformer& model, const Tran
   options.values = false;
   options.layers = { std::numeric_limits<std::int64_t>::max() }; // none
   options.threads = threads;
-  const TransformerConfig& config = model.GetConfig();
-  const TransformerConfig& encoder = *config.vision->encoder;
-  options.sequences = EncoderRange(config, input, ImageTokens(config, input), sequences);
-  TransformerRun run(model, encoder, model.GetWeights().vision->encoder, input, options,
-    PackedSequences(SequenceLengths(encoder, input), options.sequences), config.vision->layersRead);
-  run.Run();
-  return ProjectPictures(model, run.Sequences, run.Read.values.get(), threads);
-}
-
-SharedMatrix TransformerRun::Encode(const Transformer& model, const TransformerInput& input,
-  const SequenceRange& sequences, int threads)
-{
-  RecordOptions options;
-  options.queriesAndKeys = false;
-  options.values = false;
-  options.sequences = sequences;
-  options.threads = threads;
-  const TransformerConfig& config = *model.GetConfig().encoder;
-  const TransformerInput texts = TextsOf(input);
-  TransformerRun run(model, config, *model.GetWeights().encoder,
-    config.input == InputKind::Sound ? input : texts, options,
-    PackedSequences(SourceLengths(model.GetConfig(), input), sequences), config.layers);
-  run.Run();
-  return run.Read;
+  const EncoderPart part(model, input, options, sequences);
+  if (part.run == nullptr)
+  {
+    return {};
+  }
+  part.run->Run();
+  return model.GetConfig().encoder != nullptr
+           ? part.run->Read
+           : ProjectPictures(model, part.run->Sequences, part.run->Read.values.get(), threads);
 }
 
 /// Runs the other input of the interventions, if they have one.
@@ -439,12 +405,6 @@ ActivationVisitor TransformerRun::VisitorOf(std::int64_t l) const
   }
   return [this, l](ActivationPlace place, const RowGroup& group, float* values)
   { this->Change(place, l, group, values); };
-}
-
-/// The residual stream at a row of the recording.
-float* TransformerRun::ResidualRow(std::int64_t row) const
-{
-  return this->Residual.Row(row - this->Sequences.FirstRow());
 }
 
 /// Fills in everything in the recording except its matrices.
@@ -739,10 +699,9 @@ void TransformerRun::CheckFinite(
     const std::size_t row = begin + found / d;
     const std::string text =
       std::isnan(x[found]) ? "nan" : std::to_string(x[found]); // regardless of its sign
-    throw ModelError(this->Name + name + ": an activation is " + text + " (sequence " +
-                     std::to_string(this->Record.tokens.sequence[row]) + ", position " +
-                     std::to_string(this->Record.tokens.position[row]) +
-                     "); expected finite numbers.");
+    throw ModelError(this->Name, name, ": an activation is ", text, " (sequence ",
+      this->Record.tokens.sequence[row], ", position ", this->Record.tokens.position[row],
+      "); expected finite numbers.");
   }
 }
 

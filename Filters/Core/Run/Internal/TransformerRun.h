@@ -1,12 +1,10 @@
 #pragma once
 
-// Internal to Core.
-
 #include "CrossPart.h"
 #include "LayerRunner.h"
 #include "PackedSequences.h"
 #include "PositionEncoding.h"
-#include "RecordTransformer.h"
+#include "Run/RecordOptions.h"
 #include "TransformerLayer.h"
 
 #include <set>
@@ -23,10 +21,16 @@ public:
   RecordSelection(
     const TransformerConfig& config, const RecordOptions& options, std::int64_t least = 0);
 
-  bool HasLayer(std::int64_t layer) const;
+  bool HasLayer(std::int64_t layer) const
+  {
+    return layer >= 0 && ToIndex(layer) < this->Layers.size() && this->Layers[layer];
+  }
 
   /// Whether the residual before layer l (after all layers: l = L) is recorded.
-  bool HasResidual(std::int64_t l) const;
+  bool HasResidual(std::int64_t l) const
+  {
+    return this->Residual && (this->HasLayer(l) || this->HasLayer(l - 1));
+  }
 
   /// The number of layers that must run for them.
   std::int64_t LayersToRun() const;
@@ -55,11 +59,8 @@ public:
   /// As RecordTransformer. Must be called only once.
   Recording Run();
 
-  /// What the projector makes of the pictures of some sequences: [their image tokens, d_model].
-  static SharedMatrix EncodePictures(const Transformer& model, const TransformerInput& input,
-    const SequenceRange& sequences, int threads);
-
-  /// What the encoder returns for the sources of some sequences: [their tokens, d_model].
+  /// What the encoder returns for the sources of some sequences: [their tokens, d_model]; or what
+  /// the projector makes of their pictures: [their image tokens, d_model].
   static SharedMatrix Encode(const Transformer& model, const TransformerInput& input,
     const SequenceRange& sequences, int threads);
 
@@ -92,15 +93,17 @@ private:
   TransformerRun(const Transformer& model, const TransformerConfig& config,
     const TransformerWeights& weights, const TransformerInput& input, const RecordOptions& options,
     PackedSequences sequences, std::int64_t readLayer);
-  void BeginCross();
-  void BeginPictures();
   CrossPart* Cross() const;
   void RunEncoder();
   void RunSource();
   void Change(ActivationPlace place, std::int64_t l, const RowGroup& group, float* values) const;
   void ChangeResidual(std::int64_t l);
   ActivationVisitor VisitorOf(std::int64_t l) const;
-  float* ResidualRow(std::int64_t row) const;
+  /// The residual stream at a row of the recording.
+  float* ResidualRow(std::int64_t row) const
+  {
+    return this->Residual.Row(row - this->Sequences.FirstRow());
+  }
   void Describe();
   void DescribeSequence(std::int64_t sequence);
   void Embed();

@@ -1,6 +1,8 @@
 #include "ByteLevelSplits.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/Joined.h"
+#include "Text/TokenTables.h"
 
 #include <algorithm>
 
@@ -214,17 +216,6 @@ ByteLevelSplit ClipSplit(const std::string& source)
   return split;
 }
 
-[[noreturn]] void FailName(const std::string& name, const std::string& source)
-{
-  std::string names;
-  for (const std::string& known : ByteLevelSplitNames())
-  {
-    names += (names.empty() ? "" : ", ") + known;
-  }
-  throw FormatError(source + ": unknown split of words '" + name.substr(0, 80) +
-                    "', expected one of " + names + "; token ids can be given instead of text.");
-}
-
 }
 
 ByteLevelSplit MakeByteLevelSplit(const std::string& name, const std::string& source)
@@ -236,7 +227,10 @@ ByteLevelSplit MakeByteLevelSplit(const std::string& name, const std::string& so
   const Family* family = FindFamily(name);
   if (family == nullptr)
   {
-    FailName(name, source);
+    throw FormatError(source, ": unknown split of words '", name.substr(0, 80),
+      "', expected one of ",
+      Joined(BytePairSplits(), [](const std::string& known) { return known; }),
+      "; token ids can be given instead of text.");
   }
   ByteLevelSplit split;
   for (const std::string& expression : family->expressions)
@@ -251,7 +245,7 @@ ByteLevelSplit MakeByteLevelSplit(const std::string& name, const std::string& so
   return split;
 }
 
-std::vector<std::string> ByteLevelSplitNames()
+std::vector<std::string> BytePairSplits()
 {
   std::vector<std::string> names = { "clip" };
   for (const Family& family : MakeFamilies())

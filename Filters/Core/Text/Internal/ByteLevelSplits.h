@@ -20,9 +20,6 @@ struct ByteLevelSplit
 /// The split of a name. Throws FormatError if there is none; messages start with `source`.
 ByteLevelSplit MakeByteLevelSplit(const std::string& name, const std::string& source);
 
-/// The names of splits, sorted.
-std::vector<std::string> ByteLevelSplitNames();
-
 /// A tokenizer of byte-level BPE, without special tokens. Throws FormatError.
 std::shared_ptr<TokenizerParts> MakeByteLevelParts(std::shared_ptr<const Vocabulary> vocabulary,
   const std::vector<Merge>& merges, const ByteLevelSplit& split, const std::string& source);

@@ -1,7 +1,8 @@
 #include "CharacterMap.h"
 
-#include "Error.h"
-#include "Utf8Text.h"
+#include "Base/Error.h"
+#include "Base/NumberText.h"
+#include "Base/Utf8Text.h"
 
 #include <algorithm>
 
@@ -12,16 +13,6 @@ namespace
 
 /// Longer entries and replacements, in bytes, are none. The longest of Unicode's forms has 33.
 constexpr std::size_t LongestEntry = 256;
-
-std::uint32_t ReadUnit(std::string_view bytes)
-{
-  std::uint32_t unit = 0;
-  for (std::size_t i = 4; i-- > 0;)
-  {
-    unit = unit << 8U | static_cast<unsigned char>(bytes[i]);
-  }
-  return unit;
-}
 
 // The bits of darts-clone's units.
 bool HasLeaf(std::uint32_t unit)
@@ -53,16 +44,14 @@ bool BeginsCharacter(std::string_view text, std::size_t position)
 
 CharacterMap::CharacterMap(std::string_view bytes, const std::string& source)
 {
-  const std::size_t size = bytes.size() < 4 ? 0 : ReadUnit(bytes);
-  if (bytes.size() < 4 || size % 4 != 0 || size == 0 || size > bytes.size() - 4)
-  {
-    throw FormatError(source + ": the character map: expected the size of a trie within its " +
-                      std::to_string(bytes.size()) + " bytes, found " + std::to_string(size) + ".");
-  }
+  const std::size_t size = bytes.size() < 4 ? 0 : LittleEndian(bytes.substr(0, 4));
+  ThrowIf<FormatError>(bytes.size() < 4 || size % 4 != 0 || size == 0 || size > bytes.size() - 4,
+    source, ": the character map: expected the size of a trie within its ", bytes.size(),
+    " bytes, found ", size, ".");
   this->Units.reserve(size / 4);
   for (std::size_t i = 0; i < size; i += 4)
   {
-    this->Units.push_back(ReadUnit(bytes.substr(4 + i)));
+    this->Units.push_back(static_cast<std::uint32_t>(LittleEndian(bytes.substr(4 + i, 4))));
   }
   this->Replacements = bytes.substr(4 + size);
   RequireUtf8(this->Replacements, source + ": the replacements of the character map");

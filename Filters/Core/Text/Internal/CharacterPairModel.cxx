@@ -1,8 +1,9 @@
 #include "CharacterPairModel.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/TextEnds.h"
 #include "PieceText.h"
-#include "UnicodeText.h"
+#include "Text/UnicodeText.h"
 
 #include <algorithm>
 #include <functional>
@@ -61,13 +62,12 @@ std::vector<float> FallingScores(const std::vector<CharacterPairModel::Piece>& p
 }
 
 CharacterPairModel::CharacterPairModel(std::shared_ptr<const Vocabulary> vocabulary,
-  const std::vector<Merge>& merges, const Options& options, std::string source)
+  const std::vector<Merge>& merges, const Options& options, const std::string& source)
   : WordModel(std::move(vocabulary))
   , Settings(options)
-  , Source(std::move(source))
+  , Unknown(this->GetVocabulary(), options.byteFallback, options.unknown, source)
   , Wholes({})
 {
-  this->FindBytes();
   const Vocabulary& tokens = this->GetVocabulary();
   tokens.ForEach(
     [this](std::string_view token, std::int64_t id)
@@ -82,19 +82,18 @@ CharacterPairModel::CharacterPairModel(std::shared_ptr<const Vocabulary> vocabul
   this->Rules.Reserve(merges.size());
   for (std::size_t rank = 0; rank < merges.size(); ++rank)
   {
-    AddMerge(this->Rules, tokens, merges, rank, this->Source, options.continuation.size());
+    AddMerge(this->Rules, tokens, merges, rank, source, options.continuation.size());
     this->Separate = this->Separate && IsOfOneWord(merges[rank].first + merges[rank].second);
   }
 }
 
 CharacterPairModel::CharacterPairModel(std::shared_ptr<const Vocabulary> vocabulary,
-  const std::vector<Piece>& pieces, const Options& options, std::string source)
+  const std::vector<Piece>& pieces, const Options& options, const std::string& source)
   : WordModel(std::move(vocabulary))
   , Settings(options)
-  , Source(std::move(source))
+  , Unknown(this->GetVocabulary(), options.byteFallback, options.unknown, source)
   , Wholes(WholePieces(pieces))
 {
-  this->FindBytes();
   std::unordered_map<std::string_view, std::int32_t> symbols;
   symbols.reserve(pieces.size());
   for (const Piece& piece : pieces)
@@ -123,10 +122,8 @@ CharacterPairModel::CharacterPairModel(std::shared_ptr<const Vocabulary> vocabul
     }
     const std::int64_t symbol =
       this->GetVocabulary().Size() + static_cast<std::int64_t>(this->Extras.size());
-    if (symbol >= std::numeric_limits<std::int32_t>::max())
-    {
-      throw FormatError(this->Source + ": expected fewer tokens and characters, found 2^31.");
-    }
+    ThrowIf<FormatError>(symbol >= std::numeric_limits<std::int32_t>::max(), source,
+      ": expected fewer tokens and characters, found 2^31.");
     this->Extras.emplace_back(part);
     this->Characters.emplace(*character, static_cast<std::int32_t>(symbol));
     symbols.emplace(part, static_cast<std::int32_t>(symbol));
@@ -151,37 +148,6 @@ CharacterPairModel::CharacterPairModel(std::shared_ptr<const Vocabulary> vocabul
       NextCharacter(piece.text, middle);
     }
   }
-}
-
-void CharacterPairModel::FindBytes()
-{
-  for (std::size_t byte = 0; byte < this->ByteIds.size(); ++byte)
-  {
-    const std::optional<std::int64_t> id =
-      this->GetVocabulary().IdOf(BytePiece(static_cast<unsigned char>(byte)));
-    this->ByteIds[byte] =
-      this->Settings.byteFallback ? static_cast<std::int32_t>(id.value_or(-1)) : -1;
-  }
-}
-
-void CharacterPairModel::AddUnknown(
-  std::string_view character, std::vector<std::int64_t>& ids) const
-{
-  const auto idOf = [this](char byte) { return this->ByteIds[static_cast<unsigned char>(byte)]; };
-  const bool hasBytes =
-    std::all_of(character.begin(), character.end(), [&](char byte) { return idOf(byte) >= 0; });
-  if (hasBytes)
-  {
-    std::transform(character.begin(), character.end(), std::back_inserter(ids), idOf);
-    return;
-  }
-  if (!this->Settings.unknown)
-  {
-    throw FormatError(this->Source + ": the vocabulary has no token for the character '" +
-                      std::string(character) +
-                      "', which the text contains, and no token for unknown characters.");
-  }
-  ids.push_back(*this->Settings.unknown);
 }
 
 std::optional<std::int32_t> CharacterPairModel::SymbolOf(
@@ -221,7 +187,7 @@ void CharacterPairModel::AddSymbols(std::string_view word, std::vector<std::int3
       continue;
     }
     unknown.clear();
-    this->AddUnknown(character, unknown);
+    this->Unknown.Add(character, unknown);
     std::transform(unknown.begin(), unknown.end(), std::back_inserter(symbols), FrozenSymbol);
   }
 }
@@ -251,7 +217,7 @@ void CharacterPairModel::Encode(std::string_view word, std::vector<std::int64_t>
     }
     else
     {
-      this->AddUnknown(this->Extras[id - tokens.Size()], ids);
+      this->Unknown.Add(this->Extras[id - tokens.Size()], ids);
     }
   }
   if (this->Settings.fuseUnknown && this->Settings.unknown)
@@ -262,28 +228,17 @@ void CharacterPairModel::Encode(std::string_view word, std::vector<std::int64_t>
   }
 }
 
-std::string CharacterPairModel::TextOf(std::string_view token) const
+std::string CharacterPairModel::BytesOf(std::string_view token) const
 {
   const std::string_view before = this->Settings.continuation;
   const std::string_view behind = this->Settings.wordEnd;
-  if (!before.empty() && token.substr(0, before.size()) == before)
+  if (!before.empty() && BeginsWith(token, before))
   {
     token.remove_prefix(before.size());
   }
-  const bool endsWord = !behind.empty() && token.size() >= behind.size() &&
-                        token.substr(token.size() - behind.size()) == behind;
+  const bool endsWord = !behind.empty() && EndsWith(token, behind);
   token.remove_suffix(endsWord ? behind.size() : 0);
   return PieceText(token) + (endsWord ? " " : "");
-}
-
-void CharacterPairModel::Decode(std::string_view token, std::string& text) const
-{
-  text += this->TextOf(token);
-}
-
-std::string CharacterPairModel::Label(std::string_view token) const
-{
-  return ReplaceInvalidUtf8(this->TextOf(token));
 }
 
 }

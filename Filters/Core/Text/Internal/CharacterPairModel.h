@@ -28,7 +28,7 @@ public:
   /// With merges as tokenizer.json lists them. Throws FormatError if a merge uses or produces a
   /// token that is not in the vocabulary, or is listed twice; messages start with `source`.
   CharacterPairModel(std::shared_ptr<const Vocabulary> vocabulary, const std::vector<Merge>& merges,
-    const Options& options, std::string source);
+    const Options& options, const std::string& source);
 
   /// A token that merges may produce.
   struct Piece
@@ -42,33 +42,28 @@ public:
   /// With the merges that scores imply: any two neighbors whose joined text is a piece, the highest
   /// score first. Throws FormatError if there are more symbols than numbers for them.
   CharacterPairModel(std::shared_ptr<const Vocabulary> vocabulary, const std::vector<Piece>& pieces,
-    const Options& options, std::string source);
+    const Options& options, const std::string& source);
 
   /// True if the words that NextWord separates can be encoded one by one: no token joins two.
   bool WordsAreSeparate() const { return this->Separate; }
 
   /// Throws FormatError for a character that has no token if there is no unknown token.
   void Encode(std::string_view word, std::vector<std::int64_t>& ids) const override;
-  void Decode(std::string_view token, std::string& text) const override;
-  std::string Label(std::string_view token) const override;
   std::string_view Kind() const override { return "SentencePiece BPE"; }
 
 private:
   Options Settings;
-  std::string Source;
   std::unordered_map<char32_t, std::int32_t> Characters; ///< symbols
   std::vector<std::string> Extras; ///< characters that are no tokens, but begin merges; their
                                    ///< symbols follow the ids
-  std::array<std::int32_t, 256> ByteIds = {}; ///< -1: no token
+  UnknownCharacters Unknown;
   PieceTrie Wholes;
   MergeRules Rules;
   bool Separate = false;
 
   std::optional<std::int32_t> SymbolOf(
     std::string_view character, bool beginsWord, bool endsWord) const;
-  std::string TextOf(std::string_view token) const;
-  void FindBytes();
-  void AddUnknown(std::string_view character, std::vector<std::int64_t>& ids) const;
+  std::string BytesOf(std::string_view token) const override;
   void AddSymbols(std::string_view word, std::vector<std::int32_t>& symbols) const;
 };
 

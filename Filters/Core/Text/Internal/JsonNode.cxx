@@ -1,6 +1,6 @@
 #include "JsonNode.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <cmath>
 #include <limits>
@@ -15,22 +15,10 @@ JsonNode::JsonNode(const nlohmann::json& value, std::string name, const std::str
 {
 }
 
-void JsonNode::Fail(const std::string& message) const
-{
-  throw FormatError(*this->Source + ": " + this->Name + ": " + message);
-}
-void JsonNode::FailExpected(const std::string& expected) const
-{
-  this->Fail("expected " + expected + ", found " + Describe(*this->Value) + ".");
-}
-
 JsonNode JsonNode::At(const std::string& key) const
 {
   static const nlohmann::json null;
-  if (!this->Value->is_object())
-  {
-    this->FailExpected("an object");
-  }
+  this->FailExpectedIf(!this->Value->is_object(), "an object");
   const auto found = this->Value->find(key);
   return { found == this->Value->end() ? null : *found,
     this->Name.empty() ? key : this->Name + "." + key, *this->Source };
@@ -38,10 +26,7 @@ JsonNode JsonNode::At(const std::string& key) const
 
 std::vector<JsonNode> JsonNode::Items() const
 {
-  if (!this->Value->is_array())
-  {
-    this->FailExpected("an array");
-  }
+  this->FailExpectedIf(!this->Value->is_array(), "an array");
   std::vector<JsonNode> items;
   items.reserve(this->Value->size());
   for (const nlohmann::json& item : *this->Value)
@@ -51,12 +36,16 @@ std::vector<JsonNode> JsonNode::Items() const
   return items;
 }
 
+std::vector<JsonNode> JsonNode::Pair(const char* expected) const
+{
+  std::vector<JsonNode> both = this->Items();
+  this->FailExpectedIf(both.size() != 2, expected);
+  return both;
+}
+
 std::string JsonNode::String() const
 {
-  if (!this->Value->is_string())
-  {
-    this->FailExpected("a string");
-  }
+  this->FailExpectedIf(!this->Value->is_string(), "a string");
   return this->Value->get<std::string>();
 }
 
@@ -66,10 +55,7 @@ bool JsonNode::Bool(bool otherwise) const
   {
     return otherwise;
   }
-  if (!this->Value->is_boolean())
-  {
-    this->FailExpected("true or false");
-  }
+  this->FailExpectedIf(!this->Value->is_boolean(), "true or false");
   return this->Value->get<bool>();
 }
 
@@ -79,21 +65,25 @@ std::int64_t JsonNode::Integer() const
                     (!this->Value->is_number_unsigned() ||
                       this->Value->get<std::uint64_t>() <=
                         std::uint64_t{ std::numeric_limits<std::int64_t>::max() });
-  if (!fits)
-  {
-    this->FailExpected("an integer");
-  }
+  this->FailExpectedIf(!fits, "an integer");
   return this->Value->get<std::int64_t>();
+}
+
+std::string JsonNode::String(const std::string& otherwise) const
+{
+  return this->IsNull() ? otherwise : this->String();
+}
+
+std::int64_t JsonNode::Integer(std::int64_t otherwise) const
+{
+  return this->IsNull() ? otherwise : this->Integer();
 }
 
 double JsonNode::Number() const
 {
   const double number =
     this->Value->is_number() ? this->Value->get<double>() : std::numeric_limits<double>::infinity();
-  if (!std::isfinite(number))
-  {
-    this->FailExpected("a finite number");
-  }
+  this->FailExpectedIf(!std::isfinite(number), "a finite number");
   return number;
 }
 

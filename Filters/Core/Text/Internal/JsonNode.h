@@ -2,7 +2,9 @@
 
 // Internal to Core: values of JSON files. Included by .cxx files only.
 
-#include "JsonText.h"
+#include "Base/Error.h"
+#include "Base/FailsIf.h"
+#include "Files/JsonText.h"
 
 #include <cstdint>
 #include <string>
@@ -13,7 +15,7 @@ namespace atlas
 
 /// A JSON value and its place in the file, for messages. Functions throw FormatError where the
 /// value is of another type.
-class JsonNode
+class JsonNode : public FailsIf<JsonNode>
 {
 public:
   /// Keeps references to the value and to the source.
@@ -23,19 +25,39 @@ public:
   const std::string& GetSource() const { return *this->Source; }
   bool IsNull() const { return this->Value->is_null(); }
 
-  [[noreturn]] void Fail(const std::string& message) const;
+  template<class... Parts>
+  [[noreturn]] void Fail(const Parts&... message) const
+  {
+    throw FormatError(*this->Source, ": ", this->Name, ": ", message...);
+  }
 
   /// "expected ..., found" the value.
-  [[noreturn]] void FailExpected(const std::string& expected) const;
+  template<class... Parts>
+  [[noreturn]] void FailExpected(const Parts&... expected) const
+  {
+    this->Fail("expected ", expected..., ", found ", Describe(*this->Value), ".");
+  }
+
+  template<class... Parts>
+  void FailExpectedIf(bool condition, const Parts&... expected) const
+  {
+    if (condition)
+    {
+      this->FailExpected(expected...);
+    }
+  }
 
   /// A member of an object; null if it is missing.
   JsonNode At(const std::string& key) const;
 
   std::vector<JsonNode> Items() const;
+  std::vector<JsonNode> Pair(const char* expected) const; ///< two items, which are `expected`
   std::string String() const;
   bool Bool(bool otherwise) const; ///< `otherwise` if it is null
   std::int64_t Integer() const;
-  double Number() const; ///< finite
+  std::string String(const std::string& otherwise) const; ///< likewise
+  std::int64_t Integer(std::int64_t otherwise) const;     ///< likewise
+  double Number() const;                                  ///< finite
 
 private:
   const nlohmann::json* Value;

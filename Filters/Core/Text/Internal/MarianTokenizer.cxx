@@ -1,10 +1,11 @@
 #include "MarianTokenizer.h"
 
-#include "Error.h"
-#include "JsonText.h"
-#include "MappedFile.h"
-#include "SentencePieceFile.h"
-#include "SentencePieceParts.h"
+#include "Base/Error.h"
+#include "Base/TextEnds.h"
+#include "Files/JsonText.h"
+#include "Files/MappedFile.h"
+#include "TableParts.h"
+#include "Text/SentencePieceFile.h"
 #include "TokenizerJson.h"
 #include "Vocabulary.h"
 
@@ -23,25 +24,13 @@ namespace
 bool IsLanguage(std::string_view token)
 {
   constexpr std::size_t marks = 4;
-  return token.size() > marks && token.substr(0, 2) == ">>" &&
-         token.substr(token.size() - 2) == "<<";
-}
-
-std::int64_t RequireToken(
-  const Vocabulary& vocabulary, const std::string& token, const std::string& source)
-{
-  const std::optional<std::int64_t> id = vocabulary.IdOf(token);
-  if (!id)
-  {
-    throw FormatError(source + ": expected a token '" + token + "', found none.");
-  }
-  return *id;
+  return token.size() > marks && BeginsWith(token, ">>") && EndsWith(token, "<<");
 }
 
 /// A model whose pieces have the ids of a vocabulary. Tokens of the other language are there, but
 /// texts are not split into them.
 SentencePieceTable WithIdsOf(
-  const Vocabulary& vocabulary, SentencePieceTable model, const std::string& source)
+  const Vocabulary& vocabulary, const SentencePieceTable& model, const std::string& source)
 {
   std::map<std::string_view, std::size_t> pieces;
   for (std::size_t i = 0; i < model.tokens.size(); ++i)
@@ -57,25 +46,23 @@ SentencePieceTable WithIdsOf(
     const std::string* token = vocabulary.TokenOf(id);
     if (token == nullptr)
     {
-      throw FormatError(source + ": expected a token of each id below " +
-                        std::to_string(vocabulary.Size()) + ", found none of " +
-                        std::to_string(id) + ".");
+      throw FormatError(source, ": expected a token of each id below ", vocabulary.Size(),
+        ", found none of ", id, ".");
     }
     const auto found = pieces.find(*token);
-    const bool isSpecial = *token == "<unk>" || *token == "</s>" || *token == "<pad>";
-    auto type = static_cast<std::int32_t>(TokenType::Unused);
-    if (isSpecial)
+    const bool isPiece = found != pieces.end();
+    std::int32_t type = static_cast<std::int32_t>(isPiece ? TokenType::Normal : TokenType::Unused);
+    if (*token == "<unk>" || *token == "</s>" || *token == "<pad>")
     {
       type = static_cast<std::int32_t>(*token == "<unk>" ? TokenType::Unknown : TokenType::Control);
     }
-    else if (found != pieces.end())
+    else if (isPiece && !model.types.empty())
     {
-      type = model.types.empty() ? static_cast<std::int32_t>(TokenType::Normal)
-                                 : model.types[found->second];
+      type = model.types[found->second];
     }
     table.tokens.push_back(*token);
     table.types.push_back(type);
-    table.scores.push_back(found == pieces.end() ? 0 : model.scores[found->second]);
+    table.scores.push_back(isPiece ? model.scores[found->second] : 0);
     if (IsLanguage(*token))
     {
       table.addedTokens.emplace_back(*token, id);
@@ -94,10 +81,15 @@ Tokenizer ReadMarianTokenizer(
   const nlohmann::json value = ParseJson(ReadFile(vocabularySource), vocabularySource);
   const std::shared_ptr<Vocabulary> vocabulary =
     ParseVocabulary(JsonNode(value, "the vocabulary", vocabularySource));
-  RequireToken(*vocabulary, "<unk>", vocabularySource);
+  const std::optional<std::int64_t> end = vocabulary->IdOf("</s>");
+  if (!end || !vocabulary->IdOf("<unk>"))
+  {
+    throw FormatError(
+      vocabularySource, ": expected a token '", end ? "<unk>" : "</s>", "', found none.");
+  }
   SentencePieceTable table = WithIdsOf(
     *vocabulary, ParseSentencePieceModel(ReadFile(modelSource), modelSource), vocabularySource);
-  table.textEnd = { RequireToken(*vocabulary, "</s>", vocabularySource) };
+  table.textEnd = { *end };
   return MakeSentencePieceTokenizer(table, modelSource);
 }
 

@@ -2,7 +2,7 @@
 
 // Internal to Core.
 
-#include "Tokenizer.h"
+#include "Text/Tokenizer.h"
 
 #include <filesystem>
 

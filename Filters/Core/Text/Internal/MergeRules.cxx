@@ -1,6 +1,6 @@
 #include "MergeRules.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <algorithm>
 #include <array>
@@ -22,12 +22,10 @@ constexpr std::size_t ShortWord = 48;
 Merge ParseMerge(std::string_view line, const std::string& place)
 {
   const std::size_t space = line.find(' ');
-  if (space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
-      line.find(' ', space + 1) != std::string_view::npos)
-  {
-    throw FormatError(place + ": expected a merge of two tokens separated by a space, found '" +
-                      std::string(line.substr(0, 80)) + "'.");
-  }
+  ThrowIf<FormatError>(space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
+                         line.find(' ', space + 1) != std::string_view::npos,
+    place, ": expected a merge of two tokens separated by a space, found '", line.substr(0, 80),
+    "'.");
   return { std::string(line.substr(0, space)), std::string(line.substr(space + 1)) };
 }
 
@@ -36,17 +34,14 @@ void AddMerge(MergeRules& rules, const Vocabulary& tokens, const std::vector<Mer
 {
   const std::string& left = merges[rank].first;
   const std::string& right = merges[rank].second;
-  const auto fail = [&](const std::string& message)
-  {
-    throw FormatError(
-      source + ": merge " + std::to_string(rank) + " '" + left + " " + right + "'" + message);
-  };
+  const auto fail = [&](const auto&... message)
+  { throw FormatError(source, ": merge ", rank, " '", left, " ", right, "'", message...); };
   const auto idOf = [&](const std::string& token)
   {
     const std::optional<std::int64_t> id = tokens.IdOf(token);
     if (!id)
     {
-      fail(": the vocabulary has no token '" + token + "'.");
+      fail(": the vocabulary has no token '", token, "'.");
     }
     return static_cast<std::int32_t>(*id);
   };

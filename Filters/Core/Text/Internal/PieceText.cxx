@@ -1,7 +1,7 @@
 #include "PieceText.h"
 
-#include "Error.h"
-#include "Utf8Text.h"
+#include "Base/Error.h"
+#include "Base/Utf8Text.h"
 
 #include <array>
 #include <cstdio>
@@ -32,15 +32,10 @@ void RequirePiece(
 {
   RequireUtf8(token, source + ": a token");
   const std::string found = "found '" + std::string(token.substr(0, 80)) + "'";
-  if (token.empty() || token.size() > LongestPiece)
-  {
-    throw FormatError(source + ": expected tokens of 1 to " + std::to_string(LongestPiece) +
-                      " bytes, " + found + " of " + std::to_string(token.size()) + ".");
-  }
-  if (known)
-  {
-    throw FormatError(source + ": expected tokens that differ, " + found + " twice.");
-  }
+  ThrowIf<FormatError>(token.empty() || token.size() > LongestPiece, source,
+    ": expected tokens of 1 to ", LongestPiece, " bytes, ", found, " of ", token.size(), ".");
+  ThrowIf<FormatError>(
+    known.has_value(), source, ": expected tokens that differ, ", found, " twice.");
 }
 
 std::string BytePiece(unsigned char byte)

@@ -1,7 +1,7 @@
 #include "RegularExpression.h"
 
-#include "Error.h"
-#include "UnicodeText.h"
+#include "Base/Error.h"
+#include "Text/UnicodeText.h"
 
 #include <algorithm>
 #include <array>
@@ -141,8 +141,8 @@ private:
 
   [[noreturn]] void Refuse(const std::string& what) const
   {
-    throw FormatError(this->Source + ": the regular expression '" + std::string(this->Pattern) +
-                      "' has " + what + ", which is not supported.");
+    throw FormatError(this->Source, ": the regular expression '", this->Pattern, "' has ", what,
+      ", which is not supported.");
   }
 
   bool AtEnd() const { return this->Next >= this->Pattern.size(); }
@@ -313,8 +313,8 @@ RegularExpression::RegularExpression(
     translated.size(), options, &error, &offset, nullptr);
   if (code == nullptr)
   {
-    throw FormatError(source + ": cannot understand the regular expression '" + pattern +
-                      "': " + ErrorText(error) + ".");
+    throw FormatError(source, ": cannot understand the regular expression '", pattern,
+      "': ", ErrorText(error), ".");
   }
   this->Code = std::shared_ptr<void>(
     code, [](void* pointer) { pcre2_code_free(static_cast<pcre2_code*>(pointer)); });
@@ -354,15 +354,12 @@ std::vector<TextSpan> RegularExpression::Matches(std::string_view text, EmptyMat
     }
     if (result < 0)
     {
-      throw FormatError(this->Source + ": cannot apply the regular expression '" + this->Pattern +
-                        "' to a text of " + std::to_string(text.size()) +
-                        " bytes: " + ErrorText(result) + ".");
+      throw FormatError(this->Source, ": cannot apply the regular expression '", this->Pattern,
+        "' to a text of ", text.size(), " bytes: ", ErrorText(result), ".");
     }
-    if (span[0] < position || span[1] < span[0])
-    {
-      throw FormatError(this->Source + ": the regular expression '" + this->Pattern +
-                        "' moves the beginning of its matches, which is not supported.");
-    }
+    ThrowIf<FormatError>(span[0] < position || span[1] < span[0], this->Source,
+      ": the regular expression '", this->Pattern,
+      "' moves the beginning of its matches, which is not supported.");
     if (span[0] == span[1] && !matches.empty() && matches.back().end == span[0])
     {
       NextCharacter(text, position); // the text behind a match is no match of its own

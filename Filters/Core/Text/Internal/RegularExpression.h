@@ -37,14 +37,12 @@ enum class EmptyMatches
   Kept     ///< as in Oniguruma
 };
 
-/// A regular expression, from a tokenizer file for example, run by PCRE2 on UTF-8 with Unicode
-/// properties.
-///
-/// Tokenizer files use the syntax of Oniguruma, which is translated to that of PCRE2. \s and \w,
-/// their negations and classes such as [:punct:] have Oniguruma's characters (\w: letters, marks,
-/// digits and connectors). \p{...} takes long names of categories (\p{Letter}), and the name of a
-/// script means the characters of that script alone (\p{Han}). A class may contain classes,
-/// [ab[^cd]], and intersections, [a-z&&[^aeiou]]. \h and \H are rejected.
+/// A regular expression, run by PCRE2 on UTF-8 with Unicode properties. The syntax is that of
+/// Oniguruma, as in tokenizer files, which is translated: \s and \w, their negations and classes
+/// such as [:punct:] have Oniguruma's characters (\w: letters, marks, digits and connectors).
+/// \p{...} takes long names of categories (\p{Letter}), and the name of a script means the
+/// characters of that script alone (\p{Han}). A class may contain classes, [ab[^cd]], and
+/// intersections, [a-z&&[^aeiou]]. \h and \H are rejected.
 class RegularExpression
 {
 public:

@@ -1,13 +1,13 @@
 #include "TiktokenFile.h"
 
+#include "Base/Error.h"
+#include "Base/NumberText.h"
 #include "ByteLevelSplits.h"
 #include "CharacterMap.h"
-#include "Error.h"
+#include "Text/UnicodeText.h"
 #include "TokenizerParts.h"
-#include "UnicodeText.h"
 #include "WordModel.h"
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -22,15 +22,6 @@ constexpr std::size_t LlamaRanks = 128'000;
 
 /// Ranks by token.
 using Ranks = std::unordered_map<std::string_view, std::size_t>;
-
-/// The number behind the space of a line, unless the line has another form.
-std::optional<std::size_t> RankIn(std::string_view line, std::size_t space)
-{
-  std::size_t rank = 0;
-  const char* end = line.data() + line.size();
-  const auto parsed = std::from_chars(line.data() + space + 1, end, rank);
-  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(rank) : std::nullopt;
-}
 
 /// The two tokens that a token is merged of: what byte pair encoding leaves of its bytes with the
 /// tokens of lower ranks. Others are only found as whole words.
@@ -93,7 +84,8 @@ bool LooksLikeTiktoken(std::string_view text)
   const std::string_view line = text.substr(0, std::min(text.find('\n'), longest));
   const std::size_t space = line.find(' ');
   return space != std::string_view::npos && space > 0 &&
-         DecodeBase64(line.substr(0, space)).has_value() && RankIn(line, space).has_value();
+         DecodeBase64(line.substr(0, space)).has_value() &&
+         ToNumber<std::size_t>(line.substr(space + 1)).has_value();
 }
 
 std::vector<std::string> ParseTiktokenRanks(std::string_view text, const std::string& source)
@@ -108,12 +100,12 @@ std::vector<std::string> ParseTiktokenRanks(std::string_view text, const std::st
     const std::size_t space = std::min(line.find(' '), line.size());
     const std::optional<std::string> token = DecodeBase64(line.substr(0, space));
     const std::optional<std::size_t> rank =
-      space < line.size() ? RankIn(line, space) : std::nullopt;
+      ToNumber<std::size_t>(line.substr(std::min(space + 1, line.size())));
     if (!token || token->empty() || !rank || *rank != ranks.size())
     {
-      throw FormatError(source + ": line " + std::to_string(ranks.size() + 1) +
-                        ": expected a token in Base64, a space and its rank, " +
-                        std::to_string(ranks.size()) + ", as in a file of tiktoken.");
+      throw FormatError(source, ": line ", ranks.size() + 1,
+        ": expected a token in Base64, a space and its rank, ", ranks.size(),
+        ", as in a file of tiktoken.");
     }
     ranks.push_back(*token);
   }
@@ -159,13 +151,9 @@ Tokenizer MakeTiktokenTokenizer(const std::vector<std::string>& ranks,
 Tokenizer ParseTiktokenModel(std::string_view text, const std::string& source)
 {
   const std::vector<std::string> ranks = ParseTiktokenRanks(text, source);
-  if (ranks.size() != LlamaRanks)
-  {
-    throw FormatError(source + ": expected the " + std::to_string(LlamaRanks) +
-                      " ranks of Llama 3, found a file of tiktoken with " +
-                      std::to_string(ranks.size()) +
-                      "; its tokenizer.json, which says more, is read.");
-  }
+  ThrowIf<FormatError>(ranks.size() != LlamaRanks, source, ": expected the ", LlamaRanks,
+    " ranks of Llama 3, found a file of tiktoken with ", ranks.size(),
+    "; its tokenizer.json, which says more, is read.");
   return MakeTiktokenTokenizer(ranks, LlamaTokens(), source);
 }
 

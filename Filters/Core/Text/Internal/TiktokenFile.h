@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Tokenizer.h"
+#include "Text/Tokenizer.h"
 
 #include <string>
 #include <string_view>

@@ -1,10 +1,12 @@
 #include "TokenizerJson.h"
 
+#include "Base/Error.h"
+#include "Base/Joined.h"
 #include "CharacterPairModel.h"
-#include "Error.h"
 #include "PieceText.h"
 #include "UnigramModel.h"
 
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -29,10 +31,7 @@ constexpr int MaximumDepth = 16;
 
 std::vector<Merge> ParseMerges(const JsonNode& node)
 {
-  if (node.IsNull())
-  {
-    node.Fail("a vocabulary for byte pair encoding needs its merges, found none.");
-  }
+  node.FailIf(node.IsNull(), "a vocabulary for byte pair encoding needs its merges, found none.");
   std::vector<Merge> merges;
   for (const JsonNode& merge : node.Items())
   {
@@ -42,61 +41,39 @@ std::vector<Merge> ParseMerges(const JsonNode& node)
         ParseMerge(merge.String(), node.GetSource() + ": merge " + std::to_string(merges.size())));
       continue;
     }
-    const std::vector<JsonNode> both = merge.Items();
-    if (both.size() != 2)
-    {
-      merge.FailExpected("a merge of two tokens");
-    }
+    const std::vector<JsonNode> both = merge.Pair("a merge of two tokens");
     std::string left = both[0].String();
     merges.emplace_back(std::move(left), both[1].String());
   }
   return merges;
 }
 
-/// What a component of each type may say, beside its type. Others are refused, since they would
-/// change ids in a way that is not known.
-void RequireKnownSettings(const JsonNode& component, const std::string& type)
+/// The settings that a component may have, beside its type.
+using KnownSettings = std::set<std::string_view>;
+
+/// Others are refused, since they would change ids in a way that is not known.
+void RequireKnownSettings(
+  const JsonNode& component, const std::string& type, const KnownSettings& known)
 {
-  static const std::map<std::string_view, std::set<std::string_view>> known = {
-    // models
-    { "BPE", { "vocab", "merges", "dropout", "unk_token", "continuing_subword_prefix",
-               "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges" } },
-    { "Unigram", { "vocab", "unk_id", "byte_fallback" } },
-    { "WordPiece",
-      { "vocab", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word" } },
-    { "WordLevel", { "vocab", "unk_token" } },
-    // normalizers
-    { "BertNormalizer", { "clean_text", "handle_chinese_chars", "strip_accents", "lowercase" } },
-    { "Prepend", { "prepend" } },
-    { "Replace", { "pattern", "content" } },
-    { "Strip", { "strip_left", "strip_right" } },
-    { "Precompiled", { "precompiled_charsmap" } },
-    // pre-tokenizers
-    { "Metaspace", { "replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep" } },
-    { "Split", { "pattern", "behavior", "invert" } },
-    { "Punctuation", { "behavior" } },
-    { "CharDelimiterSplit", { "delimiter" } },
-    { "Digits", { "individual_digits" } },
-    { "FixedLength", { "length" } },
-    // post-processors; what changes offsets changes no ids
-    { "TemplateProcessing", { "single", "pair", "special_tokens" } },
-    { "BertProcessing", { "cls", "sep" } },
-    { "RobertaProcessing", { "cls", "sep", "trim_offsets", "add_prefix_space" } },
-    // several of these
-    { "ByteLevel", { "add_prefix_space", "use_regex", "trim_offsets" } },
-    { "Sequence", { "normalizers", "pretokenizers", "processors" } },
-  };
-  const auto found = known.find(type);
   for (const auto& item : component.Get().items())
   {
     const bool says = !item.value().is_null() && item.value() != false;
-    if (says && item.key() != "type" &&
-        (found == known.end() || found->second.count(item.key()) == 0))
-    {
-      component.Fail("unknown setting '" + item.key().substr(0, 80) + "' of " + type.substr(0, 80) +
-                     ", expected none that is not known.");
-    }
+    component.FailIf(says && item.key() != "type" && known.count(item.key()) == 0,
+      "unknown setting '", item.key().substr(0, 80), "' of ", type.substr(0, 80),
+      ", expected none that is not known.");
   }
+}
+
+template<class Value>
+using ByName = std::map<std::string, Value, std::less<>>;
+
+/// The value of a name, which must be there.
+template<class Value>
+const Value& Choose(const JsonNode& node, const ByName<Value>& values, const char* expected)
+{
+  const auto found = values.find(node.String());
+  node.FailExpectedIf(found == values.end(), expected);
+  return found->second;
 }
 
 /// Reads the parts of tokenizer.json.
@@ -113,16 +90,16 @@ public:
   {
     if (!this->Root.Get().is_object())
     {
-      throw FormatError(this->Parts->source + ": expected the file to hold a JSON object, found " +
-                        Describe(this->Root.Get()) + ".");
+      throw FormatError(this->Parts->source, ": expected the file to hold a JSON object, found ",
+        Describe(this->Root.Get()), ".");
     }
-    this->ParseNormalizer(this->Root.At("normalizer"), 0);
-    this->ParsePreTokenizer(this->Root.At("pre_tokenizer"), 0);
+    this->ParseComponent(Normalizers, this->Root.At("normalizer"));
+    this->ParseComponent(PreTokenizers, this->Root.At("pre_tokenizer"));
     this->EndByteLevel();
     this->ParseModel(this->Root.At("model"));
     this->ParseAddedTokens(this->Root.At("added_tokens"));
     this->ParseDecoder(this->Root.At("decoder"), 0);
-    this->ParsePostProcessor(this->Root.At("post_processor"), 0);
+    this->ParseComponent(PostProcessors, this->Root.At("post_processor"));
     return this->Parts;
   }
 
@@ -131,19 +108,60 @@ private:
   std::shared_ptr<TokenizerParts> Parts;
   bool ByteLevel = false; ///< tokens are of bytes
 
-  [[noreturn]] static void FailKind(const JsonNode& node, const std::string& found)
+  /// A type of component: what it may say, and how it is read.
+  struct Component
   {
-    node.Fail("expected a tokenizer of byte pairs (BPE), Unigram, WordPiece or WordLevel, found " +
-              found + ", which is not supported; token ids can be given instead of text.");
+    KnownSettings settings;
+    std::function<void(TokenizerParser& parser, const JsonNode& node)> parse;
+  };
+  /// Components of which a Sequence in the list `items` may be made.
+  struct Components
+  {
+    const char* kind;
+    const char* items;
+    ByName<Component> types;
+  };
+
+  /// A normalizer without settings.
+  static Component Simple(const TextNormalization& normalization)
+  {
+    return { {}, [normalization](TokenizerParser& parser, const JsonNode& /*node*/)
+      { parser.Parts->normalizations.push_back(normalization); } };
+  }
+
+  static const Components Normalizers;
+  static const Components PreTokenizers;
+  static const Components PostProcessors;
+  static const ByName<Component> Models;
+
+  void ParseComponent(const Components& known, const JsonNode& node, int depth = 0)
+  {
+    if (node.IsNull())
+    {
+      return;
+    }
+    const std::string type = TypeOf(node, depth);
+    if (type == "Sequence")
+    {
+      for (const JsonNode& item : node.At(known.items).Items())
+      {
+        this->ParseComponent(known, item, depth + 1);
+      }
+      RequireKnownSettings(node, type, { known.items });
+      return;
+    }
+    const auto found = known.types.find(type);
+    node.FailIf(found == known.types.end(), "unknown ", known.kind, " '", type,
+      "', expected one of ", Joined(known.types, [](const auto& item) { return item.first; }),
+      ", Sequence.");
+    found->second.parse(*this, node);
+    RequireKnownSettings(node, type, found->second.settings);
   }
 
   static std::string TypeOf(const JsonNode& node, int depth)
   {
-    if (depth > MaximumDepth)
-    {
-      node.Fail(
-        "expected sequences of at most " + std::to_string(MaximumDepth) + " levels, found more.");
-    }
+    node.FailIf(
+      depth > MaximumDepth, "expected sequences of at most ", MaximumDepth, " levels, found more.");
     return node.At("type").String();
   }
 
@@ -164,55 +182,25 @@ private:
 
   void ParseModel(const JsonNode& model)
   {
-    if (model.IsNull())
-    {
-      model.Fail("expected the tokenizer's model, found none.");
-    }
+    model.FailIf(model.IsNull(), "expected the tokenizer's model, found none.");
     const std::string kind = KindOfModel(model);
-    if (kind == "BPE")
-    {
-      this->ByteLevel ? this->ParseBytePairs(model) : this->ParseCharacterPairs(model);
-    }
-    else if (kind == "Unigram")
-    {
-      this->ParseUnigram(model);
-    }
-    else if (kind == "WordPiece")
-    {
-      this->ParseWordPiece(model);
-    }
-    else if (kind == "WordLevel")
-    {
-      this->ParseWordLevel(model);
-    }
-    else
-    {
-      FailKind(model, kind);
-    }
-    RequireKnownSettings(model, kind);
+    const auto found = Models.find(kind);
+    const bool isKnown = found != Models.end();
+    const bool isOnBytes = this->ByteLevel && kind != "BPE";
+    model.FailIf(!isKnown || isOnBytes,
+      "expected a tokenizer of byte pairs (BPE), Unigram, WordPiece or WordLevel, found ", kind,
+      isKnown ? " on bytes" : "",
+      ", which is not supported; token ids can be given instead of text.");
+    found->second.parse(*this, model);
+    RequireKnownSettings(model, kind, found->second.settings);
   }
 
-  static void RequireNoDropout(const JsonNode& model)
+  void ParseBpe(const JsonNode& model)
   {
     const JsonNode dropout = model.At("dropout");
-    if (!dropout.IsNull() && dropout.Get() != 0)
-    {
-      dropout.FailExpected("null: the same text must give the same tokens");
-    }
-  }
-
-  /// A text that is added to tokens at one end of a word, or none.
-  static std::string ParseAffix(const JsonNode& affix)
-  {
-    return affix.IsNull() ? std::string() : affix.String();
-  }
-
-  static void RequireNoAffix(const JsonNode& affix)
-  {
-    if (!ParseAffix(affix).empty())
-    {
-      affix.FailExpected("none in BPE on bytes");
-    }
+    dropout.FailExpectedIf(
+      !dropout.IsNull() && dropout.Get() != 0, "null: the same text must give the same tokens");
+    this->ByteLevel ? this->ParseBytePairs(model) : this->ParseCharacterPairs(model);
   }
 
   /// The unknown token of byte pairs; none if it is not in the vocabulary.
@@ -225,23 +213,22 @@ private:
 
   void ParseBytePairs(const JsonNode& model) const
   {
-    RequireNoAffix(model.At("continuing_subword_prefix"));
-    RequireNoDropout(model);
+    const JsonNode prefix = model.At("continuing_subword_prefix");
+    prefix.FailExpectedIf(!prefix.String("").empty(), "none in BPE on bytes");
     const std::shared_ptr<Vocabulary> vocabulary = ParseVocabulary(model.At("vocab"));
     const UnknownParts unknown = { ParseUnknown(model, *vocabulary),
       model.At("fuse_unk").Bool(false) };
     this->Parts->model = std::make_shared<BytePairModel>(vocabulary,
       ParseMerges(model.At("merges")), model.At("ignore_merges").Bool(false), model.GetSource(),
-      ParseAffix(model.At("end_of_word_suffix")), unknown);
+      model.At("end_of_word_suffix").String(""), unknown);
   }
 
   void ParseCharacterPairs(const JsonNode& model) const
   {
-    RequireNoDropout(model);
     const std::shared_ptr<Vocabulary> vocabulary = ParseVocabulary(model.At("vocab"));
     CharacterPairModel::Options options;
-    options.continuation = ParseAffix(model.At("continuing_subword_prefix"));
-    options.wordEnd = ParseAffix(model.At("end_of_word_suffix"));
+    options.continuation = model.At("continuing_subword_prefix").String("");
+    options.wordEnd = model.At("end_of_word_suffix").String("");
     options.unknown = ParseUnknown(model, *vocabulary);
     options.fuseUnknown = model.At("fuse_unk").Bool(false);
     options.byteFallback = model.At("byte_fallback").Bool(false);
@@ -257,21 +244,13 @@ private:
   }
 
   /// [["<unk>", 0.0], ["the", -3.5], ...]
-  void ParseUnigram(const JsonNode& model) const
+  void ParseUnigram(const JsonNode& model)
   {
-    if (this->ByteLevel)
-    {
-      FailKind(model, "Unigram on bytes");
-    }
     const auto vocabulary = std::make_shared<Vocabulary>();
     std::vector<UnigramModel::Piece> pieces;
     for (const JsonNode& item : model.At("vocab").Items())
     {
-      const std::vector<JsonNode> both = item.Items();
-      if (both.size() != 2)
-      {
-        item.FailExpected("a token and its score");
-      }
+      const std::vector<JsonNode> both = item.Pair("a token and its score");
       const auto id = static_cast<std::int32_t>(pieces.size());
       const std::string token = both[0].String();
       RequirePiece(token, vocabulary->IdOf(token), model.GetSource());
@@ -283,10 +262,8 @@ private:
     if (!unknown.IsNull())
     {
       options.unknown = unknown.Integer();
-      if (vocabulary->TokenOf(*options.unknown) == nullptr)
-      {
-        unknown.FailExpected("an id of the vocabulary");
-      }
+      unknown.FailExpectedIf(
+        vocabulary->TokenOf(*options.unknown) == nullptr, "an id of the vocabulary");
     }
     options.byteFallback = model.At("byte_fallback").Bool(false);
     this->Parts->unknown = options.unknown;
@@ -294,24 +271,15 @@ private:
       std::make_shared<UnigramModel>(vocabulary, pieces, options, model.GetSource());
   }
 
-  void ParseWordPiece(const JsonNode& model) const
+  void ParseWordPiece(const JsonNode& model)
   {
-    if (this->ByteLevel)
-    {
-      FailKind(model, "WordPiece on bytes");
-    }
     WordPieceModel::Options options;
-    const JsonNode unknown = model.At("unk_token");
-    options.unknown = unknown.IsNull() ? options.unknown : unknown.String();
-    const JsonNode continuation = model.At("continuing_subword_prefix");
-    options.continuation = continuation.IsNull() ? options.continuation : continuation.String();
+    options.unknown = model.At("unk_token").String(options.unknown);
+    options.continuation = model.At("continuing_subword_prefix").String(options.continuation);
     const JsonNode maximum = model.At("max_input_chars_per_word");
     if (!maximum.IsNull())
     {
-      if (maximum.Integer() < 0)
-      {
-        maximum.FailExpected("an integer from 0 on");
-      }
+      maximum.FailExpectedIf(maximum.Integer() < 0, "an integer from 0 on");
       options.maximumCharacters = static_cast<std::size_t>(maximum.Integer());
     }
     this->Parts->hasSegments = true;
@@ -319,82 +287,26 @@ private:
       ParseVocabulary(model.At("vocab")), options, model.GetSource());
   }
 
-  void ParseWordLevel(const JsonNode& model) const
+  void ParseWordLevel(const JsonNode& model)
   {
-    if (this->ByteLevel)
-    {
-      FailKind(model, "WordLevel on bytes");
-    }
-    const JsonNode unknown = model.At("unk_token");
     const JsonNode decoder = this->Root.At("decoder");
     const bool isFused = !decoder.IsNull() && TypeOf(decoder, 0) == "Fuse";
     this->Parts->model = std::make_shared<WordLevelModel>(ParseVocabulary(model.At("vocab")),
-      unknown.IsNull() ? std::string() : unknown.String(), isFused ? "" : " ", model.GetSource());
+      model.At("unk_token").String(""), isFused ? "" : " ", model.GetSource());
   }
 
-  void ParseNormalizer(const JsonNode& node, int depth)
+  template<class Normalization>
+  void Add(Normalization normalization)
   {
-    if (node.IsNull())
-    {
-      return;
-    }
-    static const std::map<std::string, TextNormalization> simple = {
-      { "NFC", NormalizationForm::NFC },
-      { "NFD", NormalizationForm::NFD },
-      { "NFKC", NormalizationForm::NFKC },
-      { "NFKD", NormalizationForm::NFKD },
-      { "Lowercase", LowerCase{} },
-      { "Nmt", CleanControls{} },
-      { "StripAccents", RemoveMarks{} },
-      { "ByteLevel", ByteLevelText{} },
-    };
-    const std::string type = TypeOf(node, depth);
-    this->ByteLevel = this->ByteLevel || type == "ByteLevel";
-    const auto found = simple.find(type);
-    if (found != simple.end())
-    {
-      this->Parts->normalizations.push_back(found->second);
-    }
-    else if (type == "Sequence")
-    {
-      for (const JsonNode& item : node.At("normalizers").Items())
-      {
-        this->ParseNormalizer(item, depth + 1);
-      }
-    }
-    else if (type == "BertNormalizer")
-    {
-      BertNormalization bert;
-      bert.cleanText = node.At("clean_text").Bool(true);
-      bert.separateChinese = node.At("handle_chinese_chars").Bool(true);
-      bert.lowerCase = node.At("lowercase").Bool(true);
-      bert.stripAccents = node.At("strip_accents").Bool(bert.lowerCase);
-      this->Parts->normalizations.emplace_back(bert);
-    }
-    else if (type == "Prepend")
-    {
-      this->Parts->normalizations.emplace_back(PrependText{ node.At("prepend").String() });
-    }
-    else if (type == "Replace")
-    {
-      this->ParseReplace(node);
-    }
-    else if (type == "Strip")
-    {
-      this->Parts->normalizations.emplace_back(
-        StripSpaces{ node.At("strip_left").Bool(true), node.At("strip_right").Bool(true) });
-    }
-    else if (type == "Precompiled")
-    {
-      this->ParsePrecompiled(node);
-    }
-    else
-    {
-      node.Fail("unknown normalizer '" + type +
-                "', expected one of BertNormalizer, NFC, NFD, NFKC, NFKD, Lowercase, "
-                "StripAccents, Strip, Nmt, Prepend, Replace, Precompiled, ByteLevel, Sequence.");
-    }
-    RequireKnownSettings(node, type);
+    this->Parts->normalizations.emplace_back(std::move(normalization));
+  }
+
+  void ParseBertNormalizer(const JsonNode& node)
+  {
+    const bool lowerCase = node.At("lowercase").Bool(true);
+    this->Add(BertNormalization{ node.At("clean_text").Bool(true),
+      node.At("handle_chinese_chars").Bool(true), node.At("strip_accents").Bool(lowerCase),
+      lowerCase });
   }
 
   void ParseReplace(const JsonNode& node)
@@ -410,12 +322,9 @@ private:
     else
     {
       replace.text = text.String();
-      if (replace.text.empty())
-      {
-        text.FailExpected("a text that is not empty");
-      }
+      text.FailExpectedIf(replace.text.empty(), "a text that is not empty");
     }
-    this->Parts->normalizations.emplace_back(std::move(replace));
+    this->Add(std::move(replace));
   }
 
   void ParsePrecompiled(const JsonNode& node)
@@ -432,7 +341,7 @@ private:
     }
     SentencePieceNormalization normalization;
     normalization.characters = std::make_shared<CharacterMap>(*bytes, this->Parts->source);
-    this->Parts->normalizations.emplace_back(std::move(normalization));
+    this->Add(std::move(normalization));
   }
 
   void AddSplit(const std::string& expression, SplitBehavior behavior = SplitBehavior::Isolated,
@@ -442,90 +351,13 @@ private:
       SplitByExpression{ RegularExpression(expression, this->Parts->source), behavior, invert });
   }
 
-  void ParsePreTokenizer(const JsonNode& node, int depth)
-  {
-    if (node.IsNull())
-    {
-      return;
-    }
-    const std::string type = TypeOf(node, depth);
-    if (type == "Sequence")
-    {
-      for (const JsonNode& item : node.At("pretokenizers").Items())
-      {
-        this->ParsePreTokenizer(item, depth + 1);
-      }
-    }
-    else if (type == "ByteLevel")
-    {
-      this->ParseByteLevel(node);
-    }
-    else if (type == "BertPreTokenizer")
-    {
-      this->Parts->preTokenizations.emplace_back(SplitLikeBert{});
-    }
-    else if (type == "Metaspace")
-    {
-      this->ParseMetaspace(node);
-    }
-    else if (type == "Split")
-    {
-      this->AddSplit(ParsePattern(node.At("pattern")), ParseBehavior(node.At("behavior")),
-        node.At("invert").Bool(false));
-    }
-    else if (type == "Punctuation")
-    {
-      this->AddSplit(PunctuationExpression, ParseBehavior(node.At("behavior")));
-    }
-    else if (!this->ParseFixedSplit(type, node))
-    {
-      node.Fail("unknown pre-tokenizer '" + type +
-                "', expected one of ByteLevel, BertPreTokenizer, Whitespace, WhitespaceSplit, "
-                "Digits, Punctuation, CharDelimiterSplit, FixedLength, Split, Metaspace, "
-                "Sequence.");
-    }
-    RequireKnownSettings(node, type);
-  }
-
-  /// The pre-tokenizers that have one expression each. Returns false for any other.
-  bool ParseFixedSplit(const std::string& type, const JsonNode& node)
-  {
-    if (type == "Whitespace")
-    {
-      this->AddSplit(WordsExpression, SplitBehavior::Removed, true);
-    }
-    else if (type == "WhitespaceSplit")
-    {
-      this->AddSplit(R"(\s+)", SplitBehavior::Removed);
-    }
-    else if (type == "CharDelimiterSplit")
-    {
-      this->AddSplit(LiteralExpression(node.At("delimiter").String()), SplitBehavior::Removed);
-    }
-    else if (type == "Digits")
-    {
-      this->AddSplit(node.At("individual_digits").Bool(false) ? R"(\p{N})" : R"(\p{N}+)");
-    }
-    else if (type == "FixedLength")
-    {
-      this->AddSplit("(?s:.{1," + std::to_string(ParseLength(node.At("length"))) + "})");
-    }
-    else
-    {
-      return false;
-    }
-    return true;
-  }
-
-  static std::int64_t ParseLength(const JsonNode& node)
+  void ParseFixedLength(const JsonNode& node)
   {
     constexpr std::int64_t most = 65535; // PCRE2 counts no further
-    const std::int64_t length = node.IsNull() ? 5 : node.Integer();
-    if (length < 1 || length > most)
-    {
-      node.FailExpected("an integer from 1 to " + std::to_string(most));
-    }
-    return length;
+    const JsonNode length = node.At("length");
+    const std::int64_t characters = length.Integer(5);
+    length.FailExpectedIf(characters < 1 || characters > most, "an integer from 1 to ", most);
+    this->AddSplit("(?s:.{1," + std::to_string(characters) + "})");
   }
 
   void ParseByteLevel(const JsonNode& node)
@@ -577,48 +409,32 @@ private:
 
   static SplitBehavior ParseBehavior(const JsonNode& node)
   {
-    static const std::map<std::string, SplitBehavior> behaviors = {
+    static const ByName<SplitBehavior> behaviors = {
       { "Isolated", SplitBehavior::Isolated },
       { "Removed", SplitBehavior::Removed },
       { "MergedWithPrevious", SplitBehavior::MergedWithPrevious },
       { "MergedWithNext", SplitBehavior::MergedWithNext },
       { "Contiguous", SplitBehavior::Contiguous },
     };
-    const auto found = node.IsNull() ? behaviors.begin() : behaviors.find(node.String());
-    if (found == behaviors.end())
-    {
-      node.FailExpected("Isolated, Removed, MergedWithPrevious, MergedWithNext or Contiguous");
-    }
-    return node.IsNull() ? SplitBehavior::Isolated : found->second;
+    return node.IsNull() ? SplitBehavior::Isolated
+                         : Choose(node, behaviors,
+                             "Isolated, Removed, MergedWithPrevious, MergedWithNext or Contiguous");
   }
 
   /// Where Metaspace, a pre-tokenizer or a decoder, adds its mark.
   static PrefixMark ParsePrefix(const JsonNode& node)
   {
     const JsonNode replacement = node.At("replacement");
-    if (!replacement.IsNull() && replacement.String() != SpaceMark)
-    {
-      replacement.FailExpected("U+2581");
-    }
+    replacement.FailExpectedIf(
+      !replacement.IsNull() && replacement.String() != SpaceMark, "U+2581");
     const JsonNode scheme = node.At("prepend_scheme");
     if (scheme.IsNull()) // old files
     {
       return node.At("add_prefix_space").Bool(true) ? PrefixMark::Always : PrefixMark::Never;
     }
-    const std::string name = scheme.String();
-    if (name != "always" && name != "first" && name != "never")
-    {
-      scheme.FailExpected("always, first or never");
-    }
-    return name == "always"  ? PrefixMark::Always
-           : name == "first" ? PrefixMark::First
-                             : PrefixMark::Never;
-  }
-
-  void ParseMetaspace(const JsonNode& node)
-  {
-    this->Parts->preTokenizations.emplace_back(
-      Metaspace{ ParsePrefix(node), node.At("split").Bool(true) });
+    static const ByName<PrefixMark> schemes = { { "always", PrefixMark::Always },
+      { "first", PrefixMark::First }, { "never", PrefixMark::Never } };
+    return Choose(scheme, schemes, "always, first or never");
   }
 
   /// Of decoders only the space matters that encoding adds before texts.
@@ -662,56 +478,29 @@ private:
   /// The id of a special token of the template, which must be in the vocabulary.
   std::int64_t SpecialId(const JsonNode& node, std::int64_t id) const
   {
-    if (this->Parts->TokenOf(id) == nullptr)
-    {
-      node.Fail("the special token's id " + std::to_string(id) + " is not in the vocabulary.");
-    }
+    node.FailIf(this->Parts->TokenOf(id) == nullptr, "the special token's id ", id,
+      " is not in the vocabulary.");
     return id;
   }
 
-  void ParsePostProcessor(const JsonNode& node, int depth)
+  void ParseTemplates(const JsonNode& node)
   {
-    if (node.IsNull())
-    {
-      return;
-    }
-    const std::string type = TypeOf(node, depth);
-    if (type == "Sequence")
-    {
-      for (const JsonNode& item : node.At("processors").Items())
-      {
-        this->ParsePostProcessor(item, depth + 1);
-      }
-    }
-    else if (type == "TemplateProcessing")
-    {
-      const JsonNode specials = node.At("special_tokens");
-      this->Parts->single = this->ParseTemplate(node.At("single"), specials, 1);
-      this->Parts->pair = this->ParseTemplate(node.At("pair"), specials, 2);
-    }
-    else if (type == "BertProcessing" || type == "RobertaProcessing")
-    {
-      const std::int64_t begin = this->ParseSpecial(node.At("cls"));
-      const std::int64_t end = this->ParseSpecial(node.At("sep"));
-      this->Parts->Frame(begin, end, type == "BertProcessing");
-    }
-    else if (type != "ByteLevel") // which changes offsets but not ids
-    {
-      node.Fail("unknown post-processor '" + type +
-                "', expected one of TemplateProcessing, BertProcessing, RobertaProcessing, "
-                "ByteLevel, Sequence.");
-    }
-    RequireKnownSettings(node, type);
+    const JsonNode specials = node.At("special_tokens");
+    this->Parts->single = this->ParseTemplate(node.At("single"), specials, 1);
+    this->Parts->pair = this->ParseTemplate(node.At("pair"), specials, 2);
+  }
+
+  void ParseFrame(const JsonNode& node)
+  {
+    const std::int64_t begin = this->ParseSpecial(node.At("cls"));
+    const std::int64_t end = this->ParseSpecial(node.At("sep"));
+    this->Parts->Frame(begin, end, node.At("type").String() == "BertProcessing");
   }
 
   /// ["[SEP]", 102]
   std::int64_t ParseSpecial(const JsonNode& node) const
   {
-    const std::vector<JsonNode> both = node.Items();
-    if (both.size() != 2)
-    {
-      node.FailExpected("a token and its id");
-    }
+    const std::vector<JsonNode> both = node.Pair("a token and its id");
     return this->SpecialId(node, both[1].Integer());
   }
 
@@ -725,18 +514,15 @@ private:
       TemplatePart part;
       const std::string id = content.At("id").String();
       const std::int64_t type = content.At("type_id").Integer();
-      if (type < 0 || type > std::numeric_limits<std::int32_t>::max())
-      {
-        content.At("type_id").FailExpected("an integer from 0 to 2^31 - 1");
-      }
+      content.At("type_id").FailExpectedIf(
+        type < 0 || type > std::numeric_limits<std::int32_t>::max(),
+        "an integer from 0 to 2^31 - 1");
       part.type = static_cast<std::int32_t>(type);
       if (isSequence)
       {
         part.sequence = id == "B" ? 1 : 0;
-        if ((id != "A" && id != "B") || part.sequence >= sequences)
-        {
-          content.At("id").FailExpected(sequences == 1 ? "the sequence A" : "the sequence A or B");
-        }
+        content.At("id").FailExpectedIf((id != "A" && id != "B") || part.sequence >= sequences,
+          sequences == 1 ? "the sequence A" : "the sequence A or B");
       }
       else
       {
@@ -751,15 +537,105 @@ private:
   }
 };
 
+using Parser = TokenizerParser;
+
+const ByName<Parser::Component> Parser::Models = {
+  { "BPE", { { "vocab", "merges", "dropout", "unk_token", "continuing_subword_prefix",
+               "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges" },
+             &Parser::ParseBpe } },
+  { "Unigram", { { "vocab", "unk_id", "byte_fallback" }, &Parser::ParseUnigram } },
+  { "WordPiece",
+    { { "vocab", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word" },
+      &Parser::ParseWordPiece } },
+  { "WordLevel", { { "vocab", "unk_token" }, &Parser::ParseWordLevel } },
+};
+
+const KnownSettings ByteLevelSettings = { "add_prefix_space", "use_regex", "trim_offsets" };
+
+const Parser::Components Parser::Normalizers = { "normalizer", "normalizers",
+  {
+    { "BertNormalizer", { { "clean_text", "handle_chinese_chars", "strip_accents", "lowercase" },
+                          &Parser::ParseBertNormalizer } },
+    { "ByteLevel", { ByteLevelSettings,
+                     [](Parser& parser, const JsonNode& /*node*/)
+                     {
+                       parser.ByteLevel = true;
+                       parser.Add(ByteLevelText{});
+                     } } },
+    { "Lowercase", Simple(LowerCase{}) },
+    { "NFC", Simple(NormalizationForm::NFC) },
+    { "NFD", Simple(NormalizationForm::NFD) },
+    { "NFKC", Simple(NormalizationForm::NFKC) },
+    { "NFKD", Simple(NormalizationForm::NFKD) },
+    { "Nmt", Simple(CleanControls{}) },
+    { "Precompiled", { { "precompiled_charsmap" }, &Parser::ParsePrecompiled } },
+    { "Prepend", { { "prepend" }, [](Parser& parser, const JsonNode& node)
+                   { parser.Add(PrependText{ node.At("prepend").String() }); } } },
+    { "Replace", { { "pattern", "content" }, &Parser::ParseReplace } },
+    { "Strip", { { "strip_left", "strip_right" },
+                 [](Parser& parser, const JsonNode& node)
+                 {
+                   parser.Add(StripSpaces{
+                     node.At("strip_left").Bool(true), node.At("strip_right").Bool(true) });
+                 } } },
+    { "StripAccents", Simple(RemoveMarks{}) },
+  } };
+
+const Parser::Components Parser::PreTokenizers = { "pre-tokenizer", "pretokenizers",
+  {
+    { "BertPreTokenizer", { {}, [](Parser& parser, const JsonNode& /*node*/)
+                            { parser.Parts->preTokenizations.emplace_back(SplitLikeBert{}); } } },
+    { "ByteLevel", { ByteLevelSettings, &Parser::ParseByteLevel } },
+    { "CharDelimiterSplit", { { "delimiter" },
+                              [](Parser& parser, const JsonNode& node)
+                              {
+                                parser.AddSplit(LiteralExpression(node.At("delimiter").String()),
+                                  SplitBehavior::Removed);
+                              } } },
+    { "Digits", { { "individual_digits" },
+                  [](Parser& parser, const JsonNode& node)
+                  {
+                    parser.AddSplit(
+                      node.At("individual_digits").Bool(false) ? R"(\p{N})" : R"(\p{N}+)");
+                  } } },
+    { "FixedLength", { { "length" }, &Parser::ParseFixedLength } },
+    { "Metaspace", { { "replacement", "prepend_scheme", "add_prefix_space", "split", "str_rep" },
+                     [](Parser& parser, const JsonNode& node)
+                     {
+                       parser.Parts->preTokenizations.emplace_back(
+                         Metaspace{ ParsePrefix(node), node.At("split").Bool(true) });
+                     } } },
+    { "Punctuation",
+      { { "behavior" }, [](Parser& parser, const JsonNode& node)
+        { parser.AddSplit(PunctuationExpression, ParseBehavior(node.At("behavior"))); } } },
+    { "Split", { { "pattern", "behavior", "invert" },
+                 [](Parser& parser, const JsonNode& node)
+                 {
+                   parser.AddSplit(ParsePattern(node.At("pattern")),
+                     ParseBehavior(node.At("behavior")), node.At("invert").Bool(false));
+                 } } },
+    { "Whitespace", { {}, [](Parser& parser, const JsonNode& /*node*/)
+                      { parser.AddSplit(WordsExpression, SplitBehavior::Removed, true); } } },
+    { "WhitespaceSplit", { {}, [](Parser& parser, const JsonNode& /*node*/)
+                           { parser.AddSplit(R"(\s+)", SplitBehavior::Removed); } } },
+  } };
+
+const Parser::Components Parser::PostProcessors = { "post-processor", "processors",
+  {
+    { "BertProcessing", { { "cls", "sep" }, &Parser::ParseFrame } },
+    { "ByteLevel", // changes offsets but not ids
+      { ByteLevelSettings, [](Parser& /*parser*/, const JsonNode& /*node*/) {} } },
+    { "RobertaProcessing",
+      { { "cls", "sep", "trim_offsets", "add_prefix_space" }, &Parser::ParseFrame } },
+    { "TemplateProcessing", { { "single", "pair", "special_tokens" }, &Parser::ParseTemplates } },
+  } };
+
 }
 
 std::shared_ptr<Vocabulary> ParseVocabulary(const JsonNode& node)
 {
   auto vocabulary = std::make_shared<Vocabulary>();
-  if (!node.Get().is_object())
-  {
-    node.FailExpected("an object of tokens and their ids");
-  }
+  node.FailExpectedIf(!node.Get().is_object(), "an object of tokens and their ids");
   for (const auto& [token, id] : node.Get().items())
   {
     vocabulary->Add(token,

@@ -3,7 +3,7 @@
 // Internal to Core: tokenizer.json. TokenizerFile.h is the interface.
 
 #include "JsonNode.h"
-#include "Tokenizer.h"
+#include "Text/Tokenizer.h"
 #include "TokenizerParts.h"
 
 namespace atlas

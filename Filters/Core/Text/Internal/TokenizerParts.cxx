@@ -1,6 +1,7 @@
 #include "TokenizerParts.h"
 
-#include "Error.h"
+#include "Base/Error.h"
+#include "Base/TextEnds.h"
 #include "PieceText.h"
 
 #include <algorithm>
@@ -19,72 +20,67 @@ constexpr std::size_t LongestText = std::size_t{ 1 } << 30U;
 
 using Pieces = std::vector<std::string_view>;
 
-std::string Clean(std::string_view text)
+/// What `add` appends for each character, which is given with its bytes.
+template<class Add>
+std::string MapCharacters(std::string_view text, const Add& add)
 {
-  constexpr char32_t replacement = 0xFFFD;
-  std::string clean;
-  clean.reserve(text.size());
+  std::string result;
+  result.reserve(text.size());
   for (std::size_t i = 0; i < text.size();)
   {
+    const std::size_t begin = i;
     const char32_t c = NextCharacter(text, i);
-    const bool isBlank = c == '\t' || c == '\n' || c == '\r';
-    if (isBlank || (c != replacement && !IsOther(c)))
-    {
-      Append(clean, isBlank || IsWhitespace(c) ? U' ' : c);
-    }
+    add(result, c, text.substr(begin, i - begin));
   }
-  return clean;
+  return result;
+}
+
+std::string Clean(std::string_view text)
+{
+  return MapCharacters(text,
+    [](std::string& result, char32_t c, std::string_view bytes)
+    {
+      constexpr char32_t replacement = 0xFFFD;
+      const bool isBlank = c == '\t' || c == '\n' || c == '\r';
+      if (isBlank || (c != replacement && !IsOther(c)))
+      {
+        result += isBlank || IsWhitespace(c) ? " " : bytes;
+      }
+    });
 }
 
 /// The list of characters is that of the original.
 std::string WithoutControls(std::string_view text)
 {
-  constexpr std::u32string_view spaces =
-    U"\t\n\f\r\u1680\u200B\u200C\u200D\u200E\u200F\u2028\u2029\u2581\uFEFF\uFFFD";
-  std::string without;
-  without.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();)
-  {
-    const char32_t c = NextCharacter(text, i);
-    const bool isSpace = spaces.find(c) != std::u32string_view::npos;
-    const bool isControl = (c > 0 && c < U' ') || c == 0x7F || c == 0x8F || c == 0x9F;
-    if (isSpace || !isControl)
+  return MapCharacters(text,
+    [](std::string& result, char32_t c, std::string_view bytes)
     {
-      Append(without, isSpace ? U' ' : c);
-    }
-  }
-  return without;
+      constexpr std::u32string_view spaces =
+        U"\t\n\f\r\u1680\u200B\u200C\u200D\u200E\u200F\u2028\u2029\u2581\uFEFF\uFFFD";
+      const bool isSpace = spaces.find(c) != std::u32string_view::npos;
+      const bool isControl = (c > 0 && c < U' ') || c == 0x7F || c == 0x8F || c == 0x9F;
+      if (isSpace || !isControl)
+      {
+        result += isSpace ? " " : bytes;
+      }
+    });
 }
 
 std::string SeparateChinese(std::string_view text)
 {
-  std::string separated;
-  separated.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();)
-  {
-    const std::size_t begin = i;
-    const bool chinese = IsChinese(NextCharacter(text, i));
-    separated += chinese ? " " : "";
-    separated += text.substr(begin, i - begin);
-    separated += chinese ? " " : "";
-  }
-  return separated;
+  return MapCharacters(text,
+    [](std::string& result, char32_t c, std::string_view bytes)
+    {
+      const std::string_view beside = IsChinese(c) ? " " : "";
+      result.append(beside).append(bytes).append(beside);
+    });
 }
 
 /// The text without the characters of a class.
 std::string Without(bool (*isOfClass)(char32_t), std::string_view text)
 {
-  std::string without;
-  without.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();)
-  {
-    const std::size_t begin = i;
-    if (!isOfClass(NextCharacter(text, i)))
-    {
-      without += text.substr(begin, i - begin);
-    }
-  }
-  return without;
+  return MapCharacters(text, [&](std::string& result, char32_t c, std::string_view bytes)
+    { result += isOfClass(c) ? "" : bytes; });
 }
 
 /// A text that grows from another one, within limits: a hostile file may ask for texts without end.
@@ -99,11 +95,10 @@ public:
 
   GrowingText& operator+=(std::string_view more)
   {
-    if (more.size() > this->Limit.bytes - std::min(this->Limit.bytes, this->Text.size()))
-    {
-      throw FormatError(this->Limit.source + ": expected a normalized text of at most " +
-                        std::to_string(this->Limit.bytes) + " bytes, found more.");
-    }
+    ThrowIf<FormatError>(
+      more.size() > this->Limit.bytes - std::min(this->Limit.bytes, this->Text.size()),
+      this->Limit.source, ": expected a normalized text of at most ", this->Limit.bytes,
+      " bytes, found more.");
     this->Text += more;
     return *this;
   }
@@ -141,24 +136,6 @@ std::string Replace(const ReplaceText& replace, std::string_view text, const Tex
   }
   result += text.substr(position);
   return std::move(result.Text);
-}
-
-std::string Strip(const StripSpaces& strip, std::string_view text)
-{
-  std::size_t begin = text.size();
-  std::size_t end = 0;
-  for (std::size_t i = 0; i < text.size();)
-  {
-    const std::size_t here = i;
-    if (!IsWhitespace(NextCharacter(text, i)))
-    {
-      begin = std::min(begin, here);
-      end = i;
-    }
-  }
-  begin = strip.left ? begin : 0;
-  end = strip.right ? end : text.size();
-  return std::string(text.substr(begin, end - std::min(begin, end)));
 }
 
 /// SentencePiece's normalization of one text.
@@ -260,8 +237,7 @@ private:
   {
     std::string& text = this->Result.Text;
     const std::string_view space = this->Space();
-    while (this->Settings.removeExtraSpaces && text.size() >= space.size() &&
-           std::string_view(text).substr(text.size() - space.size()) == space)
+    while (this->Settings.removeExtraSpaces && EndsWith(text, space))
     {
       text.resize(text.size() - space.size());
     }
@@ -305,7 +281,10 @@ struct Normalizer
   {
     return Replace(replace, this->text, this->limit);
   }
-  std::string operator()(const StripSpaces& strip) const { return Strip(strip, this->text); }
+  std::string operator()(const StripSpaces& strip) const
+  {
+    return std::string(Stripped(this->text, strip.left, strip.right));
+  }
   std::string operator()(const SentencePieceNormalization& settings) const
   {
     return SentencePieceNormalizer(settings, this->text, this->limit).Normalize();
@@ -360,140 +339,108 @@ bool JoinsPrevious(SplitBehavior behavior, const SplitPart& previous, const Spli
   }
 }
 
-/// Splits pieces into smaller ones. Text that is not in the input is stored in `Owned`.
+/// Splits a piece into smaller ones. Text that is not in the input is stored in `owned`.
 struct PreTokenizer
 {
-  const Pieces& pieces;
+  std::string_view piece;
+  Pieces& result;
   std::deque<std::string>& owned;
   const char* textBegin; ///< where the user's text begins, or null if it began before
   const TextLimit& limit;
 
-  Pieces operator()(const SplitByExpression& split) const
+  /// Adds the part of the piece that ends at `end`, and returns that.
+  std::size_t Add(std::size_t begin, std::size_t end) const
   {
-    Pieces result;
-    for (const std::string_view piece : this->pieces)
+    this->result.push_back(this->piece.substr(begin, end - begin));
+    return end;
+  }
+
+  void operator()(const SplitByExpression& split) const
+  {
+    const std::vector<SplitPart> parts = PartsOf(split, this->piece);
+    Pieces words;
+    for (std::size_t i = 0; i < parts.size(); ++i)
     {
-      const std::vector<SplitPart> parts = PartsOf(split, piece);
-      for (std::size_t i = 0; i < parts.size(); ++i)
+      const auto [begin, end] = parts[i].span;
+      const bool isRemoved = split.behavior == SplitBehavior::Removed && parts[i].isMatch;
+      if (!isRemoved && i > 0 && JoinsPrevious(split.behavior, parts[i - 1], parts[i]))
       {
-        const auto [begin, end] = parts[i].span;
-        if (split.behavior == SplitBehavior::Removed && parts[i].isMatch)
+        const std::size_t before = words.back().size();
+        words.back() = this->piece.substr(begin - before, before + end - begin);
+      }
+      else if (!isRemoved)
+      {
+        words.push_back(this->piece.substr(begin, end - begin));
+      }
+    }
+    std::copy_if(words.begin(), words.end(), std::back_inserter(this->result),
+      [](std::string_view word) { return !word.empty(); });
+  }
+
+  void operator()(const SplitLikeBert&) const
+  {
+    std::size_t word = 0; // where the current word begins
+    for (std::size_t i = 0; i < this->piece.size();)
+    {
+      const std::size_t begin = i;
+      const char32_t c = NextCharacter(this->piece, i);
+      const bool isPunctuation = IsPunctuation(c);
+      if (isPunctuation || IsWhitespace(c))
+      {
+        if (begin > word)
         {
-          continue;
+          this->Add(word, begin);
         }
-        if (i > 0 && JoinsPrevious(split.behavior, parts[i - 1], parts[i]))
-        {
-          const std::size_t before = result.back().size();
-          result.back() = piece.substr(begin - before, before + end - begin);
-          continue;
-        }
-        result.push_back(piece.substr(begin, end - begin));
+        word = isPunctuation ? this->Add(begin, i) : i;
       }
     }
-    result.erase(std::remove_if(result.begin(), result.end(),
-                   [](std::string_view piece) { return piece.empty(); }),
-      result.end());
-    return result;
+    if (word < this->piece.size())
+    {
+      this->Add(word, this->piece.size());
+    }
   }
 
-  Pieces operator()(const SplitLikeBert&) const
+  void operator()(const PrefixSpace&) const
   {
-    Pieces result;
-    for (const std::string_view piece : this->pieces)
-    {
-      std::size_t word = 0; // where the current word begins
-      const auto endWord = [&](std::size_t end)
-      {
-        if (end > word)
-        {
-          result.push_back(piece.substr(word, end - word));
-        }
-      };
-      for (std::size_t i = 0; i < piece.size();)
-      {
-        const std::size_t begin = i;
-        const char32_t c = NextCharacter(piece, i);
-        const bool punctuation = IsPunctuation(c);
-        if (punctuation || IsWhitespace(c))
-        {
-          endWord(begin);
-          word = i;
-          if (punctuation)
-          {
-            result.push_back(piece.substr(begin, i - begin));
-          }
-        }
-      }
-      endWord(piece.size());
-    }
-    return result;
+    this->result.push_back(this->piece.front() == ' '
+                             ? this->piece
+                             : this->owned.emplace_back(" " + std::string(this->piece)));
   }
 
-  Pieces operator()(const PrefixSpace&) const
+  void operator()(const ByteLevelText& bytes) const
   {
-    Pieces result = this->pieces;
-    for (std::string_view& piece : result)
-    {
-      if (piece.front() != ' ')
-      {
-        piece = this->owned.emplace_back(" " + std::string(piece));
-      }
-    }
-    return result;
+    this->result.push_back(this->owned.emplace_back(
+      bytes.inverse ? ByteLevelBytes(this->piece) : ByteLevelToken(this->piece)));
   }
 
-  Pieces operator()(const ByteLevelText& bytes) const
+  void operator()(const Metaspace& metaspace) const
   {
-    Pieces result = this->pieces;
-    for (std::string_view& piece : result)
+    std::string& text = this->owned.emplace_back(
+      Replace({ std::nullopt, " ", std::string(SpaceMark) }, this->piece, this->limit));
+    const bool isMarked =
+      metaspace.prefix == PrefixMark::Always ||
+      (metaspace.prefix == PrefixMark::First && this->textBegin == this->piece.data());
+    if (isMarked && !BeginsWith(text, SpaceMark))
     {
-      piece =
-        this->owned.emplace_back(bytes.inverse ? ByteLevelBytes(piece) : ByteLevelToken(piece));
+      text.insert(0, SpaceMark);
     }
-    return result;
+    const std::string_view whole = text;
+    for (std::size_t begin = 0; begin < whole.size();)
+    {
+      const std::size_t mark =
+        metaspace.split ? whole.find(SpaceMark, begin + 1) : std::string_view::npos;
+      const std::size_t end = std::min(mark, whole.size());
+      this->result.push_back(whole.substr(begin, end - begin));
+      begin = end;
+    }
   }
 
-  Pieces operator()(const Metaspace& metaspace) const
+  void operator()(const SplitWords&) const
   {
-    Pieces result;
-    for (const std::string_view piece : this->pieces)
+    for (std::size_t begin = 0; begin < this->piece.size();)
     {
-      const bool isFirst = this->textBegin == piece.data();
-      std::string& text = this->owned.emplace_back(
-        Replace({ std::nullopt, " ", std::string(SpaceMark) }, piece, this->limit));
-      const bool hasMark = std::string_view(text).substr(0, SpaceMark.size()) == SpaceMark;
-      if (!hasMark && (metaspace.prefix == PrefixMark::Always ||
-                        (metaspace.prefix == PrefixMark::First && isFirst)))
-      {
-        text.insert(0, SpaceMark);
-      }
-      const std::string_view whole = text;
-      std::size_t begin = 0;
-      while (begin < whole.size())
-      {
-        const std::size_t mark =
-          metaspace.split ? whole.find(SpaceMark, begin + 1) : std::string_view::npos;
-        const std::size_t end = std::min(mark, whole.size());
-        result.push_back(whole.substr(begin, end - begin));
-        begin = end;
-      }
+      begin = this->Add(begin, NextWord(this->piece, begin));
     }
-    return result;
-  }
-
-  Pieces operator()(const SplitWords&) const
-  {
-    Pieces result;
-    for (const std::string_view piece : this->pieces)
-    {
-      for (std::size_t begin = 0; begin < piece.size();)
-      {
-        const std::size_t end = NextWord(piece, begin);
-        result.push_back(piece.substr(begin, end - begin));
-        begin = end;
-      }
-    }
-    return result;
   }
 };
 
@@ -507,16 +454,13 @@ std::size_t PreviousCharacter(std::string_view text, std::size_t position)
   return position;
 }
 
-bool IsWordCharacterAt(std::string_view text, std::size_t position)
-{
-  return IsWordCharacter(NextCharacter(text, position));
-}
-
 /// True if a word character is next to a part of a text.
 bool IsBesideWord(std::string_view text, const TextSpan& part)
 {
-  return (part.begin > 0 && IsWordCharacterAt(text, PreviousCharacter(text, part.begin))) ||
-         (part.end < text.size() && IsWordCharacterAt(text, part.end));
+  const auto isWordAt = [text](std::size_t position)
+  { return IsWordCharacter(NextCharacter(text, position)); };
+  return (part.begin > 0 && isWordAt(PreviousCharacter(text, part.begin))) ||
+         (part.end < text.size() && isWordAt(part.end));
 }
 
 /// Where the white space before a position begins, but not before `first`.
@@ -613,14 +557,14 @@ void TokenizerParts::Frame(std::int64_t begin, std::int64_t end, bool hasTypes)
 {
   this->single = { { -1, { begin }, 0 }, { 0, {}, 0 }, { -1, { end }, 0 } };
   this->pair = this->single;
-  if (hasTypes)
+  const std::int32_t type = hasTypes ? 1 : 0;
+  const TemplatePart last = { -1, { end }, type };
+  if (!hasTypes)
   {
-    this->pair.insert(this->pair.end(), { { 1, {}, 1 }, { -1, { end }, 1 } });
+    this->pair.push_back(last);
   }
-  else
-  {
-    this->pair.insert(this->pair.end(), { { -1, { end }, 0 }, { 1, {}, 0 }, { -1, { end }, 0 } });
-  }
+  this->pair.push_back({ 1, {}, type });
+  this->pair.push_back(last);
 }
 
 void TokenizerParts::Enclose(
@@ -636,32 +580,9 @@ void TokenizerParts::Enclose(
 
 void TokenizerParts::Add(const AddedToken& token)
 {
-  const auto fail = [&](const std::string& message)
-  {
-    throw FormatError(
-      this->source + ": added token '" + token.content.substr(0, 80) + "': " + message);
-  };
-  if (token.content.empty())
-  {
-    fail("expected a text, found none.");
-  }
-  if (token.id < 0 || token.id > Vocabulary::MaximumId)
-  {
-    fail("expected an id from 0 to " + std::to_string(Vocabulary::MaximumId) + ", found " +
-         std::to_string(token.id) + ".");
-  }
-  const std::optional<std::int64_t> known = this->IdOf(token.content);
-  if (known && *known != token.id)
-  {
-    fail("expected one id, found " + std::to_string(*known) + " and " + std::to_string(token.id) +
-         ".");
-  }
-  const std::string* other = this->TokenOf(token.id);
-  if (other != nullptr && *other != token.content)
-  {
-    fail("the id " + std::to_string(token.id) + " belongs to token '" + other->substr(0, 80) +
-         "' already.");
-  }
+  const std::string name = this->source + ": added token '" + token.content.substr(0, 80) + "': ";
+  ThrowIf<FormatError>(token.content.empty(), name, "expected a text, found none.");
+  RequireFreeId(name, token.content, token.id, this->IdOf(token.content), this->TokenOf(token.id));
   this->addedTexts.emplace(token.id, token.content);
   this->addedIds.emplace(token.content, token.id);
   this->AddedEnd = std::max(this->AddedEnd, token.id + 1);
@@ -716,12 +637,7 @@ void TokenizerParts::Encode(std::string_view text, std::vector<std::int64_t>& id
   const std::unique_lock<std::mutex> lock(this->cache.mutex, std::try_to_lock);
   auto& words = lock.owns_lock() ? this->cache.words : own;
   const auto add = [&ids](const std::optional<std::int64_t>& token)
-  {
-    if (token)
-    {
-      ids.push_back(*token);
-    }
-  };
+  { ids.insert(ids.end(), token ? 1 : 0, token.value_or(0)); };
   for (const AddedTokenFinder::Piece& given : this->givenTokens.Split(text))
   {
     const std::string normalized = this->Normalize(given.text);
@@ -749,8 +665,13 @@ void TokenizerParts::EncodeNormalized(std::string_view text, bool isFirst,
   Pieces pieces = { text };
   for (const PreTokenization& preTokenization : this->preTokenizations)
   {
-    pieces = std::visit(
-      PreTokenizer{ pieces, owned, isFirst ? text.data() : nullptr, limit }, preTokenization);
+    Pieces parts;
+    for (const std::string_view piece : pieces)
+    {
+      std::visit(PreTokenizer{ piece, parts, owned, isFirst ? text.data() : nullptr, limit },
+        preTokenization);
+    }
+    pieces = std::move(parts);
   }
   for (const std::string_view piece : pieces)
   {
@@ -766,12 +687,11 @@ void TokenizerParts::EncodeNormalized(std::string_view text, bool isFirst,
       ids.insert(ids.end(), found->second.begin(), found->second.end());
       continue;
     }
-    const std::size_t before = ids.size();
+    const std::ptrdiff_t before = ids.size();
     this->model->Encode(piece, ids);
     if (words.size() < MaximumCachedWords)
     {
-      words.emplace(std::move(word),
-        std::vector<std::int64_t>(ids.begin() + static_cast<std::ptrdiff_t>(before), ids.end()));
+      words.emplace(std::move(word), std::vector(ids.begin() + before, ids.end()));
     }
   }
 }

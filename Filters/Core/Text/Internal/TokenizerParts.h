@@ -5,7 +5,7 @@
 #include "CharacterMap.h"
 #include "PieceTrie.h"
 #include "RegularExpression.h"
-#include "UnicodeText.h"
+#include "Text/UnicodeText.h"
 #include "WordModel.h"
 
 #include <deque>

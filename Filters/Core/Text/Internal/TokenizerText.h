@@ -1,6 +1,6 @@
 #pragma once
 
-#include "JsonText.h"
+#include "Files/JsonText.h"
 
 #include <string>
 #include <vector>

@@ -1,8 +1,8 @@
 #include "UnigramModel.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 #include "PieceText.h"
-#include "UnicodeText.h"
+#include "Text/UnicodeText.h"
 
 #include <algorithm>
 
@@ -25,10 +25,10 @@ PieceTrie TrieOf(const std::vector<UnigramModel::Piece>& pieces)
 }
 
 UnigramModel::UnigramModel(std::shared_ptr<const Vocabulary> vocabulary,
-  const std::vector<Piece>& pieces, const Options& options, std::string source)
+  const std::vector<Piece>& pieces, const Options& options, const std::string& source)
   : WordModel(std::move(vocabulary))
-  , Settings(options)
-  , Source(std::move(source))
+  , SinglePrecision(options.singlePrecision)
+  , Unknown(this->GetVocabulary(), options.byteFallback, options.unknown, source)
   , Trie(TrieOf(pieces))
 {
   double lowest = 0;
@@ -53,7 +53,7 @@ void UnigramModel::Offer(Step& step, double score, std::size_t begin, std::int32
 {
   if (step.piece == NotReached || score > step.score)
   {
-    step.score = this->Settings.singlePrecision ? static_cast<float>(score) : score;
+    step.score = this->SinglePrecision ? static_cast<float>(score) : score;
     step.begin = static_cast<std::uint32_t>(begin);
     step.piece = piece;
   }
@@ -89,39 +89,11 @@ std::vector<UnigramModel::Step> UnigramModel::Search(std::string_view word) cons
     }
     if (!hasCharacter)
     {
-      this->Offer(steps[next], before + this->UnknownScore, begin, Unknown);
+      this->Offer(steps[next], before + this->UnknownScore, begin, NoPiece);
     }
     begin = next;
   }
   return steps;
-}
-
-void UnigramModel::AddUnknown(std::string_view text, std::vector<std::int64_t>& ids) const
-{
-  const std::size_t before = ids.size();
-  if (this->Settings.byteFallback)
-  {
-    for (const char byte : text)
-    {
-      if (const std::optional<std::int64_t> id =
-            this->GetVocabulary().IdOf(BytePiece(static_cast<unsigned char>(byte))))
-      {
-        ids.push_back(*id);
-      }
-    }
-    if (ids.size() - before == text.size())
-    {
-      return;
-    }
-    ids.resize(before);
-  }
-  if (!this->Settings.unknown)
-  {
-    throw FormatError(this->Source + ": the vocabulary has no token for '" +
-                      std::string(text.substr(0, 80)) +
-                      "', which the text contains, and no token for unknown characters.");
-  }
-  ids.push_back(*this->Settings.unknown);
 }
 
 void UnigramModel::Encode(std::string_view word, std::vector<std::int64_t>& ids) const
@@ -140,22 +112,17 @@ void UnigramModel::Encode(std::string_view word, std::vector<std::int64_t>& ids)
       ids.push_back(this->Ids[step.piece]);
       continue;
     }
-    while (i > 0 && steps[ends[i - 1]].piece == Unknown) // neighbors are one
+    while (i > 0 && steps[ends[i - 1]].piece == NoPiece) // neighbors are one
     {
       --i;
     }
-    this->AddUnknown(word.substr(step.begin, ends[i] - step.begin), ids);
+    this->Unknown.Add(word.substr(step.begin, ends[i] - step.begin), ids);
   }
 }
 
-void UnigramModel::Decode(std::string_view token, std::string& text) const
+std::string UnigramModel::BytesOf(std::string_view token) const
 {
-  text += PieceText(token);
-}
-
-std::string UnigramModel::Label(std::string_view token) const
-{
-  return ReplaceInvalidUtf8(PieceText(token));
+  return PieceText(token);
 }
 
 }

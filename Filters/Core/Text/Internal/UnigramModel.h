@@ -31,17 +31,15 @@ public:
 
   /// The pieces, which differ, are those that text can become. Messages start with `source`.
   UnigramModel(std::shared_ptr<const Vocabulary> vocabulary, const std::vector<Piece>& pieces,
-    const Options& options, std::string source);
+    const Options& options, const std::string& source);
 
   /// Throws FormatError for a character that has no token if there is no unknown token.
   void Encode(std::string_view word, std::vector<std::int64_t>& ids) const override;
-  void Decode(std::string_view token, std::string& text) const override;
-  std::string Label(std::string_view token) const override;
   std::string_view Kind() const override { return "Unigram"; }
 
 private:
-  Options Settings;
-  std::string Source;
+  bool SinglePrecision;
+  UnknownCharacters Unknown;
   PieceTrie Trie; ///< of the places in Pieces
   std::vector<std::int32_t> Ids;
   std::vector<double> Scores;
@@ -57,11 +55,11 @@ private:
     std::int32_t piece = NotReached;
   };
   static constexpr std::int32_t NotReached = -2;
-  static constexpr std::int32_t Unknown = -1;
+  static constexpr std::int32_t NoPiece = -1;
 
   void Offer(Step& step, double score, std::size_t begin, std::int32_t piece) const;
   std::vector<Step> Search(std::string_view word) const;
-  void AddUnknown(std::string_view text, std::vector<std::int64_t>& ids) const;
+  std::string BytesOf(std::string_view token) const override;
 };
 
 }

@@ -1,32 +1,31 @@
 #include "Vocabulary.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <algorithm>
 
 namespace atlas
 {
 
+void RequireFreeId(const std::string& name, std::string_view token, std::int64_t id,
+  const std::optional<std::int64_t>& known, const std::string* other)
+{
+  ThrowIf<FormatError>(id < 0 || id > Vocabulary::MaximumId, name, "expected an id from 0 to ",
+    Vocabulary::MaximumId, ", found ", id, ".");
+  ThrowIf<FormatError>(known.value_or(id) != id, name, "expected one id, found ",
+    known.value_or(id), " and ", id, ".");
+  if (other != nullptr && *other != token)
+  {
+    throw FormatError(
+      name, "the id ", id, " belongs to token '", other->substr(0, 80), "' already.");
+  }
+}
+
 void Vocabulary::Add(std::string_view token, std::int64_t id, const std::string& source)
 {
-  const auto fail = [&](const std::string& message)
-  { throw FormatError(source + ": token '" + std::string(token.substr(0, 80)) + "': " + message); };
-  if (id < 0 || id > MaximumId)
-  {
-    fail("expected an id from 0 to " + std::to_string(MaximumId) + ", found " + std::to_string(id) +
-         ".");
-  }
   const std::optional<std::int64_t> known = this->IdOf(token);
-  if (known && *known != id)
-  {
-    fail("expected one id, found " + std::to_string(*known) + " and " + std::to_string(id) + ".");
-  }
-  const std::string* other = this->TokenOf(id);
-  if (!known && other != nullptr)
-  {
-    fail(
-      "the id " + std::to_string(id) + " belongs to token '" + other->substr(0, 80) + "' already.");
-  }
+  RequireFreeId(
+    Concat(source, ": token '", token.substr(0, 80), "': "), token, id, known, this->TokenOf(id));
   if (known)
   {
     return;

@@ -10,6 +10,11 @@
 namespace atlas
 {
 
+/// Throws FormatError unless a token may have an id: that is in range, neither is the token `known`
+/// by another, nor has another token this one. The message starts with `name`.
+void RequireFreeId(const std::string& name, std::string_view token, std::int64_t id,
+  const std::optional<std::int64_t>& known, const std::string* other);
+
 /// The tokens of a language model and their ids.
 class Vocabulary
 {

@@ -1,7 +1,9 @@
 #include "WordModel.h"
 
-#include "Error.h"
-#include "UnicodeText.h"
+#include "Base/Error.h"
+#include "Base/TextEnds.h"
+#include "PieceText.h"
+#include "Text/UnicodeText.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -16,22 +18,6 @@ namespace
 constexpr std::size_t ByteLevelEnd = 0x144;
 constexpr int NoByte = -1;
 
-bool IsPrintableByte(unsigned byte)
-{
-  return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
-}
-
-std::array<char32_t, 256> MakeByteLevelCharacters()
-{
-  std::array<char32_t, 256> characters = {};
-  char32_t next = 256;
-  for (unsigned byte = 0; byte < 256; ++byte)
-  {
-    characters[byte] = IsPrintableByte(byte) ? char32_t{ byte } : next++;
-  }
-  return characters;
-}
-
 /// The id of the token for unknown words, of which `word` is one.
 std::int64_t UnknownWord(const Vocabulary& vocabulary, const std::string& unknown,
   std::string_view word, const std::string& source)
@@ -39,20 +25,35 @@ std::int64_t UnknownWord(const Vocabulary& vocabulary, const std::string& unknow
   const std::optional<std::int64_t> id = vocabulary.IdOf(unknown);
   if (!id)
   {
-    throw FormatError(source + ": the vocabulary has no word '" + std::string(word.substr(0, 80)) +
-                      "', which the text contains, and no token " +
-                      (unknown.empty() ? "" : "'" + unknown.substr(0, 80) + "' ") +
-                      "for unknown words.");
+    throw FormatError(source, ": the vocabulary has no word '", word.substr(0, 80),
+      "', which the text contains, and no token ",
+      unknown.empty() ? "" : "'" + unknown.substr(0, 80) + "' ", "for unknown words.");
   }
   return *id;
 }
 
 }
 
+std::string WordModel::Label(std::string_view token) const
+{
+  return ReplaceInvalidUtf8(this->BytesOf(token));
+}
+
 const std::array<char32_t, 256>& ByteLevelCharacters()
 {
-  static const std::array<char32_t, 256> characters = MakeByteLevelCharacters();
-  return characters;
+  static const std::array<char32_t, 256> all = []
+  {
+    std::array<char32_t, 256> characters = {};
+    char32_t next = 256;
+    for (char32_t byte = 0; byte < 256; ++byte)
+    {
+      const bool isPrintable =
+        (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+      characters[byte] = isPrintable ? byte : next++;
+    }
+    return characters;
+  }();
+  return all;
 }
 
 std::string ByteLevelBytes(std::string_view token)
@@ -122,8 +123,8 @@ void BytePairModel::AddUnknown(unsigned char byte, std::vector<std::int32_t>& sy
   {
     std::array<char, 8> text = {};
     std::snprintf(text.data(), text.size(), "0x%02x", static_cast<unsigned>(byte));
-    throw FormatError(this->Source + ": the vocabulary has no token for the byte " + text.data() +
-                      ", which the text contains.");
+    throw FormatError(this->Source, ": the vocabulary has no token for the byte ", text.data(),
+      ", which the text contains.");
   }
   const std::int32_t symbol = FrozenSymbol(*this->Unknown.token);
   if (!this->Unknown.fuse || symbols.empty() || symbols.back() != symbol)
@@ -172,14 +173,33 @@ std::string BytePairModel::BytesOf(std::string_view token) const
   return ByteLevelBytes(token.substr(0, end)) + " ";
 }
 
-void BytePairModel::Decode(std::string_view token, std::string& text) const
+UnknownCharacters::UnknownCharacters(const Vocabulary& vocabulary, bool byteFallback,
+  const std::optional<std::int64_t>& unknown, std::string source)
+  : Unknown(unknown)
+  , Source(std::move(source))
 {
-  text += this->BytesOf(token);
+  for (std::size_t byte = 0; byte < this->ByteIds.size(); ++byte)
+  {
+    const std::optional<std::int64_t> id =
+      vocabulary.IdOf(BytePiece(static_cast<unsigned char>(byte)));
+    this->ByteIds[byte] = byteFallback ? static_cast<std::int32_t>(id.value_or(-1)) : -1;
+  }
 }
 
-std::string BytePairModel::Label(std::string_view token) const
+void UnknownCharacters::Add(std::string_view text, std::vector<std::int64_t>& ids) const
 {
-  return ReplaceInvalidUtf8(this->BytesOf(token));
+  const auto idOf = [this](char byte) { return this->ByteIds[static_cast<unsigned char>(byte)]; };
+  if (std::all_of(text.begin(), text.end(), [&](char byte) { return idOf(byte) >= 0; }))
+  {
+    std::transform(text.begin(), text.end(), std::back_inserter(ids), idOf);
+    return;
+  }
+  if (!this->Unknown)
+  {
+    throw FormatError(this->Source, ": the vocabulary has no token for '", text.substr(0, 80),
+      "', which the text contains, and no token for unknown characters.");
+  }
+  ids.push_back(*this->Unknown);
 }
 
 WordPieceModel::WordPieceModel(
@@ -219,7 +239,7 @@ void WordPieceModel::Encode(std::string_view word, std::vector<std::int64_t>& id
 void WordPieceModel::Decode(std::string_view token, std::string& text) const
 {
   const std::string_view continuation = this->Settings.continuation;
-  if (!continuation.empty() && token.substr(0, continuation.size()) == continuation)
+  if (!continuation.empty() && BeginsWith(token, continuation))
   {
     text += token.substr(continuation.size());
   }
@@ -228,11 +248,6 @@ void WordPieceModel::Decode(std::string_view token, std::string& text) const
     text += text.empty() ? "" : " ";
     text += token;
   }
-}
-
-std::string WordPieceModel::Label(std::string_view token) const
-{
-  return std::string(token);
 }
 
 WordLevelModel::WordLevelModel(std::shared_ptr<const Vocabulary> vocabulary, std::string unknown,
@@ -254,11 +269,6 @@ void WordLevelModel::Decode(std::string_view token, std::string& text) const
 {
   text += text.empty() ? std::string() : this->Separator;
   text += token;
-}
-
-std::string WordLevelModel::Label(std::string_view token) const
-{
-  return std::string(token);
 }
 
 }

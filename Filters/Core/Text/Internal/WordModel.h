@@ -31,15 +31,22 @@ public:
   virtual void Encode(std::string_view word, std::vector<std::int64_t>& ids) const = 0;
 
   /// Appends the text of a token of the vocabulary to the text decoded so far.
-  virtual void Decode(std::string_view token, std::string& text) const = 0;
+  virtual void Decode(std::string_view token, std::string& text) const
+  {
+    text += this->BytesOf(token);
+  }
 
-  /// The token in readable form.
-  virtual std::string Label(std::string_view token) const = 0;
+  /// The token in readable form, with U+FFFD for incomplete characters.
+  std::string Label(std::string_view token) const;
 
   /// See Tokenizer::Kind.
   virtual std::string_view Kind() const = 0;
 
   const Vocabulary& GetVocabulary() const { return *this->Tokens; }
+
+protected:
+  /// The bytes that a token stands for.
+  virtual std::string BytesOf(std::string_view token) const { return std::string(token); }
 
 private:
   std::shared_ptr<const Vocabulary> Tokens;
@@ -62,6 +69,24 @@ struct UnknownParts
   bool fuse = false;                 ///< unknown parts in a row are one token
 };
 
+/// What becomes of characters that have no token in the models of SentencePiece: the tokens of
+/// their bytes, if those are wanted and there, or the unknown token.
+class UnknownCharacters
+{
+public:
+  /// Messages start with `source`.
+  UnknownCharacters(const Vocabulary& vocabulary, bool byteFallback,
+    const std::optional<std::int64_t>& unknown, std::string source);
+
+  /// Throws FormatError if there is no token for `text`.
+  void Add(std::string_view text, std::vector<std::int64_t>& ids) const;
+
+private:
+  std::array<std::int32_t, 256> ByteIds = {}; ///< -1: no token
+  std::optional<std::int64_t> Unknown;
+  std::string Source;
+};
+
 /// Byte-level byte pair encoding (Sennrich et al. 2016; on bytes: Radford et al. 2019). A word
 /// starts as its bytes. Of all adjacent pairs, the one that is earliest in the list of merges,
 /// leftmost first, is merged into one token; this repeats until no pair can be merged.
@@ -79,10 +104,6 @@ public:
 
   /// Throws FormatError for a byte that has no token if there is no unknown token.
   void Encode(std::string_view word, std::vector<std::int64_t>& ids) const override;
-  void Decode(std::string_view token, std::string& text) const override;
-
-  /// The bytes of the token, with U+FFFD for incomplete characters.
-  std::string Label(std::string_view token) const override;
   std::string_view Kind() const override { return "byte-level BPE"; }
 
 private:
@@ -95,7 +116,7 @@ private:
   std::string Source;
 
   void AddUnknown(unsigned char byte, std::vector<std::int32_t>& symbols) const;
-  std::string BytesOf(std::string_view token) const;
+  std::string BytesOf(std::string_view token) const override;
 };
 
 /// WordPiece (Wu et al. 2016, Devlin et al. 2019): takes the longest token that the word begins
@@ -120,7 +141,6 @@ public:
 
   /// Separates words by single spaces, as tokens do not record the original white space.
   void Decode(std::string_view token, std::string& text) const override;
-  std::string Label(std::string_view token) const override;
   std::string_view Kind() const override { return "WordPiece"; }
 
 private:
@@ -142,7 +162,6 @@ public:
   void Encode(std::string_view word, std::vector<std::int64_t>& ids) const override;
 
   void Decode(std::string_view token, std::string& text) const override;
-  std::string Label(std::string_view token) const override;
   std::string_view Kind() const override { return "WordLevel"; }
 
 private:

@@ -2,8 +2,8 @@
 
 // Internal to Core.
 
-#include "NamedValues.h"
-#include "TransformerConfig.h"
+#include "Base/NamedValues.h"
+#include "Weights/TransformerConfig.h"
 
 #include <array>
 

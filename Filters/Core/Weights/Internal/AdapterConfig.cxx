@@ -1,9 +1,10 @@
 #include "AdapterConfig.h"
 
-#include "Error.h"
-#include "JsonSettings.h"
-#include "JsonText.h"
-#include "MappedFile.h"
+#include "Base/Error.h"
+#include "Base/TextEnds.h"
+#include "Files/JsonSettings.h"
+#include "Files/JsonText.h"
+#include "Files/MappedFile.h"
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace atlas
 {
@@ -39,7 +41,7 @@ constexpr std::array<std::string_view, 4> HarmlessStarts = { "gaussian", "eva", 
 
 bool EndsWithPart(std::string_view name, std::string_view end)
 {
-  return name == end || (name.size() > end.size() && name.substr(name.size() - end.size()) == end &&
+  return name == end || (name.size() > end.size() && EndsWith(name, end) &&
                           name[name.size() - end.size() - 1] == '.');
 }
 
@@ -49,61 +51,58 @@ bool Contains(const List& list, std::string_view key)
   return std::find(list.begin(), list.end(), key) != list.end();
 }
 
+/// Whether any of the expressions matches a module.
+bool MatchesAny(const std::vector<ModulePattern>& patterns, const std::string& module)
+{
+  return std::any_of(patterns.begin(), patterns.end(),
+    [&](const ModulePattern& pattern) { return pattern.Match(module).has_value(); });
 }
 
+template<class Value>
+Value ValueOf(const ModuleValues<Value>& values, const std::string& module, Value otherwise)
+{
+  const auto found = std::find_if(values.begin(), values.end(),
+    [&](const auto& entry) { return entry.first.Match(module).has_value(); });
+  return found == values.end() ? otherwise : found->second;
+}
+
+constexpr auto Most = std::numeric_limits<std::int32_t>::max();
+
 /// Reads the settings of an object.
-class AdapterConfig::Reader
+class Reader
 {
 public:
   Reader(AdapterConfig& config, const json& object, const std::string& text)
     : Config(config)
     , Object(object)
     , Text(text)
-    , All(object, config.Source)
+    , All(object, config.source)
   {
   }
 
   void Read()
   {
     const std::string type = this->All.Text({ "peft_type" }, "");
-    if (type != "LORA")
-    {
-      this->All.Fail("expected an adapter of the peft_type LORA, found '" + type.substr(0, 80) +
-                     "'; other kinds are not applied.");
-    }
+    this->All.FailIf(type != "LORA", "expected an adapter of the peft_type LORA, found '",
+      type.substr(0, 80), "'; other kinds are not applied.");
     this->RefuseOthers();
-    constexpr auto most = std::numeric_limits<std::int32_t>::max();
-    this->Config.Base = this->All.Text({ "base_model_name_or_path" }, "");
-    this->Config.Rank = static_cast<std::int64_t>(this->All.Integer({ "r" }, 8, 1, most));
-    this->Config.Alpha = this->All.Number({ "lora_alpha" }, 8, true);
-    this->Config.RootOfRank = this->All.Flag({ "use_rslora" }, false);
-    this->Config.Dora = this->All.Flag({ "use_dora" }, false);
-    this->Config.LoraBias = this->All.Flag({ "lora_bias" }, false);
-    this->Config.Ties = this->All.Flag({ "ensure_weight_tying" }, false);
-    this->ReadPatterns("rank_pattern", this->Config.Ranks,
-      [&](const json& value, const std::string& what)
-      {
-        if (!value.is_number_unsigned() || value < 1 || value > most)
-        {
-          this->Refuse(what, "a positive integer", value);
-        }
-        return value.get<std::int64_t>();
-      });
-    this->ReadPatterns("alpha_pattern", this->Config.Alphas,
-      [&](const json& value, const std::string& what)
-      {
-        if (!value.is_number())
-        {
-          this->Refuse(what, "a number", value);
-        }
-        return value.get<double>();
-      });
-    this->Config.Targeted = this->Modules("target_modules");
-    this->Config.Excluded = this->Modules("exclude_modules");
-    this->Config.Saved = this->Texts("modules_to_save");
-    for (const std::string& name : this->Config.Saved)
+    this->Config.base = this->All.Text({ "base_model_name_or_path" }, "");
+    this->Config.rank = this->All.Signed({ "r" }, 8, 1, Most);
+    this->Config.alpha = this->All.Number({ "lora_alpha" }, 8, true);
+    this->Config.rootOfRank = this->All.Flag({ "use_rslora" }, false);
+    this->Config.isDora = this->All.Flag({ "use_dora" }, false);
+    this->Config.hasBias = this->All.Flag({ "lora_bias" }, false);
+    this->Config.keepsTies = this->All.Flag({ "ensure_weight_tying" }, false);
+    this->ReadPatterns("rank_pattern", this->Config.ranks, "a positive integer",
+      [](const json& value) { return value.is_number_unsigned() && value >= 1 && value <= Most; });
+    this->ReadPatterns("alpha_pattern", this->Config.alphas, "a number",
+      [](const json& value) { return value.is_number(); });
+    this->Config.targeted = this->Modules("target_modules");
+    this->Config.excluded = this->Modules("exclude_modules");
+    this->Config.saved = this->Texts("modules_to_save");
+    for (const std::string& name : this->Config.saved)
     {
-      this->Config.SavedPatterns.emplace_back(
+      this->Config.savedPatterns.emplace_back(
         "(^|.*\\.)" + name + "($|\\..*)", this->Place("modules_to_save"));
     }
     this->ReadLayers();
@@ -118,13 +117,13 @@ private:
 
   std::string Place(const std::string& key) const
   {
-    return this->Config.Source + ": '" + key + "'";
+    return this->Config.source + ": '" + key + "'";
   }
 
   [[noreturn]] void Refuse(
     const std::string& key, const std::string& expected, const json& found) const
   {
-    this->All.Fail("'" + key + "': expected " + expected + ", found " + Describe(found) + ".");
+    this->All.Fail("'", key, "': expected ", expected, ", found ", Describe(found), ".");
   }
 
   /// Throws for what would change numbers.
@@ -150,9 +149,10 @@ private:
     }
   }
 
-  /// Values by expressions, in the order of the file: the first that matches a module counts.
-  template<class Value, class Convert>
-  void ReadPatterns(const char* key, Patterns<Value>& patterns, const Convert& convert) const
+  /// Values by expressions, in the order of the file.
+  template<class Value, class IsRight>
+  void ReadPatterns(const char* key, ModuleValues<Value>& values, const char* expected,
+    const IsRight& isRight) const
   {
     const json* given = this->All.Value({ key });
     if (given == nullptr)
@@ -164,50 +164,46 @@ private:
       this->Refuse(key, "an object", *given);
     }
     const auto ordered = nlohmann::ordered_json::parse(this->Text);
-    for (const auto& [pattern, value] : ordered.at(key).items())
+    for (const auto& [pattern, unused] : ordered.at(key).items())
     {
-      patterns.emplace_back(ModulePattern("(.*\\.)?(" + pattern + ")", this->Place(key)),
-        convert(given->at(pattern), std::string(key) + ": " + pattern.substr(0, 80)));
+      const json& value = given->at(pattern);
+      ModulePattern expression("(.*\\.)?(" + pattern + ")", this->Place(key));
+      if (!isRight(value))
+      {
+        this->Refuse(std::string(key) + ": " + pattern.substr(0, 80), expected, value);
+      }
+      values.emplace_back(std::move(expression), value.get<Value>());
     }
   }
 
-  /// A list of texts, or one alone; empty if there is none.
+  /// A list, or one item alone; empty if there is none.
+  template<class Value, class IsRight>
+  std::vector<Value> List(
+    const std::string& key, const json* given, const char* expected, const IsRight& isRight) const
+  {
+    std::vector<Value> values;
+    const json list = given == nullptr ? json::array() : *given;
+    for (const json& item : list.is_array() ? list : json::array({ list }))
+    {
+      if (!isRight(item))
+      {
+        this->Refuse(key, expected, item);
+      }
+      values.push_back(item.get<Value>());
+    }
+    return values;
+  }
+
   std::vector<std::string> Texts(const char* key) const
   {
-    const json* given = this->All.Value({ key });
-    std::vector<std::string> texts;
-    if (given == nullptr)
-    {
-      return texts;
-    }
-    for (const json& text : given->is_array() ? *given : json::array({ *given }))
-    {
-      if (!text.is_string())
-      {
-        this->Refuse(key, "texts", text);
-      }
-      texts.push_back(text.get<std::string>());
-    }
-    return texts;
+    return this->List<std::string>(
+      key, this->All.Value({ key }), "texts", [](const json& item) { return item.is_string(); });
   }
 
-  /// A list of numbers that are not negative, or one alone; empty if there is none.
   std::vector<std::int64_t> Numbers(const std::string& key, const json* given) const
   {
-    std::vector<std::int64_t> numbers;
-    if (given == nullptr)
-    {
-      return numbers;
-    }
-    for (const json& number : given->is_array() ? *given : json::array({ *given }))
-    {
-      if (!number.is_number_unsigned() || number > std::numeric_limits<std::int32_t>::max())
-      {
-        this->Refuse(key, "integers from 0", number);
-      }
-      numbers.push_back(number.get<std::int64_t>());
-    }
-    return numbers;
+    return this->List<std::int64_t>(key, given, "integers from 0",
+      [](const json& item) { return item.is_number_unsigned() && item <= Most; });
   }
 
   /// A text alone is an expression. The name all-linear stands for most modules.
@@ -216,15 +212,11 @@ private:
     const json* given = this->All.Value({ key });
     ModuleSet modules;
     modules.isGiven = given != nullptr && *given != json("all-linear") && !given->empty();
-    if (!modules.isGiven)
-    {
-      return modules;
-    }
-    if (given->is_string())
+    if (modules.isGiven && given->is_string())
     {
       modules.patterns.emplace_back(given->get<std::string>(), this->Place(key));
     }
-    else
+    else if (modules.isGiven)
     {
       modules.names = this->Texts(key);
     }
@@ -233,19 +225,19 @@ private:
 
   void ReadLayers()
   {
-    this->Config.Layers =
+    this->Config.layers =
       this->Numbers("layers_to_transform", this->All.Value({ "layers_to_transform" }));
     std::vector<std::string> names = this->Texts("layers_pattern");
     names.erase(std::remove(names.begin(), names.end(), ""), names.end());
     const std::string place = this->Place("layers_pattern");
     for (const std::string& name : names)
     {
-      this->Config.LayerPatterns.emplace_back(
+      this->Config.layerPatterns.emplace_back(
         "(?:^|.*?\\.)" + name + "\\.(?P<idx>\\d+)\\..*", place);
     }
     if (names.empty())
     {
-      this->Config.LayerPatterns.emplace_back(".*?\\.[^.]*\\.(?P<idx>\\d+)\\..*", place);
+      this->Config.layerPatterns.emplace_back(".*?\\.[^.]*\\.(?P<idx>\\d+)\\..*", place);
     }
   }
 
@@ -253,80 +245,66 @@ private:
   {
     const std::string key = "trainable_token_indices";
     const json* given = this->All.Value({ key.c_str() });
-    if (given == nullptr || !given->is_object())
+    if (given != nullptr && !given->is_object())
     {
-      if (given != nullptr)
-      {
-        this->Config.Tokens[""] = this->Numbers(key, given);
-      }
-      return;
+      this->Config.tokens[""] = this->Numbers(key, given);
     }
-    for (const auto& [name, tokens] : given->items())
+    else if (given != nullptr)
     {
-      this->Config.Tokens[name] = this->Numbers(key, &tokens);
+      for (const auto& [name, tokens] : given->items())
+      {
+        this->Config.tokens[name] = this->Numbers(key, &tokens);
+      }
     }
   }
 };
 
-AdapterConfig::AdapterConfig(const std::filesystem::path& path)
-  : Source(path.string())
-{
-  const std::string text = ReadFile(path);
-  const json object = ParseJson(text, this->Source);
-  if (!object.is_object())
-  {
-    throw FormatError(this->Source + ": expected a JSON object, found " + object.type_name() + ".");
-  }
-  Reader(*this, object, text).Read();
 }
 
-void AdapterConfig::Fail(const std::string& message) const
+AdapterConfig::AdapterConfig(const std::filesystem::path& path)
+  : source(path.string())
 {
-  throw ModelError(this->Source + ": " + message);
+  const std::string text = ReadFile(path);
+  const json object = ParseJson(text, this->source);
+  ThrowIf<FormatError>(
+    !object.is_object(), this->source, ": expected a JSON object, found ", object.type_name(), ".");
+  Reader(*this, object, text).Read();
 }
 
 std::int64_t AdapterConfig::RankOf(const std::string& module) const
 {
-  const auto found = std::find_if(this->Ranks.begin(), this->Ranks.end(),
-    [&](const auto& entry) { return entry.first.Match(module).has_value(); });
-  return found == this->Ranks.end() ? this->Rank : found->second;
+  return ValueOf(this->ranks, module, this->rank);
 }
 
 double AdapterConfig::ScalingOf(const std::string& module) const
 {
-  const auto found = std::find_if(this->Alphas.begin(), this->Alphas.end(),
-    [&](const auto& entry) { return entry.first.Match(module).has_value(); });
-  const auto rank = static_cast<double>(this->RankOf(module));
-  return (found == this->Alphas.end() ? this->Alpha : found->second) /
-         (this->RootOfRank ? std::sqrt(rank) : rank);
+  const auto r = static_cast<double>(this->RankOf(module));
+  return ValueOf(this->alphas, module, this->alpha) / (this->rootOfRank ? std::sqrt(r) : r);
 }
 
-bool AdapterConfig::ModuleSet::Has(const std::string& module) const
+bool ModuleSet::Has(const std::string& module) const
 {
   return std::any_of(this->names.begin(), this->names.end(),
            [&](const std::string& name) { return EndsWithPart(module, name); }) ||
-         std::any_of(this->patterns.begin(), this->patterns.end(),
-           [&](const ModulePattern& pattern) { return pattern.Match(module).has_value(); });
+         MatchesAny(this->patterns, module);
 }
 
 bool AdapterConfig::Targets(const std::string& module) const
 {
-  const bool isOther = std::any_of(this->SavedPatterns.begin(), this->SavedPatterns.end(),
-    [&](const ModulePattern& pattern) { return pattern.Match(module).has_value(); });
-  if (isOther || this->Excluded.Has(module) ||
-      (this->Targeted.isGiven && !this->Targeted.Has(module)))
+  if (MatchesAny(this->savedPatterns, module) || this->excluded.Has(module) ||
+      (this->targeted.isGiven && !this->targeted.Has(module)))
   {
     return false;
   }
-  if (this->Layers.empty())
+  if (this->layers.empty())
   {
     return true;
   }
-  for (const ModulePattern& pattern : this->LayerPatterns)
+  for (const ModulePattern& pattern : this->layerPatterns)
   {
     if (const std::optional<std::string> layer = pattern.Match(module))
     {
-      return std::any_of(this->Layers.begin(), this->Layers.end(),
+      return std::any_of(this->layers.begin(), this->layers.end(),
         [&](std::int64_t one) { return std::to_string(one) == *layer; });
     }
   }
@@ -335,24 +313,21 @@ bool AdapterConfig::Targets(const std::string& module) const
 
 bool AdapterConfig::IsSaved(const std::string& module) const
 {
-  return std::any_of(this->Saved.begin(), this->Saved.end(),
-    [&](const std::string& name)
-    {
-      return module.size() >= name.size() &&
-             module.compare(module.size() - name.size(), name.size(), name) == 0;
-    });
+  return std::any_of(this->saved.begin(), this->saved.end(),
+    [&](const std::string& name) { return EndsWith(module, name); });
 }
 
 std::vector<std::int64_t> AdapterConfig::TokensOf(const std::string& module) const
 {
-  for (const auto& [name, tokens] : this->Tokens)
+  for (const auto& [name, rows] : this->tokens)
   {
     if (name.empty() || EndsWithPart(module, name))
     {
-      return tokens;
+      return rows;
     }
   }
-  this->Fail("'trainable_token_indices': expected the tokens of '" + module + "', found none.");
+  throw ModelError(this->source, ": 'trainable_token_indices': expected the tokens of '", module,
+    "', found none.");
 }
 
 }

@@ -14,23 +14,48 @@
 namespace atlas
 {
 
+/// Modules by their names or the ends of these, or by an expression.
+struct ModuleSet
+{
+  bool isGiven = false;
+  std::vector<std::string> names;
+  std::vector<ModulePattern> patterns;
+
+  bool Has(const std::string& module) const;
+};
+
+/// Values of modules by expressions, of which the first that matches counts.
+template<class Value>
+using ModuleValues = std::vector<std::pair<ModulePattern, Value>>;
+
 /// The settings of a LoRA adapter, as the library peft writes them to adapter_config.json and
 /// understands them. Modules have the names of the model in transformers, such as
 /// "model.layers.0.self_attn.q_proj".
-class AdapterConfig
+struct AdapterConfig
 {
-public:
   /// Throws FileError or FormatError. Throws ModelError for other kinds of adapters, and for a
   /// setting that changes numbers and is not known.
   explicit AdapterConfig(const std::filesystem::path& path);
 
-  [[noreturn]] void Fail(const std::string& message) const;
+  std::string source;
+  std::string base;      ///< base_model_name_or_path; or empty
+  std::int64_t rank = 0; ///< of modules without one in `ranks`
+  double alpha = 0;      ///< likewise
+  bool rootOfRank = false;
+  bool isDora = false; ///< magnitude and direction are apart (DoRA)
+  bool hasBias = false;
+  bool keepsTies = false; ///< what is tied in the model stays so where the adapter changes it
+  ModuleValues<std::int64_t> ranks;
+  ModuleValues<double> alphas;
+  ModuleSet targeted;
+  ModuleSet excluded;
+  std::vector<std::string> saved;
+  std::vector<ModulePattern> savedPatterns;
+  std::vector<std::int64_t> layers; ///< empty: all
+  std::vector<ModulePattern> layerPatterns;
+  std::map<std::string, std::vector<std::int64_t>> tokens; ///< by the end of the module's name
 
-  /// base_model_name_or_path; or empty.
-  const std::string& GetBase() const { return this->Base; }
-
-  /// The rank of a module, and the factor of its product of matrices: those of the first pattern
-  /// that matches, or of all others.
+  /// The rank of a module, and the factor of its product of matrices.
   std::int64_t RankOf(const std::string& module) const;
   double ScalingOf(const std::string& module) const;
 
@@ -40,49 +65,8 @@ public:
   /// Whether a module is stored as a whole.
   bool IsSaved(const std::string& module) const;
 
-  /// Magnitude and direction are apart (DoRA).
-  bool IsDora() const { return this->Dora; }
-
-  bool HasBias() const { return this->LoraBias; }
-
-  /// Whether what is tied in the model stays so where the adapter changes it.
-  bool KeepsTies() const { return this->Ties; }
-
   /// The rows of an embedding that the adapter replaces. Throws ModelError for other modules.
   std::vector<std::int64_t> TokensOf(const std::string& module) const;
-
-private:
-  /// Modules by their names or the ends of these, or by an expression.
-  struct ModuleSet
-  {
-    bool isGiven = false;
-    std::vector<std::string> names;
-    std::vector<ModulePattern> patterns;
-
-    bool Has(const std::string& module) const;
-  };
-  template<class Value>
-  using Patterns = std::vector<std::pair<ModulePattern, Value>>;
-
-  std::string Source;
-  std::string Base;
-  std::int64_t Rank = 0;
-  double Alpha = 0;
-  Patterns<std::int64_t> Ranks;
-  Patterns<double> Alphas;
-  bool RootOfRank = false;
-  bool Dora = false;
-  bool LoraBias = false;
-  bool Ties = false;
-  ModuleSet Targeted;
-  ModuleSet Excluded;
-  std::vector<std::string> Saved;
-  std::vector<ModulePattern> SavedPatterns;
-  std::vector<std::int64_t> Layers; ///< empty: all
-  std::vector<ModulePattern> LayerPatterns;
-  std::map<std::string, std::vector<std::int64_t>> Tokens; ///< by the end of the module's name
-
-  class Reader;
 };
 
 }

@@ -1,21 +1,14 @@
 #include "ArchitectureConfigs.h"
 
 #include "ActivationNames.h"
+#include "Base/Index.h"
 #include "ConfigParts.h"
-#include "EncoderDecoderConfigs.h"
-#include "ExpertConfigs.h"
-#include "Index.h"
-#include "LensConfig.h"
 #include "RotaryConfig.h"
-#include "VisionConfigs.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
-#include <optional>
 #include <string_view>
-#include <tuple>
 
 namespace atlas
 {
@@ -27,11 +20,8 @@ using nlohmann::json;
 TransformerConfig ParseGpt2(const Settings& settings)
 {
   settings.RefuseVariants({ "add_cross_attention" });
-  TransformerConfig config;
-  config.layers = settings.Size({ "n_layer", "num_hidden_layers" });
-  config.heads = settings.Size({ "n_head", "num_attention_heads" });
-  config.modelDimension = settings.Size({ "n_embd", "hidden_size" });
-  config.mlpDimension = settings.Size({ "n_inner" }, 4 * config.modelDimension);
+  TransformerConfig config = ParseSizes(settings, { "n_layer", "num_hidden_layers" },
+    { "n_head", "num_attention_heads" }, { "n_embd", "hidden_size" }, { "n_inner" });
   config.vocabulary = settings.Size({ "vocab_size" });
   config.positions = settings.Size({ "n_positions", "n_ctx", "max_position_embeddings" }, 1024);
   config.epsilon = settings.Number({ "layer_norm_epsilon" }, 1e-5, true);
@@ -39,7 +29,6 @@ TransformerConfig ParseGpt2(const Settings& settings)
   config.lastResidualIsNormed = true;
   config.scaleByLayer = settings.Flag({ "scale_attn_by_inverse_layer_idx" }, false);
   config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
-  SplitHeads(config, settings);
   if (!settings.Flag({ "scale_attn_weights" }, true))
   {
     config.attentionScale = 1;
@@ -50,19 +39,12 @@ TransformerConfig ParseGpt2(const Settings& settings)
 /// nanoGPT: GPT-2 with or without biases, and by default with the exact GELU.
 TransformerConfig ParseNanoGpt(const Settings& settings)
 {
-  TransformerConfig config;
-  config.layers = settings.Size({ "n_layer" });
-  config.heads = settings.Size({ "n_head" });
-  config.modelDimension = settings.Size({ "n_embd" });
-  config.mlpDimension = 4 * config.modelDimension;
+  TransformerConfig config = ParseSizes(settings, { "n_layer" }, { "n_head" }, { "n_embd" });
   config.vocabulary = settings.Size({ "vocab_size" });
   config.positions = settings.Size({ "block_size" });
   config.activation = settings.Choice({ "activation_function" }, "gelu", ActivationNames);
   config.lastResidualIsNormed = true;
-  config.inputBias = settings.Flag({ "bias" }, true);
-  config.outputBias = config.inputBias;
-  config.mlpBias = config.inputBias;
-  SplitHeads(config, settings);
+  config.inputBias = config.outputBias = config.mlpBias = settings.Flag({ "bias" }, true);
   return config;
 }
 
@@ -74,8 +56,7 @@ TransformerConfig ParseGptJ(const Settings& settings)
   config.scaleByLayer = false;
   config.positions = settings.Size({ "n_positions" }, 2048);
   config.order = SublayerOrder::ParallelOfOneNorm;
-  config.inputBias = false;
-  config.outputBias = false;
+  config.inputBias = config.outputBias = false;
   config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, false);
   config.position = PositionKind::Rotary;
   config.rotaryDimension = settings.Size({ "rotary_dim" }, 64);
@@ -104,8 +85,8 @@ std::vector<std::string> NeoLayers(const Settings& settings, std::int64_t layers
   }
   const auto refuse = [&]
   {
-    settings.Fail("expected 'attention_types' to be a list of [[kinds], repetitions] for " +
-                  std::to_string(layers) + " layers.");
+    settings.Fail(
+      "expected 'attention_types' to be a list of [[kinds], repetitions] for ", layers, " layers.");
   };
   for (const json& item : types->is_array() ? *types : json::array())
   {
@@ -136,11 +117,8 @@ std::vector<std::string> NeoLayers(const Settings& settings, std::int64_t layers
 /// GPT-Neo: scores are not scaled, and every second layer has a window.
 TransformerConfig ParseGptNeo(const Settings& settings)
 {
-  TransformerConfig config;
-  config.layers = settings.Size({ "num_layers" });
-  config.heads = settings.Size({ "num_heads" });
-  config.modelDimension = settings.Size({ "hidden_size" });
-  config.mlpDimension = settings.Size({ "intermediate_size" }, 4 * config.modelDimension);
+  TransformerConfig config = ParseSizes(
+    settings, { "num_layers" }, { "num_heads" }, { "hidden_size" }, { "intermediate_size" });
   config.vocabulary = settings.Size({ "vocab_size" });
   config.positions = settings.Size({ "max_position_embeddings" }, 2048);
   config.epsilon = settings.Number({ "layer_norm_epsilon" }, 1e-5, true);
@@ -148,17 +126,13 @@ TransformerConfig ParseGptNeo(const Settings& settings)
   config.lastResidualIsNormed = true;
   config.inputBias = false;
   config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
-  SplitHeads(config, settings);
   config.attentionScale = 1;
   RequireFewLayers(config, settings);
   const std::int64_t window = settings.Size({ "window_size" }, 256);
   for (const std::string& kind : NeoLayers(settings, config.layers))
   {
-    if (kind != "local" && kind != "global")
-    {
-      settings.Fail("unknown kind of attention '" + kind.substr(0, 80) +
-                    "' of a layer, expected global or local.");
-    }
+    settings.FailIf(kind != "local" && kind != "global", "unknown kind of attention '",
+      kind.substr(0, 80), "' of a layer, expected global or local.");
     config.windows.push_back(kind == "local" ? window : 0);
   }
   return config;
@@ -168,15 +142,11 @@ TransformerConfig ParseGptNeo(const Settings& settings)
 TransformerConfig ParseEncoder(const Settings& settings)
 {
   settings.RefuseVariants({ "is_decoder", "add_cross_attention" });
-  TransformerConfig config;
-  config.layers = settings.Size({ "num_hidden_layers" });
-  config.heads = settings.Size({ "num_attention_heads" });
-  config.modelDimension = settings.Size({ "hidden_size" });
-  config.mlpDimension = settings.Size({ "intermediate_size" }, 4 * config.modelDimension);
+  TransformerConfig config = ParseSizes(settings, { "num_hidden_layers" },
+    { "num_attention_heads" }, { "hidden_size" }, { "intermediate_size" });
   config.epsilon = settings.Number({ "layer_norm_eps" }, 1e-12, true);
   config.activation = settings.Choice({ "hidden_act" }, "gelu", ActivationNames);
   config.mask = AttentionMask::Bidirectional;
-  SplitHeads(config, settings);
   return config;
 }
 
@@ -202,26 +172,19 @@ TransformerConfig ParseRoberta(const Settings& settings)
 {
   TransformerConfig config = ParseBert(settings);
   config.logitsActivation = Activation::Gelu;
-  config.paddingToken = static_cast<std::int64_t>(
-    settings.Integer({ "pad_token_id" }, 1, 0, std::numeric_limits<std::int32_t>::max()));
+  config.paddingToken = settings.Signed({ "pad_token_id" }, 1);
   config.firstPosition = config.paddingToken + 1;
-  if (config.firstPosition >= config.positions)
-  {
-    settings.Fail("expected 'max_position_embeddings' to be above 'pad_token_id' + 1, found " +
-                  std::to_string(config.positions) + " and " + std::to_string(config.paddingToken) +
-                  ".");
-  }
+  settings.FailIf(config.firstPosition >= config.positions,
+    "expected 'max_position_embeddings' to be above 'pad_token_id' + 1, found ", config.positions,
+    " and ", config.paddingToken, ".");
   config.positions -= config.firstPosition;
   return config;
 }
 
 TransformerConfig ParseDistilBert(const Settings& settings)
 {
-  TransformerConfig config;
-  config.layers = settings.Size({ "n_layers" });
-  config.heads = settings.Size({ "n_heads" });
-  config.modelDimension = settings.Size({ "dim" });
-  config.mlpDimension = settings.Size({ "hidden_dim" }, 4 * config.modelDimension);
+  TransformerConfig config =
+    ParseSizes(settings, { "n_layers" }, { "n_heads" }, { "dim" }, { "hidden_dim" });
   config.vocabulary = settings.Size({ "vocab_size" });
   config.positions = settings.Size({ "max_position_embeddings" }, 512);
   config.epsilon = 1e-12;
@@ -231,7 +194,6 @@ TransformerConfig ParseDistilBert(const Settings& settings)
   config.embeddingNorm = true;
   config.finalNorm = false;
   config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
-  SplitHeads(config, settings);
   return config;
 }
 
@@ -278,41 +240,21 @@ TransformerConfig ParseDinoV2(const Settings& settings)
   return config;
 }
 
-/// What both encoders of CLIP share.
-TransformerConfig ParseClip(
-  const Settings& settings, std::int64_t modelDimension, std::int64_t heads)
-{
-  TransformerConfig config;
-  config.layers = settings.Size({ "num_hidden_layers" }, 12);
-  config.heads = settings.Size({ "num_attention_heads" }, heads);
-  config.modelDimension = settings.Size({ "hidden_size" }, modelDimension);
-  config.mlpDimension = settings.Size({ "intermediate_size" }, 4 * modelDimension);
-  config.epsilon = settings.Number({ "layer_norm_eps" }, 1e-5, true);
-  config.activation = settings.Choice({ "hidden_act" }, "quick_gelu", ActivationNames);
-  config.tiedUnembedding = false;
-  SplitHeads(config, settings);
-  return config;
-}
-
 TransformerConfig ParseClipText(const Settings& all)
 {
   RequireSame(all, "text_config_dict", "text_config"); // an older name, which counts before it
   const Settings settings = PartOf(all, "text_config");
-  TransformerConfig config = ParseClip(settings, 512, 8);
+  TransformerConfig config;
+  config.layers = settings.Size({ "num_hidden_layers" }, 12);
+  config.heads = settings.Size({ "num_attention_heads" }, 8);
+  config.modelDimension = settings.Size({ "hidden_size" }, 512);
+  config.mlpDimension = settings.Size({ "intermediate_size" }, 2048);
+  config.epsilon = settings.Number({ "layer_norm_eps" }, 1e-5, true);
+  config.activation = settings.Choice({ "hidden_act" }, "quick_gelu", ActivationNames);
+  config.tiedUnembedding = false;
+  SplitHeads(config, settings);
   config.vocabulary = settings.Size({ "vocab_size" }, 49408);
   config.positions = settings.Size({ "max_position_embeddings" }, 77);
-  return config;
-}
-
-TransformerConfig ParseClipVision(const Settings& all)
-{
-  RequireSame(all, "vision_config_dict", "vision_config");
-  const Settings settings = PartOf(all, "vision_config");
-  TransformerConfig config = ParseClip(settings, 768, 12);
-  ParseImages(config, settings, 32);
-  config.mask = AttentionMask::Bidirectional;
-  config.patchBias = false;
-  config.embeddingNorm = true;
   return config;
 }
 
@@ -334,11 +276,8 @@ TransformerConfig RefuseSiglip(const Settings& settings)
 TransformerConfig ParseBloom(const Settings& settings)
 {
   settings.RefuseVariants({ "apply_residual_connection_post_layernorm" });
-  TransformerConfig config;
-  config.layers = settings.Size({ "n_layer", "num_hidden_layers" });
-  config.heads = settings.Size({ "n_head", "num_attention_heads" });
-  config.modelDimension = settings.Size({ "n_embed", "hidden_size" });
-  config.mlpDimension = 4 * config.modelDimension;
+  TransformerConfig config = ParseSizes(settings, { "n_layer", "num_hidden_layers" },
+    { "n_head", "num_attention_heads" }, { "n_embed", "hidden_size" });
   config.vocabulary = settings.Size({ "vocab_size" });
   config.epsilon = settings.Number({ "layer_norm_epsilon" }, 1e-5, true);
   config.activation = Activation::GeluTanh;
@@ -346,7 +285,6 @@ TransformerConfig ParseBloom(const Settings& settings)
   config.embeddingNorm = true;
   config.lastResidualIsNormed = true;
   config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
-  SplitHeads(config, settings);
   return config;
 }
 
@@ -354,11 +292,8 @@ TransformerConfig ParseBloom(const Settings& settings)
 /// the sublayers.
 TransformerConfig ParseOpt(const Settings& settings)
 {
-  TransformerConfig config;
-  config.layers = settings.Size({ "num_hidden_layers" });
-  config.heads = settings.Size({ "num_attention_heads" });
-  config.modelDimension = settings.Size({ "hidden_size" });
-  config.mlpDimension = settings.Size({ "ffn_dim" }, 4 * config.modelDimension);
+  TransformerConfig config = ParseSizes(
+    settings, { "num_hidden_layers" }, { "num_attention_heads" }, { "hidden_size" }, { "ffn_dim" });
   config.vocabulary = settings.Size({ "vocab_size" });
   config.positions = settings.Size({ "max_position_embeddings" }, 2048);
   config.firstPosition = 2;
@@ -371,11 +306,8 @@ TransformerConfig ParseOpt(const Settings& settings)
   config.finalNorm = isBefore && !removesLast;
   config.lastResidualIsNormed = true;
   config.normsHaveWeights = settings.Flag({ "layer_norm_elementwise_affine" }, true);
-  config.inputBias = settings.Flag({ "enable_bias" }, true);
-  config.outputBias = config.inputBias;
-  config.mlpBias = config.inputBias;
+  config.inputBias = config.outputBias = config.mlpBias = settings.Flag({ "enable_bias" }, true);
   config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
-  SplitHeads(config, settings);
   return config;
 }
 
@@ -390,9 +322,7 @@ TransformerConfig ParseLlamaFamily(const Settings& settings, const DecoderDefaul
 {
   settings.RefuseVariants({ "sliding_window", "attn_logit_softcapping", "num_local_experts" });
   TransformerConfig config = ParseDecoder(settings, defaults);
-  ParseActivation(config, settings, "silu");
-  config.inputBias = settings.Flag({ "attention_bias" }, false);
-  config.outputBias = config.inputBias;
+  config.inputBias = config.outputBias = settings.Flag({ "attention_bias" }, false);
   config.mlpBias = settings.Flag({ "mlp_bias" }, false);
   return config;
 }
@@ -430,9 +360,7 @@ TransformerConfig ParseMetaLlama(const Settings& settings)
   config.activation = Activation::Silu;
   config.gated = true;
   config.lastResidualIsNormed = true;
-  config.inputBias = false;
-  config.outputBias = false;
-  config.mlpBias = false;
+  config.inputBias = config.outputBias = config.mlpBias = false;
   SplitHeads(config, settings);
   config.keyHeads = settings.Size({ "n_kv_heads" }, config.heads);
   config.mlpDimension =
@@ -456,7 +384,6 @@ TransformerConfig ParseMetaLlama(const Settings& settings)
 TransformerConfig ParseMistralFamily(const Settings& settings, const DecoderDefaults& defaults)
 {
   TransformerConfig config = ParseDecoder(settings, defaults);
-  ParseActivation(config, settings, "silu");
   ParseWindows(config, settings, 4096);
   return config;
 }
@@ -471,8 +398,7 @@ void ParseQwenWindows(TransformerConfig& config, const Settings& settings)
 {
   if (settings.Flag({ "use_sliding_window" }, false))
   {
-    const auto first = static_cast<std::int64_t>(
-      settings.Integer({ "max_window_layers" }, 28, 0, std::numeric_limits<std::int32_t>::max()));
+    const std::int64_t first = settings.Signed({ "max_window_layers" }, 28);
     ParseWindows(config, settings, 4096, [first](std::int64_t l) { return l >= first; });
   }
   settings.Ignore({ "sliding_window", "max_window_layers" });
@@ -481,7 +407,6 @@ void ParseQwenWindows(TransformerConfig& config, const Settings& settings)
 TransformerConfig ParseQwen2Family(const Settings& settings, const DecoderDefaults& defaults)
 {
   TransformerConfig config = ParseDecoder(settings, defaults);
-  ParseActivation(config, settings, "silu");
   config.inputBias = true;
   ParseQwenWindows(config, settings);
   return config;
@@ -495,9 +420,7 @@ TransformerConfig ParseQwen2(const Settings& settings)
 TransformerConfig ParseQwen3Family(const Settings& settings, const DecoderDefaults& defaults)
 {
   TransformerConfig config = ParseDecoder(settings, defaults);
-  ParseActivation(config, settings, "silu");
-  config.inputBias = settings.Flag({ "attention_bias" }, false);
-  config.outputBias = config.inputBias;
+  config.inputBias = config.outputBias = settings.Flag({ "attention_bias" }, false);
   config.queryKeyNorm = QueryKeyNorm::OfAllHeads;
   ParseQwenWindows(config, settings);
   return config;
@@ -509,17 +432,16 @@ TransformerConfig ParseQwen3(const Settings& settings)
 }
 
 /// What all Gemmas share: gains are stored less 1, and embeddings are scaled.
-TransformerConfig ParseGemmas(const Settings& settings, const DecoderDefaults& defaults)
+TransformerConfig ParseGemmas(const Settings& settings, DecoderDefaults defaults)
 {
+  defaults.activation = nullptr;
   settings.RefuseVariants({ "use_bidirectional_attention" });
   TransformerConfig config = ParseDecoder(settings, defaults);
-  settings.Ignore({ "hidden_act" });
   config.activation =
     settings.Choice({ "hidden_activation" }, "gelu_pytorch_tanh", ActivationNames);
   config.gainOffset = 1;
   config.embeddingScale = std::sqrt(static_cast<double>(config.modelDimension));
-  config.inputBias = settings.Flag({ "attention_bias" }, false);
-  config.outputBias = config.inputBias;
+  config.inputBias = config.outputBias = settings.Flag({ "attention_bias" }, false);
   return config;
 }
 
@@ -529,7 +451,7 @@ TransformerConfig ParseGemma(const Settings& settings)
   // It was published with hidden_act gelu, but always had its approximation.
   if (!settings.Has({ "hidden_activation" }) && settings.Text({ "hidden_act" }, "gelu") != "gelu")
   {
-    ParseActivation(config, settings, "");
+    config.activation = settings.Choice({ "hidden_act" }, "", ActivationNames);
   }
   return config;
 }
@@ -580,14 +502,13 @@ TransformerConfig ParseGptNeoX(const Settings& settings)
 {
   DecoderDefaults defaults;
   defaults.rotary = { 10000, true, 0.25 };
+  defaults.activation = "gelu";
   defaults.splitsHeads = true;
   defaults.sharesKeys = false;
   TransformerConfig config = ParseDecoder(settings, defaults);
   UseLayerNorm(config, settings);
-  ParseActivation(config, settings, "gelu");
   config.gated = false;
-  config.inputBias = settings.Flag({ "attention_bias" }, true);
-  config.outputBias = config.inputBias;
+  config.inputBias = config.outputBias = settings.Flag({ "attention_bias" }, true);
   config.mlpBias = true;
   const bool isParallel = settings.Flag({ "use_parallel_residual" }, true);
   config.order = isParallel ? SublayerOrder::Parallel : SublayerOrder::Sequential;
@@ -598,13 +519,11 @@ TransformerConfig ParsePhi(const Settings& settings)
 {
   DecoderDefaults defaults;
   defaults.rotary = { 10000, true, 0.5 };
+  defaults.activation = "gelu_new";
   TransformerConfig config = ParseDecoder(settings, defaults);
   UseLayerNorm(config, settings);
-  ParseActivation(config, settings, "gelu_new");
   config.gated = false;
-  config.inputBias = true;
-  config.outputBias = true;
-  config.mlpBias = true;
+  config.inputBias = config.outputBias = config.mlpBias = true;
   config.order = SublayerOrder::ParallelOfOneNorm;
   config.queryKeyNorm =
     settings.Flag({ "qk_layernorm" }, false) ? QueryKeyNorm::OfAllHeads : QueryKeyNorm::None;
@@ -617,7 +536,6 @@ TransformerConfig ParsePhi3(const Settings& settings)
   defaults.rotary.isPartial = true;
   defaults.rotary.originalPositions = 4096;
   TransformerConfig config = ParseDecoder(settings, defaults);
-  ParseActivation(config, settings, "silu");
   ParseWindows(config, settings, 0);
   return config;
 }
@@ -630,7 +548,6 @@ TransformerConfig ParseStableLm(const Settings& settings)
   settings.Ignore({ "norm_eps", "rotary_scaling_factor" });
   TransformerConfig config = ParseDecoder(settings, defaults);
   UseLayerNorm(config, settings);
-  ParseActivation(config, settings, "silu");
   config.inputBias = settings.Flag({ "use_qkv_bias" }, false);
   const bool isParallel = settings.Flag({ "use_parallel_residual" }, false);
   config.order = isParallel ? SublayerOrder::ParallelOfOneNorm : SublayerOrder::Sequential;
@@ -645,9 +562,7 @@ TransformerConfig ParseOlmo(const Settings& settings)
   config.norm = NormKind::LayerNorm;
   config.epsilon = 1e-5;
   config.normsHaveWeights = false;
-  ParseActivation(config, settings, "silu");
-  config.inputBias = settings.Flag({ "attention_bias" }, false);
-  config.outputBias = config.inputBias;
+  config.inputBias = config.outputBias = settings.Flag({ "attention_bias" }, false);
   config.projectionClip = settings.Number({ "clip_qkv" }, 0, true);
   return config;
 }
@@ -711,81 +626,46 @@ constexpr std::array<Named<Parse>, 54> Architectures = { {
   { "xlm-roberta", ParseRoberta },
 } };
 
-constexpr std::string_view Mixture = "a mixture of experts";
-constexpr std::string_view Latent = "a mixture of experts with latent attention";
-constexpr std::string_view Recurrent = "a model with linear attention or a recurrent state";
-constexpr std::string_view Pair = "a pair of encoder and decoder";
-
 /// Model types that are not run, and why.
-constexpr std::array<Named<std::string_view>, 26> Refused = { {
-  { "bamba", Recurrent },
-  { "dbrx", Mixture },
-  { "deepseek", Mixture },
-  { "deepseek_v3", Latent },
-  { "ernie4_5_moe", Mixture },
-  { "falcon_h1", Recurrent },
-  { "falcon_mamba", Recurrent },
-  { "glm4_moe", Mixture },
-  { "granitemoe", Mixture },
-  { "granitemoehybrid", Recurrent },
-  { "jamba", Recurrent },
-  { "kimi_k2", Latent },
-  { "lfm2", Recurrent },
-  { "llama4", Mixture },
-  { "llama4_text", Mixture },
-  { "mamba", Recurrent },
-  { "mamba2", Recurrent },
-  { "minimax", Recurrent },
-  { "nemotron_h", Recurrent },
-  { "phimoe", Mixture },
-  { "qwen3_next", Recurrent },
-  { "recurrent_gemma", Recurrent },
-  { "rwkv", Recurrent },
-  { "switch_transformers", Mixture },
-  { "umt5", Pair },
-  { "zamba2", Recurrent },
-} };
-
-}
-
-namespace
+struct RefusedTypes
 {
-
-TransformerConfig ParseQwenOfPictures(const Settings& settings)
+  std::string_view reason;
+  std::vector<std::string_view> names;
+};
+const RefusedTypes* FindRefused(const std::string& name)
 {
-  DecoderDefaults defaults = { 32768, 1e-5, false, 0, 80, 64, 8, 8192, 29568, 152064 };
-  defaults.rotary.base = 1e6;
-  return ParseQwen2Family(settings, defaults);
+  static const std::array<RefusedTypes, 4> all = { {
+    { "a mixture of experts", { "dbrx", "deepseek", "ernie4_5_moe", "glm4_moe", "granitemoe",
+                                "llama4", "llama4_text", "phimoe", "switch_transformers" } },
+    { "a mixture of experts with latent attention", { "deepseek_v3", "kimi_k2" } },
+    { "a model with linear attention or a recurrent state",
+      { "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "lfm2", "mamba",
+        "mamba2", "minimax", "nemotron_h", "qwen3_next", "recurrent_gemma", "rwkv", "zamba2" } },
+    { "a pair of encoder and decoder", { "umt5" } },
+  } };
+  const auto found = std::find_if(all.begin(), all.end(), [&](const RefusedTypes& types)
+    { return std::find(types.names.begin(), types.names.end(), name) != types.names.end(); });
+  return found == all.end() ? nullptr : &*found;
 }
 
 /// Texts of models of pictures among words, with the sizes that their files may leave out.
-constexpr std::array<Named<Parse>, 8> TextParts = { {
-  { "llama",
-    [](const Settings& settings)
-    {
-      return ParseLlamaFamily(settings, { 2048, 1e-6, false, 0, 32, 32, 0, 4096, 11008, 32000 });
-    } },
-  { "mistral",
-    [](const Settings& settings)
-    {
-      return ParseMistralFamily(
-        settings, { 131072, 1e-6, false, 0, 32, 32, 8, 4096, 14336, 32000 });
-    } },
-  { "qwen2",
-    [](const Settings& settings)
-    {
-      return ParseQwen2Family(settings, { 32768, 1e-6, false, 0, 32, 32, 0, 4096, 22016, 151936 });
-    } },
-  { "qwen2_5_vl", ParseQwenOfPictures }, // of files without a text_config
-  { "qwen2_5_vl_text", ParseQwenOfPictures },
-  { "qwen2_vl", ParseQwenOfPictures },
-  { "qwen2_vl_text", ParseQwenOfPictures },
-  { "qwen3",
-    [](const Settings& settings)
-    {
-      return ParseQwen3Family(
-        settings, { 32768, 1e-6, false, 128, 32, 32, 32, 4096, 22016, 151936 });
-    } },
+struct TextPart
+{
+  std::string_view name;
+  TransformerConfig (*parse)(const Settings&, const DecoderDefaults&);
+  DecoderDefaults defaults;
+};
+constexpr DecoderDefaults QwenOfPictures = { 32768, 1e-5, false, 0, 80, 64, 8, 8192, 29568, 152064,
+  { 1e6 } };
+constexpr std::array<TextPart, 8> TextParts = { {
+  { "llama", ParseLlamaFamily, { 2048, 1e-6, false, 0, 32, 32, 0, 4096, 11008, 32000 } },
+  { "mistral", ParseMistralFamily, { 131072, 1e-6, false, 0, 32, 32, 8, 4096, 14336, 32000 } },
+  { "qwen2", ParseQwen2Family, { 32768, 1e-6, false, 0, 32, 32, 0, 4096, 22016, 151936 } },
+  { "qwen2_5_vl", ParseQwen2Family, QwenOfPictures }, // of files without a text_config
+  { "qwen2_5_vl_text", ParseQwen2Family, QwenOfPictures },
+  { "qwen2_vl", ParseQwen2Family, QwenOfPictures },
+  { "qwen2_vl_text", ParseQwen2Family, QwenOfPictures },
+  { "qwen3", ParseQwen3Family, { 32768, 1e-6, false, 128, 32, 32, 32, 4096, 22016, 151936 } },
 } };
 
 }
@@ -796,10 +676,10 @@ TransformerConfig ParseTextPart(
   const auto* part = FindNamed(TextParts, name);
   if (part == nullptr)
   {
-    settings.Fail("unknown model_type '" + name.substr(0, 80) + "' of the text, expected one of " +
-                  NamesOf(TextParts) + ".");
+    settings.Fail("unknown model_type '", name.substr(0, 80), "' of the text, expected one of ",
+      NamesOf(TextParts), ".");
   }
-  TransformerConfig config = part->value(settings);
+  TransformerConfig config = part->parse(settings, part->defaults);
   config.tiedUnembedding = config.tiedUnembedding || all.Flag({ "tie_word_embeddings" }, false);
   return config;
 }
@@ -825,12 +705,12 @@ std::string ArchitectureBySettings(const Settings& settings)
 TransformerConfig ParseArchitecture(const Settings& settings)
 {
   const std::string name = settings.Text({ "model_type" }, "");
-  if (const auto* refused = FindNamed(Refused, name))
+  if (const RefusedTypes* refused = FindRefused(name))
   {
-    settings.Fail("the model_type '" + name + "' is " + std::string(refused->value) +
-                  ", which is not run here; recordings of it that were made elsewhere can be "
-                  "read. Expected one of " +
-                  KnownArchitectures() + ".");
+    settings.Fail("the model_type '", name, "' is ", refused->reason,
+      ", which is not run here; recordings of it that were made elsewhere can be "
+      "read. Expected one of ",
+      KnownArchitectures(), ".");
   }
   const Parse parse = settings.Choice({ "model_type" }, "", Architectures);
   const bool isText = parse != ParseQwen2Vl && FindNamed(TextParts, name) != nullptr;

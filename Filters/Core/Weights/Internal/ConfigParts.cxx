@@ -1,7 +1,7 @@
 #include "ConfigParts.h"
 
 #include "ActivationNames.h"
-#include "JsonText.h"
+#include "Files/JsonText.h"
 
 #include <cmath>
 #include <limits>
@@ -25,24 +25,30 @@ std::int64_t SizeOr(const Settings& settings, Settings::Keys keys, std::int64_t 
 
 void SplitHeads(TransformerConfig& config, const Settings& settings)
 {
-  if (config.modelDimension % config.heads != 0)
-  {
-    settings.Fail("the number of heads, " + std::to_string(config.heads) +
-                  ", does not divide the dimension of the model, " +
-                  std::to_string(config.modelDimension) + ".");
-  }
+  settings.FailIf(config.modelDimension % config.heads != 0, "the number of heads, ", config.heads,
+    ", does not divide the dimension of the model, ", config.modelDimension, ".");
   config.keyHeads = config.heads;
   config.headDimension = config.modelDimension / config.heads;
   config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
 }
 
+TransformerConfig ParseSizes(const Settings& settings, Settings::Keys layers, Settings::Keys heads,
+  Settings::Keys modelDimension, Settings::Keys mlpDimension)
+{
+  TransformerConfig config;
+  config.layers = settings.Size(layers);
+  config.heads = settings.Size(heads);
+  config.modelDimension = settings.Size(modelDimension);
+  const std::int64_t width = 4 * config.modelDimension;
+  config.mlpDimension = mlpDimension.size() == 0 ? width : settings.Size(mlpDimension, width);
+  SplitHeads(config, settings);
+  return config;
+}
+
 void RequireFewLayers(const TransformerConfig& config, const Settings& settings)
 {
-  if (config.layers > MaximumLayers)
-  {
-    settings.Fail("expected at most " + std::to_string(MaximumLayers) + " layers, found " +
-                  std::to_string(config.layers) + ".");
-  }
+  settings.FailIf(config.layers > MaximumLayers, "expected at most ", MaximumLayers,
+    " layers, found ", config.layers, ".");
 }
 
 Settings PartOf(const Settings& all, const char* part)
@@ -68,11 +74,8 @@ void RequireSame(const Settings& settings, const char* part, const char* whole)
   {
     // What a rotary embedding was called first.
     const json found = second->value(key == "type" ? "rope_type" : key, json());
-    if (found != value)
-    {
-      settings.Fail("expected the " + key + " of '" + part + "' and '" + whole +
-                    "' to be the same, found " + Describe(value) + " and " + Describe(found) + ".");
-    }
+    settings.FailIf(found != value, "expected the ", key, " of '", part, "' and '", whole,
+      "' to be the same, found ", Describe(value), " and ", Describe(found), ".");
   }
 }
 
@@ -87,36 +90,31 @@ TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& 
   config.positions = settings.Size({ "max_position_embeddings" }, defaults.positions);
   config.norm = NormKind::RmsNorm;
   config.epsilon = settings.Number({ "rms_norm_eps" }, defaults.epsilon, true);
-  config.activation = Activation::Silu;
+  settings.Ignore({ "hidden_act" });
+  if (defaults.activation != nullptr)
+  {
+    config.activation = settings.Choice({ "hidden_act" }, defaults.activation, ActivationNames);
+  }
   config.gated = true;
   config.lastResidualIsNormed = true;
-  config.inputBias = false;
-  config.outputBias = false;
-  config.mlpBias = false;
+  config.inputBias = config.outputBias = config.mlpBias = false;
   config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, defaults.isTied);
-  if (defaults.splitsHeads)
-  {
-    settings.Ignore({ "head_dim" });
-    SplitHeads(config, settings);
-  }
-  else if (settings.Has({ "head_dim" }) || defaults.headDimension > 0)
+  if (!defaults.splitsHeads && (settings.Has({ "head_dim" }) || defaults.headDimension > 0))
   {
     config.headDimension = settings.Size({ "head_dim" }, defaults.headDimension);
     config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
   }
   else
   {
+    settings.Ignore({ "head_dim" });
     SplitHeads(config, settings);
   }
+  settings.Ignore({ "num_key_value_heads" });
+  config.keyHeads = config.heads;
   if (defaults.sharesKeys)
   {
     config.keyHeads = settings.Size(
       { "num_key_value_heads" }, defaults.keyHeads > 0 ? defaults.keyHeads : config.heads);
-  }
-  else
-  {
-    settings.Ignore({ "num_key_value_heads" });
-    config.keyHeads = config.heads;
   }
   ParseRotation(config, settings, defaults.rotary);
   return config;
@@ -129,13 +127,9 @@ void ParseImages(
   std::tie(config.imageHeight, config.imageWidth) = settings.Extent({ "image_size" }, image);
   std::tie(config.patchHeight, config.patchWidth) = settings.Extent({ "patch_size" }, patch);
   config.channels = settings.Size({ "num_channels" }, 3);
-  if (config.imageHeight < config.patchHeight || config.imageWidth < config.patchWidth)
-  {
-    settings.Fail("patches of " + std::to_string(config.patchHeight) + " x " +
-                  std::to_string(config.patchWidth) + " pixels do not fit in an image of " +
-                  std::to_string(config.imageHeight) + " x " + std::to_string(config.imageWidth) +
-                  ".");
-  }
+  settings.FailIf(config.imageHeight < config.patchHeight || config.imageWidth < config.patchWidth,
+    "patches of ", config.patchHeight, " x ", config.patchWidth,
+    " pixels do not fit in an image of ", config.imageHeight, " x ", config.imageWidth, ".");
   config.positions = config.PatchRows() * config.PatchColumns() + config.TokensBeforePatches();
   config.tiedUnembedding = false;
 }
@@ -144,17 +138,9 @@ std::int64_t ScaledWidth(const TransformerConfig& config, const Settings& settin
 {
   const double width =
     static_cast<double>(config.modelDimension) * settings.Number({ "mlp_ratio" }, 4);
-  if (width < 1 || width > std::numeric_limits<std::int32_t>::max())
-  {
-    settings.Fail("expected 'mlp_ratio' to give an MLP of at least one number, found " +
-                  std::to_string(width) + ".");
-  }
+  settings.FailIf(width < 1 || width > std::numeric_limits<std::int32_t>::max(),
+    "expected 'mlp_ratio' to give an MLP of at least one number, found ", width, ".");
   return static_cast<std::int64_t>(width);
-}
-
-void ParseActivation(TransformerConfig& config, const Settings& settings, const char* otherwise)
-{
-  config.activation = settings.Choice({ "hidden_act" }, otherwise, ActivationNames);
 }
 
 void ParseWindows(TransformerConfig& config, const Settings& settings, std::int64_t otherwise,
@@ -172,17 +158,12 @@ void ParseWindows(TransformerConfig& config, const Settings& settings, std::int6
     const std::string expected =
       slides == nullptr || slides(l) ? "sliding_attention" : "full_attention";
     const std::string type = types.empty() ? expected : types[l];
-    if (slides == nullptr && type != expected)
-    {
-      settings.Fail("expected 'layer_types' to be " + expected +
-                    " in all layers, as in the original code of this model_type, found " +
-                    type.substr(0, 80) + ".");
-    }
-    if (type != "sliding_attention" && type != "full_attention")
-    {
-      settings.Fail("unknown layer_types '" + type.substr(0, 80) +
-                    "', expected full_attention or sliding_attention.");
-    }
+    settings.FailIf(slides == nullptr && type != expected, "expected 'layer_types' to be ",
+      expected, " in all layers, as in the original code of this model_type, found ",
+      type.substr(0, 80), ".");
+    settings.FailIf(type != "sliding_attention" && type != "full_attention",
+      "unknown layer_types '", type.substr(0, 80),
+      "', expected full_attention or sliding_attention.");
     config.windows.push_back(type == "sliding_attention" ? window : 0);
   }
 }

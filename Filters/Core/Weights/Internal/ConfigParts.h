@@ -2,9 +2,9 @@
 
 // Internal to Core: what parsers of architectures share.
 
-#include "JsonSettings.h"
+#include "Files/JsonSettings.h"
 #include "RotaryConfig.h"
-#include "TransformerConfig.h"
+#include "Weights/TransformerConfig.h"
 
 #include <functional>
 
@@ -25,8 +25,9 @@ struct DecoderDefaults
   std::int64_t mlpDimension = 0;
   std::int64_t vocabulary = 0;
   RotaryDefaults rotary = {};
-  bool splitsHeads = false; ///< heads are d_model / H, whatever a file says
-  bool sharesKeys = true;   ///< else there are as many heads of keys as of queries
+  const char* activation = "silu"; ///< nullptr: hidden_act does not count
+  bool splitsHeads = false;        ///< heads are d_model / H, whatever a file says
+  bool sharesKeys = true;          ///< else there are as many heads of keys as of queries
 };
 
 /// A size that must be there unless there is a default.
@@ -34,6 +35,11 @@ std::int64_t SizeOr(const Settings& settings, Settings::Keys keys, std::int64_t 
 
 /// Sets d_head = d_model / H, and the divisor of scores to its square root.
 void SplitHeads(TransformerConfig& config, const Settings& settings);
+
+/// A model with the sizes of these settings, whose heads are split. The width of the MLP is 4
+/// d_model unless it is there, or has no keys.
+TransformerConfig ParseSizes(const Settings& settings, Settings::Keys layers, Settings::Keys heads,
+  Settings::Keys modelDimension, Settings::Keys mlpDimension = {});
 
 /// The settings of the part of a model that is run alone, or `all` if they are not in a part. Those
 /// beside it are not read.
@@ -56,8 +62,6 @@ void ParseImages(TransformerConfig& config, const Settings& settings, std::int64
 
 /// The width of an MLP that is mlp_ratio times d_model, by default 4 times.
 std::int64_t ScaledWidth(const TransformerConfig& config, const Settings& settings);
-
-void ParseActivation(TransformerConfig& config, const Settings& settings, const char* otherwise);
 
 /// The windows of the layers that layer_types calls sliding or, without it, of those for which
 /// `slides` is true; without `slides` of all, and layer_types must not say otherwise. Without

@@ -1,12 +1,10 @@
-#include "EncoderDecoderConfigs.h"
-
 #include "ActivationNames.h"
+#include "ArchitectureConfigs.h"
+#include "Base/NamedValues.h"
 #include "ConfigParts.h"
-#include "NamedValues.h"
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -16,7 +14,7 @@ namespace
 {
 
 /// The longest distance with a bias of its own that is read; T5 has 128.
-constexpr std::uint64_t LongestDistance = 65'536;
+constexpr std::int64_t LongestDistance = 65'536;
 
 /// Settings of one of the two stacks.
 struct StackKeys
@@ -38,32 +36,15 @@ TransformerConfig ParseStack(const Settings& settings, const StackKeys& keys)
   settings.Ignore({ "num_hidden_layers", "num_attention_heads", "hidden_size", "normalize_before",
     "normalize_embedding", "add_final_layer_norm", "static_position_embeddings", "add_bias_logits",
     "extra_pos_embeddings" });
-  TransformerConfig config;
+  TransformerConfig config =
+    ParseSizes(settings, { keys.layers }, { keys.heads }, { "d_model" }, { keys.mlp });
   config.architecture = settings.Text({ "model_type" }, "");
-  config.layers = settings.Size({ keys.layers });
-  config.heads = settings.Size({ keys.heads });
-  config.modelDimension = settings.Size({ "d_model" });
-  config.mlpDimension = settings.Size({ keys.mlp }, 4 * config.modelDimension);
   config.activation = settings.Choice({ "activation_function" }, "gelu", ActivationNames);
   config.lastResidualIsNormed = true;
-  SplitHeads(config, settings);
   return config;
 }
 
-/// What both stacks of BART, mBART, Marian and Pegasus share.
-TransformerConfig ParseTextStack(const Settings& settings, const StackKeys& keys)
-{
-  TransformerConfig config = ParseStack(settings, keys);
-  config.vocabulary = settings.Size({ "vocab_size" });
-  config.positions = settings.Size({ "max_position_embeddings" }, 1024);
-  if (settings.Flag({ "scale_embedding" }, false))
-  {
-    config.embeddingScale = std::sqrt(static_cast<double>(config.modelDimension));
-  }
-  return config;
-}
-
-/// Gives a decoder its encoder, which is told by its mask and has no logits.
+/// Attaches the encoder: bidirectional mask, no unembedding.
 TransformerConfig Join(TransformerConfig encoder, TransformerConfig decoder)
 {
   encoder.mask = AttentionMask::Bidirectional;
@@ -78,9 +59,18 @@ std::int64_t ParseStart(const Settings& settings, std::int64_t vocabulary, std::
   const char* key = "decoder_start_token_id";
   if (settings.Has({ key }))
   {
-    return static_cast<std::int64_t>(settings.Integer({ key }, 0, 0, vocabulary - 1));
+    return settings.Signed({ key }, 0, 0, vocabulary - 1);
   }
   return otherwise < vocabulary ? otherwise : -1;
+}
+
+/// A decoder with its encoder, its setting of a tied unembedding and the token that begins texts.
+TransformerConfig JoinText(const Settings& settings, TransformerConfig encoder,
+  TransformerConfig decoder, std::int64_t start)
+{
+  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
+  decoder.decoderStart = ParseStart(settings, decoder.vocabulary, start);
+  return Join(std::move(encoder), std::move(decoder));
 }
 
 /// Reads what T5 calls feed_forward_proj: an activation, perhaps gated. The original sets
@@ -127,26 +117,16 @@ bool ScalesLogits(const Settings& settings, bool isTied)
 /// that have a bucket of their own.
 void ParseDistances(TransformerConfig& config, const Settings& settings)
 {
-  constexpr std::uint64_t fewest = 4;
+  constexpr std::int64_t fewest = 4;
   config.position = PositionKind::Relative;
-  config.relativeBuckets = static_cast<std::int64_t>(
-    settings.Integer({ "relative_attention_num_buckets" }, 32, fewest, LongestDistance));
-  config.relativeDistance = static_cast<std::int64_t>(
-    settings.Integer({ "relative_attention_max_distance" }, 128, 1, LongestDistance));
-  if (config.relativeDistance <= config.relativeBuckets / 2)
-  {
-    settings.Fail("expected 'relative_attention_max_distance' to be above half of "
-                  "'relative_attention_num_buckets', found " +
-                  std::to_string(config.relativeDistance) + " and " +
-                  std::to_string(config.relativeBuckets) + ".");
-  }
-}
-
-/// Normalizations are after the sublayers, and none is behind the last.
-void NormAfterSublayers(TransformerConfig& config)
-{
-  config.normPlace = NormPlace::AfterSublayer;
-  config.finalNorm = false;
+  config.relativeBuckets =
+    settings.Signed({ "relative_attention_num_buckets" }, 32, fewest, LongestDistance);
+  config.relativeDistance =
+    settings.Signed({ "relative_attention_max_distance" }, 128, 1, LongestDistance);
+  settings.FailIf(config.relativeDistance <= config.relativeBuckets / 2,
+    "expected 'relative_attention_max_distance' to be above half of "
+    "'relative_attention_num_buckets', found ",
+    config.relativeDistance, " and ", config.relativeBuckets, ".");
 }
 
 /// What T5 and mT5 share but for what their files may leave out.
@@ -166,9 +146,7 @@ TransformerConfig ParseT5s(const Settings& settings, const char* mlp, bool isTie
   encoder.epsilon = settings.Number({ "layer_norm_epsilon" }, 1e-6, true);
   encoder.lastResidualIsNormed = true;
   encoder.attentionScale = 1;
-  encoder.inputBias = false;
-  encoder.outputBias = false;
-  encoder.mlpBias = false;
+  encoder.inputBias = encoder.outputBias = encoder.mlpBias = false;
   ParseT5Mlp(encoder, settings, mlp);
   ParseDistances(encoder, settings);
   TransformerConfig decoder = encoder;
@@ -178,19 +156,49 @@ TransformerConfig ParseT5s(const Settings& settings, const char* mlp, bool isTie
   {
     decoder.logitScale = 1 / std::sqrt(static_cast<double>(decoder.modelDimension));
   }
-  const auto padding = static_cast<std::int64_t>(
-    settings.Integer({ "pad_token_id" }, 0, 0, std::numeric_limits<std::int32_t>::max()));
+  const std::int64_t padding = settings.Signed({ "pad_token_id" }, 0);
   decoder.decoderStart = ParseStart(settings, decoder.vocabulary, padding);
   return Join(std::move(encoder), std::move(decoder));
 }
 
-/// What both stacks of BART and mBART share.
-TransformerConfig ParseBartStack(const Settings& settings, const StackKeys& keys)
+/// How BART and its descendants differ.
+struct PairFamily
 {
-  TransformerConfig config = ParseTextStack(settings, keys);
-  config.firstPosition = 2;
-  config.embeddingNorm = true;
-  return config;
+  bool isBart;             ///< positions begin in row 2, and embeddings are normalized
+  bool isSinusoidal;       ///< positions are computed
+  bool hasNormsAfter;      ///< normalizations are after the sublayers, and none is behind the last
+  bool hasTwoVocabularies; ///< the decoder may have one of its own
+  std::int64_t start;      ///< the token with which the decoder's texts begin
+};
+
+TransformerConfig ParsePair(const Settings& settings, const PairFamily& family)
+{
+  const auto parse = [&](const StackKeys& keys)
+  {
+    TransformerConfig config = ParseStack(settings, keys);
+    config.vocabulary = settings.Size({ "vocab_size" });
+    config.positions = settings.Size({ "max_position_embeddings" }, 1024);
+    if (settings.Flag({ "scale_embedding" }, false))
+    {
+      config.embeddingScale = std::sqrt(static_cast<double>(config.modelDimension));
+    }
+    config.firstPosition = family.isBart ? 2 : 0;
+    config.embeddingNorm = family.isBart;
+    config.position = family.isSinusoidal ? PositionKind::Sinusoidal : PositionKind::Learned;
+    config.normPlace = family.hasNormsAfter ? NormPlace::AfterSublayer : NormPlace::BeforeSublayer;
+    config.finalNorm = !family.hasNormsAfter;
+    return config;
+  };
+  TransformerConfig decoder = parse(DecoderKeys);
+  if (family.hasTwoVocabularies)
+  {
+    settings.Ignore({ "decoder_vocab_size" }); // of a shared embedding
+    if (!settings.Flag({ "share_encoder_decoder_embeddings" }, true))
+    {
+      decoder.vocabulary = settings.Size({ "decoder_vocab_size" }, decoder.vocabulary);
+    }
+  }
+  return JoinText(settings, parse(EncoderKeys), std::move(decoder), family.start);
 }
 
 }
@@ -207,58 +215,22 @@ TransformerConfig ParseMT5(const Settings& settings)
 
 TransformerConfig ParseBart(const Settings& settings)
 {
-  const auto parse = [&settings](const StackKeys& keys)
-  {
-    TransformerConfig config = ParseBartStack(settings, keys);
-    NormAfterSublayers(config);
-    return config;
-  };
-  TransformerConfig decoder = parse(DecoderKeys);
-  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
-  decoder.decoderStart = ParseStart(settings, decoder.vocabulary, 2);
-  return Join(parse(EncoderKeys), std::move(decoder));
+  return ParsePair(settings, { true, false, true, false, 2 });
 }
 
 TransformerConfig ParseMBart(const Settings& settings)
 {
-  TransformerConfig decoder = ParseBartStack(settings, DecoderKeys);
-  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
-  decoder.decoderStart = ParseStart(settings, decoder.vocabulary, -1); // a language
-  return Join(ParseBartStack(settings, EncoderKeys), std::move(decoder));
+  return ParsePair(settings, { true, false, false, false, -1 }); // it begins with a language
 }
 
 TransformerConfig ParsePegasus(const Settings& settings)
 {
-  const auto parse = [&settings](const StackKeys& keys)
-  {
-    TransformerConfig config = ParseTextStack(settings, keys);
-    config.position = PositionKind::Sinusoidal;
-    return config;
-  };
-  TransformerConfig decoder = parse(DecoderKeys);
-  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
-  decoder.decoderStart = ParseStart(settings, decoder.vocabulary, 0);
-  return Join(parse(EncoderKeys), std::move(decoder));
+  return ParsePair(settings, { false, true, false, false, 0 });
 }
 
 TransformerConfig ParseMarian(const Settings& settings)
 {
-  const auto parse = [&settings](const StackKeys& keys)
-  {
-    TransformerConfig config = ParseTextStack(settings, keys);
-    NormAfterSublayers(config);
-    config.position = PositionKind::Sinusoidal;
-    return config;
-  };
-  TransformerConfig decoder = parse(DecoderKeys);
-  settings.Ignore({ "decoder_vocab_size" }); // of a shared embedding
-  if (!settings.Flag({ "share_encoder_decoder_embeddings" }, true))
-  {
-    decoder.vocabulary = settings.Size({ "decoder_vocab_size" }, decoder.vocabulary);
-  }
-  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
-  decoder.decoderStart = ParseStart(settings, decoder.vocabulary, 58'100);
-  return Join(parse(EncoderKeys), std::move(decoder));
+  return ParsePair(settings, { false, true, true, true, 58'100 });
 }
 
 TransformerConfig ParseWhisper(const Settings& settings)
@@ -271,9 +243,7 @@ TransformerConfig ParseWhisper(const Settings& settings)
   TransformerConfig decoder = ParseStack(settings, DecoderKeys);
   decoder.vocabulary = settings.Size({ "vocab_size" });
   decoder.positions = settings.Size({ "max_target_positions" }, 448);
-  decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, true);
-  decoder.decoderStart = ParseStart(settings, decoder.vocabulary, 50'257);
-  return Join(std::move(encoder), std::move(decoder));
+  return JoinText(settings, std::move(encoder), std::move(decoder), 50'257);
 }
 
 }

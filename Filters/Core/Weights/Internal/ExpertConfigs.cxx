@@ -1,12 +1,10 @@
-#include "ExpertConfigs.h"
-
+#include "ArchitectureConfigs.h"
+#include "Base/Index.h"
+#include "Base/NamedValues.h"
 #include "ConfigParts.h"
-#include "Index.h"
-#include "NamedValues.h"
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 namespace atlas
@@ -22,11 +20,8 @@ void ParseExperts(TransformerConfig& config, const Settings& settings, Settings:
 {
   config.experts = SizeOr(settings, keys, experts);
   config.expertsPerToken = settings.Size(keysPerToken, perToken);
-  if (config.expertsPerToken > config.experts)
-  {
-    settings.Fail("expected at most " + std::to_string(config.experts) +
-                  " experts per token, found " + std::to_string(config.expertsPerToken) + ".");
-  }
+  settings.FailIf(config.expertsPerToken > config.experts, "expected at most ", config.experts,
+    " experts per token, found ", config.expertsPerToken, ".");
   config.expertDimension = config.mlpDimension;
 }
 
@@ -43,10 +38,8 @@ void ParseExpertLayers(TransformerConfig& config, const Settings& settings)
   const json* plain = settings.Value({ "mlp_only_layers" });
   for (const json& layer : plain != nullptr && plain->is_array() ? *plain : json::array())
   {
-    if (!layer.is_number_unsigned())
-    {
-      settings.Fail("expected 'mlp_only_layers' to be a list of numbers of layers.");
-    }
+    settings.FailIf(
+      !layer.is_number_unsigned(), "expected 'mlp_only_layers' to be a list of numbers of layers.");
     if (layer.get<std::uint64_t>() < ToIndex(config.layers)) // as the original, which asks each
     {
       config.expertLayers[layer.get<std::uint64_t>()] = false;
@@ -71,16 +64,13 @@ void ParseDeepSeekExperts(TransformerConfig& config, const Settings& settings)
     config.expertGroups = settings.Size({ "n_group" });
     config.expertGroupsPerToken = settings.Size({ "topk_group" });
     const std::int64_t groups = config.expertGroups;
-    if (config.experts % groups != 0 || config.expertGroupsPerToken > groups ||
-        config.expertsPerToken > config.experts / groups * config.expertGroupsPerToken)
-    {
-      settings.Fail(
-        "expected groups of equally many experts, of which 'topk_group' have as many as "
-        "a token, found " +
-        std::to_string(config.experts) + " experts in " + std::to_string(groups) + " groups, " +
-        std::to_string(config.expertsPerToken) + " of them from " +
-        std::to_string(config.expertGroupsPerToken) + " groups per token.");
-    }
+    settings.FailIf(
+      config.experts % groups != 0 || config.expertGroupsPerToken > groups ||
+        config.expertsPerToken > config.experts / groups * config.expertGroupsPerToken,
+      "expected groups of equally many experts, of which 'topk_group' have as many as "
+      "a token, found ",
+      config.experts, " experts in ", groups, " groups, ", config.expertsPerToken, " of them from ",
+      config.expertGroupsPerToken, " groups per token.");
   }
   config.expertFactor = settings.Number({ "routed_scaling_factor" }, 1);
   config.expertDimension = settings.Size({ "moe_intermediate_size" });
@@ -89,8 +79,7 @@ void ParseDeepSeekExperts(TransformerConfig& config, const Settings& settings)
     config.sharedExpertDimension = settings.Size({ "n_shared_experts" }) * config.expertDimension;
     config.sharedExpertHasGate = false;
   }
-  const auto first = static_cast<std::int64_t>(
-    settings.Integer({ "first_k_dense_replace" }, 0, 0, std::numeric_limits<std::int32_t>::max()));
+  const std::int64_t first = settings.Signed({ "first_k_dense_replace" }, 0);
   const std::int64_t step = settings.Size({ "moe_layer_freq" }, 1);
   RequireFewLayers(config, settings);
   for (std::int64_t l = 0; l < config.layers; ++l)
@@ -105,13 +94,13 @@ TransformerConfig ParseGptOss(const Settings& settings)
 {
   DecoderDefaults defaults = { 131072, 1e-5, false, 64 };
   defaults.rotary.base = 150'000;
+  defaults.activation = nullptr;
   TransformerConfig config = ParseDecoder(settings, defaults);
-  config.inputBias = settings.Flag({ "attention_bias" }, true);
-  config.outputBias = config.inputBias;
+  config.inputBias = config.outputBias = settings.Flag({ "attention_bias" }, true);
   config.mlpBias = true;
   config.sinks = true;
   config.activation = Activation::QuickGelu;
-  settings.Ignore({ "hidden_act", "initial_context_length" });
+  settings.Ignore({ "initial_context_length" });
   ParseExperts(config, settings, { "num_local_experts", "num_experts" }, 0,
     { "num_experts_per_tok", "experts_per_token" }, 4);
   config.expertLimit = settings.Number({ "swiglu_limit" }, 7);
@@ -124,7 +113,6 @@ TransformerConfig ParseMixtral(const Settings& settings)
   DecoderDefaults defaults = { 131072, 1e-5 };
   defaults.rotary.base = 1'000'000;
   TransformerConfig config = ParseDecoder(settings, defaults);
-  ParseActivation(config, settings, "silu");
   ParseExperts(
     config, settings, { "num_local_experts", "num_experts" }, 8, { "num_experts_per_tok" }, 2);
   ParseWindows(config, settings, 0);
@@ -136,7 +124,6 @@ TransformerConfig ParseQwen2Moe(const Settings& settings)
   settings.RefuseVariants({ "use_sliding_window" });
   settings.Ignore({ "sliding_window", "max_window_layers" });
   TransformerConfig config = ParseDecoder(settings, { 32768 });
-  ParseActivation(config, settings, "silu");
   config.inputBias = settings.Flag({ "qkv_bias" }, true);
   ParseExperts(
     config, settings, { "num_experts", "num_local_experts" }, 60, { "num_experts_per_tok" }, 4);
@@ -150,9 +137,7 @@ TransformerConfig ParseQwen2Moe(const Settings& settings)
 TransformerConfig ParseQwen3Moe(const Settings& settings)
 {
   TransformerConfig config = ParseDecoder(settings, { 32768 });
-  ParseActivation(config, settings, "silu");
-  config.inputBias = settings.Flag({ "attention_bias" }, false);
-  config.outputBias = config.inputBias;
+  config.inputBias = config.outputBias = settings.Flag({ "attention_bias" }, false);
   config.queryKeyNorm = QueryKeyNorm::OfAllHeads;
   ParseExperts(
     config, settings, { "num_experts", "num_local_experts" }, 128, { "num_experts_per_tok" }, 8);
@@ -170,9 +155,7 @@ TransformerConfig ParseQwen3Moe(const Settings& settings)
 TransformerConfig ParseOlmoe(const Settings& settings)
 {
   TransformerConfig config = ParseDecoder(settings, { 4096, 1e-5 });
-  ParseActivation(config, settings, "silu");
-  config.inputBias = settings.Flag({ "attention_bias" }, false);
-  config.outputBias = config.inputBias;
+  config.inputBias = config.outputBias = settings.Flag({ "attention_bias" }, false);
   config.queryKeyNorm = QueryKeyNorm::Together;
   config.projectionClip = settings.Number({ "clip_qkv" }, 0, true);
   ParseExperts(
@@ -188,7 +171,6 @@ TransformerConfig ParseDeepSeekV2(const Settings& settings)
   settings.RefuseVariants({ "attention_bias" });
   settings.Ignore({ "qk_head_dim" }); // the sum of its parts
   TransformerConfig config = ParseDecoder(settings);
-  ParseActivation(config, settings, "silu");
   ParseExperts(config, settings, { "n_routed_experts", "num_experts", "num_local_experts" }, 0,
     { "num_experts_per_tok" }, 0);
   config.keyHeads = config.heads;
@@ -200,12 +182,9 @@ TransformerConfig ParseDeepSeekV2(const Settings& settings)
   config.rotatesLast = true;
   CheckRotatedPart(config, settings);
   config.valueDimension = settings.Size({ "v_head_dim" });
-  if (config.valueDimension > config.headDimension)
-  {
-    settings.Fail("expected 'v_head_dim' to be at most 'qk_nope_head_dim' + 'qk_rope_head_dim', " +
-                  std::to_string(config.headDimension) + ", found " +
-                  std::to_string(config.valueDimension) + ".");
-  }
+  settings.FailIf(config.valueDimension > config.headDimension,
+    "expected 'v_head_dim' to be at most 'qk_nope_head_dim' + 'qk_rope_head_dim', ",
+    config.headDimension, ", found ", config.valueDimension, ".");
   config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
   const std::optional<Settings> scaling = settings.Nested({ "rope_parameters", "rope_scaling" });
   if (scaling && config.rotaryScaling.kind == RotaryScaling::Kind::Yarn &&

@@ -1,6 +1,5 @@
-#include "LensConfig.h"
-
 #include "ActivationNames.h"
+#include "ArchitectureConfigs.h"
 
 #include <array>
 #include <cmath>
@@ -31,23 +30,8 @@ void ParseLensNorm(TransformerConfig& config, const Settings& settings)
   config.finalNorm = norm.kind != NormKind::None;
   config.epsilon = settings.Number({ "eps" }, 1e-5, true);
   config.embeddingNorm = settings.Flag({ "post_embedding_ln" }, false);
-  if (config.embeddingNorm && norm.kind != NormKind::LayerNorm)
-  {
-    settings.Fail("'post_embedding_ln' is true, expected 'normalization_type' LN or LNPre then.");
-  }
-}
-
-void ParseLensRotation(TransformerConfig& config, const Settings& settings)
-{
-  config.rotatesNeighbors = settings.Flag({ "rotary_adjacent_pairs" }, false);
-  config.rotaryDimension = settings.Size({ "rotary_dim" }, config.headDimension);
-  if (config.rotaryDimension > config.headDimension || config.rotaryDimension % 2 != 0)
-  {
-    settings.Fail("expected 'rotary_dim' to be even and at most 'd_head', found " +
-                  std::to_string(config.rotaryDimension) + " of " +
-                  std::to_string(config.headDimension) + ".");
-  }
-  config.rotaryBase = settings.Number({ "rotary_base" }, 10000);
+  settings.FailIf(config.embeddingNorm && norm.kind != NormKind::LayerNorm,
+    "'post_embedding_ln' is true, expected 'normalization_type' LN or LNPre then.");
 }
 
 /// Parses what depends on positional_embedding_type in TransformerLens.
@@ -62,12 +46,16 @@ void ParseLensPositions(TransformerConfig& config, const Settings& settings)
   config.position = settings.Choice({ "positional_embedding_type" }, "standard", positions);
   if (config.position == PositionKind::Rotary)
   {
-    ParseLensRotation(config, settings);
+    config.rotatesNeighbors = settings.Flag({ "rotary_adjacent_pairs" }, false);
+    config.rotaryDimension = settings.Size({ "rotary_dim" }, config.headDimension);
+    settings.FailIf(
+      config.rotaryDimension > config.headDimension || config.rotaryDimension % 2 != 0,
+      "expected 'rotary_dim' to be even and at most 'd_head', found ", config.rotaryDimension,
+      " of ", config.headDimension, ".");
+    config.rotaryBase = settings.Number({ "rotary_base" }, 10000);
   }
-  if (config.position == PositionKind::Alibi && config.mask != AttentionMask::Causal)
-  {
-    settings.Fail("'attention_dir' is bidirectional, expected causal with ALiBi positions.");
-  }
+  settings.FailIf(config.position == PositionKind::Alibi && config.mask != AttentionMask::Causal,
+    "'attention_dir' is bidirectional, expected causal with ALiBi positions.");
 }
 
 }
@@ -87,11 +75,9 @@ TransformerConfig ParseTransformerLens(const Settings& settings)
   config.layers = settings.Size({ "n_layers" });
   config.modelDimension = settings.Size({ "d_model" });
   config.headDimension = settings.Size({ "d_head" });
-  if (!settings.Has({ "n_heads" }) && config.headDimension > config.modelDimension)
-  {
-    settings.Fail("'n_heads' is missing, and 'd_head', " + std::to_string(config.headDimension) +
-                  ", is larger than 'd_model', " + std::to_string(config.modelDimension) + ".");
-  }
+  settings.FailIf(!settings.Has({ "n_heads" }) && config.headDimension > config.modelDimension,
+    "'n_heads' is missing, and 'd_head', ", config.headDimension, ", is larger than 'd_model', ",
+    config.modelDimension, ".");
   config.heads = settings.Size({ "n_heads" }, config.modelDimension / config.headDimension);
   config.keyHeads = settings.Size({ "n_key_value_heads" }, config.heads);
   config.vocabulary = settings.Size({ "d_vocab" });

@@ -1,6 +1,6 @@
 #include "ModulePattern.h"
 
-#include "Error.h"
+#include "Base/Error.h"
 
 #include <array>
 #include <cstdint>
@@ -34,8 +34,8 @@ ModulePattern::ModulePattern(const std::string& expression, std::string source)
   {
     std::array<PCRE2_UCHAR, 256> text = {};
     pcre2_get_error_message(error, text.data(), text.size());
-    throw ModelError(this->Source + ": expected a regular expression, found '" +
-                     expression.substr(0, 80) + "': " + reinterpret_cast<char*>(text.data()) + ".");
+    throw ModelError(this->Source, ": expected a regular expression, found '",
+      expression.substr(0, 80), "': ", reinterpret_cast<char*>(text.data()), ".");
   }
   this->Code = std::shared_ptr<const void>(code, [code](const void*) { pcre2_code_free(code); });
 }
@@ -50,11 +50,9 @@ std::optional<std::string> ModulePattern::Match(const std::string& module) const
   pcre2_set_match_limit(context.get(), MaximumSteps);
   const int found =
     pcre2_match(code, Units(module), module.size(), 0, 0, match.get(), context.get());
-  if (found < 0 && found != PCRE2_ERROR_NOMATCH)
-  {
-    throw ModelError(this->Source + ": expected a regular expression that is matched in " +
-                     std::to_string(MaximumSteps) + " steps, found one that needs more.");
-  }
+  ThrowIf<ModelError>(found < 0 && found != PCRE2_ERROR_NOMATCH, this->Source,
+    ": expected a regular expression that is matched in ", MaximumSteps,
+    " steps, found one that needs more.");
   if (found < 0)
   {
     return std::nullopt;

@@ -1,7 +1,8 @@
 #include "Quantization.h"
 
-#include "JsonText.h"
-#include "NamedValues.h"
+#include "Base/NamedValues.h"
+#include "Base/TextEnds.h"
+#include "Files/JsonText.h"
 
 #include <array>
 #include <string_view>
@@ -28,27 +29,22 @@ constexpr std::array<Named<std::string_view>, 5> Methods = { {
 
 std::string TextOf(const json& settings, const char* key)
 {
-  const auto found = settings.find(key);
-  return found != settings.end() && found->is_string() ? found->get<std::string>().substr(0, 80)
-                                                       : std::string();
+  const json text = settings.value(key, json());
+  return text.is_string() ? text.get<std::string>().substr(0, 80) : std::string();
 }
 
 /// The bits of a weight; 0 if the settings do not say them.
 std::int64_t BitsOf(const json& settings)
 {
+  const auto get = [&](const char* key) { return settings.value(key, json()); };
   for (const char* key : { "bits", "w_bit" })
   {
-    const auto found = settings.find(key);
-    if (found != settings.end() && found->is_number_unsigned())
+    if (get(key).is_number_unsigned())
     {
-      return found->get<std::int64_t>();
+      return get(key).get<std::int64_t>();
     }
   }
-  const auto isOn = [&](const char* key)
-  {
-    const auto found = settings.find(key);
-    return found != settings.end() && *found == json(true);
-  };
+  const auto isOn = [&](const char* key) { return get(key) == json(true); };
   return isOn("load_in_4bit") || isOn("_load_in_4bit")   ? 4
          : isOn("load_in_8bit") || isOn("_load_in_8bit") ? 8
                                                          : 0;
@@ -90,8 +86,8 @@ void RefuseQuantization(const Settings& settings)
     const json* value = settings.Value({ key });
     if (value != nullptr && !IsOff(*value))
     {
-      settings.Fail("by '" + std::string(key) + "' the weights are quantized by " +
-                    (value->is_object() ? NameOf(*value) : Describe(*value)) + Expected);
+      settings.Fail("by '", key, "' the weights are quantized by ",
+        value->is_object() ? NameOf(*value) : Describe(*value), Expected);
     }
   }
 }
@@ -99,8 +95,7 @@ void RefuseQuantization(const Settings& settings)
 std::string QuantizationOf(const TensorViews& tensors, const std::string& weight)
 {
   const std::string end = ".weight";
-  const bool isWeight =
-    weight.size() > end.size() && weight.compare(weight.size() - end.size(), end.size(), end) == 0;
+  const bool isWeight = weight.size() > end.size() && EndsWith(weight, end);
   const std::string module = isWeight ? weight.substr(0, weight.size() - end.size()) : weight;
   const auto has = [&](const std::string& name) { return tensors.count(name) != 0; };
   return has(module + ".g_idx")                                        ? "GPTQ"

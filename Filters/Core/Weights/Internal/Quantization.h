@@ -2,8 +2,8 @@
 
 // Internal to Core: quantized weights that are not run.
 
-#include "JsonSettings.h"
-#include "Tensor.h"
+#include "Files/JsonSettings.h"
+#include "Files/Tensor.h"
 
 #include <string>
 

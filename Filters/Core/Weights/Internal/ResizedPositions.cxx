@@ -1,6 +1,6 @@
 #include "ResizedPositions.h"
 
-#include "Index.h"
+#include "Base/Index.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,8 @@
 
 // Internal to Core: positions of images of another size.
 
-#include "Tensor.h"
-#include "TransformerConfig.h"
+#include "Files/Tensor.h"
+#include "Weights/TransformerConfig.h"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 #include "RotaryConfig.h"
 
+#include "Base/Index.h"
 #include "ConfigParts.h"
-#include "Index.h"
 
 #include <array>
 #include <cmath>
@@ -28,12 +28,9 @@ void ParseLlama3(RotaryScaling& scaling, const Settings& settings)
 {
   scaling.lowFactor = settings.Number({ "low_freq_factor" }, 1);
   scaling.highFactor = settings.Number({ "high_freq_factor" }, 4);
-  if (scaling.highFactor <= scaling.lowFactor)
-  {
-    settings.Fail("expected 'high_freq_factor' to be above 'low_freq_factor', found " +
-                  std::to_string(scaling.highFactor) + " and " + std::to_string(scaling.lowFactor) +
-                  ".");
-  }
+  settings.FailIf(scaling.highFactor <= scaling.lowFactor,
+    "expected 'high_freq_factor' to be above 'low_freq_factor', found ", scaling.highFactor,
+    " and ", scaling.lowFactor, ".");
 }
 
 void ParseYarn(RotaryScaling& scaling, const Settings& settings)
@@ -54,18 +51,12 @@ void ParseYarn(RotaryScaling& scaling, const Settings& settings)
 /// A factor for each of `pairs` pairs.
 std::vector<double> ParseFactors(const Settings& settings, const char* key, std::int64_t pairs)
 {
-  if (!settings.Has({ key }))
-  {
-    settings.Fail("'" + std::string(key) + "' is missing.");
-  }
+  settings.FailIf(!settings.Has({ key }), "'", key, "' is missing.");
   std::vector<double> factors = settings.Numbers({ key }, pairs, 1);
   for (const double factor : factors)
   {
-    if (factor <= 0)
-    {
-      settings.Fail("expected '" + std::string(key) + "' to be positive numbers, found " +
-                    std::to_string(factor) + ".");
-    }
+    settings.FailIf(
+      factor <= 0, "expected '", key, "' to be positive numbers, found ", factor, ".");
   }
   return factors;
 }
@@ -76,11 +67,9 @@ void ParseLongRope(
   const std::int64_t pairs = config.RotatedDimension() / 2;
   scaling.shortFactors = ParseFactors(settings, "short_factor", pairs);
   scaling.longFactors = ParseFactors(settings, "long_factor", pairs);
-  if (scaling.originalPositions <= 1)
-  {
-    settings.Fail("expected 'original_max_position_embeddings' to be above 1, found " +
-                  std::to_string(scaling.originalPositions) + ".");
-  }
+  settings.FailIf(scaling.originalPositions <= 1,
+    "expected 'original_max_position_embeddings' to be above 1, found ", scaling.originalPositions,
+    ".");
   const double ratio = settings.Number(
     { "factor" }, static_cast<double>(config.positions) / scaling.originalPositions);
   const double magnitude =
@@ -97,46 +86,29 @@ RotaryScaling ParseScaling(
   scaling.originalPositions = settings.Number({ "original_max_position_embeddings" }, original);
   scaling.factor = settings.Number({ "factor" }, 1);
   settings.Ignore({ "mrope_section", "mrope_interleaved" }); // of words all sections are the same
-  if (scaling.kind != ScalingKind::None && scaling.kind != ScalingKind::LongRope &&
-      !settings.Has({ "factor" }))
+  settings.FailIf(scaling.kind != ScalingKind::None && scaling.kind != ScalingKind::LongRope &&
+                    !settings.Has({ "factor" }),
+    "'factor' is missing.");
+  if (scaling.kind == ScalingKind::Llama3)
   {
-    settings.Fail("'factor' is missing.");
+    ParseLlama3(scaling, settings);
   }
-  switch (scaling.kind)
+  else if (scaling.kind == ScalingKind::Yarn)
   {
-    case ScalingKind::None:
-    case ScalingKind::Linear:
-      break;
-    case ScalingKind::Llama3:
-      ParseLlama3(scaling, settings);
-      break;
-    case ScalingKind::Yarn:
-      ParseYarn(scaling, settings);
-      break;
-    case ScalingKind::LongRope:
-      ParseLongRope(scaling, settings, config);
-      break;
+    ParseYarn(scaling, settings);
+  }
+  else if (scaling.kind == ScalingKind::LongRope)
+  {
+    ParseLongRope(scaling, settings, config);
   }
   return scaling;
 }
 
 /// YaRN divides by the logarithm of the base.
-void RequireTurning(const RotaryScaling& scaling, double base, const Settings& settings)
+void RequireRotation(const RotaryScaling& scaling, double base, const Settings& settings)
 {
-  if (scaling.kind == ScalingKind::Yarn && base <= 1)
-  {
-    settings.Fail("expected 'rope_theta' to be above 1, found " + std::to_string(base) + ".");
-  }
-}
-
-/// The context length in training as a model's own setting, or that of its family, or all
-/// positions.
-double OriginalPositions(
-  const TransformerConfig& config, const Settings& settings, const RotaryDefaults& defaults)
-{
-  return settings.Number({ "original_max_position_embeddings" },
-    defaults.originalPositions > 0 ? defaults.originalPositions
-                                   : static_cast<double>(config.positions));
+  settings.FailIf(scaling.kind == ScalingKind::Yarn && base <= 1,
+    "expected 'rope_theta' to be above 1, found ", base, ".");
 }
 
 }
@@ -149,12 +121,9 @@ double YarnMagnitude(double factor, double weight)
 void CheckRotatedPart(const TransformerConfig& config, const Settings& settings)
 {
   const std::int64_t rotated = config.RotatedDimension();
-  if (rotated % 2 != 0 || rotated > config.headDimension)
-  {
-    settings.Fail("expected a rotary embedding of an even number of components, of at most " +
-                  std::to_string(config.headDimension) + " of a head, found " +
-                  std::to_string(rotated) + ".");
-  }
+  settings.FailIf(rotated % 2 != 0 || rotated > config.headDimension,
+    "expected a rotary embedding of an even number of components, of at most ",
+    config.headDimension, " of a head, found ", rotated, ".");
 }
 
 void ParseRotation(
@@ -178,22 +147,18 @@ void ParseRotation(
     config.rotaryBase = nested->Number({ "rope_theta" }, config.rotaryBase);
     part = nested->Number({ "partial_rotary_factor" }, part);
   }
-  if (part > 1 || (part != 1 && !defaults.isPartial))
-  {
-    settings.Fail("expected a rotary embedding of " +
-                  std::string(defaults.isPartial ? "a part" : "all components") +
-                  " of a head, found the partial_rotary_factor " + std::to_string(part) + ".");
-  }
+  settings.FailIf(part > 1 || (part != 1 && !defaults.isPartial), "expected a rotary embedding of ",
+    defaults.isPartial ? "a part" : "all components",
+    " of a head, found the partial_rotary_factor ", part, ".");
   config.rotaryDimension =
     static_cast<std::int64_t>(static_cast<double>(config.headDimension) * part);
-  if (config.rotaryDimension < 2)
-  {
-    settings.Fail("expected a rotary embedding of at least 2 components of a head, found " +
-                  std::to_string(config.rotaryDimension) + " of " +
-                  std::to_string(config.headDimension) + ".");
-  }
+  settings.FailIf(config.rotaryDimension < 2,
+    "expected a rotary embedding of at least 2 components of a head, found ",
+    config.rotaryDimension, " of ", config.headDimension, ".");
   CheckRotatedPart(config, settings);
-  const double original = OriginalPositions(config, settings, defaults);
+  const double original = settings.Number({ "original_max_position_embeddings" },
+    defaults.originalPositions > 0 ? defaults.originalPositions
+                                   : static_cast<double>(config.positions));
   if (nested)
   {
     config.rotaryScaling = ParseScaling(*nested, config, original);
@@ -204,8 +169,8 @@ void ParseRotation(
       { "rope_theta" }, config.windowRotaryBase > 0 ? config.windowRotaryBase : config.rotaryBase);
     config.windowRotaryScaling = ParseScaling(*sliding, config, original);
   }
-  RequireTurning(config.rotaryScaling, config.rotaryBase, settings);
-  RequireTurning(config.windowRotaryScaling, config.windowRotaryBase, settings);
+  RequireRotation(config.rotaryScaling, config.rotaryBase, settings);
+  RequireRotation(config.windowRotaryScaling, config.windowRotaryBase, settings);
 }
 
 }

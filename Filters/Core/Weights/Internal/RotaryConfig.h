@@ -2,8 +2,8 @@
 
 // Internal to Core.
 
-#include "JsonSettings.h"
-#include "TransformerConfig.h"
+#include "Files/JsonSettings.h"
+#include "Weights/TransformerConfig.h"
 
 namespace atlas
 {

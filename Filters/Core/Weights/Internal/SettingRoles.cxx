@@ -1,6 +1,6 @@
 #include "SettingRoles.h"
 
-#include "JsonText.h"
+#include "Files/JsonText.h"
 
 #include <algorithm>
 #include <array>
@@ -181,8 +181,6 @@ constexpr std::string_view Experts =
   "shared_expert_intermediate_size shared_intermediate_size swiglu_limit top_k_experts "
   "topk_group topk_method";
 
-constexpr std::string_view Quantization = "compression_config quantization quantization_config";
-
 constexpr std::string_view FactorSettings =
   "attention.output_scale attention.value_scale attention_multiplier decoder_sparse_step "
   "dim_model_base embedding_multiplier embedding_scale expert_gating_func expert_weights_scale "
@@ -196,8 +194,6 @@ constexpr std::string_view Switches =
   "causal do_layer_norm_before is_causal position_biased_input rotary scale_attn_weights "
   "use_rope";
 
-constexpr std::string_view LayerTypes = "layer_types";
-
 /// Settings that change numbers, by their neutral value. Those of .gguf files have dots.
 struct Deciding
 {
@@ -209,10 +205,10 @@ constexpr std::array<Deciding, 8> Numbers = { {
   { Positions, Neutral::Off },
   { Layers, Neutral::Off },
   { Experts, Neutral::Off },
-  { Quantization, Neutral::Off },
+  { "compression_config quantization quantization_config", Neutral::Off },
   { FactorSettings, Neutral::One },
   { Switches, Neutral::True },
-  { LayerTypes, Neutral::FullLayers },
+  { "layer_types", Neutral::FullLayers },
 } };
 
 bool Has(std::string_view words, std::string_view key)
@@ -258,20 +254,11 @@ bool IsNeutral(Neutral neutral, const json& value)
   return false;
 }
 
-std::string NameOf(Neutral neutral)
+std::string_view NameOf(Neutral neutral)
 {
-  switch (neutral)
-  {
-    case Neutral::Off:
-      return "off";
-    case Neutral::One:
-      return "1";
-    case Neutral::True:
-      return "true";
-    case Neutral::FullLayers:
-      return "full_attention in all layers";
-  }
-  return {};
+  constexpr std::array<std::string_view, 4> names = { "off", "1", "true",
+    "full_attention in all layers" };
+  return names[static_cast<std::size_t>(neutral)];
 }
 
 }
@@ -295,9 +282,9 @@ std::vector<std::string> DecideUnread(const Settings& settings, const std::strin
     const std::optional<Neutral> neutral = NeutralOf(unread.key);
     if (neutral && !IsNeutral(*neutral, *unread.value))
     {
-      settings.Fail("'" + unread.place + unread.key + "' is " + Describe(*unread.value) +
-                    ", which changes what a model computes, and '" + model +
-                    "' is run without it; expected it to be left out or " + NameOf(*neutral) + ".");
+      settings.Fail("'", unread.place, unread.key, "' is ", Describe(*unread.value),
+        ", which changes what a model computes, and '", model,
+        "' is run without it; expected it to be left out or ", NameOf(*neutral), ".");
     }
     if (RoleOf(unread.key) == SettingRole::Unknown && !IsOff(*unread.value))
     {

@@ -2,7 +2,7 @@
 
 // Internal to Core: what becomes of settings that no parser reads.
 
-#include "JsonSettings.h"
+#include "Files/JsonSettings.h"
 
 #include <string>
 #include <string_view>

@@ -1,8 +1,9 @@
 #include "TensorFile.h"
 
-#include "GgufModel.h"
-#include "Safetensors.h"
-#include "TorchFile.h"
+#include "Base/TextEnds.h"
+#include "Files/Safetensors.h"
+#include "Files/TorchFile.h"
+#include "Weights/GgufModel.h"
 
 #include <algorithm>
 #include <array>
@@ -33,121 +34,97 @@ constexpr std::array<std::string_view, 3> Prefixes = { "module.", "_orig_mod.", 
 constexpr std::array<std::string_view, 5> OwnPrefixes = { "model.layers.", "model.embed_tokens.",
   "model.norm.", "model.decoder.", "model.encoder." };
 
-bool BeginsWith(std::string_view text, std::string_view begin)
+using WeightNames = std::vector<std::pair<std::string, std::string>>; ///< without and with wrappers
+
+bool IsDigit(char c)
 {
-  return text.substr(0, begin.size()) == begin;
+  return c >= '0' && c <= '9';
+}
+
+/// Whether a tensor is named like a module's, or a matrix. Steps, losses and the state of random
+/// numbers are not; an optimizer's state is numbered.
+bool IsWeight(const std::string& name, const ArrayEntry& tensor)
+{
+  const std::size_t begin = tensor.holder.empty() ? 0 : tensor.holder.size() + 1;
+  const bool isNumbered = !tensor.holder.empty() && IsDigit(tensor.holder.back());
+  return !isNumbered && (name.find('.', begin) != std::string::npos || tensor.shape.size() >= 2);
+}
+
+/// The prefix, with its dot, of the tensors in the entry with the weights of the dictionary that
+/// has this prefix; empty if it holds tensors itself, or there is none.
+std::string WrapperIn(const ArrayEntries& tensors, const std::string& prefix)
+{
+  const auto isIn = [](std::string_view holder, std::string_view dictionary)
+  { return BeginsWith(std::string(holder) + ".", dictionary); };
+  std::set<std::string> holders; // of weights, in this dictionary
+  for (const auto& [name, tensor] : tensors)
+  {
+    if (IsWeight(name, tensor) && isIn(tensor.holder, prefix))
+    {
+      holders.insert(tensor.holder.substr(std::min(prefix.size(), tensor.holder.size())));
+    }
+  }
+  const bool hasWeights = holders.erase("") != 0;
+  for (const std::string_view wrapper : Wrappers)
+  {
+    const std::string inner = prefix + std::string(wrapper) + ".";
+    if (!(hasWeights && CanBeModule(wrapper)) &&
+        std::any_of(tensors.begin(), tensors.end(),
+          [&](const auto& entry) { return isIn(entry.second.holder, inner); }))
+    {
+      return inner;
+    }
+  }
+  return hasWeights || holders.size() != 1 ? std::string() : prefix + *holders.begin() + ".";
+}
+
+bool DropPrefix(WeightNames& names)
+{
+  const auto begins = [](std::string_view prefix)
+  { return [prefix](const auto& name) { return BeginsWith(name.first, prefix); }; };
+  const bool isOwn = std::any_of(OwnPrefixes.begin(), OwnPrefixes.end(),
+    [&](std::string_view own) { return std::any_of(names.begin(), names.end(), begins(own)); });
+  const auto* prefix = std::find_if(Prefixes.begin(), Prefixes.end(),
+    [&](std::string_view one) { return std::all_of(names.begin(), names.end(), begins(one)); });
+  if (isOwn || prefix == Prefixes.end() || names.empty())
+  {
+    return false;
+  }
+  for (auto& [name, whole] : names)
+  {
+    name.erase(0, prefix->size());
+  }
+  return true;
 }
 
 /// The names of the weights among those of a PyTorch file, and what they are called there.
-class StateDict
+WeightNames FindWeightNames(const ArrayEntries& tensors)
 {
-public:
-  using Names = std::vector<std::pair<std::string, std::string>>; ///< without and with wrappers
-
-  explicit StateDict(const TorchFile::Entries& tensors)
-    : Tensors(tensors)
+  std::string prefix;
+  for (std::string wrapper = WrapperIn(tensors, ""); !wrapper.empty();
+    wrapper = WrapperIn(tensors, prefix))
+  {
+    prefix = wrapper;
+  }
+  WeightNames names;
+  for (const auto& [name, tensor] : tensors)
+  {
+    if (BeginsWith(name, prefix))
+    {
+      names.emplace_back(name.substr(prefix.size()), name);
+    }
+  }
+  while (DropPrefix(names))
   {
   }
-
-  Names Find()
-  {
-    std::string prefix;
-    std::string wrapper = this->WrapperIn(prefix);
-    while (!wrapper.empty())
-    {
-      prefix = std::move(wrapper);
-      wrapper = this->WrapperIn(prefix);
-    }
-    Names names;
-    for (const auto& [name, tensor] : this->Tensors)
-    {
-      if (BeginsWith(name, prefix))
-      {
-        names.emplace_back(name.substr(prefix.size()), name);
-      }
-    }
-    while (DropPrefix(names))
-    {
-    }
-    return names;
-  }
-
-private:
-  const TorchFile::Entries& Tensors;
-
-  /// The prefix, with its dot, of the tensors in the entry with the weights of the dictionary that
-  /// has this prefix; empty if it holds tensors itself, or there is none.
-  std::string WrapperIn(const std::string& prefix) const
-  {
-    const auto isIn = [](std::string_view holder, std::string_view dictionary)
-    { return BeginsWith(std::string(holder) + ".", dictionary); };
-    std::set<std::string> holders; // of weights, in this dictionary
-    for (const auto& [name, tensor] : this->Tensors)
-    {
-      if (IsWeight(name, tensor) && isIn(tensor.holder, prefix))
-      {
-        holders.insert(tensor.holder.substr(std::min(prefix.size(), tensor.holder.size())));
-      }
-    }
-    const bool hasWeights = holders.erase("") != 0;
-    for (const std::string_view wrapper : Wrappers)
-    {
-      if (hasWeights && CanBeModule(wrapper))
-      {
-        continue;
-      }
-      const std::string inner = prefix + std::string(wrapper) + ".";
-      const bool has = std::any_of(this->Tensors.begin(), this->Tensors.end(),
-        [&](const auto& entry) { return isIn(entry.second.holder, inner); });
-      if (has)
-      {
-        return inner;
-      }
-    }
-    return hasWeights || holders.size() != 1 ? std::string() : prefix + *holders.begin() + ".";
-  }
-
-  /// Whether a tensor is named like a module's, or a matrix. Steps, losses and the state of random
-  /// numbers are not; an optimizer's state is numbered.
-  static bool IsWeight(const std::string& name, const TorchTensor& tensor)
-  {
-    const std::size_t begin = tensor.holder.empty() ? 0 : tensor.holder.size() + 1;
-    const bool isNumbered = !tensor.holder.empty() && IsDigit(tensor.holder.back());
-    return !isNumbered && (name.find('.', begin) != std::string::npos || tensor.shape.size() >= 2);
-  }
-
-  static bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-  static bool DropPrefix(Names& names)
-  {
-    for (const std::string_view prefix : Prefixes)
-    {
-      const bool isCommon = std::all_of(names.begin(), names.end(),
-        [&](const auto& name) { return BeginsWith(name.first, prefix); });
-      const bool isOwn = std::any_of(names.begin(), names.end(),
-        [&](const auto& name)
-        {
-          return std::any_of(OwnPrefixes.begin(), OwnPrefixes.end(),
-            [&](std::string_view own) { return BeginsWith(name.first, own); });
-        });
-      if (isCommon && !isOwn && !names.empty())
-      {
-        for (auto& [name, whole] : names)
-        {
-          name.erase(0, prefix.size());
-        }
-        return true;
-      }
-    }
-    return false;
-  }
-};
+  return names;
+}
 
 TensorFile ReadTorch(const std::filesystem::path& path, bool isShard)
 {
   const TorchFile file(path);
   TensorFile read = { { file.GetFile() }, {}, {}, {} };
-  StateDict::Names names;
+  WeightNames names;
   if (isShard)
   {
     for (const auto& [name, tensor] : file.GetTensors())
@@ -157,7 +134,7 @@ TensorFile ReadTorch(const std::filesystem::path& path, bool isShard)
   }
   else
   {
-    names = StateDict(file.GetTensors()).Find();
+    names = FindWeightNames(file.GetTensors());
   }
   for (const auto& [name, whole] : names)
   {

@@ -2,8 +2,8 @@
 
 // Internal to Core.
 
-#include "MappedFile.h"
-#include "Tensor.h"
+#include "Files/MappedFile.h"
+#include "Files/Tensor.h"
 
 #include <filesystem>
 #include <map>

@@ -2,7 +2,7 @@
 
 // Internal to Core: the names of the tensors of each architecture.
 
-#include "TransformerWeights.h"
+#include "Weights/TransformerWeights.h"
 
 #include <array>
 #include <string>
@@ -19,81 +19,73 @@ enum class Fused
   HeadKind  ///< in order of heads; for each head query, key, value
 };
 
-struct NormNames
+/// The names of the weight and bias of a linear map, or of the gain and shift of a normalization.
+struct PairNames
 {
-  std::string_view gain;
-  std::string_view shift;
-};
-
-struct LinearNames
-{
-  std::string_view weight;
-  std::string_view bias;
+  std::string weight;
+  std::string bias;
 };
 
 /// The names of the tensors of an architecture. Names in layers are without their prefix, such as
 /// "h.3."; an empty name means that there is no such tensor.
 struct TensorNames
 {
-  std::string_view prefix; ///< prefix of the base model; may be missing in a file
-  std::string_view tokens;
-  std::string_view positions;
-  std::string_view segments;
-  NormNames embeddingNorm;
-  std::string_view layers; ///< prefix before the index of the layer
+  std::string prefix; ///< prefix of the base model; may be missing in a file
+  std::string tokens;
+  std::string sharedTokens; ///< in place of `tokens`: where the embedding that encoder and decoder
+                            ///< share may be, separated by commas; the first that is there counts
+  std::string positions;
+  std::string segments;
+  PairNames embeddingNorm;
+  PairNames patches;
+  std::string classToken;
+  std::string distillationToken;
+  std::string registers;
+  PairNames firstConvolution;
+  PairNames secondConvolution;
+  PairNames projectIn;
+  PairNames projectOut;
+  std::string relativeBias;
+  std::string layers; ///< prefix before the index of the layer
   WeightLayout layout = WeightLayout::OutputInput;
   Fused fused = Fused::No;
-  LinearNames query; ///< or queries, keys and values, if they are fused
-  LinearNames key;
-  LinearNames value;
-  LinearNames output;
-  NormNames attentionNorm;
-  NormNames mlpNorm;
-  LinearNames gate; ///< or gate and up in one tensor, gate first, if `up` has no name
-  LinearNames up;
-  LinearNames down;
-  NormNames finalNorm;
-  LinearNames unembedding;      ///< never with the prefix
-  LinearNames transform = {};   ///< likewise
-  NormNames transformNorm = {}; ///< likewise
-  NormNames queryNorm = {};     ///< of each head: with "*" for its number
-  NormNames keyNorm = {};       ///< likewise
-  LinearNames queryLatent = {}; ///< the first factor of queries; `query` is the second
-  NormNames queryLatentNorm = {};
-  LinearNames keyLatent = {}; ///< the first factor of keys and values; `key` is the second of both
-  NormNames keyLatentNorm = {};
-  NormNames attentionAfter = {}; ///< of what the attention adds
-  NormNames mlpAfter = {};       ///< of what the MLP adds
-  NormNames crossNorm = {};
-  // NOLINTBEGIN(readability-redundant-member-init): tables leave these out
-  std::string_view attentionScale = {}; ///< of what the attention adds
-  std::string_view mlpScale = {};       ///< of what the MLP adds
-  std::string_view sinks = {};
-  LinearNames router = {};
-  LinearNames expertsGate = {}; ///< of each expert: with "*" for its number; else one tensor of all
-  LinearNames expertsUp = {};   ///< likewise; without a name expertsGate has gate and up by turns
-  LinearNames expertsDown = {}; ///< likewise
-  std::string_view sharedGate = {};
-  std::string_view sharedUp = {};
-  std::string_view sharedDown = {};
-  std::string_view sharedFactor = {};
-  LinearNames patches = {};
-  std::string_view classToken = {};
-  std::string_view distillationToken = {};
-  std::string_view registers = {};
-  std::string_view projectIn = {};
-  std::string_view projectOut = {};
-  std::array<std::string_view, 3> sharedTokens = {}; ///< in place of `tokens`: where the embedding
-                                                     ///< that encoder and decoder share may be; the
-                                                     ///< first that is there counts
-  std::string_view relativeBias = {};
-  LinearNames crossQuery = {};
-  LinearNames crossKey = {};
-  LinearNames crossValue = {};
-  LinearNames crossOutput = {};
-  LinearNames firstConvolution = {};
-  LinearNames secondConvolution = {};
-  // NOLINTEND(readability-redundant-member-init)
+  PairNames attentionNorm;
+  PairNames query; ///< or queries, keys and values, if they are fused
+  PairNames key;
+  PairNames value;
+  PairNames output;
+  PairNames queryLatent; ///< the first factor of queries; `query` is the second
+  PairNames queryLatentNorm;
+  PairNames keyLatent; ///< the first factor of keys and values; `key` is the second of both
+  PairNames keyLatentNorm;
+  PairNames queryNorm; ///< of each head: with "*" for its number
+  PairNames keyNorm;   ///< likewise
+  std::string sinks;
+  PairNames attentionAfter;   ///< of what the attention adds
+  std::string attentionScale; ///< likewise
+  PairNames crossNorm;
+  PairNames crossQuery;
+  PairNames crossKey;
+  PairNames crossValue;
+  PairNames crossOutput;
+  PairNames mlpNorm;
+  PairNames gate; ///< or gate and up in one tensor, gate first, if `up` has no name
+  PairNames up;
+  PairNames down;
+  PairNames router;
+  PairNames expertsGate; ///< of each expert: with "*" for its number; else one tensor of all
+  PairNames expertsUp;   ///< likewise; without a name expertsGate has gate and up by turns
+  PairNames expertsDown; ///< likewise
+  PairNames sharedGate;
+  PairNames sharedUp;
+  PairNames sharedDown;
+  PairNames sharedFactor;
+  PairNames mlpAfter;   ///< of what the MLP adds
+  std::string mlpScale; ///< likewise
+  PairNames finalNorm;
+  PairNames unembedding;   ///< never with the prefix
+  PairNames transform;     ///< likewise
+  PairNames transformNorm; ///< likewise
 };
 
 /// The names of an architecture of Hugging Face. Those of an encoder beside a decoder, which has
@@ -103,13 +95,11 @@ const TensorNames& NamesFor(const TransformerConfig& config);
 /// The projector of a model of pictures among words.
 struct ProjectorNames
 {
-  NormNames norm;
-  LinearNames in;
-  LinearNames out;
+  PairNames norm;
+  PairNames in;
+  PairNames out;
 };
-
-/// The names of the projector of a model of pictures among words.
-const ProjectorNames& ProjectorNamesFor(const TransformerConfig& config);
+ProjectorNames ProjectorNamesFor(const TransformerConfig& config);
 
 /// The names that TransformerBridge, TransformerLens since 3.0, gives the same tensors.
 TensorNames BridgeNames(const TensorNames& huggingFace);
@@ -125,10 +115,10 @@ struct GgufLayout
 TensorNames GgufNames(const TransformerConfig& config, const GgufLayout& layout);
 
 /// The names in TransformerLens.
-extern const TensorNames LensNames;
+const TensorNames& LensNames();
 
 /// The names of BERT in TransformerLens.
-extern const TensorNames LensEncoderNames;
+const TensorNames& LensEncoderNames();
 
 /// Prefixes that models of text inside of others have before their own, and what is before the
 /// names of their unembeddings.
@@ -155,9 +145,6 @@ inline constexpr std::array<OuterPrefix, 8> OuterImagePrefixes = { {
   { "model.vision_model.", "" },
   { "vision_model.", "" },
 } };
-
-/// Prefixes of projectors that are not behind that of the encoder.
-inline constexpr std::array<std::string_view, 2> ProjectorPrefixes = { "", "model." };
 
 /// The name of a tensor of Hugging Face without what files and releases of transformers have before
 /// it in different ways: the prefixes of the base model and of models around it. Those of an

@@ -1,11 +1,8 @@
-#include "VisionConfigs.h"
-
 #include "ActivationNames.h"
 #include "ArchitectureConfigs.h"
 #include "ConfigParts.h"
-#include "JsonText.h"
+#include "Files/JsonText.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -20,7 +17,7 @@ namespace
 using nlohmann::json;
 
 /// The most patches on a side of the square that makes a token.
-constexpr std::uint64_t MostMerged = 64;
+constexpr std::int64_t MostMerged = 64;
 
 /// The text, of the model_type that it names, or `otherwise`.
 TransformerConfig ParseText(
@@ -40,6 +37,9 @@ struct EncoderDefaults
   std::int64_t patch;
   const char* activation;
 };
+
+constexpr EncoderDefaults ClipDefaults = { 12, 12, 768, 3072, 224, 32, "quick_gelu" };
+constexpr EncoderDefaults SiglipDefaults = { 12, 12, 768, 3072, 224, 16, "gelu_pytorch_tanh" };
 
 /// An encoder of images of one size, each of whose patches has a learned position.
 TransformerConfig ParseImageEncoder(
@@ -97,16 +97,12 @@ TransformerConfig ParseInternVlEncoder(const Settings& settings)
   config.queryKeyNorm = normsKeys ? QueryKeyNorm::Together : QueryKeyNorm::None;
   // Queries and keys have RMSNorm, with this epsilon, whatever norm_type is; the last is LayerNorm.
   constexpr double epsilon = 1e-6;
-  if (normsKeys && (config.norm != NormKind::RmsNorm || config.epsilon != epsilon))
-  {
-    settings.Fail("expected 'norm_type' rms_norm and 'layer_norm_eps' 1e-06 with 'use_qk_norm', as "
-                  "the normalizations of queries and keys have them.");
-  }
-  if (config.finalNorm && config.norm != NormKind::LayerNorm)
-  {
-    settings.Fail("expected 'norm_type' layer_norm without 'use_mean_pooling', as the last "
-                  "normalization is one.");
-  }
+  settings.FailIf(normsKeys && (config.norm != NormKind::RmsNorm || config.epsilon != epsilon),
+    "expected 'norm_type' rms_norm and 'layer_norm_eps' 1e-06 with 'use_qk_norm', as "
+    "the normalizations of queries and keys have them.");
+  settings.FailIf(config.finalNorm && config.norm != NormKind::LayerNorm,
+    "expected 'norm_type' layer_norm without 'use_mean_pooling', as the last "
+    "normalization is one.");
   return config;
 }
 
@@ -136,12 +132,10 @@ TransformerConfig ParseQwenEncoder(const Settings& settings, bool isLater)
   config.tiedUnembedding = false;
   config.position = PositionKind::RotaryOfPatches;
   SplitHeads(config, settings);
-  if (config.headDimension % 4 != 0)
-  {
-    settings.Fail("expected heads of a multiple of 4 components, half of which are rotated by the "
-                  "row of a patch and half by its column, found " +
-                  std::to_string(config.headDimension) + ".");
-  }
+  settings.FailIf(config.headDimension % 4 != 0,
+    "expected heads of a multiple of 4 components, half of which are rotated by the "
+    "row of a patch and half by its column, found ",
+    config.headDimension, ".");
   return config;
 }
 
@@ -153,11 +147,9 @@ std::vector<bool> WholeLayers(const Settings& settings, std::int64_t layers)
   for (const json& item : list == nullptr ? json{ 7, 15, 23, 31 } : *list)
   {
     const bool isIndex = item.is_number_unsigned();
-    if (list != nullptr && (!isIndex || item.get<std::uint64_t>() >= whole.size()))
-    {
-      settings.Fail("expected 'fullatt_block_indexes' to be layers from 0 to " +
-                    std::to_string(layers - 1) + ", found " + Describe(item) + ".");
-    }
+    settings.FailIf(list != nullptr && (!isIndex || item.get<std::uint64_t>() >= whole.size()),
+      "expected 'fullatt_block_indexes' to be layers from 0 to ", layers - 1, ", found ",
+      Describe(item), ".");
     if (item.get<std::uint64_t>() < whole.size())
     {
       whole[item.get<std::uint64_t>()] = true;
@@ -170,11 +162,8 @@ void ParsePatchWindows(TransformerConfig& config, const Settings& settings, std:
 {
   RequireFewLayers(config, settings);
   const std::int64_t window = settings.Size({ "window_size" }, 112) / merge / config.patchHeight;
-  if (window < 1)
-  {
-    settings.Fail("expected 'window_size' to be at least " +
-                  std::to_string(merge * config.patchHeight) + " pixels, those of a token.");
-  }
+  settings.FailIf(window < 1, "expected 'window_size' to be at least ", merge * config.patchHeight,
+    " pixels, those of a token.");
   for (const bool isWhole : WholeLayers(settings, config.layers))
   {
     config.patchWindows.push_back(isWhole ? 0 : window * merge);
@@ -194,9 +183,8 @@ std::int64_t ParseLayersRead(const Settings& settings, std::int64_t layers, std:
   }
   if (layer > layers || layer < -layers - 1)
   {
-    settings.Fail("expected '" + std::string(key) + "' to be one layer from " +
-                  std::to_string(-layers - 1) + " to " + std::to_string(layers) + ", found " +
-                  Describe(*value) + ".");
+    settings.Fail("expected '", key, "' to be one layer from ", -layers - 1, " to ", layers,
+      ", found ", Describe(*value), ".");
   }
   return layer < 0 ? layers + 1 + layer : layer;
 }
@@ -206,40 +194,29 @@ void RequireStrategy(const Settings& settings, const TransformerConfig& encoder)
 {
   const std::string expected = encoder.classTokens > 0 ? "default" : "full";
   const std::string found = settings.Text({ "vision_feature_select_strategy" }, "default");
-  if (found != expected)
-  {
-    settings.Fail("expected the vision_feature_select_strategy '" + expected +
-                  "' with an encoder " + (encoder.classTokens > 0 ? "that has" : "without") +
-                  " a class token, found '" + found.substr(0, 80) + "'.");
-  }
+  settings.FailIf(found != expected, "expected the vision_feature_select_strategy '", expected,
+    "' with an encoder ", encoder.classTokens > 0 ? "that has" : "without",
+    " a class token, found '", found.substr(0, 80), "'.");
 }
 
 std::int64_t ParseImageToken(
-  const Settings& settings, Settings::Keys keys, std::uint64_t otherwise, std::int64_t vocabulary)
+  const Settings& settings, Settings::Keys keys, std::int64_t otherwise, std::int64_t vocabulary)
 {
-  const auto last = static_cast<std::uint64_t>(vocabulary - 1);
-  const std::uint64_t token = settings.Integer(keys, otherwise, 0, last);
-  if (token > last)
-  {
-    settings.Fail("'" + std::string(*keys.begin()) + "' is missing, and its default, " +
-                  std::to_string(token) + ", is beyond the vocabulary of " +
-                  std::to_string(vocabulary) + ".");
-  }
-  return static_cast<std::int64_t>(token);
+  const std::int64_t token = settings.Signed(keys, otherwise, 0, vocabulary - 1);
+  settings.FailIf(token >= vocabulary, "'", *keys.begin(), "' is missing, and its default, ", token,
+    ", is beyond the vocabulary of ", vocabulary, ".");
+  return token;
 }
 
 /// Gives a text its encoder and projector.
 TransformerConfig JoinVision(
   const Settings& settings, TransformerConfig text, TransformerConfig encoder, VisionConfig vision)
 {
-  if (!encoder.ReadsAnySize() &&
-      (encoder.PatchRows() % vision.merge != 0 || encoder.PatchColumns() % vision.merge != 0))
-  {
-    settings.Fail("tokens of " + std::to_string(vision.merge) + " x " +
-                  std::to_string(vision.merge) + " patches do not fill an image of " +
-                  std::to_string(encoder.PatchRows()) + " x " +
-                  std::to_string(encoder.PatchColumns()) + ".");
-  }
+  // Both are 0 where pictures have any size.
+  settings.FailIf(
+    encoder.PatchRows() % vision.merge != 0 || encoder.PatchColumns() % vision.merge != 0,
+    "tokens of ", vision.merge, " x ", vision.merge, " patches do not fill an image of ",
+    encoder.PatchRows(), " x ", encoder.PatchColumns(), ".");
   vision.encoder = std::make_shared<const TransformerConfig>(std::move(encoder));
   text.vision = std::make_shared<const VisionConfig>(std::move(vision));
   return text;
@@ -247,10 +224,15 @@ TransformerConfig JoinVision(
 
 }
 
+TransformerConfig ParseClipVision(const Settings& all)
+{
+  RequireSame(all, "vision_config_dict", "vision_config");
+  return ParseClipEncoder(PartOf(all, "vision_config"), ClipDefaults);
+}
+
 TransformerConfig ParseSiglipVision(const Settings& all)
 {
-  return ParseSiglip(
-    PartOf(all, "vision_config"), { 12, 12, 768, 3072, 224, 16, "gelu_pytorch_tanh" });
+  return ParseSiglip(PartOf(all, "vision_config"), SiglipDefaults);
 }
 
 TransformerConfig ParseLlava(const Settings& settings)
@@ -259,10 +241,10 @@ TransformerConfig ParseLlava(const Settings& settings)
   const Settings part = settings.NestedOrEmpty({ "vision_config" });
   using ParseEncoder = TransformerConfig (*)(const Settings&);
   constexpr std::array<Named<ParseEncoder>, 2> encoders = { {
-    { "clip_vision_model", [](const Settings& clip)
-      { return ParseClipEncoder(clip, { 12, 12, 768, 3072, 224, 32, "quick_gelu" }); } },
-    { "siglip_vision_model", [](const Settings& siglip)
-      { return ParseSiglip(siglip, { 12, 12, 768, 3072, 224, 16, "gelu_pytorch_tanh" }); } },
+    { "clip_vision_model",
+      [](const Settings& clip) { return ParseClipEncoder(clip, ClipDefaults); } },
+    { "siglip_vision_model",
+      [](const Settings& siglip) { return ParseSiglip(siglip, SiglipDefaults); } },
   } };
   TransformerConfig encoder =
     settings.IsNested({ "vision_config" })
@@ -287,11 +269,8 @@ TransformerConfig ParseInternVl(const Settings& settings)
   VisionConfig vision;
   vision.layersRead = ParseLayersRead(settings, encoder.layers, -1);
   const double merge = 1 / settings.Number({ "downsample_ratio" }, 0.5);
-  if (merge > static_cast<double>(MostMerged) || merge != std::floor(merge))
-  {
-    settings.Fail("expected 'downsample_ratio' to be 1 divided by a whole number up to " +
-                  std::to_string(MostMerged) + ".");
-  }
+  settings.FailIf(merge > static_cast<double>(MostMerged) || merge != std::floor(merge),
+    "expected 'downsample_ratio' to be 1 divided by a whole number up to ", MostMerged, ".");
   vision.merge = static_cast<std::int64_t>(merge);
   vision.projectorNorm = VisionConfig::ProjectorNorm::OfMerged;
   vision.projectorActivation = settings.Choice({ "projector_hidden_act" }, "gelu", ActivationNames);
@@ -308,7 +287,7 @@ TransformerConfig ParseSmolVlm(const Settings& settings)
   encoder.architecture = "smolvlm_vision";
   VisionConfig vision;
   vision.layersRead = encoder.layers;
-  vision.merge = static_cast<std::int64_t>(settings.Integer({ "scale_factor" }, 2, 1, MostMerged));
+  vision.merge = settings.Signed({ "scale_factor" }, 2, 1, MostMerged);
   vision.projectorHasTwo = false;
   vision.imageToken = ParseImageToken(settings, { "image_token_id" }, 128'257, text.vocabulary);
   return JoinVision(settings, std::move(text), std::move(encoder), std::move(vision));
@@ -324,8 +303,7 @@ TransformerConfig ParseQwen2Vl(const Settings& settings)
   encoder.architecture = isLater ? "qwen2_5_vl" : "qwen2_vl";
   VisionConfig vision;
   vision.layersRead = encoder.layers;
-  vision.merge =
-    static_cast<std::int64_t>(part.Integer({ "spatial_merge_size" }, 2, 1, MostMerged));
+  vision.merge = part.Signed({ "spatial_merge_size" }, 2, 1, MostMerged);
   if (isLater)
   {
     ParsePatchWindows(encoder, part, vision.merge);
@@ -334,14 +312,10 @@ TransformerConfig ParseQwen2Vl(const Settings& settings)
   vision.projectorNorm = VisionConfig::ProjectorNorm::OfPatches;
   vision.projectorEpsilon = encoder.epsilon;
   const std::int64_t outputs = part.Size({ isLater ? "out_hidden_size" : "hidden_size" }, 3584);
-  if (outputs != text.modelDimension)
-  {
-    settings.Fail("expected the encoder of images to give " + std::to_string(text.modelDimension) +
-                  " numbers per token, the dimension of the text, found " +
-                  std::to_string(outputs) + ".");
-  }
+  settings.FailIf(outputs != text.modelDimension, "expected the encoder of images to give ",
+    text.modelDimension, " numbers per token, the dimension of the text, found ", outputs, ".");
   vision.imageToken = ParseImageToken(settings, { "image_token_id" }, 151'655, text.vocabulary);
-  vision.filmToken = ParseImageToken(settings, { "video_token_id" }, 151'656, text.vocabulary);
+  vision.videoToken = ParseImageToken(settings, { "video_token_id" }, 151'656, text.vocabulary);
   const std::optional<Settings> rotation = words.Nested({ "rope_parameters", "rope_scaling" });
   const json* sections = rotation ? rotation->Value({ "mrope_section" }) : nullptr;
   std::int64_t pairs = 0;
@@ -352,12 +326,9 @@ TransformerConfig ParseQwen2Vl(const Settings& settings)
     vision.rotarySections.push_back(isCount ? item.get<std::int64_t>() : 0);
     pairs += vision.rotarySections.back();
   }
-  if (vision.rotarySections.size() != 3 || pairs != text.RotatedDimension() / 2)
-  {
-    settings.Fail("expected 'mrope_section' to be three numbers that add up to the " +
-                  std::to_string(text.RotatedDimension() / 2) + " rotated pairs of a head, found " +
-                  (sections == nullptr ? "none" : Describe(*sections)) + ".");
-  }
+  settings.FailIf(vision.rotarySections.size() != 3 || pairs != text.RotatedDimension() / 2,
+    "expected 'mrope_section' to be three numbers that add up to the ", text.RotatedDimension() / 2,
+    " rotated pairs of a head, found ", sections == nullptr ? "none" : Describe(*sections), ".");
   return JoinVision(settings, std::move(text), std::move(encoder), std::move(vision));
 }
 

@@ -36,14 +36,14 @@ def _one(name: str, draw: Drawing) -> Pages:
 
 
 def _attention_pages(model: SmallModel) -> Iterator[FigurePage]:
-    for first in range(0, model.heads, HEADS):
-        heads = range(first, min(first + HEADS, model.heads))
-        name = "attention" if len(heads) == model.heads else f"attention-heads-{first}-{heads[-1]}"
+    for first in range(0, model.head_count, HEADS):
+        heads = range(first, min(first + HEADS, model.head_count))
+        name = "attention" if len(heads) == model.head_count else f"attention-heads-{first}-{heads[-1]}"
         yield name, attention, {"heads": heads}
 
 
 def _mix_pages(model: SmallModel) -> list[FigurePage]:
-    return [(f"mixes-head-{head}", mixes, {"head": head}) for head in range(model.heads)]
+    return [(f"mixes-head-{head}", mixes, {"head": head}) for head in range(model.head_count)]
 
 
 def _output_pages(model: SmallModel) -> Iterator[FigurePage]:
@@ -52,7 +52,7 @@ def _output_pages(model: SmallModel) -> Iterator[FigurePage]:
 
 
 def _harmonic_pages(model: SmallModel) -> Iterator[FigurePage]:
-    for first in range(0, model.heads, len(HEAD_COLORS)):
+    for first in range(0, model.head_count, len(HEAD_COLORS)):
         yield "harmonics" if first == 0 else f"harmonics-from-{first}", harmonics, {"first": first}
 
 

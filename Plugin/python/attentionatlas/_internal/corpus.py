@@ -14,7 +14,7 @@ from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike, head_beside, listed, number
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.errors import Error, update
-from attentionatlas._internal.readers import Proxies, make_filter, open_corpus, open_transformer, write_data
+from attentionatlas._internal.readers import Proxies, Renamed, make_filter, open_corpus, open_transformer, write_data
 from attentionatlas._internal.tables import Table, Tables, as_table, summary
 
 #: What ScoreParts splits.
@@ -27,10 +27,14 @@ class Corpus(Tables):
     source: a file that save or attention-atlas corpus wrote. Raises FileNotFoundError for a missing file, ValueError for
     one that holds no such statistics. Layers and heads are counted from 0.
 
-    layers: the numbers of those that were measured. head_count: heads of each layer. token_count, document_count: how
+    layer_numbers: the layers that were measured. head_count: heads of each layer. token_count, document_count: how
     much was measured. is_complete: whether that is all of the text. columns_of_heads: what is known of each head. path,
     name: of the file.
     """
+
+    layers = Renamed("layer_numbers")
+    heads = Renamed("head_table")
+    tokens = Renamed("token_table")
 
     def __init__(self, source: PathLike | Any) -> None:
         super().__init__()
@@ -48,9 +52,9 @@ class Corpus(Tables):
         self.is_complete = bool(complete)
         columns = data.table(self._reader)
         #: The numbers of the layers that were measured, and of the heads of each of them.
-        self.layers: list[int] = sorted(set(columns["Layer"].tolist()))
+        self.layer_numbers: list[int] = sorted(set(columns["Layer"].tolist()))
         self.head_count = int(columns["Head"].max()) + 1
-        #: What is known of each head, the columns of heads().
+        #: What is known of each head, the columns of head_table().
         self.columns_of_heads: list[str] = [name for name in columns if name not in ("Layer", "Head", "Queries")]
 
     @property
@@ -70,14 +74,14 @@ class Corpus(Tables):
 
     def place(self, layer: int | None = None, head: int | None = 0) -> tuple[int, int]:
         """A layer, the first that was measured by default, and head; raises ValueError if there is no such head."""
-        chosen = self.layers[0] if layer is None else number("layer", layer, ())
-        if chosen not in self.layers:
-            raise ValueError(f"layer: expected one of {listed(self.layers)}, found {chosen}.")
+        chosen = self.layer_numbers[0] if layer is None else number("layer", layer, ())
+        if chosen not in self.layer_numbers:
+            raise ValueError(f"layer: expected one of {listed(self.layer_numbers)}, found {chosen}.")
         chosen_head = number("head", head_beside(layer, head), ())
         check("head", chosen_head, 0, self.head_count - 1)
         return chosen, chosen_head
 
-    def heads(self) -> Table:
+    def head_table(self) -> Table:
         """What each head does, a row per layer and head: Entropy, Concentration, Self Weight, First Weight, Sink,
         Previous Token, Duplicate Token, Induction, Prefix Matching, Copying, Written Norm, Next Token Effect, Mean
         Distance and others, as the filter CorpusStatistics has them. Median Entropy, Entropy P5 and Entropy P95, and those
@@ -99,7 +103,7 @@ class Corpus(Tables):
         layer, head = self.place(layer, head)
         return self._of("HeadHistogram", 1, locals())
 
-    def tokens(
+    def token_table(
         self, layer: int | None = None, head: int | None = None, sort_by: str = "ToTotal", minimum_occurrences: int = 1,
         top: int = 0,
     ) -> Table:
@@ -115,7 +119,7 @@ class Corpus(Tables):
     def contexts(
         self, layer: int | None = None, head: int | None = None, measure: str = "Attention", top: int = 10, around: int = 5
     ) -> Table:
-        """The texts that excite a head most: a row each with the Value, its Document and Position, the tokens of query
+        """The strongest contexts of a head: a row each with the Value, its Document and Position, the tokens of query
         and key, and the Text, with [ ] around the query and ( ) around the key.
 
         measure: Score, in which the bias of ALiBi counts by distance, Attention, WrittenNorm or NextTokenEffect. top: the
@@ -165,7 +169,7 @@ class Corpus(Tables):
     def clusters(self, count: int = 4, by: str = "Statistics") -> Table:
         """Groups of heads that are alike: a row per layer and head with its Cluster, by average linkage.
 
-        count: of groups. by: Statistics, the columns of heads(), each divided by its standard deviation; or Agreement,
+        count: of groups. by: Statistics, the columns of head_table(), each divided by its standard deviation; or Agreement,
         of the attention of heads on the same text.
         """
         columns = self.columns("HeadScatter", clusters=count, cluster_by=by)
@@ -185,13 +189,13 @@ class Corpus(Tables):
     def __repr__(self) -> str:
         if self.closed:
             return f"<Corpus {self.name}: closed>"
-        return f"<Corpus {self.name}: {len(self.layers)} layers, {self.head_count} heads, {self._size()}>"
+        return f"<Corpus {self.name}: {len(self.layer_numbers)} layers, {self.head_count} heads, {self._size()}>"
 
     def _repr_html_(self) -> str:
         """A summary, as Jupyter shows it."""
         if self.closed:
             return html.escape(repr(self))
-        rows = {"Layers": listed(self.layers), "Heads": str(self.head_count), "Text": self._size()}
+        rows = {"Layers": listed(self.layer_numbers), "Heads": str(self.head_count), "Text": self._size()}
         columns = data.table(self.reader)
         for name in ("Previous Token", "Prefix Matching", "Sink", "Duplicate Token"):
             best = int(columns[name].argmax())

@@ -39,9 +39,9 @@ def _training(model: SmallModel, **properties: Any) -> Any:
     """A training on the task of the model; raises Missing if it has none or is too large."""
     if model.pair_points()[1] is None:
         raise Missing(f"{model.name} has no next_token")
-    if model.tokens**2 * model.heads > LARGEST:
-        raise Missing(f"training with {model.tokens} tokens and {model.heads} heads takes too long")
-    sizes = {"Heads": model.heads, "HeadDimension": model.dimension, "ModelFile": str(model.path)}
+    if model.token_count**2 * model.head_count > LARGEST:
+        raise Missing(f"training with {model.token_count} tokens and {model.head_count} heads takes too long")
+    sizes = {"Heads": model.head_count, "HeadDimension": model.dimension, "ModelFile": str(model.path)}
     return model.filter("AttentionOnlyTraining", **sizes, **properties)
 
 
@@ -56,7 +56,7 @@ def training_curves(model: SmallModel, page: Page) -> Any:
     height, title = 75 if columns == 2 else 120, "Learning jointly and head by head"
     figure, (losses, shares) = page.panels(2, columns, title, square=False, height_mm=height)
     for mode, text in MODES.items():
-        training = _training(model, Mode=mode, Steps=STEPS * model.heads, CheckpointEvery=10)
+        training = _training(model, Mode=mode, Steps=STEPS * model.head_count, CheckpointEvery=10)
         table = data.table(training, port=1)
         losses.plot(table["Step"], table["Loss"])
         shares.plot(table["Step"], table["Accuracy"], label=f"{text}: {100 * table['Accuracy'][-1]:.0f} %")
@@ -64,10 +64,10 @@ def training_curves(model: SmallModel, page: Page) -> Any:
     losses.yaxis.set_major_formatter(FuncFormatter(_power_of_ten))
     shares.set(ylabel="Accuracy", ylim=(-0.02, 1.02))
     for panel in (losses, shares):
-        for head in range(1, model.heads):
+        for head in range(1, model.head_count):
             panel.axvline(head * STEPS, color=GREY, linewidth=0.4, zorder=0)
-        panel.set(xlabel="Step", xlim=(0, model.heads * STEPS))
-        panel.set_xticks([head * STEPS for head in range(model.heads + 1)])
+        panel.set(xlabel="Step", xlim=(0, model.head_count * STEPS))
+        panel.set_xticks([head * STEPS for head in range(model.head_count + 1)])
     shares.legend(loc="lower right", frameon=True, framealpha=1, edgecolor="none")
     return figure
 
@@ -135,8 +135,8 @@ def training_movie(model: SmallModel, page: Page, path: PathLike) -> MovieFile:
 @drawn_from(SmallModel)
 def training_simplexes(model: SmallModel, page: Page) -> Any:
     """The accuracy of mixtures of three heads, trained as usual and with a penalty, for three seeds."""
-    if model.heads < 3:
-        raise Missing(f"a simplex needs three heads, {model.name} has {model.heads}")
+    if model.head_count < 3:
+        raise Missing(f"a simplex needs three heads, {model.name} has {model.head_count}")
     figure, axes = page.panels(2 * SEEDS, SEEDS, "Heads that share the work")
     for number, panel in enumerate(axes):
         weight, seed = (0, SPECIALIZATION)[number // SEEDS], number % SEEDS

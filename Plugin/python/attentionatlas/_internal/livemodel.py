@@ -62,7 +62,7 @@ class Training:
     def __init__(self, model: SmallModel | None, steps: int, seed: int) -> None:
         options: dict[str, Any] = {"steps": steps, "seed": seed, "checkpoint_every": max(1, steps // 350)}
         if model is not None:
-            options |= {"heads": model.heads, "head_dimension": model.dimension, "model_file": str(model.path)}
+            options |= {"heads": model.head_count, "head_dimension": model.dimension, "model_file": str(model.path)}
         self.proxy = make_filter("AttentionOnlyTraining", {}, options)
         try:
             curves = data.table(self.proxy, port=1)
@@ -101,13 +101,13 @@ class Run:
         weights = []
         for _, path in chosen:
             with Transformer(path) as model:
-                if model.layers * model.heads > HEADS:
+                if model.layer_count * model.head_count > HEADS:
                     raise Missing(f"{model.name} has more than {HEADS} heads")
                 with model.record(text, record=["QueriesAndKeys"], maximum_length=LENGTH) as recording:
                     self.tokens = [token.strip() or token for token in recording.tokens()]
-                    layers = range(model.layers)
+                    layers = range(model.layer_count)
                     weights.append(
-                        [[recording.attention(layer, head) for head in range(model.heads)] for layer in layers]
+                        [[recording.attention(layer, head) for head in range(model.head_count)] for layer in layers]
                     )
         self.weights = numpy.asarray(weights)
         self.steps = [step for step, _ in chosen]

@@ -57,7 +57,7 @@ def class_map(model: SmallModel, page: Page) -> Any:
 @drawn_from(SmallModel)
 def attention(model: SmallModel, page: Page, heads: Sequence[int] | None = None) -> Any:
     """The attention of token 2 to token 1 of some heads (the first ones), softmax and hardmax."""
-    heads = list(range(min(HEADS, model.heads)) if heads is None else heads)
+    heads = list(range(min(HEADS, model.head_count)) if heads is None else heads)
     model.check_head(*heads)
     count = len(heads)
     figure, axes = page.panels(2 * count, count, "Attention of token 2 to token 1")
@@ -100,7 +100,7 @@ def outputs(model: SmallModel, page: Page, scale: str = "Additive") -> Any:
 
     scale: Additive, under which colors add up as the vectors do, or SharedRange.
     """
-    panels = [(f"Head Output {head}", f"Head {head}") for head in range(model.heads)]
+    panels = [(f"Head Output {head}", f"Head {head}") for head in range(model.head_count)]
     total = "+".join(f'"{array}"' for array, _ in panels)
     panels += [("Sum", "Sum of heads"), ("Output", "With residual")]
     columns = page.columns(len(panels))
@@ -120,7 +120,7 @@ def outputs(model: SmallModel, page: Page, scale: str = "Additive") -> Any:
 @drawn_from(SmallModel)
 def heads_alone(model: SmallModel, page: Page) -> Any:
     """The class map and accuracy of each head by itself, without the residual, and of all heads."""
-    panels = [(f"Head {head}", numpy.eye(model.heads)[head].tolist(), "None") for head in range(model.heads)]
+    panels = [(f"Head {head}", numpy.eye(model.head_count)[head].tolist(), "None") for head in range(model.head_count)]
     panels += [("All heads", [], "EmbeddingPosition")]
     count, columns = len(panels), page.columns(len(panels))
     figure, axes = page.panels(count, columns, "Next token by each head alone")

@@ -66,11 +66,11 @@ def accuracy_bar(figure: Any, axes: Any) -> None:
 
 def _triangle(model: SmallModel) -> tuple[Any, list[int]]:
     """The output of HeadAccuracySimplex and the true next tokens that occur; or raises Missing."""
-    if model.heads < 3:
-        raise Missing(f"a simplex needs three heads, {model.name} has {model.heads}")
+    if model.head_count < 3:
+        raise Missing(f"a simplex needs three heads, {model.name} has {model.head_count}")
     triangle = data.fetch(model.filter("HeadAccuracySimplex", Resolution=256, Pair=[0, 0]))
     arrays = triangle.GetPointData()
-    targets = [k for k in range(model.tokens) if arrays.GetArray(f"Accuracy Target {k}") is not None]
+    targets = [k for k in range(model.token_count) if arrays.GetArray(f"Accuracy Target {k}") is not None]
     if not targets:
         raise Missing(f"{model.name} has no next_token")
     return triangle, targets

@@ -14,7 +14,7 @@ from paraview import simple
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.readers import Missing, open_model, write_data
+from attentionatlas._internal.readers import Missing, Renamed, open_model, write_data
 from attentionatlas._internal.tables import Table
 from attentionatlas._internal.recording import Model
 
@@ -29,8 +29,11 @@ class SmallModel(Model):
 
     source: a .safetensors file. Raises FileNotFoundError for a missing file, ValueError for one that holds no model.
 
-    heads, tokens: their numbers. dimension: of a head. path, name: of the file.
+    head_count, token_count: heads, and tokens of the vocabulary. dimension: of a head. path, name: of the file.
     """
+
+    heads = Renamed("head_count")
+    tokens = Renamed("token_count")
 
     def __init__(self, source: PathLike | Any) -> None:
         super().__init__()
@@ -40,13 +43,13 @@ class SmallModel(Model):
         self._reader = self.own(open_model(source) if is_file else source)
         #: The numbers of heads and of tokens of the vocabulary, and the dimension of a head.
         sizes = ("Heads", "VocabularySize", "HeadDimension")
-        self.heads, self.tokens, self.dimension = (
+        self.head_count, self.token_count, self.dimension = (
             int(data.field_number(self._reader, name)) for name in sizes
         )
         self._colors: NDArray[numpy.uint8] | None = None
 
     def _summary(self) -> dict[str, str]:
-        return {"Tokens": str(self.tokens), "Heads": str(self.heads), "Head dimension": str(self.dimension)}
+        return {"Tokens": str(self.token_count), "Heads": str(self.head_count), "Head dimension": str(self.dimension)}
 
     def torus(self, size: int = 512, quantities: Listed[str] = QUANTITIES, **options: Any) -> dict[str, NDArray[Any]]:
         """What the model computes at each point of the torus of two angles: {name: [size, size]}, or [size, size, 3] for
@@ -86,7 +89,7 @@ class SmallModel(Model):
     def check_head(self, *heads: int) -> None:
         """Raises ValueError if the model has no such head."""
         for head in heads:
-            check("head", head, 0, self.heads - 1)
+            check("head", head, 0, self.head_count - 1)
 
     def filter(self, name: str, **properties: Any) -> Any:
         """A filter of the plugin on the model; raises Missing if the plugin has none of that name."""

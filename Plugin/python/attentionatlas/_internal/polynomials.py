@@ -31,7 +31,7 @@ from attentionatlas._internal.style import GREY, GREYS, HEAD_COLORS
 def _coefficients(model: SmallModel) -> tuple[Any, list[NDArray[Any]]]:
     """The names of the harmonics, and the coefficients of each head."""
     columns = data.table(model.filter("ScoreHarmonics"))
-    return columns["Harmonic"], [columns[f"Head {head}"] for head in range(model.heads)]
+    return columns["Harmonic"], [columns[f"Head {head}"] for head in range(model.head_count)]
 
 
 def _symbols(name: str) -> str:
@@ -75,7 +75,7 @@ def _turned(coefficients: NDArray[Any], angle: float) -> NDArray[Any]:
 @drawn_from(SmallModel)
 def boundary_motion(model: SmallModel, page: Page, head: int | None = None) -> Any:
     """The decision boundary of a head, the last one by default, as the phases of its harmonics turn."""
-    head = model.heads - 1 if head is None else head
+    head = model.head_count - 1 if head is None else head
     model.check_head(head)
     start = _coefficients(model)[1][head]
     columns = page.columns(6)

@@ -10,6 +10,7 @@ import pathlib
 import pickletools
 import re
 import struct
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, Self
@@ -327,6 +328,22 @@ def make_filter(name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]
         simple.Delete(made)
         raise
     return made
+
+
+class Renamed:
+    """The old name of an attribute, which still works in this version and warns."""
+
+    def __init__(self, new: str) -> None:
+        self.new = new
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.old = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        warnings.warn(f"{self.old} is called {self.new} now.", DeprecationWarning, stacklevel=2)
+        return getattr(instance, self.new)
 
 
 class Proxies:

@@ -21,7 +21,7 @@ from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus, measure
 from attentionatlas._internal.errors import Error, update
 from attentionatlas._internal.readers import (
-    MODEL_FILES, Missing, has_pictures, make_filter, open_recording, open_transformer, write_data, write_training,
+    MODEL_FILES, Missing, Renamed, has_pictures, make_filter, open_recording, open_transformer, write_data, write_training,
 )
 from attentionatlas._internal.tables import Table, Tables, as_table, summary
 
@@ -70,7 +70,7 @@ def patching_texts(prompt: str, patch_from: str | None, reference: str | Listed[
 class Model(Tables):
     """A model that is open: a SmallModel or a Transformer, with the number of its heads."""
 
-    heads: int
+    head_count: int
     #: The file; None if the model was just trained.
     path: pathlib.Path | None
     _reader: Any
@@ -117,10 +117,13 @@ class Recording(Tables):
     that holds no recording. Sequences, layers and heads are counted from 0. That of a transformer with an encoder and a
     decoder is the decoder's; part() gives the others.
 
-    layers: the numbers of those that were recorded. heads: their number in each layer. has_scores: whether it holds what
+    layer_numbers: the layers that were recorded. head_count: heads of each layer. has_scores: whether it holds what
     goes into the softmax. has_images: whether sequences are images. has_pictures: whether pictures are among its words.
     path, name: of the file.
     """
+
+    layers = Renamed("layer_numbers")
+    heads = Renamed("head_count")
 
     def __init__(
         self, source: PathLike | Any, model: Transformer | PathLike | None = None, _kind: str = "Decoder"
@@ -143,9 +146,9 @@ class Recording(Tables):
             parts = data.blocks(parts)[_kind.lower()]
         blocks = data.blocks(parts)
         #: The numbers of the layers that were recorded.
-        self.layers: list[int] = [int(name.split()[1]) for name, block in blocks.items() if _holds_heads(block)]
+        self.layer_numbers: list[int] = [int(name.split()[1]) for name, block in blocks.items() if _holds_heads(block)]
         #: The number of heads of each layer.
-        self.heads = int(parts.GetFieldData().GetArray("Heads").GetValue(0))
+        self.head_count = int(parts.GetFieldData().GetArray("Heads").GetValue(0))
         offsets = parts.GetFieldData().GetArray("Sequence Offsets")
         self._offsets: list[int] = vtk_to_numpy(offsets).tolist()
         sources = parts.GetFieldData().GetArray("Source Lengths")
@@ -251,11 +254,11 @@ class Recording(Tables):
         layer: by default the first recorded one. head: None is 0, where no layer is given either. head, sequence: "mean"
         is -1.
         """
-        chosen = self.layers[0] if layer is None else number("layer", layer, ())
-        if chosen not in self.layers:
-            raise ValueError(f"layer: expected one of {listed(self.layers)}, found {chosen}.")
+        chosen = self.layer_numbers[0] if layer is None else number("layer", layer, ())
+        if chosen not in self.layer_numbers:
+            raise ValueError(f"layer: expected one of {listed(self.layer_numbers)}, found {chosen}.")
         numbers = number("head", head_beside(layer, head), ("mean",)), number("sequence", sequence, ("mean",))
-        for name, value, count in zip(("head", "sequence"), numbers, (self.heads, self.sequences)):
+        for name, value, count in zip(("head", "sequence"), numbers, (self.head_count, self.sequences)):
             if value != -1:
                 check(name, value, 0, count - 1)
         return chosen, *numbers
@@ -302,7 +305,7 @@ class Recording(Tables):
     def _of_head(self, column: str, record: str, layer: int | None, head: int | None, sequence: int) -> Floats:
         chosen, one, _ = self.place(layer, head, sequence)
         if one == -1:
-            raise ValueError(f"head: expected a number from 0 to {self.heads - 1}, found the mean.")
+            raise ValueError(f"head: expected a number from 0 to {self.head_count - 1}, found the mean.")
         return self._vectors((f"layer {chosen}", f"head {one}"), column, record, sequence)
 
     def queries(self, layer: int | None = None, head: int | None = None, sequence: int = 0) -> Floats:
@@ -343,21 +346,21 @@ class Recording(Tables):
             names = ("Panel Size", "Panel Height", "Row Step", "Column Step")
             width, height, down, right = (int(data.field_number(matrix, name)) for name in names)
         return numpy.array([
-            [image[row * down :, column * right :][:height, :width] for column in range(self.heads)]
-            for row in range(len(self.layers))
+            [image[row * down :, column * right :][:height, :width] for column in range(self.head_count)]
+            for row in range(len(self.layer_numbers))
         ])
 
     def head_scores(self) -> dict[str, Floats]:
         """The scores of all heads, as scores(): {name: [layers, heads]}."""
         columns = self.columns("HeadScores")
-        shape = len(self.layers), self.heads
+        shape = len(self.layer_numbers), self.head_count
         return {name: values.reshape(shape) for name, values in columns.items() if name not in ("Layer", "Head")}
 
     def striking_heads(self, sequence: Sequence = 0) -> tuple[list[tuple[int, int]], str]:
         """All heads, as (layer, head), those with most to see first, and why the first one is: the head with the largest
         Prefix Matching in a text that repeats a token, or else Previous Token, or else Sink, as head_scores() has them.
         """
-        places = [(layer, head) for layer in self.layers for head in range(self.heads)]
+        places = [(layer, head) for layer in self.layer_numbers for head in range(self.head_count)]
         if sum(length**2 for length in self.lengths) * len(places) > _PAIRS:
             return places, "The text is too long to compare all heads here."
         scores = {name: numpy.nan_to_num(values) for name, values in self.head_scores().items() if name in _STRIKING}
@@ -531,13 +534,13 @@ class Recording(Tables):
     def __repr__(self) -> str:
         if self.closed:
             return f"<Recording {self.name}: closed>"
-        return f"<Recording {self.name}: {len(self.layers)} layers, {self.heads} heads, {self.sequences} sequences>"
+        return f"<Recording {self.name}: {len(self.layer_numbers)} layers, {self.head_count} heads, {self.sequences} sequences>"
 
     def _repr_html_(self) -> str:
         """A summary, as Jupyter shows it."""
         if self.closed:
             return html.escape(repr(self))
-        rows = {"Layers": listed(self.layers), "Heads": str(self.heads), "Tokens": ", ".join(map(str, self.lengths))}
+        rows = {"Layers": listed(self.layer_numbers), "Heads": str(self.head_count), "Tokens": ", ".join(map(str, self.lengths))}
         for sequence in range(min(self.sequences, 8)):
             words = self.tokens(sequence)
             rest = " \u2026" if len(words) > _SHOWN else ""
@@ -562,9 +565,12 @@ class Transformer(Model):
     source: its config.json, the folder of that, or a .gguf file. Raises FileNotFoundError for a missing file,
     ValueError for one that holds no model.
 
-    layers, heads: their numbers, heads in each layer. vocabulary: the number of tokens. dimension: of the residual
+    layer_count: the number of layers. head_count: heads of each layer. vocabulary: the number of tokens. dimension: of the residual
     stream. path, name: of the file or its folder.
     """
+
+    layers = Renamed("layer_count")
+    heads = Renamed("head_count")
 
     def __init__(self, source: PathLike | Any) -> None:
         super().__init__()
@@ -577,18 +583,18 @@ class Transformer(Model):
             self.name = self.path.parent.name
         #: The numbers of layers and of heads of each, of tokens of the vocabulary, and the model's dimension.
         names = ("Layers", "Heads", "VocabularySize", "EmbeddingDimension")
-        self.layers, self.heads, self.vocabulary, self.dimension = (
+        self.layer_count, self.head_count, self.vocabulary, self.dimension = (
             int(data.field_number(self._reader, name) or 0) for name in names
         )
 
     def _summary(self) -> dict[str, str]:
-        sizes = (self.layers, self.heads, self.dimension, self.vocabulary)
+        sizes = (self.layer_count, self.head_count, self.dimension, self.vocabulary)
         return dict(zip(("Layers", "Heads", "Dimension", "Vocabulary"), map(str, sizes)))
 
     def check_head(self, layer: int, head: int) -> None:
         """Raises ValueError if the model has no such head."""
-        check("layer", layer, 0, self.layers - 1)
-        check("head", head, 0, self.heads - 1)
+        check("layer", layer, 0, self.layer_count - 1)
+        check("head", head, 0, self.head_count - 1)
 
     def record(
         self, prompts: str | Listed[str] | None = None, *, record: str | Listed[str] | None = None, **options: Any
@@ -601,7 +607,7 @@ class Transformer(Model):
         generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5", and
         targets=["Das Haus"], one for each prompt, or a text with a line for each, of a model with an encoder, which reads
         the prompts; see part(). Of a model of pictures among words, images are those that <image> in the prompts stands
-        for, and frames_per_film=8 makes films of them, for <video>.
+        for, and frames_per_film=8 makes videos of them, for <video>.
         Raises ValueError for what the model cannot run.
         """
         targets, patch_from = text_lines(options.get("targets")), options.get("patch_from") or None

@@ -2,7 +2,7 @@
 
 All heads as a matrix, the map of one head, its words with lines between them or, of images, its picture; for recordings
 with queries and keys the joint embedding of all heads, and of one head in space; and the tokens as a spreadsheet. Layer,
-head and sequence are the same in all views of one head. In the GUI, a double click on a head in the matrix or the
+head and sequence are the same in all views of one head, which is at first that with most to see. In the GUI, a double click on a head in the matrix or the
 embedding chooses it in all of them, and selected tokens are selected in all views.
 """
 
@@ -15,6 +15,7 @@ from paraview import servermanager, simple
 
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.readers import has_images, has_pictures, holds_queries, open_recording
+from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.views import PLAIN, arrange, diagram, flat_view, render_view, table_view
 
 #: Of the properties that all views of one head share.
@@ -54,18 +55,27 @@ def show_heads(recording: Any) -> tuple[list[Any], list[Any]]:
     """Shows all heads, one head and its words or picture, and queries and keys; returns views, and what is linked."""
     views = [diagram("All heads"), diagram("One head")]
     heads = show(simple.AttentionMatrix(registrationName="All heads", Input=recording), views[0], (0, 1))
-    shown = [show(simple.AttentionMap(registrationName="Head", Input=recording), views[1])]
+    place = dict(zip(LINKS, _striking_head(recording)))
+    shown = [show(simple.AttentionMap(registrationName="Head", Input=recording, **place), views[1])]
     if not has_images(recording):
         views.append(diagram("Words"))
-        words = simple.AttentionSentence(registrationName="Words", Input=recording)
+        words = simple.AttentionSentence(registrationName="Words", Input=recording, **place)
         shown.append(show(words, views[-1], range(3)))
     if has_images(recording) or has_pictures(recording):
         views.append(diagram("Picture"))
-        shown.append(show(simple.PatchAttention(registrationName="Picture", Input=recording), views[-1], range(6)))
+        picture = simple.PatchAttention(registrationName="Picture", Input=recording, **place)
+        shown.append(show(picture, views[-1], range(6)))
     if holds_queries(recording):
         views.append(flat_view(registrationName="Queries and keys"))
         show(simple.HeadEmbedding(registrationName="Embedding", Input=recording), views[-1], (0, 2))
     return views, [*shown, heads]
+
+
+def _striking_head(recording: Any) -> tuple[int, int]:
+    """The layer and head with most to see; what finds them is deleted."""
+    data = Recording(recording)
+    with data.scope():
+        return data.striking_heads()[0][0]
 
 
 def show(source: Any, view: Any, ports: Iterable[int] = (0,)) -> Any:

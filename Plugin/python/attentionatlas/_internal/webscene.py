@@ -32,7 +32,7 @@ _PAIR = ("First", "Second")
 #: Arrays of the numbers of tokens, and how their words are called.
 _WORDS = {"Query": "Query Token", "Key": "Key Token", "Token Index": "Token"}
 #: Arrays that the page needs for drawing only.
-_DRAWING = ("Normals", "Side", "Hidden", "Opacity", "TCoords", "Label", "vtkOriginalPointIds", "vtkGhostType")
+_DRAWING = ("Normals", "Side", "Radius", "Hidden", "Opacity", "TCoords", "Label", "vtkOriginalPointIds", "vtkGhostType")
 #: Widths of weighted lines, and tokens of a map that are written, as in ParaView.
 _WIDTHS, _LABELS = 5, 256
 _MAP_SCALARS = 1

@@ -70,10 +70,10 @@ def _peak(weights: NDArray[Any]) -> tuple[int, float]:
 
 def _of_positions(attention: Attention) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Of each head: the share of positions, the favorite offset, and its weight over that of even attention."""
-    shape = len(attention.layers), attention.heads
+    shape = len(attention.layer_numbers), attention.head_count
     share, offset, peak = numpy.full(shape, numpy.nan), numpy.zeros(shape, int), numpy.zeros(shape)
-    for i, layer in enumerate(attention.layers):
-        for head in range(attention.heads):
+    for i, layer in enumerate(attention.layer_numbers):
+        for head in range(attention.head_count):
             weights = attention.stack(layer, head)
             share[i, head] = position_share(weights)
             offset[i, head], peak[i, head] = _peak(weights)
@@ -327,12 +327,12 @@ def line_through(values: NDArray[Any]) -> tuple[float, float]:
 def alibi_decay(study: Study, page: Page) -> Drawn:
     """Whether scores of an ALiBi model fall linearly with distance."""
     with Attention.opened(study.text()) as attention:
-        shape = len(attention.layers), attention.heads
+        shape = len(attention.layer_numbers), attention.head_count
         decays = {place: decay_of(attention.stack(*place, "Scores")) for place in attention.places()}
         weights = {place: decay_of(attention.stack(*place)) for place in attention.places()}
     fits = {place: line_through(values) for place, values in decays.items()}
     slopes, quality = (numpy.array([fits[p][i] for p in decays]).reshape(shape) for i in (0, 1))
-    alibi = -alibi_slopes(study.heads)
+    alibi = -alibi_slopes(study.head_count)
     figure, axes = row(page, 3, f"{study.name}: scores and weights by distance, mean over texts", 66)
     shades = [*HEAD_COLORS, "#56b4e9", "#000000", GREY]
     for (layer, head), values in decays.items():
@@ -376,7 +376,7 @@ def _by_layer(axes: Any, values: NDArray[Any], title: str, label: str) -> None:
 
 def _focus_of(focus: Any, **properties: Any) -> dict[str, NDArray[Any]]:
     table = focus.columns("AttentionFocus", exclude_first=True, **properties)
-    shape = len(focus.layers), focus.heads
+    shape = len(focus.layer_numbers), focus.head_count
     return {name: numpy.asarray(column, float).reshape(shape) for name, column in table.items()}
 
 
@@ -446,7 +446,7 @@ def updates(study: Study, page: Page) -> Drawn:
     """Whether the size of what heads write changes with position."""
     with Recording.opened(study.text()) as focus:
         means = head_updates(focus, 2)
-        layers = focus.layers
+        layers = focus.layer_numbers
     figure, axes = row(page, 2, f"{study.name}: what heads add to the residual stream, |u| / |x|", 66)
     numbers = {}
     for layer in layers:
@@ -482,7 +482,7 @@ def idle_sinks(study: Study, page: Page) -> Drawn:
     layer, position = looks["Layer"][order[0]], looks["Position"][order[0]]
     later = position > 0
     title = f"{study.name}: what a head writes, by its attention to the first token"
-    figure, axes = row(page, study.layers, title, 66, min(4, study.layers))
+    figure, axes = row(page, study.layer_count, title, 66, min(4, study.layer_count))
     numbers = {}
     for number_of, panel in enumerate(axes):
         rows = later & (layer == number_of)
@@ -492,9 +492,9 @@ def idle_sinks(study: Study, page: Page) -> Drawn:
         if sink.sum() >= 20 and rest.sum() >= 20:
             numbers[str(number_of)] = float(size[sink].mean() / size[rest].mean())
     axes[0].set_ylabel("|u| / |x|")
-    later_half = [value for name, value in numbers.items() if 2 * int(name) >= study.layers]
+    later_half = [value for name, value in numbers.items() if 2 * int(name) >= study.layer_count]
     holds = any(value < 0.5 for value in later_half)
-    reason = _shallow(study.layers)
+    reason = _shallow(study.layer_count)
     if not (later_half or reason):
         reason = "No later layer has 20 queries that give the first token more than half of their weight."
     return figure, Result(

@@ -120,7 +120,7 @@ def _models(facts: Facts, results: Results) -> Iterator[str]:
         size, training = "\u2013", _ELSEWHERE.get(name, "not found")
         if name in facts:
             study, recipe = facts[name]
-            size = f"{study.layers} layer{'s' * (study.layers > 1)}, {study.heads} heads, d {study.width}"
+            size = f"{study.layer_count} layer{'s' * (study.layer_count > 1)}, {study.head_count} heads, d {study.width}"
             size += f", {study.vocabulary:,} tokens" if study.vocabulary else ""
             training = _training(recipe)
         yield (

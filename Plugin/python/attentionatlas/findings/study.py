@@ -70,7 +70,7 @@ class Attention(Recording):
 
     def places(self) -> list[Place]:
         """Every head, as (layer, head)."""
-        return [(layer, head) for layer in self.layers for head in range(self.heads)]
+        return [(layer, head) for layer in self.layer_numbers for head in range(self.head_count)]
 
     def sequence_of(self) -> NDArray[Any]:
         """The sequence or image of each token."""
@@ -111,7 +111,7 @@ class Study(Proxies):
             raise
         names = ("Layers", "Heads", "VocabularySize", "Positions", "EmbeddingDimension")
         numbers = [data.field_number(reader, name) for name in names]
-        self.layers, self.heads, self.vocabulary, self.positions, self.width = (int(n or 0) for n in numbers)
+        self.layer_count, self.head_count, self.vocabulary, self.positions, self.width = (int(n or 0) for n in numbers)
         self.reader = reader
 
     def _last(self) -> pathlib.Path:
@@ -239,7 +239,7 @@ class Study(Proxies):
             recorder = self.recorder(config, ["QueriesAndKeys"], **self.repeats(seed=1))
             scores = self.own(simple.HeadScores(Input=recorder, Measure="Stripe"))
             columns = data.table(scores)
-        shape = self.layers, self.heads
+        shape = self.layer_count, self.head_count
         return {name: column.reshape(shape) for name, column in columns.items() if name not in ("Layer", "Head")}
 
     def logits(self, config: PathLike | None = None, **properties: Any) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
@@ -253,7 +253,7 @@ class Study(Proxies):
         """The residual stream after the last layer of a run of the model or of another config.json: a row per token."""
         with self.scope():
             block = data.first_part(self.recorder(config, ["Residual"], **properties))
-            for name in (f"layer {self.layers}", "residual"):
+            for name in (f"layer {self.layer_count}", "residual"):
                 block = data.blocks(block)[name]
             return vtk_to_numpy(block.GetColumnByName("Residual")).astype(float)
 

@@ -32,7 +32,7 @@ def harmonics(folder: pathlib.Path, page: Page) -> Drawn:
     """Whether scores are trigonometric polynomials of 11 harmonics."""
     with SmallModel.opened(folder / MODEL) as model:
         torus = model.chart(_SIDE + 1, Quantities=["Score"])
-        images = [data.image(torus, f"Score {head}")[:-1, :-1] for head in range(model.heads)]
+        images = [data.image(torus, f"Score {head}")[:-1, :-1] for head in range(model.head_count)]
     powers = [abs(numpy.fft.fft2(image) / image.size) ** 2 for image in images]  # [k2, k1]
     numbers = numpy.fft.fftfreq(_SIDE, 1 / _SIDE).round().astype(int)
     inside = numpy.array([[_allowed(k1, k2) for k1 in numbers] for k2 in numbers])

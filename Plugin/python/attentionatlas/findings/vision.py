@@ -104,7 +104,7 @@ def _alikeness(study: Study, quantity: str, config: PathLike | None = None) -> N
     path, values = _recorded(study, quantity, "random", config)
     with Attention.opened(path) as attention:
         kept, _, _ = _patches(attention)
-        found = numpy.zeros((len(attention.layers), attention.heads))
+        found = numpy.zeros((len(attention.layer_numbers), attention.head_count))
         for layer, head in attention.places():
             weights = attention.stack(layer, head)[:, kept[:, None], kept]
             found[layer, head] = alikeness(weights, values, quantity == "hue")
@@ -135,7 +135,7 @@ def _show_layout(axes: Any, study: Study, quantity: str, place: Place) -> None:
 
 def _small(study: Study) -> str:
     """Why claims about a few heads of a large model cannot be tested on this one; empty if they can."""
-    heads = study.layers * study.heads
+    heads = study.layer_count * study.head_count
     if heads >= HEADS:
         return ""
     return f"The claim is about a few of the {HEADS} heads of a ViT that was trained on photographs. This model has {heads} heads."
@@ -184,7 +184,7 @@ def columns(study: Study, page: Page) -> Drawn:
     path, _ = _recorded(study, "hue", "random")
     with Attention.opened(path) as attention:
         kept, rows, places = _patches(attention)
-        shape = len(attention.layers), attention.heads
+        shape = len(attention.layer_numbers), attention.head_count
         found = {"row": numpy.zeros(shape), "column": numpy.zeros(shape)}
         means = {}
         others = ~numpy.eye(len(kept), dtype=bool)

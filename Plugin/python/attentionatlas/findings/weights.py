@@ -34,7 +34,7 @@ _COPYING = (
 def _spectra(study: Study) -> tuple[NDArray[Any], dict[Place, NDArray[Any]]]:
     """The copying of each head, [layers, heads], and the eigenvalues of its OV circuit, {(layer, head): [k, 2]}."""
     table = study.table("HeadSpectra", Full=1)
-    values = numpy.zeros((study.layers, study.heads))
+    values = numpy.zeros((study.layer_count, study.head_count))
     values[table["Layer"], table["Head"]] = table["Copying"]
     eigenvalues = numpy.array([table[name] for name in table if name.startswith("Eigenvalue ")])  # [k, heads, 2]
     places = zip(table["Layer"].tolist(), table["Head"].tolist())
@@ -94,8 +94,8 @@ def induction_copies(study: Study, page: Page) -> Drawn:
 def _trigrams(study: Study) -> list[Any]:
     """The strongest skip-trigrams of every head: ids [n, 3], heads, scores and texts."""
     found = []
-    for layer in range(study.layers):
-        for head in range(study.heads):
+    for layer in range(study.layer_count):
+        for head in range(study.head_count):
             table = study.table("SkipTrigrams", Layer=layer, Head=head, Top=TRIGRAMS, SourceLimit=0)
             names = ("Source", "Destination", "Output")
             for i in range(len(table["Score"])):
@@ -189,14 +189,14 @@ def composition(study: Study, page: Page) -> Drawn:
     axes[0].set_xticks(range(3), ["Q", "K", "V"])
     axes[0].legend(loc="best", fontsize="small")
     first, last = sorted(set(table["From Layer"])), sorted(set(table["To Layer"]))
-    matrix = numpy.full((len(first) * study.heads, len(last) * study.heads), numpy.nan)
+    matrix = numpy.full((len(first) * study.head_count, len(last) * study.head_count), numpy.nan)
     for (l1, h1, l2, h2), value in zip(ends, table["Score"]):
-        matrix[first.index(l1) * study.heads + h1, last.index(l2) * study.heads + h2] = value
+        matrix[first.index(l1) * study.head_count + h1, last.index(l2) * study.head_count + h2] = value
     shown = show_matrix(axes[1], matrix, page.pixels(2), cmap=ORANGES, vmin=0)
     axes[1].set_aspect("auto")
     axes[1].set(title="K-composition", ylabel="Head that writes", xlabel="Head that reads with its keys")
-    axes[1].set_xticks(range(matrix.shape[1]), [f"{l}.{h}" for l in last for h in range(study.heads)])
-    axes[1].set_yticks(range(matrix.shape[0]), [f"{l}.{h}" for l in first for h in range(study.heads)])
+    axes[1].set_xticks(range(matrix.shape[1]), [f"{l}.{h}" for l in last for h in range(study.head_count)])
+    axes[1].set_yticks(range(matrix.shape[0]), [f"{l}.{h}" for l in first for h in range(study.head_count)])
     axes[1].tick_params(length=0)
     top = shown.get_clim()[1]
     color_bar(figure, axes[1], shown, "Score", [0, top / 2, top], [number(t) for t in (0, top / 2, top)])

@@ -1,0 +1,775 @@
+#include "VisionProcessor.h"
+
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/NamedValues.h"
+#include "Base/TextEnds.h"
+#include "Files/JsonSettings.h"
+#include "Files/JsonText.h"
+#include "Files/MappedFile.h"
+#include "PictureTokens.h"
+#include "PreprocessPicture.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+namespace atlas
+{
+namespace
+{
+
+using nlohmann::json;
+
+/// The longest side of a picture that is split.
+constexpr std::int64_t LongestSplit = 4096;
+
+/// The most tiles that a grid may have.
+constexpr std::int64_t MostTiles = 1000;
+
+/// The proportions from which on pictures of any size are refused.
+constexpr double MostElongated = 200;
+
+/// The numbers of pixels of a frame, and of a picture, of any size if the file does not say.
+constexpr std::pair<std::int64_t, std::int64_t> VideoPixels = { 128 * 28 * 28, 768 * 28 * 28 };
+constexpr std::pair<std::int64_t, std::int64_t> PicturePixels = { 56 * 56, 1280 * 28 * 28 };
+
+using Size = std::pair<std::int64_t, std::int64_t>; ///< height, width
+
+/// The processor that can pad pictures to squares.
+constexpr const char* PaddingType = "LlavaImageProcessor";
+
+/// The known values of image_processor_type, without an ending Fast.
+struct ProcessorType
+{
+  const char* name;
+  PictureSteps value;
+  bool isClips; ///< whether missing settings are those of CLIP
+};
+constexpr std::array<ProcessorType, 9> ProcessorTypes = { {
+  { "CLIPImageProcessor", PictureSteps::Whole, true },
+  { PaddingType, PictureSteps::Whole, true },
+  { "SiglipImageProcessor", PictureSteps::Whole, false },
+  { "ViTImageProcessor", PictureSteps::Whole, false },
+  { "GotOcr2ImageProcessor", PictureSteps::Grid, true },
+  { "SmolVLMImageProcessor", PictureSteps::Split, false },
+  { "Idefics3ImageProcessor", PictureSteps::Split, false },
+  { "Qwen2VLImageProcessor", PictureSteps::AnySize, true },
+  { "Qwen2_5_VLImageProcessor", PictureSteps::AnySize, true },
+} };
+
+/// The known values of video_processor_type, by what a model's pictures become.
+constexpr std::array<ProcessorType, 3> VideoTypes = { {
+  { "Qwen2VLVideoProcessor", PictureSteps::AnySize, true },
+  { "InternVLVideoProcessor", PictureSteps::Grid, true },
+  { "SmolVLMVideoProcessor", PictureSteps::Split, false },
+} };
+
+/// The type of a model whose file does not say.
+const ProcessorType& TypeOf(const TransformerConfig& config)
+{
+  const bool isAnySize = config.vision->encoder->ReadsAnySize();
+  const std::string& name = config.architecture;
+  return *FindNamed(ProcessorTypes, isAnySize            ? "Qwen2VLImageProcessor"
+                                    : name == "internvl" ? "GotOcr2ImageProcessor"
+                                    : name == "smolvlm" || name == "idefics3"
+                                      ? "SmolVLMImageProcessor"
+                                      : "CLIPImageProcessor");
+}
+
+const ProcessorType& ParseType(const Settings& settings, const TransformerConfig& config)
+{
+  std::string name = settings.Text({ "image_processor_type" }, TypeOf(config).name);
+  constexpr std::string_view ending = "Fast";
+  if (name.size() > ending.size() && EndsWith(name, ending))
+  {
+    name.resize(name.size() - ending.size());
+  }
+  const ProcessorType* type = FindNamed(ProcessorTypes, name);
+  if (type == nullptr)
+  {
+    settings.Fail("unknown image_processor_type '", name.substr(0, 80), "', expected one of ",
+      NamesOf(ProcessorTypes), ".");
+  }
+  const bool isAnySize = config.vision->encoder->ReadsAnySize();
+  if ((type->value == PictureSteps::AnySize) != isAnySize)
+  {
+    settings.Fail("expected an image_processor_type for ",
+      isAnySize ? "pictures of any size" : "images of one size",
+      ", since the model reads these, found '", name, "'.");
+  }
+  return *type;
+}
+
+bool PadsToSquares(const ProcessorType& type)
+{
+  return type.name == std::string_view(PaddingType);
+}
+
+/// The settings that images share with ImageProcessor.
+ImageProcessor ParseBase(
+  const Settings& settings, const ProcessorType& type, const TransformerConfig& encoder)
+{
+  ImageProcessor image = DefaultImageProcessor(encoder);
+  if (type.isClips)
+  {
+    image.filter = ResampleFilter::Bicubic;
+    image.mean = { 0.48145466, 0.4578275, 0.40821073 };
+    image.deviation = { 0.26862954, 0.26130258, 0.27577711 };
+  }
+  if (type.isClips && type.value == PictureSteps::Whole)
+  {
+    image.shortestEdge = encoder.imageHeight;
+    image.crop = true;
+  }
+  if (type.value == PictureSteps::Split)
+  {
+    image.filter = ResampleFilter::Lanczos;
+  }
+  const bool hasSizes = type.value == PictureSteps::Whole || type.value == PictureSteps::Grid;
+  if (hasSizes && !PadsToSquares(type))
+  {
+    RefusePadding(settings);
+  }
+  ParseImageSettings(settings, hasSizes, image);
+  return image;
+}
+
+/// Throws ModelError unless a size is the model's.
+void RequireModelSize(
+  const Settings& settings, const std::string& name, Size found, const TransformerConfig& encoder)
+{
+  const Size expected = { encoder.imageHeight, encoder.imageWidth };
+  settings.FailIf(found != expected, "expected '", name, "' to be the model's ", expected.first,
+    " x ", expected.second, " pixels (height x width), found ", found.first, " x ", found.second,
+    ".");
+}
+
+void ParseGrid(
+  const Settings& settings, const TransformerConfig& encoder, VisionProcessor& processor)
+{
+  settings.FailIf(processor.image.shortestEdge != 0,
+    "expected 'size' to have a height and a width, found 'shortest_edge'.");
+  RequireModelSize(settings, "size", { processor.image.height, processor.image.width }, encoder);
+  const auto count = [&settings](const char* name, std::int64_t otherwise)
+  { return settings.Signed({ name }, otherwise, 1, MostTiles); };
+  processor.minimumTiles = count("min_patches", 1);
+  processor.maximumTiles = count("max_patches", 12);
+  settings.FailIf(processor.minimumTiles > processor.maximumTiles,
+    "expected 'min_patches' to be at most 'max_patches', ", processor.maximumTiles, ", found ",
+    processor.minimumTiles, ".");
+}
+
+void ParseSplit(
+  const Settings& settings, const TransformerConfig& encoder, VisionProcessor& processor)
+{
+  settings.FailIf(encoder.imageHeight != encoder.imageWidth,
+    "expected a model of square tiles, found one of ", encoder.imageHeight, " x ",
+    encoder.imageWidth, " pixels (height x width).");
+  const auto tile = settings.Nested({ "max_image_size" });
+  const std::int64_t side =
+    tile ? tile->Size({ "longest_edge" }) : static_cast<std::int64_t>(encoder.imageHeight);
+  RequireModelSize(settings, "max_image_size", { side, side }, encoder);
+  processor.splits = settings.Flag({ "do_image_splitting" }, true);
+  const auto size = settings.Nested({ "size" });
+  processor.longestEdge = size ? size->Size({ "longest_edge" }) : 4 * encoder.imageHeight;
+}
+
+/// `pixels`: the fewest and the most of a picture, if the settings do not say.
+void ParseAnySize(const Settings& settings, const TransformerConfig& config,
+  std::pair<std::int64_t, std::int64_t> pixels, VisionProcessor& processor)
+{
+  const TransformerConfig& encoder = *config.vision->encoder;
+  const auto require = [&settings](const char* name, std::int64_t expected)
+  {
+    const std::int64_t found = settings.Size({ name }, expected);
+    settings.FailIf(found != expected, "expected '", name, "' to be the model's ", expected,
+      ", found ", found, ".");
+    return found;
+  };
+  settings.FailIf(encoder.patchHeight != encoder.patchWidth,
+    "expected a model of square patches, found patches of ", encoder.patchHeight, " x ",
+    encoder.patchWidth, " pixels (height x width).");
+  processor.patchSize = require("patch_size", encoder.patchHeight);
+  processor.merge = require("merge_size", config.vision->merge);
+  processor.patchFrames = require("temporal_patch_size", encoder.patchFrames);
+  std::tie(processor.minimumPixels, processor.maximumPixels) = pixels;
+  if (const auto size = settings.Nested({ "size" }))
+  {
+    processor.minimumPixels =
+      size->Size({ "shortest_edge", "min_pixels" }, processor.minimumPixels);
+    processor.maximumPixels = size->Size({ "longest_edge", "max_pixels" }, processor.maximumPixels);
+  }
+  processor.minimumPixels = settings.Size({ "min_pixels" }, processor.minimumPixels);
+  processor.maximumPixels = settings.Size({ "max_pixels" }, processor.maximumPixels);
+  settings.FailIf(processor.minimumPixels > processor.maximumPixels,
+    "expected the fewest pixels of a picture to be at most the most, ", processor.maximumPixels,
+    ", found ", processor.minimumPixels, ".");
+}
+
+/// The part of the settings that is about images, or videos; all of them if there is none.
+const json& PartOf(const json& object, const char* name)
+{
+  const auto part = object.find(name);
+  return part != object.end() && part->is_object() ? *part : object;
+}
+
+constexpr const char* ImagePart = "image_processor";
+constexpr const char* VideoPart = "video_processor";
+
+/// Settings and where they are from.
+using FoundSettings = std::pair<json, std::string>;
+
+/// Those of the first of two files of a folder that has them: `name` or, in a part, ProcessorFile.
+std::optional<FoundSettings> FindSettings(
+  const std::filesystem::path& folder, const char* name, const char* part)
+{
+  for (const bool isShared : { false, true })
+  {
+    const std::filesystem::path path = folder / (isShared ? ProcessorFile : name);
+    if (!std::filesystem::exists(path))
+    {
+      continue;
+    }
+    const std::string text = ReadFile(path);
+    const json all = isShared ? ParseJson(text, path.string(), "the configuration")
+                              : ParseJsonObject(text, path.string(), "the configuration");
+    if (!isShared || (all.is_object() && all.contains(part)))
+    {
+      return FoundSettings(PartOf(all, part), path.string());
+    }
+  }
+  return std::nullopt;
+}
+
+/// What settings say of the type of a processor.
+VisionProcessor ParseSteps(const Settings& settings, const ProcessorType& type,
+  const TransformerConfig& config, std::pair<std::int64_t, std::int64_t> pixels)
+{
+  const TransformerConfig& encoder = *config.vision->encoder;
+  VisionProcessor processor;
+  processor.steps = type.value;
+  processor.image = ParseBase(settings, type, encoder);
+  switch (processor.steps)
+  {
+    case PictureSteps::Whole:
+      processor.padsToSquare = PadsToSquares(type) && settings.Flag({ "do_pad" }, false);
+      break;
+    case PictureSteps::Grid:
+      ParseGrid(settings, encoder, processor);
+      break;
+    case PictureSteps::Split:
+      ParseSplit(settings, encoder, processor);
+      break;
+    case PictureSteps::AnySize:
+      ParseAnySize(settings, config, pixels, processor);
+  }
+  return processor;
+}
+
+VisionProcessor ParseProcessor(
+  const json& object, const std::string& source, const TransformerConfig& config)
+{
+  const Settings settings(object, source);
+  return ParseSteps(settings, ParseType(settings, config), config, PicturePixels);
+}
+
+/// The processor of videos of a model that reads them.
+const ProcessorType& VideoTypeOf(const TransformerConfig& config)
+{
+  const PictureSteps steps = TypeOf(config).value;
+  return *std::find_if(VideoTypes.begin(), VideoTypes.end(),
+    [steps](const ProcessorType& type) { return type.value == steps; });
+}
+
+/// A frame is one tile.
+void MakeVideoGrid(
+  const Settings& settings, const TransformerConfig& encoder, VisionProcessor& processor)
+{
+  processor.minimumTiles = processor.maximumTiles = 1;
+  ImageProcessor& image = processor.image;
+  if (image.crop)
+  {
+    RequireModelSize(settings, "crop_size", { image.cropHeight, image.cropWidth }, encoder);
+    image.crop = false; // of frames of this size nothing is cut off
+  }
+}
+
+/// A frame gets the length of the longer side, then that of a tile, always bicubic in place of
+/// Lanczos.
+void MakeVideoSplit(const Settings& settings, VisionProcessor& processor)
+{
+  if (settings.Has({ "video_sampling" }) && !settings.Has({ "size" }))
+  {
+    const Settings sampling = settings.NestedOrEmpty({ "video_sampling" });
+    processor.longestEdge = sampling.NestedOrEmpty({ "video_size" }).Size({ "longest_edge" });
+  }
+  processor.splits = false;
+  processor.longestEdge = std::min(processor.longestEdge, LongestSplit);
+  settings.FailIf(!processor.image.resize,
+    "expected 'do_resize' to be on, since frames have the size of a tile.");
+  if (processor.image.filter == ResampleFilter::Lanczos)
+  {
+    processor.image.filter = ResampleFilter::Bicubic;
+  }
+}
+
+VisionProcessor ParseVideo(
+  const json& object, const std::string& source, const TransformerConfig& config)
+{
+  const Settings settings(object, source);
+  settings.FailIf(!ReadsVideos(config),
+    "expected a model that reads videos, found one of architecture ", config.architecture, ".");
+  const ProcessorType& type = VideoTypeOf(config);
+  const std::string name = settings.Text({ "video_processor_type" }, type.name);
+  settings.FailIf(name != type.name, "expected the video_processor_type '", type.name,
+    "' for a model of architecture ", config.architecture, ", found '", name.substr(0, 80), "'.");
+  VisionProcessor processor = ParseSteps(settings, type, config, VideoPixels);
+  if (processor.steps == PictureSteps::Grid)
+  {
+    MakeVideoGrid(settings, *config.vision->encoder, processor);
+  }
+  else if (processor.steps == PictureSteps::Split)
+  {
+    MakeVideoSplit(settings, processor);
+  }
+  return processor;
+}
+
+/// The number of tiles on which the proportions of a picture are best kept: rows, columns.
+Size GridOf(const Picture& picture, const VisionProcessor& processor)
+{
+  const auto height = static_cast<double>(picture.height);
+  const auto width = static_cast<double>(picture.width);
+  const double proportions = width / height;
+  const double tile = static_cast<double>(processor.image.modelHeight) *
+                      static_cast<double>(processor.image.modelWidth);
+  Size best = { 1, 1 };
+  double least = std::numeric_limits<double>::infinity();
+  for (std::int64_t tiles = processor.minimumTiles; tiles <= processor.maximumTiles; ++tiles)
+  {
+    for (std::int64_t columns = 1; columns <= tiles; ++columns)
+    {
+      if (tiles % columns != 0)
+      {
+        continue;
+      }
+      const std::int64_t rows = tiles / columns;
+      const double difference =
+        std::abs(proportions - static_cast<double>(columns) / static_cast<double>(rows));
+      if (difference < least ||
+          (difference == least && height * width > 0.5 * tile * static_cast<double>(tiles)))
+      {
+        best = { rows, columns };
+      }
+      least = std::min(least, difference);
+    }
+  }
+  return best;
+}
+
+SeenPicture SeeGrid(const Picture& picture, const VisionProcessor& processor)
+{
+  const ImageProcessor& image = processor.image;
+  SeenPicture seen;
+  if (processor.maximumTiles == 1) // the only case in which `resample` and `do_resize` matter
+  {
+    ImageProcessor resize = image;
+    resize.crop = false;
+    seen.tiled = ResizeAndCrop(picture, resize);
+    return seen;
+  }
+  std::tie(seen.rows, seen.columns) = GridOf(picture, processor);
+  seen.tiled = Resample(picture, seen.rows * image.modelHeight, seen.columns * image.modelWidth,
+    ResampleFilter::Bicubic);
+  if (seen.rows * seen.columns > 1)
+  {
+    seen.whole = Resample(picture, image.modelHeight, image.modelWidth, ResampleFilter::Bicubic);
+  }
+  return seen;
+}
+
+/// A length in proportion to another one, rounded down as the original does.
+std::int64_t InProportion(std::int64_t longer, Size sides)
+{
+  const auto height = static_cast<double>(sides.first);
+  const auto width = static_cast<double>(sides.second);
+  const double proportions = width / height;
+  const auto length = static_cast<double>(longer);
+  return static_cast<std::int64_t>(
+    sides.second >= sides.first ? length / proportions : length * proportions);
+}
+
+/// The sides with a given length of the longer one and another one of the shorter one.
+Size SidesOf(Size proportions, std::int64_t longer, std::int64_t shorter)
+{
+  return proportions.second >= proportions.first ? Size{ shorter, longer }
+                                                 : Size{ longer, shorter };
+}
+
+Size LongestEdgeSize(const Picture& picture, std::int64_t longestEdge)
+{
+  Size sides = { picture.height, picture.width };
+  std::int64_t shorter = InProportion(longestEdge, sides);
+  shorter += shorter % 2;
+  sides = SidesOf(sides, longestEdge, std::max<std::int64_t>(shorter, 1));
+  const std::int64_t longer = std::max(sides.first, sides.second);
+  if (longer > LongestSplit)
+  {
+    sides =
+      SidesOf(sides, LongestSplit, std::max<std::int64_t>(InProportion(LongestSplit, sides), 1));
+  }
+  return sides;
+}
+
+/// The next multiple of a length.
+std::int64_t UpTo(std::int64_t length, std::int64_t multiple)
+{
+  return (length + multiple - 1) / multiple * multiple;
+}
+
+SeenPicture SeeSplit(const Picture& picture, const VisionProcessor& processor)
+{
+  const ImageProcessor& image = processor.image;
+  const std::int64_t tile = image.modelHeight;
+  Size size = { picture.height, picture.width };
+  Picture resized = picture;
+  if (image.resize)
+  {
+    size = LongestEdgeSize(picture, processor.longestEdge);
+    resized = Resample(picture, size.first, size.second, image.filter);
+  }
+  SeenPicture seen;
+  if (processor.splits)
+  {
+    const std::int64_t longer = UpTo(std::max(size.first, size.second), tile);
+    const std::int64_t shorter =
+      std::max(UpTo(InProportion(longer, size), tile), tile); // the original fails at 0
+    size = SidesOf(size, longer, shorter);
+    resized = Resample(resized, size.first, size.second, image.filter);
+    if (longer > tile)
+    {
+      seen.rows = size.first / tile;
+      seen.columns = size.second / tile;
+      seen.tiled = resized;
+    }
+  }
+  seen.whole = Resample(resized, tile, tile, image.filter);
+  return seen;
+}
+
+/// A side of a picture as a number of tokens.
+std::int64_t NearestCount(std::int64_t side, std::int64_t token)
+{
+  // Halves are rounded to even numbers, as in the original.
+  return static_cast<std::int64_t>(
+    std::nearbyint(static_cast<double>(side) / static_cast<double>(token)));
+}
+
+Size AnySizeOf(const Picture& picture, const VisionProcessor& processor)
+{
+  const auto height = static_cast<double>(picture.height);
+  const auto width = static_cast<double>(picture.width);
+  ThrowIf<OptionError>(std::max(height, width) / std::min(height, width) > MostElongated,
+    "expected one side of a picture to be at most 200 times the other, found ", picture.width,
+    " x ", picture.height, " pixels (width x height).");
+  const std::int64_t token = processor.patchSize * processor.merge;
+  Size size = { NearestCount(picture.height, token) * token,
+    NearestCount(picture.width, token) * token };
+  const auto side = static_cast<double>(token);
+  if (size.first * size.second > processor.maximumPixels)
+  {
+    const double ratio = std::sqrt(height * width / static_cast<double>(processor.maximumPixels));
+    const auto scaled = [&](double length)
+    {
+      return std::max(token, static_cast<std::int64_t>(std::floor(length / ratio / side)) * token);
+    };
+    size = { scaled(height), scaled(width) };
+  }
+  else if (size.first * size.second < processor.minimumPixels)
+  {
+    const double ratio = std::sqrt(static_cast<double>(processor.minimumPixels) / (height * width));
+    const auto scaled = [&](double length)
+    { return static_cast<std::int64_t>(std::ceil(length * ratio / side)) * token; };
+    size = { scaled(height), scaled(width) };
+  }
+  return size;
+}
+
+/// A picture, or frame, in the size of a picture of any size.
+Picture SeeAnySize(const Picture& picture, Size size, const VisionProcessor& processor)
+{
+  if (processor.image.resize)
+  {
+    return Resample(picture, size.first, size.second, processor.image.filter);
+  }
+  const std::int64_t token = processor.patchSize * processor.merge;
+  ThrowIf<OptionError>(picture.height % token != 0 || picture.width % token != 0,
+    "expected sides that are multiples of ", token, " pixels, since do_resize is off, found ",
+    picture.width, " x ", picture.height, " (width x height).");
+  return picture;
+}
+
+/// Adds a block of a channel of normalized planes of this size.
+void AddBlock(const std::vector<float>& planes, std::size_t channel, Size size, Size corner,
+  Size block, std::vector<float>& pixels)
+{
+  for (std::int64_t y = corner.first; y < corner.first + block.first; ++y)
+  {
+    const std::size_t first =
+      (channel * ToIndex(size.first) + ToIndex(y)) * ToIndex(size.second) + ToIndex(corner.second);
+    const auto from = planes.begin() + static_cast<std::ptrdiff_t>(first);
+    pixels.insert(pixels.end(), from, from + block.second);
+  }
+}
+
+void AddTiles(const SeenPicture& seen, const VisionProcessor& processor, VisionPixels& pixels)
+{
+  const std::int64_t picture = pixels.tiles.empty() ? 0 : pixels.tiles.back().picture + 1;
+  const Size tile = { processor.image.modelHeight, processor.image.modelWidth };
+  if (seen.tiled)
+  {
+    const std::vector<float> planes = Normalized(*seen.tiled, processor.image);
+    for (std::int64_t row = 0; row < seen.rows; ++row)
+    {
+      for (std::int64_t column = 0; column < seen.columns; ++column)
+      {
+        for (std::size_t channel = 0; channel < Channels; ++channel)
+        {
+          AddBlock(planes, channel, { seen.tiled->height, seen.tiled->width },
+            { row * tile.first, column * tile.second }, tile, pixels.pixels);
+        }
+        pixels.tiles.push_back({ picture, row, column, seen.rows, seen.columns });
+      }
+    }
+  }
+  if (seen.whole)
+  {
+    const std::vector<float> planes = Normalized(*seen.whole, processor.image);
+    pixels.pixels.insert(pixels.pixels.end(), planes.begin(), planes.end());
+    pixels.tiles.push_back({ picture, -1, -1, seen.rows, seen.columns });
+  }
+  pixels.images = static_cast<std::int64_t>(pixels.tiles.size());
+}
+
+/// Adds a group of frames, normalized, of the size of a picture.
+void AddGroup(const std::vector<std::vector<float>>& frames, Size size,
+  const VisionProcessor& processor, std::vector<float>& pixels)
+{
+  const std::int64_t patch = processor.patchSize;
+  const std::int64_t columns = size.second / patch;
+  const std::int64_t patches = size.first / patch * columns;
+  for (std::int64_t i = 0; i < patches; ++i)
+  {
+    const auto [row, column] = PlaceOfPatch(i, columns, processor.merge);
+    for (std::size_t channel = 0; channel < Channels; ++channel)
+    {
+      for (const std::vector<float>& frame : frames)
+      {
+        AddBlock(frame, channel, size, { row * patch, column * patch }, { patch, patch }, pixels);
+      }
+    }
+  }
+}
+
+/// Adds frames, or the one of a picture, of any size; the last is repeated in a group.
+void AddFrames(const std::vector<Picture>& frames, PatchExtent extent,
+  const VisionProcessor& processor, VisionPixels& pixels)
+{
+  const auto count = static_cast<std::int64_t>(frames.size());
+  extent.frames = (count + processor.patchFrames - 1) / processor.patchFrames;
+  const Size size = AnySizeOf(frames.front(), processor);
+  Size seen;
+  for (std::int64_t group = 0; group < extent.frames; ++group)
+  {
+    std::vector<std::vector<float>> planes;
+    for (std::int64_t i = 0; i < processor.patchFrames; ++i)
+    {
+      const std::int64_t frame = group * processor.patchFrames + i;
+      if (frame >= count)
+      {
+        planes.push_back(planes.back());
+        continue;
+      }
+      const Picture picture = SeeAnySize(frames[frame], size, processor);
+      const Size found = { picture.height, picture.width };
+      seen = frame == 0 ? found : seen;
+      ThrowIf<OptionError>(found != seen, "frame ", frame, ": expected the ", seen.second, " x ",
+        seen.first, " pixels (width x height) of the first one, since do_resize is off, found ",
+        picture.width, " x ", picture.height, ".");
+      planes.push_back(Normalized(picture, processor.image));
+    }
+    AddGroup(planes, seen, processor, pixels.pixels);
+  }
+  extent.rows = seen.first / processor.patchSize;
+  extent.columns = seen.second / processor.patchSize;
+  pixels.extents.push_back(extent);
+}
+
+}
+
+bool ReadsVideos(const TransformerConfig& config)
+{
+  return config.vision != nullptr &&
+         (config.vision->videoToken >= 0 || config.architecture == "internvl" ||
+           config.architecture == "smolvlm");
+}
+
+VisionProcessor DefaultVisionProcessor(const TransformerConfig& config)
+{
+  return ParseProcessor(json::object(), "the settings of pictures by default", config);
+}
+
+VisionProcessor ParseVisionProcessor(
+  std::string_view text, const std::string& source, const TransformerConfig& config)
+{
+  const json object = ParseJsonObject(text, source, "the configuration");
+  return ParseProcessor(PartOf(object, ImagePart), source, config);
+}
+
+VisionProcessor ReadVisionProcessor(
+  const std::filesystem::path& folder, const TransformerConfig& config)
+{
+  const auto found = FindSettings(folder, ImageProcessorFile, ImagePart);
+  return found ? ParseProcessor(found->first, found->second, config)
+               : DefaultVisionProcessor(config);
+}
+
+VisionProcessor ParseVideoProcessor(
+  std::string_view text, const std::string& source, const TransformerConfig& config)
+{
+  const json object = ParseJsonObject(text, source, "the configuration");
+  return ParseVideo(PartOf(object, VideoPart), source, config);
+}
+
+VisionProcessor ReadVideoProcessor(
+  const std::filesystem::path& folder, const TransformerConfig& config)
+{
+  std::optional<FoundSettings> found = FindSettings(folder, VideoProcessorFile, VideoPart);
+  if (!found && config.vision->encoder->ReadsAnySize())
+  {
+    return ReadVisionProcessor(folder, config);
+  }
+  found = found ? found : FindSettings(folder, ImageProcessorFile, ImagePart);
+  return found ? ParseVideo(found->first, found->second, config)
+               : ParseVideo(json::object(), "the settings of videos by default", config);
+}
+
+std::string ToJson(const VisionProcessor& processor)
+{
+  json settings = json::parse(ToJson(processor.image));
+  const auto type = std::find_if(ProcessorTypes.begin(), ProcessorTypes.end(),
+    [&](const ProcessorType& known) { return known.value == processor.steps; });
+  settings["image_processor_type"] = type->name;
+  settings["model_size"] = { processor.image.modelHeight, processor.image.modelWidth };
+  switch (processor.steps)
+  {
+    case PictureSteps::Whole:
+      if (processor.padsToSquare)
+      {
+        settings["image_processor_type"] = PaddingType;
+        settings["do_pad"] = true;
+      }
+      break;
+    case PictureSteps::Grid:
+      settings["min_patches"] = processor.minimumTiles;
+      settings["max_patches"] = processor.maximumTiles;
+      break;
+    case PictureSteps::Split:
+      settings.erase("crop_size");
+      settings["size"] = { { "longest_edge", processor.longestEdge } };
+      settings["max_image_size"] = { { "longest_edge", processor.image.modelHeight } };
+      settings["do_image_splitting"] = processor.splits;
+      break;
+    case PictureSteps::AnySize:
+      settings.erase("crop_size");
+      settings.erase("model_size");
+      settings["size"] = { { "shortest_edge", processor.minimumPixels },
+        { "longest_edge", processor.maximumPixels } };
+      settings["patch_size"] = processor.patchSize;
+      settings["merge_size"] = processor.merge;
+      settings["temporal_patch_size"] = processor.patchFrames;
+  }
+  return settings.dump();
+}
+
+VisionProcessor ParseVisionProcessor(std::string_view text, const std::string& source)
+{
+  const json object = ParseJsonObject(text, source, "the configuration");
+  const Settings settings(object, source);
+  auto encoder = std::make_shared<TransformerConfig>();
+  encoder->input = InputKind::Images;
+  encoder->channels = Channels;
+  VisionConfig vision;
+  if (settings.Has({ "model_size" }))
+  {
+    std::tie(encoder->imageHeight, encoder->imageWidth) = settings.Extent({ "model_size" }, 1);
+  }
+  else
+  {
+    encoder->patchHeight = encoder->patchWidth = settings.Size({ "patch_size" });
+    encoder->patchFrames = settings.Size({ "temporal_patch_size" });
+    vision.merge = settings.Size({ "merge_size" });
+  }
+  vision.encoder = encoder;
+  TransformerConfig config;
+  config.vision = std::make_shared<VisionConfig>(vision);
+  return ParseProcessor(object, source, config);
+}
+
+SeenPicture SeePicture(const Picture& picture, const VisionProcessor& processor)
+{
+  SeenPicture seen;
+  switch (processor.steps)
+  {
+    case PictureSteps::Grid:
+      return SeeGrid(picture, processor);
+    case PictureSteps::Split:
+      return SeeSplit(picture, processor);
+    case PictureSteps::AnySize:
+      seen.tiled = SeeAnySize(picture, AnySizeOf(picture, processor), processor);
+      return seen;
+    default:
+      seen.whole =
+        ResizeAndCrop(processor.padsToSquare ? PadToSquare(picture, processor.image.mean) : picture,
+          processor.image);
+      return seen;
+  }
+}
+
+void AddPicture(const Picture& picture, const VisionProcessor& processor, VisionPixels& pixels)
+{
+  if (processor.steps == PictureSteps::AnySize)
+  {
+    AddFrames({ picture }, {}, processor, pixels);
+  }
+  else
+  {
+    AddTiles(SeePicture(picture, processor), processor, pixels);
+  }
+}
+
+void AddVideo(const std::vector<Picture>& frames, double seconds, const VisionProcessor& processor,
+  VisionPixels& pixels)
+{
+  if (processor.steps == PictureSteps::AnySize)
+  {
+    PatchExtent extent;
+    extent.isVideo = true;
+    extent.seconds = seconds * static_cast<double>(processor.patchFrames);
+    AddFrames(frames, extent, processor, pixels);
+    return;
+  }
+  for (const Picture& frame : frames)
+  {
+    AddPicture(frame, processor, pixels);
+  }
+  pixels.videoFrames.push_back(static_cast<std::int64_t>(frames.size()));
+}
+
+}
