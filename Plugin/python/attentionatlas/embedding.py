@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 import matplotlib
 import numpy
 from matplotlib.colors import LinearSegmentedColormap
-from paraview import simple
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_heads, ramp, show_matrix
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.errors import update
+from attentionatlas._internal.host import filters
 from attentionatlas._internal.readers import Missing, Proxies, holds_queries, make_filter
 from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import HIDDEN, SIGNED
@@ -76,8 +76,8 @@ class Embedding(Proxies):
                 raise Missing(f"{recording.name} holds no queries and keys")
             chosen = {"dimensions": 2, "method": method, **properties}
             self.points = self.own(make_filter("HeadEmbedding", recording.shown_by("HeadEmbedding"), chosen))
-            self.colors = self.own(simple.TokenColors(Input=self.points))
-            self.search = self.own(simple.TokenSearch(Input=self.points))
+            self.colors = self.own(filters.TokenColors(Input=self.points))
+            self.search = self.own(filters.TokenSearch(Input=self.points))
             update(self.points)
         except Exception:
             self.close()

@@ -22,13 +22,13 @@ import matplotlib
 import numpy
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
-from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import Head, PathLike, head_name, head_option
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, label_heads, ramp
 from attentionatlas._internal.checks import check
+from attentionatlas._internal.host import filters
 from attentionatlas._internal.recording import Recording
 from attentionatlas.output import Output, add_options, options
 
@@ -46,7 +46,7 @@ class _View:
         if not (recording.has_images or recording.has_pictures):
             raise ValueError("expected a recording of images, whose tokens have a row and a column.")
         self.recording, self.sequence = recording, sequence
-        self.proxy = recording.own(simple.PatchAttention(**recording.shown_by("PatchAttention"), Sequence=sequence))
+        self.proxy = recording.own(filters.PatchAttention(**recording.shown_by("PatchAttention"), Sequence=sequence))
         for name, value in properties.items():
             setattr(self.proxy, name, value)
 

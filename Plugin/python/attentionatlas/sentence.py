@@ -26,13 +26,13 @@ import numpy
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.patches import Rectangle
-from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name
 from attentionatlas._internal.charts import Page, drawn_from, foreground, made_from
 from attentionatlas._internal.checks import check
+from attentionatlas._internal.host import filters
 from attentionatlas._internal.letters import readable
 from attentionatlas._internal.notebook import Figure, Figures
 from attentionatlas._internal.recording import Recording
@@ -65,7 +65,7 @@ class _Words:
         self.layer, _, self.sequence = places[0]
         chosen = {"Layer": self.layer, "Head": self.heads[0], "Sequence": self.sequence, **properties}
         several = self.heads if len(self.heads) > 1 else []
-        sentence = recording.own(simple.AttentionSentence(**recording.shown_by("AttentionSentence")))
+        sentence = recording.own(filters.AttentionSentence(**recording.shown_by("AttentionSentence")))
         for name, value in chosen.items():
             setattr(sentence, name, value)
         sentence.Heads = several

@@ -25,13 +25,13 @@ import numpy
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, show_matrix
 from attentionatlas._internal.checks import check
+from attentionatlas._internal.host import filters
 from attentionatlas._internal.letters import legible
 from attentionatlas._internal.readers import Missing, Proxies, make_filter
 from attentionatlas._internal.recording import Recording, Transformer
@@ -168,14 +168,14 @@ class Tokens(Proxies):
     def shared(self, vector: str) -> Any:
         """How many tokens any two heads share, in the order of places."""
         with self.scope():
-            shared = self.own(simple.SharedTokens(Input=self.filter, Vector=vector))
+            shared = self.own(filters.SharedTokens(Input=self.filter, Vector=vector))
             return data.image(shared, "Shared Tokens")[::-1].astype(float)
 
     def embedded(self, vector: str, **properties: Any) -> tuple[Any, Any]:
         """The places of the embeddings of a vector's tokens, and their layers."""
         properties = {"Input": self.filter, "Model": self.model.reader, "Vector": vector, **properties}
         with self.scope():
-            points = data.fetch(self.own(simple.AttentionTokenLayout(**properties)))
+            points = data.fetch(self.own(filters.AttentionTokenLayout(**properties)))
         return data.points(points)[:, :2], data.point_array(points, "Layer")
 
 

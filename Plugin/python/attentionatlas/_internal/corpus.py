@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import Sequence as Listed
 from typing import Any
 
-from paraview import simple
+from attentionatlas._internal.host import delete
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike, head_beside, listed, number
@@ -223,6 +223,6 @@ def measure(
     try:
         update(measured)
     except Error:
-        simple.Delete(measured)
+        delete(measured)
         raise
     return Corpus(measured)

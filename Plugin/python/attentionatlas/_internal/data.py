@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
-from paraview import servermanager
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
+from attentionatlas._internal import host
 from attentionatlas._internal.errors import update
 
 
 def fetch(source: Any, port: int = 0) -> Any:
     """The output of a proxy, up to date."""
     update(source)
-    return servermanager.Fetch(source, idx=port)
+    return host.fetch(source, port)
 
 
 def first_part(source: Any) -> Any:
     """The output of a proxy on its first rank, up to date. Blocks keep their names, before which Fetch of
     all ranks puts others since ParaView 6.1."""
     update(source)
-    return servermanager.Fetch(source, 0)
+    return host.first_part(source)
 
 
 def blocks(data: Any) -> dict[str, Any]:
@@ -38,9 +38,8 @@ def has_column(data: Any, name: str) -> bool:
 
 def field_number(source: Any, name: str) -> Any:
     """A number of the field data of a proxy's output, or None if it has none of that name."""
-    fields = source.GetDataInformation().DataInformation.GetFieldDataInformation()
-    array = fields.GetArrayInformation(name)
-    return None if array is None else array.GetComponentRange(0)[0]
+    found = host.field_range(source, name)
+    return None if found is None else found[0]
 
 
 def point_array(data: Any, name: str) -> Any:
@@ -50,9 +49,8 @@ def point_array(data: Any, name: str) -> Any:
 
 def point_names(source: Any) -> list[str]:
     """The names of the point arrays of a proxy's output, up to date."""
-    update(source)
-    arrays = source.GetPointDataInformation()
-    return [arrays.GetArray(number).Name for number in range(arrays.GetNumberOfArrays())]
+    arrays = first_part(source).GetPointData()
+    return [arrays.GetArrayName(number) for number in range(arrays.GetNumberOfArrays())]
 
 
 def texts(array: Any) -> list[str]:
@@ -77,10 +75,9 @@ def cells(array: Any) -> list[Any]:
 def image(source: Any, name: str, port: int = 0) -> Any:
     """A point array of an image: [rows, columns] or [rows, columns, components], bottom row first."""
     update(source)
-    left, right, bottom, top, _, _ = source.GetDataInformation(port).GetExtent()
+    left, right, bottom, top, _, _ = host.extent(source, port)
     whole = None
-    for rank in range(servermanager.ActiveConnection.GetNumberOfDataPartitions()):
-        part = servermanager.Fetch(source, rank, idx=port)
+    for part in host.parts(source, port):
         if part.GetNumberOfPoints() == 0:
             continue
         x0, x1, y0, y1, _, _ = part.GetExtent()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
+
+from attentionatlas._internal import host
 
 
 class Error(ValueError):
@@ -19,45 +20,10 @@ class WriteError(Error, OSError):
     """A file cannot be written; the message is the writer's own."""
 
 
-def _with_producers(proxy: Any, found: list[Any]) -> None:
-    """Adds a proxy to a list, after the sources and filters whose output it uses."""
-    if proxy in found:
-        return
-    others = [proxy.GetProducerProxy(i) for i in range(proxy.GetNumberOfProducers())]
-    properties = proxy.NewPropertyIterator()
-    properties.Begin()
-    while not properties.IsAtEnd():
-        others.append(properties.GetProperty().GetParent())  # a proxy within this one, or itself
-        properties.Next()
-    for other in dict.fromkeys(others):
-        if other is not proxy and other.IsA("vtkSMSourceProxy"):
-            _with_producers(other, found)
-    found.append(proxy)
-
-
-@contextlib.contextmanager
-def raised(source: Any, kind: type[Error] = Error) -> Iterator[None]:
+def raised(source: Any, kind: type[Error] = Error) -> AbstractContextManager[None]:
     """Raises an exception of this kind at the end of `with` if a source or filter has failed, or one whose output it
     uses, with what that says of the last time that it ran. What they say meanwhile is not displayed."""
-    from paraview import servermanager  # which a missing file is found without
-
-    filters: list[Any] = []
-    _with_producers(source.SMProxy, filters)
-    errors = servermanager.ProxyManager().NewProxy("misc", "FilterErrors")
-    watched = errors.GetProperty("Filters")
-    for proxy in filters:
-        watched.AddProxy(proxy)
-    errors.UpdateVTKObjects()
-    try:
-        yield
-        errors.InvokeCommand("Gather")
-        errors.UpdatePropertyInformation()
-        text = errors.GetProperty("Text").GetElement(0)
-    finally:
-        watched.RemoveAllProxies()
-        errors.UpdateVTKObjects()
-    if text:
-        raise kind(text)
+    return host.raised(source, kind)
 
 
 def update(source: Any, time: float | None = None) -> None:
@@ -66,4 +32,4 @@ def update(source: Any, time: float | None = None) -> None:
     As UpdatePipeline, after which a filter that has failed has an empty output. Nothing is displayed beside the exception.
     """
     with raised(source):
-        source.UpdatePipeline(*([] if time is None else [time]))
+        host.update(source, time)

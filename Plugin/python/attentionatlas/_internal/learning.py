@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from matplotlib.ticker import FuncFormatter
-from paraview import simple
+from attentionatlas._internal.host import at_time
 
 from attentionatlas._internal import data, movies
 from attentionatlas._internal.arguments import PathLike
@@ -74,7 +74,7 @@ def training_curves(model: SmallModel, page: Page) -> Any:
 
 def _at(model: SmallModel, training: Any, step: float) -> Any:
     """The model at a step of a training."""
-    return model.own(simple.ForceTime(Input=training, IgnorePipelineTime=1, ForcedTime=step))
+    return model.own(at_time(training, step))
 
 
 @drawn_from(SmallModel)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 from numpy.typing import NDArray
-from paraview import simple
+from attentionatlas._internal.host import at_time, delete
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
@@ -67,20 +67,19 @@ class Training:
         try:
             curves = data.table(self.proxy, port=1)
         except Error:
-            simple.Delete(self.proxy)
+            delete(self.proxy)
             raise
         chosen = _shown_steps(curves["Step"])
         self.steps = [int(curves["Step"][i]) for i in chosen]
         self.losses = [float(curves["Loss"][i]) for i in chosen]
         self.accuracies = [float(curves["Accuracy"][i]) for i in chosen]
-        learner = simple.ForceTime(Input=self.proxy, IgnorePipelineTime=1)
-        try:
-            self.frames = []
-            for step in self.steps:
-                learner.ForcedTime = step
+        self.frames = []
+        for step in self.steps:
+            learner = at_time(self.proxy, step)
+            try:
                 self.frames.append(Parameters(learner))
-        finally:
-            simple.Delete(learner)
+            finally:
+                delete(learner)
 
     def save(self, path: pathlib.Path) -> None:
         """Writes the model of the last step."""
@@ -88,7 +87,7 @@ class Training:
         write_data(self.proxy, path)
 
     def close(self) -> None:
-        simple.Delete(self.proxy)
+        delete(self.proxy)
 
 
 class Run:

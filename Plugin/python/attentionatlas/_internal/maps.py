@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy
-from paraview import simple
 
-from attentionatlas._internal import data
+from attentionatlas._internal import data, host
 from attentionatlas._internal.charts import (
     HEADS,
     LEVEL_POINTS,
@@ -105,7 +104,7 @@ def outputs(model: SmallModel, page: Page, scale: str = "Additive") -> Any:
     panels += [("Sum", "Sum of heads"), ("Output", "With residual")]
     columns = page.columns(len(panels))
     torus = model.chart(page.pixels(columns), Quantities=["Head Output", "Output"])
-    summed = model.own(simple.Calculator(Input=torus, ResultArrayName="Sum", Function=total))
+    summed = model.own(host.calculated(torus, "Sum", total))
     arrays = [array for array, _ in panels]
     colors = model.filter("SummableColors", Input=summed, Vectors=arrays, Scale=scale)
     title = "Head outputs: colors add up" if scale == "Additive" else "Head outputs on one scale"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 from numpy.typing import NDArray
-from paraview import simple
+from attentionatlas._internal.host import filters, table
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
@@ -93,12 +93,11 @@ class SmallModel(Model):
 
     def filter(self, name: str, **properties: Any) -> Any:
         """A filter of the plugin on the model; raises Missing if the plugin has none of that name."""
-        make = getattr(simple, name, None)
-        if make is None:
+        if name not in table():
             raise Missing(f"the plugin has no {name}")
         if name not in _SOURCES:
             properties.setdefault("Input", self.reader)
-        return self.own(make(registrationName=name, **properties))
+        return self.own(getattr(filters, name)(registrationName=name, **properties))
 
     def chart(self, size: int, **properties: Any) -> Any:
         """The proxy of a chart of the torus of size x size points."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
-from paraview import simple
+from attentionatlas._internal import host
 
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.corpus import Corpus
 from attentionatlas._internal.errors import Error, update
 from attentionatlas._internal.model import SmallModel
-from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import kind_of, make_filter, model_file
 from attentionatlas._internal.recording import Model, Recording, Transformer
 
@@ -31,14 +30,14 @@ def open_file(path: PathLike, model: Transformer | PathLike | None = None) -> Mo
 
 def train(task: str, **options: Any) -> Model:
     """What attentionatlas.train does."""
-    load_plugin()
+    host.load()
     small = task == "TokenPairs"
     chosen = options if small else {"task": task, **options}
     training = make_filter("AttentionOnlyTraining" if small else "TransformerTraining", {}, chosen)
     try:
         update(training)
     except Error:
-        simple.Delete(training)
+        host.delete(training)
         raise
     return SmallModel(training) if small else Transformer(training)
 

@@ -16,12 +16,11 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any, Self
 
 import numpy
-from paraview import simple
 
-from attentionatlas._internal import data
+from attentionatlas._internal import data, host
 from attentionatlas._internal.arguments import PathLike, number, word
 from attentionatlas._internal.errors import Error, Missing, WriteError, raised, update
-from attentionatlas._internal.plugin import load_plugin
+from attentionatlas._internal.host import delete, filters, output_port
 
 __all__ = ["Error", "Missing"]
 
@@ -64,12 +63,12 @@ def _open(path: pathlib.Path, name: str, **properties: Any) -> Any:
     """A reader of the plugin, up to date."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file.")
-    load_plugin()
-    reader = getattr(simple, name)(**properties)
+    host.load()
+    reader = getattr(filters, name)(**properties)
     try:
         update(reader)
     except Error:
-        simple.Delete(reader)
+        delete(reader)
         raise
     return reader
 
@@ -82,14 +81,12 @@ def holds_queries(reader: Any) -> bool:
 
 def has_images(reader: Any) -> bool:
     """Whether a recording is one of images."""
-    fields = reader.GetDataInformation().DataInformation.GetFieldDataInformation()
-    return fields.GetArrayInformation("Patch Grid") is not None
+    return host.field_range(reader, "Patch Grid") is not None
 
 
 def has_pictures(reader: Any) -> bool:
     """Whether a recording is one of pictures among words."""
-    fields = reader.GetDataInformation().DataInformation.GetFieldDataInformation()
-    return not has_images(reader) and fields.GetArrayInformation("Picture Contents") is not None
+    return not has_images(reader) and host.field_range(reader, "Picture Contents") is not None
 
 
 def _header(path: PathLike) -> dict[str, Any]:
@@ -213,7 +210,7 @@ def write_data(source: Any, path: PathLike) -> pathlib.Path:
     path = pathlib.Path(path)
     if path.suffix != ".safetensors":
         raise ValueError(f"{path}: expected a name that ends with .safetensors.")
-    _write(path, path, proxy=source)
+    _write(path, path, source)
     return path
 
 
@@ -222,17 +219,16 @@ def write_training(training: Any, folder: PathLike, checkpoints: bool) -> pathli
     folder = pathlib.Path(folder)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: expected a folder, found a file.")
-    model, curves = (simple.OutputPort(training, port) for port in (0, 1))
-    _write(folder, folder / "config.json", proxy=model, Curves=curves, Checkpoints=int(checkpoints))
+    model, curves = (output_port(training, port) for port in (0, 1))
+    _write(folder, folder / "config.json", model, Curves=curves, Checkpoints=int(checkpoints))
     return folder
 
 
-def _write(place: pathlib.Path, file: pathlib.Path, **written: Any) -> None:
-    """Lets ParaView write a place, which is a file or a folder with it; raises WriteError if it cannot."""
+def _write(place: pathlib.Path, file: pathlib.Path, source: Any, **written: Any) -> None:
+    """Lets the plugin write a place, which is a file or a folder with it; raises WriteError if it cannot."""
     if not place.resolve().parent.is_dir():
         raise FileNotFoundError(f"{place}: expected a place in a folder that exists, found no folder {place.parent}.")
-    writer = simple.CreateWriter(str(file), **written)
-    writer.UpdateVTKObjects()
+    writer = host.writer(str(file), source, written)
     with raised(writer, WriteError):
         writer.UpdatePipeline()
 
@@ -242,70 +238,63 @@ def _property(option: str) -> str:
     return option if option[:1].isupper() else "".join(map(str.capitalize, option.split("_")))
 
 
-def _known(proxy: Any) -> str:
-    names = [name for name in proxy.ListProperties() if name not in ("Input", "Model") and not name.endswith("Info")]
-    return ", ".join(names)
+def _known(name: str) -> dict[str, Any]:
+    """The rows of the properties of a filter that are options, by their names."""
+    inputs = [row for row in host.table()[name]["inputs"] if row["name"] not in ("Input", "Model")]
+    return {row["name"]: row for row in (*inputs, *host.table()[name]["properties"])}
 
 
 #: The words for special numbers that stand for texts which begin with them: All heads, Last token.
 _SHORT = ("all", "last", "mean", "strongest")
 
 
-def _specials(vector: Any) -> dict[str, int | float]:
+def _specials(row: dict[str, Any]) -> dict[str, int | float]:
     """The words that stand for a number of a property, as its panel has them, the shortest first."""
-    hints = vector.SMProperty.GetHints()
-    special = hints and hints.FindNestedElementByName("AtlasSpecial")
-    if not special:
-        return {}
-    text, value = special.GetAttribute("text"), float(special.GetAttribute("value"))
-    value = int(value) if value.is_integer() else value
-    return {one: value for one in (text.split()[0].lower(), text) if one in (*_SHORT, text)}
+    found: dict[str, int | float] = {}
+    for text, value in row.get("special", [])[:1]:
+        number_of = int(value) if value.is_integer() else value
+        found.update({one: number_of for one in (text.split()[0].lower(), text) if one in (*_SHORT, text)})
+    return found
 
 
-def _values(vector: Any) -> list[int]:
-    """The numbers of the words of a property."""
-    words = vector.SMProperty.FindDomain("vtkSMEnumerationDomain")
-    return [words.GetEntryValue(i) for i in range(words.GetNumberOfEntries())] if words else []
-
-
-def _converted(option: str, value: Any, vector: Any) -> Any:
-    """A value of a property as ParaView takes it, also for one of the words that the property has. Raises ValueError for
+def _converted(option: str, value: Any, row: dict[str, Any]) -> Any:
+    """A value of a property as filters take it, also for one of the words that the property has. Raises ValueError for
     other words and kinds of values."""
-    about = vector.SMProperty
     value = os.fspath(value) if isinstance(value, os.PathLike) else value
     value = value.item() if isinstance(value, numpy.generic) else value
-    choices, is_text = list(getattr(vector, "Available", None) or []), about.IsA("vtkSMStringVectorProperty")
-    if choices and (is_text or isinstance(value, str) or value not in _values(vector)):
+    words, is_text = row.get("words", {}), row.get("type") == "text"
+    choices = list(words) or row.get("choices", [])
+    if choices and (is_text or isinstance(value, str) or value not in words.values()):
         return word(option, value, choices)
     if is_text and not isinstance(value, str):
         raise ValueError(f"{option}: expected a text, found {value!r}.")
-    if is_text or not about.IsA("vtkSMVectorProperty"):
+    if is_text or "type" not in row:
         return value
     if isinstance(value, str):
-        specials = _specials(vector)
+        specials = _specials(row)
         for text, special in specials.items():
             if value.casefold() == text.casefold():
                 return special
         others = "".join(f" or {text}" for text in list(specials)[:1])
         raise ValueError(f"{option}: expected a number{others}, found '{value}'.")
-    return value if about.IsA("vtkSMDoubleVectorProperty") else number(option, value)
+    return value if row["type"] == "float" else number(option, value)
 
 
-def _set(proxy: Any, name: str, option: str, value: Any) -> None:
+def _set(made: Any, name: str, option: str, value: Any) -> None:
     """Gives a property of a filter a value as Python has it; raises TypeError or ValueError."""
-    key = _property(option)
-    if key not in proxy.ListProperties():
-        raise TypeError(f"{name}: expected an option among {_known(proxy)}; found '{option}'.")
-    vector = proxy.GetProperty(key)
+    key, known = _property(option), _known(name)
+    if key not in known:
+        raise TypeError(f"{name}: expected an option among {', '.join(known)}; found '{option}'.")
+    row = known[key]
     if isinstance(value, (list, tuple, numpy.ndarray)):
-        value = [_converted(option, one, vector) for one in value]
+        value = [_converted(option, one, row) for one in value]
     else:
         is_word = isinstance(value, str)
-        value = _converted(option, value, vector)
-        if is_word and not isinstance(value, str) and not vector.GetRepeatable():  # such as no pair
-            value = [value] * len(vector)
+        value = _converted(option, value, row)
+        if is_word and not isinstance(value, str) and not row.get("each") and row.get("count", 1) > 1:  # such as no pair
+            value = [value] * row["count"]
     try:
-        setattr(proxy, key, value)
+        setattr(made, key, value)
     except (RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"{option}: cannot be {value!r}: {error}") from error
 
@@ -316,16 +305,15 @@ def make_filter(name: str, inputs: Mapping[str, Any], options: Mapping[str, Any]
 
     Raises Missing if the plugin has no such filter, TypeError for an unknown option, ValueError for a bad value.
     """
-    make = getattr(simple, name, None)
-    if make is None:
+    if name not in host.table():
         raise Missing(f"the plugin has no {name}")
-    made = make(registrationName=name, **inputs)
+    made = getattr(filters, name)(registrationName=name, **inputs)
     try:
         for option, value in options.items():
             if value is not None:
                 _set(made, name, option, value)
     except (TypeError, ValueError):
-        simple.Delete(made)
+        delete(made)
         raise
     return made
 
@@ -398,7 +386,7 @@ class Proxies:
 
     def _delete(self, kept: int = 0) -> None:
         while len(self._proxies) > kept:  # consumers before producers
-            simple.Delete(self._proxies.pop())
+            delete(self._proxies.pop())
 
     def close(self) -> None:
         """Closes the file and frees what was computed from it; a second time does nothing."""

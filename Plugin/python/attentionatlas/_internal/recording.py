@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
-from paraview import simple
+from attentionatlas._internal.host import delete, filters, words
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
@@ -277,9 +277,8 @@ class Recording(Tables):
         """
         places = dict(zip(("Layer", "Head", "Sequence"), self.place(layer, head, sequence)))
         with self.scope():
-            made = self.own(simple.AttentionMap(**self.shown_by("AttentionMap"), **places))
-            known = list(made.GetProperty("Quantity").Available)
-            made.Quantity = quantity = word("quantity", quantity, known)
+            made = self.own(filters.AttentionMap(**self.shown_by("AttentionMap"), **places))
+            made.Quantity = quantity = word("quantity", quantity, words("AttentionMap", "Quantity"))
             matrix: Floats = data.image(made, quantity)[::-1].copy()
             return matrix
 
@@ -341,7 +340,7 @@ class Recording(Tables):
         """The weights of all heads: [layers, heads, rows, columns], of which at most `size` rows and columns."""
         shown = {"Sequence": self.place(None, 0, sequence)[2], "MaximumSize": min(size, 1024)}
         with self.scope():
-            matrix = self.own(simple.AttentionMatrix(**self.shown_by("AttentionMatrix"), **shown))
+            matrix = self.own(filters.AttentionMatrix(**self.shown_by("AttentionMatrix"), **shown))
             image = data.image(matrix, "Weights")[::-1]
             names = ("Panel Size", "Panel Height", "Row Step", "Column Step")
             width, height, down, right = (int(data.field_number(matrix, name)) for name in names)
@@ -636,7 +635,7 @@ class Transformer(Model):
                 )
             )
         except Exception:
-            simple.Delete(prompts)
+            delete(prompts)
             raise
         made._proxies.insert(0, prompts)  # deleted last
         return made
@@ -656,7 +655,7 @@ class Transformer(Model):
             if data.field_number(recorder, "Rotated") is None:
                 raise Error(f"{self.name}: expected prompts, token_ids, images or sounds to record, found none.")
         except Error:
-            simple.Delete(recorder)
+            delete(recorder)
             raise
         return Recording(recorder, self)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy
 from numpy.typing import NDArray
 
-from attentionatlas._internal import data
+from attentionatlas._internal import data, host
 from attentionatlas._internal.errors import update
 from attentionatlas._internal.readers import Proxies, make_filter
 
@@ -57,8 +57,8 @@ class Tables(Proxies):
         self.check_open()
         made = self.own(make_filter(name, self._inputs(name), options))
         update(made)
-        if port >= made.SMProxy.GetNumberOfOutputPorts():
-            raise ValueError(f"port: {name} has {made.SMProxy.GetNumberOfOutputPorts()} outputs, found {port}.")
+        if port >= host.outputs(made):
+            raise ValueError(f"port: {name} has {host.outputs(made)} outputs, found {port}.")
         return made
 
     def columns(self, name: str, port: int = 0, **options: Any) -> dict[str, Any]:

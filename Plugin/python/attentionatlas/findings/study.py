@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy
 from numpy.typing import NDArray
-from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.errors import Error, update
+from attentionatlas._internal.host import filters
 from attentionatlas._internal.readers import Missing, Proxies, write_data
 from attentionatlas._internal.recording import Recording
 from attentionatlas.findings.base import Place
@@ -103,7 +103,7 @@ class Study(Proxies):
         if not (self.folder / "config.json").is_file():
             raise FileNotFoundError(f"{self.folder / 'config.json'}: no such file.")
         self.config = self._last()
-        reader = self.own(simple.TransformerReader(FileName=str(self.config)))
+        reader = self.own(filters.TransformerReader(FileName=str(self.config)))
         try:
             update(reader)
         except Error:
@@ -176,7 +176,7 @@ class Study(Proxies):
     def random_tokens(self, **properties: Any) -> Any:
         """A proxy of random prompts of the model's words; properties: of RandomPrompts."""
         words = [self.first_word(), self.vocabulary - 1]
-        return self.own(simple.RandomPrompts(**{"IdRange": words, **properties}))
+        return self.own(filters.RandomPrompts(**{"IdRange": words, **properties}))
 
     @property
     def block(self) -> int:
@@ -202,9 +202,9 @@ class Study(Proxies):
 
     def recorder(self, config: PathLike | None = None, record: Iterable[str] = (), **properties: Any) -> Any:
         """A run of the model, or of that of another config.json. record: by default what most findings need."""
-        reader = self.reader if config is None else self.own(simple.TransformerReader(FileName=str(config)))
+        reader = self.reader if config is None else self.own(filters.TransformerReader(FileName=str(config)))
         chosen = {"Record": list(record)} if record else {}
-        return self.own(simple.TransformerRecorder(Input=reader, **chosen, **properties))
+        return self.own(filters.TransformerRecorder(Input=reader, **chosen, **properties))
 
     def recording(
         self, name: str, make: Callable[[], dict[str, Any]], record: Iterable[str] = (),
@@ -229,7 +229,7 @@ class Study(Proxies):
     def table(self, proxy: str, port: int = 0, **properties: Any) -> dict[str, NDArray[Any]]:
         """A table of a filter on the model."""
         with self.scope():
-            made = self.own(getattr(simple, proxy)(Input=self.reader, **properties))
+            made = self.own(getattr(filters, proxy)(Input=self.reader, **properties))
             table: dict[str, NDArray[Any]] = data.table(made, port)
             return table
 
@@ -237,7 +237,7 @@ class Study(Proxies):
         """The scores of all heads by HeadScores on repeated random tokens: {name: [layers, heads]}."""
         with self.scope():
             recorder = self.recorder(config, ["QueriesAndKeys"], **self.repeats(seed=1))
-            scores = self.own(simple.HeadScores(Input=recorder, Measure="Stripe"))
+            scores = self.own(filters.HeadScores(Input=recorder, Measure="Stripe"))
             columns = data.table(scores)
         shape = self.layer_count, self.head_count
         return {name: column.reshape(shape) for name, column in columns.items() if name not in ("Layer", "Head")}

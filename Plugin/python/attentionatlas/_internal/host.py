@@ -1,0 +1,209 @@
+"""Where filters run: as VTK classes in this process, or as ParaView's proxies.
+
+ParaView is the host where its Python is, which is pvpython; elsewhere, or where ATLAS_HOST is VTK, it is VTK alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import os
+import pathlib
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attentionatlas._internal.errors import Error
+
+#: The hosts that ATLAS_HOST can name.
+_HOSTS = ("ParaView", "VTK")
+
+
+def is_paraview() -> bool:
+    """Whether filters are proxies of ParaView."""
+    return _name() == "ParaView"
+
+
+@functools.cache
+def _name() -> str:
+    chosen = os.environ.get("ATLAS_HOST", "")
+    if chosen and chosen not in _HOSTS:
+        raise ValueError(f"ATLAS_HOST: expected one of {', '.join(_HOSTS)}; found '{chosen}'.")
+    return chosen or ("ParaView" if importlib.util.find_spec("paraview") is not None else "VTK")
+
+
+def need_paraview(what: str) -> None:
+    """Raises ModuleNotFoundError where ParaView is not the host."""
+    if not is_paraview():
+        raise ModuleNotFoundError(
+            f"{what} needs ParaView: expected its Python, which is pvpython, found VTK alone. The page Scripting of the "
+            "documentation tells more.",
+            name="paraview",
+        )
+
+
+@functools.cache
+def table() -> Mapping[str, Any]:
+    """What the XML of the plugin says of its readers, sources, filters and writers, by name: Plugin/scripts/filter_table.py."""
+    text = (pathlib.Path(__file__).parent / "filters.json").read_text(encoding="utf-8")
+    found: Mapping[str, Any] = json.loads(text)
+    return found
+
+
+def words(name: str, option: str) -> list[str]:
+    """The words that a property of a filter can be."""
+    return next(list(row["words"]) for row in table()[name]["properties"] if row["name"] == option)
+
+
+def load() -> None:
+    """Makes the filters ready: loads the plugin into ParaView, or VTK's classes."""
+    if is_paraview():
+        from attentionatlas._internal.plugin import load_plugin
+
+        load_plugin()
+
+
+class _Filters:
+    """The readers, sources, filters and writers by their names: filters.AttentionMap(Input=reader, Layer=1) makes one."""
+
+    def __getattr__(self, name: str) -> Any:
+        if is_paraview():
+            from paraview import simple
+
+            return getattr(simple, name)
+        if name not in table():
+            raise AttributeError(f"the plugin has no {name}")
+        from attentionatlas._internal import vtkhost
+
+        return functools.partial(vtkhost.Filter, name)
+
+
+filters = _Filters()
+
+
+def delete(source: Any) -> None:
+    """Frees what a filter has. Those that use its output are deleted before it."""
+    if is_paraview():
+        from paraview import simple
+
+        simple.Delete(source)
+    else:
+        source.delete()
+
+
+def output_port(source: Any, port: int) -> Any:
+    """An output of a filter, as an input of others."""
+    if is_paraview():
+        from paraview import simple
+
+        return simple.OutputPort(source, port)
+    from attentionatlas._internal import vtkhost
+
+    return vtkhost.Port(source, port)
+
+
+def at_time(source: Any, time: float) -> Any:
+    """What a source has at a time, as an input of others."""
+    if is_paraview():
+        from paraview import simple
+
+        return simple.ForceTime(Input=source, IgnorePipelineTime=1, ForcedTime=time)
+    from attentionatlas._internal import vtkhost
+
+    return vtkhost.Kept(source, time)
+
+
+def outputs(source: Any) -> int:
+    """The number of outputs of a filter."""
+    if is_paraview():
+        count: int = source.SMProxy.GetNumberOfOutputPorts()
+        return count
+    ports: int = source.algorithm.GetNumberOfOutputPorts()
+    return ports
+
+
+def update(source: Any, time: float | None) -> None:
+    """Brings a filter up to date, also at a time. Errors are those of raised()."""
+    source.UpdatePipeline(*([] if time is None else [time]))
+
+
+def fetch(source: Any, port: int) -> Any:
+    """The data of an output that is up to date, gathered from all ranks."""
+    if is_paraview():
+        from paraview import servermanager
+
+        return servermanager.Fetch(source, idx=port)
+    return source.output(port)
+
+
+def parts(source: Any, port: int) -> list[Any]:
+    """The data of an output that is up to date, as each rank has it."""
+    if is_paraview():
+        from paraview import servermanager
+
+        ranks = servermanager.ActiveConnection.GetNumberOfDataPartitions()
+        return [servermanager.Fetch(source, rank, idx=port) for rank in range(ranks)]
+    return [source.output(port)]
+
+
+def first_part(source: Any, port: int = 0) -> Any:
+    """The data of an output that is up to date, as the first rank has it."""
+    if is_paraview():
+        from paraview import servermanager
+
+        return servermanager.Fetch(source, 0, idx=port)
+    return source.output(port)
+
+
+def extent(source: Any, port: int) -> Any:
+    """The extent of an image that is up to date."""
+    return source.GetDataInformation(port).GetExtent() if is_paraview() else source.output(port).GetExtent()
+
+
+def field_range(source: Any, name: str) -> tuple[float, float] | None:
+    """The least and largest value of a field array of an output that is up to date; None without it."""
+    if not is_paraview():
+        from attentionatlas._internal import vtkhost
+
+        return vtkhost.field_range(source.output(0), name)
+    fields = source.GetDataInformation().DataInformation.GetFieldDataInformation()
+    array = fields.GetArrayInformation(name)
+    found: tuple[float, float] | None = None if array is None else array.GetComponentRange(0)
+    return found
+
+
+def raised(source: Any, kind: type[Error]) -> AbstractContextManager[None]:
+    """Raises an exception of this kind at the end of `with` if a filter has failed, or one whose output it uses."""
+    if is_paraview():
+        from attentionatlas._internal.paraviewhost import raised as raised_by_proxies
+
+        return raised_by_proxies(source, kind)
+    from attentionatlas._internal import vtkhost
+
+    return vtkhost.raised(source, kind)
+
+
+def writer(file: str, source: Any, properties: Mapping[str, Any]) -> Any:
+    """A writer of a file for what a source has."""
+    if is_paraview():
+        from paraview import simple
+
+        made = simple.CreateWriter(file, proxy=source, **properties)
+        made.UpdateVTKObjects()
+        return made
+    from attentionatlas._internal import vtkhost
+
+    return vtkhost.writer(file, source, properties)
+
+
+def calculated(source: Any, name: str, function: str) -> Any:
+    """A dataset with one point array more, by a formula of its others."""
+    if is_paraview():
+        from paraview import simple
+
+        return simple.Calculator(Input=source, ResultArrayName=name, Function=function)
+    from attentionatlas._internal import vtkhost
+
+    return vtkhost.calculated(source, name, function)

@@ -1,0 +1,139 @@
+"""Writes what Python knows of the filters, from the XML of ParaView's proxies: a table in JSON.
+
+    python3 filter_table.py TABLE CLASSES FILE.xml...
+
+TABLE: of each reader, source, filter and writer by its name: its VTK class, inputs, outputs, and properties with the
+commands that set them, defaults and words. CLASSES: the module of each VTK class.
+"""
+
+import json
+import pathlib
+import sys
+
+import help_pages
+
+_FILTERS = pathlib.Path(__file__).parents[2] / "Filters"
+#: Folders of what needs ParaView.
+_PARAVIEW = ("Interface", "Views")
+_SHOWN = ("sources", "filters", "writers")
+_TYPES = {"IntVectorProperty": "int", "DoubleVectorProperty": "float", "StringVectorProperty": "text", "Property": "call"}
+#: ParaView's own classes around one of ours: readers and writers of files over time.
+_WRAPPERS = ("vtkFileSeriesReader", "vtkFileSeriesWriter")
+
+
+def python_name(element):
+    """The name that ParaView gives a property in Python: its label, without what no name can have."""
+    label = element.get("label") or element.get("name")
+    return "".join(c for c in label if c.isalnum() or c == "_")
+
+
+def elements(proxy):
+    """All properties of a proxy, also those that only tell something, by their names in the XML."""
+    found = elements(proxy.base) if proxy.base else {}
+    found.update({child.get("name"): child for child in proxy.element if child.tag.endswith("Property")})
+    return found
+
+
+def core(proxy):
+    """The proxy whose class does the work: the inner one of a series of files."""
+    if proxy.element.get("class") in _WRAPPERS:
+        inner = proxy.element.find("SubProxy/Proxy")
+        return proxy.known[inner.get("proxygroup"), inner.get("proxyname")]
+    return proxy
+
+
+def values(element):
+    """The default of a property."""
+    text = element.get("default_values")
+    if text is None or element.tag == "Property":
+        return []
+    if element.tag == "StringVectorProperty":
+        return text.split(element.get("default_values_delimiter")) if element.get("default_values_delimiter") else [text]
+    number = int if element.tag == "IntVectorProperty" else float
+    return [] if text == "none" else [number(one) for one in text.split()]
+
+
+def entries(element):
+    """The words of a property with their numbers."""
+    for domain in element:
+        if domain.tag.endswith("EnumerationDomain"):
+            return {entry.get("text"): int(entry.get("value")) for entry in domain.findall("Entry")}
+    return {}
+
+
+def default_of_input(element, known):
+    """The command that tells the range of a property and the end of it that is its default, if its input decides it."""
+    for domain in element:
+        mode = domain.get("default_mode")
+        for required in domain.iter("Property"):
+            if mode and required.get("function") == "Range":
+                return [known[required.get("name")].get("command"), ("min", "max").index(mode)]
+    return None
+
+
+def property_row(element, known):
+    count = int(element.get("number_of_elements") or 0)
+    row = {
+        "name": python_name(element),
+        "type": _TYPES[element.tag],
+        "command": element.get("command"),
+        "count": count,
+        "default": values(element),
+        "words": entries(element),
+        "choices": [entry.get("value") for entry in element.findall("StringListDomain/String")],
+        "range": default_of_input(element, known),
+        "each": int(element.get("number_of_elements_per_command") or 1) if element.get("repeat_command") else 0,
+        "clean": element.get("clean_command"),
+        "indexed": element.get("use_index") == "1",
+        "number": element.get("set_number_command"),
+        "boolean": element.find("BooleanDomain") is not None,
+        "selects": element.find("ArraySelectionDomain") is not None,
+        "special": [[hint.get("text"), float(hint.get("value"))] for hint in element.findall("Hints/AtlasSpecial")],
+    }
+    return {key: value for key, value in row.items() if value or key in ("name", "type")}
+
+
+def input_row(element):
+    row = {
+        "name": python_name(element),
+        "port": int(element.get("port_index") or 0),
+        "command": element.get("command"),
+        "clean": element.get("clean_command"),
+        "optional": element.find("Hints/Optional") is not None,
+        "formats": [name for domain in element.findall("AtlasFormatDomain") for name in domain.get("formats", "").split()],
+    }
+    return {key: value for key, value in row.items() if value or key in ("name", "port")}
+
+
+def row(proxy):
+    """What the table has of a proxy."""
+    inner = core(proxy)
+    known = {**elements(inner), **elements(proxy)} if inner is not proxy else elements(proxy)
+    rows = {
+        "class": inner.element.get("class"),
+        "outputs": max(1, len(proxy.element.findall("OutputPort"))),
+        "inputs": [input_row(one) for one in known.values() if one.tag == "InputProperty"],
+        "properties": [
+            property_row(one, known) for one in known.values()
+            if one.tag in _TYPES and one.get("information_only") != "1"
+        ],
+    }
+    if inner is not proxy:
+        rows["series"] = True
+    if proxy.group == "writers":
+        rows["writes"] = True
+    return rows
+
+
+def main():
+    path, classes, *sources = map(pathlib.Path, sys.argv[1:])
+    known = help_pages.read(sources)
+    table = {name: row(proxy) for (group, name), proxy in known.items() if group in _SHOWN}
+    modules = {header.stem: f"AttentionAtlas{header.parent.name}" for header in sorted(_FILTERS.glob("*/vtk*.h"))
+               if header.parent.name not in _PARAVIEW}
+    for file, made in ((path, table), (classes, modules)):
+        file.write_text(json.dumps(made, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
