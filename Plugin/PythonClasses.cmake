@@ -13,3 +13,11 @@ vtk_module_wrap_python(
   BUILD_STATIC OFF
   INSTALL_HEADERS OFF
   BUILD_PYI_FILES OFF)
+# The wrappers only pass arguments on.
+foreach(module IN LISTS wrapped_modules)
+  string(REPLACE "::" "" wrapper "${module}Python")
+  if(TARGET ${wrapper})
+    set_target_properties(${wrapper} PROPERTIES ${ATLAS_UNITED})
+    target_compile_options(${wrapper} PRIVATE -O1 -g0)
+  endif()
+endforeach()

@@ -1,7 +1,7 @@
 """Renders the pictures of the help pages and of Reference.md, those of ParaView's window and of a page in a browser,
 and the animation.
 
-    ATLAS_PLUGIN=.../AttentionAtlas.so PYTHONPATH=Plugin/python with-display.sh pvpython pictures.py [NAME...]
+    ATLAS_PLUGIN=.../AttentionAtlas.so PYTHONPATH=build/dev/lib/python3/dist-packages with-display.sh pvpython pictures.py [NAME...]
 
 A help picture is what a view shows of a proxy after Apply, of the models in Data. Writes
 Documentation/pictures/NAME.png, by default all. Only if named, `window` writes Documentation/window.png, by the command

@@ -74,7 +74,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_LATER})
+    return sorted({*__all__, *_MODULES, *_LATER})
 
 
 def open(path: PathLike, model: Transformer | PathLike | None = None) -> Model | Recording | Corpus:

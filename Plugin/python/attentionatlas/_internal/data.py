@@ -17,6 +17,14 @@ def fetch(source: Any, port: int = 0) -> Any:
     return host.fetch(source, port)
 
 
+def copied(source: Any, port: int = 0) -> Any:
+    """The output of a proxy, up to date, which stays when the proxy is deleted."""
+    found = fetch(source, port)
+    copy = found.NewInstance()
+    copy.ShallowCopy(found)
+    return copy
+
+
 def first_part(source: Any) -> Any:
     """The output of a proxy on its first rank, up to date. Blocks keep their names, before which Fetch of
     all ranks puts others since ParaView 6.1."""

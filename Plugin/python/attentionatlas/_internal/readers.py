@@ -339,6 +339,14 @@ class Proxies:
 
     #: What messages call it.
     name = "model"
+    #: What only other modules of the package call.
+    _INTERNAL = frozenset({
+        "chart", "check_head", "check_open", "colors", "columns", "deformed", "filter", "kept", "made", "opened", "own",
+        "pair_points", "panels", "place", "scope", "shown_by", "sides",
+    })
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in self._INTERNAL]
 
     def __init__(self) -> None:
         self._proxies: list[Any] = []

@@ -251,10 +251,12 @@ class Recording(Tables):
     def place(self, layer: int | None = None, head: Head | None = 0, sequence: Sequence = 0) -> tuple[int, int, int]:
         """Layer, head and sequence as filters take them; raises ValueError if there is no such head or sequence.
 
-        layer: by default the first recorded one. head: None is 0, where no layer is given either. head, sequence: "mean"
-        is -1.
+        layer: by default the first recorded one; a negative one counts from the last, -1. head: None is 0, where no layer
+        is given either. head, sequence: "mean" is -1.
         """
         chosen = self.layer_numbers[0] if layer is None else number("layer", layer, ())
+        if -len(self.layer_numbers) <= chosen < 0:
+            chosen = self.layer_numbers[chosen]
         if chosen not in self.layer_numbers:
             raise ValueError(f"layer: expected one of {listed(self.layer_numbers)}, found {chosen}.")
         numbers = number("head", head_beside(layer, head), ("mean",)), number("sequence", sequence, ("mean",))
@@ -266,21 +268,25 @@ class Recording(Tables):
     def attention(
         self, layer: int | None = None, head: Head | None = None, sequence: Sequence = 0, quantity: str = "Weights"
     ) -> Floats:
-        """What a head attends to: an array [queries, keys].
+        """What a head attends to: an array [queries, keys]; of all heads of a layer an array [heads, queries, keys].
 
-        layer, head: of the first head of the first recorded layer by default; a head, if a layer is given, too. head: a
-        number, or "mean" for the mean over the layer's heads.
+        layer, head: of the first head of the first recorded layer by default; a head, if a layer is given, too. layer: -1
+        is the last one. head: a number, "mean" for the mean over the layer's heads, or "all".
         sequence: a number, or "mean" for the mean over sequences. quantity: Weights, 0 to 1, of which each row adds up
         to 1; Scores, before the softmax; Content and Bias, the parts of a score; NormWeighted, the weight times the
         norm of value W_O; or Rollout, from the first recorded layer to this one. Raises ValueError if there is no such
         head, or the recording does not hold what the quantity needs.
         """
-        places = dict(zip(("Layer", "Head", "Sequence"), self.place(layer, head, sequence)))
+        is_all = isinstance(head, str) and head.casefold() == "all"
+        places = dict(zip(("Layer", "Head", "Sequence"), self.place(layer, 0 if is_all else head, sequence)))
         with self.scope():
             made = self.own(filters.AttentionMap(**self.shown_by("AttentionMap"), **places))
             made.Quantity = quantity = word("quantity", quantity, words("AttentionMap", "Quantity"))
-            matrix: Floats = data.image(made, quantity)[::-1].copy()
-            return matrix
+            matrices = []
+            for one in range(self.head_count) if is_all else (places["Head"],):
+                made.Head = one
+                matrices.append(data.image(made, quantity)[::-1].copy())
+        return numpy.stack(matrices) if is_all else matrices[0]
 
     def _parts(self) -> Any:
         """The data of this kind of attention."""
@@ -328,6 +334,10 @@ class Recording(Tables):
         """The residual stream before a layer, or after the last: an array [tokens, model dimension]. Raises Missing
         without it."""
         return self._vectors((f"layer {layer}", "residual"), "Residual", "Residual", sequence)
+
+    def logits(self, sequence: int = 0) -> Floats:
+        """What the model predicts to follow each token: an array [tokens, vocabulary]. Raises Missing without it."""
+        return self._vectors(("logits",), "Logits", "Logits", sequence)
 
     def tokens(self, sequence: int = 0) -> list[str]:
         """The tokens of a sequence as texts; as ids, or else positions, where their texts are not known."""

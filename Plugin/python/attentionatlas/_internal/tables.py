@@ -76,6 +76,14 @@ class Tables(Proxies):
         """
         return as_table(self.columns(name, port, **options))
 
+    def dataset(self, name: str, port: int = 0, **options: Any) -> Any:
+        """The dataset of VTK that any filter of the plugin makes of this, such as a vtkImageData, which PyVista wraps.
+
+        name, port, options: as table, whose errors it raises. The dataset stays when this is closed.
+        """
+        with self.scope():
+            return data.copied(self.made(name, port, **options), port)
+
     def _of(self, name: str, port: int, options: dict[str, Any]) -> Table:
         """The table of a method whose arguments are the options of a filter: table(name, port, ...)."""
         return self.table(name, port, **{key: value for key, value in options.items() if key != "self"})

@@ -16,6 +16,8 @@ from attentionatlas.vtk import class_of
 
 #: Associations of arrays by their words, as SetInputArrayToProcess takes them.
 _ASSOCIATIONS = {"POINTS": 0, "CELLS": 1, "ROWS": 6}
+#: Values of the default of such an array in the XML, of which the last two are the association and the name.
+_ARRAY = 5
 
 
 class Port:
@@ -139,7 +141,16 @@ class Filter(_Source):
         row = vars(self).get("_rows", {}).get(name)
         if row is None:
             raise AttributeError(f"{vars(self).get('name', 'filter')} has no property {name}")
+        if row.get("selects") and name not in self._values:
+            return self._selected(row)
         return self._values.get(name, _shown(row, row.get("default", [])))
+
+    def _selected(self, row: Mapping[str, Any]) -> list[str]:
+        """The names that the class has selected of those that it knows."""
+        kind = row["command"].removeprefix("Set").removesuffix("Status")
+        count = getattr(self.algorithm, f"GetNumberOf{kind}s")()
+        names = [getattr(self.algorithm, f"Get{kind}Name")(number) for number in range(count)]
+        return [name for name in names if getattr(self.algorithm, f"Get{kind}Status")(name)]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("algorithm", "_inputs"):
@@ -167,6 +178,11 @@ class Filter(_Source):
 
     def _call(self, row: Mapping[str, Any], numbers: Sequence[Any]) -> None:
         """Gives the class the values of a property."""
+        if row["command"] == "AddFileName":  # files over time, which ParaView has a class for
+            if len(numbers) != 1:
+                raise ValueError(f"{self.name}: expected one file, found {len(numbers)}; files over time need ParaView.")
+            self.algorithm.SetFileName(numbers[0])
+            return
         command = getattr(self.algorithm, row["command"])
         each = row.get("each", 0)
         if row.get("indexed"):
@@ -182,7 +198,7 @@ class Filter(_Source):
             for begin in range(0, len(numbers), each):
                 command(*numbers[begin : begin + each])
         elif row["command"] == "SetInputArrayToProcess":
-            command(0, 0, 0, _ASSOCIATIONS[numbers[0]], numbers[-1])
+            command(0, 0, 0, _ASSOCIATIONS[numbers[0]], numbers[1])
         else:
             command(*numbers)
 
@@ -194,6 +210,7 @@ class Filter(_Source):
         for sources in self._inputs.values():
             for source in sources:
                 source.source.UpdatePipeline()
+        self.algorithm.UpdateInformation()
         for row in followed:
             command, end = row["range"]
             getattr(self.algorithm, row["command"])(getattr(self.algorithm, command)()[end])
@@ -236,6 +253,8 @@ def _number(row: Mapping[str, Any], value: Any) -> Any:
 
 def _shown(row: Mapping[str, Any], numbers: Sequence[Any]) -> Any:
     """Values of a property as Python shows them: words, and a value alone without a list."""
+    if row["command"] == "SetInputArrayToProcess" and len(numbers) == _ARRAY:
+        return [next(word for word, number in _ASSOCIATIONS.items() if str(number) == numbers[3]), numbers[4]]
     words = {number: word for word, number in row.get("words", {}).items()}
     shown = [words.get(one, one) for one in numbers]
     is_one = row.get("count") == 1 and not row.get("each")
