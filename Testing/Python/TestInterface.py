@@ -427,14 +427,14 @@ class Interface(AtlasTest):
                 self.assertIn(f"Prompts, prompt {number}: expected a text, found no tokens.", error)
 
     def test_without_paraview(self):
-        """Another Python than ParaView's says which one to take, and opens nothing else."""
+        """A Python without VTK says what it needs, and opens nothing else."""
         package = str(pathlib.Path(atlas.__file__).parent.parent)
         python = shutil.which("python3")
         for use in ("import attentionatlas as atlas; atlas.open('x')", "from attentionatlas import heads",
                     "from attentionatlas import web", "import attentionatlas; attentionatlas.load_plugin()"):
             code = f"import sys; sys.path.insert(0, {package!r}); {use}"
             done = subprocess.run([python, "-I", "-S", "-c", code], check=False, capture_output=True, text=True)
-            self.assertIn("has no module 'paraview': expected the Python of ParaView, which is pvpython", done.stderr, use)
+            self.assertIn("has no module 'vtkmodules': expected VTK, of which pip install vtk has the Python", done.stderr, use)
 
     def test_import_is_cheap(self):
         python = shutil.which("python3")

@@ -1,15 +1,16 @@
 """Where filters run: as VTK classes in this process, or as ParaView's proxies.
 
-ParaView is the host where its Python is, which is pvpython; elsewhere, or where ATLAS_HOST is VTK, it is VTK alone.
+ParaView is the host in its programs, such as pvpython, and in a script that has imported it before; elsewhere VTK alone is,
+which starts sooner. The variable ATLAS_HOST of the environment, ParaView or VTK, decides otherwise.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 import os
 import pathlib
+import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -31,15 +32,22 @@ def _name() -> str:
     chosen = os.environ.get("ATLAS_HOST", "")
     if chosen and chosen not in _HOSTS:
         raise ValueError(f"ATLAS_HOST: expected one of {', '.join(_HOSTS)}; found '{chosen}'.")
-    return chosen or ("ParaView" if importlib.util.find_spec("paraview") is not None else "VTK")
+    return chosen or ("ParaView" if _is_program_of_paraview() or "paraview" in sys.modules else "VTK")
+
+
+def _is_program_of_paraview() -> bool:
+    """Whether this is pvpython, pvbatch, pvserver or paraview, not another Python."""
+    program = pathlib.Path("/proc/self/exe")
+    name = os.readlink(program) if program.is_symlink() else sys.executable or ""
+    return pathlib.Path(name).name.startswith(("pv", "paraview"))
 
 
 def need_paraview(what: str) -> None:
     """Raises ModuleNotFoundError where ParaView is not the host."""
     if not is_paraview():
         raise ModuleNotFoundError(
-            f"{what} needs ParaView: expected its Python, which is pvpython, found VTK alone. The page Scripting of the "
-            "documentation tells more.",
+            f"{what} needs ParaView: expected its Python, which is pvpython, or ATLAS_HOST=ParaView; found VTK alone. The page "
+            "Scripting of the documentation tells more.",
             name="paraview",
         )
 
