@@ -1,3 +1,14 @@
+# Our VTK modules, and those of them that need no ParaView.
+set(ATLAS_MODULES Support Data Interface IO Views Torus Transformers Attention Tokens Embedding Analysis Circuits
+  Learning Corpus Geometry)
+set(ATLAS_VTK_MODULES)
+foreach(module IN LISTS ATLAS_MODULES)
+  file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/${module}/vtk.module" needed REGEX "ParaView::")
+  if(NOT needed)
+    list(APPEND ATLAS_VTK_MODULES ${module})
+  endif()
+endforeach()
+
 # atlas_add_vtk_module(NAME) adds the folder as one of our VTK modules, linked to Core and compiled with our warnings. Each
 # vtk*.cxx is a class with a header of its name; the other sources are the module's own.
 function(atlas_add_vtk_module name)
