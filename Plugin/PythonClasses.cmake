@@ -1,14 +1,10 @@
 # The VTK classes of the modules that need no ParaView, for Python: the package attentionatlas.vtk.
-set(wrapped_modules)
-foreach(module IN ITEMS Support Data IO Torus Transformers Attention Tokens Embedding Analysis Circuits Learning Corpus
-    Geometry)
-  list(APPEND wrapped_modules "AttentionAtlas::${module}")
-endforeach()
+list(TRANSFORM ATLAS_VTK_MODULES PREPEND "AttentionAtlas::" OUTPUT_VARIABLE wrapped_modules)
 vtk_module_wrap_python(
   MODULES ${wrapped_modules}
   TARGET AttentionAtlasPythonClasses
   PYTHON_PACKAGE "attentionatlas.vtk"
-  MODULE_DESTINATION "lib/python3/dist-packages"
+  MODULE_DESTINATION "${ATLAS_PYTHON_DIR}"
   LIBRARY_DESTINATION "${ATLAS_CORE_DIR}"
   BUILD_STATIC OFF
   INSTALL_HEADERS OFF

@@ -17,7 +17,7 @@
 namespace atlas::programs
 {
 
-#ifdef ATLAS_PVPYTHON
+#ifdef ATLAS_PYTHON_PATH
 
 namespace
 {
@@ -37,29 +37,59 @@ void Prepend(const char* variable, const fs::path& folder)
   ::setenv(variable, (folder.string() + others).c_str(), 1);
 }
 
-/// Lets ParaView find the Python package and the plugin that belong to this program; the folder of
-/// the package.
+/// A part of Attention Atlas, by its path from this program.
+fs::path PartAt(const char* path)
+{
+  const fs::path part = (fs::canonical("/proc/self/exe").parent_path() / path).lexically_normal();
+  ThrowIf<FileError>(!fs::exists(part), part.string(),
+    ": expected a part of Attention Atlas, found none; build or install all of it.");
+  return part;
+}
+
+/// Lets the host's Python find the package that belongs to this program; the folder of the package.
 fs::path SetPaths()
 {
-  const fs::path folder = fs::canonical("/proc/self/exe").parent_path();
-  const fs::path plugin = (folder / ATLAS_PLUGIN_PATH).lexically_normal();
-  const fs::path python = (folder / ATLAS_PYTHON_PATH).lexically_normal();
-  const fs::path package = python / "attentionatlas";
-  for (const fs::path& path : { plugin, package })
-  {
-    if (!fs::exists(path))
-    {
-      throw FileError(path.string() + ": expected a part of Attention Atlas, found none; build or "
-                                      "install all of it.");
-    }
-  }
-  ::setenv("ATLAS_PLUGIN", plugin.c_str(), 1);
+  const fs::path package = PartAt(ATLAS_PYTHON_PATH "/attentionatlas");
+  const fs::path python = package.parent_path();
   if (python != "/usr/lib/python3/dist-packages") // where Debian's Python looks, but last
   {
     Prepend("PYTHONPATH", python);
   }
+#ifdef ATLAS_PLUGIN_PATH
+  ::setenv("ATLAS_PLUGIN", PartAt(ATLAS_PLUGIN_PATH).c_str(), 1);
+#endif
   return package;
 }
+
+/// Throws FileError for a file that is not there, before Python takes seconds to start. Files are
+/// the words before the first option; behind one a word may be its value.
+void RequireFiles(const std::vector<std::string>& arguments)
+{
+  for (auto word = arguments.begin() + 1; word != arguments.end() && word->rfind('-', 0) != 0;
+    ++word)
+  {
+    ThrowIf<FileError>(!fs::exists(*word), *word, ": no such file.");
+  }
+}
+
+/// Becomes another program, whose name is the first word, if need be that of PATH. `needed` is what
+/// to install where there is none.
+[[noreturn]] void Become(
+  const fs::path& program, std::vector<std::string> words, const std::string& needed)
+{
+  std::vector<char*> pointers;
+  std::transform(words.begin(), words.end(), std::back_inserter(pointers),
+    [](std::string& word) { return word.data(); });
+  pointers.push_back(nullptr);
+  ::execv(program.c_str(), pointers.data());
+  ::execvp(pointers.front(), pointers.data());
+  throw FileError((program.empty() ? pointers.front() : program.string()) +
+                  ": cannot be run: " + std::strerror(errno) + ". Install " + needed + ".");
+}
+
+#ifdef ATLAS_PVPYTHON
+
+constexpr const char* ParaView = "ParaView with its Python";
 
 /// A display on nobody's screen, where one is needed; the one at hand where there can be no other.
 void SetDisplay()
@@ -88,33 +118,9 @@ void SetDisplay()
   }
 }
 
-/// Throws FileError for a file that is not there, before ParaView takes seconds to start. Files are
-/// the words before the first option; behind one a word may be its value.
-void RequireFiles(const std::vector<std::string>& arguments)
-{
-  for (auto word = arguments.begin() + 1; word != arguments.end() && word->rfind('-', 0) != 0;
-    ++word)
-  {
-    ThrowIf<FileError>(!fs::exists(*word), *word, ": no such file.");
-  }
-}
-
 bool DrawsNothing(const std::string& argument)
 {
   return argument == "-h" || argument == "--help" || argument == "--list";
-}
-
-/// Becomes another program, whose name is the first word, if need be that of PATH.
-[[noreturn]] void Become(const fs::path& program, std::vector<std::string> words)
-{
-  std::vector<char*> pointers;
-  std::transform(words.begin(), words.end(), std::back_inserter(pointers),
-    [](std::string& word) { return word.data(); });
-  pointers.push_back(nullptr);
-  ::execv(program.c_str(), pointers.data());
-  ::execvp(pointers.front(), pointers.data());
-  throw FileError(program.string() + ": cannot be run: " + std::strerror(errno) +
-                  ". Install ParaView with its Python.");
 }
 
 /// Becomes ParaView with the plugin, and without its welcome unless the user has asked for that.
@@ -128,10 +134,16 @@ bool DrawsNothing(const std::string& argument)
   Prepend("XDG_CONFIG_DIRS", package / "assets");
   std::vector<std::string> words = { "paraview" };
   words.insert(words.end(), options.begin(), options.end());
-  Become(fs::path(ATLAS_PVPYTHON).parent_path() / "paraview", words);
+  Become(fs::path(ATLAS_PVPYTHON).parent_path() / "paraview", words, ParaView);
 }
 
+#endif
+
 }
+
+#endif
+
+#ifdef ATLAS_PVPYTHON
 
 int View(const std::vector<std::string>& arguments)
 {
@@ -178,40 +190,47 @@ int View(const std::vector<std::string>& arguments)
   BecomeParaView(options, package);
 }
 
+#else
+
+int View(const std::vector<std::string>& /*arguments*/)
+{
+  throw OptionError("expected a build of the plugin for ParaView, found one without it.");
+}
+
+#endif
+
+#ifdef ATLAS_PYTHON_PATH
+
 int RunPython(const std::string& command, const std::vector<std::string>& arguments)
 {
   RequireFiles(arguments);
+  std::vector<std::string> words = { "-m", "attentionatlas", command };
+  words.insert(words.end(), arguments.begin() + 1, arguments.end());
+#ifdef ATLAS_PVPYTHON
   SetPaths();
   if (std::none_of(arguments.begin(), arguments.end(), DrawsNothing))
   {
     SetDisplay();
   }
-  std::vector<std::string> words = { "pvpython", "-m", "attentionatlas", command };
-  words.insert(words.end(), arguments.begin() + 1, arguments.end());
-  Become(ATLAS_PVPYTHON, words);
+  words.insert(words.begin(), "pvpython");
+  Become(ATLAS_PVPYTHON, words, ParaView);
+#else
+  // The Python that a wheel is installed in finds the package.
+  const bool isInstalled = HasValue("ATLAS_PYTHON");
+  if (!isInstalled)
+  {
+    SetPaths();
+  }
+  words.insert(words.begin(), isInstalled ? std::getenv("ATLAS_PYTHON") : "python3");
+  Become({}, words, "Python");
+#endif
 }
 
 #else
 
-namespace
-{
-
-[[noreturn]] void FailWithoutParaView()
-{
-  throw OptionError(
-    "expected a build with ParaView, found one without it (ATLAS_BUILD_PLUGIN=OFF).");
-}
-
-}
-
 int RunPython(const std::string& /*command*/, const std::vector<std::string>& /*arguments*/)
 {
-  FailWithoutParaView();
-}
-
-int View(const std::vector<std::string>& /*arguments*/)
-{
-  FailWithoutParaView();
+  throw OptionError("expected a build with ParaView or VTK, found one without them.");
 }
 
 #endif

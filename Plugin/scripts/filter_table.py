@@ -13,8 +13,6 @@ import sys
 import help_pages
 
 _FILTERS = pathlib.Path(__file__).parents[2] / "Filters"
-#: Folders of what needs ParaView.
-_PARAVIEW = ("Interface", "Views")
 _SHOWN = ("sources", "filters", "writers")
 _TYPES = {"IntVectorProperty": "int", "DoubleVectorProperty": "float", "StringVectorProperty": "text", "Property": "call"}
 #: ParaView's own classes around one of ours: readers and writers of files over time.
@@ -130,7 +128,7 @@ def main():
     known = help_pages.read(sources)
     table = {name: row(proxy) for (group, name), proxy in known.items() if group in _SHOWN}
     modules = {header.stem: f"AttentionAtlas{header.parent.name}" for header in sorted(_FILTERS.glob("*/vtk*.h"))
-               if header.parent.name not in _PARAVIEW}
+               if "ParaView::" not in (header.parent / "vtk.module").read_text(encoding="utf-8")}
     for file, made in ((path, table), (classes, modules)):
         file.write_text(json.dumps(made, separators=(",", ":")) + "\n", encoding="utf-8")
 
