@@ -59,6 +59,7 @@ class Scene:
         self._renderer.SetBackground(to_rgb(matplotlib.rcParams["figure.facecolor"]))
         self._renderer.SetUseDepthPeeling(True)
         self._renderer.SetMaximumNumberOfPeels(_LAYERS)
+        self._renderer.SetUseFXAA(True)
         lights = vtkLightKit()
         for name in ("Key", "Fill", "Back", "Head"):
             getattr(lights, f"Set{name}LightWarmth")(0.5)
