@@ -101,7 +101,7 @@ def calculated(source: Any, name: str, function: str) -> Plain:
 
     calculator = vtkArrayCalculator()
     for array in sorted(set(re.findall(r'"([^"]+)"', function))):
-        calculator.AddVectorVariable(array, array, 0, 1, 2)
+        calculator.AddVectorVariable(f'"{array}"', array, 0, 1, 2)
     calculator.SetFunction(function)
     calculator.SetResultArrayName(name)
     return Plain(calculator, source)
