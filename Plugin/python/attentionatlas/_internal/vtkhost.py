@@ -170,7 +170,8 @@ class Filter(_Source):
         command = getattr(self.algorithm, row["command"])
         each = row.get("each", 0)
         if row.get("indexed"):
-            getattr(self.algorithm, row["number"])(len(numbers))
+            if row.get("number"):
+                getattr(self.algorithm, row["number"])(len(numbers))
             for place, one in enumerate(numbers):
                 command(place, one)
         elif row.get("selects"):
