@@ -36,7 +36,8 @@ class _Source:
         """Brings the outputs up to date, also at a time."""
         self._prepare()
         if time is None:
-            self.algorithm.Update()
+            for port in range(max(1, self.algorithm.GetNumberOfOutputPorts())):
+                self.algorithm.Update(port)
         else:
             self.algorithm.UpdateTimeStep(time)
 
