@@ -118,6 +118,9 @@ def row(proxy):
     }
     if inner is not proxy:
         rows["series"] = True
+        for one in rows["properties"]:
+            if one.get("command") == "AddFileName":  # of ParaView's class; ours reads one file
+                one.update(command=proxy.element.get("file_name_method"), each=0, clean=None)
     if proxy.group == "writers":
         rows["writes"] = True
     return rows

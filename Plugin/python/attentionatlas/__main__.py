@@ -295,9 +295,10 @@ def main(arguments: list[str] | None = None) -> None:
     name, *words = sys.argv[1:] if arguments is None else arguments
     if name not in EXAMPLES:
         raise SystemExit(f"attention-atlas: unknown command '{name}': expected one of {', '.join(EXAMPLES)}.")
-    command = figures if name == "figures" else importlib.import_module(
-        "attentionatlas.findings.__main__" if name == "findings" else f"attentionatlas.{name}"
-    ).main
+    try:
+        command = figures if name == "figures" else _module("findings.__main__" if name == "findings" else name).main
+    except ModuleNotFoundError as error:  # such as ParaView's
+        raise SystemExit(f"attention-atlas {name}: {error}") from error
     try:
         with _displayed():
             command(words)

@@ -15,6 +15,10 @@ import pathlib
 from collections.abc import Sequence as Listed
 from typing import Any
 
+from attentionatlas._internal.host import need_paraview
+
+need_paraview("A scene")
+
 from attentionatlas._internal import circuit_scene, recording_scene
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.model_scene import (

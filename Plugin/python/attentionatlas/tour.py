@@ -16,12 +16,11 @@ from collections.abc import Callable, Iterator, Sequence as Listed
 from typing import Any
 
 from attentionatlas import circuits, embedding, focus, heads
-from attentionatlas._internal import movies
+from attentionatlas._internal import host, movies
 from attentionatlas._internal.arguments import Head, PathLike, number
 from attentionatlas._internal.catalogue import FIGURES
 from attentionatlas._internal.files import complete, gathered
 from attentionatlas._internal.model import SmallModel
-from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing, label
 from attentionatlas._internal.recording import first_head
 from attentionatlas.output import Output, add_options, options
@@ -151,7 +150,7 @@ def render_all(
     models: dict[str, Files] = {}
     reasons: dict[str, str] = {}
     with gathered(folder) as temporary:
-        load_plugin()
+        host.load()
         for stem, path in zip(stems, paths):
             models[stem] = _draw(path, temporary, names, output, progress)
         for stem, path in zip(stems[len(paths) :], recordings):

@@ -31,6 +31,10 @@ import xml.etree.ElementTree
 from collections.abc import Callable, Iterable, Iterator, Sequence as Listed
 from typing import Any, ParamSpec
 
+from attentionatlas._internal.host import need_paraview
+
+need_paraview("A page")
+
 from paraview import servermanager, simple
 
 from attentionatlas import scene
@@ -242,7 +246,7 @@ def attention_map(
         place = dict(zip(("layer", "head", "sequence"), opened.place(*begin[0][0], sequence)))
         made = opened.made("AttentionMap", **place, pooling=pooling, **pooled)
         if asked is not None:
-            found = tiles.scene(opened, made, view, asked, pooling, f"Attention map: {_place(made)}")
+            found = tiles.scene(opened, made, asked, pooling, f"Attention map: {_place(made)}")
             found.caption += f" {begin[1]}" + " Of a text this long the page has one head." * all_heads
             return found
         _show(made, view)

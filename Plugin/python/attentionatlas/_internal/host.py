@@ -52,6 +52,18 @@ def need_paraview(what: str) -> None:
         )
 
 
+def version() -> str:
+    """The name of the host with its version: ParaView 6.1."""
+    if is_paraview():
+        from paraview import simple
+
+        found = simple.GetParaViewVersion()
+        return f"ParaView {found.major}.{found.minor}"
+    from vtkmodules.vtkCommonCore import vtkVersion
+
+    return f"VTK {vtkVersion.GetVTKMajorVersion()}.{vtkVersion.GetVTKMinorVersion()}"
+
+
 @functools.cache
 def table() -> Mapping[str, Any]:
     """What the XML of the plugin says of its readers, sources, filters and writers, by name: Plugin/scripts/filter_table.py."""

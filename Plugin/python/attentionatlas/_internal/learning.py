@@ -91,9 +91,9 @@ def training_maps(model: SmallModel, page: Page) -> Any:
         axes[column].set_title(f"Step {step}: {100 * accuracies[step]:.0f} %")
         shown.append((axes[column], learner))
         torus = model.chart(401, Input=learner, Quantities=["ClassColor", "Output"])
-        with Scene(page.pixels(3)) as scene:
-            scene.show(model.deformed(torus, "Whitened"), "ClassColor")
-            scene.place(axes[3 + column])
+        scene = Scene(page.pixels(3))
+        scene.show(model.deformed(torus, "Whitened"), "ClassColor")
+        scene.place(axes[3 + column])
     page.fit(figure)
     for panel, learner in shown:
         show_classes(model, panel, model.pair_points(Input=learner)[0], page.pixels(3), Input=learner)
@@ -115,20 +115,20 @@ def training_movie(model: SmallModel, page: Page, path: PathLike) -> MovieFile:
     pairs = model.filter("TokenPairs", Input=learner)
     image = show_map(chart, data.image(torus, "ClassColor"))
     surface = model.deformed(torus, "Whitened")  # so that its size stays about the same
-    with Scene(round(page.width_mm * MILLIMETRE * page.dpi / 2)) as scene:
-        scene.show(surface, "ClassColor")
-        solid = scene.place(space, margin=1.1)
-        with movies.Movie(page.fit(figure), path, page.dpi) as movie:
-            for frame in range(movies.FRAMES):
-                share = (frame / max(movies.FRAMES - 1, 1)) ** 2.5
-                learner.ForcedTime = steps[round(share * (len(steps) - 1))]
-                figure.suptitle(f"Step {learner.ForcedTime:.0f}", x=0.01, horizontalalignment="left")
-                image.set_data(data.image(torus, "ClassColor"))
-                solid.set_data(scene.pixels())
-                dots = show_pairs(chart, data.fetch(pairs))
-                movie.add_frame()
-                for dot in dots:
-                    dot.remove()
+    scene = Scene(round(page.width_mm * MILLIMETRE * page.dpi / 2))
+    scene.show(surface, "ClassColor")
+    solid = scene.place(space, margin=1.1)
+    with movies.Movie(page.fit(figure), path, page.dpi) as movie:
+        for frame in range(movies.FRAMES):
+            share = (frame / max(movies.FRAMES - 1, 1)) ** 2.5
+            learner.ForcedTime = steps[round(share * (len(steps) - 1))]
+            figure.suptitle(f"Step {learner.ForcedTime:.0f}", x=0.01, horizontalalignment="left")
+            image.set_data(data.image(torus, "ClassColor"))
+            solid.set_data(scene.pixels())
+            dots = show_pairs(chart, data.fetch(pairs))
+            movie.add_frame()
+            for dot in dots:
+                dot.remove()
     return MovieFile(path)
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
+from attentionatlas._internal.host import need_paraview
+
+need_paraview("A view")
+
 from paraview import servermanager, simple
 
 from attentionatlas._internal import session

@@ -6,6 +6,8 @@ import os
 import pathlib
 from typing import Any
 
+from attentionatlas._internal.host import need_paraview
+
 _PLUGIN = pathlib.Path("plugins", "AttentionAtlas", "AttentionAtlas.so")
 
 
@@ -52,6 +54,7 @@ def load_plugin() -> None:
     script alone: afterwards they are in paraview.simple too. Raises RuntimeError if a server cannot
     load it.
     """
+    need_paraview("The plugin")
     from paraview import servermanager, simple
 
     connection = servermanager.ActiveConnection

@@ -1,4 +1,4 @@
-"""What lies in space: surfaces rendered by ParaView and placed into matplotlib axes as images."""
+"""What lies in space: surfaces rendered by VTK and placed into matplotlib axes as images."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from typing import Any
 import matplotlib
 import numpy
 from matplotlib.colors import to_rgb
-from matplotlib.image import imread
 from numpy.typing import NDArray
-from paraview import simple
+from vtkmodules.util.numpy_support import numpy_to_vtk, vtk_to_numpy
+from vtkmodules.vtkCommonCore import vtkUnsignedCharArray
+from vtkmodules.vtkCommonDataModel import vtkPolyData
+from vtkmodules.vtkRenderingCore import vtkActor, vtkLightKit, vtkPolyDataMapper, vtkRenderer, vtkRenderWindow
 
 from attentionatlas._internal import data
-from attentionatlas._internal.files import scratch
-from attentionatlas._internal.readers import Proxies
-from attentionatlas._internal.views import VIEWPOINT, render_view
+from attentionatlas._internal.windows import VIEWPOINT, need_rendering
 
-#: Bright enough for pale colors to stay pale, with light and shade that show the shape.
-_SHADING = {"Ambient": 0.35, "Diffuse": 0.75, "Specular": 0.15, "SpecularPower": 30}
 _SMOOTHING = 2
+#: Layers of transparent surfaces that are drawn in their order.
+_LAYERS = 4
+#: The array with the colors on a ramp.
+_RAMP = "Ramp"
 
 
 def _unit(vector: Any) -> NDArray[Any]:
@@ -40,89 +42,98 @@ class Camera:
     def visible_on_sphere(self, points: Any) -> NDArray[Any]:
         """The projection of points of the unit sphere, those behind it as nan."""
         places = self.project(points)
-        return numpy.where(places[:, 2:] > 0, places[:, :2], numpy.nan)
+        return numpy.where(places[..., 2:] > 0, places[..., :2], numpy.nan)
 
 
-class Scene(Proxies):
-    """A square render view whose image becomes the content of a panel.
+class Scene:
+    """Surfaces in space whose square image becomes the content of a panel.
 
-    pixels: the side of the image. camera: from VIEWPOINT by default.
+    pixels: the side of the image. camera: from VIEWPOINT by default. Raises OSError where VTK cannot render.
     """
 
     def __init__(self, pixels: int, camera: Camera | None = None) -> None:
-        super().__init__()
+        need_rendering()
         self.camera = camera or Camera()
-        self._pixels = _SMOOTHING * pixels
-        self._sources: list[Any] = []
-        self._background = to_rgb(matplotlib.rcParams["figure.facecolor"])
-        self.view = render_view(
-            ViewSize=[self._pixels] * 2,
-            UseColorPaletteForBackground=0,
-            Background=self._background,
-            OrientationAxesVisibility=0,
-            CameraParallelProjection=1,
-            **{f"{light}LightWarmth": 0.5 for light in ("Key", "Fill", "Back", "Head")},
-        )
-
-    def __exit__(self, *error: Any) -> None:
-        simple.Delete(self.view)  # first: a view that loses its sources one by one takes long
-        super().__exit__(*error)
+        self._shown: list[tuple[Any, vtkPolyDataMapper, str | None, Any]] = []
+        self._renderer = vtkRenderer()
+        self._renderer.SetBackground(to_rgb(matplotlib.rcParams["figure.facecolor"]))
+        self._renderer.SetUseDepthPeeling(True)
+        self._renderer.SetMaximumNumberOfPeels(_LAYERS)
+        self._renderer.SetUseFXAA(True)
+        lights = vtkLightKit()
+        for name in ("Key", "Fill", "Back", "Head"):
+            getattr(lights, f"Set{name}LightWarmth")(0.5)
+        lights.AddLightsToRenderer(self._renderer)
+        self._window = vtkRenderWindow()
+        self._window.SetOffScreenRendering(True)
+        self._window.SetMultiSamples(0)
+        self._window.SetAlphaBitPlanes(True)
+        self._window.SetSize([_SMOOTHING * pixels] * 2)
+        self._window.AddRenderer(self._renderer)
 
     def show(
-        self, source: Any, array: str | None = None, color: Any = "white", association: str = "POINTS",
-        **properties: Any,
+        self, source: Any, array: str | None = None, association: str = "Point", ramp: Any = None, opacity: float = 1
     ) -> None:
-        """Shows a surface in the colors of an array, or in one color."""
-        display = simple.Show(source, self.view)
-        self._sources.append(source)
-        display.SetRepresentationType("Surface")
-        if display.LookupTable:
-            display.SetScalarBarVisibility(self.view, False)  # figures have their own
-        display.ColorArrayName = [association if array else None, array or ""]
-        if array is None:
-            display.AmbientColor = display.DiffuseColor = to_rgb(color)
-        else:
-            display.LookupTable = simple.GetColorTransferFunction(array)
-            display.MapScalars = 0 if array.endswith("Color") else 1
-        for name, value in {**_SHADING, **properties}.items():
-            setattr(display, name, value)
+        """Shows a surface, which a source has or which is a dataset: in the colors of an array, or of numbers of its points
+        on a ramp of matplotlib, or white."""
+        mapper, actor = vtkPolyDataMapper(), vtkActor()
+        mapper.SetScalarVisibility(array is not None)
+        getattr(mapper, f"SetScalarModeToUse{association}FieldData")()
+        mapper.SetColorModeToDirectScalars()
+        mapper.SelectColorArray(_RAMP if ramp else array)
+        actor.SetMapper(mapper)
+        shading = actor.GetProperty()
+        shading.SetOpacity(opacity)
+        # Bright enough for pale colors to stay pale, with light and shade that show the shape.
+        shading.SetAmbient(0.35)
+        shading.SetDiffuse(0.75)
+        shading.SetSpecular(0.15)
+        shading.SetSpecularPower(30)
+        self._renderer.AddActor(actor)
+        self._shown.append((source, mapper, array, ramp))
+
+    def _update(self) -> NDArray[Any]:
+        """Takes what the sources have now; returns the projection of its points."""
+        for source, mapper, array, ramp in self._shown:
+            surface = vtkPolyData()
+            surface.ShallowCopy(source if isinstance(source, vtkPolyData) else data.fetch(source))
+            if ramp:
+                colors = ramp.to_rgba(data.point_array(surface, array), bytes=True)[:, :3]
+                colored = numpy_to_vtk(numpy.ascontiguousarray(colors), deep=True)
+                colored.SetName(_RAMP)
+                surface.GetPointData().AddArray(colored)
+            mapper.SetInputData(surface)
+        return self.camera.project(numpy.concatenate([data.points(mapper.GetInput()) for _, mapper, *_ in self._shown]))
 
     def place(self, axes: Any, margin: float = 1.04) -> Any:
         """Renders all that is shown into axes, whose coordinates become those of the projection."""
-        places = numpy.concatenate(
-            [self.camera.project(data.points(data.fetch(source))) for source in self._sources]
-        )
+        places = self._update()
         low, high = places.min(axis=0), places.max(axis=0)
         middle, half = (low + high) / 2, margin * (high - low)[:2].max() / 2
         self._look(middle, half, 2 * (high[2] - low[2]) + half)
         extent = (middle[0] - half, middle[0] + half, middle[1] - half, middle[1] + half)
         axes.set_axis_off()
-        return axes.imshow(self.pixels(), extent=extent, interpolation="antialiased")
+        return axes.imshow(self._image(), extent=extent, interpolation="antialiased")
 
     def _look(self, middle: NDArray[Any], half: float, distance: float) -> None:
-        camera = self.camera
+        camera, eye = self.camera, self._renderer.GetActiveCamera()
         focus = middle @ numpy.array([camera.right, camera.up, camera.back])
-        self.view.CameraFocalPoint = focus
-        self.view.CameraPosition = focus + distance * camera.back
-        self.view.CameraViewUp = camera.up
-        self.view.CameraParallelScale = half
+        eye.SetParallelProjection(True)
+        eye.SetFocalPoint(focus)
+        eye.SetPosition(focus + distance * camera.back)
+        eye.SetViewUp(camera.up)
+        eye.SetParallelScale(half)
 
     def pixels(self) -> NDArray[Any]:
-        """What the view shows, its edges smoothed: rows of RGB from the top."""
-        with scratch() as folder:
-            file = folder / "scene.png"
-            simple.SaveScreenshot(str(file), self.view)
-            fine = imread(file)[..., :3]
-        side = self._pixels // _SMOOTHING
-        return fine.reshape(side, _SMOOTHING, side, _SMOOTHING, 3).mean(axis=(1, 3))
+        """What the sources have now as place() shows it: rows of RGB from the top, from 0 to 1."""
+        self._update()
+        return self._image()
 
-
-def color_scale(name: str, colors: Any, low: float, high: float) -> None:
-    """Gives an array of ParaView a color map of matplotlib between two values."""
-    table = simple.GetColorTransferFunction(name)
-    shares = numpy.linspace(0, 1, 33)
-    points = numpy.column_stack([low + (high - low) * shares, colors(shares)[:, :3]])
-    table.RGBPoints = points.ravel().tolist()
-    table.ColorSpace = "RGB"
-    table.AutomaticRescaleRangeMode = "Never"
-    table.ScalarRangeInitialized = 1  # or the first display would fit it to its data
+    def _image(self) -> NDArray[Any]:
+        """The image, its edges smoothed."""
+        self._renderer.ResetCameraClippingRange()
+        self._window.Render()
+        fine, (width, height) = vtkUnsignedCharArray(), self._window.GetSize()
+        self._window.GetPixelData(0, 0, width - 1, height - 1, False, fine, 0)
+        shape = height // _SMOOTHING, _SMOOTHING, width // _SMOOTHING, _SMOOTHING, 3
+        return vtk_to_numpy(fine).reshape(shape).mean(axis=(1, 3))[::-1] / 255

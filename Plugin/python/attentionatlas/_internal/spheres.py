@@ -1,6 +1,6 @@
 """Figures of the three dimensions in which the transformer works: circle, sphere and deformed torus.
 
-Surfaces are images rendered by ParaView; lines and dots on them are drawn over these.
+Surfaces are images rendered by VTK; lines and dots on them are drawn over these.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy
 from numpy.typing import NDArray
-from paraview import simple
+from vtkmodules.vtkFiltersSources import vtkSphereSource
 
 from attentionatlas._internal import data
 from attentionatlas._internal.charts import Page, class_bar, color_bar, drawn_from, foreground, ramp
 from attentionatlas._internal.model import SmallModel
-from attentionatlas._internal.space import Camera, Scene, color_scale
+from attentionatlas._internal.space import Camera, Scene
 from attentionatlas._internal.style import BLUES, GREY, HEAD_COLORS, REDS
-from attentionatlas._internal.views import VIEWPOINT
+from attentionatlas._internal.windows import VIEWPOINT
 
-#: A round ball.
-FINE = {"ThetaResolution": 180, "PhiResolution": 90}
+#: Lines of an angle on the sphere, and the points of each.
+_LINES, _POINTS = 24, 720
 _NORMAL = numpy.ones(3) / math.sqrt(3)
 _PLANE = "#59bfd9"
 #: Dots with numbers in them, at most.
@@ -38,17 +38,26 @@ def _draw_dots(axes: Any, places: NDArray[Any], width: float, colors: Any, **opt
     axes.scatter(*places.T, s=width**2, c=colors, linewidths=0.4, **options)
 
 
+def _ball(radius: float) -> Any:
+    ball = vtkSphereSource()
+    ball.SetRadius(radius)
+    ball.SetThetaResolution(180)
+    ball.SetPhiResolution(90)
+    ball.Update()
+    return ball.GetOutput()
+
+
 def show_sphere(model: SmallModel, axes: Any, camera: Camera, pixels: int, pale: bool = False) -> None:
     """Draws the cells of the unembedding, the arcs between them and their centres.
 
     pale: for what is drawn on them to stand out.
     """
     sphere = model.filter("UnembeddingSphere")
-    with Scene(pixels, camera) as scene:
-        scene.show(sphere, "ClassColor", association="CELLS", Opacity=0.3 if pale else 1)
-        if pale:
-            scene.show(scene.own(simple.Sphere(Radius=0.985, **FINE)))
-        scene.place(axes)
+    scene = Scene(pixels, camera)
+    scene.show(sphere, "ClassColor", "Cell", opacity=0.3 if pale else 1)
+    if pale:
+        scene.show(_ball(0.985))
+    scene.place(axes)
     arcs, centres = (data.fetch(sphere, port) for port in (2, 1))
     places = camera.visible_on_sphere(data.points(arcs))
     _draw_lines(axes, places, data.cells(arcs.GetLines()), color="black", linewidth=0.7, zorder=2)
@@ -71,27 +80,19 @@ def unembedding_sphere(model: SmallModel, page: Page) -> Any:
     return page.fit(figure)
 
 
-def _angle_lines(model: SmallModel, number: int) -> Any:
-    """Lines of the torus along which one angle, 0 or 1, stays the same, with the output of the model."""
-    lines = []
-    for value in numpy.linspace(-math.pi, math.pi, 24, endpoint=False):
-        ends = [numpy.insert([end], number, value) for end in (-math.pi, math.pi)]
-        points = {f"Point{n}": [*end, 0] for n, end in enumerate(ends, 1)}
-        lines.append(model.own(simple.Line(Resolution=720, **points)))
-    together = model.own(simple.AppendGeometry(Input=lines))
-    return model.filter("AttentionTorus", Points=together, Quantities=["Output"])
-
-
 def _show_lines_on_sphere(model: SmallModel, axes: Any, number: int, colors: Any, pixels: int) -> None:
-    """Draws the lines of one angle, pushed to the unit sphere, in the colors of that angle."""
+    """Draws lines of the torus along which one angle, 0 or 1, stays the same, pushed to the unit sphere, in the colors of
+    that angle."""
     camera = Camera()
     show_sphere(model, axes, camera, pixels, pale=True)
-    lines = data.fetch(model.deformed(_angle_lines(model, number), "UnitSphere"))
-    places = camera.visible_on_sphere(data.points(lines))
-    angles = data.point_array(lines, f"Theta{number + 1}")
-    for line in data.cells(lines.GetLines()):
-        share = (angles[line[1]] + math.pi) / (2 * math.pi)
-        _draw_lines(axes, places, [line], color=colors(share), linewidth=0.9, zorder=3)
+    sizes = (_LINES, _POINTS) if number == 0 else (_POINTS, _LINES)
+    chart = model.filter("AttentionTorus", Resolution=[size + 1 for size in sizes], Quantities=["Output"])
+    # Its borders are one where it is a torus.
+    points = data.points(data.fetch(model.deformed(chart, "UnitSphere"))).reshape(*sizes[::-1], 3)
+    lines = camera.visible_on_sphere(points if number else points.swapaxes(0, 1))
+    for line, places in enumerate(lines):
+        places = numpy.append(places, places[:1], 0)
+        _draw_lines(axes, places, [slice(None)], color=colors(line / _LINES), linewidth=0.9, zorder=3)
 
 
 @drawn_from(SmallModel)
@@ -101,17 +102,17 @@ def deformed_torus(model: SmallModel, page: Page) -> Any:
     figure, axes = page.panels(6, 3, "Output as a deformed torus")
     for row, (symbol, colors) in enumerate((("\u03b8\u2081", REDS), ("\u03b8\u2082", BLUES))):
         panels, array = axes[3 * row : 3 * row + 3], f"Theta{row + 1}"
-        color_scale(array, colors, -math.pi, math.pi)
+        scale = ramp(colors, -math.pi, math.pi)
         for panel, normalization in zip(panels, ("None", "Whitened")):
             surface = model.deformed(torus, normalization)
-            with Scene(page.pixels(3)) as scene:
-                scene.show(surface, array, Opacity=0.75, InterpolateScalarsBeforeMapping=0)
-                scene.place(panel)
+            scene = Scene(page.pixels(3))
+            scene.show(surface, array, ramp=scale, opacity=0.75)
+            scene.place(panel)
         _show_lines_on_sphere(model, panels[2], row, colors, page.pixels(3))
         for panel, title in zip(panels, ("Raw", "Whitened", "Unit sphere")):
             panel.set_title(title)
         ticks = (-math.pi, 0, math.pi), ("\u2212\u03c0", "0", "\u03c0")
-        color_bar(figure, panels, ramp(colors, -math.pi, math.pi), symbol, *ticks)
+        color_bar(figure, panels, scale, symbol, *ticks)
     return page.fit(figure)
 
 

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
-from paraview import simple
 
 from attentionatlas._internal import data
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.recording import Recording
+from attentionatlas._internal.style import WEIGHTS
 from attentionatlas._internal.webpage import Scene, Texts, json_text
-from attentionatlas._internal.webscene import shades
 
 #: Texts of more tokens have tiles; the map of others has a point for each pair.
 POINTS = 1024
@@ -197,7 +196,7 @@ def _strongest(values: NDArray[Any], cell: int, texts: tuple[list[str], list[str
     return columns
 
 
-def scene(recording: Recording, made: Any, view: Any, asked: MapSize, pooling: str, title: str) -> Scene:
+def scene(recording: Recording, made: Any, asked: MapSize, pooling: str, title: str) -> Scene:
     """The map that a filter AttentionMap shows, as a scene."""
     texts = recording.sides(int(made.Sequence))
     sides = len(texts[0]), len(texts[1])
@@ -212,9 +211,7 @@ def scene(recording: Recording, made: Any, view: Any, asked: MapSize, pooling: s
         if levels:
             values, counts = _pooled(values, counts, (2, 2), is_mean)
         levels[str(cell)] = _level(values, cell, ends)
-    table = simple.Show(made, view).LookupTable
-    given = list(table.RGBPoints)
-    colors = shades(table.SMProxy.GetClientSideObject(), numpy.linspace(given[0], given[-4], _STEPS))
+    colors = WEIGHTS(numpy.linspace(0, 1, _STEPS), bytes=True)[:, :3].tolist()
     part = {
         "kind": "tiles",
         "name": "Attention Map",

@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 from collections.abc import Sequence
 from typing import Any
 
 from paraview import simple
-from vtkmodules.vtkRenderingCore import vtkRenderWindow
 from vtkmodules.vtkRenderingUI import vtkGenericRenderWindowInteractor
 
-VIEWPOINT = (1.0, 0.75, 0.55)
+from attentionatlas._internal.windows import VIEWPOINT as VIEWPOINT, has_display, need_rendering
+
 #: Properties of a view for a white page.
 PLAIN = {"UseColorPaletteForBackground": 0, "Background": [1, 1, 1], "OrientationAxesVisibility": 0}
-
-
-def _has_display() -> bool:
-    """Whether there is an X server, and it answers."""
-    try:
-        x11 = ctypes.CDLL("libX11.so.6")
-    except OSError:
-        return False
-    x11.XOpenDisplay.restype = ctypes.c_void_p
-    display = x11.XOpenDisplay(None)
-    if display:
-        x11.XCloseDisplay(ctypes.c_void_p(display))
-    return bool(display)
 
 
 def render_view(**properties: Any) -> Any:
     """A render view, or one of another kind that renders, where there is no display too. Raises OSError for
     ParaView before 6.0, which would crash without one."""
     kind = properties.pop("kind", "RenderView")
-    if _has_display():
-        return simple.CreateView(kind, **properties)
-    # Otherwise VTK tries X first, with a warning.
-    os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
-    if vtkRenderWindow().GetClassName() == "vtkXOpenGLRenderWindow":
-        version = simple.GetParaViewVersion()
-        raise OSError(
-            f"DISPLAY: ParaView {version.major}.{version.minor} draws surfaces on an X display only, and found "
-            "none. Run the command with a virtual one: xvfb-run -a pvpython ..."
-        )
+    need_rendering()
     view = simple.CreateView(kind, **properties)
+    if has_display():
+        return view
     # That of pvpython takes the display of any window for one of X, and crashes (VTK 9.6).
     interactor = vtkGenericRenderWindowInteractor()
     interactor.Initialize()

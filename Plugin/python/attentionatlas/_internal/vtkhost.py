@@ -38,7 +38,8 @@ class _Source:
         """Brings the outputs up to date, also at a time."""
         self._prepare()
         if time is None:
-            self.algorithm.Update()
+            for port in range(max(1, self.algorithm.GetNumberOfOutputPorts())):
+                self.algorithm.Update(port)
         else:
             self.algorithm.UpdateTimeStep(time)
 
@@ -103,7 +104,7 @@ def calculated(source: Any, name: str, function: str) -> Plain:
 
     calculator = vtkArrayCalculator()
     for array in sorted(set(re.findall(r'"([^"]+)"', function))):
-        calculator.AddVectorVariable(array, array, 0, 1, 2)
+        calculator.AddVectorVariable(f'"{array}"', array, 0, 1, 2)
     calculator.SetFunction(function)
     calculator.SetResultArrayName(name)
     return Plain(calculator, source)
@@ -186,7 +187,8 @@ class Filter(_Source):
         command = getattr(self.algorithm, row["command"])
         each = row.get("each", 0)
         if row.get("indexed"):
-            getattr(self.algorithm, row["number"])(len(numbers))
+            if row.get("number"):
+                getattr(self.algorithm, row["number"])(len(numbers))
             for place, one in enumerate(numbers):
                 command(place, one)
         elif row.get("selects"):

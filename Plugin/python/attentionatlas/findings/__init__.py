@@ -12,11 +12,10 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Callable, Iterable
 
-from attentionatlas._internal import style
+from attentionatlas._internal import host, style
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.charts import MILLIMETRE, Page
 from attentionatlas._internal.files import gathered, scratch
-from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing
 from attentionatlas.findings import torus
 from attentionatlas.findings.base import Finding, Result
@@ -115,7 +114,7 @@ def render(
         recording = shipped.parent / "recordings" / RECORDING
     results: dict[str, Result | str] = {}
     with gathered(pathlib.Path(folder)) as temporary, scratch() as runs:
-        load_plugin()
+        host.load()
         subjects = _Subjects(models, recording, shipped and shipped.parent, runs)
         try:
             chosen = [known[name] for name in names or known]
