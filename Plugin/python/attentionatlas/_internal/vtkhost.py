@@ -38,7 +38,7 @@ class _Source:
         """Brings the outputs up to date, also at a time."""
         self._prepare()
         if time is None:
-            for port in range(max(1, self.algorithm.GetNumberOfOutputPorts())):
+            for port in range(self.algorithm.GetNumberOfOutputPorts()) or (-1,):  # that of a writer
                 self.algorithm.Update(port)
         else:
             self.algorithm.UpdateTimeStep(time)
