@@ -77,7 +77,7 @@ with atlas.open(sys.argv[1]) as model:
         check_pdf(self, OUTPUT / "weights.pdf", 89)
         text = poppler("pdftotext", OUTPUT / "weights.pdf", "-")
         if text is not None:
-            for token in ("visualization", "empowers", "users"):
+            for token in ("visualization", "powers", "users"):
                 self.assertIn(token, text)
 
     def test_command(self):
