@@ -97,7 +97,7 @@ class Scene:
         for source, mapper, array, ramp in self._shown:
             surface = vtkPolyData()
             surface.ShallowCopy(source if isinstance(source, vtkPolyData) else data.fetch(source))
-            if ramp:
+            if ramp and array:
                 colors = ramp.to_rgba(data.point_array(surface, array), bytes=True)[:, :3]
                 colored = numpy_to_vtk(numpy.ascontiguousarray(colors), deep=True)
                 colored.SetName(_RAMP)
