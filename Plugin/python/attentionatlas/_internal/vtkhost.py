@@ -179,11 +179,6 @@ class Filter(_Source):
 
     def _call(self, row: Mapping[str, Any], numbers: Sequence[Any]) -> None:
         """Gives the class the values of a property."""
-        if row["command"] == "AddFileName":  # files over time, which ParaView has a class for
-            if len(numbers) != 1:
-                raise ValueError(f"{self.name}: expected one file, found {len(numbers)}; files over time need ParaView.")
-            self.algorithm.SetFileName(numbers[0])
-            return
         command = getattr(self.algorithm, row["command"])
         each = row.get("each", 0)
         if row.get("indexed"):
