@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from attentionatlas._internal.files import keep_clean
+from attentionatlas._internal.host import need_paraview
 
 #: Arguments of each command, as examples in its help.
 EXAMPLES = {
@@ -295,6 +296,11 @@ def main(arguments: list[str] | None = None) -> None:
     name, *words = sys.argv[1:] if arguments is None else arguments
     if name not in EXAMPLES:
         raise SystemExit(f"attention-atlas: unknown command '{name}': expected one of {', '.join(EXAMPLES)}.")
+    try:
+        if name == "scene":
+            need_paraview(f"attention-atlas {name}")
+    except ModuleNotFoundError as error:
+        raise SystemExit(str(error)) from error
     command = figures if name == "figures" else importlib.import_module(
         "attentionatlas.findings.__main__" if name == "findings" else f"attentionatlas.{name}"
     ).main
