@@ -1,16 +1,16 @@
 """Where filters run: as VTK classes in this process, or as ParaView's proxies.
 
-ParaView is the host in its programs, such as pvpython, and in a script that has imported it before; elsewhere VTK alone is,
-which starts sooner. The variable ATLAS_HOST of the environment, ParaView or VTK, decides otherwise.
+ParaView is the host where its Python is, as in pvpython, and VTK alone elsewhere. The variable ATLAS_HOST of the environment,
+ParaView or VTK, decides otherwise: VTK alone starts sooner.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import json
 import os
 import pathlib
-import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -32,14 +32,7 @@ def _name() -> str:
     chosen = os.environ.get("ATLAS_HOST", "")
     if chosen and chosen not in _HOSTS:
         raise ValueError(f"ATLAS_HOST: expected one of {', '.join(_HOSTS)}; found '{chosen}'.")
-    return chosen or ("ParaView" if _is_program_of_paraview() or "paraview" in sys.modules else "VTK")
-
-
-def _is_program_of_paraview() -> bool:
-    """Whether this is pvpython, pvbatch, pvserver or paraview, not another Python."""
-    program = pathlib.Path("/proc/self/exe")
-    name = os.readlink(program) if program.is_symlink() else sys.executable or ""
-    return pathlib.Path(name).name.startswith(("pv", "paraview"))
+    return chosen or ("ParaView" if importlib.util.find_spec("paraview") is not None else "VTK")
 
 
 def need_paraview(what: str) -> None:
