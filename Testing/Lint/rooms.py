@@ -1,11 +1,15 @@
 """Checks what the rooms of Core include: headers of other rooms by their folder, only of the rooms that their
-CMakeLists.txt lists, and nothing of another room's folder Internal."""
+CMakeLists.txt lists, and nothing of another room's folder Internal. VTK modules include no JSON through them: VTK's headers
+have a JSON of their own, which is another version."""
 
+import functools
 import pathlib
 import re
 import sys
 
-CORE = pathlib.Path(__file__).resolve().parents[2] / "Filters" / "Core"
+FILTERS = pathlib.Path(__file__).resolve().parents[2] / "Filters"
+CORE = FILTERS / "Core"
+JSON = "nlohmann/json.hpp"
 
 
 def allowed_rooms():
@@ -31,10 +35,29 @@ def faults(path, rooms):
                 yield f"{path}:{line}: expected a header with its room, found {text}"
 
 
+@functools.cache
+def way_to_json(path):
+    """The headers through which a source includes JSON; none if it does not."""
+    text = path.read_text(encoding="utf-8")
+    if f"<{JSON}>" in text:
+        return (path.name,)
+    for name in re.findall(r'#include "(.+)"', text):
+        for folder in (path.parent, CORE):
+            if (folder / name).exists():
+                way = way_to_json((folder / name).resolve())
+                if way:
+                    return (path.name, *way)
+    return ()
+
+
 def main():
     rooms = allowed_rooms()
     paths = [path for path in sorted(CORE.glob("*/**/*")) if path.suffix in (".h", ".cxx")]
     found = [fault for path in paths for fault in faults(path, rooms)]
+    modules = [path.parent for path in FILTERS.glob("*/vtk.module")]
+    for source in (source for module in sorted(modules) for source in sorted(module.glob("*.cxx"))):
+        if way_to_json(source):
+            found.append(f"{source}: includes {JSON}: {' > '.join(way_to_json(source))}")
     sys.exit("\n".join(found) if found else None)
 
 

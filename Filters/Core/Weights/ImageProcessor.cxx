@@ -2,6 +2,7 @@
 
 #include "Base/Error.h"
 #include "Base/TextEnds.h"
+#include "Files/JsonSettings.h"
 #include "Files/JsonText.h"
 #include "Files/MappedFile.h"
 #include "Files/PictureFile.h"

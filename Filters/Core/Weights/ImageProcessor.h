@@ -1,6 +1,5 @@
 #pragma once
 
-#include "Files/JsonSettings.h"
 #include "TransformerConfig.h"
 
 #include <array>
@@ -12,6 +11,8 @@
 
 namespace atlas
 {
+
+class Settings; // Files/JsonSettings.h
 
 /// Resampling filters, numbered as in Pillow.
 enum class ResampleFilter
