@@ -47,13 +47,14 @@ PARTS = [
     ("", "_internal/tiles.py", ["MapSize"]),
     ("The live article: atlas.article", "article.py", ["write"]),
     ("Linked views: atlas.scene", "scene.py", ["save", "build"]),
+    ("Meshes of PyVista: atlas.pyvista", "pyvista.py", ["read", "MeshAttention"]),
     ("All figures: atlas.tour", "tour.py", ["render", "render_all"]),
     ("Findings: atlas.findings", "findings/__init__.py", ["render"]),
     ("Files of figures: atlas.output", "output.py", ["Output", "save"]),
 ]
 #: What only our own modules use.
 _INTERNAL = {"made", "columns", "kept", "place", "panels", "head_scores", "own", "check_head", "filter", "chart",
-             "pair_points", "deformed", "colors", "check_open", "scope", "opened", "sides"}
+             "pair_points", "deformed", "colors", "check_open", "scope", "opened", "shown_by", "sides"}
 
 
 def _draws(function):

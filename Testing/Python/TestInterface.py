@@ -129,6 +129,36 @@ class Interface(AtlasTest):
         means = EXPECTED[f"layer.{LAYER}.attention"][:, HEAD].astype(float).mean(axis=0)
         self.assert_close(self.recording.attention(LAYER, HEAD, "mean"), means)
 
+    def test_all_heads_of_a_layer_at_once(self):
+        last = self.recording.layer_numbers[-1]
+        heads = self.recording.attention(-1, "all", quantity="scores")
+        self.assertEqual(heads.shape, (self.recording.head_count, len(IDS), len(IDS)))
+        for head, matrix in enumerate(heads):
+            numpy.testing.assert_array_equal(matrix, self.recording.attention(last, head, quantity="Scores"))
+        with self.assertRaisesRegex(ValueError, "layer: expected one of"):
+            self.recording.attention(-1 - len(self.recording.layer_numbers), 0)
+
+    def test_logits_add_up_to_those_of_attribution(self):
+        with self.model.record(token_ids=IDS, record=["Logits", "HeadOutputs", "Residual", "QueriesAndKeys"]) as recording:
+            logits = recording.logits()
+            self.assertEqual(len(logits), len(IDS))
+            lens = recording.logit_lens(top=1)
+            last = numpy.asarray(lens["Layer"]) == numpy.max(lens["Layer"])
+            numpy.testing.assert_array_equal(logits.argmax(axis=1), numpy.asarray(lens["TokenId"])[last])
+        with self.assertRaisesRegex(atlas.Missing, "logits holds no Logits; record Logits"):
+            self.recording.logits()
+
+    def test_a_dataset_stays_when_its_recording_is_closed(self):
+        with self.model.record(token_ids=IDS) as recording:
+            weights = recording.attention(1, 0)
+            dataset = recording.dataset("AttentionMap", layer=1, head=0)
+        values = vtk_to_numpy(dataset.GetPointData().GetArray("Weights")).reshape(len(IDS), len(IDS))
+        numpy.testing.assert_array_equal(values[::-1], weights)
+
+    def test_names_are_those_for_users(self):
+        self.assertLessEqual({"attention", "queries", "record", "open", "heads"}, {*dir(self.recording), *dir(self.model), *dir(atlas)})
+        self.assertFalse({"own", "made", "kept", "scope", "shown_by", "pathlib"} & {*dir(self.recording), *dir(atlas)})
+
     def test_tables_are_those_of_the_oracle(self):
         table = self.recording.focus(per="Query")
         chosen = (table["Layer"] == LAYER) & (table["Head"] == HEAD) & (table["Sequence"] == SEQUENCE)
