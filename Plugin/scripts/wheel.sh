@@ -75,6 +75,6 @@ rm -rf "$build/wheel-unrepaired" "$build/wheels"
 CXXFLAGS="${CXXFLAGS:-} -D_GLIBCXX_USE_CXX11_ABI=$abi" \
   "$build/wheel-tools/bin/pip" wheel --no-deps --wheel-dir "$build/wheel-unrepaired" --verbose \
   --config-settings "cmake.define.VTK_DIR=$sdk" "$checkout/Plugin/python"
-PATH=$build/wheel-tools/bin:$PATH "$build/wheel-tools/bin/auditwheel" repair --strip --exclude 'libvtk*' --wheel-dir "$build/wheels" \
-  "$build"/wheel-unrepaired/attention_atlas-*.whl
+PATH=$build/wheel-tools/bin:$PATH "$build/wheel-tools/bin/auditwheel" repair --strip --exclude 'libvtk*' \
+  --wheel-dir "$build/wheels" "$build"/wheel-unrepaired/attention_atlas-*.whl
 ls -l "$build"/wheels
