@@ -23,6 +23,7 @@ BUILD = pathlib.Path(os.environ["ATLAS_BUILD_DIR"])
 PLUGIN = pathlib.Path(os.environ["ATLAS_PLUGIN"])
 #: The folder with the plugin, below the prefix.
 PLUGIN_FOLDER = PLUGIN.parent.relative_to(BUILD)
+PYTHON_FOLDER = "lib/python3/dist-packages"
 #: Before 6.0, ParaView draws on a display only.
 NEEDS_DISPLAY = "paraview-5" in PLUGIN_FOLDER.as_posix()
 PROGRAM = "attention-atlas"
@@ -85,7 +86,8 @@ class Installation(unittest.TestCase):
         }
 
     def binaries(self):
-        return [*(self.prefix / PLUGIN_FOLDER).glob("*.so"), self.prefix / "bin" / PROGRAM]
+        classes = self.prefix / PYTHON_FOLDER / "attentionatlas" / "vtk"
+        return [*(self.prefix / PLUGIN_FOLDER).glob("*.so"), *classes.glob("*.so"), self.prefix / "bin" / PROGRAM]
 
     def test_files(self):
         package = SOURCE / "Plugin" / "python"
@@ -94,7 +96,9 @@ class Installation(unittest.TestCase):
             f"bin/{PROGRAM}",
             COMPLETION,
             *(f"share/man/man1/{page}.1.gz" for page in PAGES),
-            *(f"lib/python3/dist-packages/{path.relative_to(package)}" for path in sources),
+            *(f"{PYTHON_FOLDER}/{path.relative_to(package)}" for path in sources),
+            *(f"{PYTHON_FOLDER}/attentionatlas/{name}" for name in ("_internal/filters.json", "vtk/classes.json")),
+            *(path.relative_to(BUILD).as_posix() for path in (BUILD / PYTHON_FOLDER / "attentionatlas" / "vtk").glob("*.so")),
             *(f"share/attention-atlas/{name}" for name in files(SOURCE / "Data")),
             *(f"share/doc/attention-atlas/html/{name}" for name in self.site()),
             *(f"{PLUGIN_FOLDER}/{library.name}" for library in PLUGIN.parent.glob("*.so")),
