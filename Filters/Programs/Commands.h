@@ -15,8 +15,8 @@ int Map(const std::vector<std::string>& arguments);
 int Record(const std::vector<std::string>& arguments);
 int View(const std::vector<std::string>& arguments);
 
-/// Runs a command of the Python package in the host's Python, in place of this process, so that signals and the exit status
-/// are Python's.
+/// Runs a command of the Python package in the host's Python, in place of this process, so that
+/// signals and the exit status are Python's.
 int RunPython(const std::string& command, const std::vector<std::string>& arguments);
 
 }
