@@ -26,6 +26,7 @@ GPT2 = atlastest.TRANSFORMERS / "gpt2"
 CHECKPOINT = ORACLE / "models" / "files" / "pt" / "checkpoints" / "nanogpt" / "ckpt.pt"
 EXPECTED, _ = atlastest.read_safetensors(GPT2 / "expected.safetensors")
 IDS = atlastest.token_lines(EXPECTED["input_ids"])
+LENGTH = len(IDS.splitlines()[0].split())
 LAYER, HEAD, SEQUENCE = 1, 2, 1
 PLACE = (LAYER, HEAD, SEQUENCE)
 #: The tables of a recording and of a transformer, whose defaults are those of their filters.
@@ -132,7 +133,7 @@ class Interface(AtlasTest):
     def test_all_heads_of_a_layer_at_once(self):
         last = self.recording.layer_numbers[-1]
         heads = self.recording.attention(-1, "all", quantity="scores")
-        self.assertEqual(heads.shape, (self.recording.head_count, len(IDS), len(IDS)))
+        self.assertEqual(heads.shape, (self.recording.head_count, LENGTH, LENGTH))
         for head, matrix in enumerate(heads):
             numpy.testing.assert_array_equal(matrix, self.recording.attention(last, head, quantity="Scores"))
         with self.assertRaisesRegex(ValueError, "layer: expected one of"):
@@ -141,7 +142,7 @@ class Interface(AtlasTest):
     def test_logits_add_up_to_those_of_attribution(self):
         with self.model.record(token_ids=IDS, record=["Logits", "HeadOutputs", "Residual", "QueriesAndKeys"]) as recording:
             logits = recording.logits()
-            self.assertEqual(len(logits), len(IDS))
+            self.assertEqual(len(logits), LENGTH)
             lens = recording.logit_lens(top=1)
             last = numpy.asarray(lens["Layer"]) == numpy.max(lens["Layer"])
             numpy.testing.assert_array_equal(logits.argmax(axis=1), numpy.asarray(lens["TokenId"])[last])
@@ -152,7 +153,7 @@ class Interface(AtlasTest):
         with self.model.record(token_ids=IDS) as recording:
             weights = recording.attention(1, 0)
             dataset = recording.dataset("AttentionMap", layer=1, head=0)
-        values = vtk_to_numpy(dataset.GetPointData().GetArray("Weights")).reshape(len(IDS), len(IDS))
+        values = vtk_to_numpy(dataset.GetPointData().GetArray("Weights")).reshape(LENGTH, LENGTH)
         numpy.testing.assert_array_equal(values[::-1], weights)
 
     def test_names_are_those_for_users(self):

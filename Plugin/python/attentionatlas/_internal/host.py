@@ -39,8 +39,8 @@ def need_paraview(what: str) -> None:
     """Raises ModuleNotFoundError where ParaView is not the host."""
     if not is_paraview():
         raise ModuleNotFoundError(
-            f"{what} needs ParaView: expected its Python, which is pvpython, or ATLAS_HOST=ParaView; found VTK alone. The page "
-            "Scripting of the documentation tells more.",
+            f"{what} needs ParaView: expected its Python, which is pvpython, found VTK alone. The page Scripting of the "
+            "documentation tells more.",
             name="paraview",
         )
 
@@ -68,6 +68,14 @@ def table() -> Mapping[str, Any]:
 def words(name: str, option: str) -> list[str]:
     """The words that a property of a filter can be."""
     return next(list(row["words"]) for row in table()[name]["properties"] if row["name"] == option)
+
+
+def choices(source: Any, option: str) -> list[str]:
+    """The names of arrays and the like that a property of a filter can choose among; none where any text may do."""
+    if is_paraview():
+        return list(getattr(source.GetProperty(option), "Available", None) or [])
+    found: list[str] = source.choices(option)
+    return found
 
 
 def load() -> None:

@@ -257,13 +257,12 @@ def _specials(row: dict[str, Any]) -> dict[str, int | float]:
     return found
 
 
-def _converted(option: str, value: Any, row: dict[str, Any]) -> Any:
-    """A value of a property as filters take it, also for one of the words that the property has. Raises ValueError for
-    other words and kinds of values."""
+def _converted(option: str, value: Any, row: dict[str, Any], choices: list[str]) -> Any:
+    """A value of a property as filters take it, also for one of the words or choices that the property has. Raises
+    ValueError for other words and kinds of values."""
     value = os.fspath(value) if isinstance(value, os.PathLike) else value
     value = value.item() if isinstance(value, numpy.generic) else value
     words, is_text = row.get("words", {}), row.get("type") == "text"
-    choices = list(words) or row.get("choices", [])
     if choices and (is_text or isinstance(value, str) or value not in words.values()):
         return word(option, value, choices)
     if is_text and not isinstance(value, str):
@@ -286,11 +285,12 @@ def _set(made: Any, name: str, option: str, value: Any) -> None:
     if key not in known:
         raise TypeError(f"{name}: expected an option among {', '.join(known)}; found '{option}'.")
     row = known[key]
+    choices = list(row.get("words", ())) or row.get("choices") or (host.choices(made, key) if "type" in row else [])
     if isinstance(value, (list, tuple, numpy.ndarray)):
-        value = [_converted(option, one, row) for one in value]
+        value = [_converted(option, one, row, choices) for one in value]
     else:
         is_word = isinstance(value, str)
-        value = _converted(option, value, row)
+        value = _converted(option, value, row, choices)
         if is_word and not isinstance(value, str) and not row.get("each") and row.get("count", 1) > 1:  # such as no pair
             value = [value] * row["count"]
     try:

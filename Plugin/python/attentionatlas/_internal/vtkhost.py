@@ -143,15 +143,16 @@ class Filter(_Source):
         if row is None:
             raise AttributeError(f"{vars(self).get('name', 'filter')} has no property {name}")
         if row.get("selects") and name not in self._values:
-            return self._selected(row)
+            return [one for one in self.choices(name) if getattr(self.algorithm, f"Get{_array(row)}Status")(one)]
         return self._values.get(name, _shown(row, row.get("default", [])))
 
-    def _selected(self, row: Mapping[str, Any]) -> list[str]:
-        """The names that the class has selected of those that it knows."""
-        kind = row["command"].removeprefix("Set").removesuffix("Status")
-        count = getattr(self.algorithm, f"GetNumberOf{kind}s")()
-        names = [getattr(self.algorithm, f"Get{kind}Name")(number) for number in range(count)]
-        return [name for name in names if getattr(self.algorithm, f"Get{kind}Status")(name)]
+    def choices(self, name: str) -> list[str]:
+        """The names that a property selects among; none of one that selects nothing."""
+        row = self._rows[name]
+        if not row.get("selects"):
+            return []
+        count = getattr(self.algorithm, f"GetNumberOf{_array(row)}s")()
+        return [getattr(self.algorithm, f"Get{_array(row)}Name")(number) for number in range(count)]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("algorithm", "_inputs"):
@@ -211,6 +212,12 @@ class Filter(_Source):
         for row in followed:
             command, end = row["range"]
             getattr(self.algorithm, row["command"])(getattr(self.algorithm, command)()[end])
+
+
+def _array(row: Mapping[str, Any]) -> str:
+    """What the commands of a property that selects call it: RecordArray of SetRecordArrayStatus."""
+    command: str = row["command"]
+    return command.removeprefix("Set").removesuffix("Status")
 
 
 def _port(value: Any) -> Port:
