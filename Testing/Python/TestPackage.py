@@ -377,7 +377,7 @@ class Installation(unittest.TestCase):
 
 class Modules(unittest.TestCase):
     def test_imports_have_no_circle(self):
-        """Nor does a module of _internal import one above, not even within a function."""
+        """Nor does a module of _internal import one above, not even within a function. The VTK classes are below all."""
         folder = SOURCE / "Plugin" / "python"
         paths = {
             ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__"): path
@@ -394,7 +394,7 @@ class Modules(unittest.TestCase):
             names = {name if name in paths else name.rpartition(".")[0] for name in names}
             imported[module] = names & paths.keys()
             if "._internal" in module:
-                self.assertEqual([name for name in imported[module] if "._internal" not in name], [], module)
+                self.assertEqual([name for name in imported[module] - {"attentionatlas.vtk"} if "._internal" not in name], [], module)
         graphlib.TopologicalSorter(imported).prepare()  # raises CycleError
 
 
