@@ -6,18 +6,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from attentionatlas._internal import host
+from attentionatlas._internal.problems import Error, Missing, WriteError
 
-
-class Error(ValueError):
-    """A reader, filter or writer of the plugin failed; the message is its own."""
-
-
-class Missing(Error):
-    """Something that a figure or table needs is missing from the file or the plugin; the message says what."""
-
-
-class WriteError(Error, OSError):
-    """A file cannot be written; the message is the writer's own."""
+__all__ = ["Error", "Missing", "WriteError", "raised", "update"]
 
 
 def raised(source: Any, kind: type[Error] = Error) -> AbstractContextManager[None]:

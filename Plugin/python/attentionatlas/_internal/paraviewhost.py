@@ -8,7 +8,7 @@ from typing import Any
 
 from paraview import servermanager
 
-from attentionatlas._internal.errors import Error
+from attentionatlas._internal.problems import Error
 
 
 def _with_producers(proxy: Any, found: list[Any]) -> None:

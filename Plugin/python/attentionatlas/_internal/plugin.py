@@ -6,7 +6,7 @@ import os
 import pathlib
 from typing import Any
 
-from attentionatlas._internal.host import need_paraview
+from attentionatlas._internal.hosts import need_paraview
 
 _PLUGIN = pathlib.Path("plugins", "AttentionAtlas", "AttentionAtlas.so")
 

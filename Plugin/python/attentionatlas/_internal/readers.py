@@ -239,8 +239,8 @@ def _property(option: str) -> str:
 
 
 def _known(name: str) -> dict[str, Any]:
-    """The rows of the properties of a filter that are options, by their names."""
-    inputs = [row for row in host.table()[name]["inputs"] if row["name"] not in ("Input", "Model")]
+    """The rows of the inputs and properties of a filter, by their names."""
+    inputs = host.table()[name]["inputs"]
     return {row["name"]: row for row in (*inputs, *host.table()[name]["properties"])}
 
 
@@ -283,7 +283,8 @@ def _set(made: Any, name: str, option: str, value: Any) -> None:
     """Gives a property of a filter a value as Python has it; raises TypeError or ValueError."""
     key, known = _property(option), _known(name)
     if key not in known:
-        raise TypeError(f"{name}: expected an option among {', '.join(known)}; found '{option}'.")
+        options = [one for one in known if one not in ("Input", "Model")]
+        raise TypeError(f"{name}: expected an option among {', '.join(options)}; found '{option}'.")
     row = known[key]
     choices = list(row.get("words", ())) or row.get("choices") or (host.choices(made, key) if "type" in row else [])
     if isinstance(value, (list, tuple, numpy.ndarray)):

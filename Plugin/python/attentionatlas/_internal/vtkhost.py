@@ -10,8 +10,8 @@ from typing import Any
 from vtkmodules.vtkCommonDataModel import vtkDataObject
 from vtkmodules.vtkCommonExecutionModel import vtkTrivialProducer
 
-from attentionatlas._internal.errors import Error
-from attentionatlas._internal.host import table
+from attentionatlas._internal.problems import Error
+from attentionatlas._internal.hosts import table
 from attentionatlas.vtk import class_of
 
 #: Associations of arrays by their words, as SetInputArrayToProcess takes them.
