@@ -169,11 +169,26 @@ class VtkHostTest(unittest.TestCase):
             shown.UpdatePipeline()
         self.assertEqual(shown.output(0).GetFieldData().GetArray("Layer").GetValue(0), 1)
 
+    def test_a_training_goes_on_with_the_time(self):
+        training = vtkhost.Filter("AttentionOnlyTraining", Steps=20, Seed=3, CheckpointEvery=10)
+        learner = vtkhost.Kept(training, 0)
+        areas = vtkhost.Filter("TokenPairs", Input=learner)
+        found = []
+        for step in (0, 10, 20):
+            learner.ForcedTime = step
+            areas.UpdatePipeline()
+            proxy = simple.AttentionOnlyTraining(Steps=20, Seed=3, CheckpointEvery=10)
+            expected = simple.TokenPairs(Input=simple.ForceTime(Input=proxy, IgnorePipelineTime=1, ForcedTime=step))
+            found.append(contents(areas.output(0)))
+            self.assertEqual(found[-1], contents(servermanager.Fetch(expected, 0)), step)
+        self.assertNotEqual(found[0], found[2])
+
     def test_bad_values_are_refused_by_name(self):
         model = vtkhost.Filter("TransformerReader", FileName=str(LANGUAGE))
         shown = vtkhost.Filter("AttentionMap", Input=vtkhost.Filter("TransformerRecorder", Input=model, Prompts=TEXT))
         for name, value, message in (
             ("Layer", "first", "Layer: expected a number, found 'first'"),
+            ("Layer", 1.5, "Layer: expected a number, found 1.5"),
             ("Quantity", "Weight", "Quantity: expected one of Weights, Scores"),
             ("QueryWindow", [1], "QueryWindow: expected 2 values, found 1"),
         ):

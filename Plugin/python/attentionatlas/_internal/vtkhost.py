@@ -10,8 +10,8 @@ from typing import Any
 from vtkmodules.vtkCommonDataModel import vtkDataObject
 from vtkmodules.vtkCommonExecutionModel import vtkTrivialProducer
 
-from attentionatlas._internal.problems import Error
 from attentionatlas._internal.hosts import table
+from attentionatlas._internal.problems import Error
 from attentionatlas.vtk import class_of
 
 #: Associations of arrays by their words, as SetInputArrayToProcess takes them.
@@ -68,11 +68,11 @@ class _Source:
 
 
 class Kept(_Source):
-    """The data of a source at a time, or a dataset."""
+    """The data of a source at a time, ForcedTime as ParaView calls it, or a dataset."""
 
     def __init__(self, source: Any, time: float | None = None) -> None:
         self._inputs = {}
-        self._source, self._time = source, time
+        self._source, self.ForcedTime = source, time
         self.algorithm = vtkTrivialProducer()
         if isinstance(source, vtkDataObject):
             self.algorithm.SetOutput(source)
@@ -81,7 +81,7 @@ class Kept(_Source):
         if isinstance(self._source, vtkDataObject):
             return
         with raised(self._source):
-            self._source.UpdatePipeline(self._time)
+            self._source.UpdatePipeline(self.ForcedTime)
         found = self._source.output(0)
         copy = found.NewInstance()
         copy.ShallowCopy(found)
@@ -249,7 +249,11 @@ def _number(row: Mapping[str, Any], value: Any) -> Any:
     if isinstance(value, str) and value in words:
         return words[value]
     try:
-        return int(value) if row["type"] == "int" else float(value)
+        if row["type"] == "int" and int(value) == value:
+            return int(value)
+        if row["type"] == "float":
+            return float(value)
+        raise ValueError("a fraction")
     except (TypeError, ValueError) as error:
         expected = f"one of {', '.join(words)}" if words else "a number"
         raise ValueError(f"{row['name']}: expected {expected}, found {value!r}.") from error
@@ -315,5 +319,3 @@ def writer(file: str, source: Any, properties: Mapping[str, Any]) -> Any:
         if has in next((one.get("formats", ()) for one in row["inputs"] if one["name"] == "Input"), ()) and row.get("writes"):
             return Filter(name, Input=source, FileName=file, **properties)
     raise ValueError(f"{file}: expected data that a file can hold, found {has or 'data without a format'}.")
-
-
