@@ -86,12 +86,16 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     sinks, projectionClip, inputBias, outputBias, mlpBias, experts, expertsPerToken,
     expertDimension, sharedExpertDimension, sharedExpertHasGate, expertGroups, expertGroupsPerToken,
     expertFactor, expertWeightsOfAll, expertLimit, expertLayers, logitsActivation, endTokens,
-    tiedUnembedding, encoder, decoderStart, unknownSettings, vision);
+    tiedUnembedding, encoder, decoderStart, unknownSettings, vision, embeddingProjection,
+    transformDimension, transformBias, maskToken, addsPositions, normsHaveShifts, layerGroups,
+    groupLayers, biasByLayer, keyBias, valueBias, queryBias,
+    readsQueriesOfPositions, readsKeysOfPositions, sharesPositionKeys, positionNorm, normsPatches,
+    endsSinusoids, channelsLast);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {
   std::vector<std::string> fields = AllFieldsOf(value);
-  fields.erase(fields.end() - 2); // unknownSettings, which are not used
+  fields.erase(fields.begin() + 83); // unknownSettings, which are not used
   return fields;
 }
 

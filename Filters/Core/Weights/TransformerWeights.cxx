@@ -5,8 +5,8 @@
 #include "Base/Index.h"
 #include "Base/TextEnds.h"
 #include "Internal/Quantization.h"
-#include "Internal/ResizedPositions.h"
 #include "Internal/TensorNames.h"
+#include "ResizedPositions.h"
 
 #include <algorithm>
 #include <charconv>
@@ -237,7 +237,25 @@ private:
 
   std::string LayerPrefix(std::int64_t layer) const
   {
+    if (this->Config.layerGroups > 0)
+    {
+      const std::int64_t turns = this->Config.layers / this->Config.groupLayers;
+      const double perGroup =
+        static_cast<double>(turns) / static_cast<double>(this->Config.layerGroups);
+      const double turn = static_cast<double>(layer / this->Config.groupLayers);
+      const auto group = static_cast<std::int64_t>(turn / perGroup);
+      const std::string name = Numbered(this->Prefix + this->Name.layers, group);
+      return Numbered(name, layer % this->Config.groupLayers) + ".";
+    }
     return this->Prefix + this->Name.layers + std::to_string(layer) + ".";
+  }
+
+  /// A tensor of values that are made here.
+  TensorView Keep(std::vector<float> values, const Shape& shape)
+  {
+    const auto kept = std::make_shared<const std::vector<float>>(std::move(values));
+    this->Weights.owned.push_back(kept);
+    return { DType::F32, shape, reinterpret_cast<const std::byte*>(kept->data()) };
   }
 
   /// A floating-point tensor of any shape.
@@ -310,7 +328,8 @@ private:
     const Shape shape = { dimension > 0 ? dimension : this->Config.modelDimension };
     norm.gain =
       this->Get(this->OldName(prefix + names.weight, "LayerNorm.weight", "LayerNorm.gamma"), shape);
-    if (this->Config.norm == NormKind::LayerNorm && !names.bias.empty())
+    if (this->Config.norm == NormKind::LayerNorm && this->Config.normsHaveShifts &&
+      !names.bias.empty())
     {
       norm.shift =
         this->Get(this->OldName(prefix + names.bias, "LayerNorm.bias", "LayerNorm.beta"), shape);
@@ -368,8 +387,12 @@ private:
         this->Get(this->TokensName(), { config.vocabulary, config.EmbeddingDimension() });
       if (config.embeddingDimension > 0)
       {
-        this->Weights.embeddingIn =
-          this->GetLinear(this->Prefix, this->Name.projectIn, config.embeddingDimension, d, false);
+        const bool hasBias = config.embeddingProjection == EmbeddingProjection::OfNormed;
+        this->Weights.embeddingIn = this->GetLinear(
+          this->Prefix, this->Name.projectIn, config.embeddingDimension, d, hasBias);
+      }
+      if (config.embeddingDimension > 0 && !this->Name.projectOut.weight.empty())
+      {
         this->Weights.embeddingOut =
           this->GetLinear(this->Prefix, this->Name.projectOut, d, config.embeddingDimension, false);
       }
@@ -379,9 +402,14 @@ private:
     {
       this->Weights.positionEmbedding = this->Get(positions, { config.positions, d });
     }
-    else if (config.position == PositionKind::Learned ||
-             config.position == PositionKind::Shortformer)
+    else if (config.ReadsAnySize() && config.HasPositionVectors())
     {
+      this->Weights.positionEmbedding =
+        this->Get(positions, { config.positionSide * config.positionSide, d });
+    }
+    else if (config.HasPositionVectors() || config.position == PositionKind::Shortformer)
+    {
+      const std::int64_t width = config.SumDimension();
       const std::int64_t rows = config.positions - config.registers + config.firstPosition;
       const TensorView* found = this->Find(positions);
       const bool isNested =
@@ -391,7 +419,7 @@ private:
       const std::int64_t stored =
         resizes ? config.classTokens + config.positionSide * config.positionSide : rows;
       TensorView& view = this->Weights.positionEmbedding;
-      view = this->Get(positions, isNested ? Shape{ 1, stored, d } : Shape{ stored, d });
+      view = this->Get(positions, isNested ? Shape{ 1, stored, width } : Shape{ stored, width });
       if (resizes)
       {
         const auto resized =
@@ -405,20 +433,58 @@ private:
       // TransformerLens may store one even if it is not used.
       this->Used.insert(LensNames().positions);
     }
-    if (config.position == PositionKind::Relative)
+    if (!config.biasByLayer)
     {
-      this->Weights.relativeBias =
-        this->Get(this->Prefix + this->Name.relativeBias, { config.relativeBuckets, config.heads });
+      this->Weights.relativeBias = this->GetRelativeBias(this->Prefix);
+    }
+    if (config.position == PositionKind::Disentangled)
+    {
+      const std::int64_t span =
+        config.relativeBuckets > 0 ? config.relativeBuckets : config.relativeDistance;
+      this->Weights.distanceEmbedding =
+        this->Get(this->Prefix + this->Name.distanceEmbedding, { 2 * span, d });
+    }
+    if (config.positionNorm)
+    {
+      this->Weights.distanceNorm = this->GetUnfoldedNorm(this->Prefix, this->Name.distanceNorm);
     }
     if (config.segments > 0)
     {
       this->Weights.segmentEmbedding =
-        this->Get(this->Prefix + this->Name.segments, { config.segments, d });
+        this->Get(this->Prefix + this->Name.segments, { config.segments, config.SumDimension() });
     }
     if (config.embeddingNorm)
     {
-      this->Weights.embeddingNorm = this->GetUnfoldedNorm(this->Prefix, this->Name.embeddingNorm);
+      const bool isOfSum = config.embeddingProjection == EmbeddingProjection::OfNormed;
+      this->Weights.embeddingNorm = this->GetUnfoldedNorm(
+        this->Prefix, this->Name.embeddingNorm, isOfSum ? config.SumDimension() : d);
     }
+  }
+
+  /// The biases of distances or patches, of all layers or of that whose prefix this is.
+  TensorView GetRelativeBias(const std::string& prefix)
+  {
+    const TransformerConfig& config = this->Config;
+    const std::string name = prefix + this->Name.relativeBias;
+    if (config.position == PositionKind::Relative)
+    {
+      return this->Get(name, { config.relativeBuckets, config.heads });
+    }
+    if (config.position != PositionKind::RelativeOfPatches)
+    {
+      return {};
+    }
+    const bool resizes = ResizesPositions(config);
+    const std::int64_t rows = 2 * (resizes ? config.positionSide : config.PatchRows()) - 1;
+    const std::int64_t columns = 2 * (resizes ? config.positionSide : config.PatchColumns()) - 1;
+    const TensorView view = this->Get(name, { rows * columns + 3, config.heads });
+    if (!resizes)
+    {
+      return view;
+    }
+    std::vector<float> resized = ResizedPatchBias(view, config);
+    const std::int64_t count = static_cast<std::int64_t>(resized.size()) / config.heads;
+    return this->Keep(std::move(resized), { count, config.heads });
   }
 
   /// The embedding of tokens. Files may hold that of encoder and decoder once or more often, and a
@@ -464,7 +530,11 @@ private:
     const std::int64_t d = config.modelDimension;
     LinearTensors& linear = this->Weights.patchEmbedding;
     Shape shape = { d, config.channels, config.patchHeight, config.patchWidth };
-    if (config.ReadsAnySize())
+    if (config.channelsLast)
+    {
+      shape = { d, config.patchHeight * config.patchWidth * config.channels };
+    }
+    else if (config.ReadsAnySize())
     {
       shape.insert(shape.begin() + 2, config.patchFrames);
     }
@@ -518,6 +588,14 @@ private:
       layer.value = this->GetHeads(prefix, this->Name.value, config.keyHeads, true);
     }
     layer.output = this->GetOutput(prefix);
+    if (config.biasByLayer)
+    {
+      layer.relativeBias = this->GetRelativeBias(prefix);
+    }
+    if (config.position == PositionKind::Disentangled)
+    {
+      this->BindDistances(layer, prefix);
+    }
     if (config.queryKeyNorm != QueryKeyNorm::None)
     {
       layer.queryNorm = this->GetHeadNorms(prefix, this->Name.queryNorm, config.heads);
@@ -540,10 +618,23 @@ private:
     if (config.encoder != nullptr)
     {
       const std::int64_t width = config.heads * config.headDimension;
+      const std::int64_t keys = config.keyHeads * config.headDimension;
+      const std::int64_t source = config.encoder->modelDimension;
+      const auto get = [&](const PairNames& names)
+      {
+        LinearTensors linear = this->GetLinear(
+          prefix, names, source, keys, config.inputBias && !names.bias.empty());
+        linear.headStep = config.headDimension;
+        return linear;
+      };
       layer.crossNorm = this->GetNorm(prefix, this->Name.crossNorm);
       layer.crossQuery = this->GetHeads(prefix, this->Name.crossQuery, config.heads, false);
-      layer.crossKey = this->GetHeads(prefix, this->Name.crossKey, config.heads, false);
-      layer.crossValue = this->GetHeads(prefix, this->Name.crossValue, config.heads, false);
+      layer.crossKey = get(this->Name.crossKey);
+      layer.crossValue = get(this->Name.crossValue);
+      if (config.normPlace == NormPlace::BeforeAndAfter)
+      {
+        layer.crossAfter = this->GetNorm(prefix, this->Name.crossAfter);
+      }
       layer.crossOutput =
         this->GetLinear(prefix, this->Name.crossOutput, width, d, config.outputBias);
     }
@@ -562,6 +653,28 @@ private:
       }
     }
     return layer;
+  }
+
+  /// What makes keys and queries of vectors of distances.
+  void BindDistances(LayerTensors& layer, const std::string& prefix)
+  {
+    const TransformerConfig& config = this->Config;
+    const std::int64_t d = config.modelDimension;
+    const std::int64_t width = config.heads * config.headDimension;
+    const auto get = [&](const LinearTensors& own, const PairNames& names)
+    {
+      return config.sharesPositionKeys
+               ? own
+               : this->GetLinear(prefix, names, d, width, !names.bias.empty());
+    };
+    if (config.readsKeysOfPositions)
+    {
+      layer.positionKey = get(layer.key, this->Name.positionKey);
+    }
+    if (config.readsQueriesOfPositions)
+    {
+      layer.positionQuery = get(layer.query, this->Name.positionQuery);
+    }
   }
 
   void BindMlp(LayerTensors& layer, const std::string& prefix)
@@ -720,9 +833,14 @@ private:
     const std::int64_t dimension = config.headDimension;
     const std::int64_t queries = config.heads * dimension;
     const std::int64_t keys = config.keyHeads * dimension;
-    const LinearTensors fused = this->GetLinear(
-      prefix, this->Name.query, config.modelDimension, queries + 2 * keys, config.inputBias);
+    const bool hasBias = config.inputBias && this->Name.queryBias.empty();
+    LinearTensors fused = this->GetLinear(
+      prefix, this->Name.query, config.modelDimension, queries + 2 * keys, hasBias);
     const bool byHead = this->Name.fused == Fused::HeadKind;
+    if (!this->Name.queryBias.empty())
+    {
+      fused.bias = this->JoinBiases(prefix);
+    }
     std::int64_t first = 0;
     std::int64_t kind = 0;
     for (LinearTensors* linear : { &layer.query, &layer.key, &layer.value })
@@ -741,6 +859,28 @@ private:
       first += outputs;
       ++kind;
     }
+  }
+
+  /// The biases of queries and values, which are apart, in the order of the fused tensor by heads;
+  /// keys have none.
+  TensorView JoinBiases(const std::string& prefix)
+  {
+    const std::int64_t heads = this->Config.heads;
+    const std::int64_t dimension = this->Config.headDimension;
+    std::vector<float> joined(3 * heads * dimension);
+    for (const auto& [name, kind] :
+      { std::pair(&this->Name.queryBias, 0), std::pair(&this->Name.valueBias, 2) })
+    {
+      const TensorView bias = this->Get(prefix + *name, { heads * dimension });
+      for (std::int64_t head = 0; head < heads; ++head)
+      {
+        const auto first = ToIndex(head * dimension);
+        bias.ToFloat(
+          first, first + ToIndex(dimension), joined.data() + (3 * head + kind) * dimension);
+      }
+    }
+    const Shape shape = { 3 * heads * dimension };
+    return this->Keep(std::move(joined), shape);
   }
 
   /// Latent attention: queries perhaps, keys and values by two factors. The rows of the second one
@@ -810,7 +950,10 @@ private:
     }
     else
     {
-      const bool hasBias = config.inputBias && !names.bias.empty(); // Whisper's keys have none
+      const bool isOff = (&names == &this->Name.query && !config.queryBias) ||
+                         (&names == &this->Name.key && !config.keyBias) ||
+                         (&names == &this->Name.value && !config.valueBias);
+      const bool hasBias = config.inputBias && !names.bias.empty() && !isOff; // not Whisper's keys
       linear = this->GetLinear(
         prefix, names, config.modelDimension, heads * config.headDimension, hasBias);
     }
@@ -838,7 +981,7 @@ private:
   {
     const TransformerConfig& config = this->Config;
     const std::string name = this->Prefixes.second + this->Name.unembedding.weight;
-    const std::int64_t d = config.EmbeddingDimension();
+    const std::int64_t d = config.UnembeddingInputs();
     LinearTensors& linear = this->Weights.unembedding;
     if (!NamesFor(config).transform.weight.empty() && !this->BindTransform())
     {
@@ -872,7 +1015,8 @@ private:
   {
     std::string name = this->Prefixes.second + this->Name.unembedding.bias;
     const bool has = this->Has(name);
-    for (const char* copy : { "cls.predictions.decoder.bias", "lm_head.decoder.bias" })
+    for (const char* copy :
+      { "cls.predictions.decoder.bias", "lm_head.decoder.bias", "predictions.decoder.bias" })
     {
       if (has || this->Has(copy))
       {
@@ -891,15 +1035,20 @@ private:
       return false;
     }
     const std::int64_t d = this->Config.modelDimension;
-    this->Weights.logitsTransform = this->GetLinear({}, this->Name.transform, d, d, true);
-    this->Weights.logitsNorm = this->GetNorm({}, this->Name.transformNorm);
+    const std::int64_t width = this->Config.UnembeddingInputs();
+    this->Weights.logitsTransform =
+      this->GetLinear({}, this->Name.transform, d, width, this->Config.transformBias);
+    this->Weights.logitsNorm =
+      this->Weights.normsAreFolded ? NormTensors()
+                                   : this->GetUnfoldedNorm({}, this->Name.transformNorm, width);
     return true;
   }
 
   /// The layer that a tensor belongs to, or -1.
   std::int64_t LayerOf(std::string_view name) const
   {
-    const std::string prefix = this->Prefix + this->Name.layers;
+    const std::string all = this->Prefix + this->Name.layers;
+    const std::string prefix = all.substr(0, all.find('*'));
     std::int64_t layer = -1;
     if (BeginsWith(name, prefix))
     {
@@ -941,9 +1090,12 @@ private:
 
   void CheckLayer(const std::string& name) const
   {
-    if (this->LayerOf(name) >= this->Config.layers)
+    const std::int64_t groups = this->Config.layerGroups;
+    const std::int64_t count = groups > 0 ? groups : this->Config.layers;
+    if (this->LayerOf(name) >= count)
     {
-      this->Fail(name, ": the configuration has only ", this->Config.layers, " layers, from 0.");
+      this->Fail(name, ": the configuration has only ", count,
+        groups > 0 ? " groups of layers, from 0." : " layers, from 0.");
     }
   }
 

@@ -77,6 +77,11 @@ public:
   static std::int64_t WorkingFloats(
     const TransformerConfig& config, std::int64_t rows, int threads);
 
+  /// PositionKind::Disentangled: of each head, keys and queries [H (2 D + 1), d_head] of the
+  /// distances query - key = -D ... D; otherwise empty.
+  const SharedMatrix& GetPositionKeys() const { return this->PositionKeys; }
+  const SharedMatrix& GetPositionQueries() const { return this->PositionQueries; }
+
 private:
   /// The queries, keys or values of all heads.
   struct Projection
@@ -106,7 +111,10 @@ private:
                                            ///< each; empty: none
   std::vector<TransformerNorm> KeyNorms;
   FloatValues Sinks;
+  SharedMatrix PositionKeys;
+  SharedMatrix PositionQueries;
 
+  SharedMatrix OfDistances(const LinearTensors& tensors) const;
   const float* AddPositions(
     const RowGroup& group, const float* from, std::vector<float>& shifted) const;
   Projection Queries(bool rotated) const;

@@ -42,7 +42,7 @@ TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerT
   , Down(tensors.down)
   , Experts(config, tensors.experts)
   , AttentionFinish{ { config, tensors.attentionAfter }, FloatValues(tensors.attentionScale) }
-  , CrossFinish{ { config, {} }, {} }
+  , CrossFinish{ { config, tensors.crossAfter }, {} }
   , MlpFinish{ { config, tensors.mlpAfter }, FloatValues(tensors.mlpScale) }
 {
   if (config.encoder != nullptr)

@@ -38,6 +38,8 @@ public:
     const ActivationVisitor& visitor = {}, const RoutingRows& routing = {},
     const CrossSource* cross = nullptr) const;
 
+  const SelfAttention& GetAttention() const { return this->Attention; }
+
   /// An upper bound on the floats that Apply allocates for groups, and sources of groups, of `rows`
   /// rows.
   static std::int64_t WorkingFloats(
@@ -63,7 +65,7 @@ private:
     FloatValues scale;
   };
   Finish AttentionFinish;
-  Finish CrossFinish; ///< nothing
+  Finish CrossFinish; ///< without scale
   Finish MlpFinish;
 
   template<class AddSublayer>

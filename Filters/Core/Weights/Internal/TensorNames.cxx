@@ -21,17 +21,18 @@ namespace
 using Role = std::variant<std::string TensorNames::*, PairNames TensorNames::*,
   WeightLayout TensorNames::*, Fused TensorNames::*>;
 #define ROLE(name) { #name, &TensorNames::name }
-constexpr std::array<Named<Role>, 55> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
-  ROLE(attentionScale), ROLE(classToken), ROLE(crossKey), ROLE(crossNorm), ROLE(crossOutput),
-  ROLE(crossQuery), ROLE(crossValue), ROLE(distillationToken), ROLE(down), ROLE(embeddingNorm),
+constexpr std::array<Named<Role>, 62> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
+  ROLE(attentionScale), ROLE(classToken), ROLE(crossAfter), ROLE(crossKey), ROLE(crossNorm), ROLE(crossOutput),
+  ROLE(crossQuery), ROLE(crossValue), ROLE(distanceEmbedding), ROLE(distanceNorm),
+  ROLE(distillationToken), ROLE(down), ROLE(embeddingNorm),
   ROLE(expertsDown), ROLE(expertsGate), ROLE(expertsUp), ROLE(finalNorm), ROLE(firstConvolution),
   ROLE(fused), ROLE(gate), ROLE(key), ROLE(keyLatent), ROLE(keyLatentNorm), ROLE(keyNorm),
   ROLE(layers), ROLE(layout), ROLE(mlpAfter), ROLE(mlpNorm), ROLE(mlpScale), ROLE(output),
-  ROLE(patches), ROLE(positions), ROLE(prefix), ROLE(projectIn), ROLE(projectOut), ROLE(query),
-  ROLE(queryLatent), ROLE(queryLatentNorm), ROLE(queryNorm), ROLE(registers), ROLE(relativeBias),
+  ROLE(patches), ROLE(positionKey), ROLE(positionQuery), ROLE(positions), ROLE(prefix), ROLE(projectIn), ROLE(projectOut), ROLE(query),
+  ROLE(queryBias), ROLE(queryLatent), ROLE(queryLatentNorm), ROLE(queryNorm), ROLE(registers), ROLE(relativeBias),
   ROLE(router), ROLE(secondConvolution), ROLE(segments), ROLE(sharedDown), ROLE(sharedFactor),
   ROLE(sharedGate), ROLE(sharedTokens), ROLE(sharedUp), ROLE(sinks), ROLE(tokens), ROLE(transform),
-  ROLE(transformNorm), ROLE(unembedding), ROLE(up), ROLE(value) } };
+  ROLE(transformNorm), ROLE(unembedding), ROLE(up), ROLE(value), ROLE(valueBias) } };
 #undef ROLE
 
 /// The names of architectures as words ROLE=NAME; those of `base` hold where it says nothing. Of a
