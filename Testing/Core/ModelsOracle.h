@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -7,14 +8,19 @@
 namespace atlas::test
 {
 
-/// A file or folder of expected values, by its place below Testing/Oracle. Those that are too large
-/// for the project may lie beside it, in ../shared/oracle. An empty path if it is in neither; tests
-/// skip then.
-inline std::filesystem::path AnyOracle(const std::filesystem::path& place)
+/// Where expected values are: Testing/Oracle, and ../shared/oracle for those that are too large for
+/// the project.
+inline std::array<std::filesystem::path, 2> OracleFolders()
 {
   const std::filesystem::path source = ATLAS_SOURCE_DIR;
-  for (const std::filesystem::path& folder :
-    { std::filesystem::path(ATLAS_ORACLE_DIR), source.parent_path() / "shared" / "oracle" })
+  return { std::filesystem::path(ATLAS_ORACLE_DIR), source.parent_path() / "shared" / "oracle" };
+}
+
+/// A file or folder of expected values, by its place in these. An empty path if it is in neither;
+/// tests skip then.
+inline std::filesystem::path AnyOracle(const std::filesystem::path& place)
+{
+  for (const std::filesystem::path& folder : OracleFolders())
   {
     std::error_code ignored;
     if (std::filesystem::exists(folder / place, ignored))

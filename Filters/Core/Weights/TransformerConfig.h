@@ -268,6 +268,8 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   bool transformBias = true;           ///< whether that layer has a bias
   std::int64_t maskToken = -1; ///< ESM-2: embeddings of this id are 0, and with the share m of them
                                ///< in the text, all are multiplied by 0.88 / (1 - m); -1: none
+  std::int64_t tasks = 0; ///< of an embedding whose first row is added to that of every token
+                          ///< (ERNIE); 0: there is none
   bool addsPositions = false;  ///< a vector per position is added to the embedding, also where
                                ///< `position` is another kind (MPNet, DeBERTa, BEiT)
   bool normsHaveShifts = true; ///< LayerNorm, where the architecture has shifts

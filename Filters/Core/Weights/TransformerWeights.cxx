@@ -453,6 +453,11 @@ private:
       this->Weights.segmentEmbedding =
         this->Get(this->Prefix + this->Name.segments, { config.segments, config.SumDimension() });
     }
+    if (config.tasks > 0)
+    {
+      this->Weights.taskEmbedding =
+        this->Get(this->Prefix + this->Name.tasks, { config.tasks, config.SumDimension() });
+    }
     if (config.embeddingNorm)
     {
       const bool isOfSum = config.embeddingProjection == EmbeddingProjection::OfNormed;
@@ -465,7 +470,10 @@ private:
   TensorView GetRelativeBias(const std::string& prefix)
   {
     const TransformerConfig& config = this->Config;
-    const std::string name = prefix + this->Name.relativeBias;
+    const bool isShared =
+      config.position == PositionKind::RelativeOfPatches && !config.biasByLayer;
+    const std::string name =
+      prefix + (isShared ? this->Name.sharedBias : this->Name.relativeBias);
     if (config.position == PositionKind::Relative)
     {
       return this->Get(name, { config.relativeBuckets, config.heads });

@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -76,8 +78,16 @@ protected:
     TransformerInput input;
     if (this->Expected.Has(prefix + "pixel_values"))
     {
-      input.images = 1;
       input.pixels = this->Expected.Floats(prefix + "pixel_values");
+      if (this->Model.GetConfig().ReadsAnySize())
+      {
+        const std::vector<std::int64_t> grid = this->Expected.Integers(prefix + "spatial_shapes");
+        input.extents.emplace_back();
+        input.extents[0].rows = grid[0];
+        input.extents[0].columns = grid[1];
+        return input;
+      }
+      input.images = 1;
       return input;
     }
     const bool hasEncoder = this->Model.GetConfig().encoder != nullptr;
@@ -106,15 +116,22 @@ protected:
   }
 
 public:
+  /// All models of these kinds, here and beside this repository, and some of decoders.
   static std::vector<std::string> Names()
   {
-    std::vector<std::string> names = { "decoder/gpt_neox-a", "decoder/qwen3_moe-a",
-      "encdec/pegasus-a", "vision/siglip_vision_model-a" };
-    if (!AnyOracle("v5/encdec/whisper-a").empty()) // too large for this repository
+    std::set<std::string> names = { "decoder/gpt_neox-a", "decoder/qwen3_moe-a" };
+    for (const char* kind : { "encdec", "encoder", "vision" })
     {
-      names.emplace_back("encdec/whisper-a");
+      for (const std::filesystem::path& root : OracleFolders())
+      {
+        std::error_code ignored;
+        for (const auto& entry : std::filesystem::directory_iterator(root / "v5" / kind, ignored))
+        {
+          names.insert(kind + ("/" + entry.path().filename().string()));
+        }
+      }
     }
-    return names;
+    return { names.begin(), names.end() };
   }
 };
 

@@ -307,6 +307,10 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
       AddEmbedding(weights.segmentEmbedding, width,
         input.segments.empty() ? std::vector<std::int64_t>(length) : input.segments[s], first);
     }
+    if (config.tasks > 0)
+    {
+      AddEmbedding(weights.taskEmbedding, width, std::vector<std::int64_t>(length), first);
+    }
     first += length * width;
   }
   const auto norm = [&](std::int64_t columns, float* values)

@@ -46,6 +46,8 @@ struct TensorNames
   PairNames projectIn;
   PairNames projectOut;
   std::string relativeBias;      ///< or, with biasByLayer, within the layer
+  std::string sharedBias;        ///< of patches, that of all layers
+  std::string tasks;
   std::string distanceEmbedding; ///< of the vectors of distances
   PairNames distanceNorm;
   std::string layers; ///< prefix before the index of the layer; of layers that share their
