@@ -87,7 +87,8 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     expertDimension, sharedExpertDimension, sharedExpertHasGate, expertGroups, expertGroupsPerToken,
     expertFactor, expertWeightsOfAll, expertLimit, expertLayers, logitsActivation, endTokens,
     tiedUnembedding, encoder, decoderStart, unknownSettings, vision, embeddingProjection,
-    transformDimension, transformBias, maskToken, tasks, addsPositions, normsHaveShifts, layerGroups,
+    transformDimension, transformBias, maskToken, tasks, rotaryFrequencies,
+    addsPositions, normsHaveShifts, layerGroups,
     groupLayers, biasByLayer, keyBias, valueBias, queryBias,
     readsQueriesOfPositions, readsKeysOfPositions, sharesPositionKeys, positionNorm, normsPatches,
     endsSinusoids, channelsLast);

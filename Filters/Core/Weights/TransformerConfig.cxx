@@ -208,6 +208,10 @@ std::int64_t DistanceRow(const TransformerConfig& config, std::int64_t distance)
 std::vector<float> RotaryFrequencies(
   const TransformerConfig& config, std::int64_t layer, std::int64_t length)
 {
+  if (!config.rotaryFrequencies.empty())
+  {
+    return config.rotaryFrequencies;
+  }
   using Kind = RotaryScaling::Kind;
   const RotaryScaling& scaling = config.RotaryScalingOf(layer);
   const double base = config.HasOwnRotation(layer) ? config.windowRotaryBase : config.rotaryBase;

@@ -270,6 +270,8 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
                                ///< in the text, all are multiplied by 0.88 / (1 - m); -1: none
   std::int64_t tasks = 0; ///< of an embedding whose first row is added to that of every token
                           ///< (ERNIE); 0: there is none
+  std::vector<float> rotaryFrequencies; ///< as a file stores them, in place of those that follow from
+                                        ///< rotaryBase (ESM-2); empty: none
   bool addsPositions = false;  ///< a vector per position is added to the embedding, also where
                                ///< `position` is another kind (MPNet, DeBERTa, BEiT)
   bool normsHaveShifts = true; ///< LayerNorm, where the architecture has shifts

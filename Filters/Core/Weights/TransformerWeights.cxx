@@ -453,6 +453,15 @@ private:
       this->Weights.segmentEmbedding =
         this->Get(this->Prefix + this->Name.segments, { config.segments, config.SumDimension() });
     }
+    std::istringstream frequencies(this->Name.frequencies);
+    for (std::string name; std::getline(frequencies, name, ',');)
+    {
+      if (config.position == PositionKind::Rotary && this->Has(this->Prefix + name))
+      {
+        this->Weights.rotaryFrequencies =
+          this->Get(this->Prefix + name, { config.RotatedDimension() / 2 });
+      }
+    }
     if (config.tasks > 0)
     {
       this->Weights.taskEmbedding =

@@ -113,6 +113,7 @@ struct TransformerWeights
   LinearTensors secondConvolution; ///< likewise, of every second place
   TensorView relativeBias;         ///< [relativeBuckets, H], for PositionKind::Relative; for
                                    ///< RelativeOfPatches [(2 rows - 1)(2 columns - 1) + 3, H]
+  TensorView rotaryFrequencies;    ///< [pairs], if the file stores them
   TensorView taskEmbedding;        ///< [tasks, d_model]
   TensorView distanceEmbedding;    ///< [2 S, d_model], for PositionKind::Disentangled
   NormTensors distanceNorm;        ///< of these

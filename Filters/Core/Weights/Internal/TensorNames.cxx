@@ -21,12 +21,12 @@ namespace
 using Role = std::variant<std::string TensorNames::*, PairNames TensorNames::*,
   WeightLayout TensorNames::*, Fused TensorNames::*>;
 #define ROLE(name) { #name, &TensorNames::name }
-constexpr std::array<Named<Role>, 64> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
+constexpr std::array<Named<Role>, 65> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
   ROLE(attentionScale), ROLE(classToken), ROLE(crossAfter), ROLE(crossKey), ROLE(crossNorm), ROLE(crossOutput),
   ROLE(crossQuery), ROLE(crossValue), ROLE(distanceEmbedding), ROLE(distanceNorm),
   ROLE(distillationToken), ROLE(down), ROLE(embeddingNorm),
   ROLE(expertsDown), ROLE(expertsGate), ROLE(expertsUp), ROLE(finalNorm), ROLE(firstConvolution),
-  ROLE(fused), ROLE(gate), ROLE(key), ROLE(keyLatent), ROLE(keyLatentNorm), ROLE(keyNorm),
+  ROLE(frequencies), ROLE(fused), ROLE(gate), ROLE(key), ROLE(keyLatent), ROLE(keyLatentNorm), ROLE(keyNorm),
   ROLE(layers), ROLE(layout), ROLE(mlpAfter), ROLE(mlpNorm), ROLE(mlpScale), ROLE(output),
   ROLE(patches), ROLE(positionKey), ROLE(positionQuery), ROLE(positions), ROLE(prefix), ROLE(projectIn), ROLE(projectOut), ROLE(query),
   ROLE(queryBias), ROLE(queryLatent), ROLE(queryLatentNorm), ROLE(queryNorm), ROLE(registers), ROLE(relativeBias),

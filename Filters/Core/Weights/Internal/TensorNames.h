@@ -48,6 +48,8 @@ struct TensorNames
   std::string relativeBias;      ///< or, with biasByLayer, within the layer
   std::string sharedBias;        ///< of patches, that of all layers
   std::string tasks;
+  std::string frequencies; ///< of a rotary embedding, by names with commas between them, of which
+                           ///< the last that is there counts
   std::string distanceEmbedding; ///< of the vectors of distances
   PairNames distanceNorm;
   std::string layers; ///< prefix before the index of the layer; of layers that share their
