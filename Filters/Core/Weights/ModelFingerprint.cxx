@@ -86,12 +86,14 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     sinks, projectionClip, inputBias, outputBias, mlpBias, experts, expertsPerToken,
     expertDimension, sharedExpertDimension, sharedExpertHasGate, expertGroups, expertGroupsPerToken,
     expertFactor, expertWeightsOfAll, expertLimit, expertLayers, logitsActivation, endTokens,
-    tiedUnembedding, encoder, decoderStart, unknownSettings, vision);
+    tiedUnembedding, encoder, decoderStart, unknownSettings, vision, ownTensors, normsHaveShifts,
+    firstAttentionIsNormed, normsInside, normsQueriesLast, residualScale, rotatedLayers,
+    rotaryBases, slopeScale, slopeExponent, queryGrowth, queryGrowthStep);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {
   std::vector<std::string> fields = AllFieldsOf(value);
-  fields.erase(fields.end() - 2); // unknownSettings, which are not used
+  fields.erase(fields.end() - 14); // unknownSettings, which are not used
   return fields;
 }
 

@@ -85,7 +85,8 @@ public:
       using Switch = ArchitectureSwitch;
       RefuseSwitches(this->Config, "tensors with the names of TransformerLens",
         { Switch::GainOffset, Switch::EmbeddingScale, Switch::NormsAfterToo, Switch::QueryKeyNorms,
-          Switch::Sinks, Switch::Experts, Switch::LayerScales, Switch::EmbeddingProjection });
+          Switch::Sinks, Switch::Experts, Switch::LayerScales, Switch::EmbeddingProjection,
+          Switch::NormsInside, Switch::FirstUnnormed, Switch::XieluActivation });
     }
     this->Weights.normsAreFolded =
       this->Config.normsAreFolded ||
@@ -275,6 +276,13 @@ private:
     return view;
   }
 
+  /// A tensor of one number, of any number of axes.
+  TensorView GetNumber(const std::string& name)
+  {
+    const TensorView& view = this->Get(name);
+    return view.Count() == 1 ? view : this->Get(name, { 1 });
+  }
+
   /// The shift of a LayerNorm, or a bias in TransformerLens naming, which may be missing.
   TensorView GetOptional(const std::string& name, const Shape& shape)
   {
@@ -310,7 +318,8 @@ private:
     const Shape shape = { dimension > 0 ? dimension : this->Config.modelDimension };
     norm.gain =
       this->Get(this->OldName(prefix + names.weight, "LayerNorm.weight", "LayerNorm.gamma"), shape);
-    if (this->Config.norm == NormKind::LayerNorm && !names.bias.empty())
+    if (this->Config.norm == NormKind::LayerNorm && this->Config.normsHaveShifts &&
+        !names.bias.empty())
     {
       norm.shift =
         this->Get(this->OldName(prefix + names.bias, "LayerNorm.bias", "LayerNorm.beta"), shape);
@@ -502,7 +511,11 @@ private:
     const std::string prefix = this->LayerPrefix(l);
     const std::int64_t d = config.modelDimension;
     LayerTensors layer;
-    layer.attentionNorm = this->GetNorm(prefix, this->Name.attentionNorm);
+    const bool normsBefore = config.normPlace != NormPlace::AfterOutput;
+    if (normsBefore && (l > 0 || config.firstAttentionIsNormed))
+    {
+      layer.attentionNorm = this->GetNorm(prefix, this->Name.attentionNorm);
+    }
     if (config.keyLatent > 0)
     {
       this->BindLatent(layer, prefix);
@@ -527,10 +540,23 @@ private:
     {
       layer.sinks = this->Get(prefix + this->Name.sinks, { config.heads });
     }
-    if (config.normPlace == NormPlace::BeforeAndAfter)
+    if (config.normPlace == NormPlace::BeforeAndAfter || !normsBefore)
     {
       layer.attentionAfter = this->GetNorm(prefix, this->Name.attentionAfter);
       layer.mlpAfter = this->GetNorm(prefix, this->Name.mlpAfter);
+    }
+    if (config.normsInside)
+    {
+      layer.mixedNorm =
+        this->GetUnfoldedNorm(prefix, this->Name.mixedNorm, config.heads * config.ValueDimension());
+      layer.hiddenNorm = this->GetUnfoldedNorm(prefix, this->Name.hiddenNorm, config.mlpDimension);
+    }
+    if (config.activation == Activation::Xielu)
+    {
+      layer.xielu = { this->GetNumber(prefix + this->Name.xieluSquare),
+        this->GetNumber(prefix + this->Name.xieluNegative),
+        this->GetNumber(prefix + this->Name.xieluLinear),
+        this->GetNumber(prefix + this->Name.xieluLimit) };
     }
     if (config.layerScales)
     {
@@ -549,9 +575,12 @@ private:
     }
     if (config.mlpDimension > 0)
     {
-      layer.mlpNorm = config.order == SublayerOrder::ParallelOfOneNorm
-                        ? layer.attentionNorm
-                        : this->GetNorm(prefix, this->Name.mlpNorm);
+      if (normsBefore)
+      {
+        layer.mlpNorm = config.order == SublayerOrder::ParallelOfOneNorm
+                          ? layer.attentionNorm
+                          : this->GetNorm(prefix, this->Name.mlpNorm);
+      }
       if (config.HasExperts(l))
       {
         this->BindExperts(layer.experts, prefix);
@@ -723,6 +752,7 @@ private:
     const LinearTensors fused = this->GetLinear(
       prefix, this->Name.query, config.modelDimension, queries + 2 * keys, config.inputBias);
     const bool byHead = this->Name.fused == Fused::HeadKind;
+    const std::int64_t group = config.heads / config.keyHeads; // of queries, before key and value
     std::int64_t first = 0;
     std::int64_t kind = 0;
     for (LinearTensors* linear : { &layer.query, &layer.key, &layer.value })
@@ -735,9 +765,15 @@ private:
       else
       {
         *linear = fused;
-        linear->headFirst = byHead ? kind * dimension : first;
+        linear->headFirst = byHead && kind > 0 ? (group + kind - 1) * dimension : first;
       }
-      linear->headStep = byHead ? 3 * dimension : dimension;
+      const bool isGrouped = byHead && kind == 0 && group > 1;
+      linear->headStep = byHead && !isGrouped ? (group + 2) * dimension : dimension;
+      if (isGrouped)
+      {
+        linear->groupHeads = group;
+        linear->groupStep = (group + 2) * dimension;
+      }
       first += outputs;
       ++kind;
     }
@@ -891,7 +927,8 @@ private:
       return false;
     }
     const std::int64_t d = this->Config.modelDimension;
-    this->Weights.logitsTransform = this->GetLinear({}, this->Name.transform, d, d, true);
+    const bool hasBias = this->Config.normsHaveShifts || this->Has(this->Name.transform.bias);
+    this->Weights.logitsTransform = this->GetLinear({}, this->Name.transform, d, d, hasBias);
     this->Weights.logitsNorm = this->GetNorm({}, this->Name.transformNorm);
     return true;
   }

@@ -2,6 +2,7 @@
 
 #include "ExpertMlp.h"
 #include "SelfAttention.h"
+#include "TransformerKernels.h"
 #include "TransformerNorm.h"
 
 #include <optional>
@@ -62,6 +63,8 @@ private:
     TransformerNorm norm;
     FloatValues scale;
   };
+  TransformerNorm HiddenNorm; ///< of what Down reads, if it is normalized
+  XieluParameters Xielu;
   Finish AttentionFinish;
   Finish CrossFinish; ///< nothing
   Finish MlpFinish;

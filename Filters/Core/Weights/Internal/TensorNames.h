@@ -16,7 +16,7 @@ enum class Fused
 {
   No,
   KindHead, ///< all queries, all keys, all values; each in order of heads
-  HeadKind  ///< in order of heads; for each head query, key, value
+  HeadKind  ///< in order of the heads of keys; for each its queries, its key, its value
 };
 
 /// The names of the weight and bias of a linear map, or of the gain and shift of a normalization.
@@ -54,6 +54,7 @@ struct TensorNames
   PairNames key;
   PairNames value;
   PairNames output;
+  PairNames mixedNorm;   ///< of what `output` reads
   PairNames queryLatent; ///< the first factor of queries; `query` is the second
   PairNames queryLatentNorm;
   PairNames keyLatent; ///< the first factor of keys and values; `key` is the second of both
@@ -72,6 +73,11 @@ struct TensorNames
   PairNames gate; ///< or gate and up in one tensor, gate first, if `up` has no name
   PairNames up;
   PairNames down;
+  PairNames hiddenNorm;    ///< of what `down` reads
+  std::string xieluSquare; ///< these: of Activation::Xielu, see XieluTensors
+  std::string xieluNegative;
+  std::string xieluLinear;
+  std::string xieluLimit;
   PairNames router;
   PairNames expertsGate; ///< of each expert: with "*" for its number; else one tensor of all
   PairNames expertsUp;   ///< likewise; without a name expertsGate has gate and up by turns
