@@ -751,31 +751,48 @@ private:
     const std::int64_t keys = config.keyHeads * dimension;
     const LinearTensors fused = this->GetLinear(
       prefix, this->Name.query, config.modelDimension, queries + 2 * keys, config.inputBias);
-    const bool byHead = this->Name.fused == Fused::HeadKind;
-    const std::int64_t group = config.heads / config.keyHeads; // of queries, before key and value
-    std::int64_t first = 0;
-    std::int64_t kind = 0;
-    for (LinearTensors* linear : { &layer.query, &layer.key, &layer.value })
+    layer.query = layer.key = layer.value = fused;
+    layer.query.headStep = layer.key.headStep = layer.value.headStep = dimension;
+    switch (this->Name.fused)
     {
-      const std::int64_t outputs = kind == 0 ? queries : keys;
-      if (!byHead && fused.layout == WeightLayout::OutputInput)
+      case Fused::HeadKind:
       {
-        *linear = OutputsOf(fused, first, outputs);
+        const std::int64_t group = config.heads / config.keyHeads; // of queries, before key, value
+        const std::int64_t step = (group + 2) * dimension;
+        layer.key.headStep = layer.value.headStep = step;
+        layer.key.headFirst = group * dimension;
+        layer.value.headFirst = (group + 1) * dimension;
+        layer.query.groupHeads = group > 1 ? group : 0;
+        layer.query.groupStep = group > 1 ? step : 0;
+        layer.query.headStep = group > 1 ? dimension : step;
+        return;
       }
-      else
+      case Fused::FourBlocks:
       {
-        *linear = fused;
-        linear->headFirst = byHead && kind > 0 ? (group + kind - 1) * dimension : first;
+        constexpr std::int64_t blocks = 4;
+        const std::int64_t width = queries / blocks;
+        layer.value.headFirst = width;
+        layer.key.headFirst = 2 * width;
+        for (LinearTensors* linear : { &layer.query, &layer.key, &layer.value })
+        {
+          linear->groupHeads = config.heads / blocks;
+          linear->groupStep = 3 * width;
+        }
+        return;
       }
-      const bool isGrouped = byHead && kind == 0 && group > 1;
-      linear->headStep = byHead && !isGrouped ? (group + 2) * dimension : dimension;
-      if (isGrouped)
-      {
-        linear->groupHeads = group;
-        linear->groupStep = (group + 2) * dimension;
-      }
-      first += outputs;
-      ++kind;
+      default:
+        break;
+    }
+    if (fused.layout == WeightLayout::OutputInput)
+    {
+      layer.query = OutputsOf(layer.query, 0, queries);
+      layer.key = OutputsOf(layer.key, queries, keys);
+      layer.value = OutputsOf(layer.value, queries + keys, keys);
+    }
+    else
+    {
+      layer.key.headFirst = queries;
+      layer.value.headFirst = queries + keys;
     }
   }
 

@@ -128,8 +128,16 @@ void HunyuanBase(TransformerConfig& config, const Settings& settings)
   }
 }
 
+/// CodeGen: the tensor of queries, keys and values has a quarter of the heads in each block.
+void CheckCodeGen(TransformerConfig& config, const Settings& settings)
+{
+  settings.FailIf(
+    config.heads % 4 != 0, "expected a number of heads that 4 divides, found ", config.heads, ".");
+}
+
 using Rule = void (*)(TransformerConfig&, const Settings&);
-constexpr std::array<Named<Rule>, 5> Rules = { {
+constexpr std::array<Named<Rule>, 6> Rules = { {
+  { "codegen", CheckCodeGen },
   { "falcon", CheckFalcon },
   { "gemmaActivation", GemmaActivation },
   { "hunyuanBase", HunyuanBase },

@@ -64,7 +64,10 @@ void Set(WeightLayout& own, std::string_view name)
 }
 void Set(Fused& own, std::string_view name)
 {
-  own = name == "KindHead" ? Fused::KindHead : name == "HeadKind" ? Fused::HeadKind : Fused::No;
+  own = name == "KindHead"     ? Fused::KindHead
+        : name == "HeadKind"   ? Fused::HeadKind
+        : name == "FourBlocks" ? Fused::FourBlocks
+                               : Fused::No;
 }
 
 /// Sets names by the words of a row.

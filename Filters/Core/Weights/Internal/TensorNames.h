@@ -15,8 +15,9 @@ namespace atlas
 enum class Fused
 {
   No,
-  KindHead, ///< all queries, all keys, all values; each in order of heads
-  HeadKind  ///< in order of the heads of keys; for each its queries, its key, its value
+  KindHead,  ///< all queries, all keys, all values; each in order of heads
+  HeadKind,  ///< in order of the heads of keys; for each its queries, its key, its value
+  FourBlocks ///< four blocks with a quarter of the heads each: queries, then values, then keys
 };
 
 /// The names of the weight and bias of a linear map, or of the gain and shift of a normalization.
