@@ -72,7 +72,9 @@ bool IsQueryOf(const RecordedLayer& layer, Vector x, const ProcessedWeights& sto
   {
     return true;
   }
-  if (config.normPlace != NormPlace::AfterSublayer)
+  const bool normsBefore =
+    config.normPlace == NormPlace::BeforeSublayer || config.normPlace == NormPlace::BeforeAndAfter;
+  if (normsBefore && (layer.index > 0 || config.firstAttentionIsNormed))
   {
     NormalizeVector(config, model.GetWeights().layers[layer.index].attentionNorm, x);
   }

@@ -64,14 +64,15 @@ std::vector<float> QueryBias(
     " layers of ", config.heads, " heads.");
   RefuseSwitches(config, "parts of scores",
     { ArchitectureSwitch::QueryKeyNorms, ArchitectureSwitch::ProjectionClip,
-      ArchitectureSwitch::ScoreCap, ArchitectureSwitch::LatentAttention });
+      ArchitectureSwitch::ScoreCap, ArchitectureSwitch::QueryGrowth,
+      ArchitectureSwitch::LatentAttention });
   const TransformerWeights& weights = isEncoder ? *model.GetWeights().encoder : model.GetWeights();
   const LayerTensors& tensors = weights.layers[layer];
   const LinearTensors& query = kind == AttentionKind::Cross ? tensors.crossQuery : tensors.query;
   std::vector<float> bias(config.headDimension, 0.F);
   if (query.bias.data != nullptr)
   {
-    const auto first = static_cast<std::uint64_t>(query.headFirst + head * query.headStep);
+    const auto first = static_cast<std::uint64_t>(query.FirstOutput(head));
     query.bias.ToFloat(first, first + bias.size(), bias.data());
   }
   return bias;

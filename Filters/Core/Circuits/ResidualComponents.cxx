@@ -48,6 +48,10 @@ double Activated(Activation activation, double x)
       return x / (1 + std::exp(-x));
     case Activation::QuickGelu:
       return x / (1 + std::exp(-1.702 * x));
+    case Activation::SquaredRelu:
+      return std::max(x, 0.) * std::max(x, 0.);
+    case Activation::Xielu: // refused, see RequireSum
+      break;
   }
   return x;
 }
@@ -108,7 +112,8 @@ void RequireSum(const TransformerConfig& config)
   RefuseSwitches(config, "components of the residual stream",
     { Switch::Parallel, Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset,
       Switch::Sinks, Switch::ProjectionClip, Switch::Experts, Switch::EmbeddingScale,
-      Switch::EmbeddingProjection, Switch::ShiftedPositions });
+      Switch::EmbeddingProjection, Switch::ShiftedPositions, Switch::NormsInside,
+      Switch::FirstUnnormed, Switch::XieluActivation });
 }
 
 std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count)

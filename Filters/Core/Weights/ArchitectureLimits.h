@@ -15,16 +15,22 @@ enum class ArchitectureSwitch
 {
   Encoder,             ///< an encoder beside the decoder, of its source or of pictures
   Parallel,            ///< attention and MLP in parallel
-  NormsAfterToo,       ///< normalizations before and after sublayers
+  NormsAfterToo,       ///< normalizations of what sublayers add
+  NormsInside,         ///< normalizations of what the last matrices of sublayers read
+  FirstUnnormed,       ///< no normalization before the first attention
   QueryKeyNorms,       ///< normalized queries and keys
   LayerScales,         ///< what sublayers add is scaled
   NormsWithoutWeights, ///< normalizations without gains
   GainOffset,          ///< gains stored less 1
   PartialRotation,     ///< of a part of each head
   NeighborRotation,    ///< of neighboring components
-  RotationByLayer,     ///< another base in layers with a window
+  RotationByLayer,     ///< another base in some layers, or none
   RotationFactor,      ///< scalings that enlarge queries and keys or depend on the length
+  QueryGrowth,         ///< queries that are multiplied by what depends on their position
+  SlopeVariant,        ///< ALiBi with other slopes
   ScoreCap,
+  LogitScale,
+  XieluActivation,
   LogitCap,
   Windows,
   Sinks,

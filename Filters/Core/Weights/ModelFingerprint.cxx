@@ -86,12 +86,13 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     sinks, projectionClip, inputBias, outputBias, mlpBias, experts, expertsPerToken,
     expertDimension, sharedExpertDimension, sharedExpertHasGate, expertGroups, expertGroupsPerToken,
     expertFactor, expertWeightsOfAll, expertLimit, expertLayers, logitsActivation, endTokens,
-    tiedUnembedding, encoder, decoderStart, unknownSettings, vision, embeddingProjection,
-    transformDimension, transformBias, maskToken, tasks, rotaryFrequencies,
-    addsPositions, normsHaveShifts, layerGroups,
-    groupLayers, biasByLayer, keyBias, valueBias, queryBias,
-    readsQueriesOfPositions, readsKeysOfPositions, sharesPositionKeys, positionNorm, normsPatches,
-    endsSinusoids, channelsLast);
+    tiedUnembedding, encoder, decoderStart, unknownSettings, vision, ownTensors, normsHaveShifts,
+    firstAttentionIsNormed, normsInside, normsQueriesLast, residualScale, rotatedLayers,
+    rotaryBases, slopeScale, slopeExponent, queryGrowth, queryGrowthStep, embeddingProjection,
+    transformDimension, transformBias, maskToken, tasks, rotaryFrequencies, addsPositions,
+    layerGroups, groupLayers, biasByLayer, keyBias, valueBias, queryBias, readsQueriesOfPositions,
+    readsKeysOfPositions, sharesPositionKeys, positionNorm, normsPatches, endsSinusoids,
+    channelsLast);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {

@@ -85,10 +85,7 @@ private:
   std::int64_t Dimension;
   FloatValues Values;
 
-  std::int64_t First(std::int64_t head) const
-  {
-    return this->Linear.headFirst + head * this->Linear.headStep;
-  }
+  std::int64_t First(std::int64_t head) const { return this->Linear.FirstOutput(head); }
 };
 
 /// a b^T = u diag(s) v^T for tall matrices of equally many columns, with as many singular values.
@@ -157,7 +154,8 @@ void RequireProcessable(const TransformerConfig& config, WeightSteps steps)
     RefuseSwitches(config, "weight processing",
       { Switch::Encoder, Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset,
         Switch::LogitCap, Switch::Sinks, Switch::ProjectionClip, Switch::Experts,
-        Switch::EmbeddingScale, Switch::EmbeddingProjection });
+        Switch::EmbeddingScale, Switch::EmbeddingProjection, Switch::NormsInside,
+        Switch::FirstUnnormed, Switch::LogitScale, Switch::XieluActivation });
   }
   if (steps == WeightSteps::Refactored)
   {
@@ -249,12 +247,13 @@ DoubleMatrix ProcessedWeights::StoredColumns(std::int64_t begin, std::int64_t en
   const LinearTensors& linear = this->Model.GetWeights().unembedding;
   const std::int64_t count = end - begin;
   const std::int64_t inputs = linear.inputs;
+  const double scale = this->Model.GetConfig().logitScale;
   if (linear.layout == WeightLayout::OutputInput)
   {
     FloatMatrix rows(count, inputs);
     linear.weight.ToFloat(static_cast<std::uint64_t>(begin * inputs),
       static_cast<std::uint64_t>(end * inputs), rows.data());
-    return rows.cast<double>();
+    return rows.cast<double>() * scale;
   }
   FloatMatrix columns(inputs, count);
   for (std::int64_t m = 0; m < inputs; ++m)
@@ -262,7 +261,7 @@ DoubleMatrix ProcessedWeights::StoredColumns(std::int64_t begin, std::int64_t en
     linear.weight.ToFloat(static_cast<std::uint64_t>(m * linear.outputs + begin),
       static_cast<std::uint64_t>(m * linear.outputs + end), columns.data() + m * count);
   }
-  return columns.transpose().cast<double>();
+  return columns.transpose().cast<double>() * scale;
 }
 
 /// Folds the final gain into columns of W_U, the rows of a matrix, and centers each.

@@ -7,12 +7,14 @@
 #include "Files/JsonText.h"
 #include "Files/MappedFile.h"
 #include "Internal/ArchitectureConfigs.h"
+#include "Internal/ArchitectureRows.h"
 #include "Internal/Quantization.h"
 #include "Internal/SettingRoles.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace atlas
 {
@@ -75,8 +77,10 @@ double TransformerConfig::ScoreScale(std::int64_t layer) const
   return 1 / (this->attentionScale * (this->scaleByLayer ? static_cast<double>(layer + 1) : 1));
 }
 
-TransformerConfig ParseTransformerConfig(
-  std::string_view text, const std::string& source, const std::string& architecture)
+namespace
+{
+
+json ParseObject(std::string_view text, const std::string& source)
 {
   json object;
   try
@@ -89,15 +93,22 @@ TransformerConfig ParseTransformerConfig(
   }
   ThrowIf<FormatError>(!object.is_object(), source,
     ": expected the configuration to be a JSON object, found ", object.type_name(), ".");
+  return object;
+}
+
+TransformerConfig ParseSettings(
+  json object, const std::string& source, const std::string& architecture)
+{
   if (!architecture.empty())
   {
     object["model_type"] = architecture;
+    object.erase(OwnRow);
   }
   const Settings settings(object, source);
   const std::string found = ArchitectureBySettings(settings);
-  if (!settings.Has({ "model_type" }) && !found.empty())
+  if (!settings.Has({ "model_type" }) && (!found.empty() || settings.Has({ OwnRow })))
   {
-    object["model_type"] = found;
+    object["model_type"] = settings.Has({ OwnRow }) ? OwnRow : found;
   }
   settings.FailIf(!settings.Has({ "model_type" }), "'model_type' is missing, expected one of ",
     KnownArchitectures(), ".");
@@ -121,10 +132,26 @@ TransformerConfig ParseTransformerConfig(
   return config;
 }
 
+}
+
+TransformerConfig ParseTransformerConfig(
+  std::string_view text, const std::string& source, const std::string& architecture)
+{
+  return ParseSettings(ParseObject(text, source), source, architecture);
+}
+
 TransformerConfig ReadTransformerConfig(
   const std::filesystem::path& path, const std::string& architecture)
 {
-  TransformerConfig config = ParseTransformerConfig(ReadFile(path), path.string(), architecture);
+  json whole = ParseObject(ReadFile(path), path.string());
+  const std::filesystem::path row = path.parent_path() / (std::string(OwnRow) + ".json");
+  if (architecture.empty() && FileExists(row))
+  {
+    ThrowIf<ModelError>(whole.contains(OwnRow), path.string(), ": expected '", OwnRow,
+      "' here or in ", row.string(), ", found both.");
+    whole[OwnRow] = ParseJsonObject(ReadFile(row), row.string());
+  }
+  TransformerConfig config = ParseSettings(std::move(whole), path.string(), architecture);
   const std::filesystem::path generation = path.parent_path() / GenerationConfigFile;
   if (FileExists(generation))
   {
@@ -148,7 +175,7 @@ TransformerConfig ReadTransformerConfig(
   return config;
 }
 
-std::vector<double> AlibiSlopes(std::int64_t heads)
+std::vector<double> AlibiSlopes(std::int64_t heads, double exponent)
 {
   std::int64_t power = 1;
   while (2 * power <= heads)
@@ -159,11 +186,11 @@ std::vector<double> AlibiSlopes(std::int64_t heads)
   const auto p = static_cast<double>(power);
   for (std::int64_t k = 1; k <= power; ++k)
   {
-    slopes.push_back(std::exp2(-8 * static_cast<double>(k) / p));
+    slopes.push_back(std::exp2(-exponent * static_cast<double>(k) / p));
   }
   for (std::int64_t k = 1; k <= heads - power; ++k)
   {
-    slopes.push_back(std::exp2(-4 * static_cast<double>(2 * k - 1) / p));
+    slopes.push_back(std::exp2(-exponent / 2 * static_cast<double>(2 * k - 1) / p));
   }
   return slopes;
 }
@@ -214,7 +241,7 @@ std::vector<float> RotaryFrequencies(
   }
   using Kind = RotaryScaling::Kind;
   const RotaryScaling& scaling = config.RotaryScalingOf(layer);
-  const double base = config.HasOwnRotation(layer) ? config.windowRotaryBase : config.rotaryBase;
+  const double base = config.RotaryBaseOf(layer);
   const bool isOfPatches = config.position == PositionKind::RotaryOfPatches;
   const auto rotated =
     static_cast<double>(isOfPatches ? config.headDimension / 2 : config.RotatedDimension());

@@ -24,7 +24,8 @@ enum class NormPlace
 {
   BeforeSublayer, ///< x + f(norm(x))
   AfterSublayer,  ///< norm(x + f(x)), as in BERT
-  BeforeAndAfter  ///< x + norm'(f(norm(x))), as in Gemma 2
+  BeforeAndAfter, ///< x + norm'(f(norm(x))), as in Gemma 2
+  AfterOutput     ///< x + norm(f(x)), as in OLMo 2
 };
 
 /// How a layer combines attention A and MLP F, if normalizations come before them.
@@ -76,8 +77,11 @@ enum class Activation
   Gelu,     ///< x/2 (1 + erf(x / sqrt 2)); Hendrycks and Gimpel 2016
   GeluTanh, ///< x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); also called gelu_new
   Relu,
-  Silu,     ///< x / (1 + exp(-x))
-  QuickGelu ///< x / (1 + exp(-1.702 x)); CLIP
+  Silu,        ///< x / (1 + exp(-x))
+  QuickGelu,   ///< x / (1 + exp(-1.702 x)); CLIP
+  SquaredRelu, ///< max(x, 0)^2; So et al. 2021: Primer
+  Xielu        ///< a x^2 + b x for x > 0, else c (exp(min(x, e)) - 1 - x) + b x, with a, b, c and e
+               ///< of each layer; Huang and Schlag 2025
 };
 
 enum class InputKind
@@ -261,6 +265,22 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::shared_ptr<const VisionConfig> vision; ///< of a model that reads pictures among words, which
                                               ///< all else describes; null: it reads words alone
 
+  std::string ownTensors; ///< names of the tensors of an architecture that its files describe, as
+                          ///< BindTransformerWeights reads them; empty: those of `architecture`
+  bool normsHaveShifts = true; ///< of LayerNorm with weights, where its architecture can have them
+  bool firstAttentionIsNormed = true; ///< else layer 0 has no normalization before its attention
+                                      ///< (Warner et al. 2024: ModernBERT)
+  bool normsInside = false; ///< the weighted sums of values of all heads together, and the hidden
+                            ///< values of the MLP, are normalized (Ma et al. 2025: BitNet)
+  bool normsQueriesLast = false;   ///< queryKeyNorm comes after the rotation (Hunyuan)
+  double residualScale = 1;        ///< of what a sublayer adds (Granite)
+  std::vector<bool> rotatedLayers; ///< per layer: whether queries and keys are rotated; empty: all
+  std::vector<double> rotaryBases; ///< per layer, in place of rotaryBase; empty: none
+  double slopeScale = 1;           ///< of the slopes of ALiBi; d_head^-1/2 in Falcon
+  double slopeExponent = 8;        ///< of ALiBi, see AlibiSlopes
+  double queryGrowth = 0;          ///< b > 0: queries at position p are multiplied by
+                                   ///< 1 + b log(1 + floor(p / queryGrowthStep)) (Ministral 3)
+  double queryGrowthStep = 1;
   EmbeddingProjection embeddingProjection =
     EmbeddingProjection::OfTokens; ///< if embeddingDimension differs from 0
   std::int64_t transformDimension = 0; ///< of what the layer before the unembedding gives (ELECTRA);
@@ -274,7 +294,6 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
                                         ///< rotaryBase (ESM-2); empty: none
   bool addsPositions = false;  ///< a vector per position is added to the embedding, also where
                                ///< `position` is another kind (MPNet, DeBERTa, BEiT)
-  bool normsHaveShifts = true; ///< LayerNorm, where the architecture has shifts
   std::int64_t layerGroups = 0; ///< groups of equally many layers, in order, that share their
                                 ///< parameters (Lan et al. 2020: ALBERT); 0: none do
   std::int64_t groupLayers = 1; ///< layers of a group with parameters of their own, by turns
@@ -333,6 +352,20 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   const RotaryScaling& RotaryScalingOf(std::int64_t layer) const
   {
     return this->HasOwnRotation(layer) ? this->windowRotaryScaling : this->rotaryScaling;
+  }
+
+  /// Whether layer l rotates queries and keys, if the model does.
+  bool Rotates(std::int64_t layer) const
+  {
+    return this->rotatedLayers.empty() || this->rotatedLayers[layer];
+  }
+
+  /// The rotary base of layer l.
+  double RotaryBaseOf(std::int64_t layer) const
+  {
+    return !this->rotaryBases.empty()    ? this->rotaryBases[layer]
+           : this->HasOwnRotation(layer) ? this->windowRotaryBase
+                                         : this->rotaryBase;
   }
 
   /// Whether layer l has the rotary base of layers with a window.
@@ -436,9 +469,9 @@ TransformerConfig ReadTransformerConfig(
   const std::filesystem::path& path, const std::string& architecture = {});
 
 /// The ALiBi slopes of H >= 1 heads (Press et al. 2022; for other H than powers of two, the
-/// original code of BLOOM). With P the largest power of two up to H, the first P slopes are
-/// 2^(-8k/P), k = 1 ... P, and the others 2^(-4(2k-1)/P), k = 1 ... H - P.
-std::vector<double> AlibiSlopes(std::int64_t heads);
+/// original code of BLOOM). With P the largest power of two up to H and the exponent e = 8, the
+/// first P slopes are 2^(-ek/P), k = 1 ... P, and the others 2^(-e(2k-1)/(2P)), k = 1 ... H - P.
+std::vector<double> AlibiSlopes(std::int64_t heads, double exponent = 8);
 
 /// The bucket of the distance key - query for PositionKind::Relative (Raffel et al. 2020), of B
 /// buckets and a longest distance D. With a causal mask, n = B, and keys after the query have

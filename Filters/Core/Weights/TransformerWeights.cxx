@@ -85,7 +85,8 @@ public:
       using Switch = ArchitectureSwitch;
       RefuseSwitches(this->Config, "tensors with the names of TransformerLens",
         { Switch::GainOffset, Switch::EmbeddingScale, Switch::NormsAfterToo, Switch::QueryKeyNorms,
-          Switch::Sinks, Switch::Experts, Switch::LayerScales, Switch::EmbeddingProjection });
+          Switch::Sinks, Switch::Experts, Switch::LayerScales, Switch::EmbeddingProjection,
+          Switch::NormsInside, Switch::FirstUnnormed, Switch::XieluActivation });
     }
     this->Weights.normsAreFolded =
       this->Config.normsAreFolded ||
@@ -293,6 +294,13 @@ private:
     return view;
   }
 
+  /// A tensor of one number, of any number of axes.
+  TensorView GetNumber(const std::string& name)
+  {
+    const TensorView& view = this->Get(name);
+    return view.Count() == 1 ? view : this->Get(name, { 1 });
+  }
+
   /// The shift of a LayerNorm, or a bias in TransformerLens naming, which may be missing.
   TensorView GetOptional(const std::string& name, const Shape& shape)
   {
@@ -329,7 +337,7 @@ private:
     norm.gain =
       this->Get(this->OldName(prefix + names.weight, "LayerNorm.weight", "LayerNorm.gamma"), shape);
     if (this->Config.norm == NormKind::LayerNorm && this->Config.normsHaveShifts &&
-      !names.bias.empty())
+        !names.bias.empty())
     {
       norm.shift =
         this->Get(this->OldName(prefix + names.bias, "LayerNorm.bias", "LayerNorm.beta"), shape);
@@ -589,7 +597,11 @@ private:
     const std::string prefix = this->LayerPrefix(l);
     const std::int64_t d = config.modelDimension;
     LayerTensors layer;
-    layer.attentionNorm = this->GetNorm(prefix, this->Name.attentionNorm);
+    const bool normsBefore = config.normPlace != NormPlace::AfterOutput;
+    if (normsBefore && (l > 0 || config.firstAttentionIsNormed))
+    {
+      layer.attentionNorm = this->GetNorm(prefix, this->Name.attentionNorm);
+    }
     if (config.keyLatent > 0)
     {
       this->BindLatent(layer, prefix);
@@ -622,10 +634,23 @@ private:
     {
       layer.sinks = this->Get(prefix + this->Name.sinks, { config.heads });
     }
-    if (config.normPlace == NormPlace::BeforeAndAfter)
+    if (config.normPlace == NormPlace::BeforeAndAfter || !normsBefore)
     {
       layer.attentionAfter = this->GetNorm(prefix, this->Name.attentionAfter);
       layer.mlpAfter = this->GetNorm(prefix, this->Name.mlpAfter);
+    }
+    if (config.normsInside)
+    {
+      layer.mixedNorm =
+        this->GetUnfoldedNorm(prefix, this->Name.mixedNorm, config.heads * config.ValueDimension());
+      layer.hiddenNorm = this->GetUnfoldedNorm(prefix, this->Name.hiddenNorm, config.mlpDimension);
+    }
+    if (config.activation == Activation::Xielu)
+    {
+      layer.xielu = { this->GetNumber(prefix + this->Name.xieluSquare),
+        this->GetNumber(prefix + this->Name.xieluNegative),
+        this->GetNumber(prefix + this->Name.xieluLinear),
+        this->GetNumber(prefix + this->Name.xieluLimit) };
     }
     if (config.layerScales)
     {
@@ -657,9 +682,12 @@ private:
     }
     if (config.mlpDimension > 0)
     {
-      layer.mlpNorm = config.order == SublayerOrder::ParallelOfOneNorm
-                        ? layer.attentionNorm
-                        : this->GetNorm(prefix, this->Name.mlpNorm);
+      if (normsBefore)
+      {
+        layer.mlpNorm = config.order == SublayerOrder::ParallelOfOneNorm
+                          ? layer.attentionNorm
+                          : this->GetNorm(prefix, this->Name.mlpNorm);
+      }
       if (config.HasExperts(l))
       {
         this->BindExperts(layer.experts, prefix);
@@ -853,28 +881,52 @@ private:
     const bool hasBias = config.inputBias && this->Name.queryBias.empty();
     LinearTensors fused = this->GetLinear(
       prefix, this->Name.query, config.modelDimension, queries + 2 * keys, hasBias);
-    const bool byHead = this->Name.fused == Fused::HeadKind;
     if (!this->Name.queryBias.empty())
     {
       fused.bias = this->JoinBiases(prefix);
     }
-    std::int64_t first = 0;
-    std::int64_t kind = 0;
-    for (LinearTensors* linear : { &layer.query, &layer.key, &layer.value })
+    layer.query = layer.key = layer.value = fused;
+    layer.query.headStep = layer.key.headStep = layer.value.headStep = dimension;
+    switch (this->Name.fused)
     {
-      const std::int64_t outputs = kind == 0 ? queries : keys;
-      if (!byHead && fused.layout == WeightLayout::OutputInput)
+      case Fused::HeadKind:
       {
-        *linear = OutputsOf(fused, first, outputs);
+        const std::int64_t group = config.heads / config.keyHeads; // of queries, before key, value
+        const std::int64_t step = (group + 2) * dimension;
+        layer.key.headStep = layer.value.headStep = step;
+        layer.key.headFirst = group * dimension;
+        layer.value.headFirst = (group + 1) * dimension;
+        layer.query.groupHeads = group > 1 ? group : 0;
+        layer.query.groupStep = group > 1 ? step : 0;
+        layer.query.headStep = group > 1 ? dimension : step;
+        return;
       }
-      else
+      case Fused::FourBlocks:
       {
-        *linear = fused;
-        linear->headFirst = byHead ? kind * dimension : first;
+        constexpr std::int64_t blocks = 4;
+        const std::int64_t width = queries / blocks;
+        layer.value.headFirst = width;
+        layer.key.headFirst = 2 * width;
+        for (LinearTensors* linear : { &layer.query, &layer.key, &layer.value })
+        {
+          linear->groupHeads = config.heads / blocks;
+          linear->groupStep = 3 * width;
+        }
+        return;
       }
-      linear->headStep = byHead ? 3 * dimension : dimension;
-      first += outputs;
-      ++kind;
+      default:
+        break;
+    }
+    if (fused.layout == WeightLayout::OutputInput)
+    {
+      layer.query = OutputsOf(layer.query, 0, queries);
+      layer.key = OutputsOf(layer.key, queries, keys);
+      layer.value = OutputsOf(layer.value, queries + keys, keys);
+    }
+    else
+    {
+      layer.key.headFirst = queries;
+      layer.value.headFirst = queries + keys;
     }
   }
 

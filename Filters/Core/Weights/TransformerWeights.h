@@ -28,11 +28,21 @@ struct LinearTensors
   WeightLayout layout = WeightLayout::OutputInput;
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
-  std::int64_t headFirst = 0; ///< queries, keys, values: the first output of head h is
-  std::int64_t headStep = 0;  ///< headFirst + h headStep
+  std::int64_t headFirst = 0;  ///< queries, keys, values: the first output of head h is
+  std::int64_t headStep = 0;   ///< headFirst + h headStep; or, if groups of heads are apart,
+  std::int64_t groupHeads = 0; ///< headFirst + g groupStep + i headStep for head h = g groupHeads
+  std::int64_t groupStep = 0;  ///< + i; groupHeads 0: there are no such groups
   ProductPrecision products = ProductPrecision::Single; ///< of x W
 
   bool Exists() const { return this->weight.data != nullptr; }
+
+  /// The first output of head h.
+  std::int64_t FirstOutput(std::int64_t head) const
+  {
+    return this->groupHeads == 0 ? this->headFirst + head * this->headStep
+                                 : this->headFirst + head / this->groupHeads * this->groupStep +
+                                     head % this->groupHeads * this->headStep;
+  }
 };
 
 /// Gain, less gainOffset, and shift of a normalization [d_model]. If missing (data is nullptr),
@@ -57,6 +67,16 @@ struct ExpertTensors
   LinearTensors sharedFactor; ///< output: what is before the sigmoid by which it is multiplied
 };
 
+/// What Activation::Xielu has of a layer, a number each: log(exp(a) - 1) (square), log(exp(c - b) -
+/// 1) (negative), b (linear) and e (limit).
+struct XieluTensors
+{
+  TensorView square;
+  TensorView negative;
+  TensorView linear;
+  TensorView limit;
+};
+
 struct LayerTensors
 {
   NormTensors attentionNorm;
@@ -77,6 +97,9 @@ struct LayerTensors
   std::vector<NormTensors> keyNorm;   ///< likewise
   NormTensors attentionAfter;         ///< of what the attention adds, for BeforeAndAfter
   NormTensors mlpAfter;               ///< of what the MLP adds, for BeforeAndAfter
+  NormTensors mixedNorm;              ///< [H d_head], of what `output` reads, if it is normalized
+  NormTensors hiddenNorm;             ///< [mlpDimension], of what `down` reads, likewise
+  XieluTensors xielu;                 ///< for this activation
   TensorView attentionScale;          ///< [d_model], of what the attention adds; or missing
   TensorView mlpScale;                ///< [d_model], of what the MLP adds; or missing
   TensorView sinks;                   ///< [H]; or missing

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace atlas
@@ -25,7 +26,11 @@ PositionEncoding::PositionEncoding(
       this->Vectors = FloatValues(weights.positionEmbedding);
       break;
     case PositionKind::Alibi:
-      this->Slopes = AlibiSlopes(config.heads);
+      this->Slopes = AlibiSlopes(config.heads, config.slopeExponent);
+      for (double& slope : this->Slopes)
+      {
+        slope *= config.slopeScale;
+      }
       break;
     case PositionKind::Rotary:
     case PositionKind::RotaryOfPatches:
@@ -199,21 +204,21 @@ std::vector<std::uint8_t> AxesOf(const TransformerConfig& config)
 
 void PositionEncoding::MakeRotations(const TransformerConfig& config, std::int64_t length)
 {
-  std::int64_t own = -1;
-  std::int64_t shared = -1;
-  this->HasOwn.resize(config.layers);
-  for (std::int64_t l = config.layers - 1; l >= 0; --l)
+  std::map<std::pair<double, bool>, std::int64_t> known; // by base and scaling
+  for (std::int64_t l = 0; l < config.layers; ++l)
   {
-    this->HasOwn[l] = config.HasOwnRotation(l);
-    (config.HasOwnRotation(l) ? own : shared) = l;
-  }
-  if (shared >= 0)
-  {
-    this->Rotations = this->TablesOf(config, shared, length);
-  }
-  if (own >= 0)
-  {
-    this->OwnRotations = this->TablesOf(config, own, length);
+    if (!config.Rotates(l))
+    {
+      this->RotationOf.push_back(-1);
+      continue;
+    }
+    const auto [found, isNew] = known.try_emplace(
+      { config.RotaryBaseOf(l), config.HasOwnRotation(l) }, this->Rotations.size());
+    if (isNew)
+    {
+      this->Rotations.push_back(this->TablesOf(config, l, length));
+    }
+    this->RotationOf.push_back(found->second);
   }
   this->ShortLength = config.rotaryScaling.kind == RotaryScaling::Kind::LongRope
                         ? config.rotaryScaling.originalPositions
@@ -260,12 +265,11 @@ std::vector<RotationTable> PositionEncoding::TablesOf(
 
 const RotationTable* PositionEncoding::Rotation(std::int64_t layer, std::int64_t length) const
 {
-  if (this->HasOwn.empty())
+  if (this->RotationOf.empty() || this->RotationOf[layer] < 0)
   {
     return nullptr;
   }
-  const std::vector<RotationTable>& tables =
-    this->HasOwn[layer] ? this->OwnRotations : this->Rotations;
+  const std::vector<RotationTable>& tables = this->Rotations[this->RotationOf[layer]];
   return static_cast<double>(length) > this->ShortLength ? &tables.back() : &tables.front();
 }
 

@@ -84,11 +84,11 @@ private:
   FloatValues Vectors; ///< [positions, d_model], for Shortformer
   std::int64_t Width;  ///< d_model
 
-  std::vector<RotationTable> Rotations;    ///< for short sequences, then for long ones, if they
-                                           ///< differ
-  std::vector<RotationTable> OwnRotations; ///< of layers with a window; empty: as the others
-  std::vector<bool> HasOwn;                ///< per layer
-  double ShortLength = 0;                  ///< tokens of the longest short sequence
+  std::vector<std::vector<RotationTable>> Rotations; ///< those that differ: of each for short
+                                                     ///< sequences, then for long ones, if these
+                                                     ///< differ
+  std::vector<std::int64_t> RotationOf;              ///< per layer: which of them; -1: none
+  double ShortLength = 0;                            ///< tokens of the longest short sequence
 
   std::vector<double> Slopes; ///< for ALiBi
   SharedMatrix DistanceBias;  ///< for T5

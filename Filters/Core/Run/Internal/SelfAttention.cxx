@@ -54,6 +54,7 @@ SelfAttention::SelfAttention(const TransformerConfig& config, const LayerTensors
   , KeyLatent(tensors.keyLatent)
   , QueryLatentNorm(LatentNorm(config, tensors.queryLatentNorm))
   , KeyLatentNorm(LatentNorm(config, tensors.keyLatentNorm))
+  , MixedNorm(config, tensors.mixedNorm)
   , Sinks(tensors.sinks)
 {
   for (const NormTensors& norm : tensors.queryNorm)
@@ -118,6 +119,11 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
   if (visitor)
   {
     visitor(ActivationPlace::Mixed, group, work.mixed.data());
+  }
+  if (this->Config.normsInside)
+  {
+    this->MixedNorm.Apply(
+      group.Rows(), MixedWidth(this->Config), work.mixed.data(), work.mixed.data(), threads);
   }
   this->SeparateOutputs(group, heads, work.mixed.data(), threads);
   ApplyLinear(
@@ -410,16 +416,33 @@ void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
   {
     LimitRow(limit, dimension, values);
   }
+  const bool rotatesFirst = projection.rotated && this->Config.normsQueriesLast;
+  if (rotatesFirst)
+  {
+    this->Rotate(group, row, values);
+  }
   if (projection.norms != nullptr && !projection.norms->empty())
   {
     const std::vector<TransformerNorm>& norms = *projection.norms;
     const TransformerNorm& norm = norms.size() == 1 ? norms.front() : norms[head];
     norm.ApplyRow(dimension, values, values);
   }
-  if (projection.rotated)
+  if (projection.rotated && !rotatesFirst)
   {
     this->Rotate(group, row, values);
   }
+  if (this->Config.queryGrowth > 0 && projection.rows == &HeadRows::query)
+  {
+    this->Grow(group.positions[row], values);
+  }
+}
+
+/// Multiplies a query by what depends on its position (Ministral 3).
+void SelfAttention::Grow(std::int64_t position, float* query) const
+{
+  const double steps = std::floor(static_cast<double>(position) / this->Config.queryGrowthStep);
+  const auto factor = static_cast<float>(1 + this->Config.queryGrowth * std::log1p(steps));
+  std::for_each_n(query, this->Config.headDimension, [factor](float& value) { value *= factor; });
 }
 
 /// Applies the attention of each head, in blocks of queries of each sequence, to keys and values of

@@ -110,6 +110,7 @@ private:
   std::vector<TransformerNorm> QueryNorms; ///< one for all heads, or of all together, or one for
                                            ///< each; empty: none
   std::vector<TransformerNorm> KeyNorms;
+  TransformerNorm MixedNorm; ///< of what Output reads, if it is normalized
   FloatValues Sinks;
   SharedMatrix PositionKeys;
   SharedMatrix PositionQueries;
@@ -131,6 +132,7 @@ private:
   void FinishTogether(const Projection& projection, const RowGroup& group,
     const std::vector<HeadRows>& heads, int threads) const;
   void Rotate(const RowGroup& group, std::int64_t row, float* values) const;
+  void Grow(std::int64_t position, float* query) const;
   void FinishHead(const Projection& projection, std::int64_t head, const RowGroup& group,
     std::int64_t row, float* values) const;
   void MixValues(const RowGroup& group, const RowGroup& keys, const std::vector<HeadRows>& heads,

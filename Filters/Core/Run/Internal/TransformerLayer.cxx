@@ -4,16 +4,53 @@
 #include "TransformerKernels.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace atlas
 {
 namespace
 {
 
+/// Whether what sublayers add is normalized.
+bool NormsOutputs(const TransformerConfig& config)
+{
+  return config.normPlace == NormPlace::BeforeAndAfter ||
+         config.normPlace == NormPlace::AfterOutput;
+}
+
 /// Whether what sublayers add is normalized or scaled.
 bool Changes(const TransformerConfig& config)
 {
-  return config.normPlace == NormPlace::BeforeAndAfter || config.layerScales;
+  return NormsOutputs(config) || config.layerScales || config.residualScale != 1;
+}
+
+/// The kind of the normalization before the attention of a layer.
+NormKind AttentionNormKind(const TransformerConfig& config, std::int64_t layer)
+{
+  return layer == 0 && !config.firstAttentionIsNormed ? NormKind::None : config.norm;
+}
+
+/// log(1 + exp(x))
+float Softplus(float x)
+{
+  return std::max(x, 0.0F) + std::log1p(std::exp(-std::abs(x)));
+}
+
+XieluParameters XieluOf(const XieluTensors& tensors)
+{
+  if (tensors.square.data == nullptr)
+  {
+    return {};
+  }
+  const auto number = [](const TensorView& view)
+  {
+    float value = 0;
+    view.ToFloat(0, 1, &value);
+    return value;
+  };
+  const float linear = number(tensors.linear);
+  return { Softplus(number(tensors.square)), linear + Softplus(number(tensors.negative)), linear,
+    number(tensors.limit) };
 }
 
 /// The tensors of the cross attention as those of an attention.
@@ -33,7 +70,7 @@ TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerT
   std::int64_t layer, const PositionEncoding& positions)
   : Config(config)
   , HasExperts(config.HasExperts(layer))
-  , AttentionNorm(config, tensors.attentionNorm)
+  , AttentionNorm(config, tensors.attentionNorm, AttentionNormKind(config, layer))
   , Attention(config, tensors, layer, positions)
   , CrossNorm(config, tensors.crossNorm)
   , MlpNorm(config, tensors.mlpNorm)
@@ -41,6 +78,8 @@ TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerT
   , Up(tensors.up)
   , Down(tensors.down)
   , Experts(config, tensors.experts)
+  , HiddenNorm(config, tensors.hiddenNorm)
+  , Xielu(XieluOf(tensors.xielu))
   , AttentionFinish{ { config, tensors.attentionAfter }, FloatValues(tensors.attentionScale) }
   , CrossFinish{ { config, tensors.crossAfter }, {} }
   , MlpFinish{ { config, tensors.mlpAfter }, FloatValues(tensors.mlpScale) }
@@ -102,6 +141,11 @@ void TransformerLayer::ApplySublayer(const TransformerNorm& norm, const Finish& 
     norm.Apply(group.Rows(), d, x, x, threads);
     return;
   }
+  if (this->Config.normPlace == NormPlace::AfterOutput)
+  {
+    this->AddFinished(finish, group, x, work, threads, [&](float* to) { add(x, to); });
+    return;
+  }
   work.normed.resize(group.Rows() * d);
   norm.Apply(group.Rows(), d, x, work.normed.data(), threads);
   this->AddFinished(
@@ -121,8 +165,9 @@ void TransformerLayer::AddFinished(const Finish& finish, const RowGroup& group, 
   const std::int64_t d = this->Config.modelDimension;
   work.added.assign(group.Rows() * d, 0.F);
   float* added = work.added.data();
+  const auto factor = static_cast<float>(this->Config.residualScale);
   add(added);
-  if (this->Config.normPlace == NormPlace::BeforeAndAfter)
+  if (NormsOutputs(this->Config))
   {
     finish.norm.Apply(group.Rows(), d, added, added, threads);
   }
@@ -132,6 +177,10 @@ void TransformerLayer::AddFinished(const Finish& finish, const RowGroup& group, 
       if (finish.scale.Data() != nullptr)
       {
         MultiplyRow(d, finish.scale.Data(), added + row * d);
+      }
+      if (factor != 1)
+      {
+        std::for_each_n(added + row * d, d, [factor](float& value) { value *= factor; });
       }
       AddRow(d, added + row * d, x + row * d);
     });
@@ -199,9 +248,19 @@ void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* t
   {
     ApplyLinear(this->Up, group.Rows(), from, hidden, { activation, nullptr, false }, threads);
   }
+  const std::int64_t width = this->Config.mlpDimension;
+  if (activation == Activation::Xielu)
+  {
+    ParallelFor(group.Rows(), threads,
+      [&](std::int64_t row) { ApplyXielu(this->Xielu, width, hidden + row * width); });
+  }
   if (visitor)
   {
     visitor(ActivationPlace::Hidden, group, hidden);
+  }
+  if (this->Config.normsInside)
+  {
+    this->HiddenNorm.Apply(group.Rows(), width, hidden, hidden, threads);
   }
   ApplyLinear(this->Down, group.Rows(), hidden, to, { std::nullopt, nullptr, true }, threads);
 }

@@ -2,6 +2,7 @@
 
 #include "ExpertMlp.h"
 #include "SelfAttention.h"
+#include "TransformerKernels.h"
 #include "TransformerNorm.h"
 
 #include <optional>
@@ -64,6 +65,8 @@ private:
     TransformerNorm norm;
     FloatValues scale;
   };
+  TransformerNorm HiddenNorm; ///< of what Down reads, if it is normalized
+  XieluParameters Xielu;
   Finish AttentionFinish;
   Finish CrossFinish; ///< without scale
   Finish MlpFinish;

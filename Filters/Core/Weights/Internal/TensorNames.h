@@ -15,8 +15,9 @@ namespace atlas
 enum class Fused
 {
   No,
-  KindHead, ///< all queries, all keys, all values; each in order of heads
-  HeadKind  ///< in order of heads; for each head query, key, value
+  KindHead,  ///< all queries, all keys, all values; each in order of heads
+  HeadKind,  ///< in order of the heads of keys; for each its queries, its key, its value
+  FourBlocks ///< four blocks with a quarter of the heads each: queries, then values, then keys
 };
 
 /// The names of the weight and bias of a linear map, or of the gain and shift of a normalization.
@@ -65,6 +66,7 @@ struct TensorNames
   std::string valueBias;    ///< likewise
   PairNames positionKey;    ///< of keys of distances
   PairNames positionQuery;  ///< of queries of distances
+  PairNames mixedNorm;   ///< of what `output` reads
   PairNames queryLatent; ///< the first factor of queries; `query` is the second
   PairNames queryLatentNorm;
   PairNames keyLatent; ///< the first factor of keys and values; `key` is the second of both
@@ -84,6 +86,11 @@ struct TensorNames
   PairNames gate; ///< or gate and up in one tensor, gate first, if `up` has no name
   PairNames up;
   PairNames down;
+  PairNames hiddenNorm;    ///< of what `down` reads
+  std::string xieluSquare; ///< these: of Activation::Xielu, see XieluTensors
+  std::string xieluNegative;
+  std::string xieluLinear;
+  std::string xieluLimit;
   PairNames router;
   PairNames expertsGate; ///< of each expert: with "*" for its number; else one tensor of all
   PairNames expertsUp;   ///< likewise; without a name expertsGate has gate and up by turns
