@@ -142,7 +142,7 @@ void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vt
     .Float(Names::Alibi, &ScoreParts::alibi);
   const atlas::RecordedLayer& layer = atlas::FindLayer(recording, this->place.layer);
   if (recording.distanceBias.IsRecorded() || layer.distanceBias.IsRecorded() ||
-    layer.patchBias.IsRecorded())
+      layer.patchBias.IsRecorded())
   {
     arrays.Float(Names::DistanceBias, &ScoreParts::distance);
   }

@@ -677,8 +677,7 @@ void ReadBiases(vtkMultiBlockDataSet* block, atlas::RecordedLayer& layer)
 {
   for (const atlas::LayerQuantity& quantity : atlas::LayerQuantities)
   {
-    if (auto* array =
-          vtkFloatArray::SafeDownCast(block->GetFieldData()->GetArray(quantity.label)))
+    if (auto* array = vtkFloatArray::SafeDownCast(block->GetFieldData()->GetArray(quantity.label)))
     {
       layer.*quantity.matrix = ToMatrix(array);
     }

@@ -51,7 +51,7 @@ std::optional<Vector> InputOf(
   const bool isChanged = !recording.interventions.empty(); // perhaps this input too
   if (HasSwitch(config, { ArchitectureSwitch::Encoder, ArchitectureSwitch::EmbeddingProjection,
                           ArchitectureSwitch::ShiftedPositions }) ||
-    config.maskToken >= 0) // which scales by what the text has
+      config.maskToken >= 0) // which scales by what the text has
   {
     return std::nullopt;
   }

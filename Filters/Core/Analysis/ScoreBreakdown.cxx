@@ -123,7 +123,7 @@ void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::in
   RequireIntact(recorded.key.values.get());
   HeadScores biases = ScoresOf(recording, sequence, layer, head);
   const HeadScores all = biases;
-  biases.slope = 0; // the part of ALiBi is in `keys`
+  biases.slope = 0;             // the part of ALiBi is in `keys`
   biases.positionKey = nullptr; // these have parts of their own
   biases.positionQuery = nullptr;
   const bool hasPatchWindow = FindLayer(recording, layer).patchWindow > 0;

@@ -161,8 +161,8 @@ std::vector<std::string> LeftOutOfQueryKey(
                                                                    : "position embedding");
   left.emplace_back(config.position == PositionKind::Relative, "biases of distances");
   left.emplace_back(config.position == PositionKind::RelativeOfPatches, "biases of patches");
-  left.emplace_back(config.position == PositionKind::Disentangled,
-    "content to position and position to content");
+  left.emplace_back(
+    config.position == PositionKind::Disentangled, "content to position and position to content");
   return TextsOf(left);
 }
 

@@ -75,9 +75,9 @@ float HeadScores::ContentToPosition(std::int64_t i, std::int64_t j) const
     return 0;
   }
   const std::int64_t distance = std::clamp(i - j, -this->positionReach, this->positionReach);
-  return this->scale * static_cast<float>(DotProduct(
-                         this->query + (i - this->firstQuery) * this->dimension,
-                         this->positionKey + distance * this->dimension, this->dimension));
+  return this->scale *
+         static_cast<float>(DotProduct(this->query + (i - this->firstQuery) * this->dimension,
+           this->positionKey + distance * this->dimension, this->dimension));
 }
 
 float HeadScores::PositionToContent(std::int64_t i, std::int64_t j) const

@@ -44,17 +44,17 @@ struct HeadScores
   const std::int32_t* patchRow = nullptr;    ///< with a window or patchBias: of each token of the
                                              ///< sequence; -1 for a class token
   const std::int32_t* patchColumn = nullptr; ///< likewise
-  const float* patchBias = nullptr; ///< added to scores, of images of R x C patches: (2 R - 1)(2 C -
-                                    ///< 1) values by rows, then columns from key to query, then those
-                                    ///< of query, of key and of both being the class token (BEiT, Bao
-                                    ///< et al. 2022). nullptr: none
-  std::int64_t patchRows = 0;       ///< R
-  std::int64_t patchColumns = 0;    ///< C
-  const float* positionKey = nullptr; ///< of distances query - key from -positionReach to
-                                      ///< positionReach, [dimension] each: scale * query .
-                                      ///< positionKey is added to scores. Points to that of 0;
-                                      ///< those beyond have that of the end (DeBERTa, He et al.
-                                      ///< 2021). nullptr: none
+  const float* patchBias = nullptr; ///< added to scores, of images of R x C patches: (2 R - 1)(2 C
+                                    ///< - 1) values by rows, then columns from key to query, then
+                                    ///< those of query, of key and of both being the class token
+                                    ///< (BEiT, Bao et al. 2022). nullptr: none
+  std::int64_t patchRows = 0;           ///< R
+  std::int64_t patchColumns = 0;        ///< C
+  const float* positionKey = nullptr;   ///< of distances query - key from -positionReach to
+                                        ///< positionReach, [dimension] each: scale * query .
+                                        ///< positionKey is added to scores. Points to that of 0;
+                                        ///< those beyond have that of the end (DeBERTa, He et al.
+                                        ///< 2021). nullptr: none
   const float* positionQuery = nullptr; ///< likewise, for scale * key . positionQuery
   std::int64_t positionReach = 0;
 

@@ -72,8 +72,8 @@ void AddPatches(Picture picture, const TransformerConfig& config, const ImagePro
   input.extents.push_back(extent);
 }
 
-SharedMatrix ColorsOfPatches(const TransformerInput& input, const TransformerConfig& config,
-  const ImageProcessor& processor)
+SharedMatrix ColorsOfPatches(
+  const TransformerInput& input, const TransformerConfig& config, const ImageProcessor& processor)
 {
   const std::int64_t pixels = config.patchHeight * config.patchWidth;
   const std::int64_t size = pixels * static_cast<std::int64_t>(Channels);

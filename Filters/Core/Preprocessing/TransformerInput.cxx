@@ -203,8 +203,7 @@ void CheckTiles(const TransformerInput& input)
 }
 
 /// The same for an encoder of any size; returns the number of patches.
-std::uint64_t CheckExtents(
-  std::int64_t merge, bool readsVideos, const TransformerInput& input)
+std::uint64_t CheckExtents(std::int64_t merge, bool readsVideos, const TransformerInput& input)
 {
   constexpr std::int64_t largest = 65'536;
   ThrowIf<OptionError>(!input.tiles.empty() || input.images != 0,
@@ -218,8 +217,8 @@ std::uint64_t CheckExtents(
     const auto isSide = [&](std::int64_t side)
     { return side >= merge && side <= largest && side % merge == 0; };
     ThrowIf<OptionError>(!isSide(extent.rows) || !isSide(extent.columns), name,
-      ": expected rows and columns of patches to be multiples of ", merge, " up to ",
-      largest, ", found ", extent.rows, " x ", extent.columns, ".");
+      ": expected rows and columns of patches to be multiples of ", merge, " up to ", largest,
+      ", found ", extent.rows, " x ", extent.columns, ".");
     ThrowIf<OptionError>(extent.frames < 1 || extent.frames > (extent.isVideo ? largest : 1), name,
       ": expected ",
       extent.isVideo ? "1 to " + std::to_string(largest) + " groups of frames"
@@ -243,8 +242,8 @@ std::uint64_t CheckExtents(
 void CheckImages(const TransformerConfig& config, const TransformerInput& input)
 {
   const bool hasAnySize = config.ReadsAnySize();
-  ThrowIf<OptionError>((hasAnySize ? input.extents.empty() : input.images < 1) ||
-                         !input.tokens.empty(),
+  ThrowIf<OptionError>(
+    (hasAnySize ? input.extents.empty() : input.images < 1) || !input.tokens.empty(),
     "expected at least one image for a model of architecture ", config.architecture, ", found ",
     input.tokens.empty() ? "none" : "token ids", ".");
   Shape shape = { input.images, config.channels, config.imageHeight, config.imageWidth };
@@ -265,8 +264,8 @@ void CheckPictures(const TransformerConfig& config, const TransformerInput& inpu
   Shape shape = { input.images, encoder.channels, encoder.imageHeight, encoder.imageWidth };
   if (encoder.ReadsAnySize())
   {
-    const auto patches = static_cast<std::int64_t>(
-      CheckExtents(vision.merge, vision.videoToken >= 0, input));
+    const auto patches =
+      static_cast<std::int64_t>(CheckExtents(vision.merge, vision.videoToken >= 0, input));
     shape = { patches, encoder.channels, encoder.patchFrames, encoder.patchHeight,
       encoder.patchWidth };
   }

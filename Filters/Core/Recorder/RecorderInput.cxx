@@ -126,8 +126,8 @@ void ReadPixelValues(const std::string& path, TransformerInput& input)
     path, { "pixel_values", { "images", "channels", "height", "width" }, "PNG or JPEG image" });
 }
 
-/// Patches of pictures of any grid: pixel_values [B, patches, values of a patch], of which the first
-/// rows x columns of spatial_shapes [B, 2] count.
+/// Patches of pictures of any grid: pixel_values [B, patches, values of a patch], of which the
+/// first rows x columns of spatial_shapes [B, 2] count.
 void ReadPatches(const std::string& path, const TransformerConfig& config, TransformerInput& input)
 {
   const auto [values, images] =
@@ -147,10 +147,10 @@ void ReadPatches(const std::string& path, const TransformerConfig& config, Trans
     PatchExtent extent;
     extent.rows = shapes[2 * image];
     extent.columns = shapes[2 * image + 1];
-    ThrowIf<ModelError>(extent.rows < 1 || extent.columns < 1 ||
-                          extent.rows > patches / extent.columns,
-      path, ": spatial_shapes: expected a grid of 1 to ", patches, " patches, found ", extent.rows,
-      " x ", extent.columns, ".");
+    ThrowIf<ModelError>(
+      extent.rows < 1 || extent.columns < 1 || extent.rows > patches / extent.columns, path,
+      ": spatial_shapes: expected a grid of 1 to ", patches, " patches, found ", extent.rows, " x ",
+      extent.columns, ".");
     const auto first = values.begin() + image * patches * size;
     input.pixels.insert(input.pixels.end(), first, first + extent.Count() * size);
     input.extents.push_back(extent);
@@ -254,8 +254,8 @@ void ReadImages(
       PictureFile file = ReadPicture(path);
       const ImageProcessor processor = model.GetImageProcessor();
       const std::string changes = ChangesOf(path, file, processor, processor.resize);
-      AtPlace<OptionError>(path,
-        [&] { AddPatches(std::move(file.picture), config, processor, result.input); });
+      AtPlace<OptionError>(
+        path, [&] { AddPatches(std::move(file.picture), config, processor, result.input); });
       result.pictures.push_back(std::filesystem::absolute(path).string());
       if (!changes.empty())
       {

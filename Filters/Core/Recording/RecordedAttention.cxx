@@ -105,9 +105,8 @@ HeadScores ScoresOf(const Recording& recording, const Place& place)
     scores.patchColumns = sizeOf(scores.patchColumn);
     scores.patchBias = place.layer.patchBias.Row(place.h);
   }
-  SetVectorsOfDistances(
-    place.layer.positionKeys, place.h, place.layer.heads.size(), scores.positionReach,
-    scores.positionKey);
+  SetVectorsOfDistances(place.layer.positionKeys, place.h, place.layer.heads.size(),
+    scores.positionReach, scores.positionKey);
   SetVectorsOfDistances(place.layer.positionQueries, place.h, place.layer.heads.size(),
     scores.positionReach, scores.positionQuery);
   return scores;

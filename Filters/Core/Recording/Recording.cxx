@@ -429,16 +429,14 @@ private:
       " ALiBi slopes, found ", slopes.size(), ".");
   }
 
-  void CheckDistanceBias(
-    const std::string& name, const SharedMatrix& bias, std::size_t heads) const
+  void CheckDistanceBias(const std::string& name, const SharedMatrix& bias, std::size_t heads) const
   {
     if (!bias.IsRecorded())
     {
       return;
     }
-    this->FailIf(bias.rows != static_cast<std::int64_t>(heads) || bias.columns % 2 != 1,
-      name, ": expected ", heads,
-      " rows, one per head, of an odd number of values, found shape ",
+    this->FailIf(bias.rows != static_cast<std::int64_t>(heads) || bias.columns % 2 != 1, name,
+      ": expected ", heads, " rows, one per head, of an odd number of values, found shape ",
       ToString({ bias.rows, bias.columns }), ".");
     this->CheckValues(name, bias, IsFinite, Finite, "row");
   }
@@ -478,7 +476,8 @@ private:
       name, ": expected a recording of images without a mask.");
     const auto sizeOf = [](const std::vector<std::int32_t>& places)
     { return std::int64_t{ 1 } + *std::max_element(places.begin(), places.end()); };
-    const std::int64_t expected = (2 * sizeOf(tokens.row) - 1) * (2 * sizeOf(tokens.column) - 1) + 3;
+    const std::int64_t expected =
+      (2 * sizeOf(tokens.row) - 1) * (2 * sizeOf(tokens.column) - 1) + 3;
     this->FailIf(bias.rows != static_cast<std::int64_t>(heads) || bias.columns != expected, name,
       ": expected shape ", ToString({ static_cast<std::int64_t>(heads), expected }), ", found ",
       ToString({ bias.rows, bias.columns }), ".");

@@ -158,7 +158,7 @@ ImageProcessor ReadImageProcessor(
 void AdoptImageSize(TransformerConfig& config, const std::filesystem::path& folder)
 {
   if (config.positionSide == 0 || config.ReadsAnySize() ||
-    !std::filesystem::exists(folder / ImageProcessorFile))
+      !std::filesystem::exists(folder / ImageProcessorFile))
   {
     return;
   }

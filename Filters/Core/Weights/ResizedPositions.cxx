@@ -158,8 +158,8 @@ std::vector<float> PositionsOfGrid(const TensorView& stored, const TransformerCo
   std::int64_t rows, std::int64_t columns)
 {
   const std::int64_t side = config.positionSide;
-  return ResizedGrid(ValuesOf(stored), side, side, rows, columns, config.modelDimension,
-    GridKernel::SmoothBilinear);
+  return ResizedGrid(
+    ValuesOf(stored), side, side, rows, columns, config.modelDimension, GridKernel::SmoothBilinear);
 }
 
 std::vector<float> ResizedPatchBias(const TensorView& stored, const TransformerConfig& config)

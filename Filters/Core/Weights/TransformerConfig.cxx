@@ -224,8 +224,8 @@ std::int64_t DistanceRow(const TransformerConfig& config, std::int64_t distance)
   {
     // In single precision, as the original code.
     const float ratio = std::log(static_cast<float>(length) / static_cast<float>(middle));
-    const float longest = std::log(static_cast<float>(config.relativeDistance - 1) /
-                                   static_cast<float>(middle));
+    const float longest =
+      std::log(static_cast<float>(config.relativeDistance - 1) / static_cast<float>(middle));
     const float part = ratio / longest * static_cast<float>(middle - 1);
     length = static_cast<std::int64_t>(std::ceil(part)) + middle;
   }

@@ -282,33 +282,33 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
                                    ///< 1 + b log(1 + floor(p / queryGrowthStep)) (Ministral 3)
   double queryGrowthStep = 1;
   EmbeddingProjection embeddingProjection =
-    EmbeddingProjection::OfTokens; ///< if embeddingDimension differs from 0
-  std::int64_t transformDimension = 0; ///< of what the layer before the unembedding gives (ELECTRA);
-                                       ///< 0: EmbeddingDimension()
-  bool transformBias = true;           ///< whether that layer has a bias
+    EmbeddingProjection::OfTokens;     ///< if embeddingDimension differs from 0
+  std::int64_t transformDimension = 0; ///< of what the layer before the unembedding gives
+                                       ///< (ELECTRA); 0: EmbeddingDimension()
+  bool transformBias = true;   ///< whether that layer has a bias
   std::int64_t maskToken = -1; ///< ESM-2: embeddings of this id are 0, and with the share m of them
                                ///< in the text, all are multiplied by 0.88 / (1 - m); -1: none
-  std::int64_t tasks = 0; ///< of an embedding whose first row is added to that of every token
-                          ///< (ERNIE); 0: there is none
-  std::vector<float> rotaryFrequencies; ///< as a file stores them, in place of those that follow from
-                                        ///< rotaryBase (ESM-2); empty: none
-  bool addsPositions = false;  ///< a vector per position is added to the embedding, also where
-                               ///< `position` is another kind (MPNet, DeBERTa, BEiT)
+  std::int64_t tasks = 0;      ///< of an embedding whose first row is added to that of every token
+                               ///< (ERNIE); 0: there is none
+  std::vector<float> rotaryFrequencies; ///< as a file stores them, in place of those that follow
+                                        ///< from rotaryBase (ESM-2); empty: none
+  bool addsPositions = false;   ///< a vector per position is added to the embedding, also where
+                                ///< `position` is another kind (MPNet, DeBERTa, BEiT)
   std::int64_t layerGroups = 0; ///< groups of equally many layers, in order, that share their
                                 ///< parameters (Lan et al. 2020: ALBERT); 0: none do
   std::int64_t groupLayers = 1; ///< layers of a group with parameters of their own, by turns
-  bool biasByLayer = false;     ///< Relative, RelativeOfPatches: each layer has its own (uMT5, BEiT)
-  bool keyBias = true;          ///< these, with inputBias: whether keys,
-  bool valueBias = true;        ///< values
-  bool queryBias = true;        ///< and queries have one
+  bool biasByLayer = false; ///< Relative, RelativeOfPatches: each layer has its own (uMT5, BEiT)
+  bool keyBias = true;      ///< these, with inputBias: whether keys,
+  bool valueBias = true;    ///< values
+  bool queryBias = true;    ///< and queries have one
   bool readsQueriesOfPositions = true; ///< Disentangled: key . query of the distance is added,
   bool readsKeysOfPositions = true;    ///< and query . key of the distance
   bool sharesPositionKeys = false;     ///< Disentangled: these come from W_Q and W_K of the layer
-  bool positionNorm = false; ///< Disentangled: a LayerNorm of the vectors of distances
+  bool positionNorm = false;           ///< Disentangled: a LayerNorm of the vectors of distances
   bool normsPatches = false; ///< RotaryOfPatches: rows and columns of the picture are from -1 to 1,
                              ///< times 2 pi (DINOv3)
-  bool endsSinusoids = false; ///< Sinusoidal: the last of the d / 2 frequencies is 1 / 10000: 10000^(-j /
-                              ///< (d / 2 - 1)), not 10000^(-2 j / d) (M2M-100)
+  bool endsSinusoids = false; ///< Sinusoidal: the last of the d / 2 frequencies is 1 / 10000:
+                              ///< 10000^(-j / (d / 2 - 1)), not 10000^(-2 j / d) (M2M-100)
   bool channelsLast = false; ///< of the values of a patch, for an encoder of any size (SigLIP 2)
 
   std::int64_t PatchRows() const { return this->imageHeight / this->patchHeight; }
@@ -482,9 +482,9 @@ std::int64_t RelativeBucket(const TransformerConfig& config, std::int64_t distan
 
 /// The row of the vectors of distances of PositionKind::Disentangled for query - key = distance, of
 /// 2 S rows: S + the bucket of the distance, from 0 to 2 S - 1. S is relativeBuckets; with 0 it is
-/// relativeDistance, and each distance is its bucket. Otherwise, with m = floor(S / 2), the bucket of
-/// n > m is m + ceil((m - 1) log(n / m) / log((relativeDistance - 1) / m)), that of -n less than 0
-/// (He et al. 2021).
+/// relativeDistance, and each distance is its bucket. Otherwise, with m = floor(S / 2), the bucket
+/// of n > m is m + ceil((m - 1) log(n / m) / log((relativeDistance - 1) / m)), that of -n less than
+/// 0 (He et al. 2021).
 std::int64_t DistanceRow(const TransformerConfig& config, std::int64_t distance);
 
 /// The rotation in radians per position of each of the r / 2 component pairs of r rotated ones in

@@ -487,10 +487,8 @@ private:
   TensorView GetRelativeBias(const std::string& prefix)
   {
     const TransformerConfig& config = this->Config;
-    const bool isShared =
-      config.position == PositionKind::RelativeOfPatches && !config.biasByLayer;
-    const std::string name =
-      prefix + (isShared ? this->Name.sharedBias : this->Name.relativeBias);
+    const bool isShared = config.position == PositionKind::RelativeOfPatches && !config.biasByLayer;
+    const std::string name = prefix + (isShared ? this->Name.sharedBias : this->Name.relativeBias);
     if (config.position == PositionKind::Relative)
     {
       return this->Get(name, { config.relativeBuckets, config.heads });
@@ -664,8 +662,8 @@ private:
       const std::int64_t source = config.encoder->modelDimension;
       const auto get = [&](const PairNames& names)
       {
-        LinearTensors linear = this->GetLinear(
-          prefix, names, source, keys, config.inputBias && !names.bias.empty());
+        LinearTensors linear =
+          this->GetLinear(prefix, names, source, keys, config.inputBias && !names.bias.empty());
         linear.headStep = config.headDimension;
         return linear;
       };
@@ -879,8 +877,8 @@ private:
     const std::int64_t queries = config.heads * dimension;
     const std::int64_t keys = config.keyHeads * dimension;
     const bool hasBias = config.inputBias && this->Name.queryBias.empty();
-    LinearTensors fused = this->GetLinear(
-      prefix, this->Name.query, config.modelDimension, queries + 2 * keys, hasBias);
+    LinearTensors fused =
+      this->GetLinear(prefix, this->Name.query, config.modelDimension, queries + 2 * keys, hasBias);
     if (!this->Name.queryBias.empty())
     {
       fused.bias = this->JoinBiases(prefix);
@@ -1107,9 +1105,9 @@ private:
     const std::int64_t width = this->Config.UnembeddingInputs();
     this->Weights.logitsTransform =
       this->GetLinear({}, this->Name.transform, d, width, this->Config.transformBias);
-    this->Weights.logitsNorm =
-      this->Weights.normsAreFolded ? NormTensors()
-                                   : this->GetUnfoldedNorm({}, this->Name.transformNorm, width);
+    this->Weights.logitsNorm = this->Weights.normsAreFolded
+                                 ? NormTensors()
+                                 : this->GetUnfoldedNorm({}, this->Name.transformNorm, width);
     return true;
   }
 

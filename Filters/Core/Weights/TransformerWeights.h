@@ -104,10 +104,10 @@ struct LayerTensors
   TensorView mlpScale;                ///< [d_model], of what the MLP adds; or missing
   TensorView sinks;                   ///< [H]; or missing
   TensorView relativeBias;            ///< that of this layer alone, if biasByLayer
-  LinearTensors positionKey;   ///< Disentangled: from the vector of a distance to its keys, as `key`
+  LinearTensors positionKey; ///< Disentangled: from the vector of a distance to its keys, as `key`
   LinearTensors positionQuery; ///< likewise to its queries
-  ExpertTensors experts;              ///< in place of gate, up and down, where there are any
-  NormTensors crossNorm;              ///< these: of a decoder beside an encoder
+  ExpertTensors experts;       ///< in place of gate, up and down, where there are any
+  NormTensors crossNorm;       ///< these: of a decoder beside an encoder
   LinearTensors crossQuery;
   LinearTensors crossKey; ///< inputs: what the encoder returns
   LinearTensors crossValue;
@@ -126,8 +126,8 @@ struct TransformerWeights
   std::shared_ptr<const std::vector<float>> resizedPositions; ///< the values of positionEmbedding,
                                                               ///< if they are interpolated
   std::vector<std::shared_ptr<const std::vector<float>>>
-    owned; ///< values of tensors that are not in the file as they are read
-  TensorView segmentEmbedding;                                ///< [segments, d_model]
+    owned;                         ///< values of tensors that are not in the file as they are read
+  TensorView segmentEmbedding;     ///< [segments, d_model]
   LinearTensors patchEmbedding;    ///< order of inputs: channel, row, column of a patch
   TensorView classToken;           ///< d_model values
   TensorView distillationToken;    ///< d_model values; or missing

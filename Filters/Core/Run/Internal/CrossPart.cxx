@@ -23,7 +23,8 @@ bool IsShared(const CrossQuantity& one)
   return one.matrix == &RecordedHead::key || one.matrix == &RecordedHead::value;
 }
 
-/// Gives each head a matrix of so many rows, and the heads of a group the same one if they share it.
+/// Gives each head a matrix of so many rows, and the heads of a group the same one if they share
+/// it.
 void Allocate(const TransformerConfig& config, const CrossQuantity& one, std::int64_t rows,
   std::vector<RecordedHead>& heads)
 {

@@ -51,7 +51,8 @@ PositionEncoding::PositionEncoding(
 namespace
 {
 
-/// The biases [H, count] of the places 0 <= p < count, of which each has a row of a table [rows, H].
+/// The biases [H, count] of the places 0 <= p < count, of which each has a row of a table [rows,
+/// H].
 template<class RowOf>
 SharedMatrix BiasesOf(
   const TensorView& table, std::int64_t heads, std::int64_t count, const RowOf& rowOf)
@@ -119,7 +120,8 @@ void PositionEncoding::MakePatchBiases(
 void PositionEncoding::MakeDistanceVectors(
   const TransformerConfig& config, const TransformerWeights& weights, std::int64_t length)
 {
-  const std::int64_t reach = std::min(config.relativeDistance, std::max<std::int64_t>(length, 1) - 1);
+  const std::int64_t reach =
+    std::min(config.relativeDistance, std::max<std::int64_t>(length, 1) - 1);
   const std::int64_t d = config.modelDimension;
   const TensorView& stored = weights.distanceEmbedding;
   this->DistanceVectors = SharedMatrix::Zero(2 * reach + 1, d);

@@ -90,8 +90,8 @@ private:
   std::vector<std::int64_t> RotationOf;              ///< per layer: which of them; -1: none
   double ShortLength = 0;                            ///< tokens of the longest short sequence
 
-  std::vector<double> Slopes; ///< for ALiBi
-  SharedMatrix DistanceBias;  ///< for T5
+  std::vector<double> Slopes;            ///< for ALiBi
+  SharedMatrix DistanceBias;             ///< for T5
   std::vector<SharedMatrix> LayerBiases; ///< of each layer, for uMT5 and BEiT
   bool IsOfPatches = false;              ///< these are of patches
   std::vector<std::int32_t> PatchRows;

@@ -123,16 +123,17 @@ void EmbedSounds(const TransformerConfig& config, const TransformerWeights& weig
   }
 }
 
-/// Adds a vector of d numbers to each of the rows, of these positions: sin(p f_j) with f_j = 10000^(-2
-/// j / d) for j < d / 2, then the cosines (Vaswani et al. 2017; this order: Marian); or with f_j =
-/// 10000^(-j / (d / 2 - 1)) (M2M-100), which gives padding a 0 vector.
+/// Adds a vector of d numbers to each of the rows, of these positions: sin(p f_j) with f_j =
+/// 10000^(-2 j / d) for j < d / 2, then the cosines (Vaswani et al. 2017; this order: Marian); or
+/// with f_j = 10000^(-j / (d / 2 - 1)) (M2M-100), which gives padding a 0 vector.
 void AddSinusoids(
   const TransformerConfig& config, const std::vector<std::int64_t>& positions, float* x)
 {
   const std::int64_t d = config.modelDimension;
   const bool ends = config.endsSinusoids;
   const std::int64_t sines = ends ? d / 2 : (d + 1) / 2;
-  const double width = ends ? 2 * std::max(static_cast<double>(d / 2 - 1), 1.0) : static_cast<double>(d);
+  const double width =
+    ends ? 2 * std::max(static_cast<double>(d / 2 - 1), 1.0) : static_cast<double>(d);
   for (const std::int64_t position : positions)
   {
     const bool isNone = ends && position < config.firstPosition;
@@ -152,12 +153,10 @@ void AddSinusoids(
 
 /// ESM-2: embeddings of masks become 0, and all are scaled by the share of masks in training, 0.12,
 /// and in this text (Lin et al. 2023).
-void DropMasks(
-  const TransformerConfig& config, const std::vector<std::int64_t>& tokens, float* x)
+void DropMasks(const TransformerConfig& config, const std::vector<std::int64_t>& tokens, float* x)
 {
   const std::int64_t d = config.EmbeddingDimension();
-  const auto masks =
-    static_cast<float>(std::count(tokens.begin(), tokens.end(), config.maskToken));
+  const auto masks = static_cast<float>(std::count(tokens.begin(), tokens.end(), config.maskToken));
   const float share = masks / static_cast<float>(tokens.size());
   for (const std::int64_t token : tokens)
   {
@@ -173,8 +172,8 @@ void EmbedTokens(const TransformerConfig& config, const TransformerWeights& weig
   const TransformerInput& input, const PackedSequences& sequences, float* x, int threads)
 {
   const std::int64_t width = config.EmbeddingDimension();
-  const bool isProjected = weights.embeddingIn.Exists() &&
-                           config.embeddingProjection == EmbeddingProjection::OfTokens;
+  const bool isProjected =
+    weights.embeddingIn.Exists() && config.embeddingProjection == EmbeddingProjection::OfTokens;
   std::vector<float> memory(isProjected ? ToIndex(sequences.Rows() * width) : 0);
   float* embedded = isProjected ? memory.data() : x;
   float* first = embedded; // of the sequence

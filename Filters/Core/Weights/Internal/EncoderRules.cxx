@@ -163,8 +163,9 @@ void PatchBias(TransformerConfig& config, const Settings& settings)
   }
   settings.FailIf(config.biasByLayer && isShared,
     "expected either 'use_relative_position_bias' or 'use_shared_relative_position_bias'.");
-  settings.FailIf(config.positionSide == 0, "expected square images of a model with biases of "
-                                            "patches, found ",
+  settings.FailIf(config.positionSide == 0,
+    "expected square images of a model with biases of "
+    "patches, found ",
     config.imageHeight, " x ", config.imageWidth, ".");
   config.position = PositionKind::RelativeOfPatches;
 }

@@ -83,8 +83,8 @@ struct Number
 using Flag = bool Config::*;
 using Field = std::variant<Count, Number, Flag, NormKind Config::*, NormPlace Config::*,
   SublayerOrder Config::*, QueryKeyNorm Config::*, PositionKind Config::*,
-  EmbeddingProjection Config::*, Activation Config::*, std::optional<Activation> Config::*, AttentionMask Config::*, std::vector<bool> Config::*,
-  std::vector<double> Config::*>;
+  EmbeddingProjection Config::*, Activation Config::*, std::optional<Activation> Config::*,
+  AttentionMask Config::*, std::vector<bool> Config::*, std::vector<double> Config::*>;
 
 /// The fields that rows have, in the order in which they are found.
 const std::vector<Named<Field>>& Fields()
@@ -133,7 +133,8 @@ const std::vector<Named<Field>>& Fields()
     FIELD(embeddingProjection), COUNT(transformDimension), FIELD(transformBias),
     COUNT_FROM_0(maskToken), COUNT(tasks), FIELD(addsPositions), COUNT(layerGroups),
     COUNT(groupLayers), FIELD(biasByLayer), FIELD(keyBias), FIELD(valueBias), FIELD(queryBias),
-    FIELD(sharesPositionKeys), FIELD(normsPatches), FIELD(channelsLast), FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
+    FIELD(sharesPositionKeys), FIELD(normsPatches), FIELD(channelsLast), FIELD(rotatedLayers),
+    FIELD(rotaryBases), FIELD(expertLayers) };
 #undef COUNT
 #undef COUNT_FROM_0
 #undef NUMBER

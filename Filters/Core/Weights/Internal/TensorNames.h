@@ -46,8 +46,8 @@ struct TensorNames
   PairNames secondConvolution;
   PairNames projectIn;
   PairNames projectOut;
-  std::string relativeBias;      ///< or, with biasByLayer, within the layer
-  std::string sharedBias;        ///< of patches, that of all layers
+  std::string relativeBias; ///< or, with biasByLayer, within the layer
+  std::string sharedBias;   ///< of patches, that of all layers
   std::string tasks;
   std::string frequencies; ///< of a rotary embedding, by names with commas between them, of which
                            ///< the last that is there counts
@@ -62,12 +62,12 @@ struct TensorNames
   PairNames key;
   PairNames value;
   PairNames output;
-  std::string queryBias;    ///< of fused queries, keys and values whose biases are apart
-  std::string valueBias;    ///< likewise
-  PairNames positionKey;    ///< of keys of distances
-  PairNames positionQuery;  ///< of queries of distances
-  PairNames mixedNorm;   ///< of what `output` reads
-  PairNames queryLatent; ///< the first factor of queries; `query` is the second
+  std::string queryBias;   ///< of fused queries, keys and values whose biases are apart
+  std::string valueBias;   ///< likewise
+  PairNames positionKey;   ///< of keys of distances
+  PairNames positionQuery; ///< of queries of distances
+  PairNames mixedNorm;     ///< of what `output` reads
+  PairNames queryLatent;   ///< the first factor of queries; `query` is the second
   PairNames queryLatentNorm;
   PairNames keyLatent; ///< the first factor of keys and values; `key` is the second of both
   PairNames keyLatentNorm;
