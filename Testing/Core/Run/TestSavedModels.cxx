@@ -13,8 +13,10 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,6 +76,16 @@ constexpr std::array Later = { "decoder/deepseek_v3-a", "decoder/ernie4_5_moe-a"
   "decoder/llama4_text-a", "decoder/minimax_m2-a", "decoder/olmo_hybrid-a",
   "decoder/qwen3_5_text-a", "decoder/qwen3_next-a" };
 
+ExpectedPlaces PlacesFrom(std::int64_t first, std::int64_t end)
+{
+  ExpectedPlaces places;
+  for (std::int64_t row = first; row < end; ++row)
+  {
+    places.push_back({ row, 0, row - first });
+  }
+  return places;
+}
+
 class SavedModels : public testing::TestWithParam<std::string>
 {
 protected:
@@ -112,16 +124,6 @@ protected:
       input.source = { this->Expected.Integers(prefix + "input_ids") };
     }
     return input;
-  }
-
-  static ExpectedPlaces Places(std::int64_t first, std::int64_t end)
-  {
-    ExpectedPlaces places;
-    for (std::int64_t row = first; row < end; ++row)
-    {
-      places.push_back({ row, 0, row - first });
-    }
-    return places;
   }
 
 public:
@@ -168,8 +170,8 @@ TEST_P(SavedModels, ComputeWhatTheOriginalDoes)
                                : part == &found              ? "decoder."
                                : part == found.encoder.get() ? "encoder."
                                                              : "cross.";
-      const ExpectedPlaces keys = Places(0, source > 0 ? source : count);
-      const PartParity parity = { *part, expected, name, Places(source, count), keys };
+      const ExpectedPlaces keys = PlacesFrom(0, source > 0 ? source : count);
+      const PartParity parity = { *part, expected, name, PlacesFrom(source, count), keys };
       const std::map<std::string, double> deviations = parity.Deviations();
       EXPECT_EQ(deviations.count("attention"), 1U);
       EXPECT_EQ(deviations.count("hidden"), this->Expected.Has(prefix + "hidden") ? 1U : 0U);
@@ -179,7 +181,7 @@ TEST_P(SavedModels, ComputeWhatTheOriginalDoes)
     if (found.logits.IsRecorded())
     {
       const PartParity parity = { found, expected, "", {}, {} };
-      const double deviation = parity.Deviation("logits", found.logits, Places(0, length));
+      const double deviation = parity.Deviation("logits", found.logits, PlacesFrom(0, length));
       ExpectSmall(this->GetParam() + " " + prefix, { { "logits", deviation } });
     }
   }
@@ -188,6 +190,59 @@ TEST_P(SavedModels, ComputeWhatTheOriginalDoes)
 TEST_P(SavedModels, HaveNoUnknownSettings)
 {
   EXPECT_THAT(this->Model.GetConfig().unknownSettings, testing::IsEmpty());
+}
+
+/// The example of Models.md of a model whose file describes its architecture.
+std::string DocumentedConfig()
+{
+  std::ifstream file(std::filesystem::path(ATLAS_SOURCE_DIR) / "Plugin/Documentation/Models.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string page = text.str();
+  const std::size_t heading = page.find("### An architecture of your own");
+  const std::size_t begin = page.find("```text\n", heading) + 8;
+  return page.substr(begin, page.find("```", begin) - begin);
+}
+
+/// The name that a tensor of OLMo 2 has in this example.
+std::string DocumentedName(std::string name)
+{
+  const std::array<std::pair<std::string, std::string>, 8> changes = {
+    { { "model.layers.", "model.block." }, { "model.", "slate." },
+      { "self_attn.q_proj", "attend.q" }, { "self_attn.k_proj", "attend.k" },
+      { "self_attn.v_proj", "attend.v" }, { "self_attn.o_proj", "attend.out" },
+      { "self_attn.q_norm", "attend.q_scale" }, { "self_attn.k_norm", "attend.k_scale" } }
+  };
+  for (const auto& [from, to] : changes)
+  {
+    const std::size_t at = name.find(from);
+    name = at == std::string::npos ? name : name.replace(at, from.size(), to);
+  }
+  return name;
+}
+
+TEST(OwnArchitecture, OfTheDocumentRunsWithoutCode)
+{
+  const std::filesystem::path folder = AnyOracle("v5/decoder/olmo2-a");
+  const Transformer original = Transformer::Read(folder);
+  TensorViews views;
+  for (const auto& [name, view] : original.GetFiles().GetTensors())
+  {
+    views[DocumentedName(name)] = view;
+  }
+  const Transformer model(ParseTransformerConfig(DocumentedConfig(), "config.json"),
+    WeightFiles(views, "model.safetensors"));
+  EXPECT_EQ(model.GetConfig().architecture, "slate");
+  EXPECT_THAT(model.GetConfig().unknownSettings, testing::IsEmpty());
+  const OracleFile expected(folder / "expected.safetensors");
+  TransformerInput input;
+  input.tokens = { expected.Integers("0.input_ids") };
+  RecordOptions options;
+  options.residual = true;
+  const Recording found = RecordTransformer(model, input, options);
+  const TensorViews renamed = Renamed(expected, "0.");
+  const ExpectedPlaces places = PlacesFrom(0, found.tokens.Count());
+  ExpectSmall("slate", PartParity{ found, renamed, "", places, places }.Deviations());
 }
 
 TEST(SavedModelsRefused, SayWhatTheyAre)
