@@ -77,6 +77,23 @@ struct XieluTensors
   TensorView limit;
 };
 
+/// What a layer has beside attention and MLP, see LayerSides.
+struct LayerSideTensors
+{
+  LinearTensors inputGate;       ///< outputs: layerInput
+  LinearTensors inputProjection; ///< from layerInput to d_model
+  NormTensors inputNorm;
+  TensorView factor;        ///< one number
+  LinearTensors router;     ///< outputs: streams
+  NormTensors routerNorm;   ///< [d_model]
+  LinearTensors prediction; ///< from streams to streams^2
+  LinearTensors correction; ///< from streams to streams
+  TensorView activeScale;   ///< [d_model]
+  LinearTensors laurelIn;   ///< outputs: laurelRank
+  LinearTensors laurelOut;
+  NormTensors laurelNorm;
+};
+
 struct LayerTensors
 {
   NormTensors attentionNorm;
@@ -100,11 +117,12 @@ struct LayerTensors
   NormTensors mixedNorm;              ///< [H d_head], of what `output` reads, if it is normalized
   NormTensors hiddenNorm;             ///< [mlpDimension], of what `down` reads, likewise
   XieluTensors xielu;                 ///< for this activation
-  TensorView attentionScale;          ///< [d_model], of what the attention adds; or missing
-  TensorView mlpScale;                ///< [d_model], of what the MLP adds; or missing
-  TensorView sinks;                   ///< [H]; or missing
-  ExpertTensors experts;              ///< in place of gate, up and down, where there are any
-  NormTensors crossNorm;              ///< these: of a decoder beside an encoder
+  LayerSideTensors sides;
+  TensorView attentionScale; ///< [d_model], of what the attention adds; or missing
+  TensorView mlpScale;       ///< [d_model], of what the MLP adds; or missing
+  TensorView sinks;          ///< [H]; or missing
+  ExpertTensors experts;     ///< in place of gate, up and down, where there are any
+  NormTensors crossNorm;     ///< these: of a decoder beside an encoder
   LinearTensors crossQuery;
   LinearTensors crossKey; ///< inputs: what the encoder returns
   LinearTensors crossValue;
@@ -130,6 +148,11 @@ struct TransformerWeights
   LinearTensors secondConvolution; ///< likewise, of every second place
   TensorView relativeBias;         ///< [relativeBuckets, H], for PositionKind::Relative
   NormTensors embeddingNorm;
+  TensorView layerTokens;               ///< [layerInputVocabulary, L layerInput]
+  LinearTensors layerProjection;        ///< outputs: L layerInput
+  NormTensors layerProjectionNorm;      ///< [layerInput]
+  std::vector<LinearTensors> streamIn;  ///< one for each residual stream beside the first
+  std::vector<LinearTensors> streamOut; ///< likewise
   std::vector<LayerTensors> layers;
   NormTensors finalNorm;
   LinearTensors logitsTransform; ///< BERT: the logits are computed from

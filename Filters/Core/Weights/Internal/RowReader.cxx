@@ -121,7 +121,10 @@ const std::vector<Named<Field>>& Fields()
     COUNT(expertDimension), COUNT(sharedExpertDimension), FIELD(sharedExpertHasGate),
     NUMBER(expertFactor), FIELD(expertWeightsOfAll), NUMBER(expertLimit), FIELD(logitsActivation),
     FIELD(tiedUnembedding), NUMBER(slopeScale), NUMBER(slopeExponent), NUMBER_FROM_0(queryGrowth),
-    NUMBER(queryGrowthStep), FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
+    NUMBER(queryGrowthStep), FIELD(normsValues), COUNT_FROM_0(sharedKeyLayers),
+    COUNT_FROM_0(layerInput), COUNT(layerInputVocabulary), FIELD(layerFactors), COUNT(streams),
+    COUNT_FROM_0(activeStream), FIELD(scalesActiveStream), COUNT_FROM_0(laurelRank),
+    FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
 #undef COUNT
 #undef COUNT_FROM_0
 #undef NUMBER
@@ -252,7 +255,8 @@ private:
 
   void CheckRequired()
   {
-    for (const auto& [key, expected] : this->Row.value("require", json::object()).items())
+    const json required = this->Row.value("require", json::object());
+    for (const auto& [key, expected] : required.items())
     {
       const json* found = this->SettingsOf(key).Value(this->KeysOf(key));
       this->Values.FailIf(found != nullptr && *found != expected, "expected '", key, "' to be ",

@@ -24,18 +24,23 @@ namespace
 using Role = std::variant<std::string TensorNames::*, PairNames TensorNames::*,
   WeightLayout TensorNames::*, Fused TensorNames::*>;
 #define ROLE(name) { #name, &TensorNames::name }
-constexpr std::array<Named<Role>, 61> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
+constexpr std::array<Named<Role>, 78> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
   ROLE(attentionScale), ROLE(classToken), ROLE(crossKey), ROLE(crossNorm), ROLE(crossOutput),
   ROLE(crossQuery), ROLE(crossValue), ROLE(distillationToken), ROLE(down), ROLE(embeddingNorm),
   ROLE(expertsDown), ROLE(expertsGate), ROLE(expertsUp), ROLE(finalNorm), ROLE(firstConvolution),
-  ROLE(fused), ROLE(gate), ROLE(hiddenNorm), ROLE(key), ROLE(keyLatent), ROLE(keyLatentNorm),
-  ROLE(keyNorm), ROLE(layers), ROLE(layout), ROLE(mixedNorm), ROLE(mlpAfter), ROLE(mlpNorm),
-  ROLE(mlpScale), ROLE(output), ROLE(patches), ROLE(positions), ROLE(prefix), ROLE(projectIn),
-  ROLE(projectOut), ROLE(query), ROLE(queryLatent), ROLE(queryLatentNorm), ROLE(queryNorm),
-  ROLE(registers), ROLE(relativeBias), ROLE(router), ROLE(secondConvolution), ROLE(segments),
-  ROLE(sharedDown), ROLE(sharedFactor), ROLE(sharedGate), ROLE(sharedTokens), ROLE(sharedUp),
-  ROLE(sinks), ROLE(tokens), ROLE(transform), ROLE(transformNorm), ROLE(unembedding), ROLE(up),
-  ROLE(value), ROLE(xieluLimit), ROLE(xieluLinear), ROLE(xieluNegative), ROLE(xieluSquare) } };
+  ROLE(fused), ROLE(gate), ROLE(hiddenNorm), ROLE(inputGate), ROLE(inputNorm),
+  ROLE(inputProjection), ROLE(key), ROLE(keyLatent), ROLE(keyLatentNorm), ROLE(keyNorm),
+  ROLE(laurelIn), ROLE(laurelNorm), ROLE(laurelOut), ROLE(layerFactor), ROLE(layerProjection),
+  ROLE(layerProjectionNorm), ROLE(layerTokens), ROLE(layers), ROLE(layout), ROLE(mixedNorm),
+  ROLE(mlpAfter), ROLE(mlpNorm), ROLE(mlpScale), ROLE(output), ROLE(patches), ROLE(positions),
+  ROLE(prefix), ROLE(projectIn), ROLE(projectOut), ROLE(query), ROLE(queryLatent),
+  ROLE(queryLatentNorm), ROLE(queryNorm), ROLE(registers), ROLE(relativeBias), ROLE(router),
+  ROLE(secondConvolution), ROLE(segments), ROLE(sharedDown), ROLE(sharedFactor), ROLE(sharedGate),
+  ROLE(sharedTokens), ROLE(sharedUp), ROLE(sinks), ROLE(streamCorrection), ROLE(streamIn),
+  ROLE(streamOut), ROLE(streamPrediction), ROLE(streamRouter), ROLE(streamRouterNorm),
+  ROLE(streamScale), ROLE(tokens), ROLE(transform), ROLE(transformNorm), ROLE(unembedding),
+  ROLE(up), ROLE(value), ROLE(xieluLimit), ROLE(xieluLinear), ROLE(xieluNegative),
+  ROLE(xieluSquare) } };
 #undef ROLE
 
 PairNames ToPair(std::string_view name)
