@@ -113,7 +113,7 @@ void RequireSum(const TransformerConfig& config)
     { Switch::Parallel, Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset,
       Switch::Sinks, Switch::ProjectionClip, Switch::Experts, Switch::EmbeddingScale,
       Switch::EmbeddingProjection, Switch::ShiftedPositions, Switch::NormsInside,
-      Switch::FirstUnnormed, Switch::XieluActivation });
+      Switch::FirstUnnormed, Switch::XieluActivation, Switch::ValueNorms, Switch::LayerSides });
 }
 
 std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count)

@@ -67,6 +67,11 @@ std::vector<Named<ArchitectureSwitch>> NamedSwitchesOf(const TransformerConfig& 
     { config.sinks, { "attention sinks", Switch::Sinks } },
     { config.projectionClip > 0, { "limits of queries, keys and values", Switch::ProjectionClip } },
     { config.experts > 0, { "experts", Switch::Experts } },
+    { config.normsValues, { "normalized values", Switch::ValueNorms } },
+    { config.HasLayerSides() || config.HasLayerSizes() || config.sharedKeyLayers > 0,
+      { "layers of different sizes, with inputs or keys of other layers, or several residual "
+        "streams",
+        Switch::LayerSides } },
     { config.keyLatent > 0, { "latent attention", Switch::LatentAttention } },
     { config.embeddingScale != 1 || config.maskToken >= 0,
       { "scaled embeddings", Switch::EmbeddingScale } },

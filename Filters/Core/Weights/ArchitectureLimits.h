@@ -36,6 +36,8 @@ enum class ArchitectureSwitch
   Sinks,
   ProjectionClip, ///< limited queries, keys and values
   Experts,
+  ValueNorms,      ///< normalized values
+  LayerSides,      ///< inputs of layers, layers of different sizes, or several residual streams
   LatentAttention, ///< keys and values, perhaps queries, that are linear in a normalized vector
   EmbeddingScale,
   EmbeddingProjection,

@@ -155,7 +155,7 @@ void RequireProcessable(const TransformerConfig& config, WeightSteps steps)
       { Switch::Encoder, Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset,
         Switch::LogitCap, Switch::Sinks, Switch::ProjectionClip, Switch::Experts,
         Switch::EmbeddingScale, Switch::EmbeddingProjection, Switch::NormsInside,
-        Switch::FirstUnnormed, Switch::LogitScale, Switch::XieluActivation });
+        Switch::FirstUnnormed, Switch::LogitScale, Switch::XieluActivation, Switch::LayerSides });
   }
   if (steps == WeightSteps::Refactored)
   {
@@ -321,7 +321,9 @@ ProcessedAttention ProcessedWeights::Attention(std::int64_t layer) const
 {
   const TransformerConfig& config = this->Model.GetConfig();
   const LayerTensors& tensors = this->Model.GetWeights().layers[layer];
-  RefuseSwitches(config, "weights of heads", { ArchitectureSwitch::LatentAttention });
+  RefuseSwitches(config, "weights of heads",
+    { ArchitectureSwitch::LatentAttention, ArchitectureSwitch::ValueNorms,
+      ArchitectureSwitch::LayerSides });
   const std::int64_t dimension = config.headDimension;
   const HeadMatrices queries(tensors.query, dimension);
   const HeadMatrices keys(tensors.key, dimension);
@@ -367,7 +369,8 @@ ProcessedMlp ProcessedWeights::Mlp(std::int64_t layer) const
   {
     return mlp;
   }
-  RefuseSwitches(config, "weights of MLPs", { ArchitectureSwitch::Experts });
+  RefuseSwitches(
+    config, "weights of MLPs", { ArchitectureSwitch::Experts, ArchitectureSwitch::LayerSides });
   mlp.up = WholeMatrix(tensors.up);
   mlp.upBias = BiasOf(tensors.up, 0, config.mlpDimension);
   this->FoldNorm(tensors.mlpNorm, mlp.up, mlp.upBias);

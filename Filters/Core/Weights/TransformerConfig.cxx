@@ -72,6 +72,36 @@ double KeptByYarn(const RotaryScaling& scaling, double base, double rotated, std
 
 }
 
+TransformerConfig TransformerConfig::WithSizesOf(std::int64_t layer) const
+{
+  TransformerConfig config = *this;
+  const auto choose = [layer](const std::vector<std::int64_t>& sizes, std::int64_t& size)
+  { size = sizes.empty() ? size : sizes[layer]; };
+  choose(this->headDimensions, config.headDimension);
+  choose(this->keyHeadCounts, config.keyHeads);
+  choose(this->mlpDimensions, config.mlpDimension);
+  if (!this->headDimensions.empty())
+  {
+    config.rotaryDimension = config.headDimension;
+  }
+  return config;
+}
+
+std::int64_t TransformerConfig::KeyLayer(std::int64_t layer) const
+{
+  const std::int64_t own = this->layers - this->sharedKeyLayers;
+  if (this->sharedKeyLayers == 0 || layer < own)
+  {
+    return layer;
+  }
+  std::int64_t source = own - 1;
+  while (source > 0 && (this->Window(source) > 0) != (this->Window(layer) > 0))
+  {
+    --source;
+  }
+  return source;
+}
+
 double TransformerConfig::ScoreScale(std::int64_t layer) const
 {
   return 1 / (this->attentionScale * (this->scaleByLayer ? static_cast<double>(layer + 1) : 1));
@@ -251,7 +281,12 @@ std::vector<float> RotaryFrequencies(
   {
     const std::int64_t i = isOfPatches ? pair % (config.headDimension / 4) : pair;
     double frequency = std::pow(base, -2 * static_cast<double>(i) / rotated);
-    if (scaling.kind == Kind::LongRope)
+    if (scaling.kind == Kind::Proportional)
+    {
+      const bool turns = static_cast<double>(i) < std::floor(scaling.part * rotated / 2);
+      frequency *= turns ? 1 / scaling.factor : 0;
+    }
+    else if (scaling.kind == Kind::LongRope)
     {
       frequency /= (isLong ? scaling.longFactors : scaling.shortFactors)[i];
     }

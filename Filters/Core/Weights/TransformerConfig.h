@@ -106,10 +106,12 @@ struct RotaryScaling
   enum class Kind
   {
     None,
-    Linear,  ///< all divided by the factor
-    Llama3,  ///< low ones divided by the factor, high ones unchanged, interpolated in between
-    Yarn,    ///< likewise, interpolated over the index of the pair (Peng et al. 2023)
-    LongRope ///< each divided by its own factor (Ding et al. 2024)
+    Linear,      ///< all divided by the factor
+    Llama3,      ///< low ones divided by the factor, high ones unchanged, interpolated in between
+    Yarn,        ///< likewise, interpolated over the index of the pair (Peng et al. 2023)
+    LongRope,    ///< each divided by its own factor (Ding et al. 2024)
+    Proportional ///< all divided by the factor; those of the pairs from `part` of all on are 0
+                 ///< (Gemma 4)
   };
   Kind kind = Kind::None;
   double factor = 1;
@@ -124,6 +126,7 @@ struct RotaryScaling
   double attentionFactor = 1;       ///< Yarn, LongRope: of cosines and sines
   std::vector<double> shortFactors; ///< LongRope, per pair: for up to originalPositions tokens
   std::vector<double> longFactors;  ///< LongRope, per pair: for longer texts
+  double part = 1;                  ///< Proportional: of the component pairs
 };
 
 struct VisionConfig;
@@ -281,11 +284,34 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   double queryGrowth = 0;          ///< b > 0: queries at position p are multiplied by
                                    ///< 1 + b log(1 + floor(p / queryGrowthStep)) (Ministral 3)
   double queryGrowthStep = 1;
+
+  // Gemma 3n and 4
+  std::vector<std::int64_t> headDimensions; ///< per layer, in place of headDimension, which is the
+                                            ///< largest; empty: all have that
+  std::vector<std::int64_t> keyHeadCounts;  ///< likewise of keyHeads
+  std::vector<std::int64_t> mlpDimensions;  ///< likewise of mlpDimension
+  bool normsValues = false;         ///< values are divided by their root mean square, by head
+  std::vector<bool> valuesAreKeys;  ///< per layer: whether values are keys before their
+                                    ///< normalization and rotation; empty: none
+  std::int64_t sharedKeyLayers = 0; ///< so many last layers have the keys and values of the last
+                                    ///< layer of their kind, with or without a window, before
+  std::int64_t layerInput = 0;      ///< dimension of what each layer is told of the token and of
+                                    ///< its embedding, see LayerSides; 0: nothing
+  std::int64_t layerInputVocabulary = 0;
+  bool layerFactors = false;          ///< the residual stream is multiplied by a number behind each
+                                      ///< layer
+  std::int64_t streams = 1;           ///< residual streams, of which layers read one and change all
+                                      ///< (Baykal et al. 2023: AltUp); recordings have this one
+  std::int64_t activeStream = 0;      ///< its index
+  bool scalesActiveStream = false;    ///< where it is read for the others, by a vector [d_model]
+  std::int64_t laurelRank = 0;        ///< of a low-rank map beside the attention; 0: none
+  std::vector<double> gateSparsities; ///< per layer: the part of the values of the gate that become
+                                      ///< 0, if they are normally distributed; empty: none
   EmbeddingProjection embeddingProjection =
     EmbeddingProjection::OfTokens;     ///< if embeddingDimension differs from 0
   std::int64_t transformDimension = 0; ///< of what the layer before the unembedding gives
                                        ///< (ELECTRA); 0: EmbeddingDimension()
-  bool transformBias = true;   ///< whether that layer has a bias
+  bool transformBias = true;           ///< whether that layer has a bias
   std::int64_t maskToken = -1; ///< ESM-2: embeddings of this id are 0, and with the share m of them
                                ///< in the text, all are multiplied by 0.88 / (1 - m); -1: none
   std::int64_t tasks = 0;      ///< of an embedding whose first row is added to that of every token
@@ -309,7 +335,7 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
                              ///< times 2 pi (DINOv3)
   bool endsSinusoids = false; ///< Sinusoidal: the last of the d / 2 frequencies is 1 / 10000:
                               ///< 10000^(-j / (d / 2 - 1)), not 10000^(-2 j / d) (M2M-100)
-  bool channelsLast = false; ///< of the values of a patch, for an encoder of any size (SigLIP 2)
+  bool channelsLast = false;  ///< of the values of a patch, for an encoder of any size (SigLIP 2)
 
   std::int64_t PatchRows() const { return this->imageHeight / this->patchHeight; }
   std::int64_t PatchColumns() const { return this->imageWidth / this->patchWidth; }
@@ -358,6 +384,25 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   bool Rotates(std::int64_t layer) const
   {
     return this->rotatedLayers.empty() || this->rotatedLayers[layer];
+  }
+
+  /// Whether layers differ in their sizes.
+  bool HasLayerSizes() const
+  {
+    return !this->headDimensions.empty() || !this->keyHeadCounts.empty() ||
+           !this->mlpDimensions.empty();
+  }
+
+  /// This configuration with the sizes of layer l.
+  TransformerConfig WithSizesOf(std::int64_t layer) const;
+
+  /// The layer whose keys and values layer l has.
+  std::int64_t KeyLayer(std::int64_t layer) const;
+
+  /// Whether layers have more than attention, MLP and their residual stream.
+  bool HasLayerSides() const
+  {
+    return this->layerInput > 0 || this->layerFactors || this->streams > 1;
   }
 
   /// The rotary base of layer l.

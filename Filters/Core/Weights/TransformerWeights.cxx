@@ -86,7 +86,8 @@ public:
       RefuseSwitches(this->Config, "tensors with the names of TransformerLens",
         { Switch::GainOffset, Switch::EmbeddingScale, Switch::NormsAfterToo, Switch::QueryKeyNorms,
           Switch::Sinks, Switch::Experts, Switch::LayerScales, Switch::EmbeddingProjection,
-          Switch::NormsInside, Switch::FirstUnnormed, Switch::XieluActivation });
+          Switch::NormsInside, Switch::FirstUnnormed, Switch::XieluActivation, Switch::ValueNorms,
+          Switch::LayerSides });
     }
     this->Weights.normsAreFolded =
       this->Config.normsAreFolded ||
@@ -365,6 +366,7 @@ private:
 
   void BindLayers()
   {
+    this->BindModelSides();
     for (std::int64_t l = 0; l < this->Config.layers; ++l)
     {
       this->Weights.layers.push_back(this->BindLayer(l));
@@ -591,7 +593,16 @@ private:
 
   LayerTensors BindLayer(std::int64_t l)
   {
-    const TransformerConfig& config = this->Config;
+    if (!this->Config.HasLayerSizes())
+    {
+      return this->BindLayer(l, this->Config);
+    }
+    return this->BindLayer(l, this->Config.WithSizesOf(l));
+  }
+
+  /// With the sizes of this configuration.
+  LayerTensors BindLayer(std::int64_t l, const TransformerConfig& config)
+  {
     const std::string prefix = this->LayerPrefix(l);
     const std::int64_t d = config.modelDimension;
     LayerTensors layer;
@@ -610,11 +621,9 @@ private:
     }
     else
     {
-      layer.query = this->GetHeads(prefix, this->Name.query, config.heads, false);
-      layer.key = this->GetHeads(prefix, this->Name.key, config.keyHeads, true);
-      layer.value = this->GetHeads(prefix, this->Name.value, config.keyHeads, true);
+      this->BindHeads(layer, prefix, l, config);
     }
-    layer.output = this->GetOutput(prefix);
+    layer.output = this->GetOutput(prefix, config);
     if (config.biasByLayer)
     {
       layer.relativeBias = this->GetRelativeBias(prefix);
@@ -625,8 +634,11 @@ private:
     }
     if (config.queryKeyNorm != QueryKeyNorm::None)
     {
-      layer.queryNorm = this->GetHeadNorms(prefix, this->Name.queryNorm, config.heads);
-      layer.keyNorm = this->GetHeadNorms(prefix, this->Name.keyNorm, config.keyHeads);
+      layer.queryNorm = this->GetHeadNorms(prefix, this->Name.queryNorm, config.heads, config);
+    }
+    if (config.queryKeyNorm != QueryKeyNorm::None && config.KeyLayer(l) == l)
+    {
+      layer.keyNorm = this->GetHeadNorms(prefix, this->Name.keyNorm, config.keyHeads, config);
     }
     if (config.sinks)
     {
@@ -668,7 +680,7 @@ private:
         return linear;
       };
       layer.crossNorm = this->GetNorm(prefix, this->Name.crossNorm);
-      layer.crossQuery = this->GetHeads(prefix, this->Name.crossQuery, config.heads, false);
+      layer.crossQuery = this->GetHeads(prefix, this->Name.crossQuery, config.heads, false, config);
       layer.crossKey = get(this->Name.crossKey);
       layer.crossValue = get(this->Name.crossValue);
       if (config.normPlace == NormPlace::BeforeAndAfter)
@@ -692,10 +704,34 @@ private:
       }
       else
       {
-        this->BindMlp(layer, prefix);
+        this->BindMlp(layer, prefix, config);
       }
     }
+    if (config.HasLayerSides())
+    {
+      this->BindSides(layer.sides, prefix);
+    }
     return layer;
+  }
+
+  /// Queries, keys and values in tensors of their own. A layer with the keys and values of another
+  /// has none; files may still have them.
+  void BindHeads(
+    LayerTensors& layer, const std::string& prefix, std::int64_t l, const TransformerConfig& config)
+  {
+    layer.query = this->GetHeads(prefix, this->Name.query, config.heads, false, config);
+    if (config.KeyLayer(l) != l)
+    {
+      for (const PairNames* names : { &this->Name.key, &this->Name.value, &this->Name.keyNorm })
+      {
+        this->Used.insert({ prefix + names->weight, prefix + names->bias });
+      }
+      return;
+    }
+    layer.key = this->GetHeads(prefix, this->Name.key, config.keyHeads, true, config);
+    const bool areKeys = !config.valuesAreKeys.empty() && config.valuesAreKeys[l];
+    layer.value =
+      areKeys ? layer.key : this->GetHeads(prefix, this->Name.value, config.keyHeads, true, config);
   }
 
   /// What makes keys and queries of vectors of distances.
@@ -720,9 +756,67 @@ private:
     }
   }
 
-  void BindMlp(LayerTensors& layer, const std::string& prefix)
+  void BindSides(LayerSideTensors& sides, const std::string& prefix)
   {
     const TransformerConfig& config = this->Config;
+    const TensorNames& name = this->Name;
+    const std::int64_t d = config.modelDimension;
+    const auto linear = [&](const PairNames& names, std::int64_t inputs, std::int64_t outputs)
+    { return this->GetLinear(prefix, names, inputs, outputs, false); };
+    if (config.layerInput > 0)
+    {
+      sides.inputGate = linear(name.inputGate, d, config.layerInput);
+      sides.inputProjection = linear(name.inputProjection, config.layerInput, d);
+      sides.inputNorm = this->GetUnfoldedNorm(prefix, name.inputNorm);
+    }
+    if (config.layerFactors)
+    {
+      sides.factor = this->GetNumber(prefix + name.layerFactor);
+    }
+    if (config.streams > 1)
+    {
+      sides.router = linear(name.streamRouter, d, config.streams);
+      sides.routerNorm = this->GetUnfoldedNorm(prefix, name.streamRouterNorm);
+      sides.prediction =
+        linear(name.streamPrediction, config.streams, config.streams * config.streams);
+      sides.correction = linear(name.streamCorrection, config.streams, config.streams);
+      sides.activeScale = this->Get(prefix + name.streamScale, { d });
+    }
+    if (config.laurelRank > 0)
+    {
+      sides.laurelIn = linear(name.laurelIn, d, config.laurelRank);
+      sides.laurelOut = linear(name.laurelOut, config.laurelRank, d);
+      sides.laurelNorm = this->GetUnfoldedNorm(prefix, name.laurelNorm);
+    }
+  }
+
+  /// What all layers are told of tokens and their embeddings, and what makes several residual
+  /// streams of one.
+  void BindModelSides()
+  {
+    const TransformerConfig& config = this->Config;
+    const std::int64_t d = config.modelDimension;
+    if (config.layerInput > 0)
+    {
+      const std::int64_t width = config.layers * config.layerInput;
+      this->Weights.layerTokens =
+        this->Get(this->Prefix + this->Name.layerTokens, { config.layerInputVocabulary, width });
+      this->Weights.layerProjection =
+        this->GetLinear(this->Prefix, this->Name.layerProjection, d, width, false);
+      this->Weights.layerProjectionNorm =
+        this->GetUnfoldedNorm(this->Prefix, this->Name.layerProjectionNorm, config.layerInput);
+    }
+    for (std::int64_t i = 0; i + 1 < config.streams; ++i)
+    {
+      const auto get = [&](const PairNames& names)
+      { return this->GetLinear(this->Prefix, { Numbered(names.weight, i), {} }, d, d, false); };
+      this->Weights.streamIn.push_back(get(this->Name.streamIn));
+      this->Weights.streamOut.push_back(get(this->Name.streamOut));
+    }
+  }
+
+  void BindMlp(LayerTensors& layer, const std::string& prefix, const TransformerConfig& config)
+  {
     const std::int64_t d = config.modelDimension;
     const std::int64_t hidden = config.mlpDimension;
     if (config.gated && this->Name.up.weight.empty())
@@ -749,10 +843,10 @@ private:
 
   /// Normalizations [d_head] of the queries or keys of all heads, or of each, or one of all
   /// together [heads d_head].
-  std::vector<NormTensors> GetHeadNorms(
-    const std::string& prefix, const PairNames& names, std::int64_t heads)
+  std::vector<NormTensors> GetHeadNorms(const std::string& prefix, const PairNames& names,
+    std::int64_t heads, const TransformerConfig& config)
   {
-    const std::int64_t dimension = this->Config.headDimension;
+    const std::int64_t dimension = config.headDimension;
     if (this->Config.queryKeyNorm == QueryKeyNorm::OfAllHeads)
     {
       return { this->GetUnfoldedNorm(prefix, names, dimension) };
@@ -999,10 +1093,9 @@ private:
   }
 
   /// Queries, keys or values in a separate tensor.
-  LinearTensors GetHeads(
-    const std::string& prefix, const PairNames& names, std::int64_t heads, bool grouped)
+  LinearTensors GetHeads(const std::string& prefix, const PairNames& names, std::int64_t heads,
+    bool grouped, const TransformerConfig& config)
   {
-    const TransformerConfig& config = this->Config;
     LinearTensors linear;
     if (this->Lens)
     {
@@ -1028,9 +1121,8 @@ private:
     return linear;
   }
 
-  LinearTensors GetOutput(const std::string& prefix)
+  LinearTensors GetOutput(const std::string& prefix, const TransformerConfig& config)
   {
-    const TransformerConfig& config = this->Config;
     const std::int64_t inputs = config.heads * config.ValueDimension();
     const std::int64_t d = config.modelDimension;
     if (!this->Lens)

@@ -77,6 +77,23 @@ struct XieluTensors
   TensorView limit;
 };
 
+/// What a layer has beside attention and MLP, see LayerSides.
+struct LayerSideTensors
+{
+  LinearTensors inputGate;       ///< outputs: layerInput
+  LinearTensors inputProjection; ///< from layerInput to d_model
+  NormTensors inputNorm;
+  TensorView factor;        ///< one number
+  LinearTensors router;     ///< outputs: streams
+  NormTensors routerNorm;   ///< [d_model]
+  LinearTensors prediction; ///< from streams to streams^2
+  LinearTensors correction; ///< from streams to streams
+  TensorView activeScale;   ///< [d_model]
+  LinearTensors laurelIn;   ///< outputs: laurelRank
+  LinearTensors laurelOut;
+  NormTensors laurelNorm;
+};
+
 struct LayerTensors
 {
   NormTensors attentionNorm;
@@ -100,10 +117,11 @@ struct LayerTensors
   NormTensors mixedNorm;              ///< [H d_head], of what `output` reads, if it is normalized
   NormTensors hiddenNorm;             ///< [mlpDimension], of what `down` reads, likewise
   XieluTensors xielu;                 ///< for this activation
-  TensorView attentionScale;          ///< [d_model], of what the attention adds; or missing
-  TensorView mlpScale;                ///< [d_model], of what the MLP adds; or missing
-  TensorView sinks;                   ///< [H]; or missing
-  TensorView relativeBias;            ///< that of this layer alone, if biasByLayer
+  LayerSideTensors sides;
+  TensorView attentionScale; ///< [d_model], of what the attention adds; or missing
+  TensorView mlpScale;       ///< [d_model], of what the MLP adds; or missing
+  TensorView sinks;          ///< [H]; or missing
+  TensorView relativeBias;   ///< that of this layer alone, if biasByLayer
   LinearTensors positionKey; ///< Disentangled: from the vector of a distance to its keys, as `key`
   LinearTensors positionQuery; ///< likewise to its queries
   ExpertTensors experts;       ///< in place of gate, up and down, where there are any
@@ -141,6 +159,11 @@ struct TransformerWeights
   TensorView distanceEmbedding;    ///< [2 S, d_model], for PositionKind::Disentangled
   NormTensors distanceNorm;        ///< of these
   NormTensors embeddingNorm;
+  TensorView layerTokens;               ///< [layerInputVocabulary, L layerInput]
+  LinearTensors layerProjection;        ///< outputs: L layerInput
+  NormTensors layerProjectionNorm;      ///< [layerInput]
+  std::vector<LinearTensors> streamIn;  ///< one for each residual stream beside the first
+  std::vector<LinearTensors> streamOut; ///< likewise
   std::vector<LayerTensors> layers;
   NormTensors finalNorm;
   LinearTensors logitsTransform; ///< BERT: the logits are computed from

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace atlas
@@ -206,7 +207,8 @@ std::vector<std::uint8_t> AxesOf(const TransformerConfig& config)
 
 void PositionEncoding::MakeRotations(const TransformerConfig& config, std::int64_t length)
 {
-  std::map<std::pair<double, bool>, std::int64_t> known; // by base and scaling
+  // By base, scaling and rotated components.
+  std::map<std::tuple<double, bool, std::int64_t>, std::int64_t> known;
   for (std::int64_t l = 0; l < config.layers; ++l)
   {
     if (!config.Rotates(l))
@@ -214,11 +216,14 @@ void PositionEncoding::MakeRotations(const TransformerConfig& config, std::int64
       this->RotationOf.push_back(-1);
       continue;
     }
+    const bool hasSizes = !config.headDimensions.empty();
+    const std::int64_t rotated = hasSizes ? config.headDimensions[l] : config.RotatedDimension();
     const auto [found, isNew] = known.try_emplace(
-      { config.RotaryBaseOf(l), config.HasOwnRotation(l) }, this->Rotations.size());
+      { config.RotaryBaseOf(l), config.HasOwnRotation(l), rotated }, this->Rotations.size());
     if (isNew)
     {
-      this->Rotations.push_back(this->TablesOf(config, l, length));
+      this->Rotations.push_back(
+        this->TablesOf(hasSizes ? config.WithSizesOf(l) : config, l, length));
     }
     this->RotationOf.push_back(found->second);
   }

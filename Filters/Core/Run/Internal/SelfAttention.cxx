@@ -61,6 +61,10 @@ SelfAttention::SelfAttention(const TransformerConfig& config, const LayerTensors
   {
     this->QueryNorms.emplace_back(config, norm);
   }
+  if (config.normsValues)
+  {
+    this->ValueNorms.emplace_back(config, NormTensors(), NormKind::RmsNorm);
+  }
   for (const NormTensors& norm : tensors.keyNorm)
   {
     this->KeyNorms.emplace_back(config, norm);
@@ -197,8 +201,8 @@ SelfAttention::Projection SelfAttention::Keys(bool rotated) const
 SelfAttention::Projection SelfAttention::Values() const
 {
   const std::int64_t dimension = this->Config.headDimension;
-  return { &this->Value, this->Config.keyHeads, &HeadRows::value, nullptr, false, dimension,
-    dimension };
+  return { &this->Value, this->Config.keyHeads, &HeadRows::value, &this->ValueNorms, false,
+    dimension, dimension };
 }
 
 /// Computes queries, keys and values of all heads, the first two normalized and rotated if the
@@ -212,6 +216,11 @@ void SelfAttention::ProjectHeads(const RowGroup& group, const float* from,
     return;
   }
   const Projection query = this->Queries(true);
+  if (this->Config.KeyLayer(this->Layer) != this->Layer)
+  {
+    this->Project({ query }, group, from, heads, threads);
+    return;
+  }
   const Projection key = this->Keys(true);
   const Projection value = this->Values();
   const float* fromWithPositions = this->AddPositions(group, from, work.shifted);

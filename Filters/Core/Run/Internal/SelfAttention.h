@@ -110,7 +110,8 @@ private:
   std::vector<TransformerNorm> QueryNorms; ///< one for all heads, or of all together, or one for
                                            ///< each; empty: none
   std::vector<TransformerNorm> KeyNorms;
-  TransformerNorm MixedNorm; ///< of what Output reads, if it is normalized
+  std::vector<TransformerNorm> ValueNorms; ///< one, or empty: none
+  TransformerNorm MixedNorm;               ///< of what Output reads, if it is normalized
   FloatValues Sinks;
   SharedMatrix PositionKeys;
   SharedMatrix PositionQueries;

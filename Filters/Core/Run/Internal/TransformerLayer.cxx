@@ -36,6 +36,20 @@ float Softplus(float x)
   return std::max(x, 0.0F) + std::log1p(std::exp(-std::abs(x)));
 }
 
+/// The number of standard deviations below which the part p, 0 < p < 1, of a normal distribution
+/// lies: by halving an interval.
+double NormalQuantile(double p)
+{
+  double low = -40;
+  double high = 40;
+  for (int i = 0; i < 100; ++i)
+  {
+    const double middle = (low + high) / 2;
+    (std::erfc(-middle * std::sqrt(0.5)) / 2 < p ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
 XieluParameters XieluOf(const XieluTensors& tensors)
 {
   if (tensors.square.data == nullptr)
@@ -68,10 +82,13 @@ LayerTensors CrossTensors(const LayerTensors& tensors)
 
 TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerTensors& tensors,
   std::int64_t layer, const PositionEncoding& positions)
-  : Config(config)
+  : Sized(config.HasLayerSizes()
+            ? std::make_shared<const TransformerConfig>(config.WithSizesOf(layer))
+            : nullptr)
+  , Config(this->Sized != nullptr ? *this->Sized : config)
   , HasExperts(config.HasExperts(layer))
   , AttentionNorm(config, tensors.attentionNorm, AttentionNormKind(config, layer))
-  , Attention(config, tensors, layer, positions)
+  , Attention(this->Config, tensors, layer, positions)
   , CrossNorm(config, tensors.crossNorm)
   , MlpNorm(config, tensors.mlpNorm)
   , Gate(tensors.gate)
@@ -84,6 +101,15 @@ TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerT
   , CrossFinish{ { config, tensors.crossAfter }, {} }
   , MlpFinish{ { config, tensors.mlpAfter }, FloatValues(tensors.mlpScale) }
 {
+  if (config.HasLayerSides())
+  {
+    this->Sides.emplace(this->Config, tensors.sides, layer);
+  }
+  if (!config.gateSparsities.empty() && config.gateSparsities[layer] > 0)
+  {
+    this->GateCut = static_cast<float>(NormalQuantile(config.gateSparsities[layer]));
+    this->CutsGate = true;
+  }
   if (config.encoder != nullptr)
   {
     this->Cross.emplace(config, CrossTensors(tensors), layer, positions);
@@ -103,8 +129,12 @@ std::int64_t TransformerLayer::WorkingFloats(
 
 void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
   LayerWorkspace& work, int threads, const Progress& progress, const ActivationVisitor& visitor,
-  const RoutingRows& routing, const CrossSource* cross) const
+  const RoutingRows& routing, const CrossSource* cross, const SideRows& sides) const
 {
+  if (this->Sides)
+  {
+    this->Sides->Predict(sides, group.Rows(), x, work.sides, threads);
+  }
   const double attended = this->Attention.Work(group);
   const Progress attending = progress.Part(0.0, attended, attended + this->MlpWork(group));
   if (this->Config.order != SublayerOrder::Sequential && this->Config.mlpDimension > 0)
@@ -114,7 +144,17 @@ void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>&
   }
   this->ApplySublayer(this->AttentionNorm, this->AttentionFinish, group, x, work, threads,
     [&](const float* from, float* to)
-    { this->Attention.Add(group, from, heads, to, work.attention, threads, visitor, attending); });
+    {
+      if (this->Sides)
+      {
+        this->Sides->ReadAttentionInput(group.Rows(), from, work.sides, threads);
+      }
+      this->Attention.Add(group, from, heads, to, work.attention, threads, visitor, attending);
+    });
+  if (this->Sides)
+  {
+    this->Sides->AddLowRank(group.Rows(), x, work.sides, threads);
+  }
   if (this->Cross)
   {
     this->ApplySublayer(this->CrossNorm, this->CrossFinish, group, x, work, threads,
@@ -126,6 +166,10 @@ void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>&
     this->ApplySublayer(this->MlpNorm, this->MlpFinish, group, x, work, threads,
       [&](const float* from, float* to)
       { this->AddMlp(group, from, to, work, threads, visitor, routing); });
+  }
+  if (this->Sides)
+  {
+    this->Sides->Correct(sides, group.Rows(), x, work.sides, threads);
   }
 }
 
@@ -242,7 +286,15 @@ void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* t
     work.factors.resize(size);
     float* factors = work.factors.data();
     ApplyLinear(this->Up, group.Rows(), from, factors, {}, threads);
-    ApplyLinear(this->Gate, group.Rows(), from, hidden, { activation, factors, false }, threads);
+    if (this->CutsGate)
+    {
+      ApplyLinear(this->Gate, group.Rows(), from, hidden, {}, threads);
+      this->CutGate(group.Rows(), factors, hidden, threads);
+    }
+    else
+    {
+      ApplyLinear(this->Gate, group.Rows(), from, hidden, { activation, factors, false }, threads);
+    }
   }
   else
   {
@@ -263,6 +315,40 @@ void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* t
     this->HiddenNorm.Apply(group.Rows(), width, hidden, hidden, threads);
   }
   ApplyLinear(this->Down, group.Rows(), hidden, to, { std::nullopt, nullptr, true }, threads);
+}
+
+/// Lowers the values of the gate so that those up to a quantile of the normal distribution become
+/// 0, activates them and multiplies them by the other factors (Gemma 3n).
+void TransformerLayer::CutGate(
+  std::int64_t rows, const float* factors, float* hidden, int threads) const
+{
+  const std::int64_t width = this->Config.mlpDimension;
+  ParallelFor(rows, threads,
+    [&](std::int64_t row)
+    {
+      float* values = hidden + row * width;
+      double sum = 0;
+      double squares = 0;
+      for (std::int64_t i = 0; i < width; ++i)
+      {
+        sum += static_cast<double>(values[i]);
+      }
+      const double mean = sum / static_cast<double>(width);
+      for (std::int64_t i = 0; i < width; ++i)
+      {
+        const double off = static_cast<double>(values[i]) - mean;
+        squares += off * off;
+      }
+      const double deviation = std::sqrt(squares / static_cast<double>(width));
+      const auto cut = static_cast<float>(mean + deviation * static_cast<double>(this->GateCut));
+      for (std::int64_t i = 0; i < width; ++i)
+      {
+        const float above = values[i] - cut;
+        values[i] = above < 0 ? 0 : above; // preserves NaN
+      }
+      Activate(this->Config.activation, width, values);
+      MultiplyRow(width, factors + row * width, values);
+    });
 }
 
 std::uint64_t WidenedBytes(const LayerTensors& layer, int threads)

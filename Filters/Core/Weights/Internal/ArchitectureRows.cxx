@@ -147,7 +147,8 @@ void CheckOwnRow(const Settings& settings, const json& row)
   const std::string like = row["like"];
   settings.FailIf(!IsModelRow(like), OwnRow, ": unknown 'like' '", like.substr(0, 80),
     "', expected one of ", NamesOf(ModelRows()), ".");
-  for (const auto& [role, name] : row.value("tensors", json::object()).items())
+  const json tensors = row.value("tensors", json::object());
+  for (const auto& [role, name] : tensors.items())
   {
     settings.FailIf(!name.is_string() || name.get<std::string>().find(' ') != std::string::npos,
       OwnRow, ": expected the name of the tensor '", role.substr(0, 80),

@@ -6,6 +6,7 @@
 #include "ConfigParts.h"
 #include "EncoderRules.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -136,13 +137,130 @@ void CheckCodeGen(TransformerConfig& config, const Settings& settings)
     config.heads % 4 != 0, "expected a number of heads that 4 divides, found ", config.heads, ".");
 }
 
+/// The largest of sizes that layers have; the list is emptied if all are the same.
+std::int64_t LargestOf(std::vector<std::int64_t>& sizes)
+{
+  const auto [least, largest] = std::minmax_element(sizes.begin(), sizes.end());
+  const std::int64_t found = *largest;
+  if (*least == found)
+  {
+    sizes.clear();
+  }
+  return found;
+}
+
+/// Layers that share keys and values need some of their kind before them.
+void CheckSharedKeys(TransformerConfig& config, const Settings& settings)
+{
+  const std::int64_t own = config.layers - config.sharedKeyLayers;
+  if (own <= 0)
+  {
+    config.sharedKeyLayers = 0; // as in the original code
+    return;
+  }
+  for (std::int64_t l = own; l < config.layers; ++l)
+  {
+    const bool slides = config.Window(l) > 0;
+    settings.FailIf((config.Window(config.KeyLayer(l)) > 0) != slides,
+      "expected a layer of the kind of layer ", l, " before the last ", config.sharedKeyLayers,
+      ", which share its keys and values (num_kv_shared_layers), found none.");
+  }
+}
+
+/// Gemma 3n: sizes of MLPs, and the part of their values that are 0, by layer.
+void Gemma3nLayers(TransformerConfig& config, const Settings& settings)
+{
+  const json* size = settings.Value({ "intermediate_size" });
+  if (size != nullptr && size->is_array())
+  {
+    for (const double one : settings.Numbers({ "intermediate_size" }, ToIndex(config.layers), 0))
+    {
+      settings.FailIf(one < 1 || one != std::floor(one) || one > 1e9,
+        "expected 'intermediate_size' to be positive integers, found ", one, ".");
+      config.mlpDimensions.push_back(static_cast<std::int64_t>(one));
+    }
+    config.mlpDimension = LargestOf(config.mlpDimensions);
+  }
+  else
+  {
+    config.mlpDimension = settings.Size({ "intermediate_size" }, 16384);
+  }
+  constexpr std::int64_t sparse = 10;
+  constexpr double part = 0.95;
+  std::vector<double> parts(ToIndex(config.layers), 0);
+  std::fill_n(parts.begin(), config.layers > sparse ? sparse : 0, part);
+  if (settings.Has({ "activation_sparsity_pattern" }))
+  {
+    parts = settings.Numbers({ "activation_sparsity_pattern" }, ToIndex(config.layers), 0);
+  }
+  for (const double one : parts)
+  {
+    settings.FailIf(one < 0 || one >= 1,
+      "expected 'activation_sparsity_pattern' to be numbers from 0 to below 1, found ", one, ".");
+  }
+  if (std::any_of(parts.begin(), parts.end(), [](double one) { return one > 0; }))
+  {
+    config.gateSparsities = parts;
+  }
+  settings.FailIf(config.activeStream >= config.streams, "expected 'altup_active_idx' to be below ",
+    config.streams, ", found ", config.activeStream, ".");
+  CheckSharedKeys(config, settings);
+}
+
+/// Gemma 4: layers without a window have heads of another size, and perhaps fewer keys, which may
+/// be their values, too. The last layer has no window.
+void Gemma4Layers(TransformerConfig& config, const Settings& settings)
+{
+  if (!config.windows.empty())
+  {
+    config.windows.back() = 0;
+  }
+  const std::int64_t wide = settings.Size({ "global_head_dim" }, 512);
+  const bool areKeys = settings.Flag({ "attention_k_eq_v" }, false);
+  const std::int64_t keys = settings.Size({ "num_global_key_value_heads" }, config.keyHeads);
+  const std::optional<Settings> layers = settings.Nested({ "per_layer_config" });
+  const bool isDouble = settings.Flag({ "use_double_wide_mlp" }, false);
+  CheckSharedKeys(config, settings);
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    const bool isFull = config.Window(l) == 0;
+    std::int64_t head = isFull && !layers ? wide : config.headDimension;
+    std::int64_t count = isFull && areKeys && !layers ? keys : config.keyHeads;
+    const std::string number = std::to_string(l);
+    if (layers && layers->Has({ number.c_str() }))
+    {
+      const Settings own = layers->NestedOrEmpty({ number.c_str() });
+      head = own.Size({ "head_dim" }, head);
+      count = own.Size({ "num_key_value_heads" }, count);
+    }
+    settings.FailIf(head % 2 != 0 || config.heads % count != 0, "expected layer ", l,
+      " to have heads of even dimension, and a number of keys that divides ", config.heads,
+      ", found ", head, " and ", count, ".");
+    const bool isShared = l >= config.layers - config.sharedKeyLayers;
+    config.headDimensions.push_back(head);
+    config.keyHeadCounts.push_back(count);
+    config.mlpDimensions.push_back(config.mlpDimension * (isDouble && isShared ? 2 : 1));
+    config.valuesAreKeys.push_back(areKeys && isFull);
+  }
+  config.headDimension = LargestOf(config.headDimensions);
+  config.rotaryDimension = config.headDimension;
+  config.keyHeads = LargestOf(config.keyHeadCounts);
+  config.mlpDimension = LargestOf(config.mlpDimensions);
+  if (!areKeys)
+  {
+    config.valuesAreKeys.clear();
+  }
+}
+
 using Rule = void (*)(TransformerConfig&, const Settings&);
-constexpr std::array<Named<Rule>, 13> Rules = { {
+constexpr std::array<Named<Rule>, 15> Rules = { {
   { "anyGrid", AnyGrid },
   { "bothSides", BothSides },
   { "codegen", CheckCodeGen },
   { "disentangled", Disentangled },
   { "falcon", CheckFalcon },
+  { "gemma3nLayers", Gemma3nLayers },
+  { "gemma4Layers", Gemma4Layers },
   { "gemmaActivation", GemmaActivation },
   { "hunyuanBase", HunyuanBase },
   { "images", Images },

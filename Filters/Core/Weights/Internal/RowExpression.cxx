@@ -15,12 +15,12 @@ namespace atlas
 namespace
 {
 
-bool IsLetter(char c)
+bool BeginsWord(char c)
 {
   return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || c == '_';
 }
 
-bool StartsNumber(char c)
+bool IsNumeral(char c)
 {
   return '0' <= c && c <= '9';
 }
@@ -171,8 +171,8 @@ private:
       return value;
     }
     const char next = this->Peek();
-    this->Expect(IsLetter(next) || StartsNumber(next), "a number, a name or '('");
-    return StartsNumber(next) ? this->Number() : this->Word(counts);
+    this->Expect(BeginsWord(next) || IsNumeral(next), "a number, a name or '('");
+    return IsNumeral(next) ? this->Number() : this->Word(counts);
   }
 
   double Number()
@@ -188,7 +188,7 @@ private:
   {
     const std::size_t first = this->At;
     while (this->At < this->Text.size() &&
-           (IsLetter(this->Text[this->At]) || StartsNumber(this->Text[this->At])))
+           (BeginsWord(this->Text[this->At]) || IsNumeral(this->Text[this->At])))
     {
       ++this->At;
     }

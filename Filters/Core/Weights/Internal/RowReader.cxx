@@ -133,8 +133,10 @@ const std::vector<Named<Field>>& Fields()
     FIELD(embeddingProjection), COUNT(transformDimension), FIELD(transformBias),
     COUNT_FROM_0(maskToken), COUNT(tasks), FIELD(addsPositions), COUNT(layerGroups),
     COUNT(groupLayers), FIELD(biasByLayer), FIELD(keyBias), FIELD(valueBias), FIELD(queryBias),
-    FIELD(sharesPositionKeys), FIELD(normsPatches), FIELD(channelsLast), FIELD(rotatedLayers),
-    FIELD(rotaryBases), FIELD(expertLayers) };
+    FIELD(sharesPositionKeys), FIELD(normsPatches), FIELD(channelsLast), FIELD(normsValues),
+    COUNT_FROM_0(sharedKeyLayers), COUNT_FROM_0(layerInput), COUNT(layerInputVocabulary),
+    FIELD(layerFactors), COUNT(streams), COUNT_FROM_0(activeStream), FIELD(scalesActiveStream),
+    COUNT_FROM_0(laurelRank), FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
 #undef COUNT
 #undef COUNT_FROM_0
 #undef NUMBER
@@ -265,7 +267,8 @@ private:
 
   void CheckRequired()
   {
-    for (const auto& [key, expected] : this->Row.value("require", json::object()).items())
+    const json required = this->Row.value("require", json::object());
+    for (const auto& [key, expected] : required.items())
     {
       const json* found = this->SettingsOf(key).Value(this->KeysOf(key));
       this->Values.FailIf(found != nullptr && *found != expected, "expected '", key, "' to be ",

@@ -101,6 +101,23 @@ struct TensorNames
   PairNames sharedFactor;
   PairNames mlpAfter;   ///< of what the MLP adds
   std::string mlpScale; ///< likewise
+  PairNames inputGate;  ///< these: of TransformerConfig::layerInput
+  PairNames inputProjection;
+  PairNames inputNorm;
+  std::string layerFactor;
+  PairNames streamRouter; ///< these: of several residual streams
+  PairNames streamRouterNorm;
+  PairNames streamPrediction;
+  PairNames streamCorrection;
+  std::string streamScale;
+  PairNames laurelIn;
+  PairNames laurelOut;
+  PairNames laurelNorm;
+  std::string layerTokens; ///< not in layers, these too
+  PairNames layerProjection;
+  PairNames layerProjectionNorm;
+  PairNames streamIn; ///< with "*" for the number of a stream beside the first
+  PairNames streamOut;
   PairNames finalNorm;
   PairNames unembedding;   ///< never with the prefix
   PairNames transform;     ///< likewise
