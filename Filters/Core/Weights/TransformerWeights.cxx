@@ -39,6 +39,9 @@ std::string Numbered(std::string name, std::int64_t number)
   return name.replace(name.find('*'), 1, std::to_string(number));
 }
 
+/// What the names of DeBERTa's head begin with that is not `legacy`; it reads the token embedding.
+inline const std::string OtherHead = "lm_predictions.lm_head.";
+
 class Binder
 {
 public:
@@ -181,7 +184,14 @@ private:
   {
     if (!this->Lens)
     {
-      const TensorNames& names = NamesFor(this->Config);
+      TensorNames names = NamesFor(this->Config);
+      if (this->Has(OtherHead + "dense.weight") && !this->Has(names.transform.weight)) // DeBERTa-v3
+      {
+        const std::string norm = OtherHead + "LayerNorm.";
+        names.transform = { OtherHead + "dense.weight", OtherHead + "dense.bias" };
+        names.transformNorm = { norm + "weight", norm + "bias" };
+        names.unembedding = { names.prefix + names.tokens, OtherHead + "bias" };
+      }
       return this->Gguf     ? GgufNames(this->Config, { this->Has("blk.0.attn_qkv.weight"),
                                                         this->Has("blk.0.attn_k_b.weight") })
              : this->Bridge ? BridgeNames(names)

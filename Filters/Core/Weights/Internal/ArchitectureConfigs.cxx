@@ -79,6 +79,7 @@ TransformerConfig ParseVit(const Settings& settings)
 {
   TransformerConfig config = ParseEncoder(settings);
   ParseImages(config, settings, 16);
+  AllowOtherSizes(config);
   if (const auto labels = settings.Nested({ "id2label" }))
   {
     config.outputVocabulary = labels->Count();
@@ -104,7 +105,7 @@ TransformerConfig ParseDinoV2(const Settings& settings)
   const bool hasRegisters = settings.Text({ "model_type" }, "") == "dinov2_with_registers";
   config.registers = hasRegisters ? settings.Size({ "num_register_tokens" }, 4) : 0;
   ParseImages(config, settings, hasRegisters ? 16 : 14);
-  config.positionSide = config.PatchRows() == config.PatchColumns() ? config.PatchRows() : 0;
+  AllowOtherSizes(config);
   config.inputBias = settings.Flag({ "qkv_bias" }, true);
   config.layerScales = true;
   config.mlpDimension = ScaledWidth(config, settings);
@@ -151,9 +152,15 @@ TransformerConfig RefuseSiglip(const Settings& settings)
     "the architecture siglip_vision_model.");
 }
 
+TransformerConfig RefuseSiglip2(const Settings& settings)
+{
+  settings.Fail("the model_type 'siglip2' has two encoders, of which that of pictures is run; "
+                "choose the architecture siglip2_vision_model.");
+}
+
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 38> Architectures = { {
+constexpr std::array<Named<Parse>, 39> Architectures = { {
   { "bart", ParseBart },
   { "bert", ParseBert },
   { "blenderbot", ParseBlenderbot },
@@ -183,6 +190,7 @@ constexpr std::array<Named<Parse>, 38> Architectures = { {
   { "qwen3_moe", ParseQwen3Moe },
   { "roberta", ParseRoberta },
   { "siglip", RefuseSiglip },
+  { "siglip2", RefuseSiglip2 },
   { "siglip_vision_model", ParseSiglipVision },
   { "smolvlm", ParseSmolVlm },
   { "t5", ParseT5 },

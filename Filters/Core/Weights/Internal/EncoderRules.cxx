@@ -148,7 +148,11 @@ void Disentangled(TransformerConfig& config, const Settings& settings)
 void Images(TransformerConfig& config, const Settings& settings)
 {
   ParseImages(config, settings, 16);
-  config.positionSide = config.PatchRows() == config.PatchColumns() ? config.PatchRows() : 0;
+  AllowOtherSizes(config);
+  settings.FailIf(config.position == PositionKind::RotaryOfPatches && config.headDimension % 4 != 0,
+    "expected heads of a multiple of 4 components, half of which are rotated by the row of a patch "
+    "and half by its column, found ",
+    config.headDimension, ".");
 }
 
 void PatchBias(TransformerConfig& config, const Settings& settings)
