@@ -39,9 +39,6 @@ std::string Numbered(std::string name, std::int64_t number)
   return name.replace(name.find('*'), 1, std::to_string(number));
 }
 
-/// What the names of DeBERTa's head begin with that is not `legacy`; it reads the token embedding.
-inline const std::string OtherHead = "lm_predictions.lm_head.";
-
 class Binder
 {
 public:
@@ -185,12 +182,13 @@ private:
     if (!this->Lens)
     {
       TensorNames names = NamesFor(this->Config);
-      if (this->Has(OtherHead + "dense.weight") && !this->Has(names.transform.weight)) // DeBERTa-v3
+      const std::string head = "lm_predictions.lm_head."; // it reads the token embedding
+      if (this->Has(head + "dense.weight") && !this->Has(names.transform.weight)) // DeBERTa-v3
       {
-        const std::string norm = OtherHead + "LayerNorm.";
-        names.transform = { OtherHead + "dense.weight", OtherHead + "dense.bias" };
+        const std::string norm = head + "LayerNorm.";
+        names.transform = { head + "dense.weight", head + "dense.bias" };
         names.transformNorm = { norm + "weight", norm + "bias" };
-        names.unembedding = { names.prefix + names.tokens, OtherHead + "bias" };
+        names.unembedding = { names.prefix + names.tokens, head + "bias" };
       }
       return this->Gguf     ? GgufNames(this->Config, { this->Has("blk.0.attn_qkv.weight"),
                                                         this->Has("blk.0.attn_k_b.weight") })

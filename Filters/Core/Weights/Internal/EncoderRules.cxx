@@ -16,7 +16,7 @@ namespace
 using nlohmann::json;
 
 /// The longest distance that has a vector.
-constexpr std::int64_t LongestDistance = 65'536;
+constexpr std::int64_t MostDistances = 65'536;
 
 /// A whole number that may be negative, or `otherwise`.
 std::int64_t NumberOr(const Settings& settings, const char* key, std::int64_t otherwise)
@@ -28,7 +28,7 @@ std::int64_t NumberOr(const Settings& settings, const char* key, std::int64_t ot
 }
 
 /// The words of a list, or of a text with bars between them.
-std::vector<std::string> Words(const Settings& settings, const char* key)
+std::vector<std::string> TextsIn(const Settings& settings, const char* key)
 {
   std::vector<std::string> words;
   const json* value = settings.Value({ key });
@@ -56,7 +56,7 @@ std::vector<std::string> Words(const Settings& settings, const char* key)
   return words;
 }
 
-bool Has(const std::vector<std::string>& words, const char* word)
+bool HasText(const std::vector<std::string>& words, const char* word)
 {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -104,18 +104,18 @@ void BothSides(TransformerConfig& config, const Settings& /*settings*/)
 
 void Disentangled(TransformerConfig& config, const Settings& settings)
 {
-  const std::vector<std::string> kinds = Words(settings, "pos_att_type");
+  const std::vector<std::string> kinds = TextsIn(settings, "pos_att_type");
   for (const std::string& kind : kinds)
   {
     settings.FailIf(kind != "c2p" && kind != "p2c", "unknown pos_att_type '", kind.substr(0, 80),
       "', expected c2p or p2c.");
   }
-  config.readsKeysOfPositions = Has(kinds, "c2p");
-  config.readsQueriesOfPositions = Has(kinds, "p2c");
+  config.readsKeysOfPositions = HasText(kinds, "c2p");
+  config.readsQueriesOfPositions = HasText(kinds, "p2c");
   const std::int64_t terms =
     1 + (config.readsKeysOfPositions ? 1 : 0) + (config.readsQueriesOfPositions ? 1 : 0);
   config.attentionScale = std::sqrt(static_cast<double>(config.headDimension * terms));
-  const std::vector<std::string> norms = Words(settings, "norm_rel_ebd");
+  const std::vector<std::string> norms = TextsIn(settings, "norm_rel_ebd");
   std::int64_t longest = NumberOr(settings, "max_relative_positions", -1);
   longest = longest < 1 ? config.positions : longest;
   const std::int64_t buckets =
@@ -132,9 +132,9 @@ void Disentangled(TransformerConfig& config, const Settings& settings)
   const bool isFirst = settings.Text({ "model_type" }, "") == "deberta";
   config.relativeBuckets = isFirst ? 0 : buckets;
   config.relativeDistance = longest;
-  config.positionNorm = Has(norms, "layer_norm") && !isFirst;
-  settings.FailIf(longest > LongestDistance, "expected 'max_relative_positions' to be at most ",
-    LongestDistance, ", found ", longest, ".");
+  config.positionNorm = HasText(norms, "layer_norm") && !isFirst;
+  settings.FailIf(longest > MostDistances, "expected 'max_relative_positions' to be at most ",
+    MostDistances, ", found ", longest, ".");
   settings.FailIf(config.relativeBuckets == 1 ||
                     (config.relativeBuckets > 0 && longest - 1 <= config.relativeBuckets / 2),
     "expected 'position_buckets' to be 2 to twice 'max_relative_positions' less 2, found ",
