@@ -263,6 +263,9 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   bool normsInside = false; ///< the weighted sums of values of all heads together, and the hidden
                             ///< values of the MLP, are normalized (Ma et al. 2025: BitNet)
   bool normsQueriesLast = false;   ///< queryKeyNorm comes after the rotation (Hunyuan)
+  bool sinksAreOutside = false;    ///< what a head writes is multiplied by the part of the softmax
+                                   ///< that is not the sink's, and recorded attention is that
+                                   ///< before, as the original code returns it (Granite)
   double residualScale = 1;        ///< of what a sublayer adds (Granite)
   std::vector<bool> rotatedLayers; ///< per layer: whether queries and keys are rotated; empty: all
   std::vector<double> rotaryBases; ///< per layer, in place of rotaryBase; empty: none
