@@ -479,6 +479,7 @@ private:
     if (this->Is({ "granite_swa" }))
     {
       how.sinks = this->Get(name + "self_attn.sinks", { how.heads });
+      how.sinksAreOutside = true;
     }
     if (this->Is({ "mpt" }) || (this->Is({ "falcon" }) && NaiveModel::Is("alibi", false)))
     {
