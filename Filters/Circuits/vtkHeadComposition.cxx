@@ -204,6 +204,7 @@ void FillLines(const Lines& lines, int heads, int kind, double baseline, vtkPoly
   AddField(fields, Names::Kind, std::string(atlas::CompositionKindNames.at(kind)));
   AddField(fields, Names::Baseline, baseline);
   AddField(fields, Names::LinesLeftOut, lines.leftOut);
+  AddListed(fields, pairs.size(), pairs.size() + ToIndex(lines.leftOut), "pairs");
   if (!pairs.empty())
   {
     AddField(fields, Names::CompositionColorLegend, LegendOf(lines, kind, baseline));

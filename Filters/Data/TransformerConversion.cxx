@@ -60,6 +60,10 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
   AddField(fields, ArchitectureField, config.architecture);
   AddField(fields, ModelFileField,
     (atlas::IsInMemory(path) ? path : std::filesystem::absolute(path)).string());
+  if (const std::string name = atlas::ModelName(path); !name.empty())
+  {
+    AddField(fields, ModelNameField, name);
+  }
   AddField(fields, ModelTypeField, architecture);
   AddField(fields, AdapterField, model.GetAdapter().string());
   AddField(fields, ProcessingField, std::string(processes ? ProcessedByLens : "None"));
