@@ -12,6 +12,7 @@
 #include "ModelSizes.h"
 #include "RecordingRanges.h"
 #include "Task.h"
+#include "TitleFields.h"
 #include "TransformerConversion.h"
 
 #include <vtkCellArray.h>

@@ -6,6 +6,7 @@
 #include "DataFormat.h"
 #include "ListArrays.h"
 #include "Task.h"
+#include "TitleFields.h"
 
 #include <vtkObjectFactory.h>
 

@@ -10,6 +10,7 @@
 #include "Shapes.h"
 #include "Task.h"
 #include "Text/ScreenText.h"
+#include "TitleFields.h"
 
 #include <vtkObjectFactory.h>
 

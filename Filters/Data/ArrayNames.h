@@ -103,8 +103,6 @@ inline constexpr const char* TokenIndex = "Token Index"; ///< row in the recordi
 inline constexpr const char* Layer = "Layer";
 inline constexpr const char* Sequence = "Sequence";
 inline constexpr const char* SequenceText = "Sequence Text"; ///< field data
-inline constexpr const char* Listed =
-  "Listed"; ///< field data of lists that were cut, see AddListed
 inline constexpr const char* Position = "Position";
 inline constexpr const char* RelativePosition = "Relative Position";
 inline constexpr const char* Norm = "Norm";

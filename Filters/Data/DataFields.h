@@ -1,7 +1,5 @@
 #pragma once
 
-#include "ArrayNames.h"
-
 #include <vtkDoubleArray.h>
 #include <vtkFieldData.h>
 #include <vtkIntArray.h>
@@ -77,18 +75,6 @@ inline std::string FieldText(vtkFieldData* fields, const char* name)
   auto* array = vtkStringArray::SafeDownCast(fields->GetAbstractArray(name));
   return array != nullptr && array->GetNumberOfValues() > 0 ? std::string(array->GetValue(0))
                                                             : std::string();
-}
-
-/// Says of a list that was cut how many things it has, as "12 of 40 texts" in the field array
-/// Listed, which titles of views repeat. Adds nothing to a whole list.
-inline void AddListed(
-  vtkFieldData* fields, std::size_t listed, std::size_t all, const std::string& things)
-{
-  if (listed < all)
-  {
-    AddField(fields, ArrayNames::Listed,
-      std::to_string(listed) + " of " + std::to_string(all) + " " + things);
-  }
 }
 
 }

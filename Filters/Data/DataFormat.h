@@ -15,10 +15,6 @@ namespace AttentionAtlas
 /// The name of the field array.
 inline constexpr const char* FormatField = "Format";
 
-/// The name of the field array (string) of models, recordings and statistics that says what the
-/// model is called, where that is known. Titles of views name it.
-inline constexpr const char* ModelNameField = "Model Name";
-
 /// Its values. Data that only one filter produces is named after its proxy, followed by the name of
 /// the output port if there are several.
 namespace Formats

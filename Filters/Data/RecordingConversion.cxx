@@ -275,10 +275,6 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
   const std::size_t heads = recording.layers.empty() ? 0 : recording.layers[0].heads.size();
   AddField(fields, FormatField, std::string(Formats::Recording));
   AddField(fields, ArchitectureField, recording.architecture);
-  if (!recording.model.empty())
-  {
-    AddField(fields, ModelNameField, recording.model);
-  }
   AddField(fields, MaskField, std::string(atlas::Name(recording.mask)));
   AddField(fields, WeightProcessingField, std::string(atlas::Name(recording.processing)));
   if (recording.products != atlas::ProductPrecision::Single)
@@ -747,7 +743,6 @@ Value ParseField(const List& list, vtkFieldData* fields, const char* name, Value
 void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
 {
   recording.architecture = FieldText(fields, ArchitectureField);
-  recording.model = FieldText(fields, ModelNameField);
   recording.mask = ParseField(atlas::AttentionMasks, fields, MaskField);
   recording.processing = ParseField(
     atlas::WeightProcessings, fields, WeightProcessingField, atlas::WeightProcessing::Unknown);

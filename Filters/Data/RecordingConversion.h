@@ -34,8 +34,7 @@ class vtkMultiBlockDataSet;
 /// (64-bit integers, the first row of each sequence, then the number of rows); and tuples (layer,
 /// value) (double): Score Scale, and of those layers that have them Score Cap, Window (keys), Patch
 /// Window (patches on a side), Chunk (tokens), Sinks (a logit per head) and Experts (their number).
-/// Where it is known Model Name (string), what the model is called. Of runs that were changed
-/// Interventions (string, in words); of runs whose products are not those
+/// Of runs that were changed Interventions (string, in words); of runs whose products are not those
 /// of floats Products (string, bf16). Of images Patch Grid (int, the rows and columns of patches of
 /// the largest) and, with pictures, Picture Size (int, height and width in pixels); if the pixels
 /// are not there, Picture File, Picture Hash (string, per image) and Picture Processing (string,

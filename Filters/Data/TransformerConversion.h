@@ -15,12 +15,12 @@ class vtkMultiBlockDataSet;
 /// One block, tensors: a vtkTable with one row per tensor and the columns Name, Type, Shape, File
 /// (string) and Bytes (64-bit integer).
 ///
-/// Field data: Format, Architecture, Model File, Model Name (only of one in files), Model Type (the
-/// type that replaces the one in config.json, or empty), Adapter (the folder of the one that was
-/// applied, or empty), Processing (None, TransformerLens), Products (single, bf16), Mask and Weight
-/// Processing (string); Layers, Heads, KeyHeads, HeadDimension, EmbeddingDimension, VocabularySize,
-/// Positions (int; 0: no limit) and Processable (int; 1: TransformerLens' processing of weights is
-/// possible); Image Size (int, a tuple of channels, height and width in pixels, 0 for text).
+/// Field data: Format, Architecture, Model File, Model Type (the type that replaces the one in
+/// config.json, or empty), Adapter (the folder of the one that was applied, or empty), Processing
+/// (None, TransformerLens), Products (single, bf16), Mask and Weight Processing (string); Layers,
+/// Heads, KeyHeads, HeadDimension, EmbeddingDimension, VocabularySize, Positions (int; 0: no
+/// limit) and Processable (int; 1: TransformerLens' processing of weights is possible); Image Size
+/// (int, a tuple of channels, height and width in pixels, 0 for text).
 namespace AttentionAtlas
 {
 

@@ -139,33 +139,8 @@ bool IsInMemory(const std::filesystem::path& path)
   return path.native().compare(0, MemoryPrefix.size(), MemoryPrefix) == 0;
 }
 
-std::string ModelName(const std::filesystem::path& path)
-{
-  if (IsInMemory(path))
-  {
-    return {};
-  }
-  const std::filesystem::path place = std::filesystem::absolute(path).lexically_normal();
-  if (place.extension() == ".gguf")
-  {
-    return place.stem().string();
-  }
-  std::filesystem::path folder = ModelFolder(place);
-  folder = folder.has_filename() ? folder : folder.parent_path(); // without the slash at its end
-  const std::filesystem::path above = folder.parent_path();
-  if (above.filename() == "snapshots")
-  {
-    const std::string repository = above.parent_path().filename().string(); // models--owner--name
-    const std::size_t end = repository.rfind("--");
-    return end != std::string::npos ? repository.substr(end + 2) : repository;
-  }
-  const std::string name = folder.filename().string();
-  return CheckpointStep(folder) ? above.filename().string() + "/" + name : name;
-}
-
 OpenTransformer::OpenTransformer(const std::filesystem::path& path, const std::string& architecture)
-  : Name(ModelName(path))
-  , Folder(ModelFolder(path))
+  : Folder(ModelFolder(path))
   , Base(BaseFolder(path))
   , Gguf(FindGguf(path))
   , Stamps(StampsOf(path, this->Folder, this->Base))

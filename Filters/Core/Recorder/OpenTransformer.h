@@ -33,11 +33,6 @@ struct ModelInMemory
 /// Whether a path is that of a model in memory, which begins with "training:".
 bool IsInMemory(const std::filesystem::path& path);
 
-/// What a model is called: its folder, with the one above of a checkpoint-N; of a snapshot of
-/// Hugging Face's cache its repository without the owner; the file of a GGUF, without the ending.
-/// `path`: of its folder or a file in it. Empty for one in memory.
-std::string ModelName(const std::filesystem::path& path);
-
 /// What of a model's files is not used, a sentence for each kind: settings that are not known, and
 /// tensors of no part. `path`: named in it.
 std::vector<std::string> UnusedWarnings(
@@ -70,9 +65,6 @@ public:
   /// What the model is made of, if it is in memory; otherwise null.
   const ModelInMemory* GetMemory() const { return this->Memory ? &*this->Memory : nullptr; }
 
-  /// What the model is called, see ModelName.
-  const std::string& GetName() const { return this->Name; }
-
   const Transformer& GetModel() const { return this->Processed ? *this->Processed : this->Model; }
 
   /// Throws as ReadTokenizer does. After an error the next call reads again.
@@ -103,7 +95,6 @@ private:
   OpenTransformer(const std::filesystem::path& path, const ModelInMemory& model);
 
   std::optional<ModelInMemory> Memory; ///< what the model is made of, unless it is in files
-  std::string Name;                    ///< empty of one in memory
   std::filesystem::path Folder;        ///< or the path in memory
   std::filesystem::path Base;          ///< of the model that an adapter changes; else the same
   std::filesystem::path Gguf;          ///< the file that holds all of the model, if it is one

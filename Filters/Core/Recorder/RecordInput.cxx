@@ -198,7 +198,6 @@ Recording RecordInput(const OpenTransformer& model, const RecorderInput& input,
   const RecordOptions& options, bool wantsPictures, std::string& warning)
 {
   Recording recording = RecordTransformer(model.GetModel(), input.input, options);
-  recording.model = model.GetName();
   recording.tokens.text = input.labels;
   LabelParts(input, recording);
   warning = AddPictures(model, input, wantsPictures, recording);

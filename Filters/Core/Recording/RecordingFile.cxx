@@ -151,8 +151,8 @@ RecordingContent MakeRecording(
   }
   else
   {
-    recording.model = MetadataOr(metadata, "model", "");
-    recording.architecture = MetadataOr(metadata, "architecture", recording.model);
+    recording.architecture =
+      MetadataOr(metadata, "architecture", MetadataOr(metadata, "model", ""));
     if (!options.processing.has_value())
     {
       recording.processing = ForeignProcessing(metadata, source, content.warnings);

@@ -131,7 +131,7 @@ def record_transformer_lens(
     tensors = _in_precision({name: _array(cache[name]) for name in names}, dtype)
     tensors["tokens"] = _array(ids)
     scale = getattr(cfg, "attn_scale", None) or cfg.d_head**0.5
-    metadata = {"architecture": cfg.model_name, "model": cfg.model_name, "score_scale": str(1 / scale)}
+    metadata = {"architecture": cfg.model_name, "score_scale": str(1 / scale)}
     return tensors, model.to_str_tokens(text), metadata
 
 
@@ -598,9 +598,6 @@ class _Run:
             "head_count": str(part.heads),
             "score_scales": json.dumps(part.scales),
         }
-        name = str(getattr(self.config, "name_or_path", "")).rstrip("/").rpartition("/")[2]
-        if name:
-            described["model"] = name
         variants = {"score_caps": part.caps, "windows": part.windows, "chunks": part.chunks, "sinks": part.sinks}
         described |= {name: json.dumps(of) for name, of in variants.items() if of}
         strings = self._strings(rows)

@@ -47,7 +47,6 @@ Recording Everything()
 {
   Recording recording;
   recording.architecture = "llama \"quoted\"";
-  recording.model = "Llama \"2\"";
   recording.mask = AttentionMask::Bidirectional;
   recording.alibiSlopes = { 0.1, 0.7, 1.0 / 3, 1e-9 };
   recording.rotated = true;

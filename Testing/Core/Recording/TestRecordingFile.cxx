@@ -475,7 +475,6 @@ TEST(OriginalRecording, AttentionOfGpt2)
     const Recording& recording = content.recording;
     EXPECT_THAT(content.warnings, IsEmpty());
     EXPECT_EQ(recording.architecture, "gpt2 (124M)");
-    EXPECT_EQ(recording.model, "gpt2 (124M)");
     EXPECT_EQ(recording.mask, AttentionMask::Causal);
     EXPECT_EQ(recording.layerCount, 12);
     EXPECT_THAT(recording.sequenceOffsets, ElementsAre(0, 6));

@@ -68,24 +68,6 @@ Recording RecordedAnew(const LetterModel& model, const char* prompt)
   return pipeline.Record();
 }
 
-TEST(OpenTransformer, IsCalledByItsFolder)
-{
-  EXPECT_EQ(ModelName("/models/GPT-2/config.json"), "GPT-2");
-  EXPECT_EQ(ModelName("/models/GPT-2/model.safetensors"), "GPT-2");
-  EXPECT_EQ(ModelName("/models/GPT-2/checkpoint-300/config.json"), "GPT-2/checkpoint-300");
-  EXPECT_EQ(ModelName("/models/Llama-3.2-1B.Q4_0.gguf"), "Llama-3.2-1B.Q4_0");
-  EXPECT_EQ(
-    ModelName("/cache/hub/models--openai-community--gpt2/snapshots/607a30d/config.json"), "gpt2");
-  EXPECT_EQ(ModelName("training:8f2a"), "");
-  const LetterModel model;
-  const std::string name = model.Path().filename().string();
-  EXPECT_EQ(ModelName(model.Path()), name);
-  EXPECT_EQ(ModelName(model.Path() / ""), name);
-  Pipeline pipeline(model.Path());
-  pipeline.Recorder->SetPrompts("abc");
-  EXPECT_EQ(pipeline.Record().model, name);
-}
-
 TEST(OpenTransformer, AnEditedPromptOpensNoFile)
 {
   const LetterModel model;

@@ -209,7 +209,6 @@ private:
   void ReadMetadata()
   {
     this->Record.architecture = this->Text("architecture");
-    this->Record.model = this->Has("model") ? this->Text("model") : "";
     this->Record.mask = this->Choose("mask", AttentionMasks);
     this->Record.rotated = this->Choose("rotated", Truths);
     this->Record.processing = this->Choose("processing", WeightProcessings);
@@ -595,10 +594,6 @@ public:
       { "layer_count", std::to_string(this->Record.layerCount) },
       { "head_count", std::to_string(layers.empty() ? 0 : layers.front().heads.size()) },
     };
-    if (!this->Record.model.empty())
-    {
-      texts["model"] = this->Record.model;
-    }
     if (this->Record.products != ProductPrecision::Single)
     {
       texts["products"] = Name(this->Record.products);
