@@ -220,6 +220,19 @@ std::string SentenceHeads::Legend() const
   return legend.Text();
 }
 
+std::string SentenceHeads::Signs(const std::string& quantity, bool hasBars) const
+{
+  const bool isKey = this->bars == TokenSide::Key;
+  std::string signs = "Lines go from queries, left, to keys, right. Width and strength: " +
+                      quantity + ", full at " + ShortNumber(this->scale) + ".";
+  if (hasBars)
+  {
+    signs += std::string(" Bars: the sum that each ") + (isKey ? "key receives" : "query gives") +
+             ", up to " + ShortNumber(LongestRow(*this)) + ".";
+  }
+  return signs;
+}
+
 void FillWords(const SentenceWords& words, const atlas::SentenceLayout& layout, vtkPolyData* output)
 {
   const std::vector<Word> places = WordsOf(layout);

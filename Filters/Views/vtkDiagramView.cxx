@@ -8,39 +8,18 @@
 #include <vtkPVRenderViewDataDeliveryManager.h>
 
 #include <algorithm>
+#include <sstream>
 
 namespace
 {
 
-/// The size of the letters and the room around them, in points.
+/// The size of the letters and the room around them, in points; the height of the title with its
+/// room, and of a line below it.
 constexpr int TitleFontSize = 13;
 constexpr double TitleRoom = 6;
-
-/// A text in UTF-8, cut after its last whole character with which it is at most `width` pixels
-/// wide, and an ellipsis; found by bisection, since titles may be of any length.
-std::string Cut(AttentionAtlas::ViewTexts& texts, const std::string& text, double width)
-{
-  if (texts.Measure(text, TitleFontSize)[0] <= width)
-  {
-    return text;
-  }
-  const auto cut = [&text](std::size_t size)
-  {
-    // All bytes of a character but the first begin with the bits 10.
-    while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
-    {
-      --size;
-    }
-    return text.substr(0, size) + "\u2026";
-  };
-  std::size_t fits = 0;
-  for (std::size_t above = text.size(); above - fits > 1;)
-  {
-    const std::size_t middle = fits + (above - fits) / 2;
-    (texts.Measure(cut(middle), TitleFontSize)[0] <= width ? fits : above) = middle;
-  }
-  return cut(fits);
-}
+constexpr double TitleHeight = 26;
+constexpr int SignsFontSize = 11;
+constexpr double SignsHeight = 16;
 
 std::array<double, 6> BoundsOf(const vtkBoundingBox& box)
 {
@@ -67,6 +46,43 @@ vtkDiagramView::~vtkDiagramView()
 void vtkDiagramView::SetTitle(const char* title)
 {
   this->Title = title != nullptr ? title : "";
+}
+
+void vtkDiagramView::SetSigns(const char* signs)
+{
+  this->Signs = signs != nullptr ? signs : "";
+}
+
+double vtkDiagramView::GetTitleHeight(double width)
+{
+  return TitleHeight + SignsHeight * static_cast<double>(this->LinesOfSigns(width).size());
+}
+
+/// The lines of the signs in a view of this width in points. A line is broken between words.
+std::vector<std::string> vtkDiagramView::LinesOfSigns(double width)
+{
+  const double room = (width - 2 * TitleRoom) / this->OwnTexts->GetPoint();
+  std::vector<std::string> lines;
+  std::istringstream words(this->Signs);
+  for (std::string word; words >> word;)
+  {
+    const bool goesOn = !lines.empty() &&
+                        (lines.size() == MostLines ||
+                          this->OwnTexts->Measure(lines.back() + " " + word, SignsFontSize)[0] <= room);
+    if (goesOn)
+    {
+      lines.back() += " " + word;
+    }
+    else
+    {
+      lines.push_back(word);
+    }
+  }
+  for (std::string& line : lines)
+  {
+    line = this->OwnTexts->Cut(line, SignsFontSize, room);
+  }
+  return lines;
 }
 
 std::array<double, 6> vtkDiagramView::GetShownBounds() const
@@ -140,10 +156,20 @@ void vtkDiagramView::PlaceTitle()
   }
   const auto size = this->OwnTexts->GetSize();
   const auto tiles = this->OwnTexts->GetTiles();
-  const double room = TitleRoom / this->OwnTexts->GetPoint();
-  const std::string title =
-    Cut(*this->OwnTexts, this->Title, static_cast<double>(size[0]) / tiles[0] - 2 * room);
-  this->OwnTexts->Show(atlas::ScreenText(title),
-    { TitleFontSize, Texts::Along::Left, Texts::Across::Top },
-    { room * tiles[0], size[1] - room * tiles[1] });
+  const double point = this->OwnTexts->GetPoint();
+  const double width = static_cast<double>(size[0]) / tiles[0];
+  const auto show = [&](const std::string& text, int fontSize, double below)
+  {
+    this->OwnTexts->Show(atlas::ScreenText(text),
+      { fontSize, Texts::Along::Left, Texts::Across::Top },
+      { TitleRoom / point * tiles[0], size[1] - below / point * tiles[1] });
+  };
+  const double room = width - 2 * TitleRoom / point;
+  show(this->OwnTexts->Cut(this->Title, TitleFontSize, room), TitleFontSize, TitleRoom);
+  double below = TitleHeight;
+  for (const std::string& line : this->LinesOfSigns(width * point))
+  {
+    show(line, SignsFontSize, below);
+    below += SignsHeight;
+  }
 }

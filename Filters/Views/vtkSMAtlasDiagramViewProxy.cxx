@@ -165,13 +165,17 @@ vtkTypeUInt32 vtkSMAtlasDiagramViewProxy::PreRender(bool interactive)
   {
     return processes;
   }
-  vtkSMPropertyHelper title(this, "ShownTitle");
-  const std::string text = this->MakeTitle();
-  if (title.GetAsString() != text)
+  const auto show = [this](const char* name, const std::string& text)
   {
-    title.Set(text.c_str());
-    this->UpdateProperty("ShownTitle");
-  }
+    vtkSMPropertyHelper property(this, name);
+    if (property.GetAsString() != text)
+    {
+      property.Set(text.c_str());
+      this->UpdateProperty(name);
+    }
+  };
+  show("ShownTitle", this->MakeTitle());
+  show("ShownSigns", this->MakeSigns());
   // ParaView itself moves the focal point when it shows flat data for the first time.
   const Frame frame = this->GetFrame();
   if (this->Fitted && (frame[2] != (*this->Fitted)[2] || (interactive && frame != *this->Fitted)))
@@ -254,4 +258,30 @@ std::string vtkSMAtlasDiagramViewProxy::MakeTitle()
     return title;
   }
   return {};
+}
+
+/// What all that is visible says of its signs, each once.
+std::string vtkSMAtlasDiagramViewProxy::MakeSigns()
+{
+  std::string all;
+  vtkSMPropertyHelper shown(this, "Representations");
+  const bool isShown = AttentionAtlas::Number(this, "ShowTitle") != 0;
+  for (unsigned int i = 0; isShown && i < shown.GetNumberOfElements(); ++i)
+  {
+    vtkSMProxy* representation = shown.GetAsProxy(i);
+    if (representation == nullptr || representation->GetProperty("Input") == nullptr ||
+        AttentionAtlas::Number(representation, "Visibility") == 0)
+    {
+      continue;
+    }
+    auto* signs = AttentionAtlas::ShownData(representation)
+                    ->GetArrayInformation("Signs", vtkDataObject::FIELD);
+    const std::string text =
+      signs != nullptr && signs->GetNumberOfStringValues() > 0 ? signs->GetStringValue(0) : "";
+    if (all.find(text) == std::string::npos)
+    {
+      all += (all.empty() ? "" : " ") + text;
+    }
+  }
+  return all;
 }

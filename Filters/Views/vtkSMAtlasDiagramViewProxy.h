@@ -39,6 +39,7 @@ private:
   void SetFit(bool on);
   void FitAgain();
   std::string MakeTitle();
+  std::string MakeSigns();
 
   std::optional<Frame> Fitted; ///< as of the last rendering that has fitted
   bool IsFitting = false;
