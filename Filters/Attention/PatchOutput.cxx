@@ -193,8 +193,8 @@ void AddMarkColors(
   }
 }
 
-void AddMarkColors(const ShownPatches& shown, const std::vector<atlas::AttentionLink>& links,
-  vtkPolyData* output)
+void AddMarkColors(
+  const ShownPatches& shown, const std::vector<atlas::AttentionLink>& links, vtkPolyData* output)
 {
   std::vector<atlas::Rgb> colors;
   colors.reserve(links.size());

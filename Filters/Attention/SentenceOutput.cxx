@@ -223,8 +223,9 @@ std::string SentenceHeads::Legend() const
 std::string SentenceHeads::Signs(const std::string& quantity, bool hasBars) const
 {
   const bool isKey = this->bars == TokenSide::Key;
-  std::string signs = "Lines go from queries, left, to keys, right. Width and strength: " +
-                      quantity + ", full at " + ShortNumber(this->scale) + ".";
+  std::string signs =
+    "Lines go from queries, left, to keys, right. Width and strength: " + quantity + ", full at " +
+    ShortNumber(this->scale) + ".";
   if (hasBars)
   {
     signs += std::string(" Bars: the sum that each ") + (isKey ? "key receives" : "query gives") +

@@ -77,8 +77,8 @@ struct ShownPatches;
 /// and the point array Token (string), to be shown as Token Labels; empty without AllHeads.
 ///
 /// Outputs 1, 2 and 4 also have the cell array MarkColor (unsigned char [3]), cyan for keys, gray
-/// for those of other queries than the chosen ones (with TO, for other keys), and green for what was
-/// chosen, and the field array MarkColor Legend (string).
+/// for those of other queries than the chosen ones (with TO, for other keys), and green for what
+/// was chosen, and the field array MarkColor Legend (string).
 ///
 /// Field data of outputs 0, 1, 2 and 4: Sequence, Layer and Head (int); of pictures among words
 /// Weight on Words (double). Of one head output 0 has Signs (string), what is drawn in words.

@@ -248,8 +248,8 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, Task& task)
   const std::vector<double> sizes = this->SizeColumn.empty()
                                       ? std::vector<double>()
                                       : FindColumn(columns, this->SizeColumn, "SizeColumn");
-  const std::vector<double> radii = sizes.empty() ? std::vector<double>(heads.size(), largest)
-                                                  : RadiiOf(sizes, 1.5 * largest);
+  const std::vector<double> radii =
+    sizes.empty() ? std::vector<double>(heads.size(), largest) : RadiiOf(sizes, 1.5 * largest);
 
   auto* output = task.Output<vtkPolyData>(0);
   AddField(output->GetFieldData(), Names::Signs, SignsOf(this->SizeColumn, sizes, this->Layout));

@@ -77,7 +77,7 @@ std::string LegendOf(const std::string& name, const atlas::ColorScale& scale)
   {
     return name + ": equal vectors";
   }
-  const double low = -scale.offset / scale.gain;
+  const double low = scale.offset > 0 ? -scale.offset / scale.gain : 0;
   const double high = (1 - scale.offset) / scale.gain;
   const auto colorOf = [&scale](double red, double green, double blue)
   { return scale.Color(std::array{ red, green, blue }.data()); };

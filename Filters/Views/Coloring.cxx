@@ -157,6 +157,10 @@ std::string Coloring::Title() const
     { "PositionQK", "QK of positions (score)" }, { "Expert Weight", "Weight of the expert" },
     { "Share", "Share of tokens" }, { "Bound Token", "Bound token (its position)" },
     { "sequence", "Residue (place in its chain)" } };
+  if (this->onPlaces && this->array == "Attention")
+  {
+    return "Attention of the query";
+  }
   const auto found = titles.find(this->array);
   return found != titles.end() ? found->second : "";
 }

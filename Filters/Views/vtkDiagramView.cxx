@@ -66,9 +66,9 @@ std::vector<std::string> vtkDiagramView::LinesOfSigns(double width)
   std::istringstream words(this->Signs);
   for (std::string word; words >> word;)
   {
-    const bool goesOn = !lines.empty() &&
-                        (lines.size() == MostLines ||
-                          this->OwnTexts->Measure(lines.back() + " " + word, SignsFontSize)[0] <= room);
+    const bool goesOn = !lines.empty() && (lines.size() == MostLines ||
+                                            this->OwnTexts->Measure(
+                                              lines.back() + " " + word, SignsFontSize)[0] <= room);
     if (goesOn)
     {
       lines.back() += " " + word;

@@ -274,8 +274,8 @@ std::string vtkSMAtlasDiagramViewProxy::MakeSigns()
     {
       continue;
     }
-    auto* signs = AttentionAtlas::ShownData(representation)
-                    ->GetArrayInformation("Signs", vtkDataObject::FIELD);
+    auto* signs =
+      AttentionAtlas::ShownData(representation)->GetArrayInformation("Signs", vtkDataObject::FIELD);
     const std::string text =
       signs != nullptr && signs->GetNumberOfStringValues() > 0 ? signs->GetStringValue(0) : "";
     if (all.find(text) == std::string::npos)

@@ -172,10 +172,9 @@ struct Layout
     , first(image->GetOrigin()[0])
     , bottomRow(image->GetOrigin()[1])
     , letters(unit * std::max(LabelHeight, static_cast<double>(this->Longer()) / LettersPerSide))
-    , labelRoom(
-        letters / LabelHeight *
-        (Gap + WidthScale * std::max(WidestLabel(Tokens(image, "Key Token")),
-                              WidestLabel(Tokens(image, "Query Token")))))
+    , labelRoom(letters / LabelHeight *
+                (Gap + WidthScale * std::max(WidestLabel(Tokens(image, "Key Token")),
+                                      WidestLabel(Tokens(image, "Query Token")))))
     , title(unit * std::max(LabelHeight, static_cast<double>(this->Longer()) / 30))
   {
   }
@@ -474,11 +473,10 @@ void vtkSquaresRepresentation::Labels::Place()
         if (label.isRow == isRow && label.isTitle == isTitle && height >= SmallestText &&
             label.index % every == 0 && label.toNext >= every)
         {
-          const std::string text =
-            this->hasPanels && !isTitle
-              ? this->texts.Cut(label.text, style.fontSize,
-                  (squares.labelRoom - gap) * scale / this->texts.GetPoint())
-              : label.text;
+          const std::string text = this->hasPanels && !isTitle
+                                     ? this->texts.Cut(label.text, style.fontSize,
+                                         (squares.labelRoom - gap) * scale / this->texts.GetPoint())
+                                     : label.text;
           if (text == "\u2026") // without a letter
           {
             continue;
