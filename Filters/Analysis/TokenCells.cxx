@@ -9,6 +9,7 @@
 #include "ListArrays.h"
 #include "Recording/RecordedAttention.h"
 #include "Shapes.h"
+#include "Signs.h"
 #include "Text/ScreenText.h"
 #include "TokenText.h"
 
@@ -340,7 +341,7 @@ void FillCells(const TokenImages& images, vtkPolyData* output)
   }
   vtkFieldData* fields = output->GetFieldData();
   AddField(fields, Names::TokenColorLegend, LegendOf(quads.cells, images.heads.size() == 1));
-  AddField(fields, Names::Signs, SignsOf(images));
+  AddSigns(fields, SignsOf(images));
   if (!images.heads.empty())
   {
     const std::int32_t sequence = images.heads[0][0]->sequence;

@@ -7,6 +7,7 @@
 #include "Drawing/ColorLegend.h"
 #include "ListArrays.h"
 #include "Shapes.h"
+#include "Signs.h"
 
 #include <vtkImageData.h>
 
@@ -292,7 +293,7 @@ void MakePatches(const ShownPatches& shown, vtkPolyData* output)
   ListArrays(tokens, output->GetCellData()).Float(ArrayNames::Heat, weightOf);
   AddTokens(shown, tokens, [](std::int64_t token) { return token; }, output);
   AddPlace(shown, tokens, output);
-  AddField(output->GetFieldData(), ArrayNames::Signs, SignsOf(shown));
+  AddSigns(output->GetFieldData(), SignsOf(shown));
   Finish(shown, Formats::PatchAttentionPatches, output);
 }
 

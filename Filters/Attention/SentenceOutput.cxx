@@ -7,6 +7,7 @@
 #include "Drawing/LabelPlacement.h"
 #include "ListArrays.h"
 #include "Shapes.h"
+#include "Signs.h"
 #include "Text/ScreenText.h"
 #include "TokenText.h"
 

@@ -10,6 +10,7 @@
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "SentenceOutput.h"
+#include "Signs.h"
 #include "Task.h"
 #include "TokenText.h"
 
@@ -344,7 +345,7 @@ void vtkAttentionSentence::Fill(const Shown& shown, const Task& task) const
   FillBars(*shown.words, shown.heads, *shown.layout, outputs[2]);
   const std::array<const char*, 3> quantities = { "attention weight", "norm of weight x value",
     "rollout" };
-  AddField(outputs[0]->GetFieldData(), Names::Signs,
+  AddSigns(outputs[0]->GetFieldData(),
     shown.heads.Signs(quantities.at(this->Quantity), outputs[2]->GetNumberOfCells() > 0));
   const std::array<const char*, 3> formats = { Formats::SentenceLines, Formats::SentenceWords,
     Formats::SentenceBars };

@@ -11,6 +11,7 @@
 #include "ListArrays.h"
 #include "ModelSizes.h"
 #include "RecordingRanges.h"
+#include "Signs.h"
 #include "Task.h"
 #include "TransformerConversion.h"
 
@@ -203,7 +204,7 @@ void FillLines(const Lines& lines, int heads, int kind, double baseline, vtkPoly
   vtkFieldData* fields = output->GetFieldData();
   const std::string name(atlas::CompositionKindNames.at(kind));
   AddField(fields, Names::Kind, name);
-  AddField(fields, Names::Signs,
+  AddSigns(fields,
     "A point is a head (layer.head). A line: what the lower head writes reaches the upper one by " +
       name + "-composition; the wider and stronger, the more." +
       (lines.leftOut > 0 ? " Weaker lines left out: " + std::to_string(lines.leftOut) + "." : ""));

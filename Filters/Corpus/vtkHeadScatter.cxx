@@ -12,6 +12,7 @@
 #include "ListArrays.h"
 #include "PanelTitles.h"
 #include "Shapes.h"
+#include "Signs.h"
 #include "Task.h"
 
 #include <vtkObjectFactory.h>
@@ -252,7 +253,7 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, Task& task)
     sizes.empty() ? std::vector<double>(heads.size(), largest) : RadiiOf(sizes, 1.5 * largest);
 
   auto* output = task.Output<vtkPolyData>(0);
-  AddField(output->GetFieldData(), Names::Signs, SignsOf(this->SizeColumn, sizes, this->Layout));
+  AddSigns(output->GetFieldData(), SignsOf(this->SizeColumn, sizes, this->Layout));
   Shapes discs;
   std::vector<std::string> names;
   for (std::size_t h = 0; h < heads.size(); ++h)

@@ -103,8 +103,6 @@ inline constexpr const char* TokenIndex = "Token Index"; ///< row in the recordi
 inline constexpr const char* Layer = "Layer";
 inline constexpr const char* Sequence = "Sequence";
 inline constexpr const char* SequenceText = "Sequence Text"; ///< field data
-/// Field data of what opens in a diagram: a line that says what sizes, widths and places mean.
-inline constexpr const char* Signs = "Signs";
 inline constexpr const char* Position = "Position";
 inline constexpr const char* RelativePosition = "Relative Position";
 inline constexpr const char* Norm = "Norm";

@@ -8,7 +8,6 @@
 #include <vtkTable.h>
 
 #include <array>
-#include <cstdio>
 #include <string>
 #include <type_traits>
 
@@ -51,14 +50,6 @@ template<class Array, class... List>
 void AddColumn(vtkTable* table, const std::string& name, const List&... list)
 {
   table->AddColumn(MakeArray<Array>(name, list...));
-}
-
-/// A number in words that explain a picture, with three digits.
-inline std::string ShortNumber(double number)
-{
-  std::array<char, 32> text = {};
-  std::snprintf(text.data(), text.size(), "%.3g", number);
-  return text.data();
 }
 
 /// Adds an array of a single value.

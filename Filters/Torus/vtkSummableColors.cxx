@@ -5,6 +5,7 @@
 #include "Drawing/ColorLegend.h"
 #include "Drawing/SummableColors.h"
 #include "ListArrays.h"
+#include "Signs.h"
 #include "Task.h"
 
 #include <vtkArrayDispatch.h>
