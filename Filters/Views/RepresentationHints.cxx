@@ -161,8 +161,8 @@ bool IsZero(vtkSMProxy* chart, const std::string& column)
   return range != nullptr && range[0] == 0 && range[1] == 0;
 }
 
-/// ParaView's styles of lines from 1: solid, dashed, dotted, dashed and dotted in two ways.
-constexpr int LineStyles = 5;
+/// ParaView's styles of lines: solid, dashed, dashed and dotted in two ways, dotted.
+constexpr std::array<const char*, 5> LineStyles = { "1", "2", "4", "5", "3" };
 
 /// Shows the series of a chart in the attribute `names` and no others, in the colors of classes and
 /// with points of a good size, or all others and not these. With the attribute `zeros` of 0, those
@@ -195,8 +195,8 @@ void ChooseSeries(vtkSMProxy* chart, vtkPVXMLElement* element, bool shown)
       if (chart->GetXMLName() == std::string("XYChartRepresentation"))
       {
         // Lines that lie on each other are told apart by their gaps.
-        const std::string style = std::to_string(1 + (colors - 1) % LineStyles);
-        SetSeries(chart, "SeriesLineStyle", series, { style });
+        SetSeries(
+          chart, "SeriesLineStyle", series, { LineStyles.at((colors - 1) % LineStyles.size()) });
       }
       SetSeries(chart, "SeriesColor", series, color);
     }

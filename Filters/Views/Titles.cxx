@@ -116,11 +116,14 @@ std::string Quoted(const std::string& text)
   return "\u201C" + text + "\u201D";
 }
 
-/// The text of a field array of an output; empty if there is none.
+/// The text of a field array of an output with one value; empty if there is none.
 std::string FieldText(vtkPVDataInformation* data, const std::string& name)
 {
   auto* array = data->GetArrayInformation(name.c_str(), vtkDataObject::FIELD);
-  return array != nullptr && array->GetNumberOfStringValues() > 0 ? array->GetStringValue(0) : "";
+  return array != nullptr && array->GetNumberOfTuples() == 1 &&
+             array->GetNumberOfStringValues() == 1
+           ? array->GetStringValue(0)
+           : "";
 }
 
 /// A number with the label of a property, and the token there if the output says it; for `special`
@@ -137,7 +140,8 @@ std::string WordsForNumber(
     return special;
   }
   const int number = special != nullptr ? shown : value;
-  const std::string token = number == shown ? FieldText(data, name + " Text") : "";
+  const bool isToken = number == shown && name != "Sequence"; // whose text is at the end
+  const std::string token = isToken ? FieldText(data, name + " Text") : "";
   return property->GetXMLLabel() + (" " + std::to_string(number)) +
          (token.empty() ? token : " " + Quoted(token));
 }
@@ -182,7 +186,8 @@ std::string HeadsOf(vtkSMProperty* list)
 std::string WordsOf(vtkSMProxy* source, const char* property, vtkPVDataInformation* data)
 {
   vtkSMProperty* found = source->GetProperty(property);
-  vtkSMProperty* list = property == std::string("Head") ? source->GetProperty("Heads") : nullptr;
+  const bool isHead = found != nullptr && property == std::string("Head");
+  vtkSMProperty* list = isHead ? source->GetProperty("Heads") : nullptr;
   const std::string heads = list != nullptr ? HeadsOf(list) : "";
   return !heads.empty() ? heads : found != nullptr && Applies(found) ? WordsOf(found, data) : "";
 }

@@ -390,7 +390,7 @@ class Charts(FirstShow):
         names = {head: f"{head // 8}.{head % 8}" for head in range(16)}
         self.assertEqual(self.bottom(view)[0], names)
         self.assertEqual(view.BottomAxisTitle, "Head (layer.head)")
-        self.assertEqual(sorted(shown.SeriesVisibility), ["Prefix Matching", "Previous Token", "Sink"])
+        self.assertEqual(sorted(shown.SeriesVisibility), ["Prefix Matching", "Previous Token", "Sink Rate"])
         self.assertEqual(view.ChartTitle, "language-2  ·  Corpus Reader")
         for along, words in (("Layer", [0, 1]), ("Head", list(range(8)))):
             shown.UseIndexForXAxis, shown.XArrayName = 0, along
