@@ -40,6 +40,11 @@ vtkArrayColors::vtkArrayColors()
 
 vtkArrayColors::~vtkArrayColors() = default;
 
+vtkDoubleArray* vtkArrayColors::GetScale() const
+{
+  return this->Scale;
+}
+
 bool vtkArrayColors::Read(vtkDataSet* data, int association, const std::string& name, bool isOurs)
 {
   vtkFieldData* fields = data->GetFieldData();

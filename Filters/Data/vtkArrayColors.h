@@ -36,7 +36,7 @@ public:
 
   /// Points of a continuous scale, in ascending order: a value, then red, green and blue from 0 to
   /// 1, which are mixed in CIE Lab between points. Empty for an array without one.
-  vtkDoubleArray* GetScale() const { return this->Scale; }
+  vtkDoubleArray* GetScale() const;
 
 protected:
   vtkArrayColors();
