@@ -14,12 +14,18 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#ifdef __linux__
+#include <sched.h>
+#else
+#include <climits>
+#include <mach-o/dyld.h>
+#endif
 
 namespace atlas::system
 {
@@ -33,6 +39,8 @@ int ParentProcessId()
 {
   return ::getppid();
 }
+
+#ifdef __linux__
 
 int AllowedProcessors(int process)
 {
@@ -60,6 +68,54 @@ double ProcessMemory()
   return (resident - shared) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
+std::filesystem::path ProgramPath()
+{
+  return std::filesystem::canonical("/proc/self/exe");
+}
+
+std::array<std::int64_t, 2> ContentTime(const struct stat& status)
+{
+  return { status.st_mtim.tv_sec, status.st_mtim.tv_nsec };
+}
+
+std::array<std::int64_t, 2> InodeTime(const struct stat& status)
+{
+  return { status.st_ctim.tv_sec, status.st_ctim.tv_nsec };
+}
+
+#else // macOS, untried
+
+int AllowedProcessors(int /*process*/)
+{
+  return 0;
+}
+
+double ProcessMemory()
+{
+  return 0;
+}
+
+std::filesystem::path ProgramPath()
+{
+  std::string path(PATH_MAX, '\0');
+  std::uint32_t size = PATH_MAX;
+  ThrowIf<FileError>(_NSGetExecutablePath(path.data(), &size) != 0,
+    "program: expected a path of at most ", PATH_MAX, " bytes, found a longer one.");
+  return std::filesystem::canonical(path.c_str());
+}
+
+std::array<std::int64_t, 2> ContentTime(const struct stat& status)
+{
+  return { status.st_mtimespec.tv_sec, status.st_mtimespec.tv_nsec };
+}
+
+std::array<std::int64_t, 2> InodeTime(const struct stat& status)
+{
+  return { status.st_ctimespec.tv_sec, status.st_ctimespec.tv_nsec };
+}
+
+#endif
+
 double ProcessMemoryLimit()
 {
   double limit = std::numeric_limits<double>::infinity();
@@ -82,11 +138,6 @@ void CallInChild(void (*function)())
 bool ErrorsAreOnTerminal()
 {
   return ::isatty(STDERR_FILENO) == 1;
-}
-
-std::filesystem::path ProgramPath()
-{
-  return std::filesystem::canonical("/proc/self/exe");
 }
 
 int Synchronize(const std::filesystem::path& path, bool isFolder)

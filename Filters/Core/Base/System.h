@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -12,8 +13,9 @@ struct stat;
 /// a system does not tell a number, it is "unknown" as said below, which limits nothing.
 ///
 /// Beside it, what the system's files say of control groups and free memory is read by
-/// SystemLimits.cxx, which finds nothing where they are not there, and FileStamp.cxx takes times
-/// from struct stat.
+/// SystemLimits.cxx, which finds nothing where they are not there; FileStamp.cxx takes inodes from
+/// stat; and the programs that start ParaView use fork, exec and the environment (Filters/Programs:
+/// VirtualDisplay.cxx, ParaViewCommands.cxx).
 namespace atlas::system
 {
 
@@ -38,6 +40,10 @@ bool ErrorsAreOnTerminal();
 
 /// The path of the program of this process.
 std::filesystem::path ProgramPath();
+
+/// When the content of a file, and when its inode was changed last: seconds and nanoseconds.
+std::array<std::int64_t, 2> ContentTime(const struct stat& status);
+std::array<std::int64_t, 2> InodeTime(const struct stat& status);
 
 /// Waits until the content of a file, or the names in a folder, are on the disk. Returns the error
 /// number, or 0, also if the file system does not support this.

@@ -47,8 +47,8 @@ public:
     {
       FailTruncated(this->File.Path());
     }
-    if (now.st_size != this->Opened.st_size || now.st_mtim.tv_sec != this->Opened.st_mtim.tv_sec ||
-        now.st_mtim.tv_nsec != this->Opened.st_mtim.tv_nsec)
+    if (now.st_size != this->Opened.st_size ||
+        system::ContentTime(now) != system::ContentTime(this->Opened))
     {
       throw FileError(this->File.Path().string(), ": the file was changed while in use.");
     }
