@@ -134,11 +134,11 @@ class CircuitFigures(OracleFigures):
     def test_bad_input(self):
         self.assert_raise(
             (lambda: circuits.composition("none.json"), "none.json: no such file", FileNotFoundError),
-            (lambda: circuits.composition(CONFIG, kind="X"), "kind: expected Q, K or V, found X"),
+            (lambda: circuits.composition(CONFIG, kind="X"), "kind: expected one of Q, K, V; found .X."),
             (lambda: circuits.circuit(CONFIG, layer=2), "layer: expected 0 to 1, found 2"),
             (lambda: circuits.skip_trigrams(CONFIG, head=4), "head: expected 0 to 3, found 4"),
             (lambda: circuits.virtual_weights(CONFIG, 1, source=(1, 0)), "source: expected a layer before 1, found 1"),
-            (lambda: circuits.patching(CONFIG, site="Somewhere"), "site: expected .* found Somewhere"),
+            (lambda: circuits.patching(CONFIG, site="Somewhere"), "site: expected .* found .Somewhere."),
             (lambda: circuits.circuit(CONFIG, tokens=["#999"]), "999"),
             (lambda: circuits.lens(CONFIG), "expected a recording, found a model"),
         )

@@ -167,7 +167,7 @@ class Corpus(AtlasTest):
         self.assertEqual(set(column(ends, "Document")[:12].tolist()), {-1})
         other = atlastest.DATA / "models" / "induction"
         self.assert_raise(
-            (lambda: corpus.parts(circuit="KQ"), "circuit: expected QK or OV, found 'KQ'", ValueError),
+            (lambda: corpus.parts(circuit="KQ"), "circuit: expected one of QK, OV; found 'KQ'", ValueError),
             (lambda: corpus.parts(circuit="OV"), "expected the Model of the statistics"),
             (lambda: self.corpus.parts(circuit="OV", model=MODEL), "with Sample Values"),
             (lambda: corpus.parts(circuit="OV", model=other), "expected that of the statistics"),

@@ -150,6 +150,6 @@ class Heads(AtlasTest):
             (lambda: heads.render(path, folder, head=12, width=400), "head: expected 0 to 11, found 12"),
             (lambda: heads.weights(path, layer=12), "layer: expected one of 0 to 11, found 12"),
             (lambda: heads.render(atlastest.SOURCE / "LICENSE", folder), "LICENSE: "),
-            (lambda: heads.weights(path, quantity="Bias"), "quantity: expected one of .*, found Bias"),
+            (lambda: heads.weights(path, quantity="Bias"), "quantity: expected one of .*, found 'Bias'"),
             (lambda: heads.weights(path, LAYER, quantity="NormWeighted"), "no value norms"),
         )
