@@ -12,12 +12,11 @@ import unittest.mock
 import atlastest
 import attentionatlas as atlas
 import numpy
-from atlastest import AtlasTest
+from atlastest import AtlasTest, simple
 from attentionatlas._internal import data
 from figuretest import Expected
 from matplotlib import pyplot
 from matplotlib.figure import Figure
-from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from randomrecording import write_recording
 
@@ -150,7 +149,7 @@ class Interface(AtlasTest):
         figure = atlas.heads.weights(recording, -2, 3, -2, dpi=60)
         self.assertIn("Layer 0, head 3", figure.axes[0].get_title(loc="left"))
         with atlas.open(atlastest.TRAINED) as small:
-            titles = [axes.get_title() for axes in atlas.figures.attention(small, heads=[-1], dpi=60).axes]
+            titles = [axes.get_title(loc="left") for axes in atlas.figures.attention(small, heads=[-1], dpi=60).axes]
         self.assertIn("Head 2", titles)
 
     def test_minus_one_no_longer_stands_for_a_word(self):
@@ -273,7 +272,7 @@ class Interface(AtlasTest):
             for option, parameter in inspect.signature(function).parameters.items():
                 if parameter.default in (None, parameter.empty) or (method, option) in OTHERWISE:
                     continue
-                found = made.GetPropertyValue("".join(map(str.capitalize, option.split("_"))))
+                found = getattr(made, "".join(map(str.capitalize, option.split("_"))))
                 found = found.GetData() if hasattr(found, "GetData") else found
                 default = -1 if parameter.default in ("all", "last", "strongest") else parameter.default
                 default = int(default) if isinstance(default, bool) else default

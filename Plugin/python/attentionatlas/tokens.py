@@ -273,7 +273,7 @@ def random_inputs(tokens: Tokens, length: int, seed: int = 0) -> Iterator[dict[s
     with contextlib.ExitStack() as opened:
         for kind, (name, block) in RANDOM.items():
             recording = opened.enter_context(tokens.model.record_random(kind, length, block=block, seed=seed))
-            same = {key: str(tokens.filter.GetPropertyValue(key)).strip("'") for key in ("Reading", "Processing")}
+            same = {key: str(getattr(tokens.filter, key)).strip("'") for key in ("Reading", "Processing")}
             found[name] = opened.enter_context(Tokens(recording, maximum_tokens=0, **same))
         yield found
 

@@ -66,7 +66,7 @@ def index(name: str, value: Any, numbers: Listed[int], words: Listed[str] = ()) 
     if isinstance(found, _Special):
         return found
     if found == -1 and words:
-        text = f"{name}: -1 is the last one now; what it was, is \"{words[0]}\"."
+        text = f"{name}: -1 is the last one now; what it stood for is \"{words[0]}\"."
         warnings.warn(text, FutureWarning, stacklevel=4)
     if -len(numbers) <= found < 0:
         return numbers[found]
