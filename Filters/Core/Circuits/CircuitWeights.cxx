@@ -155,8 +155,14 @@ std::vector<std::string> LeftOutOfQueryKey(
   left.emplace_back(true, isOfPositions ? "token embedding"
                           : config.position == PositionKind::Rotary
                             ? "rotary positions (as for a query and key at one position)"
+                          : config.position == PositionKind::RotaryOfPatches
+                            ? "rotation by rows and columns of patches"
                           : config.position == PositionKind::Alibi ? "ALiBi positions"
                                                                    : "position embedding");
+  left.emplace_back(config.position == PositionKind::Relative, "biases of distances");
+  left.emplace_back(config.position == PositionKind::RelativeOfPatches, "biases of patches");
+  left.emplace_back(
+    config.position == PositionKind::Disentangled, "content to position and position to content");
   return TextsOf(left);
 }
 

@@ -176,7 +176,7 @@ void RequireUnpatched(const Recording& recording, const TransformerConfig& confi
 std::vector<ResidualComponent> ComponentsBefore(const TransformerConfig& config, std::int64_t layer)
 {
   std::vector<ResidualComponent> components = { { ComponentKind::Embedding } };
-  if (config.position == PositionKind::Learned)
+  if (config.HasPositionVectors())
   {
     components.push_back({ ComponentKind::Position });
   }
@@ -369,7 +369,7 @@ DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights&
   DoubleMatrix vectors(components.size(), config.modelDimension);
   std::int64_t c = 0;
   vectors.row(c++) = ResidualAt(recording, row, 0);
-  if (config.position == PositionKind::Learned)
+  if (config.HasPositionVectors())
   {
     vectors.row(c) = weights.Positions().row(
       PositionAt(recording, row, static_cast<std::int64_t>(weights.Positions().rows())));

@@ -265,9 +265,11 @@ private:
     this->CrossQueries.resize(this->Config.heads * rows * dimension);
     for (std::int64_t h = 0; h < this->Config.heads; ++h)
     {
-      float* keys = this->SourceCache.data() + (2 * layer * this->Config.heads + h) * size;
+      const std::int64_t keyHeads = this->Config.keyHeads;
+      const std::int64_t group = h / (this->Config.heads / keyHeads);
+      float* keys = this->SourceCache.data() + (2 * layer * keyHeads + group) * size;
       source.heads.push_back({ this->CrossQueries.data() + h * rows * dimension, keys,
-        keys + this->Config.heads * size, nullptr, nullptr });
+        keys + keyHeads * size, nullptr, nullptr });
     }
     return source;
   }

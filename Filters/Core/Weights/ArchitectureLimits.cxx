@@ -73,12 +73,24 @@ std::vector<Named<ArchitectureSwitch>> NamedSwitchesOf(const TransformerConfig& 
         "streams",
         Switch::LayerSides } },
     { config.keyLatent > 0, { "latent attention", Switch::LatentAttention } },
-    { config.embeddingScale != 1, { "scaled embeddings", Switch::EmbeddingScale } },
+    { config.embeddingScale != 1 || config.maskToken >= 0,
+      { "scaled embeddings", Switch::EmbeddingScale } },
     { config.embeddingDimension > 0, { "projected embeddings", Switch::EmbeddingProjection } },
     { config.firstPosition > 0,
       { "positions that begin after the first row of their embedding", Switch::ShiftedPositions } },
     { config.input == InputKind::Images && config.TokensBeforePatches() != 1,
       { "several tokens before the patches", Switch::MoreImageTokens } },
+    { config.position == PositionKind::Relative ||
+        config.position == PositionKind::RelativeOfPatches ||
+        config.position == PositionKind::Disentangled,
+      { "scores that depend on distances", Switch::PositionScores } },
+    { config.position == PositionKind::RotaryOfPatches,
+      { "a rotary embedding of rows and columns", Switch::PatchRotation } },
+    { config.addsPositions || config.tasks > 0,
+      { "vectors of positions or tasks beside others", Switch::AddedPositions } },
+    { config.layerGroups > 0, { "parameters that layers share", Switch::SharedLayers } },
+    { config.transformDimension > 0,
+      { "a layer of another dimension before the unembedding", Switch::LogitsTransform } },
   };
   std::vector<Named<Switch>> found;
   for (const auto& [has, named] : all)

@@ -42,7 +42,12 @@ enum class ArchitectureSwitch
   EmbeddingScale,
   EmbeddingProjection,
   ShiftedPositions, ///< positions that do not begin in row 0
-  MoreImageTokens   ///< more than one token before the patches
+  MoreImageTokens,  ///< more than one token before the patches
+  PositionScores,   ///< biases of distances or patches, or vectors of distances, in scores
+  PatchRotation,    ///< by row and column of a patch
+  AddedPositions,   ///< vectors of positions beside another kind of positions
+  SharedLayers,     ///< parameters that layers share
+  LogitsTransform   ///< a layer before the unembedding of another dimension
 };
 
 /// All of them that a model has.

@@ -91,12 +91,15 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     rotaryBases, slopeScale, slopeExponent, queryGrowth, queryGrowthStep, headDimensions,
     keyHeadCounts, mlpDimensions, normsValues, valuesAreKeys, sharedKeyLayers, layerInput,
     layerInputVocabulary, layerFactors, streams, activeStream, scalesActiveStream, laurelRank,
-    gateSparsities, sinksAreOutside);
+    gateSparsities, embeddingProjection, transformDimension, transformBias, maskToken, tasks,
+    rotaryFrequencies, addsPositions, layerGroups, groupLayers, biasByLayer, keyBias, valueBias,
+    queryBias, readsQueriesOfPositions, readsKeysOfPositions, sharesPositionKeys, positionNorm,
+    normsPatches, endsSinusoids, channelsLast, sinksAreOutside);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {
   std::vector<std::string> fields = AllFieldsOf(value);
-  fields.erase(fields.end() - 29); // unknownSettings, which are not used
+  fields.erase(fields.begin() + 83); // unknownSettings, which are not used
   return fields;
 }
 

@@ -399,7 +399,13 @@ DoubleMatrix ProcessedWeights::TokenEmbedding(std::int64_t begin, std::int64_t e
   FloatMatrix rows(end - begin, d);
   this->Model.GetWeights().tokenEmbedding.ToFloat(
     static_cast<std::uint64_t>(begin * d), static_cast<std::uint64_t>(end * d), rows.data());
-  DoubleMatrix embedding = rows.cast<double>() * config.embeddingScale;
+  constexpr double withoutMasks = 0.88; // of ESM-2
+  const double scale = config.embeddingScale * (config.maskToken >= 0 ? withoutMasks : 1);
+  if (config.maskToken >= begin && config.maskToken < end)
+  {
+    rows.row(config.maskToken - begin).setZero();
+  }
+  DoubleMatrix embedding = rows.cast<double>() * scale;
   this->CenterRows(embedding);
   this->Model.GetFiles().RequireIntact();
   return embedding;
@@ -423,6 +429,8 @@ DoubleMatrix ProcessedWeights::PositionEmbedding() const
 
 void RequireRefactorable(const TransformerConfig& config)
 {
+  RefuseSwitches(config, "refactored weights",
+    { ArchitectureSwitch::PatchRotation, ArchitectureSwitch::PositionScores });
   ThrowIf<ModelError>(config.position == PositionKind::Rotary,
     "refactored weights: expected queries and keys that are not rotated, found ",
     config.architecture, " with a rotary position embedding, which depends on their components.");

@@ -244,9 +244,31 @@ std::int64_t RelativeBucket(const TransformerConfig& config, std::int64_t distan
   return first + std::min(exact + static_cast<std::int64_t>(part), count - 1);
 }
 
+std::int64_t DistanceRow(const TransformerConfig& config, std::int64_t distance)
+{
+  const std::int64_t buckets = config.relativeBuckets;
+  const std::int64_t span = buckets > 0 ? buckets : config.relativeDistance;
+  const std::int64_t middle = buckets / 2;
+  std::int64_t length = std::abs(distance);
+  if (buckets > 0 && length > middle)
+  {
+    // In single precision, as the original code.
+    const float ratio = std::log(static_cast<float>(length) / static_cast<float>(middle));
+    const float longest =
+      std::log(static_cast<float>(config.relativeDistance - 1) / static_cast<float>(middle));
+    const float part = ratio / longest * static_cast<float>(middle - 1);
+    length = static_cast<std::int64_t>(std::ceil(part)) + middle;
+  }
+  return std::clamp<std::int64_t>(span + (distance < 0 ? -length : length), 0, 2 * span - 1);
+}
+
 std::vector<float> RotaryFrequencies(
   const TransformerConfig& config, std::int64_t layer, std::int64_t length)
 {
+  if (!config.rotaryFrequencies.empty())
+  {
+    return config.rotaryFrequencies;
+  }
   using Kind = RotaryScaling::Kind;
   const RotaryScaling& scaling = config.RotaryScalingOf(layer);
   const double base = config.RotaryBaseOf(layer);

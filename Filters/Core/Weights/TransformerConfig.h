@@ -63,8 +63,13 @@ enum class PositionKind
                    ///< patch, the second half by its column, each with the frequencies of
                    ///< headDimension / 2 components; pairs are (i, i + half) (Wang et al. 2024:
                    ///< Qwen2-VL)
-  Relative ///< a bias of each head for the bucket of the distance key - query is added to the
-           ///< score, the same in all layers (Raffel et al. 2020: T5)
+  Relative, ///< a bias of each head for the bucket of the distance key - query is added to the
+            ///< score, the same in all layers (Raffel et al. 2020: T5) or, if biasByLayer, not
+  RelativeOfPatches, ///< a bias of each head for the rows and columns from patch to patch is added
+                     ///< to the score; the class token has biases of its own (Bao et al. 2022:
+                     ///< BEiT)
+  Disentangled       ///< products of the query with a key of the distance, and of the key with a
+                     ///< query of the distance, are added to query . key (He et al. 2021: DeBERTa)
 };
 
 enum class Activation
@@ -85,6 +90,14 @@ enum class InputKind
   Images,
   Sound ///< log-mel features, which two convolutions turn into tokens (Radford et al. 2023:
         ///< Whisper)
+};
+
+/// How embeddings of another dimension than d_model become its vectors.
+enum class EmbeddingProjection
+{
+  OfTokens, ///< those of tokens are projected, then positions and segments are added (OPT)
+  OfSum,    ///< their sum with those of positions and segments is, then it is normalized (DeBERTa)
+  OfNormed  ///< likewise, after it is normalized, with a bias (ELECTRA, ALBERT)
 };
 
 /// How the frequencies of a rotary embedding are scaled for texts longer than those in training.
@@ -263,9 +276,6 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   bool normsInside = false; ///< the weighted sums of values of all heads together, and the hidden
                             ///< values of the MLP, are normalized (Ma et al. 2025: BitNet)
   bool normsQueriesLast = false;   ///< queryKeyNorm comes after the rotation (Hunyuan)
-  bool sinksAreOutside = false;    ///< what a head writes is multiplied by the part of the softmax
-                                   ///< that is not the sink's, and recorded attention is that
-                                   ///< before, as the original code returns it (Granite)
   double residualScale = 1;        ///< of what a sublayer adds (Granite)
   std::vector<bool> rotatedLayers; ///< per layer: whether queries and keys are rotated; empty: all
   std::vector<double> rotaryBases; ///< per layer, in place of rotaryBase; empty: none
@@ -297,6 +307,38 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::int64_t laurelRank = 0;        ///< of a low-rank map beside the attention; 0: none
   std::vector<double> gateSparsities; ///< per layer: the part of the values of the gate that become
                                       ///< 0, if they are normally distributed; empty: none
+  EmbeddingProjection embeddingProjection =
+    EmbeddingProjection::OfTokens;     ///< if embeddingDimension differs from 0
+  std::int64_t transformDimension = 0; ///< of what the layer before the unembedding gives
+                                       ///< (ELECTRA); 0: EmbeddingDimension()
+  bool transformBias = true;           ///< whether that layer has a bias
+  std::int64_t maskToken = -1; ///< ESM-2: embeddings of this id are 0, and with the share m of them
+                               ///< in the text, all are multiplied by 0.88 / (1 - m); -1: none
+  std::int64_t tasks = 0;      ///< of an embedding whose first row is added to that of every token
+                               ///< (ERNIE); 0: there is none
+  std::vector<float> rotaryFrequencies; ///< as a file stores them, in place of those that follow
+                                        ///< from rotaryBase (ESM-2); empty: none
+  bool addsPositions = false;   ///< a vector per position is added to the embedding, also where
+                                ///< `position` is another kind (MPNet, DeBERTa, BEiT)
+  std::int64_t layerGroups = 0; ///< groups of equally many layers, in order, that share their
+                                ///< parameters (Lan et al. 2020: ALBERT); 0: none do
+  std::int64_t groupLayers = 1; ///< layers of a group with parameters of their own, by turns
+  bool biasByLayer = false; ///< Relative, RelativeOfPatches: each layer has its own (uMT5, BEiT)
+  bool keyBias = true;      ///< these, with inputBias: whether keys,
+  bool valueBias = true;    ///< values
+  bool queryBias = true;    ///< and queries have one
+  bool readsQueriesOfPositions = true; ///< Disentangled: key . query of the distance is added,
+  bool readsKeysOfPositions = true;    ///< and query . key of the distance
+  bool sharesPositionKeys = false;     ///< Disentangled: these come from W_Q and W_K of the layer
+  bool positionNorm = false;           ///< Disentangled: a LayerNorm of the vectors of distances
+  bool normsPatches = false; ///< RotaryOfPatches: rows and columns of the picture are from -1 to 1,
+                             ///< times 2 pi (DINOv3)
+  bool endsSinusoids = false;   ///< Sinusoidal: the last of the d / 2 frequencies is 1 / 10000:
+                                ///< 10000^(-j / (d / 2 - 1)), not 10000^(-2 j / d) (M2M-100)
+  bool channelsLast = false;    ///< of the values of a patch, for an encoder of any size (SigLIP 2)
+  bool sinksAreOutside = false; ///< what a head writes is multiplied by the part of the softmax
+                                ///< that is not the sink's, and recorded attention is that
+                                ///< before, as the original code returns it (Granite)
 
   std::int64_t PatchRows() const { return this->imageHeight / this->patchHeight; }
   std::int64_t PatchColumns() const { return this->imageWidth / this->patchWidth; }
@@ -380,10 +422,29 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
     return this->windowRotaryBase > 0 && this->Window(layer) > 0;
   }
 
-  /// The number of components of the token embedding and of what the unembedding reads.
+  /// The number of components of the token embedding.
   std::int64_t EmbeddingDimension() const
   {
     return this->embeddingDimension > 0 ? this->embeddingDimension : this->modelDimension;
+  }
+
+  /// Whether a vector per position is added to the embedding.
+  bool HasPositionVectors() const
+  {
+    return this->position == PositionKind::Learned || this->addsPositions;
+  }
+
+  /// The number of components of the sum of embeddings of tokens, positions and segments.
+  std::int64_t SumDimension() const
+  {
+    return this->embeddingProjection == EmbeddingProjection::OfTokens ? this->modelDimension
+                                                                      : this->EmbeddingDimension();
+  }
+
+  /// The number of components of what the unembedding reads.
+  std::int64_t UnembeddingInputs() const
+  {
+    return this->transformDimension > 0 ? this->transformDimension : this->EmbeddingDimension();
   }
 
   /// Images: the tokens before the patches.
@@ -466,6 +527,13 @@ std::vector<double> AlibiSlopes(std::int64_t heads, double exponent = 8);
 /// first n / 2 distances have a bucket each, the others up to D share those left by their
 /// logarithm.
 std::int64_t RelativeBucket(const TransformerConfig& config, std::int64_t distance);
+
+/// The row of the vectors of distances of PositionKind::Disentangled for query - key = distance, of
+/// 2 S rows: S + the bucket of the distance, from 0 to 2 S - 1. S is relativeBuckets; with 0 it is
+/// relativeDistance, and each distance is its bucket. Otherwise, with m = floor(S / 2), the bucket
+/// of n > m is m + ceil((m - 1) log(n / m) / log((relativeDistance - 1) / m)), that of -n less than
+/// 0 (He et al. 2021).
+std::int64_t DistanceRow(const TransformerConfig& config, std::int64_t distance);
 
 /// The rotation in radians per position of each of the r / 2 component pairs of r rotated ones in
 /// layer l: base^(-2i / r) (Su et al. 2021), with its scaling applied. `length` is the number of

@@ -5,8 +5,8 @@
 #include "Base/Index.h"
 #include "Base/TextEnds.h"
 #include "Internal/Quantization.h"
-#include "Internal/ResizedPositions.h"
 #include "Internal/TensorNames.h"
+#include "ResizedPositions.h"
 
 #include <algorithm>
 #include <charconv>
@@ -38,6 +38,9 @@ std::string Numbered(std::string name, std::int64_t number)
 {
   return name.replace(name.find('*'), 1, std::to_string(number));
 }
+
+/// What the names of DeBERTa's head begin with that is not `legacy`; it reads the token embedding.
+inline const std::string OtherHead = "lm_predictions.lm_head.";
 
 class Binder
 {
@@ -181,7 +184,14 @@ private:
   {
     if (!this->Lens)
     {
-      const TensorNames& names = NamesFor(this->Config);
+      TensorNames names = NamesFor(this->Config);
+      if (this->Has(OtherHead + "dense.weight") && !this->Has(names.transform.weight)) // DeBERTa-v3
+      {
+        const std::string norm = OtherHead + "LayerNorm.";
+        names.transform = { OtherHead + "dense.weight", OtherHead + "dense.bias" };
+        names.transformNorm = { norm + "weight", norm + "bias" };
+        names.unembedding = { names.prefix + names.tokens, OtherHead + "bias" };
+      }
       return this->Gguf     ? GgufNames(this->Config, { this->Has("blk.0.attn_qkv.weight"),
                                                         this->Has("blk.0.attn_k_b.weight") })
              : this->Bridge ? BridgeNames(names)
@@ -239,7 +249,25 @@ private:
 
   std::string LayerPrefix(std::int64_t layer) const
   {
+    if (this->Config.layerGroups > 0)
+    {
+      const std::int64_t turns = this->Config.layers / this->Config.groupLayers;
+      const double perGroup =
+        static_cast<double>(turns) / static_cast<double>(this->Config.layerGroups);
+      const double turn = static_cast<double>(layer / this->Config.groupLayers);
+      const auto group = static_cast<std::int64_t>(turn / perGroup);
+      const std::string name = Numbered(this->Prefix + this->Name.layers, group);
+      return Numbered(name, layer % this->Config.groupLayers) + ".";
+    }
     return this->Prefix + this->Name.layers + std::to_string(layer) + ".";
+  }
+
+  /// A tensor of values that are made here.
+  TensorView Keep(std::vector<float> values, const Shape& shape)
+  {
+    const auto kept = std::make_shared<const std::vector<float>>(std::move(values));
+    this->Weights.owned.push_back(kept);
+    return { DType::F32, shape, reinterpret_cast<const std::byte*>(kept->data()) };
   }
 
   /// A floating-point tensor of any shape.
@@ -379,8 +407,12 @@ private:
         this->Get(this->TokensName(), { config.vocabulary, config.EmbeddingDimension() });
       if (config.embeddingDimension > 0)
       {
-        this->Weights.embeddingIn =
-          this->GetLinear(this->Prefix, this->Name.projectIn, config.embeddingDimension, d, false);
+        const bool hasBias = config.embeddingProjection == EmbeddingProjection::OfNormed;
+        this->Weights.embeddingIn = this->GetLinear(
+          this->Prefix, this->Name.projectIn, config.embeddingDimension, d, hasBias);
+      }
+      if (config.embeddingDimension > 0 && !this->Name.projectOut.weight.empty())
+      {
         this->Weights.embeddingOut =
           this->GetLinear(this->Prefix, this->Name.projectOut, d, config.embeddingDimension, false);
       }
@@ -390,9 +422,14 @@ private:
     {
       this->Weights.positionEmbedding = this->Get(positions, { config.positions, d });
     }
-    else if (config.position == PositionKind::Learned ||
-             config.position == PositionKind::Shortformer)
+    else if (config.ReadsAnySize() && config.HasPositionVectors())
     {
+      this->Weights.positionEmbedding =
+        this->Get(positions, { config.positionSide * config.positionSide, d });
+    }
+    else if (config.HasPositionVectors() || config.position == PositionKind::Shortformer)
+    {
+      const std::int64_t width = config.SumDimension();
       const std::int64_t rows = config.positions - config.registers + config.firstPosition;
       const TensorView* found = this->Find(positions);
       const bool isNested =
@@ -402,7 +439,7 @@ private:
       const std::int64_t stored =
         resizes ? config.classTokens + config.positionSide * config.positionSide : rows;
       TensorView& view = this->Weights.positionEmbedding;
-      view = this->Get(positions, isNested ? Shape{ 1, stored, d } : Shape{ stored, d });
+      view = this->Get(positions, isNested ? Shape{ 1, stored, width } : Shape{ stored, width });
       if (resizes)
       {
         const auto resized =
@@ -416,20 +453,73 @@ private:
       // TransformerLens may store one even if it is not used.
       this->Used.insert(LensNames().positions);
     }
-    if (config.position == PositionKind::Relative)
+    if (!config.biasByLayer)
     {
-      this->Weights.relativeBias =
-        this->Get(this->Prefix + this->Name.relativeBias, { config.relativeBuckets, config.heads });
+      this->Weights.relativeBias = this->GetRelativeBias(this->Prefix);
+    }
+    if (config.position == PositionKind::Disentangled)
+    {
+      const std::int64_t span =
+        config.relativeBuckets > 0 ? config.relativeBuckets : config.relativeDistance;
+      this->Weights.distanceEmbedding =
+        this->Get(this->Prefix + this->Name.distanceEmbedding, { 2 * span, d });
+    }
+    if (config.positionNorm)
+    {
+      this->Weights.distanceNorm = this->GetUnfoldedNorm(this->Prefix, this->Name.distanceNorm);
     }
     if (config.segments > 0)
     {
       this->Weights.segmentEmbedding =
-        this->Get(this->Prefix + this->Name.segments, { config.segments, d });
+        this->Get(this->Prefix + this->Name.segments, { config.segments, config.SumDimension() });
+    }
+    std::istringstream frequencies(this->Name.frequencies);
+    for (std::string name; std::getline(frequencies, name, ',');)
+    {
+      if (config.position == PositionKind::Rotary && this->Has(this->Prefix + name))
+      {
+        this->Weights.rotaryFrequencies =
+          this->Get(this->Prefix + name, { config.RotatedDimension() / 2 });
+      }
+    }
+    if (config.tasks > 0)
+    {
+      this->Weights.taskEmbedding =
+        this->Get(this->Prefix + this->Name.tasks, { config.tasks, config.SumDimension() });
     }
     if (config.embeddingNorm)
     {
-      this->Weights.embeddingNorm = this->GetUnfoldedNorm(this->Prefix, this->Name.embeddingNorm);
+      const bool isOfSum = config.embeddingProjection == EmbeddingProjection::OfNormed;
+      this->Weights.embeddingNorm = this->GetUnfoldedNorm(
+        this->Prefix, this->Name.embeddingNorm, isOfSum ? config.SumDimension() : d);
     }
+  }
+
+  /// The biases of distances or patches, of all layers or of that whose prefix this is.
+  TensorView GetRelativeBias(const std::string& prefix)
+  {
+    const TransformerConfig& config = this->Config;
+    const bool isShared = config.position == PositionKind::RelativeOfPatches && !config.biasByLayer;
+    const std::string name = prefix + (isShared ? this->Name.sharedBias : this->Name.relativeBias);
+    if (config.position == PositionKind::Relative)
+    {
+      return this->Get(name, { config.relativeBuckets, config.heads });
+    }
+    if (config.position != PositionKind::RelativeOfPatches)
+    {
+      return {};
+    }
+    const bool resizes = ResizesPositions(config);
+    const std::int64_t rows = 2 * (resizes ? config.positionSide : config.PatchRows()) - 1;
+    const std::int64_t columns = 2 * (resizes ? config.positionSide : config.PatchColumns()) - 1;
+    const TensorView view = this->Get(name, { rows * columns + 3, config.heads });
+    if (!resizes)
+    {
+      return view;
+    }
+    std::vector<float> resized = ResizedPatchBias(view, config);
+    const std::int64_t count = static_cast<std::int64_t>(resized.size()) / config.heads;
+    return this->Keep(std::move(resized), { count, config.heads });
   }
 
   /// The embedding of tokens. Files may hold that of encoder and decoder once or more often, and a
@@ -475,7 +565,11 @@ private:
     const std::int64_t d = config.modelDimension;
     LinearTensors& linear = this->Weights.patchEmbedding;
     Shape shape = { d, config.channels, config.patchHeight, config.patchWidth };
-    if (config.ReadsAnySize())
+    if (config.channelsLast)
+    {
+      shape = { d, config.patchHeight * config.patchWidth * config.channels };
+    }
+    else if (config.ReadsAnySize())
     {
       shape.insert(shape.begin() + 2, config.patchFrames);
     }
@@ -540,6 +634,14 @@ private:
       this->BindHeads(layer, prefix, l, config);
     }
     layer.output = this->GetOutput(prefix, config);
+    if (config.biasByLayer)
+    {
+      layer.relativeBias = this->GetRelativeBias(prefix);
+    }
+    if (config.position == PositionKind::Disentangled)
+    {
+      this->BindDistances(layer, prefix);
+    }
     if (config.queryKeyNorm != QueryKeyNorm::None)
     {
       layer.queryNorm = this->GetHeadNorms(prefix, this->Name.queryNorm, config.heads, config);
@@ -578,10 +680,23 @@ private:
     if (config.encoder != nullptr)
     {
       const std::int64_t width = config.heads * config.headDimension;
+      const std::int64_t keys = config.keyHeads * config.headDimension;
+      const std::int64_t source = config.encoder->modelDimension;
+      const auto get = [&](const PairNames& names)
+      {
+        LinearTensors linear =
+          this->GetLinear(prefix, names, source, keys, config.inputBias && !names.bias.empty());
+        linear.headStep = config.headDimension;
+        return linear;
+      };
       layer.crossNorm = this->GetNorm(prefix, this->Name.crossNorm);
       layer.crossQuery = this->GetHeads(prefix, this->Name.crossQuery, config.heads, false, config);
-      layer.crossKey = this->GetHeads(prefix, this->Name.crossKey, config.heads, false, config);
-      layer.crossValue = this->GetHeads(prefix, this->Name.crossValue, config.heads, false, config);
+      layer.crossKey = get(this->Name.crossKey);
+      layer.crossValue = get(this->Name.crossValue);
+      if (config.normPlace == NormPlace::BeforeAndAfter)
+      {
+        layer.crossAfter = this->GetNorm(prefix, this->Name.crossAfter);
+      }
       layer.crossOutput =
         this->GetLinear(prefix, this->Name.crossOutput, width, d, config.outputBias);
     }
@@ -627,6 +742,28 @@ private:
     const bool areKeys = !config.valuesAreKeys.empty() && config.valuesAreKeys[l];
     layer.value =
       areKeys ? layer.key : this->GetHeads(prefix, this->Name.value, config.keyHeads, true, config);
+  }
+
+  /// What makes keys and queries of vectors of distances.
+  void BindDistances(LayerTensors& layer, const std::string& prefix)
+  {
+    const TransformerConfig& config = this->Config;
+    const std::int64_t d = config.modelDimension;
+    const std::int64_t width = config.heads * config.headDimension;
+    const auto get = [&](const LinearTensors& own, const PairNames& names)
+    {
+      return config.sharesPositionKeys
+               ? own
+               : this->GetLinear(prefix, names, d, width, !names.bias.empty());
+    };
+    if (config.readsKeysOfPositions)
+    {
+      layer.positionKey = get(layer.key, this->Name.positionKey);
+    }
+    if (config.readsQueriesOfPositions)
+    {
+      layer.positionQuery = get(layer.query, this->Name.positionQuery);
+    }
   }
 
   void BindSides(LayerSideTensors& sides, const std::string& prefix)
@@ -843,8 +980,13 @@ private:
     const std::int64_t dimension = config.headDimension;
     const std::int64_t queries = config.heads * dimension;
     const std::int64_t keys = config.keyHeads * dimension;
-    const LinearTensors fused = this->GetLinear(
-      prefix, this->Name.query, config.modelDimension, queries + 2 * keys, config.inputBias);
+    const bool hasBias = config.inputBias && this->Name.queryBias.empty();
+    LinearTensors fused =
+      this->GetLinear(prefix, this->Name.query, config.modelDimension, queries + 2 * keys, hasBias);
+    if (!this->Name.queryBias.empty())
+    {
+      fused.bias = this->JoinBiases(prefix);
+    }
     layer.query = layer.key = layer.value = fused;
     layer.query.headStep = layer.key.headStep = layer.value.headStep = dimension;
     switch (this->Name.fused)
@@ -888,6 +1030,28 @@ private:
       layer.key.headFirst = queries;
       layer.value.headFirst = queries + keys;
     }
+  }
+
+  /// The biases of queries and values, which are apart, in the order of the fused tensor by heads;
+  /// keys have none.
+  TensorView JoinBiases(const std::string& prefix)
+  {
+    const std::int64_t heads = this->Config.heads;
+    const std::int64_t dimension = this->Config.headDimension;
+    std::vector<float> joined(3 * heads * dimension);
+    for (const auto& [name, kind] :
+      { std::pair(&this->Name.queryBias, 0), std::pair(&this->Name.valueBias, 2) })
+    {
+      const TensorView bias = this->Get(prefix + *name, { heads * dimension });
+      for (std::int64_t head = 0; head < heads; ++head)
+      {
+        const auto first = ToIndex(head * dimension);
+        bias.ToFloat(
+          first, first + ToIndex(dimension), joined.data() + (3 * head + kind) * dimension);
+      }
+    }
+    const Shape shape = { 3 * heads * dimension };
+    return this->Keep(std::move(joined), shape);
   }
 
   /// Latent attention: queries perhaps, keys and values by two factors. The rows of the second one
@@ -956,7 +1120,10 @@ private:
     }
     else
     {
-      const bool hasBias = config.inputBias && !names.bias.empty(); // Whisper's keys have none
+      const bool isOff = (&names == &this->Name.query && !config.queryBias) ||
+                         (&names == &this->Name.key && !config.keyBias) ||
+                         (&names == &this->Name.value && !config.valueBias);
+      const bool hasBias = config.inputBias && !names.bias.empty() && !isOff; // not Whisper's keys
       linear = this->GetLinear(
         prefix, names, config.modelDimension, heads * config.headDimension, hasBias);
     }
@@ -983,7 +1150,7 @@ private:
   {
     const TransformerConfig& config = this->Config;
     const std::string name = this->Prefixes.second + this->Name.unembedding.weight;
-    const std::int64_t d = config.EmbeddingDimension();
+    const std::int64_t d = config.UnembeddingInputs();
     LinearTensors& linear = this->Weights.unembedding;
     if (!NamesFor(config).transform.weight.empty() && !this->BindTransform())
     {
@@ -1017,7 +1184,8 @@ private:
   {
     std::string name = this->Prefixes.second + this->Name.unembedding.bias;
     const bool has = this->Has(name);
-    for (const char* copy : { "cls.predictions.decoder.bias", "lm_head.decoder.bias" })
+    for (const char* copy :
+      { "cls.predictions.decoder.bias", "lm_head.decoder.bias", "predictions.decoder.bias" })
     {
       if (has || this->Has(copy))
       {
@@ -1036,16 +1204,20 @@ private:
       return false;
     }
     const std::int64_t d = this->Config.modelDimension;
-    const bool hasBias = this->Config.normsHaveShifts || this->Has(this->Name.transform.bias);
-    this->Weights.logitsTransform = this->GetLinear({}, this->Name.transform, d, d, hasBias);
-    this->Weights.logitsNorm = this->GetNorm({}, this->Name.transformNorm);
+    const std::int64_t width = this->Config.UnembeddingInputs();
+    this->Weights.logitsTransform =
+      this->GetLinear({}, this->Name.transform, d, width, this->Config.transformBias);
+    this->Weights.logitsNorm = this->Weights.normsAreFolded
+                                 ? NormTensors()
+                                 : this->GetUnfoldedNorm({}, this->Name.transformNorm, width);
     return true;
   }
 
   /// The layer that a tensor belongs to, or -1.
   std::int64_t LayerOf(std::string_view name) const
   {
-    const std::string prefix = this->Prefix + this->Name.layers;
+    const std::string all = this->Prefix + this->Name.layers;
+    const std::string prefix = all.substr(0, all.find('*'));
     std::int64_t layer = -1;
     if (BeginsWith(name, prefix))
     {
@@ -1087,9 +1259,12 @@ private:
 
   void CheckLayer(const std::string& name) const
   {
-    if (this->LayerOf(name) >= this->Config.layers)
+    const std::int64_t groups = this->Config.layerGroups;
+    const std::int64_t count = groups > 0 ? groups : this->Config.layers;
+    if (this->LayerOf(name) >= count)
     {
-      this->Fail(name, ": the configuration has only ", this->Config.layers, " layers, from 0.");
+      this->Fail(name, ": the configuration has only ", count,
+        groups > 0 ? " groups of layers, from 0." : " layers, from 0.");
     }
   }
 

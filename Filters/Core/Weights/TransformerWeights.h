@@ -121,12 +121,16 @@ struct LayerTensors
   TensorView attentionScale; ///< [d_model], of what the attention adds; or missing
   TensorView mlpScale;       ///< [d_model], of what the MLP adds; or missing
   TensorView sinks;          ///< [H]; or missing
-  ExpertTensors experts;     ///< in place of gate, up and down, where there are any
-  NormTensors crossNorm;     ///< these: of a decoder beside an encoder
+  TensorView relativeBias;   ///< that of this layer alone, if biasByLayer
+  LinearTensors positionKey; ///< Disentangled: from the vector of a distance to its keys, as `key`
+  LinearTensors positionQuery; ///< likewise to its queries
+  ExpertTensors experts;       ///< in place of gate, up and down, where there are any
+  NormTensors crossNorm;       ///< these: of a decoder beside an encoder
   LinearTensors crossQuery;
   LinearTensors crossKey; ///< inputs: what the encoder returns
   LinearTensors crossValue;
   LinearTensors crossOutput;
+  NormTensors crossAfter; ///< of what the cross attention adds, for BeforeAndAfter
 };
 
 struct VisionWeights;
@@ -139,14 +143,21 @@ struct TransformerWeights
   TensorView positionEmbedding; ///< [positions or more, d_model]; row firstPosition is the first
   std::shared_ptr<const std::vector<float>> resizedPositions; ///< the values of positionEmbedding,
                                                               ///< if they are interpolated
-  TensorView segmentEmbedding;                                ///< [segments, d_model]
+  std::vector<std::shared_ptr<const std::vector<float>>>
+    owned;                         ///< values of tensors that are not in the file as they are read
+  TensorView segmentEmbedding;     ///< [segments, d_model]
   LinearTensors patchEmbedding;    ///< order of inputs: channel, row, column of a patch
   TensorView classToken;           ///< d_model values
   TensorView distillationToken;    ///< d_model values; or missing
   TensorView registers;            ///< [1, registers, d_model]; or missing
   LinearTensors firstConvolution;  ///< of sound, over three frames; order of inputs: band, frame
   LinearTensors secondConvolution; ///< likewise, of every second place
-  TensorView relativeBias;         ///< [relativeBuckets, H], for PositionKind::Relative
+  TensorView relativeBias;         ///< [relativeBuckets, H], for PositionKind::Relative; for
+                                   ///< RelativeOfPatches [(2 rows - 1)(2 columns - 1) + 3, H]
+  TensorView rotaryFrequencies;    ///< [pairs], if the file stores them
+  TensorView taskEmbedding;        ///< [tasks, d_model]
+  TensorView distanceEmbedding;    ///< [2 S, d_model], for PositionKind::Disentangled
+  NormTensors distanceNorm;        ///< of these
   NormTensors embeddingNorm;
   TensorView layerTokens;               ///< [layerInputVocabulary, L layerInput]
   LinearTensors layerProjection;        ///< outputs: L layerInput
@@ -177,7 +188,7 @@ auto MatricesOf(Layer& layer)
   return std::array{ &layer.query, &layer.key, &layer.value, &layer.queryLatent, &layer.keyLatent,
     &layer.output, &layer.gate, &layer.up, &layer.down, &layer.experts.sharedGate,
     &layer.experts.sharedUp, &layer.experts.sharedDown, &layer.crossQuery, &layer.crossKey,
-    &layer.crossValue, &layer.crossOutput };
+    &layer.crossValue, &layer.crossOutput, &layer.positionKey, &layer.positionQuery };
 }
 
 /// The matrices before and behind all layers.

@@ -98,8 +98,16 @@ protected:
     TransformerInput input;
     if (this->Expected.Has(prefix + "pixel_values"))
     {
-      input.images = 1;
       input.pixels = this->Expected.Floats(prefix + "pixel_values");
+      if (this->Model.GetConfig().ReadsAnySize())
+      {
+        const std::vector<std::int64_t> grid = this->Expected.Integers(prefix + "spatial_shapes");
+        input.extents.emplace_back();
+        input.extents[0].rows = grid[0];
+        input.extents[0].columns = grid[1];
+        return input;
+      }
+      input.images = 1;
       return input;
     }
     const bool hasEncoder = this->Model.GetConfig().encoder != nullptr;
@@ -122,7 +130,7 @@ public:
   static std::vector<std::string> Names()
   {
     std::set<std::string> names;
-    for (const std::string kind : { "decoder" })
+    for (const std::string kind : { "decoder", "encdec", "encoder", "vision" })
     {
       for (const std::filesystem::path& folder : AllOracles(std::filesystem::path("v5") / kind))
       {
@@ -135,11 +143,6 @@ public:
     for (const char* name : Later)
     {
       names.erase(name);
-    }
-    names.insert({ "encdec/pegasus-a", "vision/siglip_vision_model-a" });
-    if (!AnyOracle("v5/encdec/whisper-a").empty()) // too large for this repository
-    {
-      names.emplace("encdec/whisper-a");
     }
     return { names.begin(), names.end() };
   }

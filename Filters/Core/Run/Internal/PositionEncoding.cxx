@@ -1,7 +1,10 @@
 #include "PositionEncoding.h"
 
 #include "Base/Index.h"
+#include "Base/Pi.h"
+#include "TransformerNorm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -35,24 +38,103 @@ PositionEncoding::PositionEncoding(
       this->MakeRotations(config, length);
       break;
     case PositionKind::Relative:
-      this->MakeDistanceBias(config, weights);
+      this->MakeDistanceBiases(config, weights);
+      break;
+    case PositionKind::RelativeOfPatches:
+      this->MakePatchBiases(config, weights);
+      break;
+    case PositionKind::Disentangled:
+      this->MakeDistanceVectors(config, weights, length);
       break;
   }
 }
 
-void PositionEncoding::MakeDistanceBias(
+namespace
+{
+
+/// The biases [H, count] of the places 0 <= p < count, of which each has a row of a table [rows,
+/// H].
+template<class RowOf>
+SharedMatrix BiasesOf(
+  const TensorView& table, std::int64_t heads, std::int64_t count, const RowOf& rowOf)
+{
+  const FloatValues biases(table);
+  SharedMatrix all = SharedMatrix::Zero(heads, count);
+  for (std::int64_t place = 0; place < count; ++place)
+  {
+    const float* row = biases.Data() + rowOf(place) * heads;
+    for (std::int64_t head = 0; head < heads; ++head)
+    {
+      all.Row(head)[place] = row[head];
+    }
+  }
+  return all;
+}
+
+}
+
+void PositionEncoding::MakeDistanceBiases(
   const TransformerConfig& config, const TransformerWeights& weights)
 {
   const std::int64_t reach = config.relativeDistance;
-  const FloatValues biases(weights.relativeBias);
-  this->DistanceBias = SharedMatrix::Zero(config.heads, 2 * reach + 1);
+  const auto biasesOf = [&](const TensorView& table)
+  {
+    return BiasesOf(table, config.heads, 2 * reach + 1,
+      [&](std::int64_t place) { return RelativeBucket(config, place - reach); });
+  };
+  if (!config.biasByLayer)
+  {
+    this->DistanceBias = biasesOf(weights.relativeBias);
+    return;
+  }
+  for (const LayerTensors& layer : weights.layers)
+  {
+    this->LayerBiases.push_back(biasesOf(layer.relativeBias));
+  }
+}
+
+void PositionEncoding::MakePatchBiases(
+  const TransformerConfig& config, const TransformerWeights& weights)
+{
+  const std::int64_t count = (2 * config.PatchRows() - 1) * (2 * config.PatchColumns() - 1) + 3;
+  const auto biasesOf = [&](const TensorView& table)
+  { return BiasesOf(table, config.heads, count, [](std::int64_t place) { return place; }); };
+  this->IsOfPatches = true;
+  SharedMatrix shared;
+  for (const LayerTensors& layer : weights.layers)
+  {
+    if (!config.biasByLayer && !shared.IsRecorded())
+    {
+      shared = biasesOf(weights.relativeBias);
+    }
+    this->LayerBiases.push_back(config.biasByLayer ? biasesOf(layer.relativeBias) : shared);
+  }
+  for (std::int64_t token = 0; token < config.positions; ++token)
+  {
+    const std::int64_t patch = token - config.TokensBeforePatches();
+    const std::int64_t columns = config.PatchColumns();
+    this->PatchRows.push_back(patch < 0 ? -1 : static_cast<std::int32_t>(patch / columns));
+    this->PatchColumns.push_back(patch < 0 ? -1 : static_cast<std::int32_t>(patch % columns));
+  }
+}
+
+void PositionEncoding::MakeDistanceVectors(
+  const TransformerConfig& config, const TransformerWeights& weights, std::int64_t length)
+{
+  const std::int64_t reach =
+    std::min(config.relativeDistance, std::max<std::int64_t>(length, 1) - 1);
+  const std::int64_t d = config.modelDimension;
+  const TensorView& stored = weights.distanceEmbedding;
+  this->DistanceVectors = SharedMatrix::Zero(2 * reach + 1, d);
   for (std::int64_t distance = -reach; distance <= reach; ++distance)
   {
-    const float* row = biases.Data() + RelativeBucket(config, distance) * config.heads;
-    for (std::int64_t head = 0; head < config.heads; ++head)
-    {
-      this->DistanceBias.Row(head)[reach + distance] = row[head];
-    }
+    const auto first = ToIndex(DistanceRow(config, distance) * d);
+    stored.ToFloat(first, first + ToIndex(d), this->DistanceVectors.Row(reach + distance));
+  }
+  if (config.positionNorm)
+  {
+    float* rows = this->DistanceVectors.Row(0);
+    TransformerNorm(config, weights.distanceNorm).Apply(2 * reach + 1, d, rows, rows, 1);
   }
 }
 
@@ -85,6 +167,21 @@ void RotationTable::Apply(const RotaryPlace& place, float* values) const
 
 namespace
 {
+
+/// The angle of a row (axis 1) or column (2) of a picture whose sides are from -1 to 1; beyond the
+/// picture 0, for tokens before the patches.
+float PatchAngle(
+  const TransformerConfig& config, std::uint8_t axis, std::int64_t place, float frequency)
+{
+  const std::int64_t count = axis == 1 ? config.PatchRows() : config.PatchColumns();
+  if (place >= count)
+  {
+    return 0;
+  }
+  // In single precision, as the original code.
+  const float part = (static_cast<float>(place) + 0.5F) / static_cast<float>(count);
+  return static_cast<float>(2 * Pi) * (2 * part - 1) * frequency;
+}
 
 /// The number of a place by which each pair is rotated; empty: by the position.
 std::vector<std::uint8_t> AxesOf(const TransformerConfig& config)
@@ -159,9 +256,11 @@ std::vector<RotationTable> PositionEncoding::TablesOf(
     table.sines.reserve(table.cosines.capacity());
     for (std::int64_t position = 0; position < length; ++position)
     {
-      for (const float frequency : frequencies)
+      for (std::int64_t i = 0; i < table.pairs; ++i)
       {
-        const float angle = static_cast<float>(position) * frequency;
+        const float angle = config.normsPatches
+                              ? PatchAngle(config, table.axes[i], position, frequencies[i])
+                              : static_cast<float>(position) * frequencies[i];
         table.cosines.push_back(factor * std::cos(angle));
         table.sines.push_back(factor * std::sin(angle));
       }

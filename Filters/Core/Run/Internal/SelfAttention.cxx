@@ -69,6 +69,32 @@ SelfAttention::SelfAttention(const TransformerConfig& config, const LayerTensors
   {
     this->KeyNorms.emplace_back(config, norm);
   }
+  this->PositionKeys = this->OfDistances(tensors.positionKey);
+  this->PositionQueries = this->OfDistances(tensors.positionQuery);
+}
+
+/// What a matrix makes of the vectors of distances, of each head; empty without the matrix.
+SharedMatrix SelfAttention::OfDistances(const LinearTensors& tensors) const
+{
+  if (!tensors.Exists())
+  {
+    return {};
+  }
+  const SharedMatrix& vectors = this->Positions.GetDistanceVectors();
+  const std::int64_t heads = this->Config.heads;
+  const std::int64_t dimension = this->Config.headDimension;
+  std::vector<float> products(vectors.rows * heads * dimension);
+  ApplyLinear(Linear(tensors), vectors.rows, vectors.Row(0), products.data(), {}, 1);
+  SharedMatrix all = SharedMatrix::Zero(heads * vectors.rows, dimension);
+  for (std::int64_t row = 0; row < vectors.rows; ++row)
+  {
+    for (std::int64_t head = 0; head < heads; ++head)
+    {
+      std::copy_n(products.data() + (row * heads + head) * dimension, dimension,
+        all.Row(head * vectors.rows + row));
+    }
+  }
+  return all;
 }
 
 std::int64_t SelfAttention::WorkingFloats(
@@ -478,6 +504,7 @@ void SelfAttention::MixBlock(const RowGroup& group, const RowGroup& keysOf, std:
   {
     scores.mask = AttentionMask::Bidirectional;
     scores.slope = 0;
+    scores.window = 0;
     scores.distanceBias = nullptr;
   }
   scores.query = rows.query + first * dimension;
@@ -575,11 +602,29 @@ HeadScores SelfAttention::ScoresOf(std::int64_t head) const
   {
     scores.sink = this->Sinks.Data()[head];
   }
-  const SharedMatrix& biases = this->Positions.GetDistanceBias();
+  const SharedMatrix& biases = this->Positions.GetDistanceBias(this->Layer);
   if (biases.IsRecorded())
   {
     scores.reach = biases.columns / 2;
     scores.distanceBias = biases.Row(head) + scores.reach;
+  }
+  if (const SharedMatrix* patches = this->Positions.GetPatchBias(this->Layer))
+  {
+    scores.patchBias = patches->Row(head);
+    scores.patchRow = this->Positions.GetPatchRows().data();
+    scores.patchColumn = this->Positions.GetPatchColumns().data();
+    scores.patchRows = this->Config.PatchRows();
+    scores.patchColumns = this->Config.PatchColumns();
+  }
+  const std::int64_t distances = this->Positions.GetDistanceVectors().rows;
+  scores.positionReach = distances / 2;
+  for (const auto& [vectors, of] : { std::pair(&this->PositionKeys, &HeadScores::positionKey),
+         std::pair(&this->PositionQueries, &HeadScores::positionQuery) })
+  {
+    if (vectors->IsRecorded())
+    {
+      scores.*of = vectors->Row(head * distances + scores.positionReach);
+    }
   }
   return scores;
 }

@@ -77,6 +77,11 @@ public:
   static std::int64_t WorkingFloats(
     const TransformerConfig& config, std::int64_t rows, int threads);
 
+  /// PositionKind::Disentangled: of each head, keys and queries [H (2 D + 1), d_head] of the
+  /// distances query - key = -D ... D; otherwise empty.
+  const SharedMatrix& GetPositionKeys() const { return this->PositionKeys; }
+  const SharedMatrix& GetPositionQueries() const { return this->PositionQueries; }
+
 private:
   /// The queries, keys or values of all heads.
   struct Projection
@@ -108,7 +113,10 @@ private:
   std::vector<TransformerNorm> ValueNorms; ///< one, or empty: none
   TransformerNorm MixedNorm;               ///< of what Output reads, if it is normalized
   FloatValues Sinks;
+  SharedMatrix PositionKeys;
+  SharedMatrix PositionQueries;
 
+  SharedMatrix OfDistances(const LinearTensors& tensors) const;
   const float* AddPositions(
     const RowGroup& group, const float* from, std::vector<float>& shifted) const;
   Projection Queries(bool rotated) const;

@@ -98,7 +98,7 @@ TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerT
   , HiddenNorm(config, tensors.hiddenNorm)
   , Xielu(XieluOf(tensors.xielu))
   , AttentionFinish{ { config, tensors.attentionAfter }, FloatValues(tensors.attentionScale) }
-  , CrossFinish{ { config, {} }, {} }
+  , CrossFinish{ { config, tensors.crossAfter }, {} }
   , MlpFinish{ { config, tensors.mlpAfter }, FloatValues(tensors.mlpScale) }
 {
   if (config.HasLayerSides())

@@ -42,6 +42,8 @@ public:
     const ActivationVisitor& visitor = {}, const RoutingRows& routing = {},
     const CrossSource* cross = nullptr, const SideRows& sides = {}) const;
 
+  const SelfAttention& GetAttention() const { return this->Attention; }
+
   /// An upper bound on the floats that Apply allocates for groups, and sources of groups, of `rows`
   /// rows.
   static std::int64_t WorkingFloats(
@@ -73,7 +75,7 @@ private:
   TransformerNorm HiddenNorm; ///< of what Down reads, if it is normalized
   XieluParameters Xielu;
   Finish AttentionFinish;
-  Finish CrossFinish; ///< nothing
+  Finish CrossFinish; ///< without scale
   Finish MlpFinish;
 
   template<class AddSublayer>

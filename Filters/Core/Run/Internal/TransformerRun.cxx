@@ -130,11 +130,16 @@ TransformerRun::TransformerRun(const Transformer& model, const TransformerConfig
 {
   if (config.ReadsAnySize())
   {
-    this->Places = PatchPlaces(*model.GetConfig().vision, input);
+    const VisionConfig* vision = model.GetConfig().vision.get();
+    this->Places = PatchPlaces(vision == nullptr ? 1 : vision->merge, input);
   }
   else if (config.vision != nullptr && !config.vision->rotarySections.empty())
   {
     this->Places = TextPlaces(config, input);
+  }
+  else if (config.position == PositionKind::RotaryOfPatches)
+  {
+    this->Places = GridPlaces(config, input.images);
   }
   if (!this->Places.empty())
   {
@@ -275,8 +280,12 @@ MemoryEstimate TransformerRun::EstimateMemory() const
 Recording TransformerRun::Run()
 {
   const SingleThreadedBlas blas;
+  // On all ranks as far as the longest text of any.
+  const bool isDisentangled = this->Config.position == PositionKind::Disentangled;
+  const std::int64_t longest =
+    isDisentangled ? this->Sequences.LongestOfAll() : this->Sequences.Longest();
   const PositionEncoding positions(
-    this->Config, this->Weights, std::max(this->Sequences.Longest(), EndOfPlaces(this->Places)));
+    this->Config, this->Weights, std::max(longest, EndOfPlaces(this->Places)));
   this->Record.alibiSlopes = positions.GetSlopes();
   this->Record.distanceBias = positions.GetDistanceBias();
   this->Describe();
@@ -506,11 +515,13 @@ void TransformerRun::RunLayer(
   {
     cross->BeginLayer(l, this->Selected.HasLayer(l));
   }
-  if (this->Sequences.groups.empty())
+  const bool isDisentangled = this->Config.position == PositionKind::Disentangled;
+  if (this->Sequences.groups.empty() && !isDisentangled) // its vectors are recorded anyway
   {
     return;
   }
   const TransformerLayer layer(this->Config, this->Weights.layers[l], l, positions);
+  this->RecordBiases(l, layer, positions);
   for (std::size_t g = 0; g < this->Sequences.groups.size(); ++g)
   {
     const RowGroup& group = this->Sequences.groups[g];
@@ -527,6 +538,27 @@ void TransformerRun::RunLayer(
       cross->Keep(g);
     }
     this->CheckFinite("layer " + std::to_string(l), group.begin, group.end);
+  }
+}
+
+/// Records what a layer adds to scores by the places of query and key.
+void TransformerRun::RecordBiases(
+  std::int64_t l, const TransformerLayer& layer, const PositionEncoding& positions)
+{
+  if (!this->Selected.HasLayer(l))
+  {
+    return;
+  }
+  RecordedLayer& recorded = this->Record.layers.back();
+  recorded.positionKeys = layer.GetAttention().GetPositionKeys();
+  recorded.positionQueries = layer.GetAttention().GetPositionQueries();
+  if (this->Config.biasByLayer && this->Config.position == PositionKind::Relative)
+  {
+    recorded.distanceBias = positions.GetDistanceBias(l);
+  }
+  if (const SharedMatrix* patches = positions.GetPatchBias(l))
+  {
+    recorded.patchBias = *patches;
   }
 }
 

@@ -112,6 +112,8 @@ private:
   void DescribeSequence(std::int64_t sequence);
   void Embed();
   void RunLayer(std::int64_t l, const PositionEncoding& positions, const Progress& progress);
+  void RecordBiases(
+    std::int64_t l, const TransformerLayer& layer, const PositionEncoding& positions);
   void RecordResidual(std::int64_t l);
   void AllocateHeads(std::int64_t l);
   void AllocateHead(std::int64_t l, std::size_t h, std::vector<RecordedHead>* recorded);

@@ -79,6 +79,7 @@ TransformerConfig ParseVit(const Settings& settings)
 {
   TransformerConfig config = ParseEncoder(settings);
   ParseImages(config, settings, 16);
+  AllowOtherSizes(config);
   if (const auto labels = settings.Nested({ "id2label" }))
   {
     config.outputVocabulary = labels->Count();
@@ -104,7 +105,7 @@ TransformerConfig ParseDinoV2(const Settings& settings)
   const bool hasRegisters = settings.Text({ "model_type" }, "") == "dinov2_with_registers";
   config.registers = hasRegisters ? settings.Size({ "num_register_tokens" }, 4) : 0;
   ParseImages(config, settings, hasRegisters ? 16 : 14);
-  config.positionSide = config.PatchRows() == config.PatchColumns() ? config.PatchRows() : 0;
+  AllowOtherSizes(config);
   config.inputBias = settings.Flag({ "qkv_bias" }, true);
   config.layerScales = true;
   config.mlpDimension = ScaledWidth(config, settings);
@@ -151,11 +152,18 @@ TransformerConfig RefuseSiglip(const Settings& settings)
     "the architecture siglip_vision_model.");
 }
 
+TransformerConfig RefuseSiglip2(const Settings& settings)
+{
+  settings.Fail("the model_type 'siglip2' has two encoders, of which that of pictures is run; "
+                "choose the architecture siglip2_vision_model.");
+}
+
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 34> Architectures = { {
+constexpr std::array<Named<Parse>, 39> Architectures = { {
   { "bart", ParseBart },
   { "bert", ParseBert },
+  { "blenderbot", ParseBlenderbot },
   { "camembert", ParseRoberta },
   { "clip", RefuseClip },
   { "clip_text_model", ParseClipText },
@@ -169,6 +177,7 @@ constexpr std::array<Named<Parse>, 34> Architectures = { {
   { "idefics3", ParseSmolVlm },
   { "internvl", ParseInternVl },
   { "llava", ParseLlava },
+  { "m2m_100", ParseM2M100 },
   { "marian", ParseMarian },
   { "mbart", ParseMBart },
   { "mixtral", ParseMixtral },
@@ -181,10 +190,13 @@ constexpr std::array<Named<Parse>, 34> Architectures = { {
   { "qwen3_moe", ParseQwen3Moe },
   { "roberta", ParseRoberta },
   { "siglip", RefuseSiglip },
+  { "siglip2", RefuseSiglip2 },
   { "siglip_vision_model", ParseSiglipVision },
   { "smolvlm", ParseSmolVlm },
   { "t5", ParseT5 },
+  { "t5gemma", ParseT5Gemma },
   { "transformer_lens", ParseTransformerLens },
+  { "umt5", ParseUMT5 },
   { "vit", ParseVit },
   { "whisper", ParseWhisper },
   { "xlm-roberta", ParseRoberta },
@@ -198,14 +210,13 @@ struct RefusedTypes
 };
 const RefusedTypes* FindRefused(const std::string& name)
 {
-  static const std::array<RefusedTypes, 4> all = { {
+  static const std::array<RefusedTypes, 3> all = { {
     { "a mixture of experts", { "dbrx", "deepseek", "ernie4_5_moe", "glm4_moe", "granitemoe",
                                 "llama4", "llama4_text", "phimoe", "switch_transformers" } },
     { "a mixture of experts with latent attention", { "deepseek_v3", "kimi_k2" } },
     { "a model with linear attention or a recurrent state",
       { "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "lfm2", "mamba",
         "mamba2", "minimax", "nemotron_h", "qwen3_next", "recurrent_gemma", "rwkv", "zamba2" } },
-    { "a pair of encoder and decoder", { "umt5" } },
   } };
   const auto found = std::find_if(all.begin(), all.end(), [&](const RefusedTypes& types)
     { return std::find(types.names.begin(), types.names.end(), name) != types.names.end(); });

@@ -4,6 +4,7 @@
 #include "Base/Index.h"
 #include "Base/NamedValues.h"
 #include "ConfigParts.h"
+#include "EncoderRules.h"
 
 #include <algorithm>
 #include <array>
@@ -252,15 +253,22 @@ void Gemma4Layers(TransformerConfig& config, const Settings& settings)
 }
 
 using Rule = void (*)(TransformerConfig&, const Settings&);
-constexpr std::array<Named<Rule>, 8> Rules = { {
+constexpr std::array<Named<Rule>, 15> Rules = { {
+  { "anyGrid", AnyGrid },
+  { "bothSides", BothSides },
   { "codegen", CheckCodeGen },
+  { "disentangled", Disentangled },
   { "falcon", CheckFalcon },
   { "gemma3nLayers", Gemma3nLayers },
   { "gemma4Layers", Gemma4Layers },
   { "gemmaActivation", GemmaActivation },
   { "hunyuanBase", HunyuanBase },
+  { "images", Images },
+  { "localAttention", LocalAttention },
   { "metaScaling", MetaScaling },
   { "neoWindows", NeoWindows },
+  { "paddedPositions", PaddedPositions },
+  { "patchBias", PatchBias },
 } };
 
 }

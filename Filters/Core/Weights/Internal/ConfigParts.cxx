@@ -135,6 +135,11 @@ void ParseImages(
   config.tiedUnembedding = false;
 }
 
+void AllowOtherSizes(TransformerConfig& config)
+{
+  config.positionSide = config.PatchRows() == config.PatchColumns() ? config.PatchRows() : 0;
+}
+
 std::int64_t ScaledWidth(const TransformerConfig& config, const Settings& settings)
 {
   const double width =

@@ -61,6 +61,9 @@ TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& 
 void ParseImages(TransformerConfig& config, const Settings& settings, std::int64_t patch,
   std::int64_t image = 224);
 
+/// Lets the positions of square images be interpolated where images of another size are read.
+void AllowOtherSizes(TransformerConfig& config);
+
 /// The width of an MLP that is mlp_ratio times d_model, by default 4 times.
 std::int64_t ScaledWidth(const TransformerConfig& config, const Settings& settings);
 

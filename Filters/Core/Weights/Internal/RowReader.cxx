@@ -52,13 +52,21 @@ constexpr std::array<Named<QueryKeyNorm>, 4> QueryKeyNorms = { {
   { "OfEachHead", QueryKeyNorm::OfEachHead },
   { "Together", QueryKeyNorm::Together },
 } };
-constexpr std::array<Named<PositionKind>, 6> PositionKinds = { {
+constexpr std::array<Named<PositionKind>, 9> PositionKinds = { {
   { "Learned", PositionKind::Learned },
   { "Alibi", PositionKind::Alibi },
   { "Rotary", PositionKind::Rotary },
   { "None", PositionKind::None },
   { "Sinusoidal", PositionKind::Sinusoidal },
   { "Relative", PositionKind::Relative },
+  { "RelativeOfPatches", PositionKind::RelativeOfPatches },
+  { "RotaryOfPatches", PositionKind::RotaryOfPatches },
+  { "Disentangled", PositionKind::Disentangled },
+} };
+constexpr std::array<Named<EmbeddingProjection>, 3> EmbeddingProjections = { {
+  { "OfTokens", EmbeddingProjection::OfTokens },
+  { "OfSum", EmbeddingProjection::OfSum },
+  { "OfNormed", EmbeddingProjection::OfNormed },
 } };
 
 /// How a field is read.
@@ -74,9 +82,9 @@ struct Number
 };
 using Flag = bool Config::*;
 using Field = std::variant<Count, Number, Flag, NormKind Config::*, NormPlace Config::*,
-  SublayerOrder Config::*, QueryKeyNorm Config::*, PositionKind Config::*, Activation Config::*,
-  std::optional<Activation> Config::*, AttentionMask Config::*, std::vector<bool> Config::*,
-  std::vector<double> Config::*>;
+  SublayerOrder Config::*, QueryKeyNorm Config::*, PositionKind Config::*,
+  EmbeddingProjection Config::*, Activation Config::*, std::optional<Activation> Config::*,
+  AttentionMask Config::*, std::vector<bool> Config::*, std::vector<double> Config::*>;
 
 /// The fields that rows have, in the order in which they are found.
 const std::vector<Named<Field>>& Fields()
@@ -121,10 +129,14 @@ const std::vector<Named<Field>>& Fields()
     COUNT(expertDimension), COUNT(sharedExpertDimension), FIELD(sharedExpertHasGate),
     NUMBER(expertFactor), FIELD(expertWeightsOfAll), NUMBER(expertLimit), FIELD(logitsActivation),
     FIELD(tiedUnembedding), NUMBER(slopeScale), NUMBER(slopeExponent), NUMBER_FROM_0(queryGrowth),
-    NUMBER(queryGrowthStep), FIELD(normsValues), COUNT_FROM_0(sharedKeyLayers),
-    COUNT_FROM_0(layerInput), COUNT(layerInputVocabulary), FIELD(layerFactors), COUNT(streams),
-    COUNT_FROM_0(activeStream), FIELD(scalesActiveStream), COUNT_FROM_0(laurelRank),
-    FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
+    NUMBER(queryGrowthStep), COUNT_FROM_0(registers), COUNT_FROM_0(classTokens),
+    FIELD(embeddingProjection), COUNT(transformDimension), FIELD(transformBias),
+    COUNT_FROM_0(maskToken), COUNT(tasks), FIELD(addsPositions), COUNT(layerGroups),
+    COUNT(groupLayers), FIELD(biasByLayer), FIELD(keyBias), FIELD(valueBias), FIELD(queryBias),
+    FIELD(sharesPositionKeys), FIELD(normsPatches), FIELD(channelsLast), FIELD(normsValues),
+    COUNT_FROM_0(sharedKeyLayers), COUNT_FROM_0(layerInput), COUNT(layerInputVocabulary),
+    FIELD(layerFactors), COUNT(streams), COUNT_FROM_0(activeStream), FIELD(scalesActiveStream),
+    COUNT_FROM_0(laurelRank), FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
 #undef COUNT
 #undef COUNT_FROM_0
 #undef NUMBER
@@ -543,6 +555,10 @@ private:
   void Set(const std::string& name, QueryKeyNorm Config::* field, const json& value)
   {
     this->Found.*field = this->Choose(name, value, QueryKeyNorms);
+  }
+  void Set(const std::string& name, EmbeddingProjection Config::* field, const json& value)
+  {
+    this->Found.*field = this->Choose(name, value, EmbeddingProjections);
   }
   void Set(const std::string& name, PositionKind Config::* field, const json& value)
   {

@@ -24,22 +24,24 @@ namespace
 using Role = std::variant<std::string TensorNames::*, PairNames TensorNames::*,
   WeightLayout TensorNames::*, Fused TensorNames::*>;
 #define ROLE(name) { #name, &TensorNames::name }
-constexpr std::array<Named<Role>, 78> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
-  ROLE(attentionScale), ROLE(classToken), ROLE(crossKey), ROLE(crossNorm), ROLE(crossOutput),
-  ROLE(crossQuery), ROLE(crossValue), ROLE(distillationToken), ROLE(down), ROLE(embeddingNorm),
-  ROLE(expertsDown), ROLE(expertsGate), ROLE(expertsUp), ROLE(finalNorm), ROLE(firstConvolution),
+constexpr std::array<Named<Role>, 88> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
+  ROLE(attentionScale), ROLE(classToken), ROLE(crossAfter), ROLE(crossKey), ROLE(crossNorm),
+  ROLE(crossOutput), ROLE(crossQuery), ROLE(crossValue), ROLE(distanceEmbedding),
+  ROLE(distanceNorm), ROLE(distillationToken), ROLE(down), ROLE(embeddingNorm), ROLE(expertsDown),
+  ROLE(expertsGate), ROLE(expertsUp), ROLE(finalNorm), ROLE(firstConvolution), ROLE(frequencies),
   ROLE(fused), ROLE(gate), ROLE(hiddenNorm), ROLE(inputGate), ROLE(inputNorm),
   ROLE(inputProjection), ROLE(key), ROLE(keyLatent), ROLE(keyLatentNorm), ROLE(keyNorm),
   ROLE(laurelIn), ROLE(laurelNorm), ROLE(laurelOut), ROLE(layerFactor), ROLE(layerProjection),
-  ROLE(layerProjectionNorm), ROLE(layerTokens), ROLE(layers), ROLE(layout), ROLE(mixedNorm),
-  ROLE(mlpAfter), ROLE(mlpNorm), ROLE(mlpScale), ROLE(output), ROLE(patches), ROLE(positions),
-  ROLE(prefix), ROLE(projectIn), ROLE(projectOut), ROLE(query), ROLE(queryLatent),
-  ROLE(queryLatentNorm), ROLE(queryNorm), ROLE(registers), ROLE(relativeBias), ROLE(router),
-  ROLE(secondConvolution), ROLE(segments), ROLE(sharedDown), ROLE(sharedFactor), ROLE(sharedGate),
-  ROLE(sharedTokens), ROLE(sharedUp), ROLE(sinks), ROLE(streamCorrection), ROLE(streamIn),
-  ROLE(streamOut), ROLE(streamPrediction), ROLE(streamRouter), ROLE(streamRouterNorm),
-  ROLE(streamScale), ROLE(tokens), ROLE(transform), ROLE(transformNorm), ROLE(unembedding),
-  ROLE(up), ROLE(value), ROLE(xieluLimit), ROLE(xieluLinear), ROLE(xieluNegative),
+  ROLE(layerProjectionNorm), ROLE(layers), ROLE(layerTokens), ROLE(layout), ROLE(mixedNorm),
+  ROLE(mlpAfter), ROLE(mlpNorm), ROLE(mlpScale), ROLE(output), ROLE(patches), ROLE(positionKey),
+  ROLE(positionQuery), ROLE(positions), ROLE(prefix), ROLE(projectIn), ROLE(projectOut),
+  ROLE(query), ROLE(queryBias), ROLE(queryLatent), ROLE(queryLatentNorm), ROLE(queryNorm),
+  ROLE(registers), ROLE(relativeBias), ROLE(router), ROLE(secondConvolution), ROLE(segments),
+  ROLE(sharedBias), ROLE(sharedDown), ROLE(sharedFactor), ROLE(sharedGate), ROLE(sharedTokens),
+  ROLE(sharedUp), ROLE(sinks), ROLE(streamCorrection), ROLE(streamIn), ROLE(streamOut),
+  ROLE(streamPrediction), ROLE(streamRouter), ROLE(streamRouterNorm), ROLE(streamScale),
+  ROLE(tasks), ROLE(tokens), ROLE(transform), ROLE(transformNorm), ROLE(unembedding), ROLE(up),
+  ROLE(value), ROLE(valueBias), ROLE(xieluLimit), ROLE(xieluLinear), ROLE(xieluNegative),
   ROLE(xieluSquare) } };
 #undef ROLE
 
@@ -146,11 +148,12 @@ const TensorNames& OwnNames(const TransformerConfig& config)
 }
 
 /// Suffixes of the names of stored tensors that are not weights.
-constexpr std::array<std::string_view, 20> Buffers = { "attn.mask", "attention.mask", "attn.IGNORE",
+constexpr std::array<std::string_view, 23> Buffers = { "attn.mask", "attention.mask", "attn.IGNORE",
   "attn.rotary_sin", "attn.rotary_cos", ".attn.bias", ".attn.masked_bias", "rotary_emb.inv_freq",
   "rotary_emb.cos_cached", "rotary_emb.sin_cached", "embeddings.position_ids",
   "embeddings.token_type_ids", ".attention.bias", ".attention.masked_bias", "attn.embed_positions",
-  "embeddings.mask_token", "rope.freqs", "freqs_cos", "freqs_sin",
+  "embeddings.mask_token", "relative_position_index", "rotary_embeddings.inv_freq",
+  "embed_positions.weights", "rope.freqs", "freqs_cos", "freqs_sin",
   "EncDecAttention.relative_attention_bias.weight" };
 
 constexpr std::array<std::string_view, 17> Heads = { "classifier", "cls", "cls_classifier",

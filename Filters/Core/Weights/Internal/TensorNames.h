@@ -46,8 +46,15 @@ struct TensorNames
   PairNames secondConvolution;
   PairNames projectIn;
   PairNames projectOut;
-  std::string relativeBias;
-  std::string layers; ///< prefix before the index of the layer
+  std::string relativeBias; ///< or, with biasByLayer, within the layer
+  std::string sharedBias;   ///< of patches, that of all layers
+  std::string tasks;
+  std::string frequencies; ///< of a rotary embedding, by names with commas between them, of which
+                           ///< the last that is there counts
+  std::string distanceEmbedding; ///< of the vectors of distances
+  PairNames distanceNorm;
+  std::string layers; ///< prefix before the index of the layer; of layers that share their
+                      ///< parameters, with "*" for the group and within it, then the dot
   WeightLayout layout = WeightLayout::OutputInput;
   Fused fused = Fused::No;
   PairNames attentionNorm;
@@ -55,8 +62,12 @@ struct TensorNames
   PairNames key;
   PairNames value;
   PairNames output;
-  PairNames mixedNorm;   ///< of what `output` reads
-  PairNames queryLatent; ///< the first factor of queries; `query` is the second
+  std::string queryBias;   ///< of fused queries, keys and values whose biases are apart
+  std::string valueBias;   ///< likewise
+  PairNames positionKey;   ///< of keys of distances
+  PairNames positionQuery; ///< of queries of distances
+  PairNames mixedNorm;     ///< of what `output` reads
+  PairNames queryLatent;   ///< the first factor of queries; `query` is the second
   PairNames queryLatentNorm;
   PairNames keyLatent; ///< the first factor of keys and values; `key` is the second of both
   PairNames keyLatentNorm;
@@ -70,6 +81,7 @@ struct TensorNames
   PairNames crossKey;
   PairNames crossValue;
   PairNames crossOutput;
+  PairNames crossAfter;
   PairNames mlpNorm;
   PairNames gate; ///< or gate and up in one tensor, gate first, if `up` has no name
   PairNames up;

@@ -227,12 +227,16 @@ TransformerConfig JoinVision(
 TransformerConfig ParseClipVision(const Settings& all)
 {
   RequireSame(all, "vision_config_dict", "vision_config");
-  return ParseClipEncoder(PartOf(all, "vision_config"), ClipDefaults);
+  TransformerConfig config = ParseClipEncoder(PartOf(all, "vision_config"), ClipDefaults);
+  AllowOtherSizes(config);
+  return config;
 }
 
 TransformerConfig ParseSiglipVision(const Settings& all)
 {
-  return ParseSiglip(PartOf(all, "vision_config"), SiglipDefaults);
+  TransformerConfig config = ParseSiglip(PartOf(all, "vision_config"), SiglipDefaults);
+  AllowOtherSizes(config);
+  return config;
 }
 
 TransformerConfig ParseLlava(const Settings& settings)
