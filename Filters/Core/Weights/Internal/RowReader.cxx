@@ -133,10 +133,11 @@ const std::vector<Named<Field>>& Fields()
     FIELD(embeddingProjection), COUNT(transformDimension), FIELD(transformBias),
     COUNT_FROM_0(maskToken), COUNT(tasks), FIELD(addsPositions), COUNT(layerGroups),
     COUNT(groupLayers), FIELD(biasByLayer), FIELD(keyBias), FIELD(valueBias), FIELD(queryBias),
-    FIELD(sharesPositionKeys), FIELD(normsPatches), FIELD(channelsLast), FIELD(normsValues),
-    COUNT_FROM_0(sharedKeyLayers), COUNT_FROM_0(layerInput), COUNT(layerInputVocabulary),
-    FIELD(layerFactors), COUNT(streams), COUNT_FROM_0(activeStream), FIELD(scalesActiveStream),
-    COUNT_FROM_0(laurelRank), FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
+    FIELD(sharesPositionKeys), FIELD(normsPatches), FIELD(endsSinusoids), FIELD(channelsLast),
+    FIELD(normsValues), COUNT_FROM_0(sharedKeyLayers), COUNT_FROM_0(layerInput),
+    COUNT(layerInputVocabulary), FIELD(layerFactors), COUNT(streams), COUNT_FROM_0(activeStream),
+    FIELD(scalesActiveStream), COUNT_FROM_0(laurelRank), FIELD(rotatedLayers), FIELD(rotaryBases),
+    FIELD(expertLayers) };
 #undef COUNT
 #undef COUNT_FROM_0
 #undef NUMBER
