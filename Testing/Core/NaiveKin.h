@@ -16,11 +16,11 @@ public:
   /// Of one of these, or of the others.
   Run RunKnownText(const std::vector<std::int64_t>& ids)
   {
-    const bool isKin =
-      this->Is({ "apertus", "arcee", "biogpt", "bitnet", "codegen", "cohere", "cohere2", "ernie4_5",
-        "exaone4", "falcon", "glm", "glm4", "gpt_bigcode", "granite", "granite_swa", "helium",
-        "hunyuan_v1_dense", "ministral", "ministral3", "modernbert-decoder", "mpt", "nemotron",
-        "olmo2", "olmo3", "openai-gpt", "seed_oss", "smollm3", "starcoder2", "vaultgemma" });
+    const bool isKin = this->Is({ "apertus", "arcee", "biogpt", "bitnet", "codegen", "cohere",
+      "cohere2", "ernie4_5", "exaone4", "falcon", "glm", "glm4", "gpt_bigcode", "granite",
+      "granite_swa", "helium", "hunyuan_v1_dense", "ministral", "ministral3", "modernbert-decoder",
+      "mpt", "nemotron", "olmo2", "olmo3", "openai-gpt", "seed_oss", "smollm3", "starcoder2",
+      "vaultgemma", "xglm" });
     return isKin ? this->RunKin(ids) : this->RunText(ids);
   }
 
@@ -29,11 +29,12 @@ private:
   {
     const std::string base = this->Prefix(this->BasePrefix());
     const Index d =
-      this->Count(this->Is({ "mpt" })                                    ? "d_model"
+      this->Count(this->Is({ "mpt", "xglm" })                            ? "d_model"
                   : this->Is({ "gpt_bigcode", "openai-gpt", "codegen" }) ? "n_embd"
                                                                          : "hidden_size");
     const Index layers =
-      this->Count(this->Is({ "mpt" })                                    ? "n_layers"
+      this->Count(this->Is({ "xglm" })                                   ? "num_layers"
+                  : this->Is({ "mpt" })                                  ? "n_layers"
                   : this->Is({ "gpt_bigcode", "openai-gpt", "codegen" }) ? "n_layer"
                                                                          : "num_hidden_layers");
     const std::string table = base + this->TableName();
@@ -41,7 +42,7 @@ private:
     Rows x = this->Embed(ids, table, this->Count("vocab_size"), d);
     x *= this->Is({ "granite", "granite_swa" }) ? this->Number("embedding_multiplier", 1)
          : this->Is({ "vaultgemma" }) ||
-             (this->Is({ "biogpt" }) && NaiveModel::Is("scale_embedding", true))
+             (this->Is({ "biogpt", "xglm" }) && NaiveModel::Is("scale_embedding", true))
            ? std::sqrt(static_cast<double>(d))
            : 1;
     x += this->PositionsOf(base, x);
@@ -91,17 +92,31 @@ private:
     return this->Is({ "falcon", "gpt_bigcode", "codegen" }) ? "ln_f"
            : this->Is({ "mpt" })                            ? "norm_f"
            : this->Is({ "modernbert-decoder" })             ? "final_norm"
-           : this->Is({ "biogpt" })                         ? "layer_norm"
+           : this->Is({ "biogpt", "xglm" })                 ? "layer_norm"
                                                             : "norm";
   }
 
   Rows PositionsOf(const std::string& base, const Rows& x)
   {
-    if (!this->Is({ "gpt_bigcode", "openai-gpt", "biogpt" }))
+    if (this->Is({ "xglm" }))
+    {
+      Rows sines(x.rows(), x.cols());
+      const Index half = x.cols() / 2;
+      for (Index i = 0; i < sines.size(); ++i)
+      {
+        const Index j = i % x.cols();
+        const double angle = static_cast<double>(i / x.cols() + 2) *
+                             std::exp(-std::log(10000.0) * static_cast<double>(j % half) /
+                                      static_cast<double>(half - 1));
+        sines.data()[i] = j < half ? std::sin(angle) : std::cos(angle);
+      }
+      return sines;
+    }
+    if (!this->Is({ "gpt_bigcode", "openai-gpt", "biogpt", "xglm" }))
     {
       return Rows::Zero(x.rows(), x.cols());
     }
-    const bool isBio = this->Is({ "biogpt" });
+    const bool isBio = this->Is({ "biogpt", "xglm" });
     const char* name = isBio                        ? "embed_positions.weight"
                        : this->Is({ "openai-gpt" }) ? "positions_embed.weight"
                                                     : "wpe.weight";
@@ -113,7 +128,7 @@ private:
   bool HasLayerNorm() const
   {
     return this->Is({ "cohere", "cohere2", "nemotron", "starcoder2", "falcon", "mpt", "gpt_bigcode",
-      "openai-gpt", "modernbert-decoder", "biogpt", "codegen" });
+      "openai-gpt", "modernbert-decoder", "biogpt", "codegen", "xglm" });
   }
 
   double Epsilon() const
@@ -121,7 +136,7 @@ private:
     return this->Is({ "cohere", "cohere2" })                ? this->Number("layer_norm_eps", 1e-5)
            : this->Is({ "nemotron", "modernbert-decoder" }) ? this->Number("norm_eps", 1e-5)
            : this->Is({ "starcoder2" })                     ? this->Number("norm_epsilon", 1e-5)
-           : this->Is({ "biogpt" })                         ? 1e-5
+           : this->Is({ "biogpt", "xglm" })                 ? 1e-5
            : this->HasLayerNorm()        ? this->Number("layer_norm_epsilon", 1e-5)
            : this->Is({ "glm", "glm4" }) ? this->Number("rms_norm_eps", 1.5625e-7)
            : this->Is({ "helium" })      ? this->Number("rms_norm_eps", 1e-8)
@@ -191,19 +206,19 @@ private:
       return;
     }
     const bool isModern = this->Is({ "modernbert-decoder" });
-    const char* first = this->Is({ "mpt" })           ? "norm_1"
-                        : this->Is({ "gpt_bigcode" }) ? "ln_1"
-                        : isModern                    ? "attn_norm"
-                        : this->Is({ "biogpt" })      ? "self_attn_layer_norm"
-                        : this->Is({ "apertus" })     ? "attention_layernorm"
-                                                      : "input_layernorm";
-    const char* second = this->Is({ "mpt" })           ? "norm_2"
-                         : this->Is({ "gpt_bigcode" }) ? "ln_2"
-                         : isModern                    ? "mlp_norm"
-                         : this->Is({ "biogpt" })      ? "final_layer_norm"
-                         : this->Is({ "apertus" })     ? "feedforward_layernorm"
-                         : this->Is({ "vaultgemma" })  ? "pre_feedforward_layernorm"
-                                                       : "post_attention_layernorm";
+    const char* first = this->Is({ "mpt" })              ? "norm_1"
+                        : this->Is({ "gpt_bigcode" })    ? "ln_1"
+                        : isModern                       ? "attn_norm"
+                        : this->Is({ "biogpt", "xglm" }) ? "self_attn_layer_norm"
+                        : this->Is({ "apertus" })        ? "attention_layernorm"
+                                                         : "input_layernorm";
+    const char* second = this->Is({ "mpt" })              ? "norm_2"
+                         : this->Is({ "gpt_bigcode" })    ? "ln_2"
+                         : isModern                       ? "mlp_norm"
+                         : this->Is({ "biogpt", "xglm" }) ? "final_layer_norm"
+                         : this->Is({ "apertus" })        ? "feedforward_layernorm"
+                         : this->Is({ "vaultgemma" })     ? "pre_feedforward_layernorm"
+                                                          : "post_attention_layernorm";
     const double scale =
       this->Is({ "granite", "granite_swa" }) ? this->Number("residual_multiplier", 1) : 1;
     const bool hasFour = this->Is({ "glm4" });
@@ -218,7 +233,8 @@ private:
 
   Index Heads() const
   {
-    return this->Count(this->Is({ "mpt" }) ? "n_heads"
+    return this->Count(this->Is({ "xglm" })  ? "attention_heads"
+                       : this->Is({ "mpt" }) ? "n_heads"
                        : this->Is({ "gpt_bigcode", "openai-gpt", "codegen" })
                          ? "n_head"
                          : "num_attention_heads");
@@ -238,7 +254,7 @@ private:
       return NaiveModel::Is("multi_query", true) ? 1 : heads;
     }
     const bool isPlain =
-      this->Is({ "mpt", "openai-gpt", "codegen", "biogpt", "modernbert-decoder" });
+      this->Is({ "mpt", "openai-gpt", "codegen", "biogpt", "xglm", "modernbert-decoder" });
     return isPlain ? heads : this->Count("num_key_value_heads", heads);
   }
 
@@ -269,7 +285,7 @@ private:
 
   bool IsRotated(Index l) const
   {
-    if (this->Is({ "mpt", "gpt_bigcode", "openai-gpt", "biogpt" }))
+    if (this->Is({ "mpt", "gpt_bigcode", "openai-gpt", "biogpt", "xglm" }))
     {
       return false;
     }
@@ -349,7 +365,7 @@ private:
 
   bool InputBias() const
   {
-    return this->Is({ "gpt_bigcode", "openai-gpt", "biogpt" })         ? true
+    return this->Is({ "gpt_bigcode", "openai-gpt", "biogpt", "xglm" }) ? true
            : this->Is({ "mpt", "codegen", "ministral", "ministral3" }) ? false
            : this->Is({ "falcon" })     ? NaiveModel::Is("bias", false)
            : this->Is({ "starcoder2" }) ? NaiveModel::Is("use_bias", true)
@@ -462,7 +478,7 @@ private:
     const Index d = x.cols();
     NaiveModel::Attention how = How(this->Heads(), this->KeyHeads(), d);
     const bool splits = this->Is({ "cohere2", "falcon", "mpt", "gpt_bigcode", "openai-gpt",
-      "codegen", "biogpt", "modernbert-decoder" });
+      "codegen", "biogpt", "xglm", "modernbert-decoder" });
     const bool isWide = this->Is({ "glm", "glm4", "ernie4_5", "seed_oss", "ministral3" }) &&
                         !this->Config.contains("head_dim");
     const Index size = splits   ? d / how.heads
@@ -479,6 +495,7 @@ private:
     if (this->Is({ "granite_swa" }))
     {
       how.sinks = this->Get(name + "self_attn.sinks", { how.heads });
+      how.sinksAreOutside = true;
     }
     if (this->Is({ "mpt" }) || (this->Is({ "falcon" }) && NaiveModel::Is("alibi", false)))
     {
@@ -539,8 +556,8 @@ private:
                                      : this->Is({ "mpt", "codegen" }) ? "attn.out_proj"
                                      : this->Is({ "gpt_bigcode", "openai-gpt" }) ? "attn.c_proj"
                                      : this->Is({ "modernbert-decoder" })        ? "attn.Wo"
-                                     : this->Is({ "biogpt" }) ? "self_attn.out_proj"
-                                                              : "self_attn.o_proj");
+                                     : this->Is({ "biogpt", "xglm" }) ? "self_attn.out_proj"
+                                                                      : "self_attn.o_proj");
     if (this->Is({ "bitnet", "openai-gpt" }))
     {
       return this->OtherOutput(found, how, name, out, d, run);
@@ -648,10 +665,11 @@ private:
       return this->Mlp(x, name + "mlp.fc_in", name + "mlp.fc_out", this->Count("n_inner", 4 * d),
         this->Text("activation_function", "gelu_new"));
     }
-    if (this->Is({ "biogpt" }))
+    if (this->Is({ "biogpt", "xglm" }))
     {
-      return this->Mlp(x, name + "fc1", name + "fc2", this->Count("intermediate_size"),
-        this->Text("hidden_act", "gelu"));
+      return this->Mlp(x, name + "fc1", name + "fc2",
+        this->Count(this->Is({ "xglm" }) ? "ffn_dim" : "intermediate_size"),
+        this->Text(this->Is({ "xglm" }) ? "activation_function" : "hidden_act", "gelu"));
     }
     const Index inner = this->Count("intermediate_size");
     const std::string block = name + "mlp.";
@@ -701,9 +719,10 @@ private:
 
   void RunHead(const Rows& x, const std::string& table, Run& run)
   {
-    const bool isTied = NaiveModel::Is("tie_word_embeddings",
-      this->Is({ "smollm3", "granite_swa", "cohere", "cohere2", "starcoder2", "falcon", "mpt",
-        "gpt_bigcode", "openai-gpt", "ernie4_5", "vaultgemma", "modernbert-decoder", "biogpt" }));
+    const bool isTied = NaiveModel::Is(
+      "tie_word_embeddings", this->Is({ "smollm3", "granite_swa", "cohere", "cohere2", "starcoder2",
+                               "falcon", "mpt", "gpt_bigcode", "openai-gpt", "ernie4_5",
+                               "vaultgemma", "modernbert-decoder", "biogpt", "xglm" }));
     if (this->Is({ "modernbert-decoder" }))
     {
       const Rows dense =

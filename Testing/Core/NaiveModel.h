@@ -109,8 +109,9 @@ protected:
     bool isCausal = true;
     Index window = 0;
     double cap = 0;
-    Rows sinks;                 ///< [1, heads], or empty
-    std::vector<double> slopes; ///< per head, of ALiBi; empty: none
+    Rows sinks;                   ///< [1, heads], or empty
+    bool sinksAreOutside = false; ///< attention is shown without them
+    std::vector<double> slopes;   ///< per head, of ALiBi; empty: none
   };
 
   /// A rotation of the first `angles.size() * 2` components of every head.
@@ -479,6 +480,10 @@ protected:
                           weight.middleCols(h * size, size).transpose();
       sum += output;
       layer.scores.push_back(scores);
+      if (how.sinksAreOutside)
+      {
+        attention.array().colwise() /= attention.rowwise().sum().array().eval();
+      }
       layer.attention.push_back(attention);
       layer.output.push_back(output);
     }

@@ -333,9 +333,12 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   bool positionNorm = false;           ///< Disentangled: a LayerNorm of the vectors of distances
   bool normsPatches = false; ///< RotaryOfPatches: rows and columns of the picture are from -1 to 1,
                              ///< times 2 pi (DINOv3)
-  bool endsSinusoids = false; ///< Sinusoidal: the last of the d / 2 frequencies is 1 / 10000:
-                              ///< 10000^(-j / (d / 2 - 1)), not 10000^(-2 j / d) (M2M-100)
-  bool channelsLast = false;  ///< of the values of a patch, for an encoder of any size (SigLIP 2)
+  bool endsSinusoids = false;   ///< Sinusoidal: the last of the d / 2 frequencies is 1 / 10000:
+                                ///< 10000^(-j / (d / 2 - 1)), not 10000^(-2 j / d) (M2M-100)
+  bool channelsLast = false;    ///< of the values of a patch, for an encoder of any size (SigLIP 2)
+  bool sinksAreOutside = false; ///< what a head writes is multiplied by the part of the softmax
+                                ///< that is not the sink's, and recorded attention is that
+                                ///< before, as the original code returns it (Granite)
 
   std::int64_t PatchRows() const { return this->imageHeight / this->patchHeight; }
   std::int64_t PatchColumns() const { return this->imageWidth / this->patchWidth; }

@@ -587,7 +587,7 @@ void TransformerRun::AllocateHeads(std::int64_t l)
     layer.scoreCap = this->Config.scoreCap;
     layer.window = this->Config.Window(l);
     layer.patchWindow = this->Config.PatchWindow(l);
-    if (this->Config.sinks)
+    if (this->Config.sinks && !this->Config.sinksAreOutside)
     {
       const FloatValues sinks(this->Weights.layers[l].sinks);
       layer.sinks.assign(sinks.Data(), sinks.Data() + heads);

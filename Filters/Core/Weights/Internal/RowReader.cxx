@@ -124,8 +124,8 @@ const std::vector<Named<Field>>& Fields()
     COUNT(rotaryDimension), FIELD(rotatesNeighbors), FIELD(rotatesLast), COUNT(relativeBuckets),
     COUNT(relativeDistance), FIELD(activation), FIELD(gated), FIELD(mask), NUMBER(rotaryBase),
     NUMBER(attentionScale), FIELD(scaleByLayer), NUMBER_FROM_0(scoreCap), NUMBER_FROM_0(logitCap),
-    NUMBER(logitScale), FIELD(sinks), NUMBER_FROM_0(projectionClip), FIELD(inputBias),
-    FIELD(outputBias), FIELD(mlpBias), COUNT(experts), COUNT(expertsPerToken),
+    NUMBER(logitScale), FIELD(sinks), FIELD(sinksAreOutside), NUMBER_FROM_0(projectionClip),
+    FIELD(inputBias), FIELD(outputBias), FIELD(mlpBias), COUNT(experts), COUNT(expertsPerToken),
     COUNT(expertDimension), COUNT(sharedExpertDimension), FIELD(sharedExpertHasGate),
     NUMBER(expertFactor), FIELD(expertWeightsOfAll), NUMBER(expertLimit), FIELD(logitsActivation),
     FIELD(tiedUnembedding), NUMBER(slopeScale), NUMBER(slopeExponent), NUMBER_FROM_0(queryGrowth),
@@ -133,10 +133,11 @@ const std::vector<Named<Field>>& Fields()
     FIELD(embeddingProjection), COUNT(transformDimension), FIELD(transformBias),
     COUNT_FROM_0(maskToken), COUNT(tasks), FIELD(addsPositions), COUNT(layerGroups),
     COUNT(groupLayers), FIELD(biasByLayer), FIELD(keyBias), FIELD(valueBias), FIELD(queryBias),
-    FIELD(sharesPositionKeys), FIELD(normsPatches), FIELD(channelsLast), FIELD(normsValues),
-    COUNT_FROM_0(sharedKeyLayers), COUNT_FROM_0(layerInput), COUNT(layerInputVocabulary),
-    FIELD(layerFactors), COUNT(streams), COUNT_FROM_0(activeStream), FIELD(scalesActiveStream),
-    COUNT_FROM_0(laurelRank), FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
+    FIELD(sharesPositionKeys), FIELD(normsPatches), FIELD(endsSinusoids), FIELD(channelsLast),
+    FIELD(normsValues), COUNT_FROM_0(sharedKeyLayers), COUNT_FROM_0(layerInput),
+    COUNT(layerInputVocabulary), FIELD(layerFactors), COUNT(streams), COUNT_FROM_0(activeStream),
+    FIELD(scalesActiveStream), COUNT_FROM_0(laurelRank), FIELD(rotatedLayers), FIELD(rotaryBases),
+    FIELD(expertLayers) };
 #undef COUNT
 #undef COUNT_FROM_0
 #undef NUMBER
