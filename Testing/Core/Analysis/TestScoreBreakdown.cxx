@@ -48,7 +48,8 @@ class BreakdownOfSaved : public TestWithParam<std::string>
 };
 
 INSTANTIATE_TEST_SUITE_P(, BreakdownOfSaved,
-  Values("encoder/deberta-a", "encoder/deberta-v2-a", "encoder/mpnet-a", "vision/beit-a"),
+  Values("encoder/deberta-a", "encoder/deberta-c2p", "encoder/deberta-v2-a",
+    "encoder/deberta-v2-p2c", "encoder/mpnet-a", "vision/beit-a"),
   [](const auto& test) { return TestName(test.param); });
 
 TEST_P(BreakdownOfSaved, AddsUpToTheOriginalAttention)
