@@ -13,6 +13,7 @@
 #include "RecordingRanges.h"
 #include "Signs.h"
 #include "Task.h"
+#include "TitleFields.h"
 #include "TransformerConversion.h"
 
 #include <vtkCellArray.h>
@@ -210,6 +211,7 @@ void FillLines(const Lines& lines, int heads, int kind, double baseline, vtkPoly
       (lines.leftOut > 0 ? " Weaker lines left out: " + std::to_string(lines.leftOut) + "." : ""));
   AddField(fields, Names::Baseline, baseline);
   AddField(fields, Names::LinesLeftOut, lines.leftOut);
+  AddListed(fields, pairs.size(), pairs.size() + ToIndex(lines.leftOut), "pairs");
   if (!pairs.empty())
   {
     AddField(fields, Names::CompositionColorLegend, LegendOf(lines, kind, baseline));

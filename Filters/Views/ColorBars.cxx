@@ -234,7 +234,7 @@ std::vector<Margins> RoomsFor(
   }
   if (isDiagram)
   {
-    top = std::max(top, texts.top) + diagram->GetTitleHeight(width);
+    top = std::max(top, texts.top) + diagram->GetTitleHeight();
     left = std::max({ left, LabelRoom, texts.left });
   }
   const double right = std::max(isDiagram ? LabelRoom : 0, texts.right + bars);

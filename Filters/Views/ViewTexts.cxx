@@ -1,5 +1,7 @@
 #include "ViewTexts.h"
 
+#include "Titles.h"
+
 #include <vtkCamera.h>
 #include <vtkCommand.h>
 #include <vtkCoordinate.h>
@@ -101,29 +103,10 @@ std::array<int, 2> ViewTexts::Measure(const std::string& text, int fontSize)
   return this->Write(text, fontSize).extent;
 }
 
-/// By bisection, since titles may be of any length.
 std::string ViewTexts::Cut(const std::string& text, int fontSize, double width)
 {
-  if (this->Measure(text, fontSize)[0] <= width)
-  {
-    return text;
-  }
-  const auto cut = [&text](std::size_t size)
-  {
-    // All bytes of a character but the first begin with the bits 10.
-    while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
-    {
-      --size;
-    }
-    return text.substr(0, size) + "\u2026";
-  };
-  std::size_t fits = 0;
-  for (std::size_t above = text.size(); above - fits > 1;)
-  {
-    const std::size_t middle = fits + (above - fits) / 2;
-    (this->Measure(cut(middle), fontSize)[0] <= width ? fits : above) = middle;
-  }
-  return cut(fits);
+  return CutText(
+    text, width, [&](const std::string& some) -> double { return this->Measure(some, fontSize)[0]; });
 }
 
 double ViewTexts::GetPoint() const

@@ -1,25 +1,14 @@
 #include "vtkDiagramView.h"
 
-#include "Text/ScreenText.h"
+#include "Titles.h"
 #include "ViewTexts.h"
 
 #include <vtkObjectFactory.h>
 #include <vtkPVDataRepresentation.h>
 #include <vtkPVRenderViewDataDeliveryManager.h>
 
-#include <algorithm>
-#include <sstream>
-
 namespace
 {
-
-/// The size of the letters and the room around them, in points; the height of the title with its
-/// room, and of a line below it.
-constexpr int TitleFontSize = 13;
-constexpr double TitleRoom = 6;
-constexpr double TitleHeight = 26;
-constexpr int SignsFontSize = 11;
-constexpr double SignsHeight = 16;
 
 std::array<double, 6> BoundsOf(const vtkBoundingBox& box)
 {
@@ -35,7 +24,7 @@ vtkStandardNewMacro(vtkDiagramView);
 vtkDiagramView::vtkDiagramView()
   : OwnTexts(std::make_unique<AttentionAtlas::ViewTexts>())
 {
-  this->OwnTexts->Enter(this, [this] { this->PlaceTitle(); });
+  this->OwnTexts->Enter(this, [this] { this->Lines().Show(*this->OwnTexts); });
 }
 
 vtkDiagramView::~vtkDiagramView()
@@ -48,41 +37,19 @@ void vtkDiagramView::SetTitle(const char* title)
   this->Title = title != nullptr ? title : "";
 }
 
-void vtkDiagramView::SetSigns(const char* signs)
+void vtkDiagramView::SetExplanation(const char* explanation)
 {
-  this->Signs = signs != nullptr ? signs : "";
+  this->Explanation = explanation != nullptr ? explanation : "";
 }
 
-double vtkDiagramView::GetTitleHeight(double width)
+AttentionAtlas::TitleLines vtkDiagramView::Lines() const
 {
-  return TitleHeight + SignsHeight * static_cast<double>(this->LinesOfSigns(width).size());
+  return { *this->OwnTexts, this->Title, this->Explanation };
 }
 
-/// The lines of the signs in a view of this width in points. A line is broken between words.
-std::vector<std::string> vtkDiagramView::LinesOfSigns(double width)
+double vtkDiagramView::GetTitleHeight() const
 {
-  const double room = (width - 2 * TitleRoom) / this->OwnTexts->GetPoint();
-  std::vector<std::string> lines;
-  std::istringstream words(this->Signs);
-  for (std::string word; words >> word;)
-  {
-    const bool goesOn = !lines.empty() && (lines.size() == MostLines ||
-                                            this->OwnTexts->Measure(
-                                              lines.back() + " " + word, SignsFontSize)[0] <= room);
-    if (goesOn)
-    {
-      lines.back() += " " + word;
-    }
-    else
-    {
-      lines.push_back(word);
-    }
-  }
-  for (std::string& line : lines)
-  {
-    line = this->OwnTexts->Cut(line, SignsFontSize, room);
-  }
-  return lines;
+  return this->Lines().Height();
 }
 
 std::array<double, 6> vtkDiagramView::GetShownBounds() const
@@ -144,32 +111,5 @@ void vtkDiagramView::Update()
   {
     const vtkBoundingBox own = *ofAll;
     this->AllReduce(own, *ofAll);
-  }
-}
-
-void vtkDiagramView::PlaceTitle()
-{
-  using Texts = AttentionAtlas::ViewTexts;
-  if (this->Title.empty())
-  {
-    return;
-  }
-  const auto size = this->OwnTexts->GetSize();
-  const auto tiles = this->OwnTexts->GetTiles();
-  const double point = this->OwnTexts->GetPoint();
-  const double width = static_cast<double>(size[0]) / tiles[0];
-  const auto show = [&](const std::string& text, int fontSize, double below)
-  {
-    this->OwnTexts->Show(atlas::ScreenText(text),
-      { fontSize, Texts::Along::Left, Texts::Across::Top },
-      { TitleRoom / point * tiles[0], size[1] - below / point * tiles[1] });
-  };
-  const double room = width - 2 * TitleRoom / point;
-  show(this->OwnTexts->Cut(this->Title, TitleFontSize, room), TitleFontSize, TitleRoom);
-  double below = TitleHeight;
-  for (const std::string& line : this->LinesOfSigns(width * point))
-  {
-    show(line, SignsFontSize, below);
-    below += SignsHeight;
   }
 }

@@ -8,16 +8,16 @@
 #include <array>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace AttentionAtlas
 {
+class TitleLines;
 class ViewTexts;
 }
 
-/// A render view of flat data, with a title at its upper left and below it what the signs of the
-/// picture mean, black on a light background and white on a dark one. What is shown, how it is
-/// framed and what these texts say are decided by vtkSMAtlasDiagramViewProxy on the client.
+/// A render view of flat data, with a title at its upper left and an explanation of the picture
+/// below it, black on a light background and white on a dark one. What is shown, how it is framed
+/// and what the title says are decided by vtkSMAtlasDiagramViewProxy on the client.
 class ATTENTIONATLASVIEWS_EXPORT vtkDiagramView : public vtkPVRenderView
 {
 public:
@@ -35,17 +35,14 @@ public:
 
   ///@{
   /**
-   * What the signs of the picture mean, such as the width of a line, in UTF-8: lines below the
-   * title, as many as it takes, up to MostLines. Empty: none. Default: empty.
+   * What the picture shows, in a sentence or two in UTF-8. Empty: nothing. Default: empty.
    */
-  void SetSigns(const char* signs);
-  const char* GetSigns() const { return this->Signs.c_str(); }
+  void SetExplanation(const char* explanation);
+  const char* GetExplanation() const { return this->Explanation.c_str(); }
   ///@}
-  static constexpr int MostLines = 4;
 
-  /// The height of the title and of the lines below it in a view of this width, with the room
-  /// around them, all in points.
-  double GetTitleHeight(double width);
+  /// The height of the title and its explanation with the room around them, in points.
+  double GetTitleHeight() const;
 
   /// The bounds of all that is visible, with the room of its texts, as of the last update: lower
   /// and upper x, y and z.
@@ -82,14 +79,12 @@ protected:
   ~vtkDiagramView() override;
 
 private:
-  /// Before each rendering.
-  void PlaceTitle();
-  std::vector<std::string> LinesOfSigns(double width);
+  AttentionAtlas::TitleLines Lines() const;
 
   vtkBoundingBox DataBounds;
   vtkBoundingBox TextRoom;      ///< from -left, -bottom to right, top
   vtkBoundingBox UnitsPerPoint; ///< along x
   std::string Title;
-  std::string Signs;
+  std::string Explanation;
   std::unique_ptr<AttentionAtlas::ViewTexts> OwnTexts;
 };

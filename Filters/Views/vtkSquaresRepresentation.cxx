@@ -23,6 +23,7 @@
 #include <vtkPolyDataMapper.h>
 #include <vtkProperty.h>
 #include <vtkRenderer.h>
+#include <vtkSmartPointer.h>
 #include <vtkStringArray.h>
 
 #include <algorithm>
@@ -30,6 +31,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace
 {
@@ -115,6 +117,51 @@ bool HasTokens(vtkDataObject* image)
   vtkStringArray* queries = Tokens(image, "Query Token");
   return keys != nullptr && queries != nullptr && keys->GetNumberOfValues() > 0 &&
          queries->GetNumberOfValues() > 0;
+}
+
+/// The most rows or columns of an image without tokens between which lines are drawn.
+constexpr int MostLines = 64;
+
+/// A line through points of the plane.
+void AddLine(const std::vector<std::array<double, 2>>& through, vtkPolyData* lines)
+{
+  lines->GetLines()->InsertNextCell(static_cast<int>(through.size()));
+  for (const auto& [x, y] : through)
+  {
+    lines->GetLines()->InsertCellPoint(lines->GetPoints()->InsertNextPoint(x, y, 0));
+  }
+}
+
+/// The frame of squares: of an image with tokens around all, and of a small one without around
+/// each, so that white ones are seen. Empty of others.
+vtkSmartPointer<vtkPolyData> MakeFrame(vtkImageData* image, bool aroundEach)
+{
+  const auto frame = vtkSmartPointer<vtkPolyData>::New();
+  frame->SetPoints(vtkNew<vtkPoints>());
+  frame->SetLines(vtkNew<vtkCellArray>());
+  const int* extent = image->GetExtent();
+  const int columns = extent[1] - extent[0] + 1;
+  const int rows = extent[3] - extent[2] + 1;
+  if (image->GetNumberOfPoints() == 0 || (aroundEach && std::max(columns, rows) > MostLines))
+  {
+    return frame;
+  }
+  const double* origin = image->GetOrigin();
+  const double* step = image->GetSpacing();
+  const auto x = [&](int column) { return origin[0] + (extent[0] + column - 0.5) * step[0]; };
+  const auto y = [&](int row) { return origin[1] + (extent[2] + row - 0.5) * step[1]; };
+  AddLine({ { x(0), y(0) }, { x(columns), y(0) }, { x(columns), y(rows) }, { x(0), y(rows) },
+            { x(0), y(0) } },
+    frame);
+  for (int column = 1; aroundEach && column < columns; ++column)
+  {
+    AddLine({ { x(column), y(0) }, { x(column), y(rows) } }, frame);
+  }
+  for (int row = 1; aroundEach && row < rows; ++row)
+  {
+    AddLine({ { x(0), y(row) }, { x(columns), y(row) } }, frame);
+  }
+  return frame;
 }
 
 /// The tokens of an axis that have labels: all, or an even choice of MaximumLabels.
@@ -351,6 +398,9 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
 {
   std::vector<Label>& labels = this->Shown->all;
   labels.clear();
+  vtkNew<vtkPolyDataMapper> mapper;
+  mapper->SetInputData(MakeFrame(image, !HasTokens(image)));
+  this->Frame->SetMapper(mapper);
   if (!HasTokens(image))
   {
     return;
@@ -389,32 +439,21 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
     labels.push_back({ atlas::ScreenText(AxisTitle(image, axis)), isRow, true, 0, VTK_ID_MAX,
       isRow ? (bottom + top) / 2 : (left + right) / 2 });
   }
-
-  vtkNew<vtkPoints> corners;
-  corners->InsertNextPoint(left, top, 0);
-  corners->InsertNextPoint(right, top, 0);
-  corners->InsertNextPoint(right, bottom, 0);
-  corners->InsertNextPoint(left, bottom, 0);
-  vtkNew<vtkCellArray> line;
-  line->InsertNextCell({ 0, 1, 2, 3, 0 });
-  vtkNew<vtkPolyData> frame;
-  frame->SetPoints(corners);
-  frame->SetLines(line);
-  vtkNew<vtkPolyDataMapper> mapper;
-  mapper->SetInputData(frame);
-  this->Frame->SetMapper(mapper);
 }
 
 void vtkSquaresRepresentation::UpdateFrame()
 {
-  const bool isShown = this->GetVisibility() && this->TokenLabels && !this->Shown->all.empty();
+  const bool isShown =
+    this->GetVisibility() && this->TokenLabels && this->Frame->GetMapper() != nullptr;
   this->Frame->SetVisibility(isShown);
   if (!isShown || this->Renderer == nullptr)
   {
     return;
   }
   const double ink = AttentionAtlas::InkOn(this->Renderer->GetBackground()); // as shown
-  this->Frame->GetProperty()->SetColor(ink, ink, ink);
+  constexpr double Gray = 0.7;
+  const double shade = this->Shown->all.empty() ? Gray : ink;
+  this->Frame->GetProperty()->SetColor(shade, shade, shade);
   this->Frame->SetUserMatrix(this->Actor->GetMatrix());
 }
 
@@ -422,7 +461,7 @@ void vtkSquaresRepresentation::UpdateFrame()
 /// scene, shrink with it, and where they would be too small, words are cut.
 void vtkSquaresRepresentation::Labels::Place()
 {
-  if (!this->owner->Frame->GetVisibility() || !this->layout)
+  if (!this->owner->Frame->GetVisibility() || this->all.empty() || !this->layout)
   {
     return;
   }

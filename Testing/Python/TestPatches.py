@@ -185,7 +185,7 @@ class Patches(AtlasTest):
 
     def test_files(self):
         folder = atlastest.OUTPUT / "figures"
-        paths = patches.render(self.path, folder, layer=LAYER, head=-1, direction="To")
+        paths = patches.render(self.path, folder, layer=LAYER, head="mean", direction="To")
         self.assertEqual([path.name for path in paths], ["vit-patches.png", "vit-patches-heads.png"])
         drawn = patches.one_head(self.path, layer=LAYER, quantity="Rollout", arrows="Above", threshold=0.05)
         path = save(drawn, folder / "rollout.pdf")
@@ -209,8 +209,8 @@ class Patches(AtlasTest):
         self.assert_raise(
             (lambda: patches.one_head(atlastest.RECORDING), "expected a recording of images"),
             (lambda: patches.one_head("none.safetensors"), "none.safetensors: no such file", FileNotFoundError),
-            (draw(direction="Up"), "direction: expected From or To, found 'Up'"),
-            (draw(arrows="All"), "arrows: expected Strongest, Above or None, found 'All'"),
+            (draw(direction="Up"), "direction: expected one of From, To; found 'Up'"),
+            (draw(arrows="All"), "arrows: expected one of Strongest, Above, None; found 'All'"),
             (draw(opacity=2), "opacity: expected 0 to 1, found 2"),
             (draw(patch=(4, 0)), "Patch: expected a row from 0 to 3"),
             (draw(layer=7), "layer: expected one of 0 to 1, found 7"),
