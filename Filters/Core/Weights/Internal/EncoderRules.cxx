@@ -16,7 +16,7 @@ namespace
 using nlohmann::json;
 
 /// The longest distance that has a vector.
-constexpr std::int64_t LongestDistance = 65'536;
+constexpr std::int64_t LongestRelativePosition = 65'536;
 
 /// A whole number that may be negative, or `otherwise`.
 std::int64_t NumberOr(const Settings& settings, const char* key, std::int64_t otherwise)
@@ -133,8 +133,9 @@ void Disentangled(TransformerConfig& config, const Settings& settings)
   config.relativeBuckets = isFirst ? 0 : buckets;
   config.relativeDistance = longest;
   config.positionNorm = Has(norms, "layer_norm") && !isFirst;
-  settings.FailIf(longest > LongestDistance, "expected 'max_relative_positions' to be at most ",
-    LongestDistance, ", found ", longest, ".");
+  settings.FailIf(longest > LongestRelativePosition,
+    "expected 'max_relative_positions' to be at most ", LongestRelativePosition, ", found ",
+    longest, ".");
   settings.FailIf(config.relativeBuckets == 1 ||
                     (config.relativeBuckets > 0 && longest - 1 <= config.relativeBuckets / 2),
     "expected 'position_buckets' to be 2 to twice 'max_relative_positions' less 2, found ",
