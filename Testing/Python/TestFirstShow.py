@@ -91,9 +91,10 @@ class Bars(FirstShow):
             return [list(bar.LookupTable.Annotations)[1::2] for bar in bars(view)]
 
         view = self.view()
+        legend = ["strongest key", "chosen patch", "of other patches"]
         displays = [simple.Show(simple.OutputPort(patches, port), view) for port in (1, 2, 4)]
         for all_heads in (0, 1, 0, 1, 0):
-            self.assertEqual(shown(view, all_heads), [] if all_heads else [["strongest key", "chosen patch"]])
+            self.assertEqual(shown(view, all_heads), [] if all_heads else [legend])
         displays[0].SetScalarBarVisibility(view, False)
         for all_heads in (1, 0):
             self.assertEqual(shown(view, all_heads), [], "hidden by the user")
