@@ -334,8 +334,10 @@ std::string ArrayOf(vtkSMProxy* representation, const std::string& said)
   }
   const Coloring coloring(representation);
   const std::string words = coloring.Title().empty() ? coloring.array : coloring.Title();
+  vtkSMProxy* source = vtkSMPropertyHelper(representation, "Input").GetAsProxy();
   const bool isSaid = coloring.array.empty() || EndsWith(coloring.array, "Color") ||
-                      said.find(coloring.array) != std::string::npos;
+                      said.find(coloring.array) != std::string::npos ||
+                      source->GetProperty(coloring.array.c_str()) != nullptr; // found by it
   return isSaid ? "" : words;
 }
 
