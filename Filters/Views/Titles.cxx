@@ -352,7 +352,7 @@ std::string Escaped(const std::string& title)
   return escaped;
 }
 
-/// The title of a chart, cut to the width of its view.
+/// The title of a chart, cut to the width of its plot.
 std::string FittedTitle(vtkSMViewProxy* view)
 {
   vtkNew<vtkTextProperty> style;
@@ -365,7 +365,7 @@ std::string FittedTitle(vtkSMViewProxy* view)
     vtkTextRenderer::GetInstance()->GetBoundingBox(style, vtkStdString(text), box.data(), Dpi);
     return box[1] - box[0] + 1;
   };
-  constexpr double Margins = 16;
+  constexpr double Margins = 90; // beside the plot, above whose middle it is
   const double width = vtkSMPropertyHelper(view, "ViewSize").GetAsDouble(0) - Margins;
   return Escaped(CutText(atlas::ScreenText(MakeTitle(view)), width, widthOf));
 }

@@ -295,7 +295,7 @@ class Charts(FirstShow):
         view.ViewSize = [400, 400]
         simple.Render(view)
         self.assertRegex(view.ChartTitle, "^gpt2  ·  Score Breakdown  ·  Sequence.*…$")
-        drawn = (atlastest.picture(view, "titled")[..., :3] < 128).any(axis=-1)
+        drawn = (atlastest.picture(view, "cut")[..., :3] < 128).any(axis=-1)
         self.assertTrue(drawn[-25:].any())
         self.assertFalse(drawn[-25:, :3].any() or drawn[-25:, -3:].any(), "inside the view")
         for own in ("mine", ""):
