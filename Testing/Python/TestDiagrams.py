@@ -163,7 +163,7 @@ class Diagrams(AtlasTest):
         parts = simple.LogitAttribution(Input=run, Model=model)
         two = self.show(parts)
         for properties, words in (
-            ({"Target": "NextToken"}, "Logit of the next token  ·  Contribution (logits)"),
+            ({"Target": "NextToken"}, "Logit of the next token  ·  All positions  ·  Contribution (logits)"),
             ({"Target": "Token", "TargetToken": " man", "Against": " king"}, "Logit  ·  Target Token “ man”  ·  Against “ king”"),
         ):
             for name, value in properties.items():
