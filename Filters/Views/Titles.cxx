@@ -438,10 +438,29 @@ std::string MakeTitle(vtkSMProxy* view)
 
 std::string MakeExplanation(vtkSMProxy* view)
 {
-  vtkSMProxy* representation = FirstShown(view);
-  vtkPVXMLElement* hint = representation != nullptr ? RepresentationHint(representation) : nullptr;
+  std::string all;
+  const auto add = [&all](const std::string& text)
+  {
+    if (all.find(text) == std::string::npos)
+    {
+      all += (all.empty() ? "" : " ") + text;
+    }
+  };
+  vtkSMProxy* first = FirstShown(view);
+  vtkPVXMLElement* hint = first != nullptr ? RepresentationHint(first) : nullptr;
   vtkPVXMLElement* words = hint != nullptr ? hint->FindNestedElementByName("Explanation") : nullptr;
-  return words != nullptr ? words->GetAttributeOrEmpty("text") : "";
+  add(words != nullptr ? words->GetAttributeOrEmpty("text") : "");
+  vtkSMPropertyHelper shown(view, "Representations");
+  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
+  {
+    vtkSMProxy* representation = shown.GetAsProxy(i);
+    if (representation != nullptr && representation->GetProperty("Input") != nullptr &&
+        Number(representation, "Visibility") != 0)
+    {
+      add(FieldText(ShownData(representation), "Signs"));
+    }
+  }
+  return all;
 }
 
 void ShowTitle(vtkSMViewProxy* view)
@@ -497,20 +516,13 @@ TitleLines::TitleLines(ViewTexts& texts, const std::string& title, const std::st
 {
   const double room = 2 * Margin / texts.GetPoint();
   const double width = static_cast<double>(texts.GetSize()[0]) / texts.GetTiles()[0] - room;
-  const auto widthAs = [&texts](int fontSize)
-  {
-    return [&texts, fontSize](const std::string& text) -> double
-    { return texts.Measure(text, fontSize)[0]; };
-  };
-  this->Title =
-    title.empty() ? title : CutText(atlas::ScreenText(title), width, widthAs(TitleFontSize));
-  const auto widthOf = widthAs(FontSize);
+  this->Title = title.empty() ? title : texts.Cut(atlas::ScreenText(title), TitleFontSize, width);
   std::istringstream words(explanation);
   std::string line;
   for (std::string word; words >> word;)
   {
     const std::string longer = line.empty() ? word : line + " " + word;
-    if (!line.empty() && widthOf(longer) > width)
+    if (!line.empty() && texts.Measure(longer, FontSize)[0] > width)
     {
       this->Explanation.push_back(line);
       line = word;
@@ -522,7 +534,7 @@ TitleLines::TitleLines(ViewTexts& texts, const std::string& title, const std::st
   }
   if (!line.empty())
   {
-    this->Explanation.push_back(CutText(line, width, widthOf));
+    this->Explanation.push_back(texts.Cut(line, FontSize, width));
   }
 }
 

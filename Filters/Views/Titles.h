@@ -24,8 +24,8 @@ class ViewTexts;
 /// for a `value`.
 std::string MakeTitle(vtkSMProxy* view);
 
-/// The explanation of what is shown first: what the hint Explanation of its source says; see
-/// RepresentationHints.h.
+/// What the picture means: what the hint Explanation of the source of what is shown first says, see
+/// RepresentationHints.h, then the field arrays Signs of all that is visible, each once.
 std::string MakeExplanation(vtkSMProxy* view);
 
 /// Titles a view that can be, unless its property Title, or that of a chart, is the user's. That of

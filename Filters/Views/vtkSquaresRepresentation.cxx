@@ -39,9 +39,12 @@ namespace
 /// The height of a line of text and the distance of texts, in the size of letters.
 constexpr double Line = 1.2;
 constexpr double TextGap = 0.5;
-/// Beside squares that have room for their texts: the height of letters and the distance of texts,
-/// in squares, and how much of atlas::LabelWidth a letter has.
+/// Beside panels, which leave room for texts in the scene: the height of letters in squares, of
+/// many squares in these on the longer side of the image, so that letters can be read; the distance
+/// of texts and how much of atlas::LabelWidth a letter has, both in squares for letters of
+/// LabelHeight.
 constexpr double LabelHeight = 0.72;
+constexpr double LettersPerSide = 90;
 constexpr double Gap = 0.3;
 constexpr double WidthScale = 0.9;
 
@@ -203,6 +206,7 @@ struct Layout
   double unit;      ///< the side of a square, the smaller one of a rectangle
   double first;     ///< the middle of the first column
   double bottomRow; ///< the middle of the last row
+  double letters;   ///< the height of the labels
   double labelRoom; ///< space for the labels
   double title;     ///< height of the axis titles
 
@@ -214,8 +218,10 @@ struct Layout
     , unit(std::min(step, rowStep))
     , first(image->GetOrigin()[0])
     , bottomRow(image->GetOrigin()[1])
-    , labelRoom(unit * (Gap + WidthScale * std::max(WidestLabel(Tokens(image, "Key Token")),
-                                             WidestLabel(Tokens(image, "Query Token")))))
+    , letters(unit * std::max(LabelHeight, static_cast<double>(this->Longer()) / LettersPerSide))
+    , labelRoom(letters / LabelHeight *
+                (Gap + WidthScale * std::max(WidestLabel(Tokens(image, "Key Token")),
+                                      WidestLabel(Tokens(image, "Query Token")))))
     , title(unit * std::max(LabelHeight, static_cast<double>(this->Longer()) / 30))
   {
   }
@@ -452,7 +458,7 @@ void vtkSquaresRepresentation::UpdateFrame()
 }
 
 /// Before each rendering. Letters have TextSize; those of panels, for which there is room in the
-/// scene, shrink with it.
+/// scene, shrink with it, and where they would be too small, words are cut.
 void vtkSquaresRepresentation::Labels::Place()
 {
   if (!this->owner->Frame->GetVisibility() || this->all.empty() || !this->layout)
@@ -483,7 +489,7 @@ void vtkSquaresRepresentation::Labels::Place()
   }
   const auto lettersOf = [&](double room)
   { return this->hasPanels ? std::min(room * scale, TextSize * 1.0) : TextSize; };
-  const double letters = lettersOf(squares.unit * LabelHeight);
+  const double letters = std::max(lettersOf(squares.letters), SmallestText * 1.0);
   const double gap = TextGap * letters / scale;
   for (const bool isRow : { false, true })
   {
@@ -506,9 +512,17 @@ void vtkSquaresRepresentation::Labels::Place()
         if (label.isRow == isRow && label.isTitle == isTitle && height >= SmallestText &&
             label.index % every == 0 && label.toNext >= every)
         {
-          widest = std::max(widest,
-            this->texts.Measure(label.text, style.fontSize)[0] * this->texts.GetPoint() / scale);
-          this->texts.Show(label.text, style,
+          const std::string text = this->hasPanels && !isTitle
+                                     ? this->texts.Cut(label.text, style.fontSize,
+                                         (squares.labelRoom - gap) * scale / this->texts.GetPoint())
+                                     : label.text;
+          if (text == "\u2026") // without a letter
+          {
+            continue;
+          }
+          widest = std::max(
+            widest, this->texts.Measure(text, style.fontSize)[0] * this->texts.GetPoint() / scale);
+          this->texts.Show(text, style,
             isRow ? place(left - away, label.along) : place(label.along, bottom - away));
         }
       }

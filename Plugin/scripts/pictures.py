@@ -315,7 +315,6 @@ def mmcif_reader():
     shown = s.Show(s.MmcifReader(FileName=path), view)
     shown.SetRepresentationType("Point Gaussian")
     shown.GaussianRadius = 0.8
-    s.ColorBy(shown, ("POINTS", "residue"))
     s.ResetCamera(view)
     picture("MmcifReader", view)
 
@@ -323,7 +322,7 @@ def mmcif_reader():
 def bind_tokens():
     bound = on_a_sphere()[0]
     view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
-    s.ColorBy(s.Show(bound, view), ("POINTS", "Bound Token"))
+    s.Show(bound, view)
     view.CameraPosition, view.CameraViewUp = [0.3, -3, 0.8], [0, 0, 1]
     s.ResetCamera(view)
     picture("BindTokens", view)
@@ -360,9 +359,9 @@ def example_view(name, direction, up=(0, 0, 1), zoom=1):
     heat.ApplyPreset("Inferno (matplotlib)", True)
     largest = max(source.PointData["Attention"].GetRange()[1] for source in shown_attention(view))
     heat.RescaleTransferFunction(0, largest)
-    for shown in view.Representations:
-        if getattr(shown, "ColorArrayName", None) and shown.ColorArrayName[1]:
-            shown.SetScalarBarVisibility(view, False)
+    for source in shown_attention(view):
+        s.GetDisplayProperties(source, view).SetScalarBarVisibility(view, True)
+    s.GetScalarBar(heat, view).Title = "Attention of the query"
     view.CameraPosition = [f + d for f, d in zip(view.CameraFocalPoint, direction)]
     view.CameraViewUp = up
     s.ResetCamera(view)

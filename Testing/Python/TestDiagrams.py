@@ -194,7 +194,7 @@ class Diagrams(AtlasTest):
             simple.Render(view)
             self.assertEqual(view.SMProxy.GetProperty("ShownTitle").GetElement(0), title)
 
-    def test_signs_are_explained(self):
+    def test_explanations_are_below_the_title(self):
         """Below the title, in as many lines as the view needs, which lie above the data; not with a title of the user."""
         view = self.show(simple.HeadSpectra(Input=atlastest.read_transformer("gpt2")))
         line = 16  # pixels
@@ -220,6 +220,55 @@ class Diagrams(AtlasTest):
         changed = (pictures[0] != pictures[1]).any(axis=-1).sum(axis=0)
         lines = (changed > 0.5 * changed.max()).astype(int)
         self.assertEqual((numpy.diff(lines) > 0).sum(), 13)  # around 12 heads
+
+    def texts(self, view):
+        """The texts over the scene of a view, as it was last rendered."""
+        shown = view.GetClientSideObject()
+        actors = shown.GetRenderer(shown.NON_COMPOSITED_RENDERER).GetActors2D()
+        actors = [actors.GetItemAsObject(i) for i in range(actors.GetNumberOfItems())]
+        return [actor.GetInput() for actor in actors if actor.IsA("vtkTextActor") and actor.GetVisibility()]
+
+    def test_signs_are_explained_below_the_title(self):
+        """In as many lines as it takes, above the data; not without a title."""
+        view = self.show(simple.AttentionSentence(Input=self.reader, Layer=4, Head=11))
+        for size, most in ((SIZES[0], 1), (SIZES[2], 4)):
+            with self.subTest(size=size):
+                self.assert_inside(view, size)
+                lines = self.texts(view)
+                begin = next(i for i, line in enumerate(lines) if line.startswith("Lines go from queries"))
+                signs = view.SMProxy.GetProperty("ShownExplanation").GetElement(0)
+                count = next(n for n in range(1, 5) if " ".join(lines[begin : begin + n]) == signs)
+                self.assertLessEqual(count, most)
+                self.assertIn("attention weight, full at 1.", signs)
+                self.assertIn("Bars: the sum that each key receives", signs)
+                # White between the lines and what is below them.
+                pixels = self.pixels(view, size)
+                below = pixels[-TITLE - 16 * count - 4 : -TITLE - 16 * count]
+                self.assertTrue((below[:, : size[0] * 3 // 4] > 200).all())
+        view.ShowTitle = 0
+        simple.Render(view)
+        self.assertNotIn(signs, self.texts(view))
+
+    def test_panels_name_tokens_at_any_size(self):
+        """Those that have room, as far as it goes; not over the titles of layers."""
+        tokens = "And Moses spake unto the king of Egypt, and Aaron spake unto the king of Egypt."
+        run = simple.TransformerRecorder(Input=atlastest.data_model("language-2"), Prompts=tokens)
+        view = self.show(simple.AttentionMatrix(Input=run))
+        for size in (*SIZES, (800, 500)):
+            with self.subTest(size=size):
+                self.assert_inside(view, size)
+                words = [text for text in self.texts(view) if "Layer" not in text and "Head" not in text]
+                spake = [word for word in words if word.startswith(("\u00b7s", "\u00b7M"))]
+                self.assertGreater(len(words), 8)
+                self.assertTrue(spake, words)
+
+    def test_labels_of_panels_have_no_specks(self):
+        view = simple.CreateView("AttentionDiagram")
+        shown = simple.Show(simple.OutputPort(simple.HeadScores(Input=self.reader), 2), view)
+        shown.MaximumLabels, view.ShowTitle = 0, 0
+        self.assertTrue((self.pixels(view, SIZES[1]) == 255).all())
+        shown.PointSize = 4
+        self.assertFalse((self.pixels(view, SIZES[1]) == 255).all())
 
     def test_begins_white_and_flat(self):
         view = simple.CreateView("AttentionDiagram")

@@ -47,9 +47,38 @@ class Bars(FirstShow):
 
     def test_colors_that_nothing_explains_have_none(self):
         view = self.view()
+        recording = atlastest.read_recording(atlastest.RECORDING.parent / "words-and-pictures.safetensors")
+        shown = simple.Show(simple.OutputPort(simple.PatchAttention(Input=recording), 3), view)
+        self.assertEqual(shown.ColorArrayName[1], "PictureColor")
+        self.assertEqual(bars(view), [])
+
+    def test_colors_that_add_up_say_what_their_channels_are(self):
+        view = self.view()
         torus = atlastest.torus(self.model, Quantities=["Output"])
         simple.Show(simple.SummableColors(Input=torus), view)
-        self.assertEqual(bars(view), [])
+        (bar,) = bars(view)
+        self.assertEqual(bar.Title, "Output: a channel per component")
+        output = atlastest.point_arrays(torus)["Output"]
+        texts = list(bar.LookupTable.Annotations)[1::2]
+        self.assertEqual([text.split()[0] for text in texts], ["all", "first", "second", "third", "all"])
+        for text in texts[:4]:
+            self.assertAlmostEqual(float(text.split()[1]), output.max(), delta=0.005 * output.max())
+
+    def test_tokens_of_places_and_residues_have_a_bar(self):
+        view = self.view()
+        mesh = simple.Wavelet(WholeExtent=[0, 3, 0, 2, 0, 1])
+        numbers = simple.Calculator(Input=mesh, Function="floor(coordsX)", ResultArrayName="Number")
+        bound = simple.BindTokens(Input=numbers, Recording=self.recording, TokenArray="Number")
+        shown = simple.Show(bound, view)
+        self.assertEqual(shown.ColorArrayName[1], "Bound Token")
+        self.assertEqual(titles(view), ["Bound token (its position)"])
+        simple.Render(view)
+        points = list(shown.LookupTable.RGBPoints)
+        self.assertEqual((points[0], points[-4]), (0, 3))
+        view = self.view()
+        atoms = simple.MmcifReader(FileName=str(atlastest.DATA / "models" / "protein" / "chain.pdb"))
+        simple.Show(atoms, view)
+        self.assertEqual(titles(view), ["Residue (place in its chain)"])
 
     def test_a_legend_goes_and_comes_with_its_colors(self):
         """The marks of patches are there for one head, and not for all of them."""
@@ -184,6 +213,30 @@ class Room(FirstShow):
         view.SMProxy.ResetCamera(1, 2, -3, -1, 0, 0)
         simple.Render(view)
         self.assertEqual(list(view.CameraFocalPoint), [1.5, -2, 0])
+
+    def test_dots_are_inside(self):
+        """Of the panels of all heads, whose titles are at their left and above, at the size of a window and of a small one."""
+        run = simple.TransformerRecorder(
+            Input=atlastest.data_model("language-2"), Prompts="And God said, Let there be light: and there was light."
+        )
+        points = simple.HeadEmbedding(Input=run, Method="PCA")
+        for ports in ([simple.OutputPort(points, 0)], list(self.found(points))):
+            for size in ((1600, 1000), (1000, 700), (600, 400)):
+                with self.subTest(size=size, ports=len(ports)):
+                    view = self.view(OrientationAxesVisibility=0, UseColorPaletteForBackground=0, Background=[1, 1, 1])
+                    view.ViewSize = size
+                    for port in (*ports, simple.OutputPort(points, 2)):
+                        simple.Show(port, view)
+                    simple.ResetCamera(view)
+                    drawn = (atlastest.picture(view, "dots") < 250).any(axis=2)
+                    self.assertEqual(drawn.shape, size[::-1])
+                    for border in (drawn[:3], drawn[-3:], drawn[:, :3], drawn[:, -3:]):
+                        self.assertFalse(border.any())
+
+    def found(self, points):
+        """What a search finds, as larger dots."""
+        search = simple.TokenSearch(Input=points, Text="light")
+        return (simple.OutputPort(search, port) for port in (0, 1))
 
     def test_surfaces_in_space(self):
         view = self.view()

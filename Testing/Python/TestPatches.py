@@ -61,7 +61,7 @@ class Patches(AtlasTest):
         self.assertEqual([r.Representation for r in shown], ["Surface"] * 3 + ["Squares", "Surface"])
         self.assertEqual(list(shown[0].ColorArrayName), ["CELLS", "Heat"])
         self.assertEqual(list(shown[3].ColorArrayName), ["POINTS", "PictureColor"])
-        self.assertEqual(shown[0].Opacity, 0.5)
+        self.assertEqual(shown[0].Opacity, 1)
         simple.Render(view)
         points = list(shown[0].LookupTable.RGBPoints)
         self.assertEqual(points[0], 0)
@@ -73,6 +73,7 @@ class Patches(AtlasTest):
         self.assertEqual(simple.GetScalarBar(shown[0].LookupTable, view).Title, "Attention weight")
 
     def test_pixels_are_exact_and_heat_lies_upon_them(self):
+        """In the middle of a patch the color is that of the color bar, around it the picture is seen; mixed if one likes."""
         filter = simple.PatchAttention(Input=self.recording, Layer=LAYER, Head=HEAD)
         view, shown = self.view(filter)
         for port in (0, 1, 2, 4):
@@ -85,6 +86,11 @@ class Patches(AtlasTest):
         pixels = atlastest.picture(view, "heat")[::-1][numpy.ix_(middle, middle)]
         share = self.heat(0).repeat(PATCH, axis=0).repeat(PATCH, axis=1)
         colors = patches._HEAT(share)[..., :3] * 255
+        inside = numpy.abs(numpy.arange(SIZE) % PATCH + 0.5 - PATCH / 2) < 0.3 * PATCH
+        inside = (inside[:, None] & inside)[..., None]
+        numpy.testing.assert_allclose(pixels, numpy.where(inside, colors, picture()), atol=8)
+        filter.HeatSide, shown[0].Opacity = 1, 0.5
+        pixels = atlastest.picture(view, "mixed")[::-1][numpy.ix_(middle, middle)]
         numpy.testing.assert_allclose(pixels, 0.5 * picture() + 0.5 * colors, atol=8)
 
     def test_the_scale_follows_the_head_until_the_user_changes_it(self):
@@ -181,7 +187,7 @@ class Patches(AtlasTest):
 
     def test_files(self):
         folder = atlastest.OUTPUT / "figures"
-        paths = patches.render(self.path, folder, layer=LAYER, head=-1, direction="To")
+        paths = patches.render(self.path, folder, layer=LAYER, head="mean", direction="To")
         self.assertEqual([path.name for path in paths], ["vit-patches.png", "vit-patches-heads.png"])
         drawn = patches.one_head(self.path, layer=LAYER, quantity="Rollout", arrows="Above", threshold=0.05)
         path = save(drawn, folder / "rollout.pdf")
@@ -205,8 +211,8 @@ class Patches(AtlasTest):
         self.assert_raise(
             (lambda: patches.one_head(atlastest.RECORDING), "expected a recording of images"),
             (lambda: patches.one_head("none.safetensors"), "none.safetensors: no such file", FileNotFoundError),
-            (draw(direction="Up"), "direction: expected From or To, found 'Up'"),
-            (draw(arrows="All"), "arrows: expected Strongest, Above or None, found 'All'"),
+            (draw(direction="Up"), "direction: expected one of From, To; found 'Up'"),
+            (draw(arrows="All"), "arrows: expected one of Strongest, Above, None; found 'All'"),
             (draw(opacity=2), "opacity: expected 0 to 1, found 2"),
             (draw(patch=(4, 0)), "Patch: expected a row from 0 to 3"),
             (draw(layer=7), "layer: expected one of 0 to 1, found 7"),

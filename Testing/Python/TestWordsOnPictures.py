@@ -5,10 +5,9 @@ import types
 import atlastest
 import numpy
 import picturedrecording as by_hand
-from atlastest import AtlasTest
+from atlastest import AtlasTest, simple
 from attentionatlas import Recording, patches, record
 from attentionatlas._internal import data
-from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 

@@ -13,7 +13,7 @@
         corpus = model.corpus("book.txt")                        # every head over a text of any length
 
 Modules have a function per figure: figures (of small models), heads, sentence, patches, embedding, focus, tokens,
-circuits and texts. Layers, heads and sequences, in this order, are counted from 0. web writes pages for a browser,
+circuits and texts. Layers, heads and sequences, in this order, are counted from 0, negative ones from the end. web writes pages for a browser,
 article a live article, scene linked views for ParaView, tour all figures, findings a figure for each claim of the
 literature. paraview.simple has the plugin's filters after open or load_plugin.
 What a reader, filter or writer says when it fails is the message of an Error, which is a ValueError.
@@ -143,8 +143,8 @@ def save(figure: matplotlib.figure.Figure, path: PathLike, dpi: float = 600) -> 
 
 
 def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
-    """A page for a browser, which Jupyter shows in a frame: of a model, a recording, statistics of a corpus or a file, or
-    of a ParaView view.
+    """A page for a browser, which Jupyter shows in a frame: of a model, a recording, statistics of a corpus or a file; or,
+    in ParaView, of a view.
 
     shown: what is open, a file, a render view, or scenes of the module web. view: torus, deformed-torus or sphere of a
     small model; map, sentence, embedding or embedding-3d of a recording; composition of a transformer; scatter or
@@ -157,11 +157,12 @@ def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
 
 
 def display(shown: Any, width: int = 900, height: int = 600) -> Picture:
-    """A picture of a view as it is, or of a source or output port in a view of its own, which Jupyter shows.
+    """A picture, which Jupyter shows: of a scene of the module web, or of a source, an output port or a dataset, as views
+    show it; in ParaView of a view as it is, or of a source in a view of its own.
 
-    width, height: in pixels. Raises ValueError for anything else, and for a source without points or cells; OSError
-    where ParaView cannot render.
+    width, height: in pixels. Raises ValueError for anything else, and for a source without points; OSError where ParaView
+    cannot render.
     """
-    from attentionatlas._internal import pictures  # with matplotlib, which loading the plugin does without
+    from attentionatlas._internal import pictures
 
     return pictures.display(shown, width, height)

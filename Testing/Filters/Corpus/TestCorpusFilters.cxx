@@ -12,6 +12,7 @@
 #include "Corpus/CorpusRun.h"
 #include "Transformers.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <map>
@@ -600,6 +601,8 @@ TEST_F(CorpusFilters, HeadScatterPlacesHeads)
   EXPECT_EQ(std::set<double>(clusters.begin(), clusters.end()), (std::set<double>{ 0, 1, 2 }));
   EXPECT_EQ(
     discs->GetCellData()->GetArray("Copying")->GetComponent(3, 0), Number(table, 3, "Copying"));
+  EXPECT_THAT(
+    Texts(discs->GetFieldData(), "Signs"), ElementsAre("A circle is a head (layer.head)."));
   // The legend names the heads of each cluster in its color.
   std::istringstream legend(Texts(discs->GetFieldData(), "ClusterColor Legend")[0]);
   std::string line;
@@ -642,7 +645,17 @@ TEST_F(CorpusFilters, HeadScatterPlacesHeads)
     const double* box = discs->GetBounds();
     EXPECT_GE(box[0], 0);
     EXPECT_LE(box[3], 1);
+    EXPECT_THAT(Texts(discs->GetFieldData(), "Signs")[0], testing::HasSubstr("The nearer two are"));
   }
+  // The areas are told from the smallest value to the largest.
+  filter->SetLayout(0);
+  filter->SetSizeColumn("Entropy");
+  const std::string signs = Texts(Updated<vtkPolyData>(filter.Get())->GetFieldData(), "Signs")[0];
+  EXPECT_THAT(signs, testing::HasSubstr("Its area: Entropy (share of its maximum), from "));
+  std::vector<double> entropies = Values(table->GetRowData(), "Entropy");
+  std::sort(entropies.begin(), entropies.end());
+  EXPECT_NEAR(std::stod(signs.substr(signs.find("from ") + 5)), entropies.front(), 1e-3);
+  EXPECT_NEAR(std::stod(signs.substr(signs.find("to ") + 3)), entropies.back(), 1e-3);
 }
 
 /// TestHostileInput.py has bad input.

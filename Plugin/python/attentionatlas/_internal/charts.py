@@ -14,14 +14,14 @@ import matplotlib.figure
 import numpy
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import Collection
-from matplotlib.colors import BoundaryNorm, Normalize
+from matplotlib.colors import BoundaryNorm, Colormap, Normalize
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
-from matplotlib.transforms import Bbox
+from matplotlib.transforms import Bbox, IdentityTransform, TransformedBbox
 
 from attentionatlas._internal import style
 from attentionatlas._internal.checks import check_page
-from attentionatlas._internal.notebook import Figure
+from attentionatlas._internal.notebook import Figure, Layout
 from attentionatlas._internal.readers import Proxies
 
 MILLIMETRE = 1 / 25.4
@@ -31,6 +31,10 @@ _PANEL_MM = 34
 _SMALLEST = 4
 #: Points on a side of a chart, at most.
 _MOST_POINTS = 4096
+#: The height of a page is right up to this, in inches: a millimetre.
+_CLOSE = 0.04
+#: Places on a page are the same up to this, in pixels.
+_SAME = 1e-6
 
 #: Heads side by side on one page, at most.
 HEADS = 3
@@ -44,11 +48,16 @@ class Page:
     """What a figure is drawn on: a page of its own, whose height follows from its content, or a user's Axes, Figure or
     SubFigure.
 
-    width_mm: in millimetres. dpi: the resolution of images. ax, figure: a user's. rows of panels: see panels.
+    width_mm: in millimetres. dpi: the resolution of images. ax, figure: a user's. cmap: a user's color map. rows of panels:
+    see panels.
     """
 
-    def __init__(self, width_mm: float = 180, dpi: float = 600, ax: Any = None, figure: Any = None) -> None:
-        self.dpi, self._ax, self._figure = dpi, ax, figure
+    def __init__(
+        self, width_mm: float = 180, dpi: float = 600, ax: Any = None, figure: Any = None, cmap: Any = None
+    ) -> None:
+        self.dpi, self._ax, self._figure, self._cmap = dpi, ax, figure, cmap
+        #: Whether the color map was asked for.
+        self.has_colors = False
         drawn = ax or figure
         self.is_own = drawn is None
         box = None if self.is_own else ax.get_window_extent() if ax else figure.bbox
@@ -56,6 +65,11 @@ class Page:
         self.width_mm: float = width_mm if box is None else inches[0] / MILLIMETRE
         #: The height of a user's Axes or Figure, in millimetres; None for a page of its own.
         self.height_mm: float | None = None if box is None else inches[1] / MILLIMETRE
+
+    def colors(self, own: Any) -> Any:
+        """The color map for values: the user's, or else this one."""
+        self.has_colors = True
+        return own if self._cmap is None else self._cmap
 
     def columns(self, count: int) -> int:
         """How many of `count` panels lie side by side."""
@@ -93,9 +107,7 @@ class Page:
     def _new_figure(self, rows: int, columns: int, square: bool, height_mm: float | None) -> Figure:
         width = self.width_mm * MILLIMETRE
         height = width * (1.2 * rows / columns + 0.3) if height_mm is None else height_mm * MILLIMETRE
-        figure = Figure((width, height), layout="compressed" if square else "constrained")
-        figure.get_layout_engine().set(w_pad=0.04, h_pad=0.03, wspace=0.02, hspace=0.02)
-        return figure
+        return Figure((width, height), layout=Layout(compress=square, w_pad=0.04, h_pad=0.03, wspace=0.02, hspace=0.02))
 
     def canvas(self, height_mm: float) -> tuple[Any, Any]:
         """A figure of one panel that fills it, in millimetres from the lower left corner, without its frame; of a user's
@@ -113,27 +125,24 @@ class Page:
     def settle(self, figure: Any) -> None:
         """Gives the panels of a page of its own their places, from which the sizes of texts in them follow."""
         if self.is_own:
-            figure.draw_without_rendering()
+            with figure.get_layout_engine().settling(figure, self.dpi):
+                figure.get_layout_engine().execute(figure)
 
     def fit(self, figure: Any) -> Any:
         """Gives a page of square panels the height that its content needs; returns the figure."""
         if not self.is_own:
             return figure
-        images = [image for image in figure.findobj(AxesImage) if image.get_visible()]
-        for image in images:  # they need no room of their own, and resampling takes long
-            image.set_visible(False)
-        for _ in range(3):
-            figure.get_layout_engine().execute(figure)
-            content = Bbox.union([axes.get_tightbbox() for axes in figure.axes]).height
-            if figure._suptitle is not None:
-                content += 1.3 * figure._suptitle.get_window_extent().height
-            height = content / figure.dpi + 0.1
-            change = abs(height - figure.get_figheight())
-            figure.set_figheight(height)
-            if change < 0.004:  # inches: a tenth of a millimetre
-                break
-        for image in images:
-            image.set_visible(True)
+        engine = figure.get_layout_engine()
+        with engine.settling(figure, self.dpi):
+            for _ in range(4):
+                engine.execute(figure)
+                content = Bbox.union([axes.get_tightbbox() for axes in figure.axes]).height
+                if figure._suptitle is not None:
+                    content += 1.3 * figure._suptitle.get_window_extent().height
+                height = content / figure.dpi + 0.1
+                if abs(height - figure.get_figheight()) < _CLOSE:
+                    break
+                figure.set_figheight(height)
         return figure
 
 
@@ -144,21 +153,33 @@ def _whole(figure: Any) -> Any:
     return figure
 
 
+def _color_map(cmap: Any) -> Any:
+    """A color map by itself or by its name, without values in grey; None for None."""
+    if cmap is None or isinstance(cmap, Colormap):
+        return cmap
+    if not isinstance(cmap, str) or cmap not in matplotlib.colormaps:
+        raise ValueError(f'cmap: expected a color map of matplotlib or its name, such as "viridis"; found {cmap!r}.')
+    found = matplotlib.colormaps[cmap]
+    found.set_bad(style.HIDDEN)
+    return found
+
+
 def _page(
-    ax: Any, figure: Any, width_mm: float | None, font_size: float | None, dark: bool, dpi: float
+    ax: Any, figure: Any, width_mm: float | None, font_size: float | None, dark: bool, dpi: float, cmap: Any = None
 ) -> tuple[Page, Any]:
     """The page of a figure's options, and its style; raises ValueError for options that do not go together."""
+    cmap = _color_map(cmap)
     if ax is None and figure is None:
         width_mm = 180 if width_mm is None else width_mm
         check_page(width_mm, font_size)
-        return Page(width_mm, dpi), style.applied(font_size, dark)
+        return Page(width_mm, dpi, cmap=cmap), style.applied(font_size, dark)
     if ax is not None and figure is not None:
         raise ValueError("ax, figure: expected one of them, found both.")
     for name, value in (("width_mm", width_mm), ("font_size", font_size), ("dark", dark or None)):
         if value is not None:
             raise ValueError(f"{name}: not with ax= or figure=, which has its own size and style.")
     # Tokens are no formulas, whatever letters they have.
-    return Page(dpi=dpi, ax=ax, figure=figure), matplotlib.rc_context({"text.parse_math": False})
+    return Page(dpi=dpi, ax=ax, figure=figure, cmap=cmap), matplotlib.rc_context({"text.parse_math": False})
 
 
 def _keywords(
@@ -176,7 +197,7 @@ class Drawing(Protocol):
     def __call__(
         self, source: Proxies | str | os.PathLike[str], /, *arguments: Any, ax: Any = None, figure: Any = None,
         width_mm: float | None = None, font_size: float | None = None, dark: bool = False, dpi: float = 600,
-        **options: Any,
+        cmap: Any = None, **options: Any,
     ) -> matplotlib.figure.Figure: ...
 
 
@@ -188,8 +209,9 @@ def drawn_from(opener: type[Proxies]) -> Callable[[Callable[..., Any]], Drawing]
 
     opener: a class whose opened(source, ...) gives what is drawn, from a file or from what is open. The function takes
     the source, the options of draw, those of the opener as keywords, and those of every figure: ax, an Axes to draw
-    into, or figure, a Figure or SubFigure; width_mm (180), font_size in points (7, or the user's setting), dark, and
-    dpi of the images in it (600).
+    into, or figure, a Figure or SubFigure; width_mm (180), font_size in points (7, or the user's setting), dark,
+    dpi of the images in it (600), and cmap, the color map of values or its name. A figure whose colors are not those of
+    a color map of values raises ValueError for cmap.
     """
     return lambda draw: cast(Drawing, _made(draw, opener, True))
 
@@ -209,11 +231,11 @@ def _made(draw: Callable[..., Any], opener: type[Proxies], own: bool) -> Callabl
     @functools.wraps(draw)
     def make(
         source: Any, /, *arguments: Any, ax: Any = None, figure: Any = None, width_mm: float | None = None,
-        font_size: float | None = None, dark: bool = False, dpi: float = 600, **named: Any,
+        font_size: float | None = None, dark: bool = False, dpi: float = 600, cmap: Any = None, **named: Any,
     ) -> Any:
         if not own and (ax is not None or figure is not None):
             raise TypeError(f"{draw.__name__}: takes neither ax nor figure, as it makes several pages or a movie.")
-        page, styled = _page(ax, figure, width_mm, font_size, dark, dpi)
+        page, styled = _page(ax, figure, width_mm, font_size, dark, dpi, cmap)
         opens = {p.name for p in options} - set(draws.parameters)
         drawing = {n: v for n, v in named.items() if n in draws.parameters or takes_others and n not in opens}
         opening = {name: value for name, value in named.items() if name not in drawing}
@@ -222,6 +244,8 @@ def _made(draw: Callable[..., Any], opener: type[Proxies], own: bool) -> Callabl
             raise TypeError(f"{draw.__name__}: got an unexpected keyword argument '{min(unknown)}'")
         with opener.opened(source, **opening) as opened, styled:
             drawn = draw(opened, page, *arguments, **drawing)
+            if cmap is not None and not page.has_colors:
+                raise ValueError(f"cmap: {draw.__name__} has no color map of values.")
         return _whole(drawn) if isinstance(drawn, matplotlib.figure.FigureBase) else drawn
 
     first, *shown = (p for p in draws.parameters.values() if p.name != "page")
@@ -254,6 +278,27 @@ def torus_axes(axes: Any, number: int, count: int, columns: int, row: str = "") 
         axes.set_xlabel("\u03b8\u2081, token 1")
 
 
+class Cells(AxesImage):
+    """A matrix as even cells, of which each gets its color once; matplotlib would find that of each pixel."""
+
+    cells: Any
+
+    def make_image(self, renderer: Any, magnification: float = 1.0, unsampled: bool = False) -> Any:
+        x1, x2, y1, y2 = self.get_extent()
+        seen = TransformedBbox(Bbox([[x1, min(y1, y2)], [x2, max(y1, y2)]]), self.get_transform())
+        seen = Bbox([seen.min, seen.max])
+        is_whole = numpy.abs(numpy.subtract(seen.extents, self.axes.bbox.extents)).max() < _SAME
+        if unsampled or not is_whole or not self.get_transform().is_affine or self.get_alpha() is not None:
+            return super().make_image(renderer, magnification, unsampled)
+        sides = numpy.array([seen.width, seen.height]) * magnification
+        width, height = (numpy.ceil(sides) if (sides % 1).any() else sides).astype(int)
+        rows, columns = self.cells.shape
+        across = (numpy.arange(width) + 0.5) * columns / width
+        along = (numpy.arange(height) + 0.5) * rows / height
+        colors = self.to_rgba(self.cells, bytes=True)[::-1]
+        return colors[along.astype(int)[:, None], across.astype(int)], seen.x0, seen.y0, IdentityTransform()
+
+
 def show_map(axes: Any, values: Any, **options: Any) -> Any:
     """Shows an array over [-pi, pi]^2, whose outer points lie on the borders; returns the image."""
     half = math.pi / (len(values) - 1)
@@ -269,7 +314,9 @@ def show_matrix(axes: Any, matrix: Any, pixels: int, **options: Any) -> Any:
     rows, columns = matrix.shape
     fine = enlarged(matrix, pixels)
     extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
-    return axes.imshow(fine, extent=extent, interpolation="none", **options)
+    image = axes.imshow(fine, extent=extent, interpolation="none", **options)
+    image.__class__, image.cells = Cells, matrix
+    return image
 
 
 def label_tokens(axis: Any, tokens: Listed[str], room_mm: float) -> bool:

@@ -6,6 +6,7 @@ ParaView or VTK, decides otherwise: VTK alone starts sooner.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -95,6 +96,30 @@ def at_time(source: Any, time: float) -> Any:
     return vtkhost.Kept(source, time)
 
 
+def kind(source: Any) -> str:
+    """The name of a reader, source or filter as the table has it."""
+    found: str = source.GetXMLName() if is_paraview() else getattr(source, "name", "")
+    return found
+
+
+def is_proxy(value: Any) -> bool:
+    """Whether a value is a proxy of ParaView."""
+    if not is_paraview():
+        return False
+    from paraview import servermanager
+
+    return isinstance(value, servermanager.Proxy)
+
+
+def session_kept() -> AbstractContextManager[None]:
+    """Lets the session of ParaView be at the end of `with` what it was."""
+    if not is_paraview():
+        return contextlib.nullcontext()
+    from attentionatlas._internal import session
+
+    return session.kept()
+
+
 def outputs(source: Any) -> int:
     """The number of outputs of a filter."""
     if is_paraview():
@@ -107,6 +132,16 @@ def outputs(source: Any) -> int:
 def update(source: Any, time: float | None) -> None:
     """Brings a filter up to date, also at a time. Errors are those of raised()."""
     source.UpdatePipeline(*([] if time is None else [time]))
+
+
+def algorithms(source: Any) -> list[Any]:
+    """The algorithms of VTK in this process whose output a source uses, in the order of computation, and its own at the end."""
+    if is_paraview():
+        from attentionatlas._internal.paraviewhost import algorithms as algorithms_of_proxies
+
+        return algorithms_of_proxies(source)
+    found: list[Any] = source.producers()
+    return found
 
 
 def fetch(source: Any, port: int) -> Any:
