@@ -349,9 +349,9 @@ class Charts(FirstShow):
         view.ViewSize = [400, 400]
         simple.Render(view)
         self.assertRegex(view.ChartTitle, "^gpt2  ·  Score Breakdown  ·  Sequence.*…$")
-        drawn = (atlastest.picture(view, "titled")[..., :3] < 128).any(axis=-1)
+        drawn = (atlastest.picture(view, "cut")[..., :3] < 128).any(axis=-1)
         self.assertTrue(drawn[-25:].any())
-        self.assertFalse(drawn[:, :3].any() or drawn[:, -3:].any(), "inside the view")
+        self.assertFalse(drawn[-25:, :3].any() or drawn[-25:, -3:].any(), "inside the view")
         for own in ("mine", ""):
             view.ChartTitle = own
             scores.Head = 1
@@ -367,6 +367,7 @@ class Charts(FirstShow):
         own.ChartTitle = "mine"
         self.assertEqual(view.ChartTitle, "trained-n5-h3  ·  Areas")
         self.reload()
+        SETTINGS.SetScalarBarMode(SETTINGS.AUTOMATICALLY_HIDE_SCALAR_BARS)
         titles = [shown.ChartTitle for shown in simple.GetViews()]
         self.assertEqual(sorted(titles), ["mine", "trained-n5-h3  ·  Areas"])
         view = simple.GetViews()[titles.index("trained-n5-h3  ·  Areas")]
