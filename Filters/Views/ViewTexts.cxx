@@ -105,8 +105,8 @@ std::array<int, 2> ViewTexts::Measure(const std::string& text, int fontSize)
 
 std::string ViewTexts::Cut(const std::string& text, int fontSize, double width)
 {
-  return CutText(
-    text, width, [&](const std::string& some) -> double { return this->Measure(some, fontSize)[0]; });
+  return CutText(text, width,
+    [&](const std::string& some) -> double { return this->Measure(some, fontSize)[0]; });
 }
 
 double ViewTexts::GetPoint() const
