@@ -8,6 +8,7 @@
 
 #include <vtkActor.h>
 #include <vtkCellArray.h>
+#include <vtkDataArray.h>
 #include <vtkFieldData.h>
 #include <vtkImageData.h>
 #include <vtkInformation.h>
@@ -132,8 +133,23 @@ void AddLine(const std::vector<std::array<double, 2>>& through, vtkPolyData* lin
   }
 }
 
+/// Whether the points of an image are pixels of a picture.
+bool IsPicture(vtkImageData* image)
+{
+  for (int i = 0; i < image->GetPointData()->GetNumberOfArrays(); ++i)
+  {
+    vtkDataArray* array = image->GetPointData()->GetArray(i);
+    if (array != nullptr && array->GetDataType() == VTK_UNSIGNED_CHAR &&
+        array->GetNumberOfComponents() == 3)
+    {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// The frame of squares: of an image with tokens around all, and of a small one without around
-/// each, so that white ones are seen. Empty of others.
+/// each, so that white ones are seen. Empty of others, and of pictures.
 vtkSmartPointer<vtkPolyData> MakeFrame(vtkImageData* image, bool aroundEach)
 {
   const auto frame = vtkSmartPointer<vtkPolyData>::New();
@@ -142,7 +158,8 @@ vtkSmartPointer<vtkPolyData> MakeFrame(vtkImageData* image, bool aroundEach)
   const int* extent = image->GetExtent();
   const int columns = extent[1] - extent[0] + 1;
   const int rows = extent[3] - extent[2] + 1;
-  if (image->GetNumberOfPoints() == 0 || (aroundEach && std::max(columns, rows) > MostLines))
+  if (image->GetNumberOfPoints() == 0 ||
+      (aroundEach && (std::max(columns, rows) > MostLines || IsPicture(image))))
   {
     return frame;
   }

@@ -83,6 +83,8 @@ class Patches(AtlasTest):
         side = 4 * ZOOM / SIZE
         middle = ((numpy.arange(SIZE) + 0.5) * side).astype(int)
         numpy.testing.assert_allclose(pixels[numpy.ix_(middle, middle)], picture(), atol=1)
+        nearest = ((numpy.arange(4 * ZOOM) + 0.5) / side).astype(int)  # without lines between the pixels of the picture
+        self.assertLess(atlastest.different_pixels(pixels, picture()[numpy.ix_(nearest, nearest)], 1), 0.1)
         shown[0].Visibility = 1
         pixels = atlastest.picture(view, "heat")[::-1][numpy.ix_(middle, middle)]
         share = self.heat(0).repeat(PATCH, axis=0).repeat(PATCH, axis=1)
