@@ -2,6 +2,7 @@
 // Face and TransformerLens read; or trains many seeds and summarizes what they learn.
 
 #include "Base/Error.h"
+#include "Base/System.h"
 #include "Base/SystemLimits.h"
 #include "Commands.h"
 #include "Files/AtomicFile.h"
@@ -14,7 +15,6 @@
 #include "ProgressBar.h"
 
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -25,10 +25,6 @@
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 namespace atlas::programs
 {
@@ -131,28 +127,6 @@ LearningRecipe ToRecipe(
   return recipe;
 }
 
-/// Keeps other trainings of this program out of a folder, as long as it lives.
-class FolderLock
-{
-public:
-  explicit FolderLock(const fs::path& folder)
-    : Folder(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC))
-  {
-    if (this->Folder >= 0 && ::flock(this->Folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    {
-      ::close(this->Folder);
-      throw FileError(folder.string() +
-                      ": expected a folder that no other training writes to, found one that does.");
-    }
-  }
-  ~FolderLock() { ::close(this->Folder); }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
-private:
-  int Folder = -1; ///< -1 where it cannot be opened, which writing will tell
-};
-
 /// The folder of a trained model, written as the training goes.
 class ModelFolder
 {
@@ -179,6 +153,8 @@ public:
         throw FileError(this->Folder.string() + ": " + error.message() + ".");
       }
       this->Lock.emplace(this->Folder);
+      ThrowIf<FileError>(this->Lock->IsTaken(), this->Folder.string(),
+        ": expected a folder that no other training writes to, found one that does.");
       this->Begin(checkpoint.step);
     }
     if (checkpoint.pairs != nullptr)
@@ -209,7 +185,7 @@ private:
   std::int64_t Steps;
   DType Type;
   std::vector<std::string> Labels;
-  std::optional<FolderLock> Lock;
+  std::optional<system::FolderLock> Lock;
 
   /// Writes the recipe and removes checkpoints that a training from this step on does not reach.
   void Begin(std::int64_t first) const

@@ -1,4 +1,5 @@
 #include "Base/Error.h"
+#include "Base/System.h"
 #include "Commands.h"
 #include "ProgramOptions.h"
 #include "Text/Prompts.h"
@@ -40,7 +41,7 @@ void Prepend(const char* variable, const fs::path& folder)
 /// A part of Attention Atlas, by its path from this program.
 fs::path PartAt(const char* path)
 {
-  const fs::path part = (fs::canonical("/proc/self/exe").parent_path() / path).lexically_normal();
+  const fs::path part = (system::ProgramPath().parent_path() / path).lexically_normal();
   ThrowIf<FileError>(!fs::exists(part), part.string(),
     ": expected a part of Attention Atlas, found none; build or install all of it.");
   return part;

@@ -1,6 +1,7 @@
 #include "ProgressBar.h"
 
 #include "Base/RemainingTime.h"
+#include "Base/System.h"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +10,6 @@
 #include <cstdio>
 #include <iostream>
 #include <utility>
-
-#include <unistd.h>
 
 namespace atlas::programs
 {
@@ -47,7 +46,7 @@ void ThrowIfInterrupted()
 
 ProgressBar::ProgressBar(std::string what)
   : What(std::move(what))
-  , IsTerminal(::isatty(STDERR_FILENO) == 1)
+  , IsTerminal(system::ErrorsAreOnTerminal())
   , Interval(this->IsTerminal ? 0.1 : 5)
   , Last(std::chrono::steady_clock::now())
 {

@@ -1,6 +1,7 @@
 #include "Execution.h"
 
 #include "Base/Parallel.h"
+#include "Base/System.h"
 #include "vtkTaskAlgorithm.h"
 
 #include <vtkAlgorithm.h>
@@ -19,8 +20,6 @@
 #include <mutex>
 #include <string>
 #include <utility>
-
-#include <unistd.h>
 
 using SDDP = vtkStreamingDemandDrivenPipeline;
 
@@ -76,7 +75,7 @@ int ProcessorShare()
   const int own = atlas::ProcessorCount();
   const int ranks = RanksOfHost();
   // A launcher that binds its ranks to processors is not bound itself.
-  return ranks == 1 ? own : std::clamp(atlas::ProcessorCount(getppid()) / ranks, 1, own);
+  return ranks == 1 ? own : std::clamp(atlas::ProcessorCount(atlas::system::ParentProcessId()) / ranks, 1, own);
 }
 
 }

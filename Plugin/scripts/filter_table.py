@@ -169,6 +169,9 @@ def main():
     table = {name: row(proxy) for (group, name), proxy in known.items() if group in _SHOWN}
     modules = {header.stem: f"AttentionAtlas{header.parent.name}" for header in sorted(_FILTERS.glob("*/vtk*.h"))
                if "ParaView::" not in (header.parent / "vtk.module").read_text(encoding="utf-8")}
+    lines = ["from typing import Any", *(f"from attentionatlas.vtk.{module} import {name} as {name}" for name, module in modules.items())]
+    types = "\n".join([*lines, "", "def class_of(name: str) -> Any: ...", ""])
+    (classes.parent / "__init__.pyi").write_text(types, encoding="utf-8")
     for file, made in ((path, table), (classes, modules)):
         file.write_text(json.dumps(made, separators=(",", ":")) + "\n", encoding="utf-8")
 

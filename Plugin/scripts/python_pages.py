@@ -16,12 +16,13 @@ HEAD = """# The package attentionatlas
 
 `import attentionatlas as atlas`, in ParaView's Python: `pvpython script.py`. `Plugin/scripts/python_pages.py` writes this page.
 
-Layers, heads and sequences are counted from 0, and come in this order. A head or a sequence is a number or `"mean"`. Every
-function of a figure also takes
+Layers, heads and sequences are counted from 0, negative ones from the end, and come in this order. A head or a sequence is a number or
+`"mean"`. Every function of a figure also takes
 
 - `ax`, an Axes to draw into, or `figure`, a Figure or SubFigure, of which the size and the style stay the user's; else
   `width_mm` (180, from 30 to 1000), `font_size` in points (7, from 3 to 72) and `dark` (False);
 - `dpi` of the images in it (600);
+- `cmap`, the color map of values, or its name; a figure whose colors are no values of a color map refuses it;
 - of recordings, `model`, the transformer that was recorded, if the first argument is a file.
 
 It returns the matplotlib Figure. Its first argument is what is open, or a file.

@@ -11,8 +11,8 @@
 # libraries of the wheel take the place of those that it would build. Code that is linked to them uses the same ABI of
 # std::string, which in most wheels of VTK is that of before GCC 5.
 #
-# Third-party libraries come along in the wheel; auditwheel decides which versions of Linux can install it, by the oldest
-# C library that has what they use.
+# Third-party libraries come along in the wheel, with their licenses (wheel_licenses.py); auditwheel decides which versions
+# of Linux can install it, by the oldest C library that has what they use.
 #
 #   CMAKE_CXX_COMPILER_LAUNCHER   such as ccache, as for CMake
 set -euo pipefail
@@ -72,9 +72,11 @@ fi
 abi=0
 ! nm -DC "$sdk"/wheel/vtkmodules/libvtkCommonCore*.so | grep -q 'std::__cxx11' || abi=1
 rm -rf "$build/wheel-unrepaired" "$build/wheels"
-CXXFLAGS="${CXXFLAGS:-} -D_GLIBCXX_USE_CXX11_ABI=$abi" \
+# With VTK's Python modules its tool can write the types of ours.
+CXXFLAGS="${CXXFLAGS:-} -D_GLIBCXX_USE_CXX11_ABI=$abi" PYTHONPATH="$sdk/wheel" \
   "$build/wheel-tools/bin/pip" wheel --no-deps --wheel-dir "$build/wheel-unrepaired" --verbose \
   --config-settings "cmake.define.VTK_DIR=$sdk" "$checkout/Plugin/python"
 PATH=$build/wheel-tools/bin:$PATH "$build/wheel-tools/bin/auditwheel" repair --strip --exclude 'libvtk*' \
   --wheel-dir "$build/wheels" "$build"/wheel-unrepaired/attention_atlas-*.whl
+"$python" -B "$checkout/Plugin/scripts/wheel_licenses.py" "$build"/wheels/attention_atlas-*.whl
 ls -l "$build"/wheels

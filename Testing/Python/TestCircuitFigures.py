@@ -1,12 +1,14 @@
 """Figures of circuits: their numbers are those of the oracle."""
 
+import unittest.mock
+
 import atlastest
 import figuretest
 import numpy
-from attentionatlas import circuits
+from atlastest import simple
+from attentionatlas import circuits, output
 from figuretest import OracleFigures
 from matplotlib.collections import LineCollection
-from paraview import simple
 
 ORACLE = atlastest.ORACLE.parent
 CONFIG = ORACLE / "transformers" / "gpt2" / "config.json"
@@ -31,25 +33,21 @@ class CircuitFigures(OracleFigures):
 
     def test_files(self):
         folder, reasons = atlastest.OUTPUT / "figures", []
-        output = circuits.Output(width=400)
-        named = circuits.render_named(
-            CONFIG, folder, output, reasons, self.path, prompt="5 7 9 11", patch_from="5 8 9 11", **PLACE
-        )
-        self.assertEqual(reasons, [])
-        self.assertEqual(list(named), list(circuits.FIGURES))
-        for name, path in named.items():
-            self.assertEqual(path.stem, f"gpt2-{name}")
-            self.assertEqual(atlastest.read_picture(path).shape[1], 400)
 
-    def test_letters_of_a_pdf_are_text(self):
-        folder = atlastest.OUTPUT / "pdf"
-        output = circuits.Output("pdf", width_mm=180)
-        for path in circuits.render_named(CONFIG, folder, output, recording=self.path, **PLACE).values():
-            figuretest.check_pdf(self, path, 180)
+        def render(output, only=None):
+            texts = {"prompt": "5 7 9 11", "patch_from": "5 8 9 11"}
+            return circuits.render_named(CONFIG, folder, output, reasons, self.path, only=only, **texts, **PLACE)
+
+        expected = {name: f"gpt2-{name}" for name in circuits.FIGURES}
+        with unittest.mock.patch.object(output, "PRINT_DPI", 100):
+            written = render(circuits.Output("pdf", width_mm=180))
+        figuretest.check_files(self, circuits, written, expected, render)
+        self.assertEqual(reasons, [])
 
     def test_what_is_missing_is_left_out(self):
         reasons = []
-        named = circuits.render_named(CONFIG, atlastest.OUTPUT / "less", circuits.Output(width=300), reasons)
+        with figuretest.unwritten(circuits):
+            named = circuits.render_named(CONFIG, atlastest.OUTPUT / "less", None, reasons)
         weights = ("composition", "copying", "spectra", "qk", "ov", "skip-trigrams", "bigrams")
         self.assertEqual(list(named), [f"circuits-{name}" for name in weights])
         self.assertEqual(len(reasons), 3)
@@ -134,11 +132,11 @@ class CircuitFigures(OracleFigures):
     def test_bad_input(self):
         self.assert_raise(
             (lambda: circuits.composition("none.json"), "none.json: no such file", FileNotFoundError),
-            (lambda: circuits.composition(CONFIG, kind="X"), "kind: expected Q, K or V, found X"),
+            (lambda: circuits.composition(CONFIG, kind="X"), "kind: expected one of Q, K, V; found .X."),
             (lambda: circuits.circuit(CONFIG, layer=2), "layer: expected 0 to 1, found 2"),
             (lambda: circuits.skip_trigrams(CONFIG, head=4), "head: expected 0 to 3, found 4"),
             (lambda: circuits.virtual_weights(CONFIG, 1, source=(1, 0)), "source: expected a layer before 1, found 1"),
-            (lambda: circuits.patching(CONFIG, site="Somewhere"), "site: expected .* found Somewhere"),
+            (lambda: circuits.patching(CONFIG, site="Somewhere"), "site: expected .* found .Somewhere."),
             (lambda: circuits.circuit(CONFIG, tokens=["#999"]), "999"),
             (lambda: circuits.lens(CONFIG), "expected a recording, found a model"),
         )

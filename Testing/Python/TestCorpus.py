@@ -11,13 +11,12 @@ import subprocess
 import atlastest
 import attentionatlas as atlas
 import numpy
-from atlastest import AtlasTest
+from atlastest import AtlasTest, simple
 from attentionatlas import texts
 from figuretest import overlaps
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
-from paraview import simple
 
 MODEL = atlastest.DATA / "models" / "language-2"
 #: Prose with words that come again, a document a line.
@@ -49,16 +48,15 @@ def column(table, name):
 
 
 class Corpus(AtlasTest):
-    def setUp(self):
-        super().setUp()
-        self.text = atlastest.OUTPUT / "text.txt"
-        self.text.write_text("\n".join(LINES) + "\n", encoding="utf-8")
-        self.model = atlas.open(MODEL)
-        self.addCleanup(self.model.close)
-        self.corpus = self.model.corpus(self.text)
-        self.addCleanup(self.corpus.close)
-        self.recording = self.model.record(LINES)
-        self.addCleanup(self.recording.close)
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.text = atlastest.OUTPUT / "text.txt"
+        cls.text.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+        cls.model = atlas.open(MODEL)
+        cls.corpus, cls.recording = cls.model.corpus(cls.text), cls.model.record(LINES)
+        for opened in (cls.model, cls.corpus, cls.recording):
+            cls.addClassCleanup(opened.close)
 
     def attention(self, layer, head):
         """The weights of the recording: an array for each line, and the tokens of each."""
@@ -167,7 +165,7 @@ class Corpus(AtlasTest):
         self.assertEqual(set(column(ends, "Document")[:12].tolist()), {-1})
         other = atlastest.DATA / "models" / "induction"
         self.assert_raise(
-            (lambda: corpus.parts(circuit="KQ"), "circuit: expected QK or OV, found 'KQ'", ValueError),
+            (lambda: corpus.parts(circuit="KQ"), "circuit: expected one of QK, OV; found 'KQ'", ValueError),
             (lambda: corpus.parts(circuit="OV"), "expected the Model of the statistics"),
             (lambda: self.corpus.parts(circuit="OV", model=MODEL), "with Sample Values"),
             (lambda: corpus.parts(circuit="OV", model=other), "expected that of the statistics"),
@@ -305,7 +303,7 @@ class Corpus(AtlasTest):
             for option, parameter in inspect.signature(function).parameters.items():
                 name = renamed.get(option, "".join(map(str.capitalize, option.split("_"))))
                 if name is not None and parameter.default not in (None, (), parameter.empty):
-                    self.assertEqual(str(made.GetPropertyValue(name)).strip("'"), str(parameter.default), option)
+                    self.assertEqual(str(getattr(made, name)).strip("'"), str(parameter.default), option)
             simple.Delete(made)
         parts = [column(part, "Strength").tolist() for part in (self.corpus.parts(), self.corpus.table("ScoreParts"))]
         self.assertEqual(*parts)
@@ -358,10 +356,8 @@ class TextFigures(AtlasTest):
         command = (PROGRAM, "corpus", MODEL, text, "--documents", "Paragraphs", "--tokens", "3000", "-o", cls.path)
         subprocess.run(command, check=True, capture_output=True)
 
-    def setUp(self):
-        super().setUp()
-        self.corpus = atlas.open(self.path)
-        self.addCleanup(self.corpus.close)
+        cls.corpus = atlas.open(cls.path)
+        cls.addClassCleanup(cls.corpus.close)
 
     def test_scatter(self):
         figure = texts.scatter(self.corpus, x="Entropy", y="Sink", size="Written Norm", clusters=3)

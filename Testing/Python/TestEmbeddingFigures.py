@@ -24,13 +24,10 @@ class EmbeddingFigures(AtlasTest):
         cls.path = write_recording(atlastest.OUTPUT / "random.safetensors")
 
     def test_files(self):
-        folder = atlastest.OUTPUT / "figures"
-        paths = embedding.render(self.path, folder, text="the", width=400, **SETTINGS)
-        names = [path.stem for path in paths]
+        paths = embedding.render(self.path, atlastest.OUTPUT / "figures", text="the", width=400, **SETTINGS)
         expected = ["", "-norms", "-head", "-correlation", "-search"]
-        self.assertEqual(names, [f"random-embedding{name}" for name in expected])
-        for path in paths:
-            self.assertEqual(atlastest.read_picture(path).shape[1], 400)
+        self.assertEqual([path.stem for path in paths], [f"random-embedding{name}" for name in expected])
+        self.assertEqual({atlastest.read_picture(path).shape[1] for path in paths}, {400})
 
     def test_points_and_words(self):
         with embedding.Embedding.opened(self.path, **SETTINGS) as opened:
@@ -97,7 +94,7 @@ class EmbeddingFigures(AtlasTest):
             self.assert_raise(
                 (lambda: embedding.render(atlastest.RECORDING, folder), "holds no queries and keys", Missing),
                 (lambda: embedding.render("none.npy", folder), "none.npy: no such file", FileNotFoundError),
-                (lambda: embedding.one_head(opened, layer=7), "layer: expected one of 0, 1, found 7"),
+                (lambda: embedding.one_head(opened, layer=7), "layer: expected one of 0 to 1, found 7"),
                 (lambda: embedding.all_heads(opened, by="Size"), "by: expected .* found 'Size'"),
                 (lambda: opened.matching("(", "Regular Expression"), r"\("),
             )

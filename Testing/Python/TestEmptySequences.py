@@ -2,8 +2,7 @@
 
 import atlastest
 import numpy
-from atlastest import AtlasTest, point_arrays
-from paraview import simple
+from atlastest import AtlasTest, point_arrays, simple
 from randomrecording import LAYERS, write_recording
 
 #: Filters on a recording, and whether they show one sequence at a time.

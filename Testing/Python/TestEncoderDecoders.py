@@ -100,7 +100,7 @@ class EncoderDecoders(AtlasTest):
                 lengths = [len(source) + len(target) for source, target in zip(self.sources, self.targets)]
                 self.assertEqual(whole.part("Cross").lengths, lengths)
                 self.assertIs(whole.part("Decoder"), whole)
-                with self.assertRaisesRegex(ValueError, "kind: expected Decoder, Encoder or Cross, found Self."):
+                with self.assertRaisesRegex(ValueError, "kind: expected one of Decoder, Encoder, Cross; found .Self."):
                     whole.part("Self")
                 focus = whole.part("Cross").focus(per="Query")
                 weights = self.attention("Cross", 0, 0, 0)

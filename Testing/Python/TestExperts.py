@@ -6,9 +6,8 @@ Expected values are those of the original code, in Testing/Oracle.
 import attentionatlas as atlas
 import atlastest
 import numpy
-from atlastest import MODELS, AtlasTest, point_arrays, read_recording, read_transformer, token_lines
+from atlastest import MODELS, AtlasTest, point_arrays, read_recording, read_transformer, token_lines, simple
 from attentionatlas._internal import data
-from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 

@@ -23,24 +23,24 @@ class FocusFigures(OracleFigures):
     NAME = "bloom"
 
     def test_files(self):
+        """The letters of all of them are text; on a page and in a column none meets another."""
         folder = atlastest.OUTPUT / "figures"
-        paths = focus.render(self.path, folder, width=400, model=CONFIG, **PLACE)
-        self.assertEqual([path.stem for path in paths], [f"bloom-{name}" for name in focus.FIGURES])
-        for path in paths:
-            self.assertEqual(atlastest.read_picture(path).shape[1], 400)
-
-    def test_letters_of_a_pdf_are_text(self):
-        folder = atlastest.OUTPUT / "pdf"
-        for path in focus.render(self.path, folder, format="pdf", model=CONFIG, style={"width_mm": 180}):
-            figuretest.check_pdf(self, path, 180)
-
-    def test_texts_do_not_meet(self):
         with self.opened() as recording:
+            written = {}
             for name, figure in focus.FIGURES.items():
                 arguments = {key: PLACE[key] for key in figure.arguments if key in PLACE}
-                for width in (180, 89):
+                for width in (89, 180):
                     drawn = figure.draw(recording, width_mm=width, dpi=100, **arguments)
                     self.assertEqual(figuretest.overlaps(drawn), [], f"{name} at {width} mm")
+                written[name] = focus.Output("pdf").write(drawn, atlastest.OUTPUT, f"bloom-{name}")
+
+        def render(output=None, only=None):
+            return focus.render_named(self.path, folder, output=output, model=CONFIG, only=only, **PLACE)
+
+        with figuretest.unwritten(focus):
+            expected = render()
+        self.assertEqual(list(expected), list(focus.FIGURES))
+        figuretest.check_files(self, focus, written, expected, render)
 
     def test_frames(self):
         """Figure 1: a frame around the strongest key of each query."""
@@ -138,7 +138,8 @@ class FocusFigures(OracleFigures):
 
     def test_what_is_missing_is_left_out(self):
         reasons = []
-        named = focus.render_named(atlastest.RECORDING, atlastest.OUTPUT / "less", reasons=reasons)
+        with figuretest.unwritten(focus):
+            named = focus.render_named(atlastest.RECORDING, atlastest.OUTPUT / "less", reasons=reasons)
         self.assertEqual(list(named), ["focus-scores", "focus-self", "focus-first", "focus-concentration"])
         self.assertEqual(len(reasons), 2)
         with self.assertRaisesRegex(Missing, "this needs the model that was recorded"):

@@ -6,7 +6,7 @@ from atlastest import AtlasTest
 from attentionatlas import focus, heads
 from attentionatlas._internal import style
 from attentionatlas.output import save
-from figuretest import overlaps, pixel_colors
+from figuretest import overlaps, pixel_colors, unwritten, without_layout
 from randomrecording import write_text
 
 LAYER, HEAD = 4, 11
@@ -14,12 +14,14 @@ LAYER, HEAD = 4, 11
 
 class Heads(AtlasTest):
     def test_figures(self):
+        """TestTour.test_recording has their files."""
         folder = atlastest.OUTPUT / "figures"
-        paths = heads.render(atlastest.RECORDING, folder, layer=LAYER, head=HEAD, width=400)
-        names = [path.stem.removeprefix(atlastest.RECORDING.stem + "-") for path in paths]
+        with unwritten(heads):
+            written = heads.render(atlastest.RECORDING, folder, layer=LAYER, head=HEAD)
+        names = [name.removeprefix(atlastest.RECORDING.stem + "-") for name in written]
         self.assertEqual(names, ["scores", "weights", "sentence", "layer", "all-heads", "head-scores"])
-        for path in paths:
-            self.assertEqual(atlastest.read_picture(path).shape[1], 400)
+        (path,) = heads.render_named(atlastest.RECORDING, folder, output=heads.Output(width=400), only=["weights"]).values()
+        self.assertEqual(atlastest.read_picture(path).shape[1], 400)
 
     def colors(self, figure, axes, rows, columns):
         """The colours of the cells of a matrix in the file of a figure."""
@@ -36,6 +38,7 @@ class Heads(AtlasTest):
         labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
         self.assertEqual(labels, ["Data", "visualization", "em", "powers", "users", "to"])
 
+    @without_layout()
     def test_scores_give_the_weights(self):
         """What is shown before the softmax, in the softmax, is what is shown after it."""
         image = heads.scores(atlastest.RECORDING, LAYER, HEAD, dpi=60).axes[0].images[0]
@@ -69,6 +72,7 @@ class Heads(AtlasTest):
         places = numpy.linspace(0, image.get_array().shape[0] - 1, 2 * count + 1).astype(int)[1::2]
         return image.get_array()[numpy.ix_(places, places)]
 
+    @without_layout()
     def test_means_and_rollout(self):
         tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)
         attention = tensors["attention"].astype(float)
@@ -83,6 +87,7 @@ class Heads(AtlasTest):
         self.assertEqual(figure.axes[0].get_title(loc="left"), "Layers 0 to 4: rollout")
         numpy.testing.assert_allclose(self.cells_of(figure.axes[0].images[0], 6), expected, atol=1e-6)
 
+    @without_layout()
     def test_head_scores(self):
         tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)
         attention = tensors["attention"].astype(float)
@@ -99,7 +104,8 @@ class Heads(AtlasTest):
         """What record.py keeps of a Hugging Face model, here even without its tokens."""
         path = atlastest.OUTPUT / "alone.npy"
         numpy.save(path, numpy.tile(numpy.eye(3, dtype="f4"), (1, 2, 1, 1)))
-        paths = heads.render_named(path, atlastest.OUTPUT)
+        with unwritten(heads):
+            paths = heads.render_named(path, atlastest.OUTPUT)
         self.assertEqual(list(paths), ["weights", "sentence", "layer", "all-heads", "head-scores"])
         figure = heads.weights(path, dpi=60)
         found = self.colors(figure, figure.axes[0], 3, 3)
@@ -150,6 +156,6 @@ class Heads(AtlasTest):
             (lambda: heads.render(path, folder, head=12, width=400), "head: expected 0 to 11, found 12"),
             (lambda: heads.weights(path, layer=12), "layer: expected one of 0 to 11, found 12"),
             (lambda: heads.render(atlastest.SOURCE / "LICENSE", folder), "LICENSE: "),
-            (lambda: heads.weights(path, quantity="Bias"), "quantity: expected one of .*, found Bias"),
+            (lambda: heads.weights(path, quantity="Bias"), "quantity: expected one of .*; found 'Bias'"),
             (lambda: heads.weights(path, LAYER, quantity="NormWeighted"), "no value norms"),
         )

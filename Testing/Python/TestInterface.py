@@ -12,12 +12,11 @@ import unittest.mock
 import atlastest
 import attentionatlas as atlas
 import numpy
-from atlastest import AtlasTest
+from atlastest import AtlasTest, simple
 from attentionatlas._internal import data
 from figuretest import Expected
 from matplotlib import pyplot
 from matplotlib.figure import Figure
-from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from randomrecording import write_recording
 
@@ -130,6 +129,58 @@ class Interface(AtlasTest):
         means = EXPECTED[f"layer.{LAYER}.attention"][:, HEAD].astype(float).mean(axis=0)
         self.assert_close(self.recording.attention(LAYER, HEAD, "mean"), means)
 
+    def test_numbers_count_from_the_end(self):
+        """As in a list, wherever Python takes a layer, head, sequence or position."""
+        recording, model = self.recording, self.model
+        for found, expected in (
+            (recording.queries(-1, -2, -2), recording.queries(1, 2, 0)),
+            (recording.residual(-1, -1), EXPECTED["hidden.2"][1]),
+            (recording.tokens(-1), recording.tokens(1)),
+            (recording.score_attribution(1, 2, key=-17), recording.score_attribution(1, 2, key=0)),
+            (recording.logit_lens(-1), recording.logit_lens(1)),
+            (model.circuit(-1, -2), model.circuit(1, 2)),
+            (model.virtual_weights(0, -1, -1, 0), model.virtual_weights(0, 3, 1, 0)),
+        ):
+            found, expected = map(numpy.asarray, (found, expected))
+            if expected.dtype.kind == "f":
+                self.assert_close(found, expected)
+            else:
+                numpy.testing.assert_array_equal(found, expected)
+        figure = atlas.heads.weights(recording, -2, 3, -2, dpi=60)
+        self.assertIn("Layer 0, head 3", figure.axes[0].get_title(loc="left"))
+        with atlas.open(atlastest.TRAINED) as small:
+            titles = [axes.get_title(loc="left") for axes in atlas.figures.attention(small, heads=[-1], dpi=60).axes]
+        self.assertIn("Head 2", titles)
+
+    def test_minus_one_no_longer_stands_for_a_word(self):
+        """It was the mean, or all, in version 1.0: the last one now, with a warning; properties of filters keep theirs."""
+        recording = self.recording
+        for use, expected, word in (
+            (lambda: recording.attention(0, -1), recording.attention(0, 3), "head: .*mean"),
+            (lambda: recording.attention(0, 1, -1), recording.attention(0, 1, 1), "sequence: .*mean"),
+            (lambda: recording.embedding(1, -1, 0)["x"], recording.embedding(1, 3, 0)["x"], "head: .*all"),
+        ):
+            with self.assertWarnsRegex(FutureWarning, f"^{word}"):
+                numpy.testing.assert_array_equal(use(), expected)
+        mean = vtk_to_numpy(recording.dataset("AttentionMap", layer=0, head=-1).GetPointData().GetArray("Weights"))
+        self.assert_close(mean.reshape(LENGTH, LENGTH)[::-1], recording.attention(0, "mean"))
+        figure = atlas.heads.weights(recording, 0, "mean", "mean", dpi=60)
+        self.assertIn("mean of all heads", figure.axes[0].get_title(loc="left"))
+
+    def test_color_maps(self):
+        cells = numpy.asarray(EXPECTED["layer.1.attention"][0, 2])
+        for cmap in ("magma", pyplot.get_cmap("magma")):
+            image = atlas.heads.weights(self.recording, 1, 2, cmap=cmap, dpi=60).axes[0].images[0]
+            step = image.get_array().shape[0] // LENGTH
+            shown = image.to_rgba(image.get_array()[::step, ::step])
+            numpy.testing.assert_allclose(shown, pyplot.get_cmap("magma")(cells), atol=5e-3)
+        signed = atlas.heads.scores(self.recording, 1, 2, cmap="coolwarm", dpi=60).axes[0].images[0]
+        self.assertEqual((signed.get_cmap().name, sum(signed.get_clim())), ("coolwarm", 0))
+        self.assert_raise(
+            (lambda: atlas.heads.weights(self.recording, cmap="plaid"), "cmap: expected a color map .*; found 'plaid'"),
+            (lambda: atlas.sentence.lines(self.recording, cmap="magma"), "cmap: lines has no color map of values"),
+        )
+
     def test_all_heads_of_a_layer_at_once(self):
         last = self.recording.layer_numbers[-1]
         heads = self.recording.attention(-1, "all", quantity="scores")
@@ -188,6 +239,8 @@ class Interface(AtlasTest):
         with unittest.mock.patch.dict(sys.modules, {"pandas": None}):
             texts = self.model.bigrams(["#3"], top=2)
         self.assertEqual(texts["Token"].tolist(), ["3", "3"])
+        self.assertLess({"Token", "3", "2 rows, "}, {*words(texts._repr_html_()), words(texts._repr_html_())[-1][:8]})
+        self.assertIsNone(texts["Logit"]._repr_html_())
         try:
             import pandas
         except ImportError:
@@ -219,7 +272,7 @@ class Interface(AtlasTest):
             for option, parameter in inspect.signature(function).parameters.items():
                 if parameter.default in (None, parameter.empty) or (method, option) in OTHERWISE:
                     continue
-                found = made.GetPropertyValue("".join(map(str.capitalize, option.split("_"))))
+                found = getattr(made, "".join(map(str.capitalize, option.split("_"))))
                 found = found.GetData() if hasattr(found, "GetData") else found
                 default = -1 if parameter.default in ("all", "last", "strongest") else parameter.default
                 default = int(default) if isinstance(default, bool) else default
@@ -353,24 +406,6 @@ class Interface(AtlasTest):
         with atlas.open(atlastest.TRAINED) as model:
             self.assertIn("5", words(model._repr_html_()))
 
-    def test_widget_of_every_view(self):
-        corpus = atlastest.DATA / "corpus" / "language-2.safetensors"
-        with atlas.open(atlastest.TRAINED) as small, atlas.open(corpus) as statistics:
-            shown = {
-                "model": small, "recording": self.recording, "transformer": self.model, "corpus": statistics,
-            }  # fmt: skip
-            for kind, views in atlas.web.SCENES.items():
-                for view in views:
-                    options = {"size": 16} if view.endswith("torus") else {}
-                    options = {"method": "PCA"} if view.startswith("embedding") else options
-                    page = atlas.widget(shown[kind], view, **options)
-                    self.assertTrue(page._repr_html_().startswith("<iframe"), view)
-        self.assertEqual(atlas.widget(self.recording).scenes[0].title, "Attention map: layer 0, head 0")
-        self.assert_raise(
-            (lambda: atlas.widget(self.recording, "torus"), "view: expected one of map, .*; found 'torus'"),
-            (lambda: atlas.widget(3), "widget: expected a model, a recording, .*, a file or a view, found int"),
-        )
-
     def test_train(self):
         with atlas.train("TokenPairs", steps=200, checkpoint_every=100) as model:
             curves, accuracy = model.curves(), model.accuracy()
@@ -412,8 +447,11 @@ class Interface(AtlasTest):
                 (lambda: attention(0, 1.5), "head: expected a whole number, found 1.5"),
                 (lambda: attention(0, 0, 2), "sequence: expected 0 to 1, found 2"),
                 (lambda: attention(0, 0, 0, "Heat"), "quantity: expected one of Weights, .*; found 'Heat'"),
-                (lambda: recording.queries(0, 0, "mean"), "sequence: expected 0 to .*, found 'mean'"),
-                (lambda: recording.queries(0, "mean"), "head: expected a number from 0 to 3, found the mean"),
+                (lambda: recording.queries(0, 0, "mean"), "sequence: expected a number, found 'mean'"),
+                (lambda: recording.queries(0, "mean"), "head: expected a number, found 'mean'"),
+                (lambda: attention(0, -5), "head: expected 0 to 3, found -5"),
+                (lambda: self.model.circuit(0, -5), "head: expected 0 to 3, found -5"),
+                (lambda: self.model.patching("1 2", "1 3", position=-1), "position: expected a number from 0 or .all., found -1"),
                 (lambda: recording.focus(quantity="Heat"), "quantity: expected one of Weights, .*; found 'Heat'"),
                 (lambda: atlas.heads.weights(recording, 0, 0, model=GPT2), "model: expected with a file"),
                 (lambda: table("AttentionFocus", 7), "port: AttentionFocus has 2 outputs, found 7"),

@@ -11,10 +11,9 @@ import unittest.mock
 
 import atlastest
 import numpy
-from atlastest import AtlasTest
+from atlastest import AtlasTest, simple
 from attentionatlas import record
 from faketorch import Tensor
-from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 LAYERS, HEADS, TOKENS, SIZE = 2, 3, 4, 5

@@ -278,7 +278,7 @@ class Figures(AtlasTest):
     def test_files(self):
         folder = atlastest.OUTPUT / "figures"
         for format in ("png", "pdf", "svg"):
-            files = sentence.render(atlastest.RECORDING, folder, Output(format, 400), layer=LAYER, head=-1)
+            files = sentence.render(atlastest.RECORDING, folder, Output(format, 400), layer=LAYER, head="mean")
             self.assertEqual([file.name for file in files], [f"{atlastest.RECORDING.stem}-sentence.{format}"])
         self.assertEqual(atlastest.read_picture(folder / f"{atlastest.RECORDING.stem}-sentence.png").shape[1], 400)
         sentence.main([str(atlastest.RECORDING), "-o", str(folder), "--width", "400", "--head", "0,mean",

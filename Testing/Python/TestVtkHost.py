@@ -183,6 +183,18 @@ class VtkHostTest(unittest.TestCase):
             self.assertEqual(found[-1], contents(servermanager.Fetch(expected, 0)), step)
         self.assertNotEqual(found[0], found[2])
 
+    def test_a_time_reaches_all_outputs(self):
+        made = vtkhost.Filter("HeadComposition", Input=vtkhost.Filter("TransformerReader", FileName=str(LANGUAGE)))
+        proxy = simple.HeadComposition(Input=simple.TransformerReader(FileName=str(LANGUAGE)))
+        found = []
+        for step in (0.0, 463.0):
+            made.UpdatePipeline(step)
+            proxy.UpdatePipeline(step)
+            for port in range(2):
+                found.append(contents(made.output(port)))
+                self.assertEqual(found[-1], contents(servermanager.Fetch(proxy, 0, idx=port)), f"{step}, output {port}")
+        self.assertNotEqual(found[1], found[3])
+
     def test_bad_values_are_refused_by_name(self):
         model = vtkhost.Filter("TransformerReader", FileName=str(LANGUAGE))
         shown = vtkhost.Filter("AttentionMap", Input=vtkhost.Filter("TransformerRecorder", Input=model, Prompts=TEXT))

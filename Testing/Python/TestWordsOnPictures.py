@@ -5,10 +5,9 @@ import types
 import atlastest
 import numpy
 import picturedrecording as by_hand
-from atlastest import AtlasTest
+from atlastest import AtlasTest, simple
 from attentionatlas import Recording, patches, record
 from attentionatlas._internal import data
-from paraview import simple
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 
@@ -76,12 +75,6 @@ class WordsOnPictures(AtlasTest):
     def test_a_selected_word_is_chosen(self):
         self.patches.SelectedTokens = [by_hand.DISC]
         self.assertAlmostEqual(float(self.heat()[0].sum()), by_hand.SHARE, places=5)
-
-    def test_properties_know_the_text(self):
-        self.patches.UpdatePipelineInformation()
-        for name, expected in (("HasWordsInfo", [1]), ("PictureRangeInfo", [-1, 1]), ("TokenRangeInfo", [-1, 38])):
-            property_ = self.patches.GetProperty(name)
-            self.assertEqual([property_.GetElement(i) for i in range(len(expected))], expected)
 
     def test_figures(self):
         with Recording(self.path) as recording:

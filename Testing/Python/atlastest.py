@@ -1,4 +1,7 @@
-"""What the tests share: models and oracles, arrays and pictures, and the errors seen."""
+"""What the tests share: models and oracles, arrays and pictures, and the errors seen.
+
+Scripts run in ParaView, or on VTK alone with ATLAS_HOST=VTK; `simple` has the filters in both, and in ParaView all the rest.
+"""
 
 import json
 import os
@@ -9,9 +12,7 @@ import unittest
 from xml.etree import ElementTree
 
 import numpy
-from attentionatlas import load_plugin
-from paraview import servermanager, simple
-from paraview.modules.vtkRemotingSettings import vtkPVGeneralSettings
+from attentionatlas._internal import host
 from vtkmodules.util.numpy_support import numpy_to_vtk, vtk_to_numpy
 from vtkmodules.vtkCommonCore import vtkLogger, vtkPoints
 from vtkmodules.vtkCommonDataModel import vtkPolyData
@@ -32,9 +33,6 @@ OUTPUT = pathlib.Path(os.environ["ATLAS_OUTPUT_DIR"])
 
 #: All that the recorder records of texts, beside Routing.
 RECORD = [entry for name in ("QueriesAndKeys", "Values", "HeadOutputs", "Residual") for entry in (name, "1")]
-
-#: How many ranks this is one of.
-RANKS = servermanager.vtkProcessModule.GetProcessModule().GetNumberOfLocalPartitions()
 
 TRAINED = DATA / "trained-n5-h3.safetensors"
 #: Attention of GPT-2 to a prompt of six tokens.
@@ -142,10 +140,10 @@ def points_source(theta):
     return source
 
 
-def fetch(source, *time):
+def fetch(source, *time, port=0):
     """A source's output, up to date: Fetch alone goes by the type of the last one."""
     source.UpdatePipeline(*time)
-    return servermanager.Fetch(source)
+    return host.fetch(source, port)
 
 
 def point_arrays(source, *time):
@@ -189,8 +187,7 @@ def plain(value):
 
 def columns(source, port=0):
     """The columns of a table that an output has, by name; texts as a list."""
-    simple.OutputPort(source, port).UpdatePipeline()
-    table = servermanager.Fetch(source, idx=port).GetRowData()
+    table = fetch(source, port=port).GetRowData()
     found = {}
     for column in map(table.GetAbstractArray, range(table.GetNumberOfArrays())):
         texts = [column.GetVariantValue(row).ToString() for row in range(column.GetNumberOfTuples())]
@@ -273,8 +270,28 @@ def _find_proxy(namespace, name=None, xmlname=None):
     return definitions.get(key)
 
 
-assert hasattr(servermanager.ProxyNamespace, "_findProxy")
-servermanager.ProxyNamespace._findProxy = _find_proxy
+class _Simple:
+    """What tests use of paraview.simple, on VTK alone."""
+
+    OutputPort, Delete = staticmethod(host.output_port), staticmethod(host.delete)
+
+    def __getattr__(self, name):
+        return getattr(host.filters, name)
+
+    def SaveData(self, path, proxy):
+        host.writer(path, proxy, {}).UpdatePipeline()
+
+
+if host.is_paraview():
+    from paraview import servermanager, simple
+    from paraview.modules.vtkRemotingSettings import vtkPVGeneralSettings
+
+    #: How many ranks this is one of.
+    RANKS = servermanager.vtkProcessModule.GetProcessModule().GetNumberOfLocalPartitions()
+    assert hasattr(servermanager.ProxyNamespace, "_findProxy")
+    servermanager.ProxyNamespace._findProxy = _find_proxy
+else:
+    RANKS, simple = 1, _Simple()
 
 
 def hide_bars():
@@ -302,9 +319,10 @@ class AtlasTest(unittest.TestCase):
         self.addCleanup(self._check_errors)
 
     def start_session(self):
-        simple.ResetSession()
-        hide_bars()
-        load_plugin()
+        if host.is_paraview():
+            simple.ResetSession()
+            hide_bars()
+            host.load()
 
     def take_errors(self):
         """The errors and warnings since the last call, but that a request failed for them."""
@@ -320,7 +338,7 @@ class AtlasTest(unittest.TestCase):
         ]
 
     def _check_errors(self):
-        for view in simple.GetRenderViews():
+        for view in simple.GetRenderViews() if host.is_paraview() else ():
             simple.Delete(view)
         vtkLogger.EndLogToFile(str(self._log))
         self.assertEqual(self.take_errors(), [])

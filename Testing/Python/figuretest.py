@@ -1,15 +1,19 @@
 """What tests of figures share: expected values by NumPy, the content of PDF files, and places of text."""
 
+import contextlib
 import re
 import shutil
 import subprocess
+import unittest.mock
 import zlib
 
 import atlastest
 import numpy
-from attentionatlas import Recording, load_plugin
+from atlastest import simple
+from attentionatlas import Recording
+from attentionatlas._internal import host
+from attentionatlas._internal.charts import Page
 from matplotlib.image import imread
-from paraview import simple
 
 
 class Expected:
@@ -45,9 +49,33 @@ class Expected:
         return logits.argmax(axis=1), 1 / odds.sum(axis=1)
 
 
+@contextlib.contextmanager
+def without_layout():
+    """Figures whose pages do not get their heights, which takes most of their time: for what does not depend on it."""
+    with unittest.mock.patch.object(Page, "fit", lambda page, figure: figure):
+        yield
+
+
+@contextlib.contextmanager
+def unwritten(module):
+    """Figures are drawn, and no files written: only their names are known."""
+    with without_layout(), unittest.mock.patch.object(module.Output, "write", lambda output, figure, folder, name: name):
+        yield
+
+
+def check_files(test, module, written, expected, render):
+    """Expects files of PDF with these names, whose letters are text; and a PNG, which render(output, only) writes, as wide
+    as is asked for. written: by name in FIGURES."""
+    test.assertEqual([(name, path.name) for name, path in written.items()], [(name, f"{stem}.pdf") for name, stem in expected.items()])
+    for path in written.values():
+        check_pdf(test, path, 180)
+    (path,) = render(module.Output(width=400), [next(iter(written))]).values()
+    test.assertEqual(atlastest.read_picture(path).shape[1], 400)
+
+
 def record_oracle(name, path):
     """The sequences of an oracle, run by the recorder with all that figures need."""
-    load_plugin()
+    host.load()
     tensors, _ = atlastest.read_safetensors(atlastest.TRANSFORMERS / name / "expected.safetensors")
     recorder = simple.TransformerRecorder(
         Input=atlastest.read_transformer(name), TokenIds=atlastest.token_lines(tensors["input_ids"]), Record=atlastest.RECORD

@@ -1,5 +1,6 @@
 #include "Parallel.h"
 
+#include "System.h"
 #include "SystemLimits.h"
 
 #include <algorithm>
@@ -16,9 +17,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <pthread.h>
-#include <sched.h>
 
 namespace atlas
 {
@@ -138,7 +136,7 @@ public:
   ProcessPool()
   {
     Start();
-    pthread_atfork(nullptr, nullptr, Start); // which leaves a child without the threads
+    system::CallInChild(Start); // which leaves a child without the threads
   }
   ~ProcessPool() { Get().End(); }
   ProcessPool(const ProcessPool&) = delete;
@@ -228,17 +226,9 @@ double QuotaOf(int process)
 
 int ProcessorCount(int process)
 {
-  // A mask has as many bits as the kernel has processors.
-  constexpr std::size_t most = std::size_t{ 1024 } * CPU_SETSIZE;
-  for (std::size_t bits = CPU_SETSIZE; bits <= most; bits *= 2)
+  if (const int ofMask = system::AllowedProcessors(process))
   {
-    const std::size_t bytes = CPU_ALLOC_SIZE(bits);
-    std::vector<cpu_set_t> mask(bytes / sizeof(cpu_set_t) + 1);
-    if (sched_getaffinity(process, bytes, mask.data()) == 0)
-    {
-      const int ofMask = std::max(CPU_COUNT_S(bytes, mask.data()), 1);
-      return static_cast<int>(std::min<double>(ofMask, QuotaOf(process)));
-    }
+    return static_cast<int>(std::min<double>(ofMask, QuotaOf(process)));
   }
   return process != 0 ? ProcessorCount()
                       : static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));

@@ -1,6 +1,7 @@
 #include "SystemLimits.h"
 
 #include "Internal/KnownMemory.h"
+#include "System.h"
 
 #include <algorithm>
 #include <array>
@@ -14,9 +15,6 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
-
-#include <sys/resource.h>
-#include <unistd.h>
 
 namespace atlas
 {
@@ -150,34 +148,14 @@ GroupLimits LimitsOf(const Mount& mount, const std::string& group)
   }
 }
 
-/// The bytes that this process holds beside mapped files, whose pages the system takes back when it
-/// needs them. An open model maps its weights.
-double MemoryOfProcess()
-{
-  std::ifstream file("/proc/self/statm");
-  double total = 0;
-  double resident = 0;
-  double shared = 0; // pages of files
-  file >> total >> resident >> shared;
-  return (resident - shared) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
-
 /// What this process may still allocate within its own limits.
 double FreeWithinProcess()
 {
-  double limit = Unlimited;
-  for (const auto resource : { RLIMIT_DATA, RLIMIT_AS })
-  {
-    rlimit found{};
-    if (::getrlimit(resource, &found) == 0 && found.rlim_cur != RLIM_INFINITY)
-    {
-      limit = std::min(limit, static_cast<double>(found.rlim_cur));
-    }
-  }
+  double limit = system::ProcessMemoryLimit();
   const char* kibibytes = std::getenv("ATLAS_MEMORY_LIMIT_KIB");
   const double given = kibibytes == nullptr ? 0 : std::atof(kibibytes);
   limit = given > 0 ? std::min(limit, Kibibyte * given) : limit;
-  return limit == Unlimited ? limit : limit - MemoryOfProcess();
+  return limit == Unlimited ? limit : limit - system::ProcessMemory();
 }
 
 struct Free
@@ -264,7 +242,7 @@ void RequireMemory(double bytes, const std::string& what, const std::string& adv
   // Where another thread asks, or did in a process that was forked meanwhile, this one reads anew.
   const std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
   const auto now = KnownMemory::Clock::now();
-  if (lock && bytes <= FreeWithinProcess() && known.Grant(bytes, ::getpid(), now))
+  if (lock && bytes <= FreeWithinProcess() && known.Grant(bytes, system::ProcessId(), now))
   {
     return;
   }
@@ -277,7 +255,7 @@ void RequireMemory(double bytes, const std::string& what, const std::string& adv
   }
   if (lock)
   {
-    known.Set(free.bytes - bytes, ::getpid(), now);
+    known.Set(free.bytes - bytes, system::ProcessId(), now);
   }
 }
 

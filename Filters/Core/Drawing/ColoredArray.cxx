@@ -153,7 +153,12 @@ std::string ColoredArray::Title() const
     { "Effect", "Effect of patch" }, { "Logit Difference", "Difference (logits)" },
     { "QK", "QK circuit (score)" }, { "OV", "OV circuit (logits)" },
     { "PositionQK", "QK of positions (score)" }, { "Expert Weight", "Weight of the expert" },
-    { "Share", "Share of tokens" } };
+    { "Share", "Share of tokens" }, { "Bound Token", "Bound token (its position)" },
+    { "sequence", "Residue (place in its chain)" } };
+  if (this->onPlaces && this->array == "Attention")
+  {
+    return "Attention of the query";
+  }
   const auto found = titles.find(this->array);
   return found != titles.end() ? found->second : "";
 }

@@ -1,14 +1,12 @@
 #include "AtomicFile.h"
 
 #include "Base/Error.h"
+#include "Base/System.h"
 
 #include <cerrno>
 #include <random>
 #include <string>
 #include <system_error>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace atlas
 {
@@ -24,20 +22,6 @@ std::filesystem::path TemporaryName(const std::filesystem::path& path)
 [[noreturn]] void Fail(const std::filesystem::path& path, const std::string& reason)
 {
   throw FileError(path.string(), ": cannot write file: ", reason, ".");
-}
-
-/// Waits until the content of a file, or the names in a folder, are on the disk. Returns the error
-/// number, or 0, also if the file system does not support this.
-int Synchronize(const std::filesystem::path& path, int access)
-{
-  const int file = ::open(path.c_str(), access | O_CLOEXEC);
-  if (file < 0)
-  {
-    return errno;
-  }
-  const int error = ::fsync(file) == 0 ? 0 : errno;
-  ::close(file);
-  return error == EINVAL || error == ENOTSUP || error == ENOSYS ? 0 : error;
 }
 
 }
@@ -80,7 +64,7 @@ void AtomicFile::Commit()
   this->RequireWritten();
   // Renamed only now, so after a power failure the name has either the old content or all of the
   // new.
-  if (const int error = Synchronize(this->TemporaryPath, O_WRONLY))
+  if (const int error = system::Synchronize(this->TemporaryPath, false))
   {
     Fail(this->Path, std::generic_category().message(error));
   }
@@ -92,7 +76,7 @@ void AtomicFile::Commit()
   }
   this->Committed = true;
   // The file exists even if its folder cannot be opened.
-  Synchronize(this->Path.has_parent_path() ? this->Path.parent_path() : ".", O_RDONLY);
+  system::Synchronize(this->Path.has_parent_path() ? this->Path.parent_path() : ".", true);
 }
 
 }

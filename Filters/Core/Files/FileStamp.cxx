@@ -1,5 +1,7 @@
 #include "FileStamp.h"
 
+#include "Base/System.h"
+
 #include <utility>
 
 #include <sys/stat.h>
@@ -26,8 +28,10 @@ bool FileStamp::IsCurrent() const
 
 FileStamp::Numbers FileStamp::NumbersOf(const struct stat& status)
 {
-  return { true, status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec,
-    status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec };
+  const auto content = system::ContentTime(status);
+  const auto inode = system::InodeTime(status);
+  return { true, status.st_dev, status.st_ino, status.st_size, content[0], content[1], inode[0],
+    inode[1] };
 }
 
 FileStamp::Numbers FileStamp::NumbersOf(const std::filesystem::path& path)

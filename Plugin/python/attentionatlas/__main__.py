@@ -195,7 +195,8 @@ def _head_of(recording: str, sequence: str) -> list[str]:
     from attentionatlas._internal.recording import first_head
 
     try:
-        layer, head, reason = first_head(recording, max(0, int(sequence)))
+        chosen: int | str = 0 if sequence == "all" else sequence if sequence == "mean" else int(sequence)
+        layer, head, reason = first_head(recording, chosen)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error
     print(reason, file=sys.stderr)

@@ -30,9 +30,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import Circle
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import Head, PathLike
+from attentionatlas._internal.arguments import Head, PathLike, word
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_heads, show_matrix
 from attentionatlas._internal.checks import check
+from attentionatlas._internal.host import words
 from attentionatlas._internal.letters import legible
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.recording import KINDS, Recording, Transformer, patching_texts
@@ -87,7 +88,7 @@ def _show_signed(
 ) -> Any:
     """Shows values below 0 in blue and above in red, with white at 0, and their color bar."""
     most = float(numpy.nanmax(numpy.abs(values), initial=0)) or 1
-    shown = show_matrix(axes, values, page.pixels(columns), cmap=SIGNED, vmin=-most, vmax=most)
+    shown = show_matrix(axes, values, page.pixels(columns), cmap=page.colors(SIGNED), vmin=-most, vmax=most)
     ticks = numpy.linspace(-most, most, 5)
     return color_bar(figure, axes, shown, label, ticks, list(map(_number, ticks)), shrink)
 
@@ -104,11 +105,6 @@ def _show_matrix(page: Page, matrix: _Matrix, title: str, label: str) -> Any:
     return page.fit(figure)
 
 
-def _place(model: Transformer, layer: int, head: int) -> str:
-    model.check_head(layer, head)
-    return f"Layer {layer}, head {head}"
-
-
 @drawn_from(Transformer)
 def composition(model: Transformer, page: Page, kind: str = "K", top: int = 60, threshold: float = 0) -> Any:
     """Which heads read what heads of earlier layers write, as a graph; the strongest lines are the widest and darkest.
@@ -116,8 +112,7 @@ def composition(model: Transformer, page: Page, kind: str = "K", top: int = 60, 
     kind: Q, K or V, what of the later head reads. top: the largest number of lines; 0: all. threshold: the least
     score above chance, 1 / sqrt(d_model).
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind: expected Q, K or V, found {kind}.")
+    kind = word("kind", kind, KINDS)
     graph = model.made("HeadComposition", kind=kind, top=top, threshold=threshold)
     pairs = data.table(graph, 1)
     order = numpy.argsort(pairs["Corrected"])
@@ -132,7 +127,7 @@ def composition(model: Transformer, page: Page, kind: str = "K", top: int = 60, 
     axes.set_title(f"{kind}-composition: {KINDS[kind]} of later heads that read what earlier ones write")
     lines = LineCollection(ends, linewidths=0.4 + 2.1 * share, zorder=1)
     if len(score):
-        lines.set(cmap=BLUES, array=score, clim=(min(0, low), high), alpha=0.25 + 0.7 * share)
+        lines.set(cmap=page.colors(BLUES), array=score, clim=(min(0, low), high), alpha=0.25 + 0.7 * share)
         axes.add_collection(lines)
     heads, layers = numpy.meshgrid(range(model.head_count), range(model.layer_count))
     axes.scatter(heads, layers, s=9, color=foreground(), linewidths=0, zorder=2)
@@ -158,13 +153,14 @@ def copying(model: Transformer, page: Page, circuit: str = "OV", full: bool = Fa
     """Which heads copy: the sum of the real parts of the eigenvalues of their OV circuit over that of their
     moduli, from -1 to 1; or, of the QK circuit, which attend to what is like the query. full: over the vocabulary.
     """
+    circuit = word("circuit", circuit, words("HeadSpectra", "Circuit"))
     table = model.columns("HeadSpectra", circuit=circuit, full=full)
     values = numpy.full((model.layer_count, model.head_count), numpy.nan)
     values[table["Layer"], table["Head"]] = table["Copying"]
     figure, (axes,) = page.panels(1)
     what = "copies" if circuit == "OV" else "matches"
     axes.set_title(f"How much the {circuit} circuit of each head {what}" + (", over the vocabulary" if full else ""))
-    shown = show_matrix(axes, values, page.pixels(1), cmap=SIGNED, vmin=-1, vmax=1)
+    shown = show_matrix(axes, values, page.pixels(1), cmap=page.colors(SIGNED), vmin=-1, vmax=1)
     label_heads(axes, *({number: number for number in range(count)} for count in (model.head_count, model.layer_count)))
     color_bar(figure, axes, shown, "\u03a3 Re \u03bb / \u03a3 |\u03bb|", numpy.linspace(-1, 1, 5))
     return page.fit(figure)
@@ -174,7 +170,8 @@ def copying(model: Transformer, page: Page, circuit: str = "OV", full: bool = Fa
 def spectra(model: Transformer, page: Page, layer: int = 0, circuit: str = "OV", full: bool = False) -> Any:
     """The eigenvalues of a circuit of all heads of a layer, in the complex plane; the circle has the largest
     modulus."""
-    check("layer", layer, 0, model.layer_count - 1)
+    layer, _ = model.place(layer, 0)
+    circuit = word("circuit", circuit, words("HeadSpectra", "Circuit"))
     table = model.columns("HeadSpectra", circuit=circuit, full=full, layer=layer)
     names = [name for name in table if name.startswith("Eigenvalue ")]
     columns = min(6, model.head_count)
@@ -201,7 +198,9 @@ def circuit(
 ) -> Any:
     """A circuit of one head on some words: QK, to which sources each destination attends; OV, which outputs
     attention to each source raises; or PositionQK, of positions. tokens: texts or #ids; empty: frequent words."""
-    place = _place(model, layer, head)
+    layer, head = model.place(layer, head)
+    circuit = word("circuit", circuit, words("HeadCircuit", "Circuit"))
+    place = f"Layer {layer}, head {head}"
     shown = model.made("HeadCircuit", 1, layer=layer, head=head, circuit=circuit, tokens=list(tokens))
     matrix = _Matrix(shown, circuit, 1, (True, True))
     label = "Logit" if circuit == "OV" else "Score"
@@ -223,7 +222,8 @@ def _bars(page: Page, texts: list[str], values: Any, title: str, label: str) -> 
 @drawn_from(Transformer)
 def skip_trigrams(model: Transformer, page: Page, layer: int = 0, head: int = 0, top: int = 25) -> Any:
     """The strongest skip-trigrams "source ... destination -> output" of a head, over the whole vocabulary."""
-    place = _place(model, layer, head)
+    layer, head = model.place(layer, head)
+    place = f"Layer {layer}, head {head}"
     check("top", top, 1, 100)
     table = model.columns("SkipTrigrams", layer=layer, head=head, top=top, source_limit=0)
     if not len(table["Score"]):
@@ -244,7 +244,7 @@ def bigrams(model: Transformer, page: Page, tokens: Listed[str] = (), top: int =
     names, following = legible(table["Token"][::top]), legible(table["Next Token"])
     figure, (axes,) = page.panels(1, square=False, height_mm=20 + 5 * count)
     axes.set_title("What follows without any layer")
-    shown = show_matrix(axes, logits, page.pixels(1), cmap=BLUES, aspect="auto")
+    shown = show_matrix(axes, logits, page.pixels(1), cmap=page.colors(BLUES), aspect="auto")
     low, high = shown.get_clim()
     for i, token in enumerate(following):
         row, column = divmod(i, top)
@@ -265,12 +265,11 @@ def virtual_weights(
 ) -> Any:
     """The weights through which a head reads what an earlier one, source = (layer, head), writes, and their
     singular values."""
-    place = _place(model, layer, head)
-    model.check_head(*source)
+    (layer, head), source = model.place(layer, head), model.place(*source)
+    place = f"Layer {layer}, head {head}"
     if source[0] >= layer:
         raise ValueError(f"source: expected a layer before {layer}, found {source[0]}.")
-    if kind not in KINDS:
-        raise ValueError(f"kind: expected Q, K or V, found {kind}.")
+    kind = word("kind", kind, KINDS)
     heads = {"FromLayer": source[0], "FromHead": source[1], "ToLayer": layer, "ToHead": head}
     weights = model.made("VirtualWeights", kind=kind, **heads)
     values = data.image(weights, "Virtual Weights")[::-1].astype(float)
@@ -294,7 +293,9 @@ def logits(
     target: NextToken, Predicted or Token, that of `token`. against: a token whose logit is subtracted. grouping:
     Heads, Layers or Automatic.
     """
+    target = word("target", target, words("LogitAttribution", "Target"))
     properties: dict[str, Any] = {"target": target, "target_token": token, "against": against, "grouping": grouping}
+    sequence = recording.place(None, 0, sequence)[2]
     terms = recording.made("LogitAttribution", 1, sequence=sequence, **properties)
     matrix = _Matrix(terms, "Contribution", 1, (False, True))
     of, minus = legible([token, against])
@@ -306,7 +307,7 @@ def logits(
 @drawn_from(Recording)
 def lens(recording: Recording, page: Page, sequence: int = 0) -> Any:
     """What the model would predict before each of its layers (logit lens), with the probability. Needs the model."""
-    filled = recording.made("LogitLens", sequence=sequence)
+    filled = recording.made("LogitLens", sequence=recording.place(None, 0, sequence)[2])
     matrix = _Matrix(filled, "Probability", words=(False, True))
     words = data.table(filled, 1)
     first = words["Rank"] == 1
@@ -314,7 +315,7 @@ def lens(recording: Recording, page: Page, sequence: int = 0) -> Any:
     rows, columns = matrix.values.shape
     figure, (axes,) = page.panels(1, square=False, height_mm=32 + 4.6 * rows)
     axes.set_title("Logit lens: the token that would be predicted before each layer")
-    shown = show_matrix(axes, matrix.values, page.pixels(1), cmap=BLUES, vmin=0, vmax=1, aspect="auto")
+    shown = show_matrix(axes, matrix.values, page.pixels(1), cmap=page.colors(BLUES), vmin=0, vmax=1, aspect="auto")
     matrix.label(axes)
     places = {layer: row for row, layer in enumerate(map(int, matrix.rows))}
     width = page.width_mm / 25.4 * 72 * 0.75 / columns / (0.55 * 5.5)  # letters of a cell
@@ -363,6 +364,7 @@ def contrast(
     place = f"Layer {layer}, head {head}"
     if by is None:
         by = "Same Token" if _repeats(recording, sequence) else "Previous Token"
+    by = word("by", by, words("QueryKeyContrast", "By"))
     asked: dict[str, Any] = {"layer": layer, "head": head, "sequence": sequence, "by": by, "column": column}
     made = recording.made("QueryKeyContrast", **asked)
     points = data.fetch(made)
@@ -390,8 +392,7 @@ def patching(
     """Which heads or positions make the model predict one token and not another: the effect of replacing their
     activations by those of another prompt, by zero or by their mean over positions or over the prompts of
     `reference`, a list or one per line. prompt, patch_from: by default, if there is neither, those of the filter."""
-    if site not in SITES:
-        raise ValueError(f"site: expected {', '.join(SITES)}, found {site}.")
+    site, mode = word("site", site, SITES), word("mode", mode, words("ActivationPatching", "Mode"))
     if prompt is None and (patch_from is not None or reference is not None):
         raise ValueError("prompt: expected a text beside patch_from or reference, found none.")
     if prompt is not None and patch_from is None and mode == "Patch":
@@ -529,7 +530,7 @@ def render_named(
     folder, written = pathlib.Path(folder), {}
     with contextlib.ExitStack() as files:
         opened = files.enter_context(Transformer.opened(model))
-        opened.check_head(place["layer"], place["head"])
+        place["layer"], place["head"] = opened.place(place["layer"], place["head"])
         ran = Recording(recording, opened) if recording is not None else opened.record(text) if text is not None else None
         if ran is not None:
             files.enter_context(ran)

@@ -24,9 +24,8 @@ import numpy
 from matplotlib.colors import LinearSegmentedColormap
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.arguments import PathLike, index, word
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_heads, ramp, show_matrix
-from attentionatlas._internal.checks import check
 from attentionatlas._internal.errors import update
 from attentionatlas._internal.host import filters
 from attentionatlas._internal.readers import Missing, Proxies, holds_queries, make_filter
@@ -112,12 +111,14 @@ class Embedding(Proxies):
         """The layers that are embedded, in ascending order."""
         return sorted(set(int(layer) for layer in self.heads["Layer"]))
 
-    def points_of(self, layer: int, head: int) -> Any:
-        """Whether each point is of a head; raises ValueError if there is no such head."""
+    def place(self, layer: int | None, head: int) -> tuple[int, int]:
+        """Layer, the first one by default, and head; raises ValueError if there is no such head."""
         layers = self.layers()
-        if layer not in layers:
-            raise ValueError(f"layer: expected one of {', '.join(map(str, layers))}, found {layer}.")
-        check("head", head, 0, int(max(self.heads["Head"])))
+        chosen = layers[0] if layer is None else index("layer", layer, layers)
+        return chosen, index("head", head, range(int(max(self.heads["Head"])) + 1))
+
+    def points_of(self, layer: int, head: int) -> Any:
+        """Whether each point is of a head."""
         return (self.layer == layer) & (self.head == head)
 
     def colored(self, by: str) -> tuple[Any, list[Any]]:
@@ -178,15 +179,10 @@ def _legend(figure: Any, axes: Any, ramps: list[Any], by: str) -> None:
         color_bar(figure, axes, ramp(colors), f"{kind}: {name}", [0, 1], [low, high], shrink=0.5)
 
 
-def _check_coloring(by: str) -> None:
-    if by not in COLORINGS:
-        raise ValueError(f"by: expected {' or '.join(COLORINGS)}, found '{by}'.")
-
-
 @drawn_from(Embedding)
 def all_heads(embedding: Embedding, page: Page, by: str = "Position") -> Any:
     """The joint embeddings of every layer (rows) and head (columns), colored by Position or Norm."""
-    _check_coloring(by)
+    by = word("by", by, COLORINGS)
     colors, ramps = embedding.colored(by)
     figure, (axes,) = page.panels(1)
     axes.set_title(f"{embedding.method} of the queries and keys of each head")
@@ -252,8 +248,8 @@ def one_head(
     embedding: Embedding, page: Page, layer: int | None = None, head: int = 0, by: str = "Position"
 ) -> Any:
     """The joint embedding of one head with its tokens, as many as fit without overlap."""
-    _check_coloring(by)
-    layer = embedding.layers()[0] if layer is None else layer
+    by = word("by", by, COLORINGS)
+    layer, head = embedding.place(layer, head)
     chosen = embedding.points_of(layer, head)
     colors, ramps = embedding.colored(by)
     places, shades = embedding.places[chosen], colors[chosen]
@@ -285,7 +281,7 @@ def correlation(embedding: Embedding, page: Page) -> Any:
     matrix = _matrix_of(embedding, "Correlation")
     figure, (axes,) = page.panels(1)
     axes.set_title("Correlation of distance and score: \u22121 where distance stands for attention")
-    shown = show_matrix(axes, matrix, page.pixels(1), cmap=SIGNED, vmin=-1, vmax=1)
+    shown = show_matrix(axes, matrix, page.pixels(1), cmap=page.colors(SIGNED), vmin=-1, vmax=1)
     if matrix.shape[1] <= _NUMBERS:
         for (row, column), value in numpy.ndenumerate(matrix):
             color = "white" if abs(value) > 0.5 else "black"

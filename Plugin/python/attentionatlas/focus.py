@@ -30,7 +30,7 @@ from matplotlib.ticker import MaxNLocator
 
 from attentionatlas import heads
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import Head, PathLike
+from attentionatlas._internal.arguments import Head, PathLike, word
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground, label_tokens, show_matrix
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.readers import Missing
@@ -197,10 +197,7 @@ def heads_by_layer(
     exclude_first: bool = False,
 ) -> Any:
     """A measure of all heads against the layer: a point with its number for each head."""
-    if measure not in MEASURES:
-        raise ValueError(f"measure: expected {', '.join(MEASURES)}, found '{measure}'.")
-    if quantity not in QUANTITIES:
-        raise ValueError(f"quantity: expected {', '.join(QUANTITIES)}, found '{quantity}'.")
+    measure, quantity = word("measure", measure, MEASURES), word("quantity", quantity, QUANTITIES)
     table = recording.columns("AttentionFocus", 1, measure=measure, quantity=quantity, exclude_first=exclude_first)
     layers = sorted({int(layer) for layer in table["Layer"]})
     figure, (axes,) = page.panels(1, square=False, height_mm=min(120, 0.6 * page.width_mm))
@@ -231,7 +228,7 @@ def _histograms(recording: Recording, page: Page, name: str, label: str) -> Any:
     for layer, axes in zip(layers, panels):
         rows = table["Layer"] == layer
         counts = table[f"{name} Count"][rows].reshape(-1, 50).astype(float)
-        shown = show_matrix(axes, counts, page.pixels(columns), cmap=WEIGHTS, norm=PowerNorm(0.5, 0, most))
+        shown = show_matrix(axes, counts, page.pixels(columns), cmap=page.colors(WEIGHTS), norm=PowerNorm(0.5, 0, most))
         axes.set_aspect("auto")
         low, high = table[f"{name} Low"][rows][0], table[f"{name} High"][rows][-1]
         ends = (low, (low + high) / 2, high)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, head_option, number
+from attentionatlas._internal.arguments import MEAN, Head, PathLike, Sequence, head_name, head_option, word
 from attentionatlas._internal.charts import SHARES, Page, color_bar, drawn_from, enlarged, label_heads, label_tokens, show_matrix
 from attentionatlas._internal.readers import Missing
 from attentionatlas._internal.recording import Recording
@@ -46,13 +46,12 @@ def _label_tokens(axes: Any, tokens: list[str], room_mm: float) -> None:
             axis.set_tick_params(rotation=90)
 
 
-def labels(recording: Recording, sequence: Sequence) -> list[str]:
-    """The tokens of a sequence, as axes have them; none for the mean over sequences."""
-    chosen = number("sequence", sequence)
-    return [] if chosen == -1 else recording.tokens(chosen)
+def labels(recording: Recording, sequence: int) -> list[str]:
+    """The tokens of a sequence, as filters take it, as axes have them; none for the mean over sequences."""
+    return [] if sequence == MEAN else recording.tokens(sequence)
 
 
-def _title(recording: Recording, layer: int, head: Head, quantity: str) -> str:
+def _title(recording: Recording, layer: int, head: int, quantity: str) -> str:
     name = _NAMES.get(quantity, quantity).lower()
     if quantity == "Rollout":
         return f"Layers {recording.layer_numbers[0]} to {layer}: {name}"
@@ -63,14 +62,14 @@ def draw_head(
     recording: Recording, page: Page, layer: int | None, head: Head, sequence: Sequence, quantity: str, **colors: Any
 ) -> tuple[Any, Any]:
     """A figure of one quantity of a head with its tokens, and its axes; scores that the mask excludes are hidden."""
-    layer, _, _ = recording.place(layer, head, sequence)
+    layer, head, sequence = recording.place(layer, head, sequence)
     matrix = recording.attention(layer, head, sequence, quantity)
     is_signed = quantity == "Scores"
     if is_signed and not numpy.triu(recording.attention(layer, head, sequence), 1).any():
         matrix[numpy.triu_indices(len(matrix), 1)] = numpy.nan  # excluded by the mask
     if is_signed:
         most = float(numpy.nanmax(numpy.abs(matrix), initial=0)) or 1
-        colors = {"cmap": SIGNED, "vmin": -most, "vmax": most}
+        colors = {"cmap": page.colors(SIGNED), "vmin": -most, "vmax": most}
     figure, (axes,) = page.panels(1)
     axes.set_title(_title(recording, layer, head, quantity))
     shown = show_matrix(axes, matrix, page.pixels(1), **colors)
@@ -101,10 +100,9 @@ def weights(
     quantity: Weights; NormWeighted, weight times the norm of value W_O (Kobayashi et al. 2020); or Rollout, from
     the first recorded layer to this one (Abnar and Zuidema 2020).
     """
-    if quantity not in QUANTITIES:
-        raise ValueError(f"quantity: expected one of {', '.join(QUANTITIES)}, found {quantity}.")
+    quantity = word("quantity", quantity, QUANTITIES)
     highest = 1 if quantity == "Weights" else None
-    figure, _ = draw_head(recording, page, layer, head, sequence, quantity, cmap=WEIGHTS, vmin=0, vmax=highest)
+    figure, _ = draw_head(recording, page, layer, head, sequence, quantity, cmap=page.colors(WEIGHTS), vmin=0, vmax=highest)
     return page.fit(figure)
 
 
@@ -117,7 +115,7 @@ def layer_weights(recording: Recording, page: Page, layer: int | None = None, se
     columns = page.columns(recording.head_count)
     for head, panel in enumerate(axes):
         matrix = recording.attention(layer, head, sequence)
-        shown = show_matrix(panel, matrix, page.pixels(columns), cmap=WEIGHTS, vmin=0, vmax=1)
+        shown = show_matrix(panel, matrix, page.pixels(columns), cmap=page.colors(WEIGHTS), vmin=0, vmax=1)
         panel.set(title=f"Head {head}", xticks=[], yticks=[])
     color_bar(figure, axes, shown, "Weights", SHARES)
     return page.fit(figure)
@@ -138,7 +136,7 @@ def all_heads(recording: Recording, page: Page, sequence: Sequence = 0) -> Any:
     side = mosaic.shape[1] / recording.head_count
     figure, (axes,) = page.panels(1)
     axes.set_title(f"Weights of {len(recording.layer_numbers)} layers \u00d7 {recording.head_count} heads")
-    shown = show_matrix(axes, mosaic, page.pixels(1), cmap=WEIGHTS, vmin=0, vmax=1)
+    shown = show_matrix(axes, mosaic, page.pixels(1), cmap=page.colors(WEIGHTS), vmin=0, vmax=1)
     columns = {head: (head + 0.5) * side - 0.5 for head in range(recording.head_count)}
     label_heads(axes, columns, {layer: (row + 0.5) * side - 0.5 for row, layer in enumerate(recording.layer_numbers)})
     color_bar(figure, axes, shown, "Weights", SHARES)
@@ -156,7 +154,7 @@ def head_scores(recording: Recording, page: Page) -> Any:
     across = min(3, len(columns))
     figure, axes = page.panels(len(columns), across, title="What each head is known for")
     for panel, (name, matrix) in zip(axes, columns.items()):
-        shown = show_matrix(panel, matrix, page.pixels(across), cmap=WEIGHTS, vmin=0, vmax=1)
+        shown = show_matrix(panel, matrix, page.pixels(across), cmap=page.colors(WEIGHTS), vmin=0, vmax=1)
         step = max(1, math.ceil(max(matrix.shape) / 12))
         rows = {layer: row for row, layer in enumerate(recording.layer_numbers) if row % step == 0}
         label_heads(panel, {head: head for head in range(0, recording.head_count, step)}, rows)
@@ -279,7 +277,7 @@ def render(
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that select a sequence, layer and head to the parser of a command line."""
-    parser.add_argument("--sequence", type=int, default=0, help="of the recordings (default: 0)")
+    parser.add_argument("--sequence", type=head_option, default=0, help="of the recordings: a number, or mean (default: 0)")
     parser.add_argument("--layer", type=int, help="to show large (default: that of the head)")
     parser.add_argument("--head", type=head_option, default=0, help="to show large: a number, or mean (default: the one "
         "with most to see, by prefix matching, the token before or the first token; with --layer 0)")

@@ -25,7 +25,7 @@ from matplotlib.lines import Line2D
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import Head, PathLike, head_name, head_option
+from attentionatlas._internal.arguments import Head, PathLike, head_name, head_option, word
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, label_heads, ramp
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.host import filters
@@ -37,15 +37,16 @@ _ARROWS, _FRAMES = "#00c2d6", "#33d633"
 _HEAT = matplotlib.colormaps["inferno"]
 CLASS_TOKEN = (-1, -1)
 ARROWS = ("Strongest", "Above", "None")
+DIRECTIONS, QUANTITIES = ("From", "To"), ("Weights", "NormWeighted", "Rollout")
 
 
 class _View:
     """A view of one image, of which properties may change."""
 
-    def __init__(self, recording: Recording, sequence: int, **properties: Any) -> None:
+    def __init__(self, recording: Recording, page: Page, sequence: int, **properties: Any) -> None:
         if not (recording.has_images or recording.has_pictures):
             raise ValueError("expected a recording of images, whose tokens have a row and a column.")
-        self.recording, self.sequence = recording, sequence
+        self.recording, self.sequence, self.colors = recording, sequence, page.colors(_HEAT)
         self.proxy = recording.own(filters.PatchAttention(**recording.shown_by("PatchAttention"), Sequence=sequence))
         for name, value in properties.items():
             setattr(self.proxy, name, value)
@@ -88,7 +89,7 @@ class _View:
             numpy.arange(pixels) * patches // pixels for pixels, patches in zip(picture.shape, heat.shape)
         )
         heat = heat[numpy.ix_(rows, columns)]
-        colors = _HEAT(heat)[..., :3]
+        colors = self.colors(heat)[..., :3]
         mixed = (1 - opacity) * picture / 255 + opacity * colors
         return numpy.where(numpy.isnan(heat)[..., None] & self.recording.has_pictures, picture / 255, mixed)
 
@@ -99,7 +100,7 @@ class _View:
         # One image, since vector formats would mix two of them in another way.
         axes.imshow(self.mixed(self.picture(), largest, opacity), extent=extent, interpolation="nearest")
         others = numpy.flatnonzero(self.row < 0)
-        colors = _HEAT(self.weight[others] / largest)
+        colors = self.colors(self.weight[others] / largest)
         axes.add_collection(PolyCollection([self.cells[i] for i in others], facecolors=colors, alpha=opacity))
         axes.set_aspect(self.tall)
         axes.set_axis_off()
@@ -122,11 +123,11 @@ def _title(view: _View, patch: tuple[int, int], direction: str, quantity: str) -
     return f"Layer {int(view.proxy.Layer)}{head}: {verb}"
 
 
-def _scale(figure: Any, axes: Any, quantity: str, largest: float) -> None:
+def _scale(figure: Any, axes: Any, view: _View, quantity: str, largest: float) -> None:
     """The color bar of weights from 0 on."""
     ticks = numpy.linspace(0, largest, 5)
     labels = {"Weights": "Weight", "NormWeighted": "Weight \u00d7 norm of the value", "Rollout": "Rollout"}
-    color_bar(figure, axes, ramp(_HEAT, 0, largest), labels[quantity], ticks, [f"{tick:.2g}" for tick in ticks])
+    color_bar(figure, axes, ramp(view.colors, 0, largest), labels[quantity], ticks, [f"{tick:.2g}" for tick in ticks])
 
 
 def _draw_arrows(axes: Any, view: _View, threshold: float) -> None:
@@ -173,11 +174,10 @@ def _place(axes: Any, view: _View) -> None:
     axes.set(xlim=(low[0], high[0]), ylim=(high[1], low[1]))
 
 
-def _check(direction: str, arrows: str, opacity: float) -> None:
-    for name, value, known in (("direction", direction, ("From", "To")), ("arrows", arrows, ARROWS)):
-        if value not in known:
-            raise ValueError(f"{name}: expected {', '.join(known[:-1])} or {known[-1]}, found '{value}'.")
+def _checked(direction: str, quantity: str, arrows: str, opacity: float) -> tuple[str, str, str]:
+    """The words, as the filter has them; raises ValueError for others, and for no opacity."""
     check("opacity", opacity, 0, 1)
+    return word("direction", direction, DIRECTIONS), word("quantity", quantity, QUANTITIES), word("arrows", arrows, ARROWS)
 
 
 @drawn_from(Recording)
@@ -194,13 +194,13 @@ def one_head(
     picture: the one to show, and that of the patch, of those of the text, -1 is all. Other arguments are properties of
     PatchAttention; without arrows, "None", there are no marks either.
     """
-    _check(direction, arrows, opacity)
+    direction, quantity, arrows = _checked(direction, quantity, arrows, opacity)
     layer, head, sequence = recording.place(layer, head, sequence)
     chosen = {"Patch": list(patch), "Direction": direction, "Quantity": quantity, "Layer": layer, "Head": head}
     chosen |= {"ArrowThreshold": threshold, "SelectedTokens": list(selected)}
     chosen["Arrows"] = "Strongest" if arrows == "None" else arrows
     chosen |= {"Token": token, "Picture": picture, "PatchPicture": max(picture, 0)}
-    view = _View(recording, sequence, **chosen).read()
+    view = _View(recording, page, sequence, **chosen).read()
     figure, (axes,) = page.panels(1)
     largest = max(float(view.weight.max()), 1e-30)
     view.show(axes, largest, opacity)
@@ -212,7 +212,7 @@ def one_head(
     title = title if not len(selected) else f"{title.split(':')[0]}: {len(selected)} selected tokens"
     is_share = view.on_words is not None and direction == "From" and quantity != "NormWeighted"
     axes.set_title(f"{title}; {view.on_words:.0%} on words" if is_share else title)
-    _scale(figure, axes, quantity, largest)
+    _scale(figure, axes, view, quantity, largest)
     return page.fit(figure)
 
 
@@ -222,9 +222,10 @@ def all_heads(
     quantity: str = "Weights", opacity: float = 0.5, token: int = -1, picture: int = -1,
 ) -> Any:
     """The heat of a patch or word in every layer (rows) and head (columns), each up to its own largest weight."""
-    _check(direction, "None", opacity)
+    direction, quantity, _ = _checked(direction, quantity, "None", opacity)
     chosen = {"Token": token, "Picture": picture, "PatchPicture": max(picture, 0)}
-    view = _View(recording, sequence, Patch=list(patch), Direction=direction, Quantity=quantity, **chosen)
+    sequence = recording.place(None, 0, sequence)[2]
+    view = _View(recording, page, sequence, Patch=list(patch), Direction=direction, Quantity=quantity, **chosen)
     figure, (axes,) = page.panels(1)
     step, pixels = 1.08, None
     for row, layer in enumerate(recording.layer_numbers):
@@ -246,7 +247,7 @@ def all_heads(
         {layer: row * step + 0.5 for row, layer in enumerate(recording.layer_numbers)},
     )
     name = "Share of the head\u2019s largest weight"
-    color_bar(figure, axes, ramp(_HEAT), name, [0, 0.5, 1], shrink=0.5)
+    color_bar(figure, axes, ramp(view.colors), name, [0, 0.5, 1], shrink=0.5)
     return page.fit(figure)
 
 
@@ -285,8 +286,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--token", type=int, default=-1, help="of pictures among words: its position (default: the last)")
     parser.add_argument("--picture", type=int, default=-1, help="the one to show of a text (default: all)")
     for name, values in (
-        ("direction", ("From", "To")),
-        ("quantity", ("Weights", "NormWeighted", "Rollout")),
+        ("direction", DIRECTIONS),
+        ("quantity", QUANTITIES),
         ("arrows", ARROWS),
     ):
         parser.add_argument(f"--{name}", choices=values, default=values[0], help=f"(default: {values[0]})")

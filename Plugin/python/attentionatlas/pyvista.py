@@ -19,7 +19,7 @@ from typing import Any
 
 import pyvista
 
-from attentionatlas._internal.arguments import Head, PathLike, Sequence
+from attentionatlas._internal.arguments import Head, PathLike, Sequence, index
 from attentionatlas._internal.data import copied
 from attentionatlas._internal.host import is_paraview
 from attentionatlas._internal.opening import open_file
@@ -71,5 +71,7 @@ class MeshAttention:
         SpatialAttention, such as direction="To" or quantity="NormWeighted". Raises ValueError for a bad value.
         """
         layer, chosen, sequence = recording.place(layer, head, sequence)
+        if sequence >= 0:
+            token = index("token", token, range(recording.lengths[sequence]))
         places = {"token": token, "layer": layer, "head": chosen, "sequence": sequence}
         return self._made("SpatialAttention", {"Recording": recording.reader}, {**places, **options})

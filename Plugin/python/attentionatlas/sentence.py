@@ -29,12 +29,12 @@ from matplotlib.patches import Rectangle
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name
+from attentionatlas._internal.arguments import MEAN, Head, PathLike, Sequence, head_name
 from attentionatlas._internal.charts import Page, drawn_from, foreground, made_from
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.host import filters
 from attentionatlas._internal.letters import readable
 from attentionatlas._internal.notebook import Figure, Figures
+from attentionatlas._internal.readers import make_filter
 from attentionatlas._internal.recording import Recording
 from attentionatlas._internal.style import GREY
 from attentionatlas.output import Output, add_options, options
@@ -63,19 +63,17 @@ class _Words:
         places = [recording.place(layer, one, sequence) for one in many]
         self.heads = [one for _, one, _ in places]
         self.layer, _, self.sequence = places[0]
-        chosen = {"Layer": self.layer, "Head": self.heads[0], "Sequence": self.sequence, **properties}
+        chosen: dict[str, Any] = {"Layer": self.layer, "Head": self.heads[0], "Sequence": self.sequence, **properties}
         several = self.heads if len(self.heads) > 1 else []
-        sentence = recording.own(filters.AttentionSentence(**recording.shown_by("AttentionSentence")))
-        for name, value in chosen.items():
-            setattr(sentence, name, value)
-        sentence.Heads = several
+        shown = recording.shown_by("AttentionSentence")
+        sentence = recording.own(make_filter("AttentionSentence", shown, {**chosen, "Heads": several}))
         words = data.fetch(sentence, 1)
         self._read(words, data.fetch(sentence, 0), data.fetch(sentence, 2))
         self.quantity = str(sentence.Quantity).strip("'")
         ahead = self.pairs[:, 1] > self.pairs[:, 0]
         self.is_causal = not ahead.any()
         lengths = recording.lengths
-        self.length = max(lengths) if self.sequence == -1 else lengths[self.sequence]
+        self.length = max(lengths) if self.sequence == MEAN else lengths[self.sequence]
 
     def _read(self, words: Any, lines: Any, bars: Any) -> None:
         queries = data.point_array(words, "Side") == 0
@@ -103,7 +101,7 @@ class _Words:
         return self.colors.get(int(head), _ONE_HEAD) if len(self.heads) > 1 else _ONE_HEAD
 
     def title(self) -> str:
-        names = ["mean" if head == -1 else str(head) for head in self.heads]
+        names = ["mean" if head == MEAN else str(head) for head in self.heads]
         if len(names) > 1:
             what = f"heads {', '.join(names)}"
         else:
@@ -234,7 +232,7 @@ def _name_columns(axes: Any, layout: _Layout, panel: _Panel) -> None:
 
 def _name_heads(axes: Any, words: _Words) -> None:
     for head in words.heads:
-        label = "mean" if head == -1 else f"head {head}"
+        label = "mean" if head == MEAN else f"head {head}"
         axes.plot([], [], color=words.color(head), linewidth=2, label=label)
     axes.legend(loc="upper right", ncol=min(len(words.heads), 6), borderaxespad=0.2)
 
@@ -344,8 +342,8 @@ def _numbers(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(f"expected numbers such as 0,3,11, found '{text}'") from None
 
 
-def _heads(text: str) -> Head | list[int]:
-    numbers = _numbers(text.replace("mean", "-1"))
+def _heads(text: str) -> Head | list[Head]:
+    numbers: list[Head] = [one if one == "mean" else _numbers(one)[0] for one in text.split(",") if one]
     if not numbers:
         raise argparse.ArgumentTypeError("expected a head, heads such as 0,3,11, or mean, found nothing")
     return numbers[0] if len(numbers) == 1 else numbers

@@ -25,7 +25,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.arguments import PathLike, word
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, foreground
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus
@@ -126,7 +126,7 @@ def scatter(
         if len(handles) > 1:
             axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(1, 0), borderaxespad=0.2)
     else:
-        drawn = axes.scatter(*places.T, c=_column(columns, "color", color, corpus), cmap="viridis", **points)
+        drawn = axes.scatter(*places.T, c=_column(columns, "color", color, corpus), cmap=page.colors("viridis"), **points)
         color_bar(figure, axes, drawn, color, MaxNLocator(5).tick_values(*drawn.get_clim())[1:-1])
     axes.margins(0.06)
     page.settle(figure)
@@ -226,8 +226,7 @@ def contexts(
     """
     check("top", top, 1, 50)
     layer, head = corpus.place(layer, head)
-    if measure not in MEASURES:
-        raise ValueError(f"measure: expected one of {', '.join(MEASURES)}; found '{measure}'.")
+    measure = word("measure", measure, MEASURES)
     found_by, values, runs = _runs(corpus, layer, head, measure, top, around)
     # One call for all texts, after which all letters have a font.
     texts = iter(with_fonts([_written(text) for line in runs for _, text in line]))

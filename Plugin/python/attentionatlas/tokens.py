@@ -28,9 +28,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.arguments import PathLike, index, some, word
 from attentionatlas._internal.charts import Page, color_bar, drawn_from, show_matrix
-from attentionatlas._internal.checks import check
 from attentionatlas._internal.host import filters
 from attentionatlas._internal.letters import legible
 from attentionatlas._internal.readers import Missing, Proxies, make_filter
@@ -77,8 +76,9 @@ class Tokens(Proxies):
         self.recording = source if isinstance(source, Recording) else Recording(source, model)
         self._own_recording = None if self.recording is source else self.recording
         self.name = self.recording.name
-        chosen = {"vectors": list(VECTORS), "sequence": -1, "layer": -1, "maximum_tokens": 64, **properties}
+        chosen = {"vectors": list(VECTORS), "sequence": "all", "layer": "all", "maximum_tokens": 64, **properties}
         try:
+            chosen["sequence"] = some("sequence", chosen["sequence"], range(self.recording.sequences), "all")
             self.model = self.recording.model
             inputs = {"Input": self.recording.reader, "Model": self.model.reader}
             self.filter = self.own(make_filter("AttentionTokens", inputs, chosen))
@@ -117,11 +117,8 @@ class Tokens(Proxies):
 
     def place(self, layer: int | None = None, head: int = 0) -> tuple[int, int]:
         """A layer, the first by default, and head; raises ValueError if there is no such head."""
-        layer = self.layers[0] if layer is None else layer
-        if layer not in self.layers:
-            raise ValueError(f"layer: expected one of {', '.join(map(str, self.layers))}, found {layer}.")
-        check("head", head, 0, self.heads - 1)
-        return layer, head
+        chosen = self.layers[0] if layer is None else index("layer", layer, self.layers)
+        return chosen, index("head", head, range(self.heads))
 
     def image(self, layer: int, head: int) -> Any:
         """The discovery and weight of each cell of a head, [queries, keys]; NaN beyond the query."""
@@ -276,7 +273,7 @@ def random_inputs(tokens: Tokens, length: int, seed: int = 0) -> Iterator[dict[s
     with contextlib.ExitStack() as opened:
         for kind, (name, block) in RANDOM.items():
             recording = opened.enter_context(tokens.model.record_random(kind, length, block=block, seed=seed))
-            same = {key: str(tokens.filter.GetPropertyValue(key)).strip("'") for key in ("Reading", "Processing")}
+            same = {key: str(getattr(tokens.filter, key)).strip("'") for key in ("Reading", "Processing")}
             found[name] = opened.enter_context(Tokens(recording, maximum_tokens=0, **same))
         yield found
 
@@ -392,7 +389,7 @@ def shared(tokens: Tokens, page: Page) -> Any:
         matrix = tokens.shared(vector)
         numpy.fill_diagonal(matrix, numpy.nan)
         most = max(1, int(numpy.nanmax(matrix, initial=0)))
-        shown = show_matrix(panel, matrix, page.pixels(columns), cmap=ORANGES, vmin=0, vmax=most)
+        shown = show_matrix(panel, matrix, page.pixels(columns), cmap=page.colors(ORANGES), vmin=0, vmax=most)
         panel.set(title=VECTORS[vector], xlabel="Head, by layer", ylabel="Head, by layer")
         panel.set_xticks(starts, tokens.layers)
         panel.set_yticks(starts, tokens.layers)
@@ -481,7 +478,7 @@ def render(
         of_all = [name for name in _OF_ALL if not only or name in only]
         if random and of_all:
             with recording.model.record_random(**random) as other:
-                with Tokens.opened(other, **{**properties, "sequence": -1}) as tokens:
+                with Tokens.opened(other, **{**properties, "sequence": "all"}) as tokens:
                     written += _write(tokens, of_all, folder, f"{stem}-random", place, output)
     return written
 
@@ -496,7 +493,8 @@ def _parser() -> argparse.ArgumentParser:
     add_options(parser)
     parser.add_argument("--layer", type=int, help="to show large (default: the first recorded one)")
     parser.add_argument("--head", type=int, default=0, help="to show large (default: 0)")
-    parser.add_argument("--sequence", type=int, default=-1, help="of the recordings (default: -1, all)")
+    parser.add_argument("--sequence", type=lambda text: text if text == "all" else int(text), default="all",
+                        help="of the recordings: a number, or all (default: all)")
     parser.add_argument("--reading", default="Plain", help="Plain, Refactored or PublishedCode (default: Plain)")
     parser.add_argument("--read", type=int, default=32, help="read of each sequence (default: 32; 0: all)")
     parser.add_argument("--random", action="store_true", help="also figures of 32 random sequences")
@@ -509,9 +507,7 @@ def main(arguments: Listed[str] | None = None, only: Listed[str] | None = None) 
     found = _parser().parse_args(arguments)
     random = {"kind": "Random", "count": 32, "length": found.read or 32, "seed": found.seed}
     try:
-        if found.reading not in READINGS:
-            raise ValueError(f"reading: expected {', '.join(READINGS)}, found '{found.reading}'.")
-        properties = {"reading": found.reading, "maximum_tokens": found.read, "sequence": found.sequence}
+        properties = {"reading": word("reading", found.reading, READINGS), "maximum_tokens": found.read, "sequence": found.sequence}
         output = Output(**options(found))
         for path in found.recordings:
             for file in render(

@@ -17,7 +17,7 @@ from typing import Any
 
 from attentionatlas import circuits, embedding, focus, heads
 from attentionatlas._internal import host, movies
-from attentionatlas._internal.arguments import Head, PathLike, number
+from attentionatlas._internal.arguments import MEAN, Head, PathLike, number
 from attentionatlas._internal.catalogue import FIGURES
 from attentionatlas._internal.files import complete, gathered
 from attentionatlas._internal.model import SmallModel
@@ -71,7 +71,8 @@ def _draw(
 
 def _single(head: Head | None) -> int:
     """The head of figures of one head: the first where the mean is asked for."""
-    return max(0, number("head", head or 0, ("mean",)))
+    found = number("head", head or 0, ("mean",))
+    return 0 if found is MEAN else found
 
 
 def _draw_recording(

@@ -4,8 +4,6 @@
 
 #include <chrono>
 
-#include <sys/types.h>
-
 namespace atlas
 {
 
@@ -18,7 +16,7 @@ public:
 
   /// Whether so little is asked for that what is known is enough to grant it: up to a sixteenth of
   /// what is left, within a second. A process that was forked may be in another control group.
-  bool Grant(double bytes, pid_t process, Clock::time_point now)
+  bool Grant(double bytes, int process, Clock::time_point now)
   {
     constexpr double share = 1. / 16;
     constexpr std::chrono::seconds moment(1);
@@ -30,7 +28,7 @@ public:
     return true;
   }
 
-  void Set(double free, pid_t process, Clock::time_point now)
+  void Set(double free, int process, Clock::time_point now)
   {
     this->Free = free;
     this->Process = process;
@@ -39,7 +37,7 @@ public:
 
 private:
   double Free = 0;   ///< bytes
-  pid_t Process = 0; ///< that asked; 0 if none has
+  int Process = 0; ///< that asked; 0 if none has
   Clock::time_point Time;
 };
 

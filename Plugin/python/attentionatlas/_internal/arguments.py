@@ -6,8 +6,11 @@ import argparse
 import json
 import operator
 import os
+import warnings
 from collections.abc import Iterable, Sequence as Listed
 from typing import Any
+
+from attentionatlas._internal.checks import check
 
 #: The name of a file.
 PathLike = str | os.PathLike[str]
@@ -29,16 +32,54 @@ def word(name: str, value: Any, words: Iterable[str]) -> str:
     raise ValueError(f"{name}: expected one of {', '.join(known)}; found {value!r}.")
 
 
+class _Special(int):
+    """A number that stands for a word, as filters take it."""
+
+
+#: The mean over heads or sequences: -1 to filters, which -1 of a user is not.
+MEAN = _Special(-1)
+
+
 def number(name: str, value: Any, words: Listed[str] = ()) -> int:
-    """A layer, head, sequence or position as filters take it: -1 for one of these words."""
+    """A layer, head, sequence or position as a user gives it: MEAN for one of these words, or for itself."""
+    if isinstance(value, _Special):
+        if words:
+            return value
+        value = "mean"
     if isinstance(value, str):
         if value.casefold() not in words:
             raise ValueError(f"{name}: expected a number{''.join(f' or {one}' for one in words)}, found '{value}'.")
-        return -1
+        return MEAN
     try:
         return int(operator.index(value))
     except TypeError as error:
         raise ValueError(f"{name}: expected a whole number, found {value!r}.") from error
+
+
+def index(name: str, value: Any, numbers: Listed[int], words: Listed[str] = ()) -> int:
+    """One of the numbers of layers, heads, sequences or positions; a negative one counts from their end. MEAN for a word.
+
+    Raises ValueError for any other. Where there are words, -1 stood for the first of them until version 1.0: it is the last
+    one now, and a warning says so.
+    """
+    found = number(name, value, words)
+    if isinstance(found, _Special):
+        return found
+    if found == -1 and words:
+        text = f"{name}: -1 is the last one now; what it stood for is \"{words[0]}\"."
+        warnings.warn(text, FutureWarning, stacklevel=4)
+    if -len(numbers) <= found < 0:
+        return numbers[found]
+    if isinstance(numbers, range):
+        check(name, found, 0, len(numbers) - 1)
+    elif found not in numbers:
+        raise ValueError(f"{name}: expected one of {listed(list(numbers))}, found {found}.")
+    return found
+
+
+def some(name: str, value: Any, numbers: Listed[int], *words: str) -> int | str:
+    """As index, but a text stays what it is: a word that filters know."""
+    return value if isinstance(value, str) else index(name, value, numbers, words)
 
 
 def text_lines(texts: str | Listed[str] | None) -> Listed[str] | None:
@@ -64,7 +105,7 @@ def json_lines(name: str, prompts: str | Listed[str]) -> str:
 
 
 def head_option(text: str) -> Head:
-    """A head on a command line: a number, or mean. Raises argparse.ArgumentTypeError."""
+    """A head or sequence on a command line: a number, or mean. Raises argparse.ArgumentTypeError."""
     if text != "mean" and not text.removeprefix("-").isdecimal():
         raise argparse.ArgumentTypeError(f"expected a number or mean, found '{text}'.")
     return text if text == "mean" else int(text)
@@ -77,9 +118,9 @@ def head_beside(layer: int | None, head: Head | None) -> Head:
     return 0 if head is None else head
 
 
-def head_name(head: Head) -> str:
-    """A head in words, as titles have it."""
-    return "mean of all heads" if number("head", head, ("mean",)) == -1 else f"head {head}"
+def head_name(head: int) -> str:
+    """A head as filters take it in words, as titles have it."""
+    return "mean of all heads" if head == MEAN else f"head {head}"
 
 
 def listed(numbers: list[int]) -> str:

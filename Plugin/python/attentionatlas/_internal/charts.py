@@ -14,7 +14,7 @@ import matplotlib.figure
 import numpy
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import Collection
-from matplotlib.colors import BoundaryNorm, Normalize
+from matplotlib.colors import BoundaryNorm, Colormap, Normalize
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox, IdentityTransform, TransformedBbox
@@ -48,11 +48,16 @@ class Page:
     """What a figure is drawn on: a page of its own, whose height follows from its content, or a user's Axes, Figure or
     SubFigure.
 
-    width_mm: in millimetres. dpi: the resolution of images. ax, figure: a user's. rows of panels: see panels.
+    width_mm: in millimetres. dpi: the resolution of images. ax, figure: a user's. cmap: a user's color map. rows of panels:
+    see panels.
     """
 
-    def __init__(self, width_mm: float = 180, dpi: float = 600, ax: Any = None, figure: Any = None) -> None:
-        self.dpi, self._ax, self._figure = dpi, ax, figure
+    def __init__(
+        self, width_mm: float = 180, dpi: float = 600, ax: Any = None, figure: Any = None, cmap: Any = None
+    ) -> None:
+        self.dpi, self._ax, self._figure, self._cmap = dpi, ax, figure, cmap
+        #: Whether the color map was asked for.
+        self.has_colors = False
         drawn = ax or figure
         self.is_own = drawn is None
         box = None if self.is_own else ax.get_window_extent() if ax else figure.bbox
@@ -60,6 +65,11 @@ class Page:
         self.width_mm: float = width_mm if box is None else inches[0] / MILLIMETRE
         #: The height of a user's Axes or Figure, in millimetres; None for a page of its own.
         self.height_mm: float | None = None if box is None else inches[1] / MILLIMETRE
+
+    def colors(self, own: Any) -> Any:
+        """The color map for values: the user's, or else this one."""
+        self.has_colors = True
+        return own if self._cmap is None else self._cmap
 
     def columns(self, count: int) -> int:
         """How many of `count` panels lie side by side."""
@@ -145,21 +155,33 @@ def _whole(figure: Any) -> Any:
     return figure
 
 
+def _color_map(cmap: Any) -> Any:
+    """A color map by itself or by its name, without values in grey; None for None."""
+    if cmap is None or isinstance(cmap, Colormap):
+        return cmap
+    if not isinstance(cmap, str) or cmap not in matplotlib.colormaps:
+        raise ValueError(f'cmap: expected a color map of matplotlib or its name, such as "viridis"; found {cmap!r}.')
+    found = matplotlib.colormaps[cmap]
+    found.set_bad(style.HIDDEN)
+    return found
+
+
 def _page(
-    ax: Any, figure: Any, width_mm: float | None, font_size: float | None, dark: bool, dpi: float
+    ax: Any, figure: Any, width_mm: float | None, font_size: float | None, dark: bool, dpi: float, cmap: Any = None
 ) -> tuple[Page, Any]:
     """The page of a figure's options, and its style; raises ValueError for options that do not go together."""
+    cmap = _color_map(cmap)
     if ax is None and figure is None:
         width_mm = 180 if width_mm is None else width_mm
         check_page(width_mm, font_size)
-        return Page(width_mm, dpi), style.applied(font_size, dark)
+        return Page(width_mm, dpi, cmap=cmap), style.applied(font_size, dark)
     if ax is not None and figure is not None:
         raise ValueError("ax, figure: expected one of them, found both.")
     for name, value in (("width_mm", width_mm), ("font_size", font_size), ("dark", dark or None)):
         if value is not None:
             raise ValueError(f"{name}: not with ax= or figure=, which has its own size and style.")
     # Tokens are no formulas, whatever letters they have.
-    return Page(dpi=dpi, ax=ax, figure=figure), matplotlib.rc_context({"text.parse_math": False})
+    return Page(dpi=dpi, ax=ax, figure=figure, cmap=cmap), matplotlib.rc_context({"text.parse_math": False})
 
 
 def _keywords(
@@ -177,7 +199,7 @@ class Drawing(Protocol):
     def __call__(
         self, source: Proxies | str | os.PathLike[str], /, *arguments: Any, ax: Any = None, figure: Any = None,
         width_mm: float | None = None, font_size: float | None = None, dark: bool = False, dpi: float = 600,
-        **options: Any,
+        cmap: Any = None, **options: Any,
     ) -> matplotlib.figure.Figure: ...
 
 
@@ -189,8 +211,9 @@ def drawn_from(opener: type[Proxies]) -> Callable[[Callable[..., Any]], Drawing]
 
     opener: a class whose opened(source, ...) gives what is drawn, from a file or from what is open. The function takes
     the source, the options of draw, those of the opener as keywords, and those of every figure: ax, an Axes to draw
-    into, or figure, a Figure or SubFigure; width_mm (180), font_size in points (7, or the user's setting), dark, and
-    dpi of the images in it (600).
+    into, or figure, a Figure or SubFigure; width_mm (180), font_size in points (7, or the user's setting), dark,
+    dpi of the images in it (600), and cmap, the color map of values or its name. A figure whose colors are not those of
+    a color map of values raises ValueError for cmap.
     """
     return lambda draw: cast(Drawing, _made(draw, opener, True))
 
@@ -210,11 +233,11 @@ def _made(draw: Callable[..., Any], opener: type[Proxies], own: bool) -> Callabl
     @functools.wraps(draw)
     def make(
         source: Any, /, *arguments: Any, ax: Any = None, figure: Any = None, width_mm: float | None = None,
-        font_size: float | None = None, dark: bool = False, dpi: float = 600, **named: Any,
+        font_size: float | None = None, dark: bool = False, dpi: float = 600, cmap: Any = None, **named: Any,
     ) -> Any:
         if not own and (ax is not None or figure is not None):
             raise TypeError(f"{draw.__name__}: takes neither ax nor figure, as it makes several pages or a movie.")
-        page, styled = _page(ax, figure, width_mm, font_size, dark, dpi)
+        page, styled = _page(ax, figure, width_mm, font_size, dark, dpi, cmap)
         opens = {p.name for p in options} - set(draws.parameters)
         drawing = {n: v for n, v in named.items() if n in draws.parameters or takes_others and n not in opens}
         opening = {name: value for name, value in named.items() if name not in drawing}
@@ -223,6 +246,8 @@ def _made(draw: Callable[..., Any], opener: type[Proxies], own: bool) -> Callabl
             raise TypeError(f"{draw.__name__}: got an unexpected keyword argument '{min(unknown)}'")
         with opener.opened(source, **opening) as opened, styled:
             drawn = draw(opened, page, *arguments, **drawing)
+            if cmap is not None and not page.has_colors:
+                raise ValueError(f"cmap: {draw.__name__} has no color map of values.")
         return _whole(drawn) if isinstance(drawn, matplotlib.figure.FigureBase) else drawn
 
     first, *shown = (p for p in draws.parameters.values() if p.name != "page")

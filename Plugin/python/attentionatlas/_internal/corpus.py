@@ -11,7 +11,7 @@ from typing import Any
 from attentionatlas._internal.host import delete
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import PathLike, head_beside, listed, number
+from attentionatlas._internal.arguments import PathLike, head_beside, index, listed, word
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.errors import Error, update
 from attentionatlas._internal.readers import Proxies, Renamed, make_filter, open_corpus, open_transformer, write_data
@@ -74,12 +74,8 @@ class Corpus(Tables):
 
     def place(self, layer: int | None = None, head: int | None = 0) -> tuple[int, int]:
         """A layer, the first that was measured by default, and head; raises ValueError if there is no such head."""
-        chosen = self.layer_numbers[0] if layer is None else number("layer", layer, ())
-        if chosen not in self.layer_numbers:
-            raise ValueError(f"layer: expected one of {listed(self.layer_numbers)}, found {chosen}.")
-        chosen_head = number("head", head_beside(layer, head), ())
-        check("head", chosen_head, 0, self.head_count - 1)
-        return chosen, chosen_head
+        chosen = self.layer_numbers[0] if layer is None else index("layer", layer, self.layer_numbers)
+        return chosen, index("head", head_beside(layer, head), range(self.head_count))
 
     def head_table(self) -> Table:
         """What each head does, a row per layer and head: Entropy, Concentration, Self Weight, First Weight, Sink,
@@ -132,8 +128,7 @@ class Corpus(Tables):
     def _parts(
         self, port: int, layer: int | None, head: int | None, circuit: str, model: Any, options: dict[str, int]
     ) -> Table:
-        if circuit not in _CIRCUITS:
-            raise ValueError(f"circuit: expected {' or '.join(_CIRCUITS)}, found '{circuit}'.")
+        circuit = word("circuit", circuit, _CIRCUITS)
         layer, head = self.place(layer, head)
         chosen = {"layer": layer, "head": head, "circuit": _CIRCUITS[circuit], **options}
         if model is None:
@@ -221,8 +216,8 @@ def measure(
     chosen = {"files": list(map(str, paths)), "token_limit": tokens or 0, "continue_from": continue_from, **options}
     measured = make_filter("CorpusStatistics", {"Input": model}, chosen)
     try:
-        update(measured)
-    except Error:
+        update(measured, what="corpus")
+    except BaseException:
         delete(measured)
         raise
     return Corpus(measured)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from attentionatlas._internal import host
+from attentionatlas._internal import host, progress
 from attentionatlas._internal.problems import Error, Missing, WriteError
 
 __all__ = ["Error", "Missing", "WriteError", "raised", "update"]
@@ -17,10 +17,11 @@ def raised(source: Any, kind: type[Error] = Error) -> AbstractContextManager[Non
     return host.raised(source, kind)
 
 
-def update(source: Any, time: float | None = None) -> None:
+def update(source: Any, time: float | None = None, what: str = "") -> None:
     """Brings a source or filter up to date, also at a time; raises Error with the message of what fails.
 
     As UpdatePipeline, after which a filter that has failed has an empty output. Nothing is displayed beside the exception.
+    what: the name of a bar that shows the progress, where there is tqdm. Ctrl-C cancels it: KeyboardInterrupt.
     """
-    with raised(source):
+    with raised(source), progress.watched(source, what):
         host.update(source, time)

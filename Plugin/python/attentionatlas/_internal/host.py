@@ -134,6 +134,16 @@ def update(source: Any, time: float | None) -> None:
     source.UpdatePipeline(*([] if time is None else [time]))
 
 
+def algorithms(source: Any) -> list[Any]:
+    """The algorithms of VTK in this process whose output a source uses, in the order of computation, and its own at the end."""
+    if is_paraview():
+        from attentionatlas._internal.paraviewhost import algorithms as algorithms_of_proxies
+
+        return algorithms_of_proxies(source)
+    found: list[Any] = source.producers()
+    return found
+
+
 def fetch(source: Any, port: int) -> Any:
     """The data of an output that is up to date, gathered from all ranks."""
     if is_paraview():

@@ -56,8 +56,7 @@ def class_map(model: SmallModel, page: Page) -> Any:
 @drawn_from(SmallModel)
 def attention(model: SmallModel, page: Page, heads: Sequence[int] | None = None) -> Any:
     """The attention of token 2 to token 1 of some heads (the first ones), softmax and hardmax."""
-    heads = list(range(min(HEADS, model.head_count)) if heads is None else heads)
-    model.check_head(*heads)
+    heads = list(range(min(HEADS, model.head_count)) if heads is None else map(model.head, heads))
     count = len(heads)
     figure, axes = page.panels(2 * count, count, "Attention of token 2 to token 1")
     scores = model.chart(LEVEL_POINTS, Quantities=["Score"])
@@ -67,7 +66,7 @@ def attention(model: SmallModel, page: Page, heads: Sequence[int] | None = None)
             panel = axes[row * count + column]
             torus_axes(panel, row * count + column, 2 * count, count, pattern)
             panel.set_title(f"Head {head}" if row == 0 else "")
-            shown = show_map(panel, data.image(torus, f"Attention {head}"), cmap=GREYS, vmin=0, vmax=1)
+            shown = show_map(panel, data.image(torus, f"Attention {head}"), cmap=page.colors(GREYS), vmin=0, vmax=1)
             show_level(panel, data.image(scores, f"Score {head}"))
     color_bar(figure, axes, shown, "Attention", SHARES)
     return page.fit(figure)
@@ -76,7 +75,7 @@ def attention(model: SmallModel, page: Page, heads: Sequence[int] | None = None)
 @drawn_from(SmallModel)
 def mixes(model: SmallModel, page: Page, head: int = 0) -> Any:
     """The vectors that a head mixes as colors: words, positions and both, softmax and hardmax."""
-    model.check_head(head)
+    head = model.head(head)
     parts = (("Word Mix", "Words"), ("Position Mix", "Positions"), ("Mix", "Both"))
     arrays = [f"{part} {head}" for part, _ in parts]
     figure, axes = page.panels(6, 3, f"What head {head} mixes")

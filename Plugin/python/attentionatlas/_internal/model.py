@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from attentionatlas._internal.host import filters, table
 
 from attentionatlas._internal import data
-from attentionatlas._internal.arguments import PathLike
-from attentionatlas._internal.checks import check
+from attentionatlas._internal.arguments import PathLike, index
 from attentionatlas._internal.readers import Missing, Renamed, open_model, write_data
 from attentionatlas._internal.tables import Table
 from attentionatlas._internal.recording import Model
@@ -86,10 +85,9 @@ class SmallModel(Model):
         """Writes the model to a .safetensors file, which appears complete or not at all; returns its path."""
         return write_data(self.reader, path)
 
-    def check_head(self, *heads: int) -> None:
-        """Raises ValueError if the model has no such head."""
-        for head in heads:
-            check("head", head, 0, self.head_count - 1)
+    def head(self, head: int) -> int:
+        """A head as filters take it, a negative one from the last; raises ValueError if there is no such head."""
+        return index("head", head, range(self.head_count))
 
     def filter(self, name: str, **properties: Any) -> Any:
         """A filter of the plugin on the model; raises Missing if the plugin has none of that name."""

@@ -31,12 +31,12 @@ def open_file(path: PathLike, model: Transformer | PathLike | None = None) -> Mo
 def train(task: str, **options: Any) -> Model:
     """What attentionatlas.train does."""
     host.load()
-    small = task == "TokenPairs"
+    small = task.casefold() == "tokenpairs"
     chosen = options if small else {"task": task, **options}
     training = make_filter("AttentionOnlyTraining" if small else "TransformerTraining", {}, chosen)
     try:
-        update(training)
-    except Error:
+        update(training, what=f"train {task}")
+    except BaseException:
         host.delete(training)
         raise
     return SmallModel(training) if small else Transformer(training)

@@ -27,6 +27,14 @@ def _with_producers(proxy: Any, found: list[Any]) -> None:
     found.append(proxy)
 
 
+def algorithms(source: Any) -> list[Any]:
+    """The algorithms of VTK in this process, none of a server, of a source and of those whose output it uses."""
+    proxies: list[Any] = []
+    _with_producers(source.SMProxy, proxies)
+    found = [proxy.GetClientSideObject() for proxy in proxies]
+    return [one for one in found if one is not None and one.IsA("vtkAlgorithm")]
+
+
 @contextlib.contextmanager
 def raised(source: Any, kind: type[Error] = Error) -> Iterator[None]:
     """Raises an exception of this kind at the end of `with` if a source or filter has failed, or one whose output it

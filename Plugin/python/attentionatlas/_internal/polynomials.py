@@ -41,7 +41,7 @@ def _symbols(name: str) -> str:
 @drawn_from(SmallModel)
 def harmonics(model: SmallModel, page: Page, first: int = 0) -> Any:
     """The coefficients of the harmonics of the scores, of up to five heads from one on, as bars."""
-    model.check_head(first)
+    first = model.head(first)
     names, coefficients = _coefficients(model)
     shown = coefficients[first : first + len(HEAD_COLORS)]
     title, height = "Harmonics of each head's score", max(55, 0.42 * page.width_mm)
@@ -76,7 +76,7 @@ def _turned(coefficients: NDArray[Any], angle: float) -> NDArray[Any]:
 def boundary_motion(model: SmallModel, page: Page, head: int | None = None) -> Any:
     """The decision boundary of a head, the last one by default, as the phases of its harmonics turn."""
     head = model.head_count - 1 if head is None else head
-    model.check_head(head)
+    head = model.head(head)
     start = _coefficients(model)[1][head]
     columns = page.columns(6)
     figure, axes = page.panels(6, columns, f"Decision boundary of head {head} as its phases turn")
@@ -88,7 +88,7 @@ def boundary_motion(model: SmallModel, page: Page, head: int | None = None) -> A
         pattern.Coefficients = level.Coefficients = _turned(start, number * math.pi / 3)
         torus_axes(panel, number, 6, columns)
         panel.set_title(f"{60 * number}\u00b0")
-        shown = show_map(panel, data.image(pattern, "Attention"), cmap=GREYS, vmin=0, vmax=1)
+        shown = show_map(panel, data.image(pattern, "Attention"), cmap=page.colors(GREYS), vmin=0, vmax=1)
         show_level(panel, data.image(level, "Score"))
     color_bar(figure, axes, shown, "Attention", SHARES)
     return page.fit(figure)
@@ -105,7 +105,7 @@ def boundary_movie(model: SmallModel, page: Page, path: PathLike) -> MovieFile:
     for head, (panel, start) in enumerate(zip(axes, starts)):
         torus_axes(panel, head, count, count)
         panel.set_title(f"Head {head}")
-        panels.append((panel, show_map(panel, empty, cmap=GREYS, vmin=0, vmax=1), start))
+        panels.append((panel, show_map(panel, empty, cmap=page.colors(GREYS), vmin=0, vmax=1), start))
     with movies.Movie(page.fit(figure), path, page.dpi) as movie:
         for frame in range(movies.FRAMES):
             levels = []

@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 import numpy
 
 from attentionatlas._internal import data, host
-from attentionatlas._internal.arguments import PathLike, number, word
+from attentionatlas._internal.arguments import MEAN, PathLike, number, word
 from attentionatlas._internal.errors import Error, Missing, WriteError, raised, update
 from attentionatlas._internal.host import delete, filters, output_port
 
@@ -67,7 +67,7 @@ def _open(path: pathlib.Path, name: str, **properties: Any) -> Any:
     reader = getattr(filters, name)(**properties)
     try:
         update(reader)
-    except Error:
+    except BaseException:
         delete(reader)
         raise
     return reader
@@ -261,7 +261,7 @@ def _converted(option: str, value: Any, row: dict[str, Any], choices: list[str])
     """A value of a property as filters take it, also for one of the words or choices that the property has. Raises
     ValueError for other words and kinds of values."""
     value = os.fspath(value) if isinstance(value, os.PathLike) else value
-    value = value.item() if isinstance(value, numpy.generic) else value
+    value = value.item() if isinstance(value, numpy.generic) else -1 if value is MEAN else value
     words, is_text = row.get("words", {}), row.get("type") == "text"
     if choices and (is_text or isinstance(value, str) or value not in words.values()):
         return word(option, value, choices)
@@ -342,7 +342,7 @@ class Proxies:
     name = "model"
     #: What only other modules of the package call.
     _INTERNAL = frozenset({
-        "chart", "check_head", "check_open", "colors", "columns", "deformed", "filter", "kept", "made", "opened", "own",
+        "chart", "check_open", "colors", "columns", "deformed", "filter", "head", "kept", "made", "opened", "own",
         "pair_points", "panels", "place", "scope", "shown_by", "sides",
     })
 

@@ -15,9 +15,8 @@ from vtkmodules.util.numpy_support import vtk_to_numpy
 
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import (
-    Head, PathLike, Sequence, head_beside, head_name, json_lines, listed, number, text_lines, word,
+    MEAN, Head, PathLike, Sequence, head_beside, index, json_lines, listed, number, some, text_lines, word,
 )
-from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus, measure
 from attentionatlas._internal.errors import Error, update
 from attentionatlas._internal.readers import (
@@ -203,8 +202,7 @@ class Recording(Tables):
         are the source's, then the target's; its attention() has a row per token of the target and a column per token of
         the source. Raises Missing if there is no such part.
         """
-        if kind not in ("Decoder", "Encoder", "Cross"):
-            raise ValueError(f"kind: expected Decoder, Encoder or Cross, found {kind}.")
+        kind = word("kind", kind, ("Decoder", "Encoder", "Cross"))
         self.check_open()
         if kind == self._kind:
             return self
@@ -251,19 +249,31 @@ class Recording(Tables):
     def place(self, layer: int | None = None, head: Head | None = 0, sequence: Sequence = 0) -> tuple[int, int, int]:
         """Layer, head and sequence as filters take them; raises ValueError if there is no such head or sequence.
 
-        layer: by default the first recorded one; a negative one counts from the last, -1. head: None is 0, where no layer
-        is given either. head, sequence: "mean" is -1.
+        layer: by default the first recorded one. head: None is 0, where no layer is given either. Negative ones count from
+        the last, -1. head, sequence: "mean" is MEAN.
         """
-        chosen = self.layer_numbers[0] if layer is None else number("layer", layer, ())
-        if -len(self.layer_numbers) <= chosen < 0:
-            chosen = self.layer_numbers[chosen]
-        if chosen not in self.layer_numbers:
-            raise ValueError(f"layer: expected one of {listed(self.layer_numbers)}, found {chosen}.")
-        numbers = number("head", head_beside(layer, head), ("mean",)), number("sequence", sequence, ("mean",))
-        for name, value, count in zip(("head", "sequence"), numbers, (self.head_count, self.sequences)):
-            if value != -1:
-                check(name, value, 0, count - 1)
-        return chosen, *numbers
+        return self._places(layer, head, sequence, ("mean",))
+
+    def _places(
+        self, layer: int | None, head: Head | None, sequence: Sequence, words: Listed[str] = ()
+    ) -> tuple[int, int, int]:
+        """Layer, head and sequence, of which the last two may be one of these words."""
+        numbers = self.layer_numbers
+        return (
+            numbers[0] if layer is None else index("layer", layer, numbers),
+            index("head", head_beside(layer, head), range(self.head_count), words),
+            index("sequence", sequence, range(self.sequences), words),
+        )
+
+    def _some(self, layer: Head, head: Head, sequence: Sequence) -> tuple[int | str, int | str, int | str]:
+        """Layer, head and sequence, which may be words, such as "all"."""
+        rest = zip(("head", "sequence"), (head, sequence), (self.head_count, self.sequences))
+        first = some("layer", layer, self.layer_numbers, "all")
+        return (first, *(some(name, value, range(count), "all") for name, value, count in rest))  # type: ignore[return-value]
+
+    def _position(self, name: str, value: Head, sequence: int, *words: str) -> int | str:
+        """A position in a sequence, or a word."""
+        return some(name, value, range(self.lengths[sequence]), *words)
 
     def attention(
         self, layer: int | None = None, head: Head | None = None, sequence: Sequence = 0, quantity: str = "Weights"
@@ -294,8 +304,8 @@ class Recording(Tables):
         return parts if self._kind == "Decoder" else data.blocks(parts)[self._kind.lower()]
 
     def _rows(self, sequence: int) -> slice:
-        check("sequence", sequence, 0, self.sequences - 1)
-        return slice(self._offsets[sequence], self._offsets[sequence + 1])
+        chosen = index("sequence", sequence, range(self.sequences))
+        return slice(self._offsets[chosen], self._offsets[chosen + 1])
 
     def _vectors(self, blocks: tuple[str, ...], column: str, record: str, sequence: int) -> Floats:
         """The rows of a column of a block of the recording that are of one sequence."""
@@ -308,10 +318,8 @@ class Recording(Tables):
         return values
 
     def _of_head(self, column: str, record: str, layer: int | None, head: int | None, sequence: int) -> Floats:
-        chosen, one, _ = self.place(layer, head, sequence)
-        if one == -1:
-            raise ValueError(f"head: expected a number from 0 to {self.head_count - 1}, found the mean.")
-        return self._vectors((f"layer {chosen}", f"head {one}"), column, record, sequence)
+        layer, head, sequence = self._places(layer, head, sequence)
+        return self._vectors((f"layer {layer}", f"head {head}"), column, record, sequence)
 
     def queries(self, layer: int | None = None, head: int | None = None, sequence: int = 0) -> Floats:
         """The queries of a head, after any rotation: an array [tokens, head dimension]. Raises Missing for a recording
@@ -331,8 +339,12 @@ class Recording(Tables):
         return self._of_head("Output", "HeadOutputs", layer, head, sequence)
 
     def residual(self, layer: int = 0, sequence: int = 0) -> Floats:
-        """The residual stream before a layer, or after the last: an array [tokens, model dimension]. Raises Missing
-        without it."""
+        """The residual stream before a layer, or after the last, which is -1: an array [tokens, model dimension]. Raises
+        Missing without it."""
+        if number("layer", layer) < 0:
+            blocks = data.blocks(self._parts())
+            known = sorted(int(name.split()[1]) for name in blocks if name.startswith("layer ") and "residual" in data.blocks(blocks[name]))
+            layer = index("layer", layer, known) if known else 0
         return self._vectors((f"layer {layer}", "residual"), "Residual", "Residual", sequence)
 
     def logits(self, sequence: int = 0) -> Floats:
@@ -373,7 +385,8 @@ class Recording(Tables):
         if sum(length**2 for length in self.lengths) * len(places) > _PAIRS:
             return places, "The text is too long to compare all heads here."
         scores = {name: numpy.nan_to_num(values) for name, values in self.head_scores().items() if name in _STRIKING}
-        tokens = [] if self.place(sequence=sequence)[2] == -1 else self.tokens(number("sequence", sequence))
+        chosen = index("sequence", sequence, range(self.sequences), ("mean",))
+        tokens = [] if chosen == MEAN else self.tokens(chosen)
         if tokens and len(set(tokens)) == len(tokens):
             scores.pop("Prefix Matching", None)
         most = {name: float(scores[name].max()) for name in _STRIKING if name in scores}
@@ -434,7 +447,8 @@ class Recording(Tables):
 
         query: a position, or "all". top: the number of largest scores of each query; 0: all.
         """
-        layer, head, sequence = self.place(layer, head, sequence)
+        layer, head, sequence = self._places(layer, head, sequence)
+        query = self._position("query", query, sequence, "all")
         return self._of("ScoreBreakdown", 0, locals())
 
     def updates(self) -> Table:
@@ -460,6 +474,7 @@ class Recording(Tables):
         processing: of the weights, None or TransformerLens. top: tokens of each vector. maximum_tokens: of a sequence
         that are read; 0: all.
         """
+        layer, head, sequence = self._some(layer, head, sequence)
         return self._of("AttentionTokens", 0, locals())
 
     def embedding(
@@ -482,6 +497,7 @@ class Recording(Tables):
         method: PCA, TSNE or UMAP. dimensions: 2 or 3. perplexity (by default 50, or less for few tokens), iterations: of
         t-SNE. neighbors: of UMAP. arrangement: Overlaid, each head around 0, or Grid. options: others of the filter HeadEmbedding.
         """
+        layer, head, sequence = self._some(layer, head, sequence)
         found = {**locals(), **options}
         return self._of("HeadEmbedding", 0, {key: value for key, value in found.items() if key != "options"})
 
@@ -501,11 +517,14 @@ class Recording(Tables):
         position: a number, or "all". target: NextToken, Predicted, or Token, that of target_token. against: a token whose
         logit is subtracted. grouping: Heads, Layers or Automatic. processing: of the weights, None or TransformerLens.
         """
+        sequence = index("sequence", sequence, range(self.sequences))
+        position = self._position("position", position, sequence, "all")
         return self._of("LogitAttribution", 0, locals())
 
     def logit_lens(self, sequence: int = 0, top: int = 5) -> Table:
         """What the model would predict before each of its layers: a row per layer, position and rank with Token, Logit
         and Probability. Needs the model and Residual. top: tokens of each."""
+        sequence = index("sequence", sequence, range(self.sequences))
         return self._of("LogitLens", 1, locals())
 
     def score_attribution(
@@ -524,13 +543,14 @@ class Recording(Tables):
 
         query: a position, or "last". key: a position, or "strongest". grouping: Heads, Layers or Automatic. top: pairs.
         """
-        layer, head, sequence = self.place(layer, head, sequence)
+        layer, head, sequence = self._places(layer, head, sequence)
+        query, key = self._position("query", query, sequence), self._position("key", key, sequence, "strongest")
         return self._of("ScoreAttribution", 1, locals())
 
     def sides(self, sequence: int = 0) -> tuple[list[str], list[str]]:
         """The tokens of the rows and of the columns of a map, the same list where they are the same; positions of the
         mean over sequences, -1. Raises ValueError without tokens."""
-        if sequence == -1:
+        if sequence == MEAN:
             texts = [str(position) for position in range(max(self.lengths, default=0))]
         else:
             texts = self.tokens(sequence)
@@ -600,10 +620,9 @@ class Transformer(Model):
         sizes = (self.layer_count, self.head_count, self.dimension, self.vocabulary)
         return dict(zip(("Layers", "Heads", "Dimension", "Vocabulary"), map(str, sizes)))
 
-    def check_head(self, layer: int, head: int) -> None:
-        """Raises ValueError if the model has no such head."""
-        check("layer", layer, 0, self.layer_count - 1)
-        check("head", head, 0, self.head_count - 1)
+    def place(self, layer: int, head: int) -> tuple[int, int]:
+        """Layer and head as filters take them, negative ones from the end; raises ValueError if there is no such head."""
+        return index("layer", layer, range(self.layer_count)), index("head", head, range(self.head_count))
 
     def record(
         self, prompts: str | Listed[str] | None = None, *, record: str | Listed[str] | None = None, **options: Any
@@ -661,10 +680,10 @@ class Transformer(Model):
 
     def _recorded(self, recorder: Any) -> Recording:
         try:
-            update(recorder)
+            update(recorder, what=f"record {self.name}")
             if data.field_number(recorder, "Rotated") is None:
                 raise Error(f"{self.name}: expected prompts, token_ids, images or sounds to record, found none.")
-        except Error:
+        except BaseException:
             delete(recorder)
             raise
         return Recording(recorder, self)
@@ -697,6 +716,7 @@ class Transformer(Model):
 
         layer, head: a number, or "all". circuit: OV or QK. full: over the vocabulary. processing: as composition.
         """
+        layer, head = some("layer", layer, range(self.layer_count), "all"), some("head", head, range(self.head_count), "all")
         return self._of("HeadSpectra", 0, locals())
 
     def circuit(
@@ -708,7 +728,7 @@ class Transformer(Model):
         circuit: QK, which sources each destination attends to; OV, which outputs attention to each source raises; or
         PositionQK, of positions. tokens: texts or #ids; empty: frequent words. top: partners of each token.
         """
-        self.check_head(layer, head)
+        layer, head = self.place(layer, head)
         return self._of("HeadCircuit", 0, locals())
 
     def circuit_matrix(
@@ -716,7 +736,7 @@ class Transformer(Model):
         processing: str = "TransformerLens",
     ) -> NDArray[numpy.floating[Any]]:
         """The circuit of a head on some words, as circuit(): an array [destinations or sources, sources or outputs]."""
-        self.check_head(layer, head)
+        layer, head = self.place(layer, head)
         options = {key: value for key, value in locals().items() if key != "self"}
         with self.scope():
             matrix: NDArray[numpy.floating[Any]] = data.image(self.made("HeadCircuit", 1, **options), circuit, 1)[::-1]
@@ -736,7 +756,7 @@ class Transformer(Model):
         top: the number of rows. tokens: texts or #ids of sources; empty: the vocabulary. source_limit: the most tokens of
         it that are searched as sources, those with the longest keys and values; 0: all.
         """
-        self.check_head(layer, head)
+        layer, head = self.place(layer, head)
         return self._of("SkipTrigrams", 0, locals())
 
     def bigrams(self, tokens: Listed[str] = (), top: int = 10, processing: str = "TransformerLens") -> Table:
@@ -752,8 +772,8 @@ class Transformer(Model):
     ) -> NDArray[numpy.floating[Any]]:
         """The weights through which a head reads what an earlier one writes: an array [values of the earlier head,
         components of the later one's queries, keys or values (kind Q, K or V)]."""
-        self.check_head(from_layer, from_head)
-        self.check_head(to_layer, to_head)
+        from_layer, from_head = self.place(from_layer, from_head)
+        to_layer, to_head = self.place(to_layer, to_head)
         options = {key: value for key, value in locals().items() if key != "self"}
         with self.scope():
             weights: NDArray[numpy.floating[Any]] = data.image(self.made("VirtualWeights", **options), "Virtual Weights")
@@ -781,6 +801,8 @@ class Transformer(Model):
         for name, text in {"prompt": prompt, **({"patch_from": patch_from} if mode == "Patch" else {})}.items():
             if not text:
                 raise ValueError(f"{name}: expected a text, found none.")
+        if not isinstance(position, str) and number("position", position) < 0:
+            raise ValueError(f"position: expected a number from 0 or \"all\", found {position}.")
         written = patching_texts(prompt, patch_from, reference_prompts)
         places = {"site": site, "mode": mode, "target": target, "against": against, "position": position}
         return self._of("ActivationPatching", 0, {**places, **written})

@@ -19,6 +19,27 @@ if TYPE_CHECKING:
 Table: TypeAlias = Union["pandas.DataFrame", NDArray[Any]]
 
 
+#: Rows that a notebook shows of a table.
+_SHOWN = 20
+
+
+class Rows(numpy.ndarray):
+    """A structured array, which Jupyter shows as a table."""
+
+    def _repr_html_(self) -> str | None:
+        if self.dtype.names is None or self.ndim != 1:
+            return None  # a column or a row of it
+        lines = [("th", self.dtype.names), *(("td", row) for row in self[:_SHOWN].tolist())]
+        body = "".join(
+            "<tr>" + "".join(f"<{tag}>{html.escape(_text(value))}</{tag}>" for value in values) + "</tr>" for tag, values in lines
+        )
+        return f"<table>{body}</table><p>{len(self)} rows, {len(self.dtype.names)} columns</p>"
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def _flat(columns: dict[str, Any]) -> dict[str, NDArray[Any]]:
     """Columns of one component each: those of more are named as ParaView names them in files, Eigenvalue 0:1."""
     flat: dict[str, NDArray[Any]] = {}
@@ -41,7 +62,7 @@ def as_table(columns: dict[str, Any]) -> Table:
         table = numpy.empty(rows, [(name, values.dtype) for name, values in flat.items()])
         for name, values in flat.items():
             table[name] = values
-        return table
+        return table.view(Rows)
     return pandas.DataFrame(flat)
 
 

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from vtkmodules.vtkCommonCore import vtkInformationVector
 from vtkmodules.vtkCommonDataModel import vtkDataObject
-from vtkmodules.vtkCommonExecutionModel import vtkTrivialProducer
+from vtkmodules.vtkCommonExecutionModel import vtkStreamingDemandDrivenPipeline, vtkTrivialProducer
 
 from attentionatlas._internal.hosts import table
 from attentionatlas._internal.problems import Error
@@ -37,11 +38,16 @@ class _Source:
     def UpdatePipeline(self, time: float | None = None) -> None:
         """Brings the outputs up to date, also at a time."""
         self._prepare()
-        if time is None:
-            for port in range(self.algorithm.GetNumberOfOutputPorts()) or (-1,):  # that of a writer
-                self.algorithm.Update(port)
-        else:
-            self.algorithm.UpdateTimeStep(time)
+        ports = range(self.algorithm.GetNumberOfOutputPorts())
+        if time is not None:
+            requests = vtkInformationVector()
+            requests.SetNumberOfInformationObjects(len(ports))
+            for port in ports:
+                requests.GetInformationObject(port).Set(vtkStreamingDemandDrivenPipeline.UPDATE_TIME_STEP(), time)
+            self.algorithm.UpdateInformation()
+            self.algorithm.Update(0, requests)
+        for port in ports or (-1,):  # that of a writer
+            self.algorithm.Update(port)
 
     def _prepare(self) -> None:
         """Readies the sources of the inputs."""
