@@ -20,7 +20,7 @@ from attentionatlas._internal.beside import Beside, can_fork
 from attentionatlas._internal.charts import MILLIMETRE
 from attentionatlas._internal.checks import check, check_page
 from attentionatlas._internal.files import complete
-from attentionatlas._internal.notebook import save_png
+from attentionatlas._internal.notebook import Figure, save_png
 
 FORMATS = ("png", "pdf", "svg")
 #: Of images in PDF and SVG.
@@ -81,7 +81,7 @@ def save(figure: Any, path: PathLike, dpi: float = PRINT_DPI) -> pathlib.Path:
     with complete(path) as temporary, style.applied():
         if path.suffix == ".svg":
             _save_svg(figure, temporary, **options)
-        elif path.suffix == ".png":
+        elif path.suffix == ".png" and isinstance(figure, Figure):
             save_png(figure, temporary, dpi)
         else:
             figure.savefig(temporary, **options)

@@ -143,6 +143,8 @@ class Page:
                 if abs(height - figure.get_figheight()) < _CLOSE:
                     break
                 figure.set_figheight(height)
+            else:
+                engine.execute(figure)
         return figure
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import matplotlib.figure
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
@@ -25,24 +26,35 @@ _COMPRESSION = 1
 
 @contextlib.contextmanager
 def _measured_once() -> Iterator[None]:
-    """Within `with`, equal texts are measured once. A layout measures each of them ten times and more."""
+    """Within `with`, equal texts are measured once, and axes once at each place. A layout measures each text ten times and
+    more, and would measure all axes again for a color bar beside them."""
     known: dict[Any, Any] = {}
-    measure = Text._get_layout
+    measure, enclose = Text._get_layout, Axes.get_tightbbox
 
     def measured(text: Any, renderer: Any) -> Any:
         key = (
             text.get_text(), text.get_fontproperties(), text.get_rotation(), text.get_rotation_mode(), text.get_ha(), text.get_va(),
-            text._multialignment, text._linespacing, text.figure.dpi, text.get_wrap(),
+            text._multialignment, text._linespacing, text.figure.dpi,
         )
+        if text.get_wrap():  # at the border of the figure
+            return measure(text, renderer)
         if key not in known:
             known[key] = measure(text, renderer)
         return known[key]
 
-    Text._get_layout = measured
+    def enclosed(axes: Any, renderer: Any = None, *rest: Any, for_layout_only: bool = False, **options: Any) -> Any:
+        if not for_layout_only or rest or options:
+            return enclose(axes, renderer, *rest, for_layout_only=for_layout_only, **options)
+        key = axes, axes.get_position(original=True).bounds, axes.figure.bbox.bounds
+        if key not in known:
+            known[key] = enclose(axes, renderer, for_layout_only=True)
+        return known[key]
+
+    Text._get_layout, Axes.get_tightbbox = measured, enclosed
     try:
         yield
     finally:
-        Text._get_layout = measure
+        Text._get_layout, Axes.get_tightbbox = measure, enclose
 
 
 class Layout(ConstrainedLayoutEngine):
@@ -97,7 +109,7 @@ def _at(figure: Any, dpi: float, canvas: type[FigureCanvasAgg]) -> Iterator[Any]
         figure.dpi = before[1]
 
 
-def save_png(figure: Any, file: Any, dpi: float) -> None:
+def save_png(figure: Figure, file: Any, dpi: float) -> None:
     """Writes a figure as PNG. Figure.savefig gives the same picture, but draws it twice where it has a layout."""
     engine = figure.get_layout_engine()
     with engine.drawing(figure, dpi) if isinstance(engine, Layout) else contextlib.nullcontext():
