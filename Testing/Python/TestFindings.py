@@ -71,15 +71,17 @@ class Findings(AtlasTest):
              "Train Accuracy": [0, 0.995, 1, 1, 1]},
         )
         smallmodels.copy_oracle(MODELS, "language-alibi", "bloom")
+        cls.names = [finding.name for finding in findings.FINDINGS if not finding.name.startswith("spirals")]
+        #: The page of all of them, of which each test looks at some.
+        cls.folder = atlastest.OUTPUT / "page"
+        cls.results = findings.render(cls.folder, MODELS, atlastest.RECORDING, cls.names)
 
     def rendered(self, *names):
         return findings.render(atlastest.OUTPUT / "some", MODELS, atlastest.RECORDING, names)
 
     def test_page(self):
         """Every finding is on the page, with its image or, without its model, with the reason."""
-        folder = atlastest.OUTPUT / "page"
-        names = [finding.name for finding in findings.FINDINGS if not finding.name.startswith("spirals")]
-        results = findings.render(folder, MODELS, atlastest.RECORDING, names)
+        folder, names, results = self.folder, self.names, self.results
         self.assertEqual(list(results), names)
         text = (folder / "index.html").read_text(encoding="utf-8")
         page = Page(text)
@@ -130,7 +132,7 @@ class Findings(AtlasTest):
         self.assertEqual(results, {"fourier": "model not found", "sinks-gpt2": "recording not found"})
 
     def test_previous_token_of_gpt2(self):
-        found = self.rendered("previous-gpt2")["previous-gpt2"]
+        found = self.results["previous-gpt2"]
         self.assertTrue(found.holds)
         tensors, _ = atlastest.read_safetensors(atlastest.RECORDING)
         matrices = tensors["attention"].reshape(12, 12, 6, 6).astype(float)
@@ -140,7 +142,7 @@ class Findings(AtlasTest):
     def test_later_layers(self):
         """Two layers are too few for a claim about later ones, four are not."""
         name = "sinks-language-2"
-        shallow = self.rendered(name)[name]
+        shallow = self.results[name]
         self.assertIsNone(shallow.holds)
         self.assertIn("at least 4 layers, and the model has 2", shallow.reason)
         smallmodels.make(atlastest.OUTPUT / "deep", "language-2", layers=4)
@@ -149,7 +151,7 @@ class Findings(AtlasTest):
 
     def test_copying_of_induction_heads(self):
         """By the eigenvalues of a dense matrix over the vocabulary."""
-        found = self.rendered("induction-copies-language-2")["induction-copies-language-2"]
+        found = self.results["induction-copies-language-2"]
         tensors = study.read_tensors(MODELS / "language-2" / "model.safetensors")
         centered, outputs = numpy.eye(16) - 1 / 16, tensors["unembed.W_U"] @ (numpy.eye(30) - 1 / 30)
         for layer, head in numpy.ndindex(2, 2):
@@ -160,7 +162,7 @@ class Findings(AtlasTest):
             self.assertAlmostEqual(found.numbers["copying"][layer, head], expected, places=4)
 
     def test_fourier(self):
-        found = self.rendered("fourier")["fourier"]
+        found = self.results["fourier"]
         self.assertTrue(found.holds)
         self.assertAlmostEqual(found.numbers["five frequencies"], 1, places=6)
         self.assertEqual(found.numbers["frequencies"], sorted(SHARES))
@@ -170,13 +172,13 @@ class Findings(AtlasTest):
         numpy.testing.assert_allclose(radius, math.sqrt(SHARES[2]), rtol=1e-6)
 
     def test_grokking(self):
-        found = self.rendered("grokking")["grokking"]
+        found = self.results["grokking"]
         self.assertTrue(found.holds)
         self.assertEqual((found.numbers["train"], found.numbers["test"]), (10, 50))
 
     def test_composition(self):
         """The score from the weights, without the directions that layer normalization takes out."""
-        found = self.rendered("composition-language-2")["composition-language-2"]
+        found = self.results["composition-language-2"]
         tensors = study.read_tensors(MODELS / "language-2" / "model.safetensors")
         heads = re.findall(r"head (\d)\.(\d)", found.measured)
         (l1, h1), (l2, h2) = (map(int, head) for head in heads)
@@ -191,7 +193,7 @@ class Findings(AtlasTest):
 
     def test_even_model_of_chains(self):
         """A model without output predicts all symbols alike: ln 3 nats, but for the luck of the sequences."""
-        found = self.rendered("two-drops")["two-drops"]
+        found = self.results["two-drops"]
         self.assertFalse(found.holds)
         symbols = training.draw_chains(3, 200, 24)
         luck = training.counting_losses(symbols, 3)[1] - found.numbers["bigram"]

@@ -406,24 +406,6 @@ class Interface(AtlasTest):
         with atlas.open(atlastest.TRAINED) as model:
             self.assertIn("5", words(model._repr_html_()))
 
-    def test_widget_of_every_view(self):
-        corpus = atlastest.DATA / "corpus" / "language-2.safetensors"
-        with atlas.open(atlastest.TRAINED) as small, atlas.open(corpus) as statistics:
-            shown = {
-                "model": small, "recording": self.recording, "transformer": self.model, "corpus": statistics,
-            }  # fmt: skip
-            for kind, views in atlas.web.SCENES.items():
-                for view in views:
-                    options = {"size": 16} if view.endswith("torus") else {}
-                    options = {"method": "PCA"} if view.startswith("embedding") else options
-                    page = atlas.widget(shown[kind], view, **options)
-                    self.assertTrue(page._repr_html_().startswith("<iframe"), view)
-        self.assertEqual(atlas.widget(self.recording).scenes[0].title, "Attention map: layer 0, head 0")
-        self.assert_raise(
-            (lambda: atlas.widget(self.recording, "torus"), "view: expected one of map, .*; found 'torus'"),
-            (lambda: atlas.widget(3), "widget: expected a model, a recording, .*, a file or a view, found int"),
-        )
-
     def test_train(self):
         with atlas.train("TokenPairs", steps=200, checkpoint_every=100) as model:
             curves, accuracy = model.curves(), model.accuracy()

@@ -10,9 +10,9 @@ from atlastest import AtlasTest
 from paraview import servermanager, simple
 from vtkmodules.vtkCommonDataModel import vtkDataObject
 
-CYCLES = 300
+CYCLES = 120
 #: Time steps of a series.
-STEPS = 1200
+STEPS = 400
 #: What a session may keep, in MiB, between the middle and the end: less than one of its charts a cycle.
 GROWTH = 8
 

@@ -1,5 +1,6 @@
 """What notebooks show by themselves: figures and views as PNG, pages in a frame, movies as videos."""
 
+import contextlib
 import html.parser
 import pathlib
 
@@ -7,7 +8,7 @@ import atlastest
 import attentionatlas
 import numpy
 from atlastest import AtlasTest
-from attentionatlas import embedding, figures, heads, sentence, web
+from attentionatlas import embedding, figures, heads, sentence, tour, web
 from attentionatlas._internal.notebook import Figure, Figures, MovieFile
 from paraview import simple
 from randomrecording import write_recording
@@ -106,6 +107,34 @@ class Notebook(AtlasTest):
         with self.assertRaises(OSError):
             port.save(atlastest.OUTPUT / "folder.png")
         self.assertFalse((atlastest.OUTPUT / "folder.part.png").exists())
+
+    def test_widget_of_every_view(self):
+        corpus = atlastest.DATA / "corpus" / "language-2.safetensors"
+        with contextlib.ExitStack() as files:
+            small, model, statistics = (
+                files.enter_context(attentionatlas.open(path))
+                for path in (atlastest.TRAINED, atlastest.TRANSFORMERS / "gpt2", corpus)
+            )
+            recording = files.enter_context(model.record(token_ids="5 17 9 8 4\n4 5 6 7 8"))
+            shown = {"model": small, "recording": recording, "transformer": model, "corpus": statistics}
+            for kind, views in web.SCENES.items():
+                for view in views:
+                    options = {"size": 16} if view.endswith("torus") else {}
+                    options = {"method": "PCA"} if view.startswith("embedding") else options
+                    page = attentionatlas.widget(shown[kind], view, **options)
+                    self.assertTrue(page._repr_html_().startswith("<iframe"), view)
+            self.assertRegex(attentionatlas.widget(recording).scenes[0].title, r"^Attention map: layer \d, head \d$")
+            self.assert_raise(
+                (lambda: attentionatlas.widget(recording, "torus"), "view: expected one of map, .*; found 'torus'"),
+                (lambda: attentionatlas.widget(3), "widget: expected a model, a recording, .*, a file or a view, found int"),
+            )
+
+    def test_the_pipeline_stays_as_it_was(self):
+        tour.render(atlastest.TRAINED, atlastest.OUTPUT / "tour", ["class-map", "unembedding-sphere"], width=300)
+        attentionatlas.heads.weights(atlastest.RECORDING, dpi=60)
+        with self.assertRaises(ValueError):
+            tour.render(atlastest.SOURCE / "LICENSE", atlastest.OUTPUT / "tour", ["class-map"])
+        self.assertEqual((simple.GetSources(), simple.GetRenderViews()), ({}, []))
 
     def test_bad_input(self):
         rows = (

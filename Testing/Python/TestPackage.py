@@ -98,7 +98,7 @@ class Installation(unittest.TestCase):
             *(f"share/man/man1/{page}.1.gz" for page in PAGES),
             *(f"{PYTHON_FOLDER}/{path.relative_to(package)}" for path in sources),
             *(f"{PYTHON_FOLDER}/attentionatlas/{name}" for name in ("_internal/filters.json", "vtk/classes.json")),
-            *(path.relative_to(BUILD).as_posix() for path in (BUILD / PYTHON_FOLDER / "attentionatlas" / "vtk").glob("*.so")),
+            *(path.relative_to(BUILD).as_posix() for kind in ("*.so", "*.pyi") for path in (BUILD / PYTHON_FOLDER / "attentionatlas" / "vtk").glob(kind)),
             *(f"share/attention-atlas/{name}" for name in files(SOURCE / "Data")),
             *(f"share/doc/attention-atlas/html/{name}" for name in self.site()),
             *(f"{PLUGIN_FOLDER}/{library.name}" for library in PLUGIN.parent.glob("*.so")),

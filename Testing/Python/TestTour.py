@@ -11,7 +11,6 @@ from attentionatlas import __main__ as commands
 from attentionatlas import figures, heads, output, tour
 from attentionatlas._internal import learning, movies
 from figuretest import Pdf, overlaps
-from paraview import simple
 from webpages import Document
 
 MODEL = "trained-n5-h3"
@@ -53,7 +52,7 @@ class Tour(AtlasTest):
     def test_every_figure(self):
         folder, lines, pages = self.folder(), [], self.pages()
         self.replace(movies, "FRAMES", 3)  # enough to play
-        self.replace(learning, "STEPS", 300)
+        self.replace(learning, "STEPS", 100)
         written = tour.render(atlastest.TRAINED, folder, width=WIDTH, progress=lines.append)
         count = len(figures.FIGURES)
         expected = [f"{MODEL}: figure {number} of {count}, {name}" for number, name in enumerate(figures.FIGURES, 1)]
@@ -62,8 +61,6 @@ class Tour(AtlasTest):
         self.assertEqual(sorted(folder.iterdir()), sorted([*written, folder / "index.html"]), "nothing else is left")
         self.check_images(written, pages)
         self.check_index(folder, written)
-        self.assertEqual(simple.GetSources(), {}, "the pipeline is as it was")
-        self.assertEqual(simple.GetRenderViews(), [], "and so are the views")
 
     def check_images(self, written, pages):
         for path in written:
@@ -144,7 +141,6 @@ class Tour(AtlasTest):
         bad = folder / "bad.safetensors"
         bad.write_bytes(b"")
         self.assert_raise((render(bad), "bad.safetensors: .*found 0 bytes"))
-        self.assertEqual(simple.GetSources(), {})
 
     def test_model_of_one_head(self):
         tensors, metadata = atlastest.read_safetensors(atlastest.TRAINED)

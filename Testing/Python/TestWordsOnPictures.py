@@ -76,12 +76,6 @@ class WordsOnPictures(AtlasTest):
         self.patches.SelectedTokens = [by_hand.DISC]
         self.assertAlmostEqual(float(self.heat()[0].sum()), by_hand.SHARE, places=5)
 
-    def test_properties_know_the_text(self):
-        self.patches.UpdatePipelineInformation()
-        for name, expected in (("HasWordsInfo", [1]), ("PictureRangeInfo", [-1, 1]), ("TokenRangeInfo", [-1, 38])):
-            property_ = self.patches.GetProperty(name)
-            self.assertEqual([property_.GetElement(i) for i in range(len(expected))], expected)
-
     def test_figures(self):
         with Recording(self.path) as recording:
             self.assertTrue(recording.has_pictures)
