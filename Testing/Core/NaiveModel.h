@@ -189,7 +189,9 @@ protected:
   {
     const bool isGain = rows == 1 && name.size() > 6 && name.substr(name.size() - 6) == "weight";
     const double width = rows == 1 ? 0.4 : 2.5 / std::sqrt(static_cast<double>(columns));
-    const double centered = isGain && this->Type.substr(0, 5) != "gemma" ? 1 : 0;
+    const bool isLessOne =
+      this->Type.substr(0, 5) == "gemma" || this->Type == "vaultgemma" || this->Type == "nemotron";
+    const double centered = isGain && !isLessOne ? 1 : 0;
     std::vector<double> values(rows * columns);
     for (double& value : values)
     {

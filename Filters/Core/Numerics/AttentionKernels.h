@@ -48,8 +48,8 @@ struct HeadScores
                                     ///< - 1) values by rows, then columns from key to query, then
                                     ///< those of query, of key and of both being the class token
                                     ///< (BEiT, Bao et al. 2022). nullptr: none
-  std::int64_t patchRows = 0;           ///< R
-  std::int64_t patchColumns = 0;        ///< C
+  std::int64_t patchRows = 0;       ///< R
+  std::int64_t patchColumns = 0;    ///< C
   const float* positionKey = nullptr;   ///< of distances query - key from -positionReach to
                                         ///< positionReach, [dimension] each: scale * query .
                                         ///< positionKey is added to scores. Points to that of 0;

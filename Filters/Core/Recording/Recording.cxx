@@ -412,7 +412,8 @@ private:
     for (std::size_t h = 0; h < layer.heads.size(); ++h)
     {
       this->CheckHead(NameOf(layer, h), layer.heads[h]);
-      this->CheckAsInFirstHead(NameOf(layer, h), layer.heads[h], first.heads.front());
+      this->CheckAsInFirstHead(
+        NameOf(layer, h), layer.heads[h], first.heads.front(), layer.heads.front());
     }
   }
 
@@ -502,15 +503,17 @@ private:
     }
   }
 
-  void CheckAsInFirstHead(
-    const std::string& name, const RecordedHead& head, const RecordedHead& first) const
+  /// Layers may have heads of other sizes than those of the first (Gemma 4), but of one size each.
+  void CheckAsInFirstHead(const std::string& name, const RecordedHead& head,
+    const RecordedHead& first, const RecordedHead& firstOfLayer) const
   {
     for (const HeadQuantity& quantity : HeadQuantities)
     {
-      const SharedMatrix& ofFirst = first.*quantity.matrix;
-      this->FailIf(ofFirst.IsRecorded() != (head.*quantity.matrix).IsRecorded(), name,
-        quantity.name, ": expected to be recorded in all heads or in none.");
-      this->CheckRows(name + quantity.name, head.*quantity.matrix, ofFirst.columns);
+      const bool isRecorded = (first.*quantity.matrix).IsRecorded();
+      this->FailIf(isRecorded != (head.*quantity.matrix).IsRecorded(), name, quantity.name,
+        ": expected to be recorded in all heads or in none.");
+      this->CheckRows(name + quantity.name, head.*quantity.matrix,
+        isRecorded ? (firstOfLayer.*quantity.matrix).columns : 0);
     }
   }
 

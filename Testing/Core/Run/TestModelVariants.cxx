@@ -108,7 +108,7 @@ const std::map<std::string, std::string> Decoders = {
   { "ministral3", R"({"head_dim": 8, "num_key_value_heads": 2, "rope_parameters": {
     "beta_fast": 32.0, "beta_slow": 1.0, "factor": 16.0, "llama_4_scaling_beta": 0.3,
     "max_position_embeddings": 64, "mscale": 1.0, "mscale_all_dim": 1.0,
-    "original_max_position_embeddings": 4, "rope_theta": 1000000.0, "rope_type": "yarn"}})" },
+    "original_max_position_embeddings": 16, "rope_theta": 1000000.0, "rope_type": "yarn"}})" },
   { "ernie4_5", R"({"head_dim": 8, "num_key_value_heads": 2, "rope_theta": 500000.0})" },
   { "arcee", R"({"num_key_value_heads": 2})" },
   { "seed_oss", R"({"head_dim": 8, "num_key_value_heads": 2})" },

@@ -136,7 +136,7 @@ TEST(OwnRow, RefusesWhatItDoesNotKnow)
   const std::vector<std::pair<json, std::string>> cases = {
     { { { "norm_place", 1 } },
       "atlas_architecture: unknown word 'norm_place', expected a field of Models.md" },
-    { { { "like", "lama" } }, "atlas_architecture: unknown 'like' 'lama', expected one of arcee" },
+    { { { "like", "lama" } }, "atlas_architecture: unknown 'like' 'lama', expected one of " },
     { { { "like", 3 } }, "atlas_architecture: expected 'like' to be a text, found 3." },
     { { { "normPlace", "Behind" } },
       "atlas_architecture: expected 'normPlace' to be one of BeforeSublayer, AfterSublayer, "
@@ -169,7 +169,7 @@ TEST(OwnRow, RefusesWhatItDoesNotKnow)
 
 TEST(OwnRow, RefusesSettingsThatNobodyReads)
 {
-  json settings = Fork({});
+  json settings = Fork(json::object());
   settings["sliding_window"] = 7;
   EXPECT_THAT(MessageOf<ModelError>([&] { Parse(settings); }), HasSubstr("'sliding_window' is 7"));
   settings = Fork({ { "ignore", "note" } });

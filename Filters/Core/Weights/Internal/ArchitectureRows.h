@@ -25,7 +25,7 @@ namespace atlas
 ///   RotaryDefaults: base, part (of the head
 ///                           dimension), partial (whether it may be a part), originalPositions,
 ///                           windowBase; with "if": VALUE only where this is true
-///   "windows": {...}        the sliding window of layers: from, else, "if": VALUE and
+///   "windows": {...}        the sliding window of layers: else, "if": VALUE and
 ///                           "slides": EXPRESSION of the layer l, see ParseWindows
 ///   "rules": "NAMES"        functions of ArchitectureRules
 ///   "tensors": {...}        names by role, see TensorNames; "like" names another row. A row whose

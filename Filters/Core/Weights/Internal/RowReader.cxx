@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <sstream>
@@ -301,6 +302,18 @@ private:
     }
   }
 
+  void RequireWords(const std::string& word, const json& object,
+    std::initializer_list<std::string_view> words, const char* expected) const
+  {
+    for (const auto& [key, value] : object.items())
+    {
+      if (std::find(words.begin(), words.end(), key) == words.end())
+      {
+        this->FailWord(word, expected, json(key));
+      }
+    }
+  }
+
   double Evaluate(const std::string& expression)
   {
     return EvaluateExpression(
@@ -366,6 +379,9 @@ private:
     {
       return { &value };
     }
+    this->RequireWords(word, value,
+      { "from", "else", "null", "to", "names", "least", "if", "then" },
+      "a value or an object with 'from'");
     if (value.contains("if") && value.contains("then") && value.contains("else"))
     {
       const bool holds = this->OwnNumber(word, value["if"]) != 0;
@@ -602,6 +618,9 @@ private:
   void ReadRotation()
   {
     const json& row = this->Row["rotation"];
+    this->RequireWords("rotation", row,
+      { "if", "base", "part", "partial", "originalPositions", "windowBase" },
+      "an object of if, base, part, partial, originalPositions and windowBase");
     if (row.contains("if") && !this->IsTrue("rotation", row["if"]))
     {
       return;
@@ -632,6 +651,8 @@ private:
       return;
     }
     const json& row = this->Row["windows"];
+    this->RequireWords(
+      "windows", row, { "if", "else", "slides" }, "an object of if, else and slides");
     if (row.contains("if") && !this->IsTrue("windows", row["if"]))
     {
       this->Values.Ignore({ "sliding_window" });
