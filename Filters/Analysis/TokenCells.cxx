@@ -9,6 +9,8 @@
 #include "ListArrays.h"
 #include "Recording/RecordedAttention.h"
 #include "Shapes.h"
+#include "Signs.h"
+#include "Text/ScreenText.h"
 #include "TokenText.h"
 
 #include <algorithm>
@@ -188,6 +190,56 @@ void AddImage(const TokenImages& images, const HeadTokens& head, const Grid& gri
   }
 }
 
+/// The colors of the first token that appears, of the one in the middle of all, and of the last. Of
+/// one head with the texts of these tokens.
+std::string LegendOf(const std::vector<Quad>& cells, bool isOfOneHead)
+{
+  std::int32_t last = 0;
+  for (const Quad& cell : cells)
+  {
+    last = std::max(last, cell.discovery);
+  }
+  const std::array<const char*, 3> names = { "first", "half of all", "last" };
+  atlas::ColorLegend legend("Token, by first appearance");
+  for (std::int32_t i = 0; i < 3; ++i)
+  {
+    std::string text = names.at(i);
+    const std::int32_t discovery = i * last / 2;
+    const auto cell = std::find_if(cells.begin(), cells.end(),
+      [discovery](const Quad& quad) { return quad.discovery == discovery; });
+    const bool isNamed = isOfOneHead && last > 1 && cell != cells.end();
+    text += isNamed ? ": " + atlas::ScreenLabel(*cell->text) : "";
+    legend.Add(RampColor(isNamed ? static_cast<double>(discovery) / last : 0.5 * i), text);
+  }
+  return legend.Text();
+}
+
+/// What the squares are, and the tokens around those of one head.
+std::string SignsOf(const TokenImages& images)
+{
+  if (images.heads.empty())
+  {
+    return {};
+  }
+  const bool isOfCells = IsOfCells(images.ShownOf(0).vector);
+  std::string signs = images.heads.size() == 1 ? "" : "Each image: a head (layer.head). ";
+  signs += "A square: a query (row) and a key (column) of the text; its side: the attention "
+           "weight; its color: the token that the head reads from ";
+  signs += isOfCells ? "both, so that equal colors are equal tokens." : "the token of the row.";
+  std::string around;
+  for (const HeadTokens* tokens : images.heads[0])
+  {
+    const auto add = [&](atlas::HeadVector vector, const char* words)
+    { around += tokens->vector == vector ? std::string(around.empty() ? "" : ", ") + words : ""; };
+    add(atlas::HeadVector::Query, "queries above");
+    add(atlas::HeadVector::Key, "keys at the right");
+    add(atlas::HeadVector::Value, "values below");
+  }
+  return images.heads.size() > 1 || around.empty()
+           ? signs
+           : signs + " Words: the text at the left; the tokens that are read from " + around + ".";
+}
+
 /// A text at a point.
 struct Label
 {
@@ -287,10 +339,9 @@ void FillCells(const TokenImages& images, vtkPolyData* output)
   {
     AddImage(images, images.ShownOf(i), grid, quads);
   }
-  atlas::ColorLegend legend("Token, by first appearance");
-  legend.Add(Ramp.front(), "first").Add(RampColor(0.5), "half of all").Add(Ramp.back(), "last");
   vtkFieldData* fields = output->GetFieldData();
-  AddField(fields, Names::TokenColorLegend, legend.Text());
+  AddField(fields, Names::TokenColorLegend, LegendOf(quads.cells, images.heads.size() == 1));
+  AddSigns(fields, SignsOf(images));
   if (!images.heads.empty())
   {
     const std::int32_t sequence = images.heads[0][0]->sequence;

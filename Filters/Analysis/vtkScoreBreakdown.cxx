@@ -140,9 +140,16 @@ void vtkScoreBreakdown::Scores::FillScores(const atlas::Recording& recording, vt
     .Int(Names::Rank, &ScoreParts::rank)
     .Float(Names::Score, &ScoreParts::score)
     .Float(Names::Alibi, &ScoreParts::alibi);
-  if (recording.distanceBias.IsRecorded())
+  const atlas::RecordedLayer& layer = atlas::FindLayer(recording, this->place.layer);
+  if (recording.distanceBias.IsRecorded() || layer.distanceBias.IsRecorded() ||
+      layer.patchBias.IsRecorded())
   {
     arrays.Float(Names::DistanceBias, &ScoreParts::distance);
+  }
+  if (layer.positionKeys.IsRecorded() || layer.positionQueries.IsRecorded())
+  {
+    arrays.Float(Names::ContentToPosition, &ScoreParts::contentToPosition)
+      .Float(Names::PositionToContent, &ScoreParts::positionToContent);
   }
   arrays.Float(Names::Bias, &ScoreParts::bias)
     .Float(Names::Attention, &ScoreParts::attention)

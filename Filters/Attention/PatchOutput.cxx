@@ -7,6 +7,7 @@
 #include "Drawing/ColorLegend.h"
 #include "ListArrays.h"
 #include "Shapes.h"
+#include "Signs.h"
 
 #include <vtkImageData.h>
 
@@ -147,9 +148,10 @@ void Finish(const ShownPatches& shown, const char* format, vtkPolyData* output)
 }
 
 /// What is drawn on the picture is visible on any: cyan to the strongest keys, green around what
-/// was chosen.
+/// was chosen. What the heat does not show, the arrows and marks of other queries, is gray.
 constexpr atlas::Rgb KeyMark = { 0, 217, 242 };
 constexpr atlas::Rgb ChosenMark = { 51, 230, 51 };
+constexpr atlas::Rgb OtherMark = { 150, 150, 150 };
 
 /// What the legend begins with: of pictures among words, how much goes to words, which have no
 /// cells.
@@ -162,18 +164,78 @@ std::string LegendTitle(const ShownPatches& shown)
            : "Marks";
 }
 
-/// Gives all cells a color, and the legend of these colors, which would explain nothing beside all
-/// heads, where there are no cells.
-void AddMarkColor(const ShownPatches& shown, const atlas::Rgb& color, vtkPolyData* output)
+/// Whether the heat shows a link: from what was chosen or, of what attends to it, to it.
+bool IsInHeat(const ShownPatches& shown, const atlas::AttentionLink& link)
 {
-  ListArrays(std::vector<atlas::Rgb>(output->GetNumberOfCells(), color), output->GetCellData())
-    .Tuples(ArrayNames::MarkColor);
+  const std::vector<std::int64_t>& chosen = shown.options.tokens;
+  const bool isFrom = shown.options.direction == atlas::PatchDirection::From;
+  return std::binary_search(chosen.begin(), chosen.end(), isFrom ? link.query : link.key);
+}
+
+/// Gives all cells colors, and the legend of these colors, which would explain nothing beside all
+/// heads, where there are no cells.
+void AddMarkColors(
+  const ShownPatches& shown, const std::vector<atlas::Rgb>& colors, vtkPolyData* output)
+{
+  ListArrays(colors, output->GetCellData()).Tuples(ArrayNames::MarkColor);
   if (shown.IsOfOneHead())
   {
+    const auto& all = shown.attention;
+    const auto isOther = [&](const atlas::AttentionLink& link) { return !IsInHeat(shown, link); };
+    const bool hasOthers = std::any_of(all.arrows.begin(), all.arrows.end(), isOther) ||
+                           std::any_of(all.marks.begin(), all.marks.end(), isOther);
     atlas::ColorLegend legend(LegendTitle(shown));
     legend.Add(KeyMark, "strongest key").Add(ChosenMark, "chosen patch");
+    if (hasOthers)
+    {
+      legend.Add(OtherMark, "of other patches");
+    }
     AddField(output->GetFieldData(), ArrayNames::MarkColorLegend, legend.Text());
   }
+}
+
+void AddMarkColors(
+  const ShownPatches& shown, const std::vector<atlas::AttentionLink>& links, vtkPolyData* output)
+{
+  std::vector<atlas::Rgb> colors;
+  colors.reserve(links.size());
+  std::transform(links.begin(), links.end(), std::back_inserter(colors),
+    [&](const atlas::AttentionLink& link) { return IsInHeat(shown, link) ? KeyMark : OtherMark; });
+  AddMarkColors(shown, colors, output);
+}
+
+/// What squares, arrows and marks mean.
+std::string SignsOf(const ShownPatches& shown)
+{
+  const bool isFrom = shown.options.direction == atlas::PatchDirection::From;
+  const atlas::PatchGrid& grid = shown.grid;
+  const std::vector<std::int64_t>& chosen = shown.options.tokens;
+  const bool isPatch = chosen.size() == 1 && !grid.IsWord(chosen[0]);
+  std::string what = chosen.size() == grid.row.size() ? "all patches"
+                     : chosen.size() > 1              ? "the chosen tokens"
+                     : isPatch ? "the patch in row " + std::to_string(grid.row[chosen[0]]) +
+                                   ", column " + std::to_string(grid.column[chosen[0]])
+                     : grid.IsAmongWords() ? "the chosen word"
+                                           : "the class token, left of the picture";
+  std::string signs = std::string("A square: the attention ") +
+                      (isFrom ? "of " + what + " to its patch." : "of its patch to " + what + ".");
+  const std::string least = ", of at least " + ShortNumber(shown.options.threshold) + ".";
+  if (!shown.attention.arrows.empty())
+  {
+    signs += shown.options.arrows == atlas::PatchArrows::Strongest
+               ? " An arrow: from any patch to its own strongest key" + least
+               : " An arrow: from a patch to a key" + least;
+  }
+  const auto isSelf = [](const atlas::AttentionLink& mark) { return mark.query == mark.key; };
+  const std::vector<atlas::AttentionLink>& marks = shown.attention.marks;
+  signs += std::any_of(marks.begin(), marks.end(), isSelf)
+             ? " A disc: a patch that attends most to itself."
+             : "";
+  signs += !std::all_of(marks.begin(), marks.end(), isSelf)
+             ? std::string(" A small square: one that attends most to a ") +
+                 (grid.IsAmongWords() ? "word." : "class token.")
+             : "";
+  return signs;
 }
 
 /// The color of each patch of a picture, row by row.
@@ -223,7 +285,7 @@ void MakePatches(const ShownPatches& shown, vtkPolyData* output)
   const std::vector<std::int64_t>& tokens = shown.tokens;
   for (const std::int64_t token : tokens)
   {
-    shapes.Add(Rectangle(shown, token), PatchLevel);
+    shapes.Add(Rectangle(shown, token, shown.heatSide), PatchLevel);
   }
   shapes.MoveToPolys(output);
   const auto weightOf = [&](std::int64_t token) { return shown.attention.weights[token]; };
@@ -231,6 +293,7 @@ void MakePatches(const ShownPatches& shown, vtkPolyData* output)
   ListArrays(tokens, output->GetCellData()).Float(ArrayNames::Heat, weightOf);
   AddTokens(shown, tokens, [](std::int64_t token) { return token; }, output);
   AddPlace(shown, tokens, output);
+  AddSigns(output->GetFieldData(), SignsOf(shown));
   Finish(shown, Formats::PatchAttentionPatches, output);
 }
 
@@ -265,7 +328,7 @@ void MakePatchesOfHeads(const ShownPatches& shown, const PatchPanels& heads,
     const std::size_t row = cell.head / columns;
     const double x = static_cast<double>(cell.head % columns) * heads.panels.ColumnStep();
     const double y = static_cast<double>(row) * heads.panels.RowStep() * shown.patchHeight;
-    std::vector<Place> corners = Rectangle(shown, cell.token);
+    std::vector<Place> corners = Rectangle(shown, cell.token, shown.heatSide);
     for (Place& corner : corners)
     {
       corner = { corner[0] + x, corner[1] - y };
@@ -304,7 +367,7 @@ void MakeArrows(const ShownPatches& shown, vtkPolyData* output)
   }
   shapes.MoveToPolys(output);
   AddLinks(shown, shown.attention.arrows, output);
-  AddMarkColor(shown, KeyMark, output);
+  AddMarkColors(shown, shown.attention.arrows, output);
   Finish(shown, Formats::PatchAttentionArrows, output);
 }
 
@@ -325,7 +388,7 @@ void MakeMarks(const ShownPatches& shown, vtkPolyData* output)
   AddTokens(shown, marks, [](const Link& mark) { return std::int64_t{ mark.query }; }, output);
   ListArrays(marks, output->GetCellData())
     .Byte(ArrayNames::Mark, [](const Link& mark) { return mark.query != mark.key; });
-  AddMarkColor(shown, KeyMark, output);
+  AddMarkColors(shown, marks, output);
   Finish(shown, Formats::PatchAttentionMarks, output);
 }
 
@@ -350,7 +413,7 @@ void MakeFrames(const ShownPatches& shown, vtkPolyData* output)
   shapes.MoveToLines(output);
   AddTokens(shown, framed, [](std::int64_t token) { return token; }, output);
   AddPlace(shown, framed, output);
-  AddMarkColor(shown, ChosenMark, output);
+  AddMarkColors(shown, std::vector<atlas::Rgb>(framed.size(), ChosenMark), output);
   Finish(shown, Formats::PatchAttentionFrames, output);
 }
 

@@ -23,6 +23,7 @@ struct ShownPatches
   const atlas::PatchOptions& options;
   atlas::PatchGrid grid;
   double patchHeight = 1;           ///< whose width is 1
+  double heatSide = 1;              ///< of the square of a patch, whose side is 1
   std::vector<std::int64_t> tokens; ///< those that have cells, in the order of these
   atlas::PatchAttention attention;  ///< of one head; otherwise empty
 

@@ -7,6 +7,7 @@
 #include "Drawing/LabelPlacement.h"
 #include "ListArrays.h"
 #include "Shapes.h"
+#include "Signs.h"
 #include "Text/ScreenText.h"
 #include "TokenText.h"
 
@@ -218,6 +219,20 @@ std::string SentenceHeads::Legend() const
       number == atlas::AllHeads ? "mean of heads" : "head " + std::to_string(number));
   }
   return legend.Text();
+}
+
+std::string SentenceHeads::Signs(const std::string& quantity, bool hasBars) const
+{
+  const bool isKey = this->bars == TokenSide::Key;
+  std::string signs =
+    "Lines go from queries, left, to keys, right. Width and strength: " + quantity + ", full at " +
+    ShortNumber(this->scale) + ".";
+  if (hasBars)
+  {
+    signs += std::string(" Bars: the sum that each ") + (isKey ? "key receives" : "query gives") +
+             ", up to " + ShortNumber(LongestRow(*this)) + ".";
+  }
+  return signs;
 }
 
 void FillWords(const SentenceWords& words, const atlas::SentenceLayout& layout, vtkPolyData* output)

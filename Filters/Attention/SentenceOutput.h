@@ -52,6 +52,8 @@ struct SentenceHeads
 
   /// The legend, written as that of TokenLegend.h.
   std::string Legend() const;
+  /// What lines and bars mean. `quantity`: the words for what is shown.
+  std::string Signs(const std::string& quantity, bool hasBars) const;
 };
 
 /// Fills the words of all pages, without Received and Given.

@@ -65,7 +65,8 @@ double LabelRoom(const std::vector<std::string>& texts, int points)
       [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
     longest = std::max(longest, static_cast<std::size_t>(letters));
   }
-  return 0.3 + 0.4 * static_cast<double>(longest) + 2 * std::max(0.72, points / 30.);
+  const double letters = std::max(1., points / (90. * 0.72));
+  return letters * (0.3 + 0.4 * static_cast<double>(longest)) + 2 * std::max(0.72, points / 30.);
 }
 
 constexpr double BytesPerPoint = sizeof(float) + 4 * sizeof(int);

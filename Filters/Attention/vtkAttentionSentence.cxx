@@ -10,6 +10,7 @@
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "SentenceOutput.h"
+#include "Signs.h"
 #include "Task.h"
 #include "TokenText.h"
 
@@ -342,6 +343,10 @@ void vtkAttentionSentence::Fill(const Shown& shown, const Task& task) const
   AddSums(shown.heads, *shown.layout, shown.wordPoints);
   outputs[1]->ShallowCopy(shown.wordPoints);
   FillBars(*shown.words, shown.heads, *shown.layout, outputs[2]);
+  const std::array<const char*, 3> quantities = { "attention weight", "norm of weight x value",
+    "rollout" };
+  AddSigns(outputs[0]->GetFieldData(),
+    shown.heads.Signs(quantities.at(this->Quantity), outputs[2]->GetNumberOfCells() > 0));
   const std::array<const char*, 3> formats = { Formats::SentenceLines, Formats::SentenceWords,
     Formats::SentenceBars };
   for (std::size_t port = 0; port < outputs.size(); ++port)

@@ -351,6 +351,8 @@ void vtkPatchAttention::Execute(Task& task)
   {
     return;
   }
+  atlas::ThrowIf<atlas::OptionError>(!(this->HeatSide > 0 && this->HeatSide <= 1),
+    "HeatSide: expected a share above 0 and at most 1, found ", this->HeatSide, ".");
   atlas::PatchOptions options;
   options.sequence = this->Sequence;
   options.picture = this->Picture;
@@ -367,10 +369,11 @@ void vtkPatchAttention::Execute(Task& task)
       ? ToRecording(input)
       : ToRecording(input, this->Layer, this->Head, options.quantity);
   ShownPatches shown{ recording, options,
-    atlas::FindPatches(recording, this->Sequence, this->Picture), 1, {}, {} };
+    atlas::FindPatches(recording, this->Sequence, this->Picture), 1, 1, {}, {} };
   const atlas::RecordedPictures ofText = PicturesOf(task.Input<vtkMultiBlockDataSet>(), input);
   PatchCanvas canvas = FindCanvas(recording, shown.grid, this->Sequence, ofText);
   shown.patchHeight = canvas.patchHeight;
+  shown.heatSide = this->HeatSide;
   for (std::size_t i = 0; i < shown.grid.row.size(); ++i)
   {
     const auto token = static_cast<std::int64_t>(i);

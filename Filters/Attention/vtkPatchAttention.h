@@ -76,11 +76,12 @@ struct ShownPatches;
 /// a side, or one per patch. Output 5, vtkPolyData: the titles of layers and heads, with vertices
 /// and the point array Token (string), to be shown as Token Labels; empty without AllHeads.
 ///
-/// Outputs 1, 2 and 4 also have the cell array MarkColor (unsigned char [3]), cyan for keys and
-/// green for what was chosen, and the field array MarkColor Legend (string).
+/// Outputs 1, 2 and 4 also have the cell array MarkColor (unsigned char [3]), cyan for keys, gray
+/// for those of other queries than the chosen ones (with TO, for other keys), and green for what
+/// was chosen, and the field array MarkColor Legend (string).
 ///
 /// Field data of outputs 0, 1, 2 and 4: Sequence, Layer and Head (int); of pictures among words
-/// Weight on Words (double).
+/// Weight on Words (double). Of one head output 0 has Signs (string), what is drawn in words.
 ///
 /// The size of the picture depends on the recording, so UpdateInformation updates the input. On
 /// several ranks the first one has all cells, and each a part of the picture. Canceling leaves the
@@ -169,6 +170,11 @@ public:
   vtkSetMacro(ArrowThreshold, double);
   vtkGetMacro(ArrowThreshold, double);
 
+  /// The side of the square of a patch in output 0, as a share of the patch, above 0 and at most 1.
+  /// Around it the picture can be seen. Default: 0.6.
+  vtkSetMacro(HeatSide, double);
+  vtkGetMacro(HeatSide, double);
+
   /// The chosen tokens, as rows in the recording's tokens, from 0, together with those of the
   /// selection. Those of other images change nothing. Default: none.
   void AddSelectedToken(vtkIdType row) { AttentionAtlas::Append(this, this->SelectedTokens, row); }
@@ -209,6 +215,7 @@ private:
   int Direction = FROM;
   int Arrows = STRONGEST;
   double ArrowThreshold = 0.1;
+  double HeatSide = 0.6;
   std::vector<vtkIdType> SelectedTokens;
   /// The input and the image of which it was told that there is no picture.
   std::pair<vtkMTimeType, int> Told = { 0, 0 };

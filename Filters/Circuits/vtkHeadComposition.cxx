@@ -11,7 +11,9 @@
 #include "ListArrays.h"
 #include "ModelSizes.h"
 #include "RecordingRanges.h"
+#include "Signs.h"
 #include "Task.h"
+#include "TitleFields.h"
 #include "TransformerConversion.h"
 
 #include <vtkCellArray.h>
@@ -201,9 +203,15 @@ void FillLines(const Lines& lines, int heads, int kind, double baseline, vtkPoly
         return std::array<unsigned char, 4>{ color[0], color[1], color[2], opacity };
       });
   vtkFieldData* fields = output->GetFieldData();
-  AddField(fields, Names::Kind, std::string(atlas::CompositionKindNames.at(kind)));
+  const std::string name(atlas::CompositionKindNames.at(kind));
+  AddField(fields, Names::Kind, name);
+  AddSigns(fields,
+    "A point is a head (layer.head). A line: what the lower head writes reaches the upper one by " +
+      name + "-composition; the wider and stronger, the more." +
+      (lines.leftOut > 0 ? " Weaker lines left out: " + std::to_string(lines.leftOut) + "." : ""));
   AddField(fields, Names::Baseline, baseline);
   AddField(fields, Names::LinesLeftOut, lines.leftOut);
+  AddListed(fields, pairs.size(), pairs.size() + ToIndex(lines.leftOut), "pairs");
   if (!pairs.empty())
   {
     AddField(fields, Names::CompositionColorLegend, LegendOf(lines, kind, baseline));

@@ -19,7 +19,8 @@
 /// (string, "0.3 to 2.5"), Opacity (float, 0.15 for the weakest line to 1 for the strongest) and
 /// CompositionColor (unsigned char [4], the color of Kind with that opacity). Field data: Kind
 /// (string), Baseline (double), Lines Left Out (int, pairs of at least Threshold beyond Top),
-/// CompositionColor Legend (string).
+/// Listed (string, such as "60 of 64 pairs", if some are left out), CompositionColor Legend
+/// (string).
 ///
 /// Output port 1: a vtkTable with a row per pair of heads of different layers: From Layer, From
 /// Head, To Layer, To Head (int), Score, Corrected (double).

@@ -7,6 +7,7 @@
 #include "Embedding/JointVectors.h"
 #include "EmbeddingOutput.h"
 #include "ListArrays.h"
+#include "Recording/RecordingQuantities.h"
 #include "RecordingConversion.h"
 #include "RecordingRanges.h"
 #include "Task.h"
@@ -236,6 +237,10 @@ std::vector<std::string> LeftOut(const atlas::Recording& recording)
   if (!recording.alibiSlopes.empty())
   {
     left.emplace_back("ALiBi positions");
+  }
+  if (recording.distanceBias.IsRecorded() || has(atlas::HasOwnBias))
+  {
+    left.emplace_back("what depends on distances");
   }
   return left;
 }

@@ -58,6 +58,16 @@ void FillImage(const atlas::DoubleMatrix& product, vtkInformation* info)
   data->SetActiveScalars(Names::VirtualWeights);
 }
 
+std::vector<std::string> Numbers(Eigen::Index count)
+{
+  std::vector<std::string> numbers;
+  for (Eigen::Index i = 0; i < count; ++i)
+  {
+    numbers.push_back(std::to_string(i));
+  }
+  return numbers;
+}
+
 }
 
 vtkStandardNewMacro(vtkVirtualWeights);
@@ -124,17 +134,24 @@ void vtkVirtualWeights::Execute(Task& task)
       });
   const std::string from = HeadNameOf(this->FromLayer, this->FromHead);
   const std::string to = HeadNameOf(this->ToLayer, this->ToHead);
+  const std::size_t kind = this->Kind;
+  const std::array<std::string, 2> titles = {
+    this->Space == STREAMS ? "stream that " + from + " reads" : "values of " + from,
+    this->Space == HEADS ? Readers.at(kind) + (" of " + to)
+                         : "stream of " + to + ": " + Streams.at(kind)
+  };
   FillImage(weights.product, task.OutputInformation(0));
+  vtkFieldData* ofImage = task.Output<vtkImageData>(0)->GetFieldData();
+  ListArrays(Numbers(weights.product.rows()), ofImage).Text(Names::QueryToken);
+  ListArrays(Numbers(weights.product.cols()), ofImage).Text(Names::KeyToken);
+  AddField(ofImage, Names::QueryTitle, titles[0]);
+  AddField(ofImage, Names::KeyTitle, titles[1]);
   if (task.IsFirst())
   {
     FillTable(weights.singularValues, task.Output<vtkTable>(1));
     PanelTitles labels;
-    labels.AddToTheLeft(-1, static_cast<double>(1 - weights.product.rows()) / 2,
-      this->Space == STREAMS ? "stream that " + from + " reads" : "values of " + from);
-    const std::size_t kind = this->Kind;
-    labels.Add(0, 1,
-      this->Space == HEADS ? Readers.at(kind) + (" of " + to)
-                           : "stream of " + to + ": " + Streams.at(kind));
+    labels.AddToTheLeft(-1, static_cast<double>(1 - weights.product.rows()) / 2, titles[0]);
+    labels.Add(0, 1, titles[1]);
     labels.MoveTo(task.Output<vtkPolyData>(2), Formats::VirtualWeightsTitles);
   }
   const std::array<const char*, 3> formats = { Formats::VirtualWeights,

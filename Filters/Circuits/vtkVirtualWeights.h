@@ -25,7 +25,9 @@ struct TransformerConfig;
 /// Output port 0: a vtkImageData with a point per entry of the matrix, x = column, y = -row, with
 /// the arrays Virtual Weights (double), Row and Column (int). Output port 1: a vtkTable with a row
 /// per singular value: Index (int, from 0), Singular Value, Share (of the sum of squares; double).
-/// Output port 2: titles of rows and columns, a vtkPolyData to be shown as Token Labels.
+/// Output port 2: titles of rows and columns, a vtkPolyData to be shown as Token Labels, for other
+/// representations than Squares, which shows those in the field data of the image: Query Token and
+/// Key Token, the numbers of rows and columns, and Query Title and Key Title (string).
 ///
 /// Field data: Kind, Head Name ("0.3 to 2.5"), Processing, Left Out (string), Score (double, of
 /// composition, see vtkHeadComposition). On several ranks the first one has table and titles, and

@@ -5,6 +5,7 @@
 #include "Corpus/CorpusFile.h"
 #include "DataFormat.h"
 #include "ListArrays.h"
+#include "TitleFields.h"
 
 #include <vtkWeakPointer.h>
 
@@ -157,6 +158,7 @@ void ToTable(std::shared_ptr<const atlas::CorpusStatistics> statistics, vtkTable
     });
   fields->AddArray(bytes);
   AddField(fields, "Model", statistics->model);
+  AddField(fields, ModelNameField, ModelName(statistics->model));
   const auto addCount = [&](const char* name, std::int64_t count)
   { fields->AddArray(MakeArray<vtkIdTypeArray>(name, std::array{ vtkIdType{ count } })); };
   addCount(ArrayNames::Documents, statistics->documents);

@@ -15,8 +15,8 @@ class vtkTable;
 /// Distance, and the quantiles Median NAME, NAME P5 and NAME P95 of each of CorpusSketchNames
 /// (double). Next Token Effect and Copying are left out where they were not measured.
 ///
-/// Field data: Statistics (unsigned char), the bytes of a file of all statistics; Model (string);
-/// Documents, Tokens (64-bit integer); Complete (int).
+/// Field data: Statistics (unsigned char), the bytes of a file of all statistics; Model (its file)
+/// and Model Name (string); Documents, Tokens (64-bit integer); Complete (int).
 namespace AttentionAtlas
 {
 

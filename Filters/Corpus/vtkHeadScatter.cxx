@@ -12,6 +12,7 @@
 #include "ListArrays.h"
 #include "PanelTitles.h"
 #include "Shapes.h"
+#include "Signs.h"
 #include "Task.h"
 
 #include <vtkObjectFactory.h>
@@ -63,6 +64,22 @@ std::string TitleOf(const std::string& column)
     }
   }
   return column;
+}
+
+/// What circles, their areas and their distances mean.
+std::string SignsOf(const std::string& size, const std::vector<double>& values, int layout)
+{
+  std::string signs = "A circle is a head (layer.head).";
+  if (!size.empty())
+  {
+    const auto [least, largest] = std::minmax_element(values.begin(), values.end());
+    signs += " Its area: " + TitleOf(size) + ", from " + ShortNumber(*least) + " (smallest) to " +
+             ShortNumber(*largest) + ".";
+  }
+  return layout == vtkHeadScatter::COLUMNS ? signs
+         : layout == vtkHeadScatter::SIMILAR_ATTENTION
+           ? signs + " The nearer two are, the more often they attend to the same key."
+           : signs + " The nearer two are, the more alike their statistics.";
 }
 
 /// Each cluster with its color and first heads.
@@ -229,12 +246,14 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, Task& task)
   // Discs of all heads cover a part of the square that does not depend on their number.
   const double largest =
     std::clamp(0.12 / std::sqrt(static_cast<double>(heads.size())), 0.004, 0.025);
+  const std::vector<double> sizes = this->SizeColumn.empty()
+                                      ? std::vector<double>()
+                                      : FindColumn(columns, this->SizeColumn, "SizeColumn");
   const std::vector<double> radii =
-    this->SizeColumn.empty()
-      ? std::vector<double>(heads.size(), largest)
-      : RadiiOf(FindColumn(columns, this->SizeColumn, "SizeColumn"), 1.5 * largest);
+    sizes.empty() ? std::vector<double>(heads.size(), largest) : RadiiOf(sizes, 1.5 * largest);
 
   auto* output = task.Output<vtkPolyData>(0);
+  AddSigns(output->GetFieldData(), SignsOf(this->SizeColumn, sizes, this->Layout));
   Shapes discs;
   std::vector<std::string> names;
   for (std::size_t h = 0; h < heads.size(); ++h)

@@ -6,6 +6,7 @@
 #include "DataFormat.h"
 #include "ListArrays.h"
 #include "Task.h"
+#include "TitleFields.h"
 
 #include <vtkObjectFactory.h>
 
@@ -83,11 +84,13 @@ void vtkHeadTokenTable::Show(const atlas::CorpusStatistics& statistics, Task& ta
       const double ofB = SortValue(b, this->SortBy);
       return ofA != ofB ? ofA > ofB : a.id < b.id;
     });
-  if (this->Top > 0 && rows.size() > static_cast<std::size_t>(this->Top))
+  const std::size_t all = rows.size();
+  if (this->Top > 0 && all > static_cast<std::size_t>(this->Top))
   {
     rows.resize(this->Top);
   }
   auto* table = task.Output<vtkTable>();
+  AddListed(table->GetFieldData(), rows.size(), all, "tokens");
   ListArrays(rows, table->GetRowData())
     .Text(Names::Token, [&](const Row& row) { return KindText(statistics, row.kind); })
     .Int(Names::TokenId, &Row::id)

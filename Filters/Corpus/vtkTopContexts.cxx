@@ -10,13 +10,16 @@
 #include "Shapes.h"
 #include "Task.h"
 #include "Text/ScreenText.h"
+#include "TitleFields.h"
 
 #include <vtkObjectFactory.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace Names = AttentionAtlas::ArrayNames;
@@ -81,6 +84,7 @@ struct Word
   std::string text;
   int rank;
   Kind kind;
+  bool endsAtPoint; ///< it is to the left of its point, otherwise to the right
 };
 
 /// Words and rectangles, a text below another.
@@ -97,38 +101,14 @@ public:
   {
     ++this->Rank;
     this->X = 0;
-    this->AddWord(std::to_string(this->Rank) + ".", NEITHER);
-    this->X = std::max(this->X, 2.);
-    std::string run; // of words between marks, which are one label
-    const auto addRun = [this, &run]
+    std::array<char, 32> value;
+    std::snprintf(value.data(), value.size(), "%d.  %.3g", this->Rank, context.value);
+    this->AddPiece({ value.data(), NEITHER, false });
+    this->X = std::max(this->X, 3.5);
+    for (const Piece& piece : this->PiecesOf(context))
     {
-      if (!run.empty())
-      {
-        this->AddWord(run, NEITHER);
-        run.clear();
-      }
-    };
-    bool isLeftOut = false;
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(context.tokens.size()); ++i)
-    {
-      const bool isNear = IsNear(context, i, this->Around);
-      const Kind kind = KindOf(context, i);
-      if (kind != NEITHER)
-      {
-        addRun();
-        this->AddWord(TokenAt(this->Statistics, context, i), kind);
-      }
-      else if (isNear)
-      {
-        run += TokenAt(this->Statistics, context, i);
-      }
-      else if (!isLeftOut)
-      {
-        run += Ellipsis;
-      }
-      isLeftOut = !isNear;
+      this->AddPiece(piece);
     }
-    addRun();
   }
 
   void MoveTo(vtkPolyData* words, vtkPolyData* marks)
@@ -136,7 +116,7 @@ public:
     this->Vertices.MoveToVerts(words);
     ListArrays(this->Words, words->GetPointData())
       .Text(Names::Token, &Word::text)
-      .Byte(Names::Side, [](const Word&) { return 1; }) // to the right of its point
+      .Byte(Names::Side, [](const Word& word) { return word.endsAtPoint ? 0 : 1; })
       .Int(Names::Rank, &Word::rank)
       .Int(Names::Kind, &Word::kind);
     SetFormat(words, Formats::TopContextWords);
@@ -159,13 +139,63 @@ private:
   Shapes Rectangles;
   std::vector<Word> Marks; ///< words with a rectangle
 
-  void AddWord(const std::string& text, Kind kind)
+  /// A mark, or the words before or behind one, which are one label.
+  struct Piece
   {
-    const double width = WidthOf(atlas::ScreenLabel(text));
+    std::string text;
+    Kind kind;
+    bool joinsNext; ///< lies at the next piece, whatever room is left before it
+  };
+
+  /// Letters are not exactly as wide as WidthOf says. What is left is where words are left out or
+  /// begin, so that marks do not tear words.
+  std::vector<Piece> PiecesOf(const TopContext& context) const
+  {
+    std::vector<Piece> pieces;
+    std::string run;
+    bool isOpen = true; // whether room may be before the run
+    const auto addRun = [&](bool joinsNext)
+    {
+      if (!run.empty())
+      {
+        pieces.push_back({ std::exchange(run, {}), NEITHER, joinsNext });
+      }
+      isOpen = true;
+    };
+    bool isLeftOut = false;
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(context.tokens.size()); ++i)
+    {
+      const bool isNear = IsNear(context, i, this->Around);
+      const std::string token = isNear ? TokenAt(this->Statistics, context, i) : "";
+      const Kind kind = KindOf(context, i);
+      if (kind != NEITHER)
+      {
+        addRun(isOpen || token.compare(0, 1, " ") != 0);
+        pieces.push_back({ token, kind, false });
+        isOpen = false;
+      }
+      else if (!isNear && !isLeftOut)
+      {
+        run += Ellipsis;
+        if (!pieces.empty())
+        {
+          addRun(false);
+        }
+      }
+      run += kind == NEITHER ? token : "";
+      isLeftOut = !isNear;
+    }
+    addRun(false);
+    return pieces;
+  }
+
+  void AddPiece(const Piece& piece)
+  {
+    const double width = WidthOf(atlas::ScreenLabel(piece.text));
     const double y = -static_cast<double>(this->Rank);
-    this->Vertices.AddVertex(this->X, y);
-    this->Words.push_back({ text, this->Rank, kind });
-    if (kind != NEITHER)
+    this->Vertices.AddVertex(this->X + (piece.joinsNext ? width : 0), y);
+    this->Words.push_back({ piece.text, this->Rank, piece.kind, piece.joinsNext });
+    if (piece.kind != NEITHER)
     {
       constexpr double Half = 0.4;
       constexpr double Behind = -0.01;
@@ -238,7 +268,8 @@ void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, Task& task)
 {
   const std::size_t head = atlas::FindCorpusHead(statistics, this->Layer, this->Head);
   std::vector<TopContext> contexts = statistics.heads[head].contexts.at(this->Measure);
-  contexts.resize(std::min(contexts.size(), static_cast<std::size_t>(this->Top)));
+  const std::size_t kept = contexts.size();
+  contexts.resize(std::min(kept, static_cast<std::size_t>(this->Top)));
 
   auto* table = task.Output<vtkTable>(0);
   ListArrays(contexts, table->GetRowData())
@@ -294,5 +325,6 @@ void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, Task& task)
   {
     vtkFieldData* fields = task.Output<vtkDataObject>(port)->GetFieldData();
     AddField(fields, MeasureField, MeasureText(statistics, this->Measure));
+    AddListed(fields, contexts.size(), kept, "texts");
   }
 }

@@ -179,6 +179,8 @@ inline constexpr const char* Sink = "Sink";
 // above
 inline constexpr const char* KeyToken = "Key Token";
 inline constexpr const char* Alibi = "ALiBi";
+inline constexpr const char* ContentToPosition = "Content to Position"; // of DeBERTa
+inline constexpr const char* PositionToContent = "Position to Content";
 inline constexpr const char* DistanceBias = "Distance Bias";
 inline constexpr const char* Bias = "Bias";
 

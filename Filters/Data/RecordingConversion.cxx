@@ -228,6 +228,18 @@ void AddRouting(vtkMultiBlockDataSet* block, const atlas::RecordedRouting& routi
   }
 }
 
+/// Adds what a layer adds to scores by the places of query and key.
+void AddBiases(vtkMultiBlockDataSet* block, const atlas::RecordedLayer& layer)
+{
+  for (const atlas::LayerQuantity& quantity : atlas::LayerQuantities)
+  {
+    if ((layer.*quantity.matrix).IsRecorded())
+    {
+      block->GetFieldData()->AddArray(ToArray(layer.*quantity.matrix, quantity.label));
+    }
+  }
+}
+
 /// Adds an array of tuples (layer, values ...) of the layers that have some, unless none has.
 template<class ValuesOf>
 void AddLayerField(const char* name, const atlas::Recording& recording, vtkFieldData* fields,
@@ -661,6 +673,17 @@ vtkMultiBlockDataSet* FindHeads(vtkMultiBlockDataSet* input, std::int64_t index)
   return block != nullptr && !NumberedBlocks(block, "head ").empty() ? block : nullptr;
 }
 
+void ReadBiases(vtkMultiBlockDataSet* block, atlas::RecordedLayer& layer)
+{
+  for (const atlas::LayerQuantity& quantity : atlas::LayerQuantities)
+  {
+    if (auto* array = vtkFloatArray::SafeDownCast(block->GetFieldData()->GetArray(quantity.label)))
+    {
+      layer.*quantity.matrix = ToMatrix(array);
+    }
+  }
+}
+
 /// The layers that the field of scales names and whose blocks are there, of which one alone has
 /// heads.
 void ReadOneLayer(
@@ -672,6 +695,7 @@ void ReadOneLayer(
     if (vtkMultiBlockDataSet* block = FindHeads(input, recorded))
     {
       recording.layers.push_back(ReadLayer(fields, recorded));
+      ReadBiases(block, recording.layers.back());
       if (recorded == index)
       {
         recording.layers.back().heads = ReadHeads(block, head);
@@ -709,6 +733,7 @@ void ReadLayers(vtkMultiBlockDataSet* input, atlas::Recording& recording)
     {
       recording.layers.push_back(ReadLayer(input->GetFieldData(), index));
       recording.layers.back().heads = std::move(heads);
+      ReadBiases(block, recording.layers.back());
       ReadRouting(block, recording.layers.back().routing);
     }
     if (auto* table = FindTable(block, atlas::ResidualQuantity.name))
@@ -809,6 +834,7 @@ void AddRecording(const atlas::Recording& recording, vtkMultiBlockDataSet* outpu
     if (layer != recording.layers.end())
     {
       AddHeads(block, *layer);
+      AddBiases(block, *layer);
       AddRouting(block, layer->routing);
     }
     if (l < recording.residual.size() && recording.residual[l].IsRecorded())

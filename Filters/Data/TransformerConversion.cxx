@@ -4,6 +4,7 @@
 #include "DataFields.h"
 #include "ModelConversion.h"
 #include "RecordingConversion.h"
+#include "TitleFields.h"
 #include "Weights/ProcessedWeights.h"
 
 #include <vtkCompositeDataSet.h>
@@ -60,6 +61,10 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
   AddField(fields, ArchitectureField, config.architecture);
   AddField(fields, ModelFileField,
     (atlas::IsInMemory(path) ? path : std::filesystem::absolute(path)).string());
+  if (!atlas::IsInMemory(path))
+  {
+    AddField(fields, ModelNameField, ModelName(path));
+  }
   AddField(fields, ModelTypeField, architecture);
   AddField(fields, AdapterField, model.GetAdapter().string());
   AddField(fields, ProcessingField, std::string(processes ? ProcessedByLens : "None"));

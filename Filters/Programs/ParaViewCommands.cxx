@@ -119,6 +119,16 @@ void SetDisplay()
   }
 }
 
+/// Whether a command runs on VTK alone, which starts sooner than ParaView: one that draws figures
+/// or pages, unless the user has chosen a host, or it shows a state of ParaView.
+bool RunsOnVtk(const std::string& command, const std::vector<std::string>& arguments)
+{
+  return !HasValue("ATLAS_HOST") &&
+         (command == "figures" || command == "web" || command == "article") &&
+         std::none_of(arguments.begin(), arguments.end(),
+           [](const std::string& word) { return fs::path(word).extension() == ".pvsm"; });
+}
+
 bool DrawsNothing(const std::string& argument)
 {
   return argument == "-h" || argument == "--help" || argument == "--list";
@@ -209,12 +219,18 @@ int RunPython(const std::string& command, const std::vector<std::string>& argume
   words.insert(words.end(), arguments.begin() + 1, arguments.end());
 #ifdef ATLAS_PVPYTHON
   SetPaths();
-  if (std::none_of(arguments.begin(), arguments.end(), DrawsNothing))
+  const bool isPlain = RunsOnVtk(command, arguments);
+  const bool drawsPage = isPlain && command == "web"; // which a browser renders
+  if (!drawsPage && std::none_of(arguments.begin(), arguments.end(), DrawsNothing))
   {
     SetDisplay();
   }
-  words.insert(words.begin(), "pvpython");
-  Become(ATLAS_PVPYTHON, words, ParaView);
+  if (isPlain)
+  {
+    ::setenv("ATLAS_HOST", "VTK", 1);
+  }
+  words.insert(words.begin(), isPlain ? "python3" : "pvpython");
+  Become(isPlain ? ATLAS_VTK_PYTHON : ATLAS_PVPYTHON, words, ParaView);
 #else
   // The Python that a wheel is installed in finds the package.
   const bool isInstalled = HasValue("ATLAS_PYTHON");

@@ -2,8 +2,10 @@
 
 #include "ArrayNames.h"
 #include "Base/Error.h"
+#include "Drawing/ColorLegend.h"
 #include "Drawing/SummableColors.h"
 #include "ListArrays.h"
+#include "Signs.h"
 #include "Task.h"
 
 #include <vtkArrayDispatch.h>
@@ -67,6 +69,31 @@ void Dispatch(vtkDataArray* array, const Worker& worker, Arguments&&... argument
   {
     worker(array, arguments...);
   }
+}
+
+/// What red, green and blue are, and the values of the darkest and the brightest.
+std::string LegendOf(const std::string& name, const atlas::ColorScale& scale)
+{
+  if (!(scale.gain > 0))
+  {
+    return name + ": equal vectors";
+  }
+  const double low = scale.offset > 0 ? -scale.offset / scale.gain : 0;
+  const double high = (1 - scale.offset) / scale.gain;
+  const auto colorOf = [&scale](double red, double green, double blue)
+  { return scale.Color(std::array{ red, green, blue }.data()); };
+  const std::string most = " " + ShortNumber(high);
+  atlas::ColorLegend legend(name + ": a channel per component");
+  legend.Add(colorOf(high, high, high), "all" + most)
+    .Add(colorOf(high, low, low), "first" + most)
+    .Add(colorOf(low, high, low), "second" + most)
+    .Add(colorOf(low, low, high), "third" + most);
+  if (low < 0)
+  {
+    legend.Add(colorOf(0, 0, 0), "all 0");
+  }
+  legend.Add(colorOf(low, low, low), "all " + ShortNumber(low) + (low == 0 ? " or less" : ""));
+  return legend.Text();
 }
 
 /// The range over all ranks, of which some may have none.
@@ -162,6 +189,8 @@ void vtkSummableColors::Execute(Task& task)
       std::string(array->GetName()) + Names::ColorSuffix, 3, array->GetNumberOfTuples());
     Dispatch(array, Paint(), scale, colors.Get());
     output->GetPointData()->AddArray(colors);
+    AddField(output->GetFieldData(), colors->GetName() + std::string(" Legend"),
+      LegendOf(array->GetName(), scale));
     task.Progress()(++painted, arrays.size());
   }
   AddField(output->GetFieldData(), Names::ColorGain, scale.gain);

@@ -6,6 +6,7 @@
 
 #include <vtkAbstractArray.h>
 #include <vtkAlgorithm.h>
+#include <vtkDataArray.h>
 #include <vtkDataObject.h>
 #include <vtkFieldData.h>
 #include <vtkPVArrayInformation.h>
@@ -19,8 +20,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace AttentionAtlas
@@ -42,6 +43,9 @@ struct Axis
 
 constexpr std::array<Axis, 2> Axes = { { { "Bottom", "theta_1", "Key", "Key Token", 0.5, 1, 90 },
   { "Left", "theta_2", "Query", "Query Token", 0.5, -1, 40 } } };
+
+/// The size of the title of an axis of a chart, in points.
+constexpr int AxisFontSize = 14;
 
 /// A property of an axis of a view.
 std::string NameOf(const Axis& axis, const char* name)
@@ -182,19 +186,88 @@ vtkSMViewProxy* ViewWith(const char* property, vtkSMProxy* representation)
                                                                                        : nullptr;
 }
 
-/// The labels of the rows of a table by a hint Chart, one for each place; none if the chart has
-/// another horizontal axis.
-std::vector<std::string> RowLabels(vtkSMProxy* representation, vtkPVXMLElement* hint)
+/// An attribute of a hint; empty without a hint.
+std::string AttributeOf(vtkPVXMLElement* hint, const char* name)
 {
-  auto* table = vtkTable::SafeDownCast(ClientData(representation));
-  const std::string at = hint->GetAttributeOrEmpty("at");
-  const bool isByRows = Number(representation, "UseIndexForXAxis") != 0;
-  if (table == nullptr || (isByRows ? "" : TextOf({ representation, "XArrayName" })) != at)
+  return hint != nullptr ? hint->GetAttributeOrEmpty(name) : "";
+}
+
+/// The column along the horizontal axis of a chart; empty: the numbers of rows.
+std::string ColumnAlong(vtkSMProxy* representation)
+{
+  return Number(representation, "UseIndexForXAxis") != 0
+           ? ""
+           : TextOf({ representation, "XArrayName", true });
+}
+
+/// The same as the hint of the source has it, which its hint Chart is about.
+std::string HintedColumn(vtkSMProxy* representation)
+{
+  std::string column;
+  for (vtkPVXMLElement* element : HintElements(representation))
+  {
+    if (element->GetName() == std::string("Property") &&
+        element->GetAttributeOrEmpty("name") == std::string("XArrayName"))
+    {
+      column = element->GetAttributeOrEmpty("text");
+    }
+  }
+  return column;
+}
+
+/// The columns with the words of rows: those of the hint Chart, or those that name heads.
+std::vector<std::string> WordColumns(vtkSMProxy* representation, vtkPVXMLElement* hint)
+{
+  const std::string labels = AttributeOf(hint, "labels");
+  vtkPVDataInformation* data = ShownData(representation);
+  const auto has = [data](const char* column)
+  { return data->GetArrayInformation(column, vtkDataObject::ROW) != nullptr; };
+  return !labels.empty() || !has("Layer") || !has("Head")
+           ? NamesIn(labels.c_str())
+           : std::vector<std::string>{ "Layer", "Head" };
+}
+
+/// The values of a column of whole numbers that are few, each once; none of another column.
+/// ParaView would divide the steps between them.
+std::vector<std::string> WholeNumbers(vtkAbstractArray* column)
+{
+  constexpr int MostSteps = 30;
+  auto* numbers = vtkDataArray::SafeDownCast(column);
+  if (numbers == nullptr || numbers->GetDataType() == VTK_FLOAT ||
+      numbers->GetDataType() == VTK_DOUBLE ||
+      numbers->GetRange()[1] - numbers->GetRange()[0] > MostSteps)
   {
     return {};
   }
-  vtkAbstractArray* places = table->GetColumnByName(at.c_str());
-  const std::vector<std::string> columns = NamesIn(hint->GetAttributeOrEmpty("labels"));
+  std::set<int> values;
+  for (vtkIdType row = 0; row < numbers->GetNumberOfTuples(); ++row)
+  {
+    values.insert(static_cast<int>(numbers->GetComponent(row, 0)));
+  }
+  std::vector<std::string> labels;
+  for (const int value : values)
+  {
+    labels.insert(labels.end(), 2, std::to_string(value));
+  }
+  return labels;
+}
+
+/// The labels along the horizontal axis of a chart, a place and a word each: the words of rows, or
+/// whole numbers; none if neither is there.
+std::vector<std::string> RowLabels(vtkSMProxy* representation, vtkPVXMLElement* hint)
+{
+  auto* table = vtkTable::SafeDownCast(ClientData(representation));
+  if (table == nullptr)
+  {
+    return {};
+  }
+  const std::vector<std::string> columns = WordColumns(representation, hint);
+  const std::string along = ColumnAlong(representation);
+  vtkAbstractArray* places = table->GetColumnByName(along.c_str());
+  if (columns.empty() || along != AttributeOf(hint, "at"))
+  {
+    return WholeNumbers(places);
+  }
   std::vector<std::string> labels;
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
   {
@@ -212,6 +285,27 @@ std::vector<std::string> RowLabels(vtkSMProxy* representation, vtkPVXMLElement* 
     labels.insert(labels.end(), { place.ToString(), words });
   }
   return labels;
+}
+
+/// The titles of an axis along the rows of a table: of one with a row per head, and of others.
+constexpr const char* HeadTitle = "Head (layer.head)";
+constexpr const char* RowTitle = "Row";
+
+/// The title of the horizontal axis of a chart that is along another column than its hint is about,
+/// or has no hint.
+std::string ColumnTitle(vtkSMProxy* representation, vtkPVXMLElement* hint)
+{
+  const std::string along = ColumnAlong(representation);
+  const bool hasHeads = hint == nullptr && !WordColumns(representation, hint).empty();
+  return !along.empty() ? along : hasHeads ? HeadTitle : RowTitle;
+}
+
+/// Whether a title may be one of these.
+bool IsColumnTitle(vtkSMProxy* representation, const std::string& title)
+{
+  return title == HeadTitle || title == RowTitle ||
+         ShownData(representation)->GetArrayInformation(title.c_str(), vtkDataObject::ROW) !=
+           nullptr;
 }
 
 /// Whether labels are some of others, in their order.
@@ -280,29 +374,35 @@ bool SetRange(
 
 }
 
-void TitleChart(vtkSMProxy* representation, bool isNew)
+void TitleAxes(vtkSMProxy* representation, bool isNew)
 {
   vtkPVXMLElement* hint = ChartHint(representation);
   vtkSMViewProxy* view = ViewWith("BottomAxisTitle", representation);
-  if (hint == nullptr || view == nullptr)
+  if (RepresentationHint(representation) == nullptr || view == nullptr)
   {
     return;
   }
   vtkSMProxy* source = vtkSMPropertyHelper(representation, "Input").GetAsProxy();
-  const char* by = hint->GetAttribute("by");
-  const std::size_t number = by != nullptr && source != nullptr ? Number(source, by) : 0;
-  for (const auto& [axis, attribute] : { std::pair(Axes[0], "bottom"), std::pair(Axes[1], "left") })
+  const std::string by = AttributeOf(hint, "by");
+  const std::size_t number = by.empty() ? 0 : Number(source, by.c_str());
+  for (std::size_t i = 0; i < Axes.size(); ++i)
   {
-    vtkSMPropertyHelper title = AxisProperty(view, axis, "Title");
+    vtkSMPropertyHelper title = AxisProperty(view, Axes[i], "Title");
     const std::string old = TextOf(title);
-    const std::vector<std::string> titles = NamesIn(hint->GetAttributeOrEmpty(attribute));
-    const std::string wanted = number < titles.size() ? titles[number] : "";
-    const bool isOurs = std::find(titles.begin(), titles.end(), old) != titles.end();
+    const std::vector<std::string> titles =
+      NamesIn(AttributeOf(hint, i == 0 ? "bottom" : "left").c_str());
+    const bool isOther =
+      i == 0 && (hint == nullptr || ColumnAlong(representation) != HintedColumn(representation));
+    const std::string wanted = isOther                  ? ColumnTitle(representation, hint)
+                               : number < titles.size() ? titles[number]
+                                                        : "";
+    const bool isOurs = std::find(titles.begin(), titles.end(), old) != titles.end() ||
+                        (i == 0 && IsColumnTitle(representation, old));
     if (isOurs ? old != wanted : isNew && old.empty())
     {
       title.Set(wanted.c_str());
-      AxisProperty(view, axis, "TitleFontSize").Set(14);
-      AxisProperty(view, axis, "TitleBold").Set(0);
+      AxisProperty(view, Axes[i], "TitleFontSize").Set(AxisFontSize);
+      AxisProperty(view, Axes[i], "TitleBold").Set(0);
     }
   }
   view->UpdateVTKObjects();
@@ -312,7 +412,7 @@ void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels)
 {
   vtkPVXMLElement* hint = ChartHint(representation);
   vtkSMViewProxy* view = ViewWith("BottomAxisLabels", representation);
-  if (hint == nullptr || hint->GetAttribute("labels") == nullptr || view == nullptr)
+  if (RepresentationHint(representation) == nullptr || view == nullptr)
   {
     return;
   }
@@ -329,7 +429,7 @@ void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels)
   const int width = vtkSMPropertyHelper(view, "ViewSize").GetAsInt();
   const auto letters = static_cast<std::size_t>(std::max(1, 3 * width / (2 * font)));
   std::vector<std::string> fitting = Fitting(all, Axes[0], letters);
-  if (fitting.size() < all.size() && NamesIn(hint->GetAttribute("labels")).size() > 1)
+  if (fitting.size() < all.size() && WordColumns(representation, hint).size() > 1)
   {
     fitting = Fitting(Firsts(all), Axes[0], letters);
   }

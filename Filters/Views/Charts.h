@@ -11,13 +11,17 @@ namespace AttentionAtlas
 {
 
 /// Titles the axes of the view that shows a chart by the attributes `bottom` and `left` of the hint
-/// Chart of its source, see RepresentationHints.h, unless they have titles of the user. isNew:
-/// whether the view has just begun to show it; later a title that the user deletes stays away.
-void TitleChart(vtkSMProxy* representation, bool isNew);
+/// Chart of its source, see RepresentationHints.h, or by the column that is along the horizontal
+/// one instead, unless they have titles of the user. `known`: those that they have from here.
+/// isNew: whether the view has just begun to show the chart; later a title that the user deletes
+/// stays away.
+void TitleAxes(vtkSMProxy* representation, std::vector<std::string>& known, bool isNew);
 
-/// Puts the words of the columns `labels` of the hint Chart in place of numbers, which remain for
-/// tables of a server: all that fit, or the first of each layer; and lets an axis of points begin
-/// and end beside them. `labels`: all that there were, and are now. Those of the user are kept.
+/// Puts words in place of the numbers of rows, which remain for tables of a server: those of the
+/// columns `labels` of the hint Chart, or the layer and head of tables with a row per head; all
+/// that fit, or the first of each layer. Along a column with a few whole numbers, only these are
+/// there. Lets an axis of points begin and end beside its labels. `labels`: all that there were,
+/// and are now. Those of the user are kept.
 void LabelChart(vtkSMProxy* representation, std::vector<std::string>& labels);
 
 /// Whether a representation is one of an Image Chart View. It maps all arrays through tables, and

@@ -193,7 +193,7 @@ std::vector<Margins> RoomsFor(
 {
   const bool isDiagram = diagram != nullptr;
   const vtkDiagramView::Room texts = isDiagram ? diagram->GetTextRoom() : vtkDiagramView::Room();
-  constexpr double Gap = 8;       // in pixels, as the others
+  constexpr double Gap = 8;       // in pixels, as the others; beside points that are dots
   constexpr double AxisRoom = 92; // title, numbers and ticks
   constexpr double TextRoom = 52;
   constexpr double TextHeight = 20;
@@ -202,6 +202,7 @@ std::vector<Margins> RoomsFor(
   double tallest = 0;
   double left = 0;
   double top = 0;
+  double dot = 0; // the radius of the largest
   bool isLow = true;
   for (vtkSMProxy* data : shown)
   {
@@ -211,6 +212,9 @@ std::vector<Margins> RoomsFor(
     }
     left = std::max(left, AxesOf(data) != nullptr ? AxisRoom : HasTexts(data) ? TextRoom : 0);
     top = HasTexts(data) ? TextHeight : top;
+    constexpr int DefaultSize = 2; // also of what is no points
+    const int size = Number(data, "PointSize");
+    dot = size > DefaultSize ? std::max(dot, size / 2.) : dot;
     for (vtkSMProxy* bar : shown)
     {
       const bool isOfData = IsBar(bar) && TableOf(bar) == TableOf(data);
@@ -230,12 +234,13 @@ std::vector<Margins> RoomsFor(
   }
   if (isDiagram)
   {
-    top = std::max(top, texts.top) + vtkDiagramView::TitleHeight;
+    top = std::max(top, texts.top) + diagram->GetTitleHeight();
     left = std::max({ left, LabelRoom, texts.left });
   }
   const double right = std::max(isDiagram ? LabelRoom : 0, texts.right + bars);
   const double under = std::max({ bottom, isDiagram ? TextHeight : 0, texts.bottom });
-  const auto share = [](double room, double side) { return std::min((room + Gap) / side, 0.4); };
+  const auto share = [dot](double room, double side)
+  { return std::min((room + Gap + dot) / side, 0.4); };
   std::vector<Margins> rooms = { { share(left, width), share(right, width), share(under, height),
     share(top, height) } };
   if (isLow && bottom == 0)
@@ -293,7 +298,9 @@ Extent ExtentOf(const std::vector<vtkSMProxy*>& shown, vtkCamera* camera, double
   // Otherwise both sides grow by the same length r: (w + r)^2 + (h + r)^2 = (2 radius)^2.
   const double under = 8 * radius * radius - (w - h) * (w - h);
   const double grown = std::max(0., (std::sqrt(std::max(0., under)) - w - h) / 2);
-  return { (w + grown) / 2, (h + grown) / 2, true };
+  // The box holds the data on the side where there is least room, too.
+  return { std::max((w + grown) / 2, w / 2 + std::abs(middle[0] - focus[0])),
+    std::max((h + grown) / 2, box.GetLength(1) / 2 + std::abs(middle[1] - focus[1])), true };
 }
 
 }

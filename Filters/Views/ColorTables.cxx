@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <sstream>
 #include <string>
@@ -20,9 +19,6 @@ namespace AttentionAtlas
 {
 namespace
 {
-
-/// Legends with more classes would be unreadable.
-constexpr int MaximumLegend = 1024;
 
 void KeepRange(vtkSMProxy* table)
 {
@@ -155,64 +151,6 @@ void SetScale(vtkSMProxy* table, const std::vector<double>& points, bool keepRan
   table->UpdateVTKObjects();
 }
 
-/// Attention and probability: white is 0 and black is 1, in every image.
-const std::vector<double> ShareScale = { 0, 1, 1, 1, 1, 0, 0, 0 };
-
-/// Probability below black words: white is 0, blue is 1.
-const std::vector<double> WordScale = { 0, 1, 1, 1, 0.5, 0.72, 0.86, 0.96, 1, 0.36, 0.66, 0.89 };
-
-/// Accuracy: white is 0, dark orange is 1.
-const std::vector<double> AccuracyScale = { 0, 1, 0.96, 0.92, 0.5, 0.99, 0.55, 0.23, 1, 0.5, 0.15,
-  0.01 };
-
-/// Weights of AttentionMap: white is 0, dark blue is 1.
-const std::vector<double> WeightScale = { 0, 1, 1, 1, 0.2, 0.91, 0.95, 1, 0.4, 0.62, 0.79, 0.88,
-  0.6, 0.26, 0.57, 0.78, 0.8, 0.03, 0.32, 0.61, 1, 0.03, 0.15, 0.36 };
-
-/// Heat: inferno (van der Walt and Smith), perceptually uniform, from black at 0 to yellow at 1.
-const std::vector<double> HeatScale = { 0, 0.001, 0, 0.014, 0.125, 0.129, 0.047, 0.291, 0.25, 0.342,
-  0.062, 0.429, 0.375, 0.541, 0.135, 0.415, 0.5, 0.736, 0.216, 0.33, 0.625, 0.894, 0.353, 0.194,
-  0.75, 0.978, 0.558, 0.035, 0.875, 0.975, 0.798, 0.206, 1, 0.988, 0.998, 0.645 };
-
-/// Lines of attention, on any background: pale to dark amber.
-const std::vector<double> LineScale = { 0, 1, 0.93, 0.66, 0.5, 0.93, 0.66, 0.08, 1, 0.42, 0.25, 0 };
-
-/// Scores, and other values on both sides of 0: white is 0, of scores the decision boundary of the
-/// hardmax.
-const std::vector<double> SignedScale = { -1, 0.23, 0.3, 0.75, 0, 1, 1, 1, 1, 0.7, 0.02, 0.15 };
-
-double LargestMagnitude(vtkPVArrayInformation* values)
-{
-  const double* range = values->GetComponentRange(0);
-  return std::max({ std::abs(range[0]), std::abs(range[1]), 1e-30 });
-}
-
-/// The input of the softmax of AttentionMap: light to dark orange over the range of the data.
-std::vector<double> RangeScale(vtkPVArrayInformation* values)
-{
-  const double* range = values->GetComponentRange(0);
-  const double low = range[0];
-  const double step = std::max(range[1] - range[0], 1e-30) / 4;
-  return { low, 1, 0.96, 0.92, low + step, 0.99, 0.82, 0.64, low + 2 * step, 0.99, 0.55, 0.24,
-    low + 3 * step, 0.85, 0.28, 0, low + 4 * step, 0.5, 0.15, 0.02 };
-}
-
-/// A scale from 0 to 1, stretched to end at `largest`.
-std::vector<double> Stretched(std::vector<double> points, double largest)
-{
-  for (std::size_t i = 0; i < points.size(); i += 4)
-  {
-    points[i] *= largest;
-  }
-  return points;
-}
-
-/// The colors of weights, from 0 to the largest value of the data.
-std::vector<double> GrowingScale(vtkPVArrayInformation* values)
-{
-  return Stretched(WeightScale, std::max(values->GetComponentRange(0)[1], 1e-30));
-}
-
 /// The largest magnitude that any representation shows of an array of heat or signed values.
 double LargestShown(const std::string& array, vtkSMSessionProxyManager* manager)
 {
@@ -222,7 +160,7 @@ double LargestShown(const std::string& array, vtkSMSessionProxyManager* manager)
     const Coloring coloring(data); // of no array if it is a chart
     if (coloring.array == array && (coloring.IsHeat() || coloring.IsSigned()))
     {
-      largest = std::max(largest, LargestMagnitude(coloring.arrayInformation));
+      largest = std::max(largest, coloring.LargestMagnitude());
     }
   }
   return largest;
@@ -236,35 +174,10 @@ std::map<std::string, double>& FittedEnds()
   return ends;
 }
 
-const std::vector<double>& FittedScale(const Coloring& coloring)
-{
-  return coloring.IsHeat() ? HeatScale : SignedScale;
-}
-
 void SetFitted(vtkSMProxy* table, const Coloring& coloring, double largest)
 {
-  SetScale(table, Stretched(FittedScale(coloring), largest), true);
+  SetScale(table, coloring.Scale(largest), true);
   FittedEnds()[coloring.array] = largest;
-}
-
-/// The scale of an array whose values have the same range in every image; empty for others.
-std::vector<double> FixedScale(const Coloring& coloring)
-{
-  static const double pi = std::acos(-1.0);
-  // Expert Weight is below numbers of experts. Angles from -pi to pi: red for the first token and
-  // blue for the second, as in the source post.
-  static const std::map<std::string, std::vector<double>> scales = { { "Expert Weight", WordScale },
-    { "Copying Score", SignedScale }, { "Weight", LineScale }, { "Weights", WeightScale },
-    { "Theta1", { -pi, 1, 0.94, 0.9, 0, 0.94, 0.36, 0.26, pi, 0.4, 0, 0.05 } },
-    { "Theta2", { -pi, 0.93, 0.96, 1, 0, 0.32, 0.6, 0.82, pi, 0.03, 0.19, 0.42 } } };
-  if (coloring.Shows("Attention") || coloring.array == "Probability")
-  {
-    return coloring.hasWords ? WordScale : ShareScale;
-  }
-  const auto found = scales.find(coloring.array);
-  return found != scales.end()        ? found->second
-         : coloring.Shows("Accuracy") ? AccuracyScale
-                                      : std::vector<double>();
 }
 
 /// Whether a table has not been rescaled or annotated yet.
@@ -317,7 +230,7 @@ void FitScale(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   const double largest = LargestShown(coloring.array, manager);
   const double end =
     FittedEnds().emplace(coloring.array, largest).first->second; // new: of a state that was loaded
-  if (end != largest && GetDoubles(table, "RGBPoints") == Stretched(FittedScale(coloring), end))
+  if (end != largest && GetDoubles(table, "RGBPoints") == coloring.Scale(end))
   {
     SetFitted(table, coloring, largest);
   }
@@ -333,10 +246,8 @@ void MeetLegend(const Coloring& coloring)
 
 void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager* manager)
 {
-  const std::vector<double> fixed = FixedScale(coloring);
-  const bool score = coloring.Shows("Score") && coloring.arrayInformation != nullptr;
-  const bool fitted = coloring.IsFitted() && coloring.arrayInformation != nullptr;
-  if (coloring.arrayInformation == nullptr && fixed.empty() && !coloring.ShowsClasses())
+  const std::vector<double> scale = coloring.Scale(coloring.LargestMagnitude());
+  if (coloring.arrayInformation == nullptr && scale.empty() && !coloring.ShowsClasses())
   {
     return;
   }
@@ -349,23 +260,15 @@ void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager
   }
   else if (coloring.ShowsClasses())
   {
-    PrepareClassTable(table, std::min(coloring.classes, MaximumLegend), isNew);
+    PrepareClassTable(table, std::min(coloring.classes, atlas::MaximumLegend), isNew);
   }
   else if (isNew && (coloring.IsHeat() || coloring.IsSigned()))
   {
     SetFitted(table, coloring, LargestShown(coloring.array, manager));
   }
-  else if (isNew && fitted)
+  else if (isNew && !scale.empty())
   {
-    SetScale(table,
-      coloring.IsShare() ? GrowingScale(coloring.arrayInformation)
-                         : RangeScale(coloring.arrayInformation),
-      false);
-  }
-  else if (isNew && (score || !fixed.empty()))
-  {
-    SetScale(table,
-      score ? Stretched(SignedScale, LargestMagnitude(coloring.arrayInformation)) : fixed, true);
+    SetScale(table, scale, !coloring.IsFitted());
   }
   else if (isNew && HasDefaultColors(table)) // else the user has chosen another default
   {

@@ -7,9 +7,14 @@
 #include "OldStates.h"
 #include "ProxyValues.h"
 #include "RepresentationHints.h"
+#include "Titles.h"
+#include "ViewTexts.h"
+#include "vtkDiagramView.h"
 
 #include <vtkCommand.h>
 #include <vtkPVArrayInformation.h>
+#include <vtkPVRenderView.h>
+#include <vtkPVXMLElement.h>
 #include <vtkProcessModule.h>
 #include <vtkSMProperty.h>
 #include <vtkSMProxyManager.h>
@@ -152,7 +157,7 @@ public:
   {
     if (IsFree(this->Representation))
     {
-      AttentionAtlas::TitleChart(this->Representation, false);
+      AttentionAtlas::TitleAxes(this->Representation, false);
       AttentionAtlas::LabelChart(this->Representation, this->Labels);
       vtkSMProxy* view = vtkSMViewProxy::FindView(this->Representation);
       this->Follow(this->Representation, { "UseIndexForXAxis", "XArrayName" });
@@ -175,6 +180,54 @@ private:
 
   vtkWeakPointer<vtkSMProxy> Representation;
   std::vector<std::string> Labels;
+};
+
+/// Titles a view with each change of its data and before each rendering, which may follow a change
+/// of names alone; and draws the title of a render view, but of a diagram, which draws its own.
+class ViewObserver : public vtkCommand
+{
+public:
+  static ViewObserver* New() { return new ViewObserver; }
+  vtkTypeMacro(ViewObserver, vtkCommand);
+
+  void Observe(vtkSMViewProxy* view)
+  {
+    this->View = view;
+    view->AddObserver(vtkCommand::StartEvent, this);
+    view->AddObserver(vtkCommand::UpdateDataEvent, this);
+  }
+
+  void Execute(vtkObject*, unsigned long, void*) override
+  {
+    if (!IsFree(this->View))
+    {
+      return;
+    }
+    AttentionAtlas::ShowTitle(this->View);
+    auto* rendered = vtkPVRenderView::SafeDownCast(this->View->GetClientSideObject());
+    if (!this->Draws && rendered != nullptr && vtkDiagramView::SafeDownCast(rendered) == nullptr &&
+        !this->TitleOf().empty())
+    {
+      this->Draws = true;
+      this->Texts.Enter(rendered,
+        [this] { AttentionAtlas::TitleLines(this->Texts, this->TitleOf(), "").Show(this->Texts); });
+    }
+  }
+
+protected:
+  ~ViewObserver() override { this->Texts.Leave(); }
+
+private:
+  std::string TitleOf() const
+  {
+    return this->View != nullptr
+             ? AttentionAtlas::TextOf({ this->View.GetPointer(), "ShownTitle", true })
+             : "";
+  }
+
+  vtkWeakPointer<vtkSMViewProxy> View;
+  AttentionAtlas::ViewTexts Texts;
+  bool Draws = false;
 };
 
 /// Handles every representation and legend when it is registered and when a view gets it, every
@@ -254,6 +307,8 @@ private:
     if (shown != nullptr && shown->HasObserver(vtkCommand::ModifiedEvent, this) == 0)
     {
       shown->AddObserver(vtkCommand::ModifiedEvent, this);
+      vtkNew<ViewObserver> titled; // kept alive by the view
+      titled->Observe(vtkSMViewProxy::SafeDownCast(view));
       if (vtkSMRenderViewProxy::SafeDownCast(view) != nullptr)
       {
         // After the GUI, which takes the focal point for its center of rotation.
@@ -299,7 +354,7 @@ private:
       }
       else if (proxy->GetProperty("SeriesVisibility") != nullptr)
       {
-        AttentionAtlas::TitleChart(proxy, true);
+        AttentionAtlas::TitleAxes(proxy, true);
         std::vector<std::string> labels;
         AttentionAtlas::LabelChart(proxy, labels);
       }
@@ -308,6 +363,7 @@ private:
         AttentionAtlas::SetInk(proxy, view);
         AttentionAtlas::FitBar(proxy, view);
         AttentionAtlas::ShowBar(proxy, view);
+        AttentionAtlas::SwitchTitleOn(proxy, view);
       }
     }
   }

@@ -161,6 +161,9 @@ bool IsZero(vtkSMProxy* chart, const std::string& column)
   return range != nullptr && range[0] == 0 && range[1] == 0;
 }
 
+/// ParaView's styles of lines: solid, dashed, dashed and dotted in two ways, dotted.
+constexpr std::array<const char*, 5> LineStyles = { "1", "2", "4", "5", "3" };
+
 /// Shows the series of a chart in the attribute `names` and no others, in the colors of classes and
 /// with points of a good size, or all others and not these. With the attribute `zeros` of 0, those
 /// that are 0 everywhere, as what a model does not have, are hidden.
@@ -188,6 +191,12 @@ void ChooseSeries(vtkSMProxy* chart, vtkPVXMLElement* element, bool shown)
       for (const std::uint8_t channel : atlas::ClassColor(colors++))
       {
         color.push_back(std::to_string(channel / 255.));
+      }
+      if (chart->GetXMLName() == std::string("XYChartRepresentation"))
+      {
+        // Lines that lie on each other are told apart by their gaps.
+        SetSeries(
+          chart, "SeriesLineStyle", series, { LineStyles.at((colors - 1) % LineStyles.size()) });
       }
       SetSeries(chart, "SeriesColor", series, color);
     }

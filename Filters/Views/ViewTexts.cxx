@@ -1,5 +1,7 @@
 #include "ViewTexts.h"
 
+#include "Titles.h"
+
 #include <vtkCamera.h>
 #include <vtkCommand.h>
 #include <vtkCoordinate.h>
@@ -99,6 +101,12 @@ const ViewTexts::Written& ViewTexts::Write(const std::string& text, int fontSize
 std::array<int, 2> ViewTexts::Measure(const std::string& text, int fontSize)
 {
   return this->Write(text, fontSize).extent;
+}
+
+std::string ViewTexts::Cut(const std::string& text, int fontSize, double width)
+{
+  return CutText(
+    text, width, [&](const std::string& some) -> double { return this->Measure(some, fontSize)[0]; });
 }
 
 double ViewTexts::GetPoint() const

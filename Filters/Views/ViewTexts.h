@@ -68,6 +68,9 @@ public:
 
   /// The width and height in pixels of a text that is not rotated.
   std::array<int, 2> Measure(const std::string& text, int fontSize);
+  /// The text, or as many of its first characters, and an ellipsis, as are at most `width` pixels
+  /// wide. UTF-8.
+  std::string Cut(const std::string& text, int fontSize, double width);
   /// The size of a pixel, in points.
   double GetPoint() const;
   /// The size of a picture, in pixels: of a tile, whose letters are larger by the number of tiles.

@@ -1,46 +1,14 @@
 #include "vtkDiagramView.h"
 
-#include "Text/ScreenText.h"
+#include "Titles.h"
 #include "ViewTexts.h"
 
 #include <vtkObjectFactory.h>
 #include <vtkPVDataRepresentation.h>
 #include <vtkPVRenderViewDataDeliveryManager.h>
 
-#include <algorithm>
-
 namespace
 {
-
-/// The size of the letters and the room around them, in points.
-constexpr int TitleFontSize = 13;
-constexpr double TitleRoom = 6;
-
-/// A text in UTF-8, cut after its last whole character with which it is at most `width` pixels
-/// wide, and an ellipsis; found by bisection, since titles may be of any length.
-std::string Cut(AttentionAtlas::ViewTexts& texts, const std::string& text, double width)
-{
-  if (texts.Measure(text, TitleFontSize)[0] <= width)
-  {
-    return text;
-  }
-  const auto cut = [&text](std::size_t size)
-  {
-    // All bytes of a character but the first begin with the bits 10.
-    while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
-    {
-      --size;
-    }
-    return text.substr(0, size) + "\u2026";
-  };
-  std::size_t fits = 0;
-  for (std::size_t above = text.size(); above - fits > 1;)
-  {
-    const std::size_t middle = fits + (above - fits) / 2;
-    (texts.Measure(cut(middle), TitleFontSize)[0] <= width ? fits : above) = middle;
-  }
-  return cut(fits);
-}
 
 std::array<double, 6> BoundsOf(const vtkBoundingBox& box)
 {
@@ -56,7 +24,7 @@ vtkStandardNewMacro(vtkDiagramView);
 vtkDiagramView::vtkDiagramView()
   : OwnTexts(std::make_unique<AttentionAtlas::ViewTexts>())
 {
-  this->OwnTexts->Enter(this, [this] { this->PlaceTitle(); });
+  this->OwnTexts->Enter(this, [this] { this->Lines().Show(*this->OwnTexts); });
 }
 
 vtkDiagramView::~vtkDiagramView()
@@ -67,6 +35,21 @@ vtkDiagramView::~vtkDiagramView()
 void vtkDiagramView::SetTitle(const char* title)
 {
   this->Title = title != nullptr ? title : "";
+}
+
+void vtkDiagramView::SetExplanation(const char* explanation)
+{
+  this->Explanation = explanation != nullptr ? explanation : "";
+}
+
+AttentionAtlas::TitleLines vtkDiagramView::Lines() const
+{
+  return { *this->OwnTexts, this->Title, this->Explanation };
+}
+
+double vtkDiagramView::GetTitleHeight() const
+{
+  return this->Lines().Height();
 }
 
 std::array<double, 6> vtkDiagramView::GetShownBounds() const
@@ -129,21 +112,4 @@ void vtkDiagramView::Update()
     const vtkBoundingBox own = *ofAll;
     this->AllReduce(own, *ofAll);
   }
-}
-
-void vtkDiagramView::PlaceTitle()
-{
-  using Texts = AttentionAtlas::ViewTexts;
-  if (this->Title.empty())
-  {
-    return;
-  }
-  const auto size = this->OwnTexts->GetSize();
-  const auto tiles = this->OwnTexts->GetTiles();
-  const double room = TitleRoom / this->OwnTexts->GetPoint();
-  const std::string title =
-    Cut(*this->OwnTexts, this->Title, static_cast<double>(size[0]) / tiles[0] - 2 * room);
-  this->OwnTexts->Show(atlas::ScreenText(title),
-    { TitleFontSize, Texts::Along::Left, Texts::Across::Top },
-    { room * tiles[0], size[1] - room * tiles[1] });
 }

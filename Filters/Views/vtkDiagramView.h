@@ -11,12 +11,13 @@
 
 namespace AttentionAtlas
 {
+class TitleLines;
 class ViewTexts;
 }
 
-/// A render view of flat data, with a title at its upper left, black on a light background and
-/// white on a dark one. What is shown, how it is framed and what the title says are decided by
-/// vtkSMAtlasDiagramViewProxy on the client.
+/// A render view of flat data, with a title at its upper left and an explanation of the picture
+/// below it, black on a light background and white on a dark one. What is shown, how it is framed
+/// and what the title says are decided by vtkSMAtlasDiagramViewProxy on the client.
 class ATTENTIONATLASVIEWS_EXPORT vtkDiagramView : public vtkPVRenderView
 {
 public:
@@ -32,8 +33,16 @@ public:
   const char* GetTitle() const { return this->Title.c_str(); }
   ///@}
 
-  /// The height of a line of the title with the room around it, in points.
-  static constexpr int TitleHeight = 26;
+  ///@{
+  /**
+   * What the picture shows, in a sentence or two in UTF-8. Empty: nothing. Default: empty.
+   */
+  void SetExplanation(const char* explanation);
+  const char* GetExplanation() const { return this->Explanation.c_str(); }
+  ///@}
+
+  /// The height of the title and its explanation with the room around them, in points.
+  double GetTitleHeight() const;
 
   /// The bounds of all that is visible, with the room of its texts, as of the last update: lower
   /// and upper x, y and z.
@@ -70,12 +79,12 @@ protected:
   ~vtkDiagramView() override;
 
 private:
-  /// Before each rendering.
-  void PlaceTitle();
+  AttentionAtlas::TitleLines Lines() const;
 
   vtkBoundingBox DataBounds;
   vtkBoundingBox TextRoom;      ///< from -left, -bottom to right, top
   vtkBoundingBox UnitsPerPoint; ///< along x
   std::string Title;
+  std::string Explanation;
   std::unique_ptr<AttentionAtlas::ViewTexts> OwnTexts;
 };

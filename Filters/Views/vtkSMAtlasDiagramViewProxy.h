@@ -6,7 +6,6 @@
 
 #include <array>
 #include <optional>
-#include <string>
 
 /**
  * @class vtkSMAtlasDiagramViewProxy
@@ -16,8 +15,7 @@
  * color bars, legends and the title. Whoever pans or zooms turns it off, and whoever resets the
  * camera on again, so that a state file keeps what one has zoomed to.
  *
- * The title, unless the property Title is set, names what is shown first: the source and those of
- * its settings that decide what it shows, such as sequence, layer, head and quantity.
+ * The title, unless the property Title is set, names what is shown first; see Titles.h.
  */
 class ATTENTIONATLASVIEWS_EXPORT vtkSMAtlasDiagramViewProxy : public vtkSMRenderViewProxy
 {
@@ -38,7 +36,6 @@ private:
   void Fit();
   void SetFit(bool on);
   void FitAgain();
-  std::string MakeTitle();
 
   std::optional<Frame> Fitted; ///< as of the last rendering that has fitted
   bool IsFitting = false;

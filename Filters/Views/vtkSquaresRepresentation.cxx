@@ -23,6 +23,7 @@
 #include <vtkPolyDataMapper.h>
 #include <vtkProperty.h>
 #include <vtkRenderer.h>
+#include <vtkSmartPointer.h>
 #include <vtkStringArray.h>
 
 #include <algorithm>
@@ -30,6 +31,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace
 {
@@ -37,9 +39,12 @@ namespace
 /// The height of a line of text and the distance of texts, in the size of letters.
 constexpr double Line = 1.2;
 constexpr double TextGap = 0.5;
-/// Beside squares that have room for their texts: the height of letters and the distance of texts,
-/// in squares, and how much of atlas::LabelWidth a letter has.
+/// Beside panels, which leave room for texts in the scene: the height of letters in squares, of
+/// many squares in these on the longer side of the image, so that letters can be read; the distance
+/// of texts and how much of atlas::LabelWidth a letter has, both in squares for letters of
+/// LabelHeight.
 constexpr double LabelHeight = 0.72;
+constexpr double LettersPerSide = 90;
 constexpr double Gap = 0.3;
 constexpr double WidthScale = 0.9;
 
@@ -114,6 +119,51 @@ bool HasTokens(vtkDataObject* image)
          queries->GetNumberOfValues() > 0;
 }
 
+/// The most rows or columns of an image without tokens between which lines are drawn.
+constexpr int MostLines = 64;
+
+/// A line through points of the plane.
+void AddLine(const std::vector<std::array<double, 2>>& through, vtkPolyData* lines)
+{
+  lines->GetLines()->InsertNextCell(static_cast<int>(through.size()));
+  for (const auto& [x, y] : through)
+  {
+    lines->GetLines()->InsertCellPoint(lines->GetPoints()->InsertNextPoint(x, y, 0));
+  }
+}
+
+/// The frame of squares: of an image with tokens around all, and of a small one without around
+/// each, so that white ones are seen. Empty of others.
+vtkSmartPointer<vtkPolyData> MakeFrame(vtkImageData* image, bool aroundEach)
+{
+  const auto frame = vtkSmartPointer<vtkPolyData>::New();
+  frame->SetPoints(vtkNew<vtkPoints>());
+  frame->SetLines(vtkNew<vtkCellArray>());
+  const int* extent = image->GetExtent();
+  const int columns = extent[1] - extent[0] + 1;
+  const int rows = extent[3] - extent[2] + 1;
+  if (image->GetNumberOfPoints() == 0 || (aroundEach && std::max(columns, rows) > MostLines))
+  {
+    return frame;
+  }
+  const double* origin = image->GetOrigin();
+  const double* step = image->GetSpacing();
+  const auto x = [&](int column) { return origin[0] + (extent[0] + column - 0.5) * step[0]; };
+  const auto y = [&](int row) { return origin[1] + (extent[2] + row - 0.5) * step[1]; };
+  AddLine({ { x(0), y(0) }, { x(columns), y(0) }, { x(columns), y(rows) }, { x(0), y(rows) },
+            { x(0), y(0) } },
+    frame);
+  for (int column = 1; aroundEach && column < columns; ++column)
+  {
+    AddLine({ { x(column), y(0) }, { x(column), y(rows) } }, frame);
+  }
+  for (int row = 1; aroundEach && row < rows; ++row)
+  {
+    AddLine({ { x(0), y(row) }, { x(columns), y(row) } }, frame);
+  }
+  return frame;
+}
+
 /// The tokens of an axis that have labels: all, or an even choice of MaximumLabels.
 vtkIdType StrideOf(vtkIdType count)
 {
@@ -156,6 +206,7 @@ struct Layout
   double unit;      ///< the side of a square, the smaller one of a rectangle
   double first;     ///< the middle of the first column
   double bottomRow; ///< the middle of the last row
+  double letters;   ///< the height of the labels
   double labelRoom; ///< space for the labels
   double title;     ///< height of the axis titles
 
@@ -167,8 +218,10 @@ struct Layout
     , unit(std::min(step, rowStep))
     , first(image->GetOrigin()[0])
     , bottomRow(image->GetOrigin()[1])
-    , labelRoom(unit * (Gap + WidthScale * std::max(WidestLabel(Tokens(image, "Key Token")),
-                                             WidestLabel(Tokens(image, "Query Token")))))
+    , letters(unit * std::max(LabelHeight, static_cast<double>(this->Longer()) / LettersPerSide))
+    , labelRoom(letters / LabelHeight *
+                (Gap + WidthScale * std::max(WidestLabel(Tokens(image, "Key Token")),
+                                      WidestLabel(Tokens(image, "Query Token")))))
     , title(unit * std::max(LabelHeight, static_cast<double>(this->Longer()) / 30))
   {
   }
@@ -345,6 +398,9 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
 {
   std::vector<Label>& labels = this->Shown->all;
   labels.clear();
+  vtkNew<vtkPolyDataMapper> mapper;
+  mapper->SetInputData(MakeFrame(image, !HasTokens(image)));
+  this->Frame->SetMapper(mapper);
   if (!HasTokens(image))
   {
     return;
@@ -383,40 +439,29 @@ void vtkSquaresRepresentation::BuildLabels(vtkImageData* image)
     labels.push_back({ atlas::ScreenText(AxisTitle(image, axis)), isRow, true, 0, VTK_ID_MAX,
       isRow ? (bottom + top) / 2 : (left + right) / 2 });
   }
-
-  vtkNew<vtkPoints> corners;
-  corners->InsertNextPoint(left, top, 0);
-  corners->InsertNextPoint(right, top, 0);
-  corners->InsertNextPoint(right, bottom, 0);
-  corners->InsertNextPoint(left, bottom, 0);
-  vtkNew<vtkCellArray> line;
-  line->InsertNextCell({ 0, 1, 2, 3, 0 });
-  vtkNew<vtkPolyData> frame;
-  frame->SetPoints(corners);
-  frame->SetLines(line);
-  vtkNew<vtkPolyDataMapper> mapper;
-  mapper->SetInputData(frame);
-  this->Frame->SetMapper(mapper);
 }
 
 void vtkSquaresRepresentation::UpdateFrame()
 {
-  const bool isShown = this->GetVisibility() && this->TokenLabels && !this->Shown->all.empty();
+  const bool isShown =
+    this->GetVisibility() && this->TokenLabels && this->Frame->GetMapper() != nullptr;
   this->Frame->SetVisibility(isShown);
   if (!isShown || this->Renderer == nullptr)
   {
     return;
   }
   const double ink = AttentionAtlas::InkOn(this->Renderer->GetBackground()); // as shown
-  this->Frame->GetProperty()->SetColor(ink, ink, ink);
+  constexpr double Gray = 0.7;
+  const double shade = this->Shown->all.empty() ? Gray : ink;
+  this->Frame->GetProperty()->SetColor(shade, shade, shade);
   this->Frame->SetUserMatrix(this->Actor->GetMatrix());
 }
 
 /// Before each rendering. Letters have TextSize; those of panels, for which there is room in the
-/// scene, shrink with it.
+/// scene, shrink with it, and where they would be too small, words are cut.
 void vtkSquaresRepresentation::Labels::Place()
 {
-  if (!this->owner->Frame->GetVisibility() || !this->layout)
+  if (!this->owner->Frame->GetVisibility() || this->all.empty() || !this->layout)
   {
     return;
   }
@@ -444,7 +489,7 @@ void vtkSquaresRepresentation::Labels::Place()
   }
   const auto lettersOf = [&](double room)
   { return this->hasPanels ? std::min(room * scale, TextSize * 1.0) : TextSize; };
-  const double letters = lettersOf(squares.unit * LabelHeight);
+  const double letters = std::max(lettersOf(squares.letters), SmallestText * 1.0);
   const double gap = TextGap * letters / scale;
   for (const bool isRow : { false, true })
   {
@@ -467,9 +512,17 @@ void vtkSquaresRepresentation::Labels::Place()
         if (label.isRow == isRow && label.isTitle == isTitle && height >= SmallestText &&
             label.index % every == 0 && label.toNext >= every)
         {
-          widest = std::max(widest,
-            this->texts.Measure(label.text, style.fontSize)[0] * this->texts.GetPoint() / scale);
-          this->texts.Show(label.text, style,
+          const std::string text = this->hasPanels && !isTitle
+                                     ? this->texts.Cut(label.text, style.fontSize,
+                                         (squares.labelRoom - gap) * scale / this->texts.GetPoint())
+                                     : label.text;
+          if (text == "\u2026") // without a letter
+          {
+            continue;
+          }
+          widest = std::max(
+            widest, this->texts.Measure(text, style.fontSize)[0] * this->texts.GetPoint() / scale);
+          this->texts.Show(text, style,
             isRow ? place(left - away, label.along) : place(label.along, bottom - away));
         }
       }

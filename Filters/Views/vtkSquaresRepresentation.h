@@ -22,10 +22,10 @@ class vtkRenderer;
 /// AttentionMatrix, have no label. Texts are black on a light background and white on a dark one,
 /// and remain text in an exported figure.
 ///
-/// Letters have TextSize. Where there is no room for all labels, every second, third ... one is
-/// shown, so zooming in shows more; those of an AttentionMatrix shrink with the squares instead,
-/// and are left out below SmallestText. Of more than MaximumLabels rows or columns, an even choice
-/// can have labels.
+/// Letters have TextSize; those of an AttentionMatrix shrink with the image, down to SmallestText.
+/// Where there is no room for all labels, every second, third ... one is shown, so zooming in shows
+/// more, and those beside panels are cut where they would lie on the titles of layers. Of more than
+/// MaximumLabels rows or columns, an even choice can have labels.
 class ATTENTIONATLASVIEWS_EXPORT vtkSquaresRepresentation : public vtkImageSliceRepresentation
 {
 public:

@@ -507,6 +507,8 @@ int vtkTokenLabelsRepresentation::ProcessViewRequest(
   }
   if (request == vtkPVView::REQUEST_RENDER())
   {
+    // Points of labels that name something else would be specks.
+    this->Actor->SetVisibility(this->GetVisibility() && this->Property->GetPointSize() > 1);
     this->Shown->Read(AttentionAtlas::ShownPiece(input, this));
     this->WarnOfMissingFonts();
   }

@@ -3,7 +3,7 @@
     python3 filter_table.py TABLE CLASSES FILE.xml...
 
 TABLE: of each reader, source, filter and writer by its name: its VTK class, inputs, outputs, and properties with the
-commands that set them, defaults and words. CLASSES: the module of each VTK class.
+commands that set them, defaults and words, and how views show each output. CLASSES: the module of each VTK class.
 """
 
 import json
@@ -17,6 +17,8 @@ _SHOWN = ("sources", "filters", "writers")
 _TYPES = {"IntVectorProperty": "int", "DoubleVectorProperty": "float", "StringVectorProperty": "text", "Property": "call"}
 #: ParaView's own classes around one of ours: readers and writers of files over time.
 _WRAPPERS = ("vtkFileSeriesReader", "vtkFileSeriesWriter")
+#: Properties of labels, whose defaults every output has.
+_LABELS = ("MaximumLabels", "LabelFontSize", "LabelHeight")
 
 
 def python_name(element):
@@ -103,19 +105,54 @@ def input_row(element):
     return {key: value for key, value in row.items() if value or key in ("name", "port")}
 
 
+def value(element):
+    """What a hint gives a property of a representation: a text, a number or a list of numbers."""
+    if element.get("text") is not None:
+        return element.get("text")
+    numbers = [float(one) for one in element.get("values").split()]
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
+def look(proxy, port):
+    """How a view shows an output, by the hints that RepresentationHints.cxx reads: kind, arrays (of which the last one that
+    is there gives the colors), suffix (of such an array), discs, and other properties by their names."""
+    labels = elements(proxy.known["representations", "TokenLabelsRepresentation"])
+    found = {name: values(labels[name])[0] for name in _LABELS} | {"arrays": []}
+    hints = [one for one in proxy.element.findall("Hints/*") if one.tag == "RepresentationType"]
+    for one in [*hints, *proxy.element.findall("Hints/AtlasRepresentation/*")]:
+        if int(one.get("port", port)) != port:
+            continue
+        if one.tag == "RepresentationType":
+            found["kind"] = one.get("type")
+        elif one.tag == "ColorArray" and one.get("suffix"):
+            found["suffix"] = one.get("suffix")
+        elif one.tag == "ColorArray":
+            found["arrays"].append(one.get("name"))
+        elif one.tag == "Discs":
+            discs = {"array": one.get("array"), "radius": float(one.get("radius", 0.1)), "z": float(one.get("z", 0))}
+            found["discs"] = discs
+        elif one.tag == "Property":
+            found["kind" if one.get("name") == "Representation" else one.get("name")] = value(one)
+    return found
+
+
 def row(proxy):
     """What the table has of a proxy."""
     inner = core(proxy)
     known = {**elements(inner), **elements(proxy)} if inner is not proxy else elements(proxy)
+    outputs = max(1, len(proxy.element.findall("OutputPort")))
     rows = {
         "class": inner.element.get("class"),
-        "outputs": max(1, len(proxy.element.findall("OutputPort"))),
+        "label": proxy.label,
+        "outputs": outputs,
         "inputs": [input_row(one) for one in known.values() if one.tag == "InputProperty"],
         "properties": [
             property_row(one, known) for one in known.values()
             if one.tag in _TYPES and one.get("information_only") != "1"
         ],
     }
+    if proxy.element.find("Hints/AtlasRepresentation") is not None:
+        rows["looks"] = [look(proxy, port) for port in range(outputs)]
     if inner is not proxy:
         rows["series"] = True
         for one in rows["properties"]:

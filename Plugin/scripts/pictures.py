@@ -140,10 +140,16 @@ def text(name, lines, size=14):
     picture(name, view)
 
 
-def rows_of(table, columns, count, first=0):
-    """Some columns of rows of a table, one row per line; a middle dot for the space of a token."""
+def cut(title, count, all_count, things):
+    """The first line above a list: its title, and how much of it follows."""
+    return [f"{title}: {count} of {all_count} {things}" if count < all_count else f"{title}: {count} {things}", ""]
+
+
+def rows_of(title, table, columns, count, first=0):
+    """Some columns of rows of a table, one row per line below a title; a middle dot for the space of a token."""
     data = s.servermanager.Fetch(table)
-    lines = ["".join(f"{name:14}" for name in columns)]
+    lines = cut(title, count, data.GetNumberOfRows(), "rows")
+    lines.append("".join(f"{name:14}" for name in columns))
     for row in range(first, first + count):
         line = ""
         for name in columns:
@@ -216,7 +222,7 @@ def drawn(path):
 def attention_only_model_reader():
     """The tensors of a small model and their shapes, one per line."""
     blocks = s.servermanager.Fetch(small(), 0)
-    lines = []
+    lines = cut("Small model trained-n5-h3", *[blocks.GetNumberOfBlocks()] * 2, "tensors")
     for index in range(blocks.GetNumberOfBlocks()):
         column = blocks.GetBlock(index).GetColumn(0)
         name = blocks.GetMetaData(index).Get(blocks.NAME())
@@ -229,7 +235,8 @@ def transformer_reader():
     table = s.servermanager.Fetch(transformer()).GetBlock(0)
     columns = [table.GetColumnByName(name) for name in ("Name", "Type", "Shape")]
     rows = [[str(column.GetValue(row)) for column in columns] for row in range(12)]
-    text("TransformerReader", [f"{name:28}{kind:5}{shape}" for name, kind, shape in rows])
+    title = cut("Model language-2", len(rows), table.GetNumberOfRows(), "tensors: name, type, shape")
+    text("TransformerReader", title + [f"{name:28}{kind:5}{shape}" for name, kind, shape in rows])
 
 
 def token_pairs():
@@ -244,7 +251,7 @@ def summable_colors():
 
 def vocabulary():
     file = DATA / "models" / "language-2" / "tokenizer.json"
-    text("VocabularyReader", rows_of(s.VocabularyReader(FileName=str(file)), ("TokenId", "Token"), 12, first=300))
+    text("VocabularyReader", rows_of("Tokens of language-2", s.VocabularyReader(FileName=str(file)), ("TokenId", "Token"), 12, first=300))
 
 
 def random_prompts():
@@ -308,7 +315,6 @@ def mmcif_reader():
     shown = s.Show(s.MmcifReader(FileName=path), view)
     shown.SetRepresentationType("Point Gaussian")
     shown.GaussianRadius = 0.8
-    s.ColorBy(shown, ("POINTS", "residue"))
     s.ResetCamera(view)
     picture("MmcifReader", view)
 
@@ -316,7 +322,7 @@ def mmcif_reader():
 def bind_tokens():
     bound = on_a_sphere()[0]
     view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
-    s.ColorBy(s.Show(bound, view), ("POINTS", "Bound Token"))
+    s.Show(bound, view)
     view.CameraPosition, view.CameraViewUp = [0.3, -3, 0.8], [0, 0, 1]
     s.ResetCamera(view)
     picture("BindTokens", view)
@@ -353,9 +359,9 @@ def example_view(name, direction, up=(0, 0, 1), zoom=1):
     heat.ApplyPreset("Inferno (matplotlib)", True)
     largest = max(source.PointData["Attention"].GetRange()[1] for source in shown_attention(view))
     heat.RescaleTransferFunction(0, largest)
-    for shown in view.Representations:
-        if getattr(shown, "ColorArrayName", None) and shown.ColorArrayName[1]:
-            shown.SetScalarBarVisibility(view, False)
+    for source in shown_attention(view):
+        s.GetDisplayProperties(source, view).SetScalarBarVisibility(view, True)
+    s.GetScalarBar(heat, view).Title = "Attention of the query"
     view.CameraPosition = [f + d for f, d in zip(view.CameraFocalPoint, direction)]
     view.CameraViewUp = up
     s.ResetCamera(view)
@@ -486,12 +492,12 @@ def activation_patching():
 
 def bigram_table():
     bigrams = s.BigramTable(Input=transformer(), Tokens=["\u00b7children", "\u00b7Jerusalem"], Top=5)
-    text("BigramTable", rows_of(bigrams, ("Token", "Rank", "Next Token", "Logit"), 10))
+    text("BigramTable", rows_of("language-2: bigrams", bigrams, ("Token", "Rank", "Next Token", "Logit"), 10))
 
 
 def skip_trigrams():
     trigrams = s.SkipTrigrams(Input=transformer(), Layer=LAYER, Head=HEAD, Tokens=WORDS)
-    text("SkipTrigrams", rows_of(trigrams, ("Source", "Destination", "Output", "Score"), 12))
+    text("SkipTrigrams", rows_of(f"language-2, layer {LAYER}, head {HEAD}: skip-trigrams", trigrams, ("Source", "Destination", "Output", "Score"), 12))
 
 
 def corpus():
@@ -500,25 +506,20 @@ def corpus():
 
 
 def corpus_statistics():
-    """Two statistics of all heads, as bars."""
-    view = s.CreateView("XYBarChartView", ViewSize=SIZE)
-    view.BottomAxisTitle, view.LeftAxisTitle = "Heads of layer 0, then of layer 1", "Mean over queries"
-    view.BottomAxisTitleFontSize = view.LeftAxisTitleFontSize = 14
-    view.BottomAxisTitleBold = view.LeftAxisTitleBold = 0
-    shown = s.Show(corpus(), view)
-    shown.UseIndexForXAxis, shown.SeriesVisibility = 1, ["Previous Token", "Prefix Matching"]
-    picture("CorpusStatistics", view)
+    """Some statistics of all heads, as bars."""
+    show("CorpusStatistics", corpus(), kind="XYBarChartView")
 
 
 def corpus_reader():
     """Some statistics of each head, one head per line."""
-    text("CorpusReader", rows_of(corpus(), ("Layer", "Head", "Entropy", "Sink Rate", "Induction"), 16))
+    text("CorpusReader", rows_of("language-2 over a corpus", corpus(), ("Layer", "Head", "Entropy", "Sink Rate", "Induction"), 16))
 
 
 def head_token_table():
     """The tokens to which an induction head attends most, each time that they occur."""
-    tokens = s.HeadTokenTable(Input=corpus(), Layer=LAYER, Head=HEAD, SortBy="To", MinimumOccurrences=1000, Top=16)
-    text("HeadTokenTable", rows_of(tokens, ("Token", "Occurrences", "To", "From", "To Distance"), 16))
+    tokens = s.HeadTokenTable(Input=corpus(), Layer=LAYER, Head=HEAD, SortBy="To", MinimumOccurrences=1000)
+    title = f"language-2, layer {LAYER}, head {HEAD}: tokens of a corpus"
+    text("HeadTokenTable", rows_of(title, tokens, ("Token", "Occurrences", "To", "From", "To Distance"), 16))
 
 
 def unembedding_sphere():

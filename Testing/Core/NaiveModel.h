@@ -99,7 +99,7 @@ public:
     return this->Type == "clip_vision_model" ? this->RunClipVision(pixels) : this->RunVit(pixels);
   }
 
-private:
+protected:
   /// What the attention of a layer needs besides queries, keys and values.
   struct Attention
   {
@@ -109,7 +109,9 @@ private:
     bool isCausal = true;
     Index window = 0;
     double cap = 0;
-    Rows sinks; ///< [1, heads], or empty
+    Rows sinks;                   ///< [1, heads], or empty
+    bool sinksAreOutside = false; ///< attention is shown without them
+    std::vector<double> slopes;   ///< per head, of ALiBi; empty: none
   };
 
   /// A rotation of the first `angles.size() * 2` components of every head.
@@ -459,6 +461,10 @@ private:
       {
         scores = how.cap * (scores / how.cap).array().tanh();
       }
+      for (Index j = 0; j < (how.slopes.empty() ? 0 : length); ++j)
+      {
+        scores.col(j).array() += how.slopes[h] * static_cast<double>(j);
+      }
       Rows attention = scores.array().exp();
       for (Index i = 0; i < length; ++i)
       {
@@ -474,6 +480,10 @@ private:
                           weight.middleCols(h * size, size).transpose();
       sum += output;
       layer.scores.push_back(scores);
+      if (how.sinksAreOutside)
+      {
+        attention.array().colwise() /= attention.rowwise().sum().array().eval();
+      }
       layer.attention.push_back(attention);
       layer.output.push_back(output);
     }

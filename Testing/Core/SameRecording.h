@@ -1,6 +1,7 @@
 #pragma once
 
 #include "Recording/Recording.h"
+#include "Recording/RecordingQuantities.h"
 
 #include <algorithm>
 #include <cstring>
@@ -104,6 +105,10 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
     for (std::size_t h = 0; h < expected.layers[l].heads.size(); ++h)
     {
       ExpectEqual(found.layers[l].heads[h], expected.layers[l].heads[h]);
+    }
+    for (const LayerQuantity& quantity : LayerQuantities)
+    {
+      ExpectEqual(found.layers[l].*quantity.matrix, expected.layers[l].*quantity.matrix);
     }
     ExpectEqual(found.layers[l].routing.chosen, expected.layers[l].routing.chosen);
     ExpectEqual(found.layers[l].routing.weights, expected.layers[l].routing.weights);

@@ -1,5 +1,7 @@
 """The view of flat pictures: it frames what is shown by itself, beside bars and below a title, until one zooms."""
 
+import shutil
+
 import atlastest
 import numpy
 from atlastest import AtlasTest
@@ -134,7 +136,10 @@ class Diagrams(AtlasTest):
             simple.Render(view)
             return view.SMProxy.GetProperty("ShownTitle").GetElement(0)
 
-        self.assertEqual(title(), "Map  ·  Layer 4  ·  Head 11  ·  Weights  ·  “Data visualization empowers users to”")
+        self.assertEqual(
+            title(),
+            "gpt2 (124M)  ·  Map  ·  Sequence 0  ·  Layer 4  ·  Head 11  ·  Weights  ·  “Data visualization empowers users to”",
+        )
         shown.Head = -1
         shown.Quantity = "Scores"
         self.assertIn("Layer 4  ·  Mean of heads", title())
@@ -148,7 +153,11 @@ class Diagrams(AtlasTest):
         run = simple.TransformerRecorder(Input=model, Prompts="The king", Record=["QueriesAndKeys", "Values", "HeadOutputs", "Residual"])
         one = self.show(simple.ScoreAttribution(Input=run, Model=model, Layer=1, Head=5))
         simple.Render(one)
-        self.assertIn("Layer 1  ·  Head 5  ·  Last token  ·  Strongest key", one.SMProxy.GetProperty("ShownTitle").GetElement(0))
+        self.assertEqual(
+            one.SMProxy.GetProperty("ShownTitle").GetElement(0),
+            "language-2/checkpoint-0  ·  Score Attribution  ·  Sequence 0  ·  Layer 1  ·  Head 5  ·  Query 1 “ king”  ·  "
+            "Key 0 “The”  ·  Contribution to score  ·  “The king”",
+        )
         parts = simple.LogitAttribution(Input=run, Model=model)
         two = self.show(parts)
         for properties, words in (
@@ -163,6 +172,98 @@ class Diagrams(AtlasTest):
         self.assertEqual(title(), "")
         view.Title, view.ShowTitle = "ä" * 20_000, 1
         self.assert_inside(view, SIZES[2])  # cut
+
+    def test_a_title_names_each_thing_once(self):
+        """The model by its folder, cut in its middle where it is long; an array that is called as its source; and how much
+        is left out."""
+        folder = atlastest.OUTPUT / "a-model-with-a-name-that-is-long-beyond-measure"
+        shutil.copytree(atlastest.DATA / "models" / "language-1", folder, dirs_exist_ok=True)
+        model = simple.TransformerReader(FileName=str(folder / "config.json"))
+        name = "a-model-with-a…yond-measure"
+        weights = simple.VirtualWeights(Input=atlastest.read_transformer("gpt2"), FromHead=1)
+        for shown, title in (
+            (simple.HeadSpectra(Input=model), f"{name}  ·  Head Spectra  ·  All layers  ·  All heads  ·  OV  ·  Copying Score"),
+            (weights, "gpt2  ·  Virtual Weights  ·  K-composition  ·  Heads 0.1 to 1.0"),
+            (
+                simple.HeadComposition(Input=atlastest.data_model("language-2"), Top=5),
+                "language-2/checkpoint-0  ·  Head Composition  ·  K-composition  ·  5 of 64 pairs",
+            ),
+        ):
+            view = self.show(shown)
+            simple.Render(view)
+            self.assertEqual(view.SMProxy.GetProperty("ShownTitle").GetElement(0), title)
+
+    def test_explanations_are_below_the_title(self):
+        """Below the title, in as many lines as the view needs, which lie above the data; not with a title of the user."""
+        view = self.show(simple.HeadSpectra(Input=atlastest.read_transformer("gpt2")))
+        diagram = view.GetClientSideObject()
+        heights = []
+        for size in SIZES:
+            self.assert_inside(view, size)
+            self.assertIn("eigenvalues", diagram.GetExplanation())
+            heights.append(diagram.GetTitleHeight())
+        self.assertEqual(sorted(heights), heights)
+        self.assertGreater(heights[2], heights[0])
+        view.Title = "mine"
+        simple.Render(view)
+        self.assertEqual((diagram.GetExplanation(), diagram.GetTitleHeight()), ("", TITLE))
+
+    def test_white_squares_have_lines(self):
+        """Scores of 0 are as white as the ground."""
+        view = self.show(simple.HeadScores(Input=self.reader))
+        pixels = self.pixels(view, SIZES[1])
+        gray = ((pixels > 150) & (pixels < 210)).all(axis=-1) & (numpy.ptp(pixels, axis=-1) == 0)
+        lines = (gray.sum(axis=0) > 0.5 * gray.sum(axis=0).max()).sum()
+        self.assertGreaterEqual(lines, 13)  # around 12 heads
+
+    def texts(self, view):
+        """The texts over the scene of a view, as it was last rendered."""
+        shown = view.GetClientSideObject()
+        actors = shown.GetRenderer(shown.NON_COMPOSITED_RENDERER).GetActors2D()
+        actors = [actors.GetItemAsObject(i) for i in range(actors.GetNumberOfItems())]
+        return [actor.GetInput() for actor in actors if actor.IsA("vtkTextActor") and actor.GetVisibility()]
+
+    def test_signs_are_explained_below_the_title(self):
+        """In as many lines as it takes, above the data; not without a title."""
+        view = self.show(simple.AttentionSentence(Input=self.reader, Layer=4, Head=11))
+        for size, most in ((SIZES[0], 1), (SIZES[2], 4)):
+            with self.subTest(size=size):
+                self.assert_inside(view, size)
+                lines = self.texts(view)
+                begin = next(i for i, line in enumerate(lines) if line.startswith("Lines go from queries"))
+                signs = view.SMProxy.GetProperty("ShownExplanation").GetElement(0)
+                count = next(n for n in range(1, 5) if " ".join(lines[begin : begin + n]) == signs)
+                self.assertLessEqual(count, most)
+                self.assertIn("attention weight, full at 1.", signs)
+                self.assertIn("Bars: the sum that each key receives", signs)
+                # White between the lines and what is below them.
+                pixels = self.pixels(view, size)
+                below = pixels[-TITLE - 16 * count - 4 : -TITLE - 16 * count]
+                self.assertTrue((below[:, : size[0] * 3 // 4] > 200).all())
+        view.ShowTitle = 0
+        simple.Render(view)
+        self.assertNotIn(signs, self.texts(view))
+
+    def test_panels_name_tokens_at_any_size(self):
+        """Those that have room, as far as it goes; not over the titles of layers."""
+        tokens = "And Moses spake unto the king of Egypt, and Aaron spake unto the king of Egypt."
+        run = simple.TransformerRecorder(Input=atlastest.data_model("language-2"), Prompts=tokens)
+        view = self.show(simple.AttentionMatrix(Input=run))
+        for size in (*SIZES, (800, 500)):
+            with self.subTest(size=size):
+                self.assert_inside(view, size)
+                words = [text for text in self.texts(view) if "Layer" not in text and "Head" not in text]
+                spake = [word for word in words if word.startswith(("\u00b7s", "\u00b7M"))]
+                self.assertGreater(len(words), 8)
+                self.assertTrue(spake, words)
+
+    def test_labels_of_panels_have_no_specks(self):
+        view = simple.CreateView("AttentionDiagram")
+        shown = simple.Show(simple.OutputPort(simple.HeadScores(Input=self.reader), 2), view)
+        shown.MaximumLabels, view.ShowTitle = 0, 0
+        self.assertTrue((self.pixels(view, SIZES[1]) == 255).all())
+        shown.PointSize = 4
+        self.assertFalse((self.pixels(view, SIZES[1]) == 255).all())
 
     def test_begins_white_and_flat(self):
         view = simple.CreateView("AttentionDiagram")

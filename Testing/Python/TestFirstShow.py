@@ -47,9 +47,38 @@ class Bars(FirstShow):
 
     def test_colors_that_nothing_explains_have_none(self):
         view = self.view()
+        recording = atlastest.read_recording(atlastest.RECORDING.parent / "words-and-pictures.safetensors")
+        shown = simple.Show(simple.OutputPort(simple.PatchAttention(Input=recording), 3), view)
+        self.assertEqual(shown.ColorArrayName[1], "PictureColor")
+        self.assertEqual(bars(view), [])
+
+    def test_colors_that_add_up_say_what_their_channels_are(self):
+        view = self.view()
         torus = atlastest.torus(self.model, Quantities=["Output"])
         simple.Show(simple.SummableColors(Input=torus), view)
-        self.assertEqual(bars(view), [])
+        (bar,) = bars(view)
+        self.assertEqual(bar.Title, "Output: a channel per component")
+        output = atlastest.point_arrays(torus)["Output"]
+        texts = list(bar.LookupTable.Annotations)[1::2]
+        self.assertEqual([text.split()[0] for text in texts], ["all", "first", "second", "third", "all"])
+        for text in texts[:4]:
+            self.assertAlmostEqual(float(text.split()[1]), output.max(), delta=0.005 * output.max())
+
+    def test_tokens_of_places_and_residues_have_a_bar(self):
+        view = self.view()
+        mesh = simple.Wavelet(WholeExtent=[0, 3, 0, 2, 0, 1])
+        numbers = simple.Calculator(Input=mesh, Function="floor(coordsX)", ResultArrayName="Number")
+        bound = simple.BindTokens(Input=numbers, Recording=self.recording, TokenArray="Number")
+        shown = simple.Show(bound, view)
+        self.assertEqual(shown.ColorArrayName[1], "Bound Token")
+        self.assertEqual(titles(view), ["Bound token (its position)"])
+        simple.Render(view)
+        points = list(shown.LookupTable.RGBPoints)
+        self.assertEqual((points[0], points[-4]), (0, 3))
+        view = self.view()
+        atoms = simple.MmcifReader(FileName=str(atlastest.DATA / "models" / "protein" / "chain.pdb"))
+        simple.Show(atoms, view)
+        self.assertEqual(titles(view), ["Residue (place in its chain)"])
 
     def test_a_legend_goes_and_comes_with_its_colors(self):
         """The marks of patches are there for one head, and not for all of them."""
@@ -185,6 +214,30 @@ class Room(FirstShow):
         simple.Render(view)
         self.assertEqual(list(view.CameraFocalPoint), [1.5, -2, 0])
 
+    def test_dots_are_inside(self):
+        """Of the panels of all heads, whose titles are at their left and above, at the size of a window and of a small one."""
+        run = simple.TransformerRecorder(
+            Input=atlastest.data_model("language-2"), Prompts="And God said, Let there be light: and there was light."
+        )
+        points = simple.HeadEmbedding(Input=run, Method="PCA")
+        for ports in ([simple.OutputPort(points, 0)], list(self.found(points))):
+            for size in ((1600, 1000), (1000, 700), (600, 400)):
+                with self.subTest(size=size, ports=len(ports)):
+                    view = self.view(OrientationAxesVisibility=0, UseColorPaletteForBackground=0, Background=[1, 1, 1])
+                    view.ViewSize = size
+                    for port in (*ports, simple.OutputPort(points, 2)):
+                        simple.Show(port, view)
+                    simple.ResetCamera(view)
+                    drawn = (atlastest.picture(view, "dots") < 250).any(axis=2)
+                    self.assertEqual(drawn.shape, size[::-1])
+                    for border in (drawn[:3], drawn[-3:], drawn[:, :3], drawn[:, -3:]):
+                        self.assertFalse(border.any())
+
+    def found(self, points):
+        """What a search finds, as larger dots."""
+        search = simple.TokenSearch(Input=points, Text="light")
+        return (simple.OutputPort(search, port) for port in (0, 1))
+
     def test_surfaces_in_space(self):
         view = self.view()
         self.assert_data_beside_bars(view, simple.TorusDeformation(Input=atlastest.torus(self.model)))
@@ -277,6 +330,117 @@ class Charts(FirstShow):
         simple.Render(view)
         words, places = self.bottom(view)
         self.assertEqual((list(words), places), ([0, 1, 2, 3], (1, -0.5, 9)))
+
+    def test_a_title_says_what_is_shown(self):
+        """It follows layer and head, and is cut to the width of the view; a title of the user stays, also none."""
+        model = atlastest.read_transformer("gpt2")
+        recording = simple.TransformerRecorder(Input=model, TokenIds="5 5 7")
+        scores = simple.ScoreBreakdown(Input=recording, Model=model)
+        view, _ = self.chart("XYPointChartView", scores)
+        view.ViewSize = [1200, 400]
+        for layer, head in ((0, 0), (1, 3), (0, 2)):
+            scores.Layer, scores.Head = layer, head
+            simple.Render(view)
+            self.assertTrue(
+                view.ChartTitle.startswith(f"gpt2  ·  Score Breakdown  ·  Sequence 0  ·  Layer {layer}  ·  Head {head}  ·  "),
+                view.ChartTitle,
+            )
+        view.ViewSize = [400, 400]
+        simple.Render(view)
+        self.assertRegex(view.ChartTitle, "^gpt2  ·  Score Breakdown  ·  Sequence.*…$")
+        drawn = (atlastest.picture(view, "titled")[..., :3] < 128).any(axis=-1)
+        self.assertTrue(drawn[-25:].any())
+        self.assertFalse(drawn[:, :3].any() or drawn[:, -3:].any(), "inside the view")
+        for own in ("mine", ""):
+            view.ChartTitle = own
+            scores.Head = 1
+            simple.Render(view)
+            self.assertEqual(view.ChartTitle, own)
+            scores.Head = 0
+            simple.Render(view)
+            self.assertEqual(view.ChartTitle, own)
+
+    def test_a_title_of_a_state_follows(self):
+        view, _ = self.chart("XYBarChartView", simple.ClassAreas(registrationName="Areas", Input=self.model))
+        own, _ = self.chart("XYBarChartView", simple.HeadAccuracy(registrationName="Accuracy", Input=self.model))
+        own.ChartTitle = "mine"
+        self.assertEqual(view.ChartTitle, "trained-n5-h3  ·  Areas")
+        self.reload()
+        titles = [shown.ChartTitle for shown in simple.GetViews()]
+        self.assertEqual(sorted(titles), ["mine", "trained-n5-h3  ·  Areas"])
+        view = simple.GetViews()[titles.index("trained-n5-h3  ·  Areas")]
+        simple.FindSource("Areas").Input = atlastest.read_model(atlastest.SLOW)
+        simple.Render(view)
+        self.assertEqual(view.ChartTitle, "trained-n5-h3-slow  ·  Areas")
+
+    def test_braces_in_a_title_are_letters(self):
+        """ParaView would replace what is in them."""
+        areas = simple.ClassAreas(registrationName="{time} areas", Input=self.model)
+        view, _ = self.chart("XYBarChartView", areas)
+        view.ViewSize = [600, 400]
+        simple.Render(view)
+        self.assertEqual(view.GetClientSideObject().GetContextItem().GetTitle(), "trained-n5-h3  ·  {time} areas")
+
+    def test_heads_have_names_in_charts_of_scripts(self):
+        """Also of tables without a chart of their own: as words, each head that there is, at whole numbers."""
+        corpus = simple.CorpusReader(FileName=str(atlastest.DATA / "corpus" / "language-2.safetensors"))
+        view, shown = self.chart("XYBarChartView", corpus)
+        view.ViewSize = [1600, 400]
+        simple.Render(view)
+        names = {head: f"{head // 8}.{head % 8}" for head in range(16)}
+        self.assertEqual(self.bottom(view)[0], names)
+        self.assertEqual(view.BottomAxisTitle, "Head (layer.head)")
+        self.assertEqual(sorted(shown.SeriesVisibility), ["Prefix Matching", "Previous Token", "Sink Rate"])
+        self.assertEqual(view.ChartTitle, "language-2  ·  Corpus Reader")
+        for along, words in (("Layer", [0, 1]), ("Head", list(range(8)))):
+            shown.UseIndexForXAxis, shown.XArrayName = 0, along
+            simple.Render(view)
+            self.assertEqual(self.bottom(view)[0], {number: str(number) for number in words})
+            self.assertEqual(view.BottomAxisTitle, along)
+        shown.XArrayName = "Entropy"
+        simple.Render(view)
+        self.assertEqual((view.BottomAxisUseCustomLabels, view.BottomAxisTitle), (0, "Entropy"))
+        shown.UseIndexForXAxis = 1
+        simple.Render(view)
+        self.assertEqual((self.bottom(view)[0], view.BottomAxisTitle), (names, "Head (layer.head)"))
+        scores, _ = self.chart("XYPointChartView", simple.OutputPort(simple.HeadScores(Input=self.recording), 0))
+        self.assertEqual((self.bottom(scores)[0][0], scores.BottomAxisTitle), ("0.0", "Head (layer.head)"))
+
+    def test_lines_that_coincide_are_told_apart(self):
+        training = simple.AttentionOnlyTraining(Steps=4, CheckpointEvery=1)
+        _, shown = self.chart("XYChartView", simple.OutputPort(training, 1))
+        styles = dict(zip(shown.SeriesLineStyle[::2], shown.SeriesLineStyle[1::2]))
+        self.assertEqual(len({styles[series] for series in shown.SeriesVisibility}), 5)
+
+    def test_queries_and_keys_have_a_title(self):
+        """A view of points says what is searched; the user may hide or replace it."""
+        model = atlastest.read_transformer("gpt2")
+        recording = simple.TransformerRecorder(Input=model, TokenIds="5 5 7")
+        heads = simple.HeadEmbedding(Input=recording)
+        view = self.view()
+        simple.Show(heads, view)
+        search = simple.TokenSearch(Input=heads, Match="TokenId", Text="7")
+        simple.Render(view)
+        self.assertEqual(view.ShownTitle, "gpt2  ·  Head Embedding  ·  All sequences  ·  All layers  ·  All heads  ·  PCA")
+        simple.Hide(heads, view)
+        simple.Show(search, view)
+        simple.Render(view)
+        self.assertEqual(view.ShownTitle, "gpt2  ·  Token Search  ·  Text “7”")
+        search.Text = "5"
+        with_title = atlastest.picture(view, "titled")
+        self.assertEqual(view.ShownTitle, "gpt2  ·  Token Search  ·  Text “5”")
+        view.ShowTitle = 0
+        without = atlastest.picture(view, "untitled")
+        changed = (with_title != without).any(axis=(1, 2))
+        self.assertTrue(changed[-25:].any())
+        self.assertFalse(changed[:-25].any())
+        view.ShowTitle, view.Title = 1, "mine"
+        simple.Render(view)
+        self.assertEqual(view.ShownTitle, "mine")
+        plain = self.view()
+        simple.Show(simple.Sphere(), plain)
+        simple.Render(plain)
+        self.assertEqual((plain.ShowTitle, plain.ShownTitle), (0, ""))
 
     def test_heads_have_two_series(self):
         _, shown = self.chart("XYPointChartView", simple.AttentionFocus(Input=self.recording))

@@ -62,7 +62,7 @@ class Patches(AtlasTest):
         self.assertEqual([r.Representation for r in shown], ["Surface"] * 3 + ["Squares", "Surface"])
         self.assertEqual(list(shown[0].ColorArrayName), ["CELLS", "Heat"])
         self.assertEqual(list(shown[3].ColorArrayName), ["POINTS", "PictureColor"])
-        self.assertEqual(shown[0].Opacity, 0.5)
+        self.assertEqual(shown[0].Opacity, 1)
         simple.Render(view)
         points = list(shown[0].LookupTable.RGBPoints)
         self.assertEqual(points[0], 0)
@@ -74,6 +74,7 @@ class Patches(AtlasTest):
         self.assertEqual(simple.GetScalarBar(shown[0].LookupTable, view).Title, "Attention weight")
 
     def test_pixels_are_exact_and_heat_lies_upon_them(self):
+        """In the middle of a patch the color is that of the color bar, around it the picture is seen; mixed if one likes."""
         filter = simple.PatchAttention(Input=self.recording, Layer=LAYER, Head=HEAD)
         view, shown = self.view(filter)
         for port in (0, 1, 2, 4):
@@ -86,6 +87,11 @@ class Patches(AtlasTest):
         pixels = atlastest.picture(view, "heat")[::-1][numpy.ix_(middle, middle)]
         share = self.heat(0).repeat(PATCH, axis=0).repeat(PATCH, axis=1)
         colors = patches._HEAT(share)[..., :3] * 255
+        inside = numpy.abs(numpy.arange(SIZE) % PATCH + 0.5 - PATCH / 2) < 0.3 * PATCH
+        inside = (inside[:, None] & inside)[..., None]
+        numpy.testing.assert_allclose(pixels, numpy.where(inside, colors, picture()), atol=8)
+        filter.HeatSide, shown[0].Opacity = 1, 0.5
+        pixels = atlastest.picture(view, "mixed")[::-1][numpy.ix_(middle, middle)]
         numpy.testing.assert_allclose(pixels, 0.5 * picture() + 0.5 * colors, atol=8)
 
     def test_the_scale_follows_the_head_until_the_user_changes_it(self):

@@ -86,11 +86,6 @@ with atlas.open(sys.argv[1]) as model:
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(imread(OUTPUT / "gpt2-data-visualization-all-heads.png").shape[1], 2400)
 
-    def test_what_needs_paraview(self):
-        for module, what in (("scene", "A scene"), ("web", "A page")):
-            done = run(f"import attentionatlas.{module}")
-            self.assertIn(f"{what} needs ParaView: expected its Python, which is pvpython, found VTK alone.", done.stderr)
-
     def test_no_display(self):
         code = "atlas.figures.unembedding_sphere(sys.argv[1], width_mm=60, dpi=100)"
         done = run(code, TRAINED, DISPLAY="unix:9999")

@@ -479,7 +479,7 @@ class WebPages(AtlasTest):
             # Found before a file is read.
             (command("missing", "-o", "page.txt"), "page.txt: expected a name that ends with .html"),
             (command("missing", "-o", "nodir/page.html"), "nodir/page.html: expected a file in a folder"),
-            (command("missing", "--method", "foo"), "method: expected TSNE, UMAP, PCA, found 'foo'"),
+            (command("missing", "--method", "foo"), "method: expected one of PCA, TSNE, UMAP; found 'foo'"),
             (command("missing", "--method", "umap"), "no such file"),
             (command(state), "broken.pvsm: expected a ParaView state, found no XML"),
             (command(atlastest.TRAINED, "--size", 1), "size: expected 2 to 4096, found 1"),

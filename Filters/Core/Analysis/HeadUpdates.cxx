@@ -118,7 +118,7 @@ std::vector<float> OutputBias(const Transformer& model, std::int64_t layer)
 {
   RefuseSwitches(model.GetConfig(), "updates of the residual stream",
     { ArchitectureSwitch::Encoder, ArchitectureSwitch::NormsAfterToo,
-      ArchitectureSwitch::LayerScales });
+      ArchitectureSwitch::LayerScales, ArchitectureSwitch::LayerSides });
   std::vector<float> bias(model.GetConfig().modelDimension, 0.F);
   const TensorView& view = model.GetWeights().layers.at(layer).output.bias;
   if (view.data != nullptr)

@@ -25,7 +25,7 @@ Vector Embedding(const Recording& recording, const ProcessedWeights& stored)
   const Transformer& model = stored.GetModel();
   const std::int64_t id = recording.tokens.id[0];
   Vector x = stored.TokenEmbedding(id, id + 1);
-  if (model.GetConfig().position == PositionKind::Learned)
+  if (model.GetConfig().HasPositionVectors())
   {
     x += stored.PositionEmbedding().row(0);
   }
@@ -50,7 +50,8 @@ std::optional<Vector> InputOf(
   const bool isText = config.input == InputKind::Tokens && config.segments == 0;
   const bool isChanged = !recording.interventions.empty(); // perhaps this input too
   if (HasSwitch(config, { ArchitectureSwitch::Encoder, ArchitectureSwitch::EmbeddingProjection,
-                          ArchitectureSwitch::ShiftedPositions }))
+                          ArchitectureSwitch::ShiftedPositions }) ||
+      config.maskToken >= 0) // which scales by what the text has
   {
     return std::nullopt;
   }
@@ -71,7 +72,9 @@ bool IsQueryOf(const RecordedLayer& layer, Vector x, const ProcessedWeights& sto
   {
     return true;
   }
-  if (config.normPlace != NormPlace::AfterSublayer)
+  const bool normsBefore =
+    config.normPlace == NormPlace::BeforeSublayer || config.normPlace == NormPlace::BeforeAndAfter;
+  if (normsBefore && (layer.index > 0 || config.firstAttentionIsNormed))
   {
     NormalizeVector(config, model.GetWeights().layers[layer.index].attentionNorm, x);
   }

@@ -64,14 +64,15 @@ std::vector<float> QueryBias(
     " layers of ", config.heads, " heads.");
   RefuseSwitches(config, "parts of scores",
     { ArchitectureSwitch::QueryKeyNorms, ArchitectureSwitch::ProjectionClip,
-      ArchitectureSwitch::ScoreCap, ArchitectureSwitch::LatentAttention });
+      ArchitectureSwitch::ScoreCap, ArchitectureSwitch::QueryGrowth,
+      ArchitectureSwitch::LatentAttention });
   const TransformerWeights& weights = isEncoder ? *model.GetWeights().encoder : model.GetWeights();
   const LayerTensors& tensors = weights.layers[layer];
   const LinearTensors& query = kind == AttentionKind::Cross ? tensors.crossQuery : tensors.query;
   std::vector<float> bias(config.headDimension, 0.F);
   if (query.bias.data != nullptr)
   {
-    const auto first = static_cast<std::uint64_t>(query.headFirst + head * query.headStep);
+    const auto first = static_cast<std::uint64_t>(query.FirstOutput(head));
     query.bias.ToFloat(first, first + bias.size(), bias.data());
   }
   return bias;
@@ -121,7 +122,10 @@ void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::in
   RequireIntact(recorded.query.values.get());
   RequireIntact(recorded.key.values.get());
   HeadScores biases = ScoresOf(recording, sequence, layer, head);
-  biases.slope = 0; // the part of ALiBi is in `keys`
+  const HeadScores all = biases;
+  biases.slope = 0;             // the part of ALiBi is in `keys`
+  biases.positionKey = nullptr; // these have parts of their own
+  biases.positionQuery = nullptr;
   const bool hasPatchWindow = FindLayer(recording, layer).patchWindow > 0;
   std::vector<float> distances(length);
   std::vector<ScoreParts> row;
@@ -141,8 +145,11 @@ void AppendScoreParts(const Recording& recording, std::int64_t sequence, std::in
       const float alibi = keys.alibi[j];
       const float bias = keys.bias[j];
       const float distance = distances[j];
+      const float toPosition = all.ContentToPosition(i, j);
+      const float toContent = all.PositionToContent(i, j);
       row.push_back({ static_cast<std::int32_t>(i), static_cast<std::int32_t>(j), 0,
-        products[j] + bias + alibi + distance, alibi, distance, bias, products[j] });
+        products[j] + bias + alibi + distance + toPosition + toContent, alibi, distance, toPosition,
+        toContent, bias, products[j] });
     }
     const auto kept = row.begin() + std::min(top, static_cast<std::int64_t>(row.size()));
     std::partial_sort(row.begin(), kept, row.end(), [](const ScoreParts& a, const ScoreParts& b)

@@ -37,9 +37,12 @@ struct ScoreParts
   std::int32_t key = 0;   ///< the same
   std::int32_t rank = 0;  ///< among the scores of the query, from 0 for the largest; equal ones in
                           ///< the order of their keys
-  float score = 0;        ///< alibi + distance + bias + attention
+  float score = 0;        ///< the sum of those below
   float alibi = 0;
-  float distance = 0; ///< the bias of the distance from query to key (T5); 0 without
+  float distance = 0; ///< the bias of the distance from query to key (T5), or of patches (BEiT); 0
+                      ///< without
+  float contentToPosition = 0; ///< scale * q_i . the key of the distance (DeBERTa); 0 without
+  float positionToContent = 0; ///< scale * k_j . the query of the distance; likewise
   float bias = 0;
   float attention = 0; ///< scale * (q_i - b_Q) . k_j
 };

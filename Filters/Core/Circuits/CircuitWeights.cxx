@@ -135,8 +135,10 @@ LeftOut LeftOutOfAll(const TransformerConfig& config, bool processes)
   const bool hasNorms = config.norm != NormKind::None;
   return { { true, "biases" }, { hasNorms, "division by the norm of the residual stream" },
     { hasNorms && !processes, "gains of normalizations" },
-    { config.normPlace == NormPlace::BeforeAndAfter, "normalization of what a layer adds" },
-    { config.layerScales, "scales of what a layer adds" },
+    { HasSwitch(config, { ArchitectureSwitch::NormsAfterToo }),
+      "normalization of what a layer adds" },
+    { config.normsInside, "normalization of what the output matrix reads" },
+    { HasSwitch(config, { ArchitectureSwitch::LayerScales }), "scales of what a layer adds" },
     { config.projectionClip > 0, "limits of queries, keys and values" },
     { config.embeddingNorm && !processes, "normalization of the embedding" } };
 }
@@ -149,11 +151,18 @@ std::vector<std::string> LeftOutOfQueryKey(
   LeftOut left = LeftOutOfAll(config, processes);
   left.emplace_back(config.queryKeyNorm != QueryKeyNorm::None, "normalization of queries and keys");
   left.emplace_back(config.scoreCap > 0, "the cap of scores");
+  left.emplace_back(config.queryGrowth > 0, "the growth of queries with their position");
   left.emplace_back(true, isOfPositions ? "token embedding"
                           : config.position == PositionKind::Rotary
                             ? "rotary positions (as for a query and key at one position)"
+                          : config.position == PositionKind::RotaryOfPatches
+                            ? "rotation by rows and columns of patches"
                           : config.position == PositionKind::Alibi ? "ALiBi positions"
                                                                    : "position embedding");
+  left.emplace_back(config.position == PositionKind::Relative, "biases of distances");
+  left.emplace_back(config.position == PositionKind::RelativeOfPatches, "biases of patches");
+  left.emplace_back(
+    config.position == PositionKind::Disentangled, "content to position and position to content");
   return TextsOf(left);
 }
 

@@ -99,7 +99,7 @@ void Normalized(const Recording& recording, const Transformer& model, std::int64
   {
     NormalizeVector(config, model.GetWeights().finalNorm, x);
   }
-  Eigen::Map<Eigen::RowVectorXf>(to, x.size()) = x.cast<float>();
+  Eigen::Map<Eigen::RowVectorXf>(to, x.size()) = (x * config.logitScale).cast<float>();
 }
 
 bool IsRecorded(const Recording& recording, std::int64_t layer)

@@ -48,6 +48,10 @@ double Activated(Activation activation, double x)
       return x / (1 + std::exp(-x));
     case Activation::QuickGelu:
       return x / (1 + std::exp(-1.702 * x));
+    case Activation::SquaredRelu:
+      return std::max(x, 0.) * std::max(x, 0.);
+    case Activation::Xielu: // refused, see RequireSum
+      break;
   }
   return x;
 }
@@ -108,7 +112,8 @@ void RequireSum(const TransformerConfig& config)
   RefuseSwitches(config, "components of the residual stream",
     { Switch::Parallel, Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset,
       Switch::Sinks, Switch::ProjectionClip, Switch::Experts, Switch::EmbeddingScale,
-      Switch::EmbeddingProjection, Switch::ShiftedPositions });
+      Switch::EmbeddingProjection, Switch::ShiftedPositions, Switch::NormsInside,
+      Switch::FirstUnnormed, Switch::XieluActivation, Switch::ValueNorms, Switch::LayerSides });
 }
 
 std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count)
@@ -171,7 +176,7 @@ void RequireUnpatched(const Recording& recording, const TransformerConfig& confi
 std::vector<ResidualComponent> ComponentsBefore(const TransformerConfig& config, std::int64_t layer)
 {
   std::vector<ResidualComponent> components = { { ComponentKind::Embedding } };
-  if (config.position == PositionKind::Learned)
+  if (config.HasPositionVectors())
   {
     components.push_back({ ComponentKind::Position });
   }
@@ -364,7 +369,7 @@ DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights&
   DoubleMatrix vectors(components.size(), config.modelDimension);
   std::int64_t c = 0;
   vectors.row(c++) = ResidualAt(recording, row, 0);
-  if (config.position == PositionKind::Learned)
+  if (config.HasPositionVectors())
   {
     vectors.row(c) = weights.Positions().row(
       PositionAt(recording, row, static_cast<std::int64_t>(weights.Positions().rows())));

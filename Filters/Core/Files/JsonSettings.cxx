@@ -19,20 +19,20 @@ bool IsOff(const json& value)
            (value.empty() || value == json("") || value == json("none")));
 }
 
-std::int64_t Settings::Size(Keys keys, std::int64_t otherwise) const
+std::int64_t Settings::Size(const Keys& keys, std::int64_t otherwise) const
 {
   const Entry entry = this->Find(keys);
   return entry.second == nullptr ? otherwise : this->ToSize(entry);
 }
 
 std::uint64_t Settings::Integer(
-  Keys keys, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) const
+  const Keys& keys, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) const
 {
   const Entry entry = this->Find(keys);
   return entry.second == nullptr ? otherwise : this->ToInteger(entry, least, most);
 }
 
-double Settings::Number(Keys keys, double otherwise, bool zero) const
+double Settings::Number(const Keys& keys, double otherwise, bool zero) const
 {
   const Entry entry = this->Find(keys);
   if (entry.second == nullptr)
@@ -48,7 +48,7 @@ double Settings::Number(Keys keys, double otherwise, bool zero) const
   return value;
 }
 
-std::vector<double> Settings::Numbers(Keys keys, std::size_t count, double otherwise) const
+std::vector<double> Settings::Numbers(const Keys& keys, std::size_t count, double otherwise) const
 {
   const Entry entry = this->Find(keys);
   if (entry.second == nullptr)
@@ -72,21 +72,21 @@ std::vector<double> Settings::Numbers(Keys keys, std::size_t count, double other
   return numbers;
 }
 
-bool Settings::Flag(Keys keys, bool otherwise) const
+bool Settings::Flag(const Keys& keys, bool otherwise) const
 {
   const Entry entry = this->Find(keys);
   this->RequireType(entry, &json::is_boolean, "true or false");
   return entry.second == nullptr ? otherwise : entry.second->get<bool>();
 }
 
-std::string Settings::Text(Keys keys, const std::string& otherwise) const
+std::string Settings::Text(const Keys& keys, const std::string& otherwise) const
 {
   const Entry entry = this->Find(keys);
   this->RequireType(entry, &json::is_string, "a string");
   return entry.second == nullptr ? otherwise : entry.second->get<std::string>();
 }
 
-std::vector<std::string> Settings::Texts(Keys keys, std::int64_t count) const
+std::vector<std::string> Settings::Texts(const Keys& keys, std::int64_t count) const
 {
   const Entry entry = this->Find(keys);
   std::vector<std::string> texts;
@@ -115,7 +115,8 @@ bool Settings::IsNull(const char* key) const
   return found != this->Object.end() && found->is_null();
 }
 
-std::pair<std::int64_t, std::int64_t> Settings::Extent(Keys keys, std::int64_t otherwise) const
+std::pair<std::int64_t, std::int64_t> Settings::Extent(
+  const Keys& keys, std::int64_t otherwise) const
 {
   const Entry entry = this->Find(keys);
   if (entry.second == nullptr)
@@ -135,13 +136,13 @@ std::pair<std::int64_t, std::int64_t> Settings::Extent(Keys keys, std::int64_t o
     this->ToSize({ entry.first, &(*entry.second)[1] }) };
 }
 
-bool Settings::IsNested(Keys keys) const
+bool Settings::IsNested(const Keys& keys) const
 {
   const Entry entry = this->Find(keys);
   return entry.second != nullptr && entry.second->is_object();
 }
 
-std::optional<Settings> Settings::Nested(Keys keys) const
+std::optional<Settings> Settings::Nested(const Keys& keys) const
 {
   const Entry entry = this->Find(keys);
   this->RequireType(entry, &json::is_object, "an object");
@@ -154,13 +155,13 @@ std::optional<Settings> Settings::Nested(Keys keys) const
   return Settings(*entry.second, this->Source, place, this->Read);
 }
 
-Settings Settings::NestedOrEmpty(Keys keys) const
+Settings Settings::NestedOrEmpty(const Keys& keys) const
 {
   static const json nothing = json::object();
   return this->Nested(keys).value_or(Settings(nothing, this->Source));
 }
 
-void Settings::RefuseVariants(Keys keys, const std::string& what) const
+void Settings::RefuseVariants(const Keys& keys, const std::string& what) const
 {
   this->Ignore(keys);
   for (const char* key : keys)
@@ -174,7 +175,7 @@ void Settings::RefuseVariants(Keys keys, const std::string& what) const
   }
 }
 
-void Settings::Ignore(Keys keys) const
+void Settings::Ignore(const Keys& keys) const
 {
   for (const char* key : keys)
   {
@@ -212,7 +213,7 @@ std::vector<Settings::Unread> Settings::FindUnread() const
   return unread;
 }
 
-Settings::Entry Settings::Find(Keys keys) const
+Settings::Entry Settings::Find(const Keys& keys) const
 {
   this->Ignore(keys);
   for (const char* key : keys)
@@ -226,7 +227,7 @@ Settings::Entry Settings::Find(Keys keys) const
   return { *keys.begin(), nullptr };
 }
 
-Settings::Entry Settings::Require(Keys keys) const
+Settings::Entry Settings::Require(const Keys& keys) const
 {
   const Entry entry = this->Find(keys);
   this->FailIf(entry.second == nullptr, "'", entry.first, "' is missing.");

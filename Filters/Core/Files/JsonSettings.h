@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -32,7 +31,7 @@ bool IsOff(const nlohmann::json& value);
 class Settings : public FailsIf<Settings>
 {
 public:
-  using Keys = std::initializer_list<const char*>;
+  using Keys = std::vector<const char*>;
 
   /// Both arguments must outlive this object.
   Settings(const nlohmann::json& object, const std::string& source)
@@ -49,17 +48,17 @@ public:
   /// The number of settings.
   std::int64_t Count() const { return this->Object.size(); }
 
-  bool Has(Keys keys) const { return this->Find(keys).second != nullptr; }
+  bool Has(const Keys& keys) const { return this->Find(keys).second != nullptr; }
 
-  std::int64_t Size(Keys keys) const { return this->ToSize(this->Require(keys)); }
-  std::int64_t Size(Keys keys, std::int64_t otherwise) const;
+  std::int64_t Size(const Keys& keys) const { return this->ToSize(this->Require(keys)); }
+  std::int64_t Size(const Keys& keys, std::int64_t otherwise) const;
 
   /// An integer from `least` to `most`.
   std::uint64_t Integer(
-    Keys keys, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) const;
+    const Keys& keys, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) const;
 
   /// Likewise where a signed one holds them.
-  std::int64_t Signed(Keys keys, std::int64_t otherwise, std::int64_t least = 0,
+  std::int64_t Signed(const Keys& keys, std::int64_t otherwise, std::int64_t least = 0,
     std::int64_t most = std::numeric_limits<std::int32_t>::max()) const
   {
     return static_cast<std::int64_t>(this->Integer(keys, static_cast<std::uint64_t>(otherwise),
@@ -67,27 +66,27 @@ public:
   }
 
   /// A positive number, or 0 if `zero` is true.
-  double Number(Keys keys, double otherwise, bool zero = false) const;
+  double Number(const Keys& keys, double otherwise, bool zero = false) const;
 
   /// A list of `count` finite numbers; a single number stands for a list of equal ones.
-  std::vector<double> Numbers(Keys keys, std::size_t count, double otherwise) const;
+  std::vector<double> Numbers(const Keys& keys, std::size_t count, double otherwise) const;
 
-  bool Flag(Keys keys, bool otherwise) const;
+  bool Flag(const Keys& keys, bool otherwise) const;
 
-  std::string Text(Keys keys, const std::string& otherwise) const;
+  std::string Text(const Keys& keys, const std::string& otherwise) const;
 
   /// A list of `count` strings; empty if there is none.
-  std::vector<std::string> Texts(Keys keys, std::int64_t count) const;
+  std::vector<std::string> Texts(const Keys& keys, std::int64_t count) const;
 
   /// Whether a setting is present but null, which some formats distinguish from a missing one.
   bool IsNull(const char* key) const;
 
   /// A setting of any kind, or nullptr if there is none.
-  const nlohmann::json* Value(Keys keys) const { return this->Find(keys).second; }
+  const nlohmann::json* Value(const Keys& keys) const { return this->Find(keys).second; }
 
   /// A setting with named values.
   template<class List>
-  auto Choice(Keys keys, const std::string& otherwise, const List& list) const
+  auto Choice(const Keys& keys, const std::string& otherwise, const List& list) const
   {
     const std::string name = this->Text(keys, otherwise);
     if (const auto* found = FindNamed(list, name))
@@ -99,22 +98,22 @@ public:
   }
 
   /// An extent [height, width]; a single number stands for both.
-  std::pair<std::int64_t, std::int64_t> Extent(Keys keys, std::int64_t otherwise) const;
+  std::pair<std::int64_t, std::int64_t> Extent(const Keys& keys, std::int64_t otherwise) const;
 
-  bool IsNested(Keys keys) const;
+  bool IsNested(const Keys& keys) const;
 
   /// A nested object, or std::nullopt if it is missing.
-  std::optional<Settings> Nested(Keys keys) const;
+  std::optional<Settings> Nested(const Keys& keys) const;
 
   /// Likewise, but one without settings if it is missing.
-  Settings NestedOrEmpty(Keys keys) const;
+  Settings NestedOrEmpty(const Keys& keys) const;
 
   /// Throws ModelError if any of `keys` is switched on; `what` describes it, for example "a variant
   /// of attention".
-  void RefuseVariants(Keys keys, const std::string& what = "a variant of attention") const;
+  void RefuseVariants(const Keys& keys, const std::string& what = "a variant of attention") const;
 
   /// Counts settings as read that files have and the original code does not use.
-  void Ignore(Keys keys) const;
+  void Ignore(const Keys& keys) const;
 
   /// Likewise all of this object, but not what nested objects hold that were read.
   void IgnoreAll() const;
@@ -149,8 +148,8 @@ private:
   {
   }
 
-  Entry Find(Keys keys) const;
-  Entry Require(Keys keys) const;
+  Entry Find(const Keys& keys) const;
+  Entry Require(const Keys& keys) const;
 
   /// A setting that is there must be of a type.
   void RequireType(

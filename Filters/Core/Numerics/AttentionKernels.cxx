@@ -1,5 +1,6 @@
 #include "AttentionKernels.h"
 
+#include "DotProduct.h"
 #include "Lanes.h"
 #include "MatrixProduct.h"
 #include "VectorMath.h"
@@ -67,6 +68,29 @@ void MultiplyKeys(const HeadScores& head, std::int64_t begin, std::int64_t end, 
 
 }
 
+float HeadScores::ContentToPosition(std::int64_t i, std::int64_t j) const
+{
+  if (this->positionKey == nullptr)
+  {
+    return 0;
+  }
+  const std::int64_t distance = std::clamp(i - j, -this->positionReach, this->positionReach);
+  return this->scale *
+         static_cast<float>(DotProduct(this->query + (i - this->firstQuery) * this->dimension,
+           this->positionKey + distance * this->dimension, this->dimension));
+}
+
+float HeadScores::PositionToContent(std::int64_t i, std::int64_t j) const
+{
+  if (this->positionQuery == nullptr)
+  {
+    return 0;
+  }
+  const std::int64_t distance = std::clamp(i - j, -this->positionReach, this->positionReach);
+  return this->scale * static_cast<float>(DotProduct(this->key + j * this->dimension,
+                         this->positionQuery + distance * this->dimension, this->dimension));
+}
+
 double Softmax(Eigen::VectorXd& logits, Eigen::Index target)
 {
   logits.array() -= logits.maxCoeff();
@@ -113,6 +137,22 @@ void AddBias(
     for (std::int64_t key = 0; key < keys; ++key)
     {
       row[key] += head.distanceBias[std::clamp(key - query, -head.reach, head.reach)];
+    }
+  }
+  for (std::int64_t query = begin; query < end && head.patchBias != nullptr; ++query)
+  {
+    for (std::int64_t key = 0; key < keys; ++key)
+    {
+      values[(query - begin) * keys + key] += head.patchBias[head.PatchPlace(query, key)];
+    }
+  }
+  const bool hasVectors = head.positionKey != nullptr || head.positionQuery != nullptr;
+  for (std::int64_t query = begin; query < end && hasVectors; ++query)
+  {
+    for (std::int64_t key = 0; key < keys; ++key)
+    {
+      values[(query - begin) * keys + key] +=
+        head.ContentToPosition(query, key) + head.PositionToContent(query, key);
     }
   }
 }

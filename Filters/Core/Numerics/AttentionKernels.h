@@ -41,8 +41,22 @@ struct HeadScores
   std::int64_t patchWindow = 0; ///< w > 0, of images: a query may attend to keys whose row / w and
                                 ///< column / w, rounded down, are its own (Bai et al. 2025:
                                 ///< Qwen2.5-VL)
-  const std::int32_t* patchRow = nullptr;    ///< with a window: of each token of the sequence
+  const std::int32_t* patchRow = nullptr;    ///< with a window or patchBias: of each token of the
+                                             ///< sequence; -1 for a class token
   const std::int32_t* patchColumn = nullptr; ///< likewise
+  const float* patchBias = nullptr; ///< added to scores, of images of R x C patches: (2 R - 1)(2 C
+                                    ///< - 1) values by rows, then columns from key to query, then
+                                    ///< those of query, of key and of both being the class token
+                                    ///< (BEiT, Bao et al. 2022). nullptr: none
+  std::int64_t patchRows = 0;           ///< R
+  std::int64_t patchColumns = 0;        ///< C
+  const float* positionKey = nullptr;   ///< of distances query - key from -positionReach to
+                                        ///< positionReach, [dimension] each: scale * query .
+                                        ///< positionKey is added to scores. Points to that of 0;
+                                        ///< those beyond have that of the end (DeBERTa, He et al.
+                                        ///< 2021). nullptr: none
+  const float* positionQuery = nullptr; ///< likewise, for scale * key . positionQuery
+  std::int64_t positionReach = 0;
 
   /// Whether the tokens at positions i and j are in the same window of patches, or there are none.
   bool SharesWindow(std::int64_t i, std::int64_t j) const
@@ -53,6 +67,25 @@ struct HeadScores
            (number(this->patchRow[i]) == number(this->patchRow[j]) &&
              number(this->patchColumn[i]) == number(this->patchColumn[j]));
   }
+
+  /// The place in patchBias of the tokens at positions i and j.
+  std::int64_t PatchPlace(std::int64_t i, std::int64_t j) const
+  {
+    const std::int64_t columns = 2 * this->patchColumns - 1;
+    const std::int64_t patches = (2 * this->patchRows - 1) * columns;
+    if (this->patchRow[i] < 0 || this->patchRow[j] < 0)
+    {
+      return patches + (this->patchRow[i] >= 0 ? 1 : this->patchRow[j] >= 0 ? 0 : 2);
+    }
+    return (this->patchRow[i] - this->patchRow[j] + this->patchRows - 1) * columns +
+           this->patchColumn[i] - this->patchColumn[j] + this->patchColumns - 1;
+  }
+
+  /// scale * query i . the key of the distance to key j, 0 without.
+  float ContentToPosition(std::int64_t i, std::int64_t j) const;
+
+  /// scale * key j . the query of the distance from query i, 0 without.
+  float PositionToContent(std::int64_t i, std::int64_t j) const;
 
   /// The number of leading keys that contain all those which queries before `end` may attend to.
   std::int64_t KeyCount(std::int64_t end) const
@@ -86,8 +119,8 @@ void EvaluateContent(
 /// Team, "Gemma 2", 2024, section 2).
 void CapScores(const HeadScores& head, std::int64_t rows, std::int64_t keys, float* values);
 
-/// Adds slope * position of the key, and the bias of the distance, to rows of queries begin <= i <
-/// end, of `keys` values each.
+/// Adds slope * position of the key, the bias of the distance or of the patches, and the products
+/// with vectors of distances, to rows of queries begin <= i < end, of `keys` values each.
 void AddBias(
   const HeadScores& head, std::int64_t begin, std::int64_t end, std::int64_t keys, float* values);
 

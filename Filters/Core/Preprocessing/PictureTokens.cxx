@@ -96,7 +96,7 @@ std::int64_t EndOfPlaces(const std::vector<RotaryPlace>& places)
   return end;
 }
 
-std::vector<RotaryPlace> PatchPlaces(const VisionConfig& vision, const TransformerInput& input)
+std::vector<RotaryPlace> PatchPlaces(std::int64_t merge, const TransformerInput& input)
 {
   std::vector<RotaryPlace> places;
   for (const PatchExtent& extent : input.extents)
@@ -104,9 +104,23 @@ std::vector<RotaryPlace> PatchPlaces(const VisionConfig& vision, const Transform
     const std::int64_t patches = extent.rows * extent.columns;
     for (std::int64_t i = 0; i < extent.Count(); ++i)
     {
-      const auto [row, column] = PlaceOfPatch(i % patches, extent.columns, vision.merge);
+      const auto [row, column] = PlaceOfPatch(i % patches, extent.columns, merge);
       places.push_back({ i / patches, row, column });
     }
+  }
+  return places;
+}
+
+std::vector<RotaryPlace> GridPlaces(const TransformerConfig& config, std::int64_t images)
+{
+  const std::int64_t beyond = std::max(config.PatchRows(), config.PatchColumns());
+  std::vector<RotaryPlace> places;
+  for (std::int64_t i = 0; i < images * config.positions; ++i)
+  {
+    const std::int64_t patch = i % config.positions - config.TokensBeforePatches();
+    const std::int64_t columns = config.PatchColumns();
+    places.push_back(patch < 0 ? RotaryPlace{ 0, beyond, beyond }
+                               : RotaryPlace{ 0, patch / columns, patch % columns });
   }
   return places;
 }

@@ -21,7 +21,11 @@ std::vector<RotaryPlace> TextPlaces(const TransformerConfig& config, const Trans
 std::int64_t EndOfPlaces(const std::vector<RotaryPlace>& places);
 
 /// The places of all patches, for an encoder of any size: group of frames, row and column.
-std::vector<RotaryPlace> PatchPlaces(const VisionConfig& vision, const TransformerInput& input);
+std::vector<RotaryPlace> PatchPlaces(std::int64_t merge, const TransformerInput& input);
+
+/// The places of all tokens of images of one size: 0, row and column of a patch, or one more than
+/// the largest of both for the tokens before the patches.
+std::vector<RotaryPlace> GridPlaces(const TransformerConfig& config, std::int64_t images);
 
 /// The sequences of the encoder that the pictures of texts first <= s < end are.
 SequenceRange EncoderRange(const TransformerConfig& config, const TransformerInput& input,

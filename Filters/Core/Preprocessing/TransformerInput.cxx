@@ -86,15 +86,6 @@ void CheckNumbers(const char* what, const std::vector<float>& numbers, const Sha
     ", found ", numbers.size(), " numbers.");
 }
 
-void CheckImages(const TransformerConfig& config, const TransformerInput& input)
-{
-  ThrowIf<OptionError>(input.images < 1 || !input.tokens.empty(),
-    "expected at least one image for a model of architecture ", config.architecture, ", found ",
-    input.tokens.empty() ? "none" : "token ids", ".");
-  CheckNumbers("pixels", input.pixels,
-    { input.images, config.channels, config.imageHeight, config.imageWidth });
-}
-
 /// What there is of sources.
 std::string DescribeSource(const TransformerInput& input)
 {
@@ -212,7 +203,7 @@ void CheckTiles(const TransformerInput& input)
 }
 
 /// The same for an encoder of any size; returns the number of patches.
-std::uint64_t CheckExtents(const VisionConfig& vision, const TransformerInput& input)
+std::uint64_t CheckExtents(std::int64_t merge, bool readsVideos, const TransformerInput& input)
 {
   constexpr std::int64_t largest = 65'536;
   ThrowIf<OptionError>(!input.tiles.empty() || input.images != 0,
@@ -224,10 +215,10 @@ std::uint64_t CheckExtents(const VisionConfig& vision, const TransformerInput& i
     const PatchExtent& extent = input.extents[i];
     const std::string name = (extent.isVideo ? "video " : "picture ") + std::to_string(i);
     const auto isSide = [&](std::int64_t side)
-    { return side >= vision.merge && side <= largest && side % vision.merge == 0; };
+    { return side >= merge && side <= largest && side % merge == 0; };
     ThrowIf<OptionError>(!isSide(extent.rows) || !isSide(extent.columns), name,
-      ": expected rows and columns of patches to be multiples of ", vision.merge, " up to ",
-      largest, ", found ", extent.rows, " x ", extent.columns, ".");
+      ": expected rows and columns of patches to be multiples of ", merge, " up to ", largest,
+      ", found ", extent.rows, " x ", extent.columns, ".");
     ThrowIf<OptionError>(extent.frames < 1 || extent.frames > (extent.isVideo ? largest : 1), name,
       ": expected ",
       extent.isVideo ? "1 to " + std::to_string(largest) + " groups of frames"
@@ -237,7 +228,7 @@ std::uint64_t CheckExtents(const VisionConfig& vision, const TransformerInput& i
       ": expected its groups of frames to be a finite number of seconds apart, of at least 0, "
       "found ",
       extent.seconds, ".");
-    ThrowIf<OptionError>(extent.isVideo && vision.videoToken < 0, name,
+    ThrowIf<OptionError>(extent.isVideo && !readsVideos, name,
       ": expected a picture, as the model has no token for videos.");
     patches += ToIndex(extent.Count());
     if (patches > input.pixels.size())
@@ -246,6 +237,22 @@ std::uint64_t CheckExtents(const VisionConfig& vision, const TransformerInput& i
     }
   }
   return patches;
+}
+
+void CheckImages(const TransformerConfig& config, const TransformerInput& input)
+{
+  const bool hasAnySize = config.ReadsAnySize();
+  ThrowIf<OptionError>(
+    (hasAnySize ? input.extents.empty() : input.images < 1) || !input.tokens.empty(),
+    "expected at least one image for a model of architecture ", config.architecture, ", found ",
+    input.tokens.empty() ? "none" : "token ids", ".");
+  Shape shape = { input.images, config.channels, config.imageHeight, config.imageWidth };
+  if (hasAnySize)
+  {
+    const auto patches = static_cast<std::int64_t>(CheckExtents(1, false, input));
+    shape = { patches, config.patchHeight, config.patchWidth, config.channels };
+  }
+  CheckNumbers("pixels", input.pixels, shape);
 }
 
 /// Throws OptionError unless the pictures among words are complete, and of the sizes that the
@@ -257,7 +264,8 @@ void CheckPictures(const TransformerConfig& config, const TransformerInput& inpu
   Shape shape = { input.images, encoder.channels, encoder.imageHeight, encoder.imageWidth };
   if (encoder.ReadsAnySize())
   {
-    const auto patches = static_cast<std::int64_t>(CheckExtents(vision, input));
+    const auto patches =
+      static_cast<std::int64_t>(CheckExtents(vision.merge, vision.videoToken >= 0, input));
     shape = { patches, encoder.channels, encoder.patchFrames, encoder.patchHeight,
       encoder.patchWidth };
   }
@@ -322,9 +330,11 @@ void CheckInput(const TransformerConfig& config, const TransformerInput& input)
   }
   if (config.vision == nullptr)
   {
-    ThrowIf<OptionError>(!input.tiles.empty() || !input.extents.empty(),
+    const std::size_t among =
+      input.tiles.size() + (config.ReadsAnySize() ? 0 : input.extents.size());
+    ThrowIf<OptionError>(among != 0,
       "expected no pictures among words, since a model of architecture ", config.architecture,
-      " reads none, found ", input.tiles.size() + input.extents.size(), ".");
+      " reads none, found ", among, ".");
   }
   else
   {

@@ -22,7 +22,8 @@ struct TransformerInput
                              ///< an encoder of any size [patches, channels, patchFrames,
                              ///< patchHeight, patchWidth]: of each of `extents` in turn by groups
                              ///< of frames, then squares of merge x merge patches by rows, then the
-                             ///< patches of the square by rows
+                             ///< patches of the square by rows. With channelsLast [patches,
+                             ///< patchHeight, patchWidth, channels]
   std::int64_t images = 0;   ///< images of one size; 0 for an encoder of any size
   std::vector<TilePlace> tiles;     ///< these two: of pictures among words. Per image
   std::vector<PatchExtent> extents; ///< per picture or video, for an encoder of any size

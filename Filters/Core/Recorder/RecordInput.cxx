@@ -2,6 +2,7 @@
 
 #include "Base/Error.h"
 #include "Base/SystemLimits.h"
+#include "Preprocessing/PatchGrid.h"
 #include "Preprocessing/RecordPictures.h"
 
 #include <algorithm>
@@ -141,6 +142,11 @@ std::string AddPictures(const OpenTransformer& model, const RecorderInput& input
     return {};
   }
   const ImageProcessor processor = ProcessorOf(model);
+  if (config.ReadsAnySize()) // pictures of several sizes are not kept
+  {
+    recording.tokens.color = ColorsOfPatches(input.input, config, processor);
+    return {};
+  }
   recording.tokens.color = PatchColors(input.input.pixels, config, processor, recording.tokens);
   const bool fits = PictureBytes(config, input.input.images) <= MaximumPictureBytes;
   recording.pictures =

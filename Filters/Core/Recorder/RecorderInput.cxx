@@ -8,6 +8,7 @@
 #include "Files/PictureFile.h"
 #include "Files/SoundFile.h"
 #include "PicturePrompts.h"
+#include "Preprocessing/PatchGrid.h"
 #include "Preprocessing/PreprocessPicture.h"
 #include "Preprocessing/SoundProcessor.h"
 #include "Text/TokenizerFile.h"
@@ -125,6 +126,37 @@ void ReadPixelValues(const std::string& path, TransformerInput& input)
     path, { "pixel_values", { "images", "channels", "height", "width" }, "PNG or JPEG image" });
 }
 
+/// Patches of pictures of any grid: pixel_values [B, patches, values of a patch], of which the
+/// first rows x columns of spatial_shapes [B, 2] count.
+void ReadPatches(const std::string& path, const TransformerConfig& config, TransformerInput& input)
+{
+  const auto [values, images] =
+    ReadValues(path, { "pixel_values", { "images", "patches", "values" }, "PNG or JPEG image" });
+  const ArrayFile file = OpenArrays(path, "PNG or JPEG image");
+  const auto found = file.GetEntries().find("spatial_shapes");
+  ThrowIf<ModelError>(found == file.GetEntries().end() || IsFloating(found->second.dtype), path,
+    ": expected an array 'spatial_shapes' [images, 2] of integers.");
+  const std::vector<std::int64_t> shapes =
+    ReadIntact(file, [&] { return found->second.load().view.ToInteger(); });
+  const std::int64_t size = config.patchHeight * config.patchWidth * config.channels;
+  const std::int64_t patches = static_cast<std::int64_t>(values.size()) / images / size;
+  ThrowIf<ModelError>(static_cast<std::int64_t>(shapes.size()) != 2 * images, path,
+    ": expected spatial_shapes [", images, ", 2], found ", shapes.size(), " numbers.");
+  for (std::int64_t image = 0; image < images; ++image)
+  {
+    PatchExtent extent;
+    extent.rows = shapes[2 * image];
+    extent.columns = shapes[2 * image + 1];
+    ThrowIf<ModelError>(
+      extent.rows < 1 || extent.columns < 1 || extent.rows > patches / extent.columns, path,
+      ": spatial_shapes: expected a grid of 1 to ", patches, " patches, found ", extent.rows, " x ",
+      extent.columns, ".");
+    const auto first = values.begin() + image * patches * size;
+    input.pixels.insert(input.pixels.end(), first, first + extent.Count() * size);
+    input.extents.push_back(extent);
+  }
+}
+
 /// Sounds, or one file of log-mel features, for a model whose encoder reads them.
 void ReadSounds(
   const std::vector<std::string>& paths, const OpenTransformer& model, RecorderInput& result)
@@ -200,14 +232,38 @@ void ReadImages(
     throw OptionError("Images: expected PNG or JPEG images, or one file with pixel_values, found ",
       paths.size(), " files, of which ", *other, " is no image.");
   }
+  const TransformerConfig& config = model.GetModel().GetConfig();
   if (other != paths.end())
   {
-    ReadPixelValues(*other, result.input);
+    if (config.ReadsAnySize())
+    {
+      ReadPatches(*other, config, result.input);
+    }
+    else
+    {
+      ReadPixelValues(*other, result.input);
+    }
     return;
   }
-  const TransformerConfig& config = model.GetModel().GetConfig();
   ThrowIf<OptionError>(config.input != InputKind::Images,
     "Images: expected a model of images, found one of architecture ", config.architecture, ".");
+  if (config.ReadsAnySize())
+  {
+    for (const std::string& path : paths)
+    {
+      PictureFile file = ReadPicture(path);
+      const ImageProcessor processor = model.GetImageProcessor();
+      const std::string changes = ChangesOf(path, file, processor, processor.resize);
+      AtPlace<OptionError>(
+        path, [&] { AddPatches(std::move(file.picture), config, processor, result.input); });
+      result.pictures.push_back(std::filesystem::absolute(path).string());
+      if (!changes.empty())
+      {
+        result.warnings.push_back(changes);
+      }
+    }
+    return;
+  }
   ReadPictures(paths, model.GetImageProcessor(), result);
 }
 

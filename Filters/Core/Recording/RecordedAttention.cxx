@@ -51,6 +51,25 @@ HeadScores SoftmaxOf(const Recording& recording, const Place& place)
   return scores;
 }
 
+/// Gives scores the places of patches of a sequence that begins in row `first`.
+void SetPatches(const Recording& recording, std::int64_t first, HeadScores& scores)
+{
+  scores.patchRow = recording.tokens.row.data() + first;
+  scores.patchColumn = recording.tokens.column.data() + first;
+}
+
+/// Those of a head, if there are any.
+void SetVectorsOfDistances(const SharedMatrix& all, std::int64_t head, std::size_t heads,
+  std::int64_t& reach, const float*& vectors)
+{
+  if (all.IsRecorded())
+  {
+    const std::int64_t distances = all.rows / static_cast<std::int64_t>(heads);
+    reach = distances / 2;
+    vectors = all.Row(head * distances + reach);
+  }
+}
+
 HeadScores ScoresOf(const Recording& recording, const Place& place)
 {
   const RecordedHead& head = place.head;
@@ -70,11 +89,26 @@ HeadScores ScoresOf(const Recording& recording, const Place& place)
   scores.slope =
     recording.alibiSlopes.empty() ? 0 : static_cast<float>(recording.alibiSlopes[place.h]);
   scores.cap = static_cast<float>(place.layer.scoreCap);
-  if (recording.distanceBias.IsRecorded())
+  const SharedMatrix& own = place.layer.distanceBias;
+  const SharedMatrix& bias = own.IsRecorded() ? own : recording.distanceBias;
+  if (bias.IsRecorded())
   {
-    scores.reach = recording.distanceBias.columns / 2;
-    scores.distanceBias = recording.distanceBias.Row(place.h) + scores.reach;
+    scores.reach = bias.columns / 2;
+    scores.distanceBias = bias.Row(place.h) + scores.reach;
   }
+  if (place.layer.patchBias.IsRecorded())
+  {
+    SetPatches(recording, first, scores);
+    const auto sizeOf = [&](const std::int32_t* places)
+    { return std::int64_t{ 1 } + *std::max_element(places, places + scores.length); };
+    scores.patchRows = sizeOf(scores.patchRow);
+    scores.patchColumns = sizeOf(scores.patchColumn);
+    scores.patchBias = place.layer.patchBias.Row(place.h);
+  }
+  SetVectorsOfDistances(place.layer.positionKeys, place.h, place.layer.heads.size(),
+    scores.positionReach, scores.positionKey);
+  SetVectorsOfDistances(place.layer.positionQueries, place.h, place.layer.heads.size(),
+    scores.positionReach, scores.positionQuery);
   return scores;
 }
 
@@ -419,10 +453,8 @@ HeadScores MaskOf(const Recording& recording, std::int64_t sequence, const Recor
   scores.source = SourceLength(recording, sequence);
   if (layer.patchWindow > 0)
   {
-    const std::int64_t first = recording.sequenceOffsets[sequence];
     scores.patchWindow = layer.patchWindow;
-    scores.patchRow = recording.tokens.row.data() + first;
-    scores.patchColumn = recording.tokens.column.data() + first;
+    SetPatches(recording, recording.sequenceOffsets[sequence], scores);
   }
   return scores;
 }

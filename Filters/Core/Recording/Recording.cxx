@@ -423,23 +423,65 @@ private:
     this->FailIf(layer.heads.size() != heads || heads == 0, NameOf(layer), ": expected ",
       heads == 0 ? "heads" : std::to_string(heads), " as in layer ", first.index, ", found ",
       layer.heads.size(), ".");
-    this->CheckDistanceBias(heads);
+    this->CheckDistanceBias("the bias of distances", this->Record.distanceBias, heads);
+    this->CheckOwnBiases(layer);
     this->FailIf(!slopes.empty() && slopes.size() != heads, NameOf(layer), ": expected ", heads,
       " ALiBi slopes, found ", slopes.size(), ".");
   }
 
-  void CheckDistanceBias(std::size_t heads) const
+  void CheckDistanceBias(const std::string& name, const SharedMatrix& bias, std::size_t heads) const
   {
-    const SharedMatrix& bias = this->Record.distanceBias;
     if (!bias.IsRecorded())
     {
       return;
     }
-    this->FailIf(bias.rows != static_cast<std::int64_t>(heads) || bias.columns % 2 != 1,
-      "the bias of distances: expected ", heads,
-      " rows, one per head, of an odd number of values, found shape ",
+    this->FailIf(bias.rows != static_cast<std::int64_t>(heads) || bias.columns % 2 != 1, name,
+      ": expected ", heads, " rows, one per head, of an odd number of values, found shape ",
       ToString({ bias.rows, bias.columns }), ".");
-    this->CheckValues("the bias of distances", bias, IsFinite, Finite, "row");
+    this->CheckValues(name, bias, IsFinite, Finite, "row");
+  }
+
+  /// Checks what a layer adds to scores by the places of query and key.
+  void CheckOwnBiases(const RecordedLayer& layer) const
+  {
+    const std::size_t heads = layer.heads.size();
+    const std::string name = NameOf(layer) + ", ";
+    this->CheckDistanceBias(name + "the bias of distances", layer.distanceBias, heads);
+    this->CheckPatchBias(name + "the bias of patches", layer.patchBias, heads);
+    for (const SharedMatrix* vectors : { &layer.positionKeys, &layer.positionQueries })
+    {
+      const std::int64_t rows = vectors->rows;
+      const std::int64_t count = heads;
+      const std::int64_t dimension = layer.heads.front().query.columns;
+      const std::int64_t other = // both reach as far
+        layer.positionKeys.IsRecorded() ? layer.positionKeys.rows : layer.positionQueries.rows;
+      this->FailIf(vectors->IsRecorded() && (rows % count != 0 || rows / count % 2 != 1 ||
+                                              rows != other || vectors->columns != dimension),
+        name, "the vectors of distances: expected an odd number of vectors of ", dimension,
+        " numbers for each of the ", count, " heads, found shape ",
+        ToString({ rows, vectors->columns }), ".");
+      this->CheckValues(name + "the vectors of distances", *vectors, IsFinite, Finite, "row");
+    }
+  }
+
+  void CheckPatchBias(const std::string& name, const SharedMatrix& bias, std::size_t heads) const
+  {
+    if (!bias.IsRecorded())
+    {
+      return;
+    }
+    const RecordedTokens& tokens = this->Record.tokens;
+    this->FailIf(tokens.row.empty() || !tokens.picture.empty() ||
+                   this->Record.mask != AttentionMask::Bidirectional,
+      name, ": expected a recording of images without a mask.");
+    const auto sizeOf = [](const std::vector<std::int32_t>& places)
+    { return std::int64_t{ 1 } + *std::max_element(places.begin(), places.end()); };
+    const std::int64_t expected =
+      (2 * sizeOf(tokens.row) - 1) * (2 * sizeOf(tokens.column) - 1) + 3;
+    this->FailIf(bias.rows != static_cast<std::int64_t>(heads) || bias.columns != expected, name,
+      ": expected shape ", ToString({ static_cast<std::int64_t>(heads), expected }), ", found ",
+      ToString({ bias.rows, bias.columns }), ".");
+    this->CheckValues(name, bias, IsFinite, Finite, "row");
   }
 
   /// Checks a single head.

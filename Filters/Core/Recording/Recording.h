@@ -216,6 +216,19 @@ struct RecordedLayer
                                 ///< w, rounded down, are its own (Qwen2.5-VL)
   std::int64_t chunk = 0; ///< c > 0, under a causal mask: query i sees the keys from c floor(i / c)
                           ///< on (Llama 4)
+  // NOLINTNEXTLINE(readability-redundant-member-init): likewise
+  SharedMatrix distanceBias{}; ///< as that of the recording, where each layer has its own (uMT5)
+  // NOLINTNEXTLINE(readability-redundant-member-init): likewise
+  SharedMatrix patchBias{}; ///< [heads, (2 R - 1)(2 C - 1) + 3], of images of R x C patches:
+                            ///< biases by rows, then columns from key to query, then those of
+                            ///< the query, of the key and of both being the class token (BEiT)
+  // NOLINTNEXTLINE(readability-redundant-member-init): likewise
+  SharedMatrix positionKeys{}; ///< [heads (2 D + 1), d_head]: of each head, keys of the distances
+                               ///< query - key = -D ... D; scoreScale * query . that of the
+                               ///< distance is added to scores. Those beyond have that of the end
+                               ///< (DeBERTa)
+  // NOLINTNEXTLINE(readability-redundant-member-init): likewise
+  SharedMatrix positionQueries{}; ///< likewise queries, for scoreScale * key . that of the distance
 };
 
 /// The activations of a transformer on some sequences. The attention of any head can be recomputed

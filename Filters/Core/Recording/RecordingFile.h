@@ -22,6 +22,9 @@ inline constexpr const char* FourthRecordingVersion = "4";
 /// Likewise, of files whose layers attend in chunks.
 inline constexpr const char* FifthRecordingVersion = "5";
 
+/// That of files whose layers have biases of their own, of patches, or vectors of distances.
+inline constexpr const char* SixthRecordingVersion = "6";
+
 /// Information that a recording made by other software may lack. It takes precedence over the
 /// metadata of the file.
 struct RecordingReadOptions

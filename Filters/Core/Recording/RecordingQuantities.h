@@ -2,6 +2,7 @@
 
 #include "Recording.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -53,6 +54,27 @@ inline constexpr std::array<RoutingQuantity, 2> RoutingQuantities = { {
   { "experts", "Expert", &RecordedRouting::chosen },
   { "expert_weights", "Expert Weight", &RecordedRouting::weights },
 } };
+
+/// What a layer adds to scores by the places of query and key: matrices without rows of tokens.
+struct LayerQuantity
+{
+  const char* name;  ///< in files, layers.{l}.NAME, and in messages
+  const char* label; ///< of field arrays of the layer's block
+  SharedMatrix RecordedLayer::* matrix;
+};
+inline constexpr std::array<LayerQuantity, 4> LayerQuantities = { {
+  { "distance_bias", "Distance Bias", &RecordedLayer::distanceBias },
+  { "patch_bias", "Patch Bias", &RecordedLayer::patchBias },
+  { "position_keys", "Position Keys", &RecordedLayer::positionKeys },
+  { "position_queries", "Position Queries", &RecordedLayer::positionQueries },
+} };
+
+/// Whether a layer has any of these.
+inline bool HasOwnBias(const RecordedLayer& layer)
+{
+  return std::any_of(LayerQuantities.begin(), LayerQuantities.end(),
+    [&](const LayerQuantity& quantity) { return (layer.*quantity.matrix).IsRecorded(); });
+}
 
 /// Calls call(matrix) for all matrices of a recording, without its parts, that have a row per
 /// token.

@@ -168,13 +168,19 @@ public:
     {
       sequences.SetPlaces(this->NextPlaces(rows));
     }
+    RunSides sides(this->Config, this->Model.GetWeights());
+    if (this->Config.HasLayerSides())
+    {
+      sides.Begin(input, sequences, x.data(), this->Threads);
+    }
     const RowGroup& group = sequences.groups.front();
     for (std::int64_t l = 0; l < this->Config.layers; ++l)
     {
       const CrossSource source = this->SourceFor(l, rows);
-      this->Layers[l].Apply(
-        group, this->RowsOf(l, rows), x.data(), this->Work, this->Threads, {}, {}, {}, &source);
+      this->Layers[l].Apply(group, this->RowsOf(l, rows), x.data(), this->Work, this->Threads, {},
+        {}, {}, &source, { &sides, 0 });
     }
+    sides.Finish(x.data(), this->Threads);
     this->HasSourceKeys = true;
     this->Past += rows;
     this->EvaluateLast(x.data() + (rows - 1) * d);
@@ -223,17 +229,22 @@ private:
   {
     const std::int64_t dimension = this->Config.headDimension;
     const std::int64_t keyHeads = this->Config.keyHeads;
+    const std::vector<std::int64_t>& sizes = this->Config.headDimensions;
+    const std::vector<std::int64_t>& counts = this->Config.keyHeadCounts;
+    const std::int64_t own = sizes.empty() ? dimension : sizes[layer];
+    const std::int64_t group = this->Config.heads / (counts.empty() ? keyHeads : counts[layer]);
+    const std::int64_t source = this->Config.KeyLayer(layer);
     this->Queries.resize(this->Config.heads * rows * dimension);
     std::vector<HeadRows> heads(this->Config.heads);
     for (std::int64_t h = 0; h < this->Config.heads; ++h)
     {
-      const std::int64_t keys = 2 * layer * keyHeads + h / (this->Config.heads / keyHeads);
+      const std::int64_t keys = 2 * source * keyHeads + h / group;
       const auto end = [&](std::int64_t matrix, std::int64_t width)
       { return this->Cache.data() + matrix * this->Capacity * dimension + this->Past * width; };
       HeadRows& head = heads[h];
       head.query = this->Queries.data() + h * rows * dimension;
-      head.key = end(keys, dimension);
-      head.value = end(keys + keyHeads, this->Config.ValueDimension());
+      head.key = end(keys, own);
+      head.value = end(keys + keyHeads, sizes.empty() ? this->Config.ValueDimension() : own);
     }
     return heads;
   }
@@ -254,9 +265,11 @@ private:
     this->CrossQueries.resize(this->Config.heads * rows * dimension);
     for (std::int64_t h = 0; h < this->Config.heads; ++h)
     {
-      float* keys = this->SourceCache.data() + (2 * layer * this->Config.heads + h) * size;
+      const std::int64_t keyHeads = this->Config.keyHeads;
+      const std::int64_t group = h / (this->Config.heads / keyHeads);
+      float* keys = this->SourceCache.data() + (2 * layer * keyHeads + group) * size;
       source.heads.push_back({ this->CrossQueries.data() + h * rows * dimension, keys,
-        keys + this->Config.heads * size, nullptr, nullptr });
+        keys + keyHeads * size, nullptr, nullptr });
     }
     return source;
   }

@@ -216,6 +216,10 @@ std::vector<ActivationSite> ParseHeadSites(std::string_view text, const std::str
 void CheckInterventions(const TransformerConfig& config, const std::vector<std::int64_t>& lengths,
   const Interventions& interventions)
 {
+  if (!interventions.list.empty())
+  {
+    RefuseSwitches(config, "changing activations", { ArchitectureSwitch::LayerSides });
+  }
   for (const Intervention& one : interventions.list)
   {
     CheckSite(config, lengths, one.site);

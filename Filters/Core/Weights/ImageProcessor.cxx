@@ -104,7 +104,12 @@ ImageProcessor ParseImageProcessor(
   ImageProcessor processor = DefaultImageProcessor(config);
   const Settings settings(object, source);
   RefusePadding(settings);
-  ParseImageSettings(settings, true, processor);
+  ParseImageSettings(settings, !config.ReadsAnySize(), processor);
+  if (config.ReadsAnySize())
+  {
+    processor.maximumPatches =
+      settings.Size({ "max_num_patches" }, ImageProcessor().maximumPatches);
+  }
   return processor;
 }
 
@@ -152,7 +157,8 @@ ImageProcessor ReadImageProcessor(
 
 void AdoptImageSize(TransformerConfig& config, const std::filesystem::path& folder)
 {
-  if (config.positionSide == 0 || !std::filesystem::exists(folder / ImageProcessorFile))
+  if (config.positionSide == 0 || config.ReadsAnySize() ||
+      !std::filesystem::exists(folder / ImageProcessorFile))
   {
     return;
   }

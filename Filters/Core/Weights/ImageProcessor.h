@@ -52,6 +52,8 @@ struct ImageProcessor
 
   std::int64_t modelHeight = 0; ///< input size of the model, in pixels
   std::int64_t modelWidth = 0;  ///< pixels
+
+  std::int64_t maximumPatches = 256; ///< of a picture for an encoder of any grid (SigLIP 2)
 };
 
 /// The processor of a model without a preprocessor_config.json: the image size of the model and the

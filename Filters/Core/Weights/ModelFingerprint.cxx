@@ -65,7 +65,7 @@ std::string BytesOf(const std::shared_ptr<const Value>& value)
 std::vector<std::string> FieldsOf(const RotaryScaling& value)
 {
   BYTES_OF_FIELDS(kind, factor, lowFactor, highFactor, originalPositions, betaFast, betaSlow,
-    truncates, attentionFactor, shortFactors, longFactors);
+    truncates, attentionFactor, shortFactors, longFactors, part);
 }
 std::vector<std::string> FieldsOf(const VisionConfig& value)
 {
@@ -86,12 +86,20 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     sinks, projectionClip, inputBias, outputBias, mlpBias, experts, expertsPerToken,
     expertDimension, sharedExpertDimension, sharedExpertHasGate, expertGroups, expertGroupsPerToken,
     expertFactor, expertWeightsOfAll, expertLimit, expertLayers, logitsActivation, endTokens,
-    tiedUnembedding, encoder, decoderStart, unknownSettings, vision);
+    tiedUnembedding, encoder, decoderStart, unknownSettings, vision, ownTensors, normsHaveShifts,
+    firstAttentionIsNormed, normsInside, normsQueriesLast, residualScale, rotatedLayers,
+    rotaryBases, slopeScale, slopeExponent, queryGrowth, queryGrowthStep, headDimensions,
+    keyHeadCounts, mlpDimensions, normsValues, valuesAreKeys, sharedKeyLayers, layerInput,
+    layerInputVocabulary, layerFactors, streams, activeStream, scalesActiveStream, laurelRank,
+    gateSparsities, embeddingProjection, transformDimension, transformBias, maskToken, tasks,
+    rotaryFrequencies, addsPositions, layerGroups, groupLayers, biasByLayer, keyBias, valueBias,
+    queryBias, readsQueriesOfPositions, readsKeysOfPositions, sharesPositionKeys, positionNorm,
+    normsPatches, endsSinusoids, channelsLast, sinksAreOutside);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {
   std::vector<std::string> fields = AllFieldsOf(value);
-  fields.erase(fields.end() - 2); // unknownSettings, which are not used
+  fields.erase(fields.begin() + 83); // unknownSettings, which are not used
   return fields;
 }
 

@@ -85,10 +85,7 @@ private:
   std::int64_t Dimension;
   FloatValues Values;
 
-  std::int64_t First(std::int64_t head) const
-  {
-    return this->Linear.headFirst + head * this->Linear.headStep;
-  }
+  std::int64_t First(std::int64_t head) const { return this->Linear.FirstOutput(head); }
 };
 
 /// a b^T = u diag(s) v^T for tall matrices of equally many columns, with as many singular values.
@@ -157,7 +154,8 @@ void RequireProcessable(const TransformerConfig& config, WeightSteps steps)
     RefuseSwitches(config, "weight processing",
       { Switch::Encoder, Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset,
         Switch::LogitCap, Switch::Sinks, Switch::ProjectionClip, Switch::Experts,
-        Switch::EmbeddingScale, Switch::EmbeddingProjection });
+        Switch::EmbeddingScale, Switch::EmbeddingProjection, Switch::NormsInside,
+        Switch::FirstUnnormed, Switch::LogitScale, Switch::XieluActivation, Switch::LayerSides });
   }
   if (steps == WeightSteps::Refactored)
   {
@@ -249,12 +247,13 @@ DoubleMatrix ProcessedWeights::StoredColumns(std::int64_t begin, std::int64_t en
   const LinearTensors& linear = this->Model.GetWeights().unembedding;
   const std::int64_t count = end - begin;
   const std::int64_t inputs = linear.inputs;
+  const double scale = this->Model.GetConfig().logitScale;
   if (linear.layout == WeightLayout::OutputInput)
   {
     FloatMatrix rows(count, inputs);
     linear.weight.ToFloat(static_cast<std::uint64_t>(begin * inputs),
       static_cast<std::uint64_t>(end * inputs), rows.data());
-    return rows.cast<double>();
+    return rows.cast<double>() * scale;
   }
   FloatMatrix columns(inputs, count);
   for (std::int64_t m = 0; m < inputs; ++m)
@@ -262,7 +261,7 @@ DoubleMatrix ProcessedWeights::StoredColumns(std::int64_t begin, std::int64_t en
     linear.weight.ToFloat(static_cast<std::uint64_t>(m * linear.outputs + begin),
       static_cast<std::uint64_t>(m * linear.outputs + end), columns.data() + m * count);
   }
-  return columns.transpose().cast<double>();
+  return columns.transpose().cast<double>() * scale;
 }
 
 /// Folds the final gain into columns of W_U, the rows of a matrix, and centers each.
@@ -322,7 +321,9 @@ ProcessedAttention ProcessedWeights::Attention(std::int64_t layer) const
 {
   const TransformerConfig& config = this->Model.GetConfig();
   const LayerTensors& tensors = this->Model.GetWeights().layers[layer];
-  RefuseSwitches(config, "weights of heads", { ArchitectureSwitch::LatentAttention });
+  RefuseSwitches(config, "weights of heads",
+    { ArchitectureSwitch::LatentAttention, ArchitectureSwitch::ValueNorms,
+      ArchitectureSwitch::LayerSides });
   const std::int64_t dimension = config.headDimension;
   const HeadMatrices queries(tensors.query, dimension);
   const HeadMatrices keys(tensors.key, dimension);
@@ -368,7 +369,8 @@ ProcessedMlp ProcessedWeights::Mlp(std::int64_t layer) const
   {
     return mlp;
   }
-  RefuseSwitches(config, "weights of MLPs", { ArchitectureSwitch::Experts });
+  RefuseSwitches(
+    config, "weights of MLPs", { ArchitectureSwitch::Experts, ArchitectureSwitch::LayerSides });
   mlp.up = WholeMatrix(tensors.up);
   mlp.upBias = BiasOf(tensors.up, 0, config.mlpDimension);
   this->FoldNorm(tensors.mlpNorm, mlp.up, mlp.upBias);
@@ -397,7 +399,13 @@ DoubleMatrix ProcessedWeights::TokenEmbedding(std::int64_t begin, std::int64_t e
   FloatMatrix rows(end - begin, d);
   this->Model.GetWeights().tokenEmbedding.ToFloat(
     static_cast<std::uint64_t>(begin * d), static_cast<std::uint64_t>(end * d), rows.data());
-  DoubleMatrix embedding = rows.cast<double>() * config.embeddingScale;
+  constexpr double withoutMasks = 0.88; // of ESM-2
+  const double scale = config.embeddingScale * (config.maskToken >= 0 ? withoutMasks : 1);
+  if (config.maskToken >= begin && config.maskToken < end)
+  {
+    rows.row(config.maskToken - begin).setZero();
+  }
+  DoubleMatrix embedding = rows.cast<double>() * scale;
   this->CenterRows(embedding);
   this->Model.GetFiles().RequireIntact();
   return embedding;
@@ -421,6 +429,8 @@ DoubleMatrix ProcessedWeights::PositionEmbedding() const
 
 void RequireRefactorable(const TransformerConfig& config)
 {
+  RefuseSwitches(config, "refactored weights",
+    { ArchitectureSwitch::PatchRotation, ArchitectureSwitch::PositionScores });
   ThrowIf<ModelError>(config.position == PositionKind::Rotary,
     "refactored weights: expected queries and keys that are not rotated, found ",
     config.architecture, " with a rotary position embedding, which depends on their components.");

@@ -140,6 +140,12 @@ Transformer::Transformer(TransformerConfig config, WeightFiles files, std::files
   , Weights(BindTransformerWeights(this->Config, this->Files))
   , Adapter(std::move(adapter))
 {
+  const TensorView& stored = this->Weights.rotaryFrequencies;
+  if (stored.data != nullptr)
+  {
+    this->Config.rotaryFrequencies.resize(stored.Count());
+    stored.ToFloat(0, stored.Count(), this->Config.rotaryFrequencies.data());
+  }
 }
 
 void Transformer::SetProducts(ProductPrecision products)

@@ -7,12 +7,14 @@
 #include "Files/JsonText.h"
 #include "Files/MappedFile.h"
 #include "Internal/ArchitectureConfigs.h"
+#include "Internal/ArchitectureRows.h"
 #include "Internal/Quantization.h"
 #include "Internal/SettingRoles.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace atlas
 {
@@ -70,13 +72,45 @@ double KeptByYarn(const RotaryScaling& scaling, double base, double rotated, std
 
 }
 
+TransformerConfig TransformerConfig::WithSizesOf(std::int64_t layer) const
+{
+  TransformerConfig config = *this;
+  const auto choose = [layer](const std::vector<std::int64_t>& sizes, std::int64_t& size)
+  { size = sizes.empty() ? size : sizes[layer]; };
+  choose(this->headDimensions, config.headDimension);
+  choose(this->keyHeadCounts, config.keyHeads);
+  choose(this->mlpDimensions, config.mlpDimension);
+  if (!this->headDimensions.empty())
+  {
+    config.rotaryDimension = config.headDimension;
+  }
+  return config;
+}
+
+std::int64_t TransformerConfig::KeyLayer(std::int64_t layer) const
+{
+  const std::int64_t own = this->layers - this->sharedKeyLayers;
+  if (this->sharedKeyLayers == 0 || layer < own)
+  {
+    return layer;
+  }
+  std::int64_t source = own - 1;
+  while (source > 0 && (this->Window(source) > 0) != (this->Window(layer) > 0))
+  {
+    --source;
+  }
+  return source;
+}
+
 double TransformerConfig::ScoreScale(std::int64_t layer) const
 {
   return 1 / (this->attentionScale * (this->scaleByLayer ? static_cast<double>(layer + 1) : 1));
 }
 
-TransformerConfig ParseTransformerConfig(
-  std::string_view text, const std::string& source, const std::string& architecture)
+namespace
+{
+
+json ParseObject(std::string_view text, const std::string& source)
 {
   json object;
   try
@@ -89,15 +123,22 @@ TransformerConfig ParseTransformerConfig(
   }
   ThrowIf<FormatError>(!object.is_object(), source,
     ": expected the configuration to be a JSON object, found ", object.type_name(), ".");
+  return object;
+}
+
+TransformerConfig ParseSettings(
+  json object, const std::string& source, const std::string& architecture)
+{
   if (!architecture.empty())
   {
     object["model_type"] = architecture;
+    object.erase(OwnRow);
   }
   const Settings settings(object, source);
   const std::string found = ArchitectureBySettings(settings);
-  if (!settings.Has({ "model_type" }) && !found.empty())
+  if (!settings.Has({ "model_type" }) && (!found.empty() || settings.Has({ OwnRow })))
   {
-    object["model_type"] = found;
+    object["model_type"] = settings.Has({ OwnRow }) ? OwnRow : found;
   }
   settings.FailIf(!settings.Has({ "model_type" }), "'model_type' is missing, expected one of ",
     KnownArchitectures(), ".");
@@ -121,10 +162,26 @@ TransformerConfig ParseTransformerConfig(
   return config;
 }
 
+}
+
+TransformerConfig ParseTransformerConfig(
+  std::string_view text, const std::string& source, const std::string& architecture)
+{
+  return ParseSettings(ParseObject(text, source), source, architecture);
+}
+
 TransformerConfig ReadTransformerConfig(
   const std::filesystem::path& path, const std::string& architecture)
 {
-  TransformerConfig config = ParseTransformerConfig(ReadFile(path), path.string(), architecture);
+  json whole = ParseObject(ReadFile(path), path.string());
+  const std::filesystem::path row = path.parent_path() / (std::string(OwnRow) + ".json");
+  if (architecture.empty() && FileExists(row))
+  {
+    ThrowIf<ModelError>(whole.contains(OwnRow), path.string(), ": expected '", OwnRow,
+      "' here or in ", row.string(), ", found both.");
+    whole[OwnRow] = ParseJsonObject(ReadFile(row), row.string());
+  }
+  TransformerConfig config = ParseSettings(std::move(whole), path.string(), architecture);
   const std::filesystem::path generation = path.parent_path() / GenerationConfigFile;
   if (FileExists(generation))
   {
@@ -148,7 +205,7 @@ TransformerConfig ReadTransformerConfig(
   return config;
 }
 
-std::vector<double> AlibiSlopes(std::int64_t heads)
+std::vector<double> AlibiSlopes(std::int64_t heads, double exponent)
 {
   std::int64_t power = 1;
   while (2 * power <= heads)
@@ -159,11 +216,11 @@ std::vector<double> AlibiSlopes(std::int64_t heads)
   const auto p = static_cast<double>(power);
   for (std::int64_t k = 1; k <= power; ++k)
   {
-    slopes.push_back(std::exp2(-8 * static_cast<double>(k) / p));
+    slopes.push_back(std::exp2(-exponent * static_cast<double>(k) / p));
   }
   for (std::int64_t k = 1; k <= heads - power; ++k)
   {
-    slopes.push_back(std::exp2(-4 * static_cast<double>(2 * k - 1) / p));
+    slopes.push_back(std::exp2(-exponent / 2 * static_cast<double>(2 * k - 1) / p));
   }
   return slopes;
 }
@@ -187,12 +244,34 @@ std::int64_t RelativeBucket(const TransformerConfig& config, std::int64_t distan
   return first + std::min(exact + static_cast<std::int64_t>(part), count - 1);
 }
 
+std::int64_t DistanceRow(const TransformerConfig& config, std::int64_t distance)
+{
+  const std::int64_t buckets = config.relativeBuckets;
+  const std::int64_t span = buckets > 0 ? buckets : config.relativeDistance;
+  const std::int64_t middle = buckets / 2;
+  std::int64_t length = std::abs(distance);
+  if (buckets > 0 && length > middle)
+  {
+    // In single precision, as the original code.
+    const float ratio = std::log(static_cast<float>(length) / static_cast<float>(middle));
+    const float longest =
+      std::log(static_cast<float>(config.relativeDistance - 1) / static_cast<float>(middle));
+    const float part = ratio / longest * static_cast<float>(middle - 1);
+    length = static_cast<std::int64_t>(std::ceil(part)) + middle;
+  }
+  return std::clamp<std::int64_t>(span + (distance < 0 ? -length : length), 0, 2 * span - 1);
+}
+
 std::vector<float> RotaryFrequencies(
   const TransformerConfig& config, std::int64_t layer, std::int64_t length)
 {
+  if (!config.rotaryFrequencies.empty())
+  {
+    return config.rotaryFrequencies;
+  }
   using Kind = RotaryScaling::Kind;
   const RotaryScaling& scaling = config.RotaryScalingOf(layer);
-  const double base = config.HasOwnRotation(layer) ? config.windowRotaryBase : config.rotaryBase;
+  const double base = config.RotaryBaseOf(layer);
   const bool isOfPatches = config.position == PositionKind::RotaryOfPatches;
   const auto rotated =
     static_cast<double>(isOfPatches ? config.headDimension / 2 : config.RotatedDimension());
@@ -202,7 +281,12 @@ std::vector<float> RotaryFrequencies(
   {
     const std::int64_t i = isOfPatches ? pair % (config.headDimension / 4) : pair;
     double frequency = std::pow(base, -2 * static_cast<double>(i) / rotated);
-    if (scaling.kind == Kind::LongRope)
+    if (scaling.kind == Kind::Proportional)
+    {
+      const bool turns = static_cast<double>(i) < std::floor(scaling.part * rotated / 2);
+      frequency *= turns ? 1 / scaling.factor : 0;
+    }
+    else if (scaling.kind == Kind::LongRope)
     {
       frequency /= (isLong ? scaling.longFactors : scaling.shortFactors)[i];
     }

@@ -24,7 +24,8 @@ enum class NormPlace
 {
   BeforeSublayer, ///< x + f(norm(x))
   AfterSublayer,  ///< norm(x + f(x)), as in BERT
-  BeforeAndAfter  ///< x + norm'(f(norm(x))), as in Gemma 2
+  BeforeAndAfter, ///< x + norm'(f(norm(x))), as in Gemma 2
+  AfterOutput     ///< x + norm(f(x)), as in OLMo 2
 };
 
 /// How a layer combines attention A and MLP F, if normalizations come before them.
@@ -62,8 +63,13 @@ enum class PositionKind
                    ///< patch, the second half by its column, each with the frequencies of
                    ///< headDimension / 2 components; pairs are (i, i + half) (Wang et al. 2024:
                    ///< Qwen2-VL)
-  Relative ///< a bias of each head for the bucket of the distance key - query is added to the
-           ///< score, the same in all layers (Raffel et al. 2020: T5)
+  Relative, ///< a bias of each head for the bucket of the distance key - query is added to the
+            ///< score, the same in all layers (Raffel et al. 2020: T5) or, if biasByLayer, not
+  RelativeOfPatches, ///< a bias of each head for the rows and columns from patch to patch is added
+                     ///< to the score; the class token has biases of its own (Bao et al. 2022:
+                     ///< BEiT)
+  Disentangled       ///< products of the query with a key of the distance, and of the key with a
+                     ///< query of the distance, are added to query . key (He et al. 2021: DeBERTa)
 };
 
 enum class Activation
@@ -71,8 +77,11 @@ enum class Activation
   Gelu,     ///< x/2 (1 + erf(x / sqrt 2)); Hendrycks and Gimpel 2016
   GeluTanh, ///< x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); also called gelu_new
   Relu,
-  Silu,     ///< x / (1 + exp(-x))
-  QuickGelu ///< x / (1 + exp(-1.702 x)); CLIP
+  Silu,        ///< x / (1 + exp(-x))
+  QuickGelu,   ///< x / (1 + exp(-1.702 x)); CLIP
+  SquaredRelu, ///< max(x, 0)^2; So et al. 2021: Primer
+  Xielu        ///< a x^2 + b x for x > 0, else c (exp(min(x, e)) - 1 - x) + b x, with a, b, c and e
+               ///< of each layer; Huang and Schlag 2025
 };
 
 enum class InputKind
@@ -83,16 +92,26 @@ enum class InputKind
         ///< Whisper)
 };
 
+/// How embeddings of another dimension than d_model become its vectors.
+enum class EmbeddingProjection
+{
+  OfTokens, ///< those of tokens are projected, then positions and segments are added (OPT)
+  OfSum,    ///< their sum with those of positions and segments is, then it is normalized (DeBERTa)
+  OfNormed  ///< likewise, after it is normalized, with a bias (ELECTRA, ALBERT)
+};
+
 /// How the frequencies of a rotary embedding are scaled for texts longer than those in training.
 struct RotaryScaling
 {
   enum class Kind
   {
     None,
-    Linear,  ///< all divided by the factor
-    Llama3,  ///< low ones divided by the factor, high ones unchanged, interpolated in between
-    Yarn,    ///< likewise, interpolated over the index of the pair (Peng et al. 2023)
-    LongRope ///< each divided by its own factor (Ding et al. 2024)
+    Linear,      ///< all divided by the factor
+    Llama3,      ///< low ones divided by the factor, high ones unchanged, interpolated in between
+    Yarn,        ///< likewise, interpolated over the index of the pair (Peng et al. 2023)
+    LongRope,    ///< each divided by its own factor (Ding et al. 2024)
+    Proportional ///< all divided by the factor; those of the pairs from `part` of all on are 0
+                 ///< (Gemma 4)
   };
   Kind kind = Kind::None;
   double factor = 1;
@@ -107,6 +126,7 @@ struct RotaryScaling
   double attentionFactor = 1;       ///< Yarn, LongRope: of cosines and sines
   std::vector<double> shortFactors; ///< LongRope, per pair: for up to originalPositions tokens
   std::vector<double> longFactors;  ///< LongRope, per pair: for longer texts
+  double part = 1;                  ///< Proportional: of the component pairs
 };
 
 struct VisionConfig;
@@ -248,6 +268,78 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::shared_ptr<const VisionConfig> vision; ///< of a model that reads pictures among words, which
                                               ///< all else describes; null: it reads words alone
 
+  std::string ownTensors; ///< names of the tensors of an architecture that its files describe, as
+                          ///< BindTransformerWeights reads them; empty: those of `architecture`
+  bool normsHaveShifts = true; ///< of LayerNorm with weights, where its architecture can have them
+  bool firstAttentionIsNormed = true; ///< else layer 0 has no normalization before its attention
+                                      ///< (Warner et al. 2024: ModernBERT)
+  bool normsInside = false; ///< the weighted sums of values of all heads together, and the hidden
+                            ///< values of the MLP, are normalized (Ma et al. 2025: BitNet)
+  bool normsQueriesLast = false;   ///< queryKeyNorm comes after the rotation (Hunyuan)
+  double residualScale = 1;        ///< of what a sublayer adds (Granite)
+  std::vector<bool> rotatedLayers; ///< per layer: whether queries and keys are rotated; empty: all
+  std::vector<double> rotaryBases; ///< per layer, in place of rotaryBase; empty: none
+  double slopeScale = 1;           ///< of the slopes of ALiBi; d_head^-1/2 in Falcon
+  double slopeExponent = 8;        ///< of ALiBi, see AlibiSlopes
+  double queryGrowth = 0;          ///< b > 0: queries at position p are multiplied by
+                                   ///< 1 + b log(1 + floor(p / queryGrowthStep)) (Ministral 3)
+  double queryGrowthStep = 1;
+
+  // Gemma 3n and 4
+  std::vector<std::int64_t> headDimensions; ///< per layer, in place of headDimension, which is the
+                                            ///< largest; empty: all have that
+  std::vector<std::int64_t> keyHeadCounts;  ///< likewise of keyHeads
+  std::vector<std::int64_t> mlpDimensions;  ///< likewise of mlpDimension
+  bool normsValues = false;         ///< values are divided by their root mean square, by head
+  std::vector<bool> valuesAreKeys;  ///< per layer: whether values are keys before their
+                                    ///< normalization and rotation; empty: none
+  std::int64_t sharedKeyLayers = 0; ///< so many last layers have the keys and values of the last
+                                    ///< layer of their kind, with or without a window, before
+  std::int64_t layerInput = 0;      ///< dimension of what each layer is told of the token and of
+                                    ///< its embedding, see LayerSides; 0: nothing
+  std::int64_t layerInputVocabulary = 0;
+  bool layerFactors = false;          ///< the residual stream is multiplied by a number behind each
+                                      ///< layer
+  std::int64_t streams = 1;           ///< residual streams, of which layers read one and change all
+                                      ///< (Baykal et al. 2023: AltUp); recordings have this one
+  std::int64_t activeStream = 0;      ///< its index
+  bool scalesActiveStream = false;    ///< where it is read for the others, by a vector [d_model]
+  std::int64_t laurelRank = 0;        ///< of a low-rank map beside the attention; 0: none
+  std::vector<double> gateSparsities; ///< per layer: the part of the values of the gate that become
+                                      ///< 0, if they are normally distributed; empty: none
+  EmbeddingProjection embeddingProjection =
+    EmbeddingProjection::OfTokens;     ///< if embeddingDimension differs from 0
+  std::int64_t transformDimension = 0; ///< of what the layer before the unembedding gives
+                                       ///< (ELECTRA); 0: EmbeddingDimension()
+  bool transformBias = true;           ///< whether that layer has a bias
+  std::int64_t maskToken = -1; ///< ESM-2: embeddings of this id are 0, and with the share m of them
+                               ///< in the text, all are multiplied by 0.88 / (1 - m); -1: none
+  std::int64_t tasks = 0;      ///< of an embedding whose first row is added to that of every token
+                               ///< (ERNIE); 0: there is none
+  std::vector<float> rotaryFrequencies; ///< as a file stores them, in place of those that follow
+                                        ///< from rotaryBase (ESM-2); empty: none
+  bool addsPositions = false;   ///< a vector per position is added to the embedding, also where
+                                ///< `position` is another kind (MPNet, DeBERTa, BEiT)
+  std::int64_t layerGroups = 0; ///< groups of equally many layers, in order, that share their
+                                ///< parameters (Lan et al. 2020: ALBERT); 0: none do
+  std::int64_t groupLayers = 1; ///< layers of a group with parameters of their own, by turns
+  bool biasByLayer = false; ///< Relative, RelativeOfPatches: each layer has its own (uMT5, BEiT)
+  bool keyBias = true;      ///< these, with inputBias: whether keys,
+  bool valueBias = true;    ///< values
+  bool queryBias = true;    ///< and queries have one
+  bool readsQueriesOfPositions = true; ///< Disentangled: key . query of the distance is added,
+  bool readsKeysOfPositions = true;    ///< and query . key of the distance
+  bool sharesPositionKeys = false;     ///< Disentangled: these come from W_Q and W_K of the layer
+  bool positionNorm = false;           ///< Disentangled: a LayerNorm of the vectors of distances
+  bool normsPatches = false; ///< RotaryOfPatches: rows and columns of the picture are from -1 to 1,
+                             ///< times 2 pi (DINOv3)
+  bool endsSinusoids = false;   ///< Sinusoidal: the last of the d / 2 frequencies is 1 / 10000:
+                                ///< 10000^(-j / (d / 2 - 1)), not 10000^(-2 j / d) (M2M-100)
+  bool channelsLast = false;    ///< of the values of a patch, for an encoder of any size (SigLIP 2)
+  bool sinksAreOutside = false; ///< what a head writes is multiplied by the part of the softmax
+                                ///< that is not the sink's, and recorded attention is that
+                                ///< before, as the original code returns it (Granite)
+
   std::int64_t PatchRows() const { return this->imageHeight / this->patchHeight; }
   std::int64_t PatchColumns() const { return this->imageWidth / this->patchWidth; }
 
@@ -291,16 +383,68 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
     return this->HasOwnRotation(layer) ? this->windowRotaryScaling : this->rotaryScaling;
   }
 
+  /// Whether layer l rotates queries and keys, if the model does.
+  bool Rotates(std::int64_t layer) const
+  {
+    return this->rotatedLayers.empty() || this->rotatedLayers[layer];
+  }
+
+  /// Whether layers differ in their sizes.
+  bool HasLayerSizes() const
+  {
+    return !this->headDimensions.empty() || !this->keyHeadCounts.empty() ||
+           !this->mlpDimensions.empty();
+  }
+
+  /// This configuration with the sizes of layer l.
+  TransformerConfig WithSizesOf(std::int64_t layer) const;
+
+  /// The layer whose keys and values layer l has.
+  std::int64_t KeyLayer(std::int64_t layer) const;
+
+  /// Whether layers have more than attention, MLP and their residual stream.
+  bool HasLayerSides() const
+  {
+    return this->layerInput > 0 || this->layerFactors || this->streams > 1;
+  }
+
+  /// The rotary base of layer l.
+  double RotaryBaseOf(std::int64_t layer) const
+  {
+    return !this->rotaryBases.empty()    ? this->rotaryBases[layer]
+           : this->HasOwnRotation(layer) ? this->windowRotaryBase
+                                         : this->rotaryBase;
+  }
+
   /// Whether layer l has the rotary base of layers with a window.
   bool HasOwnRotation(std::int64_t layer) const
   {
     return this->windowRotaryBase > 0 && this->Window(layer) > 0;
   }
 
-  /// The number of components of the token embedding and of what the unembedding reads.
+  /// The number of components of the token embedding.
   std::int64_t EmbeddingDimension() const
   {
     return this->embeddingDimension > 0 ? this->embeddingDimension : this->modelDimension;
+  }
+
+  /// Whether a vector per position is added to the embedding.
+  bool HasPositionVectors() const
+  {
+    return this->position == PositionKind::Learned || this->addsPositions;
+  }
+
+  /// The number of components of the sum of embeddings of tokens, positions and segments.
+  std::int64_t SumDimension() const
+  {
+    return this->embeddingProjection == EmbeddingProjection::OfTokens ? this->modelDimension
+                                                                      : this->EmbeddingDimension();
+  }
+
+  /// The number of components of what the unembedding reads.
+  std::int64_t UnembeddingInputs() const
+  {
+    return this->transformDimension > 0 ? this->transformDimension : this->EmbeddingDimension();
   }
 
   /// Images: the tokens before the patches.
@@ -373,9 +517,9 @@ TransformerConfig ReadTransformerConfig(
   const std::filesystem::path& path, const std::string& architecture = {});
 
 /// The ALiBi slopes of H >= 1 heads (Press et al. 2022; for other H than powers of two, the
-/// original code of BLOOM). With P the largest power of two up to H, the first P slopes are
-/// 2^(-8k/P), k = 1 ... P, and the others 2^(-4(2k-1)/P), k = 1 ... H - P.
-std::vector<double> AlibiSlopes(std::int64_t heads);
+/// original code of BLOOM). With P the largest power of two up to H and the exponent e = 8, the
+/// first P slopes are 2^(-ek/P), k = 1 ... P, and the others 2^(-e(2k-1)/(2P)), k = 1 ... H - P.
+std::vector<double> AlibiSlopes(std::int64_t heads, double exponent = 8);
 
 /// The bucket of the distance key - query for PositionKind::Relative (Raffel et al. 2020), of B
 /// buckets and a longest distance D. With a causal mask, n = B, and keys after the query have
@@ -383,6 +527,13 @@ std::vector<double> AlibiSlopes(std::int64_t heads);
 /// first n / 2 distances have a bucket each, the others up to D share those left by their
 /// logarithm.
 std::int64_t RelativeBucket(const TransformerConfig& config, std::int64_t distance);
+
+/// The row of the vectors of distances of PositionKind::Disentangled for query - key = distance, of
+/// 2 S rows: S + the bucket of the distance, from 0 to 2 S - 1. S is relativeBuckets; with 0 it is
+/// relativeDistance, and each distance is its bucket. Otherwise, with m = floor(S / 2), the bucket
+/// of n > m is m + ceil((m - 1) log(n / m) / log((relativeDistance - 1) / m)), that of -n less than
+/// 0 (He et al. 2021).
+std::int64_t DistanceRow(const TransformerConfig& config, std::int64_t distance);
 
 /// The rotation in radians per position of each of the r / 2 component pairs of r rotated ones in
 /// layer l: base^(-2i / r) (Su et al. 2021), with its scaling applied. `length` is the number of

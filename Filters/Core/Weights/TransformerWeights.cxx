@@ -5,8 +5,8 @@
 #include "Base/Index.h"
 #include "Base/TextEnds.h"
 #include "Internal/Quantization.h"
-#include "Internal/ResizedPositions.h"
 #include "Internal/TensorNames.h"
+#include "ResizedPositions.h"
 
 #include <algorithm>
 #include <charconv>
@@ -85,7 +85,9 @@ public:
       using Switch = ArchitectureSwitch;
       RefuseSwitches(this->Config, "tensors with the names of TransformerLens",
         { Switch::GainOffset, Switch::EmbeddingScale, Switch::NormsAfterToo, Switch::QueryKeyNorms,
-          Switch::Sinks, Switch::Experts, Switch::LayerScales, Switch::EmbeddingProjection });
+          Switch::Sinks, Switch::Experts, Switch::LayerScales, Switch::EmbeddingProjection,
+          Switch::NormsInside, Switch::FirstUnnormed, Switch::XieluActivation, Switch::ValueNorms,
+          Switch::LayerSides });
     }
     this->Weights.normsAreFolded =
       this->Config.normsAreFolded ||
@@ -179,7 +181,15 @@ private:
   {
     if (!this->Lens)
     {
-      const TensorNames& names = NamesFor(this->Config);
+      TensorNames names = NamesFor(this->Config);
+      const std::string head = "lm_predictions.lm_head."; // it reads the token embedding
+      if (this->Has(head + "dense.weight") && !this->Has(names.transform.weight)) // DeBERTa-v3
+      {
+        const std::string norm = head + "LayerNorm.";
+        names.transform = { head + "dense.weight", head + "dense.bias" };
+        names.transformNorm = { norm + "weight", norm + "bias" };
+        names.unembedding = { names.prefix + names.tokens, head + "bias" };
+      }
       return this->Gguf     ? GgufNames(this->Config, { this->Has("blk.0.attn_qkv.weight"),
                                                         this->Has("blk.0.attn_k_b.weight") })
              : this->Bridge ? BridgeNames(names)
@@ -237,7 +247,25 @@ private:
 
   std::string LayerPrefix(std::int64_t layer) const
   {
+    if (this->Config.layerGroups > 0)
+    {
+      const std::int64_t turns = this->Config.layers / this->Config.groupLayers;
+      const double perGroup =
+        static_cast<double>(turns) / static_cast<double>(this->Config.layerGroups);
+      const double turn = static_cast<double>(layer / this->Config.groupLayers);
+      const auto group = static_cast<std::int64_t>(turn / perGroup);
+      const std::string name = Numbered(this->Prefix + this->Name.layers, group);
+      return Numbered(name, layer % this->Config.groupLayers) + ".";
+    }
     return this->Prefix + this->Name.layers + std::to_string(layer) + ".";
+  }
+
+  /// A tensor of values that are made here.
+  TensorView Keep(std::vector<float> values, const Shape& shape)
+  {
+    const auto kept = std::make_shared<const std::vector<float>>(std::move(values));
+    this->Weights.owned.push_back(kept);
+    return { DType::F32, shape, reinterpret_cast<const std::byte*>(kept->data()) };
   }
 
   /// A floating-point tensor of any shape.
@@ -275,6 +303,13 @@ private:
     return view;
   }
 
+  /// A tensor of one number, of any number of axes.
+  TensorView GetNumber(const std::string& name)
+  {
+    const TensorView& view = this->Get(name);
+    return view.Count() == 1 ? view : this->Get(name, { 1 });
+  }
+
   /// The shift of a LayerNorm, or a bias in TransformerLens naming, which may be missing.
   TensorView GetOptional(const std::string& name, const Shape& shape)
   {
@@ -310,7 +345,8 @@ private:
     const Shape shape = { dimension > 0 ? dimension : this->Config.modelDimension };
     norm.gain =
       this->Get(this->OldName(prefix + names.weight, "LayerNorm.weight", "LayerNorm.gamma"), shape);
-    if (this->Config.norm == NormKind::LayerNorm && !names.bias.empty())
+    if (this->Config.norm == NormKind::LayerNorm && this->Config.normsHaveShifts &&
+        !names.bias.empty())
     {
       norm.shift =
         this->Get(this->OldName(prefix + names.bias, "LayerNorm.bias", "LayerNorm.beta"), shape);
@@ -338,6 +374,7 @@ private:
 
   void BindLayers()
   {
+    this->BindModelSides();
     for (std::int64_t l = 0; l < this->Config.layers; ++l)
     {
       this->Weights.layers.push_back(this->BindLayer(l));
@@ -368,8 +405,12 @@ private:
         this->Get(this->TokensName(), { config.vocabulary, config.EmbeddingDimension() });
       if (config.embeddingDimension > 0)
       {
-        this->Weights.embeddingIn =
-          this->GetLinear(this->Prefix, this->Name.projectIn, config.embeddingDimension, d, false);
+        const bool hasBias = config.embeddingProjection == EmbeddingProjection::OfNormed;
+        this->Weights.embeddingIn = this->GetLinear(
+          this->Prefix, this->Name.projectIn, config.embeddingDimension, d, hasBias);
+      }
+      if (config.embeddingDimension > 0 && !this->Name.projectOut.weight.empty())
+      {
         this->Weights.embeddingOut =
           this->GetLinear(this->Prefix, this->Name.projectOut, d, config.embeddingDimension, false);
       }
@@ -379,9 +420,14 @@ private:
     {
       this->Weights.positionEmbedding = this->Get(positions, { config.positions, d });
     }
-    else if (config.position == PositionKind::Learned ||
-             config.position == PositionKind::Shortformer)
+    else if (config.ReadsAnySize() && config.HasPositionVectors())
     {
+      this->Weights.positionEmbedding =
+        this->Get(positions, { config.positionSide * config.positionSide, d });
+    }
+    else if (config.HasPositionVectors() || config.position == PositionKind::Shortformer)
+    {
+      const std::int64_t width = config.SumDimension();
       const std::int64_t rows = config.positions - config.registers + config.firstPosition;
       const TensorView* found = this->Find(positions);
       const bool isNested =
@@ -391,7 +437,7 @@ private:
       const std::int64_t stored =
         resizes ? config.classTokens + config.positionSide * config.positionSide : rows;
       TensorView& view = this->Weights.positionEmbedding;
-      view = this->Get(positions, isNested ? Shape{ 1, stored, d } : Shape{ stored, d });
+      view = this->Get(positions, isNested ? Shape{ 1, stored, width } : Shape{ stored, width });
       if (resizes)
       {
         const auto resized =
@@ -405,20 +451,73 @@ private:
       // TransformerLens may store one even if it is not used.
       this->Used.insert(LensNames().positions);
     }
-    if (config.position == PositionKind::Relative)
+    if (!config.biasByLayer)
     {
-      this->Weights.relativeBias =
-        this->Get(this->Prefix + this->Name.relativeBias, { config.relativeBuckets, config.heads });
+      this->Weights.relativeBias = this->GetRelativeBias(this->Prefix);
+    }
+    if (config.position == PositionKind::Disentangled)
+    {
+      const std::int64_t span =
+        config.relativeBuckets > 0 ? config.relativeBuckets : config.relativeDistance;
+      this->Weights.distanceEmbedding =
+        this->Get(this->Prefix + this->Name.distanceEmbedding, { 2 * span, d });
+    }
+    if (config.positionNorm)
+    {
+      this->Weights.distanceNorm = this->GetUnfoldedNorm(this->Prefix, this->Name.distanceNorm);
     }
     if (config.segments > 0)
     {
       this->Weights.segmentEmbedding =
-        this->Get(this->Prefix + this->Name.segments, { config.segments, d });
+        this->Get(this->Prefix + this->Name.segments, { config.segments, config.SumDimension() });
+    }
+    std::istringstream frequencies(this->Name.frequencies);
+    for (std::string name; std::getline(frequencies, name, ',');)
+    {
+      if (config.position == PositionKind::Rotary && this->Has(this->Prefix + name))
+      {
+        this->Weights.rotaryFrequencies =
+          this->Get(this->Prefix + name, { config.RotatedDimension() / 2 });
+      }
+    }
+    if (config.tasks > 0)
+    {
+      this->Weights.taskEmbedding =
+        this->Get(this->Prefix + this->Name.tasks, { config.tasks, config.SumDimension() });
     }
     if (config.embeddingNorm)
     {
-      this->Weights.embeddingNorm = this->GetUnfoldedNorm(this->Prefix, this->Name.embeddingNorm);
+      const bool isOfSum = config.embeddingProjection == EmbeddingProjection::OfNormed;
+      this->Weights.embeddingNorm = this->GetUnfoldedNorm(
+        this->Prefix, this->Name.embeddingNorm, isOfSum ? config.SumDimension() : d);
     }
+  }
+
+  /// The biases of distances or patches, of all layers or of that whose prefix this is.
+  TensorView GetRelativeBias(const std::string& prefix)
+  {
+    const TransformerConfig& config = this->Config;
+    const bool isShared = config.position == PositionKind::RelativeOfPatches && !config.biasByLayer;
+    const std::string name = prefix + (isShared ? this->Name.sharedBias : this->Name.relativeBias);
+    if (config.position == PositionKind::Relative)
+    {
+      return this->Get(name, { config.relativeBuckets, config.heads });
+    }
+    if (config.position != PositionKind::RelativeOfPatches)
+    {
+      return {};
+    }
+    const bool resizes = ResizesPositions(config);
+    const std::int64_t rows = 2 * (resizes ? config.positionSide : config.PatchRows()) - 1;
+    const std::int64_t columns = 2 * (resizes ? config.positionSide : config.PatchColumns()) - 1;
+    const TensorView view = this->Get(name, { rows * columns + 3, config.heads });
+    if (!resizes)
+    {
+      return view;
+    }
+    std::vector<float> resized = ResizedPatchBias(view, config);
+    const std::int64_t count = static_cast<std::int64_t>(resized.size()) / config.heads;
+    return this->Keep(std::move(resized), { count, config.heads });
   }
 
   /// The embedding of tokens. Files may hold that of encoder and decoder once or more often, and a
@@ -464,7 +563,11 @@ private:
     const std::int64_t d = config.modelDimension;
     LinearTensors& linear = this->Weights.patchEmbedding;
     Shape shape = { d, config.channels, config.patchHeight, config.patchWidth };
-    if (config.ReadsAnySize())
+    if (config.channelsLast)
+    {
+      shape = { d, config.patchHeight * config.patchWidth * config.channels };
+    }
+    else if (config.ReadsAnySize())
     {
       shape.insert(shape.begin() + 2, config.patchFrames);
     }
@@ -498,11 +601,24 @@ private:
 
   LayerTensors BindLayer(std::int64_t l)
   {
-    const TransformerConfig& config = this->Config;
+    if (!this->Config.HasLayerSizes())
+    {
+      return this->BindLayer(l, this->Config);
+    }
+    return this->BindLayer(l, this->Config.WithSizesOf(l));
+  }
+
+  /// With the sizes of this configuration.
+  LayerTensors BindLayer(std::int64_t l, const TransformerConfig& config)
+  {
     const std::string prefix = this->LayerPrefix(l);
     const std::int64_t d = config.modelDimension;
     LayerTensors layer;
-    layer.attentionNorm = this->GetNorm(prefix, this->Name.attentionNorm);
+    const bool normsBefore = config.normPlace != NormPlace::AfterOutput;
+    if (normsBefore && (l > 0 || config.firstAttentionIsNormed))
+    {
+      layer.attentionNorm = this->GetNorm(prefix, this->Name.attentionNorm);
+    }
     if (config.keyLatent > 0)
     {
       this->BindLatent(layer, prefix);
@@ -513,24 +629,46 @@ private:
     }
     else
     {
-      layer.query = this->GetHeads(prefix, this->Name.query, config.heads, false);
-      layer.key = this->GetHeads(prefix, this->Name.key, config.keyHeads, true);
-      layer.value = this->GetHeads(prefix, this->Name.value, config.keyHeads, true);
+      this->BindHeads(layer, prefix, l, config);
     }
-    layer.output = this->GetOutput(prefix);
+    layer.output = this->GetOutput(prefix, config);
+    if (config.biasByLayer)
+    {
+      layer.relativeBias = this->GetRelativeBias(prefix);
+    }
+    if (config.position == PositionKind::Disentangled)
+    {
+      this->BindDistances(layer, prefix);
+    }
     if (config.queryKeyNorm != QueryKeyNorm::None)
     {
-      layer.queryNorm = this->GetHeadNorms(prefix, this->Name.queryNorm, config.heads);
-      layer.keyNorm = this->GetHeadNorms(prefix, this->Name.keyNorm, config.keyHeads);
+      layer.queryNorm = this->GetHeadNorms(prefix, this->Name.queryNorm, config.heads, config);
+    }
+    if (config.queryKeyNorm != QueryKeyNorm::None && config.KeyLayer(l) == l)
+    {
+      layer.keyNorm = this->GetHeadNorms(prefix, this->Name.keyNorm, config.keyHeads, config);
     }
     if (config.sinks)
     {
       layer.sinks = this->Get(prefix + this->Name.sinks, { config.heads });
     }
-    if (config.normPlace == NormPlace::BeforeAndAfter)
+    if (config.normPlace == NormPlace::BeforeAndAfter || !normsBefore)
     {
       layer.attentionAfter = this->GetNorm(prefix, this->Name.attentionAfter);
       layer.mlpAfter = this->GetNorm(prefix, this->Name.mlpAfter);
+    }
+    if (config.normsInside)
+    {
+      layer.mixedNorm =
+        this->GetUnfoldedNorm(prefix, this->Name.mixedNorm, config.heads * config.ValueDimension());
+      layer.hiddenNorm = this->GetUnfoldedNorm(prefix, this->Name.hiddenNorm, config.mlpDimension);
+    }
+    if (config.activation == Activation::Xielu)
+    {
+      layer.xielu = { this->GetNumber(prefix + this->Name.xieluSquare),
+        this->GetNumber(prefix + this->Name.xieluNegative),
+        this->GetNumber(prefix + this->Name.xieluLinear),
+        this->GetNumber(prefix + this->Name.xieluLimit) };
     }
     if (config.layerScales)
     {
@@ -540,33 +678,153 @@ private:
     if (config.encoder != nullptr)
     {
       const std::int64_t width = config.heads * config.headDimension;
+      const std::int64_t keys = config.keyHeads * config.headDimension;
+      const std::int64_t source = config.encoder->modelDimension;
+      const auto get = [&](const PairNames& names)
+      {
+        LinearTensors linear =
+          this->GetLinear(prefix, names, source, keys, config.inputBias && !names.bias.empty());
+        linear.headStep = config.headDimension;
+        return linear;
+      };
       layer.crossNorm = this->GetNorm(prefix, this->Name.crossNorm);
-      layer.crossQuery = this->GetHeads(prefix, this->Name.crossQuery, config.heads, false);
-      layer.crossKey = this->GetHeads(prefix, this->Name.crossKey, config.heads, false);
-      layer.crossValue = this->GetHeads(prefix, this->Name.crossValue, config.heads, false);
+      layer.crossQuery = this->GetHeads(prefix, this->Name.crossQuery, config.heads, false, config);
+      layer.crossKey = get(this->Name.crossKey);
+      layer.crossValue = get(this->Name.crossValue);
+      if (config.normPlace == NormPlace::BeforeAndAfter)
+      {
+        layer.crossAfter = this->GetNorm(prefix, this->Name.crossAfter);
+      }
       layer.crossOutput =
         this->GetLinear(prefix, this->Name.crossOutput, width, d, config.outputBias);
     }
     if (config.mlpDimension > 0)
     {
-      layer.mlpNorm = config.order == SublayerOrder::ParallelOfOneNorm
-                        ? layer.attentionNorm
-                        : this->GetNorm(prefix, this->Name.mlpNorm);
+      if (normsBefore)
+      {
+        layer.mlpNorm = config.order == SublayerOrder::ParallelOfOneNorm
+                          ? layer.attentionNorm
+                          : this->GetNorm(prefix, this->Name.mlpNorm);
+      }
       if (config.HasExperts(l))
       {
         this->BindExperts(layer.experts, prefix);
       }
       else
       {
-        this->BindMlp(layer, prefix);
+        this->BindMlp(layer, prefix, config);
       }
+    }
+    if (config.HasLayerSides())
+    {
+      this->BindSides(layer.sides, prefix);
     }
     return layer;
   }
 
-  void BindMlp(LayerTensors& layer, const std::string& prefix)
+  /// Queries, keys and values in tensors of their own. A layer with the keys and values of another
+  /// has none; files may still have them.
+  void BindHeads(
+    LayerTensors& layer, const std::string& prefix, std::int64_t l, const TransformerConfig& config)
+  {
+    layer.query = this->GetHeads(prefix, this->Name.query, config.heads, false, config);
+    if (config.KeyLayer(l) != l)
+    {
+      for (const PairNames* names : { &this->Name.key, &this->Name.value, &this->Name.keyNorm })
+      {
+        this->Used.insert({ prefix + names->weight, prefix + names->bias });
+      }
+      return;
+    }
+    layer.key = this->GetHeads(prefix, this->Name.key, config.keyHeads, true, config);
+    const bool areKeys = !config.valuesAreKeys.empty() && config.valuesAreKeys[l];
+    layer.value =
+      areKeys ? layer.key : this->GetHeads(prefix, this->Name.value, config.keyHeads, true, config);
+  }
+
+  /// What makes keys and queries of vectors of distances.
+  void BindDistances(LayerTensors& layer, const std::string& prefix)
   {
     const TransformerConfig& config = this->Config;
+    const std::int64_t d = config.modelDimension;
+    const std::int64_t width = config.heads * config.headDimension;
+    const auto get = [&](const LinearTensors& own, const PairNames& names)
+    {
+      return config.sharesPositionKeys
+               ? own
+               : this->GetLinear(prefix, names, d, width, !names.bias.empty());
+    };
+    if (config.readsKeysOfPositions)
+    {
+      layer.positionKey = get(layer.key, this->Name.positionKey);
+    }
+    if (config.readsQueriesOfPositions)
+    {
+      layer.positionQuery = get(layer.query, this->Name.positionQuery);
+    }
+  }
+
+  void BindSides(LayerSideTensors& sides, const std::string& prefix)
+  {
+    const TransformerConfig& config = this->Config;
+    const TensorNames& name = this->Name;
+    const std::int64_t d = config.modelDimension;
+    const auto linear = [&](const PairNames& names, std::int64_t inputs, std::int64_t outputs)
+    { return this->GetLinear(prefix, names, inputs, outputs, false); };
+    if (config.layerInput > 0)
+    {
+      sides.inputGate = linear(name.inputGate, d, config.layerInput);
+      sides.inputProjection = linear(name.inputProjection, config.layerInput, d);
+      sides.inputNorm = this->GetUnfoldedNorm(prefix, name.inputNorm);
+    }
+    if (config.layerFactors)
+    {
+      sides.factor = this->GetNumber(prefix + name.layerFactor);
+    }
+    if (config.streams > 1)
+    {
+      sides.router = linear(name.streamRouter, d, config.streams);
+      sides.routerNorm = this->GetUnfoldedNorm(prefix, name.streamRouterNorm);
+      sides.prediction =
+        linear(name.streamPrediction, config.streams, config.streams * config.streams);
+      sides.correction = linear(name.streamCorrection, config.streams, config.streams);
+      sides.activeScale = this->Get(prefix + name.streamScale, { d });
+    }
+    if (config.laurelRank > 0)
+    {
+      sides.laurelIn = linear(name.laurelIn, d, config.laurelRank);
+      sides.laurelOut = linear(name.laurelOut, config.laurelRank, d);
+      sides.laurelNorm = this->GetUnfoldedNorm(prefix, name.laurelNorm);
+    }
+  }
+
+  /// What all layers are told of tokens and their embeddings, and what makes several residual
+  /// streams of one.
+  void BindModelSides()
+  {
+    const TransformerConfig& config = this->Config;
+    const std::int64_t d = config.modelDimension;
+    if (config.layerInput > 0)
+    {
+      const std::int64_t width = config.layers * config.layerInput;
+      this->Weights.layerTokens =
+        this->Get(this->Prefix + this->Name.layerTokens, { config.layerInputVocabulary, width });
+      this->Weights.layerProjection =
+        this->GetLinear(this->Prefix, this->Name.layerProjection, d, width, false);
+      this->Weights.layerProjectionNorm =
+        this->GetUnfoldedNorm(this->Prefix, this->Name.layerProjectionNorm, config.layerInput);
+    }
+    for (std::int64_t i = 0; i + 1 < config.streams; ++i)
+    {
+      const auto get = [&](const PairNames& names)
+      { return this->GetLinear(this->Prefix, { Numbered(names.weight, i), {} }, d, d, false); };
+      this->Weights.streamIn.push_back(get(this->Name.streamIn));
+      this->Weights.streamOut.push_back(get(this->Name.streamOut));
+    }
+  }
+
+  void BindMlp(LayerTensors& layer, const std::string& prefix, const TransformerConfig& config)
+  {
     const std::int64_t d = config.modelDimension;
     const std::int64_t hidden = config.mlpDimension;
     if (config.gated && this->Name.up.weight.empty())
@@ -593,10 +851,10 @@ private:
 
   /// Normalizations [d_head] of the queries or keys of all heads, or of each, or one of all
   /// together [heads d_head].
-  std::vector<NormTensors> GetHeadNorms(
-    const std::string& prefix, const PairNames& names, std::int64_t heads)
+  std::vector<NormTensors> GetHeadNorms(const std::string& prefix, const PairNames& names,
+    std::int64_t heads, const TransformerConfig& config)
   {
-    const std::int64_t dimension = this->Config.headDimension;
+    const std::int64_t dimension = config.headDimension;
     if (this->Config.queryKeyNorm == QueryKeyNorm::OfAllHeads)
     {
       return { this->GetUnfoldedNorm(prefix, names, dimension) };
@@ -720,27 +978,78 @@ private:
     const std::int64_t dimension = config.headDimension;
     const std::int64_t queries = config.heads * dimension;
     const std::int64_t keys = config.keyHeads * dimension;
-    const LinearTensors fused = this->GetLinear(
-      prefix, this->Name.query, config.modelDimension, queries + 2 * keys, config.inputBias);
-    const bool byHead = this->Name.fused == Fused::HeadKind;
-    std::int64_t first = 0;
-    std::int64_t kind = 0;
-    for (LinearTensors* linear : { &layer.query, &layer.key, &layer.value })
+    const bool hasBias = config.inputBias && this->Name.queryBias.empty();
+    LinearTensors fused =
+      this->GetLinear(prefix, this->Name.query, config.modelDimension, queries + 2 * keys, hasBias);
+    if (!this->Name.queryBias.empty())
     {
-      const std::int64_t outputs = kind == 0 ? queries : keys;
-      if (!byHead && fused.layout == WeightLayout::OutputInput)
-      {
-        *linear = OutputsOf(fused, first, outputs);
-      }
-      else
-      {
-        *linear = fused;
-        linear->headFirst = byHead ? kind * dimension : first;
-      }
-      linear->headStep = byHead ? 3 * dimension : dimension;
-      first += outputs;
-      ++kind;
+      fused.bias = this->JoinBiases(prefix);
     }
+    layer.query = layer.key = layer.value = fused;
+    layer.query.headStep = layer.key.headStep = layer.value.headStep = dimension;
+    switch (this->Name.fused)
+    {
+      case Fused::HeadKind:
+      {
+        const std::int64_t group = config.heads / config.keyHeads; // of queries, before key, value
+        const std::int64_t step = (group + 2) * dimension;
+        layer.key.headStep = layer.value.headStep = step;
+        layer.key.headFirst = group * dimension;
+        layer.value.headFirst = (group + 1) * dimension;
+        layer.query.groupHeads = group > 1 ? group : 0;
+        layer.query.groupStep = group > 1 ? step : 0;
+        layer.query.headStep = group > 1 ? dimension : step;
+        return;
+      }
+      case Fused::FourBlocks:
+      {
+        constexpr std::int64_t blocks = 4;
+        const std::int64_t width = queries / blocks;
+        layer.value.headFirst = width;
+        layer.key.headFirst = 2 * width;
+        for (LinearTensors* linear : { &layer.query, &layer.key, &layer.value })
+        {
+          linear->groupHeads = config.heads / blocks;
+          linear->groupStep = 3 * width;
+        }
+        return;
+      }
+      default:
+        break;
+    }
+    if (fused.layout == WeightLayout::OutputInput)
+    {
+      layer.query = OutputsOf(layer.query, 0, queries);
+      layer.key = OutputsOf(layer.key, queries, keys);
+      layer.value = OutputsOf(layer.value, queries + keys, keys);
+    }
+    else
+    {
+      layer.key.headFirst = queries;
+      layer.value.headFirst = queries + keys;
+    }
+  }
+
+  /// The biases of queries and values, which are apart, in the order of the fused tensor by heads;
+  /// keys have none.
+  TensorView JoinBiases(const std::string& prefix)
+  {
+    const std::int64_t heads = this->Config.heads;
+    const std::int64_t dimension = this->Config.headDimension;
+    std::vector<float> joined(3 * heads * dimension);
+    for (const auto& [name, kind] :
+      { std::pair(&this->Name.queryBias, 0), std::pair(&this->Name.valueBias, 2) })
+    {
+      const TensorView bias = this->Get(prefix + *name, { heads * dimension });
+      for (std::int64_t head = 0; head < heads; ++head)
+      {
+        const auto first = ToIndex(head * dimension);
+        bias.ToFloat(
+          first, first + ToIndex(dimension), joined.data() + (3 * head + kind) * dimension);
+      }
+    }
+    const Shape shape = { 3 * heads * dimension };
+    return this->Keep(std::move(joined), shape);
   }
 
   /// Latent attention: queries perhaps, keys and values by two factors. The rows of the second one
@@ -792,10 +1101,9 @@ private:
   }
 
   /// Queries, keys or values in a separate tensor.
-  LinearTensors GetHeads(
-    const std::string& prefix, const PairNames& names, std::int64_t heads, bool grouped)
+  LinearTensors GetHeads(const std::string& prefix, const PairNames& names, std::int64_t heads,
+    bool grouped, const TransformerConfig& config)
   {
-    const TransformerConfig& config = this->Config;
     LinearTensors linear;
     if (this->Lens)
     {
@@ -810,7 +1118,10 @@ private:
     }
     else
     {
-      const bool hasBias = config.inputBias && !names.bias.empty(); // Whisper's keys have none
+      const bool isOff = (&names == &this->Name.query && !config.queryBias) ||
+                         (&names == &this->Name.key && !config.keyBias) ||
+                         (&names == &this->Name.value && !config.valueBias);
+      const bool hasBias = config.inputBias && !names.bias.empty() && !isOff; // not Whisper's keys
       linear = this->GetLinear(
         prefix, names, config.modelDimension, heads * config.headDimension, hasBias);
     }
@@ -818,9 +1129,8 @@ private:
     return linear;
   }
 
-  LinearTensors GetOutput(const std::string& prefix)
+  LinearTensors GetOutput(const std::string& prefix, const TransformerConfig& config)
   {
-    const TransformerConfig& config = this->Config;
     const std::int64_t inputs = config.heads * config.ValueDimension();
     const std::int64_t d = config.modelDimension;
     if (!this->Lens)
@@ -838,7 +1148,7 @@ private:
   {
     const TransformerConfig& config = this->Config;
     const std::string name = this->Prefixes.second + this->Name.unembedding.weight;
-    const std::int64_t d = config.EmbeddingDimension();
+    const std::int64_t d = config.UnembeddingInputs();
     LinearTensors& linear = this->Weights.unembedding;
     if (!NamesFor(config).transform.weight.empty() && !this->BindTransform())
     {
@@ -872,7 +1182,8 @@ private:
   {
     std::string name = this->Prefixes.second + this->Name.unembedding.bias;
     const bool has = this->Has(name);
-    for (const char* copy : { "cls.predictions.decoder.bias", "lm_head.decoder.bias" })
+    for (const char* copy :
+      { "cls.predictions.decoder.bias", "lm_head.decoder.bias", "predictions.decoder.bias" })
     {
       if (has || this->Has(copy))
       {
@@ -891,15 +1202,20 @@ private:
       return false;
     }
     const std::int64_t d = this->Config.modelDimension;
-    this->Weights.logitsTransform = this->GetLinear({}, this->Name.transform, d, d, true);
-    this->Weights.logitsNorm = this->GetNorm({}, this->Name.transformNorm);
+    const std::int64_t width = this->Config.UnembeddingInputs();
+    this->Weights.logitsTransform =
+      this->GetLinear({}, this->Name.transform, d, width, this->Config.transformBias);
+    this->Weights.logitsNorm = this->Weights.normsAreFolded
+                                 ? NormTensors()
+                                 : this->GetUnfoldedNorm({}, this->Name.transformNorm, width);
     return true;
   }
 
   /// The layer that a tensor belongs to, or -1.
   std::int64_t LayerOf(std::string_view name) const
   {
-    const std::string prefix = this->Prefix + this->Name.layers;
+    const std::string all = this->Prefix + this->Name.layers;
+    const std::string prefix = all.substr(0, all.find('*'));
     std::int64_t layer = -1;
     if (BeginsWith(name, prefix))
     {
@@ -941,9 +1257,12 @@ private:
 
   void CheckLayer(const std::string& name) const
   {
-    if (this->LayerOf(name) >= this->Config.layers)
+    const std::int64_t groups = this->Config.layerGroups;
+    const std::int64_t count = groups > 0 ? groups : this->Config.layers;
+    if (this->LayerOf(name) >= count)
     {
-      this->Fail(name, ": the configuration has only ", this->Config.layers, " layers, from 0.");
+      this->Fail(name, ": the configuration has only ", count,
+        groups > 0 ? " groups of layers, from 0." : " layers, from 0.");
     }
   }
 

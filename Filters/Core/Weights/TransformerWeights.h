@@ -28,11 +28,21 @@ struct LinearTensors
   WeightLayout layout = WeightLayout::OutputInput;
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
-  std::int64_t headFirst = 0; ///< queries, keys, values: the first output of head h is
-  std::int64_t headStep = 0;  ///< headFirst + h headStep
+  std::int64_t headFirst = 0;  ///< queries, keys, values: the first output of head h is
+  std::int64_t headStep = 0;   ///< headFirst + h headStep; or, if groups of heads are apart,
+  std::int64_t groupHeads = 0; ///< headFirst + g groupStep + i headStep for head h = g groupHeads
+  std::int64_t groupStep = 0;  ///< + i; groupHeads 0: there are no such groups
   ProductPrecision products = ProductPrecision::Single; ///< of x W
 
   bool Exists() const { return this->weight.data != nullptr; }
+
+  /// The first output of head h.
+  std::int64_t FirstOutput(std::int64_t head) const
+  {
+    return this->groupHeads == 0 ? this->headFirst + head * this->headStep
+                                 : this->headFirst + head / this->groupHeads * this->groupStep +
+                                     head % this->groupHeads * this->headStep;
+  }
 };
 
 /// Gain, less gainOffset, and shift of a normalization [d_model]. If missing (data is nullptr),
@@ -57,6 +67,33 @@ struct ExpertTensors
   LinearTensors sharedFactor; ///< output: what is before the sigmoid by which it is multiplied
 };
 
+/// What Activation::Xielu has of a layer, a number each: log(exp(a) - 1) (square), log(exp(c - b) -
+/// 1) (negative), b (linear) and e (limit).
+struct XieluTensors
+{
+  TensorView square;
+  TensorView negative;
+  TensorView linear;
+  TensorView limit;
+};
+
+/// What a layer has beside attention and MLP, see LayerSides.
+struct LayerSideTensors
+{
+  LinearTensors inputGate;       ///< outputs: layerInput
+  LinearTensors inputProjection; ///< from layerInput to d_model
+  NormTensors inputNorm;
+  TensorView factor;        ///< one number
+  LinearTensors router;     ///< outputs: streams
+  NormTensors routerNorm;   ///< [d_model]
+  LinearTensors prediction; ///< from streams to streams^2
+  LinearTensors correction; ///< from streams to streams
+  TensorView activeScale;   ///< [d_model]
+  LinearTensors laurelIn;   ///< outputs: laurelRank
+  LinearTensors laurelOut;
+  NormTensors laurelNorm;
+};
+
 struct LayerTensors
 {
   NormTensors attentionNorm;
@@ -77,15 +114,23 @@ struct LayerTensors
   std::vector<NormTensors> keyNorm;   ///< likewise
   NormTensors attentionAfter;         ///< of what the attention adds, for BeforeAndAfter
   NormTensors mlpAfter;               ///< of what the MLP adds, for BeforeAndAfter
-  TensorView attentionScale;          ///< [d_model], of what the attention adds; or missing
-  TensorView mlpScale;                ///< [d_model], of what the MLP adds; or missing
-  TensorView sinks;                   ///< [H]; or missing
-  ExpertTensors experts;              ///< in place of gate, up and down, where there are any
-  NormTensors crossNorm;              ///< these: of a decoder beside an encoder
+  NormTensors mixedNorm;              ///< [H d_head], of what `output` reads, if it is normalized
+  NormTensors hiddenNorm;             ///< [mlpDimension], of what `down` reads, likewise
+  XieluTensors xielu;                 ///< for this activation
+  LayerSideTensors sides;
+  TensorView attentionScale; ///< [d_model], of what the attention adds; or missing
+  TensorView mlpScale;       ///< [d_model], of what the MLP adds; or missing
+  TensorView sinks;          ///< [H]; or missing
+  TensorView relativeBias;   ///< that of this layer alone, if biasByLayer
+  LinearTensors positionKey; ///< Disentangled: from the vector of a distance to its keys, as `key`
+  LinearTensors positionQuery; ///< likewise to its queries
+  ExpertTensors experts;       ///< in place of gate, up and down, where there are any
+  NormTensors crossNorm;       ///< these: of a decoder beside an encoder
   LinearTensors crossQuery;
   LinearTensors crossKey; ///< inputs: what the encoder returns
   LinearTensors crossValue;
   LinearTensors crossOutput;
+  NormTensors crossAfter; ///< of what the cross attention adds, for BeforeAndAfter
 };
 
 struct VisionWeights;
@@ -98,15 +143,27 @@ struct TransformerWeights
   TensorView positionEmbedding; ///< [positions or more, d_model]; row firstPosition is the first
   std::shared_ptr<const std::vector<float>> resizedPositions; ///< the values of positionEmbedding,
                                                               ///< if they are interpolated
-  TensorView segmentEmbedding;                                ///< [segments, d_model]
+  std::vector<std::shared_ptr<const std::vector<float>>>
+    owned;                         ///< values of tensors that are not in the file as they are read
+  TensorView segmentEmbedding;     ///< [segments, d_model]
   LinearTensors patchEmbedding;    ///< order of inputs: channel, row, column of a patch
   TensorView classToken;           ///< d_model values
   TensorView distillationToken;    ///< d_model values; or missing
   TensorView registers;            ///< [1, registers, d_model]; or missing
   LinearTensors firstConvolution;  ///< of sound, over three frames; order of inputs: band, frame
   LinearTensors secondConvolution; ///< likewise, of every second place
-  TensorView relativeBias;         ///< [relativeBuckets, H], for PositionKind::Relative
+  TensorView relativeBias;         ///< [relativeBuckets, H], for PositionKind::Relative; for
+                                   ///< RelativeOfPatches [(2 rows - 1)(2 columns - 1) + 3, H]
+  TensorView rotaryFrequencies;    ///< [pairs], if the file stores them
+  TensorView taskEmbedding;        ///< [tasks, d_model]
+  TensorView distanceEmbedding;    ///< [2 S, d_model], for PositionKind::Disentangled
+  NormTensors distanceNorm;        ///< of these
   NormTensors embeddingNorm;
+  TensorView layerTokens;               ///< [layerInputVocabulary, L layerInput]
+  LinearTensors layerProjection;        ///< outputs: L layerInput
+  NormTensors layerProjectionNorm;      ///< [layerInput]
+  std::vector<LinearTensors> streamIn;  ///< one for each residual stream beside the first
+  std::vector<LinearTensors> streamOut; ///< likewise
   std::vector<LayerTensors> layers;
   NormTensors finalNorm;
   LinearTensors logitsTransform; ///< BERT: the logits are computed from
@@ -131,7 +188,7 @@ auto MatricesOf(Layer& layer)
   return std::array{ &layer.query, &layer.key, &layer.value, &layer.queryLatent, &layer.keyLatent,
     &layer.output, &layer.gate, &layer.up, &layer.down, &layer.experts.sharedGate,
     &layer.experts.sharedUp, &layer.experts.sharedDown, &layer.crossQuery, &layer.crossKey,
-    &layer.crossValue, &layer.crossOutput };
+    &layer.crossValue, &layer.crossOutput, &layer.positionKey, &layer.positionQuery };
 }
 
 /// The matrices before and behind all layers.

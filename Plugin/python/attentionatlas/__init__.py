@@ -143,8 +143,8 @@ def save(figure: matplotlib.figure.Figure, path: PathLike, dpi: float = 600) -> 
 
 
 def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
-    """A page for a browser, which Jupyter shows in a frame: of a model, a recording, statistics of a corpus or a file, or
-    of a ParaView view.
+    """A page for a browser, which Jupyter shows in a frame: of a model, a recording, statistics of a corpus or a file; or,
+    in ParaView, of a view.
 
     shown: what is open, a file, a render view, or scenes of the module web. view: torus, deformed-torus or sphere of a
     small model; map, sentence, embedding or embedding-3d of a recording; composition of a transformer; scatter or
@@ -157,11 +157,12 @@ def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
 
 
 def display(shown: Any, width: int = 900, height: int = 600) -> Picture:
-    """A picture of a view as it is, or of a source or output port in a view of its own, which Jupyter shows.
+    """A picture, which Jupyter shows: of a scene of the module web, or of a source, an output port or a dataset, as views
+    show it; in ParaView of a view as it is, or of a source in a view of its own.
 
-    width, height: in pixels. Raises ValueError for anything else, and for a source without points or cells; OSError
-    where ParaView cannot render.
+    width, height: in pixels. Raises ValueError for anything else, and for a source without points; OSError where ParaView
+    cannot render.
     """
-    from attentionatlas._internal import pictures  # with matplotlib, which loading the plugin does without
+    from attentionatlas._internal import pictures
 
     return pictures.display(shown, width, height)

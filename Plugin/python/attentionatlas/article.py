@@ -18,6 +18,7 @@ import argparse
 import base64
 import contextlib
 import html
+import json
 import os
 import pathlib
 import shutil
@@ -28,13 +29,13 @@ from typing import Any
 
 import numpy
 from attentionatlas import web
-from attentionatlas._internal import article_states, data
+from attentionatlas._internal import data, host
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.files import complete, scratch
 from attentionatlas._internal.livemodel import Parameters, Run, Training
 from attentionatlas._internal.model import SmallModel
-from attentionatlas._internal.plugin import load_plugin
+from attentionatlas._internal.plugin import plugin_path
 from attentionatlas._internal.readers import Missing, kind_of
 from attentionatlas._internal.recording import Recording, Transformer
 from attentionatlas._internal.webpage import ASSETS, THEMES, Block, Page, Scene, checked, filled, hash_of, json_text
@@ -48,6 +49,8 @@ TEXT = "The LORD is my shepherd; I shall not want. The LORD is my shepherd; I sh
 _HEADS, _TOKENS = (3, 8), (2, 24)
 #: Programs that print a page to a file.
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge")
+#: The program of ParaView that makes states.
+_PARAVIEW = "pvpython"
 #: For how long one may print, in seconds.
 _PATIENCE = 300
 #: The largest transformer that is copied beside the page, for the state of its composition.
@@ -183,6 +186,32 @@ def _state_link(folder: str, name: str, states: Mapping[str, Listed[str]]) -> st
     )
 
 
+def _write_states(folder: pathlib.Path, shown: Mapping[str, Listed[str]], training: Mapping[str, Any]) -> None:
+    """Writes states into a folder of files that they show, by another process.
+
+    shown: of each chapter, the files, relative to the folder; a model's config.json stands for it. training: options of
+    the training of the small model. Raises RuntimeError with what went wrong.
+    """
+    program = shutil.which(_PARAVIEW)
+    if program is None:
+        raise RuntimeError(f"the states of the article need the program {_PARAVIEW}, which was not found.")
+    described = {"folder": str(folder.resolve()), "shown": shown, "training": training}
+    package = str(pathlib.Path(__file__).resolve().parents[1])
+    others = os.environ.get("PYTHONPATH")
+    environment = {
+        **os.environ,
+        "ATLAS_HOST": "ParaView",
+        "ATLAS_PLUGIN": str(plugin_path()),
+        "PYTHONPATH": package if not others else f"{package}{os.pathsep}{others}",
+    }
+    done = subprocess.run(
+        [program, "-m", "attentionatlas._internal.article_states"], input=json.dumps(described), env=environment, text=True, capture_output=True
+    )
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        raise RuntimeError(f"the states of the article could not be made: {lines[-1] if lines else done.returncode}")
+
+
 def _shipped(*parts: str) -> pathlib.Path | None:
     """A file or folder of the data that come along; None without it."""
     from attentionatlas.findings import models_folder
@@ -290,13 +319,13 @@ class _Article:
             target.parent.mkdir(exist_ok=True)
             with complete(target) as temporary:
                 shutil.copyfile(source, temporary)
-        shown = {name: [self.model.name] for name in article_states.OF_MODEL}
+        shown = {name: [self.model.name] for name in _OF_MODEL}
         if self.recording is not None:
             shown["trained"] = [self.recording.name]
         composed = [str(path.relative_to(folder)) for path in copies.values() if path.parent != folder]
         if composed:
             shown["composition"] = composed
-        article_states.write_elsewhere(folder, shown, self.options)
+        _write_states(folder, shown, self.options)
         return shown
 
     def html(self, title: str, theme: str, address: str, states: Mapping[str, Listed[str]]) -> str:
@@ -352,8 +381,9 @@ class _Article:
         return filled(text, {**values, "trained": trained, "article": json_text(described), "data": block.text()})
 
 
-#: The chapters that may have a state.
-_CHAPTERS = ("two-tokens", "circle", "torus", "harmonics", "sphere", "heads", "training", "trained", "composition")
+#: The chapters that may have a state, those on the small model first.
+_OF_MODEL = ("two-tokens", "circle", "torus", "harmonics", "sphere", "heads", "training")
+_CHAPTERS = (*_OF_MODEL, "trained", "composition")
 
 
 def _percent(share: float) -> str:
@@ -399,7 +429,7 @@ def write(
     check("steps", steps, 100, 100_000)
     if theme not in THEMES:
         raise ValueError(f"theme: expected {', '.join(THEMES)}, found '{theme}'.")
-    load_plugin()
+    host.load()
     chosen = None if model is None else _expected(model, "model", "a small attention-only model")
     folder = (
         _shipped("models", "language-2")
@@ -465,9 +495,13 @@ def main(arguments: Listed[str] | None = None) -> None:
     if pdf and _browser() is None:
         print("left out: the PDF file: no Chromium browser found; print the page from a browser", file=sys.stderr)
         pdf = False
+    states = not found.no_states
+    if states and shutil.which(_PARAVIEW) is None:
+        print(f"left out: the states of ParaView: no program {_PARAVIEW} found", file=sys.stderr)
+        states = False
     options = {name: getattr(found, name) for name in ("text", "steps", "seed", "title", "theme")}
     try:
-        made = write(found.output, found.model, found.transformer, pdf=pdf, states=not found.no_states, **options)
+        made = write(found.output, found.model, found.transformer, pdf=pdf, states=states, **options)
     except (OSError, ValueError) as error:
         raise SystemExit(str(error)) from error
     for path in made:

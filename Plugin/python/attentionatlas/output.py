@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import html
 import io
 import pathlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from fontTools import subset
-from fontTools.ttLib import TTFont
 from matplotlib import font_manager
 
 from attentionatlas._internal import style
 from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.beside import Beside, can_fork
 from attentionatlas._internal.charts import MILLIMETRE
 from attentionatlas._internal.checks import check, check_page
 from attentionatlas._internal.files import complete
+from attentionatlas._internal.notebook import save_png
 
 FORMATS = ("png", "pdf", "svg")
 #: Of images in PDF and SVG.
@@ -40,6 +42,7 @@ class Output:
         check("width", width, 200, 16384, "pixels")
         check_page(width_mm, font_size)
         self.format, self.pixels = format, width
+        self._beside: Beside | None = None
         self._options: dict[str, Any] = {"width_mm": width_mm, "font_size": font_size, "dark": dark}
         self.options = self.options_for(width) if format == "png" else {**self._options, "dpi": PRINT_DPI}
 
@@ -49,9 +52,25 @@ class Output:
         return {**self._options, "dpi": pixels / inches * (1 + 1e-9)}  # not a pixel less by rounding
 
     def write(self, figure: Any, folder: PathLike, name: str) -> pathlib.Path:
-        """Writes a figure into a folder; returns the file's path."""
+        """Writes a figure into a folder, or begins to, within `with beside()`; returns the file's path."""
         path = pathlib.Path(folder, f"{name}.{self.format}")
-        return save(figure, path, self.options["dpi"])
+        if self._beside is None:
+            return save(figure, path, self.options["dpi"])
+        self._beside.begin(lambda: save(figure, path, self.options["dpi"]))
+        return path
+
+    @contextlib.contextmanager
+    def beside(self) -> Iterator[None]:
+        """Within `with`, other processes write figures while the next ones are drawn, where there are cores for it. Raises
+        what one of them raised."""
+        if not can_fork():
+            yield
+            return
+        try:
+            with Beside() as self._beside:
+                yield
+        finally:
+            self._beside = None
 
 
 def save(figure: Any, path: PathLike, dpi: float = PRINT_DPI) -> pathlib.Path:
@@ -62,6 +81,8 @@ def save(figure: Any, path: PathLike, dpi: float = PRINT_DPI) -> pathlib.Path:
     with complete(path) as temporary, style.applied():
         if path.suffix == ".svg":
             _save_svg(figure, temporary, **options)
+        elif path.suffix == ".png":
+            save_png(figure, temporary, dpi)
         else:
             figure.savefig(temporary, **options)
     return path
@@ -92,6 +113,9 @@ def _with_fonts(svg: str) -> str:
 
 def _font_face(name: str, letters: str) -> str:
     """The CSS of a font that has just these letters."""
+    from fontTools import subset
+    from fontTools.ttLib import TTFont
+
     font = TTFont(font_manager.findfont(name), fontNumber=0)
     options = subset.Options(notdef_outline=True)
     options.drop_tables += ["FFTM"]

@@ -150,7 +150,7 @@ def render_all(
     folder = pathlib.Path(folder)
     models: dict[str, Files] = {}
     reasons: dict[str, str] = {}
-    with gathered(folder) as temporary:
+    with gathered(folder) as temporary, output.beside():
         host.load()
         for stem, path in zip(stems, paths):
             models[stem] = _draw(path, temporary, names, output, progress)

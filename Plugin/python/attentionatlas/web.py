@@ -11,7 +11,7 @@ is made of any of them:
 
     from attentionatlas import web
     web.page([web.torus("model.safetensors"), web.sphere("model.safetensors")], "page.html")
-    web.page(web.from_view(GetActiveView()), "view.html")     # whatever a render view shows
+    web.page(web.from_view(GetActiveView()), "view.html")     # whatever a render view of ParaView shows
     web.sentence("run.safetensors", layer=4, head=11)         # in a notebook: the page in a frame
 
 The address of a page can choose a scene and search: page.html#scene=1&search=the. On a page of a recording or a corpus
@@ -22,7 +22,6 @@ a long text it keeps the place: page.html#at=9000,120,500 has query 9,000 and ke
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
 import os
 import pathlib
@@ -31,29 +30,18 @@ import xml.etree.ElementTree
 from collections.abc import Callable, Iterable, Iterator, Sequence as Listed
 from typing import Any, ParamSpec
 
-from attentionatlas._internal.host import need_paraview
-
-need_paraview("A page")
-
-from paraview import servermanager, simple
-
-from attentionatlas import scene
-from attentionatlas._internal import data, session, tiles
-from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, head_option, number
+from attentionatlas._internal import data, host, tiles
+from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, head_option, number, word
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus
-from attentionatlas._internal.errors import update
+from attentionatlas._internal.looks import look_of
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.opening import open_file
-from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import Missing, holds_queries, kind_of, label
 from attentionatlas._internal.recording import KINDS, Recording, Transformer
 from attentionatlas._internal.tiles import MapSize
-from attentionatlas._internal.views import PLAIN, VIEWPOINT, flat_view, render_view
 from attentionatlas._internal.webpage import THEMES, Block, Page, Scene, Texts, checked, json_text
-from attentionatlas._internal.webscene import from_view, numbers, shows_data
-from attentionatlas.embedding import METHODS
-from attentionatlas.texts import MEASURES
+from attentionatlas._internal.webscene import flat_scene, numbers, scene_in_space
 
 __all__ = [
     "SCENES", "MapSize", "Page", "Scene", "attention_map", "composition", "contexts", "deformed_torus", "from_view",
@@ -72,106 +60,77 @@ _ROWS = 50
 
 
 def _keeps_session(make: Callable[P, Scene]) -> Callable[P, Scene]:
-    """Lets the session stay as it was before a scene is made."""
+    """Lets the session of ParaView stay as it was before a scene is made."""
 
     @functools.wraps(make)
     def keeping(*arguments: P.args, **options: P.kwargs) -> Scene:
-        with session.kept():
+        with host.session_kept():
             return make(*arguments, **options)
 
     return keeping
 
 
-@contextlib.contextmanager
-def _opened_view(flat: bool) -> Iterator[Any]:
-    """A view that is deleted at the end of `with`."""
-    view = flat_view() if flat else render_view(CameraParallelProjection=1, **PLAIN)
-    try:
-        yield view
-    finally:
-        simple.Delete(view)
+def _shown(source: Any, *ports: int, name: str | None = None, **changes: Any) -> Iterator[tuple[Any, Any]]:
+    """Outputs of a filter as views show them; by default the first. name: of the filter. changes: other hints of its XML."""
+    for port in ports or (0,):
+        found = data.fetch(source, port)
+        yield found, look_of(source, port, found, name, **changes)
 
 
-def _times(source: Any) -> list[float]:
-    """The time steps that a source or what is before it offers, in ascending order."""
-    while source is not None:
-        if source.GetProperty("TimestepValues") is not None:
-            times = source.GetProperty("TimestepValues").GetData()
-            return sorted(times) if isinstance(times, (list, tuple)) else [times] if times is not None else []
-        source = source.Input if source.GetProperty("Input") is not None else None
-    return []
+def from_view(view: Any, title: str | None = None, caption: str = "") -> Scene:
+    """The scene that a render view of ParaView shows: the representations that are visible in it, in their colors.
 
+    title: "Scene" by default. Raises ValueError for a view that shows nothing or is no render view, and for a
+    representation that a page cannot show, such as Volume.
+    """
+    host.need_paraview("A view")
+    from attentionatlas._internal import viewscene
 
-def _show(source: Any, view: Any, port: int = 0, **properties: Any) -> Any:
-    """Shows an output at its last time step, as the figures do: that of a training is the trained model."""
-    times = _times(source)
-    if times:
-        view.ViewTime = times[-1]
-    display = simple.Show(simple.OutputPort(source, port), view)
-    for name, value in properties.items():
-        setattr(display, name, value)
-    return display
-
-
-def _seen(view: Any, title: str, caption: str, up: tuple[int, int, int] = (0, 0, 1)) -> Scene:
-    """The scene of a view in space, from the viewpoint of the figures."""
-    simple.ResetCamera(view)
-    distance = 4 * view.CameraParallelScale
-    view.CameraPosition = [f + distance * c for f, c in zip(view.CameraFocalPoint, VIEWPOINT)]
-    view.CameraViewUp = up
-    view.CameraParallelScale *= 0.7
-    return from_view(view, title, caption)
+    return viewscene.from_view(view, title, caption)
 
 
 @_keeps_session
 def torus(model: SmallModel | PathLike, size: int = 512) -> Scene:
     """The torus as a map of the next token, with the token pairs. size: points on a side."""
     check("size", size, *_SIZES)
-    with SmallModel.opened(model) as opened, _opened_view(flat=True) as view:
-        _show(opened.chart(size, Quantities=["ClassColor", "Class", "Probability"]), view)
-        _show(opened.filter("TokenPairs"), view)
+    with SmallModel.opened(model) as opened:
+        chart = opened.chart(size, Quantities=["ClassColor", "Class", "Probability"])
         caption = (
             "The color of each point is the next token that the transformer predicts for that pair of word "
             "embeddings, paler where it is less certain. x is the angle of token 1, y that of token 2. The dots are "
             "the token pairs in the color of their true next token."
         )
-        return from_view(view, "Torus", caption)
+        return flat_scene([*_shown(chart), *_shown(opened.filter("TokenPairs"))], "Torus", caption)
 
 
 @_keeps_session
 def deformed_torus(model: SmallModel | PathLike, size: int = 256) -> Scene:
     """The torus at the outputs of the model, each axis on a scale of its own, with the token pairs."""
     check("size", size, *_SIZES)
-    with SmallModel.opened(model) as opened, _opened_view(flat=False) as view:
+    with SmallModel.opened(model) as opened:
         chart = opened.chart(size, Quantities=["ClassColor", "Class", "Probability", "Output"])
         moved = {"Shape": "Vectors", "Vectors": ["POINTS", "Output"], "Normalization": "PerAxis"}
-        _show(opened.filter("TorusDeformation", Input=chart, **moved), view, **_SHADING)
-        pairs = opened.filter("TokenPairs")
-        pairs = opened.filter("TorusDeformation", Input=pairs, Reference=chart, **moved)
-        simple.RenameSource("Token Pairs", pairs)
-        _show(pairs, view)
+        surface = opened.filter("TorusDeformation", Input=chart, **moved)
+        pairs = opened.filter("TorusDeformation", Input=opened.filter("TokenPairs"), Reference=chart, **moved)
         caption = (
             "The torus at the outputs of the attention layer, in the colors of the next token. The dots are the "
             "token pairs."
         )
-        return _seen(view, "Deformed torus", caption)
+        shown = [*_shown(surface, **_SHADING), *_shown(pairs, name="Token Pairs")]
+        return scene_in_space(shown, "Deformed torus", caption)
 
 
 @_keeps_session
 def sphere(model: SmallModel | PathLike) -> Scene:
     """The token that the unembedding predicts in each direction, with the outputs of the token pairs."""
-    with SmallModel.opened(model) as opened, _opened_view(flat=False) as view:
-        cells = opened.filter("UnembeddingSphere")
-        for port in range(3):
-            _show(cells, view, port)
+    with SmallModel.opened(model) as opened:
         pairs = opened.deformed(opened.filter("TokenPairs"), "UnitSphere")
-        simple.RenameSource("Token Pairs", pairs)
-        _show(pairs, view)
         caption = (
             "Each direction of the output predicts the token of its cell. The dots are the rows of the unembedding, "
             "and the outputs at the token pairs in the color of their true next token."
         )
-        return _seen(view, "Sphere of the unembedding", caption)
+        shown = [*_shown(opened.filter("UnembeddingSphere"), 0, 1, 2), *_shown(pairs, name="Token Pairs")]
+        return scene_in_space(shown, "Sphere of the unembedding", caption)
 
 
 def _begin(
@@ -186,17 +145,17 @@ def _begin(
 
 
 def _heads(
-    made: Any, view: Any, texts: tuple[str, str], begin: tuple[list[tuple[int, int]], str],
+    made: Any, ports: Iterable[int], texts: tuple[str, str], begin: tuple[list[tuple[int, int]], str],
     megabytes: float | None,
 ) -> Scene:
-    """What a view shows of the first head, and of as many others as have room; None: without others. texts: title,
+    """What a filter has of the first head, and of as many others as have room; None: without others. texts: title,
     caption."""
     places, reason = begin
     found: dict[tuple[int, int], Scene] = {}
     block, written = Block(), 0
     for place in places[: 1 if megabytes is None or places[0][1] == -1 else None]:
         made.Layer, made.Head = place
-        shown = from_view(view, f"{texts[0]}: {_place(made)}", texts[1])
+        shown = flat_scene(_shown(made, *ports), f"{texts[0]}: {_place(made)}", texts[1])
         written += len(json_text(shown.described(block)))
         if found and written + 4 / 3 * block.size > 1e6 * (megabytes or 0):
             break
@@ -239,7 +198,7 @@ def attention_map(
     a power of 2, of texts of any length; by default as few as fit. megabytes: what the page may take, from 1 to 256;
     map_size says beforehand what it takes. Raises ValueError for what does not fit, and for a sequence without tokens.
     """
-    with Recording.opened(recording) as opened, _opened_view(flat=True) as view:
+    with Recording.opened(recording) as opened:
         begin = _begin(opened, layer, head, sequence)
         asked = map_size(opened, sequence, cell, megabytes)
         pooled = {} if asked is None else {"maximum_size": 1, "resolution": 16}
@@ -249,9 +208,8 @@ def attention_map(
             found = tiles.scene(opened, made, asked, pooling, f"Attention map: {_place(made)}")
             found.caption += f" {begin[1]}" + " Of a text this long the page has one head." * all_heads
             return found
-        _show(made, view)
         texts = ("Attention map", "Each row is a query, each column a key.")
-        return _heads(made, view, texts, begin, megabytes if all_heads else None)
+        return _heads(made, (0,), texts, begin, megabytes if all_heads else None)
 
 
 @_keeps_session
@@ -260,17 +218,15 @@ def sentence(
     all_heads: bool = False,
 ) -> Scene:
     """The words of a text with lines from queries to keys. Arguments are those of attention_map."""
-    with Recording.opened(recording) as opened, _opened_view(flat=True) as view:
+    with Recording.opened(recording) as opened:
         begin = _begin(opened, layer, head, sequence)
         place = dict(zip(("layer", "head", "sequence"), opened.place(*begin[0][0], sequence)))
         made = opened.made("AttentionSentence", **place)
-        for port in range(3):
-            _show(made, view, port)
         caption = (
             "Queries are on the left and keys on the right. A line is the wider and the stronger, the larger its "
             "weight. Bars are what each key receives."
         )
-        return _heads(made, view, ("Sentence", caption), begin, megabytes if all_heads else None)
+        return _heads(made, range(3), ("Sentence", caption), begin, megabytes if all_heads else None)
 
 
 @_keeps_session
@@ -284,21 +240,20 @@ def head_embedding(
     """
     if dimensions not in (2, 3):
         raise ValueError(f"dimensions: expected 2 or 3, found {dimensions}.")
-    flat = dimensions == 2
-    with Recording.opened(recording) as opened, _opened_view(flat) as view:
+    with Recording.opened(recording) as opened:
         if not holds_queries(opened.reader):
             raise Missing("the recording holds no queries and keys")
         places, reason = _begin(opened, layer, head)
         if places[0][1] == -1:
             raise Missing("an embedding is one of a single head")
         made = opened.made("HeadEmbedding", layer=places[0][0], head=places[0][1], dimensions=dimensions, **options)
-        _show(made, view).SetRepresentationType("Token Labels")
+        shown = _shown(made, kind="Token Labels")
         caption = (
             "A query and a key of every token as points, near each other where the head attends. The lightness "
             f"is the position in the sequence. {reason}"
         ).strip()
         title = f"Head embedding: {_place(made)}" + (" (in space)" if dimensions == 3 else "")
-        found = from_view(view, title, caption) if flat else _seen(view, title, caption, up=(0, 1, 0))
+        found = flat_scene(shown, title, caption) if dimensions == 2 else scene_in_space(shown, title, caption, (0, 1, 0))
         for arrays in (part["pointArrays"] for part in found.parts):
             arrays["Kind"] = Texts(("query", "key")[kind] for kind in arrays["Kind"].ravel())
         return found
@@ -309,15 +264,13 @@ def composition(transformer: Transformer | PathLike, kind: str = "K") -> Scene:
     """Which heads read what heads of earlier layers write, as a graph. kind: Q, K or V."""
     if kind not in KINDS:
         raise ValueError(f"kind: expected {' or '.join(KINDS)}, found '{kind}'.")
-    with Transformer.opened(transformer) as model, _opened_view(flat=True) as view:
+    with Transformer.opened(transformer) as model:
         graph = model.made("HeadComposition", kind=kind)
-        for port in (0, 2):
-            _show(graph, view, port)
         caption = (
             f"Lines lead from heads to the heads of later layers whose {KINDS[kind]} read what they write. A line is "
             "the wider and the stronger, the larger the score above that of random matrices."
         )
-        return from_view(view, f"{kind}-composition of heads", caption)
+        return flat_scene(_shown(graph, 0, 2), f"{kind}-composition of heads", caption)
 
 
 @_keeps_session
@@ -329,12 +282,10 @@ def scatter(
 
     x, y: columns of Corpus.head_table(). clusters, by: as Corpus.clusters.
     """
-    with Corpus.opened(corpus) as opened, _opened_view(flat=True) as view:
+    with Corpus.opened(corpus) as opened:
         made = opened.made("HeadScatter", x_column=x, y_column=y, clusters=clusters, cluster_by=by)
-        for port in range(3):
-            _show(made, view, port)
         caption = f"{x} to the right, {y} upward. Heads of one color are alike."
-        return from_view(view, f"Heads over {opened.token_count} tokens", caption)
+        return flat_scene(_shown(made, 0, 1, 2), f"Heads over {opened.token_count} tokens", caption)
 
 
 def _tables_of_head(corpus: Corpus, layer: int, head: int) -> dict[str, dict[str, Any]]:
@@ -363,7 +314,7 @@ def contexts(
     other heads, too, of which its reader chooses one: in a list, at a scatter of heads, or by the address, as #4-11 for
     layer 4, head 11. Raises Missing without texts.
     """
-    with Corpus.opened(corpus) as opened, _opened_view(flat=True) as view:
+    with Corpus.opened(corpus) as opened:
         if number("head", head, ("mean",)) == -1:
             raise Missing("texts are of a single head")
         place = opened.place(layer, head)
@@ -373,14 +324,11 @@ def contexts(
         found: dict[tuple[int, int], Scene] = {}
         for of_head in places:
             made.Layer, made.Head = of_head
-            update(made)
-            if made.GetDataInformation(0).GetNumberOfRows() == 0:
+            if data.fetch(made).GetNumberOfRows() == 0:
                 continue
-            if not found:
-                _show(made, view, 1, PointSize=0.5)
-                _show(made, view, 2)
             caption = "In each text the query is on green and the key on pink; what has no room is left out."
-            found[of_head] = from_view(view, f"Top contexts: {_place(made)}", caption)
+            shown = [*_shown(made, 1, PointSize=0.5), *_shown(made, 2)]
+            found[of_head] = flat_scene(shown, f"Top contexts: {_place(made)}", caption)
             found[of_head].tables = _tables_of_head(opened, *of_head)
         if place not in found:
             raise Missing("no texts of heads were kept")
@@ -390,10 +338,15 @@ def contexts(
 
 
 def scenes(title: str | None = None) -> list[Scene]:
-    """A scene of each render view of the session that shows data; title: of the first, by default its number."""
+    """A scene of each render view of ParaView's session that shows data; title: of the first, by default its number."""
+    host.need_paraview("A view")
+    from paraview import simple
+
+    from attentionatlas._internal import viewscene
+
     found: list[Scene] = []
     for number, view in enumerate(simple.GetRenderViews(), 1):
-        if shows_data(view):
+        if viewscene.shows_data(view):
             found.append(from_view(view, title if title and not found else f"View {number}"))
     return found
 
@@ -431,7 +384,7 @@ SCENES = {kind: tuple(views) for kind, views in VIEWS.items()}
 
 def widget(shown: Any, view: str | None = None, **options: Any) -> Page:
     """What attentionatlas.widget does."""
-    if isinstance(shown, servermanager.Proxy):
+    if host.is_proxy(shown):
         return page(from_view(shown, **options))
     if isinstance(shown, (Scene, list, tuple)):
         return page(shown, **options)
@@ -500,6 +453,12 @@ def _of_state(path: pathlib.Path) -> list[Scene]:
         raise ValueError(f"{path}: expected a ParaView state, found no XML: {error}.") from error
     if tree.tag != "ServerManagerState" and tree.find("ServerManagerState") is None:
         raise ValueError(f"{path}: expected a ParaView state, found XML of the element {tree.tag}.")
+    host.need_paraview("A state")
+    from paraview import simple
+
+    from attentionatlas import scene
+
+    host.load()
     scene.clear()
     simple.LoadState(str(path))
     made = scenes()
@@ -564,7 +523,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kind", default="K", help="of composition: Q, K or V (default: K)")
     parser.add_argument("--x", default="Previous Token", metavar="COLUMN", help="of a corpus (default: Previous Token)")
     parser.add_argument("--y", default="Prefix Matching", metavar="COLUMN", help="upward (default: Prefix Matching)")
-    parser.add_argument("--measure", choices=list(MEASURES), default="Attention", help="of texts (default: Attention)")
+    parser.add_argument("--measure", choices=host.words("TopContexts", "Measure"), default="Attention", help="of texts (default: Attention)")
     parser.add_argument("--size", type=int, default=512, help="points on a side of the torus (default: 512)")
     return parser
 
@@ -573,11 +532,8 @@ def main(arguments: Listed[str] | None = None) -> None:
     found = _parser().parse_args(arguments)
     left_out: list[str] = []
     try:
-        if found.method.upper() not in METHODS:
-            raise ValueError(f"method: expected {', '.join(METHODS)}, found '{found.method}'.")
-        found.method = found.method.upper()
+        found.method = word("method", found.method, host.words("HeadEmbedding", "Method"))
         checked(found.output)
-        load_plugin()
         names = _names(found.only)
         made = list(_scenes_of(found.files, found, names, left_out))
         if not made:

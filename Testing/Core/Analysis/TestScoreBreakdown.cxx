@@ -3,13 +3,19 @@
 #include "Base/Error.h"
 #include "ErrorMessage.h"
 #include "FocusOracle.h"
+#include "ModelsOracle.h"
+#include "OracleFile.h"
 #include "PicturedRecording.h"
 #include "Recording/RecordedAttention.h"
+#include "Run/RecordTransformer.h"
+#include "TestName.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -33,6 +39,63 @@ std::vector<ScoreParts> PartsOf(const FocusOracle& oracle, std::int64_t layer,
   AppendScoreParts(recording, sequence, layer, head, bias, keys, 0,
     recording.SequenceLength(sequence), top, parts);
   return parts;
+}
+
+/// Models whose scores depend on the distance in products with vectors, or on rows and columns: the
+/// parts of all scores give the attention that the original code computed.
+class BreakdownOfSaved : public TestWithParam<std::string>
+{
+};
+
+INSTANTIATE_TEST_SUITE_P(, BreakdownOfSaved,
+  Values("encoder/deberta-a", "encoder/deberta-c2p", "encoder/deberta-v2-a",
+    "encoder/deberta-v2-p2c", "encoder/mpnet-a", "vision/beit-a"),
+  [](const auto& test) { return TestName(test.param); });
+
+TEST_P(BreakdownOfSaved, AddsUpToTheOriginalAttention)
+{
+  const std::filesystem::path folder = AnyOracle("v5/" + this->GetParam());
+  ASSERT_FALSE(folder.empty());
+  const OracleFile expected(folder / "expected.safetensors");
+  const Transformer model = Transformer::Read(folder);
+  TransformerInput input;
+  if (expected.Has("0.input_ids"))
+  {
+    input.tokens = { expected.Integers("0.input_ids") };
+  }
+  else
+  {
+    input.images = 1;
+    input.pixels = expected.Floats("0.pixel_values");
+  }
+  const Recording recording = RecordTransformer(model, input, {});
+  const std::int64_t length = recording.tokens.Count();
+  for (std::int64_t layer = 0; layer < recording.layerCount; ++layer)
+  {
+    const std::vector<double> attention = expected.Values("0.attention." + std::to_string(layer));
+    for (std::int64_t head = 0; head < model.GetConfig().heads; ++head)
+    {
+      const std::vector<float> bias = QueryBias(model, layer, head);
+      const KeyScores keys = EvaluateKeyScores(recording, 0, layer, head, bias);
+      std::vector<ScoreParts> parts;
+      AppendScoreParts(recording, 0, layer, head, bias, keys, 0, length, length, parts);
+      std::vector<double> sums(length);
+      for (const ScoreParts& part : parts)
+      {
+        EXPECT_NEAR(part.score,
+          part.alibi + part.distance + part.contentToPosition + part.positionToContent + part.bias +
+            part.attention,
+          1e-4);
+        sums[part.query] += std::exp(static_cast<double>(part.score));
+      }
+      for (const ScoreParts& part : parts)
+      {
+        const std::int64_t at = (head * length + part.query) * length + part.key;
+        EXPECT_NEAR(
+          std::exp(static_cast<double>(part.score)) / sums[part.query], attention[at], 2e-5);
+      }
+    }
+  }
 }
 
 using BreakdownOfModel = OfFocus;

@@ -99,6 +99,10 @@ double Expected(Activation activation, double x)
       return x / (1 + std::exp(-x));
     case Activation::QuickGelu:
       return x / (1 + std::exp(-1.702 * x));
+    case Activation::SquaredRelu:
+      return x > 0 ? x * x : 0;
+    case Activation::Xielu: // has parameters
+      break;
   }
   return 0;
 }
@@ -131,12 +135,27 @@ TEST_P(Activations, AreTheirFormulas)
 TEST_P(Activations, KeepWhatIsNotANumber)
 {
   for (const Activation activation : { Activation::Gelu, Activation::GeluTanh, Activation::Relu,
-         Activation::Silu, Activation::QuickGelu })
+         Activation::Silu, Activation::QuickGelu, Activation::SquaredRelu })
   {
     float value = std::numeric_limits<float>::quiet_NaN();
     Activate(activation, 1, &value);
     EXPECT_TRUE(std::isnan(value)) << static_cast<int>(activation);
   }
+}
+
+TEST(MoreActivations, HaveSquares)
+{
+  std::vector<float> values = { -2, 0, 0.5F, 3 };
+  Activate(Activation::SquaredRelu, 4, values.data());
+  EXPECT_THAT(values, testing::ElementsAre(0, 0, 0.25F, 9));
+  values = { -2, -0.25F, 0, 3 };
+  ApplyXielu({ 0.5F, 2, 0.25F, -1 }, 4, values.data()); // limited to exp(-1) - 1
+  const double kept = std::exp(-1) - 1;
+  EXPECT_THAT(
+    values, testing::ElementsAre(
+              testing::FloatNear(static_cast<float>(2 * (std::exp(-2) - 1 + 2) - 0.5), 1e-6F),
+              testing::FloatNear(static_cast<float>(2 * (kept + 0.25) - 0.0625), 1e-6F),
+              testing::FloatNear(static_cast<float>(2 * kept), 1e-6F), 5.25F));
 }
 
 TEST(Rows, AreAddedAndMultiplied)

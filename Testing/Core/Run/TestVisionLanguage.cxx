@@ -169,7 +169,7 @@ TEST_P(VisionLanguageParity, PositionsAreThoseOfTheOriginalCode)
     EXPECT_THAT(this->Expected.Row("rope_deltas", static_cast<std::int64_t>(s)),
       ElementsAre(last + 1 - shape[2]));
   }
-  const std::vector<RotaryPlace> patches = PatchPlaces(this->Vision(), this->Input());
+  const std::vector<RotaryPlace> patches = PatchPlaces(this->Vision().merge, this->Input());
   ASSERT_EQ(
     static_cast<std::int64_t>(patches.size()), this->Expected.Get("vision.positions").shape[0]);
   for (std::size_t i = 0; i < patches.size(); ++i)

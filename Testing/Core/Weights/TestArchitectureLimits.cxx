@@ -58,6 +58,19 @@ TEST(ArchitectureLimits, SwitchesOfTodaysModels)
   EXPECT_THAT(SwitchesOf(Parse("olmo", R"(, "clip_qkv": 8.0)")),
     ElementsAre(Switch::NormsWithoutWeights, Switch::ProjectionClip));
   EXPECT_THAT(SwitchesOf(Parse("roberta")), ElementsAre(Switch::ShiftedPositions));
+  EXPECT_THAT(
+    SwitchesOf(Parse("olmo2")), ElementsAre(Switch::NormsAfterToo, Switch::QueryKeyNorms));
+  EXPECT_THAT(SwitchesOf(Parse("cohere2", R"(, "sliding_window": 4)")),
+    ElementsAre(Switch::Parallel, Switch::NeighborRotation, Switch::RotationByLayer,
+      Switch::Windows, Switch::LogitScale));
+  EXPECT_THAT(
+    SwitchesOf(Parse("bitnet", R"(, "num_key_value_heads": 2)")), ElementsAre(Switch::NormsInside));
+  EXPECT_THAT(SwitchesOf(Parse("modernbert-decoder")),
+    ElementsAre(Switch::FirstUnnormed, Switch::RotationByLayer, Switch::Windows));
+  EXPECT_THAT(SwitchesOf(Parse("falcon", R"(, "alibi": true)")),
+    ElementsAre(Switch::Parallel, Switch::SlopeVariant));
+  EXPECT_THAT(SwitchesOf(Parse("apertus", R"(, "rope_parameters": {"rope_type": "default"})")),
+    ElementsAre(Switch::QueryKeyNorms, Switch::XieluActivation));
   EXPECT_THAT(SwitchesOf(Parse("dinov2_with_registers", R"(, "image_size": 32)")),
     ElementsAre(Switch::LayerScales, Switch::MoreImageTokens));
   EXPECT_THAT(SwitchesOf(Parse("bart", R"(, "d_model": 16, "encoder_layers": 2,

@@ -91,6 +91,12 @@ TEST_F(ModelFingerprints, DifferByAnySetting)
       [](TransformerConfig& c) { c.encoder = std::make_shared<const TransformerConfig>(); } },
     { "vision", [](TransformerConfig& c) { c.vision = std::make_shared<const VisionConfig>(); } },
     { "decoderStart", [](TransformerConfig& c) { c.decoderStart = 7; } },
+    { "ownTensors", [](TransformerConfig& c) { c.ownTensors = "like=llama"; } },
+    { "firstAttentionIsNormed", [](TransformerConfig& c) { c.firstAttentionIsNormed = false; } },
+    { "residualScale", [](TransformerConfig& c) { c.residualScale = 2; } },
+    { "rotatedLayers", [](TransformerConfig& c) { c.rotatedLayers = { true, false }; } },
+    { "rotaryBases", [](TransformerConfig& c) { c.rotaryBases = { 1, 2 }; } },
+    { "queryGrowthStep", [](TransformerConfig& c) { c.queryGrowthStep = 2; } },
   };
   std::map<std::string, std::string> found;
   for (const auto& [name, change] : changes)

@@ -5,6 +5,9 @@
 #include "Embeddings.h"
 #include "Matchers.h"
 
+#include <algorithm>
+#include <string>
+
 using namespace atlas;
 using namespace atlas::test;
 
@@ -269,6 +272,16 @@ TEST(AttentionSentence, OfSeveralHeads)
   };
   EXPECT_THAT(Texts(lines->GetFieldData(), "HeadColor Legend"),
     ElementsAre("Layer 0\n" + color(1) + "head 1\n" + color(0) + "head 0"));
+  double longest = 0;
+  for (const double received : sentence.Points("Received", 1))
+  {
+    longest = std::max(longest, 2 * received); // of the mean of two heads
+  }
+  const std::string signs = Texts(lines->GetFieldData(), "Signs")[0];
+  EXPECT_THAT(
+    signs, testing::HasSubstr("Width and strength: attention weight, full at 1. Bars: the "
+                              "sum that each key receives, up to "));
+  EXPECT_NEAR(std::stod(signs.substr(signs.find("up to ") + 6)), longest, 0.01 * longest);
   Sentence other(SmallRecording());
   const std::vector<double> first = one.Points("Received", 1);
   const std::vector<double> second = other.Points("Received", 1);

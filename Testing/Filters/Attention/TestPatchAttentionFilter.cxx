@@ -7,6 +7,8 @@
 
 #include <vtkPNGWriter.h>
 
+#include <cmath>
+
 using namespace atlas;
 using namespace atlas::test;
 
@@ -21,7 +23,12 @@ using Link = std::pair<std::int64_t, std::int64_t>;
 class Patches : public Warned<vtkPatchAttention>
 {
 public:
-  using Warned::Warned;
+  /// Its squares are as large as patches.
+  explicit Patches(vtkDataObject* input)
+    : Warned(input)
+  {
+    this->Get()->SetHeatSide(1);
+  }
 
   /// Queries and keys of arrows or marks, as rows of the recording's tokens.
   std::vector<Link> Links(int port) { return PairsOf(*this, port); }
@@ -143,6 +150,60 @@ TEST_F(PatchAttentionFilter, HasACellPerToken)
   }
   EXPECT_EQ(cells->GetCellData()->GetPedigreeIds(), cells->GetCellData()->GetArray("Token Index"));
   EXPECT_THAT(Values(cells->GetFieldData(), "Layer"), ElementsAre(1));
+}
+
+TEST_F(PatchAttentionFilter, SquaresLeaveThePictureVisible)
+{
+  Patches patches(DataSetOf(this->Record()));
+  for (const bool all : { false, true })
+  {
+    patches->SetAllHeads(all);
+    for (const double side : { 1., 0.6, 0.25 })
+    {
+      patches->SetHeatSide(side);
+      const auto bounds = BoundsOf(patches.Geometry(), 6);
+      EXPECT_NEAR(bounds[1] - bounds[0], side, 1e-6);
+      EXPECT_NEAR(bounds[3] - bounds[2], side, 1e-6);
+      EXPECT_NEAR((bounds[0] + bounds[1]) / 2, all ? 2 : 1, 1e-6); // patch 6, token 6
+      EXPECT_NEAR((bounds[2] + bounds[3]) / 2, -1, 1e-6);
+    }
+  }
+  for (const double side : { 0., -1., 1.5, std::nan("") })
+  {
+    patches->SetHeatSide(side);
+    EXPECT_THAT(patches.Error(), testing::HasSubstr("HeatSide: expected a share above 0"));
+  }
+}
+
+/// Cyan are the arrows and marks of the chosen query, or to the chosen key; the others are gray.
+TEST_F(PatchAttentionFilter, WhatTheHeatDoesNotShowIsGray)
+{
+  Patches patches(DataSetOf(this->Record()));
+  patches->SetArrows(vtkPatchAttention::ABOVE);
+  patches->SetArrowThreshold(0);
+  patches->SetPatch(1, 1); // token 6
+  for (const int direction : { vtkPatchAttention::FROM, vtkPatchAttention::TO })
+  {
+    patches->SetDirection(direction);
+    for (const int port : { 1, 2 })
+    {
+      const std::vector<Link> links = patches.Links(port);
+      const std::vector<double> colors = patches.Cells("MarkColor", port);
+      for (std::size_t i = 0; i < links.size(); ++i)
+      {
+        const bool isShown =
+          (direction == vtkPatchAttention::FROM ? links[i].first : links[i].second) == 6;
+        EXPECT_EQ(colors[3 * i], isShown ? 0 : 150) << links[i].first << " " << links[i].second;
+      }
+    }
+    EXPECT_THAT(patches.FieldTexts("MarkColor Legend", 1),
+      ElementsAre(testing::HasSubstr("\n150 150 150 of other patches")));
+    EXPECT_THAT(patches.FieldTexts("Signs", 0),
+      ElementsAre(testing::StartsWith(
+        direction == vtkPatchAttention::FROM
+          ? "A square: the attention of the patch in row 1, column 1 to its patch. An arrow: "
+          : "A square: the attention of its patch to the patch in row 1, column 1. An arrow: ")));
+  }
 }
 
 /// From the cell of the query to that of the key. TestPatchAttention of Core has which they are.

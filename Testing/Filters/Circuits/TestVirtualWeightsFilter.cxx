@@ -61,6 +61,20 @@ TEST(VirtualWeightsFilter, IsTheProductOfTwoHeads)
   expect("ov_qk");
 }
 
+/// The representation Squares writes them beside the image.
+TEST(VirtualWeightsFilter, NumbersRowsAndColumns)
+{
+  Virtual weights("gpt2");
+  vtkImageData* image = weights.Image();
+  const std::vector<std::string> numbers = Texts(image->GetFieldData(), "Key Token");
+  ASSERT_EQ(static_cast<int>(numbers.size()), image->GetDimensions()[0]);
+  EXPECT_EQ(numbers.front(), "0");
+  EXPECT_EQ(numbers.back(), std::to_string(numbers.size() - 1));
+  EXPECT_EQ(Texts(image->GetFieldData(), "Query Token"), numbers);
+  EXPECT_EQ(Texts(image->GetFieldData(), "Query Title")[0], "values of 0.1");
+  EXPECT_EQ(Texts(image->GetFieldData(), "Key Title")[0], "keys of 1.2");
+}
+
 TEST(VirtualWeightsFilter, HasSingularValuesWithTheirShare)
 {
   Virtual weights("gpt2");

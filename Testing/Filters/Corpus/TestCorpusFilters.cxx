@@ -12,6 +12,10 @@
 #include "Corpus/CorpusRun.h"
 #include "Transformers.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
 #include <sstream>
 
 using namespace atlas;
@@ -315,6 +319,69 @@ TEST_F(CorpusFilters, TopContextsHaveTheirTokens)
   }
 }
 
+/// Words lie at the marks of queries and keys that are among their letters; a text begins with its
+/// value.
+TEST_F(CorpusFilters, TopContextsTearNoWords)
+{
+  Observed<vtkTopContexts> filter;
+  this->Show(filter, 1, 5);
+  filter->SetTop(3);
+  auto* table = Updated<vtkTable>(filter.Get());
+  const std::size_t all = this->Measured().heads[13].contexts[vtkTopContexts::ATTENTION].size();
+  EXPECT_EQ(Texts(table->GetFieldData(), "Listed")[0], "3 of " + std::to_string(all) + " texts");
+  auto* words = OutputOf<vtkPolyData>(filter.Get(), 1);
+  auto* marks = OutputOf<vtkPolyData>(filter.Get(), 2);
+  const std::vector<std::string> tokens = Texts(words->GetPointData(), "Token");
+  const std::vector<double> ranks = Values(words->GetPointData(), "Rank");
+  const std::vector<double> sides = Values(words->GetPointData(), "Side");
+  const std::vector<double> kinds = Values(words->GetPointData(), "Kind");
+  std::map<double, std::string> texts;
+  vtkIdType mark = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+  {
+    const bool isFirst = i == 0 || ranks[i] != ranks[i - 1];
+    if (isFirst)
+    {
+      std::array<char, 32> begin;
+      std::snprintf(begin.data(), begin.size(), "%.0f.  %.3g", ranks[i],
+        Number(table, static_cast<vtkIdType>(ranks[i]) - 1, "Value"));
+      EXPECT_EQ(tokens[i], begin.data());
+      continue;
+    }
+    texts[ranks[i]] += tokens[i];
+    if (kinds[i] < 0)
+    {
+      continue;
+    }
+    std::array<double, 6> bounds;
+    marks->GetCellBounds(mark++, bounds.data());
+    const bool beginsWord = tokens[i].compare(0, 1, " ") == 0;
+    if (sides[i - 1] == 0) // ends at the mark
+    {
+      EXPECT_DOUBLE_EQ(words->GetPoint(static_cast<vtkIdType>(i) - 1)[0], bounds[0]);
+    }
+    else
+    {
+      EXPECT_TRUE(beginsWord || kinds[i - 1] >= 0) << tokens[i - 1] << tokens[i];
+    }
+    if (i + 1 < tokens.size() && ranks[i + 1] == ranks[i] && sides[i + 1] == 1)
+    {
+      EXPECT_DOUBLE_EQ(words->GetPoint(static_cast<vtkIdType>(i) + 1)[0], bounds[1]);
+    }
+  }
+  EXPECT_EQ(mark, marks->GetNumberOfCells());
+  for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
+  {
+    std::string text = Text(table, row, "Text");
+    const auto isSign = [](char letter)
+    { return std::string("[]()").find(letter) != std::string::npos; };
+    text.erase(std::remove_if(text.begin(), text.end(), isSign), text.end());
+    std::string shown = texts[static_cast<double>(row) + 1];
+    shown.erase(std::remove_if(shown.begin(), shown.end(), isSign), shown.end());
+    EXPECT_EQ(shown, text);
+  }
+}
+
 TEST_F(CorpusFilters, HeadTokenTableIsSorted)
 {
   const CorpusStatistics expected = this->Measured();
@@ -534,6 +601,8 @@ TEST_F(CorpusFilters, HeadScatterPlacesHeads)
   EXPECT_EQ(std::set<double>(clusters.begin(), clusters.end()), (std::set<double>{ 0, 1, 2 }));
   EXPECT_EQ(
     discs->GetCellData()->GetArray("Copying")->GetComponent(3, 0), Number(table, 3, "Copying"));
+  EXPECT_THAT(
+    Texts(discs->GetFieldData(), "Signs"), ElementsAre("A circle is a head (layer.head)."));
   // The legend names the heads of each cluster in its color.
   std::istringstream legend(Texts(discs->GetFieldData(), "ClusterColor Legend")[0]);
   std::string line;
@@ -576,7 +645,17 @@ TEST_F(CorpusFilters, HeadScatterPlacesHeads)
     const double* box = discs->GetBounds();
     EXPECT_GE(box[0], 0);
     EXPECT_LE(box[3], 1);
+    EXPECT_THAT(Texts(discs->GetFieldData(), "Signs")[0], testing::HasSubstr("The nearer two are"));
   }
+  // The areas are told from the smallest value to the largest.
+  filter->SetLayout(0);
+  filter->SetSizeColumn("Entropy");
+  const std::string signs = Texts(Updated<vtkPolyData>(filter.Get())->GetFieldData(), "Signs")[0];
+  EXPECT_THAT(signs, testing::HasSubstr("Its area: Entropy (share of its maximum), from "));
+  std::vector<double> entropies = Values(table->GetRowData(), "Entropy");
+  std::sort(entropies.begin(), entropies.end());
+  EXPECT_NEAR(std::stod(signs.substr(signs.find("from ") + 5)), entropies.front(), 1e-3);
+  EXPECT_NEAR(std::stod(signs.substr(signs.find("to ") + 3)), entropies.back(), 1e-3);
 }
 
 /// TestHostileInput.py has bad input.

@@ -39,10 +39,16 @@ TEST(SummableColorsFilter, HasOneScaleForAllArrays)
   EXPECT_THAT(Values(output->GetFieldData(), "Color Offset"), ElementsAre(0));
   EXPECT_EQ(output->GetPointData()->GetArray("A Color")->GetDataType(), VTK_UNSIGNED_CHAR);
   EXPECT_THAT(Values(output->GetPointData(), "A"), ElementsAre(1, 0, -1, 2, 0, 0));
+  EXPECT_THAT(Texts(output->GetFieldData(), "A Color Legend"),
+    ElementsAre("A: a channel per component\n255 255 255 all 4\n255 0 0 first 4\n"
+                "0 255 0 second 4\n0 0 255 third 4\n0 0 0 all 0 or less"));
 
   colors->SetScale(vtkSummableColors::SHARED_RANGE); // -1 to 4
   output = colors.Output();
   EXPECT_THAT(Values(output->GetPointData(), "A Color"), ElementsAre(102, 51, 0, 153, 51, 51));
+  EXPECT_THAT(Texts(output->GetFieldData(), "B Color Legend"),
+    ElementsAre("B: a channel per component\n255 255 255 all 4\n255 0 0 first 4\n"
+                "0 255 0 second 4\n0 0 255 third 4\n51 51 51 all 0\n0 0 0 all -1"));
 }
 
 TEST(SummableColorsFilter, TakesAllVectorsWhereNoneAreNamed)

@@ -29,7 +29,7 @@ void ForHeadWeights(const LinearTensors& linear, std::int64_t heads, std::int64_
     {
       for (std::int64_t c = 0; c < dimension; ++c)
       {
-        const std::int64_t output = linear.headFirst + h * linear.headStep + c;
+        const std::int64_t output = linear.FirstOutput(h) + c;
         const std::int64_t from =
           linear.layout == WeightLayout::HeadInputOutput ? (h * linear.inputs + i) * dimension + c
           : linear.layout == WeightLayout::InputOutput   ? i * linear.outputs + output
@@ -92,8 +92,8 @@ void PackHeads(const ParameterBlock<Number>& parameters, std::vector<PackedHeads
         const Number* bias = parameters.Of(kind.linear->bias);
         for (std::int64_t h = 0; h < kind.heads; ++h)
         {
-          std::copy_n(bias + kind.linear->headFirst + h * kind.linear->headStep,
-            config.headDimension, packed.bias.data() + kind.first + h * config.headDimension);
+          std::copy_n(bias + kind.linear->FirstOutput(h), config.headDimension,
+            packed.bias.data() + kind.first + h * config.headDimension);
         }
       }
     }
@@ -210,8 +210,7 @@ void AttentionGradient<Number>::End()
         const Number* from = this->HeadGradients[l].bias.data() + kind.first;
         for (std::int64_t h = 0; h < kind.heads; ++h)
         {
-          AddTo(dimension, from + h * dimension,
-            bias + kind.linear->headFirst + h * kind.linear->headStep);
+          AddTo(dimension, from + h * dimension, bias + kind.linear->FirstOutput(h));
         }
       }
     }

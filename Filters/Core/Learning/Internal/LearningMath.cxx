@@ -59,6 +59,10 @@ Group<Number> Apply(Activation activation, const Group<Number>& x)
       return x / (1 + (-x).exp());
     case Activation::QuickGelu:
       return x / (1 + (static_cast<Number>(-QuickFactor) * x).exp());
+    case Activation::SquaredRelu:
+      return (half * (x + x.abs())).square();
+    case Activation::Xielu: // refused by RequireNoSwitches
+      break;
   }
   return x;
 }
@@ -92,6 +96,10 @@ Group<Number> Derivative(Activation activation, const Group<Number>& x)
       const Group<Number> s = 1 / (1 + (-factor * x).exp());
       return s * (1 + factor * x * (1 - s));
     }
+    case Activation::SquaredRelu:
+      return x + x.abs();
+    case Activation::Xielu: // refused by RequireNoSwitches
+      break;
   }
   return x;
 }

@@ -82,6 +82,11 @@ std::string RoutingName(std::int64_t layer, const RoutingQuantity& quantity)
   return "layers." + std::to_string(layer) + "." + quantity.name;
 }
 
+std::string LayerName(std::int64_t layer, const LayerQuantity& quantity)
+{
+  return "layers." + std::to_string(layer) + "." + quantity.name;
+}
+
 std::string ResidualName(std::size_t layer)
 {
   return ResidualQuantity.name + ("." + std::to_string(layer));
@@ -117,8 +122,8 @@ void CheckVersion(const Metadata& metadata, const std::string& source)
     version == metadata.end(), source, ": expected the metadata 'version', which is missing.");
   const std::string& found = version->second;
   ThrowIf<FormatError>(
-    found.size() != 1 || found < RecordingVersion || found > FifthRecordingVersion, source,
-    ": expected version ", RecordingVersion, " to ", FifthRecordingVersion, " of the format ",
+    found.size() != 1 || found < RecordingVersion || found > SixthRecordingVersion, source,
+    ": expected version ", RecordingVersion, " to ", SixthRecordingVersion, " of the format ",
     RecordingFormat, ", found '", found, "'.");
 }
 
@@ -144,6 +149,10 @@ public:
         this->ReadHead(layer, h);
       }
       this->ReadRouting(layer);
+      for (const LayerQuantity& quantity : LayerQuantities)
+      {
+        layer.*quantity.matrix = this->ReadRows(LayerName(layer.index, quantity));
+      }
     }
     this->ReadResidual();
     this->Record.logits = this->Arrays.LoadMatrix(LogitsQuantity.name, this->Rows, -1);
@@ -151,11 +160,7 @@ public:
     {
       this->Record.sourceLengths = this->Arrays.LoadIntegers(SourceLengths, { -1 });
     }
-    if (const ArrayFile::Entry* bias = this->Arrays.Find(DistanceBias))
-    {
-      this->Record.distanceBias =
-        this->Arrays.LoadMatrix(DistanceBias, bias->shape.empty() ? -1 : bias->shape[0], -1);
-    }
+    this->Record.distanceBias = this->ReadRows(DistanceBias);
     return std::move(this->Record);
   }
 
@@ -514,6 +519,15 @@ private:
     }
   }
 
+  /// A matrix of any number of rows, if it is there.
+  SharedMatrix ReadRows(const std::string& name)
+  {
+    const ArrayFile::Entry* entry = this->Arrays.Find(name);
+    return entry == nullptr
+             ? SharedMatrix()
+             : this->Arrays.LoadMatrix(name, entry->shape.empty() ? -1 : entry->shape[0], -1);
+  }
+
   /// A matrix of integers.
   SharedMatrix ReadNumbers(const std::string& name, const ArrayFile::Entry& entry)
   {
@@ -567,6 +581,10 @@ public:
       for (const RoutingQuantity& quantity : RoutingQuantities)
       {
         this->Add(RoutingName(layer.index, quantity), layer.routing.*quantity.matrix);
+      }
+      for (const LayerQuantity& quantity : LayerQuantities)
+      {
+        this->Add(LayerName(layer.index, quantity), layer.*quantity.matrix);
       }
     }
     for (std::size_t l = 0; l < this->Record.residual.size(); ++l)
@@ -653,6 +671,10 @@ private:
   std::string VersionFor(const Metadata& texts) const
   {
     const auto has = [&texts](const char* key) { return texts.count(key) != 0; };
+    if (std::any_of(this->Record.layers.begin(), this->Record.layers.end(), HasOwnBias))
+    {
+      return SixthRecordingVersion;
+    }
     if (has(Chunks))
     {
       return FifthRecordingVersion;

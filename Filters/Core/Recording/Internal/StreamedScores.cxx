@@ -4,6 +4,7 @@
 #include "Base/ParallelProgress.h"
 #include "Numerics/ParallelBlocks.h"
 #include "Numerics/ValueRanges.h"
+#include "Recording/RecordingQuantities.h"
 #include "ScoreTiles.h"
 
 #include <algorithm>
@@ -284,7 +285,8 @@ std::optional<StreamedMap> FindStreamed(const Recording& recording, std::int64_t
   }
   const RecordedHead& recorded = FindHead(recording, layer, head);
   if (recorded.HasAttention() || !recorded.query.IsRecorded() || !recorded.key.IsRecorded() ||
-      FindLayer(recording, layer).patchWindow > 0 || FindLayer(recording, layer).chunk > 0)
+      FindLayer(recording, layer).patchWindow > 0 || FindLayer(recording, layer).chunk > 0 ||
+      HasOwnBias(FindLayer(recording, layer)))
   {
     return std::nullopt;
   }

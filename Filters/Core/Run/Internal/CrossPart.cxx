@@ -17,6 +17,26 @@ struct CrossQuantity
   std::int64_t columns;
 };
 
+/// Whether the heads of a group share a quantity.
+bool IsShared(const CrossQuantity& one)
+{
+  return one.matrix == &RecordedHead::key || one.matrix == &RecordedHead::value;
+}
+
+/// Gives each head a matrix of so many rows, and the heads of a group the same one if they share
+/// it.
+void Allocate(const TransformerConfig& config, const CrossQuantity& one, std::int64_t rows,
+  std::vector<RecordedHead>& heads)
+{
+  const std::size_t group = config.heads / config.keyHeads;
+  for (std::size_t h = 0; h < heads.size(); ++h)
+  {
+    const bool isFirst = !IsShared(one) || h % group == 0;
+    heads[h].*one.matrix =
+      isFirst ? SharedMatrix::Zero(rows, one.columns) : heads[h - h % group].*one.matrix;
+  }
+}
+
 /// Those that are computed; which of them are recorded is up to the choice.
 std::vector<CrossQuantity> Computed(const TransformerConfig& config)
 {
@@ -80,7 +100,8 @@ std::int64_t CrossPart::WorkingFloats() const
     }
   }
   const std::int64_t rows = std::max(this->Sequences.LargestGroup(), this->Sources.LargestGroup());
-  return this->Sources.Rows() * this->Config.modelDimension + rows * this->Config.heads * columns;
+  return this->Sources.Rows() * this->Config.encoder->modelDimension +
+         rows * this->Config.heads * columns;
 }
 
 void CrossPart::Begin(
@@ -129,10 +150,7 @@ void CrossPart::MakeSpare()
     for (const CrossQuantity& one : quantities)
     {
       const PackedSequences& rows = one.isOfSource ? this->Sources : this->Sequences;
-      for (RecordedHead& head : this->Spare)
-      {
-        head.*one.matrix = SharedMatrix::Zero(rows.LargestGroup(), one.columns);
-      }
+      Allocate(this->Config, one, rows.LargestGroup(), this->Spare);
     }
   }
 }
@@ -147,13 +165,11 @@ void CrossPart::BeginLayer(std::int64_t l, bool isRecorded)
   RecordedLayer& layer = this->Record->layers.emplace_back();
   layer.index = static_cast<std::int32_t>(l);
   layer.scoreScale = this->Config.ScoreScale(l);
+  layer.scoreCap = this->Config.scoreCap;
   layer.heads.resize(this->Config.heads);
-  for (RecordedHead& head : layer.heads)
+  for (const CrossQuantity& one : Recorded(this->Config, this->Choice))
   {
-    for (const CrossQuantity& one : Recorded(this->Config, this->Choice))
-    {
-      head.*one.matrix = SharedMatrix::Zero(this->Record->tokens.Count(), one.columns);
-    }
+    Allocate(this->Config, one, this->Record->tokens.Count(), layer.heads);
   }
 }
 

@@ -65,7 +65,8 @@ void VisitActivations(const Transformer& model, const TransformerInput& input,
   const LayerVisitor& visitor, const Progress& progress)
 {
   const TransformerConfig& config = model.GetConfig();
-  RefuseSwitches(config, "activations of a run", { ArchitectureSwitch::Encoder });
+  RefuseSwitches(config, "activations of a run",
+    { ArchitectureSwitch::Encoder, ArchitectureSwitch::LayerSides });
   const std::int64_t d = config.modelDimension;
   const std::int64_t rows = sequences.Rows();
   const bool endsBefore = last.second == ActivationPlace::Residual; // the last layer does not run

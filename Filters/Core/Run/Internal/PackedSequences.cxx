@@ -119,6 +119,16 @@ std::int64_t PackedSequences::Longest() const
   return longest;
 }
 
+std::int64_t PackedSequences::LongestOfAll() const
+{
+  std::int64_t longest = 0;
+  for (std::int64_t s = 0; s + 1 < static_cast<std::int64_t>(this->offsets.size()); ++s)
+  {
+    longest = std::max(longest, this->Length(s));
+  }
+  return longest;
+}
+
 std::int64_t PackedSequences::LargestGroup() const
 {
   std::int64_t rows = 0;

@@ -68,6 +68,7 @@ struct PackedSequences
 
   std::int64_t LargestGroup() const; ///< rows
   std::int64_t Longest() const;      ///< tokens of the longest sequence to run
+  std::int64_t LongestOfAll() const; ///< of those that are not run, too
 };
 
 }

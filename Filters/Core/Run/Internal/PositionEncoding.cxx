@@ -1,8 +1,13 @@
 #include "PositionEncoding.h"
 
 #include "Base/Index.h"
+#include "Base/Pi.h"
+#include "TransformerNorm.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 #include <utility>
 
 namespace atlas
@@ -22,31 +27,114 @@ PositionEncoding::PositionEncoding(
       this->Vectors = FloatValues(weights.positionEmbedding);
       break;
     case PositionKind::Alibi:
-      this->Slopes = AlibiSlopes(config.heads);
+      this->Slopes = AlibiSlopes(config.heads, config.slopeExponent);
+      for (double& slope : this->Slopes)
+      {
+        slope *= config.slopeScale;
+      }
       break;
     case PositionKind::Rotary:
     case PositionKind::RotaryOfPatches:
       this->MakeRotations(config, length);
       break;
     case PositionKind::Relative:
-      this->MakeDistanceBias(config, weights);
+      this->MakeDistanceBiases(config, weights);
+      break;
+    case PositionKind::RelativeOfPatches:
+      this->MakePatchBiases(config, weights);
+      break;
+    case PositionKind::Disentangled:
+      this->MakeDistanceVectors(config, weights, length);
       break;
   }
 }
 
-void PositionEncoding::MakeDistanceBias(
+namespace
+{
+
+/// The biases [H, count] of the places 0 <= p < count, of which each has a row of a table [rows,
+/// H].
+template<class RowOf>
+SharedMatrix BiasesOf(
+  const TensorView& table, std::int64_t heads, std::int64_t count, const RowOf& rowOf)
+{
+  const FloatValues biases(table);
+  SharedMatrix all = SharedMatrix::Zero(heads, count);
+  for (std::int64_t place = 0; place < count; ++place)
+  {
+    const float* row = biases.Data() + rowOf(place) * heads;
+    for (std::int64_t head = 0; head < heads; ++head)
+    {
+      all.Row(head)[place] = row[head];
+    }
+  }
+  return all;
+}
+
+}
+
+void PositionEncoding::MakeDistanceBiases(
   const TransformerConfig& config, const TransformerWeights& weights)
 {
   const std::int64_t reach = config.relativeDistance;
-  const FloatValues biases(weights.relativeBias);
-  this->DistanceBias = SharedMatrix::Zero(config.heads, 2 * reach + 1);
+  const auto biasesOf = [&](const TensorView& table)
+  {
+    return BiasesOf(table, config.heads, 2 * reach + 1,
+      [&](std::int64_t place) { return RelativeBucket(config, place - reach); });
+  };
+  if (!config.biasByLayer)
+  {
+    this->DistanceBias = biasesOf(weights.relativeBias);
+    return;
+  }
+  for (const LayerTensors& layer : weights.layers)
+  {
+    this->LayerBiases.push_back(biasesOf(layer.relativeBias));
+  }
+}
+
+void PositionEncoding::MakePatchBiases(
+  const TransformerConfig& config, const TransformerWeights& weights)
+{
+  const std::int64_t count = (2 * config.PatchRows() - 1) * (2 * config.PatchColumns() - 1) + 3;
+  const auto biasesOf = [&](const TensorView& table)
+  { return BiasesOf(table, config.heads, count, [](std::int64_t place) { return place; }); };
+  this->IsOfPatches = true;
+  SharedMatrix shared;
+  for (const LayerTensors& layer : weights.layers)
+  {
+    if (!config.biasByLayer && !shared.IsRecorded())
+    {
+      shared = biasesOf(weights.relativeBias);
+    }
+    this->LayerBiases.push_back(config.biasByLayer ? biasesOf(layer.relativeBias) : shared);
+  }
+  for (std::int64_t token = 0; token < config.positions; ++token)
+  {
+    const std::int64_t patch = token - config.TokensBeforePatches();
+    const std::int64_t columns = config.PatchColumns();
+    this->PatchRows.push_back(patch < 0 ? -1 : static_cast<std::int32_t>(patch / columns));
+    this->PatchColumns.push_back(patch < 0 ? -1 : static_cast<std::int32_t>(patch % columns));
+  }
+}
+
+void PositionEncoding::MakeDistanceVectors(
+  const TransformerConfig& config, const TransformerWeights& weights, std::int64_t length)
+{
+  const std::int64_t reach =
+    std::min(config.relativeDistance, std::max<std::int64_t>(length, 1) - 1);
+  const std::int64_t d = config.modelDimension;
+  const TensorView& stored = weights.distanceEmbedding;
+  this->DistanceVectors = SharedMatrix::Zero(2 * reach + 1, d);
   for (std::int64_t distance = -reach; distance <= reach; ++distance)
   {
-    const float* row = biases.Data() + RelativeBucket(config, distance) * config.heads;
-    for (std::int64_t head = 0; head < config.heads; ++head)
-    {
-      this->DistanceBias.Row(head)[reach + distance] = row[head];
-    }
+    const auto first = ToIndex(DistanceRow(config, distance) * d);
+    stored.ToFloat(first, first + ToIndex(d), this->DistanceVectors.Row(reach + distance));
+  }
+  if (config.positionNorm)
+  {
+    float* rows = this->DistanceVectors.Row(0);
+    TransformerNorm(config, weights.distanceNorm).Apply(2 * reach + 1, d, rows, rows, 1);
   }
 }
 
@@ -80,6 +168,21 @@ void RotationTable::Apply(const RotaryPlace& place, float* values) const
 namespace
 {
 
+/// The angle of a row (axis 1) or column (2) of a picture whose sides are from -1 to 1; beyond the
+/// picture 0, for tokens before the patches.
+float PatchAngle(
+  const TransformerConfig& config, std::uint8_t axis, std::int64_t place, float frequency)
+{
+  const std::int64_t count = axis == 1 ? config.PatchRows() : config.PatchColumns();
+  if (place >= count)
+  {
+    return 0;
+  }
+  // In single precision, as the original code.
+  const float part = (static_cast<float>(place) + 0.5F) / static_cast<float>(count);
+  return static_cast<float>(2 * Pi) * (2 * part - 1) * frequency;
+}
+
 /// The number of a place by which each pair is rotated; empty: by the position.
 std::vector<std::uint8_t> AxesOf(const TransformerConfig& config)
 {
@@ -104,21 +207,25 @@ std::vector<std::uint8_t> AxesOf(const TransformerConfig& config)
 
 void PositionEncoding::MakeRotations(const TransformerConfig& config, std::int64_t length)
 {
-  std::int64_t own = -1;
-  std::int64_t shared = -1;
-  this->HasOwn.resize(config.layers);
-  for (std::int64_t l = config.layers - 1; l >= 0; --l)
+  // By base, scaling and rotated components.
+  std::map<std::tuple<double, bool, std::int64_t>, std::int64_t> known;
+  for (std::int64_t l = 0; l < config.layers; ++l)
   {
-    this->HasOwn[l] = config.HasOwnRotation(l);
-    (config.HasOwnRotation(l) ? own : shared) = l;
-  }
-  if (shared >= 0)
-  {
-    this->Rotations = this->TablesOf(config, shared, length);
-  }
-  if (own >= 0)
-  {
-    this->OwnRotations = this->TablesOf(config, own, length);
+    if (!config.Rotates(l))
+    {
+      this->RotationOf.push_back(-1);
+      continue;
+    }
+    const bool hasSizes = !config.headDimensions.empty();
+    const std::int64_t rotated = hasSizes ? config.headDimensions[l] : config.RotatedDimension();
+    const auto [found, isNew] = known.try_emplace(
+      { config.RotaryBaseOf(l), config.HasOwnRotation(l), rotated }, this->Rotations.size());
+    if (isNew)
+    {
+      this->Rotations.push_back(
+        this->TablesOf(hasSizes ? config.WithSizesOf(l) : config, l, length));
+    }
+    this->RotationOf.push_back(found->second);
   }
   this->ShortLength = config.rotaryScaling.kind == RotaryScaling::Kind::LongRope
                         ? config.rotaryScaling.originalPositions
@@ -149,9 +256,11 @@ std::vector<RotationTable> PositionEncoding::TablesOf(
     table.sines.reserve(table.cosines.capacity());
     for (std::int64_t position = 0; position < length; ++position)
     {
-      for (const float frequency : frequencies)
+      for (std::int64_t i = 0; i < table.pairs; ++i)
       {
-        const float angle = static_cast<float>(position) * frequency;
+        const float angle = config.normsPatches
+                              ? PatchAngle(config, table.axes[i], position, frequencies[i])
+                              : static_cast<float>(position) * frequencies[i];
         table.cosines.push_back(factor * std::cos(angle));
         table.sines.push_back(factor * std::sin(angle));
       }
@@ -163,12 +272,11 @@ std::vector<RotationTable> PositionEncoding::TablesOf(
 
 const RotationTable* PositionEncoding::Rotation(std::int64_t layer, std::int64_t length) const
 {
-  if (this->HasOwn.empty())
+  if (this->RotationOf.empty() || this->RotationOf[layer] < 0)
   {
     return nullptr;
   }
-  const std::vector<RotationTable>& tables =
-    this->HasOwn[layer] ? this->OwnRotations : this->Rotations;
+  const std::vector<RotationTable>& tables = this->Rotations[this->RotationOf[layer]];
   return static_cast<double>(length) > this->ShortLength ? &tables.back() : &tables.front();
 }
 

@@ -58,26 +58,53 @@ public:
   const std::vector<double>& GetSlopes() const { return this->Slopes; }
 
   /// T5 (Raffel et al. 2020): the biases [H, 2 D + 1] of the distances key - query = -D ... D; keys
-  /// beyond have that of the end. Otherwise empty.
+  /// beyond have that of the end. Those of all layers, or of one that has its own (uMT5). Otherwise
+  /// empty.
   const SharedMatrix& GetDistanceBias() const { return this->DistanceBias; }
+  const SharedMatrix& GetDistanceBias(std::int64_t layer) const
+  {
+    return this->LayerBiases.empty() || this->IsOfPatches ? this->DistanceBias
+                                                          : this->LayerBiases[layer];
+  }
+
+  /// BEiT (Bao et al. 2022): the biases of a layer, as HeadScores has them; otherwise nullptr. And
+  /// the places of the tokens, -1 for the class token.
+  const SharedMatrix* GetPatchBias(std::int64_t layer) const
+  {
+    return this->IsOfPatches ? &this->LayerBiases[layer] : nullptr;
+  }
+  const std::vector<std::int32_t>& GetPatchRows() const { return this->PatchRows; }
+  const std::vector<std::int32_t>& GetPatchColumns() const { return this->PatchColumns; }
+
+  /// DeBERTa (He et al. 2021): the vectors [2 D + 1, d_model] of the distances query - key = -D ...
+  /// D; those beyond have that of the end. Otherwise empty.
+  const SharedMatrix& GetDistanceVectors() const { return this->DistanceVectors; }
 
 private:
   FloatValues Vectors; ///< [positions, d_model], for Shortformer
   std::int64_t Width;  ///< d_model
 
-  std::vector<RotationTable> Rotations;    ///< for short sequences, then for long ones, if they
-                                           ///< differ
-  std::vector<RotationTable> OwnRotations; ///< of layers with a window; empty: as the others
-  std::vector<bool> HasOwn;                ///< per layer
-  double ShortLength = 0;                  ///< tokens of the longest short sequence
+  std::vector<std::vector<RotationTable>> Rotations; ///< those that differ: of each for short
+                                                     ///< sequences, then for long ones, if these
+                                                     ///< differ
+  std::vector<std::int64_t> RotationOf;              ///< per layer: which of them; -1: none
+  double ShortLength = 0;                            ///< tokens of the longest short sequence
 
-  std::vector<double> Slopes; ///< for ALiBi
-  SharedMatrix DistanceBias;  ///< for T5
+  std::vector<double> Slopes;            ///< for ALiBi
+  SharedMatrix DistanceBias;             ///< for T5
+  std::vector<SharedMatrix> LayerBiases; ///< of each layer, for uMT5 and BEiT
+  bool IsOfPatches = false;              ///< these are of patches
+  std::vector<std::int32_t> PatchRows;
+  std::vector<std::int32_t> PatchColumns;
+  SharedMatrix DistanceVectors; ///< for DeBERTa
 
   void MakeRotations(const TransformerConfig& config, std::int64_t length);
   std::vector<RotationTable> TablesOf(
     const TransformerConfig& config, std::int64_t layer, std::int64_t length) const;
-  void MakeDistanceBias(const TransformerConfig& config, const TransformerWeights& weights);
+  void MakeDistanceBiases(const TransformerConfig& config, const TransformerWeights& weights);
+  void MakePatchBiases(const TransformerConfig& config, const TransformerWeights& weights);
+  void MakeDistanceVectors(
+    const TransformerConfig& config, const TransformerWeights& weights, std::int64_t length);
 };
 
 }

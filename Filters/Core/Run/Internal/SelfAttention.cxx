@@ -54,16 +54,47 @@ SelfAttention::SelfAttention(const TransformerConfig& config, const LayerTensors
   , KeyLatent(tensors.keyLatent)
   , QueryLatentNorm(LatentNorm(config, tensors.queryLatentNorm))
   , KeyLatentNorm(LatentNorm(config, tensors.keyLatentNorm))
+  , MixedNorm(config, tensors.mixedNorm)
   , Sinks(tensors.sinks)
 {
   for (const NormTensors& norm : tensors.queryNorm)
   {
     this->QueryNorms.emplace_back(config, norm);
   }
+  if (config.normsValues)
+  {
+    this->ValueNorms.emplace_back(config, NormTensors(), NormKind::RmsNorm);
+  }
   for (const NormTensors& norm : tensors.keyNorm)
   {
     this->KeyNorms.emplace_back(config, norm);
   }
+  this->PositionKeys = this->OfDistances(tensors.positionKey);
+  this->PositionQueries = this->OfDistances(tensors.positionQuery);
+}
+
+/// What a matrix makes of the vectors of distances, of each head; empty without the matrix.
+SharedMatrix SelfAttention::OfDistances(const LinearTensors& tensors) const
+{
+  if (!tensors.Exists())
+  {
+    return {};
+  }
+  const SharedMatrix& vectors = this->Positions.GetDistanceVectors();
+  const std::int64_t heads = this->Config.heads;
+  const std::int64_t dimension = this->Config.headDimension;
+  std::vector<float> products(vectors.rows * heads * dimension);
+  ApplyLinear(Linear(tensors), vectors.rows, vectors.Row(0), products.data(), {}, 1);
+  SharedMatrix all = SharedMatrix::Zero(heads * vectors.rows, dimension);
+  for (std::int64_t row = 0; row < vectors.rows; ++row)
+  {
+    for (std::int64_t head = 0; head < heads; ++head)
+    {
+      std::copy_n(products.data() + (row * heads + head) * dimension, dimension,
+        all.Row(head * vectors.rows + row));
+    }
+  }
+  return all;
 }
 
 std::int64_t SelfAttention::WorkingFloats(
@@ -92,6 +123,11 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
   if (visitor)
   {
     visitor(ActivationPlace::Mixed, group, work.mixed.data());
+  }
+  if (this->Config.normsInside)
+  {
+    this->MixedNorm.Apply(
+      group.Rows(), MixedWidth(this->Config), work.mixed.data(), work.mixed.data(), threads);
   }
   this->SeparateOutputs(group, heads, work.mixed.data(), threads);
   ApplyLinear(
@@ -165,8 +201,8 @@ SelfAttention::Projection SelfAttention::Keys(bool rotated) const
 SelfAttention::Projection SelfAttention::Values() const
 {
   const std::int64_t dimension = this->Config.headDimension;
-  return { &this->Value, this->Config.keyHeads, &HeadRows::value, nullptr, false, dimension,
-    dimension };
+  return { &this->Value, this->Config.keyHeads, &HeadRows::value, &this->ValueNorms, false,
+    dimension, dimension };
 }
 
 /// Computes queries, keys and values of all heads, the first two normalized and rotated if the
@@ -180,6 +216,11 @@ void SelfAttention::ProjectHeads(const RowGroup& group, const float* from,
     return;
   }
   const Projection query = this->Queries(true);
+  if (this->Config.KeyLayer(this->Layer) != this->Layer)
+  {
+    this->Project({ query }, group, from, heads, threads);
+    return;
+  }
   const Projection key = this->Keys(true);
   const Projection value = this->Values();
   const float* fromWithPositions = this->AddPositions(group, from, work.shifted);
@@ -384,16 +425,33 @@ void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
   {
     LimitRow(limit, dimension, values);
   }
+  const bool rotatesFirst = projection.rotated && this->Config.normsQueriesLast;
+  if (rotatesFirst)
+  {
+    this->Rotate(group, row, values);
+  }
   if (projection.norms != nullptr && !projection.norms->empty())
   {
     const std::vector<TransformerNorm>& norms = *projection.norms;
     const TransformerNorm& norm = norms.size() == 1 ? norms.front() : norms[head];
     norm.ApplyRow(dimension, values, values);
   }
-  if (projection.rotated)
+  if (projection.rotated && !rotatesFirst)
   {
     this->Rotate(group, row, values);
   }
+  if (this->Config.queryGrowth > 0 && projection.rows == &HeadRows::query)
+  {
+    this->Grow(group.positions[row], values);
+  }
+}
+
+/// Multiplies a query by what depends on its position (Ministral 3).
+void SelfAttention::Grow(std::int64_t position, float* query) const
+{
+  const double steps = std::floor(static_cast<double>(position) / this->Config.queryGrowthStep);
+  const auto factor = static_cast<float>(1 + this->Config.queryGrowth * std::log1p(steps));
+  std::for_each_n(query, this->Config.headDimension, [factor](float& value) { value *= factor; });
 }
 
 /// Applies the attention of each head, in blocks of queries of each sequence, to keys and values of
@@ -446,6 +504,7 @@ void SelfAttention::MixBlock(const RowGroup& group, const RowGroup& keysOf, std:
   {
     scores.mask = AttentionMask::Bidirectional;
     scores.slope = 0;
+    scores.window = 0;
     scores.distanceBias = nullptr;
   }
   scores.query = rows.query + first * dimension;
@@ -543,11 +602,29 @@ HeadScores SelfAttention::ScoresOf(std::int64_t head) const
   {
     scores.sink = this->Sinks.Data()[head];
   }
-  const SharedMatrix& biases = this->Positions.GetDistanceBias();
+  const SharedMatrix& biases = this->Positions.GetDistanceBias(this->Layer);
   if (biases.IsRecorded())
   {
     scores.reach = biases.columns / 2;
     scores.distanceBias = biases.Row(head) + scores.reach;
+  }
+  if (const SharedMatrix* patches = this->Positions.GetPatchBias(this->Layer))
+  {
+    scores.patchBias = patches->Row(head);
+    scores.patchRow = this->Positions.GetPatchRows().data();
+    scores.patchColumn = this->Positions.GetPatchColumns().data();
+    scores.patchRows = this->Config.PatchRows();
+    scores.patchColumns = this->Config.PatchColumns();
+  }
+  const std::int64_t distances = this->Positions.GetDistanceVectors().rows;
+  scores.positionReach = distances / 2;
+  for (const auto& [vectors, of] : { std::pair(&this->PositionKeys, &HeadScores::positionKey),
+         std::pair(&this->PositionQueries, &HeadScores::positionQuery) })
+  {
+    if (vectors->IsRecorded())
+    {
+      scores.*of = vectors->Row(head * distances + scores.positionReach);
+    }
   }
   return scores;
 }

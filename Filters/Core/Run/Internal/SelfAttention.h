@@ -77,6 +77,11 @@ public:
   static std::int64_t WorkingFloats(
     const TransformerConfig& config, std::int64_t rows, int threads);
 
+  /// PositionKind::Disentangled: of each head, keys and queries [H (2 D + 1), d_head] of the
+  /// distances query - key = -D ... D; otherwise empty.
+  const SharedMatrix& GetPositionKeys() const { return this->PositionKeys; }
+  const SharedMatrix& GetPositionQueries() const { return this->PositionQueries; }
+
 private:
   /// The queries, keys or values of all heads.
   struct Projection
@@ -105,8 +110,13 @@ private:
   std::vector<TransformerNorm> QueryNorms; ///< one for all heads, or of all together, or one for
                                            ///< each; empty: none
   std::vector<TransformerNorm> KeyNorms;
+  std::vector<TransformerNorm> ValueNorms; ///< one, or empty: none
+  TransformerNorm MixedNorm;               ///< of what Output reads, if it is normalized
   FloatValues Sinks;
+  SharedMatrix PositionKeys;
+  SharedMatrix PositionQueries;
 
+  SharedMatrix OfDistances(const LinearTensors& tensors) const;
   const float* AddPositions(
     const RowGroup& group, const float* from, std::vector<float>& shifted) const;
   Projection Queries(bool rotated) const;
@@ -123,6 +133,7 @@ private:
   void FinishTogether(const Projection& projection, const RowGroup& group,
     const std::vector<HeadRows>& heads, int threads) const;
   void Rotate(const RowGroup& group, std::int64_t row, float* values) const;
+  void Grow(std::int64_t position, float* query) const;
   void FinishHead(const Projection& projection, std::int64_t head, const RowGroup& group,
     std::int64_t row, float* values) const;
   void MixValues(const RowGroup& group, const RowGroup& keys, const std::vector<HeadRows>& heads,

@@ -4,6 +4,7 @@
 #include "Base/Parallel.h"
 #include "TransformerKernels.h"
 #include "TransformerNorm.h"
+#include "Weights/ResizedPositions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -122,19 +123,46 @@ void EmbedSounds(const TransformerConfig& config, const TransformerWeights& weig
   }
 }
 
-/// Adds a vector of d numbers to each of `length` rows, of positions from `first` on: sin(p /
-/// 10000^(2 j / d)) for j < d / 2, then the cosines (Vaswani et al. 2017; this order: Marian).
-void AddSinusoids(std::int64_t d, std::int64_t first, std::int64_t length, float* x)
+/// Adds a vector of d numbers to each of the rows, of these positions: sin(p f_j) with f_j =
+/// 10000^(-2 j / d) for j < d / 2, then the cosines (Vaswani et al. 2017; this order: Marian); or
+/// with f_j = 10000^(-j / (d / 2 - 1)) (M2M-100), which gives padding a 0 vector.
+void AddSinusoids(
+  const TransformerConfig& config, const std::vector<std::int64_t>& positions, float* x)
 {
-  const std::int64_t sines = (d + 1) / 2;
-  for (std::int64_t position = first; position < first + length; ++position)
+  const std::int64_t d = config.modelDimension;
+  const bool ends = config.endsSinusoids;
+  const std::int64_t sines = ends ? d / 2 : (d + 1) / 2;
+  const double width =
+    ends ? 2 * std::max(static_cast<double>(d / 2 - 1), 1.0) : static_cast<double>(d);
+  for (const std::int64_t position : positions)
   {
+    const bool isNone = ends && position < config.firstPosition;
     for (std::int64_t i = 0; i < d; ++i, ++x)
     {
       const std::int64_t j = i < sines ? i : i - sines;
-      const double angle = static_cast<double>(position) /
-                           std::pow(10000.0, 2 * static_cast<double>(j) / static_cast<double>(d));
+      if (isNone || j >= (ends ? sines : d)) // of odd d
+      {
+        continue;
+      }
+      const double angle =
+        static_cast<double>(position) / std::pow(10000.0, 2 * static_cast<double>(j) / width);
       *x += static_cast<float>(i < sines ? std::sin(angle) : std::cos(angle));
+    }
+  }
+}
+
+/// ESM-2: embeddings of masks become 0, and all are scaled by the share of masks in training, 0.12,
+/// and in this text (Lin et al. 2023).
+void DropMasks(const TransformerConfig& config, const std::vector<std::int64_t>& tokens, float* x)
+{
+  const std::int64_t d = config.EmbeddingDimension();
+  const auto masks = static_cast<float>(std::count(tokens.begin(), tokens.end(), config.maskToken));
+  const float share = masks / static_cast<float>(tokens.size());
+  for (const std::int64_t token : tokens)
+  {
+    for (std::int64_t i = 0; i < d; ++i, ++x)
+    {
+      *x = token == config.maskToken ? 0 : *x * 0.88F / (1 - share);
     }
   }
 }
@@ -144,13 +172,18 @@ void EmbedTokens(const TransformerConfig& config, const TransformerWeights& weig
   const TransformerInput& input, const PackedSequences& sequences, float* x, int threads)
 {
   const std::int64_t width = config.EmbeddingDimension();
-  const bool isProjected = weights.embeddingIn.Exists();
+  const bool isProjected =
+    weights.embeddingIn.Exists() && config.embeddingProjection == EmbeddingProjection::OfTokens;
   std::vector<float> memory(isProjected ? ToIndex(sequences.Rows() * width) : 0);
   float* embedded = isProjected ? memory.data() : x;
   float* first = embedded; // of the sequence
   for (std::int64_t s = sequences.run.first; s < sequences.run.end; ++s)
   {
     AddEmbedding(weights.tokenEmbedding, width, input.tokens[s], first);
+    if (config.maskToken >= 0)
+    {
+      DropMasks(config, input.tokens[s], first);
+    }
     first += sequences.Length(s) * width;
   }
   if (config.embeddingScale != 1)
@@ -179,7 +212,7 @@ std::vector<std::int64_t> PositionRows(const TransformerConfig& config,
   }
   else if (config.paddingToken >= 0)
   {
-    std::int64_t next = config.firstPosition;
+    std::int64_t next = config.firstPosition + past;
     for (std::size_t t = 0; t < rows.size(); ++t)
     {
       const bool isPadding = input.tokens[s][t] == config.paddingToken;
@@ -190,12 +223,10 @@ std::vector<std::int64_t> PositionRows(const TransformerConfig& config,
   return rows;
 }
 
-}
-
-void EmbedInput(const TransformerConfig& config, const TransformerWeights& weights,
+/// Writes the embeddings of tokens, patches or sound.
+void EmbedContent(const TransformerConfig& config, const TransformerWeights& weights,
   const TransformerInput& input, const PackedSequences& sequences, float* x, int threads)
 {
-  const std::int64_t d = config.modelDimension;
   if (config.ReadsAnySize())
   {
     const Linear embedding(weights.patchEmbedding);
@@ -214,31 +245,89 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
   {
     EmbedTokens(config, weights, input, sequences, x, threads);
   }
-  float* first = x; // of the sequence
+}
+
+/// The next tokens of a sequence, after `past` others.
+struct NextTokens
+{
+  std::int64_t sequence;
+  std::int64_t past;
+  std::int64_t length;
+};
+
+/// Adds the vectors of their positions, if the model has some.
+void AddPositions(const TransformerConfig& config, const TransformerWeights& weights,
+  const TransformerInput& input, const NextTokens& next, float* x)
+{
+  const bool isSinusoidal = config.position == PositionKind::Sinusoidal;
+  if (!config.HasPositionVectors() && !isSinusoidal)
+  {
+    return;
+  }
+  if (config.ReadsAnySize())
+  {
+    const PatchExtent& extent = input.extents[next.sequence];
+    const std::vector<float> positions =
+      PositionsOfGrid(weights.positionEmbedding, config, extent.rows, extent.columns);
+    AddRow(next.length * config.modelDimension, positions.data(), x);
+    return;
+  }
+  const std::vector<std::int64_t> rows =
+    PositionRows(config, input, next.sequence, next.past, next.length);
+  if (isSinusoidal && weights.positionEmbedding.data == nullptr)
+  {
+    AddSinusoids(config, rows, x);
+  }
+  else
+  {
+    AddEmbedding(weights.positionEmbedding, config.SumDimension(), rows, x);
+  }
+}
+
+}
+
+void EmbedInput(const TransformerConfig& config, const TransformerWeights& weights,
+  const TransformerInput& input, const PackedSequences& sequences, float* x, int threads)
+{
+  const bool projectsSum =
+    weights.embeddingIn.Exists() && config.embeddingProjection != EmbeddingProjection::OfTokens;
+  const bool normsSum = config.embeddingProjection == EmbeddingProjection::OfNormed;
+  const std::int64_t width = config.SumDimension();
+  std::vector<float> memory(projectsSum ? ToIndex(sequences.Rows() * width) : 0);
+  float* sum = projectsSum ? memory.data() : x;
+  EmbedContent(config, weights, input, sequences, sum, threads);
+  float* first = sum; // of the sequence
   for (std::int64_t s = sequences.run.first; s < sequences.run.end; ++s)
   {
     const std::int64_t length = sequences.Length(s);
-    const bool isStored = weights.positionEmbedding.data != nullptr;
-    if (config.position == PositionKind::Learned ||
-        (config.position == PositionKind::Sinusoidal && isStored))
-    {
-      AddEmbedding(weights.positionEmbedding, d,
-        PositionRows(config, input, s, sequences.past, length), first);
-    }
-    else if (config.position == PositionKind::Sinusoidal)
-    {
-      AddSinusoids(d, sequences.past, length, first);
-    }
+    AddPositions(config, weights, input, { s, sequences.past, length }, first);
     if (config.segments > 0)
     {
-      AddEmbedding(weights.segmentEmbedding, d,
+      AddEmbedding(weights.segmentEmbedding, width,
         input.segments.empty() ? std::vector<std::int64_t>(length) : input.segments[s], first);
     }
-    first += length * d;
+    if (config.tasks > 0)
+    {
+      AddEmbedding(weights.taskEmbedding, width, std::vector<std::int64_t>(length), first);
+    }
+    first += length * width;
   }
-  if (config.embeddingNorm)
+  const auto norm = [&](std::int64_t columns, float* values)
   {
-    TransformerNorm(config, weights.embeddingNorm).Apply(sequences.Rows(), d, x, x, threads);
+    TransformerNorm(config, weights.embeddingNorm)
+      .Apply(sequences.Rows(), columns, values, values, threads);
+  };
+  if (config.embeddingNorm && normsSum)
+  {
+    norm(width, sum);
+  }
+  if (projectsSum)
+  {
+    ApplyLinear(Linear(weights.embeddingIn), sequences.Rows(), sum, x, {}, threads);
+  }
+  if (config.embeddingNorm && !normsSum)
+  {
+    norm(config.modelDimension, x);
   }
 }
 
@@ -258,9 +347,9 @@ const float* TransformForLogits(const TransformerConfig& config, const Transform
     ApplyLinear(Linear(weights.embeddingOut), sequences.Rows(), x, memory.data(), {}, threads);
     return memory.data();
   }
-  const std::int64_t d = config.modelDimension;
   if (config.logitScale != 1)
   {
+    const std::int64_t d = config.modelDimension;
     memory.resize(sequences.Rows() * d);
     std::transform(x, x + sequences.Rows() * d, memory.begin(),
       [scale = static_cast<float>(config.logitScale)](float value) { return value * scale; });
@@ -270,11 +359,12 @@ const float* TransformForLogits(const TransformerConfig& config, const Transform
   {
     return x;
   }
-  memory.resize(sequences.Rows() * d);
+  const std::int64_t width = weights.logitsTransform.outputs;
+  memory.resize(sequences.Rows() * width);
   ApplyLinear(Linear(weights.logitsTransform), sequences.Rows(), x, memory.data(),
     { config.logitsActivation.value_or(config.activation), nullptr, false }, threads);
   TransformerNorm(config, weights.logitsNorm)
-    .Apply(sequences.Rows(), d, memory.data(), memory.data(), threads);
+    .Apply(sequences.Rows(), width, memory.data(), memory.data(), threads);
   return memory.data();
 }
 

@@ -87,7 +87,28 @@ void Activate(Activation activation, std::int64_t count, float* values)
     case Activation::QuickGelu:
       MultiplyByLogistic(1.702F, 0, count, values);
       return;
+    case Activation::SquaredRelu:
+      ReplaceRow(count, values,
+        [](const Lanes& x) -> Lanes
+        {
+          const Lanes positive = 0.5F * (x + x.abs());
+          return positive * positive;
+        });
+      return;
+    case Activation::Xielu: // has parameters
+      return;
   }
+}
+
+void ApplyXielu(const XieluParameters& xielu, std::int64_t count, float* values)
+{
+  std::transform(values, values + count, values,
+    [&xielu](float x)
+    {
+      const float curved =
+        x > 0 ? xielu.square * x * x : (std::expm1(std::min(x, xielu.limit)) - x) * xielu.negative;
+      return curved + xielu.linear * x;
+    });
 }
 
 void AddRow(std::int64_t count, const float* addend, float* values)

@@ -22,8 +22,20 @@ struct NormParameters
 /// Normalizes `count` values; `to` may be the same as `from`. NormKind::None copies.
 void NormalizeRow(const NormParameters& norm, std::int64_t count, const float* from, float* to);
 
-/// Applies an activation to each value.
+/// Applies an activation to each value. Activation::Xielu has parameters, see ApplyXielu.
 void Activate(Activation activation, std::int64_t count, float* values);
+
+/// The parameters of Activation::Xielu.
+struct XieluParameters
+{
+  float square = 0;
+  float negative = 0;
+  float linear = 0;
+  float limit = 0;
+};
+
+/// Applies it to each value.
+void ApplyXielu(const XieluParameters& xielu, std::int64_t count, float* values);
 
 /// values[i] += addend[i]
 void AddRow(std::int64_t count, const float* addend, float* values);

@@ -4,16 +4,67 @@
 #include "TransformerKernels.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace atlas
 {
 namespace
 {
 
+/// Whether what sublayers add is normalized.
+bool NormsOutputs(const TransformerConfig& config)
+{
+  return config.normPlace == NormPlace::BeforeAndAfter ||
+         config.normPlace == NormPlace::AfterOutput;
+}
+
 /// Whether what sublayers add is normalized or scaled.
 bool Changes(const TransformerConfig& config)
 {
-  return config.normPlace == NormPlace::BeforeAndAfter || config.layerScales;
+  return NormsOutputs(config) || config.layerScales || config.residualScale != 1;
+}
+
+/// The kind of the normalization before the attention of a layer.
+NormKind AttentionNormKind(const TransformerConfig& config, std::int64_t layer)
+{
+  return layer == 0 && !config.firstAttentionIsNormed ? NormKind::None : config.norm;
+}
+
+/// log(1 + exp(x))
+float Softplus(float x)
+{
+  return std::max(x, 0.0F) + std::log1p(std::exp(-std::abs(x)));
+}
+
+/// The number of standard deviations below which the part p, 0 < p < 1, of a normal distribution
+/// lies: by halving an interval.
+double NormalQuantile(double p)
+{
+  double low = -40;
+  double high = 40;
+  for (int i = 0; i < 100; ++i)
+  {
+    const double middle = (low + high) / 2;
+    (std::erfc(-middle * std::sqrt(0.5)) / 2 < p ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+XieluParameters XieluOf(const XieluTensors& tensors)
+{
+  if (tensors.square.data == nullptr)
+  {
+    return {};
+  }
+  const auto number = [](const TensorView& view)
+  {
+    float value = 0;
+    view.ToFloat(0, 1, &value);
+    return value;
+  };
+  const float linear = number(tensors.linear);
+  return { Softplus(number(tensors.square)), linear + Softplus(number(tensors.negative)), linear,
+    number(tensors.limit) };
 }
 
 /// The tensors of the cross attention as those of an attention.
@@ -31,20 +82,34 @@ LayerTensors CrossTensors(const LayerTensors& tensors)
 
 TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerTensors& tensors,
   std::int64_t layer, const PositionEncoding& positions)
-  : Config(config)
+  : Sized(config.HasLayerSizes()
+            ? std::make_shared<const TransformerConfig>(config.WithSizesOf(layer))
+            : nullptr)
+  , Config(this->Sized != nullptr ? *this->Sized : config)
   , HasExperts(config.HasExperts(layer))
-  , AttentionNorm(config, tensors.attentionNorm)
-  , Attention(config, tensors, layer, positions)
+  , AttentionNorm(config, tensors.attentionNorm, AttentionNormKind(config, layer))
+  , Attention(this->Config, tensors, layer, positions)
   , CrossNorm(config, tensors.crossNorm)
   , MlpNorm(config, tensors.mlpNorm)
   , Gate(tensors.gate)
   , Up(tensors.up)
   , Down(tensors.down)
   , Experts(config, tensors.experts)
+  , HiddenNorm(config, tensors.hiddenNorm)
+  , Xielu(XieluOf(tensors.xielu))
   , AttentionFinish{ { config, tensors.attentionAfter }, FloatValues(tensors.attentionScale) }
-  , CrossFinish{ { config, {} }, {} }
+  , CrossFinish{ { config, tensors.crossAfter }, {} }
   , MlpFinish{ { config, tensors.mlpAfter }, FloatValues(tensors.mlpScale) }
 {
+  if (config.HasLayerSides())
+  {
+    this->Sides.emplace(this->Config, tensors.sides, layer);
+  }
+  if (!config.gateSparsities.empty() && config.gateSparsities[layer] > 0)
+  {
+    this->GateCut = static_cast<float>(NormalQuantile(config.gateSparsities[layer]));
+    this->CutsGate = true;
+  }
   if (config.encoder != nullptr)
   {
     this->Cross.emplace(config, CrossTensors(tensors), layer, positions);
@@ -64,8 +129,12 @@ std::int64_t TransformerLayer::WorkingFloats(
 
 void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
   LayerWorkspace& work, int threads, const Progress& progress, const ActivationVisitor& visitor,
-  const RoutingRows& routing, const CrossSource* cross) const
+  const RoutingRows& routing, const CrossSource* cross, const SideRows& sides) const
 {
+  if (this->Sides)
+  {
+    this->Sides->Predict(sides, group.Rows(), x, work.sides, threads);
+  }
   const double attended = this->Attention.Work(group);
   const Progress attending = progress.Part(0.0, attended, attended + this->MlpWork(group));
   if (this->Config.order != SublayerOrder::Sequential && this->Config.mlpDimension > 0)
@@ -75,7 +144,17 @@ void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>&
   }
   this->ApplySublayer(this->AttentionNorm, this->AttentionFinish, group, x, work, threads,
     [&](const float* from, float* to)
-    { this->Attention.Add(group, from, heads, to, work.attention, threads, visitor, attending); });
+    {
+      if (this->Sides)
+      {
+        this->Sides->ReadAttentionInput(group.Rows(), from, work.sides, threads);
+      }
+      this->Attention.Add(group, from, heads, to, work.attention, threads, visitor, attending);
+    });
+  if (this->Sides)
+  {
+    this->Sides->AddLowRank(group.Rows(), x, work.sides, threads);
+  }
   if (this->Cross)
   {
     this->ApplySublayer(this->CrossNorm, this->CrossFinish, group, x, work, threads,
@@ -87,6 +166,10 @@ void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>&
     this->ApplySublayer(this->MlpNorm, this->MlpFinish, group, x, work, threads,
       [&](const float* from, float* to)
       { this->AddMlp(group, from, to, work, threads, visitor, routing); });
+  }
+  if (this->Sides)
+  {
+    this->Sides->Correct(sides, group.Rows(), x, work.sides, threads);
   }
 }
 
@@ -100,6 +183,11 @@ void TransformerLayer::ApplySublayer(const TransformerNorm& norm, const Finish& 
   {
     add(x, x);
     norm.Apply(group.Rows(), d, x, x, threads);
+    return;
+  }
+  if (this->Config.normPlace == NormPlace::AfterOutput)
+  {
+    this->AddFinished(finish, group, x, work, threads, [&](float* to) { add(x, to); });
     return;
   }
   work.normed.resize(group.Rows() * d);
@@ -121,8 +209,9 @@ void TransformerLayer::AddFinished(const Finish& finish, const RowGroup& group, 
   const std::int64_t d = this->Config.modelDimension;
   work.added.assign(group.Rows() * d, 0.F);
   float* added = work.added.data();
+  const auto factor = static_cast<float>(this->Config.residualScale);
   add(added);
-  if (this->Config.normPlace == NormPlace::BeforeAndAfter)
+  if (NormsOutputs(this->Config))
   {
     finish.norm.Apply(group.Rows(), d, added, added, threads);
   }
@@ -132,6 +221,10 @@ void TransformerLayer::AddFinished(const Finish& finish, const RowGroup& group, 
       if (finish.scale.Data() != nullptr)
       {
         MultiplyRow(d, finish.scale.Data(), added + row * d);
+      }
+      if (factor != 1)
+      {
+        std::for_each_n(added + row * d, d, [factor](float& value) { value *= factor; });
       }
       AddRow(d, added + row * d, x + row * d);
     });
@@ -193,17 +286,69 @@ void TransformerLayer::AddMlp(const RowGroup& group, const float* from, float* t
     work.factors.resize(size);
     float* factors = work.factors.data();
     ApplyLinear(this->Up, group.Rows(), from, factors, {}, threads);
-    ApplyLinear(this->Gate, group.Rows(), from, hidden, { activation, factors, false }, threads);
+    if (this->CutsGate)
+    {
+      ApplyLinear(this->Gate, group.Rows(), from, hidden, {}, threads);
+      this->CutGate(group.Rows(), factors, hidden, threads);
+    }
+    else
+    {
+      ApplyLinear(this->Gate, group.Rows(), from, hidden, { activation, factors, false }, threads);
+    }
   }
   else
   {
     ApplyLinear(this->Up, group.Rows(), from, hidden, { activation, nullptr, false }, threads);
   }
+  const std::int64_t width = this->Config.mlpDimension;
+  if (activation == Activation::Xielu)
+  {
+    ParallelFor(group.Rows(), threads,
+      [&](std::int64_t row) { ApplyXielu(this->Xielu, width, hidden + row * width); });
+  }
   if (visitor)
   {
     visitor(ActivationPlace::Hidden, group, hidden);
   }
+  if (this->Config.normsInside)
+  {
+    this->HiddenNorm.Apply(group.Rows(), width, hidden, hidden, threads);
+  }
   ApplyLinear(this->Down, group.Rows(), hidden, to, { std::nullopt, nullptr, true }, threads);
+}
+
+/// Lowers the values of the gate so that those up to a quantile of the normal distribution become
+/// 0, activates them and multiplies them by the other factors (Gemma 3n).
+void TransformerLayer::CutGate(
+  std::int64_t rows, const float* factors, float* hidden, int threads) const
+{
+  const std::int64_t width = this->Config.mlpDimension;
+  ParallelFor(rows, threads,
+    [&](std::int64_t row)
+    {
+      float* values = hidden + row * width;
+      double sum = 0;
+      double squares = 0;
+      for (std::int64_t i = 0; i < width; ++i)
+      {
+        sum += static_cast<double>(values[i]);
+      }
+      const double mean = sum / static_cast<double>(width);
+      for (std::int64_t i = 0; i < width; ++i)
+      {
+        const double off = static_cast<double>(values[i]) - mean;
+        squares += off * off;
+      }
+      const double deviation = std::sqrt(squares / static_cast<double>(width));
+      const auto cut = static_cast<float>(mean + deviation * static_cast<double>(this->GateCut));
+      for (std::int64_t i = 0; i < width; ++i)
+      {
+        const float above = values[i] - cut;
+        values[i] = above < 0 ? 0 : above; // preserves NaN
+      }
+      Activate(this->Config.activation, width, values);
+      MultiplyRow(width, factors + row * width, values);
+    });
 }
 
 std::uint64_t WidenedBytes(const LayerTensors& layer, int threads)

@@ -1,9 +1,12 @@
 #pragma once
 
 #include "ExpertMlp.h"
+#include "LayerSides.h"
 #include "SelfAttention.h"
+#include "TransformerKernels.h"
 #include "TransformerNorm.h"
 
+#include <memory>
 #include <optional>
 
 namespace atlas
@@ -18,6 +21,7 @@ struct LayerWorkspace
   AttentionWorkspace attention;
   std::vector<float> hidden;  ///< [rows, mlpDimension]
   std::vector<float> factors; ///< [rows, mlpDimension], for a gated MLP
+  SideWorkspace sides;
 };
 
 /// A layer with its weights: attention followed by an MLP, in single precision. In a decoder beside
@@ -32,11 +36,13 @@ public:
   /// Applies the layer to the residual stream `x` [rows, d_model] at the rows of a group, and fills
   /// `heads` as SelfAttention::Add does, and `routing` if the layer has experts. `visitor`, unless
   /// it is empty, may change Mixed and Hidden. A layer with cross attention needs
-  /// `cross`, what it reads, whose heads are filled, too. Runs in parallel.
+  /// `cross`, what it reads, whose heads are filled, too; one with sides, these. Runs in parallel.
   void Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
     LayerWorkspace& work, int threads, const Progress& progress,
     const ActivationVisitor& visitor = {}, const RoutingRows& routing = {},
-    const CrossSource* cross = nullptr) const;
+    const CrossSource* cross = nullptr, const SideRows& sides = {}) const;
+
+  const SelfAttention& GetAttention() const { return this->Attention; }
 
   /// An upper bound on the floats that Apply allocates for groups, and sources of groups, of `rows`
   /// rows.
@@ -44,6 +50,7 @@ public:
     const TransformerConfig& config, std::int64_t rows, int threads);
 
 private:
+  std::shared_ptr<const TransformerConfig> Sized; ///< with the sizes of this layer, if they differ
   const TransformerConfig& Config;
   bool HasExperts;
   TransformerNorm AttentionNorm;
@@ -62,8 +69,13 @@ private:
     TransformerNorm norm;
     FloatValues scale;
   };
+  std::optional<LayerSides> Sides;
+  bool CutsGate = false;
+  float GateCut = 0; ///< standard deviations above the mean up to which values of the gate become 0
+  TransformerNorm HiddenNorm; ///< of what Down reads, if it is normalized
+  XieluParameters Xielu;
   Finish AttentionFinish;
-  Finish CrossFinish; ///< nothing
+  Finish CrossFinish; ///< without scale
   Finish MlpFinish;
 
   template<class AddSublayer>
@@ -76,6 +88,7 @@ private:
     LayerWorkspace& work, int threads, const Progress& progress, const ActivationVisitor& visitor,
     const RoutingRows& routing) const;
   double MlpWork(const RowGroup& group) const;
+  void CutGate(std::int64_t rows, const float* factors, float* hidden, int threads) const;
   void AddMlp(const RowGroup& group, const float* from, float* to, LayerWorkspace& work,
     int threads, const ActivationVisitor& visitor, const RoutingRows& routing) const;
 };

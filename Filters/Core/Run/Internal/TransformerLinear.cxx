@@ -107,13 +107,13 @@ WeightBlock Linear::Head(std::int64_t head) const
   const std::int64_t dimension = this->Tensors.headStep;
   return this->Tensors.layout == WeightLayout::HeadInputOutput
            ? this->BlockAt(ToIndex(head * this->Tensors.inputs * dimension), dimension, false)
-           : this->Block(0, this->Tensors.headFirst + head * this->Tensors.headStep);
+           : this->Block(0, this->Tensors.FirstOutput(head));
 }
 
 bool Linear::HeadsAreNeighbors(std::int64_t dimension) const
 {
   return this->Tensors.layout != WeightLayout::HeadInputOutput &&
-         this->Tensors.headStep == dimension;
+         this->Tensors.headStep == dimension && this->Tensors.groupHeads == 0;
 }
 
 const float* Linear::Bias(std::int64_t output) const

@@ -61,7 +61,7 @@ public:
   const float* Bias(std::int64_t output) const;
   const float* HeadBias(std::int64_t head) const
   {
-    return this->Bias(this->Tensors.headFirst + head * this->Tensors.headStep);
+    return this->Bias(this->Tensors.FirstOutput(head));
   }
 
 private:

@@ -17,10 +17,16 @@ constexpr std::int64_t NormRows = 32;
 }
 
 TransformerNorm::TransformerNorm(const TransformerConfig& config, const NormTensors& tensors)
+  : TransformerNorm(config, tensors, config.norm)
+{
+}
+
+TransformerNorm::TransformerNorm(
+  const TransformerConfig& config, const NormTensors& tensors, NormKind kind)
   : StoredGain(tensors.gain)
   , Gain(this->StoredGain.Data())
   , Shift(tensors.shift)
-  , Kind(config.norm)
+  , Kind(kind)
   , Epsilon(static_cast<float>(config.epsilon))
 {
   if (config.gainOffset != 0 && this->Gain != nullptr)

@@ -13,7 +13,9 @@ namespace atlas
 class TransformerNorm
 {
 public:
+  /// Of the model's kind, or of another.
   TransformerNorm(const TransformerConfig& config, const NormTensors& tensors);
+  TransformerNorm(const TransformerConfig& config, const NormTensors& tensors, NormKind kind);
 
   /// Normalizes one row; `to` may be the same as `from`.
   void ApplyRow(std::int64_t columns, const float* from, float* to) const;

@@ -125,15 +125,21 @@ TransformerRun::TransformerRun(const Transformer& model, const TransformerConfig
   , Sequences(std::move(sequences))
   , SourceNeeds(SourcePlaces(this->Config, options.interventions))
   , ReadLayer(readLayer)
+  , Sides(config, weights)
   , Name(readLayer >= 0 ? "encoder, " : "")
 {
   if (config.ReadsAnySize())
   {
-    this->Places = PatchPlaces(*model.GetConfig().vision, input);
+    const VisionConfig* vision = model.GetConfig().vision.get();
+    this->Places = PatchPlaces(vision == nullptr ? 1 : vision->merge, input);
   }
   else if (config.vision != nullptr && !config.vision->rotarySections.empty())
   {
     this->Places = TextPlaces(config, input);
+  }
+  else if (config.position == PositionKind::RotaryOfPatches)
+  {
+    this->Places = GridPlaces(config, input.images);
   }
   if (!this->Places.empty())
   {
@@ -222,6 +228,11 @@ MemoryEstimate TransformerRun::EstimateMemory() const
                              TransformerLayer::WorkingFloats(config, groupRows, options.threads)) *
                        sizeof(float) +
                      widened;
+  estimate.working += ToIndex(RunSides::Floats(config, this->Sequences.Rows()) +
+                              (config.sharedKeyLayers > 0 ? 4 * this->Sequences.offsets.back() *
+                                                              config.keyHeads * config.headDimension
+                                                          : 0)) *
+                      sizeof(float);
   if (this->Config.input == InputKind::Sound)
   {
     estimate.working += ToIndex(SoundFloats(config)) * sizeof(float);
@@ -269,8 +280,12 @@ MemoryEstimate TransformerRun::EstimateMemory() const
 Recording TransformerRun::Run()
 {
   const SingleThreadedBlas blas;
+  // On all ranks as far as the longest text of any.
+  const bool isDisentangled = this->Config.position == PositionKind::Disentangled;
+  const std::int64_t longest =
+    isDisentangled ? this->Sequences.LongestOfAll() : this->Sequences.Longest();
   const PositionEncoding positions(
-    this->Config, this->Weights, std::max(this->Sequences.Longest(), EndOfPlaces(this->Places)));
+    this->Config, this->Weights, std::max(longest, EndOfPlaces(this->Places)));
   this->Record.alibiSlopes = positions.GetSlopes();
   this->Record.distanceBias = positions.GetDistanceBias();
   this->Describe();
@@ -480,6 +495,10 @@ void TransformerRun::Embed()
       }
     }
   }
+  if (this->Config.HasLayerSides())
+  {
+    this->Sides.Begin(this->Input, this->Sequences, this->Residual.Row(0), this->Options.threads);
+  }
   this->CheckFinite("the embedding", this->Sequences.FirstRow(), this->Sequences.EndRow());
 }
 
@@ -496,11 +515,13 @@ void TransformerRun::RunLayer(
   {
     cross->BeginLayer(l, this->Selected.HasLayer(l));
   }
-  if (this->Sequences.groups.empty())
+  const bool isDisentangled = this->Config.position == PositionKind::Disentangled;
+  if (this->Sequences.groups.empty() && !isDisentangled) // its vectors are recorded anyway
   {
     return;
   }
   const TransformerLayer layer(this->Config, this->Weights.layers[l], l, positions);
+  this->RecordBiases(l, layer, positions);
   for (std::size_t g = 0; g < this->Sequences.groups.size(); ++g)
   {
     const RowGroup& group = this->Sequences.groups[g];
@@ -510,12 +531,34 @@ void TransformerRun::RunLayer(
       progress.Part(group.begin - first, group.end - first, this->Sequences.Rows());
     ofGroup(0);
     layer.Apply(group, this->RowsOf(l, group), this->ResidualRow(group.begin), this->Work,
-      this->Options.threads, ofGroup, visitor, this->RoutingOf(l, group), &source);
+      this->Options.threads, ofGroup, visitor, this->RoutingOf(l, group), &source,
+      { &this->Sides, group.begin - first });
     if (cross != nullptr)
     {
       cross->Keep(g);
     }
     this->CheckFinite("layer " + std::to_string(l), group.begin, group.end);
+  }
+}
+
+/// Records what a layer adds to scores by the places of query and key.
+void TransformerRun::RecordBiases(
+  std::int64_t l, const TransformerLayer& layer, const PositionEncoding& positions)
+{
+  if (!this->Selected.HasLayer(l))
+  {
+    return;
+  }
+  RecordedLayer& recorded = this->Record.layers.back();
+  recorded.positionKeys = layer.GetAttention().GetPositionKeys();
+  recorded.positionQueries = layer.GetAttention().GetPositionQueries();
+  if (this->Config.biasByLayer && this->Config.position == PositionKind::Relative)
+  {
+    recorded.distanceBias = positions.GetDistanceBias(l);
+  }
+  if (const SharedMatrix* patches = positions.GetPatchBias(l))
+  {
+    recorded.patchBias = *patches;
   }
 }
 
@@ -544,7 +587,7 @@ void TransformerRun::AllocateHeads(std::int64_t l)
     layer.scoreCap = this->Config.scoreCap;
     layer.window = this->Config.Window(l);
     layer.patchWindow = this->Config.PatchWindow(l);
-    if (this->Config.sinks)
+    if (this->Config.sinks && !this->Config.sinksAreOutside)
     {
       const FloatValues sinks(this->Weights.layers[l].sinks);
       layer.sinks.assign(sinks.Data(), sinks.Data() + heads);
@@ -552,16 +595,36 @@ void TransformerRun::AllocateHeads(std::int64_t l)
     layer.heads.resize(heads);
     this->Record.layers.push_back(layer);
   }
+  if (this->Config.HasLayerSizes())
+  {
+    this->Spare.clear();
+  }
   this->Spare.resize(heads);
   for (std::size_t h = 0; h < heads; ++h)
   {
-    this->AllocateHead(h, recorded ? &this->Record.layers.back().heads : nullptr);
+    this->AllocateHead(l, h, recorded ? &this->Record.layers.back().heads : nullptr);
   }
 }
 
-void TransformerRun::AllocateHead(std::size_t h, std::vector<RecordedHead>* recorded)
+/// Whether layers from l on have the keys and values of layer l, or it has those of another.
+bool TransformerRun::SharesKeys(std::int64_t l) const
 {
-  const std::size_t groupSize = this->Config.heads / this->Config.keyHeads;
+  const TransformerConfig& config = this->Config;
+  bool shares = config.KeyLayer(l) != l;
+  for (std::int64_t other = config.layers - config.sharedKeyLayers; other < config.layers; ++other)
+  {
+    shares = shares || config.KeyLayer(other) == l;
+  }
+  return shares;
+}
+
+void TransformerRun::AllocateHead(
+  std::int64_t l, std::size_t h, std::vector<RecordedHead>* recorded)
+{
+  const TransformerConfig& whole = this->Config;
+  const std::int64_t keyHeads =
+    whole.keyHeadCounts.empty() ? whole.keyHeads : whole.keyHeadCounts[l];
+  const std::size_t groupSize = whole.heads / keyHeads;
   const auto allocate =
     [&](bool record, SharedMatrix RecordedHead::* quantity, bool shared, std::int64_t columns)
   {
@@ -578,10 +641,36 @@ void TransformerRun::AllocateHead(std::size_t h, std::vector<RecordedHead>* reco
       matrix = SharedMatrix::Zero(rows, columns);
     }
   };
-  const std::int64_t dimension = this->Config.headDimension;
+  const bool hasSizes = !whole.headDimensions.empty();
+  const std::int64_t dimension = hasSizes ? whole.headDimensions[l] : whole.headDimension;
   allocate(this->Options.queriesAndKeys, &RecordedHead::query, false, dimension);
-  allocate(this->Options.queriesAndKeys, &RecordedHead::key, true, dimension);
-  allocate(this->Options.values, &RecordedHead::value, true, this->Config.ValueDimension());
+  if (this->SharesKeys(l))
+  {
+    // Of all rows, since layers run one after another.
+    std::vector<RecordedHead>& kept = this->Kept[whole.KeyLayer(l)];
+    kept.resize(ToIndex(whole.heads));
+    for (SharedMatrix RecordedHead::* quantity : { &RecordedHead::key, &RecordedHead::value })
+    {
+      SharedMatrix& matrix = kept[h].*quantity;
+      if (!matrix.IsRecorded())
+      {
+        matrix = h % groupSize == 0 ? SharedMatrix::Zero(this->Record.tokens.Count(), dimension)
+                                    : kept[h - h % groupSize].*quantity;
+      }
+    }
+    if (recorded != nullptr)
+    {
+      RecordedHead& head = (*recorded)[h];
+      head.key = this->Options.queriesAndKeys ? kept[h].key : head.key;
+      head.value = this->Options.values ? kept[h].value : head.value;
+    }
+  }
+  else
+  {
+    allocate(this->Options.queriesAndKeys, &RecordedHead::key, true, dimension);
+    allocate(this->Options.values, &RecordedHead::value, true,
+      hasSizes ? dimension : whole.ValueDimension());
+  }
   if (this->Options.headOutputs && recorded != nullptr)
   {
     allocate(true, &RecordedHead::output, false, this->Config.modelDimension);
@@ -619,11 +708,17 @@ RoutingRows TransformerRun::RoutingOf(std::int64_t l, const RowGroup& group) con
 std::vector<HeadRows> TransformerRun::RowsOf(std::int64_t l, const RowGroup& group) const
 {
   const bool recorded = this->Selected.HasLayer(l);
+  const auto kept = this->Kept.find(this->Config.KeyLayer(l));
   std::vector<HeadRows> rows;
   for (std::size_t h = 0; h < this->Spare.size(); ++h)
   {
     const auto find = [&](SharedMatrix RecordedHead::* quantity)
     {
+      const bool isKept = quantity == &RecordedHead::key || quantity == &RecordedHead::value;
+      if (isKept && kept != this->Kept.end())
+      {
+        return (kept->second[h].*quantity).Row(group.begin);
+      }
       if (recorded)
       {
         const SharedMatrix& matrix = this->Record.layers.back().heads[h].*quantity;
@@ -658,6 +753,10 @@ void TransformerRun::Finish()
     return;
   }
   float* x = this->Residual.Row(0);
+  if (config.HasLayerSides())
+  {
+    this->Sides.Finish(x, this->Options.threads);
+  }
   if (this->Options.finalScale)
   {
     this->Record.finalScale.resize(this->Record.tokens.Count(), 1);

@@ -7,6 +7,7 @@
 #include "Run/RecordOptions.h"
 #include "TransformerLayer.h"
 
+#include <map>
 #include <set>
 
 namespace atlas
@@ -83,7 +84,10 @@ private:
   LayerWorkspace Work;
   std::vector<RecordedHead> Spare; ///< [rows of a group, ...], for quantities of a layer that are
                                    ///< not recorded
-  std::string Name;                ///< in messages: "encoder, ", or empty
+  std::map<std::int64_t, std::vector<RecordedHead>> Kept; ///< keys and values of layers that others
+                                                          ///< share, [rows, ...]
+  RunSides Sides;
+  std::string Name; ///< in messages: "encoder, ", or empty
 
   /// The encoder and what is computed from it, if there is one.
   struct EncoderPart;
@@ -108,9 +112,12 @@ private:
   void DescribeSequence(std::int64_t sequence);
   void Embed();
   void RunLayer(std::int64_t l, const PositionEncoding& positions, const Progress& progress);
+  void RecordBiases(
+    std::int64_t l, const TransformerLayer& layer, const PositionEncoding& positions);
   void RecordResidual(std::int64_t l);
   void AllocateHeads(std::int64_t l);
-  void AllocateHead(std::size_t h, std::vector<RecordedHead>* recorded);
+  void AllocateHead(std::int64_t l, std::size_t h, std::vector<RecordedHead>* recorded);
+  bool SharesKeys(std::int64_t l) const;
   std::vector<HeadRows> RowsOf(std::int64_t l, const RowGroup& group) const;
   void AllocateRouting(std::int64_t l);
   RoutingRows RoutingOf(std::int64_t l, const RowGroup& group) const;

@@ -11,7 +11,7 @@ namespace atlas
 {
 
 /// Activations as configurations name them.
-inline constexpr std::array<Named<Activation>, 9> ActivationNames = { {
+inline constexpr std::array<Named<Activation>, 11> ActivationNames = { {
   { "gelu", Activation::Gelu },
   { "gelu_fast", Activation::GeluTanh },
   { "gelu_new", Activation::GeluTanh },
@@ -19,8 +19,10 @@ inline constexpr std::array<Named<Activation>, 9> ActivationNames = { {
   { "gelu_python", Activation::Gelu },
   { "quick_gelu", Activation::QuickGelu },
   { "relu", Activation::Relu },
+  { "relu2", Activation::SquaredRelu },
   { "silu", Activation::Silu },
   { "swish", Activation::Silu },
+  { "xielu", Activation::Xielu },
 } };
 
 }

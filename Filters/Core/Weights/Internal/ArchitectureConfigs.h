@@ -45,6 +45,10 @@ TransformerConfig ParsePegasus(const Settings& settings);
 
 /// Marian (Junczys-Dowmunt et al. 2018): BART with sinusoidal positions, without a normalization of
 /// the embedding, and perhaps with a vocabulary of the decoder's own.
+TransformerConfig ParseBlenderbot(const Settings& settings);
+TransformerConfig ParseM2M100(const Settings& settings);
+TransformerConfig ParseT5Gemma(const Settings& settings);
+TransformerConfig ParseUMT5(const Settings& settings);
 TransformerConfig ParseMarian(const Settings& settings);
 
 /// T5 and T5 v1.1 (Raffel et al. 2020): biases of distances, and scores that are not scaled.

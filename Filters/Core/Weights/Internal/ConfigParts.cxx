@@ -18,7 +18,7 @@ constexpr std::int64_t MaximumLayers = 100'000;
 
 }
 
-std::int64_t SizeOr(const Settings& settings, Settings::Keys keys, std::int64_t otherwise)
+std::int64_t SizeOr(const Settings& settings, const Settings::Keys& keys, std::int64_t otherwise)
 {
   return otherwise > 0 ? settings.Size(keys, otherwise) : settings.Size(keys);
 }
@@ -32,15 +32,16 @@ void SplitHeads(TransformerConfig& config, const Settings& settings)
   config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
 }
 
-TransformerConfig ParseSizes(const Settings& settings, Settings::Keys layers, Settings::Keys heads,
-  Settings::Keys modelDimension, Settings::Keys mlpDimension)
+TransformerConfig ParseSizes(const Settings& settings, const Settings::Keys& layers,
+  const Settings::Keys& heads, const Settings::Keys& modelDimension,
+  const Settings::Keys& mlpDimension)
 {
   TransformerConfig config;
   config.layers = settings.Size(layers);
   config.heads = settings.Size(heads);
   config.modelDimension = settings.Size(modelDimension);
   const std::int64_t width = 4 * config.modelDimension;
-  config.mlpDimension = mlpDimension.size() == 0 ? width : settings.Size(mlpDimension, width);
+  config.mlpDimension = mlpDimension.empty() ? width : settings.Size(mlpDimension, width);
   SplitHeads(config, settings);
   return config;
 }
@@ -132,6 +133,11 @@ void ParseImages(
     " pixels do not fit in an image of ", config.imageHeight, " x ", config.imageWidth, ".");
   config.positions = config.PatchRows() * config.PatchColumns() + config.TokensBeforePatches();
   config.tiedUnembedding = false;
+}
+
+void AllowOtherSizes(TransformerConfig& config)
+{
+  config.positionSide = config.PatchRows() == config.PatchColumns() ? config.PatchRows() : 0;
 }
 
 std::int64_t ScaledWidth(const TransformerConfig& config, const Settings& settings)

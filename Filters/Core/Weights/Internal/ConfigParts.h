@@ -31,15 +31,16 @@ struct DecoderDefaults
 };
 
 /// A size that must be there unless there is a default.
-std::int64_t SizeOr(const Settings& settings, Settings::Keys keys, std::int64_t otherwise);
+std::int64_t SizeOr(const Settings& settings, const Settings::Keys& keys, std::int64_t otherwise);
 
 /// Sets d_head = d_model / H, and the divisor of scores to its square root.
 void SplitHeads(TransformerConfig& config, const Settings& settings);
 
 /// A model with the sizes of these settings, whose heads are split. The width of the MLP is 4
 /// d_model unless it is there, or has no keys.
-TransformerConfig ParseSizes(const Settings& settings, Settings::Keys layers, Settings::Keys heads,
-  Settings::Keys modelDimension, Settings::Keys mlpDimension = {});
+TransformerConfig ParseSizes(const Settings& settings, const Settings::Keys& layers,
+  const Settings::Keys& heads, const Settings::Keys& modelDimension,
+  const Settings::Keys& mlpDimension = {});
 
 /// The settings of the part of a model that is run alone, or `all` if they are not in a part. Those
 /// beside it are not read.
@@ -59,6 +60,9 @@ TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& 
 /// The extents of images and patches, and the number of tokens that follow from them.
 void ParseImages(TransformerConfig& config, const Settings& settings, std::int64_t patch,
   std::int64_t image = 224);
+
+/// Lets the positions of square images be interpolated where images of another size are read.
+void AllowOtherSizes(TransformerConfig& config);
 
 /// The width of an MLP that is mlp_ratio times d_model, by default 4 times.
 std::int64_t ScaledWidth(const TransformerConfig& config, const Settings& settings);

@@ -1,5 +1,6 @@
 #include "ActivationNames.h"
 #include "ArchitectureConfigs.h"
+#include "ArchitectureRows.h"
 #include "Base/NamedValues.h"
 #include "ConfigParts.h"
 
@@ -129,8 +130,9 @@ void ParseDistances(TransformerConfig& config, const Settings& settings)
     config.relativeDistance, " and ", config.relativeBuckets, ".");
 }
 
-/// What T5 and mT5 share but for what their files may leave out.
-TransformerConfig ParseT5s(const Settings& settings, const char* mlp, bool isTied)
+/// What T5, mT5 and uMT5 share but for what their files may leave out.
+TransformerConfig ParseT5s(
+  const Settings& settings, const char* mlp, bool isTied, bool biasByLayer = false)
 {
   settings.Ignore({ "n_positions" }); // there is no limit
   TransformerConfig encoder;
@@ -149,6 +151,7 @@ TransformerConfig ParseT5s(const Settings& settings, const char* mlp, bool isTie
   encoder.inputBias = encoder.outputBias = encoder.mlpBias = false;
   ParseT5Mlp(encoder, settings, mlp);
   ParseDistances(encoder, settings);
+  encoder.biasByLayer = biasByLayer;
   TransformerConfig decoder = encoder;
   decoder.layers = settings.Size({ "num_decoder_layers" }, encoder.layers);
   decoder.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, isTied);
@@ -213,6 +216,12 @@ TransformerConfig ParseMT5(const Settings& settings)
   return ParseT5s(settings, "gated-gelu", false);
 }
 
+/// As mT5, but each layer has its own biases of distances.
+TransformerConfig ParseUMT5(const Settings& settings)
+{
+  return ParseT5s(settings, "gated-gelu", true, true);
+}
+
 TransformerConfig ParseBart(const Settings& settings)
 {
   return ParsePair(settings, { true, false, true, false, 2 });
@@ -226,6 +235,50 @@ TransformerConfig ParseMBart(const Settings& settings)
 TransformerConfig ParsePegasus(const Settings& settings)
 {
   return ParsePair(settings, { false, true, false, false, 0 });
+}
+
+TransformerConfig ParseBlenderbot(const Settings& settings)
+{
+  return ParsePair(settings, { false, false, false, false, 1 });
+}
+
+/// M2M-100 and NLLB: sines of positions that begin after the padding.
+TransformerConfig ParseM2M100(const Settings& settings)
+{
+  const auto parse = [&](const StackKeys& keys)
+  {
+    TransformerConfig config = ParseStack(settings, keys);
+    settings.Ignore({ "max_position_embeddings" }); // there is no limit
+    config.activation = settings.Choice({ "activation_function" }, "relu", ActivationNames);
+    config.vocabulary = settings.Size({ "vocab_size" });
+    if (settings.Flag({ "scale_embedding" }, true))
+    {
+      config.embeddingScale = std::sqrt(static_cast<double>(config.modelDimension));
+    }
+    config.paddingToken = settings.Signed({ "pad_token_id" }, 1);
+    config.firstPosition = config.paddingToken + 1;
+    config.position = PositionKind::Sinusoidal;
+    config.endsSinusoids = true;
+    return config;
+  };
+  return JoinText(settings, parse(EncoderKeys), parse(DecoderKeys), 2);
+}
+
+/// T5Gemma: both stacks are those of Gemma 2, that of the source with windows on both sides.
+TransformerConfig ParseT5Gemma(const Settings& settings)
+{
+  const auto parse = [&](const char* key)
+  {
+    TransformerConfig config = ParseByRow(settings.NestedOrEmpty({ key }), "_t5gemma");
+    config.architecture = "t5gemma";
+    return config;
+  };
+  TransformerConfig encoder = parse("encoder");
+  for (std::int64_t& window : encoder.windows)
+  {
+    window += window > 0 ? 1 : 0; // keys at this distance are within it
+  }
+  return JoinText(settings, std::move(encoder), parse("decoder"), -1);
 }
 
 TransformerConfig ParseMarian(const Settings& settings)

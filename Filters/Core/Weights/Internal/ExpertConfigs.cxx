@@ -15,8 +15,8 @@ namespace
 using nlohmann::json;
 
 /// The experts of a layer and how many are chosen for each token.
-void ParseExperts(TransformerConfig& config, const Settings& settings, Settings::Keys keys,
-  std::int64_t experts, Settings::Keys keysPerToken, std::int64_t perToken)
+void ParseExperts(TransformerConfig& config, const Settings& settings, const Settings::Keys& keys,
+  std::int64_t experts, const Settings::Keys& keysPerToken, std::int64_t perToken)
 {
   config.experts = SizeOr(settings, keys, experts);
   config.expertsPerToken = settings.Size(keysPerToken, perToken);

@@ -13,13 +13,14 @@ namespace
 
 using ScalingKind = RotaryScaling::Kind;
 
-constexpr std::array<Named<ScalingKind>, 8> ScalingNames = { {
+constexpr std::array<Named<ScalingKind>, 9> ScalingNames = { {
   { "default", ScalingKind::None },
   { "dynamic", ScalingKind::None }, // differs beyond max_position_embeddings only
   { "linear", ScalingKind::Linear },
   { "llama3", ScalingKind::Llama3 },
   { "longrope", ScalingKind::LongRope },
-  { "mrope", ScalingKind::None },  // in three sections, of words all the same
+  { "mrope", ScalingKind::None }, // in three sections, of words all the same
+  { "proportional", ScalingKind::Proportional },
   { "su", ScalingKind::LongRope }, // its first name
   { "yarn", ScalingKind::Yarn },
 } };
@@ -87,7 +88,7 @@ RotaryScaling ParseScaling(
   scaling.factor = settings.Number({ "factor" }, 1);
   settings.Ignore({ "mrope_section", "mrope_interleaved" }); // of words all sections are the same
   settings.FailIf(scaling.kind != ScalingKind::None && scaling.kind != ScalingKind::LongRope &&
-                    !settings.Has({ "factor" }),
+                    scaling.kind != ScalingKind::Proportional && !settings.Has({ "factor" }),
     "'factor' is missing.");
   if (scaling.kind == ScalingKind::Llama3)
   {
@@ -96,6 +97,10 @@ RotaryScaling ParseScaling(
   else if (scaling.kind == ScalingKind::Yarn)
   {
     ParseYarn(scaling, settings);
+  }
+  else if (scaling.kind == ScalingKind::Proportional)
+  {
+    scaling.part = settings.Number({ "partial_rotary_factor" }, 1, true);
   }
   else if (scaling.kind == ScalingKind::LongRope)
   {
@@ -145,7 +150,8 @@ void ParseRotation(
   if (nested)
   {
     config.rotaryBase = nested->Number({ "rope_theta" }, config.rotaryBase);
-    part = nested->Number({ "partial_rotary_factor" }, part);
+    const bool isOfAll = nested->Text({ "rope_type", "type" }, "") == "proportional";
+    part = isOfAll ? 1 : nested->Number({ "partial_rotary_factor" }, part);
   }
   settings.FailIf(part > 1 || (part != 1 && !defaults.isPartial), "expected a rotary embedding of ",
     defaults.isPartial ? "a part" : "all components",

@@ -15,8 +15,9 @@ namespace atlas
 enum class Fused
 {
   No,
-  KindHead, ///< all queries, all keys, all values; each in order of heads
-  HeadKind  ///< in order of heads; for each head query, key, value
+  KindHead,  ///< all queries, all keys, all values; each in order of heads
+  HeadKind,  ///< in order of the heads of keys; for each its queries, its key, its value
+  FourBlocks ///< four blocks with a quarter of the heads each: queries, then values, then keys
 };
 
 /// The names of the weight and bias of a linear map, or of the gain and shift of a normalization.
@@ -45,8 +46,15 @@ struct TensorNames
   PairNames secondConvolution;
   PairNames projectIn;
   PairNames projectOut;
-  std::string relativeBias;
-  std::string layers; ///< prefix before the index of the layer
+  std::string relativeBias; ///< or, with biasByLayer, within the layer
+  std::string sharedBias;   ///< of patches, that of all layers
+  std::string tasks;
+  std::string frequencies; ///< of a rotary embedding, by names with commas between them, of which
+                           ///< the last that is there counts
+  std::string distanceEmbedding; ///< of the vectors of distances
+  PairNames distanceNorm;
+  std::string layers; ///< prefix before the index of the layer; of layers that share their
+                      ///< parameters, with "*" for the group and within it, then the dot
   WeightLayout layout = WeightLayout::OutputInput;
   Fused fused = Fused::No;
   PairNames attentionNorm;
@@ -54,7 +62,12 @@ struct TensorNames
   PairNames key;
   PairNames value;
   PairNames output;
-  PairNames queryLatent; ///< the first factor of queries; `query` is the second
+  std::string queryBias;   ///< of fused queries, keys and values whose biases are apart
+  std::string valueBias;   ///< likewise
+  PairNames positionKey;   ///< of keys of distances
+  PairNames positionQuery; ///< of queries of distances
+  PairNames mixedNorm;     ///< of what `output` reads
+  PairNames queryLatent;   ///< the first factor of queries; `query` is the second
   PairNames queryLatentNorm;
   PairNames keyLatent; ///< the first factor of keys and values; `key` is the second of both
   PairNames keyLatentNorm;
@@ -68,10 +81,16 @@ struct TensorNames
   PairNames crossKey;
   PairNames crossValue;
   PairNames crossOutput;
+  PairNames crossAfter;
   PairNames mlpNorm;
   PairNames gate; ///< or gate and up in one tensor, gate first, if `up` has no name
   PairNames up;
   PairNames down;
+  PairNames hiddenNorm;    ///< of what `down` reads
+  std::string xieluSquare; ///< these: of Activation::Xielu, see XieluTensors
+  std::string xieluNegative;
+  std::string xieluLinear;
+  std::string xieluLimit;
   PairNames router;
   PairNames expertsGate; ///< of each expert: with "*" for its number; else one tensor of all
   PairNames expertsUp;   ///< likewise; without a name expertsGate has gate and up by turns
@@ -82,6 +101,23 @@ struct TensorNames
   PairNames sharedFactor;
   PairNames mlpAfter;   ///< of what the MLP adds
   std::string mlpScale; ///< likewise
+  PairNames inputGate;  ///< these: of TransformerConfig::layerInput
+  PairNames inputProjection;
+  PairNames inputNorm;
+  std::string layerFactor;
+  PairNames streamRouter; ///< these: of several residual streams
+  PairNames streamRouterNorm;
+  PairNames streamPrediction;
+  PairNames streamCorrection;
+  std::string streamScale;
+  PairNames laurelIn;
+  PairNames laurelOut;
+  PairNames laurelNorm;
+  std::string layerTokens; ///< not in layers, these too
+  PairNames layerProjection;
+  PairNames layerProjectionNorm;
+  PairNames streamIn; ///< with "*" for the number of a stream beside the first
+  PairNames streamOut;
   PairNames finalNorm;
   PairNames unembedding;   ///< never with the prefix
   PairNames transform;     ///< likewise

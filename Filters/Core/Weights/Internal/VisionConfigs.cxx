@@ -199,8 +199,8 @@ void RequireStrategy(const Settings& settings, const TransformerConfig& encoder)
     " a class token, found '", found.substr(0, 80), "'.");
 }
 
-std::int64_t ParseImageToken(
-  const Settings& settings, Settings::Keys keys, std::int64_t otherwise, std::int64_t vocabulary)
+std::int64_t ParseImageToken(const Settings& settings, const Settings::Keys& keys,
+  std::int64_t otherwise, std::int64_t vocabulary)
 {
   const std::int64_t token = settings.Signed(keys, otherwise, 0, vocabulary - 1);
   settings.FailIf(token >= vocabulary, "'", *keys.begin(), "' is missing, and its default, ", token,
@@ -227,12 +227,16 @@ TransformerConfig JoinVision(
 TransformerConfig ParseClipVision(const Settings& all)
 {
   RequireSame(all, "vision_config_dict", "vision_config");
-  return ParseClipEncoder(PartOf(all, "vision_config"), ClipDefaults);
+  TransformerConfig config = ParseClipEncoder(PartOf(all, "vision_config"), ClipDefaults);
+  AllowOtherSizes(config);
+  return config;
 }
 
 TransformerConfig ParseSiglipVision(const Settings& all)
 {
-  return ParseSiglip(PartOf(all, "vision_config"), SiglipDefaults);
+  TransformerConfig config = ParseSiglip(PartOf(all, "vision_config"), SiglipDefaults);
+  AllowOtherSizes(config);
+  return config;
 }
 
 TransformerConfig ParseLlava(const Settings& settings)

@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import shutil
-import subprocess
 from collections.abc import Callable, Mapping, Sequence as Listed
 from typing import Any
 from xml.sax.saxutils import escape
@@ -17,13 +15,9 @@ from xml.sax.saxutils import escape
 from paraview import simple
 
 from attentionatlas._internal import circuit_scene, model_scene, recording_scene
-from attentionatlas._internal.plugin import load_plugin, plugin_path
+from attentionatlas._internal.plugin import load_plugin
 from attentionatlas._internal.readers import make_filter, open_model
 from attentionatlas._internal.views import PLAIN, flat_view, render_view
-
-#: The chapters on the small model.
-OF_MODEL = ("two-tokens", "circle", "torus", "harmonics", "sphere", "heads", "training")
-
 
 def _views_of_model(model: pathlib.Path, training: Mapping[str, Any]) -> dict[str, Callable[[], Any]]:
     """What shows each chapter about the small model in ParaView."""
@@ -80,37 +74,13 @@ def _views_of_model(model: pathlib.Path, training: Mapping[str, Any]) -> dict[st
     }
 
 
-def write_elsewhere(folder: pathlib.Path, shown: Mapping[str, Listed[str]], training: Mapping[str, Any]) -> None:
-    """Writes states into a folder of files that they show, by another process.
-
-    shown: of each chapter, the files, relative to the folder; a model's config.json stands for it. training: options of
-    the training of the small model. Raises RuntimeError with what went wrong.
-    """
-    program = shutil.which("pvpython")
-    if program is None:
-        raise RuntimeError("the states of the article need the program pvpython, which was not found.")
-    described = {"folder": str(folder.resolve()), "shown": shown, "training": training}
-    package = str(pathlib.Path(__file__).resolve().parents[2])
-    others = os.environ.get("PYTHONPATH")
-    environment = {
-        **os.environ,
-        "ATLAS_PLUGIN": str(plugin_path()),
-        "PYTHONPATH": package if not others else f"{package}{os.pathsep}{others}",
-    }
-    done = subprocess.run(
-        [program, "-m", __name__], input=json.dumps(described), env=environment, text=True, capture_output=True
-    )
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        raise RuntimeError(f"the states of the article could not be made: {lines[-1] if lines else done.returncode}")
-
-
 def _write(folder: pathlib.Path, shown: Mapping[str, Listed[str]], training: Mapping[str, Any]) -> None:
     builders: dict[str, Callable[[], Any]] = {}
     for name, files in shown.items():
         first = folder / files[0]
-        if name in OF_MODEL:
-            builders[name] = _views_of_model(first, {**training, "model_file": str(first)})[name]
+        of_model = _views_of_model(first, {**training, "model_file": str(first)})
+        if name in of_model:
+            builders[name] = of_model[name]
         elif name == "trained":
             builders[name] = lambda path=first: recording_scene.build(path)  # type: ignore[misc]
         else:

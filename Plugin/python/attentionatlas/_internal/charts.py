@@ -17,11 +17,11 @@ from matplotlib.collections import Collection
 from matplotlib.colors import BoundaryNorm, Colormap, Normalize
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
-from matplotlib.transforms import Bbox
+from matplotlib.transforms import Bbox, IdentityTransform, TransformedBbox
 
 from attentionatlas._internal import style
 from attentionatlas._internal.checks import check_page
-from attentionatlas._internal.notebook import Figure
+from attentionatlas._internal.notebook import Figure, Layout
 from attentionatlas._internal.readers import Proxies
 
 MILLIMETRE = 1 / 25.4
@@ -31,6 +31,10 @@ _PANEL_MM = 34
 _SMALLEST = 4
 #: Points on a side of a chart, at most.
 _MOST_POINTS = 4096
+#: The height of a page is right up to this, in inches: a millimetre.
+_CLOSE = 0.04
+#: Places on a page are the same up to this, in pixels.
+_SAME = 1e-6
 
 #: Heads side by side on one page, at most.
 HEADS = 3
@@ -103,9 +107,7 @@ class Page:
     def _new_figure(self, rows: int, columns: int, square: bool, height_mm: float | None) -> Figure:
         width = self.width_mm * MILLIMETRE
         height = width * (1.2 * rows / columns + 0.3) if height_mm is None else height_mm * MILLIMETRE
-        figure = Figure((width, height), layout="compressed" if square else "constrained")
-        figure.get_layout_engine().set(w_pad=0.04, h_pad=0.03, wspace=0.02, hspace=0.02)
-        return figure
+        return Figure((width, height), layout=Layout(compress=square, w_pad=0.04, h_pad=0.03, wspace=0.02, hspace=0.02))
 
     def canvas(self, height_mm: float) -> tuple[Any, Any]:
         """A figure of one panel that fills it, in millimetres from the lower left corner, without its frame; of a user's
@@ -123,27 +125,24 @@ class Page:
     def settle(self, figure: Any) -> None:
         """Gives the panels of a page of its own their places, from which the sizes of texts in them follow."""
         if self.is_own:
-            figure.draw_without_rendering()
+            with figure.get_layout_engine().settling(figure, self.dpi):
+                figure.get_layout_engine().execute(figure)
 
     def fit(self, figure: Any) -> Any:
         """Gives a page of square panels the height that its content needs; returns the figure."""
         if not self.is_own:
             return figure
-        images = [image for image in figure.findobj(AxesImage) if image.get_visible()]
-        for image in images:  # they need no room of their own, and resampling takes long
-            image.set_visible(False)
-        for _ in range(3):
-            figure.get_layout_engine().execute(figure)
-            content = Bbox.union([axes.get_tightbbox() for axes in figure.axes]).height
-            if figure._suptitle is not None:
-                content += 1.3 * figure._suptitle.get_window_extent().height
-            height = content / figure.dpi + 0.1
-            change = abs(height - figure.get_figheight())
-            figure.set_figheight(height)
-            if change < 0.004:  # inches: a tenth of a millimetre
-                break
-        for image in images:
-            image.set_visible(True)
+        engine = figure.get_layout_engine()
+        with engine.settling(figure, self.dpi):
+            for _ in range(4):
+                engine.execute(figure)
+                content = Bbox.union([axes.get_tightbbox() for axes in figure.axes]).height
+                if figure._suptitle is not None:
+                    content += 1.3 * figure._suptitle.get_window_extent().height
+                height = content / figure.dpi + 0.1
+                if abs(height - figure.get_figheight()) < _CLOSE:
+                    break
+                figure.set_figheight(height)
         return figure
 
 
@@ -279,6 +278,27 @@ def torus_axes(axes: Any, number: int, count: int, columns: int, row: str = "") 
         axes.set_xlabel("\u03b8\u2081, token 1")
 
 
+class Cells(AxesImage):
+    """A matrix as even cells, of which each gets its color once; matplotlib would find that of each pixel."""
+
+    cells: Any
+
+    def make_image(self, renderer: Any, magnification: float = 1.0, unsampled: bool = False) -> Any:
+        x1, x2, y1, y2 = self.get_extent()
+        seen = TransformedBbox(Bbox([[x1, min(y1, y2)], [x2, max(y1, y2)]]), self.get_transform())
+        seen = Bbox([seen.min, seen.max])
+        is_whole = numpy.abs(numpy.subtract(seen.extents, self.axes.bbox.extents)).max() < _SAME
+        if unsampled or not is_whole or not self.get_transform().is_affine or self.get_alpha() is not None:
+            return super().make_image(renderer, magnification, unsampled)
+        sides = numpy.array([seen.width, seen.height]) * magnification
+        width, height = (numpy.ceil(sides) if (sides % 1).any() else sides).astype(int)
+        rows, columns = self.cells.shape
+        across = (numpy.arange(width) + 0.5) * columns / width
+        along = (numpy.arange(height) + 0.5) * rows / height
+        colors = self.to_rgba(self.cells, bytes=True)[::-1]
+        return colors[along.astype(int)[:, None], across.astype(int)], seen.x0, seen.y0, IdentityTransform()
+
+
 def show_map(axes: Any, values: Any, **options: Any) -> Any:
     """Shows an array over [-pi, pi]^2, whose outer points lie on the borders; returns the image."""
     half = math.pi / (len(values) - 1)
@@ -294,7 +314,9 @@ def show_matrix(axes: Any, matrix: Any, pixels: int, **options: Any) -> Any:
     rows, columns = matrix.shape
     fine = enlarged(matrix, pixels)
     extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
-    return axes.imshow(fine, extent=extent, interpolation="none", **options)
+    image = axes.imshow(fine, extent=extent, interpolation="none", **options)
+    image.__class__, image.cells = Cells, matrix
+    return image
 
 
 def label_tokens(axis: Any, tokens: Listed[str], room_mm: float) -> bool:

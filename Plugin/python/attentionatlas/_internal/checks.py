@@ -14,3 +14,9 @@ def check_page(width_mm: float, font_size: float | None) -> None:
     check("width-mm", width_mm, 30, 1000, "millimetres")
     if font_size is not None:
         check("font-size", font_size, 3, 72, "points")
+
+
+def no_points(kind: str) -> ValueError:
+    """What is wrong with data without points that are to be shown. kind: their class."""
+    found = (kind or "no data").removeprefix("vtk")
+    return ValueError(f"display: expected a source with points, found none ({found}). A table has rows instead.")

@@ -66,6 +66,12 @@ def texts(array: Any) -> list[str]:
     return [] if array is None else [array.GetValue(i) for i in range(array.GetNumberOfValues())]
 
 
+def visible(token: str) -> str:
+    """A token as figures write it: with visible spaces, never empty."""
+    text = token.replace(" ", "\u00b7")
+    return text if text.isprintable() and text else repr(token)
+
+
 def points(data: Any) -> Any:
     """The points of a fetched dataset, a row each."""
     if data.GetPoints() is None:

@@ -6,6 +6,7 @@ ParaView or VTK, decides otherwise: VTK alone starts sooner.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -93,6 +94,30 @@ def at_time(source: Any, time: float) -> Any:
     from attentionatlas._internal import vtkhost
 
     return vtkhost.Kept(source, time)
+
+
+def kind(source: Any) -> str:
+    """The name of a reader, source or filter as the table has it."""
+    found: str = source.GetXMLName() if is_paraview() else getattr(source, "name", "")
+    return found
+
+
+def is_proxy(value: Any) -> bool:
+    """Whether a value is a proxy of ParaView."""
+    if not is_paraview():
+        return False
+    from paraview import servermanager
+
+    return isinstance(value, servermanager.Proxy)
+
+
+def session_kept() -> AbstractContextManager[None]:
+    """Lets the session of ParaView be at the end of `with` what it was."""
+    if not is_paraview():
+        return contextlib.nullcontext()
+    from attentionatlas._internal import session
+
+    return session.kept()
 
 
 def outputs(source: Any) -> int:

@@ -13,6 +13,8 @@ import matplotlib
 from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
+from attentionatlas._internal.data import visible
+
 #: Debian's packages with fonts, by the beginning of the Unicode names of letters.
 _PACKAGES = {
     name: "fonts-noto-cjk" for name in ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "IDEOGRAPHIC", "FULLWIDTH")
@@ -78,12 +80,6 @@ def readable(labels: list[str]) -> tuple[list[str], list[Any]]:
         )
     table = str.maketrans(missing)
     return [label.translate(table) for label in labels], families
-
-
-def visible(token: str) -> str:
-    """A token as figures write it: with visible spaces, never empty."""
-    text = token.replace(" ", "\u00b7")
-    return text if text.isprintable() and text else repr(token)
 
 
 def with_fonts(labels: list[str]) -> list[str]:

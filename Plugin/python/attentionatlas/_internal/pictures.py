@@ -1,26 +1,19 @@
-"""Pictures of views and sources, which Jupyter shows."""
+"""Pictures of scenes, sources and views, which Jupyter shows."""
 
 from __future__ import annotations
 
 import pathlib
 from typing import Any
 
-from attentionatlas._internal.host import need_paraview
-
-need_paraview("A view")
-
-from paraview import servermanager, simple
-
-from attentionatlas._internal import session
+from attentionatlas._internal import data, host
 from attentionatlas._internal.arguments import PathLike
-from attentionatlas._internal.checks import check
-from attentionatlas._internal.errors import update
-from attentionatlas._internal.files import complete, scratch
-from attentionatlas._internal.views import PLAIN, flat_view, render_view
+from attentionatlas._internal.checks import check, no_points
+from attentionatlas._internal.files import complete
+from attentionatlas._internal.webpage import Scene
 
 
 class Picture:
-    """A picture of a ParaView view. png: the bytes of the file; width, height: in pixels."""
+    """A picture of a scene, a source or a view. png: the bytes of the file; width, height: in pixels."""
 
     def __init__(self, png: bytes, width: int, height: int) -> None:
         self.png, self.width, self.height = png, width, height
@@ -38,38 +31,32 @@ class Picture:
         return path
 
 
-def _pictured(view: Any, width: int, height: int) -> Picture:
-    with scratch() as folder:
-        file = folder / "view.png"
-        simple.SaveScreenshot(str(file), view, ImageResolution=[width, height])
-        return Picture(file.read_bytes(), width, height)
+def _scene(shown: Any) -> Scene:
+    """The scene of an output of a filter, or of a dataset, on VTK alone."""
+    from attentionatlas._internal.looks import look_of
+    from attentionatlas._internal.vtkhost import port_of
+    from attentionatlas._internal.webscene import flat_scene, scene_in_space
+
+    port = port_of(shown)
+    if port is None:
+        raise ValueError(f"display: expected a scene, a source or a dataset, found {type(shown).__name__}.")
+    found = data.fetch(port.source, port.Port)
+    if not hasattr(found, "GetNumberOfPoints") or not found.GetNumberOfPoints():
+        raise no_points(found.GetClassName() if found is not None else "")
+    low, high = found.GetBounds()[4:]
+    looks = [(found, look_of(port.source, port.Port, found))]
+    return flat_scene(looks, "") if low == high else scene_in_space(looks, "")
 
 
 def display(shown: Any, width: int, height: int) -> Picture:
     """What attentionatlas.display does."""
     check("width", width, 16, 16384, "pixels")
     check("height", height, 16, 16384, "pixels")
-    if isinstance(shown, servermanager.Proxy) and shown.SMProxy.IsA("vtkSMViewProxy"):
-        if shown.SMProxy.IsA("vtkSMSpreadSheetViewProxy"):
-            raise ValueError(f"display: expected a view that draws, found {shown.GetXMLName()}.")
-        return _pictured(shown, width, height)
-    if not isinstance(shown, servermanager.SourceProxy):
-        raise ValueError(f"display: expected a view or a source, found {type(shown).__name__}.")
-    update(shown)
-    port = shown.Port
-    information = shown.GetDataInformation(port)
-    if information.GetNumberOfPoints() == 0:
-        found = (information.GetDataClassName() or "no data").removeprefix("vtk")
-        raise ValueError(
-            f"display: expected a source with points, found none ({found}). SpreadSheetView shows tables."
-        )
-    low, high = information.GetBounds()[4:]
-    with session.kept():
-        view = flat_view() if low == high else render_view(**PLAIN)
-        try:
-            simple.Show(simple.OutputPort(shown, port), view)
-            view.ViewSize = [width, height]
-            simple.ResetCamera(view)
-            return _pictured(view, width, height)
-        finally:
-            simple.Delete(view)
+    if host.is_paraview() and not isinstance(shown, Scene):
+        from attentionatlas._internal import viewpictures
+
+        return Picture(viewpictures.png(shown, width, height), width, height)
+    from attentionatlas._internal import scenepicture
+
+    scene = shown if isinstance(shown, Scene) else _scene(shown)
+    return Picture(scenepicture.png(scene, width, height), width, height)

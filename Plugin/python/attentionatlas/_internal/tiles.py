@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from attentionatlas._internal import data
 from attentionatlas._internal.checks import check
+from attentionatlas._internal.looks import fixed_scale, shades
 from attentionatlas._internal.recording import Recording
-from attentionatlas._internal.style import WEIGHTS
 from attentionatlas._internal.webpage import Scene, Texts, json_text
 
 #: Texts of more tokens have tiles; the map of others has a point for each pair.
@@ -211,7 +211,7 @@ def scene(recording: Recording, made: Any, asked: MapSize, pooling: str, title: 
         if levels:
             values, counts = _pooled(values, counts, (2, 2), is_mean)
         levels[str(cell)] = _level(values, cell, ends)
-    colors = WEIGHTS(numpy.linspace(0, 1, _STEPS), bytes=True)[:, :3].tolist()
+    colors = shades(fixed_scale("Weights"), 0, 1, _STEPS)
     part = {
         "kind": "tiles",
         "name": "Attention Map",

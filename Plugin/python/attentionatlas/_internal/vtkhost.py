@@ -226,6 +226,11 @@ def _array(row: Mapping[str, Any]) -> str:
     return command.removeprefix("Set").removesuffix("Status")
 
 
+def port_of(value: Any) -> Port | None:
+    """An output of a source, or a dataset, as an input; None for anything else."""
+    return _port(value) if isinstance(value, (Port, _Source, vtkDataObject)) else None
+
+
 def _port(value: Any) -> Port:
     """An input as an output of a source."""
     if isinstance(value, Port):

@@ -1,31 +1,22 @@
-"""The visible parts of a ParaView view as arrays, for a page in a browser: what web.py writes.
+"""Datasets of VTK and how they look as the scenes of a page in a browser: what web.py writes.
 
 A scene has parts. Each is an image in the plane; discs or dots at points; or a mesh of lines and faces. Places
-are 32-bit numbers and colors bytes, as ParaView maps them; arrays of the data are what the page shows of the
+are 32-bit numbers and colors bytes, as their Look maps them; arrays of the data are what the page shows of the
 item under the pointer.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
-from paraview import servermanager
 from vtkmodules.util.numpy_support import vtk_to_numpy
-from vtkmodules.vtkCommonTransforms import vtkTransform
-from vtkmodules.vtkFiltersGeneral import vtkTransformPolyDataFilter
-from vtkmodules.vtkFiltersGeometry import vtkCompositeDataGeometryFilter, vtkGeometryFilter
-from vtkmodules.vtkFiltersModeling import vtkOutlineFilter
-from vtkmodules.vtkFiltersPoints import vtkConvertToPointCloud
 
-from attentionatlas._internal.errors import update
-from attentionatlas._internal.letters import visible
+from attentionatlas._internal.data import visible
+from attentionatlas._internal.looks import DISCS, IMAGES, POINTS, SURFACES, Look, bytes_of
 from attentionatlas._internal.webpage import Scene, Texts
+from attentionatlas._internal.windows import VIEWPOINT
 
-#: Representations in ways that a page knows; surfaces are drawn of all other data.
-POINTS = ("Points", "Token Labels")
-DISCS = ("Point Gaussian", "Collected Discs")
-IMAGES = ("Slice", "Squares")
-SURFACES = ("Surface", "Surface With Edges", "Wireframe", "Weighted Lines", "Opaque Surface", "Outline")
 #: A search reads the first of these point arrays that exists, or else the two token numbers of a pair.
 _TEXTS = ("Token", "Head Name", "Label")
 _PAIR = ("First", "Second")
@@ -35,36 +26,51 @@ _WORDS = {"Query": "Query Token", "Key": "Key Token", "Token Index": "Token"}
 _DRAWING = ("Normals", "Side", "Radius", "Hidden", "Opacity", "TCoords", "Label", "vtkOriginalPointIds", "vtkGhostType")
 #: Widths of weighted lines, and tokens of a map that are written, as in ParaView.
 _WIDTHS, _LABELS = 5, 256
-_MAP_SCALARS = 1
 #: The side of labels below columns.
 _BELOW = 3
 
 
-def from_view(view: Any, title: str | None = None, caption: str = "") -> Scene:
-    """The scene that a render view shows: the representations that are visible in it, in their colors.
+def flat_scene(shown: Iterable[tuple[Any, Look]], title: str, caption: str = "") -> Scene:
+    """The scene of datasets in the plane. Raises ValueError for data without points, and for what a page cannot show."""
+    parts, legends = described(shown)
+    return Scene(title, caption, True, flat_camera(parts), parts, legends)
 
-    title: "Scene" by default. Raises ValueError for a view that shows nothing or is no render view, and for a
-    representation that a page cannot show, such as Volume.
-    """
-    if not isinstance(view, servermanager.Proxy):
-        found = "no view" if view is None else type(view).__name__
-        raise ValueError(f"view: expected a render view, found {found}.")
-    if view.GetProperty("CameraPosition") is None or view.GetProperty("Representations") is None:
-        raise ValueError(f"view: expected a render view, found {view.GetXMLName()}.")
-    view.Update()
+
+def scene_in_space(
+    shown: Iterable[tuple[Any, Look]], title: str, caption: str = "", up: tuple[int, int, int] = (0, 0, 1)
+) -> Scene:
+    """The scene of datasets in space, seen from where figures are; raises as flat_scene."""
+    parts, legends = described(shown)
+    low, high = bounds(parts)
+    middle, radius = (low + high) / 2, float(numpy.linalg.norm(high - low)) / 2
+    right = numpy.cross(up, VIEWPOINT)
+    seen = [right, numpy.cross(VIEWPOINT, right)]
+    seen = numpy.transpose([axis / numpy.linalg.norm(axis) for axis in seen])
+    half = max(numpy.abs((part["points"] - middle) @ seen).max() for part in parts if "points" in part)
+    camera = {
+        "position": (middle + 4 * radius * numpy.array(VIEWPOINT)).tolist(),
+        "focalPoint": middle.tolist(),
+        "viewUp": list(map(float, up)),
+        "parallelScale": 1.06 * float(half),
+        "isParallel": True,
+        "viewAngle": 30.0,
+    }
+    return Scene(title, caption, False, camera, parts, legends)
+
+
+def described(shown: Iterable[tuple[Any, Look]]) -> tuple[list[Any], list[Any]]:
+    """The parts and the legends of datasets."""
     parts, legends = [], []
     outputs: dict[Any, list[Any]] = {}
-    for representation in view.Representations:
-        if _is_shown(representation):
-            before = len(parts)
-            _add(representation, view.ViewTime, parts, legends)
-            outputs.setdefault(representation.Input.SMProxy, []).extend(parts[before:])
+    for data, look in shown:
+        before = len(parts)
+        _add(data, look, parts, legends)
+        outputs.setdefault(look.source, []).extend(parts[before:])
     if not parts:
         raise ValueError("view: expected a visible representation with data, found none.")
     for of_one in outputs.values():
         _name_tokens(of_one)
-    flat = _is_2d(view) and _looks_along_z(view)
-    return Scene(title or "Scene", caption, flat, _camera(view, parts, flat), parts, legends)
+    return parts, legends
 
 
 def _name_tokens(parts):
@@ -80,65 +86,25 @@ def _name_tokens(parts):
         part["cellArrays"] = {**words, **arrays}
 
 
-def shows_data(view: Any) -> bool:
-    """Whether a render view shows data with points, and not only texts or legends of colors."""
-    view.Update()
-    return any(_is_shown(shown) and _has_points(shown, view.ViewTime) for shown in view.Representations)
-
-
-def _has_points(representation, time):
-    source = representation.Input
-    update(source, time)
-    information = source.GetDataInformation(source.Port)
-    # One that a page cannot show is an error, and not left out.
-    return information.GetNumberOfPoints() > 0 or information.GetDataClassName() == "vtkHyperTreeGrid"
-
-
-def _is_2d(view):
-    return str(view.InteractionMode).strip("'") == "2D"
-
-
-def _looks_along_z(view):
-    """Whether a view shows the plane of x and y from above, y being upward."""
-    back = numpy.subtract(view.CameraPosition, view.CameraFocalPoint)
-    up = numpy.array(list(view.CameraViewUp))
-    return all(bool(v > (1 - 1e-9) * numpy.linalg.norm(w)) for v, w in ((back[2], back), (up[1], up)))
-
-
-def _is_shown(representation):
-    return (
-        representation.GetProperty("Visibility") is not None
-        and representation.Visibility == 1
-        and representation.GetProperty("Input") is not None
-        and representation.GetProperty("Representation") is not None
-        and representation.Input is not None
-    )
-
-
-def _add(representation, time, parts, legends):
-    """Adds the parts of a representation at a time, and the legend of its colors unless it is there already."""
-    kind = str(representation.Representation).strip("'")
-    if kind not in (*POINTS, *DISCS, *IMAGES, *SURFACES):
+def _add(data, look, parts, legends):
+    """Adds the parts of a dataset, and the legend of its colors unless it is there already."""
+    if look.kind not in (*POINTS, *DISCS, *IMAGES, *SURFACES):
         known = ", ".join([*SURFACES, *POINTS, *DISCS[:1], *IMAGES])
-        raise ValueError(f"representation: a page shows {known}; found {kind}. Hide it or choose another.")
-    source = representation.Input
-    update(source, time)
-    data = servermanager.Fetch(source, idx=source.Port)
+        raise ValueError(f"representation: a page shows {known}; found {look.kind}. Hide it or choose another.")
     if data is not None and not hasattr(data, "GetNumberOfPoints"):
-        raise ValueError(f"{_name(source)}: expected data with points, found {data.GetClassName()}.")
+        raise ValueError(f"{look.name}: expected data with points, found {data.GetClassName()}.")
     if data is None or data.GetNumberOfPoints() == 0:
         return
-    if data.IsA("vtkImageData") and kind in IMAGES:
-        made = _images(representation, data, kind == "Squares")
+    if data.IsA("vtkImageData") and look.kind in IMAGES:
+        made = _images(look, data, look.kind == "Squares")
     else:
-        made = _shapes(representation, _poly_data(data, representation, kind), kind)
-    name = _name(source)
+        made = _shapes(look, _poly_data(data, look))
     for part in made:
-        part.setdefault("name", name)
+        part.setdefault("name", look.name)
         if "points" in part and not numpy.isfinite(part["points"]).all():
-            raise ValueError(f"{name}: expected finite coordinates, found NaN or infinity.")
+            raise ValueError(f"{look.name}: expected finite coordinates, found NaN or infinity.")
     parts += made
-    _add_legend(_legend(representation, data), legends)
+    _add_legend(look.legend, legends)
 
 
 def _add_legend(legend, legends):
@@ -154,24 +120,25 @@ def _add_legend(legend, legends):
         legends.append(legend)
 
 
-def _name(source):
-    """How the pipeline calls a source, or else what kind it is."""
-    manager = servermanager.ProxyManager()
-    name = manager.GetProxyName("sources", source.SMProxy) or ""
-    return source.GetXMLLabel() if name.rstrip("0123456789") in ("", source.GetXMLName()) else name
+def _poly_data(data, look):
+    """The surface of any data, where it is shown."""
+    if look.kind == "Outline":
+        from vtkmodules.vtkFiltersModeling import vtkOutlineFilter
 
-
-def _poly_data(data, representation, kind):
-    """The surface of any data, where the representation shows it."""
-    if kind == "Outline":
         data = _filtered(vtkOutlineFilter(), data)
-    elif kind in DISCS and not data.IsA("vtkPolyData"):
+    elif look.kind in DISCS and not data.IsA("vtkPolyData"):
+        from vtkmodules.vtkFiltersPoints import vtkConvertToPointCloud
+
         data = _filtered(vtkConvertToPointCloud(), data)  # those inside too
     if data.IsA("vtkCompositeDataSet"):
+        from vtkmodules.vtkFiltersGeometry import vtkCompositeDataGeometryFilter
+
         data = _filtered(vtkCompositeDataGeometryFilter(), data)
     elif not data.IsA("vtkPolyData"):
+        from vtkmodules.vtkFiltersGeometry import vtkGeometryFilter
+
         data = _filtered(vtkGeometryFilter(), data)
-    return _moved(data, representation)
+    return _moved(data, look)
 
 
 def _filtered(made, data):
@@ -181,57 +148,35 @@ def _filtered(made, data):
     return made.GetOutputDataObject(0)
 
 
-def _placement(representation):
-    """Position, scale and orientation of a representation; as they are where it has none."""
-
-    def values(name, default):
-        found = representation.GetProperty(name) or representation.GetProperty(f"{name}Info")
-        return list(found.GetData()) if found is not None else default
-
-    position = values("Position", None) or values("Translation", [0, 0, 0])
-    return position, values("Scale", [1, 1, 1]), values("Orientation", [0, 0, 0]), values("Origin", [0, 0, 0])
-
-
-def _moved(data, representation):
-    position, scale, orientation, origin = _placement(representation)
-    if not any(position) and list(scale) == [1, 1, 1] and not any(orientation):
+def _moved(data, look):
+    if not any(look.position) and list(look.scale) == [1, 1, 1] and not any(look.orientation):
         return data
+    from vtkmodules.vtkCommonTransforms import vtkTransform
+    from vtkmodules.vtkFiltersGeneral import vtkTransformPolyDataFilter
+
     transform = vtkTransform()
-    transform.Translate(*(p + o for p, o in zip(position, origin)))
-    for axis, angle in zip((2, 0, 1), (orientation[2], orientation[0], orientation[1])):
+    transform.Translate(*(p + o for p, o in zip(look.position, look.origin)))
+    for axis, angle in zip((2, 0, 1), (look.orientation[2], look.orientation[0], look.orientation[1])):
         transform.RotateWXYZ(angle, *(float(axis == i) for i in range(3)))
-    transform.Scale(*scale)
-    transform.Translate(*(-o for o in origin))
+    transform.Scale(*look.scale)
+    transform.Translate(*(-o for o in look.origin))
     mover = vtkTransformPolyDataFilter()
     mover.SetTransform(transform)
-    mover.SetInputData(data)
-    mover.Update()
-    return mover.GetOutput()
+    return _filtered(mover, data)
 
 
-def _bytes(color: Any) -> list[int]:
-    return [round(255 * channel) for channel in color]
-
-
-def _colors(representation, data):
-    """The colors of points or cells as ParaView maps them: (association, [items, 3 or 4]), or None for one color."""
-    association, name = representation.ColorArrayName
-    if not name:
+def _colors(look, data):
+    """The colors of points or cells: (association, [items, 3 or 4]), or None for one color."""
+    if look.array is None:
         return None
-    is_cells = str(association).strip("'") == "CELLS"
-    attributes = data.GetCellData() if is_cells else data.GetPointData()
-    array = attributes.GetArray(str(name).strip("'"))
+    association, name = look.array
+    array = (data.GetCellData() if association == "cells" else data.GetPointData()).GetArray(name)
     if array is None:
         return None
-    maps = representation.GetProperty("MapScalars") is None or representation.MapScalars == 1
-    if not maps and array.GetDataTypeSize() == 1 and array.GetNumberOfComponents() in (3, 4):
-        colors = vtk_to_numpy(array).astype(numpy.uint8)
-    else:
-        table = representation.LookupTable.SMProxy.GetClientSideObject()
-        colors = vtk_to_numpy(table.MapScalars(array, _MAP_SCALARS, -1))
+    colors = look.colors(array)
     if colors.shape[1] == 4 and (colors[:, 3] == 255).all():
         colors = colors[:, :3]
-    return "cells" if is_cells else "points", colors
+    return association, colors
 
 
 def numbers(values: NDArray[Any]) -> NDArray[Any]:
@@ -274,35 +219,22 @@ def _searched(arrays):
     return list(_PAIR) if all(name in arrays for name in _PAIR) else []
 
 
-def _light(representation):
-    def value(name, default):
-        return float(getattr(representation, name)) if representation.GetProperty(name) is not None else default
-
-    return {
-        "ambient": value("Ambient", 0.0),
-        "diffuse": value("Diffuse", 1.0),
-        "specular": value("Specular", 0.0),
-        "power": value("SpecularPower", 1.0),
-    }
-
-
 def _is_ink(color):
     """Whether a color is nearly black or white, as lines and dots on a page that is dark or light."""
     return max(color) - min(color) < 16 and (max(color) <= 64 or min(color) >= 192)
 
 
-def _common(representation, data):
+def _common(look, data):
     """What all shapes have."""
-    light = _light(representation)
     part = {
         "points": vtk_to_numpy(data.GetPoints().GetData()).astype(numpy.float32),
-        "color": _bytes(representation.DiffuseColor if light["diffuse"] else representation.AmbientColor),
-        "light": light,
-        "opacity": float(representation.Opacity),
+        "color": bytes_of(look.color),
+        "light": look.light,
+        "opacity": look.opacity,
         "pointArrays": _arrays(data.GetPointData()),
         "isPicked": True,
     }
-    colors = _colors(representation, data)
+    colors = _colors(look, data)
     if colors is None:
         part["inherits"] = _is_ink(part["color"])
     else:
@@ -314,26 +246,26 @@ def _common(representation, data):
     return part
 
 
-def _shapes(representation, data, kind):
+def _shapes(look, data):
     """The parts of a surface, of lines or of points."""
     if data.GetNumberOfPoints() == 0:
         return []
-    common = _common(representation, data)
-    if kind in (*POINTS, *DISCS):
+    common = _common(look, data)
+    if look.kind in (*POINTS, *DISCS):
         _color_points(common, data)
-    if kind in DISCS:
-        return [{**common, "kind": "discs", **_radii(representation, data)}]
-    if kind in POINTS:
-        part = {**common, "kind": "dots", "size": _dot_size(representation, data)}
-        if kind == "Token Labels":
-            part["labels"] = _labels(representation, data)
+    if look.kind in DISCS:
+        return [{**common, "kind": "discs", **_radii(look, data)}]
+    if look.kind in POINTS:
+        part = {**common, "kind": "dots", "size": _dot_size(look, data)}
+        if look.kind == "Token Labels":
+            part["labels"] = _labels(look, data)
         return [part]
     made = []
     if data.GetNumberOfVerts() and not data.GetNumberOfPolys() and not data.GetNumberOfLines():
-        dots = {**common, "kind": "dots", "size": _dot_size(representation, data)}
+        dots = {**common, "kind": "dots", "size": _dot_size(look, data)}
         _color_points(dots, data)
         made.append(dots)
-    mesh = _mesh(representation, data, kind)
+    mesh = _mesh(look, data)
     if mesh:
         made.append({**common, **mesh, "search": [], "kind": "mesh"})
     return made
@@ -353,9 +285,9 @@ def _color_points(part, data):
     part["pointColors"][vtk_to_numpy(verts.GetConnectivityArray())] = numpy.repeat(colors, sizes, axis=0)
 
 
-def _dot_size(representation, data):
+def _dot_size(look, data):
     """The diameter of dots, in pixels; larger than ParaView's where there is room for it."""
-    size = float(representation.PointSize)
+    size = look.point_size
     if size < 1 or (size == 1 and set(_arrays(data.GetPointData())) == {"Token"}):
         return 0  # words alone, and the letters of axes
     if data.GetPointData().HasArray("Side"):
@@ -363,34 +295,29 @@ def _dot_size(representation, data):
     return max(size, 8 if data.GetNumberOfPoints() <= 500 else 6 if data.GetNumberOfPoints() <= 5000 else 4)
 
 
-def _radii(representation, data):
+def _radii(look, data):
     """The radius of discs, in units of the scene, and whether they have a rim."""
-    radius = float(representation.GaussianRadius)
-    preset = str(representation.ShaderPreset).strip("'")
-    found = {"radius": radius, "hasRim": preset in ("Custom", "Black-edged circle")}
-    if preset in ("Plain circle", "Custom", "Black-edged circle"):
+    found = {"radius": look.radius, "hasRim": look.has_rim}
+    if look.is_flat:
         found["light"] = {"ambient": 1.0, "diffuse": 0.0, "specular": 0.0, "power": 1.0}
-    scaled = representation.GetProperty("ScaleByArray")
-    name = representation.GaussianScaleArray[1] if scaled is not None and representation.ScaleByArray else None
-    array = data.GetPointData().GetArray(name) if name else None
+    array = data.GetPointData().GetArray(look.radii) if look.radii else None
     if array is not None:
         values = vtk_to_numpy(array).astype(numpy.float32).reshape(data.GetNumberOfPoints(), -1)[:, 0]
-        found["radii"] = radius * values[:, None]
+        found["radii"] = look.radius * values[:, None]
     return found
 
 
-def _labels(representation, data):
+def _labels(look, data):
     """The texts beside points, as the representation Token Labels has them."""
     tokens = data.GetPointData().GetAbstractArray("Token")
     if tokens is None:
         return None
-    size = float(representation.LabelFontSize)
     found = {
         "names": _strings(tokens),
-        "most": int(representation.MaximumLabels),
-        "size": size * 96 / 72 * 0.8,
-        "largest": 2 * size,
-        "height": float(representation.LabelHeight),
+        "most": look.labels,
+        "size": look.letters * 96 / 72 * 0.8,
+        "largest": 2 * look.letters,
+        "height": look.letter_height,
     }
     for name, key in (("Side", "sides"), ("Hidden", "hidden")):
         array = data.GetPointData().GetArray(name)
@@ -416,7 +343,7 @@ def _cells(cells, first):
     return found
 
 
-def _mesh(representation, data, kind):
+def _mesh(look, data):
     """The lines and faces of a dataset; None without any."""
     lines, polys = data.GetNumberOfLines(), data.GetNumberOfPolys()
     if data.GetNumberOfStrips():
@@ -424,25 +351,25 @@ def _mesh(representation, data, kind):
     if not lines and not polys:
         return None
     first = data.GetNumberOfVerts()
-    mesh = {"cellArrays": _arrays(data.GetCellData()), "lineWidth": float(representation.LineWidth)}
+    mesh = {"cellArrays": _arrays(data.GetCellData()), "lineWidth": look.line_width}
     if lines:
         mesh["lines"] = _cells(data.GetLines(), first)
         opacity = data.GetCellData().GetArray("Opacity")
-        if kind == "Weighted Lines" and opacity is not None:
+        if look.kind == "Weighted Lines" and opacity is not None:
             share = vtk_to_numpy(opacity)[first : first + lines]
             step = numpy.clip((share * _WIDTHS).astype(int), 0, _WIDTHS - 1) + 1
-            widths = numpy.maximum(1, float(representation.LineWidth) * step / _WIDTHS)
+            widths = numpy.maximum(1, look.line_width * step / _WIDTHS)
             mesh["lines"]["widths"] = widths.astype(numpy.float32)[:, None]
     if polys:
         cells = _cells(data.GetPolys(), first + lines)
-        if kind == "Wireframe":
+        if look.kind == "Wireframe":
             mesh.setdefault("lines", _outlines(data.GetPolys(), first + lines))
         else:
             mesh["polys"] = cells
-            if kind == "Surface With Edges":
-                mesh.update(showsEdges=True, edgeColor=_bytes(representation.EdgeColor))
+            if look.kind == "Surface With Edges":
+                mesh.update(showsEdges=True, edgeColor=bytes_of(look.edge_color))
     normals = data.GetPointData().GetNormals() or data.GetPointData().GetArray("Normals")
-    if polys and normals is not None and _light(representation)["diffuse"] > 0:
+    if polys and normals is not None and look.light["diffuse"] > 0:
         mesh["normals"] = numpy.round(127 * numpy.clip(vtk_to_numpy(normals), -1, 1)).astype(numpy.int8)
     return mesh
 
@@ -459,27 +386,26 @@ def _outlines(polys, first):
     }
 
 
-def _images(representation, data, has_squares):
+def _images(look, data, has_squares):
     """The parts of an image in the plane: its points as pixels, and the tokens of a map."""
     left, right, bottom, top, low, high = data.GetExtent()
     if low != high:
         raise ValueError(f"image: expected one in the plane, found {high - low + 1} layers. Take a slice of it.")
-    position, scale, _, _ = _placement(representation)
-    spacing = [s * f for s, f in zip(data.GetSpacing(), scale)]
+    spacing = [s * f for s, f in zip(data.GetSpacing(), look.scale)]
     corner = [o + e * s for o, e, s in zip(data.GetOrigin(), (left, bottom, low), data.GetSpacing())]
-    colors = _colors(representation, data)
+    colors = _colors(look, data)
     if colors is None or colors[0] != "points":
         raise ValueError("image: expected colors of its points. Color it by a point array.")
     arrays = _arrays(data.GetPointData())
     part = {
         "kind": "image",
         "dimensions": [right - left + 1, top - bottom + 1],
-        "origin": [c * f + p for c, f, p in zip(corner, scale, position)],
+        "origin": [c * f + p for c, f, p in zip(corner, look.scale, look.position)],
         "spacing": spacing[:2],
         "colors": colors[1],
         "hasSquares": has_squares,
         "pointArrays": arrays,
-        "opacity": float(representation.Opacity),
+        "opacity": look.opacity,
         "isPicked": True,
         "search": [],
     }
@@ -549,68 +475,23 @@ def _axes(image, keys, queries):
     return [labels, frame]
 
 
-#: What colors mean whose array has no legend of its own.
-_MEANINGS = {"ClassColor": "Predicted token", "TargetColor": "True next token"}
-
-
-def _title(name, data):
-    """The title of an array's legend: the first line of the field that describes it, or its name."""
-    field = data.GetFieldData().GetAbstractArray(f"{name} Legend")
-    if field is not None and field.GetNumberOfValues():
-        return field.GetValue(0).split("\n")[0]
-    return _MEANINGS.get(name, name)
-
-
-def _legend(representation, data):
-    """What the colors of a representation mean: a name for each, or a ramp with its ends; None for one color."""
-    association, name = representation.ColorArrayName
-    if not name or representation.GetProperty("LookupTable") is None or representation.LookupTable is None:
-        return None
-    table = representation.LookupTable
-    title = _title(str(name).strip("'"), data)
-    if table.InterpretValuesAsCategories:
-        names = list(table.Annotations)[1::2]
-        colors = numpy.array(list(table.IndexedColors)).reshape(-1, 3)
-        return {"title": title, "entries": [[n, _bytes(c)] for n, c in zip(names, colors)]} if names else None
-    if representation.MapScalars != 1 or not len(table.RGBPoints):
-        return None
-    points = numpy.array(list(table.RGBPoints)).reshape(-1, 4)
-    low, high = points[0, 0], points[-1, 0]
-    ramp = shades(table.SMProxy.GetClientSideObject(), numpy.linspace(low, high, 17))
-    return {"title": title, "ramp": ramp, "range": [float(low), float(high)]}
-
-
-def shades(table: Any, values: Any) -> list[list[int]]:
-    """The colors of a table at values."""
-    colors, color = [], [0.0, 0.0, 0.0]
-    for value in values:
-        table.GetColor(value, color)
-        colors.append(_bytes(color))
-    return colors
-
-
-def _camera(view, parts, flat):
-    camera = {
-        "position": list(view.CameraPosition),
-        "focalPoint": list(view.CameraFocalPoint),
-        "viewUp": list(view.CameraViewUp),
-        "parallelScale": float(view.CameraParallelScale),
-        "isParallel": bool(view.CameraParallelProjection) or _is_2d(view),
-        "viewAngle": float(view.CameraViewAngle),
+def flat_camera(parts: list[Any]) -> dict[str, Any]:
+    """The camera that sees all of a scene in the plane from above."""
+    low, high = bounds(parts)
+    middle, half = (low + high) / 2, (high - low)[:2] / 2
+    extent = (1.06 * numpy.maximum(half, 1e-6)).tolist()
+    return {
+        "position": [*middle[:2].tolist(), float(high[2]) + 10 * float(max(half.max(), 1e-6))],
+        "focalPoint": middle.tolist(),
+        "viewUp": [0.0, 1.0, 0.0],
+        "parallelScale": extent[1],
+        "isParallel": True,
+        "viewAngle": 30.0,
+        "extent": extent,
     }
-    if flat:
-        low, high = _bounds(parts)
-        middle, half = (low + high) / 2, (high - low)[:2] / 2
-        camera.update(
-            focalPoint=middle.tolist(),
-            position=[*middle[:2].tolist(), float(high[2]) + 10 * float(max(half.max(), 1e-6))],
-            viewUp=[0.0, 1.0, 0.0],
-            extent=(1.06 * numpy.maximum(half, 1e-6)).tolist(),
-        )
-    return camera
 
 
-def _bounds(parts):
+def bounds(parts: list[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """The least and the largest coordinates of all parts, with room for letters beside them."""
     low, high = numpy.full(3, numpy.inf), numpy.full(3, -numpy.inf)
     for part in parts:

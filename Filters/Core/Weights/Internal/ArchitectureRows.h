@@ -1,0 +1,83 @@
+#pragma once
+
+// Internal to Core.
+
+#include "Files/JsonSettings.h"
+#include "Weights/TransformerConfig.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace atlas
+{
+
+/// What is known of architectures as data: the files of Weights/Architectures, which are compiled
+/// into Core, and the rows of users. Each is an object of rows by model_type. A row is an object:
+///
+///   "like": "NAME"          what this row does not say is as in that row
+///   "FIELD": VALUE          a field of TransformerConfig by its name; null: as in
+///   TransformerConfig "let": {"NAME": VALUE}  names for expressions "part": "KEY"           the
+///   settings are this part of the file, if it has the part "ignore": "KEYS"        settings that
+///   files have and the original code does not use "refuse": "KEYS"        settings that must be
+///   off "require": {"KEY": X}   settings that must be X where they are there "need": "KEYS"
+///   settings of which one must be there "rotation": {...}       of a rotary embedding, see
+///   RotaryDefaults: base, part (of the head
+///                           dimension), partial (whether it may be a part), originalPositions,
+///                           windowBase; with "if": VALUE only where this is true
+///   "windows": {...}        the sliding window of layers: from, else, "if": VALUE and
+///                           "slides": EXPRESSION of the layer l, see ParseWindows
+///   "rules": "NAMES"        functions of ArchitectureRules
+///   "tensors": {...}        names by role, see TensorNames; "like" names another row. A row whose
+///                           name ends with a variant behind a slash has these alone
+///
+/// A VALUE is a number, true, false, the name of an enumerator, an expression (RowExpression.h) of
+/// fields and names of "let", or an object, {"if": EXPRESSION, "then": VALUE, "else": VALUE} or
+///
+///   "from": "KEYS"          a setting of the file, by the first of these keys that it has
+///   "else": VALUE           without it; without "else" it must be there
+///   "null": VALUE           if it is null
+///   "to": "EXPRESSION"      of the number x that was read
+///   "names": {"TEXT": VALUE} by a text, true or false that was read
+///   "least": NUMBER         the smallest that it may be; by default that of the field
+///
+/// Fields of lists have a value for each layer: an expression of the layer l, where `slides` tells
+/// whether it has a window, or a list in the file. A key "part.key" is that of a nested object.
+
+struct RowName
+{
+  std::string name;
+};
+
+/// The names of the rows that describe a whole model, in alphabetical order.
+const std::vector<RowName>& ModelRows();
+
+/// Whether there is a row of this name, and whether it describes a whole model.
+bool HasRow(const std::string& name);
+bool IsModelRow(const std::string& name);
+
+/// What is before the ending of the names of rows that have it, in alphabetical order.
+std::vector<RowName> RowsThatEnd(std::string_view ending);
+
+/// Parses the settings of a file by the row of this name. Throws ModelError.
+TransformerConfig ParseByRow(const Settings& settings, const std::string& name);
+
+/// Likewise by a row that the file holds, or that is beside it. Throws ModelError, also if the row
+/// has words that no row has.
+TransformerConfig ParseByOwnRow(const Settings& settings, const nlohmann::json& row);
+
+/// The name of the setting, and of a file NAME.json beside the weights, that hold such a row.
+inline constexpr const char* OwnRow = "atlas_architecture";
+
+/// Names of tensors of a row as it stands in its file.
+struct RowTensors
+{
+  std::string name;
+  std::string like;  ///< the row whose names hold where this one says nothing; empty: none
+  std::string words; ///< ROLE=NAME, with spaces between them
+};
+
+/// Those of all rows, such that `like` comes before.
+std::vector<RowTensors> AllRowTensors();
+
+}

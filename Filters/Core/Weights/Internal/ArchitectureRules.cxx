@@ -1,0 +1,286 @@
+#include "ArchitectureRules.h"
+
+#include "ActivationNames.h"
+#include "Base/Index.h"
+#include "Base/NamedValues.h"
+#include "ConfigParts.h"
+#include "EncoderRules.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace atlas
+{
+namespace
+{
+
+using nlohmann::json;
+
+/// The kinds of attention of GPT-Neo's layers: attention_layers, or attention_types, a list of
+/// pairs [[kinds], repetitions].
+std::vector<std::string> NeoLayers(const Settings& settings, std::int64_t layers)
+{
+  std::vector<std::string> kinds = settings.Texts({ "attention_layers" }, layers);
+  const json* types = settings.Value({ "attention_types" });
+  if (!kinds.empty())
+  {
+    return kinds;
+  }
+  if (types == nullptr)
+  {
+    for (std::int64_t l = 0; l < layers; ++l)
+    {
+      kinds.emplace_back(l % 2 == 0 ? "global" : "local");
+    }
+    return kinds;
+  }
+  const auto refuse = [&]
+  {
+    settings.Fail(
+      "expected 'attention_types' to be a list of [[kinds], repetitions] for ", layers, " layers.");
+  };
+  for (const json& item : types->is_array() ? *types : json::array())
+  {
+    if (!item.is_array() || item.size() != 2 || !item[0].is_array() || item[0].empty() ||
+        !item[1].is_number_unsigned() || item[1].get<std::uint64_t>() > ToIndex(layers))
+    {
+      refuse();
+    }
+    for (std::uint64_t i = 0; i < item[1].get<std::uint64_t>(); ++i)
+    {
+      for (const json& kind : item[0])
+      {
+        kinds.push_back(kind.is_string() ? kind.get<std::string>() : std::string());
+        if (kinds.size() > ToIndex(layers))
+        {
+          refuse();
+        }
+      }
+    }
+  }
+  if (kinds.size() != ToIndex(layers))
+  {
+    refuse();
+  }
+  return kinds;
+}
+
+/// GPT-Neo: layers that are local have a window, by default every second one.
+void NeoWindows(TransformerConfig& config, const Settings& settings)
+{
+  const std::int64_t window = settings.Size({ "window_size" }, 256);
+  for (const std::string& kind : NeoLayers(settings, config.layers))
+  {
+    settings.FailIf(kind != "local" && kind != "global", "unknown kind of attention '",
+      kind.substr(0, 80), "' of a layer, expected global or local.");
+    config.windows.push_back(kind == "local" ? window : 0);
+  }
+}
+
+/// The scaling of rotations in Meta's code, whose files say only that there is one.
+void MetaScaling(TransformerConfig& config, const Settings& settings)
+{
+  if (settings.Flag({ "use_scaled_rope" }, false))
+  {
+    RotaryScaling& scaling = config.rotaryScaling;
+    scaling.kind = RotaryScaling::Kind::Llama3;
+    scaling.factor = settings.Number({ "rope_scaling_factor" }, 8);
+    scaling.lowFactor = 1;
+    scaling.highFactor = settings.Number({ "rope_high_freq_factor" }, 4);
+    scaling.originalPositions = 8192;
+  }
+}
+
+/// Gemma 1 was published with hidden_act gelu, but always had its approximation.
+void GemmaActivation(TransformerConfig& config, const Settings& settings)
+{
+  if (!settings.Has({ "hidden_activation" }) && settings.Text({ "hidden_act" }, "gelu") != "gelu")
+  {
+    config.activation = settings.Choice({ "hidden_act" }, "", ActivationNames);
+  }
+}
+
+/// Falcon: what its original code cannot run.
+void CheckFalcon(TransformerConfig& config, const Settings& settings)
+{
+  const bool isNew = settings.Flag({ "new_decoder_architecture" }, false);
+  const std::int64_t norms = settings.Size({ "num_ln_in_parallel_attn" }, isNew ? 2 : 1);
+  settings.FailIf(isNew && !settings.Flag({ "parallel_attn" }, true),
+    "expected 'parallel_attn' to be true with 'new_decoder_architecture', found false.");
+  settings.FailIf(norms > 2 || (norms == 2 && !isNew),
+    "expected 'num_ln_in_parallel_attn' to be 1, or 2 with 'new_decoder_architecture', found ",
+    norms, ".");
+  settings.FailIf(config.heads % config.keyHeads != 0, "the number of heads of keys, ",
+    config.keyHeads, ", does not divide that of queries, ", config.heads, ".");
+}
+
+/// Hunyuan: a larger base in place of a scaling that depends on the length.
+void HunyuanBase(TransformerConfig& config, const Settings& settings)
+{
+  const std::optional<Settings> scaling = settings.Nested({ "rope_parameters", "rope_scaling" });
+  const bool isDynamic = scaling && scaling->Text({ "rope_type", "type" }, "") == "dynamic";
+  if (scaling && scaling->Has({ "alpha" }) && isDynamic)
+  {
+    const auto dimension = static_cast<double>(config.headDimension);
+    config.rotaryBase *= std::pow(scaling->Number({ "alpha" }, 1), dimension / (dimension - 2));
+    scaling->Ignore({ "beta_fast", "beta_slow", "mscale", "mscale_all_dim" }); // of none of it
+  }
+}
+
+/// CodeGen: the tensor of queries, keys and values has a quarter of the heads in each block.
+void CheckCodeGen(TransformerConfig& config, const Settings& settings)
+{
+  settings.FailIf(
+    config.heads % 4 != 0, "expected a number of heads that 4 divides, found ", config.heads, ".");
+}
+
+/// The largest of sizes that layers have; the list is emptied if all are the same.
+std::int64_t LargestOf(std::vector<std::int64_t>& sizes)
+{
+  const auto [least, largest] = std::minmax_element(sizes.begin(), sizes.end());
+  const std::int64_t found = *largest;
+  if (*least == found)
+  {
+    sizes.clear();
+  }
+  return found;
+}
+
+/// Layers that share keys and values need some of their kind before them.
+void CheckSharedKeys(TransformerConfig& config, const Settings& settings)
+{
+  const std::int64_t own = config.layers - config.sharedKeyLayers;
+  if (own <= 0)
+  {
+    config.sharedKeyLayers = 0; // as in the original code
+    return;
+  }
+  for (std::int64_t l = own; l < config.layers; ++l)
+  {
+    const bool slides = config.Window(l) > 0;
+    settings.FailIf((config.Window(config.KeyLayer(l)) > 0) != slides,
+      "expected a layer of the kind of layer ", l, " before the last ", config.sharedKeyLayers,
+      ", which share its keys and values (num_kv_shared_layers), found none.");
+  }
+}
+
+/// Gemma 3n: sizes of MLPs, and the part of their values that are 0, by layer.
+void Gemma3nLayers(TransformerConfig& config, const Settings& settings)
+{
+  const json* size = settings.Value({ "intermediate_size" });
+  if (size != nullptr && size->is_array())
+  {
+    for (const double one : settings.Numbers({ "intermediate_size" }, ToIndex(config.layers), 0))
+    {
+      settings.FailIf(one < 1 || one != std::floor(one) || one > 1e9,
+        "expected 'intermediate_size' to be positive integers, found ", one, ".");
+      config.mlpDimensions.push_back(static_cast<std::int64_t>(one));
+    }
+    config.mlpDimension = LargestOf(config.mlpDimensions);
+  }
+  else
+  {
+    config.mlpDimension = settings.Size({ "intermediate_size" }, 16384);
+  }
+  constexpr std::int64_t sparse = 10;
+  constexpr double part = 0.95;
+  std::vector<double> parts(ToIndex(config.layers), 0);
+  std::fill_n(parts.begin(), config.layers > sparse ? sparse : 0, part);
+  if (settings.Has({ "activation_sparsity_pattern" }))
+  {
+    parts = settings.Numbers({ "activation_sparsity_pattern" }, ToIndex(config.layers), 0);
+  }
+  for (const double one : parts)
+  {
+    settings.FailIf(one < 0 || one >= 1,
+      "expected 'activation_sparsity_pattern' to be numbers from 0 to below 1, found ", one, ".");
+  }
+  if (std::any_of(parts.begin(), parts.end(), [](double one) { return one > 0; }))
+  {
+    config.gateSparsities = parts;
+  }
+  settings.FailIf(config.activeStream >= config.streams, "expected 'altup_active_idx' to be below ",
+    config.streams, ", found ", config.activeStream, ".");
+  CheckSharedKeys(config, settings);
+}
+
+/// Gemma 4: layers without a window have heads of another size, and perhaps fewer keys, which may
+/// be their values, too. The last layer has no window.
+void Gemma4Layers(TransformerConfig& config, const Settings& settings)
+{
+  if (!config.windows.empty())
+  {
+    config.windows.back() = 0;
+  }
+  const std::int64_t wide = settings.Size({ "global_head_dim" }, 512);
+  const bool areKeys = settings.Flag({ "attention_k_eq_v" }, false);
+  const std::int64_t keys = settings.Size({ "num_global_key_value_heads" }, config.keyHeads);
+  const std::optional<Settings> layers = settings.Nested({ "per_layer_config" });
+  const bool isDouble = settings.Flag({ "use_double_wide_mlp" }, false);
+  CheckSharedKeys(config, settings);
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    const bool isFull = config.Window(l) == 0;
+    std::int64_t head = isFull && !layers ? wide : config.headDimension;
+    std::int64_t count = isFull && areKeys && !layers ? keys : config.keyHeads;
+    const std::string number = std::to_string(l);
+    if (layers && layers->Has({ number.c_str() }))
+    {
+      const Settings own = layers->NestedOrEmpty({ number.c_str() });
+      head = own.Size({ "head_dim" }, head);
+      count = own.Size({ "num_key_value_heads" }, count);
+    }
+    settings.FailIf(head % 2 != 0 || config.heads % count != 0, "expected layer ", l,
+      " to have heads of even dimension, and a number of keys that divides ", config.heads,
+      ", found ", head, " and ", count, ".");
+    const bool isShared = l >= config.layers - config.sharedKeyLayers;
+    config.headDimensions.push_back(head);
+    config.keyHeadCounts.push_back(count);
+    config.mlpDimensions.push_back(config.mlpDimension * (isDouble && isShared ? 2 : 1));
+    config.valuesAreKeys.push_back(areKeys && isFull);
+  }
+  config.headDimension = LargestOf(config.headDimensions);
+  config.rotaryDimension = config.headDimension;
+  config.keyHeads = LargestOf(config.keyHeadCounts);
+  config.mlpDimension = LargestOf(config.mlpDimensions);
+  if (!areKeys)
+  {
+    config.valuesAreKeys.clear();
+  }
+}
+
+using Rule = void (*)(TransformerConfig&, const Settings&);
+constexpr std::array<Named<Rule>, 15> Rules = { {
+  { "anyGrid", AnyGrid },
+  { "bothSides", BothSides },
+  { "codegen", CheckCodeGen },
+  { "disentangled", Disentangled },
+  { "falcon", CheckFalcon },
+  { "gemma3nLayers", Gemma3nLayers },
+  { "gemma4Layers", Gemma4Layers },
+  { "gemmaActivation", GemmaActivation },
+  { "hunyuanBase", HunyuanBase },
+  { "images", Images },
+  { "localAttention", LocalAttention },
+  { "metaScaling", MetaScaling },
+  { "neoWindows", NeoWindows },
+  { "paddedPositions", PaddedPositions },
+  { "patchBias", PatchBias },
+} };
+
+}
+
+void ApplyRule(const std::string& name, TransformerConfig& config, const Settings& settings)
+{
+  const auto* rule = FindNamed(Rules, name);
+  if (rule == nullptr)
+  {
+    settings.Fail("unknown rule '", name.substr(0, 80), "', expected one of ", NamesOf(Rules), ".");
+  }
+  rule->value(config, settings);
+}
+
+}

@@ -1,0 +1,740 @@
+#include "RowReader.h"
+
+#include "ActivationNames.h"
+#include "ArchitectureRows.h"
+#include "ArchitectureRules.h"
+#include "Base/Index.h"
+#include "Base/NamedValues.h"
+#include "ConfigParts.h"
+#include "Files/JsonText.h"
+#include "RotaryConfig.h"
+#include "RowExpression.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace atlas
+{
+namespace
+{
+
+using nlohmann::json;
+using Config = TransformerConfig;
+
+constexpr std::array<Named<NormKind>, 3> NormKinds = { {
+  { "None", NormKind::None },
+  { "LayerNorm", NormKind::LayerNorm },
+  { "RmsNorm", NormKind::RmsNorm },
+} };
+constexpr std::array<Named<NormPlace>, 4> NormPlaces = { {
+  { "BeforeSublayer", NormPlace::BeforeSublayer },
+  { "AfterSublayer", NormPlace::AfterSublayer },
+  { "BeforeAndAfter", NormPlace::BeforeAndAfter },
+  { "AfterOutput", NormPlace::AfterOutput },
+} };
+constexpr std::array<Named<SublayerOrder>, 3> SublayerOrders = { {
+  { "Sequential", SublayerOrder::Sequential },
+  { "Parallel", SublayerOrder::Parallel },
+  { "ParallelOfOneNorm", SublayerOrder::ParallelOfOneNorm },
+} };
+constexpr std::array<Named<QueryKeyNorm>, 4> QueryKeyNorms = { {
+  { "None", QueryKeyNorm::None },
+  { "OfAllHeads", QueryKeyNorm::OfAllHeads },
+  { "OfEachHead", QueryKeyNorm::OfEachHead },
+  { "Together", QueryKeyNorm::Together },
+} };
+constexpr std::array<Named<PositionKind>, 9> PositionKinds = { {
+  { "Learned", PositionKind::Learned },
+  { "Alibi", PositionKind::Alibi },
+  { "Rotary", PositionKind::Rotary },
+  { "None", PositionKind::None },
+  { "Sinusoidal", PositionKind::Sinusoidal },
+  { "Relative", PositionKind::Relative },
+  { "RelativeOfPatches", PositionKind::RelativeOfPatches },
+  { "RotaryOfPatches", PositionKind::RotaryOfPatches },
+  { "Disentangled", PositionKind::Disentangled },
+} };
+constexpr std::array<Named<EmbeddingProjection>, 3> EmbeddingProjections = { {
+  { "OfTokens", EmbeddingProjection::OfTokens },
+  { "OfSum", EmbeddingProjection::OfSum },
+  { "OfNormed", EmbeddingProjection::OfNormed },
+} };
+
+/// How a field is read.
+struct Count
+{
+  std::int64_t Config::* field;
+  std::int64_t least = 1; ///< in a file
+};
+struct Number
+{
+  double Config::* field;
+  bool zero = false; ///< whether 0 is allowed in a file
+};
+using Flag = bool Config::*;
+using Field = std::variant<Count, Number, Flag, NormKind Config::*, NormPlace Config::*,
+  SublayerOrder Config::*, QueryKeyNorm Config::*, PositionKind Config::*,
+  EmbeddingProjection Config::*, Activation Config::*, std::optional<Activation> Config::*,
+  AttentionMask Config::*, std::vector<bool> Config::*, std::vector<double> Config::*>;
+
+/// The fields that rows have, in the order in which they are found.
+const std::vector<Named<Field>>& Fields()
+{
+#define COUNT(name)                                                                                \
+  {                                                                                                \
+    #name, Count                                                                                   \
+    {                                                                                              \
+      &Config::name                                                                                \
+    }                                                                                              \
+  }
+#define COUNT_FROM_0(name) { #name, Count{ &Config::name, 0 } }
+#define NUMBER(name)                                                                               \
+  {                                                                                                \
+    #name, Number                                                                                  \
+    {                                                                                              \
+      &Config::name                                                                                \
+    }                                                                                              \
+  }
+#define NUMBER_FROM_0(name)                                                                        \
+  {                                                                                                \
+    #name, Number                                                                                  \
+    {                                                                                              \
+      &Config::name, true                                                                          \
+    }                                                                                              \
+  }
+#define FIELD(name) { #name, &Config::name }
+  static const std::vector<Named<Field>> fields = { COUNT(layers), COUNT(heads),
+    COUNT(modelDimension), COUNT(mlpDimension), COUNT(vocabulary), COUNT(outputVocabulary),
+    COUNT(positions), COUNT_FROM_0(segments), COUNT(headDimension), COUNT(keyHeads),
+    COUNT(valueDimension), COUNT(embeddingDimension), NUMBER(embeddingScale),
+    COUNT_FROM_0(firstPosition), COUNT_FROM_0(paddingToken), FIELD(norm), FIELD(normPlace),
+    NUMBER_FROM_0(epsilon), FIELD(normsHaveWeights), FIELD(normsHaveShifts), NUMBER(gainOffset),
+    FIELD(embeddingNorm), FIELD(finalNorm), FIELD(lastResidualIsNormed),
+    FIELD(firstAttentionIsNormed), FIELD(normsInside), FIELD(order), FIELD(queryKeyNorm),
+    FIELD(normsQueriesLast), NUMBER(residualScale), FIELD(layerScales), FIELD(position),
+    COUNT(rotaryDimension), FIELD(rotatesNeighbors), FIELD(rotatesLast), COUNT(relativeBuckets),
+    COUNT(relativeDistance), FIELD(activation), FIELD(gated), FIELD(mask), NUMBER(rotaryBase),
+    NUMBER(attentionScale), FIELD(scaleByLayer), NUMBER_FROM_0(scoreCap), NUMBER_FROM_0(logitCap),
+    NUMBER(logitScale), FIELD(sinks), FIELD(sinksAreOutside), NUMBER_FROM_0(projectionClip),
+    FIELD(inputBias), FIELD(outputBias), FIELD(mlpBias), COUNT(experts), COUNT(expertsPerToken),
+    COUNT(expertDimension), COUNT(sharedExpertDimension), FIELD(sharedExpertHasGate),
+    NUMBER(expertFactor), FIELD(expertWeightsOfAll), NUMBER(expertLimit), FIELD(logitsActivation),
+    FIELD(tiedUnembedding), NUMBER(slopeScale), NUMBER(slopeExponent), NUMBER_FROM_0(queryGrowth),
+    NUMBER(queryGrowthStep), COUNT_FROM_0(registers), COUNT_FROM_0(classTokens),
+    FIELD(embeddingProjection), COUNT(transformDimension), FIELD(transformBias),
+    COUNT_FROM_0(maskToken), COUNT(tasks), FIELD(addsPositions), COUNT(layerGroups),
+    COUNT(groupLayers), FIELD(biasByLayer), FIELD(keyBias), FIELD(valueBias), FIELD(queryBias),
+    FIELD(sharesPositionKeys), FIELD(normsPatches), FIELD(endsSinusoids), FIELD(channelsLast),
+    FIELD(normsValues), COUNT_FROM_0(sharedKeyLayers), COUNT_FROM_0(layerInput),
+    COUNT(layerInputVocabulary), FIELD(layerFactors), COUNT(streams), COUNT_FROM_0(activeStream),
+    FIELD(scalesActiveStream), COUNT_FROM_0(laurelRank), FIELD(rotatedLayers), FIELD(rotaryBases),
+    FIELD(expertLayers) };
+#undef COUNT
+#undef COUNT_FROM_0
+#undef NUMBER
+#undef NUMBER_FROM_0
+#undef FIELD
+  return fields;
+}
+
+/// Words of rows that are no fields.
+struct RowWord
+{
+  std::string_view name;
+};
+constexpr std::array<RowWord, 11> Words = { { { "ignore" }, { "let" }, { "like" }, { "need" },
+  { "part" }, { "refuse" }, { "require" }, { "rotation" }, { "rules" }, { "tensors" },
+  { "windows" } } };
+
+std::vector<std::string> Split(const std::string& text)
+{
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;)
+  {
+    words.push_back(word);
+  }
+  return words;
+}
+
+/// Reads a file by a row.
+class RowReader
+{
+public:
+  RowReader(const json& row, const Settings& settings)
+    : Row(row)
+    , Values(settings)
+  {
+  }
+
+  TransformerConfig Read()
+  {
+    for (const std::string& key : this->WordList("ignore"))
+    {
+      this->SettingsOf(key).Ignore(this->KeysOf(key));
+    }
+    this->Values.RefuseVariants(this->KeysOf(this->TextOf("refuse")));
+    this->CheckRequired();
+    for (const auto& field : Fields())
+    {
+      this->Find(std::string(field.name));
+      if (field.name == "layers")
+      {
+        RequireFewLayers(this->Found, this->Values);
+      }
+    }
+    this->CheckSizes();
+    if (this->Row.contains("rotation"))
+    {
+      this->ReadRotation();
+    }
+    else if (this->Found.position == PositionKind::Rotary)
+    {
+      CheckRotatedPart(this->Found, this->Values);
+    }
+    this->ReadWindows();
+    this->HasWindows = true;
+    for (const auto& field : Fields())
+    {
+      if (const auto* list = std::get_if<std::vector<bool> Config::*>(&field.value))
+      {
+        this->ReadList(std::string(field.name), this->Found.*(*list));
+      }
+      else if (const auto* numbers = std::get_if<std::vector<double> Config::*>(&field.value))
+      {
+        this->ReadList(std::string(field.name), this->Found.*(*numbers));
+      }
+    }
+    this->CheckCombinations();
+    for (const std::string& rule : this->WordList("rules"))
+    {
+      ApplyRule(rule, this->Found, this->Values);
+    }
+    return this->Found;
+  }
+
+private:
+  const json& Row;
+  const Settings& Values;
+  TransformerConfig Found;
+  std::map<std::string, double> Names; ///< of "let", those that were found
+  std::set<std::string> Begun;         ///< fields and names that are found or being found
+  std::set<std::string> Done;          ///< fields that are found
+  std::map<std::string, double> Local; ///< l, slides and x
+  std::set<std::string> Kept;          ///< keys
+  std::map<std::string, Settings> Parts;
+  bool HasWindows = false; ///< whether it is known which layers have one
+
+  std::string TextOf(const char* word) const { return this->Row.value(word, std::string()); }
+  std::vector<std::string> WordList(const char* word) const { return Split(this->TextOf(word)); }
+
+  /// The last parts of keys, which are kept.
+  Settings::Keys KeysOf(const std::string& keys)
+  {
+    Settings::Keys list;
+    for (const std::string& key : Split(keys))
+    {
+      const std::size_t dot = key.find('.');
+      const std::string last = dot == std::string::npos ? key : key.substr(dot + 1);
+      list.push_back(this->Kept.insert(last).first->c_str());
+    }
+    return list;
+  }
+
+  /// The settings that keys are in: those of the first one's part, or all.
+  const Settings& SettingsOf(const std::string& keys)
+  {
+    const std::size_t dot = keys.find('.');
+    if (dot == std::string::npos)
+    {
+      return this->Values;
+    }
+    const std::string part = keys.substr(0, dot);
+    const auto found = this->Parts.find(part);
+    return found != this->Parts.end()
+             ? found->second
+             : this->Parts.emplace(part, this->Values.NestedOrEmpty({ part.c_str() }))
+                 .first->second;
+  }
+
+  void CheckRequired()
+  {
+    const json required = this->Row.value("require", json::object());
+    for (const auto& [key, expected] : required.items())
+    {
+      const json* found = this->SettingsOf(key).Value(this->KeysOf(key));
+      this->Values.FailIf(found != nullptr && *found != expected, "expected '", key, "' to be ",
+        Describe(expected), ", as in the original code of this model_type, found ",
+        found == nullptr ? "" : Describe(*found), ".");
+    }
+    const Settings::Keys needed = this->KeysOf(this->TextOf("need"));
+    this->Values.FailIf(!needed.empty() && !this->Values.Has(needed), "'",
+      needed.empty() ? "" : needed.front(), "' is missing.");
+  }
+
+  [[noreturn]] void FailWord(
+    const std::string& word, const std::string& expected, const json& found) const
+  {
+    this->Values.Fail(
+      OwnRow, ": expected '", word, "' to be ", expected, ", found ", Describe(found), ".");
+  }
+
+  void CheckSizes() const
+  {
+    for (const char* name :
+      { "layers", "heads", "keyHeads", "modelDimension", "headDimension", "vocabulary" })
+    {
+      const auto& count = std::get<Count>(FindNamed(Fields(), name)->value);
+      const std::int64_t size = this->Found.*(count.field);
+      const bool isPicture = std::string_view(name) == "vocabulary" && !this->Row.contains(name);
+      this->Values.FailIf(size < 1 && !isPicture, OwnRow, ": expected ", name,
+        " to be at least 1, found ", size, ".");
+    }
+  }
+
+  double Evaluate(const std::string& expression)
+  {
+    return EvaluateExpression(
+      expression, [this](const std::string& name) { return this->Variable(name); });
+  }
+
+  double Variable(const std::string& name)
+  {
+    const auto local = this->Local.find(name);
+    if (local != this->Local.end())
+    {
+      return local->second;
+    }
+    if (this->Row.contains("let") && this->Row["let"].contains(name))
+    {
+      const auto known = this->Names.find(name);
+      if (known != this->Names.end())
+      {
+        return known->second;
+      }
+      this->Values.FailIf(
+        !this->Begun.insert("let " + name).second, OwnRow, ": '", name, "' depends on itself.");
+      const double value = this->ReadName(this->Row["let"][name]);
+      this->Names.emplace(name, value);
+      return value;
+    }
+    const Named<Field>* field = FindNamed(Fields(), name);
+    this->Values.FailIf(field == nullptr, OwnRow, ": unknown name '", name.substr(0, 80),
+      "' in an expression, expected a number, a field or a name of 'let'.");
+    this->Find(name);
+    if (const auto* count = std::get_if<Count>(&field->value))
+    {
+      return static_cast<double>(this->Found.*(count->field));
+    }
+    if (const auto* number = std::get_if<Number>(&field->value))
+    {
+      return this->Found.*(number->field);
+    }
+    if (const auto* flag = std::get_if<Flag>(&field->value))
+    {
+      return this->Found.*(*flag) ? 1 : 0;
+    }
+    const auto* list = std::get_if<std::vector<bool> Config::*>(&field->value);
+    if (list != nullptr && this->Local.count("l") != 0)
+    {
+      this->ReadList(name, this->Found.*(*list));
+      const std::vector<bool>& values = this->Found.*(*list);
+      return values.empty() || values[static_cast<std::size_t>(this->Local["l"])] ? 1 : 0;
+    }
+    this->Values.Fail(OwnRow, ": '", name, "' in an expression is no number.");
+  }
+
+  /// A value that an object of a row gets from the file, or the row's own for that case.
+  struct Source
+  {
+    const json* value = nullptr; ///< of the row; nullptr: `keys` are read
+    Settings::Keys keys = {};
+    const Settings* settings = nullptr; ///< in these
+  };
+  Source SourceOf(const std::string& word, const json& value)
+  {
+    if (!value.is_object())
+    {
+      return { &value };
+    }
+    if (value.contains("if") && value.contains("then") && value.contains("else"))
+    {
+      const bool holds = this->OwnNumber(word, value["if"]) != 0;
+      return this->SourceOf(word, value[holds ? "then" : "else"]);
+    }
+    if (!value.contains("from") || !value["from"].is_string())
+    {
+      this->FailWord(word, "a value or an object with 'from'", value);
+    }
+    const std::string from = value["from"];
+    const Settings::Keys keys = this->KeysOf(from);
+    const Settings& settings = this->SettingsOf(from);
+    if (keys.empty())
+    {
+      this->FailWord(word, "a value with keys in 'from'", value);
+    }
+    if (value.contains("null") && settings.IsNull(keys.front()))
+    {
+      return this->SourceOf(word, value["null"]);
+    }
+    const bool isThere = settings.Has(keys);
+    this->Values.FailIf(!isThere && !value.contains("else"), "'", keys.front(), "' is missing.");
+    if (!isThere)
+    {
+      return this->SourceOf(word, value["else"]);
+    }
+    if (!value.contains("names"))
+    {
+      return { nullptr, keys, &settings };
+    }
+    const json& names = value["names"];
+    std::string text;
+    if (names.contains("true") || names.contains("false"))
+    {
+      text = settings.Flag(keys, false) ? "true" : "false";
+    }
+    else
+    {
+      text = settings.Text(keys, "");
+    }
+    if (!names.contains(text))
+    {
+      std::vector<Named<int>> known;
+      for (const auto& [name, one] : names.items())
+      {
+        known.push_back({ name, 0 });
+      }
+      this->Values.Fail("unknown ", keys.front(), " '", text.substr(0, 80), "', expected one of ",
+        NamesOf(known), ".");
+    }
+    return this->SourceOf(word, names[text]);
+  }
+
+  /// A number of the row itself.
+  double OwnNumber(const std::string& word, const json& value)
+  {
+    const double number = value.is_boolean()  ? (value.get<bool>() ? 1.0 : 0.0)
+                          : value.is_number() ? value.get<double>()
+                          : value.is_string() ? this->Evaluate(value.get<std::string>())
+                                              : std::nan("");
+    if (!std::isfinite(number))
+    {
+      this->FailWord(word, "a number or an expression", value);
+    }
+    return number;
+  }
+
+  double Converted(const json& value, double read)
+  {
+    if (!value.is_object() || !value.contains("to"))
+    {
+      return read;
+    }
+    this->Local["x"] = read;
+    const double converted = this->Evaluate(value["to"].get<std::string>());
+    this->Local.erase("x");
+    return converted;
+  }
+
+  /// A name of "let": an integer, unless its default is true, false or has a fraction.
+  double ReadName(const json& value)
+  {
+    const Source source = this->SourceOf("let", value);
+    if (source.value != nullptr)
+    {
+      return this->OwnNumber("let", *source.value);
+    }
+    const json otherwise = value.value("else", json());
+    if (otherwise.is_boolean())
+    {
+      return source.settings->Flag(source.keys, false) ? 1 : 0;
+    }
+    return this->Converted(value, otherwise.is_number_float()
+                                    ? source.settings->Number(source.keys, 0, true)
+                                    : static_cast<double>(source.settings->Signed(
+                                        source.keys, 0, value.value("least", std::int64_t{ 1 }))));
+  }
+
+  /// Finds a field, unless it is found or a list, which is read last.
+  void Find(const std::string& name)
+  {
+    if (!this->Row.contains(name) || this->Done.count(name) != 0)
+    {
+      return;
+    }
+    this->Values.FailIf(
+      !this->Begun.insert(name).second, OwnRow, ": '", name, "' depends on itself.");
+    const json& value = this->Row[name];
+    std::visit(
+      [&](auto field) { this->Set(name, field, value); }, FindNamed(Fields(), name)->value);
+    this->Done.insert(name);
+  }
+
+  void Set(const std::string& name, const Count& count, const json& value)
+  {
+    const Source source = this->SourceOf(name, value);
+    double number = 0;
+    if (source.value != nullptr)
+    {
+      number = this->OwnNumber(name, *source.value);
+    }
+    else
+    {
+      const std::int64_t least = value.value("least", count.least);
+      number =
+        this->Converted(value, static_cast<double>(source.settings->Signed(source.keys, 0, least)));
+    }
+    constexpr double most = 2147483647;
+    if (number != std::floor(number) || std::abs(number) > most)
+    {
+      this->Values.FailIf(name == "headDimension", "the number of heads, ", this->Found.heads,
+        ", does not divide the dimension of the model, ", this->Found.modelDimension, ".");
+      this->Values.Fail("expected ", name, " to be an integer, found ", number, ".");
+    }
+    this->Found.*(count.field) = static_cast<std::int64_t>(number);
+  }
+
+  void Set(const std::string& name, const Number& number, const json& value)
+  {
+    const Source source = this->SourceOf(name, value);
+    this->Found.*(number.field) =
+      source.value != nullptr
+        ? this->OwnNumber(name, *source.value)
+        : this->Converted(value, source.settings->Number(source.keys, 0, number.zero));
+    this->Values.FailIf(!std::isfinite(this->Found.*(number.field)), "expected ", name,
+      " to be finite, found ", this->Found.*(number.field), ".");
+  }
+
+  bool IsTrue(const std::string& name, const json& value)
+  {
+    const Source source = this->SourceOf(name, value);
+    return source.value != nullptr ? this->OwnNumber(name, *source.value) != 0
+                                   : source.settings->Flag(source.keys, false);
+  }
+
+  void Set(const std::string& name, Flag flag, const json& value)
+  {
+    this->Found.*flag = this->IsTrue(name, value);
+  }
+
+  template<class List>
+  auto Choose(const std::string& name, const json& value, const List& list)
+  {
+    const Source source = this->SourceOf(name, value);
+    if (source.value == nullptr)
+    {
+      return source.settings->Choice(source.keys, "", list);
+    }
+    const std::string text = source.value->is_string() ? source.value->get<std::string>() : "";
+    const auto* found = FindNamed(list, text);
+    if (found == nullptr)
+    {
+      this->FailWord(name, "one of " + NamesOf(list), *source.value);
+    }
+    return found->value;
+  }
+  void Set(const std::string& name, NormKind Config::* field, const json& value)
+  {
+    this->Found.*field = this->Choose(name, value, NormKinds);
+  }
+  void Set(const std::string& name, NormPlace Config::* field, const json& value)
+  {
+    this->Found.*field = this->Choose(name, value, NormPlaces);
+  }
+  void Set(const std::string& name, SublayerOrder Config::* field, const json& value)
+  {
+    this->Found.*field = this->Choose(name, value, SublayerOrders);
+  }
+  void Set(const std::string& name, QueryKeyNorm Config::* field, const json& value)
+  {
+    this->Found.*field = this->Choose(name, value, QueryKeyNorms);
+  }
+  void Set(const std::string& name, EmbeddingProjection Config::* field, const json& value)
+  {
+    this->Found.*field = this->Choose(name, value, EmbeddingProjections);
+  }
+  void Set(const std::string& name, PositionKind Config::* field, const json& value)
+  {
+    this->Found.*field = this->Choose(name, value, PositionKinds);
+  }
+  void Set(const std::string& name, Activation Config::* field, const json& value)
+  {
+    this->Found.*field = this->Choose(name, value, ActivationNames);
+  }
+  void Set(const std::string& name, std::optional<Activation> Config::* field, const json& value)
+  {
+    this->Found.*field = this->Choose(name, value, ActivationNames);
+  }
+  void Set(const std::string& name, AttentionMask Config::* field, const json& value)
+  {
+    this->Found.*field = this->Choose(name, value, AttentionMasks);
+  }
+  template<class Value>
+  void Set(
+    const std::string& /*name*/, std::vector<Value> Config::* /*field*/, const json& /*value*/)
+  {
+  }
+
+  /// Refuses what is not run together.
+  void CheckCombinations() const
+  {
+    const Config& config = this->Found;
+    this->Values.FailIf(config.activation == Activation::Xielu && config.gated,
+      "expected an MLP without a gate for the activation xielu.");
+    this->Values.FailIf(config.normsQueriesLast && config.queryKeyNorm == QueryKeyNorm::Together,
+      OwnRow, ": expected queries that are normalized by head if they are after their rotation.");
+    for (const double base : config.rotaryBases)
+    {
+      this->Values.FailIf(
+        base <= 0, "expected positive rotary bases, found ", base, " for a layer.");
+    }
+  }
+
+  void ReadRotation()
+  {
+    const json& row = this->Row["rotation"];
+    if (row.contains("if") && !this->IsTrue("rotation", row["if"]))
+    {
+      return;
+    }
+    const auto number = [&](const char* word, double otherwise)
+    {
+      if (!row.contains(word))
+      {
+        return otherwise;
+      }
+      const Source source = this->SourceOf(word, row[word]);
+      return source.value != nullptr ? this->OwnNumber(word, *source.value)
+                                     : source.settings->Number(source.keys, 0);
+    };
+    RotaryDefaults defaults;
+    defaults.base = number("base", defaults.base);
+    defaults.isPartial = number("partial", 0) != 0;
+    defaults.part = number("part", defaults.part);
+    defaults.originalPositions = number("originalPositions", 0);
+    defaults.windowBase = number("windowBase", 0);
+    ParseRotation(this->Found, this->Values, defaults);
+  }
+
+  void ReadWindows()
+  {
+    if (!this->Row.contains("windows"))
+    {
+      return;
+    }
+    const json& row = this->Row["windows"];
+    if (row.contains("if") && !this->IsTrue("windows", row["if"]))
+    {
+      this->Values.Ignore({ "sliding_window" });
+      return;
+    }
+    std::function<bool(std::int64_t)> slides;
+    if (row.contains("slides"))
+    {
+      const std::string expression = row["slides"];
+      slides = [this, expression](std::int64_t l)
+      {
+        this->Local["l"] = static_cast<double>(l);
+        return this->Evaluate(expression) != 0;
+      };
+    }
+    const double otherwise = row.contains("else") ? this->OwnNumber("windows", row["else"]) : 0;
+    ParseWindows(this->Found, this->Values, static_cast<std::int64_t>(otherwise), slides);
+    this->Local.erase("l");
+  }
+
+  /// A value for each layer.
+  template<class Value>
+  void ReadList(const std::string& name, std::vector<Value>& list)
+  {
+    if (!this->Row.contains(name) || !this->Begun.insert("list " + name).second)
+    {
+      return;
+    }
+    const std::map<std::string, double> local = this->Local;
+    const json& value = this->Row[name];
+    const Source source = this->SourceOf(name, value);
+    std::vector<double> numbers;
+    if (source.value == nullptr)
+    {
+      numbers = this->FileList(source);
+    }
+    else if (*source.value == json(false))
+    {
+      return;
+    }
+    for (std::int64_t l = 0; l < this->Found.layers; ++l)
+    {
+      this->Local["l"] = static_cast<double>(l);
+      if (this->HasWindows)
+      {
+        this->Local["slides"] = this->Found.Window(l) > 0 ? 1 : 0;
+      }
+      const double number = source.value == nullptr ? this->Converted(value, numbers[l])
+                                                    : this->OwnNumber(name, *source.value);
+      list.push_back(static_cast<Value>(number));
+    }
+    this->Local = local;
+    if constexpr (std::is_same_v<Value, bool>) // an empty list says that all are
+    {
+      if (std::find(list.begin(), list.end(), false) == list.end())
+      {
+        list.clear();
+      }
+    }
+  }
+
+  /// A list of numbers, true or false, one for each layer.
+  std::vector<double> FileList(const Source& source) const
+  {
+    const Settings::Keys& keys = source.keys;
+    const json& list = *source.settings->Value(keys);
+    const std::string expected = "a list of " + std::to_string(this->Found.layers) + " numbers";
+    this->Values.FailIf(!list.is_array() || list.size() != ToIndex(this->Found.layers),
+      "expected '", keys.front(), "' to be ", expected, ", found ", Describe(list), ".");
+    std::vector<double> numbers;
+    for (const json& item : list)
+    {
+      const double number = item.is_boolean()  ? (item.get<bool>() ? 1.0 : 0.0)
+                            : item.is_number() ? item.get<double>()
+                                               : std::nan("");
+      this->Values.FailIf(!std::isfinite(number), "expected '", keys.front(), "' to be ", expected,
+        ", found ", Describe(item), " in it.");
+      numbers.push_back(number);
+    }
+    return numbers;
+  }
+};
+
+}
+
+bool IsRowWord(const std::string& word)
+{
+  return FindNamed(Words, word) != nullptr || FindNamed(Fields(), word) != nullptr;
+}
+
+std::string KnownRowWords()
+{
+  return NamesOf(Words);
+}
+
+TransformerConfig ReadByRow(const json& row, const Settings& settings)
+{
+  if (row.contains("part"))
+  {
+    const Settings part = PartOf(settings, row["part"].get_ref<const std::string&>().c_str());
+    return RowReader(row, part).Read();
+  }
+  return RowReader(row, settings).Read();
+}
+
+}

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "AttentionAtlasDataModule.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+class vtkFieldData;
+
+/// Field arrays that titles of views repeat; see Views/Titles.h.
+namespace AttentionAtlas
+{
+
+/// What the model is called (string): of transformers in files, and of statistics of corpora.
+inline constexpr const char* ModelNameField = "Model Name";
+
+/// What a transformer is called whose folder this is, or a file in it: the folder, with the one
+/// above of a checkpoint-N; of a snapshot of Hugging Face's cache its repository without the owner;
+/// a GGUF file without the ending.
+ATTENTIONATLASDATA_EXPORT std::string ModelName(const std::filesystem::path& path);
+
+/// Says of a list that was cut how many things it has, as "12 of 40 texts" in the field array
+/// Listed (string). Adds nothing to a whole list.
+ATTENTIONATLASDATA_EXPORT void AddListed(
+  vtkFieldData* fields, std::size_t listed, std::size_t all, const std::string& things);
+
+}

@@ -1,0 +1,566 @@
+#include "Titles.h"
+
+#include "ColorBars.h"
+#include "Coloring.h"
+#include "ProxyValues.h"
+#include "Text/ScreenText.h"
+#include "ViewTexts.h"
+
+#include <vtkDataObject.h>
+#include <vtkPVArrayInformation.h>
+#include <vtkPVDataInformation.h>
+#include <vtkPVXMLElement.h>
+#include <vtkSMEnumerationDomain.h>
+#include <vtkSMInputProperty.h>
+#include <vtkSMOrderedPropertyIterator.h>
+#include <vtkSMProperty.h>
+#include <vtkSMSourceProxy.h>
+#include <vtkSMViewProxy.h>
+#include <vtkStdString.h>
+#include <vtkTextProperty.h>
+#include <vtkTextRenderer.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <vector>
+
+namespace AttentionAtlas
+{
+namespace
+{
+
+constexpr const char* Separator = "  \u00B7  ";
+constexpr const char* Ellipsis = "\u2026";
+
+/// The annotation of a chart that remembers the title that it has from us.
+constexpr const char* TitleAnnotation = "AtlasTitle";
+
+/// The sizes of letters, the distance of lines, and the room around them, in points.
+constexpr int TitleFontSize = 13;
+constexpr int FontSize = 11;
+constexpr double Margin = 6;
+constexpr double TitleHeight = 26;
+constexpr double LineHeight = 16;
+
+/// The size of the title of a chart, in points.
+constexpr int ChartFontSize = 14;
+
+/// The largest number of characters of a model's name; one that is longer is cut in its middle.
+constexpr std::size_t ModelLength = 28;
+
+/// The properties of a source that say what of its input it shows, in the order of a title, behind
+/// which are those with the hint AtlasTitle alone. The text, which a narrow view cuts, is at the
+/// end.
+constexpr std::array<const char*, 11> TitleProperties = { "AttentionKind", "Sequence", "Layer",
+  "Head", "Quantity", "Circuit", "Query", "Key", "Target", "TargetToken", "Against" };
+
+/// The hints of a property.
+std::vector<vtkPVXMLElement*> HintsOf(vtkSMProperty* property)
+{
+  std::vector<vtkPVXMLElement*> found;
+  vtkPVXMLElement* hints = property->GetHints();
+  for (unsigned int i = 0; hints != nullptr && i < hints->GetNumberOfNestedElements(); ++i)
+  {
+    found.push_back(hints->GetNestedElement(i));
+  }
+  return found;
+}
+
+/// Whether a property is shown in the panel: all of its visibility decorators allow it.
+bool Applies(vtkSMProperty* property)
+{
+  for (vtkPVXMLElement* hint : HintsOf(property))
+  {
+    const char* name = hint->GetAttribute("property");
+    const char* value = hint->GetAttribute("value");
+    vtkSMProperty* decides = name != nullptr ? property->GetParent()->GetProperty(name) : nullptr;
+    if (hint->GetAttributeOrEmpty("mode") == std::string("visibility") && decides != nullptr &&
+        value != nullptr && vtkSMPropertyHelper(decides, true).GetAsInt() != std::atoi(value))
+    {
+      return false;
+    }
+  }
+  return property->GetPanelVisibility() == nullptr ||
+         std::string(property->GetPanelVisibility()) != "never";
+}
+
+/// What a hint AtlasTitle or AtlasSpecial of a property says about its value; null if nothing.
+const char* HintOf(vtkSMProperty* property, const std::string& name, int value)
+{
+  for (vtkPVXMLElement* hint : HintsOf(property))
+  {
+    int meant = 0;
+    if (hint->GetName() == name && hint->GetScalarAttribute("value", &meant) != 0 && meant == value)
+    {
+      return hint->GetAttributeOrEmpty("text");
+    }
+  }
+  return nullptr;
+}
+
+/// The prefix in the hint AtlasTitle of a property, or null if there is none.
+const char* PrefixOf(vtkSMProperty* property)
+{
+  const std::vector<vtkPVXMLElement*> hints = HintsOf(property);
+  const auto found = std::find_if(hints.begin(), hints.end(),
+    [](vtkPVXMLElement* hint) { return hint->GetName() == std::string("AtlasTitle"); });
+  return found != hints.end() ? (*found)->GetAttributeOrEmpty("prefix") : nullptr;
+}
+
+std::string Quoted(const std::string& text)
+{
+  return "\u201C" + text + "\u201D";
+}
+
+/// The text of a field array of an output with one value; empty if there is none.
+std::string FieldText(vtkPVDataInformation* data, const std::string& name)
+{
+  auto* array = data->GetArrayInformation(name.c_str(), vtkDataObject::FIELD);
+  return array != nullptr && array->GetNumberOfTuples() == 1 &&
+             array->GetNumberOfStringValues() == 1
+           ? array->GetStringValue(0)
+           : "";
+}
+
+/// A number with the label of a property, and the token there if the output says it; for `special`
+/// values, which choose by themselves, the number that was chosen, or the word for them.
+std::string WordsForNumber(
+  vtkSMProperty* property, int value, const char* special, vtkPVDataInformation* data)
+{
+  const std::string name = property->GetXMLName();
+  auto* field = data->GetArrayInformation(name.c_str(), vtkDataObject::FIELD);
+  const bool isKnown = field != nullptr && field->GetNumberOfTuples() == 1;
+  const int shown = isKnown ? static_cast<int>(field->GetComponentRange(0)[0]) : -1;
+  if (special != nullptr && shown < 0)
+  {
+    return special;
+  }
+  const int number = special != nullptr ? shown : value;
+  const bool isToken = number == shown && name != "Sequence"; // whose text is at the end
+  const std::string token = isToken ? FieldText(data, name + " Text") : "";
+  return property->GetXMLLabel() + (" " + std::to_string(number)) +
+         (token.empty() ? token : " " + Quoted(token));
+}
+
+/// The words for the value of a property: what the hint AtlasTitle says; of a text the label before
+/// it; of an enumeration its text.
+std::string WordsOf(vtkSMProperty* property, vtkPVDataInformation* data)
+{
+  if (property->IsA("vtkSMStringVectorProperty"))
+  {
+    const std::string text = vtkSMPropertyHelper(property, true).GetAsString();
+    return text.empty() ? text : property->GetXMLLabel() + (" " + Quoted(text));
+  }
+  const int value = vtkSMPropertyHelper(property, true).GetAsInt();
+  if (const char* title = HintOf(property, "AtlasTitle", value))
+  {
+    return title;
+  }
+  if (auto* words = property->FindDomain<vtkSMEnumerationDomain>())
+  {
+    const char* text = words->GetEntryTextForValue(value);
+    const char* prefix = PrefixOf(property);
+    return text != nullptr ? (prefix != nullptr ? prefix : "") + std::string(text) : "";
+  }
+  return WordsForNumber(property, value, HintOf(property, "AtlasSpecial", value), data);
+}
+
+/// The words for a list of heads, which stands in for the property Head; empty for an empty list.
+std::string HeadsOf(vtkSMProperty* list)
+{
+  std::string words;
+  const vtkSMPropertyHelper heads(list, true);
+  for (unsigned int i = 0; i < heads.GetNumberOfElements(); ++i)
+  {
+    const int head = heads.GetAsInt(i);
+    words += (i == 0 ? "Heads " : ", ") + (head < 0 ? std::string("mean") : std::to_string(head));
+  }
+  return words;
+}
+
+/// The words for a property of a source; empty if it does not apply.
+std::string WordsOf(vtkSMProxy* source, const char* property, vtkPVDataInformation* data)
+{
+  vtkSMProperty* found = source->GetProperty(property);
+  const bool isHead = found != nullptr && property == std::string("Head");
+  vtkSMProperty* list = isHead ? source->GetProperty("Heads") : nullptr;
+  const std::string heads = list != nullptr ? HeadsOf(list) : "";
+  return !heads.empty() ? heads : found != nullptr && Applies(found) ? WordsOf(found, data) : "";
+}
+
+/// The properties of a source that are in its title, in their order.
+std::vector<std::string> TitlePropertiesOf(vtkSMProxy* source)
+{
+  std::vector<std::string> names(TitleProperties.begin(), TitleProperties.end());
+  vtkNew<vtkSMOrderedPropertyIterator> properties;
+  properties->SetProxy(source);
+  for (properties->Begin(); !properties->IsAtEnd(); properties->Next())
+  {
+    const std::string name = properties->GetKey();
+    if (PrefixOf(properties->GetProperty()) != nullptr &&
+        std::find(names.begin(), names.end(), name) == names.end())
+    {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+/// The sources before a source, the nearest first.
+std::vector<vtkSMSourceProxy*> SourcesOf(vtkSMProxy* source)
+{
+  std::vector<vtkSMSourceProxy*> found;
+  const auto add = [&found](vtkSMProxy* proxy)
+  {
+    auto* one = vtkSMSourceProxy::SafeDownCast(proxy);
+    if (one != nullptr && std::find(found.begin(), found.end(), one) == found.end())
+    {
+      found.push_back(one);
+    }
+  };
+  add(source);
+  for (std::size_t i = 0; i < found.size(); ++i)
+  {
+    vtkNew<vtkSMOrderedPropertyIterator> properties;
+    properties->SetProxy(found[i]);
+    for (properties->Begin(); !properties->IsAtEnd(); properties->Next())
+    {
+      auto* input = vtkSMInputProperty::SafeDownCast(properties->GetProperty());
+      for (unsigned int p = 0; input != nullptr && p < input->GetNumberOfProxies(); ++p)
+      {
+        add(input->GetProxy(p));
+      }
+    }
+  }
+  return found;
+}
+
+/// The name of the file that a reader reads, without the ending; empty for other sources.
+std::string FileOf(vtkSMProxy* source)
+{
+  for (const char* name : { "FileName", "FileNames" })
+  {
+    vtkSMPropertyHelper file(source, name, true);
+    if (file.GetNumberOfElements() > 0 && file.GetAsString() != nullptr)
+    {
+      return std::filesystem::path(file.GetAsString()).stem().string();
+    }
+  }
+  return {};
+}
+
+/// What the model is called from which a source has its data; empty if that is not known.
+std::string ModelOf(vtkSMProxy* source)
+{
+  std::string file;
+  for (vtkSMSourceProxy* before : SourcesOf(source))
+  {
+    for (unsigned int port = 0; port < before->GetNumberOfOutputPorts(); ++port)
+    {
+      const std::string name = FieldText(before->GetDataInformation(port), "Model Name");
+      if (!name.empty())
+      {
+        return name;
+      }
+    }
+    file = file.empty() ? FileOf(before) : file;
+  }
+  return file;
+}
+
+/// Whether a byte of UTF-8 is one behind the first of a character.
+bool Continues(char byte)
+{
+  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+}
+
+/// A name with at most ModelLength characters.
+std::string Shortened(const std::string& name)
+{
+  std::vector<std::size_t> begins;
+  for (std::size_t i = 0; i < name.size(); ++i)
+  {
+    if (!Continues(name[i]))
+    {
+      begins.push_back(i);
+    }
+  }
+  constexpr std::size_t Half = ModelLength / 2;
+  return begins.size() <= ModelLength ? name
+                                      : name.substr(0, begins[Half]) + Ellipsis +
+                                          name.substr(begins[begins.size() - Half + 1]);
+}
+
+/// What a source is called: as in the pipeline browser, or in words if that is the name that
+/// ParaView gave it.
+std::string NameOf(vtkSMProxy* source)
+{
+  const char* registered = source->GetSessionProxyManager()->GetProxyName("sources", source);
+  const std::string name = registered != nullptr ? registered : "";
+  const std::string kind = source->GetXMLName();
+  const bool isGiven =
+    name.compare(0, kind.size(), kind) != 0 ||
+    std::any_of(name.begin() + static_cast<std::ptrdiff_t>(kind.size()), name.end(),
+      [](unsigned char letter) { return std::isdigit(letter) == 0; });
+  return !name.empty() && isGiven ? name : source->GetXMLLabel();
+}
+
+/// The first representation of our data that a view shows, with its source; null if there is none.
+vtkSMProxy* FirstShown(vtkSMProxy* view)
+{
+  vtkSMPropertyHelper shown(view, "Representations");
+  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
+  {
+    vtkSMProxy* representation = shown.GetAsProxy(i);
+    if (representation != nullptr && representation->GetProperty("Input") != nullptr &&
+        Number(representation, "Visibility") != 0 && RepresentationHint(representation) != nullptr)
+    {
+      return representation;
+    }
+  }
+  return nullptr;
+}
+
+/// The array that colors a representation, in words; empty if `said` names it.
+std::string ArrayOf(vtkSMProxy* representation, const std::string& said)
+{
+  if (representation->GetProperty("ColorArrayName") == nullptr) // a chart
+  {
+    return {};
+  }
+  const Coloring coloring(representation);
+  const std::string words = coloring.Title().empty() ? coloring.array : coloring.Title();
+  const bool isSaid = coloring.array.empty() || EndsWith(coloring.array, "Color") ||
+                      said.find(coloring.array) != std::string::npos;
+  return isSaid ? "" : words;
+}
+
+/// A title as vtkPVContextView takes it, which replaces what is in braces.
+std::string Escaped(const std::string& title)
+{
+  std::string escaped;
+  for (const char letter : title)
+  {
+    escaped += letter == '{' || letter == '}' ? std::string(2, letter) : std::string(1, letter);
+  }
+  return escaped;
+}
+
+/// The title of a chart, cut to the width of its view.
+std::string FittedTitle(vtkSMViewProxy* view)
+{
+  vtkNew<vtkTextProperty> style;
+  style->SetFontFamilyToArial();
+  style->SetFontSize(Number(view, "ChartTitleFontSize"));
+  const auto widthOf = [&style](const std::string& text) -> double
+  {
+    constexpr int Dpi = 72; // of charts
+    std::array<int, 4> box = { 0, -1, 0, -1 };
+    vtkTextRenderer::GetInstance()->GetBoundingBox(style, vtkStdString(text), box.data(), Dpi);
+    return box[1] - box[0] + 1;
+  };
+  constexpr double Margins = 16;
+  const double width = vtkSMPropertyHelper(view, "ViewSize").GetAsDouble(0) - Margins;
+  return Escaped(CutText(atlas::ScreenText(MakeTitle(view)), width, widthOf));
+}
+
+void TitleChart(vtkSMViewProxy* view)
+{
+  vtkSMPropertyHelper shown(view, "ChartTitle");
+  const char* known = view->GetAnnotation(TitleAnnotation);
+  const std::string old = TextOf(shown);
+  if (AreBarsByHand() || (known != nullptr && old != known))
+  {
+    return;
+  }
+  if (known == nullptr && old.empty() && FirstShown(view) != nullptr)
+  {
+    vtkSMPropertyHelper(view, "ChartTitleFontSize").Set(ChartFontSize);
+  }
+  const std::string title = FittedTitle(view);
+  if (known == nullptr && (title.empty() || (!old.empty() && old != title)))
+  {
+    return;
+  }
+  view->SetAnnotation(TitleAnnotation, title.c_str());
+  if (old != title)
+  {
+    shown.Set(title.c_str());
+    view->UpdateVTKObjects();
+  }
+}
+
+/// Sets a text of a view if it is another.
+void SetText(vtkSMViewProxy* view, const char* property, const std::string& text)
+{
+  if (view->GetProperty(property) != nullptr && TextOf({ view, property }) != text)
+  {
+    vtkSMPropertyHelper(view, property).Set(text.c_str());
+    view->UpdateProperty(property);
+  }
+}
+
+}
+
+std::string MakeTitle(vtkSMProxy* view)
+{
+  vtkSMProxy* representation = FirstShown(view);
+  if (representation == nullptr)
+  {
+    return {};
+  }
+  vtkSMProxy* source = vtkSMPropertyHelper(representation, "Input").GetAsProxy();
+  vtkPVDataInformation* data = ShownData(representation);
+  const auto join = [](const std::string& title, const std::string& words)
+  { return title + (words.empty() || title.empty() ? "" : Separator) + words; };
+  std::string said = NameOf(source);
+  for (const std::string& property : TitlePropertiesOf(source))
+  {
+    said = join(said, WordsOf(source, property.c_str(), data));
+  }
+  // Of several scores of a head, the one that is shown.
+  if (source->GetProperty("Quantity") == nullptr)
+  {
+    said = join(said, ArrayOf(representation, said));
+  }
+  const std::string heads = FieldText(data, "Head Name"); // of a pair
+  said = join(said, heads.empty() ? heads : "Heads " + heads);
+  said = join(said, FieldText(data, "Listed"));
+  const std::string text = FieldText(data, "Sequence Text");
+  return join(join(Shortened(ModelOf(source)), said), text.empty() ? text : Quoted(text));
+}
+
+std::string MakeExplanation(vtkSMProxy* view)
+{
+  std::string all;
+  const auto add = [&all](const std::string& text)
+  {
+    if (all.find(text) == std::string::npos)
+    {
+      all += (all.empty() ? "" : " ") + text;
+    }
+  };
+  vtkSMProxy* first = FirstShown(view);
+  vtkPVXMLElement* hint = first != nullptr ? RepresentationHint(first) : nullptr;
+  vtkPVXMLElement* words = hint != nullptr ? hint->FindNestedElementByName("Explanation") : nullptr;
+  add(words != nullptr ? words->GetAttributeOrEmpty("text") : "");
+  vtkSMPropertyHelper shown(view, "Representations");
+  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
+  {
+    vtkSMProxy* representation = shown.GetAsProxy(i);
+    if (representation != nullptr && representation->GetProperty("Input") != nullptr &&
+        Number(representation, "Visibility") != 0)
+    {
+      add(FieldText(ShownData(representation), "Signs"));
+    }
+  }
+  return all;
+}
+
+void ShowTitle(vtkSMViewProxy* view)
+{
+  if (view->GetProperty("ChartTitle") != nullptr && view->GetProperty("ViewSize") != nullptr)
+  {
+    TitleChart(view);
+  }
+  else if (view->GetProperty("ShownTitle") != nullptr)
+  {
+    const std::string own = TextOf({ view, "Title" });
+    const bool isShown = Number(view, "ShowTitle") != 0;
+    SetText(view, "ShownTitle", !isShown ? "" : own.empty() ? MakeTitle(view) : own);
+    SetText(view, "ShownExplanation", isShown && own.empty() ? MakeExplanation(view) : "");
+  }
+}
+
+void SwitchTitleOn(vtkSMProxy* representation, vtkSMViewProxy* view)
+{
+  vtkPVXMLElement* hint = RepresentationHint(representation);
+  if (hint != nullptr && hint->FindNestedElementByName("Title") != nullptr && !AreBarsByHand() &&
+      view->GetProperty("ShowTitle") != nullptr)
+  {
+    vtkSMPropertyHelper(view, "ShowTitle").Set(1);
+  }
+}
+
+std::string CutText(
+  const std::string& text, double width, const std::function<double(const std::string&)>& widthOf)
+{
+  if (widthOf(text) <= width)
+  {
+    return text;
+  }
+  const auto cut = [&text](std::size_t size)
+  {
+    while (size > 0 && Continues(text[size]))
+    {
+      --size;
+    }
+    return text.substr(0, size) + Ellipsis;
+  };
+  std::size_t fits = 0;
+  for (std::size_t above = text.size(); above - fits > 1;)
+  {
+    const std::size_t middle = fits + (above - fits) / 2;
+    (widthOf(cut(middle)) <= width ? fits : above) = middle;
+  }
+  return cut(fits);
+}
+
+TitleLines::TitleLines(ViewTexts& texts, const std::string& title, const std::string& explanation)
+{
+  const double room = 2 * Margin / texts.GetPoint();
+  const double width = static_cast<double>(texts.GetSize()[0]) / texts.GetTiles()[0] - room;
+  this->Title = title.empty() ? title : texts.Cut(atlas::ScreenText(title), TitleFontSize, width);
+  std::istringstream words(explanation);
+  std::string line;
+  for (std::string word; words >> word;)
+  {
+    const std::string longer = line.empty() ? word : line + " " + word;
+    if (!line.empty() && texts.Measure(longer, FontSize)[0] > width)
+    {
+      this->Explanation.push_back(line);
+      line = word;
+    }
+    else
+    {
+      line = longer;
+    }
+  }
+  if (!line.empty())
+  {
+    this->Explanation.push_back(texts.Cut(line, FontSize, width));
+  }
+}
+
+double TitleLines::Height() const
+{
+  return TitleHeight + LineHeight * static_cast<double>(this->Explanation.size());
+}
+
+void TitleLines::Show(ViewTexts& texts) const
+{
+  const auto size = texts.GetSize();
+  const auto tiles = texts.GetTiles();
+  const double point = 1 / texts.GetPoint();
+  const auto show = [&](const std::string& text, int fontSize, bool isFaint, double below)
+  {
+    texts.Show(text, { fontSize, ViewTexts::Along::Left, ViewTexts::Across::Top, false, isFaint },
+      { Margin * point * tiles[0], size[1] - below * point * tiles[1] });
+  };
+  if (!this->Title.empty())
+  {
+    show(this->Title, TitleFontSize, false, Margin);
+  }
+  double below = TitleHeight;
+  for (const std::string& line : this->Explanation)
+  {
+    show(line, FontSize, false, below);
+    below += LineHeight;
+  }
+}
+
+}

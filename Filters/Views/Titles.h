@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+class vtkSMProxy;
+class vtkSMViewProxy;
+
+/// The titles that views have by themselves.
+namespace AttentionAtlas
+{
+
+class ViewTexts;
+
+/// What a view says of the first that it shows of our data: the model, the source, and those of its
+/// settings that decide what it shows, such as sequence, layer, head and quantity, then how the
+/// text begins. Where a setting chooses by itself, as the last token does, it says what was chosen.
+/// Empty if there are no such data.
+///
+/// The model is called what the field array Model Name of a source before this one says, or else as
+/// the file that was read, without the ending. Settings in a title are those that most sources
+/// have, see Titles.cxx, and those with the hint AtlasTitle, which may have a `prefix`, or a `text`
+/// for a `value`.
+std::string MakeTitle(vtkSMProxy* view);
+
+/// What the picture means: what the hint Explanation of the source of what is shown first says, see
+/// RepresentationHints.h, then the field arrays Signs of all that is visible, each once.
+std::string MakeExplanation(vtkSMProxy* view);
+
+/// Titles a view that can be, unless its property Title, or that of a chart, is the user's. That of
+/// a chart is ours if it is empty at first, and as long as nobody has changed it, also in a state
+/// file; the annotation AtlasTitle of the view remembers it.
+void ShowTitle(vtkSMViewProxy* view);
+
+/// Switches the title on of a render view that begins to show a representation, if the source of
+/// that has the hint Title, see RepresentationHints.h, unless color bars are shown by hand.
+/// Diagrams have theirs from the beginning.
+void SwitchTitleOn(vtkSMProxy* representation, vtkSMViewProxy* view);
+
+/// A text in UTF-8, cut after its last whole character with which it is at most `width` wide, and
+/// an ellipsis; found by bisection, since titles may be of any length.
+std::string CutText(
+  const std::string& text, double width, const std::function<double(const std::string&)>& widthOf);
+
+/// A title at the upper left of a view, cut to its width, and below it an explanation in as many
+/// lines as it needs.
+class TitleLines
+{
+public:
+  TitleLines(ViewTexts& texts, const std::string& title, const std::string& explanation);
+
+  /// The height of the title, which may be empty, and its explanation with the room around them, in
+  /// points.
+  double Height() const;
+  /// Shows them for the rendering that is about to begin.
+  void Show(ViewTexts& texts) const;
+
+private:
+  std::string Title;
+  std::vector<std::string> Explanation;
+};
+
+}
