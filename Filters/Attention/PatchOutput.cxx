@@ -216,15 +216,19 @@ std::string SignsOf(const ShownPatches& shown)
                      : isPatch ? "the patch in row " + std::to_string(grid.row[chosen[0]]) +
                                    ", column " + std::to_string(grid.column[chosen[0]])
                      : grid.IsAmongWords() ? "the chosen word"
-                                           : "the class token, left of the picture";
+                                           : "the class token";
   std::string signs = std::string("A square: the attention ") +
                       (isFrom ? "of " + what + " to its patch." : "of its patch to " + what + ".");
+  if (!grid.IsAmongWords() && !grid.classTokens.empty())
+  {
+    signs += " Left of the picture: the class token.";
+  }
   const std::string least = ", of at least " + ShortNumber(shown.options.threshold) + ".";
   if (!shown.attention.arrows.empty())
   {
     signs += shown.options.arrows == atlas::PatchArrows::Strongest
-               ? " An arrow: from any patch to its own strongest key" + least
-               : " An arrow: from a patch to a key" + least;
+               ? " An arrow: from a token to its own strongest key" + least
+               : " An arrow: from a token to a key" + least;
   }
   const auto isSelf = [](const atlas::AttentionLink& mark) { return mark.query == mark.key; };
   const std::vector<atlas::AttentionLink>& marks = shown.attention.marks;

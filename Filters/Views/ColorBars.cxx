@@ -266,11 +266,17 @@ Extent ExtentOf(const std::vector<vtkSMProxy*>& shown, vtkCamera* camera, double
 {
   const double radius = camera->GetParallelScale() * std::min(1., aspect);
   vtkBoundingBox box;
+  vtkBoundingBox drawn; // with the balls or discs around points
   for (vtkSMProxy* data : shown)
   {
     if (IsData(data))
     {
-      box.AddBounds(ShownData(data)->GetBounds());
+      const std::string type = TextOf({ data, "Representation", true });
+      const bool isBalls = type == "Point Gaussian" || type == "Collected Discs";
+      vtkBoundingBox own(ShownData(data)->GetBounds());
+      box.AddBox(own);
+      own.Inflate(isBalls ? vtkSMPropertyHelper(data, "GaussianRadius").GetAsDouble() : 0);
+      drawn.AddBox(own);
     }
   }
   if (box.IsValid() && 2 * radius < 0.99 * box.GetDiagonalLength())
@@ -299,8 +305,8 @@ Extent ExtentOf(const std::vector<vtkSMProxy*>& shown, vtkCamera* camera, double
   const double under = 8 * radius * radius - (w - h) * (w - h);
   const double grown = std::max(0., (std::sqrt(std::max(0., under)) - w - h) / 2);
   // The box holds the data on the side where there is least room, too.
-  return { std::max((w + grown) / 2, w / 2 + std::abs(middle[0] - focus[0])),
-    std::max((h + grown) / 2, box.GetLength(1) / 2 + std::abs(middle[1] - focus[1])), true };
+  return { std::max((w + grown) / 2, drawn.GetLength(0) / 2 + std::abs(middle[0] - focus[0])),
+    std::max((h + grown) / 2, drawn.GetLength(1) / 2 + std::abs(middle[1] - focus[1])), true };
 }
 
 }

@@ -334,8 +334,10 @@ std::string ArrayOf(vtkSMProxy* representation, const std::string& said)
   }
   const Coloring coloring(representation);
   const std::string words = coloring.Title().empty() ? coloring.array : coloring.Title();
+  vtkSMProxy* source = vtkSMPropertyHelper(representation, "Input").GetAsProxy();
   const bool isSaid = coloring.array.empty() || EndsWith(coloring.array, "Color") ||
-                      said.find(coloring.array) != std::string::npos;
+                      said.find(coloring.array) != std::string::npos ||
+                      source->GetProperty(coloring.array.c_str()) != nullptr; // found by it
   return isSaid ? "" : words;
 }
 
@@ -350,7 +352,7 @@ std::string Escaped(const std::string& title)
   return escaped;
 }
 
-/// The title of a chart, cut to the width of its view.
+/// The title of a chart, cut to the width of its plot.
 std::string FittedTitle(vtkSMViewProxy* view)
 {
   vtkNew<vtkTextProperty> style;
@@ -363,7 +365,7 @@ std::string FittedTitle(vtkSMViewProxy* view)
     vtkTextRenderer::GetInstance()->GetBoundingBox(style, vtkStdString(text), box.data(), Dpi);
     return box[1] - box[0] + 1;
   };
-  constexpr double Margins = 16;
+  constexpr double Margins = 90; // beside the plot, above whose middle it is
   const double width = vtkSMPropertyHelper(view, "ViewSize").GetAsDouble(0) - Margins;
   return Escaped(CutText(atlas::ScreenText(MakeTitle(view)), width, widthOf));
 }

@@ -516,7 +516,7 @@ void vtkSquaresRepresentation::Labels::Place()
                                      ? this->texts.Cut(label.text, style.fontSize,
                                          (squares.labelRoom - gap) * scale / this->texts.GetPoint())
                                      : label.text;
-          if (text == "\u2026") // without a letter
+          if (text == "\u2026" || text == "\u00B7\u2026") // without a letter
           {
             continue;
           }

@@ -359,9 +359,11 @@ def example_view(name, direction, up=(0, 0, 1), zoom=1):
     heat.ApplyPreset("Inferno (matplotlib)", True)
     largest = max(source.PointData["Attention"].GetRange()[1] for source in shown_attention(view))
     heat.RescaleTransferFunction(0, largest)
-    for source in shown_attention(view):
-        s.GetDisplayProperties(source, view).SetScalarBarVisibility(view, True)
-    s.GetScalarBar(heat, view).Title = "Attention of the query"
+    for shown in view.Representations:
+        if getattr(shown, "ColorArrayName", ["", ""])[1] == "Attention":
+            shown.SetScalarBarVisibility(view, True)
+    bar = s.GetScalarBar(heat, view)
+    bar.Title, bar.ComponentTitle, bar.RangeLabelFormat = "Attention of the query", "", bar.LabelFormat
     view.CameraPosition = [f + d for f, d in zip(view.CameraFocalPoint, direction)]
     view.CameraViewUp = up
     s.ResetCamera(view)
@@ -397,7 +399,6 @@ def volume_blocks():
     key.LowerThreshold, key.UpperThreshold, key.ThresholdMethod = 0.1, 1, "Between"
     block = s.Show(key, view, "UnstructuredGridRepresentation")
     s.ColorBy(block, ("CELLS", "Attention"))
-    block.Opacity = 0.5
     for port in (1, 2):
         s.Show(s.OutputPort(shown, port), view)
     s.Show(s.Outline(Input=volume), view)

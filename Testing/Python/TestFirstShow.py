@@ -91,9 +91,10 @@ class Bars(FirstShow):
             return [list(bar.LookupTable.Annotations)[1::2] for bar in bars(view)]
 
         view = self.view()
+        legend = ["strongest key", "chosen patch", "of other patches"]
         displays = [simple.Show(simple.OutputPort(patches, port), view) for port in (1, 2, 4)]
         for all_heads in (0, 1, 0, 1, 0):
-            self.assertEqual(shown(view, all_heads), [] if all_heads else [["strongest key", "chosen patch"]])
+            self.assertEqual(shown(view, all_heads), [] if all_heads else [legend])
         displays[0].SetScalarBarVisibility(view, False)
         for all_heads in (1, 0):
             self.assertEqual(shown(view, all_heads), [], "hidden by the user")
@@ -348,9 +349,9 @@ class Charts(FirstShow):
         view.ViewSize = [400, 400]
         simple.Render(view)
         self.assertRegex(view.ChartTitle, "^gpt2  ·  Score Breakdown  ·  Sequence.*…$")
-        drawn = (atlastest.picture(view, "titled")[..., :3] < 128).any(axis=-1)
+        drawn = (atlastest.picture(view, "cut")[..., :3] < 128).any(axis=-1)
         self.assertTrue(drawn[-25:].any())
-        self.assertFalse(drawn[:, :3].any() or drawn[:, -3:].any(), "inside the view")
+        self.assertFalse(drawn[-25:, :3].any() or drawn[-25:, -3:].any(), "inside the view")
         for own in ("mine", ""):
             view.ChartTitle = own
             scores.Head = 1
@@ -366,6 +367,7 @@ class Charts(FirstShow):
         own.ChartTitle = "mine"
         self.assertEqual(view.ChartTitle, "trained-n5-h3  ·  Areas")
         self.reload()
+        SETTINGS.SetScalarBarMode(SETTINGS.AUTOMATICALLY_HIDE_SCALAR_BARS)
         titles = [shown.ChartTitle for shown in simple.GetViews()]
         self.assertEqual(sorted(titles), ["mine", "trained-n5-h3  ·  Areas"])
         view = simple.GetViews()[titles.index("trained-n5-h3  ·  Areas")]

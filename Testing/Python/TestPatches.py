@@ -154,7 +154,7 @@ class Patches(AtlasTest):
         numpy.testing.assert_allclose(pixel_colors(figure, axes, path, places), expected, atol=4)
 
     def test_all_heads_in_a_view(self):
-        """The same picture as the figure's: a grid with a gap of a patch, each head up to its largest weight."""
+        """The same grid as the figure's, with a gap of a patch, and the colors of each head up to its largest weight."""
         filter = simple.PatchAttention(Input=self.recording, Patch=[0, 0], AllHeads=1)
         zoom = 20
         view = atlastest.chart_view(zoom * 20)
@@ -168,9 +168,7 @@ class Patches(AtlasTest):
         found = pixels[numpy.ix_(top * zoom + steps, left * zoom + steps)]
         heat = (self.weights[1, 1:] / self.weights[1, 1:].max()).reshape(4, 4)
         colors = patches._HEAT(heat)[..., :3] * 255
-        inside = int(0.25 * PATCH)
-        expected = 0.5 * picture()[inside::PATCH, inside::PATCH] + 0.5 * colors
-        numpy.testing.assert_allclose(found, expected, atol=16)  # colors change from pixel to pixel
+        numpy.testing.assert_allclose(found, colors, atol=1)
         shown[0].SetScalarBarVisibility(view, True)
         title = simple.GetScalarBar(shown[0].LookupTable, view).Title
         self.assertEqual(title, "Share of the head's largest weight")

@@ -201,8 +201,8 @@ TEST_F(PatchAttentionFilter, WhatTheHeatDoesNotShowIsGray)
     EXPECT_THAT(patches.FieldTexts("Signs", 0),
       ElementsAre(testing::StartsWith(
         direction == vtkPatchAttention::FROM
-          ? "A square: the attention of the patch in row 1, column 1 to its patch. An arrow: "
-          : "A square: the attention of its patch to the patch in row 1, column 1. An arrow: ")));
+          ? "A square: the attention of the patch in row 1, column 1 to its patch. Left of"
+          : "A square: the attention of its patch to the patch in row 1, column 1. Left of")));
   }
 }
 
