@@ -75,7 +75,9 @@ int ProcessorShare()
   const int own = atlas::ProcessorCount();
   const int ranks = RanksOfHost();
   // A launcher that binds its ranks to processors is not bound itself.
-  return ranks == 1 ? own : std::clamp(atlas::ProcessorCount(atlas::system::ParentProcessId()) / ranks, 1, own);
+  return ranks == 1
+           ? own
+           : std::clamp(atlas::ProcessorCount(atlas::system::ParentProcessId()) / ranks, 1, own);
 }
 
 }

@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence as Listed
 from typing import Any, ParamSpec
 
 from attentionatlas._internal import data, host, tiles
-from attentionatlas._internal.arguments import Head, PathLike, Sequence, head_name, head_option, number, word
+from attentionatlas._internal.arguments import MEAN, Head, PathLike, Sequence, head_name, head_option, number, word
 from attentionatlas._internal.checks import check
 from attentionatlas._internal.corpus import Corpus
 from attentionatlas._internal.looks import look_of
@@ -315,7 +315,7 @@ def contexts(
     layer 4, head 11. Raises Missing without texts.
     """
     with Corpus.opened(corpus) as opened:
-        if number("head", head, ("mean",)) == -1:
+        if number("head", head, ("mean",)) is MEAN:
             raise Missing("texts are of a single head")
         place = opened.place(layer, head)
         known = data.table(opened.reader)

@@ -13,7 +13,7 @@ from attentionatlas._internal.host import delete
 from attentionatlas._internal import data
 from attentionatlas._internal.arguments import PathLike, head_beside, index, listed, word
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.errors import Error, update
+from attentionatlas._internal.errors import update
 from attentionatlas._internal.readers import Proxies, Renamed, make_filter, open_corpus, open_transformer, write_data
 from attentionatlas._internal.tables import Table, Tables, as_table, summary
 

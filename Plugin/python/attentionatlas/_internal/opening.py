@@ -9,7 +9,7 @@ from attentionatlas._internal import host
 
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.corpus import Corpus
-from attentionatlas._internal.errors import Error, update
+from attentionatlas._internal.errors import update
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.readers import kind_of, make_filter, model_file
 from attentionatlas._internal.recording import Model, Recording, Transformer
