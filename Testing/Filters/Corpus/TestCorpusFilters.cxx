@@ -372,13 +372,13 @@ TEST_F(CorpusFilters, TopContextsTearNoWords)
   EXPECT_EQ(mark, marks->GetNumberOfCells());
   for (vtkIdType row = 0; row < table->GetNumberOfRows(); ++row)
   {
-    std::string text = Text(table, row, "Text");
+    std::string whole = Text(table, row, "Text");
     const auto isSign = [](char letter)
     { return std::string("[]()").find(letter) != std::string::npos; };
-    text.erase(std::remove_if(text.begin(), text.end(), isSign), text.end());
+    whole.erase(std::remove_if(whole.begin(), whole.end(), isSign), whole.end());
     std::string shown = texts[static_cast<double>(row) + 1];
     shown.erase(std::remove_if(shown.begin(), shown.end(), isSign), shown.end());
-    EXPECT_EQ(shown, text);
+    EXPECT_EQ(shown, whole);
   }
 }
 
