@@ -150,7 +150,7 @@ TEST(OwnRow, RefusesWhatItDoesNotKnow)
     { { { "residualScale", "1 / 0" } }, "expected 'residualScale' to be a number" },
     { { { "headDimension", "modelDimension / 5" } },
       "the number of heads, 4, does not divide the dimension of the model, 24." },
-    { { { "keyHeads", 1.5 } }, "expected keyHeads to be an integer, found 1.5." },
+    { { { "keyHeads", 1.5 } }, "expected keyHeads to be an integer, found 1.5" },
     { { { "keyHeads", 0 } }, "expected keyHeads to be at least 1, found 0." },
     { { { "tensors", { { "qwery", "q" } } } }, "found 'qwery'" },
     { { { "tensors", { { "query", 3 } } } },
