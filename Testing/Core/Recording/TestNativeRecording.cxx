@@ -270,7 +270,7 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
 {
   const NativeFile file(Everything());
   file.ExpectRefused<FormatError>({
-    { "version", "6", "version 1 to 5 of the format attention-atlas.recording, found '6'" },
+    { "version", "7", "version 1 to 6 of the format attention-atlas.recording, found '7'" },
     { "mask", "none",
       "metadata 'mask': expected one of causal, bidirectional, cross, found 'none'" },
     { "rotated", "yes", "true, false, found 'yes'" },

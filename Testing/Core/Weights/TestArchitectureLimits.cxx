@@ -60,9 +60,9 @@ TEST(ArchitectureLimits, SwitchesOfTodaysModels)
   EXPECT_THAT(SwitchesOf(Parse("roberta")), ElementsAre(Switch::ShiftedPositions));
   EXPECT_THAT(
     SwitchesOf(Parse("olmo2")), ElementsAre(Switch::NormsAfterToo, Switch::QueryKeyNorms));
-  EXPECT_THAT(SwitchesOf(Parse("cohere2", R"(, "sliding_window": 4)")),
+  EXPECT_THAT(SwitchesOf(Parse("cohere2", R"(, "sliding_window": 4, "sliding_window_pattern": 2)")),
     ElementsAre(Switch::Parallel, Switch::NeighborRotation, Switch::RotationByLayer,
-      Switch::Windows, Switch::LogitScale));
+      Switch::LogitScale, Switch::Windows));
   EXPECT_THAT(
     SwitchesOf(Parse("bitnet", R"(, "num_key_value_heads": 2)")), ElementsAre(Switch::NormsInside));
   EXPECT_THAT(SwitchesOf(Parse("modernbert-decoder")),
