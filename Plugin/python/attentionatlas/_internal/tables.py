@@ -23,7 +23,7 @@ Table: TypeAlias = Union["pandas.DataFrame", NDArray[Any]]
 _SHOWN = 20
 
 
-class Rows(numpy.ndarray):
+class Rows(numpy.ndarray[Any, Any]):
     """A structured array, which Jupyter shows as a table."""
 
     def _repr_html_(self) -> str | None:
