@@ -7,6 +7,8 @@
 #include "Files/MappedFile.h"
 #include "Files/PictureFile.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <tuple>
 
