@@ -521,7 +521,8 @@ TitleLines::TitleLines(ViewTexts& texts, const std::string& title, const std::st
   std::string line;
   for (std::string word; words >> word;)
   {
-    const std::string longer = line.empty() ? word : line + " " + word;
+    std::string longer = line;
+    longer += (line.empty() ? "" : " ") + word;
     if (!line.empty() && texts.Measure(longer, FontSize)[0] > width)
     {
       this->Explanation.push_back(line);
