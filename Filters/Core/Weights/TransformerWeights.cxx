@@ -252,8 +252,8 @@ private:
       const std::int64_t turns = this->Config.layers / this->Config.groupLayers;
       const double perGroup =
         static_cast<double>(turns) / static_cast<double>(this->Config.layerGroups);
-      const double turn = static_cast<double>(layer / this->Config.groupLayers);
-      const auto group = static_cast<std::int64_t>(turn / perGroup);
+      const std::int64_t turn = layer / this->Config.groupLayers;
+      const auto group = static_cast<std::int64_t>(static_cast<double>(turn) / perGroup);
       const std::string name = Numbered(this->Prefix + this->Name.layers, group);
       return Numbered(name, layer % this->Config.groupLayers) + ".";
     }
@@ -510,7 +510,7 @@ private:
     const bool resizes = ResizesPositions(config);
     const std::int64_t rows = 2 * (resizes ? config.positionSide : config.PatchRows()) - 1;
     const std::int64_t columns = 2 * (resizes ? config.positionSide : config.PatchColumns()) - 1;
-    const TensorView view = this->Get(name, { rows * columns + 3, config.heads });
+    TensorView view = this->Get(name, { rows * columns + 3, config.heads });
     if (!resizes)
     {
       return view;

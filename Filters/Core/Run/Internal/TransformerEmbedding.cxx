@@ -132,8 +132,8 @@ void AddSinusoids(
   const std::int64_t d = config.modelDimension;
   const bool ends = config.endsSinusoids;
   const std::int64_t sines = ends ? d / 2 : (d + 1) / 2;
-  const double width =
-    ends ? 2 * std::max(static_cast<double>(d / 2 - 1), 1.0) : static_cast<double>(d);
+  const std::int64_t intervals = std::max<std::int64_t>(d / 2 - 1, 1);
+  const auto width = static_cast<double>(ends ? 2 * intervals : d);
   for (const std::int64_t position : positions)
   {
     const bool isNone = ends && position < config.firstPosition;

@@ -370,14 +370,14 @@ private:
   struct Source
   {
     const json* value = nullptr; ///< of the row; nullptr: `keys` are read
-    Settings::Keys keys = {};
+    Settings::Keys keys;
     const Settings* settings = nullptr; ///< in these
   };
   Source SourceOf(const std::string& word, const json& value)
   {
     if (!value.is_object())
     {
-      return { &value };
+      return { &value, {}, nullptr };
     }
     this->RequireWords(word, value,
       { "from", "else", "null", "to", "names", "least", "if", "then" },
