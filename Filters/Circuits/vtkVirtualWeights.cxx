@@ -58,7 +58,7 @@ void FillImage(const atlas::DoubleMatrix& product, vtkInformation* info)
   data->SetActiveScalars(Names::VirtualWeights);
 }
 
-std::vector<std::string> Numbers(Eigen::Index count)
+std::vector<std::string> RowNumbers(Eigen::Index count)
 {
   std::vector<std::string> numbers;
   for (Eigen::Index i = 0; i < count; ++i)
@@ -142,8 +142,8 @@ void vtkVirtualWeights::Execute(Task& task)
   };
   FillImage(weights.product, task.OutputInformation(0));
   vtkFieldData* ofImage = task.Output<vtkImageData>(0)->GetFieldData();
-  ListArrays(Numbers(weights.product.rows()), ofImage).Text(Names::QueryToken);
-  ListArrays(Numbers(weights.product.cols()), ofImage).Text(Names::KeyToken);
+  ListArrays(RowNumbers(weights.product.rows()), ofImage).Text(Names::QueryToken);
+  ListArrays(RowNumbers(weights.product.cols()), ofImage).Text(Names::KeyToken);
   AddField(ofImage, Names::QueryTitle, titles[0]);
   AddField(ofImage, Names::KeyTitle, titles[1]);
   if (task.IsFirst())
