@@ -269,8 +269,6 @@ class Diagrams(AtlasTest):
         shown = simple.Show(simple.OutputPort(simple.HeadScores(Input=self.reader), 2), view)
         shown.MaximumLabels, view.ShowTitle = 0, 0
         self.assertTrue((self.pixels(view, SIZES[1]) == 255).all())
-        shown.PointSize = 4
-        self.assertFalse((self.pixels(view, SIZES[1]) == 255).all())
 
     def test_begins_white_and_flat(self):
         view = simple.CreateView("AttentionDiagram")
