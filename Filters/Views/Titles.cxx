@@ -53,10 +53,11 @@ constexpr int ChartFontSize = 14;
 constexpr std::size_t ModelLength = 28;
 
 /// The properties of a source that say what of its input it shows, in the order of a title, behind
-/// which are those with the hint AtlasTitle alone. The text, which a narrow view cuts, is at the
-/// end.
-constexpr std::array<const char*, 11> TitleProperties = { "AttentionKind", "Sequence", "Layer",
-  "Head", "Quantity", "Circuit", "Query", "Key", "Target", "TargetToken", "Against" };
+/// which are those with the hint AtlasTitle alone, and Sequence. A narrow view cuts the end: there
+/// are the model and the text.
+constexpr std::array<const char*, 10> TitleProperties = { "AttentionKind", "Layer", "Head",
+  "Quantity", "Circuit", "Query", "Key", "Target", "TargetToken", "Against" };
+constexpr const char* SequenceProperty = "Sequence";
 
 /// The hints of a property.
 std::vector<vtkPVXMLElement*> HintsOf(vtkSMProperty* property)
@@ -201,12 +202,13 @@ std::vector<std::string> TitlePropertiesOf(vtkSMProxy* source)
   for (properties->Begin(); !properties->IsAtEnd(); properties->Next())
   {
     const std::string name = properties->GetKey();
-    if (PrefixOf(properties->GetProperty()) != nullptr &&
+    if (PrefixOf(properties->GetProperty()) != nullptr && name != SequenceProperty &&
         std::find(names.begin(), names.end(), name) == names.end())
     {
       names.push_back(name);
     }
   }
+  names.emplace_back(SequenceProperty);
   return names;
 }
 
@@ -432,8 +434,9 @@ std::string MakeTitle(vtkSMProxy* view)
   const std::string heads = FieldText(data, "Head Name"); // of a pair
   said = join(said, heads.empty() ? heads : "Heads " + heads);
   said = join(said, FieldText(data, "Listed"));
+  said = join(said, Shortened(ModelOf(source)));
   const std::string text = FieldText(data, "Sequence Text");
-  return join(join(Shortened(ModelOf(source)), said), text.empty() ? text : Quoted(text));
+  return join(said, text.empty() ? text : Quoted(text));
 }
 
 std::string MakeExplanation(vtkSMProxy* view)

@@ -13,8 +13,8 @@ namespace AttentionAtlas
 
 class ViewTexts;
 
-/// What a view says of the first that it shows of our data: the model, the source, and those of its
-/// settings that decide what it shows, such as sequence, layer, head and quantity, then how the
+/// What a view says of the first that it shows of our data: the source, those of its settings that
+/// decide what it shows, such as layer, head, quantity and sequence, then the model and how the
 /// text begins. Where a setting chooses by itself, as the last token does, it says what was chosen.
 /// Empty if there are no such data.
 ///

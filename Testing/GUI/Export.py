@@ -10,6 +10,6 @@ result = subprocess.run(command).returncode
 if result:
     sys.exit(result)
 text = subprocess.run(["pdftotext", file, "-"], check=True, capture_output=True, text=True).stdout
-missing = [word for word in ("Query", "Key", "Data", "powers", "Attention weight", "Attention Map") if word not in text]
+missing = [word for word in ("Query", "Key", "Data", "powers", "Attention weight", "Head 0") if word not in text]
 if missing:
     sys.exit(f"{file}: expected {missing}, found {text!r}")

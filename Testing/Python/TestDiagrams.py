@@ -138,7 +138,7 @@ class Diagrams(AtlasTest):
 
         self.assertEqual(
             title(),
-            "gpt2-data-visualization  ·  Map  ·  Sequence 0  ·  Layer 4  ·  Head 11  ·  Weights  ·  “Data visualization empowers users to”",
+            "Map  ·  Layer 4  ·  Head 11  ·  Weights  ·  Sequence 0  ·  gpt2-data-visualization  ·  “Data visualization empowers users to”",
         )
         shown.Head = -1
         shown.Quantity = "Scores"
@@ -157,13 +157,13 @@ class Diagrams(AtlasTest):
         key = int(atlastest.fetch(one_head, 0).GetFieldData().GetArray("Key").GetTuple1(0))
         self.assertEqual(
             one.SMProxy.GetProperty("ShownTitle").GetElement(0),
-            "language-2/checkpoint-0  ·  Score Attribution  ·  Sequence 0  ·  Layer 1  ·  Head 5  ·  Query 1 “ king”  ·  "
-            f"Key {key} “{('The', ' king')[key]}”  ·  Contribution to score  ·  “The king”",
+            "Score Attribution  ·  Layer 1  ·  Head 5  ·  Query 1 “ king”  ·  "
+            f"Key {key} “{('The', ' king')[key]}”  ·  Sequence 0  ·  Contribution to score  ·  language-2/checkpoint-0  ·  “The king”",
         )
         parts = simple.LogitAttribution(Input=run, Model=model)
         two = self.show(parts)
         for properties, words in (
-            ({"Target": "NextToken"}, "Logit of the next token  ·  All positions  ·  Contribution (logits)"),
+            ({"Target": "NextToken"}, "Logit of the next token  ·  All positions"),
             ({"Target": "Token", "TargetToken": " man", "Against": " king"}, "Logit  ·  Target Token “ man”  ·  Against “ king”"),
         ):
             for name, value in properties.items():
@@ -186,9 +186,9 @@ class Diagrams(AtlasTest):
         composed = simple.HeadComposition(Input=atlastest.data_model("language-2"), Top=5)
         pairs = 5 + int(atlastest.fetch(composed, 0).GetFieldData().GetArray("Lines Left Out").GetTuple1(0))
         for shown, title in (
-            (simple.HeadSpectra(Input=model), f"{name}  ·  Head Spectra  ·  All layers  ·  All heads  ·  OV  ·  Copying Score"),
-            (weights, "gpt2  ·  Virtual Weights  ·  K-composition  ·  Heads 0.1 to 1.0"),
-            (composed, f"language-2/checkpoint-0  ·  Head Composition  ·  K-composition  ·  5 of {pairs} pairs"),
+            (simple.HeadSpectra(Input=model), f"Head Spectra  ·  All layers  ·  All heads  ·  OV  ·  Copying Score  ·  {name}"),
+            (weights, "Virtual Weights  ·  K-composition  ·  Heads 0.1 to 1.0  ·  gpt2"),
+            (composed, f"Head Composition  ·  K-composition  ·  5 of {pairs} pairs  ·  language-2/checkpoint-0"),
         ):
             view = self.show(shown)
             simple.Render(view)

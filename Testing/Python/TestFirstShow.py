@@ -343,12 +343,12 @@ class Charts(FirstShow):
             scores.Layer, scores.Head = layer, head
             simple.Render(view)
             self.assertTrue(
-                view.ChartTitle.startswith(f"gpt2  ·  Score Breakdown  ·  Sequence 0  ·  Layer {layer}  ·  Head {head}  ·  "),
+                view.ChartTitle.startswith(f"Score Breakdown  ·  Layer {layer}  ·  Head {head}  ·  "),
                 view.ChartTitle,
             )
         view.ViewSize = [400, 400]
         simple.Render(view)
-        self.assertRegex(view.ChartTitle, "^gpt2  ·  Score Breakdown  ·  Sequence.*…$")
+        self.assertRegex(view.ChartTitle, "^Score Breakdown  ·  Layer 0  ·  Head 2  ·.*…$")
         drawn = (atlastest.picture(view, "cut")[..., :3] < 128).any(axis=-1)
         self.assertTrue(drawn[-25:].any())
         self.assertFalse(drawn[-25:, :3].any() or drawn[-25:, -3:].any(), "inside the view")
@@ -365,15 +365,15 @@ class Charts(FirstShow):
         view, _ = self.chart("XYBarChartView", simple.ClassAreas(registrationName="Areas", Input=self.model))
         own, _ = self.chart("XYBarChartView", simple.HeadAccuracy(registrationName="Accuracy", Input=self.model))
         own.ChartTitle = "mine"
-        self.assertEqual(view.ChartTitle, "trained-n5-h3  ·  Areas")
+        self.assertEqual(view.ChartTitle, "Areas  ·  trained-n5-h3")
         self.reload()
         SETTINGS.SetScalarBarMode(SETTINGS.AUTOMATICALLY_HIDE_SCALAR_BARS)
         titles = [shown.ChartTitle for shown in simple.GetViews()]
-        self.assertEqual(sorted(titles), ["mine", "trained-n5-h3  ·  Areas"])
-        view = simple.GetViews()[titles.index("trained-n5-h3  ·  Areas")]
+        self.assertEqual(sorted(titles), ["mine", "Areas  ·  trained-n5-h3"])
+        view = simple.GetViews()[titles.index("Areas  ·  trained-n5-h3")]
         simple.FindSource("Areas").Input = atlastest.read_model(atlastest.SLOW)
         simple.Render(view)
-        self.assertEqual(view.ChartTitle, "trained-n5-h3-slow  ·  Areas")
+        self.assertEqual(view.ChartTitle, "Areas  ·  trained-n5-h3-slow")
 
     def test_braces_in_a_title_are_letters(self):
         """ParaView would replace what is in them."""
@@ -381,7 +381,7 @@ class Charts(FirstShow):
         view, _ = self.chart("XYBarChartView", areas)
         view.ViewSize = [600, 400]
         simple.Render(view)
-        self.assertEqual(view.GetClientSideObject().GetContextItem().GetTitle(), "trained-n5-h3  ·  {time} areas")
+        self.assertEqual(view.GetClientSideObject().GetContextItem().GetTitle(), "{time} areas  ·  trained-n5-h3")
 
     def test_heads_have_names_in_charts_of_scripts(self):
         """Also of tables without a chart of their own: as words, each head that there is, at whole numbers."""
@@ -393,7 +393,7 @@ class Charts(FirstShow):
         self.assertEqual(self.bottom(view)[0], names)
         self.assertEqual(view.BottomAxisTitle, "Head (layer.head)")
         self.assertEqual(sorted(shown.SeriesVisibility), ["Prefix Matching", "Previous Token", "Sink Rate"])
-        self.assertEqual(view.ChartTitle, "language-2  ·  Corpus Reader")
+        self.assertEqual(view.ChartTitle, "Corpus Reader  ·  language-2")
         for along, words in (("Layer", [0, 1]), ("Head", list(range(8)))):
             shown.UseIndexForXAxis, shown.XArrayName = 0, along
             simple.Render(view)
@@ -423,14 +423,14 @@ class Charts(FirstShow):
         simple.Show(heads, view)
         search = simple.TokenSearch(Input=heads, Match="TokenId", Text="7")
         simple.Render(view)
-        self.assertEqual(view.ShownTitle, "gpt2  ·  Head Embedding  ·  All sequences  ·  All layers  ·  All heads  ·  PCA")
+        self.assertEqual(view.ShownTitle, "Head Embedding  ·  All layers  ·  All heads  ·  PCA  ·  All sequences  ·  gpt2")
         simple.Hide(heads, view)
         simple.Show(search, view)
         simple.Render(view)
-        self.assertEqual(view.ShownTitle, "gpt2  ·  Token Search  ·  Text “7”")
+        self.assertEqual(view.ShownTitle, "Token Search  ·  Text “7”  ·  gpt2")
         search.Text = "5"
         with_title = atlastest.picture(view, "titled")
-        self.assertEqual(view.ShownTitle, "gpt2  ·  Token Search  ·  Text “5”")
+        self.assertEqual(view.ShownTitle, "Token Search  ·  Text “5”  ·  gpt2")
         view.ShowTitle = 0
         without = atlastest.picture(view, "untitled")
         changed = (with_title != without).any(axis=(1, 2))
