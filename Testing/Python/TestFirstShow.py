@@ -369,7 +369,7 @@ class Charts(FirstShow):
         self.reload()
         SETTINGS.SetScalarBarMode(SETTINGS.AUTOMATICALLY_HIDE_SCALAR_BARS)
         titles = [shown.ChartTitle for shown in simple.GetViews()]
-        self.assertEqual(sorted(titles), ["mine", "Areas  ·  trained-n5-h3"])
+        self.assertEqual(sorted(titles), ["Areas  ·  trained-n5-h3", "mine"])
         view = simple.GetViews()[titles.index("Areas  ·  trained-n5-h3")]
         simple.FindSource("Areas").Input = atlastest.read_model(atlastest.SLOW)
         simple.Render(view)
