@@ -61,6 +61,7 @@ void FillImage(const atlas::DoubleMatrix& product, vtkInformation* info)
 std::vector<std::string> RowNumbers(Eigen::Index count)
 {
   std::vector<std::string> numbers;
+  numbers.reserve(count);
   for (Eigen::Index i = 0; i < count; ++i)
   {
     numbers.push_back(std::to_string(i));
