@@ -158,7 +158,7 @@ void ToTable(std::shared_ptr<const atlas::CorpusStatistics> statistics, vtkTable
     });
   fields->AddArray(bytes);
   AddField(fields, "Model", statistics->model);
-  AddField(fields, ModelNameField, ModelName(statistics->model));
+  AddField(fields, ModelNameField, atlas::ModelName(statistics->model));
   const auto addCount = [&](const char* name, std::int64_t count)
   { fields->AddArray(MakeArray<vtkIdTypeArray>(name, std::array{ vtkIdType{ count } })); };
   addCount(ArrayNames::Documents, statistics->documents);

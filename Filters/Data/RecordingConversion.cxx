@@ -5,6 +5,7 @@
 #include "ModelConversion.h"
 #include "Recording/RecordingQuantities.h"
 #include "SharedArray.h"
+#include "TitleFields.h"
 
 #include <vtkCompositeDataSet.h>
 #include <vtkInformation.h>
@@ -287,6 +288,10 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
   const std::size_t heads = recording.layers.empty() ? 0 : recording.layers[0].heads.size();
   AddField(fields, FormatField, std::string(Formats::Recording));
   AddField(fields, ArchitectureField, recording.architecture);
+  if (!recording.model.empty())
+  {
+    AddField(fields, ModelNameField, recording.model);
+  }
   AddField(fields, MaskField, std::string(atlas::Name(recording.mask)));
   AddField(fields, WeightProcessingField, std::string(atlas::Name(recording.processing)));
   if (recording.products != atlas::ProductPrecision::Single)
@@ -768,6 +773,7 @@ Value ParseField(const List& list, vtkFieldData* fields, const char* name, Value
 void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
 {
   recording.architecture = FieldText(fields, ArchitectureField);
+  recording.model = FieldText(fields, ModelNameField);
   recording.mask = ParseField(atlas::AttentionMasks, fields, MaskField);
   recording.processing = ParseField(
     atlas::WeightProcessings, fields, WeightProcessingField, atlas::WeightProcessing::Unknown);

@@ -3,7 +3,6 @@
 #include "AttentionAtlasDataModule.h"
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 
 class vtkFieldData;
@@ -12,13 +11,9 @@ class vtkFieldData;
 namespace AttentionAtlas
 {
 
-/// What the model is called (string): of transformers in files, and of statistics of corpora.
+/// What the model is called (string): of transformers in files, and of recordings and statistics of
+/// corpora that were made with them.
 inline constexpr const char* ModelNameField = "Model Name";
-
-/// What a transformer is called whose folder this is, or a file in it: the folder, with the one
-/// above of a checkpoint-N; of a snapshot of Hugging Face's cache its repository without the owner;
-/// a GGUF file without the ending.
-ATTENTIONATLASDATA_EXPORT std::string ModelName(const std::filesystem::path& path);
 
 /// Says of a list that was cut how many things it has, as "12 of 40 texts" in the field array
 /// Listed (string). Adds nothing to a whole list.

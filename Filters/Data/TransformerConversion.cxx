@@ -61,9 +61,9 @@ void ToDataSet(const atlas::Transformer& model, const std::filesystem::path& pat
   AddField(fields, ArchitectureField, config.architecture);
   AddField(fields, ModelFileField,
     (atlas::IsInMemory(path) ? path : std::filesystem::absolute(path)).string());
-  if (!atlas::IsInMemory(path))
+  if (!model.GetName().empty())
   {
-    AddField(fields, ModelNameField, ModelName(path));
+    AddField(fields, ModelNameField, model.GetName());
   }
   AddField(fields, ModelTypeField, architecture);
   AddField(fields, AdapterField, model.GetAdapter().string());

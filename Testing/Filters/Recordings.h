@@ -16,6 +16,7 @@ inline Recording SmallRecording()
   std::mt19937 generator(7);
   Recording recording;
   recording.architecture = "bloom";
+  recording.model = "bloom-560m";
   recording.alibiSlopes = { 0.5, 0.25 };
   recording.processing = WeightProcessing::Processed;
   recording.interventions = "0.1, 2.0 to zero";

@@ -146,6 +146,7 @@ OpenTransformer::OpenTransformer(const std::filesystem::path& path, const std::s
   , Stamps(StampsOf(path, this->Folder, this->Base))
   , Model(Transformer::Read(path, architecture))
 {
+  this->Model.SetName(ModelName(path));
   const std::filesystem::path data = FindTrainingData(this->Model.GetFiles().FileOf(""));
   for (const char* name : TokenizerFiles)
   {
@@ -184,6 +185,7 @@ void OpenTransformer::Process(const std::filesystem::path& path)
   this->Processed.emplace(this->Model.GetConfig(),
     WeightFiles(ViewsOf(this->ProcessedWeights), path.string() + ", processed"),
     this->Model.GetAdapter());
+  this->Processed->SetName(this->Model.GetName());
 }
 
 std::shared_ptr<const OpenTransformer> OpenTransformer::Open(const std::filesystem::path& path,

@@ -246,6 +246,7 @@ struct RecordedLayer
 struct Recording
 {
   std::string architecture; ///< "gpt2", "bert", ...; free text in recordings made elsewhere
+  std::string model;        ///< what the model is called; empty if unknown
   AttentionMask mask = AttentionMask::Causal;
   std::vector<double> alibiSlopes; ///< per head; empty if there are none. Bias = slope * position
                                    ///< of the key

@@ -63,7 +63,7 @@ struct RecordingContent
 /// experts that the layer chose for each token (floats or integers) and their factors; residual.{l}
 /// [N, d_model]; logits [N, vocabulary].
 /// A head without a key or value array shares that of the nearest head before it that has one.
-/// Metadata: format (RecordingFormat), version, architecture, mask (causal, bidirectional), rotated
+/// Metadata: format (RecordingFormat), version, architecture, model_name (optional), mask (causal, bidirectional), rotated
 /// (true, false), processing (unknown, unprocessed, processed), products (single, bf16; only if not
 /// single), layer_count, head_count,
 /// score_scales (JSON: layer -> scale, of the recorded layers), alibi_slopes (JSON array), tokens

@@ -4,6 +4,7 @@
 #include "Base/Error.h"
 #include "Base/Joined.h"
 #include "CheckpointConfig.h"
+#include "Files/GgufFile.h"
 #include "Files/MappedFile.h"
 #include "GgufModel.h"
 #include "ImageProcessor.h"
@@ -132,6 +133,26 @@ std::filesystem::path ModelFile(const std::filesystem::path& folder)
 {
   std::filesystem::path file = FirstOf(folder, { ConfigFile, AdapterConfigFile });
   return file.empty() ? folder : file;
+}
+
+std::string ModelName(const std::filesystem::path& path)
+{
+  const std::filesystem::path place = std::filesystem::absolute(path).lexically_normal();
+  if (IsGgufName(place))
+  {
+    return place.stem().string();
+  }
+  std::filesystem::path folder = ModelFolder(place);
+  folder = folder.has_filename() ? folder : folder.parent_path(); // without the slash at its end
+  const std::filesystem::path above = folder.parent_path();
+  if (above.filename() == "snapshots")
+  {
+    const std::string repository = above.parent_path().filename().string(); // models--owner--name
+    const std::size_t end = repository.rfind("--");
+    return end != std::string::npos ? repository.substr(end + 2) : repository;
+  }
+  const std::string name = folder.filename().string();
+  return CheckpointStep(folder) ? above.filename().string() + "/" + name : name;
 }
 
 Transformer::Transformer(TransformerConfig config, WeightFiles files, std::filesystem::path adapter)

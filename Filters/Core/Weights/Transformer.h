@@ -31,6 +31,11 @@ std::filesystem::path ModelFolder(const std::filesystem::path& path);
 /// an adapter whose base is elsewhere; the folder itself if it has neither.
 std::filesystem::path ModelFile(const std::filesystem::path& folder);
 
+/// What a transformer is called whose folder this is, or a file in it: the folder, with the one
+/// above of a checkpoint-N; of a snapshot of Hugging Face's cache its repository without the owner;
+/// a GGUF file without the ending.
+std::string ModelName(const std::filesystem::path& path);
+
 /// A transformer whose weights stay in place: in mapped files or in memory that is owned elsewhere.
 class Transformer
 {
@@ -46,6 +51,10 @@ public:
   /// the folder is applied (FindAdapter), unless the path is the weights file of its base. Throws
   /// FileError, FormatError or ModelError. For `architecture` see ParseTransformerConfig.
   static Transformer Read(const std::filesystem::path& path, const std::string& architecture = {});
+
+  /// What recordings of it call it, see ModelName; by default empty, unknown.
+  void SetName(const std::string& name) { this->Name = name; }
+  const std::string& GetName() const { return this->Name; }
 
   const TransformerConfig& GetConfig() const { return this->Config; }
   const WeightFiles& GetFiles() const { return this->Files; }
@@ -66,6 +75,7 @@ public:
   bool HasLogits() const { return this->Weights.unembedding.Exists(); }
 
 private:
+  std::string Name;
   TransformerConfig Config;
   WeightFiles Files;
   TransformerWeights Weights;

@@ -47,6 +47,7 @@ Recording Everything()
 {
   Recording recording;
   recording.architecture = "llama \"quoted\"";
+  recording.model = "Llama-2/checkpoint-7";
   recording.mask = AttentionMask::Bidirectional;
   recording.alibiSlopes = { 0.1, 0.7, 1.0 / 3, 1e-9 };
   recording.rotated = true;

@@ -62,8 +62,9 @@ Recording RecordedAnew(const LetterModel& model, const char* prompt)
 {
   // In a folder of its own, as models are known by their paths.
   const TemporaryDirectory folder;
-  std::filesystem::copy(model.Path(), folder / "copy");
-  Pipeline pipeline(folder / "copy");
+  const std::filesystem::path copy = folder / model.Path().filename().string();
+  std::filesystem::copy(model.Path(), copy);
+  Pipeline pipeline(copy);
   pipeline.Recorder->SetPrompts(prompt);
   return pipeline.Record();
 }
@@ -87,6 +88,14 @@ TEST(OpenTransformer, AnEditedPromptOpensNoFile)
   pipeline.Update();
   EXPECT_THAT(opened.Take(), IsEmpty());
   ExpectEqual(pipeline.Record(), RecordedAnew(model, "bcd"));
+}
+
+TEST(OpenTransformer, RecordingsNameTheirModel)
+{
+  const LetterModel model;
+  Pipeline pipeline(model.Path());
+  pipeline.Recorder->SetPrompts("abc");
+  EXPECT_EQ(pipeline.Record().model, model.Path().filename().string());
 }
 
 TEST(OpenTransformer, AGgufFileNeedsNothingBesideIt)

@@ -219,6 +219,10 @@ private:
     this->Record.processing = this->Choose("processing", WeightProcessings);
     this->Record.layerCount =
       static_cast<std::int32_t>(this->Integer("layer_count", MaximumLayers));
+    if (this->Has("model_name"))
+    {
+      this->Record.model = this->Text("model_name");
+    }
     if (this->Has("products"))
     {
       this->Record.products = this->Choose("products", ProductPrecisions);
@@ -612,6 +616,10 @@ public:
       { "layer_count", std::to_string(this->Record.layerCount) },
       { "head_count", std::to_string(layers.empty() ? 0 : layers.front().heads.size()) },
     };
+    if (!this->Record.model.empty())
+    {
+      texts["model_name"] = this->Record.model;
+    }
     if (this->Record.products != ProductPrecision::Single)
     {
       texts["products"] = Name(this->Record.products);

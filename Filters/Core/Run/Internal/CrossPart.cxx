@@ -117,6 +117,7 @@ void CrossPart::Describe(const Recording& encoder, const Recording& decoder)
   this->Record = std::make_shared<Recording>();
   Recording& record = *this->Record;
   record.architecture = decoder.architecture;
+  record.model = decoder.model;
   record.mask = AttentionMask::Cross;
   record.processing = decoder.processing;
   record.products = decoder.products;

@@ -426,6 +426,7 @@ ActivationVisitor TransformerRun::VisitorOf(std::int64_t l) const
 void TransformerRun::Describe()
 {
   this->Record.architecture = this->Config.architecture;
+  this->Record.model = this->Model.GetName();
   this->Record.mask = this->Config.mask;
   this->Record.rotated = this->Config.position == PositionKind::Rotary ||
                          this->Config.position == PositionKind::RotaryOfPatches;
