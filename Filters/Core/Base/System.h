@@ -9,8 +9,9 @@
 struct stat;
 
 /// What Core asks of the operating system beyond the C++ library. System.cxx has all of it that is
-/// bound to Linux (sched_getaffinity, /proc) or to POSIX (mmap, signals, fork, fsync, flock); where
-/// a system does not tell a number, it is "unknown" as said below, which limits nothing.
+/// bound to Linux (sched_getaffinity, /proc) or to POSIX (mmap, signals, fork, fsync, flock). A
+/// number that a system does not give is unknown, for which each function below says what it
+/// returns; an unknown limit limits nothing.
 ///
 /// Beside it, what the system's files say of control groups and free memory is read by
 /// SystemLimits.cxx, which finds nothing where they are not there; FileStamp.cxx takes inodes from
@@ -58,8 +59,8 @@ public:
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
-  /// Whether another process has it. A folder that cannot be opened is not taken: writing will
-  /// tell.
+  /// Whether another process has it. A folder that cannot be opened counts as free, since writing
+  /// into it fails with a clear error.
   bool IsTaken() const { return this->Taken; }
 
 private:

@@ -71,7 +71,8 @@ auto ReadIntact(const File& file, const Call& call)
   }
 }
 
-/// Whether there is a file or folder; false too where the system does not tell.
+/// Whether there is a file or folder; also false if this cannot be found out, for example in a
+/// folder that may not be searched.
 bool FileExists(const std::filesystem::path& path);
 
 /// Returns a copy of the bytes of a file, for files that are read as a whole, such as texts. Throws

@@ -30,9 +30,9 @@ bool ResizesPositions(const TransformerConfig& config);
 /// Face's code of DINOv2, Bicubic; with registers SmoothBicubic (antialias).
 std::vector<float> ResizedPositions(const TensorView& stored, const TransformerConfig& config);
 
-/// The positions [rows columns, d_model] of a picture of so many patches, for an encoder of any
-/// size, from the stored ones [positionSide^2, d_model]: SmoothBilinear (Tschannen et al. 2025:
-/// SigLIP 2).
+/// The positions [rows columns, d_model] of a picture with rows x columns patches, for an encoder
+/// of pictures of any size, from the stored ones [positionSide^2, d_model]: SmoothBilinear
+/// (Tschannen et al. 2025: SigLIP 2).
 std::vector<float> PositionsOfGrid(const TensorView& stored, const TransformerConfig& config,
   std::int64_t rows, std::int64_t columns);
 

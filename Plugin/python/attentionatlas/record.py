@@ -598,7 +598,7 @@ class _Run:
             "head_count": str(part.heads),
             "score_scales": json.dumps(part.scales),
         }
-        if name := Path(getattr(self.config, "_name_or_path", "") or "").name:
+        if name := pathlib.Path(getattr(self.config, "_name_or_path", "") or "").name:
             described["model_name"] = name
         variants = {"score_caps": part.caps, "windows": part.windows, "chunks": part.chunks, "sinks": part.sinks}
         described |= {name: json.dumps(of) for name, of in variants.items() if of}

@@ -42,7 +42,7 @@ public:
   /// Replaces the active stream `x` [rows to run, d_model] by what the unembedding reads.
   void Finish(float* x, int threads) const;
 
-  /// An upper bound on the floats that an object needs for so many rows.
+  /// An upper bound on the floats that an object for `rows` rows needs.
   static std::int64_t Floats(const TransformerConfig& config, std::int64_t rows);
 
 private:

@@ -41,8 +41,8 @@ namespace atlas
 ///   "names": {"TEXT": VALUE} by a text, true or false that was read
 ///   "least": NUMBER         the smallest that it may be; by default that of the field
 ///
-/// Fields of lists have a value for each layer: an expression of the layer l, where `slides` tells
-/// whether it has a window, or a list in the file. A key "part.key" is that of a nested object.
+/// Fields of lists have a value for each layer: an expression of l, the layer, and `slides`, which
+/// is 1 if the layer has a window and 0 if not; or a list in the file. A key "part.key" is that of a nested object.
 
 struct RowName
 {
