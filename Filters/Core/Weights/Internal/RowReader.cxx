@@ -167,6 +167,12 @@ std::vector<std::string> Split(const std::string& text)
   return words;
 }
 
+/// Whether a number is an integer of at most 2^31 - 1, of either sign.
+bool IsCount(double number)
+{
+  return number == std::floor(number) && std::abs(number) <= 2147483647;
+}
+
 /// Reads a file by a row.
 class RowReader
 {
@@ -509,8 +515,7 @@ private:
       number =
         this->Converted(value, static_cast<double>(source.settings->Signed(source.keys, 0, least)));
     }
-    constexpr double most = 2147483647;
-    if (number != std::floor(number) || std::abs(number) > most)
+    if (!IsCount(number))
     {
       this->Values.FailIf(name == "headDimension", "the number of heads, ", this->Found.heads,
         ", does not divide the dimension of the model, ", this->Found.modelDimension, ".");
@@ -669,6 +674,8 @@ private:
       };
     }
     const double otherwise = row.contains("else") ? this->OwnNumber("windows", row["else"]) : 0;
+    this->Values.FailIf(!IsCount(otherwise) || otherwise < 0, OwnRow,
+      ": expected 'else' of 'windows' to be an integer of at least 0, found ", otherwise, ".");
     ParseWindows(this->Found, this->Values, static_cast<std::int64_t>(otherwise), slides);
     this->Local.erase("l");
   }
