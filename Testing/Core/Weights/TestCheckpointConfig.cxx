@@ -160,5 +160,4 @@ TEST(Transformer, ModelsAreCalledByTheirFolders)
   EXPECT_EQ(ModelName(folder.Path()), name);
   EXPECT_EQ(ModelName(folder.Path() / ""), name);
 }
-
 }

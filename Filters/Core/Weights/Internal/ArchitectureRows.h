@@ -42,7 +42,8 @@ namespace atlas
 ///   "least": NUMBER         the smallest that it may be; by default that of the field
 ///
 /// Fields of lists have a value for each layer: an expression of l, the layer, and `slides`, which
-/// is 1 if the layer has a window and 0 if not; or a list in the file. A key "part.key" is that of a nested object.
+/// is 1 if the layer has a window and 0 if not; or a list in the file. A key "part.key" is that of
+/// a nested object.
 
 struct RowName
 {
