@@ -9,11 +9,14 @@ import unittest.mock
 import atlastest
 import matplotlib
 import numpy
+import PIL.Image
 from atlastest import AtlasTest
 from attentionatlas import SmallModel, figures
 from attentionatlas._internal import learning, style
 from attentionatlas.output import save
-from figuretest import Expected, Pdf, apart_from_dots, grid, overlaps, pixel_colors, poppler, without_layout
+from figuretest import Expected, Pdf, apart_from_dots, grid, overlaps, pixel_colors, poppler, texts_of, without_layout
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -91,7 +94,7 @@ class Figures(AtlasTest):
                 grey = pixel_colors(figure, figure.axes[3 * row + head], path, theta[away]).mean(axis=1)
                 difference = numpy.abs(255 * (1 - values[away]) - grey)
                 self.assertLess(numpy.median(difference), 4)
-                self.assertLess(difference.max(), 60)  # of a pixel beside, where it is steep
+                self.assertLess(difference.max(), 70)  # of a pixel beside, where it is steep
             (line,) = figure.axes[head].collections
             vertices = numpy.concatenate([p.vertices for p in line.get_paths()])
             at_boundary = Expected(atlastest.TRAINED, vertices).score(head)
@@ -219,12 +222,71 @@ class Figures(AtlasTest):
         ):
             self.assert_raise((lambda: getattr(figures, name)(atlastest.TRAINED, **arguments), words))
 
+    def test_panels_of_one_size(self):
+        """Panels of a grid are as large as the page's width allows: equal squares on lines, with color bars beside them."""
+        figure = figures.heads_alone(atlastest.TRAINED, dpi=100)
+        width, height = figure.get_size_inches() * 72
+        boxes = numpy.array([axes.get_position().bounds for axes in figure.axes]) * [width, height, width, height]
+        panels, (bar,) = boxes[:4], boxes[4:]
+        numpy.testing.assert_allclose(panels[:, 2:], panels[0, 2], rtol=1e-6)
+        numpy.testing.assert_allclose(panels[:, 1], panels[0, 1], rtol=1e-6)
+        numpy.testing.assert_allclose(numpy.diff(panels[:, 0]), panels[1, 0] - panels[0, 0], rtol=1e-6)
+        self.assertGreater(bar[0], panels[-1, 0] + panels[-1, 2])
+        numpy.testing.assert_allclose(bar[[1, 3]], panels[0, [1, 3]], rtol=1e-6)
+        self.assertAlmostEqual(bar[3] / bar[2], 25, places=4)
+        # From border to border, but for a millimetre.
+        figure.draw_without_rendering()
+        texts = [text.get_window_extent() for axes in figure.axes for text in texts_of(axes) if text.get_visible() and text.get_text()]
+        scale = 72 / figure.dpi
+        self.assertLess(scale * min(box.x0 for box in texts), 4)
+        self.assertLess(width - scale * max(box.x1 for box in texts), 4)
+        self.assertLess(scale * min(box.y0 for box in texts), 4)
+
+    def test_other_axes_find_their_place(self):
+        """What a user adds to a figure is laid out, too."""
+        figure = figures.harmonics(atlastest.TRAINED, dpi=60)
+        (axes,) = figure.axes
+        figure.colorbar(matplotlib.cm.ScalarMappable(), ax=axes, location="bottom", label="Added")
+        self.assertEqual(overlaps(figure), [])
+        first, added = (each.get_tightbbox() for each in figure.axes)
+        self.assertLess(added.y1, first.y0 + 1)
+
+    def test_each_file_is_drawn_once(self):
+        """Panels are measured once, drawn once, and give the same bytes again."""
+        drawn, measured = [], []
+        draw, measure = Figure.draw, Axes.get_tightbbox
+        count = {"draw": lambda *a: (drawn.append(1), draw(*a))[1], "get_tightbbox": lambda *a, **o: (measured.append(1), measure(*a, **o))[1]}
+        with (unittest.mock.patch.object(Figure, "draw", count["draw"]),
+              unittest.mock.patch.object(Axes, "get_tightbbox", count["get_tightbbox"])):
+            figure = figures.attention(atlastest.TRAINED, dpi=100)
+            for number, format in enumerate(("png", "pdf", "svg"), 1):
+                texts = [self.saved(figure, f"{name}.{format}", dpi=100).read_bytes() for name in ("first", "second")]
+                self.assertEqual(len(drawn), 2 * number, format)
+                self.assertTrue(texts[0] == texts[1], format)
+        self.assertEqual(len(measured), len(figure.axes))
+        again = self.saved(figures.attention(atlastest.TRAINED, dpi=100), "third.svg", dpi=100).read_bytes()
+        self.assertTrue(again == texts[0])
+
+    def test_png_is_what_was_drawn(self):
+        for options, channels in (({}, 3), ({"facecolor": "none"}, 4)):
+            figure = figures.harmonics(atlastest.TRAINED)
+            figure.set(**options)
+            path = self.saved(figure, "drawn.png", dpi=90)
+            figure.dpi = 90
+            canvas = FigureCanvasAgg(figure)
+            canvas.draw()
+            with PIL.Image.open(path) as image:
+                self.assertEqual(len(image.getbands()), channels)
+                self.assertEqual(tuple(round(dpi) for dpi in image.info["dpi"]), (90, 90))
+                found = numpy.asarray(image)
+            numpy.testing.assert_array_equal(found, numpy.asarray(canvas.buffer_rgba())[..., :channels])
+
     def test_failed_file(self):
         figure = figures.harmonics(atlastest.TRAINED)
         path = atlastest.OUTPUT / "failed.pdf"
         path.write_text("before")
-        with unittest.mock.patch.object(Figure, "savefig", side_effect=OSError("disk full")):
+        with unittest.mock.patch.object(Figure, "draw", side_effect=OSError("disk full")):
             with self.assertRaisesRegex(OSError, "disk full"):
                 save(figure, path)
         self.assertEqual(path.read_text(), "before")
-        self.assertEqual(list(atlastest.OUTPUT.glob("failed.part*")), [])
+        self.assertEqual(list(atlastest.OUTPUT.glob("failed.*part*")), [])

@@ -3,6 +3,7 @@ writes, to the byte."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -166,6 +167,66 @@ with atlas.open(sys.argv[1]) as model:
         texts = [(OUTPUT / f"{name}.html").read_text(encoding="utf-8") for name in ("vtk-article", "article")]
         self.assertEqual(*map(len, texts))
         self.assertTrue(texts[0] == texts[1])
+
+    def test_states_need_paraview(self):
+        """Without its program nothing is written, and the command leaves states out and says so; both in one sentence."""
+        folder = OUTPUT / "without-states"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        code = """
+import os
+os.environ["PATH"] = "/nowhere"
+from attentionatlas import article
+try:
+    article.write(sys.argv[1] + "/none.html", steps=100, pdf=False)
+except RuntimeError as error:
+    print(error)
+print(os.listdir(sys.argv[1]))
+sys.stderr = sys.stdout
+article.main(["-o", sys.argv[1] + "/some.html", "--steps", "100", "--no-pdf"])
+"""
+        missing = "need ParaView's program pvpython, which was not found"
+        self.assertEqual(run(code, folder).splitlines(), [
+            f"the states of the article {missing}.", "[]", f"left out: the states of the article: they {missing}",
+            str(folder / "some.html"),
+        ])
+        self.assertEqual([path.name for path in folder.iterdir()], ["some.html"])
+
+    def test_states_that_fail(self):
+        """What they had begun is gone."""
+        folder = OUTPUT / "failed-states"
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "bin").mkdir(parents=True)
+        program = folder / "bin" / "pvpython"
+        program.write_text("#!/bin/sh\necho it broke >&2\nexit 1\n")
+        program.chmod(0o755)
+        code = """
+import os
+os.environ["PATH"] = sys.argv[1] + "/bin:" + os.environ["PATH"]
+from attentionatlas import article
+article.main(["-o", sys.argv[1] + "/some.html", "--steps", "100", "--no-pdf"])
+"""
+        with self.assertRaisesRegex(AssertionError, "^the states of the article could not be made: it broke\n$"):
+            run(code, folder)
+        self.assertEqual([path.name for path in folder.iterdir()], ["bin"])
+
+    def test_commands_without_paraview(self):
+        """A command that needs no scene starts no ParaView; a scene says that it needs it."""
+        site = OUTPUT / "site"
+        site.mkdir(exist_ok=True)
+        (site / "sitecustomize.py").write_text(
+            "import atexit, os, sys\natexit.register(lambda: print('paraview' in sys.modules, file=open(os.environ['ATLAS_SAID'], 'w')))\n")
+        environment = {**os.environ, "PYTHONPATH": f"{site}:{os.environ['PYTHONPATH']}", "ATLAS_SAID": str(OUTPUT / "said.txt")}
+        for words in (["figures", str(RECORDING), "--only", "weights"], ["findings", "--only", "previous-gpt2"]):
+            command = [os.environ["ATLAS_PROGRAM"], *words, "-o", str(OUTPUT / "plain")]
+            subprocess.run(command, env=environment, check=True, capture_output=True)
+            self.assertEqual((OUTPUT / "said.txt").read_text(), "False\n", words)
+        self.assertTrue((OUTPUT / "plain" / "previous-gpt2.pdf").is_file())
+        state = OUTPUT / "none.pvsm"
+        state.unlink(missing_ok=True)
+        with self.assertRaisesRegex(AssertionError, "^attention-atlas scene: A scene needs ParaView: [^.]*\.\n$"):
+            run(f"from attentionatlas.__main__ import main\nmain({['scene', str(RECORDING), '-o', str(state)]!r})")
+        self.assertFalse(state.exists())
 
     def test_what_needs_paraview(self):
         for code, what in (("web.from_view(None)", "A view"), ("web.scenes()", "A view"), ("import attentionatlas.scene", "A scene")):

@@ -123,7 +123,7 @@ def overlaps(figure):
     """Texts that leave the page or meet another text, in words."""
     figure.draw_without_rendering()
     page, boxes, found = figure.bbox.padded(0.5), [], []
-    for text in [*figure.texts, *(text for axes in figure.axes for text in _texts(axes))]:
+    for text in [*figure.texts, *(text for axes in figure.axes for text in texts_of(axes))]:
         if not text.get_visible() or not text.get_text().strip():
             continue
         box = text.get_window_extent()
@@ -136,7 +136,7 @@ def overlaps(figure):
     return found
 
 
-def _texts(axes):
+def texts_of(axes):
     """The texts that axes draw."""
     yield from (*axes.texts, axes.title, axes._left_title, axes._right_title)
     if axes.get_legend():

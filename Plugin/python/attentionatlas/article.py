@@ -32,7 +32,7 @@ from attentionatlas import web
 from attentionatlas._internal import data, host
 from attentionatlas._internal.arguments import PathLike
 from attentionatlas._internal.checks import check
-from attentionatlas._internal.files import complete, scratch
+from attentionatlas._internal.files import complete, gathered, scratch
 from attentionatlas._internal.livemodel import Parameters, Run, Training
 from attentionatlas._internal.model import SmallModel
 from attentionatlas._internal.plugin import plugin_path
@@ -186,15 +186,23 @@ def _state_link(folder: str, name: str, states: Mapping[str, Listed[str]]) -> st
     )
 
 
+def _missing_for_states() -> str | None:
+    """What states need and is not there."""
+    if shutil.which(_PARAVIEW) is None:
+        return f"ParaView's program {_PARAVIEW}"
+    try:
+        plugin_path()
+    except FileNotFoundError:
+        return "the plugin of ParaView"
+    return None
+
+
 def _write_states(folder: pathlib.Path, shown: Mapping[str, Listed[str]], training: Mapping[str, Any]) -> None:
     """Writes states into a folder of files that they show, by another process.
 
     shown: of each chapter, the files, relative to the folder; a model's config.json stands for it. training: options of
     the training of the small model. Raises RuntimeError with what went wrong.
     """
-    program = shutil.which(_PARAVIEW)
-    if program is None:
-        raise RuntimeError(f"the states of the article need the program {_PARAVIEW}, which was not found.")
     described = {"folder": str(folder.resolve()), "shown": shown, "training": training}
     package = str(pathlib.Path(__file__).resolve().parents[1])
     others = os.environ.get("PYTHONPATH")
@@ -205,7 +213,7 @@ def _write_states(folder: pathlib.Path, shown: Mapping[str, Listed[str]], traini
         "PYTHONPATH": package if not others else f"{package}{os.pathsep}{others}",
     }
     done = subprocess.run(
-        [program, "-m", "attentionatlas._internal.article_states"], input=json.dumps(described), env=environment, text=True, capture_output=True
+        [_PARAVIEW, "-m", "attentionatlas._internal.article_states"], input=json.dumps(described), env=environment, text=True, capture_output=True
     )
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
@@ -309,7 +317,6 @@ class _Article:
         Returns the names of the files of each chapter's state. Another process makes them, since ParaView saves a whole
         session, and that of the caller stays as it is.
         """
-        folder.mkdir(exist_ok=True)
         copies = {path: folder / path.name for path in (self.model, self.recording) if path is not None}
         if self.transformer is not None and self.scenes is not None and "composition" in self.scenes.made:
             own = [path for path in sorted(self.transformer.iterdir()) if path.is_file()]
@@ -317,8 +324,7 @@ class _Article:
                 copies |= {path: folder / self.transformer.name / path.name for path in own}
         for source, target in copies.items():
             target.parent.mkdir(exist_ok=True)
-            with complete(target) as temporary:
-                shutil.copyfile(source, temporary)
+            shutil.copyfile(source, target)
         shown = {name: [self.model.name] for name in _OF_MODEL}
         if self.recording is not None:
             shown["trained"] = [self.recording.name]
@@ -429,6 +435,9 @@ def write(
     check("steps", steps, 100, 100_000)
     if theme not in THEMES:
         raise ValueError(f"theme: expected {', '.join(THEMES)}, found '{theme}'.")
+    missing = _missing_for_states() if states else None
+    if missing is not None:
+        raise RuntimeError(f"the states of the article need {missing}, which was not found.")
     host.load()
     chosen = None if model is None else _expected(model, "model", "a small attention-only model")
     folder = (
@@ -442,9 +451,10 @@ def write(
     beside = path.with_suffix("")
     with scratch() as temporary:
         article = _Article(chosen, folder, text, steps, seed, temporary)
-        written = article.write_states(beside) if states else {}
-        with complete(path) as file:
-            file.write_text(article.html(title, theme, beside.name, written), encoding="utf-8")
+        with contextlib.ExitStack() as after:
+            written = article.write_states(after.enter_context(gathered(beside))) if states else {}
+            with complete(path) as file:
+                file.write_text(article.html(title, theme, beside.name, written), encoding="utf-8")
         made += [beside / f"{name}.pvsm" for name in written]
     if pdf:
         print_page(path, path.with_suffix(".pdf"))
@@ -496,13 +506,14 @@ def main(arguments: Listed[str] | None = None) -> None:
         print("left out: the PDF file: no Chromium browser found; print the page from a browser", file=sys.stderr)
         pdf = False
     states = not found.no_states
-    if states and shutil.which(_PARAVIEW) is None:
-        print(f"left out: the states of ParaView: no program {_PARAVIEW} found", file=sys.stderr)
+    missing = _missing_for_states() if states else None
+    if missing is not None:
+        print(f"left out: the states of the article: they need {missing}, which was not found", file=sys.stderr)
         states = False
     options = {name: getattr(found, name) for name in ("text", "steps", "seed", "title", "theme")}
     try:
         made = write(found.output, found.model, found.transformer, pdf=pdf, states=states, **options)
-    except (OSError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise SystemExit(str(error)) from error
     for path in made:
         print(path)

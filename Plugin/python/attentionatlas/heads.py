@@ -32,6 +32,8 @@ from attentionatlas.sentence import lines
 
 #: The share of a page's width that a square matrix has.
 _SIDE = 0.82
+#: A tile of the matrix of all heads has at least so many cells on a side, and the gap around it one for so many of them.
+_TILE = 24
 #: What the figure of weights can show, and how some are written.
 QUANTITIES = ("Weights", "NormWeighted", "Rollout")
 _NAMES = {"NormWeighted": "Norm-weighted"}
@@ -123,10 +125,9 @@ def layer_weights(recording: Recording, page: Page, layer: int | None = None, se
 
 def _mosaic(recording: Recording, pixels: int, sequence: Sequence) -> Any:
     """The weights of all heads as one matrix, a row of tiles per layer, with narrow gaps; long ones are pooled."""
-    side = max(24, math.ceil(pixels / recording.head_count))
-    gap = side // 24
-    tiles = (map(lambda tile: enlarged(tile, side), row) for row in recording.panels(side, sequence))
-    return numpy.block([[numpy.pad(tile, gap, constant_values=numpy.nan) for tile in row] for row in tiles])
+    side = max(_TILE, math.ceil(pixels / recording.head_count))
+    tiles = (map(lambda tile: enlarged(tile, _TILE), row) for row in recording.panels(side, sequence))
+    return numpy.block([[numpy.pad(tile, round(len(tile) / _TILE), constant_values=numpy.nan) for tile in row] for row in tiles])
 
 
 @drawn_from(Recording)

@@ -16,11 +16,11 @@ from matplotlib import font_manager
 
 from attentionatlas._internal import style
 from attentionatlas._internal.arguments import PathLike
-from attentionatlas._internal.beside import Beside, can_fork
+from attentionatlas._internal.beside import Begin, at_once, beside
 from attentionatlas._internal.charts import MILLIMETRE
 from attentionatlas._internal.checks import check, check_page
 from attentionatlas._internal.files import complete
-from attentionatlas._internal.notebook import Figure, save_png
+from attentionatlas._internal.notebook import DATES, Figure, write
 
 FORMATS = ("png", "pdf", "svg")
 #: Of images in PDF and SVG.
@@ -42,7 +42,7 @@ class Output:
         check("width", width, 200, 16384, "pixels")
         check_page(width_mm, font_size)
         self.format, self.pixels = format, width
-        self._beside: Beside | None = None
+        self._begin: Begin = at_once
         self._options: dict[str, Any] = {"width_mm": width_mm, "font_size": font_size, "dark": dark}
         self.options = self.options_for(width) if format == "png" else {**self._options, "dpi": PRINT_DPI}
 
@@ -54,44 +54,35 @@ class Output:
     def write(self, figure: Any, folder: PathLike, name: str) -> pathlib.Path:
         """Writes a figure into a folder, or begins to, within `with beside()`; returns the file's path."""
         path = pathlib.Path(folder, f"{name}.{self.format}")
-        if self._beside is None:
-            return save(figure, path, self.options["dpi"])
-        self._beside.begin(lambda: save(figure, path, self.options["dpi"]))
+        self._begin(lambda: save(figure, path, self.options["dpi"]))
         return path
 
     @contextlib.contextmanager
     def beside(self) -> Iterator[None]:
         """Within `with`, other processes write figures while the next ones are drawn, where there are cores for it. Raises
         what one of them raised."""
-        if not can_fork():
-            yield
-            return
         try:
-            with Beside() as self._beside:
+            with beside() as self._begin:
                 yield
         finally:
-            self._beside = None
+            self._begin = at_once
 
 
 def save(figure: Any, path: PathLike, dpi: float = PRINT_DPI) -> pathlib.Path:
     """Writes a figure in the format that the file's name ends with; the file appears complete or not at
     all. Letters stay text in an embedded font."""
     path = pathlib.Path(path)
-    options = {"dpi": dpi, "facecolor": figure.get_facecolor(), "bbox_inches": None}
+    format = path.suffix.lower().lstrip(".")
     with complete(path) as temporary, style.applied():
-        if path.suffix == ".svg":
-            _save_svg(figure, temporary, **options)
-        elif path.suffix == ".png" and isinstance(figure, Figure):
-            save_png(figure, temporary, dpi)
+        if isinstance(figure, Figure) and format in FORMATS:
+            with open(temporary, "wb") as file:
+                write(figure, file, format, dpi)
         else:
-            figure.savefig(temporary, **options)
+            dates = {"metadata": {DATES[format]: None}} if format in DATES else {}
+            figure.savefig(temporary, dpi=dpi, facecolor=figure.get_facecolor(), bbox_inches=None, **dates)
+        if format == "svg":
+            temporary.write_text(_with_fonts(temporary.read_text(encoding="utf-8")), encoding="utf-8")
     return path
-
-
-def _save_svg(figure: Any, path: pathlib.Path, **options: Any) -> None:
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None}, **options)
-    path.write_text(_with_fonts(text.getvalue()), encoding="utf-8")
 
 
 def _with_fonts(svg: str) -> str:
@@ -116,7 +107,7 @@ def _font_face(name: str, letters: str) -> str:
     from fontTools import subset
     from fontTools.ttLib import TTFont
 
-    font = TTFont(font_manager.findfont(name), fontNumber=0)
+    font = TTFont(font_manager.findfont(name), fontNumber=0, recalcTimestamp=False)
     options = subset.Options(notdef_outline=True)
     options.drop_tables += ["FFTM"]
     cutter = subset.Subsetter(options)

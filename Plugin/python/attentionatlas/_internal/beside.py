@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from attentionatlas._internal import host
 
-
-def can_fork() -> bool:
-    """Whether copies of this process can work beside it: on Linux, with several cores, and without ParaView's threads."""
-    return sys.platform == "linux" and not host.is_paraview() and len(os.sched_getaffinity(0)) > 1
+#: Does something, or begins to.
+Begin = Callable[[Callable[[], Any]], Any]
 
 
-class Beside:
-    """Copies of this process that do something, as many at a time as there are other cores; for `with`, whose end waits for
-    them. Raises what one of them raised."""
+def at_once(work: Callable[[], Any]) -> None:
+    """Does something in this process."""
+    work()
+
+
+@contextlib.contextmanager
+def beside() -> Iterator[Begin]:
+    """What does something beside this process, until the end of `with`, where copies of it can: on Linux, with several cores,
+    and without ParaView's threads. Raises what one of them raised."""
+    if sys.platform != "linux" or host.is_paraview() or len(os.sched_getaffinity(0)) == 1:
+        yield at_once
+        return
+    with _Beside() as others:
+        yield others.begin
+
+
+class _Beside:
+    """Copies of this process that do something, as many at a time as there are cores, which this process often leaves to
+    them; for `with`, whose end waits for them. Raises what one of them raised."""
 
     def __init__(self) -> None:
-        self._most = max(1, min(4, len(os.sched_getaffinity(0)) - 1))
+        self._most = min(4, len(os.sched_getaffinity(0)))
         self._running: list[tuple[int, int]] = []
 
     def begin(self, work: Callable[[], Any]) -> None:

@@ -21,7 +21,8 @@ from matplotlib.transforms import Bbox, IdentityTransform, TransformedBbox
 
 from attentionatlas._internal import style
 from attentionatlas._internal.checks import check_page
-from attentionatlas._internal.notebook import Figure, Layout
+from attentionatlas._internal.layout import Layout
+from attentionatlas._internal.notebook import Figure
 from attentionatlas._internal.readers import Proxies
 
 MILLIMETRE = 1 / 25.4
@@ -31,8 +32,8 @@ _PANEL_MM = 34
 _SMALLEST = 4
 #: Points on a side of a chart, at most.
 _MOST_POINTS = 4096
-#: The height of a page is right up to this, in inches: a millimetre.
-_CLOSE = 0.04
+#: Points of cells of a matrix in files of vectors, by the pixels of print: their borders are sharp at half of them.
+_SHARPNESS = 0.5
 #: Places on a page are the same up to this, in pixels.
 _SAME = 1e-6
 
@@ -107,7 +108,7 @@ class Page:
     def _new_figure(self, rows: int, columns: int, square: bool, height_mm: float | None) -> Figure:
         width = self.width_mm * MILLIMETRE
         height = width * (1.2 * rows / columns + 0.3) if height_mm is None else height_mm * MILLIMETRE
-        return Figure((width, height), layout=Layout(compress=square, w_pad=0.04, h_pad=0.03, wspace=0.02, hspace=0.02))
+        return Figure((width, height), layout=Layout(self.dpi, height, square))
 
     def canvas(self, height_mm: float) -> tuple[Any, Any]:
         """A figure of one panel that fills it, in millimetres from the lower left corner, without its frame; of a user's
@@ -125,26 +126,12 @@ class Page:
     def settle(self, figure: Any) -> None:
         """Gives the panels of a page of its own their places, from which the sizes of texts in them follow."""
         if self.is_own:
-            with figure.get_layout_engine().settling(figure, self.dpi):
-                figure.get_layout_engine().execute(figure)
+            figure.get_layout_engine().settle(figure)
 
     def fit(self, figure: Any) -> Any:
         """Gives a page of square panels the height that its content needs; returns the figure."""
-        if not self.is_own:
-            return figure
-        engine = figure.get_layout_engine()
-        with engine.settling(figure, self.dpi):
-            for _ in range(4):
-                engine.execute(figure)
-                content = Bbox.union([axes.get_tightbbox() for axes in figure.axes]).height
-                if figure._suptitle is not None:
-                    content += 1.3 * figure._suptitle.get_window_extent().height
-                height = content / figure.dpi + 0.1
-                if abs(height - figure.get_figheight()) < _CLOSE:
-                    break
-                figure.set_figheight(height)
-            else:
-                engine.execute(figure)
+        if self.is_own:
+            figure.get_layout_engine().settle(figure, is_free=True)
         return figure
 
 
@@ -248,6 +235,8 @@ def _made(draw: Callable[..., Any], opener: type[Proxies], own: bool) -> Callabl
             drawn = draw(opened, page, *arguments, **drawing)
             if cmap is not None and not page.has_colors:
                 raise ValueError(f"cmap: {draw.__name__} has no color map of values.")
+        if page.is_own and isinstance(drawn, Figure) and isinstance(drawn.get_layout_engine(), Layout):
+            drawn.get_layout_engine().keep(drawn)
         return _whole(drawn) if isinstance(drawn, matplotlib.figure.FigureBase) else drawn
 
     first, *shown = (p for p in draws.parameters.values() if p.name != "page")
@@ -283,22 +272,31 @@ def torus_axes(axes: Any, number: int, count: int, columns: int, row: str = "") 
 class Cells(AxesImage):
     """A matrix as even cells, of which each gets its color once; matplotlib would find that of each pixel."""
 
-    cells: Any
+    #: Points of a cell, along its width and height, in files of vectors, whose readers blur the borders between points.
+    fold: int
+    _A: Any
 
     def make_image(self, renderer: Any, magnification: float = 1.0, unsampled: bool = False) -> Any:
         x1, x2, y1, y2 = self.get_extent()
         seen = TransformedBbox(Bbox([[x1, min(y1, y2)], [x2, max(y1, y2)]]), self.get_transform())
         seen = Bbox([seen.min, seen.max])
         is_whole = numpy.abs(numpy.subtract(seen.extents, self.axes.bbox.extents)).max() < _SAME
-        if unsampled or not is_whole or not self.get_transform().is_affine or self.get_alpha() is not None:
+        if not (is_whole or unsampled) or not self.get_transform().is_affine or self.get_alpha() is not None:
             return super().make_image(renderer, magnification, unsampled)
+        colors, matrix = self.to_rgba(self.get_array(), bytes=True), self._A
+        if unsampled:
+            self._imcache = colors.repeat(self.fold, axis=0).repeat(self.fold, axis=1)
+            self._A = numpy.broadcast_to(0.0, self._imcache.shape[:2])
+            try:
+                return super().make_image(renderer, magnification, unsampled)
+            finally:
+                self._A, self._imcache = matrix, None
         sides = numpy.array([seen.width, seen.height]) * magnification
         width, height = (numpy.ceil(sides) if (sides % 1).any() else sides).astype(int)
-        rows, columns = self.cells.shape
+        rows, columns = matrix.shape
         across = (numpy.arange(width) + 0.5) * columns / width
         along = (numpy.arange(height) + 0.5) * rows / height
-        colors = self.to_rgba(self.cells, bytes=True)[::-1]
-        return colors[along.astype(int)[:, None], across.astype(int)], seen.x0, seen.y0, IdentityTransform()
+        return colors[::-1][along.astype(int)[:, None], across.astype(int)], seen.x0, seen.y0, IdentityTransform()
 
 
 def show_map(axes: Any, values: Any, **options: Any) -> Any:
@@ -312,12 +310,9 @@ def show_map(axes: Any, values: Any, **options: Any) -> Any:
 
 
 def show_matrix(axes: Any, matrix: Any, pixels: int, **options: Any) -> Any:
-    """Shows a matrix as even cells, the first row on top; returns the image."""
-    rows, columns = matrix.shape
-    fine = enlarged(matrix, pixels)
-    extent = (-0.5, columns - 0.5, rows - 0.5, -0.5)
-    image = axes.imshow(fine, extent=extent, interpolation="none", **options)
-    image.__class__, image.cells = Cells, matrix
+    """Shows a matrix as even cells, the first row on top; returns the image. pixels: the width of the panel."""
+    image = axes.imshow(matrix, interpolation="none", **options)
+    image.__class__, image.fold = Cells, max(1, math.ceil(_SHARPNESS * pixels / matrix.shape[1]))
     return image
 
 

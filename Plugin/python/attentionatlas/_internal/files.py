@@ -80,13 +80,25 @@ def scratch() -> Iterator[pathlib.Path]:
         yield folder
 
 
+def _remove_empty(folder: pathlib.Path) -> None:
+    """Removes a folder unless there is something in it."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
 @contextlib.contextmanager
 def gathered(folder: pathlib.Path) -> Iterator[pathlib.Path]:
     """A temporary folder; its files go to a folder at the end of `with`, and nowhere if it ends otherwise, so that two
     runs into one folder do not mix."""
+    is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     temporary = pathlib.Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
-    with _temporary(temporary):
+    with contextlib.ExitStack() as after:
+        if is_new:
+            after.callback(_remove_empty, folder)
+        after.enter_context(_temporary(temporary))
         yield temporary
-        for file in sorted(temporary.iterdir()):
-            file.replace(folder / file.name)
+        for file in sorted(path for path in temporary.rglob("*") if path.is_file()):
+            target = folder / file.relative_to(temporary)
+            target.parent.mkdir(exist_ok=True)
+            file.replace(target)

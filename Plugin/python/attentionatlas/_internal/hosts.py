@@ -31,7 +31,7 @@ def need_paraview(what: str) -> None:
     """Raises ModuleNotFoundError where ParaView is not the host."""
     if not is_paraview():
         raise ModuleNotFoundError(
-            f"{what} needs ParaView: expected its Python, which is pvpython, found VTK alone. The page Scripting of the "
+            f"{what} needs ParaView: expected its Python, which is pvpython, found VTK alone; the page Scripting of the "
             "documentation tells more.",
             name="paraview",
         )

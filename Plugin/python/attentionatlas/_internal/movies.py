@@ -9,7 +9,6 @@ import numpy
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from vtkmodules.util.numpy_support import numpy_to_vtk
 from vtkmodules.vtkCommonDataModel import vtkImageData
-from vtkmodules.vtkIOOggTheora import vtkOggTheoraWriter
 
 from attentionatlas._internal.arguments import PathLike
 
@@ -23,6 +22,8 @@ class Movie:
     """A movie of a figure, whose layout stays as it is; complete once the `with` has ended."""
 
     def __init__(self, figure: Any, path: PathLike, dpi: float) -> None:
+        from vtkmodules.vtkIOOggTheora import vtkOggTheoraWriter  # which few figures need
+
         figure.set_dpi(dpi)
         figure.draw_without_rendering()
         figure.set_layout_engine("none")

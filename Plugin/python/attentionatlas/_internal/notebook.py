@@ -5,116 +5,61 @@ from __future__ import annotations
 import base64
 import contextlib
 import html
+import importlib
 import io
 import pathlib
-from collections.abc import Iterator
+import struct
+import zlib
 from typing import Any
 
 import matplotlib.figure
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.text import Text
+import numpy
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from numpy.typing import NDArray
 
 from attentionatlas._internal import style
+from attentionatlas._internal.layout import Layout, shown_at
 
 #: The resolution of a figure in a notebook: a page of 180 mm has 1,020 pixels.
 _DPI = 144
 #: Of PNG: higher levels take longer, for little.
 _COMPRESSION = 1
+#: What files of vectors say of the time.
+DATES = {"pdf": "CreationDate", "svg": "Date"}
 
 
-@contextlib.contextmanager
-def _measured_once() -> Iterator[None]:
-    """Within `with`, equal texts are measured once, and axes once at each place. A layout measures each text ten times and
-    more, and would measure all axes again for a color bar beside them."""
-    known: dict[Any, Any] = {}
-    measure, enclose = Text._get_layout, Axes.get_tightbbox
-
-    def measured(text: Any, renderer: Any) -> Any:
-        key = (
-            text.get_text(), text.get_fontproperties(), text.get_rotation(), text.get_rotation_mode(), text.get_ha(), text.get_va(),
-            text._multialignment, text._linespacing, text.figure.dpi,
-        )
-        if text.get_wrap():  # at the border of the figure
-            return measure(text, renderer)
-        if key not in known:
-            known[key] = measure(text, renderer)
-        return known[key]
-
-    def enclosed(axes: Any, renderer: Any = None, *rest: Any, for_layout_only: bool = False, **options: Any) -> Any:
-        if not for_layout_only or rest or options:
-            return enclose(axes, renderer, *rest, for_layout_only=for_layout_only, **options)
-        key = axes, axes.get_position(original=True).bounds, axes.figure.bbox.bounds
-        if key not in known:
-            known[key] = enclose(axes, renderer, for_layout_only=True)
-        return known[key]
-
-    Text._get_layout, Axes.get_tightbbox = measured, enclosed
-    try:
-        yield
-    finally:
-        Text._get_layout, Axes.get_tightbbox = measure, enclose
+def _png(pixels: NDArray[Any], dpi: float) -> bytes:
+    """A PNG file of rows of RGBA. PIL takes three times as long, and its files are larger, as it tries five filters on each
+    row; this one is the difference from the row above, which is 0 in most of a figure."""
+    is_opaque = bool((pixels[..., 3] == 255).all())
+    height, width, _ = pixels.shape
+    above = pixels[..., : 3 if is_opaque else 4].reshape(height, -1)
+    rows = numpy.empty((height, above.shape[1] + 1), numpy.uint8)
+    rows[:, 0], rows[0, 1:] = 2, above[0]
+    numpy.subtract(above[1:], above[:-1], out=rows[1:, 1:])
+    per_metre = round(dpi / 0.0254)
+    parts = {
+        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 2 if is_opaque else 6, 0, 0, 0),
+        b"pHYs": struct.pack(">IIB", per_metre, per_metre, 1),
+        b"IDAT": zlib.compress(rows, _COMPRESSION),
+        b"IEND": b"",
+    }
+    chunks = (struct.pack(">I", len(part)) + name + part + struct.pack(">I", zlib.crc32(name + part)) for name, part in parts.items())
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
-class Layout(ConstrainedLayoutEngine):
-    """A constrained layout that keeps the places of panels which were settled for pictures of a resolution, as long as
-    nothing in the figure has changed since."""
-
-    _settled: float | None = None
-    _rests = False
-
-    def execute(self, fig: Any) -> None:
-        if not self._rests:
-            with _measured_once():
-                super().execute(fig)
-
-    @contextlib.contextmanager
-    def drawing(self, figure: Any, dpi: float) -> Iterator[None]:
-        """To be drawn within `with`."""
-        self._rests = self._settled == dpi and not figure.stale
-        try:
-            yield
-        finally:
-            self._rests = False
-
-    @contextlib.contextmanager
-    def settling(self, figure: Any, dpi: float) -> Iterator[None]:
-        """To be laid out within `with`."""
-        with _at(figure, dpi, _Ruler):
-            yield
-        self._settled, figure.stale = dpi, False
-
-
-class _Ruler(FigureCanvasAgg):
-    """A canvas that measures texts, and has no room for a picture."""
-
-    def get_renderer(self, cleared: bool = False) -> Any:
-        if self._measures is None:
-            self._measures = RendererAgg(1, 1, self.figure.dpi)
-        return self._measures
-
-    _measures: Any = None
-
-
-@contextlib.contextmanager
-def _at(figure: Any, dpi: float, canvas: type[FigureCanvasAgg]) -> Iterator[Any]:
-    """A figure of another resolution on another canvas within `with`."""
-    before = figure.canvas, figure.dpi
-    try:
-        figure.dpi = dpi
-        yield canvas(figure)
-    finally:
-        figure.set_canvas(before[0])
-        figure.dpi = before[1]
-
-
-def save_png(figure: Figure, file: Any, dpi: float) -> None:
-    """Writes a figure as PNG. Figure.savefig gives the same picture, but draws it twice where it has a layout."""
+def write(figure: Figure, file: Any, format: str, dpi: float) -> None:
+    """Writes a figure as png, pdf or svg, the same bytes each time. Figure.savefig shows the same, but draws it twice where it
+    has a layout."""
+    backend = importlib.import_module(f"matplotlib.backends.backend_{'agg' if format == 'png' else format}")
     engine = figure.get_layout_engine()
-    with engine.drawing(figure, dpi) if isinstance(engine, Layout) else contextlib.nullcontext():
-        with _at(figure, dpi, FigureCanvasAgg) as canvas:
-            canvas.print_png(file, pil_kwargs={"compress_level": _COMPRESSION})
+    with engine.drawing(figure, dpi if format == "png" else None) if isinstance(engine, Layout) else contextlib.nullcontext():
+        with shown_at(figure, dpi, backend.FigureCanvas) as canvas:
+            if format == "png":
+                canvas.draw()
+                file.write(_png(numpy.asarray(canvas.buffer_rgba()), dpi))
+            else:
+                getattr(canvas, f"print_{format}")(file, metadata={DATES[format]: None})
 
 
 class Figure(matplotlib.figure.Figure):
@@ -127,7 +72,7 @@ class Figure(matplotlib.figure.Figure):
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
         with style.applied():
-            save_png(self, file, _DPI)
+            write(self, file, "png", _DPI)
         return file.getvalue()
 
 

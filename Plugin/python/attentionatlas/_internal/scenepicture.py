@@ -15,7 +15,7 @@ from attentionatlas._internal import style
 from attentionatlas._internal.charts import color_bar, ramp
 from attentionatlas._internal.data import visible
 from attentionatlas._internal.letters import with_fonts
-from attentionatlas._internal.notebook import Figure, save_png
+from attentionatlas._internal.notebook import Figure, write
 from attentionatlas._internal.webpage import Scene
 
 _DPI = 100
@@ -190,5 +190,5 @@ def png(scene: Scene, width: int, height: int) -> bytes:
         for order, part in enumerate(scene.parts):
             drawing.draw(part, order)
         _explain(figure, axes, scene.legends)
-        save_png(figure, file, _DPI)
+        write(figure, file, "png", _DPI)
     return file.getvalue()

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from vtkmodules.util.numpy_support import numpy_to_vtk, vtk_to_numpy
 from vtkmodules.vtkCommonCore import vtkUnsignedCharArray
 from vtkmodules.vtkCommonDataModel import vtkPolyData
-from vtkmodules.vtkRenderingCore import vtkActor, vtkLightKit, vtkPolyDataMapper, vtkRenderer, vtkRenderWindow
 
 from attentionatlas._internal import data
 from attentionatlas._internal.windows import VIEWPOINT, need_rendering
@@ -53,8 +52,10 @@ class Scene:
 
     def __init__(self, pixels: int, camera: Camera | None = None) -> None:
         need_rendering()
+        from vtkmodules.vtkRenderingCore import vtkLightKit, vtkRenderer, vtkRenderWindow  # which few figures need
+
         self.camera = camera or Camera()
-        self._shown: list[tuple[Any, vtkPolyDataMapper, str | None, Any]] = []
+        self._shown: list[tuple[Any, Any, str | None, Any]] = []
         self._renderer = vtkRenderer()
         self._renderer.SetBackground(to_rgb(matplotlib.rcParams["figure.facecolor"]))
         self._renderer.SetUseDepthPeeling(True)
@@ -76,6 +77,8 @@ class Scene:
     ) -> None:
         """Shows a surface, which a source has or which is a dataset: in the colors of an array, or of numbers of its points
         on a ramp of matplotlib, or white."""
+        from vtkmodules.vtkRenderingCore import vtkActor, vtkPolyDataMapper
+
         mapper, actor = vtkPolyDataMapper(), vtkActor()
         mapper.SetScalarVisibility(array is not None)
         getattr(mapper, f"SetScalarModeToUse{association}FieldData")()

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy
 from numpy.typing import NDArray
-from vtkmodules.vtkFiltersSources import vtkSphereSource
 
 from attentionatlas._internal import data
 from attentionatlas._internal.charts import Page, class_bar, color_bar, drawn_from, foreground, ramp
@@ -39,6 +38,8 @@ def _draw_dots(axes: Any, places: NDArray[Any], width: float, colors: Any, **opt
 
 
 def _ball(radius: float) -> Any:
+    from vtkmodules.vtkFiltersSources import vtkSphereSource  # which few figures need
+
     ball = vtkSphereSource()
     ball.SetRadius(radius)
     ball.SetThetaResolution(180)

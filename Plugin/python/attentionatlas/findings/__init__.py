@@ -9,11 +9,14 @@ and recipe.json. A finding whose model is not there is listed as such. In Python
 
 from __future__ import annotations
 
+import functools
 import pathlib
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from attentionatlas._internal import host, style
 from attentionatlas._internal.arguments import PathLike
+from attentionatlas._internal.beside import Begin, beside
 from attentionatlas._internal.charts import MILLIMETRE, Page
 from attentionatlas._internal.files import gathered, scratch
 from attentionatlas._internal.readers import Missing
@@ -76,18 +79,21 @@ class _Subjects:
             study.close()
 
 
-def _draw(finding: Finding, subject: Subject, folder: pathlib.Path) -> Result:
-    """Draws a figure as PNG and PDF; returns what was found."""
+def _draw(finding: Finding, subject: Subject) -> tuple[Any, Result]:
+    """Draws a figure; returns it, and what was found."""
     page = Page(WIDTH_MM, WIDTH / (WIDTH_MM * MILLIMETRE))
     with style.applied():
         if isinstance(subject, Study):
             with subject.scope():
-                figure, result = finding.draw(subject, page)
-        else:
-            figure, result = finding.draw(subject, page)
-    for format in ("png", "pdf"):
-        save(figure, folder / f"{finding.name}.{format}", page.dpi * (1 + 1e-9) if format == "png" else 600)
-    return result
+                return finding.draw(subject, page)
+        return finding.draw(subject, page)
+
+
+def _write(figure: Any, path: pathlib.Path, begin: Begin) -> None:
+    """Writes a figure as PNG and PDF, or begins to."""
+    for format, dpi in (("png", WIDTH / (WIDTH_MM * MILLIMETRE) * (1 + 1e-9)), ("pdf", 600)):
+        file = path.with_name(f"{path.name}.{format}")
+        begin(functools.partial(save, figure, file, dpi))
 
 
 def _reason(error: Exception) -> str:
@@ -113,7 +119,7 @@ def render(
     if recording is None and shipped is not None:
         recording = shipped.parent / "recordings" / RECORDING
     results: dict[str, Result | str] = {}
-    with gathered(pathlib.Path(folder)) as temporary, scratch() as runs:
+    with gathered(pathlib.Path(folder)) as temporary, scratch() as runs, beside() as begin:
         host.load()
         subjects = _Subjects(models, recording, shipped and shipped.parent, runs)
         try:
@@ -121,10 +127,12 @@ def render(
             for number, finding in enumerate(chosen, 1):
                 progress(f"finding {number} of {len(chosen)}, {finding.name}: {finding.title}")
                 try:
-                    results[finding.name] = _draw(finding, subjects.get(finding.model), temporary)
+                    figure, results[finding.name] = _draw(finding, subjects.get(finding.model))
                 except (Missing, ValueError, OSError) as error:
                     results[finding.name] = _reason(error)
                     progress(f"  cannot be tested: {results[finding.name]}")
+                else:
+                    _write(figure, temporary / finding.name, begin)
             facts = {name: (study, study.recipe) for name, study in subjects.known().items()}
             write_numbers(temporary / "findings.json", results)
             write_page(temporary / "index.html", results, facts)

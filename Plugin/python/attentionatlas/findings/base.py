@@ -119,7 +119,7 @@ def show_map(
 
 def name_points(axes: Any, points: Iterable[Any], names: Iterable[str], most: int = 12) -> None:
     """Writes names beside points where they do not overlap, the first ones first."""
-    axes.figure.draw_without_rendering()
+    axes.figure.get_layout_engine().settle(axes.figure)
     height = matplotlib.rcParams["font.size"] * axes.figure.dpi / 72
     taken: list[tuple[float, ...]] = []
     for place, text in zip(points, names):
