@@ -680,10 +680,12 @@ void AddXielu(const GgufSettings& settings, TensorViews& tensors)
 /// Replaces a tensor with a matrix for each residual stream beside the first by these matrices.
 void SplitStacks(TensorViews& tensors)
 {
+  constexpr std::int64_t most = 64; // streams, so that no file makes many tensors
   for (const std::string& name : { std::string("altup_proj"), std::string("altup_unembd_proj") })
   {
     const auto found = tensors.find(name + ".weight");
-    if (found == tensors.end() || found->second.shape.size() != 3)
+    if (found == tensors.end() || found->second.shape.size() != 3 || found->second.shape[0] < 1 ||
+        found->second.shape[0] > most)
     {
       continue;
     }
