@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes Parity.md: how far recordings are from what the original code computes.
 
-TestModelParity compares each model and leaves a row of deviations; this joins the rows into a table.
+TestModelParity and TestCoreRun compare each model and leave a row of deviations; this joins the rows into a table.
 
-    python3 Plugin/scripts/parity.py build/dev/bin/TestModelParity Plugin/Documentation/Parity.md
+    python3 Plugin/scripts/parity.py build/dev/bin/TestModelParity build/dev/bin/TestCoreRun Plugin/Documentation/Parity.md
     python3 Plugin/scripts/parity.py --check ...    fails if the page lacks a model that was compared
 """
 
@@ -29,7 +29,8 @@ gpt-oss: layers of 5.10; other mixtures of experts, models with an encoder and a
 in single precision. Models with an encoder and a decoder have a row for each kind of attention, those of pictures among words one
 for their encoder of images and one for their text ("decoder"). Rows of GGUF are compared with the
 original code on the same weights, dequantized by gguf-py. Rows of "GGUF, converted" are models that llama.cpp's script converted; they are compared with
-the original code on the model before the conversion. "-": the original values have no such quantity. Models whose values
+the original code on the model before the conversion. Rows of "transformers 5" are models that release 5.17 saved and ran; those of
+"GGUF, by the rules of conversion" are the same weights under the names, settings and orders of llama.cpp's conversion. "-": the original values have no such quantity. Models whose values
 are too large for this repository are compared where `shared/oracle/models` lies beside it.
 
 | model | file | weights | """
@@ -90,17 +91,18 @@ def page_of(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare the rows of the page; write nothing")
-    parser.add_argument("test", type=pathlib.Path, help="the program TestModelParity")
+    parser.add_argument("tests", type=pathlib.Path, nargs="+", help="the programs TestModelParity and TestCoreRun")
     parser.add_argument("page", type=pathlib.Path, help="Parity.md")
     options = parser.parse_args()
-    tests = "*IsThatOfTheOriginalCode*:*ProductsOfBfloat16AreNear*"
-    command = [options.test, f"--gtest_filter={tests}", "--gtest_brief=1"]
+    tests = "*IsThatOfTheOriginalCode*:*ProductsOfBfloat16AreNear*:*Models.ComputeWhatTheOriginalDoes*"
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(command, check=True, env={**os.environ, "ATLAS_PARITY_DIR": folder})
+        for program in options.tests:
+            command = [program, f"--gtest_filter={tests}", "--gtest_brief=1"]
+            subprocess.run(command, check=True, env={**os.environ, "ATLAS_PARITY_DIR": folder})
         rows = [json.loads(path.read_text()) for path in pathlib.Path(folder).glob("*.json")]
     rows.sort(key=lambda row: (row["file"] != "safetensors", row["file"], row["model"], row["architecture"]))
     if not rows:
-        sys.exit(f"{options.test}: expected a row per model, found none.")
+        sys.exit(f"{options.tests[0]}: expected a row per model, found none.")
     if options.check:
         exact, _, rounded = options.page.read_text().partition("## Products of BF16")
         missing = [key_of(row) for row in rows if key_of(row) not in (rounded if row["file"] == BFLOAT16 else exact)]

@@ -109,6 +109,7 @@ std::vector<TextNormalization> NormalizationsOf(
   std::vector<TextNormalization> normalizations;
   if (table.plainQuotes)
   {
+    normalizations.emplace_back(ReplaceText{ RegularExpression(R"(\s+)", source), "", " " });
     normalizations.emplace_back(ReplaceText{ std::nullopt, "``", "\"" });
     normalizations.emplace_back(ReplaceText{ std::nullopt, "''", "\"" });
   }

@@ -53,8 +53,8 @@ struct SentencePieceTable : TokenTable
   bool addPrefixSpace = true;    ///< add a space before each text
   bool removeExtraSpaces = true; ///< strip texts, and reduce runs of spaces to one
   bool escapeSpaces = true;      ///< write spaces as U+2581
-  /// Texts before all else: `` and '' become ", accents are removed, letters are lower case
-  /// (ALBERT).
+  /// Texts before all else: white space becomes single spaces, `` and '' become ", accents are
+  /// removed, letters are lower case (ALBERT).
   bool plainQuotes = false;
   bool stripAccents = false;
   bool lowerCase = false;

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 
 namespace atlas
 {
@@ -24,8 +25,9 @@ namespace
 
 using nlohmann::json;
 
-constexpr std::array<const char*, 3> SentencePieceFiles = { "tokenizer.model", "spiece.model",
-  "sentencepiece.bpe.model" };
+constexpr const char* LanguagesFile = "sentencepiece.bpe.model"; ///< also of XLM-R
+constexpr std::array<const char*, 5> SentencePieceFiles = { "tokenizer.model", "spiece.model",
+  LanguagesFile, "spm.model", "sentencepiece.model" };
 
 /// The object in a JSON file next to a vocabulary; empty if there is no such file.
 json ReadSettings(const std::filesystem::path& path)
@@ -80,11 +82,15 @@ public:
       return kind == "PreTrained" ? std::string() : kind;
     }
     static const std::map<std::string, std::string> kinds = { { "albert", "Albert" },
-      { "bart", "Bart" }, { "bert", "Bert" }, { "clip", "CLIP" }, { "clip_text_model", "CLIP" },
-      { "distilbert", "Bert" }, { "electra", "Bert" }, { "gpt2", "GPT2" }, { "mbart", "MBart" },
-      { "mt5", "T5" }, { "pegasus", "Pegasus" }, { "qwen2", "Qwen2" }, { "qwen2_moe", "Qwen2" },
-      { "qwen3", "Qwen2" }, { "qwen3_moe", "Qwen2" }, { "roberta", "Roberta" }, { "t5", "T5" },
-      { "umt5", "T5" }, { "xlm-roberta", "XLMRoberta" } };
+      { "bart", "Bart" }, { "bert", "Bert" }, { "camembert", "Camembert" }, { "clip", "CLIP" },
+      { "clip_text_model", "CLIP" }, { "deberta", "Deberta" }, { "deberta-v2", "DebertaV2" },
+      { "distilbert", "Bert" }, { "electra", "Bert" }, { "esm", "Esm" }, { "gemma", "Gemma" },
+      { "gemma2", "Gemma" }, { "gemma3", "Gemma" }, { "gemma3_text", "Gemma" }, { "gpt2", "GPT2" },
+      { "m2m_100", "M2M100" }, { "mbart", "MBart" }, { "mpnet", "MPNet" }, { "mt5", "T5" },
+      { "nomic_bert", "Bert" }, { "pegasus", "Pegasus" }, { "qwen2", "Qwen2" },
+      { "qwen2_moe", "Qwen2" }, { "qwen3", "Qwen2" }, { "qwen3_moe", "Qwen2" },
+      { "rembert", "RemBert" }, { "roberta", "Roberta" }, { "t5", "T5" }, { "umt5", "T5" },
+      { "xlm-roberta", "XLMRoberta" } };
     const std::string source = (this->Folder / "config.json").string();
     const json config = ReadSettings(source);
     const JsonNode model = JsonNode(config, "", source).At("model_type");
@@ -349,15 +355,15 @@ Tokenizer ReadBytePairTokenizer(const std::filesystem::path& directory)
   ThrowIf<FileError>(!FileExists(mergesPath), vocabularyPath.string(),
     ": a vocabulary for byte pair encoding needs merges.txt beside it, found none.");
   static const std::map<std::string, const char*> splits = { { "", "gpt-2" }, { "GPT2", "gpt-2" },
-    { "CodeGen", "gpt-2" }, { "Roberta", "gpt-2" }, { "Bart", "gpt-2" }, { "Qwen2", "qwen2" },
-    { "CLIP", "clip" } };
+    { "CodeGen", "gpt-2" }, { "Roberta", "gpt-2" }, { "Bart", "gpt-2" }, { "Deberta", "gpt-2" },
+    { "Qwen2", "qwen2" }, { "CLIP", "clip" } };
   const FolderSettings settings(directory);
   const std::string kind = settings.Kind();
   const auto split = splits.find(kind);
   if (split == splits.end())
   {
     settings.FailKind("GPT2Tokenizer, CodeGenTokenizer, RobertaTokenizer, BartTokenizer, "
-                      "Qwen2Tokenizer or CLIPTokenizer");
+                      "DebertaTokenizer, Qwen2Tokenizer or CLIPTokenizer");
   }
   const auto parts =
     ParseByteLevelParts(ReadFile(vocabularyPath), vocabularyPath.string(), ReadFile(mergesPath),
@@ -371,6 +377,15 @@ Tokenizer ReadBytePairTokenizer(const std::filesystem::path& directory)
       parts->Add({ "<mask>", *mask, false, true });
     }
     parts->Frame(RequireToken(*parts, "<s>"), RequireToken(*parts, "</s>"), false);
+  }
+  else if (kind == "Deberta")
+  {
+    AddKnownTokens(*parts, { "[CLS]", "[PAD]", "[SEP]", "[UNK]" });
+    if (const std::optional<std::int64_t> mask = parts->IdOf("[MASK]"))
+    {
+      parts->Add({ "[MASK]", *mask, false, true });
+    }
+    parts->Frame(RequireToken(*parts, "[CLS]"), RequireToken(*parts, "[SEP]"), true);
   }
   else if (kind == "CLIP")
   {
@@ -388,24 +403,58 @@ Tokenizer ReadBytePairTokenizer(const std::filesystem::path& directory)
   return Tokenizer(parts);
 }
 
-/// The table with the ids of XLM-R, which were fairseq's: four special tokens first, then the
-/// pieces from the fourth on.
-SentencePieceTable FairseqTable(SentencePieceTable table, const std::string& source)
+/// The table with ids that were fairseq's: other special tokens, then the pieces from `dropped` on.
+SentencePieceTable FairseqTable(SentencePieceTable table, const std::vector<std::string>& special,
+  std::size_t dropped, const std::string& source)
 {
-  constexpr std::size_t replaced = 3; // <unk>, <s>, </s>
-  ThrowIf<FormatError>(table.tokens.size() < replaced, source,
-    ": expected 3 pieces or more, found ", table.tokens.size(), ".");
-  const auto put = [](auto& list, std::initializer_list<std::decay_t<decltype(list[0])>> first)
+  ThrowIf<FormatError>(table.tokens.size() < dropped, source, ": expected ", dropped,
+    " pieces or more, found ", table.tokens.size(), ".");
+  const auto put = [dropped](auto& list, const auto& first)
   {
-    list.erase(list.begin(), list.begin() + replaced);
-    list.insert(list.begin(), first);
+    list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(dropped));
+    list.insert(list.begin(), first.begin(), first.end());
   };
-  const auto control = static_cast<std::int32_t>(TokenType::Control);
-  put(table.tokens, { "<s>", "<pad>", "</s>", "<unk>" });
-  put(table.scores, { 0, 0, 0, 0 });
-  put(table.types, { control, control, control, static_cast<std::int32_t>(TokenType::Unknown) });
-  table.addedTokens.emplace_back("<mask>", table.tokens.size());
+  std::vector<std::int32_t> types;
+  types.reserve(special.size());
+  for (const std::string& token : special)
+  {
+    types.push_back(
+      static_cast<std::int32_t>(token == "<unk>" ? TokenType::Unknown : TokenType::Control));
+  }
+  put(table.tokens, special);
+  put(table.scores, std::vector<float>(special.size(), 0));
+  put(table.types, types);
   return table;
+}
+
+/// The languages of M2M-100 and of its successor for WMT 21, and those of mBART, in the order of
+/// their ids.
+constexpr const char* M2m100Languages =
+  "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha "
+  "he hi hr ht hu hy id ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my "
+  "ne nl no ns oc or pa pl ps pt ro ru sd si sk sl so sq sr ss su sv sw ta th tl tn tr uk ur uz "
+  "vi wo xh yi yo zh zu";
+constexpr const char* Wmt21Languages = "en ha is ja cs ru zh de";
+constexpr const char* MBartLanguages =
+  "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT lv_LV "
+  "my_MM ne_NP nl_XX ro_RO ru_RU si_LK tr_TR vi_VN zh_CN";
+
+/// Adds a token for each language, and returns that of the language of texts, which `key` names.
+std::string AddLanguages(SentencePieceTable& table, const FolderSettings& settings, const char* key,
+  const char* otherwise, const char* languages, const std::string& mark)
+{
+  const JsonNode node = settings.At(key).IsNull() ? settings.At("src_lang") : settings.At(key);
+  const std::string chosen = node.String(otherwise);
+  bool isThere = false;
+  std::istringstream codes(languages);
+  for (std::string code; codes >> code;)
+  {
+    isThere = isThere || code == chosen;
+    table.addedTokens.emplace_back(mark + code + mark,
+      static_cast<std::int64_t>(table.tokens.size() + table.addedTokens.size()));
+  }
+  node.FailExpectedIf(!isThere, "a language of the model, one of ", languages);
+  return mark + chosen + mark;
 }
 
 /// <extra_id_0> to <extra_id_99> of T5, the last of them first.
@@ -427,66 +476,131 @@ std::string UsualKind(const std::string& fileName, const SentencePieceTable& tab
 {
   const auto has = [&](const char* token)
   { return std::find(table.tokens.begin(), table.tokens.end(), token) != table.tokens.end(); };
-  return fileName == "sentencepiece.bpe.model" ? "XLMRoberta"
-         : fileName == "tokenizer.model"       ? "Llama"
-         : has("[CLS]")                        ? "Albert"
-                                               : "T5";
+  return fileName == LanguagesFile           ? "XLMRoberta"
+         : fileName == "tokenizer.model"     ? "Llama"
+         : fileName == "spm.model"           ? "DebertaV2"
+         : fileName == "sentencepiece.model" ? "RemBert"
+         : has("[CLS]")                      ? "Albert"
+                                             : "T5";
 }
 
-Tokenizer ReadSentencePieceTokenizer(
-  const std::filesystem::path& directory, const std::string& fileName)
+/// What a class of transformers adds to the pieces of a model.
+struct PieceKind
 {
-  const std::filesystem::path path = directory / fileName;
-  const std::string source = path.string();
-  SentencePieceTable table = ParseSentencePieceModel(ReadFile(path), source);
-  const FolderSettings settings(directory);
-  std::optional<std::string> begin; // tokens that are added to texts
-  std::optional<std::string> end;
+  SentencePieceTable table;
+  std::vector<std::string> begin; ///< tokens that are added before texts
+  std::vector<std::string> end;
+  bool hasTypes = false;   ///< the second of a pair: begin first end second end, with its own type
+  bool doublesEnd = false; ///< of a pair: begin first end end second end
+  bool joinsPairs = false; ///< of a pair: begin first second end
+  std::vector<std::string> spelled; ///< special tokens that are matched where a text spells them;
+                                    ///< those that are no pieces are added
+};
+
+/// The languages of a translation: before or behind texts, between the pieces and <mask>.
+void AddTranslation(PieceKind& added, const std::string& kind, const FolderSettings& settings,
+  const std::filesystem::path& directory, bool isTarget)
+{
+  const char* key = isTarget ? "tgt_lang" : "src_lang";
+  added.spelled = { "<s>", "<pad>", "</s>", "<unk>" };
+  added.joinsPairs = true;
+  if (kind == "M2M100")
+  {
+    added.table = WithIdsOf(directory / MarianVocabularyFile, added.table);
+    const JsonNode codes = settings.At("language_codes");
+    const bool isNews = codes.String("m2m100") == "wmt21";
+    codes.FailExpectedIf(!isNews && codes.String("m2m100") != "m2m100", "m2m100 or wmt21");
+    added.begin = { AddLanguages(
+      added.table, settings, key, "en", isNews ? Wmt21Languages : M2m100Languages, "__") };
+    added.end = { "</s>" };
+    return;
+  }
+  added.end = { "</s>", AddLanguages(added.table, settings, key, "en_XX", MBartLanguages, "") };
+  added.spelled.emplace_back("<mask>");
+}
+
+/// What the class of a tokenizer adds. Its name is without "Tokenizer"; the file's name tells it
+/// where nothing else does.
+PieceKind ReadPieceKind(const FolderSettings& settings, const std::filesystem::path& directory,
+  const std::string& fileName, bool isTarget)
+{
+  const std::string source = (directory / fileName).string();
+  PieceKind added;
+  SentencePieceTable& table = added.table;
+  table = ParseSentencePieceModel(ReadFile(source), source);
   std::string kind = settings.Kind();
   kind = kind.empty() ? UsualKind(fileName, table) : kind;
   if (kind == "Llama" || kind == "CodeLlama" || kind == "Gemma")
   {
     if (settings.At("add_bos_token").Bool(true))
     {
-      begin = settings.Special("bos_token", kind == "Gemma" ? "<bos>" : "<s>");
+      added.begin = { settings.Special("bos_token", kind == "Gemma" ? "<bos>" : "<s>") };
     }
     if (settings.At("add_eos_token").Bool(false))
     {
-      end = settings.Special("eos_token", kind == "Gemma" ? "<eos>" : "</s>");
+      added.end = { settings.Special("eos_token", kind == "Gemma" ? "<eos>" : "</s>") };
     }
   }
   else if (kind == "T5")
   {
-    end = "</s>";
+    added.end = { "</s>" };
     AddExtraIds(table, settings);
   }
-  else if (kind == "Albert")
+  else if (kind == "Albert" || kind == "DebertaV2" || kind == "RemBert")
   {
-    begin = "[CLS]";
-    end = "[SEP]";
-    table.plainQuotes = true;
-    table.stripAccents = !settings.At("keep_accents").Bool(false);
-    table.lowerCase = settings.At("do_lower_case").Bool(true);
+    added.begin = { settings.Special("cls_token", "[CLS]") };
+    added.end = { settings.Special("sep_token", "[SEP]") };
+    added.hasTypes = true;
+    const bool isAlbert = kind == "Albert";
+    added.spelled = { added.begin[0], added.end[0],
+      settings.Special("unk_token", isAlbert ? "<unk>" : "[UNK]"),
+      settings.Special("pad_token", isAlbert ? "<pad>" : "[PAD]"),
+      settings.Special("mask_token", "[MASK]") };
+    table.plainQuotes = isAlbert;
+    table.stripAccents = isAlbert && !settings.At("keep_accents").Bool(false);
+    table.lowerCase = kind != "RemBert" && settings.At("do_lower_case").Bool(isAlbert);
+    const JsonNode splits = settings.At("split_by_punct");
+    splits.FailExpectedIf(kind == "DebertaV2" && splits.Bool(false),
+      "false, or a file tokenizer.json that says how words are split");
   }
-  else if (kind == "XLMRoberta")
+  else if (kind == "XLMRoberta" || kind == "Camembert")
   {
-    begin = "<s>";
-    end = "</s>";
-    table = FairseqTable(std::move(table), source);
+    added.begin = { "<s>" };
+    added.end = { "</s>" };
+    added.doublesEnd = true;
+    table = kind == "XLMRoberta"
+              ? FairseqTable(std::move(table), { "<s>", "<pad>", "</s>", "<unk>" }, 3, source)
+              : FairseqTable(std::move(table),
+                  { "<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED" }, 1, source);
+    if (kind == "Camembert")
+    {
+      added.spelled = { "<s>", "</s>", "<pad>", "<unk>" };
+    }
+    table.addedTokens.emplace_back("<mask>", table.tokens.size());
+  }
+  else if (kind == "MBart" || kind == "M2M100")
+  {
+    if (kind == "MBart")
+    {
+      table = FairseqTable(std::move(table), { "<s>", "<pad>", "</s>", "<unk>" }, 3, source);
+    }
+    AddTranslation(added, kind, settings, directory, isTarget);
   }
   else
   {
-    settings.FailKind(
-      "LlamaTokenizer, GemmaTokenizer, T5Tokenizer, AlbertTokenizer or XLMRobertaTokenizer");
+    settings.FailKind("LlamaTokenizer, GemmaTokenizer, T5Tokenizer, AlbertTokenizer, "
+                      "DebertaV2Tokenizer, RemBertTokenizer, XLMRobertaTokenizer, "
+                      "CamembertTokenizer, MBartTokenizer or M2M100Tokenizer");
   }
-  const auto parts = MakeSentencePieceParts(table, source);
-  const auto idsOf = [&](const std::optional<std::string>& token)
-  { return token ? std::vector{ RequireToken(*parts, *token) } : std::vector<std::int64_t>(); };
-  parts->Enclose(idsOf(begin), idsOf(end));
-  if ((kind == "XLMRoberta" || kind == "Albert") && begin && end)
-  {
-    parts->Frame(RequireToken(*parts, *begin), RequireToken(*parts, *end), kind == "Albert");
-  }
+  return added;
+}
+
+Tokenizer ReadSentencePieceTokenizer(
+  const std::filesystem::path& directory, const std::string& fileName, bool isTarget = false)
+{
+  const FolderSettings settings(directory);
+  const PieceKind added = ReadPieceKind(settings, directory, fileName, isTarget);
+  const auto parts = MakeSentencePieceParts(added.table, (directory / fileName).string());
   for (AddedToken token : settings.AddedTokens(false))
   {
     // Pieces themselves are not matched in texts, as in SentencePiece.
@@ -497,15 +611,45 @@ Tokenizer ReadSentencePieceTokenizer(
       parts->Add(token);
     }
   }
+  for (const std::string& token : added.spelled)
+  {
+    parts->Add({ token, parts->IdOf(token).value_or(parts->Size()) });
+  }
+  const auto idsOf = [&](const std::vector<std::string>& tokens)
+  {
+    std::vector<std::int64_t> ids;
+    ids.reserve(tokens.size());
+    for (const std::string& token : tokens)
+    {
+      ids.push_back(RequireToken(*parts, token));
+    }
+    return ids;
+  };
+  const std::vector<std::int64_t> begin = idsOf(added.begin);
+  const std::vector<std::int64_t> end = idsOf(added.end);
+  parts->Enclose(begin, end);
+  if (added.hasTypes || added.doublesEnd)
+  {
+    parts->Frame(begin[0], end[0], added.hasTypes);
+  }
+  if (added.joinsPairs)
+  {
+    parts->pair = { { -1, begin, 0 }, { 0, {}, 0 }, { 1, {}, 0 }, { -1, end, 0 } };
+  }
   return Tokenizer(parts);
 }
 
-/// `settings`: may name other special tokens than BERT's; null: does not.
+/// `settings`: may name other special tokens than BERT's; null: does not. `isMpnet`: has those of
+/// RoBERTa.
 std::shared_ptr<TokenizerParts> ParseWordPieceText(std::string_view vocabulary,
-  const std::string& source, const WordPieceOptions& options, const FolderSettings* settings)
+  const std::string& source, const WordPieceOptions& options, const FolderSettings* settings,
+  bool isMpnet = false)
 {
-  const auto name = [settings](const char* key, const char* otherwise)
-  { return settings == nullptr ? std::string(otherwise) : settings->Special(key, otherwise); };
+  const auto name = [&](const char* key, const char* ofBert, const char* ofMpnet)
+  {
+    const char* otherwise = isMpnet ? ofMpnet : ofBert;
+    return settings == nullptr ? std::string(otherwise) : settings->Special(key, otherwise);
+  };
   RequireUtf8(vocabulary, source);
   const std::vector<std::string> lines = SplitLines(vocabulary);
   auto tokens = std::make_shared<Vocabulary>();
@@ -516,36 +660,78 @@ std::shared_ptr<TokenizerParts> ParseWordPieceText(std::string_view vocabulary,
       tokens->Add(lines[i], static_cast<std::int64_t>(i), source);
     }
   }
-  const std::string unknown = name("unk_token", "[UNK]");
+  const std::string unknown = name("unk_token", "[UNK]", "[UNK]");
   ThrowIf<FormatError>(
     !tokens->IdOf(unknown), source, ": the vocabulary has no unknown token '", unknown, "'.");
   const std::shared_ptr<TokenizerParts> parts = MakeWordPieceParts(tokens,
     { true, options.separateChinese, options.stripAccents.value_or(options.lowerCase),
       options.lowerCase },
     unknown, source);
-  const std::string first = name("cls_token", "[CLS]");
-  const std::string last = name("sep_token", "[SEP]");
-  AddKnownTokens(
-    *parts, { name("pad_token", "[PAD]"), unknown, first, last, name("mask_token", "[MASK]") });
+  const std::string first = name("cls_token", "[CLS]", "<s>");
+  const std::string last = name("sep_token", "[SEP]", "</s>");
+  AddKnownTokens(*parts, { name("pad_token", "[PAD]", "<pad>"), unknown, first, last,
+                           name("mask_token", "[MASK]", "<mask>") });
   const std::int64_t begin = RequireToken(*parts, first);
-  parts->Frame(begin, RequireToken(*parts, last), true);
+  parts->Frame(begin, RequireToken(*parts, last), !isMpnet);
   return parts;
+}
+
+/// The tokenizer of ESM-2, whose tokens are residues of proteins: each is matched wherever a text
+/// spells it, and what is between them and white space is unknown.
+Tokenizer ReadResidueTokenizer(const FolderSettings& settings, const std::filesystem::path& path)
+{
+  const std::string source = path.string();
+  const std::string text = ReadFile(path);
+  RequireUtf8(text, source);
+  auto tokens = std::make_shared<Vocabulary>();
+  std::int64_t id = 0;
+  for (const std::string& line : SplitLines(text))
+  {
+    const std::size_t begin = line.find_first_not_of(" \t");
+    if (begin != std::string::npos)
+    {
+      tokens->Add(line.substr(begin, line.find_last_not_of(" \t") + 1 - begin), id, source);
+    }
+    ++id;
+  }
+  const auto parts = std::make_shared<TokenizerParts>(source);
+  parts->model =
+    std::make_shared<WordLevelModel>(tokens, settings.Special("unk_token", "<unk>"), "", source);
+  parts->preTokenizations.emplace_back(
+    SplitByExpression{ RegularExpression(R"(\s+)", source), SplitBehavior::Removed, false });
+  for (std::int64_t i = 0; i < id; ++i)
+  {
+    if (const std::string* token = tokens->TokenOf(i))
+    {
+      parts->Add({ *token, i });
+    }
+  }
+  const std::int64_t end = RequireToken(*parts, settings.Special("eos_token", "<eos>"));
+  parts->Frame(RequireToken(*parts, settings.Special("cls_token", "<cls>")), end, true);
+  AddTokens(*parts, settings);
+  return Tokenizer(parts);
 }
 
 Tokenizer ReadWordPieceTokenizer(const std::filesystem::path& directory)
 {
   const FolderSettings settings(directory);
   const std::string kind = settings.Kind();
+  const std::filesystem::path path = directory / "vocab.txt";
+  if (kind == "Esm" || (kind.empty() && BeginsWith(ReadFile(path), "<cls>\n")))
+  {
+    return ReadResidueTokenizer(settings, path);
+  }
   if (!kind.empty() && kind != "ConvBert" && !IsBert(kind))
   {
-    settings.FailKind("BertTokenizer, DistilBertTokenizer, ElectraTokenizer or one alike");
+    settings.FailKind("BertTokenizer, DistilBertTokenizer, ElectraTokenizer, MPNetTokenizer, "
+                      "EsmTokenizer or one alike");
   }
   WordPieceOptions options;
   options.lowerCase = settings.At("do_lower_case").Bool(true);
   options.stripAccents = settings.At("strip_accents").Bool(options.lowerCase);
   options.separateChinese = settings.At("tokenize_chinese_chars").Bool(true);
-  const std::filesystem::path path = directory / "vocab.txt";
-  const auto parts = ParseWordPieceText(ReadFile(path), path.string(), options, &settings);
+  const auto parts =
+    ParseWordPieceText(ReadFile(path), path.string(), options, &settings, kind == "MPNet");
   AddTokens(*parts, settings);
   return Tokenizer(parts);
 }
@@ -602,6 +788,18 @@ Tokenizer ReadCharacterTokenizer(const std::filesystem::path& path)
   return ParseTokenizer(text.Text(), source);
 }
 
+/// Whether the files of M2M-100 or mBART name the language of the decoder's texts.
+bool HasTargetLanguage(const std::filesystem::path& directory)
+{
+  if (FileExists(directory / "tokenizer.json") || !FileExists(directory / LanguagesFile))
+  {
+    return false;
+  }
+  const FolderSettings settings(directory);
+  const std::string kind = settings.Kind();
+  return (kind == "M2M100" || kind == "MBart") && !settings.At("tgt_lang").IsNull();
+}
+
 bool HasMarianFiles(const std::filesystem::path& directory, const char* model)
 {
   return FileExists(directory / model) && FileExists(directory / MarianVocabularyFile);
@@ -652,6 +850,10 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
 
 Tokenizer ReadTargetTokenizer(const std::filesystem::path& directory)
 {
+  if (HasTargetLanguage(directory))
+  {
+    return ReadSentencePieceTokenizer(directory, LanguagesFile, true);
+  }
   const bool hasTwo = FileExists(directory / MarianTargetVocabularyFile);
   return HasTargetTokenizer(directory)
            ? ReadMarianTokenizer(directory, MarianTargetFile,
@@ -661,8 +863,9 @@ Tokenizer ReadTargetTokenizer(const std::filesystem::path& directory)
 
 bool HasTargetTokenizer(const std::filesystem::path& directory)
 {
-  return !FileExists(directory / "tokenizer.json") && HasMarianFiles(directory, MarianSourceFile) &&
-         HasMarianFiles(directory, MarianTargetFile);
+  return HasTargetLanguage(directory) || (!FileExists(directory / "tokenizer.json") &&
+                                           HasMarianFiles(directory, MarianSourceFile) &&
+                                           HasMarianFiles(directory, MarianTargetFile));
 }
 
 }

@@ -41,14 +41,15 @@ Tokenizer ParseWordPieceTokenizer(
   std::string_view vocabulary, const std::string& source, const WordPieceOptions& options = {});
 
 /// The files in a model directory that ReadTokenizer looks for.
-inline constexpr std::array<const char*, 14> TokenizerFiles = { "tokenizer.json", "tokenizer.model",
-  "spiece.model", "sentencepiece.bpe.model", "vocab.json", "merges.txt", "added_tokens.json",
-  "vocab.txt", "meta.pkl", "tokenizer_config.json", "special_tokens_map.json", "source.spm",
-  "target.spm", "target_vocab.json" };
+inline constexpr std::array<const char*, 16> TokenizerFiles = { "tokenizer.json", "tokenizer.model",
+  "spiece.model", "sentencepiece.bpe.model", "spm.model", "sentencepiece.model", "vocab.json",
+  "merges.txt", "added_tokens.json", "vocab.txt", "meta.pkl", "tokenizer_config.json",
+  "special_tokens_map.json", "source.spm", "target.spm", "target_vocab.json" };
 
 /// Reads the tokenizer from a model directory: tokenizer.json; else a SentencePiece model,
-/// tokenizer.model, spiece.model or sentencepiece.bpe.model, of which the first may be tiktoken's
-/// ranks of Llama 3; else Marian's source.spm with vocab.json; else vocab.json with merges.txt;
+/// tokenizer.model, spiece.model, sentencepiece.bpe.model, spm.model or sentencepiece.model, of
+/// which the first may be tiktoken's ranks of Llama 3, and the third has vocab.json beside it
+/// (M2M-100); else Marian's source.spm with vocab.json; else vocab.json with merges.txt;
 /// else vocab.txt; else the meta.pkl of nanoGPT, whose tokens are characters.
 ///
 /// All but the last add tokens that the files beside them name: added_tokens_decoder of
@@ -60,15 +61,16 @@ inline constexpr std::array<const char*, 14> TokenizerFiles = { "tokenizer.json"
 ///
 /// The others, but for tiktoken and Marian, take from tokenizer_config.json what they leave out:
 /// tokenizer_class (else config.json's model_type) decides what is added to texts, how words are
-/// split (GPT-2, RoBERTa, BART, Qwen2, CLIP) and which ids pieces have (XLM-R); add_bos_token,
-/// add_eos_token, bos_token, eos_token, extra_ids, add_prefix_space; do_lower_case, keep_accents,
+/// split (GPT-2, RoBERTa, BART, DeBERTa, Qwen2, CLIP; ESM-2 into residues) and which ids pieces
+/// have (XLM-R, CamemBERT, mBART, M2M-100); add_bos_token, add_eos_token, bos_token, eos_token,
+/// extra_ids, add_prefix_space, src_lang, language_codes; do_lower_case, keep_accents,
 /// strip_accents, tokenize_chinese_chars. Throws FileError if there is none of these files, and
 /// FormatError if one is invalid, needs tokenizer.json or has split_special_tokens.
 Tokenizer ReadTokenizer(const std::filesystem::path& directory);
 
 /// The same for the texts of a decoder beside an encoder: of Marian the tokenizer of target.spm,
-/// whose ids are of the same vocabulary, unless there is a target_vocab.json; otherwise that of
-/// ReadTokenizer.
+/// whose ids are of the same vocabulary, unless there is a target_vocab.json; of M2M-100 and mBART
+/// with the language tgt_lang of tokenizer_config.json; otherwise that of ReadTokenizer.
 Tokenizer ReadTargetTokenizer(const std::filesystem::path& directory);
 
 /// Whether those two differ.

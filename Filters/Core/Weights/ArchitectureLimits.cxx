@@ -72,6 +72,7 @@ std::vector<Named<ArchitectureSwitch>> NamedSwitchesOf(const TransformerConfig& 
       { "layers of different sizes, with inputs or keys of other layers, or several residual "
         "streams",
         Switch::LayerSides } },
+    { config.convolution > 0, { "a convolution behind its first layer", Switch::LayerSides } },
     { config.keyLatent > 0, { "latent attention", Switch::LatentAttention } },
     { config.embeddingScale != 1 || config.maskToken >= 0,
       { "scaled embeddings", Switch::EmbeddingScale } },

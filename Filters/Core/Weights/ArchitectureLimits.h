@@ -37,7 +37,8 @@ enum class ArchitectureSwitch
   ProjectionClip, ///< limited queries, keys and values
   Experts,
   ValueNorms,      ///< normalized values
-  LayerSides,      ///< inputs of layers, layers of different sizes, or several residual streams
+  LayerSides,      ///< inputs of layers, layers of different sizes, several residual streams, or a
+                   ///< convolution
   LatentAttention, ///< keys and values, perhaps queries, that are linear in a normalized vector
   EmbeddingScale,
   EmbeddingProjection,

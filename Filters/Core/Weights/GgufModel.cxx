@@ -5,6 +5,7 @@
 #include "Base/Index.h"
 #include "Base/NamedValues.h"
 #include "Base/TextEnds.h"
+#include "Internal/ArchitectureRows.h"
 #include "Internal/SettingRoles.h"
 
 #include <algorithm>
@@ -29,33 +30,27 @@ constexpr const char* FrequenciesTensor = "rope_freqs.weight";
 constexpr const char* ShortFactorsTensor = "rope_factors_short.weight";
 constexpr const char* LongFactorsTensor = "rope_factors_long.weight";
 
-/// An architecture of llama.cpp, and what Hugging Face calls it.
-struct Family
+/// The architectures of llama.cpp that are known, in alphabetical order.
+const std::vector<RowName>& Families()
 {
-  std::string_view name;
-  std::string_view architecture;
-  bool interleavesRows; ///< of queries and keys
-};
-constexpr std::array<Family, 18> Families = { {
-  { "bert", "bert", false },
-  { "bloom", "bloom", false },
-  { "deepseek2", "deepseek_v2", false },
-  { "gemma", "gemma", false },
-  { "gemma2", "gemma2", false },
-  { "gemma3", "gemma3_text", false },
-  { "gpt2", "gpt2", false },
-  { "gptneox", "gpt_neox", false },
-  { "llama", "llama", true },
-  { "olmo", "olmo", true },
-  { "olmoe", "olmoe", false },
-  { "phi2", "phi", false },
-  { "phi3", "phi3", false },
-  { "qwen2", "qwen2", false },
-  { "qwen2moe", "qwen2_moe", false },
-  { "qwen3", "qwen3", false },
-  { "qwen3moe", "qwen3_moe", false },
-  { "stablelm", "stablelm", false },
-} };
+  static const std::vector<RowName> families = []
+  {
+    std::set<std::string> names;
+    for (const RowGguf& row : AllRowGguf())
+    {
+      names.insert(row.name);
+    }
+    names.erase(""); // of variants
+    std::vector<RowName> all;
+    all.reserve(names.size());
+    for (const std::string& name : names)
+    {
+      all.push_back({ name });
+    }
+    return all;
+  }();
+  return families;
+}
 
 /// The layers of the models of 27 billion weights, whose scores llama.cpp scales otherwise.
 constexpr std::int64_t LargestGemma2 = 46;
@@ -79,12 +74,21 @@ public:
       "from, adapter_config.json and adapter_model.safetensors.");
     this->FailIf(
       type != "model", "expected a model, found the general.type '", type.substr(0, 80), "'.");
-    this->FailIf(FindNamed(Families, this->Architecture) == nullptr,
-      "expected a model of one of the architectures ", NamesOf(Families), ", found '",
+    this->FailIf(FindNamed(Families(), this->Architecture) == nullptr,
+      "expected a model of one of the architectures ", NamesOf(Families()), ", found '",
       this->Architecture.substr(0, 80), "'.");
+    for (const RowGguf& row : AllRowGguf())
+    {
+      const bool isPlain = row.condition.empty();
+      if (row.name == this->Architecture &&
+          (isPlain ? this->Family == nullptr : this->IsOn(row.condition)))
+      {
+        this->Family = &row;
+      }
+    }
   }
 
-  const Family& GetFamily() const { return *FindNamed(Families, this->Architecture); }
+  const RowGguf& GetFamily() const { return *this->Family; }
 
   template<class... Parts>
   [[noreturn]] void Fail(const Parts&... message) const
@@ -115,12 +119,39 @@ public:
   bool HasLatent() const { return this->GetFamily().name == "deepseek2"; }
   bool HasExperts() const { return this->Integer("expert_count", 0) != 0; }
 
-  /// What Hugging Face calls the architecture. llama.cpp calls Mixtral llama.
-  std::string HuggingFaceName() const
+  /// What Hugging Face calls the architecture. llama.cpp calls Mistral and Mixtral llama.
+  const std::string& HuggingFaceName() const { return this->GetFamily().row; }
+
+  /// Whether a metadata is there and other than 0.
+  bool IsOn(const std::string& key) const
   {
-    const Family& family = this->GetFamily();
-    return family.name == "llama" && this->HasExperts() ? "mixtral"
-                                                        : std::string(family.architecture);
+    return this->Has(key.c_str()) && this->Number(key.c_str()) != 0;
+  }
+
+  /// A metadata as a setting of config.json. Null if it is not there.
+  json Value(const char* key) const
+  {
+    const auto found = this->Data.GetValues().find(this->Key(key));
+    if (found == this->Data.GetValues().end())
+    {
+      return {};
+    }
+    const GgufValue& value = found->second;
+    if (value.isArray && value.type == GgufType::Bool)
+    {
+      json flags = json::array();
+      for (std::uint64_t i = 0; i < value.count; ++i)
+      {
+        flags.push_back(value.data[i] == std::byte{ 0 } ? 0 : 1);
+      }
+      return flags;
+    }
+    if (value.isArray || value.type == GgufType::F32 || value.type == GgufType::F64)
+    {
+      return value.isArray ? json(this->Data.Numbers(found->first)) : json(this->Number(key));
+    }
+    return value.type == GgufType::Bool ? json(this->Flag(key, false))
+                                        : json(this->Integer(key, 0));
   }
 
   std::int64_t Size(const char* key) const
@@ -129,6 +160,23 @@ public:
     this->FailIf(size <= 0, "the metadata '", this->Key(key), "': expected a positive size, found ",
       size, ".");
     return size;
+  }
+  /// Sizes that layers may have each: a list, or the one of all.
+  std::vector<std::int64_t> Sizes(const char* key) const
+  {
+    if (!this->IsList(key))
+    {
+      return { this->Size(key) };
+    }
+    const std::vector<std::int64_t> sizes = this->Data.Integers(this->Key(key));
+    this->FailIf(sizes.empty() || *std::min_element(sizes.begin(), sizes.end()) <= 0,
+      "the metadata '", this->Key(key), "': expected positive sizes.");
+    return sizes;
+  }
+  bool IsList(const char* key) const
+  {
+    const auto found = this->Data.GetValues().find(this->Key(key));
+    return found != this->Data.GetValues().end() && found->second.isArray;
   }
   std::int64_t Size(const char* key, std::int64_t otherwise) const
   {
@@ -184,6 +232,12 @@ public:
     {
       return this->Size("rope.dimension_count");
     }
+    if (this->Has("attention.key_length_swa")) // Gemma 4: that of layers with a window
+    {
+      this->Ignore({ "attention.value_length", "attention.value_length_swa", "rope.dimension_count",
+        "rope.dimension_count_swa" });
+      return this->Size("attention.key_length_swa");
+    }
     const std::int64_t heads = this->Size("attention.head_count");
     const std::int64_t dimension = this->Size("embedding_length");
     const std::int64_t keys = this->Size("attention.key_length", dimension / heads);
@@ -198,6 +252,7 @@ private:
   const GgufFile& File;
   const GgufMetadata& Data;
   std::string Architecture;
+  const RowGguf* Family = nullptr;
   mutable std::set<std::string, std::less<>> Read; ///< keys
 
   std::string Key(const char* key) const
@@ -252,7 +307,9 @@ void AddRotation(const GgufSettings& settings, json& config)
   AddNumbers(settings, config,
     { { "rope.freq_base", "rope_theta" }, { "rope.freq_base_swa", "rope_local_base_freq" } });
   const std::int64_t dimension = settings.HeadDimension();
-  const std::int64_t rotated = settings.Size("rope.dimension_count", dimension);
+  const bool isSplit = settings.Has("attention.key_length_swa");
+  const std::int64_t rotated =
+    isSplit ? dimension : settings.Size("rope.dimension_count", dimension);
   settings.FailIf(rotated > dimension, "expected a rotary embedding of at most ", dimension,
     " components of a head, found one of ", rotated, ".");
   // Half a component more, so that the product with the dimension is never rounded down to one
@@ -454,40 +511,96 @@ void AddExperts(const GgufSettings& settings, json& config)
   }
 }
 
+/// Gemma 4, whose layers with a window have other heads and MLPs than those without.
+void AddGemma4(const GgufSettings& settings, json& config)
+{
+  const std::vector<std::int64_t> keys = settings.Sizes("attention.head_count_kv");
+  const std::vector<std::int64_t> widths = settings.Sizes("feed_forward_length");
+  const json types = config.value("layer_types", json::array());
+  settings.FailIf(types.size() != ToIndex(settings.Size("block_count")),
+    "expected attention.sliding_window_pattern to be a list of flags, one for each layer.");
+  for (std::size_t l = 0; l < types.size(); ++l)
+  {
+    const bool isFull = types[l] == "full_attention";
+    config[isFull ? "num_global_key_value_heads" : "num_key_value_heads"] =
+      keys[std::min(l, keys.size() - 1)];
+    const std::string attention = "blk." + std::to_string(l) + ".attn_";
+    const bool areKeys =
+      settings.HasTensor(attention + "k.weight") && !settings.HasTensor(attention + "v.weight");
+    config["attention_k_eq_v"] = config.value("attention_k_eq_v", false) || (isFull && areKeys);
+  }
+  config["use_double_wide_mlp"] = widths.back() == 2 * widths.front();
+}
+
 /// The settings that only some architectures have.
 void AddVariants(const GgufSettings& settings, json& config)
 {
-  const std::string_view family = settings.GetFamily().name;
-  const std::int64_t window = settings.Integer("attention.sliding_window", 0);
-  if (window != 0)
+  constexpr const char* window = "attention.sliding_window";
+  constexpr const char* pattern = "attention.sliding_window_pattern";
+  const RowGguf& family = settings.GetFamily();
+  for (const GgufSetting& one : family.settings)
   {
-    config["model_type"] = family == "llama" && !settings.HasExperts() ? std::string("mistral")
-                                                                       : settings.HuggingFaceName();
-    config["sliding_window"] = settings.Size("attention.sliding_window");
+    json value = one.value;
+    if (!one.key.empty())
+    {
+      value = settings.Value(one.key.c_str());
+    }
+    else if (!one.rows.empty())
+    {
+      const TensorView* tensor = settings.Find(one.rows);
+      value = tensor == nullptr || tensor->shape.empty() ? json() : json(tensor->shape.front());
+    }
+    else if (!one.tensor.empty() && !settings.HasTensor("blk.0." + one.tensor))
+    {
+      value = one.otherwise;
+    }
+    const std::size_t dot = one.name.find('.');
+    json& object = dot == std::string::npos ? config : config[one.name.substr(0, dot)];
+    if (!value.is_null() && !value.is_array())
+    {
+      object[one.name.substr(dot + 1)] = value; // npos + 1 is 0
+    }
   }
-  else if (family == "gemma3")
+  // Files have the layers with a window as a list of flags, or as the distance of those without.
+  const json layers = settings.Value(pattern);
+  if (layers.is_array())
   {
-    config["sliding_window"] = nullptr;
+    for (const json& slides : layers)
+    {
+      config["layer_types"].push_back(slides == 0 ? "full_attention" : "sliding_attention");
+    }
   }
-  if (family == "gemma2" || family == "gemma3")
+  if (!family.Has(window))
+  {
+    config["sliding_window"] = settings.IsOn(window) ? json(settings.Size(window)) : json();
+    if (!layers.is_null() && !layers.is_array())
+    {
+      config["sliding_window_pattern"] = settings.Size(pattern);
+    }
+  }
+  if (config.contains("rope_parameters") && config.contains("rope_scaling")) // one of both
+  {
+    config["rope_parameters"].update(config["rope_scaling"]);
+    config.erase("rope_scaling");
+  }
+  constexpr const char* sparsity = "activation_sparsity_scale";
+  for (const json& quantile : settings.IsList(sparsity) ? settings.Value(sparsity) : json::array())
+  {
+    // The part of values below it, if they are normally distributed.
+    const double part = std::erfc(-quantile.get<double>() / std::sqrt(2.0)) / 2;
+    config["activation_sparsity_pattern"].push_back(part);
+  }
+  if (family.name == "gemma4")
+  {
+    AddGemma4(settings, config);
+  }
+  if (family.name == "gemma2" || family.row == "gemma3_text")
   {
     config["query_pre_attn_scalar"] = ScoreScale(settings);
   }
   AddNumbers(settings, config,
-    { { "attention.clamp_kqv", "clip_qkv" }, { "attn_logit_softcapping", "attn_logit_softcapping" },
+    { { "attn_logit_softcapping", "attn_logit_softcapping" },
       { "final_logit_softcapping", "final_logit_softcapping" } });
-  if (settings.Has("use_parallel_residual"))
-  {
-    config["use_parallel_residual"] = settings.Flag("use_parallel_residual", true);
-  }
-  if (family == "phi2" || family == "stablelm") // others always have these, or never
-  {
-    config["qk_layernorm"] = settings.HasTensor("blk.0.attn_q_norm.weight");
-  }
-  if (family == "gemma3")
-  {
-    config["sliding_window_pattern"] = settings.Size("attention.sliding_window_pattern", 6);
-  }
 }
 
 /// The settings of a GGUF file as the text of the config.json from which llama.cpp made it.
@@ -498,10 +611,11 @@ std::string ConfigText(const GgufSettings& settings)
   config["num_hidden_layers"] = settings.Size("block_count");
   config["num_attention_heads"] = settings.Size("attention.head_count");
   config["num_key_value_heads"] =
-    settings.Size("attention.head_count_kv", settings.Size("attention.head_count"));
+    settings.Sizes(settings.Has("attention.head_count_kv") ? "attention.head_count_kv"
+                                                           : "attention.head_count")[0];
   config["hidden_size"] = settings.Size("embedding_length");
   config["head_dim"] = settings.HeadDimension();
-  config["intermediate_size"] = config["n_inner"] = settings.Size("feed_forward_length");
+  config["intermediate_size"] = config["n_inner"] = settings.Sizes("feed_forward_length")[0];
   config["vocab_size"] = VocabularyOf(settings);
   config["max_position_embeddings"] = settings.Size("context_length");
   const bool hasRms = settings.Has("attention.layer_norm_rms_epsilon");
@@ -524,7 +638,66 @@ std::string ConfigText(const GgufSettings& settings)
   }
   AddRotation(settings, config);
   AddVariants(settings, config);
+  // What has another name in config.json is not there by the usual one, too.
+  constexpr std::array<std::pair<const char*, const char*>, 5> usual = {
+    { { "block_count", "num_hidden_layers" }, { "attention.head_count", "num_attention_heads" },
+      { "attention.head_count_kv", "num_key_value_heads" }, { "embedding_length", "hidden_size" },
+      { "context_length", "max_position_embeddings" } }
+  };
+  for (const auto& [key, name] : usual)
+  {
+    if (settings.GetFamily().Has(key))
+    {
+      config.erase(name);
+    }
+  }
   return config.dump();
+}
+
+/// Adds the parameters of the activation of each layer, which are lists of the metadata, as
+/// tensors.
+void AddXielu(const GgufSettings& settings, TensorViews& tensors)
+{
+  for (const char* name : { "xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps" })
+  {
+    const auto found = settings.GetMetadata().GetValues().find(name);
+    if (found == settings.GetMetadata().GetValues().end())
+    {
+      continue;
+    }
+    const GgufValue& value = found->second;
+    const auto layers = static_cast<std::uint64_t>(settings.Size("block_count"));
+    settings.FailIf(!value.isArray || value.type != GgufType::F32 || value.count != layers,
+      "the metadata '", name, "': expected a list of ", layers, " numbers of type F32.");
+    for (std::uint64_t l = 0; l < layers; ++l)
+    {
+      tensors["blk." + std::to_string(l) + "." + name] = { DType::F32, { 1 },
+        value.data + l * sizeof(float) };
+    }
+  }
+}
+
+/// Replaces a tensor with a matrix for each residual stream beside the first by these matrices.
+void SplitStacks(TensorViews& tensors)
+{
+  constexpr std::int64_t most = 64; // streams, so that no file makes many tensors
+  for (const std::string& name : { std::string("altup_proj"), std::string("altup_unembd_proj") })
+  {
+    const auto found = tensors.find(name + ".weight");
+    if (found == tensors.end() || found->second.shape.size() != 3 || found->second.shape[0] < 1 ||
+        found->second.shape[0] > most)
+    {
+      continue;
+    }
+    const TensorView stack = found->second;
+    tensors.erase(found);
+    const std::int64_t count = stack.shape[0];
+    for (std::int64_t i = 0; i < count; ++i)
+    {
+      tensors[name + "." + std::to_string(i) + ".weight"] = { stack.dtype,
+        { stack.shape[1], stack.shape[2] }, stack.data + stack.Bytes() / count * i };
+    }
+  }
 }
 
 /// Whether a tensor has the rows of queries or keys.
@@ -603,12 +776,14 @@ TensorViews GgufTensors(const GgufFile& file)
 {
   const GgufSettings settings(file);
   const std::int64_t dimension = settings.HeadDimension();
-  const bool interleaves = settings.GetFamily().interleavesRows && dimension % 2 == 0;
+  const bool interleaves = settings.GetFamily().interleaved && dimension % 2 == 0;
   TensorViews tensors = file.GetTensors();
   for (const char* name : { FrequenciesTensor, ShortFactorsTensor, LongFactorsTensor })
   {
     tensors.erase(name); // part of the configuration
   }
+  AddXielu(settings, tensors);
+  SplitStacks(tensors);
   for (auto& [name, view] : tensors)
   {
     const bool hasHeads =

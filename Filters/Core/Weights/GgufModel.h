@@ -17,10 +17,9 @@ std::filesystem::path FindGguf(const std::filesystem::path& path);
 /// Whether a GGUF file has no tensors, but for instance a tokenizer. False if it cannot be read.
 bool IsVocabularyAlone(const std::filesystem::path& path);
 
-/// The configuration of the model in a GGUF file, as llama.cpp converts it: of bert (without the
-/// head that predicts masked words, and DistilBERT and RoBERTa in its form), bloom, deepseek2
-/// (DeepSeek-V2), gemma, gemma2, gemma3, gpt2, gptneox, llama (with Mistral and Mixtral, which
-/// llama.cpp calls so too), olmo, olmoe, phi2, phi3, qwen2, qwen2moe, qwen3, qwen3moe and stablelm.
+/// The configuration of the model in a GGUF file, as llama.cpp converts it: of an architecture that
+/// a row of Weights/Architectures names under "gguf". Of encoders the head that predicts masked
+/// words is left out; those of `bert` are DistilBERT and RoBERTa, too.
 /// Biases are those that the first layer has. The frequencies of a
 /// rotary embedding are divided by the numbers in `rope_freqs.weight`, or in
 /// `rope_factors_short.weight` and `rope_factors_long.weight`, if there are such tensors.
@@ -31,8 +30,9 @@ TransformerConfig ReadGgufConfig(
   const std::filesystem::path& path, const std::string& architecture = {});
 
 /// The tensors of a GGUF file by their names there, without those that are part of the
-/// configuration. llama.cpp stores the rows of the queries and keys of llama and olmo so that it
-/// can rotate neighbors; the views undo this (TensorView::interleavedRows). Throws as
+/// configuration, and with a matrix each where they have stacks of residual streams. llama.cpp
+/// stores the rows of the queries and keys of some architectures so that it can rotate neighbors;
+/// the views undo this (TensorView::interleavedRows). Throws as
 /// ReadGgufConfig does.
 TensorViews GgufTensors(const GgufFile& file);
 

@@ -94,7 +94,7 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     gateSparsities, embeddingProjection, transformDimension, transformBias, maskToken, tasks,
     rotaryFrequencies, addsPositions, layerGroups, groupLayers, biasByLayer, keyBias, valueBias,
     queryBias, readsQueriesOfPositions, readsKeysOfPositions, sharesPositionKeys, positionNorm,
-    normsPatches, endsSinusoids, channelsLast, sinksAreOutside);
+    normsPatches, endsSinusoids, channelsLast, sinksAreOutside, convolution, convolutionActivation);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {

@@ -275,6 +275,10 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
                                       ///< (Warner et al. 2024: ModernBERT)
   bool normsInside = false; ///< the weighted sums of values of all heads together, and the hidden
                             ///< values of the MLP, are normalized (Ma et al. 2025: BitNet)
+  std::int64_t convolution = 0; ///< tokens that a convolution reads, an odd number: behind layer 0,
+                                ///< whose input it reads; what it gives is activated, added and
+                                ///< normalized (He et al. 2021: DeBERTa-v2); 0: none
+  Activation convolutionActivation = Activation::Gelu;
   bool normsQueriesLast = false;   ///< queryKeyNorm comes after the rotation (Hunyuan)
   double residualScale = 1;        ///< of what a sublayer adds (Granite)
   std::vector<bool> rotatedLayers; ///< per layer: whether queries and keys are rotated; empty: all

@@ -396,8 +396,8 @@ private:
     else if (config.input == InputKind::Sound)
     {
       this->Weights.firstConvolution =
-        this->GetConvolution(this->Name.firstConvolution, config.melBands);
-      this->Weights.secondConvolution = this->GetConvolution(this->Name.secondConvolution, d);
+        this->GetConvolution(this->Name.firstConvolution, config.melBands, 3);
+      this->Weights.secondConvolution = this->GetConvolution(this->Name.secondConvolution, d, 3);
     }
     else
     {
@@ -547,10 +547,9 @@ private:
     return found != names.end() ? *found : names[1];
   }
 
-  /// A convolution over three frames is a matrix on their values.
-  LinearTensors GetConvolution(const PairNames& names, std::int64_t inputs)
+  /// A convolution over so many frames or tokens is a matrix on their values.
+  LinearTensors GetConvolution(const PairNames& names, std::int64_t inputs, std::int64_t width)
   {
-    constexpr std::int64_t width = 3;
     const std::int64_t d = this->Config.modelDimension;
     return { this->Get(this->Prefix + names.weight, { d, inputs, width }),
       this->Get(this->Prefix + names.bias, { d }), WeightLayout::OutputInput, inputs * width, d };
@@ -669,6 +668,11 @@ private:
         this->GetNumber(prefix + this->Name.xieluNegative),
         this->GetNumber(prefix + this->Name.xieluLinear),
         this->GetNumber(prefix + this->Name.xieluLimit) };
+    }
+    if (config.convolution > 0 && l == 0)
+    {
+      layer.convolution = this->GetConvolution(this->Name.convolution, d, config.convolution);
+      layer.convolutionNorm = this->GetNorm(this->Prefix, this->Name.convolutionNorm);
     }
     if (config.layerScales)
     {

@@ -118,6 +118,8 @@ struct LayerTensors
   NormTensors hiddenNorm;             ///< [mlpDimension], of what `down` reads, likewise
   XieluTensors xielu;                 ///< for this activation
   LayerSideTensors sides;
+  LinearTensors convolution; ///< of layer 0; order of inputs: component, token; or missing
+  NormTensors convolutionNorm;
   TensorView attentionScale; ///< [d_model], of what the attention adds; or missing
   TensorView mlpScale;       ///< [d_model], of what the MLP adds; or missing
   TensorView sinks;          ///< [H]; or missing

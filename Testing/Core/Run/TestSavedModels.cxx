@@ -3,12 +3,17 @@
 
 #include "Base/Error.h"
 #include "ErrorMessage.h"
+#include "Files/JsonText.h"
+#include "Files/MappedFile.h"
+#include "GgufBytes.h"
 #include "ModelsOracle.h"
 #include "OracleFile.h"
+#include "ParityRow.h"
 #include "PartParity.h"
 #include "Recording/RecordingFile.h"
 #include "Run/RecordTransformer.h"
 #include "SameRecording.h"
+#include "TemporaryDirectory.h"
 #include "TestName.h"
 #include "Weights/Transformer.h"
 
@@ -95,6 +100,34 @@ TensorViews Renamed(const OracleFile& file, const std::string& prefix)
   }
   return views;
 }
+
+/// Of a model with several inputs: the largest deviations of each part, by its name.
+class PartDeviations
+{
+public:
+  void Add(const std::string& part, const std::map<std::string, double>& deviations)
+  {
+    for (const auto& [quantity, deviation] : deviations)
+    {
+      Raise(this->All[part][quantity], deviation);
+    }
+  }
+
+  /// Leaves rows of Parity.md.
+  void WriteRows(const std::string& model, const std::string& file) const
+  {
+    for (const auto& [part, deviations] : this->All)
+    {
+      const std::string name = part.substr(0, part.find('.'));
+      Write(TestName(model + "_" + name + "_" + file),
+        ParityRow{
+          std::filesystem::path(model).filename().string(), name, file, "F32", deviations });
+    }
+  }
+
+private:
+  std::map<std::string, std::map<std::string, double>> All;
+};
 
 /// Models that are refused by name; see RefusesTheOthers.
 constexpr std::array Later = { "decoder/deepseek_v3-a", "decoder/ernie4_5_moe-a",
@@ -193,6 +226,7 @@ TEST_P(SavedModels, ComputeWhatTheOriginalDoes)
   const bool isOriginal = this->Expected.Text("source").find("transformers") == 0;
   EXPECT_TRUE(options.logits == this->Model.HasLogits() || !isOriginal);
   EXPECT_TRUE(this->HasInput("1.") || !isOriginal);
+  PartDeviations all;
   for (const std::string prefix : { "0.", "1." })
   {
     if (!this->HasInput(prefix))
@@ -221,6 +255,7 @@ TEST_P(SavedModels, ComputeWhatTheOriginalDoes)
       EXPECT_EQ(deviations.count("attention"), 1U);
       EXPECT_EQ(deviations.count("hidden"), this->Expected.Has(prefix + "hidden") ? 1U : 0U);
       ExpectSmall(this->GetParam() + " " + prefix + name, deviations);
+      all.Add(name, deviations);
     }
     ASSERT_EQ(found.logits.IsRecorded(), expected.count("logits") != 0);
     if (found.logits.IsRecorded())
@@ -228,8 +263,10 @@ TEST_P(SavedModels, ComputeWhatTheOriginalDoes)
       const PartParity parity = { found, expected, "", {}, {} };
       const double deviation = parity.Deviation("logits", found.logits, PlacesFrom(0, length));
       ExpectSmall(this->GetParam() + " " + prefix, { { "logits", deviation } });
+      all.Add(found.encoder == nullptr ? "" : "decoder.", { { "logits", deviation } });
     }
   }
+  all.WriteRows(this->GetParam(), "safetensors, transformers 5");
 }
 
 /// Biases of layers and vectors of distances included, without which attention would be another.
@@ -299,6 +336,208 @@ TEST(OwnArchitecture, OfTheDocumentRunsWithoutCode)
   const TensorViews renamed = Renamed(expected, "0.");
   const ExpectedPlaces places = PlacesFrom(0, found.tokens.Count());
   ExpectSmall("slate", PartParity{ found, renamed, "", places, places }.Deviations());
+}
+
+TEST(Convolution, ReadsTokensOfItsSequence)
+{
+  const std::filesystem::path folder = AnyOracle("v5/encoder/deberta-v2-convolution");
+  const OracleFile expected(folder / "expected.safetensors");
+  TransformerInput input;
+  for (const std::string prefix : { "0.", "1." })
+  {
+    input.tokens.push_back(expected.Integers(prefix + "input_ids"));
+  }
+  RecordOptions options;
+  options.residual = true;
+  const Recording found = RecordTransformer(Transformer::Read(folder), input, options);
+  std::int64_t first = 0;
+  for (const std::string prefix : { "0.", "1." })
+  {
+    const std::int64_t end = first + expected.ShapeOf(prefix + "input_ids")[0];
+    const TensorViews renamed = Renamed(expected, prefix);
+    const PartParity parity = { found, renamed, "", {}, {} };
+    EXPECT_LE(
+      parity.Deviation("hidden.1", found.residual[1], PlacesFrom(first, end)), StreamTolerance);
+    first = end;
+  }
+}
+
+/// The values of a tensor as llama.cpp's conversion changes them: "interleave HEADS": rows of each
+/// head, of which the second half comes between those of the first; "group KEYS HEADS": of Falcon,
+/// queries of all groups, then keys, then values; "plus 1".
+std::vector<float> ConvertedValues(
+  std::vector<float> values, std::int64_t columns, const std::string& operation)
+{
+  std::istringstream words(operation);
+  std::string kind;
+  std::int64_t first = 0;
+  std::int64_t heads = 0;
+  words >> kind >> first >> heads;
+  const std::int64_t rows = static_cast<std::int64_t>(values.size()) / columns;
+  std::vector<std::int64_t> from; ///< row of each row
+  if (kind == "interleave")
+  {
+    const std::int64_t size = rows / first;
+    for (std::int64_t row = 0; row < rows; ++row)
+    {
+      const std::int64_t i = row % size;
+      from.push_back(row - i + i / 2 + (i % 2) * (size / 2));
+    }
+  }
+  else if (kind == "group")
+  {
+    const std::int64_t each = heads / first; // queries of a key
+    const std::int64_t size = rows / (first * (each + 2));
+    const std::array<std::pair<std::int64_t, std::int64_t>, 3> parts = { { { 0, each }, { each, 1 },
+      { each + 1, 1 } } };
+    for (const auto& [begin, count] : parts)
+    {
+      for (std::int64_t i = 0; i < first * count * size; ++i)
+      {
+        const std::int64_t group = i / (count * size);
+        from.push_back(group * (each + 2) * size + begin * size + i % (count * size));
+      }
+    }
+  }
+  else if (kind == "plus")
+  {
+    for (float& value : values)
+    {
+      value += static_cast<float>(first);
+    }
+  }
+  if (from.empty())
+  {
+    return values;
+  }
+  std::vector<float> changed;
+  changed.reserve(values.size());
+  for (const std::int64_t row : from)
+  {
+    changed.insert(
+      changed.end(), values.begin() + row * columns, values.begin() + (row + 1) * columns);
+  }
+  return changed;
+}
+
+/// The GGUF file of a model, as a file of v5/gguf describes it.
+std::string ConvertedFile(const nlohmann::json& recipe, const OracleFile& weights)
+{
+  GgufBytes file;
+  file.AddText("general.architecture", recipe["architecture"]);
+  for (const nlohmann::json& one : recipe["metadata"])
+  {
+    const std::string key = one[0];
+    const std::string type = one[1];
+    if (type == "u32")
+    {
+      file.AddInteger(key, one[2]);
+    }
+    else if (type == "f32")
+    {
+      file.AddNumber(key, one[2]);
+    }
+    else if (type == "str")
+    {
+      file.AddText(key, one[2]);
+    }
+    else if (type == "bool")
+    {
+      file.Add(key, 7, std::string(1, one[2].get<bool>() ? '\1' : '\0'));
+    }
+    else
+    {
+      std::string bytes;
+      for (const nlohmann::json& value : one[2])
+      {
+        bytes += type == "bools" ? std::string(1, value.get<bool>() ? '\1' : '\0')
+                                 : FloatBytes({ value.get<float>() });
+      }
+      file.AddArray(key, type == "bools" ? 7 : 6, one[2].size(), bytes);
+    }
+  }
+  for (const nlohmann::json& one : recipe["tensors"])
+  {
+    const std::string operation = one[2];
+    const std::string source = one[1];
+    if (source.empty()) // "values", and the numbers
+    {
+      std::istringstream numbers(operation.substr(7));
+      std::vector<float> values;
+      for (float value = 0; numbers >> value;)
+      {
+        values.push_back(value);
+      }
+      file.AddTensor(one[0], { static_cast<std::int64_t>(values.size()) }, 0, FloatBytes(values));
+      continue;
+    }
+    Shape shape = weights.ShapeOf(source);
+    if (operation == "stack") // of one matrix
+    {
+      shape.insert(shape.begin(), 1);
+    }
+    const std::int64_t columns = shape.size() == 2 ? shape[1] : 1;
+    file.AddTensor(
+      one[0], shape, 0, FloatBytes(ConvertedValues(weights.Floats(source), columns, operation)));
+  }
+  return file.File();
+}
+
+class ConvertedModels : public testing::TestWithParam<std::string>
+{
+public:
+  static std::vector<std::string> Names()
+  {
+    std::vector<std::string> names;
+    for (const auto& entry :
+      std::filesystem::directory_iterator(std::filesystem::path(ATLAS_ORACLE_DIR) / "v5/gguf"))
+    {
+      names.push_back(entry.path().stem().string());
+    }
+    return names;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(, ConvertedModels, testing::ValuesIn(ConvertedModels::Names()),
+  [](const auto& test) { return TestName(test.param); });
+
+/// Models in GGUF files by the names, settings and orders of llama.cpp's conversion.
+TEST_P(ConvertedModels, ComputeWhatTheOriginalDoes)
+{
+  const std::filesystem::path recipeFile = AnyOracle("v5/gguf/" + this->GetParam() + ".json");
+  const nlohmann::json recipe = ParseJson(ReadFile(recipeFile), recipeFile.string());
+  const std::filesystem::path folder = AnyOracle("v5/" + recipe["folder"].get<std::string>());
+  const TemporaryDirectory directory;
+  const std::filesystem::path path = directory / "model.gguf";
+  WriteBytes(path, ConvertedFile(recipe, OracleFile(folder / "model.safetensors")));
+  const Transformer model = Transformer::Read(path);
+  EXPECT_THAT(model.GetConfig().unknownSettings, testing::IsEmpty());
+  const OracleFile expected(folder / "expected.safetensors");
+  RecordOptions options;
+  options.residual = true;
+  // llama.cpp leaves out what predicts masked words.
+  const bool hasLogits = recipe["folder"].get<std::string>().find("decoder") == 0;
+  ASSERT_EQ(model.HasLogits(), hasLogits);
+  options.logits = hasLogits;
+  PartDeviations all;
+  for (const std::string prefix : { "0.", "1." })
+  {
+    TransformerInput input;
+    input.tokens = { expected.Integers(prefix + "input_ids") };
+    const Recording found = RecordTransformer(model, input, options);
+    const TensorViews renamed = Renamed(expected, prefix);
+    const ExpectedPlaces places = PlacesFrom(0, found.tokens.Count());
+    const PartParity parity = { found, renamed, "", places, places };
+    std::map<std::string, double> deviations = parity.Deviations();
+    EXPECT_EQ(deviations.count("attention"), 1U);
+    if (hasLogits)
+    {
+      deviations["logits"] = parity.Deviation("logits", found.logits, places);
+    }
+    ExpectSmall(this->GetParam() + ".gguf " + prefix, deviations);
+    all.Add("", deviations);
+  }
+  all.WriteRows(this->GetParam(), "GGUF, by the rules of conversion");
 }
 
 TEST(SavedModelsRefused, SayWhatTheyAre)

@@ -102,8 +102,9 @@ TEST(TokenizerSettings, RefusesWhatItDoesNotFollow)
                 "tokens stay whole, found true."));
   }
   EXPECT_THAT(Refusal("bert-files", settings({ { "tokenizer_class", "BertJapaneseTokenizer" } })),
-    HasSubstr("tokenizer_class: expected BertTokenizer, DistilBertTokenizer, ElectraTokenizer or "
-              "one alike, or a file tokenizer.json that says how this one works, found "
+    HasSubstr("tokenizer_class: expected BertTokenizer, DistilBertTokenizer, ElectraTokenizer, "
+              "MPNetTokenizer, EsmTokenizer or one alike, or a file tokenizer.json that says how "
+              "this one works, found "
               "\"BertJapaneseTokenizer\"."));
   EXPECT_THAT(Refusal("bert", settings({ { "mask_token", 5 } })),
     HasSubstr("mask_token: expected an object, found 5"));
@@ -113,6 +114,76 @@ TEST(TokenizerSettings, RefusesWhatItDoesNotFollow)
     HasSubstr("special_tokens_map.json: expected the file to be a JSON object, found array"));
   EXPECT_THAT(Refusal("bert", { { "added_tokens.json", { { "<new>", "5" } } } }),
     HasSubstr("added_tokens.json: <new>: expected an integer"));
+}
+
+/// The files of tokenizers without tokenizer.json, by their classes or model types.
+TEST(TokenizerClasses, GiveTheIdsOfTheOriginal)
+{
+  const OrderedJson oracle =
+    OrderedJson::parse(ReadFile(ModelsOracle("tokenizers/classes/cases.json")));
+  ASSERT_EQ(oracle["cases"].size(), 19U);
+  const OrderedJson& texts = oracle["texts"];
+  const auto expect = [&](const Tokenizer& tokenizer, const OrderedJson& ids)
+  {
+    ASSERT_EQ(ids.size(), texts.size());
+    for (std::size_t i = 0; i < texts.size(); ++i)
+    {
+      if (!ids[i].is_null()) // another behavior, by design
+      {
+        EXPECT_EQ(tokenizer.Encode(texts[i].get<std::string>(), true).ids,
+          ids[i].get<std::vector<std::int64_t>>())
+          << texts[i];
+      }
+    }
+  };
+  for (const OrderedJson& one : oracle["cases"])
+  {
+    SCOPED_TRACE(one["name"]);
+    const TemporaryDirectory directory;
+    for (const auto& [name, content] : one["files"].items())
+    {
+      const std::string model = content.is_string() ? content.get<std::string>() : "";
+      if (model.empty() || model.front() != '@')
+      {
+        Write(directory.Path(), { { name, content } });
+        continue;
+      }
+      std::filesystem::copy(
+        ModelsOracle("tokenizers/classes/" + model.substr(1) + ".model"), directory / name);
+    }
+    const Tokenizer tokenizer = ReadTokenizer(directory.Path());
+    expect(tokenizer, one["ids"]);
+    if (one.contains("pair"))
+    {
+      EXPECT_EQ(tokenizer.EncodePair("the man", "of", true).ids,
+        one["pair"].get<std::vector<std::int64_t>>());
+    }
+    EXPECT_EQ(HasTargetTokenizer(directory.Path()), one.contains("target"));
+    if (one.contains("target"))
+    {
+      expect(ReadTargetTokenizer(directory.Path()), one["target"]);
+    }
+  }
+}
+
+TEST(TokenizerClasses, RefuseWhatTheyDoNotFollow)
+{
+  const auto refusal = [](const char* name, const OrderedJson& settings)
+  {
+    const TemporaryDirectory directory;
+    std::filesystem::copy(ModelsOracle("tokenizers/classes/unigram.model"), directory / name);
+    Write(directory.Path(), { { "tokenizer_config.json", settings } });
+    return MessageOf<Error>([&] { ReadTokenizer(directory.Path()); });
+  };
+  EXPECT_THAT(refusal("spm.model",
+                { { "tokenizer_class", "DebertaV2Tokenizer" }, { "split_by_punct", true } }),
+    HasSubstr("split_by_punct: expected false, or a file tokenizer.json that says how words are "
+              "split, found true"));
+  const char* languages = "sentencepiece.bpe.model";
+  EXPECT_THAT(refusal(languages, { { "tokenizer_class", "MBartTokenizer" }, { "src_lang", "de" } }),
+    HasSubstr("src_lang: expected a language of the model, one of ar_AR cs_CZ"));
+  EXPECT_THAT(
+    refusal(languages, { { "tokenizer_class", "M2M100Tokenizer" } }), HasSubstr("vocab.json"));
 }
 
 /// Of a component that is known, a setting that is not known would change ids.
@@ -140,8 +211,8 @@ TEST(TokenizerSettings, EachKeyIsDecided)
   const std::set<std::string> known = { // read or refused
     "add_bos_token", "add_eos_token", "add_prefix_space", "added_tokens_decoder",
     "additional_special_tokens", "do_lower_case", "extra_ids", "extra_special_tokens",
-    "keep_accents", "split_special_tokens", "strip_accents", "tokenize_chinese_chars",
-    "tokenizer_class",
+    "keep_accents", "language_codes", "split_by_punct", "split_special_tokens", "src_lang",
+    "strip_accents", "tgt_lang", "tokenize_chinese_chars", "tokenizer_class",
     // about saved files, chats, texts that are too long, padding, or the way back to text
     "auto_map", "backend", "chat_template", "clean_up_tokenization_spaces", "errors", "is_local",
     "max_length", "model_max_length", "name_or_path", "pad_to_multiple_of", "padding_side",

@@ -97,6 +97,8 @@ TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerT
   , Experts(config, tensors.experts)
   , HiddenNorm(config, tensors.hiddenNorm)
   , Xielu(XieluOf(tensors.xielu))
+  , Convolution(tensors.convolution)
+  , ConvolutionNorm(config, tensors.convolutionNorm)
   , AttentionFinish{ { config, tensors.attentionAfter }, FloatValues(tensors.attentionScale) }
   , CrossFinish{ { config, tensors.crossAfter }, {} }
   , MlpFinish{ { config, tensors.mlpAfter }, FloatValues(tensors.mlpScale) }
@@ -122,7 +124,8 @@ std::int64_t TransformerLayer::WorkingFloats(
   const std::int64_t mlp = std::max(
     ExpertMlp::WorkingFloats(config, rows), rows * (config.gated ? 2 : 1) * config.mlpDimension);
   const std::int64_t copies = 1 + (config.order == SublayerOrder::Parallel ? 1 : 0) +
-                              (Changes(config) ? 1 : 0); // of the residual stream
+                              (Changes(config) ? 1 : 0) + // of the residual stream
+                              (config.convolution > 0 ? 1 + config.convolution : 0);
   return rows * copies * config.modelDimension + mlp +
          SelfAttention::WorkingFloats(config, rows, threads);
 }
@@ -134,6 +137,11 @@ void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>&
   if (this->Sides)
   {
     this->Sides->Predict(sides, group.Rows(), x, work.sides, threads);
+  }
+  const bool convolves = this->Convolution.Outputs() > 0;
+  if (convolves)
+  {
+    work.read.assign(x, x + group.Rows() * this->Config.modelDimension);
   }
   const double attended = this->Attention.Work(group);
   const Progress attending = progress.Part(0.0, attended, attended + this->MlpWork(group));
@@ -171,6 +179,43 @@ void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>&
   {
     this->Sides->Correct(sides, group.Rows(), x, work.sides, threads);
   }
+  if (convolves)
+  {
+    this->AddConvolution(group, x, work, threads);
+  }
+}
+
+/// x = norm(x + f(C x0)), where C reads the tokens around each of what the layer read.
+void TransformerLayer::AddConvolution(
+  const RowGroup& group, float* x, LayerWorkspace& work, int threads) const
+{
+  const std::int64_t d = this->Config.modelDimension;
+  const std::int64_t width = this->Config.convolution;
+  const std::int64_t rows = group.Rows();
+  work.windows.assign(rows * d * width, 0.F);
+  ParallelFor(rows, threads,
+    [&](std::int64_t row)
+    {
+      const std::int64_t begin = row - group.positions[row]; // of the sequence
+      const std::int64_t end = begin + group.lengths[row];
+      for (std::int64_t t = 0; t < width; ++t)
+      {
+        const std::int64_t source = row + t - width / 2;
+        if (source >= begin && source < end)
+        {
+          for (std::int64_t i = 0; i < d; ++i)
+          {
+            work.windows[(row * d + i) * width + t] = work.read[source * d + i];
+          }
+        }
+      }
+    });
+  // What the layer read is no longer needed.
+  ApplyLinear(this->Convolution, rows, work.windows.data(), work.read.data(),
+    { this->Config.convolutionActivation, nullptr, false }, threads);
+  ParallelFor(
+    rows, threads, [&](std::int64_t row) { AddRow(d, work.read.data() + row * d, x + row * d); });
+  this->ConvolutionNorm.Apply(rows, d, x, x, threads);
 }
 
 /// x += f(norm(x)) or norm(x + f(x)), where add(from, to) adds f(from) to `to`.
@@ -355,8 +400,8 @@ std::uint64_t WidenedBytes(const LayerTensors& layer, int threads)
 {
   std::uint64_t largest = WidenedBytes(layer.experts, threads);
   for (const LinearTensors* linear : { &layer.query, &layer.key, &layer.value, &layer.queryLatent,
-         &layer.keyLatent, &layer.output, &layer.gate, &layer.up, &layer.down, &layer.crossQuery,
-         &layer.crossKey, &layer.crossValue, &layer.crossOutput })
+         &layer.keyLatent, &layer.output, &layer.gate, &layer.up, &layer.down, &layer.convolution,
+         &layer.crossQuery, &layer.crossKey, &layer.crossValue, &layer.crossOutput })
   {
     largest = std::max(largest, WidenedBytes(*linear, threads));
   }

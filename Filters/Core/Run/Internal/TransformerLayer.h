@@ -22,6 +22,8 @@ struct LayerWorkspace
   std::vector<float> hidden;  ///< [rows, mlpDimension]
   std::vector<float> factors; ///< [rows, mlpDimension], for a gated MLP
   SideWorkspace sides;
+  std::vector<float> read;    ///< [rows, d_model], what a layer with a convolution reads
+  std::vector<float> windows; ///< [rows, d_model, tokens of the convolution], what that reads
 };
 
 /// A layer with its weights: attention followed by an MLP, in single precision. In a decoder beside
@@ -74,6 +76,8 @@ private:
   float GateCut = 0; ///< standard deviations above the mean up to which values of the gate become 0
   TransformerNorm HiddenNorm; ///< of what Down reads, if it is normalized
   XieluParameters Xielu;
+  Linear Convolution; ///< without outputs: none
+  TransformerNorm ConvolutionNorm;
   Finish AttentionFinish;
   Finish CrossFinish; ///< without scale
   Finish MlpFinish;
@@ -87,6 +91,7 @@ private:
   void ApplyParallel(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
     LayerWorkspace& work, int threads, const Progress& progress, const ActivationVisitor& visitor,
     const RoutingRows& routing) const;
+  void AddConvolution(const RowGroup& group, float* x, LayerWorkspace& work, int threads) const;
   double MlpWork(const RowGroup& group) const;
   void CutGate(std::int64_t rows, const float* factors, float* hidden, int threads) const;
   void AddMlp(const RowGroup& group, const float* from, float* to, LayerWorkspace& work,

@@ -9,9 +9,9 @@
 #include "TokenizerJson.h"
 #include "Vocabulary.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,11 +27,19 @@ bool IsLanguage(std::string_view token)
   return token.size() > marks && BeginsWith(token, ">>") && EndsWith(token, "<<");
 }
 
-/// A model whose pieces have the ids of a vocabulary. Tokens of the other language are there, but
-/// texts are not split into them.
-SentencePieceTable WithIdsOf(
-  const Vocabulary& vocabulary, const SentencePieceTable& model, const std::string& source)
+}
+
+SentencePieceTable WithIdsOf(const std::filesystem::path& path, const SentencePieceTable& model)
 {
+  const std::string source = path.string();
+  const nlohmann::json value = ParseJson(ReadFile(path), source);
+  const std::shared_ptr<Vocabulary> vocabulary =
+    ParseVocabulary(JsonNode(value, "the vocabulary", source));
+  const bool hasEnd = vocabulary->IdOf("</s>").has_value();
+  if (!hasEnd || !vocabulary->IdOf("<unk>"))
+  {
+    throw FormatError(source, ": expected a token '", hasEnd ? "<unk>" : "</s>", "', found none.");
+  }
   std::map<std::string_view, std::size_t> pieces;
   for (std::size_t i = 0; i < model.tokens.size(); ++i)
   {
@@ -41,12 +49,12 @@ SentencePieceTable WithIdsOf(
   table.tokens.clear();
   table.scores.clear();
   table.types.clear();
-  for (std::int64_t id = 0; id < vocabulary.Size(); ++id)
+  for (std::int64_t id = 0; id < vocabulary->Size(); ++id)
   {
-    const std::string* token = vocabulary.TokenOf(id);
+    const std::string* token = vocabulary->TokenOf(id);
     if (token == nullptr)
     {
-      throw FormatError(source, ": expected a token of each id below ", vocabulary.Size(),
+      throw FormatError(source, ": expected a token of each id below ", vocabulary->Size(),
         ", found none of ", id, ".");
     }
     const auto found = pieces.find(*token);
@@ -71,26 +79,15 @@ SentencePieceTable WithIdsOf(
   return table;
 }
 
-}
-
 Tokenizer ReadMarianTokenizer(
   const std::filesystem::path& folder, const char* model, const char* vocabularyFile)
 {
-  const std::string vocabularySource = (folder / vocabularyFile).string();
-  const std::string modelSource = (folder / model).string();
-  const nlohmann::json value = ParseJson(ReadFile(vocabularySource), vocabularySource);
-  const std::shared_ptr<Vocabulary> vocabulary =
-    ParseVocabulary(JsonNode(value, "the vocabulary", vocabularySource));
-  const std::optional<std::int64_t> end = vocabulary->IdOf("</s>");
-  if (!end || !vocabulary->IdOf("<unk>"))
-  {
-    throw FormatError(
-      vocabularySource, ": expected a token '", end ? "<unk>" : "</s>", "', found none.");
-  }
-  SentencePieceTable table = WithIdsOf(
-    *vocabulary, ParseSentencePieceModel(ReadFile(modelSource), modelSource), vocabularySource);
-  table.textEnd = { *end };
-  return MakeSentencePieceTokenizer(table, modelSource);
+  const std::string source = (folder / model).string();
+  SentencePieceTable table =
+    WithIdsOf(folder / vocabularyFile, ParseSentencePieceModel(ReadFile(source), source));
+  table.textEnd = { std::find(table.tokens.begin(), table.tokens.end(), "</s>") -
+                    table.tokens.begin() };
+  return MakeSentencePieceTokenizer(table, source);
 }
 
 }

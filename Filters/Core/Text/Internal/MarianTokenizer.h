@@ -2,7 +2,7 @@
 
 // Internal to Core.
 
-#include "Text/Tokenizer.h"
+#include "Text/TokenTables.h"
 
 #include <filesystem>
 
@@ -15,6 +15,13 @@ inline constexpr const char* MarianSourceFile = "source.spm";
 inline constexpr const char* MarianTargetFile = "target.spm";
 inline constexpr const char* MarianVocabularyFile = "vocab.json";
 inline constexpr const char* MarianTargetVocabularyFile = "target_vocab.json";
+
+/// A model whose pieces have the ids of a vocabulary, a file {token: id}. Tokens of the vocabulary
+/// that are no pieces are there, but texts are not split into them; pieces that are not in it are
+/// left out. Throws FileError if the file is missing, and FormatError if it is invalid or has no
+/// <unk> or </s>.
+SentencePieceTable WithIdsOf(
+  const std::filesystem::path& vocabulary, const SentencePieceTable& model);
 
 /// Makes the tokenizer of one of the two models in a folder, with the ids of a vocabulary there.
 /// Texts end with </s>. A code of the target's language, such as >>fra<<, is a token. Throws

@@ -62,7 +62,8 @@ void AddWhole(Rows& rows, const std::string& name)
   {
     return;
   }
-  const json& row = rows.stored.at(name);
+  json row = rows.stored.at(name);
+  row.erase("gguf");
   for (const auto& [word, value] : row.items())
   {
     ThrowIf<Error>(!IsRowWord(word), name, ": unknown word '", word, "' in Architectures.");
@@ -231,6 +232,60 @@ std::vector<RowTensors> AllRowTensors()
     all.push_back(
       { name, tensors.value("like", row.value("like", std::string())), WordsOf(tensors) });
   }
+  return all;
+}
+
+namespace
+{
+
+RowGguf ParseGgufRow(const std::string& name, const json& value)
+{
+  RowGguf row;
+  row.row = name;
+  if (value.is_string())
+  {
+    row.name = value;
+    return row;
+  }
+  row.name = value.value("name", "");
+  row.condition = value.value("if", "");
+  row.interleaved = value.value("interleaved", false);
+  row.words = WordsOf(value.value("tensors", json::object()));
+  const json settings = value.value("settings", json::object());
+  for (const auto& [key, setting] : settings.items())
+  {
+    GgufSetting& one = row.settings.emplace_back();
+    one.name = key;
+    if (setting.is_string())
+    {
+      one.key = setting;
+      continue;
+    }
+    one.tensor = setting.value("tensor", "");
+    one.rows = setting.value("rows", "");
+    one.value = setting.value(one.tensor.empty() ? "value" : "then", json(true));
+    one.otherwise = setting.value("else", json(false));
+  }
+  return row;
+}
+
+}
+
+const std::vector<RowGguf>& AllRowGguf()
+{
+  static const std::vector<RowGguf> all = []
+  {
+    std::vector<RowGguf> rows;
+    for (const auto& [name, row] : AllRows().stored.items())
+    {
+      const json gguf = row.value("gguf", json::array());
+      for (const json& one : gguf.is_array() ? gguf : json::array({ gguf }))
+      {
+        rows.push_back(ParseGgufRow(name, one));
+      }
+    }
+    return rows;
+  }();
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include "Files/JsonSettings.h"
 #include "Weights/TransformerConfig.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,7 @@ namespace atlas
 ///   "windows": {...}        the sliding window of layers: else, "if": VALUE and
 ///                           "slides": EXPRESSION of the layer l, see ParseWindows
 ///   "rules": "NAMES"        functions of ArchitectureRules
+///   "gguf": {...}           how GGUF files have it, see RowGguf; no other row inherits it
 ///   "tensors": {...}        names by role, see TensorNames; "like" names another row. A row whose
 ///                           name ends with a variant behind a slash has these alone
 ///
@@ -80,5 +82,46 @@ struct RowTensors
 
 /// Those of all rows, such that `like` comes before.
 std::vector<RowTensors> AllRowTensors();
+
+/// A setting of config.json that is made of a GGUF file: a metadata by its key behind the name of
+/// the architecture; or what is said if a tensor of the first layer is there, and else; or the rows
+/// of a tensor; or a constant.
+struct GgufSetting
+{
+  std::string name; ///< PART.NAME: of a nested object
+  std::string key;
+  std::string tensor;
+  std::string rows;
+  nlohmann::json value = true; ///< a constant, or if the tensor is there
+  nlohmann::json otherwise = false;
+};
+
+/// How GGUF files of llama.cpp have a model. In a row it is the name, or an object, or a list:
+///
+///   "name": "NAME"          general.architecture
+///   "if": "KEY"             only files that have this metadata, other than 0
+///   "interleaved": true     rows of queries and keys are interleaved to rotate neighbors
+///   "settings": {...}       by their names in config.json: "KEY", {"value": X}, {"rows": "NAME"}
+///                           or {"tensor": "NAME", "then": X, "else": Y} of the first layer
+///   "tensors": {...}        names by role that differ from those of the row "gguf"
+struct RowGguf
+{
+  std::string row;  ///< what Hugging Face calls it
+  std::string name; ///< empty: of a variant, which has tensors alone
+  std::string condition;
+  bool interleaved = false;
+  std::vector<GgufSetting> settings;
+  std::string words; ///< of tensors, as in RowTensors
+
+  /// Whether a setting is that metadata.
+  bool Has(std::string_view key) const
+  {
+    return std::any_of(settings.begin(), settings.end(),
+      [key](const GgufSetting& setting) { return setting.key == key; });
+  }
+};
+
+/// Those of all rows, in the order of their names.
+const std::vector<RowGguf>& AllRowGguf();
 
 }

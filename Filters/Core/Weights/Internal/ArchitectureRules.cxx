@@ -253,10 +253,11 @@ void Gemma4Layers(TransformerConfig& config, const Settings& settings)
 }
 
 using Rule = void (*)(TransformerConfig&, const Settings&);
-constexpr std::array<Named<Rule>, 15> Rules = { {
+constexpr std::array<Named<Rule>, 16> Rules = { {
   { "anyGrid", AnyGrid },
   { "bothSides", BothSides },
   { "codegen", CheckCodeGen },
+  { "convolution", OddConvolution },
   { "disentangled", Disentangled },
   { "falcon", CheckFalcon },
   { "gemma3nLayers", Gemma3nLayers },

@@ -137,8 +137,8 @@ const std::vector<Named<Field>>& Fields()
     FIELD(sharesPositionKeys), FIELD(normsPatches), FIELD(endsSinusoids), FIELD(channelsLast),
     FIELD(normsValues), COUNT_FROM_0(sharedKeyLayers), COUNT_FROM_0(layerInput),
     COUNT(layerInputVocabulary), FIELD(layerFactors), COUNT(streams), COUNT_FROM_0(activeStream),
-    FIELD(scalesActiveStream), COUNT_FROM_0(laurelRank), FIELD(rotatedLayers), FIELD(rotaryBases),
-    FIELD(expertLayers) };
+    FIELD(scalesActiveStream), COUNT_FROM_0(laurelRank), COUNT_FROM_0(convolution),
+    FIELD(convolutionActivation), FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
 #undef COUNT
 #undef COUNT_FROM_0
 #undef NUMBER

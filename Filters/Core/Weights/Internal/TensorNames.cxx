@@ -24,25 +24,25 @@ namespace
 using Role = std::variant<std::string TensorNames::*, PairNames TensorNames::*,
   WeightLayout TensorNames::*, Fused TensorNames::*>;
 #define ROLE(name) { #name, &TensorNames::name }
-constexpr std::array<Named<Role>, 88> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
-  ROLE(attentionScale), ROLE(classToken), ROLE(crossAfter), ROLE(crossKey), ROLE(crossNorm),
-  ROLE(crossOutput), ROLE(crossQuery), ROLE(crossValue), ROLE(distanceEmbedding),
-  ROLE(distanceNorm), ROLE(distillationToken), ROLE(down), ROLE(embeddingNorm), ROLE(expertsDown),
-  ROLE(expertsGate), ROLE(expertsUp), ROLE(finalNorm), ROLE(firstConvolution), ROLE(frequencies),
-  ROLE(fused), ROLE(gate), ROLE(hiddenNorm), ROLE(inputGate), ROLE(inputNorm),
-  ROLE(inputProjection), ROLE(key), ROLE(keyLatent), ROLE(keyLatentNorm), ROLE(keyNorm),
-  ROLE(laurelIn), ROLE(laurelNorm), ROLE(laurelOut), ROLE(layerFactor), ROLE(layerProjection),
-  ROLE(layerProjectionNorm), ROLE(layers), ROLE(layerTokens), ROLE(layout), ROLE(mixedNorm),
-  ROLE(mlpAfter), ROLE(mlpNorm), ROLE(mlpScale), ROLE(output), ROLE(patches), ROLE(positionKey),
-  ROLE(positionQuery), ROLE(positions), ROLE(prefix), ROLE(projectIn), ROLE(projectOut),
-  ROLE(query), ROLE(queryBias), ROLE(queryLatent), ROLE(queryLatentNorm), ROLE(queryNorm),
-  ROLE(registers), ROLE(relativeBias), ROLE(router), ROLE(secondConvolution), ROLE(segments),
-  ROLE(sharedBias), ROLE(sharedDown), ROLE(sharedFactor), ROLE(sharedGate), ROLE(sharedTokens),
-  ROLE(sharedUp), ROLE(sinks), ROLE(streamCorrection), ROLE(streamIn), ROLE(streamOut),
-  ROLE(streamPrediction), ROLE(streamRouter), ROLE(streamRouterNorm), ROLE(streamScale),
-  ROLE(tasks), ROLE(tokens), ROLE(transform), ROLE(transformNorm), ROLE(unembedding), ROLE(up),
-  ROLE(value), ROLE(valueBias), ROLE(xieluLimit), ROLE(xieluLinear), ROLE(xieluNegative),
-  ROLE(xieluSquare) } };
+constexpr std::array<Named<Role>, 90> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
+  ROLE(attentionScale), ROLE(classToken), ROLE(convolution), ROLE(convolutionNorm),
+  ROLE(crossAfter), ROLE(crossKey), ROLE(crossNorm), ROLE(crossOutput), ROLE(crossQuery),
+  ROLE(crossValue), ROLE(distanceEmbedding), ROLE(distanceNorm), ROLE(distillationToken),
+  ROLE(down), ROLE(embeddingNorm), ROLE(expertsDown), ROLE(expertsGate), ROLE(expertsUp),
+  ROLE(finalNorm), ROLE(firstConvolution), ROLE(frequencies), ROLE(fused), ROLE(gate),
+  ROLE(hiddenNorm), ROLE(inputGate), ROLE(inputNorm), ROLE(inputProjection), ROLE(key),
+  ROLE(keyLatent), ROLE(keyLatentNorm), ROLE(keyNorm), ROLE(laurelIn), ROLE(laurelNorm),
+  ROLE(laurelOut), ROLE(layerFactor), ROLE(layerProjection), ROLE(layerProjectionNorm),
+  ROLE(layers), ROLE(layerTokens), ROLE(layout), ROLE(mixedNorm), ROLE(mlpAfter), ROLE(mlpNorm),
+  ROLE(mlpScale), ROLE(output), ROLE(patches), ROLE(positionKey), ROLE(positionQuery),
+  ROLE(positions), ROLE(prefix), ROLE(projectIn), ROLE(projectOut), ROLE(query), ROLE(queryBias),
+  ROLE(queryLatent), ROLE(queryLatentNorm), ROLE(queryNorm), ROLE(registers), ROLE(relativeBias),
+  ROLE(router), ROLE(secondConvolution), ROLE(segments), ROLE(sharedBias), ROLE(sharedDown),
+  ROLE(sharedFactor), ROLE(sharedGate), ROLE(sharedTokens), ROLE(sharedUp), ROLE(sinks),
+  ROLE(streamCorrection), ROLE(streamIn), ROLE(streamOut), ROLE(streamPrediction),
+  ROLE(streamRouter), ROLE(streamRouterNorm), ROLE(streamScale), ROLE(tasks), ROLE(tokens),
+  ROLE(transform), ROLE(transformNorm), ROLE(unembedding), ROLE(up), ROLE(value), ROLE(valueBias),
+  ROLE(xieluLimit), ROLE(xieluLinear), ROLE(xieluNegative), ROLE(xieluSquare) } };
 #undef ROLE
 
 PairNames ToPair(std::string_view name)
@@ -243,9 +243,27 @@ TensorNames GgufNames(const TransformerConfig& config, const GgufLayout& layout)
   {
     SetNames(names, "attentionNorm=attn_output_norm+ mlpNorm=layer_output_norm+");
   }
-  if (NamesFor(config).up.weight.empty())
+  const TensorNames& huggingFace = NamesFor(config);
+  if (huggingFace.up.weight.empty())
   {
     names.gate = std::exchange(names.up, {});
+  }
+  for (PairNames TensorNames::* norm :
+    { &TensorNames::attentionNorm, &TensorNames::mlpNorm, &TensorNames::finalNorm })
+  {
+    if ((huggingFace.*norm).bias.empty())
+    {
+      (names.*norm).bias.clear();
+    }
+  }
+  const bool isParallel = config.order == SublayerOrder::Parallel;
+  for (const RowGguf& row : AllRowGguf())
+  {
+    if (row.row == config.architecture ||
+        (isParallel && row.row == config.architecture + "/parallel"))
+    {
+      SetNames(names, row.words);
+    }
   }
   return names;
 }

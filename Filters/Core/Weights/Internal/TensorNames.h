@@ -51,6 +51,8 @@ struct TensorNames
   std::string tasks;
   std::string frequencies; ///< of a rotary embedding, by names with commas between them, of which
                            ///< the last that is there counts
+  PairNames convolution;   ///< behind layer 0
+  PairNames convolutionNorm;
   std::string distanceEmbedding; ///< of the vectors of distances
   PairNames distanceNorm;
   std::string layers; ///< prefix before the index of the layer; of layers that share their
