@@ -1,6 +1,7 @@
 #include "TitleFields.h"
 
 #include "DataFields.h"
+#include "Drawing/ColoredArray.h"
 #include "Weights/CheckpointConfig.h"
 #include "Weights/Transformer.h"
 
@@ -25,6 +26,18 @@ std::string ModelName(const std::filesystem::path& path)
   }
   const std::string name = folder.filename().string();
   return atlas::CheckpointStep(folder) ? above.filename().string() + "/" + name : name;
+}
+
+void AddArrayTitle(
+  vtkFieldData* fields, const std::string& array, atlas::AttentionQuantity quantity)
+{
+  if (quantity != atlas::AttentionQuantity::Weights)
+  {
+    atlas::ColoredArray named;
+    named.array = atlas::AttentionQuantityNames.at(static_cast<std::size_t>(quantity));
+    const std::string title = named.Title();
+    AddField(fields, array + " Title", title.empty() ? named.array : title);
+  }
 }
 
 void AddListed(vtkFieldData* fields, std::size_t listed, std::size_t all, const std::string& things)
