@@ -8,6 +8,7 @@
 #include "ListArrays.h"
 #include "Shapes.h"
 #include "Signs.h"
+#include "TitleFields.h"
 
 #include <vtkImageData.h>
 
@@ -33,6 +34,7 @@ constexpr double FrameLevel = 0.01;
 constexpr double ArrowLevel =
   0.015; ///< of a weight of 0; stronger arrows lie in front of weaker ones
 constexpr double MarkLevel = 0.025;
+constexpr double CellLevel = 0.03;
 /// Lengths in widths of a patch: half the shafts of arrows of weight 0 and 1, and others.
 constexpr double ThinShaft = 0.02;
 constexpr double ThickShaft = 0.06;
@@ -298,6 +300,7 @@ void MakePatches(const ShownPatches& shown, vtkPolyData* output)
   AddTokens(shown, tokens, [](std::int64_t token) { return token; }, output);
   AddPlace(shown, tokens, output);
   AddSigns(output->GetFieldData(), SignsOf(shown));
+  AddArrayTitle(output->GetFieldData(), ArrayNames::Heat, shown.options.quantity);
   Finish(shown, Formats::PatchAttentionPatches, output);
 }
 
@@ -353,6 +356,23 @@ void MakePatchesOfHeads(const ShownPatches& shown, const PatchPanels& heads,
   CacheRanges(output->GetCellData());
   SetFormat(output, Formats::PatchAttentionPatches);
   AddField(output->GetFieldData(), "Sequence", shown.options.sequence);
+}
+
+void MakeCells(vtkPolyData* patches, double heatSide, vtkPolyData* output)
+{
+  output->ShallowCopy(patches);
+  output->GetCellData()->SetActiveScalars(nullptr); // they are not to be seen
+  Shapes shapes;
+  for (vtkIdType cell = 0; cell < patches->GetNumberOfCells(); ++cell)
+  {
+    std::array<double, 6> bounds;
+    patches->GetCellBounds(cell, bounds.data());
+    const Place center = { (bounds[0] + bounds[1]) / 2, (bounds[2] + bounds[3]) / 2 };
+    const double x = (bounds[1] - bounds[0]) / 2 / heatSide;
+    const double y = (bounds[3] - bounds[2]) / 2 / heatSide;
+    shapes.AddRectangle(center[0] - x, center[1] - y, center[0] + x, center[1] + y, CellLevel);
+  }
+  shapes.MoveToPolys(output);
 }
 
 void MakeArrows(const ShownPatches& shown, vtkPolyData* output)

@@ -58,6 +58,11 @@ void MakePatchesOfHeads(const ShownPatches& shown, const PatchPanels& heads,
 /// A filled arrow per link from one token to another.
 void MakeArrows(const ShownPatches& shown, vtkPolyData* output);
 
+/// The same cells as those of `patches`, each of which is a share `heatSide` of its patch, but
+/// whole, without colors and in front of all: a click beside a square, or on an arrow, is one on a
+/// patch.
+void MakeCells(vtkPolyData* patches, double heatSide, vtkPolyData* output);
+
 /// A disc or a square per token that attends most to itself or to a class token or word.
 void MakeMarks(const ShownPatches& shown, vtkPolyData* output);
 

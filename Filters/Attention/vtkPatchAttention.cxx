@@ -42,6 +42,7 @@ namespace
 
 constexpr int PicturePort = 3;
 constexpr int TitlesPort = 5;
+constexpr int CellsPort = 6;
 
 /// The quantities of this filter, in the order of QuantityType.
 constexpr std::array<atlas::AttentionQuantity, 3> PatchQuantities = {
@@ -132,7 +133,8 @@ vtkStandardNewMacro(vtkPatchAttention);
 
 vtkPatchAttention::vtkPatchAttention()
   : vtkHeadAlgorithm(WITH_MEANS, { "vtkMultiBlockDataSet", "vtkSelection?" },
-      { "vtkPolyData", "vtkPolyData", "vtkPolyData", "vtkImageData", "vtkPolyData", "vtkPolyData" },
+      { "vtkPolyData", "vtkPolyData", "vtkPolyData", "vtkImageData", "vtkPolyData", "vtkPolyData",
+        "vtkPolyData" },
       WHOLE_INPUT)
 {
 }
@@ -396,9 +398,13 @@ void vtkPatchAttention::Execute(Task& task)
       this->ShowAllHeads(shown, options, panels, task);
     }
   }
+  if (task.IsFirst())
+  {
+    MakeCells(task.Output<vtkPolyData>(0), this->HeatSide, task.Output<vtkPolyData>(CellsPort));
+  }
   this->ShowPicture(
     shown, canvas, recording.pictures.IsEmpty() ? ofText : recording.pictures, task);
-  for (const int port : { 0, 1, 2, 4 })
+  for (const int port : { 0, 1, 2, 4, CellsPort })
   {
     this->AddKind(task.Output<vtkPolyData>(port));
   }

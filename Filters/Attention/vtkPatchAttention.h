@@ -76,12 +76,16 @@ struct ShownPatches;
 /// a side, or one per patch. Output 5, vtkPolyData: the titles of layers and heads, with vertices
 /// and the point array Token (string), to be shown as Token Labels; empty without AllHeads.
 ///
+/// Output 6, vtkPolyData: the cells of output 0 with their arrays, but as large as their patches,
+/// whatever HeatSide is, for views to select them. A selection of these chooses the same tokens.
+///
 /// Outputs 1, 2 and 4 also have the cell array MarkColor (unsigned char [3]), cyan for keys, gray
 /// for those of other queries than the chosen ones (with TO, for other keys), and green for what
 /// was chosen, and the field array MarkColor Legend (string).
 ///
-/// Field data of outputs 0, 1, 2 and 4: Sequence, Layer and Head (int); of pictures among words
-/// Weight on Words (double). Of one head output 0 has Signs (string), what is drawn in words.
+/// Field data of outputs 0, 1, 2, 4 and 6: Sequence, Layer and Head (int); of pictures among words
+/// Weight on Words (double). Of one head output 0 has Signs (string), what is drawn in words, and
+/// Heat Title (string), what other values than weights are called.
 ///
 /// The size of the picture depends on the recording, so UpdateInformation updates the input. On
 /// several ranks the first one has all cells, and each a part of the picture. Canceling leaves the

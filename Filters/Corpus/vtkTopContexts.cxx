@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -109,16 +110,21 @@ public:
     {
       this->AddPiece(piece);
     }
+    constexpr double Half = 0.5;
+    const double y = -static_cast<double>(this->Rank);
+    this->Texts.AddRectangle(0, y - Half, this->X, y + Half, Behind);
   }
 
-  void MoveTo(vtkPolyData* words, vtkPolyData* marks)
+  void MoveTo(vtkPolyData* words, vtkPolyData* marks, vtkPolyData* texts)
   {
     this->Vertices.MoveToVerts(words);
     ListArrays(this->Words, words->GetPointData())
       .Text(Names::Token, &Word::text)
       .Byte(Names::Side, [](const Word& word) { return word.endsAtPoint ? 0 : 1; })
       .Int(Names::Rank, &Word::rank)
-      .Int(Names::Kind, &Word::kind);
+      .Int(Names::Kind, &Word::kind)
+      .Tuples(Names::MarkColor, [](const Word& word)
+        { return word.kind != NEITHER ? MarkColors.at(word.kind) : atlas::Rgb{ 255, 255, 255 }; });
     SetFormat(words, Formats::TopContextWords);
     this->Rectangles.MoveToPolys(marks);
     ListArrays(this->Marks, marks->GetCellData())
@@ -126,10 +132,20 @@ public:
       .Int(Names::Kind, &Word::kind)
       .Tuples(Names::MarkColor, [](const Word& mark) { return MarkColors.at(mark.kind); });
     SetFormat(marks, Formats::TopContextMarks);
-    AddField(marks->GetFieldData(), Names::MarkColorLegend, this->Legend());
+    for (vtkPolyData* marked : { words, marks })
+    {
+      AddField(marked->GetFieldData(), Names::MarkColorLegend, this->Legend());
+    }
+    this->Texts.MoveToPolys(texts);
+    std::vector<int> ranks(this->Rank);
+    std::iota(ranks.begin(), ranks.end(), 1);
+    ListArrays(ranks, texts->GetCellData()).Int(Names::Rank);
+    SetFormat(texts, Formats::TopContextMarks);
   }
 
 private:
+  static constexpr double Behind = -0.01; ///< z of what is behind words
+
   const atlas::CorpusStatistics& Statistics;
   int Around;
   int Rank = 0;
@@ -137,6 +153,7 @@ private:
   Shapes Vertices;
   std::vector<Word> Words;
   Shapes Rectangles;
+  Shapes Texts;
   std::vector<Word> Marks; ///< words with a rectangle
 
   /// A mark, or the words before or behind one, which are one label.
@@ -198,7 +215,6 @@ private:
     if (piece.kind != NEITHER)
     {
       constexpr double Half = 0.4;
-      constexpr double Behind = -0.01;
       this->Rectangles.AddRectangle(this->X, y - Half, this->X + width, y + Half, Behind);
       this->Marks.push_back(this->Words.back());
     }
@@ -260,7 +276,7 @@ std::string MeasureText(const atlas::CorpusStatistics& statistics, int measure)
 vtkStandardNewMacro(vtkTopContexts);
 
 vtkTopContexts::vtkTopContexts()
-  : vtkCorpusAlgorithm({ "vtkTable", "vtkPolyData", "vtkPolyData", "vtkTable" })
+  : vtkCorpusAlgorithm({ "vtkTable", "vtkPolyData", "vtkPolyData", "vtkTable", "vtkPolyData" })
 {
 }
 
@@ -293,7 +309,8 @@ void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, Task& task)
   {
     page.Add(context);
   }
-  page.MoveTo(task.Output<vtkPolyData>(1), task.Output<vtkPolyData>(2));
+  page.MoveTo(
+    task.Output<vtkPolyData>(1), task.Output<vtkPolyData>(2), task.Output<vtkPolyData>(4));
 
   std::vector<std::array<int, 3>> tokens;
   int sequence = 0;
@@ -321,7 +338,7 @@ void vtkTopContexts::Show(const atlas::CorpusStatistics& statistics, Task& task)
     AddField(prompts->GetFieldData(), Names::Key, recorded.key);
   }
   this->AddHead(task);
-  for (int port = 0; port < 4; ++port)
+  for (int port = 0; port < 5; ++port)
   {
     vtkFieldData* fields = task.Output<vtkDataObject>(port)->GetFieldData();
     AddField(fields, MeasureField, MeasureText(statistics, this->Measure));

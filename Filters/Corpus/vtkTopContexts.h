@@ -17,7 +17,8 @@
 ///
 /// Output port 1, a vtkPolyData with a point per word of the texts around both, a text below
 /// another, for the representation Token Labels: Token (string), Side (unsigned char), Rank, Kind
-/// (int: 0 query, 1 key, 2 both, -1 neither). Each text begins with its rank and value.
+/// (int: 0 query, 1 key, 2 both, -1 neither), MarkColor (unsigned char, 3; white of neither). Each
+/// text begins with its rank and value.
 ///
 /// Output port 2, a vtkPolyData with a rectangle behind each query and key: the cell arrays Kind,
 /// Rank and MarkColor (unsigned char, 3).
@@ -27,6 +28,9 @@
 /// Measure (string), such as "Score, with the bias of ALiBi by distance", and if there are more
 /// texts Listed (string), such as "10 of 20 texts"; of this one, if it has a single text, also
 /// Query and Key (int), their positions.
+///
+/// Output port 4, a vtkPolyData with a rectangle around each text, for views to select it: the cell
+/// array Rank.
 class ATTENTIONATLASCORPUS_EXPORT vtkTopContexts : public vtkCorpusAlgorithm
 {
 public:

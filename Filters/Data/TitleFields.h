@@ -2,6 +2,8 @@
 
 #include "AttentionAtlasDataModule.h"
 
+#include "Recording/RecordedAttention.h"
+
 #include <cstddef>
 #include <string>
 
@@ -19,5 +21,10 @@ inline constexpr const char* ModelNameField = "Model Name";
 /// Listed (string). Adds nothing to a whole list.
 ATTENTIONATLASDATA_EXPORT void AddListed(
   vtkFieldData* fields, std::size_t listed, std::size_t all, const std::string& things);
+
+/// Says what an array has, of which the name does not tell it, in the field array "ARRAY Title"
+/// (string): "Norm of weight x value", "Rollout". Adds nothing for weights.
+ATTENTIONATLASDATA_EXPORT void AddArrayTitle(
+  vtkFieldData* fields, const std::string& array, atlas::AttentionQuantity quantity);
 
 }

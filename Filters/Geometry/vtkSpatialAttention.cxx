@@ -11,6 +11,7 @@
 #include "RecordingRanges.h"
 #include "SpatialOutput.h"
 #include "Task.h"
+#include "TitleFields.h"
 #include "TokenMeshes.h"
 
 #include <vtkDataObject.h>
@@ -167,6 +168,7 @@ void vtkSpatialAttention::Execute(Task& task)
     auto* arrays = AttributesOf(known.meshes[i].output, known.binding.association);
     arrays->AddArray(attention);
     arrays->SetActiveScalars(Names::Attention);
+    AddArrayTitle(known.meshes[i].output->GetFieldData(), Names::Attention, options.quantity);
     ranges.Store();
   }
   if (task.IsFirst())

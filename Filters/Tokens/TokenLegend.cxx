@@ -54,7 +54,8 @@ std::string Text(double value)
   return text.data();
 }
 
-/// A value of a ramp, its place from 0 to 1, and how it is written.
+/// A value of a ramp, its place from 0 to 1, and how it is written: beside the name of a kind,
+/// which takes room, without that of the quantity, which the title has.
 struct Tick
 {
   double value;
@@ -68,9 +69,15 @@ bool IsWhole(TokenQuantity quantity)
          quantity != TokenQuantity::Norm;
 }
 
+bool HasTwoKinds(const TokenScale& scale)
+{
+  return scale.hasQueries && scale.hasKeys;
+}
+
 Tick TickAt(const TokenScale& scale, double share)
 {
-  const std::string name = std::string(TextOf(scale.quantity).name) + " ";
+  const std::string name =
+    HasTwoKinds(scale) ? std::string() : std::string(TextOf(scale.quantity).name) + " ";
   if (scale.quantity == TokenQuantity::Norm && !scale.hasOneHead)
   {
     const std::string place = Text(100 * share) + " % of its head's range";
@@ -90,11 +97,12 @@ Tick TickAt(const TokenScale& scale, double share)
   return { value, share, name + Text(value) };
 }
 
-/// The values of a ramp; whole numbers once.
+/// The values of a ramp, fewer of each of two kinds; whole numbers once.
 std::vector<Tick> Ticks(const TokenScale& scale)
 {
   std::vector<Tick> ticks;
-  for (const double share : { 0., 0.25, 0.5, 0.75, 1. })
+  for (const double share :
+    HasTwoKinds(scale) ? std::vector{ 0., 0.5, 1. } : std::vector{ 0., 0.25, 0.5, 0.75, 1. })
   {
     const Tick tick = TickAt(scale, share);
     const bool isKnown = std::any_of(
@@ -124,8 +132,7 @@ void AddKind(const TokenScale& scale, TokenKind kind, std::vector<LegendEntry>& 
   {
     for (int phase = 0; phase < scale.periods; ++phase)
     {
-      const std::string text =
-        "position mod " + std::to_string(scale.periods) + " = " + std::to_string(phase);
+      const std::string text = std::to_string(phase) + " mod " + std::to_string(scale.periods);
       entries.push_back({ prefix + text, static_cast<double>(phase), number,
         atlas::PeriodicColor(kind, phase, scale.periods) });
     }

@@ -37,7 +37,7 @@ struct LegendEntry
 /// "Position (tokens)"
 ATTENTIONATLASTOKENS_EXPORT std::string LegendTitle(TokenQuantity quantity);
 
-/// The entries of a legend: at most five values for each kind, or the hues.
+/// The entries of a legend: at most five values of one kind, three of each of two, or the hues.
 ATTENTIONATLASTOKENS_EXPORT std::vector<LegendEntry> MakeLegend(const TokenScale& scale);
 
 /// The legend as the text of a ColorLegend.

@@ -10,6 +10,7 @@
 #include <vtkCamera.h>
 #include <vtkCommand.h>
 #include <vtkMath.h>
+#include <vtkPVArrayInformation.h>
 #include <vtkPVDataInformation.h>
 #include <vtkPVGeneralSettings.h>
 #include <vtkRenderWindow.h>
@@ -26,6 +27,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -124,6 +126,22 @@ std::size_t LettersOf(double number)
   return static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%#.3g", number));
 }
 
+/// How the ends of a bar are written: as its other labels, but whole numbers, which these end with
+/// a point from 100 on, without one.
+std::string RangeFormat(vtkPVArrayInformation* array, const std::string& other)
+{
+  if (array == nullptr)
+  {
+    return other;
+  }
+  const bool isReal = array->GetDataType() == VTK_FLOAT || array->GetDataType() == VTK_DOUBLE;
+  const double* range = array->GetComponentRange(0);
+  constexpr double ThreeDigits = 99.95; // rounded
+  return !isReal                                                           ? "%-.6g"
+         : std::max(std::abs(range[0]), std::abs(range[1])) >= ThreeDigits ? "%-.3g"
+                                                                           : other;
+}
+
 /// How wide a bar is in pixels.
 double WidthOf(vtkSMProxy* bar)
 {
@@ -188,8 +206,8 @@ struct Margins
 /// The margins around our data: beside their color bars and, if all of these are in the lower right
 /// corner, above them. None without bars and axes, unless the view is a diagram, whose title takes
 /// the room above.
-std::vector<Margins> RoomsFor(
-  const std::vector<vtkSMProxy*>& shown, double width, double height, vtkDiagramView* diagram)
+std::vector<Margins> RoomsFor(const std::vector<vtkSMProxy*>& shown, double width, double height,
+  vtkDiagramView* diagram, bool hasTitle)
 {
   const bool isDiagram = diagram != nullptr;
   const vtkDiagramView::Room texts = isDiagram ? diagram->GetTextRoom() : vtkDiagramView::Room();
@@ -197,6 +215,7 @@ std::vector<Margins> RoomsFor(
   constexpr double AxisRoom = 92; // title, numbers and ticks
   constexpr double TextRoom = 52;
   constexpr double TextHeight = 20;
+  constexpr double TitleRoom = 26; // of a render view
   constexpr double LabelRoom = 24; // half of a short text, in the middle above its point
   double bars = 0;
   double tallest = 0;
@@ -228,6 +247,7 @@ std::vector<Margins> RoomsFor(
     }
   }
   const double bottom = left == AxisRoom ? AxisRoom : 0;
+  top = std::max(top, bottom > 0 && hasTitle ? TitleRoom : 0);
   if (bars == 0 && bottom == 0 && !isDiagram)
   {
     return {};
@@ -426,7 +446,7 @@ void CompleteBar(vtkSMProxy* bar)
   length.Set(std::clamp(0.055 * entries, length.GetAsDouble(), 0.9));
   // Whose default shows 0 as 0.0e+00.
   vtkSMPropertyHelper(bar, "RangeLabelFormat")
-    .Set(vtkSMPropertyHelper(bar, "LabelFormat").GetAsString());
+    .Set(RangeFormat(coloring.arrayInformation, TextOf({ bar, "LabelFormat" })).c_str());
   bar->UpdateVTKObjects();
 }
 
@@ -439,7 +459,8 @@ void MakeRoom(vtkSMViewProxy* view)
   const double width = size.GetAsDouble(0) / letters;
   const double height = size.GetAsDouble(1) / letters;
   auto* diagram = vtkDiagramView::SafeDownCast(renderView->GetClientSideObject());
-  const std::vector<Margins> rooms = RoomsFor(shown, width, height, diagram);
+  const bool hasTitle = view->GetProperty("ShowTitle") != nullptr && Number(view, "ShowTitle") != 0;
+  const std::vector<Margins> rooms = RoomsFor(shown, width, height, diagram, hasTitle);
   if (rooms.empty() || width <= 0 || height <= 0)
   {
     return;
@@ -474,16 +495,28 @@ void MakeRoom(vtkSMViewProxy* view)
     return std::max(
       data.up / (1 - room.bottom - room.top), data.across / aspect / (1 - room.left - room.right));
   };
-  const Margins& room = *std::min_element(rooms.begin(), rooms.end(),
+  const auto [least, most] =
+    diagram != nullptr ? diagram->GetScales() : std::array<double, 2>{ 0, 0 };
+  const double largest = least > 0 ? height / 2 / least : std::numeric_limits<double>::infinity();
+  const Margins& fitted = *std::min_element(rooms.begin(), rooms.end(),
     [&](const Margins& a, const Margins& b) { return fits(a) < fits(b); });
-  const double fitting = fits(room);
-  const double largest = diagram != nullptr ? diagram->GetLargestScale() : 0;
-  const double least = largest > 0 ? height / 2 / largest : 0;
-  const double half = std::max(fitting, data.isFlat ? least : old);
-  // The middle of the data, in halves of the view: as near to that of the view as the room allows.
+  // What is too large in any case has most rows beside its bars.
+  const Margins& room = fits(fitted) > largest ? rooms.front() : fitted;
+  double half = std::max(fits(room), data.isFlat ? 0 : old);
+  if (diagram != nullptr)
+  {
+    half = std::min(std::max(half, most > 0 ? height / 2 / most : 0), largest);
+    if (Number(view, "FitToData") != 0)
+    {
+      diagram->SetMargins(vtkDiagramView::Room{
+        room.left * width, room.right * width, room.bottom * height, room.top * height });
+    }
+  }
+  // The middle of the data, in halves of the view: as near to that of the view as the room allows,
+  // which shows the upper left of what is too large.
   const double across = data.across / half / aspect;
   const double up = data.up / half;
-  const double x = std::min(1 - 2 * room.right - across, std::max(-1 + 2 * room.left + across, 0.));
+  const double x = std::max(-1 + 2 * room.left + across, std::min(1 - 2 * room.right - across, 0.));
   const double y = std::min(1 - 2 * room.top - up, std::max(-1 + 2 * room.bottom + up, 0.));
 
   vtkVector3d back;

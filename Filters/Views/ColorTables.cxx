@@ -13,6 +13,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace AttentionAtlas
@@ -76,8 +77,8 @@ void PrepareClassTable(vtkSMProxy* table, int classes, bool isNew)
   SetCategories(table, entries, colors);
 }
 
-/// The titles of legends as they were last set here, by array: another one is the user's.
-std::map<std::string, std::string>& LegendTitles()
+/// The titles of legends and bars as they were last set here, by array: another one is the user's.
+std::map<std::string, std::string>& BarTitles()
 {
   static std::map<std::string, std::string> titles;
   return titles;
@@ -118,8 +119,8 @@ void SetLegend(vtkSMProxy* table, const std::string& array, const std::string& l
     }
     entries.insert(entries.end(), { std::to_string(entries.size() / 2), line });
   }
-  const std::string before = LegendTitles().emplace(array, title).first->second;
-  LegendTitles()[array] = title;
+  const std::string before = BarTitles().emplace(array, title).first->second;
+  BarTitles()[array] = title;
   std::vector<std::string> known = TextsOf({ table, "Annotations" });
   for (std::size_t i = 0; i < std::min(known.size(), entries.size()); i += 2)
   {
@@ -227,6 +228,12 @@ void FitScale(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   }
   vtkNew<vtkSMTransferFunctionManager> tables;
   vtkSMProxy* table = tables->GetColorTransferFunction(coloring.array.c_str(), manager);
+  const std::string title = coloring.Title();
+  const std::string before = std::exchange(BarTitles()[coloring.array], title);
+  if (!before.empty() && before != title)
+  {
+    TitleBars(table, title, &before);
+  }
   const double largest = LargestShown(coloring.array, manager);
   const double end =
     FittedEnds().emplace(coloring.array, largest).first->second; // new: of a state that was loaded
@@ -240,7 +247,7 @@ void MeetLegend(const Coloring& coloring)
 {
   if (coloring.HasLegend())
   {
-    LegendTitles().emplace(coloring.array, coloring.legend.substr(0, coloring.legend.find('\n')));
+    BarTitles().emplace(coloring.array, coloring.legend.substr(0, coloring.legend.find('\n')));
   }
 }
 

@@ -72,10 +72,13 @@ Coloring::Coloring(vtkSMProxy* representation)
   }
   this->onPlaces = data->GetArrayInformation("Token Binding", vtkDataObject::FIELD) != nullptr;
   this->hasWords = data->GetArrayInformation("Token", vtkDataObject::POINT) != nullptr;
-  auto* texts = data->GetArrayInformation((this->array + " Legend").c_str(), vtkDataObject::FIELD);
-  const bool hasText = texts != nullptr && texts->GetNumberOfStringValues() > 0;
-  this->Explain(
-    hasText ? texts->GetStringValue(0) : "", RepresentationHint(representation) != nullptr);
+  const auto textOf = [&](const char* what) -> std::string
+  {
+    auto* texts = data->GetArrayInformation((this->array + what).c_str(), vtkDataObject::FIELD);
+    return texts != nullptr && texts->GetNumberOfStringValues() > 0 ? texts->GetStringValue(0) : "";
+  };
+  this->title = textOf(" Title");
+  this->Explain(textOf(" Legend"), RepresentationHint(representation) != nullptr);
 }
 
 }

@@ -18,7 +18,8 @@ class vtkSMProxy;
 ///   points, which stand at the values of the column `at`, or at the numbers of the rows; see
 ///   Charts.h
 /// - FollowArray: see below
-/// - Title: a render view that shows the data has a title, as diagrams and charts always have
+/// - Title: a render view that begins to show the data has a title, as diagrams and charts always
+///   have
 /// - Explanation (`text`): what a diagram says of the picture below its title
 ///
 /// An element with the attribute `port` applies only to that output port.

@@ -398,6 +398,12 @@ void TitleChart(vtkSMViewProxy* view)
   }
 }
 
+bool HasTitleHint(vtkSMProxy* representation)
+{
+  vtkPVXMLElement* hint = RepresentationHint(representation);
+  return hint != nullptr && hint->FindNestedElementByName("Title") != nullptr;
+}
+
 /// Sets a text of a view if it is another.
 void SetText(vtkSMViewProxy* view, const char* property, const std::string& text)
 {
@@ -434,7 +440,9 @@ std::string MakeTitle(vtkSMProxy* view)
   const std::string heads = FieldText(data, "Head Name"); // of a pair
   said = join(said, heads.empty() ? heads : "Heads " + heads);
   said = join(said, FieldText(data, "Listed"));
-  said = join(said, Shortened(ModelOf(source)));
+  const std::string model = ModelOf(source);
+  const bool isFile = said.compare(0, model.size(), model) == 0; // that is shown itself
+  said = join(said, isFile ? "" : Shortened(model));
   const std::string text = FieldText(data, "Sequence Text");
   return join(said, text.empty() ? text : Quoted(text));
 }
@@ -483,28 +491,43 @@ void ShowTitle(vtkSMViewProxy* view)
 
 void SwitchTitleOn(vtkSMProxy* representation, vtkSMViewProxy* view)
 {
-  vtkPVXMLElement* hint = RepresentationHint(representation);
-  if (hint != nullptr && hint->FindNestedElementByName("Title") != nullptr && !AreBarsByHand() &&
-      view->GetProperty("ShowTitle") != nullptr)
+  if (!HasTitleHint(representation) || AreBarsByHand() || view->GetProperty("ShowTitle") == nullptr)
   {
-    vtkSMPropertyHelper(view, "ShowTitle").Set(1);
+    return;
   }
+  vtkSMPropertyHelper shown(view, "Representations");
+  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
+  {
+    vtkSMProxy* other = shown.GetAsProxy(i);
+    if (other != nullptr && other != representation && HasTitleHint(other))
+    {
+      return; // the user may have switched it off since
+    }
+  }
+  vtkSMPropertyHelper(view, "ShowTitle").Set(1);
 }
 
-std::string CutText(
-  const std::string& text, double width, const std::function<double(const std::string&)>& widthOf)
+std::string CutText(const std::string& text, double width,
+  const std::function<double(const std::string&)>& widthOf, KeptPart kept)
 {
   if (widthOf(text) <= width)
   {
     return text;
   }
-  const auto cut = [&text](std::size_t size)
+  // With `size` bytes or fewer, so that characters are whole.
+  const auto cut = [&text, kept](std::size_t size)
   {
-    while (size > 0 && Continues(text[size]))
+    std::size_t begin = kept == KeptPart::End ? 0 : kept == KeptPart::Both ? size / 2 : size;
+    while (begin > 0 && Continues(text[begin]))
     {
-      --size;
+      --begin;
     }
-    return text.substr(0, size) + Ellipsis;
+    std::size_t end = kept == KeptPart::Begin ? text.size() : text.size() - (size - begin);
+    while (end < text.size() && Continues(text[end]))
+    {
+      ++end;
+    }
+    return text.substr(0, begin) + Ellipsis + text.substr(end);
   };
   std::size_t fits = 0;
   for (std::size_t above = text.size(); above - fits > 1;)

@@ -33,15 +33,23 @@ std::string MakeExplanation(vtkSMProxy* view);
 /// file; the annotation AtlasTitle of the view remembers it.
 void ShowTitle(vtkSMViewProxy* view);
 
-/// Switches the title on of a render view that begins to show a representation, if the source of
-/// that has the hint Title, see RepresentationHints.h, unless color bars are shown by hand.
+/// Switches the title on of a render view that begins to show a representation, the first whose
+/// source has the hint Title, see RepresentationHints.h, unless color bars are shown by hand.
 /// Diagrams have theirs from the beginning.
 void SwitchTitleOn(vtkSMProxy* representation, vtkSMViewProxy* view);
 
-/// A text in UTF-8, cut after its last whole character with which it is at most `width` wide, and
-/// an ellipsis; found by bisection, since titles may be of any length.
-std::string CutText(
-  const std::string& text, double width, const std::function<double(const std::string&)>& widthOf);
+/// Which part of a text is kept where it is cut.
+enum class KeptPart
+{
+  Begin,
+  End,
+  Both
+};
+
+/// A text in UTF-8, or as many of its whole characters, and an ellipsis in place of the others, as
+/// are at most `width` wide; found by bisection, since titles may be of any length.
+std::string CutText(const std::string& text, double width,
+  const std::function<double(const std::string&)>& widthOf, KeptPart kept = KeptPart::Begin);
 
 /// A title at the upper left of a view, cut to its width, and below it an explanation in as many
 /// lines as it needs.

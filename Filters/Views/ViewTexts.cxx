@@ -1,7 +1,5 @@
 #include "ViewTexts.h"
 
-#include "Titles.h"
-
 #include <vtkCamera.h>
 #include <vtkCommand.h>
 #include <vtkCoordinate.h>
@@ -103,10 +101,11 @@ std::array<int, 2> ViewTexts::Measure(const std::string& text, int fontSize)
   return this->Write(text, fontSize).extent;
 }
 
-std::string ViewTexts::Cut(const std::string& text, int fontSize, double width)
+std::string ViewTexts::Cut(const std::string& text, int fontSize, double width, KeptPart kept)
 {
-  return CutText(text, width,
-    [&](const std::string& some) -> double { return this->Measure(some, fontSize)[0]; });
+  return CutText(
+    text, width,
+    [&](const std::string& some) -> double { return this->Measure(some, fontSize)[0]; }, kept);
 }
 
 double ViewTexts::GetPoint() const
@@ -161,7 +160,10 @@ void ViewTexts::Show(const std::string& text, const Style& style, const std::arr
   SetFont(look, written.drawn.font, style.fontSize);
   look->SetJustification(static_cast<int>(style.along));
   look->SetVerticalJustification(static_cast<int>(style.across));
-  look->SetColor(style.isFaint ? this->Faint.data() : this->Ink.data());
+  const std::array<double, 3> black = { 0, 0, 0 };
+  look->SetColor(style.back ? black.data() : style.isFaint ? this->Faint.data() : this->Ink.data());
+  look->SetBackgroundOpacity(style.back ? 1 : 0);
+  look->SetBackgroundColor(style.back.value_or(black).data());
   look->SetOrientation(style.isUpwards ? 90 : 0);
   actor->SetInput(written.drawn.text.c_str());
   actor->SetPosition(std::round(at[0]), std::round(at[1]));

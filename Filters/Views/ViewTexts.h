@@ -1,6 +1,7 @@
 #pragma once
 
 #include "LabelFonts.h"
+#include "Titles.h"
 
 #include <vtkSmartPointer.h>
 #include <vtkTextProperty.h>
@@ -9,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -56,6 +58,7 @@ public:
     Across across;
     bool isUpwards = false; ///< rotated by 90 degrees; its bottom is then at the right
     bool isFaint = false;   ///< gray
+    std::optional<std::array<double, 3>> back = std::nullopt; ///< what black letters lie on, in RGB
   };
 
   /// Calls `place`, which shows the texts, before each rendering of a view.
@@ -69,8 +72,9 @@ public:
   /// The width and height in pixels of a text that is not rotated.
   std::array<int, 2> Measure(const std::string& text, int fontSize);
   /// The text, or as many of its first characters, and an ellipsis, as are at most `width` pixels
-  /// wide. UTF-8.
-  std::string Cut(const std::string& text, int fontSize, double width);
+  /// wide; or of its last or outer ones. UTF-8.
+  std::string Cut(
+    const std::string& text, int fontSize, double width, KeptPart kept = KeptPart::Begin);
   /// The size of a pixel, in points.
   double GetPoint() const;
   /// The size of a picture, in pixels: of a tile, whose letters are larger by the number of tiles.

@@ -425,7 +425,18 @@ private:
 void PaintText(vtkContext2D* painter, vtkRenderer* renderer, vtkTextActor* text)
 {
   const double* at = text->GetPositionCoordinate()->GetComputedDoubleDisplayValue(renderer);
-  painter->ApplyTextProp(text->GetTextProperty());
+  vtkTextProperty* style = text->GetTextProperty();
+  if (style->GetBackgroundOpacity() > 0)
+  {
+    std::array<double, 4> box; // from its place, left, right, bottom and top
+    text->GetBoundingBox(renderer, box.data());
+    const Color back = ColorOf(style->GetBackgroundColor(), style->GetBackgroundOpacity());
+    painter->GetPen()->SetLineType(vtkPen::NO_PEN);
+    painter->GetBrush()->SetColor(back[0], back[1], back[2], back[3]);
+    painter->DrawRect(static_cast<float>(at[0] + box[0]), static_cast<float>(at[1] + box[2]),
+      static_cast<float>(box[1] - box[0]), static_cast<float>(box[3] - box[2]));
+  }
+  painter->ApplyTextProp(style);
   painter->DrawString(static_cast<float>(at[0]), static_cast<float>(at[1]), text->GetInput());
 }
 
@@ -456,7 +467,11 @@ void Paint(vtkContext2D* painter, vtkRenderer* renderer, Classes& leftOut)
     prop->GetActors2D(flat);
     if (auto* actor = vtkActor::SafeDownCast(prop))
     {
-      shapes.Add(actor);
+      constexpr double Seen = 1. / 510; // half of a shade; less is there to be clicked
+      if (actor->GetProperty()->GetOpacity() > Seen)
+      {
+        shapes.Add(actor);
+      }
     }
     else if (flat->GetNumberOfItems() == before)
     {

@@ -79,14 +79,18 @@ void vtkDiagramView::AddTextRoom(const Room& room)
   this->TextRoom.AddPoint(room.right, room.top, 0);
 }
 
-double vtkDiagramView::GetLargestScale() const
+std::array<double, 2> vtkDiagramView::GetScales() const
 {
-  return this->UnitsPerPoint.IsValid() ? 1 / this->UnitsPerPoint.GetMaxPoint()[0] : 0;
+  if (!this->UnitsPerPoint.IsValid())
+  {
+    return { 0, 0 };
+  }
+  return { 1 / this->UnitsPerPoint.GetMinPoint()[1], 1 / this->UnitsPerPoint.GetMaxPoint()[0] };
 }
 
-void vtkDiagramView::LimitScale(double pointsPerUnit)
+void vtkDiagramView::LimitScale(double leastPointsPerUnit, double mostPointsPerUnit)
 {
-  this->UnitsPerPoint.AddPoint(1 / pointsPerUnit, 0, 0);
+  this->UnitsPerPoint.AddPoint(1 / mostPointsPerUnit, 1 / leastPointsPerUnit, 0);
 }
 
 void vtkDiagramView::Update()

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace AttentionAtlas
@@ -66,11 +67,21 @@ public:
   /// that has its data.
   void AddTextRoom(const Room& room);
 
-  /// The most points that a unit of the scene may have when the view frames the data; 0: any. Words
-  /// of a text are as far from each other as their letters need, which have a largest size.
-  double GetLargestScale() const;
+  /// The least and the most points that a unit of the scene may have when the view frames the data;
+  /// 0: any. Words of a text are as far from each other as their letters need, which have a
+  /// smallest and a largest size.
+  std::array<double, 2> GetScales() const;
   /// Called as AddTextRoom is.
-  void LimitScale(double pointsPerUnit);
+  void LimitScale(double leastPointsPerUnit, double mostPointsPerUnit);
+
+  ///@{
+  /**
+   * The room in points at the borders of the view that data do not lie in, while it frames them. As
+   * far as that is known: on the client. Default: none, whatever the view shows may be anywhere.
+   */
+  void SetMargins(const std::optional<Room>& margins) { this->Margins = margins; }
+  const std::optional<Room>& GetMargins() const { return this->Margins; }
+  ///@}
 
   void Update() override;
 
@@ -83,7 +94,8 @@ private:
 
   vtkBoundingBox DataBounds;
   vtkBoundingBox TextRoom;      ///< from -left, -bottom to right, top
-  vtkBoundingBox UnitsPerPoint; ///< along x
+  vtkBoundingBox UnitsPerPoint; ///< along x: of the most points, along y: of the least
+  std::optional<Room> Margins;
   std::string Title;
   std::string Explanation;
   std::unique_ptr<AttentionAtlas::ViewTexts> OwnTexts;

@@ -29,6 +29,11 @@ vtkSMAtlasDiagramViewProxy::Frame vtkSMAtlasDiagramViewProxy::GetFrame()
 void vtkSMAtlasDiagramViewProxy::SetFit(bool on)
 {
   vtkSMPropertyHelper(this, "FitToData").Set(on ? 1 : 0);
+  auto* view = vtkDiagramView::SafeDownCast(this->GetClientSideObject());
+  if (!on && view != nullptr)
+  {
+    view->SetMargins(std::nullopt);
+  }
 }
 
 vtkTypeUInt32 vtkSMAtlasDiagramViewProxy::PreRender(bool interactive)

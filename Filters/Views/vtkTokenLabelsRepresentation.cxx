@@ -1,5 +1,6 @@
 #include "vtkTokenLabelsRepresentation.h"
 
+#include "Base/TextEnds.h"
 #include "Drawing/LabelPlacement.h"
 #include "ShownPiece.h"
 #include "Text/ScreenText.h"
@@ -22,6 +23,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,9 +38,15 @@ constexpr int Room = 1;
 /// The points on the screen that are tried before a rendering goes on without further labels.
 constexpr int MaximumTries = 20000;
 
-/// The smallest letters, in points; of the words of a text, all of which are shown.
+/// The smallest letters, in points; of the words of a text.
 constexpr int SmallestFont = 6;
-constexpr int SmallestWords = 5;
+constexpr int SmallestWords = 9;
+/// The least width of a word that is cut, in sizes of letters; it may then lie over what is beside
+/// it.
+constexpr double LeastLetters = 4;
+constexpr const char* Ellipsis = "\u2026";
+/// The letters of a note on what is left out.
+constexpr int NoteFont = 11;
 /// The height of letters in that of a line of text.
 constexpr double LetterHeight = 0.76;
 
@@ -54,6 +62,8 @@ enum class Anchor
   Around ///< where there is room around a disc
 };
 
+using Rgb = std::array<double, 3>;
+
 /// A point that can have a label.
 struct Candidate
 {
@@ -62,6 +72,8 @@ struct Candidate
   Anchor anchor;
   bool isHidden;
   double radius; ///< of the disc whose rightmost point this is
+  std::int64_t number;
+  std::optional<Rgb> back; ///< the color behind a marked word of a row
 };
 
 /// Whether a point has a number other than 0 in an array, which may be missing.
@@ -106,6 +118,8 @@ void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candi
   vtkDataArray* side = arrays->GetArray("Side");
   vtkDataArray* hidden = arrays->GetArray("Hidden");
   vtkDataArray* radius = arrays->GetArray("Radius");
+  vtkDataArray* marks = arrays->GetArray("MarkColor");
+  vtkDataArray* kind = arrays->GetArray("Kind");
   if (tokens == nullptr || (match == nullptr && isMatch))
   {
     return;
@@ -125,6 +139,13 @@ void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candi
       candidate.anchor = AnchorOf(side, i);
       candidate.isHidden = IsSet(hidden, i);
       candidate.radius = radius != nullptr ? radius->GetComponent(i, 0) : 0;
+      candidate.number = i;
+      if (marks != nullptr && kind != nullptr && kind->GetComponent(i, 0) >= 0)
+      {
+        Rgb& back = candidate.back.emplace();
+        marks->GetTuple(i, back.data());
+        std::for_each(back.begin(), back.end(), [](double& channel) { channel /= 255; });
+      }
       candidates.push_back(std::move(candidate));
     }
   }
@@ -148,18 +169,87 @@ Steps StepsAlong(const std::vector<const Candidate*>& points, std::size_t axis)
   return steps;
 }
 
-/// Whether labels are the words of a text: at the right of their points, anywhere in their rows.
-bool AreWords(const std::vector<Candidate>& candidates)
+/// Whether labels are texts one below another, of which some words are marked.
+bool AreRows(const std::vector<Candidate>& candidates)
 {
-  std::vector<const Candidate*> points;
+  return std::any_of(candidates.begin(), candidates.end(),
+    [](const Candidate& candidate) { return candidate.back.has_value(); });
+}
+
+/// Whether labels are words in columns, queries at the left of their points and keys at the right.
+bool AreColumns(const std::vector<Candidate>& candidates)
+{
+  const auto count = [&](Anchor anchor)
+  {
+    return std::count_if(candidates.begin(), candidates.end(),
+      [anchor](const Candidate& candidate) { return candidate.anchor == anchor; });
+  };
+  const auto queries = count(Anchor::Left);
+  const auto keys = count(Anchor::Right);
+  return queries > 0 && keys > 0 && static_cast<std::size_t>(queries + keys) == candidates.size();
+}
+
+/// The pieces of each text, from the highest on, as they follow each other.
+using Row = std::vector<const Candidate*>;
+std::vector<Row> RowsOf(const std::vector<Candidate>& candidates)
+{
+  std::map<double, Row> byPlace;
   for (const Candidate& candidate : candidates)
   {
-    if (candidate.anchor == Anchor::Right)
+    byPlace[-candidate.point[1]].push_back(&candidate);
+  }
+  std::vector<Row> rows;
+  rows.reserve(byPlace.size());
+  for (auto& [place, row] : byPlace)
+  {
+    std::sort(row.begin(), row.end(),
+      [](const Candidate* a, const Candidate* b) { return a->number < b->number; });
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+/// The widths of parts of a line so that they fit, those that are marked first; the others share
+/// what is left, so that what is short is whole.
+std::vector<double> FittedWidths(
+  const std::vector<double>& widths, const std::vector<bool>& isMarked, double room)
+{
+  std::vector<double> fitted(widths.size(), 0);
+  for (const bool ofMarked : { true, false })
+  {
+    std::vector<std::size_t> rising;
+    for (std::size_t i = 0; i < widths.size(); ++i)
     {
-      points.push_back(&candidate);
+      if (isMarked[i] == ofMarked)
+      {
+        rising.push_back(i);
+      }
+    }
+    std::sort(rising.begin(), rising.end(),
+      [&widths](std::size_t a, std::size_t b) { return widths[a] < widths[b]; });
+    for (std::size_t n = 0; n < rising.size(); ++n)
+    {
+      double& width = fitted[rising[n]];
+      width = std::min(widths[rising[n]], room / static_cast<double>(rising.size() - n));
+      room -= width;
     }
   }
-  return StepsAlong(points, 0).size() * StepsAlong(points, 1).size() > points.size();
+  return fitted;
+}
+
+/// The width of the widest label to the left of its point, and of the widest other one, in heights
+/// of a line.
+std::array<double, 2> WidthsOf(
+  const std::vector<Candidate>& candidates, AttentionAtlas::LabelFonts& fonts)
+{
+  std::array<double, 2> widths = { 0, 0 };
+  for (const Candidate& candidate : candidates)
+  {
+    double& width = widths.at(candidate.anchor == Anchor::Left ? 0 : 1);
+    const std::string text = fonts.Choose(atlas::ScreenLabel(candidate.token)).text;
+    width = std::max(width, atlas::LabelWidth(text));
+  }
+  return widths;
 }
 
 /// A point on the screen: x and y from 0 to 1, and whether it is between the planes of the camera.
@@ -188,9 +278,12 @@ struct vtkTokenLabelsRepresentation::Labels
 {
   vtkTokenLabelsRepresentation* owner;
   AttentionAtlas::ViewTexts texts;
-  std::vector<Candidate> candidates; ///< the most important first
-  bool areWords = false;             ///< of a text, one behind another
-  vtkMTimeType dataTime = 0;         ///< of the data that these belong to
+  std::vector<Candidate> candidates;       ///< the most important first
+  std::vector<Row> rows;                   ///< if they are texts one below another
+  bool areColumns = false;                 ///< of words, if they have a LabelHeight
+  std::size_t everyWord = 1;               ///< every so many of these have labels
+  std::array<double, 2> widths = { 0, 0 }; ///< that columns have to the left and the right
+  vtkMTimeType dataTime = 0;               ///< of the data that these belong to
 
   /// A label, and its rectangle on the screen.
   struct Placed
@@ -222,7 +315,9 @@ struct vtkTokenLabelsRepresentation::Labels
         AddCandidates(leaf, isMatch, this->candidates);
       }
     }
-    this->areWords = AreWords(this->candidates);
+    this->rows = AreRows(this->candidates) ? RowsOf(this->candidates) : std::vector<Row>();
+    this->areColumns = this->rows.empty() && AreColumns(this->candidates);
+    this->widths = WidthsOf(this->candidates, this->texts.GetFonts());
   }
 
   /// The size of letters that have LabelHeight at a place of the screen.
@@ -238,8 +333,28 @@ struct vtkTokenLabelsRepresentation::Labels
     const double pixels = std::abs(Spot(toScreen, above).y - placeY) * this->texts.GetSize()[1] /
                           this->texts.GetTiles()[1];
     const double points = LetterHeight * pixels * this->texts.GetPoint();
-    const int smallest = this->areWords ? SmallestWords : SmallestFont;
+    const bool areWords = this->AreFittedColumns() || !this->rows.empty();
+    const int smallest = areWords ? SmallestWords : SmallestFont;
     return std::clamp(static_cast<int>(points), std::min(smallest, largest), largest);
+  }
+
+  bool AreFittedColumns() const { return this->areColumns && this->owner->LabelHeight > 0; }
+
+  /// The text of a label; in a column no wider than the room that it has there.
+  std::string TextOf(const Candidate& candidate, vtkMatrix4x4* toScreen, int fontSize)
+  {
+    const std::string text = atlas::ScreenLabel(candidate.token);
+    if (!this->AreFittedColumns())
+    {
+      return text;
+    }
+    std::array<double, 3> end = candidate.point;
+    const double width = this->widths.at(candidate.anchor == Anchor::Left ? 0 : 1);
+    end[0] += this->owner->LabelHeight * (width + 1); // with the space before what is beside it
+    const double room = (Spot(toScreen, end).x - Spot(toScreen, candidate.point).x) *
+                          this->texts.GetSize()[0] / this->texts.GetTiles()[0] -
+                        GapInPixels;
+    return this->texts.Cut(text, fontSize, std::max(room, LeastLetters * fontSize));
   }
 
   /// Where the label of a point would be; its fontSize is 0 if the point is not on the screen.
@@ -255,7 +370,7 @@ struct vtkTokenLabelsRepresentation::Labels
     const auto size = this->texts.GetSize();
     const auto tiles = this->texts.GetTiles(); // also the scale of letters
     const int fontSize = this->FontSizeAt(candidate, toScreen, place.y);
-    std::string text = atlas::ScreenLabel(candidate.token);
+    std::string text = this->TextOf(candidate, toScreen, fontSize);
     const auto extent = this->texts.Measure(text, fontSize);
     const int width = extent[0] * tiles[0];
     const int height = extent[1] * tiles[1];
@@ -343,9 +458,20 @@ struct vtkTokenLabelsRepresentation::Labels
         boxes.Block(this->DiscOf(candidate, toScreen));
       }
     }
+    if (!this->rows.empty())
+    {
+      this->PlaceRows(toScreen);
+      return;
+    }
     int tries = 0;
     int shown = 0;
-    for (const Candidate* candidate : this->Thinned(toScreen))
+    const std::vector<const Candidate*> thinned = this->Thinned(toScreen);
+    auto* diagram = vtkDiagramView::SafeDownCast(this->owner->GetView());
+    if (this->everyWord > 1 && diagram != nullptr && diagram->GetMargins())
+    {
+      this->ShowNote("1 of " + std::to_string(this->everyWord) + " words");
+    }
+    for (const Candidate* candidate : thinned)
     {
       if (shown >= this->owner->MaximumLabels || tries >= MaximumTries)
       {
@@ -367,8 +493,116 @@ struct vtkTokenLabelsRepresentation::Labels
     }
   }
 
-  /// The points whose labels are placed: all, but of the titles of panels and of points in one row
-  /// or column, every so many that they do not overlap.
+  /// The width of the widest first piece of a row, behind which the others begin, and those of all
+  /// others together, in pixels.
+  std::pair<double, double> WidestOf(const std::vector<Row>& all, int fontSize)
+  {
+    const auto widthOf = [&](const Candidate* piece) -> double
+    { return this->texts.Measure(atlas::ScreenLabel(piece->token), fontSize)[0]; };
+    double first = 0;
+    double others = 0;
+    for (const Row& row : all)
+    {
+      double width = 0;
+      for (std::size_t i = 1; i < row.size(); ++i)
+      {
+        width += widthOf(row[i]) + 1;
+      }
+      first = std::max(first, widthOf(row[0]) + fontSize);
+      others = std::max(others, width);
+    }
+    return { first, others };
+  }
+
+  /// Places the texts of rows, each piece right behind the one before. Where there is no room for
+  /// all of a text, what is farthest from its marked words is cut; rows for which there is no room
+  /// are counted in a note.
+  void PlaceRows(vtkMatrix4x4* toScreen)
+  {
+    const auto size = this->texts.GetSize();
+    const auto tiles = this->texts.GetTiles();
+    const double pixel = tiles[0] / this->texts.GetPoint(); // of a point
+    auto* diagram = vtkDiagramView::SafeDownCast(this->owner->GetView());
+    const auto margins = diagram != nullptr ? diagram->GetMargins() : std::nullopt;
+    const double right = size[0] - (margins ? margins->right : GapInPixels) * pixel;
+    const double bottom = margins ? margins->bottom * pixel : 0;
+    const Candidate& corner = *this->rows[0][0];
+    const int fontSize = this->FontSizeAt(corner, toScreen, Spot(toScreen, corner.point).y);
+    const double column = this->WidestOf(this->rows, fontSize).first * tiles[0];
+    std::size_t seen = 0;
+    for (const Row& row : this->rows)
+    {
+      const Spot place(toScreen, row[0]->point);
+      const double y = place.y * size[1];
+      if (y - fontSize * pixel / 2 < bottom || y > size[1])
+      {
+        continue;
+      }
+      ++seen;
+      const double x = place.x * size[0];
+      this->ShowPiece(*row[0], atlas::ScreenLabel(row[0]->token), fontSize, { x, y });
+      this->PlaceTexts(row, fontSize, { x + column, y }, right);
+    }
+    if (margins && seen < this->rows.size())
+    {
+      this->ShowNote(std::to_string(seen) + " of " + std::to_string(this->rows.size()) + " texts");
+    }
+  }
+
+  /// Says at the lower left for how much there is room.
+  void ShowNote(const std::string& what)
+  {
+    using Texts = AttentionAtlas::ViewTexts;
+    const auto tiles = this->texts.GetTiles();
+    this->texts.Show("Room for " + what, { NoteFont, Texts::Along::Left, Texts::Across::Bottom },
+      { 1. * GapInPixels * tiles[0], 1. * GapInPixels * tiles[1] });
+  }
+
+  /// Places the pieces of a text behind its number.
+  void PlaceTexts(const Row& row, int fontSize, std::array<double, 2> at, double right)
+  {
+    const double tile = this->texts.GetTiles()[0];
+    std::vector<std::string> pieces;
+    std::vector<double> whole;
+    std::vector<bool> isMarked;
+    for (std::size_t i = 1; i < row.size(); ++i)
+    {
+      pieces.push_back(atlas::ScreenLabel(row[i]->token));
+      whole.push_back(this->texts.Measure(pieces.back(), fontSize)[0]);
+      isMarked.push_back(row[i]->back.has_value());
+    }
+    const double room = (right - at[0]) / tile - static_cast<double>(pieces.size());
+    const std::vector<double> fitted = FittedWidths(whole, isMarked, room);
+    bool isAfterCut = false;
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+    {
+      using AttentionAtlas::KeptPart;
+      const bool isBeforeCut = i + 1 == pieces.size() || atlas::EndsWith(pieces[i], Ellipsis);
+      const KeptPart kept = isMarked[i] || (isBeforeCut && i > 0) ? KeptPart::Begin
+                            : i == 0 || isAfterCut                ? KeptPart::End
+                                                                  : KeptPart::Both;
+      std::string text = this->texts.Cut(pieces[i], fontSize, fitted[i], kept);
+      if (isAfterCut && text != pieces[i] && kept == KeptPart::End)
+      {
+        text.erase(0, std::string(Ellipsis).size()); // one is there
+      }
+      isAfterCut = atlas::EndsWith(text, Ellipsis);
+      this->ShowPiece(*row[i + 1], text, fontSize, at);
+      at[0] += (this->texts.Measure(text, fontSize)[0] + 1) * tile;
+    }
+  }
+
+  void ShowPiece(
+    const Candidate& piece, const std::string& text, int fontSize, const std::array<double, 2>& at)
+  {
+    using Texts = AttentionAtlas::ViewTexts;
+    this->texts.Show(text,
+      { fontSize, Texts::Along::Left, Texts::Across::Middle, false, piece.isHidden, piece.back },
+      at);
+  }
+
+  /// The points whose labels are placed: all, but of the titles of panels, of points in one row or
+  /// column and of columns of words, every so many that they do not overlap.
   std::vector<const Candidate*> Thinned(vtkMatrix4x4* toScreen)
   {
     std::map<Anchor, std::vector<const Candidate*>> sides;
@@ -377,17 +611,21 @@ struct vtkTokenLabelsRepresentation::Labels
       sides[candidate.anchor].push_back(&candidate);
     }
     std::vector<const Candidate*> all;
+    this->everyWord = 1;
     for (auto& [anchor, points] : sides)
     {
       std::array<Steps, 2> steps = { StepsAlong(points, 0), StepsAlong(points, 1) };
       const std::size_t cells = steps[0].size() * steps[1].size();
-      const bool isLine = steps[0].size() == 1 || steps[1].size() == 1;
+      const bool isLine = steps[0].size() == 1 || steps[1].size() == 1 || this->AreFittedColumns();
       if ((isLine || (anchor == Anchor::UpperRight && cells <= points.size())) &&
           anchor != Anchor::Free && anchor != Anchor::Around && points.size() <= MaximumTries)
       {
         for (const std::size_t axis : { 0, 1 })
         {
-          const std::size_t every = this->EveryAlong(points, axis, steps.at(axis), toScreen);
+          const bool isFitted = this->AreFittedColumns();
+          const std::size_t every =
+            isFitted && axis == 0 ? 1 : this->EveryAlong(points, axis, steps.at(axis), toScreen);
+          this->everyWord = isFitted ? std::max(this->everyWord, every) : 1;
           const auto isLeftOut = [&](const Candidate* point)
           { return steps.at(axis)[point->point.at(axis)] % every != 0; };
           points.erase(std::remove_if(points.begin(), points.end(), isLeftOut), points.end());
@@ -522,31 +760,27 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
   {
     return;
   }
-  std::array<double, 2> widths = { 0, 0 }; // to the left, to the right
-  bool areWords = false;
+  std::vector<Candidate> candidates;
   for (vtkDataSet* leaf : AttentionAtlas::LeavesOf(this->GetRenderedDataObject(0)))
   {
-    std::vector<Candidate> candidates;
     AddCandidates(leaf, false, candidates);
-    areWords = areWords || AreWords(candidates);
-    for (const Candidate& candidate : candidates)
-    {
-      double& width = widths.at(candidate.anchor == Anchor::Left ? 0 : 1);
-      const std::string text =
-        this->Shown->texts.GetFonts().Choose(atlas::ScreenLabel(candidate.token)).text;
-      width = std::max(width, atlas::LabelWidth(text));
-    }
   }
+  AttentionAtlas::ViewTexts& texts = this->Shown->texts;
   std::array<double, 6> bounds;
   std::copy_n(this->VisibleDataBounds, bounds.size(), bounds.begin());
+  const auto widths = WidthsOf(candidates, texts.GetFonts());
   bounds[0] -= this->LabelHeight * widths[0];
   bounds[1] += this->LabelHeight * widths[1];
   bounds[2] -= this->LabelHeight;
   bounds[3] += this->LabelHeight;
   auto* diagram = vtkDiagramView::SafeDownCast(this->GetView());
-  if (diagram != nullptr && areWords)
+  if (diagram != nullptr && AreRows(candidates))
   {
-    diagram->LimitScale(this->LabelFontSize / LetterHeight / this->LabelHeight);
+    const double perPoint = 1 / LetterHeight / this->LabelHeight;
+    const auto [first, others] = this->Shown->WidestOf(RowsOf(candidates), this->LabelFontSize);
+    bounds[0] = this->VisibleDataBounds[0];
+    bounds[1] = bounds[0] + (first + others) * texts.GetPoint() / (this->LabelFontSize * perPoint);
+    diagram->LimitScale(SmallestWords * perPoint, this->LabelFontSize * perPoint);
   }
   AttentionAtlas::AddViewBounds(this->GetRenderedDataObject(0), bounds);
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());

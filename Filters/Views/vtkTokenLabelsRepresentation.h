@@ -18,6 +18,13 @@
 /// Hidden those of points with 1 are gray; the others are black on a light background and white on
 /// a dark one.
 ///
+/// Points with the array MarkColor are the pieces of texts, one below another: those of one height
+/// are a row, in their order. They are drawn right behind each other with the smallest letters of
+/// words at least, those with a Kind of 0 or more on their MarkColor. Where the view is too narrow,
+/// what is farthest from these is cut; where it is too low, a note says how many texts it has room
+/// for. Words on both sides, as of an AttentionSentence, are cut to the room that the bounds have
+/// for them.
+///
 /// A leading space is shown as a middle dot, control characters as escape sequences. Texts of any
 /// script are written in a font that has their letters, found by Fontconfig; those from right to
 /// left are ordered for the screen. A letter that no font has is shown as an escape sequence such
@@ -52,7 +59,7 @@ public:
   ///@{
   /**
    * The height of a line of text in units of the scene, so that letters grow and shrink with it, up
-   * to LabelFontSize and down to 6 points, those of the words of a text to 5. The view then has
+   * to LabelFontSize and down to 6 points, those of the words of a text to 9. The view then has
    * room for the labels at both sides of the points. 0: letters have LabelFontSize. Default: 0.
    */
   void SetLabelHeight(double height);

@@ -39,11 +39,8 @@ namespace
 
 constexpr int Milliseconds = 10'000; ///< that a message stays
 
-/// The last output, which has the tokens of the text.
-unsigned int TokensPort(vtkSMSourceProxy* source)
-{
-  return source->GetNumberOfOutputPorts() - 1;
-}
+/// The output that has the tokens of the text.
+constexpr unsigned int TokensPort = 3;
 
 /// The recorders that run the text which a filter has chosen.
 QList<pqPipelineSource*> RecordersOf(vtkSMSourceProxy* source)
@@ -53,7 +50,7 @@ QList<pqPipelineSource*> RecordersOf(vtkSMSourceProxy* source)
   {
     vtkSMPropertyHelper tokens(candidate->getProxy(), "Tokens", true);
     if (tokens.GetNumberOfElements() > 0 && tokens.GetAsProxy() == source &&
-        tokens.GetOutputPort() == TokensPort(source))
+        tokens.GetOutputPort() == TokensPort)
     {
       found.push_back(candidate);
     }
@@ -100,8 +97,8 @@ void ShowQuery(vtkSMProxy* view, std::optional<int> query)
 std::optional<int> QueryOf(vtkSMSourceProxy* source)
 {
   source->UpdatePipeline();
-  vtkPVArrayInformation* query = source->GetDataInformation(TokensPort(source))
-                                   ->GetArrayInformation("Query", vtkDataObject::FIELD);
+  vtkPVArrayInformation* query =
+    source->GetDataInformation(TokensPort)->GetArrayInformation("Query", vtkDataObject::FIELD);
   return query != nullptr ? std::optional(static_cast<int>(query->GetComponentRange(0)[0]))
                           : std::nullopt;
 }
@@ -199,7 +196,7 @@ void OpenContext(const Context& context, pqRenderView* view)
   BEGIN_UNDO_SET(TitleOf(context));
   Choose(context);
   const QMap<QString, QList<pqOutputPort*>> inputs = { { "Input", { model->getOutputPort(0) } },
-    { "Tokens", { contexts->getOutputPort(static_cast<int>(TokensPort(context.source))) } } };
+    { "Tokens", { contexts->getOutputPort(static_cast<int>(TokensPort)) } } };
   pqPipelineSource* recorder =
     builder->createFilter("filters", "TransformerRecorder", inputs, contexts->getServer());
   recorder->setModifiedState(pqProxy::UNMODIFIED);

@@ -613,7 +613,7 @@ PICTURES = {
         "HeadScatter", *ports(s.HeadScatter(Input=corpus(), SizeColumn="Written Norm"), 0, 1, 2)
     ),
     "TopContexts": lambda: show(
-        "TopContexts", *ports(s.TopContexts(Input=corpus(), Layer=LAYER, Head=HEAD, Around=4), 1, 2), zoom=1.5
+        "TopContexts", *ports(s.TopContexts(Input=corpus(), Layer=LAYER, Head=HEAD, Around=4), 1), zoom=1.5
     ),
     "HeadTokenTable": head_token_table,
     "ScoreParts": lambda: show("ScoreParts", *ports(s.ScoreParts(Input=corpus(), Layer=LAYER, Head=HEAD), 2), zoom=1.4),

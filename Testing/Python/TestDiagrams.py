@@ -11,6 +11,7 @@ from paraview import servermanager, simple
 SIZES = ((1600, 1000), (1000, 700), (460, 340))
 TITLE = 26  # pixels that the title takes
 MARGIN = 3  # pixels at the border of a view, where nothing is
+READABLE = 9  # points of the smallest letters of words
 
 
 def controller():
@@ -221,12 +222,72 @@ class Diagrams(AtlasTest):
         lines = (changed > 0.5 * changed.max()).astype(int)
         self.assertEqual((numpy.diff(lines) > 0).sum(), 13)  # around 12 heads
 
-    def texts(self, view):
-        """The texts over the scene of a view, as it was last rendered."""
+    def actors(self, view):
+        """Those of the texts over the scene of a view, as it was last rendered."""
         shown = view.GetClientSideObject()
         actors = shown.GetRenderer(shown.NON_COMPOSITED_RENDERER).GetActors2D()
         actors = [actors.GetItemAsObject(i) for i in range(actors.GetNumberOfItems())]
-        return [actor.GetInput() for actor in actors if actor.IsA("vtkTextActor") and actor.GetVisibility()]
+        ours = [actor for actor in actors if actor.IsA("vtkTextActor") and not actor.GetPickable()]  # not ParaView's own
+        return [actor for actor in ours if actor.GetVisibility()]
+
+    def texts(self, view):
+        return [actor.GetInput() for actor in self.actors(view)]
+
+    def sizes(self, view):
+        """The sizes of letters of all texts, in points."""
+        return {actor.GetTextProperty().GetFontSize() for actor in self.actors(view)}
+
+    def test_contexts_are_legible_in_any_view(self):
+        """Each text in a row of its own with its query and key whole, whatever else is cut; without gaps; and how many there
+        is room for."""
+        corpus = simple.CorpusReader(FileName=str(atlastest.DATA / "corpus" / "language-2.safetensors"))
+        contexts = simple.TopContexts(Input=corpus, Layer=1, Head=5)
+        view = self.show(contexts)
+        table = atlastest.columns(contexts)
+        legend = next(shown for shown in view.Representations if "ScalarBarThickness" in shown.ListProperties())
+        self.assertEqual(list(legend.LookupTable.Annotations)[1::2], ["query", "key"])
+        for size in (*SIZES, (400, 340), (400, 180)):
+            with self.subTest(size=size):
+                self.assert_inside(view, size)
+                self.assertGreaterEqual(min(self.sizes(view)), READABLE)
+                renderer = view.GetClientSideObject().GetRenderer(view.GetClientSideObject().NON_COMPOSITED_RENDERER)
+                rows = {}
+                for actor in self.actors(view):
+                    if actor.GetTextProperty().GetVerticalJustificationAsString() == "Centered":
+                        x, y = actor.GetPosition()
+                        box = [0.0] * 4
+                        actor.GetBoundingBox(renderer, box)
+                        rows.setdefault(y, []).append((x, x + box[1] - box[0], actor))
+                found = [sorted(row) for _, row in sorted(rows.items(), reverse=True)]
+                for rank, row in enumerate(found):
+                    self.assertTrue(row[0][2].GetInput().startswith(f"{rank + 1}.  "))
+                    for (_, end, _), (begin, _, _) in zip(row[1:], row[2:]):
+                        self.assertLess(abs(begin - end), 4)
+                    marked = [a.GetInput().replace("\u00b7", " ") for _, _, a in row if a.GetTextProperty().GetBackgroundOpacity()]
+                    self.assertEqual(sorted(marked), sorted([table["Query Token"][rank], table["Key Token"][rank]]))
+                notes = [text for text in self.texts(view) if text.startswith("Room for")]
+                self.assertEqual(notes, [] if len(found) == 10 else [f"Room for {len(found)} of 10 texts"])
+                self.assertEqual(len(found) == 10, size[1] > 200, len(found))
+                self.assertEqual(any("\u2026" in a.GetInput() for row in found for _, _, a in row[1:]), True)
+
+    def test_sentences_are_legible_in_any_view(self):
+        """Of a long text every so many words, the same on both sides, and it says so; a few words all."""
+        for words in (8, 70):
+            run = simple.TransformerRecorder(
+                Input=atlastest.data_model("language-2"), Prompts=" ".join(["And the king"] * (words // 3 + 1))
+            )
+            sentence = simple.AttentionSentence(Input=run)
+            view = self.show(sentence)
+            count = atlastest.fetch(sentence, port=1).GetNumberOfPoints() // 2
+            for size in (*SIZES, (400, 340)):
+                with self.subTest(words=words, size=size):
+                    self.assert_inside(view, size)
+                    self.assertGreaterEqual(min(self.sizes(view)), READABLE)
+                    named = sum(actor.GetTextProperty().GetVerticalJustificationAsString() == "Centered" for actor in self.actors(view))
+                    notes = [text for text in self.texts(view) if text.startswith("Room for")]
+                    every = int(notes[0].split()[-2]) if notes else 1
+                    self.assertEqual(named, 2 * -(-count // every))
+                    self.assertEqual(bool(notes), words == 70 and size[1] < 800, (named, every))
 
     def test_signs_are_explained_below_the_title(self):
         """In as many lines as it takes, above the data; not without a title."""

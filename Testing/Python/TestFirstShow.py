@@ -38,6 +38,42 @@ class Bars(FirstShow):
         self.assertEqual((bar.Title, bar.ComponentTitle), ("Attention weight", ""))
         self.assertEqual(bar.RangeLabelFormat, bar.LabelFormat)
 
+    def test_whole_numbers_have_no_point(self):
+        model = atlastest.read_transformer("gpt2")
+        run = simple.TransformerRecorder(Input=model, TokenIds=" ".join("5" * 60))
+        points = simple.HeadEmbedding(Input=run, Method="PCA")
+        view = self.view()
+        shown = simple.Show(points, view)
+        simple.ColorBy(shown, ("POINTS", "Position"))
+        shown.SetScalarBarVisibility(view, True)
+        bar = simple.GetScalarBar(shown.LookupTable, view)
+        self.assertEqual([bar.RangeLabelFormat % end for end in (0, 59, 119, 1234)], ["0", "59", "119", "1234"])
+
+    def test_a_bar_of_heat_says_which_quantity(self):
+        """In the words of other filters, whichever was shown first; a title of the user stays."""
+        mesh = simple.Calculator(
+            Input=simple.Wavelet(WholeExtent=[0, 3, 0, 2, 0, 1]), Function="floor(coordsX)", ResultArrayName="Number"
+        )
+        run = simple.TransformerRecorder(Input=atlastest.read_transformer("gpt2"), TokenIds="5 6 7 8")
+        image = atlastest.read_recording(atlastest.RECORDING.parent / "words-and-pictures.safetensors")
+        bound = simple.BindTokens(Input=mesh, Recording=run, TokenArray="Number")
+        norm, rollout = ("NormWeighted", "Norm of weight x value"), ("Rollout", "Rollout")
+        for source, weights in (
+            (simple.SpatialAttention(Input=bound, Recording=run), ("Weights", "Attention of the query")),
+            (simple.PatchAttention(Input=image), ("Weights", "Attention weight")),
+        ):
+            view = self.view()
+            for quantity, title in (rollout, weights, *([norm, rollout] if weights[1].endswith("query") else [])):
+                source.Quantity = quantity
+                simple.Show(source, view)
+                simple.Render(view)
+                self.assertEqual(titles(view), [title])
+            (bar,) = bars(view)
+            bar.Title = "mine"
+            source.Quantity = "Rollout" if title != "Rollout" else "Weights"
+            simple.Render(view)
+            self.assertEqual(titles(view), ["mine"])
+
     def test_categories_have_a_legend_in_words(self):
         view = self.view()
         words = simple.AttentionSentence(Input=self.recording, Layer=4, Heads=[3, 11])
@@ -443,6 +479,45 @@ class Charts(FirstShow):
         simple.Show(simple.Sphere(), plain)
         simple.Render(plain)
         self.assertEqual((plain.ShowTitle, plain.ShownTitle), (0, ""))
+
+    def test_views_in_space_have_a_title(self):
+        """The small model and what is on meshes; a title that the user types or takes away stays."""
+        name = "trained-n5-h3"
+        torus = atlastest.torus(self.model)
+        mesh = simple.Calculator(
+            Input=simple.Wavelet(WholeExtent=[0, 3, 0, 2, 0, 1]), Function="floor(coordsX)", ResultArrayName="Number"
+        )
+        bound = simple.BindTokens(Input=mesh, Recording=self.recording, TokenArray="Number")
+        head = "Layer 0  ·  Head 0  ·  Weights"
+        recording = "gpt2-data-visualization"
+        protein = simple.MmcifReader(FileName=str(atlastest.DATA / "models" / "protein" / "chain.pdb"))
+        for source, title in (
+            (torus, f"Attention Torus  ·  {name}"),
+            (simple.TokenPairs(Input=self.model), f"Token Pairs  ·  {name}"),
+            (simple.TorusDeformation(Input=torus), f"Torus Deformation  ·  {name}"),
+            (simple.UnembeddingSphere(Input=self.model), f"Unembedding Sphere  ·  {name}"),
+            (simple.WordCircle(Input=self.model), f"Word Circle  ·  {name}"),
+            (simple.HarmonicHead(Resolution=[8, 8]), "Harmonic Head  ·  Attention"),
+            (bound, f"Bind Tokens  ·  Bound token (its position)  ·  {recording}"),
+            (simple.SpatialAttention(Input=bound, Recording=self.recording), f"Spatial Attention  ·  {head}"),
+            (protein, "Mmcif Reader  ·  Residue (place in its chain)  ·  chain"),
+        ):
+            view = self.view()
+            simple.Show(source, view)
+            simple.Render(view)
+            with self.subTest(title):
+                self.assertEqual(view.ShowTitle, 1)
+                self.assertTrue(view.ShownTitle.startswith(title), view.ShownTitle)
+        view = self.view()
+        simple.Show(torus, view)
+        view.ShowTitle = 0
+        simple.Show(simple.TokenPairs(Input=self.model), view)
+        simple.Render(view)
+        self.assertEqual(view.ShownTitle, "")
+        view.ShowTitle, view.Title = 1, "mine"
+        torus.Residual = "Embedding"
+        simple.Render(view)
+        self.assertEqual(view.ShownTitle, "mine")
 
     def test_heads_have_two_series(self):
         _, shown = self.chart("XYPointChartView", simple.AttentionFocus(Input=self.recording))

@@ -108,7 +108,7 @@ class Formats(AtlasTest):
             (simple.AttentionLines(Input=embedding, Recording=run), "attention-lines"),
             (
                 simple.PatchAttention(Input=self.record_images()), "patch-attention",
-                "patches", "arrows", "marks", "picture", "frames", "titles",
+                "patches", "arrows", "marks", "picture", "frames", "titles", "patches",
             ),
         )
         colors, search = simple.TokenColors(Input=embedding), simple.TokenSearch(Input=embedding, Text="1")
@@ -136,7 +136,7 @@ class Formats(AtlasTest):
             (simple.HeadTokenTable(Input=corpus), "head-token-table"),
             (simple.HeadScatter(Input=corpus), "head-scatter", "heads", "labels", "axes"),
             (simple.HeadHistogram(Input=corpus), "head-histogram", "counts", "quantiles"),
-            (simple.TopContexts(Input=corpus), "top-contexts", "contexts", "words", "marks", "prompts"),
+            (simple.TopContexts(Input=corpus), "top-contexts", "contexts", "words", "marks", "prompts", "marks"),
             (simple.ScoreParts(Input=corpus), "score-parts", "parts", "ends", "points"),
         )
 

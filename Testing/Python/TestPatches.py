@@ -10,10 +10,11 @@ from attentionatlas import heads, patches, tour
 from attentionatlas._internal import data
 from attentionatlas.output import save
 from figuretest import pixel_colors, unwritten, without_layout
-from paraview import simple
+from paraview import servermanager, simple
 from randomrecording import attention_of
 from PIL import Image
 from vtkmodules.util.numpy_support import vtk_to_numpy
+from vtkmodules.vtkCommonCore import vtkCollection
 
 LAYER, HEAD = 1, 2
 #: Pixels of the picture, and of one of its 4 x 4 patches; of a patch in a view.
@@ -118,6 +119,43 @@ class Patches(AtlasTest):
         cells = data.fetch(filter).GetCellData()
         expected = self.weights[6:8].mean(axis=0)
         numpy.testing.assert_allclose(vtk_to_numpy(cells.GetArray("Weight")), expected, atol=1e-6)
+
+    def test_a_click_anywhere_in_a_patch_selects_it(self):
+        """On its square, beside it, on an arrow, or a rectangle in it; of one head and of all."""
+        filter = simple.PatchAttention(Input=self.recording, Layer=LAYER, Head=HEAD, Arrows="Above", ArrowThreshold=0)
+        view, _ = self.view(filter)
+        cells = simple.Show(simple.OutputPort(filter, 6), view)
+        simple.Render(view)  # which resets the camera at first
+        view.CameraFocalPoint, view.CameraPosition, view.CameraParallelScale = [1.5, -1.5, 0], [1.5, -1.5, 10], 2
+        plain = atlastest.picture(view, "with-cells")
+        cells.Visibility = 0
+        self.assertTrue((plain == atlastest.picture(view, "without-cells")).all(), "they are not seen")
+        cells.Visibility = 1
+        simple.Render(view)
+
+        def selected(x, y, half=1):
+            pixel = [round((x + 0.5) * ZOOM), round((y + 3.5) * ZOOM)]
+            corners = [pixel[0] - half, pixel[1] - half, pixel[0] + half, pixel[1] + half]
+            shown, selections = vtkCollection(), vtkCollection()
+            view.SMProxy.SelectSurfaceCells(corners, shown, selections, True)
+            found = []
+            for number in range(shown.GetNumberOfItems()):
+                output = servermanager._getPyProxy(shown.GetItemAsObject(number)).Input
+                selection = servermanager._getPyProxy(selections.GetItemAsObject(number))
+                extracted = simple.ExtractSelection(Input=output, Selection=selection)
+                arrays = atlastest.arrays_of(atlastest.fetch(extracted), "CellData")
+                found += zip(arrays["Row"], arrays["Column"])
+            return found
+
+        for row, column in ((0, 0), (1, 2), (3, 3)):
+            for x in (-0.45, -0.2, 0, 0.4):
+                for y in (-0.4, 0, 0.45):
+                    self.assertEqual(selected(column + x, -row + y), [(row, column)], (x, y))
+            self.assertEqual(selected(column + 0.4, -row - 0.4, 5), [(row, column)])
+        filter.AllHeads = 1
+        view.CameraFocalPoint, view.CameraPosition, view.CameraParallelScale = [1.5, -1.5, 0], [1.5, -1.5, 10], 2
+        simple.Render(view)
+        self.assertEqual(selected(2.45, -1.45), [(1, 2)])
 
     def test_figure(self):
         figure = patches.one_head(self.path, LAYER, HEAD, patch=(1, 2), arrows="None", dpi=60)

@@ -155,6 +155,10 @@ std::string ColoredArray::Title() const
     { "PositionQK", "QK of positions (score)" }, { "Expert Weight", "Weight of the expert" },
     { "Share", "Share of tokens" }, { "Bound Token", "Bound token (its position)" },
     { "sequence", "Residue (place in its chain)" } };
+  if (!this->title.empty())
+  {
+    return this->title;
+  }
   if (this->onPlaces && this->array == "Attention")
   {
     return "Attention of the query";

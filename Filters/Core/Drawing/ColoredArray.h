@@ -24,6 +24,7 @@ struct ColoredArray
   int classes = 0;       ///< of the model that the data come from; 0 if unknown
   std::string legend;    ///< of categories, and of colors with a field array "... Legend": the text
                          ///< of a ColorLegend
+  std::string title;     ///< what the field array "... Title" says of its values
   bool hasWords = false; ///< whether its points have words (Token), which are written on them
   bool onPlaces = false; ///< whether its places are tokens (Bind Tokens)
   bool ours = false;     ///< from a filter of this plugin, or computed from such data

@@ -166,6 +166,15 @@ TEST_F(PatchAttentionFilter, SquaresLeaveThePictureVisible)
       EXPECT_NEAR(bounds[3] - bounds[2], side, 1e-6);
       EXPECT_NEAR((bounds[0] + bounds[1]) / 2, all ? 2 : 1, 1e-6); // patch 6, token 6
       EXPECT_NEAR((bounds[2] + bounds[3]) / 2, -1, 1e-6);
+      // What is clicked is a whole patch, of the same token.
+      const auto whole = BoundsOf(patches.Geometry(6), 6);
+      EXPECT_NEAR(whole[0], all ? 1.5 : 0.5, 1e-6);
+      EXPECT_NEAR(whole[1], all ? 2.5 : 1.5, 1e-6);
+      EXPECT_NEAR(whole[2], -1.5, 1e-6);
+      EXPECT_NEAR(whole[3], -0.5, 1e-6);
+      vtkCellData* cells = patches.Geometry(6)->GetCellData();
+      EXPECT_EQ(cells->GetPedigreeIds(), cells->GetArray("Token Index"));
+      EXPECT_EQ(Values(cells, "Position"), Values(patches.Geometry()->GetCellData(), "Position"));
     }
   }
   for (const double side : { 0., -1., 1.5, std::nan("") })

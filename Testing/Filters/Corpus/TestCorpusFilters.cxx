@@ -316,6 +316,14 @@ TEST_F(CorpusFilters, TopContextsHaveTheirTokens)
     auto* marks = OutputOf<vtkPolyData>(filter.Get(), 2);
     EXPECT_GE(marks->GetNumberOfCells(), 7);
     EXPECT_LE(marks->GetNumberOfCells(), 14);
+    auto* texts = OutputOf<vtkPolyData>(filter.Get(), 4);
+    EXPECT_THAT(Values(texts->GetCellData(), "Rank"), testing::ElementsAre(1, 2, 3, 4, 5, 6, 7));
+    for (vtkIdType row = 0; row < 7; ++row)
+    {
+      std::array<double, 6> bounds;
+      texts->GetCellBounds(row, bounds.data());
+      EXPECT_EQ((bounds[2] + bounds[3]) / 2, -1. - static_cast<double>(row));
+    }
   }
 }
 

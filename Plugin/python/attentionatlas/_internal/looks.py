@@ -76,7 +76,8 @@ def title(name: str, data: Any) -> str:
     texts = data.GetFieldData().GetAbstractArray(f"{name} Legend")
     if texts is not None and texts.GetNumberOfValues():
         return str(texts.GetValue(0)).split("\n")[0]
-    return _MEANINGS.get(name, name)
+    named = data.GetFieldData().GetAbstractArray(f"{name} Title")
+    return str(named.GetValue(0)) if named is not None and named.GetNumberOfValues() else _MEANINGS.get(name, name)
 
 
 def shades(table: Any, low: float, high: float, count: int) -> list[list[int]]:
