@@ -177,6 +177,12 @@ double HeightOf(vtkSMProxy* bar, double height)
     LetterWidth * static_cast<double>(title.size()) * Number(bar, "TitleFontSize") / height);
 }
 
+/// Whether a bar is in one of the right corners, where the user has not moved it away.
+bool IsIn(vtkSMProxy* bar, const char* corner)
+{
+  return EndsWith(TextOf({ bar, "WindowLocation", true }), corner);
+}
+
 /// The labelled axes of a representation; null if it has none.
 vtkSMProxy* AxesOf(vtkSMProxy* representation)
 {
@@ -237,12 +243,11 @@ std::vector<Margins> RoomsFor(const std::vector<vtkSMProxy*>& shown, double widt
     for (vtkSMProxy* bar : shown)
     {
       const bool isOfData = IsBar(bar) && TableOf(bar) == TableOf(data);
-      const std::string corner = TextOf({ bar, "WindowLocation", true });
-      if (isOfData && EndsWith(corner, "Right Corner")) // else the user has moved it
+      if (isOfData && IsIn(bar, "Right Corner"))
       {
         bars = std::max(bars, WidthOf(bar));
         tallest = std::max(tallest, HeightOf(bar, height));
-        isLow = isLow && corner == "Lower Right Corner";
+        isLow = isLow && IsIn(bar, "Lower Right Corner");
       }
     }
   }
@@ -439,15 +444,31 @@ void CompleteBar(vtkSMProxy* bar)
     vtkSMPropertyHelper(bar, "Title").Set(title.c_str());
     vtkSMPropertyHelper(bar, "ComponentTitle").Set("");
   }
-  // A line for each entry of a legend, in a view of usual height.
+  // A line for each entry of a legend, in a view of usual height: more would be taken from the
+  // data.
   const double entries =
     vtkSMPropertyHelper(TableOf(bar), "Annotations").GetNumberOfElements() / 2.;
-  vtkSMPropertyHelper length(bar, "ScalarBarLength");
-  length.Set(std::clamp(0.055 * entries, length.GetAsDouble(), 0.9));
+  if (entries > 0)
+  {
+    vtkSMPropertyHelper(bar, "ScalarBarLength").Set(std::clamp(0.055 * entries, 0.11, 0.9));
+  }
   // Whose default shows 0 as 0.0e+00.
   vtkSMPropertyHelper(bar, "RangeLabelFormat")
     .Set(RangeFormat(coloring.arrayInformation, TextOf({ bar, "LabelFormat" })).c_str());
   bar->UpdateVTKObjects();
+}
+
+double RoomBesideTitle(vtkSMViewProxy* view)
+{
+  double room = 0;
+  for (vtkSMProxy* shown : Visible(view))
+  {
+    if (IsBar(shown) && TableOf(shown) != nullptr && IsIn(shown, "Upper Right Corner"))
+    {
+      room = std::max(room, WidthOf(shown));
+    }
+  }
+  return room;
 }
 
 void MakeRoom(vtkSMViewProxy* view)

@@ -34,6 +34,9 @@ void SetInk(vtkSMProxy* proxy, vtkSMViewProxy* view);
 /// Gives the texts of a bar in a diagram the size of other texts there.
 void FitBar(vtkSMProxy* bar, vtkSMViewProxy* view);
 
+/// How much of the width of a view the bars in its upper right corner take, in points. 0: none.
+double RoomBesideTitle(vtkSMViewProxy* view);
+
 /// After a view has reset its camera: moves and zooms it so that our data lie beside their color
 /// bars and axis labels, and not below them. Does nothing in views without these.
 void MakeRoom(vtkSMViewProxy* view);

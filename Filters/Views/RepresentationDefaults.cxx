@@ -205,12 +205,21 @@ public:
     }
     AttentionAtlas::ShowTitle(this->View);
     auto* rendered = vtkPVRenderView::SafeDownCast(this->View->GetClientSideObject());
-    if (!this->Draws && rendered != nullptr && vtkDiagramView::SafeDownCast(rendered) == nullptr &&
-        !this->TitleOf().empty())
+    auto* diagram = vtkDiagramView::SafeDownCast(rendered);
+    this->Beside = rendered != nullptr ? AttentionAtlas::RoomBesideTitle(this->View) : 0;
+    if (diagram != nullptr)
+    {
+      diagram->SetRoomBesideTitle(this->Beside);
+    }
+    else if (!this->Draws && rendered != nullptr && !this->TitleOf().empty())
     {
       this->Draws = true;
       this->Texts.Enter(rendered,
-        [this] { AttentionAtlas::TitleLines(this->Texts, this->TitleOf(), "").Show(this->Texts); });
+        [this]
+        {
+          const AttentionAtlas::TitleLines lines(this->Texts, this->TitleOf(), "", this->Beside);
+          lines.Show(this->Texts);
+        });
     }
   }
 
@@ -227,6 +236,7 @@ private:
 
   vtkWeakPointer<vtkSMViewProxy> View;
   AttentionAtlas::ViewTexts Texts;
+  double Beside = 0; ///< what color bars take at the right of the title, in points
   bool Draws = false;
 };
 

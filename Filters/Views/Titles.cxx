@@ -538,9 +538,10 @@ std::string CutText(const std::string& text, double width,
   return cut(fits);
 }
 
-TitleLines::TitleLines(ViewTexts& texts, const std::string& title, const std::string& explanation)
+TitleLines::TitleLines(
+  ViewTexts& texts, const std::string& title, const std::string& explanation, double beside)
 {
-  const double room = 2 * Margin / texts.GetPoint();
+  const double room = (2 * Margin + beside) / texts.GetPoint();
   const double width = static_cast<double>(texts.GetSize()[0]) / texts.GetTiles()[0] - room;
   this->Title = title.empty() ? title : texts.Cut(atlas::ScreenText(title), TitleFontSize, width);
   std::istringstream words(explanation);

@@ -56,7 +56,9 @@ std::string CutText(const std::string& text, double width,
 class TitleLines
 {
 public:
-  TitleLines(ViewTexts& texts, const std::string& title, const std::string& explanation);
+  /// `beside`: what else takes room at their right, in points.
+  TitleLines(
+    ViewTexts& texts, const std::string& title, const std::string& explanation, double beside = 0);
 
   /// The height of the title, which may be empty, and its explanation with the room around them, in
   /// points.

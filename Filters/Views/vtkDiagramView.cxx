@@ -44,7 +44,7 @@ void vtkDiagramView::SetExplanation(const char* explanation)
 
 AttentionAtlas::TitleLines vtkDiagramView::Lines() const
 {
-  return { *this->OwnTexts, this->Title, this->Explanation };
+  return { *this->OwnTexts, this->Title, this->Explanation, this->RoomBesideTitle };
 }
 
 double vtkDiagramView::GetTitleHeight() const

@@ -42,6 +42,10 @@ public:
   const char* GetExplanation() const { return this->Explanation.c_str(); }
   ///@}
 
+  /// What color bars take of the width at the right of title and explanation, in points. Default:
+  /// 0.
+  void SetRoomBesideTitle(double room) { this->RoomBesideTitle = room; }
+
   /// The height of the title and its explanation with the room around them, in points.
   double GetTitleHeight() const;
 
@@ -98,5 +102,6 @@ private:
   std::optional<Room> Margins;
   std::string Title;
   std::string Explanation;
+  double RoomBesideTitle = 0;
   std::unique_ptr<AttentionAtlas::ViewTexts> OwnTexts;
 };
