@@ -217,8 +217,9 @@ std::vector<Margins> RoomsFor(const std::vector<vtkSMProxy*>& shown, double widt
 {
   const bool isDiagram = diagram != nullptr;
   const vtkDiagramView::Room texts = isDiagram ? diagram->GetTextRoom() : vtkDiagramView::Room();
-  constexpr double Gap = 8;       // in pixels, as the others; beside points that are dots
-  constexpr double AxisRoom = 92; // title, numbers and ticks
+  constexpr double Gap = 8;        // in pixels, as the others; beside points that are dots
+  constexpr double AxisRoom = 92;  // title, numbers and ticks
+  constexpr double WideRoom = 110; // likewise, beside each other
   constexpr double TextRoom = 52;
   constexpr double TextHeight = 20;
   constexpr double TitleRoom = 26; // of a render view
@@ -235,7 +236,7 @@ std::vector<Margins> RoomsFor(const std::vector<vtkSMProxy*>& shown, double widt
     {
       continue;
     }
-    left = std::max(left, AxesOf(data) != nullptr ? AxisRoom : HasTexts(data) ? TextRoom : 0);
+    left = std::max(left, AxesOf(data) != nullptr ? WideRoom : HasTexts(data) ? TextRoom : 0);
     top = HasTexts(data) ? TextHeight : top;
     constexpr int DefaultSize = 2; // also of what is no points
     const int size = Number(data, "PointSize");
@@ -251,7 +252,7 @@ std::vector<Margins> RoomsFor(const std::vector<vtkSMProxy*>& shown, double widt
       }
     }
   }
-  const double bottom = left == AxisRoom ? AxisRoom : 0;
+  const double bottom = left == WideRoom ? AxisRoom : 0;
   top = std::max(top, bottom > 0 && hasTitle ? TitleRoom : 0);
   if (bars == 0 && bottom == 0 && !isDiagram)
   {
