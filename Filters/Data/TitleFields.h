@@ -22,8 +22,8 @@ inline constexpr const char* ModelNameField = "Model Name";
 ATTENTIONATLASDATA_EXPORT void AddListed(
   vtkFieldData* fields, std::size_t listed, std::size_t all, const std::string& things);
 
-/// Says what an array has, of which the name does not tell it, in the field array "ARRAY Title"
-/// (string): "Norm of weight x value", "Rollout". Adds nothing for weights.
+/// Says in the field array "ARRAY Title" (string) what the values of an array are, where its name
+/// does not: "Norm of weight x value", "Rollout". Adds nothing for weights.
 ATTENTIONATLASDATA_EXPORT void AddArrayTitle(
   vtkFieldData* fields, const std::string& array, atlas::AttentionQuantity quantity);
 

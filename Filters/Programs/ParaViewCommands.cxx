@@ -119,13 +119,11 @@ void SetDisplay()
   }
 }
 
-/// Whether a command runs on VTK alone, which starts sooner than ParaView: one that draws figures
-/// or pages, unless the user has chosen a host, or it shows a state of ParaView. Only scenes need
-/// ParaView.
+/// Whether a command runs on VTK alone, which starts sooner than ParaView: all but scenes, unless
+/// the user has chosen a host, or a state of ParaView is shown.
 bool RunsOnVtk(const std::string& command, const std::vector<std::string>& arguments)
 {
-  return !HasValue("ATLAS_HOST") &&
-         command != "scene" &&
+  return !HasValue("ATLAS_HOST") && command != "scene" &&
          std::none_of(arguments.begin(), arguments.end(),
            [](const std::string& word) { return fs::path(word).extension() == ".pvsm"; });
 }

@@ -126,8 +126,8 @@ std::size_t LettersOf(double number)
   return static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%#.3g", number));
 }
 
-/// How the ends of a bar are written: as its other labels, but whole numbers, which these end with
-/// a point from 100 on, without one.
+/// How the ends of a bar are written: integers without decimals; other numbers as its labels are,
+/// but from 100 on without the point with which these end.
 std::string RangeFormat(vtkPVArrayInformation* array, const std::string& other)
 {
   if (array == nullptr)
@@ -137,7 +137,7 @@ std::string RangeFormat(vtkPVArrayInformation* array, const std::string& other)
   const bool isReal = array->GetDataType() == VTK_FLOAT || array->GetDataType() == VTK_DOUBLE;
   const double* range = array->GetComponentRange(0);
   constexpr double ThreeDigits = 99.95; // rounded
-  return !isReal                                                           ? "%-.6g"
+  return !isReal                                                           ? "%-.10g"
          : std::max(std::abs(range[0]), std::abs(range[1])) >= ThreeDigits ? "%-.3g"
                                                                            : other;
 }
@@ -177,7 +177,7 @@ double HeightOf(vtkSMProxy* bar, double height)
     LetterWidth * static_cast<double>(title.size()) * Number(bar, "TitleFontSize") / height);
 }
 
-/// Whether a bar is in one of the right corners, where the user has not moved it away.
+/// Whether a bar is in a corner, whose name may be given by its end, and the user has not moved it.
 bool IsIn(vtkSMProxy* bar, const char* corner)
 {
   return EndsWith(TextOf({ bar, "WindowLocation", true }), corner);

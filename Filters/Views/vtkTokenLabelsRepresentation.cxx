@@ -124,6 +124,7 @@ void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candi
   {
     return;
   }
+  const bool isMarked = kind != nullptr && marks != nullptr && marks->GetNumberOfComponents() == 3;
   const std::size_t most = vtkTokenLabelsRepresentation::MaximumCandidates;
   for (const std::int64_t i : atlas::SpreadOrder(data->GetNumberOfPoints()))
   {
@@ -140,7 +141,7 @@ void AddCandidates(vtkDataSet* data, bool isMatch, std::vector<Candidate>& candi
       candidate.isHidden = IsSet(hidden, i);
       candidate.radius = radius != nullptr ? radius->GetComponent(i, 0) : 0;
       candidate.number = i;
-      if (marks != nullptr && kind != nullptr && kind->GetComponent(i, 0) >= 0)
+      if (isMarked && kind->GetComponent(i, 0) >= 0)
       {
         Rgb& back = candidate.back.emplace();
         marks->GetTuple(i, back.data());
@@ -780,7 +781,8 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
     const auto [first, others] = this->Shown->WidestOf(RowsOf(candidates), this->LabelFontSize);
     bounds[0] = this->VisibleDataBounds[0];
     bounds[1] = bounds[0] + (first + others) * texts.GetPoint() / (this->LabelFontSize * perPoint);
-    diagram->LimitScale(SmallestWords * perPoint, this->LabelFontSize * perPoint);
+    const double size = this->LabelFontSize;
+    diagram->LimitScale(std::min(SmallestWords, size) * perPoint, size * perPoint);
   }
   AttentionAtlas::AddViewBounds(this->GetRenderedDataObject(0), bounds);
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());

@@ -212,7 +212,7 @@ class Patches(AtlasTest):
         numpy.testing.assert_allclose(found, colors, atol=4)
         shown[0].SetScalarBarVisibility(view, True)
         title = simple.GetScalarBar(shown[0].LookupTable, view).Title
-        self.assertEqual(title, "Share of the head's largest weight")
+        self.assertEqual(title, "Share of the head's largest value")
         filter.AllHeads = 0  # the heat of one head has another name
         simple.Render(view)
         self.assertEqual(list(shown[0].ColorArrayName), ["CELLS", "Heat"])

@@ -167,6 +167,16 @@ class Record(AtlasTest):
             self.assertEqual(record.load_transformer_lens("gpt2"), "bridge gpt2")
             self.assertEqual(record.load_transformer_lens("gpt2", "cuda"), "bridge gpt2 on cuda")
 
+    def test_models_are_called_by_their_folders(self):
+        names = {
+            "gpt2": "gpt2",
+            "openai-community/gpt2": "gpt2",
+            "/hub/models--openai-community--gpt2/snapshots/607a30d": "gpt2",
+            "runs/fine/checkpoint-300": "fine/checkpoint-300",
+            "": "",
+        }
+        self.assertEqual({place: record._model_name(record.pathlib.Path(place)) for place in names}, names)
+
     def test_shipped_recording(self):
         """The command in Data/README.md makes recordings/language-2.safetensors, but for the rounding of the machine."""
         command = (atlastest.DATA / "README.md").read_text(encoding="utf-8")

@@ -145,7 +145,7 @@ std::string ColoredArray::Title() const
   }
   static const std::map<std::string, const char*> titles = { { "ClassColor", "Class" },
     { "TargetColor", "Target" }, { "Heat", "Attention weight" },
-    { "RelativeHeat", "Share of the head's largest weight" }, { "Weight", "Attention weight" },
+    { "RelativeHeat", "Share of the head's largest value" }, { "Weight", "Attention weight" },
     { "Weights", "Attention weight" }, { "Scores", "Attention score" },
     { "Content", "Score of content" }, { "Bias", "Score of position" },
     { "NormWeighted", "Norm of weight x value" }, { "Accuracy", "Accuracy (share)" },

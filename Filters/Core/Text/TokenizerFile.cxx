@@ -69,17 +69,22 @@ public:
     return JsonNode(this->Value, "", this->Source).At(key);
   }
 
-  /// The name of the tokenizer's class without Tokenizer and Fast: "GPT2", "T5"; by config.json's
-  /// model_type if tokenizer_config.json does not name one, and empty if neither does.
+  /// The name of the tokenizer's class without Tokenizer and Fast: "GPT2", "T5"; that of
+  /// config.json, or else by its model_type, if tokenizer_config.json does not name one; empty if
+  /// neither does.
   std::string Kind() const
   {
-    const JsonNode type = this->At("tokenizer_class");
-    if (!type.IsNull())
+    const std::string source = (this->Folder / "config.json").string();
+    const json config = ReadSettings(source);
+    for (const JsonNode& type :
+      { this->At("tokenizer_class"), JsonNode(config, "", source).At("tokenizer_class") })
     {
-      const std::string name = type.String();
-      const std::size_t end = name.rfind("Tokenizer");
-      const std::string kind = end == std::string::npos ? name : name.substr(0, end);
-      return kind == "PreTrained" ? std::string() : kind;
+      if (!type.IsNull())
+      {
+        const std::string name = type.String();
+        const std::string kind = name.substr(0, name.rfind("Tokenizer"));
+        return kind == "PreTrained" ? std::string() : kind;
+      }
     }
     static const std::map<std::string, std::string> kinds = { { "albert", "Albert" },
       { "bart", "Bart" }, { "bert", "Bert" }, { "camembert", "Camembert" }, { "clip", "CLIP" },
@@ -91,8 +96,6 @@ public:
       { "qwen2_moe", "Qwen2" }, { "qwen3", "Qwen2" }, { "qwen3_moe", "Qwen2" },
       { "rembert", "RemBert" }, { "roberta", "Roberta" }, { "t5", "T5" }, { "umt5", "T5" },
       { "xlm-roberta", "XLMRoberta" } };
-    const std::string source = (this->Folder / "config.json").string();
-    const json config = ReadSettings(source);
     const JsonNode model = JsonNode(config, "", source).At("model_type");
     const auto found = model.IsNull() ? kinds.end() : kinds.find(model.String());
     return found == kinds.end() ? std::string() : found->second;
@@ -100,7 +103,10 @@ public:
 
   [[noreturn]] void FailKind(const std::string& expected) const
   {
-    this->At("tokenizer_class")
+    const std::string source = (this->Folder / "config.json").string();
+    const json config = ReadSettings(source);
+    const JsonNode type = this->At("tokenizer_class");
+    (type.IsNull() ? JsonNode(config, "", source).At("tokenizer_class") : type)
       .FailExpected(expected, ", or a file tokenizer.json that says how this one works");
   }
 
@@ -443,8 +449,7 @@ constexpr const char* MBartLanguages =
 std::string AddLanguages(SentencePieceTable& table, const FolderSettings& settings, const char* key,
   const char* otherwise, const char* languages, const std::string& mark)
 {
-  const JsonNode node = settings.At(key).IsNull() ? settings.At("src_lang") : settings.At(key);
-  const std::string chosen = node.String(otherwise);
+  const std::string chosen = settings.At(key).String(otherwise);
   bool isThere = false;
   std::istringstream codes(languages);
   for (std::string code; codes >> code;)
@@ -678,10 +683,9 @@ std::shared_ptr<TokenizerParts> ParseWordPieceText(std::string_view vocabulary,
 
 /// The tokenizer of ESM-2, whose tokens are residues of proteins: each is matched wherever a text
 /// spells it, and what is between them and white space is unknown.
-Tokenizer ReadResidueTokenizer(const FolderSettings& settings, const std::filesystem::path& path)
+Tokenizer ReadResidueTokenizer(
+  const FolderSettings& settings, const std::string& text, const std::string& source)
 {
-  const std::string source = path.string();
-  const std::string text = ReadFile(path);
   RequireUtf8(text, source);
   auto tokens = std::make_shared<Vocabulary>();
   std::int64_t id = 0;
@@ -694,9 +698,11 @@ Tokenizer ReadResidueTokenizer(const FolderSettings& settings, const std::filesy
     }
     ++id;
   }
+  const std::string unknown = settings.Special("unk_token", "<unk>");
+  ThrowIf<FormatError>(!tokens->IdOf(unknown), source, ": expected the unknown token '", unknown,
+    "' in the vocabulary, found none.");
   const auto parts = std::make_shared<TokenizerParts>(source);
-  parts->model =
-    std::make_shared<WordLevelModel>(tokens, settings.Special("unk_token", "<unk>"), "", source);
+  parts->model = std::make_shared<WordLevelModel>(tokens, unknown, "", source);
   parts->preTokenizations.emplace_back(
     SplitByExpression{ RegularExpression(R"(\s+)", source), SplitBehavior::Removed, false });
   for (std::int64_t i = 0; i < id; ++i)
@@ -717,9 +723,11 @@ Tokenizer ReadWordPieceTokenizer(const std::filesystem::path& directory)
   const FolderSettings settings(directory);
   const std::string kind = settings.Kind();
   const std::filesystem::path path = directory / "vocab.txt";
-  if (kind == "Esm" || (kind.empty() && BeginsWith(ReadFile(path), "<cls>\n")))
+  const std::string text = ReadFile(path);
+  const std::vector<std::string> first = SplitLines(text.substr(0, text.find('\n')));
+  if (kind == "Esm" || (kind.empty() && !first.empty() && first.front() == "<cls>"))
   {
-    return ReadResidueTokenizer(settings, path);
+    return ReadResidueTokenizer(settings, text, path.string());
   }
   if (!kind.empty() && kind != "ConvBert" && !IsBert(kind))
   {
@@ -730,8 +738,7 @@ Tokenizer ReadWordPieceTokenizer(const std::filesystem::path& directory)
   options.lowerCase = settings.At("do_lower_case").Bool(true);
   options.stripAccents = settings.At("strip_accents").Bool(options.lowerCase);
   options.separateChinese = settings.At("tokenize_chinese_chars").Bool(true);
-  const auto parts =
-    ParseWordPieceText(ReadFile(path), path.string(), options, &settings, kind == "MPNet");
+  const auto parts = ParseWordPieceText(text, path.string(), options, &settings, kind == "MPNet");
   AddTokens(*parts, settings);
   return Tokenizer(parts);
 }
@@ -843,9 +850,10 @@ Tokenizer ReadTokenizer(const std::filesystem::path& directory)
     return ReadCharacterTokenizer(directory / "meta.pkl");
   }
   throw FileError(directory.string(),
-    ": expected the tokenizer files tokenizer.json, tokenizer.model, vocab.json and "
-    "merges.txt, vocab.txt, or meta.pkl, found none of them; token ids can be given "
-    "instead of text.");
+    ": expected the tokenizer files tokenizer.json, a model of SentencePiece (tokenizer.model, "
+    "spiece.model, sentencepiece.bpe.model, spm.model or sentencepiece.model), source.spm and "
+    "vocab.json, vocab.json and merges.txt, vocab.txt, or meta.pkl, found none of them; token ids "
+    "can be given instead of text.");
 }
 
 Tokenizer ReadTargetTokenizer(const std::filesystem::path& directory)

@@ -63,9 +63,11 @@ inline constexpr std::array<const char*, 16> TokenizerFiles = { "tokenizer.json"
 /// tokenizer_class (else config.json's model_type) decides what is added to texts, how words are
 /// split (GPT-2, RoBERTa, BART, DeBERTa, Qwen2, CLIP; ESM-2 into residues) and which ids pieces
 /// have (XLM-R, CamemBERT, mBART, M2M-100); add_bos_token, add_eos_token, bos_token, eos_token,
-/// extra_ids, add_prefix_space, src_lang, language_codes; do_lower_case, keep_accents,
-/// strip_accents, tokenize_chinese_chars. Throws FileError if there is none of these files, and
-/// FormatError if one is invalid, needs tokenizer.json or has split_special_tokens.
+/// extra_ids, add_prefix_space, src_lang, language_codes, tgt_lang (of the decoder's texts);
+/// cls_token, sep_token, unk_token, pad_token and mask_token of BERT, ESM-2, ALBERT, DeBERTa-v2 and
+/// RemBERT; do_lower_case, keep_accents, strip_accents, tokenize_chinese_chars. Throws FileError if
+/// there is none of these files, and FormatError if one is invalid, needs tokenizer.json, or has
+/// split_special_tokens or split_by_punct (DeBERTa-v2).
 Tokenizer ReadTokenizer(const std::filesystem::path& directory);
 
 /// The same for the texts of a decoder beside an encoder: of Marian the tokenizer of target.spm,

@@ -529,7 +529,7 @@ void AddGemma4(const GgufSettings& settings, json& config)
       settings.HasTensor(attention + "k.weight") && !settings.HasTensor(attention + "v.weight");
     config["attention_k_eq_v"] = config.value("attention_k_eq_v", false) || (isFull && areKeys);
   }
-  config["use_double_wide_mlp"] = widths.back() == 2 * widths.front();
+  config["use_double_wide_mlp"] = widths.back() % 2 == 0 && widths.back() / 2 == widths.front();
 }
 
 /// The settings that only some architectures have.
@@ -565,6 +565,8 @@ void AddVariants(const GgufSettings& settings, json& config)
   const json layers = settings.Value(pattern);
   if (layers.is_array())
   {
+    settings.FailIf(layers.size() != ToIndex(settings.Size("block_count")), "the metadata '",
+      pattern, "': expected a flag for each layer, found ", layers.size(), ".");
     for (const json& slides : layers)
     {
       config["layer_types"].push_back(slides == 0 ? "full_attention" : "sliding_attention");

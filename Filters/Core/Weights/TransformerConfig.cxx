@@ -151,6 +151,10 @@ TransformerConfig ParseSettings(
     ".");
   settings.FailIf(config.heads % config.keyHeads != 0, "the number of heads of keys, ",
     config.keyHeads, ", does not divide that of queries, ", config.heads, ".");
+  settings.FailIf(config.convolution > 0 &&
+                    (config.convolution % 2 == 0 || config.mask != AttentionMask::Bidirectional),
+    "expected a convolution over an odd number of tokens, in a model without a causal mask, found ",
+    config.convolution, " tokens.");
   if (config.outputVocabulary == 0)
   {
     config.outputVocabulary = config.vocabulary;

@@ -32,7 +32,7 @@ from attentionatlas.sentence import lines
 
 #: The share of a page's width that a square matrix has.
 _SIDE = 0.82
-#: A tile of the matrix of all heads has at least so many cells on a side, and the gap around it one for so many of them.
+#: The cells on a side of a tile in the matrix of all heads, at least. The gap around a tile is one cell for each so many.
 _TILE = 24
 #: What the figure of weights can show, and how some are written.
 QUANTITIES = ("Weights", "NormWeighted", "Rollout")

@@ -598,7 +598,7 @@ class _Run:
             "head_count": str(part.heads),
             "score_scales": json.dumps(part.scales),
         }
-        if name := pathlib.Path(getattr(self.config, "_name_or_path", "") or "").name:
+        if name := _model_name(pathlib.Path(getattr(self.config, "_name_or_path", "") or "")):
             described["model_name"] = name
         variants = {"score_caps": part.caps, "windows": part.windows, "chunks": part.chunks, "sinks": part.sinks}
         described |= {name: json.dumps(of) for name, of in variants.items() if of}
@@ -789,6 +789,15 @@ def _require_layers(asked: Iterable[int], known: Sequence[int]) -> None:
     for layer in asked:
         if layer not in known:
             raise ValueError(f"layers: expected some of {list(known)}, found {layer}.")
+
+
+def _model_name(place: pathlib.Path) -> str:
+    """What a model is called that was read from a folder or by a name: the folder, with the one above of a checkpoint-N;
+    of a snapshot of Hugging Face's cache its repository without the owner."""
+    if place.parent.name == "snapshots":
+        return place.parent.parent.name.rpartition("--")[2]
+    is_step = re.fullmatch(r"checkpoint-\d+", place.name) and place.parent.name
+    return f"{place.parent.name}/{place.name}" if is_step else place.name
 
 
 def _in_precision(tensors: Mapping[str, Any], dtype: str | None) -> dict[str, Any]:

@@ -184,6 +184,25 @@ TEST(TokenizerClasses, RefuseWhatTheyDoNotFollow)
     HasSubstr("src_lang: expected a language of the model, one of ar_AR cs_CZ"));
   EXPECT_THAT(
     refusal(languages, { { "tokenizer_class", "M2M100Tokenizer" } }), HasSubstr("vocab.json"));
+  const TemporaryDirectory proteins;
+  WriteBytes(proteins / "vocab.txt", "<cls>\r\n<pad>\r\n<eos>\r\nL\r\n");
+  EXPECT_THAT(MessageOf<FormatError>([&] { ReadTokenizer(proteins.Path()); }),
+    HasSubstr("vocab.txt: expected the unknown token '<unk>' in the vocabulary, found none."));
+}
+
+/// mBART-50 has the model_type of mBART, and other languages at another place.
+TEST(TokenizerClasses, TheClassOfTheModelComesBeforeItsType)
+{
+  const TemporaryDirectory directory;
+  std::filesystem::copy(
+    ModelsOracle("tokenizers/classes/unigram.model"), directory / "sentencepiece.bpe.model");
+  OrderedJson config = { { "model_type", "mbart" } };
+  Write(directory.Path(), { { "config.json", config } });
+  EXPECT_TRUE(ReadTokenizer(directory.Path()).IdOf("en_XX"));
+  config["tokenizer_class"] = "MBart50Tokenizer";
+  Write(directory.Path(), { { "config.json", config } });
+  EXPECT_THAT(
+    MessageOf<FormatError>([&] { ReadTokenizer(directory.Path()); }), HasSubstr("tokenizer.json"));
 }
 
 /// Of a component that is known, a setting that is not known would change ids.

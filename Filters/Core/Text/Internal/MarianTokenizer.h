@@ -25,8 +25,8 @@ SentencePieceTable WithIdsOf(
 
 /// Makes the tokenizer of one of the two models in a folder, with the ids of a vocabulary there.
 /// Texts end with </s>. A code of the target's language, such as >>fra<<, is a token. Throws
-/// FileError if a file is missing, and FormatError if one is invalid, or if <unk> or </s> is not in
-/// the vocabulary.
+/// FileError if a file is missing, and FormatError if one is invalid; for the vocabulary see
+/// WithIdsOf.
 Tokenizer ReadMarianTokenizer(
   const std::filesystem::path& folder, const char* model, const char* vocabulary);
 

@@ -257,7 +257,6 @@ constexpr std::array<Named<Rule>, 16> Rules = { {
   { "anyGrid", AnyGrid },
   { "bothSides", BothSides },
   { "codegen", CheckCodeGen },
-  { "convolution", OddConvolution },
   { "disentangled", Disentangled },
   { "falcon", CheckFalcon },
   { "gemma3nLayers", Gemma3nLayers },

@@ -145,12 +145,6 @@ void Disentangled(TransformerConfig& config, const Settings& settings)
   }
 }
 
-void OddConvolution(TransformerConfig& config, const Settings& settings)
-{
-  settings.FailIf(config.convolution > 0 && config.convolution % 2 == 0,
-    "expected 'conv_kernel_size' to be odd, found ", config.convolution, ".");
-}
-
 void Images(TransformerConfig& config, const Settings& settings)
 {
   ParseImages(config, settings, 16);

@@ -21,9 +21,6 @@ void BothSides(TransformerConfig& config, const Settings& settings);
 /// DeBERTa: which products with vectors of distances are added, and of how many distances.
 void Disentangled(TransformerConfig& config, const Settings& settings);
 
-/// DeBERTa-v2: the tokens around each that a convolution reads.
-void OddConvolution(TransformerConfig& config, const Settings& settings);
-
 /// Images of one size, whose positions are interpolated for another one.
 void Images(TransformerConfig& config, const Settings& settings);
 

@@ -32,7 +32,7 @@ _PANEL_MM = 34
 _SMALLEST = 4
 #: Points on a side of a chart, at most.
 _MOST_POINTS = 4096
-#: Points of cells of a matrix in files of vectors, by the pixels of print: their borders are sharp at half of them.
+#: How many points a matrix has in files of vectors, at least, for each pixel of print.
 _SHARPNESS = 0.5
 #: Places on a page are the same up to this, in pixels.
 _SAME = 1e-6

@@ -100,5 +100,5 @@ def gathered(folder: pathlib.Path) -> Iterator[pathlib.Path]:
         yield temporary
         for file in sorted(path for path in temporary.rglob("*") if path.is_file()):
             target = folder / file.relative_to(temporary)
-            target.parent.mkdir(exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
             file.replace(target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -93,7 +94,8 @@ class _Grid:
         bars = {axes: axes._colorbar_info for axes in figure.axes if hasattr(axes, "_colorbar_info")}
         grids = {spec.get_gridspec() for spec in specs.values()}
         #: Whether there is nothing else, which a user can add.
-        self.is_plain = len(grids) == 1 and not figure.subfigs and all(spec.num1 == spec.num2 for spec in specs.values()) and all(
+        others = (*figure.subfigs, *figure.legends, figure._supxlabel, figure._supylabel)
+        self.is_plain = len(grids) == 1 and not any(others) and all(spec.num1 == spec.num2 for spec in specs.values()) and all(
             info["location"] == "right" and specs.keys() >= set(info["parents"]) for info in bars.values()
         )
         if not self.is_plain:
@@ -204,7 +206,7 @@ class _Grid:
             place(axes, begins[column], tops[row], side, heights[row])
         for axes, column, begin, top, wide, tall in bars:
             place(axes, begins[column] + side + right[column] + begin, top, wide, tall)
-        if self._title:
+        if self._title and self._figure._suptitle._autopos:
             self._figure._suptitle.set_y(1 - rim / page)
         return True
 
@@ -272,7 +274,8 @@ class Layout(ConstrainedLayoutEngine):
     @contextlib.contextmanager
     def drawing(self, figure: Any, dpi: float | None) -> Iterator[None]:
         """To be drawn within `with`, at a resolution, or as vectors, which are right for any."""
-        if figure.stale or self._settled is None or dpi not in (None, self._settled):
+        is_settled = self._settled is not None and (dpi is None or math.isclose(dpi, self._settled, rel_tol=1e-6))
+        if figure.stale or not is_settled:
             self.settle(figure, dpi=dpi)
         self._rests = True
         try:
