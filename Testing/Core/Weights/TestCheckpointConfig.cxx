@@ -160,4 +160,3 @@ TEST(Transformer, ModelsAreCalledByTheirFolders)
   EXPECT_EQ(ModelName(folder.Path()), name);
   EXPECT_EQ(ModelName(folder.Path() / ""), name);
 }
-}
