@@ -782,7 +782,7 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
     bounds[0] = this->VisibleDataBounds[0];
     bounds[1] = bounds[0] + (first + others) * texts.GetPoint() / (this->LabelFontSize * perPoint);
     const double size = this->LabelFontSize;
-    diagram->LimitScale(std::min(SmallestWords, size) * perPoint, size * perPoint);
+    diagram->LimitScale(std::min<double>(SmallestWords, size) * perPoint, size * perPoint);
   }
   AttentionAtlas::AddViewBounds(this->GetRenderedDataObject(0), bounds);
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());

@@ -449,7 +449,8 @@ constexpr const char* MBartLanguages =
 std::string AddLanguages(SentencePieceTable& table, const FolderSettings& settings, const char* key,
   const char* otherwise, const char* languages, const std::string& mark)
 {
-  const std::string chosen = settings.At(key).String(otherwise);
+  const JsonNode node = settings.At(key);
+  const std::string chosen = node.String(otherwise);
   bool isThere = false;
   std::istringstream codes(languages);
   for (std::string code; codes >> code;)
