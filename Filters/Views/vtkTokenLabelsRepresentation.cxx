@@ -470,7 +470,7 @@ struct vtkTokenLabelsRepresentation::Labels
     auto* diagram = vtkDiagramView::SafeDownCast(this->owner->GetView());
     if (this->everyWord > 1 && diagram != nullptr && diagram->GetMargins())
     {
-      this->ShowNote("1 of " + std::to_string(this->everyWord) + " words");
+      this->ShowNote("one word in " + std::to_string(this->everyWord));
     }
     for (const Candidate* candidate : thinned)
     {

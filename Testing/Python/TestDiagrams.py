@@ -285,7 +285,7 @@ class Diagrams(AtlasTest):
                     self.assertGreaterEqual(min(self.sizes(view)), READABLE)
                     named = sum(actor.GetTextProperty().GetVerticalJustificationAsString() == "Centered" for actor in self.actors(view))
                     notes = [text for text in self.texts(view) if text.startswith("Room for")]
-                    every = int(notes[0].split()[-2]) if notes else 1
+                    every = int(notes[0].split()[-1]) if notes else 1
                     self.assertEqual(named, 2 * -(-count // every))
                     self.assertEqual(bool(notes), words == 70 and size[1] < 800, (named, every))
 
