@@ -73,7 +73,6 @@ inline void ExpectEqual(const RecordedPictures& found, const RecordedPictures& e
 inline void ExpectEqual(const Recording& found, const Recording& expected)
 {
   EXPECT_EQ(found.architecture, expected.architecture);
-  EXPECT_EQ(found.model, expected.model);
   EXPECT_EQ(found.mask, expected.mask);
   EXPECT_EQ(found.alibiSlopes, expected.alibiSlopes);
   EXPECT_EQ(found.rotated, expected.rotated);

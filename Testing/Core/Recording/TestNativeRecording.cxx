@@ -156,6 +156,7 @@ TEST(RecordingRoundTrip, CanBeCanceled)
 TEST(RecordingRoundTrip, KeepsEverything)
 {
   const Recording found = ExpectRoundTrip(Everything());
+  EXPECT_EQ(found.model, "Llama-2/checkpoint-7");
   EXPECT_EQ(found.layers[0].heads[0].key.values, found.layers[0].heads[1].key.values);
   EXPECT_NE(found.layers[0].heads[1].key.values, found.layers[0].heads[2].key.values);
 }

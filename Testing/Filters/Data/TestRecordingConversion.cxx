@@ -104,6 +104,7 @@ TEST(RecordingConversion, KeepsProductsThatAreNotThoseOfFloats)
 TEST(RecordingConversion, NamesBlocksAndColumns)
 {
   const auto data = DataSetOf(SmallRecording());
+  EXPECT_EQ(AttentionAtlas::ToRecording(data).model, "bloom-560m");
   EXPECT_EQ(data->GetNumberOfBlocks(), 5U); // tokens, layers 0, 2 and 3, logits
   auto* tokens = Table(data, "tokens");
   EXPECT_THAT(Names(tokens->GetRowData()), ElementsAre("Position", "Sequence", "Token", "TokenId"));
