@@ -14,9 +14,12 @@ from collections.abc import Iterator
 _told: int | None = None
 
 
-def _remove(path: str) -> None:
-    """Removes a file or a folder, if it is there."""
-    if os.path.isdir(path):
+def _remove(path: str, only_empty: bool = False) -> None:
+    """Removes a file or a folder, if it is there. only_empty: a folder, unless there is something in it."""
+    if only_empty:
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
+    elif os.path.isdir(path):
         shutil.rmtree(path, ignore_errors=True)
     else:
         pathlib.Path(path).unlink(missing_ok=True)
@@ -36,30 +39,31 @@ def keep_clean() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):  # readers of the output do not wait for this process
         os.dup2(nowhere, stream)
-    left: dict[bytes, bool] = {}
+    left: dict[bytes, bytes] = {}
     with os.fdopen(reading, "rb") as file:  # until the other process ends
         for entry in file.read().split(b"\0")[:-1]:
-            left[entry[1:]] = entry[:1] == b"+"
-    for path in (os.fsdecode(path) for path, is_left in left.items() if is_left):
-        with contextlib.suppress(OSError):
-            _remove(path)
+            left[entry[1:]] = entry[:1]
+    for path, sign in reversed(left.items()):  # what is in a folder before it
+        if sign != b"-":
+            with contextlib.suppress(OSError):
+                _remove(os.fsdecode(path), sign == b"?")
     os._exit(0)
 
 
 @contextlib.contextmanager
-def _temporary(path: pathlib.Path) -> Iterator[None]:
-    """Removes a file or folder at the end of `with`, or of the process."""
+def _temporary(path: pathlib.Path, only_empty: bool = False) -> Iterator[None]:
+    """Removes a file or folder at the end of `with`, or of the process. only_empty: a folder that is empty then."""
 
     def tell(sign: str) -> None:
         if _told is not None:
             with contextlib.suppress(OSError):
                 os.write(_told, os.fsencode(f"{sign}{path.absolute()}\0"))
 
-    tell("+")
+    tell("?" if only_empty else "+")
     try:
         yield
     finally:
-        _remove(str(path))
+        _remove(str(path), only_empty)
         tell("-")
 
 
@@ -80,12 +84,6 @@ def scratch() -> Iterator[pathlib.Path]:
         yield folder
 
 
-def _remove_empty(folder: pathlib.Path) -> None:
-    """Removes a folder unless there is something in it."""
-    with contextlib.suppress(OSError):
-        folder.rmdir()
-
-
 @contextlib.contextmanager
 def gathered(folder: pathlib.Path) -> Iterator[pathlib.Path]:
     """A temporary folder; its files go to a folder at the end of `with`, and nowhere if it ends otherwise, so that two
@@ -95,7 +93,7 @@ def gathered(folder: pathlib.Path) -> Iterator[pathlib.Path]:
     temporary = pathlib.Path(tempfile.mkdtemp(prefix=".part-", dir=folder))
     with contextlib.ExitStack() as after:
         if is_new:
-            after.callback(_remove_empty, folder)
+            after.enter_context(_temporary(folder, only_empty=True))
         after.enter_context(_temporary(temporary))
         yield temporary
         for file in sorted(path for path in temporary.rglob("*") if path.is_file()):
