@@ -344,7 +344,7 @@ struct vtkTokenLabelsRepresentation::Labels
   /// The text of a label; in a column no wider than the room that it has there.
   std::string TextOf(const Candidate& candidate, vtkMatrix4x4* toScreen, int fontSize)
   {
-    const std::string text = atlas::ScreenLabel(candidate.token);
+    std::string text = atlas::ScreenLabel(candidate.token);
     if (!this->AreFittedColumns())
     {
       return text;

@@ -395,9 +395,9 @@ TEST(Tokenizer, RefusesADirectoryWithoutOne)
 {
   const TemporaryDirectory folder;
   const auto refusal = [&] { return MessageOf<FileError>([&] { ReadTokenizer(folder.Path()); }); };
-  EXPECT_THAT(
-    refusal(), AllOf(StartsWith(folder.Path().string() + ": "),
-                 HasSubstr("tokenizer.json, a model of SentencePiece (tokenizer.model"), HasSubstr("found none of them")));
+  EXPECT_THAT(refusal(), AllOf(StartsWith(folder.Path().string() + ": "),
+                           HasSubstr("tokenizer.json, a model of SentencePiece (tokenizer.model"),
+                           HasSubstr("found none of them")));
   WriteBytes(folder / "vocab.json", "{}");
   EXPECT_THAT(
     refusal(), HasSubstr("vocab.json: a vocabulary for byte pair encoding needs merges.txt"));

@@ -155,8 +155,9 @@ TEST(OwnRow, RefusesWhatItDoesNotKnow)
     { { { "tensors", { { "qwery", "q" } } } }, "found 'qwery'" },
     { { { "tensors", { { "query", 3 } } } },
       "expected the name of the tensor 'query' to be a text" },
-    { { { "windows", { { "else", 1e12 } } } }, "atlas_architecture: expected 'else' of 'windows' "
-                                               "to be an integer of at least 0, found 1000000000000" },
+    { { { "windows", { { "else", 1e12 } } } },
+      "atlas_architecture: expected 'else' of 'windows' "
+      "to be an integer of at least 0, found 1000000000000" },
     { { { "convolution", 3 } }, "found 3 tokens" }, // which would read ahead
     { { { "rules", "magic" } }, "unknown rule 'magic', expected one of" },
     { { { "require", { { "vocab_size", 98 } } } }, "expected 'vocab_size' to be 98" },
