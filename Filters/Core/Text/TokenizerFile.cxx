@@ -456,8 +456,10 @@ std::string AddLanguages(SentencePieceTable& table, const FolderSettings& settin
   for (std::string code; codes >> code;)
   {
     isThere = isThere || code == chosen;
-    table.addedTokens.emplace_back(mark + code + mark,
-      static_cast<std::int64_t>(table.tokens.size() + table.addedTokens.size()));
+    std::string token = mark;
+    token.append(code).append(mark);
+    const std::size_t id = table.tokens.size() + table.addedTokens.size();
+    table.addedTokens.emplace_back(std::move(token), static_cast<std::int64_t>(id));
   }
   node.FailExpectedIf(!isThere, "a language of the model, one of ", languages);
   return mark + chosen + mark;
