@@ -482,7 +482,7 @@ void AddDeepSeekExperts(const GgufSettings& settings, json& config)
 /// weights of experts are normed is known to llama.cpp by the architecture.
 void AddExperts(const GgufSettings& settings, json& config)
 {
-  const std::string name = settings.HuggingFaceName();
+  const std::string& name = settings.HuggingFaceName();
   constexpr std::array<std::string_view, 5> known = { "deepseek_v2", "mixtral", "olmoe",
     "qwen2_moe", "qwen3_moe" };
   settings.FailIf(std::find(known.begin(), known.end(), name) == known.end(),
