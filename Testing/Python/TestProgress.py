@@ -1,6 +1,7 @@
 """Long runs from Python: bars of tqdm, and Ctrl-C, which ends them."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -84,6 +85,7 @@ class Command(unittest.TestCase):
             threading.Thread(target=interrupt, daemon=True).start()
             main()"""
         folder = atlastest.OUTPUT / "none"
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that failed
         done = subprocess.run(
             [sys.executable, "-c", code, "figures", str(atlastest.RECORDING), "-o", str(folder)], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, -signal.SIGINT, done.stderr)
