@@ -203,8 +203,12 @@ std::shared_ptr<TokenizerParts> MakeSentencePieceParts(
   if (table.kind == SentencePieceKind::Unigram)
   {
     const UnigramModel::Options options = { parts->unknown, byteFallback, table.singlePrecision };
-    parts->model = std::make_shared<UnigramModel>(
-      tokens.vocabulary, PiecesOf<UnigramModel::Piece>(table, tokens, source), options, source);
+    auto pieces = PiecesOf<UnigramModel::Piece>(table, tokens, source);
+    for (const auto& [text, score] : table.unnumbered)
+    {
+      pieces.push_back({ text, static_cast<std::int32_t>(parts->unknown.value()), score });
+    }
+    parts->model = std::make_shared<UnigramModel>(tokens.vocabulary, pieces, options, source);
   }
   else
   {

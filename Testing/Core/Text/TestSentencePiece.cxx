@@ -566,6 +566,45 @@ TEST(MarianTokenizer, PiecesHaveTheIdsOfTheVocabulary)
   EXPECT_GE(compared, 50U);
 }
 
+/// A piece without an id is split off and unknown, as in the original code; here each seventh.
+TEST(MarianTokenizer, PiecesThatTheVocabularyLacksAreUnknown)
+{
+  const std::string model = ReadBytes(Folder / "spm-t5" / "tokenizer.model");
+  const std::vector<std::string> pieces = ParseSentencePieceModel(model, "model").tokens;
+  std::vector<std::string> kept;
+  Ids numbers; // by the id of the model
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+  {
+    const bool isKept = i < 10 || i % 7 != 0;
+    numbers.push_back(isKept ? static_cast<std::int64_t>(kept.size()) : -1);
+    if (isKept)
+    {
+      kept.push_back(pieces[i]);
+    }
+  }
+  const std::int64_t unknown =
+    std::find(kept.begin(), kept.end(), std::string("<unk>")) - kept.begin();
+  const Tokenizer tokenizer =
+    TokenizerFolder({ { "source.spm", model }, { "vocab.json", VocabularyOf(kept).dump() } })
+      .Read();
+  std::size_t changed = 0;
+  for (const json& item : CasesOf("spm-t5"))
+  {
+    Ids ids = item.at("ids_with_special").get<Ids>();
+    if (*std::max_element(ids.begin(), ids.end()) >= static_cast<std::int64_t>(pieces.size()))
+    {
+      continue; // <extra_id_0> of T5
+    }
+    for (std::int64_t& id : ids)
+    {
+      changed += numbers[id] < 0 ? 1 : 0;
+      id = numbers[id] < 0 ? unknown : numbers[id];
+    }
+    EXPECT_EQ(tokenizer.Encode(item.at("text").get<std::string>(), true).ids, ids);
+  }
+  EXPECT_GE(changed, 50U);
+}
+
 /// Both languages share ids, but texts of each are split by its own model.
 TEST(MarianTokenizer, TargetsAreSplitByTheirOwnModel)
 {

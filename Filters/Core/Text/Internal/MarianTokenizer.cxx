@@ -46,6 +46,18 @@ SentencePieceTable WithIdsOf(const std::filesystem::path& path, const SentencePi
     pieces.emplace(model.tokens[i], i);
   }
   SentencePieceTable table = model;
+  for (const auto& [piece, i] : pieces)
+  {
+    const bool isText = model.types.empty() ||
+                        model.types[i] == static_cast<std::int32_t>(TokenType::Normal) ||
+                        model.types[i] == static_cast<std::int32_t>(TokenType::UserDefined);
+    if (isText && !vocabulary->IdOf(piece))
+    {
+      ThrowIf<FormatError>(model.kind != SentencePieceKind::Unigram, source,
+        ": expected all pieces of the model, found no '", piece, "'.");
+      table.unnumbered.emplace_back(piece, model.scores[i]);
+    }
+  }
   table.tokens.clear();
   table.scores.clear();
   table.types.clear();

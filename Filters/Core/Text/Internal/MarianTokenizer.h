@@ -17,9 +17,9 @@ inline constexpr const char* MarianVocabularyFile = "vocab.json";
 inline constexpr const char* MarianTargetVocabularyFile = "target_vocab.json";
 
 /// A model whose pieces have the ids of a vocabulary, a file {token: id}. Tokens of the vocabulary
-/// that are no pieces are there, but texts are not split into them; pieces that are not in it are
-/// left out. Throws FileError if the file is missing, and FormatError if it is invalid or has no
-/// <unk> or </s>.
+/// that are no pieces are there, but texts are not split into them; pieces that are not in it
+/// become <unk>. Throws FileError if the file is missing, and FormatError if it is invalid or has
+/// no <unk> or </s>, or if a piece of a model of byte pairs is not in it.
 SentencePieceTable WithIdsOf(
   const std::filesystem::path& vocabulary, const SentencePieceTable& model);
 
