@@ -54,8 +54,8 @@ std::string Text(double value)
   return text.data();
 }
 
-/// A value of a ramp, its place from 0 to 1, and how it is written: beside the name of a kind,
-/// which takes room, without that of the quantity, which the title has.
+/// A value of a ramp, its place from 0 to 1, and its text. Where the names of two kinds take the
+/// room, the name of the quantity is in the title of the legend alone.
 struct Tick
 {
   double value;

@@ -22,7 +22,8 @@ struct LayerWorkspace
   std::vector<float> hidden;  ///< [rows, mlpDimension]
   std::vector<float> factors; ///< [rows, mlpDimension], for a gated MLP
   SideWorkspace sides;
-  std::vector<float> read;    ///< [rows, d_model], what a layer with a convolution reads
+  std::vector<float>
+    read; ///< [rows, d_model], the residual stream that a layer with a convolution reads
   std::vector<float> windows; ///< [rows, d_model, tokens of the convolution], what that reads
 };
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 #: How often panels are measured whose ticks change with their size, and how often lengths are balanced, at most.
 _ROUNDS, _STEPS = 4, 50
-#: Places are the same up to this share of a page; lengths up to so many inches.
+#: A layout is done when places change by less than this share of a page, and lengths by less than so many inches.
 _CLOSE, _SAME = 5e-4, 1e-6
 
 
@@ -69,8 +69,8 @@ def shown_at(figure: Any, dpi: float, canvas: type[Any] = _Ruler) -> Iterator[An
 
 
 class _Bar(NamedTuple):
-    """A color bar and the panels that it stands beside. share: of their width that it has at most. height: of theirs.
-    aspect: its height by its width. pad: between them, of their width."""
+    """A color bar beside some panels. share: its largest width, as a share of theirs. height: its height, as a share of
+    theirs. aspect: its height divided by its width. pad: the gap before it, as a share of their width."""
 
     axes: Any
     rows: range
@@ -93,8 +93,8 @@ class _Grid:
         specs = {axes: axes.get_subplotspec() for axes in figure.axes if getattr(axes, "get_subplotspec", lambda: None)()}
         bars = {axes: axes._colorbar_info for axes in figure.axes if hasattr(axes, "_colorbar_info")}
         grids = {spec.get_gridspec() for spec in specs.values()}
-        #: Whether there is nothing else, which a user can add.
         others = (*figure.subfigs, *figure.legends, figure._supxlabel, figure._supylabel)
+        #: Whether there is nothing else, which a user can add.
         self.is_plain = len(grids) == 1 and not any(others) and all(spec.num1 == spec.num2 for spec in specs.values()) and all(
             info["location"] == "right" and specs.keys() >= set(info["parents"]) for info in bars.values()
         )
@@ -227,7 +227,7 @@ def _is_loose(axes: Any) -> bool:
 
 class Layout(ConstrainedLayoutEngine):
     """The layout of a grid of panels, which keeps their places as long as nothing in the figure has changed since they were
-    settled; what a user has added otherwise gets matplotlib's constrained layout, which takes ten times as long.
+    settled. A figure with more than panels and color bars has matplotlib's constrained layout, which takes ten times as long.
 
     dpi: of its pictures, by default. height: the largest of a page whose height is free, in inches. is_square: whether panels
     of a fixed shape leave no space between them.
