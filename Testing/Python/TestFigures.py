@@ -9,14 +9,12 @@ import unittest.mock
 import atlastest
 import matplotlib
 import numpy
-import PIL.Image
 from atlastest import AtlasTest
 from attentionatlas import SmallModel, figures
 from attentionatlas._internal import learning, style
 from attentionatlas.output import save
 from figuretest import Expected, Pdf, apart_from_dots, grid, overlaps, pixel_colors, poppler, texts_of, without_layout
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -266,20 +264,6 @@ class Figures(AtlasTest):
         self.assertEqual(len(measured), len(figure.axes))
         again = self.saved(figures.attention(atlastest.TRAINED, dpi=100), "third.svg", dpi=100).read_bytes()
         self.assertTrue(again == texts[0])
-
-    def test_png_is_what_was_drawn(self):
-        for options, channels in (({}, 3), ({"facecolor": "none"}, 4)):
-            figure = figures.harmonics(atlastest.TRAINED)
-            figure.set(**options)
-            path = self.saved(figure, "drawn.png", dpi=90)
-            figure.dpi = 90
-            canvas = FigureCanvasAgg(figure)
-            canvas.draw()
-            with PIL.Image.open(path) as image:
-                self.assertEqual(len(image.getbands()), channels)
-                self.assertEqual(tuple(round(dpi) for dpi in image.info["dpi"]), (90, 90))
-                found = numpy.asarray(image)
-            numpy.testing.assert_array_equal(found, numpy.asarray(canvas.buffer_rgba())[..., :channels])
 
     def test_failed_file(self):
         figure = figures.harmonics(atlastest.TRAINED)
