@@ -204,9 +204,12 @@ std::shared_ptr<TokenizerParts> MakeSentencePieceParts(
   {
     const UnigramModel::Options options = { parts->unknown, byteFallback, table.singlePrecision };
     auto pieces = PiecesOf<UnigramModel::Piece>(table, tokens, source);
-    for (const auto& [text, score] : table.unnumbered)
+    if (const std::optional<std::int64_t> unknown = parts->unknown)
     {
-      pieces.push_back({ text, static_cast<std::int32_t>(parts->unknown.value()), score });
+      for (const auto& [text, score] : table.unnumbered)
+      {
+        pieces.push_back({ text, static_cast<std::int32_t>(*unknown), score });
+      }
     }
     parts->model = std::make_shared<UnigramModel>(tokens.vocabulary, pieces, options, source);
   }

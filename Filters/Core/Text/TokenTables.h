@@ -46,7 +46,7 @@ struct SentencePieceTable : TokenTable
   SentencePieceKind kind = SentencePieceKind::BytePairs;
   std::vector<float> scores; ///< of each token
   /// Unigram: further pieces, with their scores, that texts are split into. They have no id of
-  /// their own: each becomes the unknown token, which must be there.
+  /// their own: each becomes the unknown token, and without one they are left out.
   std::vector<std::pair<std::string, float>> unnumbered;
   /// Unigram: sums of scores are rounded to float, as in SentencePiece's library; else they are
   /// double, as in Hugging Face's. This decides between equal sums.
