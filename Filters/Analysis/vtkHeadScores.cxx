@@ -27,7 +27,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -88,7 +91,31 @@ struct vtkHeadScores::Scores
 
   void MakeTable(const std::vector<HeadPlace>& heads, vtkTable* table) const;
   void MakeImage(const std::vector<HeadPlace>& heads, vtkInformation* info) const;
+  Scores WithGaps(const std::vector<int>& layers, int columns, std::vector<HeadPlace>& heads) const;
 };
+
+/// The scores with NaN for `columns` places in each of these layers, which have no heads. Such
+/// places are added to `heads`, too, by layer.
+vtkHeadScores::Scores vtkHeadScores::Scores::WithGaps(
+  const std::vector<int>& layers, int columns, std::vector<HeadPlace>& heads) const
+{
+  Scores all = *this;
+  for (const int layer : layers)
+  {
+    const auto at = std::lower_bound(heads.begin(), heads.end(), HeadPlace{ layer, 0 });
+    const std::ptrdiff_t first = at - heads.begin();
+    for (auto& [name, values] : all.columns)
+    {
+      values.insert(values.begin() + first, columns, std::numeric_limits<double>::quiet_NaN());
+    }
+    const auto inserted = heads.insert(at, columns, HeadPlace{ layer, 0 });
+    for (int head = 0; head < columns; ++head)
+    {
+      inserted[head].head = head;
+    }
+  }
+  return all;
+}
 
 void vtkHeadScores::Scores::MakeTable(const std::vector<HeadPlace>& heads, vtkTable* table) const
 {
@@ -126,8 +153,8 @@ void vtkHeadScores::Scores::MakeImage(
   {
     const auto found = std::find_if(this->columns.begin(), this->columns.end(),
       [name](const auto& column) { return std::string(column.first) == name; });
-    if (found != this->columns.end() &&
-        std::any_of(found->second.begin(), found->second.end(), [](double s) { return s != 0; }))
+    if (found != this->columns.end() && std::any_of(found->second.begin(), found->second.end(),
+                                          [](double s) { return std::abs(s) > 0; }))
     {
       data->SetActiveScalars(name);
     }
@@ -174,7 +201,9 @@ int vtkHeadScores::RequestInformation(
   const bool isEmpty = IsEmpty(recording);
   // Never an empty image: VTK would not execute this rank, for which the others would wait.
   AnnounceImage(isEmpty ? 1 : RecordingRanges(recording).head[1] + 1,
-    isEmpty ? 1 : static_cast<int>(RecordedLayers(recording).size()),
+    isEmpty
+      ? 1
+      : static_cast<int>(RecordedLayers(recording).size() + LayersWithoutHeads(recording).size()),
     outputVector->GetInformationObject(1), VTK_DOUBLE);
   return this->Superclass::RequestInformation(request, inputVector, outputVector);
 }
@@ -276,10 +305,12 @@ void vtkHeadScores::Execute(Task& task)
       TimeOf(input), TimeOf(model), this->AttentionKind, this->ExcludeFirst, this->ExcludeCurrent),
     [&] { return this->MeasureHeads(input, model, task); });
   const Scores scores = this->ScoresOf(measured);
-  scores.MakeImage(measured.heads, task.OutputInformation(1));
+  std::vector<HeadPlace> places = measured.heads;
+  scores.WithGaps(LayersWithoutHeads(input), RecordingRanges(input).head[1] + 1, places)
+    .MakeImage(places, task.OutputInformation(1));
   if (task.IsFirst())
   {
     scores.MakeTable(measured.heads, task.Output<vtkTable>());
-    MakeTitles(measured.heads, task.Output<vtkPolyData>(2));
+    MakeTitles(places, task.Output<vtkPolyData>(2));
   }
 }

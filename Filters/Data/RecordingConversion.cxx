@@ -303,6 +303,10 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
     AddField(fields, InterventionsField, recording.interventions);
   }
   AddField(fields, LayersField, recording.layerCount);
+  if (!recording.layersWithoutHeads.empty())
+  {
+    fields->AddArray(MakeArray<vtkIntArray>(LayersWithoutHeadsField, recording.layersWithoutHeads));
+  }
   AddField(fields, HeadsField, heads);
   AddField(fields, HeadDimensionField, heads > 0 ? recording.layers[0].heads[0].query.columns : 0);
   AddField(fields, RotatedField, recording.rotated ? 1 : 0);
@@ -782,6 +786,7 @@ void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
   const std::vector<int> layers = ListOf<int>(fields->GetArray(LayersField));
   const std::vector<int> rotated = ListOf<int>(fields->GetArray(RotatedField));
   recording.layerCount = layers.empty() ? 0 : layers[0];
+  recording.layersWithoutHeads = ListOf<std::int32_t>(fields->GetArray(LayersWithoutHeadsField));
   recording.rotated = !rotated.empty() && rotated[0] != 0;
   recording.interventions = FieldText(fields, InterventionsField);
   recording.alibiSlopes = ListOf<double>(fields->GetArray(AlibiSlopesField));

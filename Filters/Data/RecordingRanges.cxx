@@ -84,6 +84,17 @@ std::vector<int> RecordedLayers(vtkMultiBlockDataSet* recording)
   return layers;
 }
 
+std::vector<int> LayersWithoutHeads(vtkMultiBlockDataSet* recording)
+{
+  std::vector<int> layers;
+  vtkDataArray* without = recording->GetFieldData()->GetArray(LayersWithoutHeadsField);
+  for (vtkIdType i = 0; without != nullptr && i < without->GetNumberOfTuples(); ++i)
+  {
+    layers.push_back(static_cast<int>(without->GetComponent(i, 0)));
+  }
+  return layers;
+}
+
 int SequenceTokens(vtkMultiBlockDataSet* recording, int sequence)
 {
   const bool grows = recording->GetFieldData()->HasArray(LastSequenceOffsetsField) != 0;

@@ -34,6 +34,9 @@ ATTENTIONATLASDATA_EXPORT bool IsEmpty(vtkMultiBlockDataSet* recording);
 /// The indices of the recorded layers, from the field data alone.
 ATTENTIONATLASDATA_EXPORT std::vector<int> RecordedLayers(vtkMultiBlockDataSet* recording);
 
+/// The recorded layers that have no heads, which RecordedLayers leaves out.
+ATTENTIONATLASDATA_EXPORT std::vector<int> LayersWithoutHeads(vtkMultiBlockDataSet* recording);
+
 /// The number of tokens of a sequence, or of the longest for -1, at the last time step if they grow
 /// over time; 1 if there is no such sequence, so that something is asked for and the error told.
 ATTENTIONATLASDATA_EXPORT int SequenceTokens(vtkMultiBlockDataSet* recording, int sequence);

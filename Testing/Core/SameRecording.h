@@ -80,6 +80,7 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
   EXPECT_EQ(found.processing, expected.processing);
   EXPECT_EQ(found.interventions, expected.interventions);
   EXPECT_EQ(found.layerCount, expected.layerCount);
+  EXPECT_EQ(found.layersWithoutHeads, expected.layersWithoutHeads);
   EXPECT_EQ(found.sequenceOffsets, expected.sequenceOffsets);
   EXPECT_EQ(found.tokens.sequence, expected.tokens.sequence);
   EXPECT_EQ(found.tokens.position, expected.tokens.position);

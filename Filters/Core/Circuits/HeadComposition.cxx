@@ -3,6 +3,7 @@
 #include "Base/ParallelProgress.h"
 #include "CircuitFactors.h"
 #include "Numerics/MatrixProduct.h"
+#include "Weights/ArchitectureLimits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -136,6 +137,7 @@ std::vector<ComposedHeads> FindHeadComposition(
   const Transformer& model, const HeadCompositionOptions& options)
 {
   const TransformerConfig& config = model.GetConfig();
+  RefuseSwitches(config, "composition of heads", { ArchitectureSwitch::Mixers });
   const ProcessedWeights weights(model, options.steps, options.threads);
   const SingleThreadedBlas blas;
   std::vector<LayerFactors> factors(config.layers);

@@ -112,6 +112,10 @@ std::vector<HeadSpectrum> FindHeadSpectra(
   const std::int64_t last = options.layer < 0 ? config.layers : first + 1;
   for (std::int64_t layer = first; layer < last; ++layer)
   {
+    if (options.layer < 0 && !config.HasAttention(layer))
+    {
+      continue;
+    }
     const ProcessedAttention attention = weights.Attention(layer);
     RequireFinite(attention, layer);
     const std::int64_t head = std::max<std::int64_t>(options.head, 0);

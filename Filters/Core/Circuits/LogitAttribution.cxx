@@ -88,6 +88,7 @@ struct FinalNorm
     if (model.GetConfig().norm != NormKind::None)
     {
       this->gain = ToVector(model.GetWeights().finalNorm.gain);
+      this->gain.array() += model.GetConfig().gainOffset;
       this->shift = ToVector(model.GetWeights().finalNorm.shift);
     }
   }
@@ -181,8 +182,8 @@ void AddTerms(const Recording& recording, const ResidualWeights& weights, const 
     [&](std::int64_t t)
     {
       const LogitTarget& target = targets[t];
-      DoubleMatrix vectors =
-        ComponentVectors(recording, weights, target.row, config.layers, mlps.At(target.row));
+      DoubleMatrix vectors = ComponentVectors(
+        recording, weights, target.row, config.layers, mlps.At(target.row), mlps.GetMixers());
       const NormSplit split = SplitNorm(config, vectors.colwise().sum());
       if (split.centers)
       {

@@ -4,6 +4,7 @@
 #include "Base/Index.h"
 #include "Base/Parallel.h"
 #include "Files/MappedFile.h"
+#include "Run/MixerOutputs.h"
 #include "Weights/ArchitectureLimits.h"
 #include "Weights/VectorNorm.h"
 
@@ -82,10 +83,14 @@ void RequireWidth(
     " components, found ", matrix.columns, ".");
 }
 
-/// What the heads and the bias of a layer add at a row.
-Vector AttentionSum(
-  const Recording& recording, const ResidualWeights& weights, std::int64_t row, std::int64_t layer)
+/// What the heads and the bias of a layer, or what is in their place, add at a row.
+Vector AttentionSum(const Recording& recording, const ResidualWeights& weights, std::int64_t row,
+  std::int64_t layer, const KeptMixers& mixers)
 {
+  if (!weights.GetConfig().HasAttention(layer))
+  {
+    return mixers.At(recording, row, layer);
+  }
   Vector sum = weights.Bias(layer) - weights.ValueBiases(layer).colwise().sum();
   for (const RecordedHead& head : FindLayer(recording, layer).heads)
   {
@@ -110,10 +115,10 @@ void RequireSum(const TransformerConfig& config)
     "attention and MLP, as in gpt2, found ",
     config.architecture, ", whose normalizations come after them, so that the stream is no sum.");
   RefuseSwitches(config, "components of the residual stream",
-    { Switch::Parallel, Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset,
-      Switch::Sinks, Switch::ProjectionClip, Switch::Experts, Switch::EmbeddingScale,
-      Switch::EmbeddingProjection, Switch::ShiftedPositions, Switch::NormsInside,
-      Switch::FirstUnnormed, Switch::XieluActivation, Switch::ValueNorms, Switch::LayerSides });
+    { Switch::Parallel, Switch::NormsAfterToo, Switch::LayerScales, Switch::Sinks,
+      Switch::ProjectionClip, Switch::Experts, Switch::EmbeddingScale, Switch::EmbeddingProjection,
+      Switch::ShiftedPositions, Switch::NormsInside, Switch::FirstUnnormed, Switch::XieluActivation,
+      Switch::ValueNorms, Switch::LayerSides });
 }
 
 std::int64_t PositionAt(const Recording& recording, std::int64_t row, std::int64_t count)
@@ -139,6 +144,8 @@ std::string NameOf(const ResidualComponent& component)
       return "bias " + layer;
     case ComponentKind::Mlp:
       return "mlp " + layer;
+    case ComponentKind::Mixer:
+      return "mixer " + layer;
   }
   return {};
 }
@@ -182,11 +189,18 @@ std::vector<ResidualComponent> ComponentsBefore(const TransformerConfig& config,
   }
   for (std::int32_t l = 0; l < layer; ++l)
   {
-    for (std::int32_t h = 0; h < config.heads; ++h)
+    if (!config.HasAttention(l))
+    {
+      components.push_back({ ComponentKind::Mixer, l });
+    }
+    for (std::int32_t h = 0; config.HasAttention(l) && h < config.heads; ++h)
     {
       components.push_back({ ComponentKind::Head, l, h });
     }
-    components.push_back({ ComponentKind::Bias, l });
+    if (config.HasAttention(l))
+    {
+      components.push_back({ ComponentKind::Bias, l });
+    }
     if (config.mlpDimension > 0)
     {
       components.push_back({ ComponentKind::Mlp, l });
@@ -240,6 +254,13 @@ ResidualWeights::ResidualWeights(const ProcessedWeights& weights, int threads)
   ParallelFor(config.layers, threads,
     [&](std::int64_t layer)
     {
+      if (weights.GetSteps() == WeightSteps::Stored || !config.HasAttention(layer))
+      {
+        const Vector bias = ToVector(weights.GetModel().GetWeights().layers[layer].output.bias);
+        this->Written[layer] = DoubleMatrix::Zero(config.heads, config.modelDimension);
+        this->Biases[layer] = bias.size() > 0 ? bias : Vector(Vector::Zero(config.modelDimension));
+        return;
+      }
       const ProcessedAttention attention = weights.Attention(layer);
       DoubleMatrix& written = this->Written[layer];
       written.resize(config.heads, config.modelDimension);
@@ -277,7 +298,7 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
       ThrowMissing(begin, "the residual stream before layer ", l);
     }
     RequireWidth(recording.residual[l], config, residual);
-    if (l == layer)
+    if (l == layer || !config.HasAttention(l))
     {
       continue;
     }
@@ -298,8 +319,37 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
   }
 }
 
-DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& weights,
+void KeptMixers::Find(const Recording& recording, const Transformer& model,
   const std::vector<std::int64_t>& rows, int threads)
+{
+  const TransformerConfig& config = model.GetConfig();
+  for (const std::int64_t row : rows)
+  {
+    const std::int64_t sequence = recording.tokens.sequence[row];
+    for (std::int64_t l = 0; l < config.layers; ++l)
+    {
+      if (config.HasAttention(l) || this->Known.count({ sequence, l }) != 0)
+      {
+        continue;
+      }
+      const SharedMatrix& all = recording.residual[l];
+      const std::int64_t first = recording.sequenceOffsets[sequence];
+      const SharedMatrix residual = { recording.SequenceLength(sequence), all.columns,
+        { all.values, all.Row(first) } };
+      this->Known.emplace(std::pair(sequence, l), MixerOutputs(model, l, residual, threads));
+    }
+  }
+}
+
+Eigen::RowVectorXd KeptMixers::At(
+  const Recording& recording, std::int64_t row, std::int64_t layer) const
+{
+  const std::int64_t sequence = recording.tokens.sequence[row];
+  return RowOf(this->Known.at({ sequence, layer }), row - recording.sequenceOffsets[sequence]);
+}
+
+DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& weights,
+  const std::vector<std::int64_t>& rows, int threads, const KeptMixers& mixers)
 {
   const TransformerConfig& config = weights.GetConfig();
   if (config.mlpDimension == 0)
@@ -321,7 +371,8 @@ DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& w
       for (std::int64_t i = 0; i < size; ++i)
       {
         const std::int64_t row = rows[begin + i];
-        Vector x = ResidualAt(recording, row, last) + AttentionSum(recording, weights, row, last);
+        Vector x =
+          ResidualAt(recording, row, last) + AttentionSum(recording, weights, row, last, mixers);
         NormalizeVector(config, norm, x);
         inputs.row(i) = x;
       }
@@ -333,6 +384,7 @@ DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& w
 void LastMlps::Find(const Recording& recording, const ResidualWeights& weights,
   const std::vector<std::int64_t>& rows, int threads)
 {
+  this->Mixers.Find(recording, weights.GetWeights().GetModel(), rows, threads);
   std::vector<std::int64_t> missing;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(missing),
     [this](std::int64_t row) { return this->Known.count(row) == 0; });
@@ -348,7 +400,7 @@ void LastMlps::Find(const Recording& recording, const ResidualWeights& weights,
     this->Known.clear();
     missing = rows;
   }
-  const DoubleMatrix outputs = LastMlpOutputs(recording, weights, missing, threads);
+  const DoubleMatrix outputs = LastMlpOutputs(recording, weights, missing, threads, this->Mixers);
   for (std::size_t i = 0; outputs.size() > 0 && i < missing.size(); ++i)
   {
     this->Known.emplace(missing[i], outputs.row(static_cast<std::int64_t>(i)));
@@ -362,7 +414,7 @@ const double* LastMlps::At(std::int64_t row) const
 }
 
 DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights& weights,
-  std::int64_t row, std::int64_t layer, const double* lastMlp)
+  std::int64_t row, std::int64_t layer, const double* lastMlp, const KeptMixers& mixers)
 {
   const TransformerConfig& config = weights.GetConfig();
   const std::vector<ResidualComponent> components = ComponentsBefore(config, layer);
@@ -377,14 +429,21 @@ DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights&
   }
   for (std::int64_t l = 0; l < layer; ++l)
   {
-    const DoubleMatrix& biases = weights.ValueBiases(l);
     const std::int64_t first = c;
-    for (const RecordedHead& head : FindLayer(recording, l).heads)
+    if (config.HasAttention(l))
     {
-      vectors.row(c) = RowOf(head.output, row) - biases.row(c - first);
-      ++c;
+      const DoubleMatrix& biases = weights.ValueBiases(l);
+      for (const RecordedHead& head : FindLayer(recording, l).heads)
+      {
+        vectors.row(c) = RowOf(head.output, row) - biases.row(c - first);
+        ++c;
+      }
+      vectors.row(c++) = weights.Bias(l);
     }
-    vectors.row(c++) = weights.Bias(l);
+    else
+    {
+      vectors.row(c++) = mixers.At(recording, row, l);
+    }
     if (config.mlpDimension > 0 && l + 1 < config.layers)
     {
       vectors.row(c) = ResidualAt(recording, row, l + 1) - ResidualAt(recording, row, l) -

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace atlas
@@ -19,7 +20,8 @@ enum class ComponentKind
   Position,  ///< its learned position
   Head,      ///< what a head writes: its mixed values times W_O
   Bias,      ///< the output bias of a layer's attention
-  Mlp        ///< of a layer, with its bias
+  Mlp,       ///< of a layer, with its bias
+  Mixer      ///< what a layer without attention has in its place
 };
 
 struct ResidualComponent
@@ -29,7 +31,7 @@ struct ResidualComponent
   std::int32_t head = -1;  ///< -1 but for heads
 };
 
-/// "embed", "pos", "head 0.1" (layer and head), "bias 0" or "mlp 0".
+/// "embed", "pos", "head 0.1" (layer and head), "bias 0", "mlp 0" or "mixer 0".
 std::string NameOf(const ResidualComponent& component);
 
 /// Throws OptionError for a recording of a run with interventions after which the stream is no sum
@@ -40,8 +42,8 @@ void RequireUnpatched(const Recording& recording, const TransformerConfig& confi
   const std::string& what);
 
 /// The components of the residual stream before a layer, 0 <= layer <= L, or after the last one for
-/// L: embedding, position if the model adds one, then for each layer its heads, bias and MLP, if
-/// there is one.
+/// L: embedding, position if the model adds one, then for each layer its heads and bias, or what is
+/// in their place, and MLP, if there is one.
 std::vector<ResidualComponent> ComponentsBefore(
   const TransformerConfig& config, std::int64_t layer);
 
@@ -116,14 +118,30 @@ private:
 void RequireComponents(const Recording& recording, const TransformerConfig& config,
   std::int64_t layer, const std::string& what);
 
+/// What layers without attention add in its place, which is not recorded but follows from the
+/// residual streams of a sequence.
+class KeptMixers
+{
+public:
+  /// Computes it for the sequences of these rows, of one recording and model.
+  void Find(const Recording& recording, const Transformer& model,
+    const std::vector<std::int64_t>& rows, int threads = 0);
+
+  /// The vector of a layer at a row that was found.
+  Eigen::RowVectorXd At(const Recording& recording, std::int64_t row, std::int64_t layer) const;
+
+private:
+  std::map<std::pair<std::int64_t, std::int64_t>, SharedMatrix> Known; ///< by sequence and layer
+};
+
 /// The outputs of the MLP of the last layer [rows, d_model] at these rows of a recording, computed
 /// from its input, since not every recording has the residual stream after it. Empty if the model
 /// has no MLP. Runs on up to ThreadCount(threads) threads, whose number changes no value.
 DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& weights,
-  const std::vector<std::int64_t>& rows, int threads = 0);
+  const std::vector<std::int64_t>& rows, int threads = 0, const KeptMixers& mixers = {});
 
 /// Outputs of the MLP of the last layer that are kept, so that the weights are not read for every
-/// view of another token. Holds up to 64 MB, or one call of Find if that is more.
+/// view of another token. Holds up to 64 MB, or one call of Find if that is more; and KeptMixers.
 class LastMlps
 {
 public:
@@ -134,16 +152,21 @@ public:
   /// The output [d_model] at a row that was found; nullptr if the model has no MLP.
   const double* At(std::int64_t row) const;
 
+  const KeptMixers& GetMixers() const { return this->Mixers; }
+
 private:
   std::map<std::int64_t, Eigen::RowVectorXd> Known;
+  KeptMixers Mixers;
 };
 
 /// The vectors of ComponentsBefore(layer) at a row of the recording [components, d_model]. Their
 /// sum is the residual stream. The embedding is what the stream begins with, minus the position,
 /// and an MLP is what the stream gains in its layer beyond heads and bias. For layer = L of a model
-/// with MLPs, `lastMlp` points to the row of LastMlpOutputs, as LastMlps does.
+/// with MLPs, `lastMlp` points to the row of LastMlpOutputs, as LastMlps does. Of a model of which
+/// some layers have no attention, `mixers` has the row.
 DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights& weights,
-  std::int64_t row, std::int64_t layer, const double* lastMlp = nullptr);
+  std::int64_t row, std::int64_t layer, const double* lastMlp = nullptr,
+  const KeptMixers& mixers = {});
 
 /// A row of a recorded matrix in double precision.
 Eigen::RowVectorXd RowOf(const SharedMatrix& matrix, std::int64_t row);

@@ -194,7 +194,7 @@ ScoreHead ReadScoreHead(const Transformer& model, std::int64_t layer, std::int64
   RefuseSwitches(config, What,
     { Switch::Encoder, Switch::QueryKeyNorms, Switch::PartialRotation, Switch::NeighborRotation,
       Switch::RotationByLayer, Switch::QueryGrowth, Switch::ScoreCap, Switch::ProjectionClip,
-      Switch::GainOffset, Switch::PositionScores, Switch::PatchRotation });
+      Switch::GainOffset, Switch::PositionScores, Switch::PatchRotation, Switch::Mixers });
   const ProcessedWeights stored(model, WeightSteps::Stored, 1);
   const ProcessedAttention attention = stored.Attention(layer);
   const ProcessedHead& weights = attention.heads[head];

@@ -8,7 +8,7 @@
 #include "Recorder/EncodedPrompt.h"
 #include "Run/RecordTransformer.h"
 
-#include <numeric>
+#include <algorithm>
 #include <sstream>
 #include <stdexcept>
 
@@ -22,14 +22,27 @@ std::vector<std::int64_t> LayersOf(const CorpusOptions& options, const Transform
   std::vector<std::int64_t> layers = options.layers;
   if (layers.empty())
   {
-    layers.resize(config.layers);
-    std::iota(layers.begin(), layers.end(), std::int64_t{ 0 });
+    for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    {
+      if (config.HasAttention(layer))
+      {
+        layers.push_back(layer);
+      }
+    }
+    ThrowIf<ModelError>(layers.empty(),
+      "statistics of heads: expected a model with layers that have attention, found one of ",
+      config.architecture, " without.");
   }
   std::sort(layers.begin(), layers.end());
   layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
   ThrowIf<OptionError>(layers.front() < 0 || layers.back() >= config.layers,
     "Layers: expected layers from 0 to ", config.layers - 1, ", found ",
     layers.front() < 0 ? layers.front() : layers.back(), ".");
+  for (const std::int64_t layer : layers)
+  {
+    ThrowIf<OptionError>(!config.HasAttention(layer),
+      "Layers: expected layers that have attention, found layer ", layer, ", which has none.");
+  }
   return layers;
 }
 

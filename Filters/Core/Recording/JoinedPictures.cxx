@@ -63,6 +63,7 @@ Recording JoinAttention(const Recording& recording, AttentionRows rows, const Jo
   joined.architecture = recording.architecture;
   joined.mask = recording.mask;
   joined.layerCount = recording.layerCount;
+  joined.layersWithoutHeads = recording.layersWithoutHeads;
   const std::int64_t begin = recording.sequenceOffsets[rows.sequence];
   for (std::int64_t w = 0; w < words.Count(); ++w)
   {

@@ -47,6 +47,7 @@ public:
     {
       this->CheckHeads(layer);
     }
+    this->CheckLayersWithoutHeads();
     this->CheckResidual();
     this->CheckRows(LogitsQuantity.name, this->Record.logits);
     this->CheckParts();
@@ -536,6 +537,20 @@ private:
     }
   }
 
+  void CheckLayersWithoutHeads() const
+  {
+    std::int32_t previous = -1;
+    for (const std::int32_t index : this->Record.layersWithoutHeads)
+    {
+      const bool isRecorded = std::any_of(this->Record.layers.begin(), this->Record.layers.end(),
+        [index](const RecordedLayer& layer) { return layer.index == index; });
+      this->FailIf(index <= previous || index >= this->Record.layerCount || isRecorded,
+        "layers without heads: expected ascending ones below ", this->Record.layerCount,
+        " that have none, found ", index, ".");
+      previous = index;
+    }
+  }
+
   void CheckResidual() const
   {
     const std::vector<SharedMatrix>& residual = this->Record.residual;
@@ -577,9 +592,13 @@ const RecordedLayer& FindLayer(const Recording& recording, std::int64_t layer)
       return recorded;
     }
   }
+  const std::vector<std::int32_t>& without = recording.layersWithoutHeads;
+  const bool hasNone = std::find(without.begin(), without.end(), layer) != without.end();
   const std::string recorded = Joined(
     recording.layers, [](const RecordedLayer& one) { return std::to_string(one.index); }, " ");
-  throw OptionError("layer ", layer, " is not in the recording, which has ",
+  throw OptionError("layer ", layer,
+    hasNone ? " of the model has no heads" : " is not in the recording",
+    hasNone ? "; the recording has " : ", which has ",
     recorded.empty() ? "no layers" : "layers " + recorded, ".");
 }
 

@@ -264,6 +264,8 @@ struct Recording
   std::vector<std::int64_t> sourceLengths;   ///< mask Cross: per sequence, the number of tokens of
                                              ///< the source, with which it begins; otherwise empty
   std::vector<RecordedLayer> layers;         ///< in ascending order of index
+  std::vector<std::int32_t> layersWithoutHeads; ///< recorded layers that have no attention, in
+                                                ///< ascending order; `layers` has none of them
   std::vector<SharedMatrix> residual; ///< [tokens, d_model] for l = 0 ... L, equal to the hidden
                                       ///< states of the original code; empty, or not recorded for
                                       ///< some l

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 namespace atlas
 {
@@ -120,7 +121,8 @@ public:
   {
     for (std::size_t i = 0; i < this->Sites.size(); ++i)
     {
-      if (i % ToIndex(options.parts) == ToIndex(options.part))
+      if (i % ToIndex(options.parts) == ToIndex(options.part) &&
+          HasSite(this->Config, this->Sites[i]))
       {
         this->Mine.push_back(i);
         this->Layers += this->Config.layers - this->Sites[i].layer;
@@ -144,7 +146,11 @@ public:
     const LogitDifference logits(this->Model.GetWeights().unembedding, map.target, map.against);
     map.prompt = logits.Of(this->PromptEnd.data());
     map.source = logits.Of((this->HasSource() ? this->SourceEnd : this->PromptEnd).data());
-    map.difference.resize(this->Sites.size());
+    for (const ActivationSite& site : this->Sites)
+    {
+      const bool isMissing = this->Options.part == 0 && !HasSite(this->Config, site);
+      map.difference.push_back(isMissing ? std::numeric_limits<double>::quiet_NaN() : 0);
+    }
     const std::size_t batch = BatchCopies(this->Config, this->Length);
     for (std::size_t begin = 0; begin < this->Mine.size(); begin += batch)
     {
@@ -470,8 +476,14 @@ void CheckPatching(const Transformer& model, const TransformerInput& prompt,
   interventions.source = source;
   for (const ActivationSite& site : PatchingSites(config, lengths.front(), options))
   {
-    interventions.list.push_back({ site, options.by });
+    if (HasSite(config, site))
+    {
+      interventions.list.push_back({ site, options.by });
+    }
   }
+  ThrowIf<ModelError>(interventions.list.empty(),
+    "expected a model with layers that have attention, found one of ", config.architecture,
+    " without.");
   CheckInterventions(config, lengths, interventions);
 }
 

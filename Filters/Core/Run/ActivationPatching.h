@@ -42,7 +42,7 @@ struct PatchingMap
   double prompt = 0;              ///< of the prompt's run
   double source = 0;              ///< of the source's run; that of the prompt's if there is none
   std::vector<double> difference; ///< of the runs with one site changed, in the order of
-                                  ///< PatchingSites
+                                  ///< PatchingSites; NaN where a layer has no attention to change
 };
 
 /// The sites of the map: those of layer 0, by head or position, then those of layer 1 and so on.

@@ -34,8 +34,8 @@ constexpr std::uint64_t KeptBytes = std::uint64_t{ 2 } << 30U;
 /// Keys and values of so many tokens.
 std::uint64_t CacheFloats(const TransformerConfig& config, std::int64_t tokens)
 {
-  return ToIndex(config.layers) * 2 * ToIndex(config.keyHeads) * ToIndex(tokens) *
-         ToIndex(config.headDimension);
+  return ToIndex(config.AttentionsBefore(config.layers)) * 2 * ToIndex(config.keyHeads) *
+         ToIndex(tokens) * ToIndex(config.headDimension);
 }
 
 /// The tensors of a layer, with its matrices in single precision if it is to keep them so.
@@ -113,7 +113,11 @@ public:
   }
 
   /// Forgets all tokens, but not the source.
-  void Restart() { this->Past = 0; }
+  void Restart()
+  {
+    this->Past = 0;
+    this->States.assign(ToIndex(this->Config.layers), {});
+  }
 
   /// Sets what the encoder returns for the source of the sequence that is run next.
   void SetSource(const SharedMatrix& encoded)
@@ -178,7 +182,7 @@ public:
     {
       const CrossSource source = this->SourceFor(l, rows);
       this->Layers[l].Apply(group, this->RowsOf(l, rows), x.data(), this->Work, this->Threads, {},
-        {}, {}, &source, { &sides, 0 });
+        {}, {}, &source, { &sides, 0 }, &this->States[l]);
     }
     sides.Finish(x.data(), this->Threads);
     this->HasSourceKeys = true;
@@ -194,8 +198,9 @@ private:
   std::int64_t Capacity; ///< tokens
   int Threads;
   std::int64_t Past = 0;
-  std::vector<float> Cache; ///< [L, 2, H_kv, capacity, d_head], keys and values, of which
-                            ///< a row may have fewer components
+  std::vector<float> Cache;       ///< [layers with attention, 2, H_kv, capacity, d_head], keys and
+                                  ///< values, of which a row may have fewer components
+  std::vector<MixerState> States; ///< of layers without attention
   std::vector<float> Queries;
   SharedMatrix Encoded;                  ///< what the encoder returns for the source
   std::optional<PackedSequences> Source; ///< its tokens
@@ -233,7 +238,11 @@ private:
     const std::vector<std::int64_t>& counts = this->Config.keyHeadCounts;
     const std::int64_t own = sizes.empty() ? dimension : sizes[layer];
     const std::int64_t group = this->Config.heads / (counts.empty() ? keyHeads : counts[layer]);
-    const std::int64_t source = this->Config.KeyLayer(layer);
+    if (!this->Config.HasAttention(layer))
+    {
+      return {};
+    }
+    const std::int64_t source = this->Config.AttentionsBefore(this->Config.KeyLayer(layer));
     this->Queries.resize(this->Config.heads * rows * dimension);
     std::vector<HeadRows> heads(this->Config.heads);
     for (std::int64_t h = 0; h < this->Config.heads; ++h)
@@ -500,6 +509,7 @@ std::uint64_t GenerationBytes(
   return CacheFloats(config, Longest(SequenceLengths(config, input)) + options.count + source) *
            sizeof(float) +
          ToIndex(source * config.modelDimension) * sizeof(float) +
+         ToIndex(config.layers * LayerMixer::StateFloats(config)) * sizeof(float) +
          (widened <= KeptBytes ? widened : 0);
 }
 

@@ -103,6 +103,8 @@ void CheckSite(const TransformerConfig& config, const std::vector<std::int64_t>&
   {
     RequireBelow(site.head, config.heads, text, "head");
   }
+  ThrowIf<OptionError>(!HasSite(config, site), text, ": layer ", site.layer, " of ",
+    config.architecture, " has no attention.");
   ThrowIf<OptionError>(site.kind == ActivationKind::MlpOutput && config.mlpDimension == 0, text,
     ": the model has no MLPs.");
   for (std::size_t s = 0; s < lengths.size(); ++s)
@@ -211,6 +213,13 @@ std::vector<ActivationSite> ParseHeadSites(std::string_view text, const std::str
     source +
       ": expected heads such as 2.5 (layer 2, head 5), each with a position such as @3 or without",
     [](const ActivationSite& site) { return site.kind == ActivationKind::HeadOutput; });
+}
+
+bool HasSite(const TransformerConfig& config, const ActivationSite& site)
+{
+  const bool isOfAttention =
+    site.kind == ActivationKind::HeadOutput || site.kind == ActivationKind::AttentionOutput;
+  return !isOfAttention || config.HasAttention(site.layer);
 }
 
 void CheckInterventions(const TransformerConfig& config, const std::vector<std::int64_t>& lengths,

@@ -84,6 +84,9 @@ std::vector<ActivationSite> ParseSites(std::string_view text, const std::string&
 /// Same, but heads only.
 std::vector<ActivationSite> ParseHeadSites(std::string_view text, const std::string& source);
 
+/// Whether a layer of the model has what a site is of: attention, of which some have none.
+bool HasSite(const TransformerConfig& config, const ActivationSite& site);
+
 /// Throws OptionError unless the sites are in the model and in each of the sequences of these
 /// lengths, and the source, if there must be one, is one sequence of text as long as each of them.
 void CheckInterventions(const TransformerConfig& config, const std::vector<std::int64_t>& lengths,

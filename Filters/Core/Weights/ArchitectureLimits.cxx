@@ -74,6 +74,8 @@ std::vector<Named<ArchitectureSwitch>> NamedSwitchesOf(const TransformerConfig& 
         Switch::LayerSides } },
     { config.convolution > 0, { "a convolution behind its first layer", Switch::LayerSides } },
     { config.keyLatent > 0, { "latent attention", Switch::LatentAttention } },
+    { !config.mixers.empty(), { "layers that have no attention", Switch::Mixers } },
+    { config.gatesAttention, { "gates of what heads write", Switch::OutputGate } },
     { config.embeddingScale != 1 || config.maskToken >= 0,
       { "scaled embeddings", Switch::EmbeddingScale } },
     { config.embeddingDimension > 0, { "projected embeddings", Switch::EmbeddingProjection } },

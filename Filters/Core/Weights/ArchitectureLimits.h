@@ -40,6 +40,8 @@ enum class ArchitectureSwitch
   LayerSides,      ///< inputs of layers, layers of different sizes, several residual streams, or a
                    ///< convolution
   LatentAttention, ///< keys and values, perhaps queries, that are linear in a normalized vector
+  Mixers,          ///< layers without attention
+  OutputGate,      ///< what heads write is multiplied by gates
   EmbeddingScale,
   EmbeddingProjection,
   ShiftedPositions, ///< positions that do not begin in row 0

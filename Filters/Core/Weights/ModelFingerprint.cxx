@@ -94,7 +94,9 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     gateSparsities, embeddingProjection, transformDimension, transformBias, maskToken, tasks,
     rotaryFrequencies, addsPositions, layerGroups, groupLayers, biasByLayer, keyBias, valueBias,
     queryBias, readsQueriesOfPositions, readsKeysOfPositions, sharesPositionKeys, positionNorm,
-    normsPatches, endsSinusoids, channelsLast, sinksAreOutside, convolution, convolutionActivation);
+    normsPatches, endsSinusoids, channelsLast, sinksAreOutside, convolution, convolutionActivation,
+    mixers, mixerTaps, mixerBias, mixerHeads, mixerKeyHeads, mixerValueDimension, mixerKeyDimension,
+    mixerRate, mixerEpsilon, mixerNormPlace, gatesAttention);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {

@@ -155,7 +155,8 @@ void RequireProcessable(const TransformerConfig& config, WeightSteps steps)
       { Switch::Encoder, Switch::NormsAfterToo, Switch::LayerScales, Switch::GainOffset,
         Switch::LogitCap, Switch::Sinks, Switch::ProjectionClip, Switch::Experts,
         Switch::EmbeddingScale, Switch::EmbeddingProjection, Switch::NormsInside,
-        Switch::FirstUnnormed, Switch::LogitScale, Switch::XieluActivation, Switch::LayerSides });
+        Switch::FirstUnnormed, Switch::LogitScale, Switch::XieluActivation, Switch::LayerSides,
+        Switch::OutputGate });
   }
   if (steps == WeightSteps::Refactored)
   {
@@ -323,7 +324,9 @@ ProcessedAttention ProcessedWeights::Attention(std::int64_t layer) const
   const LayerTensors& tensors = this->Model.GetWeights().layers[layer];
   RefuseSwitches(config, "weights of heads",
     { ArchitectureSwitch::LatentAttention, ArchitectureSwitch::ValueNorms,
-      ArchitectureSwitch::LayerSides });
+      ArchitectureSwitch::LayerSides, ArchitectureSwitch::OutputGate });
+  ThrowIf<ModelError>(!config.HasAttention(layer), "weights of heads: layer ", layer, " of ",
+    config.architecture, " has no attention; choose another layer.");
   const std::int64_t dimension = config.headDimension;
   const HeadMatrices queries(tensors.query, dimension);
   const HeadMatrices keys(tensors.key, dimension);
@@ -553,8 +556,8 @@ Tensors ProcessedTensors(const Transformer& model)
   const TransformerConfig& config = model.GetConfig();
   ThrowIf<ModelError>(config.input != InputKind::Tokens,
     "weight processing: expected a model of text, found ", config.architecture, ".");
-  RefuseSwitches(
-    config, "processed weights in TransformerLens' names", { ArchitectureSwitch::QueryKeyNorms });
+  RefuseSwitches(config, "processed weights in TransformerLens' names",
+    { ArchitectureSwitch::QueryKeyNorms, ArchitectureSwitch::Mixers });
   const ProcessedWeights weights(model, WeightSteps::TransformerLens);
   const std::int64_t d = config.modelDimension;
   Tensors tensors;

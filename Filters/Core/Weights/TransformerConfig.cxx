@@ -84,7 +84,18 @@ TransformerConfig TransformerConfig::WithSizesOf(std::int64_t layer) const
   {
     config.rotaryDimension = config.headDimension;
   }
+  if (!this->HasAttention(layer))
+  {
+    config.normPlace = this->mixerNormPlace;
+  }
   return config;
+}
+
+std::int64_t TransformerConfig::AttentionsBefore(std::int64_t layer) const
+{
+  return this->mixers.empty()
+           ? layer
+           : std::count(this->mixers.begin(), this->mixers.begin() + layer, Mixer::Attention);
 }
 
 std::int64_t TransformerConfig::KeyLayer(std::int64_t layer) const

@@ -131,6 +131,16 @@ struct RotaryScaling
 
 struct VisionConfig;
 
+/// What lets the tokens of a layer read each other.
+enum class Mixer
+{
+  Attention,
+  ShortConvolution, ///< C (convolution of B x), where B, C and x are linear in a token (Liquid AI
+                    ///< 2025: LFM2)
+  DeltaRule         ///< a state of each head that decays, and learns the value of each key (Yang et
+                    ///< al. 2025: gated delta networks)
+};
+
 /// Everything that defines a transformer except its weights: its sizes and the structure of its
 /// blocks. One forward pass can thus serve all architectures.
 struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by purpose
@@ -344,6 +354,29 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
                                 ///< that is not the sink's, and recorded attention is that
                                 ///< before, as the original code returns it (Granite)
 
+  std::vector<Mixer> mixers;  ///< per layer; empty: all have attention. What follows is of those
+                              ///< without, see LayerMixer
+  std::int64_t mixerTaps = 0; ///< tokens that their convolutions read, up to the token itself
+  bool mixerBias = false; ///< ShortConvolution: whether the matrices and the convolution have one
+  std::int64_t mixerHeads = 0;          ///< DeltaRule: heads of values, and
+  std::int64_t mixerKeyHeads = 0;       ///< of queries and keys, which divide them
+  std::int64_t mixerValueDimension = 0; ///< of a head
+  std::int64_t mixerKeyDimension = 0;   ///< likewise
+  double mixerRate = 1;    ///< the most that a token replaces of what a key had; up to 2
+  double mixerEpsilon = 0; ///< of what heads write; 0: epsilon
+  NormPlace mixerNormPlace = NormPlace::BeforeSublayer; ///< in their layers
+  bool gatesAttention = false; ///< what a head writes is multiplied by the sigmoid of a vector that
+                               ///< is linear in what its query is (Qiu et al. 2025)
+
+  /// Whether layer l has attention.
+  bool HasAttention(std::int64_t layer) const
+  {
+    return this->mixers.empty() || this->mixers[layer] == Mixer::Attention;
+  }
+
+  /// The number of layers with attention before layer l; with L that of all.
+  std::int64_t AttentionsBefore(std::int64_t layer) const;
+
   std::int64_t PatchRows() const { return this->imageHeight / this->patchHeight; }
   std::int64_t PatchColumns() const { return this->imageWidth / this->patchWidth; }
 
@@ -400,7 +433,14 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
            !this->mlpDimensions.empty();
   }
 
-  /// This configuration with the sizes of layer l.
+  /// Whether layers differ in these, or in where they have normalizations.
+  bool HasLayerConfigs() const
+  {
+    return this->HasLayerSizes() ||
+           (!this->mixers.empty() && this->mixerNormPlace != this->normPlace);
+  }
+
+  /// This configuration with the sizes of layer l, and its places of normalizations.
   TransformerConfig WithSizesOf(std::int64_t layer) const;
 
   /// The layer whose keys and values layer l has.

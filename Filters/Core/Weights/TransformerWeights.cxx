@@ -87,7 +87,7 @@ public:
         { Switch::GainOffset, Switch::EmbeddingScale, Switch::NormsAfterToo, Switch::QueryKeyNorms,
           Switch::Sinks, Switch::Experts, Switch::LayerScales, Switch::EmbeddingProjection,
           Switch::NormsInside, Switch::FirstUnnormed, Switch::XieluActivation, Switch::ValueNorms,
-          Switch::LayerSides });
+          Switch::LayerSides, Switch::Mixers, Switch::OutputGate });
     }
     this->Weights.normsAreFolded =
       this->Config.normsAreFolded ||
@@ -327,6 +327,15 @@ private:
     return name;
   }
 
+  /// The first of two names with a comma between them that is there.
+  std::string Either(const std::string& prefix, const std::string& names) const
+  {
+    const std::size_t comma = names.find(',');
+    const std::string first = prefix + names.substr(0, comma);
+    return comma == std::string::npos || this->Has(first) ? first
+                                                          : prefix + names.substr(comma + 1);
+  }
+
   /// A normalization. Its gain and shift may be folded into the next weights.
   NormTensors GetNorm(const std::string& prefix, const PairNames& names)
   {
@@ -343,8 +352,9 @@ private:
       return norm;
     }
     const Shape shape = { dimension > 0 ? dimension : this->Config.modelDimension };
-    norm.gain =
-      this->Get(this->OldName(prefix + names.weight, "LayerNorm.weight", "LayerNorm.gamma"), shape);
+    norm.gain = this->Get(
+      this->OldName(this->Either(prefix, names.weight), "LayerNorm.weight", "LayerNorm.gamma"),
+      shape);
     if (this->Config.norm == NormKind::LayerNorm && this->Config.normsHaveShifts &&
         !names.bias.empty())
     {
@@ -600,7 +610,7 @@ private:
 
   LayerTensors BindLayer(std::int64_t l)
   {
-    if (!this->Config.HasLayerSizes())
+    if (!this->Config.HasLayerConfigs())
     {
       return this->BindLayer(l, this->Config);
     }
@@ -618,38 +628,13 @@ private:
     {
       layer.attentionNorm = this->GetNorm(prefix, this->Name.attentionNorm);
     }
-    if (config.keyLatent > 0)
+    if (config.HasAttention(l))
     {
-      this->BindLatent(layer, prefix);
-    }
-    else if (this->Name.fused != Fused::No)
-    {
-      this->BindFused(layer, prefix);
+      this->BindAttention(layer, prefix, l, config);
     }
     else
     {
-      this->BindHeads(layer, prefix, l, config);
-    }
-    layer.output = this->GetOutput(prefix, config);
-    if (config.biasByLayer)
-    {
-      layer.relativeBias = this->GetRelativeBias(prefix);
-    }
-    if (config.position == PositionKind::Disentangled)
-    {
-      this->BindDistances(layer, prefix);
-    }
-    if (config.queryKeyNorm != QueryKeyNorm::None)
-    {
-      layer.queryNorm = this->GetHeadNorms(prefix, this->Name.queryNorm, config.heads, config);
-    }
-    if (config.queryKeyNorm != QueryKeyNorm::None && config.KeyLayer(l) == l)
-    {
-      layer.keyNorm = this->GetHeadNorms(prefix, this->Name.keyNorm, config.keyHeads, config);
-    }
-    if (config.sinks)
-    {
-      layer.sinks = this->Get(prefix + this->Name.sinks, { config.heads });
+      this->BindMixer(layer.mixer, prefix, config.mixers[l]);
     }
     if (config.normPlace == NormPlace::BeforeAndAfter || !normsBefore)
     {
@@ -726,12 +711,169 @@ private:
     return layer;
   }
 
+  void BindAttention(
+    LayerTensors& layer, const std::string& prefix, std::int64_t l, const TransformerConfig& config)
+  {
+    if (config.keyLatent > 0)
+    {
+      this->BindLatent(layer, prefix);
+    }
+    else if (this->Name.fused != Fused::No)
+    {
+      this->BindFused(layer, prefix);
+    }
+    else
+    {
+      this->BindHeads(layer, prefix, l, config);
+    }
+    layer.output = this->GetOutput(prefix, config);
+    if (config.biasByLayer)
+    {
+      layer.relativeBias = this->GetRelativeBias(prefix);
+    }
+    if (config.position == PositionKind::Disentangled)
+    {
+      this->BindDistances(layer, prefix);
+    }
+    if (config.queryKeyNorm != QueryKeyNorm::None)
+    {
+      layer.queryNorm = this->GetHeadNorms(prefix, this->Name.queryNorm, config.heads, config);
+    }
+    if (config.queryKeyNorm != QueryKeyNorm::None && config.KeyLayer(l) == l)
+    {
+      layer.keyNorm = this->GetHeadNorms(prefix, this->Name.keyNorm, config.keyHeads, config);
+    }
+    if (config.sinks)
+    {
+      layer.sinks = this->Get(prefix + this->Name.sinks, { config.heads });
+    }
+  }
+
+  /// What a layer without attention has in its place.
+  void BindMixer(MixerTensors& mixer, const std::string& prefix, Mixer kind)
+  {
+    const TransformerConfig& config = this->Config;
+    const TensorNames& name = this->Name;
+    const std::int64_t d = config.modelDimension;
+    const bool isConvolution = kind == Mixer::ShortConvolution;
+    const std::int64_t values = config.mixerHeads * config.mixerValueDimension;
+    std::int64_t channels = d;
+    if (isConvolution)
+    {
+      mixer.query = this->GetLinear(prefix, name.mixerQuery, d, 3 * d, config.mixerBias);
+    }
+    else
+    {
+      const std::int64_t keys = config.mixerKeyHeads * config.mixerKeyDimension;
+      channels = 2 * keys + values;
+      this->BindMixerHeads(mixer, prefix, keys, values);
+      mixer.decayScale = this->Get(prefix + name.mixerDecayScale, { config.mixerHeads });
+      mixer.decayShift = this->Get(prefix + name.mixerDecayShift, { config.mixerHeads });
+      mixer.norm = this->GetUnfoldedNorm(prefix, name.mixerNorm, config.mixerValueDimension);
+    }
+    this->BindTaps(mixer, prefix, channels);
+    mixer.output = this->GetLinear(
+      prefix, name.mixerOutput, isConvolution ? d : values, d, isConvolution && config.mixerBias);
+  }
+
+  /// The maps of DeltaRule.
+  void BindMixerHeads(
+    MixerTensors& mixer, const std::string& prefix, std::int64_t keys, std::int64_t values)
+  {
+    const TransformerConfig& config = this->Config;
+    const TensorNames& name = this->Name;
+    const std::int64_t d = config.modelDimension;
+    const std::int64_t group = config.mixerHeads / config.mixerKeyHeads;
+    const auto linear = [&](const PairNames& names, std::int64_t outputs)
+    { return this->GetLinear(prefix, names, d, outputs, false); };
+    const auto split = [](const LinearTensors& all, std::int64_t first, std::int64_t step)
+    {
+      LinearTensors part = all;
+      part.headFirst = first;
+      part.headStep = step;
+      return part;
+    };
+    if (!name.mixerKey.weight.empty())
+    {
+      mixer.query = linear(name.mixerQuery, keys);
+      mixer.key = linear(name.mixerKey, keys);
+      mixer.value = linear(name.mixerValue, values);
+      mixer.gate = linear(name.mixerGate, values);
+    }
+    else if (!name.mixerGate.weight.empty())
+    {
+      const LinearTensors all = linear(name.mixerQuery, 2 * keys + values);
+      mixer.query = OutputsOf(all, 0, keys);
+      mixer.key = OutputsOf(all, keys, keys);
+      mixer.value = OutputsOf(all, 2 * keys, values);
+      mixer.gate = linear(name.mixerGate, values);
+    }
+    else // of each head of keys: its query, key, values and gates
+    {
+      const LinearTensors all = linear(name.mixerQuery, 2 * keys + 2 * values);
+      const std::int64_t dimension = config.mixerKeyDimension;
+      const std::int64_t width = group * config.mixerValueDimension;
+      const std::int64_t step = 2 * (dimension + width);
+      mixer.query = split(all, 0, step);
+      mixer.key = split(all, dimension, step);
+      mixer.value = split(all, 2 * dimension, step);
+      mixer.gate = split(all, 2 * dimension + width, step);
+    }
+    if (name.mixerDecay.weight.empty())
+    {
+      const LinearTensors all = linear(name.mixerRate, 2 * config.mixerHeads);
+      mixer.rate = split(all, 0, 2 * group);
+      mixer.decay = split(all, group, 2 * group);
+      return;
+    }
+    mixer.rate = linear(name.mixerRate, config.mixerHeads);
+    mixer.decay = linear(name.mixerDecay, config.mixerHeads);
+  }
+
+  /// The convolution of so many channels, which files may have in three parts.
+  void BindTaps(MixerTensors& mixer, const std::string& prefix, std::int64_t channels)
+  {
+    const TransformerConfig& config = this->Config;
+    const std::string name = prefix + this->Name.mixerTaps.weight;
+    const std::size_t star = name.find('*');
+    const auto part = [&](const char* letter)
+    { return star == std::string::npos ? name : std::string(name).replace(star, 1, letter); };
+    if (star == std::string::npos)
+    {
+      mixer.taps.push_back(this->Get(name, { channels, 1, config.mixerTaps }));
+    }
+    else
+    {
+      const std::int64_t values = config.mixerHeads * config.mixerValueDimension;
+      const std::int64_t keys = config.mixerKeyHeads * config.mixerKeyDimension;
+      mixer.taps = { this->Get(part("q"), { keys, 1, config.mixerTaps }),
+        this->Get(part("k"), { keys, 1, config.mixerTaps }),
+        this->Get(part("v"), { values, 1, config.mixerTaps }) };
+    }
+    if (config.mixerBias)
+    {
+      mixer.tapsBias = this->Get(prefix + this->Name.mixerTaps.bias, { channels });
+    }
+  }
+
   /// Queries, keys and values in tensors of their own. A layer with the keys and values of another
   /// has none; files may still have them.
   void BindHeads(
     LayerTensors& layer, const std::string& prefix, std::int64_t l, const TransformerConfig& config)
   {
-    layer.query = this->GetHeads(prefix, this->Name.query, config.heads, false, config);
+    if (config.gatesAttention) // the query of a head, then its gate
+    {
+      const std::int64_t dimension = config.headDimension;
+      layer.query = this->GetLinear(prefix, this->Name.query, config.modelDimension,
+        2 * config.heads * dimension, config.inputBias);
+      layer.query.headStep = 2 * dimension;
+      layer.attentionGate = layer.query;
+      layer.attentionGate.headFirst = dimension;
+    }
+    else
+    {
+      layer.query = this->GetHeads(prefix, this->Name.query, config.heads, false, config);
+    }
     if (config.KeyLayer(l) != l)
     {
       for (const PairNames* names : { &this->Name.key, &this->Name.value, &this->Name.keyNorm })

@@ -94,6 +94,26 @@ struct LayerSideTensors
   NormTensors laurelNorm;
 };
 
+/// What a layer without attention has in its place, see LayerMixer. Outputs of heads follow one
+/// another, or those of a head of keys with all that belongs to it (Qwen3-Next): headFirst and
+/// headStep say where they are.
+struct MixerTensors
+{
+  LinearTensors query; ///< ShortConvolution: outputs are B, C and x
+  LinearTensors key;   ///< these, and what has heads: DeltaRule
+  LinearTensors value;
+  LinearTensors gate;
+  LinearTensors rate;
+  LinearTensors decay;
+  std::vector<TensorView> taps; ///< [channels, 1, mixerTaps], of queries, keys and values together
+                                ///< or one after another
+  TensorView tapsBias;          ///< [channels]; or missing
+  TensorView decayScale;        ///< [mixerHeads], the logarithm
+  TensorView decayShift;        ///< [mixerHeads]
+  NormTensors norm;             ///< [mixerValueDimension], of what each head gives
+  LinearTensors output;
+};
+
 struct LayerTensors
 {
   NormTensors attentionNorm;
@@ -106,6 +126,8 @@ struct LayerTensors
   NormTensors keyLatentNorm;   ///< [keyLatent], of the latent vector
   LinearTensors queryLatent;   ///< likewise of queries; or missing
   NormTensors queryLatentNorm; ///< [queryLatent]
+  LinearTensors attentionGate; ///< with gatesAttention, as `query`
+  MixerTensors mixer;          ///< in place of all these but the norm, of a layer without attention
   NormTensors mlpNorm;         ///< that of attention, if the layer has one norm
   LinearTensors gate;          ///< gated MLP only
   LinearTensors up;
@@ -190,7 +212,9 @@ auto MatricesOf(Layer& layer)
   return std::array{ &layer.query, &layer.key, &layer.value, &layer.queryLatent, &layer.keyLatent,
     &layer.output, &layer.gate, &layer.up, &layer.down, &layer.experts.sharedGate,
     &layer.experts.sharedUp, &layer.experts.sharedDown, &layer.crossQuery, &layer.crossKey,
-    &layer.crossValue, &layer.crossOutput, &layer.positionKey, &layer.positionQuery };
+    &layer.crossValue, &layer.crossOutput, &layer.positionKey, &layer.positionQuery,
+    &layer.attentionGate, &layer.mixer.query, &layer.mixer.key, &layer.mixer.value,
+    &layer.mixer.gate, &layer.mixer.rate, &layer.mixer.decay, &layer.mixer.output };
 }
 
 /// The matrices before and behind all layers.

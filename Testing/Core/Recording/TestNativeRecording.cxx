@@ -54,6 +54,7 @@ Recording Everything()
   recording.processing = WeightProcessing::Processed;
   recording.products = ProductPrecision::Bfloat16;
   recording.layerCount = 5;
+  recording.layersWithoutHeads = { 0, 2 };
   recording.sequenceOffsets = { 0, 2, 2, 5, 5 };
   recording.tokens.sequence = { 0, 0, 2, 2, 2 };
   recording.tokens.position = { 0, 1, 0, 1, 2 };
@@ -285,9 +286,14 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
     { "score_scales", R"({"x":1})", "found 'x': 1" },
     { "alibi_slopes", R"(["a"])", "an array of numbers" },
     { "tokens", "no", "the list of token strings is not JSON" },
+    { "layers_without_heads", "[-1]", "expected a list of layers, found -1" },
+    { "layers_without_heads", R"(["a"])", "expected a list of layers, found \"a\"" },
   });
   file.ExpectRefused<ModelError>({
     { "layer_count", "2", "layers in ascending order and below 2" },
+    { "layers_without_heads", "[1]", "below 5 that have none, found 1" },
+    { "layers_without_heads", "[2, 0]", "ascending ones" },
+    { "layers_without_heads", "[9]", "found 9" },
     { "alibi_slopes", "[1]", "4 ALiBi slopes, found 1" },
     { "tokens", R"(["a"])", "a string for each of the 5 tokens, found 1" },
   });

@@ -83,6 +83,24 @@ TEST(HeadScores, HasARowPerHead)
   }
 }
 
+TEST(HeadScores, ShowsLayersWithoutHeadsInTheirPlace)
+{
+  Recording recording = RepeatedRecording();
+  recording.layersWithoutHeads = { 0, 4 };
+  recording.layerCount = 5;
+  Scores scores(DataSetOf(recording));
+  EXPECT_THAT(scores.Column("Layer"), ElementsAre(1, 1, 2, 2, 3, 3));
+  vtkImageData* image = scores.Image(1);
+  EXPECT_THAT(SizeOf(image), ElementsAre(2, 5));
+  vtkDataArray* sinks = image->GetPointData()->GetArray("Sink");
+  vtkDataArray* layers = image->GetPointData()->GetArray("Layer");
+  for (vtkIdType i = 0; i < 10; ++i)
+  {
+    const double layer = layers->GetTuple1(i);
+    EXPECT_EQ(std::isnan(sinks->GetTuple1(i)), layer == 0 || layer == 4) << i;
+  }
+}
+
 /// A head that attends to nothing but the previous token, and one to the token after the same
 /// before, by hand.
 TEST(HeadScores, KnowsHeadsMadeByHand)

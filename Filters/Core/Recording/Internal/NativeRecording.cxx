@@ -1,6 +1,7 @@
 #include "NativeRecording.h"
 
 #include "Base/Error.h"
+#include "Base/Index.h"
 #include "Files/JsonText.h"
 #include "ForeignNames.h"
 #include "Recording/RecordingFile.h"
@@ -25,6 +26,7 @@ using nlohmann::json;
 constexpr std::array<Named<bool>, 2> Truths = { { { "true", true }, { "false", false } } };
 constexpr const char* SequenceOffsets = "sequence_offsets";
 constexpr const char* ScoreScales = "score_scales";
+constexpr const char* LayersWithoutHeads = "layers_without_heads";
 constexpr const char* ScoreCaps = "score_caps";
 constexpr const char* Windows = "windows";
 constexpr const char* PatchWindows = "patch_windows";
@@ -232,6 +234,19 @@ private:
       this->Record.interventions = this->Text("interventions");
     }
     this->Record.alibiSlopes = ParseSlopes(this->Texts, this->Arrays.GetSource());
+    if (this->Has(LayersWithoutHeads))
+    {
+      const json list = this->Parsed(LayersWithoutHeads);
+      for (const json& layer : list.is_array() ? list : json::array({ list }))
+      {
+        if (!layer.is_number_unsigned() || layer.get<std::uint64_t>() >= ToIndex(MaximumLayers))
+        {
+          this->Fail(
+            LayersWithoutHeads, ": expected a list of layers, found ", Describe(layer), ".");
+        }
+        this->Record.layersWithoutHeads.push_back(layer.get<std::int32_t>());
+      }
+    }
     this->ReadLayers();
     this->ReadVariants();
   }
@@ -627,6 +642,10 @@ public:
     if (!this->Record.interventions.empty())
     {
       texts["interventions"] = this->Record.interventions;
+    }
+    if (!this->Record.layersWithoutHeads.empty())
+    {
+      texts[LayersWithoutHeads] = json(this->Record.layersWithoutHeads).dump();
     }
     if (!this->Record.alibiSlopes.empty())
     {

@@ -50,6 +50,7 @@ SelfAttention::SelfAttention(const TransformerConfig& config, const LayerTensors
   , Key(tensors.key)
   , Value(tensors.value)
   , Output(tensors.output)
+  , Gate(tensors.attentionGate)
   , QueryLatent(tensors.queryLatent)
   , KeyLatent(tensors.keyLatent)
   , QueryLatentNorm(LatentNorm(config, tensors.queryLatentNorm))
@@ -120,6 +121,10 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
   const double projected = this->ProjectionWork(group);
   this->MixValues(group, group, heads, work.mixed.data(), threads,
     progress.Part(projected, projected + this->MixingWork(group), this->Work(group)));
+  if (this->Config.gatesAttention)
+  {
+    this->MultiplyByGates(group, from, work.mixed.data(), threads);
+  }
   if (visitor)
   {
     visitor(ActivationPlace::Mixed, group, work.mixed.data());
@@ -132,6 +137,33 @@ void SelfAttention::Add(const RowGroup& group, const float* from,
   this->SeparateOutputs(group, heads, work.mixed.data(), threads);
   ApplyLinear(
     this->Output, group.Rows(), work.mixed.data(), to, { std::nullopt, nullptr, true }, threads);
+}
+
+/// Multiplies what heads write by the sigmoids of their gates.
+void SelfAttention::MultiplyByGates(
+  const RowGroup& group, const float* from, float* mixed, int threads) const
+{
+  const std::int64_t dimension = this->Config.ValueDimension();
+  std::vector<ColumnBlock> blocks;
+  blocks.reserve(this->Config.heads);
+  for (std::int64_t head = 0; head < this->Config.heads; ++head)
+  {
+    blocks.push_back({ this->Gate.Head(head), dimension });
+  }
+  const auto visit = [&](std::size_t block, std::int64_t row, float* product)
+  {
+    const auto head = static_cast<std::int64_t>(block);
+    if (const float* bias = this->Gate.HeadBias(head))
+    {
+      AddRow(dimension, bias, product);
+    }
+    float* to = mixed + row * MixedWidth(this->Config) + head * dimension;
+    for (std::int64_t i = 0; i < dimension; ++i)
+    {
+      to[i] /= 1 + std::exp(-product[i]);
+    }
+  };
+  MultiplyRows(group.Rows(), blocks, this->Gate.Inputs(), from, visit, threads);
 }
 
 /// The multiplications of queries, keys and values.

@@ -103,6 +103,7 @@ private:
   Linear Key;
   Linear Value;
   Linear Output;
+  Linear Gate;        ///< without outputs: none
   Linear QueryLatent; ///< these: latent attention
   Linear KeyLatent;
   TransformerNorm QueryLatentNorm;
@@ -142,6 +143,7 @@ private:
     std::int64_t begin, std::int64_t head, const HeadRows& rows, float* mixed) const;
   void MixWindows(const RowGroup& group, const std::vector<HeadRows>& heads, float* mixed,
     int threads, const Progress& progress) const;
+  void MultiplyByGates(const RowGroup& group, const float* from, float* mixed, int threads) const;
   double ProjectionWork(const RowGroup& group) const;
   double MixingWork(const RowGroup& group) const;
   void MixWindow(const std::vector<std::int64_t>& rows, std::int64_t head, const HeadRows& from,

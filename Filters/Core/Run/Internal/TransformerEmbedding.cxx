@@ -3,6 +3,7 @@
 #include "Base/Index.h"
 #include "Base/Parallel.h"
 #include "TransformerKernels.h"
+#include "TransformerLinear.h"
 #include "TransformerNorm.h"
 #include "Weights/ResizedPositions.h"
 

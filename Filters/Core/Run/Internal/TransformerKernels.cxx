@@ -100,6 +100,11 @@ void Activate(Activation activation, std::int64_t count, float* values)
   }
 }
 
+float Softplus(float x)
+{
+  return std::max(x, 0.0F) + std::log1p(std::exp(-std::abs(x)));
+}
+
 void ApplyXielu(const XieluParameters& xielu, std::int64_t count, float* values)
 {
   std::transform(values, values + count, values,

@@ -49,6 +49,9 @@ void CapRow(float cap, std::int64_t count, float* values);
 /// Limits each value to -limit ... limit.
 void LimitRow(float limit, std::int64_t count, float* values);
 
+/// log(1 + exp(x))
+float Softplus(float x);
+
 /// The index of the first value that is infinite or NaN, or -1 if there is none.
 std::int64_t FindNotFinite(std::int64_t count, const float* values);
 

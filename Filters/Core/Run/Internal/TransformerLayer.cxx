@@ -30,12 +30,6 @@ NormKind AttentionNormKind(const TransformerConfig& config, std::int64_t layer)
   return layer == 0 && !config.firstAttentionIsNormed ? NormKind::None : config.norm;
 }
 
-/// log(1 + exp(x))
-float Softplus(float x)
-{
-  return std::max(x, 0.0F) + std::log1p(std::exp(-std::abs(x)));
-}
-
 /// The number of standard deviations below which the part p, 0 < p < 1, of a normal distribution
 /// lies: by halving an interval.
 double NormalQuantile(double p)
@@ -82,7 +76,7 @@ LayerTensors CrossTensors(const LayerTensors& tensors)
 
 TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerTensors& tensors,
   std::int64_t layer, const PositionEncoding& positions)
-  : Sized(config.HasLayerSizes()
+  : Sized(config.HasLayerConfigs()
             ? std::make_shared<const TransformerConfig>(config.WithSizesOf(layer))
             : nullptr)
   , Config(this->Sized != nullptr ? *this->Sized : config)
@@ -112,6 +106,10 @@ TransformerLayer::TransformerLayer(const TransformerConfig& config, const LayerT
     this->GateCut = static_cast<float>(NormalQuantile(config.gateSparsities[layer]));
     this->CutsGate = true;
   }
+  if (!config.HasAttention(layer))
+  {
+    this->InPlace.emplace(config, tensors.mixer, config.mixers[layer]);
+  }
   if (config.encoder != nullptr)
   {
     this->Cross.emplace(config, CrossTensors(tensors), layer, positions);
@@ -127,12 +125,14 @@ std::int64_t TransformerLayer::WorkingFloats(
                               (Changes(config) ? 1 : 0) + // of the residual stream
                               (config.convolution > 0 ? 1 + config.convolution : 0);
   return rows * copies * config.modelDimension + mlp +
-         SelfAttention::WorkingFloats(config, rows, threads);
+         SelfAttention::WorkingFloats(config, rows, threads) +
+         LayerMixer::WorkingFloats(config, rows, threads);
 }
 
 void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
   LayerWorkspace& work, int threads, const Progress& progress, const ActivationVisitor& visitor,
-  const RoutingRows& routing, const CrossSource* cross, const SideRows& sides) const
+  const RoutingRows& routing, const CrossSource* cross, const SideRows& sides,
+  MixerState* state) const
 {
   if (this->Sides)
   {
@@ -143,7 +143,7 @@ void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>&
   {
     work.read.assign(x, x + group.Rows() * this->Config.modelDimension);
   }
-  const double attended = this->Attention.Work(group);
+  const double attended = this->InPlace ? this->InPlace->Work(group) : this->Attention.Work(group);
   const Progress attending = progress.Part(0.0, attended, attended + this->MlpWork(group));
   if (this->Config.order != SublayerOrder::Sequential && this->Config.mlpDimension > 0)
   {
@@ -156,6 +156,11 @@ void TransformerLayer::Apply(const RowGroup& group, const std::vector<HeadRows>&
       if (this->Sides)
       {
         this->Sides->ReadAttentionInput(group.Rows(), from, work.sides, threads);
+      }
+      if (this->InPlace)
+      {
+        this->InPlace->Add(group, from, to, work.mixer, threads, state, attending);
+        return;
       }
       this->Attention.Add(group, from, heads, to, work.attention, threads, visitor, attending);
     });
@@ -398,10 +403,9 @@ void TransformerLayer::CutGate(
 
 std::uint64_t WidenedBytes(const LayerTensors& layer, int threads)
 {
-  std::uint64_t largest = WidenedBytes(layer.experts, threads);
-  for (const LinearTensors* linear : { &layer.query, &layer.key, &layer.value, &layer.queryLatent,
-         &layer.keyLatent, &layer.output, &layer.gate, &layer.up, &layer.down, &layer.convolution,
-         &layer.crossQuery, &layer.crossKey, &layer.crossValue, &layer.crossOutput })
+  std::uint64_t largest =
+    std::max(WidenedBytes(layer.experts, threads), WidenedBytes(layer.convolution, threads));
+  for (const LinearTensors* linear : MatricesOf(layer))
   {
     largest = std::max(largest, WidenedBytes(*linear, threads));
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ExpertMlp.h"
+#include "LayerMixer.h"
 #include "LayerSides.h"
 #include "SelfAttention.h"
 #include "TransformerKernels.h"
@@ -19,6 +20,7 @@ struct LayerWorkspace
   std::vector<float> mlpNormed; ///< [rows, d_model], if attention and MLP are parallel
   std::vector<float> added;     ///< [rows, d_model], output of a sublayer that is scaled or normed
   AttentionWorkspace attention;
+  MixerWorkspace mixer;
   std::vector<float> hidden;  ///< [rows, mlpDimension]
   std::vector<float> factors; ///< [rows, mlpDimension], for a gated MLP
   SideWorkspace sides;
@@ -27,7 +29,8 @@ struct LayerWorkspace
   std::vector<float> windows; ///< [rows, d_model, tokens of the convolution], what that reads
 };
 
-/// A layer with its weights: attention followed by an MLP, in single precision. In a decoder beside
+/// A layer with its weights: attention, or what is in its place, followed by an MLP, in single
+/// precision. In a decoder beside
 /// an encoder there is a cross attention between them.
 class TransformerLayer
 {
@@ -39,11 +42,13 @@ public:
   /// Applies the layer to the residual stream `x` [rows, d_model] at the rows of a group, and fills
   /// `heads` as SelfAttention::Add does, and `routing` if the layer has experts. `visitor`, unless
   /// it is empty, may change Mixed and Hidden. A layer with cross attention needs
-  /// `cross`, what it reads, whose heads are filled, too; one with sides, these. Runs in parallel.
+  /// `cross`, what it reads, whose heads are filled, too; one with sides, these. One without
+  /// attention fills no heads, and goes on from `state`, unless it is nullptr. Runs in parallel.
   void Apply(const RowGroup& group, const std::vector<HeadRows>& heads, float* x,
     LayerWorkspace& work, int threads, const Progress& progress,
     const ActivationVisitor& visitor = {}, const RoutingRows& routing = {},
-    const CrossSource* cross = nullptr, const SideRows& sides = {}) const;
+    const CrossSource* cross = nullptr, const SideRows& sides = {},
+    MixerState* state = nullptr) const;
 
   const SelfAttention& GetAttention() const { return this->Attention; }
 
@@ -58,6 +63,7 @@ private:
   bool HasExperts;
   TransformerNorm AttentionNorm;
   SelfAttention Attention;
+  std::optional<LayerMixer> InPlace; ///< of attention
   TransformerNorm CrossNorm;
   std::optional<SelfAttention> Cross;
   TransformerNorm MlpNorm;

@@ -201,7 +201,7 @@ MemoryEstimate TransformerRun::EstimateMemory() const
   for (std::int64_t l = 0; l <= config.layers; ++l)
   {
     recorded += this->Selected.HasResidual(l) ? d : 0;
-    if (this->Selected.HasLayer(l))
+    if (this->Records(l))
     {
       recorded +=
         (options.queriesAndKeys ? queries + keys + (options.valueNorms ? config.heads : 0) : 0) +
@@ -434,6 +434,13 @@ void TransformerRun::Describe()
   this->Record.products = this->Model.GetProducts();
   this->Record.interventions = ToText(this->Options.interventions);
   this->Record.layerCount = static_cast<std::int32_t>(this->Config.layers);
+  for (std::int32_t l = 0; l < this->Record.layerCount; ++l)
+  {
+    if (this->Selected.HasLayer(l) && !this->Config.HasAttention(l))
+    {
+      this->Record.layersWithoutHeads.push_back(l);
+    }
+  }
   this->Record.sequenceOffsets = this->Sequences.offsets;
   for (std::int64_t s = 0; s < this->Record.SequenceCount(); ++s)
   {
@@ -546,7 +553,7 @@ void TransformerRun::RunLayer(
 void TransformerRun::RecordBiases(
   std::int64_t l, const TransformerLayer& layer, const PositionEncoding& positions)
 {
-  if (!this->Selected.HasLayer(l))
+  if (!this->Records(l))
   {
     return;
   }
@@ -578,7 +585,11 @@ void TransformerRun::RecordResidual(std::int64_t l)
 /// quantities that are not recorded.
 void TransformerRun::AllocateHeads(std::int64_t l)
 {
-  const bool recorded = this->Selected.HasLayer(l);
+  if (!this->Config.HasAttention(l))
+  {
+    return;
+  }
+  const bool recorded = this->Records(l);
   const std::size_t heads = this->Config.heads;
   if (recorded)
   {
@@ -684,7 +695,7 @@ void TransformerRun::AllocateHead(
 
 void TransformerRun::AllocateRouting(std::int64_t l)
 {
-  if (this->Options.routing && this->Selected.HasLayer(l) && this->Config.HasExperts(l))
+  if (this->Options.routing && this->Records(l) && this->Config.HasExperts(l))
   {
     const std::int64_t rows = this->Record.tokens.Count();
     RecordedRouting& routing = this->Record.layers.back().routing;
@@ -697,7 +708,7 @@ void TransformerRun::AllocateRouting(std::int64_t l)
 /// Where layer l writes its routing of the rows of a group.
 RoutingRows TransformerRun::RoutingOf(std::int64_t l, const RowGroup& group) const
 {
-  if (!this->Selected.HasLayer(l) || !this->Record.layers.back().routing.chosen.IsRecorded())
+  if (!this->Records(l) || !this->Record.layers.back().routing.chosen.IsRecorded())
   {
     return {};
   }
@@ -708,7 +719,11 @@ RoutingRows TransformerRun::RoutingOf(std::int64_t l, const RowGroup& group) con
 /// Where layer l writes the results of its heads for the rows of a group.
 std::vector<HeadRows> TransformerRun::RowsOf(std::int64_t l, const RowGroup& group) const
 {
-  const bool recorded = this->Selected.HasLayer(l);
+  if (!this->Config.HasAttention(l))
+  {
+    return {};
+  }
+  const bool recorded = this->Records(l);
   const auto kept = this->Kept.find(this->Config.KeyLayer(l));
   std::vector<HeadRows> rows;
   for (std::size_t h = 0; h < this->Spare.size(); ++h)

@@ -98,6 +98,11 @@ private:
     const TransformerWeights& weights, const TransformerInput& input, const RecordOptions& options,
     PackedSequences sequences, std::int64_t readLayer);
   CrossPart* Cross() const;
+  /// Whether layer l is part of the recording, which has only those with attention.
+  bool Records(std::int64_t l) const
+  {
+    return this->Selected.HasLayer(l) && this->Config.HasAttention(l);
+  }
   void RunEncoder();
   void RunSource();
   void Change(ActivationPlace place, std::int64_t l, const RowGroup& group, float* values) const;

@@ -215,8 +215,8 @@ const RefusedTypes* FindRefused(const std::string& name)
                                 "llama4", "llama4_text", "phimoe", "switch_transformers" } },
     { "a mixture of experts with latent attention", { "deepseek_v3", "kimi_k2" } },
     { "a model with linear attention or a recurrent state",
-      { "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "lfm2", "mamba",
-        "mamba2", "minimax", "nemotron_h", "qwen3_next", "recurrent_gemma", "rwkv", "zamba2" } },
+      { "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "mamba", "mamba2",
+        "minimax", "nemotron_h", "recurrent_gemma", "rwkv", "zamba2" } },
   } };
   const auto found = std::find_if(all.begin(), all.end(), [&](const RefusedTypes& types)
     { return std::find(types.names.begin(), types.names.end(), name) != types.names.end(); });

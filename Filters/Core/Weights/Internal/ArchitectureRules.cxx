@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -252,8 +253,100 @@ void Gemma4Layers(TransformerConfig& config, const Settings& settings)
   }
 }
 
+/// Which layers have attention: those that layer_types says, or `otherwise`.
+void ReadMixers(TransformerConfig& config, const Settings& settings, Mixer mixer,
+  const std::function<bool(std::int64_t)>& otherwise)
+{
+  RequireFewLayers(config, settings);
+  constexpr std::array<Named<bool>, 5> kinds = { {
+    { "attention", true }, // an older name
+    { "conv", false }, { "full_attention", true }, { "linear_attention", false },
+    { "mamba", false }, // likewise
+  } };
+  const std::vector<std::string> types = settings.Texts({ "layer_types" }, config.layers);
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    const auto* kind = types.empty() ? nullptr : FindNamed(kinds, types[l]);
+    settings.FailIf(!types.empty() && kind == nullptr, "unknown layer_types '",
+      types.empty() ? std::string() : types[l].substr(0, 80), "', expected one of ", NamesOf(kinds),
+      ".");
+    const bool attends = kind == nullptr ? otherwise(l) : kind->value;
+    config.mixers.push_back(attends ? Mixer::Attention : mixer);
+  }
+  if (config.AttentionsBefore(config.layers) == config.layers)
+  {
+    config.mixers.clear();
+  }
+}
+
+/// LFM2: layers that are not in full_attn_idxs have a convolution.
+void Lfm2Layers(TransformerConfig& config, const Settings& settings)
+{
+  const json* list = settings.Value({ "full_attn_idxs" });
+  settings.FailIf(list != nullptr && !list->is_array(),
+    "expected 'full_attn_idxs' to be a list of numbers of layers.");
+  ReadMixers(config, settings, Mixer::ShortConvolution, [list](std::int64_t l)
+    { return list == nullptr || std::find(list->begin(), list->end(), json(l)) != list->end(); });
+}
+
+/// The heads of the delta rule.
+void CheckDeltaHeads(const TransformerConfig& config, const Settings& settings)
+{
+  settings.FailIf(config.mixerHeads % config.mixerKeyHeads != 0,
+    "expected a number of heads of values that 'linear_num_key_heads', ", config.mixerKeyHeads,
+    ", divides, found ", config.mixerHeads, ".");
+}
+
+/// Qwen3-Next and Qwen3.5: every full_attention_interval-th layer has attention.
+void QwenHybridLayers(TransformerConfig& config, const Settings& settings)
+{
+  const std::int64_t interval = settings.Size({ "full_attention_interval" }, 4);
+  ReadMixers(config, settings, Mixer::DeltaRule,
+    [interval](std::int64_t l) { return (l + 1) % interval == 0; });
+  CheckDeltaHeads(config, settings);
+}
+
+/// Layers of mlp_only_layers have no experts.
+void PlainLayers(TransformerConfig& config, const Settings& settings)
+{
+  settings.FailIf(config.experts > 0 && config.expertsPerToken > config.experts,
+    "expected at most ", config.experts, " experts per token, found ", config.expertsPerToken, ".");
+  const json* plain = settings.Value({ "mlp_only_layers" });
+  for (const json& layer : plain != nullptr && plain->is_array() ? *plain : json::array())
+  {
+    settings.FailIf(
+      !layer.is_number_unsigned(), "expected 'mlp_only_layers' to be a list of numbers of layers.");
+    if (layer.get<std::uint64_t>() < ToIndex(config.layers)) // as the original, which asks each
+    {
+      config.expertLayers.resize(ToIndex(config.layers), true);
+      config.expertLayers[layer.get<std::uint64_t>()] = false;
+    }
+  }
+}
+
+/// OLMo Hybrid: every fourth layer has attention, at least the last. Without a base of rotations
+/// there are none.
+void OlmoHybridLayers(TransformerConfig& config, const Settings& settings)
+{
+  constexpr std::int64_t interval = 4;
+  ReadMixers(config, settings, Mixer::DeltaRule,
+    [&config](std::int64_t l)
+    {
+      return l % interval == interval - 1 || (config.layers < interval && l == config.layers - 1);
+    });
+  CheckDeltaHeads(config, settings);
+  const std::optional<Settings> rotation = settings.Nested({ "rope_parameters", "rope_scaling" });
+  const bool isNested =
+    rotation && (rotation->Has({ "rope_theta" }) || rotation->IsNull("rope_theta"));
+  if (isNested ? rotation->IsNull("rope_theta") : settings.IsNull("rope_theta"))
+  {
+    config.position = PositionKind::None;
+    config.rotaryDimension = 0;
+  }
+}
+
 using Rule = void (*)(TransformerConfig&, const Settings&);
-constexpr std::array<Named<Rule>, 16> Rules = { {
+constexpr std::array<Named<Rule>, 20> Rules = { {
   { "anyGrid", AnyGrid },
   { "bothSides", BothSides },
   { "codegen", CheckCodeGen },
@@ -264,11 +357,15 @@ constexpr std::array<Named<Rule>, 16> Rules = { {
   { "gemmaActivation", GemmaActivation },
   { "hunyuanBase", HunyuanBase },
   { "images", Images },
+  { "lfm2Layers", Lfm2Layers },
   { "localAttention", LocalAttention },
   { "metaScaling", MetaScaling },
   { "neoWindows", NeoWindows },
+  { "olmoHybridLayers", OlmoHybridLayers },
   { "paddedPositions", PaddedPositions },
   { "patchBias", PatchBias },
+  { "plainLayers", PlainLayers },
+  { "qwenHybridLayers", QwenHybridLayers },
 } };
 
 }

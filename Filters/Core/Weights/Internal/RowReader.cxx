@@ -138,7 +138,10 @@ const std::vector<Named<Field>>& Fields()
     FIELD(normsValues), COUNT_FROM_0(sharedKeyLayers), COUNT_FROM_0(layerInput),
     COUNT(layerInputVocabulary), FIELD(layerFactors), COUNT(streams), COUNT_FROM_0(activeStream),
     FIELD(scalesActiveStream), COUNT_FROM_0(laurelRank), COUNT_FROM_0(convolution),
-    FIELD(convolutionActivation), FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
+    FIELD(convolutionActivation), COUNT(mixerTaps), FIELD(mixerBias), COUNT(mixerKeyHeads),
+    COUNT(mixerHeads), COUNT(mixerKeyDimension), COUNT(mixerValueDimension), NUMBER(mixerRate),
+    NUMBER(mixerEpsilon), FIELD(mixerNormPlace), FIELD(gatesAttention), FIELD(rotatedLayers),
+    FIELD(rotaryBases), FIELD(expertLayers) };
 #undef COUNT
 #undef COUNT_FROM_0
 #undef NUMBER

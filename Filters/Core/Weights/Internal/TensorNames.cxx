@@ -20,11 +20,11 @@ namespace
 
 /// What the words of rows of architectures set, see RowTensors. Of a linear map or normalization
 /// NAME+ is NAME.weight and NAME.bias, NAME is NAME.weight alone, and two whole names have a |
-/// between them.
+/// between them. A normalization without shift may have two names with a comma between them.
 using Role = std::variant<std::string TensorNames::*, PairNames TensorNames::*,
   WeightLayout TensorNames::*, Fused TensorNames::*>;
 #define ROLE(name) { #name, &TensorNames::name }
-constexpr std::array<Named<Role>, 90> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
+constexpr std::array<Named<Role>, 101> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
   ROLE(attentionScale), ROLE(classToken), ROLE(convolution), ROLE(convolutionNorm),
   ROLE(crossAfter), ROLE(crossKey), ROLE(crossNorm), ROLE(crossOutput), ROLE(crossQuery),
   ROLE(crossValue), ROLE(distanceEmbedding), ROLE(distanceNorm), ROLE(distillationToken),
@@ -33,16 +33,19 @@ constexpr std::array<Named<Role>, 90> Roles = { { ROLE(attentionAfter), ROLE(att
   ROLE(hiddenNorm), ROLE(inputGate), ROLE(inputNorm), ROLE(inputProjection), ROLE(key),
   ROLE(keyLatent), ROLE(keyLatentNorm), ROLE(keyNorm), ROLE(laurelIn), ROLE(laurelNorm),
   ROLE(laurelOut), ROLE(layerFactor), ROLE(layerProjection), ROLE(layerProjectionNorm),
-  ROLE(layers), ROLE(layerTokens), ROLE(layout), ROLE(mixedNorm), ROLE(mlpAfter), ROLE(mlpNorm),
-  ROLE(mlpScale), ROLE(output), ROLE(patches), ROLE(positionKey), ROLE(positionQuery),
-  ROLE(positions), ROLE(prefix), ROLE(projectIn), ROLE(projectOut), ROLE(query), ROLE(queryBias),
-  ROLE(queryLatent), ROLE(queryLatentNorm), ROLE(queryNorm), ROLE(registers), ROLE(relativeBias),
-  ROLE(router), ROLE(secondConvolution), ROLE(segments), ROLE(sharedBias), ROLE(sharedDown),
-  ROLE(sharedFactor), ROLE(sharedGate), ROLE(sharedTokens), ROLE(sharedUp), ROLE(sinks),
-  ROLE(streamCorrection), ROLE(streamIn), ROLE(streamOut), ROLE(streamPrediction),
-  ROLE(streamRouter), ROLE(streamRouterNorm), ROLE(streamScale), ROLE(tasks), ROLE(tokens),
-  ROLE(transform), ROLE(transformNorm), ROLE(unembedding), ROLE(up), ROLE(value), ROLE(valueBias),
-  ROLE(xieluLimit), ROLE(xieluLinear), ROLE(xieluNegative), ROLE(xieluSquare) } };
+  ROLE(layers), ROLE(layerTokens), ROLE(layout), ROLE(mixedNorm), ROLE(mixerDecay),
+  ROLE(mixerDecayScale), ROLE(mixerDecayShift), ROLE(mixerGate), ROLE(mixerKey), ROLE(mixerNorm),
+  ROLE(mixerOutput), ROLE(mixerQuery), ROLE(mixerRate), ROLE(mixerTaps), ROLE(mixerValue),
+  ROLE(mlpAfter), ROLE(mlpNorm), ROLE(mlpScale), ROLE(output), ROLE(patches), ROLE(positionKey),
+  ROLE(positionQuery), ROLE(positions), ROLE(prefix), ROLE(projectIn), ROLE(projectOut),
+  ROLE(query), ROLE(queryBias), ROLE(queryLatent), ROLE(queryLatentNorm), ROLE(queryNorm),
+  ROLE(registers), ROLE(relativeBias), ROLE(router), ROLE(secondConvolution), ROLE(segments),
+  ROLE(sharedBias), ROLE(sharedDown), ROLE(sharedFactor), ROLE(sharedGate), ROLE(sharedTokens),
+  ROLE(sharedUp), ROLE(sinks), ROLE(streamCorrection), ROLE(streamIn), ROLE(streamOut),
+  ROLE(streamPrediction), ROLE(streamRouter), ROLE(streamRouterNorm), ROLE(streamScale),
+  ROLE(tasks), ROLE(tokens), ROLE(transform), ROLE(transformNorm), ROLE(unembedding), ROLE(up),
+  ROLE(value), ROLE(valueBias), ROLE(xieluLimit), ROLE(xieluLinear), ROLE(xieluNegative),
+  ROLE(xieluSquare) } };
 #undef ROLE
 
 PairNames ToPair(std::string_view name)
@@ -51,6 +54,12 @@ PairNames ToPair(std::string_view name)
   if (bar != std::string_view::npos)
   {
     return { std::string(name.substr(0, bar)), std::string(name.substr(bar + 1)) };
+  }
+  const std::size_t comma = name.find(',');
+  if (comma != std::string_view::npos)
+  {
+    return { ToPair(name.substr(0, comma)).weight + "," + ToPair(name.substr(comma + 1)).weight,
+      "" };
   }
   const bool hasBias = EndsWith(name, "+");
   const std::string stem(name.substr(0, name.size() - (hasBias ? 1 : 0)));

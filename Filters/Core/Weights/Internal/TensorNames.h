@@ -78,6 +78,18 @@ struct TensorNames
   std::string sinks;
   PairNames attentionAfter;   ///< of what the attention adds
   std::string attentionScale; ///< likewise
+  PairNames mixerQuery; ///< these: of layers without attention. Without names of key and value, and
+                        ///< perhaps of the gate, these are in one tensor with it
+  PairNames mixerKey;
+  PairNames mixerValue;
+  PairNames mixerGate;
+  PairNames mixerRate; ///< without a name of mixerDecay with it in one tensor
+  PairNames mixerDecay;
+  PairNames mixerTaps; ///< or three, with q, k and v in the place of "*"
+  std::string mixerDecayScale;
+  std::string mixerDecayShift;
+  PairNames mixerNorm;
+  PairNames mixerOutput;
   PairNames crossNorm;
   PairNames crossQuery;
   PairNames crossKey;
