@@ -835,25 +835,31 @@ private:
     mixer.decay = linear(name.mixerDecay, config.mixerHeads);
   }
 
-  /// The convolution of so many channels, which files may have in three parts.
+  /// The convolution of so many channels, which files may have in three parts: those of queries,
+  /// keys and values, or thirds of all, as transformers 5 saves them.
   void BindTaps(MixerTensors& mixer, const std::string& prefix, std::int64_t channels)
   {
     const TransformerConfig& config = this->Config;
     const std::string name = prefix + this->Name.mixerTaps.weight;
     const std::size_t star = name.find('*');
-    const auto part = [&](const char* letter)
-    { return star == std::string::npos ? name : std::string(name).replace(star, 1, letter); };
     if (star == std::string::npos)
     {
       mixer.taps.push_back(this->Get(name, { channels, 1, config.mixerTaps }));
     }
-    else
+    std::int64_t left = channels;
+    for (const char* letter : { "q", "k", "v" })
     {
-      const std::int64_t values = config.mixerHeads * config.mixerValueDimension;
-      const std::int64_t keys = config.mixerKeyHeads * config.mixerKeyDimension;
-      mixer.taps = { this->Get(part("q"), { keys, 1, config.mixerTaps }),
-        this->Get(part("k"), { keys, 1, config.mixerTaps }),
-        this->Get(part("v"), { values, 1, config.mixerTaps }) };
+      if (star == std::string::npos)
+      {
+        break;
+      }
+      const std::string part = std::string(name).replace(star, 1, letter);
+      const Shape& shape = this->Get(part).shape;
+      const bool isLast = *letter == 'v';
+      const std::int64_t own = shape.empty() ? 0 : shape[0];
+      mixer.taps.push_back(
+        this->Get(part, { isLast ? left : std::min(own, left), 1, config.mixerTaps }));
+      left -= own;
     }
     if (config.mixerBias)
     {
