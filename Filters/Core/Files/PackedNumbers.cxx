@@ -66,6 +66,23 @@ void SplitWords(
   }
 }
 
+/// Codes of 4 bits of eight rows from a word of each of `count` columns, which are `step` words
+/// apart. Those of a row, which begin at these bits, go to `codes`, a row `stride` behind the
+/// other.
+void SplitColumns(const std::uint8_t* words, std::int64_t step, std::int64_t count,
+  const unsigned* bits, std::int64_t stride, std::uint8_t* codes)
+{
+  for (std::int64_t i = 0; i < count; ++i)
+  {
+    std::uint32_t word = 0;
+    std::memcpy(&word, words + i * step * 4, sizeof(word));
+    for (std::int64_t r = 0; r < 8; ++r)
+    {
+      codes[r * stride + i] = static_cast<std::uint8_t>(word >> bits[r] & 15U);
+    }
+  }
+}
+
 void WidenCodes(const PackedRow& row, const std::uint8_t* codes, std::int64_t count, float* numbers)
 {
   const float* values = row.values;
@@ -112,6 +129,7 @@ namespace atlas
 {
 
 HWY_EXPORT(SplitBytes);
+HWY_EXPORT(SplitColumns);
 HWY_EXPORT(SplitWords);
 HWY_EXPORT(WidenCodes);
 
@@ -124,16 +142,20 @@ constexpr std::int64_t TileRows = 8;
 /// Columns that are widened at once.
 constexpr std::int64_t TileColumns = 1024;
 
-/// Where the integers of a word lie in AWQ, in units of 4 bits.
-constexpr std::array<unsigned, 8> AwqPlaces = { 0, 4, 1, 5, 2, 6, 3, 7 };
+/// Where the bits of eight integers of 4 bits in a word begin.
+constexpr std::array<unsigned, 8> PlainBits = { 0, 4, 8, 12, 16, 20, 24, 28 };
+constexpr std::array<unsigned, 8> AwqBits = { 0, 16, 4, 20, 8, 24, 12, 28 };
 
 using TileCodes = std::array<std::uint8_t, TileRows * TileColumns>;
 
 std::uint32_t WordAt(const PackedCodes& codes, std::int64_t word)
 {
+  if (codes.wordBytes == 1)
+  {
+    return static_cast<std::uint32_t>(codes.data[word]);
+  }
   std::uint32_t value = 0;
-  std::memcpy(
-    &value, codes.data + word * codes.wordBytes, static_cast<std::size_t>(codes.wordBytes));
+  std::memcpy(&value, codes.data + word * 4, sizeof(value));
   return value;
 }
 
@@ -188,18 +210,18 @@ void Unpack(const PackedCodes& codes, std::int64_t row, std::int64_t rows, std::
 {
   const bool sharesWords =
     !codes.alongRows && codes.bits == 4 && codes.wordBytes == 4 && rows == TileRows;
-  for (std::int64_t r = 0; !sharesWords && r < rows; ++r)
+  if (sharesWords)
+  {
+    const bool isAwq = codes.order == PackedCodes::Order::Awq;
+    HWY_DYNAMIC_DISPATCH(SplitColumns)
+    (reinterpret_cast<const std::uint8_t*>(codes.data) +
+        (row / TileRows * codes.step + begin * codes.stride) * 4,
+      codes.stride, end - begin, isAwq ? AwqBits.data() : PlainBits.data(), TileColumns, to.data());
+    return;
+  }
+  for (std::int64_t r = 0; r < rows; ++r)
   {
     UnpackRow(codes, row + r, begin, end, to.data() + r * TileColumns);
-  }
-  for (std::int64_t column = begin; sharesWords && column < end; ++column)
-  {
-    const std::uint32_t word = WordAt(codes, row / TileRows * codes.step + column * codes.stride);
-    for (unsigned r = 0; r < TileRows; ++r)
-    {
-      const unsigned place = codes.order == PackedCodes::Order::Awq ? AwqPlaces.at(r) : r;
-      to[r * TileColumns + column - begin] = static_cast<std::uint8_t>(word >> (4 * place) & 15U);
-    }
   }
 }
 
@@ -305,7 +327,7 @@ std::uint8_t PackedCodes::At(std::int64_t along, std::int64_t across) const
   }
   else if (this->order == Order::Awq)
   {
-    shift = 4 * AwqPlaces.at(static_cast<std::size_t>(along % 8));
+    shift = AwqBits.at(static_cast<std::size_t>(along % 8));
   }
   std::uint32_t code = WordAt(*this, word) >> shift;
   if (shift + this->bits > wordBits)

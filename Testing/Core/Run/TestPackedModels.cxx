@@ -120,6 +120,9 @@ TEST_P(PackedModels, HaveTheWeightsOfTheDefinition)
       deviation = std::max(deviation, std::abs(values[i] - wanted[i]) / most);
       EXPECT_EQ(found.At(i), values[i]) << i;
     }
+    EXPECT_EQ(
+      RowsOf(found, 3, 5).ToDouble(), std::vector<double>(values.begin() + 3 * found.shape[1],
+                                        values.begin() + 8 * found.shape[1]));
     // Parts that begin and end anywhere, also within words and rows.
     for (std::size_t begin = 0; begin < 40; begin += 3)
     {
@@ -303,6 +306,73 @@ TEST_F(ChangedPackedModels, HaveAnotherFingerprint)
     WriteSafetensorViews(directory / "model.safetensors", views, {});
     EXPECT_NE(FingerprintOf(Transformer::Read(directory.Path()), 1).weights, original) << tensor;
   }
+}
+
+/// An adapter of rank 1 that adds 1 to all weights of a matrix.
+TEST(PackedWeights, AreChangedByAdapters)
+{
+  const std::filesystem::path source = AnyOracle("v5/packed/nf4");
+  const TemporaryDirectory directory;
+  for (const char* name : { "config.json", "model.safetensors" })
+  {
+    std::filesystem::copy_file(source / name, directory / name);
+  }
+  WriteBytes(directory / "adapter_config.json", R"({"peft_type": "LORA", "task_type": "CAUSAL_LM",
+    "r": 1, "lora_alpha": 1, "target_modules": ["k_proj"], "bias": "none"})");
+  const std::string module = "model.layers.0.self_attn.k_proj.";
+  const std::string adapted = "base_model.model." + module;
+  WriteSafetensors(directory / "adapter_model.safetensors",
+    { { adapted + "lora_A.weight",
+        Tensor::FromDouble(DType::F32, { 1, 32 }, std::vector<double>(32, 1)) },
+      { adapted + "lora_B.weight",
+        Tensor::FromDouble(DType::F32, { 16, 1 }, std::vector<double>(16, 1)) } });
+  const std::vector<double> found =
+    Transformer::Read(directory.Path()).GetFiles().GetTensors().at(module + "weight").ToDouble();
+  const std::vector<double> expected =
+    OracleFile(source / "expected.safetensors").Values(module + "weight");
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+  {
+    EXPECT_NEAR(found[i], expected[i] + 1, 1e-6);
+  }
+}
+
+/// MLX has the matrices of experts in one tensor of each kind.
+TEST(PackedWeights, OfExpertsOfMlxAreSplit)
+{
+  const std::filesystem::path source = AnyOracle("v5/decoder/qwen3_moe-a");
+  const Transformer original = Transformer::Read(source);
+  Tensors stacks;
+  TensorViews views;
+  for (const auto& [name, view] : original.GetFiles().GetTensors())
+  {
+    const std::size_t at = name.find(".experts.");
+    if (at == std::string::npos)
+    {
+      views[name] = view;
+      continue;
+    }
+    // The map has experts 10, 11 ... before 2; there are fewer.
+    const std::size_t matrix = name.find('.', at + 9);
+    Tensor& stack = stacks[name.substr(0, at) + ".switch_mlp" + name.substr(matrix)];
+    ASSERT_EQ(matrix, at + 10);
+    stack.dtype = view.dtype;
+    stack.shape = { stack.shape.empty() ? 1 : stack.shape[0] + 1, view.shape[0], view.shape[1] };
+    stack.bytes.insert(stack.bytes.end(), view.data, view.data + view.Bytes());
+  }
+  for (const auto& [name, stack] : stacks)
+  {
+    views[name] = stack.View();
+  }
+  const TemporaryDirectory directory;
+  nlohmann::json config = ParseJson(ReadFile(source / "config.json"), "config.json");
+  config["quantization"] = { { "group_size", 32 }, { "bits", 4 } };
+  WriteBytes(directory / "config.json", config.dump());
+  WriteSafetensorViews(directory / "model.safetensors", views, {});
+  TransformerInput input;
+  input.tokens = { { 3, 1, 4, 1, 5, 9 } };
+  ExpectEqual(RecordTransformer(Transformer::Read(directory.Path()), input, AllQuantities()),
+    RecordTransformer(original, input, AllQuantities()));
 }
 
 /// GPT-2 has its matrices by inputs, and quantized ones are by outputs.

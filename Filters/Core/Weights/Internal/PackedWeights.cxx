@@ -5,6 +5,7 @@
 #include "Files/JsonText.h"
 #include "Files/PackedNumbers.h"
 #include "Quantization.h"
+#include "Weights/TransformerWeights.h"
 
 #include <algorithm>
 #include <array>
@@ -90,6 +91,7 @@ public:
         break;
       case Method::Mlx:
         this->ForEach(".scales", [this](const std::string& name) { this->UnpackMlx(name); });
+        this->ForEach(".weight", [this](const std::string& name) { this->SplitExperts(name); });
         break;
     }
     this->RequireScales();
@@ -670,6 +672,36 @@ private:
     const Shape shape = codes.shape;
     numbers.scales = this->GetFloats(scale, name, { shape[0] });
     this->Put(name, std::move(numbers), shape, { name, scale, format });
+  }
+
+  /// MLX has the matrices of all experts in one tensor.
+  void SplitExperts(const std::string& module)
+  {
+    const std::string stack = ".switch_mlp.";
+    const std::size_t at = module.find(stack);
+    const TensorView all = *this->Find(module + ".weight");
+    if (at == std::string::npos || all.shape.size() != 3)
+    {
+      return;
+    }
+    const std::string before = module.substr(0, at) + ".experts.";
+    std::string matrix = "." + module.substr(at + stack.size());
+    if (EndsWith(module.substr(0, at), "block_sparse_moe")) // Mixtral
+    {
+      matrix = matrix == ".gate_proj" ? ".w1" : matrix == ".down_proj" ? ".w2" : ".w3";
+    }
+    const std::string origin = this->Files.FileOf(module + ".weight");
+    this->Files.Remove(module + ".weight");
+    for (std::int64_t expert = 0; expert < all.shape[0]; ++expert)
+    {
+      TensorView one = RowsOf(all, expert, 1);
+      one.shape = { all.shape[1], all.shape[2] };
+      std::string name = before;
+      name += std::to_string(expert);
+      name += matrix;
+      name += ".weight";
+      this->Files.Set(name, std::move(one), origin);
+    }
   }
 
   void UnpackMlx(const std::string& module)
