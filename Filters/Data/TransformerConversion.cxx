@@ -2,6 +2,7 @@
 
 #include "Base/Error.h"
 #include "DataFields.h"
+#include "Files/PackedNumbers.h"
 #include "ModelConversion.h"
 #include "RecordingConversion.h"
 #include "TitleFields.h"
@@ -26,12 +27,18 @@ vtkSmartPointer<vtkTable> TensorTable(const atlas::WeightFiles& files)
   const atlas::TensorViews& tensors = files.GetTensors();
   using Named = atlas::TensorViews::value_type;
   AddColumn<vtkStringArray>(table, "Name", tensors, [](const Named& t) { return t.first; });
-  AddColumn<vtkStringArray>(table, "Type", tensors,
-    [](const Named& t) { return std::string(atlas::Name(t.second.dtype)); });
+  AddColumn<vtkStringArray>(
+    table, "Type", tensors, [](const Named& t) { return atlas::TypeOf(t.second); });
   AddColumn<vtkStringArray>(
     table, "Shape", tensors, [](const Named& t) { return atlas::ToString(t.second.shape); });
   AddColumn<vtkTypeInt64Array>(table, "Bytes", tensors,
-    [](const Named& t) { return static_cast<vtkTypeInt64>(t.second.Bytes()); });
+    [](const Named& t)
+    {
+      vtkTypeInt64 bytes = 0;
+      atlas::VisitStored(t.second, [&bytes](const atlas::TensorView& stored)
+        { bytes += static_cast<vtkTypeInt64>(stored.Bytes()); });
+      return bytes;
+    });
   AddColumn<vtkStringArray>(
     table, "File", tensors, [&](const Named& t) { return files.FileOf(t.first); });
   return table;

@@ -320,6 +320,10 @@ CONFIGS = {
     "more layers than weights": (changed(num_hidden_layers=7), "is missing"),
     "another width than the weights": (changed(intermediate_size=7), "expected shape"),
     "a width that is text": (changed(hidden_size="wide"), "hidden_size"),
+    "an unknown quantization": (changed(quantization_config={"quant_method": "aqlm"}), "quantized by aqlm, which is not run"),
+    "another packing of AWQ": (changed(quantization_config={"quant_method": "awq", "bits": 4, "version": "gemv"}), "'version'"),
+    "an unknown setting of GPTQ": (
+        changed(quantization_config={"quant_method": "gptq", "bits": 4, "rotation": "hadamard"}), "with 'rotation' \"hadamard\""),
 }
 
 #: Sources that are told something bad.

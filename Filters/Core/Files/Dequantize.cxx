@@ -1,8 +1,10 @@
 #include "Dequantize.h"
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include <Eigen/Core>
 
@@ -374,6 +376,49 @@ void WidenHalves(const std::byte* halves, std::size_t count, float* values)
 void WidenBrainFloats(const std::byte* numbers, std::size_t count, float* values)
 {
   HWY_DYNAMIC_DISPATCH(WidenBrainFloatsOf)(numbers, count, values);
+}
+
+namespace
+{
+
+using FloatsOfBytes = std::array<float, 256>;
+
+FloatsOfBytes AllFloats(DType dtype)
+{
+  FloatsOfBytes all{};
+  for (unsigned byte = 0; byte < all.size(); ++byte)
+  {
+    const int magnitude = static_cast<int>(byte & 0x7FU);
+    const float sign = byte < 0x80U ? 1.F : -1.F;
+    const int exponent = magnitude >> 3;
+    const auto mantissa = static_cast<float>(magnitude & 7);
+    if (dtype == DType::F8_E5M2)
+    {
+      all.at(byte) = static_cast<float>(
+        Eigen::numext::bit_cast<Eigen::half>(static_cast<std::uint16_t>(byte << 8U)));
+    }
+    else if (dtype == DType::F8_E4M3)
+    {
+      all.at(byte) = magnitude == 0x7F ? std::numeric_limits<float>::quiet_NaN()
+                     : exponent == 0   ? sign * std::ldexp(mantissa, -9)
+                                       : sign * std::ldexp(8 + mantissa, exponent - 10);
+    }
+    else
+    {
+      all.at(byte) = byte == 0xFFU ? std::numeric_limits<float>::quiet_NaN()
+                                   : std::ldexp(1.F, static_cast<int>(byte) - 127);
+    }
+  }
+  return all;
+}
+
+}
+
+float WidenByte(DType dtype, std::uint8_t byte)
+{
+  static const std::array<FloatsOfBytes, 3> all = { AllFloats(DType::F8_E4M3),
+    AllFloats(DType::F8_E5M2), AllFloats(DType::F8_E8M0) };
+  return all.at(static_cast<std::size_t>(dtype) - static_cast<std::size_t>(DType::F8_E4M3))[byte];
 }
 
 }

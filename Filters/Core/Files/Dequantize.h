@@ -50,4 +50,7 @@ void WidenHalves(const std::byte* halves, std::size_t count, float* values);
 /// Computes the floats whose upper halves are `count` numbers of BF16; the lower ones are 0.
 void WidenBrainFloats(const std::byte* numbers, std::size_t count, float* values);
 
+/// The float that is equal to a float of 8 bits, of one of the types of IsFloatOfByte.
+float WidenByte(DType dtype, std::uint8_t byte);
+
 }

@@ -23,11 +23,11 @@ constexpr const char* MetadataKey = "__metadata__";
 /// The number of bytes between two reports of progress.
 constexpr std::uint64_t BytesPerStep = std::uint64_t{ 1 } << 24;
 
-/// Types that only quantized weights have.
+/// Types that only quantized weights have, in files that are not run.
 bool IsOfQuantized(const std::string& dtype)
 {
-  constexpr std::array<std::string_view, 9> names = { "F4", "F6_E2M3", "F6_E3M2", "F8_E4M3",
-    "F8_E4M3FNUZ", "F8_E5M2", "F8_E5M2FNUZ", "F8_E8M0", "U32" };
+  constexpr std::array<std::string_view, 5> names = { "F4", "F6_E2M3", "F6_E3M2", "F8_E4M3FNUZ",
+    "F8_E5M2FNUZ" };
   return std::find(names.begin(), names.end(), dtype) != names.end();
 }
 

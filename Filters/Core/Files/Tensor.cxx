@@ -3,6 +3,7 @@
 #include "Base/Error.h"
 #include "Base/NamedValues.h"
 #include "Dequantize.h"
+#include "PackedNumbers.h"
 
 #include <algorithm>
 #include <array>
@@ -25,30 +26,19 @@ struct DTypeInfo
   std::size_t elements = 1; ///< that share these bytes
 };
 
-constexpr std::array<DTypeInfo, 23> DTypes = { {
-  { DType::F64, "F64", 8 },
-  { DType::F32, "F32", 4 },
-  { DType::F16, "F16", 2 },
-  { DType::BF16, "BF16", 2 },
-  { DType::I64, "I64", 8 },
-  { DType::I32, "I32", 4 },
-  { DType::I16, "I16", 2 },
-  { DType::I8, "I8", 1 },
-  { DType::U8, "U8", 1 },
-  { DType::BOOL, "BOOL", 1 },
-  { DType::Q4_0, "Q4_0", 18, 32 },
-  { DType::Q4_1, "Q4_1", 20, 32 },
-  { DType::Q5_0, "Q5_0", 22, 32 },
-  { DType::Q5_1, "Q5_1", 24, 32 },
-  { DType::Q8_0, "Q8_0", 34, 32 },
-  { DType::Q2_K, "Q2_K", 84, 256 },
-  { DType::Q3_K, "Q3_K", 110, 256 },
-  { DType::Q4_K, "Q4_K", 144, 256 },
-  { DType::Q5_K, "Q5_K", 176, 256 },
-  { DType::Q6_K, "Q6_K", 210, 256 },
-  { DType::IQ4_NL, "IQ4_NL", 18, 32 },
-  { DType::IQ4_XS, "IQ4_XS", 136, 256 },
-  { DType::MXFP4, "MXFP4", 17, 32 },
+constexpr std::array<DTypeInfo, 28> DTypes = { {
+  { DType::F64, "F64", 8 }, { DType::F32, "F32", 4 }, { DType::F16, "F16", 2 },
+  { DType::BF16, "BF16", 2 }, { DType::I64, "I64", 8 }, { DType::I32, "I32", 4 },
+  { DType::I16, "I16", 2 }, { DType::I8, "I8", 1 }, { DType::U8, "U8", 1 },
+  { DType::BOOL, "BOOL", 1 }, { DType::U32, "U32", 4 }, { DType::F8_E4M3, "F8_E4M3", 1 },
+  { DType::F8_E5M2, "F8_E5M2", 1 }, { DType::F8_E8M0, "F8_E8M0", 1 },
+  { DType::Q4_0, "Q4_0", 18, 32 }, { DType::Q4_1, "Q4_1", 20, 32 }, { DType::Q5_0, "Q5_0", 22, 32 },
+  { DType::Q5_1, "Q5_1", 24, 32 }, { DType::Q8_0, "Q8_0", 34, 32 },
+  { DType::Q2_K, "Q2_K", 84, 256 }, { DType::Q3_K, "Q3_K", 110, 256 },
+  { DType::Q4_K, "Q4_K", 144, 256 }, { DType::Q5_K, "Q5_K", 176, 256 },
+  { DType::Q6_K, "Q6_K", 210, 256 }, { DType::IQ4_NL, "IQ4_NL", 18, 32 },
+  { DType::IQ4_XS, "IQ4_XS", 136, 256 }, { DType::MXFP4, "MXFP4", 17, 32 },
+  { DType::Packed, "packed", 1, 2 }, // what differs is in PackedNumbers
 } };
 
 const DTypeInfo& Info(DType dtype)
@@ -108,6 +98,12 @@ void CallWithElement(DType dtype, const std::byte* data, std::uint64_t i, const 
     case DType::U8:
     case DType::BOOL:
       return call(LoadElement<std::uint8_t>(data, i));
+    case DType::U32:
+      return call(LoadElement<std::uint32_t>(data, i));
+    case DType::F8_E4M3:
+    case DType::F8_E5M2:
+    case DType::F8_E8M0:
+      return call(WidenByte(dtype, LoadElement<std::uint8_t>(data, i)));
     default:
       break;
   }
@@ -130,7 +126,12 @@ std::vector<std::byte> Pack(const std::vector<From>& values)
 bool IsFloating(DType dtype)
 {
   return dtype == DType::F64 || dtype == DType::F32 || dtype == DType::F16 ||
-         dtype == DType::BF16 || IsBlock(dtype);
+         dtype == DType::BF16 || IsFloatOfByte(dtype) || IsBlock(dtype);
+}
+
+bool IsFloatOfByte(DType dtype)
+{
+  return dtype == DType::F8_E4M3 || dtype == DType::F8_E5M2 || dtype == DType::F8_E8M0;
 }
 
 bool IsBlock(DType dtype)
@@ -197,6 +198,13 @@ std::optional<std::uint64_t> ElementCount(const Shape& shape)
   return count;
 }
 
+std::uint64_t TensorView::Bytes() const
+{
+  return this->packed != nullptr
+           ? this->packed->BytesOf(this->Count())
+           : this->Count() / BlockElements(this->dtype) * BlockBytes(this->dtype);
+}
+
 /// The number of elements of one row of the first axis.
 std::uint64_t TensorView::Columns() const
 {
@@ -227,7 +235,7 @@ double TensorView::StoredAt(std::uint64_t i) const
   if (IsBlock(this->dtype))
   {
     float value = 0;
-    WidenRange(this->dtype, this->data, i, i + 1, &value);
+    this->StoredToFloat(i, i + 1, &value);
     return static_cast<double>(value);
   }
   double value = 0;
@@ -274,6 +282,11 @@ void TensorView::ToFloat(std::uint64_t begin, std::uint64_t end, float* values) 
 
 void TensorView::StoredToFloat(std::uint64_t begin, std::uint64_t end, float* values) const
 {
+  if (this->packed != nullptr)
+  {
+    this->packed->ToFloat(this->firstPacked + begin, this->firstPacked + end, values);
+    return;
+  }
   if (IsBlock(this->dtype))
   {
     WidenRange(this->dtype, this->data, begin, end, values);
@@ -300,6 +313,12 @@ void TensorView::StoredToFloat(std::uint64_t begin, std::uint64_t end, float* va
     case DType::BF16:
       WidenBrainFloats(this->data + begin * sizeof(Eigen::bfloat16), end - begin, values);
       break;
+    case DType::F8_E4M3:
+    case DType::F8_E5M2:
+    case DType::F8_E8M0:
+      std::transform(this->data + begin, this->data + end, values,
+        [this](std::byte byte) { return WidenByte(this->dtype, static_cast<std::uint8_t>(byte)); });
+      break;
     default:
       throw FormatError(
         "expected a floating type (F64, F32, F16, BF16), found ", Name(this->dtype), ".");
@@ -310,7 +329,7 @@ std::vector<std::int64_t> TensorView::ToInteger() const
 {
   std::vector<std::int64_t> values(this->Count());
   ThrowIf<FormatError>(!values.empty() && IsFloating(this->dtype),
-    "expected an integer type (I64, I32, I16, I8, U8, BOOL), found ", Name(this->dtype), ".");
+    "expected an integer type (I64, I32, I16, I8, U8, U32, BOOL), found ", Name(this->dtype), ".");
   for (std::size_t i = 0; i < values.size(); ++i)
   {
     CallWithElement(this->dtype, this->data, i,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,8 +26,12 @@ enum class DType
   I8,
   U8,
   BOOL, ///< one byte, 0 or 1
-  Q4_0, ///< this and those below: blocks of numbers of a few bits each, as in GGUF files; see
-        ///< Dequantize.h
+  U32,
+  F8_E4M3, ///< floats of 8 bits: 4 of the exponent, 3 of the mantissa (OCP 8-bit Floating Point)
+  F8_E5M2, ///< likewise: 5 and 2, the upper half of F16
+  F8_E8M0, ///< 2^(e - 127) for a byte e, of which 255 is no number
+  Q4_0,    ///< this and those below: blocks of numbers of a few bits each, as in GGUF files; see
+           ///< Dequantize.h
   Q4_1,
   Q5_0,
   Q5_1,
@@ -38,11 +43,15 @@ enum class DType
   Q6_K,
   IQ4_NL,
   IQ4_XS,
-  MXFP4
+  MXFP4,
+  Packed ///< numbers of a few bits whose scales are in other tensors; see PackedNumbers.h
 };
 
-/// True for F64, F32, F16, BF16 and all blocks.
+/// True for F64, F32, F16, BF16, floats of 8 bits, and numbers of a few bits.
 bool IsFloating(DType dtype);
+
+/// True for floats of 8 bits.
+bool IsFloatOfByte(DType dtype);
 
 /// True for a type whose elements have no bytes of their own, but share those of a block.
 bool IsBlock(DType dtype);
@@ -75,6 +84,8 @@ std::string ToString(const Shape& shape);
 /// bits.
 std::optional<std::uint64_t> ElementCount(const Shape& shape);
 
+struct PackedNumbers;
+
 /// A tensor in memory that is owned elsewhere: row-major, packed, not necessarily aligned. A block
 /// lies within a row of the last axis.
 struct TensorView
@@ -86,14 +97,15 @@ struct TensorView
   /// another order: row i < n/2 as row 2i of the group, and row i + n/2 as row 2i + 1. GGUF files
   /// have the queries and keys of llama so. The functions below that return numbers undo it.
   std::int64_t interleavedRows = 0;
+  /// Of DType::Packed: the numbers, of which element 0 is that of this index. `data` is where the
+  /// bits of it are, or near.
+  std::shared_ptr<const PackedNumbers> packed = nullptr;
+  std::uint64_t firstPacked = 0;
 
   std::uint64_t Count() const { return ElementCount(this->shape).value_or(0); }
 
-  /// The size of the stored tensor in bytes.
-  std::uint64_t Bytes() const
-  {
-    return this->Count() / BlockElements(this->dtype) * BlockBytes(this->dtype);
-  }
+  /// The size of the stored tensor in bytes, without its scales if they are in other tensors.
+  std::uint64_t Bytes() const;
 
   /// Whether the bytes are those of the elements in their order: no blocks, no interleaved rows.
   bool IsPlain() const { return !IsBlock(this->dtype) && this->interleavedRows == 0; }

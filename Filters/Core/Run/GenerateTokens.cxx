@@ -51,9 +51,7 @@ public:
       if (widens && WidenedBytes(weight) > 0)
       {
         const FloatValues& floats = this->Floats.try_emplace(weight.data, weight).first->second;
-        weight.dtype = DType::F32;
-        weight.interleavedRows = 0;
-        weight.data = reinterpret_cast<const std::byte*>(floats.Data());
+        weight = { DType::F32, weight.shape, reinterpret_cast<const std::byte*>(floats.Data()) };
       }
     }
   }

@@ -483,13 +483,15 @@ void AddDeepSeekExperts(const GgufSettings& settings, json& config)
 void AddExperts(const GgufSettings& settings, json& config)
 {
   const std::string& name = settings.HuggingFaceName();
-  constexpr std::array<std::string_view, 5> known = { "deepseek_v2", "mixtral", "olmoe",
+  constexpr std::array<std::string_view, 6> known = { "deepseek_v2", "gpt_oss", "mixtral", "olmoe",
     "qwen2_moe", "qwen3_moe" };
   settings.FailIf(std::find(known.begin(), known.end(), name) == known.end(),
     "expected a model with one MLP per layer, found a mixture of experts.");
   config["num_experts"] = settings.Size("expert_count");
   config["num_experts_per_tok"] = settings.Size("expert_used_count");
-  config[name == "mixtral" || name == "olmoe" ? "intermediate_size" : "moe_intermediate_size"] =
+  constexpr std::array<std::string_view, 3> alone = { "gpt_oss", "mixtral", "olmoe" };
+  const bool isAlone = std::find(alone.begin(), alone.end(), name) != alone.end();
+  config[isAlone ? "intermediate_size" : "moe_intermediate_size"] =
     RowsOfFirst(settings, "ffn_gate_exps.weight");
   if (name == "qwen2_moe")
   {

@@ -2,6 +2,7 @@
 
 #include "Base/HashValues.h"
 #include "Base/ParallelProgress.h"
+#include "Files/PackedNumbers.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -153,12 +154,17 @@ ModelFingerprint FingerprintOf(const Transformer& model, int threads, const Prog
     {
       continue;
     }
-    names += name + " " + std::string(Name(view.dtype)) + ToString(view.shape) + " " +
+    names += name + " " + TypeOf(view) + ToString(view.shape) + " " +
              std::to_string(view.interleavedRows) + "\n";
-    for (std::uint64_t begin = 0; begin < view.Bytes(); begin += PartBytes)
-    {
-      parts.push_back({ view.data + begin, std::min(PartBytes, view.Bytes() - begin) });
-    }
+    VisitStored(view,
+      [&](const TensorView& stored)
+      {
+        names += stored.packed != nullptr ? BytesOf(stored.packed->group) : "";
+        for (std::uint64_t begin = 0; begin < stored.Bytes(); begin += PartBytes)
+        {
+          parts.push_back({ stored.data + begin, std::min(PartBytes, stored.Bytes() - begin) });
+        }
+      });
   }
   std::uint64_t bytes = 0;
   for (const Part& part : parts)

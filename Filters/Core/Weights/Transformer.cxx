@@ -8,6 +8,7 @@
 #include "Files/MappedFile.h"
 #include "GgufModel.h"
 #include "ImageProcessor.h"
+#include "Internal/Quantization.h"
 #include "Internal/TensorFile.h"
 
 #include <algorithm>
@@ -83,6 +84,14 @@ void SetProductsOf(TransformerWeights& weights, ProductPrecision products)
     vision->projectorOut.products = products;
     weights.vision = std::move(vision);
   }
+}
+
+/// The weights of a model, with those that are quantized under the names of others.
+WeightFiles ReadWeights(const std::filesystem::path& config, const std::filesystem::path& path)
+{
+  WeightFiles files = WeightFiles::Read(path);
+  UnpackWeights(ReadQuantization(config), files);
+  return files;
 }
 
 /// Whether the configuration is in the weights, or in a params.json beside them.
@@ -180,8 +189,8 @@ Transformer Transformer::Read(const std::filesystem::path& path, const std::stri
   if (const std::optional<AdapterPlace> adapter = FindAdapter(path))
   {
     TransformerConfig config = ReadTransformerConfig(adapter->base / ConfigFile, architecture);
-    WeightFiles files =
-      ApplyAdapter(*adapter, WeightFiles::Read(FindWeights(adapter->base)), config);
+    WeightFiles files = ApplyAdapter(
+      *adapter, ReadWeights(adapter->base / ConfigFile, FindWeights(adapter->base)), config);
     return { std::move(config), std::move(files), adapter->folder };
   }
   const std::filesystem::path gguf = FindGguf(path);
@@ -201,7 +210,8 @@ Transformer Transformer::Read(const std::filesystem::path& path, const std::stri
   }
   TransformerConfig config = ReadTransformerConfig(folder / ConfigFile, architecture);
   AdoptImageSize(config, folder);
-  return { std::move(config), WeightFiles::Read(isConfig ? FindWeights(folder) : path) };
+  return { std::move(config),
+    ReadWeights(folder / ConfigFile, isConfig ? FindWeights(folder) : path) };
 }
 
 }

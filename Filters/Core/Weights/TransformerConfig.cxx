@@ -154,7 +154,7 @@ TransformerConfig ParseSettings(
   settings.FailIf(!settings.Has({ "model_type" }), "'model_type' is missing, expected one of ",
     KnownArchitectures(), ".");
   TransformerConfig config = ParseArchitecture(settings);
-  RefuseQuantization(settings);
+  ParseQuantization(settings);
   config.architecture = settings.Text({ "model_type" }, "");
   constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
   settings.FailIf(config.heads > largest / config.headDimension, "expected at most ", largest,

@@ -4,6 +4,7 @@
 #include "Base/Error.h"
 #include "Base/Index.h"
 #include "Base/TextEnds.h"
+#include "Files/PackedNumbers.h"
 #include "Internal/Quantization.h"
 #include "Internal/TensorNames.h"
 #include "ResizedPositions.h"
@@ -272,7 +273,7 @@ private:
   const TensorView& Get(const std::string& name)
   {
     const TensorView* view = this->Find(name);
-    if (view == nullptr || !IsFloating(view->dtype))
+    if (view == nullptr || !IsFloating(view->dtype) || IsFloatOfByte(view->dtype))
     {
       const std::string method = QuantizationOf(this->Files.GetTensors(), name);
       if (!method.empty())
@@ -301,6 +302,16 @@ private:
         ToString(view.shape), ".");
     }
     return view;
+  }
+
+  /// Quantized matrices have a row per output, whatever the layout of others.
+  void RequireRows(const std::string& name, WeightLayout layout) const
+  {
+    const TensorView* view = this->Find(name);
+    if (view != nullptr && view->packed != nullptr && layout != WeightLayout::OutputInput)
+    {
+      this->Fail(name, " is ", QuantizationMessage(view->packed->name));
+    }
   }
 
   /// A tensor of one number, of any number of axes.
@@ -375,6 +386,7 @@ private:
     const Shape shape =
       layout == WeightLayout::OutputInput ? Shape{ outputs, inputs } : Shape{ inputs, outputs };
     const std::string biasName = prefix + names.bias;
+    this->RequireRows(prefix + names.weight, layout);
     return { this->Get(prefix + names.weight, shape),
       this->Lens ? this->GetOptional(biasName, { outputs })
       : bias     ? this->Get(biasName, { outputs })
@@ -1097,11 +1109,13 @@ private:
       }
       return experts;
     }
-    const Shape one = this->Gguf ? Shape{ outputs, inputs } : Shape{ inputs, outputs };
+    const TensorView* found = this->Find(prefix + names.weight);
+    const bool isByRow = this->Gguf || (found != nullptr && found->packed != nullptr); // of outputs
+    const Shape one = isByRow ? Shape{ outputs, inputs } : Shape{ inputs, outputs };
     const TensorView weight = this->Get(prefix + names.weight, { count, one[0], one[1] });
     const TensorView bias =
       names.bias.empty() ? TensorView() : this->Get(prefix + names.bias, { count, outputs });
-    const WeightLayout layout = this->Gguf ? WeightLayout::OutputInput : WeightLayout::InputOutput;
+    const WeightLayout layout = isByRow ? WeightLayout::OutputInput : WeightLayout::InputOutput;
     for (std::int64_t e = 0; e < count; ++e)
     {
       LinearTensors& expert =
@@ -1477,6 +1491,11 @@ TokenTensors FindTokenTensors(const TransformerConfig& config, const WeightFiles
 TensorView RowsOf(const TensorView& view, std::int64_t first, std::int64_t count)
 {
   TensorView rows = view;
+  if (view.packed != nullptr)
+  {
+    rows.shape[0] = count;
+    return PartOf(view, view.Count() / ToIndex(view.shape[0]) * ToIndex(first), rows.shape);
+  }
   const std::uint64_t bytes = view.Bytes() / static_cast<std::uint64_t>(view.shape[0]);
   rows.shape[0] = count;
   rows.data += ToIndex(first) * bytes;

@@ -49,6 +49,9 @@ public:
   /// Likewise, with the bytes of the tensor.
   void Set(const std::string& name, Tensor tensor, const std::string& origin);
 
+  /// Takes a tensor away; what it points into stays.
+  void Remove(const std::string& name) { this->Views.erase(name); }
+
   /// Keeps the files of `others` mapped too, and counts them among those of Stamps.
   void Keep(const WeightFiles& others);
 

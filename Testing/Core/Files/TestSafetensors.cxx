@@ -69,7 +69,14 @@ const std::vector<KnownBits> Known = {
   { "I32", "\xfe\xff\xff\xff\x04\x03\x02\x01\0\0\0\x80"s, { -2, 16909060, -2147483648. } },
   { "I16", "\xfe\xff\x04\x03\0\x80"s, { -2, 772, -32768 } },
   { "I8", "\0\x7f\x80"s, { 0, 127, -128 } }, { "U8", "\0\x7f\xff"s, { 0, 127, 255 } },
-  { "BOOL", "\0\x01"s, { 0, 1 } }
+  { "BOOL", "\0\x01"s, { 0, 1 } },
+  { "U32", "\xfe\xff\xff\xff\x04\x03\x02\x01"s, { 4294967294, 16909060 } },
+  // The largest, the smallest and others; of the last one the powers of two alone.
+  { "F8_E4M3", "\x7e\x01\x38\xb9\x08\0"s,
+    { 448, std::ldexp(1.0, -9), 1, -1.125, std::ldexp(1.0, -6), 0 } },
+  { "F8_E5M2", "\x7b\x01\x3c\xbd\x04\xfc"s,
+    { 57344, std::ldexp(1.0, -16), 1, -1.25, std::ldexp(1.0, -14), -Infinity } },
+  { "F8_E8M0", "\xfe\0\x7f"s, { std::ldexp(1.0, 127), std::ldexp(1.0, -127), 1 } }
 };
 
 TEST(Safetensors, TypesAreReadAtEveryAlignment)
@@ -231,12 +238,10 @@ TEST(Safetensors, BadFilesAreRefused)
     { One(R"("dtype":32,"shape":[2],"data_offsets":[0,8])"),
       "tensor 'x': expected a string 'dtype'" },
     { One(R"("dtype":"F9","shape":[8],"data_offsets":[0,8])"),
-      "'F9', expected one of F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL" },
-    { One(R"("dtype":"F8_E4M3","shape":[8],"data_offsets":[0,8])"),
-      "'x': expected one of F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL, found F8_E4M3" },
-    { One(R"("dtype":"F4","shape":[16],"data_offsets":[0,8])"), "found F4, a type" },
-    { One(R"("dtype":"U32","shape":[2],"data_offsets":[0,8])"),
-      "found U32, a type of quantized weights" },
+      "'F9', expected one of F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL, U32, F8_E4M3, "
+      "F8_E5M2, F8_E8M0." },
+    { One(R"("dtype":"F4","shape":[16],"data_offsets":[0,8])"),
+      "F8_E8M0, found F4, a type of quantized weights" },
     { One(R"("dtype":"F32","data_offsets":[0,8])"), "tensor 'x': expected an array 'shape'" },
     { ShapeOf("2"), "tensor 'x': expected an array 'shape'" },
     { ShapeOf("[-2]"), "'shape' to hold integers from 0 to 2^63 - 1, found -2" },

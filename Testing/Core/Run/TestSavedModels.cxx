@@ -134,9 +134,11 @@ public:
     for (const auto& [part, deviations] : this->All)
     {
       const std::string name = part.substr(0, part.find('.'));
+      const bool isPacked = model == "mxfp4/a" || model == "gpt_oss-a";
+      const std::string shown =
+        isPacked ? "gpt_oss-a" : std::filesystem::path(model).filename().string();
       Write(TestName(model + "_" + name + "_" + file),
-        ParityRow{
-          std::filesystem::path(model).filename().string(), name, file, "F32", deviations });
+        ParityRow{ shown, name, file, isPacked ? "MXFP4, BF16" : "F32", deviations });
     }
   }
 
@@ -227,7 +229,7 @@ public:
   static std::vector<std::string> Names()
   {
     std::set<std::string> names;
-    for (const std::string kind : { "decoder", "encdec", "encoder", "vision" })
+    for (const std::string kind : { "decoder", "encdec", "encoder", "mxfp4", "vision" })
     {
       for (const std::filesystem::path& folder : AllOracles(std::filesystem::path("v5") / kind))
       {
@@ -255,13 +257,14 @@ TEST_P(SavedModels, ComputeWhatTheOriginalDoes)
   options.logits = this->Expected.Has("0.logits");
   const bool isOriginal = this->Expected.Text("source").find("transformers") == 0;
   EXPECT_TRUE(options.logits == this->Model.HasLogits() || !isOriginal);
-  EXPECT_TRUE(this->HasInput("1.") || !isOriginal);
+  const bool hasOne = !isOriginal || this->GetParam().find("mxfp4") == 0;
+  EXPECT_TRUE(this->HasInput("1.") || hasOne);
   PartDeviations all;
   for (const std::string prefix : { "0.", "1." })
   {
     if (!this->HasInput(prefix))
     {
-      continue; // other programs have one
+      continue; // some have one
     }
     const Recording found = RecordTransformer(this->Model, this->Input(prefix), options);
     const TransformerConfig& config = this->Model.GetConfig();
@@ -455,6 +458,50 @@ std::vector<float> ConvertedValues(
   return changed;
 }
 
+/// Rows `first`, `first` + step, ... of each of the matrices of a tensor, whose rows are `width`
+/// bytes or numbers.
+template<class Values>
+Values EveryRow(const Values& values, std::int64_t width, std::int64_t step, std::int64_t first)
+{
+  Values chosen;
+  const auto rows = static_cast<std::int64_t>(values.size()) / width;
+  for (std::int64_t row = first; row < rows; row += step)
+  {
+    chosen.insert(chosen.end(), values.begin() + row * width, values.begin() + (row + 1) * width);
+  }
+  return chosen;
+}
+
+/// Adds experts in MXFP4. In safetensors, a byte has two neighbors; in GGUF, elements i and i + 16
+/// of a block, and the exponent is before it.
+void AddMxfp4(GgufBytes& file, const std::string& name, const std::string& operation,
+  const TensorView& codes, const TensorView& scales)
+{
+  constexpr std::size_t half = 16;
+  std::string bytes;
+  for (std::size_t block = 0; block < scales.Count(); ++block)
+  {
+    bytes += static_cast<char>(scales.data[block]);
+    const std::byte* code = codes.data + block * half;
+    const auto number = [code](std::size_t i)
+    { return std::to_integer<unsigned>(code[i / 2]) >> i % 2 * 4 & 15U; };
+    for (std::size_t i = 0; i < half; ++i)
+    {
+      bytes += static_cast<char>(number(i) | number(i + half) << 4U);
+    }
+  }
+  std::istringstream words(operation);
+  std::string kind;
+  std::int64_t step = 1;
+  std::int64_t first = 0;
+  words >> kind >> step >> first;
+  const Shape& shape = codes.shape;
+  constexpr std::uint32_t type = 39;
+  constexpr std::int64_t blockBytes = 17;
+  file.AddTensor(name, { shape[0], shape[1] / step, shape[2] * 32 }, type,
+    EveryRow(bytes, shape[2] * blockBytes, step, first));
+}
+
 /// The GGUF file of a model, as a file of v5/gguf describes it.
 std::string ConvertedFile(const nlohmann::json& recipe, const OracleFile& weights)
 {
@@ -507,6 +554,19 @@ std::string ConvertedFile(const nlohmann::json& recipe, const OracleFile& weight
       continue;
     }
     Shape shape = weights.ShapeOf(source);
+    if (shape.size() == 4 && operation.find("every") == 0)
+    {
+      const std::string scales = source.substr(0, source.rfind("blocks")) + "scales";
+      AddMxfp4(file, one[0], operation, weights.Get(source), weights.Get(scales));
+      continue;
+    }
+    if (operation.find("every") == 0) // biases
+    {
+      const std::int64_t first = operation.back() - '0';
+      file.AddTensor(one[0], { shape[0], shape[1] / 2 }, 0,
+        FloatBytes(EveryRow(weights.Floats(source), 1, 2, first)));
+      continue;
+    }
     if (operation == "stack") // of one matrix
     {
       shape.insert(shape.begin(), 1);
@@ -551,12 +611,17 @@ TEST_P(ConvertedModels, ComputeWhatTheOriginalDoes)
   RecordOptions options;
   options.residual = true;
   // llama.cpp leaves out what predicts masked words.
-  const bool hasLogits = recipe["folder"].get<std::string>().find("decoder") == 0;
+  const std::string kind = recipe["folder"].get<std::string>().substr(0, 5);
+  const bool hasLogits = kind == "decod" || kind == "mxfp4";
   ASSERT_EQ(model.HasLogits(), hasLogits);
   options.logits = hasLogits;
   PartDeviations all;
   for (const std::string prefix : { "0.", "1." })
   {
+    if (!expected.Has(prefix + "input_ids"))
+    {
+      continue; // some have one
+    }
     TransformerInput input;
     input.tokens = { expected.Integers(prefix + "input_ids") };
     const Recording found = RecordTransformer(model, input, options);

@@ -274,28 +274,73 @@ TEST(SettingRoles, PartsHaveTheirPlaces)
     HasSubstr("'text_config.sliding_window' is 3"));
 }
 
-/// The methods in whose files people download models.
+/// Methods, and settings of those that are run.
 TEST(SettingRoles, QuantizedWeightsAreRefusedByTheirMethod)
 {
   const auto parse = [](const std::string& setting) { ConfigOf(Opt(setting)); };
-  std::vector<Refused> all = { { R"("quantization_config": {"quant_method": "mxfp4"})", "MXFP4" },
-    { R"("quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128})",
-      "AWQ (4 bits)" },
-    { R"("quantization_config": {"quant_method": "gptq", "bits": 3})", "GPTQ (3 bits)" },
-    { R"("quantization_config": {"quant_method": "fp8", "fmt": "e4m3"})", "FP8 (e4m3)" },
-    { R"("quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true,
-         "bnb_4bit_quant_type": "nf4"})",
-      "bitsandbytes (4 bits, nf4)" },
-    { R"("quantization_config": {"quant_method": "compressed-tensors",
-         "format": "pack-quantized"})",
-      "compressed-tensors (pack-quantized)" },
-    { R"("quantization_config": {"group_size": 64, "bits": 4})", "MLX (4 bits)" },
-    { R"("quantization": {"group_size": 64, "bits": 8})", "MLX (8 bits)" } };
+  const auto of = [](const std::string& setting)
+  { return R"("quantization_config": {)" + setting + "}"; };
+  std::vector<Refused> all = { { of(R"("quant_method": "hqq", "nbits": 4)"), "hqq" },
+    { of(R"("quant_method": "aqlm")"), "aqlm" },
+    { of(R"("bits": 4)"), "a method without a name (4 bits)" },
+    { of(R"("quant_method": "compressed-tensors")"), "compressed-tensors" } };
   for (Refused& one : all)
   {
     one.message = "' the weights are quantized by " + one.message + ", which is not run; ";
   }
   ExpectRefusals<ModelError>(all, parse, "config.json: by 'quantization");
+  const std::string packed =
+    R"("quant_method": "compressed-tensors", "format": "pack-quantized", )";
+  const std::string groups = R"("config_groups": {"group_0": {"weights": {"num_bits": 4}}})";
+  ExpectRefusals<ModelError>(
+    { { of(R"("quant_method": "awq", "bits": 3)"),
+        "AWQ (3 bits), with 'bits' 3, which is not run; expected 4" },
+      { of(R"("quant_method": "awq", "version": "gemv")"), R"(with 'version' "gemv")" },
+      { of(R"("quant_method": "awq", "zero_point": false)"), "with 'zero_point' false" },
+      { of(R"("quant_method": "awq", "backend": "llm-awq")"), "with 'backend'" },
+      { of(R"("quant_method": "gptq", "bits": 5)"), "expected 2, 3, 4, 8." },
+      { of(R"("quant_method": "gptq", "bits": 4, "checkpoint_format": "marlin")"),
+        "'checkpoint_format'" },
+      { of(R"("quant_method": "gptq", "bits": 4, "group_size": 0)"), "with 'group_size' 0" },
+      { of(R"("quant_method": "gptq", "bits": 4, "is_marlin_format": true)"),
+        "'is_marlin_format' true" },
+      { of(R"("quant_method": "gptq", "bits": 4, "rotation": "hadamard")"), "with 'rotation'" },
+      { of(R"("quant_method": "gptq", "bits": 4, "dynamic": {"+:.*q_proj": {"bits": 8}})"),
+        "with 'dynamic'" },
+      { of(R"("quant_method": "fp8", "fmt": "e5m2")"), R"(with 'fmt' "e5m2")" },
+      { of(R"("quant_method": "fp8", "weight_block_size": [128])"), "expected two positive sizes" },
+      { of(R"("quant_method": "mxfp4", "my_switch": 2)"), "with 'my_switch' 2" },
+      { of(R"("quant_method": "bitsandbytes", "load_in_4bit": true, "residual": true)"),
+        "with 'residual' true" },
+      { of(packed + R"("config_groups": {})"), "with 'config_groups'" },
+      { of(packed + groups + R"(, "sparsity_config": {"format": "sparse-24-bitmask"})"),
+        "'sparsity_config'" },
+      { of(packed + groups + R"(, "transform_config": {"config_groups": {"R1": {}}})"),
+        "'transform_config'" },
+      { of(packed + groups + R"(, "quantization_status": "frozen")"), "'quantization_status'" },
+      { of(R"("quant_method": "compressed-tensors", "format": "marlin-24", )" + groups),
+        "'format'" },
+      { of(R"("group_size": 64, "bits": 7)"), "with 'bits' 7" },
+      { of(R"("group_size": 64, "bits": 4, "mode": "nvfp4")"), R"(with 'mode' "nvfp4")" },
+      { of(R"("group_size": 64, "bits": 4, "model.norm": {"bits": 9})"),
+        "with 'model.norm.bits' 9" } },
+    parse, "config.json: by 'quantization_config' the weights are quantized by ");
+}
+
+/// Which modules are quantized is told by tensors; what rounds activations changes no weight.
+TEST(SettingRoles, SettingsOfQuantizationThatChangeNothingAreKnown)
+{
+  for (const std::string setting :
+    { R"("quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"])",
+      R"("quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": null)",
+      R"("quant_method": "gptq", "bits": 4, "group_size": -1, "sym": true, "meta": {"a": 1},
+         "dynamic": {"-:.*mlp.*": {}}, "checkpoint_format": null, "pack_dtype": "int32")",
+      R"("quant_method": "awq", "bits": 4, "version": "GEMM", "zero_point": true)",
+      R"("load_in_4bit": true, "bnb_4bit_compute_dtype": "float16")" })
+  {
+    const std::string text = R"("quantization_config": {)" + setting + "}";
+    EXPECT_THAT(ConfigOf(Opt(text)).unknownSettings, testing::IsEmpty()) << setting;
+  }
 }
 
 }

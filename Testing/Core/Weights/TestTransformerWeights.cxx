@@ -200,12 +200,10 @@ TEST(TransformerWeights, QuantizedOnesAreRefusedByTheirMethod)
   }
 }
 
-/// gpt-oss as it is published, and with a configuration that does not say how.
+/// gpt-oss as it is published, with a configuration that does not say how.
 TEST(TransformerWeights, Mxfp4IsRefusedByItsName)
 {
   const std::filesystem::path published = AnyOracle("v5/mxfp4/a");
-  EXPECT_THAT(MessageOf<ModelError>([&] { Transformer::Read(published); }),
-    HasSubstr("by 'quantization_config' the weights are quantized by MXFP4"));
   const TemporaryDirectory folder;
   std::string config = ReadFile(published / "config.json");
   config.replace(config.find("quantization_config"), 19, "_name_or_path");

@@ -431,8 +431,8 @@ private:
       const bool isType = module == "torch" && std::find(ElementTypes.begin(), ElementTypes.end(),
                                                  name) != ElementTypes.end();
       this->FailIf(!isType, "names '", Shown(module), ".", Shown(name),
-        "', but files may name only the classes and functions of dense tensors of ", KnownDTypes(),
-        "; it is not run, and the file is refused.");
+        "', but files may name only the classes and functions of dense tensors of F64, F32, F16, "
+        "BF16, I64, I32, I16, I8, U8, BOOL; it is not run, and the file is refused.");
       this->Push(PickleKind::Other);
       return;
     }

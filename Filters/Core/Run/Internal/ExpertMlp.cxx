@@ -77,13 +77,15 @@ private:
   }
 };
 
-/// The hidden values [count] of gates and linear parts, which take turns in `both`.
-void ApplyGate(float limit, std::int64_t count, const float* both, float* hidden)
+/// The hidden values [count] of gates and linear parts, each `step` numbers from the next.
+void ApplyGate(float limit, std::int64_t count, const float* gates, const float* linears,
+  std::int64_t step, float* hidden)
 {
   for (std::int64_t i = 0; i < count; ++i)
   {
-    const float gate = both[2 * i] > limit ? limit : both[2 * i];
-    float linear = both[2 * i + 1];
+    const float given = gates[i * step];
+    const float gate = given > limit ? limit : given;
+    float linear = linears[i * step];
     LimitRow(limit, 1, &linear);
     hidden[i] = (linear + 1) * gate / (1 + std::exp(-1.702F * gate));
   }
@@ -210,16 +212,22 @@ std::vector<float> ExpertMlp::HiddenOf(
   const std::int64_t m = this->Config.expertDimension;
   const Linear gate(this->Tensors.gate[expert]);
   std::vector<float> hidden(rows * m);
+  const auto limit = static_cast<float>(this->Config.expertLimit);
   if (this->Tensors.up.empty())
   {
     std::vector<float> both(rows * 2 * m);
     ApplyLinear(gate, rows, from, both.data(), {}, threads);
-    const auto limit = static_cast<float>(this->Config.expertLimit);
-    ApplyGate(limit, rows * m, both.data(), hidden.data());
+    ApplyGate(limit, rows * m, both.data(), both.data() + 1, 2, hidden.data());
     return hidden;
   }
   std::vector<float> linear(rows * m);
   ApplyLinear(Linear(this->Tensors.up[expert]), rows, from, linear.data(), {}, threads);
+  if (limit > 0) // llama.cpp has both in tensors of their own
+  {
+    ApplyLinear(gate, rows, from, hidden.data(), {}, threads);
+    ApplyGate(limit, rows * m, hidden.data(), linear.data(), 1, hidden.data());
+    return hidden;
+  }
   ApplyLinear(
     gate, rows, from, hidden.data(), { this->Config.activation, linear.data(), false }, threads);
   return hidden;

@@ -211,24 +211,11 @@ constexpr std::array<Deciding, 8> Numbers = { {
   { "layer_types", Neutral::FullLayers },
 } };
 
-bool Has(std::string_view words, std::string_view key)
-{
-  for (std::size_t at = words.find(key); at != std::string_view::npos; at = words.find(key, at + 1))
-  {
-    const std::size_t end = at + key.size();
-    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' '))
-    {
-      return !key.empty();
-    }
-  }
-  return false;
-}
-
 std::optional<Neutral> NeutralOf(std::string_view key)
 {
   for (const Deciding& deciding : Numbers)
   {
-    if (Has(deciding.words, key))
+    if (HasWord(deciding.words, key))
     {
       return deciding.neutral;
     }
@@ -263,6 +250,19 @@ std::string_view NameOf(Neutral neutral)
 
 }
 
+bool HasWord(std::string_view words, std::string_view key)
+{
+  for (std::size_t at = words.find(key); at != std::string_view::npos; at = words.find(key, at + 1))
+  {
+    const std::size_t end = at + key.size();
+    if ((at == 0 || words[at - 1] == ' ') && (end == words.size() || words[end] == ' '))
+    {
+      return !key.empty();
+    }
+  }
+  return false;
+}
+
 SettingRole RoleOf(std::string_view key)
 {
   if (NeutralOf(key))
@@ -270,7 +270,7 @@ SettingRole RoleOf(std::string_view key)
     return SettingRole::ChangesNumbers;
   }
   const bool isKnown = std::any_of(
-    Nothing.begin(), Nothing.end(), [key](std::string_view words) { return Has(words, key); });
+    Nothing.begin(), Nothing.end(), [key](std::string_view words) { return HasWord(words, key); });
   return isKnown ? SettingRole::ChangesNothing : SettingRole::Unknown;
 }
 

@@ -19,6 +19,9 @@ enum class SettingRole
   ChangesNumbers
 };
 
+/// Whether `key`, which is not empty, is one of these words with a space between them.
+bool HasWord(std::string_view words, std::string_view key);
+
 SettingRole RoleOf(std::string_view key);
 
 /// Decides on the settings that were not read. Throws ModelError if one changes numbers where
