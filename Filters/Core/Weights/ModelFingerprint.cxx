@@ -65,7 +65,7 @@ std::string BytesOf(const std::shared_ptr<const Value>& value)
 std::vector<std::string> FieldsOf(const RotaryScaling& value)
 {
   BYTES_OF_FIELDS(kind, factor, lowFactor, highFactor, originalPositions, betaFast, betaSlow,
-    truncates, attentionFactor, shortFactors, longFactors, part);
+    truncates, attentionFactor, shortFactors, longFactors, part, longAttentionFactor);
 }
 std::vector<std::string> FieldsOf(const VisionConfig& value)
 {
@@ -94,7 +94,9 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     gateSparsities, embeddingProjection, transformDimension, transformBias, maskToken, tasks,
     rotaryFrequencies, addsPositions, layerGroups, groupLayers, biasByLayer, keyBias, valueBias,
     queryBias, readsQueriesOfPositions, readsKeysOfPositions, sharesPositionKeys, positionNorm,
-    normsPatches, endsSinusoids, channelsLast, sinksAreOutside, convolution, convolutionActivation);
+    normsPatches, endsSinusoids, channelsLast, sinksAreOutside, convolution, convolutionActivation,
+    chunks, growsUnrotated, expertScores, expertBias, expertGroupScores, expertLeastSum,
+    expertScalesInput, expertTolerance, predictionLayers);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {
