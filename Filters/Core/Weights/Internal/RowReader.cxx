@@ -489,10 +489,14 @@ private:
     {
       return source.settings->Flag(source.keys, false) ? 1 : 0;
     }
-    return this->Converted(value, otherwise.is_number_float()
+    const std::int64_t least = value.value("least", std::int64_t{ 1 });
+    const json& found = *source.settings->Value(source.keys);
+    const bool isNegative = found.is_number_integer() && found < 0 && found >= least;
+    return this->Converted(value, isNegative ? found.get<double>()
+                                  : otherwise.is_number_float()
                                     ? source.settings->Number(source.keys, 0, true)
                                     : static_cast<double>(source.settings->Signed(
-                                        source.keys, 0, value.value("least", std::int64_t{ 1 }))));
+                                        source.keys, 0, std::max(least, std::int64_t{ 0 }))));
   }
 
   /// Finds a field, unless it is found or a list, which is read last.
