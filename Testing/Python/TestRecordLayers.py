@@ -209,6 +209,13 @@ class Layers(RecordTest):
         self.assertNotIn("layers.0.heads.1.key", tensors)  # once per group
         self.assertEqual([file.name for file in self.folder.iterdir()], ["run.safetensors"])
 
+    def test_sinks_that_scale(self):
+        """Granite's scale what a head writes: its attention is that without."""
+        granite = type("GraniteSWAAttention", (Attention,), {"__module__": LIBRARY.__name__})
+        pair = self.pair()
+        path = self.write(Model({"layers.0.self_attn": granite(*pair, self.mask(), scaling=0.5, s_aux=Tensor([9.0] * 4))}))
+        self.expect(path, {0: (pair, {"scale": 0.5, "seen": causal})})
+
     def test_every_attention_function(self):
         """By name and by get_interface; each does what it does without a recording."""
         for implementation in ("eager", "sdpa", "flash_attention_2"):

@@ -507,6 +507,11 @@ private:
     {
       this->Weights.distanceNorm = this->GetUnfoldedNorm(this->Prefix, this->Name.distanceNorm);
     }
+    else if (config.position != PositionKind::Disentangled) // files have it, and nothing reads it
+    {
+      this->Used.insert({ this->Prefix + this->Name.distanceNorm.weight,
+        this->Prefix + this->Name.distanceNorm.bias });
+    }
     if (config.segments > 0)
     {
       this->Weights.segmentEmbedding =

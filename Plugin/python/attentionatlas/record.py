@@ -38,6 +38,8 @@ BRIDGE_HOOKS = tuple(
 INDEX = ".safetensors.index.json"
 #: Attention modules that add T5's bias of distances to scores, which attention functions get as a mask, if at all.
 T5_MODULES = ("T5Attention", "MT5Attention", "SwitchTransformersAttention", "Pop2PianoAttention")
+#: Attention modules whose sinks scale the output of a head, and are no part of the attention that they return.
+SCALING_SINKS = ("GraniteSWAAttention",)
 _CROSS = re.compile(r"encoder_attn|cross_?attn|cross_?attention|EncDecAttention", re.I)
 _NO_LANGUAGE = re.compile(r"vision|visual|image|audio", re.I)
 #: At most this in an added mask hides a key.
@@ -401,7 +403,7 @@ class _Run:
                 f"{name}: expected cross attention to all tokens of the source, found a mask that hides some."
             )
         part.scales[layer] = _scale(module, function, given)
-        self._see_variants(part, name, layer, function, given)
+        self._see_variants(part, name, layer, function, module, given)
         kept = {"query": queries, "key": keys, **({"value": given["value"]} if self.values else {})}
         self.files.add(self._arrays(part, f"{part.prefix}layers.{layer}.heads.", heads, kept))
 
@@ -456,7 +458,9 @@ class _Run:
             for b in range(len(sources.kept))
         )
 
-    def _see_variants(self, part: _Part, name: str, layer: str, function: str, given: Mapping[str, Any]) -> None:
+    def _see_variants(
+        self, part: _Part, name: str, layer: str, function: str, module: Any, given: Mapping[str, Any]
+    ) -> None:
         cap, sinks = given.get("softcap"), given.get("s_aux")
         if function == "sdpa" and (cap or sinks is not None):
             raise ValueError(
@@ -465,7 +469,7 @@ class _Run:
             )
         if cap:
             part.caps[layer] = float(cap)
-        if sinks is not None:
+        if sinks is not None and type(module).__name__ not in SCALING_SINKS:
             part.sinks[layer] = _array(sinks).reshape(-1).tolist()
 
     def _arrays(

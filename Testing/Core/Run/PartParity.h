@@ -193,9 +193,10 @@ struct PartParity
   }
 };
 
-/// Expects deviations within the tolerances, of scores in units of `scale`, and prints them.
-inline void ExpectSmall(
-  const std::string& name, const std::map<std::string, double>& deviations, double scoreScale = 1)
+/// Expects deviations within the tolerances, of scores in units of `scoreScale`, of attention in
+/// units of `attentionScale`, and prints them.
+inline void ExpectSmall(const std::string& name, const std::map<std::string, double>& deviations,
+  double scoreScale = 1, double attentionScale = 1)
 {
   std::cout << name << ":";
   for (const auto& [quantity, deviation] : deviations)
@@ -203,7 +204,7 @@ inline void ExpectSmall(
     const bool isStream = quantity == "hidden" || quantity == "logits";
     EXPECT_LE(deviation, isStream               ? StreamTolerance
                          : quantity == "scores" ? scoreScale * Tolerance
-                                                : Tolerance)
+                                                : attentionScale * Tolerance)
       << name << ": " << quantity;
     std::cout << " " << quantity << " " << deviation;
   }

@@ -130,6 +130,14 @@ private:
   std::map<std::string, std::map<std::string, double>> All;
 };
 
+/// The scale of the tolerance of attention. The scores of uMT5 are not divided by a root and reach
+/// 36: what the original computes in single precision is 3.2e-5 from the same formulas in double
+/// precision, and ours depends on the order in which a processor adds.
+double AttentionScale(const std::string& model)
+{
+  return model == "encdec/umt5-a" ? 3 : 1;
+}
+
 /// Models that are refused by name; see RefusesTheOthers.
 constexpr std::array Later = { "decoder/lfm2-a", "decoder/olmo_hybrid-a", "decoder/qwen3_5_text-a",
   "decoder/qwen3_next-a" };
@@ -253,7 +261,8 @@ TEST_P(SavedModels, ComputeWhatTheOriginalDoes)
       const std::map<std::string, double> deviations = parity.Deviations();
       EXPECT_EQ(deviations.count("attention"), 1U);
       EXPECT_EQ(deviations.count("hidden"), this->Expected.Has(prefix + "hidden") ? 1U : 0U);
-      ExpectSmall(this->GetParam() + " " + prefix + name, deviations);
+      ExpectSmall(
+        this->GetParam() + " " + prefix + name, deviations, 1, AttentionScale(this->GetParam()));
       all.Add(name, deviations);
     }
     ASSERT_EQ(found.logits.IsRecorded(), expected.count("logits") != 0);

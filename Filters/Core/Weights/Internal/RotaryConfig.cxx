@@ -133,6 +133,25 @@ void RequireRotation(const RotaryScaling& scaling, double base, const Settings& 
     "expected 'rope_theta' to be above 1, found ", base, ".");
 }
 
+/// Of an odd number of components, the original rotates one more, by the frequencies of the odd
+/// number.
+void RoundUp(TransformerConfig& config)
+{
+  const std::int64_t odd = config.rotaryDimension;
+  const bool isPlain = config.rotaryScaling.kind == RotaryScaling::Kind::None &&
+                       config.windowRotaryBase == 0 && config.rotaryBases.empty();
+  if (odd % 2 == 0 || odd == config.headDimension || !isPlain)
+  {
+    return;
+  }
+  config.rotaryDimension = odd + 1;
+  for (std::int64_t pair = 0; pair <= odd / 2; ++pair)
+  {
+    config.rotaryFrequencies.push_back(static_cast<float>(
+      std::pow(config.rotaryBase, -2 * static_cast<double>(pair) / static_cast<double>(odd))));
+  }
+}
+
 }
 
 double YarnMagnitude(double factor, double weight)
@@ -178,7 +197,6 @@ void ParseRotation(
   settings.FailIf(config.rotaryDimension < 2,
     "expected a rotary embedding of at least 2 components of a head, found ",
     config.rotaryDimension, " of ", whole, ".");
-  CheckRotatedPart(config, settings);
   const double original = settings.Number({ "original_max_position_embeddings" },
     defaults.originalPositions > 0 ? defaults.originalPositions
                                    : static_cast<double>(config.positions));
@@ -194,6 +212,8 @@ void ParseRotation(
   }
   RequireRotation(config.rotaryScaling, config.rotaryBase, settings);
   RequireRotation(config.windowRotaryScaling, config.windowRotaryBase, settings);
+  RoundUp(config);
+  CheckRotatedPart(config, settings);
 }
 
 }
