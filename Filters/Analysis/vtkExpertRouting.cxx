@@ -61,7 +61,21 @@ struct RoutingCell
   float weight = 0;      ///< of this token
   std::int64_t row = -1; ///< the token's in the recording; -1: none
   ExpertLoad load = {};  ///< of all tokens
+  float score = 0;       ///< the router's, of this token
+
+  /// That of the expert, 0 if there is none.
+  float Bias() const
+  {
+    const atlas::SharedMatrix& bias = this->layer->routing.bias;
+    return bias.IsRecorded() && this->expert >= 0 ? bias.Row(0)[this->expert] : 0;
+  }
 };
+
+/// The router's score of the expert number k that was chosen for a token; 0 if it has none.
+float ScoreOf(const atlas::RecordedRouting& routing, std::int64_t row, std::int64_t k)
+{
+  return routing.scores.IsRecorded() ? routing.scores.Row(row)[k] : 0;
+}
 
 /// The cells of an image, row by row from the top, and what is written beside it.
 struct RoutingGrid
@@ -114,7 +128,7 @@ RoutingGrid LayersOf(const atlas::Recording& recording, std::int64_t sequence)
     {
       const std::int64_t row = recording.sequenceOffsets[sequence] + i;
       grid.cells.push_back({ layer, static_cast<int>(*layer->routing.chosen.Row(row)),
-        *layer->routing.weights.Row(row), row });
+        *layer->routing.weights.Row(row), row, {}, ScoreOf(layer->routing, row, 0) });
     }
   }
   return grid;
@@ -143,6 +157,7 @@ RoutingGrid ExpertsOf(const atlas::Recording& recording, std::int64_t sequence, 
     {
       const auto expert = static_cast<std::int64_t>(routing.chosen.Row(row)[k]);
       grid.cells[expert * length + i].weight = routing.weights.Row(row)[k];
+      grid.cells[expert * length + i].score = ScoreOf(routing, row, k);
     }
   }
   return grid;
@@ -193,6 +208,14 @@ void AddPlaces(const atlas::Recording& recording, const std::vector<RoutingCell>
         [&](const RoutingCell& cell) { return recording.tokens.position[cell.row]; })
       .Id(Names::TokenIndex, &RoutingCell::row)
       .Float(Names::ExpertWeight, &RoutingCell::weight);
+    if (atlas::HasExpertBias(recording))
+    {
+      ListArrays(cells, data).Float(Names::ExpertScore, &RoutingCell::score);
+    }
+  }
+  if (atlas::HasExpertBias(recording))
+  {
+    ListArrays(cells, data).Float(Names::ExpertBias, &RoutingCell::Bias);
   }
 }
 
@@ -213,6 +236,11 @@ void FillImage(const atlas::Recording& recording, const RoutingGrid& grid, std::
       .Int(Names::Count, [](const RoutingCell& cell) { return cell.load.count; })
       .Float(Names::Share, [](const RoutingCell& cell) { return cell.load.share; })
       .Float(Names::MeanWeight, [](const RoutingCell& cell) { return cell.load.weight; });
+    if (atlas::HasExpertBias(recording))
+    {
+      ListArrays(cells, data)
+        .Float(Names::MeanScore, [](const RoutingCell& cell) { return cell.load.score; });
+    }
   }
   data->SetActiveScalars(isLoad ? Names::Share : Names::ExpertWeight);
   vtkFieldData* fields = image->GetFieldData();
@@ -225,20 +253,29 @@ void FillImage(const atlas::Recording& recording, const RoutingGrid& grid, std::
 
 /// Adds the columns that both tables have.
 template<class Use>
-void AddUses(const std::vector<Use>& uses, vtkTable* table)
+void AddUses(const atlas::Recording& recording, const std::vector<Use>& uses, vtkTable* table)
 {
   ListArrays(uses, table->GetRowData())
     .Int(Names::Count, &Use::count)
     .Double(Names::Share, &Use::share)
     .Double(Names::MeanWeight, &Use::weight);
+  if (atlas::HasExpertBias(recording))
+  {
+    ListArrays(uses, table->GetRowData()).Double(Names::MeanScore, &Use::score);
+  }
 }
 
-void FillLoads(const std::vector<ExpertLoad>& loads, vtkTable* table)
+void FillLoads(
+  const atlas::Recording& recording, const std::vector<ExpertLoad>& loads, vtkTable* table)
 {
   ListArrays(loads, table->GetRowData())
     .Int(Names::Layer, &ExpertLoad::layer)
     .Int(Names::Expert, &ExpertLoad::expert);
-  AddUses(loads, table);
+  AddUses(recording, loads, table);
+  if (atlas::HasExpertBias(recording))
+  {
+    ListArrays(loads, table->GetRowData()).Double(Names::ExpertBias, &ExpertLoad::bias);
+  }
   SetFormat(table, Formats::ExpertRoutingLoads);
 }
 
@@ -250,7 +287,7 @@ void FillTokens(
     .Int(Names::Expert, &ExpertToken::expert)
     .Int(Names::Rank, &ExpertToken::rank)
     .Text(Names::Token, [&](const ExpertToken& token) { return TokenText(recording, token.row); });
-  AddUses(tokens, table);
+  AddUses(recording, tokens, table);
   SetFormat(table, Formats::ExpertRoutingTokens);
 }
 
@@ -341,7 +378,7 @@ void vtkExpertRouting::Execute(Task& task)
     recording, grid, this->Sequence, this->Show == LOAD, task.OutputInformation(RoutingImagePort));
   if (task.IsFirst())
   {
-    FillLoads(loads, task.Output<vtkTable>(RoutingLoadPort));
+    FillLoads(recording, loads, task.Output<vtkTable>(RoutingLoadPort));
     FillTokens(recording, tokens, task.Output<vtkTable>(RoutingTokenPort));
     if (this->Show == LAYERS)
     {

@@ -18,15 +18,21 @@
 ///   those that it was chosen for. In a layer with fewer experts than others, Expert is -1 and all
 ///   else 0 beyond its last.
 ///
+/// Of models whose routers add a bias to scores where they choose experts (DeepSeek-AI 2024:
+/// DeepSeek-V3), points of tokens also have Expert Score (float), that of the router without the
+/// bias, 0 where the expert was not chosen; those of LOAD Mean Score (float); and all Expert Bias
+/// (float), that of the expert.
+///
 /// All have Layer; those of tokens also Sequence, Position (int) and Token Index (id type). Field
 /// data: the labels Key Token (of columns) and Query Token (of rows), and their titles.
 ///
 /// Output 1: a vtkTable with a row per expert of each layer: Layer, Expert, Count (int), Share and
-/// Mean Weight (double), as above.
+/// Mean Weight (double), as above; with a bias also Mean Score and Expert Bias (double).
 ///
 /// Output 2: a vtkTable with the Top tokens that go to each expert most often: Layer, Expert, Rank
 /// (int, from 1), Token (string), Count (int, places where it goes there), Share (double, of all
-/// places where it is) and Mean Weight (double). Without rows if tokens have neither ids nor texts.
+/// places where it is) and Mean Weight (double); with a bias also Mean Score (double). Without rows
+/// if tokens have neither ids nor texts.
 ///
 /// Output 3: for LAYERS, vtkPolyData with the number of the Expert as Token (string) at the left
 /// end of each cell, with Layer, Position and Side, for the representation Token Labels.

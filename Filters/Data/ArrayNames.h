@@ -332,6 +332,9 @@ inline constexpr const char* NextProbability = "Next Probability";
 inline constexpr const char* Expert = "Expert";
 inline constexpr const char* ExpertWeight = "Expert Weight";
 inline constexpr const char* MeanWeight = "Mean Weight";
+inline constexpr const char* ExpertScore = "Expert Score";
+inline constexpr const char* MeanScore = "Mean Score";
+inline constexpr const char* ExpertBias = "Expert Bias";
 
 // AttentionSentence, in addition
 inline constexpr const char* Opacity = "Opacity";

@@ -226,6 +226,10 @@ void AddRouting(vtkMultiBlockDataSet* block, const atlas::RecordedRouting& routi
       AddRecorded(table, quantity.label, routing.*quantity.matrix);
     }
     AddBlock(block, RoutingBlock, table);
+    if (routing.bias.IsRecorded())
+    {
+      block->GetFieldData()->AddArray(ToArray(routing.bias, atlas::ExpertBiasLabel));
+    }
   }
 }
 
@@ -724,6 +728,11 @@ void ReadRouting(vtkMultiBlockDataSet* block, atlas::RecordedRouting& routing)
     for (const atlas::RoutingQuantity& quantity : atlas::RoutingQuantities)
     {
       routing.*quantity.matrix = MatrixOf(table, quantity.label, RoutingBlock);
+    }
+    vtkFieldData* fields = block->GetFieldData();
+    if (auto* bias = vtkFloatArray::SafeDownCast(fields->GetArray(atlas::ExpertBiasLabel)))
+    {
+      routing.bias = ToMatrix(bias);
     }
   }
 }

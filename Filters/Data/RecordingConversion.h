@@ -19,8 +19,10 @@ class vtkMultiBlockDataSet;
 ///   Output [d_model] and Value Norm, as far as they were recorded; residual with Residual
 ///   [d_model], the stream before layer l, or behind the last for l = L; routing with Expert and
 ///   Expert Weight [experts per token], the numbers of the experts that the layer chose and their
-///   factors. Attention that a file held is in blocks head h weights and head h scores: of each
-///   sequence s a table with a row per query and one column, Weights s or Scores s [keys].
+///   factors, and of routers with a bias Expert Score, that of each before it is added, with field
+///   data Expert Bias [experts] of the block layer l. Attention that a file held is in blocks head
+///   h weights and head h scores: of each sequence s a table with a row per query and one column,
+///   Weights s or Scores s [keys].
 /// - pictures: a table with the column Picture (unsigned char [3]), a row per pixel of all images,
 ///   those of the top row first; only if the recording holds the pixels.
 /// - logits: a table with the column Logits [vocabulary].

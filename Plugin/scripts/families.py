@@ -66,7 +66,7 @@ def refused(rows, name):
     for one in inherited(rows, name, "require"):
         required = one | required
     texts = [f"`{word}`" for word in sorted(set(words))]
-    texts += [f"`{key}` other than {json.dumps(value)}" for key, value in sorted(required.items())]
+    texts += [f"`{key}` other than {json.dumps(value)}" for key, value in sorted(required.items()) if value is not None]
     return ", ".join(texts)
 
 

@@ -19,15 +19,17 @@ struct Sum
 {
   std::int64_t count = 0;
   double weights = 0;
+  double scores = 0;
 
-  void Add(float weight)
+  void Add(float weight, float score)
   {
     ++this->count;
     this->weights += static_cast<double>(weight);
+    this->scores += static_cast<double>(score);
   }
-  double Mean() const
+  double Mean(double sum) const
   {
-    return this->count > 0 ? this->weights / static_cast<double>(this->count) : 0;
+    return this->count > 0 ? sum / static_cast<double>(this->count) : 0;
   }
 };
 
@@ -55,7 +57,7 @@ std::vector<std::int64_t> FirstRows(const RecordedTokens& tokens)
   return first;
 }
 
-/// Calls visit(row, expert, weight) for each choice of a layer.
+/// Calls visit(row, expert, weight, score) for each choice of a layer; without scores they are 0.
 template<class Visit>
 void ForEachChoice(const RecordedRouting& routing, const Visit& visit)
 {
@@ -63,8 +65,9 @@ void ForEachChoice(const RecordedRouting& routing, const Visit& visit)
   {
     for (std::int64_t k = 0; k < routing.chosen.columns; ++k)
     {
-      visit(
-        row, static_cast<std::int32_t>(routing.chosen.Row(row)[k]), routing.weights.Row(row)[k]);
+      const float score = routing.scores.IsRecorded() ? routing.scores.Row(row)[k] : 0;
+      visit(row, static_cast<std::int32_t>(routing.chosen.Row(row)[k]), routing.weights.Row(row)[k],
+        score);
     }
   }
 }
@@ -101,14 +104,21 @@ const RecordedLayer& RoutedLayer(const Recording& recording, std::int64_t index)
   return **found;
 }
 
+bool HasExpertBias(const Recording& recording)
+{
+  return std::any_of(recording.layers.begin(), recording.layers.end(),
+    [](const RecordedLayer& layer)
+    { return layer.routing.scores.IsRecorded() && layer.routing.bias.IsRecorded(); });
+}
+
 std::vector<ExpertLoad> MeasureExperts(const Recording& recording)
 {
   std::vector<ExpertLoad> loads;
   for (const RecordedLayer* layer : RoutedLayers(recording))
   {
     std::vector<Sum> sums(layer->routing.experts);
-    ForEachChoice(layer->routing,
-      [&](std::int64_t, std::int32_t expert, float weight) { sums[expert].Add(weight); });
+    ForEachChoice(layer->routing, [&](std::int64_t, std::int32_t expert, float weight, float score)
+      { sums[expert].Add(weight, score); });
     const auto tokens = static_cast<double>(layer->routing.chosen.rows);
     for (std::size_t e = 0; e < sums.size(); ++e)
     {
@@ -117,7 +127,10 @@ std::vector<ExpertLoad> MeasureExperts(const Recording& recording)
       load.expert = static_cast<std::int32_t>(e);
       load.count = sums[e].count;
       load.share = load.count > 0 ? static_cast<double>(load.count) / tokens : 0;
-      load.weight = sums[e].Mean();
+      load.weight = sums[e].Mean(sums[e].weights);
+      load.score = sums[e].Mean(sums[e].scores);
+      const SharedMatrix& bias = layer->routing.bias;
+      load.bias = bias.IsRecorded() ? static_cast<double>(bias.Row(0)[e]) : 0;
       loads.push_back(load);
     }
   }
@@ -138,16 +151,16 @@ std::vector<ExpertToken> TokensOfExperts(const Recording& recording, std::int64_
   for (const RecordedLayer* layer : first.empty() ? std::vector<const RecordedLayer*>() : layers)
   {
     std::vector<std::map<std::int64_t, Sum>> sums(layer->routing.experts); // by first rows
-    ForEachChoice(layer->routing, [&](std::int64_t row, std::int32_t expert, float weight)
-      { sums[expert][first[row]].Add(weight); });
+    ForEachChoice(layer->routing, [&](std::int64_t row, std::int32_t expert, float weight,
+                                    float score) { sums[expert][first[row]].Add(weight, score); });
     for (std::size_t e = 0; e < sums.size(); ++e)
     {
       std::vector<ExpertToken> ofExpert;
       for (const auto& [row, sum] : sums[e])
       {
         const double share = static_cast<double>(sum.count) / static_cast<double>(places[row]);
-        ofExpert.push_back(
-          { layer->index, static_cast<std::int32_t>(e), 0, row, sum.count, share, sum.Mean() });
+        ofExpert.push_back({ layer->index, static_cast<std::int32_t>(e), 0, row, sum.count, share,
+          sum.Mean(sum.weights), sum.Mean(sum.scores) });
       }
       std::sort(ofExpert.begin(), ofExpert.end(),
         [](const ExpertToken& a, const ExpertToken& b)

@@ -16,6 +16,8 @@ struct ExpertLoad
   std::int64_t count = 0; ///< tokens that it was chosen for
   double share = 0;       ///< of all tokens
   double weight = 0;      ///< mean over the tokens that it was chosen for; 0 if there are none
+  double score = 0;       ///< likewise of the router's score, where it is recorded
+  double bias = 0;        ///< that is added to scores where experts are chosen; 0: none
 };
 
 /// The loads of all experts, by layer and number. Of equal use, an expert's share is the number of
@@ -34,7 +36,11 @@ struct ExpertToken
   std::int64_t count = 0; ///< places where it goes to the expert
   double share = 0;       ///< of all places where it is
   double weight = 0;      ///< mean over the places where it goes to the expert
+  double score = 0;       ///< likewise of the router's score, where it is recorded
 };
+
+/// Whether a layer has the scores of its router and the biases of its experts.
+bool HasExpertBias(const Recording& recording);
 
 /// The tokens that go to each expert most often, at most `top` of each, by layer, expert and rank;
 /// of equal counts the one with the larger weight, then the first in the recording. Empty if tokens

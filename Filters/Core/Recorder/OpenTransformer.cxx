@@ -377,7 +377,15 @@ std::vector<std::string> UnusedWarnings(const std::filesystem::path& path, const
 {
   const auto quoted = [](const std::string& name) { return "'" + name + "'"; };
   const std::string unknown = Joined(model.GetConfig().unknownSettings, quoted);
-  const std::string unused = Joined(model.GetWeights().unused, quoted);
+  constexpr std::size_t most = 20; // further layers with experts have hundreds
+  std::vector<std::string> names = model.GetWeights().unused;
+  const std::size_t more = names.size() - std::min(names.size(), most);
+  names.resize(names.size() - more);
+  std::string unused = Joined(names, quoted);
+  if (more > 0)
+  {
+    unused += " and " + std::to_string(more) + " more";
+  }
   std::vector<std::string> warnings;
   if (!unknown.empty())
   {

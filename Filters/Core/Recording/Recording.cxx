@@ -367,6 +367,18 @@ private:
       },
       Concat("numbers of its ", routing.experts, " experts, from 0"));
     this->CheckValues(name + RoutingQuantities[1].name, routing.weights, IsFinite, Finite);
+    if (routing.scores.IsRecorded())
+    {
+      this->CheckRows(name + RoutingQuantities[2].name, routing.scores, routing.chosen.columns);
+      this->CheckValues(name + RoutingQuantities[2].name, routing.scores, IsFinite, Finite);
+    }
+    if (routing.bias.IsRecorded())
+    {
+      this->FailIf(routing.bias.rows != 1 || routing.bias.columns != routing.experts, name,
+        ExpertBiasName, ": expected a number for each of ", routing.experts, " experts, found ",
+        routing.bias.rows, " x ", routing.bias.columns, ".");
+      this->CheckValues(name + ExpertBiasName, routing.bias, IsFinite, Finite, "row");
+    }
   }
 
   /// Checks cap, window and sinks.

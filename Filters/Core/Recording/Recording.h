@@ -197,6 +197,11 @@ struct RecordedRouting
   std::int32_t experts = 0; ///< of the layer, from which they were chosen
   SharedMatrix chosen;      ///< [tokens, experts per token], numbers of experts, from 0
   SharedMatrix weights;     ///< [tokens, experts per token]
+  // NOLINTNEXTLINE(readability-redundant-member-init): so that it may be left out of { }
+  SharedMatrix scores{}; ///< [tokens, experts per token]: those of the router, from 0 to 1. Experts
+                         ///< are chosen by them and the bias, and weighed by them alone. Optional
+  // NOLINTNEXTLINE(readability-redundant-member-init): likewise
+  SharedMatrix bias{}; ///< [1, experts]. Optional
 };
 
 struct RecordedLayer

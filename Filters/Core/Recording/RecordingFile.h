@@ -60,8 +60,9 @@ struct RecordingContent
 /// [N], tokens.color [N,3]; pictures [S, height, width, 3] (U8); layers.{l}.heads.{h}.query, .key
 /// [N, d_head], .value [N, d_head], .output [N, d_model], .value_norm [N, 1], .weights.{s},
 /// .scores.{s} [length, length] for sequence s; layers.{l}.experts, .expert_weights [N, k], the
-/// experts that the layer chose for each token (floats or integers) and their factors; residual.{l}
-/// [N, d_model]; logits [N, vocabulary].
+/// experts that the layer chose for each token (floats or integers) and their factors;
+/// .expert_scores [N, k] and .expert_bias [1, experts] of routers with a bias (RecordedRouting);
+/// residual.{l} [N, d_model]; logits [N, vocabulary].
 /// A head without a key or value array shares that of the nearest head before it that has one.
 /// Metadata: format (RecordingFormat), version, architecture, model_name (optional), mask (causal,
 /// bidirectional), rotated (true, false), processing (unknown, unprocessed, processed), products

@@ -50,10 +50,16 @@ struct RoutingQuantity
   const char* label; ///< in tables
   SharedMatrix RecordedRouting::* matrix;
 };
-inline constexpr std::array<RoutingQuantity, 2> RoutingQuantities = { {
+inline constexpr std::array<RoutingQuantity, 3> RoutingQuantities = { {
   { "experts", "Expert", &RecordedRouting::chosen },
   { "expert_weights", "Expert Weight", &RecordedRouting::weights },
+  { "expert_scores", "Expert Score", &RecordedRouting::scores },
 } };
+
+/// The bias of each expert, [1, experts]: a tensor layers.{l}.NAME in files, a field array of the
+/// layer's block.
+inline constexpr const char* ExpertBiasName = "expert_bias";
+inline constexpr const char* ExpertBiasLabel = "Expert Bias";
 
 /// What a layer adds to scores by the places of query and key: matrices without rows of tokens.
 struct LayerQuantity

@@ -16,7 +16,7 @@ bool Enlarges(const RotaryScaling& scaling)
 {
   const bool dependsOnLength =
     scaling.kind == RotaryScaling::Kind::LongRope && scaling.shortFactors != scaling.longFactors;
-  return scaling.attentionFactor != 1 || dependsOnLength;
+  return scaling.attentionFactor != 1 || scaling.longAttentionFactor > 0 || dependsOnLength;
 }
 
 /// The switches that a model has, in words: "expected a model without ...".
@@ -64,6 +64,9 @@ std::vector<Named<ArchitectureSwitch>> NamedSwitchesOf(const TransformerConfig& 
       { "an activation with parameters", Switch::XieluActivation } },
     { config.logitCap > 0, { "capped logits", Switch::LogitCap } },
     { hasWindows, { "sliding windows of attention", Switch::Windows } },
+    { std::any_of(
+        config.chunks.begin(), config.chunks.end(), [](std::int64_t chunk) { return chunk > 0; }),
+      { "chunks of attention", Switch::Windows } },
     { config.sinks, { "attention sinks", Switch::Sinks } },
     { config.projectionClip > 0, { "limits of queries, keys and values", Switch::ProjectionClip } },
     { config.experts > 0, { "experts", Switch::Experts } },

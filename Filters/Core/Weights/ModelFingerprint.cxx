@@ -66,7 +66,7 @@ std::string BytesOf(const std::shared_ptr<const Value>& value)
 std::vector<std::string> FieldsOf(const RotaryScaling& value)
 {
   BYTES_OF_FIELDS(kind, factor, lowFactor, highFactor, originalPositions, betaFast, betaSlow,
-    truncates, attentionFactor, shortFactors, longFactors, part);
+    truncates, attentionFactor, shortFactors, longFactors, part, longAttentionFactor);
 }
 std::vector<std::string> FieldsOf(const VisionConfig& value)
 {
@@ -97,7 +97,9 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     queryBias, readsQueriesOfPositions, readsKeysOfPositions, sharesPositionKeys, positionNorm,
     normsPatches, endsSinusoids, channelsLast, sinksAreOutside, convolution, convolutionActivation,
     mixers, mixerTaps, mixerBias, mixerHeads, mixerKeyHeads, mixerValueDimension, mixerKeyDimension,
-    mixerRate, mixerEpsilon, mixerNormPlace, gatesAttention);
+    mixerRate, mixerEpsilon, mixerNormPlace, gatesAttention, chunks, growsUnrotated, expertScores,
+    expertBias, expertGroupScores, expertLeastSum, expertScalesInput, expertTolerance,
+    predictionLayers);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {

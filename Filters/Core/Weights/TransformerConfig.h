@@ -43,8 +43,9 @@ enum class QueryKeyNorm
   None,
   OfAllHeads, ///< one gain [d_head] for all heads
   OfEachHead, ///< a gain [d_head] for each head
-  Together    ///< the components of all heads as one vector, with a gain [H d_head] (OLMoE); then
+  Together,   ///< the components of all heads as one vector, with a gain [H d_head] (OLMoE); then
               ///< projectionClip
+  WithoutGain ///< as OfAllHeads, with gains of 1, in layers that rotate alone (Llama 4)
 };
 
 enum class PositionKind
@@ -92,6 +93,17 @@ enum class InputKind
         ///< Whisper)
 };
 
+/// What a router makes of the outputs s of its matrix, by which experts are chosen and weighed.
+enum class ExpertScores
+{
+  Softmax,
+  Sigmoid,    ///< of each output alone (DeepSeek-V3)
+  SparseMixer ///< the expert of the largest s, then that of the largest among the others. The
+              ///< weight of each is its part in the softmax over those among which it is the
+              ///< largest, m, but for those with (m - s) / max(|s|, m) > expertTolerance (Liu et
+              ///< al. 2024: GRIN, Phi-3.5-MoE)
+};
+
 /// How embeddings of another dimension than d_model become its vectors.
 enum class EmbeddingProjection
 {
@@ -127,6 +139,14 @@ struct RotaryScaling
   std::vector<double> shortFactors; ///< LongRope, per pair: for up to originalPositions tokens
   std::vector<double> longFactors;  ///< LongRope, per pair: for longer texts
   double part = 1;                  ///< Proportional: of the component pairs
+  double longAttentionFactor = 0;   ///< in place of attentionFactor for texts of more than
+                                    ///< originalPositions tokens (Phi-3.5-MoE); 0: the same
+
+  /// Whether rotations depend on the length of the text.
+  bool DependsOnLength() const
+  {
+    return this->kind == Kind::LongRope || this->longAttentionFactor > 0;
+  }
 };
 
 struct VisionConfig;
@@ -254,7 +274,8 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::int64_t expertGroupsPerToken = 0;
   double expertFactor = 1;         ///< of the weights of experts
   bool expertWeightsOfAll = false; ///< an expert's weight is its part in the softmax over all
-                                   ///< experts; else over those that were chosen
+                                   ///< experts, or its sigmoid; else divided by the sum of those
+                                   ///< that were chosen
   double expertLimit = 0; ///< c > 0: an expert is activation(g) (u + 1), with gate g and linear
                           ///< part u limited to c (gpt-oss); 0: activation(g) u
   std::vector<bool> expertLayers;             ///< per layer: whether it has experts, or one MLP of
@@ -353,6 +374,19 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   bool sinksAreOutside = false; ///< what a head writes is multiplied by the part of the softmax
                                 ///< that is not the sink's, and recorded attention is that
                                 ///< before, as the original code returns it (Granite)
+  std::vector<std::int64_t> chunks; ///< per layer: query i sees the keys from c floor(i / c) on; 0:
+                                    ///< all. Empty: all 0 (Llama 4)
+  bool growsUnrotated = false; ///< queryGrowth is that of layers without rotation alone, and of the
+                               ///< position p + 1 (Llama 4)
+  ExpertScores expertScores = ExpertScores::Softmax;
+  bool expertBias = false; ///< experts are chosen by their scores, after softmax or sigmoid, and a
+                           ///< bias of each, and weighed without it (DeepSeek-V3)
+  std::int64_t expertGroupScores = 1; ///< the score of a group is the sum of so many best ones
+  double expertLeastSum = 0;          ///< by which weights are divided, at least (ERNIE 4.5)
+  bool expertScalesInput = false;     ///< weights are factors of what experts read (Llama 4)
+  double expertTolerance = 0;         ///< SparseMixer
+  std::int64_t predictionLayers = 0;  ///< layers behind those of the model, which predict further
+                                      ///< tokens, that its files may have and a run leaves out
 
   std::vector<Mixer> mixers;  ///< per layer; empty: all have attention. What follows is of those
                               ///< without, see LayerMixer
@@ -388,6 +422,12 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   std::int64_t Window(std::int64_t layer) const
   {
     return this->windows.empty() ? 0 : this->windows[layer];
+  }
+
+  /// The chunks of layer l, or 0.
+  std::int64_t Chunk(std::int64_t layer) const
+  {
+    return this->chunks.empty() ? 0 : this->chunks[layer];
   }
 
   /// The window of patches of layer l, or 0.

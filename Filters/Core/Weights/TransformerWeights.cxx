@@ -191,12 +191,53 @@ private:
         names.transformNorm = { norm + "weight", norm + "bias" };
         names.unembedding = { names.prefix + names.tokens, head + "bias" };
       }
+      this->UseFusedExperts(names);
       return this->Gguf     ? GgufNames(this->Config, { this->Has("blk.0.attn_qkv.weight"),
                                                         this->Has("blk.0.attn_k_b.weight") })
              : this->Bridge ? BridgeNames(names)
                             : names;
     }
     return this->Has(LensEncoderNames().tokens) ? LensEncoderNames() : LensNames();
+  }
+
+  /// Release 5 of transformers has the experts of a layer in one tensor. Its files have the older
+  /// names, unless they were written from its state: then also for what is beside the experts.
+  void UseFusedExperts(TensorNames& names) const
+  {
+    constexpr std::string_view ending = "experts.gate_up_proj";
+    const bool isOther = names.expertsGate.weight.find('*') == std::string::npos &&
+                         names.expertLayout == WeightLayout::InputOutput;
+    const TensorViews& tensors = this->Files.GetTensors();
+    const auto found = std::find_if(tensors.begin(), tensors.end(),
+      [&](const auto& tensor) { return EndsWith(tensor.first, ending); });
+    if (isOther || found == tensors.end())
+    {
+      return;
+    }
+    std::string before = found->first; // model.layers.1.mlp.
+    before.resize(before.size() - ending.size());
+    const std::size_t dot =
+      before.rfind('.', before.size() - std::min<std::size_t>(before.size(), 2));
+    const std::string module = before.substr(dot == std::string::npos ? 0 : dot + 1);
+    names.expertsGate = { module + std::string(ending), "" };
+    names.expertsUp = {};
+    names.expertsDown = { module + "experts.down_proj", "" };
+    names.expertLayout = WeightLayout::OutputInput;
+    for (const char* router : { "gate.weight", "router.weight" })
+    {
+      if (this->Has(before + router))
+      {
+        names.router.weight = module + router;
+      }
+    }
+    for (const char* bias : { "e_score_correction_bias", "gate.e_score_correction_bias",
+           "gate.moe_statics.e_score_correction_bias" })
+    {
+      if (this->Has(before + bias))
+      {
+        names.expertBias = module + bias;
+      }
+    }
   }
 
   /// The prefix of the base model's names in this file, and what is before those of its
@@ -752,13 +793,18 @@ private:
     {
       this->BindDistances(layer, prefix);
     }
-    if (config.queryKeyNorm != QueryKeyNorm::None)
+    if (config.queryKeyNorm == QueryKeyNorm::WithoutGain)
+    {
+      layer.queryNorm.resize(config.Rotates(l) ? 1 : 0);
+      layer.keyNorm = layer.queryNorm;
+    }
+    else if (config.queryKeyNorm != QueryKeyNorm::None)
     {
       layer.queryNorm = this->GetHeadNorms(prefix, this->Name.queryNorm, config.heads, config);
-    }
-    if (config.queryKeyNorm != QueryKeyNorm::None && config.KeyLayer(l) == l)
-    {
-      layer.keyNorm = this->GetHeadNorms(prefix, this->Name.keyNorm, config.keyHeads, config);
+      if (config.KeyLayer(l) == l)
+      {
+        layer.keyNorm = this->GetHeadNorms(prefix, this->Name.keyNorm, config.keyHeads, config);
+      }
     }
     if (config.sinks)
     {
@@ -1056,21 +1102,49 @@ private:
     const std::int64_t d = config.modelDimension;
     const std::int64_t hidden = config.expertDimension;
     const bool hasBias = !this->Name.router.bias.empty();
-    const bool isByTurns = this->Name.expertsUp.weight.empty();
+    const bool hasBoth = this->Name.expertsUp.weight.empty();
     tensors.router = this->GetLinear(prefix, this->Name.router, d, config.experts, hasBias);
+    if (config.expertBias)
+    {
+      const std::string name = prefix + this->Name.expertBias;
+      tensors.bias = this->Get(name);
+      if (tensors.bias.Count() != ToIndex(config.experts))
+      {
+        this->Get(name, { config.experts }); // its message
+      }
+    }
     tensors.gate =
-      this->GetExperts(prefix, this->Name.expertsGate, d, isByTurns ? 2 * hidden : hidden);
-    if (!isByTurns)
+      this->GetExperts(prefix, this->Name.expertsGate, d, hasBoth ? 2 * hidden : hidden);
+    if (!hasBoth)
     {
       tensors.up = this->GetExperts(prefix, this->Name.expertsUp, d, hidden);
+    }
+    else if (this->Name.expertLayout == WeightLayout::OutputInput)
+    {
+      for (LinearTensors& both : tensors.gate)
+      {
+        tensors.up.push_back(OutputsOf(both, hidden, hidden));
+        both = OutputsOf(both, 0, hidden);
+      }
     }
     tensors.down = this->GetExperts(prefix, this->Name.expertsDown, hidden, d);
     if (config.sharedExpertDimension > 0)
     {
       const std::int64_t shared = config.sharedExpertDimension;
-      tensors.sharedGate = this->GetLinear(prefix, this->Name.sharedGate, d, shared, false);
-      tensors.sharedUp = this->GetLinear(prefix, this->Name.sharedUp, d, shared, false);
-      tensors.sharedDown = this->GetLinear(prefix, this->Name.sharedDown, shared, d, false);
+      const bool isBiased = config.mlpBias && !this->Name.sharedGate.bias.empty();
+      if (this->Name.sharedUp.weight.empty())
+      {
+        const LinearTensors both =
+          this->GetLinear(prefix, this->Name.sharedGate, d, 2 * shared, isBiased);
+        tensors.sharedGate = OutputsOf(both, 0, shared);
+        tensors.sharedUp = OutputsOf(both, shared, shared);
+      }
+      else
+      {
+        tensors.sharedGate = this->GetLinear(prefix, this->Name.sharedGate, d, shared, isBiased);
+        tensors.sharedUp = this->GetLinear(prefix, this->Name.sharedUp, d, shared, isBiased);
+      }
+      tensors.sharedDown = this->GetLinear(prefix, this->Name.sharedDown, shared, d, isBiased);
       if (config.sharedExpertHasGate)
       {
         tensors.sharedFactor = this->GetSharedFactor(prefix);
@@ -1094,7 +1168,7 @@ private:
   }
 
   /// A matrix of each expert: tensors of their own; one [experts, inputs, outputs] with its biases
-  /// [experts, outputs]; or, in a GGUF file, one [experts, outputs, inputs].
+  /// [experts, outputs]; or, by the layout or in a GGUF file, one [experts, outputs, inputs].
   std::vector<LinearTensors> GetExperts(
     const std::string& prefix, const PairNames& names, std::int64_t inputs, std::int64_t outputs)
   {
@@ -1111,11 +1185,12 @@ private:
     }
     const TensorView* found = this->Find(prefix + names.weight);
     const bool isByRow = this->Gguf || (found != nullptr && found->packed != nullptr); // of outputs
-    const Shape one = isByRow ? Shape{ outputs, inputs } : Shape{ inputs, outputs };
+    const WeightLayout layout = isByRow ? WeightLayout::OutputInput : this->Name.expertLayout;
+    const Shape one =
+      layout == WeightLayout::OutputInput ? Shape{ outputs, inputs } : Shape{ inputs, outputs };
     const TensorView weight = this->Get(prefix + names.weight, { count, one[0], one[1] });
     const TensorView bias =
       names.bias.empty() ? TensorView() : this->Get(prefix + names.bias, { count, outputs });
-    const WeightLayout layout = isByRow ? WeightLayout::OutputInput : WeightLayout::InputOutput;
     for (std::int64_t e = 0; e < count; ++e)
     {
       LinearTensors& expert =
@@ -1235,15 +1310,15 @@ private:
     if (config.queryLatent > 0)
     {
       layer.queryLatent =
-        this->GetLinear(prefix, this->Name.queryLatent, d, config.queryLatent, false);
+        this->GetLinear(prefix, this->Name.queryLatent, d, config.queryLatent, config.inputBias);
       layer.queryLatentNorm =
         this->GetUnfoldedNorm(prefix, this->Name.queryLatentNorm, config.queryLatent);
     }
     layer.query = this->GetLinear(
       prefix, this->Name.query, config.queryLatent > 0 ? config.queryLatent : d, queries, false);
     layer.query.headStep = config.headDimension;
-    layer.keyLatent = this->GetLinear(
-      prefix, this->Name.keyLatent, d, config.keyLatent + config.RotatedDimension(), false);
+    layer.keyLatent = this->GetLinear(prefix, this->Name.keyLatent, d,
+      config.keyLatent + config.RotatedDimension(), config.inputBias);
     layer.keyLatentNorm = this->GetUnfoldedNorm(prefix, this->Name.keyLatentNorm, config.keyLatent);
     if (!this->Name.value.weight.empty())
     {
@@ -1430,7 +1505,7 @@ private:
   {
     const std::int64_t groups = this->Config.layerGroups;
     const std::int64_t count = groups > 0 ? groups : this->Config.layers;
-    if (this->LayerOf(name) >= count)
+    if (this->LayerOf(name) >= count + this->Config.predictionLayers)
     {
       this->Fail(name, ": the configuration has only ", count,
         groups > 0 ? " groups of layers, from 0." : " layers, from 0.");
@@ -1440,7 +1515,9 @@ private:
   /// Whether a tensor belongs to a layer or a normalization.
   bool IsPart(std::string_view name) const
   {
-    return this->LayerOf(name) >= 0 || this->IsNorm(name);
+    const std::int64_t layer = this->LayerOf(name);
+    const bool predicts = this->Config.predictionLayers > 0 && layer >= this->Config.layers;
+    return (layer >= 0 && !predicts) || this->IsNorm(name);
   }
 
   /// Results without a tensor of a layer or a normalization would be wrong, as they would be

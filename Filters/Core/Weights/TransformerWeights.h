@@ -58,7 +58,9 @@ struct NormTensors
 struct ExpertTensors
 {
   LinearTensors router;            ///< outputs: a score of each expert
-  std::vector<LinearTensors> gate; ///< without `up`: gate and linear part by turns (gpt-oss)
+  TensorView bias;                 ///< one number per expert, by which they are chosen; or missing
+  std::vector<LinearTensors> gate; ///< without `up`: gate and linear part, by turns if they are
+                                   ///< limited (gpt-oss), else gate first (Llama 4)
   std::vector<LinearTensors> up;   ///< linear part
   std::vector<LinearTensors> down;
   LinearTensors sharedGate; ///< these: of the expert that sees every token, if there is one

@@ -93,6 +93,24 @@ TEST(ExpertLoad, ListsTheTokensOfEachExpert)
   EXPECT_THAT(TokensOfExperts(recording, 2), IsEmpty());
 }
 
+TEST(ExpertLoad, HasTheScoreAndTheBias)
+{
+  Recording recording = Routed();
+  EXPECT_FALSE(HasExpertBias(recording));
+  RecordedRouting& routing = recording.layers[1].routing;
+  routing.scores =
+    Matrix(5, 2, { 0.5F, 0.25F, 0.5F, 0.25F, 1, 0.125F, 0.75F, 0.375F, 0.25F, 0.125F });
+  routing.bias = Matrix(1, 4, { 0.5F, -1, 2, 0.25F });
+  EXPECT_TRUE(HasExpertBias(recording));
+  const std::vector<ExpertLoad> loads = MeasureExperts(recording);
+  EXPECT_DOUBLE_EQ(loads[0].score, (0.5 + 0.25 + 1 + 0.375 + 0.25) / 5);
+  EXPECT_EQ(loads[0].bias, 0.5);
+  EXPECT_EQ(loads[2].score, 0); // of an expert that was never chosen
+  EXPECT_EQ(loads[2].bias, 2);
+  const std::vector<ExpertToken> tokens = TokensOfExperts(recording, 1);
+  EXPECT_DOUBLE_EQ(tokens[0].score, (0.5 + 1 + 0.375) / 3);
+}
+
 TEST(ExpertLoad, NeedsRouting)
 {
   Recording recording = Routed();

@@ -97,6 +97,8 @@ TEST_F(ModelFingerprints, DifferByAnySetting)
     { "rotatedLayers", [](TransformerConfig& c) { c.rotatedLayers = { true, false }; } },
     { "rotaryBases", [](TransformerConfig& c) { c.rotaryBases = { 1, 2 }; } },
     { "queryGrowthStep", [](TransformerConfig& c) { c.queryGrowthStep = 2; } },
+    { "chunks", [](TransformerConfig& c) { c.chunks = { 3 }; } },
+    { "expertScores", [](TransformerConfig& c) { c.expertScores = ExpertScores::Sigmoid; } },
   };
   std::map<std::string, std::string> found;
   for (const auto& [name, change] : changes)

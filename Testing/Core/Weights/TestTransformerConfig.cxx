@@ -154,6 +154,9 @@ TEST(TransformerConfig, MixturesOfExperts)
   const TransformerConfig some = Parse(Decoder("qwen2_moe",
     R"(, "num_hidden_layers": 5, "decoder_sparse_step": 2, "mlp_only_layers": [3, 4, 9])"));
   EXPECT_EQ(some.expertLayers, (std::vector<bool>{ false, true, false, false, false }));
+  const TransformerConfig windows = Parse(Decoder("qwen2_moe",
+    R"(, "num_hidden_layers": 5, "use_sliding_window": true, "sliding_window": 6, "max_window_layers": 3)"));
+  EXPECT_EQ(windows.windows, (std::vector<std::int64_t>{ 6, 0, 6, 0, 0 }));
 
   const TransformerConfig qwen3 = Parse(
     Decoder("qwen3_moe", R"(, "use_sliding_window": true, "sliding_window": 6, "head_dim": 4)"));
@@ -184,6 +187,55 @@ TEST(TransformerConfig, LatentAttention)
   EXPECT_NEAR(yarn.ScoreScale(0), magnitude * magnitude / std::sqrt(6.0), 1e-12);
   EXPECT_DOUBLE_EQ(yarn.rotaryScaling.attentionFactor, 1);
   ExpectMembers(yarn, "expertGroups=4 expertGroupsPerToken=2");
+}
+
+/// The experts of DeepSeek-V3 and its kin; what transformers 5.17 computes with most switches is in
+/// TestSavedModels.
+TEST(TransformerConfig, RoutersWithABias)
+{
+  const std::string file = DeepSeek(R"(, "num_nextn_predict_layers": 2, "n_group": 4,
+    "topk_group": 2, "scoring_func": "sigmoid", "topk_method": "noaux_tc", "n_shared_experts": 0)");
+  const auto as = [&](const std::string& type)
+  { return Parse(std::string(file).replace(file.find("deepseek_v2"), 11, type)); };
+  const TransformerConfig deepseek = as("deepseek_v3");
+  ExpectMembers(deepseek, "keyLatent=5 expertGroups=4 expertGroupsPerToken=2 "
+                          "sharedExpertDimension=0 expertWeightsOfAll=0");
+  EXPECT_EQ(deepseek.expertScores, ExpertScores::Sigmoid);
+  EXPECT_TRUE(deepseek.expertBias);
+  EXPECT_EQ(deepseek.expertGroupScores, 2);
+  EXPECT_EQ(deepseek.expertFactor, 2.5);
+  EXPECT_EQ(deepseek.predictionLayers, 2);
+  EXPECT_EQ(as("glm4_moe_lite").expertLayers, (std::vector<bool>{ false, true }));
+  EXPECT_EQ(as("glm4_moe").keyLatent, 0);
+
+  const TransformerConfig ernie = Parse(Decoder("ernie4_5_moe", R"(, "num_hidden_layers": 4,
+    "moe_layer_end_index": -1, "moe_layer_start_index": 2, "num_key_value_heads": 2)"));
+  EXPECT_EQ(ernie.expertLayers, (std::vector<bool>{ false, false, true, true }));
+  EXPECT_EQ(ernie.expertLeastSum, 1e-12);
+
+  const TransformerConfig published =
+    Parse(Decoder("minimax_m2", R"(, "rotary_dim": 4, "head_dim": 8, "num_key_value_heads": 2)"));
+  EXPECT_EQ(published.RotatedDimension(), 4);
+}
+
+TEST(TransformerConfig, Llama4)
+{
+  // Scout, as it was published.
+  const TransformerConfig scout = Parse(Decoder("llama4_text", R"(, "num_hidden_layers": 4,
+    "num_key_value_heads": 2, "no_rope_layers": [], "attn_temperature_tuning": 4,
+    "attention_chunk_size": 8, "interleave_moe_layer_step": 2, "use_qk_norm": true)"));
+  EXPECT_EQ(scout.chunks, (std::vector<std::int64_t>{ 8, 8, 8, 0 }));
+  EXPECT_EQ(scout.rotatedLayers, (std::vector<bool>{ true, true, true, false }));
+  EXPECT_EQ(scout.expertLayers, (std::vector<bool>{ false, true, false, true }));
+  EXPECT_EQ(scout.queryKeyNorm, QueryKeyNorm::WithoutGain);
+  EXPECT_EQ(scout.queryGrowth, 0.1);
+  EXPECT_TRUE(scout.expertScalesInput);
+  const TransformerConfig other = Parse(Decoder("llama4_text", R"(, "num_key_value_heads": 2,
+    "attn_temperature_tuning": false, "moe_layers": [1], "layer_types":
+    ["full_attention", "chunked_attention"])"));
+  EXPECT_EQ(other.queryGrowth, 0);
+  EXPECT_EQ(other.expertLayers, (std::vector<bool>{ false, true }));
+  EXPECT_EQ(other.chunks, (std::vector<std::int64_t>{ 0, 8192 }));
 }
 
 /// Gemma 3: sliding layers have a base of their own and no scaling, in files of any age.
@@ -394,7 +446,7 @@ TEST(TransformerConfig, BadArchitecturesAreRefused)
     { R"({"model_type": "dbrx"})", "'dbrx' is a mixture of experts, which is not run here" },
     { R"({"model_type": "mamba"})",
       "'mamba' is a model with linear attention or a recurrent state" },
-    { R"({"model_type": "deepseek_v3"})", "with latent attention" },
+    { R"({"model_type": "kimi_k2"})", "with latent attention" },
     { R"({"model_type": "clip"})", "clip_text_model or clip_vision_model" },
     { R"({"model_type": "siglip"})", "architecture siglip_vision_model" },
     { R"({"model_type": 5})", "'model_type' to be a string, found 5" } };
@@ -492,10 +544,14 @@ TEST(TransformerConfig, BadVariantsAreRefused)
     { DeepSeek(R"(, "topk_method": "group_limited_greedy",
         "n_group": 4, "topk_group": 1)"),
       "8 experts in 4 groups, 3 of them from 1 groups" },
-    { DeepSeek(R"(, "scoring_func": "sigmoid")"), "'sigmoid', expected one of softmax" },
+    { DeepSeek(R"(, "scoring_func": "sigmoid")"), "'scoring_func' to be \"softmax\"" },
+    { Decoder("llama4_text", R"(, "num_key_value_heads": 2, "attention_chunk_size": null)"),
+      "'attention_chunk_size' to be a number of tokens, found null" },
+    { Decoder("llama4_text", R"(, "num_key_value_heads": 2, "layer_types":
+        ["sliding_attention", "full_attention"])"),
+      "'sliding_attention', expected chunked_attention or full_attention" },
     { Decoder("qwen3_moe", R"(, "decoder_sparse_step": 0)"),
       "'decoder_sparse_step' to be an integer from 1" },
-    { Decoder("qwen2_moe", R"(, "use_sliding_window": true)"), "'use_sliding_window' is true" },
     { T5(R"(, "relative_attention_num_buckets": 3)"),
       "num_buckets' to be an integer from 4 to 65536, found 3" },
     { T5(R"(, "relative_attention_max_distance": 16)"), "found 16 and 32" },

@@ -115,6 +115,33 @@ TEST(ExpertRouting, ShowsTheLoadOfAllExperts)
   EXPECT_THAT(routing.Column("Share", 1), ElementsAre(0.6, 0.6, 0.8, 1, 1, 0, 0));
 }
 
+/// Of a router with a bias, apart from the score.
+TEST(ExpertRouting, ShowsTheScoreAndTheBias)
+{
+  Recording recording = Routed();
+  RecordedRouting& first = recording.layers[0].routing;
+  first.scores = Matrix({ 0.75F, 0.5F, 0.5F, 0.25F, 1, 0, 0.5F, 0.25F, 0.25F, 0.125F });
+  first.bias = SharedMatrix::Zero(1, 3);
+  first.bias.Row(0)[2] = 0.5F;
+  Routing routing(recording);
+  vtkPointData* data = routing.Image(3, 2)->GetPointData();
+  EXPECT_THAT(Values(data, "Expert Score"), ElementsAre(0.75, 0.5, 1, 0, 0, 0));
+  EXPECT_THAT(Values(data, "Expert Bias"), ElementsAre(0.5, 0, 0.5, 0, 0, 0));
+  EXPECT_THAT(ColumnNames(routing.Table(1)),
+    ElementsAre("Layer", "Expert", "Count", "Share", "Mean Weight", "Mean Score", "Expert Bias"));
+  EXPECT_THAT(routing.Column("Expert Bias", 1), ElementsAre(0, 0, 0.5, 0, 0, 0, 0));
+  EXPECT_THAT(routing.Column("Mean Score", 1)[0], (0.5 + 0.5 + 0.125) / 3);
+  EXPECT_THAT(ColumnNames(routing.Table(2)),
+    ElementsAre("Layer", "Expert", "Rank", "Token", "Count", "Share", "Mean Weight", "Mean Score"));
+  routing->SetShow(vtkExpertRouting::EXPERTS);
+  data = routing.Image(3, 3)->GetPointData(); // from the bottom: expert 2
+  EXPECT_THAT(Values(data, "Expert Score"), ElementsAre(0.75, 0.25, 1, 0, 0.5, 0, 0.5, 0, 0));
+  EXPECT_THAT(Values(data, "Expert Bias"), ElementsAre(0.5, 0.5, 0.5, 0, 0, 0, 0, 0, 0));
+  routing->SetShow(vtkExpertRouting::LOAD);
+  data = routing.Image(4, 2)->GetPointData();
+  EXPECT_THAT(Values(data, "Expert Bias"), ElementsAre(0, 0, 0.5, 0, 0, 0, 0, 0));
+}
+
 TEST(ExpertRouting, ListsTheTokensOfExperts)
 {
   Routing routing(Routed());

@@ -79,14 +79,9 @@ std::string HeadName(std::int64_t layer, std::size_t head)
   return "layers." + std::to_string(layer) + ".heads." + std::to_string(head) + ".";
 }
 
-std::string RoutingName(std::int64_t layer, const RoutingQuantity& quantity)
+std::string LayerName(std::int64_t layer, const char* name)
 {
-  return "layers." + std::to_string(layer) + "." + quantity.name;
-}
-
-std::string LayerName(std::int64_t layer, const LayerQuantity& quantity)
-{
-  return "layers." + std::to_string(layer) + "." + quantity.name;
+  return "layers." + std::to_string(layer) + "." + name;
 }
 
 std::string ResidualName(std::size_t layer)
@@ -153,7 +148,7 @@ public:
       this->ReadRouting(layer);
       for (const LayerQuantity& quantity : LayerQuantities)
       {
-        layer.*quantity.matrix = this->ReadRows(LayerName(layer.index, quantity));
+        layer.*quantity.matrix = this->ReadRows(LayerName(layer.index, quantity.name));
       }
     }
     this->ReadResidual();
@@ -528,7 +523,7 @@ private:
   {
     for (const RoutingQuantity& quantity : RoutingQuantities)
     {
-      const std::string name = RoutingName(layer.index, quantity);
+      const std::string name = LayerName(layer.index, quantity.name);
       if (const ArrayFile::Entry* entry = this->Arrays.Find(name))
       {
         layer.routing.*quantity.matrix = IsFloating(entry->dtype)
@@ -536,6 +531,7 @@ private:
                                            : this->ReadNumbers(name, *entry);
       }
     }
+    layer.routing.bias = this->ReadRows(LayerName(layer.index, ExpertBiasName));
   }
 
   /// A matrix of any number of rows, if it is there.
@@ -599,11 +595,12 @@ public:
       }
       for (const RoutingQuantity& quantity : RoutingQuantities)
       {
-        this->Add(RoutingName(layer.index, quantity), layer.routing.*quantity.matrix);
+        this->Add(LayerName(layer.index, quantity.name), layer.routing.*quantity.matrix);
       }
+      this->Add(LayerName(layer.index, ExpertBiasName), layer.routing.bias);
       for (const LayerQuantity& quantity : LayerQuantities)
       {
-        this->Add(LayerName(layer.index, quantity), layer.*quantity.matrix);
+        this->Add(LayerName(layer.index, quantity.name), layer.*quantity.matrix);
       }
     }
     for (std::size_t l = 0; l < this->Record.residual.size(); ++l)

@@ -14,18 +14,29 @@ namespace atlas
 namespace
 {
 
-/// The indices of the largest scores, the largest first, and their parts in the softmax over all
-/// scores or over those that are kept.
+/// The experts that are chosen by the outputs of a router, and their weights, the largest first.
 struct Best
 {
   std::vector<std::size_t> experts;
   std::vector<double> weights;
+  std::vector<double> parts; ///< with a bias, or of sigmoids: the score of every expert without it
 
-  Best(const double* scores, const TransformerConfig& config)
+  /// `bias` is that of each expert, or nullptr.
+  Best(const double* scores, const float* bias, const TransformerConfig& config)
     : experts(config.experts)
   {
     const std::int64_t kept = config.expertsPerToken;
     std::iota(this->experts.begin(), this->experts.end(), std::size_t{ 0 });
+    if (config.expertScores == ExpertScores::SparseMixer)
+    {
+      this->MixSparsely(scores, config);
+      return;
+    }
+    if (bias != nullptr || config.expertScores == ExpertScores::Sigmoid)
+    {
+      this->ChooseParts(scores, bias, config);
+      return;
+    }
     if (config.expertGroups > 0)
     {
       this->KeepGroups(scores, config);
@@ -53,15 +64,95 @@ private:
       { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
   }
 
-  /// Leaves the experts of the groups whose best experts have the largest scores.
+  /// Chooses by softmax or sigmoid, and a bias.
+  void ChooseParts(const double* scores, const float* bias, const TransformerConfig& config)
+  {
+    const std::int64_t kept = config.expertsPerToken;
+    this->parts.assign(scores, scores + config.experts);
+    if (config.expertScores == ExpertScores::Sigmoid)
+    {
+      std::transform(this->parts.begin(), this->parts.end(), this->parts.begin(),
+        [](double score) { return 1 / (1 + std::exp(-score)); });
+    }
+    else
+    {
+      const double largest = *std::max_element(this->parts.begin(), this->parts.end());
+      double sum = 0;
+      for (double& part : this->parts)
+      {
+        part = std::exp(part - largest);
+        sum += part;
+      }
+      std::for_each(this->parts.begin(), this->parts.end(), [sum](double& part) { part /= sum; });
+    }
+    std::vector<double> biased = this->parts;
+    for (std::int64_t e = 0; bias != nullptr && e < config.experts; ++e)
+    {
+      biased[e] += static_cast<double>(bias[e]);
+    }
+    if (config.expertGroups > 0)
+    {
+      this->KeepGroups(biased.data(), config);
+    }
+    // Without a bias by the outputs, which differ also where sigmoids are 1.
+    Sort(this->experts, kept, bias != nullptr ? biased.data() : scores);
+    this->experts.resize(kept);
+    Sort(this->experts, kept, this->parts.data());
+    constexpr double least = 1e-20;
+    double divisor = 1;
+    if (!config.expertWeightsOfAll)
+    {
+      const double sum = std::accumulate(this->experts.begin(), this->experts.end(), 0.0,
+        [this](double before, std::size_t expert) { return before + this->parts[expert]; });
+      divisor = std::max({ sum, config.expertLeastSum, least });
+    }
+    for (const std::size_t expert : this->experts)
+    {
+      this->weights.push_back(config.expertFactor * this->parts[expert] / divisor);
+    }
+  }
+
+  /// See ExpertScores::SparseMixer.
+  void MixSparsely(const double* scores, const TransformerConfig& config)
+  {
+    std::vector<std::size_t> left = std::move(this->experts);
+    std::vector<double> mixed(left.size());
+    this->experts.clear();
+    for (std::int64_t k = 0; k < config.expertsPerToken; ++k)
+    {
+      const auto best = std::max_element(left.begin(), left.end(),
+        [scores](std::size_t a, std::size_t b) { return scores[a] < scores[b]; });
+      const double largest = scores[*best];
+      double sum = 0;
+      for (const std::size_t expert : left)
+      {
+        const double size = std::max(std::abs(scores[expert]), largest);
+        const bool isFar = (largest - scores[expert]) / size > config.expertTolerance;
+        sum += isFar ? 0 : std::exp(scores[expert] - largest);
+      }
+      mixed[*best] = 1 / sum;
+      this->experts.push_back(*best);
+      left.erase(best);
+    }
+    Sort(this->experts, config.expertsPerToken, mixed.data());
+    for (const std::size_t expert : this->experts)
+    {
+      this->weights.push_back(mixed[expert]);
+    }
+  }
+
+  /// Leaves the experts of the groups whose best experts have the largest scores, or sums of them.
   void KeepGroups(const double* scores, const TransformerConfig& config)
   {
     const std::size_t size = config.experts / config.expertGroups;
     std::vector<double> best;
+    std::vector<double> group;
     for (std::int64_t g = 0; g < config.expertGroups; ++g)
     {
-      const double* group = scores + ToIndex(g) * size;
-      best.push_back(*std::max_element(group, group + size));
+      group.assign(scores + ToIndex(g) * size, scores + ToIndex(g + 1) * size);
+      const auto end = group.begin() + config.expertGroupScores;
+      std::partial_sort(group.begin(), end, group.end(), std::greater<>());
+      best.push_back(std::accumulate(group.begin(), end, 0.0));
     }
     std::vector<std::size_t> groups(best.size());
     std::iota(groups.begin(), groups.end(), std::size_t{ 0 });
@@ -96,6 +187,7 @@ void ApplyGate(float limit, std::int64_t count, const float* gates, const float*
 ExpertMlp::ExpertMlp(const TransformerConfig& config, const ExpertTensors& tensors)
   : Config(config)
   , Tensors(tensors)
+  , Bias(tensors.bias)
   , SharedGate(tensors.sharedGate)
   , SharedUp(tensors.sharedUp)
   , SharedDown(tensors.sharedDown)
@@ -164,7 +256,7 @@ std::vector<ExpertMlp::Chosen> ExpertMlp::Choose(
   std::vector<Chosen> chosen(count);
   for (std::int64_t row = 0; row < group.Rows(); ++row)
   {
-    const Best best(scores.data() + row * count, this->Config);
+    const Best best(scores.data() + row * count, this->Bias.Data(), this->Config);
     for (std::int64_t k = 0; k < kept; ++k)
     {
       Chosen& one = chosen[best.experts[k]];
@@ -174,6 +266,10 @@ std::vector<ExpertMlp::Chosen> ExpertMlp::Choose(
       {
         routing.experts[row * kept + k] = static_cast<float>(best.experts[k]);
         routing.weights[row * kept + k] = one.weights.back();
+      }
+      if (routing.scores != nullptr)
+      {
+        routing.scores[row * kept + k] = static_cast<float>(best.parts[best.experts[k]]);
       }
     }
   }
@@ -186,9 +282,12 @@ void ExpertMlp::AddExpert(
   const std::int64_t d = this->Config.modelDimension;
   const std::size_t count = chosen.rows.size();
   std::vector<float> values(count * ToIndex(d));
+  const bool scalesInput = this->Config.expertScalesInput;
   for (std::size_t i = 0; i < count; ++i)
   {
-    std::copy_n(from + chosen.rows[i] * d, d, values.data() + i * ToIndex(d));
+    const float factor = scalesInput ? chosen.weights[i] : 1;
+    std::transform(from + chosen.rows[i] * d, from + (chosen.rows[i] + 1) * d,
+      values.data() + i * ToIndex(d), [factor](float value) { return factor * value; });
   }
   const std::vector<float> hidden =
     this->HiddenOf(expert, static_cast<std::int64_t>(count), values.data(), threads);
@@ -198,9 +297,10 @@ void ExpertMlp::AddExpert(
   {
     const float* output = values.data() + i * ToIndex(d);
     float* row = to + chosen.rows[i] * d;
+    const float factor = scalesInput ? 1 : chosen.weights[i];
     for (std::int64_t j = 0; j < d; ++j)
     {
-      row[j] += chosen.weights[i] * output[j];
+      row[j] += factor * output[j];
     }
   }
 }
@@ -217,7 +317,20 @@ std::vector<float> ExpertMlp::HiddenOf(
   {
     std::vector<float> both(rows * 2 * m);
     ApplyLinear(gate, rows, from, both.data(), {}, threads);
-    ApplyGate(limit, rows * m, both.data(), both.data() + 1, 2, hidden.data());
+    if (limit > 0)
+    {
+      ApplyGate(limit, rows * m, both.data(), both.data() + 1, 2, hidden.data());
+      return hidden;
+    }
+    ParallelFor(rows, threads,
+      [&](std::int64_t row)
+      {
+        const float* halves = both.data() + row * 2 * m;
+        float* values = hidden.data() + row * m;
+        std::copy_n(halves, m, values);
+        Activate(this->Config.activation, m, values);
+        MultiplyRow(m, halves + m, values);
+      });
     return hidden;
   }
   std::vector<float> linear(rows * m);

@@ -12,18 +12,22 @@ struct RoutingRows
 {
   float* experts = nullptr; ///< [rows, expertsPerToken], their numbers
   float* weights = nullptr; ///< [rows, expertsPerToken]
+  float* scores = nullptr;  ///< [rows, expertsPerToken], before the bias; nullptr without
 };
 
 /// The MLPs of a layer between which a router chooses (Shazeer et al. 2017). Of the scores of all
 /// experts at a token, the largest `expertsPerToken` are kept, the first of equal ones. Their
 /// outputs are weighed by the softmax of the scores, over all experts if expertWeightsOfAll, else
 /// over those that are kept, so that weights add up to 1, times expertFactor. With expertGroups
-/// (DeepSeek-AI 2024), only experts of the groups with the best experts may be kept.
+/// (DeepSeek-AI 2024), only experts of the groups with the best experts may be kept. Scores may be
+/// sigmoids, and a bias of each expert may be added where they are compared, see ExpertScores and
+/// TransformerConfig::expertBias.
 ///
 /// An expert with inputs x computes (activation(g) u) W_down, with gate g = x W_gate and linear
 /// part u = x W_up; of gpt-oss (OpenAI 2025) with biases, with u + 1 in place of u, and with both
-/// limited to `expertLimit`: g from above, u from both sides. A shared expert, if there is one,
-/// adds its output at every token, times the sigmoid of a factor if it has one.
+/// limited to `expertLimit`: g from above, u from both sides. With expertScalesInput the weight is
+/// a factor of x, not of the output. A shared expert, if there is one, adds its output at every
+/// token, times the sigmoid of a factor if it has one.
 ///
 /// Weights are widened to single precision a block at a time, those of the router as a whole.
 class ExpertMlp
@@ -50,6 +54,7 @@ private:
 
   const TransformerConfig& Config;
   const ExpertTensors& Tensors;
+  FloatValues Bias; ///< of each expert, or nothing
   Linear SharedGate;
   Linear SharedUp;
   Linear SharedDown;

@@ -227,7 +227,7 @@ void PositionEncoding::MakeRotations(const TransformerConfig& config, std::int64
     }
     this->RotationOf.push_back(found->second);
   }
-  this->ShortLength = config.rotaryScaling.kind == RotaryScaling::Kind::LongRope
+  this->ShortLength = config.rotaryScaling.DependsOnLength()
                         ? config.rotaryScaling.originalPositions
                         : static_cast<double>(length);
 }
@@ -237,9 +237,8 @@ std::vector<RotationTable> PositionEncoding::TablesOf(
   const TransformerConfig& config, std::int64_t layer, std::int64_t length) const
 {
   const RotaryScaling& scaling = config.RotaryScalingOf(layer);
-  const bool hasLong = scaling.kind == RotaryScaling::Kind::LongRope &&
-                       static_cast<double>(length) > scaling.originalPositions;
-  const auto factor = static_cast<float>(scaling.attentionFactor);
+  const bool hasLong =
+    scaling.DependsOnLength() && static_cast<double>(length) > scaling.originalPositions;
   std::vector<RotationTable> tables;
   for (const std::int64_t tokens : { std::int64_t{ 0 }, length })
   {
@@ -248,6 +247,9 @@ std::vector<RotationTable> PositionEncoding::TablesOf(
       break;
     }
     const std::vector<float> frequencies = RotaryFrequencies(config, layer, tokens);
+    const bool isOther = tokens > 0 && scaling.longAttentionFactor > 0;
+    const auto factor =
+      static_cast<float>(isOther ? scaling.longAttentionFactor : scaling.attentionFactor);
     RotationTable table;
     table.pairs = static_cast<std::int64_t>(frequencies.size());
     table.neighbors = config.rotatesNeighbors;

@@ -180,12 +180,14 @@ double SelfAttention::MixingWork(const RowGroup& group) const
 {
   const bool isCausal = this->Config.mask == AttentionMask::Causal;
   const std::int64_t window = this->Config.Window(this->Layer);
+  const std::int64_t chunk = this->Config.Chunk(this->Layer);
   double pairs = 0;
   for (std::size_t s = 0; s + 1 < group.offsets.size(); ++s)
   {
     const std::int64_t queries = group.offsets[s + 1] - group.offsets[s];
     std::int64_t keys = group.past + (isCausal ? (queries + 1) / 2 : queries);
     keys = window > 0 ? std::min(keys, window) : keys;
+    keys = chunk > 0 ? std::min(keys, (chunk + 1) / 2) : keys;
     pairs += static_cast<double>(queries) * static_cast<double>(keys);
   }
   return pairs * static_cast<double>(this->Config.heads *
@@ -472,16 +474,18 @@ void SelfAttention::FinishHead(const Projection& projection, std::int64_t head,
   {
     this->Rotate(group, row, values);
   }
-  if (this->Config.queryGrowth > 0 && projection.rows == &HeadRows::query)
+  const bool grows = !this->Config.growsUnrotated || !this->Config.Rotates(this->Layer);
+  if (this->Config.queryGrowth > 0 && grows && projection.rows == &HeadRows::query)
   {
     this->Grow(group.positions[row], values);
   }
 }
 
-/// Multiplies a query by what depends on its position (Ministral 3).
+/// Multiplies a query by what depends on its position (Ministral 3, Llama 4).
 void SelfAttention::Grow(std::int64_t position, float* query) const
 {
-  const double steps = std::floor(static_cast<double>(position) / this->Config.queryGrowthStep);
+  const auto place = static_cast<double>(position + (this->Config.growsUnrotated ? 1 : 0));
+  const double steps = std::floor(place / this->Config.queryGrowthStep);
   const auto factor = static_cast<float>(1 + this->Config.queryGrowth * std::log1p(steps));
   std::for_each_n(query, this->Config.headDimension, [factor](float& value) { value *= factor; });
 }
@@ -630,6 +634,7 @@ HeadScores SelfAttention::ScoresOf(std::int64_t head) const
   scores.mask = this->Config.mask;
   scores.cap = static_cast<float>(this->Config.scoreCap);
   scores.window = this->Config.Window(this->Layer);
+  scores.chunk = this->Config.Chunk(this->Layer);
   if (this->Sinks.Data() != nullptr)
   {
     scores.sink = this->Sinks.Data()[head];

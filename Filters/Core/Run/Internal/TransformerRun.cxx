@@ -206,7 +206,9 @@ MemoryEstimate TransformerRun::EstimateMemory() const
       recorded +=
         (options.queriesAndKeys ? queries + keys + (options.valueNorms ? config.heads : 0) : 0) +
         (options.values ? values : 0) + (options.headOutputs ? config.heads * d : 0) +
-        (options.routing && config.HasExperts(l) ? 2 * config.expertsPerToken : 0);
+        (options.routing && config.HasExperts(l)
+            ? (config.expertBias ? 3 : 2) * config.expertsPerToken
+            : 0);
     }
   }
   const std::int64_t residual = 2 * d;           // floats per row to run; twice for the logits
@@ -598,6 +600,7 @@ void TransformerRun::AllocateHeads(std::int64_t l)
     layer.scoreScale = this->Config.ScoreScale(l);
     layer.scoreCap = this->Config.scoreCap;
     layer.window = this->Config.Window(l);
+    layer.chunk = this->Config.Chunk(l);
     layer.patchWindow = this->Config.PatchWindow(l);
     if (this->Config.sinks && !this->Config.sinksAreOutside)
     {
@@ -702,6 +705,13 @@ void TransformerRun::AllocateRouting(std::int64_t l)
     routing.experts = static_cast<std::int32_t>(this->Config.experts);
     routing.chosen = SharedMatrix::Zero(rows, this->Config.expertsPerToken);
     routing.weights = SharedMatrix::Zero(rows, this->Config.expertsPerToken);
+    if (this->Config.expertBias)
+    {
+      routing.scores = SharedMatrix::Zero(rows, this->Config.expertsPerToken);
+      routing.bias = SharedMatrix::Zero(1, this->Config.experts);
+      this->Weights.layers[l].experts.bias.ToFloat(
+        0, ToIndex(this->Config.experts), routing.bias.Row(0));
+    }
   }
 }
 
@@ -713,7 +723,8 @@ RoutingRows TransformerRun::RoutingOf(std::int64_t l, const RowGroup& group) con
     return {};
   }
   const RecordedRouting& routing = this->Record.layers.back().routing;
-  return { routing.chosen.Row(group.begin), routing.weights.Row(group.begin) };
+  return { routing.chosen.Row(group.begin), routing.weights.Row(group.begin),
+    routing.scores.IsRecorded() ? routing.scores.Row(group.begin) : nullptr };
 }
 
 /// Where layer l writes the results of its heads for the rows of a group.

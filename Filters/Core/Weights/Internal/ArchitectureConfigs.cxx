@@ -160,7 +160,7 @@ TransformerConfig RefuseSiglip2(const Settings& settings)
 
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 39> Architectures = { {
+constexpr std::array<Named<Parse>, 33> Architectures = { {
   { "bart", ParseBart },
   { "bert", ParseBert },
   { "blenderbot", ParseBlenderbot },
@@ -168,26 +168,20 @@ constexpr std::array<Named<Parse>, 39> Architectures = { {
   { "clip", RefuseClip },
   { "clip_text_model", ParseClipText },
   { "clip_vision_model", ParseClipVision },
-  { "deepseek_v2", ParseDeepSeekV2 },
   { "deit", ParseDeit },
   { "dinov2", ParseDinoV2 },
   { "dinov2_with_registers", ParseDinoV2 },
   { "distilbert", ParseDistilBert },
-  { "gpt_oss", ParseGptOss },
   { "idefics3", ParseSmolVlm },
   { "internvl", ParseInternVl },
   { "llava", ParseLlava },
   { "m2m_100", ParseM2M100 },
   { "marian", ParseMarian },
   { "mbart", ParseMBart },
-  { "mixtral", ParseMixtral },
   { "mt5", ParseMT5 },
-  { "olmoe", ParseOlmoe },
   { "pegasus", ParsePegasus },
   { "qwen2_5_vl", ParseQwen2Vl },
-  { "qwen2_moe", ParseQwen2Moe },
   { "qwen2_vl", ParseQwen2Vl },
-  { "qwen3_moe", ParseQwen3Moe },
   { "roberta", ParseRoberta },
   { "siglip", RefuseSiglip },
   { "siglip2", RefuseSiglip2 },
@@ -211,9 +205,8 @@ struct RefusedTypes
 const RefusedTypes* FindRefused(const std::string& name)
 {
   static const std::array<RefusedTypes, 3> all = { {
-    { "a mixture of experts", { "dbrx", "deepseek", "ernie4_5_moe", "glm4_moe", "granitemoe",
-                                "llama4", "llama4_text", "phimoe", "switch_transformers" } },
-    { "a mixture of experts with latent attention", { "deepseek_v3", "kimi_k2" } },
+    { "a mixture of experts", { "dbrx", "deepseek", "switch_transformers" } },
+    { "a mixture of experts with latent attention", { "kimi_k2" } },
     { "a model with linear attention or a recurrent state",
       { "bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba", "mamba", "mamba2",
         "minimax", "nemotron_h", "recurrent_gemma", "rwkv", "zamba2" } },

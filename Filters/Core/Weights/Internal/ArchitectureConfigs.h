@@ -22,15 +22,6 @@ TransformerConfig ParseArchitecture(const Settings& settings);
 /// HookedTransformerConfig of TransformerLens.
 TransformerConfig ParseTransformerLens(const Settings& settings);
 
-// Decoders with experts
-
-TransformerConfig ParseDeepSeekV2(const Settings& settings);
-TransformerConfig ParseGptOss(const Settings& settings);
-TransformerConfig ParseMixtral(const Settings& settings);
-TransformerConfig ParseOlmoe(const Settings& settings);
-TransformerConfig ParseQwen2Moe(const Settings& settings);
-TransformerConfig ParseQwen3Moe(const Settings& settings);
-
 // Decoders with their encoders
 
 /// BART (Lewis et al. 2020): positions begin in row 2.

@@ -24,8 +24,9 @@ namespace atlas
 ///   off "require": {"KEY": X}   settings that must be X where they are there "need": "KEYS"
 ///   settings of which one must be there "rotation": {...}       of a rotary embedding, see
 ///   RotaryDefaults: base, part (of the head
-///                           dimension), partial (whether it may be a part), originalPositions,
-///                           windowBase; with "if": VALUE only where this is true
+///                           dimension, or of `dimension`), partial (whether it may be a part),
+///                           originalPositions, windowBase, magnitudes; with "if": VALUE only
+///                           where this is true
 ///   "windows": {...}        the sliding window of layers: else, "if": VALUE and
 ///                           "slides": EXPRESSION of the layer l, see ParseWindows
 ///   "rules": "NAMES"        functions of ArchitectureRules
@@ -44,7 +45,8 @@ namespace atlas
 ///   "least": NUMBER         the smallest that it may be; by default that of the field
 ///
 /// Fields of lists have a value for each layer: an expression of l, the layer, and `slides`, which
-/// is 1 if the layer has a window and 0 if not; or a list in the file. A key "part.key" is that of
+/// is 1 if the layer has a window and 0 if not; or a list in the file, of numbers, true and false,
+/// or texts with "names". A list without items is none. A key "part.key" is that of
 /// a nested object.
 
 struct RowName

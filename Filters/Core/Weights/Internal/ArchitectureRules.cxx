@@ -5,6 +5,7 @@
 #include "Base/NamedValues.h"
 #include "ConfigParts.h"
 #include "EncoderRules.h"
+#include "RotaryConfig.h"
 
 #include <algorithm>
 #include <array>
@@ -306,24 +307,6 @@ void QwenHybridLayers(TransformerConfig& config, const Settings& settings)
   CheckDeltaHeads(config, settings);
 }
 
-/// Layers of mlp_only_layers have no experts.
-void PlainLayers(TransformerConfig& config, const Settings& settings)
-{
-  settings.FailIf(config.experts > 0 && config.expertsPerToken > config.experts,
-    "expected at most ", config.experts, " experts per token, found ", config.expertsPerToken, ".");
-  const json* plain = settings.Value({ "mlp_only_layers" });
-  for (const json& layer : plain != nullptr && plain->is_array() ? *plain : json::array())
-  {
-    settings.FailIf(
-      !layer.is_number_unsigned(), "expected 'mlp_only_layers' to be a list of numbers of layers.");
-    if (layer.get<std::uint64_t>() < ToIndex(config.layers)) // as the original, which asks each
-    {
-      config.expertLayers.resize(ToIndex(config.layers), true);
-      config.expertLayers[layer.get<std::uint64_t>()] = false;
-    }
-  }
-}
-
 /// OLMo Hybrid: every fourth layer has attention, at least the last. Without a base of rotations
 /// there are none.
 void OlmoHybridLayers(TransformerConfig& config, const Settings& settings)
@@ -345,26 +328,141 @@ void OlmoHybridLayers(TransformerConfig& config, const Settings& settings)
   }
 }
 
+/// Which layers a list of their numbers names; as the original code, which asks each layer.
+std::vector<bool> NamedLayers(const Settings& settings, const char* key, std::int64_t layers)
+{
+  std::vector<bool> named(ToIndex(layers));
+  const json* list = settings.Value({ key });
+  for (const json& layer : list != nullptr && list->is_array() ? *list : json::array())
+  {
+    settings.FailIf(
+      !layer.is_number_unsigned(), "expected '", key, "' to be a list of numbers of layers.");
+    if (layer.get<std::uint64_t>() < ToIndex(layers))
+    {
+      named[layer.get<std::uint64_t>()] = true;
+    }
+  }
+  return named;
+}
+
+/// The layers of Qwen2-MoE and Qwen3-MoE that have experts: every decoder_sparse_step-th, but for
+/// those of mlp_only_layers.
+void QwenExperts(TransformerConfig& config, const Settings& settings)
+{
+  const std::int64_t step = settings.Size({ "decoder_sparse_step" }, 1);
+  const std::vector<bool> plain = NamedLayers(settings, "mlp_only_layers", config.layers);
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    config.expertLayers.push_back((l + 1) % step == 0 && !plain[l]);
+  }
+}
+
+/// Groups of experts, of which one is none.
+void ExpertGroups(TransformerConfig& config, const Settings& settings)
+{
+  const std::int64_t groups = config.expertGroups;
+  if (groups == 0)
+  {
+    return;
+  }
+  const std::int64_t size = config.experts / groups;
+  settings.FailIf(config.experts % groups != 0 || config.expertGroupsPerToken > groups ||
+                    config.expertsPerToken > size * config.expertGroupsPerToken ||
+                    size < config.expertGroupScores,
+    "expected groups of equally many experts, at least ", config.expertGroupScores,
+    ", of which 'topk_group' have as many as a token, found ", config.experts, " experts in ",
+    groups, " groups, ", config.expertsPerToken, " of them from ", config.expertGroupsPerToken,
+    " groups per token.");
+  if (groups == 1)
+  {
+    config.expertGroups = config.expertGroupsPerToken = 0;
+  }
+}
+
+/// Latent attention: scores grow with the scaling of rotations.
+void LatentScale(TransformerConfig& config, const Settings& settings)
+{
+  if (config.keyLatent == 0)
+  {
+    return;
+  }
+  settings.FailIf(config.valueDimension > config.headDimension,
+    "expected 'v_head_dim' to be at most 'qk_nope_head_dim' + 'qk_rope_head_dim', ",
+    config.headDimension, ", found ", config.valueDimension, ".");
+  const std::optional<Settings> scaling = settings.Nested({ "rope_parameters", "rope_scaling" });
+  if (scaling && scaling->Text({ "rope_type", "type" }, "default") != "default")
+  {
+    const double magnitude = YarnMagnitude(
+      scaling->Number({ "factor" }, 1), scaling->Number({ "mscale_all_dim" }, 0, true));
+    config.attentionScale /= magnitude * magnitude;
+  }
+}
+
+/// MiniMax-M2: the part of a head that is rotated in files as they were published.
+void MiniMaxRotation(TransformerConfig& config, const Settings& settings)
+{
+  if (!settings.Has({ "rope_parameters" }) && settings.Has({ "rotary_dim" }))
+  {
+    config.rotaryDimension = settings.Size({ "rotary_dim" });
+    CheckRotatedPart(config, settings);
+  }
+}
+
+/// Llama 4: layers with experts, with chunks, and with queries that grow.
+void Llama4Layers(TransformerConfig& config, const Settings& settings)
+{
+  const std::int64_t step = settings.Size({ "interleave_moe_layer_step" }, 1);
+  const bool hasList = settings.Has({ "moe_layers" });
+  const std::vector<bool> listed = NamedLayers(settings, "moe_layers", config.layers);
+  settings.FailIf(settings.IsNull("attention_chunk_size"),
+    "expected 'attention_chunk_size' to be a number of tokens, found null.");
+  const std::int64_t chunk = settings.Size({ "attention_chunk_size" }, 8192);
+  const std::vector<std::string> types = settings.Texts({ "layer_types" }, config.layers);
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    config.expertLayers.push_back(hasList ? listed[l] : (l + 1) % step == 0);
+    const std::string expected = config.Rotates(l) ? "chunked_attention" : "full_attention";
+    const std::string& type = types.empty() ? expected : types[l];
+    settings.FailIf(type != "chunked_attention" && type != "full_attention",
+      "unknown layer_types '", type.substr(0, 80),
+      "', expected chunked_attention or full_attention.");
+    config.chunks.push_back(type == "chunked_attention" ? chunk : 0);
+  }
+  config.queryGrowth = settings.Number({ "attn_scale" }, 0.1, true);
+  config.queryGrowthStep = settings.Number({ "floor_scale" }, 8192);
+  config.growsUnrotated = true;
+  const json* grows =
+    settings.Value({ "attn_temperature_tuning" }); // true, or a number as published
+  if (grows != nullptr && IsOff(*grows))
+  {
+    config.queryGrowth = 0;
+  }
+}
+
 using Rule = void (*)(TransformerConfig&, const Settings&);
-constexpr std::array<Named<Rule>, 20> Rules = { {
+constexpr std::array<Named<Rule>, 23> Rules = { {
   { "anyGrid", AnyGrid },
   { "bothSides", BothSides },
   { "codegen", CheckCodeGen },
   { "disentangled", Disentangled },
+  { "expertGroups", ExpertGroups },
   { "falcon", CheckFalcon },
   { "gemma3nLayers", Gemma3nLayers },
   { "gemma4Layers", Gemma4Layers },
   { "gemmaActivation", GemmaActivation },
   { "hunyuanBase", HunyuanBase },
   { "images", Images },
+  { "latentScale", LatentScale },
   { "lfm2Layers", Lfm2Layers },
+  { "llama4Layers", Llama4Layers },
   { "localAttention", LocalAttention },
   { "metaScaling", MetaScaling },
+  { "miniMaxRotation", MiniMaxRotation },
   { "neoWindows", NeoWindows },
   { "olmoHybridLayers", OlmoHybridLayers },
   { "paddedPositions", PaddedPositions },
   { "patchBias", PatchBias },
-  { "plainLayers", PlainLayers },
+  { "qwenExperts", QwenExperts },
   { "qwenHybridLayers", QwenHybridLayers },
 } };
 

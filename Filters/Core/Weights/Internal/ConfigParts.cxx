@@ -1,6 +1,5 @@
 #include "ConfigParts.h"
 
-#include "ActivationNames.h"
 #include "Files/JsonText.h"
 
 #include <cmath>
@@ -16,11 +15,6 @@ namespace
 /// The most layers of a model that has settings by layer.
 constexpr std::int64_t MaximumLayers = 100'000;
 
-}
-
-std::int64_t SizeOr(const Settings& settings, const Settings::Keys& keys, std::int64_t otherwise)
-{
-  return otherwise > 0 ? settings.Size(keys, otherwise) : settings.Size(keys);
 }
 
 void SplitHeads(TransformerConfig& config, const Settings& settings)
@@ -78,47 +72,6 @@ void RequireSame(const Settings& settings, const char* part, const char* whole)
     settings.FailIf(found != value, "expected the ", key, " of '", part, "' and '", whole,
       "' to be the same, found ", Describe(value), " and ", Describe(found), ".");
   }
-}
-
-TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& defaults)
-{
-  TransformerConfig config;
-  config.layers = SizeOr(settings, { "num_hidden_layers" }, defaults.layers);
-  config.heads = SizeOr(settings, { "num_attention_heads" }, defaults.heads);
-  config.modelDimension = SizeOr(settings, { "hidden_size" }, defaults.modelDimension);
-  config.mlpDimension = SizeOr(settings, { "intermediate_size" }, defaults.mlpDimension);
-  config.vocabulary = SizeOr(settings, { "vocab_size" }, defaults.vocabulary);
-  config.positions = settings.Size({ "max_position_embeddings" }, defaults.positions);
-  config.norm = NormKind::RmsNorm;
-  config.epsilon = settings.Number({ "rms_norm_eps" }, defaults.epsilon, true);
-  settings.Ignore({ "hidden_act" });
-  if (defaults.activation != nullptr)
-  {
-    config.activation = settings.Choice({ "hidden_act" }, defaults.activation, ActivationNames);
-  }
-  config.gated = true;
-  config.lastResidualIsNormed = true;
-  config.inputBias = config.outputBias = config.mlpBias = false;
-  config.tiedUnembedding = settings.Flag({ "tie_word_embeddings" }, defaults.isTied);
-  if (!defaults.splitsHeads && (settings.Has({ "head_dim" }) || defaults.headDimension > 0))
-  {
-    config.headDimension = settings.Size({ "head_dim" }, defaults.headDimension);
-    config.attentionScale = std::sqrt(static_cast<double>(config.headDimension));
-  }
-  else
-  {
-    settings.Ignore({ "head_dim" });
-    SplitHeads(config, settings);
-  }
-  settings.Ignore({ "num_key_value_heads" });
-  config.keyHeads = config.heads;
-  if (defaults.sharesKeys)
-  {
-    config.keyHeads = settings.Size(
-      { "num_key_value_heads" }, defaults.keyHeads > 0 ? defaults.keyHeads : config.heads);
-  }
-  ParseRotation(config, settings, defaults.rotary);
-  return config;
 }
 
 void ParseImages(

@@ -3,35 +3,12 @@
 // Internal to Core: what parsers of architectures share.
 
 #include "Files/JsonSettings.h"
-#include "RotaryConfig.h"
 #include "Weights/TransformerConfig.h"
 
 #include <functional>
 
 namespace atlas
 {
-
-/// What a family of decoders assumes where a file leaves a setting out. A size of 0 must be there.
-struct DecoderDefaults
-{
-  std::int64_t positions = 2048;
-  double epsilon = 1e-6;
-  bool isTied = false;
-  std::int64_t headDimension = 0; ///< 0: d_model / H
-  std::int64_t layers = 0;
-  std::int64_t heads = 0;
-  std::int64_t keyHeads = 0; ///< 0: those of queries
-  std::int64_t modelDimension = 0;
-  std::int64_t mlpDimension = 0;
-  std::int64_t vocabulary = 0;
-  RotaryDefaults rotary = {};
-  const char* activation = "silu"; ///< nullptr: hidden_act does not count
-  bool splitsHeads = false;        ///< heads are d_model / H, whatever a file says
-  bool sharesKeys = true;          ///< else there are as many heads of keys as of queries
-};
-
-/// A size that must be there unless there is a default.
-std::int64_t SizeOr(const Settings& settings, const Settings::Keys& keys, std::int64_t otherwise);
 
 /// Sets d_head = d_model / H, and the divisor of scores to its square root.
 void SplitHeads(TransformerConfig& config, const Settings& settings);
@@ -52,10 +29,6 @@ void RequireSame(const Settings& settings, const char* part, const char* whole);
 
 /// Throws ModelError if a model with settings by layer has too many layers.
 void RequireFewLayers(const TransformerConfig& config, const Settings& settings);
-
-/// The settings that decoders with rotary embeddings share: as llama, but for what a family
-/// changes.
-TransformerConfig ParseDecoder(const Settings& settings, const DecoderDefaults& defaults = {});
 
 /// The extents of images and patches, and the number of tokens that follow from them.
 void ParseImages(TransformerConfig& config, const Settings& settings, std::int64_t patch,

@@ -78,9 +78,22 @@ void ParseLongRope(
   scaling.attentionFactor = settings.Number({ "attention_factor" }, magnitude);
 }
 
+/// Phi-3.5-MoE: what short and long texts are multiplied by. Its frequencies are those of short
+/// texts for all, as in release 5 of transformers.
+void ParseMagnitudes(RotaryScaling& scaling, const Settings& settings)
+{
+  for (const char* key : { "short_mscale", "long_mscale", "original_max_position_embeddings" })
+  {
+    settings.FailIf(!settings.Has({ key }), "'", key, "' is missing.");
+  }
+  scaling.attentionFactor = settings.Number({ "short_mscale" }, 1);
+  scaling.longAttentionFactor = settings.Number({ "long_mscale" }, 1);
+  scaling.longFactors = scaling.shortFactors;
+}
+
 /// `original` is the context length in training if the scaling does not have it.
 RotaryScaling ParseScaling(
-  const Settings& settings, const TransformerConfig& config, double original)
+  const Settings& settings, const TransformerConfig& config, double original, bool hasMagnitudes)
 {
   RotaryScaling scaling;
   scaling.kind = settings.Choice({ "rope_type", "type" }, "default", ScalingNames);
@@ -105,6 +118,10 @@ RotaryScaling ParseScaling(
   else if (scaling.kind == ScalingKind::LongRope)
   {
     ParseLongRope(scaling, settings, config);
+  }
+  if (hasMagnitudes && settings.Text({ "rope_type", "type" }, "default") != "default")
+  {
+    ParseMagnitudes(scaling, settings);
   }
   return scaling;
 }
@@ -175,23 +192,23 @@ void ParseRotation(
   settings.FailIf(part > 1 || (part != 1 && !defaults.isPartial), "expected a rotary embedding of ",
     defaults.isPartial ? "a part" : "all components",
     " of a head, found the partial_rotary_factor ", part, ".");
-  config.rotaryDimension =
-    static_cast<std::int64_t>(static_cast<double>(config.headDimension) * part);
+  const std::int64_t whole = defaults.dimension > 0 ? defaults.dimension : config.headDimension;
+  config.rotaryDimension = static_cast<std::int64_t>(static_cast<double>(whole) * part);
   settings.FailIf(config.rotaryDimension < 2,
     "expected a rotary embedding of at least 2 components of a head, found ",
-    config.rotaryDimension, " of ", config.headDimension, ".");
+    config.rotaryDimension, " of ", whole, ".");
   const double original = settings.Number({ "original_max_position_embeddings" },
     defaults.originalPositions > 0 ? defaults.originalPositions
                                    : static_cast<double>(config.positions));
   if (nested)
   {
-    config.rotaryScaling = ParseScaling(*nested, config, original);
+    config.rotaryScaling = ParseScaling(*nested, config, original, defaults.hasMagnitudes);
   }
   if (sliding)
   {
     config.windowRotaryBase = sliding->Number(
       { "rope_theta" }, config.windowRotaryBase > 0 ? config.windowRotaryBase : config.rotaryBase);
-    config.windowRotaryScaling = ParseScaling(*sliding, config, original);
+    config.windowRotaryScaling = ParseScaling(*sliding, config, original, defaults.hasMagnitudes);
   }
   RequireRotation(config.rotaryScaling, config.rotaryBase, settings);
   RequireRotation(config.windowRotaryScaling, config.windowRotaryBase, settings);

@@ -16,6 +16,8 @@ struct RotaryDefaults
   double part = 1;              ///< of the head dimension
   double originalPositions = 0; ///< context length in training; 0: all positions
   double windowBase = 0;        ///< in layers with a window; 0: the same
+  std::int64_t dimension = 0;   ///< components that a part is of; 0: the head dimension
+  bool hasMagnitudes = false;   ///< files with a scaling have short_mscale and long_mscale
 };
 
 /// Parses the rotary embedding of a model whose head dimension and positions are known: base,

@@ -47,11 +47,17 @@ constexpr std::array<Named<SublayerOrder>, 3> SublayerOrders = { {
   { "Parallel", SublayerOrder::Parallel },
   { "ParallelOfOneNorm", SublayerOrder::ParallelOfOneNorm },
 } };
-constexpr std::array<Named<QueryKeyNorm>, 4> QueryKeyNorms = { {
+constexpr std::array<Named<QueryKeyNorm>, 5> QueryKeyNorms = { {
   { "None", QueryKeyNorm::None },
   { "OfAllHeads", QueryKeyNorm::OfAllHeads },
   { "OfEachHead", QueryKeyNorm::OfEachHead },
   { "Together", QueryKeyNorm::Together },
+  { "WithoutGain", QueryKeyNorm::WithoutGain },
+} };
+constexpr std::array<Named<ExpertScores>, 3> ExpertScoreKinds = { {
+  { "Softmax", ExpertScores::Softmax },
+  { "Sigmoid", ExpertScores::Sigmoid },
+  { "SparseMixer", ExpertScores::SparseMixer },
 } };
 constexpr std::array<Named<PositionKind>, 9> PositionKinds = { {
   { "Learned", PositionKind::Learned },
@@ -83,7 +89,7 @@ struct Number
 };
 using Flag = bool Config::*;
 using Field = std::variant<Count, Number, Flag, NormKind Config::*, NormPlace Config::*,
-  SublayerOrder Config::*, QueryKeyNorm Config::*, PositionKind Config::*,
+  SublayerOrder Config::*, QueryKeyNorm Config::*, ExpertScores Config::*, PositionKind Config::*,
   EmbeddingProjection Config::*, Activation Config::*, std::optional<Activation> Config::*,
   AttentionMask Config::*, std::vector<bool> Config::*, std::vector<double> Config::*>;
 
@@ -138,7 +144,10 @@ const std::vector<Named<Field>>& Fields()
     FIELD(normsValues), COUNT_FROM_0(sharedKeyLayers), COUNT_FROM_0(layerInput),
     COUNT(layerInputVocabulary), FIELD(layerFactors), COUNT(streams), COUNT_FROM_0(activeStream),
     FIELD(scalesActiveStream), COUNT_FROM_0(laurelRank), COUNT_FROM_0(convolution),
-    FIELD(convolutionActivation), COUNT(mixerTaps), FIELD(mixerBias), COUNT(mixerKeyHeads),
+    FIELD(convolutionActivation), COUNT(keyLatent), COUNT(queryLatent), COUNT(expertGroups),
+    COUNT(expertGroupsPerToken), COUNT(expertGroupScores), FIELD(expertScores), FIELD(expertBias),
+    NUMBER_FROM_0(expertLeastSum), FIELD(expertScalesInput), NUMBER_FROM_0(expertTolerance),
+    COUNT_FROM_0(predictionLayers), COUNT(mixerTaps), FIELD(mixerBias), COUNT(mixerKeyHeads),
     COUNT(mixerHeads), COUNT(mixerKeyDimension), COUNT(mixerValueDimension), NUMBER(mixerRate),
     NUMBER(mixerEpsilon), FIELD(mixerNormPlace), FIELD(gatesAttention), FIELD(rotatedLayers),
     FIELD(rotaryBases), FIELD(expertLayers) };
@@ -483,10 +492,14 @@ private:
     {
       return source.settings->Flag(source.keys, false) ? 1 : 0;
     }
-    return this->Converted(value, otherwise.is_number_float()
+    const std::int64_t least = value.value("least", std::int64_t{ 1 });
+    const json& found = *source.settings->Value(source.keys);
+    const bool isNegative = found.is_number_integer() && found < 0 && found >= least;
+    return this->Converted(value, isNegative ? found.get<double>()
+                                  : otherwise.is_number_float()
                                     ? source.settings->Number(source.keys, 0, true)
                                     : static_cast<double>(source.settings->Signed(
-                                        source.keys, 0, value.value("least", std::int64_t{ 1 }))));
+                                        source.keys, 0, std::max(least, std::int64_t{ 0 }))));
   }
 
   /// Finds a field, unless it is found or a list, which is read last.
@@ -582,6 +595,10 @@ private:
   {
     this->Found.*field = this->Choose(name, value, QueryKeyNorms);
   }
+  void Set(const std::string& name, ExpertScores Config::* field, const json& value)
+  {
+    this->Found.*field = this->Choose(name, value, ExpertScoreKinds);
+  }
   void Set(const std::string& name, EmbeddingProjection Config::* field, const json& value)
   {
     this->Found.*field = this->Choose(name, value, EmbeddingProjections);
@@ -616,6 +633,9 @@ private:
       "expected an MLP without a gate for the activation xielu.");
     this->Values.FailIf(config.normsQueriesLast && config.queryKeyNorm == QueryKeyNorm::Together,
       OwnRow, ": expected queries that are normalized by head if they are after their rotation.");
+    this->Values.FailIf(config.experts > 0 && config.expertsPerToken > config.experts,
+      "expected at most ", config.experts, " experts per token, found ", config.expertsPerToken,
+      ".");
     for (const double base : config.rotaryBases)
     {
       this->Values.FailIf(
@@ -627,8 +647,10 @@ private:
   {
     const json& row = this->Row["rotation"];
     this->RequireWords("rotation", row,
-      { "if", "base", "part", "partial", "originalPositions", "windowBase" },
-      "an object of if, base, part, partial, originalPositions and windowBase");
+      { "if", "base", "part", "partial", "originalPositions", "windowBase", "dimension",
+        "magnitudes" },
+      "an object of if, base, part, partial, originalPositions, windowBase, dimension and "
+      "magnitudes");
     if (row.contains("if") && !this->IsTrue("rotation", row["if"]))
     {
       return;
@@ -649,6 +671,8 @@ private:
     defaults.part = number("part", defaults.part);
     defaults.originalPositions = number("originalPositions", 0);
     defaults.windowBase = number("windowBase", 0);
+    defaults.dimension = static_cast<std::int64_t>(number("dimension", 0));
+    defaults.hasMagnitudes = number("magnitudes", 0) != 0;
     ParseRotation(this->Found, this->Values, defaults);
   }
 
@@ -692,12 +716,27 @@ private:
       return;
     }
     const std::map<std::string, double> local = this->Local;
-    const json& value = this->Row[name];
+    json value = this->Row[name];
+    json names = json::object();
+    if (value.is_object() && value.contains("from") && value.contains("names"))
+    {
+      names = value["names"];
+      value.erase("names");
+    }
+    if (value.is_object() && value.contains("from") && value.contains("else"))
+    {
+      const std::string from = value["from"];
+      const json* inFile = this->SettingsOf(from).Value(this->KeysOf(from));
+      if (inFile != nullptr && *inFile == json::array())
+      {
+        value = json(value["else"]);
+      }
+    }
     const Source source = this->SourceOf(name, value);
     std::vector<double> numbers;
     if (source.value == nullptr)
     {
-      numbers = this->FileList(source);
+      numbers = this->FileList(source, names);
     }
     else if (*source.value == json(false))
     {
@@ -724,8 +763,8 @@ private:
     }
   }
 
-  /// A list of numbers, true or false, one for each layer.
-  std::vector<double> FileList(const Source& source) const
+  /// A list of numbers, true or false, or of names for them, one for each layer.
+  std::vector<double> FileList(const Source& source, const json& names) const
   {
     const Settings::Keys& keys = source.keys;
     const json& list = *source.settings->Value(keys);
@@ -733,8 +772,10 @@ private:
     this->Values.FailIf(!list.is_array() || list.size() != ToIndex(this->Found.layers),
       "expected '", keys.front(), "' to be ", expected, ", found ", Describe(list), ".");
     std::vector<double> numbers;
-    for (const json& item : list)
+    for (const json& found : list)
     {
+      const bool isName = found.is_string() && names.contains(found.get<std::string>());
+      const json& item = isName ? names[found.get<std::string>()] : found;
       const double number = item.is_boolean()  ? (item.get<bool>() ? 1.0 : 0.0)
                             : item.is_number() ? item.get<double>()
                                                : std::nan("");

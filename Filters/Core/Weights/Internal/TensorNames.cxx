@@ -24,28 +24,28 @@ namespace
 using Role = std::variant<std::string TensorNames::*, PairNames TensorNames::*,
   WeightLayout TensorNames::*, Fused TensorNames::*>;
 #define ROLE(name) { #name, &TensorNames::name }
-constexpr std::array<Named<Role>, 101> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
+constexpr std::array<Named<Role>, 103> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
   ROLE(attentionScale), ROLE(classToken), ROLE(convolution), ROLE(convolutionNorm),
   ROLE(crossAfter), ROLE(crossKey), ROLE(crossNorm), ROLE(crossOutput), ROLE(crossQuery),
   ROLE(crossValue), ROLE(distanceEmbedding), ROLE(distanceNorm), ROLE(distillationToken),
-  ROLE(down), ROLE(embeddingNorm), ROLE(expertsDown), ROLE(expertsGate), ROLE(expertsUp),
-  ROLE(finalNorm), ROLE(firstConvolution), ROLE(frequencies), ROLE(fused), ROLE(gate),
-  ROLE(hiddenNorm), ROLE(inputGate), ROLE(inputNorm), ROLE(inputProjection), ROLE(key),
-  ROLE(keyLatent), ROLE(keyLatentNorm), ROLE(keyNorm), ROLE(laurelIn), ROLE(laurelNorm),
-  ROLE(laurelOut), ROLE(layerFactor), ROLE(layerProjection), ROLE(layerProjectionNorm),
-  ROLE(layers), ROLE(layerTokens), ROLE(layout), ROLE(mixedNorm), ROLE(mixerDecay),
-  ROLE(mixerDecayScale), ROLE(mixerDecayShift), ROLE(mixerGate), ROLE(mixerKey), ROLE(mixerNorm),
-  ROLE(mixerOutput), ROLE(mixerQuery), ROLE(mixerRate), ROLE(mixerTaps), ROLE(mixerValue),
-  ROLE(mlpAfter), ROLE(mlpNorm), ROLE(mlpScale), ROLE(output), ROLE(patches), ROLE(positionKey),
-  ROLE(positionQuery), ROLE(positions), ROLE(prefix), ROLE(projectIn), ROLE(projectOut),
-  ROLE(query), ROLE(queryBias), ROLE(queryLatent), ROLE(queryLatentNorm), ROLE(queryNorm),
-  ROLE(registers), ROLE(relativeBias), ROLE(router), ROLE(secondConvolution), ROLE(segments),
-  ROLE(sharedBias), ROLE(sharedDown), ROLE(sharedFactor), ROLE(sharedGate), ROLE(sharedTokens),
-  ROLE(sharedUp), ROLE(sinks), ROLE(streamCorrection), ROLE(streamIn), ROLE(streamOut),
-  ROLE(streamPrediction), ROLE(streamRouter), ROLE(streamRouterNorm), ROLE(streamScale),
-  ROLE(tasks), ROLE(tokens), ROLE(transform), ROLE(transformNorm), ROLE(unembedding), ROLE(up),
-  ROLE(value), ROLE(valueBias), ROLE(xieluLimit), ROLE(xieluLinear), ROLE(xieluNegative),
-  ROLE(xieluSquare) } };
+  ROLE(down), ROLE(embeddingNorm), ROLE(expertBias), ROLE(expertLayout), ROLE(expertsDown),
+  ROLE(expertsGate), ROLE(expertsUp), ROLE(finalNorm), ROLE(firstConvolution), ROLE(frequencies),
+  ROLE(fused), ROLE(gate), ROLE(hiddenNorm), ROLE(inputGate), ROLE(inputNorm),
+  ROLE(inputProjection), ROLE(key), ROLE(keyLatent), ROLE(keyLatentNorm), ROLE(keyNorm),
+  ROLE(laurelIn), ROLE(laurelNorm), ROLE(laurelOut), ROLE(layerFactor), ROLE(layerProjection),
+  ROLE(layerProjectionNorm), ROLE(layers), ROLE(layerTokens), ROLE(layout), ROLE(mixedNorm),
+  ROLE(mixerDecay), ROLE(mixerDecayScale), ROLE(mixerDecayShift), ROLE(mixerGate), ROLE(mixerKey),
+  ROLE(mixerNorm), ROLE(mixerOutput), ROLE(mixerQuery), ROLE(mixerRate), ROLE(mixerTaps),
+  ROLE(mixerValue), ROLE(mlpAfter), ROLE(mlpNorm), ROLE(mlpScale), ROLE(output), ROLE(patches),
+  ROLE(positionKey), ROLE(positionQuery), ROLE(positions), ROLE(prefix), ROLE(projectIn),
+  ROLE(projectOut), ROLE(query), ROLE(queryBias), ROLE(queryLatent), ROLE(queryLatentNorm),
+  ROLE(queryNorm), ROLE(registers), ROLE(relativeBias), ROLE(router), ROLE(secondConvolution),
+  ROLE(segments), ROLE(sharedBias), ROLE(sharedDown), ROLE(sharedFactor), ROLE(sharedGate),
+  ROLE(sharedTokens), ROLE(sharedUp), ROLE(sinks), ROLE(streamCorrection), ROLE(streamIn),
+  ROLE(streamOut), ROLE(streamPrediction), ROLE(streamRouter), ROLE(streamRouterNorm),
+  ROLE(streamScale), ROLE(tasks), ROLE(tokens), ROLE(transform), ROLE(transformNorm),
+  ROLE(unembedding), ROLE(up), ROLE(value), ROLE(valueBias), ROLE(xieluLimit), ROLE(xieluLinear),
+  ROLE(xieluNegative), ROLE(xieluSquare) } };
 #undef ROLE
 
 PairNames ToPair(std::string_view name)
@@ -320,7 +320,8 @@ bool IsBuffer(std::string_view name)
 
 bool IsHead(std::string_view module)
 {
-  return std::find(Heads.begin(), Heads.end(), module) != Heads.end();
+  const bool predictsFurther = BeginsWith(module, "mtp"); // tokens behind the next (ERNIE 4.5)
+  return predictsFurther || std::find(Heads.begin(), Heads.end(), module) != Heads.end();
 }
 
 }

@@ -107,8 +107,10 @@ struct TensorNames
   std::string xieluLimit;
   PairNames router;
   PairNames expertsGate; ///< of each expert: with "*" for its number; else one tensor of all
-  PairNames expertsUp;   ///< likewise; without a name expertsGate has gate and up by turns
+  PairNames expertsUp;   ///< likewise; without a name expertsGate has gate and up
   PairNames expertsDown; ///< likewise
+  WeightLayout expertLayout = WeightLayout::InputOutput; ///< of a tensor of all
+  std::string expertBias;                                ///< by which they are chosen
   PairNames sharedGate;
   PairNames sharedUp;
   PairNames sharedDown;
