@@ -37,7 +37,7 @@ Ids IdsOf(const std::vector<SkipTrigram>& trigrams)
 }
 
 /// All skip-trigrams of a head with a positive score, in order.
-std::vector<SkipTrigram> BruteForce(
+std::vector<SkipTrigram> AllByBruteForce(
   const Transformer& model, bool processes, std::int64_t layer, std::int64_t head)
 {
   const ProcessedWeights weights(
@@ -99,7 +99,7 @@ TEST_P(OfSkipTrigrams, AreExpected)
 /// Long lists too, of which most products lie close together.
 TEST_P(OfSkipTrigrams, AreThoseOfBruteForce)
 {
-  const std::vector<SkipTrigram> all = BruteForce(this->Oracle.GetModel(), false, 1, 2);
+  const std::vector<SkipTrigram> all = AllByBruteForce(this->Oracle.GetModel(), false, 1, 2);
   for (const int top : { 1, 7, 3000 })
   {
     SkipTrigramOptions options;
@@ -138,7 +138,7 @@ TEST(SkipTrigrams, DoNotDependOnThreadsAndParts)
 TEST(SkipTrigrams, OfChosenSources)
 {
   const TablesOracle oracle("attn-only");
-  std::vector<SkipTrigram> all = BruteForce(oracle.GetModel(), true, 0, 1);
+  std::vector<SkipTrigram> all = AllByBruteForce(oracle.GetModel(), true, 0, 1);
   all.erase(std::remove_if(all.begin(), all.end(), [](const SkipTrigram& trigram)
               { return trigram.source != 5 && trigram.source != 40; }),
     all.end());
@@ -170,7 +170,7 @@ TEST(SkipTrigrams, OfTheSourcesWithTheLongestKeysAndValues)
 {
   const TablesOracle oracle("gpt2");
   const Transformer& model = oracle.GetModel();
-  const std::vector<SkipTrigram> all = BruteForce(model, true, 1, 2);
+  const std::vector<SkipTrigram> all = AllByBruteForce(model, true, 1, 2);
   SkipTrigramOptions options;
   options.layer = 1;
   options.head = 2;

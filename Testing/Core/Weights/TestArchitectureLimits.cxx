@@ -78,6 +78,11 @@ TEST(ArchitectureLimits, SwitchesOfTodaysModels)
     ElementsAre(Switch::Encoder, Switch::ShiftedPositions));
   EXPECT_THAT(SwitchesOf(Parse("smolvlm", R"(, "image_token_id": 5, "scale_factor": 1)")),
     ElementsAre(Switch::Encoder));
+  EXPECT_THAT(SwitchesOf(Parse("lfm2", R"(, "num_key_value_heads": 2, "full_attn_idxs": [1])")),
+    ElementsAre(Switch::QueryKeyNorms, Switch::Mixers));
+  EXPECT_THAT(SwitchesOf(Parse("qwen3_5_text", R"(, "num_key_value_heads": 2)")),
+    ElementsAre(Switch::QueryKeyNorms, Switch::GainOffset, Switch::PartialRotation, Switch::Mixers,
+      Switch::OutputGate));
 }
 
 TEST(ArchitectureLimits, WhatIsNotKnownIsRefusedByName)

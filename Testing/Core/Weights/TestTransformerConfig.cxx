@@ -724,6 +724,60 @@ TEST(TransformerConfig, Whisper)
   ExpectMembers(decoder, "input=Tokens positions=448");
 }
 
+/// Which layers have attention, "a", and which have not, "-".
+std::string LayersOf(const TransformerConfig& config)
+{
+  std::string layers;
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    layers += config.HasAttention(l) ? "a" : "-";
+  }
+  return layers;
+}
+
+/// By the classes of settings of the original code.
+TEST(TransformerConfig, LayersWithoutAttention)
+{
+  const auto parse = [](const std::string& type, const std::string& more)
+  {
+    return Parse(R"({"model_type": ")" + type + R"(", "hidden_size": 16, "num_attention_heads": 2,
+      "num_key_value_heads": 2, "num_hidden_layers": 5, "vocab_size": 7, "intermediate_size": 100)" +
+                 more + "}");
+  };
+  EXPECT_EQ(LayersOf(parse("lfm2", "")), "aaaaa");
+  EXPECT_EQ(LayersOf(parse("lfm2", R"(, "full_attn_idxs": [1, 3])")), "-a-a-");
+  EXPECT_EQ(parse("lfm2", "").mlpDimension, 256);
+  EXPECT_EQ(parse("lfm2", R"(, "block_auto_adjust_ff_dim": false)").mlpDimension, 100);
+  EXPECT_EQ(parse("lfm2", R"(, "block_ffn_dim_multiplier": null)").mlpDimension, 66);
+  EXPECT_EQ(
+    parse("lfm2", R"(, "block_ff_dim": 60, "block_multiple_of": 7)").mlpDimension, 42); // of 40
+  EXPECT_EQ(LayersOf(parse("qwen3_next", "")), "---a-");
+  EXPECT_EQ(LayersOf(parse("qwen3_next", R"(, "full_attention_interval": 2)")), "-a-a-");
+  EXPECT_EQ(LayersOf(parse("qwen3_5_text", R"(, "layer_types":
+    ["full_attention", "linear_attention", "attention", "mamba", "linear_attention"])")),
+    "a-a--");
+  EXPECT_THAT(
+    parse("qwen3_next", R"(, "decoder_sparse_step": 2, "mlp_only_layers": [1])").expertLayers,
+    ElementsAre(false, false, false, true, false));
+  const TransformerConfig olmo = parse("olmo_hybrid", "");
+  EXPECT_EQ(LayersOf(olmo), "---a-");
+  EXPECT_EQ(olmo.mixerKeyDimension, 6);
+  EXPECT_EQ(olmo.mixerValueDimension, 12);
+  EXPECT_EQ(olmo.mixerRate, 2);
+  EXPECT_EQ(olmo.position, PositionKind::Rotary);
+  for (const char* none : { R"(, "rope_parameters": {"rope_theta": null, "rope_type": "default"})",
+         R"(, "rope_theta": null)" })
+  {
+    EXPECT_EQ(parse("olmo_hybrid", none).position, PositionKind::None) << none;
+  }
+  EXPECT_THAT(MessageOf<ModelError>(
+                [&] { parse("qwen3_next", R"(, "layer_types": ["a", "a", "a", "a", "a"])"); }),
+    HasSubstr("unknown layer_types 'a', expected one of attention, conv, full_attention"));
+  EXPECT_THAT(
+    MessageOf<ModelError>([&] { parse("olmo_hybrid", R"(, "linear_num_key_heads": 3)"); }),
+    HasSubstr("'linear_num_key_heads', 3, divides, found 2"));
+}
+
 TEST(TransformerConfig, EndsOfTextsAreOneIdOrSeveral)
 {
   const auto ends = [](const std::string& value)

@@ -42,7 +42,7 @@ std::int64_t MostChannels(const TransformerConfig& config)
   return most;
 }
 
-float Logistic(float x)
+double Logistic(double x)
 {
   return 1 / (1 + std::exp(-x));
 }
@@ -108,17 +108,17 @@ std::int64_t LayerMixer::WorkingFloats(
 {
   const std::int64_t channels = MostChannels(config);
   const std::int64_t inputs = std::max(config.modelDimension, ValueWidth(config));
-  return channels == 0
-           ? 0
-           : rows * (std::max(2 * channels, channels + 3 * config.modelDimension) + inputs +
-                      2 * config.mixerHeads) +
-               ThreadCount(threads) * (config.mixerKeyDimension + 2) * config.mixerValueDimension;
+  return channels == 0 ? 0
+                       : rows * (std::max(2 * channels, channels + 3 * config.modelDimension) +
+                                  inputs + 2 * config.mixerHeads) +
+                           2 * ThreadCount(threads) * (config.mixerKeyDimension + 2) *
+                             config.mixerValueDimension;
 }
 
 std::int64_t LayerMixer::StateFloats(const TransformerConfig& config)
 {
   const std::int64_t taps = std::max<std::int64_t>(config.mixerTaps - 1, 0);
-  return taps * MostChannels(config) + ValueWidth(config) * config.mixerKeyDimension;
+  return taps * MostChannels(config) + 2 * ValueWidth(config) * config.mixerKeyDimension;
 }
 
 double LayerMixer::Work(const RowGroup& group) const
@@ -297,7 +297,7 @@ void LayerMixer::Learn(const RowGroup& group, MixerWorkspace& work, int threads,
     {
       const std::int64_t sequence = i / heads;
       const std::int64_t head = i % heads;
-      std::vector<float> own(state == nullptr ? size : 0);
+      std::vector<double> own(state == nullptr ? size : 0);
       this->LearnHead(work, group.offsets[sequence], group.offsets[sequence + 1], head,
         state == nullptr ? own.data() : state->memory.data() + head * size, work.channels.data());
     });
@@ -305,18 +305,17 @@ void LayerMixer::Learn(const RowGroup& group, MixerWorkspace& work, int threads,
 
 /// Of one head, for rows begin <= row < end of a sequence.
 void LayerMixer::LearnHead(const MixerWorkspace& work, std::int64_t begin, std::int64_t end,
-  std::int64_t head, float* memory, float* to) const
+  std::int64_t head, double* memory, float* to) const
 {
   const TransformerConfig& config = this->Config;
   const std::int64_t keys = config.mixerKeyDimension;
   const std::int64_t values = config.mixerValueDimension;
   const std::int64_t keyHead = head / (config.mixerHeads / config.mixerKeyHeads);
-  const float fall = std::exp(this->DecayScale.Data()[head]);
-  const auto rate = static_cast<float>(config.mixerRate);
+  const double fall = std::exp(static_cast<double>(this->DecayScale.Data()[head]));
+  const auto shift = static_cast<double>(this->DecayShift.Data()[head]);
   const double epsilon = config.mixerEpsilon > 0 ? config.mixerEpsilon : config.epsilon;
-  const NormParameters norm = { NormKind::RmsNorm, static_cast<float>(epsilon), this->Gain.Data(),
-    nullptr };
-  std::vector<float> change(values);
+  std::vector<double> change(values);
+  std::vector<double> given(values);
   for (std::int64_t row = begin; row < end; ++row)
   {
     const float* all = work.mixed.data() + row * this->Channels;
@@ -325,17 +324,16 @@ void LayerMixer::LearnHead(const MixerWorkspace& work, std::int64_t begin, std::
     const float* value = all + 2 * KeyWidth(config) + head * values;
     const auto lengthOf = [keys](const float* vector)
     { return std::sqrt(DotProduct(vector, vector, keys) + LengthEpsilon); };
-    const auto keyFactor = static_cast<float>(1 / lengthOf(key));
-    const auto queryFactor =
-      static_cast<float>(1 / (lengthOf(query) * std::sqrt(static_cast<double>(keys))));
+    const double keyFactor = 1 / lengthOf(key);
+    const double queryFactor = 1 / (lengthOf(query) * std::sqrt(static_cast<double>(keys)));
     const std::int64_t at = row * config.mixerHeads + head;
-    const float kept = std::exp(-fall * Softplus(work.decays[at] + this->DecayShift.Data()[head]));
-    const float learned = rate * Logistic(work.rates[at]);
-    std::fill(change.begin(), change.end(), 0.F);
+    const double kept = std::exp(-fall * Softplus(static_cast<double>(work.decays[at]) + shift));
+    const double learned = config.mixerRate * Logistic(static_cast<double>(work.rates[at]));
+    std::fill(change.begin(), change.end(), 0.);
     for (std::int64_t i = 0; i < keys; ++i)
     {
-      float* line = memory + i * values;
-      const float factor = key[i] * keyFactor;
+      double* line = memory + i * values;
+      const double factor = static_cast<double>(key[i]) * keyFactor;
       for (std::int64_t j = 0; j < values; ++j)
       {
         line[j] *= kept;
@@ -344,26 +342,31 @@ void LayerMixer::LearnHead(const MixerWorkspace& work, std::int64_t begin, std::
     }
     for (std::int64_t j = 0; j < values; ++j)
     {
-      change[j] = learned * (value[j] - change[j]);
+      change[j] = learned * (static_cast<double>(value[j]) - change[j]);
     }
-    float* given = to + (row * config.mixerHeads + head) * values;
-    std::fill_n(given, values, 0.F);
+    std::fill(given.begin(), given.end(), 0.);
     for (std::int64_t i = 0; i < keys; ++i)
     {
-      float* line = memory + i * values;
-      const float factor = key[i] * keyFactor;
-      const float asked = query[i] * queryFactor;
+      double* line = memory + i * values;
+      const double factor = static_cast<double>(key[i]) * keyFactor;
+      const double asked = static_cast<double>(query[i]) * queryFactor;
       for (std::int64_t j = 0; j < values; ++j)
       {
         line[j] += factor * change[j];
         given[j] += asked * line[j];
       }
     }
-    NormalizeRow(norm, values, given, given);
-    const float* gate = work.gates.data() + (row * config.mixerHeads + head) * values;
+    const double square = DotProduct(given.data(), given.data(), values);
+    const double scale = 1 / std::sqrt(square / static_cast<double>(values) + epsilon);
+    const float* gains = this->Gain.Data();
+    const float* gate = work.gates.data() + at * values;
+    float* written = to + at * values;
     for (std::int64_t j = 0; j < values; ++j)
     {
-      given[j] *= gate[j] * Logistic(gate[j]);
+      const auto own = static_cast<double>(gate[j]);
+      const double gain =
+        (gains == nullptr ? 1 : static_cast<double>(gains[j])) * own * Logistic(own);
+      written[j] = static_cast<float>(given[j] * scale * gain);
     }
   }
 }

@@ -23,10 +23,11 @@ struct MixerWorkspace
 struct MixerState
 {
   std::vector<float> channels; ///< [mixerTaps - 1, channels], what the convolution read last
-  std::vector<float> memory;   ///< [mixerHeads, mixerKeyDimension, mixerValueDimension]
+  std::vector<double> memory;  ///< [mixerHeads, mixerKeyDimension, mixerValueDimension]
 };
 
-/// What lets tokens read earlier ones in a layer without attention, in single precision.
+/// What lets tokens read earlier ones in a layer without attention, in single precision but for the
+/// memory: what heads read of it may be small, and is then normalized.
 ///
 /// ShortConvolution (Liquid AI 2025: LFM2) of inputs x: with [B C X] = x W, channel by channel,
 /// it adds (C * (sum over k of tap_k (B X) at the token k before + bias)) W_O.
@@ -88,7 +89,7 @@ private:
   void Learn(const RowGroup& group, MixerWorkspace& work, int threads, MixerState* state,
     const Progress& progress) const;
   void LearnHead(const MixerWorkspace& work, std::int64_t begin, std::int64_t end,
-    std::int64_t head, float* memory, float* to) const;
+    std::int64_t head, double* memory, float* to) const;
 };
 
 }

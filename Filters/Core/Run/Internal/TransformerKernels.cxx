@@ -100,9 +100,9 @@ void Activate(Activation activation, std::int64_t count, float* values)
   }
 }
 
-float Softplus(float x)
+double Softplus(double x)
 {
-  return std::max(x, 0.0F) + std::log1p(std::exp(-std::abs(x)));
+  return std::max(x, 0.) + std::log1p(std::exp(-std::abs(x)));
 }
 
 void ApplyXielu(const XieluParameters& xielu, std::int64_t count, float* values)

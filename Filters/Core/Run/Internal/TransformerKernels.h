@@ -50,7 +50,7 @@ void CapRow(float cap, std::int64_t count, float* values);
 void LimitRow(float limit, std::int64_t count, float* values);
 
 /// log(1 + exp(x))
-float Softplus(float x);
+double Softplus(double x);
 
 /// The index of the first value that is infinite or NaN, or -1 if there is none.
 std::int64_t FindNotFinite(std::int64_t count, const float* values);

@@ -54,11 +54,12 @@ XieluParameters XieluOf(const XieluTensors& tensors)
   {
     float value = 0;
     view.ToFloat(0, 1, &value);
-    return value;
+    return static_cast<double>(value);
   };
-  const float linear = number(tensors.linear);
-  return { Softplus(number(tensors.square)), linear + Softplus(number(tensors.negative)), linear,
-    number(tensors.limit) };
+  const double linear = number(tensors.linear);
+  return { static_cast<float>(Softplus(number(tensors.square))),
+    static_cast<float>(linear + Softplus(number(tensors.negative))), static_cast<float>(linear),
+    static_cast<float>(number(tensors.limit)) };
 }
 
 /// The tensors of the cross attention as those of an attention.
