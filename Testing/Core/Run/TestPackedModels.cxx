@@ -325,7 +325,8 @@ TEST(PackedWeights, AreChangedByAdapters)
     { { adapted + "lora_A.weight",
         Tensor::FromDouble(DType::F32, { 1, 32 }, std::vector<double>(32, 1)) },
       { adapted + "lora_B.weight",
-        Tensor::FromDouble(DType::F32, { 16, 1 }, std::vector<double>(16, 1)) } });
+        Tensor::FromDouble(DType::F32, { 16, 1 }, std::vector<double>(16, 1)) } },
+    {});
   const std::vector<double> found =
     Transformer::Read(directory.Path()).GetFiles().GetTensors().at(module + "weight").ToDouble();
   const std::vector<double> expected =
