@@ -44,14 +44,14 @@ TEST(Tensor, TypesOfNumbersAreNotMixed)
   EXPECT_THROW(Tensor::FromInteger({ 1 }, { 1 }).View().ToFloat(0, 1, &value), FormatError);
   const Tensor floats = Tensor::FromDouble(DType::F32, { 1 }, { 1 });
   EXPECT_THAT(MessageOf<FormatError>([&] { floats.View().ToInteger(); }),
-    HasSubstr("(I64, I32, I16, I8, U8, BOOL), found F32"));
+    HasSubstr("(I64, I32, I16, I8, U8, U32, BOOL), found F32"));
 }
 
 TEST(Tensor, TypesHaveNamesAndSizes)
 {
   const std::vector<std::pair<std::string, std::size_t>> known = { { "F64", 8 }, { "F32", 4 },
     { "F16", 2 }, { "BF16", 2 }, { "I64", 8 }, { "I32", 4 }, { "I16", 2 }, { "I8", 1 }, { "U8", 1 },
-    { "BOOL", 1 } };
+    { "BOOL", 1 }, { "U32", 4 }, { "F8_E4M3", 1 }, { "F8_E5M2", 1 }, { "F8_E8M0", 1 } };
   std::string names;
   for (const auto& [name, size] : known)
   {

@@ -250,6 +250,10 @@ TEST_F(ChangedPackedModels, AreRefusedByTheTensor)
     { "nf4", "mlp.gate_proj.weight.nested_absmax", shorten, "of shape [9], found F32" },
     { "nf4", "mlp.gate_proj.weight.quant_map", leaveOut, "expected it beside" },
     { "int8-vectors", "mlp.down_proj.SCB", shorten, "of shape [32], found F32 of shape [31]" },
+    { "../mxfp4/a", "mlp.experts.down_proj_scales", leaveOut, "expected it beside" },
+    { "../mxfp4/a", "mlp.experts.down_proj_scales", shorten,
+      "expected U8 or F8_E8M0 of shape [3, 64, 2], found U8 of shape [2, 64, 2]" },
+    { "../mxfp4/a", "mlp.experts.down_proj_blocks", retype, "expected U8 of 4 axes, found I8" },
     { "mlx", "mlp.down_proj.biases", leaveOut, "expected it beside" },
     { "mlx", "mlp.down_proj.scales", shorten, "of shape [32, 1], found F16 of shape [31, 1]" },
   };
@@ -308,6 +312,29 @@ TEST_F(ChangedPackedModels, HaveAnotherFingerprint)
   }
 }
 
+/// The first files of GPTQ and AWQ have their settings in a file of their own.
+TEST(PackedWeights, HaveTheirSettingsBesideTheModels)
+{
+  for (const auto& [format, name] : std::map<std::string, std::string>{
+         { "gptq", "quantize_config.json" }, { "awq", "quant_config.json" } })
+  {
+    const std::filesystem::path source = AnyOracle("v5/packed/" + format);
+    const TemporaryDirectory directory;
+    nlohmann::json config = ParseJson(ReadFile(source / "config.json"), "config.json");
+    nlohmann::json settings = config["quantization_config"];
+    config.erase("quantization_config");
+    settings.erase("quant_method");
+    WriteBytes(directory / "config.json", config.dump());
+    WriteBytes(directory / name, settings.dump());
+    std::filesystem::copy_file(source / "model.safetensors", directory / "model.safetensors");
+    EXPECT_EQ(FingerprintOf(Transformer::Read(directory.Path()), 1).weights,
+      FingerprintOf(Transformer::Read(source), 1).weights);
+    WriteBytes(directory / name, R"({"bits": 5})");
+    EXPECT_THAT(MessageOf<ModelError>([&] { Transformer::Read(directory.Path()); }),
+      HasSubstr(name + ": by '" + name + "' the weights are quantized by"));
+  }
+}
+
 /// An adapter of rank 1 that adds 1 to all weights of a matrix.
 TEST(PackedWeights, AreChangedByAdapters)
 {
@@ -325,7 +352,8 @@ TEST(PackedWeights, AreChangedByAdapters)
     { { adapted + "lora_A.weight",
         Tensor::FromDouble(DType::F32, { 1, 32 }, std::vector<double>(32, 1)) },
       { adapted + "lora_B.weight",
-        Tensor::FromDouble(DType::F32, { 16, 1 }, std::vector<double>(16, 1)) } });
+        Tensor::FromDouble(DType::F32, { 16, 1 }, std::vector<double>(16, 1)) } },
+    {});
   const std::vector<double> found =
     Transformer::Read(directory.Path()).GetFiles().GetTensors().at(module + "weight").ToDouble();
   const std::vector<double> expected =

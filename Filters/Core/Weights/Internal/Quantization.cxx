@@ -422,7 +422,27 @@ Quantization ReadQuantization(const std::filesystem::path& path)
 {
   const std::string source = path.string();
   const json object = json::parse(ReadFile(path)); // it was parsed before
-  return ParseQuantization(Settings(object, source));
+  const Quantization read = ParseQuantization(Settings(object, source));
+  if (read.method != Quantization::Method::None)
+  {
+    return read;
+  }
+  for (const auto& [name, method] :
+    { std::pair("quantize_config.json", "gptq"), std::pair("quant_config.json", "awq") })
+  {
+    const std::filesystem::path file = path.parent_path() / name;
+    if (FileExists(file))
+    {
+      const std::string own = file.string();
+      json settings = ParseJsonObject(ReadFile(file), own);
+      if (TextOf(settings, "quant_method").empty())
+      {
+        settings["quant_method"] = method;
+      }
+      return QuantizationReader(Settings(settings, own), name, settings).Read();
+    }
+  }
+  return read;
 }
 
 std::string QuantizationOf(const TensorViews& tensors, const std::string& weight)

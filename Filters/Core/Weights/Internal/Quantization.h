@@ -48,7 +48,8 @@ struct Quantization
 /// with a setting that changes numbers and is not known.
 Quantization ParseQuantization(const Settings& settings);
 
-/// Likewise of a config.json.
+/// Likewise of a config.json or, if it says nothing, of the quantize_config.json (GPTQ) or
+/// quant_config.json (AWQ) beside it, as the first files have them.
 Quantization ReadQuantization(const std::filesystem::path& path);
 
 /// Puts a tensor of packed numbers (PackedNumbers.h), by the name of the weight, in the place of
