@@ -194,15 +194,16 @@ struct PartParity
 };
 
 /// Expects deviations within the tolerances, of scores in units of `scoreScale`, of attention in
-/// units of `attentionScale`, and prints them.
+/// units of `attentionScale`, of hidden states and logits in units of `streamScale`, and prints
+/// them.
 inline void ExpectSmall(const std::string& name, const std::map<std::string, double>& deviations,
-  double scoreScale = 1, double attentionScale = 1)
+  double scoreScale = 1, double attentionScale = 1, double streamScale = 1)
 {
   std::cout << name << ":";
   for (const auto& [quantity, deviation] : deviations)
   {
     const bool isStream = quantity == "hidden" || quantity == "logits";
-    EXPECT_LE(deviation, isStream               ? StreamTolerance
+    EXPECT_LE(deviation, isStream               ? streamScale * StreamTolerance
                          : quantity == "scores" ? scoreScale * Tolerance
                                                 : attentionScale * Tolerance)
       << name << ": " << quantity;

@@ -138,6 +138,22 @@ double AttentionScale(const std::string& model)
   return model == "encdec/umt5-a" ? 3 : 1;
 }
 
+/// The scale of the tolerance of hidden states and logits: those of some experts reach 300.
+double StreamScale(const TensorViews& expected)
+{
+  constexpr double usual = 40;
+  double largest = usual;
+  for (const auto& [name, view] : expected)
+  {
+    const bool isStream = name.find("hidden") == 0 || name == "logits";
+    for (const double value : isStream ? view.ToDouble() : std::vector<double>())
+    {
+      largest = std::max(largest, std::abs(value));
+    }
+  }
+  return largest / usual;
+}
+
 /// Models that are refused by name; see RefusesTheOthers.
 constexpr std::array Later = { "decoder/lfm2-a", "decoder/olmo_hybrid-a", "decoder/qwen3_5_text-a",
   "decoder/qwen3_next-a" };
@@ -261,8 +277,8 @@ TEST_P(SavedModels, ComputeWhatTheOriginalDoes)
       const std::map<std::string, double> deviations = parity.Deviations();
       EXPECT_EQ(deviations.count("attention"), 1U);
       EXPECT_EQ(deviations.count("hidden"), this->Expected.Has(prefix + "hidden") ? 1U : 0U);
-      ExpectSmall(
-        this->GetParam() + " " + prefix + name, deviations, 1, AttentionScale(this->GetParam()));
+      ExpectSmall(this->GetParam() + " " + prefix + name, deviations, 1,
+        AttentionScale(this->GetParam()), StreamScale(expected));
       all.Add(name, deviations);
     }
     ASSERT_EQ(found.logits.IsRecorded(), expected.count("logits") != 0);
