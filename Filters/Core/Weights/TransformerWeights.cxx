@@ -1517,7 +1517,7 @@ private:
   {
     const std::int64_t layer = this->LayerOf(name);
     const bool predicts = this->Config.predictionLayers > 0 && layer >= this->Config.layers;
-    return (layer >= 0 && !predicts) || this->IsNorm(name);
+    return !predicts && (layer >= 0 || this->IsNorm(name));
   }
 
   /// Results without a tensor of a layer or a normalization would be wrong, as they would be

@@ -194,7 +194,7 @@ struct PartParity
 };
 
 /// Expects deviations within the tolerances, of scores in units of `scoreScale`, of attention in
-/// units of `attentionScale`, of hidden states and logits in those of `streamScale`, and prints
+/// units of `attentionScale`, of hidden states and logits in units of `streamScale`, and prints
 /// them.
 inline void ExpectSmall(const std::string& name, const std::map<std::string, double>& deviations,
   double scoreScale = 1, double attentionScale = 1, double streamScale = 1)
