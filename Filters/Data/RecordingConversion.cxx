@@ -302,6 +302,10 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
   {
     AddField(fields, InterventionsField, recording.interventions);
   }
+  if (!recording.pixels.empty())
+  {
+    AddField(fields, PixelsField, recording.pixels);
+  }
   AddField(fields, LayersField, recording.layerCount);
   AddField(fields, HeadsField, heads);
   AddField(fields, HeadDimensionField, heads > 0 ? recording.layers[0].heads[0].query.columns : 0);
@@ -784,6 +788,7 @@ void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
   recording.layerCount = layers.empty() ? 0 : layers[0];
   recording.rotated = !rotated.empty() && rotated[0] != 0;
   recording.interventions = FieldText(fields, InterventionsField);
+  recording.pixels = FieldText(fields, PixelsField);
   recording.alibiSlopes = ListOf<double>(fields->GetArray(AlibiSlopesField));
   recording.sequenceOffsets = ListOf<std::int64_t>(fields->GetArray(SequenceOffsetsField));
   recording.sourceLengths = ListOf<std::int64_t>(fields->GetArray(SourceLengthsField));

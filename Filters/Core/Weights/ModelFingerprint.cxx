@@ -32,6 +32,11 @@ std::string BytesOf(const std::string& text)
 {
   return BytesOf(text.size()) + text;
 }
+template<class First, class Second>
+std::string BytesOf(const std::pair<First, Second>& values)
+{
+  return BytesOf(values.first) + BytesOf(values.second);
+}
 template<class Value>
 std::string BytesOf(const std::vector<Value>& values)
 {
@@ -70,7 +75,9 @@ std::vector<std::string> FieldsOf(const RotaryScaling& value)
 std::vector<std::string> FieldsOf(const VisionConfig& value)
 {
   BYTES_OF_FIELDS(encoder, layersRead, merge, projectorNorm, projectorEpsilon, projectorHasTwo,
-    projectorActivation, imageToken, videoToken, rotarySections, positionsPerSecond);
+    projectorActivation, imageToken, videoToken, rotarySections, positionsPerSecond, averages,
+    joinsByMatrix, interleavesSections, deepLayers, deepProjectors, seesWholePictures, gridSizes,
+    mostTiles, moreLayersRead, startToken, endToken);
 }
 std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
 {
@@ -94,7 +101,8 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     gateSparsities, embeddingProjection, transformDimension, transformBias, maskToken, tasks,
     rotaryFrequencies, addsPositions, layerGroups, groupLayers, biasByLayer, keyBias, valueBias,
     queryBias, readsQueriesOfPositions, readsKeysOfPositions, sharesPositionKeys, positionNorm,
-    normsPatches, endsSinusoids, channelsLast, sinksAreOutside, convolution, convolutionActivation);
+    normsPatches, endsSinusoids, channelsLast, sinksAreOutside, convolution, convolutionActivation,
+    alignsPositions, alternatesAxes);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {

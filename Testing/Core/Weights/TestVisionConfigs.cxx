@@ -210,10 +210,10 @@ TEST(VisionConfigs, BadSettingsAreRefused)
         "unknown model_type 'pixtral', expected one of clip_vision_model, siglip_vision_model" },
       { BadLlava(R"(, "quantization_config": {"bits": 4})"),
         "the weights are quantized by a method without a name (4 bits), which is not run" },
-      { BadLlava(R"(, "vision_feature_layer": [-2, -5])"),
-        "expected 'vision_feature_layer' to be one layer from -25 to 24, found array." },
+      { BadLlava(R"(, "vision_feature_layer": [-2, "last"])"),
+        "expected 'vision_feature_layer' to be layers from -25 to 24, found array." },
       { BadLlava(R"(, "vision_feature_layer": -26)"),
-        "expected 'vision_feature_layer' to be one layer from -25 to 24, found -26." },
+        "expected 'vision_feature_layer' to be layers from -25 to 24, found -26." },
       { BadLlava(R"(, "vision_feature_select_strategy": "full")"),
         "expected the vision_feature_select_strategy 'default' with an encoder that has a class "
         "token, found 'full'." },

@@ -160,7 +160,7 @@ TransformerConfig RefuseSiglip2(const Settings& settings)
 
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 39> Architectures = { {
+constexpr std::array<Named<Parse>, 43> Architectures = { {
   { "bart", ParseBart },
   { "bert", ParseBert },
   { "blenderbot", ParseBlenderbot },
@@ -173,13 +173,16 @@ constexpr std::array<Named<Parse>, 39> Architectures = { {
   { "dinov2", ParseDinoV2 },
   { "dinov2_with_registers", ParseDinoV2 },
   { "distilbert", ParseDistilBert },
+  { "gemma3", ParseGemma3 },
   { "gpt_oss", ParseGptOss },
   { "idefics3", ParseSmolVlm },
   { "internvl", ParseInternVl },
   { "llava", ParseLlava },
+  { "llava_onevision", ParseLlavaOnevision },
   { "m2m_100", ParseM2M100 },
   { "marian", ParseMarian },
   { "mbart", ParseMBart },
+  { "mistral3", ParseMistral3 },
   { "mixtral", ParseMixtral },
   { "mt5", ParseMT5 },
   { "olmoe", ParseOlmoe },
@@ -188,6 +191,7 @@ constexpr std::array<Named<Parse>, 39> Architectures = { {
   { "qwen2_moe", ParseQwen2Moe },
   { "qwen2_vl", ParseQwen2Vl },
   { "qwen3_moe", ParseQwen3Moe },
+  { "qwen3_vl", ParseQwen3Vl },
   { "roberta", ParseRoberta },
   { "siglip", RefuseSiglip },
   { "siglip2", RefuseSiglip2 },

@@ -255,6 +255,7 @@ void Gemma4Layers(TransformerConfig& config, const Settings& settings)
 using Rule = void (*)(TransformerConfig&, const Settings&);
 constexpr std::array<Named<Rule>, 16> Rules = { {
   { "anyGrid", AnyGrid },
+  { "anySize", AnySize },
   { "bothSides", BothSides },
   { "codegen", CheckCodeGen },
   { "disentangled", Disentangled },

@@ -138,7 +138,9 @@ const std::vector<Named<Field>>& Fields()
     FIELD(normsValues), COUNT_FROM_0(sharedKeyLayers), COUNT_FROM_0(layerInput),
     COUNT(layerInputVocabulary), FIELD(layerFactors), COUNT(streams), COUNT_FROM_0(activeStream),
     FIELD(scalesActiveStream), COUNT_FROM_0(laurelRank), COUNT_FROM_0(convolution),
-    FIELD(convolutionActivation), FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
+    FIELD(convolutionActivation), FIELD(patchBias), COUNT(patchFrames), COUNT(positionSide),
+    FIELD(alignsPositions), FIELD(alternatesAxes), FIELD(rotatedLayers), FIELD(rotaryBases),
+    FIELD(expertLayers) };
 #undef COUNT
 #undef COUNT_FROM_0
 #undef NUMBER
