@@ -17,6 +17,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -112,18 +113,23 @@ protected:
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(, PixelMakersOf,
-  testing::Values(Processed{ "vit", { 48, 48 } }, Processed{ "siglip" },
-    Processed{ "siglip-bilinear", { 56, 48 } }, Processed{ "deit" },
-    Processed{ "beit", { 48, 48 } }, Processed{ "dinov2" }, Processed{ "clip" },
-    Processed{ "siglip2", { 0, 0 }, 8 }, Processed{ "llava", { 56, 56 }, 14, 1, 1, true },
-    Processed{ "gemma3", { 56, 56 }, 14, 1, 1, true },
-    Processed{ "internvl", { 56, 56 }, 14, 1, 1, true },
-    Processed{ "smolvlm", { 56, 56 }, 14, 1, 1, true },
-    Processed{ "idefics3", { 56, 56 }, 14, 1, 1, true },
-    Processed{ "qwen2_vl", { 0, 0 }, 14, 2, 2, true },
-    Processed{ "pixtral", { 0, 0 }, 14, 1, 1, true },
-    Processed{ "llava_onevision", { 56, 56 }, 14, 1, 1, true }),
+/// Those whose settings are here.
+std::vector<Processed> AllProcessed()
+{
+  const std::vector<Processed> all = { { "vit", { 48, 48 } }, { "siglip" },
+    { "siglip-bilinear", { 56, 48 } }, { "deit" }, { "beit", { 48, 48 } }, { "dinov2" }, { "clip" },
+    { "siglip2", { 0, 0 }, 8 }, { "llava", { 56, 56 }, 14, 1, 1, true },
+    { "gemma3", { 56, 56 }, 14, 1, 1, true }, { "internvl", { 56, 56 }, 14, 1, 1, true },
+    { "smolvlm", { 56, 56 }, 14, 1, 1, true }, { "idefics3", { 56, 56 }, 14, 1, 1, true },
+    { "qwen2_vl", { 0, 0 }, 14, 2, 2, true }, { "pixtral", { 0, 0 }, 14, 1, 1, true },
+    { "llava_onevision", { 56, 56 }, 14, 1, 1, true } };
+  std::vector<Processed> here;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(here), [](const Processed& one)
+    { return std::filesystem::exists(AnyOracle("v5/processors") / one.name); });
+  return here;
+}
+
+INSTANTIATE_TEST_SUITE_P(, PixelMakersOf, testing::ValuesIn(AllProcessed()),
   [](const auto& test) { return TestName(test.param.name); });
 
 TEST_P(PixelMakersOf, AreTheOriginals)
@@ -152,10 +158,7 @@ TEST_P(PixelMakersOf, AreTheOriginals)
       ++compared;
     }
   }
-  if (compared == 0)
-  {
-    GTEST_SKIP() << "its pixels are too large for this repository";
-  }
+  EXPECT_GT(compared, 0);
 }
 
 /// By hand: an odd pixel of a border is at the right or below, where Pillow's processors have it at
@@ -175,8 +178,10 @@ TEST(PixelMakers, SmallPicturesAreInTheMiddle)
     const std::vector<float> pixels = Preprocess(picture, processor);
     return std::vector<float>(pixels.begin(), pixels.begin() + 6);
   };
-  EXPECT_THAT(first(PixelMaker::Torchvision), testing::ElementsAre(1, 0.2F, 0, 0, 0, 0));
-  EXPECT_THAT(first(PixelMaker::Pillow), testing::ElementsAre(0, 0, 0, 0, 1, 0.2F));
+  EXPECT_THAT(first(PixelMaker::Torchvision),
+    testing::Pointwise(testing::FloatEq(), { 1.F, 0.2F, 0.F, 0.F, 0.F, 0.F }));
+  EXPECT_THAT(first(PixelMaker::Pillow),
+    testing::Pointwise(testing::FloatEq(), { 0.F, 0.F, 0.F, 0.F, 1.F, 0.2F }));
 }
 
 TEST(PixelMakers, TorchvisionHasNotAllFilters)

@@ -388,12 +388,16 @@ TransformerConfig ParseLlavaOnevision(const Settings& settings)
 
 TransformerConfig ParseGemma3(const Settings& settings)
 {
-  if (!settings.IsNested({ "vision_config" })) // of texts alone
-  {
-    return ParseByRow(settings, "gemma3_text");
-  }
+  const bool hasPictures = settings.IsNested({ "vision_config" });
   TransformerConfig text =
-    ParseText(settings, settings.NestedOrEmpty({ "text_config" }), "gemma3_text", true);
+    hasPictures
+      ? ParseText(settings, settings.NestedOrEmpty({ "text_config" }), "gemma3_text", true)
+      : ParseByRow(settings, "gemma3_text");
+  text.logitCap = 0; // whatever final_logit_softcapping is, which is of texts that are saved alone
+  if (!hasPictures)
+  {
+    return text;
+  }
   text.mask = AttentionMask::Causal; // use_bidirectional_attention changes the windows alone
   TransformerConfig encoder =
     ParseSiglip(settings.NestedOrEmpty({ "vision_config" }), SiglipDefaults);
