@@ -306,6 +306,10 @@ void AddFields(const atlas::Recording& recording, vtkFieldData* fields)
   {
     AddField(fields, InterventionsField, recording.interventions);
   }
+  if (!recording.pixels.empty())
+  {
+    AddField(fields, PixelsField, recording.pixels);
+  }
   AddField(fields, LayersField, recording.layerCount);
   if (!recording.layersWithoutHeads.empty())
   {
@@ -798,6 +802,7 @@ void ReadFields(vtkFieldData* fields, atlas::Recording& recording)
   recording.layersWithoutHeads = ListOf<std::int32_t>(fields->GetArray(LayersWithoutHeadsField));
   recording.rotated = !rotated.empty() && rotated[0] != 0;
   recording.interventions = FieldText(fields, InterventionsField);
+  recording.pixels = FieldText(fields, PixelsField);
   recording.alibiSlopes = ListOf<double>(fields->GetArray(AlibiSlopesField));
   recording.sequenceOffsets = ListOf<std::int64_t>(fields->GetArray(SequenceOffsetsField));
   recording.sourceLengths = ListOf<std::int64_t>(fields->GetArray(SourceLengthsField));

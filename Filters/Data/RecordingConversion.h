@@ -37,16 +37,17 @@ class vtkMultiBlockDataSet;
 /// sequence, then the number of rows); and tuples (layer, value) (double): Score Scale, and of
 /// those layers that have them Score Cap, Window (keys), Patch Window (patches on a side), Chunk
 /// (tokens), Sinks (a logit per head) and Experts (their number). Of runs that were changed
-/// Interventions (string, in words); of runs whose products are not those of floats Products
-/// (string, bf16). Of images Patch Grid (int, the rows and columns of patches of the largest) and,
-/// with pictures, Picture Size (int, height and width in pixels); if the pixels are not there,
-/// Picture File, Picture Hash (string, per image) and Picture Processing (string, see
-/// RecordedPictures in Recording.h). Of pictures among words, instead of Patch Grid and Picture
-/// Size, Picture Contents (int, a tuple per picture: the picture or video, its first frame, the
-/// number of frames, 1 if it is all of a picture whose tiles are there, too, height and width in
-/// pixels). Of cross attention Source Lengths (64-bit integers, the number of tokens of the source
-/// with which each sequence begins); of T5 Distance Bias (float [2 D + 1], a tuple per head, the
-/// bias for key - query = -D ... D).
+/// Interventions (string, in words); of pictures that were read from files Pixels (string, pillow
+/// or torchvision); of runs whose products are not those of floats Products (string, bf16). Of
+/// images Patch Grid (int, the rows and columns of patches of the largest) and, with pictures,
+/// Picture Size (int, height and width in pixels); if the pixels are not there, Picture File,
+/// Picture Hash (string, per image) and Picture Processing (string, see RecordedPictures in
+/// Recording.h). Of pictures among words, instead of Patch Grid and Picture Size, Picture Contents
+/// (int, a tuple per picture: the picture or video, its first frame, the number of frames, 1 if it
+/// is all of a picture whose tiles are there, too, height and width in pixels). Of cross attention
+/// Source Lengths (64-bit integers, the number of tokens of the source with which each sequence
+/// begins); of T5 Distance Bias (float [2 D + 1], a tuple per head, the bias for key - query = -D
+/// ... D).
 namespace AttentionAtlas
 {
 
@@ -56,6 +57,7 @@ inline constexpr const char* MaskField = "Mask";
 inline constexpr const char* WeightProcessingField = "Weight Processing";
 inline constexpr const char* ProductsField = "Products"; ///< of a recording: only if not single
 inline constexpr const char* InterventionsField = "Interventions"; ///< only of changed runs
+inline constexpr const char* PixelsField = "Pixels";               ///< only of pictures from files
 inline constexpr const char* LayersField = "Layers";
 inline constexpr const char* LayersWithoutHeadsField = "Layers Without Heads";
 inline constexpr const char* RotatedField = "Rotated";

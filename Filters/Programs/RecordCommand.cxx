@@ -69,6 +69,8 @@ cxxopts::Options Arguments(const std::string& name)
     "file of a picture, or of pixel values; INPUT is then pictures too, unless the model reads "
     "pictures among words",
     value<Texts>());
+  add("pixels", "whose arithmetic makes pixels of pictures: " + NamesOf(PixelMakers),
+    value<std::string>()->default_value(std::string(Name(PixelMaker::Pillow))));
   AddNumber(add, "frames-per-film",
     "number of consecutive --images that make up a video; 0: each is a picture");
   AddNumber<double>(add, "frames-per-second", "of videos", "2");
@@ -144,6 +146,8 @@ RecorderSources SourcesOf(const cxxopts::ParseResult& parsed, const OpenTransfor
   sources.promptFormat = PromptFormat::JsonLines;
   sources.addSpecialTokens = parsed.count("no-special-tokens") == 0;
   sources.maximumLength = AtLeast<std::int64_t>(parsed, "max-length", 0);
+  sources.pixels =
+    ParseNamed<OptionError>(PixelMakers, parsed["pixels"].as<std::string>(), "--pixels");
   sources.framesPerVideo = AtLeast<std::int64_t>(parsed, "frames-per-film", 0);
   sources.framesPerSecond = Checked<double>(parsed, "frames-per-second", "a positive number",
     [](double number) { return std::isfinite(number) && number > 0; });

@@ -210,7 +210,8 @@ atlas::RecorderSources vtkTransformerRecorder::GetSources(vtkTable* table) const
   return { this->Prompts, this->PromptFile, this->TokenIds, this->Segments, this->Images,
     table != nullptr ? std::optional(ReadTable(table)) : std::nullopt, this->Sounds, this->Targets,
     this->AddSpecialTokens, this->MaximumLength, this->FramesPerFilm, this->FramesPerSecond,
-    static_cast<atlas::PromptFormat>(this->PromptFormat) };
+    static_cast<atlas::PromptFormat>(this->PromptFormat),
+    static_cast<atlas::PixelMaker>(this->Pixels) };
 }
 
 /// What the recording will be, without a run of the model: its tokens and sequences, and zeros in

@@ -128,13 +128,24 @@ public:
   void ClearImages() { AttentionAtlas::Clear(this, this->Images); }
   const std::vector<std::string>& GetImages() const { return this->Images; }
 
-  /// The number of Images that are the frames of one video, for Qwen2-VL, Qwen2.5-VL, InternVL and
-  /// SmolVLM. 0: Images are pictures. Default: 0.
+  /// Whose arithmetic makes the pixels of PNG and JPEG images. Both are those of the original code,
+  /// to the byte: Pillow's of transformers 4 and of its processors with Pillow in 5, torchvision's
+  /// of those that 5 takes by default. The field array Pixels says which. Default: PILLOW.
+  enum PixelsType
+  {
+    PILLOW,
+    TORCHVISION
+  };
+  vtkSetClampMacro(Pixels, int, PILLOW, TORCHVISION);
+  vtkGetMacro(Pixels, int);
+
+  /// The number of Images that are the frames of one video, for Qwen2-VL, Qwen2.5-VL, Qwen3-VL,
+  /// InternVL and SmolVLM. 0: Images are pictures. Default: 0.
   vtkSetClampMacro(FramesPerFilm, int, 0, VTK_INT_MAX);
   vtkGetMacro(FramesPerFilm, int);
 
   /// The frames of a video in a second, at which they were taken: Qwen2.5-VL counts the seconds,
-  /// SmolVLM reads the time of each frame. Positive. Default: 2.
+  /// SmolVLM and Qwen3-VL read times of frames. Positive. Default: 2.
   vtkSetMacro(FramesPerSecond, double);
   vtkGetMacro(FramesPerSecond, double);
 
@@ -287,6 +298,7 @@ private:
   int PromptFormat = LINES;
   int AblateTo = ZERO;
   int MaximumLength = 0;
+  int Pixels = PILLOW;
   int FramesPerFilm = 0;
   double FramesPerSecond = 2;
   int GenerateTokens = 0;

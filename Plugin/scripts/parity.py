@@ -95,7 +95,7 @@ def main():
     parser.add_argument("tests", type=pathlib.Path, nargs="+", help="the programs TestModelParity and TestCoreRun")
     parser.add_argument("page", type=pathlib.Path, help="Parity.md")
     options = parser.parse_args()
-    tests = "*IsThatOfTheOriginalCode*:*ProductsOfBfloat16AreNear*:*Models.ComputeWhatTheOriginalDoes*"
+    tests = "*IsThatOfTheOriginalCode*:*ProductsOfBfloat16AreNear*:*.ComputeWhatTheOriginalDoes*"
     with tempfile.TemporaryDirectory() as folder:
         for program in options.tests:
             command = [program, f"--gtest_filter={tests}", "--gtest_brief=1"]

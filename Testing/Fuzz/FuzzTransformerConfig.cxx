@@ -56,10 +56,15 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
   if (config.vision != nullptr)
   {
     const TransformerConfig& encoder = *config.vision->encoder;
-    fuzz::Require(encoder.ReadsAnySize() || encoder.PatchRows() % config.vision->merge == 0,
+    fuzz::Require(encoder.ReadsAnySize() || config.vision->averages ||
+                    encoder.PatchRows() % config.vision->merge == 0,
       "tokens that fill an image");
     fuzz::Require(config.vision->layersRead >= 0 && config.vision->layersRead <= encoder.layers,
       "layers that are read");
+    for (const std::int64_t layer : config.vision->deepLayers)
+    {
+      fuzz::Require(layer > 0 && layer <= encoder.layers, "layers that are read, too");
+    }
     if (encoder.position == PositionKind::RotaryOfPatches && encoder.headDimension <= largest)
     {
       RotaryFrequencies(encoder);

@@ -157,8 +157,13 @@ void HeadCorrelation::FindQueries(
     const std::int64_t ofSequence = placeOf(rows.keys, last) - firstKey;
     for (std::int64_t i = begin; i < end; ++i)
     {
-      const std::int64_t keys =
-        recording.mask == AttentionMask::Causal ? i + 1 - begin : ofSequence;
+      const std::vector<std::int32_t>& ends = recording.tokens.keyEnd;
+      const std::int64_t seen =
+        ends.empty()
+          ? i + 1 - begin
+          : placeOf(rows.keys, recording.sequenceOffsets[sequence] + ends[rows.queries[i]]) -
+              firstKey;
+      const std::int64_t keys = recording.mask == AttentionMask::Causal ? seen : ofSequence;
       all.push_back({ i, sequence, firstKey, keys, 0 });
       pairs += keys;
     }

@@ -57,6 +57,10 @@ struct HeadScores
                                         ///< 2021). nullptr: none
   const float* positionQuery = nullptr; ///< likewise, for scale * key . positionQuery
   std::int64_t positionReach = 0;
+  const std::int32_t* keyEnds = nullptr; ///< mask Causal: of each token of the sequence, how many
+                                         ///< of the first keys it may attend to, also those of its
+                                         ///< picture behind it (Gemma Team 2025: Gemma 3). nullptr:
+                                         ///< those at its position and before
 
   /// Whether the tokens at positions i and j are in the same window of patches, or there are none.
   bool SharesWindow(std::int64_t i, std::int64_t j) const
@@ -93,7 +97,7 @@ struct HeadScores
     switch (this->mask)
     {
       case AttentionMask::Causal:
-        return end;
+        return this->keyEnds == nullptr || end < 1 ? end : this->keyEnds[end - 1];
       case AttentionMask::Cross:
         return end > this->source ? this->source : 0;
       default:

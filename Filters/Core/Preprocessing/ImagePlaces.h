@@ -18,13 +18,15 @@ struct TilePlace
   std::int64_t column = -1; ///< of the tile, from the left; -1: the whole picture
   std::int64_t rows = 1;    ///< of tiles in this picture, beside which there may be all of it
   std::int64_t columns = 1;
+  std::int64_t height = 0; ///< of the picture in its file, in pixels, where its padding is left out
+  std::int64_t width = 0;  ///< (VisionConfig::gridSizes)
 
   bool IsWhole() const { return this->row < 0; }
 
   friend bool operator==(const TilePlace& a, const TilePlace& b)
   {
-    return std::tie(a.picture, a.row, a.column, a.rows, a.columns) ==
-           std::tie(b.picture, b.row, b.column, b.rows, b.columns);
+    return std::tie(a.picture, a.row, a.column, a.rows, a.columns, a.height, a.width) ==
+           std::tie(b.picture, b.row, b.column, b.rows, b.columns, b.height, b.width);
   }
 };
 
@@ -34,8 +36,9 @@ struct PatchExtent
   std::int64_t frames = 1; ///< groups of patchFrames frames
   std::int64_t rows = 0;   ///< of patches, a multiple of VisionConfig::merge, like the columns
   std::int64_t columns = 0;
-  bool isVideo = false; ///< its tokens are videoToken, not imageToken
-  double seconds = 1;   ///< from one group of frames to the next
+  bool isVideo = false;         ///< its tokens are videoToken, not imageToken
+  double seconds = 1;           ///< from one group of frames to the next
+  std::int64_t givenFrames = 1; ///< of a video, before the last is repeated
 
   std::int64_t Count() const { return this->frames * this->rows * this->columns; }
 

@@ -44,7 +44,7 @@ void AddPatches(Picture picture, const TransformerConfig& config, const ImagePro
   {
     const ImageSize size =
       GridSize({ picture.height, picture.width }, patch, processor.maximumPatches);
-    picture = Resample(picture, size.first, size.second, processor.filter);
+    picture = Resample(picture, size.first, size.second, processor.filter, processor.maker);
   }
   ThrowIf<OptionError>(picture.height % patch.first != 0 || picture.width % patch.second != 0,
     "expected a picture of whole patches of ", SizeText(patch), " pixels, found ",

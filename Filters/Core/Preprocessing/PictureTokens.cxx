@@ -74,9 +74,13 @@ std::vector<RotaryPlace> TextPlaces(const TransformerConfig& config, const Trans
         ++next;
         continue;
       }
-      const bool isFirst = token == tokens.begin() || (token - 1)->image != token->image;
+      const bool isFirst = token == tokens.begin() || (token - 1)->image != token->image ||
+                           (vision.interleavesSections && (token - 1)->frame != token->frame);
       start = isFirst ? next : start;
-      const std::int64_t frame = FramePosition(vision, input.extents[token->image], token->frame);
+      const std::int64_t frame =
+        vision.interleavesSections
+          ? 0
+          : FramePosition(vision, input.extents[token->image], token->frame);
       const RotaryPlace place = { start + frame, start + token->row, start + token->column };
       places.push_back(place);
       next = std::max(next, *std::max_element(place.begin(), place.end()) + 1);
@@ -133,7 +137,13 @@ SequenceRange EncoderRange(const TransformerConfig& config, const TransformerInp
   {
     const auto token = std::lower_bound(tokens.begin(), tokens.end(), text,
       [](const ImageToken& one, std::int64_t s) { return one.sequence < s; });
-    return token == tokens.end() ? first.back() : first[token->image];
+    std::int64_t image = token == tokens.end() ? 0 : token->image;
+    while (image > 0 && !input.tiles.empty() &&
+           input.tiles[image - 1].picture == input.tiles[image].picture)
+    {
+      --image;
+    }
+    return token == tokens.end() ? first.back() : first[image];
   };
   return { imagesBefore(texts.first), imagesBefore(texts.end) };
 }
@@ -152,6 +162,92 @@ std::vector<std::int64_t> EncoderRows(
     rows.push_back(offsets[range.end] - offsets[range.first]);
   }
   return rows;
+}
+
+namespace
+{
+
+/// A number rounded to 7 decimals, then down, as in the original code.
+std::int64_t NearlyWhole(double number)
+{
+  constexpr double digits = 1e7;
+  return static_cast<std::int64_t>(std::round(number * digits) / digits);
+}
+
+/// Python's a // b of floating-point numbers.
+std::int64_t WholeQuotient(double a, double b)
+{
+  return static_cast<std::int64_t>(std::round((a - std::fmod(a, b)) / b));
+}
+
+}
+
+std::vector<TiledPicture> TiledPictures(
+  const TransformerConfig& config, const std::vector<TilePlace>& tiles)
+{
+  const std::int64_t side = config.vision->encoder->PatchRows();
+  std::vector<TiledPicture> pictures;
+  for (std::size_t i = 0; i < tiles.size(); ++i)
+  {
+    const TilePlace& tile = tiles[i];
+    if (i == 0 || tiles[i - 1].picture != tile.picture)
+    {
+      pictures.emplace_back().first = static_cast<std::int64_t>(i);
+    }
+    TiledPicture& picture = pictures.back();
+    if (tile.IsWhole())
+    {
+      picture.whole = static_cast<std::int64_t>(i);
+      continue;
+    }
+    picture.first = picture.rows == 0 ? static_cast<std::int64_t>(i) : picture.first;
+    picture.tileColumns = tile.columns;
+    std::int64_t rows = tile.rows * side;
+    std::int64_t columns = tile.columns * side;
+    const auto height = static_cast<double>(tile.height);
+    const auto width = static_cast<double>(tile.width);
+    if (width / height > static_cast<double>(columns) / static_cast<double>(rows))
+    {
+      picture.top = (rows - NearlyWhole(height * (static_cast<double>(columns) / width))) / 2;
+      rows -= 2 * picture.top;
+    }
+    else
+    {
+      picture.left = (columns - NearlyWhole(width * (static_cast<double>(rows) / height))) / 2;
+      columns -= 2 * picture.left;
+    }
+    picture.rows = picture.tokenRows = rows;
+    picture.columns = picture.tokenColumns = columns;
+    const double ratio = std::sqrt(static_cast<double>(rows * columns) /
+                                   static_cast<double>(config.vision->mostTiles * side * side));
+    constexpr double most = 1.1;
+    if (ratio > most)
+    {
+      picture.tokenRows = WholeQuotient(static_cast<double>(rows), ratio);
+      picture.tokenColumns = WholeQuotient(static_cast<double>(columns), ratio);
+    }
+  }
+  return pictures;
+}
+
+std::vector<std::int32_t> KeyEnds(const TransformerConfig& config, const TransformerInput& input)
+{
+  std::vector<std::int32_t> ends;
+  for (const std::vector<std::int64_t>& sequence : input.tokens)
+  {
+    std::size_t end = 0;
+    for (std::size_t t = 0; t < sequence.size(); ++t)
+    {
+      end = std::max(end, t + 1);
+      while (sequence[t] == config.vision->imageToken && end < sequence.size() &&
+             sequence[end] == sequence[t])
+      {
+        ++end;
+      }
+      ends.push_back(static_cast<std::int32_t>(end));
+    }
+  }
+  return ends;
 }
 
 void DescribePictures(const TransformerConfig& config, const TransformerInput& input,
@@ -181,6 +277,10 @@ void DescribePictures(const TransformerConfig& config, const TransformerInput& i
   recorded.column.assign(recorded.Count(), -1);
   for (const ImageToken& token : tokens)
   {
+    if (token.row < 0) // the end of a row
+    {
+      continue;
+    }
     const std::int64_t row = recording.sequenceOffsets[token.sequence] + token.position;
     std::int64_t top = 0;
     std::int64_t left = 0;

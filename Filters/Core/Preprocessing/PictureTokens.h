@@ -35,6 +35,36 @@ SequenceRange EncoderRange(const TransformerConfig& config, const TransformerInp
 std::vector<std::int64_t> EncoderRows(
   const TransformerConfig& config, const TransformerInput& input);
 
+/// How the tiles of a picture become tokens where those of its padding are left out
+/// (VisionConfig::gridSizes): of the patches of all tiles a part, whose vectors are resized to
+/// those of tokenRows x tokenColumns tokens. All are 0 for a picture without tiles.
+struct TiledPicture
+{
+  std::int64_t whole = 0; ///< image of all of it
+  std::int64_t first = 0; ///< image of its first tile
+  std::int64_t tileColumns = 0;
+  std::int64_t top = 0; ///< first row of patches, then first column
+  std::int64_t left = 0;
+  std::int64_t rows = 0; ///< of patches
+  std::int64_t columns = 0;
+  std::int64_t tokenRows = 0; ///< without the ends of rows
+  std::int64_t tokenColumns = 0;
+
+  /// The tokens of its tiles, with the ends of rows.
+  std::int64_t Tokens() const
+  {
+    return this->tokenRows == 0 ? 1 : this->tokenRows * (this->tokenColumns + 1);
+  }
+};
+
+/// Those of all pictures, whose tiles are complete, and each has all of it.
+std::vector<TiledPicture> TiledPictures(
+  const TransformerConfig& config, const std::vector<TilePlace>& tiles);
+
+/// Of each token of all sequences, how many of the first tokens of its sequence it sees: itself and
+/// those before, and those of the same picture. For a model with seesWholePictures.
+std::vector<std::int32_t> KeyEnds(const TransformerConfig& config, const TransformerInput& input);
+
 /// Adds what the pictures show to a recording of texts, and which parts of them tokens cover.
 void DescribePictures(const TransformerConfig& config, const TransformerInput& input,
   const std::vector<ImageToken>& tokens, Recording& recording);

@@ -287,9 +287,9 @@ std::shared_ptr<std::uint8_t> ToEntry(
 {
   if (processor.steps == PictureSteps::AnySize) // a frame has the size of the first of its video
   {
-    return ToBytes(processor.image.resize
-                     ? Resample(picture, content.height, content.width, processor.image.filter)
-                     : picture);
+    return ToBytes(processor.image.resize ? Resample(picture, content.height, content.width,
+                                              processor.image.filter, processor.image.maker)
+                                          : picture);
   }
   const SeenPicture seen = SeePicture(picture, processor);
   const bool isTiled = seen.tiled && !content.isSmall;

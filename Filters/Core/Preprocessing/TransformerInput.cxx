@@ -159,7 +159,7 @@ bool IsVideo(const TransformerConfig& config, const TransformerInput& input, std
 }
 
 /// Throws OptionError unless the tiles of each picture are complete.
-void CheckTiles(const TransformerInput& input)
+void CheckTiles(const TransformerInput& input, bool joinsTiles)
 {
   ThrowIf<OptionError>(input.tiles.size() != ToIndex(input.images) || !input.extents.empty(),
     "expected a tile for each of the ", input.images, " images, and no extents, found ",
@@ -194,6 +194,10 @@ void CheckTiles(const TransformerInput& input)
       const auto tiles = static_cast<std::int64_t>(places.size()) - (hasWhole ? 1 : 0);
       const bool isComplete =
         tiles == 0 || (tiles % tile.rows == 0 && tiles / tile.rows == tile.columns);
+      const bool isPadded = tile.height > 0 && tile.width > 0;
+      ThrowIf<OptionError>(joinsTiles && !(isPadded && hasWhole), "picture ", tile.picture,
+        ": expected all of it, and the size of its file, found ", hasWhole ? "it" : "no such image",
+        " and ", tile.width, " x ", tile.height, " (width x height).");
       ThrowIf<OptionError>(places.size() != i + 1 - first || !isComplete, "picture ", tile.picture,
         ": expected each of its ", tile.rows, " x ", tile.columns,
         " tiles once, and the whole picture at most once, found ", i + 1 - first, " images of ",
@@ -271,7 +275,7 @@ void CheckPictures(const TransformerConfig& config, const TransformerInput& inpu
   }
   else
   {
-    CheckTiles(input);
+    CheckTiles(input, !vision.gridSizes.empty());
   }
   CheckNumbers("pixels", input.pixels, shape);
   ImageTokens(config, input);
@@ -342,20 +346,68 @@ void CheckInput(const TransformerConfig& config, const TransformerInput& input)
   }
 }
 
+namespace
+{
+
+/// The tokens of all pictures and videos, in order, whose places in texts are not known.
+std::vector<ImageToken> TokensOfPictures(
+  const TransformerConfig& config, const TransformerInput& input)
+{
+  std::vector<ImageToken> tokens;
+  const auto addGrid = [&](std::size_t image)
+  {
+    const TokenGrid grid = GridOf(config, input, image);
+    const std::int64_t perFrame = grid.rows * grid.columns;
+    for (std::int64_t i = 0; i < grid.Count(); ++i)
+    {
+      tokens.push_back({ 0, 0, static_cast<std::int64_t>(image), i / perFrame,
+        i % perFrame / grid.columns, i % grid.columns });
+    }
+  };
+  if (config.vision->gridSizes.empty())
+  {
+    for (std::size_t image = 0; image < ImageCount(config, input); ++image)
+    {
+      addGrid(image);
+    }
+    return tokens;
+  }
+  for (const TiledPicture& picture : TiledPictures(config, input.tiles))
+  {
+    addGrid(ToIndex(picture.whole));
+    for (std::int64_t i = 0; i < picture.Tokens(); ++i)
+    {
+      // Of interpolated vectors the nearest patch.
+      const auto nearest = [](std::int64_t place, std::int64_t from, std::int64_t to)
+      { return (2 * place + 1) * from / (2 * to); };
+      const std::int64_t row = i / (picture.tokenColumns + 1);
+      const std::int64_t column = i % (picture.tokenColumns + 1);
+      const bool isEnd = column == picture.tokenColumns;
+      tokens.push_back({ 0, 0, picture.first, 0,
+        isEnd ? -1 : picture.top + nearest(row, picture.rows, picture.tokenRows),
+        isEnd ? -1 : picture.left + nearest(column, picture.columns, picture.tokenColumns) });
+    }
+  }
+  return tokens;
+}
+
+}
+
 std::vector<ImageToken> ImageTokens(const TransformerConfig& config, const TransformerInput& input)
 {
   const VisionConfig& vision = *config.vision;
-  const std::size_t images = ImageCount(config, input);
+  std::vector<ImageToken> tokens = TokensOfPictures(config, input);
+  const auto isOfVideo = [&](const ImageToken& token)
+  { return IsVideo(config, input, ToIndex(token.image)); };
   for (const bool video : { false, true })
   {
     const std::int64_t id = video ? vision.videoToken : vision.imageToken;
-    std::int64_t expected = 0;
+    const std::int64_t expected = std::count_if(tokens.begin(), tokens.end(),
+      [&](const ImageToken& token) { return isOfVideo(token) == video; });
     std::int64_t entries = 0;
-    for (std::size_t image = 0; image < images; ++image)
+    for (std::size_t image = 0; image < ImageCount(config, input); ++image)
     {
-      const bool counts = IsVideo(config, input, image) == video;
-      expected += counts ? GridOf(config, input, image).Count() : 0;
-      entries += counts ? 1 : 0;
+      entries += IsVideo(config, input, image) == video ? 1 : 0;
     }
     std::int64_t found = 0;
     for (const std::vector<std::int64_t>& sequence : input.tokens)
@@ -366,37 +418,35 @@ std::vector<ImageToken> ImageTokens(const TransformerConfig& config, const Trans
       " tokens with the id ", id, " for ", entries, video ? " video" : " image",
       entries == 1 ? "" : "s", ", found ", found, ".");
   }
-  std::vector<ImageToken> tokens;
-  std::size_t image = 0;
+  const auto pictureOf = [&](const ImageToken& token)
+  { return input.tiles.empty() ? token.image : input.tiles[token.image].picture; };
+  const bool joinsTiles = !vision.gridSizes.empty();
+  std::size_t next = 0;
   std::int64_t within = 0; // tokens of the image before
   for (std::size_t s = 0; s < input.tokens.size(); ++s)
   {
     for (std::size_t t = 0; t < input.tokens[s].size(); ++t)
     {
       const std::int64_t id = input.tokens[s][t];
-      const bool isOfVideo = vision.videoToken >= 0 && id == vision.videoToken;
-      if (id != vision.imageToken && !isOfVideo)
+      const bool isVideoToken = vision.videoToken >= 0 && id == vision.videoToken;
+      if (id != vision.imageToken && !isVideoToken)
       {
         continue;
       }
-      const TokenGrid grid = GridOf(config, input, image);
-      ThrowIf<OptionError>(IsVideo(config, input, image) != isOfVideo ||
-                             (within > 0 && tokens.back().sequence != static_cast<std::int64_t>(s)),
+      ImageToken& token = tokens[next];
+      const bool goesOn = next > 0 && (joinsTiles ? pictureOf(tokens[next - 1]) == pictureOf(token)
+                                                  : tokens[next - 1].image == token.image);
+      within = goesOn ? within + 1 : 0;
+      token.sequence = static_cast<std::int64_t>(s);
+      token.position = static_cast<std::int64_t>(t);
+      ThrowIf<OptionError>(
+        isOfVideo(token) != isVideoToken || (goesOn && tokens[next - 1].sequence != token.sequence),
         "sequence ", s, ", position ", t,
         ": expected the tokens of each picture or video together, in the order of pictures and "
         "videos, found one of a ",
-        isOfVideo ? "video" : "picture", " in place of token ", within, " of image ", image, ".");
-      const std::int64_t columns = std::max(grid.columns, std::int64_t{ 1 });
-      const std::int64_t perFrame = std::max(grid.rows, std::int64_t{ 1 }) * columns;
-      tokens.push_back({ static_cast<std::int64_t>(s), static_cast<std::int64_t>(t),
-        static_cast<std::int64_t>(image), within / perFrame, within % perFrame / columns,
-        within % columns });
-      ++within;
-      if (within == grid.Count())
-      {
-        within = 0;
-        ++image;
-      }
+        isVideoToken ? "video" : "picture", " in place of token ", within, " of image ",
+        token.image, ".");
+      ++next;
     }
   }
   return tokens;

@@ -49,8 +49,10 @@ struct ImageToken
   std::int64_t position = 0; ///< in the sequence
   std::int64_t image = 0;    ///< index of the entry of `tiles` or `extents`
   std::int64_t frame = 0;    ///< group of frames of a video; 0 for a picture
-  std::int64_t row = 0;      ///< among the tokens of this image or group of frames, from the top
-  std::int64_t column = 0;   ///< likewise, from the left
+  std::int64_t row = 0;    ///< among the tokens of this image or group of frames, from the top, or
+                           ///< of all tiles of its picture (VisionConfig::gridSizes); -1 for the
+                           ///< end of a row there
+  std::int64_t column = 0; ///< likewise, from the left
 };
 
 /// The image tokens of all sequences, by sequence, then position: the n-th has the n-th vector of

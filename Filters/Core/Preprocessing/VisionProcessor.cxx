@@ -44,6 +44,9 @@ using Size = std::pair<std::int64_t, std::int64_t>; ///< height, width
 /// The processor that can pad pictures to squares.
 constexpr const char* PaddingType = "LlavaImageProcessor";
 
+/// The processor of pictures of any size whose sides have a bound.
+constexpr const char* FittingType = "PixtralImageProcessor";
+
 /// The known values of image_processor_type, without an ending Fast.
 struct ProcessorType
 {
@@ -51,21 +54,29 @@ struct ProcessorType
   PictureSteps value;
   bool isClips; ///< whether missing settings are those of CLIP
 };
-constexpr std::array<ProcessorType, 9> ProcessorTypes = { {
+constexpr std::array<ProcessorType, 12> ProcessorTypes = { {
   { "CLIPImageProcessor", PictureSteps::Whole, true },
   { PaddingType, PictureSteps::Whole, true },
   { "SiglipImageProcessor", PictureSteps::Whole, false },
   { "ViTImageProcessor", PictureSteps::Whole, false },
+  { "Gemma3ImageProcessor", PictureSteps::Whole, false },
   { "GotOcr2ImageProcessor", PictureSteps::Grid, true },
   { "SmolVLMImageProcessor", PictureSteps::Split, false },
   { "Idefics3ImageProcessor", PictureSteps::Split, false },
   { "Qwen2VLImageProcessor", PictureSteps::AnySize, true },
   { "Qwen2_5_VLImageProcessor", PictureSteps::AnySize, true },
+  { FittingType, PictureSteps::AnySize, true },
+  { "LlavaOnevisionImageProcessor", PictureSteps::Padded, true },
 } };
 
+/// The processor of videos whose numbers of pixels are those of all frames, and these numbers.
+constexpr const char* CountingType = "Qwen3VLVideoProcessor";
+constexpr std::pair<std::int64_t, std::int64_t> AllPixels = { 128 * 32 * 32, 768 * 32 * 32 };
+
 /// The known values of video_processor_type, by what a model's pictures become.
-constexpr std::array<ProcessorType, 3> VideoTypes = { {
+constexpr std::array<ProcessorType, 4> VideoTypes = { {
   { "Qwen2VLVideoProcessor", PictureSteps::AnySize, true },
+  { CountingType, PictureSteps::AnySize, false },
   { "InternVLVideoProcessor", PictureSteps::Grid, true },
   { "SmolVLMVideoProcessor", PictureSteps::Split, false },
 } };
@@ -73,10 +84,14 @@ constexpr std::array<ProcessorType, 3> VideoTypes = { {
 /// The type of a model whose file does not say.
 const ProcessorType& TypeOf(const TransformerConfig& config)
 {
-  const bool isAnySize = config.vision->encoder->ReadsAnySize();
+  const VisionConfig& vision = *config.vision;
+  const bool isAnySize = vision.encoder->ReadsAnySize();
   const std::string& name = config.architecture;
-  return *FindNamed(ProcessorTypes, isAnySize            ? "Qwen2VLImageProcessor"
-                                    : name == "internvl" ? "GotOcr2ImageProcessor"
+  return *FindNamed(ProcessorTypes, vision.joinsByMatrix        ? FittingType
+                                    : isAnySize                 ? "Qwen2VLImageProcessor"
+                                    : !vision.gridSizes.empty() ? "LlavaOnevisionImageProcessor"
+                                    : vision.averages           ? "Gemma3ImageProcessor"
+                                    : name == "internvl"        ? "GotOcr2ImageProcessor"
                                     : name == "smolvlm" || name == "idefics3"
                                       ? "SmolVLMImageProcessor"
                                       : "CLIPImageProcessor");
@@ -103,6 +118,11 @@ const ProcessorType& ParseType(const Settings& settings, const TransformerConfig
       isAnySize ? "pictures of any size" : "images of one size",
       ", since the model reads these, found '", name, "'.");
   }
+  const bool isPadded = !config.vision->gridSizes.empty();
+  settings.FailIf((type->value == PictureSteps::Padded) != isPadded,
+    "expected an image_processor_type ", isPadded ? "for" : "without",
+    " tiles of padded pictures, ", isPadded ? "which the model reads" : "as the model reads others",
+    ", found '", name, "'.");
   return *type;
 }
 
@@ -131,8 +151,10 @@ ImageProcessor ParseBase(
   {
     image.filter = ResampleFilter::Lanczos;
   }
-  const bool hasSizes = type.value == PictureSteps::Whole || type.value == PictureSteps::Grid;
-  if (hasSizes && !PadsToSquares(type))
+  const bool isPadded = type.value == PictureSteps::Padded;
+  const bool hasSizes =
+    type.value == PictureSteps::Whole || type.value == PictureSteps::Grid || isPadded;
+  if (hasSizes && !PadsToSquares(type) && !isPadded)
   {
     RefusePadding(settings);
   }
@@ -178,6 +200,63 @@ void ParseSplit(
   processor.splits = settings.Flag({ "do_image_splitting" }, true);
   const auto size = settings.Nested({ "size" });
   processor.longestEdge = size ? size->Size({ "longest_edge" }) : 4 * encoder.imageHeight;
+}
+
+/// The sizes of all tiles must be those that the model knows.
+void ParsePadded(
+  const Settings& settings, const TransformerConfig& config, VisionProcessor& processor)
+{
+  ImageProcessor& image = processor.image;
+  const ImageSize size = image.shortestEdge != 0
+                           ? ImageSize{ image.shortestEdge, image.shortestEdge }
+                           : ImageSize{ image.height, image.width };
+  RequireModelSize(settings, "size", size, *config.vision->encoder);
+  if (image.crop)
+  {
+    RequireModelSize(
+      settings, "crop_size", { image.cropHeight, image.cropWidth }, *config.vision->encoder);
+    image.crop = false; // of tiles of this size nothing is cut off
+  }
+  image.shortestEdge = 0;
+  std::tie(image.height, image.width) = size;
+  processor.gridSizes = config.vision->gridSizes;
+  json expected = json::array();
+  for (const ImageSize& one : processor.gridSizes)
+  {
+    expected.push_back({ one.first, one.second });
+  }
+  const json* found = settings.Value({ "image_grid_pinpoints" });
+  settings.FailIf(found != nullptr && *found != expected,
+    "expected 'image_grid_pinpoints' to be those of the model, ", expected.dump().substr(0, 200),
+    ", found ", found == nullptr ? "" : found->dump().substr(0, 200), ".");
+}
+
+/// Pixtral: the longest sides of a picture.
+void ParseFitted(
+  const Settings& settings, const TransformerConfig& config, VisionProcessor& processor)
+{
+  settings.RefuseVariants({ "do_center_crop" }, "a step of preprocessing");
+  const TransformerConfig& encoder = *config.vision->encoder;
+  settings.FailIf(encoder.patchHeight != encoder.patchWidth,
+    "expected a model of square patches, found patches of ", encoder.patchHeight, " x ",
+    encoder.patchWidth, " pixels (height x width).");
+  processor.patchSize = encoder.patchHeight; // whatever the settings say, as in the original
+  processor.merge = config.vision->merge;
+  constexpr std::int64_t side = 1024;
+  const auto size = settings.IsNested({ "size" }) ? settings.Nested({ "size" }) : std::nullopt;
+  if (size && size->Has({ "longest_edge" }))
+  {
+    processor.longestHeight = processor.longestWidth = size->Size({ "longest_edge" });
+  }
+  else if (size)
+  {
+    processor.longestHeight = size->Size({ "height" });
+    processor.longestWidth = size->Size({ "width" });
+  }
+  else
+  {
+    std::tie(processor.longestHeight, processor.longestWidth) = settings.Extent({ "size" }, side);
+  }
 }
 
 /// `pixels`: the fewest and the most of a picture, if the settings do not say.
@@ -267,7 +346,17 @@ VisionProcessor ParseSteps(const Settings& settings, const ProcessorType& type,
       ParseSplit(settings, encoder, processor);
       break;
     case PictureSteps::AnySize:
-      ParseAnySize(settings, config, pixels, processor);
+      if (type.name == std::string_view(FittingType))
+      {
+        ParseFitted(settings, config, processor);
+      }
+      else
+      {
+        ParseAnySize(settings, config, pixels, processor);
+      }
+      break;
+    case PictureSteps::Padded:
+      ParsePadded(settings, config, processor);
   }
   return processor;
 }
@@ -283,8 +372,9 @@ VisionProcessor ParseProcessor(
 const ProcessorType& VideoTypeOf(const TransformerConfig& config)
 {
   const PictureSteps steps = TypeOf(config).value;
-  return *std::find_if(VideoTypes.begin(), VideoTypes.end(),
-    [steps](const ProcessorType& type) { return type.value == steps; });
+  const bool counts = config.vision->interleavesSections;
+  return *std::find_if(VideoTypes.begin(), VideoTypes.end(), [&](const ProcessorType& type)
+    { return type.value == steps && (type.name == std::string_view(CountingType)) == counts; });
 }
 
 /// A frame is one tile.
@@ -329,7 +419,15 @@ VisionProcessor ParseVideo(
   const std::string name = settings.Text({ "video_processor_type" }, type.name);
   settings.FailIf(name != type.name, "expected the video_processor_type '", type.name,
     "' for a model of architecture ", config.architecture, ", found '", name.substr(0, 80), "'.");
-  VisionProcessor processor = ParseSteps(settings, type, config, VideoPixels);
+  const bool counts = type.name == std::string_view(CountingType);
+  VisionProcessor processor = ParseSteps(settings, type, config, counts ? AllPixels : VideoPixels);
+  if (counts)
+  {
+    settings.RefuseVariants({ "cap_pixels_per_frame" }, "a bound of the pixels of a frame");
+    processor.countsFrames = true;
+    processor.image.filter =
+      settings.Has({ "resample" }) ? processor.image.filter : ResampleFilter::Bicubic;
+  }
   if (processor.steps == PictureSteps::Grid)
   {
     MakeVideoGrid(settings, *config.vision->encoder, processor);
@@ -386,10 +484,11 @@ SeenPicture SeeGrid(const Picture& picture, const VisionProcessor& processor)
   }
   std::tie(seen.rows, seen.columns) = GridOf(picture, processor);
   seen.tiled = Resample(picture, seen.rows * image.modelHeight, seen.columns * image.modelWidth,
-    ResampleFilter::Bicubic);
+    ResampleFilter::Bicubic, image.maker);
   if (seen.rows * seen.columns > 1)
   {
-    seen.whole = Resample(picture, image.modelHeight, image.modelWidth, ResampleFilter::Bicubic);
+    seen.whole =
+      Resample(picture, image.modelHeight, image.modelWidth, ResampleFilter::Bicubic, image.maker);
   }
   return seen;
 }
@@ -442,7 +541,7 @@ SeenPicture SeeSplit(const Picture& picture, const VisionProcessor& processor)
   if (image.resize)
   {
     size = LongestEdgeSize(picture, processor.longestEdge);
-    resized = Resample(picture, size.first, size.second, image.filter);
+    resized = Resample(picture, size.first, size.second, image.filter, image.maker);
   }
   SeenPicture seen;
   if (processor.splits)
@@ -451,7 +550,7 @@ SeenPicture SeeSplit(const Picture& picture, const VisionProcessor& processor)
     const std::int64_t shorter =
       std::max(UpTo(InProportion(longer, size), tile), tile); // the original fails at 0
     size = SidesOf(size, longer, shorter);
-    resized = Resample(resized, size.first, size.second, image.filter);
+    resized = Resample(resized, size.first, size.second, image.filter, image.maker);
     if (longer > tile)
     {
       seen.rows = size.first / tile;
@@ -459,7 +558,55 @@ SeenPicture SeeSplit(const Picture& picture, const VisionProcessor& processor)
       seen.tiled = resized;
     }
   }
-  seen.whole = Resample(resized, tile, tile, image.filter);
+  seen.whole = Resample(resized, tile, tile, image.filter, image.maker);
+  return seen;
+}
+
+/// The size, of those of a grid, in which the most pixels of a picture are shown.
+Size BestSize(const Picture& picture, const std::vector<ImageSize>& sizes)
+{
+  const auto height = static_cast<double>(picture.height);
+  const auto width = static_cast<double>(picture.width);
+  Size best = sizes.front();
+  std::int64_t most = 0;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const ImageSize& size : sizes)
+  {
+    const double scale =
+      std::min(static_cast<double>(size.second) / width, static_cast<double>(size.first) / height);
+    const std::int64_t shown =
+      std::min(static_cast<std::int64_t>(width * scale) * static_cast<std::int64_t>(height * scale),
+        picture.width * picture.height);
+    const std::int64_t wasted = size.first * size.second - shown;
+    if (shown > most || (shown == most && wasted < least))
+    {
+      best = size;
+      most = shown;
+      least = wasted;
+    }
+  }
+  return best;
+}
+
+SeenPicture SeePadded(const Picture& picture, const VisionProcessor& processor)
+{
+  const ImageProcessor& image = processor.image;
+  const Size size = BestSize(picture, processor.gridSizes);
+  const auto height = static_cast<double>(picture.height);
+  const auto width = static_cast<double>(picture.width);
+  const double across = static_cast<double>(size.second) / width;
+  const double down = static_cast<double>(size.first) / height;
+  const auto inProportion = [](double side, double scale, std::int64_t most)
+  { return std::min(static_cast<std::int64_t>(std::ceil(side * scale)), most); };
+  const Size inner = across < down ? Size{ inProportion(height, across, size.first), size.second }
+                                   : Size{ size.first, inProportion(width, down, size.second) };
+  SeenPicture seen;
+  seen.tiled = PadTo(
+    Resample(picture, inner.first, inner.second, image.filter, image.maker), size, { 0, 0, 0 });
+  seen.rows = size.first / image.modelHeight;
+  seen.columns = size.second / image.modelWidth;
+  seen.whole = Resample(picture, image.modelHeight, image.modelWidth, image.filter, image.maker);
+  seen.source = { picture.height, picture.width };
   return seen;
 }
 
@@ -471,29 +618,63 @@ std::int64_t NearestCount(std::int64_t side, std::int64_t token)
     std::nearbyint(static_cast<double>(side) / static_cast<double>(token)));
 }
 
-Size AnySizeOf(const Picture& picture, const VisionProcessor& processor)
+/// Pixtral: the size of a picture of which both sides have a bound.
+Size FittedSize(const Picture& picture, const VisionProcessor& processor)
 {
   const auto height = static_cast<double>(picture.height);
   const auto width = static_cast<double>(picture.width);
+  const double ratio = std::max(height / static_cast<double>(processor.longestHeight),
+    width / static_cast<double>(processor.longestWidth));
+  const std::int64_t token = processor.patchSize * processor.merge;
+  const auto fitted = [&](std::int64_t side)
+  {
+    const std::int64_t length =
+      ratio > 1 ? static_cast<std::int64_t>(std::floor(static_cast<double>(side) / ratio)) : side;
+    return UpTo(std::max<std::int64_t>(length, 1), token);
+  };
+  return { fitted(picture.height), fitted(picture.width) };
+}
+
+/// The size of a picture, or of a video of so many frames.
+Size AnySizeOf(const Picture& picture, const VisionProcessor& processor, std::int64_t count = 1)
+{
+  if (processor.longestHeight > 0)
+  {
+    return FittedSize(picture, processor);
+  }
+  const double all = processor.countsFrames ? static_cast<double>(count) : 1;
+  const std::int64_t groups =
+    processor.countsFrames ? NearestCount(count, processor.patchFrames) * processor.patchFrames : 1;
+  auto height = static_cast<double>(picture.height);
+  auto width = static_cast<double>(picture.width);
+  const auto least = static_cast<double>(processor.patchSize * processor.merge);
+  if (processor.countsFrames && std::min(height, width) < least)
+  {
+    const double scale = std::max(least / height, least / width);
+    height = std::trunc(height * scale);
+    width = std::trunc(width * scale);
+  }
   ThrowIf<OptionError>(std::max(height, width) / std::min(height, width) > MostElongated,
     "expected one side of a picture to be at most 200 times the other, found ", picture.width,
     " x ", picture.height, " pixels (width x height).");
   const std::int64_t token = processor.patchSize * processor.merge;
-  Size size = { NearestCount(picture.height, token) * token,
-    NearestCount(picture.width, token) * token };
+  Size size = { NearestCount(static_cast<std::int64_t>(height), token) * token,
+    NearestCount(static_cast<std::int64_t>(width), token) * token };
   const auto side = static_cast<double>(token);
-  if (size.first * size.second > processor.maximumPixels)
+  if (groups * size.first * size.second > processor.maximumPixels)
   {
-    const double ratio = std::sqrt(height * width / static_cast<double>(processor.maximumPixels));
+    const double ratio =
+      std::sqrt(all * height * width / static_cast<double>(processor.maximumPixels));
     const auto scaled = [&](double length)
     {
       return std::max(token, static_cast<std::int64_t>(std::floor(length / ratio / side)) * token);
     };
     size = { scaled(height), scaled(width) };
   }
-  else if (size.first * size.second < processor.minimumPixels)
+  else if (groups * size.first * size.second < processor.minimumPixels)
   {
-    const double ratio = std::sqrt(static_cast<double>(processor.minimumPixels) / (height * width));
+    const double ratio =
+      std::sqrt(static_cast<double>(processor.minimumPixels) / (all * height * width));
     const auto scaled = [&](double length)
     { return static_cast<std::int64_t>(std::ceil(length * ratio / side)) * token; };
     size = { scaled(height), scaled(width) };
@@ -506,7 +687,8 @@ Picture SeeAnySize(const Picture& picture, Size size, const VisionProcessor& pro
 {
   if (processor.image.resize)
   {
-    return Resample(picture, size.first, size.second, processor.image.filter);
+    return Resample(
+      picture, size.first, size.second, processor.image.filter, processor.image.maker);
   }
   const std::int64_t token = processor.patchSize * processor.merge;
   ThrowIf<OptionError>(picture.height % token != 0 || picture.width % token != 0,
@@ -544,7 +726,8 @@ void AddTiles(const SeenPicture& seen, const VisionProcessor& processor, VisionP
           AddBlock(planes, channel, { seen.tiled->height, seen.tiled->width },
             { row * tile.first, column * tile.second }, tile, pixels.pixels);
         }
-        pixels.tiles.push_back({ picture, row, column, seen.rows, seen.columns });
+        pixels.tiles.push_back(
+          { picture, row, column, seen.rows, seen.columns, seen.source.first, seen.source.second });
       }
     }
   }
@@ -552,7 +735,8 @@ void AddTiles(const SeenPicture& seen, const VisionProcessor& processor, VisionP
   {
     const std::vector<float> planes = Normalized(*seen.whole, processor.image);
     pixels.pixels.insert(pixels.pixels.end(), planes.begin(), planes.end());
-    pixels.tiles.push_back({ picture, -1, -1, seen.rows, seen.columns });
+    pixels.tiles.push_back(
+      { picture, -1, -1, seen.rows, seen.columns, seen.source.first, seen.source.second });
   }
   pixels.images = static_cast<std::int64_t>(pixels.tiles.size());
 }
@@ -583,7 +767,7 @@ void AddFrames(const std::vector<Picture>& frames, PatchExtent extent,
 {
   const auto count = static_cast<std::int64_t>(frames.size());
   extent.frames = (count + processor.patchFrames - 1) / processor.patchFrames;
-  const Size size = AnySizeOf(frames.front(), processor);
+  const Size size = AnySizeOf(frames.front(), processor, count);
   Size seen;
   for (std::int64_t group = 0; group < extent.frames; ++group)
   {
@@ -608,6 +792,7 @@ void AddFrames(const std::vector<Picture>& frames, PatchExtent extent,
   }
   extent.rows = seen.first / processor.patchSize;
   extent.columns = seen.second / processor.patchSize;
+  extent.givenFrames = count;
   pixels.extents.push_back(extent);
 }
 
@@ -694,6 +879,20 @@ std::string ToJson(const VisionProcessor& processor)
       settings["patch_size"] = processor.patchSize;
       settings["merge_size"] = processor.merge;
       settings["temporal_patch_size"] = processor.patchFrames;
+      if (processor.longestHeight > 0)
+      {
+        settings["image_processor_type"] = FittingType;
+        settings["size"] = { { "height", processor.longestHeight },
+          { "width", processor.longestWidth } };
+      }
+      break;
+    case PictureSteps::Padded:
+      settings.erase("crop_size");
+      settings["image_grid_pinpoints"] = json::array();
+      for (const ImageSize& size : processor.gridSizes)
+      {
+        settings["image_grid_pinpoints"].push_back({ size.first, size.second });
+      }
   }
   return settings.dump();
 }
@@ -709,6 +908,15 @@ VisionProcessor ParseVisionProcessor(std::string_view text, const std::string& s
   if (settings.Has({ "model_size" }))
   {
     std::tie(encoder->imageHeight, encoder->imageWidth) = settings.Extent({ "model_size" }, 1);
+    const auto grids = object.value("image_grid_pinpoints", json::array());
+    for (const json& size : grids.is_array() ? grids : json::array())
+    {
+      const bool isPair = size.is_array() && size.size() == 2 && size[0].is_number_unsigned() &&
+                          size[1].is_number_unsigned();
+      settings.FailIf(!isPair, "expected 'image_grid_pinpoints' to be pairs of sides, found ",
+        Describe(size), ".");
+      vision.gridSizes.emplace_back(size[0].get<std::int64_t>(), size[1].get<std::int64_t>());
+    }
   }
   else
   {
@@ -731,6 +939,8 @@ SeenPicture SeePicture(const Picture& picture, const VisionProcessor& processor)
       return SeeGrid(picture, processor);
     case PictureSteps::Split:
       return SeeSplit(picture, processor);
+    case PictureSteps::Padded:
+      return SeePadded(picture, processor);
     case PictureSteps::AnySize:
       seen.tiled = SeeAnySize(picture, AnySizeOf(picture, processor), processor);
       return seen;

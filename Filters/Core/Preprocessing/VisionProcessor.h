@@ -18,12 +18,15 @@ namespace atlas
 /// How the pictures among words become the input of a model's encoder of images.
 enum class PictureSteps
 {
-  Whole,  ///< each is one image: padded, resized, cropped (LLaVA; CLIP's processor)
-  Grid,   ///< tiles of the grid whose proportions are nearest, then all of it in small (InternVL;
-          ///< GOT-OCR2's processor)
-  Split,  ///< the longer side gets a length, both are extended to whole tiles; then all of it in
-          ///< small (SmolVLM, Idefics3)
-  AnySize ///< patches of a picture or video, whose sides are multiples of a token's (Qwen2-VL)
+  Whole,   ///< each is one image: padded, resized, cropped (LLaVA; CLIP's processor)
+  Grid,    ///< tiles of the grid whose proportions are nearest, then all of it in small (InternVL;
+           ///< GOT-OCR2's processor)
+  Split,   ///< the longer side gets a length, both are extended to whole tiles; then all of it in
+           ///< small (SmolVLM, Idefics3)
+  AnySize, ///< patches of a picture or video, whose sides are multiples of a token's (Qwen2-VL,
+           ///< Pixtral)
+  Padded   ///< tiles of the size, of several, that shows most of it, with black around it; then all
+           ///< of it in small (LLaVA-OneVision)
 };
 
 /// The settings of these steps, as in the image processors of Hugging Face. Sizes are rounded as
@@ -43,7 +46,13 @@ enum class PictureSteps
 ///
 /// AnySize: height and width become the nearest multiples of patchSize * merge. Pictures of more
 /// than maximumPixels, or fewer than minimumPixels, are scaled to these numbers; sides are then
-/// rounded down, or up. Proportions beyond 200 to 1 are refused.
+/// rounded down, or up. Proportions beyond 200 to 1 are refused. With countsFrames the numbers are
+/// of all frames of a video. With longestHeight and longestWidth, pictures beyond are scaled down
+/// to them, and both sides are rounded up.
+///
+/// Padded: of gridSizes that in which the most pixels of the picture are shown, or as many with the
+/// least area. The longer side is scaled to it, the other in proportion and rounded up. An odd
+/// difference leaves one more black pixel at the right or below.
 struct VisionProcessor
 {
   PictureSteps steps = PictureSteps::Whole;
@@ -63,6 +72,11 @@ struct VisionProcessor
   std::int64_t patchFrames = 1;
   std::int64_t minimumPixels = 0;
   std::int64_t maximumPixels = 0;
+  bool countsFrames = false;
+  std::int64_t longestHeight = 0; ///< of pictures of any size; 0: by their pixels
+  std::int64_t longestWidth = 0;
+
+  std::vector<ImageSize> gridSizes; ///< Padded
 };
 
 /// Whether a model reads videos: with a token of their own (Qwen2-VL), or frame by frame as
@@ -124,6 +138,7 @@ struct SeenPicture
   std::int64_t rows = 1;        ///< of tiles
   std::int64_t columns = 1;
   std::optional<Picture> whole; ///< all of it as one image
+  ImageSize source = { 0, 0 };  ///< Padded: of the picture
 };
 
 /// Resizes, and cuts off, a picture. Throws OptionError if its proportions are refused, or the

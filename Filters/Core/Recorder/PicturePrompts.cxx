@@ -3,10 +3,13 @@
 #include "Base/Error.h"
 #include "EncodedPrompt.h"
 #include "Internal/VideoText.h"
+#include "Preprocessing/PictureTokens.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -21,6 +24,8 @@ constexpr std::string_view VideoMarker = "<video>";
 
 constexpr const char* FakeToken = "<fake_token_around_image>";
 constexpr const char* GlobalToken = "<global-img>";
+constexpr const char* VisionStart = "<|vision_start|>";
+constexpr const char* VisionEnd = "<|vision_end|>";
 
 std::string RowColumnToken(const TilePlace& tile)
 {
@@ -69,19 +74,44 @@ std::vector<std::int64_t> TokensOf(const TransformerConfig& config, const Vision
 {
   const VisionConfig& vision = *config.vision;
   const std::int64_t square = vision.merge * vision.merge;
+  const std::int64_t ofImage = vision.encoder->ReadsAnySize()
+                                 ? 0
+                                 : vision.encoder->PatchRows() / vision.merge *
+                                     (vision.encoder->PatchColumns() / vision.merge);
   std::vector<std::int64_t> tokens;
   tokens.reserve(pixels.extents.size());
   for (const PatchExtent& extent : pixels.extents)
   {
     tokens.push_back(extent.Count() / square);
   }
+  if (!vision.gridSizes.empty())
+  {
+    for (const TiledPicture& picture : TiledPictures(config, pixels.tiles))
+    {
+      tokens.push_back(ofImage + picture.Tokens());
+    }
+    return tokens;
+  }
   for (const TilePlace& tile : pixels.tiles)
   {
     tokens.resize(static_cast<std::size_t>(tile.picture) + 1);
-    tokens.back() +=
-      vision.encoder->PatchRows() / vision.merge * (vision.encoder->PatchColumns() / vision.merge);
+    tokens.back() += ofImage;
   }
   return tokens;
+}
+
+/// The beginning of the group of frames of a video, which has `perGroup`: the middle of its first
+/// and last frame.
+std::string SecondsText(
+  std::int64_t group, std::int64_t perGroup, std::int64_t frames, double framesPerSecond)
+{
+  const auto secondsOf = [&](std::int64_t frame)
+  { return static_cast<double>(std::min(frame, frames - 1)) / framesPerSecond; };
+  const double seconds =
+    (secondsOf(group * perGroup) + secondsOf(group * perGroup + perGroup - 1)) / 2;
+  std::array<char, 64> text = {};
+  std::snprintf(text.data(), text.size(), "<%.1f seconds>", seconds);
+  return text.data();
 }
 
 }
@@ -109,11 +139,17 @@ PictureSteps PicturePrompts::Steps() const
                          : this->Model.GetVisionProcessor().steps;
 }
 
-/// The spelling of the model's own token; empty if its tokenizer does not know it.
-std::string PicturePrompts::OwnMarker() const
+/// The id that stands for a picture in texts: that of the tokens, or of what begins them.
+std::int64_t PicturePrompts::MarkerId() const
+{
+  const VisionConfig& vision = *this->Model.GetModel().GetConfig().vision;
+  return vision.startToken >= 0 ? vision.startToken : this->TokenId();
+}
+
+/// The spelling of a token; empty if the tokenizer does not know it.
+std::string PicturePrompts::Spelled(std::int64_t id) const
 {
   const Tokenizer& tokenizer = this->Model.GetTokenizer();
-  const std::int64_t id = this->TokenId();
   if (id < 0 || id >= tokenizer.VocabularySize())
   {
     return {};
@@ -137,7 +173,7 @@ void PicturePrompts::RequireTokens(const std::vector<std::string>& tokens) const
 /// The image token, repeated `count` times.
 std::string PicturePrompts::Repeated(std::int64_t count) const
 {
-  const std::string token = this->OwnMarker();
+  const std::string token = this->Spelled(this->TokenId());
   ThrowIf<OptionError>(token.empty(), "expected a tokenizer in which token ", this->TokenId(),
     " stands for a part of a ", this->What(), ", found none; give Token Ids instead.");
   std::string text;
@@ -176,9 +212,43 @@ std::string PicturePrompts::Tiles(std::int64_t picture) const
   return text;
 }
 
+/// The rows of a picture, with a token between them and one at the end (Pixtral).
+std::string PicturePrompts::Rows(std::int64_t picture) const
+{
+  constexpr const char* between = "[IMG_BREAK]";
+  constexpr const char* end = "[IMG_END]";
+  this->RequireTokens({ between, end });
+  const std::int64_t merge = this->Model.GetModel().GetConfig().vision->merge;
+  const PatchExtent& extent = this->Pixels.extents[picture];
+  const std::string row = this->Repeated(extent.columns / merge);
+  std::string text;
+  for (std::int64_t i = merge; i <= extent.rows; i += merge)
+  {
+    text += row;
+    text += i == extent.rows ? end : between;
+  }
+  return text;
+}
+
+/// The groups of frames of a video, each behind its time (Qwen3-VL).
+std::string PicturePrompts::Groups(std::int64_t video) const
+{
+  this->RequireTokens({ VisionStart, VisionEnd });
+  const PatchExtent& extent = this->Pixels.extents[video];
+  const std::int64_t perGroup = this->Model.GetModel().GetConfig().vision->encoder->patchFrames;
+  std::string text;
+  for (std::int64_t group = 0; group < extent.frames; ++group)
+  {
+    text += SecondsText(group, perGroup, extent.givenFrames, this->FramesPerSecond);
+    text += VisionStart + this->Repeated(this->Tokens[video] / extent.frames) + VisionEnd;
+  }
+  return text;
+}
+
 /// A picture, or a video of any size, in the text of the model.
 std::string PicturePrompts::PictureText(std::int64_t picture, bool isOwnMarker) const
 {
+  const TransformerConfig& config = this->Model.GetModel().GetConfig();
   switch (this->Steps())
   {
     case PictureSteps::Split:
@@ -187,13 +257,32 @@ std::string PicturePrompts::PictureText(std::int64_t picture, bool isOwnMarker) 
       this->RequireTokens({ "<img>", "</img>" });
       return "<img>" + this->Repeated(this->Tokens[picture]) + "</img>";
     case PictureSteps::AnySize:
+      if (config.vision->joinsByMatrix)
+      {
+        return this->Rows(picture);
+      }
+      if (this->AreVideos && config.vision->interleavesSections)
+      {
+        return this->Groups(picture);
+      }
       if (!isOwnMarker)
       {
-        this->RequireTokens({ "<|vision_start|>", "<|vision_end|>" });
-        return "<|vision_start|>" + this->Repeated(this->Tokens[picture]) + "<|vision_end|>";
+        this->RequireTokens({ VisionStart, VisionEnd });
+        return VisionStart + this->Repeated(this->Tokens[picture]) + VisionEnd;
       }
       break;
     case PictureSteps::Whole:
+      if (config.vision->startToken >= 0)
+      {
+        const std::string start = this->Spelled(config.vision->startToken);
+        const std::string end = this->Spelled(config.vision->endToken);
+        ThrowIf<OptionError>(start.empty() || end.empty(), "expected a tokenizer with the tokens ",
+          config.vision->startToken, " and ", config.vision->endToken,
+          ", which are around pictures; give Token Ids instead.");
+        return "\n\n" + start + this->Repeated(this->Tokens[picture]) + end + "\n\n";
+      }
+      break;
+    case PictureSteps::Padded:
       break;
   }
   return this->Repeated(this->Tokens[picture]);
@@ -225,7 +314,7 @@ std::string PicturePrompts::VideoText(std::int64_t video) const
 std::vector<std::string> PicturePrompts::Expand(
   const std::vector<std::string>& texts, const std::string& name) const
 {
-  const std::string own = this->AreTiledVideos() ? std::string() : this->OwnMarker();
+  const std::string own = this->AreTiledVideos() ? std::string() : this->Spelled(this->MarkerId());
   const std::string common(this->AreVideos ? VideoMarker : ImageMarker);
   const std::vector<std::string> markers = { common, own };
   const std::string spelled = common + (own.empty() || own == common ? "" : " or " + own);
@@ -274,32 +363,37 @@ std::vector<std::string> PicturePrompts::Expand(
 void PicturePrompts::Expand(
   std::vector<std::vector<std::int64_t>>& sequences, const std::string& name) const
 {
+  const std::int64_t marker = this->MarkerId();
+  std::int64_t given = 0;
   std::int64_t found = 0;
-  std::int64_t all = 0;
   for (const std::vector<std::int64_t>& sequence : sequences)
   {
-    found += this->CountTokens(sequence);
+    given += this->CountTokens(sequence);
+    found += std::count(sequence.begin(), sequence.end(), marker);
   }
-  for (const std::int64_t tokens : this->Tokens)
-  {
-    all += tokens;
-  }
-  if (found == all)
+  const std::int64_t all =
+    std::accumulate(this->Tokens.begin(), this->Tokens.end(), std::int64_t{ 0 });
+  if (given == all)
   {
     return;
   }
-  ThrowIf<OptionError>(found != this->Count(), name, ": expected the token ", this->TokenId(),
+  ThrowIf<OptionError>(found != this->Count(), name, ": expected the token ", marker,
     " once for each ", this->What(), " of Images, ", this->Count(),
     ", or for each of their tokens, ", all, ", found it ", Counted(found, "time"), ".");
   const PictureSteps steps = this->Steps();
-  const bool isPlain = steps == PictureSteps::Whole || steps == PictureSteps::AnySize;
+  const VisionConfig& vision = *this->Model.GetModel().GetConfig().vision;
+  const bool hasMore = vision.startToken >= 0 || vision.joinsByMatrix ||
+                       (this->AreVideos && vision.interleavesSections);
+  const bool isPlain =
+    !hasMore && (steps == PictureSteps::Whole || steps == PictureSteps::AnySize ||
+                  steps == PictureSteps::Padded);
   std::int64_t picture = 0;
   for (std::vector<std::int64_t>& sequence : sequences)
   {
     std::vector<std::int64_t> expanded;
     for (const std::int64_t id : sequence)
     {
-      if (id != this->TokenId())
+      if (id != marker)
       {
         expanded.push_back(id);
         continue;
@@ -377,7 +471,8 @@ std::string ChangesOf(
 }
 
 VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_t framesPerVideo,
-  double framesPerSecond, const OpenTransformer& model, std::vector<std::string>& warnings)
+  double framesPerSecond, const OpenTransformer& model, std::vector<std::string>& warnings,
+  PixelMaker maker)
 {
   const TransformerConfig& config = model.GetModel().GetConfig();
   const auto other = std::find_if_not(files.begin(), files.end(), IsPicture);
@@ -392,8 +487,9 @@ VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_
   {
     return pixels;
   }
-  const VisionProcessor& processor =
+  VisionProcessor processor =
     framesPerVideo == 0 ? model.GetVisionProcessor() : model.GetVideoProcessor();
+  processor.image.maker = maker;
   std::vector<Picture> frames;
   for (const std::string& path : files)
   {

@@ -15,7 +15,10 @@ namespace atlas
 /// for the next one: <image>, or <video> for a video, or the spelling of the model's own token.
 /// Each becomes what the original's processor makes of it:
 ///
-/// LLaVA: an image token for each token of the picture. Qwen2-VL: the same, between
+/// LLaVA and LLaVA-OneVision: an image token for each token of the picture. Gemma 3: the same,
+/// between the tokens that begin and end pictures, of which the first is also its marker, and two
+/// new lines on both sides. Mistral 3: the same, with [IMG_BREAK] behind each row and [IMG_END]
+/// behind the last. Qwen2-VL and Qwen3-VL: the same, between
 /// <|vision_start|> and <|vision_end|> unless the marker is the model's own. InternVL: the same,
 /// between <img> and
 /// </img>. SmolVLM: the tokens of each tile after <fake_token_around_image> and <row_R_col_C>, a
@@ -23,10 +26,12 @@ namespace atlas
 /// <fake_token_around_image><global-img> and <fake_token_around_image>; the last alone if there are
 /// no tiles.
 ///
-/// A video of Qwen2-VL is written as its picture. One of InternVL has a line "Frame1: " for each
-/// frame, followed by its picture. One of SmolVLM begins with "You are provided the following
-/// series of three frames from a 0:00:01 [H:MM:SS] video.", where the time is that of the last
-/// frame, rounded down; then come, each in a line, "Frame from 00:01:" and the picture.
+/// A video of Qwen2-VL is written as its picture. One of Qwen3-VL has, for each group of frames,
+/// "<0.5 seconds>", the mean time of its first and last frame, then its picture. One of InternVL
+/// has a line "Frame1: " for each frame, followed by its picture. One of SmolVLM begins with "You
+/// are provided the following series of three frames from a 0:00:01 [H:MM:SS] video.", where the
+/// time is that of the last frame, rounded down; then come, each in a line, "Frame from 00:01:" and
+/// the picture.
 class PicturePrompts
 {
 public:
@@ -63,9 +68,12 @@ private:
   std::int64_t TokenId() const;
   PictureSteps Steps() const;
   std::string What() const { return this->AreVideos ? "video" : "picture"; }
-  std::string OwnMarker() const;
+  std::int64_t MarkerId() const;
+  std::string Spelled(std::int64_t id) const;
   std::string Repeated(std::int64_t count) const;
   std::string Tiles(std::int64_t picture) const;
+  std::string Rows(std::int64_t picture) const;
+  std::string Groups(std::int64_t video) const;
   std::string PictureText(std::int64_t picture, bool isOwnMarker) const;
   std::string VideoText(std::int64_t video) const;
   /// A picture or video in the text of the model.
@@ -87,6 +95,7 @@ std::string ChangesOf(
 /// Throws OptionError if a file is no picture, or cannot be read as the model's processor demands,
 /// if the model reads no videos, or if the frames do not make whole videos.
 VisionPixels ReadVisionPixels(const std::vector<std::string>& files, std::int64_t framesPerVideo,
-  double framesPerSecond, const OpenTransformer& model, std::vector<std::string>& warnings);
+  double framesPerSecond, const OpenTransformer& model, std::vector<std::string>& warnings,
+  PixelMaker maker = PixelMaker::Pillow);
 
 }

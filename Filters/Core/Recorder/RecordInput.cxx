@@ -14,16 +14,19 @@ namespace
 {
 
 /// How images became pixel values; the usual way if the model's folder does not say.
-ImageProcessor ProcessorOf(const OpenTransformer& model)
+ImageProcessor ProcessorOf(const OpenTransformer& model, PixelMaker maker)
 {
+  ImageProcessor processor;
   try
   {
-    return model.GetImageProcessor();
+    processor = model.GetImageProcessor();
   }
   catch (const Error&) // matters only to images that are read from pictures
   {
-    return DefaultImageProcessor(model.GetModel().GetConfig());
+    processor = DefaultImageProcessor(model.GetModel().GetConfig());
   }
+  processor.maker = maker;
+  return processor;
 }
 
 /// How the pictures, or videos, among words became pixels; the usual way if the model's folder does
@@ -33,14 +36,17 @@ VisionProcessor VisionProcessorOf(const OpenTransformer& model, const RecorderIn
   const std::vector<PatchExtent>& extents = input.input.extents;
   const bool areVideos =
     !input.videoFrames.empty() || (!extents.empty() && extents.front().isVideo);
+  VisionProcessor processor;
   try
   {
-    return areVideos ? model.GetVideoProcessor() : model.GetVisionProcessor();
+    processor = areVideos ? model.GetVideoProcessor() : model.GetVisionProcessor();
   }
   catch (const Error&) // without pictures it does not matter
   {
-    return DefaultVisionProcessor(model.GetModel().GetConfig());
+    processor = DefaultVisionProcessor(model.GetModel().GetConfig());
   }
+  processor.image.maker = input.pixelMaker;
+  return processor;
 }
 
 /// What users should know if the pixels of pictures would take too much memory.
@@ -141,7 +147,7 @@ std::string AddPictures(const OpenTransformer& model, const RecorderInput& input
   {
     return {};
   }
-  const ImageProcessor processor = ProcessorOf(model);
+  const ImageProcessor processor = ProcessorOf(model, input.pixelMaker);
   if (config.ReadsAnySize()) // pictures of several sizes are not kept
   {
     recording.tokens.color = ColorsOfPatches(input.input, config, processor);
@@ -205,6 +211,7 @@ Recording RecordInput(const OpenTransformer& model, const RecorderInput& input,
 {
   Recording recording = RecordTransformer(model.GetModel(), input.input, options);
   recording.tokens.text = input.labels;
+  recording.pixels = input.pictures.empty() ? "" : std::string(Name(input.pixelMaker));
   LabelParts(input, recording);
   warning = AddPictures(model, input, wantsPictures, recording);
   return recording;

@@ -223,8 +223,8 @@ void ReadPictures(
 }
 
 /// Reads one file of pixel values or any number of images. The first bytes of a file decide.
-void ReadImages(
-  const std::vector<std::string>& paths, const OpenTransformer& model, RecorderInput& result)
+void ReadImages(const std::vector<std::string>& paths, const OpenTransformer& model,
+  PixelMaker maker, RecorderInput& result)
 {
   const auto other = std::find_if_not(paths.begin(), paths.end(), IsPicture);
   if (other != paths.end() && paths.size() > 1)
@@ -252,7 +252,8 @@ void ReadImages(
     for (const std::string& path : paths)
     {
       PictureFile file = ReadPicture(path);
-      const ImageProcessor processor = model.GetImageProcessor();
+      ImageProcessor processor = model.GetImageProcessor();
+      processor.maker = maker;
       const std::string changes = ChangesOf(path, file, processor, processor.resize);
       AtPlace<OptionError>(
         path, [&] { AddPatches(std::move(file.picture), config, processor, result.input); });
@@ -264,7 +265,9 @@ void ReadImages(
     }
     return;
   }
-  ReadPictures(paths, model.GetImageProcessor(), result);
+  ImageProcessor processor = model.GetImageProcessor();
+  processor.maker = maker;
+  ReadPictures(paths, processor, result);
 }
 
 /// Encodes each text; an error message gives its number.
@@ -456,8 +459,8 @@ void ReadWords(const RecorderSources& sources, const OpenTransformer& model, Rec
       model.GetModel().GetConfig().architecture, ", found none.");
     return;
   }
-  VisionPixels pixels = ReadVisionPixels(
-    sources.imageFiles, sources.framesPerVideo, sources.framesPerSecond, model, result.warnings);
+  VisionPixels pixels = ReadVisionPixels(sources.imageFiles, sources.framesPerVideo,
+    sources.framesPerSecond, model, result.warnings, sources.pixels);
   const PicturePrompts pictures(model, pixels, sources.framesPerSecond);
   if (hasTexts)
   {
@@ -509,6 +512,7 @@ RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer&
   const bool hasPictures = model.GetModel().GetConfig().vision != nullptr;
   RequireOneSource(sources, hasPictures);
   RecorderInput result;
+  result.pixelMaker = sources.pixels;
   if (hasPictures)
   {
     ReadWords(sources, model, result);
@@ -521,7 +525,7 @@ RecorderInput GatherInput(const RecorderSources& sources, const OpenTransformer&
     ".");
   if (!sources.imageFiles.empty())
   {
-    ReadImages(sources.imageFiles, model, result);
+    ReadImages(sources.imageFiles, model, sources.pixels, result);
     return result;
   }
   if (!sources.soundFiles.empty())

@@ -34,6 +34,7 @@ struct RecorderSources
                                    ///< each file is a picture
   double framesPerSecond = 2;      ///< of videos
   PromptFormat promptFormat = PromptFormat::Lines; ///< of prompts and targets
+  PixelMaker pixels = PixelMaker::Pillow;          ///< of pictures
 };
 
 /// The input on which a model is run and recorded.
@@ -44,6 +45,7 @@ struct RecorderInput
   std::vector<std::string> sourceLabels; ///< the same of the source of a model with an encoder
   std::vector<std::string> pictures;     ///< the files of the images or frames, if they are
                                          ///< pictures
+  PixelMaker pixelMaker = PixelMaker::Pillow;
   std::vector<std::int64_t> videoFrames; ///< as in VisionPixels
   std::vector<std::string> warnings;
 

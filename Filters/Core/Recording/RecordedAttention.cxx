@@ -235,7 +235,7 @@ std::int64_t KeysToEvaluate(
   const bool isMasked =
     quantity == AttentionQuantity::Weights || quantity == AttentionQuantity::NormWeighted;
   return isMasked && recording.mask == AttentionMask::Causal && !place.head.HasAttention()
-           ? end
+           ? MaskOf(recording, place.sequence, place.layer).KeyCount(end)
            : recording.SequenceLength(place.sequence);
 }
 
@@ -451,6 +451,10 @@ HeadScores MaskOf(const Recording& recording, std::int64_t sequence, const Recor
   scores.window = layer.window;
   scores.chunk = layer.chunk;
   scores.source = SourceLength(recording, sequence);
+  if (!recording.tokens.keyEnd.empty())
+  {
+    scores.keyEnds = recording.tokens.keyEnd.data() + recording.sequenceOffsets[sequence];
+  }
   if (layer.patchWindow > 0)
   {
     scores.patchWindow = layer.patchWindow;

@@ -97,6 +97,7 @@ private:
   {
     this->CheckTokens();
     this->CheckSequences();
+    this->CheckKeyEnds();
     this->CheckSources();
     this->CheckPictures();
     this->CheckLayers();
@@ -139,6 +140,32 @@ private:
     const std::int64_t length = list.size();
     this->FailIf(length != this->Rows && !(optional && list.empty()), "expected a ", name,
       " for each of the ", this->Rows, " tokens, found ", length, ".");
+  }
+
+  /// How many keys tokens see.
+  void CheckKeyEnds() const
+  {
+    const std::vector<std::int32_t>& ends = this->Record.tokens.keyEnd;
+    if (ends.empty())
+    {
+      return;
+    }
+    this->FailIf(this->Record.mask != AttentionMask::Causal,
+      "expected numbers of keys of tokens under a causal mask alone, found the mask ",
+      Name(this->Record.mask), ".");
+    for (std::int64_t s = 0; s < this->Record.SequenceCount(); ++s)
+    {
+      const std::int64_t length = this->Record.SequenceLength(s);
+      std::int64_t least = 0;
+      for (std::int64_t t = 0; t < length; ++t)
+      {
+        least = std::max(least, t + 1);
+        const std::int64_t end = ends[this->Record.sequenceOffsets[s] + t];
+        this->FailIf(end < least || end > length, "sequence ", s, ", token ", t,
+          ": expected it to see the first ", least, " to ", length, " keys, found ", end, ".");
+        least = end;
+      }
+    }
   }
 
   void CheckTokens() const

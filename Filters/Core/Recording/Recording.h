@@ -89,6 +89,10 @@ struct RecordedTokens
                                       ///< recordings of words alone, and of pictures alone, where
                                       ///< it is the sequence
 
+  std::vector<std::int32_t> keyEnd; ///< under a causal mask: how many of the first tokens of its
+                                    ///< sequence it sees, itself and those before at least, and
+                                    ///< those of its picture (Gemma 3). Empty: no others
+
   SharedMatrix color; ///< [tokens, 3], mean red, green and blue of the patch, 0 to 1; -1 for a
                       ///< class token. Optional
 
@@ -261,6 +265,8 @@ struct Recording
   WeightProcessing processing = WeightProcessing::Unknown;
   ProductPrecision products = ProductPrecision::Single; ///< of activations and weights
   std::string interventions;   ///< what was changed during the run, in words; empty if nothing was
+  std::string pixels;          ///< of pictures that were read from files: whose arithmetic made
+                               ///< them, "pillow" or "torchvision"; empty if unknown
   std::int32_t layerCount = 0; ///< L of the model; `layers` may be a subset
 
   RecordedTokens tokens;

@@ -25,6 +25,9 @@ inline constexpr const char* FifthRecordingVersion = "5";
 /// That of files whose layers have biases of their own, of patches, or vectors of distances.
 inline constexpr const char* SixthRecordingVersion = "6";
 
+/// That of files whose tokens see those of their picture that follow, too.
+inline constexpr const char* SeventhRecordingVersion = "7";
+
 /// Information that a recording made by other software may lack. It takes precedence over the
 /// metadata of the file.
 struct RecordingReadOptions
@@ -68,7 +71,8 @@ struct RecordingContent
 /// bidirectional), rotated (true, false), processing (unknown, unprocessed, processed), products
 /// (single, bf16; only if not single), layer_count, head_count, score_scales (JSON: layer -> scale,
 /// of the recorded layers), alibi_slopes (JSON array), tokens (JSON array of strings),
-/// interventions (text; only of runs that were changed); of layers with routing expert_counts
+/// interventions (text; only of runs that were changed); pixels (pillow, torchvision; only of
+/// pictures read from files); of layers with routing expert_counts
 /// (JSON: layer -> its number of experts); of pictures whose pixels are not in the file
 /// picture_size (JSON, [height, width]), picture_sources (JSON, [file, hash] of each),
 /// picture_processing (JSON, as a preprocessor_config.json).
@@ -94,6 +98,10 @@ struct RecordingContent
 ///
 /// Layers with a causal mask within chunks (Llama 4) have chunks (JSON: layer -> tokens). A file
 /// with these has version 5.
+///
+/// Where tokens of pictures see those of the same picture that follow under a causal mask (Gemma
+/// 3), tokens.key_end [N] has how many of the first tokens of its sequence each sees. A file with
+/// these has version 7.
 ///
 /// TransformerLens, old names (HookedTransformer), with or without a batch axis B:
 /// blocks.{l}.attn.hook_q [B,T,H,d_head], hook_k, hook_v (grouped: [B,T,H_kv,d_head]), hook_rot_q

@@ -143,7 +143,11 @@ Recording FirstTokens(const Recording& recording, const std::vector<std::int64_t
     const bool isWhole = lengths[s] == length;
     const bool keepsSource =
       recording.mask == AttentionMask::Cross && lengths[s] >= recording.sourceLengths[s];
-    ThrowIf<OptionError>(!isWhole && !keepsSource && recording.mask != AttentionMask::Causal,
+    const std::vector<std::int32_t>& ends = recording.tokens.keyEnd;
+    const std::int64_t last = recording.sequenceOffsets[s] + lengths[s] - 1;
+    const bool isCausal = recording.mask == AttentionMask::Causal &&
+                          (ends.empty() || lengths[s] == 0 || ends[last] <= lengths[s]);
+    ThrowIf<OptionError>(!isWhole && !keepsSource && !isCausal,
       "expected a causal mask, with which the first tokens do not depend on the later ones.");
   }
   const std::vector<std::int64_t> begins(

@@ -120,7 +120,7 @@ struct TokenQuantity
     list;
   bool isOptional = true;
 };
-inline constexpr std::array<TokenQuantity, 7> TokenQuantities = { {
+inline constexpr std::array<TokenQuantity, 8> TokenQuantities = { {
   { "position", "Position", "position", &RecordedTokens::position, false },
   { "id", "TokenId", "token id", &RecordedTokens::id },
   { nullptr, "Token", "token text", &RecordedTokens::text },
@@ -128,6 +128,7 @@ inline constexpr std::array<TokenQuantity, 7> TokenQuantities = { {
   { "row", "Row", "patch row", &RecordedTokens::row },
   { "column", "Column", "patch column", &RecordedTokens::column },
   { "picture", "Picture Number", "picture", &RecordedTokens::picture },
+  { "key_end", "Key End", "number of keys", &RecordedTokens::keyEnd },
 } };
 
 /// The mean colors of patches, a matrix with one row per token.

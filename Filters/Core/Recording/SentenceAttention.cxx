@@ -223,7 +223,7 @@ bool IsCausal(const Recording& recording, std::int64_t sequence)
                                                                  head.weights.end(), isCausal)
                                                              : isCausal(head.weights[sequence]));
   };
-  return recording.mask == AttentionMask::Causal &&
+  return recording.mask == AttentionMask::Causal && recording.tokens.keyEnd.empty() &&
          std::all_of(recording.layers.begin(), recording.layers.end(),
            [&](const RecordedLayer& layer)
            { return std::all_of(layer.heads.begin(), layer.heads.end(), isCausalHead); });

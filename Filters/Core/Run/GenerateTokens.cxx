@@ -129,11 +129,15 @@ public:
 
   /// Sets what image tokens of the sequence that is run next have in place of their embeddings, one
   /// row per token, at these positions.
-  void SetPictures(const SharedMatrix& features, std::vector<std::int64_t> positions)
+  void SetPictures(EncodedSource features, std::vector<std::int64_t> positions)
   {
-    this->Features = features;
+    this->Features = std::move(features);
     this->FeaturePositions = std::move(positions);
   }
+
+  /// Sets how many keys the tokens of the sequence that is run next see. Later ones see those
+  /// before.
+  void SetKeyEnds(std::vector<std::int32_t> ends) { this->KeyEnds = std::move(ends); }
 
   /// Sets the places by which the tokens of the sequence that is run next are rotated. Later ones
   /// have the positions after the largest.
@@ -158,13 +162,26 @@ public:
     input.tokens.push_back(tokens);
     std::vector<float> x(rows * d);
     EmbedInput(this->Config, this->Model.GetWeights(), input, sequences, x.data(), this->Threads);
-    for (std::size_t i = 0; i < this->FeaturePositions.size(); ++i)
+    const auto visitPictures = [&](const SharedMatrix& features, const auto& visit)
     {
-      const std::int64_t row = this->FeaturePositions[i] - this->Past;
-      if (row >= 0 && row < rows)
+      for (std::size_t i = 0; i < this->FeaturePositions.size(); ++i)
       {
-        std::copy_n(this->Features.Row(static_cast<std::int64_t>(i)), d, x.data() + row * d);
+        const std::int64_t row = this->FeaturePositions[i] - this->Past;
+        if (row >= 0 && row < rows)
+        {
+          visit(features.Row(static_cast<std::int64_t>(i)), x.data() + row * d);
+        }
       }
+    };
+    visitPictures(
+      this->Features.tokens, [d](const float* feature, float* to) { std::copy_n(feature, d, to); });
+    if (!this->KeyEnds.empty() && this->Past == 0)
+    {
+      for (std::int64_t t = this->KeyEnds.size(); t < rows; ++t)
+      {
+        this->KeyEnds.push_back(static_cast<std::int32_t>(t + 1));
+      }
+      sequences.SetKeyEnds(this->KeyEnds);
     }
     if (!this->Places.empty())
     {
@@ -181,6 +198,11 @@ public:
       const CrossSource source = this->SourceFor(l, rows);
       this->Layers[l].Apply(group, this->RowsOf(l, rows), x.data(), this->Work, this->Threads, {},
         {}, {}, &source, { &sides, 0 }, &this->States[l]);
+      if (ToIndex(l) < this->Features.deep.size())
+      {
+        visitPictures(
+          this->Features.deep[l], [d](const float* feature, float* to) { AddRow(d, feature, to); });
+      }
     }
     sides.Finish(x.data(), this->Threads);
     this->HasSourceKeys = true;
@@ -203,7 +225,8 @@ private:
   SharedMatrix Encoded;                  ///< what the encoder returns for the source
   std::optional<PackedSequences> Source; ///< its tokens
   bool HasSourceKeys = false;            ///< whether its keys and values are known
-  SharedMatrix Features;                 ///< of image tokens
+  EncodedSource Features;                ///< of image tokens
+  std::vector<std::int32_t> KeyEnds;     ///< of the given tokens, and those after them
   std::vector<std::int64_t> FeaturePositions;
   std::vector<RotaryPlace> Places; ///< of the given tokens
   std::vector<float> CrossQueries;
@@ -383,6 +406,10 @@ public:
     {
       this->Places = TextPlaces(config, input);
     }
+    if (config.vision != nullptr && config.vision->seesWholePictures)
+    {
+      this->Ends = KeyEnds(config, input);
+    }
   }
 
   /// One more than the largest position of all places; 0: there are none.
@@ -403,16 +430,28 @@ public:
 
   std::vector<RotaryPlace> PlacesOf(std::int64_t sequence) const
   {
-    return this->Places.empty()
-             ? this->Places
-             : std::vector<RotaryPlace>(this->Places.begin() + this->Offsets[sequence],
-                 this->Places.begin() + this->Offsets[sequence + 1]);
+    return this->Part(this->Places, sequence);
+  }
+
+  std::vector<std::int32_t> KeyEndsOf(std::int64_t sequence) const
+  {
+    return this->Part(this->Ends, sequence);
   }
 
 private:
   std::vector<std::int64_t> Offsets;
   std::vector<ImageToken> Tokens;
   std::vector<RotaryPlace> Places; ///< empty: by position alone
+  std::vector<std::int32_t> Ends;  ///< empty: those at the position and before
+
+  /// The values of a sequence; empty if there are none.
+  template<class Value>
+  std::vector<Value> Part(const std::vector<Value>& all, std::int64_t sequence) const
+  {
+    return all.empty() ? all
+                       : std::vector<Value>(all.begin() + this->Offsets[sequence],
+                           all.begin() + this->Offsets[sequence + 1]);
+  }
 };
 
 /// The tokens of all sequences; see GenerateTokens.
@@ -438,7 +477,7 @@ std::vector<std::vector<std::int64_t>> Generate(
     if (config.encoder != nullptr)
     {
       continuation.SetSource(
-        TransformerRun::Encode(model, input, { sequence, sequence + 1 }, options.threads));
+        TransformerRun::Encode(model, input, { sequence, sequence + 1 }, options.threads).tokens);
     }
     if (config.vision != nullptr)
     {
@@ -446,6 +485,7 @@ std::vector<std::vector<std::int64_t>> Generate(
         TransformerRun::Encode(model, input, { sequence, sequence + 1 }, options.threads),
         pictures.PositionsIn(sequence));
       continuation.SetPlaces(pictures.PlacesOf(sequence));
+      continuation.SetKeyEnds(pictures.KeyEndsOf(sequence));
     }
     bool ended = false;
     for (std::int64_t added = 0; added < options.count && !ended; ++added)

@@ -75,6 +75,8 @@ std::vector<Named<ArchitectureSwitch>> NamedSwitchesOf(const TransformerConfig& 
       { "layers of different sizes, with inputs or keys of other layers, or several residual "
         "streams",
         Switch::LayerSides } },
+    { config.vision != nullptr && !config.vision->deepLayers.empty(),
+      { "features of pictures that are added between its layers", Switch::LayerSides } },
     { config.convolution > 0, { "a convolution behind its first layer", Switch::LayerSides } },
     { config.keyLatent > 0, { "latent attention", Switch::LatentAttention } },
     { !config.mixers.empty(), { "layers that have no attention", Switch::Mixers } },

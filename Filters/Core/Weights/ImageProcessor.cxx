@@ -19,6 +19,9 @@ namespace
 
 constexpr std::size_t Channels = 3;
 
+/// Our own setting, of recordings.
+constexpr const char* MakerKey = "atlas_pixels";
+
 /// Reads a size that is an integer, a pair or an object of height and width.
 ImageSize ParseSize(const Settings& settings, const char* key, ImageSize otherwise)
 {
@@ -134,6 +137,7 @@ void ParseImageSettings(const Settings& settings, bool hasSizes, ImageProcessor&
       ParseSize(settings, "crop_size", { processor.cropHeight, processor.cropWidth });
   }
   ParseFilter(settings, processor);
+  processor.maker = settings.Choice({ MakerKey }, std::string(Name(processor.maker)), PixelMakers);
   processor.rescale = settings.Flag({ "do_rescale" }, true);
   processor.factor = settings.Number({ "rescale_factor" }, processor.factor);
   processor.normalize = settings.Flag({ "do_normalize" }, true);
@@ -187,7 +191,7 @@ std::string ToJson(const ImageProcessor& processor)
   {
     size = { { "shortest_edge", processor.shortestEdge } };
   }
-  const nlohmann::json settings = {
+  nlohmann::json settings = {
     { "do_resize", processor.resize },
     { "size", size },
     { "resample", static_cast<int>(processor.filter) },
@@ -199,6 +203,10 @@ std::string ToJson(const ImageProcessor& processor)
     { "image_mean", processor.mean },
     { "image_std", processor.deviation },
   };
+  if (processor.maker != PixelMaker::Pillow)
+  {
+    settings[MakerKey] = Name(processor.maker);
+  }
   return settings.dump();
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "Base/NamedValues.h"
 #include "TransformerConfig.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -24,6 +26,26 @@ enum class ResampleFilter
   Box = 4,
   Hamming = 5
 };
+
+/// Whose arithmetic pixels are made with. Those of resized pictures differ by a gray level in some
+/// places.
+enum class PixelMaker
+{
+  Pillow,     ///< as the processors of transformers 4, and those of Pillow in 5
+  Torchvision ///< as those that transformers 5 takes by default: weights have 16 bits, Bicubic is
+              ///< in place of Lanczos, and both steps of normalization are one
+};
+
+/// Their names in files and data objects, in this order.
+inline constexpr std::array<Named<PixelMaker>, 2> PixelMakers = { {
+  { "pillow", PixelMaker::Pillow },
+  { "torchvision", PixelMaker::Torchvision },
+} };
+
+inline std::string_view Name(PixelMaker maker)
+{
+  return PixelMakers[static_cast<std::size_t>(maker)].name;
+}
 
 /// Height and width in pixels.
 using ImageSize = std::pair<std::int64_t, std::int64_t>;
@@ -54,6 +76,8 @@ struct ImageProcessor
   std::int64_t modelWidth = 0;  ///< pixels
 
   std::int64_t maximumPatches = 256; ///< of a picture for an encoder of any grid (SigLIP 2)
+
+  PixelMaker maker = PixelMaker::Pillow; ///< no setting of models' files
 };
 
 /// The processor of a model without a preprocessor_config.json: the image size of the model and the

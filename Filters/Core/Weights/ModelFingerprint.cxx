@@ -33,6 +33,11 @@ std::string BytesOf(const std::string& text)
 {
   return BytesOf(text.size()) + text;
 }
+template<class First, class Second>
+std::string BytesOf(const std::pair<First, Second>& values)
+{
+  return BytesOf(values.first) + BytesOf(values.second);
+}
 template<class Value>
 std::string BytesOf(const std::vector<Value>& values)
 {
@@ -71,7 +76,9 @@ std::vector<std::string> FieldsOf(const RotaryScaling& value)
 std::vector<std::string> FieldsOf(const VisionConfig& value)
 {
   BYTES_OF_FIELDS(encoder, layersRead, merge, projectorNorm, projectorEpsilon, projectorHasTwo,
-    projectorActivation, imageToken, videoToken, rotarySections, positionsPerSecond);
+    projectorActivation, imageToken, videoToken, rotarySections, positionsPerSecond, averages,
+    joinsByMatrix, interleavesSections, deepLayers, deepProjectors, seesWholePictures, gridSizes,
+    mostTiles, moreLayersRead, startToken, endToken);
 }
 std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
 {
@@ -99,7 +106,7 @@ std::vector<std::string> AllFieldsOf(const TransformerConfig& value)
     mixers, mixerTaps, mixerBias, mixerHeads, mixerKeyHeads, mixerValueDimension, mixerKeyDimension,
     mixerRate, mixerEpsilon, mixerNormPlace, gatesAttention, chunks, growsUnrotated, expertScores,
     expertBias, expertGroupScores, expertLeastSum, expertScalesInput, expertTolerance,
-    predictionLayers);
+    predictionLayers, alignsPositions, alternatesAxes);
 }
 std::vector<std::string> FieldsOf(const TransformerConfig& value)
 {

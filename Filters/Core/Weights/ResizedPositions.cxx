@@ -33,6 +33,23 @@ double ValueOf(GridKernel kernel, double distance)
   }
 }
 
+/// The weights [to, from] of a line that is resized between its ends, each in single precision as
+/// in the original code.
+std::vector<double> AlignedWeights(std::int64_t from, std::int64_t to)
+{
+  std::vector<double> weights(ToIndex(from) * ToIndex(to));
+  for (std::int64_t i = 0; i < to; ++i)
+  {
+    const float place =
+      static_cast<float>(i * (from - 1)) / static_cast<float>(std::max<std::int64_t>(to - 1, 1));
+    const auto first = static_cast<std::int64_t>(place);
+    const float part = place - static_cast<float>(first);
+    weights[i * from + first] += static_cast<double>(1 - part);
+    weights[i * from + std::min(first + 1, from - 1)] += static_cast<double>(part);
+  }
+  return weights;
+}
+
 /// The weights [to, from] of a line that is resized. Places beyond the ends are those of the ends.
 std::vector<double> PlainWeights(GridKernel kernel, std::int64_t from, std::int64_t to)
 {
@@ -77,6 +94,10 @@ std::vector<double> SmoothWeights(GridKernel kernel, std::int64_t from, std::int
 
 std::vector<double> WeightsOf(GridKernel kernel, std::int64_t from, std::int64_t to)
 {
+  if (kernel == GridKernel::AlignedBilinear)
+  {
+    return AlignedWeights(from, to);
+  }
   const bool isSmooth = kernel == GridKernel::SmoothBicubic || kernel == GridKernel::SmoothBilinear;
   return isSmooth ? SmoothWeights(kernel, from, to) : PlainWeights(kernel, from, to);
 }
@@ -158,8 +179,8 @@ std::vector<float> PositionsOfGrid(const TensorView& stored, const TransformerCo
   std::int64_t rows, std::int64_t columns)
 {
   const std::int64_t side = config.positionSide;
-  return ResizedGrid(
-    ValuesOf(stored), side, side, rows, columns, config.modelDimension, GridKernel::SmoothBilinear);
+  return ResizedGrid(ValuesOf(stored), side, side, rows, columns, config.modelDimension,
+    config.alignsPositions ? GridKernel::AlignedBilinear : GridKernel::SmoothBilinear);
 }
 
 std::vector<float> ResizedPatchBias(const TensorView& stored, const TransformerConfig& config)

@@ -8,13 +8,14 @@
 namespace atlas
 {
 
-/// How a grid of vectors is resized on each axis, without aligned corners.
+/// How a grid of vectors is resized on each axis, without aligned corners but for the last.
 enum class GridKernel
 {
-  Bicubic,       ///< of four neighbors, a = -3/4 (Keys 1981)
-  SmoothBicubic, ///< a = -1/2; the kernel widens with the factor by which the grid shrinks
-  Bilinear,      ///< of two neighbors
-  SmoothBilinear ///< widens likewise
+  Bicubic,        ///< of four neighbors, a = -3/4 (Keys 1981)
+  SmoothBicubic,  ///< a = -1/2; the kernel widens with the factor by which the grid shrinks
+  Bilinear,       ///< of two neighbors
+  SmoothBilinear, ///< widens likewise
+  AlignedBilinear ///< of two neighbors, with the ends of both grids in the same places
 };
 
 /// The vectors [rows, columns, d] of a grid that is resized from [fromRows, fromColumns, d].
@@ -31,8 +32,8 @@ bool ResizesPositions(const TransformerConfig& config);
 std::vector<float> ResizedPositions(const TensorView& stored, const TransformerConfig& config);
 
 /// The positions [rows columns, d_model] of a picture with rows x columns patches, for an encoder
-/// of pictures of any size, from the stored ones [positionSide^2, d_model]: SmoothBilinear
-/// (Tschannen et al. 2025: SigLIP 2).
+/// of pictures of any size, from the first of the stored ones [positionSide^2, d_model]:
+/// SmoothBilinear (Tschannen et al. 2025: SigLIP 2), or AlignedBilinear if alignsPositions.
 std::vector<float> PositionsOfGrid(const TensorView& stored, const TransformerConfig& config,
   std::int64_t rows, std::int64_t columns);
 

@@ -80,8 +80,10 @@ void SetProductsOf(TransformerWeights& weights, ProductPrecision products)
   {
     auto vision = std::make_shared<VisionWeights>(*weights.vision);
     SetProductsOf(vision->encoder, products);
-    vision->projectorIn.products = products;
-    vision->projectorOut.products = products;
+    for (LinearTensors* linear : MatricesOfProjectors(*vision))
+    {
+      linear->products = products;
+    }
     weights.vision = std::move(vision);
   }
 }

@@ -292,10 +292,14 @@ std::vector<float> RotaryFrequencies(
     static_cast<double>(isOfPatches ? config.headDimension / 2 : config.RotatedDimension());
   const bool isLong = static_cast<double>(length) > scaling.originalPositions;
   std::vector<float> frequencies;
-  for (std::int64_t pair = 0; pair < config.RotatedDimension() / 2; ++pair)
+  const std::int64_t pairs = config.RotatedDimension() / 2;
+  for (std::int64_t pair = 0; pair < pairs; ++pair)
   {
-    const std::int64_t i = isOfPatches ? pair % (config.headDimension / 4) : pair;
-    double frequency = std::pow(base, -2 * static_cast<double>(i) / rotated);
+    const std::int64_t rows = isOfPatches ? (pairs + 1) / 2 : pairs; // the others are of columns
+    const std::int64_t i = pair % rows;
+    const bool isBetween = config.alternatesAxes && pair >= rows;
+    double frequency =
+      std::pow(base, -2 * (static_cast<double>(i) + (isBetween ? 0.5 : 0)) / rotated);
     if (scaling.kind == Kind::Proportional)
     {
       const bool turns = static_cast<double>(i) < std::floor(scaling.part * rotated / 2);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace atlas
@@ -374,6 +375,11 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   bool sinksAreOutside = false; ///< what a head writes is multiplied by the part of the softmax
                                 ///< that is not the sink's, and recorded attention is that
                                 ///< before, as the original code returns it (Granite)
+  bool alignsPositions = false; ///< of images of any size: the vectors of the corners of a picture
+                                ///< are those of the corners of the stored square (Qwen3-VL)
+  bool alternatesAxes = false;  ///< RotaryOfPatches: rows and columns have the frequencies of
+                                ///< headDimension components by turns (Pixtral)
+
   std::vector<std::int64_t> chunks; ///< per layer: query i sees the keys from c floor(i / c) on; 0:
                                     ///< all. Empty: all 0 (Llama 4)
   bool growsUnrotated = false; ///< queryGrowth is that of layers without rotation alone, and of the
@@ -544,6 +550,11 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
 /// The projector joins the hidden states of merge x merge neighboring patches, row by row, to one
 /// vector (pixel unshuffle, patch merger), and maps it to the d_model of the text by one or two
 /// matrices.
+///
+/// With gridSizes the tokens of a picture in tiles are those of all of it, then those of all tiles
+/// by rows, without those of its padding, and an image token for the end of each row. Of more than
+/// mostTiles tiles they are interpolated first (LLaVA-OneVision). A picture without tiles has one
+/// such token behind it.
 struct VisionConfig
 {
   /// Where the projector normalizes.
@@ -551,7 +562,7 @@ struct VisionConfig
   {
     None,
     OfPatches, ///< each patch, before it is joined to others (Qwen2-VL), as the encoder's norm
-    OfMerged   ///< the joined vector (InternVL), LayerNorm
+    OfMerged   ///< the joined vector (InternVL), LayerNorm, or RMSNorm if `averages`
   };
 
   std::shared_ptr<const TransformerConfig> encoder; ///< its input is Images, it has no logits
@@ -573,6 +584,29 @@ struct VisionConfig
   /// one before.
   std::vector<std::int64_t> rotarySections;
   double positionsPerSecond = 0; ///< of frames (Qwen2.5-VL); 0: a position per pair of frames
+  bool averages = false; ///< hidden states are averaged, not joined; gains are stored less 1, and
+                         ///< what is left of the patches at the right and below is not seen
+                         ///< (Gemma 3)
+  bool joinsByMatrix = false; ///< another matrix, which reads the joined vector component by
+                              ///< component, gives the d_model of the encoder first (Mistral 3)
+  bool interleavesSections = false; ///< pairs 1, 4, 7, ... and 2, 5, 8, ... are those of rows and
+                                    ///< columns, as many as these have, all others those of frames;
+                                    ///< and each group of frames begins at its first token's
+                                    ///< position (Qwen3-VL)
+  std::vector<std::int64_t> deepLayers; ///< numbers of layers of the encoder, in order, after which
+                                        ///< further projectors, with OfMerged, read: what the n-th
+                                        ///< gives is added behind layer n of the text (Meng et al.
+                                        ///< 2024: DeepStack)
+  std::vector<std::int64_t> deepProjectors; ///< the number of each in its file
+  bool seesWholePictures = false; ///< a token of a picture sees all others of it, too, under a
+                                  ///< causal mask (Gemma 3)
+  std::vector<std::pair<std::int64_t, std::int64_t>> gridSizes; ///< height and width of pictures
+                                                                ///< that are cut into tiles
+  std::int64_t mostTiles = 0;
+  std::vector<std::int64_t> moreLayersRead; ///< like layersRead; a patch's hidden states there are
+                                            ///< joined behind that one (LLaVA)
+  std::int64_t startToken = -1; ///< ids before and behind the tokens of a picture (Gemma 3); -1:
+  std::int64_t endToken = -1;   ///< none
 };
 
 /// The names of the supported architectures, separated by ", ".

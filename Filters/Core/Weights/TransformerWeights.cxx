@@ -118,7 +118,8 @@ public:
     const VisionConfig& vision = *whole.vision;
     VisionWeights weights;
     weights.encoder = this->BindEncoder();
-    if (whole.architecture == "llava") // it does not read what the last normalization gives
+    const bool isLlava = whole.architecture == "llava" || !vision.gridSizes.empty();
+    if (isLlava) // it does not read what the last normalization gives
     {
       this->Used.insert(
         { this->Prefix + this->Name.finalNorm.weight, this->Prefix + this->Name.finalNorm.bias });
@@ -129,25 +130,15 @@ public:
     {
       prefix = this->Has(outer + names.in.weight) ? outer : prefix;
     }
-    const bool isOfPatches = vision.projectorNorm == VisionConfig::ProjectorNorm::OfPatches;
-    const std::int64_t inputs = vision.merge * vision.merge * this->Config.modelDimension;
-    if (isOfPatches)
+    weights.projector = this->BindProjector(whole, prefix, names, vision.projectorNorm);
+    for (const std::int64_t number : vision.deepProjectors)
     {
-      weights.projectorNorm = this->GetUnfoldedNorm(prefix, names.norm);
+      weights.deep.push_back(this->BindProjector(
+        whole, prefix, DeepProjectorNames(number), VisionConfig::ProjectorNorm::OfMerged));
     }
-    else if (vision.projectorNorm == VisionConfig::ProjectorNorm::OfMerged)
+    if (!vision.gridSizes.empty())
     {
-      weights.projectorNorm.gain = this->Get(prefix + names.norm.weight, { inputs });
-      weights.projectorNorm.shift = this->Get(prefix + names.norm.bias, { inputs });
-    }
-    // LLaVA may have no biases.
-    const bool hasBias = this->Has(prefix + names.in.bias) || this->Has(prefix + names.out.bias);
-    const std::int64_t d = whole.modelDimension;
-    const std::int64_t hidden = isOfPatches ? inputs : d;
-    weights.projectorIn = this->GetLinear(prefix, names.in, inputs, hidden, hasBias);
-    if (vision.projectorHasTwo)
-    {
-      weights.projectorOut = this->GetLinear(prefix, names.out, hidden, d, hasBias);
+      weights.newline = this->Get(prefix + "image_newline", { whole.modelDimension });
     }
     return weights;
   }
@@ -169,6 +160,47 @@ private:
   [[noreturn]] void Fail(std::string_view tensor, const Parts&... message) const
   {
     throw ModelError(this->Files.FileOf(tensor), ": tensor '", tensor, "'", message...);
+  }
+
+  ProjectorTensors BindProjector(const TransformerConfig& whole, const std::string& prefix,
+    const ProjectorNames& names, VisionConfig::ProjectorNorm norm)
+  {
+    const VisionConfig& vision = *whole.vision;
+    const std::int64_t own =
+      this->Config.modelDimension * (static_cast<std::int64_t>(vision.moreLayersRead.size()) + 1);
+    const std::int64_t joined = vision.averages ? own : vision.merge * vision.merge * own;
+    ProjectorTensors projector;
+    if (norm == VisionConfig::ProjectorNorm::OfPatches)
+    {
+      projector.norm = this->GetUnfoldedNorm(prefix, names.norm);
+    }
+    else if (norm == VisionConfig::ProjectorNorm::OfMerged)
+    {
+      projector.norm.gain = this->Get(prefix + names.norm.weight, { joined });
+      projector.norm.shift =
+        names.norm.bias.empty() ? TensorView() : this->Get(prefix + names.norm.bias, { joined });
+    }
+    const std::int64_t d = whole.modelDimension;
+    if (vision.averages)
+    {
+      projector.in = { this->Get(prefix + names.in.weight, { joined, d }), {},
+        WeightLayout::InputOutput, joined, d };
+      return projector;
+    }
+    if (vision.joinsByMatrix)
+    {
+      projector.join = this->GetLinear(prefix, names.join, joined, own, false);
+    }
+    // LLaVA may have no biases.
+    const bool hasBias = this->Has(prefix + names.in.bias) || this->Has(prefix + names.out.bias);
+    const std::int64_t inputs = vision.joinsByMatrix ? own : joined;
+    const std::int64_t hidden = vision.rotarySections.empty() ? d : inputs; // Qwen's
+    projector.in = this->GetLinear(prefix, names.in, inputs, hidden, hasBias);
+    if (vision.projectorHasTwo)
+    {
+      projector.out = this->GetLinear(prefix, names.out, hidden, d, hasBias);
+    }
+    return projector;
   }
 
   [[noreturn]] void FailMissing(std::string_view tensor) const
@@ -485,8 +517,12 @@ private:
     }
     else if (config.ReadsAnySize() && config.HasPositionVectors())
     {
+      const TensorView* found = this->Find(positions);
+      const std::int64_t square = config.positionSide * config.positionSide;
+      const bool hasMore = config.alignsPositions && found != nullptr && found->shape.size() == 2 &&
+                           found->shape[0] > square; // than its original reads
       this->Weights.positionEmbedding =
-        this->Get(positions, { config.positionSide * config.positionSide, d });
+        this->Get(positions, { hasMore ? found->shape[0] : square, d });
     }
     else if (config.HasPositionVectors() || config.position == PositionKind::Shortformer)
     {
@@ -634,11 +670,15 @@ private:
     {
       shape = { d, config.patchHeight * config.patchWidth * config.channels };
     }
-    else if (config.ReadsAnySize())
+    const std::string patches = this->Prefix + this->Name.patches.weight;
+    const TensorView* found = this->Find(patches);
+    const bool isPlain =
+      config.patchFrames == 1 && found != nullptr && found->shape.size() == shape.size();
+    if (config.ReadsAnySize() && !config.channelsLast && !isPlain)
     {
       shape.insert(shape.begin() + 2, config.patchFrames);
     }
-    linear.weight = this->Get(this->Prefix + this->Name.patches.weight, shape);
+    linear.weight = this->Get(patches, shape);
     if (config.patchBias)
     {
       linear.bias = this->Get(this->Prefix + this->Name.patches.bias, { d });

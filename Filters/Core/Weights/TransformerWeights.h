@@ -228,15 +228,39 @@ auto MatricesBesideLayers(Weights& weights)
     &weights.unembedding };
 }
 
-/// The tensors of the encoder of images and of the projector of a model of pictures among words.
+/// A projector of pictures.
+struct ProjectorTensors
+{
+  NormTensors norm;   ///< [d_model of the encoder], or as many times as patches are joined
+  LinearTensors join; ///< inputs: the joined vector, by components; missing unless joinsByMatrix
+  LinearTensors in;   ///< inputs: the joined vector, by patches, or what `join` gives
+  LinearTensors out;  ///< missing if the projector has one matrix
+};
+
+/// The tensors of the encoder of images and of the projectors of a model of pictures among words.
 struct VisionWeights
 {
   TransformerWeights encoder; ///< with patchFrames, the inputs of patchEmbedding are by channel,
                               ///< frame, row and column
-  NormTensors projectorNorm;  ///< [d_model of the encoder], or as many times as patches are joined
-  LinearTensors projectorIn;  ///< inputs: the joined vector, by patches
-  LinearTensors projectorOut; ///< missing if the projector has one matrix
+  ProjectorTensors projector;
+  std::vector<ProjectorTensors> deep; ///< of VisionConfig::deepLayers
+  TensorView newline;                 ///< [d_model], of the ends of rows; missing without them
 };
+
+/// The matrices of all projectors.
+template<class Weights>
+auto MatricesOfProjectors(Weights& weights)
+{
+  std::vector<decltype(&weights.projector.in)> matrices;
+  const auto add = [&](auto& projector)
+  { matrices.insert(matrices.end(), { &projector.join, &projector.in, &projector.out }); };
+  add(weights.projector);
+  for (auto& projector : weights.deep)
+  {
+    add(projector);
+  }
+  return matrices;
+}
 
 /// The names of the token embedding and of the unembedding in the files of a model, whether they
 /// are there or not; empty: the model has none, or one of several names.

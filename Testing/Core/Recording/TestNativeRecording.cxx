@@ -273,7 +273,7 @@ TEST(RecordingFile, BadNativeFilesAreRefused)
 {
   const NativeFile file(Everything());
   file.ExpectRefused<FormatError>({
-    { "version", "7", "version 1 to 6 of the format attention-atlas.recording, found '7'" },
+    { "version", "8", "version 1 to 7 of the format attention-atlas.recording, found '8'" },
     { "mask", "none",
       "metadata 'mask': expected one of causal, bidirectional, cross, found 'none'" },
     { "rotated", "yes", "true, false, found 'yes'" },
@@ -319,12 +319,18 @@ TEST(RecordingFile, VariantsAreKeptAndRaiseTheVersion)
   windowed.layers[1].window = 3;
   Recording chunked = Variants();
   chunked.layers[1].chunk = 8192;
+  Recording ended = Variants();
+  for (const std::int32_t position : ended.tokens.position)
+  {
+    ended.tokens.keyEnd.push_back(position + 1);
+  }
+  ended.pixels = "torchvision";
   Recording local = Everything(); // of a window on both sides
   local.layers[1].window = 65;
   for (const auto& [recording, version, windows, hasSinks] :
     { std::tuple(Everything(), "1", "", false), { Variants(), "2", R"({"1":4096})", true },
       { windowed, "2", R"({"3":3})", false }, { local, "2", R"({"3":65})", false },
-      { chunked, "5", R"({"1":4096})", true } })
+      { chunked, "5", R"({"1":4096})", true }, { ended, "7", R"({"1":4096})", true } })
   {
     ExpectRoundTrip(recording);
     Metadata metadata = NativeFile(recording).Texts();

@@ -6,6 +6,7 @@
 #include "ErrorMessage.h"
 #include "LongRecording.h"
 #include "Oracle.h"
+#include "Recording/RecordingPrefix.h"
 #include "Reports.h"
 #include "TranslatedRecording.h"
 
@@ -707,6 +708,63 @@ TEST(RecordedAttention, TellsWhatIsStored)
   { return MessageOf<OptionError>([&]() { Evaluate(recording, 0, 0, head, quantity); }); };
   EXPECT_THAT(evaluate(0, AttentionQuantity::Content), HasSubstr("it stores only the scores"));
   EXPECT_THAT(evaluate(1, AttentionQuantity::Scores), HasSubstr("it stores only the weights"));
+}
+
+/// Under a causal mask, tokens 1 to 3 of the last sequence are of one picture (Gemma 3).
+TEST(RecordedAttention, TokensOfAPictureSeeEachOther)
+{
+  Recording recording = Make();
+  recording.tokens.keyEnd = { 1, 2, 3, 1, 1, 4, 4, 4, 5, 6 };
+  recording.layers[1].window = 2;
+  CheckRecording(recording, "recording");
+  for (const std::int64_t layer : { 1, 4 })
+  {
+    std::vector<float> scores(36);
+    std::vector<float> weights(36);
+    EvaluateAttention(recording, 2, layer, 1, AttentionQuantity::Scores, 0, 6, scores.data());
+    EvaluateAttention(recording, 2, layer, 1, AttentionQuantity::Weights, 0, 6, weights.data());
+    for (std::int64_t query = 0; query < 6; ++query)
+    {
+      const std::int64_t first = layer == 4 ? std::max<std::int64_t>(query - 1, 0) : 0;
+      const std::int64_t end = recording.tokens.keyEnd[4 + query];
+      const KeyRange allowed = AllowedKeys(recording, 2, layer, query);
+      EXPECT_EQ(allowed.begin, first);
+      EXPECT_EQ(allowed.end, end);
+      double sum = 0;
+      for (std::int64_t key = first; key < end; ++key)
+      {
+        sum += std::exp(static_cast<double>(scores[query * 6 + key]));
+      }
+      for (std::int64_t key = 0; key < 6; ++key)
+      {
+        const bool isSeen = key >= first && key < end;
+        const double expected =
+          isSeen ? std::exp(static_cast<double>(scores[query * 6 + key])) / sum : 0;
+        EXPECT_NEAR(weights[query * 6 + key], expected, 1e-6);
+      }
+    }
+  }
+  // Rollout multiplies by rows of later keys, too.
+  std::vector<float> rollout(36);
+  EvaluateAttention(recording, 2, 1, AllHeads, AttentionQuantity::Rollout, 0, 6, rollout.data());
+  EXPECT_GT(rollout[6 + 3], 0);
+  // The first tokens do not depend on the later ones unless they are a part of the picture.
+  EXPECT_THAT(MessageOf<OptionError>([&] { FirstTokens(recording, { 3, 1, 3 }); }),
+    HasSubstr("a causal mask"));
+  EXPECT_EQ(FirstTokens(recording, { 3, 1, 4 }).tokens.keyEnd.back(), 4);
+  const auto refusal = [&](std::size_t token, std::int32_t end)
+  {
+    Recording other = recording;
+    other.tokens.keyEnd[token] = end;
+    return MessageOf<ModelError>([&] { CheckRecording(other, "recording"); });
+  };
+  EXPECT_THAT(refusal(5, 1), HasSubstr("sequence 2, token 1: expected it to see the first 2 to 6"));
+  EXPECT_THAT(
+    refusal(6, 3), HasSubstr("token 2: expected it to see the first 4 to 6 keys, found 3"));
+  EXPECT_THAT(refusal(2, 4), HasSubstr("sequence 0, token 2"));
+  recording.mask = AttentionMask::Bidirectional;
+  EXPECT_THAT(MessageOf<ModelError>([&] { CheckRecording(recording, "recording"); }),
+    HasSubstr("under a causal mask alone"));
 }
 
 }

@@ -577,8 +577,9 @@ void ExpectNestedGemma(const std::string& base, const std::string& rest, bool ha
     weights[rest.empty() ? "language_model.lm_head.weight" : "lm_head.weight"] =
       weights.at(base + "embed_tokens.weight");
   }
+  // As if the architecture gemma3_text were chosen.
   const nlohmann::json config = { { "architectures", { "Gemma3ForConditionalGeneration" } },
-    { "model_type", "gemma3" }, { "mm_tokens_per_image", 256 }, { "text_config", text },
+    { "model_type", "gemma3_text" }, { "mm_tokens_per_image", 256 }, { "text_config", text },
     { "vision_config",
       { { "hidden_size", 8 }, { "image_size", 28 }, { "model_type", "siglip_vision_model" },
         { "num_attention_heads", 2 }, { "num_hidden_layers", 1 }, { "patch_size", 14 } } } };

@@ -168,7 +168,9 @@ TEST(SettingRoles, EverySettingOfTheOriginalIsDecidedOn)
     }
   }
   EXPECT_EQ(versions.size(), 2U);
-  EXPECT_THAT(decisions.Refusals, Each(HasSubstr("choose the architecture clip_text_model")));
+  // Of Gemma 3 the original makes squares of 0 patches.
+  EXPECT_THAT(decisions.Refusals, Each(AnyOf(HasSubstr("choose the architecture clip_text_model"),
+                                    HasSubstr("expected 'mm_tokens_per_image'"))));
   std::vector<std::string> unknown;
   for (const auto& [key, place] : decisions.Unknown)
   {

@@ -5,7 +5,11 @@
 #include "Refusals.h"
 #include "Weights/TransformerConfig.h"
 
+#include <cmath>
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -181,6 +185,99 @@ TEST(VisionConfigs, Qwen2VlHasNoWindows)
   EXPECT_THAT(encoder.patchWindows, IsEmpty());
 }
 
+/// As the file of Qwen3-VL 8B has it; which projectors early layers read by falling layers.
+TEST(VisionConfigs, Qwen3Vl)
+{
+  const TransformerConfig text = ParseVision(R"({"model_type": "qwen3_vl", "image_token_id": 151655,
+    "text_config": {"head_dim": 128, "hidden_size": 4096, "intermediate_size": 12288,
+      "max_position_embeddings": 262144, "model_type": "qwen3_vl_text", "num_attention_heads": 32,
+      "num_hidden_layers": 36, "num_key_value_heads": 8, "rope_scaling": {"mrope_interleaved": true,
+        "mrope_section": [24, 20, 20], "rope_type": "default"}, "rope_theta": 5000000},
+    "tie_word_embeddings": false, "video_token_id": 151656, "vision_config": {
+      "deepstack_visual_indexes": [24, 8, 16], "model_type": "qwen3_vl", "out_hidden_size": 4096}})");
+  ExpectMembers(text, "layers=36 keyHeads=8 rotaryBase=5000000 queryKeyNorm=OfAllHeads inputBias=0 "
+                      "tiedUnembedding=0 vocabulary=151936");
+  EXPECT_THAT(text.unknownSettings, IsEmpty());
+  const VisionConfig& vision = *text.vision;
+  ExpectMembers(vision,
+    "layersRead=27 merge=2 projectorNorm=OfPatches projectorEpsilon=1e-6 imageToken=151655 "
+    "videoToken=151656 projectorActivation=Gelu");
+  EXPECT_TRUE(vision.interleavesSections);
+  EXPECT_THAT(vision.rotarySections, ElementsAre(24, 20, 20));
+  EXPECT_THAT(vision.deepLayers, ElementsAre(9, 17, 25));
+  EXPECT_THAT(vision.deepProjectors, ElementsAre(1, 2, 0));
+  const TransformerConfig& encoder = *vision.encoder;
+  EXPECT_TRUE(encoder.ReadsAnySize());
+  EXPECT_EQ(encoder.positionSide, 48);
+  ExpectMembers(encoder,
+    "architecture=qwen3_vl layers=27 heads=16 modelDimension=1152 mlpDimension=4304 patchFrames=2 "
+    "patchHeight=16 norm=LayerNorm patchBias=1 activation=GeluTanh position=RotaryOfPatches");
+}
+
+TEST(VisionConfigs, Gemma3)
+{
+  const TransformerConfig text = ParseVision(R"({"model_type": "gemma3", "boi_token_index": 255999,
+    "eoi_token_index": 256000, "image_token_index": 262144, "mm_tokens_per_image": 256,
+    "text_config": {"hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text",
+      "num_hidden_layers": 34, "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+      "sliding_window": 1024}, "vision_config": {"hidden_size": 1152, "image_size": 896,
+      "intermediate_size": 4304, "model_type": "siglip_vision_model", "num_attention_heads": 16,
+      "num_hidden_layers": 27, "patch_size": 14, "vision_use_head": false}})");
+  ExpectMembers(text, "architecture=gemma3 layers=34 mask=Causal tiedUnembedding=1 keyHeads=4");
+  EXPECT_EQ(text.Window(0), 1024);
+  const VisionConfig& vision = *text.vision;
+  ExpectMembers(vision, "merge=4 layersRead=27 projectorHasTwo=0 projectorNorm=OfMerged");
+  EXPECT_TRUE(vision.averages);
+  EXPECT_TRUE(vision.seesWholePictures);
+  EXPECT_EQ(vision.startToken, 255'999);
+  EXPECT_EQ(vision.endToken, 256'000);
+  const TransformerConfig& encoder = *vision.encoder;
+  ExpectMembers(encoder, "architecture=siglip_vision_model finalNorm=1 positions=4096");
+  // Without pictures it is a text.
+  EXPECT_EQ(ParseVision(R"({"model_type": "gemma3"})").vision, nullptr);
+}
+
+TEST(VisionConfigs, Mistral3)
+{
+  const TransformerConfig text = ParseVision(R"({"model_type": "mistral3", "image_token_index": 10,
+    "text_config": {"head_dim": 128, "hidden_size": 5120, "intermediate_size": 32768,
+      "model_type": "mistral", "num_hidden_layers": 40, "rms_norm_eps": 1e-05,
+      "sliding_window": null, "vocab_size": 131072},
+    "vision_config": {"head_dim": 64, "hidden_act": "silu", "image_size": 1540, "patch_size": 14,
+      "model_type": "pixtral", "rope_theta": 10000.0}, "vision_feature_layer": -1})");
+  ExpectMembers(text, "architecture=mistral3 layers=40 headDimension=128 tiedUnembedding=1");
+  EXPECT_THAT(text.unknownSettings, IsEmpty());
+  const VisionConfig& vision = *text.vision;
+  ExpectMembers(
+    vision, "merge=2 layersRead=24 projectorNorm=OfPatches projectorEpsilon=1e-5 imageToken=10");
+  EXPECT_TRUE(vision.joinsByMatrix);
+  const TransformerConfig& encoder = *vision.encoder;
+  ExpectMembers(encoder,
+    "architecture=pixtral heads=16 modelDimension=1024 mlpDimension=4096 norm=RmsNorm epsilon=1e-5 "
+    "embeddingNorm=1 gated=1 activation=Silu inputBias=0 patchBias=0 patchHeight=14");
+  // Rows and columns have the frequencies of a head by turns (Pixtral).
+  const std::vector<float> frequencies = RotaryFrequencies(encoder);
+  ASSERT_EQ(frequencies.size(), 32U);
+  EXPECT_FLOAT_EQ(frequencies[1], static_cast<float>(std::pow(10000.0, -4 / 64.0)));
+  EXPECT_FLOAT_EQ(frequencies[17], static_cast<float>(std::pow(10000.0, -6 / 64.0)));
+}
+
+TEST(VisionConfigs, LlavaOnevision)
+{
+  const TransformerConfig text = ParseVision(R"({"model_type": "llava_onevision",
+    "image_token_index": 151646, "text_config": {"model_type": "qwen2", "vocab_size": 151647},
+    "video_token_index": 151647, "vision_aspect_ratio": "anyres_max_4",
+    "vision_feature_layer": [-1, 3]})");
+  const VisionConfig& vision = *text.vision;
+  ExpectMembers(vision, "merge=1 layersRead=26 imageToken=151646 videoToken=-1");
+  EXPECT_THAT(vision.moreLayersRead, ElementsAre(3));
+  EXPECT_EQ(vision.mostTiles, 4);
+  ASSERT_EQ(vision.gridSizes.size(), 36U);
+  EXPECT_EQ(vision.gridSizes[1], std::pair(std::int64_t{ 384 }, std::int64_t{ 768 }));
+  const TransformerConfig& encoder = *vision.encoder;
+  ExpectMembers(encoder, "architecture=siglip_vision_model finalNorm=0 positions=729");
+}
+
 /// LLaVA with other settings.
 std::string BadLlava(const std::string& more)
 {
@@ -205,15 +302,16 @@ TEST(VisionConfigs, BadSettingsAreRefused)
   const auto parse = [](const std::string& text) { ParseVision(text); };
   ExpectRefusals<ModelError>(
     { { BadLlava(R"(, "text_config": {"model_type": "falcon"})"),
-        "unknown model_type 'falcon' of the text, expected one of llama, mistral, qwen2" },
+        "unknown model_type 'falcon' of the text, expected one of gemma3_text, llama, ministral3, "
+        "mistral, qwen2" },
       { BadLlava(R"(, "vision_config": {"model_type": "pixtral"})"),
         "unknown model_type 'pixtral', expected one of clip_vision_model, siglip_vision_model" },
       { BadLlava(R"(, "quantization_config": {"bits": 4})"),
         "the weights are quantized by a method without a name (4 bits), which is not run" },
-      { BadLlava(R"(, "vision_feature_layer": [-2, -5])"),
-        "expected 'vision_feature_layer' to be one layer from -25 to 24, found array." },
+      { BadLlava(R"(, "vision_feature_layer": [-2, "last"])"),
+        "expected 'vision_feature_layer' to be layers from -25 to 24, found array." },
       { BadLlava(R"(, "vision_feature_layer": -26)"),
-        "expected 'vision_feature_layer' to be one layer from -25 to 24, found -26." },
+        "expected 'vision_feature_layer' to be layers from -25 to 24, found -26." },
       { BadLlava(R"(, "vision_feature_select_strategy": "full")"),
         "expected the vision_feature_select_strategy 'default' with an encoder that has a class "
         "token, found 'full'." },
@@ -247,7 +345,25 @@ TEST(VisionConfigs, BadSettingsAreRefused)
         "expected 'mrope_section' to be three numbers that add up to the 64 rotated pairs of a "
         "head, "
         "found array." },
-      { BadQwen("", R"(, "rope_scaling": null)"), "found none." } },
+      { BadQwen("", R"(, "rope_scaling": null)"), "found none." },
+      { R"({"model_type": "qwen3_vl", "vision_config": {"out_hidden_size": 4096,
+          "deepstack_visual_indexes": [8, 27]}})",
+        "expected 'deepstack_visual_indexes' to be different layers from 0 to 26, found array." },
+      { R"({"model_type": "gemma3", "mm_tokens_per_image": 225, "vision_config": {}})",
+        "expected 'mm_tokens_per_image' to be those of squares of up to 64 x 64 of the 14 x 14 "
+        "patches, found 225." },
+      { R"({"model_type": "mistral3", "text_config": {}})", "'vision_config' is missing." },
+      { R"({"model_type": "mistral3", "text_config": {},
+          "vision_config": {"model_type": "siglip_vision_model"}})",
+        "expected an encoder of the model_type pixtral, found 'siglip_vision_model'." },
+      { R"({"model_type": "mistral3", "vision_feature_layer": [-1, -2], "text_config": {},
+          "vision_config": {}})",
+        "expected 'vision_feature_layer' to be one layer from -25 to 24, found array." },
+      { R"({"model_type": "llava_onevision", "vision_aspect_ratio": "pad"})",
+        "expected 'vision_aspect_ratio' to be anyres_max_ and a number of tiles" },
+      { R"({"model_type": "llava_onevision", "image_grid_pinpoints": [[384, 400]]})",
+        "expected 'image_grid_pinpoints' to be pairs of multiples of the encoder's 384 pixels, "
+        "found array." } },
     parse, "some/config.json: ");
 }
 

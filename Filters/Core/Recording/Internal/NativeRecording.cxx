@@ -119,8 +119,8 @@ void CheckVersion(const Metadata& metadata, const std::string& source)
     version == metadata.end(), source, ": expected the metadata 'version', which is missing.");
   const std::string& found = version->second;
   ThrowIf<FormatError>(
-    found.size() != 1 || found < RecordingVersion || found > SixthRecordingVersion, source,
-    ": expected version ", RecordingVersion, " to ", SixthRecordingVersion, " of the format ",
+    found.size() != 1 || found < RecordingVersion || found > SeventhRecordingVersion, source,
+    ": expected version ", RecordingVersion, " to ", SeventhRecordingVersion, " of the format ",
     RecordingFormat, ", found '", found, "'.");
 }
 
@@ -227,6 +227,10 @@ private:
     if (this->Has("interventions"))
     {
       this->Record.interventions = this->Text("interventions");
+    }
+    if (this->Has("pixels"))
+    {
+      this->Record.pixels = this->Text("pixels");
     }
     this->Record.alibiSlopes = ParseSlopes(this->Texts, this->Arrays.GetSource());
     if (this->Has(LayersWithoutHeads))
@@ -644,6 +648,10 @@ public:
     {
       texts[LayersWithoutHeads] = json(this->Record.layersWithoutHeads).dump();
     }
+    if (!this->Record.pixels.empty())
+    {
+      texts["pixels"] = this->Record.pixels;
+    }
     if (!this->Record.alibiSlopes.empty())
     {
       texts["alibi_slopes"] = json(this->Record.alibiSlopes).dump();
@@ -695,6 +703,10 @@ private:
   std::string VersionFor(const Metadata& texts) const
   {
     const auto has = [&texts](const char* key) { return texts.count(key) != 0; };
+    if (!this->Record.tokens.keyEnd.empty())
+    {
+      return SeventhRecordingVersion;
+    }
     if (std::any_of(this->Record.layers.begin(), this->Record.layers.end(), HasOwnBias))
     {
       return SixthRecordingVersion;

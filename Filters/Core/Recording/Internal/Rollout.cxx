@@ -49,7 +49,8 @@ public:
   void AddProduct(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to,
     const float* values, const float* slab, float* sums) const
   {
-    const bool isCausal = this->Record.mask == AttentionMask::Causal;
+    const bool isCausal =
+      this->Record.mask == AttentionMask::Causal && this->Record.tokens.keyEnd.empty();
     ForBlocks(end - begin, QueriesPerBlock, this->Threads,
       [&](std::int64_t first, std::int64_t last)
       {
@@ -107,7 +108,8 @@ void EvaluateRollout(const Recording& recording, const AttentionRows& rows, floa
   const SingleThreadedBlas blas;
   const Product product(recording, rows.sequence, threads);
   const std::int64_t length = recording.SequenceLength(rows.sequence);
-  const std::int64_t keys = recording.mask == AttentionMask::Causal ? rows.end : length;
+  const bool isCausal = recording.mask == AttentionMask::Causal && recording.tokens.keyEnd.empty();
+  const std::int64_t keys = isCausal ? rows.end : length;
   product.EvaluateLayer(rows.layer, rows.begin, rows.end, values);
   if (layers.size() == 1)
   {

@@ -286,7 +286,7 @@ std::optional<StreamedMap> FindStreamed(const Recording& recording, std::int64_t
   const RecordedHead& recorded = FindHead(recording, layer, head);
   if (recorded.HasAttention() || !recorded.query.IsRecorded() || !recorded.key.IsRecorded() ||
       FindLayer(recording, layer).patchWindow > 0 || FindLayer(recording, layer).chunk > 0 ||
-      HasOwnBias(FindLayer(recording, layer)))
+      HasOwnBias(FindLayer(recording, layer)) || !recording.tokens.keyEnd.empty())
   {
     return std::nullopt;
   }

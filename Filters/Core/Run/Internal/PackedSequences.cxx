@@ -103,6 +103,14 @@ void PackedSequences::SetPlaces(const std::vector<RotaryPlace>& places)
   }
 }
 
+void PackedSequences::SetKeyEnds(const std::vector<std::int32_t>& ends)
+{
+  for (RowGroup& group : this->groups)
+  {
+    group.keyEnds.assign(ends.begin() + group.begin, ends.begin() + group.end);
+  }
+}
+
 std::int64_t PackedSequences::SequenceAt(std::int64_t row) const
 {
   const auto next = std::upper_bound(this->offsets.begin(), this->offsets.end(), row);

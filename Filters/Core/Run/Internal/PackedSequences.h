@@ -20,6 +20,7 @@ struct RowGroup
   std::vector<std::int64_t> positions; ///< of each row in its sequence
   std::vector<std::int64_t> lengths;   ///< of each row's sequence
   std::vector<RotaryPlace> places;     ///< of each row; empty: by its position alone
+  std::vector<std::int32_t> keyEnds;   ///< of each row, see HeadScores; empty: none
 
   std::int64_t Rows() const { return this->end - this->begin; }
 };
@@ -50,6 +51,9 @@ struct PackedSequences
   /// Gives the rows of all groups their places, of which there is one for each row of all
   /// sequences.
   void SetPlaces(const std::vector<RotaryPlace>& places);
+
+  /// Likewise the numbers of keys that they see.
+  void SetKeyEnds(const std::vector<std::int32_t>& ends);
 
   /// In tokens.
   std::int64_t Length(std::int64_t sequence) const

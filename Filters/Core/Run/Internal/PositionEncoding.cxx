@@ -187,16 +187,23 @@ float PatchAngle(
 std::vector<std::uint8_t> AxesOf(const TransformerConfig& config)
 {
   std::vector<std::int64_t> sections;
+  const std::int64_t pairs = config.RotatedDimension() / 2;
   if (config.position == PositionKind::RotaryOfPatches)
   {
-    sections = { 0, config.headDimension / 4, config.headDimension / 4 };
+    sections = { 0, (pairs + 1) / 2, pairs / 2 };
   }
   else if (config.vision != nullptr)
   {
     sections = config.vision->rotarySections;
   }
   std::vector<std::uint8_t> axes;
-  for (std::size_t axis = 0; axis < sections.size(); ++axis)
+  const bool interleaves = config.vision != nullptr && config.vision->interleavesSections;
+  for (std::int64_t pair = 0; pair < pairs && interleaves; ++pair)
+  {
+    const std::int64_t axis = pair % 3;
+    axes.push_back(static_cast<std::uint8_t>(pair < 3 * sections[axis] ? axis : 0));
+  }
+  for (std::size_t axis = 0; axis < sections.size() && !interleaves; ++axis)
   {
     axes.insert(axes.end(), ToIndex(sections[axis]), static_cast<std::uint8_t>(axis));
   }

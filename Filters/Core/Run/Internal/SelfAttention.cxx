@@ -543,6 +543,10 @@ void SelfAttention::MixBlock(const RowGroup& group, const RowGroup& keysOf, std:
     scores.window = 0;
     scores.distanceBias = nullptr;
   }
+  else if (!group.keyEnds.empty()) // of sequences that are run at once
+  {
+    scores.keyEnds = group.keyEnds.data() + first;
+  }
   scores.query = rows.query + first * dimension;
   scores.firstQuery = past;
   scores.key = rows.key + firstKey * dimension;

@@ -256,6 +256,31 @@ struct NextTokens
   std::int64_t length;
 };
 
+/// Adds those of the patches of a picture, or of a group of frames, of any size.
+void AddGridPositions(const TransformerConfig& config, const TransformerWeights& weights,
+  const TransformerInput& input, const PackedSequences& sequences, std::int64_t sequence, float* x)
+{
+  const std::int64_t d = config.modelDimension;
+  std::int64_t next = 0; // sequence
+  const auto extent = std::find_if(input.extents.begin(), input.extents.end(),
+    [&](const PatchExtent& one) { return (next += one.frames) > sequence; });
+  const std::vector<float> positions =
+    PositionsOfGrid(weights.positionEmbedding, config, extent->rows, extent->columns);
+  const std::int64_t first = sequences.offsets[sequence];
+  const auto group = std::find_if(sequences.groups.begin(), sequences.groups.end(),
+    [first](const RowGroup& one) { return first < one.end; });
+  for (std::int64_t i = 0; i < sequences.Length(sequence); ++i)
+  {
+    std::int64_t patch = i;
+    if (!group->places.empty())
+    {
+      const RotaryPlace& place = group->places[first - group->begin + i];
+      patch = place[1] * extent->columns + place[2];
+    }
+    AddRow(d, positions.data() + patch * d, x + i * d);
+  }
+}
+
 /// Adds the vectors of their positions, if the model has some.
 void AddPositions(const TransformerConfig& config, const TransformerWeights& weights,
   const TransformerInput& input, const NextTokens& next, float* x)
@@ -263,14 +288,6 @@ void AddPositions(const TransformerConfig& config, const TransformerWeights& wei
   const bool isSinusoidal = config.position == PositionKind::Sinusoidal;
   if (!config.HasPositionVectors() && !isSinusoidal)
   {
-    return;
-  }
-  if (config.ReadsAnySize())
-  {
-    const PatchExtent& extent = input.extents[next.sequence];
-    const std::vector<float> positions =
-      PositionsOfGrid(weights.positionEmbedding, config, extent.rows, extent.columns);
-    AddRow(next.length * config.modelDimension, positions.data(), x);
     return;
   }
   const std::vector<std::int64_t> rows =
@@ -301,7 +318,14 @@ void EmbedInput(const TransformerConfig& config, const TransformerWeights& weigh
   for (std::int64_t s = sequences.run.first; s < sequences.run.end; ++s)
   {
     const std::int64_t length = sequences.Length(s);
-    AddPositions(config, weights, input, { s, sequences.past, length }, first);
+    if (config.ReadsAnySize() && config.HasPositionVectors())
+    {
+      AddGridPositions(config, weights, input, sequences, s, first);
+    }
+    else
+    {
+      AddPositions(config, weights, input, { s, sequences.past, length }, first);
+    }
     if (config.segments > 0)
     {
       AddEmbedding(weights.segmentEmbedding, width,

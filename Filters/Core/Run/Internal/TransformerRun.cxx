@@ -53,7 +53,7 @@ struct TransformerRun::EncoderPart
   std::unique_ptr<TransformerRun> run;
   std::optional<CrossPart> cross;
   std::vector<ImageToken> tokens; ///< of the text
-  SharedMatrix features;          ///< of those of the sequences to run, [tokens, d_model]
+  EncodedSource features;         ///< of those of the sequences to run
 
   /// For some of the texts. Without a run if there are no pictures.
   EncoderPart(const Transformer& model, const TransformerInput& input, const RecordOptions& chosen,
@@ -88,7 +88,7 @@ RecordOptions OptionsOfEncoder(const RecordOptions& options)
 TransformerRun::TransformerRun(
   const Transformer& model, const TransformerInput& input, const RecordOptions& options)
   : TransformerRun(model, model.GetConfig(), model.GetWeights(), input, options,
-      SequencesOf(model.GetConfig(), input, options.sequences), -1)
+      SequencesOf(model.GetConfig(), input, options.sequences), {})
 {
   if (this->Config.encoder != nullptr || this->Config.vision != nullptr)
   {
@@ -115,18 +115,20 @@ TransformerRun::TransformerRun(
 
 TransformerRun::TransformerRun(const Transformer& model, const TransformerConfig& config,
   const TransformerWeights& weights, const TransformerInput& input, const RecordOptions& options,
-  PackedSequences sequences, std::int64_t readLayer)
+  PackedSequences sequences, const std::vector<std::int64_t>& readLayers)
   : Model(model)
   , Config(config)
   , Weights(weights)
   , Input(input)
   , Options(options)
-  , Selected(this->Config, options, std::max<std::int64_t>(readLayer, 0))
+  , Selected(this->Config, options,
+      readLayers.empty() ? 0 : *std::max_element(readLayers.begin(), readLayers.end()))
   , Sequences(std::move(sequences))
   , SourceNeeds(SourcePlaces(this->Config, options.interventions))
-  , ReadLayer(readLayer)
+  , Read(readLayers.size())
+  , ReadLayers(readLayers)
   , Sides(config, weights)
-  , Name(readLayer >= 0 ? "encoder, " : "")
+  , Name(readLayers.empty() ? "" : "encoder, ")
 {
   if (config.ReadsAnySize())
   {
@@ -145,6 +147,11 @@ TransformerRun::TransformerRun(const Transformer& model, const TransformerConfig
   {
     this->Sequences.SetPlaces(this->Places);
   }
+  if (config.vision != nullptr && config.vision->seesWholePictures && !input.tiles.empty())
+  {
+    this->Record.tokens.keyEnd = KeyEnds(config, input);
+    this->Sequences.SetKeyEnds(this->Record.tokens.keyEnd);
+  }
 }
 
 TransformerRun::EncoderPart::EncoderPart(const Transformer& model, const TransformerInput& input,
@@ -159,7 +166,7 @@ TransformerRun::EncoderPart::EncoderPart(const Transformer& model, const Transfo
     this->texts.tokens = input.source;
     this->run.reset(new TransformerRun(model, encoder, *model.GetWeights().encoder,
       encoder.input == InputKind::Sound ? input : this->texts, this->options,
-      PackedSequences(SourceLengths(config, input), range), encoder.layers));
+      PackedSequences(SourceLengths(config, input), range), { encoder.layers }));
     return;
   }
   this->tokens = ImageTokens(config, input);
@@ -169,10 +176,12 @@ TransformerRun::EncoderPart::EncoderPart(const Transformer& model, const Transfo
   }
   const VisionConfig& vision = *config.vision;
   this->options.sequences = EncoderRange(config, input, this->tokens, range);
+  std::vector<std::int64_t> layers = vision.deepLayers;
+  layers.insert(layers.begin(), vision.moreLayersRead.begin(), vision.moreLayersRead.end());
+  layers.insert(layers.begin(), vision.layersRead);
   this->run.reset(new TransformerRun(model, *vision.encoder, model.GetWeights().vision->encoder,
     input, this->options,
-    PackedSequences(SequenceLengths(*vision.encoder, input), this->options.sequences),
-    vision.layersRead));
+    PackedSequences(SequenceLengths(*vision.encoder, input), this->options.sequences), layers));
 }
 
 CrossPart* TransformerRun::Cross() const
@@ -239,9 +248,11 @@ MemoryEstimate TransformerRun::EstimateMemory() const
   {
     estimate.working += ToIndex(SoundFloats(config)) * sizeof(float);
   }
-  if (this->ReadLayer >= 0 && this->ReadLayer < this->Selected.LayersToRun())
+  for (const std::int64_t layer : this->ReadLayers)
   {
-    estimate.working += ToIndex(this->Sequences.Rows() * d) * sizeof(float);
+    estimate.working += layer < this->Selected.LayersToRun()
+                          ? ToIndex(this->Sequences.Rows() * d) * sizeof(float)
+                          : 0;
   }
   if (const CrossPart* cross = this->Cross())
   {
@@ -262,9 +273,10 @@ MemoryEstimate TransformerRun::EstimateMemory() const
     std::uint64_t projector = 0;
     if (config.vision != nullptr)
     {
-      const VisionWeights& vision = *this->Weights.vision;
-      projector = std::max(WidenedBytes(vision.projectorIn, options.threads),
-        WidenedBytes(vision.projectorOut, options.threads));
+      for (const LinearTensors* linear : MatricesOfProjectors(*this->Weights.vision))
+      {
+        projector = std::max(projector, WidenedBytes(*linear, options.threads));
+      }
     }
     estimate.recording += encoder.recording;
     estimate.working =
@@ -300,15 +312,22 @@ Recording TransformerRun::Run()
   const std::int64_t layers = this->Selected.LayersToRun();
   for (std::int64_t l = 0; l < layers; ++l)
   {
-    if (l == this->ReadLayer)
+    for (std::size_t i = 0; i < this->Read.size(); ++i)
     {
-      this->Read = SharedMatrix::Zero(this->Residual.rows, this->Residual.columns);
-      std::copy_n(this->Residual.values.get(), this->Residual.Count(), this->Read.values.get());
+      if (l == this->ReadLayers[i])
+      {
+        this->Read[i] = SharedMatrix::Zero(this->Residual.rows, this->Residual.columns);
+        std::copy_n(
+          this->Residual.values.get(), this->Residual.Count(), this->Read[i].values.get());
+      }
     }
     this->RunLayer(l, positions, progress.Part(l, l + 1, layers));
   }
   this->Finish();
-  this->Read = this->Read.IsRecorded() ? this->Read : this->Residual;
+  for (SharedMatrix& read : this->Read)
+  {
+    read = read.IsRecorded() ? read : this->Residual;
+  }
   progress(1);
   return std::move(this->Record);
 }
@@ -325,19 +344,19 @@ void TransformerRun::RunEncoder()
   const auto recording = std::make_shared<Recording>(run->Run());
   if (CrossPart* cross = this->Cross())
   {
-    cross->Begin(*recording, this->Record, run->Read);
+    cross->Begin(*recording, this->Record, run->Read.front());
     this->Record.cross = cross->GetRecording();
   }
   else
   {
     this->Encoder->features =
-      ProjectPictures(this->Model, run->Sequences, run->Read.values.get(), this->Options.threads);
+      ProjectPictures(this->Model, this->Input, run->Sequences, run->Read, this->Options.threads);
     DescribePictures(this->Config, this->Input, this->Encoder->tokens, this->Record);
   }
   this->Record.encoder = recording;
 }
 
-SharedMatrix TransformerRun::Encode(const Transformer& model, const TransformerInput& input,
+EncodedSource TransformerRun::Encode(const Transformer& model, const TransformerInput& input,
   const SequenceRange& sequences, int threads)
 {
   RecordOptions options;
@@ -352,8 +371,8 @@ SharedMatrix TransformerRun::Encode(const Transformer& model, const TransformerI
   }
   part.run->Run();
   return model.GetConfig().encoder != nullptr
-           ? part.run->Read
-           : ProjectPictures(model, part.run->Sequences, part.run->Read.values.get(), threads);
+           ? EncodedSource{ part.run->Read.front(), {} }
+           : ProjectPictures(model, input, part.run->Sequences, part.run->Read, threads);
 }
 
 /// Runs the other input of the interventions, if they have one.
@@ -494,22 +513,31 @@ void TransformerRun::Embed()
     this->Options.threads);
   if (this->Encoder != nullptr && this->Config.vision != nullptr)
   {
-    const float* feature = this->Encoder->features.values.get();
-    for (const ImageToken& token : this->Encoder->tokens)
-    {
-      if (token.sequence >= this->Sequences.run.first && token.sequence < this->Sequences.run.end)
-      {
-        const std::int64_t row = this->Sequences.offsets[token.sequence] + token.position;
-        std::copy_n(feature, this->Config.modelDimension, this->ResidualRow(row));
-        feature += this->Config.modelDimension;
-      }
-    }
+    const std::int64_t d = this->Config.modelDimension;
+    this->VisitPictures(this->Encoder->features.tokens,
+      [d](const float* feature, float* x) { std::copy_n(feature, d, x); });
   }
   if (this->Config.HasLayerSides())
   {
     this->Sides.Begin(this->Input, this->Sequences, this->Residual.Row(0), this->Options.threads);
   }
   this->CheckFinite("the embedding", this->Sequences.FirstRow(), this->Sequences.EndRow());
+}
+
+/// Calls visit(vector, row of the residual stream) for the vectors of the pictures of the texts
+/// that are run.
+template<class Visitor>
+void TransformerRun::VisitPictures(const SharedMatrix& features, const Visitor& visit) const
+{
+  const float* feature = features.values.get();
+  for (const ImageToken& token : this->Encoder->tokens)
+  {
+    if (token.sequence >= this->Sequences.run.first && token.sequence < this->Sequences.run.end)
+    {
+      visit(feature, this->ResidualRow(this->Sequences.offsets[token.sequence] + token.position));
+      feature += this->Config.modelDimension;
+    }
+  }
 }
 
 void TransformerRun::RunLayer(
@@ -548,6 +576,12 @@ void TransformerRun::RunLayer(
       cross->Keep(g);
     }
     this->CheckFinite("layer " + std::to_string(l), group.begin, group.end);
+  }
+  if (this->Encoder != nullptr && ToIndex(l) < this->Encoder->features.deep.size())
+  {
+    const std::int64_t d = this->Config.modelDimension;
+    this->VisitPictures(this->Encoder->features.deep[l],
+      [d](const float* feature, float* x) { AddRow(d, feature, x); });
   }
 }
 

@@ -3,6 +3,7 @@
 #include "CrossPart.h"
 #include "LayerRunner.h"
 #include "PackedSequences.h"
+#include "PictureProjector.h"
 #include "PositionEncoding.h"
 #include "Run/RecordOptions.h"
 #include "TransformerLayer.h"
@@ -61,8 +62,8 @@ public:
   Recording Run();
 
   /// What the encoder returns for the sources of some sequences: [their tokens, d_model]; or what
-  /// the projector makes of their pictures: [their image tokens, d_model].
-  static SharedMatrix Encode(const Transformer& model, const TransformerInput& input,
+  /// the projectors make of their pictures: [their image tokens, d_model].
+  static EncodedSource Encode(const Transformer& model, const TransformerInput& input,
     const SequenceRange& sequences, int threads);
 
 private:
@@ -77,10 +78,10 @@ private:
   Activations Source;
   double SourceShare = 0; ///< of the work, for the progress
   Recording Record;
-  SharedMatrix Residual;           ///< x, [rows to run, d_model]
-  SharedMatrix Read;               ///< of an encoder: what the decoder or projector reads
-  std::int64_t ReadLayer;          ///< the number of layers before it, or -1
-  std::vector<RotaryPlace> Places; ///< of the rows of all sequences; empty: by position alone
+  SharedMatrix Residual;                ///< x, [rows to run, d_model]
+  std::vector<SharedMatrix> Read;       ///< of an encoder: what the decoder or projectors read
+  std::vector<std::int64_t> ReadLayers; ///< the numbers of layers before each
+  std::vector<RotaryPlace> Places;      ///< of the rows of all sequences; empty: by position alone
   LayerWorkspace Work;
   std::vector<RecordedHead> Spare; ///< [rows of a group, ...], for quantities of a layer that are
                                    ///< not recorded
@@ -96,7 +97,7 @@ private:
 
   TransformerRun(const Transformer& model, const TransformerConfig& config,
     const TransformerWeights& weights, const TransformerInput& input, const RecordOptions& options,
-    PackedSequences sequences, std::int64_t readLayer);
+    PackedSequences sequences, const std::vector<std::int64_t>& readLayers);
   CrossPart* Cross() const;
   /// Whether layer l is part of the recording, which has only those with attention.
   bool Records(std::int64_t l) const
@@ -116,6 +117,8 @@ private:
   void Describe();
   void DescribeSequence(std::int64_t sequence);
   void Embed();
+  template<class Visitor>
+  void VisitPictures(const SharedMatrix& features, const Visitor& visit) const;
   void RunLayer(std::int64_t l, const PositionEncoding& positions, const Progress& progress);
   void RecordBiases(
     std::int64_t l, const TransformerLayer& layer, const PositionEncoding& positions);

@@ -160,7 +160,7 @@ TransformerConfig RefuseSiglip2(const Settings& settings)
 
 using Parse = TransformerConfig (*)(const Settings&);
 
-constexpr std::array<Named<Parse>, 33> Architectures = { {
+constexpr std::array<Named<Parse>, 37> Architectures = { {
   { "bart", ParseBart },
   { "bert", ParseBert },
   { "blenderbot", ParseBlenderbot },
@@ -172,16 +172,20 @@ constexpr std::array<Named<Parse>, 33> Architectures = { {
   { "dinov2", ParseDinoV2 },
   { "dinov2_with_registers", ParseDinoV2 },
   { "distilbert", ParseDistilBert },
+  { "gemma3", ParseGemma3 },
   { "idefics3", ParseSmolVlm },
   { "internvl", ParseInternVl },
   { "llava", ParseLlava },
+  { "llava_onevision", ParseLlavaOnevision },
   { "m2m_100", ParseM2M100 },
   { "marian", ParseMarian },
   { "mbart", ParseMBart },
+  { "mistral3", ParseMistral3 },
   { "mt5", ParseMT5 },
   { "pegasus", ParsePegasus },
   { "qwen2_5_vl", ParseQwen2Vl },
   { "qwen2_vl", ParseQwen2Vl },
+  { "qwen3_vl", ParseQwen3Vl },
   { "roberta", ParseRoberta },
   { "siglip", RefuseSiglip },
   { "siglip2", RefuseSiglip2 },

@@ -72,6 +72,20 @@ TransformerConfig ParseSmolVlm(const Settings& settings);
 /// The settings of the text are in text_config or, in older files, beside vision_config.
 TransformerConfig ParseQwen2Vl(const Settings& settings);
 
+/// Qwen3-VL: the same with vectors of positions beside rotations, and further projectors, which
+/// early layers of the text read.
+TransformerConfig ParseQwen3Vl(const Settings& settings);
+
+/// LLaVA-OneVision (Li et al. 2024): tiles without padding, and the ends of their rows.
+TransformerConfig ParseLlavaOnevision(const Settings& settings);
+
+/// Gemma 3 (Gemma Team 2025): an encoder of SigLIP whose patches are averaged; or its text alone.
+TransformerConfig ParseGemma3(const Settings& settings);
+
+/// Mistral Small 3.1 and Ministral 3: the encoder of Pixtral (Agrawal et al. 2024), which reads any
+/// size.
+TransformerConfig ParseMistral3(const Settings& settings);
+
 /// Parses the text of a model of pictures among words, whose settings are a part of `all`, or all.
 /// Sizes that are missing are those of the original code of the model_type `name`.
 TransformerConfig ParseTextPart(

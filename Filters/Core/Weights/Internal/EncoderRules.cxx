@@ -174,6 +174,14 @@ void PatchBias(TransformerConfig& config, const Settings& settings)
   config.position = PositionKind::RelativeOfPatches;
 }
 
+void AnySize(TransformerConfig& config, const Settings& settings)
+{
+  config.input = InputKind::Images;
+  std::tie(config.patchHeight, config.patchWidth) = settings.Extent({ "patch_size" }, 16);
+  config.channels = settings.Size({ "num_channels", "in_channels" }, 3);
+  config.tiedUnembedding = false;
+}
+
 void AnyGrid(TransformerConfig& config, const Settings& settings)
 {
   constexpr std::int64_t most = 1'000'000;
@@ -181,10 +189,7 @@ void AnyGrid(TransformerConfig& config, const Settings& settings)
   config.positionSide = static_cast<std::int64_t>(std::sqrt(static_cast<double>(count)));
   settings.FailIf(config.positionSide * config.positionSide != count,
     "expected 'num_patches' to be the square of an integer, found ", count, ".");
-  config.input = InputKind::Images;
-  std::tie(config.patchHeight, config.patchWidth) = settings.Extent({ "patch_size" }, 16);
-  config.channels = settings.Size({ "num_channels" }, 3);
-  config.tiedUnembedding = false;
+  AnySize(config, settings);
 }
 
 }

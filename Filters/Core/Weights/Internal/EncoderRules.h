@@ -27,6 +27,9 @@ void Images(TransformerConfig& config, const Settings& settings);
 /// BEiT: the same, with biases of patches in all layers, or of each, or vectors of positions.
 void PatchBias(TransformerConfig& config, const Settings& settings);
 
+/// Pictures of any size, of whole patches.
+void AnySize(TransformerConfig& config, const Settings& settings);
+
 /// SigLIP 2: pictures of any grid of patches.
 void AnyGrid(TransformerConfig& config, const Settings& settings);
 

@@ -149,8 +149,9 @@ const std::vector<Named<Field>>& Fields()
     NUMBER_FROM_0(expertLeastSum), FIELD(expertScalesInput), NUMBER_FROM_0(expertTolerance),
     COUNT_FROM_0(predictionLayers), COUNT(mixerTaps), FIELD(mixerBias), COUNT(mixerKeyHeads),
     COUNT(mixerHeads), COUNT(mixerKeyDimension), COUNT(mixerValueDimension), NUMBER(mixerRate),
-    NUMBER(mixerEpsilon), FIELD(mixerNormPlace), FIELD(gatesAttention), FIELD(rotatedLayers),
-    FIELD(rotaryBases), FIELD(expertLayers) };
+    NUMBER(mixerEpsilon), FIELD(mixerNormPlace), FIELD(gatesAttention), FIELD(patchBias),
+    COUNT(patchFrames), COUNT(positionSide), FIELD(alignsPositions), FIELD(alternatesAxes),
+    FIELD(rotatedLayers), FIELD(rotaryBases), FIELD(expertLayers) };
 #undef COUNT
 #undef COUNT_FROM_0
 #undef NUMBER

@@ -208,16 +208,35 @@ const TensorNames& NamesFor(const TransformerConfig& config)
 
 ProjectorNames ProjectorNamesFor(const TransformerConfig& config)
 {
-  if (!config.vision->projectorHasTwo)
+  const VisionConfig& vision = *config.vision;
+  if (vision.averages)
   {
-    return { {}, ToPair("connector.modality_projection.proj"), {} };
+    return { ToPair("multi_modal_projector.mm_soft_emb_norm"),
+      { "multi_modal_projector.mm_input_projection_weight", "" }, {}, {} };
   }
-  if (config.vision->projectorNorm == VisionConfig::ProjectorNorm::OfPatches)
+  if (!vision.projectorHasTwo)
   {
-    return { ToPair("merger.ln_q+"), ToPair("merger.mlp.0+"), ToPair("merger.mlp.2+") };
+    return { {}, ToPair("connector.modality_projection.proj"), {}, {} };
   }
-  return { ToPair("multi_modal_projector.layer_norm+"), ToPair("multi_modal_projector.linear_1+"),
-    ToPair("multi_modal_projector.linear_2+") };
+  if (vision.interleavesSections)
+  {
+    return { ToPair("merger.norm+"), ToPair("merger.linear_fc1+"), ToPair("merger.linear_fc2+"),
+      {} };
+  }
+  if (!vision.rotarySections.empty())
+  {
+    return { ToPair("merger.ln_q+"), ToPair("merger.mlp.0+"), ToPair("merger.mlp.2+"), {} };
+  }
+  return { ToPair(vision.joinsByMatrix ? "multi_modal_projector.norm"
+                                       : "multi_modal_projector.layer_norm+"),
+    ToPair("multi_modal_projector.linear_1+"), ToPair("multi_modal_projector.linear_2+"),
+    ToPair("multi_modal_projector.patch_merger.merging_layer") };
+}
+
+ProjectorNames DeepProjectorNames(std::int64_t i)
+{
+  const std::string name = "deepstack_merger_list." + std::to_string(i) + ".";
+  return { ToPair(name + "norm+"), ToPair(name + "linear_fc1+"), ToPair(name + "linear_fc2+"), {} };
 }
 
 TensorNames BridgeNames(const TensorNames& huggingFace)

@@ -144,14 +144,16 @@ struct TensorNames
 /// the same architecture, are told by its mask.
 const TensorNames& NamesFor(const TransformerConfig& config);
 
-/// The projector of a model of pictures among words.
+/// The projector of a model of pictures among words, and number i of deepProjectors.
 struct ProjectorNames
 {
   PairNames norm;
   PairNames in;
   PairNames out;
+  PairNames join;
 };
 ProjectorNames ProjectorNamesFor(const TransformerConfig& config);
+ProjectorNames DeepProjectorNames(std::int64_t i);
 
 /// The names that TransformerBridge, TransformerLens since 3.0, gives the same tensors.
 TensorNames BridgeNames(const TensorNames& huggingFace);

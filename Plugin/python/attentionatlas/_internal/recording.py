@@ -152,8 +152,9 @@ class Recording(Tables):
         self._offsets: list[int] = vtk_to_numpy(offsets).tolist()
         sources = parts.GetFieldData().GetArray("Source Lengths")
         self._sources: list[int] = [] if sources is None else vtk_to_numpy(sources).tolist()
-        #: Whether each token attends to itself and those before it.
-        self.is_causal = parts.GetFieldData().GetAbstractArray("Mask").GetValue(0) == "causal"
+        mask = parts.GetFieldData().GetAbstractArray("Mask").GetValue(0)
+        #: Whether each token attends to itself and those before it, and to no others, as those of a picture may.
+        self.is_causal = mask == "causal" and blocks["tokens"].GetColumnByName("Key End") is None
         #: Whether it holds what goes into the softmax: queries and keys, or the scores themselves.
         self.has_scores = any(map(_holds_scores, blocks.values()))
         #: Whether the sequences are images.
@@ -635,7 +636,8 @@ class Transformer(Model):
         generate_tokens=20, layers=[0, 5], token_ids="5 7 9" or images=["cat.png"] instead of prompts, ablate="2.5", and
         targets=["Das Haus"], one for each prompt, or a text with a line for each, of a model with an encoder, which reads
         the prompts; see part(). Of a model of pictures among words, images are those that <image> in the prompts stands
-        for, and frames_per_film=8 makes videos of them, for <video>.
+        for, and frames_per_film=8 makes videos of them, for <video>. Their pixels are made as by Pillow, or with
+        pixels="Torchvision" as by the processors that transformers 5 takes by default.
         Raises ValueError for what the model cannot run.
         """
         targets, patch_from = text_lines(options.get("targets")), options.get("patch_from") or None
