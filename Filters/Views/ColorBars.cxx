@@ -210,8 +210,8 @@ struct Margins
 };
 
 /// The margins around our data: beside their color bars and, if all of these are in the lower right
-/// corner, above them. None without bars and axes, unless the view is a diagram, whose title takes
-/// the room above.
+/// corner, above them. None without bars and axes, unless the view is a diagram, or shows flat
+/// data, below a title.
 std::vector<Margins> RoomsFor(const std::vector<vtkSMProxy*>& shown, double width, double height,
   vtkDiagramView* diagram, bool hasTitle)
 {
@@ -253,8 +253,8 @@ std::vector<Margins> RoomsFor(const std::vector<vtkSMProxy*>& shown, double widt
     }
   }
   const double bottom = left == WideRoom ? AxisRoom : 0;
-  top = std::max(top, bottom > 0 && hasTitle ? TitleRoom : 0);
-  if (bars == 0 && bottom == 0 && !isDiagram)
+  top = std::max(top, hasTitle ? TitleRoom : 0);
+  if (bars == 0 && bottom == 0 && !isDiagram && !hasTitle)
   {
     return {};
   }
@@ -482,11 +482,6 @@ void MakeRoom(vtkSMViewProxy* view)
   const double height = size.GetAsDouble(1) / letters;
   auto* diagram = vtkDiagramView::SafeDownCast(renderView->GetClientSideObject());
   const bool hasTitle = view->GetProperty("ShowTitle") != nullptr && Number(view, "ShowTitle") != 0;
-  const std::vector<Margins> rooms = RoomsFor(shown, width, height, diagram, hasTitle);
-  if (rooms.empty() || width <= 0 || height <= 0)
-  {
-    return;
-  }
   vtkCamera* camera = renderView->GetActiveCamera();
   const double aspect = width / height;
   vtkVector3d focus;
@@ -503,7 +498,9 @@ void MakeRoom(vtkSMViewProxy* view)
   {
     data = ExtentOf(shown, camera, aspect);
   }
-  if (data.up == 0)
+  const std::vector<Margins> rooms =
+    RoomsFor(shown, width, height, diagram, hasTitle && data.isFlat && diagram == nullptr);
+  if (data.up == 0 || rooms.empty() || width <= 0 || height <= 0)
   {
     return;
   }

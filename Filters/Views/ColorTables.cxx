@@ -77,7 +77,20 @@ void PrepareClassTable(vtkSMProxy* table, int classes, bool isNew)
   SetCategories(table, entries, colors);
 }
 
-/// The titles of legends and bars as they were last set here, by array: another one is the user's.
+/// The table of the colors of a representation, its own or that of all with its array.
+vtkSMProxy* TableFor(vtkSMProxy* representation, const Coloring& coloring)
+{
+  if (HasOwnTable(representation) && TableOf(representation) != nullptr)
+  {
+    return TableOf(representation);
+  }
+  vtkNew<vtkSMTransferFunctionManager> tables;
+  return tables->GetColorTransferFunction(
+    coloring.array.c_str(), representation->GetSessionProxyManager());
+}
+
+/// The titles of legends and bars as they were last set here, by the identifier of their table:
+/// another one is the user's.
 std::map<std::string, std::string>& BarTitles()
 {
   static std::map<std::string, std::string> titles;
@@ -99,7 +112,7 @@ void TitleBars(vtkSMProxy* table, const std::string& title, const std::string* f
 
 /// Makes a legend that is written as one text, see TokenLegend.h in Filters/Tokens, that of a
 /// table, unless it is; then its title alone.
-void SetLegend(vtkSMProxy* table, const std::string& array, const std::string& legend)
+void SetLegend(vtkSMProxy* table, const std::string& legend)
 {
   std::istringstream lines(legend);
   std::string title;
@@ -119,8 +132,8 @@ void SetLegend(vtkSMProxy* table, const std::string& array, const std::string& l
     }
     entries.insert(entries.end(), { std::to_string(entries.size() / 2), line });
   }
-  const std::string before = BarTitles().emplace(array, title).first->second;
-  BarTitles()[array] = title;
+  std::string& shown = BarTitles().emplace(table->GetGlobalIDAsString(), title).first->second;
+  const std::string before = std::exchange(shown, title);
   std::vector<std::string> known = TextsOf({ table, "Annotations" });
   for (std::size_t i = 0; i < std::min(known.size(), entries.size()); i += 2)
   {
@@ -229,7 +242,7 @@ void FitScale(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   vtkNew<vtkSMTransferFunctionManager> tables;
   vtkSMProxy* table = tables->GetColorTransferFunction(coloring.array.c_str(), manager);
   const std::string title = coloring.Title();
-  const std::string before = std::exchange(BarTitles()[coloring.array], title);
+  const std::string before = std::exchange(BarTitles()[table->GetGlobalIDAsString()], title);
   if (!before.empty() && before != title)
   {
     TitleBars(table, title, &before);
@@ -243,27 +256,48 @@ void FitScale(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   }
 }
 
-void MeetLegend(const Coloring& coloring)
+void MeetLegend(const Coloring& coloring, vtkSMProxy* representation)
 {
   if (coloring.HasLegend())
   {
-    BarTitles().emplace(coloring.array, coloring.legend.substr(0, coloring.legend.find('\n')));
+    BarTitles().emplace(TableFor(representation, coloring)->GetGlobalIDAsString(),
+      coloring.legend.substr(0, coloring.legend.find('\n')));
   }
 }
 
-void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager* manager)
+bool HasOwnTable(vtkSMProxy* representation)
+{
+  return Number(representation, "UseSeparateColorMap") != 0;
+}
+
+bool IsLegendOfOthers(const Coloring& coloring, vtkSMProxy* representation)
+{
+  const auto all = ProxiesOf(representation->GetSessionProxyManager(), "representations");
+  return coloring.HasLegend() && representation->GetProperty("UseSeparateColorMap") != nullptr &&
+         !HasOwnTable(representation) &&
+         std::any_of(all.begin(), all.end(),
+           [&](vtkSMProxy* other)
+           {
+             const Coloring shown(other); // of no array if it is a chart
+             return other != representation && shown.array == coloring.array && shown.HasLegend() &&
+                    shown.legend != coloring.legend && Number(other, "Visibility") != 0 &&
+                    !HasOwnTable(other);
+           });
+}
+
+void PrepareTable(const Coloring& coloring, bool first, vtkSMProxy* representation)
 {
   const std::vector<double> scale = coloring.Scale(coloring.LargestMagnitude());
   if (coloring.arrayInformation == nullptr && scale.empty() && !coloring.ShowsClasses())
   {
     return;
   }
-  vtkNew<vtkSMTransferFunctionManager> tables;
-  vtkSMProxy* table = tables->GetColorTransferFunction(coloring.array.c_str(), manager);
+  vtkSMSessionProxyManager* manager = representation->GetSessionProxyManager();
+  vtkSMProxy* table = TableFor(representation, coloring);
   const bool isNew = IsNew(table) || (first && !IsOwned(table, coloring.arrayInformation, manager));
   if (coloring.HasLegend())
   {
-    SetLegend(table, coloring.array, coloring.legend);
+    SetLegend(table, coloring.legend);
   }
   else if (coloring.ShowsClasses())
   {

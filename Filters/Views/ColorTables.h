@@ -12,11 +12,17 @@ struct Coloring;
 /// Initializes the lookup table of the array that colors a representation, unless it was already
 /// rescaled or annotated: then it belongs to the user. Missing classes are added in any case.
 /// `first`: whether the representation is new.
-void PrepareTable(const Coloring& coloring, bool first, vtkSMSessionProxyManager* manager);
+void PrepareTable(const Coloring& coloring, bool first, vtkSMProxy* representation);
 
 /// Takes the title of the array's legend, if it has one, as set here: it follows the data until the
 /// user has another one.
-void MeetLegend(const Coloring& coloring);
+void MeetLegend(const Coloring& coloring, vtkSMProxy* representation);
+
+/// Whether a representation has a table of its own.
+bool HasOwnTable(vtkSMProxy* representation);
+
+/// Whether another legend is shown of the array of a representation, which shares its table.
+bool IsLegendOfOthers(const Coloring& coloring, vtkSMProxy* representation);
 
 /// Fits the table of heat or of signed values to the largest magnitude that representations show
 /// with it, unless the user has changed it. Does nothing for other arrays.

@@ -73,7 +73,7 @@ public:
       {
         this->Array = coloring.array;
         this->HasLegend = coloring.HasLegend();
-        AttentionAtlas::MeetLegend(coloring);
+        AttentionAtlas::MeetLegend(coloring, this->Representation);
       }
       this->FollowLegend(coloring);
     }
@@ -103,9 +103,19 @@ public:
     {
       AttentionAtlas::UseOpaqueSurface(this->Representation);
     }
+    // Two legends of one array, as of the tokens of two views, are two tables.
+    if (coloring.ours && AttentionAtlas::IsLegendOfOthers(coloring, this->Representation))
+    {
+      vtkSMPropertyHelper(this->Representation, "UseSeparateColorMap").Set(1);
+      if (first) // ParaView has yet to give it the table of all, see MeetAwaited
+      {
+        return;
+      }
+      AttentionAtlas::Recolor(this->Representation, coloring.array.c_str());
+    }
     if (coloring.ours)
     {
-      AttentionAtlas::PrepareTable(coloring, first, this->Representation->GetSessionProxyManager());
+      AttentionAtlas::PrepareTable(coloring, first, this->Representation);
     }
   }
 
@@ -370,6 +380,10 @@ private:
       }
       else
       {
+        if (AttentionAtlas::HasOwnTable(proxy))
+        {
+          AttentionAtlas::Recolor(proxy, Coloring(proxy).array.c_str());
+        }
         AttentionAtlas::SetInk(proxy, view);
         AttentionAtlas::FitBar(proxy, view);
         AttentionAtlas::ShowBar(proxy, view);

@@ -279,8 +279,8 @@ const char* Successor(vtkSMProxy* representation, vtkPVXMLElement* follow)
   return arrays->GetArrayInformation(0)->GetName();
 }
 
-/// Colors a representation by another array, on points or on cells as the previous one, and
-/// replaces the legend of that.
+}
+
 void Recolor(vtkSMProxy* representation, const char* array)
 {
   vtkSMProxy* view = vtkSMViewProxy::FindView(representation);
@@ -295,8 +295,6 @@ void Recolor(vtkSMProxy* representation, const char* array)
     tables->HideScalarBarIfNotNeeded(table, view);
     ColorMaps::SetScalarBarVisibility(representation, view, true);
   }
-}
-
 }
 
 void UseOpaqueSurface(vtkSMProxy* representation)

@@ -32,6 +32,10 @@ void ApplyHints(vtkSMProxy* representation);
 /// Changes Surface to Opaque Surface if several ranks render: for arrays whose values are colors.
 void UseOpaqueSurface(vtkSMProxy* representation);
 
+/// Colors a representation by another array, on points or on cells as the previous one, or by the
+/// same in another table, and replaces the legend of that.
+void Recolor(vtkSMProxy* representation, const char* array);
+
 /// If the array of a representation no longer exists and its source has the hint FollowArray, as
 /// those whose array is named after its content, colors it by one that does, on points or cells as
 /// it was: the first of `names` of the hint, separated by semicolons, or the first array.

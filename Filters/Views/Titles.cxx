@@ -53,11 +53,11 @@ constexpr int ChartFontSize = 14;
 constexpr std::size_t ModelLength = 28;
 
 /// The properties of a source that say what of its input it shows, in the order of a title, behind
-/// which are those with the hint AtlasTitle alone, and Sequence. A narrow view cuts the end: there
+/// which are those with the hint AtlasTitle alone, and the texts. A narrow view cuts the end: there
 /// are the model and the text.
 constexpr std::array<const char*, 10> TitleProperties = { "AttentionKind", "Layer", "Head",
   "Quantity", "Circuit", "Query", "Key", "Target", "TargetToken", "Against" };
-constexpr const char* SequenceProperty = "Sequence";
+constexpr std::array<const char*, 2> TextProperties = { "Prompt", "Sequence" };
 
 /// The hints of a property.
 std::vector<vtkPVXMLElement*> HintsOf(vtkSMProperty* property)
@@ -202,13 +202,15 @@ std::vector<std::string> TitlePropertiesOf(vtkSMProxy* source)
   for (properties->Begin(); !properties->IsAtEnd(); properties->Next())
   {
     const std::string name = properties->GetKey();
-    if (PrefixOf(properties->GetProperty()) != nullptr && name != SequenceProperty &&
-        std::find(names.begin(), names.end(), name) == names.end())
+    if (PrefixOf(properties->GetProperty()) != nullptr &&
+        std::count(names.begin(), names.end(), name) +
+            std::count(TextProperties.begin(), TextProperties.end(), name) ==
+          0)
     {
       names.push_back(name);
     }
   }
-  names.emplace_back(SequenceProperty);
+  names.insert(names.end(), TextProperties.begin(), TextProperties.end());
   return names;
 }
 

@@ -170,6 +170,15 @@ void ViewTexts::Show(const std::string& text, const Style& style, const std::arr
   actor->VisibilityOn();
 }
 
+void ViewTexts::ShowNote(const std::string& what)
+{
+  constexpr int FontSize = 11;
+  constexpr double Gap = 4; // in pixels
+  const auto tiles = this->GetTiles();
+  this->Show("Room for " + what, { FontSize, Along::Left, Across::Bottom },
+    { Gap * tiles[0], Gap * tiles[1] });
+}
+
 void ViewTexts::HideFrom(std::size_t first)
 {
   this->Used = std::min(this->Used, first);

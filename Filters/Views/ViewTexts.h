@@ -85,6 +85,8 @@ public:
 
   /// Shows a text for the rendering that is about to begin.
   void Show(const std::string& text, const Style& style, const std::array<double, 2>& at);
+  /// Says at the lower left for how much there is room.
+  void ShowNote(const std::string& what);
   void Hide() { this->HideFrom(0); }
 
 private:

@@ -475,7 +475,8 @@ void vtkSquaresRepresentation::UpdateFrame()
 }
 
 /// Before each rendering. Letters have TextSize; those of panels, for which there is room in the
-/// scene, shrink with it, and where they would be too small, words are cut.
+/// scene, shrink with it. Where they would be too small, words are cut, or left out if nearly
+/// nothing would remain of them.
 void vtkSquaresRepresentation::Labels::Place()
 {
   if (!this->owner->Frame->GetVisibility() || this->all.empty() || !this->layout)
@@ -508,14 +509,20 @@ void vtkSquaresRepresentation::Labels::Place()
   { return this->hasPanels ? std::min(room * scale, TextSize * 1.0) : TextSize; };
   const double letters = std::max(lettersOf(squares.letters), SmallestText * 1.0);
   const double gap = TextGap * letters / scale;
+  constexpr double LeastRoom = 2; // in letters' heights
+  const double room = this->hasPanels ? (squares.labelRoom - gap) * scale : LeastRoom * letters;
+  const bool hasRoom = room >= LeastRoom * letters;
+  vtkIdType thinned = 1;
   for (const bool isRow : { false, true })
   {
     const double step = scale * squares.LabelStep(isRow);
     const auto every = std::max<vtkIdType>(1, std::llround(std::ceil(Line * letters / step)));
+    thinned = std::max(thinned, every);
     double widest = 0; // of the labels, in the scene
     for (const bool isTitle : { false, true })
     {
-      const double height = isTitle ? lettersOf(squares.title) : letters;
+      const double height =
+        isTitle ? std::max(lettersOf(squares.title), SmallestText * 1.0) : letters;
       const double away = gap + (isTitle ? widest + height / scale / 2 : 0);
       using Texts = AttentionAtlas::ViewTexts;
       const Texts::Style style = { std::max(static_cast<int>(height), 1),
@@ -526,17 +533,13 @@ void vtkSquaresRepresentation::Labels::Place()
         isRow == isTitle };
       for (const Label& label : this->all)
       {
-        if (label.isRow == isRow && label.isTitle == isTitle && height >= SmallestText &&
+        if (label.isRow == isRow && label.isTitle == isTitle && (isTitle || hasRoom) &&
             label.index % every == 0 && label.toNext >= every)
         {
-          const std::string text = this->hasPanels && !isTitle
-                                     ? this->texts.Cut(label.text, style.fontSize,
-                                         (squares.labelRoom - gap) * scale / this->texts.GetPoint())
-                                     : label.text;
-          if (text == "\u2026" || text == "\u00B7\u2026") // without a letter
-          {
-            continue;
-          }
+          const std::string text =
+            this->hasPanels && !isTitle
+              ? this->texts.Cut(label.text, style.fontSize, room / this->texts.GetPoint())
+              : label.text;
           widest = std::max(
             widest, this->texts.Measure(text, style.fontSize)[0] * this->texts.GetPoint() / scale);
           this->texts.Show(text, style,
@@ -544,6 +547,11 @@ void vtkSquaresRepresentation::Labels::Place()
         }
       }
     }
+  }
+  auto* diagram = vtkDiagramView::SafeDownCast(this->owner->GetView());
+  if (this->hasPanels && (!hasRoom || thinned > 1) && diagram != nullptr && diagram->GetMargins())
+  {
+    this->texts.ShowNote(hasRoom ? "one word in " + std::to_string(thinned) : "no words");
   }
 }
 

@@ -35,7 +35,7 @@ public:
   static constexpr int MaximumLabels = 256;
   /// The sizes of letters, in points.
   static constexpr int TextSize = 12;
-  static constexpr int SmallestText = 6;
+  static constexpr int SmallestText = 9;
 
   ///@{
   /**

@@ -38,15 +38,12 @@ constexpr int Room = 1;
 /// The points on the screen that are tried before a rendering goes on without further labels.
 constexpr int MaximumTries = 20000;
 
-/// The smallest letters, in points; of the words of a text.
-constexpr int SmallestFont = 6;
-constexpr int SmallestWords = 9;
+/// The smallest letters, in points.
+constexpr int SmallestFont = 9;
 /// The least width of a word that is cut, in sizes of letters; it may then lie over what is beside
 /// it.
 constexpr double LeastLetters = 4;
 constexpr const char* Ellipsis = "\u2026";
-/// The letters of a note on what is left out.
-constexpr int NoteFont = 11;
 /// The height of letters in that of a line of text.
 constexpr double LetterHeight = 0.76;
 
@@ -74,6 +71,8 @@ struct Candidate
   double radius; ///< of the disc whose rightmost point this is
   std::int64_t number;
   std::optional<Rgb> back; ///< the color behind a marked word of a row
+  std::size_t said = 0;    ///< the bytes at its beginning that all titles in its row have
+  bool isFirst = false;    ///< of these
 };
 
 /// Whether a point has a number other than 0 in an array, which may be missing.
@@ -168,6 +167,37 @@ Steps StepsAlong(const std::vector<const Candidate*>& points, std::size_t axis)
     ++before;
   }
   return steps;
+}
+
+/// Notes what all titles of panels in a row begin with, up to a space: the first one says it for
+/// all, at its left, where there is little room.
+void FindRepeated(std::vector<Candidate>& candidates)
+{
+  std::map<double, std::vector<Candidate*>> rows;
+  for (Candidate& candidate : candidates)
+  {
+    if (candidate.anchor == Anchor::UpperRight)
+    {
+      rows[candidate.point[1]].push_back(&candidate);
+    }
+  }
+  for (const auto& [place, row] : rows)
+  {
+    const Candidate* first = *std::min_element(row.begin(), row.end(),
+      [](const Candidate* a, const Candidate* b) { return a->point[0] < b->point[0]; });
+    const std::size_t word = first->token.find(' ') + 1;
+    const bool isRepeated = std::all_of(row.begin(), row.end(),
+      [&](const Candidate* title)
+      {
+        return title->token.size() > word &&
+               title->token.compare(0, word, first->token, 0, word) == 0;
+      });
+    for (Candidate* title : row)
+    {
+      title->said = isRepeated ? word : 0;
+      title->isFirst = title == first;
+    }
+  }
 }
 
 /// Whether labels are texts one below another, of which some words are marked.
@@ -283,6 +313,7 @@ struct vtkTokenLabelsRepresentation::Labels
   std::vector<Row> rows;                   ///< if they are texts one below another
   bool areColumns = false;                 ///< of words, if they have a LabelHeight
   std::size_t everyWord = 1;               ///< every so many of these have labels
+  bool areShort = false;                   ///< the titles of panels, but for the first of a row
   std::array<double, 2> widths = { 0, 0 }; ///< that columns have to the left and the right
   vtkMTimeType dataTime = 0;               ///< of the data that these belong to
 
@@ -316,6 +347,7 @@ struct vtkTokenLabelsRepresentation::Labels
         AddCandidates(leaf, isMatch, this->candidates);
       }
     }
+    FindRepeated(this->candidates);
     this->rows = AreRows(this->candidates) ? RowsOf(this->candidates) : std::vector<Row>();
     this->areColumns = this->rows.empty() && AreColumns(this->candidates);
     this->widths = WidthsOf(this->candidates, this->texts.GetFonts());
@@ -334,9 +366,7 @@ struct vtkTokenLabelsRepresentation::Labels
     const double pixels = std::abs(Spot(toScreen, above).y - placeY) * this->texts.GetSize()[1] /
                           this->texts.GetTiles()[1];
     const double points = LetterHeight * pixels * this->texts.GetPoint();
-    const bool areWords = this->AreFittedColumns() || !this->rows.empty();
-    const int smallest = areWords ? SmallestWords : SmallestFont;
-    return std::clamp(static_cast<int>(points), std::min(smallest, largest), largest);
+    return std::clamp(static_cast<int>(points), std::min(SmallestFont, largest), largest);
   }
 
   bool AreFittedColumns() const { return this->areColumns && this->owner->LabelHeight > 0; }
@@ -344,7 +374,9 @@ struct vtkTokenLabelsRepresentation::Labels
   /// The text of a label; in a column no wider than the room that it has there.
   std::string TextOf(const Candidate& candidate, vtkMatrix4x4* toScreen, int fontSize)
   {
-    std::string text = atlas::ScreenLabel(candidate.token);
+    std::string text = atlas::ScreenLabel(this->areShort && !candidate.isFirst
+                                            ? candidate.token.substr(candidate.said)
+                                            : candidate.token);
     if (!this->AreFittedColumns())
     {
       return text;
@@ -380,8 +412,14 @@ struct vtkTokenLabelsRepresentation::Labels
         { width, height }, { GapInPixels * tiles[0], GapInPixels * tiles[1] });
     const bool isInRow = anchor == Anchor::Left || anchor == Anchor::Right;
     const int above = isInRow ? 0 : Room; // rows have their own
+    const int before =
+      !this->areShort || !candidate.isFirst
+        ? 0
+        : tiles[0] * (extent[0] -
+                       this->texts.Measure(
+                         atlas::ScreenLabel(candidate.token.substr(candidate.said)), fontSize)[0]);
     return { &candidate, anchor, std::move(text), fontSize,
-      { x - Room, y - above, x + width + Room, y + height + above } };
+      { x - before - Room, y - above, x - before + width + Room, y + height + above } };
   }
 
   /// The rectangle on the screen of a disc with a label, without the corners that it leaves free.
@@ -470,7 +508,7 @@ struct vtkTokenLabelsRepresentation::Labels
     auto* diagram = vtkDiagramView::SafeDownCast(this->owner->GetView());
     if (this->everyWord > 1 && diagram != nullptr && diagram->GetMargins())
     {
-      this->ShowNote("one word in " + std::to_string(this->everyWord));
+      this->texts.ShowNote("one word in " + std::to_string(this->everyWord));
     }
     for (const Candidate* candidate : thinned)
     {
@@ -546,17 +584,9 @@ struct vtkTokenLabelsRepresentation::Labels
     }
     if (margins && seen < this->rows.size())
     {
-      this->ShowNote(std::to_string(seen) + " of " + std::to_string(this->rows.size()) + " texts");
+      this->texts.ShowNote(
+        std::to_string(seen) + " of " + std::to_string(this->rows.size()) + " texts");
     }
-  }
-
-  /// Says at the lower left for how much there is room.
-  void ShowNote(const std::string& what)
-  {
-    using Texts = AttentionAtlas::ViewTexts;
-    const auto tiles = this->texts.GetTiles();
-    this->texts.Show("Room for " + what, { NoteFont, Texts::Along::Left, Texts::Across::Bottom },
-      { 1. * GapInPixels * tiles[0], 1. * GapInPixels * tiles[1] });
   }
 
   /// Places the pieces of a text behind its number.
@@ -613,6 +643,7 @@ struct vtkTokenLabelsRepresentation::Labels
     }
     std::vector<const Candidate*> all;
     this->everyWord = 1;
+    this->areShort = false;
     for (auto& [anchor, points] : sides)
     {
       std::array<Steps, 2> steps = { StepsAlong(points, 0), StepsAlong(points, 1) };
@@ -624,8 +655,14 @@ struct vtkTokenLabelsRepresentation::Labels
         for (const std::size_t axis : { 0, 1 })
         {
           const bool isFitted = this->AreFittedColumns();
-          const std::size_t every =
-            isFitted && axis == 0 ? 1 : this->EveryAlong(points, axis, steps.at(axis), toScreen);
+          const auto fitting = [&]
+          { return this->EveryAlong(points, axis, steps.at(axis), toScreen); };
+          std::size_t every = isFitted && axis == 0 ? 1 : fitting();
+          if (every > 1 && axis == 0 && points.front()->said > 0)
+          {
+            this->areShort = true;
+            every = fitting();
+          }
           this->everyWord = isFitted ? std::max(this->everyWord, every) : 1;
           const auto isLeftOut = [&](const Candidate* point)
           { return steps.at(axis)[point->point.at(axis)] % every != 0; };
@@ -782,7 +819,7 @@ void vtkTokenLabelsRepresentation::UpdateBounds(vtkInformation* input)
     bounds[0] = this->VisibleDataBounds[0];
     bounds[1] = bounds[0] + (first + others) * texts.GetPoint() / (this->LabelFontSize * perPoint);
     const double size = this->LabelFontSize;
-    diagram->LimitScale(std::min<double>(SmallestWords, size) * perPoint, size * perPoint);
+    diagram->LimitScale(std::min<double>(SmallestFont, size) * perPoint, size * perPoint);
   }
   AttentionAtlas::AddViewBounds(this->GetRenderedDataObject(0), bounds);
   vtkPVRenderView::SetGeometryBounds(input, this, bounds.data(), this->Actor->GetMatrix());

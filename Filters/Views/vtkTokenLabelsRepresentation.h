@@ -59,8 +59,9 @@ public:
   ///@{
   /**
    * The height of a line of text in units of the scene, so that letters grow and shrink with it, up
-   * to LabelFontSize and down to 6 points, those of the words of a text to 9. The view then has
-   * room for the labels at both sides of the points. 0: letters have LabelFontSize. Default: 0.
+   * to LabelFontSize and down to 9 points. The view then has room for the labels at both sides of
+   * the points. Titles of panels that begin with the same word have it once in a row where there is
+   * no room for more. 0: letters have LabelFontSize. Default: 0.
    */
   void SetLabelHeight(double height);
   vtkGetMacro(LabelHeight, double);
