@@ -440,7 +440,7 @@ void Llama4Layers(TransformerConfig& config, const Settings& settings)
 }
 
 using Rule = void (*)(TransformerConfig&, const Settings&);
-constexpr std::array<Named<Rule>, 23> Rules = { {
+constexpr std::array<Named<Rule>, 24> Rules = { {
   { "anyGrid", AnyGrid },
   { "anySize", AnySize },
   { "bothSides", BothSides },
