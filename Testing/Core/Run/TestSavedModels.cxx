@@ -408,6 +408,33 @@ TEST(FusedExperts, ComputeTheSame)
   }
 }
 
+/// Weights of experts follow from the router's scores alone, and the bias is that of the file.
+TEST(ExpertBias, IsRecordedApartFromTheScores)
+{
+  const std::filesystem::path folder = AnyOracle("v5/decoder/deepseek_v3-a");
+  const Transformer model = Transformer::Read(folder);
+  TransformerInput input;
+  input.tokens = { OracleFile(folder / "expected.safetensors").Integers("0.input_ids") };
+  RecordOptions options;
+  options.routing = true;
+  const Recording found = RecordTransformer(model, input, options);
+  EXPECT_FALSE(found.layers[0].routing.bias.IsRecorded()); // it has no experts
+  const RecordedRouting& routing = found.layers[1].routing;
+  const std::vector<double> bias =
+    model.GetFiles().GetTensors().at("model.layers.1.mlp.gate.e_score_correction_bias").ToDouble();
+  ASSERT_EQ(routing.bias.columns, 4);
+  EXPECT_TRUE(std::equal(bias.begin(), bias.end(), routing.bias.Row(0)));
+  ASSERT_EQ(routing.scores.rows, routing.weights.rows);
+  for (std::int64_t row = 0; row < routing.scores.rows; ++row)
+  {
+    const float* scores = routing.scores.Row(row);
+    for (std::int64_t k = 0; k < 2; ++k) // norm_topk_prob, and routed_scaling_factor
+    {
+      EXPECT_NEAR(routing.weights.Row(row)[k], 2.5F * scores[k] / (scores[0] + scores[1]), 1e-6F);
+    }
+  }
+}
+
 /// Layers that predict further tokens, as DeepSeek-V3 is published, are no part of a run.
 TEST(PredictionLayers, AreLeftOut)
 {

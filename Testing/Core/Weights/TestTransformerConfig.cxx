@@ -194,7 +194,7 @@ TEST(TransformerConfig, LatentAttention)
 TEST(TransformerConfig, RoutersWithABias)
 {
   const std::string file = DeepSeek(R"(, "num_nextn_predict_layers": 2, "n_group": 4,
-    "topk_group": 2, "head_dim": 8, "scoring_func": "sigmoid", "topk_method": "noaux_tc", "n_shared_experts": 0)");
+    "topk_group": 2, "head_dim": 8, "num_key_value_heads": 6, "scoring_func": "sigmoid", "topk_method": "noaux_tc", "n_shared_experts": 0)");
   const auto as = [&](const std::string& type)
   { return Parse(std::string(file).replace(file.find("deepseek_v2"), 11, type)); };
   const TransformerConfig deepseek = as("deepseek_v3");

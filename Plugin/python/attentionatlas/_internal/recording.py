@@ -426,12 +426,14 @@ class Recording(Tables):
 
     def expert_loads(self) -> Table:
         """How a model with experts uses them: a row per layer and expert with Count, the tokens that it was chosen for,
-        their Share of all tokens, and the Mean Weight. Needs Routing."""
+        their Share of all tokens, and the Mean Weight; of routers with a bias also the Mean Score without it, and the Expert
+        Bias. Needs Routing."""
         return self._of("ExpertRouting", 1, locals())
 
     def expert_tokens(self, top: int = 10) -> Table:
         """The tokens that go to each expert most often: a row per layer, expert and rank with Token, Count, Share (of all
-        places where the token is) and Mean Weight. Needs Routing. top: tokens of each."""
+        places where the token is) and Mean Weight; of routers with a bias also the Mean Score. Needs Routing. top: tokens
+        of each."""
         return self._of("ExpertRouting", 2, locals())
 
     def strongest_keys(self, layer: int | None = None, head: Head | None = None, sequence: Sequence = 0) -> Table:
