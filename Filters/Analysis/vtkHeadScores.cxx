@@ -91,13 +91,13 @@ struct vtkHeadScores::Scores
 
   void MakeTable(const std::vector<HeadPlace>& heads, vtkTable* table) const;
   void MakeImage(const std::vector<HeadPlace>& heads, vtkInformation* info) const;
-  Scores WithGaps(const std::vector<int>& layers, int columns, std::vector<HeadPlace>& heads) const;
+  Scores WithGaps(const std::vector<int>& layers, int count, std::vector<HeadPlace>& heads) const;
 };
 
-/// The scores with NaN for `columns` places in each of these layers, which have no heads. Such
+/// The scores with NaN for `count` places in each of these layers, which have no heads. Such
 /// places are added to `heads`, too, by layer.
 vtkHeadScores::Scores vtkHeadScores::Scores::WithGaps(
-  const std::vector<int>& layers, int columns, std::vector<HeadPlace>& heads) const
+  const std::vector<int>& layers, int count, std::vector<HeadPlace>& heads) const
 {
   Scores all = *this;
   for (const int layer : layers)
@@ -106,10 +106,10 @@ vtkHeadScores::Scores vtkHeadScores::Scores::WithGaps(
     const std::ptrdiff_t first = at - heads.begin();
     for (auto& [name, values] : all.columns)
     {
-      values.insert(values.begin() + first, columns, std::numeric_limits<double>::quiet_NaN());
+      values.insert(values.begin() + first, count, std::numeric_limits<double>::quiet_NaN());
     }
-    const auto inserted = heads.insert(at, columns, HeadPlace{ layer, 0 });
-    for (int head = 0; head < columns; ++head)
+    const auto inserted = heads.insert(at, count, HeadPlace{ layer, 0 });
+    for (int head = 0; head < count; ++head)
     {
       inserted[head].head = head;
     }

@@ -171,7 +171,6 @@ double StreamScale(const TensorViews& expected)
   return largest / usual;
 }
 
-
 ExpectedPlaces PlacesFrom(std::int64_t first, std::int64_t end)
 {
   ExpectedPlaces places;
