@@ -400,14 +400,7 @@ private:
     numbers.columns = codes.shape[1];
     numbers.codes = { codes.data, 8, 1, true, 1, numbers.columns };
     numbers.values = ByteValues(codes.dtype);
-    if (this->GroupOf(numbers, scale) > 0)
-    {
-      this->SetGroupScales(numbers, scale, name);
-    }
-    else
-    {
-      this->SetScales(numbers, scale, name);
-    }
+    this->SetFactors(numbers, scale, name);
     const std::string zero = name + "_zero_point";
     if (this->Find(zero) != nullptr)
     {
@@ -431,16 +424,20 @@ private:
     return std::any_of(this->How.kinds.begin(), this->How.kinds.end(), isOfGroup) ? group : 0;
   }
 
-  /// Scales [rows, groups] of compressed-tensors.
-  void SetGroupScales(
-    PackedNumbers& numbers, const std::string& scale, const std::string& beside) const
+  /// Scales [rows, groups] of compressed-tensors, or those of SetScales.
+  void SetFactors(PackedNumbers& numbers, const std::string& scale, const std::string& beside) const
   {
-    numbers.blocks = numbers.columns / this->GroupOf(numbers, scale);
+    const std::int64_t group = this->GroupOf(numbers, scale);
+    if (group == 0)
+    {
+      this->SetScales(numbers, scale, beside);
+      return;
+    }
+    numbers.blocks = numbers.columns / group;
     const Shape shape = { numbers.rows, numbers.blocks };
     numbers.scales = this->Get(scale, beside,
       { DType::F32, DType::BF16, DType::F16, DType::F64, DType::F8_E4M3, DType::F8_E8M0 }, shape);
-    const std::string index = beside.substr(0, beside.rfind("_packed")) + "_g_idx";
-    this->SetGroups(numbers, index, numbers.columns / numbers.blocks);
+    this->SetGroups(numbers, beside.substr(0, beside.rfind("_packed")) + "_g_idx", group);
   }
 
   /// Zeros that are bytes, one for each scale.
@@ -510,14 +507,7 @@ private:
     numbers.codes = { words.data, bits, 4, true, 1, words.shape[1] };
     numbers.base = -middle;
     const std::string scale = weight + "_scale";
-    if (this->GroupOf(numbers, scale) > 0)
-    {
-      this->SetGroupScales(numbers, scale, name);
-    }
-    else
-    {
-      this->SetScales(numbers, scale, name);
-    }
+    this->SetFactors(numbers, scale, name);
     const std::string zero = weight + "_zero_point";
     const TensorView* zeros = this->Find(zero);
     if (zeros != nullptr && zeros->dtype == DType::I32)

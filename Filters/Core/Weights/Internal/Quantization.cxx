@@ -422,7 +422,7 @@ Quantization ReadQuantization(const std::filesystem::path& path)
 {
   const std::string source = path.string();
   const json object = json::parse(ReadFile(path)); // it was parsed before
-  const Quantization read = ParseQuantization(Settings(object, source));
+  Quantization read = ParseQuantization(Settings(object, source));
   if (read.method != Quantization::Method::None)
   {
     return read;

@@ -218,16 +218,16 @@ def compressed(name: str) -> None:
     """Groups of 4 bits with zeros, and rows of 8 bits without."""
     model = Model(30)
     for module, (rows, columns) in SIZES.items():
-        isMlp = module.startswith("mlp")
-        bits = 4 if isMlp else 8
-        size = 16 if isMlp else columns
+        is_mlp = module.startswith("mlp")
+        bits = 4 if is_mlp else 8
+        size = 16 if is_mlp else columns
         codes = model.codes((rows, columns), bits) - (1 << bits - 1)
         scales = BFloat16(model.scales((rows, columns // size), 0.8 / 2**bits))
         parts: dict[str, object] = {
             "weight_packed": packed(codes + (1 << bits - 1), bits).view(np.int32), "weight_scale": scales,
             "weight_shape": np.int64([rows, columns])}
         zeros = np.zeros((rows, columns // size), int)
-        if isMlp:
+        if is_mlp:
             zeros = model.codes(zeros.shape, bits) - 8
             parts["weight_zero_point"] = np.ascontiguousarray(packed(np.ascontiguousarray(zeros.T + 8), bits).T).view(np.int32)
         weight = (codes - np.repeat(zeros, size, 1)) * np.repeat(scales.numbers(), size, 1)
