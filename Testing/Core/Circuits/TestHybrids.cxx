@@ -91,7 +91,7 @@ TEST_P(Hybrids, ComponentsAddUpToTheLogitsOfTheOriginal)
   std::string names;
   for (const NamedComponent& component : terms.components)
   {
-    names += component.name + " ";
+    names.append(component.name).append(" ");
   }
   const std::string heads =
     "head {}.0 head {}.1 head {}.2 head {}.3 bias {} mlp {} "; // of the layer with attention

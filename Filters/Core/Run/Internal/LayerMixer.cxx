@@ -111,8 +111,8 @@ std::int64_t LayerMixer::WorkingFloats(
   return channels == 0 ? 0
                        : rows * (std::max(2 * channels, channels + 3 * config.modelDimension) +
                                   inputs + 2 * config.mixerHeads) +
-                           2 * ThreadCount(threads) * (config.mixerKeyDimension + 2) *
-                             config.mixerValueDimension;
+                           (config.mixerKeyDimension + 2) * config.mixerValueDimension * 2 *
+                             ThreadCount(threads);
 }
 
 std::int64_t LayerMixer::StateFloats(const TransformerConfig& config)

@@ -321,7 +321,8 @@ void OlmoHybridLayers(TransformerConfig& config, const Settings& settings)
   const std::optional<Settings> rotation = settings.Nested({ "rope_parameters", "rope_scaling" });
   const bool isNested =
     rotation && (rotation->Has({ "rope_theta" }) || rotation->IsNull("rope_theta"));
-  if (isNested ? rotation->IsNull("rope_theta") : settings.IsNull("rope_theta"))
+  const Settings& owner = isNested ? *rotation : settings;
+  if (owner.IsNull("rope_theta"))
   {
     config.position = PositionKind::None;
     config.rotaryDimension = 0;
