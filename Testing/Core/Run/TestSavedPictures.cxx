@@ -232,4 +232,44 @@ TEST_P(SavedPictures, GiveRecordingsThatFilesKeep)
   }
 }
 
+/// By hand, with the rules of the original: the size is that of 4 frames, of which the last is
+/// there twice, and each group of frames has its time before it.
+TEST(SavedVideos, OfQwen3HaveTheTimesOfTheirFrames)
+{
+  const std::filesystem::path folder = AnyOracle("v5/vlm/qwen3_vl");
+  const std::shared_ptr<const OpenTransformer> open = OpenTransformer::Open(folder, "");
+  RecorderSources sources;
+  sources.prompts = "a<video>b";
+  sources.promptFormat = PromptFormat::OneText;
+  sources.imageFiles.assign(3, (folder / "picture.png").string());
+  sources.framesPerVideo = 3;
+  sources.framesPerSecond = 2;
+  const TransformerInput input = GatherInput(sources, *open).input;
+  ASSERT_EQ(input.extents.size(), 1U);
+  EXPECT_EQ(input.extents[0].frames, 2);
+  EXPECT_EQ(input.extents[0].rows, 192 / 16);
+  EXPECT_EQ(input.extents[0].columns, 288 / 16);
+  const Tokenizer& tokenizer = open->GetTokenizer();
+  std::vector<std::int64_t> expected = tokenizer.EncodeIds("a");
+  for (const char* time : { "<0.2 seconds>", "<1.0 seconds>" })
+  {
+    for (const std::int64_t id : tokenizer.EncodeIds(time))
+    {
+      expected.push_back(id);
+    }
+    expected.push_back(4); // <|vision_start|>
+    expected.insert(expected.end(), 6 * 9, 7);
+    expected.push_back(5); // <|vision_end|>
+  }
+  expected.push_back(tokenizer.EncodeIds("b").front());
+  EXPECT_EQ(input.tokens.at(0), expected);
+  // Frames are pictures of their own: the text goes on after the longer side, of 9 tokens.
+  const std::vector<RotaryPlace> places = TextPlaces(open->GetModel().GetConfig(), input);
+  EXPECT_THAT(places.at(14), testing::Each(14));
+  EXPECT_THAT(places.at(15 + 53), testing::ElementsAre(15, 15 + 5, 15 + 8));
+  EXPECT_THAT(places.at(15 + 54), testing::Each(24));
+  EXPECT_THAT(places.back(), testing::Each(49));
+  ExpectGreedy(open->GetModel(), input, 3);
+}
+
 }

@@ -323,10 +323,10 @@ std::vector<std::pair<std::int64_t, std::int64_t>> ParseGridSizes(
 {
   const char* key = "image_grid_pinpoints";
   json sizes = json::array();
-  constexpr std::int64_t side = 384;
-  for (std::int64_t height = side; height <= 6 * side; height += side)
+  constexpr std::uint64_t side = 384;
+  for (std::uint64_t height = side; height <= 6 * side; height += side)
   {
-    for (std::int64_t width = side; width <= 6 * side; width += side)
+    for (std::uint64_t width = side; width <= 6 * side; width += side)
     {
       sizes.push_back({ height, width });
     }
@@ -559,7 +559,7 @@ TransformerConfig ParseQwen3Vl(const Settings& settings)
   RequireOutputs(part, "out_hidden_size", text);
   vision.imageToken = ParseImageToken(settings, { "image_token_id" }, 151'655, text.vocabulary);
   vision.videoToken = ParseImageToken(settings, { "video_token_id" }, 151'656, text.vocabulary);
-  vision.rotarySections = ParseSections(settings, words, 0, { 24, 20, 20 });
+  vision.rotarySections = ParseSections(settings, words, 0, { 24U, 20U, 20U });
   vision.interleavesSections = true;
   const json* given = part.Value({ "deepstack_visual_indexes" });
   const json deep = given == nullptr ? json{ 8, 16, 24 } : *given;
