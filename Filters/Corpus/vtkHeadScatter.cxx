@@ -224,7 +224,7 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, Task& task)
     {
       const double at = static_cast<double>(tick) / xAxis.steps;
       lines.Add({ { at, 0 }, { at, -Tick } });
-      labels.Add(at - 0.02, -0.075, xAxis.TextAt(tick));
+      labels.Add(at - 0.02, -0.07, xAxis.TextAt(tick));
     }
     for (int tick = 0; tick <= yAxis.steps; ++tick)
     {
@@ -232,8 +232,8 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, Task& task)
       lines.Add({ { 0, at }, { -Tick, at } });
       labels.AddToTheLeft(-2 * Tick, at, yAxis.TextAt(tick));
     }
-    labels.Add(0.35, -0.15, TitleOf(this->XColumn));
-    labels.AddToTheRight(-0.09, 1.08, TitleOf(this->YColumn));
+    labels.Add(0.35, -0.13, TitleOf(this->XColumn));
+    labels.AddToTheRight(-0.09, 1.05, TitleOf(this->YColumn));
     lines.Add({ { -0.13, 0 }, { -0.13, 0 } }); // not seen; views leave room for numbers
   }
   else

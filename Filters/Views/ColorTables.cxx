@@ -7,6 +7,7 @@
 #include <vtkPVArrayInformation.h>
 #include <vtkSMTransferFunctionManager.h>
 #include <vtkSMTransferFunctionProxy.h>
+#include <vtkSMViewProxy.h>
 
 #include <algorithm>
 #include <array>
@@ -272,6 +273,8 @@ bool HasOwnTable(vtkSMProxy* representation)
 
 bool IsLegendOfOthers(const Coloring& coloring, vtkSMProxy* representation)
 {
+  const auto sourceOf = [](vtkSMProxy* data)
+  { return vtkSMPropertyHelper(data, "Input", true).GetAsProxy(); };
   const auto all = ProxiesOf(representation->GetSessionProxyManager(), "representations");
   return coloring.HasLegend() && representation->GetProperty("UseSeparateColorMap") != nullptr &&
          !HasOwnTable(representation) &&
@@ -279,9 +282,10 @@ bool IsLegendOfOthers(const Coloring& coloring, vtkSMProxy* representation)
            [&](vtkSMProxy* other)
            {
              const Coloring shown(other); // of no array if it is a chart
-             return other != representation && shown.array == coloring.array && shown.HasLegend() &&
-                    shown.legend != coloring.legend && Number(other, "Visibility") != 0 &&
-                    !HasOwnTable(other);
+             return shown.array == coloring.array && sourceOf(other) != sourceOf(representation) &&
+                    vtkSMViewProxy::FindView(other) != vtkSMViewProxy::FindView(representation) &&
+                    shown.HasLegend() && shown.legend != coloring.legend &&
+                    Number(other, "Visibility") != 0 && !HasOwnTable(other);
            });
 }
 

@@ -21,7 +21,8 @@ void MeetLegend(const Coloring& coloring, vtkSMProxy* representation);
 /// Whether a representation has a table of its own.
 bool HasOwnTable(vtkSMProxy* representation);
 
-/// Whether another legend is shown of the array of a representation, which shares its table.
+/// Whether another legend is shown of the array of a representation, which shares its table: that
+/// of another source in another view.
 bool IsLegendOfOthers(const Coloring& coloring, vtkSMProxy* representation);
 
 /// Fits the table of heat or of signed values to the largest magnitude that representations show

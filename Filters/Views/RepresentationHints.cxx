@@ -161,8 +161,9 @@ bool IsZero(vtkSMProxy* chart, const std::string& column)
   return range != nullptr && range[0] == 0 && range[1] == 0;
 }
 
-/// ParaView's styles of lines: solid, dashed, dashed and dotted in two ways, dotted.
-constexpr std::array<const char*, 5> LineStyles = { "1", "2", "4", "5", "3" };
+/// ParaView's styles of lines: solid, dashed, dashed and dotted in two ways, the first of these
+/// again. Dots alone are hardly seen.
+constexpr std::array<const char*, 5> LineStyles = { "1", "2", "4", "5", "4" };
 
 /// Shows the series of a chart in the attribute `names` and no others, in the colors of classes and
 /// with points of a good size, or all others and not these. With the attribute `zeros` of 0, those

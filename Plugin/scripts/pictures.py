@@ -74,6 +74,7 @@ def picture(name, view):
     """Saves what a view shows at twice its size."""
     doubled = [2 * side for side in SIZE]
     if "BottomAxisTitle" in view.ListProperties():  # a chart, whose texts overlap if ParaView scales it
+        s.Render(view)  # which gives it a title
         for proxy in (view, *view.Representations):
             enlarge(proxy)
         view.ViewSize = doubled  # after its fonts: so many words fit

@@ -311,7 +311,7 @@ class Diagrams(AtlasTest):
         self.assertNotIn(signs, self.texts(view))
 
     def test_panels_name_tokens_at_any_size(self):
-        """Those that have room, as far as it goes; not over the titles of layers."""
+        """Those that have room, with letters that can be read; else a note says so."""
         tokens = "And Moses spake unto the king of Egypt, and Aaron spake unto the king of Egypt."
         run = simple.TransformerRecorder(Input=atlastest.data_model("language-2"), Prompts=tokens)
         view = self.show(simple.AttentionMatrix(Input=run))
@@ -319,11 +319,25 @@ class Diagrams(AtlasTest):
             with self.subTest(size=size):
                 self.assert_inside(view, size)
                 shown = self.texts(view)
-                # Of the rows of each layer and the columns of each head, the same; in a small view their beginnings.
-                words = ["And", "\u00b7unto"] if size[0] > 500 else ["\u00b7t\u2026"]
-                for word in words:
-                    self.assertGreaterEqual(shown.count(word), 2 + 8, shown)
+                self.assertGreaterEqual(min(self.sizes(view)), READABLE, shown)
+                # Of the rows of each layer and the columns of each head, the same.
+                has_room = size[0] >= 800
+                self.assertEqual("Room for no words" in shown, not has_room, shown)
+                for word in ("And", "\u00b7unto"):
+                    self.assertEqual(shown.count(word) >= 2 + 8, has_room, shown)
                     self.assertEqual(shown.count(word) % (2 + 8), 0, shown)
+                # All heads have their number, behind one word where there is little room.
+                is_short = size[0] < 500
+                heads = [str(head) if is_short and head else f"Head {head}" for head in range(8)]
+                self.assertEqual(sorted(text for text in shown if text in heads), sorted(heads), shown)
+
+    def test_scatters_are_legible_in_any_view(self):
+        corpus = simple.CorpusReader(FileName=str(atlastest.DATA / "corpus" / "language-2.safetensors"))
+        view = self.show(simple.HeadScatter(Input=corpus))
+        for size in SIZES:
+            self.pixels(view, size)
+            self.assertGreaterEqual(min(self.sizes(view)), READABLE, size)
+            self.assertLessEqual({"Previous Token (weight)", "Prefix Matching (weight)"}, set(self.texts(view)), size)
 
     def test_labels_of_panels_have_no_specks(self):
         view = simple.CreateView("AttentionDiagram")
