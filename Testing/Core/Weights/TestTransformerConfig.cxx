@@ -194,7 +194,7 @@ TEST(TransformerConfig, LatentAttention)
 TEST(TransformerConfig, RoutersWithABias)
 {
   const std::string file = DeepSeek(R"(, "num_nextn_predict_layers": 2, "n_group": 4,
-    "topk_group": 2, "head_dim": 8, "num_key_value_heads": 6, "scoring_func": "sigmoid", "topk_method": "noaux_tc", "n_shared_experts": 0)");
+    "topk_group": 2, "scoring_func": "sigmoid", "topk_method": "noaux_tc", "n_shared_experts": 0)");
   const auto as = [&](const std::string& type)
   { return Parse(std::string(file).replace(file.find("deepseek_v2"), 11, type)); };
   const TransformerConfig deepseek = as("deepseek_v3");
@@ -206,7 +206,6 @@ TEST(TransformerConfig, RoutersWithABias)
   EXPECT_EQ(deepseek.expertFactor, 2.5);
   EXPECT_EQ(deepseek.predictionLayers, 2);
   EXPECT_EQ(as("glm4_moe_lite").expertLayers, (std::vector<bool>{ false, true }));
-  EXPECT_EQ(as("glm4_moe").keyLatent, 0);
 
   const TransformerConfig ernie = Parse(Decoder("ernie4_5_moe", R"(, "num_hidden_layers": 4,
     "moe_layer_end_index": -1, "moe_layer_start_index": 2, "num_key_value_heads": 2)"));
