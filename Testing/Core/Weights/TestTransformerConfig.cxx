@@ -222,7 +222,12 @@ TEST(TransformerConfig, Llama4)
   // Scout, as it was published.
   const TransformerConfig scout = Parse(Decoder("llama4_text", R"(, "num_hidden_layers": 4,
     "num_key_value_heads": 2, "no_rope_layers": [], "attn_temperature_tuning": 4,
-    "attention_chunk_size": 8, "interleave_moe_layer_step": 2, "use_qk_norm": true)"));
+    "attention_chunk_size": 8, "interleave_moe_layer_step": 2, "use_qk_norm": true, "head_dim": 4,
+    "rope_theta": 100.0, "rope_scaling": {"rope_type": "llama3", "factor": 16.0,
+    "high_freq_factor": 1.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 32})"));
+  // Rotations by 1 and 0.1 per position turn 5 times and half a time in 32 positions.
+  const std::vector<float> frequencies = RotaryFrequencies(scout);
+  EXPECT_THAT(frequencies, ElementsAre(FloatEq(1), FloatEq(0.1F / 16)));
   EXPECT_EQ(scout.chunks, (std::vector<std::int64_t>{ 8, 8, 8, 0 }));
   EXPECT_EQ(scout.rotatedLayers, (std::vector<bool>{ true, true, true, false }));
   EXPECT_EQ(scout.expertLayers, (std::vector<bool>{ false, true, false, true }));
