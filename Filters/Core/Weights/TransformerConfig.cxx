@@ -44,6 +44,10 @@ std::vector<std::int64_t> EndTokens(const Settings& settings, std::int64_t vocab
 double KeptByLlama3(const RotaryScaling& scaling, double frequency)
 {
   const double waves = scaling.originalPositions * frequency / (2 * Pi);
+  if (scaling.highFactor == scaling.lowFactor) // Llama 4
+  {
+    return waves < scaling.lowFactor ? 0 : 1;
+  }
   const double kept = (waves - scaling.lowFactor) / (scaling.highFactor - scaling.lowFactor);
   return std::clamp(kept, 0.0, 1.0);
 }

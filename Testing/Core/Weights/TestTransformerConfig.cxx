@@ -194,7 +194,7 @@ TEST(TransformerConfig, LatentAttention)
 TEST(TransformerConfig, RoutersWithABias)
 {
   const std::string file = DeepSeek(R"(, "num_nextn_predict_layers": 2, "n_group": 4,
-    "topk_group": 2, "head_dim": 8, "num_key_value_heads": 6, "scoring_func": "sigmoid", "topk_method": "noaux_tc", "n_shared_experts": 0)");
+    "topk_group": 2, "scoring_func": "sigmoid", "topk_method": "noaux_tc", "n_shared_experts": 0)");
   const auto as = [&](const std::string& type)
   { return Parse(std::string(file).replace(file.find("deepseek_v2"), 11, type)); };
   const TransformerConfig deepseek = as("deepseek_v3");
@@ -206,7 +206,6 @@ TEST(TransformerConfig, RoutersWithABias)
   EXPECT_EQ(deepseek.expertFactor, 2.5);
   EXPECT_EQ(deepseek.predictionLayers, 2);
   EXPECT_EQ(as("glm4_moe_lite").expertLayers, (std::vector<bool>{ false, true }));
-  EXPECT_EQ(as("glm4_moe").keyLatent, 0);
 
   const TransformerConfig ernie = Parse(Decoder("ernie4_5_moe", R"(, "num_hidden_layers": 4,
     "moe_layer_end_index": -1, "moe_layer_start_index": 2, "num_key_value_heads": 2)"));
@@ -223,7 +222,12 @@ TEST(TransformerConfig, Llama4)
   // Scout, as it was published.
   const TransformerConfig scout = Parse(Decoder("llama4_text", R"(, "num_hidden_layers": 4,
     "num_key_value_heads": 2, "no_rope_layers": [], "attn_temperature_tuning": 4,
-    "attention_chunk_size": 8, "interleave_moe_layer_step": 2, "use_qk_norm": true)"));
+    "attention_chunk_size": 8, "interleave_moe_layer_step": 2, "use_qk_norm": true, "head_dim": 4,
+    "rope_theta": 100.0, "rope_scaling": {"rope_type": "llama3", "factor": 16.0,
+    "high_freq_factor": 1.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 32})"));
+  // Rotations by 1 and 0.1 per position turn 5 times and half a time in 32 positions.
+  const std::vector<float> frequencies = RotaryFrequencies(scout);
+  EXPECT_THAT(frequencies, ElementsAre(FloatEq(1), FloatEq(0.1F / 16)));
   EXPECT_EQ(scout.chunks, (std::vector<std::int64_t>{ 8, 8, 8, 0 }));
   EXPECT_EQ(scout.rotatedLayers, (std::vector<bool>{ true, true, true, false }));
   EXPECT_EQ(scout.expertLayers, (std::vector<bool>{ false, true, false, true }));

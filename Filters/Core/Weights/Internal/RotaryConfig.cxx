@@ -29,8 +29,8 @@ void ParseLlama3(RotaryScaling& scaling, const Settings& settings)
 {
   scaling.lowFactor = settings.Number({ "low_freq_factor" }, 1);
   scaling.highFactor = settings.Number({ "high_freq_factor" }, 4);
-  settings.FailIf(scaling.highFactor <= scaling.lowFactor,
-    "expected 'high_freq_factor' to be above 'low_freq_factor', found ", scaling.highFactor,
+  settings.FailIf(scaling.highFactor < scaling.lowFactor,
+    "expected 'high_freq_factor' to be at least 'low_freq_factor', found ", scaling.highFactor,
     " and ", scaling.lowFactor, ".");
 }
 
