@@ -233,7 +233,7 @@ void vtkHeadScatter::Show(const atlas::CorpusStatistics& statistics, Task& task)
       labels.AddToTheLeft(-2 * Tick, at, yAxis.TextAt(tick));
     }
     labels.Add(0.35, -0.13, TitleOf(this->XColumn));
-    labels.AddToTheRight(-0.09, 1.05, TitleOf(this->YColumn));
+    labels.Add(-0.09, 1.05, TitleOf(this->YColumn));
     lines.Add({ { -0.13, 0 }, { -0.13, 0 } }); // not seen; views leave room for numbers
   }
   else

@@ -31,11 +31,6 @@ void PanelTitles::Add(double x, double y, const std::string& text)
   this->Add(x, y, text, 2);
 }
 
-void PanelTitles::AddToTheRight(double x, double y, const std::string& text)
-{
-  this->Add(x, y, text, 1);
-}
-
 void PanelTitles::AddToTheLeft(double x, double y, const std::string& text)
 {
   this->Add(x, y, text, 0);

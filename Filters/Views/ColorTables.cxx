@@ -90,12 +90,18 @@ vtkSMProxy* TableFor(vtkSMProxy* representation, const Coloring& coloring)
     coloring.array.c_str(), representation->GetSessionProxyManager());
 }
 
-/// The titles of legends and bars as they were last set here, by the identifier of their table:
-/// another one is the user's.
+/// The titles of legends and bars as they were last set here, by array, or by the table of one
+/// representation: another one is the user's.
 std::map<std::string, std::string>& BarTitles()
 {
   static std::map<std::string, std::string> titles;
   return titles;
+}
+
+std::string KeyOf(vtkSMProxy* representation, const Coloring& coloring)
+{
+  return HasOwnTable(representation) ? TableFor(representation, coloring)->GetGlobalIDAsString()
+                                     : coloring.array;
 }
 
 /// Sets the titles of the color bars of a table, of all or of those that have the title `from`.
@@ -113,7 +119,7 @@ void TitleBars(vtkSMProxy* table, const std::string& title, const std::string* f
 
 /// Makes a legend that is written as one text, see TokenLegend.h in Filters/Tokens, that of a
 /// table, unless it is; then its title alone.
-void SetLegend(vtkSMProxy* table, const std::string& legend)
+void SetLegend(vtkSMProxy* table, const std::string& key, const std::string& legend)
 {
   std::istringstream lines(legend);
   std::string title;
@@ -133,7 +139,7 @@ void SetLegend(vtkSMProxy* table, const std::string& legend)
     }
     entries.insert(entries.end(), { std::to_string(entries.size() / 2), line });
   }
-  std::string& shown = BarTitles().emplace(table->GetGlobalIDAsString(), title).first->second;
+  std::string& shown = BarTitles().emplace(key, title).first->second;
   const std::string before = std::exchange(shown, title);
   std::vector<std::string> known = TextsOf({ table, "Annotations" });
   for (std::size_t i = 0; i < std::min(known.size(), entries.size()); i += 2)
@@ -243,7 +249,7 @@ void FitScale(const Coloring& coloring, vtkSMSessionProxyManager* manager)
   vtkNew<vtkSMTransferFunctionManager> tables;
   vtkSMProxy* table = tables->GetColorTransferFunction(coloring.array.c_str(), manager);
   const std::string title = coloring.Title();
-  const std::string before = std::exchange(BarTitles()[table->GetGlobalIDAsString()], title);
+  const std::string before = std::exchange(BarTitles()[coloring.array], title);
   if (!before.empty() && before != title)
   {
     TitleBars(table, title, &before);
@@ -261,8 +267,8 @@ void MeetLegend(const Coloring& coloring, vtkSMProxy* representation)
 {
   if (coloring.HasLegend())
   {
-    BarTitles().emplace(TableFor(representation, coloring)->GetGlobalIDAsString(),
-      coloring.legend.substr(0, coloring.legend.find('\n')));
+    BarTitles().emplace(
+      KeyOf(representation, coloring), coloring.legend.substr(0, coloring.legend.find('\n')));
   }
 }
 
@@ -301,7 +307,7 @@ void PrepareTable(const Coloring& coloring, bool first, vtkSMProxy* representati
   const bool isNew = IsNew(table) || (first && !IsOwned(table, coloring.arrayInformation, manager));
   if (coloring.HasLegend())
   {
-    SetLegend(table, coloring.legend);
+    SetLegend(table, KeyOf(representation, coloring), coloring.legend);
   }
   else if (coloring.ShowsClasses())
   {
