@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -584,6 +585,7 @@ private:
           this->Get(this->Prefix + name, { config.RotatedDimension() / 2 });
       }
     }
+    this->CheckRotations();
     if (config.tasks > 0)
     {
       this->Weights.taskEmbedding =
@@ -703,6 +705,33 @@ private:
     {
       this->Weights.registers =
         this->Get(this->Prefix + this->Name.registers, { 1, config.registers, d });
+    }
+  }
+
+  /// Stored sines and cosines [positions, components of a head] must be those of the rotation.
+  void CheckRotations()
+  {
+    const TransformerConfig& config = this->Config;
+    const std::string name = this->Prefix + this->Name.rotations;
+    if (this->Name.rotations.empty() || !this->Has(name))
+    {
+      return;
+    }
+    const std::int64_t pairs = config.RotatedDimension() / 2;
+    const std::vector<double> values = this->Get(name, { config.positions, 2 * pairs }).ToDouble();
+    constexpr double tolerance = 2e-3; // that of 16 bits
+    for (std::size_t i = 0; i < values.size(); ++i)
+    {
+      const auto component = static_cast<std::int64_t>(i) % (2 * pairs);
+      const double angle = static_cast<double>(static_cast<std::int64_t>(i) / (2 * pairs)) *
+                           std::pow(config.rotaryBase,
+                             -static_cast<double>(component % pairs) / static_cast<double>(pairs));
+      const double expected = component < pairs ? std::sin(angle) : std::cos(angle);
+      if (!(std::abs(values[i] - expected) <= tolerance))
+      {
+        this->Fail(name, ": expected the sines and cosines of the rotation, found ", values[i],
+          " in place of ", expected, "; rotations that were trained are not run.");
+      }
     }
   }
 

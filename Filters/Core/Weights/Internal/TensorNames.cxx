@@ -24,7 +24,7 @@ namespace
 using Role = std::variant<std::string TensorNames::*, PairNames TensorNames::*,
   WeightLayout TensorNames::*, Fused TensorNames::*>;
 #define ROLE(name) { #name, &TensorNames::name }
-constexpr std::array<Named<Role>, 103> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
+constexpr std::array<Named<Role>, 104> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
   ROLE(attentionScale), ROLE(classToken), ROLE(convolution), ROLE(convolutionNorm),
   ROLE(crossAfter), ROLE(crossKey), ROLE(crossNorm), ROLE(crossOutput), ROLE(crossQuery),
   ROLE(crossValue), ROLE(distanceEmbedding), ROLE(distanceNorm), ROLE(distillationToken),
@@ -39,13 +39,13 @@ constexpr std::array<Named<Role>, 103> Roles = { { ROLE(attentionAfter), ROLE(at
   ROLE(mixerValue), ROLE(mlpAfter), ROLE(mlpNorm), ROLE(mlpScale), ROLE(output), ROLE(patches),
   ROLE(positionKey), ROLE(positionQuery), ROLE(positions), ROLE(prefix), ROLE(projectIn),
   ROLE(projectOut), ROLE(query), ROLE(queryBias), ROLE(queryLatent), ROLE(queryLatentNorm),
-  ROLE(queryNorm), ROLE(registers), ROLE(relativeBias), ROLE(router), ROLE(secondConvolution),
-  ROLE(segments), ROLE(sharedBias), ROLE(sharedDown), ROLE(sharedFactor), ROLE(sharedGate),
-  ROLE(sharedTokens), ROLE(sharedUp), ROLE(sinks), ROLE(streamCorrection), ROLE(streamIn),
-  ROLE(streamOut), ROLE(streamPrediction), ROLE(streamRouter), ROLE(streamRouterNorm),
-  ROLE(streamScale), ROLE(tasks), ROLE(tokens), ROLE(transform), ROLE(transformNorm),
-  ROLE(unembedding), ROLE(up), ROLE(value), ROLE(valueBias), ROLE(xieluLimit), ROLE(xieluLinear),
-  ROLE(xieluNegative), ROLE(xieluSquare) } };
+  ROLE(queryNorm), ROLE(registers), ROLE(relativeBias), ROLE(rotations), ROLE(router),
+  ROLE(secondConvolution), ROLE(segments), ROLE(sharedBias), ROLE(sharedDown), ROLE(sharedFactor),
+  ROLE(sharedGate), ROLE(sharedTokens), ROLE(sharedUp), ROLE(sinks), ROLE(streamCorrection),
+  ROLE(streamIn), ROLE(streamOut), ROLE(streamPrediction), ROLE(streamRouter),
+  ROLE(streamRouterNorm), ROLE(streamScale), ROLE(tasks), ROLE(tokens), ROLE(transform),
+  ROLE(transformNorm), ROLE(unembedding), ROLE(up), ROLE(value), ROLE(valueBias), ROLE(xieluLimit),
+  ROLE(xieluLinear), ROLE(xieluNegative), ROLE(xieluSquare) } };
 #undef ROLE
 
 PairNames ToPair(std::string_view name)

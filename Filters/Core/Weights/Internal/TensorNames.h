@@ -51,6 +51,7 @@ struct TensorNames
   std::string tasks;
   std::string frequencies; ///< of a rotary embedding, by names with commas between them, of which
                            ///< the last that is there counts
+  std::string rotations;   ///< the sines and cosines that rotate, if the file has them (RoFormer)
   PairNames convolution;   ///< behind layer 0
   PairNames convolutionNorm;
   std::string distanceEmbedding; ///< of the vectors of distances
