@@ -12,10 +12,9 @@ namespace AttentionAtlas
 
 /// Titles the axes of the view that shows a chart by the attributes `bottom` and `left` of the hint
 /// Chart of its source, see RepresentationHints.h, or by the column that is along the horizontal
-/// one instead, unless they have titles of the user. `known`: those that they have from here.
-/// isNew: whether the view has just begun to show the chart; later a title that the user deletes
-/// stays away.
-void TitleAxes(vtkSMProxy* representation, std::vector<std::string>& known, bool isNew);
+/// one instead, unless they have titles of the user. isNew: whether the view has just begun to show
+/// the chart; later a title that the user deletes stays away.
+void TitleAxes(vtkSMProxy* representation, bool isNew);
 
 /// Puts words in place of the numbers of rows, which remain for tables of a server: those of the
 /// columns `labels` of the hint Chart, or the layer and head of tables with a row per head; all

@@ -655,13 +655,12 @@ struct vtkTokenLabelsRepresentation::Labels
         for (const std::size_t axis : { 0, 1 })
         {
           const bool isFitted = this->AreFittedColumns();
-          const auto fitting = [&]
-          { return this->EveryAlong(points, axis, steps.at(axis), toScreen); };
-          std::size_t every = isFitted && axis == 0 ? 1 : fitting();
+          std::size_t every =
+            isFitted && axis == 0 ? 1 : this->EveryAlong(points, axis, steps.at(axis), toScreen);
           if (every > 1 && axis == 0 && points.front()->said > 0)
           {
             this->areShort = true;
-            every = fitting();
+            every = this->EveryAlong(points, axis, steps.at(axis), toScreen);
           }
           this->everyWord = isFitted ? std::max(this->everyWord, every) : 1;
           const auto isLeftOut = [&](const Candidate* point)
