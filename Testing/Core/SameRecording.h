@@ -90,6 +90,8 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
   EXPECT_EQ(found.tokens.row, expected.tokens.row);
   EXPECT_EQ(found.tokens.column, expected.tokens.column);
   EXPECT_EQ(found.tokens.picture, expected.tokens.picture);
+  EXPECT_EQ(found.tokens.keyEnd, expected.tokens.keyEnd);
+  EXPECT_EQ(found.pixels, expected.pixels);
   ExpectEqual(found.tokens.color, expected.tokens.color);
   ExpectEqual(found.pictures, expected.pictures);
   ASSERT_EQ(found.layers.size(), expected.layers.size());
@@ -113,6 +115,8 @@ inline void ExpectEqual(const Recording& found, const Recording& expected)
     }
     ExpectEqual(found.layers[l].routing.chosen, expected.layers[l].routing.chosen);
     ExpectEqual(found.layers[l].routing.weights, expected.layers[l].routing.weights);
+    ExpectEqual(found.layers[l].routing.scores, expected.layers[l].routing.scores);
+    ExpectEqual(found.layers[l].routing.bias, expected.layers[l].routing.bias);
     if (expected.layers[l].routing.chosen.IsRecorded())
     {
       EXPECT_EQ(found.layers[l].routing.experts, expected.layers[l].routing.experts);

@@ -89,7 +89,7 @@ Vector AttentionSum(const Recording& recording, const ResidualWeights& weights, 
 {
   if (!weights.GetConfig().HasAttention(layer))
   {
-    return mixers.At(recording, row, layer);
+    return mixers.At(row, layer);
   }
   Vector sum = weights.Bias(layer) - weights.ValueBiases(layer).colwise().sum();
   for (const RecordedHead& head : FindLayer(recording, layer).heads)
@@ -323,29 +323,51 @@ void KeptMixers::Find(const Recording& recording, const Transformer& model,
   const std::vector<std::int64_t>& rows, int threads)
 {
   const TransformerConfig& config = model.GetConfig();
+  std::vector<std::int64_t> mixers;
+  for (std::int64_t l = 0; l < config.layers; ++l)
+  {
+    if (!config.HasAttention(l))
+    {
+      mixers.push_back(l);
+    }
+  }
+  if (mixers.empty())
+  {
+    return;
+  }
+  const auto size = static_cast<std::size_t>(config.modelDimension);
+  if ((this->Known.size() + rows.size() * mixers.size()) * size > 2 * KeptNumbers) // of 4 bytes
+  {
+    this->Known.clear();
+  }
+  std::map<std::int64_t, std::vector<std::int64_t>> missing; // by sequence
   for (const std::int64_t row : rows)
   {
-    const std::int64_t sequence = recording.tokens.sequence[row];
-    for (std::int64_t l = 0; l < config.layers; ++l)
+    if (this->Known.count({ row, mixers.front() }) == 0)
     {
-      if (config.HasAttention(l) || this->Known.count({ sequence, l }) != 0)
-      {
-        continue;
-      }
+      missing[recording.tokens.sequence[row]].push_back(row);
+    }
+  }
+  for (const auto& [sequence, wanted] : missing)
+  {
+    const std::int64_t first = recording.sequenceOffsets[sequence];
+    for (const std::int64_t l : mixers)
+    {
       const SharedMatrix& all = recording.residual[l];
-      const std::int64_t first = recording.sequenceOffsets[sequence];
       const SharedMatrix residual = { recording.SequenceLength(sequence), all.columns,
         { all.values, all.Row(first) } };
-      this->Known.emplace(std::pair(sequence, l), MixerOutputs(model, l, residual, threads));
+      const SharedMatrix outputs = MixerOutputs(model, l, residual, threads);
+      for (const std::int64_t row : wanted)
+      {
+        this->Known[{ row, l }] = RowOf(outputs, row - first).cast<float>();
+      }
     }
   }
 }
 
-Eigen::RowVectorXd KeptMixers::At(
-  const Recording& recording, std::int64_t row, std::int64_t layer) const
+Eigen::RowVectorXd KeptMixers::At(std::int64_t row, std::int64_t layer) const
 {
-  const std::int64_t sequence = recording.tokens.sequence[row];
-  return RowOf(this->Known.at({ sequence, layer }), row - recording.sequenceOffsets[sequence]);
+  return this->Known.at({ row, layer }).cast<double>();
 }
 
 DoubleMatrix LastMlpOutputs(const Recording& recording, const ResidualWeights& weights,
@@ -442,7 +464,7 @@ DoubleMatrix ComponentVectors(const Recording& recording, const ResidualWeights&
     }
     else
     {
-      vectors.row(c++) = mixers.At(recording, row, l);
+      vectors.row(c++) = mixers.At(row, l);
     }
     if (config.mlpDimension > 0 && l + 1 < config.layers)
     {

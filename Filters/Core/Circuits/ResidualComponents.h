@@ -119,19 +119,19 @@ void RequireComponents(const Recording& recording, const TransformerConfig& conf
   std::int64_t layer, const std::string& what);
 
 /// What layers without attention add in its place, which is not recorded but follows from the
-/// residual streams of a sequence.
+/// residual streams of a sequence. Holds up to 64 MB, or one call of Find if that is more.
 class KeptMixers
 {
 public:
-  /// Computes it for the sequences of these rows, of one recording and model.
+  /// Computes it for these rows, of one recording and model, where it is not known.
   void Find(const Recording& recording, const Transformer& model,
     const std::vector<std::int64_t>& rows, int threads = 0);
 
   /// The vector of a layer at a row that was found.
-  Eigen::RowVectorXd At(const Recording& recording, std::int64_t row, std::int64_t layer) const;
+  Eigen::RowVectorXd At(std::int64_t row, std::int64_t layer) const;
 
 private:
-  std::map<std::pair<std::int64_t, std::int64_t>, SharedMatrix> Known; ///< by sequence and layer
+  std::map<std::pair<std::int64_t, std::int64_t>, Eigen::RowVectorXf> Known; ///< by row and layer
 };
 
 /// The outputs of the MLP of the last layer [rows, d_model] at these rows of a recording, computed

@@ -298,7 +298,8 @@ void WidenTile(const PackedNumbers& all, std::int64_t row, std::int64_t rows, st
       std::transform(scales.begin(), scales.end(), scales.begin(),
         [&all](float scale) { return scale / all.divisor; });
     }
-    const std::vector<float> zeros = factors.ByRow(all.zeros, 1, all.blocks, 0);
+    const std::int64_t zeroRows = all.zeros.Count() == 1 ? all.rows : 1; // that share one
+    const std::vector<float> zeros = factors.ByRow(all.zeros, zeroRows, all.blocks, 0);
     const std::vector<float> biases = factors.ByRow(all.biases, 1, all.blocks, all.bias);
     for (std::int64_t r = 0; r < rows; ++r)
     {

@@ -52,7 +52,7 @@ struct PackedNumbers
   std::int64_t blocks = 1;         ///< of a row
   TensorView scales;               ///< [rows / blockRows, blocks]; none: 1
   bool scalesAreByColumn = false;  ///< [blocks, rows] instead
-  TensorView zeros;                ///< [rows, blocks]; none: 0
+  TensorView zeros;                ///< [rows, blocks], or one for all; none: 0
   TensorView biases;               ///< likewise
   std::vector<std::int32_t> group; ///< the block of each column, unless they follow each other
   float divisor = 1;               ///< of all scales

@@ -911,8 +911,11 @@ VisionProcessor ParseVisionProcessor(std::string_view text, const std::string& s
     const auto grids = object.value("image_grid_pinpoints", json::array());
     for (const json& size : grids.is_array() ? grids : json::array())
     {
-      const bool isPair = size.is_array() && size.size() == 2 && size[0].is_number_unsigned() &&
-                          size[1].is_number_unsigned();
+      constexpr std::uint64_t most = 1'000'000; // pixels
+      const bool isPair =
+        size.is_array() && size.size() == 2 &&
+        std::all_of(size.begin(), size.end(), [](const json& side)
+          { return side.is_number_unsigned() && side.get<std::uint64_t>() <= most; });
       settings.FailIf(!isPair, "expected 'image_grid_pinpoints' to be pairs of sides, found ",
         Describe(size), ".");
       vision.gridSizes.emplace_back(size[0].get<std::int64_t>(), size[1].get<std::int64_t>());

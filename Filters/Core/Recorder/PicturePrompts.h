@@ -18,13 +18,11 @@ namespace atlas
 /// LLaVA and LLaVA-OneVision: an image token for each token of the picture. Gemma 3: the same,
 /// between the tokens that begin and end pictures, of which the first is also its marker, and two
 /// new lines on both sides. Mistral 3: the same, with [IMG_BREAK] behind each row and [IMG_END]
-/// behind the last. Qwen2-VL and Qwen3-VL: the same, between
-/// <|vision_start|> and <|vision_end|> unless the marker is the model's own. InternVL: the same,
-/// between <img> and
-/// </img>. SmolVLM: the tokens of each tile after <fake_token_around_image> and <row_R_col_C>, a
-/// new line after each row, another one, and those of the whole picture between
-/// <fake_token_around_image><global-img> and <fake_token_around_image>; the last alone if there are
-/// no tiles.
+/// behind the last. Qwen2-VL and Qwen3-VL: the same, between <|vision_start|> and <|vision_end|>
+/// unless the marker is the model's own. InternVL: the same, between <img> and </img>. SmolVLM: the
+/// tokens of each tile after <fake_token_around_image> and <row_R_col_C>, a new line after each
+/// row, another one, and those of the whole picture between <fake_token_around_image><global-img>
+/// and <fake_token_around_image>; the last alone if there are no tiles.
 ///
 /// A video of Qwen2-VL is written as its picture. One of Qwen3-VL has, for each group of frames,
 /// "<0.5 seconds>", the mean time of its first and last frame, then its picture. One of InternVL

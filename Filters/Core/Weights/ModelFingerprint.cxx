@@ -168,7 +168,13 @@ ModelFingerprint FingerprintOf(const Transformer& model, int threads, const Prog
     VisitStored(view,
       [&](const TensorView& stored)
       {
-        names += stored.packed != nullptr ? BytesOf(stored.packed->group) : "";
+        if (stored.packed != nullptr)
+        {
+          const PackedNumbers& packed = *stored.packed;
+          names += BytesOf(packed.codes.bits) + BytesOf(packed.values) + BytesOf(packed.base) +
+                   BytesOf(packed.blockRows) + BytesOf(packed.blockColumns) +
+                   BytesOf(packed.group) + BytesOf(packed.divisor) + BytesOf(packed.bias);
+        }
         for (std::uint64_t begin = 0; begin < stored.Bytes(); begin += PartBytes)
         {
           parts.push_back({ stored.data + begin, std::min(PartBytes, stored.Bytes() - begin) });

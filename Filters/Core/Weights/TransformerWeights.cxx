@@ -384,7 +384,9 @@ private:
     const TensorView* view = this->Find(name);
     if (view != nullptr && view->packed != nullptr && layout != WeightLayout::OutputInput)
     {
-      this->Fail(name, " is ", QuantizationMessage(view->packed->name));
+      this->Fail(name, " is quantized by ", view->packed->name,
+        ", which is run only for matrices with a row for each output; expected the model before "
+        "its quantization.");
     }
   }
 

@@ -487,7 +487,7 @@ TEST(VisionProcessor, RefusesWhatTheModelCannotRead)
   const std::vector<BadSettings> cases = {
     { "llava", R"([1])", "expected the configuration to be a JSON object, found array" },
     { "llava", R"({"image_processor_type": "PixtralImageProcessor"})",
-      "unknown image_processor_type 'PixtralImageProcessor', expected one of" },
+      "for images of one size, since the model reads these, found 'PixtralImageProcessor'" },
     { "llava", R"({"image_processor_type": 3})", "expected 'image_processor_type' to be a string" },
     { "llava", R"({"do_pad": true})", "'do_pad' is true, a step of preprocessing" },
     { "llava", R"({"image_processor_type": "LlavaImageProcessor", "do_pad": 1})",

@@ -424,6 +424,10 @@ Recording Routed()
     routing.chosen.values.get()[i] = static_cast<float>(3 * i % 5);
     routing.weights.values.get()[i] = 1.0F / static_cast<float>(i + 1);
   }
+  routing.scores = SharedMatrix::Zero(5, 2);
+  routing.scores.values.get()[3] = 0.75F;
+  routing.bias = SharedMatrix::Zero(1, 5);
+  routing.bias.values.get()[4] = -0.25F;
   return recording;
 }
 

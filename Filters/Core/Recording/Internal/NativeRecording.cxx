@@ -699,7 +699,8 @@ private:
   }
 
   /// The version that the first readers had that know all that is there. Those that do not know of
-  /// routing leave it out, so it does not count.
+  /// routing, of layers without heads, or of how pixels were made leave these out, and say nothing
+  /// wrong, so they do not count.
   std::string VersionFor(const Metadata& texts) const
   {
     const auto has = [&texts](const char* key) { return texts.count(key) != 0; };

@@ -77,6 +77,14 @@ private:
 /// has no attention.
 std::vector<std::int64_t> LayersTo(const Recording& recording, const AttentionRows& rows)
 {
+  const auto& without = recording.layersWithoutHeads;
+  const auto gap = std::find_if(
+    without.begin(), without.end(), [&rows](std::int64_t layer) { return layer < rows.layer; });
+  if (gap != without.end())
+  {
+    throw OptionError("Rollout multiplies the attention of all layers up to layer ", rows.layer,
+      "; layer ", *gap, " of this model has none, and lets tokens read each other in another way.");
+  }
   std::vector<std::int64_t> layers;
   for (std::int64_t layer = recording.layers.front().index; layer <= rows.layer; ++layer)
   {

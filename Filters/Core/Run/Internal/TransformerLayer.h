@@ -30,8 +30,7 @@ struct LayerWorkspace
 };
 
 /// A layer with its weights: attention, or what is in its place, followed by an MLP, in single
-/// precision. In a decoder beside
-/// an encoder there is a cross attention between them.
+/// precision. In a decoder beside an encoder there is a cross attention between them.
 class TransformerLayer
 {
 public:

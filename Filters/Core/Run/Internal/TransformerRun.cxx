@@ -724,7 +724,9 @@ void TransformerRun::AllocateHead(
   {
     allocate(true, &RecordedHead::output, false, this->Config.modelDimension);
   }
-  if (this->Options.queriesAndKeys && this->Options.valueNorms && recorded != nullptr)
+  // A gate changes what the value of a key adds, token by token, so that it has no norm of its own.
+  const bool hasNorms = this->Options.valueNorms && !this->Config.gatesAttention;
+  if (this->Options.queriesAndKeys && hasNorms && recorded != nullptr)
   {
     allocate(true, &RecordedHead::valueNorm, false, 1);
   }

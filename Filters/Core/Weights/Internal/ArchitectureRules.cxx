@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -293,6 +294,12 @@ void Lfm2Layers(TransformerConfig& config, const Settings& settings)
 /// The heads of the delta rule.
 void CheckDeltaHeads(const TransformerConfig& config, const Settings& settings)
 {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() / 8;
+  settings.FailIf(config.mixerHeads > most / config.mixerValueDimension ||
+                    config.mixerKeyHeads > most / config.mixerKeyDimension,
+    "expected at most ", most, " components of all heads of linear attention, found ",
+    config.mixerHeads, " times ", config.mixerValueDimension, " and ", config.mixerKeyHeads,
+    " times ", config.mixerKeyDimension, ".");
   settings.FailIf(config.mixerHeads % config.mixerKeyHeads != 0,
     "expected a number of heads of values that 'linear_num_key_heads', ", config.mixerKeyHeads,
     ", divides, found ", config.mixerHeads, ".");

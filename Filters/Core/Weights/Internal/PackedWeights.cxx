@@ -117,7 +117,7 @@ private:
   {
     for (const auto& [name, view] : this->Files.GetTensors())
     {
-      if (IsFloatOfByte(view.dtype) && EndsWith(name, ".weight"))
+      if (IsFloatOfByte(view.dtype))
       {
         this->Fail(
           name, "expected its scale as '", name, "_scale_inv' or '", name, "_scale', found none.");
@@ -224,13 +224,14 @@ private:
     std::vector<float> values, float base = 0)
   {
     PackedNumbers zeros;
-    zeros.rows = numbers.rows;
+    zeros.rows = codes.stride == 0 ? 1 : numbers.rows; // one for all rows
     zeros.columns = numbers.blocks;
     zeros.blockColumns = numbers.blocks;
     zeros.codes = codes;
     zeros.values = std::move(values);
     zeros.base = base;
-    return ViewOf(std::move(zeros), { numbers.rows, numbers.blocks });
+    const Shape shape = { zeros.rows, numbers.blocks };
+    return ViewOf(std::move(zeros), shape);
   }
 
   void UnpackMxfp4(const std::string& name)
@@ -450,7 +451,6 @@ private:
     {
       this->Fail(name, "expected no zeros of blocks of rows, found some.");
     }
-    // One for all rows lies in the same place for each of them.
     const PackedCodes codes = { zeros.data, 8, 1, true, 1, isOne ? 0 : numbers.blocks };
     numbers.zeros = ZerosOf(numbers, codes, ByteValues(DType::I8));
   }
@@ -670,7 +670,7 @@ private:
     const std::string stack = ".switch_mlp.";
     const std::size_t at = module.find(stack);
     const TensorView all = *this->Find(module + ".weight");
-    if (at == std::string::npos || all.shape.size() != 3)
+    if (at == std::string::npos || all.shape.size() != 3 || all.Count() == 0)
     {
       return;
     }

@@ -258,7 +258,8 @@ private:
     this->Require("checkpoint_format", formats);
     this->Require("format", formats);
     this->Require("pack_dtype", { "int32" });
-    const char* key = this->Object.contains("checkpoint_format") ? "checkpoint_format" : "format";
+    const char* key =
+      !TextOf(this->Object, "checkpoint_format").empty() ? "checkpoint_format" : "format";
     read.zerosAreOneLess = TextOf(this->Object, key) != "gptq_v2";
     this->Ignore({ "v2" }); // of the search for the weights
     const json dynamic = this->Object.value("dynamic", json::object());
@@ -463,7 +464,9 @@ std::string QuantizationOf(const TensorViews& tensors, const std::string& weight
 
 std::string QuantizationMessage(const std::string& method)
 {
-  return "quantized by " + method + Expected;
+  return "quantized by " + method +
+         ", in a way that is not run, or that config.json does not describe; expected its "
+         "quantization_config, the model before its quantization, or a .gguf file of it.";
 }
 
 }

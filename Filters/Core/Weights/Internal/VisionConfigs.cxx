@@ -449,7 +449,8 @@ TransformerConfig ParseMistral3(const Settings& settings)
 
 TransformerConfig ParseInternVl(const Settings& settings)
 {
-  TransformerConfig text = ParseText(settings, settings.NestedOrEmpty({ "text_config" }), "qwen2");
+  TransformerConfig text =
+    ParseText(settings, settings.NestedOrEmpty({ "text_config" }), "qwen2", true);
   TransformerConfig encoder = ParseInternVlEncoder(settings.NestedOrEmpty({ "vision_config" }));
   VisionConfig vision;
   ParseLayersRead(settings, encoder.layers, -1, 1, vision);
