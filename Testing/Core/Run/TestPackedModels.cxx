@@ -312,6 +312,32 @@ TEST_F(ChangedPackedModels, HaveAnotherFingerprint)
   }
 }
 
+TEST_F(ChangedPackedModels, MayHaveOneZeroForAMatrix)
+{
+  const std::filesystem::path folder = AnyOracle("v5/packed/int8");
+  const SafetensorsFile file(folder / "model.safetensors");
+  const std::string name = this->Layer + "mlp.down_proj.weight";
+  const float scale = 0.5F;
+  const std::int8_t zero = 3;
+  TensorViews views = file.GetTensors();
+  const std::vector<double> codes = views.at(name).ToDouble();
+  views[name + "_scale"] = { DType::F32, { 1 }, reinterpret_cast<const std::byte*>(&scale) };
+  views[name + "_zero_point"] = { DType::I8, { 1 }, reinterpret_cast<const std::byte*>(&zero) };
+  const TemporaryDirectory directory;
+  std::filesystem::copy_file(folder / "config.json", directory / "config.json");
+  WriteSafetensorViews(directory / "model.safetensors", views, {});
+  const Transformer model = Transformer::Read(directory.Path());
+  const TensorView& found = model.GetFiles().GetTensors().at(name);
+  std::vector<double> expected = codes;
+  for (double& value : expected)
+  {
+    value = 0.5 * (value - 3);
+  }
+  EXPECT_EQ(found.ToDouble(), expected);
+  ASSERT_NE(found.packed, nullptr);
+  EXPECT_EQ(found.packed->zeros.Bytes(), 1U);
+}
+
 /// The first files of GPTQ and AWQ have their settings in a file of their own.
 TEST(PackedWeights, HaveTheirSettingsBesideTheModels)
 {
