@@ -172,11 +172,11 @@ void ViewTexts::Show(const std::string& text, const Style& style, const std::arr
 
 void ViewTexts::ShowNote(const std::string& what)
 {
-  constexpr int FontSize = 11;
-  constexpr double Gap = 4; // in pixels
+  constexpr int size = 11;
+  constexpr double gap = 4; // in pixels
   const auto tiles = this->GetTiles();
-  this->Show("Room for " + what, { FontSize, Along::Left, Across::Bottom },
-    { Gap * tiles[0], Gap * tiles[1] });
+  this->Show(
+    "Room for " + what, { size, Along::Left, Across::Bottom }, { gap * tiles[0], gap * tiles[1] });
 }
 
 void ViewTexts::HideFrom(std::size_t first)

@@ -725,9 +725,10 @@ private:
     for (std::size_t i = 0; i < values.size(); ++i)
     {
       const auto component = static_cast<std::int64_t>(i) % (2 * pairs);
-      const double angle = static_cast<double>(static_cast<std::int64_t>(i) / (2 * pairs)) *
-                           std::pow(config.rotaryBase,
-                             -static_cast<double>(component % pairs) / static_cast<double>(pairs));
+      const std::int64_t position = static_cast<std::int64_t>(i) / (2 * pairs);
+      const double turn = std::pow(
+        config.rotaryBase, -static_cast<double>(component % pairs) / static_cast<double>(pairs));
+      const double angle = static_cast<double>(position) * turn;
       const double expected = component < pairs ? std::sin(angle) : std::cos(angle);
       if (!(std::abs(values[i] - expected) <= tolerance))
       {
