@@ -136,10 +136,17 @@ std::string RangeFormat(vtkPVArrayInformation* array, const std::string& other)
   }
   const bool isReal = array->GetDataType() == VTK_FLOAT || array->GetDataType() == VTK_DOUBLE;
   const double* range = array->GetComponentRange(0);
-  constexpr double ThreeDigits = 99.95; // rounded
-  return !isReal                                                           ? "%-.10g"
-         : std::max(std::abs(range[0]), std::abs(range[1])) >= ThreeDigits ? "%-.3g"
-                                                                           : other;
+  constexpr double ThreeDigits = 99.95;                    // rounded
+  const bool isNew = other.find('{') != std::string::npos; // of std::format: ParaView 6.1
+  if (!isReal)
+  {
+    return isNew ? "{:<.10g}" : "%-.10g";
+  }
+  if (std::max(std::abs(range[0]), std::abs(range[1])) >= ThreeDigits)
+  {
+    return isNew ? "{:<.3g}" : "%-.3g";
+  }
+  return other;
 }
 
 /// How wide a bar is in pixels.
