@@ -230,6 +230,7 @@ TEST_F(ChangedPackedModels, AreRefusedByTheTensor)
     { "fp8-block", "mlp.gate_proj.weight", retype, "expected a matrix of F8_E4M3" },
     { "fp8-block", "mlp.gate_proj.weight_scale_inv", leaveOut, "expected its scale as" },
     { "fp8-rows", "self_attn.k_proj.weight_scale", shorten, "of shape [16, 1], found BF16" },
+    { "gptq", "mlp.down_proj.g_idx", leaveOut, "g_idx', since desc_act is true, found none" },
     { "gptq", "mlp.down_proj.scales", leaveOut, "expected it beside" },
     { "gptq", "mlp.down_proj.scales", shorten, "of shape [4, 32], found F16 of shape [3, 32]" },
     { "gptq", "mlp.down_proj.qzeros", retype, "expected I32 of shape [4, 4], found I8" },

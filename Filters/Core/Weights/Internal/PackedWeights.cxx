@@ -311,6 +311,10 @@ private:
     numbers.codes = { words.data, bits, 4, true, outputs, 1 };
     numbers.scales = this->GetFloats(module + ".scales", name, { numbers.blocks, outputs });
     numbers.scalesAreByColumn = true;
+    if (this->How.reordersColumns && group > 0 && this->Find(module + ".g_idx") == nullptr)
+    {
+      this->Fail(name, "expected '", module, ".g_idx', since desc_act is true, found none.");
+    }
     this->SetGroups(numbers, module + ".g_idx", group);
     const std::int64_t zeroWords = Quotient(outputs * bits, 32);
     const TensorView& zeros =

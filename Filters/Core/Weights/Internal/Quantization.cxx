@@ -261,6 +261,7 @@ private:
     const char* key =
       !TextOf(this->Object, "checkpoint_format").empty() ? "checkpoint_format" : "format";
     read.zerosAreOneLess = TextOf(this->Object, key) != "gptq_v2";
+    read.reordersColumns = this->Object.value("desc_act", json()) == json(true);
     this->Ignore({ "v2" }); // of the search for the weights
     const json dynamic = this->Object.value("dynamic", json::object());
     this->Ignore({ "dynamic" });

@@ -15,7 +15,7 @@
 namespace atlas
 {
 
-/// How the weights of a model are quantized, as far as their tensors do not tell.
+/// What a model's settings say about the quantization of its weights, beyond what its tensors tell.
 struct Quantization
 {
   enum class Method
@@ -41,6 +41,7 @@ struct Quantization
   std::vector<Sizes> kinds;             ///< compressed-tensors: of some modules each
   std::vector<std::int64_t> block;      ///< FP8: rows and columns that share a scale; or empty
   bool zerosAreOneLess = false;         ///< GPTQ: those that are stored
+  bool reordersColumns = false;         ///< GPTQ: groups need their index
   std::map<std::string, Sizes> modules; ///< MLX: those with other sizes
 };
 
