@@ -21,7 +21,7 @@ enum class ComponentKind
   Head,      ///< what a head writes: its mixed values times W_O
   Bias,      ///< the output bias of a layer's attention
   Mlp,       ///< of a layer, with its bias
-  Mixer      ///< what a layer without attention has in its place
+  Mixer      ///< what a layer adds in place of attention
 };
 
 struct ResidualComponent

@@ -61,7 +61,7 @@ struct PackedNumbers
   /// Numbers begin <= i < end, row by row.
   void ToFloat(std::uint64_t begin, std::uint64_t end, float* values) const;
 
-  /// The bytes that the codes of so many numbers fill.
+  /// The number of bytes that the codes of `count` numbers take.
   std::uint64_t BytesOf(std::uint64_t count) const
   {
     return count * static_cast<std::uint64_t>(this->codes.bits) / 8;

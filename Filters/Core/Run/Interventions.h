@@ -84,7 +84,7 @@ std::vector<ActivationSite> ParseSites(std::string_view text, const std::string&
 /// Same, but heads only.
 std::vector<ActivationSite> ParseHeadSites(std::string_view text, const std::string& source);
 
-/// Whether a layer of the model has what a site is of: attention, of which some have none.
+/// Whether a site exists in a layer: those of attention do not in layers without it.
 bool HasSite(const TransformerConfig& config, const ActivationSite& site);
 
 /// Throws OptionError unless the sites are in the model and in each of the sequences of these

@@ -387,7 +387,7 @@ struct TransformerConfig // NOLINT(clang-analyzer-optin.performance.Padding): by
   ExpertScores expertScores = ExpertScores::Softmax;
   bool expertBias = false; ///< experts are chosen by their scores, after softmax or sigmoid, and a
                            ///< bias of each, and weighed without it (DeepSeek-V3)
-  std::int64_t expertGroupScores = 1; ///< the score of a group is the sum of so many best ones
+  std::int64_t expertGroupScores = 1; ///< a group scores the sum of this many of its best scores
   double expertLeastSum = 0;          ///< by which weights are divided, at least (ERNIE 4.5)
   bool expertScalesInput = false;     ///< weights are factors of what experts read (Llama 4)
   double expertTolerance = 0;         ///< SparseMixer
