@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 #include <Eigen/Geometry>
 #include <Eigen/SVD>
@@ -58,9 +59,9 @@ std::vector<int> DistinctRows(const Rows3& rows)
   {
     const double* p = rows.data() + 3 * static_cast<Index>(a);
     const double* q = rows.data() + 3 * static_cast<Index>(b);
-    return std::lexicographical_compare(p, p + 3, q, q + 3);
+    return std::tie(p[0], p[1], p[2], a) < std::tie(q[0], q[1], q[2], b);
   };
-  std::stable_sort(order.begin(), order.end(), compare);
+  std::sort(order.begin(), order.end(), compare);
   order.erase(std::unique(order.begin(), order.end(),
                 [&](int a, int b) { return rows.row(a) == rows.row(b); }),
     order.end());
