@@ -6,8 +6,10 @@
 #include "Text/ScreenText.h"
 #include "ViewTexts.h"
 
+#include <vtkChart.h>
 #include <vtkDataObject.h>
 #include <vtkPVArrayInformation.h>
+#include <vtkPVContextView.h>
 #include <vtkPVDataInformation.h>
 #include <vtkPVXMLElement.h>
 #include <vtkSMEnumerationDomain.h>
@@ -374,6 +376,17 @@ std::string FittedTitle(vtkSMViewProxy* view)
   return Escaped(CutText(atlas::ScreenText(MakeTitle(view)), width, widthOf));
 }
 
+/// Lets a title end above the plot, not behind its upper border.
+void RaiseTitle(vtkSMViewProxy* view)
+{
+  auto* context = vtkPVContextView::SafeDownCast(view->GetClientSideObject());
+  auto* chart = context != nullptr ? vtkChart::SafeDownCast(context->GetContextItem()) : nullptr;
+  if (chart != nullptr)
+  {
+    chart->GetTitleProperties()->SetVerticalJustificationToBottom();
+  }
+}
+
 void TitleChart(vtkSMViewProxy* view)
 {
   vtkSMPropertyHelper shown(view, "ChartTitle");
@@ -393,6 +406,7 @@ void TitleChart(vtkSMViewProxy* view)
     return;
   }
   view->SetAnnotation(TitleAnnotation, title.c_str());
+  RaiseTitle(view);
   if (old != title)
   {
     shown.Set(title.c_str());
