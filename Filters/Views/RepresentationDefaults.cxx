@@ -228,7 +228,7 @@ public:
       this->Texts.Enter(rendered,
         [this]
         {
-          const AttentionAtlas::TitleLines lines(this->Texts, this->TitleOf(), "", this->Beside);
+          const AttentionAtlas::TitleLines lines(this->Texts, this->TitleOf(), "", this->Beside, 1);
           lines.Show(this->Texts);
         });
     }
