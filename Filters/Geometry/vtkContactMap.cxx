@@ -24,6 +24,7 @@
 #include <exception>
 #include <functional>
 #include <sstream>
+#include <utility>
 
 using namespace AttentionAtlas;
 
@@ -91,6 +92,12 @@ void vtkContactMap::CheckOptions() const
 {
   using atlas::OptionError;
   using atlas::ThrowIf;
+  for (const auto& [name, number] :
+    { std::pair("Layer", this->Layer), std::pair("Head", this->Head) })
+  {
+    ThrowIf<OptionError>(
+      number < -1, name, ": expected a number from 0, or -1 for all, found ", number, ".");
+  }
   ThrowIf<OptionError>(!(this->ContactDistance > 0),
     "ContactDistance: expected a distance above 0, found ", this->ContactDistance, ".");
   ThrowIf<OptionError>(this->MinimumSeparation < 1,

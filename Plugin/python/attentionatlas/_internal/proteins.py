@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from attentionatlas._internal.recording import Recording
 
 #: Options of the methods of recordings that are no properties of the filter.
-_OWN = ("self", "show", "port", "options", "structure")
+_OWN = ("self", "show", "shown", "port", "options", "structure")
 
 
 def contact_filter(recording: Recording, options: dict[str, Any]) -> Any:

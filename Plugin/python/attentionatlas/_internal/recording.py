@@ -574,7 +574,10 @@ class Recording(Tables):
         CAlpha. contact_distance: of contacts, less than this. minimum_separation: in the sequence. options: others of the
         filter ContactMap, such as threshold=0.3. Raises ValueError for the structure of another protein.
         """
-        port = ("Map", "Pairs", "Heads", "Precision").index(word("show", show, ("Pairs", "Heads", "Precision")))
+        shown = ("Pairs", "Heads", "Precision")
+        port = shown.index(word("show", show, shown)) + 1
+        if port == 3 and structure is None:
+            raise Missing(f"{self.name}: expected structure= for Precision")
         found = {**locals(), **options}
         with self.scope():
             return as_table(data.table(contact_filter(self, found), port))
