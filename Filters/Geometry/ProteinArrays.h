@@ -23,6 +23,7 @@ inline constexpr const char* SequenceIdentity = "Sequence Identity"; ///< likewi
 
 inline constexpr const char* AminoAcid = "Amino Acid";
 inline constexpr const char* LogProbability = "Log Probability";
+inline constexpr const char* MutationEffect = "Mutation Effect";
 inline constexpr const char* MeanEffect = "Mean Effect";
 
 inline constexpr const char* MapFormat = "attention-atlas.contact-map.map";

@@ -107,8 +107,8 @@ void vtkMutationScan::Scan::AddSubstitutions(
     .Text(Names::Token,
       [this](std::size_t i) { return std::string(1, this->protein.letters[i / width]); })
     .Text(Protein::AminoAcid, [](std::size_t i) { return std::string(1, AminoAcids[i % width]); })
-    .Double(
-      Names::Effect, [this](std::size_t i) { return this->mutants[i] - this->wildType[i / width]; })
+    .Double(Protein::MutationEffect,
+      [this](std::size_t i) { return this->mutants[i] - this->wildType[i / width]; })
     .Double(Protein::LogProbability, [this](std::size_t i) { return this->mutants[i]; });
 }
 
@@ -130,7 +130,7 @@ void vtkMutationScan::Scan::MakeImage(vtkInformation* info) const
   }
   auto* image = vtkImageData::GetData(info);
   this->AddSubstitutions(shown, image->GetPointData());
-  image->GetPointData()->SetActiveScalars(Names::Effect);
+  image->GetPointData()->SetActiveScalars(Protein::MutationEffect);
   vtkFieldData* fields = image->GetFieldData();
   ListArrays(LettersOf(this->protein.letters), fields).Text(Names::KeyToken);
   ListArrays(LettersOf(AminoAcids), fields).Text(Names::QueryToken);

@@ -20,12 +20,12 @@ class vtkMultiBlockDataSet;
 /// MaskedMarginals.h.
 ///
 /// Output port 0: a vtkTable with a row per place and amino acid: Position (int, in the tokens of
-/// the sequence, as of a recording), Token (string, the wild type), Amino Acid (string), Effect and
-/// Log Probability (double). Output port 1: a vtkImageData with the same arrays, x = place, y =
-/// -amino acid in the order ACDEFGHIKLMNPQRSTVWY, and for its labels the field arrays Key Token,
-/// Query Token, Key Title and Query Title (string). Output port 2: a vtkTable with a row per place:
-/// Position, Token, Mean Effect and Log Probability (double, of the wild type). Output port 3: the
-/// structure with the point array Mean Effect (float; NaN at atoms without a residue).
+/// the sequence, as of a recording), Token (string, the wild type), Amino Acid (string), Mutation
+/// Effect and Log Probability (double). Output port 1: a vtkImageData with the same arrays, x =
+/// place, y = -amino acid in the order ACDEFGHIKLMNPQRSTVWY, and for its labels the field arrays
+/// Key Token, Query Token, Key Title and Query Title (string). Output port 2: a vtkTable with a row
+/// per place: Position, Token, Mean Effect and Log Probability (double, of the wild type). Output
+/// port 3: the structure with the point array Mean Effect (float; NaN at atoms without a residue).
 ///
 /// On several ranks the runs are shared among them; the first one has the tables, each its part of
 /// the image and its own structure. Results are equal to the byte on any number of ranks and

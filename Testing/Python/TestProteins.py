@@ -93,9 +93,9 @@ class Proteins(AtlasTest):
                 for letter, token in vocabulary.items():
                     row = place * 20 + AMINO_ACIDS.index(letter)
                     expected = logits[token] - logits[vocabulary[letters[place]]]
-                    self.assertAlmostEqual(table["Effect"][row], expected, 4)
+                    self.assertAlmostEqual(table["Mutation Effect"][row], expected, 4)
             residues = model.mutations(letters, show="Residues")
-            effects = numpy.reshape(table["Effect"], (36, 20))
+            effects = numpy.asarray(table["Mutation Effect"]).reshape(36, 20)
             numpy.testing.assert_allclose(residues["Mean Effect"], effects.sum(1) / 19, atol=1e-9)
             with self.assertRaisesRegex(ValueError, "Protein: sequence 1: expected residues"):
                 model.mutations("GF*")

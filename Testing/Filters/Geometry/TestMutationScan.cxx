@@ -50,9 +50,9 @@ TEST(MutationScan, HasTheEffectsOfTheOriginal)
   const std::string& letters = scan.Model.Letters;
   vtkTable* table = scan.Table();
   EXPECT_THAT(ColumnNames(table),
-    ElementsAre("Position", "Token", "Amino Acid", "Effect", "Log Probability"));
+    ElementsAre("Position", "Token", "Amino Acid", "Mutation Effect", "Log Probability"));
   ASSERT_EQ(table->GetNumberOfRows(), static_cast<vtkIdType>(letters.size() * 20));
-  const std::vector<double> effects = Column(table, "Effect");
+  const std::vector<double> effects = Column(table, "Mutation Effect");
   for (std::size_t i = 0; i < effects.size(); ++i)
   {
     const std::size_t place = i / 20;
@@ -65,8 +65,8 @@ TEST(MutationScan, HasTheEffectsOfTheOriginal)
   vtkImageData* image = scan.Image(1);
   const int last = static_cast<int>(letters.size()) - 1;
   EXPECT_THAT(ExtentOf(image), ElementsAre(0, last, 0, 19, 0, 0));
-  EXPECT_STREQ(image->GetPointData()->GetScalars()->GetName(), "Effect");
-  EXPECT_EQ(Values(image->GetPointData(), "Effect")[3], effects[3 * 20 + 19]); // bottom: Y
+  EXPECT_STREQ(image->GetPointData()->GetScalars()->GetName(), "Mutation Effect");
+  EXPECT_EQ(Values(image->GetPointData(), "Mutation Effect")[3], effects[3 * 20 + 19]); // bottom: Y
   EXPECT_EQ(Texts(image->GetFieldData(), "Query Token")[19], "Y");
   EXPECT_EQ(Texts(image->GetFieldData(), "Key Token")[2], letters.substr(2, 1));
 }
@@ -119,11 +119,11 @@ TEST(MutationScan, ColorsTheStructure)
 TEST(MutationScan, TakesFasta)
 {
   Mutations scan;
-  const std::vector<double> effects = Column(scan.Table(), "Effect");
+  const std::vector<double> effects = Column(scan.Table(), "Mutation Effect");
   scan->SetProtein(
     (">name\n" + scan.Model.Letters.substr(0, 5) + "\n" + scan.Model.Letters.substr(5) + "\n")
       .c_str());
-  EXPECT_EQ(Column(scan.Table(), "Effect"), effects);
+  EXPECT_EQ(Column(scan.Table(), "Mutation Effect"), effects);
 }
 
 TEST(MutationScan, CanBeCanceled)

@@ -861,7 +861,7 @@ class Transformer(Model):
 
     def mutations(self, protein: str, show: str = "Effects") -> Table:
         """What each substitution of a residue does to a protein, by a model that predicts masked residues (masked marginals,
-        Meier et al. 2021): the Effect, the logarithm of the probability of the mutant less that of the wild type.
+        Meier et al. 2021): the Mutation Effect, the logarithm of the probability of the mutant less that of the wild type.
 
         protein: its letters, or a FASTA record. show: Effects, a row per residue and amino acid; or Residues, a row per
         residue with the Mean Effect. Raises ValueError for letters that are no residues, and for other models.
