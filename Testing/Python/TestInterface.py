@@ -39,6 +39,7 @@ TABLES = {
     "logit_attribution": "LogitAttribution",
     "logit_lens": "LogitLens",
     "score_attribution": "ScoreAttribution",
+    "contacts": "ContactMap",
     "composition": "HeadComposition",
     "spectra": "HeadSpectra",
     "circuit": "HeadCircuit",
@@ -48,7 +49,7 @@ TABLES = {
     "accuracy": "HeadAccuracy",
 }
 #: What methods choose otherwise, since a table has no grid and lists are of one sequence.
-OTHERWISE = {("embedding", "arrangement")}
+OTHERWISE = {("embedding", "arrangement"), ("contacts", "show")}
 
 
 def analysis(kind, name):
