@@ -272,7 +272,7 @@ class Interface(AtlasTest):
         leaving = [edges["Effect"][numpy.array(edges["From"]) == name].sum() for name in nodes["Node"]]
         numpy.testing.assert_allclose(leaving, nodes["Effect"], atol=1e-9)
         circuit = self.model.circuit_faithfulness("1 2 3", "1 4 3", "Edges", steps=3)
-        numpy.testing.assert_allclose(circuit["Faithfulness"][[0, -1]], [0, 1], atol=1e-9)
+        numpy.testing.assert_allclose(numpy.array(circuit["Faithfulness"])[[0, -1]], [0, 1], atol=1e-9)
         self.assertEqual(len(self.recording.table("HeadUpdates", 1)), 2 * 4 * 50)
 
     def test_defaults_are_those_of_the_filters(self):

@@ -62,7 +62,7 @@ public:
     TransformerInput input;
     input.tokens = { tokens };
     const Recording recording = RecordTransformer(Transformer::Read(Folder()), input, options);
-    const SharedMatrix& residual = recording.layers[0].residual;
+    const SharedMatrix& residual = recording.residual[0];
     std::vector<double> values;
     for (std::int64_t row = 0; row < residual.rows; ++row)
     {
@@ -75,6 +75,7 @@ public:
 TEST(AttributionPatchingFilter, HasTheEffectsOfNodes)
 {
   Attributed attributed;
+  attributed->SetSteps(1);
   vtkTable* nodes = attributed.Table(1);
   EXPECT_THAT(ColumnNames(nodes), ElementsAre("Node", "Layer", "Head", "Effect"));
   EXPECT_THAT(Texts(nodes->GetRowData(), "Node"),
