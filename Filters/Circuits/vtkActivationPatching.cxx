@@ -4,6 +4,7 @@
 #include "Base/Error.h"
 #include "DataFormat.h"
 #include "ListArrays.h"
+#include "PatchedPrompts.h"
 #include "Recorder/EncodedPrompt.h"
 #include "RecordingRanges.h"
 #include "Run/ActivationPatching.h"
@@ -34,27 +35,6 @@ using atlas::OpenTransformer;
 namespace
 {
 
-/// Encodes a prompt: a text or, of a model without a tokenizer, token ids.
-EncodedPrompt Encode(
-  const OpenTransformer& model, const std::string& prompt, const std::string& name)
-{
-  atlas::ThrowIf<atlas::OptionError>(model.GetModel().GetConfig().input != atlas::InputKind::Tokens,
-    name, ": expected a model of texts, found one of images.");
-  if (atlas::FindTokenizer(model) != nullptr)
-  {
-    return atlas::EncodePrompt(model, prompt, name);
-  }
-  try
-  {
-    return atlas::ParsePrompt(model, prompt, name);
-  }
-  catch (const atlas::OptionError& e)
-  {
-    throw atlas::OptionError(
-      std::string(e.what()), " The model has no tokenizer, so prompts are token ids.");
-  }
-}
-
 /// Encodes prompts as one input.
 atlas::TransformerInput EncodeAll(
   const OpenTransformer& model, const std::vector<std::string>& prompts, const std::string& name)
@@ -62,20 +42,12 @@ atlas::TransformerInput EncodeAll(
   atlas::TransformerInput input;
   for (const std::string& text : prompts)
   {
-    const EncodedPrompt prompt = Encode(model, text, name);
+    const EncodedPrompt prompt = EncodePatched(model, text, name);
     input.tokens.push_back(prompt.input.tokens.front());
     input.segments.insert(
       input.segments.end(), prompt.input.segments.begin(), prompt.input.segments.end());
   }
   return input;
-}
-
-/// The token that a user names, if any.
-std::optional<std::int64_t> FindToken(
-  const OpenTransformer& model, const std::string& text, const std::string& name)
-{
-  return text.empty() ? std::nullopt
-                      : std::optional<std::int64_t>(model.GetTokenFinder().Find(text, name));
 }
 
 /// A token without the spaces around it.
@@ -272,7 +244,7 @@ atlas::PromptFormat vtkActivationPatching::Format() const
 /// The tokens of a property that is one prompt.
 EncodedPrompt vtkActivationPatching::ReadPrompt(const std::string& text, const char* name) const
 {
-  return Encode(*this->Model, atlas::ReadPrompt(text, this->Format(), name), name);
+  return ReadPatched(*this->Model, text, this->Format(), name);
 }
 
 atlas::PatchingOptions vtkActivationPatching::Options() const

@@ -8,6 +8,7 @@
 #include "DataFormat.h"
 #include "Drawing/ClassPalette.h"
 #include "Drawing/ColorLegend.h"
+#include "HeadGraph.h"
 #include "ListArrays.h"
 #include "ModelSizes.h"
 #include "RecordingRanges.h"
@@ -44,12 +45,6 @@ namespace
 using atlas::ComposedHeads;
 using atlas::ToIndex;
 
-constexpr double LeastOpacity = 0.15;
-/// Where labels are, as vtkTokenLabelsRepresentation has it.
-constexpr int UpperRight = 2;
-constexpr int Below = 4;
-constexpr int Above = 5;
-
 std::string FromName(const ComposedHeads& pair)
 {
   return HeadNameOf(pair.fromLayer, pair.fromHead);
@@ -81,26 +76,17 @@ void FillHeads(int layers, int heads, vtkPolyData* output)
 
 /// Makes the heads vertices with labels. Those of the first and the last layer are where no lines
 /// are.
-void FillLabels(int layers, vtkPolyData* output)
+void FillLabels(int layers, int heads, vtkPolyData* output)
 {
-  std::vector<vtkIdType> points(output->GetNumberOfPoints());
-  std::iota(points.begin(), points.end(), 0);
-  vtkNew<vtkCellArray> vertices;
-  for (const vtkIdType point : points)
+  std::vector<std::string> names;
+  std::vector<int> sides;
+  for (int i = 0; i < layers * heads; ++i)
   {
-    vertices->InsertNextCell(1, &point);
+    const int layer = i / heads;
+    names.push_back(HeadNameOf(layer, i % heads));
+    sides.push_back(layer == 0 ? BelowSide : layer == layers - 1 ? AboveSide : UpperRightSide);
   }
-  output->SetVerts(vertices);
-  auto* names =
-    vtkStringArray::SafeDownCast(output->GetPointData()->GetAbstractArray(Names::HeadName));
-  ListArrays(points, output->GetPointData())
-    .Text(Names::Token, [&](vtkIdType point) { return names->GetValue(point); })
-    .Int(Names::Side,
-      [&](vtkIdType point)
-      {
-        const double layer = output->GetPoint(point)[1];
-        return layer == 0 ? Below : layer == layers - 1 ? Above : UpperRight;
-      });
+  LabelPoints(names, sides, output);
 }
 
 /// The pairs that have lines, by rising score.
@@ -127,10 +113,7 @@ struct Lines
 
   double Opacity(const ComposedHeads& pair) const
   {
-    const double range = this->pairs.back().score - this->pairs.front().score;
-    return range > 0
-             ? LeastOpacity + (1 - LeastOpacity) * (pair.score - this->pairs.front().score) / range
-             : 1;
+    return LineOpacity(pair.score, this->pairs.front().score, this->pairs.back().score);
   }
 };
 
@@ -144,12 +127,7 @@ std::string LegendOf(const Lines& lines, int kind, double baseline)
   for (const ComposedHeads& pair : ends)
   {
     const bool isStrongest = &pair == &ends.front();
-    atlas::Rgb color = atlas::ClassColor(kind);
-    for (std::uint8_t& channel : color)
-    {
-      channel =
-        static_cast<std::uint8_t>(std::lround(255 + lines.Opacity(pair) * (channel - 255.)));
-    }
+    const atlas::Rgb color = OnWhite(atlas::ClassColor(kind), lines.Opacity(pair));
     std::array<char, 32> number = {};
     std::snprintf(number.data(), number.size(), "%.3f", pair.score - baseline);
     legend.Add(color, std::string(isStrongest ? "wide: " : "thin: ") + number.data() + " (" +
@@ -275,7 +253,7 @@ void vtkHeadComposition::Execute(Task& task)
   auto* labels = task.Output<vtkPolyData>(2);
   FillHeads(static_cast<int>(config.layers), static_cast<int>(config.heads), graph);
   labels->ShallowCopy(graph);
-  FillLabels(static_cast<int>(config.layers), labels);
+  FillLabels(static_cast<int>(config.layers), static_cast<int>(config.heads), labels);
   FillLines(lines, static_cast<int>(config.heads), this->Kind, baseline, graph);
   AddHeads(pairs, table->GetRowData());
   AddScores(pairs, table->GetRowData(), baseline);

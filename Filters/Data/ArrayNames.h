@@ -282,6 +282,14 @@ inline constexpr const char* TargetTokenId = "Target TokenId";
 inline constexpr const char* PromptLogitDifference = "Prompt Logit Difference";
 inline constexpr const char* SourceLogitDifference = "Source Logit Difference";
 
+// AttributionPatching, in addition, with From and To: columns, and arrays of points and lines
+inline constexpr const char* Node = "Node";
+inline constexpr const char* Input = "Input"; ///< Q, K, V or Stream
+inline constexpr const char* ExactEffect = "Exact Effect";
+inline constexpr const char* CircuitSize = "Size";
+inline constexpr const char* Faithfulness = "Faithfulness";
+inline constexpr const char* Completeness = "Completeness";
+
 // HeadSpectra, in addition to Copying: columns, followed by their number, and arrays of heads and
 // eigenvalues
 inline constexpr const char* Eigenvalue = "Eigenvalue";

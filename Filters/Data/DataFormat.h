@@ -92,6 +92,15 @@ inline constexpr const char* HeadUpdatesLayers = "attention-atlas.head-updates.l
 inline constexpr const char* StrongestKeys = "attention-atlas.strongest-keys";
 inline constexpr const char* ActivationPatching = "attention-atlas.activation-patching.effects";
 inline constexpr const char* ActivationPatchingImage = "attention-atlas.activation-patching.image";
+inline constexpr const char* AttributionPatching = "attention-atlas.attribution-patching.graph";
+inline constexpr const char* AttributionPatchingNodes =
+  "attention-atlas.attribution-patching.nodes";
+inline constexpr const char* AttributionPatchingEdges =
+  "attention-atlas.attribution-patching.edges";
+inline constexpr const char* AttributionPatchingLabels =
+  "attention-atlas.attribution-patching.labels";
+inline constexpr const char* AttributionPatchingCircuit =
+  "attention-atlas.attribution-patching.circuit";
 inline constexpr const char* LogitAttribution = "attention-atlas.logit-attribution.terms";
 inline constexpr const char* LogitAttributionImage = "attention-atlas.logit-attribution.image";
 inline constexpr const char* LogitLens = "attention-atlas.logit-lens.image";

@@ -502,6 +502,15 @@ def activation_patching():
     show("ActivationPatching", *ports(effects, 1))
 
 
+def attribution_patching():
+    effects = s.AttributionPatching(
+        Input=transformer(),
+        Prompt="And the king of Egypt and the king of",
+        PatchFrom="And the king of Judah and the king of",
+    )
+    show("AttributionPatching", *ports(effects, 0, 3))
+
+
 def bigram_table():
     bigrams = s.BigramTable(Input=transformer(), Tokens=["\u00b7children", "\u00b7Jerusalem"], Top=5)
     text("BigramTable", rows_of("language-2: bigrams", bigrams, ("Token", "Rank", "Next Token", "Logit"), 10))
@@ -617,6 +626,7 @@ PICTURES = {
         "ScoreAttribution", *ports(explained("ScoreAttribution", Layer=LAYER, Head=HEAD), 0)
     ),
     "ActivationPatching": activation_patching,
+    "AttributionPatching": attribution_patching,
     "QueryKeyContrast": lambda: show(
         "QueryKeyContrast", *ports(s.QueryKeyContrast(Input=recorded(SENTENCES)[1]), 0, 2)
     ),

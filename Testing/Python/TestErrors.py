@@ -139,6 +139,7 @@ class Errors(AtlasTest):
             (lambda: model.corpus(5), "files: expected a file or a list of files, found 5."),
             (lambda: model.patching("", "a"), "prompt: expected a text, found none."),
             (lambda: model.patching("a", ""), "patch_from: expected a text, found none."),
+            (lambda: model.attribution("a", ""), "patch_from: expected a text, found none."),
             (lambda: model.record_random(length="long"), "length: expected a number, found 'long'."),
         ):
             self.assert_raises(use, found, kind=ValueError)

@@ -70,6 +70,8 @@ class Formats(AtlasTest):
             (learning, "transformer"),
             (simple.RandomPrompts(), "random-prompts"),
             (simple.ActivationPatching(Input=model, **patching), "activation-patching", "effects", "image"),
+            (simple.AttributionPatching(Input=model, **patching), "attribution-patching", "graph", "nodes", "edges",
+             "labels", "circuit"),
             (simple.BigramTable(Input=model), "bigram-table"),
             (simple.HeadCircuit(Input=model), "head-circuit", "largest", "entries"),
             (simple.SkipTrigrams(Input=model), "skip-trigrams"),
@@ -159,7 +161,7 @@ class Formats(AtlasTest):
             "recording": "AttentionMap AttentionMatrix HeadScores HeadEmbedding AttentionFocus AttentionTokens ScoreBreakdown "
             "HeadUpdates LogitAttribution LogitLens ScoreAttribution QueryKeyContrast ContactMap RecordingWriter",
             "transformer": "TransformerRecorder BigramTable HeadCircuit SkipTrigrams HeadComposition HeadSpectra "
-            "VirtualWeights ActivationPatching MutationScan CorpusStatistics",
+            "VirtualWeights ActivationPatching AttributionPatching MutationScan CorpusStatistics",
             "corpus": "HeadScatter TopContexts HeadHistogram HeadTokenTable ScoreParts CorpusWriter",
         }
         for name, source in {**self.sources(), "corpus": self.corpus()}.items():

@@ -564,6 +564,15 @@ class HostileInput(AtlasTest):
             patching = simple.ActivationPatching(Input=self.reader(name), **properties)
             self.check("ActivationPatching", f"{name}: {properties}", patching, message)
 
+    def test_attribution(self):
+        self.check_each("AttributionPatching", PATCHING, Input=self.reader("llama"))
+        for name, properties, message in (
+            ("bert", {"Prompt": "1 2", "PatchFrom": "3 4"}, "causal attention"),
+            ("vit", {}, "of texts"),
+        ):
+            patching = simple.AttributionPatching(Input=self.reader(name), **properties)
+            self.check("AttributionPatching", f"{name}: {properties}", patching, message)
+
     def test_embeddings(self):
         reader = atlastest.read_recording()
         self.check("HeadEmbedding", "a recording of attention", simple.HeadEmbedding(Input=reader), "no queries")

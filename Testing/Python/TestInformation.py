@@ -13,7 +13,8 @@ BY_NUMBERS = {"SharedTokens"}
 #: Takes any dataset or table; one without tokens is an error.
 OF_ANY_DATA = {"TokenSearch"}
 #: What filters need beside their inputs: texts in words of every model here.
-OPTIONS = {"ActivationPatching": {"Prompt": "1 2 3", "PatchFrom": "1 4 3"}}
+PROMPT_PAIR = {"Prompt": "1 2 3", "PatchFrom": "1 4 3"}
+OPTIONS = {"ActivationPatching": PROMPT_PAIR, "AttributionPatching": PROMPT_PAIR}
 
 
 def filters():

@@ -46,10 +46,11 @@ TABLES = {
     "skip_trigrams": "SkipTrigrams",
     "bigrams": "BigramTable",
     "patching": "ActivationPatching",
+    "attribution": "AttributionPatching",
     "accuracy": "HeadAccuracy",
 }
-#: What methods choose otherwise, since a table has no grid and lists are of one sequence.
-OTHERWISE = {("embedding", "arrangement"), ("contacts", "show")}
+#: What methods choose otherwise, since a table has no grid and lists are of one sequence; and which of two tables.
+OTHERWISE = {("embedding", "arrangement"), ("contacts", "show"), ("attribution", "edges")}
 
 
 def analysis(kind, name):
@@ -261,6 +262,18 @@ class Interface(AtlasTest):
         table = self.recording.embedding(LAYER, HEAD, SEQUENCE, method="PCA")
         self.assertEqual(len(table), 2 * 17)
         self.assertEqual(len(self.model.patching("1 2 3", "1 4 3")), 8)
+        nodes = self.model.attribution("1 2 3", "1 4 3", exact=True)
+        self.assertEqual((len(nodes), nodes["Node"][2]), (11, "head 0.1"))
+        edges = self.model.attribution("1 2 3", "1 4 3", edges=True)
+        # The heads of exact patching have the same effects as activation patching, which measures parts of the whole.
+        whole = nodes["Exact Effect"][0]
+        heads = numpy.array([name.startswith("head") for name in nodes["Node"]])
+        parts = self.model.patching("1 2 3", "1 4 3")["Effect"]
+        numpy.testing.assert_allclose(nodes["Exact Effect"][heads] / whole, parts, atol=1e-4)
+        leaving = [edges["Effect"][numpy.array(edges["From"]) == name].sum() for name in nodes["Node"]]
+        numpy.testing.assert_allclose(leaving, nodes["Effect"], atol=1e-9)
+        circuit = self.model.circuit_faithfulness("1 2 3", "1 4 3", "Edges", steps=3)
+        numpy.testing.assert_allclose(numpy.array(circuit["Faithfulness"])[[0, -1]], [0, 1], atol=1e-9)
         self.assertEqual(len(self.recording.table("HeadUpdates", 1)), 2 * 4 * 50)
 
     def test_defaults_are_those_of_the_filters(self):
@@ -451,6 +464,7 @@ class Interface(AtlasTest):
                 (lambda: attention(0, -5), "head: expected 0 to 3, found -5"),
                 (lambda: self.model.circuit(0, -5), "head: expected 0 to 3, found -5"),
                 (lambda: self.model.patching("1 2", "1 3", position=-1), "position: expected a number from 0 or .all., found -1"),
+                (lambda: self.model.attribution("1 2", "1 3", position=-1), "position: expected a number from 0 or .last., found -1"),
                 (lambda: recording.focus(quantity="Heat"), "quantity: expected one of Weights, .*; found 'Heat'"),
                 (lambda: atlas.heads.weights(recording, 0, 0, model=GPT2), "model: expected with a file"),
                 (lambda: table("AttentionFocus", 7), "port: AttentionFocus has 2 outputs, found 7"),

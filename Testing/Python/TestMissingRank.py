@@ -46,6 +46,7 @@ class MissingRank(AtlasTest):
             ("HeadScores", recording, {}),
             ("SkipTrigrams", model, {}),
             ("ActivationPatching", model, {"Prompt": "1 2 3", "PatchFrom": "1 4 3"}),
+            ("AttributionPatching", model, {"Prompt": "1 2 3", "PatchFrom": "1 4 3"}),
         ):
             statistics = getattr(simple, name)(Input=given, **properties)
             statistics.UpdatePipeline()

@@ -17,6 +17,7 @@ MODEL, LANGUAGE = DATA / "trained-n5-h3.safetensors", DATA / "models" / "languag
 #: Properties without which a filter has nothing to show, or takes long.
 OPTIONS = {
     "ActivationPatching": {"Prompt": "the king of Egypt", "PatchFrom": "the king of Israel"},
+    "AttributionPatching": {"Prompt": "the king of Egypt", "PatchFrom": "the king of Israel", "Circuit": "Nodes"},
     "AttentionOnlyTraining": {"Steps": 20, "Seed": 3},
     "CorpusReader": {"FileName": str(DATA / "corpus" / "language-2.safetensors")},
     "AttentionOnlyModelReader": {"FileNames": [str(MODEL)]},

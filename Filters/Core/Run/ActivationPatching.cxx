@@ -6,6 +6,8 @@
 #include "Internal/LayerRunner.h"
 #include "Internal/TransformerEmbedding.h"
 #include "Internal/TransformerNorm.h"
+#include "Internal/WideMath.h"
+#include "LogitPair.h"
 #include "Numerics/MatrixProduct.h"
 #include "PromptMeans.h"
 #include "Weights/ArchitectureLimits.h"
@@ -22,20 +24,6 @@ namespace
 
 /// The most floats of the residual streams that run together: 256 MiB.
 constexpr std::int64_t BatchFloats = std::int64_t{ 1 } << 26U;
-
-std::vector<double> UnembeddingColumn(const LinearTensors& unembedding, std::int64_t token)
-{
-  const std::size_t inputs = unembedding.inputs;
-  const bool isRow = unembedding.layout == WeightLayout::OutputInput;
-  const std::size_t first = isRow ? ToIndex(token) * inputs : ToIndex(token);
-  const std::size_t step = isRow ? 1 : ToIndex(unembedding.outputs);
-  std::vector<double> column(inputs);
-  for (std::size_t i = 0; i < inputs; ++i)
-  {
-    column[i] = unembedding.weight.At(first + i * step);
-  }
-  return column;
-}
 
 /// The logit difference of two tokens.
 class LogitDifference
@@ -55,37 +43,19 @@ public:
   {
     double target = 0;
     double against = 0;
-    for (std::size_t i = 0; i < this->Target.size(); ++i)
+    for (std::int64_t i = 0; i < this->Target.size(); ++i)
     {
-      target += static_cast<double>(x[i]) * this->Target[i];
-      against += static_cast<double>(x[i]) * this->Against[i];
+      target += static_cast<double>(x[i]) * this->Target(i);
+      against += static_cast<double>(x[i]) * this->Against(i);
     }
     return target - against + this->Bias;
   }
 
 private:
-  std::vector<double> Target;
-  std::vector<double> Against;
+  Eigen::RowVectorXd Target;
+  Eigen::RowVectorXd Against;
   double Bias = 0;
 };
-
-/// The indices of the largest value and of the second largest.
-std::pair<std::int64_t, std::int64_t> LargestTwo(const std::vector<float>& values)
-{
-  std::pair<std::size_t, std::size_t> found = { 0, 0 };
-  for (std::size_t i = 1; i < values.size(); ++i)
-  {
-    if (values[i] > values[found.first])
-    {
-      found = { i, found.first };
-    }
-    else if (found.second == found.first || values[i] > values[found.second])
-    {
-      found.second = i;
-    }
-  }
-  return { static_cast<std::int64_t>(found.first), static_cast<std::int64_t>(found.second) };
-}
 
 std::int64_t TokensOf(const TransformerConfig& config, const TransformerInput& input)
 {
@@ -261,60 +231,17 @@ private:
   /// Sets the two tokens, given or predicted.
   void ChooseTokens(PatchingMap& map) const
   {
-    const std::optional<std::int64_t>& target = this->Options.target;
-    const std::optional<std::int64_t>& against = this->Options.against;
-    if (target && against)
+    LogitPair found = { this->Options.target.value_or(0), this->Options.against.value_or(0) };
+    if (!this->Options.target || !this->Options.against)
     {
-      map.target = *target;
-      map.against = *against;
-      return;
+      const std::vector<float> prompt = this->LogitsOf(this->PromptEnd);
+      found = this->HasSource()
+                ? atlas::ChooseTokens(this->Options.target, this->Options.against, prompt,
+                    this->LogitsOf(this->SourceEnd), "PatchFrom")
+                : atlas::ChooseTokens(this->Options.target, this->Options.against, prompt);
     }
-    const std::vector<float> prompt = this->LogitsOf(this->PromptEnd);
-    const auto [first, second] = LargestTwo(prompt);
-    if (!this->HasSource())
-    {
-      map.target = target.value_or(against == first ? second : first);
-      map.against = against.value_or(map.target == first ? second : first);
-      return;
-    }
-    const std::vector<float> source = this->LogitsOf(this->SourceEnd);
-    const std::int64_t other = LargestTwo(source).first;
-    if (first == other && (!target || *target == first) && (!against || *against == first))
-    {
-      this->ChooseChanged(prompt, source, map);
-      return;
-    }
-    map.target = target.value_or(against == other ? first : other);
-    map.against = against.value_or(target == first ? other : first);
-  }
-
-  /// Sets the tokens whose logits rise and fall most from the prompt's run to the source's, as far
-  /// as they are not given.
-  void ChooseChanged(
-    const std::vector<float>& prompt, const std::vector<float>& source, PatchingMap& map) const
-  {
-    std::vector<float> change(prompt.size());
-    std::transform(
-      source.begin(), source.end(), prompt.begin(), change.begin(), std::minus<float>());
-    const auto [least, most] = std::minmax_element(change.begin(), change.end());
-    ThrowIf<OptionError>(*least == *most,
-      "PatchFrom: expected a prompt with other logits than Prompt, found the same.");
-    // The other token is not the one that is given.
-    const std::int64_t given = this->Options.target.value_or(this->Options.against.value_or(-1));
-    const auto extreme = [&](float sign)
-    {
-      std::int64_t best = given == 0 ? 1 : 0;
-      for (std::int64_t id = 0; id < static_cast<std::int64_t>(change.size()); ++id)
-      {
-        if (id != given && sign * change[id] > sign * change[best])
-        {
-          best = id;
-        }
-      }
-      return best;
-    };
-    map.target = this->Options.target.value_or(extreme(1));
-    map.against = this->Options.against.value_or(extreme(-1));
+    map.target = found.target;
+    map.against = found.against;
   }
 
   /// Runs the prompt with one of these sites changed in each copy, together from the first changed
@@ -420,16 +347,6 @@ private:
   }
 };
 
-void RequireToken(
-  const TransformerConfig& config, const std::optional<std::int64_t>& token, const char* name)
-{
-  if (token && (*token < 0 || *token >= config.outputVocabulary))
-  {
-    throw OptionError(name, ": expected a token id from 0 to ", config.outputVocabulary - 1,
-      ", found ", *token, ".");
-  }
-}
-
 }
 
 std::vector<ActivationSite> PatchingSites(
@@ -463,10 +380,7 @@ void CheckPatching(const Transformer& model, const TransformerInput& prompt,
   {
     CheckInput(config, options.reference, "ReferencePrompts: ");
   }
-  RequireToken(config, options.target, "Target");
-  RequireToken(config, options.against, "Against");
-  ThrowIf<OptionError>(options.target && options.target == options.against,
-    "Against: expected another token than Target, found the same.");
+  RequireTokens(config, options.target, options.against);
   const std::vector<std::int64_t> lengths = SequenceLengths(config, prompt);
   ThrowIf<OptionError>(
     options.kind == ActivationKind::HeadOutput && options.position >= lengths.front(),

@@ -3,7 +3,7 @@
 #include "Base/Index.h"
 #include "Base/Parallel.h"
 #include "Base/Pi.h"
-#include "LearningMath.h"
+#include "Run/GradientMath.h"
 
 #include <cmath>
 #include <functional>

@@ -55,22 +55,6 @@ std::array<HeadKind, 3> HeadKinds(const TransformerConfig& config, const LayerTe
     { &layer.value, config.keyHeads, (config.heads + config.keyHeads) * dimension } } };
 }
 
-/// Turns the gradients of attention weights into scale times those of the scores.
-template<class Number>
-void SoftmaxBackward(
-  std::int64_t queries, std::int64_t keys, Number scale, const Number* weights, Number* gradients)
-{
-  for (std::int64_t i = 0; i < queries; ++i, weights += keys, gradients += keys)
-  {
-    const Number mean =
-      LaneSum<Number>(keys, [=](std::int64_t j) { return weights[j] * gradients[j]; });
-    for (std::int64_t j = 0; j < keys; ++j)
-    {
-      gradients[j] = scale * weights[j] * (gradients[j] - mean);
-    }
-  }
-}
-
 template<class Number>
 void PackHeads(const ParameterBlock<Number>& parameters, std::vector<PackedHeads<Number>>& heads)
 {

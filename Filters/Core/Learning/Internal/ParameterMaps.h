@@ -3,8 +3,8 @@
 // Internal to Core: normalizations and linear maps of a model, forward and backward.
 
 #include "Base/Index.h"
-#include "LearningMath.h"
 #include "ParameterBlock.h"
+#include "Run/GradientMath.h"
 
 #include <cstdint>
 #include <vector>

@@ -138,21 +138,6 @@ void PositionEncoding::MakeDistanceVectors(
   }
 }
 
-void RotationTable::Apply(std::int64_t position, float* values) const
-{
-  const float* cosine = this->cosines.data() + position * this->pairs;
-  const float* sine = this->sines.data() + position * this->pairs;
-  const std::int64_t step = this->neighbors ? 2 : 1;
-  const std::int64_t other = this->neighbors ? 1 : this->pairs;
-  for (std::int64_t i = 0; i < this->pairs; ++i)
-  {
-    const float a = values[i * step];
-    const float b = values[i * step + other];
-    values[i * step] = a * cosine[i] - b * sine[i];
-    values[i * step + other] = b * cosine[i] + a * sine[i];
-  }
-}
-
 void RotationTable::Apply(const RotaryPlace& place, float* values) const
 {
   for (std::int64_t i = 0; i < this->pairs; ++i)

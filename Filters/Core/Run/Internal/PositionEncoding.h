@@ -22,8 +22,25 @@ struct RotationTable
   std::vector<float> cosines;     ///< [length, pairs], of the angles
   std::vector<float> sines;
 
-  /// Rotates a query or key at a position, or at a place.
-  void Apply(std::int64_t position, float* values) const;
+  /// Rotates a query or key at a position, or at a place; by `direction` -1 the gradient of what
+  /// was rotated.
+  template<class Number>
+  void Apply(std::int64_t position, Number* values, Number direction = 1) const
+  {
+    const float* cosine = this->cosines.data() + position * this->pairs;
+    const float* sine = this->sines.data() + position * this->pairs;
+    const std::int64_t step = this->neighbors ? 2 : 1;
+    const std::int64_t other = this->neighbors ? 1 : this->pairs;
+    for (std::int64_t i = 0; i < this->pairs; ++i)
+    {
+      const Number a = values[i * step];
+      const Number b = values[i * step + other];
+      const auto turn = direction * static_cast<Number>(sine[i]);
+      const auto stay = static_cast<Number>(cosine[i]);
+      values[i * step] = a * stay - b * turn;
+      values[i * step + other] = b * stay + a * turn;
+    }
+  }
   void Apply(const RotaryPlace& place, float* values) const;
 };
 

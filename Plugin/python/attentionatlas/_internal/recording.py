@@ -67,6 +67,15 @@ def patching_texts(prompt: str, patch_from: str | None, reference: str | Listed[
     return {**written, "prompt_format": "JsonLines"}
 
 
+def check_patching(texts: dict[str, str], position: Head, special: str) -> None:
+    """Raises ValueError without one of the texts, and for a position below 0, in place of which `special` stands."""
+    for name, text in texts.items():
+        if not text:
+            raise ValueError(f"{name}: expected a text, found none.")
+    if not isinstance(position, str) and number("position", position) < 0:
+        raise ValueError(f"position: expected a number from 0 or \"{special}\", found {position}.")
+
+
 class Model(Tables):
     """A model that is open: a SmallModel or a Transformer, with the number of its heads."""
 
@@ -850,11 +859,7 @@ class Transformer(Model):
         in each line. target, against: tokens; empty:
         the predictions on prompt and on patch_from. position: a number, or "all".
         """
-        for name, text in {"prompt": prompt, **({"patch_from": patch_from} if mode == "Patch" else {})}.items():
-            if not text:
-                raise ValueError(f"{name}: expected a text, found none.")
-        if not isinstance(position, str) and number("position", position) < 0:
-            raise ValueError(f"position: expected a number from 0 or \"all\", found {position}.")
+        check_patching({"prompt": prompt, **({"patch_from": patch_from} if mode == "Patch" else {})}, position, "all")
         written = patching_texts(prompt, patch_from, reference_prompts)
         places = {"site": site, "mode": mode, "target": target, "against": against, "position": position}
         return self._of("ActivationPatching", 0, {**places, **written})
@@ -870,3 +875,49 @@ class Transformer(Model):
         if not protein:
             raise ValueError("protein: expected letters of residues, found none.")
         return self._of("MutationScan", port, {"protein": protein})
+
+    def attribution(
+        self,
+        prompt: str,
+        patch_from: str,
+        edges: bool = False,
+        target: str = "",
+        against: str = "",
+        position: Head = "last",
+        steps: int = 10,
+        exact: bool = False,
+    ) -> Table:
+        """Which heads and MLPs make the model predict one token and not another, estimated by gradients (attribution
+        patching): a row per node with its Effect on the logit difference, negative for what raises it.
+
+        prompt, patch_from: as patching. edges: a row per edge between nodes, strongest first, by its Input, Q, K, V or
+        Stream. target, against: tokens; empty: the predictions on prompt and on patch_from. position: of the logits, a
+        number, or "last". steps: gradients that are averaged (integrated gradients). exact: also Exact Effect, of a run
+        with the node patched.
+        """
+        asked = {"target": target, "against": against, "position": position, "steps": steps, "exact": exact}
+        return self._of("AttributionPatching", 2 if edges else 1, {**asked, **self._pair(prompt, patch_from, position)})
+
+    def circuit_faithfulness(
+        self,
+        prompt: str,
+        patch_from: str,
+        circuit: str = "Nodes",
+        target: str = "",
+        against: str = "",
+        position: Head = "last",
+        steps: int = 10,
+    ) -> Table:
+        """How well circuits of the strongest nodes or edges of attribution do alone: a row per Size with Faithfulness, 1
+        where the circuit does as the whole model, and Completeness, 0 where the model without it does nothing of it.
+
+        circuit: Nodes or Edges. The others: as attribution.
+        """
+        asked = {"circuit": circuit, "target": target, "against": against, "position": position, "steps": steps}
+        return self._of("AttributionPatching", 4, {**asked, **self._pair(prompt, patch_from, position)})
+
+    @staticmethod
+    def _pair(prompt: str, patch_from: str, position: Head) -> dict[str, Any]:
+        """The prompts of attribution as options. Raises ValueError without one, and for a position below 0."""
+        check_patching({"prompt": prompt, "patch_from": patch_from}, position, "last")
+        return patching_texts(prompt, patch_from, None)

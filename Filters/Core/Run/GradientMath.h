@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to Core: rows of numbers, forward and backward. Number is float or double. Results
+// Rows of numbers, forward and backward. Number is float or double. Results
 // depend only on the arguments, not on memory alignment.
 
 #include "Numerics/MatrixProduct.h"
@@ -145,11 +145,12 @@ void Normalize(const LearnedNorm<Number>& norm, std::int64_t rows, std::int64_t 
   }
 }
 
-/// dx = the gradient of x, or dx += it; the gradients of gain and shift are added to.
+/// dx = the gradient of x, or dx += it; the gradients of gain and shift are added to, unless they
+/// are nullptr.
 template<class Number>
 void NormalizeBackward(const LearnedNorm<Number>& norm, std::int64_t rows, std::int64_t d,
-  const Number* x, const Number* stats, const Number* dy, Number* dx, bool add, Number* dGain,
-  Number* dShift)
+  const Number* x, const Number* stats, const Number* dy, Number* dx, bool add,
+  Number* dGain = nullptr, Number* dShift = nullptr)
 {
   if (!add)
   {
@@ -176,8 +177,11 @@ void NormalizeBackward(const LearnedNorm<Number>& norm, std::int64_t rows, std::
     for (std::int64_t i = 0; i < d; ++i)
     {
       const Number unit = (x[i] - mean) * scale;
-      dGain[i] += dy[i] * unit;
       dx[i] += scale * (dy[i] * gain[i] - sum - unit * product);
+    }
+    for (std::int64_t i = 0; dGain != nullptr && i < d; ++i)
+    {
+      dGain[i] += dy[i] * ((x[i] - mean) * scale);
     }
     if (dShift != nullptr)
     {
@@ -200,6 +204,22 @@ extern template void ActivateRows(Activation, std::int64_t, const double*, doubl
 extern template void ActivateBackward(Activation, std::int64_t, const float*, const float*, float*);
 extern template void ActivateBackward(
   Activation, std::int64_t, const double*, const double*, double*);
+
+/// Turns the gradients of attention weights into scale times those of the scores.
+template<class Number>
+void SoftmaxBackward(
+  std::int64_t queries, std::int64_t keys, Number scale, const Number* weights, Number* gradients)
+{
+  for (std::int64_t i = 0; i < queries; ++i, weights += keys, gradients += keys)
+  {
+    const Number mean =
+      LaneSum<Number>(keys, [=](std::int64_t j) { return weights[j] * gradients[j]; });
+    for (std::int64_t j = 0; j < keys; ++j)
+    {
+      gradients[j] = scale * weights[j] * (gradients[j] - mean);
+    }
+  }
+}
 
 /// Softmax of a row in place.
 inline void SoftmaxOf(std::int64_t count, float* values)

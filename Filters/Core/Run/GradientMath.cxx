@@ -1,4 +1,4 @@
-#include "LearningMath.h"
+#include "GradientMath.h"
 
 #include "Base/Pi.h"
 

@@ -1,0 +1,583 @@
+#include "AttributionPatching.h"
+
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/Parallel.h"
+#include "Files/MappedFile.h"
+#include "Numerics/MatrixProduct.h"
+#include "Run/GradientRun.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr std::array<EdgeInput, 3> InputsOfHead = { EdgeInput::Query, EdgeInput::Key,
+  EdgeInput::Value };
+
+/// A node that reads, by one of its inputs, what the first nodes write.
+struct Reader
+{
+  std::int32_t node = 0;
+  EdgeInput input = EdgeInput::Stream;
+  std::int64_t writers = 0;
+};
+
+/// The number of nodes before layer l.
+std::int64_t NodesBefore(const TransformerConfig& config, std::int64_t l)
+{
+  return 1 + l * (config.heads + (config.mlpDimension > 0 ? 1 : 0));
+}
+
+/// How many nodes write what a node reads.
+std::int64_t WritersOf(const TransformerConfig& config, const CircuitNode& node)
+{
+  const bool readsHeads =
+    node.kind == CircuitNodeKind::Mlp && config.order == SublayerOrder::Sequential;
+  return NodesBefore(config, node.layer) + (readsHeads ? config.heads : 0);
+}
+
+std::vector<Reader> ReadersOf(
+  const TransformerConfig& config, const std::vector<CircuitNode>& nodes)
+{
+  std::vector<Reader> readers;
+  for (std::size_t i = 1; i < nodes.size(); ++i)
+  {
+    const auto node = static_cast<std::int32_t>(i);
+    const std::int64_t writers = WritersOf(config, nodes[i]);
+    if (nodes[i].kind == CircuitNodeKind::Head)
+    {
+      for (const EdgeInput input : InputsOfHead)
+      {
+        readers.push_back({ node, input, writers });
+      }
+    }
+    else
+    {
+      readers.push_back({ node, EdgeInput::Stream, writers });
+    }
+  }
+  return readers;
+}
+
+}
+
+std::string NameOf(const CircuitNode& node)
+{
+  switch (node.kind)
+  {
+    case CircuitNodeKind::Embedding:
+      return "embed";
+    case CircuitNodeKind::Head:
+      return "head " + std::to_string(node.layer) + "." + std::to_string(node.head);
+    case CircuitNodeKind::Mlp:
+      return "mlp " + std::to_string(node.layer);
+    default:
+      return "logits";
+  }
+}
+
+std::vector<CircuitNode> CircuitNodes(const TransformerConfig& config)
+{
+  std::vector<CircuitNode> nodes = { {} };
+  const auto layers = static_cast<std::int32_t>(config.layers);
+  for (std::int32_t l = 0; l < layers; ++l)
+  {
+    for (std::int32_t h = 0; h < static_cast<std::int32_t>(config.heads); ++h)
+    {
+      nodes.push_back({ CircuitNodeKind::Head, l, h });
+    }
+    if (config.mlpDimension > 0)
+    {
+      nodes.push_back({ CircuitNodeKind::Mlp, l });
+    }
+  }
+  nodes.push_back({ CircuitNodeKind::Logits, layers });
+  return nodes;
+}
+
+std::int64_t CircuitEdgeCount(const TransformerConfig& config)
+{
+  std::int64_t count = 0;
+  for (const Reader& reader : ReadersOf(config, CircuitNodes(config)))
+  {
+    count += reader.writers;
+  }
+  return count;
+}
+
+struct AttributionPatching::Impl
+{
+  const Transformer& Model;
+  const TransformerConfig& Config;
+  AttributionOptions Options;
+  std::int64_t Length;
+  GradientRun Gradient;
+  std::vector<CircuitNode> Nodes;
+  DoubleMatrix CleanEmbedding;
+  DoubleMatrix CorruptedEmbedding;
+  TracedRun CleanRun;
+  TracedRun CorruptedRun;
+  LogitPair Logits;
+
+  Impl(const Transformer& model, const TransformerInput& clean, const TransformerInput& corrupted,
+    AttributionOptions options)
+    : Model(model)
+    , Config(model.GetConfig())
+    , Options(std::move(options))
+    , Length(static_cast<std::int64_t>(clean.tokens.front().size()))
+    , Gradient(model, this->Length, this->Options.threads)
+    , Nodes(CircuitNodes(this->Config))
+    , CleanEmbedding(this->Gradient.Embed(clean))
+    , CorruptedEmbedding(this->Gradient.Embed(corrupted))
+    , CleanRun(this->Gradient.Run(this->CleanEmbedding))
+    , CorruptedRun(this->Gradient.Run(this->CorruptedEmbedding))
+  {
+    const std::int64_t position =
+      this->Options.position < 0 ? this->Length - 1 : this->Options.position;
+    this->Logits = { this->Options.target.value_or(0), this->Options.against.value_or(0) };
+    if (!this->Options.target || !this->Options.against)
+    {
+      this->Logits = ChooseTokens(this->Options.target, this->Options.against,
+        this->Gradient.Logits(this->CorruptedRun, position),
+        this->Gradient.Logits(this->CleanRun, position), "PatchFrom");
+    }
+    this->Logits.position = position;
+  }
+
+  /// What a node's output in the corrupted run has beyond that in the clean one, of a run with the
+  /// layers of both.
+  DoubleMatrix ChangeOf(const CircuitNode& node) const
+  {
+    switch (node.kind)
+    {
+      case CircuitNodeKind::Head:
+      {
+        const std::int64_t d = this->Config.headDimension;
+        return this->CorruptedRun.layers[node.layer].heads.middleCols(node.head * d, d) -
+               this->CleanRun.layers[node.layer].heads.middleCols(node.head * d, d);
+      }
+      case CircuitNodeKind::Mlp:
+        return this->CorruptedRun.layers[node.layer].mlp - this->CleanRun.layers[node.layer].mlp;
+      default:
+        return this->CorruptedEmbedding - this->CleanEmbedding;
+    }
+  }
+
+  /// The gradient of a node's output.
+  DoubleMatrix GradientOf(const CircuitNode& node, const RunGradients& gradients) const
+  {
+    switch (node.kind)
+    {
+      case CircuitNodeKind::Head:
+      {
+        const std::int64_t d = this->Config.headDimension;
+        return gradients.layers[node.layer].heads.middleCols(node.head * d, d);
+      }
+      case CircuitNodeKind::Mlp:
+        return gradients.layers[node.layer].mlp;
+      default:
+        return gradients.layers.front().residual;
+    }
+  }
+
+  /// What a change of a node's output adds to the residual stream.
+  DoubleMatrix Written(
+    const TracedRun& run, const CircuitNode& node, const DoubleMatrix& change) const
+  {
+    switch (node.kind)
+    {
+      case CircuitNodeKind::Head:
+        return this->Gradient.WrittenByHead(run, node.layer, node.head, change);
+      case CircuitNodeKind::Mlp:
+        return this->Gradient.WrittenByMlp(run, node.layer, change);
+      default:
+        return change;
+    }
+  }
+
+  /// The gradient of the residual stream by way of a reader.
+  DoubleMatrix GradientBy(
+    const TracedRun& run, const RunGradients& gradients, const Reader& reader) const
+  {
+    const CircuitNode& node = this->Nodes[reader.node];
+    switch (node.kind)
+    {
+      case CircuitNodeKind::Head:
+        return this->Gradient.ByHead(
+          run, gradients, node.layer, node.head, static_cast<HeadInput>(reader.input));
+      case CircuitNodeKind::Mlp:
+        return gradients.layers[node.layer].byMlp;
+      default:
+        return gradients.residual;
+    }
+  }
+
+  /// The changes of the residual stream by all writers, a row each [nodes - 1, T d_model].
+  DoubleMatrix WrittenChanges(const TracedRun& run) const
+  {
+    DoubleMatrix changes(this->Nodes.size() - 1, this->Length * this->Config.modelDimension);
+    for (std::int64_t i = 0; i < changes.rows(); ++i)
+    {
+      const CircuitNode& node = this->Nodes[i];
+      const DoubleMatrix written = this->Written(run, node, this->ChangeOf(node));
+      std::copy_n(written.data(), written.size(), changes.row(i).data());
+    }
+    return changes;
+  }
+
+  /// Adds the effects of all edges, times a weight.
+  void AddEdges(const TracedRun& run, const RunGradients& gradients, double weight,
+    const std::vector<Reader>& readers, std::vector<CircuitEdge>& edges) const
+  {
+    const SingleThreadedBlas blas;
+    const DoubleMatrix changes = this->WrittenChanges(run);
+    std::vector<std::size_t> first; // edge of each reader
+    std::size_t next = 0;
+    for (const Reader& reader : readers)
+    {
+      first.push_back(next);
+      next += ToIndex(reader.writers);
+    }
+    constexpr std::int64_t block = 16; // readers that are multiplied at once
+    const auto count = static_cast<std::int64_t>(readers.size());
+    ParallelFor((count + block - 1) / block, this->Options.threads,
+      [&](std::int64_t b)
+      {
+        const std::int64_t begin = b * block;
+        const std::int64_t end = std::min(count, begin + block);
+        DoubleMatrix by(end - begin, changes.cols());
+        for (std::int64_t i = begin; i < end; ++i)
+        {
+          const DoubleMatrix one = this->GradientBy(run, gradients, readers[i]);
+          std::copy_n(one.data(), one.size(), by.row(i - begin).data());
+        }
+        const std::int64_t writers = readers[end - 1].writers;
+        DoubleMatrix products(writers, end - begin);
+        MultiplyMatrices(writers, end - begin, changes.cols(), 1.0,
+          DoubleMatrixBlock{ changes.data(), changes.cols() },
+          DoubleMatrixBlock{ by.data(), by.cols(), true }, products.data(), end - begin);
+        for (std::int64_t i = begin; i < end; ++i)
+        {
+          for (std::int64_t from = 0; from < readers[i].writers; ++from)
+          {
+            edges[first[i] + ToIndex(from)].effect += weight * products(from, i - begin);
+          }
+        }
+      });
+  }
+
+  std::vector<CircuitEdge> EdgesOf(const std::vector<Reader>& readers) const
+  {
+    std::vector<CircuitEdge> edges;
+    for (const Reader& reader : readers)
+    {
+      for (std::int64_t from = 0; from < reader.writers; ++from)
+      {
+        edges.push_back({ static_cast<std::int32_t>(from), reader.node, reader.input });
+      }
+    }
+    return edges;
+  }
+
+  Attribution Attribute(bool edges) const
+  {
+    Attribution found;
+    found.nodes = this->Nodes;
+    found.effects = DoubleMatrix::Zero(this->Nodes.size(), this->Length);
+    const std::vector<Reader> readers = ReadersOf(this->Config, this->Nodes);
+    if (edges)
+    {
+      found.edges = this->EdgesOf(readers);
+    }
+    const std::int64_t steps = this->Options.steps;
+    const double weight = 1 / static_cast<double>(steps);
+    for (std::int64_t k = 1; k <= steps; ++k)
+    {
+      const Progress progress = this->Options.progress.Part(k - 1, k, steps);
+      TracedRun between;
+      if (k < steps)
+      {
+        between = this->Gradient.Run(
+          this->CorruptedEmbedding +
+          weight * static_cast<double>(k) * (this->CleanEmbedding - this->CorruptedEmbedding));
+      }
+      const TracedRun& run = k < steps ? between : this->CleanRun;
+      const RunGradients gradients =
+        this->Gradient.Differentiate(run, this->Logits, false, progress.Part(0, 0.5));
+      for (std::int64_t i = 0; i + 1 < found.effects.rows(); ++i)
+      {
+        found.effects.row(i) +=
+          weight * this->ChangeOf(this->Nodes[i])
+                     .cwiseProduct(this->GradientOf(this->Nodes[i], gradients))
+                     .rowwise()
+                     .sum()
+                     .transpose();
+      }
+      if (edges)
+      {
+        this->AddEdges(run, gradients, weight, readers, found.edges);
+      }
+      progress(1);
+    }
+    return found;
+  }
+
+  double WithPatched(const std::vector<bool>& nodes) const
+  {
+    PatchedNodes patched = { &this->CorruptedRun,
+      std::vector<bool>(this->Config.layers * this->Config.heads),
+      std::vector<bool>(this->Config.layers) };
+    for (std::size_t i = 0; i < std::min(nodes.size(), this->Nodes.size()); ++i)
+    {
+      const CircuitNode& node = this->Nodes[i];
+      if (node.kind == CircuitNodeKind::Head)
+      {
+        patched.heads[node.layer * this->Config.heads + node.head] = nodes[i];
+      }
+      else if (node.kind == CircuitNodeKind::Mlp)
+      {
+        patched.mlps[node.layer] = nodes[i];
+      }
+    }
+    const bool isCorrupted = !nodes.empty() && nodes[0];
+    return this->Gradient.Difference(
+      this->Gradient.Run(isCorrupted ? this->CorruptedEmbedding : this->CleanEmbedding, patched),
+      this->Logits);
+  }
+
+  /// The stream that an input reads in a run along edges: that of the corrupted run, and what the
+  /// writers of its edges changed.
+  DoubleMatrix StreamOf(const DoubleMatrix& corrupted, const std::set<std::int32_t>& from,
+    const std::vector<DoubleMatrix>& changes) const
+  {
+    DoubleMatrix stream = corrupted;
+    for (const std::int32_t writer : from)
+    {
+      stream += changes[writer];
+    }
+    return stream;
+  }
+
+  double WithEdges(const std::vector<CircuitEdge>& kept) const
+  {
+    const SingleThreadedBlas blas;
+    std::map<std::pair<std::int32_t, EdgeInput>, std::set<std::int32_t>> writers;
+    for (const CircuitEdge& edge : kept)
+    {
+      writers[{ edge.to, edge.input }].insert(edge.from);
+    }
+    std::vector<DoubleMatrix> changes = { this->CleanEmbedding - this->CorruptedEmbedding };
+    for (std::int32_t i = 1; i < static_cast<std::int32_t>(this->Nodes.size()); ++i)
+    {
+      const CircuitNode& node = this->Nodes[i];
+      const bool isLast = node.kind == CircuitNodeKind::Logits;
+      const auto stream = [&](const DoubleMatrix& corrupted, EdgeInput input)
+      { return this->StreamOf(corrupted, writers[{ i, input }], changes); };
+      if (isLast)
+      {
+        return this->Gradient.Difference(
+          this->Gradient.End(stream(this->CorruptedRun.residual, EdgeInput::Stream)), this->Logits);
+      }
+      const TracedLayer& layer = this->CorruptedRun.layers[node.layer];
+      DoubleMatrix output;
+      if (node.kind == CircuitNodeKind::Head)
+      {
+        const std::int64_t d = this->Config.headDimension;
+        output =
+          this->Gradient.HeadOutput(node.layer, node.head,
+            { stream(layer.residual, EdgeInput::Query), stream(layer.residual, EdgeInput::Key),
+              stream(layer.residual, EdgeInput::Value) }) -
+          layer.heads.middleCols(node.head * d, d);
+      }
+      else
+      {
+        output =
+          this->Gradient.MlpOutput(node.layer, stream(layer.middle, EdgeInput::Stream)) - layer.mlp;
+      }
+      changes.push_back(this->Written(this->CorruptedRun, node, output));
+    }
+    return 0;
+  }
+};
+
+AttributionPatching::AttributionPatching(const Transformer& model, const TransformerInput& clean,
+  const TransformerInput& corrupted, AttributionOptions options)
+{
+  CheckGradients(model);
+  CheckAttribution(model, clean, corrupted, options);
+  this->Data = ReadIntact(model.GetFiles(),
+    [&] { return std::make_unique<Impl>(model, clean, corrupted, std::move(options)); });
+}
+
+AttributionPatching::~AttributionPatching() = default;
+
+const std::vector<CircuitNode>& AttributionPatching::GetNodes() const
+{
+  return this->Data->Nodes;
+}
+
+const LogitPair& AttributionPatching::GetLogits() const
+{
+  return this->Data->Logits;
+}
+
+double AttributionPatching::Clean() const
+{
+  return this->Data->Gradient.Difference(this->Data->CleanRun, this->Data->Logits);
+}
+
+double AttributionPatching::Corrupted() const
+{
+  return this->Data->Gradient.Difference(this->Data->CorruptedRun, this->Data->Logits);
+}
+
+Attribution AttributionPatching::Attribute(bool edges) const
+{
+  return ReadIntact(this->Data->Model.GetFiles(), [&] { return this->Data->Attribute(edges); });
+}
+
+double AttributionPatching::WithPatched(const std::vector<bool>& nodes) const
+{
+  return ReadIntact(this->Data->Model.GetFiles(), [&] { return this->Data->WithPatched(nodes); });
+}
+
+double AttributionPatching::WithEdges(const std::vector<CircuitEdge>& kept) const
+{
+  const NormPlace place = this->Data->Config.normPlace;
+  ThrowIf<ModelError>(place == NormPlace::BeforeAndAfter || place == NormPlace::AfterOutput,
+    "circuits of edges: expected a model without normalizations of what attention and MLP add, "
+    "found ",
+    this->Data->Config.architecture, ".");
+  return ReadIntact(this->Data->Model.GetFiles(), [&] { return this->Data->WithEdges(kept); });
+}
+
+void CheckAttribution(const Transformer& model, const TransformerInput& clean,
+  const TransformerInput& corrupted, const AttributionOptions& options)
+{
+  const TransformerConfig& config = model.GetConfig();
+  CheckInput(config, clean);
+  CheckInput(config, corrupted);
+  const std::vector<std::int64_t> lengths = SequenceLengths(config, clean);
+  const std::vector<std::int64_t> others = SequenceLengths(config, corrupted);
+  ThrowIf<OptionError>(lengths.size() != 1 || others.size() != 1,
+    "attribution: expected one prompt and one to patch from, found ", lengths.size(), " and ",
+    others.size(), ".");
+  ThrowIf<OptionError>(lengths != others, "PatchFrom: expected as many tokens as the prompt has, ",
+    lengths[0], ", found ", others[0], ".");
+  ThrowIf<OptionError>(options.steps < 1, "Steps: expected at least 1, found ", options.steps, ".");
+  ThrowIf<OptionError>(options.position < -1 || options.position >= lengths[0],
+    "Position: expected -1 or one of the prompt, 0 to ", lengths[0] - 1, ", found ",
+    options.position, ".");
+  RequireTokens(config, options.target, options.against);
+}
+
+std::uint64_t AttributionMemory(
+  const Transformer& model, std::int64_t length, bool edges, int threads)
+{
+  const TransformerConfig& config = model.GetConfig();
+  const std::int64_t nodes = NodesBefore(config, config.layers) + 1;
+  const std::int64_t blocks = 17 * ThreadCount(threads); // of readers
+  const std::int64_t rows = edges ? nodes + blocks : 4;
+  return 3 * GradientMemory(model, length, threads) +
+         ToIndex(
+           rows * length * config.modelDimension + (edges ? CircuitEdgeCount(config) * 4 : 0)) *
+           sizeof(double);
+}
+
+void SortByMagnitude(std::vector<CircuitEdge>& edges)
+{
+  const auto rank = [](const CircuitEdge& edge)
+  { return std::tuple(-std::abs(edge.effect), edge.to, edge.input, edge.from); };
+  std::sort(edges.begin(), edges.end(),
+    [&](const CircuitEdge& a, const CircuitEdge& b) { return rank(a) < rank(b); });
+}
+
+namespace
+{
+
+/// The indices of effects by falling magnitude; equal ones in order.
+std::vector<std::size_t> StrongestFirst(const std::vector<double>& effects)
+{
+  std::vector<std::size_t> order(effects.size());
+  std::iota(order.begin(), order.end(), std::size_t{ 0 });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b)
+    { return std::pair(-std::abs(effects[a]), a) < std::pair(-std::abs(effects[b]), b); });
+  return order;
+}
+
+/// The points of circuits, where measure(whether each is in a set) is that with the set alone.
+template<class Measure>
+std::vector<CircuitPoint> CurveOf(const std::vector<double>& effects,
+  const std::vector<std::int64_t>& sizes, const Progress& progress, const Measure& measure)
+{
+  const std::vector<std::size_t> order = StrongestFirst(effects);
+  std::vector<CircuitPoint> curve;
+  for (const std::int64_t size : sizes)
+  {
+    ThrowIf<OptionError>(size < 0 || ToIndex(size) > order.size(),
+      "size of a circuit: expected 0 to ", order.size(), ", found ", size, ".");
+    std::vector<bool> isIn(effects.size());
+    std::for_each_n(order.begin(), size, [&](std::size_t i) { isIn[i] = true; });
+    CircuitPoint point;
+    point.size = size;
+    point.kept = measure(isIn);
+    isIn.flip();
+    point.removed = measure(isIn);
+    curve.push_back(point);
+    progress(curve.size(), sizes.size());
+  }
+  return curve;
+}
+
+}
+
+std::vector<CircuitPoint> NodeCircuits(const AttributionPatching& patching,
+  const Attribution& attribution, const std::vector<std::int64_t>& sizes, const Progress& progress)
+{
+  std::vector<double> effects(attribution.nodes.size() - 1);
+  for (std::size_t i = 0; i < effects.size(); ++i)
+  {
+    effects[i] = attribution.Effect(static_cast<std::int64_t>(i));
+  }
+  return CurveOf(effects, sizes, progress,
+    [&](std::vector<bool> isIn)
+    {
+      isIn.flip();
+      return patching.WithPatched(isIn);
+    });
+}
+
+std::vector<CircuitPoint> EdgeCircuits(const AttributionPatching& patching,
+  const Attribution& attribution, const std::vector<std::int64_t>& sizes, const Progress& progress)
+{
+  std::vector<double> effects;
+  for (const CircuitEdge& edge : attribution.edges)
+  {
+    effects.push_back(edge.effect);
+  }
+  return CurveOf(effects, sizes, progress,
+    [&](const std::vector<bool>& isIn)
+    {
+      std::vector<CircuitEdge> kept;
+      for (std::size_t i = 0; i < isIn.size(); ++i)
+      {
+        if (isIn[i])
+        {
+          kept.push_back(attribution.edges[i]);
+        }
+      }
+      return patching.WithEdges(kept);
+    });
+}
+
+}

@@ -1,0 +1,175 @@
+#pragma once
+
+#include "Base/Progress.h"
+#include "Preprocessing/TransformerInput.h"
+#include "Run/LogitPair.h"
+#include "Weights/ProcessedWeights.h"
+#include "Weights/Transformer.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace atlas
+{
+
+/// What writes to the residual stream, or reads the logits from it.
+enum class CircuitNodeKind
+{
+  Embedding, ///< what the first layer reads
+  Head,
+  Mlp,
+  Logits
+};
+
+struct CircuitNode
+{
+  CircuitNodeKind kind = CircuitNodeKind::Embedding;
+  std::int32_t layer = -1; ///< -1 for the embedding; L for the logits
+  std::int32_t head = -1;  ///< -1 but for heads
+};
+
+/// "embed", "head 0.1" (layer and head), "mlp 0", "logits".
+std::string NameOf(const CircuitNode& node);
+
+/// The nodes of a model in the order in which they are computed: embedding, heads and MLP of each
+/// layer, logits.
+std::vector<CircuitNode> CircuitNodes(const TransformerConfig& config);
+
+/// What of a node reads what another one writes.
+enum class EdgeInput
+{
+  Query, ///< of a head
+  Key,
+  Value,
+  Stream ///< of an MLP or the logits
+};
+
+struct CircuitEdge
+{
+  std::int32_t from = 0; ///< indices of nodes
+  std::int32_t to = 0;
+  EdgeInput input = EdgeInput::Stream;
+  double effect = 0;
+};
+
+struct AttributionOptions
+{
+  /// The two tokens whose logits are compared, and where; by default those of ChooseTokens for the
+  /// corrupted run and the clean one as the other, and the last position.
+  std::optional<std::int64_t> target;
+  std::optional<std::int64_t> against;
+  std::int64_t position = -1;
+  std::int64_t steps = 1; ///< gradients that are averaged, at least 1
+  int threads = 0;        ///< as for ThreadCount; results do not depend on it
+  Progress progress;
+};
+
+/// What a difference of logits would change by, to first order, if parts of a run were those of
+/// another run.
+struct Attribution
+{
+  std::vector<CircuitNode> nodes;
+  DoubleMatrix effects;           ///< [nodes, T], by position; 0 for the logits
+  std::vector<CircuitEdge> edges; ///< by reader, its input, then writer; empty unless asked for
+
+  double Effect(std::int64_t node) const { return this->effects.row(node).sum(); }
+};
+
+/// Patches a run of a clean prompt by parts of the run of a corrupted one of as many tokens, and
+/// estimates what each part does by gradients: attribution patching (Nanda 2023; Syed, Rager and
+/// Conmy 2023: edge attribution patching). The measure m is a difference of two logits. With a the
+/// output of a node,
+///
+///     effect of a node = sum over positions of (a corrupted - a clean) . dm/da
+///     effect of an edge = sum over positions of (a corrupted - a clean) . dm/dr
+///
+/// where r is the residual stream as one input of the reader alone reads it, through its
+/// normalization and matrix. So an effect estimates m with the part corrupted minus m of the clean
+/// run, and that of what makes m large is negative; Nanda has the opposite patch and sign.
+/// Gradients are those of the clean run or, with m > 1 steps, the means of those of runs from the
+/// embeddings x_corrupted + k/m (x_clean - x_corrupted), k = 1 ... m (Hanna, Pezzelle and Belinkov
+/// 2024: EAP-IG). The effects of the edges from a node add up to that of the node. Where a
+/// normalization follows what heads and MLPs write (Gemma 2), it is replaced by its derivative.
+///
+/// Outputs of heads are z, before W_O, and those of MLPs are before any normalization after them;
+/// so biases that do not depend on the prompt have no part in an effect. In double precision;
+/// results are equal to the byte for any number of threads.
+class AttributionPatching
+{
+public:
+  /// Runs both prompts. The model must outlive this object. Throws as CheckGradients and
+  /// CheckAttribution, and ModelError if a run is not finite.
+  AttributionPatching(const Transformer& model, const TransformerInput& clean,
+    const TransformerInput& corrupted, AttributionOptions options);
+  ~AttributionPatching();
+
+  const std::vector<CircuitNode>& GetNodes() const;
+
+  /// The tokens and the position, as given or chosen.
+  const LogitPair& GetLogits() const;
+  double Clean() const;
+  double Corrupted() const;
+
+  /// The estimates, of edges too or of nodes alone.
+  Attribution Attribute(bool edges) const;
+
+  /// The measure of the clean run with the outputs of these nodes those of the corrupted run, and
+  /// all that follows computed from them: exact patching. One of the nodes may be left out of the
+  /// list at its end, the logits, which have no output.
+  double WithPatched(const std::vector<bool>& nodes) const;
+
+  /// The measure of a run in which each input of a node reads what its writers give in the
+  /// corrupted run, but along the `kept` edges what they give in this run. With all edges of
+  /// Attribute it is the clean run, with none the corrupted one (Conmy et al. 2023; Hanna et al.
+  /// 2024). The embedding is that of the clean run. Throws ModelError if normalizations follow what
+  /// is written.
+  double WithEdges(const std::vector<CircuitEdge>& kept) const;
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> Data;
+};
+
+/// Throws OptionError unless both prompts are one sequence of equally many tokens, steps are at
+/// least 1, and the position and the tokens exist.
+void CheckAttribution(const Transformer& model, const TransformerInput& clean,
+  const TransformerInput& corrupted, const AttributionOptions& options);
+
+/// The number of edges of a model.
+std::int64_t CircuitEdgeCount(const TransformerConfig& config);
+
+/// An upper bound on the memory that AttributionPatching takes for prompts of so many tokens, in
+/// bytes.
+std::uint64_t AttributionMemory(
+  const Transformer& model, std::int64_t length, bool edges, int threads = 0);
+
+/// Sorts edges by falling magnitude of their effects; equal ones by reader, its input, then writer.
+void SortByMagnitude(std::vector<CircuitEdge>& edges);
+
+/// How well a circuit of the strongest nodes or edges does alone.
+struct CircuitPoint
+{
+  std::int64_t size = 0; ///< nodes or edges in the circuit, the strongest ones
+  double kept = 0;       ///< the measure with all others as in the corrupted run
+  double removed = 0;    ///< the measure with these as in the corrupted run
+};
+
+/// The curves of circuits of growing size, by falling magnitude of the effects; equal ones in their
+/// order. Nodes: all, without the logits. With m the measure,
+///
+///     faithfulness = (m kept - m corrupted) / (m clean - m corrupted),
+///     completeness = (m removed - m corrupted) / (m clean - m corrupted)
+///
+/// (Wang et al. 2022; Hanna et al. 2024): a faithful circuit has 1 in the first, a complete one 0
+/// in the second, which is what the rest of the model does without the circuit.
+std::vector<CircuitPoint> NodeCircuits(const AttributionPatching& patching,
+  const Attribution& attribution, const std::vector<std::int64_t>& sizes,
+  const Progress& progress = {});
+std::vector<CircuitPoint> EdgeCircuits(const AttributionPatching& patching,
+  const Attribution& attribution, const std::vector<std::int64_t>& sizes,
+  const Progress& progress = {});
+
+}

@@ -1,0 +1,348 @@
+#include "Circuits/AttributionPatching.h"
+
+#include "Analysis/HeadPatterns.h"
+#include "Base/Error.h"
+#include "ErrorMessage.h"
+#include "OracleFile.h"
+#include "Run/ActivationPatching.h"
+#include "Run/RecordTransformer.h"
+#include "TinyTransformer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace atlas;
+using namespace atlas::test;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace
+{
+
+namespace fs = std::filesystem;
+
+TransformerInput InputOf(const std::vector<std::int64_t>& tokens)
+{
+  TransformerInput input;
+  input.tokens = { tokens };
+  return input;
+}
+
+/// Two prompts on a model.
+struct Case
+{
+  Transformer model;
+  TransformerInput clean;
+  TransformerInput corrupted;
+  AttributionOptions options;
+
+  AttributionPatching Patch() const
+  {
+    return { this->model, this->clean, this->corrupted, this->options };
+  }
+  const TransformerConfig& Config() const { return this->model.GetConfig(); }
+};
+
+Case OracleCase(const fs::path& folder)
+{
+  Case found = { Transformer::Read(fs::path(ATLAS_ORACLE_DIR) / folder),
+    InputOf({ 3, 8, 1, 9, 7, 7, 2 }), InputOf({ 3, 5, 1, 9, 4, 7, 2 }), {} };
+  found.options.target = 4;
+  found.options.against = 9;
+  found.options.threads = 2;
+  return found;
+}
+
+/// A block of 20 tokens that begins again, of which the model must find the token behind the last
+/// one, 2: 13. In the other prompt 2 and 25 of the block change places, and it is 44.
+Case InductionCase()
+{
+  std::vector<std::int64_t> clean = { 5, 40, 17, 33, 8, 21, 60, 2, 13, 47, 30, 51, 9, 25, 44, 3, 58,
+    12, 36, 19, 5, 40, 17, 33, 8, 21, 60, 2 };
+  std::vector<std::int64_t> corrupted = clean;
+  std::swap(corrupted[7], corrupted[13]);
+  return { Transformer::Read(fs::path(ATLAS_DATA_DIR) / "models" / "induction"), InputOf(clean),
+    InputOf(corrupted), {} };
+}
+
+/// The measure of the run with one site of heads replaced, in single precision.
+PatchingMap ExactHeads(const Case& of, const LogitPair& logits)
+{
+  PatchingOptions options;
+  options.target = logits.target;
+  options.against = logits.against;
+  return MapPatching(of.model, of.clean, of.corrupted, options);
+}
+
+class OfAttribution : public testing::TestWithParam<std::string>
+{
+public:
+  static std::string Name(const testing::TestParamInfo<std::string>& info)
+  {
+    return TestName(info.param);
+  }
+
+protected:
+  Case Of = OracleCase(GetParam());
+};
+
+TEST_P(OfAttribution, AddsUpEdgesToNodes)
+{
+  for (const std::int64_t steps : { 1, 3 })
+  {
+    this->Of.options.steps = steps;
+    const Attribution found = this->Of.Patch().Attribute(true);
+    EXPECT_EQ(static_cast<std::int64_t>(found.edges.size()), CircuitEdgeCount(this->Of.Config()));
+    std::vector<double> sums(found.nodes.size());
+    for (const CircuitEdge& edge : found.edges)
+    {
+      EXPECT_LT(edge.from, edge.to);
+      sums[edge.from] += edge.effect;
+    }
+    double largest = 0;
+    for (std::size_t i = 0; i < sums.size(); ++i)
+    {
+      largest = std::max(largest, std::abs(sums[i]));
+    }
+    EXPECT_GT(largest, 0);
+    for (std::size_t i = 0; i < sums.size(); ++i)
+    {
+      EXPECT_NEAR(sums[i], found.Effect(static_cast<std::int64_t>(i)), 1e-11 * largest)
+        << NameOf(found.nodes[i]);
+    }
+  }
+}
+
+TEST_P(OfAttribution, PatchesHeadsAsActivationPatchingDoes)
+{
+  if (this->Of.Config().logitCap > 0)
+  {
+    GTEST_SKIP() << "which knows no caps of logits";
+  }
+  const AttributionPatching patching = this->Of.Patch();
+  const PatchingMap exact = ExactHeads(this->Of, patching.GetLogits());
+  EXPECT_NEAR(patching.Clean(), exact.prompt, 2e-5);
+  EXPECT_NEAR(patching.Corrupted(), exact.source, 2e-5);
+  std::size_t next = 0;
+  const std::vector<CircuitNode>& nodes = patching.GetNodes();
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+  {
+    if (nodes[i].kind == CircuitNodeKind::Head)
+    {
+      std::vector<bool> patched(nodes.size());
+      patched[i] = true;
+      EXPECT_NEAR(patching.WithPatched(patched), exact.difference[next++], 2e-5);
+    }
+  }
+  EXPECT_EQ(next, exact.difference.size());
+}
+
+/// The gradients along a line add up to the difference of its ends. The error of a right rule falls
+/// as the inverse of the number of steps, so it is left out of two of them.
+TEST_P(OfAttribution, IntegratesToTheWholeDifference)
+{
+  const auto of = [&](std::int64_t steps)
+  {
+    this->Of.options.steps = steps;
+    return this->Of.Patch().Attribute(false).Effect(0);
+  };
+  const double once = of(80);
+  const double twice = of(160);
+  const AttributionPatching patching = this->Of.Patch();
+  const double whole = patching.Corrupted() - patching.Clean();
+  EXPECT_NEAR(2 * twice - once, whole, 0.02 * std::abs(whole)); // OPT's ReLU is not smooth
+}
+
+TEST_P(OfAttribution, RunsCircuitsOfAllNodesAndOfNone)
+{
+  const AttributionPatching patching = this->Of.Patch();
+  const std::vector<bool> all(patching.GetNodes().size(), true);
+  EXPECT_NEAR(patching.WithPatched(all), patching.Corrupted(), 1e-12);
+  EXPECT_EQ(patching.WithPatched({}), patching.Clean());
+  if (this->Of.Config().normPlace == NormPlace::BeforeAndAfter)
+  {
+    EXPECT_THAT(MessageOf<ModelError>([&] { patching.WithEdges({}); }),
+      HasSubstr("circuits of edges: expected a model without normalizations of what attention"));
+    return;
+  }
+  EXPECT_NEAR(patching.WithEdges({}), patching.Corrupted(), 1e-12);
+  EXPECT_NEAR(patching.WithEdges(patching.Attribute(true).edges), patching.Clean(), 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, OfAttribution,
+  testing::Values("gradients/gemma", "gradients/gemma2", "gradients/gpt2", "gradients/gpt_neox",
+    "gradients/llama", "gradients/mistral", "gradients/opt", "gradients/qwen2", "gradients/qwen3",
+    "transformers/attn-only", "transformers/attn-only-shortformer", "transformers/bloom"),
+  OfAttribution::Name);
+
+/// Of a small change, what is left of the first order is of the second: a tenth of the change has a
+/// hundredth of it.
+TEST(AttributionPatching, IsTheFirstOrderOfPatching)
+{
+  const auto errors = [](float size)
+  {
+    TinyTransformer tiny;
+    constexpr std::size_t d = TinyTransformer::ModelDimension;
+    std::vector<float> row(d);
+    const Tensors& tensors = tiny.tensors;
+    std::memcpy(
+      row.data(), tensors.at("wte.weight").bytes.data() + 4 * d * sizeof(float), d * sizeof(float));
+    for (std::size_t i = 0; i < d; ++i) // token 5 is token 4, a little changed
+    {
+      tiny.Set("wte.weight", 5 * d + i, row[i] + size * (i % 3 == 0 ? 1.F : -0.4F));
+    }
+    const Transformer model = tiny.Make();
+    AttributionOptions options;
+    options.target = 1;
+    options.against = 2;
+    const AttributionPatching patching(
+      model, InputOf({ 4, 7, 3, 4, 9 }), InputOf({ 5, 7, 3, 5, 9 }), options);
+    const Attribution found = patching.Attribute(false);
+    std::vector<double> off;
+    for (std::size_t i = 0; i + 1 < found.nodes.size(); ++i)
+    {
+      std::vector<bool> patched(found.nodes.size());
+      patched[i] = true;
+      off.push_back(std::abs(patching.WithPatched(patched) - patching.Clean() -
+                             found.Effect(static_cast<std::int64_t>(i))));
+    }
+    return off;
+  };
+  const std::vector<double> coarse = errors(0.1F);
+  const std::vector<double> fine = errors(0.01F);
+  for (std::size_t i = 0; i < coarse.size(); ++i)
+  {
+    EXPECT_LT(fine[i], 0.02 * coarse[i] + 1e-12) << i;
+  }
+}
+
+/// Where the softmax of an induction head is saturated, one gradient does not see its keys. Ten do.
+TEST(AttributionPatching, FindsTheInductionCircuit)
+{
+  Case of = InductionCase();
+  of.options.steps = 10;
+  const AttributionPatching patching = of.Patch();
+  EXPECT_EQ(patching.GetLogits().target, 13) << "what the model predicts";
+  EXPECT_EQ(patching.GetLogits().against, 44);
+  EXPECT_EQ(patching.GetLogits().position, 27);
+  const Attribution found = patching.Attribute(true);
+  const PatchingMap exact = ExactHeads(of, patching.GetLogits());
+  // The head of each layer that matters most by exact patching.
+  const std::int64_t heads = of.Config().heads;
+  const auto strongest = [&](std::int64_t layer)
+  {
+    const auto first = exact.difference.begin() + layer * heads;
+    return std::to_string(std::min_element(first, first + heads) - first);
+  };
+  std::vector<CircuitEdge> edges = found.edges;
+  SortByMagnitude(edges);
+  EXPECT_EQ(NameOf(found.nodes[edges[0].from]), "embed");
+  EXPECT_EQ(NameOf(found.nodes[edges[0].to]), "head 0." + strongest(0));
+  EXPECT_EQ(edges[0].input, EdgeInput::Value);
+  const auto between = std::find_if(edges.begin(), edges.end(),
+    [&](const CircuitEdge& edge)
+    {
+      return found.nodes[edge.from].layer == 0 &&
+             edge.to + 1 < static_cast<std::int32_t>(found.nodes.size());
+    });
+  ASSERT_NE(between, edges.end());
+  EXPECT_EQ(NameOf(found.nodes[between->from]), "head 0." + strongest(0));
+  EXPECT_EQ(NameOf(found.nodes[between->to]), "head 1." + strongest(1));
+  EXPECT_EQ(between->input, EdgeInput::Key);
+  EXPECT_LT(between->effect, 0) << "it makes the difference larger";
+}
+
+/// The heads that are known by what they attend to: to the token before, in layer 0, and to what
+/// came after the same token, in layer 1 (Olsson et al. 2022).
+std::vector<std::string> KnownHeads(const Case& of)
+{
+  const Recording recording = RecordTransformer(of.model, of.clean, {});
+  const RepeatedTokens tokens(recording, 0);
+  const std::int64_t length = recording.SequenceLength(0);
+  constexpr std::int64_t period = 20;
+  std::vector<std::string> known;
+  std::vector<float> work;
+  for (std::int64_t layer = 0; layer < 2; ++layer)
+  {
+    for (std::int64_t head = 0; head < of.Config().heads; ++head)
+    {
+      const auto measure = [&](std::int64_t begin, std::int64_t end)
+      { return MeasurePatterns(recording, tokens, 0, layer, head, begin, end, {}, work); };
+      const double score =
+        layer == 0 ? measure(1, period).Score(HeadPattern::PreviousToken, PatternMeasure::Stripe)
+                   : measure(period, length).PrefixMatching();
+      if (score > 0.3)
+      {
+        known.push_back("head " + std::to_string(layer) + "." + std::to_string(head));
+      }
+    }
+  }
+  return known;
+}
+
+TEST(AttributionPatching, ProvesTheInductionCircuit)
+{
+  Case of = InductionCase();
+  of.options.steps = 10;
+  const AttributionPatching patching = of.Patch();
+  const std::vector<std::string> known = KnownHeads(of);
+  const std::vector<CircuitNode>& nodes = patching.GetNodes();
+  std::vector<bool> others(nodes.size());
+  for (std::size_t i = 1; i + 1 < nodes.size(); ++i)
+  {
+    others[i] = std::find(known.begin(), known.end(), NameOf(nodes[i])) == known.end();
+  }
+  EXPECT_THAT(known, testing::SizeIs(testing::AllOf(testing::Ge(4U), testing::Le(12U))));
+  const double whole = patching.Clean() - patching.Corrupted();
+  EXPECT_GT((patching.WithPatched(others) - patching.Corrupted()) / whole, 0.9)
+    << testing::PrintToString(known);
+  // The strongest nodes do it, too, and those who are left do nothing without them.
+  const Attribution found = patching.Attribute(true);
+  const std::vector<CircuitPoint> byNodes = NodeCircuits(patching, found, { 0, 12, 17 });
+  EXPECT_GT((byNodes[1].kept - patching.Corrupted()) / whole, 0.9);
+  EXPECT_LT((byNodes[1].removed - patching.Corrupted()) / whole, 0.1);
+  const std::vector<CircuitPoint> byEdges =
+    EdgeCircuits(patching, found, { 0, 80, CircuitEdgeCount(of.Config()) });
+  EXPECT_GT((byEdges[1].kept - patching.Corrupted()) / whole, 0.9);
+  EXPECT_LT((byEdges[1].removed - patching.Corrupted()) / whole, 0.1);
+  for (const std::vector<CircuitPoint>& curve : { byNodes, byEdges })
+  {
+    EXPECT_NEAR(curve.front().kept, patching.Corrupted(), 1e-9);
+    EXPECT_NEAR(curve.front().removed, patching.Clean(), 1e-9);
+    EXPECT_NEAR(curve.back().kept, patching.Clean(), 1e-9);
+    EXPECT_NEAR(curve.back().removed, patching.Corrupted(), 1e-9);
+  }
+}
+
+TEST(AttributionPatching, RefusesOtherPrompts)
+{
+  Case of = OracleCase("gradients/gpt2");
+  of.corrupted = InputOf({ 1, 2 });
+  EXPECT_THAT(MessageOf<OptionError>([&] { of.Patch(); }),
+    HasSubstr("PatchFrom: expected as many tokens as the prompt has, 7, found 2."));
+  of.corrupted = of.clean;
+  of.options.steps = 0;
+  EXPECT_THAT(
+    MessageOf<OptionError>([&] { of.Patch(); }), HasSubstr("Steps: expected at least 1, found 0."));
+  of.options.steps = 1;
+  of.options.position = 7;
+  EXPECT_THAT(MessageOf<OptionError>([&] { of.Patch(); }),
+    HasSubstr("Position: expected -1 or one of the prompt, 0 to 6, found 7."));
+  of.options.position = 0;
+  of.options.target = 99;
+  EXPECT_THAT(MessageOf<OptionError>([&] { of.Patch(); }),
+    HasSubstr("Target: expected a token id from 0 to 52, found 99."));
+  of.options.target.reset();
+  of.options.against.reset();
+  EXPECT_THAT(MessageOf<OptionError>([&] { of.Patch(); }),
+    HasSubstr("expected a prompt with other logits than Prompt, found the same."));
+}
+
+}
