@@ -51,7 +51,7 @@ void WidenRange(
   DType dtype, const std::byte* data, std::uint64_t begin, std::uint64_t end, float* values)
 {
   const DTypeInfo& info = Info(dtype);
-  std::array<float, MaximumBlockElements> part{};
+  std::array<float, MaximumBlockElements> part; // of which what is written is read
   while (begin < end)
   {
     const std::byte* block = data + begin / info.elements * info.bytes;
