@@ -564,10 +564,10 @@ class HostileInput(AtlasTest):
             patching = simple.ActivationPatching(Input=self.reader(name), **properties)
             self.check("ActivationPatching", f"{name}: {properties}", patching, message)
 
-    def test_attribution(self):
+    def test_attribution_patching(self):
         self.check_each("AttributionPatching", PATCHING, Input=self.reader("llama"))
         for name, properties, message in (
-            ("bert", {"Prompt": "1 2", "PatchFrom": "3 4"}, "causal attention"),
+            ("bert", {"Prompt": "1 2", "PatchFrom": "3 4"}, "with an unembedding"),
             ("vit", {}, "of texts"),
         ):
             patching = simple.AttributionPatching(Input=self.reader(name), **properties)

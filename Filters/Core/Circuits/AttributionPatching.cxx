@@ -25,7 +25,7 @@ constexpr std::array<EdgeInput, 3> InputsOfHead = { EdgeInput::Query, EdgeInput:
   EdgeInput::Value };
 
 /// A node that reads, by one of its inputs, what the first nodes write.
-struct Reader
+struct EdgeReader
 {
   std::int32_t node = 0;
   EdgeInput input = EdgeInput::Stream;
@@ -46,10 +46,10 @@ std::int64_t WritersOf(const TransformerConfig& config, const CircuitNode& node)
   return NodesBefore(config, node.layer) + (readsHeads ? config.heads : 0);
 }
 
-std::vector<Reader> ReadersOf(
+std::vector<EdgeReader> ReadersOf(
   const TransformerConfig& config, const std::vector<CircuitNode>& nodes)
 {
-  std::vector<Reader> readers;
+  std::vector<EdgeReader> readers;
   for (std::size_t i = 1; i < nodes.size(); ++i)
   {
     const auto node = static_cast<std::int32_t>(i);
@@ -108,7 +108,7 @@ std::vector<CircuitNode> CircuitNodes(const TransformerConfig& config)
 std::int64_t CircuitEdgeCount(const TransformerConfig& config)
 {
   std::int64_t count = 0;
-  for (const Reader& reader : ReadersOf(config, CircuitNodes(config)))
+  for (const EdgeReader& reader : ReadersOf(config, CircuitNodes(config)))
   {
     count += reader.writers;
   }
@@ -207,7 +207,7 @@ struct AttributionPatching::Impl
 
   /// The gradient of the residual stream by way of a reader.
   DoubleMatrix GradientBy(
-    const TracedRun& run, const RunGradients& gradients, const Reader& reader) const
+    const TracedRun& run, const RunGradients& gradients, const EdgeReader& reader) const
   {
     const CircuitNode& node = this->Nodes[reader.node];
     switch (node.kind)
@@ -237,13 +237,13 @@ struct AttributionPatching::Impl
 
   /// Adds the effects of all edges, times a weight.
   void AddEdges(const TracedRun& run, const RunGradients& gradients, double weight,
-    const std::vector<Reader>& readers, std::vector<CircuitEdge>& edges) const
+    const std::vector<EdgeReader>& readers, std::vector<CircuitEdge>& edges) const
   {
     const SingleThreadedBlas blas;
     const DoubleMatrix changes = this->WrittenChanges(run);
     std::vector<std::size_t> first; // edge of each reader
     std::size_t next = 0;
-    for (const Reader& reader : readers)
+    for (const EdgeReader& reader : readers)
     {
       first.push_back(next);
       next += ToIndex(reader.writers);
@@ -276,10 +276,10 @@ struct AttributionPatching::Impl
       });
   }
 
-  std::vector<CircuitEdge> EdgesOf(const std::vector<Reader>& readers) const
+  std::vector<CircuitEdge> EdgesOf(const std::vector<EdgeReader>& readers) const
   {
     std::vector<CircuitEdge> edges;
-    for (const Reader& reader : readers)
+    for (const EdgeReader& reader : readers)
     {
       for (std::int64_t from = 0; from < reader.writers; ++from)
       {
@@ -294,7 +294,7 @@ struct AttributionPatching::Impl
     Attribution found;
     found.nodes = this->Nodes;
     found.effects = DoubleMatrix::Zero(this->Nodes.size(), this->Length);
-    const std::vector<Reader> readers = ReadersOf(this->Config, this->Nodes);
+    const std::vector<EdgeReader> readers = ReadersOf(this->Config, this->Nodes);
     if (edges)
     {
       found.edges = this->EdgesOf(readers);
@@ -466,7 +466,7 @@ void CheckAttribution(const Transformer& model, const TransformerInput& clean,
 {
   const TransformerConfig& config = model.GetConfig();
   CheckInput(config, clean);
-  CheckInput(config, corrupted);
+  CheckInput(config, corrupted, "PatchFrom: ");
   const std::vector<std::int64_t> lengths = SequenceLengths(config, clean);
   const std::vector<std::int64_t> others = SequenceLengths(config, corrupted);
   ThrowIf<OptionError>(lengths.size() != 1 || others.size() != 1,
@@ -486,7 +486,7 @@ std::uint64_t AttributionMemory(
 {
   const TransformerConfig& config = model.GetConfig();
   const std::int64_t nodes = NodesBefore(config, config.layers) + 1;
-  const std::int64_t blocks = 17 * ThreadCount(threads); // of readers
+  const std::int64_t blocks = std::int64_t{ 17 } * ThreadCount(threads); // of readers
   const std::int64_t rows = edges ? nodes + blocks : 4;
   return 3 * GradientMemory(model, length, threads) +
          ToIndex(

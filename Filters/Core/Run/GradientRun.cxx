@@ -3,11 +3,11 @@
 #include "Base/Error.h"
 #include "Base/Parallel.h"
 #include "Internal/PositionEncoding.h"
+#include "Internal/SublayerFinish.h"
 #include "Internal/TransformerEmbedding.h"
 #include "Internal/WideMath.h"
 #include "Numerics/AttentionKernels.h"
 #include "Numerics/MatrixProduct.h"
-#include "Weights/ArchitectureLimits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,56 +25,6 @@ auto HeadColumns(const DoubleMatrix& all, std::int64_t head, std::int64_t dimens
 {
   return all.middleCols(head * dimension, dimension);
 }
-
-/// What is done with what a sublayer writes before it is added to the residual stream: a
-/// normalization, then a factor for each component, where a model has them.
-class Finish
-{
-public:
-  Finish(const TransformerConfig& config, const NormTensors& norm, const TensorView& scale)
-    : Factors(WideRow(scale))
-  {
-    if (config.normPlace == NormPlace::BeforeAndAfter || config.normPlace == NormPlace::AfterOutput)
-    {
-      this->Norm.emplace(config, norm, config.norm, config.modelDimension);
-    }
-    if (this->Factors.empty())
-    {
-      this->Factors.assign(config.modelDimension, 1);
-    }
-    for (double& factor : this->Factors)
-    {
-      factor *= config.residualScale;
-    }
-  }
-
-  bool HasNorm() const { return this->Norm.has_value(); }
-
-  DoubleMatrix Apply(const DoubleMatrix& x) const
-  {
-    return this->Scaled(this->Norm ? this->Norm->Apply(x) : x);
-  }
-  DoubleMatrix Backward(const DoubleMatrix& x, const DoubleMatrix& dy) const
-  {
-    const DoubleMatrix scaled = this->Scaled(dy);
-    return this->Norm ? this->Norm->Backward(x, scaled) : scaled;
-  }
-  DoubleMatrix Forward(const DoubleMatrix& x, const DoubleMatrix& dx) const
-  {
-    return this->Scaled(this->Norm ? this->Norm->Forward(x, dx) : dx);
-  }
-
-private:
-  std::optional<WideNorm> Norm;
-  std::vector<double> Factors;
-
-  DoubleMatrix Scaled(DoubleMatrix x) const
-  {
-    x.array().rowwise() *=
-      Eigen::Map<const Eigen::ArrayXd>(this->Factors.data(), x.cols()).transpose();
-    return x;
-  }
-};
 
 }
 
@@ -119,12 +69,12 @@ struct GradientRun::Impl
     return { this->Config, this->Config.finalNorm ? this->Weights.finalNorm : NormTensors(),
       this->Config.finalNorm ? this->Config.norm : NormKind::None, this->Config.modelDimension };
   }
-  Finish AttentionFinish(std::int64_t l) const
+  SublayerFinish AttentionFinish(std::int64_t l) const
   {
     const LayerTensors& tensors = this->Weights.layers[l];
     return { this->Config, tensors.attentionAfter, tensors.attentionScale };
   }
-  Finish MlpFinish(std::int64_t l) const
+  SublayerFinish MlpFinish(std::int64_t l) const
   {
     const LayerTensors& tensors = this->Weights.layers[l];
     return { this->Config, tensors.mlpAfter, tensors.mlpScale };
@@ -335,7 +285,7 @@ struct GradientRun::Impl
           Product(head.weights, head.value, false, 1);
       });
     DoubleMatrix attended = ApplyWide(tensors.output, layer.heads, this->Threads);
-    const Finish finish = this->AttentionFinish(l);
+    const SublayerFinish finish = this->AttentionFinish(l);
     x += finish.Apply(attended);
     if (finish.HasNorm())
     {
@@ -672,50 +622,6 @@ DoubleMatrix GradientRun::WrittenByMlp(
   const TracedRun& run, std::int64_t layer, const DoubleMatrix& change) const
 {
   return this->Data->MlpFinish(layer).Forward(run.layers[layer].mlp, change);
-}
-
-void CheckGradients(const Transformer& model)
-{
-  const TransformerConfig& config = model.GetConfig();
-  using Switch = ArchitectureSwitch;
-  const std::string what = "gradients";
-  ThrowIf<ModelError>(config.input != InputKind::Tokens || !model.HasLogits(), what,
-    ": expected a model of texts with an unembedding, found ", config.architecture,
-    " without one.");
-  ThrowIf<ModelError>(config.layers == 0, what, ": expected a model with layers, found none.");
-  ThrowIf<ModelError>(config.mask != AttentionMask::Causal, what,
-    ": expected a model with causal attention, found ", config.architecture, " without.");
-  ThrowIf<ModelError>(config.normPlace == NormPlace::AfterSublayer, what,
-    ": expected a model whose residual stream is not normalized, found ", config.architecture,
-    ", which normalizes it after each sublayer.");
-  ThrowIf<ModelError>(config.queryKeyNorm == QueryKeyNorm::Together, what,
-    ": expected a model without normalizations of the queries of all heads together, found ",
-    config.architecture, ".");
-  RefuseSwitches(config, what,
-    { Switch::Encoder, Switch::NormsInside, Switch::QueryGrowth, Switch::XieluActivation,
-      Switch::Sinks, Switch::ProjectionClip, Switch::Experts, Switch::ValueNorms,
-      Switch::LayerSides, Switch::LatentAttention, Switch::Mixers, Switch::OutputGate,
-      Switch::EmbeddingProjection, Switch::PositionScores, Switch::PatchRotation,
-      Switch::LogitsTransform });
-  ThrowIf<ModelError>(model.GetWeights().logitsTransform.Exists(), what,
-    ": expected a model without a layer before its unembedding, found ", config.architecture, ".");
-}
-
-std::uint64_t GradientMemory(const Transformer& model, std::int64_t length, int threads)
-{
-  const TransformerConfig& config = model.GetConfig();
-  const std::int64_t d = config.modelDimension;
-  const std::int64_t heads = config.heads * config.headDimension;
-  const std::int64_t keys = config.keyHeads * config.headDimension;
-  const std::int64_t traced = 4 * d + 2 * (heads + keys) + 2 * config.mlpDimension;
-  const std::int64_t gradients = 4 * d + 4 * heads;
-  const std::int64_t widest = std::max({ heads, config.mlpDimension, d });
-  const std::int64_t inThreads =
-    ThreadCount(threads) * 4 * length * (length + config.headDimension);
-  return static_cast<std::uint64_t>(
-           length * (config.layers * (traced + gradients) + 6 * (d + widest)) + d * widest +
-           inThreads) *
-         sizeof(double);
 }
 
 }
