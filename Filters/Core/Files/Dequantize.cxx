@@ -15,28 +15,6 @@
 // foreach_target.h must come before this header, which is read once per target.
 #include <hwy/highway.h>
 
-// Read once, whatever the number of targets.
-#ifndef ATLAS_BLOCK_INTEGERS
-#define ATLAS_BLOCK_INTEGERS
-
-namespace atlas
-{
-
-/// The elements that share a scale, and an offset.
-constexpr std::size_t ScaleGroup = 16;
-
-/// A block: element i is scales[i / 16] * integers[i] + offsets[i / 16].
-struct BlockIntegers
-{
-  std::array<std::int8_t, MaximumBlockElements> integers;
-  std::array<float, MaximumBlockElements / ScaleGroup> scales;
-  std::array<float, MaximumBlockElements / ScaleGroup> offsets; ///< of types that have some
-};
-
-}
-
-#endif
-
 // Blocks become integers in plain loops, over bytes. The numbers are the same with each
 // instruction set.
 HWY_BEFORE_NAMESPACE();
@@ -46,10 +24,18 @@ namespace atlas::HWY_NAMESPACE
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::size_t HalfBlock = 16; ///< of 32 elements
+constexpr std::size_t MaximumGroups = MaximumBlockElements / ScaleGroup;
 
 /// The float that is equal to a half. Subnormal numbers take no longer than others.
 float LoadHalf(const std::uint8_t* bytes)
 {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 // which has an instruction for it
+  std::uint16_t stored = 0;
+  std::memcpy(&stored, bytes, sizeof(stored));
+  const auto number = hn::Set(hn::CappedTag<std::uint16_t, 1>(), stored);
+  return hn::GetLane(hn::PromoteTo(
+    hn::CappedTag<float, 1>(), hn::BitCast(hn::CappedTag<hwy::float16_t, 1>(), number)));
+#else
   constexpr std::uint32_t normal = 0x400U; // the least ones
   constexpr std::uint32_t infinite = 0x7C00U;
   std::uint16_t half = 0;
@@ -64,6 +50,7 @@ float LoadHalf(const std::uint8_t* bytes)
   float value = 0;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
+#endif
 }
 
 std::uint32_t LoadBits(const std::uint8_t* bytes)
@@ -88,16 +75,17 @@ std::int8_t Integer(int value)
   return static_cast<std::int8_t>(value);
 }
 
-/// Sets the scale of elements from group * 32 on, and their offset.
-void SetScales(BlockIntegers& to, std::size_t group, float scale, float offset = 0)
+/// Sets the scale, and the offset if there is one, of elements from pair * 32 on.
+template<class... Numbers>
+void SetScales(const ScaledIntegers& to, std::size_t pair, Numbers... numbers)
 {
-  std::fill_n(to.scales.begin() + 2 * group, 2, scale);
-  std::fill_n(to.offsets.begin() + 2 * group, 2, offset);
+  to.SetScale(2 * pair, numbers...);
+  to.SetScale(2 * pair + 1, numbers...);
 }
 
-void UnpackQ8_0(const std::uint8_t* block, BlockIntegers& to)
+void UnpackQ8_0(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  std::memcpy(to.integers.data(), block + 2, 2 * HalfBlock);
+  std::memcpy(to.integers, block + 2, 2 * HalfBlock);
   SetScales(to, 0, LoadHalf(block));
 }
 
@@ -114,15 +102,41 @@ void UnpackHalfBytes(
   }
 }
 
-void UnpackQ4_0(const std::uint8_t* block, BlockIntegers& to)
+/// The numbers that four bits stand for.
+using FourBitValues = std::array<std::int8_t, 16>;
+constexpr FourBitValues Unsigned = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+constexpr FourBitValues LessEight = { -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7 };
+constexpr FourBitValues UnevenValues = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38,
+  53, 69, 89, 113 };
+constexpr FourBitValues SmallFloats = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
+
+void UnpackByTable(const FourBitValues& table, const std::uint8_t* q, std::int8_t* integers)
 {
-  UnpackHalfBytes(block + 2, to.integers.data(), [](int q, std::size_t) { return q - 8; });
+#if HWY_TARGET == HWY_SCALAR
+  UnpackHalfBytes(q, integers, [&table](int bits, std::size_t) { return table[bits]; });
+#else
+  const hn::FixedTag<std::int8_t, HalfBlock> d;
+  const hn::FixedTag<std::uint8_t, HalfBlock> ofBytes;
+  const auto values = hn::LoadU(d, table.data());
+  const auto bytes = hn::LoadU(ofBytes, q);
+  const auto low = hn::And(bytes, hn::Set(ofBytes, 15));
+  const auto high = hn::And(
+    hn::BitCast(ofBytes, hn::ShiftRight<4>(hn::BitCast(hn::FixedTag<std::uint16_t, 8>(), bytes))),
+    hn::Set(ofBytes, 15));
+  hn::StoreU(hn::TableLookupBytes(values, hn::BitCast(d, low)), d, integers);
+  hn::StoreU(hn::TableLookupBytes(values, hn::BitCast(d, high)), d, integers + HalfBlock);
+#endif
+}
+
+void UnpackQ4_0(const std::uint8_t* block, const ScaledIntegers& to)
+{
+  UnpackByTable(LessEight, block + 2, to.integers);
   SetScales(to, 0, LoadHalf(block));
 }
 
-void UnpackQ4_1(const std::uint8_t* block, BlockIntegers& to)
+void UnpackQ4_1(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  UnpackHalfBytes(block + 4, to.integers.data(), [](int q, std::size_t) { return q; });
+  UnpackByTable(Unsigned, block + 4, to.integers);
   SetScales(to, 0, LoadHalf(block), LoadHalf(block + 2));
 }
 
@@ -132,19 +146,19 @@ int FifthBit(std::uint32_t bits, std::size_t i)
   return static_cast<int>(bits >> i & 1U) << 4;
 }
 
-void UnpackQ5_0(const std::uint8_t* block, BlockIntegers& to)
+void UnpackQ5_0(const std::uint8_t* block, const ScaledIntegers& to)
 {
   const std::uint32_t bits = LoadBits(block + 2);
-  UnpackHalfBytes(block + 6, to.integers.data(),
-    [bits](int q, std::size_t i) { return (q | FifthBit(bits, i)) - 16; });
+  UnpackHalfBytes(
+    block + 6, to.integers, [bits](int q, std::size_t i) { return (q | FifthBit(bits, i)) - 16; });
   SetScales(to, 0, LoadHalf(block));
 }
 
-void UnpackQ5_1(const std::uint8_t* block, BlockIntegers& to)
+void UnpackQ5_1(const std::uint8_t* block, const ScaledIntegers& to)
 {
   const std::uint32_t bits = LoadBits(block + 4);
   UnpackHalfBytes(
-    block + 8, to.integers.data(), [bits](int q, std::size_t i) { return q | FifthBit(bits, i); });
+    block + 8, to.integers, [bits](int q, std::size_t i) { return q | FifthBit(bits, i); });
   SetScales(to, 0, LoadHalf(block), LoadHalf(block + 2));
 }
 
@@ -168,7 +182,7 @@ GroupScale ScaleOf(const std::uint8_t* bytes, std::size_t group)
 }
 
 /// The scales of Q4_K and Q5_K.
-void SetGroupScales(const std::uint8_t* block, BlockIntegers& to)
+void SetGroupScales(const std::uint8_t* block, const ScaledIntegers& to)
 {
   const float d = LoadHalf(block);
   const float m = LoadHalf(block + 2);
@@ -198,16 +212,16 @@ void UnpackGroups(
   }
 }
 
-void UnpackQ4_K(const std::uint8_t* block, BlockIntegers& to)
+void UnpackQ4_K(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  UnpackGroups(block + 16, to.integers.data(), [](std::size_t, std::size_t) { return 0; });
+  UnpackGroups(block + 16, to.integers, [](std::size_t, std::size_t) { return 0; });
   SetGroupScales(block, to);
 }
 
-void UnpackQ5_K(const std::uint8_t* block, BlockIntegers& to)
+void UnpackQ5_K(const std::uint8_t* block, const ScaledIntegers& to)
 {
   const std::uint8_t* bits = block + 16;
-  UnpackGroups(block + 48, to.integers.data(),
+  UnpackGroups(block + 48, to.integers,
     [bits](std::size_t group, std::size_t i) { return (bits[i] >> group & 1) << 4; });
   SetGroupScales(block, to);
 }
@@ -228,16 +242,15 @@ void UnpackTwoBits(
   }
 }
 
-void UnpackQ2_K(const std::uint8_t* block, BlockIntegers& to)
+void UnpackQ2_K(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  UnpackTwoBits(
-    block + 16, to.integers.data(), [](int bits, std::size_t, std::size_t) { return bits; });
+  UnpackTwoBits(block + 16, to.integers, [](int bits, std::size_t, std::size_t) { return bits; });
   const float d = LoadHalf(block + 80);
   const float m = LoadHalf(block + 82);
-  for (std::size_t group = 0; group < to.scales.size(); ++group)
+  for (std::size_t group = 0; group < MaximumGroups; ++group)
   {
-    to.scales[group] = d * static_cast<float>(LowHalf(block[group]));
-    to.offsets[group] = -(m * static_cast<float>(HighHalf(block[group])));
+    to.SetScale(group, d * static_cast<float>(LowHalf(block[group])),
+      -(m * static_cast<float>(HighHalf(block[group]))));
   }
 }
 
@@ -250,48 +263,24 @@ int SixBits(const std::uint8_t* bytes, std::size_t i)
   return lower | (bytes[8 + i % 4] >> i / 4 * 2 & 3) << 4;
 }
 
-void UnpackQ3_K(const std::uint8_t* block, BlockIntegers& to)
+void UnpackQ3_K(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  UnpackTwoBits(block + 32, to.integers.data(), [block](int bits, std::size_t group, std::size_t i)
+  UnpackTwoBits(block + 32, to.integers, [block](int bits, std::size_t group, std::size_t i)
     { return (bits | (block[i] >> group & 1) << 2) - 4; });
   const float d = LoadHalf(block + 108);
-  for (std::size_t group = 0; group < to.scales.size(); ++group)
+  for (std::size_t group = 0; group < MaximumGroups; ++group)
   {
-    to.scales[group] = d * static_cast<float>(SixBits(block + 96, group) - 32);
+    to.SetScale(group, d * static_cast<float>(SixBits(block + 96, group) - 32));
   }
 }
 
-/// The numbers that four bits stand for.
-using FourBitValues = std::array<std::int8_t, 16>;
-constexpr FourBitValues UnevenValues = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38,
-  53, 69, 89, 113 };
-constexpr FourBitValues SmallFloats = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
-
-void UnpackByTable(const FourBitValues& table, const std::uint8_t* q, std::int8_t* integers)
+void UnpackIQ4_NL(const std::uint8_t* block, const ScaledIntegers& to)
 {
-#if HWY_TARGET == HWY_SCALAR
-  UnpackHalfBytes(q, integers, [&table](int bits, std::size_t) { return table[bits]; });
-#else
-  const hn::FixedTag<std::int8_t, HalfBlock> d;
-  const hn::FixedTag<std::uint8_t, HalfBlock> ofBytes;
-  const auto values = hn::LoadU(d, table.data());
-  const auto bytes = hn::LoadU(ofBytes, q);
-  const auto low = hn::And(bytes, hn::Set(ofBytes, 15));
-  const auto high = hn::And(
-    hn::BitCast(ofBytes, hn::ShiftRight<4>(hn::BitCast(hn::FixedTag<std::uint16_t, 8>(), bytes))),
-    hn::Set(ofBytes, 15));
-  hn::StoreU(hn::TableLookupBytes(values, hn::BitCast(d, low)), d, integers);
-  hn::StoreU(hn::TableLookupBytes(values, hn::BitCast(d, high)), d, integers + HalfBlock);
-#endif
-}
-
-void UnpackIQ4_NL(const std::uint8_t* block, BlockIntegers& to)
-{
-  UnpackByTable(UnevenValues, block + 2, to.integers.data());
+  UnpackByTable(UnevenValues, block + 2, to.integers);
   SetScales(to, 0, LoadHalf(block));
 }
 
-void UnpackIQ4_XS(const std::uint8_t* block, BlockIntegers& to)
+void UnpackIQ4_XS(const std::uint8_t* block, const ScaledIntegers& to)
 {
   const float d = LoadHalf(block);
   for (std::size_t group = 0; group < 8; ++group)
@@ -299,8 +288,7 @@ void UnpackIQ4_XS(const std::uint8_t* block, BlockIntegers& to)
     const std::uint8_t lower = block[4 + group / 2];
     const int upper = block[2 + group / 4] >> group % 4 * 2 & 3;
     const int scale = (group % 2 == 0 ? LowHalf(lower) : HighHalf(lower)) | upper << 4;
-    UnpackByTable(
-      UnevenValues, block + 8 + group * HalfBlock, to.integers.data() + group * 2 * HalfBlock);
+    UnpackByTable(UnevenValues, block + 8 + group * HalfBlock, to.integers + group * 2 * HalfBlock);
     SetScales(to, group, d * static_cast<float>(scale - 32));
   }
 }
@@ -314,9 +302,9 @@ float HalfPower(std::uint8_t e)
   return power;
 }
 
-void UnpackMXFP4(const std::uint8_t* block, BlockIntegers& to)
+void UnpackMXFP4(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  UnpackByTable(SmallFloats, block + 1, to.integers.data());
+  UnpackByTable(SmallFloats, block + 1, to.integers);
   SetScales(to, 0, HalfPower(block[0]));
 }
 
@@ -335,20 +323,20 @@ void UnpackHalfOfQ6_K(const std::uint8_t* HWY_RESTRICT lower,
   }
 }
 
-void UnpackQ6_K(const std::uint8_t* block, BlockIntegers& to)
+void UnpackQ6_K(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  UnpackHalfOfQ6_K(block, block + 128, to.integers.data());
-  UnpackHalfOfQ6_K(block + 64, block + 160, to.integers.data() + MaximumBlockElements / 2);
+  UnpackHalfOfQ6_K(block, block + 128, to.integers);
+  UnpackHalfOfQ6_K(block + 64, block + 160, to.integers + MaximumBlockElements / 2);
   const float d = LoadHalf(block + 208);
-  for (std::size_t group = 0; group < to.scales.size(); ++group)
+  for (std::size_t group = 0; group < MaximumGroups; ++group)
   {
-    to.scales[group] = d * static_cast<float>(static_cast<std::int8_t>(block[192 + group]));
+    to.SetScale(group, d * static_cast<float>(static_cast<std::int8_t>(block[192 + group])));
   }
 }
 
 /// The numbers of a block.
 template<std::size_t Elements, bool HasOffsets>
-HWY_INLINE void ScaleIntegers(const BlockIntegers& block, float* HWY_RESTRICT values)
+HWY_INLINE void ScaleIntegers(const ScaledIntegers& block, float* HWY_RESTRICT values)
 {
   const hn::CappedTag<float, ScaleGroup> d;
   using V = hn::Vec<decltype(d)>;
@@ -359,8 +347,7 @@ HWY_INLINE void ScaleIntegers(const BlockIntegers& block, float* HWY_RESTRICT va
     const V scale = hn::Set(d, block.scales[i / ScaleGroup]);
     for (std::size_t j = i; j < i + ScaleGroup; j += hn::Lanes(d))
     {
-      const auto integers =
-        hn::PromoteTo(ofIntegers, hn::LoadU(ofBytes, block.integers.data() + j));
+      const auto integers = hn::PromoteTo(ofIntegers, hn::LoadU(ofBytes, block.integers + j));
       V numbers = hn::Mul(scale, hn::ConvertTo(d, integers));
       if constexpr (HasOffsets)
       {
@@ -371,35 +358,76 @@ HWY_INLINE void ScaleIntegers(const BlockIntegers& block, float* HWY_RESTRICT va
   }
 }
 
-using WidenMany = void (*)(const std::uint8_t* blocks, std::size_t count, float* values);
+/// What is done with `count` blocks of a type.
+struct BlockFunctions
+{
+  void (*unpack)(const std::uint8_t* blocks, std::size_t count, ScaledIntegers to);
+  void (*widen)(const std::uint8_t* blocks, std::size_t count, float* values);
+};
 
 template<DType Type, std::size_t Elements, bool HasOffsets,
-  void (*Unpack)(const std::uint8_t* block, BlockIntegers& to)>
-void ForBlocks(const std::uint8_t* blocks, std::size_t count, float* values)
+  void (*Unpack)(const std::uint8_t* block, const ScaledIntegers& to)>
+void UnpackAll(const std::uint8_t* blocks, std::size_t count, ScaledIntegers to)
 {
   const std::size_t bytes = BlockBytes(Type);
-  BlockIntegers integers; // each of which is set before it is read
   for (std::size_t b = 0; b < count; ++b)
   {
-    Unpack(blocks + b * bytes, integers);
-    ScaleIntegers<Elements, HasOffsets>(integers, values + b * Elements);
+    Unpack(blocks + b * bytes, to);
+    to.integers += Elements;
+    to.scales += Elements / ScaleGroup * to.stride;
+    if constexpr (HasOffsets)
+    {
+      to.offsets += Elements / ScaleGroup * to.stride;
+    }
   }
+}
+
+template<DType Type, std::size_t Elements, bool HasOffsets,
+  void (*Unpack)(const std::uint8_t* block, const ScaledIntegers& to)>
+void WidenAll(const std::uint8_t* blocks, std::size_t count, float* values)
+{
+  const std::size_t bytes = BlockBytes(Type);
+  std::array<std::int8_t, Elements> integers; // each of which is set before it is read
+  std::array<float, Elements / ScaleGroup> scales;
+  std::array<float, Elements / ScaleGroup> offsets;
+  const ScaledIntegers block = { integers.data(), scales.data(), offsets.data(), 1 };
+  for (std::size_t b = 0; b < count; ++b)
+  {
+    Unpack(blocks + b * bytes, block);
+    ScaleIntegers<Elements, HasOffsets>(block, values + b * Elements);
+  }
+}
+
+template<DType Type, std::size_t Elements, bool HasOffsets,
+  void (*Unpack)(const std::uint8_t* block, const ScaledIntegers& to)>
+constexpr BlockFunctions Functions = { UnpackAll<Type, Elements, HasOffsets, Unpack>,
+  WidenAll<Type, Elements, HasOffsets, Unpack> };
+
+const BlockFunctions& FunctionsOf(DType dtype)
+{
+  // In the order of DType.
+  static constexpr std::array<BlockFunctions, 13> all = {
+    Functions<DType::Q4_0, 32, false, UnpackQ4_0>, Functions<DType::Q4_1, 32, true, UnpackQ4_1>,
+    Functions<DType::Q5_0, 32, false, UnpackQ5_0>, Functions<DType::Q5_1, 32, true, UnpackQ5_1>,
+    Functions<DType::Q8_0, 32, false, UnpackQ8_0>, Functions<DType::Q2_K, 256, true, UnpackQ2_K>,
+    Functions<DType::Q3_K, 256, false, UnpackQ3_K>, Functions<DType::Q4_K, 256, true, UnpackQ4_K>,
+    Functions<DType::Q5_K, 256, true, UnpackQ5_K>, Functions<DType::Q6_K, 256, false, UnpackQ6_K>,
+    Functions<DType::IQ4_NL, 32, false, UnpackIQ4_NL>,
+    Functions<DType::IQ4_XS, 256, false, UnpackIQ4_XS>,
+    Functions<DType::MXFP4, 32, false, UnpackMXFP4>
+  };
+  return all[static_cast<std::size_t>(dtype) - static_cast<std::size_t>(DType::Q4_0)];
 }
 
 void WidenBlocksOf(DType dtype, const std::byte* blocks, std::size_t count, float* values)
 {
-  // In the order of DType.
-  constexpr std::array<WidenMany, 13> all = { ForBlocks<DType::Q4_0, 32, false, UnpackQ4_0>,
-    ForBlocks<DType::Q4_1, 32, true, UnpackQ4_1>, ForBlocks<DType::Q5_0, 32, false, UnpackQ5_0>,
-    ForBlocks<DType::Q5_1, 32, true, UnpackQ5_1>, ForBlocks<DType::Q8_0, 32, false, UnpackQ8_0>,
-    ForBlocks<DType::Q2_K, 256, true, UnpackQ2_K>, ForBlocks<DType::Q3_K, 256, false, UnpackQ3_K>,
-    ForBlocks<DType::Q4_K, 256, true, UnpackQ4_K>, ForBlocks<DType::Q5_K, 256, true, UnpackQ5_K>,
-    ForBlocks<DType::Q6_K, 256, false, UnpackQ6_K>,
-    ForBlocks<DType::IQ4_NL, 32, false, UnpackIQ4_NL>,
-    ForBlocks<DType::IQ4_XS, 256, false, UnpackIQ4_XS>,
-    ForBlocks<DType::MXFP4, 32, false, UnpackMXFP4> };
-  all[static_cast<std::size_t>(dtype) - static_cast<std::size_t>(DType::Q4_0)](
-    reinterpret_cast<const std::uint8_t*>(blocks), count, values);
+  FunctionsOf(dtype).widen(reinterpret_cast<const std::uint8_t*>(blocks), count, values);
+}
+
+void UnpackBlocksOf(
+  DType dtype, const std::byte* blocks, std::size_t count, const ScaledIntegers& to)
+{
+  FunctionsOf(dtype).unpack(reinterpret_cast<const std::uint8_t*>(blocks), count, to);
 }
 
 void WidenHalvesOf(const std::byte* halves, std::size_t count, float* values)
@@ -439,6 +467,7 @@ HWY_AFTER_NAMESPACE();
 namespace atlas
 {
 
+HWY_EXPORT(UnpackBlocksOf);
 HWY_EXPORT(WidenBlocksOf);
 HWY_EXPORT(WidenHalvesOf);
 HWY_EXPORT(WidenBrainFloatsOf);
@@ -446,6 +475,26 @@ HWY_EXPORT(WidenBrainFloatsOf);
 void WidenBlocks(DType dtype, const std::byte* blocks, std::size_t count, float* values)
 {
   HWY_DYNAMIC_DISPATCH(WidenBlocksOf)(dtype, blocks, count, values);
+}
+
+void UnpackBlocks(DType dtype, const std::byte* blocks, std::size_t count, const ScaledIntegers& to)
+{
+  HWY_DYNAMIC_DISPATCH(UnpackBlocksOf)(dtype, blocks, count, to);
+}
+
+bool HasOffsets(DType dtype)
+{
+  switch (dtype)
+  {
+    case DType::Q4_1:
+    case DType::Q5_1:
+    case DType::Q2_K:
+    case DType::Q4_K:
+    case DType::Q5_K:
+      return true;
+    default:
+      return false;
+  }
 }
 
 void WidenHalves(const std::byte* halves, std::size_t count, float* values)

@@ -215,9 +215,7 @@ std::uint64_t TensorView::Columns() const
 /// The place of a row of the first axis.
 std::uint64_t TensorView::StoredRow(std::uint64_t row) const
 {
-  const auto group = static_cast<std::uint64_t>(this->interleavedRows);
-  const std::uint64_t i = row % group;
-  return row - i + (i < group / 2 ? 2 * i : 2 * i - group + 1);
+  return InterleavedRow(static_cast<std::uint64_t>(this->interleavedRows), row);
 }
 
 double TensorView::At(std::uint64_t i) const

@@ -42,6 +42,8 @@ using RowVector = hn::CappedTag<float, 16>;
 #endif
 using OneColumn = hn::CappedTag<float, 1>;
 
+constexpr std::int64_t GroupSize = 16; ///< integers that share a scale
+
 /// Reads, or writes, the sums of Rows rows for as many columns as Vectors vectors have.
 template<std::int64_t Rows, std::int64_t Vectors, class D>
 HWY_INLINE void LoadSums(D d, const RowFactors& rows, hn::Vec<D> (&sums)[Rows][Vectors])
@@ -183,6 +185,131 @@ HWY_INLINE void AddLines(RowVector d, const RowFactors& rows, const float* lines
 
 #endif
 
+/// The sums of Rows rows and as many integers of a group as a square has, from the bits of them.
+template<bool HasOffsets, std::int64_t Rows, int Byte, class V>
+HWY_INLINE void AddBytes(
+  RowVector d, V bits, V scale, V offset, const float* from, std::int64_t stride, V (&sums)[Rows])
+{
+  const hn::RebindToSigned<RowVector> ofIntegers;
+  const auto integers =
+    hn::ShiftRight<24>(hn::ShiftLeft<24 - 8 * Byte>(hn::BitCast(ofIntegers, bits)));
+  V weights = hn::Mul(scale, hn::ConvertTo(d, integers));
+  if constexpr (HasOffsets)
+  {
+    weights = hn::Add(weights, offset);
+  }
+  for (std::int64_t r = 0; r < Rows; ++r)
+  {
+    sums[r] = hn::MulAdd(hn::Set(d, from[r * stride + Byte]), weights, sums[r]);
+  }
+}
+
+#if HWY_TARGET == HWY_SCALAR
+
+/// Columns of integers.
+template<std::int64_t Rows, bool HasOffsets>
+void AddIntegers(const RowFactors& rows, const IntegerColumns& columns)
+{
+  for (std::int64_t i = 0; i < rows.inner; ++i)
+  {
+    for (std::int64_t c = 0; c < IntegerColumnCount; ++c)
+    {
+      const std::int64_t group = i / GroupSize * IntegerColumnCount + c;
+      float weight =
+        columns.scales[group] * static_cast<float>(columns.integers[c * columns.stride + i]);
+      if constexpr (HasOffsets)
+      {
+        weight += columns.offsets[group];
+      }
+      RowFactors column = rows;
+      column.product += c;
+      AddColumns<Rows, 1>(OneColumn(), column, rows.from + i, &weight, 0, 1);
+    }
+  }
+}
+
+#else
+
+/// Columns of integers, of which four are moved at once as the bits of a float. With two vectors of
+/// columns a sum need not wait for the last one.
+template<std::int64_t Rows, bool HasOffsets>
+void AddIntegers(const RowFactors& rows, const IntegerColumns& columns)
+{
+  using V = hn::Vec<RowVector>;
+  constexpr std::int64_t vectors = 2;
+  const RowVector d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t step = columns.stride / SquareSide;
+  for (std::int64_t first = 0; first < IntegerColumnCount; first += vectors * lanes)
+  {
+    V sums[vectors][Rows];
+    const auto visit = [&](const auto& move) HWY_ATTR
+    {
+      for (std::int64_t v = 0; v < vectors; ++v)
+      {
+        for (std::int64_t r = 0; r < Rows; ++r)
+        {
+          move(sums[v][r], rows.product + r * rows.productStride + first + v * lanes);
+        }
+      }
+    };
+    visit([&](V& sum, const float* product) HWY_ATTR { sum = hn::LoadU(d, product); });
+    for (std::int64_t i = 0; i < rows.inner; i += GroupSize)
+    {
+      for (std::int64_t v = 0; v < vectors; ++v)
+      {
+        const std::int64_t column = first + v * lanes;
+        const auto* lines =
+          reinterpret_cast<const float*>(columns.integers + column * columns.stride + i);
+        const std::int64_t group = i / GroupSize * IntegerColumnCount + column;
+        const V scale = hn::LoadU(d, columns.scales + group);
+        const V offset = HasOffsets ? hn::LoadU(d, columns.offsets + group) : scale;
+        V bits[SquareSide];
+        LoadTransposed(d, lines, step, bits);
+        for (std::int64_t k = 0; k < SquareSide; ++k)
+        {
+          const float* from = rows.from + i + k * SquareSide;
+          AddBytes<HasOffsets, Rows, 0>(d, bits[k], scale, offset, from, rows.stride, sums[v]);
+          AddBytes<HasOffsets, Rows, 1>(d, bits[k], scale, offset, from, rows.stride, sums[v]);
+          AddBytes<HasOffsets, Rows, 2>(d, bits[k], scale, offset, from, rows.stride, sums[v]);
+          AddBytes<HasOffsets, Rows, 3>(d, bits[k], scale, offset, from, rows.stride, sums[v]);
+        }
+      }
+    }
+    visit([&](const V& sum, float* product) HWY_ATTR { hn::StoreU(sum, d, product); });
+  }
+}
+
+#endif
+
+template<std::int64_t Rows>
+void AddIntegerProducts(const RowFactors& rows, const IntegerColumns& columns)
+{
+  if (columns.offsets != nullptr)
+  {
+    AddIntegers<Rows, true>(rows, columns);
+  }
+  else
+  {
+    AddIntegers<Rows, false>(rows, columns);
+  }
+}
+
+void AddIntegerProductsOf(std::int64_t count, const RowFactors& rows, const IntegerColumns& columns)
+{
+  switch (count)
+  {
+    case 1:
+      return AddIntegerProducts<1>(rows, columns);
+    case 2:
+      return AddIntegerProducts<2>(rows, columns);
+    case 3:
+      return AddIntegerProducts<3>(rows, columns);
+    default:
+      return AddIntegerProducts<FewRows>(rows, columns);
+  }
+}
+
 /// Products of Rows rows.
 template<std::int64_t Rows>
 HWY_INLINE void AddProducts(RowFactors rows, const MatrixBlock& b, std::int64_t columns)
@@ -257,6 +384,7 @@ HWY_AFTER_NAMESPACE();
 namespace atlas
 {
 
+HWY_EXPORT(AddIntegerProductsOf);
 HWY_EXPORT(AddProductsOf);
 
 void AddRowProducts(std::int64_t rows, std::int64_t inner, const float* from, std::int64_t stride,
@@ -265,6 +393,14 @@ void AddRowProducts(std::int64_t rows, std::int64_t inner, const float* from, st
   InitializeTarget();
   HWY_DYNAMIC_DISPATCH(AddProductsOf)
   (rows, { inner, from, stride, product, productStride }, b, columns);
+}
+
+void AddRowProducts(std::int64_t rows, std::int64_t inner, const float* from, std::int64_t stride,
+  const IntegerColumns& columns, float* product, std::int64_t productStride)
+{
+  InitializeTarget();
+  HWY_DYNAMIC_DISPATCH(AddIntegerProductsOf)
+  (rows, { inner, from, stride, product, productStride }, columns);
 }
 
 }

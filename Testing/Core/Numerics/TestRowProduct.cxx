@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -145,6 +146,46 @@ TEST_P(RowProduct, BytesDependNeitherOnPartsNorOnOtherColumns)
         EXPECT_EQ(parts[index], place % factors.columns < first ? 0 : whole[index])
           << NameOf(factors) << " from " << first << ", " << place;
       }
+    }
+  }
+}
+
+/// Integers of a byte with their scales and offsets are the same as their numbers.
+TEST_P(RowProduct, BytesOfIntegersAreThoseOfTheirNumbers)
+{
+  constexpr std::int64_t inner = 80;
+  constexpr std::int64_t stride = 112;
+  constexpr std::int64_t groups = inner / 16;
+  std::mt19937 generator(4);
+  std::vector<std::int8_t> integers(IntegerColumnCount * stride);
+  std::generate(integers.begin(), integers.end(),
+    [&generator] { return static_cast<std::int8_t>(generator() % 256 - 128); });
+  const std::vector<float> scales = NumbersBelowOne(groups * IntegerColumnCount, 5);
+  const std::vector<float> offsets = NumbersBelowOne(groups * IntegerColumnCount, 6);
+  const std::vector<float> from = NumbersBelowOne(FewRows * inner, 7);
+  for (const bool hasOffsets : { false, true })
+  {
+    std::vector<float> numbers;
+    for (std::int64_t c = 0; c < IntegerColumnCount; ++c)
+    {
+      for (std::int64_t i = 0; i < inner; ++i)
+      {
+        const auto group = static_cast<std::size_t>(i / 16 * IntegerColumnCount + c);
+        const float scaled =
+          scales[group] * static_cast<float>(integers[static_cast<std::size_t>(c * stride + i)]);
+        numbers.push_back(hasOffsets ? scaled + offsets[group] : scaled);
+      }
+    }
+    for (std::int64_t rows = 1; rows <= FewRows; ++rows)
+    {
+      std::vector<float> expected = NumbersBelowOne(rows * IntegerColumnCount, 8);
+      std::vector<float> found = expected;
+      AddRowProducts(rows, inner, from.data(), inner, { numbers.data(), inner, true },
+        IntegerColumnCount, expected.data(), IntegerColumnCount);
+      AddRowProducts(rows, inner, from.data(), inner,
+        { integers.data(), stride, scales.data(), hasOffsets ? offsets.data() : nullptr },
+        found.data(), IntegerColumnCount);
+      EXPECT_EQ(found, expected) << rows << (hasOffsets ? " rows, with offsets" : " rows");
     }
   }
 }

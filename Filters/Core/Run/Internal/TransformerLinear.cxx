@@ -2,6 +2,7 @@
 
 #include "Base/Index.h"
 #include "Base/Parallel.h"
+#include "Files/Dequantize.h"
 #include "Numerics/RowProduct.h"
 #include "TransformerKernels.h"
 
@@ -46,6 +47,73 @@ Floats RoomFor(const WeightBlock& block, std::int64_t count)
 constexpr std::int64_t TileLines = 16;
 constexpr std::int64_t TileWidth = 1024;
 
+/// Some columns of a block of integers (Dequantize.h), which stay in the cache.
+class IntegerTile
+{
+public:
+  explicit IntegerTile(DType dtype)
+    : Type(dtype)
+    , Offsets(HasOffsets(dtype) ? this->Scales.size() : 0)
+  {
+  }
+
+  /// The first IntegerColumnCount columns of a block, and so many numbers of them.
+  IntegerColumns Unpack(const WeightBlock& block, std::int64_t inner)
+  {
+    const auto width = ToIndex(block.matrix.stride);
+    const auto group = ToIndex(block.stored->interleavedRows);
+    for (std::int64_t column = 0; column < IntegerColumnCount; ++column)
+    {
+      const ScaledIntegers to = { this->Integers.data() + column * TileWidth,
+        this->Scales.data() + column,
+        this->Offsets.empty() ? nullptr : this->Offsets.data() + column,
+        ToIndex(IntegerColumnCount) };
+      const std::uint64_t row = block.first / width + ToIndex(column);
+      const std::uint64_t place =
+        (group > 0 ? InterleavedRow(group, row) : row) * width + block.first % width;
+      UnpackBlocks(this->Type,
+        block.stored->data + place / BlockElements(this->Type) * BlockBytes(this->Type),
+        ToIndex(inner) / BlockElements(this->Type), to);
+    }
+    return { this->Integers.data(), TileWidth, this->Scales.data(),
+      this->Offsets.empty() ? nullptr : this->Offsets.data() };
+  }
+
+private:
+  static constexpr std::size_t Groups = TileWidth / static_cast<std::int64_t>(ScaleGroup);
+
+  DType Type;
+  std::vector<std::int8_t> Integers = std::vector<std::int8_t>(IntegerColumnCount * TileWidth);
+  std::vector<float> Scales = std::vector<float>(ToIndex(IntegerColumnCount) * Groups);
+  std::vector<float> Offsets;
+};
+
+/// Adds the products of few rows with whole tiles of integers of a block, and returns the columns
+/// that these have.
+std::int64_t AddIntegers(std::int64_t rows, const ColumnBlock& block, std::int64_t inner,
+  const float* from, float* product)
+{
+  const WeightBlock& weights = block.weights;
+  const bool areBlocks = !weights.IsInPlace() && weights.matrix.transposed &&
+                         IsBlock(weights.stored->dtype) && weights.stored->packed == nullptr;
+  if (!areBlocks)
+  {
+    return 0;
+  }
+  IntegerTile tile(weights.stored->dtype);
+  std::int64_t column = 0;
+  for (; column + IntegerColumnCount <= block.columns; column += IntegerColumnCount)
+  {
+    for (std::int64_t i = 0; i < inner; i += TileWidth)
+    {
+      const std::int64_t count = std::min(TileWidth, inner - i);
+      AddRowProducts(rows, count, from + i, inner, tile.Unpack(weights.From(i, column), count),
+        product + column, block.columns);
+    }
+  }
+  return column;
+}
+
 /// Adds the products of few rows with a block.
 void AddBlock(std::int64_t rows, const ColumnBlock& block, std::int64_t inner, const float* from,
   float* product)
@@ -54,7 +122,8 @@ void AddBlock(std::int64_t rows, const ColumnBlock& block, std::int64_t inner, c
   const std::int64_t height = transposed ? TileWidth : TileLines; // of a tile
   const std::int64_t width = transposed ? TileLines : TileWidth;
   const Floats memory = RoomFor(block.weights, height * width);
-  for (std::int64_t column = 0; column < block.columns; column += width)
+  for (std::int64_t column = AddIntegers(rows, block, inner, from, product); column < block.columns;
+    column += width)
   {
     const std::int64_t columns = std::min(width, block.columns - column);
     for (std::int64_t i = 0; i < inner; i += height)
