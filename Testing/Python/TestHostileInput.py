@@ -630,12 +630,13 @@ class HostileInput(AtlasTest):
         recording = simple.RecordingReader(FileName=str(atlastest.DATA / "geometry" / "protein.safetensors"))
         chain = simple.MmcifReader(FileName=str(folder / "chain.pdb"))
         path = atlastest.OUTPUT / "other.pdb"
-        path.write_text((folder / "chain.pdb").read_text(encoding="ascii").replace("GLY", "TRP").replace("PRO", "TRP"), encoding="ascii")
+        atoms = (folder / "chain.pdb").read_text(encoding="ascii")
+        path.write_text(atoms.replace("GLY", "TRP").replace("PRO", "TRP"), encoding="ascii")
         other = simple.MmcifReader(FileName=str(path))
         self.check_named([("ContactMap", *row) for row in (
-            ("the structure of another protein", {"Structure": other}, "expected the protein of the recording"),
+            ("the structure of another protein", {"Structure": other, "ContactAtom": "CAlpha"}, "the protein of the recording"),
             ("a chain of C-alpha alone", {"Structure": chain}, "choose CAlpha"),
-            ("Chain Q", {"Structure": chain, "Chain": "Q"}, "found 'Q'"),
+            ("Chain Q", {"Structure": chain, "Chain": "Q", "ContactAtom": "CAlpha"}, "found 'Q'"),
             ("a structure that is no protein", {"Structure": simple.Sphere()}, "'atom_types'"),
             ("another model", {"Model": self.reader("llama")}, "model that was recorded"),
             ("Layer 4", {"Layer": 4}, "layer 4"),
