@@ -269,20 +269,22 @@ void ContactResult::MakePrecision(vtkTable* table) const
 
 void ContactResult::MakeLines(const std::vector<Pair>& pairs, vtkPolyData* output) const
 {
-  if (!this->contacts)
+  if (!this->contacts || !this->placed)
   {
     return;
   }
+  const atlas::TrueContacts& known = *this->contacts;
+  const std::vector<std::array<double, 3>>& places = this->placed->places;
   vtkNew<vtkPoints> points;
   points->SetDataTypeToDouble();
   vtkNew<vtkCellArray> lines;
   std::vector<Pair> drawn;
   for (const Pair& pair : pairs)
   {
-    if (this->contacts->IsKnown(pair.first, pair.second))
+    if (known.IsKnown(pair.first, pair.second))
     {
-      const vtkIdType from = points->InsertNextPoint(this->placed->places[pair.first].data());
-      const vtkIdType to = points->InsertNextPoint(this->placed->places[pair.second].data());
+      const vtkIdType from = points->InsertNextPoint(places[pair.first].data());
+      const vtkIdType to = points->InsertNextPoint(places[pair.second].data());
       lines->InsertNextCell({ from, to });
       drawn.push_back(pair);
     }
@@ -291,8 +293,8 @@ void ContactResult::MakeLines(const std::vector<Pair>& pairs, vtkPolyData* outpu
   output->SetLines(lines);
   this->AddPairs(drawn, output->GetCellData());
   ListArrays(drawn, output->GetCellData())
-    .Tuples(Names::MarkColor, [this](const Pair& pair)
-      { return this->contacts->Has(pair.first, pair.second) ? HitColor : MissColor; });
+    .Tuples(Names::MarkColor, [&known](const Pair& pair)
+      { return known.Has(pair.first, pair.second) ? HitColor : MissColor; });
   CacheRanges(output->GetCellData());
   atlas::ColorLegend legend("Strongest pairs");
   legend.Add(HitColor, "in contact").Add(MissColor, "not in contact");

@@ -124,6 +124,11 @@ void vtkContactMap::PlaceStructure(Found& found, const Task& task)
       "Structure: expected a protein with atoms CA or CB in a sequence, found none.");
     return;
   }
+  const bool isTrace = std::none_of(
+    atoms.begin(), atoms.end(), [](const atlas::ResidueAtom& atom) { return atom.isBeta; });
+  atlas::ThrowIf<atlas::OptionError>(this->ContactAtom == C_BETA && isTrace,
+    "Structure: expected residues with the atom CB, found a trace of CA alone; choose CAlpha as "
+    "Contact Atom.");
   std::string letters;
   for (const std::string& text : found.texts)
   {
@@ -144,7 +149,7 @@ void vtkContactMap::PlaceStructure(Found& found, const Task& task)
     ". Choose another structure or Chain, or lower Minimum Identity.");
   atlas::ThrowIf<atlas::OptionError>(placed.resolved == 0,
     "Structure: expected residues with the atom ", this->ContactAtom == C_BETA ? "CB" : "CA",
-    ", found none", this->ContactAtom == C_BETA ? "; choose CAlpha as Contact Atom." : ".");
+    ", found none.");
   if (placed.identical < placed.compared)
   {
     found.warning = "Structure: expected the residues of the recording, found others: " + identity +

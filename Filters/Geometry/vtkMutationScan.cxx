@@ -241,7 +241,7 @@ vtkMutationScan::Scan vtkMutationScan::MakeScan(vtkMultiBlockDataSet* input, con
   options.progress = task.Progress();
   atlas::TransformerInput whole;
   whole.tokens = { ids };
-  atlas::CheckInput(model->GetModel().GetConfig(), whole, ProteinName);
+  atlas::CheckInput(model->GetModel().GetConfig(), whole, std::string(ProteinName) + ": ");
   RequireMemory(static_cast<double>(atlas::MaskedMemory(model->GetModel(), ids, options)),
     "the runs", "give a shorter protein.");
   const std::size_t width = options.candidates.size();

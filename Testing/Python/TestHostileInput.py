@@ -634,6 +634,37 @@ class HostileInput(AtlasTest):
             ("Bend nan", {"Bend": math.nan}, "Bend"),
         )], Input=good, Recording=recording)
 
+    def test_proteins(self):
+        folder = atlastest.DATA / "models" / "protein"
+        recording = simple.RecordingReader(FileName=str(atlastest.DATA / "geometry" / "protein.safetensors"))
+        chain = simple.MmcifReader(FileName=str(folder / "chain.pdb"))
+        path = atlastest.OUTPUT / "other.pdb"
+        atoms = (folder / "chain.pdb").read_text(encoding="ascii")
+        path.write_text(atoms.replace("GLY", "TRP").replace("PRO", "TRP"), encoding="ascii")
+        other = simple.MmcifReader(FileName=str(path))
+        self.check_named([("ContactMap", *row) for row in (
+            ("the structure of another protein", {"Structure": other, "ContactAtom": "CAlpha"}, "the protein of the recording"),
+            ("a chain of C-alpha alone", {"Structure": chain}, "choose CAlpha"),
+            ("Chain Q", {"Structure": chain, "Chain": "Q", "ContactAtom": "CAlpha"}, "found 'Q'"),
+            ("a structure that is no protein", {"Structure": simple.Sphere()}, "'atom_types'"),
+            ("another model", {"Model": self.reader("llama")}, "model that was recorded"),
+            ("Layer 4", {"Layer": 4}, "layer 4"),
+            ("Head -2", {"Head": -2}, "found -2"),
+            ("Sequence 3", {"Sequence": 3}, "sequence"),
+            ("ContactDistance 0", {"ContactDistance": 0}, "found 0"),
+            ("Threshold nan", {"Threshold": math.nan}, "found nan"),
+        )], Input=recording)
+        model = simple.TransformerReader(FileName=str(folder / "config.json"))
+        self.check_named([("MutationScan", *row) for row in (
+            ("a stop", {"Protein": "GFGPG*"}, "a stop"),
+            ("a lower-case letter", {"Protein": "GFgPG"}, "a lower-case letter"),
+            ("a residue that is no token", {"Protein": "GFX"}, "found 'X'"),
+            ("two proteins", {"Protein": ">a\nGF\n>b\nGF"}, "found 2"),
+            ("a record without residues", {"Protein": ">a"}, "'a': expected residues"),
+            ("a protein that is too long", {"Protein": 37 * "G"}, "37"),
+            ("a structure that is not bound", {"Protein": "GF", "Structure": chain}, "'Bound Token'"),
+        )], Input=model)
+
     def test_focus(self):
         model, other = self.reader("llama"), self.reader("gpt2")
         attention = atlastest.read_recording()

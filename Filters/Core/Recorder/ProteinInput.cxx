@@ -35,13 +35,18 @@ ProteinInput EncodeProtein(
   for (const char letter : AminoAcids)
   {
     const std::optional<std::int64_t> id = tokenizer.IdOf({ &letter, 1 });
-    ThrowIf<OptionError>(!id, "Input: expected a model of proteins, whose tokens are the letters ",
-      AminoAcids, ", found one without a token '", letter, "'.");
+    if (!id)
+    {
+      throw OptionError("Input: expected a model of proteins, whose tokens are the letters ",
+        AminoAcids, ", found one without a token '", letter, "'.");
+    }
     input.aminoAcids.push_back(*id);
   }
   const std::optional<std::int64_t> mask = MaskOf(model, tokenizer);
-  ThrowIf<OptionError>(
-    !mask, "Input: expected a model with a token <mask> or [MASK], found one without.");
+  if (!mask)
+  {
+    throw OptionError("Input: expected a model with a token <mask> or [MASK], found one without.");
+  }
   input.mask = *mask;
   input.letters = proteins.front().letters;
   const TextFrame frame = tokenizer.FrameOfTexts();
@@ -50,8 +55,11 @@ ProteinInput EncodeProtein(
   for (std::size_t i = 0; i < input.letters.size(); ++i)
   {
     const std::optional<std::int64_t> id = tokenizer.IdOf({ &input.letters[i], 1 });
-    ThrowIf<OptionError>(!id, name, ": expected residues that are tokens of the model, found '",
-      input.letters[i], "' behind ", i, " residues.");
+    if (!id)
+    {
+      throw OptionError(name, ": expected residues that are tokens of the model, found '",
+        input.letters[i], "' behind ", i, " residues.");
+    }
     input.ids.push_back(*id);
   }
   input.ids.insert(input.ids.end(), frame.after.begin(), frame.after.end());

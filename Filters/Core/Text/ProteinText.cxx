@@ -9,7 +9,7 @@ namespace atlas
 namespace
 {
 
-constexpr std::string_view Spaces = " \t\r\n";
+constexpr std::string_view Blanks = " \t\r\n";
 
 bool IsUpper(char c)
 {
@@ -56,7 +56,7 @@ std::vector<ProteinSequence> ParseProteins(
   {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(line.size() + (line.size() < text.size() ? 1 : 0));
-    const std::size_t first = line.find_first_not_of(Spaces);
+    const std::size_t first = line.find_first_not_of(Blanks);
     if (first == std::string_view::npos)
     {
       continue;
@@ -64,8 +64,8 @@ std::vector<ProteinSequence> ParseProteins(
     if (line[first] == '>')
     {
       finish();
-      const std::size_t begin = line.find_first_not_of(Spaces, first + 1);
-      const std::size_t last = line.find_last_not_of(Spaces);
+      const std::size_t begin = line.find_first_not_of(Blanks, first + 1);
+      const std::size_t last = line.find_last_not_of(Blanks);
       proteins.push_back(
         { begin == std::string_view::npos ? std::string()
                                           : std::string(line.substr(begin, last + 1 - begin)),
@@ -80,7 +80,7 @@ std::vector<ProteinSequence> ParseProteins(
     for (const char c : line)
     {
       const bool isInsertion = format == ProteinFormat::A3m && (IsLower(c) || c == '.');
-      if (isInsertion || Spaces.find(c) != std::string_view::npos)
+      if (isInsertion || Blanks.find(c) != std::string_view::npos)
       {
         continue;
       }
