@@ -316,23 +316,20 @@ HWY_INLINE void AddProducts(RowFactors rows, const MatrixBlock& b, std::int64_t 
 {
   const RowVector d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const float* from = b.data;
-  const auto take = [&](std::int64_t count) HWY_ATTR
-  {
-    rows.product += count;
-    columns -= count;
-    from += count * (b.transposed ? b.stride : 1);
-  };
+  float* product = rows.product;
+  std::int64_t c = 0;
   if (b.transposed)
   {
 #if HWY_TARGET != HWY_SCALAR
-    for (; columns >= 2 * lanes; take(2 * lanes))
+    for (; c + 2 * lanes <= columns; c += 2 * lanes)
     {
-      AddLines<Rows, 2>(d, rows, from, b.stride);
+      rows.product = product + c;
+      AddLines<Rows, 2>(d, rows, b.data + c * b.stride, b.stride);
     }
-    for (; columns >= lanes; take(lanes))
+    for (; c + lanes <= columns; c += lanes)
     {
-      AddLines<Rows, 1>(d, rows, from, b.stride);
+      rows.product = product + c;
+      AddLines<Rows, 1>(d, rows, b.data + c * b.stride, b.stride);
     }
 #endif
   }
@@ -342,19 +339,20 @@ HWY_INLINE void AddProducts(RowFactors rows, const MatrixBlock& b, std::int64_t 
     std::int64_t i = 0;
     for (; i + together <= rows.inner; i += together)
     {
-      AddColumns<Rows, together>(d, rows, rows.from + i, from + i * b.stride, b.stride, columns);
+      AddColumns<Rows, together>(d, rows, rows.from + i, b.data + i * b.stride, b.stride, columns);
     }
     for (; i < rows.inner; ++i)
     {
-      AddColumns<Rows, 1>(d, rows, rows.from + i, from + i * b.stride, b.stride, columns);
+      AddColumns<Rows, 1>(d, rows, rows.from + i, b.data + i * b.stride, b.stride, columns);
     }
-    take(columns / lanes * lanes);
+    c = columns / lanes * lanes;
   }
-  for (; columns > 0; take(1))
+  for (; c < columns; ++c)
   {
+    rows.product = product + c;
     for (std::int64_t i = 0; i < rows.inner; ++i)
     {
-      const float* weight = from + i * (b.transposed ? 1 : b.stride);
+      const float* weight = b.data + (b.transposed ? c * b.stride + i : i * b.stride + c);
       AddColumns<Rows, 1>(OneColumn(), rows, rows.from + i, weight, 0, 1);
     }
   }

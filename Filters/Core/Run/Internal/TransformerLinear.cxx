@@ -121,7 +121,8 @@ void AddBlock(std::int64_t rows, const ColumnBlock& block, std::int64_t inner, c
   const bool transposed = block.weights.matrix.transposed;
   const std::int64_t height = transposed ? TileWidth : TileLines; // of a tile
   const std::int64_t width = transposed ? TileLines : TileWidth;
-  const Floats memory = RoomFor(block.weights, height * width);
+  const Floats memory =
+    RoomFor(block.weights, std::min(height, inner) * std::min(width, block.columns));
   for (std::int64_t column = AddIntegers(rows, block, inner, from, product); column < block.columns;
     column += width)
   {
