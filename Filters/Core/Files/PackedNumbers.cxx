@@ -242,6 +242,13 @@ public:
     const TensorView& view, std::int64_t blockRows, std::int64_t blocks, float otherwise) const
   {
     std::vector<float> all(static_cast<std::size_t>(this->Rows * this->Count), otherwise);
+    if (view.data != nullptr && blockRows == 1)
+    {
+      LinesToFloat(view, static_cast<std::uint64_t>(this->Row * blocks + this->Begin),
+        static_cast<std::uint64_t>(blocks), static_cast<std::uint64_t>(this->Rows),
+        static_cast<std::uint64_t>(this->Count), all.data());
+      return all;
+    }
     for (std::int64_t r = 0; view.data != nullptr && r < this->Rows; ++r)
     {
       const auto first =
@@ -340,20 +347,29 @@ std::uint8_t PackedCodes::At(std::int64_t along, std::int64_t across) const
 
 void PackedNumbers::ToFloat(std::uint64_t begin, std::uint64_t end, float* numbers) const
 {
-  const auto width = static_cast<std::uint64_t>(this->columns);
+  const auto all = static_cast<std::uint64_t>(this->columns);
   while (begin < end)
   {
-    const auto row = static_cast<std::int64_t>(begin / width);
-    const auto first = static_cast<std::int64_t>(begin % width);
-    auto count =
-      std::min<std::int64_t>(static_cast<std::int64_t>(end - begin), this->columns - first);
-    std::int64_t taken = 1;
-    if (count == this->columns)
-    {
-      taken = std::min(static_cast<std::int64_t>((end - begin) / width), TileRows - row % TileRows);
-    }
+    const std::uint64_t width = std::min(end - begin, all - begin % all);
+    const std::uint64_t lines = width == all ? (end - begin) / all : 1;
+    this->LinesToFloat(begin, lines, width, numbers);
+    begin += lines * width;
+    numbers += lines * width;
+  }
+}
+
+void PackedNumbers::LinesToFloat(
+  std::uint64_t begin, std::uint64_t lines, std::uint64_t width, float* numbers) const
+{
+  const auto first = static_cast<std::int64_t>(begin) % this->columns;
+  const auto count = static_cast<std::int64_t>(width);
+  std::int64_t row = static_cast<std::int64_t>(begin) / this->columns;
+  const std::int64_t end = row + static_cast<std::int64_t>(lines);
+  while (row < end)
+  {
+    const std::int64_t taken = std::min(end - row, TileRows - row % TileRows);
     WidenTile(*this, row, taken, first, first + count, numbers);
-    begin += static_cast<std::uint64_t>(taken * count);
+    row += taken;
     numbers += taken * count;
   }
 }
@@ -372,6 +388,27 @@ TensorView PartOf(const TensorView& packed, std::uint64_t first, Shape shape)
   part.data += packed.packed->BytesOf(first); // another place for each part
   part.shape = std::move(shape);
   return part;
+}
+
+void LinesToFloat(const TensorView& view, std::uint64_t begin, std::uint64_t stride,
+  std::uint64_t lines, std::uint64_t width, float* values)
+{
+  if (stride == width)
+  {
+    view.ToFloat(begin, begin + lines * width, values);
+    return;
+  }
+  const bool areRows = view.packed != nullptr && view.interleavedRows == 0 &&
+                       stride == static_cast<std::uint64_t>(view.packed->columns);
+  if (areRows)
+  {
+    view.packed->LinesToFloat(view.firstPacked + begin, lines, width, values);
+    return;
+  }
+  for (std::uint64_t line = 0; line < lines; ++line)
+  {
+    view.ToFloat(begin + line * stride, begin + line * stride + width, values + line * width);
+  }
 }
 
 std::string TypeOf(const TensorView& view)

@@ -61,6 +61,10 @@ struct PackedNumbers
   /// Numbers begin <= i < end, row by row.
   void ToFloat(std::uint64_t begin, std::uint64_t end, float* values) const;
 
+  /// So many numbers of each of some rows, of the first one from number `begin` on.
+  void LinesToFloat(
+    std::uint64_t begin, std::uint64_t lines, std::uint64_t width, float* values) const;
+
   /// The number of bytes that the codes of `count` numbers take.
   std::uint64_t BytesOf(std::uint64_t count) const
   {
@@ -73,6 +77,11 @@ TensorView ViewOf(PackedNumbers numbers, Shape shape);
 
 /// Elements from `first` on of a packed tensor, with another shape.
 TensorView PartOf(const TensorView& packed, std::uint64_t first, Shape shape);
+
+/// Widens a rectangle of a tensor's numbers, line by line: `width` numbers of each line, of the
+/// first one from number `begin` on. Lines begin `stride` numbers apart.
+void LinesToFloat(const TensorView& view, std::uint64_t begin, std::uint64_t stride,
+  std::uint64_t lines, std::uint64_t width, float* values);
 
 /// The type of a tensor for readers: its name or, of packed numbers, that of their format.
 std::string TypeOf(const TensorView& view);

@@ -114,7 +114,7 @@ void TransposePanel(std::int64_t inner, std::int64_t columns, const float* from,
 /// The products of Rows rows and a panel.
 template<std::int64_t Rows>
 HWY_INLINE void MultiplyPass(std::int64_t inner, const float* from, std::int64_t stride,
-  const float* panel, float* product, std::int64_t productStride)
+  const float* panel, float* product, std::int64_t productStride, bool adds)
 {
   using V = hn::Vec<PanelVector>;
   const PanelVector d;
@@ -122,8 +122,9 @@ HWY_INLINE void MultiplyPass(std::int64_t inner, const float* from, std::int64_t
   V sums[Rows][2];
   for (std::int64_t r = 0; r < Rows; ++r)
   {
-    sums[r][0] = hn::Zero(d);
-    sums[r][1] = hn::Zero(d);
+    float* row = product + r * productStride;
+    sums[r][0] = adds ? hn::LoadU(d, row) : hn::Zero(d);
+    sums[r][1] = adds ? hn::LoadU(d, row + lanes) : hn::Zero(d);
   }
   for (std::int64_t i = 0; i < inner; ++i)
   {
@@ -144,14 +145,14 @@ HWY_INLINE void MultiplyPass(std::int64_t inner, const float* from, std::int64_t
   }
 }
 
-/// The products of rows and a panel.
+/// The products of rows and a panel, which replace `product` or are added to it.
 void MultiplyPanel(std::int64_t rows, std::int64_t inner, const float* from, std::int64_t stride,
-  const float* panel, float* product, std::int64_t productStride)
+  const float* panel, float* product, std::int64_t productStride, bool adds)
 {
   const auto pass = [&](auto count, std::int64_t row) HWY_ATTR
   {
-    MultiplyPass<decltype(count)::value>(
-      inner, from + row * stride, stride, panel, product + row * productStride, productStride);
+    MultiplyPass<decltype(count)::value>(inner, from + row * stride, stride, panel,
+      product + row * productStride, productStride, adds);
   };
   std::int64_t row = 0;
   for (; row + PassRows <= rows; row += PassRows)
@@ -314,7 +315,7 @@ ATLAS_BFLOAT16 void PackTransposedPairs(const float* b, std::int64_t stride, std
 /// The products of Rows rows and a panel.
 template<std::int64_t Rows>
 ATLAS_BFLOAT16 void MultiplyPairs(std::int64_t pairs, const std::uint32_t* rows,
-  const std::uint32_t* panel, float* product, std::int64_t stride)
+  const std::uint32_t* panel, float* product, std::int64_t stride, bool adds)
 {
   constexpr std::int64_t vectors = PairWidth / VectorLanes;
   __m512 sums[Rows][vectors];
@@ -322,7 +323,8 @@ ATLAS_BFLOAT16 void MultiplyPairs(std::int64_t pairs, const std::uint32_t* rows,
   {
     for (std::int64_t v = 0; v < vectors; ++v)
     {
-      sums[r][v] = _mm512_setzero_ps();
+      sums[r][v] =
+        adds ? _mm512_loadu_ps(product + r * stride + v * VectorLanes) : _mm512_setzero_ps();
     }
   }
   for (std::int64_t i = 0; i < pairs; ++i)
@@ -353,7 +355,7 @@ ATLAS_BFLOAT16 void MultiplyPairs(std::int64_t pairs, const std::uint32_t* rows,
 }
 
 using PairProduct = void (*)(
-  std::int64_t, const std::uint32_t*, const std::uint32_t*, float*, std::int64_t);
+  std::int64_t, const std::uint32_t*, const std::uint32_t*, float*, std::int64_t, bool);
 
 /// By the number of rows, less one.
 constexpr std::array<PairProduct, PassRows> PairProducts = { MultiplyPairs<1>, MultiplyPairs<2>,
@@ -388,9 +390,9 @@ AlignedNumbers<std::uint32_t> PairsOf(
   return packed;
 }
 
-/// The products of rows and packed pairs.
+/// The products of rows and packed pairs, which replace `product` or are added to it.
 void MultiplyPacked(const std::uint32_t* packed, std::int64_t inner, std::int64_t panels,
-  std::int64_t rows, const float* from, std::int64_t stride, float* product)
+  std::int64_t rows, const float* from, std::int64_t stride, float* product, bool adds)
 {
   const std::int64_t pairs = PairCount(inner);
   const std::unique_ptr<std::uint32_t[]> rounded(new std::uint32_t[rows * pairs]);
@@ -405,7 +407,7 @@ void MultiplyPacked(const std::uint32_t* packed, std::int64_t inner, std::int64_
     {
       const std::int64_t passed = std::min(PassRows, rows - row);
       PairProducts[passed - 1](pairs, rounded.get() + row * pairs, columns,
-        product + (row * panels + panel) * PairWidth, panels * PairWidth);
+        product + (row * panels + panel) * PairWidth, panels * PairWidth, adds);
     }
   }
 }
@@ -423,7 +425,7 @@ AlignedNumbers<std::uint32_t> PairsOf(const MatrixBlock&, std::int64_t, std::int
 }
 
 void MultiplyPacked(const std::uint32_t*, std::int64_t, std::int64_t, std::int64_t, const float*,
-  std::int64_t, float*)
+  std::int64_t, float*, bool)
 {
 }
 
@@ -479,9 +481,22 @@ void PackedColumns::Set(
 void PackedColumns::Multiply(
   std::int64_t rows, const float* from, std::int64_t stride, float* product) const
 {
+  this->Compute(rows, from, stride, product, false);
+}
+
+void PackedColumns::Add(
+  std::int64_t rows, const float* from, std::int64_t stride, float* product) const
+{
+  this->Compute(rows, from, stride, product, true);
+}
+
+void PackedColumns::Compute(
+  std::int64_t rows, const float* from, std::int64_t stride, float* product, bool adds) const
+{
   if (this->Pairs.Data() != nullptr)
   {
-    MultiplyPacked(this->Pairs.Data(), this->Inner, this->Panels, rows, from, stride, product);
+    MultiplyPacked(
+      this->Pairs.Data(), this->Inner, this->Panels, rows, from, stride, product, adds);
     return;
   }
   std::vector<float> rounded;
@@ -500,7 +515,7 @@ void PackedColumns::Multiply(
   {
     HWY_DYNAMIC_DISPATCH(MultiplyPanel)
     (rows, this->Inner, from, stride, this->Floats.Data() + panel * this->Inner * this->Width,
-      product + panel * this->Width, this->Stride());
+      product + panel * this->Width, this->Stride(), adds);
   }
 }
 

@@ -63,6 +63,10 @@ public:
   /// machine multiplies BF16, numbers below 2^-126 count as 0.
   void Multiply(std::int64_t rows, const float* from, std::int64_t stride, float* product) const;
 
+  /// The same for product += from b. Of any parts of the inner index, of which all but the last are
+  /// even, the bytes are those of Multiply.
+  void Add(std::int64_t rows, const float* from, std::int64_t stride, float* product) const;
+
 private:
   std::int64_t Inner = 0;
   std::int64_t Width = 0; ///< columns of a panel
@@ -73,6 +77,9 @@ private:
   AlignedNumbers<float> Floats; ///< [panels, inner, width]
   /// Or numbers of BF16 [panels, inner / 2, width] in pairs, the first in the lower half.
   AlignedNumbers<std::uint32_t> Pairs;
+
+  void Compute(
+    std::int64_t rows, const float* from, std::int64_t stride, float* product, bool adds) const;
 };
 
 }

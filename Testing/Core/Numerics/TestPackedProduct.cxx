@@ -168,6 +168,30 @@ TEST_P(PackedProduct, OfARowDependsOnNoOtherRowOrColumn)
   }
 }
 
+TEST_P(PackedProduct, OfPartsIsThatOfTheWhole)
+{
+  constexpr std::int64_t inner = 101;
+  constexpr std::int64_t width = 70;
+  constexpr std::int64_t count = 9;
+  const std::vector<float> a = NumbersBelowOne(count * inner, 8);
+  const std::vector<float> b = NumbersBelowOne(inner * width, 9);
+  for (const ProductPrecision products : BothPrecisions)
+  {
+    PackedColumns all;
+    all.Set({ b.data(), width }, inner, width, products);
+    std::vector<float> expected(static_cast<std::size_t>(count * all.Stride()));
+    all.Multiply(count, a.data(), inner, expected.data());
+    PackedColumns part;
+    std::vector<float> found(expected.size());
+    for (const auto& [begin, end] : { std::pair(0, 48), std::pair(48, 50), std::pair(50, 101) })
+    {
+      part.Set({ b.data() + begin * width, width }, end - begin, width, products);
+      part.Add(count, a.data() + begin, inner, found.data());
+    }
+    EXPECT_EQ(found, expected) << atlas::Name(products);
+  }
+}
+
 /// Setting columns again leaves nothing of those before.
 TEST_P(PackedProduct, IsThatOfTheLastColumns)
 {

@@ -3,13 +3,18 @@
 #include "Base/Error.h"
 #include "Base/Index.h"
 #include "ErrorMessage.h"
+#include "Files/PackedNumbers.h"
 #include "Run/Internal/PackedSequences.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -304,6 +309,166 @@ TEST(ApplyLinear, ProductsAreThoseOfTheNumbersOfAnyType)
       {
         const Widened other(dtype, WeightLayout::InputOutput, 99, outputs);
         EXPECT_LE(LargestError(other, 3), 99 * 0x1p-24) << Name(dtype);
+      }
+    }
+  }
+}
+
+/// A matrix of integers of 4 bits in words along the outputs (AWQ) or along the inputs (GPTQ), the
+/// latter with groups of inputs in any order, and the same matrix as floats.
+class GroupedWeights
+{
+public:
+  static constexpr std::int64_t Inputs = 2064; // more than two tiles
+  static constexpr std::int64_t Outputs = 88;
+
+  explicit GroupedWeights(bool isAwq)
+  {
+    std::vector<std::int32_t> groups(ToIndex(Inputs));
+    for (std::int64_t i = 0; i < Inputs; ++i)
+    {
+      groups[ToIndex(i)] = static_cast<std::int32_t>((isAwq ? i : i * 7 % Inputs) / GroupInputs);
+    }
+    PackedNumbers numbers;
+    numbers.rows = Outputs;
+    numbers.columns = Inputs;
+    numbers.blocks = Groups;
+    numbers.blockColumns = GroupInputs;
+    numbers.codes = isAwq ? Across(this->Words, PackedCodes::Order::Awq) : Along(this->Words);
+    numbers.scales = { DType::F32, { Groups, Outputs },
+      reinterpret_cast<const std::byte*>(this->Scales.data()) };
+    numbers.scalesAreByColumn = true;
+    PackedNumbers zeros;
+    zeros.rows = Outputs;
+    zeros.columns = Groups;
+    zeros.blockColumns = Groups;
+    zeros.codes =
+      Across(this->Zeros, isAwq ? PackedCodes::Order::Awq : PackedCodes::Order::LowFirst);
+    numbers.zeros = ViewOf(std::move(zeros), { Outputs, Groups });
+    if (!isAwq)
+    {
+      numbers.group = groups;
+    }
+    this->Stored.stored = { ViewOf(std::move(numbers), { Outputs, Inputs }), {},
+      WeightLayout::OutputInput, Inputs, Outputs, 0, 4 };
+    this->Stored.Update();
+    for (std::int64_t output = 0; output < Outputs; ++output)
+    {
+      for (std::int64_t i = 0; i < Inputs; ++i)
+      {
+        const std::int64_t group = groups[ToIndex(i)];
+        const std::uint32_t code =
+          isAwq ? CodeOf(this->Words, i, output, true)
+                : this->Words[ToIndex(i / 8 * Outputs + output)] >> ToIndex(i % 8 * 4) & 15U;
+        const std::uint32_t zero = CodeOf(this->Zeros, group, output, isAwq);
+        this->Expected.push_back(this->Scales[ToIndex(group * Outputs + output)] *
+                                 (static_cast<float>(code) - static_cast<float>(zero)));
+      }
+    }
+  }
+
+  const std::vector<float>& GetExpected() const { return this->Expected; }
+  Widened& Get() { return this->Stored; }
+
+private:
+  static constexpr std::int64_t GroupInputs = 16;
+  static constexpr std::int64_t Groups = Inputs / GroupInputs;
+  using Integers = std::vector<std::uint32_t>;
+
+  static Integers RandomIntegers(std::int64_t count, unsigned seed)
+  {
+    std::mt19937 generator(seed);
+    Integers integers(ToIndex(count));
+    std::generate(integers.begin(), integers.end(), std::ref(generator));
+    return integers;
+  }
+  static std::vector<float> FloatsBelowOne(std::int64_t count)
+  {
+    const std::vector<double> numbers = DoubleNumbers(ToIndex(count), 12);
+    return { numbers.begin(), numbers.end() };
+  }
+  static const std::byte* BytesOf(const Integers& words)
+  {
+    return reinterpret_cast<const std::byte*>(words.data());
+  }
+  static PackedCodes Across(const Integers& words, PackedCodes::Order order)
+  {
+    return { BytesOf(words), 4, 4, false, 1, Outputs / 8, order };
+  }
+  static PackedCodes Along(const Integers& words)
+  {
+    return { BytesOf(words), 4, 4, true, Outputs, 1 };
+  }
+
+  /// The integer of an output in a line of words [outputs / 8], as AutoAWQ or GPTQ packs it.
+  static std::uint32_t CodeOf(
+    const Integers& words, std::int64_t line, std::int64_t output, bool isAwq)
+  {
+    constexpr std::array<std::size_t, 8> awq = { 0, 4, 1, 5, 2, 6, 3, 7 };
+    const std::size_t place = isAwq ? awq.at(ToIndex(output % 8)) : ToIndex(output % 8);
+    return words[ToIndex(line * (Outputs / 8) + output / 8)] >> (4 * place) & 15U;
+  }
+
+  Integers Words = RandomIntegers(Inputs * Outputs / 8, 10);
+  Integers Zeros = RandomIntegers(Groups * Outputs / 8, 11);
+  std::vector<float> Scales = FloatsBelowOne(Groups * Outputs);
+  std::vector<float> Expected;
+  Widened Stored{ DType::F32, WeightLayout::OutputInput, Inputs, Outputs };
+};
+
+// Tiles of rows that share words, more than one of them along the inputs.
+TEST(ApplyLinear, ProductsAreThoseOfPackedNumbers)
+{
+  for (const bool isAwq : { true, false })
+  {
+    SCOPED_TRACE(isAwq ? "AWQ" : "GPTQ in any order");
+    GroupedWeights weights(isAwq);
+    EXPECT_EQ(weights.Get().floats, weights.GetExpected());
+    ExpectEqualProducts(weights.Get());
+    const TensorView& stored = weights.Get().stored.weight;
+    const auto inputs = ToIndex(GroupedWeights::Inputs);
+    for (const std::size_t first : { 3 * inputs, 5 * inputs + 1000 })
+    {
+      constexpr std::size_t lines = 21;
+      constexpr std::size_t width = 1030;
+      std::vector<float> part(lines * width);
+      LinesToFloat(stored, first, inputs, lines, width, part.data());
+      for (std::size_t line = 0; line < lines; ++line)
+      {
+        EXPECT_TRUE(std::equal(part.begin() + line * width, part.begin() + (line + 1) * width,
+          weights.GetExpected().begin() + first + line * inputs))
+          << first << ", line " << line;
+      }
+    }
+    weights.Get().stored.products = ProductPrecision::Bfloat16;
+    weights.Get().Update();
+    ExpectEqualProducts(weights.Get());
+  }
+}
+
+// A row alone, which is multiplied by tiles, has the bytes that it has among many.
+TEST(ApplyLinear, FewRowsOfBfloat16AreThoseOfMany)
+{
+  for (const DType dtype : { DType::F32, DType::BF16, DType::Q4_K })
+  {
+    for (const WeightLayout layout : { WeightLayout::OutputInput, WeightLayout::InputOutput })
+    {
+      if (IsBlock(dtype) && layout == WeightLayout::InputOutput)
+      {
+        continue;
+      }
+      Widened weights(dtype, layout, IsBlock(dtype) ? 1280 : 1283, 300);
+      weights.stored.products = ProductPrecision::Bfloat16;
+      const std::int64_t inputs = weights.stored.inputs;
+      const std::vector<double> numbers = DoubleNumbers(ToIndex(60 * inputs), 13);
+      const std::vector<float> from(numbers.begin(), numbers.end());
+      const std::vector<float> all = Product(weights.stored, { 60 }, from, 2);
+      for (const std::int64_t rows : { 1, 2, 3, 4 })
+      {
+        const std::vector<float> some(from.begin(), from.begin() + rows * inputs);
+        EXPECT_EQ(Product(weights.stored, { rows }, some, 2),
+          std::vector<float>(all.begin(), all.begin() + rows * 300))
+          << Name(dtype) << ", " << rows << " rows";
       }
     }
   }

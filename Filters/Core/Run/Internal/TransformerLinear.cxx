@@ -3,6 +3,7 @@
 #include "Base/Index.h"
 #include "Base/Parallel.h"
 #include "Files/Dequantize.h"
+#include "Files/PackedNumbers.h"
 #include "Numerics/RowProduct.h"
 #include "TransformerKernels.h"
 
@@ -46,6 +47,10 @@ Floats RoomFor(const WeightBlock& block, std::int64_t count)
 /// The numbers of a block that are widened at once for few rows; they stay in the cache.
 constexpr std::int64_t TileLines = 16;
 constexpr std::int64_t TileWidth = 1024;
+
+/// The same where products are of BF16.
+constexpr std::int64_t RoundedLines = 64;
+constexpr std::int64_t RoundedWidth = 512; // even: pairs of numbers are not parted
 
 /// Some columns of a block of integers (Dequantize.h), which stay in the cache.
 class IntegerTile
@@ -137,7 +142,41 @@ void AddBlock(std::int64_t rows, const ColumnBlock& block, std::int64_t inner, c
   }
 }
 
-/// MultiplyRows of at most FewRows rows, without packing.
+/// Computes the products of few rows with a block, both rounded to BF16. Tiles are packed, since
+/// pairs of numbers are multiplied at once where the machine can do that.
+void MultiplyRounded(std::int64_t rows, const ColumnBlock& block, std::int64_t inner,
+  const float* from, float* product)
+{
+  const bool transposed = block.weights.matrix.transposed;
+  const std::int64_t height = transposed ? RoundedWidth : RoundedLines; // of a tile
+  const std::int64_t width = transposed ? RoundedLines : RoundedWidth;
+  const Floats memory =
+    RoomFor(block.weights, std::min(height, inner) * std::min(width, block.columns));
+  PackedColumns packed;
+  std::vector<float> sums;
+  for (std::int64_t column = 0; column < block.columns; column += width)
+  {
+    const std::int64_t columns = std::min(width, block.columns - column);
+    for (std::int64_t i = 0; i < inner; i += height)
+    {
+      const std::int64_t count = std::min(height, inner - i);
+      packed.Set(FloatsOf(block.weights.From(i, column), count, columns, memory.get()), count,
+        columns, ProductPrecision::Bfloat16);
+      if (i == 0)
+      {
+        sums.assign(ToIndex(rows * packed.Stride()), 0);
+      }
+      packed.Add(rows, from + i, inner, sums.data());
+    }
+    for (std::int64_t row = 0; row < rows; ++row)
+    {
+      std::copy_n(
+        sums.data() + row * packed.Stride(), columns, product + row * block.columns + column);
+    }
+  }
+}
+
+/// MultiplyRows of at most FewRows rows, of which no more is packed than stays in the cache.
 void MultiplyFewRows(std::int64_t rows, const std::vector<ColumnBlock>& blocks, std::int64_t inner,
   const float* from, const RowVisitor& visit, int threads)
 {
@@ -147,7 +186,8 @@ void MultiplyFewRows(std::int64_t rows, const std::vector<ColumnBlock>& blocks, 
       const std::size_t index = ToIndex(i);
       const ColumnBlock& block = blocks[index];
       std::vector<float> product(ToIndex(rows * block.columns));
-      AddBlock(rows, block, inner, from, product.data());
+      const bool isRounded = block.weights.products == ProductPrecision::Bfloat16;
+      (isRounded ? MultiplyRounded : AddBlock)(rows, block, inner, from, product.data());
       for (std::int64_t row = 0; row < rows; ++row)
       {
         visit(index, row, product.data() + row * block.columns);
@@ -184,13 +224,8 @@ MatrixBlock FloatsOf(
   const bool transposed = block.matrix.transposed;
   const std::int64_t lines = transposed ? columns : inner; // as they are stored
   const std::int64_t width = transposed ? inner : columns;
-  const bool isPacked = block.matrix.stride == width;
-  const std::int64_t count = isPacked ? lines * width : width;
-  for (std::int64_t line = 0; line < (isPacked ? 1 : lines); ++line)
-  {
-    const std::uint64_t begin = block.first + ToIndex(line * block.matrix.stride);
-    block.stored->ToFloat(begin, begin + ToIndex(count), memory + line * width);
-  }
+  LinesToFloat(*block.stored, block.first, ToIndex(block.matrix.stride), ToIndex(lines),
+    ToIndex(width), memory);
   return { memory, width, transposed };
 }
 
@@ -284,7 +319,7 @@ void MultiplyRows(std::int64_t rows, const std::vector<ColumnBlock>& blocks, std
   {
     return;
   }
-  if (rows <= FewRows && blocks.front().weights.products == ProductPrecision::Single)
+  if (rows <= FewRows)
   {
     MultiplyFewRows(rows, blocks, inner, from, visit, threads);
     return;

@@ -130,8 +130,8 @@ void VisitProducts(const PackedColumns& b, std::int64_t rows, const float* from,
 /// Multiplies rows, `from` [rows, inner], by each block and calls `visit` for each row and block
 /// once. Runs in parallel: calls may come at the same time. Each thread has one packed block of
 /// weights at a time and, while it packs, the same as floats unless they are in place. At most
-/// FewRows rows are multiplied by the weights where they are, of which each thread widens some that
-/// stay in the cache, unless products are of BF16. A row's products depend on no other row
+/// FewRows rows are multiplied by the weights where they are, of which each thread widens, or
+/// rounds to BF16, some that stay in the cache. A row's products depend on no other row
 /// (PackedColumns, AddRowProducts).
 void MultiplyRows(std::int64_t rows, const std::vector<ColumnBlock>& blocks, std::int64_t inner,
   const float* from, const RowVisitor& visit, int threads);
