@@ -560,11 +560,9 @@ std::vector<CircuitPoint> NodeCircuits(const AttributionPatching& patching,
 std::vector<CircuitPoint> EdgeCircuits(const AttributionPatching& patching,
   const Attribution& attribution, const std::vector<std::int64_t>& sizes, const Progress& progress)
 {
-  std::vector<double> effects;
-  for (const CircuitEdge& edge : attribution.edges)
-  {
-    effects.push_back(edge.effect);
-  }
+  std::vector<double> effects(attribution.edges.size());
+  std::transform(attribution.edges.begin(), attribution.edges.end(), effects.begin(),
+    [](const CircuitEdge& edge) { return edge.effect; });
   return CurveOf(effects, sizes, progress,
     [&](const std::vector<bool>& isIn)
     {
