@@ -223,8 +223,9 @@ std::string SignsOf(const TokenImages& images)
   }
   const bool isOfCells = IsOfCells(images.ShownOf(0).vector);
   std::string signs = images.heads.size() == 1 ? "" : "Each image: a head (layer.head). ";
-  signs += "A square: a query (row) and a key (column) of the text; its side: the attention "
-           "weight; its color: the token that the head reads from ";
+  signs += "A square: a query (row) and a key (column) of the text. The larger the attention "
+           "weight, the smaller the square: 0 fills its cell, 1 takes 30 % of its side. Color: the "
+           "token that the head reads from ";
   signs += isOfCells ? "both, so that equal colors are equal tokens." : "the token of the row.";
   std::string around;
   for (const HeadTokens* tokens : images.heads[0])

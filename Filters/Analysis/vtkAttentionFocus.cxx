@@ -10,6 +10,7 @@
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "TokenColumns.h"
+#include "TokenText.h"
 
 #include <vtkMultiBlockDataSet.h>
 #include <vtkObjectFactory.h>
@@ -295,6 +296,7 @@ void vtkAttentionFocus::FillTables(const Work& work, const Task& task) const
       [](const atlas::FocusSums& sum, FocusMeasure measure) { return sum.Mean(measure); }, table);
   }
   SetFormat(table, Formats::AttentionFocus);
+  AddAllSequences(work.recording, table->GetFieldData());
   this->AddKind(table);
   FillSorted(heads, sums, Measures.at(this->Measure), task.Output<vtkTable>(1));
 }

@@ -14,6 +14,7 @@
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "TokenColumns.h"
+#include "TokenText.h"
 #include "TransformerConversion.h"
 
 #include <vtkImageData.h>
@@ -308,6 +309,7 @@ void vtkHeadScores::Execute(Task& task)
   std::vector<HeadPlace> places = measured.heads;
   scores.WithGaps(LayersWithoutHeads(input), RecordingRanges(input).head[1] + 1, places)
     .MakeImage(places, task.OutputInformation(1));
+  AddAllSequences(ToRecording(input), task.Output<vtkImageData>(1)->GetFieldData());
   if (task.IsFirst())
   {
     scores.MakeTable(measured.heads, task.Output<vtkTable>());

@@ -11,6 +11,7 @@
 #include "RecordingRanges.h"
 #include "Task.h"
 #include "TokenColumns.h"
+#include "TokenText.h"
 #include "TransformerConversion.h"
 
 #include <vtkMultiBlockDataSet.h>
@@ -290,6 +291,7 @@ void vtkHeadUpdates::Execute(Task& task)
     return;
   }
   FillUpdates(updates, task.Output<vtkTable>(0));
+  AddAllSequences(work.recording, task.Output<vtkTable>(0)->GetFieldData());
   FillHistograms(updates, task.Output<vtkTable>(1));
   FillPositions(updates, task.Output<vtkTable>(2));
   if (work.model != nullptr)

@@ -84,4 +84,17 @@ void AddSequence(int sequence, const std::string& text, vtkFieldData* fields)
   }
 }
 
+void AddAllSequences(const atlas::Recording& recording, vtkFieldData* fields)
+{
+  const std::int64_t count = recording.SequenceCount();
+  if (count == 1)
+  {
+    AddSequence(0, SequenceText(recording, 0), fields);
+  }
+  else
+  {
+    AddField(fields, "Listed", std::to_string(count) + " sequences");
+  }
+}
+
 }

@@ -27,4 +27,9 @@ ATTENTIONATLASDATA_EXPORT std::string SequenceText(
 ATTENTIONATLASDATA_EXPORT void AddSequence(
   int sequence, const std::string& text, vtkFieldData* fields);
 
+/// Adds what AddSequence does if a recording has one sequence; else the field array Listed, with
+/// their number, for results over all sequences.
+ATTENTIONATLASDATA_EXPORT void AddAllSequences(
+  const atlas::Recording& recording, vtkFieldData* fields);
+
 }

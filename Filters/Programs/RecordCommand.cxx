@@ -63,7 +63,7 @@ cxxopts::Options Arguments(const std::string& name)
   add("prompts",
     "file of prompts, one on each line; or .jsonl, with a JSON string on each line or an object "
     "that "
-    "has one as \"text\" or \"prompt\"",
+    "has one as \"text\" or \"prompt\"; or of proteins, .fasta, .fas, .fa, .faa or .a3m",
     value<std::string>());
   add("images",
     "file of a picture, or of pixel values; INPUT is then pictures too, unless the model reads "

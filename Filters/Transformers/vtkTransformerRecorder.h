@@ -73,7 +73,9 @@ public:
   {
     LINES = 0,
     ONE_TEXT = 1,
-    JSON_LINES = 2
+    JSON_LINES = 2,
+    FASTA = 3,
+    A3M = 4
   };
 
   /// Connects the table of token ids.
@@ -86,12 +88,13 @@ public:
 
   /// How Prompts, Targets and PatchFrom are written (Core's Prompts.h): LINES, one prompt per line;
   /// ONE_TEXT, one prompt with its line breaks; JSON_LINES, a JSON string, or an object that has
-  /// one as "text" or "prompt", per line. Default: LINES.
-  vtkSetClampMacro(PromptFormat, int, LINES, JSON_LINES);
+  /// one as "text" or "prompt", per line; FASTA, proteins, each behind a line that begins with >;
+  /// A3M, the same as rows of an alignment, without their insertions. Default: LINES.
+  vtkSetClampMacro(PromptFormat, int, LINES, A3M);
   vtkGetMacro(PromptFormat, int);
 
-  /// A UTF-8 file of texts: JSON lines if its name ends with .jsonl, else one per line. Null or
-  /// empty: none. Default: none.
+  /// A UTF-8 file of texts: JSON lines if its name ends with .jsonl, proteins if with .fasta, .fas,
+  /// .fa, .faa or .a3m, else one per line. Null or empty: none. Default: none.
   vtkSetStdStringFromCharMacro(PromptFile);
   vtkGetCharFromStdStringMacro(PromptFile);
 

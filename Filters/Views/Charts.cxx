@@ -372,6 +372,27 @@ bool SetRange(
   return true;
 }
 
+/// The number of series that a chart shows.
+std::size_t SeriesIn(vtkSMViewProxy* view)
+{
+  std::size_t count = 0;
+  vtkSMPropertyHelper shown(view, "Representations");
+  for (unsigned int i = 0; i < shown.GetNumberOfElements(); ++i)
+  {
+    vtkSMProxy* chart = shown.GetAsProxy(i);
+    if (chart != nullptr && Number(chart, "Visibility") != 0 &&
+        chart->GetProperty("SeriesVisibility") != nullptr)
+    {
+      const std::vector<std::string> series = TextsOf({ chart, "SeriesVisibility" });
+      for (std::size_t name = 0; name + 1 < series.size(); name += 2)
+      {
+        count += series[name + 1] != "0" ? 1 : 0;
+      }
+    }
+  }
+  return count;
+}
+
 }
 
 void TitleAxes(vtkSMProxy* representation, bool isNew)
@@ -404,6 +425,30 @@ void TitleAxes(vtkSMProxy* representation, bool isNew)
       AxisProperty(view, Axes[i], "TitleFontSize").Set(AxisFontSize);
       AxisProperty(view, Axes[i], "TitleBold").Set(0);
     }
+  }
+  view->UpdateVTKObjects();
+}
+
+void FitLegend(vtkSMProxy* representation)
+{
+  constexpr const char* Annotation = "AtlasHidLegend";
+  vtkSMViewProxy* view = ViewWith("ShowLegend", representation);
+  if (RepresentationHint(representation) == nullptr || view == nullptr)
+  {
+    return;
+  }
+  const std::size_t count = SeriesIn(view);
+  vtkSMPropertyHelper shows(view, "ShowLegend");
+  const bool wasHidden = view->HasAnnotation(Annotation);
+  if (count == 1 && shows.GetAsInt() != 0 && !wasHidden)
+  {
+    view->SetAnnotation(Annotation, "1");
+    shows.Set(0);
+  }
+  else if (count > 1 && wasHidden)
+  {
+    view->RemoveAnnotation(Annotation);
+    shows.Set(1);
   }
   view->UpdateVTKObjects();
 }

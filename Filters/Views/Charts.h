@@ -16,6 +16,10 @@ namespace AttentionAtlas
 /// the chart; later a title that the user deletes stays away.
 void TitleAxes(vtkSMProxy* representation, bool isNew);
 
+/// Hides the legend of a chart with one series, whose axis names it, until there are more. A legend
+/// that the user shows again stays.
+void FitLegend(vtkSMProxy* representation);
+
 /// Puts words in place of the numbers of rows, which remain for tables of a server: those of the
 /// columns `labels` of the hint Chart, or the layer and head of tables with a row per head; all
 /// that fit, or the first of each layer. Along a column with a few whole numbers, only these are

@@ -116,8 +116,8 @@ public:
 /// Letters are about half as wide as they are high.
 constexpr double LetterWidth = 0.55;
 
-/// The size of the letters of a bar in a diagram, in points, as of other texts there.
-constexpr int DiagramFontSize = 12;
+/// The size of the letters of a bar, in points, near that of other texts of a view.
+constexpr int BarFontSize = 12;
 
 /// The letters of a number on a bar.
 std::size_t LettersOf(double number)
@@ -377,13 +377,14 @@ void SetInk(vtkSMProxy* proxy, vtkSMViewProxy* view)
 
 void FitBar(vtkSMProxy* bar, vtkSMViewProxy* view)
 {
-  if (!IsBar(bar) || vtkDiagramView::SafeDownCast(view->GetClientSideObject()) == nullptr)
+  const bool isInDiagram = vtkDiagramView::SafeDownCast(view->GetClientSideObject()) != nullptr;
+  if (!IsBar(bar) || (!isInDiagram && OurDataOf(bar) == nullptr))
   {
     return;
   }
   for (const char* name : { "TitleFontSize", "LabelFontSize" })
   {
-    vtkSMPropertyHelper(bar, name).Set(DiagramFontSize);
+    vtkSMPropertyHelper(bar, name).Set(BarFontSize);
   }
   bar->UpdateVTKObjects();
 }

@@ -168,6 +168,7 @@ public:
     if (IsFree(this->Representation))
     {
       AttentionAtlas::TitleAxes(this->Representation, false);
+      AttentionAtlas::FitLegend(this->Representation);
       AttentionAtlas::LabelChart(this->Representation, this->Labels);
       vtkSMProxy* view = vtkSMViewProxy::FindView(this->Representation);
       this->Follow(this->Representation, { "UseIndexForXAxis", "XArrayName" });
@@ -227,7 +228,7 @@ public:
       this->Texts.Enter(rendered,
         [this]
         {
-          const AttentionAtlas::TitleLines lines(this->Texts, this->TitleOf(), "", this->Beside);
+          const AttentionAtlas::TitleLines lines(this->Texts, this->TitleOf(), "", this->Beside, 1);
           lines.Show(this->Texts);
         });
     }
@@ -375,6 +376,7 @@ private:
       else if (proxy->GetProperty("SeriesVisibility") != nullptr)
       {
         AttentionAtlas::TitleAxes(proxy, true);
+        AttentionAtlas::FitLegend(proxy);
         std::vector<std::string> labels;
         AttentionAtlas::LabelChart(proxy, labels);
       }

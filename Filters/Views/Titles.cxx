@@ -6,8 +6,10 @@
 #include "Text/ScreenText.h"
 #include "ViewTexts.h"
 
+#include <vtkChart.h>
 #include <vtkDataObject.h>
 #include <vtkPVArrayInformation.h>
+#include <vtkPVContextView.h>
 #include <vtkPVDataInformation.h>
 #include <vtkPVXMLElement.h>
 #include <vtkSMEnumerationDomain.h>
@@ -43,7 +45,8 @@ constexpr const char* TitleAnnotation = "AtlasTitle";
 constexpr int TitleFontSize = 13;
 constexpr int FontSize = 11;
 constexpr double Margin = 6;
-constexpr double TitleHeight = 26;
+constexpr double TitleHeight = 26; // of one line
+constexpr double TitleLine = 18;
 constexpr double LineHeight = 16;
 
 /// The size of the title of a chart, in points.
@@ -127,6 +130,21 @@ std::string FieldText(vtkPVDataInformation* data, const std::string& name)
            : "";
 }
 
+/// The words of a name such as RepeatedTokens, with spaces between them.
+std::string WithSpaces(const std::string& name)
+{
+  const auto isUpper = [](char letter) { return letter >= 'A' && letter <= 'Z'; };
+  const auto isLower = [](char letter) { return letter >= 'a' && letter <= 'z'; };
+  std::string words;
+  for (std::size_t i = 0; i < name.size(); ++i)
+  {
+    const bool begins = i > 0 && isUpper(name[i]) && isLower(name[i - 1]) && i + 1 < name.size() &&
+                        isLower(name[i + 1]);
+    words += (begins ? " " : "") + std::string(1, name[i]);
+  }
+  return words;
+}
+
 /// A number with the label of a property, and the token there if the output says it; for `special`
 /// values, which choose by themselves, the number that was chosen, or the word for them.
 std::string WordsForNumber(
@@ -165,7 +183,7 @@ std::string WordsOf(vtkSMProperty* property, vtkPVDataInformation* data)
   {
     const char* text = words->GetEntryTextForValue(value);
     const char* prefix = PrefixOf(property);
-    return text != nullptr ? (prefix != nullptr ? prefix : "") + std::string(text) : "";
+    return text != nullptr ? (prefix != nullptr ? prefix : "") + WithSpaces(text) : "";
   }
   return WordsForNumber(property, value, HintOf(property, "AtlasSpecial", value), data);
 }
@@ -191,27 +209,6 @@ std::string WordsOf(vtkSMProxy* source, const char* property, vtkPVDataInformati
   vtkSMProperty* list = isHead ? source->GetProperty("Heads") : nullptr;
   const std::string heads = list != nullptr ? HeadsOf(list) : "";
   return !heads.empty() ? heads : found != nullptr && Applies(found) ? WordsOf(found, data) : "";
-}
-
-/// The properties of a source that are in its title, in their order.
-std::vector<std::string> TitlePropertiesOf(vtkSMProxy* source)
-{
-  std::vector<std::string> names(TitleProperties.begin(), TitleProperties.end());
-  vtkNew<vtkSMOrderedPropertyIterator> properties;
-  properties->SetProxy(source);
-  for (properties->Begin(); !properties->IsAtEnd(); properties->Next())
-  {
-    const std::string name = properties->GetKey();
-    if (PrefixOf(properties->GetProperty()) != nullptr &&
-        std::count(names.begin(), names.end(), name) +
-            std::count(TextProperties.begin(), TextProperties.end(), name) ==
-          0)
-    {
-      names.push_back(name);
-    }
-  }
-  names.insert(names.end(), TextProperties.begin(), TextProperties.end());
-  return names;
 }
 
 /// The sources before a source, the nearest first.
@@ -241,6 +238,41 @@ std::vector<vtkSMSourceProxy*> SourcesOf(vtkSMProxy* source)
     }
   }
   return found;
+}
+
+/// The words for a place that a source does not choose itself: that of the nearest source before it
+/// which chooses a layer, head or sequence.
+std::string WordsBefore(vtkSMProxy* source, const std::string& property)
+{
+  for (vtkSMSourceProxy* before : SourcesOf(source))
+  {
+    if (before->GetProperty("Layer") != nullptr && before->GetProperty("Head") != nullptr)
+    {
+      return WordsOf(before, property.c_str(), before->GetDataInformation(0));
+    }
+  }
+  return {};
+}
+
+/// The properties of a source that are in its title, in their order.
+std::vector<std::string> TitlePropertiesOf(vtkSMProxy* source)
+{
+  std::vector<std::string> names(TitleProperties.begin(), TitleProperties.end());
+  vtkNew<vtkSMOrderedPropertyIterator> properties;
+  properties->SetProxy(source);
+  for (properties->Begin(); !properties->IsAtEnd(); properties->Next())
+  {
+    const std::string name = properties->GetKey();
+    if (PrefixOf(properties->GetProperty()) != nullptr &&
+        std::count(names.begin(), names.end(), name) +
+            std::count(TextProperties.begin(), TextProperties.end(), name) ==
+          0)
+    {
+      names.push_back(name);
+    }
+  }
+  names.insert(names.end(), TextProperties.begin(), TextProperties.end());
+  return names;
 }
 
 /// The name of the file that a reader reads, without the ending; empty for other sources.
@@ -374,6 +406,17 @@ std::string FittedTitle(vtkSMViewProxy* view)
   return Escaped(CutText(atlas::ScreenText(MakeTitle(view)), width, widthOf));
 }
 
+/// Lets a title end above the plot, not behind its upper border.
+void RaiseTitle(vtkSMViewProxy* view)
+{
+  auto* context = vtkPVContextView::SafeDownCast(view->GetClientSideObject());
+  auto* chart = context != nullptr ? vtkChart::SafeDownCast(context->GetContextItem()) : nullptr;
+  if (chart != nullptr)
+  {
+    chart->GetTitleProperties()->SetVerticalJustificationToBottom();
+  }
+}
+
 void TitleChart(vtkSMViewProxy* view)
 {
   vtkSMPropertyHelper shown(view, "ChartTitle");
@@ -393,6 +436,7 @@ void TitleChart(vtkSMViewProxy* view)
     return;
   }
   view->SetAnnotation(TitleAnnotation, title.c_str());
+  RaiseTitle(view);
   if (old != title)
   {
     shown.Set(title.c_str());
@@ -404,6 +448,30 @@ bool HasTitleHint(vtkSMProxy* representation)
 {
   vtkPVXMLElement* hint = RepresentationHint(representation);
   return hint != nullptr && hint->FindNestedElementByName("Title") != nullptr;
+}
+
+/// The parts of a text that `separator` divides, as many in a line as are at most `width` wide, but
+/// at least one. No line for an empty text.
+std::vector<std::string> Wrapped(const std::string& text, const std::string& separator,
+  double width, const std::function<double(const std::string&)>& widthOf)
+{
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();)
+  {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    begin = end + separator.size();
+    const std::string longer = lines.empty() ? part : lines.back() + separator + part;
+    if (lines.empty() || widthOf(longer) > width)
+    {
+      lines.push_back(part);
+    }
+    else
+    {
+      lines.back() = longer;
+    }
+  }
+  return lines;
 }
 
 /// Sets a text of a view if it is another.
@@ -429,10 +497,15 @@ std::string MakeTitle(vtkSMProxy* view)
   vtkPVDataInformation* data = ShownData(representation);
   const auto join = [](const std::string& title, const std::string& words)
   { return title + (words.empty() || title.empty() ? "" : Separator) + words; };
+  const bool choosesPlace = source->GetProperty("Layer") != nullptr ||
+                            source->GetProperty("Head") != nullptr ||
+                            source->GetProperty("Sequence") != nullptr;
   std::string said = NameOf(source);
   for (const std::string& property : TitlePropertiesOf(source))
   {
-    said = join(said, WordsOf(source, property.c_str(), data));
+    const bool isPlace = property == "Layer" || property == "Head" || property == "Sequence";
+    said = join(said, isPlace && !choosesPlace ? WordsBefore(source, property)
+                                               : WordsOf(source, property.c_str(), data));
   }
   // Of several scores of a head, the one that is shown.
   if (source->GetProperty("Quantity") == nullptr)
@@ -540,37 +613,40 @@ std::string CutText(const std::string& text, double width,
   return cut(fits);
 }
 
-TitleLines::TitleLines(
-  ViewTexts& texts, const std::string& title, const std::string& explanation, double beside)
+TitleLines::TitleLines(ViewTexts& texts, const std::string& title, const std::string& explanation,
+  double beside, std::size_t most)
 {
   const double room = (2 * Margin + beside) / texts.GetPoint();
   const double width = static_cast<double>(texts.GetSize()[0]) / texts.GetTiles()[0] - room;
-  this->Title = title.empty() ? title : texts.Cut(atlas::ScreenText(title), TitleFontSize, width);
-  std::istringstream words(explanation);
-  std::string line;
-  for (std::string word; words >> word;)
+  const auto widthOf = [&texts](int fontSize)
   {
-    std::string longer = line;
-    longer += (line.empty() ? "" : " ") + word;
-    if (!line.empty() && texts.Measure(longer, FontSize)[0] > width)
+    return [&texts, fontSize](const std::string& text) -> double
+    { return texts.Measure(text, fontSize)[0]; };
+  };
+  this->Title = Wrapped(atlas::ScreenText(title), Separator, width, widthOf(TitleFontSize));
+  if (this->Title.size() > most)
+  {
+    for (std::size_t i = most; i < this->Title.size(); ++i)
     {
-      this->Explanation.push_back(line);
-      line = word;
+      this->Title[most - 1] += Separator + this->Title[i];
     }
-    else
-    {
-      line = longer;
-    }
+    this->Title.resize(most);
   }
-  if (!line.empty())
+  this->Explanation = Wrapped(explanation, " ", width, widthOf(FontSize));
+  for (auto [lines, fontSize] :
+    { std::pair(&this->Title, TitleFontSize), std::pair(&this->Explanation, FontSize) })
   {
-    this->Explanation.push_back(texts.Cut(line, FontSize, width));
+    for (std::string& line : *lines)
+    {
+      line = texts.Cut(line, fontSize, width);
+    }
   }
 }
 
 double TitleLines::Height() const
 {
-  return TitleHeight + LineHeight * static_cast<double>(this->Explanation.size());
+  return TitleHeight + TitleLine * (std::max(1., static_cast<double>(this->Title.size())) - 1) +
+         LineHeight * static_cast<double>(this->Explanation.size());
 }
 
 void TitleLines::Show(ViewTexts& texts) const
@@ -583,11 +659,13 @@ void TitleLines::Show(ViewTexts& texts) const
     texts.Show(text, { fontSize, ViewTexts::Along::Left, ViewTexts::Across::Top, false, isFaint },
       { Margin * point * tiles[0], size[1] - below * point * tiles[1] });
   };
-  if (!this->Title.empty())
+  double below = Margin;
+  for (const std::string& line : this->Title)
   {
-    show(this->Title, TitleFontSize, false, Margin);
+    show(line, TitleFontSize, false, below);
+    below += TitleLine;
   }
-  double below = TitleHeight;
+  below = this->Height() - LineHeight * static_cast<double>(this->Explanation.size());
   for (const std::string& line : this->Explanation)
   {
     show(line, FontSize, false, below);

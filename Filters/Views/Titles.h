@@ -51,14 +51,14 @@ enum class KeptPart
 std::string CutText(const std::string& text, double width,
   const std::function<double(const std::string&)>& widthOf, KeptPart kept = KeptPart::Begin);
 
-/// A title at the upper left of a view, cut to its width, and below it an explanation in as many
-/// lines as it needs.
+/// A title at the upper left of a view, in two lines if it needs them, the second cut to the width,
+/// and below it an explanation in as many lines as it needs.
 class TitleLines
 {
 public:
-  /// `beside`: what else takes room at their right, in points.
-  TitleLines(
-    ViewTexts& texts, const std::string& title, const std::string& explanation, double beside = 0);
+  /// `beside`: what else takes room at their right, in points. `most`: lines of the title.
+  TitleLines(ViewTexts& texts, const std::string& title, const std::string& explanation,
+    double beside = 0, std::size_t most = 2);
 
   /// The height of the title, which may be empty, and its explanation with the room around them, in
   /// points.
@@ -67,7 +67,7 @@ public:
   void Show(ViewTexts& texts) const;
 
 private:
-  std::string Title;
+  std::vector<std::string> Title;
   std::vector<std::string> Explanation;
 };
 

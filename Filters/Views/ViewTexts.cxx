@@ -170,13 +170,12 @@ void ViewTexts::Show(const std::string& text, const Style& style, const std::arr
   actor->VisibilityOn();
 }
 
-void ViewTexts::ShowNote(const std::string& what)
+void ViewTexts::ShowNote(const std::string& note)
 {
   constexpr int size = 11;
   constexpr double gap = 4; // in pixels
   const auto tiles = this->GetTiles();
-  this->Show(
-    "Room for " + what, { size, Along::Left, Across::Bottom }, { gap * tiles[0], gap * tiles[1] });
+  this->Show(note, { size, Along::Left, Across::Bottom }, { gap * tiles[0], gap * tiles[1] });
 }
 
 void ViewTexts::HideFrom(std::size_t first)

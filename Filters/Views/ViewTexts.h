@@ -85,8 +85,8 @@ public:
 
   /// Shows a text for the rendering that is about to begin.
   void Show(const std::string& text, const Style& style, const std::array<double, 2>& at);
-  /// Says at the lower left for how much there is room.
-  void ShowNote(const std::string& what);
+  /// Says at the lower left what is left out for want of room.
+  void ShowNote(const std::string& note);
   void Hide() { this->HideFrom(0); }
 
 private:

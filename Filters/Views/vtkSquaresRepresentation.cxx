@@ -551,7 +551,8 @@ void vtkSquaresRepresentation::Labels::Place()
   auto* diagram = vtkDiagramView::SafeDownCast(this->owner->GetView());
   if (this->hasPanels && (!hasRoom || thinned > 1) && diagram != nullptr && diagram->GetMargins())
   {
-    this->texts.ShowNote(hasRoom ? "one word in " + std::to_string(thinned) : "no words");
+    this->texts.ShowNote(
+      hasRoom ? "Room for one word in " + std::to_string(thinned) : "No room for words");
   }
 }
 

@@ -508,7 +508,7 @@ struct vtkTokenLabelsRepresentation::Labels
     auto* diagram = vtkDiagramView::SafeDownCast(this->owner->GetView());
     if (this->everyWord > 1 && diagram != nullptr && diagram->GetMargins())
     {
-      this->texts.ShowNote("one word in " + std::to_string(this->everyWord));
+      this->texts.ShowNote("Room for one word in " + std::to_string(this->everyWord));
     }
     for (const Candidate* candidate : thinned)
     {
@@ -585,7 +585,7 @@ struct vtkTokenLabelsRepresentation::Labels
     if (margins && seen < this->rows.size())
     {
       this->texts.ShowNote(
-        std::to_string(seen) + " of " + std::to_string(this->rows.size()) + " texts");
+        "Room for " + std::to_string(seen) + " of " + std::to_string(this->rows.size()) + " texts");
     }
   }
 

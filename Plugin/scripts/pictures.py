@@ -386,6 +386,16 @@ def protein_contacts():
     example_view("ProteinContacts", (2, -3, 1), zoom=1.1)
 
 
+def contact_map():
+    recording = s.RecordingReader(FileName=str(DATA / "geometry" / "protein.safetensors"))
+    show("ContactMap", *ports(s.ContactMap(Input=recording), 0))
+
+
+def mutation_scan():
+    model = s.TransformerReader(FileName=str(DATA / "models" / "protein" / "config.json"), Checkpoints=0)
+    show("MutationScan", *ports(s.MutationScan(Input=model, Protein="GFGPGCLCSSGSGIGCGTTQTPGKWPDPMMGPMPMP"), 1))
+
+
 def volume_blocks():
     view = s.CreateRenderView(ViewSize=SIZE, OrientationAxesVisibility=0)
     volume = s.XMLImageDataReader(FileName=[str(DATA / "geometry" / "volume.vti")])
@@ -582,6 +592,8 @@ PICTURES = {
     "MmcifReader": mmcif_reader,
     "BindTokens": bind_tokens,
     "SpatialAttention": spatial_attention,
+    "ContactMap": contact_map,
+    "MutationScan": mutation_scan,
     "ProteinContacts": protein_contacts,
     "VolumeBlocks": volume_blocks,
     "NearestLandmarks": nearest_landmarks,

@@ -1,4 +1,4 @@
-// Speed and memory of transformers of the sizes of Llama 3.2 1B and 3B with random weights, stored
+// Speed and memory of llamas of 110, 1,240 and 3,210 million random weights (RandomLlama.h), stored
 // in different types. The files, of up to 4.9 GB, are written to the system's folder for temporary
 // files, and removed; ATLAS_MODEL_FOLDER names a folder where they stay for the next run. Counters:
 //   tokens_per_s  tokens recorded, or generated, per second
@@ -31,25 +31,31 @@ namespace
 using namespace atlas::benchmarks;
 
 constexpr double MiB = 1024.0 * 1024;
-constexpr std::array<atlas::DType, 6> Types = { atlas::DType::F32, atlas::DType::BF16,
-  atlas::DType::F16, atlas::DType::Q8_0, atlas::DType::Q6_K, atlas::DType::Q4_K };
+constexpr std::array<atlas::DType, 9> Types = { atlas::DType::F32, atlas::DType::BF16,
+  atlas::DType::F16, atlas::DType::Q8_0, atlas::DType::Q6_K, atlas::DType::Q4_K, atlas::DType::Q4_0,
+  atlas::DType::Q5_K, atlas::DType::MXFP4 };
+
+const LlamaSizes& SizesOf(std::int64_t millions)
+{
+  return millions == 110 ? SmallLlama : millions == 1240 ? OneBillion : ThreeBillion;
+}
 
 /// A file of the model, which is removed with this object unless it is to stay.
 class ModelFile
 {
 public:
-  ModelFile(atlas::DType dtype, std::int64_t billions)
+  ModelFile(atlas::DType dtype, std::int64_t millions)
   {
     const char* folder = std::getenv("ATLAS_MODEL_FOLDER");
     this->Stays = folder != nullptr;
-    const std::string name = std::to_string(billions) + "B-" + std::string(atlas::Name(dtype));
+    const std::string name = std::to_string(millions) + "M-" + std::string(atlas::Name(dtype));
     this->Path = this->Stays
                    ? std::filesystem::path(folder) / ("random-llama-" + name + ".gguf")
                    : std::filesystem::temp_directory_path() /
                        ("atlas-benchmark-" + std::to_string(getpid()) + "-" + name + ".gguf");
     if (!std::filesystem::exists(this->Path))
     {
-      RandomLlama::Write(this->Path, dtype, billions == 1 ? OneBillion : ThreeBillion);
+      RandomLlama::Write(this->Path, dtype, SizesOf(millions));
     }
   }
   ~ModelFile()
@@ -70,15 +76,15 @@ private:
 };
 
 /// The file of a type and size, which stays until another one is asked for.
-const std::filesystem::path& FileOf(std::size_t type, std::int64_t billions)
+const std::filesystem::path& FileOf(std::size_t type, std::int64_t millions)
 {
   static std::unique_ptr<ModelFile> file;
   static std::pair<std::size_t, std::int64_t> current;
-  if (file == nullptr || current != std::pair(type, billions))
+  if (file == nullptr || current != std::pair(type, millions))
   {
     file.reset(); // before there is another
-    file = std::make_unique<ModelFile>(Types.at(type), billions);
-    current = { type, billions };
+    file = std::make_unique<ModelFile>(Types.at(type), millions);
+    current = { type, millions };
   }
   return file->GetPath();
 }
@@ -90,13 +96,13 @@ double ProcessorSeconds()
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-atlas::TransformerInput Tokens(std::int64_t length)
+atlas::TransformerInput Tokens(std::int64_t length, std::int64_t millions)
 {
   atlas::TransformerInput input;
   input.tokens.resize(1);
   for (std::int64_t i = 0; i < length; ++i)
   {
-    input.tokens.front().push_back(i * 7919 % LlamaVocabulary);
+    input.tokens.front().push_back(i * 7919 % SizesOf(millions).vocabulary);
   }
   return input;
 }
@@ -129,7 +135,7 @@ void Measure(benchmark::State& state, std::int64_t tokens, const Run& run)
 void Record(benchmark::State& state)
 {
   const std::int64_t length = state.range(2);
-  const atlas::TransformerInput input = Tokens(length);
+  const atlas::TransformerInput input = Tokens(length, state.range(1));
   atlas::RecordOptions options;
   options.logits = true;
   Measure(state, length,
@@ -145,7 +151,7 @@ void Record(benchmark::State& state)
 /// Generates tokens one by one after a prompt of one token.
 void Generate(benchmark::State& state)
 {
-  const atlas::TransformerInput input = Tokens(1);
+  const atlas::TransformerInput input = Tokens(1, state.range(1));
   atlas::GenerationOptions options;
   options.count = state.range(2);
   Measure(state, options.count, [&](const atlas::Transformer& model)
@@ -155,15 +161,16 @@ void Generate(benchmark::State& state)
 }
 
 BENCHMARK(Record)
-  ->ArgNames({ "type", "billions", "length" })
-  ->ArgsProduct({ { 0, 1, 2, 3, 4, 5 }, { 1 }, { 16, 128 } })
-  ->Args({ 5, 3, 128 })
+  ->ArgNames({ "type", "millions", "length" })
+  ->ArgsProduct({ { 0, 1, 2, 3, 4, 5 }, { 1240 }, { 16, 128 } })
+  ->Args({ 5, 3210, 128 })
   ->UseRealTime()
   ->Unit(benchmark::kMillisecond);
 
 BENCHMARK(Generate)
-  ->ArgNames({ "type", "billions", "count" })
-  ->ArgsProduct({ { 0, 1, 2, 3, 4, 5 }, { 1 }, { 4 } })
-  ->Args({ 5, 3, 4 })
+  ->ArgNames({ "type", "millions", "count" })
+  ->ArgsProduct({ { 0, 1, 2, 3, 4, 5, 6, 7, 8 }, { 110 }, { 64 } })
+  ->ArgsProduct({ { 0, 1, 2, 3, 4, 5 }, { 1240 }, { 4 } })
+  ->Args({ 5, 3210, 4 })
   ->UseRealTime()
   ->Unit(benchmark::kMillisecond);

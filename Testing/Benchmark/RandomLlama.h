@@ -19,8 +19,6 @@
 namespace atlas::benchmarks
 {
 
-inline constexpr std::int64_t LlamaVocabulary = 128256;
-
 /// The sizes of a llama.
 struct LlamaSizes
 {
@@ -29,18 +27,23 @@ struct LlamaSizes
   std::int64_t heads;
   std::int64_t keyHeads;
   std::int64_t hidden;
+  std::int64_t vocabulary;
 };
 
+/// 110 million weights: those of stories110M (Karpathy, llama2.c).
+inline constexpr LlamaSizes SmallLlama = { 12, 768, 12, 12, 2048, 32000 };
+
 /// 1.24 billion weights: those of Llama 3.2 1B.
-inline constexpr LlamaSizes OneBillion = { 16, 2048, 32, 8, 8192 };
+inline constexpr LlamaSizes OneBillion = { 16, 2048, 32, 8, 8192, 128256 };
 
 /// 3.21 billion weights: those of Llama 3.2 3B.
-inline constexpr LlamaSizes ThreeBillion = { 28, 3072, 24, 8, 8192 };
+inline constexpr LlamaSizes ThreeBillion = { 28, 3072, 24, 8, 8192, 128256 };
 
 class RandomLlama
 {
 public:
-  /// Writes a file whose matrices are of a type: F32, F16, BF16, Q8_0, Q4_K or Q6_K.
+  /// Writes a file whose matrices are of a type: F32, F16, BF16, Q4_0, Q8_0, Q4_K, Q5_K,
+  /// Q6_K or MXFP4.
   static void Write(const std::filesystem::path& path, DType dtype, const LlamaSizes& sizes)
   {
     RandomLlama(path, dtype, sizes).Write();
@@ -68,7 +71,7 @@ private:
     const std::int64_t d = sizes.dimension;
     const std::int64_t keys = d / sizes.heads * sizes.keyHeads;
     const std::int64_t hidden = sizes.hidden;
-    this->Entries.push_back({ "token_embd.weight", { LlamaVocabulary, d }, dtype });
+    this->Entries.push_back({ "token_embd.weight", { sizes.vocabulary, d }, dtype });
     for (std::int64_t l = 0; l < sizes.layers; ++l)
     {
       const std::string layer = "blk." + std::to_string(l) + ".";
@@ -150,14 +153,20 @@ private:
     {
       case DType::F16:
         return 1;
+      case DType::Q4_0:
+        return 2;
       case DType::Q8_0:
         return 8;
       case DType::Q4_K:
         return 12;
+      case DType::Q5_K:
+        return 13;
       case DType::Q6_K:
         return 14;
       case DType::BF16:
         return 30;
+      case DType::MXFP4:
+        return 39;
       default: // F32
         return 0;
     }
@@ -233,8 +242,8 @@ private:
     }
   }
 
-  /// Random bits, with scales of about the same weights: half precision, and m of Q4_K such that
-  /// the mean is 0.
+  /// Random bits, with scales of about the same weights: half precision, and m of Q4_K and Q5_K
+  /// such that the mean is 0.
   void FillBlock(DType dtype, std::byte* to)
   {
     const std::size_t size = BlockBytes(dtype);
@@ -243,18 +252,24 @@ private:
       const std::uint64_t bits = this->Random();
       std::memcpy(to + i, &bits, std::min(sizeof(bits), size - i));
     }
-    if (dtype == DType::Q8_0)
+    switch (dtype)
     {
-      Store(Eigen::half(0.035F / 127), to);
-    }
-    else if (dtype == DType::Q4_K)
-    {
-      Store(Eigen::half(1.2e-4F), to);
-      Store(Eigen::half(1.2e-4F * 7.5F), to + 2);
-    }
-    else // Q6_K
-    {
-      Store(Eigen::half(1.5e-5F), to + size - 2);
+      case DType::Q8_0:
+        Store(Eigen::half(0.035F / 127), to);
+        break;
+      case DType::Q4_0:
+        Store(Eigen::half(0.035F / 8), to);
+        break;
+      case DType::MXFP4:
+        *to = std::byte{ 120 }; // up to 12 / 256
+        break;
+      case DType::Q6_K:
+        Store(Eigen::half(1.5e-5F), to + size - 2);
+        break;
+      default:
+        const float d = dtype == DType::Q4_K ? 1.2e-4F : 0.6e-4F;
+        Store(Eigen::half(d), to);
+        Store(Eigen::half(d * (dtype == DType::Q4_K ? 7.5F : 15.5F)), to + 2);
     }
   }
 };

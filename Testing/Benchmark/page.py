@@ -345,8 +345,8 @@ def long_recordings(of):
 def bits(of):
     rows = []
     for kind in range(6):
-        long, short = (of.one("Record", type=kind, billions=1, length=length) for length in (128, 16))
-        generated = of.one("Generate", type=kind, billions=1)
+        long, short = (of.one("Record", type=kind, millions=1240, length=length) for length in (128, 16))
+        generated = of.one("Generate", type=kind, millions=1240)
         if long and short and generated:
             rows.append(
                 [long["label"], memory(long["file_MiB"]), memory(long["beside_MiB"])]

@@ -322,7 +322,7 @@ class Diagrams(AtlasTest):
                 self.assertGreaterEqual(min(self.sizes(view)), READABLE, shown)
                 # Of the rows of each layer and the columns of each head, the same.
                 has_room = size[0] >= 800
-                self.assertEqual("Room for no words" in shown, not has_room, shown)
+                self.assertEqual("No room for words" in shown, not has_room, shown)
                 for word in ("And", "\u00b7unto"):
                     self.assertEqual(shown.count(word) >= 2 + 8, has_room, shown)
                     self.assertEqual(shown.count(word) % (2 + 8), 0, shown)

@@ -25,6 +25,9 @@ class Formats(AtlasTest):
             "transformer": read_transformer("llama"),
         }
 
+    def read_protein(self):
+        return atlastest.read_recording(atlastest.DATA / "geometry" / "protein.safetensors")
+
     def corpus(self):
         model = simple.TransformerReader(FileName=str(LANGUAGE), Checkpoints=0)
         return simple.CorpusStatistics(Input=model, Files=[atlastest.write_prose()], TokenLimit=100)
@@ -77,6 +80,9 @@ class Formats(AtlasTest):
             (simple.VirtualWeights(Input=model), "virtual-weights", "weights", "spectrum", "titles"),
         )
         self.assertEqual(format_of(learning, 1), PREFIX + "transformer-training.curves")
+        protein = simple.TransformerReader(FileName=str(atlastest.DATA / "models" / "protein" / "config.json"))
+        scan = simple.MutationScan(Input=protein, Protein="GFGP")
+        self.assert_formats((scan, "mutation-scan", "effects", "image", "residues"))
 
     def test_outputs_of_recordings(self):
         model = read_transformer("gpt2")
@@ -103,6 +109,7 @@ class Formats(AtlasTest):
             (simple.ScoreAttribution(**both), "score-attribution", "image", "pairs"),
             (simple.ExpertRouting(Input=routed), "expert-routing", "image", "loads", "tokens", "labels"),
             (simple.QueryKeyContrast(Input=run), "query-key-contrast", "points", "spectrum", "titles"),
+            (simple.ContactMap(Input=self.read_protein()), "contact-map", "map", "pairs", "heads"),
             (tokens, "attention-tokens", "tokens", "cells", "frequencies", "unique", "labels"),
             (simple.SharedTokens(Input=tokens), "shared-tokens", "heads", "pairs", "labels"),
             (simple.AttentionTokenLayout(Input=tokens, Model=model), "attention-token-layout"),
@@ -152,9 +159,9 @@ class Formats(AtlasTest):
         wanted = {
             "attention-only": "AttentionTorus HeadAccuracy AttentionOnlyModelWriter",
             "recording": "AttentionMap AttentionMatrix HeadScores HeadEmbedding AttentionFocus AttentionTokens ScoreBreakdown "
-            "HeadUpdates LogitAttribution LogitLens ScoreAttribution QueryKeyContrast RecordingWriter",
+            "HeadUpdates LogitAttribution LogitLens ScoreAttribution QueryKeyContrast ContactMap RecordingWriter",
             "transformer": "TransformerRecorder BigramTable HeadCircuit SkipTrigrams HeadComposition HeadSpectra "
-            "VirtualWeights ActivationPatching AttributionPatching CorpusStatistics",
+            "VirtualWeights ActivationPatching AttributionPatching MutationScan CorpusStatistics",
             "corpus": "HeadScatter TopContexts HeadHistogram HeadTokenTable ScoreParts CorpusWriter",
         }
         for name, source in {**self.sources(), "corpus": self.corpus()}.items():

@@ -87,3 +87,19 @@ output.CellData.append(numpy.where(centers[:, 2] > 6, 10, 0).astype("i4"), "Wron
         shown = self.attention({}, Method="Array", TokenArray="Wrong")
         shown.UpdatePipeline()
         self.assert_one_error("expected tokens from 0 to 9, or -1 for none, found 10")
+
+    def test_contacts_and_mutations(self):
+        folder = atlastest.DATA / "models" / "protein"
+        recording = atlastest.read_recording(atlastest.DATA / "geometry" / "protein.safetensors")
+        chain = simple.MmcifReader(FileName=str(folder / "chain.pdb"))
+        lattice = {"ContactAtom": "CAlpha", "ContactDistance": 4, "MinimumSeparation": 3}
+        contacts = simple.ContactMap(Input=recording, Structure=chain, **lattice)
+        self.assert_tables("contacts", contacts, 1, 2, 3)
+        self.assert_image("contacts-map", contacts)
+        model = simple.TransformerReader(FileName=str(folder / "config.json"), Checkpoints=0)
+        scan = simple.MutationScan(Input=model, Protein="GFGPGCLCSSG")
+        self.assert_tables("mutations", scan, 0, 2)
+        self.assert_image("mutations-image", scan, 1, ("Position", "Mutation Effect", "Log Probability"))
+        contacts.ContactDistance = 0
+        scan.Protein = "GF*"
+        self.assert_told_once((contacts, "ContactDistance"), (scan, "a stop"))

@@ -39,6 +39,7 @@ TABLES = {
     "logit_attribution": "LogitAttribution",
     "logit_lens": "LogitLens",
     "score_attribution": "ScoreAttribution",
+    "contacts": "ContactMap",
     "composition": "HeadComposition",
     "spectra": "HeadSpectra",
     "circuit": "HeadCircuit",
@@ -49,7 +50,7 @@ TABLES = {
     "accuracy": "HeadAccuracy",
 }
 #: What methods choose otherwise, since a table has no grid and lists are of one sequence; and which of two tables.
-OTHERWISE = {("embedding", "arrangement"), ("attribution", "edges")}
+OTHERWISE = {("embedding", "arrangement"), ("contacts", "show"), ("attribution", "edges")}
 
 
 def analysis(kind, name):

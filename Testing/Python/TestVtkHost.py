@@ -36,6 +36,7 @@ OPTIONS = {
     "MmcifReader": {"FileName": str(OUTPUT / "atoms.cif")},
     "BindTokens": {"Method": "Array", "TokenArray": "Token"},
     "SpatialAttention": {"Head": 0, "Token": 3},
+    "MutationScan": {"Protein": "GFGPGCLC"},
 }
 #: Others that are made for these: their filters, inputs and properties.
 OTHERS = {
@@ -44,10 +45,12 @@ OTHERS = {
     "mixtral": ("TransformerReader", {}, {"FileName": str(MODELS / "mixtral" / "config.json")}),
     "experts": ("TransformerRecorder", {"Input": "mixtral"}, {"TokenIds": "1 2 3 4 5", "Record": ["Routing"]}),
     "places": ("RecordingReader", {}, {"FileName": str(DATA / "geometry" / "points.safetensors")}),
+    "protein": ("TransformerReader", {}, {"FileName": str(DATA / "models" / "protein" / "config.json")}),
 }
 #: Inputs that are not those of their formats.
 GIVEN = {
     "PatchAttention": {"Input": "images"}, "ExpertRouting": {"Input": "experts"},
+    "MutationScan": {"Input": "protein"},
     "BindTokens": {"Input": "mesh", "Recording": "places"}, "SpatialAttention": {"Input": "BindTokens", "Recording": "places"},
 }
 #: Filters whose input is the output of another one: its name, and the number of that output.

@@ -108,7 +108,7 @@ Points FixedScale(const ColoredArray& shown)
     { "Copying Score", SignedScale }, { "Weight", LineScale }, { "Weights", WeightScale },
     { "Theta1", { -pi, 1, 0.94, 0.9, 0, 0.94, 0.36, 0.26, pi, 0.4, 0, 0.05 } },
     { "Theta2", { -pi, 0.93, 0.96, 1, 0, 0.32, 0.6, 0.82, pi, 0.03, 0.19, 0.42 } } };
-  if (shown.Shows("Attention") || shown.array == "Probability")
+  if (shown.Shows("Attention") || IsAmong({ "Probability", "Prediction" }, shown.array))
   {
     return shown.hasWords ? WordScale : ShareScale;
   }
@@ -154,7 +154,9 @@ std::string ColoredArray::Title() const
     { "QK", "QK circuit (score)" }, { "OV", "OV circuit (logits)" },
     { "PositionQK", "QK of positions (score)" }, { "Expert Weight", "Weight of the expert" },
     { "Share", "Share of tokens" }, { "Bound Token", "Bound token (its position)" },
-    { "sequence", "Residue (place in its chain)" } };
+    { "sequence", "Residue (place in its chain)" }, { "Prediction", "Probability of contact" },
+    { "Mutation Effect", "Effect of mutation (nats)" },
+    { "Mean Effect", "Mean effect of mutations (nats)" } };
   if (!this->title.empty())
   {
     return this->title;
@@ -193,9 +195,10 @@ bool ColoredArray::IsHeat() const
 
 bool ColoredArray::IsSigned() const
 {
-  return this->IsKnown() && IsAmong({ "QK", "OV", "PositionQK", "Virtual Weights", "Contribution",
-                                      "ScoreContribution", "Effect", "Logit Difference" },
-                              this->array);
+  return this->IsKnown() &&
+         IsAmong({ "QK", "OV", "PositionQK", "Virtual Weights", "Contribution", "ScoreContribution",
+                   "Effect", "Logit Difference", "Mutation Effect", "Mean Effect" },
+           this->array);
 }
 
 bool ColoredArray::IsShare() const

@@ -1,5 +1,6 @@
 #include "Dequantize.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -8,24 +9,48 @@
 
 #include <Eigen/Core>
 
-// The loops below are plain. They are compiled for each instruction set; the numbers are the same
-// with all of them.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "Files/Dequantize.cxx"
 #include <hwy/foreach_target.h>
+// foreach_target.h must come before this header, which is read once per target.
 #include <hwy/highway.h>
 
+// Blocks become integers in plain loops, over bytes. The numbers are the same with each
+// instruction set.
 HWY_BEFORE_NAMESPACE();
 namespace atlas::HWY_NAMESPACE
 {
 
-constexpr std::size_t HalfBlock = 16; ///< of 32 elements
+namespace hn = hwy::HWY_NAMESPACE;
 
+constexpr std::size_t HalfBlock = 16; ///< of 32 elements
+constexpr std::size_t MaximumGroups = MaximumBlockElements / ScaleGroup;
+
+/// The float that is equal to a half. Subnormal numbers take no longer than others.
 float LoadHalf(const std::uint8_t* bytes)
 {
-  Eigen::half value;
-  std::memcpy(&value, bytes, sizeof(value));
-  return static_cast<float>(value);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 // which has an instruction for it
+  std::uint16_t stored = 0;
+  std::memcpy(&stored, bytes, sizeof(stored));
+  const auto number = hn::Set(hn::CappedTag<std::uint16_t, 1>(), stored);
+  return hn::GetLane(hn::PromoteTo(
+    hn::CappedTag<float, 1>(), hn::BitCast(hn::CappedTag<hwy::float16_t, 1>(), number)));
+#else
+  constexpr std::uint32_t normal = 0x400U; // the least ones
+  constexpr std::uint32_t infinite = 0x7C00U;
+  std::uint16_t half = 0;
+  std::memcpy(&half, bytes, sizeof(half));
+  const std::uint32_t magnitude = half & 0x7FFFU;
+  const float small = static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24F;
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &small, sizeof(bits));
+  const std::uint32_t bias = magnitude >= infinite ? 2 * 112U : 112U; // of the exponent
+  bits = magnitude >= normal ? (magnitude << 13U) + (bias << 23U) : bits;
+  bits |= (half & 0x8000U) << 16U;
+  float value = 0;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+#endif
 }
 
 std::uint32_t LoadBits(const std::uint8_t* bytes)
@@ -45,40 +70,74 @@ int HighHalf(std::uint8_t byte)
   return byte >> 4;
 }
 
-void WidenQ8_0(const std::uint8_t* block, float* values)
+std::int8_t Integer(int value)
 {
-  const float d = LoadHalf(block);
-  for (std::size_t i = 0; i < 2 * HalfBlock; ++i)
-  {
-    values[i] = d * static_cast<float>(static_cast<std::int8_t>(block[2 + i]));
-  }
+  return static_cast<std::int8_t>(value);
 }
 
-/// Blocks of 32: `value` makes the numbers of q, whose element i a byte of `q` holds in its low and
-/// whose element i + 16 in its high half.
+/// Sets the scale, and the offset if there is one, of elements from pair * 32 on.
+template<class... Numbers>
+void SetScales(const ScaledIntegers& to, std::size_t pair, Numbers... numbers)
+{
+  to.SetScale(2 * pair, numbers...);
+  to.SetScale(2 * pair + 1, numbers...);
+}
+
+void UnpackQ8_0(const std::uint8_t* block, const ScaledIntegers& to)
+{
+  std::memcpy(to.integers, block + 2, 2 * HalfBlock);
+  SetScales(to, 0, LoadHalf(block));
+}
+
+/// Sets 32 elements: `value` makes the integers of q, whose element i a byte of `q` holds in its
+/// low and whose element i + 16 in its high half.
 template<class Value>
-void WidenHalfBytes(const std::uint8_t* q, float* values, const Value& value)
+void UnpackHalfBytes(
+  const std::uint8_t* HWY_RESTRICT q, std::int8_t* HWY_RESTRICT integers, const Value& value)
 {
   for (std::size_t i = 0; i < HalfBlock; ++i)
   {
-    values[i] = value(LowHalf(q[i]), i);
-    values[i + HalfBlock] = value(HighHalf(q[i]), i + HalfBlock);
+    integers[i] = Integer(value(LowHalf(q[i]), i));
+    integers[i + HalfBlock] = Integer(value(HighHalf(q[i]), i + HalfBlock));
   }
 }
 
-void WidenQ4_0(const std::uint8_t* block, float* values)
+/// The numbers that four bits stand for.
+using FourBitValues = std::array<std::int8_t, 16>;
+constexpr FourBitValues Unsigned = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+constexpr FourBitValues LessEight = { -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7 };
+constexpr FourBitValues UnevenValues = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38,
+  53, 69, 89, 113 };
+constexpr FourBitValues SmallFloats = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
+
+void UnpackByTable(const FourBitValues& table, const std::uint8_t* q, std::int8_t* integers)
 {
-  const float d = LoadHalf(block);
-  WidenHalfBytes(
-    block + 2, values, [d](int q, std::size_t) { return d * static_cast<float>(q - 8); });
+#if HWY_TARGET == HWY_SCALAR
+  UnpackHalfBytes(q, integers, [&table](int bits, std::size_t) { return table[bits]; });
+#else
+  const hn::FixedTag<std::int8_t, HalfBlock> d;
+  const hn::FixedTag<std::uint8_t, HalfBlock> ofBytes;
+  const auto values = hn::LoadU(d, table.data());
+  const auto bytes = hn::LoadU(ofBytes, q);
+  const auto low = hn::And(bytes, hn::Set(ofBytes, 15));
+  const auto high = hn::And(
+    hn::BitCast(ofBytes, hn::ShiftRight<4>(hn::BitCast(hn::FixedTag<std::uint16_t, 8>(), bytes))),
+    hn::Set(ofBytes, 15));
+  hn::StoreU(hn::TableLookupBytes(values, hn::BitCast(d, low)), d, integers);
+  hn::StoreU(hn::TableLookupBytes(values, hn::BitCast(d, high)), d, integers + HalfBlock);
+#endif
 }
 
-void WidenQ4_1(const std::uint8_t* block, float* values)
+void UnpackQ4_0(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  const float d = LoadHalf(block);
-  const float m = LoadHalf(block + 2);
-  WidenHalfBytes(
-    block + 4, values, [d, m](int q, std::size_t) { return d * static_cast<float>(q) + m; });
+  UnpackByTable(LessEight, block + 2, to.integers);
+  SetScales(to, 0, LoadHalf(block));
+}
+
+void UnpackQ4_1(const std::uint8_t* block, const ScaledIntegers& to)
+{
+  UnpackByTable(Unsigned, block + 4, to.integers);
+  SetScales(to, 0, LoadHalf(block), LoadHalf(block + 2));
 }
 
 /// The fifth bit of element i, in its place.
@@ -87,21 +146,20 @@ int FifthBit(std::uint32_t bits, std::size_t i)
   return static_cast<int>(bits >> i & 1U) << 4;
 }
 
-void WidenQ5_0(const std::uint8_t* block, float* values)
+void UnpackQ5_0(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  const float d = LoadHalf(block);
   const std::uint32_t bits = LoadBits(block + 2);
-  WidenHalfBytes(block + 6, values, [d, bits](int q, std::size_t i)
-    { return d * static_cast<float>((q | FifthBit(bits, i)) - 16); });
+  UnpackHalfBytes(
+    block + 6, to.integers, [bits](int q, std::size_t i) { return (q | FifthBit(bits, i)) - 16; });
+  SetScales(to, 0, LoadHalf(block));
 }
 
-void WidenQ5_1(const std::uint8_t* block, float* values)
+void UnpackQ5_1(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  const float d = LoadHalf(block);
-  const float m = LoadHalf(block + 2);
   const std::uint32_t bits = LoadBits(block + 4);
-  WidenHalfBytes(block + 8, values, [d, m, bits](int q, std::size_t i)
-    { return d * static_cast<float>(q | FifthBit(bits, i)) + m; });
+  UnpackHalfBytes(
+    block + 8, to.integers, [bits](int q, std::size_t i) { return q | FifthBit(bits, i); });
+  SetScales(to, 0, LoadHalf(block), LoadHalf(block + 2));
 }
 
 /// The 8 pairs of numbers of 6 bits in 12 bytes: the first four are the lower bits of bytes 0 to 3
@@ -123,69 +181,76 @@ GroupScale ScaleOf(const std::uint8_t* bytes, std::size_t group)
     HighHalf(bytes[group + half]) | (bytes[group] >> 6) << 4 };
 }
 
-/// Q4_K and Q5_K: `fifth` gives the fifth bit of element i of a group, in its place.
-template<class Fifth>
-void WidenGroups(
-  const std::uint8_t* block, const std::uint8_t* q, float* values, const Fifth& fifth)
+/// The scales of Q4_K and Q5_K.
+void SetGroupScales(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  constexpr std::size_t size = 32;
   const float d = LoadHalf(block);
   const float m = LoadHalf(block + 2);
-  const std::uint8_t* scales = block + 4;
-  for (std::size_t group = 0; group < 8; group += 2)
+  for (std::size_t group = 0; group < 8; ++group)
   {
-    const GroupScale low = ScaleOf(scales, group);
-    const GroupScale high = ScaleOf(scales, group + 1);
-    const float lowFactor = d * static_cast<float>(low.scale);
-    const float lowOffset = m * static_cast<float>(low.offset);
-    const float highFactor = d * static_cast<float>(high.scale);
-    const float highOffset = m * static_cast<float>(high.offset);
-    for (std::size_t i = 0; i < size; ++i)
-    {
-      const int lowQ = LowHalf(q[i]) | fifth(group, i);
-      const int highQ = HighHalf(q[i]) | fifth(group + 1, i);
-      values[i] = lowFactor * static_cast<float>(lowQ) - lowOffset;
-      values[i + size] = highFactor * static_cast<float>(highQ) - highOffset;
-    }
-    q += size;
-    values += 2 * size;
+    const GroupScale found = ScaleOf(block + 4, group);
+    SetScales(
+      to, group, d * static_cast<float>(found.scale), -(m * static_cast<float>(found.offset)));
   }
 }
 
-void WidenQ4_K(const std::uint8_t* block, float* values)
+/// Q4_K and Q5_K: `fifth` gives the fifth bit of element i of a group, in its place.
+template<class Fifth>
+void UnpackGroups(
+  const std::uint8_t* HWY_RESTRICT q, std::int8_t* HWY_RESTRICT integers, const Fifth& fifth)
 {
-  WidenGroups(block, block + 16, values, [](std::size_t, std::size_t) { return 0; });
-}
-
-void WidenQ5_K(const std::uint8_t* block, float* values)
-{
-  const std::uint8_t* bits = block + 16;
-  WidenGroups(block, block + 48, values,
-    [bits](std::size_t group, std::size_t i) { return FifthBit(bits[i], group); });
-}
-
-/// Two bits of element i of a group of 32 in 64 bytes.
-int TwoBits(const std::uint8_t* q, std::size_t group, std::size_t i)
-{
-  return q[group / 4 * 32 + i] >> group % 4 * 2 & 3;
-}
-
-void WidenQ2_K(const std::uint8_t* block, float* values)
-{
-  constexpr std::size_t size = 16;
-  const std::uint8_t* q = block + 16;
-  const float d = LoadHalf(block + 80);
-  const float m = LoadHalf(block + 82);
-  for (std::size_t group = 0; group < 16; ++group)
+  constexpr std::size_t size = 32;
+  for (std::size_t group = 0; group < 8; group += 2)
   {
-    const float factor = d * static_cast<float>(LowHalf(block[group]));
-    const float offset = m * static_cast<float>(HighHalf(block[group]));
-    const std::size_t first = group % 2 * size;
     for (std::size_t i = 0; i < size; ++i)
     {
-      const int bits = TwoBits(q, group / 2, first + i);
-      values[group * size + i] = factor * static_cast<float>(bits) - offset;
+      integers[i] = Integer(LowHalf(q[i]) | fifth(group, i));
+      integers[i + size] = Integer(HighHalf(q[i]) | fifth(group + 1, i));
     }
+    q += size;
+    integers += 2 * size;
+  }
+}
+
+void UnpackQ4_K(const std::uint8_t* block, const ScaledIntegers& to)
+{
+  UnpackGroups(block + 16, to.integers, [](std::size_t, std::size_t) { return 0; });
+  SetGroupScales(block, to);
+}
+
+void UnpackQ5_K(const std::uint8_t* block, const ScaledIntegers& to)
+{
+  const std::uint8_t* bits = block + 16;
+  UnpackGroups(block + 48, to.integers,
+    [bits](std::size_t group, std::size_t i) { return (bits[i] >> group & 1) << 4; });
+  SetGroupScales(block, to);
+}
+
+/// Sets the groups of 32 elements of which 64 bytes have two bits each: `value` makes the integers.
+template<class Value>
+void UnpackTwoBits(
+  const std::uint8_t* HWY_RESTRICT q, std::int8_t* HWY_RESTRICT integers, const Value& value)
+{
+  constexpr std::size_t size = 32;
+  for (std::size_t group = 0; group < 8; ++group)
+  {
+    for (std::size_t i = 0; i < size; ++i)
+    {
+      const int bits = q[group / 4 * size + i] >> group % 4 * 2 & 3;
+      integers[group * size + i] = Integer(value(bits, group, i));
+    }
+  }
+}
+
+void UnpackQ2_K(const std::uint8_t* block, const ScaledIntegers& to)
+{
+  UnpackTwoBits(block + 16, to.integers, [](int bits, std::size_t, std::size_t) { return bits; });
+  const float d = LoadHalf(block + 80);
+  const float m = LoadHalf(block + 82);
+  for (std::size_t group = 0; group < MaximumGroups; ++group)
+  {
+    to.SetScale(group, d * static_cast<float>(LowHalf(block[group])),
+      -(m * static_cast<float>(HighHalf(block[group]))));
   }
 }
 
@@ -198,41 +263,24 @@ int SixBits(const std::uint8_t* bytes, std::size_t i)
   return lower | (bytes[8 + i % 4] >> i / 4 * 2 & 3) << 4;
 }
 
-void WidenQ3_K(const std::uint8_t* block, float* values)
+void UnpackQ3_K(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  constexpr std::size_t size = 16;
-  const std::uint8_t* q = block + 32;
+  UnpackTwoBits(block + 32, to.integers, [block](int bits, std::size_t group, std::size_t i)
+    { return (bits | (block[i] >> group & 1) << 2) - 4; });
   const float d = LoadHalf(block + 108);
-  for (std::size_t group = 0; group < 16; ++group)
+  for (std::size_t group = 0; group < MaximumGroups; ++group)
   {
-    const float factor = d * static_cast<float>(SixBits(block + 96, group) - 32);
-    const std::size_t first = group % 2 * size;
-    for (std::size_t i = first; i < first + size; ++i)
-    {
-      const int bits = TwoBits(q, group / 2, i) | (block[i] >> group / 2 & 1) << 2;
-      values[group / 2 * 2 * size + i] = factor * static_cast<float>(bits - 4);
-    }
+    to.SetScale(group, d * static_cast<float>(SixBits(block + 96, group) - 32));
   }
 }
 
-/// The numbers that four bits stand for.
-using FourBitValues = std::array<std::int8_t, 16>;
-constexpr FourBitValues UnevenValues = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38,
-  53, 69, 89, 113 };
-constexpr FourBitValues SmallFloats = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
-
-void WidenByTable(const FourBitValues& table, float factor, const std::uint8_t* q, float* values)
+void UnpackIQ4_NL(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  WidenHalfBytes(q, values,
-    [&table, factor](int bits, std::size_t) { return factor * static_cast<float>(table[bits]); });
+  UnpackByTable(UnevenValues, block + 2, to.integers);
+  SetScales(to, 0, LoadHalf(block));
 }
 
-void WidenIQ4_NL(const std::uint8_t* block, float* values)
-{
-  WidenByTable(UnevenValues, LoadHalf(block), block + 2, values);
-}
-
-void WidenIQ4_XS(const std::uint8_t* block, float* values)
+void UnpackIQ4_XS(const std::uint8_t* block, const ScaledIntegers& to)
 {
   const float d = LoadHalf(block);
   for (std::size_t group = 0; group < 8; ++group)
@@ -240,8 +288,8 @@ void WidenIQ4_XS(const std::uint8_t* block, float* values)
     const std::uint8_t lower = block[4 + group / 2];
     const int upper = block[2 + group / 4] >> group % 4 * 2 & 3;
     const int scale = (group % 2 == 0 ? LowHalf(lower) : HighHalf(lower)) | upper << 4;
-    WidenByTable(UnevenValues, d * static_cast<float>(scale - 32), block + 8 + group * HalfBlock,
-      values + group * 2 * HalfBlock);
+    UnpackByTable(UnevenValues, block + 8 + group * HalfBlock, to.integers + group * 2 * HalfBlock);
+    SetScales(to, group, d * static_cast<float>(scale - 32));
   }
 }
 
@@ -254,89 +302,149 @@ float HalfPower(std::uint8_t e)
   return power;
 }
 
-void WidenMXFP4(const std::uint8_t* block, float* values)
+void UnpackMXFP4(const std::uint8_t* block, const ScaledIntegers& to)
 {
-  WidenByTable(SmallFloats, HalfPower(block[0]), block + 1, values);
+  UnpackByTable(SmallFloats, block + 1, to.integers);
+  SetScales(to, 0, HalfPower(block[0]));
 }
 
-void WidenQ6_K(const std::uint8_t* block, float* values)
+/// Half a block of Q6_K, 128 elements: 64 bytes of lower bits, 32 of upper bits.
+void UnpackHalfOfQ6_K(const std::uint8_t* HWY_RESTRICT lower,
+  const std::uint8_t* HWY_RESTRICT upper, std::int8_t* HWY_RESTRICT integers)
 {
   constexpr std::size_t size = 32;
-  const float d = LoadHalf(block + 208);
-  // Halves of 128 elements: 64 bytes of lower bits, 32 of upper bits, 8 scales.
-  for (std::size_t half = 0; half < 2; ++half)
+  for (std::size_t i = 0; i < size; ++i)
   {
-    const std::uint8_t* lower = block + half * 2 * size;
-    const std::uint8_t* upper = block + 128 + half * size;
-    const std::uint8_t* scales = block + 192 + half * 8;
-    for (std::size_t part = 0; part < 2; ++part) // of 16 in each group of 32
-    {
-      std::array<float, 4> factors{};
-      for (std::size_t group = 0; group < factors.size(); ++group)
-      {
-        factors[group] = d * static_cast<float>(static_cast<std::int8_t>(scales[2 * group + part]));
-      }
-      for (std::size_t i = part * size / 2; i < (part + 1) * size / 2; ++i)
-      {
-        const int bits = upper[i];
-        const int q0 = LowHalf(lower[i]) | (bits & 3) << 4;
-        const int q1 = LowHalf(lower[i + size]) | (bits >> 2 & 3) << 4;
-        const int q2 = HighHalf(lower[i]) | (bits >> 4 & 3) << 4;
-        const int q3 = HighHalf(lower[i + size]) | (bits >> 6) << 4;
-        values[i] = factors[0] * static_cast<float>(q0 - 32);
-        values[i + size] = factors[1] * static_cast<float>(q1 - 32);
-        values[i + 2 * size] = factors[2] * static_cast<float>(q2 - 32);
-        values[i + 3 * size] = factors[3] * static_cast<float>(q3 - 32);
-      }
-    }
-    values += 4 * size;
+    const int bits = upper[i];
+    integers[i] = Integer((LowHalf(lower[i]) | (bits & 3) << 4) - 32);
+    integers[i + size] = Integer((LowHalf(lower[i + size]) | (bits >> 2 & 3) << 4) - 32);
+    integers[i + 2 * size] = Integer((HighHalf(lower[i]) | (bits >> 4 & 3) << 4) - 32);
+    integers[i + 3 * size] = Integer((HighHalf(lower[i + size]) | (bits >> 6) << 4) - 32);
   }
 }
 
-using WidenMany = void (*)(const std::uint8_t* blocks, std::size_t count, float* values);
+void UnpackQ6_K(const std::uint8_t* block, const ScaledIntegers& to)
+{
+  UnpackHalfOfQ6_K(block, block + 128, to.integers);
+  UnpackHalfOfQ6_K(block + 64, block + 160, to.integers + MaximumBlockElements / 2);
+  const float d = LoadHalf(block + 208);
+  for (std::size_t group = 0; group < MaximumGroups; ++group)
+  {
+    to.SetScale(group, d * static_cast<float>(static_cast<std::int8_t>(block[192 + group])));
+  }
+}
 
-template<DType Type, void (*WidenBlock)(const std::uint8_t* block, float* values)>
-void ForBlocks(const std::uint8_t* blocks, std::size_t count, float* values)
+/// The numbers of a block.
+template<std::size_t Elements, bool HasOffsets>
+HWY_INLINE void ScaleIntegers(const ScaledIntegers& block, float* HWY_RESTRICT values)
+{
+  const hn::CappedTag<float, ScaleGroup> d;
+  using V = hn::Vec<decltype(d)>;
+  const hn::RebindToSigned<decltype(d)> ofIntegers;
+  const hn::Rebind<std::int8_t, decltype(d)> ofBytes;
+  for (std::size_t i = 0; i < Elements; i += ScaleGroup)
+  {
+    const V scale = hn::Set(d, block.scales[i / ScaleGroup]);
+    for (std::size_t j = i; j < i + ScaleGroup; j += hn::Lanes(d))
+    {
+      const auto integers = hn::PromoteTo(ofIntegers, hn::LoadU(ofBytes, block.integers + j));
+      V numbers = hn::Mul(scale, hn::ConvertTo(d, integers));
+      if constexpr (HasOffsets)
+      {
+        numbers = hn::Add(numbers, hn::Set(d, block.offsets[i / ScaleGroup]));
+      }
+      hn::StoreU(numbers, d, values + j);
+    }
+  }
+}
+
+/// What is done with `count` blocks of a type.
+struct BlockFunctions
+{
+  void (*unpack)(const std::uint8_t* blocks, std::size_t count, ScaledIntegers to);
+  void (*widen)(const std::uint8_t* blocks, std::size_t count, float* values);
+};
+
+template<DType Type, std::size_t Elements, bool HasOffsets,
+  void (*Unpack)(const std::uint8_t* block, const ScaledIntegers& to)>
+void UnpackAll(const std::uint8_t* blocks, std::size_t count, ScaledIntegers to)
 {
   const std::size_t bytes = BlockBytes(Type);
-  const std::size_t elements = BlockElements(Type);
   for (std::size_t b = 0; b < count; ++b)
   {
-    WidenBlock(blocks + b * bytes, values + b * elements);
+    Unpack(blocks + b * bytes, to);
+    to.integers += Elements;
+    to.scales += Elements / ScaleGroup * to.stride;
+    if constexpr (HasOffsets)
+    {
+      to.offsets += Elements / ScaleGroup * to.stride;
+    }
   }
+}
+
+template<DType Type, std::size_t Elements, bool HasOffsets,
+  void (*Unpack)(const std::uint8_t* block, const ScaledIntegers& to)>
+void WidenAll(const std::uint8_t* blocks, std::size_t count, float* values)
+{
+  const std::size_t bytes = BlockBytes(Type);
+  std::array<std::int8_t, Elements> integers; // each of which is set before it is read
+  std::array<float, Elements / ScaleGroup> scales;
+  std::array<float, Elements / ScaleGroup> offsets;
+  const ScaledIntegers block = { integers.data(), scales.data(), offsets.data(), 1 };
+  for (std::size_t b = 0; b < count; ++b)
+  {
+    Unpack(blocks + b * bytes, block);
+    ScaleIntegers<Elements, HasOffsets>(block, values + b * Elements);
+  }
+}
+
+template<DType Type, std::size_t Elements, bool HasOffsets,
+  void (*Unpack)(const std::uint8_t* block, const ScaledIntegers& to)>
+constexpr BlockFunctions Functions = { UnpackAll<Type, Elements, HasOffsets, Unpack>,
+  WidenAll<Type, Elements, HasOffsets, Unpack> };
+
+const BlockFunctions& FunctionsOf(DType dtype)
+{
+  // In the order of DType.
+  static constexpr std::array<BlockFunctions, 13> all = {
+    Functions<DType::Q4_0, 32, false, UnpackQ4_0>, Functions<DType::Q4_1, 32, true, UnpackQ4_1>,
+    Functions<DType::Q5_0, 32, false, UnpackQ5_0>, Functions<DType::Q5_1, 32, true, UnpackQ5_1>,
+    Functions<DType::Q8_0, 32, false, UnpackQ8_0>, Functions<DType::Q2_K, 256, true, UnpackQ2_K>,
+    Functions<DType::Q3_K, 256, false, UnpackQ3_K>, Functions<DType::Q4_K, 256, true, UnpackQ4_K>,
+    Functions<DType::Q5_K, 256, true, UnpackQ5_K>, Functions<DType::Q6_K, 256, false, UnpackQ6_K>,
+    Functions<DType::IQ4_NL, 32, false, UnpackIQ4_NL>,
+    Functions<DType::IQ4_XS, 256, false, UnpackIQ4_XS>,
+    Functions<DType::MXFP4, 32, false, UnpackMXFP4>
+  };
+  return all[static_cast<std::size_t>(dtype) - static_cast<std::size_t>(DType::Q4_0)];
 }
 
 void WidenBlocksOf(DType dtype, const std::byte* blocks, std::size_t count, float* values)
 {
-  // In the order of DType.
-  constexpr std::array<WidenMany, 13> all = { ForBlocks<DType::Q4_0, WidenQ4_0>,
-    ForBlocks<DType::Q4_1, WidenQ4_1>, ForBlocks<DType::Q5_0, WidenQ5_0>,
-    ForBlocks<DType::Q5_1, WidenQ5_1>, ForBlocks<DType::Q8_0, WidenQ8_0>,
-    ForBlocks<DType::Q2_K, WidenQ2_K>, ForBlocks<DType::Q3_K, WidenQ3_K>,
-    ForBlocks<DType::Q4_K, WidenQ4_K>, ForBlocks<DType::Q5_K, WidenQ5_K>,
-    ForBlocks<DType::Q6_K, WidenQ6_K>, ForBlocks<DType::IQ4_NL, WidenIQ4_NL>,
-    ForBlocks<DType::IQ4_XS, WidenIQ4_XS>, ForBlocks<DType::MXFP4, WidenMXFP4> };
-  all[static_cast<std::size_t>(dtype) - static_cast<std::size_t>(DType::Q4_0)](
-    reinterpret_cast<const std::uint8_t*>(blocks), count, values);
+  FunctionsOf(dtype).widen(reinterpret_cast<const std::uint8_t*>(blocks), count, values);
+}
+
+void UnpackBlocksOf(
+  DType dtype, const std::byte* blocks, std::size_t count, const ScaledIntegers& to)
+{
+  FunctionsOf(dtype).unpack(reinterpret_cast<const std::uint8_t*>(blocks), count, to);
 }
 
 void WidenHalvesOf(const std::byte* halves, std::size_t count, float* values)
 {
-  constexpr float scale = 0x1p112F; // between the biases of the exponents, 127 and 15
-  constexpr std::uint32_t infinite = 0x7C00U << 13U;
-  for (std::size_t i = 0; i < count; ++i)
+  std::size_t i = 0;
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2 // which has an instruction for it
+  const hn::CappedTag<float, 16> d;
+  const hn::Rebind<hwy::float16_t, decltype(d)> ofHalves;
+  const auto* from = reinterpret_cast<const hwy::float16_t*>(halves);
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d))
   {
-    std::uint16_t half = 0;
-    std::memcpy(&half, halves + i * sizeof(half), sizeof(half));
-    const std::uint32_t magnitude = (half & 0x7FFFU) << 13U;
-    float value = 0;
-    std::memcpy(&value, &magnitude, sizeof(value));
-    value *= scale; // exact; makes normal numbers of subnormal halves
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &value, sizeof(bits));
-    bits |= magnitude >= infinite ? 0x7F800000U : 0U; // infinity and NaN
-    bits |= (half & 0x8000U) << 16U;
-    std::memcpy(values + i, &bits, sizeof(bits));
+    hn::StoreU(hn::PromoteTo(d, hn::LoadU(ofHalves, from + i)), d, values + i);
+  }
+#endif
+  for (; i < count; ++i)
+  {
+    values[i] = LoadHalf(reinterpret_cast<const std::uint8_t*>(halves) + 2 * i);
   }
 }
 
@@ -359,6 +467,7 @@ HWY_AFTER_NAMESPACE();
 namespace atlas
 {
 
+HWY_EXPORT(UnpackBlocksOf);
 HWY_EXPORT(WidenBlocksOf);
 HWY_EXPORT(WidenHalvesOf);
 HWY_EXPORT(WidenBrainFloatsOf);
@@ -366,6 +475,26 @@ HWY_EXPORT(WidenBrainFloatsOf);
 void WidenBlocks(DType dtype, const std::byte* blocks, std::size_t count, float* values)
 {
   HWY_DYNAMIC_DISPATCH(WidenBlocksOf)(dtype, blocks, count, values);
+}
+
+void UnpackBlocks(DType dtype, const std::byte* blocks, std::size_t count, const ScaledIntegers& to)
+{
+  HWY_DYNAMIC_DISPATCH(UnpackBlocksOf)(dtype, blocks, count, to);
+}
+
+bool HasOffsets(DType dtype)
+{
+  switch (dtype)
+  {
+    case DType::Q4_1:
+    case DType::Q5_1:
+    case DType::Q2_K:
+    case DType::Q4_K:
+    case DType::Q5_K:
+      return true;
+    default:
+      return false;
+  }
 }
 
 void WidenHalves(const std::byte* halves, std::size_t count, float* values)

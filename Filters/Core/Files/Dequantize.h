@@ -3,6 +3,7 @@
 #include "Tensor.h"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace atlas
 {
@@ -42,6 +43,44 @@ constexpr std::size_t MaximumBlockElements = 256;
 /// * IQ4_XS, 136 bytes: d; the upper two bits of s of 8 groups, 2 bytes, and the lower four, 4
 ///   bytes; 128 bytes q, each 16 of them as in IQ4_NL; (d (s - 32)) v(q).
 void WidenBlocks(DType dtype, const std::byte* blocks, std::size_t count, float* values);
+
+/// The elements of a block that share a scale, and an offset.
+constexpr std::size_t ScaleGroup = 16;
+
+/// Blocks as integers: element i is scale * integers[i] + offset of group i / ScaleGroup, in single
+/// precision and this order.
+struct ScaledIntegers
+{
+  std::int8_t* integers = nullptr;
+  float* scales = nullptr;
+  float* offsets = nullptr; ///< of the types of HasOffsets
+  std::size_t stride = 1;   ///< between the scales of a group and of the next one
+
+  void SetScale(std::size_t group, float scale) const
+  {
+    this->scales[group * this->stride] = scale;
+  }
+  void SetScale(std::size_t group, float scale, float offset) const
+  {
+    this->SetScale(group, scale);
+    this->offsets[group * this->stride] = offset;
+  }
+};
+
+/// Writes `count` consecutive blocks as integers. The numbers of WidenBlocks are equal to those of
+/// the integers.
+void UnpackBlocks(
+  DType dtype, const std::byte* blocks, std::size_t count, const ScaledIntegers& to);
+
+/// Whether the blocks of a type have offsets other than 0.
+bool HasOffsets(DType dtype);
+
+/// Where a row of a tensor is stored whose rows are interleaved in groups (see TensorView).
+constexpr std::uint64_t InterleavedRow(std::uint64_t group, std::uint64_t row)
+{
+  const std::uint64_t i = row % group;
+  return row - i + (i < group / 2 ? 2 * i : 2 * i - group + 1);
+}
 
 /// Computes the floats that are equal to `count` halves (IEEE 754: 1 sign bit, 5 of the exponent,
 /// 10 of the mantissa).

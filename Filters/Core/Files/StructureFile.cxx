@@ -479,4 +479,12 @@ Structure ReadStructure(const std::filesystem::path& path)
   return ParseStructure(ReadFile(path), path.string());
 }
 
+char ResidueLetter(const std::string& name)
+{
+  const gemmi::ResidueInfo info = gemmi::find_tabulated_residue(name);
+  return info.is_amino_acid() && IsLetter(info.one_letter_code)
+           ? static_cast<char>(std::toupper(static_cast<unsigned char>(info.one_letter_code)))
+           : 'X';
+}
+
 }

@@ -59,4 +59,8 @@ Structure ParseStructure(std::string_view text, const std::string& source);
 /// Same, of a file. Throws FileError, too.
 Structure ReadStructure(const std::filesystem::path& path);
 
+/// The letter of an amino acid by the name of its residue (MET: M), of a modified one that of what
+/// it was made from (MSE: M), by gemmi's table; X for any other residue.
+char ResidueLetter(const std::string& name);
+
 }

@@ -51,7 +51,7 @@ void WidenRange(
   DType dtype, const std::byte* data, std::uint64_t begin, std::uint64_t end, float* values)
 {
   const DTypeInfo& info = Info(dtype);
-  std::array<float, MaximumBlockElements> part{};
+  std::array<float, MaximumBlockElements> part; // of which what is written is read
   while (begin < end)
   {
     const std::byte* block = data + begin / info.elements * info.bytes;
@@ -215,9 +215,7 @@ std::uint64_t TensorView::Columns() const
 /// The place of a row of the first axis.
 std::uint64_t TensorView::StoredRow(std::uint64_t row) const
 {
-  const auto group = static_cast<std::uint64_t>(this->interleavedRows);
-  const std::uint64_t i = row % group;
-  return row - i + (i < group / 2 ? 2 * i : 2 * i - group + 1);
+  return InterleavedRow(static_cast<std::uint64_t>(this->interleavedRows), row);
 }
 
 double TensorView::At(std::uint64_t i) const

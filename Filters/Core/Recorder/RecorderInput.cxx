@@ -309,8 +309,7 @@ NamedTexts TextsOf(const RecorderSources& sources, std::vector<std::string>& war
   const std::string kind = isFile ? std::filesystem::path(file).extension().string() : "";
   ThrowIf<OptionError>(kind == ".json", file,
     ": expected a text with one prompt per line, or JSON lines (.jsonl), found .json.");
-  const PromptFormat ofFile = kind == ".jsonl" ? PromptFormat::JsonLines : PromptFormat::Lines;
-  found.texts = isFile ? ParsePrompts(ReadFile(file), ofFile, file, warnings)
+  found.texts = isFile ? ParsePrompts(ReadFile(file), FormatOfFile(file), file, warnings)
                        : ParsePrompts(sources.prompts, sources.promptFormat, found.name, warnings);
   ThrowIf<OptionError>(
     found.texts.empty(), found.name, ": expected at least one prompt, found none.");

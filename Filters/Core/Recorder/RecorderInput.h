@@ -18,8 +18,7 @@ namespace atlas
 struct RecorderSources
 {
   std::string prompts;                 ///< texts, as promptFormat says
-  std::string promptFile;              ///< a file of texts: JSON lines if its name ends with
-                                       ///< .jsonl, else one per line
+  std::string promptFile;              ///< a file of texts, as FormatOfFile says
   std::string tokenIds;                ///< integers, one sequence per line
   std::string segments;                ///< segments of tokenIds, in the same form
   std::vector<std::string> imageFiles; ///< PNG and JPEG images, or one file with pixel_values

@@ -10,14 +10,12 @@
 #include "Internal/TransformerRun.h"
 #include "Numerics/MatrixProduct.h"
 #include "Preprocessing/PictureTokens.h"
-#include "Weights/FloatValues.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <deque>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -27,59 +25,11 @@ namespace atlas
 namespace
 {
 
-/// Layers whose weights take at most so many bytes in single precision are kept so between tokens;
-/// otherwise each token widens them again, a block at a time.
-constexpr std::uint64_t KeptBytes = std::uint64_t{ 2 } << 30U;
-
 /// Keys and values of so many tokens.
 std::uint64_t CacheFloats(const TransformerConfig& config, std::int64_t tokens)
 {
   return ToIndex(config.AttentionsBefore(config.layers)) * 2 * ToIndex(config.keyHeads) *
          ToIndex(tokens) * ToIndex(config.headDimension);
-}
-
-/// The tensors of a layer, with its matrices in single precision if it is to keep them so.
-class KeptTensors
-{
-public:
-  KeptTensors(const LayerTensors& layer, bool widens)
-    : Layer(layer)
-  {
-    for (LinearTensors* linear : MatricesOf(this->Layer))
-    {
-      TensorView& weight = linear->weight;
-      if (widens && WidenedBytes(weight) > 0)
-      {
-        const FloatValues& floats = this->Floats.try_emplace(weight.data, weight).first->second;
-        weight = { DType::F32, weight.shape, reinterpret_cast<const std::byte*>(floats.Data()) };
-      }
-    }
-  }
-
-  const LayerTensors& Get() const { return this->Layer; }
-
-private:
-  LayerTensors Layer;
-  std::map<const std::byte*, FloatValues> Floats; ///< by the data of their tensor
-};
-
-/// All layers in single precision, in bytes, without what the files hold so.
-std::uint64_t WidenedLayers(const Transformer& model)
-{
-  std::uint64_t bytes = 0;
-  for (const LayerTensors& layer : model.GetWeights().layers)
-  {
-    std::map<const std::byte*, std::uint64_t> tensors; // each once
-    for (const LinearTensors* linear : MatricesOf(layer))
-    {
-      tensors[linear->weight.data] = WidenedBytes(linear->weight);
-    }
-    for (const auto& [data, widened] : tensors)
-    {
-      bytes += widened;
-    }
-  }
-  return bytes;
 }
 
 /// The largest of some lengths; 0: there are none.
@@ -101,12 +51,10 @@ public:
     , Threads(threads)
   {
     this->Cache.resize(CacheFloats(this->Config, capacity));
-    const bool widens = WidenedLayers(model) <= KeptBytes;
     for (const LayerTensors& layer : model.GetWeights().layers)
     {
       const std::int64_t l = static_cast<std::int64_t>(this->Layers.size());
-      this->Tensors.emplace_back(layer, widens);
-      this->Layers.emplace_back(this->Config, this->Tensors.back().Get(), l, this->Positions);
+      this->Layers.emplace_back(this->Config, layer, l, this->Positions);
     }
   }
 
@@ -230,8 +178,7 @@ private:
   std::vector<std::int64_t> FeaturePositions;
   std::vector<RotaryPlace> Places; ///< of the given tokens
   std::vector<float> CrossQueries;
-  std::vector<float> SourceCache;  ///< [L, 2, H, tokens, d_head], these
-  std::deque<KeptTensors> Tensors; ///< of each layer; they stay in place
+  std::vector<float> SourceCache; ///< [L, 2, H, tokens, d_head], these
   std::deque<TransformerLayer> Layers;
   LayerWorkspace Work;
   std::vector<float> Logits;
@@ -541,14 +488,12 @@ void CheckGeneration(
 std::uint64_t GenerationBytes(
   const Transformer& model, const TransformerInput& input, const GenerationOptions& options)
 {
-  const std::uint64_t widened = WidenedLayers(model);
   const TransformerConfig& config = model.GetConfig();
   const std::int64_t source = Longest(SourceLengths(config, input));
   return CacheFloats(config, Longest(SequenceLengths(config, input)) + options.count + source) *
            sizeof(float) +
          ToIndex(source * config.modelDimension) * sizeof(float) +
-         ToIndex(config.layers * LayerMixer::StateFloats(config)) * sizeof(float) +
-         (widened <= KeptBytes ? widened : 0);
+         ToIndex(config.layers * LayerMixer::StateFloats(config)) * sizeof(float);
 }
 
 std::vector<std::vector<std::int64_t>> GenerateTokens(

@@ -31,7 +31,7 @@ void CheckGeneration(
   const Transformer& model, const TransformerInput& input, const GenerationOptions& options);
 
 /// The memory that GenerateTokens needs in addition to a run of the whole sequences, in bytes: for
-/// keys and values of one sequence, and for the layers in single precision if they are kept.
+/// keys and values of one sequence.
 std::uint64_t GenerationBytes(
   const Transformer& model, const TransformerInput& input, const GenerationOptions& options);
 

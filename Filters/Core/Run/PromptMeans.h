@@ -8,6 +8,8 @@
 namespace atlas
 {
 
+class Transformer;
+
 /// The number of values that Interventions::means has for each sequence: the columns of all sites
 /// that are replaced by their mean over prompts.
 std::int64_t MeanColumns(const TransformerConfig& config, const Interventions& interventions);

@@ -4,12 +4,15 @@
 #include "Base/Joined.h"
 #include "Base/NumberText.h"
 #include "Files/JsonText.h"
+#include "ProteinText.h"
 #include "UnicodeText.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <random>
 #include <set>
+#include <utility>
 
 namespace atlas
 {
@@ -64,9 +67,29 @@ std::int64_t DrawId(std::mt19937_64& generator, const RandomPromptOptions& optio
 
 }
 
+PromptFormat FormatOfFile(const std::filesystem::path& path)
+{
+  const std::string ending = path.extension().string();
+  constexpr std::array<std::string_view, 4> fasta = { ".fasta", ".fas", ".fa", ".faa" };
+  return ending == ".jsonl"                                             ? PromptFormat::JsonLines
+         : ending == ".a3m"                                             ? PromptFormat::A3m
+         : std::find(fasta.begin(), fasta.end(), ending) != fasta.end() ? PromptFormat::Fasta
+                                                                        : PromptFormat::Lines;
+}
+
 std::vector<std::string> ParsePrompts(std::string_view text, PromptFormat format,
   const std::string& source, std::vector<std::string>& warnings)
 {
+  if (format == PromptFormat::Fasta || format == PromptFormat::A3m)
+  {
+    const auto rows = format == PromptFormat::Fasta ? ProteinFormat::Fasta : ProteinFormat::A3m;
+    std::vector<std::string> prompts;
+    for (ProteinSequence& protein : ParseProteins(text, rows, source))
+    {
+      prompts.push_back(std::move(protein.letters));
+    }
+    return prompts;
+  }
   std::vector<std::string> lines = SplitLines(text);
   if (format == PromptFormat::Lines || lines.empty())
   {

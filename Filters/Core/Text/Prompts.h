@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,14 +12,20 @@ namespace atlas
 /// How prompts are written as one text.
 enum class PromptFormat
 {
-  Lines,    ///< one prompt per line
-  OneText,  ///< one prompt with its line breaks; that at the end of the text is left out
-  JsonLines ///< in each line a JSON string, or an object that has one as "text" or "prompt"
+  Lines,     ///< one prompt per line
+  OneText,   ///< one prompt with its line breaks; that at the end of the text is left out
+  JsonLines, ///< in each line a JSON string, or an object that has one as "text" or "prompt"
+  Fasta,     ///< proteins (ProteinText.h); a prompt is the letters of one
+  A3m        ///< rows of an alignment of proteins, likewise
 };
+
+/// The format of a file by the ending of its name: .jsonl; .fasta, .fas, .fa or .faa; .a3m; Lines
+/// for others.
+PromptFormat FormatOfFile(const std::filesystem::path& path);
 
 /// The prompts of a text. Blank JSON lines are skipped. Keys of JSON objects that are not read are
 /// named in `warnings`. Throws FormatError, which begins with `source` and the line, for what is no
-/// such JSON.
+/// such JSON, and as ParseProteins.
 std::vector<std::string> ParsePrompts(std::string_view text, PromptFormat format,
   const std::string& source, std::vector<std::string>& warnings);
 

@@ -101,6 +101,7 @@ public:
     this->BindEmbedding();
     this->BindLayers();
     this->BindUnembedding();
+    this->CheckContacts();
     this->CheckUnused(encoder);
     return std::move(this->Weights);
   }
@@ -1527,6 +1528,17 @@ private:
                                  ? NormTensors()
                                  : this->GetUnfoldedNorm({}, this->Name.transformNorm, width);
     return true;
+  }
+
+  /// Checks the head of ESM-2 that predicts contacts, where the file has it. ReadContactHead reads
+  /// it.
+  void CheckContacts()
+  {
+    const PairNames& names = this->Name.contacts;
+    if (!names.weight.empty() && this->Has(this->Prefix + names.weight))
+    {
+      this->GetLinear(this->Prefix, names, this->Config.layers * this->Config.heads, 1, true);
+    }
   }
 
   /// The layer that a tensor belongs to, or -1.

@@ -48,6 +48,7 @@ TEST(ColoredArray, SignedValuesHaveSidesOfTheSameLength)
   const ColoredArray shown = Numbers("Contribution", -0.5, 2);
   EXPECT_THAT(Values(shown.Scale(shown.LargestMagnitude())), ElementsAre(-2, 0, 2));
   EXPECT_THAT(Values(Numbers("Score 1", -4, 3).Scale(1)), ElementsAre(-4, 0, 4));
+  EXPECT_THAT(Values(Numbers("Mutation Effect", -4, 3).Scale(3)), ElementsAre(-3, 0, 3));
 }
 
 TEST(ColoredArray, SharesEndAtTheLargestValueAndScoresFillTheirRange)
@@ -61,6 +62,7 @@ TEST(ColoredArray, ProbabilitiesArePaleBelowWords)
 {
   ColoredArray shown = Numbers("Probability", 0, 1);
   EXPECT_THAT(shown.Scale(1), ElementsAre(0, 1, 1, 1, 1, 0, 0, 0));
+  EXPECT_EQ(Numbers("Prediction", 0, 0.4).Scale(1), shown.Scale(1));
   shown.hasWords = true;
   EXPECT_THAT(shown.Scale(1), SizeIs(12));
 }

@@ -1,6 +1,7 @@
 #include "Numerics/PackedProduct.h"
 
 #include "EveryTarget.h"
+#include "NumbersBelowOne.h"
 #include "Numerics/InstructionSets.h"
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -23,17 +23,6 @@ namespace
 
 constexpr ProductPrecision BothPrecisions[] = { ProductPrecision::Single,
   ProductPrecision::Bfloat16 };
-
-std::vector<float> NumbersBelowOne(std::int64_t count, unsigned seed)
-{
-  std::mt19937 generator(seed);
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (float& value : values)
-  {
-    value = static_cast<float>(generator()) / 0x1p31F - 1;
-  }
-  return values;
-}
 
 /// The nearest number with 8 significant bits; of two, the one whose last bit is 0.
 double RoundedToEightBits(float value)

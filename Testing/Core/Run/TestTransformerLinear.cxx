@@ -213,7 +213,7 @@ void ExpectEqualProducts(const Widened& weights)
   std::mt19937 generator(8);
   std::normal_distribution<float> normal;
   for (const std::vector<std::int64_t>& lengths :
-    { std::vector<std::int64_t>{ 1 }, { 13, 5, 40 }, { 192, 3, 500, 47, 1 } })
+    { std::vector<std::int64_t>{ 1 }, { 4 }, { 13, 5, 40 }, { 192, 3, 500, 47, 1 } })
   {
     std::vector<float> from(SequenceOffsets(lengths).back() * weights.stored.inputs);
     std::generate(from.begin(), from.end(), [&] { return normal(generator); });
@@ -253,6 +253,62 @@ TEST(ApplyLinear, BytesAreThoseOfWidenedWeights)
   }
 }
 
+/// The largest error of the products of rows, by the sum of the sizes of their terms.
+double LargestError(const Widened& weights, std::int64_t rows)
+{
+  const auto inputs = static_cast<std::size_t>(weights.stored.inputs);
+  const auto outputs = static_cast<std::size_t>(weights.stored.outputs);
+  const std::vector<double> numbers = DoubleNumbers(ToIndex(rows) * inputs, 9);
+  const std::vector<float> from(numbers.begin(), numbers.end());
+  const std::vector<float> found = Product(weights.stored, { rows }, from, 2);
+  const bool isTransposed = weights.stored.layout == WeightLayout::OutputInput;
+  double largest = 0;
+  for (std::size_t place = 0; place < found.size(); ++place)
+  {
+    double expected = 0;
+    double sizes = 0;
+    for (std::size_t i = 0; i < inputs; ++i)
+    {
+      const std::size_t output = place % outputs;
+      const double term =
+        numbers[place / outputs * inputs + i] *
+        weights.stored.weight.At(isTransposed ? output * inputs + i : i * outputs + output);
+      expected += term;
+      sizes += std::abs(term);
+    }
+    const double error = std::abs(static_cast<double>(found[place]) - expected);
+    const double scaled = error == 0 ? 0 : error / sizes;
+    largest = scaled <= largest ? largest : scaled; // not with std::max, which would lose NaN
+  }
+  return largest;
+}
+
+// Of few rows, which are multiplied without packing, and of many, in double precision.
+TEST(ApplyLinear, ProductsAreThoseOfTheNumbersOfAnyType)
+{
+  std::vector<DType> types = BlockTypes;
+  types.insert(types.end(), PlainTypes.begin(), PlainTypes.end());
+  types.push_back(DType::F32);
+  for (const DType dtype : types)
+  {
+    for (const std::int64_t outputs : { 5, 70 })
+    {
+      Widened weights(dtype, WeightLayout::OutputInput, 1536, outputs); // more than a tile
+      weights.Interleave(outputs == 70 ? 14 : 0);
+      for (const std::int64_t rows : { 1, 2, 3, 4, 5 })
+      {
+        EXPECT_LE(LargestError(weights, rows), 1536 * 0x1p-24)
+          << Name(dtype) << ", " << rows << " rows";
+      }
+      if (!IsBlock(dtype))
+      {
+        const Widened other(dtype, WeightLayout::InputOutput, 99, outputs);
+        EXPECT_LE(LargestError(other, 3), 99 * 0x1p-24) << Name(dtype);
+      }
+    }
+  }
+}
+
 TEST(Linear, PartsOfStoredWeightsAreFloats)
 {
   Widened weights(DType::Q8_0, WeightLayout::OutputInput, 64, 40);
@@ -266,8 +322,8 @@ TEST(Linear, PartsOfStoredWeightsAreFloats)
   EXPECT_TRUE(std::equal(part.data, part.data + 35 * 64 - 3, expected.data));
   EXPECT_EQ(linear.Part(0, 0).data + 5 * 64 + 3, part.data) << "it is widened once";
 
-  std::unique_ptr<float[]> memory;
-  const MatrixBlock block = FloatsOf(linear.Head(2), 64, 4, memory); // outputs 8 to 11
+  std::vector<float> memory(4 * 64);
+  const MatrixBlock block = FloatsOf(linear.Head(2), 64, 4, memory.data()); // outputs 8 to 11
   EXPECT_TRUE(block.transposed);
   EXPECT_EQ(block.stride, 64);
   EXPECT_TRUE(std::equal(block.data, block.data + 4 * 64, weights.floats.data() + 8 * 64));
@@ -277,13 +333,13 @@ TEST(Linear, BlocksOfHeadsAreFloats)
 {
   Widened weights(DType::F16, WeightLayout::HeadInputOutput, 64, 40); // 10 heads [64, 4]
   const Linear linear(weights.stored);
-  std::unique_ptr<float[]> memory;
-  const MatrixBlock block = FloatsOf(linear.Head(7), 64, 4, memory);
+  std::vector<float> memory(4 * 64);
+  const MatrixBlock block = FloatsOf(linear.Head(7), 64, 4, memory.data());
   EXPECT_FALSE(block.transposed);
   EXPECT_EQ(block.stride, 4);
   EXPECT_TRUE(std::equal(block.data, block.data + 64 * 4, weights.floats.data() + 7 * 64 * 4));
   const Linear plain(weights.plain);
-  EXPECT_EQ(FloatsOf(plain.Head(8), 64, 4, memory).data, weights.floats.data() + 8 * 64 * 4)
+  EXPECT_EQ(FloatsOf(plain.Head(8), 64, 4, nullptr).data, weights.floats.data() + 8 * 64 * 4)
     << "floats stay where they are";
 }
 

@@ -2,6 +2,8 @@
 
 #include "Base/Index.h"
 #include "Base/Parallel.h"
+#include "Files/Dequantize.h"
+#include "Numerics/RowProduct.h"
 #include "TransformerKernels.h"
 
 namespace atlas
@@ -33,10 +35,146 @@ std::int64_t BlockWidth(std::int64_t outputs, int threads)
   return width;
 }
 
+using Floats = std::unique_ptr<float[]>;
+
+/// Memory for so many numbers of a block, uninitialized; none if they are in place.
+Floats RoomFor(const WeightBlock& block, std::int64_t count)
+{
+  return Floats(block.IsInPlace() ? nullptr : new float[ToIndex(count)]);
 }
 
-MatrixBlock FloatsOf(const WeightBlock& block, std::int64_t inner, std::int64_t columns,
-  std::unique_ptr<float[]>& memory)
+/// The numbers of a block that are widened at once for few rows; they stay in the cache.
+constexpr std::int64_t TileLines = 16;
+constexpr std::int64_t TileWidth = 1024;
+
+/// Some columns of a block of integers (Dequantize.h), which stay in the cache.
+class IntegerTile
+{
+public:
+  explicit IntegerTile(DType dtype)
+    : Type(dtype)
+    , Offsets(HasOffsets(dtype) ? this->Scales.size() : 0)
+  {
+  }
+
+  /// The first IntegerColumnCount columns of a block, and so many numbers of them.
+  IntegerColumns Unpack(const WeightBlock& block, std::int64_t inner)
+  {
+    const auto width = ToIndex(block.matrix.stride);
+    const auto group = ToIndex(block.stored->interleavedRows);
+    for (std::int64_t column = 0; column < IntegerColumnCount; ++column)
+    {
+      const ScaledIntegers to = { this->Integers.data() + column * TileWidth,
+        this->Scales.data() + column,
+        this->Offsets.empty() ? nullptr : this->Offsets.data() + column,
+        ToIndex(IntegerColumnCount) };
+      const std::uint64_t row = block.first / width + ToIndex(column);
+      const std::uint64_t place =
+        (group > 0 ? InterleavedRow(group, row) : row) * width + block.first % width;
+      UnpackBlocks(this->Type,
+        block.stored->data + place / BlockElements(this->Type) * BlockBytes(this->Type),
+        ToIndex(inner) / BlockElements(this->Type), to);
+    }
+    return { this->Integers.data(), TileWidth, this->Scales.data(),
+      this->Offsets.empty() ? nullptr : this->Offsets.data() };
+  }
+
+private:
+  static constexpr std::size_t Groups = TileWidth / static_cast<std::int64_t>(ScaleGroup);
+
+  DType Type;
+  std::vector<std::int8_t> Integers = std::vector<std::int8_t>(IntegerColumnCount * TileWidth);
+  std::vector<float> Scales = std::vector<float>(ToIndex(IntegerColumnCount) * Groups);
+  std::vector<float> Offsets;
+};
+
+/// Adds the products of few rows with whole tiles of integers of a block, and returns the columns
+/// that these have.
+std::int64_t AddIntegers(std::int64_t rows, const ColumnBlock& block, std::int64_t inner,
+  const float* from, float* product)
+{
+  const WeightBlock& weights = block.weights;
+  const bool areBlocks = !weights.IsInPlace() && weights.matrix.transposed &&
+                         IsBlock(weights.stored->dtype) && weights.stored->packed == nullptr;
+  if (!areBlocks)
+  {
+    return 0;
+  }
+  IntegerTile tile(weights.stored->dtype);
+  std::int64_t column = 0;
+  for (; column + IntegerColumnCount <= block.columns; column += IntegerColumnCount)
+  {
+    for (std::int64_t i = 0; i < inner; i += TileWidth)
+    {
+      const std::int64_t count = std::min(TileWidth, inner - i);
+      AddRowProducts(rows, count, from + i, inner, tile.Unpack(weights.From(i, column), count),
+        product + column, block.columns);
+    }
+  }
+  return column;
+}
+
+/// Adds the products of few rows with a block.
+void AddBlock(std::int64_t rows, const ColumnBlock& block, std::int64_t inner, const float* from,
+  float* product)
+{
+  const bool transposed = block.weights.matrix.transposed;
+  const std::int64_t height = transposed ? TileWidth : TileLines; // of a tile
+  const std::int64_t width = transposed ? TileLines : TileWidth;
+  const Floats memory = RoomFor(block.weights, height * width);
+  for (std::int64_t column = AddIntegers(rows, block, inner, from, product); column < block.columns;
+    column += width)
+  {
+    const std::int64_t columns = std::min(width, block.columns - column);
+    for (std::int64_t i = 0; i < inner; i += height)
+    {
+      const std::int64_t count = std::min(height, inner - i);
+      AddRowProducts(rows, count, from + i, inner,
+        FloatsOf(block.weights.From(i, column), count, columns, memory.get()), columns,
+        product + column, block.columns);
+    }
+  }
+}
+
+/// MultiplyRows of at most FewRows rows, without packing.
+void MultiplyFewRows(std::int64_t rows, const std::vector<ColumnBlock>& blocks, std::int64_t inner,
+  const float* from, const RowVisitor& visit, int threads)
+{
+  ParallelFor(static_cast<std::int64_t>(blocks.size()), threads,
+    [&](std::int64_t i)
+    {
+      const std::size_t index = ToIndex(i);
+      const ColumnBlock& block = blocks[index];
+      std::vector<float> product(ToIndex(rows * block.columns));
+      AddBlock(rows, block, inner, from, product.data());
+      for (std::int64_t row = 0; row < rows; ++row)
+      {
+        visit(index, row, product.data() + row * block.columns);
+      }
+    });
+}
+
+}
+
+WeightBlock WeightBlock::From(std::int64_t inner, std::int64_t column) const
+{
+  const std::int64_t stride = this->matrix.stride;
+  const std::int64_t place =
+    this->matrix.transposed ? column * stride + inner : inner * stride + column;
+  WeightBlock part = *this;
+  if (this->IsInPlace())
+  {
+    part.matrix.data += place;
+  }
+  else
+  {
+    part.first += ToIndex(place);
+  }
+  return part;
+}
+
+MatrixBlock FloatsOf(
+  const WeightBlock& block, std::int64_t inner, std::int64_t columns, float* memory)
 {
   if (block.IsInPlace())
   {
@@ -45,15 +183,14 @@ MatrixBlock FloatsOf(const WeightBlock& block, std::int64_t inner, std::int64_t 
   const bool transposed = block.matrix.transposed;
   const std::int64_t lines = transposed ? columns : inner; // as they are stored
   const std::int64_t width = transposed ? inner : columns;
-  memory.reset(new float[lines * width]); // each number of which is set below
   const bool isPacked = block.matrix.stride == width;
   const std::int64_t count = isPacked ? lines * width : width;
   for (std::int64_t line = 0; line < (isPacked ? 1 : lines); ++line)
   {
     const std::uint64_t begin = block.first + ToIndex(line * block.matrix.stride);
-    block.stored->ToFloat(begin, begin + ToIndex(count), memory.get() + line * width);
+    block.stored->ToFloat(begin, begin + ToIndex(count), memory + line * width);
   }
-  return { memory.get(), width, transposed };
+  return { memory, width, transposed };
 }
 
 Linear::Linear(const LinearTensors& tensors)
@@ -146,6 +283,11 @@ void MultiplyRows(std::int64_t rows, const std::vector<ColumnBlock>& blocks, std
   {
     return;
   }
+  if (rows <= FewRows && blocks.front().weights.products == ProductPrecision::Single)
+  {
+    MultiplyFewRows(rows, blocks, inner, from, visit, threads);
+    return;
+  }
   const auto count = static_cast<std::int64_t>(blocks.size());
   const std::int64_t step =
     BlockCount(BlockCount(rows, BlockCount(WantedParts(threads), count)), PartRows) * PartRows;
@@ -156,9 +298,9 @@ void MultiplyRows(std::int64_t rows, const std::vector<ColumnBlock>& blocks, std
       const std::size_t index = ToIndex(i / parts);
       const ColumnBlock& block = blocks[index];
       const std::int64_t first = i % parts * step;
-      std::unique_ptr<float[]> memory;
+      Floats memory = RoomFor(block.weights, inner * block.columns);
       PackedColumns packed;
-      packed.Set(FloatsOf(block.weights, inner, block.columns, memory), inner, block.columns,
+      packed.Set(FloatsOf(block.weights, inner, block.columns, memory.get()), inner, block.columns,
         block.weights.products);
       memory.reset();
       VisitProducts(packed, std::min(step, rows - first), from + first * inner, inner,

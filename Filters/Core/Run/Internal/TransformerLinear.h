@@ -25,12 +25,14 @@ struct WeightBlock
   ProductPrecision products = ProductPrecision::Single;
 
   bool IsInPlace() const { return this->matrix.data != nullptr; }
+
+  /// The block that begins at these indices of this one.
+  WeightBlock From(std::int64_t inner, std::int64_t column) const;
 };
 
-/// A block of weights [inner, columns] as floats: in place, or in `memory`, which is then
-/// allocated.
-MatrixBlock FloatsOf(const WeightBlock& block, std::int64_t inner, std::int64_t columns,
-  std::unique_ptr<float[]>& memory);
+/// A block of weights [inner, columns] as floats: in place, or in `memory`, of as many numbers.
+MatrixBlock FloatsOf(
+  const WeightBlock& block, std::int64_t inner, std::int64_t columns, float* memory);
 
 /// A matrix and its bias. Weights that are not floats in place stay as they are; products widen a
 /// block of them at a time.
@@ -127,8 +129,10 @@ void VisitProducts(const PackedColumns& b, std::int64_t rows, const float* from,
 
 /// Multiplies rows, `from` [rows, inner], by each block and calls `visit` for each row and block
 /// once. Runs in parallel: calls may come at the same time. Each thread has one packed block of
-/// weights at a time and, while it packs, the same as floats unless they are in place. A row's
-/// products depend on no other row (PackedColumns).
+/// weights at a time and, while it packs, the same as floats unless they are in place. At most
+/// FewRows rows are multiplied by the weights where they are, of which each thread widens some that
+/// stay in the cache, unless products are of BF16. A row's products depend on no other row
+/// (PackedColumns, AddRowProducts).
 void MultiplyRows(std::int64_t rows, const std::vector<ColumnBlock>& blocks, std::int64_t inner,
   const float* from, const RowVisitor& visit, int threads);
 

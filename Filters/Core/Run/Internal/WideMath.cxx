@@ -3,6 +3,7 @@
 #include "Base/Parallel.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace atlas
 {
@@ -16,8 +17,8 @@ constexpr std::int64_t Block = 128;
 void Widen(const WeightBlock& block, std::int64_t inner, std::int64_t columns, double* to,
   std::int64_t stride)
 {
-  std::unique_ptr<float[]> memory;
-  const MatrixBlock values = FloatsOf(block, inner, columns, memory);
+  std::vector<float> memory(inner * columns);
+  const MatrixBlock values = FloatsOf(block, inner, columns, memory.data());
   const std::int64_t row = values.transposed ? 1 : values.stride;
   const std::int64_t column = values.transposed ? values.stride : 1;
   for (std::int64_t i = 0; i < inner; ++i)

@@ -24,8 +24,8 @@ namespace
 using Role = std::variant<std::string TensorNames::*, PairNames TensorNames::*,
   WeightLayout TensorNames::*, Fused TensorNames::*>;
 #define ROLE(name) { #name, &TensorNames::name }
-constexpr std::array<Named<Role>, 104> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
-  ROLE(attentionScale), ROLE(classToken), ROLE(convolution), ROLE(convolutionNorm),
+constexpr std::array<Named<Role>, 105> Roles = { { ROLE(attentionAfter), ROLE(attentionNorm),
+  ROLE(attentionScale), ROLE(classToken), ROLE(contacts), ROLE(convolution), ROLE(convolutionNorm),
   ROLE(crossAfter), ROLE(crossKey), ROLE(crossNorm), ROLE(crossOutput), ROLE(crossQuery),
   ROLE(crossValue), ROLE(distanceEmbedding), ROLE(distanceNorm), ROLE(distillationToken),
   ROLE(down), ROLE(embeddingNorm), ROLE(expertBias), ROLE(expertLayout), ROLE(expertsDown),

@@ -139,6 +139,7 @@ struct TensorNames
   PairNames unembedding;   ///< never with the prefix
   PairNames transform;     ///< likewise
   PairNames transformNorm; ///< likewise
+  PairNames contacts;      ///< of a protein: the head that predicts them
 };
 
 /// The names of an architecture of Hugging Face. Those of an encoder beside a decoder, which has

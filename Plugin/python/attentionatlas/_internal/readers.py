@@ -53,6 +53,12 @@ def open_transformer(path: PathLike, **properties: Any) -> Any:
     return _open(path, "TransformerReader", FileName=str(path), **properties)
 
 
+def open_structure(path: PathLike) -> Any:
+    """A reader of the structure of a protein, a .cif or .pdb file, up to date; raises as open_model."""
+    path = pathlib.Path(path)
+    return _open(path, "MmcifReader", registrationName=path.stem, FileName=str(path))
+
+
 def open_corpus(path: PathLike) -> Any:
     """A reader of a file of statistics of a corpus, up to date; raises as open_model."""
     path = pathlib.Path(path)

@@ -19,6 +19,7 @@ from attentionatlas._internal.arguments import (
 )
 from attentionatlas._internal.corpus import Corpus, measure
 from attentionatlas._internal.errors import Error, update
+from attentionatlas._internal.proteins import contact_filter
 from attentionatlas._internal.readers import (
     MODEL_FILES, Missing, Renamed, has_pictures, make_filter, open_recording, open_transformer, write_data, write_training,
 )
@@ -32,8 +33,8 @@ KINDS = {"Q": "queries", "K": "keys", "V": "values"}
 _OF_MODEL = ("AttentionTokens", "LogitAttribution", "LogitLens", "ScoreAttribution", "ScoreBreakdown")
 #: Filters that show one kind of attention of a transformer with an encoder and a decoder.
 _OF_KIND = (
-    "AttentionFocus", "AttentionMap", "AttentionMatrix", "AttentionSentence", "HeadEmbedding", "HeadScores", "PatchAttention",
-    "QueryKeyContrast", "ScoreBreakdown",
+    "AttentionFocus", "AttentionMap", "AttentionMatrix", "AttentionSentence", "ContactMap", "HeadEmbedding", "HeadScores",
+    "PatchAttention", "QueryKeyContrast", "ScoreBreakdown",
 )
 #: What pages and figures begin with: the first of these scores that a head has at least so much of, and else the largest.
 _STRIKING = {
@@ -559,6 +560,53 @@ class Recording(Tables):
         query, key = self._position("query", query, sequence), self._position("key", key, sequence, "strongest")
         return self._of("ScoreAttribution", 1, locals())
 
+    def contacts(
+        self,
+        layer: Head = "all",
+        head: Head = "all",
+        sequence: int = 0,
+        show: str = "Pairs",
+        structure: PathLike | None = None,
+        chain: str = "",
+        contact_atom: str = "CBeta",
+        contact_distance: float = 8.0,
+        minimum_separation: int = 6,
+        pair_count: int = 0,
+        **options: Any,
+    ) -> Table:
+        """Which residues of a protein touch, by the attention of a head or the mean of several, less its average product,
+        and by the contact head of the model, if that is known and has one (ESM-2): its Prediction, a probability.
+
+        show: Pairs, a row for each of the strongest, as many as there are residues, or pair_count; Heads, a row per head,
+        or Precision, by range of separation, which needs a structure. layer, head: a number, or "all". structure: a .cif or
+        .pdb file of the protein, by which contacts are known. chain: its chain; by default the first. contact_atom: CBeta or
+        CAlpha. contact_distance: of contacts, less than this. minimum_separation: in the sequence. options: others of the
+        filter ContactMap, such as threshold=0.3. Raises ValueError for the structure of another protein.
+        """
+        shown = ("Pairs", "Heads", "Precision")
+        port = shown.index(word("show", show, shown)) + 1
+        if port == 3 and structure is None:
+            raise Missing(f"{self.name}: expected structure= for Precision")
+        found = {**locals(), **options}
+        with self.scope():
+            return as_table(data.table(contact_filter(self, found), port))
+
+    def contact_map(self, quantity: str = "Attention", sequence: int = 0, **options: Any) -> Floats:
+        """The same for all pairs of residues: an array [residues, residues].
+
+        quantity: Attention, Prediction, or with a structure Distance or Contact (1, 0, or -1 where it is not known).
+        options: as those of contacts. Raises Missing where the quantity is not known.
+        """
+        with self.scope():
+            made = contact_filter(self, {"sequence": sequence, **options})
+            names = ("Attention", "Prediction", "Distance", "Contact")
+            quantity = word("quantity", quantity, names)
+            if quantity not in data.point_names(made):
+                what = "a model with a contact head" if quantity == "Prediction" else "structure="
+                raise Missing(f"{self.name}: expected {what} for {quantity}")
+            matrix: Floats = data.image(made, quantity)[::-1]
+            return matrix.copy()
+
     def sides(self, sequence: int = 0) -> tuple[list[str], list[str]]:
         """The tokens of the rows and of the columns of a map, the same list where they are the same; positions of the
         mean over sequences, -1. Raises ValueError without tokens."""
@@ -815,6 +863,18 @@ class Transformer(Model):
         written = patching_texts(prompt, patch_from, reference_prompts)
         places = {"site": site, "mode": mode, "target": target, "against": against, "position": position}
         return self._of("ActivationPatching", 0, {**places, **written})
+
+    def mutations(self, protein: str, show: str = "Effects") -> Table:
+        """What each substitution of a residue does to a protein, by a model that predicts masked residues (masked marginals,
+        Meier et al. 2021): the Mutation Effect, the logarithm of the probability of the mutant less that of the wild type.
+
+        protein: its letters, or a FASTA record. show: Effects, a row per residue and amino acid; or Residues, a row per
+        residue with the Mean Effect. Raises ValueError for letters that are no residues, and for other models.
+        """
+        port = {"Effects": 0, "Residues": 2}[word("show", show, ("Effects", "Residues"))]
+        if not protein:
+            raise ValueError("protein: expected letters of residues, found none.")
+        return self._of("MutationScan", port, {"protein": protein})
 
     def attribution(
         self,

@@ -1,0 +1,349 @@
+#include "ResidueContacts.h"
+
+#include "Base/Error.h"
+#include "Base/Index.h"
+#include "Base/ParallelProgress.h"
+#include "Recording/RecordedAttention.h"
+#include "Recording/SpecialTokens.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr double NotANumber = std::numeric_limits<double>::quiet_NaN();
+
+/// Heads whose maps are in memory at a time.
+constexpr std::size_t HeadsAtOnce = 8;
+
+/// The share of a part; NaN of nothing.
+double ShareOf(double part, double all)
+{
+  return all > 0 ? part / all : NotANumber;
+}
+
+/// A pair of residues and its score.
+struct ScoredPair
+{
+  float score = 0;
+  std::int32_t first = 0;
+  std::int32_t second = 0;
+
+  bool IsBefore(const ScoredPair& other) const
+  {
+    return this->score != other.score   ? this->score > other.score
+           : this->first != other.first ? this->first < other.first
+                                        : this->second < other.second;
+  }
+};
+
+/// The least and the largest separation of a range.
+std::array<std::int64_t, 2> LimitsOf(ContactRange range, std::int64_t separation)
+{
+  constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+  switch (range)
+  {
+    case ContactRange::Short:
+      return { 6, 11 };
+    case ContactRange::Medium:
+      return { 12, 23 };
+    case ContactRange::Long:
+      return { 24, none };
+    default:
+      return { std::max<std::int64_t>(separation, 1), none };
+  }
+}
+
+/// The recorded heads, by layer.
+std::vector<HeadPlace> HeadsOf(const Recording& recording)
+{
+  std::vector<HeadPlace> heads;
+  for (const RecordedLayer& layer : recording.layers)
+  {
+    for (std::size_t h = 0; h < layer.heads.size(); ++h)
+    {
+      heads.push_back({ layer.index, static_cast<std::int32_t>(h) });
+    }
+  }
+  return heads;
+}
+
+void CheckPredictor(
+  const Recording& recording, const std::vector<HeadPlace>& heads, const ContactHead& predictor)
+{
+  const std::size_t layers = std::max<std::size_t>(recording.layerCount, recording.layers.size());
+  ThrowIf<OptionError>(recording.layers.size() < layers, "Model: expected a recording of all ",
+    layers, " layers, which its contact head reads, found one of ", recording.layers.size(), ".");
+  ThrowIf<OptionError>(predictor.weights.size() != heads.size(),
+    "Model: expected a contact head of ", heads.size(), " heads as in the recording, found one of ",
+    predictor.weights.size(), ".");
+}
+
+/// The attention of a head between residues [n, n].
+std::vector<float> AttentionBetween(const Recording& recording, std::int64_t sequence,
+  const HeadPlace& place, const std::vector<std::int64_t>& residues)
+{
+  const std::int64_t tokens = AttentionLength(recording, sequence);
+  const auto n = static_cast<std::int64_t>(residues.size());
+  std::vector<float> between(n * n);
+  std::vector<float> rows;
+  std::int64_t i = 0;
+  while (i < n)
+  {
+    const std::int64_t begin = residues[i] / QueriesPerBlock * QueriesPerBlock;
+    const std::int64_t end = std::min(begin + QueriesPerBlock, tokens);
+    rows.resize((end - begin) * tokens);
+    EvaluateAttention(recording, sequence, place.layer, place.head, AttentionQuantity::Weights,
+      begin, end, rows.data());
+    for (; i < n && residues[i] < end; ++i)
+    {
+      const float* row = rows.data() + (residues[i] - begin) * tokens;
+      std::transform(residues.begin(), residues.end(), between.begin() + i * n,
+        [row](std::int64_t residue) { return row[residue]; });
+    }
+  }
+  return between;
+}
+
+HeadContacts MeasureAttention(
+  const std::vector<float>& attention, const TrueContacts& contacts, double threshold)
+{
+  HeadContacts found;
+  const std::int64_t n = contacts.Count();
+  for (std::int64_t i = 0; i < n; ++i)
+  {
+    for (std::int64_t j = 0; j < n; ++j)
+    {
+      if (!contacts.IsKnown(i, j))
+      {
+        continue;
+      }
+      const auto weight = static_cast<double>(attention[i * n + j]);
+      const bool isContact = contacts.Has(i, j);
+      const bool isAttended = weight > threshold;
+      found.attention += weight;
+      found.attentionInContact += isContact ? weight : 0;
+      found.attended += isAttended ? 1 : 0;
+      found.inContact += isAttended && isContact ? 1 : 0;
+    }
+  }
+  return found;
+}
+
+}
+
+std::vector<std::int64_t> FindResidues(const Recording& recording, std::int64_t sequence)
+{
+  RequireOneSequence(recording, sequence);
+  ThrowIf<OptionError>(recording.tokens.text.empty(),
+    "Input: expected a recording with the texts of its tokens, which tell residues from special "
+    "tokens, found one without.");
+  const std::vector<bool> special = FindSpecialTokens(recording, sequence);
+  std::vector<std::int64_t> residues;
+  for (std::size_t i = 0; i < special.size(); ++i)
+  {
+    if (!special[i])
+    {
+      residues.push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  return residues;
+}
+
+char ResidueLetterOfToken(const std::string& text)
+{
+  const std::size_t first = text.find_first_not_of(' ');
+  const bool isLetter =
+    first + 1 == text.size() && first < text.size() && text[first] >= 'A' && text[first] <= 'Z';
+  return isLetter ? text[first] : 'X';
+}
+
+void CorrectAttention(std::vector<float>& attention, std::int64_t n)
+{
+  std::vector<double> sums(n, 0);
+  double all = 0;
+  for (std::int64_t i = 0; i < n; ++i)
+  {
+    for (std::int64_t j = 0; j <= i; ++j)
+    {
+      const float both = attention[i * n + j] + attention[j * n + i];
+      attention[i * n + j] = attention[j * n + i] = both;
+    }
+  }
+  for (std::int64_t i = 0; i < n; ++i)
+  {
+    for (std::int64_t j = 0; j < n; ++j)
+    {
+      sums[i] += static_cast<double>(attention[i * n + j]);
+    }
+    all += sums[i];
+  }
+  for (std::int64_t i = 0; all > 0 && i < n; ++i)
+  {
+    for (std::int64_t j = 0; j < n; ++j)
+    {
+      float& value = attention[i * n + j];
+      value = static_cast<float>(static_cast<double>(value) - sums[i] * sums[j] / all);
+    }
+  }
+}
+
+TrueContacts::TrueContacts(
+  const std::vector<std::array<double, 3>>& places, const ContactRule& rule)
+  : Residues(static_cast<std::int64_t>(places.size()))
+  , Rule(rule)
+  , Limit(static_cast<float>(rule.distance))
+{
+  this->Distances.reserve(places.size() * places.size());
+  for (const auto& a : places)
+  {
+    for (const auto& b : places)
+    {
+      this->Distances.push_back(
+        static_cast<float>(std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2])));
+    }
+  }
+}
+
+ContactRange RangeOf(std::int64_t separation)
+{
+  for (const ContactRange range : { ContactRange::Short, ContactRange::Medium, ContactRange::Long })
+  {
+    const auto [least, largest] = LimitsOf(range, 0);
+    if (separation >= least && separation <= largest)
+    {
+      return range;
+    }
+  }
+  return ContactRange::All;
+}
+
+double ContactPrecision::Share() const
+{
+  return ShareOf(static_cast<double>(this->contacts), static_cast<double>(this->pairs));
+}
+
+double HeadContacts::ContactShare() const
+{
+  return ShareOf(static_cast<double>(this->inContact), static_cast<double>(this->attended));
+}
+
+double HeadContacts::AttentionShare() const
+{
+  return ShareOf(this->attentionInContact, this->attention);
+}
+
+std::array<ContactPrecision, 3> MeasurePrecision(
+  const std::vector<float>& scores, const TrueContacts& contacts, ContactRange range)
+{
+  const std::int64_t n = contacts.Count();
+  const auto [least, largest] = LimitsOf(range, contacts.Separation());
+  std::vector<ScoredPair> pairs;
+  for (std::int64_t i = 0; i < n; ++i)
+  {
+    const std::int64_t last = largest < n - i ? i + largest : n - 1;
+    for (std::int64_t j = i + least; j <= last; ++j)
+    {
+      if (contacts.IsKnown(i, j))
+      {
+        pairs.push_back(
+          { scores[i * n + j], static_cast<std::int32_t>(i), static_cast<std::int32_t>(j) });
+      }
+    }
+  }
+  const auto count = static_cast<std::int64_t>(pairs.size());
+  const std::int64_t most = std::min(n, count);
+  std::partial_sort(pairs.begin(), pairs.begin() + most, pairs.end(),
+    [](const ScoredPair& a, const ScoredPair& b) { return a.IsBefore(b); });
+  std::array<ContactPrecision, 3> found = {};
+  for (std::size_t d = 0; d < PrecisionDivisors.size(); ++d)
+  {
+    found[d].pairs = std::min(std::max<std::int64_t>(n / PrecisionDivisors[d], 1), most);
+    found[d].contacts = std::count_if(pairs.begin(), pairs.begin() + found[d].pairs,
+      [&](const ScoredPair& pair) { return contacts.Has(pair.first, pair.second); });
+  }
+  return found;
+}
+
+ContactEvidence FindContacts(const Recording& recording, const std::vector<std::int64_t>& residues,
+  const ContactOptions& options)
+{
+  RequireOneSequence(recording, options.sequence);
+  ThrowIf<OptionError>(recording.mask == AttentionMask::Cross,
+    "AttentionKind: expected attention within a sequence, found cross attention.");
+  const std::vector<HeadPlace> heads = HeadsOf(recording);
+  const auto isShown = [&](const HeadPlace& place)
+  {
+    return (options.layer < 0 || place.layer == options.layer) &&
+           (options.head < 0 || place.head == options.head);
+  };
+  const auto shown = std::count_if(heads.begin(), heads.end(), isShown);
+  if (options.layer >= 0 || shown == 0)
+  {
+    FindHead(recording, options.layer >= 0 || heads.empty() ? options.layer : heads[0].layer,
+      std::max<std::int64_t>(options.head, 0));
+  }
+  if (options.predictor != nullptr)
+  {
+    CheckPredictor(recording, heads, *options.predictor);
+  }
+  const auto n = static_cast<std::int64_t>(residues.size());
+  std::vector<double> sum(n * n, 0);
+  std::vector<double> logits(options.predictor == nullptr ? 0 : n * n,
+    options.predictor == nullptr ? 0 : options.predictor->bias);
+  ContactEvidence found;
+  found.heads.resize(heads.size());
+  std::vector<std::vector<float>> maps(HeadsAtOnce);
+  for (std::size_t begin = 0; begin < heads.size(); begin += HeadsAtOnce)
+  {
+    const std::size_t end = std::min(begin + HeadsAtOnce, heads.size());
+    ParallelFor(static_cast<std::int64_t>(end - begin), options.threads,
+      options.progress.Part(begin, end, heads.size()),
+      [&](std::int64_t h)
+      {
+        std::vector<float>& map = maps[h];
+        HeadContacts& measured = found.heads[begin + h];
+        map = AttentionBetween(recording, options.sequence, heads[begin + h], residues);
+        if (options.contacts != nullptr)
+        {
+          measured = MeasureAttention(map, *options.contacts, options.threshold);
+        }
+        CorrectAttention(map, n);
+        if (options.contacts != nullptr)
+        {
+          measured.precision = MeasurePrecision(map, *options.contacts, ContactRange::All);
+        }
+        measured.place = heads[begin + h];
+      });
+    ParallelFor(n, options.threads,
+      [&](std::int64_t i)
+      {
+        for (std::size_t h = begin; h < end; ++h)
+        {
+          const float* row = maps[h - begin].data() + i * n;
+          for (std::int64_t j = 0; isShown(heads[h]) && j < n; ++j)
+          {
+            sum[i * n + j] += static_cast<double>(row[j]);
+          }
+          for (std::int64_t j = 0; !logits.empty() && j < n; ++j)
+          {
+            logits[i * n + j] += options.predictor->weights[h] * static_cast<double>(row[j]);
+          }
+        }
+      });
+  }
+  const auto mean = [&](double value)
+  { return static_cast<float>(value / static_cast<double>(shown)); };
+  std::transform(sum.begin(), sum.end(), std::back_inserter(found.attention), mean);
+  std::transform(logits.begin(), logits.end(), std::back_inserter(found.prediction),
+    [](double logit) { return static_cast<float>(1 / (1 + std::exp(-logit))); });
+  return found;
+}
+
+}

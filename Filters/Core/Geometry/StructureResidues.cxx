@@ -1,0 +1,220 @@
+#include "StructureResidues.h"
+
+#include "Base/Error.h"
+#include "Base/Joined.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace atlas
+{
+namespace
+{
+
+constexpr double NoPlace = std::numeric_limits<double>::quiet_NaN();
+constexpr std::array<double, 3> Unresolved = { NoPlace, NoPlace, NoPlace };
+constexpr char Unknown = 'X';
+constexpr char Glycine = 'G';
+
+std::string NameOf(const ResidueAtom& atom)
+{
+  const auto end = std::find(atom.chain.begin(), atom.chain.end(), '\0');
+  return { atom.chain.begin(), end };
+}
+
+/// The first model of atoms.
+std::int32_t FirstModel(const std::vector<ResidueAtom>& atoms)
+{
+  std::int32_t model = std::numeric_limits<std::int32_t>::max();
+  for (const ResidueAtom& atom : atoms)
+  {
+    model = std::min(model, atom.model);
+  }
+  return model;
+}
+
+/// Whether an atom stands for its residue.
+bool StandsForResidue(const ResidueAtom& atom, ContactAtom chosen)
+{
+  return atom.isBeta == (chosen == ContactAtom::CBeta && atom.letter != Glycine);
+}
+
+/// Residues with the letters of a structure, one after another.
+struct Residues
+{
+  std::string letters;
+  std::vector<std::array<double, 3>> places;
+
+  explicit Residues(std::size_t count)
+    : letters(count, Unknown)
+    , places(count, Unresolved)
+  {
+  }
+
+  void Add(std::size_t i, const ResidueAtom& atom, ContactAtom chosen)
+  {
+    this->letters[i] = atom.letter;
+    if (StandsForResidue(atom, chosen) && std::isnan(this->places[i][0]))
+    {
+      this->places[i] = atom.position;
+    }
+  }
+
+  std::int64_t CountKnown() const
+  {
+    return std::count_if(
+      this->letters.begin(), this->letters.end(), [](char c) { return c != Unknown; });
+  }
+};
+
+void Compare(PlacedResidues& placed, std::size_t i, char found, char expected)
+{
+  placed.resolved += std::isnan(placed.places[i][0]) ? 0 : 1;
+  placed.compared += found != Unknown && expected != Unknown ? 1 : 0;
+  placed.identical += found != Unknown && found == expected ? 1 : 0;
+}
+
+}
+
+double PlacedResidues::Identity() const
+{
+  return this->compared == 0
+           ? 1
+           : static_cast<double>(this->identical) / static_cast<double>(this->compared);
+}
+
+std::vector<std::string> ChainsOf(const std::vector<ResidueAtom>& atoms)
+{
+  std::vector<std::string> chains;
+  for (const ResidueAtom& atom : atoms)
+  {
+    const std::string name = NameOf(atom);
+    if ((chains.empty() || chains.back() != name) &&
+        std::find(chains.begin(), chains.end(), name) == chains.end())
+    {
+      chains.push_back(name);
+    }
+  }
+  return chains;
+}
+
+PlacedResidues PlaceByTokens(const std::vector<ResidueAtom>& atoms,
+  const std::vector<std::int64_t>& residues, std::string_view letters, ContactAtom atom)
+{
+  const std::int32_t model = FirstModel(atoms);
+  Residues found(residues.size());
+  for (const ResidueAtom& one : atoms)
+  {
+    const auto residue = std::lower_bound(residues.begin(), residues.end(), one.token);
+    if (one.model == model && residue != residues.end() && *residue == one.token)
+    {
+      found.Add(residue - residues.begin(), one, atom);
+    }
+  }
+  PlacedResidues placed;
+  placed.places = found.places;
+  for (std::size_t i = 0; i < residues.size(); ++i)
+  {
+    Compare(placed, i, found.letters[i], letters[i]);
+  }
+  return placed;
+}
+
+PlacedResidues PlaceByAlignment(const std::vector<ResidueAtom>& atoms, const std::string& chain,
+  std::string_view letters, ContactAtom atom)
+{
+  const std::vector<std::string> chains = ChainsOf(atoms);
+  ThrowIf<OptionError>(
+    chains.empty(), "Structure: expected a protein with atoms CA or CB in a sequence, found none.");
+  const std::string& name = chain.empty() ? chains.front() : chain;
+  if (std::find(chains.begin(), chains.end(), name) == chains.end())
+  {
+    throw OptionError("Chain: expected one of the structure's, ",
+      Joined(chains, [](const std::string& one) { return "'" + one + "'"; }), ", found '", name,
+      "'.");
+  }
+  const std::int32_t model = FirstModel(atoms);
+  const auto isOfChain = [&](const ResidueAtom& one)
+  { return one.model == model && NameOf(one) == name; };
+  std::int32_t length = 0;
+  for (const ResidueAtom& one : atoms)
+  {
+    length = isOfChain(one) ? std::max(length, one.place) : length;
+  }
+  Residues found(length);
+  for (const ResidueAtom& one : atoms)
+  {
+    if (isOfChain(one))
+    {
+      found.Add(one.place - 1, one, atom);
+    }
+  }
+  const std::vector<std::int64_t> aligned = AlignSequences(letters, found.letters);
+  PlacedResidues placed;
+  placed.places.assign(letters.size(), Unresolved);
+  for (std::size_t i = 0; i < letters.size(); ++i)
+  {
+    if (aligned[i] >= 0)
+    {
+      placed.places[i] = found.places[aligned[i]];
+      Compare(placed, i, found.letters[aligned[i]], letters[i]);
+    }
+  }
+  // Two sequences that share a short piece alone are of different proteins.
+  const std::int64_t known =
+    std::count_if(letters.begin(), letters.end(), [](char letter) { return letter != Unknown; });
+  placed.compared = std::max(placed.compared, std::min(known, found.CountKnown()));
+  return placed;
+}
+
+std::vector<std::int64_t> AlignSequences(std::string_view first, std::string_view second)
+{
+  constexpr std::size_t largest = std::size_t{ 1 } << 29U;
+  const std::size_t rows = first.size();
+  const std::size_t columns = second.size();
+  ThrowIf<OptionError>(columns > 0 && rows > largest / columns,
+    "Structure: expected sequences whose lengths have a product of at most ", largest,
+    " for their alignment, found ", rows, " and ", columns, ".");
+  enum Step : char
+  {
+    Both,
+    FirstAlone,
+    SecondAlone
+  };
+  std::vector<Step> steps(rows * columns);
+  std::vector<int> above(columns + 1, 0); // scores of a row; gaps at the ends are free
+  std::vector<int> row(columns + 1, 0);
+  for (std::size_t i = 0; i < rows; ++i)
+  {
+    for (std::size_t j = 0; j < columns; ++j)
+    {
+      const bool isSame = first[i] == second[j] && first[i] != Unknown;
+      const int both = above[j] + (isSame ? 2 : 0);
+      const int firstAlone = above[j + 1] - (j + 1 == columns ? 0 : 2);
+      const int secondAlone = row[j] - (i + 1 == rows ? 0 : 2);
+      row[j + 1] = std::max({ both, firstAlone, secondAlone });
+      steps[i * columns + j] = row[j + 1] == both         ? Both
+                               : row[j + 1] == firstAlone ? FirstAlone
+                                                          : SecondAlone;
+    }
+    std::swap(above, row);
+    row[0] = 0;
+  }
+  std::vector<std::int64_t> places(rows, -1);
+  std::size_t i = rows;
+  std::size_t j = columns;
+  while (i > 0 && j > 0)
+  {
+    const Step step = steps[(i - 1) * columns + j - 1];
+    i -= step == SecondAlone ? 0 : 1;
+    j -= step == FirstAlone ? 0 : 1;
+    if (step == Both)
+    {
+      places[i] = static_cast<std::int64_t>(j);
+    }
+  }
+  return places;
+}
+
+}

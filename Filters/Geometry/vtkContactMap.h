@@ -1,0 +1,149 @@
+#pragma once
+
+#include "AttentionAtlasGeometryModule.h"
+
+#include <vtkRecordingAlgorithm.h>
+
+#include <memory>
+#include <string>
+
+/// What the attention of a protein language model says of contacts, beside the model's own
+/// prediction and the contacts of a structure. Input port 0: a recording of a protein, whose tokens
+/// are residues. Input port 1 (optional): the transformer that was recorded; if it has a contact
+/// head, as ESM-2 has, it predicts contacts from all heads. Input port 2 (optional): a structure of
+/// vtkMmcifReader, also through vtkBindTokens.
+///
+/// With A the attention of a head between residues, without special tokens, the evidence of a
+/// contact is A + A^T less its average product (Dunn et al. 2008; Rao et al. 2021). Formulas:
+/// Core's ResidueContacts.h.
+///
+/// A bound structure has its residues where Bound Token says. Of another one, the sequence of the
+/// chain is aligned with the recorded one. If fewer of the residues that both know are the same
+/// than MinimumIdentity, that is an error; if not all are, a warning. Residues without the atom are
+/// left out of all that is measured.
+///
+/// Output port 0: a vtkImageData with a point per pair of residues, x = column and y = -row. Point
+/// arrays: Attention (float, corrected), Prediction (float, a probability), Distance (float, NaN
+/// where it is not known), Contact (int; 1, 0, or -1 where it is not known), Query and Key (int,
+/// positions in the sequence). Prediction is there with a contact head, Distance and Contact with a
+/// structure. Field data: Sequence, Sequence Text, Query Token and Key Token (string, per residue);
+/// with a structure Residues, Resolved Residues (int) and Sequence Identity (double).
+///
+/// Output port 1: a vtkTable of the strongest pairs at least MinimumSeparation apart, by Prediction
+/// or else Attention, as many as there are residues, or PairCount: Query, Key (int), Query Token,
+/// Key Token (string), Separation (int), Range (string) and the arrays above.
+///
+/// Output port 2: a vtkTable of all recorded heads: Layer, Head (int), Contact Weight (double, its
+/// coefficient in the contact head); with a structure Attended Pairs (int, those with attention
+/// above Threshold), Contact Share (double, the share of them in contact: Vig et al. 2021),
+/// Attention Share (double, the share of all attention that is in contacts), Precision L, Precision
+/// L/2 and Precision L/5 (double, of the corrected attention). NaN where there is nothing to divide
+/// by.
+///
+/// Output port 3, with a structure: a vtkTable of the precision of the L, L/2 and L/5 pairs with
+/// the largest values, by range: Source (string: Attention, Prediction), Range (string: All; Short,
+/// 6 to 11 apart; Medium, 12 to 23; Long), Top (string: L, L/2, L/5), Pairs, Contacts (int) and
+/// Precision (double).
+///
+/// Output port 4, with a structure: a vtkPolyData with a line for each of the strongest pairs that
+/// are resolved, from atom to atom, with the cell arrays of the table and MarkColor (unsigned char
+/// [3]): one color in contact, another not.
+///
+/// On several ranks each computes all and has its part of the image, the first one the other
+/// outputs. Canceling leaves all empty.
+class ATTENTIONATLASGEOMETRY_EXPORT vtkContactMap : public vtkRecordingAlgorithm
+{
+public:
+  static vtkContactMap* New();
+  vtkTypeMacro(vtkContactMap, vtkRecordingAlgorithm);
+
+  enum ContactAtomType
+  {
+    C_BETA = 0,
+    C_ALPHA = 1
+  };
+
+  /// Connects the transformer, and the structure.
+  void SetModelConnection(vtkAlgorithmOutput* model) { this->SetInputConnection(1, model); }
+  void SetStructureConnection(vtkAlgorithmOutput* data) { this->SetInputConnection(2, data); }
+
+  /// The index of the sequence, from 0. Default: 0.
+  vtkSetMacro(Sequence, int);
+  vtkGetMacro(Sequence, int);
+
+  /// The layer whose attention is shown, from 0; -1: the mean over all recorded layers. Default:
+  /// -1.
+  vtkSetMacro(Layer, int);
+  vtkGetMacro(Layer, int);
+
+  /// The head of the layer, from 0; -1: the mean over all heads. Each is corrected before. Default:
+  /// -1.
+  vtkSetMacro(Head, int);
+  vtkGetMacro(Head, int);
+
+  /// The chain of a structure that is not bound; null or empty: the first one. Default: none.
+  vtkSetStdStringFromCharMacro(Chain);
+  vtkGetCharFromStdStringMacro(Chain);
+
+  /// The atom of a residue: C_BETA, of glycine C-alpha, or C_ALPHA. Default: C_BETA.
+  vtkSetClampMacro(ContactAtom, int, C_BETA, C_ALPHA);
+  vtkGetMacro(ContactAtom, int);
+
+  /// Residues whose atoms are closer than this are in contact, in the unit of the structure, above
+  /// 0. Default: 8, of Angstrom.
+  vtkSetMacro(ContactDistance, double);
+  vtkGetMacro(ContactDistance, double);
+
+  /// How far apart in the sequence two residues in contact are at least, from 1. Default: 6.
+  vtkSetMacro(MinimumSeparation, int);
+  vtkGetMacro(MinimumSeparation, int);
+
+  /// The attention above which a pair counts for Contact Share, from 0 to 1. Default: 0.3.
+  vtkSetMacro(Threshold, double);
+  vtkGetMacro(Threshold, double);
+
+  /// The rows of the table of pairs, and lines; 0: as many as there are residues. Default: 0.
+  vtkSetMacro(PairCount, int);
+  vtkGetMacro(PairCount, int);
+
+  /// The share of residues that the structure and the recording must have in common, from 0 to 1.
+  /// Default: 0.9.
+  vtkSetMacro(MinimumIdentity, double);
+  vtkGetMacro(MinimumIdentity, double);
+
+  /// The first and last sequence, -1 and the last recorded layer, -1 and the last head as of the
+  /// last UpdateInformation; 0, 0 without a recording.
+  vtkGetVector2Macro(SequenceRange, int);
+  vtkGetVector2Macro(LayerRange, int);
+  vtkGetVector2Macro(HeadRange, int);
+
+protected:
+  vtkContactMap();
+
+  int RequestInformation(vtkInformation* request, vtkInformationVector** inputVector,
+    vtkInformationVector* outputVector) override;
+  void Execute(AttentionAtlas::Task& task) override;
+
+private:
+  struct Found;
+  struct Memory;
+
+  void CheckOptions() const;
+  Found Find(const AttentionAtlas::Task& task);
+  void PlaceStructure(Found& found, const AttentionAtlas::Task& task);
+
+  int Sequence = 0;
+  int Layer = -1;
+  int Head = -1;
+  std::string Chain;
+  int ContactAtom = C_BETA;
+  double ContactDistance = 8;
+  int MinimumSeparation = 6;
+  double Threshold = 0.3;
+  int PairCount = 0;
+  double MinimumIdentity = 0.9;
+  int SequenceRange[2] = { 0, 0 };
+  int LayerRange[2] = { 0, 0 };
+  int HeadRange[2] = { 0, 0 };
+  std::shared_ptr<Memory> Last;
+};

@@ -1,0 +1,129 @@
+"""Contacts and mutations of the protein that is installed, by NumPy beside the filters."""
+
+import attentionatlas as atlas
+import atlastest
+import numpy
+from atlastest import AtlasTest
+from paraview import servermanager, simple
+from randomrecording import attention_of
+
+FOLDER = atlastest.DATA / "models" / "protein"
+CHAIN, MODEL = FOLDER / "chain.pdb", FOLDER / "config.json"
+RECORDING = atlastest.DATA / "geometry" / "protein.safetensors"
+AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+#: On the lattice residues that touch are 3.8 apart.
+LATTICE = {"contact_atom": "CAlpha", "contact_distance": 4, "minimum_separation": 3}
+
+
+def evidence(weights):
+    """Attention and its transpose less the average product."""
+    both = weights + weights.T
+    return both - both.sum(0) * both.sum(0)[:, None] / both.sum()
+
+
+def places():
+    """Where the atoms of the chain are."""
+    lines = [line for line in CHAIN.read_text(encoding="ascii").splitlines() if line.startswith("ATOM")]
+    return numpy.array([[float(line[begin : begin + 8]) for begin in (30, 38, 46)] for line in lines])
+
+
+class Proteins(AtlasTest):
+    def setUp(self):
+        super().setUp()
+        self.weights = [attention_of(RECORDING, 0, head, causal=False) for head in range(4)]
+        self.scores = numpy.mean([evidence(one.astype(float)) for one in self.weights], axis=0)
+        distances = numpy.linalg.norm(places()[:, None] - places(), axis=2)
+        self.apart = abs(numpy.subtract.outer(range(36), range(36)))
+        self.contacts = (distances < 4) & (self.apart >= 3)
+        self.distances = distances
+
+    def precision(self, scores, count, least=3, most=99):
+        pairs = numpy.transpose(numpy.triu_indices(36, least))
+        pairs = pairs[pairs[:, 1] - pairs[:, 0] <= most]
+        order = numpy.argsort(-scores[tuple(pairs.T)], kind="stable")[:count]
+        return self.contacts[tuple(pairs[order].T)].mean()
+
+    def test_maps(self):
+        with atlas.open(RECORDING) as recording:
+            numpy.testing.assert_allclose(recording.contact_map(), self.scores, atol=1e-5)
+            one = recording.contact_map(layer=0, head=2)
+            numpy.testing.assert_allclose(one, evidence(self.weights[2].astype(float)), atol=1e-5)
+            shown = {"structure": CHAIN, **LATTICE}
+            numpy.testing.assert_array_equal(recording.contact_map("Contact", **shown), self.contacts)
+            numpy.testing.assert_allclose(recording.contact_map("Distance", **shown), self.distances, atol=1e-4)
+            with self.assertRaisesRegex(atlas.Missing, "a model with a contact head for Prediction"):
+                recording.contact_map("Prediction")
+            with self.assertRaisesRegex(atlas.Missing, "structure= for Precision"):
+                recording.contacts(show="Precision")
+
+    def test_tables(self):
+        with atlas.open(RECORDING) as recording:
+            pairs = recording.contacts(structure=CHAIN, **LATTICE)
+            self.assertEqual(len(pairs), 36)
+            found = [self.scores[query, key] for query, key in zip(pairs["Query"], pairs["Key"])]
+            self.assertEqual(found, sorted(found, reverse=True))
+            numpy.testing.assert_allclose(found, pairs["Attention"], atol=1e-5)
+            table = recording.contacts(show="Precision", structure=CHAIN, **LATTICE)
+            known = {(row[1], row[2]): row[5] for row in zip(*(table[name] for name in ("Source", "Range", "Top", "Pairs", "Contacts", "Precision")))}
+            for top, count in (("L", 36), ("L/2", 18), ("L/5", 7)):
+                self.assertAlmostEqual(known["All", top], self.precision(self.scores, count))
+                self.assertAlmostEqual(known["Medium", top], self.precision(self.scores, count, 12, 23))
+            self.assertEqual(known["All", "L/2"], 1)
+            heads = recording.contacts(show="Heads", structure=CHAIN, threshold=0.1, **LATTICE)
+            for head, weights in enumerate(self.weights):
+                attended = weights > 0.1
+                self.assertEqual(heads["Attended Pairs"][head], attended.sum())
+                self.assertAlmostEqual(heads["Contact Share"][head], self.contacts[attended].mean())
+                self.assertAlmostEqual(heads["Attention Share"][head], weights[self.contacts].sum() / weights.sum(), 5)
+                self.assertAlmostEqual(heads["Precision L/2"][head], self.precision(evidence(weights.astype(float)), 18))
+
+    def test_mutations(self):
+        """Beside recordings of the protein with each residue masked."""
+        with atlas.open(MODEL) as model, atlas.open(RECORDING) as recording:
+            letters = "".join(recording.tokens())
+            table = model.mutations(letters)
+            self.assertEqual(len(table), 36 * 20)
+            tokens, _ = atlastest.read_safetensors(RECORDING)
+            vocabulary = dict(zip(letters, tokens["tokens.id"].tolist()))
+            for place in (0, 17, 35):
+                ids = tokens["tokens.id"].tolist()
+                ids[place] = 20  # [MASK]
+                with model.record(token_ids=" ".join(map(str, ids)), record="Logits") as masked:
+                    logits = masked.logits()[place].astype(float)
+                for letter, token in vocabulary.items():
+                    row = place * 20 + AMINO_ACIDS.index(letter)
+                    expected = logits[token] - logits[vocabulary[letters[place]]]
+                    self.assertAlmostEqual(table["Mutation Effect"][row], expected, 4)
+            residues = model.mutations(letters, show="Residues")
+            effects = numpy.asarray(table["Mutation Effect"]).reshape(36, 20)
+            numpy.testing.assert_allclose(residues["Mean Effect"], effects.sum(1) / 19, atol=1e-9)
+            with self.assertRaisesRegex(ValueError, "Protein: sequence 1: expected residues"):
+                model.mutations("GF*")
+            with self.assertRaisesRegex(ValueError, "protein: expected letters of residues, found none"):
+                model.mutations("")
+
+    def test_another_protein_is_refused(self):
+        other = atlastest.OUTPUT / "other.pdb"
+        other.write_text(CHAIN.read_text(encoding="ascii").replace("GLY", "TRP").replace("PRO", "TRP"), encoding="ascii")
+        with atlas.open(RECORDING) as recording:
+            with self.assertRaisesRegex(ValueError, "expected the protein of the recording"):
+                recording.contacts(structure=other, **LATTICE)
+            with self.assertRaises(FileNotFoundError):
+                recording.contacts(structure=atlastest.OUTPUT / "none.pdb")
+
+    def test_proxies(self):
+        recording = simple.RecordingReader(FileName=str(RECORDING))
+        protein = simple.MmcifReader(FileName=str(CHAIN))
+        shown = simple.ContactMap(
+            Input=recording, Structure=protein, ContactAtom="CAlpha", ContactDistance=4, MinimumSeparation=3
+        )
+        shown.UpdatePipeline()
+        lines = servermanager.Fetch(shown, idx=4)
+        self.assertEqual(lines.GetNumberOfLines(), 36)
+        model = simple.TransformerReader(FileName=str(MODEL))
+        bound = simple.BindTokens(Input=protein, Recording=recording, Method="Residues")
+        scan = simple.MutationScan(Input=model, Structure=bound, Protein="GFGPGCLCSSGSGIGCGTTQTPGKWPDPMMGPMPMP")
+        scan.UpdatePipeline()
+        effects = servermanager.Fetch(scan, idx=3).GetPointData().GetArray("Mean Effect")
+        means = servermanager.Fetch(scan, idx=2).GetColumnByName("Mean Effect")
+        self.assertEqual([effects.GetValue(i) for i in range(36)], [numpy.float32(means.GetValue(i)) for i in range(36)])
