@@ -253,7 +253,7 @@ void vtkAttributionPatching::Result::MakeCircuit(vtkTable* output) const
     .Int(Names::CircuitSize, &atlas::CircuitPoint::size)
     .Double(Names::Faithfulness, [&](const atlas::CircuitPoint& point) { return part(point.kept); })
     .Double(
-      "Without Circuit", [&](const atlas::CircuitPoint& point) { return part(point.removed); });
+      Names::WithoutCircuit, [&](const atlas::CircuitPoint& point) { return part(point.removed); });
 }
 
 vtkAttributionPatching::vtkAttributionPatching()
