@@ -12,6 +12,7 @@
 #include "ModelSizes.h"
 #include "PatchedPrompts.h"
 #include "RecordingRanges.h"
+#include "Run/GradientRun.h"
 #include "Run/Interventions.h"
 #include "Signs.h"
 #include "Task.h"
@@ -81,6 +82,7 @@ struct vtkAttributionPatching::Result
 {
   atlas::Attribution found; ///< edges by falling magnitude
   std::int64_t heads = 0;
+  double mlpHeight = 0; ///< of an MLP above the heads of its layer
   atlas::LogitPair logits;
   std::string target;
   std::string against;
@@ -156,7 +158,8 @@ void vtkAttributionPatching::Result::AddEdges(
     .Double(Names::Effect, &CircuitEdge::effect);
 }
 
-/// Heads at (head, layer), as Head Composition has them, and the others around them.
+/// Heads at (head, layer), as Head Composition has them, and the others around them. An MLP that
+/// reads the heads of its layer is above them, so that lines from them do not cover each other.
 void vtkAttributionPatching::Result::MakePoints(vtkPolyData* output) const
 {
   const double middle = static_cast<double>(this->heads - 1) / 2;
@@ -166,7 +169,8 @@ void vtkAttributionPatching::Result::MakePoints(vtkPolyData* output) const
     const double across = node.kind == CircuitNodeKind::Head  ? node.head
                           : node.kind == CircuitNodeKind::Mlp ? static_cast<double>(this->heads)
                                                               : middle;
-    points->InsertNextPoint(across, node.layer, 0);
+    const double above = node.kind == CircuitNodeKind::Mlp ? this->mlpHeight : 0;
+    points->InsertNextPoint(across, node.layer + above, 0);
   }
   output->SetPoints(points);
   this->AddNodes(this->Nodes(true), output->GetPointData());
@@ -205,10 +209,17 @@ void vtkAttributionPatching::Result::MakeLines(int top, vtkPolyData* output) con
   vtkFieldData* fields = output->GetFieldData();
   AddField(fields, Names::LinesLeftOut, static_cast<std::int64_t>(all.size() - shown));
   AddListed(fields, shown, all.size(), "edges");
-  AddSigns(fields, "A point is a head (layer.head), an MLP, the embedding or the logits. A line: "
-                   "what the lower one "
-                   "writes and the upper one reads changes the logit difference; the wider and "
-                   "stronger, the more.");
+  AddSigns(
+    fields, std::string("A point is a head (layer.head), an MLP, the embedding or the logits.") +
+              (edges.empty()
+                  ? ""
+                  : " A line goes from a node up to one that reads what it writes. The wider and "
+                    "stronger a line, the more this connection changes the logit difference, up "
+                    "or down; the sign is in the table of edges."));
+  if (edges.empty())
+  {
+    return;
+  }
   atlas::ColorLegend legend("Read by");
   const std::array<const char*, 4> meanings = { "queries", "keys", "values",
     "an MLP or the logits" };
@@ -242,7 +253,7 @@ void vtkAttributionPatching::Result::MakeCircuit(vtkTable* output) const
     .Int(Names::CircuitSize, &atlas::CircuitPoint::size)
     .Double(Names::Faithfulness, [&](const atlas::CircuitPoint& point) { return part(point.kept); })
     .Double(
-      Names::Completeness, [&](const atlas::CircuitPoint& point) { return part(point.removed); });
+      Names::WithoutCircuit, [&](const atlas::CircuitPoint& point) { return part(point.removed); });
 }
 
 vtkAttributionPatching::vtkAttributionPatching()
@@ -259,6 +270,12 @@ vtkAttributionPatching::Result vtkAttributionPatching::Compute(
 {
   const auto open = ToTransformer(input);
   const atlas::Transformer& model = open->GetModel();
+  atlas::CheckGradients(model);
+  if (this->Circuit == EDGES)
+  {
+    atlas::CheckEdgeCircuits(model.GetConfig());
+  }
+  const bool edges = this->Edges || this->Circuit == EDGES;
   const auto format = static_cast<atlas::PromptFormat>(this->PromptFormat);
   const atlas::EncodedPrompt prompt = ReadPatched(*open, this->Prompt, format, "Prompt");
   const atlas::EncodedPrompt source = ReadPatched(*open, this->PatchFrom, format, "PatchFrom");
@@ -269,40 +286,51 @@ vtkAttributionPatching::Result vtkAttributionPatching::Compute(
   options.position = this->Position;
   options.steps = this->Steps;
   options.threads = ThreadLimit();
-  options.progress = task.Progress();
   atlas::CheckAttribution(model, prompt.input, source.input, options);
-  RequireMemory(static_cast<double>(atlas::AttributionMemory(
-                  model, static_cast<std::int64_t>(prompt.labels.size()), true, options.threads)),
+  RequireMemory(atlas::AttributionMemory(
+                  model, static_cast<std::int64_t>(prompt.labels.size()), edges, options.threads),
     "the runs and their gradients", "give shorter prompts.");
+  const std::size_t nodes = atlas::CircuitNodes(model.GetConfig()).size() - 1;
+  const std::vector<std::int64_t> sizes =
+    this->Circuit == NO_CIRCUIT
+      ? std::vector<std::int64_t>()
+      : SizesOf(this->Circuit == NODES ? static_cast<std::int64_t>(nodes)
+                                       : atlas::CircuitEdgeCount(model.GetConfig()));
+  // About how many runs each part takes as long as.
+  const double gradients = 2 + (edges ? 5. : 3.) * this->Steps;
+  const double exact = gradients + (this->Exact ? static_cast<double>(nodes) : 0);
+  const double all = exact + 2 * static_cast<double>(sizes.size());
+  const atlas::Progress progress = task.Progress();
+  options.progress = progress.Part(0., 2., all);
   const atlas::AttributionPatching patching(model, prompt.input, source.input, options);
+  if (this->Circuit != NO_CIRCUIT)
+  {
+    atlas::CheckDifferentMeasures(patching);
+  }
   Result result;
-  result.found = patching.Attribute(true);
+  result.found = patching.Attribute(edges, progress.Part(2., gradients, all));
   result.heads = model.GetConfig().heads;
+  result.mlpHeight = model.GetConfig().order == atlas::SublayerOrder::Sequential ? 0.5 : 0;
   result.logits = patching.GetLogits();
   const TokenNames names(open);
   result.target = names.Of(static_cast<std::int32_t>(result.logits.target));
   result.against = names.Of(static_cast<std::int32_t>(result.logits.against));
   result.prompt = patching.Clean();
   result.source = patching.Corrupted();
-  const std::size_t nodes = result.found.nodes.size() - 1;
+  const atlas::Progress ofExact = progress.Part(gradients, exact, all);
   for (std::size_t i = 0; this->Exact && i < nodes; ++i)
   {
     std::vector<bool> patched(nodes);
     patched[i] = true;
-    result.exact.push_back(patching.WithPatched(patched) - result.prompt);
-    task.Progress()(i + 1, nodes);
+    result.exact.push_back(
+      patching.WithPatched(patched, ofExact.Part(i, i + 1, nodes)) - result.prompt);
   }
   if (this->Circuit != NO_CIRCUIT)
   {
-    atlas::ThrowIf<atlas::OptionError>(result.prompt == result.source,
-      "expected prompts with different logits of '", result.target, "' and '", result.against,
-      "', found the same difference, ", result.prompt, "; set Target or Against.");
-    result.circuit =
-      this->Circuit == NODES
-        ? atlas::NodeCircuits(
-            patching, result.found, SizesOf(static_cast<std::int64_t>(nodes)), task.Progress())
-        : atlas::EdgeCircuits(patching, result.found,
-            SizesOf(static_cast<std::int64_t>(result.found.edges.size())), task.Progress());
+    const atlas::Progress ofCircuits = progress.Part(exact, all, all);
+    result.circuit = this->Circuit == NODES
+                       ? atlas::NodeCircuits(patching, result.found, sizes, ofCircuits)
+                       : atlas::EdgeCircuits(patching, result.found, sizes, ofCircuits);
   }
   atlas::SortByMagnitude(result.found.edges);
   return result;
@@ -319,7 +347,7 @@ void vtkAttributionPatching::Execute(Task& task)
     this->Prompt + '\0' + this->PatchFrom + '\0' + this->Target + '\0' + this->Against);
   const Result& result = this->Kept->result.Get(task,
     MakeKey(TimeOf(input), texts, this->PromptFormat, this->Position, this->Steps, this->Exact,
-      this->Circuit),
+      this->Circuit, this->Edges),
     [&] { return this->Compute(input, task); });
   auto* graph = task.Output<vtkPolyData>(0);
   auto* nodes = task.Output<vtkTable>(1);

@@ -10,7 +10,7 @@
 
 class vtkMultiBlockDataSet;
 
-/// Which heads and MLPs make a model predict one token and not another, and by which ways,
+/// Which heads and MLPs make a model predict one token and not another, and through which edges,
 /// estimated by gradients. Input: a language model, a decoder. The measure is the logit of Target
 /// minus that of Against at a position. An effect is by how much it would change if what a node
 /// writes, or what one input of a node reads of another one, were as in the run of PatchFrom
@@ -18,7 +18,8 @@ class vtkMultiBlockDataSet;
 /// 2024). Formulas: Core's AttributionPatching.h.
 ///
 /// Output port 0: a vtkPolyData, the graph: a point per node, a head at (head, layer, 0), an MLP to
-/// the right of the heads of its layer, the embedding below and the logits above all, with the
+/// the right of the heads of its layer, and above them by 0.5 if it reads what they write, the
+/// embedding below and the logits above all, with the
 /// point arrays Node (string), Layer, Head (int, -1 where there is none) and Effect (double); and a
 /// line for each of the Top edges of the largest magnitude, by rising magnitude, with the cell
 /// arrays From, To, Input (string, Q, K, V or Stream), From Layer, From Head, To Layer, To Head,
@@ -29,13 +30,16 @@ class vtkMultiBlockDataSet;
 ///
 /// Output port 1: a vtkTable with a row per node but the logits: Node, Layer, Head, Effect and, if
 /// Exact is on, Exact Effect (double), that of a run with the node patched. Output port 2: a
-/// vtkTable with a row per edge, by falling magnitude: From, To, Input, From Layer, From Head, To
-/// Layer, To Head, Effect. Output port 3: a vtkPolyData with a vertex per node and its Token.
+/// vtkTable with a row per edge, by falling magnitude, empty without edges: From, To, Input, From
+/// Layer, From Head, To Layer, To Head, Effect. Output port 3: a vtkPolyData with a vertex per node
+/// and its Token.
 ///
 /// Output port 4: a vtkTable, empty unless Circuit is set, with a row per size of a circuit, of the
-/// strongest nodes or edges: Size (int), Faithfulness and Completeness (double; Wang et al. 2022):
-/// with m the measure, (m - m PatchFrom) / (m Prompt - m PatchFrom) of the run with all else as for
-/// PatchFrom, and of the run with the circuit as for PatchFrom.
+/// strongest nodes or edges: Size (int), Faithfulness and Without Circuit (double): with m the
+/// measure, (m - m PatchFrom) / (m Prompt - m PatchFrom) of the run with all else as for PatchFrom,
+/// and of the run with the circuit as for PatchFrom. Faithfulness is 1 if the circuit alone
+/// reproduces the whole model's difference; Without Circuit is the share of it that remains without
+/// the circuit.
 ///
 /// Field data of all: Target, Against (string), Target TokenId, Against TokenId (int), Prompt Logit
 /// Difference and Source Logit Difference (double). On several ranks the first one has all. A
@@ -100,9 +104,15 @@ public:
   vtkBooleanMacro(Exact, bool);
 
   /// Whether circuits are run alone: NO_CIRCUIT; those of the strongest NODES; or of the strongest
-  /// EDGES. Default: NO_CIRCUIT.
+  /// EDGES, of models without normalizations of what attention and MLP add. Default: NO_CIRCUIT.
   vtkSetClampMacro(Circuit, int, NO_CIRCUIT, EDGES);
   vtkGetMacro(Circuit, int);
+
+  /// Whether edges are estimated, too; without them the graph has no lines. Circuits of edges
+  /// estimate them in any case. Default: on.
+  vtkSetMacro(Edges, bool);
+  vtkGetMacro(Edges, bool);
+  vtkBooleanMacro(Edges, bool);
 
   /// The largest number of lines; 0 for all. Default: 60.
   vtkSetClampMacro(Top, int, 0, VTK_INT_MAX);
@@ -128,6 +138,7 @@ private:
   int Steps = 10;
   bool Exact = false;
   int Circuit = NO_CIRCUIT;
+  bool Edges = true;
   int Top = 60;
   std::shared_ptr<Memory> Kept;
 };

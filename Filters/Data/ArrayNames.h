@@ -288,7 +288,7 @@ inline constexpr const char* Input = "Input"; ///< Q, K, V or Stream
 inline constexpr const char* ExactEffect = "Exact Effect";
 inline constexpr const char* CircuitSize = "Size";
 inline constexpr const char* Faithfulness = "Faithfulness";
-inline constexpr const char* Completeness = "Completeness";
+inline constexpr const char* WithoutCircuit = "Without Circuit";
 
 // HeadSpectra, in addition to Copying: columns, followed by their number, and arrays of heads and
 // eigenvalues

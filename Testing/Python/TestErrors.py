@@ -140,6 +140,8 @@ class Errors(AtlasTest):
             (lambda: model.patching("", "a"), "prompt: expected a text, found none."),
             (lambda: model.patching("a", ""), "patch_from: expected a text, found none."),
             (lambda: model.attribution("a", ""), "patch_from: expected a text, found none."),
+            (lambda: model.attribution("a", "b", edges=True, exact=True), "exact: expected False for edges"),
+            (lambda: model.circuit_faithfulness("a", "b", "None"), "circuit: expected one of Nodes, Edges; found 'None'."),
             (lambda: model.record_random(length="long"), "length: expected a number, found 'long'."),
         ):
             self.assert_raises(use, found, kind=ValueError)

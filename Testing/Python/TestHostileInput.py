@@ -567,7 +567,7 @@ class HostileInput(AtlasTest):
     def test_attribution_patching(self):
         self.check_each("AttributionPatching", PATCHING, Input=self.reader("llama"))
         for name, properties, message in (
-            ("bert", {"Prompt": "1 2", "PatchFrom": "3 4"}, "with an unembedding"),
+            ("bert", {"Prompt": "1 2", "PatchFrom": "3 4"}, "causal attention"),
             ("vit", {}, "of texts"),
         ):
             patching = simple.AttributionPatching(Input=self.reader(name), **properties)

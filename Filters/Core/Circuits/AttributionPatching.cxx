@@ -69,6 +69,20 @@ std::vector<EdgeReader> ReadersOf(
   return readers;
 }
 
+/// Calls `call`; messages of its errors begin with the name of the run.
+template<class Call>
+auto InRun(const std::string& name, const Call& call)
+{
+  try
+  {
+    return call();
+  }
+  catch (const ModelError& e)
+  {
+    throw ModelError(name, ": ", e.what());
+  }
+}
+
 }
 
 std::string NameOf(const CircuitNode& node)
@@ -128,6 +142,8 @@ struct AttributionPatching::Impl
   TracedRun CleanRun;
   TracedRun CorruptedRun;
   LogitPair Logits;
+  double Clean = 0;
+  double Corrupted = 0;
 
   Impl(const Transformer& model, const TransformerInput& clean, const TransformerInput& corrupted,
     AttributionOptions options)
@@ -139,8 +155,17 @@ struct AttributionPatching::Impl
     , Nodes(CircuitNodes(this->Config))
     , CleanEmbedding(this->Gradient.Embed(clean))
     , CorruptedEmbedding(this->Gradient.Embed(corrupted))
-    , CleanRun(this->Gradient.Run(this->CleanEmbedding))
-    , CorruptedRun(this->Gradient.Run(this->CorruptedEmbedding))
+    , CleanRun(InRun("Prompt",
+        [&]
+        {
+          return this->Gradient.Run(this->CleanEmbedding, {}, this->Options.progress.Part(0, 0.5));
+        }))
+    , CorruptedRun(InRun("PatchFrom",
+        [&]
+        {
+          return this->Gradient.Run(
+            this->CorruptedEmbedding, {}, this->Options.progress.Part(0.5, 1));
+        }))
   {
     const std::int64_t position =
       this->Options.position < 0 ? this->Length - 1 : this->Options.position;
@@ -152,6 +177,10 @@ struct AttributionPatching::Impl
         this->Gradient.Logits(this->CleanRun, position), "PatchFrom");
     }
     this->Logits.position = position;
+    this->Clean =
+      InRun("Prompt", [&] { return this->Gradient.Difference(this->CleanRun, this->Logits); });
+    this->Corrupted = InRun(
+      "PatchFrom", [&] { return this->Gradient.Difference(this->CorruptedRun, this->Logits); });
   }
 
   /// What a node's output in the corrupted run has beyond that in the clean one, of a run with the
@@ -223,7 +252,7 @@ struct AttributionPatching::Impl
   }
 
   /// The changes of the residual stream by all writers, a row each [nodes - 1, T d_model].
-  DoubleMatrix WrittenChanges(const TracedRun& run) const
+  DoubleMatrix WrittenChanges(const TracedRun& run, const Progress& progress) const
   {
     DoubleMatrix changes(this->Nodes.size() - 1, this->Length * this->Config.modelDimension);
     for (std::int64_t i = 0; i < changes.rows(); ++i)
@@ -231,16 +260,18 @@ struct AttributionPatching::Impl
       const CircuitNode& node = this->Nodes[i];
       const DoubleMatrix written = this->Written(run, node, this->ChangeOf(node));
       std::copy_n(written.data(), written.size(), changes.row(i).data());
+      progress(i + 1, changes.rows());
     }
     return changes;
   }
 
   /// Adds the effects of all edges, times a weight.
   void AddEdges(const TracedRun& run, const RunGradients& gradients, double weight,
-    const std::vector<EdgeReader>& readers, std::vector<CircuitEdge>& edges) const
+    const std::vector<EdgeReader>& readers, const Progress& progress,
+    std::vector<CircuitEdge>& edges) const
   {
     const SingleThreadedBlas blas;
-    const DoubleMatrix changes = this->WrittenChanges(run);
+    const DoubleMatrix changes = this->WrittenChanges(run, progress.Part(0, 0.3));
     std::vector<std::size_t> first; // edge of each reader
     std::size_t next = 0;
     for (const EdgeReader& reader : readers)
@@ -250,30 +281,37 @@ struct AttributionPatching::Impl
     }
     constexpr std::int64_t block = 16; // readers that are multiplied at once
     const auto count = static_cast<std::int64_t>(readers.size());
-    ParallelFor((count + block - 1) / block, this->Options.threads,
-      [&](std::int64_t b)
+    const auto addBlock = [&](std::int64_t begin)
+    {
+      const std::int64_t end = std::min(count, begin + block);
+      DoubleMatrix by(end - begin, changes.cols());
+      for (std::int64_t i = begin; i < end; ++i)
       {
-        const std::int64_t begin = b * block;
-        const std::int64_t end = std::min(count, begin + block);
-        DoubleMatrix by(end - begin, changes.cols());
-        for (std::int64_t i = begin; i < end; ++i)
+        const DoubleMatrix one = this->GradientBy(run, gradients, readers[i]);
+        std::copy_n(one.data(), one.size(), by.row(i - begin).data());
+      }
+      const std::int64_t writers = readers[end - 1].writers;
+      DoubleMatrix products(writers, end - begin);
+      MultiplyMatrices(writers, end - begin, changes.cols(), 1.0,
+        DoubleMatrixBlock{ changes.data(), changes.cols() },
+        DoubleMatrixBlock{ by.data(), by.cols(), true }, products.data(), end - begin);
+      for (std::int64_t i = begin; i < end; ++i)
+      {
+        for (std::int64_t from = 0; from < readers[i].writers; ++from)
         {
-          const DoubleMatrix one = this->GradientBy(run, gradients, readers[i]);
-          std::copy_n(one.data(), one.size(), by.row(i - begin).data());
+          edges[first[i] + ToIndex(from)].effect += weight * products(from, i - begin);
         }
-        const std::int64_t writers = readers[end - 1].writers;
-        DoubleMatrix products(writers, end - begin);
-        MultiplyMatrices(writers, end - begin, changes.cols(), 1.0,
-          DoubleMatrixBlock{ changes.data(), changes.cols() },
-          DoubleMatrixBlock{ by.data(), by.cols(), true }, products.data(), end - begin);
-        for (std::int64_t i = begin; i < end; ++i)
-        {
-          for (std::int64_t from = 0; from < readers[i].writers; ++from)
-          {
-            edges[first[i] + ToIndex(from)].effect += weight * products(from, i - begin);
-          }
-        }
-      });
+      }
+    };
+    const std::int64_t blocks = (count + block - 1) / block;
+    const std::int64_t batch = std::int64_t{ 4 } * ThreadCount(this->Options.threads); // of blocks
+    for (std::int64_t from = 0; from < blocks; from += batch)
+    {
+      const std::int64_t to = std::min(blocks, from + batch);
+      ParallelFor(
+        to - from, this->Options.threads, [&](std::int64_t b) { addBlock((from + b) * block); });
+      progress.Part(0.3, 1)(to, blocks);
+    }
   }
 
   std::vector<CircuitEdge> EdgesOf(const std::vector<EdgeReader>& readers) const
@@ -289,7 +327,7 @@ struct AttributionPatching::Impl
     return edges;
   }
 
-  Attribution Attribute(bool edges) const
+  Attribution Attribute(bool edges, const Progress& all) const
   {
     Attribution found;
     found.nodes = this->Nodes;
@@ -303,17 +341,24 @@ struct AttributionPatching::Impl
     const double weight = 1 / static_cast<double>(steps);
     for (std::int64_t k = 1; k <= steps; ++k)
     {
-      const Progress progress = this->Options.progress.Part(k - 1, k, steps);
+      const Progress progress = all.Part(k - 1, k, steps);
+      const double ran = edges ? 0.2 : 0.3;
+      const double differentiated = edges ? 0.6 : 1;
       TracedRun between;
       if (k < steps)
       {
-        between = this->Gradient.Run(
-          this->CorruptedEmbedding +
-          weight * static_cast<double>(k) * (this->CleanEmbedding - this->CorruptedEmbedding));
+        between = InRun("step " + std::to_string(k) + " of " + std::to_string(steps),
+          [&]
+          {
+            return this->Gradient.Run(
+              this->CorruptedEmbedding +
+                weight * static_cast<double>(k) * (this->CleanEmbedding - this->CorruptedEmbedding),
+              {}, progress.Part(0, ran));
+          });
       }
       const TracedRun& run = k < steps ? between : this->CleanRun;
       const RunGradients gradients =
-        this->Gradient.Differentiate(run, this->Logits, false, progress.Part(0, 0.5));
+        this->Gradient.Differentiate(run, this->Logits, false, progress.Part(ran, differentiated));
       for (std::int64_t i = 0; i + 1 < found.effects.rows(); ++i)
       {
         found.effects.row(i) +=
@@ -325,14 +370,18 @@ struct AttributionPatching::Impl
       }
       if (edges)
       {
-        this->AddEdges(run, gradients, weight, readers, found.edges);
+        this->AddEdges(
+          run, gradients, weight, readers, progress.Part(differentiated, 1), found.edges);
       }
-      progress(1);
     }
+    ThrowIf<ModelError>(!found.effects.allFinite() ||
+                          std::any_of(found.edges.begin(), found.edges.end(),
+                            [](const CircuitEdge& edge) { return !std::isfinite(edge.effect); }),
+      "effects by gradients are not finite; expected finite numbers.");
     return found;
   }
 
-  double WithPatched(const std::vector<bool>& nodes) const
+  double WithPatched(const std::vector<bool>& nodes, const Progress& progress) const
   {
     PatchedNodes patched = { &this->CorruptedRun,
       std::vector<bool>(this->Config.layers * this->Config.heads),
@@ -351,62 +400,81 @@ struct AttributionPatching::Impl
     }
     const bool isCorrupted = !nodes.empty() && nodes[0];
     return this->Gradient.Difference(
-      this->Gradient.Run(isCorrupted ? this->CorruptedEmbedding : this->CleanEmbedding, patched),
+      this->Gradient.Run(
+        isCorrupted ? this->CorruptedEmbedding : this->CleanEmbedding, patched, progress),
       this->Logits);
   }
 
+  /// The writers of the edges to each input.
+  using Writers = std::map<std::pair<std::int32_t, EdgeInput>, std::set<std::int32_t>>;
+
   /// The stream that an input reads in a run along edges: that of the corrupted run, and what the
   /// writers of its edges changed.
-  DoubleMatrix StreamOf(const DoubleMatrix& corrupted, const std::set<std::int32_t>& from,
-    const std::vector<DoubleMatrix>& changes) const
+  static DoubleMatrix StreamOf(DoubleMatrix stream, const Writers& writers, std::int32_t node,
+    EdgeInput input, const std::vector<DoubleMatrix>& changes)
   {
-    DoubleMatrix stream = corrupted;
-    for (const std::int32_t writer : from)
+    if (const auto found = writers.find({ node, input }); found != writers.end())
     {
-      stream += changes[writer];
+      for (const std::int32_t writer : found->second)
+      {
+        stream += changes[writer];
+      }
     }
     return stream;
   }
 
-  double WithEdges(const std::vector<CircuitEdge>& kept) const
+  /// What a node writes in a run along edges, beyond what it does in the corrupted run.
+  DoubleMatrix ChangeAlong(
+    const Writers& writers, std::int32_t i, const std::vector<DoubleMatrix>& changes) const
+  {
+    const CircuitNode& node = this->Nodes[i];
+    const TracedLayer& layer = this->CorruptedRun.layers[node.layer];
+    const auto stream = [&](EdgeInput input)
+    {
+      return StreamOf(
+        input == EdgeInput::Stream ? layer.middle : layer.residual, writers, i, input, changes);
+    };
+    if (node.kind == CircuitNodeKind::Mlp)
+    {
+      return this->Written(this->CorruptedRun, node,
+        this->Gradient.MlpOutput(node.layer, stream(EdgeInput::Stream)) - layer.mlp);
+    }
+    const std::int64_t d = this->Config.headDimension;
+    return this->Written(this->CorruptedRun, node,
+      this->Gradient.HeadOutput(node.layer, node.head,
+        { stream(EdgeInput::Query), stream(EdgeInput::Key), stream(EdgeInput::Value) }) -
+        layer.heads.middleCols(node.head * d, d));
+  }
+
+  double WithEdges(const std::vector<CircuitEdge>& kept, const Progress& progress) const
   {
     const SingleThreadedBlas blas;
-    std::map<std::pair<std::int32_t, EdgeInput>, std::set<std::int32_t>> writers;
+    Writers writers;
     for (const CircuitEdge& edge : kept)
     {
       writers[{ edge.to, edge.input }].insert(edge.from);
     }
-    std::vector<DoubleMatrix> changes = { this->CleanEmbedding - this->CorruptedEmbedding };
-    for (std::int32_t i = 1; i < static_cast<std::int32_t>(this->Nodes.size()); ++i)
+    const auto last = static_cast<std::int32_t>(this->Nodes.size() - 1); // the logits
+    std::vector<DoubleMatrix> changes(last);
+    changes[0] = this->CleanEmbedding - this->CorruptedEmbedding;
+    std::int32_t next = 1;
+    while (next < last)
     {
-      const CircuitNode& node = this->Nodes[i];
-      const bool isLast = node.kind == CircuitNodeKind::Logits;
-      const auto stream = [&](const DoubleMatrix& corrupted, EdgeInput input)
-      { return this->StreamOf(corrupted, writers[{ i, input }], changes); };
-      if (isLast)
-      {
-        return this->Gradient.Difference(
-          this->Gradient.End(stream(this->CorruptedRun.residual, EdgeInput::Stream)), this->Logits);
-      }
-      const TracedLayer& layer = this->CorruptedRun.layers[node.layer];
-      DoubleMatrix output;
-      if (node.kind == CircuitNodeKind::Head)
-      {
-        const std::int64_t d = this->Config.headDimension;
-        output =
-          this->Gradient.HeadOutput(node.layer, node.head,
-            { stream(layer.residual, EdgeInput::Query), stream(layer.residual, EdgeInput::Key),
-              stream(layer.residual, EdgeInput::Value) }) -
-          layer.heads.middleCols(node.head * d, d);
-      }
-      else
-      {
-        output =
-          this->Gradient.MlpOutput(node.layer, stream(layer.middle, EdgeInput::Stream)) - layer.mlp;
-      }
-      changes.push_back(this->Written(this->CorruptedRun, node, output));
+      // Heads of a layer do not read each other.
+      const bool isHead = this->Nodes[next].kind == CircuitNodeKind::Head;
+      const std::int64_t count = isHead ? this->Config.heads : 1;
+      ParallelFor(count, this->Options.threads,
+        [&](std::int64_t k)
+        {
+          const std::int32_t i = next + static_cast<std::int32_t>(k);
+          changes[i] = this->ChangeAlong(writers, i, changes);
+        });
+      next += static_cast<std::int32_t>(count);
+      progress(next, last);
     }
-    return 0;
+    return this->Gradient.Difference(this->Gradient.End(StreamOf(this->CorruptedRun.residual,
+                                       writers, last, EdgeInput::Stream, changes)),
+      this->Logits);
   }
 };
 
@@ -433,39 +501,61 @@ const LogitPair& AttributionPatching::GetLogits() const
 
 double AttributionPatching::Clean() const
 {
-  return this->Data->Gradient.Difference(this->Data->CleanRun, this->Data->Logits);
+  return this->Data->Clean;
 }
 
 double AttributionPatching::Corrupted() const
 {
-  return this->Data->Gradient.Difference(this->Data->CorruptedRun, this->Data->Logits);
+  return this->Data->Corrupted;
 }
 
-Attribution AttributionPatching::Attribute(bool edges) const
+Attribution AttributionPatching::Attribute(bool edges, const Progress& progress) const
 {
-  return ReadIntact(this->Data->Model.GetFiles(), [&] { return this->Data->Attribute(edges); });
+  return ReadIntact(
+    this->Data->Model.GetFiles(), [&] { return this->Data->Attribute(edges, progress); });
 }
 
-double AttributionPatching::WithPatched(const std::vector<bool>& nodes) const
+double AttributionPatching::WithPatched(
+  const std::vector<bool>& nodes, const Progress& progress) const
 {
-  return ReadIntact(this->Data->Model.GetFiles(), [&] { return this->Data->WithPatched(nodes); });
+  return ReadIntact(
+    this->Data->Model.GetFiles(), [&] { return this->Data->WithPatched(nodes, progress); });
 }
 
-double AttributionPatching::WithEdges(const std::vector<CircuitEdge>& kept) const
+double AttributionPatching::WithEdges(
+  const std::vector<CircuitEdge>& kept, const Progress& progress) const
 {
-  const NormPlace place = this->Data->Config.normPlace;
-  ThrowIf<ModelError>(place == NormPlace::BeforeAndAfter || place == NormPlace::AfterOutput,
-    "circuits of edges: expected a model without normalizations of what attention and MLP add, "
-    "found ",
-    this->Data->Config.architecture, ".");
-  return ReadIntact(this->Data->Model.GetFiles(), [&] { return this->Data->WithEdges(kept); });
+  CheckEdgeCircuits(this->Data->Config);
+  return ReadIntact(
+    this->Data->Model.GetFiles(), [&] { return this->Data->WithEdges(kept, progress); });
+}
+
+void CheckEdgeCircuits(const TransformerConfig& config)
+{
+  ThrowIf<ModelError>(
+    config.normPlace == NormPlace::BeforeAndAfter || config.normPlace == NormPlace::AfterOutput,
+    "Circuit: expected, for circuits of edges, a model without normalizations of what attention "
+    "and MLP add, found ",
+    config.architecture, ".");
+}
+
+void CheckDifferentMeasures(const AttributionPatching& patching)
+{
+  const double clean = patching.Clean();
+  const double corrupted = patching.Corrupted();
+  constexpr double tolerance = 1e-9; // of rounding
+  ThrowIf<OptionError>(
+    std::abs(clean - corrupted) <= tolerance * (std::abs(clean) + std::abs(corrupted)),
+    "Circuit: expected runs with different logit differences, found ", clean,
+    " in both; change Target, Against or Position, which must not be before the first token in "
+    "which Prompt and PatchFrom differ.");
 }
 
 void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   const TransformerInput& corrupted, const AttributionOptions& options)
 {
   const TransformerConfig& config = model.GetConfig();
-  CheckInput(config, clean);
+  CheckInput(config, clean, "Prompt: ");
   CheckInput(config, corrupted, "PatchFrom: ");
   const std::vector<std::int64_t> lengths = SequenceLengths(config, clean);
   const std::vector<std::int64_t> others = SequenceLengths(config, corrupted);
@@ -481,17 +571,17 @@ void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   RequireTokens(config, options.target, options.against);
 }
 
-std::uint64_t AttributionMemory(
-  const Transformer& model, std::int64_t length, bool edges, int threads)
+double AttributionMemory(const Transformer& model, std::int64_t length, bool edges, int threads)
 {
   const TransformerConfig& config = model.GetConfig();
-  const std::int64_t nodes = NodesBefore(config, config.layers) + 1;
-  const std::int64_t blocks = std::int64_t{ 17 } * ThreadCount(threads); // of readers
-  const std::int64_t rows = edges ? nodes + blocks : 4;
-  return 3 * GradientMemory(model, length, threads) +
-         ToIndex(
-           rows * length * config.modelDimension + (edges ? CircuitEdgeCount(config) * 4 : 0)) *
-           sizeof(double);
+  const auto nodes = static_cast<double>(NodesBefore(config, config.layers) + 1);
+  const double blocks = 17. * ThreadCount(threads); // of readers
+  const double rows = edges ? nodes + blocks : 4;
+  const double row =
+    static_cast<double>(length) * static_cast<double>(config.modelDimension) * sizeof(double);
+  constexpr double edge = 250; // bytes, with what circuits and a table of edges take
+  return 3 * GradientMemory(model, length, threads) + rows * row +
+         (edges ? static_cast<double>(CircuitEdgeCount(config)) * edge : 0);
 }
 
 void SortByMagnitude(std::vector<CircuitEdge>& edges)
@@ -515,7 +605,8 @@ std::vector<std::size_t> StrongestFirst(const std::vector<double>& effects)
   return order;
 }
 
-/// The points of circuits, where measure(whether each is in a set) is that with the set alone.
+/// The points of circuits, where measure(whether each is in a set, progress) is that with the set
+/// alone.
 template<class Measure>
 std::vector<CircuitPoint> CurveOf(const std::vector<double>& effects,
   const std::vector<std::int64_t>& sizes, const Progress& progress, const Measure& measure)
@@ -528,13 +619,13 @@ std::vector<CircuitPoint> CurveOf(const std::vector<double>& effects,
       "size of a circuit: expected 0 to ", order.size(), ", found ", size, ".");
     std::vector<bool> isIn(effects.size());
     std::for_each_n(order.begin(), size, [&](std::size_t i) { isIn[i] = true; });
+    const Progress part = progress.Part(curve.size(), curve.size() + 1, sizes.size());
     CircuitPoint point;
     point.size = size;
-    point.kept = measure(isIn);
+    point.kept = measure(isIn, part.Part(0, 0.5));
     isIn.flip();
-    point.removed = measure(isIn);
+    point.removed = measure(isIn, part.Part(0.5, 1));
     curve.push_back(point);
-    progress(curve.size(), sizes.size());
   }
   return curve;
 }
@@ -550,23 +641,21 @@ std::vector<CircuitPoint> NodeCircuits(const AttributionPatching& patching,
     effects[i] = attribution.Effect(static_cast<std::int64_t>(i));
   }
   return CurveOf(effects, sizes, progress,
-    [&](std::vector<bool> isIn)
+    [&](std::vector<bool> isIn, const Progress& part)
     {
       isIn.flip();
-      return patching.WithPatched(isIn);
+      return patching.WithPatched(isIn, part);
     });
 }
 
 std::vector<CircuitPoint> EdgeCircuits(const AttributionPatching& patching,
   const Attribution& attribution, const std::vector<std::int64_t>& sizes, const Progress& progress)
 {
-  std::vector<double> effects;
-  for (const CircuitEdge& edge : attribution.edges)
-  {
-    effects.push_back(edge.effect);
-  }
+  std::vector<double> effects(attribution.edges.size());
+  std::transform(attribution.edges.begin(), attribution.edges.end(), effects.begin(),
+    [](const CircuitEdge& edge) { return edge.effect; });
   return CurveOf(effects, sizes, progress,
-    [&](const std::vector<bool>& isIn)
+    [&](const std::vector<bool>& isIn, const Progress& part)
     {
       std::vector<CircuitEdge> kept;
       for (std::size_t i = 0; i < isIn.size(); ++i)
@@ -576,7 +665,7 @@ std::vector<CircuitPoint> EdgeCircuits(const AttributionPatching& patching,
           kept.push_back(attribution.edges[i]);
         }
       }
-      return patching.WithEdges(kept);
+      return patching.WithEdges(kept, part);
     });
 }
 

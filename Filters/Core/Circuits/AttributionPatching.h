@@ -64,7 +64,7 @@ struct AttributionOptions
   std::int64_t position = -1;
   std::int64_t steps = 1; ///< gradients that are averaged, at least 1
   int threads = 0;        ///< as for ThreadCount; results do not depend on it
-  Progress progress;
+  Progress progress;      ///< of the two runs
 };
 
 /// What a difference of logits would change by, to first order, if parts of a run were those of
@@ -101,7 +101,8 @@ class AttributionPatching
 {
 public:
   /// Runs both prompts. The model must outlive this object. Throws as CheckGradients and
-  /// CheckAttribution, and ModelError if a run is not finite.
+  /// CheckAttribution, and ModelError if a run is not finite. Messages begin with Prompt, the clean
+  /// one, or PatchFrom.
   AttributionPatching(const Transformer& model, const TransformerInput& clean,
     const TransformerInput& corrupted, AttributionOptions options);
   ~AttributionPatching();
@@ -113,20 +114,20 @@ public:
   double Clean() const;
   double Corrupted() const;
 
-  /// The estimates, of edges too or of nodes alone.
-  Attribution Attribute(bool edges) const;
+  /// The estimates, of edges too or of nodes alone. Throws ModelError if a run or an effect is not
+  /// finite.
+  Attribution Attribute(bool edges, const Progress& progress = {}) const;
 
   /// The measure of the clean run with the outputs of these nodes those of the corrupted run, and
   /// all that follows computed from them: exact patching. One of the nodes may be left out of the
   /// list at its end, the logits, which have no output.
-  double WithPatched(const std::vector<bool>& nodes) const;
+  double WithPatched(const std::vector<bool>& nodes, const Progress& progress = {}) const;
 
   /// The measure of a run in which each input of a node reads what its writers give in the
   /// corrupted run, but along the `kept` edges what they give in this run. With all edges of
   /// Attribute it is the clean run, with none the corrupted one (Conmy et al. 2023; Hanna et al.
-  /// 2024). The embedding is that of the clean run. Throws ModelError if normalizations follow what
-  /// is written.
-  double WithEdges(const std::vector<CircuitEdge>& kept) const;
+  /// 2024). The embedding is that of the clean run. Throws as CheckEdgeCircuits.
+  double WithEdges(const std::vector<CircuitEdge>& kept, const Progress& progress = {}) const;
 
 private:
   struct Impl;
@@ -138,12 +139,20 @@ private:
 void CheckAttribution(const Transformer& model, const TransformerInput& clean,
   const TransformerInput& corrupted, const AttributionOptions& options);
 
+/// Throws ModelError if normalizations follow what attention or MLPs write, as in Gemma 2: there
+/// edges do not add up, and circuits of them cannot be run.
+void CheckEdgeCircuits(const TransformerConfig& config);
+
+/// Throws OptionError if the measures of both runs are equal but for rounding: then a circuit has
+/// no part of their difference.
+void CheckDifferentMeasures(const AttributionPatching& patching);
+
 /// The number of edges of a model.
 std::int64_t CircuitEdgeCount(const TransformerConfig& config);
 
-/// An upper bound on the memory that AttributionPatching takes for prompts of so many tokens, in
-/// bytes.
-std::uint64_t AttributionMemory(
+/// An upper bound on the memory that AttributionPatching and tables of its results take for prompts
+/// of so many tokens, in bytes.
+double AttributionMemory(
   const Transformer& model, std::int64_t length, bool edges, int threads = 0);
 
 /// Sorts edges by falling magnitude of their effects; equal ones by reader, its input, then writer.
@@ -160,11 +169,12 @@ struct CircuitPoint
 /// The curves of circuits of growing size, by falling magnitude of the effects; equal ones in their
 /// order. Nodes: all, without the logits. With m the measure,
 ///
-///     faithfulness = (m kept - m corrupted) / (m clean - m corrupted),
-///     completeness = (m removed - m corrupted) / (m clean - m corrupted)
+///     faithfulness    = (m kept - m corrupted) / (m clean - m corrupted),
+///     without circuit = (m removed - m corrupted) / (m clean - m corrupted).
 ///
-/// (Wang et al. 2022; Hanna et al. 2024): a faithful circuit has 1 in the first, a complete one 0
-/// in the second, which is what the rest of the model does without the circuit.
+/// The first (Hanna et al. 2024) is 1 if the circuit alone reproduces the whole model's difference,
+/// and 0 for an empty one. The second is the share of the difference that remains in the model
+/// without the circuit: 1 if nothing is removed, 0 if nothing is left.
 std::vector<CircuitPoint> NodeCircuits(const AttributionPatching& patching,
   const Attribution& attribution, const std::vector<std::int64_t>& sizes,
   const Progress& progress = {});

@@ -14,12 +14,15 @@ void CheckGradients(const Transformer& model)
   const TransformerConfig& config = model.GetConfig();
   using Switch = ArchitectureSwitch;
   const std::string what = "gradients";
-  ThrowIf<ModelError>(config.input != InputKind::Tokens || !model.HasLogits(), what,
-    ": expected a model of texts with an unembedding, found ", config.architecture,
-    " without one.");
+  ThrowIf<ModelError>(config.input != InputKind::Tokens, what,
+    ": expected a model of texts, found ", config.architecture, ", which reads ",
+    config.input == InputKind::Images ? "images." : "sound.");
   ThrowIf<ModelError>(config.layers == 0, what, ": expected a model with layers, found none.");
   ThrowIf<ModelError>(config.mask != AttentionMask::Causal, what,
-    ": expected a model with causal attention, found ", config.architecture, " without.");
+    ": expected a model with causal attention, found ", config.architecture,
+    ", whose tokens attend to later ones.");
+  ThrowIf<ModelError>(!model.HasLogits(), what, ": expected a model with an unembedding, found ",
+    config.architecture, " without one.");
   ThrowIf<ModelError>(config.normPlace == NormPlace::AfterSublayer, what,
     ": expected a model whose residual stream is not normalized, found ", config.architecture,
     ", which normalizes it after each sublayer.");
@@ -39,20 +42,21 @@ void CheckGradients(const Transformer& model)
     ": expected a model without a layer before its unembedding, found ", config.architecture, ".");
 }
 
-std::uint64_t GradientMemory(const Transformer& model, std::int64_t length, int threads)
+double GradientMemory(const Transformer& model, std::int64_t length, int threads)
 {
   const TransformerConfig& config = model.GetConfig();
-  const std::int64_t d = config.modelDimension;
-  const std::int64_t heads = config.heads * config.headDimension;
-  const std::int64_t keys = config.keyHeads * config.headDimension;
-  const std::int64_t traced = 4 * d + 2 * (heads + keys) + 2 * config.mlpDimension;
-  const std::int64_t gradients = 4 * d + 4 * heads;
-  const std::int64_t widest = std::max({ heads, config.mlpDimension, d });
-  const std::int64_t inThreads =
-    std::int64_t{ 4 } * ThreadCount(threads) * length * (length + config.headDimension);
-  return static_cast<std::uint64_t>(
-           length * (config.layers * (traced + gradients) + 6 * (d + widest)) + d * widest +
-           inThreads) *
+  const auto tokens = static_cast<double>(length);
+  const auto layers = static_cast<double>(config.layers);
+  const auto d = static_cast<double>(config.modelDimension);
+  const auto hidden = static_cast<double>(config.mlpDimension);
+  const auto dimension = static_cast<double>(config.headDimension);
+  const double heads = static_cast<double>(config.heads) * dimension;
+  const double keys = static_cast<double>(config.keyHeads) * dimension;
+  const double traced = 4 * d + 2 * (heads + keys) + 2 * hidden;
+  const double gradients = 4 * d + 4 * heads;
+  const double widest = std::max({ heads, hidden, d });
+  const double inThreads = 4. * ThreadCount(threads) * tokens * (tokens + dimension);
+  return (tokens * (layers * (traced + gradients) + 6 * (d + widest)) + d * widest + inThreads) *
          sizeof(double);
 }
 

@@ -511,6 +511,8 @@ TracedRun GradientRun::Run(
     this->Data->RunLayer(l, patched, run.layers[l], run.residual);
     progress(l + 1, this->Data->Config.layers);
   }
+  ThrowIf<ModelError>(!run.residual.allFinite(),
+    "an activation after the last layer is not finite; expected finite numbers.");
   run.normed = this->Data->FinalNorm().Apply(run.residual);
   return run;
 }
@@ -519,8 +521,10 @@ std::vector<float> GradientRun::Logits(const TracedRun& run, std::int64_t positi
 {
   const Impl& data = *this->Data;
   const Eigen::RowVectorXf read = (data.Config.logitScale * run.normed.row(position)).cast<float>();
-  std::vector<float> logits(data.Weights.unembedding.outputs);
-  ApplyLinear(Linear(data.Weights.unembedding), 1, read.data(), logits.data(), {}, data.Threads);
+  LinearTensors unembedding = data.Weights.unembedding;
+  unembedding.products = ProductPrecision::Single;
+  std::vector<float> logits(unembedding.outputs);
+  ApplyLinear(Linear(unembedding), 1, read.data(), logits.data(), {}, data.Threads);
   for (float& logit : logits)
   {
     logit = static_cast<float>(data.Capped(static_cast<double>(logit)));

@@ -85,7 +85,8 @@ struct HeadStreams
 
 /// Runs a decoder on one sequence and differentiates a difference of logits with respect to what is
 /// inside: reverse differentiation (Rumelhart et al. 1986) in double precision, of activations
-/// alone. The formulas of the run are those of RecordTransformer.
+/// alone. The formulas of the run are those of RecordTransformer; factors of products are not
+/// rounded, whatever Transformer::GetProducts says.
 ///
 /// One backward pass takes about as many multiplications as a run. The weights of one matrix at a
 /// time are held in double precision. Results are equal to the byte for any number of threads.
@@ -102,7 +103,7 @@ public:
   DoubleMatrix Embed(const TransformerInput& input) const;
 
   /// Runs all layers from a residual stream [T, d_model] on. Throws ModelError with the layer if it
-  /// is not finite.
+  /// is not finite before one, or after the last.
   TracedRun Run(const DoubleMatrix& embedding, const PatchedNodes& patched = {},
     const Progress& progress = {}) const;
 
@@ -114,7 +115,7 @@ public:
   /// A run without layers that ends with this residual stream, for its logits.
   TracedRun End(const DoubleMatrix& residual) const;
 
-  /// All logits at a position, in single precision.
+  /// All logits at a position, in single precision, whatever Transformer::GetProducts says.
   std::vector<float> Logits(const TracedRun& run, std::int64_t position) const;
 
   /// The difference of two logits.
@@ -149,6 +150,6 @@ void CheckGradients(const Transformer& model);
 
 /// The memory of a TracedRun and of the gradients of one with so many tokens, and of the largest
 /// matrix of weights in double precision, in bytes.
-std::uint64_t GradientMemory(const Transformer& model, std::int64_t length, int threads = 0);
+double GradientMemory(const Transformer& model, std::int64_t length, int threads = 0);
 
 }

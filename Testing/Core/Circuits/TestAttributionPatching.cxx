@@ -169,7 +169,7 @@ TEST_P(OfAttribution, RunsCircuitsOfAllNodesAndOfNone)
   if (this->Of.Config().normPlace == NormPlace::BeforeAndAfter)
   {
     EXPECT_THAT(MessageOf<ModelError>([&] { patching.WithEdges({}); }),
-      HasSubstr("circuits of edges: expected a model without normalizations of what attention"));
+      HasSubstr("Circuit: expected, for circuits of edges, a model without normalizations of"));
     return;
   }
   EXPECT_NEAR(patching.WithEdges({}), patching.Corrupted(), 1e-12);
@@ -319,6 +319,93 @@ TEST(AttributionPatching, ProvesTheInductionCircuit)
     EXPECT_NEAR(curve.back().kept, patching.Clean(), 1e-9);
     EXPECT_NEAR(curve.back().removed, patching.Corrupted(), 1e-9);
   }
+}
+
+TEST(AttributionPatching, IsEqualForAnyNumberOfThreads)
+{
+  Case of = InductionCase();
+  const auto found = [&](int threads)
+  {
+    of.options.threads = threads;
+    const AttributionPatching patching = of.Patch();
+    std::vector<double> values;
+    std::vector<CircuitEdge> edges = patching.Attribute(true).edges;
+    for (const CircuitEdge& edge : edges)
+    {
+      values.push_back(edge.effect);
+    }
+    SortByMagnitude(edges);
+    edges.resize(80);
+    values.push_back(patching.WithEdges(edges));
+    return values;
+  };
+  EXPECT_EQ(found(1), found(3));
+}
+
+/// Each part reports from near 0 to 1, and stops when a report throws.
+TEST(AttributionPatching, ReportsProgressAndStops)
+{
+  Case of = OracleCase("gradients/gpt2");
+  std::vector<double> reports;
+  const Progress progress = [&](double done) { reports.push_back(done); };
+  const auto check = [&]
+  {
+    EXPECT_THAT(reports, testing::SizeIs(testing::Ge(2U)));
+    EXPECT_TRUE(std::is_sorted(reports.begin(), reports.end()));
+    EXPECT_GT(reports.front(), 0);
+    EXPECT_NEAR(reports.back(), 1, 1e-12);
+    reports.clear();
+  };
+  of.options.progress = progress;
+  of.options.steps = 3;
+  const AttributionPatching patching = of.Patch();
+  check();
+  const Attribution found = patching.Attribute(true, progress);
+  check();
+  patching.Attribute(false, progress);
+  check();
+  patching.WithPatched({}, progress);
+  check();
+  patching.WithEdges(found.edges, progress);
+  check();
+  NodeCircuits(patching, found, { 0, 3, 11 }, progress);
+  check();
+  EdgeCircuits(patching, found, { 0, 20 }, progress);
+  check();
+  const Progress stop = [](double) { throw Canceled(); };
+  EXPECT_THROW(patching.Attribute(true, stop), Canceled);
+  EXPECT_THROW(patching.WithPatched({}, stop), Canceled);
+  EXPECT_THROW(patching.WithEdges({}, stop), Canceled);
+  of.options.progress = stop;
+  EXPECT_THROW(of.Patch(), Canceled);
+}
+
+TEST(AttributionPatching, NamesTheRunThatIsNotFinite)
+{
+  TinyTransformer tiny;
+  tiny.Set("wte.weight", 5 * TinyTransformer::ModelDimension, INFINITY);
+  const Transformer model = tiny.Make();
+  EXPECT_THAT(MessageOf<ModelError>(
+                [&] { AttributionPatching(model, InputOf({ 4, 7 }), InputOf({ 5, 7 }), {}); }),
+    HasSubstr("PatchFrom: an activation before layer 0 is not finite"));
+  TinyTransformer last;
+  last.Set("h.1.mlp.c_proj.bias", 0, INFINITY);
+  const Transformer other = last.Make();
+  EXPECT_THAT(MessageOf<ModelError>(
+                [&] { AttributionPatching(other, InputOf({ 4, 7 }), InputOf({ 5, 7 }), {}); }),
+    HasSubstr("Prompt: an activation after the last layer is not finite"));
+}
+
+/// Rounded factors of products, as the reader may ask for, choose no other tokens.
+TEST(AttributionPatching, DoesNotRoundFactors)
+{
+  Case of = InductionCase();
+  const AttributionPatching single = of.Patch();
+  of.model.SetProducts(ProductPrecision::Bfloat16);
+  const AttributionPatching rounded = of.Patch();
+  EXPECT_EQ(rounded.GetLogits().target, single.GetLogits().target);
+  EXPECT_EQ(rounded.GetLogits().against, single.GetLogits().against);
+  EXPECT_EQ(rounded.Clean(), single.Clean());
 }
 
 TEST(AttributionPatching, RefusesOtherPrompts)

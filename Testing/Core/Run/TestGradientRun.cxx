@@ -242,7 +242,22 @@ TEST(GradientRun, RefusesWhatItDoesNotKnow)
     const Transformer model = Transformer::Read(TransformerOracle::Folder(name) / "config.json");
     return MessageOf<ModelError>([&] { CheckGradients(model); });
   };
-  EXPECT_THAT(message("bert"), HasSubstr("gradients: expected a model"));
+  EXPECT_EQ(message("bert"), "gradients: expected a model with causal attention, found bert, whose "
+                             "tokens attend to later ones.");
+  EXPECT_EQ(message("vit"), "gradients: expected a model of texts, found vit, which reads images.");
+}
+
+TEST(GradientRun, HasTheSameLogitsWithRoundedProducts)
+{
+  Transformer model = Transformer::Read(OfGradients::Folder("llama"));
+  const auto logits = [&]
+  {
+    const GradientRun gradient(model, 4, 1);
+    return gradient.Logits(gradient.Run(gradient.Embed(InputOf({ 3, 8, 1, 20 }))), 3);
+  };
+  const std::vector<float> single = logits();
+  model.SetProducts(ProductPrecision::Bfloat16);
+  EXPECT_EQ(logits(), single);
 }
 
 }

@@ -111,7 +111,8 @@ TEST(AttributionPatchingFilter, IsAGraphOfTheStrongestEdges)
   ASSERT_EQ(graph->GetNumberOfPoints(), 12); // logits too
   ASSERT_EQ(graph->GetNumberOfLines(), 7);
   EXPECT_EQ(graph->GetPoint(2)[0], 1); // head 0.1
-  EXPECT_EQ(graph->GetPoint(5)[0], 4); // mlp 0
+  EXPECT_EQ(graph->GetPoint(5)[0], 4); // mlp 0, which reads the heads of its layer
+  EXPECT_EQ(graph->GetPoint(5)[1], 0.5);
   EXPECT_EQ(graph->GetPoint(0)[1], -1);
   EXPECT_EQ(graph->GetPoint(11)[1], 2);
   vtkTable* edges = attributed.Table(2);
@@ -146,13 +147,26 @@ TEST(AttributionPatchingFilter, RunsCircuitsAlone)
     attributed->SetCircuit(circuit);
     vtkTable* curve = attributed.Table(4);
     const std::vector<double> kept = Column(curve, "Faithfulness");
-    const std::vector<double> removed = Column(curve, "Completeness");
+    const std::vector<double> removed = Column(curve, "Without Circuit");
     EXPECT_EQ(Column(curve, "Size").back(), circuit == vtkAttributionPatching::NODES ? 11 : 110);
     EXPECT_NEAR(kept.front(), 0, 1e-9);
     EXPECT_NEAR(kept.back(), 1, 1e-9);
     EXPECT_NEAR(removed.front(), 1, 1e-9);
     EXPECT_NEAR(removed.back(), 0, 1e-9);
   }
+}
+
+TEST(AttributionPatchingFilter, LeavesOutEdges)
+{
+  Attributed attributed;
+  const std::vector<double> effects = Column(attributed.Table(1), "Effect");
+  attributed->EdgesOff();
+  EXPECT_EQ(Column(attributed.Table(1), "Effect"), effects);
+  EXPECT_EQ(attributed.Geometry(0)->GetNumberOfLines(), 0);
+  EXPECT_EQ(attributed.Geometry(0)->GetNumberOfPoints(), 12);
+  EXPECT_EQ(attributed.Table(2)->GetNumberOfRows(), 0);
+  attributed->SetCircuit(vtkAttributionPatching::EDGES);
+  EXPECT_EQ(Column(attributed.Table(4), "Size").back(), 110);
 }
 
 TEST(AttributionPatchingFilter, IsEmptyWithoutPrompts)
@@ -172,6 +186,23 @@ TEST(AttributionPatchingFilter, TellsWhatIsWrong)
   attributed->SetPosition(9);
   EXPECT_THAT(
     attributed.Error(), HasSubstr("Position: expected -1 or one of the prompt, 0 to 8, found 9."));
+  attributed->SetPosition(1); // before the first token that differs
+  attributed->SetCircuit(vtkAttributionPatching::NODES);
+  EXPECT_THAT(attributed.Error(),
+    HasSubstr("Circuit: expected runs with different logit differences, found"));
+}
+
+TEST(AttributionPatchingFilter, NamesTheModelsThatItRefuses)
+{
+  Attributed attributed;
+  const std::filesystem::path oracle = ATLAS_ORACLE_DIR;
+  attributed.Model->SetFileName(
+    (oracle / "models" / "transformers" / "t5" / "config.json").c_str());
+  EXPECT_THAT(attributed.Error(), HasSubstr("gradients: expected a model without an encoder"));
+  attributed.Model->SetFileName((oracle / "gradients" / "gemma2" / "config.json").c_str());
+  attributed->SetCircuit(vtkAttributionPatching::EDGES);
+  EXPECT_THAT(attributed.Error(),
+    HasSubstr("Circuit: expected, for circuits of edges, a model without normalizations of what"));
 }
 
 }

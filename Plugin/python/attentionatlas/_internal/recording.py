@@ -857,7 +857,7 @@ class Transformer(Model):
         prompt, patch_from: texts of as many tokens, which may have line breaks. site: HeadOutput, Residual, AttentionOutput or MlpOutput. mode:
         Patch, Zero, MeanOverPositions or MeanOverPrompts, those of reference_prompts, a list of texts or a text with one
         in each line. target, against: tokens; empty:
-        the predictions on prompt and on patch_from. position: a number, or "all".
+        the predictions on patch_from and on prompt. position: a number, or "all".
         """
         check_patching({"prompt": prompt, **({"patch_from": patch_from} if mode == "Patch" else {})}, position, "all")
         written = patching_texts(prompt, patch_from, reference_prompts)
@@ -888,14 +888,16 @@ class Transformer(Model):
         exact: bool = False,
     ) -> Table:
         """Which heads and MLPs make the model predict one token and not another, estimated by gradients (attribution
-        patching): a row per node with its Effect on the logit difference, negative for what raises it.
+        patching): a row per node with its Effect on the logit difference, negative for parts that raise it.
 
         prompt, patch_from: as patching. edges: a row per edge between nodes, strongest first, by its Input, Q, K, V or
-        Stream. target, against: tokens; empty: the predictions on prompt and on patch_from. position: of the logits, a
-        number, or "last". steps: gradients that are averaged (integrated gradients). exact: also Exact Effect, of a run
-        with the node patched.
+        Stream. target, against: tokens; empty: the predictions on prompt and on patch_from, the opposite of
+        patching. position: of the logits, a number, or "last". steps: gradients that are averaged (integrated
+        gradients). exact: also Exact Effect, of a run with the node patched; not with edges, which raises ValueError.
         """
-        asked = {"target": target, "against": against, "position": position, "steps": steps, "exact": exact}
+        if edges and exact:
+            raise ValueError("exact: expected False for edges, which have no Exact Effect, found True.")
+        asked = {"edges": edges, "target": target, "against": against, "position": position, "steps": steps, "exact": exact}
         return self._of("AttributionPatching", 2 if edges else 1, {**asked, **self._pair(prompt, patch_from, position)})
 
     def circuit_faithfulness(
@@ -909,11 +911,14 @@ class Transformer(Model):
         steps: int = 10,
     ) -> Table:
         """How well circuits of the strongest nodes or edges of attribution do alone: a row per Size with Faithfulness, 1
-        where the circuit does as the whole model, and Completeness, 0 where the model without it does nothing of it.
+        if the circuit alone reproduces the whole model's difference, and Without Circuit, the share of the difference
+        that remains in the model without the circuit.
 
         circuit: Nodes or Edges. The others: as attribution.
         """
+        circuit = word("circuit", circuit, ("Nodes", "Edges"))
         asked = {"circuit": circuit, "target": target, "against": against, "position": position, "steps": steps}
+        asked["edges"] = circuit == "Edges"
         return self._of("AttributionPatching", 4, {**asked, **self._pair(prompt, patch_from, position)})
 
     @staticmethod
