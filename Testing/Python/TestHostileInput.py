@@ -647,7 +647,6 @@ class HostileInput(AtlasTest):
             ("a chain of C-alpha alone", {"Structure": chain}, "choose CAlpha"),
             ("Chain Q", {"Structure": chain, "Chain": "Q", "ContactAtom": "CAlpha"}, "found 'Q'"),
             ("a structure that is no protein", {"Structure": simple.Sphere()}, "'atom_types'"),
-            ("another model", {"Model": self.reader("llama")}, "model that was recorded"),
             ("Layer 4", {"Layer": 4}, "layer 4"),
             ("Head -2", {"Head": -2}, "found -2"),
             ("Sequence 3", {"Sequence": 3}, "sequence"),
