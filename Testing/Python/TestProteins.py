@@ -67,8 +67,8 @@ class Proteins(AtlasTest):
                 recording.contact_map("Attention")
 
     def test_layers_that_are_missing_are_named(self):
-        with atlas.open(atlastest.ORACLE / "models" / "gpt2" / "config.json") as model:
-            with model.record(token_ids="1 2 3 4 5 6 7 8", layers=(0,)) as recording:
+        with atlas.open(atlastest.DATA / "models" / "bert" / "config.json") as model:
+            with model.record(token_ids="11 12 13 14 15 16 17 18", layers=(0,)) as recording:
                 with self.assertRaisesRegex(atlas.Missing, "a recording of all layers of the model, also of 1"):
                     recording.contact_map("Prediction")
 

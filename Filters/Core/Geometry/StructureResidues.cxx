@@ -81,6 +81,14 @@ void RequireAlignable(std::size_t rows, std::size_t columns)
     "choose a shorter chain.");
 }
 
+/// "83.3 %", rounded down.
+std::string Percent(double share)
+{
+  std::ostringstream text;
+  text << std::floor(share * 1000) / 10 << " %";
+  return text.str();
+}
+
 void Compare(PlacedResidues& placed, std::size_t i, char found, char expected)
 {
   placed.resolved += std::isnan(placed.places[i][0]) ? 0 : 1;
@@ -99,10 +107,8 @@ double PlacedResidues::Identity() const
 
 std::string ShareText(std::int64_t part, std::int64_t all)
 {
-  std::ostringstream text;
-  text << part << " of " << all << " ("
-       << std::floor(static_cast<double>(part) * 1000 / static_cast<double>(all)) / 10 << " %)";
-  return text.str();
+  const double share = static_cast<double>(part) / static_cast<double>(all);
+  return std::to_string(part) + " of " + std::to_string(all) + " (" + Percent(share) + ")";
 }
 
 void RequireSameProtein(const PlacedResidues& placed, double identity, const std::string& advice)
@@ -119,7 +125,7 @@ void RequireSameProtein(const PlacedResidues& placed, double identity, const std
   if (placed.Identity() < identity)
   {
     throw OptionError("Structure: expected the protein of the recording, of which at least ",
-      std::floor(identity * 1000) / 10, " % of the residues are the same, found ",
+      Percent(identity), " of the residues are the same, found ",
       ShareText(placed.identical, placed.compared), ". ", advice);
   }
 }

@@ -19,7 +19,7 @@ from attentionatlas._internal.arguments import (
 )
 from attentionatlas._internal.corpus import Corpus, measure
 from attentionatlas._internal.errors import Error, update
-from attentionatlas._internal.proteins import contact_filter
+from attentionatlas._internal.proteins import contact_filter, unrecorded_layers
 from attentionatlas._internal.readers import (
     MODEL_FILES, Missing, Renamed, has_pictures, make_filter, open_recording, open_transformer, write_data, write_training,
 )
