@@ -122,7 +122,7 @@ class Proteins(AtlasTest):
         other = atlastest.OUTPUT / "other.pdb"
         other.write_text(CHAIN.read_text(encoding="ascii").replace("GLY", "TRP").replace("PRO", "TRP"), encoding="ascii")
         with atlas.open(RECORDING) as recording:
-            with self.assertRaisesRegex(ValueError, "expected the protein of the recording"):
+            with self.assertRaisesRegex(ValueError, "expected the same protein"):
                 recording.contacts(structure=other, **LATTICE)
             with self.assertRaises(FileNotFoundError):
                 recording.contacts(structure=atlastest.OUTPUT / "none.pdb")

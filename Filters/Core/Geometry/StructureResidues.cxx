@@ -118,15 +118,15 @@ void RequireSameProtein(const PlacedResidues& placed, double identity, const std
     "none; bind the structure by Bind Tokens.");
   if (placed.isAligned && placed.compared < placed.known - placed.compared)
   {
-    throw OptionError("Structure: expected the protein of the recording, with which at least half "
+    throw OptionError("Structure: expected the same protein, with which at least half "
                       "of the residues align, found ",
       ShareText(placed.compared, placed.known), ". ", advice);
   }
   if (placed.Identity() < identity)
   {
-    throw OptionError("Structure: expected the protein of the recording, of which at least ",
-      Percent(identity), " of the residues are the same, found ",
-      ShareText(placed.identical, placed.compared), ". ", advice);
+    throw OptionError("Structure: expected the same protein, of which at least ", Percent(identity),
+      " of the residues are the same, found ", ShareText(placed.identical, placed.compared), ". ",
+      advice);
   }
 }
 

@@ -108,10 +108,10 @@ TEST(StructureResidues, AnotherProteinIsTold)
   EXPECT_EQ(piece.compared, 2);
   EXPECT_EQ(piece.known, 10);
   EXPECT_EQ(MessageOf<OptionError>([&] { RequireSameProtein(piece, 0.9, "Choose another."); }),
-    "Structure: expected the protein of the recording, with which at least half of the residues "
+    "Structure: expected the same protein, with which at least half of the residues "
     "align, found 2 of 10 (20 %). Choose another.");
   EXPECT_EQ(MessageOf<OptionError>([&] { RequireSameProtein(mutant, 0.95, "Choose another."); }),
-    "Structure: expected the protein of the recording, of which at least 95 % of the residues are "
+    "Structure: expected the same protein, of which at least 95 % of the residues are "
     "the same, found 9 of 10 (90 %). Choose another.");
   EXPECT_NO_THROW(RequireSameProtein(mutant, 0.9, ""));
 }

@@ -212,7 +212,7 @@ TEST(ContactMap, BoundStructuresAreTaken)
   map->SetStructureConnection(bound->GetOutputPort());
   EXPECT_EQ(map.Points("Distance"), aligned);
   bound->SetFirstToken(0); // all residues are one off
-  EXPECT_THAT(map.Error(), HasSubstr("expected the protein of the recording"));
+  EXPECT_THAT(map.Error(), HasSubstr("expected the same protein"));
   EXPECT_THAT(bound.TakeWarnings(), Not(IsEmpty()));
 }
 

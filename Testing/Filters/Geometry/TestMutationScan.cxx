@@ -116,7 +116,7 @@ TEST(MutationScan, ColorsTheStructure)
   std::fill(half.begin(), half.begin() + static_cast<std::ptrdiff_t>(half.size() / 2), 'W');
   WritePdb(scan.Model.Folder / "other.pdb", half);
   reader->SetFileName((scan.Model.Folder / "other.pdb").c_str());
-  EXPECT_THAT(scan.Error(), HasSubstr("expected the protein of the recording, of which at least "
+  EXPECT_THAT(scan.Error(), HasSubstr("expected the same protein, of which at least "
                                       "90 % of the residues are the same"));
   bound.TakeWarnings();
   scan->SetStructureConnection(reader->GetOutputPort());
