@@ -108,7 +108,7 @@ std::vector<ContactResult::Pair> ContactResult::Strongest(
   std::partial_sort(pairs.begin(), pairs.begin() + kept, pairs.end(),
     [&](const Pair& a, const Pair& b)
     {
-      const float scoreA = scores[a.first * n + a.second];
+      const float scoreA = scores[a.first * n + a.second]; // never NaN
       const float scoreB = scores[b.first * n + b.second];
       return scoreA != scoreB ? scoreA > scoreB : a < b;
     });
@@ -123,7 +123,7 @@ void ContactResult::AddValues(const std::vector<Pair>& pairs, vtkFieldData* data
   const auto valueIn = [n](const std::vector<float>& values)
   { return [&values, n](const Pair& pair) { return values[pair.first * n + pair.second]; }; };
   const ListArrays arrays(pairs, data);
-  arrays.Float(Names::Attention, valueIn(this->evidence.attention));
+  arrays.Float(Protein::Evidence, valueIn(this->evidence.attention));
   if (!this->evidence.prediction.empty())
   {
     arrays.Float(Protein::Prediction, valueIn(this->evidence.prediction));
@@ -188,7 +188,7 @@ void ContactResult::MakeImage(int sequence, vtkInformation* info) const
   vtkPointData* data = image->GetPointData();
   this->AddValues(shown, data);
   data->SetActiveScalars(
-    this->evidence.prediction.empty() ? Names::Attention : Protein::Prediction);
+    this->evidence.prediction.empty() ? Protein::Evidence : Protein::Prediction);
   vtkFieldData* fields = image->GetFieldData();
   AddSequence(sequence, this->text, fields);
   ListArrays(this->texts, fields).Text(Names::KeyToken).Text(Names::QueryToken);
@@ -243,7 +243,7 @@ void ContactResult::MakePrecision(vtkTable* table) const
     atlas::ContactPrecision precision;
   };
   std::vector<Row> rows;
-  for (const auto& [source, scores] : { std::pair(Names::Attention, &this->evidence.attention),
+  for (const auto& [source, scores] : { std::pair(Protein::Evidence, &this->evidence.attention),
          std::pair(Protein::Prediction, &this->evidence.prediction) })
   {
     for (std::size_t r = 0; !scores->empty() && r < atlas::ContactRangeNames.size(); ++r)

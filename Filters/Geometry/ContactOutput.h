@@ -21,7 +21,8 @@ namespace AttentionAtlas
 {
 
 /// The atoms C-alpha and C-beta of a dataset of vtkMmcifReader, with their tokens if it is bound;
-/// none of null or of a dataset without points. Throws atlas::OptionError for other datasets.
+/// none of null or of a dataset without points, in the order of its points. Throws
+/// atlas::OptionError for other datasets.
 std::vector<atlas::ResidueAtom> ResidueAtomsOf(vtkDataSet* structure);
 
 /// What vtkContactMap has found.

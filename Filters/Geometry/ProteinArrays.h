@@ -5,8 +5,9 @@
 namespace AttentionAtlas::ProteinArrays
 {
 
-inline constexpr const char* Prediction = "Prediction"; ///< probability, by the model
-inline constexpr const char* Contact = "Contact";       ///< 1, 0, or -1 where it is not known
+inline constexpr const char* Evidence = "Contact Evidence"; ///< attention less average product
+inline constexpr const char* Prediction = "Prediction";     ///< probability, by the model
+inline constexpr const char* Contact = "Contact";           ///< 1, 0, or -1 where it is not known
 inline constexpr const char* Distance = "Distance";
 inline constexpr const char* Separation = "Separation"; ///< in the sequence
 inline constexpr const char* Range = "Range";           ///< Near, Short, Medium, Long, or All

@@ -20,10 +20,8 @@
 #include <vtkTable.h>
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
 #include <functional>
-#include <sstream>
 #include <utility>
 
 using namespace AttentionAtlas;
@@ -42,14 +40,6 @@ int CountResidues(vtkMultiBlockDataSet* recording, int sequence)
   {
     return SequenceTokens(recording, sequence);
   }
-}
-
-/// "83 %"
-std::string Percent(double share)
-{
-  std::ostringstream text;
-  text << std::floor(share * 1000) / 10 << " %";
-  return text.str();
 }
 
 }
@@ -140,19 +130,15 @@ void vtkContactMap::PlaceStructure(Found& found, const Task& task)
   found.placed = isBound ? atlas::PlaceByTokens(atoms, found.residues, letters, atom)
                          : atlas::PlaceByAlignment(atoms, this->Chain, letters, atom);
   const atlas::PlacedResidues& placed = *found.placed;
-  const std::string identity = Percent(placed.Identity()) + ", " +
-                               std::to_string(placed.identical) + " of " +
-                               std::to_string(placed.compared);
-  atlas::ThrowIf<atlas::OptionError>(placed.Identity() < this->MinimumIdentity,
-    "Structure: expected the protein of the recording, of which at least ",
-    Percent(this->MinimumIdentity), " of the residues are the same, found ", identity,
-    ". Choose another structure or Chain, or lower Minimum Identity.");
+  atlas::RequireSameProtein(
+    placed, this->MinimumIdentity, "Choose another structure or Chain, or lower Minimum Identity.");
   atlas::ThrowIf<atlas::OptionError>(placed.resolved == 0,
     "Structure: expected residues with the atom ", this->ContactAtom == C_BETA ? "CB" : "CA",
     ", found none.");
   if (placed.identical < placed.compared)
   {
-    found.warning = "Structure: expected the residues of the recording, found others: " + identity +
+    found.warning = "Structure: expected the residues of the recording, found others: only " +
+                    atlas::ShareText(placed.identical, placed.compared) +
                     " are the same. Contacts are those of the structure.";
   }
   found.contacts.emplace(
@@ -174,15 +160,19 @@ vtkContactMap::Found vtkContactMap::Find(const Task& task)
   const auto n = static_cast<double>(found.residues.size());
   atlas::ThrowIf<atlas::OptionError>(
     found.residues.empty(), "Input: expected a sequence with residues, found none.");
-  constexpr double mapsAtOnce = 24; // of heads, their sums and the image
+  constexpr double mapsAtOnce = 24; // of heads and their pairs, of sums and the image
   RequireMemory(mapsAtOnce * n * n * sizeof(double),
     "a map of " + std::to_string(found.residues.size()) + " residues", "record a part of it.");
   auto* model = task.Input<vtkMultiBlockDataSet>(1);
   if (!task.Ranks().Any(IsEmpty(model)))
   {
     const auto transformer = ToTransformer(model);
-    atlas::RequireSameModel(recording, transformer->GetModel(), "the contact head");
     found.predictor = atlas::ReadContactHead(transformer->GetModel());
+    if (found.predictor)
+    {
+      atlas::RequireSamePart(recording, transformer->GetModel(),
+        static_cast<atlas::AttentionKind>(this->AttentionKind), "the contact head");
+    }
   }
   this->PlaceStructure(found, task);
   atlas::ContactOptions options;

@@ -18,20 +18,21 @@
 /// Core's ResidueContacts.h.
 ///
 /// A bound structure has its residues where Bound Token says. Of another one, the sequence of the
-/// chain is aligned with the recorded one. If fewer of the residues that both know are the same
-/// than MinimumIdentity, that is an error; if not all are, a warning. Residues without the atom are
-/// left out of all that is measured.
+/// chain is aligned with the recorded one; it is an error if fewer than half of the residues of the
+/// shorter one align. If fewer of the residues that both know are the same than MinimumIdentity,
+/// that is an error; if not all are, a warning. Residues without the atom are left out of all that
+/// is measured. Gaps of an alignment, - and ., are no residues.
 ///
 /// Output port 0: a vtkImageData with a point per pair of residues, x = column and y = -row. Point
-/// arrays: Attention (float, corrected), Prediction (float, a probability), Distance (float, NaN
+/// arrays: Contact Evidence (float), Prediction (float, a probability), Distance (float, NaN
 /// where it is not known), Contact (int; 1, 0, or -1 where it is not known), Query and Key (int,
 /// positions in the sequence). Prediction is there with a contact head, Distance and Contact with a
 /// structure. Field data: Sequence, Sequence Text, Query Token and Key Token (string, per residue);
 /// with a structure Residues, Resolved Residues (int) and Sequence Identity (double).
 ///
 /// Output port 1: a vtkTable of the strongest pairs at least MinimumSeparation apart, by Prediction
-/// or else Attention, as many as there are residues, or PairCount: Query, Key (int), Query Token,
-/// Key Token (string), Separation (int), Range (string) and the arrays above.
+/// or else Contact Evidence, as many as there are residues, or PairCount: Query, Key (int), Query
+/// Token, Key Token (string), Separation (int), Range (string) and the arrays above.
 ///
 /// Output port 2: a vtkTable of all recorded heads: Layer, Head (int), Contact Weight (double, its
 /// coefficient in the contact head); with a structure Attended Pairs (int, those with attention
@@ -41,16 +42,17 @@
 /// by.
 ///
 /// Output port 3, with a structure: a vtkTable of the precision of the L, L/2 and L/5 pairs with
-/// the largest values, by range: Source (string: Attention, Prediction), Range (string: All; Short,
-/// 6 to 11 apart; Medium, 12 to 23; Long), Top (string: L, L/2, L/5), Pairs, Contacts (int) and
-/// Precision (double).
+/// the largest values, by range: Source (string: Contact Evidence, Prediction), Range (string: All;
+/// Short, 6 to 11 apart; Medium, 12 to 23; Long), Top (string: L, L/2, L/5), Pairs, Contacts (int)
+/// and Precision (double).
 ///
 /// Output port 4, with a structure: a vtkPolyData with a line for each of the strongest pairs that
 /// are resolved, from atom to atom, with the cell arrays of the table and MarkColor (unsigned char
 /// [3]): one color in contact, another not.
 ///
 /// On several ranks each computes all and has its part of the image, the first one the other
-/// outputs. Canceling leaves all empty.
+/// outputs. The atoms of a structure that is distributed come in the order of ranks, by which the
+/// first chain and the first of several locations are chosen. Canceling leaves all empty.
 class ATTENTIONATLASGEOMETRY_EXPORT vtkContactMap : public vtkRecordingAlgorithm
 {
 public:

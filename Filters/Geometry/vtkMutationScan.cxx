@@ -2,6 +2,7 @@
 
 #include "ArrayNames.h"
 #include "Base/Error.h"
+#include "ContactOutput.h"
 #include "DataFormat.h"
 #include "ImageRequest.h"
 #include "ListArrays.h"
@@ -9,6 +10,7 @@
 #include "Recorder/ProteinInput.h"
 #include "RecordingRanges.h"
 #include "Run/MaskedMarginals.h"
+#include "StructureArrays.h"
 #include "Task.h"
 #include "TransformerConversion.h"
 
@@ -71,6 +73,7 @@ struct vtkMutationScan::Scan
   void MakeTable(vtkTable* table) const;
   void MakeImage(vtkInformation* info) const;
   void MakePlaces(vtkTable* table) const;
+  void RequireProtein(vtkPolyData* structure, const Task& task) const;
   void MakeStructure(vtkPolyData* input, vtkPolyData* output) const;
 };
 
@@ -150,6 +153,22 @@ void vtkMutationScan::Scan::MakePlaces(vtkTable* table) const
     .Double(Protein::MeanEffect, [this](std::size_t place) { return this->mean[place]; })
     .Double(Protein::LogProbability, [this](std::size_t place) { return this->wildType[place]; });
   SetFormat(table, Protein::MutatedResiduesFormat);
+}
+
+/// Throws if the structure of all ranks, as Mmcif Reader and Bind Tokens make it, is of another
+/// protein.
+void vtkMutationScan::Scan::RequireProtein(vtkPolyData* structure, const Task& task) const
+{
+  constexpr double identity = 0.9;
+  const bool hasLetters = structure != nullptr && structure->GetPointData()->GetAbstractArray(
+                                                    StructureArrays::ResidueName) != nullptr;
+  const std::vector<atlas::ResidueAtom> atoms =
+    task.Ranks().Gather(ResidueAtomsOf(hasLetters ? structure : nullptr));
+  std::vector<std::int64_t> positions(this->Places());
+  std::iota(positions.begin(), positions.end(), this->protein.firstResidue);
+  atlas::RequireSameProtein(
+    atlas::PlaceByTokens(atoms, positions, this->protein.letters, atlas::ContactAtom::CAlpha),
+    identity, "Choose another structure, or bind it to a recording of the protein.");
 }
 
 void vtkMutationScan::Scan::MakeStructure(vtkPolyData* input, vtkPolyData* output) const
@@ -243,7 +262,7 @@ vtkMutationScan::Scan vtkMutationScan::MakeScan(vtkMultiBlockDataSet* input, con
   whole.tokens = { ids };
   atlas::CheckInput(model->GetModel().GetConfig(), whole, std::string(ProteinName) + ": ");
   RequireMemory(static_cast<double>(atlas::MaskedMemory(model->GetModel(), ids, options)),
-    "the runs", "give a shorter protein.");
+    "masked runs of " + std::to_string(places) + " residues", "give a shorter protein.");
   const std::size_t width = options.candidates.size();
   const std::vector<double> all = task.Ranks().GatherDealt(
     atlas::PredictMasked(model->GetModel(), ids, options), scan.protein.letters.size(), width);
@@ -270,6 +289,7 @@ void vtkMutationScan::Execute(Task& task)
     this->Kept->scan.Get(task, MakeKey(TimeOf(input), std::hash<std::string>()(this->Protein)),
       [&] { return this->MakeScan(input, task); });
   scan.MakeImage(task.OutputInformation(1));
+  scan.RequireProtein(task.Input<vtkPolyData>(1), task);
   scan.MakeStructure(task.Input<vtkPolyData>(1), task.Output<vtkPolyData>(3));
   if (task.IsFirst())
   {

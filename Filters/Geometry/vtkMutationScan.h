@@ -12,7 +12,7 @@ class vtkMultiBlockDataSet;
 /// What every substitution of a residue does to a protein, as a masked language model of proteins
 /// sees it: masked marginals (Meier et al. 2021). Input port 0: a transformer that predicts masked
 /// residues, such as ESM-2. Input port 1 (optional): the protein's structure, from vtkBindTokens,
-/// bound to a recording of the same sequence.
+/// bound to a recording of the same sequence; at least 90 % of its residues must be the same.
 ///
 /// Each place is masked in a run of its own. The effect of a substitution is the logarithm of the
 /// probability of the mutant there less that of the wild type: below 0 the model prefers the wild

@@ -643,11 +643,10 @@ class HostileInput(AtlasTest):
         path.write_text(atoms.replace("GLY", "TRP").replace("PRO", "TRP"), encoding="ascii")
         other = simple.MmcifReader(FileName=str(path))
         self.check_named([("ContactMap", *row) for row in (
-            ("the structure of another protein", {"Structure": other, "ContactAtom": "CAlpha"}, "the protein of the recording"),
+            ("the structure of another protein", {"Structure": other, "ContactAtom": "CAlpha"}, "the same protein"),
             ("a chain of C-alpha alone", {"Structure": chain}, "choose CAlpha"),
             ("Chain Q", {"Structure": chain, "Chain": "Q", "ContactAtom": "CAlpha"}, "found 'Q'"),
             ("a structure that is no protein", {"Structure": simple.Sphere()}, "'atom_types'"),
-            ("another model", {"Model": self.reader("llama")}, "model that was recorded"),
             ("Layer 4", {"Layer": 4}, "layer 4"),
             ("Head -2", {"Head": -2}, "found -2"),
             ("Sequence 3", {"Sequence": 3}, "sequence"),
@@ -655,6 +654,11 @@ class HostileInput(AtlasTest):
             ("Threshold nan", {"Threshold": math.nan}, "found nan"),
         )], Input=recording)
         model = simple.TransformerReader(FileName=str(folder / "config.json"))
+        texts = simple.TransformerReader(FileName=str(atlastest.DATA / "models" / "bert" / "config.json"))
+        bound = simple.BindTokens(Input=other, Recording=recording, Method="Residues")
+        bound.UpdatePipeline()
+        self.take_errors()  # other residues
+        protein = "GFGPGCLCSSGSGIGCGTTQTPGKWPDPMMGPMPMP"
         self.check_named([("MutationScan", *row) for row in (
             ("a stop", {"Protein": "GFGPG*"}, "a stop"),
             ("a lower-case letter", {"Protein": "GFgPG"}, "a lower-case letter"),
@@ -663,6 +667,8 @@ class HostileInput(AtlasTest):
             ("a record without residues", {"Protein": ">a"}, "'a': expected residues"),
             ("a protein that is too long", {"Protein": 37 * "G"}, "37"),
             ("a structure that is not bound", {"Protein": "GF", "Structure": chain}, "'Bound Token'"),
+            ("the structure of another protein", {"Protein": protein, "Structure": bound}, "the same protein"),
+            ("a model of texts", {"Input": texts, "Protein": "GF"}, "found one of bert"),
         )], Input=model)
 
     def test_focus(self):

@@ -56,13 +56,29 @@ class Proteins(AtlasTest):
             with self.assertRaisesRegex(atlas.Missing, "structure= for Precision"):
                 recording.contacts(show="Precision")
 
+    def test_options_are_checked(self):
+        with atlas.open(RECORDING) as recording:
+            for option in ("port", "show", "shown", "thresh"):
+                with self.subTest(option), self.assertRaisesRegex(TypeError, f"found '{option}'"):
+                    recording.contact_map(**{option: 2})
+            with self.assertRaisesRegex(TypeError, "found 'port'"):
+                recording.contacts(port=2)
+            with self.assertRaisesRegex(ValueError, "quantity: expected one of Contact Evidence"):
+                recording.contact_map("Attention")
+
+    def test_layers_that_are_missing_are_named(self):
+        with atlas.open(atlastest.DATA / "models" / "bert" / "config.json") as model:
+            with model.record(token_ids="11 12 13 14 15 16 17 18", layers=(0,)) as recording:
+                with self.assertRaisesRegex(atlas.Missing, "a recording of all layers of the model, also of 1"):
+                    recording.contact_map("Prediction")
+
     def test_tables(self):
         with atlas.open(RECORDING) as recording:
             pairs = recording.contacts(structure=CHAIN, **LATTICE)
             self.assertEqual(len(pairs), 36)
             found = [self.scores[query, key] for query, key in zip(pairs["Query"], pairs["Key"])]
             self.assertEqual(found, sorted(found, reverse=True))
-            numpy.testing.assert_allclose(found, pairs["Attention"], atol=1e-5)
+            numpy.testing.assert_allclose(found, pairs["Contact Evidence"], atol=1e-5)
             table = recording.contacts(show="Precision", structure=CHAIN, **LATTICE)
             known = {(row[1], row[2]): row[5] for row in zip(*(table[name] for name in ("Source", "Range", "Top", "Pairs", "Contacts", "Precision")))}
             for top, count in (("L", 36), ("L/2", 18), ("L/5", 7)):
@@ -106,7 +122,7 @@ class Proteins(AtlasTest):
         other = atlastest.OUTPUT / "other.pdb"
         other.write_text(CHAIN.read_text(encoding="ascii").replace("GLY", "TRP").replace("PRO", "TRP"), encoding="ascii")
         with atlas.open(RECORDING) as recording:
-            with self.assertRaisesRegex(ValueError, "expected the protein of the recording"):
+            with self.assertRaisesRegex(ValueError, "expected the same protein"):
                 recording.contacts(structure=other, **LATTICE)
             with self.assertRaises(FileNotFoundError):
                 recording.contacts(structure=atlastest.OUTPUT / "none.pdb")

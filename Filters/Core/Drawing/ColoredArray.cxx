@@ -155,6 +155,7 @@ std::string ColoredArray::Title() const
     { "PositionQK", "QK of positions (score)" }, { "Expert Weight", "Weight of the expert" },
     { "Share", "Share of tokens" }, { "Bound Token", "Bound token (its position)" },
     { "sequence", "Residue (place in its chain)" }, { "Prediction", "Probability of contact" },
+    { "Contact Evidence", "Evidence of contact (attention)" },
     { "Mutation Effect", "Effect of mutation (nats)" },
     { "Mean Effect", "Mean effect of mutations (nats)" } };
   if (!this->title.empty())
@@ -210,7 +211,8 @@ bool ColoredArray::IsShare() const
 
 bool ColoredArray::IsFitted() const
 {
-  return IsAmong({ "Scores", "Content", "Bias" }, this->array) || this->IsShare();
+  return IsAmong({ "Scores", "Content", "Bias", "Contact Evidence" }, this->array) ||
+         this->IsShare();
 }
 
 double ColoredArray::LargestMagnitude() const

@@ -43,20 +43,21 @@ struct ScoredPair
   }
 };
 
-/// The least and the largest separation of a range.
+/// The least and the largest separation of a range, of pairs at least this far apart.
 std::array<std::int64_t, 2> LimitsOf(ContactRange range, std::int64_t separation)
 {
   constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+  const auto from = [separation](std::int64_t least) { return std::max(least, separation); };
   switch (range)
   {
     case ContactRange::Short:
-      return { 6, 11 };
+      return { from(6), 11 };
     case ContactRange::Medium:
-      return { 12, 23 };
+      return { from(12), 23 };
     case ContactRange::Long:
-      return { 24, none };
+      return { from(24), none };
     default:
-      return { std::max<std::int64_t>(separation, 1), none };
+      return { from(1), none };
   }
 }
 
@@ -148,7 +149,10 @@ std::vector<std::int64_t> FindResidues(const Recording& recording, std::int64_t 
   std::vector<std::int64_t> residues;
   for (std::size_t i = 0; i < special.size(); ++i)
   {
-    if (!special[i])
+    const std::string& text =
+      recording.tokens.text[recording.sequenceOffsets[sequence] + static_cast<std::int64_t>(i)];
+    const bool isGap = text == "-" || text == ".";
+    if (!special[i] && !isGap)
     {
       residues.push_back(static_cast<std::int64_t>(i));
     }
@@ -244,7 +248,13 @@ std::array<ContactPrecision, 3> MeasurePrecision(
 {
   const std::int64_t n = contacts.Count();
   const auto [least, largest] = LimitsOf(range, contacts.Separation());
+  std::int64_t possible = 0;
+  for (std::int64_t separation = least; separation <= std::min(largest, n - 1); ++separation)
+  {
+    possible += n - separation;
+  }
   std::vector<ScoredPair> pairs;
+  pairs.reserve(possible);
   for (std::int64_t i = 0; i < n; ++i)
   {
     const std::int64_t last = largest < n - i ? i + largest : n - 1;

@@ -13,8 +13,8 @@ namespace atlas
 {
 
 /// The positions of the residues of a sequence: of its tokens that are not special
-/// (SpecialTokens.h), rising. Throws OptionError for AllSequences and if the recording has no texts
-/// of tokens.
+/// (SpecialTokens.h) and no gaps of an alignment (- or .), rising. Throws OptionError for
+/// AllSequences and if the recording has no texts of tokens.
 std::vector<std::int64_t> FindResidues(const Recording& recording, std::int64_t sequence);
 
 /// The letter of the residue that a token is, from A to Z; X for other tokens, such as a mask.
@@ -67,11 +67,11 @@ private:
   std::vector<float> Distances; ///< [residues, residues]
 };
 
-/// Pairs of residues by their distance in the sequence (Rao et al. 2021). All: from the separation
-/// of the rule on.
+/// Pairs of residues by their distance in the sequence (Rao et al. 2021), of those at least as far
+/// apart as the rule says.
 enum class ContactRange
 {
-  All,
+  All,    ///< from the separation of the rule on
   Short,  ///< 6 to 11
   Medium, ///< 12 to 23
   Long    ///< 24 and more

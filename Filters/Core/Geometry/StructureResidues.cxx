@@ -2,10 +2,12 @@
 
 #include "Base/Error.h"
 #include "Base/Joined.h"
+#include "Base/SystemLimits.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 namespace atlas
 {
@@ -60,13 +62,32 @@ struct Residues
       this->places[i] = atom.position;
     }
   }
-
-  std::int64_t CountKnown() const
-  {
-    return std::count_if(
-      this->letters.begin(), this->letters.end(), [](char c) { return c != Unknown; });
-  }
 };
+
+std::int64_t CountKnown(std::string_view letters)
+{
+  return std::count_if(letters.begin(), letters.end(), [](char c) { return c != Unknown; });
+}
+
+/// Throws if an alignment of these lengths is too large.
+void RequireAlignable(std::size_t rows, std::size_t columns)
+{
+  constexpr std::size_t largest = std::size_t{ 1 } << 29U;
+  ThrowIf<OptionError>(columns > 0 && rows > largest / columns,
+    "Structure: expected sequences whose lengths have a product of at most ", largest,
+    " for their alignment, found ", rows, " and ", columns, ".");
+  RequireMemory(static_cast<double>(rows) * static_cast<double>(columns),
+    "an alignment of " + std::to_string(rows) + " and " + std::to_string(columns) + " residues",
+    "choose a shorter chain.");
+}
+
+/// "83.3 %", rounded down.
+std::string Percent(double share)
+{
+  std::ostringstream text;
+  text << std::floor(share * 1000) / 10 << " %";
+  return text.str();
+}
 
 void Compare(PlacedResidues& placed, std::size_t i, char found, char expected)
 {
@@ -80,8 +101,33 @@ void Compare(PlacedResidues& placed, std::size_t i, char found, char expected)
 double PlacedResidues::Identity() const
 {
   return this->compared == 0
-           ? 1
+           ? NoPlace
            : static_cast<double>(this->identical) / static_cast<double>(this->compared);
+}
+
+std::string ShareText(std::int64_t part, std::int64_t all)
+{
+  const double share = static_cast<double>(part) / static_cast<double>(all);
+  return std::to_string(part) + " of " + std::to_string(all) + " (" + Percent(share) + ")";
+}
+
+void RequireSameProtein(const PlacedResidues& placed, double identity, const std::string& advice)
+{
+  ThrowIf<OptionError>(placed.isAligned && placed.compared == 0,
+    "Structure: expected residues whose letters can be compared with those of the recording, found "
+    "none; bind the structure by Bind Tokens.");
+  if (placed.isAligned && placed.compared < placed.known - placed.compared)
+  {
+    throw OptionError("Structure: expected the same protein, with which at least half "
+                      "of the residues align, found ",
+      ShareText(placed.compared, placed.known), ". ", advice);
+  }
+  if (placed.Identity() < identity)
+  {
+    throw OptionError("Structure: expected the same protein, of which at least ", Percent(identity),
+      " of the residues are the same, found ", ShareText(placed.identical, placed.compared), ". ",
+      advice);
+  }
 }
 
 std::vector<std::string> ChainsOf(const std::vector<ResidueAtom>& atoms)
@@ -114,6 +160,7 @@ PlacedResidues PlaceByTokens(const std::vector<ResidueAtom>& atoms,
   }
   PlacedResidues placed;
   placed.places = found.places;
+  placed.known = std::min(CountKnown(letters), CountKnown(found.letters));
   for (std::size_t i = 0; i < residues.size(); ++i)
   {
     Compare(placed, i, found.letters[i], letters[i]);
@@ -142,6 +189,10 @@ PlacedResidues PlaceByAlignment(const std::vector<ResidueAtom>& atoms, const std
   {
     length = isOfChain(one) ? std::max(length, one.place) : length;
   }
+  constexpr std::int32_t longest = std::int32_t{ 1 } << 20U; // the longest protein has 35,000
+  ThrowIf<OptionError>(length > longest, "Structure: expected places in a sequence up to ", longest,
+    ", found ", length, " in chain '", name, "'.");
+  RequireAlignable(letters.size(), length);
   Residues found(length);
   for (const ResidueAtom& one : atoms)
   {
@@ -152,6 +203,8 @@ PlacedResidues PlaceByAlignment(const std::vector<ResidueAtom>& atoms, const std
   }
   const std::vector<std::int64_t> aligned = AlignSequences(letters, found.letters);
   PlacedResidues placed;
+  placed.isAligned = true;
+  placed.known = std::min(CountKnown(letters), CountKnown(found.letters));
   placed.places.assign(letters.size(), Unresolved);
   for (std::size_t i = 0; i < letters.size(); ++i)
   {
@@ -161,21 +214,14 @@ PlacedResidues PlaceByAlignment(const std::vector<ResidueAtom>& atoms, const std
       Compare(placed, i, found.letters[aligned[i]], letters[i]);
     }
   }
-  // Two sequences that share a short piece alone are of different proteins.
-  const std::int64_t known =
-    std::count_if(letters.begin(), letters.end(), [](char letter) { return letter != Unknown; });
-  placed.compared = std::max(placed.compared, std::min(known, found.CountKnown()));
   return placed;
 }
 
 std::vector<std::int64_t> AlignSequences(std::string_view first, std::string_view second)
 {
-  constexpr std::size_t largest = std::size_t{ 1 } << 29U;
   const std::size_t rows = first.size();
   const std::size_t columns = second.size();
-  ThrowIf<OptionError>(columns > 0 && rows > largest / columns,
-    "Structure: expected sequences whose lengths have a product of at most ", largest,
-    " for their alignment, found ", rows, " and ", columns, ".");
+  RequireAlignable(rows, columns);
   enum Step : char
   {
     Both,

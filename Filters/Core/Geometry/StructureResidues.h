@@ -34,13 +34,22 @@ struct PlacedResidues
   std::vector<std::array<double, 3>> places; ///< of each residue of the sequence the position of
                                              ///< its atom; NaN if it was not resolved
   std::int64_t resolved = 0;                 ///< residues with one
-  std::int64_t compared = 0;                 ///< residues with known letters in both; of an
-                                             ///< alignment at least as many as the shorter has
-  std::int64_t identical = 0;                ///< those of them with the same letter
+  std::int64_t known = 0;     ///< residues with known letters, of the shorter of both
+  std::int64_t compared = 0;  ///< residues with known letters in both
+  std::int64_t identical = 0; ///< those of them with the same letter
+  bool isAligned = false;     ///< by PlaceByAlignment
 
-  /// From 0 to 1; 1 if nothing could be compared.
+  /// The share of the compared residues that are the same, from 0 to 1; NaN if none were compared.
   double Identity() const;
 };
+
+/// "95 of 100 (95 %)", rounded down to tenths of a percent.
+std::string ShareText(std::int64_t part, std::int64_t all);
+
+/// Throws OptionError for the structure of another protein: if fewer of the compared residues than
+/// `identity`, from 0 to 1, are the same or, after an alignment, if it compares none or fewer than
+/// half of the residues that the shorter sequence has. `advice`: how to go on, the last sentence.
+void RequireSameProtein(const PlacedResidues& placed, double identity, const std::string& advice);
 
 /// The names of the chains of atoms, in their order.
 std::vector<std::string> ChainsOf(const std::vector<ResidueAtom>& atoms);
@@ -51,14 +60,15 @@ PlacedResidues PlaceByTokens(const std::vector<ResidueAtom>& atoms,
   const std::vector<std::int64_t>& residues, std::string_view letters, ContactAtom atom);
 
 /// Places the residues of a chain by the alignment of its sequence. `chain`: its name; empty: the
-/// first. Throws OptionError if the structure does not have it, and as AlignSequences.
+/// first. Throws OptionError if the structure does not have it or if its places go beyond 2^20, and
+/// as AlignSequences.
 PlacedResidues PlaceByAlignment(const std::vector<ResidueAtom>& atoms, const std::string& chain,
   std::string_view letters, ContactAtom atom);
 
 /// The place in `second` of each letter of `first`, or -1, by the global alignment with the largest
 /// score (Needleman and Wunsch 1970): 2 for equal letters but X, -2 for each letter beside a gap
 /// but at the ends, where gaps are free. Of equal scores, from the end on, pairs come before gaps.
-/// Throws OptionError if the product of lengths is more than 2^29.
+/// Throws OptionError if the product of lengths is more than 2^29, and as RequireMemory.
 std::vector<std::int64_t> AlignSequences(std::string_view first, std::string_view second);
 
 }

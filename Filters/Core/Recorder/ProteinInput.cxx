@@ -31,6 +31,11 @@ ProteinInput EncodeProtein(
   ThrowIf<OptionError>(
     proteins.size() != 1, name, ": expected one protein, found ", proteins.size(), ".");
   const Tokenizer& tokenizer = model.GetTokenizer();
+  // Models of texts may have the letters, too.
+  constexpr std::int64_t most = 64;
+  ThrowIf<OptionError>(tokenizer.VocabularySize() > most,
+    "Input: expected a model of proteins, with at most ", most, " tokens, found one of ",
+    model.GetModel().GetConfig().architecture, " with ", tokenizer.VocabularySize(), ".");
   ProteinInput input;
   for (const char letter : AminoAcids)
   {
@@ -58,7 +63,7 @@ ProteinInput EncodeProtein(
     if (!id)
     {
       throw OptionError(name, ": expected residues that are tokens of the model, found '",
-        input.letters[i], "' behind ", i, " residues.");
+        input.letters[i], "' after ", i, i == 1 ? " residue." : " residues.");
     }
     input.ids.push_back(*id);
   }

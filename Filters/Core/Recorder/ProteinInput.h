@@ -27,7 +27,7 @@ struct ProteinInput
 /// Encodes a protein, letter by letter. `text`: one sequence, as ParseProteins reads it; `name`:
 /// the property, with which messages begin. Throws FormatError as ParseProteins, OptionError for
 /// several sequences, for residues that are no tokens of the model, and for a model without a
-/// tokenizer, amino acids or a mask.
+/// tokenizer, amino acids or a mask, or with more than 64 tokens, which is one of texts.
 ProteinInput EncodeProtein(
   const OpenTransformer& model, std::string_view text, const std::string& name);
 

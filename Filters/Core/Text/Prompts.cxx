@@ -69,7 +69,7 @@ std::int64_t DrawId(std::mt19937_64& generator, const RandomPromptOptions& optio
 
 PromptFormat FormatOfFile(const std::filesystem::path& path)
 {
-  const std::string ending = path.extension().string();
+  const std::string ending = ToLower(ReplaceInvalidUtf8(path.extension().string()));
   constexpr std::array<std::string_view, 4> fasta = { ".fasta", ".fas", ".fa", ".faa" };
   return ending == ".jsonl"                                             ? PromptFormat::JsonLines
          : ending == ".a3m"                                             ? PromptFormat::A3m

@@ -19,8 +19,8 @@ enum class PromptFormat
   A3m        ///< rows of an alignment of proteins, likewise
 };
 
-/// The format of a file by the ending of its name: .jsonl; .fasta, .fas, .fa or .faa; .a3m; Lines
-/// for others.
+/// The format of a file by the ending of its name, in whatever case: .jsonl; .fasta, .fas, .fa or
+/// .faa; .a3m; Lines for others.
 PromptFormat FormatOfFile(const std::filesystem::path& path);
 
 /// The prompts of a text. Blank JSON lines are skipped. Keys of JSON objects that are not read are

@@ -1,6 +1,7 @@
 #include "ProteinText.h"
 
 #include "Base/Error.h"
+#include "UnicodeText.h"
 
 #include <cstddef>
 
@@ -29,15 +30,43 @@ std::string Described(char c)
                               ? "'" + std::string(1, c) + "'"
                               : "the byte " + std::to_string(static_cast<unsigned char>(c));
   return c == '*'     ? found + ", a stop"
-         : IsLower(c) ? found + ", a lower-case letter; in a file .a3m it is an insertion"
-         : c == '-'   ? found + ", a gap; files .a3m may have gaps"
+         : IsLower(c) ? found + ", a lower-case letter; in .a3m files it is an insertion"
+         : c == '-'   ? found + ", a gap; .a3m files may have gaps"
                       : found;
+}
+
+/// The first characters of a name.
+std::string Shortened(const std::string& name)
+{
+  const std::string text = ReplaceInvalidUtf8(name);
+  std::size_t end = 0;
+  for (int characters = 0; characters < 60 && end < text.size(); ++characters)
+  {
+    NextCharacter(text, end);
+  }
+  return text.substr(0, end);
 }
 
 std::string PlaceOf(const ProteinSequence& sequence, std::size_t number)
 {
   return ": sequence " +
-         (sequence.name.empty() ? std::to_string(number) : "'" + sequence.name.substr(0, 60) + "'");
+         (sequence.name.empty() ? std::to_string(number) : "'" + Shortened(sequence.name) + "'");
+}
+
+/// Whether a row of an alignment annotates it and is no sequence (HH-suite).
+bool IsAnnotation(std::string_view name)
+{
+  const std::string_view word = name.substr(0, name.find_first_of(Blanks));
+  return word == "ss_pred" || word == "ss_conf" || word == "ss_dssp";
+}
+
+/// A line without blanks at its ends.
+std::string_view Trimmed(std::string_view line)
+{
+  const std::size_t first = line.find_first_not_of(Blanks);
+  return first == std::string_view::npos
+           ? std::string_view()
+           : line.substr(first, line.find_last_not_of(Blanks) + 1 - first);
 }
 
 }
@@ -45,7 +74,10 @@ std::string PlaceOf(const ProteinSequence& sequence, std::size_t number)
 std::vector<ProteinSequence> ParseProteins(
   std::string_view text, ProteinFormat format, const std::string& source)
 {
+  const bool isAlignment = format == ProteinFormat::A3m;
   std::vector<ProteinSequence> proteins;
+  bool isNamed = false;   // the last one has a line >
+  bool isSkipped = false; // an annotation
   const auto finish = [&]
   {
     ThrowIf<FormatError>(!proteins.empty() && proteins.back().letters.empty(), source,
@@ -54,22 +86,31 @@ std::vector<ProteinSequence> ParseProteins(
   };
   while (!text.empty())
   {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(line.size() + (line.size() < text.size() ? 1 : 0));
-    const std::size_t first = line.find_first_not_of(Blanks);
-    if (first == std::string_view::npos)
+    const std::string_view whole = text.substr(0, text.find('\n'));
+    text.remove_prefix(whole.size() + (whole.size() < text.size() ? 1 : 0));
+    const std::string_view line = Trimmed(whole);
+    const bool isComment =
+      isAlignment && !isSkipped && proteins.empty() && line.substr(0, 1) == "#";
+    if (line.empty() || isComment)
     {
       continue;
     }
-    if (line[first] == '>')
+    if (line[0] == '>')
     {
       finish();
-      const std::size_t begin = line.find_first_not_of(Blanks, first + 1);
-      const std::size_t last = line.find_last_not_of(Blanks);
-      proteins.push_back(
-        { begin == std::string_view::npos ? std::string()
-                                          : std::string(line.substr(begin, last + 1 - begin)),
-          {} });
+      ThrowIf<FormatError>(!proteins.empty() && !isNamed, source,
+        ": expected a line that begins with > before the first residues, found residues.");
+      const std::string_view name = Trimmed(line.substr(1));
+      isSkipped = isAlignment && IsAnnotation(name);
+      if (!isSkipped)
+      {
+        proteins.push_back({ std::string(name), {} });
+        isNamed = true;
+      }
+      continue;
+    }
+    if (isSkipped)
+    {
       continue;
     }
     if (proteins.empty())
@@ -79,16 +120,17 @@ std::vector<ProteinSequence> ParseProteins(
     ProteinSequence& protein = proteins.back();
     for (const char c : line)
     {
-      const bool isInsertion = format == ProteinFormat::A3m && (IsLower(c) || c == '.');
+      const bool isInsertion = isAlignment && (IsLower(c) || c == '.');
       if (isInsertion || Blanks.find(c) != std::string_view::npos)
       {
         continue;
       }
-      if (!IsUpper(c) && !(format == ProteinFormat::A3m && c == '-'))
+      if (!IsUpper(c) && !(isAlignment && c == '-'))
       {
+        const std::size_t before = protein.letters.size();
         throw FormatError(source, PlaceOf(protein, proteins.size()),
-          ": expected residues, letters from A to Z, found ", Described(c), ", behind ",
-          protein.letters.size(), " residues.");
+          ": expected residues, letters from A to Z, found ", Described(c), ", after ", before,
+          before == 1 ? " residue." : " residues.");
       }
       protein.letters += c;
     }

@@ -17,7 +17,8 @@ struct ContactHead
   double bias = 0;
 };
 
-/// The contact head of ESM-2, if the files of the model have it.
+/// The contact head of ESM-2, if the files of the model have it. Throws ModelError unless it has a
+/// finite weight for each head and one finite bias.
 std::optional<ContactHead> ReadContactHead(const Transformer& model);
 
 }

@@ -56,6 +56,8 @@ TEST(ColoredArray, SharesEndAtTheLargestValueAndScoresFillTheirRange)
   EXPECT_THAT(Values(Numbers("Sink", 0.1, 0.5).Scale(1)),
     ElementsAre(0, 0.1, 0.2, testing::DoubleEq(0.3), 0.4, 0.5));
   EXPECT_THAT(Values(Numbers("Scores", -2, 6).Scale(1)), ElementsAre(-2, 0, 2, 4, 6));
+  EXPECT_THAT(
+    Values(Numbers("Contact Evidence", -0.5, 1.5).Scale(1)), ElementsAre(-0.5, 0, 0.5, 1, 1.5));
 }
 
 TEST(ColoredArray, ProbabilitiesArePaleBelowWords)

@@ -1,12 +1,16 @@
 #include "Geometry/ResidueContacts.h"
 
 #include "Base/Error.h"
+#include "Base/TextEnds.h"
 #include "ErrorMessage.h"
+#include "Files/Safetensors.h"
 #include "LongRecording.h"
 #include "ModelsOracle.h"
 #include "OracleFile.h"
 #include "Recording/RecordedAttention.h"
 #include "Run/RecordTransformer.h"
+#include "TemporaryDirectory.h"
+#include "TransformerOracle.h"
 
 #include <algorithm>
 #include <cmath>
@@ -176,6 +180,24 @@ TEST(ResidueContacts, MeasuresThePrecision)
       .Share()));
 }
 
+/// Pairs that are too near to be contacts count in no range.
+TEST(ResidueContacts, RangesBeginAtTheSeparation)
+{
+  constexpr std::int64_t n = 30;
+  const std::vector<float> even(n * n, 0);
+  const TrueContacts far(OnALine(n), { 100, 24 });
+  for (const ContactRange range : { ContactRange::Short, ContactRange::Medium })
+  {
+    const auto none = MeasurePrecision(even, far, range);
+    EXPECT_EQ(none[0].pairs, 0);
+    EXPECT_TRUE(std::isnan(none[0].Share()));
+  }
+  EXPECT_EQ(MeasurePrecision(even, far, ContactRange::Long)[0].Share(), 1);
+  const TrueContacts apart(OnALine(n), { 100, 8 });
+  EXPECT_EQ(MeasurePrecision(even, apart, ContactRange::Short)[0].pairs, 30);
+  EXPECT_EQ(MeasurePrecision(even, apart, ContactRange::Short)[0].Share(), 1);
+}
+
 /// Equal scores: pairs come by their first residue, then their second.
 TEST(ResidueContacts, EqualScoresGoByPlace)
 {
@@ -265,6 +287,8 @@ TEST(ResidueContacts, ResiduesAreNoSpecialTokens)
   recording.tokens.text = { "<cls>", "M", "<mask>", " K", "<eos>" };
   const std::vector<std::int64_t> residues = FindResidues(recording, 0);
   EXPECT_THAT(residues, ElementsAre(1, 2, 3));
+  recording.tokens.text = { "M", "-", "V", ".", "K" };
+  EXPECT_THAT(FindResidues(recording, 0), ElementsAre(0, 2, 4)) << "gaps of an alignment";
   EXPECT_EQ(ResidueLetterOfToken("M"), 'M');
   EXPECT_EQ(ResidueLetterOfToken(" K"), 'K');
   for (const char* text : { "<mask>", "", " ", "m", "-", "MK" })
@@ -313,6 +337,36 @@ TEST_P(EsmContacts, AreThoseOfTheOriginal)
     options.threads = 3;
     EXPECT_EQ(FindContacts(recording, Positions(1, tokens - 1), options).prediction, onOne);
   }
+}
+
+/// The head may have the prefix of the model or none; its numbers are checked in both.
+TEST(ResidueContacts, HeadsOfModelsAreChecked)
+{
+  const std::filesystem::path source = AnyOracle("esm/b");
+  const Tensors stored = CopyTensors(SafetensorsFile(source / "model.safetensors").GetTensors());
+  const auto isOfHead = [](const std::string& name)
+  { return name.find("contact_head.regression.") != std::string::npos; };
+  const auto refusal = [&](const std::string& end, const Tensor& tensor)
+  {
+    const TemporaryDirectory folder;
+    std::filesystem::copy_file(source / "config.json", folder / "config.json");
+    Tensors tensors;
+    for (const auto& [name, one] : stored)
+    {
+      const std::string without = isOfHead(name) ? name.substr(name.find("contact_head")) : name;
+      tensors[without] = atlas::EndsWith(without, end) && isOfHead(name) ? tensor : one;
+    }
+    WriteSafetensors(folder / "model.safetensors", tensors, {});
+    const Transformer model = Transformer::Read(folder.Path());
+    return MessageOf<ModelError>([&] { ReadContactHead(model); });
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(refusal("weight", Tensor::FromDouble(DType::F32, { 1, 3 }, { 1, 2, 3 })),
+    HasSubstr("contact_head.regression.weight: expected 24 numbers, found shape"));
+  EXPECT_THAT(refusal("bias", Tensor::FromDouble(DType::F32, { 0 }, {})),
+    HasSubstr("contact_head.regression.bias: expected 1 numbers, found shape"));
+  EXPECT_THAT(refusal("bias", Tensor::FromDouble(DType::F32, { 1 }, { nan })),
+    HasSubstr("contact_head.regression.bias: expected finite numbers, found nan."));
 }
 
 INSTANTIATE_TEST_SUITE_P(Oracles, EsmContacts, Values("esm/b", "v5/esm/a"),

@@ -84,6 +84,10 @@ TEST(StructureResidues, GapsAndTagsAreAligned)
     PlaceByAlignment(Chain("HHHMKVLA"), "", "MKVLAWW", ContactAtom::CAlpha);
   EXPECT_THAT(XOf(tag), ElementsAre(40, 50, 60, 70, 80, -1, -1));
   EXPECT_EQ(tag.identical, 5);
+  EXPECT_EQ(tag.compared, 5);
+  EXPECT_EQ(tag.known, 7);
+  EXPECT_EQ(tag.Identity(), 1);
+  EXPECT_NO_THROW(RequireSameProtein(tag, 1, ""));
   // A loop that was not resolved.
   const PlacedResidues loop = PlaceByAlignment(Chain("MK  AW"), "", "MKVLAW", ContactAtom::CAlpha);
   EXPECT_THAT(XOf(loop), ElementsAre(10, 20, -1, -1, 50, 60));
@@ -101,7 +105,37 @@ TEST(StructureResidues, AnotherProteinIsTold)
   EXPECT_EQ(mutant.Identity(), 0.9);
   const PlacedResidues piece = // a short piece that is the same
     PlaceByAlignment(Chain("WWWWWWWWMK"), "", "MKVLAVLAVLA", ContactAtom::CBeta);
-  EXPECT_LT(piece.Identity(), 0.5);
+  EXPECT_EQ(piece.compared, 2);
+  EXPECT_EQ(piece.known, 10);
+  EXPECT_EQ(MessageOf<OptionError>([&] { RequireSameProtein(piece, 0.9, "Choose another."); }),
+    "Structure: expected the same protein, with which at least half of the residues "
+    "align, found 2 of 10 (20 %). Choose another.");
+  EXPECT_EQ(MessageOf<OptionError>([&] { RequireSameProtein(mutant, 0.95, "Choose another."); }),
+    "Structure: expected the same protein, of which at least 95 % of the residues are "
+    "the same, found 9 of 10 (90 %). Choose another.");
+  EXPECT_NO_THROW(RequireSameProtein(mutant, 0.9, ""));
+}
+
+TEST(StructureResidues, UnknownResiduesAreNotAccepted)
+{
+  const PlacedResidues unknown = PlaceByAlignment(Chain("MKVLA"), "", "XXXXX", ContactAtom::CAlpha);
+  EXPECT_TRUE(std::isnan(unknown.Identity()));
+  EXPECT_THAT(MessageOf<OptionError>([&] { RequireSameProtein(unknown, 0, ""); }),
+    HasSubstr("expected residues whose letters can be compared with those of the recording"));
+}
+
+/// Nothing is allocated for places that no protein has.
+TEST(StructureResidues, PlacesAreBounded)
+{
+  std::vector<ResidueAtom> atoms = Chain("MK");
+  atoms.push_back(Atom('V', 2000000000, false, 0));
+  EXPECT_EQ(
+    MessageOf<OptionError>([&] { PlaceByAlignment(atoms, "", "MKV", ContactAtom::CAlpha); }),
+    "Structure: expected places in a sequence up to 1048576, found 2000000000 in chain 'A'.");
+  atoms.back().place = 1 << 20;
+  EXPECT_THAT(MessageOf<OptionError>(
+                [&] { PlaceByAlignment(atoms, "", std::string(600, 'M'), ContactAtom::CAlpha); }),
+    HasSubstr("a product of at most 536870912 for their alignment, found 600 and 1048576."));
 }
 
 TEST(StructureResidues, ChainsAreChosen)

@@ -187,7 +187,8 @@ TEST(Prompts, ProteinsAreLetters)
   EXPECT_THAT(Parse(">a\nMK-V\n>b\nMaKLV\n", PromptFormat::A3m), ElementsAre("MK-V", "MKLV"));
   for (const auto& [name, format] :
     { std::pair("a.jsonl", PromptFormat::JsonLines), std::pair("a.fasta", PromptFormat::Fasta),
-      std::pair("a.fa", PromptFormat::Fasta), std::pair("a.a3m", PromptFormat::A3m),
+      std::pair("a.fa", PromptFormat::Fasta), std::pair("A.FASTA", PromptFormat::Fasta),
+      std::pair("a.A3M", PromptFormat::A3m), std::pair("a.a3m", PromptFormat::A3m),
       std::pair("a.txt", PromptFormat::Lines), std::pair("fasta", PromptFormat::Lines) })
   {
     EXPECT_EQ(FormatOfFile(name), format) << name;

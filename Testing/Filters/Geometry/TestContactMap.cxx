@@ -45,7 +45,8 @@ TEST(ContactMap, PredictsAsTheOriginal)
   EXPECT_THAT(ExtentOf(image), ElementsAre(0, last, 0, last, 0, 0));
   EXPECT_THAT(OriginOf(image), ElementsAre(0, -last, 0));
   EXPECT_STREQ(image->GetPointData()->GetScalars()->GetName(), "Prediction");
-  EXPECT_THAT(Names(image->GetPointData()), ElementsAre("Attention", "Key", "Prediction", "Query"));
+  EXPECT_THAT(
+    Names(image->GetPointData()), ElementsAre("Contact Evidence", "Key", "Prediction", "Query"));
   const std::vector<double> found = Values(image->GetPointData(), "Prediction");
   const std::vector<double> queries = Values(image->GetPointData(), "Query");
   const std::vector<double> keys = Values(image->GetPointData(), "Key");
@@ -119,8 +120,8 @@ TEST(ContactMap, CorrectsTheAttentionOfAHead)
     all += rows[i];
   }
   vtkImageData* image = map.Image();
-  EXPECT_STREQ(image->GetPointData()->GetScalars()->GetName(), "Attention");
-  const std::vector<double> found = Values(image->GetPointData(), "Attention");
+  EXPECT_STREQ(image->GetPointData()->GetScalars()->GetName(), "Contact Evidence");
+  const std::vector<double> found = Values(image->GetPointData(), "Contact Evidence");
   for (std::size_t k = 0; k < found.size(); ++k)
   {
     const std::size_t i = n - 1 - k / n;
@@ -211,7 +212,7 @@ TEST(ContactMap, BoundStructuresAreTaken)
   map->SetStructureConnection(bound->GetOutputPort());
   EXPECT_EQ(map.Points("Distance"), aligned);
   bound->SetFirstToken(0); // all residues are one off
-  EXPECT_THAT(map.Error(), HasSubstr("expected the protein of the recording"));
+  EXPECT_THAT(map.Error(), HasSubstr("expected the same protein"));
   EXPECT_THAT(bound.TakeWarnings(), Not(IsEmpty()));
 }
 
@@ -224,7 +225,8 @@ TEST(ContactMap, AnotherProteinIsRefusedOrTold)
   const std::size_t n = letters.size();
   EXPECT_THAT(map.Field("Sequence Identity")[0], DoubleNear(1 - 1 / static_cast<double>(n), 1e-12));
   EXPECT_THAT(map.TakeWarnings(),
-    Contains(HasSubstr(std::to_string(n - 1) + " of " + std::to_string(n) + " are the same")));
+    Contains(AllOf(HasSubstr("only " + std::to_string(n - 1) + " of " + std::to_string(n) + " ("),
+      HasSubstr(" %) are the same"))));
   map.UseStructure(std::string(n, 'W'));
   EXPECT_THAT(map.Error(), HasSubstr("at least 90 % of the residues are the same, found"));
   map->SetMinimumIdentity(0);
@@ -261,13 +263,13 @@ TEST(ContactMap, NamesWhatIsWrong)
 TEST(ContactMap, ProteinsAreReadFromFasta)
 {
   Contacts map;
-  const std::vector<double> typed = map.Points("Attention");
+  const std::vector<double> typed = map.Points("Contact Evidence");
   std::ofstream(map.Model.Folder / "protein.fasta") << ">name\n"
                                                     << map.Model.Letters.substr(0, 9) << '\n'
                                                     << map.Model.Letters.substr(9) << '\n';
   map.Model.Recorder->SetPrompts("");
   map.Model.Recorder->SetPromptFile((map.Model.Folder / "protein.fasta").c_str());
-  EXPECT_EQ(map.Points("Attention"), typed);
+  EXPECT_EQ(map.Points("Contact Evidence"), typed);
   std::ofstream(map.Model.Folder / "stop.fa") << ">name\nMKV*\n";
   map.Model.Recorder->SetPromptFile((map.Model.Folder / "stop.fa").c_str());
   ErrorLog errors(map.Model.Recorder.Get());
@@ -276,12 +278,34 @@ TEST(ContactMap, ProteinsAreReadFromFasta)
   map.Model.Recorder.TakeErrors();
 }
 
+/// Only a contact head must be of the model that was recorded.
+TEST(ContactMap, OtherModelsMatterWithAContactHeadAlone)
+{
+  Contacts map;
+  OracleModel other("gpt2");
+  map->SetModelConnection(other.Port());
+  EXPECT_THAT(Names(map.Image()->GetPointData()), ElementsAre("Contact Evidence", "Key", "Query"));
+  On<vtkContactMap> of(DataSetOf(SpatialRecording()));
+  of->SetModelConnection(map.Model.Reader->GetOutputPort());
+  EXPECT_THAT(of.Error(), HasSubstr("the contact head needs the model that was recorded"));
+}
+
+/// Letters that nobody knows accept no structure.
+TEST(ContactMap, StructuresNeedKnownResidues)
+{
+  Contacts map;
+  map.UseStructure(map.Model.Letters);
+  On<vtkContactMap> of(DataSetOf(SpatialRecording()));
+  of->SetStructureConnection(map.Structure->GetOutputPort());
+  EXPECT_THAT(of.Error(), HasSubstr("expected residues whose letters can be compared"));
+}
+
 /// Tokens that are no letters are residues that nobody knows.
 TEST(ContactMap, TokensNeedTexts)
 {
   Recording recording = SpatialRecording();
   On<vtkContactMap> map(DataSetOf(recording));
-  EXPECT_EQ(map.Points("Attention").size(), 16U);
+  EXPECT_EQ(map.Points("Contact Evidence").size(), 16U);
   recording.tokens.text.clear();
   On<vtkContactMap> without(DataSetOf(recording));
   EXPECT_THAT(without.Error(), HasSubstr("expected a recording with the texts of its tokens"));

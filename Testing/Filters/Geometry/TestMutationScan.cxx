@@ -112,6 +112,13 @@ TEST(MutationScan, ColorsTheStructure)
   {
     EXPECT_EQ(effects[i], static_cast<float>(means[static_cast<std::size_t>(places[i]) - 1]));
   }
+  std::string half = scan.Model.Letters;
+  std::fill(half.begin(), half.begin() + static_cast<std::ptrdiff_t>(half.size() / 2), 'W');
+  WritePdb(scan.Model.Folder / "other.pdb", half);
+  reader->SetFileName((scan.Model.Folder / "other.pdb").c_str());
+  EXPECT_THAT(scan.Error(), HasSubstr("expected the same protein, of which at least "
+                                      "90 % of the residues are the same"));
+  bound.TakeWarnings();
   scan->SetStructureConnection(reader->GetOutputPort());
   EXPECT_THAT(scan.Error(), HasSubstr("expected points with the array 'Bound Token'"));
 }
@@ -144,7 +151,8 @@ TEST(MutationScan, NamesWhatIsWrong)
     std::vector<std::pair<std::string, std::string>>{
       { "MKV*", "Protein: sequence 1: expected residues, letters from A to Z, found '*', a stop" },
       { "mkv", "found 'm', a lower-case letter" },
-      { "MJK", "Protein: expected residues that are tokens of the model, found 'J' behind 1" },
+      { "MJK",
+        "Protein: expected residues that are tokens of the model, found 'J' after 1 residue." },
       { ">a\nMK\n>b\nMK", "Protein: expected one protein, found 2." } })
   {
     scan->SetProtein(protein.c_str());
@@ -156,6 +164,21 @@ TEST(MutationScan, NamesWhatIsWrong)
   scan->SetInputConnection(other.Port());
   scan->SetProtein("MK");
   EXPECT_THAT(scan.Error(), Not(IsEmpty()));
+}
+
+/// The letters and a mask are in models of texts, too.
+TEST(MutationScan, ModelsOfTextsAreRefused)
+{
+  Mutations scan;
+  std::ofstream file(scan.Model.Folder / "vocab.txt", std::ios::app);
+  for (int i = 0; i < 40; ++i)
+  {
+    file << "word" << i << '\n';
+  }
+  file.close();
+  scan.Model.Reader->Modified();
+  EXPECT_THAT(scan.Error(),
+    HasSubstr("Input: expected a model of proteins, with at most 64 tokens, found one of "));
 }
 
 }

@@ -19,7 +19,7 @@ from attentionatlas._internal.arguments import (
 )
 from attentionatlas._internal.corpus import Corpus, measure
 from attentionatlas._internal.errors import Error, update
-from attentionatlas._internal.proteins import contact_filter
+from attentionatlas._internal.proteins import contact_filter, unrecorded_layers
 from attentionatlas._internal.readers import (
     MODEL_FILES, Missing, Renamed, has_pictures, make_filter, open_recording, open_transformer, write_data, write_training,
 )
@@ -581,28 +581,34 @@ class Recording(Tables):
         or Precision, by range of separation, which needs a structure. layer, head: a number, or "all". structure: a .cif or
         .pdb file of the protein, by which contacts are known. chain: its chain; by default the first. contact_atom: CBeta or
         CAlpha. contact_distance: of contacts, less than this. minimum_separation: in the sequence. options: others of the
-        filter ContactMap, such as threshold=0.3. Raises ValueError for the structure of another protein.
+        filter ContactMap, such as threshold=0.3. There is a Prediction only if all layers of the model were recorded. Raises
+        ValueError for the structure of another protein, TypeError for unknown options.
         """
+        found = {name: value for name, value in locals().items() if name not in ("self", "show", "structure", "options")}
+        found.update(options)
         shown = ("Pairs", "Heads", "Precision")
         port = shown.index(word("show", show, shown)) + 1
         if port == 3 and structure is None:
             raise Missing(f"{self.name}: expected structure= for Precision")
-        found = {**locals(), **options}
         with self.scope():
-            return as_table(data.table(contact_filter(self, found), port))
+            return as_table(data.table(contact_filter(self, structure, found), port))
 
-    def contact_map(self, quantity: str = "Attention", sequence: int = 0, **options: Any) -> Floats:
+    def contact_map(
+        self, quantity: str = "Contact Evidence", sequence: int = 0, structure: PathLike | None = None, **options: Any
+    ) -> Floats:
         """The same for all pairs of residues: an array [residues, residues].
 
-        quantity: Attention, Prediction, or with a structure Distance or Contact (1, 0, or -1 where it is not known).
-        options: as those of contacts. Raises Missing where the quantity is not known.
+        quantity: Contact Evidence, the attention less its average product; Prediction, for which all layers of a model with
+        a contact head must have been recorded; or with a structure Distance or Contact (1, 0, or -1 where it is not known).
+        structure, options: as those of contacts. Raises Missing where the quantity is not known.
         """
+        quantity = word("quantity", quantity, ("Contact Evidence", "Prediction", "Distance", "Contact"))
         with self.scope():
-            made = contact_filter(self, {"sequence": sequence, **options})
-            names = ("Attention", "Prediction", "Distance", "Contact")
-            quantity = word("quantity", quantity, names)
+            made = contact_filter(self, structure, {"sequence": sequence, **options})
             if quantity not in data.point_names(made):
                 what = "a model with a contact head" if quantity == "Prediction" else "structure="
+                if quantity == "Prediction" and (layers := unrecorded_layers(self)):
+                    what = f"a recording of all layers of the model, also of {listed(layers)},"
                 raise Missing(f"{self.name}: expected {what} for {quantity}")
             matrix: Floats = data.image(made, quantity)[::-1]
             return matrix.copy()
