@@ -300,7 +300,7 @@ vtkAttributionPatching::Result vtkAttributionPatching::Compute(
   const double gradients = 2 + (edges ? 5. : 3.) * this->Steps;
   const double exact = gradients + (this->Exact ? static_cast<double>(nodes) : 0);
   const double all = exact + 2 * static_cast<double>(sizes.size());
-  const atlas::Progress progress = task.Progress();
+  const atlas::Progress& progress = task.Progress();
   options.progress = progress.Part(0., 2., all);
   const atlas::AttributionPatching patching(model, prompt.input, source.input, options);
   if (this->Circuit != NO_CIRCUIT)
