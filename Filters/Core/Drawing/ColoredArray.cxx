@@ -155,7 +155,7 @@ std::string ColoredArray::Title() const
     { "PositionQK", "QK of positions (score)" }, { "Expert Weight", "Weight of the expert" },
     { "Share", "Share of tokens" }, { "Bound Token", "Bound token (its position)" },
     { "sequence", "Residue (place in its chain)" }, { "Prediction", "Probability of contact" },
-    { "Contact Evidence", "Evidence of contact (attention)" },
+    { "Contact Evidence", "Evidence of contact" },
     { "Mutation Effect", "Effect of mutation (nats)" },
     { "Mean Effect", "Mean effect of mutations (nats)" } };
   if (!this->title.empty())
