@@ -304,7 +304,10 @@ class Diagrams(AtlasTest):
                 self.assertIn("Bars: the sum that each key receives", signs)
                 # White between the lines and what is below them.
                 pixels = self.pixels(view, size)
-                below = pixels[-TITLE - 16 * count - 4 : -TITLE - 16 * count]
+                title = view.SMProxy.GetProperty("ShownTitle").GetElement(0)
+                more = sum(text.rstrip("\u2026") in title for text in self.texts(view) if "  \u00b7  " in text) - 1
+                begin = TITLE + 18 * more + 16 * count
+                below = pixels[-begin - 4 : -begin]
                 self.assertTrue((below[:, : size[0] * 3 // 4] > 200).all())
         view.ShowTitle = 0
         simple.Render(view)
