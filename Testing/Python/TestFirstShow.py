@@ -491,7 +491,7 @@ class Charts(FirstShow):
         simple.Hide(heads, view)
         simple.Show(search, view)
         simple.Render(view)
-        self.assertEqual(view.ShownTitle, "Token Search  ·  Text “7”  ·  gpt2")
+        self.assertEqual(view.ShownTitle, "Token Search  ·  All layers  ·  All heads  ·  Text “7”  ·  All sequences  ·  gpt2")
         search.Text = "5"
         with_title = atlastest.picture(view, "titled")
         self.assertEqual(view.ShownTitle, "Token Search  ·  Text “5”  ·  gpt2")
