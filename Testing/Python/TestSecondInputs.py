@@ -51,8 +51,8 @@ class TestSecondInputs(atlastest.AtlasTest):
                 self.assertEqual(domain.get("property"), helped[name], name)
 
     def test_second_inputs_are_limited(self):
-        """Other than any dataset or table: Bind Tokens' points and Torus Deformation's chart are of any user."""
-        free = {"TokenPositions", "Reference"}
+        """Other than any dataset or table: points, charts and structures are of any user."""
+        free = {"TokenPositions", "Reference", "Structure"}
         for name, proxy in filters().items():
             for found in proxy.findall("InputProperty")[1:]:
                 if found.find("Hints/SelectionInput") is None and found.get("name") not in free:
