@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attentionatlas._internal.arguments import PathLike, index, some
 from attentionatlas._internal.errors import update
 from attentionatlas._internal.readers import make_filter, open_structure
 
-if TYPE_CHECKING:
-    from attentionatlas._internal.recording import Recording
 
-
-def unrecorded_layers(recording: Recording) -> list[int]:
+def unrecorded_layers(recording: Any) -> list[int]:
     """The layers of the model, if it is known, that were not recorded."""
     if not recording.has_model:
         return []
     return [layer for layer in range(recording.model.layer_count) if layer not in recording.layer_numbers]
 
 
-def contact_filter(recording: Recording, structure: PathLike | None, options: dict[str, Any]) -> Any:
+def contact_filter(recording: Any, structure: PathLike | None, options: dict[str, Any]) -> Any:
     """The filter ContactMap on a recording, up to date, which is deleted at the end of the recording's scope.
 
     structure: a file. options: properties of the filter; TypeError for others. The model is an input if it is known and
