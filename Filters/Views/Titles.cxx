@@ -461,7 +461,8 @@ std::vector<std::string> Wrapped(const std::string& text, const std::string& sep
     const std::size_t end = std::min(text.find(separator, begin), text.size());
     const std::string part = text.substr(begin, end - begin);
     begin = end + separator.size();
-    const std::string longer = lines.empty() ? part : lines.back() + separator + part;
+    std::string longer = lines.empty() ? "" : lines.back();
+    longer += lines.empty() ? part : separator + part;
     if (lines.empty() || widthOf(longer) > width)
     {
       lines.push_back(part);
