@@ -494,7 +494,7 @@ class Charts(FirstShow):
         self.assertEqual(view.ShownTitle, "Token Search  ·  All layers  ·  All heads  ·  Text “7”  ·  All sequences  ·  gpt2")
         search.Text = "5"
         with_title = atlastest.picture(view, "titled")
-        self.assertEqual(view.ShownTitle, "Token Search  ·  Text “5”  ·  gpt2")
+        self.assertEqual(view.ShownTitle, "Token Search  ·  All layers  ·  All heads  ·  Text “5”  ·  All sequences  ·  gpt2")
         view.ShowTitle = 0
         without = atlastest.picture(view, "untitled")
         changed = (with_title != without).any(axis=(1, 2))
