@@ -12,10 +12,10 @@ class vtkMultiBlockDataSet;
 
 /// Which heads and MLPs make a model predict one token and not another, and through which edges,
 /// estimated by gradients. Input: a language model, a decoder. The measure is the logit of Target
-/// minus that of Against at a position. An effect is by how much it would change if what a node
-/// writes, or what one input of a node reads of another one, were as in the run of PatchFrom
-/// (attribution patching: Nanda 2023; Syed et al. 2023; with integrated gradients: Hanna et al.
-/// 2024). Formulas: Core's AttributionPatching.h.
+/// minus that of Against at a position. The effect of a node is how much the measure would change
+/// if the node wrote what it writes in the run of PatchFrom; that of an edge, if one input of a
+/// node read this from another node (attribution patching: Nanda 2023; Syed et al. 2023; with
+/// integrated gradients: Hanna et al. 2024). Formulas: Core's AttributionPatching.h.
 ///
 /// Output port 0: a vtkPolyData, the graph: a point per node, a head at (head, layer, 0), an MLP to
 /// the right of the heads of its layer, and above them by 0.5 if it reads what they write, the

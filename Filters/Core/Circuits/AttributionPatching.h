@@ -150,8 +150,8 @@ void CheckDifferentMeasures(const AttributionPatching& patching);
 /// The number of edges of a model.
 std::int64_t CircuitEdgeCount(const TransformerConfig& config);
 
-/// An upper bound on the memory that AttributionPatching and tables of its results take for prompts
-/// of so many tokens, in bytes.
+/// An upper bound, in bytes, on the memory of AttributionPatching and of the tables of its results,
+/// for prompts of `length` tokens.
 double AttributionMemory(
   const Transformer& model, std::int64_t length, bool edges, int threads = 0);
 

@@ -148,8 +148,8 @@ private:
 /// GradientRun knows; the message names the first other one.
 void CheckGradients(const Transformer& model);
 
-/// The memory of a TracedRun and of the gradients of one with so many tokens, and of the largest
-/// matrix of weights in double precision, in bytes.
+/// The memory, in bytes, of a TracedRun of `length` tokens, its gradients, and the largest matrix
+/// of weights in double precision.
 double GradientMemory(const Transformer& model, std::int64_t length, int threads = 0);
 
 }

@@ -15,7 +15,7 @@ struct MaskedOptions
   std::int64_t mask = 0;                ///< the id of the token that stands for any
   std::vector<std::int64_t> positions;  ///< in the sequence, each of them masked alone
   std::vector<std::int64_t> candidates; ///< the ids whose probabilities are wanted
-  std::int64_t tokensAtOnce = 4096;     ///< sequences of about so many tokens run together
+  std::int64_t tokensAtOnce = 4096;     ///< about how many tokens a batch has
   int threads = 0;                      ///< as for ThreadCount; results do not depend on it
   Progress progress;
 };

@@ -8,8 +8,8 @@
 namespace atlas
 {
 
-/// What is done with what a sublayer writes before it is added to the residual stream: a
-/// normalization, then a factor for each component, where a model has them.
+/// The steps between the output of a sublayer and the residual stream: a normalization, then a
+/// factor for each component, where a model has them.
 class SublayerFinish
 {
 public:
