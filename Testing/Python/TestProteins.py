@@ -4,6 +4,7 @@ import attentionatlas as atlas
 import atlastest
 import numpy
 from atlastest import AtlasTest
+from attentionatlas._internal import data
 from paraview import servermanager, simple
 from randomrecording import attention_of
 
@@ -55,6 +56,19 @@ class Proteins(AtlasTest):
                 recording.contact_map("Prediction")
             with self.assertRaisesRegex(atlas.Missing, "structure= for Precision"):
                 recording.contacts(show="Precision")
+
+    def test_fasta_is_read_by_residues(self):
+        """Also by a tokenizer that splits at spaces, as the words of the model do."""
+        letters = "GFGPGCLCSSGS"
+        model = simple.TransformerReader(FileName=str(MODEL), Checkpoints=0)
+        ids = []
+        for text, kind in ((" ".join(letters), "Lines"), (f">chain\n{letters[:5]}\n{letters[5:]}", "Fasta")):
+            recording = simple.TransformerRecorder(Input=model, Prompts=text, PromptFormat=kind)
+            recording.UpdatePipeline()
+            tokens = data.blocks(data.first_part(recording))["tokens"].GetColumnByName("TokenId")
+            ids.append([tokens.GetValue(i) for i in range(tokens.GetNumberOfTuples())])
+        self.assertGreaterEqual(len(ids[0]), len(letters))
+        self.assertEqual(ids[1], ids[0])
 
     def test_options_are_checked(self):
         with atlas.open(RECORDING) as recording:

@@ -270,15 +270,50 @@ void ReadImages(const std::vector<std::string>& paths, const OpenTransformer& mo
   ReadPictures(paths, processor, result);
 }
 
+/// Whether a tokenizer is of residues, but splits texts at spaces, as those of ProtBERT and ProtT5.
+bool NeedsSpaces(const Tokenizer& tokenizer)
+{
+  constexpr std::int64_t most = 256; // tokens; more are of texts, or of several residues
+  if (tokenizer.VocabularySize() > most || !tokenizer.IdOf("A") || !tokenizer.IdOf("C"))
+  {
+    return false;
+  }
+  try
+  {
+    const std::vector<std::int64_t> ids = tokenizer.EncodePrompt("AC", false).ids;
+    return ids != std::vector<std::int64_t>{ *tokenizer.IdOf("A"), *tokenizer.IdOf("C") };
+  }
+  catch (const Error&) // no such word
+  {
+    return true;
+  }
+}
+
+/// The residues of a protein with spaces between them.
+std::string Spaced(const std::string& letters)
+{
+  std::string text;
+  for (const char letter : letters)
+  {
+    text += text.empty() ? "" : " ";
+    text += letter;
+  }
+  return text;
+}
+
 /// Encodes each text; an error message gives its number.
 void Encode(const RecorderSources& sources, const std::vector<std::string>& texts,
   const std::string& name, const Tokenizer& tokenizer, RecorderInput& result)
 {
+  const PromptFormat format =
+    sources.prompts.empty() ? FormatOfFile(sources.promptFile) : sources.promptFormat;
+  const bool spaces =
+    (format == PromptFormat::Fasta || format == PromptFormat::A3m) && NeedsSpaces(tokenizer);
   for (const std::string& text : texts)
   {
     const std::string place = Concat(name, ", prompt ", result.input.tokens.size() + 1);
-    const Encoding encoding =
-      AtPlace<Error>(place, [&] { return tokenizer.EncodePrompt(text, sources.addSpecialTokens); });
+    const Encoding encoding = AtPlace<Error>(place, [&]
+      { return tokenizer.EncodePrompt(spaces ? Spaced(text) : text, sources.addSpecialTokens); });
     ThrowIf<OptionError>(encoding.ids.empty(), place, ": expected a text, found no tokens.");
     result.input.tokens.push_back(encoding.ids);
     if (tokenizer.HasSegments())
