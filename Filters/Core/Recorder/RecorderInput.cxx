@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -274,14 +275,16 @@ void ReadImages(const std::vector<std::string>& paths, const OpenTransformer& mo
 bool NeedsSpaces(const Tokenizer& tokenizer)
 {
   constexpr std::int64_t most = 256; // tokens; more are of texts, or of several residues
-  if (tokenizer.VocabularySize() > most || !tokenizer.IdOf("A") || !tokenizer.IdOf("C"))
+  const std::optional<std::int64_t> a = tokenizer.IdOf("A");
+  const std::optional<std::int64_t> c = tokenizer.IdOf("C");
+  if (tokenizer.VocabularySize() > most || !a || !c)
   {
     return false;
   }
   try
   {
     const std::vector<std::int64_t> ids = tokenizer.EncodePrompt("AC", false).ids;
-    return ids != std::vector<std::int64_t>{ *tokenizer.IdOf("A"), *tokenizer.IdOf("C") };
+    return ids != std::vector<std::int64_t>{ *a, *c };
   }
   catch (const Error&) // no such word
   {
