@@ -27,6 +27,7 @@ EXAMPLES = {
         "recording.safetensors --layer 4 --head 11 -o figures",
         "recording.safetensors --only sentence --head 0,3,11 --hide-first",
         "recording.safetensors --only tokens --model gpt2/config.json",
+        "protein.safetensors --only contacts,contact-heads --structure 1ubq.cif",
         'gpt2/config.json --text "John gave a drink to" -o figures',
         "corpus.safetensors --layer 4 --head 11 -o figures",
     ),
@@ -37,7 +38,7 @@ EXAMPLES = {
 }
 #: Modules with figures of recordings, of language models and of corpora, beside those of the tour.
 GROUPS = {
-    "recording": ("heads", "sentence", "patches", "embedding", "focus", "tokens"),
+    "recording": ("heads", "sentence", "patches", "embedding", "focus", "tokens", "proteins"),
     "transformer": ("circuits",),
     "corpus": ("texts",),
 }

@@ -581,7 +581,8 @@ class Recording(Tables):
         or Precision, by range of separation, which needs a structure. layer, head: a number, or "all". structure: a .cif or
         .pdb file of the protein, by which contacts are known. chain: its chain; by default the first. contact_atom: CBeta or
         CAlpha. contact_distance: of contacts, less than this. minimum_separation: in the sequence. options: others of the
-        filter ContactMap, such as threshold=0.3. There is a Prediction only if all layers of the model were recorded. Raises
+        filter ContactMap, such as threshold=0.3, or sites, residues of a binding site as "12 45-48" or a list of numbers
+        from 1, to which the attention of each head is measured. There is a Prediction only if all layers of the model were recorded. Raises
         ValueError for the structure of another protein, TypeError for unknown options.
         """
         found = {name: value for name, value in locals().items() if name not in ("self", "show", "structure", "options")}
